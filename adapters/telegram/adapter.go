@@ -77,8 +77,9 @@ type Options struct {
 	Shown func(line json.RawMessage) []core.DisplayEvent
 	// Restart restarts the gateway; see /restart.
 	Restart func(context.Context) error
-	Version string // of the gateway, for people
-	Agent   string // name of the agent, for people
+	Version   string    // of the gateway, for people
+	StartedAt time.Time // of the gateway, for people
+	Agent     string    // name of the agent, for people
 
 	PollTimeout time.Duration // how long Telegram may hold an empty poll; 0 means 50 s
 	HTTP        *http.Client  // nil: a new client
@@ -142,7 +143,7 @@ func (a *Adapter) wireOutgoing(client *botapi.Client) {
 	a.pusher = newPusher(a.env, a.out, uploads, a.chats, a.health)
 	a.commands = commands.New(commands.Options{
 		Env: a.env, Out: a.out, Sender: a.sender, Live: a.live, Approvals: a.approvals, Restart: o.Restart, BotName: a.health.name,
-		Gateway:   view.Gateway{Version: o.Version, Agent: o.Agent, Began: time.Now()},
+		Gateway:   view.Gateway{Version: o.Version, Agent: o.Agent, Began: o.StartedAt},
 		RunEdited: func(ctx context.Context, t chats.Tap) string { return a.receiver.runEdited(ctx, t) },
 	})
 	c.out, c.live, c.approvals, c.pusher, c.stoppedText = a.out, a.live, a.approvals, a.pusher, a.commands.StoppedText

@@ -27,7 +27,7 @@ func Find(ctx context.Context, path, work string, progress io.Writer) (program s
 	if !info.IsDir() {
 		return path, nil
 	}
-	if isSource(path) {
+	if IsSource(path) {
 		return build(ctx, path, work, progress)
 	}
 	program = filepath.Join(path, "bareclaw")
@@ -38,7 +38,8 @@ func Find(ctx context.Context, path, work string, progress io.Writer) (program s
 	return program, nil
 }
 
-func isSource(dir string) bool {
+// IsSource reports whether a directory holds the source of this program.
+func IsSource(dir string) bool {
 	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	return err == nil && bytes.HasPrefix(mod, []byte("module bareclaw\n"))
 }

@@ -21,13 +21,13 @@ const buildTimeout = 5 * time.Minute
 
 // build builds the program of a source tree as the file next. What the compiler says is
 // the error.
-func (u *upgrades) build(ctx context.Context, source, next string) error {
+func (b *base) build(ctx context.Context, source, next string) error {
 	goTool, err := exec.LookPath("go")
 	if err != nil {
 		return fmt.Errorf("build %s: the Go tool chain is needed for that (BARECLAW_SOURCE=off restarts the program as it is): %w", source, err)
 	}
 	cmd := exec.CommandContext(ctx, goTool, "build", "-o", next, ".")
-	cmd.Dir, cmd.Env = source, u.environ
+	cmd.Dir, cmd.Env = source, b.environ
 	began := time.Now()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		if says := strings.TrimSpace(string(bytes.ToValidUTF8(out, []byte("\uFFFD")))); says != "" {
@@ -35,19 +35,19 @@ func (u *upgrades) build(ctx context.Context, source, next string) error {
 		}
 		return fmt.Errorf("build %s: %w", source, errors.Join(err, context.Cause(ctx)))
 	}
-	u.log.Info("built", "source", source, "path", next, "took", time.Since(began))
+	b.log.Info("built", "source", source, "path", next, "took", time.Since(began))
 	return nil
 }
 
 // restartSource returns the source tree that a restart builds the program from, empty for
 // none: the configured one, or that of a gateway that `go run` has started.
-func (u *upgrades) restartSource() string {
+func (b *base) restartSource() string {
 	switch {
-	case u.cfg.Source == config.SourceOff:
+	case b.cfg.Source == config.SourceOff:
 		return ""
-	case u.cfg.Source != "":
-		return u.cfg.Source
-	case program.IsTemporary(u.self) || u.self == program.Built(u.cfg.StateDir):
+	case b.cfg.Source != "":
+		return b.cfg.Source
+	case program.IsTemporary(b.self) || b.self == program.Built(b.cfg.StateDir):
 		return builtFrom()
 	}
 	return ""
@@ -55,9 +55,9 @@ func (u *upgrades) restartSource() string {
 
 // knownSource returns the source tree of this program, empty if there is none on this
 // machine.
-func (u *upgrades) knownSource() string {
-	if u.cfg.Source != "" && u.cfg.Source != config.SourceOff {
-		return u.cfg.Source
+func (b *base) knownSource() string {
+	if b.cfg.Source != "" && b.cfg.Source != config.SourceOff {
+		return b.cfg.Source
 	}
 	return builtFrom()
 }
@@ -69,12 +69,10 @@ func builtFrom() string {
 	if !ok || !filepath.IsAbs(file) {
 		return ""
 	}
-	dir := filepath.Join(filepath.Dir(file), "../..")
-	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	if err != nil || !bytes.HasPrefix(mod, []byte("module bareclaw\n")) {
-		return ""
+	if dir := filepath.Join(filepath.Dir(file), "../.."); program.IsSource(dir) {
+		return dir
 	}
-	return dir
+	return ""
 }
 
 // runnable returns an error unless the file can be started.

@@ -16,10 +16,10 @@ import (
 	sd "github.com/coreos/go-systemd/v22/daemon"
 
 	"bareclaw/adapters/httpapi"
-	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
 	"bareclaw/core/config"
 	"bareclaw/core/ledger"
+	"bareclaw/core/schedule"
 	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/buildinfo"
 	"bareclaw/internal/exitcode"
@@ -48,11 +48,11 @@ func Work() error {
 	if err != nil {
 		return err
 	}
-	d := &daemon{
-		parent: parent, supervisor: proc.Process{PID: os.Getppid()}, environ: os.Environ(), // as it is before .env
-		startedAt: time.Now(), sockets: sockets{parent: parent},
-	}
+	d := &daemon{supervisor: proc.Process{PID: os.Getppid()}, startedAt: time.Now()}
+	d.parent, d.environ = parent, os.Environ() // as it is before .env
 	d.life, d.leaving = context.WithCancel(context.Background())
+	d.sockets.base, d.engine.base, d.http.base, d.restarts.base = &d.base, &d.base, &d.base, &d.base
+	d.restarts.ledger, d.restarts.prepared = func() *ledger.Ledger { return d.engine.ledger }, make(chan struct{}, 1)
 	defer d.leaving()
 	d.supervisor.Start, err = proc.StartTime(d.supervisor.PID)
 	if err == nil {
@@ -67,28 +67,32 @@ func Work() error {
 	return err
 }
 
+// A base is what the parts of the daemon share.
+type base struct {
+	cfg     config.Config
+	log     *slog.Logger
+	self    string   // path of this program, which session hosts are started from
+	environ []string // of the process, without what .env adds
+	parent  *supervisor.Parent
+	push    core.PushRegistry
+	life    context.Context // ends when this process leaves
+}
+
 // A daemon is the gateway process: the rooms and what ties them together.
 type daemon struct {
-	cfg        config.Config
-	log        *slog.Logger
+	base
 	logged     lockfile.LogLocation // where the log is kept
-	self       string               // path of this program
-	environ    []string             // of the process, without what .env adds
-	parent     *supervisor.Parent
-	supervisor proc.Process // its process
+	supervisor proc.Process         // its process
 	startedAt  time.Time
 	ready      atomic.Bool
-	life       context.Context // ends when this process leaves
-	leaving    context.CancelFunc
+	leaving    context.CancelFunc // ends life
 
 	lock     *lockfile.StateLock
 	sockets  sockets
 	engine   engine
 	http     httpPart
-	push     core.PushRegistry
 	watchdog *watchdog // nil where no service manager asks
 	parts    partList
-	upgrades upgrades
 	restarts restarts
 	closers  []func() // what open has opened, undone last first
 }
@@ -118,13 +122,13 @@ func (d *daemon) serve() error {
 		return err
 	}
 	d.ready.Store(true) // not before: whoever learns of it finds this process by the lock file
-	d.parent.Serving(d.serveHeld(), d.upgrades.onTrial.Load())
-	d.watchdog = newWatchdog(func() { d.parent.Notify(sd.SdNotifyWatchdog) }, liveness{&d.engine, &d.sockets}.check, d.log)
+	d.parent.Serving(d.serveHeld(), d.restarts.onTrial.Load())
+	d.watchdog = newWatchdog(func() { d.parent.Notify(sd.SdNotifyWatchdog) }, d.checkAlive, d.log)
 	d.watchdog.start()
-	go d.upgrades.afterTrial(d.life) // ends with it
+	go d.restarts.afterTrial(d.life) // ends with it
 	d.log.Info("ready", "address", "http://"+d.sockets.tcp.Addr().String(), "socket", d.sockets.apiSocket(), "agent", d.engine.agent.kind,
 		"pid", os.Getpid(), "took", time.Since(d.startedAt))
-	go heartbeatKeeper{cfg: d.cfg, self: d.self, environ: d.environ, echo: d.engine.agent.kind == config.AgentEcho, log: d.log}.keep(d.life) // ends with it
+	go d.keepHeartbeat(d.engine.agent.kind == config.AgentEcho) // ends with d.life
 	for {
 		select {
 		case err := <-d.http.failed:
@@ -153,7 +157,7 @@ func (d *daemon) end(sig os.Signal) error {
 	d.parent.Stopping()
 	d.sockets.unlinkSocket(true)
 	d.log.Info("told to end", "signal", sig.String())
-	d.upgrades.leaveTrial()
+	d.restarts.leaveTrial()
 	why := leaving
 	if sig == syscall.SIGINT {
 		why = endingSessions
@@ -165,7 +169,7 @@ func (d *daemon) end(sig os.Signal) error {
 		return err
 	}
 	if why == leaving {
-		d.engine.saveFeeds().write()
+		d.engine.saveFeeds()()
 	}
 	d.log.Info("ended", "took", time.Since(told))
 	return d.describe(true)
@@ -205,14 +209,9 @@ func (d *daemon) prepare() (err error) {
 	for _, w := range d.cfg.Warnings() {
 		d.log.Warn("configuration", "problem", w)
 	}
-	u := &d.upgrades
-	u.cfg, u.log, u.self, u.environ, u.parent, u.push = d.cfg, d.log, d.self, d.environ, d.parent, &d.push
-	u.ledger = func() *ledger.Ledger { return d.engine.ledger }
-	d.restarts.upgrades, d.restarts.life, d.restarts.prepared = u, d.life, make(chan struct{}, 1)
-	if err := u.takeTrial(); err != nil {
+	if err := d.restarts.takeTrial(); err != nil {
 		return err
 	}
-	d.sockets.cfg = d.cfg
 	d.closers = append(d.closers, d.sockets.close)
 	return d.sockets.listen()
 }
@@ -246,26 +245,22 @@ func (d *daemon) takeState() (err error) {
 
 // open makes the parts and starts them.
 func (d *daemon) open() error {
-	d.engine.cfg, d.engine.log, d.engine.self, d.engine.life = d.cfg, d.log, d.self, d.life
-	d.engine.launch = launchOf(d.cfg, d.upgrades.prompt())
-	d.engine.deliverers = telegramDeliverers(d.cfg.TelegramToken.IsSet())
-	chats := &telegramPart{engine: &d.engine, push: &d.push, restart: d.restarts.request, holder: d.supervisor.PID}
-	jobs := &loop{}
-	d.http.log, d.http.sockets, d.http.failed = d.log, &d.sockets, make(chan error, 2)
-	d.http.options = func() httpapi.Options {
-		scheduler := newScheduler(&d.engine, chats, &d.push)
-		jobs.run = scheduler.Run
-		return httpapi.Options{
-			Core: d.engine.manager, Push: &d.push, Schedules: scheduler, Log: d.log,
-			Health: d.health, Restart: d.restarts.request, Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.upgrades.lastUpgrade, Peer: samePeer,
+	chats := &telegramPart{base: &d.base, engine: &d.engine}
+	chats.options.Restart, chats.options.Holder, chats.options.StartedAt = d.restarts.request, d.supervisor.PID, d.startedAt
+	var scheduler *schedule.Scheduler
+	serve := func() error {
+		scheduler = newScheduler(&d.engine, chats)
+		d.http.start(httpapi.Options{
+			Core: d.engine.manager, Push: &d.push, Schedules: scheduler, Log: d.log, Metrics: chats.writeMetrics, Peer: samePeer,
+			Health: d.health, Restart: d.restarts.request, Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
 			Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
-			Metrics: func(w *metrics.Writer) {
-				health, enabled := chats.metrics()
-				writeTelegramMetrics(w, health, enabled)
-			},
-		}
+		}, &d.sockets)
+		return nil
 	}
-	d.parts = partList{&d.engine, chats, step(d.engine.recover), &d.http, &loop{run: chats.poll}, jobs}
+	d.parts = partList{
+		d.engine.part(), chats.part(), {start: d.engine.recover}, {start: serve, stop: d.http.stop},
+		loop(chats.poll), loop(func(ctx context.Context) { scheduler.Run(ctx) }),
+	}
 	d.closers = append(d.closers, d.engine.closeRecords)
 	return d.parts.start()
 }
@@ -310,11 +305,11 @@ func (d *daemon) health() httpapi.Health {
 		h.Problems = append(h.Problems, "Messages are refused and outcomes wait to be written: "+err.Error())
 	}
 	for _, p := range d.parts.health() {
-		if p.Problem != "" {
-			h.Problems = append(h.Problems, p.Problem)
+		if p.problem != "" {
+			h.Problems = append(h.Problems, p.problem)
 		}
-		if p.Facts != nil {
-			h.Parts[p.Name] = p.Facts
+		if p.facts != nil {
+			h.Parts[p.name] = p.facts
 		}
 	}
 	if problem := d.restarts.lastProblem(); problem != "" {

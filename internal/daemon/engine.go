@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,12 +23,7 @@ import (
 // An engine is the gateway without its adapters: the records, the session hosts and the
 // channels' lanes.
 type engine struct {
-	cfg        config.Config
-	log        *slog.Logger
-	self       string            // path of this program, which session hosts are started from
-	launch     claude.Launch     // what every claude is started with
-	deliverers map[string]string // see lanes.Options
-	life       context.Context   // ends when this process leaves
+	*base
 	agent      agent
 	generation int64
 	ledger     *ledger.Ledger
@@ -38,9 +32,11 @@ type engine struct {
 	manager    *lanes.Manager
 }
 
-// Start opens the records, finds the session hosts and makes the lanes, which do nothing
+func (e *engine) part() part { return part{e.start, e.stop, e.health} }
+
+// start opens the records, finds the session hosts and makes the lanes, which do nothing
 // before recover.
-func (e *engine) Start() (err error) {
+func (e *engine) start() (err error) {
 	if err := e.openRecords(); err != nil {
 		return err
 	}
@@ -61,7 +57,7 @@ func (e *engine) Start() (err error) {
 		IdleTimeout: e.cfg.IdleTimeout, MaxSessions: cmp.Or(e.cfg.MaxSessions, sessionpool.LimitFor(memory.Total())),
 		TurnBudget: e.cfg.MaxBudgetUSD, DailyBudget: e.cfg.DailyBudgetUSD,
 		Approvals: lanes.ApprovalPolicy(e.cfg.Approvals), ApprovalTimeout: e.cfg.ApprovalTimeout,
-		Greeting: e.agent.greeting(), Deliverers: e.deliverers, Advice: advice(),
+		Greeting: e.agent.greeting(), Deliverers: telegramDeliverers(e.cfg.TelegramToken.IsSet()), Advice: advice(),
 	})
 	go func() { // ends when leftover processes have been looked at
 		if err := e.hosts.Sweep(context.Background()); err != nil {
@@ -90,8 +86,8 @@ func (e *engine) recover() error {
 	return nil
 }
 
-// Stop stops the lanes, leaves or ends the session hosts, and closes the records.
-func (e *engine) Stop(why stopReason) (err error) {
+// stop stops the lanes, leaves or ends the session hosts, and closes the records.
+func (e *engine) stop(why stopReason) (err error) {
 	if e.manager != nil {
 		e.manager.Detach()
 		e.hosts.LeaveSpares()
@@ -115,10 +111,8 @@ func (e *engine) endHosts() error {
 	return nil
 }
 
-// Health reports the problems of the records.
-func (e *engine) Health() partHealth {
-	h := partHealth{Name: "sessions", Ready: true, Problem: e.sessions.Problem()}
-	return h
+func (e *engine) health() partHealth {
+	return partHealth{name: "sessions", problem: e.sessions.Problem()}
 }
 
 func (e *engine) openRecords() (err error) {
@@ -156,19 +150,14 @@ func (e *engine) newHosts() (*sessionhost.Hosts, error) {
 	}
 	return sessionhost.New(sessionhost.Options{
 		StateDir: e.cfg.StateDir, RuntimeDir: e.cfg.RuntimeDir, Self: e.self, Dir: e.cfg.CWD,
-		Env:       append(claude.Environ(os.Environ(), e.cfg.PassEnv), client.SocketVariable+"="+client.Socket(e.cfg)),
-		Program:   e.agent.program,
-		Launch:    e.launch,
+		Env:     append(claude.Environ(os.Environ(), e.cfg.PassEnv), client.SocketVariable+"="+client.Socket(e.cfg)),
+		Program: e.agent.program,
+		Launch: claude.Launch{
+			MaxTurns: e.cfg.MaxTurns, MaxBudgetUSD: e.cfg.MaxBudgetUSD, AllowedTools: strings.Join(e.cfg.AllowedTools, ","), Model: e.cfg.Model,
+			PermissionMode: e.cfg.PermissionMode, AppendSystemPrompt: e.prompt(),
+		},
 		ConfigDir: configDir, Lasting: e.agent.kind == config.AgentClaude,
 		Generation: e.generation, StartTimeout: e.cfg.StartTimeout, IdleTimeout: e.cfg.IdleTimeout, Log: e.log,
 		Spares: e.cfg.WarmSpares, MemoryFree: memory.Available,
 	})
-}
-
-// launchOf returns what every claude of this configuration is started with.
-func launchOf(cfg config.Config, prompt string) claude.Launch {
-	return claude.Launch{
-		MaxTurns: cfg.MaxTurns, MaxBudgetUSD: cfg.MaxBudgetUSD, AllowedTools: strings.Join(cfg.AllowedTools, ","), Model: cfg.Model,
-		PermissionMode: cfg.PermissionMode, AppendSystemPrompt: prompt,
-	}
 }

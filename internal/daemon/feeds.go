@@ -37,52 +37,41 @@ func (e *engine) updatesPath(generation int64) string {
 	return filepath.Join(e.cfg.RuntimeDir, fmt.Sprintf("feeds-%d.updates", generation))
 }
 
-// A savedFeeds writes what takes long of what saveFeeds leaves.
-type savedFeeds struct {
-	e       *engine
-	feeds   *feed.Snapshot
-	updates *os.File // nil if there is nothing to write
-}
-
 // saveFeeds leaves what clients need that connect again, but for the updates themselves,
-// which the returned value writes: the next process serves meanwhile. Without them
+// which the returned function writes: the next process serves meanwhile. Without them
 // clients are told that events may be missing.
-func (e *engine) saveFeeds() *savedFeeds {
-	s := &savedFeeds{e: e}
-	if err := s.begin(); err != nil {
+func (e *engine) saveFeeds() (write func()) {
+	feeds, updates, err := e.beginFeeds()
+	if err != nil {
 		e.log.Warn("streams cannot be resumed by the next process", "err", err)
 	}
-	return s
+	return func() {
+		if updates == nil { // there is nothing to write
+			return
+		}
+		if err := errors.Join(feeds.WriteUpdates(updates), updates.Close()); err != nil {
+			e.log.Warn("streams cannot be resumed by the next process", "err", err)
+		}
+	}
 }
 
-func (s *savedFeeds) begin() (err error) {
-	if s.feeds, err = s.e.manager.SaveFeeds(); err != nil || s.feeds == nil {
-		return err
+// beginFeeds writes the index of the streams, and locks the file for their updates. The file
+// is nil if there are no updates.
+func (e *engine) beginFeeds() (feeds *feed.Snapshot, updates *os.File, err error) {
+	if feeds, err = e.manager.SaveFeeds(); err != nil || feeds == nil {
+		return nil, nil, err
 	}
-	updates, err := os.OpenFile(s.e.updatesPath(s.e.generation), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
+	if updates, err = os.OpenFile(e.updatesPath(e.generation), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
+		return nil, nil, err
 	}
 	if err = lockfile.Try(updates); err == nil {
-		err = os.WriteFile(s.e.feedsPath(s.e.generation), s.feeds.Index, 0o600) // not before: who finds it finds the lock
+		err = os.WriteFile(e.feedsPath(e.generation), feeds.Index, 0o600) // not before: who finds it finds the lock
 	}
 	if err != nil {
 		_ = updates.Close()
-		return err
+		return nil, nil, err
 	}
-	s.updates = updates
-	return nil
-}
-
-// write writes the updates, and lets the next process have them.
-func (s *savedFeeds) write() {
-	if s.updates == nil {
-		return
-	}
-	err := s.feeds.WriteUpdates(s.updates)
-	if err = errors.Join(err, s.updates.Close()); err != nil {
-		s.e.log.Warn("streams cannot be resumed by the next process", "err", err)
-	}
+	return feeds, updates, nil
 }
 
 // restoreFeeds takes up what the process before this one has left, and removes it

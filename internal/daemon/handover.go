@@ -39,7 +39,7 @@ func (d *daemon) handOver(signals <-chan os.Signal) error {
 	d.watchdog.excuse(endGrace + succeedTimeout)
 	d.parent.Notify(fmt.Sprintf("%s\nMONOTONIC_USEC=%d", sd.SdNotifyReloading, monotonicMicros()))
 	_ = d.parts.stop(handingOver)
-	saved := d.engine.saveFeeds()
+	writeFeeds := d.engine.saveFeeds()
 	inner, err := d.release(signals)
 	d.watchdog.rest()
 	if err != nil {
@@ -50,7 +50,7 @@ func (d *daemon) handOver(signals <-chan os.Signal) error {
 	written := make(chan struct{})
 	go func() { // ends with what is to be written; waited for below
 		defer close(written)
-		saved.write()
+		writeFeeds()
 	}()
 	d.http.server.Forward(inner, d.sockets.apiSocket())
 	d.log.Info("handed over", "took", time.Since(began))
@@ -123,7 +123,10 @@ func (d *daemon) lockPath() string { return filepath.Join(d.cfg.StateDir, lockfi
 // serveHeld returns, empty if there is no such worker or no socket.
 func (d *daemon) serveHeld() (path string) {
 	if !d.parent.IsHeir() {
-		d.sweepHeld()
+		left, _ := filepath.Glob(filepath.Join(d.cfg.RuntimeDir, "handover-*.sock")) // none where the directory's name is no pattern
+		for _, path := range left {                                                  // of killed workers
+			_ = os.Remove(path) // what stays is tried again
+		}
 		return ""
 	}
 	path = filepath.Join(d.cfg.RuntimeDir, fmt.Sprintf("handover-%d.sock", os.Getpid()))
@@ -143,14 +146,6 @@ func (d *daemon) serveHeld() (path string) {
 		}
 	}()
 	return path
-}
-
-// sweepHeld removes the sockets of serveHeld that killed workers have left.
-func (d *daemon) sweepHeld() {
-	left, _ := filepath.Glob(filepath.Join(d.cfg.RuntimeDir, "handover-*.sock")) // none where the directory's name is no pattern
-	for _, path := range left {
-		_ = os.Remove(path) // what stays is tried again
-	}
 }
 
 // monotonicMicros is the time that systemd compares a reload's end with.

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"log/slog"
 	"net"
 	"os"
 	"time"
@@ -16,23 +15,20 @@ const httpGrace = 1500 * time.Millisecond
 
 // An httpPart serves the API on the daemon's two listeners.
 type httpPart struct {
-	log     *slog.Logger
-	options func() httpapi.Options // of the server, asked when it is started
-	sockets *sockets
-	failed  chan error // of serving; capacity 2
-	server  *httpapi.Server
+	*base
+	failed chan error // of serving; capacity 2
+	server *httpapi.Server
 }
 
-// Start serves the API.
-func (h *httpPart) Start() error {
-	h.server = httpapi.New(h.options())
-	go func() { h.failed <- h.server.Serve(h.sockets.tcp) }()       // ends by Stop
-	go func() { h.failed <- h.server.ServeLocal(h.sockets.unix) }() // likewise
-	return nil
+// start serves the API.
+func (h *httpPart) start(o httpapi.Options, s *sockets) {
+	h.server, h.failed = httpapi.New(o), make(chan error, 2)
+	go func() { h.failed <- h.server.Serve(s.tcp) }()       // ends by stop
+	go func() { h.failed <- h.server.ServeLocal(s.unix) }() // likewise
 }
 
-// Stop answers the requests that are held, or keeps them for the process that takes over.
-func (h *httpPart) Stop(why stopReason) error {
+// stop answers the requests that are held, or keeps them for the process that takes over.
+func (h *httpPart) stop(why stopReason) error {
 	switch {
 	case h.server == nil:
 	case why == handingOver:
@@ -51,9 +47,6 @@ func (h *httpPart) drain(why httpapi.Reason) {
 		h.log.Warn("requests cut", "err", err)
 	}
 }
-
-// Health reports nothing.
-func (*httpPart) Health() (h partHealth) { return h }
 
 // samePeer reports whether a connection comes from this user's own programs.
 func samePeer(c net.Conn) (ok, known bool) {

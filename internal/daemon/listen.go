@@ -13,13 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bareclaw/adapters/httpapi/client"
-	"bareclaw/core/config"
-	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/privatedir"
 )
 
-// The names of the files that workers leave with the supervisor.
+// The names of the files that workers leave with the supervisor. Those of sockets are their
+// networks.
 const (
 	lockFile = "lock"
 	tcpFile  = "tcp"
@@ -28,9 +27,8 @@ const (
 
 // sockets are the two listeners of the API.
 type sockets struct {
-	cfg    config.Config
-	parent *supervisor.Parent
-	passed passedSockets
+	*base
+	passed map[string]*os.File // by a service manager, by tcpFile and unixFile
 	tcp    net.Listener
 	unix   net.Listener // the API socket
 }
@@ -55,10 +53,8 @@ func (s *sockets) listen() (err error) {
 	if err := privatedir.Make(s.cfg.RuntimeDir, "BARECLAW_RUNTIME_DIR"); err != nil {
 		return fmt.Errorf("use the runtime directory: %w", err)
 	}
-	if s.unix, err = s.listenUnix(); err != nil {
-		return err
-	}
-	return nil
+	s.unix, err = s.listenUnix()
+	return err
 }
 
 func (s *sockets) listenTCP() (net.Listener, error) {
@@ -68,11 +64,8 @@ func (s *sockets) listenTCP() (net.Listener, error) {
 		want, err := net.ResolveTCPAddr("tcp", address)
 		return err == nil && isTCP && sameIP(have.IP, want.IP) && (want.Port == 0 || have.Port == want.Port)
 	}
-	if l, err := s.passed.listener(tcpFile, wanted, address+" (BARECLAW_HOST, BARECLAW_PORT)"); l != nil || err != nil {
-		return l, err
-	}
-	l, err := s.inherited(tcpFile)
-	if err != nil || l != nil && wanted(l.Addr()) {
+	l, fits, err := s.given(tcpFile, wanted, address+" (BARECLAW_HOST, BARECLAW_PORT)")
+	if err != nil || fits {
 		return l, err
 	}
 	if l != nil {
@@ -95,13 +88,11 @@ func sameIP(a, b net.IP) bool { return a.Equal(b) || a.IsUnspecified() && b.IsUn
 // already, and of no earlier worker, is stale.
 func (s *sockets) listenUnix() (net.Listener, error) {
 	wanted := func(a net.Addr) bool { return a.String() == s.apiSocket() || sameDirectory(a.String(), s.apiSocket()) }
-	if l, err := s.passed.listener(unixFile, wanted, s.apiSocket()+" (BARECLAW_RUNTIME_DIR)"); l != nil || err != nil {
+	l, fits, err := s.given(unixFile, wanted, s.apiSocket()+" (BARECLAW_RUNTIME_DIR)")
+	switch {
+	case err != nil || s.passed[unixFile] != nil:
 		return l, err // it is not removed when it is closed
-	}
-	switch l, err := s.inherited(unixFile); {
-	case err != nil:
-		return nil, err
-	case l != nil && wanted(l.Addr()):
+	case fits:
 		return l, s.closeSocket() // not removed when it is closed: see end
 	case l != nil:
 		err := movedError("runtime", "BARECLAW_RUNTIME_DIR", filepath.Dir(l.Addr().String()), s.cfg.RuntimeDir)
@@ -113,8 +104,7 @@ func (s *sockets) listenUnix() (net.Listener, error) {
 	if err := os.Remove(s.apiSocket()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("remove the old API socket: %w", err)
 	}
-	l, err := net.Listen("unix", s.apiSocket())
-	if err != nil {
+	if l, err = net.Listen("unix", s.apiSocket()); err != nil {
 		return nil, fmt.Errorf("listen on the API socket (BARECLAW_RUNTIME_DIR): %w", err)
 	}
 	return l, s.closeSocket()
@@ -166,20 +156,6 @@ func (s *sockets) vacant() error {
 		}
 		time.Sleep(pause)
 	}
-}
-
-// inherited returns the listener of an earlier worker, nil if there is none.
-func (s *sockets) inherited(name string) (net.Listener, error) {
-	f := s.parent.File(name)
-	if f == nil {
-		return nil, nil
-	}
-	defer func() { _ = f.Close() }()
-	l, err := net.FileListener(f)
-	if err != nil {
-		return nil, fmt.Errorf("take over listener %s: %w", name, err)
-	}
-	return l, nil
 }
 
 // deposit leaves the lock and the listeners with the supervisor, for later workers. Those

@@ -57,19 +57,11 @@ func openLogWriter(cfg config.Config) (w io.Writer, where lockfile.LogLocation, 
 		return os.Stderr, where, done, fmt.Errorf("%s: %w", path, err)
 	}
 	done = func() { _ = f.Close() }
-	w = both{f, os.Stderr} // in this order: what is seen on stderr is in the file
+	w = io.MultiWriter(f, os.Stderr) // in this order: what is seen on stderr is in the file, whose writes never fail
 	if f.Adopt(os.Stderr) || detached {
 		w = f
 	}
 	return w, lockfile.LogLocation{Path: path}, done, nil
-}
-
-// both writes to two places, of which one may fail.
-type both struct{ a, b io.Writer }
-
-func (w both) Write(p []byte) (int, error) {
-	_, _ = w.a.Write(p)
-	return w.b.Write(p)
 }
 
 // journaled reports whether the journal of systemd gets what is written to f: its

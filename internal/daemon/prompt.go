@@ -11,20 +11,13 @@ import (
 // is to know in every conversation.
 const notesName = "notes.md"
 
-// A promptFor is what the system prompt tells claude of this machine.
-type promptFor struct {
-	program string // path of this one, for claude's Bash
-	source  string // tree of this program; empty if it is not known
-	builds  bool   // a restart builds the program from the source
-	notes   string // path of claude's own notes
-}
-
-// systemPrompt returns what is appended to claude's own system prompt. It is the same
-// for every channel, since a session may be started before it is known for which:
-// where a message comes from stands before each. It names only ways that need no
-// token.
-func systemPrompt(p promptFor) string {
-	run := shellWord(p.program)
+// systemPrompt returns what is appended to claude's own system prompt, given the paths of
+// this program, of its source (empty if that is not known) and of claude's notes; builds says
+// that a restart builds the program from the source. The prompt is the same for every
+// channel, since a session may be started before it is known for which: where a message
+// comes from stands before each. It names only ways that need no token.
+func systemPrompt(program, source, notes string, builds bool) string {
+	run := shellWord(program)
 	lines := []string{
 		"You are reached through BAREclaw, a gateway that brings the messages of several channels to you, each channel with a conversation of its own, and takes your answers back.",
 		"",
@@ -34,20 +27,18 @@ func systemPrompt(p promptFor) string {
 		"- `" + run + " restart` restarts the gateway; this turn goes on, so you can do it at any time. `" + run + " --help` lists what else there is. All of it is also an HTTP API: `curl --unix-socket \"$" + client.SocketVariable + "\" http://localhost/openapi.yaml`.",
 	}
 	switch {
-	case p.builds:
-		lines = append(lines, "- The gateway's own source is in "+p.source+". What you change there applies after a restart, which is refused if it does not compile.")
-	case p.source != "":
-		lines = append(lines, "- The gateway's own source is in "+p.source+". What you change there applies after `"+run+" upgrade --from "+shellWord(p.source)+"`.")
+	case builds:
+		lines = append(lines, "- The gateway's own source is in "+source+". What you change there applies after a restart, which is refused if it does not compile.")
+	case source != "":
+		lines = append(lines, "- The gateway's own source is in "+source+". What you change there applies after `"+run+" upgrade --from "+shellWord(source)+"`.")
 	}
-	lines = append(lines, "- Your notes for all conversations are in "+p.notes+". Read them when a conversation begins and the file exists; write there what should be known later, such as what the user prefers.")
+	lines = append(lines, "- Your notes for all conversations are in "+notes+". Read them when a conversation begins and the file exists; write there what should be known later, such as what the user prefers.")
 	return strings.Join(lines, "\n")
 }
 
 // prompt is the system prompt of this gateway's sessions.
-func (u *upgrades) prompt() string {
-	return systemPrompt(promptFor{
-		program: u.self, source: u.knownSource(), builds: u.restartSource() != "", notes: filepath.Join(u.cfg.ConfigDir, notesName),
-	})
+func (b *base) prompt() string {
+	return systemPrompt(b.self, b.knownSource(), filepath.Join(b.cfg.ConfigDir, notesName), b.restartSource() != "")
 }
 
 // shellWord returns s as one word of a shell's command line.

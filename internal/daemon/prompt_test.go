@@ -15,9 +15,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func TestSystemPrompt(t *testing.T) {
 	t.Parallel()
 	const golden = "testdata/prompt.golden"
-	got := systemPrompt(promptFor{
-		program: "/home/ann/it's here/bareclaw", source: "/home/ann/src/bareclaw", builds: true, notes: "/home/ann/.config/bareclaw/notes.md",
-	}) + "\n"
+	got := systemPrompt("/home/ann/it's here/bareclaw", "/home/ann/src/bareclaw", "/home/ann/.config/bareclaw/notes.md", true) + "\n"
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
@@ -30,10 +28,10 @@ func TestSystemPrompt(t *testing.T) {
 	if got != string(want) {
 		t.Errorf("the prompt is\n%s\nwant\n%s\n(-update writes it)", got, want)
 	}
-	if as := systemPrompt(promptFor{program: "bareclaw", source: "/src", notes: "notes"}); !strings.Contains(as, "bareclaw upgrade --from /src") {
+	if as := systemPrompt("bareclaw", "/src", "notes", false); !strings.Contains(as, "bareclaw upgrade --from /src") {
 		t.Errorf("where a restart does not build, the prompt does not say how a changed source applies:\n%s", as)
 	}
-	if without := systemPrompt(promptFor{program: "bareclaw", notes: "notes"}); strings.Contains(without, "source is in") {
+	if without := systemPrompt("bareclaw", "", "notes", false); strings.Contains(without, "source is in") {
 		t.Errorf("a source is told of where there is none:\n%s", without)
 	}
 	if n := len(got); n > 2500 {

@@ -4,19 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
 
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
+	"bareclaw/core/ledger"
+	"bareclaw/heartbeat/program"
 	"bareclaw/heartbeat/supervisor"
+	"bareclaw/internal/buildinfo"
 )
 
-// restarts has another worker take over, of this program or of another one.
+// restarts has another worker take over, of this program or of another one, which is on
+// trial then. The channel that asked for another program is told what became of it.
 type restarts struct {
-	upgrades *upgrades
-	life     context.Context // ends when this process leaves
-	prepared chan struct{}   // receives when another worker could take over; capacity 1
+	*base
+	ledger   func() *ledger.Ledger
+	prepared chan struct{} // receives when another worker could take over; capacity 1
+
+	onTrial atomic.Bool // this program was upgraded to, and may have to go again
+	verdict sync.Mutex  // held while the record of an upgrade that is over is read, told and written
 
 	mu      sync.Mutex // protects the fields below
 	attempt *attempt   // a restart under way
@@ -27,9 +40,8 @@ type restarts struct {
 // An attempt is a restart that is being prepared. Whoever asks meanwhile shares the
 // attempt.
 type attempt struct {
-	done    chan struct{}       // closed when err is known
-	err     error               // why no other worker can take over
-	upgrade *api.UpgradeRequest // nil for a restart
+	done chan struct{} // closed when err is known
+	err  error         // why no other worker can take over
 }
 
 // errOnTrial refuses a restart of a program that may have to go.
@@ -38,45 +50,39 @@ var errOnTrial = errors.New("a new program is on trial; try again when that is o
 // request has the supervisor start another worker and returns when that could take
 // over, which follows, or why it cannot.
 func (r *restarts) request(ctx context.Context) error {
-	if r.upgrades.onTrial.Load() {
-		r.upgrades.log.Error("not restarted", "err", errOnTrial)
+	if r.onTrial.Load() {
+		r.log.Error("not restarted", "err", errOnTrial)
 		return errOnTrial
 	}
-	r.mu.Lock()
-	a := r.attempt
-	if a == nil {
-		a = r.attemptLocked(nil)
-	}
-	r.mu.Unlock()
-	return a.wait(ctx)
+	return r.begin(ctx, nil)
 }
 
 // requestUpgrade is request with another program, which is on trial then.
 func (r *restarts) requestUpgrade(ctx context.Context, o api.UpgradeRequest) error {
-	if source := r.upgrades.restartSource(); source != "" {
+	if source := r.restartSource(); source != "" {
 		return fmt.Errorf("this gateway is built from %s whenever it restarts: change that and restart it, or set BARECLAW_SOURCE=off", source)
 	}
-	if r.upgrades.onTrial.Load() {
+	if r.onTrial.Load() {
 		return fmt.Errorf("%w: %w", httpapi.ErrUpgrading, errOnTrial)
 	}
+	return r.begin(ctx, &o)
+}
+
+// begin begins an attempt, or shares the one under way, and waits for its end. An upgrade
+// shares none.
+func (r *restarts) begin(ctx context.Context, upgrade *api.UpgradeRequest) error {
 	r.mu.Lock()
-	if r.attempt != nil {
+	a := r.attempt
+	switch {
+	case a != nil && upgrade != nil:
 		r.mu.Unlock()
 		return fmt.Errorf("%w: a restart is under way", httpapi.ErrUpgrading)
+	case a == nil:
+		a = &attempt{done: make(chan struct{})}
+		r.attempt = a
+		go r.try(a, upgrade) // ends within the time that building and starting may take
 	}
-	a := r.attemptLocked(&o)
 	r.mu.Unlock()
-	return a.wait(ctx)
-}
-
-func (r *restarts) attemptLocked(o *api.UpgradeRequest) *attempt {
-	a := &attempt{done: make(chan struct{}), upgrade: o}
-	r.attempt = a
-	go r.try(a) // ends within the time that building and starting may take
-	return a
-}
-
-func (a *attempt) wait(ctx context.Context) error {
 	select {
 	case <-a.done:
 		return a.err
@@ -85,22 +91,21 @@ func (a *attempt) wait(ctx context.Context) error {
 	}
 }
 
-func (r *restarts) try(a *attempt) {
-	err := r.startSuccessor(a.upgrade)
-	if err == nil && r.isEnding() {
-		err = core.ErrClosed
-	}
+func (r *restarts) try(a *attempt, upgrade *api.UpgradeRequest) {
+	a.err = r.startSuccessor(upgrade)
 	r.mu.Lock()
-	a.err = err
-	if err != nil {
+	if a.err == nil && r.ending {
+		a.err = core.ErrClosed
+	}
+	if a.err != nil {
 		r.attempt = nil // the next one tries again
-		r.problem = "The last restart failed: " + err.Error()
+		r.problem = "The last restart failed: " + a.err.Error()
 	}
 	r.mu.Unlock()
 	close(a.done)
-	if err != nil {
-		r.upgrades.log.Error("not restarted", "err", err)
-		r.upgrades.tellUpgrade(r.life)
+	if a.err != nil {
+		r.log.Error("not restarted", "err", a.err)
+		r.tellUpgrade(r.life)
 		return
 	}
 	r.prepared <- struct{}{} // capacity 1, and there is one attempt at a time
@@ -115,24 +120,21 @@ func (r *restarts) startSuccessor(upgrade *api.UpgradeRequest) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
-	if err := r.upgrades.ledger().Probe(ctx); err != nil { // the new process could not begin
+	if err := r.ledger().Probe(ctx); err != nil { // the new process could not begin
 		return err
 	}
-	c := candidate{path: r.upgrades.self}
-	err := runnable(r.upgrades.self)
-	if source := r.upgrades.restartSource(); upgrade != nil {
-		c, err = r.upgrades.placeUpgrade(ctx, *upgrade)
-	} else if source != "" {
-		c, err = r.upgrades.placeBuild(ctx, source)
-	}
+	c, err := r.candidate(ctx, upgrade)
 	if err != nil {
 		return err
 	}
-	err = r.upgrades.parent.Restart(supervisor.Successor{Path: c.path, Trial: c.trial != nil, Place: c.hold})
-	if err != nil {
-		r.upgrades.revert(c, err)
+	defer func() { _ = c.hold.Close() }() // nil is no file
+	err = r.parent.Restart(supervisor.Successor{Path: c.path, Trial: c.trial != nil, Place: c.hold})
+	if err != nil && c.trial != nil {
+		r.log.Error("going back to the program before", "from", c.trial.To.Version, "to", c.trial.From.Version, "err", err)
+		if _, err := c.trial.GoBack(r.cfg.StateDir, err); err != nil {
+			r.log.Error("going back is not complete", "err", err)
+		}
 	}
-	c.release()
 	return err
 }
 
@@ -154,4 +156,109 @@ func (r *restarts) lastProblem() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.problem
+}
+
+// A candidate is the program of a restart.
+type candidate struct {
+	path  string
+	trial *program.Trial // of a program that was put in place; nil for none
+	hold  *os.File       // keeps others from replacing the program; nil for nothing
+}
+
+// candidate puts the program of an upgrade, or of the source if restarts build it, in place.
+// Without either, the candidate is this program. After an error everything is as before.
+func (r *restarts) candidate(ctx context.Context, upgrade *api.UpgradeRequest) (c candidate, err error) {
+	if upgrade == nil && r.restartSource() == "" {
+		return candidate{path: r.self}, runnable(r.self)
+	}
+	place := program.Place(program.Built(r.cfg.StateDir))
+	if upgrade != nil {
+		place, err = program.PlaceOf(r.self)
+	} else if err = os.MkdirAll(filepath.Dir(place.Path()), 0o700); err != nil {
+		err = fmt.Errorf("make room for the new program: %w", err)
+	}
+	if err == nil {
+		c.hold, err = place.Hold()
+	}
+	if err != nil {
+		return c, err
+	}
+	c.path = place.Path()
+	c.trial, err = r.stage(ctx, place, upgrade)
+	if err == nil && c.trial == nil { // this program is the same
+		c.path = r.self
+		if upgrade != nil {
+			err = fmt.Errorf("that is the program that runs already, %s", buildinfo.Version())
+		}
+	}
+	if err != nil {
+		_ = c.hold.Close() // nil is no file
+	}
+	return c, err
+}
+
+// stage brings or builds a program beside the one in place, and has it replace that.
+func (r *restarts) stage(ctx context.Context, place program.Place, upgrade *api.UpgradeRequest) (t *program.Trial, err error) {
+	var sum, path, channel string
+	if upgrade == nil {
+		if err = r.build(ctx, r.restartSource(), place.Next()); err == nil {
+			sum, err = program.Sum(place.Next())
+		}
+	} else {
+		path, channel = upgrade.Path, upgrade.Channel
+		if upgrade.Rollback {
+			path, err = place.Earlier()
+		}
+		if err == nil {
+			sum, err = place.Stage(path)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t, err = r.replaceProgram(ctx, place, sum, channel); t == nil {
+		place.Discard()
+	}
+	return t, err
+}
+
+// replaceProgram puts the staged program of a place on trial, and returns the record. The
+// record is nil if this process runs the same program: then nothing is replaced.
+func (r *restarts) replaceProgram(ctx context.Context, place program.Place, sum, channel string) (t *program.Trial, err error) {
+	t = &program.Trial{ID: uuid.NewString(), State: program.OnTrial, Program: place, Channel: channel, BeganAt: time.Now().UTC()}
+	t.From.Version, t.To.SHA256 = buildinfo.Version(), sum
+	if t.From.SHA256, err = program.Sum(program.Running(r.self)); err != nil || t.From.SHA256 == sum {
+		return nil, err
+	}
+	if t.To.Version, err = r.examine(ctx, place); err != nil {
+		return nil, err
+	}
+	r.tellOnce(ctx) // of the upgrade before, whose record this one replaces
+	r.verdict.Lock()
+	defer r.verdict.Unlock()
+	err = place.KeepRunning(r.self)
+	if err == nil {
+		err = t.Save(r.cfg.StateDir)
+	}
+	if err == nil {
+		err = place.Swap()
+	}
+	if err != nil {
+		t.End(program.WentBack, err.Error())
+		return nil, errors.Join(err, t.Save(r.cfg.StateDir))
+	}
+	return t, nil
+}
+
+// examine asks a staged program for its version, and whether it can read the ledger.
+func (r *restarts) examine(ctx context.Context, place program.Place) (version string, err error) {
+	info, err := program.Ask(ctx, place.Next())
+	if err != nil {
+		return "", err
+	}
+	file, err := ledger.Inspect(filepath.Join(r.cfg.StateDir, "ledger.db"))
+	if err != nil {
+		return "", err
+	}
+	return info.Version, info.Reads(file.MinReader)
 }

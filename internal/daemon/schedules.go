@@ -24,7 +24,7 @@ import (
 const prechecksAtOnce = 4
 
 // newScheduler makes the scheduler, which sends nothing before it runs.
-func newScheduler(e *engine, chats *telegramPart, push *core.PushRegistry) *schedule.Scheduler {
+func newScheduler(e *engine, chats *telegramPart) *schedule.Scheduler {
 	running := semaphore.NewWeighted(prechecksAtOnce)
 	check := func(ctx context.Context, line string) (schedule.PrecheckResult, error) {
 		if err := running.Acquire(ctx, 1); err != nil {
@@ -47,6 +47,6 @@ func newScheduler(e *engine, chats *telegramPart, push *core.PushRegistry) *sche
 	}{e.manager, e.manager.Adapters}
 	return schedule.New(schedule.Options{
 		Store: e.ledger, Core: submitter, Log: e.log, Precheck: check, Admit: admit,
-		BuiltIns: []schedule.BuiltIn{heartbeat.Job(e.cfg)}, Waiter: e.manager.Lookup, Push: push.Send,
+		BuiltIns: []schedule.BuiltIn{heartbeat.Job(e.cfg)}, Waiter: e.manager.Lookup, Push: e.push.Send,
 	})
 }

@@ -2,22 +2,14 @@ package daemon
 
 import (
 	"context"
+	"time"
 
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/adapters/telegram"
-	"bareclaw/core"
 	"bareclaw/internal/buildinfo"
 	"bareclaw/sessionhost/claude"
 )
-
-// A telegramPart is the Telegram adapter. Where no bot is configured its parts do nothing.
-type telegramPart struct {
-	engine  *engine
-	push    *core.PushRegistry
-	restart func(context.Context) error
-	holder  int               // see telegram.Options
-	adapter *telegram.Adapter // nil where no bot is configured
-}
 
 // telegramDeliverers returns which adapter delivers the background results of which channels.
 func telegramDeliverers(enabled bool) map[string]string {
@@ -27,52 +19,51 @@ func telegramDeliverers(enabled bool) map[string]string {
 	return map[string]string{telegram.Prefix: telegram.Name}
 }
 
-// Start makes the adapter. Start is called before the engine recovers.
-func (t *telegramPart) Start() (err error) {
-	cfg := t.engine.cfg
+// A telegramPart is the Telegram adapter. Where no bot is configured it does nothing.
+type telegramPart struct {
+	*base
+	engine  *engine
+	options telegram.Options  // what only the daemon knows
+	adapter *telegram.Adapter // nil where no bot is configured
+}
+
+func (t *telegramPart) part() part { return part{t.start, t.stop, t.health} }
+
+// start makes the adapter. It is called before the engine recovers.
+func (t *telegramPart) start() (err error) {
+	cfg := t.cfg
 	if !cfg.TelegramToken.IsSet() {
 		return nil
 	}
-	token := cfg.TelegramToken.Reveal()
-	t.adapter, err = telegram.New(telegram.Options{
-		Core: t.engine.manager, Push: t.push, Log: t.engine.log, Token: token, API: cfg.TelegramAPI, Allowed: cfg.AllowedUsers,
-		StateDir: cfg.StateDir, LockFile: cfg.TelegramLock(), Holder: t.holder,
-		FileOver: cfg.FileOver, MediaMaxAge: cfg.MediaMaxAge, Transcribe: cfg.Transcribe,
-		SendRoots: cfg.SendRoots, CWD: cfg.CWD, Withheld: []string{cfg.StateDir, cfg.RuntimeDir, cfg.UserDir},
-		Shown: claude.Show, Restart: t.restart, Version: "bareclaw " + buildinfo.Version(), Agent: t.engine.agent.describe(),
-	})
-	if err != nil {
+	o := t.options
+	o.Core, o.Push, o.Log, o.Shown = t.engine.manager, &t.push, t.log, claude.Show
+	o.Token, o.API, o.Allowed = cfg.TelegramToken.Reveal(), cfg.TelegramAPI, cfg.AllowedUsers
+	o.StateDir, o.LockFile, o.FileOver, o.MediaMaxAge, o.Transcribe = cfg.StateDir, cfg.TelegramLock(), cfg.FileOver, cfg.MediaMaxAge, cfg.Transcribe
+	o.SendRoots, o.CWD, o.Withheld = cfg.SendRoots, cfg.CWD, []string{cfg.StateDir, cfg.RuntimeDir, cfg.UserDir}
+	o.Version, o.Agent = "bareclaw "+buildinfo.Version(), t.engine.agent.describe()
+	if t.adapter, err = telegram.New(o); err != nil {
 		return err
 	}
 	return t.adapter.Prepare(context.Background())
 }
 
-// Stop ends the requests that wait for the adapter.
-func (t *telegramPart) Stop(stopReason) error {
+// stop ends the requests that wait for the adapter.
+func (t *telegramPart) stop(stopReason) error {
 	if t.adapter != nil {
 		t.adapter.Close()
 	}
 	return nil
 }
 
-// Health reports how the bot is.
-func (t *telegramPart) Health() partHealth {
+func (t *telegramPart) health() (p partHealth) {
 	if t.adapter == nil {
-		return partHealth{Ready: true}
+		return p
 	}
 	h := t.adapter.Health()
-	return partHealth{Name: telegram.Name, Ready: h.Ready, Problem: h.Problem, Facts: &api.Telegram{
+	return partHealth{name: telegram.Name, problem: h.Problem, facts: &api.Telegram{
 		Ready: h.Ready, Problem: h.Problem, Bot: h.Bot, LastPoll: h.LastPoll,
 		Strangers: h.Strangers, Pending: h.Pending, Failed: h.Failed,
 	}}
-}
-
-// metrics returns the health for the metrics.
-func (t *telegramPart) metrics() (h telegram.Health, enabled bool) {
-	if t.adapter == nil {
-		return h, false
-	}
-	return t.adapter.Health(), true
 }
 
 // poll receives and sends messages until ctx ends.
@@ -81,6 +72,27 @@ func (t *telegramPart) poll(ctx context.Context) {
 		return
 	}
 	if err := t.adapter.Run(ctx); err != nil && ctx.Err() == nil {
-		t.engine.log.Error("Telegram is not served", "err", err)
+		t.log.Error("Telegram is not served", "err", err)
 	}
+}
+
+func (t *telegramPart) writeMetrics(w *metrics.Writer) {
+	if t.adapter != nil {
+		writeTelegramMetrics(w, t.adapter.Health())
+	}
+}
+
+// writeTelegramMetrics adds the metrics of the Telegram adapter.
+func writeTelegramMetrics(w *metrics.Writer, t telegram.Health) {
+	ready := 0.0
+	if t.Ready {
+		ready = 1
+	}
+	w.Gauge("bareclaw_telegram_ready", "1 while messages are received.", ready)
+	if !t.LastPoll.IsZero() {
+		w.Gauge("bareclaw_telegram_last_poll_age_seconds", "How long ago a poll was completed; left out before the first one.", time.Since(t.LastPoll).Seconds())
+	}
+	w.Counter("bareclaw_telegram_strangers_total", "Updates of users that are not allowed, since start.", float64(t.Strangers))
+	w.Gauge("bareclaw_telegram_deliveries_pending", "Deliveries that are still to be made.", float64(t.Pending))
+	w.Counter("bareclaw_telegram_deliveries_failed_total", "Deliveries given up, since start.", float64(t.Failed))
 }

@@ -33,7 +33,7 @@ func TestLookAtTrial(t *testing.T) {
 	s.Listener = l
 	s.Start()
 	defer s.Close()
-	u := &upgrades{cfg: config.Config{StateDir: dir, RuntimeDir: dir}}
+	r := &restarts{base: &base{cfg: config.Config{StateDir: dir, RuntimeDir: dir}}}
 	for health, want := range map[string]string{
 		`{"ready":true,"pid":7,"ledger":{}}`:                   "",
 		`{"ready":true,"pid":8,"ledger":{}}`:                   "process 8 answers in its place",
@@ -43,7 +43,7 @@ func TestLookAtTrial(t *testing.T) {
 		`rubbish`: "understand",
 	} {
 		says = health
-		if err := u.lookAt(t.Context(), 7); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := r.lookAt(t.Context(), 7); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", health, err, want)
 		}
 	}

@@ -111,29 +111,23 @@ func (w *watchdog) rest() {
 	}
 }
 
-// A liveness is what others wait for in this process: the lanes, the ledger's writer, the
-// HTTP server.
-type liveness struct {
-	engine  *engine
-	sockets *sockets
-}
-
-// check returns nil if everything answers. All are asked at the same time, since a slow disk
-// may have each of them wait.
-func (l liveness) check(ctx context.Context) error {
+// checkAlive returns nil if what others wait for in this process answers: the lanes, the
+// ledger's writer, the HTTP server. All are asked at the same time, since a slow disk may have
+// each of them wait.
+func (d *daemon) checkAlive(ctx context.Context) error {
 	answers := make(chan error, 1)
-	go func() { answers <- l.answers(ctx) }() // waited for below
-	return errors.Join(l.engine.manager.Alive(ctx), <-answers)
+	go func() { answers <- d.sockets.answer(ctx) }() // waited for below
+	return errors.Join(d.engine.manager.Alive(ctx), <-answers)
 }
 
-// answers asks the daemon something over its own socket, or over TCP where somebody has
+// answer asks the daemon something over its own socket, or over TCP where somebody has
 // removed that. Whatever it answers, it does.
-func (l liveness) answers(ctx context.Context) error {
+func (s *sockets) answer(ctx context.Context) error {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var dialer net.Dialer
-		c, err := dialer.DialContext(ctx, "unix", l.sockets.apiSocket())
+		c, err := dialer.DialContext(ctx, "unix", s.apiSocket())
 		if errors.Is(err, fs.ErrNotExist) {
-			return dialer.DialContext(ctx, "tcp", l.sockets.tcp.Addr().String())
+			return dialer.DialContext(ctx, "tcp", s.tcp.Addr().String())
 		}
 		return c, err
 	}

@@ -1,0 +1,200 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/core"
+	"bareclaw/heartbeat/program"
+	"bareclaw/heartbeat/supervisor"
+)
+
+// lookTimeout is how long one look at a program on trial may take.
+const lookTimeout = 3 * time.Second
+
+// lookAt returns why the daemon with that pid is not well.
+func (r *restarts) lookAt(ctx context.Context, pid int) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, lookTimeout, fmt.Errorf("it does not answer within %s", lookTimeout))
+	defer cancel()
+	var h api.Health
+	err := client.OverSocket(client.Socket(r.cfg)).Do(ctx, "GET", api.PathHealth, nil, &h)
+	switch {
+	case err != nil:
+		return err
+	case h.PID != pid:
+		return fmt.Errorf("process %d answers in its place", h.PID)
+	case !h.Ready:
+		return errors.New("it is not ready")
+	case h.Ledger == nil:
+		return errors.New("it cannot read the ledger")
+	case h.Ledger.Problem != "" && !noRoom(r.cfg.StateDir): // the old program would not even start then
+		return fmt.Errorf("it cannot write the ledger: %s", h.Ledger.Problem)
+	}
+	return nil
+}
+
+// noRoom reports whether a file system is full.
+func noRoom(dir string) bool {
+	var st unix.Statfs_t
+	return unix.Statfs(dir, &st) == nil && st.Bavail*uint64(st.Bsize) < 1<<20
+}
+
+// takeTrial finds, in a process that begins, whether its program is on trial. A program
+// that could not stay is replaced by the old one.
+func (r *restarts) takeTrial() error {
+	t, verdict, err := program.Begin(r.cfg.StateDir, r.self)
+	switch {
+	case err != nil:
+		r.log.Error("the last upgrade is not looked at", "err", err)
+		r.onTrial.Store(verdict == program.Go) // though its start could not be counted
+	case verdict == program.Go:
+		r.onTrial.Store(true)
+		r.log.Info("this program is on trial", "from", t.From.Version, "to", t.To.Version, "start", t.Starts)
+	case verdict == program.GoneBack:
+		r.log.Error("going back to the program before", "from", t.To.Version, "to", t.From.Version, "err", t.Reason)
+		if r.parent.IsHeir() {
+			return errors.New(t.Reason) // the old program serves
+		}
+		return ErrStartAgain
+	}
+	return nil
+}
+
+// afterTrial reports the health of a program on trial until the program stays. Then, and
+// where there is no trial, afterTrial tells who asked for the upgrade. It ends with ctx.
+func (r *restarts) afterTrial(ctx context.Context) {
+	if r.onTrial.Load() && !r.reportHealth(ctx) {
+		return
+	}
+	r.onTrial.Store(false)
+	r.tellUpgrade(ctx)
+}
+
+// reportHealth reports to the supervisor how this program is, until the trial is over or
+// ctx ends, and reports whether the program stays.
+func (r *restarts) reportHealth(ctx context.Context) bool {
+	_, look := supervisor.TrialTimes()
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-r.parent.TrialOver():
+			return true
+		case <-tick.C:
+			if err := r.lookAt(ctx, os.Getpid()); ctx.Err() == nil {
+				r.parent.Health(err)
+			}
+		}
+	}
+}
+
+// leaveTrial notes that a program on trial ends because it was told to.
+func (r *restarts) leaveTrial() {
+	if !r.onTrial.Load() {
+		return
+	}
+	t, err := program.Load(r.cfg.StateDir)
+	if err == nil && t != nil && t.State == program.OnTrial {
+		t.Leaving = true
+		err = t.Save(r.cfg.StateDir)
+	}
+	if err != nil {
+		r.log.Error("the end of the trial is not noted", "err", err)
+	}
+}
+
+// tellUpgrade tells the channel that asked for the last upgrade what became of it, once.
+// What the other side does not take now is tried again. It ends with ctx.
+func (r *restarts) tellUpgrade(ctx context.Context) {
+	_, look := supervisor.TrialTimes()
+	first := looksToTell * look
+	for pause := first; r.tellOnce(ctx); pause += first {
+		select {
+		case <-ctx.Done():
+			return // the next process tells it
+		case <-time.After(pause):
+		}
+	}
+}
+
+const (
+	// looksToTell is how many looks at a trial are as long as the first pause before a
+	// verdict that was not taken is sent again: a minute.
+	looksToTell = 60
+	// maxTells is how often that is tried.
+	maxTells = 24
+)
+
+// tellOnce tries once to tell what became of the last upgrade, and reports whether that
+// is to be tried again. The record says under which id: a process that is killed
+// meanwhile is followed by one that sends the same, which is there once.
+func (r *restarts) tellOnce(ctx context.Context) (again bool) {
+	r.verdict.Lock()
+	defer r.verdict.Unlock()
+	t, err := program.Load(r.cfg.StateDir)
+	if err != nil || t == nil || t.Notified || t.State == program.OnTrial || ctx.Err() != nil {
+		return false
+	}
+	log := r.log.With("upgrade", t.Summary())
+	if t.Channel != "" {
+		// Not with ctx: a push whose caller leaves is taken back, and the next process could
+		// not send it. It ends with the adapter.
+		err = r.push.Send(context.WithoutCancel(ctx), core.Push{ID: t.PushID(), Channel: core.ChannelKey(t.Channel), Text: t.Summary()})
+		if err != nil {
+			log = log.With("channel", t.Channel, "not_told", err.Error())
+		}
+		switch refused, isRefused := errors.AsType[*core.PushError](err); {
+		case err == nil || errors.Is(err, core.ErrNoPusher) || errors.Is(err, core.ErrKeyReused):
+		case errors.Is(err, core.ErrClosed):
+			return false // the next process tells it
+		case !isRefused: // it is not on record, or it is not known what became of it
+			log.Warn("the verdict is to be told again")
+			return true
+		case refused.Kind == nil: // it was not sent, and under this id never will be
+			if t.NotifyAttempts++; t.NotifyAttempts < maxTells {
+				log.Warn("the verdict is to be told again")
+				r.note(t)
+				return true
+			}
+		}
+	}
+	log.Info("the last upgrade is over")
+	t.Notified = true
+	r.note(t)
+	return false
+}
+
+// note writes the record of an upgrade, as far as that can be.
+func (r *restarts) note(t *program.Trial) {
+	if err := t.Save(r.cfg.StateDir); err != nil {
+		r.log.Error("upgrade not noted", "err", err)
+	}
+}
+
+// lastUpgrade tells of the last upgrade; ok is false if there was none.
+func (r *restarts) lastUpgrade() (last api.Upgrade, ok bool, err error) {
+	t, err := program.Load(r.cfg.StateDir)
+	if errors.Is(err, program.ErrDamaged) { // which must not keep anybody from the next one
+		r.log.Warn("what became of the last upgrade is not known", "err", err)
+		return last, false, nil
+	}
+	if err != nil || t == nil {
+		return last, false, err
+	}
+	if r.onTrial.Load() { // the supervisor's verdict may be there, and this process not know yet
+		t.State, t.EndedAt = program.OnTrial, time.Time{}
+	}
+	return api.Upgrade{
+		State: string(t.State), From: t.From.Version, To: t.To.Version, Program: t.Program.Path(), Channel: t.Channel,
+		BeganAt: t.BeganAt, EndedAt: t.EndedAt, Reason: t.Reason,
+	}, true, nil
+}
