@@ -16,6 +16,9 @@ const HeartbeatLog = "heartbeat.log"
 // function of the arguments. The error lists every value that the service manager cannot
 // represent, with the reason.
 func Files(system System, job Job, spec Spec, dirs Dirs) ([]File, error) {
+	if dirs.missing != nil {
+		return nil, dirs.missing
+	}
 	if job != Gateway && job != Heartbeat {
 		return nil, fmt.Errorf("there is no job %q", job)
 	}
@@ -57,15 +60,10 @@ func checkPath(what, path string) error {
 		return fmt.Errorf("%s, %q, is not an absolute path", what, path)
 	case !utf8.ValidString(path):
 		return fmt.Errorf("%s, %q, is not UTF-8, which service managers ask for", what, path)
-	case strings.ContainsFunc(path, unprintable):
+	case strings.ContainsFunc(path, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || noncharacter(r) }):
 		return fmt.Errorf("%s, %q, has a line end or another character that cannot be shown, which a service file cannot hold", what, path)
 	}
 	return nil
-}
-
-// unprintable reports whether r cannot appear in a line of text.
-func unprintable(r rune) bool {
-	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || noncharacter(r)
 }
 
 // noncharacter reports whether r is a Unicode noncharacter or the byte order mark;

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/coreos/go-systemd/v22/unit"
+	units "github.com/coreos/go-systemd/v22/unit"
 	"howett.net/plist"
 )
 
@@ -185,7 +185,7 @@ func FuzzFiles(f *testing.F) {
 		if err != nil {
 			return
 		}
-		options, err := unit.DeserializeOptions(strings.NewReader(files[0].Text))
+		options, err := units.DeserializeOptions(strings.NewReader(files[0].Text))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, files[0].Text)
 		}

@@ -9,10 +9,10 @@ import (
 	"howett.net/plist"
 )
 
-// addUnit records a job's working directory and environment from the properties p that
+// addUnit records a job's working directory and environment from the service unit p that
 // systemd has loaded, since the user may have edited the installed unit.
-func (s *Status) addUnit(p map[string]any) {
-	s.Dir = text(p, "WorkingDirectory")
+func (s *Status) addUnit(p unit) {
+	s.Dir = p.text("WorkingDirectory")
 	s.Environ, _ = p["Environment"].([]string)
 	files, _ := p["EnvironmentFiles"].([][]any) // each entry holds a glob pattern and whether the file may be missing
 	for _, f := range files {
@@ -109,6 +109,18 @@ func unescape(s, special string) string {
 			i++
 		}
 		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// envText formats variables, NAME=value, as a file for EnvironmentFile=. In double
+// quotes only the four escaped characters are special, and a value may span lines.
+func envText(vars []string) string {
+	escaper := strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`")
+	var b strings.Builder
+	for _, v := range vars {
+		name, value, _ := strings.Cut(v, "=")
+		b.WriteString(name + `="` + escaper.Replace(value) + "\"\n")
 	}
 	return b.String()
 }

@@ -31,10 +31,8 @@ func TestAddPlist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range files {
-		if _, _, err := place(f); err != nil {
-			t.Fatal(err)
-		}
+	if _, _, err := place(files); err != nil {
+		t.Fatal(err)
 	}
 	var s, none Status
 	s.addPlist(files[0].Path)
@@ -45,7 +43,7 @@ func TestAddPlist(t *testing.T) {
 		t.Errorf("where there is no plist: %+v", none)
 	}
 	old := File{Path: files[0].Path + ".old", Mode: 0o600, Text: strings.Replace(files[0].Text, envVariable, "BARECLAW_STATE_DIR", 1)} // as of an older version
-	if _, _, err := place(old); err != nil {
+	if _, _, err := place([]File{old}); err != nil {
 		t.Fatal(err)
 	}
 	if none.addPlist(old.Path); !slices.Contains(none.Environ, "BARECLAW_STATE_DIR="+files[1].Path) {

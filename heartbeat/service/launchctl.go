@@ -58,7 +58,10 @@ func launchctl(ctx context.Context, args ...string) (string, error) {
 
 // Available returns an error if the user has no launchd domain, before a login at the
 // screen.
-func (launchdManager) Available(ctx context.Context) error {
+func (m launchdManager) Available(ctx context.Context) error {
+	if m.dirs.missing != nil {
+		return m.dirs.missing
+	}
 	_, err := launchctl(ctx, "print", domain())
 	if refusal, ok := errors.AsType[*launchctlError](err); ok {
 		return fmt.Errorf("launchd has no place for jobs of this user until you have logged in at the screen: %w", refusal)
@@ -113,16 +116,11 @@ func (m launchdManager) Install(ctx context.Context, job Job, spec Spec) ([]stri
 	if err := os.MkdirAll(spec.StateDir, 0o700); err != nil { // launchd starts no job without a writable log
 		return nil, fmt.Errorf("make the state directory: %w", err)
 	}
-	var lines []string
-	changed := false
-	for _, f := range files {
-		did, wrote, err := place(f)
-		if err != nil {
-			return lines, err
-		}
-		lines, changed = append(lines, did), changed || wrote
+	lines, written, err := place(files)
+	if err != nil {
+		return lines, err
 	}
-	if before.loaded && !changed {
+	if before.loaded && len(written) == 0 {
 		if job == Gateway && before.pid == 0 {
 			if err := m.Start(ctx, job); err != nil {
 				return lines, err
@@ -217,7 +215,7 @@ func (m launchdManager) Uninstall(ctx context.Context, job Job) ([]string, error
 		}
 		did = append(did, "unloaded "+job.names().label)
 	}
-	gone, errRemove := removeAll(m.dirs.plistPath(job), m.dirs.envPath(job, Spec{}))
+	gone, errRemove := remove(m.dirs.plistPath(job), m.dirs.envPath(job, Spec{}))
 	did = append(did, gone...)
 	switch {
 	case errRemove != nil:
@@ -252,7 +250,7 @@ func (m launchdManager) Status(ctx context.Context, job Job, spec Spec) (Status,
 	case !s.Active:
 		s.Problem = fmt.Sprintf("%s does not run (last exit: %s). launchd tries it every 10 s; the log says why it ends.", job.names().label, s.LastExit)
 	case !s.Current:
-		s.Problem = problemOutdated(job, outdated)
+		s.Problem = problemOutdated(job.names(), outdated)
 	}
 	return s, nil
 }

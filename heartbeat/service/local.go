@@ -1,7 +1,6 @@
 package service
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -24,15 +23,10 @@ func Local() Manager { return For(Native()) }
 // For returns the service manager of this user of the given kind.
 func For(system System) Manager {
 	dirs, err := LocalDirs()
-	switch {
-	case err != nil:
-		return absent{system, err}
-	case system == Systemd:
-		return systemdManager{dirs: dirs}
-	case system == Launchd:
+	if dirs.missing = err; system == Launchd {
 		return launchdManager{dirs: dirs}
 	}
-	return absent{system, fmt.Errorf("there is no service manager %q", system)}
+	return systemdManager{dirs: dirs}
 }
 
 // LocalDirs returns the directories of this user's service files.
@@ -69,38 +63,6 @@ func WorkingDir() (string, error) {
 	}
 	return home, nil
 }
-
-// absent is a Manager for an unavailable service manager; every operation returns why.
-type absent struct {
-	system System
-	why    error
-}
-
-// System returns the kind of the unavailable service manager.
-func (a absent) System() System { return a.system }
-
-// Available returns why the service manager is unavailable.
-func (a absent) Available(context.Context) error { return a.why }
-
-// Install always fails.
-func (a absent) Install(context.Context, Job, Spec) ([]string, error) { return nil, a.why }
-
-// Uninstall always fails.
-func (a absent) Uninstall(context.Context, Job) ([]string, error) { return nil, a.why }
-
-// Status always fails.
-func (a absent) Status(context.Context, Job, Spec) (Status, error) {
-	return Status{System: a.system}, a.why
-}
-
-// Start always fails.
-func (a absent) Start(context.Context, Job) error { return a.why }
-
-// Stop always fails.
-func (a absent) Stop(context.Context, Job) error { return a.why }
-
-// Restart always fails.
-func (a absent) Restart(context.Context, Job) error { return a.why }
 
 // ErrHeld is wrapped in the error of an installation that is complete except for the
 // start: a gateway outside the service manager holds the lock of the state directory.

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"bareclaw/internal/atomicfile"
 	"bytes"
 	"errors"
 	"fmt"
@@ -9,24 +8,30 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"bareclaw/internal/atomicfile"
 )
 
-// place writes f atomically unless content and mode already match, and describes the
-// result.
-func place(f File) (did string, changed bool, err error) {
-	have, err := os.ReadFile(f.Path)
-	if err == nil && bytes.Equal(have, []byte(f.Text)) {
-		if info, err := os.Stat(f.Path); err == nil && info.Mode().Perm() == f.Mode {
-			return "unchanged " + f.Path, false, nil
+// place writes files atomically unless content and mode already match. It returns a line
+// for each file, and the names of the written files.
+func place(files []File) (did, written []string, err error) {
+	for _, f := range files {
+		have, err := os.ReadFile(f.Path)
+		if err == nil && bytes.Equal(have, []byte(f.Text)) {
+			if info, err := os.Stat(f.Path); err == nil && info.Mode().Perm() == f.Mode {
+				did = append(did, "unchanged "+f.Path)
+				continue
+			}
 		}
+		if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
+			return did, written, fmt.Errorf("make room for %s: %w", f.Path, err)
+		}
+		if err := atomicfile.Write(f.Path, []byte(f.Text), f.Mode); err != nil {
+			return did, written, fmt.Errorf("write %s: %w", f.Path, err)
+		}
+		did, written = append(did, "wrote "+f.Path), append(written, filepath.Base(f.Path))
 	}
-	if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
-		return "", false, fmt.Errorf("make room for %s: %w", f.Path, err)
-	}
-	if err := atomicfile.Write(f.Path, []byte(f.Text), f.Mode); err != nil {
-		return "", false, fmt.Errorf("write %s: %w", f.Path, err)
-	}
-	return "wrote " + f.Path, true, nil
+	return did, written, nil
 }
 
 // differing lists the installed files of a job that differ, by same, from the files to
@@ -45,35 +50,22 @@ func differing(files []File, env string, same func(f File, have string) bool) st
 	return strings.Join(differ, ", ")
 }
 
-// remove deletes the file at path, if present, and describes the deletion.
-func remove(path string) (did []string, err error) {
-	switch err := os.Remove(path); {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("remove what was installed: %w", err)
-	}
-	return []string{"removed " + path}, nil
-}
-
-// removeAll deletes files and their directories of our own, and describes the deletions.
-func removeAll(paths ...string) (did []string, err error) {
+// remove deletes the files that are there, and their directories if these are named bareclaw
+// and empty. It returns a line for each file.
+func remove(paths ...string) (did []string, err error) {
 	for _, path := range paths {
-		gone, err := remove(path)
-		if did = append(did, gone...); err != nil {
-			return did, err
+		switch err := os.Remove(path); {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return did, fmt.Errorf("remove what was installed: %w", err)
+		default:
+			did = append(did, "removed "+path)
 		}
-		tidy(path)
+		if dir := filepath.Dir(path); filepath.Base(dir) == "bareclaw" {
+			_ = os.Remove(dir) // fails while the directory has entries
+		}
 	}
 	return did, nil
-}
-
-// tidy removes the parent directory of path if the directory is named bareclaw and
-// empty.
-func tidy(path string) {
-	if dir := filepath.Dir(path); filepath.Base(dir) == "bareclaw" {
-		_ = os.Remove(dir) // fails while the directory has entries
-	}
 }
 
 // exists reports whether path exists; symbolic links are not followed.

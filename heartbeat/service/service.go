@@ -36,6 +36,8 @@ type Dirs struct {
 	Home   string
 	Config string // $XDG_CONFIG_HOME, or ~/.config
 	Data   string // $XDG_DATA_HOME, or ~/.local/share; systemd stores timer stamps there
+
+	missing error // why the directories are not known
 }
 
 // A File is a file read by a service manager.

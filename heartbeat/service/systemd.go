@@ -2,151 +2,153 @@ package service
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
+)
 
-	"github.com/coreos/go-systemd/v22/unit"
+// Each systemd setting has separate syntax rules: systemd.syntax(7), systemd.service(5),
+// systemd.exec(5), and, for undocumented cases, the behavior of systemd 252. Every
+// setting expands specifiers, sequences that begin with %.
+
+// The units. Names in braces are replaced by values.
+const (
+	// Child processes outlive the units (KillMode): session hosts outlive the gateway, and a
+	// gateway outlives the heartbeat that started the gateway.
+	runLines = `ExecStart={program}
+WorkingDirectory={dir}
+EnvironmentFile={env}
+KillMode=process
+`
+	// systemd retries a failing gateway for some minutes, then leaves the failed unit for a
+	// person to inspect. The shell runs kill, because the path of kill varies between systems.
+	// An out-of-memory kill of a single claude must not stop the service (OOMPolicy).
+	gatewayText = `[Unit]
+Description=BAREclaw, a gateway between chat channels and the claude CLI
+StartLimitIntervalSec=5min
+StartLimitBurst=20
+{socket}
+[Service]
+Type=notify
+NotifyAccess=main
+` + runLines + `ExecReload=/bin/sh -c "kill -HUP $MAINPID"
+WatchdogSec=1min
+Restart=on-failure
+RestartSec=2s
+TimeoutStopSec=30s
+OOMPolicy=continue
+
+[Install]
+WantedBy=default.target
+`
+	// Without the socket unit the gateway would bind the address, and the socket unit would fail.
+	socketLines = "Requires=" + socketUnit + "\nAfter=" + socketUnit + "\n"
+	socketText  = `[Unit]
+Description=BAREclaw's address
+
+[Socket]
+ListenStream={listen}
+FileDescriptorName=http
+
+[Install]
+WantedBy=sockets.target
+`
+	// systemd runs no two ticks at once, and a hanging tick would block all later ticks. A
+	// working tick abandons its work after half an hour.
+	heartbeatText = `[Unit]
+Description=BAREclaw heartbeat
+
+[Service]
+Type=oneshot
+TimeoutStartSec=1h
+` + runLines
+	timerText = `[Unit]
+Description=BAREclaw heartbeat, every {interval}
+
+[Timer]
+OnBootSec=5min
+OnUnitActiveSec={interval}
+Persistent=true
+
+[Install]
+WantedBy=timers.target
+`
 )
 
 // unitDir returns the directory of the user's own systemd units.
 func (d Dirs) unitDir() string { return filepath.Join(d.Config, "systemd", "user") }
 
-func systemdFiles(job Job, spec Spec, dirs Dirs) ([]File, error) {
+func systemdFiles(job Job, spec Spec, dirs Dirs) (files []File, err error) {
 	env := job.envFile(spec, dirs)
-	common, err := serviceOptions(job, spec, env.Path)
-	if err != nil {
-		return nil, err
-	}
-	var units []string
-	texts := map[string][]*unit.UnitOption{}
-	if job == Heartbeat {
-		units = []string{heartbeatTimer, heartbeatUnit}
-		texts[heartbeatTimer], texts[heartbeatUnit] = timerUnit(spec.Interval), heartbeatService(common)
-	} else {
-		units = []string{gatewayUnit}
-		texts[gatewayUnit] = gatewayService(common, spec.Listen != "")
-		if spec.Listen != "" {
-			if texts[socketUnit], err = socketOf(spec.Listen); err != nil {
-				return nil, err
-			}
-			units = append(units, socketUnit)
-		}
-	}
-	var files []File
-	for _, name := range units {
-		text, err := io.ReadAll(unit.Serialize(texts[name]))
-		if err != nil {
-			return nil, fmt.Errorf("write %s: %w", name, err)
-		}
-		files = append(files, File{Path: filepath.Join(dirs.unitDir(), name), Mode: 0o644, Text: job.header() + string(text)})
-	}
-	return append(files, env), nil
-}
-
-// serviceOptions returns the options shared by the service units of all jobs.
-func serviceOptions(job Job, spec Spec, envFile string) ([]*unit.UnitOption, error) {
 	program, err := execPath(spec.Binary)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := directoryPath(spec.Dir)
-	if err != nil {
-		return nil, err
+	for what, path := range map[string]string{"the working directory": spec.Dir, "the file of settings": env.Path} {
+		if err := checkPath(what, path); err != nil {
+			return nil, err
+		}
+		// systemd drops trailing spaces, and joins the next line after a backslash.
+		if strings.HasSuffix(path, `\`) || strings.TrimSpace(path) != path {
+			return nil, fmt.Errorf("%s, %q, ends with a space or a backslash, which a unit of systemd cannot say", what, path)
+		}
 	}
-	if err := checkPath("the file of settings", envFile); err != nil {
-		return nil, err
+	if strings.ContainsFunc(spec.Listen, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`%\"'`, r) }) {
+		return nil, fmt.Errorf("systemd cannot listen on %q", spec.Listen)
 	}
-	env, err := envFilePath(envFile)
-	if err != nil {
-		return nil, err
+	socket := ""
+	texts := map[string]string{gatewayUnit: gatewayText, heartbeatUnit: heartbeatText, heartbeatTimer: timerText}
+	if spec.Listen != "" {
+		socket, texts[socketUnit] = socketLines, socketText
 	}
-	return []*unit.UnitOption{
-		unit.NewUnitOption("Service", "ExecStart", strings.Join(append([]string{program}, job.names().arguments...), " ")),
-		unit.NewUnitOption("Service", "WorkingDirectory", dir),
-		unit.NewUnitOption("Service", "EnvironmentFile", env),
-		// Child processes must outlive the unit: session hosts outlive the gateway, and
-		// a gateway outlives the heartbeat that started the gateway.
-		unit.NewUnitOption("Service", "KillMode", "process"),
-	}, nil
-}
-
-func gatewayService(common []*unit.UnitOption, socket bool) []*unit.UnitOption {
-	options := []*unit.UnitOption{
-		unit.NewUnitOption("Unit", "Description", "BAREclaw, a gateway between chat channels and the claude CLI"),
-		// systemd retries a failing gateway for some minutes, then leaves the failed
-		// unit for a person to inspect.
-		unit.NewUnitOption("Unit", "StartLimitIntervalSec", "5min"),
-		unit.NewUnitOption("Unit", "StartLimitBurst", "20"),
-	}
-	if socket {
-		options = append(options,
-			unit.NewUnitOption("Unit", "Requires", socketUnit), // without the socket unit the gateway would bind the address, and the socket unit would fail
-			unit.NewUnitOption("Unit", "After", socketUnit))
-	}
-	options = append(options,
-		unit.NewUnitOption("Service", "Type", "notify"),
-		unit.NewUnitOption("Service", "NotifyAccess", "main"))
-	options = append(options, common...)
-	return append(options,
-		// The shell runs kill, because the path of kill varies between
-		// systems.
-		unit.NewUnitOption("Service", "ExecReload", `/bin/sh -c "kill -HUP $MAINPID"`),
-		unit.NewUnitOption("Service", "WatchdogSec", "1min"),
-		unit.NewUnitOption("Service", "Restart", "on-failure"),
-		unit.NewUnitOption("Service", "RestartSec", "2s"),
-		unit.NewUnitOption("Service", "TimeoutStopSec", "30s"),
-		unit.NewUnitOption("Service", "OOMPolicy", "continue"), // an out-of-memory kill of a single claude must not stop the service
-		unit.NewUnitOption("Install", "WantedBy", "default.target"),
+	values := strings.NewReplacer(
+		"{program}", strings.Join(append([]string{program}, job.names().arguments...), " "),
+		"{dir}", specifiers(spec.Dir), // the rest of the line literally, without unquoting
+		"{env}", specifiers(escapeGlob(env.Path)),
+		"{socket}", socket, "{listen}", spec.Listen, "{interval}", span(spec.Interval),
 	)
-}
-
-func heartbeatService(common []*unit.UnitOption) []*unit.UnitOption {
-	return slices.Concat([]*unit.UnitOption{
-		unit.NewUnitOption("Unit", "Description", "BAREclaw heartbeat"),
-		unit.NewUnitOption("Service", "Type", "oneshot"),
-		// systemd runs no two ticks at once, and a hanging tick would block all later
-		// ticks. A working tick abandons its work after half an hour.
-		unit.NewUnitOption("Service", "TimeoutStartSec", "1h"),
-	}, common)
-}
-
-func timerUnit(interval time.Duration) []*unit.UnitOption {
-	return []*unit.UnitOption{
-		unit.NewUnitOption("Unit", "Description", "BAREclaw heartbeat, every "+span(interval)),
-		unit.NewUnitOption("Timer", "OnBootSec", "5min"),
-		unit.NewUnitOption("Timer", "OnUnitActiveSec", span(interval)),
-		unit.NewUnitOption("Timer", "Persistent", "true"),
-		unit.NewUnitOption("Install", "WantedBy", "timers.target"),
+	for _, name := range job.names().units {
+		if text, ok := texts[name]; ok {
+			files = append(files, File{Path: filepath.Join(dirs.unitDir(), name), Mode: 0o644, Text: job.header() + values.Replace(text)})
+		}
 	}
-}
-
-func socketOf(address string) ([]*unit.UnitOption, error) {
-	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`%\"'`, r) }) {
-		return nil, fmt.Errorf("systemd cannot listen on %q", address)
-	}
-	return []*unit.UnitOption{
-		unit.NewUnitOption("Unit", "Description", "BAREclaw's address"),
-		unit.NewUnitOption("Socket", "ListenStream", address),
-		unit.NewUnitOption("Socket", "FileDescriptorName", "http"),
-		unit.NewUnitOption("Install", "WantedBy", "sockets.target"),
-	}, nil
+	return append(files, env), nil
 }
 
 // span formats a duration in systemd's syntax, in whole seconds.
 func span(d time.Duration) string {
-	seconds := max(1, int64(d.Round(time.Second)/time.Second))
+	d = max(d.Round(time.Second), time.Second)
 	var parts []string
 	for _, u := range []struct {
-		length int64
+		length time.Duration
 		name   string
-	}{{3600, "h"}, {60, "min"}, {1, "s"}} {
-		if n := seconds / u.length; n > 0 {
-			parts = append(parts, fmt.Sprint(n)+u.name)
-			seconds %= u.length
+	}{{time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}} {
+		if n := d / u.length; n > 0 {
+			parts = append(parts, fmt.Sprint(int64(n))+u.name)
+			d %= u.length
 		}
 	}
 	return strings.Join(parts, " ")
+}
+
+// specifiers escapes every % in s, so that systemd expands no specifier.
+func specifiers(s string) string { return strings.ReplaceAll(s, "%", "%%") }
+
+// execPath formats the program path of ExecStart=. systemd unquotes the path like any
+// word but expands no variables, and refuses quotes and backslashes in the path even
+// when escaped.
+func execPath(path string) (string, error) {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@:,"
+	if strings.ContainsAny(path, `"'\`) {
+		return "", fmt.Errorf("systemd starts no program whose path has quotes or backslashes, as %s has: put bareclaw somewhere else", path)
+	}
+	if strings.Trim(path, plain) != "" {
+		return `"` + specifiers(path) + `"`, nil
+	}
+	return path, nil
+}
+
+// escapeGlob returns a glob pattern that matches only path.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(path)
 }

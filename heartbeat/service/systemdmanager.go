@@ -2,13 +2,10 @@ package service
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-
-	systemd "github.com/coreos/go-systemd/v22/dbus"
 
 	"bareclaw/internal/statemark"
 )
@@ -19,98 +16,97 @@ type systemdManager struct{ dirs Dirs }
 // System returns Systemd.
 func (systemdManager) System() System { return Systemd }
 
-// Available returns why the user's systemd cannot be reached.
-func (systemdManager) Available(ctx context.Context) error {
-	bus, err := connect(ctx)
+// with calls a function with a connection to systemd, or returns why there is none.
+func (m systemdManager) with(ctx context.Context, do func(bus) error) error {
+	if m.dirs.missing != nil {
+		return m.dirs.missing
+	}
+	b, err := connect(ctx)
 	if err != nil {
 		return err
 	}
-	bus.Close()
-	return nil
+	defer b.Close()
+	return do(b)
+}
+
+// Available returns why the user's systemd cannot be reached.
+func (m systemdManager) Available(ctx context.Context) error {
+	return m.with(ctx, func(bus) error { return nil })
 }
 
 // Install writes a job's files, then enables and starts the job's first unit.
-func (m systemdManager) Install(ctx context.Context, job Job, spec Spec) ([]string, error) {
+func (m systemdManager) Install(ctx context.Context, job Job, spec Spec) (did []string, err error) {
 	files, err := Files(Systemd, job, spec, m.dirs)
 	if err != nil {
 		return nil, err
 	}
-	bus, err := connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer bus.Close()
-	i := &installation{manager: m, bus: bus, job: job, changed: map[string]bool{}}
-	if err := i.run(ctx, files, spec); err != nil {
-		return i.did, err
-	}
-	return i.did, nil
+	err = m.with(ctx, func(b bus) error {
+		i := &installation{bus: b, dir: m.dirs.unitDir(), job: job}
+		err := i.run(ctx, files, spec)
+		did = i.did
+		return err
+	})
+	return did, err
 }
 
 // An installation is the state of a single call of Install.
 type installation struct {
-	manager systemdManager
-	bus     *systemd.Conn
+	bus
+	dir     string // of the units
 	job     Job
 	did     []string
-	changed map[string]bool // by file name
-	units   []string        // units to install, the unit to start first
+	changed []string // names of the files that were written
+	units   []string // units to install, the unit to start first
 }
 
-func (i *installation) run(ctx context.Context, files []File, spec Spec) error {
+func (i *installation) run(ctx context.Context, files []File, spec Spec) (err error) {
+	if i.did, i.changed, err = place(files); err != nil {
+		return err
+	}
 	for _, f := range files {
-		did, changed, err := place(f)
-		if err != nil {
-			return err
-		}
-		i.did = append(i.did, did)
-		name := filepath.Base(f.Path)
-		i.changed[name] = changed
-		if slices.Contains(i.job.names().units, name) {
+		if name := filepath.Base(f.Path); slices.Contains(i.job.names().units, name) {
 			i.units = append(i.units, name)
 		}
 	}
 	if err := i.dropSocket(ctx); err != nil {
 		return err
 	}
-	if err := i.bus.ReloadContext(ctx); err != nil {
-		return fmt.Errorf("have systemd read its units: %w", err)
-	}
-	if err := i.loaded(ctx); err != nil {
+	if err := i.reload(ctx); err != nil {
 		return err
 	}
 	if err := i.enable(ctx); err != nil {
 		return err
 	}
-	return i.start(ctx, spec)
+	return i.launch(ctx, spec)
 }
 
 // dropSocket removes the socket unit of an earlier installation if the new installation
 // has none: systemd would keep listening on the socket.
 func (i *installation) dropSocket(ctx context.Context) error {
-	path := filepath.Join(i.manager.dirs.unitDir(), socketUnit)
+	path := filepath.Join(i.dir, socketUnit)
 	if i.job != Gateway || slices.Contains(i.units, socketUnit) || !exists(path) {
 		return nil
 	}
-	i.changed[socketUnit] = true
-	if err := errors.Join(stop(ctx, i.bus, gatewayUnit), stop(ctx, i.bus, socketUnit)); err != nil {
+	i.changed = append(i.changed, socketUnit)
+	if err := i.stop(ctx, gatewayUnit, socketUnit); err != nil {
 		return err
 	}
-	did, err := disableAndRemove(ctx, i.bus, filepath.Dir(path), []string{path})
+	did, err := i.disableAndRemove(ctx, i.dir, []string{path})
 	i.did = append(i.did, did...)
 	return err
 }
 
-// loaded returns an error unless systemd has loaded exactly the units written by
-// Install.
-func (i *installation) loaded(ctx context.Context) error {
+// enable has the job's units start with the user's systemd, which must have loaded exactly
+// the files that were written.
+func (i *installation) enable(ctx context.Context) error {
+	var names []string
 	for _, name := range i.units {
-		p, err := properties(ctx, i.bus, name, "")
+		u, err := i.unit(ctx, name)
 		if err != nil {
 			return err
 		}
-		want, state := filepath.Join(i.manager.dirs.unitDir(), name), text(p, "LoadState")
-		switch have := text(p, "FragmentPath"); {
+		want := filepath.Join(i.dir, name)
+		switch have, state := u.text("FragmentPath"), u.text("LoadState"); {
 		case state == "masked":
 			return fmt.Errorf("%s is masked; run `systemctl --user unmask %s`, and install again", name, name)
 		case !sameFile(have, want):
@@ -118,206 +114,146 @@ func (i *installation) loaded(ctx context.Context) error {
 		case state != "loaded":
 			return fmt.Errorf("systemd does not take %s (%s); `systemd-analyze --user verify %s` says why", want, state, want)
 		}
-	}
-	return nil
-}
-
-// enable enables the job's units to start with the user's systemd.
-func (i *installation) enable(ctx context.Context) error {
-	var names []string
-	for _, name := range i.units {
-		p, err := properties(ctx, i.bus, name, "")
-		if err != nil {
-			return err
-		}
-		if state := text(p, "UnitFileState"); state != "enabled" && state != "static" {
+		if state := u.text("UnitFileState"); state != "enabled" && state != "static" {
 			names = append(names, name)
 		}
 	}
 	if len(names) == 0 {
 		return nil
 	}
-	if _, _, err := i.bus.EnableUnitFilesContext(ctx, names, false, true); err != nil {
+	if _, _, err := i.EnableUnitFilesContext(ctx, names, false, true); err != nil {
 		return fmt.Errorf("enable %v: %w", names, err)
-	}
-	if err := i.bus.ReloadContext(ctx); err != nil {
-		return fmt.Errorf("have systemd read its units: %w", err)
 	}
 	for _, name := range names {
 		i.did = append(i.did, "enabled "+name)
 	}
-	return nil
+	return i.reload(ctx)
 }
 
-// start starts the job, or restarts the job if the files have changed.
-func (i *installation) start(ctx context.Context, spec Spec) error {
+// launch starts the job, or restarts the job if the files have changed.
+func (i *installation) launch(ctx context.Context, spec Spec) error {
 	name := i.units[0]
-	p, err := properties(ctx, i.bus, name, "")
+	u, err := i.unit(ctx, name)
 	if err != nil {
 		return err
 	}
-	active := text(p, "ActiveState") == "active"
-	if active && !i.outdated() {
-		return i.tellRunning(ctx, "runs already: ")
+	active := u.text("ActiveState") == "active"
+	outdated := len(i.changed) > 0
+	if i.job == Heartbeat { // systemd reads the service anew for each tick; only the timer keeps running
+		outdated = slices.Contains(i.changed, heartbeatTimer)
 	}
 	if i.job == Gateway && !active {
-		own, err := properties(ctx, i.bus, name, "Service")
-		if err != nil {
-			return err
-		}
-		if h, held, _ := statemark.Gateway(spec.StateDir); held && int64(h.PID) != number(own, "MainPID") { // the holder may be the service's own process, not yet ready
+		if h, held, _ := statemark.Gateway(spec.StateDir); held && h.PID != u.number("MainPID") { // the holder may be the service's own process, not yet ready
 			return fmt.Errorf("%w: pid %d, at %s; the service is enabled, and starts with the next login or boot", ErrHeld, h.PID, h.Address)
 		}
 	}
 	verb := "started "
 	switch {
-	case active && i.changed[socketUnit]: // the gateway and systemd exchange the listening address, in either direction
-		if err := errors.Join(stop(ctx, i.bus, gatewayUnit), stop(ctx, i.bus, socketUnit)); err != nil {
-			return err
-		}
-		fallthrough
-	case !active:
-		err = startUnit(ctx, i.bus, name)
-	default:
+	case active && !outdated:
+		verb = "runs already: "
+	case active && !slices.Contains(i.changed, socketUnit):
 		verb = "restarted "
-		err = restart(ctx, i.bus, name)
-	}
-	if err != nil {
-		return err
-	}
-	return i.tellRunning(ctx, verb)
-}
-
-// outdated reports whether the running unit was started from changed files. systemd
-// reads a heartbeat's service anew for each tick; only the timer keeps running.
-func (i *installation) outdated() bool {
-	if i.job == Heartbeat {
-		return i.changed[heartbeatTimer]
-	}
-	for _, changed := range i.changed {
-		if changed {
-			return true
+		err = i.restart(ctx, name)
+	default:
+		if active { // the gateway and systemd exchange the listening address, in either direction
+			err = i.stop(ctx, gatewayUnit, socketUnit)
+		}
+		if err == nil {
+			err = i.start(ctx, name)
 		}
 	}
-	return false
-}
-
-func (i *installation) tellRunning(ctx context.Context, verb string) error {
-	name := i.units[0]
-	if i.job == Heartbeat {
-		i.did = append(i.did, verb+name)
-		return nil
+	if err == nil {
+		u, err = i.unit(ctx, name)
 	}
-	p, err := properties(ctx, i.bus, name, "Service")
 	if err != nil {
 		return err
 	}
-	i.did = append(i.did, fmt.Sprintf("%s%s, pid %d", verb, name, number(p, "MainPID")))
+	line := verb + name
+	if i.job == Gateway {
+		line += fmt.Sprintf(", pid %d", u.number("MainPID"))
+	}
+	i.did = append(i.did, line)
 	return nil
 }
 
 // Start starts the gateway now, or runs a single tick of the heartbeat.
 func (m systemdManager) Start(ctx context.Context, job Job) error {
-	bus, err := connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer bus.Close()
-	return startUnit(ctx, bus, job.names().service)
+	return m.with(ctx, func(b bus) error { return b.start(ctx, job.names().service) })
 }
 
 // Stop stops the units of a job.
 func (m systemdManager) Stop(ctx context.Context, job Job) error {
-	bus, err := connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer bus.Close()
-	for _, name := range job.names().stopped {
-		if err := stop(ctx, bus, name); err != nil {
-			return err
+	return m.with(ctx, func(b bus) error {
+		err := b.stop(ctx, job.names().stopped...)
+		for _, name := range job.names().stopped {
+			_ = b.ResetFailedUnitContext(ctx, name) // a unit killed while stopping has not failed
 		}
-		_ = bus.ResetFailedUnitContext(ctx, name) // a unit killed while stopping has not failed
-	}
-	return nil
+		return err
+	})
 }
 
 // Restart restarts the service unit of a job. Sockets stay open.
 func (m systemdManager) Restart(ctx context.Context, job Job) error {
-	bus, err := connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer bus.Close()
-	name := job.names().service
-	_ = bus.ResetFailedUnitContext(ctx, name) // clears the start limit, since earlier failures would count against the start
-	return restart(ctx, bus, name)
+	return m.with(ctx, func(b bus) error {
+		name := job.names().service
+		_ = b.ResetFailedUnitContext(ctx, name) // clears the start limit, since earlier failures would count against the start
+		return b.restart(ctx, name)
+	})
 }
 
 // Uninstall ends a job and removes the job's files. If systemd cannot be reached, only
 // the files are removed.
-func (m systemdManager) Uninstall(ctx context.Context, job Job) ([]string, error) {
+func (m systemdManager) Uninstall(ctx context.Context, job Job) (did []string, err error) {
 	paths := m.installed(job)
 	if len(paths) == 0 {
 		return []string{"the " + string(job) + " is not installed: nothing to remove"}, nil
 	}
-	bus, err := connect(ctx)
-	if err != nil {
-		did, errRemove := m.removeWithout(paths)
-		return append(did, "systemd was not told: "+err.Error()), errRemove
-	}
-	defer bus.Close()
-	did, err := m.end(ctx, bus, job)
-	if err != nil {
+	reached := false
+	err = m.with(ctx, func(b bus) (err error) {
+		reached = true
+		if did, err = b.end(ctx, job); err != nil {
+			return err
+		}
+		gone, err := b.disableAndRemove(ctx, m.dirs.unitDir(), paths)
+		if did = append(did, gone...); err != nil {
+			return err
+		}
+		err = b.reload(ctx)
+		for _, name := range job.names().units {
+			_ = b.ResetFailedUnitContext(ctx, name) // fails harmlessly for a unit unknown to systemd
+		}
+		return err
+	})
+	if reached {
 		return did, err
 	}
-	gone, err := disableAndRemove(ctx, bus, m.dirs.unitDir(), paths)
-	did = append(did, gone...)
-	if err != nil {
-		return did, err
-	}
-	if err := bus.ReloadContext(ctx); err != nil {
-		return did, fmt.Errorf("have systemd read its units: %w", err)
-	}
-	for _, name := range job.names().units {
-		_ = bus.ResetFailedUnitContext(ctx, name) // fails harmlessly for a unit unknown to systemd
-	}
-	return did, nil
+	did, errRemove := m.removeWithout(paths)
+	return append(did, "systemd was not told: "+err.Error()), errRemove
 }
 
-// end stops the units of a job and returns a line for each stopped unit.
-func (systemdManager) end(ctx context.Context, bus *systemd.Conn, job Job) (did []string, err error) {
+// end stops the units of a job and returns a line for each stopped unit. The gateway's
+// sessions end too, because no gateway would manage the sessions any more.
+func (b bus) end(ctx context.Context, job Job) (did []string, err error) {
 	if job == Gateway { // first, because stopping the socket would end the gateway and leave the sessions
-		ended, err := endSessions(ctx, bus)
-		if err != nil {
-			return nil, err
-		}
-		if ended {
+		u, _ := b.unit(ctx, gatewayUnit) // an unknown unit runs no gateway
+		if pid := u.number("MainPID"); pid > 0 {
+			if err := interrupt(ctx, pid); err != nil {
+				return nil, err
+			}
 			did = append(did, "stopped the gateway and its sessions")
 		}
 	}
 	for _, name := range job.names().stopped {
-		p, err := bus.GetUnitPropertiesContext(ctx, name)
-		if err != nil || !slices.Contains([]string{"active", "activating", "reloading"}, text(p, "ActiveState")) {
+		u, _ := b.unit(ctx, name)
+		if !slices.Contains([]string{"active", "activating", "reloading"}, u.text("ActiveState")) {
 			continue
 		}
-		if err := stop(ctx, bus, name); err != nil {
+		if err := b.stop(ctx, name); err != nil {
 			return did, err
 		}
 		did = append(did, "stopped "+name)
 	}
 	return did, nil
-}
-
-// endSessions interrupts the gateway, so that the sessions end too: after Uninstall no
-// gateway would manage the sessions. endSessions reports whether a gateway was running.
-func endSessions(ctx context.Context, bus *systemd.Conn) (bool, error) {
-	p, err := bus.GetUnitTypePropertiesContext(ctx, gatewayUnit, "Service")
-	if err != nil { // systemd knows no gateway unit
-		return false, nil //nolint:nilerr // an unknown unit runs no gateway
-	}
-	pid := int(number(p, "MainPID"))
-	return pid > 0, interrupt(ctx, pid)
 }
 
 // installed lists the existing files of a job.
@@ -340,7 +276,7 @@ func (m systemdManager) removeWithout(paths []string) (did []string, err error) 
 		if err != nil {
 			return did, fmt.Errorf("look for what enables %s: %w", path, err)
 		}
-		gone, err := removeAll(append(links, path)...)
+		gone, err := remove(append(links, path)...)
 		if did = append(did, gone...); err != nil {
 			return did, err
 		}
@@ -349,10 +285,10 @@ func (m systemdManager) removeWithout(paths []string) (did []string, err error) 
 }
 
 // disableAndRemove disables units and removes the units' files.
-func disableAndRemove(ctx context.Context, bus *systemd.Conn, unitDir string, paths []string) (did []string, err error) {
+func (b bus) disableAndRemove(ctx context.Context, unitDir string, paths []string) (did []string, err error) {
 	for _, path := range paths {
 		if name := filepath.Base(path); filepath.Dir(path) == unitDir {
-			changes, err := bus.DisableUnitFilesContext(ctx, []string{name}, false)
+			changes, err := b.DisableUnitFilesContext(ctx, []string{name}, false)
 			if err != nil {
 				return did, fmt.Errorf("disable %s: %w", name, err)
 			}
@@ -360,7 +296,7 @@ func disableAndRemove(ctx context.Context, bus *systemd.Conn, unitDir string, pa
 				did = append(did, "disabled "+name)
 			}
 		}
-		gone, err := removeAll(path)
+		gone, err := remove(path)
 		if did = append(did, gone...); err != nil {
 			return did, err
 		}
@@ -368,80 +304,9 @@ func disableAndRemove(ctx context.Context, bus *systemd.Conn, unitDir string, pa
 	return did, nil
 }
 
-func startUnit(ctx context.Context, bus *systemd.Conn, name string) error {
-	_ = bus.ResetFailedUnitContext(ctx, name) // clears the start limit, since earlier failures would count against the start
-	return wait(ctx, "start "+name, func(done chan<- string) error {
-		_, err := bus.StartUnitContext(ctx, name, "replace", done)
-		return err
-	})
-}
-
-func restart(ctx context.Context, bus *systemd.Conn, name string) error {
-	return wait(ctx, "restart "+name, func(done chan<- string) error {
-		_, err := bus.RestartUnitContext(ctx, name, "replace", done)
-		return err
-	})
-}
-
-func stop(ctx context.Context, bus *systemd.Conn, name string) error {
-	if p, err := bus.GetUnitPropertiesContext(ctx, name); err == nil && text(p, "LoadState") == "not-found" {
-		return nil
-	}
-	return wait(ctx, "stop "+name, func(done chan<- string) error {
-		_, err := bus.StopUnitContext(ctx, name, "replace", done)
-		return err
-	})
-}
-
-// wait calls begin to queue a systemd job and blocks until the job or ctx ends.
-func wait(ctx context.Context, what string, begin func(done chan<- string) error) error {
-	done := make(chan string, 1)
-	if err := begin(done); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	select {
-	case result := <-done:
-		if result != "done" {
-			return fmt.Errorf("%s: systemd says %q; `journalctl --user -n 30` or the gateway's own log says why", what, result)
-		}
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%s: %w", what, context.Cause(ctx))
-	}
-}
-
 // sameFile reports whether two paths refer to the same file.
 func sameFile(a, b string) bool {
 	x, errA := os.Stat(a)
 	y, errB := os.Stat(b)
 	return errA == nil && errB == nil && os.SameFile(x, y)
-}
-
-// properties returns the properties of a unit: the general ones, or those of a type of unit.
-func properties(ctx context.Context, bus *systemd.Conn, name, kind string) (p map[string]any, err error) {
-	if kind == "" {
-		p, err = bus.GetUnitPropertiesContext(ctx, name)
-	} else {
-		p, err = bus.GetUnitTypePropertiesContext(ctx, name, kind)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("ask systemd about %s: %w", name, err)
-	}
-	return p, nil
-}
-
-// text returns a unit property of type string, or "".
-func text(p map[string]any, name string) string { s, _ := p[name].(string); return s }
-
-// number returns a unit property of type integer, or 0.
-func number(p map[string]any, name string) int64 {
-	switch n := p[name].(type) {
-	case uint32:
-		return int64(n)
-	case int32:
-		return int64(n)
-	case uint64:
-		return int64(min(n, 1<<63-1))
-	}
-	return 0
 }
