@@ -94,28 +94,22 @@ func (e *Event) member(key, value []byte) {
 	case "compact_result":
 		e.compacted = value
 	case "is_api_error_message":
-		e.apiError = boolean(value)
+		e.apiError = string(value) == "true"
 	}
 }
 
-// word is text without a copy for the usual names of events.
+// usual are the names of events that need no copy.
+var usual = map[string]string{
+	TypeStreamEvent: TypeStreamEvent, TypeAssistant: TypeAssistant, TypeUser: TypeUser,
+	TypeSystem: TypeSystem, TypeResult: TypeResult, TypeLifecycle: TypeLifecycle,
+}
+
+// word is text without a copy for the usual names.
 func word(value []byte) string {
-	if len(value) < 2 || value[0] != '"' {
-		return ""
-	}
-	switch string(value[1 : len(value)-1]) {
-	case TypeStreamEvent:
-		return TypeStreamEvent
-	case TypeAssistant:
-		return TypeAssistant
-	case TypeUser:
-		return TypeUser
-	case TypeSystem:
-		return TypeSystem
-	case TypeResult:
-		return TypeResult
-	case TypeLifecycle:
-		return TypeLifecycle
+	if len(value) >= 2 && value[0] == '"' {
+		if name, ok := usual[string(value[1:len(value)-1])]; ok {
+			return name
+		}
 	}
 	return text(value)
 }
@@ -155,11 +149,11 @@ func (e *Event) Lifecycle() Lifecycle {
 // A ControlRequest is a question from claude. It needs exactly one answer with its
 // RequestID: an unanswered question blocks the turn, a second answer is harmless.
 type ControlRequest struct {
-	RequestID   string
-	Subtype     string
-	toolName    string
-	input       json.RawMessage // aliases the event
-	suggestions json.RawMessage // the permission rules suggested by claude, an array; nil without any
+	RequestID   string          `json:"-"`
+	Subtype     string          `json:"subtype"`
+	ToolName    string          `json:"tool_name"`
+	Input       json.RawMessage `json:"input"`
+	Suggestions json.RawMessage `json:"permission_suggestions"` // the rules suggested by claude, an array; nil without any
 }
 
 // IsPermission reports whether the request asks for permission to use a tool.
@@ -171,22 +165,9 @@ func (e *Event) ControlRequest() (r ControlRequest, ok bool) {
 	if e.Type != TypeControlRequest || e.request == nil {
 		return r, false
 	}
+	decode(e.request, &r) // no object: no subtype, and so refused
 	r.RequestID = text(e.requestID)
-	_ = eachField(e.request, r.member) // no object: no subtype, and so refused
 	return r, r.RequestID != ""
-}
-
-func (r *ControlRequest) member(key, value []byte) {
-	switch string(key) {
-	case "subtype":
-		r.Subtype = text(value)
-	case "tool_name":
-		r.toolName = text(value)
-	case "input":
-		r.input = value
-	case "permission_suggestions":
-		r.suggestions = value
-	}
 }
 
 // ControlResponse returns which request of ours a control_response event answers, and
@@ -195,10 +176,15 @@ func (e *Event) ControlResponse() (requestID, refused string) {
 	if e.Type != TypeControlResponse {
 		return "", ""
 	}
-	if refused = member(e.response, "error"); refused == "" && member(e.response, "subtype") == "error" {
-		refused = "claude refused the request without a reason"
+	var r struct {
+		RequestID string `json:"request_id"`
+		Subtype   string `json:"subtype"`
+		Error     string `json:"error"`
 	}
-	return member(e.response, "request_id"), refused
+	if decode(e.response, &r); r.Error == "" && r.Subtype == "error" {
+		r.Error = "claude refused the request without a reason"
+	}
+	return r.RequestID, r.Error
 }
 
 // CancelRequest returns the id of a control request that claude withdraws and no longer
@@ -216,8 +202,9 @@ func (e *Event) BackgroundTasks() (n int, ok bool) {
 	if e.Type != TypeSystem || e.Subtype != "background_tasks_changed" {
 		return 0, false
 	}
-	_ = eachElement(e.tasks, func([]byte) { n++ }) // not an array: none
-	return n, true
+	var tasks []json.RawMessage
+	decode(e.tasks, &tasks) // not an array: none
+	return len(tasks), true
 }
 
 // BeginsTool reports whether the event announces a tool call: from here on the turn must
@@ -234,9 +221,9 @@ func (e *Event) BeginsTool() bool {
 	switch e.Type {
 	case TypeStreamEvent:
 		inner := decodeStreamed(e.stream)
-		return inner.kind == "content_block_start" && isToolCall(inner.block.Type)
+		return inner.Type == "content_block_start" && isToolCall(inner.Block.Type)
 	case TypeAssistant:
-		return slices.ContainsFunc(decodeMessage(e.message).blocks, func(b Block) bool { return isToolCall(b.Type) })
+		return slices.ContainsFunc(decodeMessage(e.message).Content, func(b block) bool { return isToolCall(b.Type) })
 	}
 	return false
 }
@@ -247,7 +234,7 @@ func (e *Event) ToolsEnded() (ids []string) {
 	if e.Type != TypeUser || !bytes.Contains(e.message, []byte(`tool_result"`)) { // most events are plain messages
 		return nil
 	}
-	for _, b := range decodeMessage(e.message).blocks {
+	for _, b := range decodeMessage(e.message).Content {
 		if b.Type == "tool_result" {
 			ids = append(ids, b.ToolUseID)
 		}

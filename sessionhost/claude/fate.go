@@ -1,9 +1,11 @@
 package claude
 
 import (
-	"bareclaw/core"
 	"fmt"
+	"slices"
 	"strings"
+
+	"bareclaw/core"
 )
 
 // turn collects the fate of a turn from its transcript entries. Later entries overrule
@@ -21,67 +23,61 @@ type ending struct {
 	code, text       string
 }
 
-// A toolUse is one call that the turn began.
-type toolUse struct {
-	name     string // Bash, Edit, mcp__server__tool, …
+// A call is one tool call that the turn began.
+type call struct {
+	id, name string // the name is Bash, Edit, mcp__server__tool, …
 	target   string // what the call worked on
+	refused  bool   // it never ran
 	finished bool   // the result is known; else the call may have run in part or in full
 }
 
 // String describes the call for a person.
-func (u toolUse) String() string {
-	s := u.name
-	if u.target != "" {
-		s += " (" + u.target + ")"
+func (c call) String() string {
+	s := c.name
+	if c.target != "" {
+		s += " (" + c.target + ")"
 	}
-	if !u.finished {
+	if !c.finished {
 		s += ", not finished"
 	}
 	return s
 }
 
-type call struct {
-	id      string
-	refused bool // it never ran
-	use     toolUse
-}
-
 func (t *turn) add(e *entry) {
-	switch e.kind {
+	switch e.Type {
 	case TypeAssistant:
 		t.addAssistant(e)
 	case TypeUser:
 		t.addUser(e)
 	case TypeSystem:
-		if e.subtype == "local_command" {
-			t.printed(text(e.rawContent))
+		if e.Subtype == "local_command" {
+			t.printed(text(e.Printed))
 		}
 	case "attachment":
-		if e.attachment("type") == "max_turns_reached" {
-			t.failed(rawResult{isError: true, subtype: "error_max_turns"})
+		if e.Attachment.Type == "max_turns_reached" {
+			t.failed(rawResult{IsError: true, Subtype: "error_max_turns"})
 		}
 	}
 }
 
 func (t *turn) addAssistant(e *entry) {
-	blocks, m := e.content(), e.message
 	switch {
-	case e.apiError:
-		t.failed(rawResult{isError: true, terminalReason: "api_error", text: e.head(),
-			apiErrorStatus: e.apiErrorStatus, apiErrorType: e.apiErrorType})
+	case e.APIError:
+		t.failed(rawResult{IsError: true, TerminalReason: "api_error", Text: e.head(),
+			APIErrorStatus: e.APIErrorStatus, APIErrorType: e.APIErrorType})
 		return
-	case m.model == "<synthetic>":
+	case e.Message.Model == "<synthetic>":
 		return // "No response requested.", put in when an unfinished turn is resumed
-	case e.aborted:
+	case e.Aborted:
 		t.interrupted = true
 		return
 	}
-	for _, b := range blocks {
+	for _, b := range e.Message.Content {
 		switch {
 		case isToolCall(b.Type):
 			t.end = ending{}
 			t.called(b)
-		case b.Type == "text" && (m.stopReason == "end_turn" || m.stopReason == "stop_sequence"):
+		case b.Type == "text" && (e.Message.StopReason == "end_turn" || e.Message.StopReason == "stop_sequence"):
 			t.end = ending{answered: true, text: b.Text}
 		case b.Type == "text":
 			t.end = ending{} // words before a tool call, or cut by max_tokens and continued
@@ -89,17 +85,14 @@ func (t *turn) addAssistant(e *entry) {
 	}
 }
 
-func (t *turn) called(b Block) {
-	for _, c := range t.calls {
-		if c.id == b.ID {
-			return
-		}
+func (t *turn) called(b block) {
+	if !slices.ContainsFunc(t.calls, func(c call) bool { return c.id == b.ID }) {
+		t.calls = append(t.calls, call{id: b.ID, name: b.Name, target: ToolTarget(b.Input)})
 	}
-	t.calls = append(t.calls, call{id: b.ID, use: toolUse{name: b.Name, target: ToolTarget(b.Input)}})
 }
 
 func (t *turn) addUser(e *entry) {
-	for _, b := range e.content() {
+	for _, b := range e.Message.Content {
 		if b.Type == "tool_result" {
 			t.returned(b.ToolUseID, e)
 		}
@@ -110,7 +103,7 @@ func (t *turn) addUser(e *entry) {
 		t.end = ending{}
 	case strings.HasPrefix(head, markStdout):
 		t.printed(head)
-	case e.meta && head != "" && !strings.HasPrefix(head, markCaveat):
+	case e.Meta && head != "" && !strings.HasPrefix(head, markCaveat):
 		t.end = ending{} // claude's own request to go on; the caveat belongs to the next command
 	}
 }
@@ -124,9 +117,9 @@ func (t *turn) returned(id string, e *entry) {
 			continue
 		}
 		switch {
-		case e.denial == "":
-			c.use.finished = true
-		case e.deniedBeforeRun, e.denial != "interrupted" && e.denial != "user-rejected":
+		case e.Denial == "":
+			c.finished = true
+		case e.DeniedBeforeRun, e.Denial != "interrupted" && e.Denial != "user-rejected":
 			c.refused = true
 		}
 	}
@@ -163,7 +156,7 @@ func (t *turn) done() string {
 	var parts []string
 	for _, c := range t.calls {
 		if !c.refused {
-			parts = append(parts, c.use.String())
+			parts = append(parts, c.String())
 		}
 	}
 	if over := len(parts) - most; over > 0 {

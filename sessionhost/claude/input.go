@@ -5,19 +5,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
 )
 
 // One bad line on stdin ends the process (exit 1, no result), so every function here
 // returns exactly one line of valid JSON with its newline.
 
 // UserLine is a user message. The content is a JSON string or an array of
-// content blocks; the uuid makes the message traceable and a resend of it
+// content blocks; the id, a UUID, makes the message traceable and a resend of it
 // recognisable. The same arguments always give the same bytes.
-func UserLine(uuid string, content json.RawMessage) ([]byte, error) {
-	if !isUUID(uuid) {
-		return nil, fmt.Errorf("write user message: %q is not a UUID", uuid)
+func UserLine(id string, content json.RawMessage) ([]byte, error) {
+	if !isUUID(id) {
+		return nil, fmt.Errorf("write user message: %q is not a UUID", id)
 	}
 	body, err := oneLine(content)
 	if err != nil {
@@ -27,11 +29,11 @@ func UserLine(uuid string, content json.RawMessage) ([]byte, error) {
 		return nil, errors.New("write user message: the content is neither a string nor an array of blocks")
 	}
 	const head, mid, tail = `{"type":"user","message":{"role":"user","content":`, `},"uuid":"`, `","parent_tool_use_id":null}` + "\n"
-	line := make([]byte, 0, len(head)+len(body)+len(mid)+len(uuid)+len(tail))
+	line := make([]byte, 0, len(head)+len(body)+len(mid)+len(id)+len(tail))
 	line = append(line, head...)
 	line = append(line, body...)
 	line = append(line, mid...)
-	line = append(line, uuid...)
+	line = append(line, id...)
 	return append(line, tail...), nil
 }
 
@@ -44,76 +46,48 @@ func InterruptLine(requestID string) []byte { return requestLine(requestID, "int
 // AllowLine answers can_use_tool with yes. updatedInput replaces the tool's input and
 // updatedPermissions adds rules, unless nil. Invalid JSON makes the answer a refusal.
 func AllowLine(requestID string, updatedInput, updatedPermissions json.RawMessage) []byte {
-	for _, p := range []*json.RawMessage{&updatedInput, &updatedPermissions} {
-		if len(*p) == 0 {
-			*p = nil
+	answer := `{"behavior":"allow"`
+	for i, part := range []json.RawMessage{updatedInput, updatedPermissions} {
+		if len(part) == 0 {
 			continue
 		}
-		var err error
-		if *p, err = oneLine(*p); err != nil {
+		value, err := oneLine(part)
+		if err != nil {
 			return DenyLine(requestID, "The approval was malformed.")
 		}
+		answer += [...]string{`,"updatedInput":`, `,"updatedPermissions":`}[i] + string(value)
 	}
-	return responseLine(requestID, struct {
-		Behavior           string          `json:"behavior"`
-		UpdatedInput       json.RawMessage `json:"updatedInput,omitempty"`
-		UpdatedPermissions json.RawMessage `json:"updatedPermissions,omitempty"`
-	}{"allow", updatedInput, updatedPermissions})
+	return success(requestID, answer+"}")
 }
 
 // DenyLine answers can_use_tool with no. The message becomes the tool's result
 // and the turn goes on.
 func DenyLine(requestID, message string) []byte {
-	return responseLine(requestID, struct {
-		Behavior string `json:"behavior"`
-		Message  string `json:"message"`
-	}{"deny", message})
+	return success(requestID, `{"behavior":"deny","message":`+quote(message)+`}`)
 }
 
 // ErrorLine refuses a control request. For can_use_tool the refusal means no.
 func ErrorLine(requestID, reason string) []byte {
-	return marshalLine(struct {
-		Type     string `json:"type"`
-		Response any    `json:"response"`
-	}{"control_response", struct {
-		Subtype   string `json:"subtype"`
-		RequestID string `json:"request_id"`
-		Error     string `json:"error"`
-	}{"error", requestID, reason}})
+	return responseLine(`"error","request_id":` + quote(requestID) + `,"error":` + quote(reason))
+}
+
+func success(requestID, response string) []byte {
+	return responseLine(`"success","request_id":` + quote(requestID) + `,"response":` + response)
+}
+
+// responseLine answers a control request; rest are the members of the answer from its subtype on.
+func responseLine(rest string) []byte {
+	return []byte(`{"type":"control_response","response":{"subtype":` + rest + "}}\n")
 }
 
 func requestLine(requestID, subtype string) []byte {
-	type request struct {
-		Subtype string `json:"subtype"`
-	}
-	return marshalLine(struct {
-		Type      string  `json:"type"`
-		RequestID string  `json:"request_id"`
-		Request   request `json:"request"`
-	}{"control_request", requestID, request{subtype}})
+	return []byte(`{"type":"control_request","request_id":` + quote(requestID) + `,"request":{"subtype":` + quote(subtype) + "}}\n")
 }
 
-func responseLine(requestID string, response any) []byte {
-	return marshalLine(struct {
-		Type     string `json:"type"`
-		Response any    `json:"response"`
-	}{"control_response", struct {
-		Subtype   string `json:"subtype"`
-		RequestID string `json:"request_id"`
-		Response  any    `json:"response"`
-	}{"success", requestID, response}})
-}
-
-// marshalLine encodes one of the shapes above. Encoding strings and raw JSON checked by
-// oneLine cannot fail.
-func marshalLine(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic("claude: encode " + strconv.Quote(fmt.Sprintf("%T", v)) + ": " + err.Error())
-	}
-	return b.Bytes()
+// quote returns a JSON string, as valid UTF-8.
+func quote(s string) string {
+	b, _ := jsontext.AppendQuote(nil, s) // the error reports what was replaced
+	return string(b)
 }
 
 // oneLine returns the JSON value without surrounding space and newlines, as valid UTF-8.
@@ -137,21 +111,4 @@ func oneLine(value json.RawMessage) (json.RawMessage, error) {
 }
 
 // isUUID reports whether s is a UUID in its usual form of 36 characters.
-func isUUID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i := range len(s) {
-		switch c := s[i]; i {
-		case 8, 13, 18, 23:
-			if c != '-' {
-				return false
-			}
-		default:
-			if ('0' > c || c > '9') && ('a' > c || c > 'f') && ('A' > c || c > 'F') {
-				return false
-			}
-		}
-	}
-	return true
-}
+func isUUID(s string) bool { return len(s) == 36 && uuid.Validate(s) == nil }

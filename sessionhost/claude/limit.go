@@ -34,7 +34,7 @@ var (
 // does not name an end. A clock time is the next such time after now, in local time unless
 // a zone is named.
 func (r rawResult) limitEnds(now time.Time) time.Time {
-	for _, s := range append([]string{r.text}, r.errors...) {
+	for _, s := range append([]string{r.Text}, r.Errors...) {
 		if m := limitStamp().FindStringSubmatch(s); m != nil {
 			n, _ := strconv.ParseInt(m[1], 10, 64) // digits, and few
 			return unixTime(n)

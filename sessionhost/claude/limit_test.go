@@ -50,11 +50,11 @@ func TestLimitEnds(t *testing.T) {
 		"Credit balance is too low":                                             {},
 		"Claude AI usage limit reached|99999999999999999999 and something else": {},
 	} {
-		if got := (rawResult{text: text}).limitEnds(now); !got.Equal(want) {
+		if got := (rawResult{Text: text}).limitEnds(now); !got.Equal(want) {
 			t.Errorf("%q ends at %s, want %s", text, got, want)
 		}
 	}
-	if got := (rawResult{errors: []string{"x", "You've hit your limit · resets 3pm"}}).limitEnds(now); !got.Equal(now.Add(30 * time.Minute)) {
+	if got := (rawResult{Errors: []string{"x", "You've hit your limit · resets 3pm"}}).limitEnds(now); !got.Equal(now.Add(30 * time.Minute)) {
 		t.Errorf("among errors: %s", got)
 	}
 }

@@ -5,114 +5,79 @@ import (
 	"strings"
 )
 
-// A Block is one part of a message's content. Raw values alias the event.
-type Block struct {
-	Type      string // text, thinking, tool_use, tool_result, …
-	Text      string
-	ID        string          // of a tool_use
-	Name      string          // of a tool_use
-	Input     json.RawMessage // of a tool_use
-	ToolUseID string          // of a tool_result
-	Content   json.RawMessage // of a tool_result: a string or blocks
-	IsError   bool            // of a tool_result
+// decode reads what it can of a JSON value into v: a member of another type counts as
+// absent, as does everything in a value of another kind.
+func decode(value []byte, v any) { _ = json.Unmarshal(value, v) }
+
+// A count is a whole number. claude writes some counts as fractions.
+type count int
+
+// UnmarshalJSON reads a JSON number, 0 for anything else.
+func (c *count) UnmarshalJSON(value []byte) error {
+	var f float64
+	decode(value, &f)
+	*c = count(f)
+	return nil
 }
 
-// message is a message of the Messages API in claude's output and transcript.
+// A block is one part of a message's content.
+type block struct {
+	Type      string          `json:"type"` // text, thinking, tool_use, tool_result, …
+	Text      string          `json:"text"`
+	ID        string          `json:"id"`          // of a tool_use
+	Name      string          `json:"name"`        // of a tool_use
+	Input     json.RawMessage `json:"input"`       // of a tool_use
+	ToolUseID string          `json:"tool_use_id"` // of a tool_result
+	IsError   bool            `json:"is_error"`    // of a tool_result
+}
+
+// A content is what a message says: blocks, or a string for one block of text.
+type content []block
+
+// UnmarshalJSON reads a string or an array of blocks.
+func (c *content) UnmarshalJSON(value []byte) error {
+	if value[0] == '"' {
+		*c = content{{Type: "text", Text: text(value)}}
+		return nil
+	}
+	decode(value, (*[]block)(c))
+	return nil
+}
+
+// A message is one of the Messages API, in claude's output and transcript.
 type message struct {
-	id, model, stopReason string
-	blocks                []Block
+	ID         string  `json:"id"`
+	Model      string  `json:"model"`
+	StopReason string  `json:"stop_reason"`
+	Content    content `json:"content"`
 }
 
 // decodeMessage reads the known fields of a message; an odd shape has none.
-func decodeMessage(raw []byte) message {
-	var m message
-	_ = eachField(raw, func(key, value []byte) {
-		switch string(key) {
-		case "id":
-			m.id = text(value)
-		case "model":
-			m.model = text(value)
-		case "stop_reason":
-			m.stopReason = text(value)
-		case "content":
-			m.blocks = decodeBlocks(value)
-		}
-	})
+func decodeMessage(raw []byte) (m message) {
+	decode(raw, &m)
 	return m
-}
-
-// decodeBlocks reads content: a string or an array of blocks.
-func decodeBlocks(content []byte) []Block {
-	if content[0] == '"' {
-		return []Block{{Type: "text", Text: text(content)}}
-	}
-	var blocks []Block
-	_ = eachElement(content, func(element []byte) {
-		var b Block
-		if eachField(element, b.member) == nil {
-			blocks = append(blocks, b)
-		}
-	})
-	return blocks
-}
-
-func (b *Block) member(key, value []byte) {
-	switch string(key) {
-	case "type":
-		b.Type = text(value)
-	case "text":
-		b.Text = text(value)
-	case "id":
-		b.ID = text(value)
-	case "name":
-		b.Name = text(value)
-	case "input":
-		b.Input = value
-	case "tool_use_id":
-		b.ToolUseID = text(value)
-	case "content":
-		b.Content = value
-	case "is_error":
-		b.IsError = boolean(value)
-	}
 }
 
 // streamed is the API event inside a stream_event.
 type streamed struct {
-	kind      string
-	index     int
-	deltaType string
-	deltaText string
-	block     Block
+	Type  string `json:"type"`
+	Index count  `json:"index"`
+	Delta struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	} `json:"delta"`
+	Block block `json:"content_block"`
 }
 
 // decodeStreamed reads the known fields; anything but an object has none.
 func decodeStreamed(event []byte) (s streamed) {
-	_ = eachField(event, s.member)
+	decode(event, &s)
 	return s
-}
-
-func (s *streamed) member(key, value []byte) {
-	switch string(key) {
-	case "type":
-		s.kind = text(value)
-	case "index":
-		s.index = int(integer(value))
-	case "delta":
-		_ = eachField(value, s.deltaMember) // no object: a delta without type
-	case "content_block":
-		_ = eachField(value, s.block.member) // no object: a block without type
-	}
-}
-
-func (s *streamed) deltaMember(key, value []byte) {
-	switch string(key) {
-	case "type":
-		s.deltaType = text(value)
-	case "text":
-		s.deltaText = text(value)
-	}
 }
 
 // isToolCall recognises tool_use and its variants (mcp_tool_use, server_tool_use).
 func isToolCall(blockType string) bool { return strings.HasSuffix(blockType, "tool_use") }
+
+// isToolResult recognises tool_result and its variants (mcp_tool_result,
+// web_search_tool_result).
+func isToolResult(blockType string) bool { return strings.HasSuffix(blockType, "tool_result") }

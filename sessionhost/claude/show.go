@@ -37,11 +37,11 @@ func Show(raw json.RawMessage) []core.DisplayEvent {
 
 func (e *Event) showStream() []core.DisplayEvent {
 	inner := decodeStreamed(e.stream)
-	s := core.DisplayEvent{Message: text(e.apiMessageID), Index: inner.index, Parent: text(e.parent)}
-	switch b := inner.block; {
-	case inner.kind == "content_block_delta" && inner.deltaType == "text_delta":
-		s.Kind, s.Text = core.DisplayTextDelta, inner.deltaText
-	case inner.kind != "content_block_start":
+	s := core.DisplayEvent{Message: text(e.apiMessageID), Index: int(inner.Index), Parent: text(e.parent)}
+	switch b := inner.Block; {
+	case inner.Type == "content_block_delta" && inner.Delta.Type == "text_delta":
+		s.Kind, s.Text = core.DisplayTextDelta, inner.Delta.Text
+	case inner.Type != "content_block_start":
 		return nil
 	case b.Type == "text":
 		s.Kind = core.DisplayTextBegin
@@ -60,9 +60,9 @@ func (e *Event) showAssistant() []core.DisplayEvent {
 		return nil
 	}
 	m := decodeMessage(e.message)
-	all := make([]core.DisplayEvent, 0, len(m.blocks))
-	for i, b := range m.blocks {
-		s := core.DisplayEvent{Message: m.id, Parent: text(e.parent)}
+	all := make([]core.DisplayEvent, 0, len(m.Content))
+	for i, b := range m.Content {
+		s := core.DisplayEvent{Message: m.ID, Parent: text(e.parent)}
 		switch {
 		case b.Type == "text":
 			s.Kind, s.ID, s.Text = core.DisplayText, e.blockID(i), b.Text
@@ -97,7 +97,7 @@ func (e *Event) showToolEnds() (all []core.DisplayEvent) {
 	if !bytes.Contains(e.message, []byte(`tool_result"`)) {
 		return nil
 	}
-	for _, b := range decodeMessage(e.message).blocks {
+	for _, b := range decodeMessage(e.message).Content {
 		if isToolResult(b.Type) {
 			all = append(all, core.DisplayEvent{Kind: core.DisplayToolEnd, ID: b.ToolUseID, IsError: b.IsError, Parent: text(e.parent)})
 		}
@@ -130,7 +130,3 @@ func (e *Event) showSystem() []core.DisplayEvent {
 
 // isThinking recognises thinking and redacted_thinking.
 func isThinking(blockType string) bool { return strings.HasSuffix(blockType, "thinking") }
-
-// isToolResult recognises tool_result and its variants (mcp_tool_result,
-// web_search_tool_result).
-func isToolResult(blockType string) bool { return strings.HasSuffix(blockType, "tool_result") }

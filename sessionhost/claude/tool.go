@@ -39,17 +39,12 @@ func toolTimeout(tool string, input []byte) time.Duration {
 	if tool != "Bash" {
 		return 0
 	}
-	ms, background := 0.0, false
-	_ = eachField(input, func(key, value []byte) { // no object: no timeout
-		switch string(key) {
-		case "timeout":
-			ms = number(value)
-		case "run_in_background":
-			background = boolean(value)
-		}
-	})
-	if background || ms <= 0 {
+	var in struct {
+		Timeout    float64 `json:"timeout"` // in milliseconds
+		Background bool    `json:"run_in_background"`
+	}
+	if decode(input, &in); in.Background || in.Timeout <= 0 {
 		return 0
 	}
-	return time.Duration(min(ms, float64(maxToolTimeout.Milliseconds()))) * time.Millisecond
+	return time.Duration(min(in.Timeout, float64(maxToolTimeout.Milliseconds()))) * time.Millisecond
 }

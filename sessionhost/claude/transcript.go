@@ -1,15 +1,18 @@
 package claude
 
 import (
-	"bareclaw/core"
-	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"bareclaw/core"
 )
 
 // FindTranscript returns the transcript of a session, <configDir>/projects/<working
@@ -72,9 +75,9 @@ func readFate(src io.Reader, uuid string) (core.Fate, error) {
 		if err != nil {
 			return core.Fate{}, err
 		}
-		if e, ok := decodeEntry(line.Bytes); ok {
-			h.add(&e)
-		}
+		var e entry
+		decode(line.Bytes, &e)
+		h.add(&e)
 	}
 	if h.wanted == nil {
 		return core.Fate{}, nil
@@ -95,24 +98,24 @@ type history struct {
 }
 
 func (h *history) add(e *entry) {
-	if e.uuid == "" || e.sidechain {
+	if e.UUID == "" || e.Sidechain {
 		return // bookkeeping, or a subagent's own conversation
 	}
 	if e.beginsTurn() {
-		h.last = &turn{by: e.uuid}
-		h.turnOf[e.uuid] = h.last
-		if e.uuid == h.uuid || e.merged(h.uuid) {
+		h.last = &turn{by: e.UUID}
+		h.turnOf[e.UUID] = h.last
+		if e.UUID == h.uuid || slices.Contains(e.Merged, h.uuid) {
 			h.wanted = h.last
 		}
 		return
 	}
-	t := h.turn(e.parent)
+	t := h.turn(cmp.Or(e.Parent, e.LogicalParent))
 	if t == nil {
 		return
 	}
-	h.turnOf[e.uuid] = t
+	h.turnOf[e.UUID] = t
 	// A message during a tool turn is no entry of its own but an attachment with its uuid.
-	if e.kind == "attachment" && e.attachment("source_uuid") == h.uuid {
+	if e.Type == "attachment" && e.Attachment.SourceUUID == h.uuid {
 		h.wanted = t
 	}
 	t.add(e)
@@ -130,82 +133,29 @@ func (h *history) turn(parent string) *turn {
 	return h.last
 }
 
-// An entry is one line of a transcript; its byte slices alias the line.
+// An entry is one line of a transcript.
 type entry struct {
-	kind, subtype string
-	uuid          string
-	parent        string // the previous entry; across a compaction, the last entry before
-
-	sidechain, meta, summary bool
-	apiError, aborted        bool
-	apiErrorStatus           int
-	apiErrorType             string
-	denial                   string // why a tool has no real result
-	deniedBeforeRun          bool
-
-	mergedUUIDs []byte // JSON array
-	rawContent  []byte // of a system entry, JSON string
-	rawAttached []byte // JSON object
-
-	rawMessage []byte // JSON object
-	decoded    bool   // message is
-	message    message
-}
-
-// decodeEntry reads a line, false for anything but an entry.
-func decodeEntry(line []byte) (entry, bool) {
-	var e entry
-	var logicalParent string
-	err := eachField(line, func(key, value []byte) {
-		if string(key) == "logicalParentUuid" {
-			logicalParent = text(value)
-			return
-		}
-		e.member(key, value)
-	})
-	if e.parent == "" {
-		e.parent = logicalParent
-	}
-	return e, err == nil
-}
-
-func (e *entry) member(key, value []byte) {
-	switch string(key) {
-	case "type":
-		e.kind = word(value)
-	case "subtype":
-		e.subtype = text(value)
-	case "uuid":
-		e.uuid = text(value)
-	case "parentUuid":
-		e.parent = text(value)
-	case "isSidechain":
-		e.sidechain = boolean(value)
-	case "isMeta":
-		e.meta = boolean(value)
-	case "isCompactSummary":
-		e.summary = boolean(value)
-	case "isApiErrorMessage":
-		e.apiError = boolean(value)
-	case "isAbortedMidStream":
-		e.aborted = boolean(value)
-	case "apiErrorStatus":
-		e.apiErrorStatus = int(integer(value))
-	case "apiErrorType":
-		e.apiErrorType = text(value)
-	case "toolDenialKind":
-		e.denial = text(value)
-	case "toolDenialBeforeRun":
-		e.deniedBeforeRun = boolean(value)
-	case "mergedSendUuids":
-		e.mergedUUIDs = value
-	case "content":
-		e.rawContent = value
-	case "attachment":
-		e.rawAttached = value
-	case "message":
-		e.rawMessage = value
-	}
+	Type            string          `json:"type"`
+	Subtype         string          `json:"subtype"`
+	UUID            string          `json:"uuid"`
+	Parent          string          `json:"parentUuid"`        // the previous entry; none after a compaction
+	LogicalParent   string          `json:"logicalParentUuid"` // across a compaction, the last entry before
+	Sidechain       bool            `json:"isSidechain"`
+	Meta            bool            `json:"isMeta"`
+	Summary         bool            `json:"isCompactSummary"`
+	APIError        bool            `json:"isApiErrorMessage"`
+	APIErrorStatus  count           `json:"apiErrorStatus"`
+	APIErrorType    string          `json:"apiErrorType"`
+	Aborted         bool            `json:"isAbortedMidStream"`
+	Denial          string          `json:"toolDenialKind"` // why a tool has no real result
+	DeniedBeforeRun bool            `json:"toolDenialBeforeRun"`
+	Merged          []string        `json:"mergedSendUuids"` // messages that were joined; the entry has the uuid of the last one
+	Printed         json.RawMessage `json:"content"`         // of a system entry, a string
+	Attachment      struct {
+		Type       string `json:"type"`
+		SourceUUID string `json:"source_uuid"`
+	} `json:"attachment"`
+	Message message `json:"message"`
 }
 
 // The marks claude leaves in texts.
@@ -219,49 +169,22 @@ const (
 // from a finished background task. Other entries of type user carry tool results, claude's
 // words to itself, or one of its marks.
 func (e *entry) beginsTurn() bool {
-	if e.kind != TypeUser || e.meta || e.summary {
+	if e.Type != TypeUser || e.Meta || e.Summary {
 		return false
 	}
-	for _, b := range e.content() {
-		if b.Type == "tool_result" {
-			return false
-		}
+	if slices.ContainsFunc(e.Message.Content, func(b block) bool { return b.Type == "tool_result" }) {
+		return false
 	}
 	head := e.head()
 	return !strings.HasPrefix(head, markInterrupt) && !strings.HasPrefix(head, markStdout)
 }
 
-// merged reports whether claude joined the message with others. The entry then has the uuid
-// of the last message.
-func (e *entry) merged(uuid string) bool {
-	if e.mergedUUIDs == nil || !bytes.Contains(e.mergedUUIDs, []byte(uuid)) {
-		return false
-	}
-	for _, u := range texts(e.mergedUUIDs) {
-		if u == uuid {
-			return true
-		}
-	}
-	return false
-}
-
 // head returns the text the content begins with.
 func (e *entry) head() string {
-	for _, b := range e.content() {
+	for _, b := range e.Message.Content {
 		if b.Type == "text" {
 			return b.Text
 		}
 	}
 	return ""
 }
-
-// content returns the blocks of the entry's message.
-func (e *entry) content() []Block {
-	if !e.decoded {
-		e.decoded = true
-		e.message = decodeMessage(e.rawMessage)
-	}
-	return e.message.blocks
-}
-
-func (e *entry) attachment(name string) string { return member(e.rawAttached, name) }

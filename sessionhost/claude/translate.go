@@ -47,7 +47,7 @@ func (e *Event) translateTool(t *core.Event) {
 	if !e.BeginsTool() {
 		return
 	}
-	for _, b := range decodeMessage(e.message).blocks {
+	for _, b := range decodeMessage(e.message).Content {
 		if b.Type == "tool_use" {
 			t.Kind, t.Tool, t.Target = core.ToolBegun, b.Name, ToolTarget(b.Input)
 			t.ToolID, t.Timeout = b.ID, toolTimeout(b.Name, b.Input)
@@ -59,8 +59,8 @@ func (e *Event) translateSystem(t *core.Event) {
 	switch e.Subtype {
 	case "api_retry":
 		r := e.APIRetry()
-		t.Kind, t.Status = core.Retrying, r.Status
-		t.Detail = fmt.Sprintf("%s (status %d), attempt %d of %d in %s", r.Reason, r.Status, r.Attempt, r.MaxRetries, r.Delay)
+		t.Kind, t.Status = core.Retrying, int(r.Status)
+		t.Detail = fmt.Sprintf("%s (status %d), attempt %d of %d in %s", r.Reason, r.Status, r.Attempt, r.MaxRetries, r.delay())
 	case "init":
 		t.Model = e.Init().Model
 	}
@@ -75,7 +75,7 @@ func (e *Event) PermissionRequest() *core.Request {
 	if !ok || !r.IsPermission() {
 		return nil
 	}
-	return &core.Request{ID: r.RequestID, Tool: r.toolName, Input: r.input, Suggestion: r.suggestions}
+	return &core.Request{ID: r.RequestID, Tool: r.ToolName, Input: r.Input, Suggestion: r.Suggestions}
 }
 
 // Result decodes a result event, the end of a turn. A result answers the messages whose
@@ -83,17 +83,22 @@ func (e *Event) PermissionRequest() *core.Request {
 // messages folded into its turn. Results of slash commands, interrupts, exceeded limits,
 // API errors and refused logins name their messages too.
 func (e *Event) Result() core.Result {
-	r := rawResult{subtype: e.Subtype}
-	_ = eachField(e.Raw, r.member) // Decode has validated it
+	r := rawResult{Subtype: e.Subtype}
+	decode(e.Raw, &r)
 	res := core.Result{
-		Background: r.originKind != "" && len(r.userMessageUUIDs) == 0, // else messages were folded into the turn
-		Text:       r.text, IsError: r.isError, Interrupted: r.interrupted(),
-		SessionID: e.SessionID(), TotalCost: r.totalCostUSD, Cost: r.costUSD, NumTurns: r.numTurns,
+		Text: r.Text, IsError: r.IsError, Interrupted: r.interrupted(),
+		SessionID: e.SessionID(), TotalCost: r.TotalCostUSD, NumTurns: int(r.NumTurns),
 	}
-	for _, id := range r.userMessageUUIDs {
-		res.Turns = append(res.Turns, core.TurnID(id))
+	for _, usage := range r.Usage {
+		res.Cost += usage.CostUSD
 	}
-	if r.isError {
+	for _, id := range r.UserMessageUUIDs {
+		if id != "" { // an odd shape
+			res.Turns = append(res.Turns, core.TurnID(id))
+		}
+	}
+	res.Background = r.Origin.Kind != "" && len(res.Turns) == 0 // else messages were folded into the turn
+	if r.IsError {
 		res.Code, res.Error = r.failure()
 		res.Until = r.limitEnds(time.Now())
 	}
@@ -104,68 +109,44 @@ func (e *Event) Result() core.Result {
 // 2.1, not seen): whether calls are refused, and not paid for otherwise, and until when; a
 // zero time if unknown.
 func (e *Event) rateLimit() (rejected bool, until time.Time) {
-	status, paid := "", false
-	_ = eachField(e.Raw, func(key, value []byte) { // Decode has validated it
-		if string(key) != "rate_limit_info" {
-			return
-		}
-		_ = eachField(value, func(key, value []byte) { // no object: nothing is known
-			switch string(key) {
-			case "status":
-				status = text(value)
-			case "isUsingOverage":
-				paid = boolean(value)
-			case "resetsAt":
-				until = unixTime(integer(value))
-			}
-		})
-	})
-	return status == "rejected" && !paid, until
+	var r struct {
+		Info struct {
+			Status   string `json:"status"`
+			Paid     bool   `json:"isUsingOverage"`
+			ResetsAt count  `json:"resetsAt"`
+		} `json:"rate_limit_info"`
+	}
+	decode(e.Raw, &r)
+	return r.Info.Status == "rejected" && !r.Info.Paid, unixTime(int64(r.Info.ResetsAt))
 }
 
 // An Init begins every turn and names the current model and version.
 type Init struct {
-	Model   string
-	Version string // of the CLI
+	Model   string `json:"model"`
+	Version string `json:"claude_code_version"` // of the CLI
 }
 
 // Init decodes a system/init event.
 func (e *Event) Init() (i Init) {
-	_ = eachField(e.Raw, func(key, value []byte) { // Decode has validated it
-		switch string(key) {
-		case "model":
-			i.Model = text(value)
-		case "claude_code_version":
-			i.Version = text(value)
-		}
-	})
+	decode(e.Raw, &i)
 	return i
 }
 
 // An APIRetry is a repeated API call. claude repeats even a 401 for minutes, although no
 // repetition cures a wrong key.
 type APIRetry struct {
-	Attempt, MaxRetries int
-	Delay               time.Duration
-	Status              int    // HTTP status, 0 without a response
-	Reason              string // authentication failed, rate limit, overloaded, server error, unknown
+	Attempt    count   `json:"attempt"`
+	MaxRetries count   `json:"max_retries"`
+	DelayMS    float64 `json:"retry_delay_ms"`
+	Status     count   `json:"error_status"` // HTTP status, 0 without a response
+	Reason     string  `json:"error"`        // authentication failed, rate limit, overloaded, server error, unknown
 }
+
+func (r APIRetry) delay() time.Duration { return time.Duration(r.DelayMS * float64(time.Millisecond)) }
 
 // APIRetry decodes a system/api_retry event.
 func (e *Event) APIRetry() (r APIRetry) {
-	_ = eachField(e.Raw, func(key, value []byte) { // Decode has validated it
-		switch string(key) {
-		case "attempt":
-			r.Attempt = int(integer(value))
-		case "max_retries":
-			r.MaxRetries = int(integer(value))
-		case "retry_delay_ms":
-			r.Delay = time.Duration(number(value) * float64(time.Millisecond))
-		case "error_status":
-			r.Status = int(integer(value))
-		case "error":
-			r.Reason = strings.ReplaceAll(text(value), "_", " ")
-		}
-	})
+	decode(e.Raw, &r)
+	r.Reason = strings.ReplaceAll(r.Reason, "_", " ")
 	return r
 }
