@@ -54,9 +54,11 @@ type Options struct {
 
 // Hosts starts and finds session hosts. It satisfies core.Agent.
 type Hosts struct {
-	o Options
 	*spares
 }
+
+// A hostKeeper starts and reaches hosts, of channels and of spares.
+type hostKeeper struct{ o Options }
 
 // connectTimeout is how long a host may take to answer the daemon's hello before the daemon
 // waits once more.
@@ -87,9 +89,7 @@ func New(o Options) (*Hosts, error) {
 	if !o.Lasting {
 		o.Spares = 0
 	}
-	h := &Hosts{o: o}
-	h.spares = newSpares(h)
-	return h, nil
+	return &Hosts{newSpares(&hostKeeper{o})}, nil
 }
 
 // Lasting reports whether sessions can be resumed by id later on.
@@ -127,8 +127,8 @@ func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (
 
 // launch runs one host and greets it, even if ctx ends meanwhile: the host's record exists
 // by then, so a later daemon finds the host. A host that cannot be greeted is ended.
-func (h *Hosts) launch(ctx context.Context, key core.ChannelKey, b protocol.Bootstrap, p protocol.Place) (*session, error) {
-	lock, err := h.acquireLock(ctx, p)
+func (h *hostKeeper) launch(ctx context.Context, key core.ChannelKey, b protocol.Bootstrap, p protocol.Place) (*session, error) {
+	lock, err := acquireLock(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (h *Hosts) launch(ctx context.Context, key core.ChannelKey, b protocol.Boot
 
 // acquireLock takes the session lock. It ends the holder, and the leftovers of an earlier
 // host.
-func (h *Hosts) acquireLock(ctx context.Context, p protocol.Place) (*os.File, error) {
+func acquireLock(ctx context.Context, p protocol.Place) (*os.File, error) {
 	// A holder is ended by its record, which a new host may be about to write; the lock
 	// closes with the holder.
 	for range 100 {
@@ -245,7 +245,7 @@ func (h *Hosts) Live(ctx context.Context) ([]core.ChannelKey, error) {
 }
 
 // records returns the records of the state directory, also of dead hosts.
-func (h *Hosts) records() ([]recordFile, error) {
+func (h *hostKeeper) records() ([]recordFile, error) {
 	records, unread, err := readRecords(h.o.StateDir)
 	if len(unread) > 0 {
 		h.o.Log.Warn("host records not read", "files", unread)
@@ -291,7 +291,7 @@ var errNoAnswer = errors.New("the host does not answer")
 // connect greets the host and returns its session, unread. A pid other than 0 must be the
 // host's. On a busy machine connect waits twice: a second connection would be no better
 // than a longer wait, because the host could greet the two in either order.
-func (h *Hosts) connect(ctx context.Context, key core.ChannelKey, socket string, pid int) (*session, error) {
+func (h *hostKeeper) connect(ctx context.Context, key core.ChannelKey, socket string, pid int) (*session, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", socket)
 	if err != nil {

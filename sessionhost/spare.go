@@ -17,8 +17,23 @@ import (
 // bindTimeout is how long a spare may take to report its new channel.
 const bindTimeout = 5 * time.Second
 
+// A spare is a session that waits for a channel.
+type spare struct {
+	slot  int
+	s     *session
+	since time.Time
+	bound chan struct{} // closed when the spare has a channel
+	gone  chan struct{} // closed when the spare is gone, or left to the next daemon
+
+	// Guarded by the mutex of spares.
+	ready, claimed, discarded bool
+	reserved                  *time.Timer // ends an unclaimed spare; nil before the reservation
+}
+
+func (sp *spare) free() bool { return sp.ready && sp.reserved == nil && !sp.discarded }
+
 // follow listens to a spare until the spare has a channel. After the end of the connection
-// the spare is ended and replaced.
+// the spare is ended and replaced, after a pause if it ended by itself.
 func (p *spares) follow(sp *spare) {
 	why := p.listen(sp)
 	if why == nil {
@@ -30,10 +45,15 @@ func (p *spares) follow(sp *spare) {
 	if p.ctx.Err() != nil {
 		return // the next daemon takes the spare over
 	}
-	if err := p.endSpare(p.ctx, sp.place); err != nil {
-		p.log.Error("spare not ended", "slot", sp.slot, "err", err)
+	if err := p.end(p.ctx, sp.slot); err != nil {
+		p.o.Log.Error("spare not ended", "slot", sp.slot, "err", err)
 	}
-	p.onLost(sp, why)
+	p.mu.Lock()
+	meant := sp.discarded || sp.claimed // already logged
+	p.mu.Unlock()
+	if pause := p.drop(sp, !meant); !meant {
+		p.o.Log.Warn("spare lost", "slot", sp.slot, "err", why, "retry_in", pause)
+	}
 }
 
 // listen returns nil when the spare is bound, or the reason of its end. Its other events
@@ -55,60 +75,29 @@ func (p *spares) listen(sp *spare) error {
 		case entry.Bound != "":
 			return nil
 		case entry.Ready:
-			p.readied(sp)
+			p.o.Log.Info("spare ready", "slot", sp.slot, "host_pid", sp.s.info.HostPID)
+			p.mu.Lock()
+			sp.ready = true
+			p.mu.Unlock()
+			p.postpone(0)
 		}
 	}
 }
 
-func (p *spares) readied(sp *spare) {
-	p.log.Info("spare ready", "slot", sp.slot, "host_pid", sp.s.info.HostPID)
+// claim returns the spare with that session. An ending spare is not usable.
+func (p *spares) claim(id string) (sp *spare, usable bool) {
 	p.mu.Lock()
-	sp.ready = true
-	p.mu.Unlock()
-	p.wakeUp()
-}
-
-// onLost has the spare replaced, after a pause if the spare ended by itself.
-func (p *spares) onLost(sp *spare, why error) {
-	p.mu.Lock()
-	delete(p.all, sp.slot)
-	meant := sp.discarded || sp.claimed // already logged
-	if time.Since(sp.since) > stableAfter {
-		p.pause = 0
+	defer p.mu.Unlock()
+	for _, sp := range p.all {
+		if sp.s.info.SessionID == id {
+			sp.claimed = true
+			if sp.reserved != nil {
+				sp.reserved.Stop()
+			}
+			return sp, !sp.discarded
+		}
 	}
-	p.mu.Unlock()
-	if meant {
-		p.postpone(refillAfter)
-		return
-	}
-	p.log.Warn("spare lost", "slot", sp.slot, "err", why, "retry_in", p.backOff())
-}
-
-// backOff makes the next start wait longer than the last.
-func (p *spares) backOff() time.Duration {
-	p.mu.Lock()
-	p.pause = min(max(2*p.pause, minSparePause), maxSparePause)
-	pause := p.pause
-	p.mu.Unlock()
-	p.postpone(pause)
-	return pause
-}
-
-// postpone lets no spare be started for so long.
-func (p *spares) postpone(d time.Duration) {
-	p.mu.Lock()
-	if due := time.Now().Add(d); due.After(p.due) {
-		p.due = due
-	}
-	p.mu.Unlock()
-	p.wakeUp()
-}
-
-func (p *spares) wakeUp() {
-	select {
-	case p.wake <- struct{}{}:
-	default: // a wake-up is pending
-	}
+	return nil, false
 }
 
 // bind gives the channel the spare with that session. It returns nil without such a spare,
@@ -123,35 +112,26 @@ func (p *spares) bind(ctx context.Context, key core.ChannelKey, l core.Launch) *
 		err = p.bindSpare(ctx, key, sp)
 	}
 	if err != nil {
-		p.log.Warn("spare not bound, a session host is started instead", "channel", string(key), "slot", sp.slot, "err", err)
+		p.o.Log.Warn("spare not bound, a session host is started instead", "channel", string(key), "slot", sp.slot, "err", err)
 		sp.s.Detach()
 		select {
 		case <-sp.gone:
 		case <-sp.bound: // too late: the spare is in the channel's place, and the new host ends it
-			p.removeBound(sp)
+			p.drop(sp, false)
 		}
 		return nil
 	}
-	p.removeBound(sp)
-	sp.s.info.Ready, sp.s.info.Stale = true, p.h.o.outdated(sp.s.launchID)
-	sp.s.tr.log = p.log.With("channel", string(key))
+	p.drop(sp, false)
+	sp.s.info.Ready, sp.s.info.Stale = true, p.o.outdated(sp.s.launchID)
+	sp.s.tr.log = p.o.Log.With("channel", string(key))
 	go sp.s.read() // ends with the connection
 	return sp.s
 }
 
-// removeBound forgets a spare that has moved to a channel's place.
-func (p *spares) removeBound(sp *spare) {
-	p.mu.Lock()
-	delete(p.all, sp.slot)
-	p.pause = 0
-	p.mu.Unlock()
-	p.postpone(refillAfter)
-}
-
 // bindSpare moves the spare to the channel's place and takes over the lock.
 func (p *spares) bindSpare(ctx context.Context, key core.ChannelKey, sp *spare) error {
-	at := p.h.o.place(key)
-	lock, err := p.h.acquireLock(ctx, at)
+	at := p.o.place(key)
+	lock, err := acquireLock(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -167,7 +147,7 @@ func (p *spares) bindSpare(ctx context.Context, key core.ChannelKey, sp *spare) 
 	defer late.Stop()
 	select {
 	case <-sp.bound:
-		_ = os.Remove(sp.place.ReservedPath())
+		_ = os.Remove(p.placeOf(sp.slot).ReservedPath())
 		return nil
 	case <-sp.gone:
 		return errors.New("it has ended")
@@ -176,9 +156,10 @@ func (p *spares) bindSpare(ctx context.Context, key core.ChannelKey, sp *spare) 
 	}
 }
 
-// endSpare kills the spare at a place: a spare has nothing to lose, and must not obey a
-// frame on its way.
-func (p *spares) endSpare(ctx context.Context, at protocol.Place) error {
+// end kills the spare in a slot: a spare has nothing to lose, and must not obey a frame on
+// its way.
+func (p *spares) end(ctx context.Context, slot int) error {
+	at := p.placeOf(slot)
 	r, err := protocol.ReadRecord(at.RecordPath)
 	if err != nil && !protocol.IsNotExist(err) {
 		return err
@@ -186,13 +167,12 @@ func (p *spares) endSpare(ctx context.Context, at protocol.Place) error {
 	if err == nil && r.HostAlive() {
 		_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL) // the spare may have ended
 		killed, cancel := context.WithTimeout(ctx, protocol.KillGrace)
-		err = proc.WaitGone(killed, r.PID, r.Start)
-		cancel()
-		if err != nil {
+		defer cancel()
+		if err := proc.WaitGone(killed, r.PID, r.Start); err != nil {
 			return fmt.Errorf("end spare %d: %w", r.PID, err)
 		}
 	}
-	lock, err := p.h.acquireLock(ctx, at) // a new spare may not have written its record
+	lock, err := acquireLock(ctx, at) // a new spare may not have written its record
 	if err != nil {
 		return err
 	}

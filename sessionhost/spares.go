@@ -2,7 +2,7 @@ package sessionhost
 
 import (
 	"context"
-	"log/slog"
+	"errors"
 	"maps"
 	"os"
 	"slices"
@@ -28,6 +28,8 @@ const (
 	// reserveTimeout is how long a reserved spare waits for its channel: the message may
 	// have been refused, or wait for another session to end.
 	reserveTimeout = time.Minute
+	// reattachTimeout is how long a spare of an earlier daemon may take to answer.
+	reattachTimeout = 2 * time.Second
 	// memoryPause is the pause between checks of short memory.
 	memoryPause = 10 * time.Second
 	// spareMemory is the free memory that a spare needs: the expected use of two sessions.
@@ -42,9 +44,7 @@ const (
 //	            │                  │ nobody came      │ cannot be
 //	            └─ connection ends ┴──────────────────┴─► ended ─► start
 type spares struct {
-	h    *Hosts
-	want int
-	log  *slog.Logger
+	*hostKeeper
 	ctx  context.Context // ends the goroutines
 	stop context.CancelFunc
 	wg   sync.WaitGroup
@@ -57,31 +57,15 @@ type spares struct {
 	short bool          // memory was short
 }
 
-// A spare is a session that waits for a channel.
-type spare struct {
-	slot  int
-	id    string // session id
-	place protocol.Place
-	s     *session
-	since time.Time
-	bound chan struct{} // closed when the spare has a channel
-	gone  chan struct{} // closed when the spare is gone, or left to the next daemon
-
-	// Guarded by the mutex of spares.
-	ready, claimed, discarded bool
-	reserved                  *time.Timer // ends an unclaimed spare; nil before the reservation
+func newSpares(k *hostKeeper) *spares {
+	ctx, stop := context.WithCancel(context.Background())
+	return &spares{hostKeeper: k, ctx: ctx, stop: stop, wake: make(chan struct{}, 1), all: map[int]*spare{}}
 }
 
 // spareKey returns the channel key of a slot.
 func spareKey(slot int) core.ChannelKey { return core.ChannelKey(protocol.SpareChannel(slot)) }
 
-func newSpares(h *Hosts) *spares {
-	ctx, stop := context.WithCancel(context.Background())
-	return &spares{
-		h: h, want: h.o.Spares, log: h.o.Log, ctx: ctx, stop: stop,
-		wake: make(chan struct{}, 1), all: map[int]*spare{},
-	}
-}
+func (p *spares) placeOf(slot int) protocol.Place { return p.o.place(spareKey(slot)) }
 
 // KeepSpares takes over the spares of an earlier daemon, and keeps the wanted number until
 // LeaveSpares. It must be called before any channel is served, because it ends spares that
@@ -107,6 +91,25 @@ func (p *spares) LeaveSpares() {
 	p.wg.Wait()
 }
 
+// EndSpares ends all spares for good, and returns when they are gone, or when ctx ends.
+func (p *spares) EndSpares(ctx context.Context) error {
+	p.LeaveSpares()
+	records, err := p.records()
+	if err != nil {
+		return err
+	}
+	slots := map[int]struct{}{}
+	for _, r := range records {
+		if slot, ok := protocol.SpareSlot(r.Channel); ok {
+			slots[slot] = struct{}{}
+		}
+	}
+	for slot := range p.o.Spares {
+		slots[slot+1] = struct{}{} // also spares without a record
+	}
+	return inParallel(slices.Collect(maps.Keys(slots)), func(slot int) error { return p.end(ctx, slot) })
+}
+
 // Spares returns how many spares are ready, and how many there should be.
 func (p *spares) Spares() (ready, wanted int) {
 	p.mu.Lock()
@@ -116,10 +119,8 @@ func (p *spares) Spares() (ready, wanted int) {
 			ready++
 		}
 	}
-	return ready, p.want
+	return ready, p.o.Spares
 }
-
-func (sp *spare) free() bool { return sp.ready && sp.reserved == nil && !sp.discarded }
 
 // Reserve returns the session id of a ready spare, false without one. Start with the id
 // binds the spare to a channel. A spare without a Start within a minute is ended. The
@@ -129,21 +130,21 @@ func (p *spares) Reserve() (id string, ok bool) {
 	if sp == nil {
 		return "", false
 	}
-	if err := os.WriteFile(sp.place.ReservedPath(), nil, 0o600); err != nil {
-		p.log.Error("spare not reserved", "err", err)
+	if err := os.WriteFile(p.placeOf(sp.slot).ReservedPath(), nil, 0o600); err != nil {
+		p.o.Log.Error("spare not reserved", "err", err)
 		p.discard(sp)
 		return "", false
 	}
-	return sp.id, true
+	return sp.s.info.SessionID, true
 }
 
 func (p *spares) pick() *spare {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for slot := 1; slot <= p.want; slot++ {
+	for slot := 1; slot <= p.o.Spares; slot++ {
 		if sp := p.all[slot]; sp != nil && sp.free() {
 			sp.reserved = time.AfterFunc(reserveTimeout, func() {
-				p.log.Info("reserved spare is ended, its channel did not come", "slot", slot)
+				p.o.Log.Info("reserved spare is ended, its channel did not come", "slot", slot)
 				p.discard(sp)
 			})
 			return sp
@@ -163,27 +164,68 @@ func (p *spares) discard(sp *spare) {
 	}
 }
 
-// claim returns the spare with that session. An ending spare is not usable.
-func (p *spares) claim(id string) (sp *spare, usable bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, sp := range p.all {
-		if sp.id == id {
-			sp.claimed = true
-			if sp.reserved != nil {
-				sp.reserved.Stop()
-			}
-			return sp, !sp.discarded
-		}
+// reattach takes over the spares of an earlier daemon, and returns the slots of the spares
+// to be ended. A spare that was promised to a channel is ended before reattach returns: the
+// channel's first turn may be on record with its session, and will start the session again.
+// After reattach no spare obeys the earlier daemon.
+func (p *spares) reattach(ctx context.Context) (left []int, err error) {
+	records, err := p.records()
+	if err != nil {
+		return nil, err
 	}
-	return nil, false
+	var mu sync.Mutex // guards left
+	_ = inParallel(records, func(r recordFile) error {
+		slot, ok := protocol.SpareSlot(r.Channel)
+		if ok && !p.reattachOne(ctx, slot, r.Record) {
+			mu.Lock()
+			defer mu.Unlock()
+			left = append(left, slot)
+		}
+		return nil
+	})
+	kept, _ := p.o.hostFiles("*.reserved") // the pattern is well-formed
+	for _, file := range kept {
+		_ = os.Remove(file)
+	}
+	return left, nil
+}
+
+// reattachOne reports whether nothing is left to be done: the spare was promised and is ended
+// now, or it answers and was launched as spares are now.
+func (p *spares) reattachOne(ctx context.Context, slot int, r protocol.Record) bool {
+	log := p.o.Log.With("slot", slot, "host_pid", r.PID)
+	if isThere(p.placeOf(slot).ReservedPath()) {
+		err := p.end(ctx, slot)
+		if err != nil {
+			log.Error("spare that was promised to a channel not ended", "err", err)
+		}
+		return err == nil
+	}
+	if slot < 1 || slot > p.o.Spares || !r.HostAlive() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, reattachTimeout)
+	defer cancel()
+	s, err := p.connect(ctx, spareKey(slot), r.Socket, r.PID)
+	if err != nil {
+		log.Warn("spare not taken over", "err", err)
+		return false
+	}
+	if p.o.outdated(s.launchID) {
+		log.Info("spare is replaced, it was started with other settings")
+		s.Detach()
+		return false
+	}
+	log.Info("spare taken over")
+	p.add(slot, s)
+	return true
 }
 
 // run ends the left spares, and then keeps as many spares as are wanted.
-func (p *spares) run(left []protocol.Place) {
-	for _, at := range left {
-		if err := p.endSpare(p.ctx, at); err != nil {
-			p.log.Error("spare of an earlier process not ended", "err", err)
+func (p *spares) run(left []int) {
+	for _, slot := range left {
+		if err := p.end(p.ctx, slot); err != nil {
+			p.o.Log.Error("spare of an earlier process not ended", "err", err)
 		}
 	}
 	for p.ctx.Err() == nil {
@@ -209,7 +251,7 @@ func (p *spares) run(left []protocol.Place) {
 func (p *spares) next() (slot int, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i := p.want; i > 0; i-- {
+	for i := p.o.Spares; i > 0; i-- {
 		switch sp := p.all[i]; {
 		case sp == nil:
 			slot = i
@@ -226,38 +268,24 @@ func (p *spares) start(slot int) {
 		p.postpone(memoryPause)
 		return
 	}
-	s, err := p.startSpare(p.ctx, slot)
-	if err != nil {
-		if p.ctx.Err() == nil {
-			p.log.Warn("spare not started", "slot", slot, "err", err, "retry_in", p.backOff())
+	at := p.placeOf(slot)
+	b, err := p.o.bootstrap(at, core.Launch{SessionID: uuid.NewString()})
+	if err == nil {
+		_ = os.Remove(at.ReservedPath()) // of an earlier spare
+		var s *session
+		if s, err = p.launch(p.ctx, spareKey(slot), b, at); err == nil {
+			p.add(slot, s)
+			return
 		}
-		return
 	}
-	p.add(slot, s)
-}
-
-// startSpare launches a session without a channel.
-func (p *spares) startSpare(ctx context.Context, slot int) (*session, error) {
-	key := spareKey(slot)
-	at := p.h.o.place(key)
-	b, err := p.h.o.bootstrap(at, core.Launch{SessionID: uuid.NewString()})
-	if err != nil {
-		return nil, err
+	if p.ctx.Err() == nil {
+		p.o.Log.Warn("spare not started", "slot", slot, "err", errors.Join(err, p.end(p.ctx, slot)), "retry_in", p.backOff())
 	}
-	_ = os.Remove(at.ReservedPath()) // of an earlier spare
-	s, err := p.h.launch(ctx, key, b, at)
-	if err != nil && ctx.Err() == nil {
-		_ = p.endSpare(ctx, at) // a host may exist; the next start ends its leftovers
-	}
-	return s, err
 }
 
 // add adds a running spare.
 func (p *spares) add(slot int, s *session) {
-	sp := &spare{
-		slot: slot, id: s.info.SessionID, place: p.h.o.place(spareKey(slot)), s: s, since: time.Now(),
-		bound: make(chan struct{}), gone: make(chan struct{}), ready: s.info.Ready,
-	}
+	sp := &spare{slot: slot, s: s, since: time.Now(), bound: make(chan struct{}), gone: make(chan struct{}), ready: s.info.Ready}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ctx.Err() != nil {
@@ -268,19 +296,58 @@ func (p *spares) add(slot int, s *session) {
 	p.wg.Go(func() { p.follow(sp) }) // ends with the connection, or when the spare has a channel
 }
 
+// drop forgets a spare that has ended or is bound. It returns the pause before the next
+// start: a longer one each time if the spare has failed.
+func (p *spares) drop(sp *spare, failed bool) time.Duration {
+	p.mu.Lock()
+	delete(p.all, sp.slot)
+	if !failed || time.Since(sp.since) > stableAfter {
+		p.pause = 0
+	}
+	p.mu.Unlock()
+	if failed {
+		return p.backOff()
+	}
+	p.postpone(refillAfter)
+	return refillAfter
+}
+
+// backOff makes the next start wait longer than the last.
+func (p *spares) backOff() time.Duration {
+	p.mu.Lock()
+	p.pause = min(max(2*p.pause, minSparePause), maxSparePause)
+	pause := p.pause
+	p.mu.Unlock()
+	p.postpone(pause)
+	return pause
+}
+
+// postpone lets no spare be started for so long, and wakes run.
+func (p *spares) postpone(d time.Duration) {
+	p.mu.Lock()
+	if due := time.Now().Add(d); due.After(p.due) {
+		p.due = due
+	}
+	p.mu.Unlock()
+	select {
+	case p.wake <- struct{}{}:
+	default: // a wake-up is pending
+	}
+}
+
 // memoryShort reports whether memory is short, and logs changes.
 func (p *spares) memoryShort() bool {
-	if p.h.o.MemoryFree == nil {
+	if p.o.MemoryFree == nil {
 		return false
 	}
-	free := p.h.o.MemoryFree()
+	free := p.o.MemoryFree()
 	short := free > 0 && free < spareMemory
 	p.mu.Lock()
 	changed := short != p.short
 	p.short = short
 	p.mu.Unlock()
 	if changed {
-		p.log.Info("memory for spares", "short", short, "free_mib", free>>20)
+		p.o.Log.Info("memory for spares", "short", short, "free_mib", free>>20)
 	}
 	return short
 }
