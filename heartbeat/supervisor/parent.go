@@ -28,12 +28,9 @@ type Parent struct {
 	mu    sync.Mutex
 	files map[string]*os.File // from other workers
 
-	goOn      chan struct{}
-	prepared  chan struct{}
-	refused   chan error
-	succeeded chan string
-	trialOver chan struct{}
-	gone      chan struct{}
+	replies   chan message  // to Ready, Restart and Release, of which one waits at a time
+	trialOver chan struct{} // see TrialOver
+	gone      chan struct{} // see Gone
 }
 
 // Inherit returns the supervisor of this process, which must be its worker. Inherit blocks
@@ -53,8 +50,7 @@ func Inherit() (*Parent, error) {
 	}
 	p := &Parent{
 		link: l, first: m.First, heir: m.Heir, files: m.files,
-		goOn: make(chan struct{}, 1), prepared: make(chan struct{}, 1), refused: make(chan error, 1), succeeded: make(chan string, 1),
-		trialOver: make(chan struct{}), gone: make(chan struct{}),
+		replies: make(chan message, 4), trialOver: make(chan struct{}), gone: make(chan struct{}),
 	}
 	go p.receive() // ends with the supervisor
 	return p, nil
@@ -68,17 +64,30 @@ func (p *Parent) receive() {
 			return
 		}
 		closeAll(m.files) // none are expected
-		switch m.Kind {
-		case msgGo:
-			p.goOn <- struct{}{}
-		case msgPrepared:
-			p.prepared <- struct{}{}
-		case msgRefused:
-			p.refused <- errors.New(m.Error)
-		case msgSucceeded:
-			p.succeeded <- m.Path
-		case msgTrialOver:
+		if m.Kind == msgTrialOver {
 			close(p.trialOver)
+		} else {
+			p.replies <- m
+		}
+	}
+}
+
+// reply returns the wanted message of the supervisor. A restart that is refused after it was
+// prepared is of no concern: another worker follows.
+func (p *Parent) reply(ctx context.Context, wanted string) (m message, err error) {
+	for {
+		select {
+		case m = <-p.replies:
+		case <-p.gone:
+			return m, errors.New("the supervisor has ended")
+		case <-ctx.Done():
+			return m, context.Cause(ctx)
+		}
+		switch {
+		case m.Kind == wanted:
+			return m, nil
+		case m.Kind == msgRefused && wanted == msgPrepared:
+			return m, errors.New(m.Error)
 		}
 	}
 }
@@ -124,10 +133,8 @@ func (p *Parent) Passed() (sockets []Socket) {
 // After an error this process must not serve.
 func (p *Parent) Ready() error {
 	_ = p.link.write(message{Kind: msgReady}) // an ended supervisor is seen below
-	select {
-	case <-p.goOn:
-	case <-p.gone:
-		return errors.New("the supervisor has ended")
+	if _, err := p.reply(context.Background(), msgGo); err != nil {
+		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,28 +180,16 @@ func (p *Parent) Restart(s Successor) error {
 		m.files = map[string]*os.File{placeFile: s.Place}
 	}
 	_ = p.link.write(m)
-	select {
-	case <-p.prepared:
-		return nil
-	case err := <-p.refused:
-		return err
-	case <-p.gone:
-		return errors.New("the supervisor has ended")
-	}
+	_, err := p.reply(context.Background(), msgPrepared)
+	return err
 }
 
 // Release reports that this process owns nothing any more, and blocks until another worker
 // serves, whose socket for held requests it returns.
 func (p *Parent) Release(ctx context.Context) (path string, err error) {
 	_ = p.link.write(message{Kind: msgReleased})
-	select {
-	case path = <-p.succeeded:
-		return path, nil
-	case <-p.gone:
-		return "", errors.New("the supervisor has ended")
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
+	m, err := p.reply(ctx, msgSucceeded)
+	return m.Path, err
 }
 
 // Stopping reports that this process was told to end, and ends: no other worker is
