@@ -76,7 +76,7 @@ type Options struct {
 	// Shown decodes a line of the agent into events for display.
 	Shown func(line json.RawMessage) []core.DisplayEvent
 	// Restart restarts the gateway; see /restart.
-	Restart func(context.Context) error
+	Restart   func(context.Context) error
 	Version   string    // of the gateway, for people
 	StartedAt time.Time // of the gateway, for people
 	Agent     string    // name of the agent, for people
