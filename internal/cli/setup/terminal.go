@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"golang.org/x/sys/unix"
 	xterm "golang.org/x/term"
 
 	"bareclaw/internal/term"
@@ -150,4 +151,59 @@ func readTo(in io.Reader) (string, error) {
 			return "", fmt.Errorf("read the answer: %w", err)
 		}
 	}
+}
+
+// A console writes for a person and asks questions.
+type console struct {
+	out      io.Writer
+	terminal *terminal // nil: nothing is asked
+}
+
+// say prints a line.
+func (c *console) say(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format+"\n", args...) }
+
+// tell prints a text wrapped for the terminal.
+func (c *console) tell(format string, args ...any) {
+	c.say("%s", term.WrapIndented(c.out, "", fmt.Sprintf(format, args...)))
+}
+
+// note prints an indented text that belongs to a step.
+func (c *console) note(format string, args ...any) {
+	c.say("%s", term.WrapIndented(c.out, stepIndent, fmt.Sprintf(format, args...)))
+}
+
+// stepIndent indents the output of a step.
+const stepIndent = "    "
+
+// arrow begins an advice.
+const arrow = term.ActionPrefix
+
+// noteAll prints lines that belong to a step.
+func (c *console) noteAll(did []string) {
+	for _, line := range did {
+		c.note("%s", term.SafeLine(line))
+	}
+}
+
+// show prints the outcome of a step with a word for its state.
+func (c *console) show(o Outcome) {
+	word := map[string]string{Done: "Done", Unchanged: "Fine", Skipped: "Skipped", Failed: "FAILED"}[o.State]
+	c.note("%s: %s", word, term.SafeLine(o.Detail))
+	if o.Next != "" {
+		c.note(arrow+"%s", term.SafeLine(o.Next))
+	}
+}
+
+// hideTyping stops a terminal from showing typed characters. Lines and Ctrl-C work as
+// before.
+func hideTyping(fd int) error {
+	state, err := unix.IoctlGetTermios(fd, getTermios)
+	if err == nil {
+		state.Lflag &^= unix.ECHO
+		err = unix.IoctlSetTermios(fd, setTermios, state)
+	}
+	if err != nil {
+		return fmt.Errorf("hide what is typed: %w", err)
+	}
+	return nil
 }

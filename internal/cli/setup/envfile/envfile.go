@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -63,27 +64,41 @@ func (f *File) Set(name, value string) error {
 	if old, ok := f.vars[name]; ok && old == value {
 		return nil
 	}
-	text, ok := write(f.text, name, value)
+	quoted, ok := quote(value)
 	if !ok {
 		return fmt.Errorf("%s: a .env cannot hold this value", name)
 	}
-	vars, ok := config.ParseDotEnv([]byte(text))
-	if !ok || vars[name] != value || !sameNames(f.vars, vars, name) {
-		return fmt.Errorf("%s cannot be set in %s without changing what is beside it; set it by hand", name, f.path)
+	names := map[string]string{name: value}
+	maps.Copy(names, f.vars)
+	for _, text := range candidates(f.text, name, name+"="+quoted) {
+		vars, ok := config.ParseDotEnv([]byte(text))
+		if ok && vars[name] == value && maps.EqualFunc(names, vars, func(string, string) bool { return true }) {
+			f.text, f.vars = text, vars
+			return nil
+		}
 	}
-	f.text, f.vars = text, vars
-	return nil
+	return fmt.Errorf("%s cannot be set in %s without changing what is beside it; set it by hand", name, f.path)
 }
 
-// sameNames reports whether two sets of variables have the same names, except for one
-// added name.
-func sameNames(before, after map[string]string, added string) bool {
-	names := slices.Collect(maps.Keys(before))
-	if _, ok := before[added]; !ok {
-		names = append(names, added)
+// candidates returns texts that may set a variable by a line, the best first: in the place of
+// the last statement that may set the variable, below a comment that shows the variable, as
+// in .env.example, or at the end. What looks like a statement or a comment may be a part of
+// another value, so the caller tries the texts.
+func candidates(text, name, line string) (texts []string) {
+	const begin, value = `(?m)^[ \t\x{feff}]*(?:export[ \t]+)?(`, `[ \t]*[=:][ \t]*(?:'(?:[^'\\]|\\(?s:.))*'|"(?:[^"\\]|\\(?s:.))*"|[^\r\n]*))`
+	for _, end := range []string{`[ \t]+#[^\r\n]*\r?$`, `[ \t]*\r?$`} { // a comment stays
+		statement := regexp.MustCompile(begin + name + value + end)
+		for _, at := range slices.Backward(statement.FindAllStringSubmatchIndex(text, -1)) {
+			texts = append(texts, text[:at[2]]+line+text[at[3]:])
+		}
 	}
-	slices.Sort(names)
-	return slices.Equal(names, slices.Sorted(maps.Keys(after)))
+	if at := regexp.MustCompile(`(?m)^# *` + name + `=.*\n`).FindStringIndex(text); at != nil {
+		texts = append(texts, text[:at[1]]+line+"\n"+text[at[1]:])
+	}
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return append(texts, text+line+"\n")
 }
 
 // Save writes the file atomically, readable by the user alone, and reports whether
@@ -108,21 +123,29 @@ func (f *File) Save() (changed bool, err error) {
 	return true, nil
 }
 
-// write returns a text with a variable set, and false if that is impossible.
-func write(text, name, value string) (string, bool) {
-	quoted, ok := quote(value)
-	if !ok {
-		return "", false
+// plain are the characters without a special meaning in a .env, a shell and systemd.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+,~"
+
+// quote returns a value in quotes, and false if a .env cannot hold the value. No way of
+// quoting fits all values, so quote tries each way, beginning with those that a shell
+// reads alike.
+func quote(value string) (string, bool) {
+	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "\n", `\n`, "\r", `\r`).Replace(value)
+	dollars := strings.ReplaceAll(value, "$", `\$`)
+	// A reference to a variable that no file sets stands for nothing, and keeps quotes
+	// that belong to the value apart from those around it.
+	const nothing = "${_}"
+	bare := nothing + strings.NewReplacer(" #", " "+nothing+"#", "\t#", "\t"+nothing+"#").Replace(dollars)
+	ways := []string{"'" + value + "'", `"` + escaped + `"`, dollars, `"` + escaped + nothing + `"`, bare, bare + nothing}
+	if value != "" && strings.Trim(value, plain) == "" {
+		ways = append([]string{value}, ways...)
 	}
-	line := name + "=" + quoted
-	if start, end, ok := find(text, name); ok {
-		return text[:start] + line + text[end:], true
+	for _, way := range ways {
+		// The line after it must be read as well.
+		vars, ok := config.ParseDotEnv([]byte("BEFORE=1\nNAME=" + way + "\nAFTER=1\n"))
+		if ok && len(vars) == 3 && vars["NAME"] == value && vars["AFTER"] == "1" {
+			return way, true
+		}
 	}
-	if at, ok := findExample(text, name); ok {
-		return text[:at] + line + "\n" + text[at:], true
-	}
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	return text + line + "\n", true
+	return "", false
 }
