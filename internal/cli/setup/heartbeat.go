@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"bareclaw/core/config"
@@ -104,22 +103,9 @@ func (w heartbeatStep) ask(ctx context.Context, cfg config.Config) (heartbeat.Co
 	w.note("   %s", w.cost(cfg.HeartbeatInterval))
 	w.note("r: the gateway is started if it is down. Claude is not asked, and it costs nothing (BARECLAW_HEARTBEAT=revive).")
 	w.note("n: no heartbeat, and no later start of the gateway installs one.")
-	for {
-		answer, err := w.terminal.ask(ctx, question{text: "Install the heartbeat?", has: "y/r/N",
-			help: "`bareclaw heartbeat status` shows what it found and what it cost, `bareclaw heartbeat uninstall` takes it back, and `bareclaw heartbeat install` installs it later."})
-		if err != nil {
-			return heartbeat.ConsentNone, err
-		}
-		switch strings.ToLower(answer) {
-		case "y", "yes":
-			return heartbeat.ConsentAsk, nil
-		case "r", "revive":
-			return heartbeat.ConsentRevive, nil
-		case "", "n", "no":
-			return heartbeat.ConsentNo, nil
-		}
-		w.note("Please answer y, r or n.")
-	}
+	letter, err := w.terminal.choose(ctx, question{text: "Install the heartbeat?", has: "y/r/N",
+		help: "`bareclaw heartbeat status` shows what it found and what it cost, `bareclaw heartbeat uninstall` takes it back, and `bareclaw heartbeat install` installs it later."})
+	return map[string]heartbeat.Consent{"y": heartbeat.ConsentAsk, "r": heartbeat.ConsentRevive, "n": heartbeat.ConsentNo}[letter], err
 }
 
 // cost estimates the cost of a heartbeat that asks Claude from the cost of the first

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
@@ -185,51 +186,23 @@ func (w pairStep) invite(link string) {
 func (w pairStep) watch(ctx context.Context, code string) (models.User, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.PairTimeout, errExpired)
 	defer cancel()
-	type result struct {
-		user models.User
-		err  error
-	}
-	polled := make(chan result, 1)
-	go func() { // ends with ctx
-		u, err := w.poll(ctx, code)
-		polled <- result{u, err}
-	}()
-	var typed <-chan readLine
-	if w.terminal != nil {
-		_, _ = fmt.Fprint(w.Out, "    Waiting for the tap; s and Enter skips: ")
-		defer w.say("")
-		typed = w.terminal.lines()
-	} else {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	if w.terminal == nil {
 		w.note("Waiting for the tap …")
+	} else {
+		_, _ = fmt.Fprint(w.Out, stepIndent+"Waiting for the tap; s and Enter skips: ")
+		defer w.say("")
+		var typing sync.WaitGroup
+		typing.Go(func() { end(w.terminal.awaitSkip(ctx)) }) // ends with ctx
+		defer typing.Wait()
+		defer end(nil)
 	}
-	for {
-		select {
-		case r := <-polled:
-			if r.err != nil && ctx.Err() != nil {
-				r.err = context.Cause(ctx)
-			}
-			return r.user, r.err
-		case line := <-typed:
-			w.terminal.pending = nil
-			if err := skips(line); err != nil {
-				cancel()
-				<-polled // nothing is asked of Telegram any more
-				return models.User{}, err
-			}
-			typed = w.terminal.lines()
-		}
+	user, err := w.poll(ctx, code)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
-}
-
-// skips returns the error for a line typed during the wait.
-func skips(line readLine) error {
-	switch {
-	case line.err != nil:
-		return errEnd
-	case strings.TrimSpace(line.text) == "s":
-		return errSkip
-	}
-	return nil
+	return user, err
 }
 
 func (w pairStep) poll(ctx context.Context, code string) (models.User, error) {

@@ -204,6 +204,6 @@ func (s *store) stateDir() string {
 	return dir
 }
 
-func (s *store) port() string { return cmp.Or(s.current(varPort), "3000") }
+func (s *store) port() string { return cmp.Or(s.current(varPort), config.DefaultOf(varPort)) }
 
-func (s *store) host() string { return cmp.Or(s.current(varHost), "127.0.0.1") }
+func (s *store) host() string { return cmp.Or(s.current(varHost), config.DefaultOf(varHost)) }

@@ -1,11 +1,13 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -86,18 +88,25 @@ func (t *terminal) ask(ctx context.Context, q question) (string, error) {
 
 // confirm asks a question of yes or no, where an empty line is yes.
 func (t *terminal) confirm(ctx context.Context, text, help string) (bool, error) {
+	letter, err := t.choose(ctx, question{text: text, help: help, has: "Y/n"})
+	return letter == "y", err
+}
+
+// choose asks a question whose answers are the letters in brackets, or the words that begin
+// with them. An empty line is the capital letter.
+func (t *terminal) choose(ctx context.Context, q question) (letter string, err error) {
+	letters := strings.Split(strings.ToLower(q.has), "/")
 	for {
-		line, err := t.ask(ctx, question{text: text, help: help, has: "Y/n"})
+		line, err := t.ask(ctx, q)
 		if err != nil {
-			return false, err
+			return "", err
 		}
-		switch strings.ToLower(line) {
-		case "", "y", "yes":
-			return true, nil
-		case "n", "no":
-			return false, nil
+		line = strings.ToLower(cmp.Or(line, strings.Trim(q.has, "/nry")))
+		if first := line[:1]; slices.Contains(letters, first) && slices.Contains([]string{first, "yes", "no", "revive"}, line) {
+			return first, nil
 		}
-		_, _ = fmt.Fprintln(t.out, "    Please answer y or n.")
+		last := len(letters) - 1
+		_, _ = fmt.Fprintf(t.out, stepIndent+"Please answer %s or %s.\n", strings.Join(letters[:last], ", "), letters[last])
 	}
 }
 
@@ -122,6 +131,19 @@ func (t *terminal) read(ctx context.Context) (string, error) {
 		return line.text, nil
 	case <-ctx.Done():
 		return "", ctx.Err()
+	}
+}
+
+// awaitSkip reads lines until one skips, and returns errSkip, errEnd or ctx's error.
+func (t *terminal) awaitSkip(ctx context.Context) error {
+	for {
+		line, err := t.read(ctx)
+		if err != nil {
+			return err
+		}
+		if strings.TrimSpace(line) == "s" {
+			return errSkip
+		}
 	}
 }
 
