@@ -1,19 +1,24 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/program"
+	"bareclaw/heartbeat/service"
 	"bareclaw/internal/humanize"
 	"bareclaw/sessionhost/claude"
 )
@@ -25,73 +30,71 @@ const (
 	versionBound = 10 * time.Second
 )
 
-func checkClaude(ctx context.Context, l *look) []Finding {
-	if l.cfg.Agent == config.AgentEcho {
-		return []Finding{note("agent_echo", "The echo agent answers: BARECLAW_AGENT=echo is set.",
-			"It repeats what it is told; claude is not asked.", "set BARECLAW_AGENT=claude")}
+func checkClaude(ctx context.Context, r *report) {
+	if r.cfg.Agent == config.AgentEcho {
+		r.note("agent_echo", "The echo agent answers: BARECLAW_AGENT=echo is set.",
+			"It repeats what it is told; claude is not asked.", "set BARECLAW_AGENT=claude")
+		return
 	}
-	if l.Report.Wrong("BARECLAW_CLAUDE") {
-		return nil // checkConfiguration reports the wrong value
+	if r.Report.Wrong("BARECLAW_CLAUDE") {
+		return // checkConfiguration reports the wrong value
 	}
-	path, err := l.claude()
+	path, err := r.claude()
 	if err != nil {
-		return []Finding{missing(l.cfg, err)}
+		r.missing(err)
+		return
 	}
-	var found []Finding
-	if h, err := l.health(); err == nil && h.Agent.Kind != "" && h.Agent.Path != path {
-		found = append(found, warning("claude_other", fmt.Sprintf("The gateway that runs uses %s, and this finds %s.", describeAgent(h), path),
-			"It was started with another PATH or BARECLAW_CLAUDE: what is said of claude here need not be true there.", "bareclaw restart"))
+	if h, err := r.health(); err == nil && h.Agent.Kind != "" && h.Agent.Path != path {
+		r.warning("claude_other", fmt.Sprintf("The gateway that runs uses %s, and this finds %s.", cmp.Or(h.Agent.Path, "the "+h.Agent.Kind+" agent"), path),
+			"It was started with another PATH or BARECLAW_CLAUDE: what is said of claude here need not be true there.", "bareclaw restart")
 	}
-	return append(found, checkVersion(ctx, l, path))
+	r.checkVersion(ctx, path)
 }
 
-func describeAgent(h api.Health) string {
-	if h.Agent.Path == "" {
-		return "the " + h.Agent.Kind + " agent"
-	}
-	return h.Agent.Path
-}
-
-func missing(cfg config.Config, err error) Finding {
+// missing explains why there is no claude.
+func (r *report) missing(err error) {
+	name := r.cfg.Claude
 	if errors.Is(err, fs.ErrPermission) {
 		command := "set BARECLAW_CLAUDE to the path of claude"
-		if program.IsProgram(cfg.Claude) {
-			command = "`chmod +x " + quote(cfg.Claude) + "`, or set BARECLAW_CLAUDE"
+		if program.IsProgram(name) {
+			command = "`chmod +x " + quote(name) + "`, or set BARECLAW_CLAUDE"
 		}
-		return problem("claude_not_executable", cfg.Claude+" is not executable.", "No message can be answered.", command)
+		r.problem("claude_not_executable", name+" is not executable.", "No message can be answered.", command)
+		return
 	}
 	why := "No message can be answered."
-	if cfg.Agent == config.AgentAuto {
+	if r.cfg.Agent == config.AgentAuto {
 		why = "The echo agent answers in its place, which only repeats what it is told."
 	}
-	return problem("claude_missing", fmt.Sprintf("Claude Code was not found (looked for %q).", cfg.Claude), why,
+	r.problem("claude_missing", fmt.Sprintf("Claude Code was not found (looked for %q).", name), why,
 		installClaude+"; or set BARECLAW_CLAUDE to its path")
 }
 
 // checkVersion compares the version of claude with the tested versions.
-func checkVersion(ctx context.Context, l *look, path string) Finding {
+func (r *report) checkVersion(ctx context.Context, path string) {
 	ctx, cancel := context.WithTimeout(ctx, versionBound)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "--version")
-	cmd.Env, cmd.WaitDelay = l.claudeEnviron(), time.Second
+	cmd.Env, cmd.WaitDelay = r.claudeEnviron(), time.Second
 	ownGroup(cmd)
 	out, err := cmd.Output()
 	version := regexp.MustCompile(`\d+\.\d+\.\d+`).FindString(string(out[:min(len(out), 1000)]))
 	switch {
 	case ctx.Err() != nil:
-		return problem("claude_hangs", fmt.Sprintf("%s --version did not answer within %v.", path, versionBound),
+		r.problem("claude_hangs", fmt.Sprintf("%s --version did not answer within %v.", path, versionBound),
 			"A claude that does not start answers nothing.", quote(path)+" --version")
 	case err != nil || version == "":
-		return problem("claude_broken", fmt.Sprintf("%s --version does not tell a version: %s", path, said(out, err)),
+		r.problem("claude_broken", fmt.Sprintf("%s --version does not tell a version: %s", path, said(out, err)),
 			"This is not Claude Code, or it cannot start on this machine.", updateClaude)
 	case older(version, claude.TestedFrom):
-		return warning("claude_old", fmt.Sprintf("%s is version %s; this program was tested from %s on.", path, version, claude.TestedFrom),
+		r.warning("claude_old", fmt.Sprintf("%s is version %s; this program was tested from %s on.", path, version, claude.TestedFrom),
 			"An older one may lack what the gateway relies on; the check “turn” shows whether it answers at all.", updateClaude)
 	case older(claude.TestedTo, version):
-		return note("claude_new", fmt.Sprintf("%s is version %s; this program was tested up to %s.", path, version, claude.TestedTo),
+		r.note("claude_new", fmt.Sprintf("%s is version %s; this program was tested up to %s.", path, version, claude.TestedTo),
 			"Usually that is fine; the check “turn” shows whether the two understand each other.", "")
+	default:
+		r.ok("%s is version %s, which is known to work.", path, version)
 	}
-	return ok("%s is version %s, which is known to work.", path, version)
 }
 
 // said describes the failure of a program by its output.
@@ -108,18 +111,103 @@ func said(out []byte, err error) string {
 
 // older reports whether version a precedes b. Both versions consist of three numbers.
 func older(a, b string) bool {
-	as, bs := strings.Split(a, "."), strings.Split(b, ".")
-	for i := range as {
-		m, _ := strconv.Atoi(as[i])
-		n, _ := strconv.Atoi(bs[i])
-		if m != n {
-			return m < n
-		}
-	}
-	return false
+	return slices.CompareFunc(strings.Split(a, "."), strings.Split(b, "."), func(a, b string) int {
+		m, _ := strconv.Atoi(a)
+		n, _ := strconv.Atoi(b)
+		return cmp.Compare(m, n)
+	}) < 0
 }
 
 // shorten keeps the beginning of another program's text.
 func shorten(s string) string {
 	return humanize.Shorten(strings.ToValidUTF8(strings.TrimSpace(s), "\uFFFD"), 300)
+}
+
+// providers lists the variables that make claude use another provider's login.
+var providers = [...]struct{ variable, name string }{
+	{"CLAUDE_CODE_USE_BEDROCK", "Amazon Bedrock"},
+	{"CLAUDE_CODE_USE_ANTHROPIC_AWS", "Claude on AWS"},
+	{"CLAUDE_CODE_USE_VERTEX", "Google Vertex AI"},
+	{"CLAUDE_CODE_USE_ANTHROPIC_GOOGLE_CLOUD", "Claude on Google Cloud"},
+	{"CLAUDE_CODE_USE_FOUNDRY", "Microsoft Foundry"},
+	{"CLAUDE_CODE_USE_MANTLE", "Mantle"},
+	{"CLAUDE_CODE_USE_GATEWAY", "an LLM gateway"},
+}
+
+// checkLogin reports the login available to claude. The check looks only for the
+// presence of secrets.
+func checkLogin(_ context.Context, r *report) {
+	if r.cfg.Agent == config.AgentEcho {
+		return
+	}
+	seen := r.claudeEnviron()
+	const why = "claude may have one elsewhere (a keychain, apiKeyHelper); without any, no message is answered."
+	switch kind := loginSeen(seen); {
+	case kind != "":
+		r.ok("claude will use %s.", kind)
+	case r.Answered:
+		r.ok("claude has a login, since it has answered.")
+	default:
+		f := r.warning("login_missing", "No login was found where claude usually has one.", why, "run `claude` once to log in")
+		if r.Turn && !r.Offline || runtime.GOOS == "darwin" { // the turn shows the login, or the keychain cannot be read
+			f.Level, f.Code = Note, loginUnseen
+		}
+	}
+	var withheld []string
+	for _, key := range [...]string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_API_KEY"} {
+		if service.Lookup(r.Environ, key) != "" && service.Lookup(seen, key) == "" {
+			withheld = append(withheld, key)
+		}
+	}
+	if len(withheld) > 0 {
+		r.note("key_withheld", strings.Join(withheld, ", ")+" is set, and claude does not see it.",
+			"With a key, each use is paid for in place of a subscription, and every tool that claude runs could read it.",
+			"to use it all the same: BARECLAW_PASS_ENV="+strings.Join(slices.Concat(r.cfg.PassEnv, withheld), ","))
+	}
+}
+
+// loginUnseen is the code of a login that only an answer of claude can show.
+const loginUnseen = "login_unseen"
+
+// loginSeen names the login that claude chooses in an environment, empty for none.
+func loginSeen(environ []string) string {
+	for _, p := range providers {
+		if isOn(service.Lookup(environ, p.variable)) {
+			return p.name + " (" + p.variable + ")"
+		}
+	}
+	for _, key := range [...]string{"ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"} {
+		if service.Lookup(environ, key) != "" {
+			return "the key in " + key + " (BARECLAW_PASS_ENV), each use of which is paid for"
+		}
+	}
+	if service.Lookup(environ, "CLAUDE_CODE_OAUTH_TOKEN") != "" {
+		return "the subscription's token in CLAUDE_CODE_OAUTH_TOKEN"
+	}
+	dir := service.Lookup(environ, "CLAUDE_CONFIG_DIR")
+	if dir == "" {
+		dir = filepath.Join(service.Lookup(environ, "HOME"), ".claude")
+	}
+	if path := filepath.Join(dir, ".credentials.json"); exists(path) {
+		return "the login kept in " + path
+	}
+	return ""
+}
+
+func isOn(value string) bool {
+	return value != "" && !slices.Contains([]string{"0", "false", "no", "off"}, strings.ToLower(value))
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// heedTurn replaces the finding of an unseen login if claude has answered.
+func heedTurn(found []Finding) []Finding {
+	answered := slices.ContainsFunc(found, func(f Finding) bool { return f.Check == "turn" && f.Level == OK })
+	if i := slices.IndexFunc(found, func(f Finding) bool { return f.Code == loginUnseen }); answered && i >= 0 {
+		found[i] = Finding{Check: "login", Level: OK, What: "claude has a login, since it has answered; it is not where it usually is."}
+	}
+	return found
 }

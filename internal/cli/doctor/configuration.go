@@ -14,30 +14,28 @@ import (
 	"bareclaw/internal/term"
 )
 
-func checkConfiguration(_ context.Context, l *look) []Finding {
-	var found []Finding
-	for _, p := range l.Report.Problems {
-		if isStrangers(l.Report.Files, p.Source) {
+func checkConfiguration(_ context.Context, r *report) {
+	for _, p := range r.Report.Problems {
+		if slices.ContainsFunc(r.Report.Files, func(f config.EnvFile) bool { return f.Path == p.Source && f.Distrust != "" }) {
 			continue // checkEnvFile reports the file
 		}
-		found = append(found, problem("setting_wrong", p.Source+": "+p.Problem+".",
-			"The gateway does not start with it, and a restart is refused.", settingCommand(p, l.Report.Files)))
+		r.problem("setting_wrong", p.Source+": "+p.Problem+".",
+			"The gateway does not start with it, and a restart is refused.", settingCommand(p, r.Report.Files))
 	}
-	for _, w := range l.cfg.Warnings() {
-		found = append(found, warning("setting_odd", term.SafeSentence(w), "It has no effect, or not the one that is meant.", ""))
+	for _, w := range r.cfg.Warnings() {
+		r.warning("setting_odd", term.SafeSentence(w), "It has no effect, or not the one that is meant.", "")
 	}
-	if len(l.Report.Problems) == 0 {
-		found = append(found, ok("Every setting can be used; %s.", filesRead(l.Report.Files)))
+	if len(r.Report.Problems) == 0 {
+		r.ok("Every setting can be used; %s.", filesRead(r.Report.Files))
 	}
-	for _, f := range l.Report.Files {
-		found = append(found, checkEnvFile(f)...)
+	for _, f := range r.Report.Files {
+		r.checkEnvFile(f)
 	}
 	if client.Inherited() != nil {
-		found = append(found, note("inside_session", "This runs within a session of the gateway, where its settings are not known.",
+		r.note("inside_session", "This runs within a session of the gateway, where its settings are not known.",
 			"What is said here may be about another configuration than that of the gateway which started the session.",
-			"run it in a terminal of your own"))
+			"run it in a terminal of your own")
 	}
-	return found
 }
 
 func settingCommand(p *config.Problem, files []config.EnvFile) string {
@@ -67,26 +65,19 @@ func filesRead(files []config.EnvFile) string {
 	return "read from " + strings.Join(read, ", then ")
 }
 
-// isStrangers reports whether a path is a .env under the control of other users.
-func isStrangers(files []config.EnvFile, path string) bool {
-	return slices.ContainsFunc(files, func(f config.EnvFile) bool { return f.Path == path && f.Distrust != "" })
-}
-
 // checkEnvFile checks whether other users can read or write the secrets of a .env.
-func checkEnvFile(f config.EnvFile) []Finding {
-	var found []Finding
+func (r *report) checkEnvFile(f config.EnvFile) {
 	if f.Distrust != "" {
-		found = append(found, problem("env_owner", fmt.Sprintf("%s: %s, so nothing of it is used.", f.Path, f.Distrust),
+		r.problem("env_owner", fmt.Sprintf("%s: %s, so nothing of it is used.", f.Path, f.Distrust),
 			"The gateway does not start where it is read, and no command works there. Read what it says before you make it yours.",
-			makeOurs(f.Path, f.Owner, os.Getuid())))
+			makeOurs(f.Path, f.Owner, os.Getuid()))
 	}
 	if f.Found && f.Mode&0o077 != 0 && len(f.Secrets) > 0 {
-		found = append(found, problem("env_readable",
+		r.problem("env_readable",
 			fmt.Sprintf("%s holds %s and is open to others (mode %04o).", f.Path, strings.Join(f.Secrets, ", "), f.Mode),
 			"Whoever can read it can command the gateway, and so run programs as this user.", "chmod 600 "+quote(f.Path)).
-			by(func(context.Context) error { return os.Chmod(f.Path, 0o600) }))
+			by(func(context.Context) error { return os.Chmod(f.Path, 0o600) })
 	}
-	return found
 }
 
 // makeOurs returns the command that makes a file readable and writable by its user

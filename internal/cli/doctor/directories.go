@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -16,58 +17,54 @@ import (
 
 const moveState = "set BARECLAW_STATE_DIR to a directory on a local disk"
 
-func checkDirectories(_ context.Context, l *look) []Finding {
-	var found []Finding
-	if dir := l.cfg.StateDir; dir != "" {
-		found = append(found, checkState(dir)...)
+func checkDirectories(_ context.Context, r *report) {
+	if dir := r.cfg.StateDir; dir != "" {
+		r.checkState(dir)
 	}
-	if l.cfg.RuntimeDir != "" {
-		found = append(found, checkRuntime(l, l.holder().alive)...)
+	if dir := r.cfg.RuntimeDir; dir != "" {
+		r.checkRuntime(dir)
 	}
-	if dir := l.cfg.CWD; dir != "" && unix.Access(dir, unix.W_OK|unix.X_OK) != nil {
+	if dir := r.cfg.CWD; dir != "" && unix.Access(dir, unix.W_OK|unix.X_OK) != nil {
 		command := "set BARECLAW_CWD to a directory of yours"
 		if info, err := os.Stat(dir); err == nil && owner(info) == os.Getuid() {
 			command = "chmod u+rwx " + quote(dir)
 		}
-		found = append(found, problem("cwd_unwritable", "claude's directory "+dir+" (BARECLAW_CWD) cannot be written.",
-			"Session ids are kept there, and claude works there.", command))
+		r.problem("cwd_unwritable", "claude's directory "+dir+" (BARECLAW_CWD) cannot be written.",
+			"Session ids are kept there, and claude works there.", command)
 	}
-	return found
 }
 
 // owner returns the user id of a file's owner.
 func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
-func checkState(dir string) []Finding {
+func (r *report) checkState(dir string) {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return []Finding{checkParent(dir)}
+		r.checkParent(dir)
+		return
 	}
-	found := checkPrivate(dir, info, err, "state_open", "BARECLAW_STATE_DIR", "It holds every message, and who can write there can command the gateway.")
-	if len(found) > 0 && found[0].Code == "directory_unusable" {
-		return found
-	}
+	why := "It holds every message, and who can write there can command the gateway."
+	fine := r.checkPrivate(dir, info, err, "state_open", "BARECLAW_STATE_DIR", why)
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {
-		return found
+		return
 	}
 	if kind := fileSystem(&s); unfit(kind) != "" {
-		found = append(found, warning("state_file_system", fmt.Sprintf("The state directory %s is on %s.", dir, kind), unfit(kind), moveState))
+		r.warning("state_file_system", fmt.Sprintf("The state directory %s is on %s.", dir, kind), unfit(kind), moveState)
+	} else if fine {
+		r.ok("The state directory %s is private and can be written.", dir)
 	}
-	if len(found) == 0 {
-		found = append(found, ok("The state directory %s is private and can be written.", dir))
-	}
-	return found
 }
 
 // checkParent checks whether a missing directory can be created.
-func checkParent(dir string) Finding {
+func (r *report) checkParent(dir string) {
 	parent := existing(dir)
 	if err := unix.Access(parent, unix.W_OK|unix.X_OK); err != nil {
-		return problem("directory_unusable", fmt.Sprintf("%s cannot be made: %s: %v.", dir, parent, err),
+		r.problem("directory_unusable", fmt.Sprintf("%s cannot be made: %s: %v.", dir, parent, err),
 			"The gateway does not start without it.", "`mkdir -p -m 700 "+quote(dir)+"`, as a user who may")
+		return
 	}
-	return note("state_missing", "The state directory "+dir+" does not exist yet.", "The gateway makes it when it is started for the first time.", "")
+	r.note("state_missing", "The state directory "+dir+" does not exist yet.", "The gateway makes it when it is started for the first time.", "")
 }
 
 // existing returns the nearest existing directory at or above a path.
@@ -78,54 +75,52 @@ func existing(dir string) string {
 	return dir
 }
 
-// checkPrivate checks whether the gateway's user, and no other user, can use the
+// checkPrivate reports whether the gateway's user, and no other user, can use the
 // directory named by the variable.
-func checkPrivate(dir string, info fs.FileInfo, err error, open, variable, why string) []Finding {
-	unusable := func(what string) []Finding {
-		return []Finding{problem("directory_unusable", dir+" "+what+".", "The gateway does not start without it.", "ls -ld "+quote(dir))}
+func (r *report) checkPrivate(dir string, info fs.FileInfo, err error, open, variable, why string) (fine bool) {
+	unusable := func(what string) {
+		r.problem("directory_unusable", dir+" "+what+".", "The gateway does not start without it.", "ls -ld "+quote(dir))
 	}
+	if err != nil {
+		unusable("cannot be looked at: " + err.Error())
+		return false
+	}
+	uid, mode := owner(info), info.Mode().Perm()
+	access := unix.Access(dir, unix.W_OK|unix.X_OK)
 	switch {
-	case err != nil:
-		return unusable("cannot be looked at: " + err.Error())
 	case !info.IsDir():
-		return unusable("is not a directory")
+		unusable("is not a directory")
+	case uid != os.Getuid():
+		r.problem("directory_owner", fmt.Sprintf("%s belongs to another user (uid %d).", dir, uid),
+			"Was the gateway started with sudo once? "+why, fmt.Sprintf("`chown -R %d %s`, as root", os.Getuid(), quote(dir)))
+	case access != nil:
+		unusable("cannot be written: " + access.Error())
+	case mode&0o077 != 0 && privatedir.Shared(dir, info): // mode 0700 would lock out the directory's other users
+		r.problem(open, fmt.Sprintf("%s is open to others (mode %04o), and not for the gateway alone.", dir, mode), why,
+			"set "+variable+" to a directory of its own, as "+quote(filepath.Join(dir, "bareclaw")))
+	case mode&0o077 != 0:
+		r.problem(open, fmt.Sprintf("%s is open to others (mode %04o).", dir, mode), why, "chmod 700 "+quote(dir)).
+			by(func(context.Context) error { return os.Chmod(dir, 0o700) })
+	default:
+		return true
 	}
-	if uid := owner(info); uid != os.Getuid() {
-		return []Finding{problem("directory_owner", fmt.Sprintf("%s belongs to another user (uid %d).", dir, uid),
-			"Was the gateway started with sudo once? "+why, fmt.Sprintf("`chown -R %d %s`, as root", os.Getuid(), quote(dir)))}
-	}
-	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
-		return unusable("cannot be written: " + err.Error())
-	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		if privatedir.Shared(dir, info) { // mode 0700 would lock out the directory's other users
-			return []Finding{problem(open, fmt.Sprintf("%s is open to others (mode %04o), and not for the gateway alone.", dir, mode), why,
-				"set "+variable+" to a directory of its own, as "+quote(filepath.Join(dir, "bareclaw")))}
-		}
-		return []Finding{problem(open, fmt.Sprintf("%s is open to others (mode %04o).", dir, mode), why, "chmod 700 "+quote(dir)).
-			by(func(context.Context) error { return os.Chmod(dir, 0o700) })}
-	}
-	return nil
+	return false
 }
 
-func checkRuntime(l *look, running bool) []Finding {
-	dir := l.cfg.RuntimeDir
+func (r *report) checkRuntime(dir string) {
 	info, err := os.Stat(dir)
 	switch missing := errors.Is(err, fs.ErrNotExist); {
-	case missing && running:
+	case missing && r.holder().alive:
 		again := "start the gateway anew; `loginctl enable-linger` keeps the directory"
-		if l.keeper() == nil {
+		if r.keeper() == nil {
 			again = "`bareclaw service install`, or " + again
 		}
-		return []Finding{problem("runtime_missing", "The runtime directory "+dir+" is gone while the gateway runs.",
-			"Its sockets were there: sessions cannot be taken up, and commands do not reach it. Some systems remove it at logout.", again)}
+		r.problem("runtime_missing", "The runtime directory "+dir+" is gone while the gateway runs.",
+			"Its sockets were there: sessions cannot be taken up, and commands do not reach it. Some systems remove it at logout.", again)
 	case missing:
-		return nil
+	case r.checkPrivate(dir, info, err, "runtime_open", "BARECLAW_RUNTIME_DIR", "Its sockets command the gateway and its sessions."):
+		r.ok("The runtime directory %s is private and can be written.", dir)
 	}
-	if found := checkPrivate(dir, info, err, "runtime_open", "BARECLAW_RUNTIME_DIR", "Its sockets command the gateway and its sessions."); len(found) > 0 {
-		return found
-	}
-	return []Finding{ok("The runtime directory %s is private and can be written.", dir)}
 }
 
 // The risks of keeping the ledger on an unfit file system.
@@ -144,4 +139,27 @@ func unfit(kind string) string {
 		return inMemory
 	}
 	return ""
+}
+
+// clockSlack is the permitted lag of the clock behind the gateway's newest file.
+const clockSlack = 2 * time.Minute
+
+// checkClock checks whether time moves forward. The clock of a machine without a battery
+// begins in 1970, and budgets, schedules and certificates depend on the clock.
+func checkClock(_ context.Context, r *report) {
+	now := time.Now()
+	paths := []string{r.Self}
+	if dir := r.cfg.StateDir; dir != "" {
+		paths = append(paths, filepath.Join(dir, "ledger.db"), filepath.Join(dir, "ledger.db-wal"))
+	}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err == nil && info.ModTime().After(now.Add(clockSlack)) {
+			r.problem("clock_behind", fmt.Sprintf("The clock says %s, and %s was written at %s.",
+				now.Format(time.DateTime), path, info.ModTime().Format(time.DateTime)),
+				"Budgets, schedules and the check of certificates go by the clock.", "set the clock: `timedatectl set-ntp true`")
+			return
+		}
+	}
+	r.ok("The clock says %s.", now.Format("2006-01-02 15:04:05 MST"))
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
 )
 
@@ -27,59 +28,56 @@ const (
 	syncs = 15
 )
 
-func checkDisk(ctx context.Context, l *look) []Finding {
-	dir := l.cfg.StateDir
+func checkDisk(ctx context.Context, r *report) {
+	dir := r.cfg.StateDir
 	if dir == "" {
-		return nil
+		return
 	}
 	present := exists(dir)
 	dir = existing(dir)
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
-		return nil // checkDirectories reports an inaccessible directory
+		return // checkDirectories reports an inaccessible directory
 	}
-	found := judgeRoom(dir, s.Bavail*uint64(s.Bsize), s.Files, s.Ffree)
+	r.judgeRoom(dir, s.Bavail*uint64(s.Bsize), s.Files, s.Ffree)
 	if !present {
-		return found
+		return
 	}
-	took, err := timeSyncs(ctx, dir)
-	if err != nil {
-		return found // checkDirectories reports an unwritable directory
+	if took, err := timeSyncs(ctx, dir); err == nil { // checkDirectories reports an unwritable directory
+		r.judgeSync(took)
 	}
-	return append(found, judgeSync(took))
 }
 
 // judgeRoom rates the free bytes and inodes of a directory.
-func judgeRoom(dir string, free, inodes, freeInodes uint64) []Finding {
+func (r *report) judgeRoom(dir string, free, inodes, freeInodes uint64) {
 	const why = "On a full disk nothing is accepted (507), and outcomes wait to be written."
 	look := "du -sh " + quote(dir) + "/* | sort -h"
-	var found []Finding
-	room := fmt.Sprintf("%s has %s free", dir, bytesOf(free))
+	room := fmt.Sprintf("%s has %s free.", dir, humanize.IBytes(free))
 	switch {
 	case free < noBytes:
-		found = append(found, problem("disk_full", room+".", why, look))
+		r.problem("disk_full", room, why, look)
 	case free < fewBytes:
-		found = append(found, warning("disk_low", room+".", why, look))
+		r.warning("disk_low", room, why, look)
 	default:
-		found = append(found, ok("%s.", room))
+		r.ok("%s", room)
 	}
-	files := fmt.Sprintf("%s has room for %d more files", dir, freeInodes)
+	files := fmt.Sprintf("%s has room for %d more files.", dir, freeInodes)
 	switch {
 	case inodes == 0: // the file system does not count inodes
 	case freeInodes < noInodes:
-		found = append(found, problem("inodes_gone", files+".", why, look))
+		r.problem("inodes_gone", files, why, look)
 	case freeInodes < fewInodes:
-		found = append(found, warning("inodes_low", files+".", why, look))
+		r.warning("inodes_low", files, why, look)
 	}
-	return found
 }
 
-func judgeSync(took time.Duration) Finding {
+func (r *report) judgeSync(took time.Duration) {
 	shown := took.Round(10 * time.Microsecond)
 	if took < slowSync {
-		return ok("A sync takes %v.", shown)
+		r.ok("A sync takes %v.", shown)
+		return
 	}
-	return note("disk_slow", fmt.Sprintf("A sync takes %v on the state directory's disk.", shown),
+	r.note("disk_slow", fmt.Sprintf("A sync takes %v on the state directory's disk.", shown),
 		fmt.Sprintf("Each message waits for one before it is accepted; the project's figures are for %v.", usualSync), moveState)
 }
 
@@ -108,19 +106,4 @@ func timeSyncs(ctx context.Context, dir string) (time.Duration, error) {
 	}
 	slices.Sort(took)
 	return took[len(took)/2], nil
-}
-
-// bytesOf formats a number of bytes.
-func bytesOf(n uint64) string {
-	const step = 1024
-	unit, v := 0, float64(n)
-	units := [...]string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"}
-	for v >= step && unit < len(units)-1 {
-		v /= step
-		unit++
-	}
-	if unit == 0 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	return fmt.Sprintf("%.1f %s", v, units[unit])
 }

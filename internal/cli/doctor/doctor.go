@@ -3,16 +3,16 @@
 // directory, take no lock needed by a daemon, and leave nothing behind. Only
 // [Options.Fix] causes changes.
 //
-// Each check has a file. A check never fails: every error becomes a finding, and the
-// other checks continue.
+// A check never fails: every error becomes a finding, and the other checks continue.
 package doctor
 
 import (
-	"bareclaw/core/config"
-	"bareclaw/heartbeat/service"
-	"bareclaw/internal/term"
 	"context"
 	"fmt"
+	"slices"
+
+	"bareclaw/core/config"
+	"bareclaw/heartbeat/service"
 )
 
 // Options select the checks and carry their environment.
@@ -67,53 +67,39 @@ type Finding struct {
 	mend mender
 }
 
-// Healthy reports whether no problem is left.
-func Healthy(findings []Finding) bool {
-	for i := range findings {
-		if findings[i].Level == Problem && !findings[i].Fixed {
-			return false
-		}
-	}
-	return true
-}
-
 // A mender solves the problem of a finding.
 type mender func(ctx context.Context) error
 
-// ok returns the finding of a good state.
-func ok(format string, args ...any) Finding {
-	return Finding{Level: OK, What: fmt.Sprintf(format, args...)}
-}
-
-func note(code, what, why, command string) Finding {
-	return Finding{Level: Note, Code: code, What: what, Why: why, Command: command}
-}
-
-func warning(code, what, why, command string) Finding {
-	return Finding{Level: Warning, Code: code, What: what, Why: why, Command: command}
-}
-
-func problem(code, what, why, command string) Finding {
-	return Finding{Level: Problem, Code: code, What: what, Why: why, Command: command}
-}
-
 // by makes the finding fixable by mend.
-func (f Finding) by(mend mender) Finding {
-	f.Fixable, f.mend = true, mend
-	return f
+func (f *Finding) by(mend mender) { f.Fixable, f.mend = true, mend }
+
+// Healthy reports whether no problem is left.
+func Healthy(findings []Finding) bool {
+	return !slices.ContainsFunc(findings, func(f Finding) bool { return f.Level == Problem && !f.Fixed })
 }
 
-// fix runs the mender and records the result.
-func (f *Finding) fix(ctx context.Context) {
-	if err := f.mend(ctx); err != nil {
-		f.Failed = term.SafeLine(err.Error())
-		return
-	}
-	f.Fixed = true
+// A report is one run of a check: the facts that the checks share, and the findings so far.
+type report struct {
+	*look
+	found []Finding
 }
 
-// clean makes texts from outside safe for a terminal and sets the check's name.
-func (f *Finding) clean(check string) {
-	f.Check = check
-	f.What, f.Why, f.Command = term.SafeLine(f.What), term.SafeLine(f.Why), term.SafeLine(f.Command)
+// ok reports a good state.
+func (r *report) ok(format string, args ...any) { r.add(OK, "", fmt.Sprintf(format, args...), "", "") }
+
+func (r *report) note(code, what, why, command string) *Finding {
+	return r.add(Note, code, what, why, command)
+}
+
+func (r *report) warning(code, what, why, command string) *Finding {
+	return r.add(Warning, code, what, why, command)
+}
+
+func (r *report) problem(code, what, why, command string) *Finding {
+	return r.add(Problem, code, what, why, command)
+}
+
+func (r *report) add(level Level, code, what, why, command string) *Finding {
+	r.found = append(r.found, Finding{Level: level, Code: code, What: what, Why: why, Command: command})
+	return &r.found[len(r.found)-1]
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"net"
-
 	"runtime"
 	"slices"
 	"strings"
@@ -42,11 +40,18 @@ func tells(t *testing.T, found []Finding, want ...string) {
 	}
 }
 
+// of returns the findings of a check.
+func of(t *testing.T, check func(context.Context, *report), l *look) []Finding {
+	r := &report{look: l}
+	check(t.Context(), r)
+	return r.found
+}
+
 func TestACheckThatHangsIsAFinding(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		c := check{name: "slow", bound: time.Second, run: func(context.Context, *look) []Finding { <-release; return nil }}
+		c := check{name: "slow", bound: time.Second, run: func(context.Context, *report) { <-release }}
 		began := time.Now()
 		found := c.carryOut(t.Context(), newLook(Options{}))
 		if took := time.Since(began); took != time.Second+grace {
@@ -65,14 +70,15 @@ func TestWhatATurnWithoutAnAnswerMeans(t *testing.T) {
 	over, cancel := context.WithCancelCause(t.Context())
 	cancel(context.DeadlineExceeded)
 	ended := errors.New("signal: killed")
-	tells(t, []Finding{(&turn{}).unanswered(over, ended)}, "turn_hangs")
-	tried := &turn{retry: claude.APIRetry{Attempt: 4, Reason: "unknown"}}
-	f := tried.unanswered(over, ended)
-	tells(t, []Finding{f}, "api_unreachable")
-	if !strings.Contains(f.What, "4 times (unknown)") {
-		t.Errorf("finding %q", f.What)
+	var r report
+	(&turn{report: &r}).unanswered(over, ended)
+	tried := &turn{report: &r, retry: claude.APIRetry{Attempt: 4, Reason: "unknown"}}
+	tried.unanswered(over, ended)
+	tried.unanswered(t.Context(), ended)
+	tells(t, r.found, "turn_hangs", "api_unreachable", "claude_fails")
+	if what := r.found[1].What; !strings.Contains(what, "4 times (unknown)") {
+		t.Errorf("finding %q", what)
 	}
-	tells(t, []Finding{tried.unanswered(t.Context(), ended)}, "claude_fails")
 }
 
 func TestRoomOnTheDisk(t *testing.T) {
@@ -89,14 +95,21 @@ func TestRoomOnTheDisk(t *testing.T) {
 		{0, 1e6, 3, []string{"disk_full", "inodes_gone"}},
 	}
 	for _, row := range rows {
-		tells(t, judgeRoom("/state", row.free, row.inodes, row.freeInodes), row.want...)
+		var r report
+		r.judgeRoom("/state", row.free, row.inodes, row.freeInodes)
+		tells(t, r.found, row.want...)
 	}
-	tells(t, []Finding{judgeSync(300 * time.Microsecond), judgeSync(20 * time.Millisecond)}, "", "disk_slow")
+	var r report
+	r.judgeSync(300 * time.Microsecond)
+	r.judgeSync(20 * time.Millisecond)
+	tells(t, r.found, "", "disk_slow")
 }
 
 func TestALedgerThatIsTooLargeToBeSearched(t *testing.T) {
 	t.Parallel()
-	tells(t, judgeLedger("/state/ledger.db", ledger.Examination{Size: 1 << 40, Mode: 0o600}), "ledger_unchecked")
+	var r report
+	r.judgeLedger("/state/ledger.db", ledger.Examination{Size: 1 << 40, Mode: 0o600})
+	tells(t, r.found, "ledger_unchecked")
 }
 
 // A fakeManager is a service manager with one answer.
@@ -147,30 +160,31 @@ func TestServices(t *testing.T) {
 			if row.m != nil {
 				o.Services = row.m
 			}
-			tells(t, checkService(t.Context(), newLook(o)), row.want)
+			tells(t, of(t, checkService, newLook(o)), row.want)
 		})
 	}
 }
 
 func TestServicesOfSystemdWithoutLingering(t *testing.T) {
 	t.Parallel()
-	if lingering() == nil {
+	var r report
+	if r.checkLingering(); len(r.found) == 0 {
 		t.Skip("NOT TESTED: this user lingers, or has no name")
 	}
 	m := &fakeManager{status: service.Status{System: service.Systemd, Installed: true, Current: true, Active: true}}
-	tells(t, checkService(t.Context(), newLook(Options{Services: m})), "not_lingering", "")
+	tells(t, of(t, checkService, newLook(Options{Services: m})), "not_lingering", "")
 }
 
 func TestAnOutdatedServiceIsInstalledAnew(t *testing.T) {
 	t.Parallel()
 	m := &fakeManager{status: service.Status{Installed: true, Active: true}}
-	found := checkService(t.Context(), newLook(Options{Services: m}))
+	found := of(t, checkService, newLook(Options{Services: m}))
 	tells(t, found, "service_outdated", "service_outdated")
 	fixAll(t.Context(), found)
 	if !found[0].Fixed || !found[1].Fixed || !slices.Equal(m.installed, []service.Job{service.Gateway, service.Heartbeat}) {
 		t.Errorf("installed %v, findings %+v", m.installed, found)
 	}
-	found = checkService(t.Context(), newLook(Options{Services: m, Unfit: errors.New("not here")}))
+	found = of(t, checkService, newLook(Options{Services: m, Unfit: errors.New("not here")}))
 	tells(t, found, "service_outdated", "service_outdated")
 	if found[0].Fixable || found[1].Fixable {
 		t.Error("it would be installed from a directory that is not the gateway's")
@@ -200,7 +214,7 @@ func TestHeartbeatThatIsNotInstalled(t *testing.T) {
 				t.Fatal(err)
 			}
 			cfg := config.Config{StateDir: dir, Heartbeat: c.setting, HeartbeatInterval: time.Hour}
-			found := checkService(t.Context(), newLook(Options{Services: &fakeManager{}, Report: config.Report{Config: cfg}}))
+			found := of(t, checkService, newLook(Options{Services: &fakeManager{}, Report: config.Report{Config: cfg}}))
 			if c.want == "" {
 				tells(t, found, "service_missing") // that of the gateway
 				return
@@ -220,36 +234,12 @@ func TestPeersThatTheSystemDoesNotTell(t *testing.T) {
 	var o Options
 	o.Report.Config.Host = "127.0.0.1"
 	l := newLook(o)
-	l.peer = func(local, remote net.Addr) (uint32, bool, error) {
-		if local == nil || remote == nil {
-			t.Error("it was asked for no connection")
-		}
-		return 0, false, nil
-	}
-	tells(t, checkExposure(t.Context(), l), "peer_unknown")
-	guarded := newLook(Options{Report: config.Report{Config: config.Config{Host: "127.0.0.1", HTTPToken: config.NewSecret("0123456789abcdef")}}})
-	guarded.peer = l.peer
-	tells(t, checkExposure(t.Context(), guarded), "")
+	l.tellsPeers = false
+	tells(t, of(t, checkExposure, l), "peer_unknown")
+	l.cfg.HTTPToken = config.NewSecret("0123456789abcdef")
+	tells(t, of(t, checkExposure, l), "")
 	if runtime.GOOS == "linux" {
-		tells(t, checkExposure(t.Context(), newLook(o)), "")
-	}
-}
-
-func TestHealthy(t *testing.T) {
-	t.Parallel()
-	rows := []struct {
-		found []Finding
-		want  bool
-	}{
-		{nil, true},
-		{[]Finding{ok("x"), note("a", "", "", ""), warning("b", "", "", "")}, true},
-		{[]Finding{problem("c", "", "", "")}, false},
-		{[]Finding{{Level: Problem, Fixed: true}}, true},
-	}
-	for _, row := range rows {
-		if got := Healthy(row.found); got != row.want {
-			t.Errorf("Healthy(%+v) = %v", row.found, got)
-		}
+		tells(t, of(t, checkExposure, newLook(o)), "")
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	bytes "github.com/dustin/go-humanize"
+
 	"bareclaw/core/ledger"
 	"bareclaw/internal/humanize"
 )
@@ -23,62 +25,59 @@ const (
 	restoreLedger = "`bareclaw restore FILE`, from a backup; or save what can be read: `sqlite3 ledger.db .recover | sqlite3 new.db`"
 )
 
-func checkLedger(ctx context.Context, l *look) []Finding {
-	if l.cfg.StateDir == "" {
-		return nil
+func checkLedger(ctx context.Context, r *report) {
+	if r.cfg.StateDir == "" {
+		return
 	}
-	path := filepath.Join(l.cfg.StateDir, "ledger.db")
+	path := filepath.Join(r.cfg.StateDir, "ledger.db")
 	e, err := ledger.Examine(ctx, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return []Finding{ok("There is no ledger yet.")}
+		r.ok("There is no ledger yet.")
 	case errors.Is(err, ledger.ErrForeign):
-		return []Finding{problem("ledger_foreign", path+" is the database of another program.", "The gateway does not start.", "move it away")}
+		r.problem("ledger_foreign", path+" is the database of another program.", "The gateway does not start.", "move it away")
 	case err != nil:
-		return []Finding{problem("ledger_unreadable", err.Error()+".", "The gateway does not start, or refuses messages.", "ls -l "+quote(path)+"*")}
+		r.problem("ledger_unreadable", err.Error()+".", "The gateway does not start, or refuses messages.", "ls -l "+quote(path)+"*")
+	default:
+		r.judgeLedger(path, e)
 	}
-	return judgeLedger(path, e)
 }
 
 // judgeLedger rates the examination of a ledger.
-func judgeLedger(path string, e ledger.Examination) []Finding {
-	var found []Finding
+func (r *report) judgeLedger(path string, e ledger.Examination) {
 	if len(e.Damage) > 0 {
-		found = append(found, problem("ledger_damaged", path+" is damaged: "+strings.Join(e.Damage, "; ")+".",
-			"What is in the damaged part is lost, and the gateway may refuse messages.", restoreLedger))
+		r.problem("ledger_damaged", path+" is damaged: "+strings.Join(e.Damage, "; ")+".",
+			"What is in the damaged part is lost, and the gateway may refuse messages.", restoreLedger)
 	}
 	if !e.Reads(e.Known) {
-		found = append(found, problem("ledger_newer",
+		r.problem("ledger_newer",
 			fmt.Sprintf("The ledger has schema %d, for programs that know schema %d or a later one, and this one knows %d.", e.Schema, e.MinReader, e.Known),
-			"This program does not start with it.", "use the newer bareclaw that wrote it"))
+			"This program does not start with it.", "use the newer bareclaw that wrote it")
 	}
 	if e.Mode&0o077 != 0 {
-		found = append(found, problem("ledger_open", fmt.Sprintf("%s is open to others (mode %04o).", path, e.Mode), "It holds every message.", "chmod 600 "+quote(path)).
-			by(func(context.Context) error { return closeLedger(path) }))
+		r.problem("ledger_open", fmt.Sprintf("%s is open to others (mode %04o).", path, e.Mode), "It holds every message.", "chmod 600 "+quote(path)).
+			by(func(context.Context) error { return closeLedger(path) })
 	}
 	if b := e.Balance; b != nil && !b.Even() {
-		found = append(found, problem("ledger_uneven", fmt.Sprintf("The ledger does not balance: %d accepted, %d answered, %d failed, %d cancelled, %d open.",
-			b.Accepted, b.Answered, b.Failed, b.Cancelled, b.Waiting), "Some message has no outcome, or two.", "keep a copy of "+quote(path)+" and report it"))
+		r.problem("ledger_uneven", fmt.Sprintf("The ledger does not balance: %d accepted, %d answered, %d failed, %d cancelled, %d open.",
+			b.Accepted, b.Answered, b.Failed, b.Cancelled, b.Waiting), "Some message has no outcome, or two.", "keep a copy of "+quote(path)+" and report it")
 	}
 	if e.LogSize > largeLog {
-		found = append(found, warning("ledger_log_large", fmt.Sprintf("The ledger's log has grown to %s.", bytesOf(uint64(e.LogSize))),
-			"It is copied into the ledger when nobody waits: something keeps it from that, such as a program that reads the ledger.", "bareclaw restart"))
+		r.warning("ledger_log_large", fmt.Sprintf("The ledger's log has grown to %s.", bytes.IBytes(uint64(e.LogSize))),
+			"It is copied into the ledger when nobody waits: something keeps it from that, such as a program that reads the ledger.", "bareclaw restart")
 	}
 	if !e.Checked && len(e.Damage) == 0 {
-		found = append(found, note("ledger_unchecked", fmt.Sprintf("The ledger (%s) was not searched for damage within %v.", bytesOf(uint64(e.Size)), ledgerBound),
-			"Whether it is whole is not known.", "sqlite3 "+quote(path)+" 'PRAGMA quick_check'"))
+		r.note("ledger_unchecked", fmt.Sprintf("The ledger (%s) was not searched for damage within %v.", bytes.IBytes(uint64(e.Size)), ledgerBound),
+			"Whether it is whole is not known.", "sqlite3 "+quote(path)+" 'PRAGMA quick_check'")
 	}
-	if len(found) == 0 {
-		found = append(found, whole(e))
+	switch b := e.Balance; {
+	case len(r.found) > 0:
+	case b == nil:
+		r.ok("The ledger is whole, and empty.")
+	default:
+		r.ok("The ledger is whole and balances: %s accepted, %d open; %s.",
+			humanize.Count(int(b.Accepted), "message"), b.Waiting, bytes.IBytes(uint64(e.Size+e.LogSize)))
 	}
-	return found
-}
-
-func whole(e ledger.Examination) Finding {
-	if e.Balance == nil {
-		return ok("The ledger is whole, and empty.")
-	}
-	return ok("The ledger is whole and balances: %s accepted, %d open; %s.", humanize.Count(int(e.Balance.Accepted), "message"), e.Balance.Waiting, bytesOf(uint64(e.Size+e.LogSize)))
 }
 
 // closeLedger removes the permissions of other users from the ledger's files.

@@ -1,10 +1,13 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"time"
+
+	"bareclaw/internal/term"
 )
 
 const (
@@ -21,7 +24,7 @@ const (
 type check struct {
 	name  string
 	bound time.Duration // 0: bound
-	run   func(ctx context.Context, l *look) []Finding
+	run   func(ctx context.Context, r *report)
 }
 
 // checks returns all checks in the order of their findings.
@@ -84,48 +87,51 @@ func Run(ctx context.Context, o Options) []Finding {
 // carryOut runs the check within its limit. carryOut abandons a check that cannot be
 // interrupted; the check then ends with the program.
 func (c check) carryOut(parent context.Context, l *look) []Finding {
-	limit := c.bound
-	if limit == 0 {
-		limit = bound
-	}
+	limit := cmp.Or(c.bound, bound)
 	ctx, cancel := context.WithTimeout(parent, limit)
 	defer cancel()
-	result := make(chan []Finding, 1)
-	go func() { result <- c.run(ctx, l) }()
-	timer := time.NewTimer(limit + grace)
-	defer timer.Stop()
-	var found []Finding
+	result := make(chan *report, 1)
+	go func() {
+		r := &report{look: l}
+		c.run(ctx, r)
+		result <- r
+	}()
+	late := time.NewTimer(limit + grace)
+	defer late.Stop()
+	var r *report
 	select {
-	case found = <-result:
+	case r = <-result:
 	case <-parent.Done():
-		timer.Reset(grace) // time for the check to end its own processes
+		late.Reset(grace) // time for the check to end its own processes
 		select {
 		case <-result:
-		case <-timer.C:
+		case <-late.C:
 		}
 		return nil
-	case <-timer.C:
-		select {
-		case found = <-result: // the check ended together with the timer
-		default:
-			found = []Finding{problem("check_hangs", fmt.Sprintf("This check was not done after %v.", limit+grace),
-				"Something that it asked does not answer: a file system, a program or the network.", "")}
-		}
+	case <-late.C:
+		r = &report{}
+		r.problem("check_hangs", fmt.Sprintf("This check was not done after %v.", limit+grace),
+			"Something that it asked does not answer: a file system, a program or the network.", "")
 	}
-	for i := range found {
-		found[i].clean(c.name)
+	for i := range r.found { // texts from outside become safe for a terminal
+		f := &r.found[i]
+		f.Check, f.What, f.Why, f.Command = c.name, term.SafeLine(f.What), term.SafeLine(f.Why), term.SafeLine(f.Command)
 	}
-	return found
+	return r.found
 }
 
-// fixAll runs all fixes one after the other.
+// fixAll runs all fixes one after the other and records the results.
 func fixAll(ctx context.Context, findings []Finding) {
 	for i := range findings {
-		if !findings[i].Fixable {
+		f := &findings[i]
+		if !f.Fixable {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(ctx, fixBound)
-		findings[i].fix(ctx)
+		if err := f.mend(ctx); err != nil {
+			f.Failed = term.SafeLine(err.Error())
+		}
+		f.Fixed = f.Failed == ""
 		cancel()
 	}
 }
@@ -139,6 +145,6 @@ func Turn(ctx context.Context, o Options) []Finding {
 // Claude checks whether the program at path is Claude Code, as the check "claude" does.
 // Claude blocks for some seconds at most.
 func Claude(ctx context.Context, o Options, path string) Finding {
-	run := func(ctx context.Context, l *look) []Finding { return []Finding{checkVersion(ctx, l, path)} }
+	run := func(ctx context.Context, r *report) { r.checkVersion(ctx, path) }
 	return check{name: "claude", bound: 2 * versionBound, run: run}.carryOut(ctx, newLook(o))[0]
 }

@@ -19,62 +19,61 @@ import (
 // (systemd-logind).
 const lingerDir = "/var/lib/systemd/linger/"
 
-func checkService(ctx context.Context, l *look) []Finding {
-	switch err := l.keeper(); {
+func checkService(ctx context.Context, r *report) {
+	const why = "Nobody starts the gateway when it dies, or after a reboot."
+	switch err := r.keeper(); {
 	case errors.Is(err, errNoServices):
-		return []Finding{note("service_unknown", term.SafeSentence(err.Error()),
-			"Nobody starts the gateway when it dies, or after a reboot.", "have what starts your programs run `bareclaw serve`")}
+		r.note("service_unknown", term.SafeSentence(err.Error()), why, "have what starts your programs run `bareclaw serve`")
+		return
 	case err != nil:
-		return []Finding{note("service_unavailable", term.SafeSentence(err.Error()),
-			"Nobody starts the gateway when it dies, or after a reboot.", "")}
+		r.note("service_unavailable", term.SafeSentence(err.Error()), why, "")
+		return
 	}
-	found := checkJob(ctx, l, service.Gateway)
-	if l.cfg.Heartbeat == config.HeartbeatOn || l.cfg.Heartbeat != config.HeartbeatOff && !heartbeat.Declined(l.cfg.StateDir) {
-		found = append(found, checkJob(ctx, l, service.Heartbeat)...)
-	}
-	return found
-}
-
-func checkJob(ctx context.Context, l *look, job service.Job) []Finding {
-	command, why := "bareclaw service install", "Nobody starts the gateway when it dies, or after a reboot."
-	name := "The gateway"
-	if job == service.Heartbeat {
-		command, why, name = "bareclaw heartbeat install", "Nobody looks around regularly, nor starts the gateway if it is down.", "The heartbeat"
-		if !heartbeat.Asks(l.cfg) {
+	r.checkJob(ctx, service.Gateway, "The gateway", "bareclaw service install", why)
+	if r.cfg.Heartbeat == config.HeartbeatOn || r.cfg.Heartbeat != config.HeartbeatOff && !heartbeat.Declined(r.cfg.StateDir) {
+		why := "Nobody looks around regularly, nor starts the gateway if it is down."
+		if !heartbeat.Asks(r.cfg) {
 			why = "Nobody starts the gateway if it is down."
 		}
+		r.checkJob(ctx, service.Heartbeat, "The heartbeat", "bareclaw heartbeat install", why)
 	}
-	st, err := l.Services.Status(ctx, job, l.Spec)
+}
+
+// checkJob examines a job with a name for people; command installs the job, and why says
+// what is lost without it.
+func (r *report) checkJob(ctx context.Context, job service.Job, name, command, why string) {
+	before := len(r.found)
+	st, err := r.Services.Status(ctx, job, r.Spec)
 	switch {
 	case err != nil:
-		return []Finding{problem("service_status", fmt.Sprintf("What %s knows of %s cannot be told: %v.", l.Services.System(), strings.ToLower(name), err), why, command)}
-	case !st.Installed && job == service.Heartbeat && heartbeat.Asks(l.cfg):
-		return []Finding{note("service_missing", name+" is not installed as a service.", why,
-			"`"+command+"`, which has Claude asked every "+humanize.Span(l.cfg.HeartbeatInterval)+"; with --revive it asks nothing, and costs nothing")}
+		r.problem("service_status", fmt.Sprintf("What %s knows of %s cannot be told: %v.", r.Services.System(), strings.ToLower(name), err), why, command)
+		return
+	case !st.Installed && job == service.Heartbeat && heartbeat.Asks(r.cfg):
+		r.note("service_missing", name+" is not installed as a service.", why,
+			"`"+command+"`, which has Claude asked every "+humanize.Span(r.cfg.HeartbeatInterval)+"; with --revive it asks nothing, and costs nothing")
+		return
 	case !st.Installed:
-		return []Finding{note("service_missing", name+" is not installed as a service.", why, command)}
-	}
-	var found []Finding
-	switch {
+		r.note("service_missing", name+" is not installed as a service.", why, command)
+		return
+
 	case st.Active && !st.Current:
-		found = append(found, outdated(l, job, name, command))
+		r.outdated(job, name, command)
 	case st.Problem != "":
-		found = append(found, problem("service_unwell", st.Problem, why, command))
+		r.problem("service_unwell", st.Problem, why, command)
 	case !st.Active:
-		found = append(found, warning("service_inactive", name+" is installed, and does not run.", why, command))
+		r.warning("service_inactive", name+" is installed, and does not run.", why, command)
 	}
 	if job == service.Gateway {
-		if what, command := StartsOlder(l.cfg, l.Spec.Binary, st); what != "" {
-			found = append(found, warning("service_older", what, "After a crash or a reboot what was changed since is gone, and an older program may not read the newer one's records.", command))
+		if what, command := StartsOlder(r.cfg, r.Spec.Binary, st); what != "" {
+			r.warning("service_older", what, "After a crash or a reboot what was changed since is gone, and an older program may not read the newer one's records.", command)
 		}
 	}
 	if job == service.Gateway && st.System == service.Systemd {
-		found = append(found, lingering()...)
+		r.checkLingering()
 	}
-	if len(found) == 0 {
-		found = append(found, ok("%s is installed in %s, current and active.", name, st.System))
+	if len(r.found) == before {
+		r.ok("%s is installed in %s, current and active.", name, st.System)
 	}
-	return found
 }
 
 // StartsOlder reports a service that starts an older program than the newest build from
@@ -93,14 +92,14 @@ func StartsOlder(cfg config.Config, self string, st service.Status) (what, comma
 }
 
 // outdated reports installed files that differ from the files of a new installation.
-func outdated(l *look, job service.Job, name, command string) Finding {
-	f := warning("service_outdated", fmt.Sprintf("%s is installed in %s with files that are not those of this program.", name, l.Services.System()),
+func (r *report) outdated(job service.Job, name, command string) {
+	f := r.warning("service_outdated", fmt.Sprintf("%s is installed in %s with files that are not those of this program.", name, r.Services.System()),
 		"What was changed since is not in effect, such as how it is stopped and started again.", "`"+command+"`, where the gateway's .env is")
-	if l.Unfit != nil {
-		return f
+	if r.Unfit != nil {
+		return
 	}
-	return f.by(func(ctx context.Context) error {
-		_, err := l.Services.Install(ctx, job, l.Spec)
+	f.by(func(ctx context.Context) error {
+		_, err := r.Services.Install(ctx, job, r.Spec)
 		if errors.Is(err, service.ErrHeld) {
 			return nil // the files are in place, and a gateway runs
 		}
@@ -108,12 +107,12 @@ func outdated(l *look, job service.Job, name, command string) Finding {
 	})
 }
 
-// lingering reports whether services of the user run while the user is logged out.
-func lingering() []Finding {
+// checkLingering checks whether services of the user run while the user is logged out.
+func (r *report) checkLingering() {
 	u, err := user.Current()
 	if err != nil || exists(lingerDir+u.Username) {
-		return nil
+		return
 	}
-	return []Finding{warning("not_lingering", "Services of "+u.Username+" run only while that user is logged in.",
-		"The gateway is ended at logout, and not started at boot.", "loginctl enable-linger "+quote(u.Username))}
+	r.warning("not_lingering", "Services of "+u.Username+" run only while that user is logged in.",
+		"The gateway is ended at logout, and not started at boot.", "loginctl enable-linger "+quote(u.Username))
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
@@ -27,40 +28,41 @@ const (
 	startBound = time.Minute
 	// initID is the id of the first request of the conversation.
 	initID = "doctor"
-	logIn  = claude.LoginAdvice
+	// sayOK is a command that shows the same problem.
+	sayOK = "claude -p 'Say OK.'"
 )
 
 var errStart = errors.New("claude did not get ready")
 
 // checkTurn requests one answer from claude, started with the gateway's options. The
 // answer proves a valid login and a compatible protocol.
-func checkTurn(ctx context.Context, l *look) []Finding {
-	path, err := l.claude()
-	if !l.Turn || l.Offline || err != nil || l.cfg.Agent == config.AgentEcho {
-		return nil
+func checkTurn(ctx context.Context, r *report) {
+	path, err := r.claude()
+	if !r.Turn || r.Offline || err != nil || r.cfg.Agent == config.AgentEcho {
+		return
 	}
 	dir, err := os.MkdirTemp("", "bareclaw-doctor-")
 	if err != nil {
-		return []Finding{problem("temp_unwritable", "A temporary directory cannot be made: "+err.Error()+".",
-			"claude and its tools need one.", "set TMPDIR to a directory that can be written")}
+		r.problem("temp_unwritable", "A temporary directory cannot be made: "+err.Error()+".",
+			"claude and its tools need one.", "set TMPDIR to a directory that can be written")
+		return
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // a remainder goes with the system's other temporary files
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	t := &turn{l: l, cancel: cancel, id: uuid.NewString(), began: time.Now()}
-	return []Finding{t.run(ctx, path, dir)}
+	t := &turn{report: r, cancel: cancel, id: uuid.NewString(), began: time.Now()}
+	t.run(ctx, path, dir)
 }
 
 // A turn is one message to a separate claude, with the answer.
 type turn struct {
-	l      *look
+	*report
 	cancel context.CancelCauseFunc
 	id     string // id of the message
 	began  time.Time
 	in     io.WriteCloser
 	stderr head
 	start  *time.Timer // cancels the turn if claude does not get ready
-	ready  bool
 	init   claude.Init
 	retry  claude.APIRetry // the last retry
 }
@@ -69,47 +71,43 @@ type turn struct {
 // and most of the prompt, which would cost money.
 func (t *turn) args() []string {
 	launch := claude.Launch{
-		SessionID: uuid.NewString(), MaxTurns: 1, Model: t.l.cfg.Model, PermissionMode: t.l.cfg.PermissionMode,
+		SessionID: uuid.NewString(), MaxTurns: 1, Model: t.cfg.Model, PermissionMode: t.cfg.PermissionMode,
 	}
 	return append(launch.Args(), "--tools", "", "--strict-mcp-config", "--no-session-persistence", "--system-prompt", "Answer with the word OK.")
 }
 
-func (t *turn) run(ctx context.Context, path, dir string) Finding {
+func (t *turn) run(ctx context.Context, path, dir string) {
 	cmd := exec.CommandContext(ctx, path, t.args()...)
 	ownGroup(cmd)
 	cmd.Dir, cmd.Env, cmd.Stderr, cmd.WaitDelay = dir, t.environ(), &t.stderr, time.Second
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		return t.broken(err)
+	out, errOut := cmd.StdoutPipe()
+	if err = errors.Join(err, errOut); err == nil {
+		err = cmd.Start()
 	}
-	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return t.broken(err)
-	}
-	if err := cmd.Start(); err != nil {
-		return t.broken(err)
+		t.broken(err)
+		return
 	}
 	stop := context.AfterFunc(ctx, func() { _ = out.Close() }) // a process outside the group may hold the pipe open
 	defer stop()
-	limit := t.l.cfg.StartTimeout
+	limit := t.cfg.StartTimeout
 	if limit <= 0 {
 		limit = startBound
 	}
 	t.in, t.start = in, time.AfterFunc(limit, func() { t.cancel(errStart) })
 	defer t.start.Stop()
-	found, answered := t.converse(out)
-	if answered {
+	if t.converse(out) {
 		t.cancel(nil) // the finding is complete: no need to wait for claude's own exit
 		_ = cmd.Wait()
-		return found
+		return
 	}
 	_ = in.Close()
-	err = cmd.Wait()
-	return t.unanswered(ctx, err)
+	t.unanswered(ctx, cmd.Wait())
 }
 
 func (t *turn) environ() []string {
-	environ := t.l.claudeEnviron()
+	environ := t.claudeEnviron()
 	const retries = "CLAUDE_CODE_MAX_RETRIES"
 	if service.Lookup(environ, retries) == "" {
 		environ = append(environ, retries+"=2") // by default claude retries for minutes
@@ -117,65 +115,59 @@ func (t *turn) environ() []string {
 	return environ
 }
 
-// converse exchanges lines with claude until the answer, or the end of claude's output.
-func (t *turn) converse(out io.Reader) (f Finding, answered bool) {
+// converse exchanges lines with claude until a finding, or the end of claude's output.
+func (t *turn) converse(out io.Reader) (answered bool) {
 	lines := claude.NewReader(out, 0)
 	t.send(claude.InitializeLine(initID))
-	for {
+	for len(t.found) == 0 {
 		line, err := lines.Next()
 		if err != nil {
-			return f, false
+			return false
 		}
-		ev, err := claude.Decode(line.Bytes)
-		if err != nil {
-			continue
-		}
-		if f, answered = t.hear(ev); answered {
-			return f, true
+		if ev, err := claude.Decode(line.Bytes); err == nil {
+			t.hear(ev)
 		}
 	}
+	return true
 }
 
-func (t *turn) hear(ev claude.Event) (f Finding, answered bool) {
+func (t *turn) hear(ev claude.Event) {
 	switch {
 	case ev.Type == claude.TypeControlResponse:
-		id, refused := ev.ControlResponse()
-		if id != initID {
-			return f, false
+		switch id, refused := ev.ControlResponse(); {
+		case id != initID:
+		case refused != "":
+			t.misunderstood("claude refused to get ready: " + refused)
+		default:
+			t.ask()
 		}
-		if refused != "" {
-			return t.misunderstood("claude refused to get ready: " + refused), true
-		}
-		return t.ask()
 	case ev.Type == claude.TypeSystem && ev.Subtype == "init":
 		t.init = ev.Init()
 	case ev.Type == claude.TypeSystem && ev.Subtype == "api_retry":
 		t.retry = ev.APIRetry()
-		if t.retry.Status == 401 { // claude would retry all the same
-			return notLoggedIn("the login was refused"), true
+		if t.retry.Status == http.StatusUnauthorized { // claude would retry all the same
+			t.notLoggedIn("the login was refused")
 		}
 	case ev.Type == claude.TypeResult:
 		r := ev.Result()
 		switch {
 		case slices.Contains(r.Turns, core.TurnID(t.id)):
-			return t.judge(r), true
+			t.judge(r)
 		case !r.Background && len(r.Turns) == 0:
-			return t.misunderstood("claude ended a turn without naming the message that it answers"), true
+			t.misunderstood("claude ended a turn without naming the message that it answers")
 		}
 	}
-	return f, false
 }
 
 // ask sends the message once claude is ready.
-func (t *turn) ask() (f Finding, answered bool) {
+func (t *turn) ask() {
 	t.start.Stop()
-	t.ready = true
 	line, err := claude.UserLine(t.id, json.RawMessage(`"Say OK."`))
 	if err != nil {
-		return t.misunderstood(err.Error()), true
+		t.misunderstood(err.Error())
+		return
 	}
 	t.send(line)
-	return f, false
 }
 
 // send writes a line to claude. After a failed write, the end of claude explains the
@@ -183,59 +175,53 @@ func (t *turn) ask() (f Finding, answered bool) {
 func (t *turn) send(line []byte) { _, _ = t.in.Write(line) }
 
 // judge rates the answer.
-func (t *turn) judge(r core.Result) Finding {
+func (t *turn) judge(r core.Result) {
 	switch r.Code {
 	case "":
-		return ok("claude answered in %v, with %s for $%.4f.", time.Since(t.began).Round(100*time.Millisecond), t.model(), r.TotalCost)
+		t.ok("claude answered in %v, with %s for $%.4f.",
+			time.Since(t.began).Round(100*time.Millisecond), cmp.Or(t.init.Model, "a model that it does not name"), r.TotalCost)
 	case core.CodeNotLoggedIn:
-		return notLoggedIn(cmp.Or(r.Text, "it does not say why"))
+		t.notLoggedIn(cmp.Or(r.Text, "it does not say why"))
 	case core.CodeUsageLimit, claude.CodeRateLimited, claude.CodeOverloaded:
-		return warning("limit_reached", "claude understands, but does not answer now: "+shorten(r.Error),
-			"Messages wait until the limit ends.", "")
+		t.warning("limit_reached", "claude understands, but does not answer now: "+shorten(r.Error), "Messages wait until the limit ends.", "")
 	case core.CodeBadModel:
-		return problem("model_refused", "claude refuses the model: "+shorten(r.Error), "Every message fails that is not on a channel with a model of its own.",
+		t.problem("model_refused", "claude refuses the model: "+shorten(r.Error), "Every message fails that is not on a channel with a model of its own.",
 			"set BARECLAW_MODEL to a model that this login may use, or unset it")
+	default:
+		t.problem("turn_failed", "claude answered with an error ("+r.Code+"): "+shorten(r.Error), "Messages fail in the same way.", sayOK)
 	}
-	return problem("turn_failed", "claude answered with an error ("+r.Code+"): "+shorten(r.Error), "Messages fail in the same way.", "claude -p 'Say OK.'")
 }
 
-func (t *turn) model() string {
-	if t.init.Model == "" {
-		return "a model that it does not name"
-	}
-	return t.init.Model
-}
-
-func notLoggedIn(how string) Finding {
-	return problem("not_logged_in", "claude is not logged in: "+shorten(how), "No message is answered; channels park until there is a login.", logIn)
+func (t *turn) notLoggedIn(how string) {
+	t.problem("not_logged_in", "claude is not logged in: "+shorten(how), "No message is answered; channels park until there is a login.", claude.LoginAdvice)
 }
 
 // unanswered explains a missing answer.
-func (t *turn) unanswered(ctx context.Context, exit error) Finding {
-	why := "No message is answered."
+func (t *turn) unanswered(ctx context.Context, exit error) {
+	const why = "No message is answered."
 	switch {
 	case errors.Is(context.Cause(ctx), errStart):
-		return problem("claude_hangs", "claude did not get ready in time (BARECLAW_START_TIMEOUT)."+t.stderr.words(), why, "claude -p 'Say OK.'")
+		t.problem("claude_hangs", "claude did not get ready in time (BARECLAW_START_TIMEOUT)."+t.stderr.words(), why, sayOK)
 	case ctx.Err() != nil && t.retry.Attempt > 0:
-		return problem("api_unreachable", fmt.Sprintf("claude does not reach its API: it has tried %d times (%s).", t.retry.Attempt, t.retry.Reason),
+		t.problem("api_unreachable", fmt.Sprintf("claude does not reach its API: it has tried %d times (%s).", t.retry.Attempt, t.retry.Reason),
 			why, "check the network and, if one is needed, HTTPS_PROXY in the gateway's environment")
 	case ctx.Err() != nil:
-		return problem("turn_hangs", fmt.Sprintf("claude took the message and did not answer within %v.", turnBound), why, "claude -p 'Say OK.'")
+		t.problem("turn_hangs", fmt.Sprintf("claude took the message and did not answer within %v.", turnBound), why, sayOK)
+	default:
+		t.broken(exit)
 	}
-	return t.broken(exit)
 }
 
-func (t *turn) broken(err error) Finding {
+func (t *turn) broken(err error) {
 	how := "it ended by itself"
 	if err != nil {
 		how = err.Error()
 	}
-	return problem("claude_fails", "claude did not answer: "+how+"."+t.stderr.words(),
-		"Every session ends in this way.", "claude -p 'Say OK.'")
+	t.problem("claude_fails", "claude did not answer: "+how+"."+t.stderr.words(), "Every session ends in this way.", sayOK)
 }
 
-func (t *turn) misunderstood(how string) Finding {
-	return problem("protocol_changed", "This program and claude "+t.init.Version+" do not understand each other: "+shorten(how)+".",
+func (t *turn) misunderstood(how string) {
+	t.problem("protocol_changed", "This program and claude "+t.init.Version+" do not understand each other: "+shorten(how)+".",
 		"Messages would fail, or their answers be lost.", "upgrade this program, or install claude "+claude.TestedTo+": `npm install -g @anthropic-ai/claude-code@"+claude.TestedTo+"`")
 }
 

@@ -88,5 +88,5 @@ func TestDoctorOfALedgerWhoseLogGrows(t *testing.T) {
 	if err := os.Truncate(m.Path("state/ledger.db-wal"), 300<<20); err != nil { // which takes no room
 		t.Fatal(err)
 	}
-	m.Quick().Tells(doctor.Warning, "ledger_log_large", "300.0 MiB")
+	m.Quick().Tells(doctor.Warning, "ledger_log_large", "300 MiB")
 }
