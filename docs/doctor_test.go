@@ -22,12 +22,9 @@ func findings(t *testing.T) map[string]string {
 			if !isCall || len(call.Args) != 4 {
 				return true
 			}
-			level, isIdent := call.Fun.(*ast.Ident)
-			if !isIdent || !slices.Contains([]string{"note", "warning", "problem"}, level.Name) {
-				return true
-			}
-			if code, isWord := word(call.Args[0]); isWord {
-				found[code] = level.Name
+			level := typeName(call.Fun)
+			if code, isWord := word(call.Args[0]); isWord && slices.Contains([]string{"note", "warning", "problem"}, level) {
+				found[code] = level
 			}
 			return true
 		})

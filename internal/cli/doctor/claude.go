@@ -141,17 +141,17 @@ func checkLogin(_ context.Context, r *report) {
 		return
 	}
 	seen := r.claudeEnviron()
+	const what = "No login was found where claude usually has one."
 	const why = "claude may have one elsewhere (a keychain, apiKeyHelper); without any, no message is answered."
 	switch kind := loginSeen(seen); {
 	case kind != "":
 		r.ok("claude will use %s.", kind)
 	case r.Answered:
 		r.ok("claude has a login, since it has answered.")
+	case r.Turn && !r.Offline || runtime.GOOS == "darwin": // the turn shows the login, or the keychain cannot be read
+		r.note("login_unseen", what, why, "run `claude` once to log in")
 	default:
-		f := r.warning("login_missing", "No login was found where claude usually has one.", why, "run `claude` once to log in")
-		if r.Turn && !r.Offline || runtime.GOOS == "darwin" { // the turn shows the login, or the keychain cannot be read
-			f.Level, f.Code = Note, loginUnseen
-		}
+		r.warning("login_missing", what, why, "run `claude` once to log in")
 	}
 	var withheld []string
 	for _, key := range [...]string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_API_KEY"} {
@@ -165,9 +165,6 @@ func checkLogin(_ context.Context, r *report) {
 			"to use it all the same: BARECLAW_PASS_ENV="+strings.Join(slices.Concat(r.cfg.PassEnv, withheld), ","))
 	}
 }
-
-// loginUnseen is the code of a login that only an answer of claude can show.
-const loginUnseen = "login_unseen"
 
 // loginSeen names the login that claude chooses in an environment, empty for none.
 func loginSeen(environ []string) string {
@@ -206,7 +203,7 @@ func exists(path string) bool {
 // heedTurn replaces the finding of an unseen login if claude has answered.
 func heedTurn(found []Finding) []Finding {
 	answered := slices.ContainsFunc(found, func(f Finding) bool { return f.Check == "turn" && f.Level == OK })
-	if i := slices.IndexFunc(found, func(f Finding) bool { return f.Code == loginUnseen }); answered && i >= 0 {
+	if i := slices.IndexFunc(found, func(f Finding) bool { return f.Code == "login_unseen" }); answered && i >= 0 {
 		found[i] = Finding{Check: "login", Level: OK, What: "claude has a login, since it has answered; it is not where it usually is."}
 	}
 	return found
