@@ -1,14 +1,11 @@
 package setup
 
 import (
-	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
 	"bareclaw/internal/cli/doctor"
 	"bareclaw/internal/e2e/harness"
-	"bareclaw/internal/testkit/botapi"
 )
 
 func TestDoctorOfTelegram(t *testing.T) {
@@ -48,12 +45,8 @@ func TestDoctorOfTelegram(t *testing.T) {
 
 func TestDoctorOfABotWithAWebhook(t *testing.T) {
 	t.Parallel()
-	m, api, _, _ := harness.NewChatWith(t, []botapi.Option{botapi.WithoutRates(), botapi.Lenient()})
-	resp, err := harness.NewClient(t).PostForm(api.URL()+"/bot"+api.Token()+"/setWebhook", url.Values{"url": {"https://bots.example.org/hook/secret"}})
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("setWebhook: %v, %v", resp, err)
-	}
-	_ = resp.Body.Close()
+	m, api, _, _ := harness.NewChat(t)
+	api.SetWebhook("https://bots.example.org/hook/secret")
 	d := m.Quick()
 	d.Tells(doctor.Problem, "telegram_webhook", "bots.example.org", "$BARECLAW_TELEGRAM_TOKEN/deleteWebhook")
 	if strings.Contains(d.Raw, "/hook/secret") {

@@ -40,11 +40,11 @@ func TestTelegramMedia(t *testing.T) {
 		{botapi.Photo(harness.SomePicture(t)), "(saved to"},
 		{botapi.Document("notes.txt", "text/plain", data), "File received: notes.txt (0.0 KB, text/plain)"},
 		{botapi.Document("pic.png", "image/png", harness.SomePicture(t)), "(saved to"},
-		{botapi.Voice(data, 3), "Voice message received (3s, 0.0 KB)"},
-		{botapi.Audio("song.mp3", data, 4), "Audio file (4s, 0.0 KB"},
-		{botapi.Video("clip.mp4", data, 5), "Video received (5s"},
-		{botapi.VideoNote(data, 6), "Video note received (6s, 0.0 KB)"},
-		{botapi.Animation("cat.mp4", data), "GIF/animation received ("},
+		{botapi.File("voice", "voice.oga", data), "Voice message received (3s, 0.0 KB)"},
+		{botapi.File("audio", "song.mp3", data), "Audio file (3s, 0.0 KB"},
+		{botapi.File("video", "clip.mp4", data), "Video received (3s"},
+		{botapi.File("video_note", "note.mp4", data), "Video note received (3s, 0.0 KB)"},
+		{botapi.File("animation", "cat.mp4", data), "GIF/animation received ("},
 	} {
 		name := c.media.Kind + c.media.Name
 		chat.Send(anna, "echo got-"+name, botapi.WithMedia(c.media))
@@ -82,7 +82,7 @@ func TestTelegramMediaTakesTime(t *testing.T) {
 	m, api, anna, chat := harness.NewChat(t)
 	m.Env = append(m.Env, "BARECLAW_TRANSCRIBE=while [ ! -e "+m.Path("go")+" ]; do sleep 0.05; done; echo words")
 	m.Start()
-	chat.Send(anna, "echo speech", botapi.WithMedia(botapi.Voice([]byte("x"), 1)))
+	chat.Send(anna, "echo speech", botapi.WithMedia(botapi.File("voice", "voice.oga", []byte("x"))))
 	api.Await(t, "typing is shown again", func() bool { return len(api.Calls("sendChatAction")) >= 2 })
 	if n := m.Begun(""); n != 0 {
 		t.Errorf("%d turns were begun", n)

@@ -7,9 +7,9 @@ import (
 
 // An apiError is an answer that is not ok. The HTTP status is the code.
 //
-// The descriptions are those of the public source of the Bot API server and of
-// TDLib below it, and for errors that the servers behind them send (in capitals)
-// those seen in bug reports.
+// The descriptions are those of the public source of the Bot API server and of TDLib
+// below it, and for errors that the servers behind them send (in capitals) those seen in
+// bug reports.
 type apiError struct {
 	code        int
 	description string
@@ -24,27 +24,19 @@ func bad(format string, args ...any) *apiError {
 	return &apiError{code: http.StatusBadRequest, description: "Bad Request: " + fmt.Sprintf(format, args...)}
 }
 
-func forbidden(text string) *apiError {
-	return &apiError{code: http.StatusForbidden, description: "Forbidden: " + text}
-}
-
-func conflict(text string) *apiError {
-	return &apiError{code: http.StatusConflict, description: "Conflict: " + text}
-}
-
 func tooMany(seconds int) *apiError {
 	return &apiError{code: http.StatusTooManyRequests, description: fmt.Sprintf("Too Many Requests: retry after %d", seconds), retryAfter: seconds}
 }
 
-func unauthorized() *apiError {
-	return &apiError{code: http.StatusUnauthorized, description: "Unauthorized"}
-}
-
-func tooLarge() *apiError {
-	return &apiError{code: http.StatusRequestEntityTooLarge, description: "Request Entity Too Large"}
-}
-
-const conflictText = "terminated by other getUpdates request; make sure that only one bot instance is running"
+var (
+	unauthorized = &apiError{code: http.StatusUnauthorized, description: "Unauthorized"}
+	blocked      = &apiError{code: http.StatusForbidden, description: "Forbidden: bot was blocked by the user"}
+	tooLarge     = &apiError{code: http.StatusRequestEntityTooLarge, description: "Request Entity Too Large"}
+	otherPoll    = &apiError{code: http.StatusConflict,
+		description: "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"}
+	hooked = &apiError{code: http.StatusConflict,
+		description: "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"}
+)
 
 // body is the error as Telegram sends it.
 func (e *apiError) body() object {

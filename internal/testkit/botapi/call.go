@@ -1,8 +1,10 @@
 package botapi
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -12,17 +14,11 @@ type Call struct {
 	Method string            // as the API spells it; "file" is a download
 	Params map[string]string // text as it is, nested values as JSON
 	Chat   int64             // chat_id; 0 is none
-	Thread int               // message_thread_id; 0 is none
 
 	// Outcome is "" while the call is carried out, then "ok", the error
 	// ("400 Bad Request: …"), or the fault that came over it.
 	Outcome string
-	// Code is the error_code of the answer, 200 for ok, and 0 as long as there
-	// was no answer.
-	Code int
-	// Carried tells whether the method was carried out, whatever was answered.
-	Carried bool
-	// Message is the id of the message that was sent or edited; 0 is none.
+	// Message is the id of the message that was sent; 0 is none.
 	Message int
 }
 
@@ -41,8 +37,8 @@ func (s *Server) Calls(methods ...string) []Call {
 	return out
 }
 
-// CallCount returns how many calls of the methods, or in all, there have been.
-// It is cheaper than [Server.Calls] where there are thousands.
+// CallCount returns how many calls of the methods, or in all, there have been. It is
+// cheaper than [Server.Calls] where there are thousands.
 func (s *Server) CallCount(methods ...string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,16 +51,50 @@ func (s *Server) CallCount(methods ...string) int {
 	return n
 }
 
-// beginLocked records the arrival of a call.
-func (s *Server) beginLocked(method string, p params) *Call {
-	c := &Call{Time: s.opts.now(), Method: method, Params: p.values}
-	s.calls = append(s.calls, c)
-	s.changedLocked()
-	return c
+const (
+	dumpedCalls = 40
+	dumpedText  = 200
+)
+
+// Dump is what everybody sees, and the last calls, for a person to read.
+func (s *Server) Dump() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b strings.Builder
+	for _, id := range slices.Sorted(maps.Keys(s.chats)) {
+		c := s.chats[id]
+		fmt.Fprintf(&b, "%s chat %d %s\n", c.kind, id, c.title)
+		for _, m := range c.viewLocked() {
+			fmt.Fprintf(&b, "  %s\n", m)
+		}
+	}
+	fmt.Fprintf(&b, "%d updates are not acknowledged\n", len(s.updates.waiting))
+	first := max(0, len(s.calls)-dumpedCalls)
+	if first > 0 {
+		fmt.Fprintf(&b, "(%d earlier calls)\n", first)
+	}
+	for _, c := range s.calls[first:] {
+		fmt.Fprintf(&b, "%s %s\n", c.Time.Format("15:04:05.000"), c)
+	}
+	for _, v := range s.broken {
+		fmt.Fprintf(&b, "violation: %s\n", v)
+	}
+	return b.String()
 }
 
-// endLocked records what became of it.
-func (s *Server) endLocked(c *Call, outcome string, code int) {
-	c.Outcome, c.Code = outcome, code
-	s.changedLocked()
+// String is one line.
+func (c Call) String() string {
+	outcome := c.Outcome
+	if outcome == "" {
+		outcome = "under way"
+	}
+	return fmt.Sprintf("%s chat %d %s → %s", c.Method, c.Chat, short(c.Params["text"]), outcome)
+}
+
+// short quotes the beginning of a text.
+func short(text string) string {
+	if runes := []rune(text); len(runes) > dumpedText {
+		text = string(runes[:dumpedText]) + "…"
+	}
+	return fmt.Sprintf("%q", text)
 }

@@ -2,10 +2,7 @@ package botapi
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
-	"strconv"
 )
 
 // A Chat is a private chat, a group or a supergroup, as its people use it.
@@ -14,8 +11,8 @@ type Chat struct {
 	id int64
 }
 
-// ID returns the chat's id: that of the user, a negative number for a group, or
-// one that begins with -100 for a supergroup.
+// ID returns the chat's id: that of the user, a negative number for a group, or one that
+// begins with -100 for a supergroup.
 func (c *Chat) ID() int64 { return c.id }
 
 type kind string
@@ -50,9 +47,8 @@ func (s *Server) addChatLocked(c *chat) *chat {
 	return c
 }
 
-// Private returns the private chat of the user with the bot. The first call
-// opens it, as a person does with the Start button: before that the bot is
-// answered "chat not found".
+// Private returns the private chat of the user with the bot. The first call opens it, as a
+// person does with the Start button: before that the bot is answered "chat not found".
 func (s *Server) Private(u *User) *Chat {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,8 +58,7 @@ func (s *Server) Private(u *User) *Chat {
 	return &Chat{s: s, id: u.ID}
 }
 
-// Group makes a basic group with the bot and the members in it. Its id must be
-// negative.
+// Group makes a basic group with the bot and the members in it. Its id must be negative.
 func (s *Server) Group(id int64, title string, members ...*User) *Chat {
 	return s.newGroup(&chat{id: id, kind: group, title: title}, members)
 }
@@ -73,60 +68,40 @@ func (s *Server) Supergroup(id int64, title string, members ...*User) *Chat {
 	return s.newGroup(&chat{id: id, kind: supergroup, title: title}, members)
 }
 
-// Forum makes a supergroup with topics. It has the General topic, whose
-// messages have no thread id.
+// Forum makes a supergroup with topics. It has the General topic, whose messages have no
+// thread id.
 func (s *Server) Forum(id int64, title string, members ...*User) *Chat {
 	return s.newGroup(&chat{id: id, kind: supergroup, title: title, forum: true}, members)
 }
 
 func (s *Server) newGroup(c *chat, members []*User) *Chat {
-	s.mu.Lock()
-	var err error
-	switch {
-	case c.id >= 0:
-		err = fmt.Errorf("the id %d of the group %q is not negative", c.id, c.title)
-	case s.chats[c.id] != nil:
-		err = fmt.Errorf("there is a chat %d already", c.id)
-	default:
-		c.members = map[int64]*User{}
-		for _, u := range members {
-			c.members[u.ID] = u
+	c.members = map[int64]*User{}
+	for _, u := range members {
+		c.members[u.ID] = u
+	}
+	s.must(locked(s, func() error {
+		if c.id >= 0 || s.chats[c.id] != nil {
+			return fmt.Errorf("the id %d of the group %q is not negative, or taken", c.id, c.title)
 		}
 		s.addChatLocked(c)
-	}
-	s.mu.Unlock()
-	s.must(err)
+		return nil
+	}))
 	return &Chat{s: s, id: c.id}
 }
 
 // wireLocked is the chat as it is in messages.
 func (c *chat) wireLocked() object {
 	o := object{"id": c.id, "type": string(c.kind)}
-	if c.kind == private {
-		o["first_name"] = c.user.FirstName
-		if c.user.LastName != "" {
-			o["last_name"] = c.user.LastName
+	switch {
+	case c.kind == private:
+		c.user.names(o)
+	default:
+		o["title"] = c.title
+		if c.forum {
+			o["is_forum"] = true
 		}
-		if c.user.Username != "" {
-			o["username"] = c.user.Username
-		}
-		return o
-	}
-	o["title"] = c.title
-	if c.forum {
-		o["is_forum"] = true
 	}
 	return o
-}
-
-func chatIDOf(values map[string]string) int64 {
-	id, _ := strconv.ParseInt(values["chat_id"], 10, 64)
-	return id
-}
-
-func threadOf(values map[string]string) int {
-	id, _ := strconv.Atoi(values["message_thread_id"])
-	return id
 }
 
 // chat finds the chat of a call.
@@ -134,17 +109,74 @@ func (r *request) chat() *chat {
 	if r.text("chat_id") == "" {
 		panic(bad("chat_id is empty"))
 	}
-	c := r.s.chats[chatIDOf(r.values)]
+	c := r.s.chats[r.call.Chat]
 	switch {
 	case c == nil:
 		panic(bad("chat not found"))
 	case c.migratedTo != 0:
 		panic(&apiError{code: http.StatusBadRequest, description: "Bad Request: group chat was upgraded to a supergroup chat", migrateTo: c.migratedTo})
 	case c.blocked:
-		panic(forbidden("bot was blocked by the user"))
+		panic(blocked)
 	}
 	return c
 }
 
-// chatIDs returns the ids of all chats in order.
-func (s *Server) chatIDsLocked() []int64 { return slices.Sorted(maps.Keys(s.chats)) }
+// change runs f on the chat's state and ends the test if it cannot be done.
+func (c *Chat) change(f func(*chat) error) {
+	c.s.must(locked(c.s, func() error {
+		state := c.s.chats[c.id]
+		if state == nil {
+			return fmt.Errorf("chat %d was deleted", c.id)
+		}
+		defer c.s.changedLocked()
+		return f(state)
+	}))
+}
+
+// Block is what the user of a private chat does to the bot: every send is then refused
+// with 403, and the bot gets a my_chat_member update.
+func (c *Chat) Block() { c.setBlocked("member", "kicked") }
+
+// Unblock takes it back.
+func (c *Chat) Unblock() { c.setBlocked("kicked", "member") }
+
+func (c *Chat) setBlocked(before, after string) {
+	c.change(func(state *chat) error {
+		if state.kind != private {
+			return fmt.Errorf("chat %d is a %s; only a person blocks the bot", c.id, state.kind)
+		}
+		state.blocked = after == "kicked"
+		member := func(status string) object {
+			return object{"status": status, "user": c.s.bot.wireLocked(), "until_date": 0}
+		}
+		c.s.pushLocked("my_chat_member", object{
+			"chat": state.wireLocked(), "from": state.user.wireLocked(), "date": now().Unix(),
+			"old_chat_member": member(before), "new_chat_member": member(after),
+		})
+		return nil
+	})
+}
+
+// Delete removes the chat: the bot is then answered "chat not found".
+func (c *Chat) Delete() {
+	c.change(func(*chat) error {
+		delete(c.s.chats, c.id)
+		return nil
+	})
+}
+
+// Migrate turns a group into a supergroup, with the service messages of it, and returns
+// that. The old chat then answers 400 with migrate_to_chat_id.
+func (c *Chat) Migrate(by *User, newID int64) *Chat {
+	c.change(func(old *chat) error {
+		if old.kind != group || c.s.chats[newID] != nil {
+			return fmt.Errorf("chat %d is a %s and there may be a chat %d: only a group becomes a new supergroup", c.id, old.kind, newID)
+		}
+		fresh := c.s.addChatLocked(&chat{id: newID, kind: supergroup, title: old.title, members: old.members})
+		old.migratedTo = newID
+		c.s.serviceLocked(old, by, 0, 0, object{"migrate_to_chat_id": newID})
+		c.s.serviceLocked(fresh, by, 0, 0, object{"migrate_from_chat_id": old.id})
+		return nil
+	})
+	return &Chat{s: c.s, id: newID}
+}

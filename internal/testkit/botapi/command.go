@@ -2,7 +2,8 @@ package botapi
 
 import (
 	"regexp"
-	"slices"
+
+	"bareclaw/internal/testkit/botapi/richtext"
 )
 
 const (
@@ -29,12 +30,13 @@ func (s *Server) Commands() []string {
 	return names
 }
 
+// menu names whose menu a call is about: "" is everybody's.
+func (r *request) menu() string { return r.text("scope") + r.text("language_code") }
+
 // setMyCommands: core.telegram.org/bots/api#setmycommands
 func (r *request) setMyCommands() (any, error) {
 	var list []command
-	if _, err := r.decode("commands", &list); err != nil {
-		return nil, bad("can't parse commands JSON object")
-	}
+	r.decode("commands", &list)
 	if len(list) > maxCommands {
 		return nil, bad("BOT_COMMANDS_TOO_MUCH")
 	}
@@ -42,7 +44,7 @@ func (r *request) setMyCommands() (any, error) {
 		switch {
 		case !commandName.MatchString(c.Command):
 			return nil, bad("BOT_COMMAND_INVALID")
-		case c.Description == "" || length(c.Description) > maxDescription:
+		case c.Description == "" || richtext.Length(c.Description) > maxDescription:
 			return nil, bad("BOT_COMMAND_DESCRIPTION_INVALID")
 		}
 	}
@@ -50,16 +52,7 @@ func (r *request) setMyCommands() (any, error) {
 	return true, nil
 }
 
-// menu names whose menu it is: "" is everybody's.
-func (r *request) menu() string {
-	scope := r.text("scope")
-	if scope == `{"type":"default"}` {
-		scope = ""
-	}
-	return scope + r.text("language_code")
-}
-
 // getMyCommands: core.telegram.org/bots/api#getmycommands
 func (r *request) getMyCommands() (any, error) {
-	return append([]command{}, slices.Clone(r.s.commands[r.menu()])...), nil
+	return append([]command{}, r.s.commands[r.menu()]...), nil
 }

@@ -2,38 +2,36 @@ package botapi
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
-// draftLife: core.telegram.org/bots/api#sendmessagedraft
-const draftLife = 30 * time.Second
+const (
+	draftLife  = 30 * time.Second // core.telegram.org/bots/api#sendmessagedraft
+	actionLife = 5 * time.Second  // core.telegram.org/bots/api#sendchataction
+)
 
-// draft is a text the bot is still writing. It may stay known after it was
-// stopped, so that what comes later is not shown.
+// A Draft is what the user sees of a message the bot is writing.
+type Draft struct {
+	ID      int64
+	Text    string // "" is shown as "Thinking…"
+	CanStop bool   // there is a Stop button
+	Updates int    // how often it was sent
+}
+
+// draft is a text the bot is still writing. It may stay known after it was stopped, so
+// that what comes later is not shown.
 type draft struct {
 	Draft
 	shown   time.Time
 	stopped bool
 }
 
-// A Draft is what the user sees of a message the bot is writing.
-type Draft struct {
-	ID       int64
-	Thread   int
-	Text     string // "" is shown as "Thinking…"
-	Entities []Entity
-	CanStop  bool // there is a Stop button
-	Updates  int  // how often it was sent
-}
-
-// sendMessageDraft: core.telegram.org/bots/api#sendmessagedraft. What becomes of
-// drafts after the Stop button is not documented: here they are accepted and
-// not shown.
+// sendMessageDraft: core.telegram.org/bots/api#sendmessagedraft. What becomes of drafts
+// after the Stop button is not documented: here they are accepted and not shown.
 func (r *request) sendMessageDraft() (any, error) {
-	text, entities := r.formatted("text", "entities")
-	if length(text) > maxText {
-		return nil, bad("message is too long")
-	}
+	text, _ := r.formatted("text", "entities", maxText, "message is too long")
 	c := r.chat()
 	id := r.integer("draft_id")
 	switch {
@@ -45,51 +43,85 @@ func (r *request) sendMessageDraft() (any, error) {
 	thread := r.thread(c)
 	d := c.drafts[thread]
 	if d == nil || d.ID != id {
-		d = &draft{Draft: Draft{ID: id, Thread: thread}}
+		d = &draft{Draft: Draft{ID: id}}
 		c.drafts[thread] = d
 	}
-	if d.stopped {
-		return true, nil
+	if !d.stopped {
+		d.Text, d.CanStop, d.shown = text, r.text("can_stop") == "true", now()
+		d.Updates++
 	}
-	d.Text, d.Entities, d.CanStop = text, entities, r.boolean("can_stop")
-	d.Updates++
-	d.shown = r.s.opts.now()
 	return true, nil
 }
 
-// visibleLocked reports whether the user sees the draft now.
-func (d *draft) visibleAt(now time.Time) bool {
-	return d != nil && now.Sub(d.shown) < draftLife && !d.stopped
+// draftLocked returns the draft that the user sees in a thread; nil is none.
+func (c *Chat) draftLocked(thread int) *draft {
+	state := c.s.chats[c.id]
+	if state == nil {
+		return nil
+	}
+	d := state.drafts[thread]
+	if d == nil || d.stopped || now().Sub(d.shown) >= draftLife {
+		return nil
+	}
+	return d
 }
 
-// Draft returns what the bot is writing in the thread, 0 for none, and false if
-// nothing is shown there.
+// Draft returns what the bot is writing in the thread, 0 for none, and false if nothing is
+// shown there.
 func (c *Chat) Draft(thread int) (Draft, bool) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	state := c.s.chats[c.id]
-	if state == nil || !state.drafts[thread].visibleAt(c.s.opts.now()) {
-		return Draft{}, false
+	if d := c.draftLocked(thread); d != nil {
+		return d.Draft, true
 	}
-	return state.drafts[thread].Draft, true
+	return Draft{}, false
 }
 
-// StopDraft presses the Stop button of the draft in the thread and returns the
-// id of the update. The test ends if there is no such button.
-func (c *Chat) StopDraft(thread int) int64 {
-	var update int64
+// StopDraft presses the Stop button of the draft in the thread. The test ends if there is
+// no such button.
+func (c *Chat) StopDraft(thread int) {
 	c.change(func(state *chat) error {
-		d := state.drafts[thread]
-		if !d.visibleAt(c.s.opts.now()) || !d.CanStop || d.stopped {
+		d := c.draftLocked(thread)
+		if d == nil || !d.CanStop {
 			return fmt.Errorf("nobody sees a draft with a Stop button in chat %d, thread %d", c.id, thread)
 		}
-		d.stopped, d.CanStop = true, false
+		d.stopped = true
 		body := object{"chat": state.wireLocked(), "draft_id": d.ID}
 		if thread != 0 {
 			body["message_thread_id"] = thread
 		}
-		update = c.s.pushLocked("stopped_message_generation", body)
+		c.s.pushLocked("stopped_message_generation", body)
 		return nil
 	})
-	return update
+}
+
+// action is a status such as typing.
+type action struct {
+	name string
+	at   time.Time
+}
+
+const actions = "typing upload_photo record_video upload_video record_voice upload_voice upload_document choose_sticker find_location record_video_note upload_video_note"
+
+// sendChatAction: core.telegram.org/bots/api#sendchataction
+func (r *request) sendChatAction() (any, error) {
+	name := r.text("action")
+	if !slices.Contains(strings.Fields(actions), name) {
+		return nil, bad("wrong parameter action in request")
+	}
+	c := r.chat()
+	c.actions[r.thread(c)] = action{name: name, at: now()}
+	return true, nil
+}
+
+// Action returns what the bot is shown to do in the thread, "typing" for instance, and ""
+// if nothing. It lasts 5 s, or until the next message.
+func (c *Chat) Action(thread int) string {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	state := c.s.chats[c.id]
+	if state == nil || now().Sub(state.actions[thread].at) >= actionLife {
+		return ""
+	}
+	return state.actions[thread].name
 }

@@ -1,16 +1,18 @@
 package botapi
 
 import (
+	"fmt"
+	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
 // A Step is what happens to one call. See [Server.Script].
 type Step struct {
-	outcome string
-	before  func(x *exchange, step Step) bool // instead of carrying it out; nil goes on
-	answer  func(x *exchange, step Step, response []byte) bool
-	retry   int // seconds of a 429
+	before func(*request) bool         // before the call is carried out; true: it is not
+	answer func(*request, []byte) bool // before the answer is written; true: it is not
+	retry  int                         // seconds of a 429
 }
 
 // fault is a script of what happens to the calls of a method in a chat.
@@ -18,13 +20,11 @@ type fault struct {
 	method string // "" is any
 	chat   int64  // 0 is any
 	steps  []Step
-	step   Step // of the fault given out
 }
 
-// Script has the next calls of the method meet the steps, one each, in order;
-// after them everything is as before. An empty method is any, "file" is a
-// download; chat 0 is any. Where several scripts fit, the oldest that has steps
-// left counts.
+// Script has the next calls of the method meet the steps, one each, in order; after them
+// everything is as before. An empty method is any, "file" is a download; chat 0 is any.
+// Where several scripts fit, the oldest that has steps left counts.
 func (s *Server) Script(method string, chat int64, steps ...Step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,17 +33,16 @@ func (s *Server) Script(method string, chat int64, steps ...Step) {
 
 // Scripted returns how many steps have met no call yet.
 func (s *Server) Scripted() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	left := 0
-	for _, f := range s.faults {
-		left += len(f.steps)
-	}
-	return left
+	return locked(s, func() (left int) {
+		for _, f := range s.faults {
+			left += len(f.steps)
+		}
+		return left
+	})
 }
 
-// takeFaultLocked finds the step for a call; nil is none.
-func (s *Server) takeFaultLocked(c *Call) *fault {
+// takeFaultLocked finds the step for a call, or the zero Step.
+func (s *Server) takeFaultLocked(c *Call) Step {
 	for _, f := range s.faults {
 		if len(f.steps) == 0 || f.method != "" && f.method != c.Method || f.chat != 0 && f.chat != c.Chat {
 			continue
@@ -52,72 +51,149 @@ func (s *Server) takeFaultLocked(c *Call) *fault {
 		f.steps = f.steps[1:]
 		if step.retry > 0 {
 			m, _ := methodNamed(c.Method)
-			s.rate.penalties[penaltyFor(m, c.Chat)] = s.opts.now().Add(time.Duration(step.retry) * time.Second)
+			s.rate.penalties[penaltyFor(m, c.Chat)] = now().Add(time.Duration(step.retry) * time.Second)
 		}
-		return &fault{step: step}
+		return step
 	}
-	return nil
+	return Step{}
 }
 
-// before reports whether the call ends here, without being carried out.
-func (f *fault) before(x *exchange) bool {
-	return f.step.before != nil && f.step.before(x, f.step)
+// TooMany answers 429. Until the time is over, further calls of that kind in that chat are
+// refused as well and counted as [Server.RateViolations].
+func TooMany(retryAfter int) Step {
+	step := refuse(tooMany(retryAfter))
+	step.retry = retryAfter
+	return step
 }
-
-// after reports whether the answer to what was carried out has been dealt with.
-func (f *fault) after(x *exchange, result any, failed *apiError) bool {
-	body := object{"ok": true, "result": result}
-	if failed != nil {
-		body = failed.body()
-	}
-	return f.afterRaw(x, encode(body))
-}
-
-func (f *fault) afterRaw(x *exchange, response []byte) bool {
-	return f.step.answer != nil && f.step.answer(x, f.step, response)
-}
-
-// TooMany answers 429. Until the time is over, further calls of that kind in
-// that chat are refused as well and counted as [Server.RateViolations].
-func TooMany(retryAfter int) Step { return refuse(tooMany(retryAfter), retryAfter) }
 
 // InternalError answers 500 with JSON.
-func InternalError() Step {
-	return refuse(&apiError{code: http.StatusInternalServerError, description: "Internal Server Error"}, 0)
-}
+func InternalError() Step { return Refuse(http.StatusInternalServerError, "Internal Server Error") }
 
 // Conflict answers 409, as if another bot polled with the same token.
-func Conflict() Step { return refuse(conflict(conflictText), 0) }
+func Conflict() Step { return refuse(otherPoll) }
 
 // Refuse answers with any error; the description is the whole one.
 func Refuse(code int, description string) Step {
-	return refuse(&apiError{code: code, description: description}, 0)
+	return refuse(&apiError{code: code, description: description})
 }
 
-func refuse(err *apiError, retry int) Step {
-	return Step{outcome: err.Error(), retry: retry, before: func(x *exchange, _ Step) bool {
-		x.answer(nil, err)
+func refuse(err *apiError) Step {
+	return Step{before: func(r *request) bool {
+		r.answer(nil, err, Step{})
 		return true
 	}}
 }
 
 // BadGateway answers 502 with HTML, as a proxy does.
 func BadGateway() Step {
-	return Step{outcome: "fault: 502 with HTML", before: func(x *exchange, step Step) bool {
-		x.end(step.outcome, http.StatusBadGateway)
-		x.w.Header().Set("Content-Type", "text/html")
-		x.w.WriteHeader(http.StatusBadGateway)
-		_, _ = x.w.Write([]byte("<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n"))
+	return Step{before: func(r *request) bool {
+		r.end("fault: 502 with HTML")
+		r.w.Header().Set("Content-Type", "text/html")
+		r.w.WriteHeader(http.StatusBadGateway)
+		_, _ = r.w.Write([]byte("<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n</html>\r\n"))
 		return true
 	}}
 }
+
+// ResetBefore resets the connection when the call has been read; it is not carried out.
+func ResetBefore() Step {
+	return Step{before: func(r *request) bool { return r.reset("before", nil) }}
+}
+
+// ResetAfter carries the call out and resets the connection without an answer: the client
+// cannot know.
+func ResetAfter() Step {
+	return Step{answer: func(r *request, _ []byte) bool { return r.reset("after", nil) }}
+}
+
+// ResetMidBody carries the call out and resets the connection in the middle of the answer.
+func ResetMidBody() Step {
+	return Step{answer: func(r *request, response []byte) bool {
+		head := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", len(response))
+		return r.reset("in the body", append([]byte(head), response[:len(response)/2]...))
+	}}
+}
+
+// reset writes what there is to say and drops the connection.
+func (r *request) reset(when string, last []byte) bool {
+	r.end("fault: reset " + when)
+	hijacker, ok := r.w.(http.Hijacker)
+	if !ok {
+		panic(http.ErrAbortHandler)
+	}
+	conn, _, err := hijacker.Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	_, _ = conn.Write(last) // the client may be gone
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // a reset instead of an end
+	}
+	_ = conn.Close()
+	return true
+}
+
+// Delay keeps one call waiting for d before it is carried out.
+func Delay(d time.Duration) Step {
+	return Step{before: func(r *request) bool { return r.left(time.After(d)) }}
+}
+
+// left waits, and reports whether the client left meanwhile.
+func (r *request) left(wait <-chan time.Time) bool {
+	select {
+	case <-wait:
+		return false
+	case <-r.http.Context().Done():
+		r.end("fault: the client left while it waited")
+		return true
+	}
+}
+
+// A Held is a call that waits. See [Server.Hold].
+type Held struct {
+	s       *Server
+	once    sync.Once
+	free    chan time.Time
+	reached bool // protected by the server's lock
+}
+
+// Hold keeps the next call of the method in the chat waiting before it is carried out,
+// until Release or until the client goes. An empty method is any, chat 0 is any; for
+// getUpdates it is a poll that stalls.
+func (s *Server) Hold(method string, chat int64) *Held {
+	h := &Held{s: s, free: make(chan time.Time)}
+	s.Script(method, chat, Step{before: h.wait})
+	return h
+}
+
+// HoldAnswer has the next call carried out and keeps the answer back.
+func (s *Server) HoldAnswer(method string, chat int64) *Held {
+	h := &Held{s: s, free: make(chan time.Time)}
+	s.Script(method, chat, Step{answer: func(r *request, _ []byte) bool { return h.wait(r) }})
+	return h
+}
+
+// wait reports whether the client left.
+func (h *Held) wait(r *request) bool {
+	h.s.mu.Lock()
+	h.reached = true
+	h.s.changedLocked()
+	h.s.mu.Unlock()
+	return r.left(h.free)
+}
+
+// Reached reports whether a call has come to be held.
+func (h *Held) Reached() bool { return locked(h.s, func() bool { return h.reached }) }
+
+// Release lets the call go on. It may be called before it came, and again.
+func (h *Held) Release() { h.once.Do(func() { close(h.free) }) }
 
 // RevokeToken answers every call 401 from now on, a poll that waits too.
 func (s *Server) RevokeToken() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.revoked = true
-	s.updates.endPoll(unauthorized())
+	s.updates.endPoll(unauthorized)
 	s.changedLocked()
 }
 

@@ -7,7 +7,10 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
+
+	"bareclaw/internal/testkit/botapi/richtext"
 )
 
 const (
@@ -16,66 +19,46 @@ const (
 	maxBodyBytes = maxUploadBytes + 64<<10
 )
 
-// params are the parameters of a call in the form they all come down to: text,
-// with JSON for what is nested, and uploaded files.
+// params are the parameters of a call in the form they all come down to: text, with JSON
+// for what is nested, and uploaded files.
 type params struct {
 	values map[string]string
 	files  map[string]upload
 }
 
 type upload struct {
-	name, mime string
-	data       []byte
+	name string
+	data []byte
 }
 
-// readParams takes the query and the body, which may be multipart, urlencoded,
-// JSON or nothing.
+// readParams reads the body, which may be multipart, JSON or nothing.
 func readParams(r *http.Request) (params, error) {
 	p := params{values: map[string]string{}, files: map[string]upload{}}
-	for name, values := range r.URL.Query() {
-		p.values[name] = values[0]
-	}
 	if r.ContentLength > maxBodyBytes {
 		_, err := io.Copy(io.Discard, r.Body) // or the client might never read the answer
-		return p, errors.Join(tooLarge(), err)
+		return p, errors.Join(tooLarge, err)
 	}
 	r.Body = http.MaxBytesReader(nil, r.Body, maxBodyBytes)
 	kind, attrs, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil {
-		kind = ""
-	}
-	switch kind {
-	case "multipart/form-data":
+	switch {
+	case err != nil:
+		err = nil
+	case kind == "multipart/form-data":
 		err = p.readMultipart(r, attrs["boundary"])
-	case "application/json":
+	case kind == "application/json":
 		err = p.readJSON(r.Body)
-	case "application/x-www-form-urlencoded":
-		err = p.readForm(r)
-	default:
-		_, err = io.Copy(io.Discard, r.Body)
 	}
 	if err == nil { // that a client has left is only noticed behind the end of a body
 		_, err = io.Copy(io.Discard, r.Body)
 	}
-	var tooBig *http.MaxBytesError
-	if errors.As(err, &tooBig) {
-		return p, tooLarge()
+	if tooBig := (*http.MaxBytesError)(nil); errors.As(err, &tooBig) {
+		err = tooLarge
 	}
 	return p, err
 }
 
-func (p params) readForm(r *http.Request) error {
-	if err := r.ParseForm(); err != nil {
-		return err
-	}
-	for name, values := range r.PostForm {
-		p.values[name] = values[0]
-	}
-	return nil
-}
-
-// readMultipart reads every part. go-telegram/bot sends getMe with the content
-// type and no byte of a body, which is no parameters.
+// readMultipart reads every part. go-telegram/bot sends getMe with the content type and no
+// byte of a body, which is no parameters.
 func (p params) readMultipart(r *http.Request, boundary string) error {
 	reader, err := r.MultipartReader()
 	if err != nil {
@@ -97,31 +80,69 @@ func (p params) readMultipart(r *http.Request, boundary string) error {
 			p.values[part.FormName()] = string(data)
 			continue
 		}
-		p.files[part.FormName()] = upload{name: part.FileName(), mime: part.Header.Get("Content-Type"), data: data}
+		p.files[part.FormName()] = upload{name: part.FileName(), data: data}
 	}
 }
 
 // readJSON takes an object. Strings lose their quotes; all else stays JSON.
 func (p params) readJSON(body io.Reader) error {
 	var fields map[string]json.RawMessage
-	err := json.NewDecoder(body).Decode(&fields)
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	if err != nil {
+	if err := json.NewDecoder(body).Decode(&fields); err != nil && !errors.Is(err, io.EOF) {
 		return bad("can't parse JSON object: %v", err)
 	}
 	for name, raw := range fields {
 		var text string
-		switch {
-		case strings.HasPrefix(string(raw), `"`):
-			if err := json.Unmarshal(raw, &text); err != nil {
-				return bad("can't parse JSON object: %v", err)
-			}
+		if json.Unmarshal(raw, &text) != nil {
+			text = string(raw)
+		}
+		if string(raw) != "null" {
 			p.values[name] = text
-		case string(raw) != "null":
-			p.values[name] = string(raw)
 		}
 	}
 	return nil
+}
+
+func (r *request) text(name string) string { return r.values[name] }
+
+// integer reads a number. Telegram takes what is none for 0 without a word.
+func (r *request) integer(name string) int64 {
+	text := r.values[name]
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		r.violate("%s is %q, not an integer", name, text)
+	}
+	return n
+}
+
+// decode parses a nested parameter, if given, into dest.
+func (r *request) decode(name string, dest any) {
+	if text := r.values[name]; text != "" && json.Unmarshal([]byte(text), dest) != nil {
+		panic(bad("can't parse %s JSON object", strings.ReplaceAll(name, "_", " ")))
+	}
+}
+
+// formatted reads a text and its entities as people will see them.
+func (r *request) formatted(name, entities string, limit int, tooLong string) (string, []Entity) {
+	if mode := r.text("parse_mode"); mode != "" {
+		r.violate("parse_mode %q; a text that cannot be parsed is lost", mode)
+		panic(bad("unsupported parse_mode"))
+	}
+	text, kept, dropped, err := richtext.Settle(r.text(name), r.text(entities))
+	if err != nil {
+		panic(bad("%v", err))
+	}
+	for _, what := range dropped {
+		r.violate("%s", what)
+	}
+	if richtext.Length(text) > limit {
+		panic(bad("%s", tooLong))
+	}
+	return text, kept
+}
+
+func (r *request) violate(format string, args ...any) {
+	r.s.violateLocked(r.call.Method+": "+format, args...)
 }

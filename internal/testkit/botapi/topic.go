@@ -24,7 +24,7 @@ func (c *Chat) CreateTopic(by *User, name string) int {
 		}
 		thread = c.s.nextIDLocked(state)
 		state.topics[thread] = &topic{name: name}
-		c.s.serviceWithIDLocked(state, by, thread, thread, object{"forum_topic_created": object{"name": name, "icon_color": 7322096}})
+		c.s.serviceLocked(state, by, thread, thread, object{"forum_topic_created": object{"name": name, "icon_color": 7322096}})
 		return nil
 	})
 	return thread
@@ -38,7 +38,7 @@ func (c *Chat) CloseTopic(by *User, thread int) {
 			return fmt.Errorf("chat %d has no topic %d", c.id, thread)
 		}
 		t.closed = true
-		c.s.serviceLocked(state, by, thread, object{"forum_topic_closed": object{}})
+		c.s.serviceLocked(state, by, 0, thread, object{"forum_topic_closed": object{}})
 		return nil
 	})
 }
@@ -51,7 +51,7 @@ func (c *Chat) DeleteTopic(thread int) {
 		}
 		delete(state.topics, thread)
 		for _, m := range state.messages {
-			if m.thread == thread {
+			if m.Thread == thread {
 				m.deleted = true
 			}
 		}

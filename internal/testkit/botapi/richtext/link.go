@@ -1,4 +1,4 @@
-package botapi
+package richtext
 
 import (
 	"net/netip"

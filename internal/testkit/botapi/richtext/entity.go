@@ -1,6 +1,11 @@
-package botapi
+package richtext
 
-import "slices"
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+)
 
 // An Entity formats a part of a text. Offset and Length count UTF-16 units.
 type Entity struct {
@@ -17,8 +22,8 @@ const (
 	// maxEntities is where the servers stop to format: the rest stays plain,
 	// github.com/rubenlagus/TelegramBots/issues/854. It is not documented.
 	maxEntities = 100
-	// maxEntityBytes bounds what the entities carry, above all URLs. About
-	// 9500 by github.com/tdlib/telegram-bot-api/issues/165; not documented.
+	// maxEntityBytes bounds what the entities carry, above all URLs. About 9500 by
+	// github.com/tdlib/telegram-bot-api/issues/165; not documented.
 	maxEntityBytes = 9500
 	maxOffset      = 1_000_000
 )
@@ -37,29 +42,43 @@ func found(kind string) bool {
 	return slices.Contains([]string{"mention", "hashtag", "cashtag", "bot_command", "url", "email", "phone_number", "bank_card_number"}, kind)
 }
 
-// check refuses what the Bot API server refuses about one entity by itself.
-func (e Entity) check() {
+// parse reads an entity, and refuses what the Bot API server refuses about one by itself.
+func parse(raw json.RawMessage) (e Entity, err error) {
+	refuse := func(format string, args ...any) (Entity, error) { return e, words(fmt.Sprintf(format, args...)) }
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return refuse("can't parse MessageEntity: expected an Object")
+	}
+	for _, field := range []string{"offset", "length", "type"} {
+		if fields[field] == nil {
+			return refuse("can't parse MessageEntity: Can't find field \"%s\"", field)
+		}
+	}
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return refuse("can't parse MessageEntity: %v", err)
+	}
+	known := splittable(e.Type) || quote(e.Type) || code(e.Type) || found(e.Type)
 	switch {
-	case e.Type == "":
-		panic(bad("can't parse MessageEntity: Type is not specified"))
-	case splittable(e.Type), quote(e.Type), code(e.Type), found(e.Type):
 	case e.Type == "text_link":
 		if err := checkURL(e.URL); err != nil {
-			panic(bad("entity URL '%s' is invalid: %v", e.URL, err))
+			return refuse("entity URL '%s' is invalid: %v", e.URL, err)
 		}
-	default:
-		panic(bad("can't parse MessageEntity: Unsupported type specified"))
+	case e.Type == "":
+		return refuse("can't parse MessageEntity: Type is not specified")
+	case !known:
+		return refuse("can't parse MessageEntity: Unsupported type specified")
 	}
 	switch {
 	case e.Offset < 0 || e.Offset > maxOffset:
-		panic(bad("receive an entity with incorrect offset %d", e.Offset))
+		return refuse("receive an entity with incorrect offset %d", e.Offset)
 	case e.Length < 0 || e.Length > maxOffset:
-		panic(bad("receive an entity with incorrect length %d", e.Length))
+		return refuse("receive an entity with incorrect length %d", e.Length)
 	}
+	return e, nil
 }
 
-// clash says why b cannot stand with a, which begins no later and is no shorter
-// if it begins with it. "" is no clash.
+// clash says why b cannot stand with a, which begins no later and is no shorter if it
+// begins with it. "" is no clash.
 func clash(a, b Entity) string {
 	switch {
 	case b.Offset >= a.end():
@@ -80,28 +99,19 @@ func clash(a, b Entity) string {
 	return "neither may hold the other"
 }
 
-// sorted orders entities as a reader meets them, the longer one first.
+// sorted orders entities as a reader meets them, the longer one first, and of the same
+// range quotes outside and code inside.
 func sorted(entities []Entity) []Entity {
-	out := slices.Clone(entities)
-	slices.SortStableFunc(out, func(a, b Entity) int {
-		if a.Offset != b.Offset {
-			return a.Offset - b.Offset
+	rank := func(kind string) int {
+		switch {
+		case quote(kind):
+			return 0
+		case code(kind):
+			return 2
 		}
-		if a.Length != b.Length {
-			return b.Length - a.Length
-		}
-		return rank(a.Type) - rank(b.Type)
-	})
-	return out
-}
-
-// rank puts quotes outside and code inside among entities of one range.
-func rank(kind string) int {
-	switch {
-	case quote(kind):
-		return 0
-	case code(kind):
-		return 2
+		return 1
 	}
-	return 1
+	return slices.SortedStableFunc(slices.Values(entities), func(a, b Entity) int {
+		return cmp.Or(a.Offset-b.Offset, b.Length-a.Length, rank(a.Type)-rank(b.Type))
+	})
 }
