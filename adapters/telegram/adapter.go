@@ -146,7 +146,7 @@ func (a *Adapter) wireOutgoing(client *botapi.Client) {
 		Gateway:   view.Gateway{Version: o.Version, Agent: o.Agent, Began: o.StartedAt},
 		RunEdited: func(ctx context.Context, t chats.Tap) string { return a.receiver.runEdited(ctx, t) },
 	})
-	c.out, c.live, c.approvals, c.pusher, c.stoppedText = a.out, a.live, a.approvals, a.pusher, a.commands.StoppedText
+	c.out, c.approvals, c.pusher, c.stoppedText = a.out, a.approvals, a.pusher, a.commands.StoppedText
 	a.files = &media.Downloader{Client: client, Cooldowns: a.sender.Cooldowns, Dir: mediaDir, Log: o.Log}
 }
 
@@ -245,7 +245,7 @@ func (a *Adapter) CheckRecipient(ctx context.Context, key core.ChannelKey) error
 // Health returns the state of the adapter without blocking.
 func (a *Adapter) Health() Health {
 	h := a.health.report()
-	h.Failed, h.Pending = a.out.Failed(), a.out.Pending()
+	h.Failed, h.Pending = a.out.Failed(), a.out.Pending()+a.live.Held()
 	return h
 }
 

@@ -143,12 +143,12 @@ func (c *chatCache) learn(ctx context.Context, a chats.Address, m *models.Messag
 			r.Title = m.NewChatTitle
 		}
 		if c.newChat(a.Chat, r) {
-			c.env.Records.Warn(ctx, "a chat is not recorded", c.env.Records.Put(ctx, chatKey(a.Chat), r))
+			c.env.Records.Keep(ctx, "a chat", chatKey(a.Chat), r)
 		}
 	}
 	name, current := topicName(m)
 	if a.Thread != 0 && name != "" && c.newTopic(a.Key(), name, current) {
-		c.env.Records.Warn(ctx, "a topic is not recorded", c.env.Records.Put(ctx, records.Topic+string(a.Key()), topicRecord{Name: name}))
+		c.env.Records.Keep(ctx, "a topic", records.Topic+string(a.Key()), topicRecord{Name: name})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"bareclaw/adapters/telegram/live"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 	"bareclaw/core/progress"
@@ -20,7 +21,6 @@ type composer struct {
 	env         *env.Env
 	fileOver    int // an answer of more messages is sent as a file
 	out         *outbox.Outbox
-	live        *live.Views
 	approvals   *approvals.Handler
 	pusher      *pusher
 	stoppedText func(context.Context, *core.Message) (string, error)
@@ -78,11 +78,10 @@ func (c *composer) reply(ctx context.Context, d core.Delivery) ([]outbox.Part, e
 	if stopped != "" {
 		r.Text = stopped
 	}
-	replace, err := c.live.Adopted(ctx, d.ID)
-	if err != nil {
+	replace, replyTo := 0, 0
+	if _, err := c.env.Records.Get(ctx, records.Adopted+d.ID, &replace); err != nil {
 		return nil, err
 	}
-	replyTo := 0
 	if to, ok := chats.ParseAddress(d.Channel); ok && (to.Group() || r.State != core.Answered) {
 		replyTo = c.env.Records.SourceOf(ctx, d.Message)
 	}

@@ -29,6 +29,6 @@ func (v *receiver) migrate(ctx context.Context, group, supergroup int64) error {
 	v.env.Moves.Add(group, supergroup, false)
 	v.chats.newChat(supergroup, chat)
 	v.chats.heard(supergroup)
-	v.live.Move(v.env.Moves.Present(chats.Address{Chat: group}))
+	v.live.Moved(chats.Address{Chat: group}.Key())
 	return nil
 }

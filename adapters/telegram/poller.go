@@ -124,7 +124,7 @@ func (p *poller) introduce(ctx context.Context) error {
 	p.health.setName(me.Username)
 	p.env.Log.Info("telegram: the bot is known", "name", me.Username)
 	if known != me.Username {
-		p.env.Records.Warn(ctx, "the bot's name is not recorded", p.env.Records.Put(ctx, records.Bot, botRecord{Name: me.Username}))
+		p.env.Records.Keep(ctx, "the bot's name", records.Bot, botRecord{Name: me.Username})
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ type editable struct {
 	closed   bool // no longer edited
 	updating bool // updates is about to show want
 	updates  *tasks.Task
-	posted   func(id int) // called when the message is posted
+	posted   func(id int) // called when the message is posted; nil: nothing
 }
 
 func newEditable(vs *Views, to chats.Address) *editable {
@@ -49,18 +49,19 @@ func (e *editable) answers(message int) {
 	e.replyTo = message
 }
 
-// set posts or edits the message.
-func (e *editable) set(doc markdown.Document, buttons [][]view.Button) {
+// set posts or edits the message, and returns false if the content is unchanged.
+func (e *editable) set(doc markdown.Document, buttons [][]view.Button) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	want := &outbox.Text{Document: doc, Buttons: buttons, ReplyTo: e.replyTo}
 	if e.closed || reflect.DeepEqual(e.want, want) {
-		return
+		return false
 	}
 	e.want = want
 	if !e.updating {
 		e.updating, e.updates = true, e.work.Start(e.update)
 	}
+	return true
 }
 
 // update shows the wanted content, until no newer content is wanted.
@@ -94,6 +95,7 @@ func (e *editable) show(ctx context.Context) (*outbox.Text, error) {
 	e.mu.Unlock()
 	if now != id && posted != nil {
 		posted(now)
+		e.sender.Typing(e.to) // a message ends the typing action
 	}
 	return want, nil
 }

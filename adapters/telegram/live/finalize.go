@@ -6,10 +6,12 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/records"
@@ -24,6 +26,14 @@ import (
 // finalizePause is the time before a failed finalization is repeated.
 const finalizePause = 10 * time.Second
 
+// A finalizer gives messages their final content. The methods of a finalizer are safe for
+// concurrent use.
+type finalizer struct {
+	env      *env.Env
+	sender   *outbox.Sender
+	statuses sync.Mutex // serialises changes of status records
+}
+
 // A finalRecord is the final content of a message. Without a text the message is deleted.
 type finalRecord struct {
 	Text     string                 `json:"text,omitempty"`
@@ -36,32 +46,32 @@ func finalKey(to chats.Address, id int) string {
 
 // finalize replaces a message with the final text, or deletes the message if the text is
 // empty. finalize first records the final text, together with other records.
-func (vs *Views) finalize(ctx context.Context, to chats.Address, id int, final markdown.Document, others ...*core.Record) {
+func (z *finalizer) finalize(ctx context.Context, to chats.Address, id int, final markdown.Document, others ...*core.Record) {
 	f := finalRecord{Text: final.Text, Entities: final.Entities}
 	r, err := records.Make(finalKey(to, id), f)
 	if err == nil {
-		err = vs.env.Records.Write(ctx, append(others, r)...)
+		err = z.env.Records.Write(ctx, append(others, r)...)
 	}
-	vs.env.Records.Warn(ctx, "the final text of a message is not recorded", err, "chat", to.Chat, "message", id)
-	vs.applyFinal(to, id, f)
+	z.env.Records.Warn(ctx, "the final text of a message is not recorded", err, "chat", to.Chat, "message", id)
+	z.apply(to, id, f)
 }
 
-// applyFinal finalizes a message in the background, and retries until Telegram accepts or
+// apply finalizes a message in the background, and retries until Telegram accepts or
 // refuses the change, or the adapter ends: then the next process continues.
-func (vs *Views) applyFinal(to chats.Address, id int, final finalRecord) {
-	vs.env.Work.Go(func(ctx context.Context) {
+func (z *finalizer) apply(to chats.Address, id int, final finalRecord) {
+	z.env.Work.Go(func(ctx context.Context) {
 		for ; ctx.Err() == nil; tasks.Pause(ctx, finalizePause) {
-			err := vs.sender.Send(ctx, to, throttle.Progress, func(ctx context.Context) error { return final.apply(ctx, vs.sender.Client, to, id) })
+			err := z.sender.Send(ctx, to, throttle.Progress, func(ctx context.Context) error { return final.send(ctx, z.sender.Client, to, id) })
 			moved := (*bot.MigrateError)(nil) // the chat is gone
 			if err == nil || outbox.Permanent(err) || errors.As(err, &moved) {
-				_ = vs.env.Records.Write(ctx, records.Deletion(finalKey(to, id))) // or the change is repeated
+				_ = z.env.Records.Write(ctx, records.Deletion(finalKey(to, id))) // or the change is repeated
 				return
 			}
 		}
 	})
 }
 
-func (f *finalRecord) apply(ctx context.Context, c *botapi.Client, to chats.Address, id int) error {
+func (f *finalRecord) send(ctx context.Context, c *botapi.Client, to chats.Address, id int) error {
 	if f.Text == "" {
 		_, err := c.DeleteMessage(ctx, &bot.DeleteMessageParams{ChatID: to.Chat, MessageID: id})
 		return err
@@ -70,44 +80,48 @@ func (f *finalRecord) apply(ctx context.Context, c *botapi.Client, to chats.Addr
 }
 
 // FinalizeLeft finalizes the messages left by an earlier process.
-func (vs *Views) FinalizeLeft(ctx context.Context) error {
-	all, err := vs.env.Records.All(ctx, records.Finalize)
-	if err != nil {
-		return err
-	}
-	for _, r := range all {
-		key, message, _ := strings.Cut(strings.TrimPrefix(r.Key, records.Finalize), ":")
+func (z *finalizer) FinalizeLeft(ctx context.Context) error {
+	return records.Each(ctx, z.env.Records, records.Finalize, func(rest string, final finalRecord) {
+		key, message, _ := strings.Cut(rest, ":")
 		to, ok := chats.ParseAddress(core.ChannelKey(key))
-		id, err := strconv.Atoi(message)
-		var final finalRecord
-		if ok && err == nil && json.Unmarshal(r.Doc, &final) == nil {
-			vs.applyFinal(to, id, final)
+		if id, err := strconv.Atoi(message); ok && err == nil {
+			z.apply(to, id, final)
 		}
+	})
+}
+
+// statusPosted records the status message of a conversation.
+func (z *finalizer) statusPosted(key core.ChannelKey, id int) {
+	z.statuses.Lock()
+	defer z.statuses.Unlock()
+	z.env.Records.Keep(z.env.Work.Context(), "a status message", records.Status+string(key), id)
+}
+
+// finalizeStatus finalizes a status message. The next turn may have a new status message
+// already.
+func (z *finalizer) finalizeStatus(ctx context.Context, to chats.Address, id int, final markdown.Document) {
+	z.statuses.Lock()
+	defer z.statuses.Unlock()
+	var shown int
+	var forget []*core.Record
+	key := records.Status + string(to.Key())
+	if _, err := z.env.Records.Get(ctx, key, &shown); err == nil && shown == id {
+		forget = append(forget, records.Deletion(key))
 	}
-	return nil
+	z.finalize(ctx, to, id, final, forget...)
 }
 
 // DeleteStray deletes a status message unknown to every process: a process was killed
 // after Telegram accepted the message and before the id was recorded.
-func (vs *Views) DeleteStray(ctx context.Context, to chats.Address, message int) {
+func (z *finalizer) DeleteStray(ctx context.Context, to chats.Address, message int) {
 	for _, key := range []string{records.LinkKey(to.Chat, message), finalKey(to, message)} {
 		var known json.RawMessage
-		if found, err := vs.env.Records.Get(ctx, key, &known); found || err != nil {
+		if found, err := z.env.Records.Get(ctx, key, &known); found || err != nil {
 			return // part of a delivery, or about to be finalized
 		}
 	}
 	var shown int
-	if _, err := vs.env.Records.Get(ctx, records.Status+string(to.Key()), &shown); err == nil && shown != message {
-		vs.finalize(ctx, to, message, markdown.Document{})
+	if _, err := z.env.Records.Get(ctx, records.Status+string(to.Key()), &shown); err == nil && shown != message {
+		z.finalize(ctx, to, message, markdown.Document{})
 	}
-}
-
-// restoreMessages continues with the messages displayed by an earlier process.
-func (v *View) restoreMessages(ctx context.Context) {
-	var s streamRecord
-	_, err := v.env.Records.Get(ctx, records.Status+string(v.key), &v.status.message.id)
-	_, err2 := v.env.Records.Get(ctx, records.Stream+string(v.key), &s)
-	v.env.Records.Warn(ctx, "the messages of an earlier process are not readable", errors.Join(err, err2), "channel", string(v.key))
-	v.text.message.id = s.Message
-	v.text.setName(s.Name)
 }

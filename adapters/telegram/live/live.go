@@ -20,12 +20,10 @@ import (
 // Views are the views of all conversations with an open message. Their methods are safe
 // for concurrent use.
 type Views struct {
-	env      *env.Env
+	*finalizer
 	out      *outbox.Outbox
-	sender   *outbox.Sender
 	progress progress.Options
 	noDrafts atomic.Bool // the Bot API server does not support drafts
-	statuses sync.Mutex  // serialises changes of status records
 
 	mu    sync.Mutex // guards the fields below
 	byKey map[core.ChannelKey]*View
@@ -34,7 +32,7 @@ type Views struct {
 
 // New returns views without any conversation.
 func New(e *env.Env, out *outbox.Outbox, s *outbox.Sender, p progress.Options) *Views {
-	return &Views{env: e, out: out, sender: s, progress: p, byKey: map[core.ChannelKey]*View{}}
+	return &Views{finalizer: &finalizer{env: e, sender: s}, out: out, progress: p, byKey: map[core.ChannelKey]*View{}}
 }
 
 // Follow shows the events of a conversation from now on. Callers must call Follow before
@@ -63,41 +61,47 @@ func (vs *Views) startLocked(to chats.Address, updates *feed.Subscription, begin
 	vs.env.Work.Go(v.run)
 }
 
-func (vs *Views) find(key core.ChannelKey) *View {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	return vs.byKey[key]
-}
-
-// Hold queues an outcome, which the conversation's view releases after queueing the
+// Hold passes an outcome to the conversation's view, which sends the outcome after the
 // earlier deliveries. Hold returns false if the conversation has no view.
 func (vs *Views) Hold(d core.Delivery) bool {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	v := vs.byKey[d.Channel]
-	if v == nil {
-		return false
+	if v != nil {
+		v.hold(d)
 	}
-	vs.out.AddHeld(d)
-	v.signal()
-	return true
+	return v != nil
+}
+
+// Held returns the number of outcomes held back.
+func (vs *Views) Held() (n int) {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	for _, v := range vs.byKey {
+		n += len(v.heldBack())
+	}
+	return n
 }
 
 // Running returns the running turn of a conversation if the turn includes a message of
 // this chat.
 func (vs *Views) Running(key core.ChannelKey) core.TurnID {
-	v := vs.find(key)
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	v := vs.byKey[key]
 	if v == nil {
 		return ""
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.running
+	return v.turn
 }
 
-// Move continues a view in the supergroup that replaced the chat.
-func (vs *Views) Move(to chats.Address) {
-	if v := vs.find(to.Key()); v != nil {
-		v.do(func() { v.moveTo(to) })
+// Moved continues a view in the supergroup that replaced the chat.
+func (vs *Views) Moved(key core.ChannelKey) {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	if v := vs.byKey[key]; v != nil {
+		v.signal()
 	}
 }

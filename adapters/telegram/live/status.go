@@ -6,9 +6,7 @@ import (
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
-	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
-	"bareclaw/core"
 )
 
 const (
@@ -29,7 +27,6 @@ type statusMessage struct {
 	message *editable
 	since   time.Time // time of the first status to show
 	changed time.Time
-	text    string
 }
 
 func newStatusMessage(vs *Views, to chats.Address) *statusMessage {
@@ -37,8 +34,6 @@ func newStatusMessage(vs *Views, to chats.Address) *statusMessage {
 	s.message = s.fresh()
 	return s
 }
-
-func (s *statusMessage) exists() bool { return s.message.exists() }
 
 // show shows a status, the first time after the delay. show returns when to be called
 // again. The status next changes by the passage of time at the moment changes.
@@ -51,27 +46,23 @@ func (s *statusMessage) show(doc markdown.Document, buttons [][]view.Button, del
 		every = statusEveryGroup
 	}
 	from := s.changed.Add(every)
-	if !s.exists() {
+	if !s.message.exists() {
 		from = later(from, s.since.Add(delay))
 	}
 	if now.Before(from) {
 		return from
 	}
-	if doc.Text != s.text {
-		s.text, s.changed = doc.Text, now
-		s.message.set(doc, buttons)
+	if s.message.set(doc, buttons) {
+		s.changed = now
 	}
 	return later(changes, now.Add(every))
 }
 
-// fresh returns the message of the next turn.
+// fresh returns the message of the next turn. The message stays where it is when the chat
+// moves.
 func (s *statusMessage) fresh() *editable {
-	to := s.to // the message stays there when the chat moves
-	e := newEditable(s.views, to)
-	e.onPost(func(id int) {
-		s.views.statusPosted(to.Key(), id)
-		s.views.sender.Typing(to) // a message ends the typing action
-	})
+	e := newEditable(s.views, s.to)
+	e.onPost(func(id int) { s.views.statusPosted(e.to.Key(), id) })
 	return e
 }
 
@@ -80,32 +71,10 @@ func (s *statusMessage) fresh() *editable {
 func (s *statusMessage) finish(final markdown.Document) {
 	old := s.message
 	s.message = s.fresh()
-	s.since, s.changed, s.text = time.Time{}, time.Time{}, ""
+	s.since, s.changed = time.Time{}, time.Time{}
 	s.views.env.Work.Go(func(ctx context.Context) {
 		if id := old.close(ctx); id != 0 && ctx.Err() == nil {
 			s.views.finalizeStatus(ctx, old.to, id, final)
 		}
 	})
-}
-
-// statusPosted records the status message of a conversation.
-func (vs *Views) statusPosted(key core.ChannelKey, id int) {
-	vs.statuses.Lock()
-	defer vs.statuses.Unlock()
-	ctx := vs.env.Work.Context()
-	vs.env.Records.Warn(ctx, "a status message is not recorded", vs.env.Records.Put(context.WithoutCancel(ctx), records.Status+string(key), id), "channel", string(key))
-}
-
-// finalizeStatus finalizes a status message. The next turn may have a new status message
-// already.
-func (vs *Views) finalizeStatus(ctx context.Context, to chats.Address, id int, final markdown.Document) {
-	vs.statuses.Lock()
-	defer vs.statuses.Unlock()
-	var shown int
-	key := records.Status + string(to.Key())
-	if _, err := vs.env.Records.Get(ctx, key, &shown); err != nil || shown != id {
-		vs.finalize(ctx, to, id, final)
-		return
-	}
-	vs.finalize(ctx, to, id, final, records.Deletion(key))
 }

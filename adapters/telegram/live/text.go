@@ -160,12 +160,9 @@ func (t *textMessage) take(ctx context.Context, name string) (id int, forget []*
 // setName names the text displayed from now on.
 func (t *textMessage) setName(name string) {
 	t.name = name
-	vs, to := t.views, t.to
+	e, key := t.views.env, t.to.Key()
 	t.message.onPost(func(id int) {
-		ctx := vs.env.Work.Context()
-		err := vs.env.Records.Put(context.WithoutCancel(ctx), records.Stream+string(to.Key()), streamRecord{Message: id, Name: name})
-		vs.env.Records.Warn(ctx, "the message of a text is not recorded", err, "channel", string(to.Key()))
-		vs.sender.Typing(to) // a message ends the typing action
+		e.Records.Keep(e.Work.Context(), "the message of a text", records.Stream+string(key), streamRecord{Message: id, Name: name})
 	})
 }
 
@@ -188,11 +185,4 @@ func (t *textMessage) becomes(ctx context.Context, delivery string) {
 		err = t.views.env.Records.Write(ctx, append(forget, adopted)...)
 	}
 	t.views.env.Records.Warn(ctx, "an answer will be sent as a new message", err, "delivery", delivery)
-}
-
-// Adopted returns the message to be replaced by the first part of a delivery; 0: a new
-// message.
-func (vs *Views) Adopted(ctx context.Context, delivery string) (id int, err error) {
-	_, err = vs.env.Records.Get(ctx, records.Adopted+delivery, &id)
-	return id, err
 }

@@ -37,7 +37,8 @@ type Interim struct {
 const maxChange = 16 << 10
 
 // A View shows the events of a conversation while messages of the conversation are open.
-// Only the view's goroutine touches the fields above mu.
+// Only the view's goroutine touches the fields above mu, and only that goroutine changes
+// turn.
 type View struct {
 	views   *Views
 	env     *env.Env
@@ -51,18 +52,23 @@ type View struct {
 
 	open    map[core.MessageID]bool      // messages of this chat without an outcome
 	settled map[core.MessageID]time.Time // messages with an outcome not handed in yet, and since when
-	turn    core.TurnID                  // running turn with a message of this chat
 	typed   time.Time                    // last typing action
 	status  *statusMessage
 	text    *textMessage
 
 	wake chan struct{} // signalled when a field below, or a held delivery, has changed
 
-	mu       sync.Mutex  // guards the fields below
-	followed time.Time   // last call of Follow
-	running  core.TurnID // copy of turn
-	todo     []func()    // run by the view's goroutine
+	mu       sync.Mutex     // guards the fields below
+	followed time.Time      // last call of Follow
+	turn     core.TurnID    // running turn with a message of this chat
+	held     []heldDelivery // outcomes, until the earlier deliveries are queued
 	closed   bool
+}
+
+// A heldDelivery is an outcome held back, and since when.
+type heldDelivery struct {
+	core.Delivery
+	since time.Time
 }
 
 // keepAlive keeps the view from ending before a submission. keepAlive returns false if
@@ -75,25 +81,26 @@ func (v *View) keepAlive() bool {
 	return !v.closed
 }
 
-// do runs f on the view's goroutine, and returns false if the view has ended.
-func (v *View) do(f func()) bool {
+// hold adds an outcome.
+func (v *View) hold(d core.Delivery) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if !v.closed {
-		v.todo = append(v.todo, f)
-		v.signal()
-	}
-	return !v.closed
+	v.held = append(v.held, heldDelivery{d, time.Now()})
+	v.signal()
 }
 
-func (v *View) runTodo() {
+func (v *View) heldBack() []heldDelivery {
 	v.mu.Lock()
-	todo := v.todo
-	v.todo = nil
-	v.mu.Unlock()
-	for _, f := range todo {
-		f()
-	}
+	defer v.mu.Unlock()
+	return slices.Clone(v.held)
+}
+
+// release sends an outcome.
+func (v *View) release(d core.Delivery) {
+	v.views.out.Add(d)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.held = slices.DeleteFunc(v.held, func(h heldDelivery) bool { return h.ID == d.ID })
 }
 
 func (v *View) signal() {
@@ -137,7 +144,9 @@ func (v *View) loop(ctx context.Context) {
 			return
 		}
 		v.applyAll(ctx)
-		v.runTodo()
+		if to := v.env.Moves.Present(v.to); to != v.to {
+			v.moveTo(ctx, to)
+		}
 		now := time.Now()
 		v.releaseHeld(ctx, now)
 		if len(v.open)+len(v.settled) == 0 && v.close(false) {
@@ -155,7 +164,7 @@ func (v *View) close(force bool) bool {
 	defer v.views.mu.Unlock()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if !force && (len(v.todo) > 0 || len(v.views.out.Held(v.key)) > 0 || time.Since(v.followed) < maxHold) {
+	if !force && (len(v.held) > 0 || time.Since(v.followed) < maxHold) {
 		return false
 	}
 	v.closed = true
@@ -168,8 +177,8 @@ func (v *View) close(force bool) bool {
 // abandon ends a view after a panic.
 func (v *View) abandon() {
 	v.close(true)
-	for _, h := range v.views.out.Held(v.key) {
-		v.views.out.Release(v.key, h.Delivery.ID)
+	for _, h := range v.heldBack() {
+		v.release(h.Delivery)
 	}
 }
 
@@ -231,10 +240,9 @@ func (v *View) concerns(u core.Update) bool {
 }
 
 func (v *View) setTurn(id core.TurnID) {
-	v.turn = id
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.running = id
+	v.turn = id
 }
 
 // calls returns the calls of tools to be shown.
@@ -247,8 +255,8 @@ func (v *View) calls() []progress.Line {
 
 // moveTo shows new messages in another chat. The messages of the old chat cannot be
 // changed any more.
-func (v *View) moveTo(to chats.Address) {
-	v.text.discard(v.env.Work.Context())
+func (v *View) moveTo(ctx context.Context, to chats.Address) {
+	v.text.discard(ctx)
 	v.to, v.status.to, v.text.to, v.text.message = to, to, to, newEditable(v.views, to)
 	v.status.finish(markdown.Document{})
 }
@@ -306,15 +314,14 @@ func (v *View) releaseHeld(ctx context.Context, now time.Time) {
 			delete(v.settled, id)
 		}
 	}
-	for _, h := range v.views.out.Held(v.key) {
-		d := h.Delivery
-		if v.open[d.Message] && now.Sub(h.Since) < maxHold {
+	for _, h := range v.heldBack() {
+		if v.open[h.Message] && now.Sub(h.since) < maxHold {
 			continue
 		}
-		delete(v.open, d.Message)
-		delete(v.settled, d.Message)
-		v.text.becomes(ctx, d.ID)
-		v.views.out.Release(v.key, d.ID)
+		delete(v.open, h.Message)
+		delete(v.settled, h.Message)
+		v.text.becomes(ctx, h.ID)
+		v.release(h.Delivery)
 	}
 }
 
@@ -322,7 +329,7 @@ func (v *View) releaseHeld(ctx context.Context, now time.Time) {
 func (v *View) show(ctx context.Context, now time.Time) time.Time {
 	state := v.fold.View()
 	next := now.Add(outbox.TypingEvery)
-	if len(v.open) == 0 || len(v.views.out.Held(v.key)) > 0 {
+	if len(v.open) == 0 || len(v.heldBack()) > 0 {
 		next = now.Add(maxHold)
 	}
 	busy := len(v.open) > 0 && state.Phase != progress.Waiting && len(state.Approvals) == 0
@@ -343,7 +350,7 @@ func (v *View) show(ctx context.Context, now time.Time) time.Time {
 // showStatus updates the status message, and returns when to look again.
 func (v *View) showStatus(state progress.View, now time.Time) time.Time {
 	line := state.Status(now)
-	drafted := v.text.drafts() && state.Turn == v.turn && state.Text != "" && state.Tools == 0 && !v.status.exists()
+	drafted := v.text.drafts() && state.Turn == v.turn && state.Text != "" && state.Tools == 0 && !v.status.message.exists()
 	if line == "" || state.Phase == progress.Ended || drafted { // a draft shows enough
 		return time.Time{}
 	}

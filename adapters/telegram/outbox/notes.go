@@ -72,10 +72,10 @@ func (o *Outbox) SentAs(ctx context.Context, delivery string) ([]int, error) {
 
 // SentBy returns the messages sent so far for a delivery.
 func SentBy(d core.Delivery) ([]int, error) {
-	var done sendState
 	if d.Progress == nil {
 		return nil, nil
 	}
+	var done sendState
 	if err := json.Unmarshal(d.Progress, &done); err != nil {
 		return nil, fmt.Errorf("read the progress of delivery %s: %w", d.ID, err)
 	}

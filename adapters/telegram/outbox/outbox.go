@@ -8,22 +8,14 @@ package outbox
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
-	"time"
 
-	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/env"
-	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/core"
 )
-
-// maxPause bounds the pause between two attempts to read a delivery.
-const maxPause = 30 * time.Second
 
 // A Composer returns the parts of a delivery: the same parts each time, to let a later
 // process continue. An error other than ErrUndeliverable and core.ErrNotFound is
@@ -37,53 +29,21 @@ type Outbox struct {
 	sender  *Sender
 	compose Composer
 	failed  atomic.Int64 // abandoned deliveries
-
-	mu        sync.Mutex // guards the fields below
-	started   bool
-	startup   []core.Delivery      // until started
-	known     map[string]*outgoing // queued or in flight, by id
-	queues    map[core.ChannelKey]*queue
-	ended     chan struct{}       // closed and replaced when a delivery ends
-	withdrawn map[string]struct{} // deliveries withdrawn before being queued
-}
-
-// A queue holds the deliveries of one conversation, except the delivery in flight.
-type queue struct {
-	entries []*outgoing
-	sending bool // a goroutine runs sendLoop
-}
-
-// An outgoing is a delivery in the outbox.
-type outgoing struct {
-	core.Delivery
-	held      time.Time // not sent before Release; zero: not held
-	attempted bool      // a part was sent, or is in flight
-	uncertain bool      // an earlier attempt may have sent a part
-}
-
-// sendState is the progress of a delivery: the messages sent for the parts.
-type sendState struct {
-	Sent []int `json:"sent,omitempty"`
+	queues  *queues
 }
 
 // New returns an outbox that sends nothing before Start.
 func New(e *env.Env, s *Sender, compose Composer) *Outbox {
-	return &Outbox{
-		env: e, sender: s, compose: compose, known: map[string]*outgoing{}, queues: map[core.ChannelKey]*queue{},
-		ended: make(chan struct{}), withdrawn: map[string]struct{}{},
-	}
+	o := &Outbox{env: e, sender: s, compose: compose}
+	o.queues = newQueues(func(key core.ChannelKey) {
+		e.Work.Go(func(ctx context.Context) { o.sendLoop(ctx, key) })
+	})
+	return o
 }
 
-// Buffer keeps a delivery until Start has read the pending deliveries: a delivery
-// reported both ways is sent once. After Start, Buffer returns false and keeps nothing.
-func (o *Outbox) Buffer(d core.Delivery) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.started {
-		o.startup = append(o.startup, d)
-	}
-	return !o.started
-}
+// Buffer keeps a delivery until Start has added the pending deliveries, which are older.
+// After Start, Buffer returns false and keeps nothing.
+func (o *Outbox) Buffer(d core.Delivery) bool { return o.queues.buffer(d) }
 
 // Start adds the deliveries pending in the ledger, then the buffered deliveries, and
 // begins to send. The function add adds a single delivery.
@@ -92,259 +52,47 @@ func (o *Outbox) Start(pending []core.Delivery, add func(core.Delivery)) {
 		for _, d := range batch {
 			add(d)
 		}
-		if batch = o.takeStartup(); batch == nil {
+		if batch = o.queues.takeBuffered(); batch == nil {
 			return
 		}
 	}
 }
 
-// takeStartup returns the buffered deliveries. If the buffer is empty, sending begins.
-func (o *Outbox) takeStartup() []core.Delivery {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.startup) > 0 {
-		batch := o.startup
-		o.startup = nil
-		return batch
+// Add queues a delivery without blocking, unless the delivery is queued already.
+func (o *Outbox) Add(d core.Delivery) {
+	if !o.env.Work.Ended() {
+		o.queues.add(d)
 	}
-	o.started = true
-	for key, q := range o.queues {
-		o.sendLocked(key, q)
-	}
-	return nil
-}
-
-// Add queues a delivery without blocking.
-func (o *Outbox) Add(d core.Delivery) { o.add(d, time.Time{}) }
-
-// AddHeld queues a delivery to be sent only after Release. Other deliveries of the
-// conversation overtake a held delivery.
-func (o *Outbox) AddHeld(d core.Delivery) { o.add(d, time.Now()) }
-
-func (o *Outbox) add(d core.Delivery, held time.Time) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	_, again := o.known[d.ID]
-	_, withdrawn := o.withdrawn[d.ID]
-	if again || withdrawn || o.env.Work.Ended() {
-		return
-	}
-	tried := d.Progress != nil || d.Attempts > 0
-	out := &outgoing{Delivery: d, held: held, attempted: tried, uncertain: tried}
-	o.known[d.ID] = out
-	q := o.queues[d.Channel]
-	if q == nil {
-		q = &queue{}
-		o.queues[d.Channel] = q
-	}
-	q.entries = append(q.entries, out)
-	o.sendLocked(d.Channel, q)
-}
-
-// sendLocked starts the goroutine of a queue, unless the goroutine runs or the queue has
-// nothing to send.
-func (o *Outbox) sendLocked(key core.ChannelKey, q *queue) {
-	if o.started && !q.sending && q.ready() >= 0 {
-		q.sending = true
-		o.env.Work.Go(func(ctx context.Context) { o.sendLoop(ctx, key, q) })
-	}
-}
-
-// ready returns the index of the first entry not held, or -1.
-func (q *queue) ready() int {
-	for i, out := range q.entries {
-		if out.held.IsZero() {
-			return i
-		}
-	}
-	return -1
-}
-
-// A Held is a delivery waiting for Release.
-type Held struct {
-	Delivery core.Delivery
-	Since    time.Time
-}
-
-// Held returns the held deliveries of a conversation.
-func (o *Outbox) Held(key core.ChannelKey) []Held {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	var held []Held
-	if q := o.queues[key]; q != nil {
-		for _, out := range q.entries {
-			if !out.held.IsZero() {
-				held = append(held, Held{out.Delivery, out.held})
-			}
-		}
-	}
-	return held
-}
-
-// Release moves a held delivery to the end of the queue, to be sent.
-func (o *Outbox) Release(key core.ChannelKey, id string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	q := o.queues[key]
-	if q == nil {
-		return
-	}
-	for i, out := range q.entries {
-		if out.ID == id && !out.held.IsZero() {
-			out.held = time.Time{}
-			q.entries = append(append(q.entries[:i:i], q.entries[i+1:]...), out)
-			o.sendLocked(key, q)
-			return
-		}
-	}
-}
-
-// sendLoop sends the deliveries of a conversation in order, until none is ready.
-func (o *Outbox) sendLoop(ctx context.Context, key core.ChannelKey, q *queue) {
-	for out := o.next(ctx, key, q); out != nil; out = o.next(ctx, key, q) {
-		returned := false
-		err := tasks.Guard(o.env.Log, "delivery", func() error {
-			err := o.sendWithRetry(ctx, out)
-			returned = true
-			return err
-		})
-		if !returned { // a panic
-			err = o.giveUp(ctx, out, err)
-		}
-		if Interrupted(err) {
-			return // a part may have been sent: the delivery can no longer be withdrawn
-		}
-		if err != nil && ctx.Err() == nil {
-			o.env.Log.Error("telegram: delivery failed", "channel", string(key), "delivery", out.ID, "err", err)
-		}
-		o.done(out.ID)
-	}
-}
-
-// next removes the first ready delivery from a queue. next returns nil when no delivery
-// is ready or ctx has ended, and thereby ends the loop.
-func (o *Outbox) next(ctx context.Context, key core.ChannelKey, q *queue) *outgoing {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	i := q.ready()
-	if i < 0 || ctx.Err() != nil {
-		q.sending = false
-		if len(q.entries) == 0 {
-			delete(o.queues, key)
-		}
-		return nil
-	}
-	out := q.entries[i]
-	q.entries = append(q.entries[:i:i], q.entries[i+1:]...)
-	return out
-}
-
-func (o *Outbox) done(id string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.known, id)
-	close(o.ended)
-	o.ended = make(chan struct{})
 }
 
 // Pending returns the number of deliveries queued or in flight.
-func (o *Outbox) Pending() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.known)
-}
+func (o *Outbox) Pending() int { return o.queues.pending() }
 
 // Failed returns the number of abandoned deliveries.
 func (o *Outbox) Failed() int64 { return o.failed.Load() }
 
-// An unreadableError reports that the ledger could not be read: the delivery is still
-// pending.
-type unreadableError struct{ error }
-
-func (e unreadableError) Unwrap() error { return e.error }
-
-// sendWithRetry sends a delivery. While the ledger cannot be read, sendWithRetry blocks,
-// and thereby the later deliveries of the conversation: no other code would retry before
-// a restart.
-func (o *Outbox) sendWithRetry(ctx context.Context, out *outgoing) error {
-	for failures := 1; ; failures++ {
-		err := o.send(ctx, out)
-		if unreadable := (unreadableError{}); !errors.As(err, &unreadable) || errors.Is(err, core.ErrClosed) || ctx.Err() != nil {
-			return err
-		}
-		o.env.Log.Warn("telegram: a delivery waits for the ledger", "channel", string(out.Channel), "delivery", out.ID, "err", err)
-		tasks.Pause(ctx, tasks.Backoff(failures, maxPause))
-	}
-}
-
-// send sends the unsent parts of a delivery.
-func (o *Outbox) send(ctx context.Context, out *outgoing) error {
-	now, err := o.env.Delivery(ctx, out.ID) // the delivery may have been sent long ago
-	if err != nil {
-		return unreadableError{err}
-	}
-	if now.State != core.DeliveryPending || !o.refresh(out, now) {
-		return nil
-	}
-	to, ok := o.env.Moves.Of(out.Channel)
-	if !ok {
-		return o.giveUp(ctx, out, fmt.Errorf("%q is not a chat", out.Channel))
-	}
-	var done sendState
-	if out.Progress != nil {
-		if err := json.Unmarshal(out.Progress, &done); err != nil {
-			return o.giveUp(ctx, out, fmt.Errorf("read the progress of a delivery: %w", err))
-		}
-	}
-	parts, err := o.compose(ctx, out.Delivery)
-	switch {
-	case errors.Is(err, ErrUndeliverable), errors.Is(err, core.ErrNotFound):
-		return o.giveUp(ctx, out, err)
-	case err != nil:
-		return unreadableError{err}
-	}
-	return o.sendParts(ctx, &to, out, parts, done)
-}
-
-// sendParts sends the parts after the parts in done. An earlier process with other
-// settings may have made more parts: then sendParts sends the last part again, which may
-// be the file with the whole text.
-func (o *Outbox) sendParts(ctx context.Context, to *chats.Address, out *outgoing, parts []Part, done sendState) error {
-	for n := min(len(done.Sent), max(len(parts)-1, 0)); n < len(parts); n++ {
-		id, err := o.sendPart(ctx, to, out, parts[n])
+// sendLoop sends the deliveries of a conversation in order, until none is left.
+func (o *Outbox) sendLoop(ctx context.Context, key core.ChannelKey) {
+	for out := o.queues.next(ctx, key); out != nil; out = o.queues.next(ctx, key) {
+		err := tasks.Guard(o.env.Log, "delivery", func() error { return (&transfer{o: o, out: out}).run(ctx) })
 		if Interrupted(err) {
-			return err // the next process continues
+			return // a part may have been sent: the delivery can no longer be withdrawn
 		}
 		if err != nil {
-			return o.giveUp(ctx, out, err)
+			err = o.giveUp(ctx, out.Delivery, err)
 		}
-		done.Sent = append(done.Sent, id)
-		if err := o.progress(ctx, *to, out, done, n == len(parts)-1); err != nil {
-			return err
+		if err != nil && ctx.Err() == nil {
+			o.env.Log.Error("telegram: delivery failed", "channel", string(key), "delivery", out.ID, "err", err)
 		}
+		o.queues.done(out.ID)
 	}
-	if len(parts) == 0 {
-		return o.progress(ctx, *to, out, done, true)
-	}
-	return nil
 }
 
-// progress records how far a delivery is.
-func (o *Outbox) progress(ctx context.Context, to chats.Address, out *outgoing, done sendState, whole bool) (err error) {
-	if out.Progress, err = json.Marshal(done); err != nil {
-		return err
-	}
-	d := out.Delivery
-	if whole {
-		d.State, d.Error = core.DeliverySent, ""
-	}
-	if err := o.record(ctx, d); err != nil {
-		return err
-	}
-	if n := len(done.Sent); n > 0 && done.Sent[n-1] != 0 {
-		o.env.Records.LinkMessage(ctx, to.Chat, done.Sent[n-1], records.Link{Message: d.Message, Delivery: d.ID})
-	}
-	return nil
+// giveUp records a delivery as failed.
+func (o *Outbox) giveUp(ctx context.Context, d core.Delivery, why error) error {
+	o.failed.Add(1)
+	d.State, d.Error = core.DeliveryFailed, why.Error()
+	return errors.Join(why, o.record(ctx, d))
 }
 
 // record writes the state of a delivery, also while the adapter ends, and retries while
@@ -353,10 +101,36 @@ func (o *Outbox) record(ctx context.Context, d core.Delivery) error {
 	return tasks.UntilRecorded(ctx, func() error { return o.env.Delivered(context.WithoutCancel(ctx), d) }, nil)
 }
 
-// giveUp records a delivery as failed.
-func (o *Outbox) giveUp(ctx context.Context, out *outgoing, why error) error {
-	o.failed.Add(1)
-	d := out.Delivery
-	d.State, d.Error = core.DeliveryFailed, why.Error()
-	return errors.Join(why, o.record(ctx, d))
+// Wait returns a delivery after the delivery has ended. If ctx ends first, Wait returns
+// the cause of ctx.
+func (o *Outbox) Wait(ctx context.Context, id string) (core.Delivery, error) {
+	for {
+		ended := o.queues.nextEnd()
+		d, err := o.env.Delivery(ctx, id)
+		if err != nil || d.State != core.DeliveryPending {
+			return d, err
+		}
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return d, context.Cause(ctx)
+		}
+	}
+}
+
+// errWithdrawn is the failure of a withdrawn delivery.
+var errWithdrawn = fmt.Errorf("%w: it was withdrawn before it was sent", ErrUndeliverable)
+
+// Withdraw fails a delivery if no part can have been sent, and returns false otherwise.
+func (o *Outbox) Withdraw(id string) bool {
+	d, err := o.env.Delivery(context.Background(), id)
+	if err != nil || d.State != core.DeliveryPending || len(d.Progress) > 0 || !o.queues.withdraw(id) {
+		return false
+	}
+	d.State, d.Error = core.DeliveryFailed, errWithdrawn.Error()
+	if err := o.env.Delivered(context.Background(), d); err != nil {
+		return false
+	}
+	o.queues.forget(id) // the record now has the withdrawal
+	return true
 }

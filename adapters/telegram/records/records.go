@@ -72,6 +72,11 @@ func (s *Store) Put(ctx context.Context, key string, v any) error {
 	return s.core.PutRecords(ctx, r)
 }
 
+// Keep writes a record, even if ctx has ended, and logs a failure.
+func (s *Store) Keep(ctx context.Context, what, key string, v any) {
+	s.Warn(ctx, what+" is not recorded", s.Put(context.WithoutCancel(ctx), key, v), "key", key)
+}
+
 // Write writes all of the records, or none.
 func (s *Store) Write(ctx context.Context, rs ...*core.Record) error {
 	return s.core.PutRecords(ctx, rs...)
@@ -137,30 +142,31 @@ func LinkKey(chat int64, message int) string {
 
 // LinkMessage records the subject of a message of a chat.
 func (s *Store) LinkMessage(ctx context.Context, chat int64, message int, l Link) {
-	s.Warn(ctx, "a message is not linked to its turn", s.Put(ctx, LinkKey(chat, message), l))
+	s.Keep(ctx, "the turn of a message", LinkKey(chat, message), l)
+}
+
+// valueOf returns the value of a record, or the zero value.
+func valueOf[T any](ctx context.Context, s *Store, key string) (v T) {
+	_, err := s.Get(ctx, key, &v)
+	s.Warn(ctx, "a record is not readable", err)
+	return v
 }
 
 // LinkOf returns the subject of a message of a chat, or the zero Link.
 func (s *Store) LinkOf(ctx context.Context, chat int64, message int) Link {
-	var l Link
-	_, err := s.Get(ctx, LinkKey(chat, message), &l)
-	s.Warn(ctx, "the link of a message is not readable", err)
-	return l
+	return valueOf[Link](ctx, s, LinkKey(chat, message))
 }
 
 // LinkSource links a message of a chat and the message's submission in the core, in both
 // directions.
 func (s *Store) LinkSource(ctx context.Context, chat int64, message int, id core.MessageID) {
 	s.LinkMessage(ctx, chat, message, Link{Message: id})
-	s.Warn(ctx, "the source of a message is not recorded", s.Put(ctx, kindSource+string(id), message))
+	s.Keep(ctx, "the source of a message", kindSource+string(id), message)
 }
 
 // SourceOf returns the chat message behind a message of the core; 0 if unknown.
 func (s *Store) SourceOf(ctx context.Context, id core.MessageID) int {
-	var message int
-	_, err := s.Get(ctx, kindSource+string(id), &message)
-	s.Warn(ctx, "the source of a message is not readable", err)
-	return message
+	return valueOf[int](ctx, s, kindSource+string(id))
 }
 
 // Settings are the settings of a conversation kept by the adapter alone.
@@ -181,10 +187,7 @@ func SettingsKey(key core.ChannelKey) string { return kindSettings + string(key)
 
 // SettingsOf returns the settings of a conversation.
 func (s *Store) SettingsOf(ctx context.Context, key core.ChannelKey) Settings {
-	var v Settings
-	_, err := s.Get(ctx, SettingsKey(key), &v)
-	s.Warn(ctx, "settings are not readable", err, "channel", string(key))
-	return v
+	return valueOf[Settings](ctx, s, SettingsKey(key))
 }
 
 // Expired returns the ranges of records old enough to be removed.

@@ -1,0 +1,184 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/adapters/telegram/throttle"
+	"bareclaw/core"
+
+	"github.com/go-telegram/bot"
+)
+
+const (
+	// maxAge bounds the attempts to send a delivery that Telegram neither accepts nor
+	// refuses: a gateway may sleep over a weekend, or have no network.
+	maxAge = 7 * 24 * time.Hour
+	// maxDelay bounds the delay between two attempts to send, and maxPause the pause between
+	// two attempts to read a delivery.
+	maxDelay = time.Minute
+	maxPause = 30 * time.Second
+)
+
+// A transfer sends one delivery, on a single goroutine.
+type transfer struct {
+	o         *Outbox
+	out       *outgoing
+	to        chats.Address
+	sent      []int // messages of the sent parts
+	uncertain bool  // a part has arrived, or may have
+}
+
+// run sends the unsent parts. An error that is not Interrupted means that the delivery has
+// failed for good. An earlier process with other settings may have made more parts: then
+// run sends the last part again, which may be the file with the whole text.
+func (t *transfer) run(ctx context.Context) error {
+	parts, err := t.prepare(ctx)
+	if err != nil || t.out.State != core.DeliveryPending {
+		return err
+	}
+	if len(parts) == 0 {
+		return t.progress(ctx, true)
+	}
+	for n := min(len(t.sent), len(parts)-1); n < len(parts); n++ {
+		id, err := t.sendPart(ctx, parts[n])
+		if err != nil {
+			return err
+		}
+		t.sent = append(t.sent, id)
+		if err := t.progress(ctx, n == len(parts)-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare returns the parts. While the ledger cannot be read, prepare blocks, and thereby
+// the later deliveries of the conversation: no other code would retry before a restart.
+func (t *transfer) prepare(ctx context.Context) ([]Part, error) {
+	for failures := 1; ; failures++ {
+		parts, err := t.compose(ctx)
+		switch {
+		case err == nil, errors.Is(err, ErrUndeliverable), errors.Is(err, core.ErrNotFound):
+			return parts, err
+		case errors.Is(err, core.ErrClosed), ctx.Err() != nil:
+			return nil, fmt.Errorf("%w: %w", ErrClosing, err)
+		}
+		t.o.env.Log.Warn("telegram: a delivery waits for the ledger", "channel", string(t.out.Channel), "delivery", t.out.ID, "err", err)
+		tasks.Pause(ctx, tasks.Backoff(failures, maxPause))
+	}
+}
+
+// compose reads the present state of the delivery, which may have ended long ago, and
+// composes the parts of a pending delivery.
+func (t *transfer) compose(ctx context.Context) ([]Part, error) {
+	d, err := t.o.env.Delivery(ctx, t.out.ID)
+	if err != nil {
+		return nil, err
+	}
+	t.out.Delivery = d
+	if d.State != core.DeliveryPending {
+		return nil, nil
+	}
+	t.uncertain = d.Progress != nil || d.Attempts > 0
+	if t.sent, err = SentBy(d); err != nil {
+		return nil, Undeliverable(err)
+	}
+	to, ok := t.o.env.Moves.Of(d.Channel)
+	if !ok {
+		return nil, Undeliverable(fmt.Errorf("%q is not a chat", d.Channel))
+	}
+	t.to = to
+	return t.o.compose(ctx, d)
+}
+
+// sendPart sends a part and returns the resulting message. sendPart blocks until
+// Telegram accepts the part or refuses the part for good, or the adapter ends.
+func (t *transfer) sendPart(ctx context.Context, part Part) (id int, err error) {
+	for failures := 0; ; {
+		err = t.o.sender.sendWithin(ctx, timeLimit(part), t.to, throttle.Durable, func(ctx context.Context) (err error) {
+			id, err = t.attempt(ctx, part)
+			return err
+		})
+		if err == nil || Interrupted(err) {
+			return id, err
+		}
+		t.out.Attempts, t.out.Error = t.out.Attempts+1, err.Error()
+		if err := t.o.env.Delivered(ctx, t.out.Delivery); err != nil {
+			t.o.env.Log.Debug("telegram: failed attempt not recorded", "err", err)
+		}
+		switch kind := classify(err).Kind; {
+		case kind == throttle.Permanent:
+			return 0, err
+		case kind == throttle.Wait: // by the next call
+		case time.Since(t.out.CreatedAt) >= maxAge:
+			return 0, fmt.Errorf("given up after %d attempts: %w", t.out.Attempts, err)
+		default:
+			failures++
+			tasks.Pause(ctx, tasks.Backoff(failures, maxDelay))
+		}
+	}
+}
+
+// attempt sends a part once. If the chat has moved or the topic is gone, attempt sends
+// to the new chat or to the chat itself. A part that was refused by, or never reached,
+// Telegram counts as not sent.
+func (t *transfer) attempt(ctx context.Context, part Part) (id int, err error) {
+	if !t.o.queues.begin(t.out) {
+		return 0, errWithdrawn
+	}
+	defer func() {
+		t.uncertain = t.uncertain || err == nil || mayHaveArrived(err)
+		t.o.queues.attempted(t.out, t.uncertain)
+	}()
+	id, err = part.Send(ctx, t.o.sender.Client, t.to)
+	moved := (*bot.MigrateError)(nil)
+	switch {
+	case errors.As(err, &moved):
+		t.to.Chat, t.to.Thread = int64(moved.MigrateToChatID), 0
+	case t.to.Thread != 0 && t.out.Kind != KindPush && botapi.Refused(err, "message thread not found", "topic_deleted", "topic_closed"):
+		t.to.Thread = 0
+	default:
+		return id, err
+	}
+	return part.Send(ctx, t.o.sender.Client, t.to)
+}
+
+// timeLimit bounds an attempt.
+func timeLimit(p Part) time.Duration {
+	if slow, ok := p.(interface{ TimeLimit() time.Duration }); ok {
+		return slow.TimeLimit()
+	}
+	return botapi.CallTimeout
+}
+
+// sendState is the progress of a delivery: the messages sent for the parts.
+type sendState struct {
+	Sent []int `json:"sent,omitempty"`
+}
+
+// progress records how far the delivery is. If the progress cannot be recorded, the next
+// process continues.
+func (t *transfer) progress(ctx context.Context, whole bool) (err error) {
+	if t.out.Progress, err = json.Marshal(sendState{t.sent}); err != nil {
+		return err
+	}
+	d := t.out.Delivery
+	if whole {
+		d.State, d.Error = core.DeliverySent, ""
+	}
+	if err := t.o.record(ctx, d); err != nil {
+		return fmt.Errorf("%w: %w", ErrClosing, err)
+	}
+	if n := len(t.sent); n > 0 && t.sent[n-1] != 0 {
+		t.o.env.Records.LinkMessage(ctx, t.to.Chat, t.sent[n-1], records.Link{Message: d.Message, Delivery: d.ID})
+	}
+	return nil
+}
