@@ -1,10 +1,12 @@
 package inbound
 
 import (
-	"fmt"
+	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/view"
+	"net/url"
+	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -28,12 +30,15 @@ var styleOf = map[models.MessageEntityType]style{
 	models.MessageEntityTypeBlockquote: styleQuote, models.MessageEntityTypeExpandableBlockquote: styleQuote,
 }
 
-// marks are the Markdown marks of inline styles, outer marks first. The mark of code is
-// missing because the mark depends on the text.
-var marks = []struct {
+// A mark begins and ends an inline style in Markdown.
+type mark struct {
 	style      style
 	begin, end string
-}{
+}
+
+// marks are the marks of styles, outer marks first. The mark of code is missing because
+// the mark depends on the text.
+var marks = []mark{
 	{styleSpoiler, "||", "||"}, {styleUnderline, "<u>", "</u>"}, {styleStrike, "~~", "~~"}, {styleBold, "**", "**"}, {styleItalic, "*", "*"},
 }
 
@@ -158,9 +163,9 @@ func (w *markdownWriter) section(chars []char) {
 // codeBlock writes a block of code.
 func (w *markdownWriter) codeBlock(chars []char, language string) {
 	text := strings.TrimSuffix(textOf(chars), "\n")
-	fence := strings.Repeat("`", max(3, longestRun(text, '`')+1))
+	fence := view.Fence("```", text)
 	w.endLine()
-	w.write(fence + languageName(language) + "\n" + text + "\n" + fence + "\n")
+	w.write(fence + markdown.LanguageName(language) + "\n" + text + "\n" + fence + "\n")
 	w.ended = true
 }
 
@@ -168,73 +173,66 @@ func (w *markdownWriter) codeBlock(chars []char, language string) {
 // a space, where Markdown would not recognise the mark.
 func (w *markdownWriter) line(chars []char) {
 	chars = tight(chars)
-	var open []string // end marks of the open formats, outer marks first
-	var now char
+	var open []mark // outer marks first
+	closeFrom := func(n int) {
+		for _, m := range slices.Backward(open[n:]) {
+			w.write(m.end)
+		}
+	}
 	for len(chars) > 0 {
 		n := 1
 		for n < len(chars) && chars[n].style == chars[0].style && chars[n].link == chars[0].link {
 			n++
 		}
-		same := 0
-		begins, ends := w.formats(chars[0])
-		_, before := w.formats(now)
-		for same < len(open) && same < len(ends) && before[same] == ends[same] && chars[0].link == now.link {
+		now, same := w.marks(chars[0]), 0
+		for same < min(len(open), len(now)) && open[same] == now[same] {
 			same++
 		}
-		for k := len(open) - 1; k >= same; k-- {
-			w.write(open[k])
-		}
-		for _, b := range begins[same:] {
-			w.write(b)
+		closeFrom(same)
+		for _, m := range now[same:] {
+			w.write(m.begin)
 		}
 		w.write(inline(chars[:n]))
-		open, now = ends, chars[0]
-		chars = chars[n:]
+		open, chars = now, chars[n:]
 	}
-	for k := len(open) - 1; k >= 0; k-- {
-		w.write(open[k])
-	}
+	closeFrom(0)
 }
 
-// formats returns the begin and end marks of a character, without code.
-func (w *markdownWriter) formats(c char) (begins, ends []string) {
+// marks returns the marks of a character, without code.
+func (w *markdownWriter) marks(c char) (of []mark) {
 	if c.link != 0 {
-		begins, ends = append(begins, "["), append(ends, "]("+linkTarget(w.entities[c.link-1].URL)+")")
+		of = append(of, mark{begin: "[", end: "](" + linkTarget(w.entities[c.link-1].URL) + ")"})
 	}
 	for _, m := range marks {
 		if c.style&m.style != 0 {
-			begins, ends = append(begins, m.begin), append(ends, m.end)
+			of = append(of, m)
 		}
 	}
-	return begins, ends
+	return of
 }
 
 // tight removes formats from spaces at their beginning and end.
 func tight(line []char) []char {
-	line = append([]char(nil), line...)
-	strip := func(has func(char) bool, remove func(*char)) {
-		for i := 0; i < len(line); i++ {
-			if !has(line[i]) {
-				continue
-			}
-			end := i
-			for end < len(line) && has(line[end]) {
-				end++
-			}
-			from, to := i, end
-			for ; from < to && unicode.IsSpace(line[from].r); from++ {
-				remove(&line[from])
-			}
-			for ; to > from && unicode.IsSpace(line[to-1].r); to-- {
-				remove(&line[to-1])
-			}
-			i = end
+	line = slices.Clone(line)
+	strip := func(c *char, beside char) {
+		if !unicode.IsSpace(c.r) {
+			return
+		}
+		c.style &= beside.style | styleCode | styleQuote
+		if c.link != beside.link {
+			c.link = 0
 		}
 	}
-	for _, m := range marks {
-		strip(func(c char) bool { return c.style&m.style != 0 }, func(c *char) { c.style &^= m.style })
+	var beside char
+	for i := range line {
+		strip(&line[i], beside)
+		beside = line[i]
 	}
-	strip(func(c char) bool { return c.link != 0 }, func(c *char) { c.link = 0 })
+	beside = char{}
+	for i := range slices.Backward(line) {
+		strip(&line[i], beside)
+		beside = line[i]
+	}
 	return line
 }
 
@@ -246,7 +244,7 @@ const special = "\\`*_~|[]<"
 func inline(chars []char) string {
 	text := textOf(chars)
 	if chars[0].style&styleCode != 0 {
-		fence := strings.Repeat("`", longestRun(text, '`')+1)
+		fence := view.Fence("`", text)
 		if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
 			text = " " + text + " "
 		}
@@ -273,46 +271,15 @@ func textOf(chars []char) string {
 	return b.String()
 }
 
-// longestRun returns the length of the longest run of a character.
-func longestRun(text string, of rune) (longest int) {
-	n := 0
-	for _, r := range text {
-		if n++; r != of {
-			n = 0
-		}
-		longest = max(longest, n)
-	}
-	return longest
-}
-
-// languageName returns the language of a block of code; empty if the name is invalid.
-func languageName(name string) string {
-	for _, r := range name {
-		if r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("+-_.#", r) {
-			return ""
-		}
-	}
-	return name
-}
-
 // linkTarget escapes a URL to keep the URL from ending a Markdown link.
 func linkTarget(to string) string {
 	var b strings.Builder
 	for _, r := range to {
 		if r <= ' ' || r == 0x7f || strings.ContainsRune("()<>\\", r) || unicode.IsSpace(r) {
-			b.WriteString("%" + strings.Join(hexOf(string(r)), "%"))
+			b.WriteString(url.PathEscape(string(r)))
 			continue
 		}
 		b.WriteRune(r)
 	}
 	return b.String()
-}
-
-// hexOf returns the bytes of a text in hexadecimal.
-func hexOf(s string) []string {
-	out := make([]string, len(s))
-	for i := range len(s) {
-		out[i] = fmt.Sprintf("%02X", s[i])
-	}
-	return out
 }

@@ -1,9 +1,10 @@
 package markdown
 
 import (
+	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
+	"sync"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -182,7 +183,7 @@ func (b *Builder) code(e models.MessageEntity, text string) {
 // pre adds a code block at the beginning of a line.
 func (b *Builder) pre(language, text string) {
 	text = expandTabs(Clean(text))
-	b.code(models.MessageEntity{Type: models.MessageEntityTypePre, Language: languageName(language)}, trimLines(text))
+	b.code(models.MessageEntity{Type: models.MessageEntityTypePre, Language: LanguageName(language)}, trimLines(text))
 }
 
 // trimLines removes blank lines at the beginning and end of text.
@@ -192,17 +193,14 @@ func trimLines(text string) string {
 	return text[1+strings.LastIndexByte(text[:len(text)-len(rest)], '\n'):]
 }
 
-// maxLanguageBytes exceeds the length of every language name.
-const maxLanguageBytes = 32
+var language = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-+#.\w]{0,32}$`) })
 
-// languageName returns s if s looks like a language name, otherwise "".
-func languageName(s string) string {
-	if len(s) > maxLanguageBytes || strings.ContainsFunc(s, func(c rune) bool {
-		return c >= utf8.RuneSelf || !isWordByte(byte(c)) && !strings.ContainsRune("+-#._", c)
-	}) {
-		return ""
+// LanguageName returns s if s looks like the name of a programming language, otherwise "".
+func LanguageName(s string) string {
+	if language().MatchString(s) {
+		return s
 	}
-	return s
+	return ""
 }
 
 // isWordByte reports whether c is an ASCII letter or digit.

@@ -94,47 +94,35 @@ func entities(text string, spans []span) []models.MessageEntity {
 	if len(spans) == 0 {
 		return nil
 	}
-	var borders []int // in bytes
-	for _, s := range spans {
-		borders = append(borders, s.start, s.end)
-	}
-	units := translate(borders, func(unit, last, next int) int { return unit + Length(text[last:next]) })
+	offsets := byteOffsets(text)
 	out := make([]models.MessageEntity, len(spans))
 	for i, s := range spans {
 		out[i] = s.entity
-		out[i].Offset = units(s.start)
-		out[i].Length = units(s.end) - out[i].Offset
+		out[i].Offset, _ = slices.BinarySearch(offsets, s.start)
+		end, _ := slices.BinarySearch(offsets, s.end)
+		out[i].Length = end - out[i].Offset
 	}
 	return out
 }
 
 // spansOf returns the entities of a document as spans with byte offsets, in order.
 func spansOf(d Document) []span {
-	var borders []int // in UTF-16 units
-	for _, e := range d.Entities {
-		borders = append(borders, e.Offset, e.Offset+e.Length)
-	}
-	bytes := translate(borders, func(at, last, next int) int { return advance(d.Text, at, next-last) })
+	offsets := byteOffsets(d.Text)
 	spans := make([]span, len(d.Entities))
 	for i, e := range d.Entities {
-		spans[i] = span{bytes(e.Offset), bytes(e.Offset + e.Length), e}
+		spans[i] = span{offsets[e.Offset], offsets[e.Offset+e.Length], e}
 	}
 	return spans
 }
 
-// translate returns a function that converts each of the given positions to another unit.
-// step converts the position next, given the conversion of the position last before.
-func translate(positions []int, step func(converted, last, next int) int) func(int) int {
-	slices.Sort(positions)
-	positions = slices.Compact(positions)
-	converted := make([]int, len(positions))
-	last, at := 0, 0
-	for i, next := range positions {
-		at, last = step(at, last, next), next
-		converted[i] = at
+// byteOffsets returns the byte offset of each UTF-16 unit of a text, and the length of the
+// text. Both units of a surrogate pair have the offset of the character.
+func byteOffsets(text string) []int {
+	offsets := make([]int, 0, len(text)+1)
+	for i, c := range text {
+		for range unitsOf(c) {
+			offsets = append(offsets, i)
+		}
 	}
-	return func(position int) int {
-		i, _ := slices.BinarySearch(positions, position)
-		return converted[i]
-	}
+	return append(offsets, len(text))
 }

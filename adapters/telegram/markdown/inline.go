@@ -33,18 +33,18 @@ func (r *renderer) inline(n ast.Node) {
 		r.code(models.MessageEntity{Type: models.MessageEntityTypeCode}, r.codeOf(n))
 	case *ast.Emphasis:
 		if n.Level == 1 {
-			r.mark(models.MessageEntityTypeItalic, n)
+			r.styled(n, models.MessageEntityTypeItalic)
 		} else {
-			r.mark(models.MessageEntityTypeBold, n)
+			r.styled(n, models.MessageEntityTypeBold)
 		}
 	case *east.Strikethrough:
-		r.mark(models.MessageEntityTypeStrikethrough, n)
+		r.styled(n, models.MessageEntityTypeStrikethrough)
 	case *spoilerNode:
-		r.mark(models.MessageEntityTypeSpoiler, n)
+		r.styled(n, models.MessageEntityTypeSpoiler)
 	case *ast.Link:
-		r.link(address(n.Destination), r.plain(n), func() { r.inlines(n) })
+		r.linked(n.Destination, n)
 	case *ast.Image:
-		r.image(n)
+		r.linked(n.Destination, n)
 	case *ast.AutoLink:
 		r.write(r.autoLink(n))
 	case *ast.RawHTML:
@@ -54,49 +54,37 @@ func (r *renderer) inline(n ast.Node) {
 	}
 }
 
-// mark writes the children of n in a style.
-func (r *renderer) mark(kind models.MessageEntityType, n ast.Node) {
-	r.within(models.MessageEntity{Type: kind}, func() { r.inlines(n) })
-}
-
-// image writes an image as a link to the image, or only the alternative text within a
-// link.
-func (r *renderer) image(n *ast.Image) {
-	alt := r.plain(n)
-	if r.isOpen(models.MessageEntityTypeTextLink) {
-		r.write(alt)
+// styled writes the children of n in styles, outer styles first.
+func (r *renderer) styled(n ast.Node, styles ...models.MessageEntityType) {
+	if len(styles) == 0 {
+		r.inlines(n)
 		return
 	}
-	r.link(address(n.Destination), alt, func() { r.write(alt) })
+	r.within(models.MessageEntity{Type: styles[0]}, func() { r.styled(n, styles[1:]...) })
 }
 
-// plain returns the content of a node as plain text, with the addresses of links.
-func (r *renderer) plain(parent ast.Node) string {
-	var b strings.Builder
-	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
-		switch n := n.(type) {
-		case *ast.Text:
-			b.WriteString(r.textOf(n))
-			if n.SoftLineBreak() || n.HardLineBreak() {
-				b.WriteByte(' ')
-			}
-		case *ast.String:
-			b.Write(n.Value)
-		case *ast.CodeSpan:
-			b.WriteString(r.codeOf(n))
-		case *ast.Link:
-			b.WriteString(labelled(r.plain(n), address(n.Destination)))
-		case *ast.Image:
-			b.WriteString(labelled(r.plain(n), address(n.Destination)))
-		case *ast.AutoLink:
-			b.WriteString(r.autoLink(n))
-		case *ast.RawHTML:
-			b.WriteString(segments(n.Segments, r.source))
-		default:
-			b.WriteString(r.plain(n))
-		}
+// linked writes the children of n as a label that links to the destination. In plain text
+// the address follows the label.
+func (r *renderer) linked(destination []byte, n ast.Node) {
+	label, address := r.plain(n), unescape(destination)
+	switch {
+	case r.plainText:
+		r.write(labelled(label, address))
+	case n.Kind() != ast.KindImage:
+		r.link(address, label, func() { r.inlines(n) })
+	case r.isOpen(models.MessageEntityTypeTextLink):
+		r.write(label)
+	default:
+		r.link(address, label, func() { r.write(label) })
 	}
-	return b.String()
+}
+
+// plain returns the content of a node as plain text on one line, with the addresses of
+// links.
+func (r *renderer) plain(n ast.Node) string {
+	plain := renderer{source: r.source, inTable: r.inTable, plainText: true}
+	plain.inlines(n)
+	return strings.ReplaceAll(string(plain.text), "\n", " ")
 }
 
 func (r *renderer) textOf(n *ast.Text) string {

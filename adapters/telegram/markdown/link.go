@@ -1,9 +1,10 @@
 package markdown
 
 import (
-	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -13,16 +14,15 @@ import (
 // given as plain text in label.
 func (b *Builder) link(address, label string, write func()) {
 	target, ok := linkTarget(address)
-	if isBlank(label) {
+	switch {
+	case isBlank(label):
 		b.write(labelled(label, address))
-		return
-	}
-	if !ok {
+	case ok:
+		b.within(models.MessageEntity{Type: models.MessageEntityTypeTextLink, URL: target}, write)
+	default:
 		write()
 		b.write(strings.TrimPrefix(labelled(label, address), label))
-		return
 	}
-	b.within(models.MessageEntity{Type: models.MessageEntityTypeTextLink, URL: target}, write)
 }
 
 // labelled formats a label and an address as text.
@@ -37,12 +37,20 @@ func labelled(label, address string) string {
 	return label + " (" + address + ")"
 }
 
-// address decodes the destination of a Markdown link.
-func address(destination []byte) string { return unescape(destination) }
-
 // maxAddressBytes limits the length of an address, because every message repeats the
 // address.
 const maxAddressBytes = 2048
+
+// linkParts matches the scheme, the host, the port and the rest of an address. The host has
+// at least two nonempty labels. ASCII characters in labels must be letters, digits, hyphens
+// or underscores.
+var linkParts = sync.OnceValue(func() *regexp.Regexp {
+	const label = `(?:[-\w]|[^\x00-\x7F])+`
+	return regexp.MustCompile(`(?s)^((?i)https?)://(` + label + `(?:\.` + label + `)+)(?::([0-9]+))?([/?#].*)?$`)
+})
+
+// spaces percent-encodes the white space that Clean leaves.
+var spaces = strings.NewReplacer(" ", "%20", "\n", "%0A", "\t", "%09")
 
 // linkTarget normalizes an address and reports whether Telegram accepts the result;
 // Telegram refuses a whole message for one bad address (check_link in
@@ -50,55 +58,17 @@ const maxAddressBytes = 2048
 // contain a dot. User information before the host is refused, because a user name can
 // imitate a host.
 func linkTarget(address string) (string, bool) {
-	address = Clean(strings.TrimSpace(address))
-	scheme, rest, ok := strings.Cut(address, "://")
-	scheme = strings.ToLower(scheme)
-	if !ok || scheme != "http" && scheme != "https" {
+	parts := linkParts().FindStringSubmatch(Clean(strings.TrimSpace(address)))
+	if parts == nil || strings.ContainsFunc(parts[2], func(c rune) bool { return invisible(c) || c == replacement }) {
 		return "", false
 	}
-	end := strings.IndexAny(rest, "/?#")
-	if end < 0 {
-		end = len(rest)
+	host, port := parts[2], parts[3]
+	if port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return "", false
+		}
+		host += ":" + port
 	}
-	host, port, hasPort := strings.Cut(rest[:end], ":")
-	if !isHost(host) || hasPort && !isPort(port) {
-		return "", false
-	}
-	target := scheme + "://" + rest[:end] + escapeSpaces(rest[end:])
+	target := strings.ToLower(parts[1]) + "://" + host + spaces.Replace(parts[4])
 	return target, len(target) <= maxAddressBytes
-}
-
-// isHost reports whether host has at least two nonempty labels. ASCII characters in
-// labels must be letters, digits, hyphens or underscores.
-func isHost(host string) bool {
-	labels := strings.Split(host, ".")
-	for _, label := range labels {
-		if label == "" || strings.ContainsFunc(label, func(c rune) bool {
-			return c <= 0x7F && !isWordByte(byte(c)) && c != '-' && c != '_' || invisible(c) || c == replacement
-		}) {
-			return false
-		}
-	}
-	return len(labels) > 1
-}
-
-func isPort(port string) bool {
-	n, err := strconv.ParseUint(port, 10, 16)
-	return err == nil && n > 0
-}
-
-// escapeSpaces percent-encodes spaces and control characters.
-func escapeSpaces(s string) string {
-	if !strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' }) {
-		return s
-	}
-	var b strings.Builder
-	for _, c := range s {
-		if c <= ' ' {
-			fmt.Fprintf(&b, "%%%02X", c)
-			continue
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
 }

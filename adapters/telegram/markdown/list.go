@@ -10,47 +10,20 @@ import (
 
 const bullet = "• "
 
-// list writes the items of a list.
-func (r *renderer) list(n *ast.List) {
-	number := n.Start
-	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
-		if item != n.FirstChild() {
-			r.write(separator(n.IsTight))
-		}
-		r.indent()
-		r.item(item, marker(n, number), n.IsTight)
-		number++
-	}
-}
-
-// marker returns the bullet or number of a list item.
-func marker(n *ast.List, number int) string {
+// marker returns the bullet or number of a list item, and the check box of a task, which
+// replaces a bullet.
+func marker(n *ast.List, number int, item ast.Node) string {
+	box, isTask := item.AttributeString(taskBox)
+	marker := bullet
 	if n.IsOrdered() {
-		return strconv.Itoa(number) + string(rune(n.Marker)) + " "
-	}
-	return bullet
-}
-
-// item writes a list item with indented continuation lines.
-func (r *renderer) item(n ast.Node, marker string, tight bool) {
-	indent := "   "
-	if marker == bullet {
-		indent = "  "
-	}
-	r.write(withBox(marker, n))
-	r.indented(indent, func() { r.blocks(n, tight) })
-}
-
-// withBox adds the check box of a task to a marker. The box replaces a bullet.
-func withBox(marker string, item ast.Node) string {
-	box, ok := item.AttributeString(taskBox)
-	if !ok {
-		return marker
-	}
-	if marker == bullet {
+		marker = strconv.Itoa(number) + string(rune(n.Marker)) + " "
+	} else if isTask {
 		marker = ""
 	}
-	return marker + box.(string) //nolint:forcetypeassert // set by taskTransformer
+	if isTask {
+		marker += box.(string) //nolint:forcetypeassert // set by taskTransformer
+	}
+	return marker
 }
 
 // taskBox is the attribute of list items with the check box of a task.
@@ -80,5 +53,10 @@ func (taskTransformer) Transform(node *ast.Paragraph, reader text.Reader, _ pars
 		return
 	}
 	line = line.WithStart(line.Start + 3)
-	node.Lines().Set(0, line.TrimLeftSpace(reader.Source()))
+	line = line.TrimLeftSpace(reader.Source())
+	if line.IsEmpty() && node.Lines().Len() > 1 { // the parser cannot read an empty line before another
+		node.Lines().SetSliced(1, node.Lines().Len())
+		return
+	}
+	node.Lines().Set(0, line)
 }

@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -21,7 +22,9 @@ import (
 func RenderPartial(source string) Document {
 	source = withoutMarkers(source)
 	source = withoutAddress(withoutRun(source))
-	closers := reversed(openRuns(lastParagraph(source)))
+	open := openRuns(lastParagraph(source))
+	slices.Reverse(open)
+	closers := strings.Join(open, "")
 	doc := Render(source)
 	if closers == "" {
 		return doc
@@ -44,12 +47,7 @@ var markersOnly = sync.OnceValue(func() *regexp.Regexp {
 const maxTail = 4096
 
 // tail returns the last maxTail bytes of source.
-func tail(source string) string {
-	if len(source) <= maxTail {
-		return source
-	}
-	return source[len(source)-maxTail:]
-}
+func tail(source string) string { return source[max(0, len(source)-maxTail):] }
 
 // withoutMarkers removes a last line that consists only of markers.
 func withoutMarkers(source string) string {
@@ -150,12 +148,3 @@ func markerRun(text string) string {
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' }
-
-// reversed joins runs in reverse order.
-func reversed(runs []string) string {
-	var b strings.Builder
-	for i := len(runs) - 1; i >= 0; i-- {
-		b.WriteString(runs[i])
-	}
-	return b.String()
-}

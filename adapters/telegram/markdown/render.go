@@ -38,10 +38,11 @@ const (
 // A renderer writes goldmark's syntax tree to a Builder.
 type renderer struct {
 	Builder
-	source  []byte
-	used    map[string]bool // labels of link references
-	indents []string        // prefixes of each line of the current block
-	inTable bool
+	source    []byte
+	used      map[string]bool // labels of link references
+	indents   []string        // prefixes of each line of the current block
+	inTable   bool
+	plainText bool // links become text
 }
 
 // findUsed collects the labels of used link references; unused definitions are shown.
@@ -114,7 +115,8 @@ func (r *renderer) block(n ast.Node) {
 	case *ast.List:
 		r.list(n)
 	case *ast.Heading:
-		r.heading(n)
+		r.indent()
+		r.styled(n, headingStyles[n.Level]...)
 	case *ast.ThematicBreak:
 		r.literal(rule)
 	case *ast.HTMLBlock:
@@ -124,6 +126,39 @@ func (r *renderer) block(n ast.Node) {
 	default: // paragraphs
 		r.indent()
 		r.inlines(n)
+	}
+}
+
+// table formats a table as lines of aligned columns.
+func (r *renderer) table(n *east.Table) string {
+	r.inTable = true
+	defer func() { r.inTable = false }()
+	var rows [][]string
+	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
+		var cells []string
+		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
+			cells = append(cells, strings.TrimSpace(r.plain(cell)))
+		}
+		rows = append(rows, cells)
+	}
+	return alignedTable(rows, n.Alignments)
+}
+
+// list writes the items of a list, with indented continuation lines.
+func (r *renderer) list(n *ast.List) {
+	number := n.Start
+	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
+		if item != n.FirstChild() {
+			r.write(separator(n.IsTight))
+		}
+		r.indent()
+		r.write(marker(n, number, item))
+		indent := "  "
+		if n.IsOrdered() {
+			indent = "   "
+		}
+		r.indented(indent, func() { r.blocks(item, n.IsTight) })
+		number++
 	}
 }
 
@@ -195,28 +230,15 @@ func (r *renderer) codeBlock(language, text string) {
 	r.pre(language, text)
 }
 
-// heading writes a heading: levels 1 to 3 are bold, level 1 also underlined, level 3
-// also italic, and deeper levels are italic only.
-func (r *renderer) heading(n *ast.Heading) {
-	r.indent()
-	write := func() { r.inlines(n) }
-	for _, kind := range headingStyles(n.Level) {
-		inner := write
-		write = func() { r.within(models.MessageEntity{Type: kind}, inner) }
-	}
-	write()
-}
-
-func headingStyles(level int) []models.MessageEntityType {
-	switch level {
-	case 1:
-		return []models.MessageEntityType{models.MessageEntityTypeBold, models.MessageEntityTypeUnderline}
-	case 2:
-		return []models.MessageEntityType{models.MessageEntityTypeBold}
-	case 3:
-		return []models.MessageEntityType{models.MessageEntityTypeBold, models.MessageEntityTypeItalic}
-	}
-	return []models.MessageEntityType{models.MessageEntityTypeItalic}
+// headingStyles are the styles of headings by level, the outer style first. Deeper levels are
+// italic only.
+var headingStyles = [7][]models.MessageEntityType{
+	1: {models.MessageEntityTypeUnderline, models.MessageEntityTypeBold},
+	2: {models.MessageEntityTypeBold},
+	3: {models.MessageEntityTypeItalic, models.MessageEntityTypeBold},
+	4: {models.MessageEntityTypeItalic},
+	5: {models.MessageEntityTypeItalic},
+	6: {models.MessageEntityTypeItalic},
 }
 
 // quote writes a quotation. Telegram has no nested quotations, hence each line of a

@@ -112,29 +112,20 @@ func cellsOf(line text.Segment, source []byte, columns int) []text.Segment {
 	return cells
 }
 
-// table formats a table as lines of aligned columns.
-func (r *renderer) table(n *east.Table) string {
-	r.inTable = true
-	defer func() { r.inTable = false }()
-	var rows [][]string
-	widths := make([]int, len(n.Alignments))
-	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
-		var cells []string
-		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
-			text := strings.NewReplacer("\t", " ", "\n", " ").Replace(Clean(r.plain(cell)))
-			text = strings.TrimSpace(text)
-			widths[len(cells)] = max(widths[len(cells)], min(uniseg.StringWidth(text), maxColumn))
-			cells = append(cells, text)
+// alignedTable formats rows, the first of them the header, as lines of aligned columns.
+func alignedTable(rows [][]string, alignments []east.Alignment) string {
+	widths := make([]int, len(alignments))
+	for _, cells := range rows {
+		for i, text := range cells {
+			widths[i] = max(widths[i], min(uniseg.StringWidth(text), maxColumn))
 		}
-		rows = append(rows, cells)
 	}
 	var b strings.Builder
 	for i, cells := range rows {
 		for j, c := range cells {
-			cells[j] = align(c, widths[j], n.Alignments[j])
+			cells[j] = align(c, widths[j], alignments[j])
 		}
-		b.WriteString(strings.TrimRight(strings.Join(cells, columnGap), " "))
-		b.WriteByte('\n')
+		b.WriteString(strings.TrimRight(strings.Join(cells, columnGap), " ") + "\n")
 		if i == 0 {
 			b.WriteString(underlines(widths))
 		}

@@ -107,7 +107,7 @@ func validEntity(units []uint16, e models.MessageEntity) error {
 		}
 		return nil
 	case models.MessageEntityTypePre:
-		if languageName(e.Language) != e.Language {
+		if LanguageName(e.Language) != e.Language {
 			return fmt.Errorf("language %q", e.Language)
 		}
 		return nil

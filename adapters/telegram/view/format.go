@@ -26,14 +26,19 @@ func Code(text string) string {
 	if text == "" {
 		return ""
 	}
-	fence := "`"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
+	fence := Fence("`", text)
 	if fence == "`" {
 		return fence + text + fence
 	}
 	return fence + " " + text + " " + fence
+}
+
+// Fence returns backquotes, at least those given, that do not occur in a text.
+func Fence(least, text string) string {
+	for strings.Contains(text, least) {
+		least += "`"
+	}
+	return least
 }
 
 // Brief shortens a text to one line of at most n UTF-16 units.
