@@ -56,56 +56,32 @@ func newCron(expression string) (cronRule, error) {
 // searchYears.
 func (c cronRule) next(t time.Time, zone *time.Location) time.Time {
 	t = t.In(zone)
-	for limit := t.AddDate(searchYears, 0, 0); t.Before(limit); {
-		_, change := t.ZoneBounds()
-		due := c.nextWithin(t)
-		switch {
-		case due.IsZero(), change.IsZero(), due.Before(change):
-			return due
-		case c.skipped(change), c.dueAt(change):
-			return change
+	if c.anyHour {
+		return c.nextElapsed(t)
+	}
+	for wall := c.faces.Next(face(t, offsetOf(t))); !wall.IsZero(); wall = c.faces.Next(wall) {
+		if at, _ := onClock(wall, zone); at.After(t) { // else clocks show wall for the second time
+			return at
 		}
-		t = change
 	}
 	return time.Time{}
 }
 
-// nextWithin returns the first time after t, assuming t's UTC offset from t on. Without
-// anyHour, nextWithin leaves out wall clock times shown before clocks were last put
-// back.
-func (c cronRule) nextWithin(t time.Time) time.Time {
-	offset := offsetOf(t)
-	from := face(t, offset)
-	if start, _ := t.ZoneBounds(); !start.IsZero() && !c.anyHour {
-		if shown := face(start, offsetOf(start.Add(-time.Second))); from.Before(shown) {
-			from = shown.Add(-time.Second)
+// nextElapsed returns the first time after t whose wall clock time matches, whether clocks
+// have shown the wall clock time before or not.
+func (c cronRule) nextElapsed(t time.Time) time.Time {
+	for at, offset := t, offsetOf(t); ; { // from one clock change to the next
+		wall := c.faces.Next(face(t, offset))
+		if wall.IsZero() {
+			return wall
 		}
+		due := wall.Add(-offset).In(t.Location())
+		_, change := at.ZoneBounds()
+		if change.IsZero() || due.Before(change) {
+			return due
+		}
+		t, at, offset = change.Add(-time.Second), change, offsetOf(change)
 	}
-	next := c.faces.Next(from)
-	if next.IsZero() {
-		return next
-	}
-	return next.Add(-offset).In(t.Location())
-}
-
-// dueAt reports whether a job is due at the very moment of a clock change.
-func (c cronRule) dueAt(change time.Time) bool {
-	before, after := offsetOf(change.Add(-time.Second)), offsetOf(change)
-	if !c.anyHour && after < before {
-		return false // clocks have shown the time before
-	}
-	shown := face(change, after)
-	return c.faces.Next(shown.Add(-time.Second)).Equal(shown)
-}
-
-// skipped reports whether clocks skip a due time at a change.
-func (c cronRule) skipped(change time.Time) bool {
-	first, after := face(change, offsetOf(change.Add(-time.Second))), face(change, offsetOf(change))
-	if c.anyHour || !first.Before(after) {
-		return false
-	}
-	next := c.faces.Next(first.Add(-time.Second))
-	return !next.IsZero() && next.Before(after)
 }
 
 // face returns the wall clock time at t with an offset, as a time in UTC.
@@ -116,9 +92,9 @@ func offsetOf(t time.Time) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// onClock returns the first time at which clocks of the zone show wall, given in UTC. ok
-// is false if clocks skip wall.
-func onClock(wall time.Time, zone *time.Location) (at time.Time, ok bool) {
+// onClock returns the first time at which clocks of the zone show wall, given in UTC. If
+// clocks skip wall, shown is false, and onClock returns the moment of the change.
+func onClock(wall time.Time, zone *time.Location) (at time.Time, shown bool) {
 	guess := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
 	for _, near := range []time.Time{guess.Add(-day), guess.Add(day)} { // assumes at most one clock change between the two
 		at := wall.Add(-offsetOf(near)).In(zone)
@@ -126,7 +102,8 @@ func onClock(wall time.Time, zone *time.Location) (at time.Time, ok bool) {
 			return at, true
 		}
 	}
-	return guess, false
+	_, change := guess.Add(-day).ZoneBounds()
+	return change, false
 }
 
 const day = 24 * time.Hour

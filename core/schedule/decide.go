@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,43 +18,40 @@ const adapterName = "schedule"
 
 // A decision is a pending decision about due occurrences of one job.
 type decision struct {
-	job      Job
-	times    times
-	verdicts []verdict // oldest first; only the last verdict may be to send
-	known    []Occurrence
+	job   Job
+	times times
+	to    time.Time    // newest due time
+	due   []Occurrence // oldest first; only the newest may be to send
 }
 
-// newest returns the verdict about the newest occurrence.
-func (d *decision) newest() *verdict { return &d.verdicts[len(d.verdicts)-1] }
+// unsent returns the occurrence to send, nil for none.
+func (d *decision) unsent() *Occurrence {
+	for i := range d.due {
+		if o := &d.due[i]; o.Outcome == Sent && o.Message == "" {
+			return o
+		}
+	}
+	return nil
+}
 
-func (d *decision) sends() bool { return d.newest().send }
-
-// skipDecided skips the occurrences that an earlier process decided or sent, before a
-// crash or before the clock was set back.
+// skipDecided leaves out the occurrences that an earlier process decided, and finds the
+// messages of those that it sent, before a crash or before the clock was set back.
 func (s *Scheduler) skipDecided(ctx context.Context, d *decision) error {
-	old, err := s.o.Store.Occurrences(ctx, d.job.ID, d.verdicts[0].due, Kept)
+	old, err := s.o.Store.Occurrences(ctx, d.job.ID, d.due[0].Due, Kept)
 	if err != nil {
 		return err
 	}
-	decided := make(map[int64]bool, len(old))
-	for i := range old {
-		decided[old[i].Due.Unix()] = true
-	}
-	for i := range d.verdicts {
-		v := &d.verdicts[i]
-		if decided[v.due.Unix()] {
-			v.skip() // the occurrence keeps the recorded outcome
-			continue
-		}
-		id, err := s.o.Store.SourceMessage(ctx, SourceKey(d.job.ID, v.due))
-		if errors.Is(err, core.ErrNotFound) {
-			continue
-		}
-		if err != nil {
+	d.due = slices.DeleteFunc(d.due, func(o Occurrence) bool {
+		return slices.ContainsFunc(old, func(known Occurrence) bool { return known.Due.Equal(o.Due) })
+	})
+	for i := range d.due {
+		o := &d.due[i]
+		switch id, err := s.o.Store.SourceMessage(ctx, SourceKey(d.job.ID, o.Due)); {
+		case err == nil:
+			*o = Occurrence{Due: o.Due, Outcome: Sent, Message: id, Late: o.Late}
+		case !errors.Is(err, core.ErrNotFound):
 			return err
 		}
-		v.skip()
-		d.known = append(d.known, Occurrence{Due: v.due, Outcome: Sent, Message: id, Late: v.late})
 	}
 	return nil
 }
@@ -81,11 +79,7 @@ func (s *Scheduler) decideByPrecheck(ctx context.Context, d *decision) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	o := Occurrence{Due: d.newest().due}
-	if o.skipBy(p, err) {
-		d.newest().skip()
-		d.known = append(d.known, o)
-	}
+	d.unsent().skipBy(p, err)
 	return s.commit(ctx, d)
 }
 
@@ -94,9 +88,9 @@ func (s *Scheduler) decideByPrecheck(ctx context.Context, d *decision) error {
 func (o *Occurrence) skipBy(p PrecheckResult, err error) bool {
 	switch {
 	case err != nil:
-		o.Outcome, o.Status, o.Why = Refused, p.Status, "The precheck could not be run: "+err.Error()+"."
+		o.Outcome, o.Late, o.Status, o.Why = Refused, false, p.Status, "The precheck could not be run: "+err.Error()+"."
 	case p.Status != 0:
-		o.Outcome, o.Status = Skipped, p.Status
+		o.Outcome, o.Late, o.Status = Skipped, false, p.Status
 		o.Why = strings.TrimSpace(fmt.Sprintf("The precheck ended with status %d: nothing to do. %s", p.Status, p.Said))
 	default:
 		return false
@@ -117,62 +111,52 @@ func (s *Scheduler) commit(ctx context.Context, d *decision) error {
 		return err
 	}
 	d.job = j
-	outcomes := d.known
-	for i := range d.verdicts {
-		v := &d.verdicts[i]
-		switch {
-		case v.send:
-			o, err := s.send(ctx, d, *v)
-			if err != nil {
-				return err
-			}
-			outcomes = append(outcomes, o)
-		case !v.skipped:
-			outcomes = append(outcomes, Occurrence{Due: v.due, Outcome: Missed, Why: v.why})
+	if o := d.unsent(); o != nil {
+		if err := s.send(ctx, d, o); err != nil {
+			return err
 		}
 	}
 	now := s.now()
-	for i := range outcomes {
-		outcomes[i].Job, outcomes[i].DecidedAt = j.ID, now
+	for i := range d.due {
+		d.due[i].Job, d.due[i].DecidedAt = j.ID, now
 	}
-	c := Decision{Job: j.ID, Occurrences: outcomes, DecidedTo: d.newest().due}
+	c := Decision{Job: j.ID, Occurrences: d.due, DecidedTo: d.to}
 	if d.times.next(c.DecidedTo).IsZero() {
 		c.DoneAt = now
 	}
 	if err := s.o.Store.Decide(ctx, c, Kept); err != nil {
 		return err
 	}
-	s.report(j.ID, j.Channel, outcomes)
+	s.report(j.ID, j.Channel, d.due)
 	return nil
 }
 
 // send submits the message of an occurrence. An error can be retried; a permanent
 // failure is an outcome.
-func (s *Scheduler) send(ctx context.Context, d *decision, v verdict) (Occurrence, error) {
-	o := Occurrence{Due: v.due, Outcome: Sent, Late: v.late}
+func (s *Scheduler) send(ctx context.Context, d *decision, o *Occurrence) error {
 	why, err := s.blocked(ctx, &d.job)
 	if err != nil {
-		return o, err
+		return err
 	}
 	if why == "" {
-		o.Message, err = s.submit(ctx, d, v)
+		o.Message, err = s.submit(ctx, d, o)
 		switch {
 		case err == nil:
-			return o, nil
+			return nil
 		case retryable(err), ctx.Err() != nil:
-			return o, err
+			return err
 		}
 		why = refusal(err)
 	}
 	o.Outcome, o.Late, o.Why = Refused, false, why
-	return o, nil
+	return nil
 }
 
-func (s *Scheduler) submit(ctx context.Context, d *decision, v verdict) (core.MessageID, error) {
+func (s *Scheduler) submit(ctx context.Context, d *decision, o *Occurrence) (core.MessageID, error) {
 	j := &d.job
 	sub := core.Submission{
-		Channel: j.Channel, Adapter: adapterName, Content: core.Content{Text: textOf(j, v, s.now(), d.times.zone)},
-		SourceKey: SourceKey(j.ID, v.due),
+		Channel: j.Channel, Adapter: adapterName, Content: core.Content{Text: textOf(j, o, s.now(), d.times.zone)},
+		SourceKey: SourceKey(j.ID, o.Due),
 	}
 	if adapter := s.o.Core.Deliverer(j.Channel); adapter != "" { // as for a message from the adapter's own users
 		sub.Adapter, sub.Deliver, sub.CanAsk = adapter, true, true

@@ -47,41 +47,27 @@ func (m MissedRule) String() string {
 	return "within " + humanize.Span(m.Within)
 }
 
-// A verdict is the decision about an occurrence.
-type verdict struct {
-	due     time.Time
-	send    bool
-	late    bool
-	why     string
-	skipped bool // the occurrence already has an outcome
-}
-
-// skip prevents an occurrence from being sent or counted as missed.
-func (v *verdict) skip() { v.send, v.skipped = false, true }
-
 // classify decides about occurrences that have come due, given oldest first, after more
-// earlier ones. At most the newest occurrence is sent.
-func classify(dues []time.Time, more int, now time.Time, rule MissedRule) []verdict {
-	all := make([]verdict, len(dues))
+// earlier ones. Each is Missed, or Sent if it is to be sent; at most the newest is.
+func classify(dues []time.Time, more int, now time.Time, rule MissedRule) []Occurrence {
+	all := make([]Occurrence, len(dues))
 	for i, due := range dues {
-		v := &all[i]
-		v.due = due
+		o := &all[i]
+		o.Due, o.Outcome = due, Missed
 		late := now.Sub(due)
 		switch {
 		case i < len(dues)-1:
-			v.why = "A later one came due before this could be sent."
-		case late <= punctual:
-			v.send = true
-		case late <= rule.Within:
-			v.send, v.late = true, true
+			o.Why = "A later one came due before this could be sent."
+		case late <= max(punctual, rule.Within):
+			o.Outcome, o.Late = Sent, late > punctual
 		default:
-			v.why = fmt.Sprintf("It could not be sent within %s of its time (missed: %s).", humanize.Span(max(punctual, rule.Within)), rule)
+			o.Why = fmt.Sprintf("It could not be sent within %s of its time (missed: %s).", humanize.Span(max(punctual, rule.Within)), rule)
 		}
-		if !v.send {
-			v.why += " The gateway did not run, the machine slept, its disk was full, or prechecks took long."
+		if o.Outcome == Missed {
+			o.Why += " The gateway did not run, the machine slept, its disk was full, or prechecks took long."
 		}
 		if i == 0 && more > 0 {
-			v.why = strings.TrimSpace(fmt.Sprintf("%s %d earlier ones were missed too.", v.why, more))
+			o.Why = strings.TrimSpace(fmt.Sprintf("%s %d earlier ones were missed too.", o.Why, more))
 		}
 	}
 	return all

@@ -215,11 +215,11 @@ func (s *Scheduler) process(ctx context.Context, j *Job) (next time.Time, err er
 	if err != nil {
 		return time.Time{}, err
 	}
-	d := decision{job: *j, times: t, verdicts: classify(due, more, now, rule)}
+	d := decision{job: *j, times: t, to: due[len(due)-1], due: classify(due, more, now, rule)}
 	if err := s.skipDecided(ctx, &d); err != nil {
 		return time.Time{}, err
 	}
-	if d.sends() && j.Precheck != "" {
+	if d.unsent() != nil && j.Precheck != "" {
 		s.startPrecheck(ctx, d)
 		return time.Time{}, nil
 	}

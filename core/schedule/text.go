@@ -11,12 +11,12 @@ const stampLayout = "2006-01-02 15:04 MST"
 // textOf returns the text for the agent: the job's text below a line that names the
 // schedule as the sender and notes a late delivery. A slash command stays without the
 // line, since the agent recognizes a command only at the very beginning.
-func textOf(j *Job, v verdict, now time.Time, zone *time.Location) string {
+func textOf(j *Job, o *Occurrence, now time.Time, zone *time.Location) string {
 	if strings.HasPrefix(j.Text, "/") {
 		return j.Text
 	}
-	line := "[schedule: " + j.ID + ", due " + v.due.In(zone).Format(stampLayout)
-	if v.late {
+	line := "[schedule: " + j.ID + ", due " + o.Due.In(zone).Format(stampLayout)
+	if o.Late {
 		line += ", sent late at " + now.In(zone).Format(stampLayout)
 	}
 	return line + "]\n" + j.Text

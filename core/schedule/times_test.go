@@ -226,10 +226,10 @@ func TestMissedRules(t *testing.T) {
 		due := now.Add(-c.after)
 		all := classify([]time.Time{due.Add(-time.Hour), due}, 7, now, rule)
 		old, v := all[0], all[1]
-		if old.send || !strings.Contains(old.why, "7 earlier ones") {
+		if old.Outcome != Missed || !strings.Contains(old.Why, "7 earlier ones") {
 			t.Errorf("%s: the older one is %+v", c.rule, old)
 		}
-		if v.send != c.send || v.late != c.late || (v.why == "") != c.send {
+		if (v.Outcome == Sent) != c.send || v.Late != c.late || (v.Why == "") != c.send {
 			t.Errorf("%s after %s: %+v", c.rule, c.after, v)
 		}
 	}
