@@ -30,9 +30,9 @@ type cronRule struct {
 	faces      cron.Schedule
 }
 
-func newCron(expression string) (cronRule, error) {
+func newCron(expression string) (*cronRule, error) {
 	fields := strings.Fields(expression)
-	c := cronRule{expression: strings.Join(fields, " ")}
+	c := &cronRule{expression: strings.Join(fields, " ")}
 	options := cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom
 	switch {
 	case len(fields) == 1 && strings.HasPrefix(fields[0], "@") && !strings.HasPrefix(fields[0], "@every"):
@@ -54,7 +54,7 @@ func newCron(expression string) (cronRule, error) {
 
 // next returns the first time after t in a zone, the zero time if none follows within
 // searchYears.
-func (c cronRule) next(t time.Time, zone *time.Location) time.Time {
+func (c *cronRule) next(t time.Time, zone *time.Location) time.Time {
 	t = t.In(zone)
 	if c.anyHour {
 		return c.nextElapsed(t)
@@ -69,7 +69,7 @@ func (c cronRule) next(t time.Time, zone *time.Location) time.Time {
 
 // nextElapsed returns the first time after t whose wall clock time matches, whether clocks
 // have shown the wall clock time before or not.
-func (c cronRule) nextElapsed(t time.Time) time.Time {
+func (c *cronRule) nextElapsed(t time.Time) time.Time {
 	for at, offset := t, offsetOf(t); ; { // from one clock change to the next
 		wall := c.faces.Next(face(t, offset))
 		if wall.IsZero() {

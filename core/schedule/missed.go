@@ -1,10 +1,11 @@
 package schedule
 
 import (
-	"bareclaw/internal/humanize"
 	"fmt"
 	"strings"
 	"time"
+
+	"bareclaw/internal/humanize"
 )
 
 // punctual is the delay after the due time up to which an occurrence still counts as

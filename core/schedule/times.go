@@ -7,8 +7,7 @@ import (
 
 // times computes the due times of a job.
 type times struct {
-	when When
-	cron cronRule
+	When
 	zone *time.Location
 	from time.Time // creation time of the job
 }
@@ -23,25 +22,16 @@ func timesOf(j *Job, local *time.Location) (times, error) {
 	if err != nil {
 		return times{}, fmt.Errorf("schedule %s: read when it is due: %w", j.ID, err)
 	}
-	t := times{when: when, zone: zone, from: j.CreatedAt.Truncate(time.Second)}
-	if when.Cron != "" {
-		if t.cron, err = newCron(when.Cron); err != nil {
-			return times{}, fmt.Errorf("schedule %s: read when it is due: %w", j.ID, err)
-		}
-	}
-	return t, nil
+	return times{when, zone, j.CreatedAt.Truncate(time.Second)}, nil
 }
 
 // zoneOf returns the named zone, local for an empty name.
 func zoneOf(name string, local *time.Location) (*time.Location, error) {
-	switch name {
-	case "":
+	if name == "" {
 		return local, nil
-	case "Local": // time.LoadLocation accepts Local, but no zone has the name
-		return nil, invalid("tz", "%q is no time zone. Send its IANA name, such as Europe/Berlin, or leave it out for the machine's.", name)
 	}
 	zone, err := time.LoadLocation(name)
-	if err != nil {
+	if err != nil || name == "Local" { // which no zone is called
 		return nil, invalid("tz", "%q is no time zone. Send its IANA name, such as Europe/Berlin, or leave it out for the machine's.", name)
 	}
 	return zone, nil
@@ -49,17 +39,17 @@ func zoneOf(name string, local *time.Location) (*time.Location, error) {
 
 // next returns the first due time after t, the zero time if none follows.
 func (s times) next(t time.Time) time.Time {
-	switch w := s.when; {
-	case w.Cron != "":
-		return s.cron.next(t, s.zone)
-	case w.Every > 0:
+	switch {
+	case s.Cron != nil:
+		return s.Cron.next(t, s.zone)
+	case s.Every > 0:
 		since := t.Sub(s.from)
-		if past := since % w.Every; past < 0 { // the clock was fast when the job was created
+		if past := since % s.Every; past < 0 { // the clock was fast when the job was created
 			return t.Add(-past).In(s.zone)
 		}
-		return t.Add(w.Every - since%w.Every).In(s.zone)
-	case w.At.After(t):
-		return w.At.In(s.zone)
+		return t.Add(s.Every - since%s.Every).In(s.zone)
+	case s.At.After(t):
+		return s.At.In(s.zone)
 	}
 	return time.Time{}
 }
@@ -83,7 +73,7 @@ func (s times) upcoming(t time.Time, n int) []time.Time {
 // first, and the number of older due times. between looks back a year at most; for a job
 // of every minute the search takes seconds.
 func (s times) between(from, now time.Time, keep int) (dues []time.Time, more int) {
-	if first := now.Add(-missedHorizon); from.Before(first) && s.when.At.IsZero() {
+	if first := now.Add(-missedHorizon); from.Before(first) && s.At.IsZero() {
 		from = first
 	}
 	for t := s.next(from); !t.IsZero() && !t.After(now); t = s.next(t) {

@@ -1,15 +1,16 @@
 package schedule
 
 import (
-	"bareclaw/internal/humanize"
 	"strconv"
 	"strings"
 	"time"
+
+	"bareclaw/internal/humanize"
 )
 
 // A When describes the due times of a job: exactly one field is set.
 type When struct {
-	Cron  string        // five fields, or a descriptor such as @daily
+	Cron  *cronRule     // five fields, or a descriptor such as @daily
 	At    time.Time     // a single time
 	Every time.Duration // an interval, counted from the job's creation
 }
@@ -69,7 +70,7 @@ func parseCron(expression string, now time.Time, zone *time.Location) (When, err
 	if c.next(now, zone).IsZero() {
 		return When{}, invalid("when", "%q never comes.", expression)
 	}
-	return When{Cron: c.expression}, nil
+	return When{Cron: c}, nil
 }
 
 // localLayouts returns the layouts of times without an offset, longest first.
@@ -153,8 +154,8 @@ func parseDuration(text string) (time.Duration, error) {
 // String returns the When in the form accepted by ParseWhen.
 func (w When) String() string {
 	switch {
-	case w.Cron != "":
-		return "cron " + w.Cron
+	case w.Cron != nil:
+		return "cron " + w.Cron.expression
 	case w.Every > 0:
 		return "every " + humanize.Span(w.Every)
 	}
@@ -166,7 +167,8 @@ func readWhen(text string) (When, error) {
 	word, rest, _ := strings.Cut(text, " ")
 	switch word {
 	case "cron":
-		return When{Cron: rest}, nil
+		c, err := newCron(rest)
+		return When{Cron: c}, err
 	case "every":
 		d, err := time.ParseDuration(rest)
 		return When{Every: d}, err
