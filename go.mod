@@ -30,7 +30,6 @@ require (
 	github.com/google/uuid v1.6.0
 	github.com/hinshun/vt10x v0.0.0-20220301184237-5011da428d02
 	github.com/joho/godotenv v1.5.1
-	github.com/kelseyhightower/envconfig v1.4.0
 	github.com/netresearch/go-cron v0.9.1
 	github.com/prometheus/common v0.72.0
 	github.com/rivo/uniseg v0.4.7

@@ -19,7 +19,7 @@ import (
 
 // Config holds the settings of the gateway.
 //
-// A field with an envconfig tag is a setting. The tag "kind" names the parser and its
+// A field with an env tag is a setting. The tag "kind" names the parser and its
 // arguments, "accepted" describes good values where the kind alone does not, "default" is
 // the value of a variable unset or empty, and "unset" describes a default that depends on
 // the machine. The first paragraph of a field's comment is the field's row in
@@ -29,66 +29,66 @@ type Config struct {
 	// needs `BARECLAW_HTTP_TOKEN`.
 	//
 	// Whoever reaches the gateway can run commands as you.
-	Host string `envconfig:"BARECLAW_HOST" default:"127.0.0.1" kind:"host" section:"HTTP"`
+	Host string `env:"BARECLAW_HOST" default:"127.0.0.1" kind:"host" section:"HTTP"`
 	// Port is the TCP port of the HTTP server; 0 picks a free one.
 	//
 	// The log names the port that was picked.
-	Port int `envconfig:"BARECLAW_PORT" default:"3000" kind:"int 0 65535" accepted:"0 to 65535, where 0 picks a free port"`
+	Port int `env:"BARECLAW_PORT" default:"3000" kind:"int 0 65535" accepted:"0 to 65535, where 0 picks a free port"`
 	// AllowedHosts are further host names that requests may carry in `Host`.
 	//
 	// The loopback names and `BARECLAW_HOST` are always allowed. A reverse proxy, for
 	// example, passes its own name on.
-	AllowedHosts []string `envconfig:"BARECLAW_ALLOWED_HOSTS" kind:"hosts" unset:"none"`
+	AllowedHosts []string `env:"BARECLAW_ALLOWED_HOSTS" kind:"hosts" unset:"none"`
 	// HTTPToken is the token that every request over TCP must carry, as `Authorization:
 	// Bearer TOKEN`. Without a token only processes of your own user are answered.
 	//
 	// Make one with: openssl rand -hex 32
-	HTTPToken Secret `envconfig:"BARECLAW_HTTP_TOKEN" kind:"http-token" secret:"true" unset:"none"`
+	HTTPToken Secret `env:"BARECLAW_HTTP_TOKEN" kind:"http-token" secret:"true" unset:"none"`
 	// BodyLimit is the size of the largest request body.
 	//
 	// A larger body is refused with status 413.
-	BodyLimit int64 `envconfig:"BARECLAW_BODY_LIMIT" default:"32MiB" kind:"bytes"`
+	BodyLimit int64 `env:"BARECLAW_BODY_LIMIT" default:"32MiB" kind:"bytes"`
 
 	// CWD is the existing directory that Claude runs in. It decides which `CLAUDE.md` and
 	// which project Claude sees.
-	CWD string `envconfig:"BARECLAW_CWD" default:"~" kind:"directory" section:"Files"`
+	CWD string `env:"BARECLAW_CWD" default:"~" kind:"directory" section:"Files"`
 	// SessionFile is the file with the session id of each channel.
-	SessionFile string `envconfig:"BARECLAW_SESSION_FILE" default:".bareclaw-sessions.json" kind:"session-file"`
+	SessionFile string `env:"BARECLAW_SESSION_FILE" default:".bareclaw-sessions.json" kind:"text" accepted:"a path, absolute, starting with ~/ or relative to BARECLAW_CWD"`
 	// StateDir is the directory of everything that must outlive a restart.
 	//
 	// It holds accepted messages, locks, logs and records of session hosts.
-	StateDir string `envconfig:"BARECLAW_STATE_DIR" kind:"path" unset:"$XDG_STATE_HOME/bareclaw, else ~/.local/state/bareclaw"`
+	StateDir string `env:"BARECLAW_STATE_DIR" kind:"path" unset:"$XDG_STATE_HOME/bareclaw, else ~/.local/state/bareclaw"`
 	// RuntimeDir is the directory of the sockets. A second gateway needs a directory of its
 	// own.
 	//
 	// Only you may enter it (mode 0700). Its path has at most 73 bytes.
-	RuntimeDir string `envconfig:"BARECLAW_RUNTIME_DIR" kind:"path" unset:"$XDG_RUNTIME_DIR/bareclaw, else run below the state directory"`
+	RuntimeDir string `env:"BARECLAW_RUNTIME_DIR" kind:"path" unset:"$XDG_RUNTIME_DIR/bareclaw, else run below the state directory"`
 	// Source is the source tree that a restart builds the program from, so that a changed
 	// source applies. `off`: a restart starts the program's file as it is.
 	//
 	// A program that was built is on trial for half a minute; the earlier one takes over
 	// again if the new one is not well.
-	Source string `envconfig:"BARECLAW_SOURCE" kind:"source" unset:"the source of a gateway that go run has started, else off"`
+	Source string `env:"BARECLAW_SOURCE" kind:"source" unset:"the source of a gateway that go run has started, else off"`
 
 	// Agent is the program that answers messages: `claude` is the CLI, `echo` repeats each
 	// message, `auto` is claude where it is installed and echo elsewhere.
-	Agent Agent `envconfig:"BARECLAW_AGENT" default:"auto" kind:"choice auto claude echo" section:"Claude"`
+	Agent Agent `env:"BARECLAW_AGENT" default:"auto" kind:"choice auto claude echo" section:"Claude"`
 	// Claude is the path or the name of the CLI.
 	//
 	// A name is looked up in PATH.
-	Claude string `envconfig:"BARECLAW_CLAUDE" default:"claude" kind:"command"`
+	Claude string `env:"BARECLAW_CLAUDE" default:"claude" kind:"command"`
 	// Model is the model, as for `claude --model`.
-	Model string `envconfig:"BARECLAW_MODEL" kind:"word" accepted:"a model's name, as for claude --model" unset:"the choice of claude"`
+	Model string `env:"BARECLAW_MODEL" kind:"word" accepted:"a model's name, as for claude --model" unset:"the choice of claude"`
 	// PermissionMode is the permission mode, as for `claude --permission-mode`.
-	PermissionMode string `envconfig:"BARECLAW_PERMISSION_MODE" kind:"choice acceptEdits auto bypassPermissions default dontAsk manual plan" unset:"the choice of claude"`
+	PermissionMode string `env:"BARECLAW_PERMISSION_MODE" kind:"choice acceptEdits auto bypassPermissions default dontAsk manual plan" unset:"the choice of claude"`
 	// AllowedTools are the tools that run without asking.
 	//
 	// Rules such as Bash(git log *) or mcp__server__tool are fine.
-	AllowedTools []string `envconfig:"BARECLAW_ALLOWED_TOOLS" default:"Read,Glob,Grep,Bash,Write,Edit,Skill,Task" kind:"tools"`
+	AllowedTools []string `env:"BARECLAW_ALLOWED_TOOLS" default:"Read,Glob,Grep,Bash,Write,Edit,Skill,Task" kind:"tools"`
 	// MaxTurns is the number of agentic turns that one message may take.
 	//
 	// The limit stops tool loops.
-	MaxTurns int `envconfig:"BARECLAW_MAX_TURNS" default:"25" kind:"int 1 1000000"`
+	MaxTurns int `env:"BARECLAW_MAX_TURNS" default:"25" kind:"int 1 1000000"`
 	// MaxBudgetUSD is the amount of US dollars that one turn may cost, by Claude's own
 	// estimate; 0 means any amount.
 	//
@@ -96,89 +96,89 @@ type Config struct {
 	// limit. Then the turn ends and its sender is told. A claude that has spent a tenth of
 	// the limit is replaced between turns, which takes a second: a turn may be ended from
 	// nine tenths on.
-	MaxBudgetUSD float64 `envconfig:"BARECLAW_MAX_BUDGET_USD" default:"0" kind:"usd"`
+	MaxBudgetUSD float64 `env:"BARECLAW_MAX_BUDGET_USD" default:"0" kind:"usd"`
 	// DailyBudgetUSD is the amount of US dollars that all turns of a day may cost together;
 	// 0 means any amount. Above the limit messages wait until midnight, local time.
 	//
 	// Running turns go on, and the senders of waiting messages are told.
-	DailyBudgetUSD float64 `envconfig:"BARECLAW_DAILY_BUDGET_USD" default:"0" kind:"usd"`
+	DailyBudgetUSD float64 `env:"BARECLAW_DAILY_BUDGET_USD" default:"0" kind:"usd"`
 	// PassEnv is the list of variables that Claude sees although they are withheld by
 	// default, such as `ANTHROPIC_API_KEY`.
 	//
 	// An API key is passed only in this way, and then claude bills that key.
-	PassEnv []string `envconfig:"BARECLAW_PASS_ENV" kind:"names" unset:"none"`
+	PassEnv []string `env:"BARECLAW_PASS_ENV" kind:"names" unset:"none"`
 
 	// Timeout is the number of milliseconds after which a turn is interrupted and its
 	// sender told; 0 means never.
 	//
 	// A turn may well take many minutes.
-	Timeout time.Duration `envconfig:"BARECLAW_TIMEOUT_MS" default:"0" kind:"milliseconds" section:"Turns"`
+	Timeout time.Duration `env:"BARECLAW_TIMEOUT_MS" default:"0" kind:"milliseconds" section:"Turns"`
 	// StartTimeout is how long claude may take to start.
 	//
 	// After that the message fails with the reason.
-	StartTimeout time.Duration `envconfig:"BARECLAW_START_TIMEOUT" default:"1m" kind:"duration"`
+	StartTimeout time.Duration `env:"BARECLAW_START_TIMEOUT" default:"1m" kind:"duration"`
 	// StallAfter is how long a turn may be silent before its channel is told that the turn
 	// seems stuck; 0 means for ever.
 	//
 	// A Bash call with a timeout of its own may be silent for that long besides, and
 	// waiting for a permission does not count.
-	StallAfter time.Duration `envconfig:"BARECLAW_STALL_AFTER" default:"10m" kind:"optional-duration"`
+	StallAfter time.Duration `env:"BARECLAW_STALL_AFTER" default:"10m" kind:"optional-duration"`
 	// StallAction is what else happens to a stuck turn: `notify` is nothing, `interrupt`
 	// asks claude to end the turn, `kill` ends claude.
 	//
 	// A claude that does not end the turn within 5 seconds is ended. The conversation is
 	// kept in each case.
-	StallAction StallAction `envconfig:"BARECLAW_STALL_ACTION" default:"notify" kind:"choice notify interrupt kill"`
+	StallAction StallAction `env:"BARECLAW_STALL_ACTION" default:"notify" kind:"choice notify interrupt kill"`
 	// IdleTimeout is how long an unused claude is kept; 0 means for ever. The next message
 	// resumes the conversation.
 	//
 	// Unused means without a turn, a permission request or a background task. Resuming
 	// takes a second. The time also runs while no gateway runs.
-	IdleTimeout time.Duration `envconfig:"BARECLAW_IDLE_TIMEOUT" default:"30m" kind:"optional-duration"`
+	IdleTimeout time.Duration `env:"BARECLAW_IDLE_TIMEOUT" default:"30m" kind:"optional-duration"`
 	// MaxSessions is the number of claudes that may be alive at once; 0 means one for each
 	// 400 MiB of memory. The least recently used claude makes room for another one.
 	//
 	// Each takes some 200 MB. While all are busy, further channels wait. The memory is the
 	// machine's, or the container's if that is less.
-	MaxSessions int `envconfig:"BARECLAW_MAX_SESSIONS" default:"0" kind:"int 0 1000000"`
+	MaxSessions int `env:"BARECLAW_MAX_SESSIONS" default:"0" kind:"int 0 1000000"`
 	// WarmSpares is the number of claudes that are kept ready, so that the first message of
 	// a new channel need not wait for a start.
 	//
 	// Each takes some 160 MB. None is started while less than 800 MiB of memory are free.
-	WarmSpares int `envconfig:"BARECLAW_WARM_SPARES" default:"0" kind:"int 0 64"`
+	WarmSpares int `env:"BARECLAW_WARM_SPARES" default:"0" kind:"int 0 64"`
 	// QueueLimit is the number of messages without an outcome that one channel may hold.
 	//
 	// Further messages are refused with status 429.
-	QueueLimit int `envconfig:"BARECLAW_QUEUE_LIMIT" default:"1000" kind:"int 1 1000000"`
+	QueueLimit int `env:"BARECLAW_QUEUE_LIMIT" default:"1000" kind:"int 1 1000000"`
 	// Approvals is what happens to a permission request: `ask` waits for an answer, `deny`
 	// refuses at once and says how to allow the tool.
-	Approvals Approvals `envconfig:"BARECLAW_APPROVALS" kind:"choice ask deny" unset:"ask on a channel that can ask, deny on any other, such as HTTP"`
+	Approvals Approvals `env:"BARECLAW_APPROVALS" kind:"choice ask deny" unset:"ask on a channel that can ask, deny on any other, such as HTTP"`
 	// ApprovalTimeout is how long a permission request waits before it is denied.
-	ApprovalTimeout time.Duration `envconfig:"BARECLAW_APPROVAL_TIMEOUT" default:"10m" kind:"duration"`
+	ApprovalTimeout time.Duration `env:"BARECLAW_APPROVAL_TIMEOUT" default:"10m" kind:"duration"`
 
 	// TelegramToken is the token of your Telegram bot, which switches Telegram on.
-	TelegramToken Secret `envconfig:"BARECLAW_TELEGRAM_TOKEN" kind:"bot-token" secret:"true" unset:"none" section:"Telegram"`
+	TelegramToken Secret `env:"BARECLAW_TELEGRAM_TOKEN" kind:"bot-token" secret:"true" unset:"none" section:"Telegram"`
 	// AllowedUsers are the numeric ids of the users that the bot listens to. A bot token
 	// requires at least one.
 	//
 	// @userinfobot tells you yours.
-	AllowedUsers []int64 `envconfig:"BARECLAW_ALLOWED_USERS" kind:"user-ids" unset:"none"`
+	AllowedUsers []int64 `env:"BARECLAW_ALLOWED_USERS" kind:"user-ids" unset:"none"`
 	// TelegramAPI is the base URL of the Bot API, for a Bot API server of your own.
-	TelegramAPI string `envconfig:"BARECLAW_TELEGRAM_API" default:"https://api.telegram.org" kind:"url"`
+	TelegramAPI string `env:"BARECLAW_TELEGRAM_API" default:"https://api.telegram.org" kind:"url"`
 	// FileOver is the number of messages above which the rest of an answer comes as a file.
-	FileOver int `envconfig:"BARECLAW_TELEGRAM_FILE_OVER" default:"5" kind:"int 1 1000"`
+	FileOver int `env:"BARECLAW_TELEGRAM_FILE_OVER" default:"5" kind:"int 1 1000"`
 	// MediaMaxAge is how long received files are kept; 0 means for ever.
-	MediaMaxAge time.Duration `envconfig:"BARECLAW_MEDIA_MAX_AGE" default:"30d" kind:"age"`
+	MediaMaxAge time.Duration `env:"BARECLAW_MEDIA_MAX_AGE" default:"30d" kind:"age"`
 	// Transcribe is a command line for sh that turns a voice message into text: it reads the
 	// path of the audio file on standard input and writes the text to standard output.
 	//
 	// Without the command Claude gets the file alone.
-	Transcribe string `envconfig:"BARECLAW_TRANSCRIBE" kind:"line" unset:"none"`
+	Transcribe string `env:"BARECLAW_TRANSCRIBE" kind:"line" unset:"none"`
 	// SendRoots are further directories that files may be sent from.
 	//
 	// `BARECLAW_CWD` and the directory of received files are always allowed; hidden paths,
 	// the state directory and ~/.config never are.
-	SendRoots []string `envconfig:"BARECLAW_SEND_ROOTS" kind:"directories" unset:"none"`
+	SendRoots []string `env:"BARECLAW_SEND_ROOTS" kind:"directories" unset:"none"`
 
 	// Heartbeat is the treatment of the heartbeat's job at start: `auto` installs what you
 	// agreed to in `bareclaw init`, `on` asks Claude regularly, `revive` only starts a
@@ -186,32 +186,32 @@ type Config struct {
 	//
 	// The job runs under systemd or launchd. Asking Claude is billed, or counts against your
 	// plan's limits; `revive` costs nothing. `bareclaw heartbeat install` counts as agreed.
-	Heartbeat Heartbeat `envconfig:"BARECLAW_HEARTBEAT" default:"auto" kind:"choice auto on revive off" section:"Heartbeat"`
+	Heartbeat Heartbeat `env:"BARECLAW_HEARTBEAT" default:"auto" kind:"choice auto on revive off" section:"Heartbeat"`
 	// HeartbeatInterval is the time between two heartbeats.
-	HeartbeatInterval time.Duration `envconfig:"BARECLAW_HEARTBEAT_INTERVAL" default:"1h" kind:"interval"`
+	HeartbeatInterval time.Duration `env:"BARECLAW_HEARTBEAT_INTERVAL" default:"1h" kind:"interval"`
 	// HeartbeatMessage is what a heartbeat says to Claude: a text, or `@` and the path of a
 	// file.
-	HeartbeatMessage string `envconfig:"BARECLAW_HEARTBEAT_MESSAGE" kind:"text-or-file" unset:"a question whether anything needs attention, to be answered HEARTBEAT_OK if not"`
+	HeartbeatMessage string `env:"BARECLAW_HEARTBEAT_MESSAGE" kind:"text-or-file" unset:"a question whether anything needs attention, to be answered HEARTBEAT_OK if not"`
 	// HeartbeatPrecheck is a command line for sh that is run before each heartbeat. Claude
 	// is not asked if its status is not 0.
-	HeartbeatPrecheck string `envconfig:"BARECLAW_HEARTBEAT_PRECHECK" kind:"line" unset:"none"`
+	HeartbeatPrecheck string `env:"BARECLAW_HEARTBEAT_PRECHECK" kind:"line" unset:"none"`
 	// HeartbeatNotify is the channel that gets what a heartbeat has to report.
 	//
 	// Reports are kept on the channel "heartbeat" as well.
-	HeartbeatNotify string `envconfig:"BARECLAW_HEARTBEAT_NOTIFY" kind:"channel" unset:"none"`
+	HeartbeatNotify string `env:"BARECLAW_HEARTBEAT_NOTIFY" kind:"channel" unset:"none"`
 
 	// LogFile is the file of the log besides stderr: `auto` is `bareclaw.log` in the state
 	// directory unless the journal of systemd has the log, `off` is none.
 	//
 	// The file is rotated at 10 MiB, and three old ones are kept.
-	LogFile string `envconfig:"BARECLAW_LOG_FILE" default:"auto" kind:"log-file" section:"Logs"`
+	LogFile string `env:"BARECLAW_LOG_FILE" default:"auto" kind:"log-file" section:"Logs"`
 	// LogLevel is the least severe level that is written. Only `debug` includes the text of
 	// messages.
 	//
 	// Of each message and answer up to 64 KiB are written.
-	LogLevel slog.Level `envconfig:"BARECLAW_LOG_LEVEL" default:"info" kind:"level"`
+	LogLevel slog.Level `env:"BARECLAW_LOG_LEVEL" default:"info" kind:"level"`
 	// LogFormat is the format of log lines.
-	LogFormat LogFormat `envconfig:"BARECLAW_LOG_FORMAT" default:"text" kind:"choice text json"`
+	LogFormat LogFormat `env:"BARECLAW_LOG_FORMAT" default:"text" kind:"choice text json"`
 
 	// UserDir is the directory that all daemons of this user share, whatever their
 	// StateDir is. It need not exist yet.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -37,27 +39,14 @@ func checkHostName(name string) error {
 		return errors.New("is longer than a host name can be")
 	}
 	labels := strings.Split(name, ".")
-	for _, label := range labels {
-		if !isHostLabel(label) {
-			return errors.New("is neither an IP address nor a host name")
-		}
+	isLabel := regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`).MatchString
+	if slices.ContainsFunc(labels, func(label string) bool { return !isLabel(label) }) {
+		return errors.New("is neither an IP address nor a host name")
 	}
 	if isDigits(labels[len(labels)-1]) {
 		return errors.New("is not a complete IP address") // 127.1 means different things to different resolvers
 	}
 	return nil
-}
-
-func isHostLabel(label string) bool {
-	if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
-		return false
-	}
-	for _, c := range []byte(label) {
-		if c != '-' && c != '_' && (c < 'a' || c > 'z') && (c < '0' || c > '9') {
-			return false
-		}
-	}
-	return true
 }
 
 func isDigits(s string) bool {

@@ -3,7 +3,6 @@ package config
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 )
@@ -11,28 +10,24 @@ import (
 // A kind is a class of settings with a common syntax. The args are the arguments of the
 // field's kind tag.
 type kind struct {
-	accepted func(args []string) string // describes good values
-	parse    func(r *resolver, text string, args []string) (any, error)
+	accepted string // describes good values; empty: the args, with last before the last one
+	last     string
+	parse    func(m machine, text string, args []string) (any, error)
 }
 
 // of returns a kind without arguments whose parser needs only the text.
 func of[T any](accepted string, parse func(string) (T, error)) kind {
-	return kind{func([]string) string { return accepted }, func(_ *resolver, text string, _ []string) (any, error) { return parse(text) }}
+	return kind{accepted, "", func(_ machine, text string, _ []string) (any, error) { return parse(text) }}
 }
 
-// at returns a kind without arguments whose parser resolves paths.
-func at[T any](accepted string, parse func(machine, string) (T, error)) kind {
-	return kind{func([]string) string { return accepted }, func(r *resolver, text string, _ []string) (any, error) { return parse(r.machine, text) }}
-}
-
-// orWord returns a parser that also accepts some words as they are.
-func orWord(parse func(machine, string) (string, error), words ...string) func(machine, string) (string, error) {
-	return func(m machine, text string) (string, error) {
+// at returns a kind whose parser resolves a path, and also accepts some words as they are.
+func at(accepted string, parse func(machine, string) (string, error), words ...string) kind {
+	return kind{accepted, "", func(m machine, text string, _ []string) (any, error) {
 		if slices.Contains(words, text) {
 			return text, nil
 		}
 		return parse(m, text)
-	}
+	}}
 }
 
 // kinds returns the kinds of settings by name.
@@ -44,8 +39,8 @@ var kinds = sync.OnceValue(func() map[string]kind {
 		duration  = "a duration, as 90s, 10m or 1h30m"
 	)
 	return map[string]kind{
-		"int":    {func(args []string) string { return args[0] + " to " + args[1] }, parseIntSetting},
-		"choice": {either, func(_ *resolver, text string, words []string) (any, error) { return oneOf(words, text) }},
+		"int":    {"", " to ", parseIntSetting},
+		"choice": {"", " or ", func(_ machine, text string, words []string) (any, error) { return oneOf(words, text) }},
 
 		"bytes":             of("1KiB to 64MiB, as 32MiB, 10MB or 1048576", parseBodySize),
 		"usd":               of("US dollars from 0 to 1000000, as 5 or 0.50, where 0 means any amount", parseDollars),
@@ -64,33 +59,24 @@ var kinds = sync.OnceValue(func() map[string]kind {
 		"user-ids":   of("a comma-separated list of Telegram user ids, as 123456789,987654321", parseUsers),
 		"channel":    of("a channel, as tg-123456789", parseChannel),
 		"line":       of("a command line for sh", parsePrintable),
+		"text":       of("a text", func(s string) (string, error) { return s, nil }),
 		"word":       of("a word", parseWord),
 		"tools":      of("a comma-separated list, as Read,Bash(git log *)", parseTools),
 		"names":      of("a comma-separated list of variable names, none of them BARECLAW_…", listOf(parseName)),
 
 		"path":      at(path, machine.path),
 		"directory": at(directory, machine.directory),
-		"directories": at("a comma-separated list of existing directories, each absolute or starting with ~/",
-			func(m machine, s string) ([]string, error) { return listOf(m.directory)(s) }),
-		"session-file": {
-			func([]string) string { return "a path, absolute, starting with ~/ or relative to BARECLAW_CWD" },
-			func(r *resolver, text string, _ []string) (any, error) { return r.sessionFile(text) },
-		},
-		"source":       at(directory+", or off", orWord(machine.directory, SourceOff)),
+		"directories": {"a comma-separated list of existing directories, each absolute or starting with ~/", "",
+			func(m machine, text string, _ []string) (any, error) { return listOf(m.directory)(text) }},
+		"source":       at(directory+", or off", machine.directory, SourceOff),
 		"command":      at("the path or the name of a program", machine.command),
 		"text-or-file": at("a text, or @ and the path of a file", machine.textOrFile),
-		"log-file":     at("auto, off or "+path, orWord(machine.path, LogFileAuto, LogFileOff)),
+		"log-file":     at("auto, off or "+path, machine.path, LogFileAuto, LogFileOff),
 	}
 })
 
-// either joins words for a sentence: "a, b or c".
-func either(words []string) string {
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
-
 // parseIntSetting reads a whole number between two limits.
-func parseIntSetting(_ *resolver, text string, limits []string) (any, error) {
+func parseIntSetting(_ machine, text string, limits []string) (any, error) {
 	low, err := strconv.Atoi(limits[0])
 	if err != nil {
 		return nil, err

@@ -30,9 +30,11 @@ func load() (Config, problems) {
 	p.check("working directory", "", err)
 	loadDotEnv(&p, dotEnvFiles(cwd, os.Getenv)...)
 
-	texts, err := environment()
-	p.check("environment", "", err)
-	cfg, wrong := resolve(texts, machineAt(cwd)) // after loading: a .env may set HOME and the XDG directories
+	texts := map[string]string{}
+	for _, v := range Variables() {
+		texts[v.Name] = os.Getenv(v.Name)
+	}
+	cfg, wrong := resolve(texts, machineAt(cwd, os.Getenv)) // after loading: a .env may set HOME and the XDG directories
 	cfg.Unknown = unknown(os.Environ())
 	return cfg, append(p, wrong...)
 }
@@ -45,7 +47,7 @@ func Check(name, value string) error {
 		return fmt.Errorf("find the working directory: %w", err)
 	}
 	texts := map[string]string{"BARECLAW_HTTP_TOKEN": "any", "BARECLAW_ALLOWED_USERS": "1", name: value} // required by other variables
-	_, p := resolve(texts, machineAt(cwd))
+	_, p := resolve(texts, machineAt(cwd, os.Getenv))
 	for _, err := range p {
 		if problem, ok := errors.AsType[*Problem](err); ok && problem.Source == name {
 			return problem
@@ -57,7 +59,7 @@ func Check(name, value string) error {
 // UserDirs returns [Config.UserDir] and [Config.ConfigDir], which depend on HOME and the
 // XDG directories of the environment alone.
 func UserDirs() (state, config string, err error) {
-	m := machineAt("")
+	m := machineAt("", os.Getenv)
 	state, err = m.stateDir()
 	return state, cmp.Or(m.configDir, state), err
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -196,7 +197,7 @@ func parseWord(s string) (string, error) {
 	return s, nil
 }
 
-// oneOf reads a word from a list.
+// oneOf reads a word of a list.
 func oneOf(words []string, s string) (string, error) {
 	if !slices.Contains(words, s) {
 		return "", fmt.Errorf("%s is unknown", quoted(s))
@@ -224,11 +225,7 @@ func parseHTTPToken(s string) (Secret, error) {
 // parseTelegramToken reads a bot's id and key, in the format of @BotFather. Errors do not
 // contain the value.
 func parseTelegramToken(s string) (Secret, error) {
-	id, key, _ := strings.Cut(s, ":")
-	isKeyByte := func(r rune) bool {
-		return r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-	}
-	if !isDigits(id) || key == "" || strings.TrimFunc(key, isKeyByte) != "" {
+	if !regexp.MustCompile(`^[0-9]+:[A-Za-z0-9_-]+$`).MatchString(s) {
 		return Secret{}, errors.New("it does not look like a bot token")
 	}
 	return NewSecret(s), nil
@@ -257,14 +254,5 @@ func isPrintable(s string) bool {
 
 // isVariableName reports whether s is a portable environment variable name.
 func isVariableName(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case c == '_', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
-		case '0' <= c && c <= '9' && i > 0:
-		default:
-			return false
-		}
-	}
-	return s != ""
+	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(s)
 }

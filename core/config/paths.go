@@ -20,16 +20,13 @@ type machine struct {
 	uid       int
 }
 
-// machineAt returns the present machine for a process with the working directory cwd.
-func machineAt(cwd string) machine {
-	home, _ := os.UserHomeDir()
+// machineAt returns the present machine for a process with a working directory and an
+// environment.
+func machineAt(cwd string, getenv func(string) string) machine {
+	home := getenv("HOME")
 	return machine{
-		home:      home,
-		cwd:       cwd,
-		stateHome: os.Getenv("XDG_STATE_HOME"),
-		configDir: configDir(os.Getenv("XDG_CONFIG_HOME"), home),
-		runtime:   os.Getenv("XDG_RUNTIME_DIR"),
-		uid:       os.Getuid(),
+		home: home, cwd: cwd, stateHome: getenv("XDG_STATE_HOME"), configDir: configDir(getenv("XDG_CONFIG_HOME"), home),
+		runtime: getenv("XDG_RUNTIME_DIR"), uid: os.Getuid(),
 	}
 }
 
@@ -125,6 +122,16 @@ func (m machine) command(s string) (string, error) {
 		return s, nil
 	}
 	return m.path(s)
+}
+
+// textOrFile makes the path of a file, marked by @, absolute.
+func (m machine) textOrFile(s string) (string, error) {
+	path, isFile := strings.CutPrefix(s, "@")
+	if !isFile {
+		return s, nil
+	}
+	path, err := m.path(path)
+	return "@" + path, err
 }
 
 // reason returns the cause of a file error without the path repeated by the error.

@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -33,14 +32,11 @@ func resolve(texts map[string]string, m machine) (Config, problems) {
 			"%s can be reached by others, and whoever reaches the gateway can run commands as this user", quoted(r.config.Host))
 	}
 	if r.texts["BARECLAW_TELEGRAM_TOKEN"] != "" && r.texts["BARECLAW_ALLOWED_USERS"] == "" {
-		r.add("BARECLAW_ALLOWED_USERS", kinds()["user-ids"].accepted(nil),
+		r.add("BARECLAW_ALLOWED_USERS", kinds()["user-ids"].accepted,
 			"it is empty, but BARECLAW_TELEGRAM_TOKEN is set, and a bot that listens to everyone lets everyone run commands")
 	}
 	return r.config, r.problems
 }
-
-// errNoBase means that a relative path has no base; a separate problem explains the reason.
-var errNoBase = errors.New("no base directory")
 
 // read parses a setting or records its problem. Secrets keep surrounding spaces: a wrong
 // secret is refused rather than silently changed.
@@ -54,23 +50,28 @@ func (r *resolver) read(s setting) {
 	if text == "" {
 		return
 	}
-	value, err := s.kind.parse(r, text, s.args)
-	switch {
-	case err == nil:
+	value, err := s.kind.parse(r.machine, text, s.args)
+	r.check(s.Name, s.accepted(), err)
+	if err == nil {
 		field := reflect.ValueOf(&r.config).Elem().FieldByIndex(s.field.Index)
 		field.Set(reflect.ValueOf(value).Convert(s.field.Type))
-	case !errors.Is(err, errNoBase):
-		r.check(s.Name, s.accepted(), err)
 	}
 }
 
-// resolveDirectories fills the directories that depend on the machine.
+// resolveDirectories fills the directories that depend on the machine, and makes the path of
+// the session file absolute unless the directory of claude is wrong.
 func (r *resolver) resolveDirectories() {
 	c := &r.config
+	sessions, err := c.SessionFile, error(nil)
+	if c.SessionFile = ""; c.CWD != "" {
+		c.SessionFile, err = r.absolute(sessions, c.CWD)
+		s, _ := settingOf("BARECLAW_SESSION_FILE")
+		r.check(s.Name, s.accepted(), err)
+	}
 	shared, err := r.stateDir()
 	if r.texts["BARECLAW_STATE_DIR"] == "" {
 		c.StateDir = shared
-		r.check("BARECLAW_STATE_DIR", kinds()["path"].accepted(nil), err)
+		r.check("BARECLAW_STATE_DIR", kinds()["path"].accepted, err)
 	}
 	c.ConfigDir = cmp.Or(r.configDir, c.StateDir)
 	c.UserDir = cmp.Or(shared, c.StateDir)
@@ -81,22 +82,4 @@ func (r *resolver) resolveDirectories() {
 		c.RuntimeDir = ""
 		r.check("BARECLAW_RUNTIME_DIR", fmt.Sprintf("a directory whose path has at most %d bytes", privatedir.MaxSocketDir), err)
 	}
-}
-
-// textOrFile makes the path of a file, marked by @, absolute.
-func (m machine) textOrFile(s string) (string, error) {
-	path, isFile := strings.CutPrefix(s, "@")
-	if !isFile {
-		return s, nil
-	}
-	path, err := m.path(path)
-	return "@" + path, err
-}
-
-// sessionFile resolves a path against claude's directory.
-func (r *resolver) sessionFile(s string) (string, error) {
-	if r.config.CWD == "" {
-		return "", errNoBase
-	}
-	return r.absolute(s, r.config.CWD)
 }

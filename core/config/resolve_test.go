@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,43 +21,7 @@ func resolved(t *testing.T, m machine, vars map[string]string) Config {
 	return c
 }
 
-func TestDefaults(t *testing.T) {
-	t.Parallel()
-	m := testMachine(t)
-	want := Config{
-		Host:              "127.0.0.1",
-		Port:              3000,
-		BodyLimit:         32 << 20,
-		CWD:               m.home,
-		SessionFile:       m.home + "/.bareclaw-sessions.json",
-		StateDir:          m.home + "/.local/state/bareclaw",
-		RuntimeDir:        m.home + "/.local/state/bareclaw/run",
-		Agent:             AgentAuto,
-		Claude:            "claude",
-		AllowedTools:      []string{"Read", "Glob", "Grep", "Bash", "Write", "Edit", "Skill", "Task"},
-		MaxTurns:          25,
-		StartTimeout:      time.Minute,
-		StallAfter:        10 * time.Minute,
-		StallAction:       StallNotify,
-		IdleTimeout:       30 * time.Minute,
-		QueueLimit:        1000,
-		ApprovalTimeout:   10 * time.Minute,
-		TelegramAPI:       "https://api.telegram.org",
-		FileOver:          5,
-		MediaMaxAge:       30 * 24 * time.Hour,
-		UserDir:           m.home + "/.local/state/bareclaw",
-		ConfigDir:         m.configDir,
-		Heartbeat:         HeartbeatAuto,
-		HeartbeatInterval: time.Hour,
-		LogFile:           LogFileAuto,
-		LogLevel:          slog.LevelInfo,
-		LogFormat:         LogText,
-	}
-	if got := resolved(t, m, nil); !reflect.DeepEqual(got, want) {
-		t.Errorf("defaults = %+v\nwant %+v", got, want)
-	}
-}
-
+// TestEveryVariableIsUsed sets each variable to something that is no default.
 func TestEveryVariableIsUsed(t *testing.T) {
 	t.Parallel()
 	m := testMachine(t)
@@ -66,109 +29,72 @@ func TestEveryVariableIsUsed(t *testing.T) {
 	if err := os.Mkdir(project, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	got := resolved(t, m, map[string]string{
-		"BARECLAW_HOST":             "0.0.0.0",
-		"BARECLAW_PORT":             " 0 ",
-		"BARECLAW_ALLOWED_HOSTS":    "Claw.example.org., [::1]",
-		"BARECLAW_HTTP_TOKEN":       "sesame",
-		"BARECLAW_BODY_LIMIT":       "10MB",
-		"BARECLAW_CWD":              "~/project",
-		"BARECLAW_SESSION_FILE":     "ids.json",
-		"BARECLAW_STATE_DIR":        "state",
-		"BARECLAW_RUNTIME_DIR":      "/run/claw/",
-		"BARECLAW_SOURCE":           "~/project",
-		"BARECLAW_AGENT":            "claude",
-		"BARECLAW_CLAUDE":           "./bin/claude",
-		"BARECLAW_MODEL":            "opus[1m]",
-		"BARECLAW_PERMISSION_MODE":  "plan",
-		"BARECLAW_ALLOWED_TOOLS":    "Bash(cut -d, -f1), mcp__a__*",
-		"BARECLAW_MAX_TURNS":        "1",
-		"BARECLAW_MAX_BUDGET_USD":   "0.50",
-		"BARECLAW_DAILY_BUDGET_USD": "20",
-		"BARECLAW_PASS_ENV":         "ANTHROPIC_API_KEY,X",
-		"BARECLAW_TIMEOUT_MS":       "1500",
-		"BARECLAW_START_TIMEOUT":    "2s",
-		"BARECLAW_STALL_AFTER":      "0",
-		"BARECLAW_STALL_ACTION":     "interrupt",
-		"BARECLAW_IDLE_TIMEOUT":     "90s",
-		"BARECLAW_MAX_SESSIONS":     "5",
-		"BARECLAW_WARM_SPARES":      "64",
-		"BARECLAW_QUEUE_LIMIT":      "7",
-		"BARECLAW_APPROVALS":        "ask",
-		"BARECLAW_APPROVAL_TIMEOUT": "1h30m",
-		"BARECLAW_TELEGRAM_TOKEN":   "123456:ABC-DEF_1",
-		"BARECLAW_ALLOWED_USERS":    "1, 9007199254740993",
-
-		"BARECLAW_TELEGRAM_API":       "http://localhost:8081/",
-		"BARECLAW_TELEGRAM_FILE_OVER": "3",
-		"BARECLAW_MEDIA_MAX_AGE":      "7d",
-		"BARECLAW_TRANSCRIBE":         "whisper -f \"$(cat)\"",
-		"BARECLAW_SEND_ROOTS":         "~/project, ~",
-		"BARECLAW_HEARTBEAT":          "on",
-		"BARECLAW_HEARTBEAT_INTERVAL": "30m",
-		"BARECLAW_HEARTBEAT_MESSAGE":  "@~/beat.md",
-		"BARECLAW_HEARTBEAT_PRECHECK": "test -s inbox",
-		"BARECLAW_HEARTBEAT_NOTIFY":   "tg-1",
-		"BARECLAW_LOG_FILE":           "log/claw.log",
-		"BARECLAW_LOG_LEVEL":          "debug",
-		"BARECLAW_LOG_FORMAT":         "json",
-	})
-	want := Config{
-		Host:              "0.0.0.0",
-		Port:              0,
-		AllowedHosts:      []string{"claw.example.org", "::1"},
-		HTTPToken:         NewSecret("sesame"),
-		BodyLimit:         10_000_000,
-		CWD:               project,
-		SessionFile:       project + "/ids.json",
-		StateDir:          m.cwd + "/state",
-		RuntimeDir:        "/run/claw",
-		Source:            project,
-		Agent:             AgentClaude,
-		Claude:            m.cwd + "/bin/claude",
-		Model:             "opus[1m]",
-		PermissionMode:    "plan",
-		AllowedTools:      []string{"Bash(cut -d, -f1)", "mcp__a__*"},
-		MaxTurns:          1,
-		MaxBudgetUSD:      0.5,
-		DailyBudgetUSD:    20,
-		PassEnv:           []string{"ANTHROPIC_API_KEY", "X"},
-		Timeout:           1500 * time.Millisecond,
-		StartTimeout:      2 * time.Second,
-		StallAfter:        0,
-		StallAction:       StallInterrupt,
-		IdleTimeout:       90 * time.Second,
-		MaxSessions:       5,
-		WarmSpares:        64,
-		QueueLimit:        7,
-		Approvals:         ApprovalsAsk,
-		ApprovalTimeout:   90 * time.Minute,
-		TelegramToken:     NewSecret("123456:ABC-DEF_1"),
-		AllowedUsers:      []int64{1, 9007199254740993},
-		TelegramAPI:       "http://localhost:8081",
-		FileOver:          3,
-		MediaMaxAge:       7 * 24 * time.Hour,
-		Transcribe:        "whisper -f \"$(cat)\"",
-		SendRoots:         []string{project, m.home},
-		UserDir:           m.home + "/.local/state/bareclaw",
-		ConfigDir:         m.configDir,
-		Heartbeat:         HeartbeatOn,
-		HeartbeatInterval: 30 * time.Minute,
-		HeartbeatMessage:  "@" + m.home + "/beat.md",
-		HeartbeatPrecheck: "test -s inbox",
-		HeartbeatNotify:   "tg-1",
-		LogFile:           m.cwd + "/log/claw.log",
-		LogLevel:          slog.LevelDebug,
-		LogFormat:         LogJSON,
+	rows := []struct {
+		name, text string
+		want       any
+	}{
+		{"BARECLAW_HOST", "0.0.0.0", "0.0.0.0"},
+		{"BARECLAW_PORT", " 0 ", 0},
+		{"BARECLAW_ALLOWED_HOSTS", "Claw.example.org., [::1]", []string{"claw.example.org", "::1"}},
+		{"BARECLAW_HTTP_TOKEN", "sesame", NewSecret("sesame")},
+		{"BARECLAW_BODY_LIMIT", "10MB", 10_000_000},
+		{"BARECLAW_CWD", "~/project", project},
+		{"BARECLAW_SESSION_FILE", "ids.json", project + "/ids.json"},
+		{"BARECLAW_STATE_DIR", "state", m.cwd + "/state"},
+		{"BARECLAW_RUNTIME_DIR", "/run/claw/", "/run/claw"},
+		{"BARECLAW_SOURCE", "~/project", project},
+		{"BARECLAW_AGENT", "claude", AgentClaude},
+		{"BARECLAW_CLAUDE", "./bin/claude", m.cwd + "/bin/claude"},
+		{"BARECLAW_MODEL", "opus[1m]", "opus[1m]"},
+		{"BARECLAW_PERMISSION_MODE", "plan", "plan"},
+		{"BARECLAW_ALLOWED_TOOLS", "Bash(cut -d, -f1), mcp__a__*", []string{"Bash(cut -d, -f1)", "mcp__a__*"}},
+		{"BARECLAW_MAX_TURNS", "1", 1},
+		{"BARECLAW_MAX_BUDGET_USD", "0.50", 0.5},
+		{"BARECLAW_DAILY_BUDGET_USD", "20", 20},
+		{"BARECLAW_PASS_ENV", "ANTHROPIC_API_KEY,X", []string{"ANTHROPIC_API_KEY", "X"}},
+		{"BARECLAW_TIMEOUT_MS", "1500", 1500 * time.Millisecond},
+		{"BARECLAW_START_TIMEOUT", "2s", 2 * time.Second},
+		{"BARECLAW_STALL_AFTER", "0", 0},
+		{"BARECLAW_STALL_ACTION", "interrupt", StallInterrupt},
+		{"BARECLAW_IDLE_TIMEOUT", "90s", 90 * time.Second},
+		{"BARECLAW_MAX_SESSIONS", "5", 5},
+		{"BARECLAW_WARM_SPARES", "64", 64},
+		{"BARECLAW_QUEUE_LIMIT", "7", 7},
+		{"BARECLAW_APPROVALS", "ask", ApprovalsAsk},
+		{"BARECLAW_APPROVAL_TIMEOUT", "1h30m", 90 * time.Minute},
+		{"BARECLAW_TELEGRAM_TOKEN", "123456:ABC-DEF_1", NewSecret("123456:ABC-DEF_1")},
+		{"BARECLAW_ALLOWED_USERS", "1, 9007199254740993", []int64{1, 9007199254740993}},
+		{"BARECLAW_TELEGRAM_API", "http://localhost:8081/", "http://localhost:8081"},
+		{"BARECLAW_TELEGRAM_FILE_OVER", "3", 3},
+		{"BARECLAW_MEDIA_MAX_AGE", "7d", 7 * 24 * time.Hour},
+		{"BARECLAW_TRANSCRIBE", "whisper -f \"$(cat)\"", "whisper -f \"$(cat)\""},
+		{"BARECLAW_SEND_ROOTS", "~/project, ~", []string{project, m.home}},
+		{"BARECLAW_HEARTBEAT", "on", HeartbeatOn},
+		{"BARECLAW_HEARTBEAT_INTERVAL", "30m", 30 * time.Minute},
+		{"BARECLAW_HEARTBEAT_MESSAGE", "@~/beat.md", "@" + m.home + "/beat.md"},
+		{"BARECLAW_HEARTBEAT_PRECHECK", "test -s inbox", "test -s inbox"},
+		{"BARECLAW_HEARTBEAT_NOTIFY", "tg-1", "tg-1"},
+		{"BARECLAW_LOG_FILE", "log/claw.log", m.cwd + "/log/claw.log"},
+		{"BARECLAW_LOG_LEVEL", "debug", slog.LevelDebug},
+		{"BARECLAW_LOG_FORMAT", "json", LogJSON},
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("resolve = %+v\nwant %+v", got, want)
+	vars := map[string]string{}
+	for _, row := range rows {
+		vars[row.name] = row.text
 	}
-	v := reflect.ValueOf(got)
-	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && !slices.Contains([]string{"Port", "StallAfter", "Unknown"}, name) {
-			t.Errorf("no variable set %s", name)
+	got := resolved(t, m, vars)
+	for _, row := range rows {
+		s, ok := settingOf(row.name)
+		if !ok {
+			t.Fatalf("there is no variable %s", row.name)
 		}
+		value, want := reflect.ValueOf(got).FieldByIndex(s.field.Index), reflect.ValueOf(row.want).Convert(s.field.Type)
+		if !reflect.DeepEqual(value.Interface(), want.Interface()) {
+			t.Errorf("%s=%s is %#v, want %#v", row.name, row.text, value, want)
+		}
+	}
+	if len(vars) != len(settings()) || got.UserDir != m.home+"/.local/state/bareclaw" || got.ConfigDir != m.configDir {
+		t.Errorf("%d of %d variables are set; directories %s and %s", len(vars), len(settings()), got.UserDir, got.ConfigDir)
 	}
 }
 

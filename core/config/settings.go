@@ -1,11 +1,11 @@
 package config
 
 import (
+	"cmp"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
-
-	"github.com/kelseyhightower/envconfig"
 )
 
 // A Variable describes one environment variable.
@@ -24,26 +24,33 @@ type setting struct {
 
 // accepted describes the values of the setting.
 func (s setting) accepted() string {
-	if text := s.field.Tag.Get("accepted"); text != "" {
+	if text := cmp.Or(s.field.Tag.Get("accepted"), s.kind.accepted); text != "" {
 		return text
 	}
-	return s.kind.accepted(s.args)
+	last := len(s.args) - 1
+	return strings.Join(s.args[:last], ", ") + s.kind.last + s.args[last] // "a, b or c"
 }
 
 // settings lists the settings in the order of the fields.
-var settings = sync.OnceValue(func() []setting {
-	var all []setting
-	all = make([]setting, 0, reflect.TypeFor[Config]().NumField())
+var settings = sync.OnceValue(func() (all []setting) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
-		name := f.Tag.Get("envconfig")
-		if name == "" {
-			continue
+		if name := f.Tag.Get("env"); name != "" {
+			words := strings.Fields(f.Tag.Get("kind"))
+			all = append(all, setting{Variable{name, f.Tag.Get("default")}, f, kinds()[words[0]], words[1:]})
 		}
-		words := strings.Fields(f.Tag.Get("kind"))
-		all = append(all, setting{Variable{name, f.Tag.Get("default")}, f, kinds()[words[0]], words[1:]})
 	}
 	return all
 })
+
+// settingOf returns the setting of a variable, false for an unknown one.
+func settingOf(name string) (setting, bool) {
+	all := settings()
+	i := slices.IndexFunc(all, func(s setting) bool { return s.Name == name })
+	if i < 0 {
+		return setting{}, false
+	}
+	return all[i], true
+}
 
 // Variables lists every variable read by [Load], in the order of .env.example.
 func Variables() []Variable {
@@ -56,27 +63,6 @@ func Variables() []Variable {
 
 // DefaultOf returns the default of a variable, in the syntax of the variable.
 func DefaultOf(name string) string {
-	for _, s := range settings() {
-		if s.Name == name {
-			return s.Default
-		}
-	}
-	return ""
-}
-
-// environment returns the texts of all settings by variable. envconfig stops at the first
-// value with a conversion error. To report all problems together, environment fills a struct
-// of strings with the tags of [Config].
-func environment() (map[string]string, error) {
-	var fields []reflect.StructField
-	for _, s := range settings() {
-		fields = append(fields, reflect.StructField{Name: s.field.Name, Type: reflect.TypeFor[string](), Tag: s.field.Tag})
-	}
-	v := reflect.New(reflect.StructOf(fields))
-	err := envconfig.Process("", v.Interface())
-	texts := map[string]string{}
-	for i, s := range settings() {
-		texts[s.Name] = v.Elem().Field(i).String()
-	}
-	return texts, err
+	s, _ := settingOf(name)
+	return s.Default
 }

@@ -11,27 +11,31 @@ import (
 // path.
 func StateDirOf(dir string, environ []string) (string, error) {
 	vars := map[string]string{}
-	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
-		vars[name] = os.Getenv(name)
-	}
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
 		vars[name] = value
 	}
-	for _, file := range dotEnvFiles(dir, func(name string) string { return vars[name] }) {
+	add := func(name, value string) {
+		if _, ok := vars[name]; !ok {
+			vars[name] = value
+		}
+	}
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
+		add(name, os.Getenv(name))
+	}
+	getenv := func(name string) string { return vars[name] }
+	for _, file := range dotEnvFiles(dir, getenv) {
 		more, err := ReadDotEnv(file)
 		if err != nil {
 			return "", err
 		}
 		for name, value := range more {
-			if _, ok := vars[name]; !ok {
-				vars[name] = value
-			}
+			add(name, value)
 		}
 	}
-	m := machine{home: vars["HOME"], cwd: dir, stateHome: vars["XDG_STATE_HOME"]}
+	m := machineAt(dir, getenv)
 	if path := vars["BARECLAW_STATE_DIR"]; path != "" {
-		return m.absolute(path, dir)
+		return m.path(path)
 	}
 	return m.stateDir()
 }

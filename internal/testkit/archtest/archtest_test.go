@@ -112,9 +112,9 @@ func TestCheckOutside(t *testing.T) {
 	}{
 		{"/core", []string{"context", "net", "net/http", "net/netip", "os/exec", "database/sql"}, []string{"net", "net/http", "os/exec", "database/sql"}},
 		{"/core/ledger", []string{"database/sql", "modernc.org/sqlite"}, nil},
-		{"/core/config", []string{"github.com/kelseyhightower/envconfig", "github.com/joho/godotenv"}, nil},
+		{"/core/config", []string{"github.com/joho/godotenv"}, nil},
 		{"/sessionhost", []string{"net", "os/exec", "net/http"}, []string{"net/http"}},
-		{"/sessionhost/claude", []string{"github.com/kelseyhightower/envconfig"}, []string{"github.com/kelseyhightower/envconfig"}},
+		{"/sessionhost/claude", []string{"github.com/joho/godotenv"}, []string{"github.com/joho/godotenv"}},
 	}
 	for _, row := range rows {
 		var got []string

@@ -108,7 +108,7 @@ func bans() []ban {
 		},
 		{
 			rooms:   []string{"core", "core/adapterstore", "core/feed", "core/lanes", "core/settings", "core/ledger", "core/schedule", "sessionhost", "sessionhost/host", "sessionhost/protocol", "sessionhost/claude"},
-			imports: []string{"github.com/kelseyhightower/envconfig", "github.com/joho/godotenv"},
+			imports: []string{"github.com/joho/godotenv"},
 			rule:    "only core/config reads settings from the environment",
 		},
 	}
