@@ -17,12 +17,23 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 )
 
 // Version is the CLI the tests are written for.
 const Version = "2.1.329"
+
+// integrity is dist.integrity of each platform's package at [Version], as npm reports it.
+var integrity = map[string]string{
+	"linux-x64":        "sha512-+n4lu1ubYAp02Y0X/MAUnxw9yY6SHHZ77F+IoW+V0wVoFuiI9opdH6gofjf14gXJCEYMTNpks7Gn1i8XZTKAWA==",
+	"linux-x64-musl":   "sha512-EouW7B/aG3GOQBmzN9MxHV9uTOE2r6E+VIlFBrBgIEBuBBF4qH1GTvg5/CVf53gGp4DgVf1CYdBHjS+2NeDP4A==",
+	"linux-arm64":      "sha512-IiG5umFToSCVWqB1lEsxxwIxKgxPXyZ3DRU915v8J4Bz5Q3JpslM0ew1m5yaT+lFXBPvYxmsEgi0XI68XHND0A==",
+	"linux-arm64-musl": "sha512-uVWrRp60cqvikJ13Rtmlkd8WuJtJEWAuGJzenJ0or0I7by05kRWopFdDdpWYQi8dRIJ6+W9T9w+PA4B+EjfCXQ==",
+	"darwin-x64":       "sha512-6cjJiD19yxOzdnzErJ8ougFKoksK/wUvOJb6V2iCXg1rM9gGEY1I7HE8jQnvh6buAuXHtHaahfoiiISaplOxYg==",
+	"darwin-arm64":     "sha512-brgS94FOoB+ekq1gIeNpBtGAbzWxE1UEeBQWfk1KX1BStrMIxwWXriPfQLKEkFTWHpmGXv2fZxxMQJsR+5PhZw==",
+}
 
 // ErrUnavailable marks what keeps the CLI away without anything being wrong:
 // no build for this platform, npm missing, or npm reaching nothing.
@@ -41,25 +52,18 @@ const (
 // other error, and always when BARECLAW_REQUIRE_CLAUDE is 1.
 func Path(t testing.TB) string {
 	t.Helper()
-	required := os.Getenv("BARECLAW_REQUIRE_CLAUDE") == "1"
-	trust := giveUpFor
+	required, trust := os.Getenv("BARECLAW_REQUIRE_CLAUDE") == "1", giveUpFor
 	if required {
 		trust = 0
 	}
 	path, err := fetch(t.Context(), trust)
-	if err != nil {
-		giveUp(t, err, required)
-	}
-	return path
-}
-
-// giveUp ends the test.
-func giveUp(t testing.TB, err error, required bool) {
-	t.Helper()
 	if errors.Is(err, ErrUnavailable) && !required {
 		t.Skipf("real-CLI tests SKIPPED: %v", err)
 	}
-	t.Fatalf("real CLI: %v", err)
+	if err != nil {
+		t.Fatalf("real CLI: %v", err)
+	}
+	return path
 }
 
 // Fetch returns the absolute path of the CLI, fetching it first if the cache has
@@ -70,15 +74,34 @@ func Fetch(ctx context.Context) (string, error) { return fetch(ctx, 0) }
 func fetch(ctx context.Context, trustFailure time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	rel, err := releaseHere()
-	if err != nil {
-		return "", err
-	}
 	dir, err := CacheDir()
 	if err != nil {
 		return "", err
 	}
-	return store{dir: dir, rel: rel, npm: []string{"npm"}}.fetch(ctx, trustFailure)
+	platform := platformHere()
+	if integrity[platform] == "" {
+		return "", fmt.Errorf("%w: no build for %s", ErrUnavailable, platform)
+	}
+	return store{dir: dir, platform: platform, integrity: integrity[platform], npm: "npm"}.fetch(ctx, trustFailure)
+}
+
+// platformHere names the build. A Linux is a musl one if it has musl's loader and not
+// glibc's: a glibc system may have both.
+func platformHere() string {
+	arch, glibc, musl := runtime.GOARCH, "/lib/ld-linux-aarch64.so.1", "/lib/ld-musl-aarch64.so.1"
+	if arch == "amd64" {
+		arch, glibc, musl = "x64", "/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1"
+	}
+	platform := runtime.GOOS + "-" + arch
+	if runtime.GOOS == "linux" && exists(musl) && !exists(glibc) {
+		platform += "-musl"
+	}
+	return platform
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // CacheDir returns the absolute path of the directory for what tests fetch,
@@ -92,4 +115,21 @@ func CacheDir() (string, error) {
 		return "", fmt.Errorf("find a cache directory for tests: %w", err)
 	}
 	return filepath.Join(dir, "bareclaw-test"), nil
+}
+
+// Env returns the whole environment for a CLI that speaks to the API at baseURL
+// and keeps all its state below dir, an absolute path of an existing directory.
+// Nothing else is inherited but PATH. The API key is a dummy.
+func Env(dir, baseURL string) []string {
+	return []string{
+		"HOME=" + dir,
+		"CLAUDE_CONFIG_DIR=" + filepath.Join(dir, "claude-config"),
+		"PATH=" + os.Getenv("PATH"),
+		"LANG=C.UTF-8",
+		"DISABLE_TELEMETRY=1",
+		"DISABLE_AUTOUPDATER=1",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"ANTHROPIC_API_KEY=sk-ant-dummy-key",
+		"ANTHROPIC_BASE_URL=" + baseURL,
+	}
 }

@@ -1,42 +1,44 @@
 package realclaude
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha512"
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
-// A store is the cache of one release. Under dir it has
+// probeTimeout bounds the question whether npm reaches anything at all: npm's
+// own patience is many minutes.
+const probeTimeout = 45 * time.Second
+
+// A store is the cache of one build. Under dir it has
 //
 //	NAME/              the unpacked package; it appears whole, checked and tried
 //	NAME.lock          held by the process that fetches
 //	NAME.unavailable   why the last try reached nothing; its age counts
-//	NAME.tmp-*         a fetch in progress
+//	NAME.tmp           a fetch in progress
 type store struct {
-	dir string
-	rel release
-	npm []string // the program and its first arguments
+	dir, platform, integrity string
+	npm                      string // the program
 }
 
 func (s store) path(suffix string) string {
-	return filepath.Join(s.dir, "claude-"+s.rel.version+"-"+s.rel.platform+suffix)
+	return filepath.Join(s.dir, "claude-"+Version+"-"+s.platform+suffix)
 }
 
 // fetch returns the path of the program. An unavailability found less than
 // trustFailure ago is believed without another try.
 func (s store) fetch(ctx context.Context, trustFailure time.Duration) (string, error) {
 	program := filepath.Join(s.path(""), "claude")
-	if isFile(program) {
+	if exists(program) {
 		return program, nil
 	}
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
@@ -47,120 +49,77 @@ func (s store) fetch(ctx context.Context, trustFailure time.Duration) (string, e
 		return "", fmt.Errorf("lock the cache of the claude CLI: %w", err)
 	}
 	defer unlock()
-	if isFile(program) { // another process was faster
+	if exists(program) { // another process was faster
 		return program, nil
 	}
-	if err := s.lastFailure(trustFailure); err != nil {
-		return "", err
+	note := s.path(".unavailable")
+	if info, err := os.Stat(note); err == nil && time.Since(info.ModTime()) < trustFailure {
+		why, err := os.ReadFile(note)
+		return "", errors.Join(fmt.Errorf("%w; tried a short while ago: %s", ErrUnavailable, why), err)
 	}
 	err = s.install(ctx)
 	if errors.Is(err, ErrUnavailable) {
-		return "", errors.Join(err, s.noteFailure(err))
+		return "", errors.Join(err, os.WriteFile(note, []byte(err.Error()), 0o644))
 	}
 	if err != nil {
-		return "", fmt.Errorf("install %s: %w", s.rel.spec(), err)
+		return "", fmt.Errorf("install claude %s: %w", Version, err)
 	}
 	return program, nil
 }
 
-// install fetches, unpacks and tries the package in a temporary directory and
+// install fetches, checks, unpacks and tries the package in a temporary directory and
 // renames it into place. The caller holds the lock.
 func (s store) install(ctx context.Context) (err error) {
-	if err := s.sweep(); err != nil {
-		return err
-	}
-	temp, err := os.MkdirTemp(s.dir, filepath.Base(s.path(".tmp-*")))
-	if err != nil {
+	temp, spec := s.path(".tmp"), "@anthropic-ai/claude-code-"+s.platform+"@"+Version
+	if err := errors.Join(os.RemoveAll(temp), os.Mkdir(temp, 0o755)); err != nil { // what a killed fetch left
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	tarball, err := s.pack(ctx, temp)
+	probe, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	_, err = run(probe, temp, nil, s.npm, "view", "--fetch-retries=1", spec, "version")
+	if err == nil {
+		_, err = run(ctx, temp, nil, s.npm, "pack", "--silent", "--ignore-scripts", "--pack-destination", temp, spec)
+	}
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled): // by the caller: nothing is known about npm
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	found, _ := filepath.Glob(filepath.Join(temp, "*.tgz"))
+	if len(found) != 1 {
+		return fmt.Errorf("npm pack left %d archives, want 1", len(found))
+	}
+	archive, err := os.ReadFile(found[0])
 	if err != nil {
 		return err
 	}
-	if err := verify(tarball, s.rel.integrity); err != nil {
+	sum := sha512.Sum512(archive)
+	if got := "sha512-" + base64.StdEncoding.EncodeToString(sum[:]); got != s.integrity {
+		return fmt.Errorf("checksum of %s is %s, want %s", found[0], got, s.integrity)
+	}
+	if _, err := run(ctx, temp, nil, "tar", "-xzf", found[0]); err != nil {
 		return err
 	}
 	unpacked := filepath.Join(temp, "package")
-	if err := unpack(tarball, unpacked); err != nil {
-		return err
+	// Nobody listens at that address; a version needs no API.
+	said, err := run(ctx, temp, Env(temp, "http://127.0.0.1:9"), filepath.Join(unpacked, "claude"), "--version")
+	if err != nil || !strings.HasPrefix(said, Version+" ") {
+		return fmt.Errorf("claude --version says %q, want %s: %w", said, Version, err)
 	}
-	if err := s.try(ctx, filepath.Join(unpacked, "claude"), temp); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(s.path("")); err != nil { // without its program it is of no use
-		return err
-	}
-	return os.Rename(unpacked, s.path(""))
+	return errors.Join(os.RemoveAll(s.path("")), os.Rename(unpacked, s.path(""))) // without its program the old one is of no use
 }
 
-// sweep removes what a killed fetch left. The caller holds the lock.
-func (s store) sweep() error {
-	left, err := filepath.Glob(s.path(".tmp-*"))
-	for _, dir := range left {
-		err = errors.Join(err, os.RemoveAll(dir))
-	}
-	return err
-}
-
-// try runs the program once, for its version.
-func (s store) try(ctx context.Context, program, home string) error {
-	for {
-		cmd := exec.CommandContext(ctx, program, "--version")
-		cmd.Env = Env(home, "http://127.0.0.1:9") // nobody listens there; a version needs no API
-		cmd.WaitDelay = time.Second
-		out, err := cmd.CombinedOutput()
-		// A process forked elsewhere in this program while the file was being
-		// written holds it open until its own exec: golang.org/issue/22315.
-		if errors.Is(err, syscall.ETXTBSY) && ctx.Err() == nil {
-			time.Sleep(10 * time.Millisecond)
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("run claude --version: %w: %s", err, tail(out))
-		}
-		if got, _, _ := strings.Cut(string(bytes.TrimSpace(out)), " "); got != s.rel.version {
-			return fmt.Errorf("claude --version says %q, want %s", tail(out), s.rel.version)
-		}
-		return nil
-	}
-}
-
-// lastFailure returns the unavailability noted less than maxAge ago.
-func (s store) lastFailure(maxAge time.Duration) error {
-	note := s.path(".unavailable")
-	info, err := os.Stat(note)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+// run runs a program in a directory, with this environment if env is nil, and returns what
+// it says.
+func run(ctx context.Context, dir string, env []string, program string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, env, time.Second
+	out, err := cmd.CombinedOutput()
+	said := strings.TrimSpace(string(out))
 	if err != nil {
-		return fmt.Errorf("look for the last try: %w", err)
+		return said, fmt.Errorf("%s %s: %w: %s", program, strings.Join(args, " "), err, said[max(0, len(said)-1000):])
 	}
-	if age := time.Since(info.ModTime()); age < 0 || age >= maxAge {
-		return nil
-	}
-	why, err := os.ReadFile(note)
-	if err != nil {
-		return fmt.Errorf("read why the last try failed: %w", err)
-	}
-	return fmt.Errorf("%w; tried a short while ago: %s", ErrUnavailable, why)
-}
-
-func (s store) noteFailure(why error) error {
-	return os.WriteFile(s.path(".unavailable"), []byte(why.Error()), 0o644)
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
-}
-
-// tail is the end of a program's output, for an error text.
-func tail(out []byte) string {
-	const most = 1000
-	out = bytes.TrimSpace(out)
-	if len(out) > most {
-		out = out[len(out)-most:]
-	}
-	return string(out)
+	return said, nil
 }
