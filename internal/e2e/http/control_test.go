@@ -37,25 +37,3 @@ func TestResetForgetsTheSessionAndKeepsTheHistory(t *testing.T) {
 	}
 	g.Balanced()
 }
-
-// The least recently used session makes room; what finds none that can waits.
-func TestSessionsAreBounded(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "BARECLAW_MAX_SESSIONS=1")
-	g := m.Start()
-	g.Say("a", "echo one")
-	g.Say("b", "echo two").Want(t, "two")
-	g.Eventually("nothing but that one is left", func() bool { hosts := g.Hosts(); return len(hosts) == 1 && hosts["b"].PID != 0 })
-	held, finish := g.Occupy("b")
-	id := g.Tell("a", "echo three")
-	g.Eventually("the message says why it waits", func() bool {
-		return strings.Contains(g.Must("GET", "/messages/"+id, nil, 200).Str("why"), "BARECLAW_MAX_SESSIONS")
-	})
-	if st := g.Channel("a").Str("state"); st != "waiting" {
-		t.Errorf("channel is %s", st)
-	}
-	finish()
-	g.Outcome(held)
-	g.Outcome(id).Want(t, "three")
-	g.Balanced()
-}

@@ -82,17 +82,3 @@ func cut(g *harness.Gateway, channel string) (approval string) {
 	g.T.Fatal("nobody is asked whether the turn is gone on with")
 	return ""
 }
-
-// permission waits until a channel's turn asks for one.
-func permission(g *harness.Gateway, channel string) (approval string) {
-	g.T.Helper()
-	g.Eventually("a permission is asked for", func() bool {
-		for _, a := range g.Must("GET", "/approvals", nil, 200).Array("approvals") {
-			if a.Str("channel") == channel && a.Str("kind") == "tool" {
-				approval = a.Str("id")
-			}
-		}
-		return approval != ""
-	})
-	return approval
-}

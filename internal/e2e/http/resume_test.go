@@ -201,31 +201,3 @@ func TestLateStreamIsPassedOn(t *testing.T) {
 	}
 	g.Balanced()
 }
-
-// TestStreamAfterCrash kills the daemon: what it had told is known to nobody, and
-// the streams say so.
-func TestStreamAfterCrash(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
-	id, message, channel := counting(g)
-	message.tick(5)
-	channel.tick(5)
-	g.Kill()
-	g = m.Start()
-	for _, f := range []*follower{message, channel} {
-		f.g, f.now = g, &harness.Stream{T: t, Events: make(chan harness.Event), Close: f.now.Close}
-		f.resume()
-		if e, ok := f.now.Next("accepted", "queued", "started", "event", "notice", "result"); !ok || e.Kind != "notice" || e.Data.Str("code") != "gap" {
-			t.Errorf("%s is resumed with %s %s", f.path, e.Kind, e.Data.Body)
-		}
-	}
-	message.tick(3)
-	m.Touch("go")
-	for _, f := range []*follower{message, channel} {
-		if r := f.result(); r.Str("message_id") != id || !strings.HasPrefix(r.Str("text"), "ticked ") {
-			t.Errorf("result is %s", r.Body)
-		}
-	}
-	g.Balanced()
-}

@@ -4,10 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -63,29 +60,6 @@ func TestCorruptSessionFileIsSetAsideAndTold(t *testing.T) {
 	}
 	if b, err := os.ReadFile(aside[0]); err != nil || string(b) != rubbish {
 		t.Errorf("%s holds %q, %v", aside[0], b, err)
-	}
-	g.Balanced()
-}
-
-// TestChannelNames holds that every name has a session of its own, and that none names a file.
-func TestChannelNames(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
-	long := strings.Repeat("x", 200)
-	names := []string{long + "1", long + "2", "../../etc/passwd", "...", "/", "/abs/olute", `"quotes' $(id)`, "Ünïcödé 频道 🐻", "a%2Fb", "a/b"}
-	for i, name := range names {
-		text := "I am " + strconv.Itoa(i)
-		if a := g.Say(name, "echo "+text); a.Str("text") != text || a.Str("channel") != name || g.Channel(name).Str("session_id") != a.Str("session_id") {
-			t.Errorf("channel %q: %s", name, a.Body)
-		}
-	}
-	sessions := sessionFile(m)
-	if unique := slices.Compact(slices.Sorted(maps.Values(sessions))); len(unique) != len(names) {
-		t.Errorf("%d channels have the sessions %q", len(names), sessions)
-	}
-	if files := m.Glob("*"); len(files) != 5 {
-		t.Errorf("files outside of their place: %q", files)
 	}
 	g.Balanced()
 }

@@ -38,43 +38,6 @@ func oneClaude(m *harness.Machine) {
 	}
 }
 
-// A new channel gets the claude that waits, which is then replaced.
-func TestSpareAnswersNewChannel(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=2")
-	g := m.Start()
-	waiting := map[int]bool{}
-	for _, r := range g.SpareReady(2) {
-		waiting[r.ClaudePID] = true
-	}
-	if h := g.Must("GET", "/health", nil, 200); !strings.Contains(string(h.Body), `"spares":{"ready":2,"wanted":2}`) {
-		t.Errorf("health is %s", h.Body)
-	}
-	if all := g.Must("GET", "/channels", nil, 200); strings.Contains(string(all.Body), "spare") {
-		t.Errorf("channels are %s", all.Body)
-	}
-	a, b := claudeOf(g, "a"), claudeOf(g, "b")
-	if !waiting[a] || !waiting[b] || a == b {
-		t.Errorf("claudes %d and %d answer, those that waited are %v", a, b, waiting)
-	}
-	if again := claudeOf(g, "a"); again != a {
-		t.Errorf("claude of a was %d and is %d", a, again)
-	}
-	for _, r := range g.SpareReady(2) {
-		if r.ClaudePID == a || r.ClaudePID == b {
-			t.Errorf("claude %d has a channel and is a spare", r.ClaudePID)
-		}
-	}
-	if hosts := m.Hosts(); hosts["a"].ClaudePID != a || hosts["b"].ClaudePID != b || len(hosts) != 4 {
-		t.Errorf("hosts are %+v", hosts)
-	}
-	if session := g.Say("a", "session").Str("text"); g.Say("b", "session").Str("text") == session {
-		t.Error("two channels have one session")
-	}
-	oneClaude(g.Machine)
-	g.Balanced()
-}
-
 // The next daemon takes over the spare, and the session that came of one.
 func TestSpareOutlivesTheDaemon(t *testing.T) {
 	t.Parallel()
