@@ -17,11 +17,11 @@ var ErrUpgrading = errors.New("an upgrade cannot begin now")
 
 // admin restarts and upgrades the gateway, and serves the API reference.
 type admin struct {
+	*shared
+
 	restart     func(ctx context.Context) error
 	upgrade     func(ctx context.Context, o api.UpgradeRequest) error
 	lastUpgrade func() (u api.Upgrade, ok bool, err error)
-	names       channelNames
-	lifecycle   *lifecycle
 }
 
 func (a *admin) routes() []route {

@@ -11,14 +11,10 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
-	"bareclaw/core/lanes"
 )
 
 // approvals lists and decides approvals.
-type approvals struct {
-	core      *lanes.Manager
-	lifecycle *lifecycle
-}
+type approvals struct{ *shared }
 
 func (a *approvals) routes() []route {
 	return []route{

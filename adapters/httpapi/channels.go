@@ -10,7 +10,6 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
-	"bareclaw/core/lanes"
 )
 
 const (
@@ -20,11 +19,7 @@ const (
 
 // channels shows channels with their history, settings and rules, changes settings, and
 // interrupts and resets channels.
-type channels struct {
-	core      *lanes.Manager
-	names     channelNames
-	lifecycle *lifecycle
-}
+type channels struct{ *shared }
 
 func (c *channels) routes() []route {
 	on, open := c.names.onChannel, c.lifecycle.whileOpen

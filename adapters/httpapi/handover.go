@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core"
-	"bareclaw/internal/humanize"
 )
 
 // repeatedHeader marks a request forwarded by a process that had already begun the
@@ -33,7 +33,7 @@ type handover struct {
 	settled chan struct{} // closed when the successor is known
 	// Written before settled is closed; nil without a successor.
 	tcp, local *httputil.ReverseProxy
-	client     *http.Client // of tcp
+	client     *client.Client // of tcp
 }
 
 func newHandover(l *lifecycle, log *slog.Logger) *handover {
@@ -43,7 +43,7 @@ func newHandover(l *lifecycle, log *slog.Logger) *handover {
 // settle names the sockets of the successor; empty names mean that no successor exists.
 func (h *handover) settle(inner, local string) {
 	if inner != "" {
-		h.tcp, h.client = h.proxyTo(inner), &http.Client{Transport: unixTransport(inner)}
+		h.tcp, h.client = h.proxyTo(inner), client.OverSocket(inner)
 		h.local = h.proxyTo(local)
 	}
 	close(h.settled)
@@ -55,22 +55,18 @@ func (h *handover) proxyTo(socket string) *httputil.ReverseProxy {
 			r.Out.URL.Scheme, r.Out.URL.Host = "http", "localhost"
 			r.Out.Host = r.In.Host
 		},
-		Transport:     unixTransport(socket),
+		Transport: &http.Transport{
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, "unix", socket)
+			},
+			DisableCompression: true,
+		},
 		FlushInterval: -1, // streams
 		ErrorLog:      slog.NewLogLogger(h.log.Handler(), slog.LevelWarn),
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			h.log.Warn("request not forwarded to the new process", "err", err)
 			fail(w.(*response), r, notForwarded(r))
 		},
-	}
-}
-
-func unixTransport(socket string) *http.Transport {
-	return &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", socket)
-		},
-		DisableCompression: true,
 	}
 }
 
@@ -180,16 +176,15 @@ func (h *handover) proxyHeld(w *response, r *http.Request, held *heldError) {
 
 // remoteOutcome returns the successor's rendering of the message once the message has an
 // outcome, or the message's place on a channel parked by the successor.
-func (h *handover) remoteOutcome(ctx context.Context, id core.MessageID) ([]byte, core.QueuePosition, error) {
+func (h *handover) remoteOutcome(ctx context.Context, id core.MessageID) (body json.RawMessage, at core.QueuePosition, err error) {
 	path := messagePath(id) + "?until=" + api.UntilParked + "&wait=" + api.MaxWait.String()
 	for {
-		body, err := h.get(ctx, path)
-		if err != nil {
-			return nil, core.QueuePosition{}, err
+		if err := h.client.Do(ctx, http.MethodGet, path, nil, &body); err != nil {
+			return nil, at, err
 		}
 		var m api.Message
 		if err := json.Unmarshal(body, &m); err != nil {
-			return nil, core.QueuePosition{}, fmt.Errorf("read message %s: %w", id, err)
+			return nil, at, fmt.Errorf("read message %s: %w", id, err)
 		}
 		if m.Final() || !m.Until.IsZero() {
 			return body, core.QueuePosition{Why: m.Why, Until: m.Until}, nil
@@ -197,27 +192,9 @@ func (h *handover) remoteOutcome(ctx context.Context, id core.MessageID) ([]byte
 		select { // the successor may itself be handing over
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
-			return nil, core.QueuePosition{}, context.Cause(ctx)
+			return nil, at, context.Cause(ctx)
 		}
 	}
-}
-
-// get sends a GET request to the successor.
-func (h *handover) get(ctx context.Context, path string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+path, nil)
-	if err != nil {
-		return nil, err
-	}
-	res, err := h.client.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(res.Body)
-	if err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", res.Status, humanize.Shorten(string(body), maxQuoted))
-	}
-	return body, err
 }
 
 // A Reason says why the server drains. The reason is the name of the last event on
@@ -233,20 +210,22 @@ const (
 // lifecycle tracks whether the server serves, drains or hands over.
 type lifecycle struct {
 	once     sync.Once
-	done     chan struct{} // closed when the server drains or hands over
-	reason   Reason        // written before done is closed
-	handover chan struct{} // closed before done when another process takes over
+	ctx      context.Context // ends when the server drains or hands over
+	end      context.CancelFunc
+	reason   Reason        // written before ctx ends
+	handover chan struct{} // closed before that when another process takes over
 }
 
 func newLifecycle() *lifecycle {
-	return &lifecycle{done: make(chan struct{}), handover: make(chan struct{})}
+	ctx, end := context.WithCancel(context.Background())
+	return &lifecycle{ctx: ctx, end: end, handover: make(chan struct{})}
 }
 
 // drain begins to drain, and reports whether this call was the first.
 func (l *lifecycle) drain(reason Reason) (first bool) {
 	l.once.Do(func() {
 		l.reason, first = reason, true
-		close(l.done)
+		l.end()
 	})
 	return first
 }
@@ -256,7 +235,7 @@ func (l *lifecycle) handOver() {
 	l.drain(Restarting)
 }
 
-func (l *lifecycle) draining() bool    { return isClosed(l.done) }
+func (l *lifecycle) draining() bool    { return l.ctx.Err() != nil }
 func (l *lifecycle) handingOver() bool { return isClosed(l.handover) }
 
 // checkOpen refuses a request while the server drains. During a hand-over the request
@@ -278,18 +257,11 @@ func (l *lifecycle) whileOpen(h handlerFunc) handlerFunc {
 	}
 }
 
+// done is closed when the server drains or hands over.
+func (l *lifecycle) done() <-chan struct{} { return l.ctx.Done() }
+
 // onDrain calls f when the server drains, unless stop is called before.
-func (l *lifecycle) onDrain(f func()) (stop func()) {
-	over := make(chan struct{})
-	go func() { // ends with the request, at the latest
-		select {
-		case <-l.done:
-			f()
-		case <-over:
-		}
-	}()
-	return func() { close(over) }
-}
+func (l *lifecycle) onDrain(f func()) (stop func() bool) { return context.AfterFunc(l.ctx, f) }
 
 func isClosed(c <-chan struct{}) bool {
 	select {

@@ -13,7 +13,6 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
-	"bareclaw/core/lanes"
 	"bareclaw/internal/humanize"
 )
 
@@ -38,9 +37,9 @@ type Health struct {
 
 // health serves GET /health.
 type health struct {
-	core      *lanes.Manager
-	own       func() Health
-	lifecycle *lifecycle
+	*shared
+
+	own func() Health
 }
 
 func (h *health) routes() []route {

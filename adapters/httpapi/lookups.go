@@ -24,14 +24,13 @@ const (
 
 // lookups shows and cancels messages.
 type lookups struct {
-	core      *lanes.Manager
-	view      *messageView
-	lifecycle *lifecycle
-	contents  chan struct{} // has an entry for each content being read
+	*shared
+
+	contents chan struct{} // has an entry for each content being read
 }
 
-func newLookups(m *lanes.Manager, v *messageView, l *lifecycle) *lookups {
-	return &lookups{core: m, view: v, lifecycle: l, contents: make(chan struct{}, maxContentReads)}
+func newLookups(s *shared) *lookups {
+	return &lookups{shared: s, contents: make(chan struct{}, maxContentReads)}
 }
 
 func (l *lookups) routes() []route {

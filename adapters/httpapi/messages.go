@@ -11,7 +11,6 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
-	"bareclaw/core/lanes"
 )
 
 // maxRetryAfter bounds the header Retry-After: a parked channel may continue sooner than
@@ -20,11 +19,9 @@ const maxRetryAfter = 5 * time.Minute
 
 // messages accepts new messages.
 type messages struct {
-	core      *lanes.Manager
-	names     channelNames
-	view      *messageView
-	streams   *streams
-	lifecycle *lifecycle
+	*shared
+
+	streams *streams
 }
 
 func (m *messages) routes() []route {
@@ -101,7 +98,7 @@ func noteReplay(w *response, t *core.Ticket) {
 // submitAndWait holds the request until the message has an outcome, or waits on a parked
 // channel. A disconnect of the client does not affect the message.
 func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submission) error {
-	t, err := m.core.SubmitAndWait(r.Context(), sub, m.lifecycle.done)
+	t, err := m.core.SubmitAndWait(r.Context(), sub, m.lifecycle.done())
 	if err != nil {
 		return err
 	}
@@ -114,7 +111,7 @@ func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submissi
 		}
 	case <-r.Context().Done():
 		return context.Cause(r.Context())
-	case <-m.lifecycle.done:
+	case <-m.lifecycle.done():
 		if !isClosed(t.Done()) { // if both are closed, the outcome is the better answer
 			if m.lifecycle.handingOver() {
 				return &heldError{t.Message}

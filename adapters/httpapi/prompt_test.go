@@ -94,7 +94,7 @@ func TestContentReadsAreBounded(t *testing.T) {
 		r.want(r.send("GET", path, ""), http.StatusOK, "")
 		r.want(r.send("GET", "/messages/none/content", ""), http.StatusNotFound, "not_found")
 	}
-	l := newLookups(r.Manager, nil, nil)
+	l := newLookups(&shared{})
 	var releases []func()
 	for range maxContentReads {
 		release, err := l.reserveContent(t.Context())

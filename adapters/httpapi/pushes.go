@@ -20,10 +20,10 @@ const pushHeader = "Bareclaw-Push"
 
 // pushes sends texts and files through other adapters, without the agent.
 type pushes struct {
-	registry  *core.PushRegistry
-	names     channelNames
-	lifecycle *lifecycle
-	log       *slog.Logger
+	*shared
+
+	registry *core.PushRegistry
+	log      *slog.Logger
 }
 
 func (s *pushes) routes() []route {

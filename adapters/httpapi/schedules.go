@@ -18,9 +18,9 @@ import (
 
 // schedules makes, shows and removes schedules.
 type schedules struct {
+	*shared
+
 	scheduler *schedule.Scheduler
-	names     channelNames
-	lifecycle *lifecycle
 }
 
 func (s *schedules) routes() []route {

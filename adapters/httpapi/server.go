@@ -105,23 +105,29 @@ func New(o Options) *Server {
 	return s
 }
 
+// shared is what several parts of the API use.
+type shared struct {
+	core      *lanes.Manager
+	names     channelNames
+	view      *messageView
+	lifecycle *lifecycle
+}
+
 // handlers returns the routes of all parts of the API.
 func handlers(o Options, l *lifecycle) []route {
-	names := channelNames{o.Core.Directory}
-	v := &messageView{core: o.Core.Lookup, deliveries: &deliveries{}}
-	st := &streams{core: o.Core, names: names, view: v, lifecycle: l}
+	s := &shared{o.Core, channelNames{o.Core.Directory}, &messageView{core: o.Core.Lookup, deliveries: &deliveries{}}, l}
 	all := slices.Concat(
-		(&messages{core: o.Core, names: names, view: v, streams: st, lifecycle: l}).routes(),
-		newLookups(o.Core, v, l).routes(),
-		st.routes(),
-		(&channels{core: o.Core, names: names, lifecycle: l}).routes(),
-		(&approvals{core: o.Core, lifecycle: l}).routes(),
-		(&pushes{registry: o.Push, names: names, lifecycle: l, log: o.Log}).routes(),
-		(&health{core: o.Core, own: o.Health, lifecycle: l}).routes(),
-		(&admin{restart: o.Restart, upgrade: o.Upgrade, lastUpgrade: o.LastUpgrade, names: names, lifecycle: l}).routes(),
+		(&messages{s, &streams{s}}).routes(),
+		newLookups(s).routes(),
+		(&streams{s}).routes(),
+		(&channels{s}).routes(),
+		(&approvals{s}).routes(),
+		(&pushes{s, o.Push, o.Log}).routes(),
+		(&health{s, o.Health}).routes(),
+		(&admin{s, o.Restart, o.Upgrade, o.LastUpgrade}).routes(),
 	)
 	if o.Schedules != nil {
-		all = append(all, (&schedules{scheduler: o.Schedules, names: names, lifecycle: l}).routes()...)
+		all = append(all, (&schedules{s, o.Schedules}).routes()...)
 	}
 	return all
 }
@@ -165,7 +171,7 @@ func (s *Server) ServeInner(l net.Listener) error {
 
 // clients returns the listener with connections of type clientConn.
 func (s *Server) clients(l net.Listener) net.Listener {
-	return clientListener{Listener: l, draining: s.lifecycle.done}
+	return clientListener{Listener: l, draining: s.lifecycle.done()}
 }
 
 func (s *Server) serve(h *http.Server, l net.Listener) error {

@@ -10,16 +10,10 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 	"bareclaw/core/feed"
-	"bareclaw/core/lanes"
 )
 
 // streams serves updates as server-sent events.
-type streams struct {
-	core      *lanes.Manager
-	names     channelNames
-	view      *messageView
-	lifecycle *lifecycle
-}
+type streams struct{ *shared }
 
 func (s *streams) routes() []route {
 	return []route{
@@ -154,7 +148,7 @@ func (s *streams) follow(ctx context.Context, st *stream, updates *feed.Subscrip
 			st.comment("keep-alive")
 		case <-done:
 			return
-		case <-s.lifecycle.done:
+		case <-s.lifecycle.done():
 			return
 		case <-ctx.Done():
 			return

@@ -14,7 +14,7 @@ import (
 // follows is not written. A Stream is not safe for concurrent use.
 type Stream struct {
 	w       http.ResponseWriter
-	ctx     context.Context //nolint:containedctx // of the request that is answered
+	ctx     context.Context // of the request that is answered
 	id      string
 	model   string
 	in, out int  // token usage; out 0: by the length
