@@ -53,7 +53,7 @@ func (v *receiver) edited(ctx context.Context, to chats.Address, r *arrival) err
 			return ctx.Err()
 		}
 		if !errors.Is(err, core.ErrNotWaiting) {
-			return v.refused(ctx, to, m.ID, r.key, err)
+			return v.refused(ctx, to, m.ID, r.ID, err)
 		}
 		if old, err = v.env.Message(ctx, old.ID); err != nil {
 			return err
@@ -112,11 +112,11 @@ func isOpen(m core.Message) bool { return m.State == core.Waiting || m.State == 
 
 // offerEdit offers the sender a choice about an edit that arrived too late.
 func (v *receiver) offerEdit(ctx context.Context, to chats.Address, r *arrival, of core.Message) error {
-	if err := v.env.Records.Put(ctx, records.Edit+r.key, editRecord{Of: of.ID, Update: r.raw}); err != nil {
+	if err := v.env.Records.Put(ctx, records.Edit+r.ID, editRecord{Of: of.ID, Update: r.Body}); err != nil {
 		return err
 	}
 	n := view.Note{ReplyTo: r.update.EditedMessage.ID, Text: "Your edit came too late: this message has already been handled."}
-	button := view.Button{Text: "Run the edited message", Data: "edit:" + r.key}
+	button := view.Button{Text: "Run the edited message", Data: "edit:" + r.ID}
 	switch {
 	case isOpen(of):
 		n.Text, button.Text = "Your edit came too late: this message is being handled.", "Stop and run the edited message"
@@ -124,7 +124,7 @@ func (v *receiver) offerEdit(ctx context.Context, to chats.Address, r *arrival, 
 		n.Text = "The message that you edited is no longer known here."
 	}
 	n.Buttons = [][]view.Button{{button}}
-	v.out.Say(ctx, "edit:"+r.key, to.Key(), n)
+	v.out.Say(ctx, "edit:"+r.ID, to.Key(), n)
 	return ctx.Err()
 }
 

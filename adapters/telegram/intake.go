@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -18,12 +19,29 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// An arrival is an update that is recorded and not handled yet.
+// An arrival is an update that is not handled yet. The id of the record is the source key
+// of the submission.
 type arrival struct {
-	key        string // of the record, and the source key of the submission
-	raw        json.RawMessage
-	update     models.Update
-	receivedAt time.Time // time of recording, by the clock of the local machine
+	*core.Inbound
+	update models.Update
+}
+
+// decode returns the arrival of an update. An undecodable update has only an id, if that is
+// readable: without the id Telegram would deliver the update again with every poll.
+func decode(log *slog.Logger, in *core.Inbound) (*arrival, error) {
+	r := &arrival{Inbound: in}
+	err := tasks.Guard(log, "update", func() (err error) {
+		r.update, err = botapi.DecodeUpdate(in.Body)
+		return err
+	})
+	if err != nil {
+		var known struct {
+			ID int64 `json:"update_id"`
+		}
+		_ = json.Unmarshal(in.Body, &known)
+		r.update.ID = known.ID
+	}
+	return r, err
 }
 
 // An intake keeps the updates of a conversation in order. Conversations are independent,
@@ -58,17 +76,7 @@ func newIntake(r *receiver, e *env.Env) *intake {
 }
 
 // add queues an update without blocking.
-func (n *intake) add(in core.Inbound) {
-	r := &arrival{key: in.ID, raw: in.Body, receivedAt: in.ReceivedAt}
-	err := tasks.Guard(n.env.Log, "update", func() (err error) {
-		r.update, err = botapi.DecodeUpdate(in.Body)
-		return err
-	})
-	if err != nil {
-		n.env.Log.Error("telegram: an unreadable update is ignored", "update", in.ID, "err", err)
-		n.env.Work.Go(func(ctx context.Context) { n.receiver.handled(ctx, r) })
-		return
-	}
+func (n *intake) add(r *arrival) {
 	to, inOrder := r.address(n.receiver.bot())
 	if !inOrder {
 		n.env.Work.Go(func(ctx context.Context) { n.handleAside(ctx, r) })
@@ -128,7 +136,7 @@ func (n *intake) handle(ctx context.Context, to chats.Address, batch []*arrival)
 	case errors.Is(err, tasks.ErrPanic):
 		n.receiver.apologize(ctx, batch[0])
 	case err != nil: // handled again after the next start
-		n.env.Log.Error("telegram: an update is not handled", "update", batch[0].key, "channel", string(to.Key()), "err", err)
+		n.env.Log.Error("telegram: an update is not handled", "update", batch[0].ID, "channel", string(to.Key()), "err", err)
 		return
 	}
 	n.receiver.handled(ctx, batch...)

@@ -149,7 +149,7 @@ func TestTapThatIsCutShort(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	a.intake.handleAside(ctx, &arrival{key: in.ID, raw: raw, update: u})
+	a.intake.handleAside(ctx, &arrival{Inbound: in, update: u})
 	if left, err := a.env.Unhandled(t.Context(), Name); err != nil || len(left) != 1 {
 		t.Errorf("left are %v, %v", left, err)
 	}

@@ -13,6 +13,8 @@ import (
 	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/core"
+
+	"github.com/go-telegram/bot/models"
 )
 
 const (
@@ -46,7 +48,7 @@ type poller struct {
 // poll receives updates until ctx ends.
 func (p *poller) poll(ctx context.Context) {
 	lock := p.lock(ctx)
-	defer lock.release()
+	defer func() { _ = lock.Close() }() // nil: an error
 	if left := p.sender.Cooldowns.Left(outbox.Polls); left > 0 {
 		p.unwell(&botapi.Error{
 			Method: "getUpdates", Status: http.StatusTooManyRequests, Text: "asked of an earlier process",
@@ -150,10 +152,12 @@ func (p *poller) resumeUnhandled(ctx context.Context) error {
 		return fmt.Errorf("telegram: read unhandled updates: %w", err)
 	}
 	for _, in := range left {
-		if h := botapi.Peek(in.Body); p.chats.allowed[h.Sender] {
-			p.chats.heard(h.Chat)
+		r, err := decode(p.env.Log, &in)
+		if err != nil { // recorded by an earlier version
+			p.env.Log.Error("telegram: an unreadable update is ignored", "update", in.ID, "err", err)
 		}
-		p.intake.add(in)
+		p.hears(&r.update)
+		p.intake.add(r)
 	}
 	return nil
 }
@@ -171,47 +175,51 @@ func (p *poller) receive(ctx context.Context, updates []json.RawMessage, offset 
 	}
 	var next int64
 	var in []*core.Inbound
+	var arrivals []*arrival
 	for _, raw := range updates {
-		h := botapi.Peek(raw)
-		next = max(next, h.ID+1)
+		r, err := decode(p.env.Log, &core.Inbound{Adapter: Name, Body: raw})
+		id := r.update.ID
+		next = max(next, id+1)
 		switch {
-		case h.ID == 0:
+		case id == 0:
 			p.env.Log.Error("telegram: an update without id is ignored")
-		case h.Strange:
-			p.env.Log.Error("telegram: an unreadable update is ignored", "update", h.ID)
-		case !p.hears(h):
+		case err != nil:
+			p.env.Log.Error("telegram: an unreadable update is ignored", "update", id, "err", err)
+		case !p.hears(&r.update):
 			p.health.strangers.Add(1)
 		default:
-			in = append(in, &core.Inbound{ID: sourceKey(p.bot, h.ID), Adapter: Name, Body: raw})
+			r.ID = sourceKey(p.bot, id)
+			in, arrivals = append(in, r.Inbound), append(arrivals, r)
 		}
 	}
-	if next <= 1 {
+	switch {
+	case next <= 1:
 		return offset, errNoIDs
-	}
-	if len(in) == 0 {
+	case len(in) == 0:
 		return next, nil
 	}
 	if err := p.env.Receive(ctx, in); err != nil {
 		if tasks.IsStorage(err) {
-			p.tellUnrecorded(in)
+			p.tellUnrecorded(arrivals)
 		}
 		return offset, err
 	}
 	p.unrecorded = unrecorded{}
-	for _, i := range in {
-		p.intake.add(*i)
+	for _, r := range arrivals {
+		p.intake.add(r)
 	}
 	return next, nil
 }
 
 // hears reports whether an update counts: the update is from an allowed user, or
 // concerns a chat in which an allowed user has written.
-func (p *poller) hears(h botapi.Header) bool {
-	if p.chats.allowed[h.Sender] {
-		p.chats.heard(h.Chat)
+func (p *poller) hears(u *models.Update) bool {
+	o := botapi.OriginOf(u)
+	if p.chats.allowed[o.Sender] {
+		p.chats.heard(o.Chat)
 		return true
 	}
-	return h.Service && p.chats.spoken(h.Chat)
+	return o.Service && p.chats.spoken(o.Chat)
 }
 
 func sourceKey(bot, update int64) string { return fmt.Sprintf("tg:%d:%d", bot, update) }

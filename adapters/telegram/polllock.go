@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,20 +18,18 @@ import (
 // update is received for up to lockPause.
 const lockPause = 100 * time.Millisecond
 
-// A pollLock makes the holder the user's only polling process: of two polling processes,
-// each would receive some of the updates. The lock ends with the process.
-type pollLock struct{ f *os.File }
-
-// lock returns the lock after every other process has released the lock; nil when ctx
-// ended first, or where no lock is configured.
-func (p *poller) lock(ctx context.Context) *pollLock {
+// lock locks the lock file, which makes the process the user's only polling process: of two
+// polling processes, each would receive some of the updates. lock returns the file once
+// every other process has released the lock, nil when ctx ended first, or where no lock is
+// configured. The lock ends with the process, or when the file is closed.
+func (p *poller) lock(ctx context.Context) *os.File {
 	if p.lockFile == "" {
 		return nil
 	}
 	for ctx.Err() == nil {
-		l, err := takePollLock(p.lockFile, p.holder)
+		f, err := lockPolling(p.lockFile, p.holder)
 		if err == nil {
-			return l
+			return f
 		}
 		if problem := lockProblem(err, p.lockFile); p.health.failed(problem) {
 			p.env.Log.Warn("telegram: no messages are received", "problem", problem, "err", err)
@@ -42,7 +39,8 @@ func (p *poller) lock(ctx context.Context) *pollLock {
 	return nil
 }
 
-func takePollLock(path string, holder int) (*pollLock, error) {
+// lockPolling locks a file and writes the holder, a process id, into the file.
+func lockPolling(path string, holder int) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of the polling lock: %w", err)
 	}
@@ -50,33 +48,16 @@ func takePollLock(path string, holder int) (*pollLock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the polling lock: %w", err)
 	}
-	if err := lockfile.Try(f); err != nil {
+	if err = lockfile.Try(f); err == nil {
+		if err = f.Truncate(0); err == nil {
+			_, err = f.WriteAt([]byte(strconv.Itoa(holder)+"\n"), 0)
+		}
+	}
+	if err != nil {
 		_ = f.Close()
-		return nil, err
+		return nil, fmt.Errorf("take the polling lock: %w", err)
 	}
-	l := &pollLock{f: f}
-	if err := l.describe(holder); err != nil {
-		l.release()
-		return nil, err
-	}
-	return l, nil
-}
-
-// describe writes the holder, a process id, into the lock file.
-func (l *pollLock) describe(holder int) error {
-	if err := l.f.Truncate(0); err != nil {
-		return fmt.Errorf("write the polling lock: %w", err)
-	}
-	if _, err := l.f.WriteAt([]byte(strconv.Itoa(holder)+"\n"), 0); err != nil {
-		return fmt.Errorf("write the polling lock: %w", err)
-	}
-	return nil
-}
-
-func (l *pollLock) release() {
-	if l != nil {
-		_ = l.f.Close()
-	}
+	return f, nil
 }
 
 // lockProblem explains why the lock is not available.
@@ -85,27 +66,9 @@ func lockProblem(err error, path string) string {
 		return "Telegram is not polled: " + err.Error()
 	}
 	who := ""
-	if pid := lockHolder(path); pid > 0 {
+	text, _ := os.ReadFile(path) // without a process id the problem is told all the same
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
 		who = fmt.Sprintf(" (pid %d)", pid)
 	}
 	return "Another gateway of this user" + who + " receives this bot's messages. Stop it, or give this one another bot."
-}
-
-// lockHolder returns the process named in the lock file; 0: none.
-func lockHolder(path string) int {
-	const enough = 32 // more than a process id
-	f, err := os.Open(path)
-	if err != nil {
-		return 0
-	}
-	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, enough))
-	if err != nil {
-		return 0
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		return 0
-	}
-	return pid
 }

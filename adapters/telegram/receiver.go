@@ -43,7 +43,7 @@ func (v *receiver) isOwn(m *models.Message) bool {
 func (v *receiver) handled(ctx context.Context, rs ...*arrival) {
 	ids := make([]string, len(rs))
 	for i, r := range rs {
-		ids[i] = r.key
+		ids[i] = r.ID
 	}
 	if err := v.env.Handled(ctx, ids...); err != nil && ctx.Err() == nil {
 		v.env.Log.Error("telegram: handled updates are not recorded", "err", err)
@@ -59,7 +59,7 @@ func (v *receiver) apologize(ctx context.Context, r *arrival) {
 	if m == nil || !v.chats.obeys(m) {
 		return
 	}
-	v.out.Say(ctx, "panic:"+r.key, v.env.Moves.Present(chats.AddressOf(m)).Key(), view.Note{
+	v.out.Say(ctx, "panic:"+r.ID, v.env.Moves.Present(chats.AddressOf(m)).Key(), view.Note{
 		Text: "An internal error of the gateway prevented this message from being handled; see its log.", ReplyTo: m.ID,
 	})
 }
@@ -69,7 +69,7 @@ func (v *receiver) handleAside(ctx context.Context, r *arrival) {
 	switch u := &r.update; {
 	case u.CallbackQuery != nil:
 		if v.chats.allowed[u.CallbackQuery.From.ID] {
-			v.commands.Tapped(ctx, r.key, u.CallbackQuery)
+			v.commands.Tapped(ctx, r.ID, u.CallbackQuery)
 		}
 	case u.Message != nil && v.chats.obeys(u.Message):
 		v.command(ctx, v.env.Moves.Present(chats.AddressOf(u.Message)), r)
@@ -92,7 +92,7 @@ func (v *receiver) handle(ctx context.Context, to chats.Address, batch []*arriva
 		}
 		return nil
 	}, func(err error) {
-		v.env.Log.Error("telegram: an update waits for the ledger", "update", batch[0].key, "channel", string(to.Key()), "err", err)
+		v.env.Log.Error("telegram: an update waits for the ledger", "update", batch[0].ID, "channel", string(to.Key()), "err", err)
 	})
 }
 
@@ -116,7 +116,7 @@ func (v *receiver) message(ctx context.Context, to chats.Address, batch []*arriv
 
 // command handles a message for the bot itself, and returns false for other messages.
 func (v *receiver) command(ctx context.Context, to chats.Address, r *arrival) bool {
-	return v.commands.Handle(ctx, commands.Call{Key: r.key, Address: to, Message: r.update.Message, ReceivedAt: r.receivedAt})
+	return v.commands.Handle(ctx, commands.Call{Key: r.ID, Address: to, Message: r.update.Message, ReceivedAt: r.ReceivedAt})
 }
 
 // converse submits a message to Claude.
@@ -130,14 +130,14 @@ func (v *receiver) converse(ctx context.Context, to chats.Address, batch []*arri
 		return err
 	}
 	if text := b.Problems(); text != "" {
-		v.out.Say(ctx, "unread:"+batch[0].key, to.Key(), view.Note{Text: text, ReplyTo: ms[0].ID})
+		v.out.Say(ctx, "unread:"+batch[0].ID, to.Key(), view.Note{Text: text, ReplyTo: ms[0].ID})
 	}
 	if b.Empty {
 		return ctx.Err()
 	}
 	s := core.Submission{
 		Channel: to.Key(), Adapter: Name, Origin: v.chats.origin(to, ms[0]), Content: b.Content,
-		SourceKey: batch[0].key, CanAsk: true, Deliver: true,
+		SourceKey: batch[0].ID, CanAsk: true, Deliver: true,
 	}
 	if len(batch) == 1 {
 		t, err := v.offer(ctx, s)

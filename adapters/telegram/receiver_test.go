@@ -12,6 +12,7 @@ import (
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -26,7 +27,7 @@ func arrivals(t *testing.T, messages ...string) []*arrival {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, &arrival{key: sourceKey(1, int64(i+1)), raw: raw, update: u})
+		all = append(all, &arrival{Inbound: &core.Inbound{ID: sourceKey(1, int64(i+1)), Body: raw}, update: u})
 	}
 	return all
 }

@@ -1,15 +1,11 @@
 package telegram
 
 import (
-	"encoding/json"
 	"time"
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/view"
-	"bareclaw/core"
-
-	"github.com/go-telegram/bot/models"
 )
 
 // unrecordedDelay is how long recording fails before people are notified: a disk may be
@@ -28,7 +24,7 @@ type unrecorded struct {
 // tellUnrecorded notifies the senders of updates that cannot be recorded, once in each
 // conversation. The notice is not recorded either, and may be lost, or repeated by the
 // next process.
-func (p *poller) tellUnrecorded(in []*core.Inbound) {
+func (p *poller) tellUnrecorded(arrivals []*arrival) {
 	u := &p.unrecorded
 	if u.since.IsZero() {
 		*u = unrecorded{since: time.Now(), told: map[chats.Address]bool{}}
@@ -36,14 +32,14 @@ func (p *poller) tellUnrecorded(in []*core.Inbound) {
 	if time.Since(u.since) < unrecordedDelay {
 		return
 	}
-	for _, i := range in {
-		var update models.Update
-		if json.Unmarshal(i.Body, &update) != nil || update.Message == nil || update.Message.From == nil {
+	for _, r := range arrivals {
+		m := r.update.Message
+		if m == nil || m.From == nil {
 			continue
 		}
-		if to := chats.AddressOf(update.Message); !u.told[to] {
+		if to := chats.AddressOf(m); !u.told[to] {
 			u.told[to] = true
-			p.sender.Post(to, outbox.NoteParts(view.Note{Text: unrecordedText, ReplyTo: update.Message.ID})[0])
+			p.sender.Post(to, outbox.NoteParts(view.Note{Text: unrecordedText, ReplyTo: m.ID})[0])
 		}
 	}
 }

@@ -24,24 +24,18 @@ func DecodeUpdate(raw json.RawMessage) (models.Update, error) {
 		return u, nil
 	}
 	var parts map[string]json.RawMessage
-	if json.Unmarshal(raw, &parts) != nil {
-		return models.Update{}, fmt.Errorf("read an update: %w", err)
-	}
+	_ = json.Unmarshal(raw, &parts) // else nothing is left
 	lean := map[string]any{"update_id": parts["update_id"]}
 	for _, kind := range []string{"message", "edited_message"} {
 		if m := plain(parts[kind]); m != nil {
 			lean[kind] = m
 		}
 	}
-	again, marshalErr := json.Marshal(lean)
-	if marshalErr != nil || len(lean) == 1 {
-		return models.Update{}, fmt.Errorf("read an update: %w", err)
-	}
 	u = models.Update{}
-	if err := json.Unmarshal(again, &u); err != nil {
-		return models.Update{}, fmt.Errorf("read an update: %w", err)
+	if again, failed := json.Marshal(lean); failed == nil && len(lean) > 1 && json.Unmarshal(again, &u) == nil {
+		return u, nil
 	}
-	return u, nil
+	return models.Update{}, fmt.Errorf("read an update: %w", err)
 }
 
 // plain returns the plain fields of a message, nil if message is no JSON object.

@@ -5,17 +5,21 @@ package commands
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
 	"bareclaw/adapters/telegram/approvals"
+	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/live"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 
+	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 )
 
@@ -37,12 +41,41 @@ type Options struct {
 
 // A Handler handles commands and taps. Its methods are safe for concurrent use.
 type Handler struct {
-	o        *Options
-	settings settings
+	*Options
+	*stops
+	*restarts
+	commands []command // in the order of the menu
+	actions  map[string]action
 }
 
 // New returns a handler.
-func New(o Options) *Handler { return &Handler{o: &o, settings: settings{&o}} }
+func New(o Options) *Handler {
+	h := &Handler{Options: &o, stops: &stops{&o}, restarts: &restarts{&o}}
+	set, show, lists := settings{&o}, reports{&o}, lists{&o}
+	h.commands = []command{
+		{"new", "forget this conversation and begin a new one", o.reset},
+		{"stop", "stop what is running now", h.stop},
+		{"status", "what this chat is doing", show.status},
+		{"queue", "waiting messages: see, drop, run now", lists.queue},
+		{"model", "see or choose the model", set.model},
+		{"mode", "see or choose the permission mode", set.mode},
+		{"usage", "what was spent", show.usage},
+		{"verbose", "how much is shown while Claude works: 0, 1 or 2", set.verbose},
+		{"rules", "what is always allowed here", lists.rules},
+		{"why", "what became of a message: reply to it", show.why},
+		{"restart", "restart the gateway", h.restart},
+		{"help", "what you can do here", h.help},
+	}
+	a := o.Approvals
+	h.actions = map[string]action{
+		"ok": a.OwnChat(a.Allow), "always": a.OwnChat(a.Always), "no": a.OwnChat(a.Deny), "all": a.OwnChat(a.ShowAll),
+		"revise": a.OwnChat(a.Revise), "q": a.OwnChat(a.Option),
+		"drop": o.ownChat(lists.drop), "now": o.ownChat(lists.runNow), "unrule": lists.removeRule,
+		"model": o.setting(set.setModel), "mode": o.setting(set.tapMode), "verbose": o.setting(set.setVerbose),
+		"stop": h.tapStop, "edit": o.RunEdited,
+	}
+	return h
+}
 
 // A Call is a command of an allowed user.
 type Call struct {
@@ -62,40 +95,21 @@ type command struct {
 	run func(context.Context, Call) view.Note
 }
 
-// list returns the commands in the order of the menu.
-func (h *Handler) list() []command {
-	return []command{
-		{"new", "forget this conversation and begin a new one", h.reset},
-		{"stop", "stop what is running now", h.stop},
-		{"status", "what this chat is doing", h.status},
-		{"queue", "waiting messages: see, drop, run now", h.queue},
-		{"model", "see or choose the model", h.settings.model},
-		{"mode", "see or choose the permission mode", h.settings.mode},
-		{"usage", "what was spent", h.usage},
-		{"verbose", "how much is shown while Claude works: 0, 1 or 2", h.settings.verbose},
-		{"rules", "what is always allowed here", h.rules},
-		{"why", "what became of a message: reply to it", h.why},
-		{"restart", "restart the gateway", h.restart},
-		{"help", "what you can do here", h.help},
-	}
-}
-
 // find returns the command with a name.
 func (h *Handler) find(name string) (command, bool) {
-	for _, c := range h.list() {
-		if c.name == name {
-			return c, true
-		}
-	}
 	if name == "start" { // sent by Telegram itself, and in no menu
-		return command{"start", "", h.start}, true
+		return command{run: start}, true
 	}
-	return command{}, false
+	i := slices.IndexFunc(h.commands, func(c command) bool { return c.name == name })
+	if i < 0 {
+		return command{}, false
+	}
+	return h.commands[i], true
 }
 
 // Calls reports whether a message calls one of the bot's own commands.
 func (h *Handler) Calls(m *models.Message) bool {
-	name, _, _, ok := parse(m, h.o.BotName())
+	name, _, _, ok := parse(m, h.BotName())
 	if ok {
 		_, ok = h.find(name)
 	}
@@ -105,10 +119,10 @@ func (h *Handler) Calls(m *models.Message) bool {
 // Handle handles a message for the bot itself: a command, or a reply that decides an
 // approval. Handle returns false if the message is for Claude.
 func (h *Handler) Handle(ctx context.Context, c Call) bool {
-	me := h.o.BotName()
+	me := h.BotName()
 	name, of, arg, ok := parse(c.Message, me)
 	if !ok {
-		return h.o.Approvals.Reply(ctx, c.Address, c.Key, answerID(c.Key), c.Message)
+		return h.Approvals.Reply(ctx, c.Address, c.Key, answerID(c.Key), c.Message)
 	}
 	if of != "" && me != "" && !strings.EqualFold(of, me) {
 		return true // for another bot
@@ -117,13 +131,13 @@ func (h *Handler) Handle(ctx context.Context, c Call) bool {
 	if !ok {
 		return false
 	}
-	if h.o.Out.Recorded(ctx, answerID(c.Key)) {
+	if h.Out.Recorded(ctx, answerID(c.Key)) {
 		return true
 	}
 	c.arg = arg
 	n := cmd.run(ctx, c)
 	if n.ReplyTo = c.Message.ID; ctx.Err() == nil && n.Text != "" {
-		h.o.Out.Say(ctx, answerID(c.Key), c.Address.Key(), n)
+		h.Out.Say(ctx, answerID(c.Key), c.Address.Key(), n)
 	}
 	return true
 }
@@ -167,7 +181,7 @@ func (o *Options) failed(ctx context.Context, doing string, err error) view.Note
 
 // start answers the command sent by Telegram when a user opens the chat for the first
 // time.
-func (h *Handler) start(context.Context, Call) view.Note {
+func start(context.Context, Call) view.Note {
 	return view.Note{Text: "This is BAREclaw: you write, and Claude works for you on the machine that this gateway runs on. " +
 		"Each chat, and each topic of a group, is a conversation of its own.\n\n" +
 		"Write what you want done, or send a file, a photo or a voice message. You can go on writing while Claude works; " +
@@ -178,7 +192,7 @@ func (h *Handler) start(context.Context, Call) view.Note {
 func (h *Handler) help(context.Context, Call) view.Note {
 	var b strings.Builder
 	b.WriteString("Write to Claude as you would to a person. The gateway's own commands:\n\n")
-	for _, c := range h.list() {
+	for _, c := range h.commands {
 		b.WriteString("/" + c.name + " – " + c.does + "\n")
 	}
 	b.WriteString("\nEvery other command, such as /compact, goes to Claude. When Claude asks for permission, tap a button, " +
@@ -188,12 +202,47 @@ func (h *Handler) help(context.Context, Call) view.Note {
 
 // reset forgets the conversation. Repeating reset changes nothing: the later messages of
 // the chat wait for the answer. Each message ended by reset has a separate outcome.
-func (h *Handler) reset(ctx context.Context, c Call) view.Note {
-	switch err := h.o.Core.Reset(ctx, c.Address.Key()); {
+func (o *Options) reset(ctx context.Context, c Call) view.Note {
+	switch err := o.Core.Reset(ctx, c.Address.Key()); {
 	case errors.Is(err, core.ErrNotFound):
 		return view.Note{Text: "There is nothing to forget: this chat has no conversation yet."}
 	case err != nil:
-		return h.o.failed(ctx, "forget the conversation", err)
+		return o.failed(ctx, "forget the conversation", err)
 	}
 	return view.Note{Text: "Forgotten. Your next message begins a new conversation; this chat keeps its model, mode and rules."}
+}
+
+// menuPause bounds the pause between two attempts to register the menu.
+const menuPause = 30 * time.Second
+
+// RegisterMenu registers the menu of commands, and retries until Telegram accepts the
+// menu or ctx ends.
+func (h *Handler) RegisterMenu(ctx context.Context) {
+	for failures := 1; ctx.Err() == nil; failures++ {
+		h.Sender.Cooldowns.Await(ctx, outbox.Menu)
+		err := h.RegisterMenuOnce(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		h.Sender.Cooldowns.Note(outbox.Menu, err)
+		h.Log.Warn("telegram: the menu is not registered", "err", h.Sender.Client.CleanError("register commands", err))
+		tasks.Pause(ctx, max(tasks.Backoff(failures, menuPause), botapi.RetryAfter(err)))
+	}
+}
+
+// RegisterMenuOnce registers the menu of commands, unless the menu is registered
+// already.
+func (h *Handler) RegisterMenuOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, botapi.CallTimeout)
+	defer cancel()
+	var menu []models.BotCommand
+	for _, c := range h.commands {
+		menu = append(menu, models.BotCommand{Command: c.name, Description: c.does})
+	}
+	have, err := h.Sender.Client.GetMyCommands(ctx, &bot.GetMyCommandsParams{})
+	if err != nil || slices.Equal(have, menu) {
+		return err
+	}
+	_, err = h.Sender.Client.SetMyCommands(ctx, &bot.SetMyCommandsParams{Commands: menu})
+	return err
 }

@@ -13,47 +13,50 @@ import (
 // of the bot.
 const whyLookback = 50
 
+// reports answers commands that only show something.
+type reports struct{ *Options }
+
 // status shows the chat's session.
-func (h *Handler) status(ctx context.Context, c Call) view.Note {
+func (s *reports) status(ctx context.Context, c Call) view.Note {
 	key := c.Address.Key()
-	st, err := h.o.Core.Present(ctx, key)
+	st, err := s.Core.Present(ctx, key)
 	if err != nil {
-		return h.o.failed(ctx, "read the state of the chat", err)
+		return s.failed(ctx, "read the state of the chat", err)
 	}
-	used, err := h.o.Core.Usage(ctx, key)
+	used, err := s.Core.Usage(ctx, key)
 	if err != nil {
-		return h.o.failed(ctx, "read what was spent", err)
+		return s.failed(ctx, "read what was spent", err)
 	}
-	return view.Note{Text: view.Channel(st, h.o.Core.Settings(key), used, h.o.Gateway)}
+	return view.Note{Text: view.Channel(st, s.Core.Settings(key), used, s.Gateway)}
 }
 
 // usage shows the spending.
-func (h *Handler) usage(ctx context.Context, c Call) view.Note {
-	chat, err := h.o.Core.Usage(ctx, c.Address.Key())
+func (s *reports) usage(ctx context.Context, c Call) view.Note {
+	chat, err := s.Core.Usage(ctx, c.Address.Key())
 	if err != nil {
-		return h.o.failed(ctx, "read what was spent", err)
+		return s.failed(ctx, "read what was spent", err)
 	}
-	return view.Note{Text: view.Usage(chat, h.o.Core.Spending())}
+	return view.Note{Text: view.Usage(chat, s.Core.Spending())}
 }
 
 // why shows the history of a message: the replied-to message, or the last message.
-func (h *Handler) why(ctx context.Context, c Call) view.Note {
+func (s *reports) why(ctx context.Context, c Call) view.Note {
 	replied := c.Message.ReplyToMessage != nil && !opensTopic(c)
-	id, err := h.asksAbout(ctx, c, replied)
+	id, err := s.asksAbout(ctx, c, replied)
 	switch {
 	case err != nil:
-		return h.o.failed(ctx, "find the message", err)
+		return s.failed(ctx, "find the message", err)
 	case id == "" && replied:
 		return view.Note{Text: "It is not known which request this message belongs to. Reply to a message of yours, or to an answer."}
 	case id == "":
 		return view.Note{Text: "Claude has not received a message of this chat yet."}
 	}
-	t, err := h.o.Core.Trace(ctx, id)
+	t, err := s.Core.Trace(ctx, id)
 	if errors.Is(err, core.ErrNotFound) {
 		return view.Note{Text: "This message is no longer known."}
 	}
 	if err != nil {
-		return h.o.failed(ctx, "read the message", err)
+		return s.failed(ctx, "read the message", err)
 	}
 	return view.Note{Text: view.Trace(t)}
 }
@@ -66,8 +69,8 @@ func opensTopic(c Call) bool {
 }
 
 // asksAbout returns the message meant by a /why; empty if unknown.
-func (h *Handler) asksAbout(ctx context.Context, c Call, replied bool) (core.MessageID, error) {
-	newest, err := h.o.Core.Messages(ctx, c.Address.Key(), whyLookback, "")
+func (s *reports) asksAbout(ctx context.Context, c Call, replied bool) (core.MessageID, error) {
+	newest, err := s.Core.Messages(ctx, c.Address.Key(), whyLookback, "")
 	if err != nil {
 		return "", err
 	}
@@ -78,16 +81,16 @@ func (h *Handler) asksAbout(ctx context.Context, c Call, replied bool) (core.Mes
 		return newest[0].ID, nil
 	}
 	message := c.Message.ReplyToMessage.ID
-	if l := h.o.Records.LinkOf(ctx, c.Address.Chat, message); l.Message != "" {
+	if l := s.Records.LinkOf(ctx, c.Address.Chat, message); l.Message != "" {
 		return l.Message, nil
 	}
 	for _, m := range newest {
-		t, err := h.o.Core.Trace(ctx, m.ID)
+		t, err := s.Core.Trace(ctx, m.ID)
 		if err != nil {
 			return "", err
 		}
 		for _, d := range t.Deliveries {
-			if sent, err := h.o.Out.SentAs(ctx, d.ID); err == nil && slices.Contains(sent, message) {
+			if sent, err := s.Out.SentAs(ctx, d.ID); err == nil && slices.Contains(sent, message) {
 				return m.ID, nil
 			}
 		}

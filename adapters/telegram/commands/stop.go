@@ -41,22 +41,25 @@ type stopRecord struct {
 	Waiting string      `json:"waiting,omitempty"` // text about the messages left in the queue
 }
 
+// stops handles the command and the buttons that stop a turn.
+type stops struct{ *Options }
+
 // stop stops the turn that ran when the command arrived, and no later turn. If the
 // outcome of the turn is delivered to this chat, the outcome is the answer.
-func (h *Handler) stop(ctx context.Context, c Call) view.Note {
+func (s *stops) stop(ctx context.Context, c Call) view.Note {
 	key := c.Address.Key()
-	st, err := h.o.Core.Present(ctx, key)
+	st, err := s.Core.Present(ctx, key)
 	if err != nil {
-		return h.o.failed(ctx, "read the state of the chat", err)
+		return s.failed(ctx, "read the state of the chat", err)
 	}
 	var stop stopRecord
-	again, err := h.o.Records.Get(ctx, records.Stop+c.Key, &stop)
+	again, err := s.Records.Get(ctx, records.Stop+c.Key, &stop)
 	if err != nil {
-		return h.o.failed(ctx, "read what to stop", err)
+		return s.failed(ctx, "read what to stop", err)
 	}
 	switch {
 	case again && st.Turn != stop.Turn:
-		h.removeProgress(ctx, c)
+		s.removeProgress(ctx, c)
 		if stop.Shown {
 			return view.Note{}
 		}
@@ -66,24 +69,24 @@ func (h *Handler) stop(ctx context.Context, c Call) view.Note {
 	case !again && st.Since.After(c.ReceivedAt):
 		return view.Note{Text: "What was running when you wrote /stop has ended. Something newer is running now; send /stop again to stop it."}
 	case !again:
-		if stop, err = h.recordStop(ctx, c, st); err != nil {
-			return h.o.failed(ctx, "record what to stop", err)
+		if stop, err = s.recordStop(ctx, c, st); err != nil {
+			return s.failed(ctx, "record what to stop", err)
 		}
 	}
-	n := h.interruptShown(ctx, c, stop)
+	n := s.interruptShown(ctx, c, stop)
 	if ctx.Err() == nil { // else the next process handles the command again
-		h.removeProgress(ctx, c)
+		s.removeProgress(ctx, c)
 	}
 	return n
 }
 
 // interruptShown stops a turn, and notifies the chat if the stop takes long.
-func (h *Handler) interruptShown(ctx context.Context, c Call, stop stopRecord) view.Note {
+func (s *stops) interruptShown(ctx context.Context, c Call, stop stopRecord) view.Note {
 	ended := make(chan view.Note, 1)
-	h.o.Work.Go(func(ctx context.Context) { // ends within stopPatience
+	s.Work.Go(func(ctx context.Context) { // ends within stopPatience
 		n := view.Note{Text: "The stop failed because of an internal error; see the gateway's log."}
 		defer func() { ended <- n }()
-		n = h.interrupt(ctx, c.Address.Key(), stop)
+		n = s.interrupt(ctx, c.Address.Key(), stop)
 	})
 	slow := time.NewTimer(stopShown)
 	defer slow.Stop()
@@ -91,13 +94,13 @@ func (h *Handler) interruptShown(ctx context.Context, c Call, stop stopRecord) v
 	case n := <-ended:
 		return n
 	case <-slow.C:
-		h.o.Out.Say(ctx, progressID(c), c.Address.Key(), view.Note{Text: "Stopping…", ReplyTo: c.Message.ID})
+		s.Out.Say(ctx, progressID(c), c.Address.Key(), view.Note{Text: "Stopping…", ReplyTo: c.Message.ID})
 		return <-ended
 	}
 }
 
-func (h *Handler) recordStop(ctx context.Context, c Call, st core.ChannelStatus) (stopRecord, error) {
-	open, err := h.o.Core.OpenMessages(ctx, chats.Name)
+func (s *stops) recordStop(ctx context.Context, c Call, st core.ChannelStatus) (stopRecord, error) {
+	open, err := s.Core.OpenMessages(ctx, chats.Name)
 	if err != nil {
 		return stopRecord{}, err
 	}
@@ -111,24 +114,24 @@ func (h *Handler) recordStop(ctx context.Context, c Call, st core.ChannelStatus)
 	if err != nil {
 		return stopRecord{}, err
 	}
-	return stop, h.o.Records.Write(ctx, byCommand, byTurn)
+	return stop, s.Records.Write(ctx, byCommand, byTurn)
 }
 
 // progressID is the id of the note about a stop under way.
 func progressID(c Call) string { return "stopping:" + c.Key }
 
 // removeProgress deletes the note about a stop under way, if recorded.
-func (h *Handler) removeProgress(ctx context.Context, c Call) {
-	if h.o.Out.Recorded(ctx, progressID(c)) {
-		h.o.Out.Edit(ctx, "edit:"+progressID(c), c.Address.Key(), outbox.Edit{Of: progressID(c), Remove: true})
+func (s *stops) removeProgress(ctx context.Context, c Call) {
+	if s.Out.Recorded(ctx, progressID(c)) {
+		s.Out.Edit(ctx, "edit:"+progressID(c), c.Address.Key(), outbox.Edit{Of: progressID(c), Remove: true})
 	}
 }
 
 // interrupt stops a turn, and returns the result unless the outcome contains the result.
-func (h *Handler) interrupt(ctx context.Context, key core.ChannelKey, stop stopRecord) view.Note {
+func (s *stops) interrupt(ctx context.Context, key core.ChannelKey, stop stopRecord) view.Note {
 	ctx, cancel := context.WithTimeout(ctx, stopPatience)
 	defer cancel()
-	hit, err := h.o.Core.Interrupt(ctx, key, stop.Turn)
+	hit, err := s.Core.Interrupt(ctx, key, stop.Turn)
 	switch {
 	case stop.Shown && err == nil:
 		return view.Note{}
@@ -137,19 +140,19 @@ func (h *Handler) interrupt(ctx context.Context, key core.ChannelKey, stop stopR
 	case errors.Is(err, core.ErrUnwritten):
 		return view.Note{Text: "Stopped. " + unwrittenText}
 	case err != nil:
-		return h.o.failed(ctx, "stop the turn", err)
+		return s.failed(ctx, "stop the turn", err)
 	}
 	return view.Note{Text: fmt.Sprintf("Stopped within %s. The conversation is kept.%s", view.Duration(hit.Took), stop.Waiting)}
 }
 
 // StoppedText returns the text of an outcome whose turn was stopped by a command; empty
 // for other outcomes.
-func (h *Handler) StoppedText(ctx context.Context, m *core.Message) (string, error) {
+func (s *stops) StoppedText(ctx context.Context, m *core.Message) (string, error) {
 	if m.Reply.State != core.Cancelled || m.Reply.Code != core.CodeInterrupted || m.Turn == "" {
 		return "", nil
 	}
 	var stop stopRecord
-	if ok, err := h.o.Records.Get(ctx, records.Stopped+string(m.Turn), &stop); !ok || err != nil {
+	if ok, err := s.Records.Get(ctx, records.Stopped+string(m.Turn), &stop); !ok || err != nil {
 		return "", err
 	}
 	text := fmt.Sprintf("Stopped within %s. The conversation is kept.", view.Duration(m.EndedAt.Sub(stop.Asked)))
@@ -160,19 +163,19 @@ func (h *Handler) StoppedText(ctx context.Context, m *core.Message) (string, err
 }
 
 // tapStop stops the turn named by the button, and no later turn.
-func (h *Handler) tapStop(ctx context.Context, t chats.Tap) string {
-	answer := h.stopTurn(ctx, t.Address.Key(), core.TurnID(t.Arg))
+func (s *stops) tapStop(ctx context.Context, t chats.Tap) string {
+	answer := s.stopTurn(ctx, t.Address.Key(), core.TurnID(t.Arg))
 	if answer == stopTooLate {
-		h.o.Live.DeleteStray(ctx, t.Address, t.Message)
+		s.Live.DeleteStray(ctx, t.Address, t.Message)
 	}
 	return answer
 }
 
 // stopTurn stops a turn, and returns a text about the result.
-func (h *Handler) stopTurn(ctx context.Context, key core.ChannelKey, turn core.TurnID) string {
+func (s *stops) stopTurn(ctx context.Context, key core.ChannelKey, turn core.TurnID) string {
 	ctx, cancel := context.WithTimeout(ctx, tapPatience)
 	defer cancel()
-	_, err := h.o.Core.Interrupt(ctx, key, turn)
+	_, err := s.Core.Interrupt(ctx, key, turn)
 	switch {
 	case err == nil:
 		return "Stopped."
@@ -187,9 +190,9 @@ func (h *Handler) stopTurn(ctx context.Context, key core.ChannelKey, turn core.T
 }
 
 // DraftStopped stops the turn whose draft a user has stopped.
-func (h *Handler) DraftStopped(ctx context.Context, s *models.MessageGenerationStopped) {
-	key := chats.Address{Chat: s.Chat.ID, Thread: s.MessageThreadID}.Key()
-	if turn := h.o.Live.Running(key); turn != "" && live.DraftOf(turn) == s.DraftID {
-		h.stopTurn(ctx, key, turn)
+func (s *stops) DraftStopped(ctx context.Context, m *models.MessageGenerationStopped) {
+	key := chats.Address{Chat: m.Chat.ID, Thread: m.MessageThreadID}.Key()
+	if turn := s.Live.Running(key); turn != "" && live.DraftOf(turn) == m.DraftID {
+		s.stopTurn(ctx, key, turn)
 	}
 }

@@ -198,11 +198,11 @@ func FuzzUpdate(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		_ = botapi.Peek(raw)
 		u, err := botapi.DecodeUpdate(raw)
 		if err != nil {
 			return
 		}
+		_ = botapi.OriginOf(&u)
 		m := u.Message
 		if m == nil {
 			m = u.EditedMessage
