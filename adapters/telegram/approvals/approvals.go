@@ -56,40 +56,37 @@ func (h *Handler) render(ctx context.Context, p *core.Approval) (view.Request, e
 	return view.Tool(p), nil
 }
 
+// look reads and renders the current state of an approval.
+func (h *Handler) look(ctx context.Context, id string) (view.Request, error) {
+	p, err := h.approval(ctx, id)
+	if err != nil {
+		return view.Request{}, err
+	}
+	return h.render(ctx, &p)
+}
+
 // ComposeRequest composes the delivery that requests a decision.
 func (h *Handler) ComposeRequest(ctx context.Context, b core.ApprovalBody) ([]outbox.Part, error) {
-	p, err := h.approval(ctx, b.ID)
+	look, err := h.look(ctx, b.ID)
 	if err != nil {
 		return nil, err
-	}
-	look, err := h.render(ctx, &p)
-	if err != nil {
-		return nil, err
-	}
-	var parts []outbox.Part
-	if look.Before.Text != "" {
-		parts = outbox.Parts(look.Before)
 	}
 	ask := &outbox.Text{Document: look.Text.Split(markdown.MaxUnits)[0], Buttons: look.Buttons} // a single message, to be edited later
-	return append(parts, ask), nil
+	return append(outbox.Parts(look.Before), ask), nil
 }
 
 // ComposeEdit composes the delivery that shows the current state of an approval in a
 // message, or, for message 0, in the message of the request.
 func (h *Handler) ComposeEdit(ctx context.Context, id string, message int) ([]outbox.Part, error) {
-	p, err := h.approval(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	look, err := h.render(ctx, &p)
-	if err != nil {
-		return nil, err
-	}
-	if message == 0 {
+	look, err := h.look(ctx, id)
+	if err == nil && message == 0 {
 		message, err = h.out.LastSent(ctx, core.ApprovalDelivery(id))
-		if err != nil && !errors.Is(err, core.ErrNotFound) { // requested before a bot was configured
-			return nil, err
+		if errors.Is(err, core.ErrNotFound) { // requested before a bot was configured
+			err = nil
 		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	return []outbox.Part{&outbox.Change{Message: message, Text: outbox.Text{Document: look.Text, Buttons: look.Buttons}}}, nil
 }
@@ -178,32 +175,18 @@ func (h *Handler) failed(ctx context.Context, doing string, err error) string {
 	return view.Brief("That did not work, please try again: "+err.Error(), view.ToastShown)
 }
 
-// Allow allows the approval named by a tap.
-func (h *Handler) Allow(ctx context.Context, t chats.Tap) string {
-	text, _ := h.tapped(ctx, t, core.Decision{Allow: true})
-	return text
-}
-
-// Always allows the approval named by a tap, and adds rules to allow similar requests.
-func (h *Handler) Always(ctx context.Context, t chats.Tap) string {
-	text, won := h.tapped(ctx, t, core.Decision{Allow: true, Always: true})
-	if won {
-		text += " From now on this is always allowed in this chat; /rules removes the rule."
+// decideTapped returns the action of a button that decides an approval.
+func (h *Handler) decideTapped(decision core.Decision) chats.Action {
+	return func(ctx context.Context, t chats.Tap) string {
+		decision := decision
+		decision.By = chats.FullName(&t.User)
+		text, won := h.decide(ctx, t.Arg, decision)
+		h.editTapped(ctx, t, t.Arg)
+		if won && decision.Always {
+			text += " From now on this is always allowed in this chat; /rules removes the rule."
+		}
+		return text
 	}
-	return text
-}
-
-// Deny denies the approval named by a tap.
-func (h *Handler) Deny(ctx context.Context, t chats.Tap) string {
-	text, _ := h.tapped(ctx, t, core.Decision{})
-	return text
-}
-
-func (h *Handler) tapped(ctx context.Context, t chats.Tap, decision core.Decision) (text string, won bool) {
-	decision.By = chats.FullName(&t.User)
-	text, won = h.decide(ctx, t.Arg, decision)
-	h.editTapped(ctx, t, t.Arg)
-	return text, won
 }
 
 // editTapped shows the current state of an approval in the tapped message, unless the
@@ -217,8 +200,8 @@ func (h *Handler) editTapped(ctx context.Context, t chats.Tap, approval string) 
 	h.out.Edit(ctx, "edit:"+t.Key+":tapped", t.Address.Key(), outbox.Edit{Message: t.Message, Approval: approval})
 }
 
-// ShowAll shows the whole input of a tool.
-func (h *Handler) ShowAll(ctx context.Context, t chats.Tap) string {
+// showAll shows the whole input of a tool.
+func (h *Handler) showAll(ctx context.Context, t chats.Tap) string {
 	p, err := h.env.Approval(ctx, t.Arg)
 	if err != nil {
 		return requestGone
@@ -227,8 +210,8 @@ func (h *Handler) ShowAll(ctx context.Context, t chats.Tap) string {
 	return ""
 }
 
-// Revise explains how to send a plan back: a revision needs a text.
-func (h *Handler) Revise(ctx context.Context, t chats.Tap) string {
+// revise explains how to send a plan back: a revision needs a text.
+func (h *Handler) revise(ctx context.Context, t chats.Tap) string {
 	p, err := h.env.Approval(ctx, t.Arg)
 	switch {
 	case err != nil:
@@ -239,9 +222,18 @@ func (h *Handler) Revise(ctx context.Context, t chats.Tap) string {
 	return "Reply to this message and write what to change."
 }
 
-// OwnChat restricts a button to the approvals of the button's chat: the data of a tap
+// Actions returns the actions of the buttons below requests, by verb.
+func (h *Handler) Actions() map[string]chats.Action {
+	return map[string]chats.Action{
+		"ok": h.ownChat(h.decideTapped(core.Decision{Allow: true})), "no": h.ownChat(h.decideTapped(core.Decision{})),
+		"always": h.ownChat(h.decideTapped(core.Decision{Allow: true, Always: true})),
+		"all":    h.ownChat(h.showAll), "revise": h.ownChat(h.revise), "q": h.ownChat(h.option),
+	}
+}
+
+// ownChat restricts a button to the approvals of the button's chat: the data of a tap
 // can be forged.
-func (h *Handler) OwnChat(do func(context.Context, chats.Tap) string) func(context.Context, chats.Tap) string {
+func (h *Handler) ownChat(do chats.Action) chats.Action {
 	return func(ctx context.Context, t chats.Tap) string {
 		id, _, _ := strings.Cut(t.Arg, ":")
 		if p, err := h.env.Approval(ctx, id); err == nil && !h.env.Moves.InChat(t.Address, p.Channel) {

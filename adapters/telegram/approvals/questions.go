@@ -21,14 +21,11 @@ func (h *Handler) answersTo(ctx context.Context, approval string) (view.Answers,
 	return a, err
 }
 
-// Option handles a tap on a button below a question.
-func (h *Handler) Option(ctx context.Context, t chats.Tap) string {
-	parts := strings.Split(t.Arg, ":")
-	if len(parts) != 3 {
-		return chats.ButtonGone
-	}
-	id, option := parts[0], parts[2]
-	number, err := strconv.Atoi(parts[1])
+// option handles a tap on a button below a question.
+func (h *Handler) option(ctx context.Context, t chats.Tap) string {
+	id, rest, _ := strings.Cut(t.Arg, ":")
+	digits, option, _ := strings.Cut(rest, ":")
+	number, err := strconv.Atoi(digits)
 	if err != nil {
 		return chats.ButtonGone
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,12 +40,7 @@ func Refused(err error, words ...string) bool {
 		return false
 	}
 	text := strings.ToLower(err.Error())
-	for _, w := range words {
-		if strings.Contains(text, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
 // NotModified reports whether an edit was refused because the message would not change.

@@ -3,6 +3,7 @@ package chats
 
 import (
 	"cmp"
+	"context"
 	"strconv"
 	"strings"
 
@@ -83,6 +84,9 @@ type Tap struct {
 	Verb    string
 	Arg     string
 }
+
+// An Action handles a tap, and returns the text to show to the user.
+type Action func(context.Context, Tap) string
 
 // ButtonGone is the answer to a tap on a button that does nothing any more.
 const ButtonGone = "This button no longer works."

@@ -5,6 +5,7 @@ package commands
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -44,8 +45,8 @@ type Handler struct {
 	*Options
 	*stops
 	*restarts
-	commands []command // in the order of the menu
-	actions  map[string]action
+	commands []command               // in the order of the menu
+	actions  map[string]chats.Action // by the verb of the button
 }
 
 // New returns a handler.
@@ -66,14 +67,12 @@ func New(o Options) *Handler {
 		{"restart", "restart the gateway", h.restart},
 		{"help", "what you can do here", h.help},
 	}
-	a := o.Approvals
-	h.actions = map[string]action{
-		"ok": a.OwnChat(a.Allow), "always": a.OwnChat(a.Always), "no": a.OwnChat(a.Deny), "all": a.OwnChat(a.ShowAll),
-		"revise": a.OwnChat(a.Revise), "q": a.OwnChat(a.Option),
+	h.actions = map[string]chats.Action{
 		"drop": o.ownChat(lists.drop), "now": o.ownChat(lists.runNow), "unrule": lists.removeRule,
 		"model": o.setting(set.setModel), "mode": o.setting(set.tapMode), "verbose": o.setting(set.setVerbose),
 		"stop": h.tapStop, "edit": o.RunEdited,
 	}
+	maps.Copy(h.actions, o.Approvals.Actions())
 	return h
 }
 

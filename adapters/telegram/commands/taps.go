@@ -13,12 +13,9 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// An action handles a tap, and returns the text to show to the user.
-type action func(context.Context, chats.Tap) string
-
 // ownChat restricts a button to the messages of the button's chat: the data of a tap can
 // be forged.
-func (o *Options) ownChat(do action) action {
+func (o *Options) ownChat(do chats.Action) chats.Action {
 	return func(ctx context.Context, t chats.Tap) string {
 		if m, err := o.Core.Message(ctx, core.MessageID(t.Arg)); err == nil && !o.Moves.InChat(t.Address, m.Channel) {
 			return chats.ButtonGone
@@ -58,7 +55,7 @@ func (h *Handler) Tapped(ctx context.Context, key string, q *models.CallbackQuer
 
 // setting returns the action of a button that changes a setting and shows the new state
 // in the button's message.
-func (o *Options) setting(set func(context.Context, chats.Address, string) view.Note) action {
+func (o *Options) setting(set func(context.Context, chats.Address, string) view.Note) chats.Action {
 	return func(ctx context.Context, t chats.Tap) string {
 		if t.Stale {
 			return "This message is too old for its buttons. Send the command again."

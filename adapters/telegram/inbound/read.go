@@ -7,8 +7,10 @@ import (
 	"bareclaw/adapters/telegram/media"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/internal/humanize"
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-telegram/bot/models"
@@ -97,15 +99,10 @@ func originName(o *models.MessageOrigin) string {
 	case o.MessageOriginChannel != nil:
 		name = o.MessageOriginChannel.Chat.Title
 	}
-	return orSomebody(view.OneLine(name))
+	return orSomebody(name)
 }
 
-func orSomebody(name string) string {
-	if name == "" {
-		return "somebody"
-	}
-	return name
-}
+func orSomebody(name string) string { return cmp.Or(view.OneLine(name), "somebody") }
 
 // quoted repeats the replied-to message, with the sender.
 func quoted(m *models.Message) string {
@@ -113,10 +110,10 @@ func quoted(m *models.Message) string {
 	switch r, x := m.ReplyToMessage, m.ExternalReply; {
 	case r != nil && r.ForumTopicCreated == nil:
 		if who = "somebody"; r.From != nil {
-			who = orSomebody(view.OneLine(chats.FullName(r.From)))
+			who = orSomebody(chats.FullName(r.From))
 		}
 		if r.SenderChat != nil {
-			who = orSomebody(view.OneLine(r.SenderChat.Title))
+			who = orSomebody(r.SenderChat.Title)
 		}
 		text = gist(r)
 	case x != nil:
@@ -136,17 +133,11 @@ func quoted(m *models.Message) string {
 
 // gist returns the content of a message, in words only.
 func gist(m *models.Message) string {
-	text := m.Text
-	if text == "" {
-		text = m.Caption
-	}
+	text := cmp.Or(m.Text, m.Caption)
 	if f, ok := media.FileOf(m); ok {
 		text = strings.TrimRight("("+f.Kind+") "+text, " ")
 	}
-	if text == "" {
-		text = Facts(m)
-	}
-	return text
+	return cmp.Or(text, Facts(m))
 }
 
 // Facts describes the contents other than text and files.
@@ -190,7 +181,7 @@ func Facts(m *models.Message) string {
 
 // IsService reports whether a message only reports an event in the chat.
 func IsService(m *models.Message) bool {
-	for _, happened := range []bool{
+	return slices.Contains([]bool{
 		len(m.NewChatMembers) > 0, m.LeftChatMember != nil, m.NewChatTitle != "", len(m.NewChatPhoto) > 0, m.DeleteChatPhoto,
 		m.GroupChatCreated, m.SupergroupChatCreated, m.ChannelChatCreated, m.MessageAutoDeleteTimerChanged != nil,
 		m.MigrateToChatID != 0, m.MigrateFromChatID != 0, m.PinnedMessage != nil, m.SuccessfulPayment != nil, m.RefundedPayment != nil,
@@ -204,10 +195,5 @@ func IsService(m *models.Message) bool {
 		m.SuggestedPostPaid != nil, m.SuggestedPostRefunded != nil, m.VideoChatScheduled != nil, m.VideoChatStarted != nil,
 		m.VideoChatEnded != nil, m.VideoChatParticipantsInvited != nil, m.ManagedBotCreated != nil, m.PollOptionAdded != nil,
 		m.PollOptionDeleted != nil, m.Gift != nil, m.UniqueGift != nil, m.GiftUpgradeSent != nil,
-	} {
-		if happened {
-			return true
-		}
-	}
-	return false
+	}, true)
 }

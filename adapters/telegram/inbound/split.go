@@ -2,7 +2,6 @@ package inbound
 
 import (
 	"slices"
-	"unicode/utf16"
 
 	"bareclaw/adapters/telegram/markdown"
 
@@ -19,9 +18,6 @@ const (
 	maxSplit = 50
 )
 
-// textLength returns the length of a text in UTF-16 units, as Telegram counts.
-func textLength(text string) int { return len(utf16.Encode([]rune(text))) }
-
 // A Splitter recognises long texts that were split by a client into several messages.
 type Splitter struct {
 	// Own reports whether a message is for the bot itself, and thus never part of a text.
@@ -31,7 +27,7 @@ type Splitter struct {
 // unfinished reports whether a message may be part of a longer text, and not the last
 // part.
 func (s Splitter) unfinished(m *models.Message) bool {
-	return isPart(m) && len(m.Text) >= splitFrom && textLength(m.Text) >= splitFrom && !s.Own(m)
+	return isPart(m) && len(m.Text) >= splitFrom && markdown.Length(m.Text) >= splitFrom && !s.Own(m)
 }
 
 // isPart reports whether a message may be part of a longer text at all: only text, and
@@ -63,9 +59,9 @@ func (s Splitter) Parts(ms []*models.Message) (n int, more bool) {
 func Join(ms []*models.Message) *models.Message {
 	whole := *ms[0]
 	whole.Entities = slices.Clone(whole.Entities)
-	length := textLength(whole.Text)
+	length := markdown.Length(whole.Text)
 	for i, m := range ms[1:] {
-		if textLength(ms[i].Text) < markdown.MaxUnits { // cut at a space, omitted by the client
+		if markdown.Length(ms[i].Text) < markdown.MaxUnits { // cut at a space, omitted by the client
 			whole.Text += "\n"
 			length++
 		}
@@ -82,7 +78,7 @@ func Join(ms []*models.Message) *models.Message {
 			}
 		}
 		whole.Text += m.Text
-		length += textLength(m.Text)
+		length += markdown.Length(m.Text)
 	}
 	return &whole
 }

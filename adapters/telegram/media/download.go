@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -176,31 +177,16 @@ func appendTo(to *os.File, have int64, res *http.Response) (int64, error) {
 	if err := to.Truncate(have); err != nil {
 		return have, &Error{Why: "the gateway cannot write it", Err: err}
 	}
-	w := &fileWriter{f: to, at: have}
-	n, err := io.Copy(w, io.LimitReader(res.Body, MaxFileBytes-have+1))
+	n, err := io.Copy(io.NewOffsetWriter(to, have), io.LimitReader(res.Body, MaxFileBytes-have+1))
 	have += n
+	unwritten := (*fs.PathError)(nil) // of the file, not of the connection
 	switch {
-	case w.err != nil:
-		return have, &Error{Why: "the gateway cannot write it", Err: w.err}
+	case errors.As(err, &unwritten):
+		return have, &Error{Why: "the gateway cannot write it", Err: err}
 	case err != nil:
 		return have, fmt.Errorf("download: %w", err)
 	case have > MaxFileBytes:
 		return have, errTooLarge
 	}
 	return have, nil
-}
-
-// A fileWriter records write errors, to distinguish write errors from read errors in
-// io.Copy.
-type fileWriter struct {
-	f   *os.File
-	at  int64
-	err error
-}
-
-func (w *fileWriter) Write(p []byte) (int, error) {
-	n, err := w.f.WriteAt(p, w.at)
-	w.at += int64(n)
-	w.err = err
-	return n, err
 }

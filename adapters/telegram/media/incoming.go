@@ -3,8 +3,10 @@ package media
 
 import (
 	"bareclaw/adapters/telegram/view"
+	"cmp"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -41,7 +43,7 @@ func FileOf(m *models.Message) (File, bool) {
 		f.About = fmt.Sprintf("GIF/animation received (%ds, %dx%d, %%s)", v.Duration, v.Width, v.Height)
 		name = orName(v.FileName, "animation", v.FileUniqueID, ".mp4")
 	case len(m.Photo) > 0:
-		v := largest(m.Photo)
+		v := slices.MaxFunc(m.Photo, func(a, b models.PhotoSize) int { return a.Width*a.Height - b.Width*b.Height })
 		f = File{Kind: "photo", ID: v.FileID, Bytes: int64(v.FileSize), Image: true, Ask: "What do you see in this image?"}
 		f.About = fmt.Sprintf("Photo received (%dx%d, %%s)", v.Width, v.Height)
 		name = orName("", "photo", v.FileUniqueID, ".jpg")
@@ -81,22 +83,9 @@ func FileOf(m *models.Message) (File, bool) {
 // a repeated download find the existing file.
 func stampOf(m *models.Message) int64 { return int64(m.Date)*1000 + int64(uint(m.ID)%1000) }
 
-func largest(sizes []models.PhotoSize) models.PhotoSize {
-	best := sizes[0]
-	for _, s := range sizes {
-		if s.Width*s.Height > best.Width*best.Height {
-			best = s
-		}
-	}
-	return best
-}
-
 func document(v *models.Document) (f File, name string) {
 	f = File{Kind: "file", ID: v.FileID, Bytes: v.FileSize, Image: strings.HasPrefix(v.MimeType, "image/"), Ask: "Image file received."}
-	shown := view.OneLine(v.FileName)
-	if shown == "" {
-		shown = "unnamed"
-	}
+	shown := cmp.Or(view.OneLine(v.FileName), "unnamed")
 	f.About = "File received: " + escapePercent(shown) + " (%s" + escapePercent(withMIME(v.MimeType)) + ")"
 	return f, orName(v.FileName, "file", v.FileUniqueID, "")
 }
@@ -129,10 +118,7 @@ func kilobytes(bytes int64) string { return fmt.Sprintf("%.1f KB", float64(bytes
 
 // orName returns a safe form of the file's own name, or a generated name.
 func orName(own, kind, unique, ext string) string {
-	if own != "" {
-		return safeName(own)
-	}
-	return safeName(kind + "-" + unique + ext)
+	return safeName(cmp.Or(own, kind+"-"+unique+ext))
 }
 
 // safeName converts a sender's file name to a safe name: without directories, not

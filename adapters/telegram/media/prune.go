@@ -47,10 +47,11 @@ func prune(dir string, maxAge time.Duration, now time.Time) error {
 			}
 			return nil
 		}
-		age, err := ageOf(e, now)
+		info, err := e.Info()
 		if err != nil {
 			return err
 		}
+		age := now.Sub(info.ModTime())
 		if maxAge > 0 && age > maxAge || strings.HasSuffix(path, unfinished) && age > partAge {
 			return os.Remove(path)
 		}
@@ -65,12 +66,4 @@ func prune(dir string, maxAge time.Duration, now time.Time) error {
 		return nil // no directory yet, or another process removes files too
 	}
 	return err
-}
-
-func ageOf(e fs.DirEntry, now time.Time) (time.Duration, error) {
-	info, err := e.Info()
-	if err != nil {
-		return 0, err
-	}
-	return now.Sub(info.ModTime()), nil
 }

@@ -3,11 +3,13 @@ package media
 import (
 	"bareclaw/adapters/telegram/view"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -27,7 +29,7 @@ func Transcribe(ctx context.Context, command, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, transcribeTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
-	cmd.Env = withoutSecrets(os.Environ())
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "BARECLAW_") })
 	cmd.Stdin = strings.NewReader(path + "\n")
 	out, complaint := &bounded{max: maxTranscript}, &bounded{max: 300}
 	cmd.Stdout, cmd.Stderr = out, complaint
@@ -41,25 +43,11 @@ func Transcribe(ctx context.Context, command, path string) (string, error) {
 		return "", fmt.Errorf("the command took longer than %s", transcribeTimeout)
 	case err != nil:
 		why := view.OneLine(strings.ToValidUTF8(complaint.b.String(), "\uFFFD"))
-		if why == "" {
-			why = err.Error()
-		}
-		return "", fmt.Errorf("the command failed: %s", why)
+		return "", fmt.Errorf("the command failed: %s", cmp.Or(why, err.Error()))
 	case text == "":
 		return "", errors.New("the command found no words")
 	}
 	return text, nil
-}
-
-// withoutSecrets removes the gateway's settings from an environment.
-func withoutSecrets(environ []string) []string {
-	var kept []string
-	for _, v := range environ {
-		if !strings.HasPrefix(v, "BARECLAW_") {
-			kept = append(kept, v)
-		}
-	}
-	return kept
 }
 
 // A bounded buffer keeps the first max bytes written and discards the rest.

@@ -2,7 +2,6 @@ package media
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -163,15 +162,7 @@ func (m *Upload) Send(ctx context.Context, c *botapi.Client, to chats.Address) (
 // noPhoto reports whether Telegram refused a file as a photo: Telegram cannot decode the
 // file, or the sides are too long or too unequal.
 func noPhoto(err error) bool {
-	if !errors.Is(err, bot.ErrorBadRequest) {
-		return false
-	}
-	for _, word := range []string{"IMAGE_PROCESS_FAILED", "PHOTO_INVALID_DIMENSIONS", "PHOTO_EXT_INVALID", "PHOTO_SAVE_FILE_INVALID"} {
-		if strings.Contains(err.Error(), word) {
-			return true
-		}
-	}
-	return false
+	return botapi.Refused(err, "image_process_failed", "photo_invalid_dimensions", "photo_ext_invalid", "photo_save_file_invalid")
 }
 
 // sendAs sends the content of the file with the API method of the kind.
