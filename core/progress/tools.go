@@ -47,18 +47,6 @@ type call struct {
 	input  json.RawMessage
 }
 
-// Lines returns the newest calls of the running or last turn: at most 20, oldest first.
-func (f *Fold) Lines() []Line {
-	if f.turn == nil {
-		return nil
-	}
-	lines := make([]Line, len(f.turn.lines))
-	for i, l := range f.turn.lines {
-		lines[i] = *l
-	}
-	return lines
-}
-
 // called records a call. A call is reported twice: when announced, and with the input. A
 // call by the agent itself completes the agent's preceding text; a call by a sub-agent does
 // not.

@@ -72,6 +72,16 @@ func (f *Fold) View() View {
 	return v
 }
 
+// Lines returns the newest calls of the running or last turn: at most 20, oldest first.
+func (f *Fold) Lines() (lines []Line) {
+	if f.turn != nil {
+		for _, l := range f.turn.lines {
+			lines = append(lines, *l)
+		}
+	}
+	return lines
+}
+
 func (t *turn) view(v *View) {
 	v.Turn, v.Since, v.Tools = t.id, t.since, t.tools
 	if t.end != nil {
