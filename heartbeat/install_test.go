@@ -10,6 +10,7 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/testkit/check"
 )
 
 // newHost makes a gateway that installs the heartbeat: all is as it should be, and the
@@ -17,9 +18,7 @@ import (
 func newHost(t *testing.T) (Host, *fakeManager) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := SaveConsent(dir, ConsentAsk); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, SaveConsent(dir, ConsentAsk))
 	m := &fakeManager{}
 	return Host{
 		Config:  config.Config{Heartbeat: config.HeartbeatAuto, StateDir: dir, UserDir: dir},
@@ -32,9 +31,7 @@ func newHost(t *testing.T) (Host, *fakeManager) {
 func consents(all ...Consent) func(*testing.T, *Host, *fakeManager) {
 	return func(t *testing.T, h *Host, _ *fakeManager) {
 		for _, c := range all {
-			if err := SaveConsent(h.Config.StateDir, c); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, SaveConsent(h.Config.StateDir, c))
 		}
 	}
 }
@@ -76,9 +73,7 @@ func TestEnsure(t *testing.T) {
 		}, true, "", false},
 		"go run": {func(t *testing.T, h *Host, _ *fakeManager) {
 			h.Request.Binary = filepath.Join(t.TempDir(), "go-build1", "bareclaw")
-			if err := errors.Join(os.Mkdir(filepath.Dir(h.Request.Binary), 0o700), os.WriteFile(h.Request.Binary, nil, 0o700)); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, errors.Join(os.Mkdir(filepath.Dir(h.Request.Binary), 0o700), os.WriteFile(h.Request.Binary, nil, 0o700)))
 		}, false, "go run", false},
 		"declined":             {consents(ConsentAsk, ConsentNo), false, "declined or uninstalled", false},
 		"declined, on":         {set(config.HeartbeatOn, ConsentNo), true, "", false},
@@ -172,22 +167,16 @@ func TestConsent(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new")
 	for _, want := range []Consent{ConsentNone, ConsentAsk, ConsentNo, ConsentRevive, ConsentAsk, ConsentNo, ConsentNone} {
-		if err := SaveConsent(dir, want); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, SaveConsent(dir, want))
 		if got, err := ReadConsent(dir); err != nil || got != want {
 			t.Errorf("consent %q, %v; want %q", got, err, want)
 		}
 	}
-	if err := errors.Join(SaveConsent(dir, ConsentAsk), os.WriteFile(filepath.Join(dir, declinedName), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(SaveConsent(dir, ConsentAsk), os.WriteFile(filepath.Join(dir, declinedName), nil, 0o600)))
 	if got, err := ReadConsent(dir); err != nil || got != ConsentNo {
 		t.Errorf("with both files: %q, %v", got, err)
 	}
-	if err := errors.Join(SaveConsent(dir, ConsentAsk), os.WriteFile(filepath.Join(dir, consentName), []byte("whatever"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(SaveConsent(dir, ConsentAsk), os.WriteFile(filepath.Join(dir, consentName), []byte("whatever"), 0o600)))
 	if got, err := ReadConsent(dir); err == nil || got != ConsentNone {
 		t.Errorf("a damaged file: %q, %v", got, err)
 	}
@@ -212,9 +201,7 @@ func TestAsks(t *testing.T) {
 		{config.HeartbeatOn, ConsentNo, true},
 	} {
 		dir := t.TempDir()
-		if err := SaveConsent(dir, c.consent); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, SaveConsent(dir, c.consent))
 		if got := Asks(config.Config{Heartbeat: c.setting, StateDir: dir}); got != c.want {
 			t.Errorf("%s after %q: asks is %v", c.setting, c.consent, got)
 		}

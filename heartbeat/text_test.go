@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bareclaw/core/config"
+	"bareclaw/internal/testkit/check"
 )
 
 func TestMessageText(t *testing.T) {
@@ -14,9 +15,7 @@ func TestMessageText(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		return "@" + path
 	}
 	for _, c := range []struct {

@@ -22,6 +22,7 @@ import (
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/statemark"
+	"bareclaw/internal/testkit/check"
 )
 
 // A fake is a gateway that knows one run. What the real one does is tested end to end;
@@ -42,9 +43,7 @@ type fake struct {
 func newFake(t *testing.T) *fake {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hb") // short: a socket has to fit below it
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	f := &fake{t: t, cfg: config.Config{
 		StateDir: dir, RuntimeDir: dir, CWD: dir, HeartbeatInterval: 500_000 * time.Hour, HeartbeatNotify: "tg-1",
@@ -87,9 +86,7 @@ func newFake(t *testing.T) *fake {
 		reply(w, 200, map[string]any{"occurrences": all})
 	})
 	l, err := net.Listen("unix", filepath.Join(dir, "api.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	s := httptest.NewUnstartedServer(mux)
 	_ = s.Listener.Close()
 	s.Listener = l
@@ -117,9 +114,7 @@ func (f *fake) beat(slot int) error {
 func (f *fake) outcomes() (all []Outcome) {
 	f.t.Helper()
 	r, err := Read(f.cfg.StateDir)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	check.OK(f.t, err)
 	for _, t := range r.Ticks {
 		all = append(all, t.Outcome)
 	}
@@ -202,13 +197,9 @@ func TestRecords(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r, err := Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	for range keptTicks + 5 {
-		if err := r.add(Tick{Slot: slotOf(time.Now(), time.Hour), Outcome: Busy}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, r.add(Tick{Slot: slotOf(time.Now(), time.Hour), Outcome: Busy}))
 	}
 	if r, err = Read(dir); err != nil || len(r.Ticks) != keptTicks {
 		t.Errorf("%d ticks, %v", len(r.Ticks), err)
@@ -216,9 +207,7 @@ func TestRecords(t *testing.T) {
 	if info, err := os.Stat(r.path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file: %v, %v", info, err)
 	}
-	if err := os.WriteFile(r.path, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(r.path, []byte("{"), 0o600))
 	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), r.path) {
 		t.Errorf("a damaged file: %v", err)
 	}
@@ -263,16 +252,10 @@ func TestGatewayThatRefuses(t *testing.T) {
 func (f *fake) holds(address string) *lockfile.StateLock {
 	f.t.Helper()
 	start, err := proc.StartTime(os.Getpid())
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	check.OK(f.t, err)
 	lock, err := lockfile.AcquireState(f.cfg.StateDir)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	if err := lock.Describe(lockfile.Holder{PID: os.Getpid(), Start: start, Address: address}); err != nil {
-		f.t.Fatal(err)
-	}
+	check.OK(f.t, err)
+	check.OK(f.t, lock.Describe(lockfile.Holder{PID: os.Getpid(), Start: start, Address: address}))
 	return lock
 }
 
@@ -281,9 +264,7 @@ func TestServiceIsStarted(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	socket := filepath.Join(f.cfg.StateDir, "api.sock")
-	if err := os.Rename(socket, socket+".down"); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Rename(socket, socket+".down"))
 	m := &fakeManager{gateway: true, start: func() error { return os.Rename(socket+".down", socket) }}
 	err := Run(t.Context(), Options{Config: f.cfg, Service: m, Self: "/nowhere", StartLimit: time.Minute, Out: io.Discard})
 	if err != nil || m.started != 1 {
@@ -309,9 +290,7 @@ func TestStopWhileATickStarts(t *testing.T) {
 	if err := tick(); err != nil || m.started != 0 || !slices.Equal(f.outcomes(), []Outcome{Stopped}) {
 		t.Errorf("started %d times, outcomes %q: %v", m.started, f.outcomes(), err)
 	}
-	if err := statemark.ClearStopped(dir); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, statemark.ClearStopped(dir))
 	m.looked = nil
 	m.start = func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"bareclaw/internal/testkit/check"
+
 	"github.com/joho/godotenv"
 )
 
@@ -38,9 +40,7 @@ const exampleHead = `# BAREclaw's settings. Every line is optional: without any 
 func comments(t *testing.T) map[string][2]string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	all := map[string][2]string{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		f, ok := n.(*ast.Field)
@@ -114,9 +114,7 @@ func table(t *testing.T) string {
 func TestDocumentsAreGenerated(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(tableFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	head, rest, found := strings.Cut(string(page), "| variable | default |")
 	if !found {
 		t.Fatalf("%s has no table of settings", tableFile)
@@ -124,9 +122,7 @@ func TestDocumentsAreGenerated(t *testing.T) {
 	_, tail, _ := strings.Cut(rest+"\n\n", "|\n\n")
 	for file, want := range map[string]string{exampleFile: example(t), tableFile: strings.TrimRight(head+table(t)+"\n"+tail, "\n") + "\n"} {
 		if *update {
-			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.WriteFile(file, []byte(want), 0o644))
 		}
 		if got, err := os.ReadFile(file); err != nil || string(got) != want {
 			t.Errorf("%s is not what the settings generate (%v): run go generate ./core/config", file, err)
@@ -139,9 +135,7 @@ func TestDocumentsAreGenerated(t *testing.T) {
 func TestExampleUncommentedIsTheDefault(t *testing.T) {
 	t.Parallel()
 	vars, err := godotenv.Unmarshal(strings.ReplaceAll(example(t), "#"+prefix, prefix))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	m := testMachine(t)
 	want, _ := resolve(nil, m)
 	if got, p := resolve(vars, m); !reflect.DeepEqual(got, want) || p.err() != nil || len(vars) != len(settings()) {

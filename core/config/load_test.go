@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/roottest"
 )
 
@@ -28,13 +29,9 @@ func world(t *testing.T) (first, second string) {
 	t.Setenv("XDG_STATE_HOME", "")
 	t.Setenv("XDG_RUNTIME_DIR", "")
 	t.Chdir(t.TempDir())
-	if err := os.Mkdir(filepath.Join(config, "bareclaw"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Mkdir(filepath.Join(config, "bareclaw"), 0o700))
 	cwd, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return filepath.Join(cwd, ".env"), filepath.Join(config, "bareclaw", ".env")
 }
 
@@ -42,9 +39,7 @@ func world(t *testing.T) (first, second string) {
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "bcc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -53,24 +48,18 @@ func shortDir(t *testing.T) string {
 func unset(t *testing.T, name string) {
 	t.Helper()
 	t.Setenv(name, "") // restores it in the end
-	if err := os.Unsetenv(name); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Unsetenv(name))
 }
 
 func write(t *testing.T, file, text string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
 func TestLoadWithoutFiles(t *testing.T) {
 	world(t)
 	c, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if c.Port != 3000 || c.CWD != os.Getenv("HOME") || c.Unknown != nil {
 		t.Errorf("Load = %+v, want the defaults", c)
 	}
@@ -86,9 +75,7 @@ func TestLoadPrecedence(t *testing.T) {
 	write(t, first, "BARECLAW_PORT=2\r\nBARECLAW_MAX_TURNS=2\r\nBARECLAW_MODEL=opus\r\nTOOL_TOKEN='a$b'\r\n")
 	write(t, second, "\ufeffBARECLAW_PORT=3\nexport BARECLAW_MAX_TURNS=3\nBARECLAW_QUEUE_LIMIT=\"3\"\nBARECLAW_PROT=3")
 	c, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if c.Port != 1 || c.MaxTurns != 2 || c.QueueLimit != 3 || c.Model != "" {
 		t.Errorf("port %d, turns %d, queue %d, model %q; want 1, 2, 3 and none", c.Port, c.MaxTurns, c.QueueLimit, c.Model)
 	}
@@ -105,9 +92,7 @@ func TestLoadFindsConfigUnderHome(t *testing.T) {
 	unset(t, "BARECLAW_PORT")
 	unset(t, "XDG_CONFIG_HOME")
 	dir := filepath.Join(os.Getenv("HOME"), ".config", "bareclaw")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.MkdirAll(dir, 0o700))
 	write(t, filepath.Join(dir, ".env"), "BARECLAW_PORT=4")
 	if c, err := Load(); err != nil || c.Port != 4 {
 		t.Errorf("Load = port %d, %v, want 4", c.Port, err)
@@ -119,9 +104,7 @@ func TestLoadReportsFilesAndVariables(t *testing.T) {
 	first, second := world(t)
 	t.Setenv("BARECLAW_PORT", "x")
 	write(t, first, "A=1\n\n# a comment\nB=\"two\nlines\"\npassword: sesame\nBARECLAW_HTTP_TOKEN=\"sesame\n")
-	if err := os.Mkdir(second, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Mkdir(second, 0o700))
 	unset(t, "A")
 	_, err := Load()
 	if err == nil {

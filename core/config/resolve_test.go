@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // resolved resolves vars and fails the test if anything is wrong with them.
@@ -26,9 +28,7 @@ func TestEveryVariableIsUsed(t *testing.T) {
 	t.Parallel()
 	m := testMachine(t)
 	project := filepath.Join(m.home, "project")
-	if err := os.Mkdir(project, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Mkdir(project, 0o700))
 	rows := []struct {
 		name, text string
 		want       any

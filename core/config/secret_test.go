@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 func TestSecretIsNeverShown(t *testing.T) {
@@ -22,9 +24,7 @@ func TestSecretIsNeverShown(t *testing.T) {
 		outputs["unexported "+verb] = fmt.Sprintf(verb, h)
 	}
 	data, err := json.Marshal(Config{HTTPToken: secret})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	outputs["json"] = string(data)
 	for name, handler := range map[string]func(*bytes.Buffer) slog.Handler{
 		"slog text": func(b *bytes.Buffer) slog.Handler { return slog.NewTextHandler(b, nil) },

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 func TestStateDirOf(t *testing.T) {
@@ -14,12 +16,8 @@ func TestStateDirOf(t *testing.T) {
 	t.Setenv("BARECLAW_STATE_DIR", "/of/this/process")
 	write := func(path, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		check.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	want := func(want string, environ ...string) {
 		t.Helper()

@@ -9,15 +9,16 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 )
 
 // unposted counts the arrivals in the file.
 func unposted(t *testing.T, path string) (n int) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
-	must(t, err)
-	defer func() { must(t, db.Close()) }()
-	must(t, db.QueryRow("SELECT count(*) FROM arrivals").Scan(&n))
+	check.OK(t, err)
+	defer func() { check.OK(t, db.Close()) }()
+	check.OK(t, db.QueryRow("SELECT count(*) FROM arrivals").Scan(&n))
 	return n
 }
 
@@ -33,7 +34,7 @@ func TestArrivals(t *testing.T) {
 		t.Errorf("%d arrivals wait, want 2", n)
 	}
 	ms, ts, err := l.Open(t.Context())
-	must(t, err)
+	check.OK(t, err)
 	if len(ms) != 2 || ms[0].ID != running.ID || ms[0].State != core.Running || ms[1].ID != waiting.ID || ms[1].State != core.Waiting {
 		t.Errorf("open messages = %+v", ms)
 	}
@@ -84,13 +85,13 @@ func TestArrivalsAndOthersInOneGroup(t *testing.T) {
 	keyed.SourceKey = "key"
 	before := l.Stats()
 	for _, err := range writeTogether(l, []core.Change{{Accept: []*core.Message{first}}, {Accept: []*core.Message{keyed}}, {Accept: []*core.Message{last}}}) {
-		must(t, err)
+		check.OK(t, err)
 	}
 	if got := l.Stats().Commits - before.Commits; got != 1 {
 		t.Errorf("%d commits, want 1", got)
 	}
 	ms, err := l.Messages(t.Context(), "c", 3, "")
-	must(t, err)
+	check.OK(t, err)
 	for i, want := range []*core.Message{last, keyed, first} {
 		if ms[i].ID != want.ID {
 			t.Errorf("message %d is %s, want %s: the order was lost", i, ms[i].ID, want.ID)

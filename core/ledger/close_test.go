@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 )
 
 // Whoever reads while the ledger is closed is told so: during a hand-over the
@@ -17,9 +18,7 @@ func TestReadWhileClosing(t *testing.T) {
 	t.Parallel()
 	for range 5 {
 		l, err := Open(filepath.Join(t.TempDir(), "ledger.db"), slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		var reading, readers sync.WaitGroup
 		for range 4 {
 			reading.Add(1)

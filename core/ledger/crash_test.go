@@ -17,6 +17,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/ledger"
+	"bareclaw/internal/testkit/check"
 )
 
 // childEnv makes the test binary write to the ledger at that path until it is
@@ -133,12 +134,8 @@ func TestKillNine(t *testing.T) {
 		cmd := childCommand(t, path)
 		cmd.Env = append(cmd.Env, endlessEnv+"=1")
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
+		check.OK(t, cmd.Start())
 		var reported []string
 		last := rand.IntN(reports)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -161,9 +158,7 @@ func TestKillNine(t *testing.T) {
 func childCommand(t *testing.T, path string, before ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	args := append(slices.Clone(before), self)
 	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), childEnv+"="+path)

@@ -13,6 +13,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/ledger"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/roottest"
 
 	"golang.org/x/sys/unix"
@@ -39,9 +40,7 @@ func fill(t *testing.T, dir string) (free func()) {
 	t.Helper()
 	path := filepath.Join(dir, "filler")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer f.Close()
 	block := make([]byte, 4096)
 	for err == nil {
@@ -62,7 +61,7 @@ func TestFullDisk(t *testing.T) {
 	dir := smallDisk(t)
 	var logged bytes.Buffer
 	l, err := ledger.Open(filepath.Join(dir, "ledger.db"), slog.New(slog.NewTextHandler(&logged, nil)))
-	must(t, err)
+	check.OK(t, err)
 	var want core.Balance
 	for round := range 3 {
 		free := fill(t, dir)
@@ -93,7 +92,7 @@ func TestFullDisk(t *testing.T) {
 		want.Accepted, want.Waiting = want.Accepted+1, want.Waiting+1
 		wantBalance(t, l, want)
 	}
-	must(t, l.Close())
+	check.OK(t, l.Close())
 	for _, says := range []string{"cannot be written", "can be written again"} {
 		if got := strings.Count(logged.String(), says); got != 3 {
 			t.Errorf("%q is logged %d times, want once a round:\n%s", says, got, &logged)
@@ -135,13 +134,9 @@ func TestReadOnlyDisk(t *testing.T) {
 	path := filepath.Join(dir, "ledger.db")
 	l := openAt(t, path)
 	mustWrite(t, l, core.Change{Accept: []*core.Message{message("c")}})
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, l.Close())
 	remount := func(flags uintptr) {
-		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT|flags, "size=2m"); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT|flags, "size=2m"))
 	}
 	remount(unix.MS_RDONLY)
 	if l, err := ledger.Open(path, slog.New(slog.DiscardHandler)); err == nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 )
 
 func TestMessageKeepsEverything(t *testing.T) {
@@ -54,9 +55,7 @@ func TestMessageKeepsEverything(t *testing.T) {
 func wantMessage(t *testing.T, l core.Ledger, want core.Message) {
 	t.Helper()
 	got, err := l.Message(t.Context(), want.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	want.Prompt = core.PromptOf(want.Content)
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("message = %+.300v\nwant %+.300v", got, want)
@@ -96,9 +95,7 @@ func TestTurnKeepsEverything(t *testing.T) {
 func wantTurn(t *testing.T, l core.Ledger, want core.Turn) {
 	t.Helper()
 	got, err := l.Turn(t.Context(), want.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("turn = %+v\nwant %+v", got, want)
 	}
@@ -137,9 +134,7 @@ func TestOrderIsThatOfAcceptance(t *testing.T) {
 		mustWrite(t, l, core.Change{Accept: []*core.Message{message("other")}})
 	}
 	ms, ts, err := l.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	var gotIDs []core.MessageID
 	for _, m := range ms {
 		if m.Channel == "c" {
@@ -161,9 +156,7 @@ func TestOrderIsThatOfAcceptance(t *testing.T) {
 		{2, "", []core.MessageID{"m-3", "m-9"}}, {2, "m-9", []core.MessageID{"m-1", "m-5"}}, {9, "m-5", nil}, {0, "", nil}, {-1, "", nil},
 	} {
 		ms, err := l.Messages(t.Context(), "c", page.limit, page.before)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		var got []core.MessageID
 		for _, m := range ms {
 			got = append(got, m.ID)
@@ -175,9 +168,7 @@ func TestOrderIsThatOfAcceptance(t *testing.T) {
 	want := core.Balance{Accepted: 8, Waiting: 8}
 	wantBalance(t, l, want)
 	cs, err := l.Channels(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if wantChannels := []core.ChannelRecord{
 		{Key: "other", Messages: 4, LastAt: day}, {Key: "c", Messages: 4, LastAt: day.Add(-3 * time.Hour)},
 	}; !reflect.DeepEqual(cs, wantChannels) {
@@ -197,9 +188,7 @@ func TestSettleCountsOnce(t *testing.T) {
 		settle.Reply = core.Reply{State: core.Answered, Text: "second"}
 		mustWrite(t, l, core.Change{Settle: []core.Settlement{settle, settle}})
 		got, err := l.Message(t.Context(), m.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if got.Reply.Text != "first" || got.State != state {
 			t.Errorf("outcome = %s %q, want the first one", got.State, got.Reply.Text)
 		}
@@ -245,9 +234,7 @@ func TestSessionUse(t *testing.T) {
 func wantUse(t *testing.T, l core.Ledger, id string, want core.SessionUse) {
 	t.Helper()
 	got, err := l.SessionUse(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if got != want {
 		t.Errorf("use of session %q = %+v, want %+v", id, got, want)
 	}

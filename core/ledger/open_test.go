@@ -11,6 +11,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/ledger"
+	"bareclaw/internal/testkit/check"
 )
 
 func TestFilesArePrivate(t *testing.T) {
@@ -21,9 +22,7 @@ func TestFilesArePrivate(t *testing.T) {
 	wantBalance(t, l, core.Balance{Accepted: 1, Waiting: 1}) // a reader is open, too
 	for name, want := range map[string]fs.FileMode{".": 0o700, "ledger.db": 0o600, "ledger.db-wal": 0o600, "ledger.db-shm": 0o600} {
 		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if info.Mode().Perm() != want {
 			t.Errorf("%s has mode %o, want %o", name, info.Mode().Perm(), want)
 		}
@@ -33,12 +32,8 @@ func TestFilesArePrivate(t *testing.T) {
 func TestLooseFileIsRestricted(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
-	if err := openAt(t, path).Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, openAt(t, path).Close())
+	check.OK(t, os.Chmod(path, 0o666))
 	openAt(t, path)
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("file is %v, %v, want mode 600", info.Mode(), err)
@@ -52,26 +47,18 @@ func TestOpenRefuses(t *testing.T) {
 		for range 200 {
 			mustWrite(t, l, core.Change{Accept: []*core.Message{message("c")}})
 		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, l.Close())
 		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		return b
 	}
 	put := func(t *testing.T, path string, b []byte) {
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, b, 0o600))
 	}
 	query := func(t *testing.T, path, script string) {
 		db, err := sql.Open("sqlite", path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { must(t, db.Close()) }()
+		check.OK(t, err)
+		defer func() { check.OK(t, db.Close()) }()
 		if _, err := db.Exec(script); err != nil {
 			t.Fatal(err)
 		}
@@ -89,9 +76,9 @@ func TestOpenRefuses(t *testing.T) {
 			query(t, path, "PRAGMA user_version=99; INSERT INTO meta VALUES('min_reader', 98)")
 		}, "schema 99"},
 		"tables tampered": {func(t *testing.T, path string) { healthy(t, path); query(t, path, "DROP TABLE turns") }, "not as expected"},
-		"a directory":     {func(t *testing.T, path string) { must(t, os.Mkdir(path, 0o700)) }, "regular file"},
+		"a directory":     {func(t *testing.T, path string) { check.OK(t, os.Mkdir(path, 0o700)) }, "regular file"},
 		"no directory": {func(t *testing.T, path string) {
-			must(t, os.Remove(filepath.Dir(path)))
+			check.OK(t, os.Remove(filepath.Dir(path)))
 			put(t, filepath.Dir(path), nil)
 		}, "not a directory"},
 	}
@@ -99,9 +86,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "state", "ledger.db")
-			if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.Mkdir(filepath.Dir(path), 0o700))
 			c.make(t, path)
 			l, err := ledger.Open(path, slog.New(slog.DiscardHandler))
 			if err == nil {
@@ -120,10 +105,8 @@ func TestQueriesUseIndexes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	openAt(t, path)
 	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { must(t, db.Close()) }()
+	check.OK(t, err)
+	defer func() { check.OK(t, db.Close()) }()
 	for query, index := range map[string]string{
 		"SELECT count(*) FROM messages WHERE state<2":                         "messages_open",
 		"SELECT id FROM messages m WHERE m.state<2 ORDER BY m.seq":            "messages_open",
@@ -136,9 +119,7 @@ func TestQueriesUseIndexes(t *testing.T) {
 	} {
 		var id, parent, unused int
 		var detail string
-		if err := db.QueryRow("EXPLAIN QUERY PLAN "+query, 1, 1).Scan(&id, &parent, &unused, &detail); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, db.QueryRow("EXPLAIN QUERY PLAN "+query, 1, 1).Scan(&id, &parent, &unused, &detail))
 		if !strings.Contains(detail, index) {
 			t.Errorf("%s: plan is %q, want index %s", query, detail, index)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 )
 
 func TestDeliveries(t *testing.T) {
@@ -56,7 +57,7 @@ func TestInbox(t *testing.T) {
 	}
 	mustWrite(t, l, core.Change{Inbound: []*core.Inbound{in("1", day), in("2", day.Add(time.Hour)), in("3", day.Add(2*time.Hour))}})
 	mustWrite(t, l, core.Change{Handled: []string{"1", "3"}})
-	must(t, l.Close())
+	check.OK(t, l.Close())
 	l = openAt(t, path)
 	mustWrite(t, l, core.Change{Inbound: []*core.Inbound{in("1", day)}}) // again
 	left, err := l.Unhandled(t.Context(), "a")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestListsReadNoBodies lists messages whose large contents are gone from the file.
@@ -32,11 +33,11 @@ func TestListsReadNoBodies(t *testing.T) {
 	c := core.Content{Blocks: []json.RawMessage{json.RawMessage(image)}}
 	all[3].Content, all[3].Prompt = c, core.PromptOf(c)
 	mustWrite(t, l, core.Change{Amend: []*core.Message{all[3]}})
-	must(t, l.Close())
+	check.OK(t, l.Close())
 	run(t, path, "DELETE FROM bodies")
 	l = openAt(t, path)
 	listed, err := l.Messages(t.Context(), "c", 10, "")
-	must(t, err)
+	check.OK(t, err)
 	if len(listed) != len(all) {
 		t.Fatalf("%d messages, want %d", len(listed), len(all))
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 )
 
 // What waits gets another content, whatever the size of either, and however lately it
@@ -24,7 +25,7 @@ func TestAmend(t *testing.T) {
 	} {
 		m.Content = c
 		mustWrite(t, l, core.Change{Amend: []*core.Message{m}})
-		must(t, l.Close())
+		check.OK(t, l.Close())
 		l = openAt(t, path)
 		wantMessage(t, l, *m)
 	}
@@ -55,7 +56,7 @@ func TestReorder(t *testing.T) {
 	mustWrite(t, l, core.Change{Reorder: []core.Rank{{ID: ms[2].ID, Rank: -1}}})
 	mustWrite(t, l, core.Change{Reorder: []core.Rank{{ID: ms[3].ID, Rank: -2}}})
 	open, _, err := l.Open(t.Context())
-	must(t, err)
+	check.OK(t, err)
 	for i, want := range []*core.Message{ms[3], ms[2], ms[0], ms[1]} {
 		if open[i].ID != want.ID {
 			t.Errorf("message %d is %s (rank %d), want %s", i, open[i].ID, open[i].Rank, want.ID)

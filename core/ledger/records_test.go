@@ -10,6 +10,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/ledger"
+	"bareclaw/internal/testkit/check"
 
 	"github.com/google/uuid"
 )
@@ -25,9 +26,7 @@ func open(t testing.TB) *ledger.Ledger {
 func openAt(t testing.TB, path string) *ledger.Ledger {
 	t.Helper()
 	l, err := ledger.Open(path, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -45,16 +44,7 @@ func write(l *ledger.Ledger, c core.Change) error {
 
 func mustWrite(t testing.TB, l *ledger.Ledger, c core.Change) {
 	t.Helper()
-	if err := write(l, c); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, write(l, c))
 }
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
@@ -94,9 +84,7 @@ func answered(m *core.Message, t *core.Turn) core.Change {
 func wantBalance(t testing.TB, l *ledger.Ledger, want core.Balance) {
 	t.Helper()
 	got, err := l.Balance(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if got != want {
 		t.Errorf("balance = %+v, want %+v", got, want)
 	}

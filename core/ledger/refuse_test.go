@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 )
 
 func TestDuplicateSourceKey(t *testing.T) {
@@ -115,9 +116,7 @@ func TestContradictionsFailAlone(t *testing.T) {
 			}
 			wantBalance(t, l, core.Balance{Accepted: 5, Cancelled: 1, Waiting: 4})
 			ms, ts, err := l.Open(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			if len(ts) != 1 || ts[0].ID != ran.ID {
 				t.Errorf("%d turns are open, want only the one that was", len(ts))
 			}
@@ -141,9 +140,7 @@ func TestAfterClose(t *testing.T) {
 	m := message("c")
 	landed := make(chan error, 1)
 	l.Write(core.Change{Accept: []*core.Message{m}}, func(err error) { landed <- err })
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, l.Close())
 	if err := <-landed; err != nil {
 		t.Errorf("what was queued before: %v", err)
 	}

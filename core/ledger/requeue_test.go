@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 )
 
 // A turn that is known to have done nothing gives its messages back.
@@ -23,7 +24,7 @@ func TestRequeue(t *testing.T) {
 			turn.EndedAt, turn.Code = day, "usage_limit"
 			mustWrite(t, l, core.Change{End: []*core.Turn{turn}, Requeue: []core.MessageID{m.ID}})
 			got, err := l.Message(t.Context(), m.ID)
-			must(t, err)
+			check.OK(t, err)
 			if got.State != core.Waiting || got.Turn != "" || !got.DispatchedAt.IsZero() {
 				t.Errorf("message = %+v, want it as before its turn", got)
 			}

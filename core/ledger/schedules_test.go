@@ -11,6 +11,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/ledger"
 	"bareclaw/core/schedule"
+	"bareclaw/internal/testkit/check"
 )
 
 func job(id, channel string) schedule.Job {
@@ -27,8 +28,8 @@ func TestSchedules(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l := openAt(t, path)
 	one, two := job("one", "c"), job("two", "d")
-	must(t, l.AddJob(t.Context(), one))
-	must(t, l.AddJob(t.Context(), two))
+	check.OK(t, l.AddJob(t.Context(), one))
+	check.OK(t, l.AddJob(t.Context(), two))
 	if err := l.AddJob(t.Context(), one); err == nil {
 		t.Error("a job was added twice")
 	}
@@ -46,12 +47,12 @@ func TestSchedules(t *testing.T) {
 	stranger := at(1)
 	stranger.Job = "three"
 	decide(t, l, "three", day, time.Time{}, stranger)
-	must(t, l.Close())
+	check.OK(t, l.Close())
 
 	l = openAt(t, path)
 	one.DecidedTo, one.DoneAt = day.Add(2*time.Hour), day.Add(3*time.Hour)
 	all, err := l.Jobs(t.Context())
-	must(t, err)
+	check.OK(t, err)
 	if want := []schedule.Job{one, two}; !reflect.DeepEqual(all, want) {
 		t.Errorf("jobs are %+v\nwant %+v", all, want)
 	}
@@ -64,7 +65,7 @@ func TestSchedules(t *testing.T) {
 		{sent.Due, 9, []schedule.Occurrence{at(3), sent}},
 	} {
 		got, err := l.Occurrences(t.Context(), "one", c.since, c.limit)
-		must(t, err)
+		check.OK(t, err)
 		if !reflect.DeepEqual(got, c.want) {
 			t.Errorf("occurrences are %+v\nwant %+v", got, c.want)
 		}
@@ -72,7 +73,7 @@ func TestSchedules(t *testing.T) {
 	if got, err := l.Occurrences(t.Context(), "three", time.Time{}, 9); err != nil || len(got) > 0 {
 		t.Errorf("of no job: %+v, %v", got, err)
 	}
-	must(t, l.RemoveJob(t.Context(), "one"))
+	check.OK(t, l.RemoveJob(t.Context(), "one"))
 	if err := l.RemoveJob(t.Context(), "one"); !errors.Is(err, core.ErrNotFound) {
 		t.Errorf("removed again: %v", err)
 	}
@@ -86,8 +87,8 @@ func TestSchedules(t *testing.T) {
 func TestSetBack(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	must(t, l.AddJob(t.Context(), job("one", "c")))
-	must(t, l.AddJob(t.Context(), job("two", "c")))
+	check.OK(t, l.AddJob(t.Context(), job("one", "c")))
+	check.OK(t, l.AddJob(t.Context(), job("two", "c")))
 	at := func(n int, o schedule.Outcome) schedule.Occurrence {
 		due := day.Add(time.Duration(n) * time.Hour)
 		return schedule.Occurrence{Due: due, DecidedAt: due, Outcome: o}
@@ -95,13 +96,13 @@ func TestSetBack(t *testing.T) {
 	for _, id := range []string{"one", "two"} {
 		decide(t, l, id, day.Add(3*time.Hour), day.Add(3*time.Hour), at(1, schedule.Missed), at(2, schedule.Missed), at(3, schedule.Sent))
 	}
-	must(t, l.SetBack(t.Context(), "one", day.Add(time.Hour)))
-	must(t, l.SetBack(t.Context(), "three", day))
+	check.OK(t, l.SetBack(t.Context(), "one", day.Add(time.Hour)))
+	check.OK(t, l.SetBack(t.Context(), "three", day))
 	for id, want := range map[string]int{"one": 2, "two": 3} {
 		all, err := l.Occurrences(t.Context(), id, time.Time{}, 9)
-		must(t, err)
+		check.OK(t, err)
 		j, err := l.Job(t.Context(), id)
-		must(t, err)
+		check.OK(t, err)
 		if len(all) != want || all[0].Outcome != schedule.Sent || j.DoneAt.IsZero() != (id == "one") || id == "one" && !j.DecidedTo.Equal(day.Add(time.Hour)) {
 			t.Errorf("%s is %+v with %+v", id, j, all)
 		}
@@ -113,17 +114,17 @@ func TestSetBack(t *testing.T) {
 func TestForgottenAfterTheClockWasFast(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	must(t, l.AddJob(t.Context(), job("one", "c")))
+	check.OK(t, l.AddJob(t.Context(), job("one", "c")))
 	at := func(n int, o schedule.Outcome) schedule.Occurrence {
 		due := day.Add(time.Duration(n) * time.Hour)
 		return schedule.Occurrence{Due: due, DecidedAt: due, Outcome: o}
 	}
 	decide(t, l, "one", day.Add(32*time.Hour), time.Time{}, at(30, schedule.Sent), at(31, schedule.Sent), at(32, schedule.Sent))
-	must(t, l.SetBack(t.Context(), "one", day))
+	check.OK(t, l.SetBack(t.Context(), "one", day))
 	decide(t, l, "one", day.Add(time.Hour), time.Time{}, at(1, schedule.Refused))
 	decide(t, l, "one", day.Add(2*time.Hour), time.Time{}, at(2, schedule.Skipped))
 	all, err := l.Occurrences(t.Context(), "one", time.Time{}, 9)
-	must(t, err)
+	check.OK(t, err)
 	var got []int
 	for _, o := range all {
 		got = append(got, int(o.Due.Sub(day).Hours()))
@@ -135,7 +136,7 @@ func TestForgottenAfterTheClockWasFast(t *testing.T) {
 
 func decide(t *testing.T, l *ledger.Ledger, job string, to, done time.Time, all ...schedule.Occurrence) {
 	t.Helper()
-	must(t, l.Decide(t.Context(), schedule.Decision{Job: job, Occurrences: all, DecidedTo: to, DoneAt: done}, 3))
+	check.OK(t, l.Decide(t.Context(), schedule.Decision{Job: job, Occurrences: all, DecidedTo: to, DoneAt: done}, 3))
 }
 
 // TestOccurrencesAreForgotten when there are many, or when they are old, with the jobs
@@ -143,8 +144,8 @@ func decide(t *testing.T, l *ledger.Ledger, job string, to, done time.Time, all 
 func TestOccurrencesAreForgotten(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	must(t, l.AddJob(t.Context(), job("one", "c")))
-	must(t, l.AddJob(t.Context(), job("two", "c")))
+	check.OK(t, l.AddJob(t.Context(), job("one", "c")))
+	check.OK(t, l.AddJob(t.Context(), job("two", "c")))
 	var all []schedule.Occurrence
 	for n := range 5 {
 		due := day.Add(time.Duration(n) * time.Hour)
@@ -155,16 +156,16 @@ func TestOccurrencesAreForgotten(t *testing.T) {
 	count := func(job string, want int) {
 		t.Helper()
 		got, err := l.Occurrences(t.Context(), job, time.Time{}, 9)
-		must(t, err)
+		check.OK(t, err)
 		if len(got) != want || want > 0 && !got[0].Due.Equal(all[4].Due) {
 			t.Errorf("of %s there are %+v", job, got)
 		}
 	}
 	count("one", 3)
-	must(t, l.Prune(t.Context(), all[3].DecidedAt, day))
+	check.OK(t, l.Prune(t.Context(), all[3].DecidedAt, day))
 	count("one", 2)
 	count("two", 2)
-	must(t, l.Prune(t.Context(), day, day.Add(2*time.Hour)))
+	check.OK(t, l.Prune(t.Context(), day, day.Add(2*time.Hour)))
 	count("one", 2)
 	count("two", 0)
 	if _, err := l.Job(t.Context(), "two"); !errors.Is(err, core.ErrNotFound) {

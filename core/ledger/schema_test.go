@@ -15,6 +15,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/ledger"
+	"bareclaw/internal/testkit/check"
 )
 
 // latest is the newest schema of which testdata has a file, as a script: what the program
@@ -25,7 +26,7 @@ const latest = 5
 func earlier(t *testing.T, schema int) (path string) {
 	t.Helper()
 	script, err := os.ReadFile(fmt.Sprintf("testdata/v%d.sql", schema))
-	must(t, err)
+	check.OK(t, err)
 	path = filepath.Join(t.TempDir(), "ledger.db")
 	run(t, path, string(script))
 	return path
@@ -35,10 +36,10 @@ func earlier(t *testing.T, schema int) (path string) {
 func run(t *testing.T, path, script string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
-	must(t, err)
-	defer func() { must(t, db.Close()) }()
+	check.OK(t, err)
+	defer func() { check.OK(t, db.Close()) }()
 	_, err = db.Exec(script)
-	must(t, err)
+	check.OK(t, err)
 }
 
 // contents returns all that can be read of a ledger, of what schema has.
@@ -48,12 +49,12 @@ func contents(t *testing.T, l *ledger.Ledger, schema int) string {
 	var all []any
 	add := func(what any, err error) {
 		t.Helper()
-		must(t, err)
+		check.OK(t, err)
 		all = append(all, what)
 	}
 	for _, channel := range []core.ChannelKey{"http", "tg-1"} {
 		messages, err := l.Messages(ctx, channel, 100, "")
-		must(t, err)
+		check.OK(t, err)
 		add(whole(t, l, messages), nil)
 		backgrounds, err := l.Backgrounds(ctx, channel, 100)
 		add(backgrounds, err)
@@ -91,11 +92,11 @@ func contents(t *testing.T, l *ledger.Ledger, schema int) string {
 	var text strings.Builder
 	for _, what := range all {
 		b, err := json.Marshal(what)
-		must(t, err)
+		check.OK(t, err)
 		var plain any
-		must(t, json.Unmarshal(b, &plain))
+		check.OK(t, json.Unmarshal(b, &plain))
 		b, err = json.Marshal(withoutZeros(plain))
-		must(t, err)
+		check.OK(t, err)
 		_, _ = fmt.Fprintf(&text, "%T %s\n", what, b)
 	}
 	return text.String()
@@ -108,7 +109,7 @@ func whole(t *testing.T, l *ledger.Ledger, listed []core.Message) []core.Message
 	for i, m := range listed {
 		var err error
 		all[i], err = l.Message(t.Context(), m.ID)
-		must(t, err)
+		check.OK(t, err)
 		if want := all[i].Prompt.Short(); want.IsZero() || !reflect.DeepEqual(m.Prompt, want) || m.Content.Text != "" || m.Content.Blocks != nil {
 			t.Errorf("%s is listed with %+.200v and %+.200v, want %+.200v and no content", m.ID, m.Prompt, m.Content, want)
 		}
@@ -152,10 +153,10 @@ func TestEverySchemaOpens(t *testing.T) {
 			l := openAt(t, path)
 			got := contents(t, l, schema)
 			if os.Getenv("BARECLAW_TEST_UPDATE") != "" {
-				must(t, os.WriteFile(golden, []byte(got), 0o600))
+				check.OK(t, os.WriteFile(golden, []byte(got), 0o600))
 			}
 			want, err := os.ReadFile(golden)
-			must(t, err)
+			check.OK(t, err)
 			if got != string(want) {
 				t.Errorf("it holds\n%s\nwant\n%s", got, want)
 			}
@@ -187,32 +188,32 @@ func TestOldAndNewProgram(t *testing.T) {
 	path := earlier(t, latest)
 	l := openAt(t, path)
 	before := contents(t, l, latest)
-	must(t, l.Close())
+	check.OK(t, l.Close())
 	waiting := int64(3)
 	for range 2 {
 		l, err := ledger.OpenAsLater(path, slog.New(slog.DiscardHandler), additive)
-		must(t, err)
+		check.OK(t, err)
 		if got := contents(t, l, latest); waiting == 3 && got != before {
 			t.Errorf("the program to come reads\n%s\nwant\n%s", got, before)
 		}
 		mustWrite(t, l, core.Change{Accept: []*core.Message{message("c")}})
-		must(t, l.Close())
+		check.OK(t, l.Close())
 		l = openAt(t, path)
 		m := message("c")
 		mustWrite(t, l, accepted(m, turnOf(m)))
 		waiting += 2
 		wantBalance(t, l, core.Balance{Accepted: 3 + waiting, Answered: 1, Failed: 1, Cancelled: 1, Waiting: waiting})
-		must(t, l.Close())
+		check.OK(t, l.Close())
 		v, err := ledger.Inspect(path)
 		if want := (ledger.Version{Schema: ledger.Program().Schema + 1, MinReader: 5}); err != nil || v != want {
 			t.Errorf("it is %+v, %v, want %+v", v, err, want)
 		}
 	}
 	db, err := sql.Open("sqlite", path)
-	must(t, err)
-	defer func() { must(t, db.Close()) }()
+	check.OK(t, err)
+	defer func() { check.OK(t, db.Close()) }()
 	var dreams, calm int64
-	must(t, db.QueryRow("SELECT (SELECT count(*) FROM dreams), (SELECT count(*) FROM messages WHERE mood='calm')").Scan(&dreams, &calm))
+	check.OK(t, db.QueryRow("SELECT (SELECT count(*) FROM dreams), (SELECT count(*) FROM messages WHERE mood='calm')").Scan(&dreams, &calm))
 	if dreams != 1 || calm != 3+waiting {
 		t.Errorf("of what was added, %d and %d are there", dreams, calm)
 	}
@@ -224,9 +225,9 @@ func TestCopy(t *testing.T) {
 	from := earlier(t, latest)
 	want := contents(t, openAt(t, from), latest)
 	to := filepath.Join(t.TempDir(), "copy?of%it.db")
-	must(t, ledger.Copy(from, to))
+	check.OK(t, ledger.Copy(from, to))
 	info, err := os.Stat(to)
-	must(t, err)
+	check.OK(t, err)
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("the copy has mode %o", info.Mode().Perm())
 	}
@@ -246,13 +247,13 @@ func TestCheckRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	rubbish, foreign, damaged := filepath.Join(dir, "rubbish"), filepath.Join(dir, "foreign"), earlier(t, latest)
-	must(t, os.WriteFile(rubbish, []byte(strings.Repeat("rubbish ", 1000)), 0o600))
+	check.OK(t, os.WriteFile(rubbish, []byte(strings.Repeat("rubbish ", 1000)), 0o600))
 	run(t, foreign, "CREATE TABLE x(y)")
-	must(t, openAt(t, damaged).Close())
+	check.OK(t, openAt(t, damaged).Close())
 	b, err := os.ReadFile(damaged)
-	must(t, err)
+	check.OK(t, err)
 	clear(b[len(b)/2:])
-	must(t, os.WriteFile(damaged, b, 0o600))
+	check.OK(t, os.WriteFile(damaged, b, 0o600))
 	for path, says := range map[string]string{
 		rubbish: "not a database", foreign: "another program", damaged: "", filepath.Join(dir, "none"): "no such file",
 	} {

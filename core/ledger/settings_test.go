@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 )
 
 // Settings are found again by another process, one value set leaves the others.
@@ -29,10 +30,10 @@ func TestSettings(t *testing.T) {
 	} {
 		mustWrite(t, l, core.Change{Settings: []core.SettingsChange{c}})
 	}
-	must(t, l.Close())
+	check.OK(t, l.Close())
 	l = openAt(t, path)
 	got, err := l.Settings(t.Context())
-	must(t, err)
+	check.OK(t, err)
 	want := map[core.ChannelKey]core.Settings{
 		"c": {Model: "haiku", PermissionMode: "plan", Rules: []core.Rule{two}},
 		"d": {HadModel: true},

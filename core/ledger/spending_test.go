@@ -7,6 +7,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/ledger"
+	"bareclaw/internal/testkit/check"
 )
 
 func wantSpent(t *testing.T, l *ledger.Ledger, on time.Time, want float64) {
@@ -35,7 +36,7 @@ func TestSpending(t *testing.T) {
 	mustWrite(t, l, core.Change{Background: []*core.Background{b}, Lazy: true})
 	wantSpent(t, l, day, 0.25)
 	wantSpent(t, l, next, 0.5)
-	must(t, l.Close())
+	check.OK(t, l.Close())
 	l = openAt(t, path)
 	wantSpent(t, l, day, 0.25)
 	wantSpent(t, l, next, 0.5)

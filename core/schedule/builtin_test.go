@@ -11,6 +11,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/schedule"
+	"bareclaw/internal/testkit/check"
 )
 
 // A people is the agent and the user of a built-in job: how messages end, and what is
@@ -94,9 +95,7 @@ func (p *people) run(n int) schedule.Occurrence {
 	ctx, cancel := context.WithTimeout(p.w.t.Context(), time.Second)
 	defer cancel()
 	o, err := p.w.Trigger(ctx, "beat", slot(n))
-	if err != nil {
-		p.w.t.Fatal(err)
-	}
+	check.OK(p.w.t, err)
 	synctest.Wait()
 	return o
 }

@@ -17,6 +17,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/ledger"
 	"bareclaw/core/schedule"
+	"bareclaw/internal/testkit/check"
 )
 
 // A memory is a ledger that can be made to fail, and a core that takes messages. The
@@ -141,9 +142,7 @@ func playWorld(t *testing.T, f func(t *testing.T, w *world)) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	synctest.Test(t, func(t *testing.T) {
 		l, err := ledger.Open(path, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		w := &world{t: t, memory: &memory{Ledger: l}}
 		f(t, w)
 		w.end()
@@ -186,9 +185,7 @@ func (w *world) add(r schedule.Request) schedule.Job {
 		r.Channel, r.Text = "c", "look"
 	}
 	j, _, err := w.Add(w.t.Context(), r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	check.OK(w.t, err)
 	return j
 }
 
@@ -197,9 +194,7 @@ func (w *world) wants(j schedule.Job, want ...schedule.Outcome) []schedule.Occur
 	w.t.Helper()
 	synctest.Wait()
 	_, all, err := w.Job(w.t.Context(), j.ID)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	check.OK(w.t, err)
 	var got []schedule.Outcome
 	for _, o := range all {
 		got = append(got, o.Outcome)

@@ -11,6 +11,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/schedule"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestHundredDays runs a job of each working day beyond a clock change: it is sent when
@@ -18,9 +19,7 @@ import (
 func TestHundredDays(t *testing.T) {
 	t.Parallel()
 	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	play(t, schedule.Options{Zone: berlin}, func(t *testing.T, w *world) {
 		j := w.add(schedule.Request{When: "0 9 * * 1-5"})
 		began := time.Now()

@@ -6,23 +6,21 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bareclaw/internal/testkit/check"
 )
 
 func zone(t testing.TB, name string) *time.Location {
 	t.Helper()
 	z, err := time.LoadLocation(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return z
 }
 
 func cronTimes(t testing.TB, expression string, z *time.Location) times {
 	t.Helper()
 	s, err := timesOf(&Job{When: "cron " + expression, TZ: z.String()}, time.UTC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return s
 }
 
@@ -78,9 +76,7 @@ func TestClockChanges(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			from, err := time.Parse(time.RFC3339, c.from)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			s := cronTimes(t, c.cron, zone(t, c.zone))
 			if got := stamps(s.upcoming(from, len(c.want))); !slices.Equal(got, c.want) {
 				t.Errorf("%s is due\n%s\nwant\n%s", c.cron, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
@@ -117,9 +113,7 @@ func TestEvery(t *testing.T) {
 	t.Parallel()
 	made := time.Date(2026, 10, 25, 0, 30, 20, 123456, time.UTC)
 	s, err := timesOf(&Job{When: "every 1h30m", TZ: "Europe/Berlin", CreatedAt: made}, time.UTC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	want := []string{"2026-10-25 03:00 CET", "2026-10-25 04:30 CET"}
 	if got := stamps(s.upcoming(made, 2)); !slices.Equal(got, want) {
 		t.Errorf("due %v, want %v", got, want)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 
 	"github.com/google/uuid"
 )
@@ -16,9 +17,7 @@ import (
 func TestPendingChangesAreOneWrite(t *testing.T) {
 	t.Parallel()
 	f, err := Open(filepath.Join(t.TempDir(), "sessions.json"), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer func() { _ = f.Close() }()
 	first, second := uuid.NewString(), uuid.NewString()
 	for _, e := range []edit{set("a", first), set("b", first), set("c", second), forget("a"), set("b", first)} {
@@ -34,9 +33,7 @@ func TestPendingChangesAreOneWrite(t *testing.T) {
 		}
 	}
 	b, err := os.ReadFile(f.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if want := format(map[core.ChannelKey]string{"b": first, "c": second}); string(b) != string(want) {
 		t.Errorf("file = %s, want %s", b, want)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"bareclaw/core/sessionfile"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/roottest"
 
 	"golang.org/x/sys/unix"
@@ -43,19 +44,13 @@ func TestFullAndReadOnlyDisk(t *testing.T) {
 	if _, ok := f.Get("b"); ok || len(f.All()) != 1 {
 		t.Errorf("entries = %v, want what is on the disk", f.All())
 	}
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(filler))
 	set(t, f, "b", idB)
 	if got := contents(t, path); !strings.Contains(got, idB) {
 		t.Errorf("file = %q", got)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, "size=1m"); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, f.Close())
+	check.OK(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, "size=1m"))
 	if _, err := sessionfile.Open(path, slog.New(slog.DiscardHandler)); !errors.Is(err, unix.EROFS) ||
 		!strings.Contains(err.Error(), "cannot be written") {
 		t.Errorf("error = %v, want EROFS and what it means", err)

@@ -17,6 +17,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/sessionfile"
+	"bareclaw/internal/testkit/check"
 
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
@@ -56,9 +57,7 @@ const (
 func open(t testing.TB, path string) *sessionfile.File {
 	t.Helper()
 	f, err := sessionfile.Open(path, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Error(err)
@@ -70,17 +69,13 @@ func open(t testing.TB, path string) *sessionfile.File {
 func contents(t testing.TB, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return string(b)
 }
 
 func set(t testing.TB, f *sessionfile.File, key core.ChannelKey, id string) {
 	t.Helper()
-	if err := f.Set(key, id); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, f.Set(key, id))
 }
 
 func TestSetAndForgetAreOnDisk(t *testing.T) {
@@ -99,15 +94,11 @@ func TestSetAndForgetAreOnDisk(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("file is %v, %v, want mode 600", info.Mode(), err)
 	}
-	if err := f.Forget("http"); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, f.Forget("http"))
 	if got, ok := f.Get("http"); ok {
 		t.Errorf("a forgotten channel has session %s", got)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, f.Close())
 	f = open(t, path)
 	if want := map[core.ChannelKey]string{"tg-<1>": idA}; !maps.Equal(f.All(), want) {
 		t.Errorf("read again: %v, want %v", f.All(), want)
@@ -123,13 +114,9 @@ func TestNothingIsWrittenWithoutAChange(t *testing.T) {
 	f := open(t, path)
 	set(t, f, "a", idA)
 	before, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	set(t, f, "a", idA)
-	if err := f.Forget("unknown"); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, f.Forget("unknown"))
 	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
 		t.Errorf("the file was replaced (%v)", err)
 	}
@@ -158,9 +145,7 @@ func TestSetRefuses(t *testing.T) {
 	if want := map[core.ChannelKey]string{"a": idA}; !maps.Equal(f.All(), want) {
 		t.Errorf("entries = %v, want %v", f.All(), want)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, f.Close())
 	if err := f.Set("b", idB); !errors.Is(err, core.ErrClosed) {
 		t.Errorf("after close: %v, want ErrClosed", err)
 	}
@@ -193,14 +178,10 @@ func TestDamagedFileIsSetAside(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			path := filepath.Join(dir, "sessions.json")
-			if err := os.WriteFile(path, []byte(c.contents), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.WriteFile(path, []byte(c.contents), 0o644))
 			var logged bytes.Buffer
 			f, err := sessionfile.Open(path, slog.New(slog.NewTextHandler(&logged, nil)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			if !maps.Equal(f.All(), c.want) {
 				t.Errorf("entries = %v, want %v", f.All(), c.want)
 			}
@@ -217,9 +198,7 @@ func TestDamagedFileIsSetAside(t *testing.T) {
 			if !strings.Contains(logged.String(), "session file was damaged") {
 				t.Errorf("log = %q", logged.String())
 			}
-			if err := f.Close(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, f.Close())
 			again := open(t, path)
 			if again.Problem() != "" || !maps.Equal(again.All(), c.want) {
 				t.Errorf("opened again: %v, %q", again.All(), again.Problem())
@@ -232,12 +211,8 @@ func TestEveryDamagedFileIsKept(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sessions.json")
 	for range 3 {
-		if err := os.WriteFile(path, []byte("rubbish"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := open(t, path).Close(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, []byte("rubbish"), 0o600))
+		check.OK(t, open(t, path).Close())
 	}
 	if asides, err := filepath.Glob(path + ".corrupt-*"); err != nil || len(asides) != 3 {
 		t.Errorf("set aside: %v, %v, want three files", asides, err)
@@ -247,14 +222,10 @@ func TestEveryDamagedFileIsKept(t *testing.T) {
 func TestSymbolicLinkStays(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "real"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Mkdir(filepath.Join(dir, "real"), 0o700))
 	link, target := filepath.Join(dir, "sessions.json"), filepath.Join(dir, "real", "s.json")
 	for from, to := range map[string]string{link: "second.json", filepath.Join(dir, "second.json"): "real/s.json"} {
-		if err := os.Symlink(to, from); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Symlink(to, from))
 	}
 	set(t, open(t, link), "a", idA)
 	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != fs.ModeSymlink {
@@ -266,9 +237,7 @@ func TestSymbolicLinkStays(t *testing.T) {
 	if _, err := sessionfile.Open(target, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("the target can be opened beside the link")
 	}
-	if err := os.Symlink("loop", filepath.Join(dir, "loop")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Symlink("loop", filepath.Join(dir, "loop")))
 	if _, err := sessionfile.Open(filepath.Join(dir, "loop"), slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("a link to itself was opened")
 	}
@@ -278,12 +247,8 @@ func TestOpenRefusesBadPlaces(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, path := range map[string]string{"in a file": filepath.Join(dir, "file", "s.json"), "a directory": filepath.Join(dir, "d")} {
-		if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.MkdirAll(filepath.Join(dir, "d"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+		check.OK(t, os.MkdirAll(filepath.Join(dir, "d"), 0o700))
 		if _, err := sessionfile.Open(path, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: error = %v, want one that names %s", name, err, path)
 		}
@@ -329,19 +294,13 @@ func TestKillNine(t *testing.T) {
 	path := filepath.Join(dir, "sessions.json")
 	for round := range 8 {
 		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		cmd := exec.CommandContext(t.Context(), self)
 		cmd.Env = append(os.Environ(), childEnv+"="+path)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
+		check.OK(t, cmd.Start())
 		line := make([]byte, 1)
 		for range 50 + round {
 			if _, err := out.Read(line); err != nil {
@@ -362,14 +321,10 @@ func TestKillNine(t *testing.T) {
 		if f.Problem() != "" || len(f.All()) == 0 {
 			t.Errorf("after kill -9: %d entries, %q", len(f.All()), f.Problem())
 		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, f.Close())
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if len(entries) != 2 {
 		t.Errorf("left behind: %v, want the file and its lock", entries)
 	}

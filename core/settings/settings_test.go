@@ -11,29 +11,22 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/ledger"
+	"bareclaw/internal/testkit/check"
 )
 
 // Changes are checked, written and applied, and the next cache finds them in the ledger.
 func TestCache(t *testing.T) {
 	t.Parallel()
 	l, err := ledger.Open(filepath.Join(t.TempDir(), "ledger.db"), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer func() { _ = l.Close() }()
 	ctx, changed := t.Context(), []core.ChannelKey{}
 	c := New(l, func(key core.ChannelKey) { changed = append(changed, key) })
 	rule, err := core.NewRule("c", "Read", "ann", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.change(ctx, core.SettingsChange{Channel: "c", Add: []core.Rule{rule}}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
+	check.OK(t, c.change(ctx, core.SettingsChange{Channel: "c", Add: []core.Rule{rule}}))
 	model, none := "haiku", ""
-	if err := c.ChangeSettings(ctx, "c", &model, nil); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, c.ChangeSettings(ctx, "c", &model, nil))
 	for _, bad := range []string{"-x", "a b", "\x00", strings.Repeat("m", 101)} {
 		if err := c.ChangeSettings(ctx, "c", &bad, nil); !errors.Is(err, core.ErrBadSetting) {
 			t.Errorf("model %q: %v", bad, err)
@@ -48,31 +41,23 @@ func TestCache(t *testing.T) {
 	}
 	next := New(l, nil)
 	known, err := l.Settings(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	next.Fill(known)
 	if s := next.Settings("c"); s.Model != "haiku" || len(s.Rules) != 1 || s.Rules[0].By != "ann" || next.Fingerprint("c") != c.Fingerprint("c") {
 		t.Errorf("the next cache has %+v", s)
 	}
-	if err := c.RemoveRule(ctx, "c", rule.ID); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, c.RemoveRule(ctx, "c", rule.ID))
 	if err := c.RemoveRule(ctx, "c", rule.ID); !errors.Is(err, core.ErrNotFound) {
 		t.Errorf("remove a rule again: %v", err)
 	}
-	if err := c.ChangeSettings(ctx, "c", &none, nil); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, c.ChangeSettings(ctx, "c", &none, nil))
 	if s := c.Settings("c"); s.Model != "" || !s.HadModel || len(s.Rules) != 0 || c.Fingerprint("c") != "" {
 		t.Errorf("settings are %+v", s)
 	}
 	if !slices.Equal(changed, []core.ChannelKey{"c", "c", "c", "c"}[:len(changed)]) || len(changed) != 4 {
 		t.Errorf("changed = %v", changed)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, l.Close())
 	if err := c.ChangeSettings(ctx, "c", &model, nil); !errors.Is(err, core.ErrClosed) || c.Settings("c").Model != "" {
 		t.Errorf("a change that was not written: %v, %+v", err, c.Settings("c"))
 	}

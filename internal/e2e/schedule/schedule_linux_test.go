@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestScheduleOfAnImpatientClient: whoever asks for the first schedule goes away before the
@@ -20,9 +21,7 @@ func TestScheduleOfAnImpatientClient(t *testing.T) {
 	g := m.Start()
 	written := func() time.Time {
 		info, err := os.Stat(m.Path("state/ledger.db-wal"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		return info.ModTime()
 	}
 	disk, before := m.Trace(g.Worker(), "fdatasync,fsync"+harness.Hold60), written()
@@ -30,9 +29,7 @@ func TestScheduleOfAnImpatientClient(t *testing.T) {
 	defer leave()
 	body := `{"channel": "ops", "text": "echo look around", "when": "in 2s"}`
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, g.Base+"/schedules", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	gone := make(chan error, 1)
 	go func() {
@@ -47,9 +44,7 @@ func TestScheduleOfAnImpatientClient(t *testing.T) {
 	disk.Detach()
 	var listed struct{ Schedules []struct{ ID string } }
 	g.Eventually("the schedule is listed", func() bool {
-		if err := json.Unmarshal(g.Must("GET", "/schedules", nil, 200).Body, &listed); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, json.Unmarshal(g.Must("GET", "/schedules", nil, 200).Body, &listed))
 		return len(listed.Schedules) == 1
 	})
 	o := g.Occurred(listed.Schedules[0].ID)

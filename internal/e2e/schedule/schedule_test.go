@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestScheduleRuns: what is due becomes a turn, once, and that is on record.
@@ -145,21 +146,15 @@ func back(m *harness.Machine, id string, by time.Duration) {
 	db := m.LedgerFile()
 	defer func() { _ = db.Close() }()
 	var when string
-	if err := db.QueryRow(`SELECT doc->>'$.when' FROM schedules WHERE id=?`, id).Scan(&when); err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, db.QueryRow(`SELECT doc->>'$.when' FROM schedules WHERE id=?`, id).Scan(&when))
 	if at, ok := strings.CutPrefix(when, "at "); ok {
 		then, err := time.Parse(time.RFC3339, at)
-		if err != nil {
-			m.T.Fatal(err)
-		}
+		check.OK(m.T, err)
 		when = "at " + then.Add(-by).Format(time.RFC3339)
 	}
 	_, err := db.Exec(`UPDATE schedules SET decided_to=decided_to-?2, doc=json_set(doc, '$.when', ?3, '$.created_at', (doc->>'$.created_at')-?2) WHERE id=?1`,
 		id, int64(by), when)
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 }
 
 // TestScheduleMissed has due times pass while nothing runs: what becomes of them is as

@@ -8,6 +8,7 @@ import (
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/testkit/botapi"
+	"bareclaw/internal/testkit/check"
 )
 
 // A reminded is a chat with a schedule.
@@ -33,9 +34,7 @@ func (r *reminded) next(g *harness.Gateway) time.Time {
 		r.T.Fatalf("schedule %s is never due", r.id)
 	}
 	next, err := time.Parse(time.RFC3339, times[0].(string))
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	check.OK(r.T, err)
 	return next
 }
 
@@ -46,9 +45,7 @@ func (r *reminded) killed(api *botapi.Server) {
 	db := r.LedgerFile()
 	defer func() { _ = db.Close() }()
 	recorded := 0
-	if err := db.QueryRow(`SELECT count(*) FROM deliveries WHERE channel=? AND state='sent'`, fmt.Sprint("tg-", r.chat.ID())).Scan(&recorded); err != nil {
-		r.T.Fatal(err)
-	}
+	check.OK(r.T, db.QueryRow(`SELECT count(*) FROM deliveries WHERE channel=? AND state='sent'`, fmt.Sprint("tg-", r.chat.ID())).Scan(&recorded))
 	taken := 0
 	for _, c := range api.Calls("sendMessage") {
 		if c.Chat == r.chat.ID() && c.Message != 0 {
