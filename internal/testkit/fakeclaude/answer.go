@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 )
 
@@ -109,9 +109,7 @@ type ending struct {
 
 // end emits the result and releases the messages.
 func (t *turn) end(e ending) {
-	if e.state == "" {
-		e.state = "completed"
-	}
+	e.state = cmp.Or(e.state, "completed")
 	t.record(e.state)
 	for _, m := range t.messages[t.own:] { // folded messages are done before the result
 		t.s.lifecycle(m.uuid, e.state)
@@ -124,7 +122,7 @@ func (t *turn) end(e ending) {
 // who has seen the end finds it in the files.
 func (t *turn) record(state string) {
 	for _, m := range t.messages {
-		t.s.log.note("ended", m.uuid, state)
+		t.s.note("ended", m.uuid, state)
 	}
 	t.s.history.turnEnded()
 }
@@ -148,31 +146,23 @@ func (t *turn) overBudget() bool {
 func (t *turn) result(e ending) {
 	s := t.s
 	s.cost += cost
-	if e.subtype == "" {
-		e.subtype = "success"
-	}
-	if e.reason == "" {
-		e.reason = "completed"
-	}
-	r := ordered{"session_id", s.id, "total_cost_usd", s.cost, "model_usage_since_last_result", map[string]usedModel{s.model: {cost}},
-		"terminal_reason", e.reason}
-	for _, optional := range []struct {
-		name  string
-		value any
-		given bool
-	}{
-		{"origin", t.origin, t.origin != nil}, {"api_error_status", e.status, e.status != 0}, {"result", e.result, e.result != nil},
-		{"errors", e.errors, e.errors != nil}, {"user_message_uuids", t.uuids(), len(t.messages) > 0},
-	} {
-		if optional.given {
-			r = append(r, optional.name, optional.value)
+	r := ordered{"session_id", s.id, "total_cost_usd", s.cost, "model_usage_since_last_result", map[string]any{s.model: object{"costUSD": cost}},
+		"terminal_reason", cmp.Or(e.reason, "completed")}
+	add := func(given bool, name string, value any) {
+		if given {
+			r = append(r, name, value)
 		}
 	}
+	add(t.origin != nil, "origin", t.origin)
+	add(e.status != 0, "api_error_status", e.status)
+	add(e.result != nil, "result", e.result)
+	add(e.errors != nil, "errors", e.errors)
+	add(len(t.messages) > 0, "user_message_uuids", t.uuids())
 	s.code = 0
 	if e.isError {
 		s.code = 1 // of the process, should stdin end now
 	}
-	s.emit(append(r, "is_error", e.isError, "num_turns", t.rounds, "subtype", e.subtype, "type", "result", "uuid", newID()))
+	s.emit(append(r, "is_error", e.isError, "num_turns", t.rounds, "subtype", cmp.Or(e.subtype, "success"), "type", "result", "uuid", newID()))
 }
 
 // aborted ends a text turn that was stopped after it had said something.
@@ -227,8 +217,7 @@ func (t *turn) failed(text string, status int, kind string) {
 // maxTurns ends the turn at the limit of --max-turns. The real program goes on
 // to serve stdin; a code asks for an exit all the same.
 func (t *turn) maxTurns(code int) {
-	input, _ := json.Marshal(bashInput{"true", "scripted call"})
-	id := t.callTool("Bash", input)
+	id := t.callTool("Bash", bashInput("true"))
 	t.toolResult(id, "(Bash completed with no output)", false)
 	limit := max(t.s.maxTurns, 1)
 	t.s.history.attach(object{"type": "max_turns_reached", "maxTurns": limit, "turnCount": limit + 1})

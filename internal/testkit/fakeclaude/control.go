@@ -5,17 +5,9 @@ import (
 	"os"
 )
 
-type controlResponse struct {
-	Type     string       `json:"type"`
-	Response responseBody `json:"response"`
-}
-
-type responseBody struct {
-	Subtype   string `json:"subtype"`
-	RequestID string `json:"request_id"`
-	Response  any    `json:"response,omitempty"`
-	Error     string `json:"error,omitempty"`
-	Code      string `json:"error_code,omitempty"`
+// respond answers a control request: with success, or with an error and its code.
+func respond(request, subtype string, more ...any) ordered {
+	return ordered{"type", "control_response", "response", append(ordered{"subtype", subtype, "request_id", request}, more...)}
 }
 
 func (s *session) control(e envelope) {
@@ -24,19 +16,15 @@ func (s *session) control(e envelope) {
 	}
 	_ = json.Unmarshal(e.Request, &r) // no object: no subtype
 	switch {
-	case r.Subtype == "initialize" && !s.noInit:
-		s.succeed(e.RequestID, object{"pid": os.Getpid(), "claude_code_version": version, "current_permission_mode": s.permissionMode})
+	case r.Subtype == "initialize" && s.noInit:
 	case r.Subtype == "initialize":
+		s.emit(respond(e.RequestID, "success", "response",
+			object{"pid": os.Getpid(), "claude_code_version": version, "current_permission_mode": s.permissionMode}))
 	case r.Subtype == "interrupt":
 		s.interrupt(e.RequestID)
 	default:
-		s.emit(controlResponse{"control_response", responseBody{Subtype: "error", RequestID: e.RequestID,
-			Error: "Unsupported control request subtype: " + r.Subtype, Code: "unsupported_request"}})
+		s.emit(respond(e.RequestID, "error", "error", "Unsupported control request subtype: "+r.Subtype, "error_code", "unsupported_request"))
 	}
-}
-
-func (s *session) succeed(request string, answer any) {
-	s.emit(controlResponse{"control_response", responseBody{Subtype: "success", RequestID: request, Response: answer}})
 }
 
 // interrupt stops the turn, if there is one that listens, and says which
@@ -53,7 +41,7 @@ func (s *session) interrupt(request string) {
 		s.turn.withdraw()
 		s.turn.stopped = true
 	}
-	s.succeed(request, object{"still_queued": still})
+	s.emit(respond(request, "success", "response", object{"still_queued": still}))
 }
 
 // answered takes the host's answer to a question of the running turn. Late and

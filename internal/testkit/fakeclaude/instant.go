@@ -156,6 +156,5 @@ func (a *answer) toControl(line []byte) []byte {
 	if json.Unmarshal(line, &e) != nil {
 		return nil
 	}
-	return encode(controlResponse{"control_response", responseBody{Subtype: "success", RequestID: e.RequestID,
-		Response: object{"pid": os.Getpid(), "still_queued": []string{}, "claude_code_version": version}}})
+	return encode(respond(e.RequestID, "success", "response", object{"pid": os.Getpid(), "still_queued": []string{}, "claude_code_version": version}))
 }

@@ -65,8 +65,8 @@
 //	                         --no-session-persistence
 //	FAKECLAUDE_TRANSCRIPT    late: nothing is on disk before the first turn has
 //	                         ended (the real program writes within 0.1 s)
-//	FAKECLAUDE_LOG           a file that gets one JSON line per event; see journal
-//	FAKECLAUDE_START         exit:CODE, hang, noinit, rubbish or slow:MS
+//	FAKECLAUDE_LOG           a file that gets one JSON line per event; see note
+//	FAKECLAUDE_START         exit:CODE, hang, noinit or rubbish
 //	FAKECLAUDE_START_ONCE    a file: START applies only if it can be created
 //	FAKECLAUDE_INSTANT       not empty: the shortest path, for benchmarks; "realistic" at
 //	                         the end of a message is a turn of 30 events

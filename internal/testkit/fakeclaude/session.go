@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -24,7 +25,7 @@ type session struct {
 	stderr  io.Writer
 	id      string
 	cwd     string
-	log     *journal
+	journal *os.File // nil: nobody asked
 	history *transcript
 
 	lines      <-chan []byte // nil once stdin has ended
@@ -66,29 +67,43 @@ func newSession(f flags, args []string, getenv func(string) string, stdout, stde
 		id: f.sessionID, known: map[string]bool{}, terminated: make(chan os.Signal, 1)}
 	var err error
 	if s.cwd, err = os.Getwd(); err != nil {
-		return nil, fmt.Errorf("fakeclaude: find the working directory: %w", err)
+		return nil, err
 	}
 	config := getenv("CLAUDE_CONFIG_DIR")
 	if getenv("FAKECLAUDE_NOTRANSCRIPT") != "" || f.forgets {
 		config = ""
 	}
 	s.history, err = openTranscript(config, s.cwd, s.id, f.resumes, getenv("FAKECLAUDE_TRANSCRIPT") == "late")
-	if err != nil {
-		return nil, err
+	if path := getenv("FAKECLAUDE_LOG"); path != "" && err == nil {
+		s.journal, err = os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	}
-	s.log, err = openJournal(getenv("FAKECLAUDE_LOG"), s.id)
 	return s, err
+}
+
+// note adds a line to the journal, which a test reads to prove what reached this program
+// and what it did, across restarts: one JSON object, appended with a single write. Events:
+// start, taken (a user message was read), dropped (its uuid was known), begun (it is part of
+// a turn; a folded one too), tool (a tool ran), ended (the turn is over), exit. A killed
+// process writes no exit.
+func (s *session) note(event, uuid, text string) {
+	if s.journal != nil {
+		s.write(s.journal, string(encode(ordered{"time", time.Now(), "pid", os.Getpid(), "session", s.id, "event", event, "uuid", uuid, "text", text})))
+	}
+}
+
+// write writes what is no event. The process ends if that cannot be.
+func (s *session) write(to io.Writer, what string) {
+	if _, err := io.WriteString(to, what); err != nil {
+		os.Exit(exitBroken)
+	}
 }
 
 // run serves stdin until it ends and everything taken from it is done.
 func (s *session) run(stdin io.Reader) int {
-	s.log.note("start", "", strings.Join(s.args, " "))
+	s.note("start", "", strings.Join(s.args, " "))
 	signal.Ignore(syscall.SIGPIPE) // as Node does: a reader that is gone ends no process
 	signal.Notify(s.terminated, syscall.SIGTERM)
-	if err := s.startFault(); err != nil {
-		fmt.Fprintln(s.stderr, err)
-		s.exit(exitBroken)
-	}
+	s.startFault()
 	s.lines = readLines(stdin)
 	for s.lines != nil || len(s.tasks) > 0 || len(s.queue) > 0 {
 		if s.nextTurn() {
@@ -97,8 +112,34 @@ func (s *session) run(stdin io.Reader) int {
 			s.idle()
 		}
 	}
-	s.log.note("exit", "", "")
+	s.note("exit", "", "")
 	return s.code
+}
+
+// startFault does what FAKECLAUDE_START asks for, unless FAKECLAUDE_START_ONCE
+// names a file that exists.
+func (s *session) startFault() {
+	fault, arg, _ := strings.Cut(s.getenv("FAKECLAUDE_START"), ":")
+	if guard := s.getenv("FAKECLAUDE_START_ONCE"); guard != "" && fault != "" && !created(guard) {
+		return
+	}
+	n, _ := strconv.Atoi(arg) // 0 where there is none
+	switch fault {
+	case "":
+	case "exit":
+		fmt.Fprintln(s.stderr, "fakeclaude: told to exit at start")
+		s.exit(n)
+	case "hang":
+		<-s.terminated // stdin is never read
+		s.exit(exitTerminated)
+	case "noinit":
+		s.noInit = true
+	case "rubbish":
+		s.write(s.stdout, "Welcome to claude!\n{\"half\": \n")
+	default:
+		fmt.Fprintf(s.stderr, "fakeclaude: unknown FAKECLAUDE_START=%s\n", fault)
+		s.exit(exitBroken)
+	}
 }
 
 // nextTurn runs what is due, if anything.
@@ -190,9 +231,9 @@ func (s *session) take(e envelope) {
 		s.exit(1)
 	}
 	m := &message{uuid: e.UUID, content: e.Message.Content, text: textOf(e.Message.Content)}
-	s.log.note("taken", m.uuid, m.text)
+	s.note("taken", m.uuid, m.text)
 	if s.seen(m) {
-		s.log.note("dropped", m.uuid, "")
+		s.note("dropped", m.uuid, "")
 		return
 	}
 	s.lifecycle(m.uuid, "queued")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -15,9 +16,8 @@ type decision struct {
 	UpdatedInput json.RawMessage `json:"updatedInput"`
 }
 
-type bashInput struct {
-	Command     string `json:"command"`
-	Description string `json:"description"`
+func bashInput(command string) json.RawMessage {
+	return bytes.TrimSpace(encode(ordered{"command", command, "description", "scripted call"}))
 }
 
 // modelTakes is how long the model thinks about a denial that nobody has made: it
@@ -35,7 +35,7 @@ const (
 // tool runs a turn of one Bash call: perhaps a question, the call, what was
 // folded in meanwhile, and a text that quotes the outcome.
 func (t *turn) tool(command string, work func() bool) {
-	input, _ := json.Marshal(bashInput{command, "scripted call"}) // strings always marshal
+	input := bashInput(command)
 	id := t.callTool("Bash", input)
 	d := decision{Behavior: "allow"}
 	if strings.HasPrefix(command, askPrefix) {
@@ -48,7 +48,7 @@ func (t *turn) tool(command string, work func() bool) {
 	}
 	outcome := d.Message
 	if d.Behavior == "allow" {
-		t.s.log.note("tool", t.uuid, command)
+		t.s.note("tool", t.uuid, command)
 		if !work() {
 			t.toolAborted(id, stoppedRunning)
 			return
@@ -66,27 +66,6 @@ func (t *turn) tool(command string, work func() bool) {
 	}
 }
 
-// call runs a turn of one call of any tool, which asks first, and a text that quotes
-// with which input it was allowed, or why not.
-func (t *turn) call(name string, input json.RawMessage) {
-	id := t.callTool(name, input)
-	d := t.ask(name, id, input, []object{})
-	if t.stopped {
-		t.toolAborted(id, rejected)
-		return
-	}
-	outcome := d.Message
-	if d.Behavior == "allow" {
-		if d.UpdatedInput != nil {
-			input = d.UpdatedInput
-		}
-		outcome = "allowed " + name + " " + string(input)
-		t.s.log.note("tool", t.uuid, outcome)
-	}
-	t.toolResult(id, outcome, d.Behavior != "allow")
-	t.answer("final: " + outcome + t.fold())
-}
-
 // callTool emits the model's call and returns its id.
 func (t *turn) callTool(name string, input json.RawMessage) string {
 	id := "toolu_fake" + newID()[:8]
@@ -95,18 +74,6 @@ func (t *turn) callTool(name string, input json.RawMessage) string {
 	t.emitBlock(block{Type: "tool_use", ID: id, Name: name, Input: input}, "tool_use", flaw{})
 	t.closeStream("tool_use")
 	return id
-}
-
-// edit changes a file, by its own account, and takes its time for that.
-func (t *turn) edit(d time.Duration, file string) {
-	input, _ := json.Marshal(object{"file_path": file, "old_string": "one\n", "new_string": "two\n"}) // always marshals
-	id := t.callTool("Edit", input)
-	if !t.pause(d) {
-		t.toolAborted(id, stoppedRunning)
-		return
-	}
-	t.toolResult(id, "The file "+file+" has been updated.", false)
-	t.answer("edited " + file)
 }
 
 // ask asks the host for permission and waits for the answer. It is an empty one if the
@@ -162,7 +129,7 @@ func (t *turn) fold() (remark string) {
 		s.known[m.uuid] = false
 		s.replay(m)
 		s.lifecycle(m.uuid, "started")
-		s.log.note("begun", m.uuid, m.text)
+		s.note("begun", m.uuid, m.text)
 		s.history.queued("remove", m.text)
 		s.history.attach(object{"type": "queued_command", "prompt": m.text, "source_uuid": m.uuid, "commandMode": "prompt"})
 		t.messages = append(t.messages, m)
@@ -170,4 +137,43 @@ func (t *turn) fold() (remark string) {
 	}
 	s.queue = slices.DeleteFunc(s.queue, func(m *message) bool { return !stays(m) })
 	return remark
+}
+
+// task is a background task of an ended turn.
+type task struct {
+	id, run string
+	toolUse string
+	text    string
+	due     time.Time
+}
+
+// background ends the turn at once and leaves a task behind.
+func (t *turn) background(d time.Duration, text string) {
+	s := t.s
+	b := task{id: "b" + newID()[:8], run: newID()[:13], text: text, due: time.Now().Add(d)}
+	b.toolUse = t.callTool("Bash", bytes.TrimSpace(encode(object{"command": "background", "description": "scripted call", "run_in_background": true})))
+	s.note("tool", t.uuid, "background")
+	s.system("background_tasks_changed", "tasks", []object{{"task_id": b.id, "run_id": b.run, "task_type": "local_bash", "description": "scripted call"}})
+	s.system("task_started", "task_id", b.id, "run_id", b.run, "tool_use_id", b.toolUse, "description", "scripted call", "is_backgrounded", true, "task_type", "local_bash")
+	said := "Command running in background with ID: " + b.id
+	t.toolResult(b.toolUse, said, false)
+	s.tasks = append(s.tasks, b)
+	slices.SortStableFunc(s.tasks, func(a, b task) int { return a.due.Compare(b.due) })
+	t.answer("final: " + said + t.fold())
+}
+
+// finishTask reports the task that is due, in a turn of its own.
+func (s *session) finishTask() {
+	b := s.tasks[0]
+	s.tasks = s.tasks[1:]
+	s.system("task_updated", "task_id", b.id, "run_id", b.run, "patch", object{"status": "completed", "end_time": time.Now().UnixMilli()})
+	s.system("task_notification", "task_id", b.id, "run_id", b.run, "tool_use_id", b.toolUse, "status", "completed", "output_file", "",
+		"summary", `Background command "scripted call" completed (exit code 0)`)
+	s.system("background_tasks_changed", "tasks", []string{})
+	t := &turn{s: s, origin: object{"kind": "task-notification", "producer": "session-task", "runId": b.run}}
+	s.turn = t
+	defer func() { s.turn = nil }()
+	s.announce()
+	s.history.user(newID(), []block{{Type: "text", Text: "<task-notification>" + b.id + "</task-notification>"}})
+	t.answer(b.text)
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -83,7 +82,7 @@ func (s *session) runTurn(messages []*message) {
 	}
 	for _, m := range messages {
 		s.lifecycle(m.uuid, "started")
-		s.log.note("begun", m.uuid, m.text)
+		s.note("begun", m.uuid, m.text)
 	}
 	if t.local() {
 		return
@@ -95,28 +94,11 @@ func (s *session) runTurn(messages []*message) {
 	}
 	s.history.prompt(t.uuid, t.content, t.uuids()[:last])
 	s.system("status", "status", "requesting")
-	t.follow(d)
-}
-
-// once replaces a once directive by the one it guards, or by an echo.
-func once(d directive) directive {
-	for d.name == "once" {
-		path, rest, _ := strings.Cut(d.arg, " ")
-		if !created(path) {
-			return directive{name: "echo", arg: "again"}
-		}
-		d, _ = parseDirective(rest)
+	if script, ok := scripts[d.name]; ok {
+		script.play(t, d)
+	} else {
+		t.answer("ok: " + withoutPrefix(t.text))
 	}
-	return d
-}
-
-// created reports whether a file did not exist, and creates it.
-func created(path string) bool {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return false
-	}
-	return f.Close() == nil
 }
 
 // announce emits system/init.
@@ -161,12 +143,6 @@ func (t *turn) pauseForFile(path string) bool {
 	}
 }
 
-// suicide ends the process as the kernel would for lack of memory.
-func suicide() {
-	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // there is nobody left to tell
-	select {}
-}
-
 // local answers slash commands that need no model, and reports whether it did.
 func (t *turn) local() bool {
 	s := t.s
@@ -182,7 +158,7 @@ func (t *turn) local() bool {
 		s.emit(ordered{"type", "conversation_reset", "new_conversation_id", conversation, "uuid", conversation, "trigger", "clear",
 			"user_message_uuid", t.uuid, "session_id", s.id})
 		s.system("background_tasks_changed", "tasks", []string{})
-		s.id, s.log.session = next, next
+		s.id = next
 		s.history = s.history.fresh(next)
 		s.announce()
 		t.content = encode("<command-name>/clear</command-name>\n            <command-message>clear</command-message>\n            <command-args></command-args>")
@@ -197,20 +173,4 @@ func (t *turn) local() bool {
 	t.giveBack()
 	t.end(ending{result: &reply})
 	return true
-}
-
-// historyReport is what the history directive answers.
-func (t *turn) historyReport() string {
-	texts := []string{}
-	for _, p := range t.s.history.prompts {
-		texts = append(texts, textOf(p))
-	}
-	return strings.TrimSpace(string(encode(texts)))
-}
-
-func (t *turn) envReport(name string) string {
-	if v := t.s.getenv(name); v != "" {
-		return v
-	}
-	return "(unset)"
 }

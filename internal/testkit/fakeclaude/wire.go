@@ -46,10 +46,6 @@ type flaw struct {
 	aborted bool
 }
 
-type usedModel struct {
-	Cost float64 `json:"costUSD"`
-}
-
 // object is for parts of events where the order of fields cannot matter.
 type object = map[string]any
 
@@ -124,6 +120,6 @@ func ptr[T any](v T) *T { return &v }
 
 // exit ends the process at once, wherever it is.
 func (s *session) exit(code int) {
-	s.log.note("exit", "", "")
+	s.note("exit", "", "")
 	os.Exit(code)
 }
