@@ -28,7 +28,7 @@ func TestToolOnAFullDisk(t *testing.T) {
 	}
 	m.Eventually("the tool runs", func() bool { return tools(m, "go") == 1 })
 	g.Kill()
-	m.Kill9(proc.Process{PID: h.PID, Start: h.Start}, proc.Process{PID: h.ClaudePID, Start: h.ClaudeStart})
+	m.Slay(proc.Process{PID: h.PID, Start: h.Start}, proc.Process{PID: h.ClaudePID, Start: h.ClaudeStart})
 	free()
 	m.Touch("go")
 	g = m.Start()

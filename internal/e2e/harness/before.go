@@ -38,7 +38,7 @@ func buildBefore(path string) error {
 			return fmt.Errorf("fetch %s: %w\n%s", versionBefore, err, out)
 		}
 	}
-	dir, err := os.MkdirTemp(built, "before")
+	dir, err := os.MkdirTemp("", "before")
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,33 +48,23 @@ func GoEnv(t *testing.T) []string {
 	return names
 }
 
-// built is the directory of this process with the programs that its tests run. Main makes
-// and removes it.
-var built string
-
 // withoutRace says that programs are built without the race detector, even if the tests
 // have it.
 var withoutRace bool
 
-// builtVariable passes built to a test binary that another one starts.
-const builtVariable = "BARECLAW_TEST_BUILT"
-
-// Main runs the tests of a package, in the project's directory, with a directory for the
-// programs that they build. Started by the name launchctl, the test binary is a stand-in
-// for that program.
+// Main runs the tests of a package, in the project's directory. Started by the name
+// launchctl, the test binary is a stand-in for that program.
 func Main(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "launchctl" { // by a link
 		os.Exit(launchctl.Run(os.Args[1:], os.Stdout, os.Stderr))
 	}
-	if built = os.Getenv(builtVariable); built != "" {
-		os.Exit(m.Run())
+	if os.Getenv(runVariable) == "" { // else another test binary has started this one in that directory
+		if err := os.Chdir("../../.."); err != nil { // tests name the project's files from its root
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(ExitFailure)
+		}
 	}
-	status, err := runTests(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		status = ExitFailure
-	}
-	os.Exit(status)
+	os.Exit(m.Run())
 }
 
 // MainWithoutRace is Main for packages whose programs take the paths that others take under
@@ -86,23 +75,16 @@ func MainWithoutRace(m *testing.M) {
 	Main(m)
 }
 
-func runTests(m *testing.M) (status int, err error) {
-	if err := os.Chdir("../../.."); err != nil { // tests name the project's files from its root
-		return 0, err
-	}
-	if built, err = os.MkdirTemp("", "bc"); err != nil { // short, as a path of sockets is
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(built)) }()
-	return m.Run(), nil
-}
-
-// onceBuilt returns the path of a program in this process's directory. Linking takes
-// seconds, so the packages of one `go test` share the program, and a later run links
-// only what has changed.
+// onceBuilt returns the path of a program of this checkout, which is built once in a run of
+// the tests: during one run the source does not change. Linking takes seconds, so the packages
+// of one `go test` share the program, and a later run links only what has changed.
 func onceBuilt(name, variant string, build func(path string) error) (path string, err error) {
-	path = filepath.Join(built, variant, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	dir, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, variant, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
 	}
 	unlock, err := lockPrograms(path)
@@ -110,44 +92,14 @@ func onceBuilt(name, variant string, build func(path string) error) (path string
 		return "", err
 	}
 	defer unlock()
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+	run, err := runOfTests()
+	if builtBy, readErr := os.ReadFile(path + ".run"); err != nil || readErr == nil && string(builtBy) == run {
 		return path, err
 	}
-	kept, err := keptProgram(name+"-"+variant, build)
-	if err != nil {
+	if err := build(path); err != nil {
 		return "", fmt.Errorf("build %s: %w", name, err)
 	}
-	if os.Link(kept, path) == nil { // go build replaces the file, it does not write to it
-		return path, nil
-	}
-	b, err := os.ReadFile(kept) // on another file system
-	if err != nil {
-		return "", err
-	}
-	return path, executable.Write(path, b)
-}
-
-// keptProgram builds a program in the cache of this checkout, unless another package of
-// the same `go test` has done so.
-func keptProgram(name string, build func(path string) error) (kept string, err error) {
-	cache, err := cacheDir()
-	if err != nil {
-		return "", err
-	}
-	kept = filepath.Join(cache, name)
-	unlock, err := lockPrograms(kept)
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	run := runOfGo()
-	if builtBy, err := os.ReadFile(kept + ".run"); err == nil && run != "" && string(builtBy) == run {
-		return kept, nil
-	}
-	if err := build(kept); err != nil {
-		return "", err
-	}
-	return kept, os.WriteFile(kept+".run", []byte(run), 0o600)
+	return path, os.WriteFile(path+".run", []byte(run), 0o600)
 }
 
 // cacheDir returns the directory for what the tests of this checkout build.
@@ -185,19 +137,21 @@ func removeUnused(cache string, since time.Time) error {
 	return err
 }
 
-// runOfGo identifies the `go test` that runs this package: during one run the source does
-// not change. It is empty if the test binary was started by another program.
-func runOfGo() string {
+// runVariable passes the run to a test binary that another one starts.
+const runVariable = "BARECLAW_TEST_RUN"
+
+// runOfTests identifies the `go test` that runs this package, or this process if another
+// program has started it.
+func runOfTests() (string, error) {
+	if run := os.Getenv(runVariable); run != "" {
+		return run, nil
+	}
 	pid := os.Getppid()
-	program, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
-	if err != nil || filepath.Base(program) != "go" {
-		return ""
+	if program, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe")); err != nil || filepath.Base(program) != "go" {
+		pid = os.Getpid()
 	}
 	start, err := proc.StartTime(pid)
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("%d %d", pid, start)
+	return fmt.Sprintf("%d %d", pid, start), err
 }
 
 // lockPrograms makes all other processes and goroutines wait that ask for the same program.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,12 +38,18 @@ type Invocation struct {
 	Done     chan struct{} // closed when it has ended
 }
 
+// program makes a command of the program on the machine.
+func (m *Machine) program(args ...string) *exec.Cmd {
+	m.T.Helper()
+	cmd := exec.Command(m.Executable(), args...)
+	cmd.Env, cmd.Dir = slices.Clone(m.Env), m.Path("work")
+	return cmd
+}
+
 // Invoke starts a command on the machine.
 func (m *Machine) Invoke(stdin io.Reader, args ...string) *Invocation {
 	m.T.Helper()
-	self := Bareclaw(m.T)
-	i := &Invocation{t: m.T, Cmd: exec.Command(self, args...), Done: make(chan struct{})}
-	i.Cmd.Dir, i.Cmd.Env = m.Path("work"), m.Env
+	i := &Invocation{t: m.T, Cmd: m.program(args...), Done: make(chan struct{})}
 	i.Cmd.Stdin, i.Cmd.Stdout, i.Cmd.Stderr = stdin, &i.Out, &i.Err
 	if err := i.Cmd.Start(); err != nil {
 		m.T.Fatal(err)
@@ -143,11 +150,7 @@ func (m *Machine) Begins(text string) {
 // Installed has the program be found as bareclaw on the machine.
 func (m *Machine) Installed() {
 	m.T.Helper()
-	self := Bareclaw(m.T)
-	if err := os.Mkdir(m.Path("bin"), 0o700); err != nil {
-		m.T.Fatal(err)
-	}
-	if err := os.Symlink(self, m.Path("bin/bareclaw")); err != nil {
+	if err := errors.Join(os.Mkdir(m.Path("bin"), 0o700), os.Symlink(Bareclaw(m.T), m.Path("bin/bareclaw"))); err != nil {
 		m.T.Fatal(err)
 	}
 	m.Env = append(m.Env, "PATH="+m.Path("bin")+":"+os.Getenv("PATH"))

@@ -28,8 +28,8 @@ type Diagnosis struct {
 func (m *Machine) Run(args ...string) (stdout, stderr string, status int) {
 	m.T.Helper()
 	var out, errs bytes.Buffer
-	cmd := exec.Command(m.Executable(), args...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = m.Env, m.Path("work"), &out, &errs
+	cmd := m.program(args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
 	if _, isExit := errors.AsType[*exec.ExitError](cmd.Run()); !isExit && cmd.ProcessState == nil {
 		m.T.Fatalf("bareclaw %q did not run", args)
 	}

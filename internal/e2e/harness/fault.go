@@ -16,12 +16,8 @@ import (
 // KillHost kills a host and waits until it and its claude are gone.
 func (m *Machine) KillHost(h HostRecord) {
 	m.T.Helper()
-	if err := proc.Signal(h.PID, h.Start, syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		m.T.Fatal(err)
-	}
-	m.Eventually("host and claude are gone", func() bool {
-		return !proc.Alive(h.PID, h.Start) && !proc.Alive(h.ClaudePID, h.ClaudeStart)
-	})
+	m.Slay(h.Host())
+	m.Gone(h.Claude())
 }
 
 // Usable fails unless the channel answers.
@@ -117,13 +113,30 @@ func (g *Gateway) SpareReady(n int) []HostRecord {
 	return g.Spares()
 }
 
-// Kill9 ends processes at once and waits until they are gone.
-func (m *Machine) Kill9(ps ...proc.Process) {
+// Slay ends processes with SIGKILL, at once, and waits until they are gone.
+func (m *Machine) Slay(ps ...proc.Process) {
 	m.T.Helper()
 	for _, p := range ps {
+		if p.PID == 0 {
+			m.T.Fatal("there is no such process")
+		}
 		_ = proc.Signal(p.PID, p.Start, syscall.SIGKILL)
 	}
 	for _, p := range ps {
-		m.Eventually("process is gone", func() bool { return !proc.Alive(p.PID, p.Start) })
+		m.Gone(p)
 	}
+}
+
+// Gone waits until a process has ended.
+func (m *Machine) Gone(p proc.Process) {
+	m.T.Helper()
+	m.Eventually("process is gone", func() bool { return !proc.Alive(p.PID, p.Start) })
+}
+
+// Host returns the process of the host.
+func (h HostRecord) Host() proc.Process { return proc.Process{PID: h.PID, Start: h.Start} }
+
+// Claude returns the process of the claude.
+func (h HostRecord) Claude() proc.Process {
+	return proc.Process{PID: h.ClaudePID, Start: h.ClaudeStart}
 }

@@ -206,28 +206,28 @@ func (g *Gateway) Do(method, path string, body any, header ...string) (Answer, e
 		}
 		r = bytes.NewReader(j)
 	}
-	req, err := http.NewRequest(method, g.Base+path, r)
+	req, err := g.request(context.Background(), method, path, r, header)
 	if err != nil {
 		return Answer{}, err
 	}
-	if r != nil {
+	a, err := g.Send(req)
+	checkOutcomes(g.T, method+" "+path, any(a.JSON))
+	return a, err
+}
+
+// request makes a request; headers are names and values in turn.
+func (g *Gateway) request(ctx context.Context, method, path string, body io.Reader, header []string) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, g.Base+path, body)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	for i := 0; i+1 < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
+	for pair := range slices.Chunk(header, 2) {
+		req.Header.Set(pair[0], pair[1])
 	}
-	resp, err := g.HTTP.Do(req)
-	if err != nil {
-		return Answer{}, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	a := Answer{Status: resp.StatusCode, Header: resp.Header}
-	if a.Body, err = io.ReadAll(resp.Body); err != nil {
-		return a, err
-	}
-	_ = json.Unmarshal(a.Body, &a.JSON) // what is not JSON has no fields
-	checkOutcomes(g.T, method+" "+path, any(a.JSON))
-	return a, nil
+	return req, nil
 }
 
 // Must is do for requests that must be answered, with one of the statuses if

@@ -28,10 +28,7 @@ func (m *Machine) With(settings ...string) *Machine {
 // Tick makes a command that carries out a tick.
 func (m *Machine) Tick(flags ...string) *exec.Cmd {
 	m.T.Helper()
-	self := Bareclaw(m.T)
-	cmd := exec.Command(self, append([]string{"heartbeat", "run"}, flags...)...)
-	cmd.Env, cmd.Dir = m.Env, m.Path("work")
-	return cmd
+	return m.program(append([]string{"heartbeat", "run"}, flags...)...)
 }
 
 // Beat carries out a tick and returns what it printed.

@@ -195,3 +195,12 @@ func (m *Machine) Touch(name string) {
 		m.T.Fatal(err)
 	}
 }
+
+// Contents returns a file of the machine, empty if there is none.
+func (m *Machine) Contents(name string) string {
+	b, err := os.ReadFile(m.Path(name))
+	if err != nil && !os.IsNotExist(err) {
+		m.T.Fatal(err)
+	}
+	return string(b)
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 
@@ -60,25 +59,13 @@ func (m Newcomer) Write(name, text string, mode os.FileMode) {
 	m.Machine.Write(name, text, mode)
 }
 
-// Contents returns a file of the machine, empty if there is none.
-func (m Newcomer) Contents(name string) string {
-	b, err := os.ReadFile(m.Path(name))
-	if err != nil && !os.IsNotExist(err) {
-		m.T.Fatal(err)
-	}
-	return string(b)
-}
-
 // EnvFile is where init saves settings.
 const EnvFile = "home/.config/bareclaw/.env"
 
 // Command is a command of the program as the machine's user types it.
 func (m Newcomer) Command(args ...string) *exec.Cmd {
 	m.T.Helper()
-	self := Bareclaw(m.T)
-	cmd := exec.Command(self, args...)
-	cmd.Env, cmd.Dir = slices.Clone(m.Env), m.Path("work")
-	return cmd
+	return m.program(args...)
 }
 
 // Runs runs a command with that on its standard input and returns its output and exit

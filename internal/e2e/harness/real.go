@@ -3,6 +3,7 @@ package harness
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,23 +21,15 @@ import (
 )
 
 // Pending waits until the daemon has one approval to be decided.
-func (g *RealGateway) Pending() map[string]any {
+func (g *RealGateway) Pending() Answer {
 	g.T.Helper()
-	var found map[string]any
-	g.M.Eventually("approval is asked for", func() bool {
-		all, _ := g.Must("GET", "/approvals", nil, 200).JSON["approvals"].([]any)
-		if len(all) == 1 {
-			found = all[0].(map[string]any)
-		}
-		return len(all) == 1
-	})
-	return found
+	return g.Asked(1)[0]
 }
 
 // Decide answers an approval.
-func (g *RealGateway) Decide(approval map[string]any, decision map[string]any) {
+func (g *RealGateway) Decide(approval Answer, decision Obj) {
 	g.T.Helper()
-	a := g.Must("POST", "/approvals/"+approval["id"].(string), decision, 200)
+	a := g.Must("POST", "/approvals/"+approval.Str("id"), decision, 200)
 	want := map[string]string{"allow": "allowed", "deny": "denied"}[decision["behavior"].(string)]
 	if a.Str("state") != want {
 		g.T.Errorf("approval is %s, want %s: %s", a.Str("state"), want, a.Body)
@@ -65,19 +58,12 @@ func (g *RealGateway) Steer(channel, text string) string {
 }
 
 // IsHeld reports whether a reply has reached the gate.
-func (m *RealMachine) IsHeld(gate string) bool {
-	select {
-	case <-m.Held(gate):
-		return true
-	default:
-		return false
-	}
-}
+func (m *RealMachine) IsHeld(gate string) bool { return Closed(m.Held(gate)) }
 
 // InBackground is the input of a Bash call for waiting as a background task.
 func (m *RealMachine) InBackground(begun, goOn, done string) string {
 	m.T.Helper()
-	input, err := json.Marshal(map[string]any{"command": m.Waiting(begun, goOn, done), "description": "a task", "run_in_background": true})
+	input, err := json.Marshal(Obj{"command": m.Waiting(begun, goOn, done), "description": "a task", "run_in_background": true})
 	if err != nil {
 		m.T.Fatal(err)
 	}
@@ -87,20 +73,20 @@ func (m *RealMachine) InBackground(begun, goOn, done string) string {
 // DamageTranscripts rewrites all transcripts of the CLI.
 func (m *RealMachine) DamageTranscripts(damage func(whole []byte) []byte) {
 	m.T.Helper()
-	files := m.Glob("home/claude-config/projects/*/*.jsonl")
+	files := m.Glob(transcripts)
 	if len(files) == 0 {
 		m.T.Fatal("there is no transcript")
 	}
 	for _, f := range files {
 		whole, err := os.ReadFile(f)
-		if err != nil {
-			m.T.Fatal(err)
-		}
-		if err := os.WriteFile(f, damage(whole), 0o600); err != nil {
+		if err := errors.Join(err, os.WriteFile(f, damage(whole), 0o600)); err != nil {
 			m.T.Fatal(err)
 		}
 	}
 }
+
+// transcripts is where claude writes about its sessions.
+const transcripts = "home/claude-config/projects/*/*.jsonl"
 
 // realClaudes bounds how many machines with a real CLI there are at once: one
 // takes a core for half a second to start, and 200 MB.
@@ -206,11 +192,7 @@ func (m *RealMachine) Asked(s string) int {
 
 // Lines returns the lines of a file, none if there is no such file.
 func (m *RealMachine) Lines(name string) []string {
-	b, err := os.ReadFile(m.Path(name))
-	if err != nil && !os.IsNotExist(err) {
-		m.T.Fatal(err)
-	}
-	return strings.Fields(string(b))
+	return strings.Fields(m.Contents(name))
 }
 
 // Waiting is a command that adds a line to the file begun, waits for the file
@@ -228,12 +210,6 @@ type RealGateway struct {
 
 // Start runs a daemon and waits until it is ready.
 func (m *RealMachine) Start() *RealGateway { return &RealGateway{m.Machine.Start(), m} }
-
-// Channel returns the state of a channel.
-func (g *RealGateway) Channel(key string) Answer {
-	g.T.Helper()
-	return g.Must("GET", "/channels/"+Escaped(key), nil, 200)
-}
 
 // Agent returns the process id of the channel's claude.
 func (g *RealGateway) Agent(key string) float64 {
@@ -319,37 +295,9 @@ func (g *RealGateway) End(key string) {
 	g.M.Slay(h.Host(), h.Claude())
 }
 
-// Host returns the process of the host.
-func (h HostRecord) Host() proc.Process { return proc.Process{PID: h.PID, Start: h.Start} }
-
-// Claude returns the process of the claude.
-func (h HostRecord) Claude() proc.Process {
-	return proc.Process{PID: h.ClaudePID, Start: h.ClaudeStart}
-}
-
-// Slay ends processes with SIGKILL, at once, and waits until they are gone.
-func (m *RealMachine) Slay(ps ...proc.Process) {
-	m.T.Helper()
-	for _, p := range ps {
-		if p.PID == 0 {
-			m.T.Fatal("there is no such process")
-		}
-		m.Send(p, syscall.SIGKILL)
-	}
-	for _, p := range ps {
-		m.Gone(p)
-	}
-}
-
 // Send signals a process if it still lives.
 func (m *RealMachine) Send(p proc.Process, sig syscall.Signal) {
 	_ = proc.Signal(p.PID, p.Start, sig)
-}
-
-// Gone waits until a process has ended.
-func (m *RealMachine) Gone(p proc.Process) {
-	m.T.Helper()
-	m.Eventually("process is gone", func() bool { return !proc.Alive(p.PID, p.Start) })
 }
 
 // Told fails unless the last request to the API carried the system prompt of this
@@ -365,7 +313,7 @@ func (g *RealGateway) Told(m *RealMachine, want string) {
 // Transcripts returns all that claude has written about its sessions.
 func (m *RealMachine) Transcripts() string {
 	var all strings.Builder
-	for _, f := range m.Glob("home/claude-config/projects/*/*.jsonl") {
+	for _, f := range m.Glob(transcripts) {
 		b, err := os.ReadFile(f)
 		if err != nil {
 			m.T.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -87,24 +86,28 @@ const opens = "func (d *daemon) open() error {\n"
 // brokenOverlay writes what adds brokenSource to the source, and the manner in which a
 // daemon fails when it has taken over.
 func brokenOverlay() (path string, err error) {
-	dir, err := os.Getwd()
+	root, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	dir, err := cacheDir()
 	if err != nil {
 		return "", err
 	}
 	source, err := os.ReadFile("internal/daemon/daemon.go")
-	if err != nil {
-		return "", err
-	}
 	serve := strings.Replace(string(source), opens, opens+"if err := late(); err != nil { return err }\n", 1)
-	if serve == string(source) {
-		return "", errors.New("daemon.go has no function open any more")
+	if err != nil || serve == string(source) {
+		return "", errors.Join(err, errors.New("daemon.go has no function open any more"))
 	}
-	file, lateFile := filepath.Join(built, "broken.go"), filepath.Join(built, "late.go")
-	b, err := json.Marshal(map[string]any{"Replace": map[string]string{
-		filepath.Join(dir, "internal/daemon/broken.go"): file, filepath.Join(dir, "internal/daemon/daemon.go"): lateFile,
-	}})
-	path = filepath.Join(built, "overlay.json")
-	return path, errors.Join(err, os.WriteFile(file, []byte(BrokenSource), 0o600), os.WriteFile(lateFile, []byte(serve), 0o600), os.WriteFile(path, b, 0o600))
+	replace := map[string]string{}
+	for name, text := range map[string]string{"broken.go": BrokenSource, "daemon.go": serve} {
+		file := filepath.Join(dir, "broken-"+name)
+		replace[filepath.Join(root, "internal/daemon", name)] = file
+		err = errors.Join(err, os.WriteFile(file, []byte(text), 0o600))
+	}
+	b, _ := json.Marshal(map[string]any{"Replace": replace}) // texts always marshal
+	path = filepath.Join(dir, "broken.json")
+	return path, errors.Join(err, os.WriteFile(path, b, 0o600))
 }
 
 // Install makes the machine one on which a release is installed, and trials take so long;
@@ -129,8 +132,8 @@ type CommandResult struct {
 func (m *Machine) Commanded(args ...string) (wait func() CommandResult) {
 	m.T.Helper()
 	var out, errs bytes.Buffer
-	cmd := exec.Command(m.Executable(), args...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = m.Env, m.Path("work"), &out, &errs
+	cmd := m.program(args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Start(); err != nil {
 		m.T.Fatal(err)
 	}

@@ -2,8 +2,10 @@ package harness
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -33,14 +35,7 @@ func (g *Gateway) Hold(body Obj, header ...string) *Held {
 }
 
 // Answered reports whether the request is answered.
-func (h *Held) Answered() bool {
-	select {
-	case <-h.Done:
-		return true
-	default:
-		return false
-	}
-}
+func (h *Held) Answered() bool { return Closed(h.Done) }
 
 // Answer waits for it.
 func (h *Held) Answer(statuses ...int) Answer {
@@ -117,24 +112,17 @@ type Stream struct {
 func (g *Gateway) Stream(method, path string, body any, header ...string) *Stream {
 	g.T.Helper()
 	ctx, cancel := context.WithTimeout(g.T.Context(), HeldPatience)
-	var text string
+	var text io.Reader
 	if body != nil {
 		b, err := json.Marshal(body)
 		if err != nil {
 			g.T.Fatal(err)
 		}
-		text = string(b)
+		text = bytes.NewReader(b)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, g.Base+path, strings.NewReader(text))
+	req, err := g.request(ctx, method, path, text, append([]string{"Accept", "text/event-stream"}, header...))
 	if err != nil {
 		g.T.Fatal(err)
-	}
-	req.Header.Set("Accept", "text/event-stream")
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
 	}
 	resp, err := g.HTTP.Do(req) //nolint:bodyclose // s.Close does
 	if err != nil {

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,6 +36,24 @@ type Display struct {
 	text    string        // what was written before that, as it is read from top to bottom
 	seen    int           // how much of the text was read
 	changed chan struct{} // closed when there is more of it
+}
+
+// OnTerminal runs the program on a terminal of that width and returns what that was told.
+func (m *Machine) OnTerminal(columns uint16, args ...string) string {
+	m.T.Helper()
+	cmd := m.program(args...)
+	cmd.Stdin = strings.NewReader("")
+	screen, err := pty.StartWithAttrs(cmd, &pty.Winsize{Rows: terminalRows, Cols: columns}, &syscall.SysProcAttr{})
+	if err != nil {
+		m.T.Fatal(err)
+	}
+	defer screen.Close()
+	said, err := io.ReadAll(screen)
+	if err != nil && !errors.Is(err, syscall.EIO) { // which is the end
+		m.T.Fatal(err)
+	}
+	_ = cmd.Wait() // its status tells what it found
+	return string(said)
 }
 
 // Displayed starts a command in a terminal.

@@ -17,8 +17,8 @@ func TestRealApprovals(t *testing.T) {
 	command := "touch " + m.Path("allowed")
 	id := g.Tell("http", "tool:bash "+command)
 	asked := g.Pending()
-	input, _ := asked["input"].(map[string]any)
-	if asked["tool"] != "Bash" || asked["channel"] != "http" || asked["message_id"] != id || input["command"] != command {
+	input, _ := asked.JSON["input"].(map[string]any)
+	if asked.Str("tool") != "Bash" || asked.Str("channel") != "http" || asked.Str("message_id") != id || input["command"] != command {
 		t.Errorf("approval is %v", asked)
 	}
 	if m.Exists("allowed") {
@@ -56,7 +56,7 @@ func TestRealApprovals(t *testing.T) {
 	asked = g.Pending()
 	g.Interrupt("http")
 	g.Failed(g.Outcome(id), "cancelled", "interrupted")
-	late := g.Must("POST", "/approvals/"+asked["id"].(string), map[string]any{"behavior": "allow"}, 409)
+	late := g.Must("POST", "/approvals/"+asked.Str("id"), map[string]any{"behavior": "allow"}, 409)
 	if !strings.Contains(string(late.Body), `"state":"void"`) || m.Exists("late") {
 		t.Errorf("interrupted tool ran: %v; its approval: %s", m.Exists("late"), late.Body)
 	}
@@ -74,7 +74,7 @@ func TestRealQuestionsAreAnswered(t *testing.T) {
 		`{"question":"Which colours?","header":"Colour","multiSelect":true,"options":[{"label":"Red","description":"warm"},{"label":"Blue","description":"cold"},{"label":"Green","description":"leaf"}]},`+
 		`{"question":"How many?","header":"Count","multiSelect":false,"options":[{"label":"One","description":"1"},{"label":"Two","description":"2"}]}]}`)
 	asked := g.Pending()
-	input, err := json.Marshal(asked["input"])
+	input, err := json.Marshal(asked.JSON["input"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,8 +82,8 @@ func TestRealQuestionsAreAnswered(t *testing.T) {
 	if qs, ok := core.Questions(a); !ok || len(qs) != 2 || !qs[0].MultiSelect || len(qs[0].Options) != 3 {
 		t.Fatalf("questions are %+v", qs)
 	}
-	if asked["always"] != nil {
-		t.Errorf("questions could be allowed for ever: %v", asked["always"])
+	if asked.JSON["always"] != nil {
+		t.Errorf("questions could be allowed for ever: %v", asked.JSON["always"])
 	}
 	answers, err := core.AnswerInput(a, map[string][]string{"Which colours?": {"Red", "Green"}, "How many?": {"a few, say 7"}})
 	if err != nil {
@@ -105,7 +105,7 @@ func TestRealPlanIsDecided(t *testing.T) {
 	g := m.Start()
 	id := g.Tell("http", "tool:ExitPlanMode {}")
 	asked := g.Pending()
-	if asked["tool"] != core.ToolExitPlan || asked["always"] != nil {
+	if asked.Str("tool") != core.ToolExitPlan || asked.JSON["always"] != nil {
 		t.Errorf("approval is %v", asked)
 	}
 	g.Decide(asked, map[string]any{"behavior": "deny", "message": "Make it shorter."})

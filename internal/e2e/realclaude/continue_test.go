@@ -20,10 +20,10 @@ func TestRealTurnIsContinuedAfterACut(t *testing.T) {
 	g = m.Start()
 	g.Failed(g.Outcome(id), "failed", "interrupted")
 	asked := g.Pending()
-	if asked["kind"] != "continue" || asked["message_id"] != id {
+	if asked.Str("kind") != "continue" || asked.Str("message_id") != id {
 		t.Errorf("what is asked: %v", asked)
 	}
-	decision := "/approvals/" + asked["id"].(string)
+	decision := "/approvals/" + asked.Str("id")
 	a := g.Outcome(g.Must("POST", decision, harness.Obj{"behavior": "continue"}, 200).Str("retry_id"))
 	if a.Str("retry_of") != id || a.Str("state") != "answered" {
 		t.Errorf("it is not gone on with: %s", a.Body)

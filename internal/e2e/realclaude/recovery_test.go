@@ -276,7 +276,7 @@ func TestRealKillOfClaudeThatAsks(t *testing.T) {
 	asked := g.Pending()
 	m.Slay(m.Hosts()["http"].Claude())
 	g.Failed(g.Outcome(id), "failed", "interrupted")
-	a := g.Must("POST", "/approvals/"+asked["id"].(string), map[string]any{"behavior": "allow"}, 409)
+	a := g.Must("POST", "/approvals/"+asked.Str("id"), map[string]any{"behavior": "allow"}, 409)
 	if !strings.Contains(string(a.Body), `"state":"void"`) || m.Exists("made") {
 		t.Errorf("tool ran: %v; approval: %s", m.Exists("made"), a.Body)
 	}
