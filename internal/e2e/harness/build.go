@@ -108,12 +108,8 @@ func cacheDir() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
 	sum := sha256.Sum256([]byte(root))
-	dir := filepath.Join(cache, "bareclaw", fmt.Sprintf("e2e-%x", sum[:6]))
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("bareclaw-e2e-%d-%x", os.Getuid(), sum[:6]))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
@@ -127,7 +123,7 @@ const keepPrograms = 24 * time.Hour
 
 // removeUnused removes the programs of checkouts without a test run since then.
 func removeUnused(cache string, since time.Time) error {
-	dirs, err := filepath.Glob(filepath.Join(cache, "e2e-*"))
+	dirs, err := filepath.Glob(filepath.Join(cache, fmt.Sprintf("bareclaw-e2e-%d-*", os.Getuid())))
 	for _, dir := range dirs {
 		st, statErr := os.Stat(dir)
 		if statErr == nil && st.ModTime().Before(since) {

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,8 +11,8 @@ import (
 // TestRemoveUnused removes the programs of one checkout and keeps those of another.
 func TestRemoveUnused(t *testing.T) {
 	t.Parallel()
-	cache, now := t.TempDir(), time.Now()
-	for name, used := range map[string]time.Time{"e2e-old": now.Add(-keepPrograms - time.Minute), "e2e-new": now, "tools": now.Add(-2 * keepPrograms)} {
+	cache, now, mine := t.TempDir(), time.Now(), fmt.Sprintf("bareclaw-e2e-%d-", os.Getuid())
+	for name, used := range map[string]time.Time{mine + "old": now.Add(-keepPrograms - time.Minute), mine + "new": now, "tools": now.Add(-2 * keepPrograms)} {
 		dir := filepath.Join(cache, name)
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -26,7 +27,7 @@ func TestRemoveUnused(t *testing.T) {
 	if err := removeUnused(cache, now.Add(-keepPrograms)); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]bool{"e2e-old": false, "e2e-new": true, "tools": true} {
+	for name, want := range map[string]bool{mine + "old": false, mine + "new": true, "tools": true} {
 		if _, err := os.Stat(filepath.Join(cache, name, "program")); (err == nil) != want {
 			t.Errorf("%s is kept: %v, want %v", name, err == nil, want)
 		}
