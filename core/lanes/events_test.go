@@ -273,38 +273,6 @@ func TestAcknowledgements(t *testing.T) {
 	}
 }
 
-// The effects become durable one by one; a crash after any number of writes
-// loses none of them.
-func TestCrashAfterEachWrite(t *testing.T) {
-	t.Parallel()
-	for writes := range 8 {
-		playNow(t, Options{}, func(t *testing.T, w *world) {
-			m, h, id := w.begun("one")
-			h.tool(id)
-			s := w.submit("two", mode(core.Steer))
-			_, steered := w.running()
-			h.begin(steered)
-			w.ledger.hold()
-			h.done(steered)
-			h.finish(id, "ok")
-			h.results(core.Result{Background: true, Text: "bg"})
-			synctest.Wait()
-			w.ledger.step(writes)
-			synctest.Wait()
-			w.crash()
-			w.ledger.release()
-			w.start()
-			w.after(time.Second)
-			w.wantsNow(m.Message.ID, core.Answered, "", "ok")
-			w.wantsNow(s.Message.ID, core.Failed, core.CodeInterrupted, "")
-			if got, err := w.m.Lookup.Backgrounds(t.Context(), "c", 10); err != nil || len(got) != 1 {
-				t.Errorf("background results: %+v, %v", got, err)
-			}
-			w.works()
-		})
-	}
-}
-
 // /clear gives the conversation a new id, which is saved at once.
 func TestSessionGoesOnUnderNewID(t *testing.T) {
 	play(t, Options{}, func(t *testing.T, w *world) {

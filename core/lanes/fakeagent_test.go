@@ -26,6 +26,7 @@ type fakeAgent struct {
 
 	mu        sync.Mutex
 	hosts     map[core.ChannelKey]*fakeHost
+	all       []*fakeHost // in the order of their start
 	pids      int
 	launches  []core.Launch
 	known     map[string]bool // sessions that can be resumed
@@ -162,6 +163,7 @@ func (a agentOf) Start(ctx context.Context, key core.ChannelKey, launch core.Lau
 	h := &fakeHost{a: a.fakeAgent, key: key, launch: launch, pid: a.pids, saidAt: map[uint64]time.Time{}, turn: make(chan core.TurnID, 100), stop: make(chan struct{}), gone: make(chan struct{})}
 	h.changed = sync.NewCond(&a.mu)
 	a.hosts[key] = h
+	a.all = append(a.all, h)
 	switch {
 	case launch.SessionID == "":
 		a.t.Error("agent: started without a session id")

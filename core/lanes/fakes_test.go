@@ -181,6 +181,8 @@ type sending struct {
 	err    error
 	over   atomic.Bool
 	unsure bool
+
+	channel core.ChannelKey
 }
 
 // submitting hands in a message without waiting for its acceptance.
@@ -251,23 +253,26 @@ func (w *world) begun(text string, change ...func(*core.Submission)) (*core.Tick
 	return t, h, id
 }
 
-// texts returns what was handed over in the turns of a host, prefixes left out.
-func (w *world) texts(h *fakeHost) []string {
+// handedTexts returns what was handed over in the turns of a host, prefixes left out.
+func (w *world) handedTexts(h *fakeHost) []string {
 	var texts []string
 	for _, id := range h.handed() {
 		w.agent.mu.Lock()
-		line := w.agent.lines[id]
+		texts = append(texts, textOf(w.t, w.agent.lines[id]))
 		w.agent.mu.Unlock()
-		var text string
-		if err := json.Unmarshal([]byte(line), &text); err != nil {
-			w.t.Fatal(err)
-		}
-		if first, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(first, "[channel: ") {
-			text = rest
-		}
-		texts = append(texts, text)
 	}
 	return texts
+}
+
+// textOf returns the text in a turn's line, without the prefix.
+func textOf(t *testing.T, line string) (text string) {
+	if err := json.Unmarshal([]byte(line), &text); err != nil {
+		t.Fatal(err)
+	}
+	if first, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(first, "[channel: ") {
+		return rest
+	}
+	return text
 }
 
 // answer has the agent begin and answer the turn that was handed over last.
@@ -366,7 +371,7 @@ func (w *world) works() *fakeHost {
 
 func (w *world) wantTexts(h *fakeHost, want ...string) {
 	w.t.Helper()
-	if got := w.texts(h); !slices.Equal(got, want) {
+	if got := w.handedTexts(h); !slices.Equal(got, want) {
 		w.t.Errorf("turns handed over = %q, want %q", got, want)
 	}
 }

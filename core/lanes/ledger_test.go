@@ -35,8 +35,9 @@ type testLedger struct {
 	*ledger.Ledger
 	t        *testing.T
 	progress atomic.Uint64
-	order    chan struct{} // full while a change is passed on; guards queue
+	order    chan struct{} // full while a change is passed on; guards queue and steps
 	queue    []heldWrite   // written while held
+	steps    int           // writes that may happen although held
 
 	mu         sync.Mutex // guards the fields below
 	held       bool
@@ -126,10 +127,13 @@ func (l ledgerOf) Write(c core.Change, done func(error)) {
 	switch {
 	case over:
 		go done(core.ErrClosed) // ends with the call
-	case held:
+	case held && l.steps == 0:
 		w.c = cloneChange(c)
 		l.queue = append(l.queue, w)
 	default:
+		if held {
+			l.steps--
+		}
 		l.forward(w)
 	}
 }
@@ -280,11 +284,11 @@ func (l *testLedger) kill(by *life) {
 // hold makes everything written from now on wait until release.
 func (l *testLedger) hold() { l.set(func() { l.held = true }) }
 
-// step lets n of the held writes happen.
+// step lets n writes happen although the ledger is held.
 func (l *testLedger) step(n int) {
 	l.order <- struct{}{}
 	defer func() { <-l.order }()
-	for ; n > 0 && len(l.queue) > 0; n-- {
+	for l.steps = n; l.steps > 0 && len(l.queue) > 0; l.steps-- {
 		l.forward(l.queue[0])
 		l.queue = l.queue[1:]
 	}
@@ -292,6 +296,7 @@ func (l *testLedger) step(n int) {
 
 func (l *testLedger) release() {
 	l.step(math.MaxInt)
+	l.step(0)
 	l.set(func() { l.held = false })
 }
 
@@ -314,6 +319,13 @@ func (l *testLedger) fail(err error, n int, match func(core.Change) bool) {
 
 // forget drops all faults.
 func (l *testLedger) forget() { l.set(func() { l.faults = nil }) }
+
+// faultless reports whether changes are recorded at once.
+func (l *testLedger) faultless() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.held && l.down == nil && l.latency == 0 && !slices.ContainsFunc(l.faults, func(f *fault) bool { return f.left > 0 })
+}
 
 func accepts(c core.Change) bool { return len(c.Accept) > 0 }
 func begins(c core.Change) bool  { return len(c.Begin) > 0 }

@@ -104,7 +104,7 @@ func TestOrderIsKeptAcrossBatches(t *testing.T) {
 		for i := range n {
 			want = append(want, fmt.Sprint("m", i))
 		}
-		if got := strings.Split(strings.Join(w.texts(h), "\n\n"), "\n\n"); !slices.Equal(got, want) {
+		if got := strings.Split(strings.Join(w.handedTexts(h), "\n\n"), "\n\n"); !slices.Equal(got, want) {
 			t.Errorf("order = %v, want %v", got, want)
 		}
 	})

@@ -1,7 +1,6 @@
 package lanes
 
 import (
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,35 +37,6 @@ func TestOlderBackgroundThatComesAgainIsNotPaidTwice(t *testing.T) {
 			t.Errorf("cost %v, want 1", got.Reply.CostUSD)
 		}
 		w.wantSpent(4)
-	})
-}
-
-// A turn whose tool an earlier process has heard of, and acknowledged, is ended by
-// its time: it can be continued, and claude is told so.
-func TestTimeoutAfterRestartCanBeContinued(t *testing.T) {
-	play(t, Options{TurnTimeout: time.Minute}, func(t *testing.T, w *world) {
-		m, h, id := w.begun("build it")
-		h.tool(id)
-		for range 2 * ackEvery {
-			h.say(core.Event{Kind: core.Said, Type: "user"})
-		}
-		synctest.Wait()
-		w.restart()
-		w.after(time.Minute + time.Second)
-		if h.interrupted() == 0 {
-			t.Fatal("the turn was not ended")
-		}
-		h.aborts(id)
-		w.wantsNow(m.Message.ID, core.Failed, core.CodeTimeout, "")
-		w.pending(1)
-		if _, err := w.retry(m.Message.ID); err != nil {
-			t.Fatal(err)
-		}
-		h, _ = w.running()
-		texts := w.texts(h)
-		if last := texts[len(texts)-1]; !strings.Contains(last, "cut short") {
-			t.Errorf("claude is told %q", last)
-		}
 	})
 }
 

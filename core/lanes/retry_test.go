@@ -79,7 +79,7 @@ func TestCutTurnIsContinued(t *testing.T) {
 				id := decide(w, a, m)
 				synctest.Wait()
 				h, turn := w.running()
-				text := w.texts(h)[0]
+				text := w.handedTexts(h)[0]
 				if !strings.Contains(text, "cut short") || !strings.Contains(text, "Bash: make it") || !strings.HasSuffix(text, "\n\nbuild it") {
 					t.Errorf("claude is told %q", text)
 				}
@@ -177,7 +177,7 @@ func TestRetryHasAllMessagesOfTheTurn(t *testing.T) {
 			t.Fatalf("retry is %+v, %v", first, err)
 		}
 		h, turn := w.running()
-		if text := w.texts(h)[0]; !strings.HasSuffix(text, "\n\none\n\ntwo") {
+		if text := w.handedTexts(h)[0]; !strings.HasSuffix(text, "\n\none\n\ntwo") {
 			t.Errorf("claude is told %q", text)
 		}
 		h.answer(turn, "ok")
