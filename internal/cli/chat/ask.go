@@ -138,12 +138,6 @@ func (f *form) key(key string) (api.Decision, bool) {
 	return api.Decision{}, false
 }
 
-// isKey reports whether a text is a key with a decision.
-func (f *form) isKey(text string) bool {
-	_, ok := f.key(text)
-	return ok
-}
-
 // words returns the decision of a person's words. Questions are decided with the last
 // answer.
 func (f *form) words(words string) (api.Decision, bool) {

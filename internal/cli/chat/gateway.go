@@ -80,9 +80,9 @@ func (g *gateway) watch(ctx context.Context, turn core.TurnID, send func(tea.Msg
 	for ctx.Err() == nil {
 		opened := func() {
 			pause = againAfter
-			send(back{})
+			send(lost(false))
 		}
-		err := g.o.Client.Stream(ctx, http.MethodGet, g.path("/events"), nil, lastID, opened, func(e client.Event) error {
+		_ = g.o.Client.Stream(ctx, http.MethodGet, g.path("/events"), nil, lastID, opened, func(e client.Event) error {
 			if e.ID != "" {
 				lastID = e.ID
 			}
@@ -92,14 +92,14 @@ func (g *gateway) watch(ctx context.Context, turn core.TurnID, send func(tea.Msg
 			case ok:
 				send(u)
 			case e.Kind == api.EventRestarting || e.Kind == api.EventShutdown:
-				send(leaving{})
+				send(lost(true))
 			}
 			return nil
 		})
 		if ctx.Err() != nil {
 			return
 		}
-		send(away{err})
+		send(lost(true))
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -108,14 +108,8 @@ func (g *gateway) watch(ctx context.Context, turn core.TurnID, send func(tea.Msg
 	}
 }
 
-// A leaving means that the gateway has announced its end.
-type leaving struct{}
-
-// An away means that the stream is broken.
-type away struct{ err error }
-
-// A back means that the stream is open again.
-type back struct{}
+// A lost tells whether the stream is broken, or about to be.
+type lost bool
 
 // pending returns the pending approvals of the channel.
 func (g *gateway) pending(ctx context.Context) asked {
@@ -207,21 +201,18 @@ func (g *gateway) interrupt(ctx context.Context, turn core.TurnID) tea.Msg {
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == api.NothingRuns {
 		err = nil // the turn has already ended
 	}
-	return told{err}
+	return done{err: err}
 }
 
 // decide answers a permission request.
 func (g *gateway) decide(ctx context.Context, id string, answer any) tea.Msg {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	return decided{id, g.o.Decider.Do(ctx, http.MethodPost, api.ApprovalPath(id), answer, nil)}
+	return done{id, g.o.Decider.Do(ctx, http.MethodPost, api.ApprovalPath(id), answer, nil)}
 }
 
-// A decided is the result of a decision.
-type decided struct {
-	id  string
-	err error
+// A done is the result of a request with only an error to show.
+type done struct {
+	approval string // id of the decided approval; empty if the request was no decision
+	err      error
 }
-
-// A told is the result of a request with only an error to show.
-type told struct{ err error }

@@ -95,22 +95,27 @@ func (m *model) enter() tea.Cmd {
 	if text == "/quit" || text == "/exit" {
 		return m.leave()
 	}
-	show := m.print([]line{{asUser, text}})
-	switch {
-	case text == "/help":
-		return tea.Sequence(show, m.print([]line{{asNote, help}}))
-	case len(m.talk.asks) > 0 && m.talk.asks[0].isKey(text):
-		d, _ := m.talk.asks[0].key(text)
-		return tea.Sequence(show, m.decide(d))
-	case len(m.talk.asks) > 0 && !m.talk.asks[0].cut() && !m.talk.asks[0].answered():
-		f := m.talk.asks[0]
-		d, decided := f.words(text)
-		if decided {
-			return tea.Sequence(show, m.decide(d))
-		}
-		return tea.Sequence(show, m.print(m.talk.ask()))
+	return tea.Sequence(m.print([]line{{asUser, text}}), m.entered(text))
+}
+
+// entered carries out an entered text.
+func (m *model) entered(text string) tea.Cmd {
+	if text == "/help" {
+		return m.print([]line{{asNote, help}})
 	}
-	return tea.Sequence(show, m.speak(text))
+	if len(m.talk.asks) > 0 {
+		f := m.talk.asks[0]
+		d, decided := f.key(text)
+		if !decided && !f.cut() && !f.answered() {
+			if d, decided = f.words(text); !decided {
+				return m.print(m.talk.ask())
+			}
+		}
+		if decided {
+			return m.decide(d)
+		}
+	}
+	return m.speak(text)
 }
 
 // speak sends a text after all texts entered before.

@@ -159,24 +159,19 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		return m.tick()
 	case said:
 		return m.sent(msg)
-	case told:
-		if msg.err != nil {
-			return m.print([]line{{asProblem, msg.err.Error()}})
-		}
-		return nil
-	case decided:
+	case done:
 		if msg.err != nil { // shown even if the question is already closed
-			return tea.Batch(m.print([]line{{asProblem, msg.err.Error()}}), m.lookAsked(msg.id))
+			return tea.Batch(m.print([]line{{asProblem, msg.err.Error()}}), m.lookAsked(msg.approval))
 		}
 		return nil
 	case asked:
 		return m.print(m.talk.askedOf(msg))
 	case found:
 		return m.print(m.talk.found(msg))
-	case away, leaving:
-		m.talk.lost = true
-		return nil
-	case back:
+	case lost:
+		if m.talk.lost = bool(msg); m.talk.lost {
+			return nil
+		}
 		return m.back()
 	case core.Update:
 		return m.heard(msg)
@@ -197,7 +192,6 @@ func (m *model) heard(u core.Update) tea.Cmd {
 
 // back processes that the stream is open.
 func (m *model) back() tea.Cmd {
-	m.talk.lost = false
 	ids := m.before
 	m.before = nil
 	if len(ids) == 0 {
