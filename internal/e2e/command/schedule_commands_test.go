@@ -1,31 +1,20 @@
 package command
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/exitcode"
 )
 
-// runSchedule runs `bareclaw schedule` beside the daemon, with what it reads on standard
-// input, and returns what it prints and its exit status.
-func runSchedule(m *harness.Machine, in string, args ...string) (stdout, stderr string, status int) {
+// schedule runs `bareclaw schedule` with a text on standard input. It has to end with that
+// status.
+func schedule(m *harness.Machine, status int, in string, args ...string) *harness.Invocation {
 	m.T.Helper()
-	self := harness.Bareclaw(m.T)
-	cmd := exec.Command(self, append([]string{"schedule"}, args...)...)
-	var out, diagnostics bytes.Buffer
-	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = m.Env, m.Path("work"), strings.NewReader(in), &out, &diagnostics
-	err := cmd.Run()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		m.T.Fatal(err)
-	}
-	return out.String(), diagnostics.String(), cmd.ProcessState.ExitCode()
+	return m.Invoke(strings.NewReader(in), append([]string{"schedule"}, args...)...).Wait(status)
 }
 
 // TestScheduleCommands makes, shows and removes schedules as a person does, in front of
@@ -39,79 +28,42 @@ func TestScheduleCommands(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"", []string{"add", "ops", "echo hello", "--cron", "0 9 * * 1-5"}, []string{"on ops: cron 0 9 * * 1-5\n", "next ", " 09:00 (in ", "then "}},
-		{"echo from\nthere\n", []string{"add", "ops", "-", "--in", "20m", "--missed", "skip"}, []string{"(in 20 min)\n"}},
-		{"", []string{"add", "ops", "echo tea", "--every", "2h", "--tz", "Asia/Tokyo", "--budget", "0.5"}, []string{"every 2h (Asia/Tokyo)", "(in 2 h)"}},
-		{"", []string{"add", "ops", "echo noon", "--at", "2031-01-31 12:00"}, []string{"at 2031-01-31T12:00:00+01:00", "Fri 31 Jan 2031 12:00"}},
-		{"", []string{"add", "ops", "echo checked", "--every", "1d", "--precheck", "test -e x"}, []string{"every 24h"}},
+		{"", []string{"echo hello", "--cron", "0 9 * * 1-5"}, []string{"on ops: cron 0 9 * * 1-5\n", "next ", " 09:00 (in ", "then "}},
+		{"echo from\nthere\n", []string{"-", "--in", "20m", "--missed", "skip"}, []string{"(in 20 min)\n"}},
+		{"", []string{"echo tea", "--every", "2h", "--tz", "Asia/Tokyo", "--budget", "0.5"}, []string{"every 2h (Asia/Tokyo)", "(in 2 h)"}},
+		{"", []string{"echo noon", "--at", "2031-01-31 12:00"}, []string{"at 2031-01-31T12:00:00+01:00", "Fri 31 Jan 2031 12:00"}},
+		{"", []string{"echo checked", "--every", "1d", "--precheck", "test -e x"}, []string{"every 24h"}},
 	} {
-		out, diagnostics, status := runSchedule(m, c.in, c.args...)
-		for _, want := range c.want {
-			if status != harness.ExitOK || diagnostics != "" || !strings.Contains(out, want) {
-				t.Errorf("%q: status %d, %q\n%s\nwant %q", c.args, status, diagnostics, out, want)
-			}
+		i := schedule(m, exitcode.OK, c.in, append([]string{"add", "ops"}, c.args...)...).Shows(c.want...)
+		if told := i.Err.String(); told != "" {
+			t.Errorf("%q: it tells %q", c.args, told)
 		}
 	}
-	out, _, _ := runSchedule(m, "", "list", "--json")
-	var list struct {
-		Schedules []struct{ ID, Text, When string }
+	list := schedule(m, exitcode.OK, "", "list", "--json").Document().Array("schedules")
+	if len(list) != 5 || list[1].Str("text") != "echo from\nthere" {
+		t.Fatalf("the list is %v", list)
 	}
-	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Schedules) != 5 || list.Schedules[1].Text != "echo from\nthere" {
-		t.Fatalf("%v: %s", err, out)
-	}
-	out, _, _ = runSchedule(m, "") // the same as list
-	if strings.Count(out, "\n") != 6 || !strings.Contains(out, "echo from there") {
+	if out := schedule(m, exitcode.OK, "").Shows("echo from there").Out.String(); strings.Count(out, "\n") != 6 { // the same as list
 		t.Errorf("the list is\n%s", out)
 	}
 	id := g.Schedule("ops", "echo \u202e\u009b31mnow", harness.Due(time.Second), "precheck", "exit 4")
 	g.Occurred(id)
-	out, _, _ = runSchedule(m, "", "show", id)
-	for _, want := range []string{id + " (done)", "precheck  exit 4", "skipped: The precheck ended with status 4", "\uFFFD\uFFFD31mnow"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("shown is\n%s\nwant %q", out, want)
-		}
+	schedule(m, exitcode.OK, "", "show", id).Shows(id+" (done)", "precheck  exit 4", "skipped: The precheck ended with status 4", "\uFFFD\uFFFD31mnow")
+	shown := schedule(m, exitcode.OK, "", "show", "--json", id).Document()
+	occurred := shown.Array("occurrences")
+	if shown.Str("text") != "echo \u202e\u009b31mnow" || len(occurred) != 1 || occurred[0].JSON["status"] != 4.0 {
+		t.Errorf("shown is %s", shown.Body)
 	}
-	out, _, _ = runSchedule(m, "", "show", "--json", id)
-	var shown struct {
-		Text        string
-		Occurrences []struct{ Status int }
+	for _, s := range list {
+		schedule(m, exitcode.OK, "", "remove", s.Str("id")).Prints("Removed schedule " + s.Str("id") + ".\n")
 	}
-	if err := json.Unmarshal([]byte(out), &shown); err != nil || len(shown.Occurrences) != 1 || shown.Occurrences[0].Status != 4 || shown.Text != "echo \u202e\u009b31mnow" {
-		t.Errorf("%v: %s", err, out)
-	}
-	if strings.ContainsAny(out, "\u202e\u009b") {
-		t.Errorf("characters that command a terminal are in %q", out)
-	}
-	for _, s := range list.Schedules {
-		if out, _, status := runSchedule(m, "", "remove", s.ID); status != harness.ExitOK || out != "Removed schedule "+s.ID+".\n" {
-			t.Errorf("status %d: %s", status, out)
-		}
-	}
-	if out, _, _ := runSchedule(m, "", "remove", id, "--json"); out != `{"status":"removed","id":"`+id+`"}`+"\n" {
-		t.Errorf("removed: %q", out)
-	}
-	if out, _, _ := runSchedule(m, "", "list"); !strings.Contains(out, "There are no schedules") {
-		t.Errorf("the list is %s", out)
-	}
-	for _, c := range []struct {
-		args   []string
-		status int
-		want   string
-	}{
-		{[]string{"remove", id}, 1, "There is no schedule with this id"},
-		{[]string{"add", "ops", "x", "--cron", "0 9 * *"}, 1, "4 fields"},
-		{[]string{"add", "ops", "x", "--in", "20m", "--missed", "never"}, 1, "within 30m"},
-		{[]string{"add", "ops", "x", "--in", "20m", "--every", "2h"}, 2, "--in"},
-		{[]string{"add", "ops", "x"}, 2, "--cron"},
-	} {
-		if _, diagnostics, status := runSchedule(m, "", c.args...); status != c.status || !strings.Contains(diagnostics, c.want) {
-			t.Errorf("%q: status %d, %s", c.args, status, diagnostics)
-		}
-	}
+	schedule(m, exitcode.OK, "", "remove", id, "--json").Prints(`{"status":"removed","id":"` + id + `"}` + "\n")
+	schedule(m, exitcode.OK, "", "list").Shows("There are no schedules")
+	schedule(m, exitcode.Failed, "", "remove", id).Tells("There is no schedule with this id")
+	schedule(m, exitcode.Usage, "", "add", "ops", "x", "--in", "20m", "--every", "2h").Tells("--in")
+	schedule(m, exitcode.Usage, "", "add", "ops", "x").Tells("--cron")
 	g.Signal(syscall.SIGTERM)
-	if _, diagnostics, status := runSchedule(m, "", "list"); status != 3 || !strings.Contains(diagnostics, "cannot be reached") {
-		t.Errorf("without a gateway: status %d, %s", status, diagnostics)
-	}
+	schedule(m, exitcode.Unreachable, "", "list").Tells("cannot be reached")
 }
 
 // TestStatusShowsSchedules: what the real gateway says of schedules is on the screen, the
@@ -143,16 +95,10 @@ func TestScheduleTimesAreOfTheirZone(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t, "TZ=Europe/Berlin")
 	g := m.Start()
-	add := []string{"add", "ops", "echo tea", "--at", "2031-01-31 12:00", "--tz", "Asia/Tokyo"}
-	out, _, _ := runSchedule(m, "", add...)
-	list, _, _ := runSchedule(m, "", "list")
-	id := g.Must("GET", "/schedules", nil, 200).Array("schedules")[0].Str("id")
-	show, _, _ := runSchedule(m, "", "show", id)
-	for name, said := range map[string]string{"add": out, "list": list, "show": show} {
-		if !strings.Contains(said, "Fri 31 Jan 2031 12:00") || !strings.Contains(said, "(Asia/Tokyo)") {
-			t.Errorf("%s says\n%s", name, said)
-		}
-	}
+	times := []string{"Fri 31 Jan 2031 12:00", "(Asia/Tokyo)"}
+	schedule(m, exitcode.OK, "", "add", "ops", "echo tea", "--at", "2031-01-31 12:00", "--tz", "Asia/Tokyo").Shows(times...)
+	schedule(m, exitcode.OK, "", "list").Shows(times...)
+	schedule(m, exitcode.OK, "", "show", g.Must("GET", "/schedules", nil, 200).Array("schedules")[0].Str("id")).Shows(times...)
 }
 
 // TestScheduleAddSpeaksOfItsFlags: what the gateway refuses is told in the words of the
@@ -167,6 +113,7 @@ func TestScheduleAddSpeaksOfItsFlags(t *testing.T) {
 		want string
 	}{
 		{"", []string{"ops", "x", "--cron", "0 9 * *"}, `--cron: "0 9 * *" is no cron expression`},
+		{"", []string{"ops", "x", "--cron", "0 9 * *"}, "4 fields"},
 		{"", []string{"ops", "x", "--cron", "@every 2h"}, "--every"},
 		{"", []string{"ops", "x", "--cron", "TZ=UTC 9 * * *"}, "--tz"},
 		{"", []string{"ops", "x", "--at", "tomorrow"}, `--at: "tomorrow" is no time`},
@@ -174,18 +121,16 @@ func TestScheduleAddSpeaksOfItsFlags(t *testing.T) {
 		{"", []string{"ops", "x", "--in", "soon"}, `--in: "soon" is no duration`},
 		{"", []string{"ops", "x", "--every", "1s"}, "--every: "},
 		{"", []string{"ops", "x", "--in", "20m", "--tz", "Nowhere/Town"}, "--tz: "},
+		{"", []string{"ops", "x", "--in", "20m", "--missed", "never"}, "within 30m"},
 		{"", []string{"ops", "x", "--in", "20m", "--missed", "never"}, "--missed: "},
 		{"", []string{"ops", " ", "--in", "20m"}, "TEXT: "},
 		{"a\x00b", []string{"ops", "-", "--in", "20m"}, "TEXT: "},
 		{"", []string{" ops", "x", "--in", "20m"}, "CHANNEL: "},
 	} {
-		out, diagnostics, status := runSchedule(m, c.in, append([]string{"add"}, c.args...)...)
-		if status != harness.ExitFailure || out != "" || !strings.Contains(diagnostics, c.want) {
-			t.Errorf("%q: status %d, %s%s\nwant %q", c.args, status, out, diagnostics, c.want)
-		}
+		told := schedule(m, exitcode.Failed, c.in, append([]string{"add"}, c.args...)...).Prints("").Tells(c.want).Err.String()
 		for _, word := range []string{"Send ", `"text"`, `"every"`, "member"} {
-			if strings.Contains(diagnostics, word) {
-				t.Errorf("%q: %q is a word of the API: %s", c.args, word, diagnostics)
+			if strings.Contains(told, word) {
+				t.Errorf("%q: %q is a word of the API: %s", c.args, word, told)
 			}
 		}
 	}

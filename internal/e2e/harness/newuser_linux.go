@@ -1,11 +1,9 @@
 package harness
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -66,18 +64,6 @@ const EnvFile = "home/.config/bareclaw/.env"
 func (m Newcomer) Command(args ...string) *exec.Cmd {
 	m.T.Helper()
 	return m.program(args...)
-}
-
-// Runs runs a command with that on its standard input and returns its output and exit
-// status.
-func (m Newcomer) Runs(stdin string, args ...string) (stdout, stderr string, status int) {
-	m.T.Helper()
-	cmd := m.Command(args...)
-	var out, err bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &err
-	_ = cmd.Run() // the status tells
-	_, _ = m.Log.Write(err.Bytes())
-	return out.String(), err.String(), cmd.ProcessState.ExitCode()
 }
 
 // OnScreen runs a command in a terminal.

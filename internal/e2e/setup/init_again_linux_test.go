@@ -4,10 +4,10 @@ import (
 	"database/sql"
 	"os"
 	"regexp"
-	"strings"
 	"testing"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/exitcode"
 )
 
 // TestInitWithEveryStepSkipped makes no file of settings, and says so.
@@ -31,15 +31,13 @@ func TestInitWithEveryStepSkipped(t *testing.T) {
 func TestInitTellsTheAddress(t *testing.T) {
 	t.Parallel()
 	m := harness.NewUser(t)
-	args := []string{"init", "--yes", "--no-service", "--no-doctor"}
-	stdout, _, status := m.Runs("", append(args, "--port", "0")...)
-	if status != 0 || !regexp.MustCompile(`http://127\.0\.0\.1:[1-9]`).MatchString(stdout) {
-		t.Errorf("exit status %d\n%s", status, stdout)
+	args := []string{"--yes", "--no-service", "--no-doctor"}
+	stdout := runs(m, exitcode.OK, "", append(args, "--port", "0")...).Out.String()
+	if !regexp.MustCompile(`http://127\.0\.0\.1:[1-9]`).MatchString(stdout) {
+		t.Errorf("it says\n%s", stdout)
 	}
-	stdout, _, status = m.Runs("", append(args, "--env-file", m.Path("other"), "--port", harness.FreePort(t))...)
-	if status != 1 || !strings.Contains(stdout, "does not read "+m.Path("other")) || !strings.Contains(stdout, "bareclaw stop") {
-		t.Errorf("exit status %d\n%s", status, stdout)
-	}
+	runs(m, exitcode.Failed, "", append(args, "--env-file", m.Path("other"), "--port", harness.FreePort(t))...).
+		Shows("does not read "+m.Path("other"), "bareclaw stop")
 }
 
 // TestInitInterruptedWhileTheGatewayStarts says that it goes on starting.
@@ -76,8 +74,5 @@ func TestInitSaysHowToGoOn(t *testing.T) {
 	m := harness.NewUser(t)
 	m.Write("file", "no directory", 0o600)
 	m.Env = append(m.Env, "BARECLAW_STATE_DIR="+m.Path("file/state"), "BARECLAW_PORT="+harness.FreePort(t))
-	stdout, stderr, status := m.Runs("", "init", "--yes", "--no-turn", "--no-service", "--no-doctor")
-	if status != 1 || !strings.Contains(stdout, "see what `bareclaw doctor` says") {
-		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
-	}
+	runs(m, exitcode.Failed, "", "--yes", "--no-turn", "--no-service", "--no-doctor").Shows("see what `bareclaw doctor` says")
 }

@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/exitcode"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/testkit/botapi"
 )
@@ -167,10 +167,7 @@ func TestInitFindsClaudeOffThePath(t *testing.T) {
 	if err := os.Remove(m.Path("bin/claude")); err != nil {
 		t.Fatal(err)
 	}
-	_, stderr, status := m.Runs("", "init", "--yes", "--port", harness.FreePort(t), "--no-service", "--no-start", "--no-doctor")
-	if status != 0 {
-		t.Errorf("exit status %d\n%s", status, stderr)
-	}
+	runs(m, exitcode.OK, "", append(quietly, "--port", harness.FreePort(t))...)
 	m.CheckSaved(t, map[string]string{"BARECLAW_CLAUDE": m.Path("home/.local/bin/claude")})
 }
 
@@ -181,15 +178,10 @@ func TestInitIsGivenAnotherProgram(t *testing.T) {
 	m := harness.NewUser(t)
 	m.Write("bin/other", "#!/bin/sh\necho 'other 1'\n", 0o700)
 	port := harness.FreePort(t)
-	args := []string{"init", "--yes", "--json", "--port", port, "--no-service", "--no-start", "--no-doctor"}
-	if _, stderr, status := m.Runs("", args...); status != 0 {
-		t.Fatalf("exit status %d\n%s", status, stderr)
-	}
+	args := append(quietly, "--json", "--port", port)
+	runs(m, exitcode.OK, "", args...)
 	before := m.Contents(harness.EnvFile)
-	stdout, stderr, status := m.Runs("", append(args, "--claude", m.Path("bin/other"))...)
-	if status != 1 || !strings.Contains(stdout, "does not tell a version") || !strings.Contains(stdout, "claude answered in") {
-		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
-	}
+	runs(m, exitcode.Failed, "", append(args, "--claude", m.Path("bin/other"))...).Shows("does not tell a version", "claude answered in")
 	if after := m.Contents(harness.EnvFile); after != before {
 		t.Errorf("the settings were\n%sand are\n%s", before, after)
 	}
@@ -206,9 +198,8 @@ func TestInitNotLoggedIn(t *testing.T) {
 	if err := os.Remove(m.Path("home/.logged-in")); err != nil {
 		t.Fatal(err)
 	}
-	_, stderr, status := m.Runs("", "init", "--yes", "--port", harness.FreePort(t), "--no-service", "--no-start", "--no-doctor")
-	if status != 1 || stderr != "" {
-		t.Errorf("exit status %d, want 1\n%s", status, stderr)
+	if told := runs(m, exitcode.Failed, "", append(quietly, "--port", harness.FreePort(t))...).Err.String(); told != "" {
+		t.Errorf("it tells %q", told)
 	}
 	s := m.OnScreen("init", "--port", harness.FreePort(t), "--no-service", "--no-start", "--no-doctor")
 	s.Answer("Ask Claude one small question", "")
@@ -311,19 +302,12 @@ func TestInitForScripts(t *testing.T) {
 	before := "# my settings\nOTHER=\"kept\" # really\n\n#BARECLAW_PORT=3000\n# the end\n"
 	m.Write(harness.EnvFile, before, 0o644)
 	port := harness.FreePort(t)
-	args := []string{"init", "--yes", "--json", "--no-service", "--port", port, "--cwd", dir, "--http-token", "generate",
+	args := []string{"--yes", "--json", "--no-service", "--port", port, "--cwd", dir, "--http-token", "generate",
 		"--telegram-token-file", "-", "--allowed-users", "7,8", "--source", "off"}
-	stdout, stderr, status := m.Runs(api.Token()+"\n", args...)
-	var summary struct {
-		OK, Running bool
-		Bot         string
-		Steps       []struct{ Step, State, Detail string }
-	}
-	if err := json.Unmarshal([]byte(stdout), &summary); err != nil || status != 0 {
-		t.Fatalf("exit status %d, %v\n%s\n%s", status, err, stdout, stderr)
-	}
-	if !summary.OK || !summary.Running || summary.Bot != "fake_bot" || len(summary.Steps) != 10 {
-		t.Errorf("the summary is %s", stdout)
+	i := runs(m, exitcode.OK, api.Token()+"\n", args...)
+	summary := i.Document()
+	if !summary.Flag("ok") || !summary.Flag("running") || summary.Str("bot") != "fake_bot" || len(summary.Array("steps")) != 10 {
+		t.Errorf("the summary is %s", summary.Body)
 	}
 	saved := m.CheckSaved(t, map[string]string{
 		"OTHER": "kept", "BARECLAW_PORT": port, "BARECLAW_CWD": dir, "BARECLAW_TELEGRAM_TOKEN": api.Token(), "BARECLAW_ALLOWED_USERS": "7,8",
@@ -334,12 +318,13 @@ func TestInitForScripts(t *testing.T) {
 	}
 	vars, _ := config.ReadDotEnv(m.Path(harness.EnvFile))
 	for _, secret := range []string{api.Token(), vars["BARECLAW_HTTP_TOKEN"]} {
-		if secret == "" || strings.Contains(stdout+stderr, secret) {
+		if secret == "" || strings.Contains(i.Out.String()+i.Err.String(), secret) {
 			t.Errorf("a secret was printed, or is empty")
 		}
 	}
-	if stdout, _, status := m.Runs(api.Token(), args...); status != 0 || m.Contents(harness.EnvFile) != saved || !strings.Contains(stdout, "runs already") {
-		t.Errorf("the second run: exit status %d\n%s\n%s", status, stdout, m.Contents(harness.EnvFile))
+	runs(m, exitcode.OK, api.Token(), args...).Shows("runs already")
+	if now := m.Contents(harness.EnvFile); now != saved {
+		t.Errorf("after the second run the settings are\n%s", now)
 	}
 }
 
@@ -351,28 +336,24 @@ func TestInitRefuses(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"init"}, "standard input is not a terminal"},
-		{[]string{"init", "--yes", "--port", "99999"}, "BARECLAW_PORT"},
-		{[]string{"init", "--yes", "--cwd", "/no/such/dir"}, "BARECLAW_CWD"},
-		{[]string{"init", "--yes", "--allowed-users", "anna"}, "BARECLAW_ALLOWED_USERS"},
-		{[]string{"init", "--yes", "--telegram-token-file", "/no/such/file"}, "/no/such/file"},
-		{[]string{"init", "--yes", "--agent", "parrot"}, "BARECLAW_AGENT"},
-		{[]string{"init", "--no-such-flag"}, "unknown flag"},
-		{[]string{"init", "--yes", "--heartbeat=perhaps"}, "--heartbeat"},
-		{[]string{"init", "--yes", "--heartbeat=yes", "--no-heartbeat"}, "cannot go together"},
+		{nil, "standard input is not a terminal"},
+		{[]string{"--yes", "--port", "99999"}, "BARECLAW_PORT"},
+		{[]string{"--yes", "--cwd", "/no/such/dir"}, "BARECLAW_CWD"},
+		{[]string{"--yes", "--allowed-users", "anna"}, "BARECLAW_ALLOWED_USERS"},
+		{[]string{"--yes", "--telegram-token-file", "/no/such/file"}, "/no/such/file"},
+		{[]string{"--yes", "--agent", "parrot"}, "BARECLAW_AGENT"},
+		{[]string{"--no-such-flag"}, "unknown flag"},
+		{[]string{"--yes", "--heartbeat=perhaps"}, "--heartbeat"},
+		{[]string{"--yes", "--heartbeat=yes", "--no-heartbeat"}, "cannot go together"},
 	} {
-		stdout, stderr, status := m.Runs("", c.args...)
-		if status != 2 || !strings.Contains(stderr, c.says) || stdout != "" {
-			t.Errorf("%v: exit status %d, want 2 and %q\n%s%s", c.args, status, c.says, stdout, stderr)
-		}
+		runs(m, exitcode.Usage, "", c.args...).Prints("").Tells(c.says)
 	}
 	if m.Contents(harness.EnvFile) != "" {
 		t.Error("settings were written")
 	}
 	m.Write(harness.EnvFile, "A=\"open\nSECRET=hush", 0o600)
-	_, stderr, status := m.Runs("", "init", "--yes")
-	if status != 2 || !strings.Contains(stderr, ".env:1") || strings.Contains(stderr, "hush") {
-		t.Errorf("settings that cannot be understood: exit status %d\n%s", status, stderr)
+	if told := runs(m, exitcode.Usage, "", "--yes").Tells(".env:1").Err.String(); strings.Contains(told, "hush") {
+		t.Errorf("of settings that cannot be understood it tells %q", told)
 	}
 }
 
@@ -382,10 +363,7 @@ func TestInitTakesThePortOnlyIfFree(t *testing.T) {
 	t.Parallel()
 	m := harness.NewUser(t)
 	taken := harness.TakenPort(t)
-	stdout, _, status := m.Runs("", "init", "--yes", "--no-turn", "--no-service", "--no-doctor", "--port", taken)
-	if status != 1 || !strings.Contains(stdout, "in use by another program") || !strings.Contains(stdout, "--port ") {
-		t.Errorf("exit status %d\n%s", status, stdout)
-	}
+	runs(m, exitcode.Failed, "", "--yes", "--no-turn", "--no-service", "--no-doctor", "--port", taken).Shows("in use by another program", "--port ")
 	if !strings.Contains(m.Contents(harness.EnvFile), "BARECLAW_CWD=~") {
 		t.Errorf("the settings are %q", m.Contents(harness.EnvFile))
 	}
@@ -397,15 +375,11 @@ func TestInitPairsForScripts(t *testing.T) {
 	t.Parallel()
 	m, api, anna, chat := newBotUser(t)
 	m.Env = append(m.Env, "BARECLAW_TELEGRAM_TOKEN="+api.Token(), "BARECLAW_PORT="+harness.FreePort(t))
-	args := []string{"init", "--yes", "--no-turn", "--no-service", "--no-start", "--no-doctor"}
-
-	stdout, _, status := m.Runs("", args...)
-	if status != 1 || !strings.Contains(stdout, "nobody may talk to the bot") || strings.Contains(m.Contents(harness.EnvFile), "TOKEN") {
-		t.Errorf("without --pair: exit status %d\n%s\n%s", status, stdout, m.Contents(harness.EnvFile))
-	}
-	stdout, _, status = m.Runs("", append(args, "--pair", "--pair-timeout", "1s")...)
-	if status != 1 || !strings.Contains(stdout, "nobody opened the link in time") || strings.Contains(m.Contents(harness.EnvFile), "TOKEN") {
-		t.Errorf("nobody taps: exit status %d\n%s", status, stdout)
+	args := append(quietly, "--no-turn")
+	runs(m, exitcode.Failed, "", args...).Shows("nobody may talk to the bot")
+	runs(m, exitcode.Failed, "", append(args, "--pair", "--no-qr", "--pair-timeout", "1s")...).Shows("nobody opened the link in time")
+	if saved := m.Contents(harness.EnvFile); strings.Contains(saved, "TOKEN") {
+		t.Errorf("without a tap the settings are\n%s", saved)
 	}
 
 	lock, err := os.OpenFile(m.Path("state/telegram-123456.lock"), os.O_RDWR|os.O_CREATE, 0o600)
@@ -415,14 +389,11 @@ func TestInitPairsForScripts(t *testing.T) {
 	if err := lockfile.Try(lock); err != nil {
 		t.Fatal(err)
 	}
-	stdout, _, status = m.Runs("", append(args, "--pair")...)
+	runs(m, exitcode.Failed, "", append(args, "--pair")...).Shows("a gateway of yours receives this bot's messages")
 	_ = lock.Close()
-	if status != 1 || !strings.Contains(stdout, "a gateway of yours receives this bot's messages") {
-		t.Errorf("while a gateway receives: exit status %d\n%s", status, stdout)
-	}
 
 	before := chat.Send(anna, "said before").UpdateID
-	s := m.OnScreen(append(args, "--pair")...)
+	s := m.OnScreen(append([]string{"init", "--pair"}, args...)...)
 	s.Expect("Waiting for the tap")
 	tap := chat.Send(anna, "/start "+lastCode(s)).UpdateID
 	s.Expect("the bot listens to Anna Arden")
@@ -476,14 +447,11 @@ func TestInitShowsOtherSettings(t *testing.T) {
 	t.Parallel()
 	m := harness.NewUser(t)
 	m.Write("work/.env", "BARECLAW_PORT="+harness.FreePort(t)+"\n", 0o600)
-	stdout, _, _ := m.Runs("", "init", "--yes", "--no-turn", "--no-service", "--no-start", "--no-doctor", "--port", harness.FreePort(t))
-	if !strings.Contains(stdout, ".env in this directory sets BARECLAW_PORT otherwise") {
-		t.Errorf("it says\n%s", stdout)
-	}
+	i := m.Invoke(nil, append([]string{"init", "--no-turn", "--port", harness.FreePort(t)}, quietly...)...)
+	<-i.Done
+	i.Shows(".env in this directory sets BARECLAW_PORT otherwise")
 	other := filepath.Join(m.Dir, "other.env")
-	if _, stderr, status := m.Runs("", "init", "--yes", "--no-turn", "--no-service", "--no-doctor", "--env-file", other, "--port", "0"); status != 0 {
-		t.Errorf("exit status %d\n%s", status, stderr)
-	}
+	runs(m, exitcode.OK, "", "--yes", "--no-turn", "--no-service", "--no-doctor", "--env-file", other, "--port", "0")
 	if b, err := os.ReadFile(other); err != nil || !strings.Contains(string(b), "BARECLAW_PORT=0") {
 		t.Errorf("%s is %q (%v)", other, b, err)
 	}
