@@ -1,12 +1,18 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
+	"runtime"
 	"strings"
 	"unicode"
 
 	"github.com/alecthomas/kong"
 
+	"bareclaw/core/ledger"
+	"bareclaw/heartbeat/program"
+	"bareclaw/internal/buildinfo"
 	"bareclaw/internal/term"
 )
 
@@ -47,4 +53,22 @@ func Arguments(args []string) []string {
 		}
 	}
 	return args
+}
+
+// Version prints the version of this program.
+type Version struct {
+	JSON bool `name:"json" help:"Tell more, as a JSON document: commit, system, and which ledgers this program reads."`
+}
+
+// Run prints the version.
+func (v *Version) Run(stdout io.Writer) error {
+	if !v.JSON {
+		_, err := fmt.Fprintln(stdout, "bareclaw", buildinfo.Version())
+		return err
+	}
+	reads := ledger.Program()
+	return json.NewEncoder(stdout).Encode(program.Info{
+		Version: buildinfo.Version(), Commit: buildinfo.Commit(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+		Schema: reads.Schema, MinReader: reads.MinReader,
+	})
 }
