@@ -19,21 +19,31 @@ var ErrFailed = errors.New("failed")
 // ErrNotRunning means that a command needs a running gateway.
 var ErrNotRunning = errors.New("no gateway runs here")
 
-// ErrUsage means that the arguments of a command cannot work.
-var ErrUsage = errors.New("usage")
+// errUsage means that the arguments of a command cannot work.
+var errUsage = errors.New("usage")
 
 // Usagef returns an error that means [exitcode.Usage], with a text for a person.
 func Usagef(format string, args ...any) error {
-	return usageError{fmt.Errorf(format, args...)}
+	return marked{fmt.Errorf(format, args...), errUsage}
 }
 
-type usageError struct{ error }
+// errNeverRan means that no gateway has run on this machine yet.
+var errNeverRan = errors.New("never ran")
 
-// Is reports whether target is ErrUsage.
-func (usageError) Is(target error) bool { return target == ErrUsage }
+// NeverRan marks an error as caused by a machine where no gateway has run yet.
+func NeverRan(err error) error { return marked{err, errNeverRan} }
+
+// A marked error has a mark that its text does not show.
+type marked struct {
+	error
+	mark error
+}
+
+// Is reports whether target is the mark.
+func (m marked) Is(target error) bool { return target == m.mark }
 
 // Unwrap returns the error without the mark.
-func (e usageError) Unwrap() error { return e.error }
+func (m marked) Unwrap() error { return m.error }
 
 // Signalled is the error of a command that a signal has ended. Its exit status is the
 // status that a shell shows for a process killed by the signal.
@@ -51,7 +61,7 @@ func ExitStatus(err error) int {
 		return exitcode.OK
 	case ended:
 		return 128 + int(signalled.Signal)
-	case misconfigured, errors.Is(err, ErrUsage):
+	case misconfigured, errors.Is(err, errUsage):
 		return exitcode.Usage
 	case errors.Is(err, client.ErrUnreachable), errors.Is(err, ErrNotRunning):
 		return exitcode.Unreachable
@@ -80,20 +90,11 @@ func ErrorText(err error) string { return term.Safe(inCommands.Replace(err.Error
 
 // Advice returns what to do about an error, empty if the text of the error says so.
 func Advice(err error) string {
-	if _, isNew := errors.AsType[*neverRanError](err); isNew {
+	switch {
+	case errors.Is(err, errNeverRan):
 		return "Set it up with `bareclaw init`, or start it as it is with `bareclaw serve`."
-	}
-	if errors.Is(err, client.ErrUnreachable) {
+	case errors.Is(err, client.ErrUnreachable):
 		return "Is it running? Start it with `bareclaw serve`, or `bareclaw service install`; `bareclaw doctor` looks further."
 	}
 	return ""
 }
-
-// A neverRanError marks an error on a machine where no gateway has run yet.
-type neverRanError struct{ error }
-
-// Unwrap returns the error itself.
-func (n *neverRanError) Unwrap() error { return n.error }
-
-// NeverRan marks an error as caused by a machine where no gateway has run yet.
-func NeverRan(err error) error { return &neverRanError{err} }

@@ -27,14 +27,8 @@ func (c *Context) Say(lines []string) {
 
 // PrintIndented prints a value as an indented JSON document.
 func (c *Context) PrintIndented(v any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("make the JSON output: %w", err)
-	}
-	return c.Print(escaped(b.Bytes()) + "\n")
+	raw, err := json.MarshalIndent(v, "", "  ")
+	return c.printDocument(raw, err)
 }
 
 // Print prints a text on standard output.
@@ -59,6 +53,10 @@ func (c *Context) Tellf(format string, args ...any) {
 // a terminal are escaped.
 func (c *Context) PrintJSON(v any) error {
 	raw, err := json.Marshal(v)
+	return c.printDocument(raw, err)
+}
+
+func (c *Context) printDocument(raw []byte, err error) error {
 	if err != nil {
 		return fmt.Errorf("make the JSON output: %w", err)
 	}

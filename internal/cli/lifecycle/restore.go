@@ -15,9 +15,9 @@ import (
 	"bareclaw/internal/cli/backup"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/lockfile"
-	"bareclaw/internal/proc"
 	"bareclaw/internal/statemark"
 	"bareclaw/internal/term"
+	"bareclaw/sessionhost"
 )
 
 // Restore puts a backup back. The gateway must not run.
@@ -107,18 +107,11 @@ func (r *Restore) unpack(ctx context.Context, work string) (backup.About, error)
 
 // hostsAtWork refuses to replace the records of living sessions.
 func hostsAtWork(stateDir string) error {
-	files, _ := filepath.Glob(filepath.Join(stateDir, "hosts", "*.json")) // none where the directory's name is no pattern
-	for _, path := range files {
-		var h struct {
-			Channel string
-			PID     int
-			Start   uint64
-		}
-		b, err := os.ReadFile(path)
-		if err == nil && json.Unmarshal(b, &h) == nil && h.PID > 0 && proc.Alive(h.PID, h.Start) {
-			return fmt.Errorf("the session of channel %q is still at work (process %d): end it with `bareclaw stop --sessions`",
-				term.SafeLine(h.Channel), h.PID)
-		}
+	sessions, _ := sessionhost.Inspect(stateDir) // the error is about other processes
+	if len(sessions.Live) > 0 {
+		s := sessions.Live[0]
+		return fmt.Errorf("the session of channel %q is still at work (process %d): end it with `bareclaw stop --sessions`",
+			term.SafeLine(s.Channel), s.Host.PID)
 	}
 	return nil
 }
