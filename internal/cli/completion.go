@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"embed"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,12 @@ import (
 
 // completionPatience is how long a shell waits for the names of channels.
 const completionPatience = 500 * time.Millisecond
+
+// completions has a script for each shell. It passes the words up to the cursor to the
+// program, the unfinished word last, and offers the printed candidates.
+//
+//go:embed completion
+var completions embed.FS
 
 // Completion prints the shell code that completes commands and channels.
 type Completion struct {
@@ -29,35 +36,12 @@ func (*Completion) Help() string {
 
 // Run runs the command.
 func (s *Completion) Run(c *command.Context) error {
-	return c.Print(map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[s.Shell])
+	script, err := completions.ReadFile("completion/bareclaw." + s.Shell)
+	if err != nil {
+		return err
+	}
+	return c.Print(string(script))
 }
-
-// Each script passes the words up to the cursor to the program, the unfinished word last,
-// and offers the printed candidates.
-const (
-	bashCompletion = `_bareclaw() {
-  local IFS=$'\n'
-  COMPREPLY=($(bareclaw complete-words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
-  local i
-  for i in "${!COMPREPLY[@]}"; do COMPREPLY[i]=$(printf %q "${COMPREPLY[i]}"); done
-}
-complete -o default -F _bareclaw bareclaw
-`
-	zshCompletion = `_bareclaw() {
-  local -a candidates
-  candidates=("${(@f)$(bareclaw complete-words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-  candidates=("${(@)candidates:#}")
-  if (( $#candidates )); then compadd -- "${candidates[@]}"; else _files; fi
-}
-compdef _bareclaw bareclaw
-`
-	fishCompletion = `function __bareclaw_complete
-  set -l words (commandline -opc) (commandline -ct)
-  bareclaw complete-words -- $words[2..-1] 2>/dev/null
-end
-complete -c bareclaw -a '(__bareclaw_complete)'
-`
-)
 
 // Complete prints the candidates for the last word, one on each line.
 type Complete struct {
@@ -81,7 +65,7 @@ func (s *Complete) Run(c *command.Context, parsed *kong.Context) error {
 			}
 		}
 	case place < len(node.Positional):
-		all = completions(c, node.Positional[place])
+		all = candidates(c, node.Positional[place])
 	default:
 		for _, child := range node.Children {
 			if !child.Hidden {
@@ -130,9 +114,9 @@ func takesValue(node *kong.Node, word string) bool {
 	return false
 }
 
-// completions returns the candidates for an argument: its values, or the channels of a
+// candidates returns the candidates for an argument: its values, or the channels of a
 // gateway that answers at once.
-func completions(c *command.Context, arg *kong.Positional) []string {
+func candidates(c *command.Context, arg *kong.Positional) []string {
 	if arg.Enum != "" {
 		return arg.EnumSlice()
 	}

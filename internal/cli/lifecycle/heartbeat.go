@@ -228,10 +228,8 @@ func tickLine(t *heartbeat.Tick) string {
 	case t.Problem != "":
 		text += ", not told: " + t.Problem
 	}
-	if detail := []rune(term.SafeLine(t.Detail)); len(detail) > width {
-		text += ": " + string(detail[:width]) + "…"
-	} else if len(detail) > 0 {
-		text += ": " + string(detail)
+	if t.Detail != "" {
+		text += ": " + humanize.Shorten(term.SafeLine(t.Detail), width)
 	}
 	return text
 }
