@@ -3,7 +3,6 @@ package lanes
 import (
 	"encoding/json"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"bareclaw/core"
@@ -51,32 +50,4 @@ func TestAllowAlways(t *testing.T) {
 			t.Errorf("after the rule was taken back %+v serves", next.launch)
 		}
 	})
-}
-
-// A rule is there after a crash if, and only if, the decision is.
-func TestAllowAlwaysAndCrash(t *testing.T) {
-	t.Parallel()
-	for written := range 2 {
-		playNow(t, Options{Approvals: ApprovalsAsk}, func(t *testing.T, w *world) {
-			_, h, _ := w.begun("one")
-			h.ask("r1", "Bash")
-			a := w.pending(1)[0]
-			w.ledger.hold()
-			go func() { _, _ = w.m.Decider.Decide(t.Context(), a.ID, core.Decision{Allow: true, Always: true}) }()
-			synctest.Wait()
-			w.ledger.step(2 * written) // what Decide reads, and the change
-			synctest.Wait()
-			w.crash()
-			w.ledger.release()
-			w.start()
-			synctest.Wait()
-			now, err := w.ledger.Approval(t.Context(), a.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if decided := now.State == core.ApprovalAllowed; decided != (len(w.m.ChannelSettings.Settings("c").Rules) == 1) || decided != (written == 1) {
-				t.Errorf("approval is %s, rules are %+v", now.State, w.m.ChannelSettings.Settings("c").Rules)
-			}
-		})
-	}
 }

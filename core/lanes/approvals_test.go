@@ -2,7 +2,6 @@ package lanes
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,22 +28,6 @@ func (w *world) approval(id string, state core.ApprovalState) core.Approval {
 		w.t.Errorf("approval is %s (%v), want %s", a.State, err, state)
 	}
 	return a
-}
-
-func TestPermissionIsDeniedWhereNobodyCanBeAsked(t *testing.T) {
-	t.Parallel()
-	for policy, ask := range map[ApprovalPolicy]bool{ApprovalsByAdapter: false, ApprovalsDeny: true} {
-		playNow(t, Options{Approvals: policy}, func(t *testing.T, w *world) {
-			_, h, _ := w.begun("one", func(s *core.Submission) { s.CanAsk = ask })
-			h.ask("r1", "Bash")
-			synctest.Wait()
-			answer, ok := h.answered("r1")
-			if !ok || answer.Allow || !strings.Contains(answer.Message, "or ask people.") {
-				t.Errorf("policy %q: answered with %+v", policy, answer)
-			}
-			w.pending(0)
-		})
-	}
 }
 
 func TestPermissionIsAsked(t *testing.T) {
@@ -91,160 +74,43 @@ func TestPermissionIsAsked(t *testing.T) {
 	}
 }
 
-func TestPermissionIsDeniedOrRemembered(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		_, h, _ := w.begun("one", askable)
-		for request, c := range map[string]struct {
-			d    core.Decision
-			want core.Answer
-		}{
-			"r1": {core.Decision{}, core.Answer{Message: "The user denied permission for Bash."}},
-			"r2": {core.Decision{Message: "rather not", Remember: true}, core.Answer{Message: "rather not"}},
-			"r3": {core.Decision{Allow: true, Remember: true}, core.Answer{Allow: true, Rules: jsonRaw(`[{"type":"addRules"}]`)}},
-		} {
-			h.ask(request, "Bash")
-			a := w.pending(1)[0]
-			if _, err := w.m.Decider.Decide(t.Context(), a.ID, c.d); err != nil {
-				t.Fatal(err)
-			}
-			if got, _ := h.answered(request); got.Allow != c.want.Allow || got.Message != c.want.Message || string(got.Rules) != string(c.want.Rules) {
-				t.Errorf("answered with %+v, want %+v", got, c.want)
-			}
-		}
+func TestPermission(t *testing.T) {
+	scenarios(t, map[string]string{
+		"nobody can be asked": `with approvals={|deny}; send one {by=a|ask}; begin one; ask r1; reply r1 deny "or ask people."; pending`,
+		"denied or remembered": `
+			send one ask; begin one; ask r1; decide r1 deny; reply r1 deny "The user denied permission for Bash."
+			ask r2; decide r2 deny remember message="rather not"; reply r2 deny "rather not"; ask r3; decide r3 allow remember; reply r3 allow addRules`,
+		"expired": `
+			with approvaltime=1m; send one ask; begin one; ask r1; pending r1; wait 1m; pending; approval r1 expired; reply r1 deny "within 1m0s"
+			decide r1 allow err=not_pending`,
+		"a decision that cannot be written does not keep a request from expiring": `
+			with approvaltime=1m; send one ask; begin one; ask r1; pending r1; wait 59999ms; refuse approval storage; slow 1s; decide r1 allow err=storage
+			wait 10s; over; approval r1 expired; reply r1 deny`,
+		"void": `
+			with approvaltime=1m; send one ask; begin one; ask r1; pending r1
+			{result one ok|withdraw r1|exit gone|die|crash; die; start|crash; withdraw r1; start}
+			pending; approval r1 void; decide r1 allow err=not_pending; wait 1h; approval r1 void`,
+		"a new process asks on, for as long as was left": `
+			with approvaltime=1m; send one ask; begin one; ask r1; ask r2 Write; pending r1 r2; crash; wait 50s; ask r3 Edit; start; pending r1 r2 r3
+			decide r1 allow; reply r1 allow; wait 10s; approval r2 expired; wait 50s; approval r3 expired; finish one ok; one answered ok; pending`,
+		"decided while the host is looked for": `
+			send one ask; begin one; ask r1; pending r1; crash; block attach; start; decide r1 allow; busy; unblock attach; over; reply r1 allow`,
+		"a rule is there after a crash if, and only if, the decision is": `
+			with approvals=ask; send one; begin one; ask r1; pending r1; hold; decide r1 allow always {err=closed|by=ann}; step {0|1}; crash; start
+			approval r1 {pending|allowed}; rules {0|1}`,
 	})
 }
 
-func TestPermissionExpires(t *testing.T) {
-	play(t, Options{ApprovalTimeout: time.Minute}, func(t *testing.T, w *world) {
-		_, h, _ := w.begun("one", askable)
-		h.ask("r1", "Bash")
-		a := w.pending(1)[0]
-		w.after(time.Minute)
-		w.pending(0)
-		w.approval(a.ID, core.ApprovalExpired)
-		if answer, ok := h.answered("r1"); !ok || answer.Allow || !strings.Contains(answer.Message, "within 1m0s") {
-			t.Errorf("answered with %+v", answer)
-		}
-		_, err := w.m.Decider.Decide(t.Context(), a.ID, core.Decision{Allow: true})
-		w.wantErr(err, core.ErrNotPending)
-	})
-}
-
-// A decision that cannot be written is not told to the agent, and does not keep
-// the request from expiring.
-func TestPermissionExpiresAfterFailedDecision(t *testing.T) {
-	play(t, Options{ApprovalTimeout: time.Minute}, func(t *testing.T, w *world) {
-		_, h, _ := w.begun("one", askable)
-		h.ask("r1", "Bash")
-		a := w.pending(1)[0]
-		w.after(time.Minute - time.Millisecond)
-		w.ledger.fail(core.ErrStorage, 1, func(c core.Change) bool { return len(c.Approvals) > 0 })
-		w.ledger.slow(time.Second) // the decision is under way when its time comes
-		_, err := w.m.Decider.Decide(t.Context(), a.ID, core.Decision{Allow: true})
-		w.wantErr(err, core.ErrStorage)
-		w.after(10 * time.Second)
-		w.approval(a.ID, core.ApprovalExpired)
-		if answer, ok := h.answered("r1"); !ok || answer.Allow {
-			t.Errorf("answered with %+v", answer)
-		}
-	})
-}
-
-// What can no longer be answered is void.
-func TestPermissionIsVoid(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]func(w *world, h *fakeHost, id core.TurnID){
-		"turn ended": func(w *world, h *fakeHost, id core.TurnID) { h.result("ok", id) },
-		"withdrawn": func(w *world, h *fakeHost, id core.TurnID) {
-			h.say(core.Event{Kind: core.RequestGone, Request: &core.Request{ID: "r1"}})
-		},
-		"agent ended":  func(w *world, h *fakeHost, id core.TurnID) { h.exit(core.Exit{Text: "gone"}) },
-		"host is lost": func(w *world, h *fakeHost, id core.TurnID) { h.die() },
-		"lost while the gateway is away": func(w *world, h *fakeHost, id core.TurnID) {
-			w.crash()
-			h.die()
-			w.start()
-		},
-		"withdrawn while the gateway is away": func(w *world, h *fakeHost, id core.TurnID) {
-			w.crash()
-			w.agent.mu.Lock()
-			h.requests = nil
-			h.sayLocked(core.Event{Kind: core.RequestGone, Request: &core.Request{ID: "r1"}})
-			w.agent.mu.Unlock()
-			w.start()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			play(t, Options{ApprovalTimeout: time.Minute}, func(t *testing.T, w *world) {
-				_, h, id := w.begun("one", askable)
-				h.ask("r1", "Bash")
-				a := w.pending(1)[0]
-				end(w, h, id)
-				synctest.Wait()
-				w.pending(0)
-				w.approval(a.ID, core.ApprovalVoid)
-				_, err := w.m.Decider.Decide(t.Context(), a.ID, core.Decision{Allow: true})
-				w.wantErr(err, core.ErrNotPending)
-				w.after(time.Hour)
-				w.approval(a.ID, core.ApprovalVoid)
-			})
-		})
-	}
-}
-
-// A request outlives the gateway: the next one asks on, for as long as was left.
-func TestPermissionIsRestored(t *testing.T) {
-	play(t, Options{ApprovalTimeout: time.Minute}, func(t *testing.T, w *world) {
-		m, h, id := w.begun("one", askable)
-		h.ask("r1", "Bash")
-		h.ask("r2", "Write")
-		a := w.pending(2)[0]
-		w.crash()
-		w.after(50 * time.Second)
-		h.ask("r3", "Edit") // while nobody listened
-		w.start()
-		all := w.pending(3)
-		if all[0].ID != a.ID {
-			t.Errorf("the first approval was asked anew: %+v", all)
-		}
-		if _, err := w.m.Decider.Decide(t.Context(), a.ID, core.Decision{Allow: true}); err != nil {
-			t.Error(err)
-		}
-		if answer, _ := h.answered("r1"); !answer.Allow {
-			t.Errorf("answered with %+v", answer)
-		}
-		w.after(10 * time.Second)
-		w.approval(all[1].ID, core.ApprovalExpired)
-		w.after(50 * time.Second)
-		w.approval(all[2].ID, core.ApprovalExpired)
-		h.finish(id, "ok")
-		w.wantsNow(m.Message.ID, core.Answered, "", "ok")
-		w.pending(0)
-	})
-}
-
-// A decision that comes while the host is still looked for is not lost.
-func TestDecisionWhileAttaching(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		_, h, _ := w.begun("one", askable)
-		h.ask("r1", "Bash")
-		a := w.pending(1)[0]
-		w.crash()
-		unblock := w.agent.block("attach")
-		w.start()
-		decided := make(chan error, 1)
-		go func() {
-			_, err := w.m.Decider.Decide(t.Context(), a.ID, core.Decision{Allow: true})
-			decided <- err
-		}()
-		synctest.Wait()
-		unblock()
-		if err := <-decided; err != nil {
-			t.Error(err)
-		}
-		synctest.Wait()
-		if answer, _ := h.answered("r1"); !answer.Allow {
-			t.Errorf("answered with %+v", answer)
-		}
+// Whoever delivers to a channel is told of each approval, and of its end whatever ends it.
+func TestApprovalsAreDelivered(t *testing.T) {
+	scenarios(t, map[string]string{
+		"a permission": `
+			with deliver=c:chat; send one ask; begin one; ask r1; deliver chat approval:r1
+			{decide r1 allow by=Ann|wait 11m|exit gone|crash; start; deliver chat approval:r1; decide r1 deny}
+			approval r1 {allowed|expired|void|denied} by={Ann|||}; deliver chat approval:r1 approval_closed:r1`,
+		"on another channel": `with deliver=tg-:chat; send one ask; begin one; ask r1; pending r1; deliver chat`,
+		"a turn that was cut": `
+			with deliver=c:chat; send one ask; begin one; tool one; die; pending continue; deliver chat approval:continue
+			decide continue {allow|deny} by=Ann; approval continue {allowed|denied} by=Ann; deliver chat approval:continue approval_closed:continue`,
 	})
 }

@@ -173,3 +173,28 @@ func TestAdaptersRecords(t *testing.T) {
 		}
 	})
 }
+
+// A delivery that was made is not handed over again when it is asked for once more.
+func TestDeliverOnce(t *testing.T) {
+	play(t, Options{}, func(t *testing.T, w *world) {
+		var got []string
+		w.m.Adapters.OnDelivery("chat", func(d core.Delivery) { got = append(got, d.ID) })
+		d := core.Delivery{ID: "note", Kind: "note", Adapter: "chat", Channel: "c"}
+		deliver := func() {
+			again := d
+			if err := w.m.Adapters.Deliver(t.Context(), &again); err != nil {
+				t.Fatal(err)
+			}
+		}
+		deliver()
+		deliver() // it is pending: perhaps nobody was there
+		d.State = core.DeliverySent
+		if err := w.m.Adapters.Delivered(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		deliver()
+		if len(got) != 2 {
+			t.Errorf("handed over %d times, want 2", len(got))
+		}
+	})
+}

@@ -190,31 +190,6 @@ func TestResultsThatNameNothing(t *testing.T) {
 	})
 }
 
-func TestCostIsTheDifference(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		turn := func(total, want float64) {
-			t.Helper()
-			m := w.submit("next")
-			h, id := w.running()
-			h.begin(id)
-			h.results(core.Result{Turns: []core.TurnID{id}, TotalCost: total, SessionID: h.launch.SessionID})
-			h.done(id)
-			if got := w.outcome(m).Reply.CostUSD; got != want {
-				t.Errorf("cost = %v, want %v", got, want)
-			}
-		}
-		turn(0.5, 0.5)
-		h := w.host()
-		h.results(core.Result{Background: true, Text: "bg", TotalCost: 0.75})
-		synctest.Wait()
-		turn(1, 0.25)
-		w.restart() // the host lives on
-		turn(1.5, 0.5)
-		w.host().die() // and is resumed
-		turn(1.75, 0.25)
-	})
-}
-
 // The events of a turn are acknowledged only when their effect is durable; the
 // fake host checks each ack. Here the effects become durable one by one.
 func TestAcknowledgements(t *testing.T) {

@@ -390,3 +390,18 @@ func codes(ns []core.Notice) []string {
 	}
 	return out
 }
+
+// queue returns what waits on channel c.
+func (w *world) queue() []string {
+	w.t.Helper()
+	synctest.Wait()
+	ms, err := w.m.Queue(w.t.Context(), "c")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var texts []string
+	for i := range ms {
+		texts = append(texts, ms[i].Content.Text)
+	}
+	return texts
+}

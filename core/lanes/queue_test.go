@@ -217,25 +217,6 @@ func TestUncomposable(t *testing.T) {
 	})
 }
 
-func TestWait(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		m, h, id := w.begun("one")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		got, err := w.m.Lookup.Wait(ctx, m.Message.ID)
-		w.wantErr(err, context.DeadlineExceeded)
-		if got.State != core.Running {
-			t.Errorf("state = %s, want running", got.State)
-		}
-		time.AfterFunc(time.Second, func() { h.answer(id, "ok") })
-		if got, err = w.m.Lookup.Wait(t.Context(), m.Message.ID); err != nil || got.State != core.Answered {
-			t.Errorf("state = %s, %v", got.State, err)
-		}
-		_, err = w.m.Lookup.Wait(t.Context(), "unknown")
-		w.wantErr(err, core.ErrNotFound)
-	})
-}
-
 func TestStatsAndStatus(t *testing.T) {
 	play(t, Options{}, func(t *testing.T, w *world) {
 		status := func() core.ChannelStatus {

@@ -162,6 +162,17 @@ var agentSteps = map[string]func(*scene, step){
 		s.result(p)
 		h.done(ids...)
 	},
+	"pays": func(s *scene, p step) { // pays one,two text total [cost=1] [session=id]: an answer after which the session has cost the total
+		h, ids := s.turns(p.word(1))
+		for _, id := range ids {
+			if !h.hasBegun(id) {
+				h.begin(id)
+			}
+		}
+		p.values["total"] = p.word(3)
+		s.result(p)
+		h.done(ids...)
+	},
 	"background": func(s *scene, p step) { // background text [error=code] [total=2] [cost=1]
 		r := core.Result{Background: true, Text: p.word(1), TotalCost: s.number(p.values["total"]), Cost: s.number(p.values["cost"])}
 		if code := p.values["error"]; code != "" {
@@ -357,8 +368,8 @@ func (s *scene) eachValue(p step, f func(name, value string)) {
 }
 
 func (s *scene) wait(text string) time.Duration {
-	if text == "midnight" {
-		return time.Until(s.moment(text))
+	if less, ok := strings.CutPrefix(text, "midnight-"); ok {
+		return time.Until(s.moment("midnight")) - s.duration(less)
 	}
 	return s.duration(text)
 }
@@ -446,6 +457,9 @@ var viewSteps = map[string]func(*scene, step){
 		if name := p.values["retry"]; name != "" {
 			s.wantSame("retry", a.Retry, s.id(name))
 		}
+		if by, ok := p.values["by"]; ok {
+			s.wantSame("person", a.DecidedBy, by)
+		}
 	},
 	"reply": func(s *scene, p step) { // reply r1 allow|deny|none [text]: what the agent was answered
 		answer, ok := s.agentOf(p).answered(p.word(1))
@@ -472,13 +486,21 @@ var viewSteps = map[string]func(*scene, step){
 		}
 		s.wantSame("list of deliveries", got, want)
 	},
-	"spent":   func(s *scene, p step) { s.wantSpent(s.number(p.word(1))) },
-	"state":   func(s *scene, p step) { s.state(p) },
-	"queue":   func(s *scene, p step) { s.wantSame("queue", s.queue(), p.words[1:]) },
-	"kept":    func(s *scene, p step) { s.kept(p) },                                                         // kept some|none|one|few|end|noend: events without an acknowledgement
-	"tickets": func(s *scene, p step) { s.wantSame("number of tickets", len(s.m.tickets.open), p.word(1)) }, // of messages without an outcome
-	"saved":   func(s *scene, p step) { s.wantSame("session ids", len(s.sessions.All()), p.word(1)) },
-	"log":     func(s *scene, p step) { s.wantIn("log", s.world.log.String(), p.word(1)) },
+	"spent":    func(s *scene, p step) { s.wantSpent(s.number(p.word(1))) },
+	"state":    func(s *scene, p step) { s.state(p) },
+	"queue":    func(s *scene, p step) { s.wantSame("queue", s.queue(), p.words[1:]) },
+	"kept":     func(s *scene, p step) { s.kept(p) },                                                         // kept some|none|one|few|end|noend: events without an acknowledgement
+	"tickets":  func(s *scene, p step) { s.wantSame("number of tickets", len(s.m.tickets.open), p.word(1)) }, // of messages without an outcome
+	"saved":    func(s *scene, p step) { s.wantSame("session ids", len(s.sessions.All()), p.word(1)) },
+	"log":      func(s *scene, p step) { s.wantIn("log", s.world.log.String(), p.word(1)) },
+	"unlogged": func(s *scene, p step) { s.wantSame("logged", strings.Contains(s.world.log.String(), p.word(1)), false) },
+	"position": func(s *scene, p step) { // position one 2: of a waiting message, with the reason that the channel gives
+		trace, err := s.m.Lookup.Trace(s.t.Context(), s.id(p.word(1)))
+		st, stErr := s.m.Directory.Channel(s.t.Context(), s.channel(p))
+		if err != nil || stErr != nil || fmt.Sprint(trace.Position) != p.word(2) || trace.Why != st.Why {
+			s.t.Errorf("%s: %+v, %v", p.text, trace, err)
+		}
+	},
 	"backgrounds": func(s *scene, p step) { // newest first
 		all, err := s.m.Lookup.Backgrounds(s.t.Context(), "c", 10)
 		var got []string
