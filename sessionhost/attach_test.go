@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
-	"bareclaw/internal/proc"
+	"bareclaw/sessionhost/protocol"
 )
 
 // inSequence fails unless the events' numbers have no gap, and begin with first.
@@ -147,9 +147,7 @@ func TestRequestsAreVoidAfterExit(t *testing.T) {
 	s.hand("tool 0 ask for it")
 	s.until(core.Requested)
 	r := st.record()
-	if err := proc.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	st.signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL)
 	s.until(core.Exited)
 	s.Detach()
 	if open := st.attach(2).Info().Requests; len(open) != 0 {
@@ -170,10 +168,7 @@ func TestLongAbsence(t *testing.T) {
 	s.hand(fmt.Sprint("events ", events))
 	s.until(core.TurnState)
 	s.Detach()
-	st.eventually("turn is over", func() bool {
-		b, err := os.ReadFile(st.path("journal"))
-		return err == nil && strings.Contains(string(b), `"event":"ended"`)
-	})
+	st.eventually("turn is over", func() bool { return strings.Contains(st.read("journal"), `"event":"ended"`) })
 	s = st.attach(2)
 	all := s.until(core.Resulted)
 	inSequence(t, all, 1)
@@ -196,10 +191,7 @@ func TestLimitedSpool(t *testing.T) {
 	s.until(core.Readied)
 	s.hand("events 5000")
 	s.Detach()
-	st.eventually("turn is over", func() bool {
-		b, err := os.ReadFile(st.path("journal"))
-		return err == nil && strings.Contains(string(b), `"event":"ended"`)
-	})
+	st.eventually("turn is over", func() bool { return strings.Contains(st.read("journal"), `"event":"ended"`) })
 	s = st.attach(2)
 	all := s.until(core.Resulted)
 	inSequence(t, all, 1)
@@ -247,5 +239,50 @@ func TestAttachedDaemonKnowsTheTurn(t *testing.T) {
 	s = st.attach(4)
 	if working := s.Info().Working; len(working) != 0 {
 		t.Errorf("claude works on %v after its turn", working)
+	}
+}
+
+// TestRecordIsWrittenLater starts a host that cannot write its record, as on a full
+// disk. Once it can, a daemon that starts finds it: else its channel had no session
+// any more, since the lock is held by somebody of whom nothing is known.
+func TestRecordIsWrittenLater(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	h := st.hosts()
+	full := st.paths().RecordPath + ".tmp"
+	if err := os.Mkdir(full, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := st.begin(h, core.Launch{SessionID: newID(t)})
+	if got := s.answer("echo one"); got != "one" {
+		t.Errorf("answer is %q", got)
+	}
+	if err := os.Remove(full); err != nil {
+		t.Fatal(err)
+	}
+	s.Detach()
+	st.eventually("the host has a record", func() bool { _, err := protocol.ReadRecord(st.paths().RecordPath); return err == nil })
+	if got := st.attach(2).answer("echo two"); got != "two" {
+		t.Errorf("answer is %q", got)
+	}
+}
+
+// TestSharedRuntimeDir has two gateways with one runtime directory serve channels of the same
+// name. The one does not take the session of the other for its own.
+func TestSharedRuntimeDir(t *testing.T) {
+	t.Parallel()
+	st, other := newStation(t), newStation(t)
+	other.o.RuntimeDir = st.o.RuntimeDir
+	s := st.start()
+	s.until(core.Readied)
+	s.Detach()
+	foreign := other.start()
+	foreign.until(core.Readied)
+	if s, err := st.generation(2).Attach(t.Context(), "c"); err == nil {
+		t.Errorf("process %d is attached, which holds the other's session", s.Info().HostPID)
+		s.Detach()
+	}
+	if got := foreign.answer("echo still here"); got != "still here" {
+		t.Errorf("answer is %q", got)
 	}
 }

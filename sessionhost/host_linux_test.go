@@ -1,6 +1,8 @@
 package sessionhost
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -8,10 +10,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
@@ -166,4 +171,144 @@ func asNobody(f func() ([]byte, error)) (said []byte, err error) {
 	}()
 	<-done
 	return said, err
+}
+
+// TestHostWithoutFileDescriptors lets a host have no further descriptor when a daemon comes:
+// it answers as soon as there is one again.
+func TestHostWithoutFileDescriptors(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	s := st.start()
+	s.until(core.Readied)
+	s.Detach()
+	var was unix.Rlimit
+	limit := func(limit, old *unix.Rlimit) {
+		t.Helper()
+		if err := unix.Prlimit(st.record().PID, unix.RLIMIT_NOFILE, limit, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(nil, &was)
+	limit(&unix.Rlimit{Cur: 3, Max: was.Max}, nil)
+	conn, _ := st.dial()
+	st.eventually("the host was refused a descriptor", func() bool {
+		b, _ := os.ReadFile(st.paths().LogPath)
+		return bytes.Contains(b, []byte("cannot accept"))
+	})
+	_ = conn.Close()
+	limit(&was, nil)
+	if got := st.attach(2).answer("echo still here"); got != "still here" {
+		t.Errorf("answer is %q", got)
+	}
+}
+
+// away runs a shell's command in a session of its own, as claude does with those
+// of its Bash tool, and notes its pid.
+const away = `setsid sh -c 'echo $$ > "$HOME/left.tmp"; mv "$HOME/left.tmp" "$HOME/left"; trap "" TERM; while :; do sleep 600; done' & `
+
+// left returns the process that away has started.
+func (st *station) left() (pid int, start uint64) {
+	st.t.Helper()
+	st.eventually("a process is started", func() (started bool) {
+		var err error
+		if pid, err = strconv.Atoi(strings.TrimSpace(st.read("left"))); err == nil {
+			start, err = proc.StartTime(pid)
+		}
+		return err == nil
+	})
+	return pid, start
+}
+
+// TestNothingIsLeftOfASession ends a session in every way: what claude started ends
+// with it, also in a session of its own and when it does not heed SIGTERM.
+func TestNothingIsLeftOfASession(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(st *station, s *listener, r protocol.Record){
+		"claude ends": func(st *station, _ *listener, _ protocol.Record) { st.touch("go") },
+		"claude is killed": func(st *station, _ *listener, r protocol.Record) {
+			_ = proc.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL)
+		},
+		"the session is ended": func(_ *station, s *listener, _ protocol.Record) { _ = s.Stop(core.StopGently) },
+		"the host is killed, and the channel reaped": func(st *station, _ *listener, r protocol.Record) {
+			_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL)
+			if err := st.hosts().Reap(st.t.Context(), "c"); err != nil {
+				st.t.Error(err)
+			}
+		},
+		"both are killed, and a daemon starts": func(st *station, _ *listener, r protocol.Record) {
+			_ = proc.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL)
+			_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL)
+			st.gone("host", r.PID, r.Start)
+			if err := st.hosts().Sweep(st.t.Context()); err != nil {
+				st.t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st := newStation(t)
+			st.shell(away + `until [ -e "$HOME/go" ]; do sleep 0.01; done`)
+			s := st.start()
+			s.until(core.Readied)
+			pid, start := st.left()
+			end(st, s, st.record())
+			st.gone("what claude had started", pid, start)
+		})
+	}
+}
+
+// TestSweepLeavesTheLiving sweeps while a session is at work.
+func TestSweepLeavesTheLiving(t *testing.T) {
+	t.Parallel()
+	st, other := newStation(t), newStation(t)
+	st.shell(away + `sleep 600`)
+	s := st.start()
+	s.until(core.Readied)
+	pid, start := st.left()
+	for _, place := range []*station{st, other} {
+		if err := place.hosts().Sweep(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if r := st.record(); !proc.Alive(pid, start) || !proc.Alive(r.ClaudePID, r.ClaudeStart) {
+		t.Error("a process of a live session was ended")
+	}
+}
+
+// TestTurnOfADaemonThatWasReplaced hands over a turn and has another daemon come before the
+// host has looked: claude gets the turn just where the other one is told that it has it. One
+// that is told it has not hands the turn over again.
+func TestTurnOfADaemonThatWasReplaced(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	st.shell(`while read -r line; do echo "$line" >> "$HOME/got"; done`)
+	st.start().until(core.Readied)
+	r := st.record()
+	known := map[string]bool{}
+	for n := range 100 {
+		first, in := st.dial()
+		_, _ = fmt.Fprintf(first, `{"type":"hello","version":1,"generation":%d}`+"\n", 2*n+2)
+		if _, err := in.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		turn, last := fmt.Sprintf("turn%d.", n), fmt.Sprintf("last%d.", n)
+		st.signal(r.PID, r.Start, syscall.SIGSTOP)
+		_, _ = fmt.Fprintf(first, `{"type":"turn","id":"%s","line":{"id":"%s"}}`+"\n", turn, turn)
+		second, in := st.dial()
+		_, _ = fmt.Fprintf(second, `{"type":"hello","version":1,"generation":%d}`+"\n", 2*n+3)
+		st.signal(r.PID, r.Start, syscall.SIGCONT)
+		line, err := in.ReadString('\n')
+		var w protocol.Welcome
+		if err != nil || json.Unmarshal([]byte(line), &w) != nil {
+			t.Fatalf("host says %q (%v)", line, err)
+		}
+		known[turn] = strings.Contains(strings.Join(w.Turns, " "), turn)
+		_, _ = fmt.Fprintf(second, `{"type":"turn","id":"%s","line":{"id":"%s"}}`+"\n", last, last)
+		st.eventually("claude has the last turn", func() bool { return strings.Contains(st.read("got"), last) })
+	}
+	for turn, known := range known {
+		if has := strings.Contains(st.read("got"), turn); has != known {
+			t.Errorf("claude has %s: %v, the other daemon was told: %v", turn, has, known)
+		}
+	}
 }

@@ -4,7 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
+	"net"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -13,29 +18,9 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/executable"
 	"bareclaw/sessionhost/protocol"
 )
-
-func TestStartHandAnswer(t *testing.T) {
-	t.Parallel()
-	st := newStation(t)
-	s := st.start()
-	if got := s.answer("echo hello"); got != "hello" {
-		t.Errorf("answer is %q", got)
-	}
-	info, r := s.Info(), st.record()
-	if info.HostPID != r.PID || r.ClaudePID == 0 || r.Channel != "c" {
-		t.Errorf("the host says %+v and its record %+v", info, r)
-	}
-	for _, file := range []string{st.paths().RecordPath, st.paths().LockPath, st.paths().Socket, st.paths().LogPath} {
-		if _, err := os.Stat(file); err != nil {
-			t.Error(err)
-		}
-	}
-	if dir, err := os.Stat(st.o.RuntimeDir); err != nil || dir.Mode().Perm() != 0o700 {
-		t.Errorf("the directory of the sockets has mode %v (%v)", dir.Mode(), err)
-	}
-}
 
 // TestExitLingers has claude end: its host stays until a daemon has
 // acknowledged that, and each daemon is told how it ended.
@@ -113,9 +98,7 @@ func TestStopPatiently(t *testing.T) {
 	s := st.start()
 	s.until(core.Readied)
 	r := st.record()
-	if err := proc.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	st.signal(r.ClaudePID, r.ClaudeStart, syscall.SIGSTOP)
 	awaitStopped(st, r.ClaudePID) // until then it reads that its input is closed, and ends by itself
 	asked := time.Now()
 	if err := s.Stop(core.StopPatiently); err != nil {
@@ -140,9 +123,7 @@ func TestHostThatNobodyCanFind(t *testing.T) {
 	s.until(core.Readied)
 	r := st.record()
 	s.Detach()
-	if err := proc.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	st.signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL)
 	st.gone("claude", r.ClaudePID, r.ClaudeStart)
 	if !proc.Alive(r.PID, r.Start) {
 		t.Fatal("it has not waited for a daemon")
@@ -162,9 +143,7 @@ func TestStopWithoutADaemon(t *testing.T) {
 	s.until(core.TurnState)
 	s.Detach()
 	r := st.record()
-	if err := proc.Signal(r.PID, r.Start, syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	st.signal(r.PID, r.Start, syscall.SIGTERM)
 	st.gone("host", r.PID, r.Start)
 	if proc.Alive(r.ClaudePID, r.ClaudeStart) {
 		t.Error("claude is still there")
@@ -240,16 +219,13 @@ func TestHostDies(t *testing.T) {
 			s.hand("wait " + st.path("never"))
 			s.until(core.TurnState)
 			r := st.record()
-			if err := proc.Signal(r.PID, r.Start, c.signal); err != nil {
-				t.Fatal(err)
-			}
+			st.signal(r.PID, r.Start, c.signal)
 			if n := count(s.rest(), core.Exited); n != 0 {
 				t.Error("an exit was told")
 			}
 			st.gone("claude", r.ClaudePID, r.ClaudeStart)
-			b, err := os.ReadFile(st.path("journal"))
-			if err != nil || !strings.Contains(string(b), `"event":"exit"`) {
-				t.Errorf("claude was not told to end (%v): %s", err, b)
+			if !strings.Contains(st.read("journal"), `"event":"exit"`) {
+				t.Errorf("claude was not told to end: %s", st.read("journal"))
 			}
 			if _, err := st.hosts().Attach(t.Context(), "c"); !errors.Is(err, core.ErrNoHost) {
 				t.Errorf("attach: %v, want ErrNoHost", err)
@@ -269,9 +245,7 @@ func TestHostStopped(t *testing.T) {
 	s := st.start()
 	s.until(core.Readied)
 	r := st.record()
-	if err := proc.Signal(r.PID, r.Start, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	st.signal(r.PID, r.Start, syscall.SIGSTOP)
 	awaitStopped(st, r.PID)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -337,4 +311,131 @@ func TestNotStartedByADaemon(t *testing.T) {
 	if err == nil || !strings.Contains(out, "started by the daemon only") {
 		t.Errorf("it says %q (%v)", out, err)
 	}
+}
+
+// lateScript runs a host once the file GO is there.
+const lateScript = `#!/bin/sh
+: > "$HERE"
+until [ -e "$GO" ]; do sleep 0.01; done
+exec "$SELF" "$@"
+`
+
+func writeLate(dir string) error {
+	return executable.Write(filepath.Join(dir, "late"), []byte(lateScript))
+}
+
+// startLate has hosts wait for the file "go" when they have made the file "here".
+func (st *station) startLate() {
+	st.o.Env = append(st.o.Env, "SELF="+st.o.Self, "HERE="+st.path("here"), "GO="+st.path("go"))
+	st.o.Self = filepath.Join(built.dir, "late")
+}
+
+// TestStartOutlivesItsContext ends the context while the host starts: the session
+// is there all the same, and is found. Were it not, nobody would know of the host.
+func TestStartOutlivesItsContext(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	st.startLate()
+	h := st.hosts()
+	ctx, cancel := context.WithCancel(t.Context())
+	started := make(chan error, 1)
+	go func() { // ends when the host has answered
+		s, err := h.Start(ctx, "c", core.Launch{SessionID: newID(t)})
+		if err == nil {
+			s.Detach()
+		}
+		started <- err
+	}()
+	st.eventually("the host is there", func() bool { return st.exists("here") })
+	cancel()
+	st.touch("go")
+	if err := <-started; err != nil {
+		t.Errorf("start: %v", err)
+	}
+	if live, err := h.Live(t.Context()); err != nil || len(live) != 1 {
+		t.Errorf("hosts that live: %q, %v", live, err)
+	}
+}
+
+// TestHostThatAnswersLate has a host answer only after the daemon has waited once in vain:
+// the session is used all the same, and its turn goes on.
+func TestHostThatAnswersLate(t *testing.T) {
+	t.Parallel()
+	// late returns the hosts of a daemon that loses its patience at once, and then has all
+	// of it, while resume lets the host go on.
+	late := func(st *station, resume func()) *Hosts {
+		var h *Hosts
+		st.o.Generation, st.o.ConnectTimeout = 2, 50*time.Millisecond
+		st.o.Log = slog.New(onMessage{slog.DiscardHandler, "session host does not answer yet", func() {
+			h.o.ConnectTimeout = patience
+			resume()
+		}})
+		h = st.hosts()
+		return h
+	}
+	t.Run("attached", func(t *testing.T) {
+		t.Parallel()
+		st := newStation(t)
+		s := st.start()
+		id := s.hand("wait " + st.path("go"))
+		s.until(core.TurnState)
+		s.Detach()
+		r := st.record()
+		st.signal(r.PID, r.Start, syscall.SIGSTOP)
+		awaitStopped(st, r.PID)
+		h := late(st, func() { _ = proc.Signal(r.PID, r.Start, syscall.SIGCONT) })
+		again, err := h.Attach(t.Context(), "c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = st.listen(again)
+		st.touch("go")
+		if all := s.until(core.Resulted); !slices.Contains(all[len(all)-1].Result.Turns, id) {
+			t.Error("the turn was not answered")
+		}
+	})
+	t.Run("starting", func(t *testing.T) {
+		t.Parallel()
+		st := newStation(t)
+		st.startLate()
+		h := late(st, func() { st.touch("go") })
+		s, err := h.Start(t.Context(), "c", core.Launch{SessionID: newID(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := st.listen(s).answer("echo hello"); got != "hello" {
+			t.Errorf("answer is %q", got)
+		}
+	})
+}
+
+// refusesVariable makes the test binary a host that refuses every daemon, and stays.
+const refusesVariable = "BARECLAW_TEST_REFUSES"
+
+func refuseAll() {
+	l, err := net.FileListener(os.NewFile(protocol.FDListener, "listener"))
+	for err == nil {
+		var c net.Conn
+		if c, err = l.Accept(); err == nil {
+			_, err = io.WriteString(c, `{"type":"refused","error":"no"}`+"\n")
+		}
+	}
+	time.Sleep(10 * patience)
+}
+
+// TestHostThatRefuses starts hosts that are of no use: none of them is left.
+func TestHostThatRefuses(t *testing.T) {
+	t.Parallel()
+	st := newStation(t, refusesVariable+"=1")
+	if s, err := st.hosts().Start(t.Context(), "c", core.Launch{SessionID: newID(t)}); err == nil {
+		s.Detach()
+		t.Fatal("it was started")
+	}
+	st.eventually("its lock is free", func() bool {
+		lock, err := protocol.LockFile(st.paths().LockPath)
+		if err == nil {
+			_ = lock.Close()
+		}
+		return err == nil
+	})
 }

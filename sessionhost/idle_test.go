@@ -179,8 +179,8 @@ func TestTurnForAClosingClaude(t *testing.T) {
 	st.touch("go")
 	all := s.until(core.Exited)
 	inSequence(t, all, 1)
-	if b, err := os.ReadFile(st.path("read")); err == nil {
-		t.Errorf("claude was given %s", b)
+	if st.exists("read") {
+		t.Errorf("claude was given %s", st.read("read"))
 	}
 	if exit := all[len(all)-1].Exit; exit.Reason != core.ExitOther || !strings.Contains(exit.Text, "idle session was ended") {
 		t.Errorf("claude ended as %+v", exit)

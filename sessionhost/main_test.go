@@ -171,11 +171,7 @@ func (st *station) generation(n int64) *Hosts {
 // start begins a session on channel "c".
 func (st *station) start() *listener {
 	st.t.Helper()
-	s, err := st.hosts().Start(st.t.Context(), "c", core.Launch{SessionID: newID(st.t)})
-	if err != nil {
-		st.t.Fatal(err)
-	}
-	return st.listen(s)
+	return st.begin(st.hosts(), core.Launch{SessionID: newID(st.t)})
 }
 
 // attach finds the session of channel "c" for a daemon of that generation.
@@ -308,6 +304,14 @@ func (st *station) gone(what string, pid int, start uint64) {
 	}
 }
 
+// signal signals a process that is alive.
+func (st *station) signal(pid int, start uint64, sig syscall.Signal) {
+	st.t.Helper()
+	if err := proc.Signal(pid, start, sig); err != nil {
+		st.t.Fatal(err)
+	}
+}
+
 // eventually waits until cond holds: for what only a file or another process
 // can tell.
 func (st *station) eventually(what string, cond func() bool) {
@@ -324,6 +328,12 @@ func (st *station) eventually(what string, cond func() bool) {
 func (st *station) exists(name string) bool {
 	_, err := os.Stat(st.path(name))
 	return err == nil
+}
+
+// read returns what a file holds, nothing where there is none yet.
+func (st *station) read(name string) string {
+	b, _ := os.ReadFile(st.path(name))
+	return string(b)
 }
 
 func (st *station) touch(name string) {
@@ -359,10 +369,7 @@ func quoted(s string) string {
 }
 
 // begun returns how many turns claude has begun.
-func (st *station) begun() int {
-	b, _ := os.ReadFile(st.path("journal")) // not there yet: none
-	return strings.Count(string(b), `"event":"begun"`)
-}
+func (st *station) begun() int { return strings.Count(st.read("journal"), `"event":"begun"`) }
 
 // shell has the station run a shell script as claude. It answers initialize.
 func (st *station) shell(script string) {

@@ -2,7 +2,6 @@ package sessionhost
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/internal/proc"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -53,8 +51,8 @@ func TestClaudeThatReadsLate(t *testing.T) {
 	}
 	st.touch("go")
 	st.eventually("claude has read it", func() bool { return st.exists("read") })
-	if got, err := os.ReadFile(st.path("read")); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("claude read %d bytes, which are not the %d it was told (%v)", len(got), len(want), err)
+	if got := st.read("read"); got != string(want) {
+		t.Errorf("claude read %d bytes, which are not the %d it was told", len(got), len(want))
 	}
 }
 
@@ -94,16 +92,12 @@ func TestLastWordsOfADaemon(t *testing.T) {
 	s := st.start()
 	s.until(core.Readied)
 	r := st.record()
-	if err := proc.Signal(r.PID, r.Start, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	st.signal(r.PID, r.Start, syscall.SIGSTOP)
 	s.hand("go on")
 	s.Detach()
 	st.touch("go")
 	st.eventually("claude has spoken", func() bool { return st.exists("said") })
-	if err := proc.Signal(r.PID, r.Start, syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	st.signal(r.PID, r.Start, syscall.SIGCONT)
 	st.eventually("claude has its turn", func() bool { return st.exists("told") })
 }
 
@@ -165,9 +159,7 @@ func TestStopWithAFullLog(t *testing.T) {
 	s.until(core.Readied)
 	s.Detach()
 	r := st.record()
-	if err := proc.Signal(r.PID, r.Start, syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	st.signal(r.PID, r.Start, syscall.SIGTERM)
 	st.gone("claude", r.ClaudePID, r.ClaudeStart)
 	st.gone("host", r.PID, r.Start)
 }
@@ -195,9 +187,10 @@ func TestForeignRequest(t *testing.T) {
 	s := st.start()
 	s.until(core.Readied)
 	st.eventually("claude was answered", func() bool { return st.exists("told") })
-	b, err := os.ReadFile(st.path("told"))
-	if err != nil || !strings.Contains(string(b), `"r1"`) || !strings.Contains(string(b), "hook_callback") || !strings.Contains(string(b), `"error"`) {
-		t.Errorf("claude was told %s (%v)", b, err)
+	for _, want := range []string{`"r1"`, "hook_callback", `"error"`} {
+		if told := st.read("told"); !strings.Contains(told, want) {
+			t.Errorf("claude was told %s", told)
+		}
 	}
 	if open := st.attach(2).Info().Requests; len(open) != 0 {
 		t.Errorf("open requests are %+v", open)

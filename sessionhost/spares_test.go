@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -145,8 +147,8 @@ func TestReservedSpareIsLost(t *testing.T) {
 				t.Errorf("answer is %q by %d, want session %q of another than %d", got, s.Info().AgentPID, id, spare.ClaudePID)
 			}
 			st.spareRecord(h)
-			if left, _ := os.ReadDir(st.path("state/hosts")); len(left) == 0 || promised(h.o.place(spareKey(1))) {
-				t.Errorf("a promise is left among %v", left)
+			if isThere(h.o.place(spareKey(1)).ReservedPath()) {
+				t.Error("a promise is left")
 			}
 		})
 	}
@@ -159,22 +161,13 @@ func (p *spares) first() *spare {
 	return p.all[1]
 }
 
-func promised(p protocol.Place) bool {
-	_, err := os.Stat(p.ReservedPath())
-	return err == nil
-}
-
 // TestSpareIsNotResumed asks to resume the session that a spare has begun: two
 // processes must not have it.
 func TestSpareIsNotResumed(t *testing.T) {
 	t.Parallel()
 	st := newStation(t)
 	h, spare := st.spare()
-	s, err := h.Start(t.Context(), "c", core.Launch{SessionID: st.reserve(h), Resume: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	st.listen(s)
+	st.begin(h, core.Launch{SessionID: st.reserve(h), Resume: true})
 	if !dead(spare) {
 		t.Error("the spare is alive")
 	}
@@ -238,5 +231,58 @@ func TestSparePauses(t *testing.T) {
 	}
 	if last != maxSparePause {
 		t.Errorf("the last pause is %s", last)
+	}
+}
+
+// onMessage calls a function when something is logged.
+type onMessage struct {
+	slog.Handler
+	message string
+	then    func()
+}
+
+func (h onMessage) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h onMessage) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == h.message {
+		h.then()
+	}
+	return nil
+}
+
+// TestSpareIsBoundTooLate has a spare say that it belongs to the channel just after
+// it was given up: the channel gets another host, which is the only one.
+func TestSpareIsBoundTooLate(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	var host protocol.Record
+	var sp *spare
+	goOn := sync.OnceFunc(func() {
+		_ = proc.Signal(host.PID, host.Start, syscall.SIGCONT)
+		<-sp.bound
+	})
+	st.o.Log = slog.New(onMessage{slog.DiscardHandler, "spare not bound, a session host is started instead", goOn})
+	h, r := st.spare()
+	host, sp = r, h.spares.first()
+	id := st.reserve(h)
+	st.signal(host.PID, host.Start, syscall.SIGSTOP)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	started := make(chan *listener, 1)
+	go func() {
+		if s, err := h.Start(ctx, "c", core.Launch{SessionID: id}); err == nil {
+			started <- st.listen(s)
+		}
+	}()
+	select {
+	case s := <-started:
+		if got := s.answer("session"); got != id {
+			t.Errorf("answer is %q, want session %q", got, id)
+		}
+		if host.HostAlive() && s.Info().HostPID != host.PID {
+			t.Error("the spare lives on beside the host that was started instead")
+		}
+	case <-ctx.Done():
+		t.Fatal("the channel's session is never started")
 	}
 }

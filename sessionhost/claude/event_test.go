@@ -149,30 +149,3 @@ func stringOf(raw json.RawMessage) string {
 	}
 	return s
 }
-
-func BenchmarkDecodeStreamEvent(b *testing.B) {
-	line := []byte(`{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a few words of the answer "}},"session_id":"a408abee-fec9-4068-b93e-3703b4b7f6f5","parent_tool_use_id":null,"uuid":"2bc6c258-412e-49a7-8d0e-1f4f30b5a4ce"}`)
-	b.SetBytes(int64(len(line)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if e, err := Decode(line); err != nil || e.BeginsTool() {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkDecodeResult10MiB(b *testing.B) {
-	words := strings.Repeat(`a line of the answer, with \"quotes\"\n`, (10<<20)/39)
-	line := []byte(`{"type":"result","subtype":"success","is_error":false,"result":"` + words + `","session_id":"s","user_message_uuids":["u"]}`)
-	b.SetBytes(int64(len(line)))
-	b.ReportAllocs()
-	for b.Loop() {
-		e, err := Decode(line)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if r := e.Result(); len(r.Turns) != 1 {
-			b.Fatalf("%+v", r.Turns)
-		}
-	}
-}

@@ -159,23 +159,3 @@ func FuzzReadFate(f *testing.F) {
 		}
 	})
 }
-
-// A long session: tens of megabytes of tool results.
-func BenchmarkReadFate(b *testing.B) {
-	var s strings.Builder
-	s.WriteString(line("u", "", userRest))
-	parent := "u"
-	for i := range 500 {
-		id := fmt.Sprint("n", i)
-		s.WriteString(line(id, parent, `"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"`+strings.Repeat(`a line of output\n`, 6000)+`"}]}`))
-		parent = id
-	}
-	s.WriteString(line("w", parent, answerRest))
-	b.SetBytes(int64(s.Len()))
-	b.ReportAllocs()
-	for b.Loop() {
-		if f, err := readFate(strings.NewReader(s.String()), "u"); err != nil || !f.Answered {
-			b.Fatal(f, err)
-		}
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
-	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -101,14 +100,4 @@ func FuzzUserLine(f *testing.F) {
 			t.Fatal("not deterministic")
 		}
 	})
-}
-
-func BenchmarkUserLine10MiB(b *testing.B) {
-	content := json.RawMessage(`"` + strings.Repeat("x", 10<<20) + `"`)
-	b.SetBytes(int64(len(content)))
-	for b.Loop() {
-		if _, err := UserLine(someUUID, content); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

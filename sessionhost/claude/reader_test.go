@@ -116,17 +116,3 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkReader(b *testing.B) {
-	in := bytes.Repeat([]byte(`{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"w"}}}`+"\n"), 10_000)
-	b.SetBytes(int64(len(in)))
-	b.ReportAllocs()
-	for b.Loop() {
-		r := NewReader(bytes.NewReader(in), 0)
-		for {
-			if _, err := r.Next(); err != nil {
-				break
-			}
-		}
-	}
-}

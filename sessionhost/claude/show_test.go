@@ -140,20 +140,3 @@ func FuzzShow(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkShow(b *testing.B) {
-	for name, line := range map[string]string{
-		"delta": `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a few words of the answer "}},"session_id":"a408abee-fec9-4068-b93e-3703b4b7f6f5","parent_tool_use_id":null,"uuid":"2bc6c258-412e-49a7-8d0e-1f4f30b5a4ce"}`,
-		"input": `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"a few words of the answer "}},"session_id":"a408abee-fec9-4068-b93e-3703b4b7f6f5","parent_tool_use_id":null,"uuid":"2bc6c258-412e-49a7-8d0e-1f4f30b5a4ce"}`,
-		"1MiB":  `{"type":"user","message":{"content":[{"type":"image","data":"` + strings.Repeat("A", 1<<20) + `"}]},"isReplay":true}`,
-	} {
-		b.Run(name, func(b *testing.B) {
-			raw := []byte(line)
-			b.SetBytes(int64(len(raw)))
-			b.ReportAllocs()
-			for b.Loop() {
-				Show(raw)
-			}
-		})
-	}
-}

@@ -57,6 +57,14 @@ func mustAppend(t *testing.T, l *eventLog, partial bool, n int) {
 	}
 }
 
+// appending begins to append an entry of n bytes, which waits for room, in a bubble.
+func appending(l *eventLog, n int) (appended chan error) {
+	appended = make(chan error, 1)
+	go func() { appended <- l.append(false, nil, entryOf(n)) }() // ends with the test
+	synctest.Wait()
+	return appended
+}
+
 // readAll returns the numbers of all entries after seq that are there.
 func readAll(t *testing.T, l *eventLog, after uint64) []uint64 {
 	t.Helper()
@@ -164,9 +172,7 @@ func TestEventLogBlocksWhenFull(t *testing.T) {
 		for range 10 {
 			mustAppend(t, l, false, 100)
 		}
-		appended := make(chan error, 1)
-		go func() { appended <- l.append(false, nil, entryOf(100)) }()
-		synctest.Wait()
+		appended := appending(l, 100)
 		select {
 		case err := <-appended:
 			t.Fatalf("an entry beyond the limit was taken: %v", err)
@@ -192,9 +198,7 @@ func TestEventLogNumbersThoseThatWaited(t *testing.T) {
 		l := newEventLog(100, 100, create, nobody)
 		l.attach("reader", 1)
 		mustAppend(t, l, false, 80)
-		appended := make(chan error, 1)
-		go func() { appended <- l.append(false, nil, entryOf(50)) }()
-		synctest.Wait() // it waits
+		appended := appending(l, 50)
 		mustAppend(t, l, false, 10)
 		l.ack("reader", 1)
 		if err := <-appended; err != nil {
@@ -224,9 +228,7 @@ func TestEventLogCloseEndsAWaitingWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newEventLog(100, 100, create, nobody)
 		mustAppend(t, l, false, 100)
-		appended := make(chan error, 1)
-		go func() { appended <- l.append(false, nil, entryOf(100)) }()
-		synctest.Wait()
+		appended := appending(l, 100)
 		l.close()
 		if err := <-appended; !errors.Is(err, errLogClosed) {
 			t.Errorf("error is %v, want errLogClosed", err)
@@ -270,16 +272,12 @@ func TestEventLogOnAFullDisk(t *testing.T) {
 		if l.dropped != 1 {
 			t.Errorf("%d were dropped, want 1", l.dropped)
 		}
-		appended := make(chan error, 1)
-		write := func() { appended <- l.append(false, nil, entryOf(100)) }
-		go write()
-		synctest.Wait()
+		appended := appending(l, 100)
 		l.ack(nil, 1)
 		if err := <-appended; err != nil { // it fits into memory now
 			t.Fatal(err)
 		}
-		go write()
-		synctest.Wait()
+		appended = appending(l, 100)
 		l.mu.Lock()
 		disk = nil // there is room again at the next try, and nothing is acknowledged
 		l.mu.Unlock()
@@ -357,9 +355,7 @@ func TestEventLogAlwaysTakesItsLastEntry(t *testing.T) {
 		for range 10 {
 			mustAppend(t, l, false, 100)
 		}
-		appended := make(chan error, 1)
-		go func() { appended <- l.append(false, nil, entryOf(100)) }()
-		synctest.Wait()
+		appended := appending(l, 100)
 		l.finish(entryOf(100))
 		if err := <-appended; !errors.Is(err, errLogClosed) {
 			t.Errorf("the entry that waited got %v", err)
