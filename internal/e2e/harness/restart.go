@@ -47,6 +47,14 @@ func (g *Gateway) Restarted(generation float64) {
 	})
 }
 
+// Restart restarts the gateway by a request, and waits until that is over.
+func (g *Gateway) Restart() {
+	g.T.Helper()
+	generation := g.Generation()
+	g.Must("POST", "/restart", nil, 200)
+	g.Restarted(generation)
+}
+
 // Ended returns how long the last daemon took to end, as its log says; ended is false if the
 // log does not say that.
 func (m *Machine) Ended() (took time.Duration, ended bool) {

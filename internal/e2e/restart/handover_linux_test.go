@@ -37,9 +37,7 @@ func restartAsFirstProcess(t *testing.T, m *harness.Machine, wrap []string) {
 	}
 	claude := g.Say("http", "pid").Str("text")
 	for range 2 {
-		generation := g.Generation()
-		g.Must("POST", "/restart", nil, 200)
-		g.Restarted(generation)
+		g.Restart()
 		if now := g.Say("http", "pid").Str("text"); now != claude {
 			t.Errorf("claude was %s and is %s", claude, now)
 		}
@@ -146,9 +144,7 @@ func TestSupervisorIsKilled(t *testing.T) {
 	g := m.Start()
 	claude := g.Say("idle", "pid").Str("text")
 	for range 2 {
-		generation := g.Generation()
-		g.Must("POST", "/restart", nil, 200)
-		g.Restarted(generation)
+		g.Restart()
 	}
 	held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
@@ -177,9 +173,7 @@ func TestWorkerCrashes(t *testing.T) {
 	id := g.Tell("http", "wait "+m.Path("go"))
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
 	for range 2 {
-		generation := g.Generation()
-		g.Must("POST", "/restart", nil, 200)
-		g.Restarted(generation)
+		g.Restart()
 		h := m.LockFile()
 		if err := proc.Signal(h.Worker, h.WorkerStart, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -236,9 +230,7 @@ func TestEndWhileAnotherTakesOver(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
 	g := m.Start()
-	generation := g.Generation()
-	g.Must("POST", "/restart", nil, 200)
-	g.Restarted(generation)
+	g.Restart()
 	begun := strings.Count(m.Log.String(), "handing over")
 	if err := g.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
@@ -278,9 +270,7 @@ func TestReadyWhenItIsWrittenDown(t *testing.T) {
 		"-e", "trace=pwrite64", "-e", "inject=pwrite64:delay_enter=1000000")
 	g.HTTP = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: harness.HeldPatience} // the old process answers on kept connections
 	for range 2 {
-		generation := g.Generation()
-		g.Must("POST", "/restart", nil, 200)
-		g.Restarted(generation)
+		g.Restart()
 		if pid, err := g.PID(); err != nil || pid != m.Worker() {
 			t.Errorf("process %d is ready (%v), and the lock file says %+v", pid, err, m.LockFile())
 		}

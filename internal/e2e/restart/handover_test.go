@@ -224,9 +224,7 @@ func TestSuccessorDies(t *testing.T) {
 	g := m.Start()
 	held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
-	generation := g.Generation()
-	g.Must("POST", "/restart", nil, 200)
-	g.Restarted(generation)
+	g.Restart()
 	h := m.LockFile()
 	if err := proc.Signal(h.Worker, h.WorkerStart, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -304,9 +302,7 @@ func TestRestartReplacesSessionsOfOldSettings(t *testing.T) {
 	if err := os.WriteFile(m.Path("work/.env"), []byte("BARECLAW_MAX_TURNS=3\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	generation := g.Generation()
-	g.Must("POST", "/restart", nil, 200)
-	g.Restarted(generation)
+	g.Restart()
 	m.Eventually("the idle session ends", func() bool { _, live := m.Hosts()["idle"]; return !live })
 	if now := g.Say("idle", "args").Str("text"); now == old || !strings.Contains(now, `"--max-turns","3"`) || !strings.Contains(now, `"--resume"`) {
 		t.Errorf("claude was started with %s, then with %s", old, now)
@@ -345,9 +341,7 @@ func TestRestartWithAnotherEnvFile(t *testing.T) {
 		t.Errorf("with users that are no numbers: %s", a.Body)
 	}
 	write("Read,Bash(git log *)", "1,2")
-	generation := g.Generation()
-	g.Must("POST", "/restart", nil, 200)
-	g.Restarted(generation)
+	g.Restart()
 	if args := g.Say("after", "args").Str("text"); !strings.Contains(args, `"--allowedTools","Read,Bash(git log *)"`) {
 		t.Errorf("claude was started with %s", args)
 	}

@@ -19,9 +19,7 @@ func TestSocketOfAKilledDaemon(t *testing.T) {
 	held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
 	m.Ahead(func(path string) error { return os.WriteFile(path, nil, 0o600) })
-	generation := g.Generation()
-	g.Must("POST", "/restart", nil, 200)
-	g.Restarted(generation)
+	g.Restart()
 	m.Touch("go")
 	held.Answer(200).Want(t, "waited for "+m.Path("go"))
 	g.Kill()
@@ -57,8 +55,6 @@ func TestRestartOnAFullDisk(t *testing.T) {
 	if h := g.Must("GET", "/health", nil, 200); h.Str("status") != "ok" && !strings.Contains(string(h.Body), "restart") {
 		t.Errorf("health is %s", h.Body)
 	}
-	generation := g.Generation()
-	g.Must("POST", "/restart", nil, 200)
-	g.Restarted(generation)
+	g.Restart()
 	g.Usable("busy")
 }

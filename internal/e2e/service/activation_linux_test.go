@@ -162,9 +162,7 @@ func TestSocketsPassedByHand(t *testing.T) {
 	local := &harness.Gateway{Machine: m, Base: "http://localhost", HTTP: g.Local()}
 	g.Say("http", "echo hello").Want(t, "hello")
 	for range 2 {
-		generation := g.Generation()
-		g.Must("POST", "/restart", nil, 200)
-		g.Restarted(generation)
+		g.Restart()
 	}
 	local.Say("http", "echo again").Want(t, "again")
 	local.Say("http", "echo once more").Want(t, "once more")

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"bareclaw/internal/e2e/harness"
-	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/testkit/launchctl"
 )
@@ -85,20 +84,6 @@ func (c *mac) legacy(line string) {
 	}
 }
 
-// found turns to the gateway that launchd has started.
-func (c *mac) found() {
-	c.T.Helper()
-	c.Eventually("the gateway serves", func() bool {
-		h, err := lockfile.ReadHolder(c.Path("state/" + lockfile.StateLockName))
-		if err != nil || !proc.Alive(h.PID, h.Start) {
-			return false
-		}
-		c.Base = "http://" + h.Address
-		a, err := c.Do("GET", "/health", nil)
-		return err == nil && a.Flag("ready")
-	})
-}
-
 // TestLaunchdService installs the gateway as a job of launchd, changes it, and removes
 // it.
 func TestLaunchdService(t *testing.T) {
@@ -109,7 +94,7 @@ func TestLaunchdService(t *testing.T) {
 	c.does(1, status, "not installed")
 	c.does(1, install[:2], "build it where it can stay") // which this test's program is, unless it is asked for
 	c.does(0, install, "wrote "+plist, "loaded com.bareclaw.gateway, pid ")
-	c.found()
+	found(c.Gateway)
 	if info, err := os.Stat(plist); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%s: %v, %v", plist, info, err)
 	}
@@ -122,7 +107,7 @@ func TestLaunchdService(t *testing.T) {
 	}
 	c.Env = append(c.Env, "BARECLAW_LOG_LEVEL=debug")
 	c.does(0, install, "unchanged "+plist, "wrote ", "service.env", "unloaded the old com.bareclaw.gateway", "loaded com.bareclaw.gateway, pid ")
-	c.found()
+	found(c.Gateway)
 	if now := c.Say("http", "pid").Str("text"); now != claude || c.LockFile().PID == first.PID {
 		t.Errorf("claude was %s and is %s; the gateway has pid %d after %d", claude, now, c.LockFile().PID, first.PID)
 	}
@@ -133,22 +118,22 @@ func TestLaunchdService(t *testing.T) {
 	c.does(1, status, "launchd does not have it", "`bareclaw service start`")
 	c.does(3, stop, "no gateway runs here")
 	c.does(0, start, "Started the service, pid ")
-	c.found()
+	found(c.Gateway)
 	c.does(0, start, "runs already")
 	c.does(0, []string{"service", "restart"}, "Restarted the service, pid ")
-	c.found()
+	found(c.Gateway)
 	if now := c.Say("http", "pid").Str("text"); now != claude || proc.Alive(before.PID, before.Start) {
 		t.Errorf("claude was %s and is %s; the gateway had pid %d and has %d", claude, now, before.PID, c.LockFile().PID)
 	}
 	c.does(0, append(stop, "--now"), "through launchd")
 	c.does(0, start, "Started the service, pid ")
-	c.found()
+	found(c.Gateway)
 
 	// What launchctl did before bootstrap and bootout works with it too.
 	c.legacy("launchctl unload ~/Library/LaunchAgents/com.bareclaw.gateway.plist")
 	c.does(1, status, "launchd does not have it")
 	c.legacy("launchctl load ~/Library/LaunchAgents/com.bareclaw.gateway.plist")
-	c.found()
+	found(c.Gateway)
 	c.does(0, uninstall, "unloaded com.bareclaw.gateway", "removed "+plist)
 	if len(c.Hosts()) > 0 {
 		t.Errorf("hosts are left: %v", c.Hosts())

@@ -242,13 +242,7 @@ func serviceRestarts(t *testing.T, i *installation) {
 // shortened, and the turn that ran is answered by the same claude.
 func serviceHangs(t *testing.T, i *installation) {
 	harness.NeedStrace(t)
-	dir := filepath.Join(harness.RuntimeDir, "systemd/user/bareclaw.service.d")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "soon.conf"), []byte("[Service]\nWatchdogSec=3\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	i.dropIn("bareclaw.service", "[Service]\nWatchdogSec=3")
 	i.install()
 	installed, err := os.ReadFile(filepath.Join(i.manager.Home, ".config/systemd/user/bareclaw.service"))
 	if err != nil || !bytes.Contains(installed, []byte("\nWatchdogSec=1min\n")) {
@@ -505,17 +499,34 @@ func TestServiceFilesSurviveSystemd(t *testing.T) {
 	})
 }
 
-// timing adds settings to those of the heartbeat's timer.
-func (i *installation) timing(settings string) {
+// uninstallByHand removes the heartbeat with the commands that have always done so.
+func (i *installation) uninstallByHand() {
 	i.T.Helper()
-	dir := filepath.Join(harness.RuntimeDir, "systemd/user/bareclaw-heartbeat.timer.d")
+	cmd := exec.Command("bash", "-e", "-c", "systemctl --user disable --now bareclaw-heartbeat.timer\n"+
+		"rm ~/.config/systemd/user/bareclaw-heartbeat.{service,timer}\nsystemctl --user daemon-reload\n")
+	cmd.Env = i.manager.Env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		i.T.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// dropIn adds lines to an installed unit, in a file of the runtime directory.
+func (i *installation) dropIn(unit, text string) {
+	i.T.Helper()
+	dir := filepath.Join(harness.RuntimeDir, "systemd/user", unit+".d")
 	err := os.MkdirAll(dir, 0o755)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "timing.conf"), []byte("[Timer]\n"+settings+"\n"), 0o600)
+		err = os.WriteFile(filepath.Join(dir, "test.conf"), []byte(text+"\n"), 0o600)
 	}
 	if err != nil {
 		i.T.Fatal(err)
 	}
+}
+
+// timing adds settings to those of the heartbeat's timer.
+func (i *installation) timing(settings string) {
+	i.T.Helper()
+	i.dropIn("bareclaw-heartbeat.timer", "[Timer]\n"+settings)
 }
 
 // heartbeatGoes looks after a heartbeat that is installed, and removes it with the
@@ -541,12 +552,7 @@ func heartbeatGoes(t *testing.T, i *installation, local service.Manager, spec se
 		t.Fatal(err)
 	}
 	i.Eventually("the timer has it written again", func() bool { _, err := os.Stat(seen); return err == nil })
-	cmd := exec.Command("bash", "-e", "-c", "systemctl --user disable --now bareclaw-heartbeat.timer\n"+
-		"rm ~/.config/systemd/user/bareclaw-heartbeat.{service,timer}\nsystemctl --user daemon-reload\n")
-	cmd.Env = i.manager.Env
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	i.uninstallByHand()
 	if st, err = local.Status(context.Background(), service.Heartbeat, spec); err != nil || st.Installed || st.Active {
 		t.Errorf("afterwards it is %+v, %v", st, err)
 	}

@@ -92,15 +92,18 @@ func (u *unit) start() {
 }
 
 // found waits until there is a main process that serves, and turns to it.
-func (u *unit) found() {
-	u.T.Helper()
-	u.Eventually("the gateway serves", func() bool {
-		h, err := lockfile.ReadHolder(u.Path("state/" + lockfile.StateLockName))
+func (u *unit) found() { found(u.Gateway) }
+
+// found waits until a machine has a gateway that serves, and turns to it.
+func found(g *harness.Gateway) {
+	g.T.Helper()
+	g.Eventually("the gateway serves", func() bool {
+		h, err := lockfile.ReadHolder(g.Path("state/" + lockfile.StateLockName))
 		if err != nil || h.Address == "" || !proc.Alive(h.PID, h.Start) {
 			return false
 		}
-		u.Base = "http://" + h.Address
-		a, err := u.Do("GET", "/health", nil)
+		g.Base = "http://" + h.Address
+		a, err := g.Do("GET", "/health", nil)
 		return err == nil && a.Flag("ready")
 	})
 }
@@ -108,7 +111,13 @@ func (u *unit) found() {
 // show returns a property of the unit.
 func (u *unit) show(property string) string {
 	u.T.Helper()
-	return u.systemctl("show", "--value", "--property="+property, u.name)
+	return u.showOf(u.name, property)
+}
+
+// showOf returns a property of another unit.
+func (u *unit) showOf(name, property string) string {
+	u.T.Helper()
+	return u.systemctl("show", "--value", "--property="+property, name)
 }
 
 // isWell fails unless systemd sees the unit at work, started once, with the daemon
@@ -305,11 +314,8 @@ func unitWithoutNotification(t *testing.T, manager *harness.UserManager) {
 	m := harness.NewMachine(t)
 	u := startUnit(m, manager, "Type=exec")
 	first := u.show("MainPID")
-	for range 2 {
-		generation := u.Generation()
-		u.restart()
-		u.Restarted(generation)
-	}
+	u.Restart()
+	u.Restart()
 	u.Say("http", "echo hello").Want(t, "hello")
 	if now, state := u.show("MainPID"), u.show("SubState"); now != first || state != "running" {
 		t.Errorf("the main process was %s and is %s; the unit is %s", first, now, state)
@@ -318,9 +324,7 @@ func unitWithoutNotification(t *testing.T, manager *harness.UserManager) {
 	u.Eventually("systemd starts it anew", func() bool { pid := u.show("MainPID"); return pid != first && pid != "0" })
 	u.found()
 	u.Say("http", "echo hello again").Want(t, "hello again")
-	generation := u.Generation()
-	u.restart()
-	u.Restarted(generation)
+	u.Restart()
 	daemon := u.LockFile()
 	u.systemctl("stop", u.name)
 	if proc.Alive(daemon.Worker, daemon.WorkerStart) {

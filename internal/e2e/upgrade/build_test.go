@@ -90,9 +90,7 @@ func TestRestartBuilds(t *testing.T) {
 	cmd := g.Cmd
 	restart := func(channel, want string) {
 		t.Helper()
-		generation := g.Generation()
-		g.Must("POST", "/restart", nil, 200)
-		g.Restarted(generation)
+		g.Restart()
 		if text := g.Say(channel, "hello").Str("text"); !strings.Contains(text, want) {
 			t.Errorf("after the restart it says %q, want %q", text, want)
 		}

@@ -40,9 +40,7 @@ func TestRestartToABrokenProgram(t *testing.T) {
 		t.Errorf("claude was %s and is %s", claude, now)
 	}
 	replaced(m, "v2")
-	generation := g.Generation()
-	g.Must("POST", "/restart", nil, 200)
-	g.Restarted(generation)
+	g.Restart()
 	g.Serves("v2")
 	g.Balanced()
 }
@@ -206,9 +204,7 @@ func TestProgramRemovedWhileItHandsOver(t *testing.T) {
 	g := m.Start()
 	held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
-	generation := g.Generation()
-	g.Must("POST", "/restart", nil, 200)
-	g.Restarted(generation)
+	g.Restart()
 	if err := os.Remove(m.Program); err != nil {
 		t.Fatal(err)
 	}

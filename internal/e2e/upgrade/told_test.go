@@ -66,9 +66,7 @@ func (u *toldTest) tells(verdict string) {
 	}
 	u.chat.AwaitText(verdict)
 	u.Eventually("it is noted that the chat was told", func() bool { return u.Trial().Notified })
-	generation := u.Generation()
-	u.Must("POST", "/restart", nil, 200)
-	u.Restarted(generation)
+	u.Restart()
 	u.Touch("go")
 	if u.Begun("wait") > 0 {
 		u.chat.AwaitText("waited for ")

@@ -138,9 +138,7 @@ func TestUpgradeAfterUpgrades(t *testing.T) {
 	m := harness.NewMachine(t)
 	m.Install("v1", "8s") // longer than the new program may live before it is killed
 	g := m.Start()
-	generation := g.Generation()
-	g.Must("POST", "/restart", nil, 200)
-	g.Restarted(generation)
+	g.Restart()
 	g.Fails("v2", syscall.SIGKILL, "ended while it was on trial")
 	g.Serves("v1")
 	g.Say("http", "echo still here").Want(t, "still here")
@@ -151,9 +149,7 @@ func TestUpgradeAfterUpgrades(t *testing.T) {
 		runs(m, g, name)
 	}
 	m.Write("work/.env", "BARECLAW_MAX_TURNS=9\n", 0o600)
-	generation = g.Generation()
-	g.Must("POST", "/restart", nil, 200)
-	g.Restarted(generation)
+	g.Restart()
 	if args := g.Say("new", "args").Str("text"); !strings.Contains(args, `"--max-turns","9"`) {
 		t.Errorf("the gateway does not go by what .env says now: claude was started with %s", args)
 	}
