@@ -84,6 +84,36 @@ func (g *Gateway) Occupy(key string) (id string, finish func()) {
 	return id, func() { g.Touch(name) }
 }
 
+// Task begins a turn that goes on until the returned function is called, which fails unless a
+// gateway then answers its message, of which there was one turn, and owes nothing.
+func (g *Gateway) Task(key string) (finish func(g *Gateway)) {
+	g.T.Helper()
+	id, end := g.Occupy(key)
+	return func(g *Gateway) {
+		g.T.Helper()
+		end()
+		if a := g.Outcome(id); a.Flag("is_error") || !strings.HasPrefix(a.Str("text"), "waited for ") {
+			g.T.Errorf("the turn ends with %s", a.Body)
+		}
+		if n := g.BegunOn(key, "wait "); n != 1 {
+			g.T.Errorf("%d turns begun, want 1", n)
+		}
+		g.Balanced()
+	}
+}
+
+// SameClaude returns a function that fails unless a channel has the same claude as now.
+func (g *Gateway) SameClaude(key string) (check func(g *Gateway)) {
+	g.T.Helper()
+	claude := g.Say(key, "pid").Str("text")
+	return func(g *Gateway) {
+		g.T.Helper()
+		if now := g.Say(key, "pid").Str("text"); now != claude {
+			g.T.Errorf("claude was %s and is %s", claude, now)
+		}
+	}
+}
+
 // Did reports whether a claude noted the event with a text that contains s.
 func (m *Machine) Did(event, s string) bool {
 	m.T.Helper()

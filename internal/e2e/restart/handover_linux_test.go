@@ -35,12 +35,10 @@ func restartAsFirstProcess(t *testing.T, m *harness.Machine, wrap []string) {
 	if pid := m.LockFile().PID; pid != 1 {
 		t.Fatalf("the gateway is process %v", pid)
 	}
-	claude := g.Say("http", "pid").Str("text")
+	sameClaude := g.SameClaude("http")
 	for range 2 {
 		g.Restart()
-		if now := g.Say("http", "pid").Str("text"); now != claude {
-			t.Errorf("claude was %s and is %s", claude, now)
-		}
+		sameClaude(g)
 	}
 	g.Balanced()
 	if err := syscall.Kill(firstProcess(t, g), syscall.SIGINT); err != nil {
@@ -142,7 +140,7 @@ func TestSupervisorIsKilled(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
 	g := m.Start()
-	claude := g.Say("idle", "pid").Str("text")
+	sameClaude := g.SameClaude("idle")
 	for range 2 {
 		g.Restart()
 	}
@@ -156,9 +154,7 @@ func TestSupervisorIsKilled(t *testing.T) {
 	a := held.Answer(202)
 	m.Touch("go")
 	g.Outcome(a.Str("message_id")).Want(t, "waited for "+m.Path("go"))
-	if now := g.Say("idle", "pid").Str("text"); now != claude {
-		t.Errorf("claude was %s and is %s", claude, now)
-	}
+	sameClaude(g)
 	g.Balanced()
 }
 
@@ -169,25 +165,20 @@ func TestWorkerCrashes(t *testing.T) {
 	m := harness.NewMachine(t)
 	m.Set(supervisor.CrashVariable + "=")
 	g := m.Start()
-	claude := g.Say("idle", "pid").Str("text")
-	id := g.Tell("http", "wait "+m.Path("go"))
-	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
+	sameClaude := g.SameClaude("idle")
+	finish := g.Task("http")
 	for range 2 {
 		g.Restart()
 		h := m.LockFile()
 		if err := proc.Signal(h.Worker, h.WorkerStart, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		if now := g.Say("idle", "pid").Str("text"); now != claude {
-			t.Errorf("claude was %s and is %s", claude, now)
-		}
+		sameClaude(g)
 		if now := m.LockFile(); now.PID != h.PID || now.Worker == h.Worker {
 			t.Errorf("before the crash %+v, then %+v", h, now)
 		}
 	}
-	m.Touch("go")
-	g.Outcome(id).Want(t, "waited for "+m.Path("go"))
-	g.Balanced()
+	finish(g)
 	if g.Signal(syscall.SIGTERM); g.Cmd.ProcessState.ExitCode() != harness.ExitOK {
 		t.Errorf("the gateway ends with %v", g.Cmd.ProcessState)
 	}

@@ -37,7 +37,7 @@ func TestHandOver(t *testing.T) {
 			t.Parallel()
 			m := harness.NewMachine(t)
 			g := m.Start()
-			claude := g.Say("idle", "pid").Str("text")
+			sameClaude := g.SameClaude("idle")
 			watch := g.Stream("GET", "/channels/http/events", nil)
 			held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
 			m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
@@ -56,9 +56,7 @@ func TestHandOver(t *testing.T) {
 			if after.Number("pid") == before.Number("pid") || after.Str("status") != "ok" {
 				t.Errorf("health was %s and is %s", before.Body, after.Body)
 			}
-			if now := g.Say("idle", "pid").Str("text"); now != claude {
-				t.Errorf("claude was %s and is %s", claude, now)
-			}
+			sameClaude(g)
 			m.Touch("go")
 			held.Answer(200).Want(t, "waited for "+m.Path("go"))
 			g.Outcome(waiting).Want(t, "waited")

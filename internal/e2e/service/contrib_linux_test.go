@@ -32,13 +32,11 @@ func TestSystemUnitLetsTheGatewayWork(t *testing.T) {
 		}
 		m := harness.NewMachine(t)
 		u := startUnit(m, manager, lines...)
-		claude := u.Say("idle", "pid").Str("text")
+		sameClaude := u.SameClaude("idle")
 		u.handOver(u.restart)
 		u.systemctl("restart", u.name)
 		u.found()
-		if now := u.Say("idle", "pid").Str("text"); now != claude {
-			t.Errorf("claude was %s and is %s", claude, now)
-		}
+		sameClaude(u.Gateway)
 		u.Balanced()
 	})
 }

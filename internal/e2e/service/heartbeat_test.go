@@ -102,32 +102,6 @@ func TestHeartbeatBeginsAfresh(t *testing.T) {
 	}
 }
 
-// TestHeartbeatTells: what the agent has to say is pushed, once.
-func TestHeartbeatTells(t *testing.T) {
-	t.Parallel()
-	m, chat := newHeart(t, "echo The disk is nearly full.")
-	m.Start()
-	m.Beat(0)
-	m.Beat(0)
-	m.WantBeats("told", 1)
-	wantTold(t, chat, "The disk is nearly full.")
-	if n := m.Begun("answer exactly HEARTBEAT_OK"); n != 1 {
-		t.Error("the agent was not told how to say that all is well")
-	}
-}
-
-// TestHeartbeatWithoutNotify keeps what the agent says.
-func TestHeartbeatWithoutNotify(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "BARECLAW_HEARTBEAT_MESSAGE=echo The disk is nearly full.", harness.SlotLength(0))
-	m.Start()
-	m.Beat(0)
-	m.WantBeats("said", 1)
-	if last := m.Ticks().Ticks[0]; last.Detail != "The disk is nearly full." || !strings.Contains(last.Problem, "BARECLAW_HEARTBEAT_NOTIFY") {
-		t.Errorf("recorded %+v", last)
-	}
-}
-
 // TestHeartbeatsAtOnce: of ticks that are called at once one asks and tells.
 func TestHeartbeatsAtOnce(t *testing.T) {
 	t.Parallel()
@@ -222,23 +196,6 @@ func TestHeartbeatPrecheck(t *testing.T) {
 	m.WantBeats("nothing to do, ok", 1)
 }
 
-// TestHeartbeatWithoutLogin: each tick tries again, which asks no model, and the user is
-// told once.
-func TestHeartbeatWithoutLogin(t *testing.T) {
-	t.Parallel()
-	m, chat := newHeart(t, "notloggedin")
-	m.Start()
-	for slot := range 3 {
-		m.With(harness.SlotLength(slot)).Beat(0)
-	}
-	m.WantBeats("failed, failed, failed", 3)
-	wantTold(t, chat, "log in again")
-	instruct(m, "echo HEARTBEAT_OK")
-	m.With(harness.SlotLength(3)).Beat(0)
-	m.WantBeats("failed, failed, failed, ok", 4)
-	wantTold(t, chat, "log in again")
-}
-
 // TestHeartbeatOutOfReach: while the user cannot be told the agent goes on looking, in
 // each slot. Once they can be, one message has all that they were not told.
 func TestHeartbeatOutOfReach(t *testing.T) {
@@ -302,39 +259,6 @@ func TestHeartbeatOutOfReachAndKilled(t *testing.T) {
 	wantTold(t, chat, "There is new mail.")
 }
 
-// TestHeartbeatFails: the user is told when it begins to fail.
-func TestHeartbeatFails(t *testing.T) {
-	t.Parallel()
-	m, chat := newHeart(t, "maxturns")
-	m.Start()
-	m.Beat(0)
-	m.With(harness.SlotLength(1)).Beat(0)
-	m.WantBeats("failed, failed", 2)
-	wantTold(t, chat, "Heartbeat: ")
-}
-
-// TestHeartbeatBusy: while a message has no outcome the next slots ask nothing, and the
-// answer is pushed when there is one, without a tick.
-func TestHeartbeatBusy(t *testing.T) {
-	t.Parallel()
-	m, chat := newHeart(t, "")
-	instruct(m, "wait "+m.Path("go"))
-	m.Start()
-	m.Beat(0, "--wait=0s")
-	m.Beat(0, "--wait=0s")
-	m.With(harness.SlotLength(1)).Beat(0, "--wait=0s")
-	m.Begins("[channel: heartbeat")
-	m.WantBeats("asked, busy", 1)
-	m.Touch("go")
-	m.Eventually("the user is told", func() bool { return len(chat.FromBot()) == 1 })
-	instruct(m, "echo HEARTBEAT_OK")
-	m.With(harness.SlotLength(2)).Beat(0)
-	m.WantBeats("told, busy, ok", 2)
-	if n := len(chat.FromBot()); n != 1 {
-		t.Errorf("the user was told %d times, want once", n)
-	}
-}
-
 // TestHeartbeatRevives starts a gateway that is down, as .env says, and asks.
 func TestHeartbeatRevives(t *testing.T) {
 	t.Parallel()
@@ -384,42 +308,6 @@ func TestHeartbeatRevives(t *testing.T) {
 	}
 }
 
-// TestHeartbeatWithDamagedRecords: the gateway is started all the same, and the records
-// begin anew.
-func TestHeartbeatWithDamagedRecords(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, harness.SlotLength(0), "BARECLAW_HEARTBEAT_MESSAGE=echo HEARTBEAT_OK")
-	if err := os.WriteFile(m.Path("state/heartbeat.json"), []byte("\x00\x00"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out := m.Beat(0); !strings.Contains(out, "heartbeat.json.damaged") || !strings.Contains(out, "serves") {
-		t.Errorf("the tick says\n%s", out)
-	}
-	if h := m.Holder(); !proc.Alive(h.PID, h.Start) {
-		t.Errorf("the gateway is %+v", h)
-	}
-	m.Beat(0)
-	m.Beat(0)
-	m.WantBeats("ok", 1)
-}
-
-// TestHeartbeatWithoutALog: a tick that cannot write its log, as after one by another user,
-// looks after the gateway all the same.
-func TestHeartbeatWithoutALog(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, harness.SlotLength(0), "BARECLAW_HEARTBEAT_MESSAGE=echo HEARTBEAT_OK")
-	if err := os.Mkdir(m.Path("state/heartbeat.log"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if out := m.Beat(0); !strings.Contains(out, "is a directory") || !strings.Contains(out, "serves") {
-		t.Errorf("the tick says\n%s", out)
-	}
-	if h := m.Holder(); !proc.Alive(h.PID, h.Start) {
-		t.Errorf("the gateway is %+v", h)
-	}
-	m.WantBeats("ok", 1)
-}
-
 // TestHeartbeatCannotRevive says why a gateway does not start.
 func TestHeartbeatCannotRevive(t *testing.T) {
 	t.Parallel()
@@ -433,17 +321,42 @@ func TestHeartbeatCannotRevive(t *testing.T) {
 	}
 }
 
-// TestHeartbeatElsewhere finds a gateway whose socket is not where these settings say,
-// as one that was started in another login.
-func TestHeartbeatElsewhere(t *testing.T) {
+// TestHeartbeatAllTheSame: a tick looks after the gateway and asks, also where records are
+// damaged, the log cannot be written, as after a tick by another user, or the gateway's socket
+// is not where the settings say, as of a gateway that was started in another login.
+func TestHeartbeatAllTheSame(t *testing.T) {
 	t.Parallel()
-	m := harness.NewMachine(t, harness.SlotLength(0), "BARECLAW_HTTP_TOKEN=sesame", "BARECLAW_HEARTBEAT_MESSAGE=echo HEARTBEAT_OK")
-	m.Start()
-	if err := os.Mkdir(m.Path("other"), 0o700); err != nil {
-		t.Fatal(err)
+	for name, c := range map[string]struct {
+		spoil func(m *harness.Machine) (settings string, err error)
+		says  string
+	}{
+		"damaged records": {func(m *harness.Machine) (string, error) {
+			return "", os.WriteFile(m.Path("state/heartbeat.json"), []byte("\x00\x00"), 0o600)
+		}, "heartbeat.json.damaged"},
+		"no log": {func(m *harness.Machine) (string, error) { return "", os.Mkdir(m.Path("state/heartbeat.log"), 0o700) }, "is a directory"},
+		"elsewhere": {func(m *harness.Machine) (string, error) {
+			m.Start()
+			return "BARECLAW_RUNTIME_DIR=" + m.Path("other"), os.Mkdir(m.Path("other"), 0o700)
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := harness.NewMachine(t, harness.SlotLength(0), "BARECLAW_HTTP_TOKEN=sesame", "BARECLAW_HEARTBEAT_MESSAGE=echo HEARTBEAT_OK")
+			settings, err := c.spoil(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m = m.With(settings)
+			if out := m.Beat(0); !strings.Contains(out, c.says) {
+				t.Errorf("the tick says\n%s", out)
+			}
+			if h := m.Holder(); !proc.Alive(h.PID, h.Start) {
+				t.Errorf("the gateway is %+v", h)
+			}
+			m.Beat(0)
+			m.WantBeats("ok", 1)
+		})
 	}
-	m.With("BARECLAW_RUNTIME_DIR=" + m.Path("other")).Beat(0)
-	m.WantBeats("ok", 1)
 }
 
 // TestHeartbeatStatus shows what was installed, why not, and what ticks found, as text

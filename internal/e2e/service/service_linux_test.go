@@ -207,7 +207,7 @@ func (i *installation) statusIsWell() {
 // and the turn is answered by the same claude.
 func serviceRestarts(t *testing.T, i *installation) {
 	i.install()
-	claude := i.Say("idle", "pid").Str("text")
+	sameClaude := i.SameClaude("idle")
 	for n, again := range []func(){
 		i.killMain,
 		func() { i.systemctl("restart", i.name) },
@@ -229,9 +229,7 @@ func serviceRestarts(t *testing.T, i *installation) {
 		i.found()
 		i.Touch("go" + strconv.Itoa(n))
 		i.Outcome(id).Want(t, "waited for "+i.Path("go"+strconv.Itoa(n)))
-		if now := i.Say("idle", "pid").Str("text"); now != claude {
-			t.Errorf("claude was %s and is %s", claude, now)
-		}
+		sameClaude(i.Gateway)
 	}
 	i.statusIsWell()
 	i.Balanced()
@@ -345,7 +343,7 @@ func serviceWithSocketIsStopped(t *testing.T, i *installation) {
 func serviceTakesOver(t *testing.T, i *installation) {
 	i.Env = append(i.Env, "FAKECLAUDE_LOG="+i.Path("journal"))
 	g := i.Machine.Start()
-	claude := g.Say("http", "pid").Str("text")
+	sameClaude := g.SameClaude("http")
 	byHand := i.LockFile()
 	out, status := i.bareclaw("service", "install")
 	if status != 1 || !strings.Contains(out, "pid "+strconv.Itoa(byHand.PID)) || !strings.Contains(out, "--take-over") {
@@ -357,9 +355,7 @@ func serviceTakesOver(t *testing.T, i *installation) {
 	i.does("service install --take-over", "unchanged ", fmt.Sprintf("stopped the gateway with pid %d", byHand.PID), "started the service, pid ")
 	i.found()
 	i.isWell()
-	if now := i.Say("http", "pid").Str("text"); now != claude {
-		t.Errorf("claude was %s and is %s", claude, now)
-	}
+	sameClaude(i.Gateway)
 }
 
 // serviceListens has systemd listen on the gateway's address, and then not any more.

@@ -165,7 +165,7 @@ func unitHandsOver(t *testing.T, manager *harness.UserManager) {
 	m := harness.NewMachine(t)
 	u := startUnit(m, manager, append(slices.Clone(notify), "WatchdogSec=1h")...)
 	u.isWell()
-	claude := u.Say("idle", "pid").Str("text")
+	sameClaude := u.SameClaude("idle")
 	held := u.Hold(harness.Obj{"text": "wait " + m.Path("go")})
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
 	main, workers := u.LockFile().PID, []int{u.Worker()}
@@ -177,9 +177,7 @@ func unitHandsOver(t *testing.T, manager *harness.UserManager) {
 		}
 		workers = append(workers, now.Worker)
 	}
-	if now := u.Say("idle", "pid").Str("text"); now != claude {
-		t.Errorf("claude was %s and is %s", claude, now)
-	}
+	sameClaude(u.Gateway)
 	m.Touch("go")
 	held.Answer(200).Want(t, "waited for "+m.Path("go"))
 	if n := m.Begun("wait"); n != 1 {
@@ -225,7 +223,7 @@ const busyLeave = 10 * harness.LeavePromise
 func unitStops(t *testing.T, manager *harness.UserManager) {
 	m := harness.NewMachine(t)
 	u := startUnit(m, manager, notify...)
-	claude := u.Say("idle", "pid").Str("text")
+	sameClaude := u.SameClaude("idle")
 	for i, handOvers := range []int{0, 1, 2} {
 		held := u.Hold(harness.Obj{"text": "wait " + m.Path("go"+strconv.Itoa(i))})
 		m.Eventually("turn runs", func() bool { return m.Begun("go"+strconv.Itoa(i)) == 1 })
@@ -251,9 +249,7 @@ func unitStops(t *testing.T, manager *harness.UserManager) {
 		m.Touch("go" + strconv.Itoa(i))
 		u.start()
 		u.Outcome(a.Str("message_id")).Want(t, "waited for "+m.Path("go"+strconv.Itoa(i)))
-		if now := u.Say("idle", "pid").Str("text"); now != claude {
-			t.Errorf("claude was %s and is %s", claude, now)
-		}
+		sameClaude(u.Gateway)
 	}
 	u.Balanced()
 }
@@ -262,7 +258,7 @@ func unitStops(t *testing.T, manager *harness.UserManager) {
 func unitIsKilled(t *testing.T, manager *harness.UserManager) {
 	m := harness.NewMachine(t)
 	u := startUnit(m, manager, notify...)
-	claude := u.Say("idle", "pid").Str("text")
+	sameClaude := u.SameClaude("idle")
 	for i, before := range []func(){
 		func() {},
 		func() { u.handOver(u.restart) }, // the old process is still there, for what clients may send it
@@ -283,9 +279,7 @@ func unitIsKilled(t *testing.T, manager *harness.UserManager) {
 		})
 		m.Touch("go" + strconv.Itoa(i))
 		u.Outcome(id).Want(t, "waited for "+m.Path("go"+strconv.Itoa(i)))
-		if now := u.Say("idle", "pid").Str("text"); now != claude {
-			t.Errorf("claude was %s and is %s", claude, now)
-		}
+		sameClaude(u.Gateway)
 	}
 	u.Balanced()
 }

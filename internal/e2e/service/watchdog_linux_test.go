@@ -95,17 +95,14 @@ func unitHangs(t *testing.T, manager *harness.UserManager) {
 func unitIsBusy(t *testing.T, manager *harness.UserManager) {
 	m := harness.NewMachine(t)
 	u := startUnit(m, manager, watched(10)...)
-	id := u.Tell("http", "wait "+m.Path("go"))
-	m.Eventually("the turn runs", func() bool { return m.Begun("wait") == 1 })
+	finish := u.Task("http")
 	for range 2 {
 		u.told(4) // more than an interval
 		u.handOver(u.restart)
 	}
 	u.told(4)
 	u.isWell()
-	m.Touch("go")
-	u.Outcome(id).Want(t, "waited for "+m.Path("go"))
-	u.Balanced()
+	finish(u.Gateway)
 }
 
 // told waits until systemd has been told so many times that the daemon is alive.

@@ -145,8 +145,7 @@ func TestRestartFromATurn(t *testing.T) {
 	}
 	inside := *m
 	inside.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.Path("home"), client.SocketVariable + "=" + socket, "BARECLAW_SESSION=" + marker}
-	id := g.Tell("desk", "wait "+m.Path("go"))
-	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
+	finish := g.Task("desk")
 	host := m.Hosts()["desk"]
 	source := m.Path("source/internal/buildinfo/buildinfo.go")
 	b, err := os.ReadFile(source)
@@ -167,8 +166,7 @@ func TestRestartFromATurn(t *testing.T) {
 			t.Errorf("the session was %+v and is %+v", host, now)
 		}
 	}
-	m.Touch("go")
-	g.Outcome(id).Want(t, "waited for "+m.Path("go"))
+	finish(g)
 	g.Say("other", "echo hello").Want(t, "hello")
 	g.Balanced()
 }

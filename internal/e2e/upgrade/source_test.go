@@ -66,8 +66,7 @@ func TestUpgradeFromSource(t *testing.T) {
 	m.Upgrades(harness.ExitFailure, "does not compile", "--from", source)
 	changedNothing("a source that does not compile")
 
-	id := g.Tell("http", "wait "+m.Path("go"))
-	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
+	finish := g.Task("http")
 	write(file, release(`= "v9"`))
 	write("source/internal/daemon/broken.go", harness.BrokenSource)
 	m.Upgrades(harness.ExitFailure, "exit status 7", "--from", source)
@@ -88,7 +87,5 @@ func TestUpgradeFromSource(t *testing.T) {
 	if old, err := program.Sum(m.Program + ".old"); err != nil || old != rec.From.SHA256 {
 		t.Errorf("the program before is not kept: %v", err)
 	}
-	m.Touch("go")
-	g.Outcome(id).Want(t, "waited for "+m.Path("go"))
-	g.Balanced()
+	finish(g)
 }

@@ -21,7 +21,7 @@ func TestUpgrade(t *testing.T) {
 	m := harness.NewMachine(t)
 	m.Install("v1", "1s")
 	g := m.Start()
-	claude := g.Say("http", "pid").Str("text")
+	sameClaude := g.SameClaude("http")
 	held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
 	m.Upgrades(harness.ExitOK, "Upgraded from v1 to v2", "--from", harness.ReleaseOf(t, "v2"), "--channel", "http")
@@ -29,9 +29,7 @@ func TestUpgrade(t *testing.T) {
 	holds(m, "v2", "v1", "")
 	m.Touch("go")
 	held.Answer(200).Want(t, "waited for "+m.Path("go"))
-	if now := g.Say("http", "pid").Str("text"); now != claude {
-		t.Errorf("claude was %s and is %s", claude, now)
-	}
+	sameClaude(g)
 	if n := m.Begun("wait"); n != 1 {
 		t.Errorf("%d turns begun, want 1", n)
 	}
@@ -65,9 +63,8 @@ func TestUpgradeThatFails(t *testing.T) {
 			m := harness.NewMachine(t, harness.MannerVariable+"="+how)
 			m.Install("v1", "")
 			g := m.Start()
-			claude := g.Say("idle", "pid").Str("text")
-			id := g.Tell("http", "wait "+m.Path("go"))
-			m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
+			sameClaude := g.SameClaude("idle")
+			finish := g.Task("http")
 			name := "v2"
 			if c.sig != 0 {
 				g.Fails(name, c.sig, c.says)
@@ -83,11 +80,8 @@ func TestUpgradeThatFails(t *testing.T) {
 			if pid := g.LockFile().PID; pid != g.Cmd.Process.Pid {
 				t.Errorf("the daemon is %d, and was started as %d", pid, g.Cmd.Process.Pid)
 			}
-			m.Touch("go")
-			g.Outcome(id).Want(t, "waited for "+m.Path("go"))
-			if now := g.Say("idle", "pid").Str("text"); now != claude {
-				t.Errorf("claude was %s and is %s", claude, now)
-			}
+			finish(g)
+			sameClaude(g)
 			if n := m.Begun("wait"); n != 1 {
 				t.Errorf("%d turns begun, want 1", n)
 			}
@@ -111,7 +105,7 @@ func TestUpgradeFailsWithoutTheOldFile(t *testing.T) {
 	m := harness.NewMachine(t)
 	m.Install("v1", "")
 	g := m.Start()
-	claude := g.Say("idle", "pid").Str("text")
+	sameClaude := g.SameClaude("idle")
 	old := g.Worker()
 	wait := m.Commanded("upgrade", "--from", harness.ReleaseOf(t, "v2"))
 	now := g.OnTrial(old)
@@ -126,9 +120,7 @@ func TestUpgradeFailsWithoutTheOldFile(t *testing.T) {
 	}
 	g.Serves("v1")
 	holds(m, "v1", "", "v2")
-	if now := g.Say("idle", "pid").Str("text"); now != claude {
-		t.Errorf("claude was %s and is %s", claude, now)
-	}
+	sameClaude(g)
 }
 
 // TestUpgradeAfterUpgrades upgrades after a restart, an upgrade that failed and an upgrade:
@@ -215,8 +207,7 @@ func TestTrialIsCutShort(t *testing.T) {
 			short := m.Env
 			m.Env = slices.Concat(short, []string{harness.TrialVariable + "=1h"})
 			g := m.Start()
-			id := g.Tell("http", "wait "+m.Path("go"))
-			m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
+			finish := g.Task("http")
 			begunTrial(t, m, g, "v2")
 			for i := range 2 {
 				if rec := m.Trial(); rec.State != program.OnTrial {
@@ -246,9 +237,7 @@ func TestTrialIsCutShort(t *testing.T) {
 					t.Errorf("the record is %+v", rec)
 				}
 			}
-			m.Touch("go")
-			g.Outcome(id).Want(t, "waited for "+m.Path("go"))
-			g.Balanced()
+			finish(g)
 		})
 	}
 }
