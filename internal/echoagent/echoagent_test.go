@@ -1,7 +1,6 @@
 package echoagent
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -180,20 +179,6 @@ func TestLongLines(t *testing.T) {
 	_, quote, _ := strings.Cut(events[4].Result, "> ")
 	if n := utf8.RuneCountInString(quote); n != quotedRunes || !strings.HasSuffix(quote, "…") {
 		t.Errorf("quote has %d characters, want %d with an ellipsis", n, quotedRunes)
-	}
-}
-
-func TestReadLine(t *testing.T) {
-	t.Parallel()
-	in := bufio.NewReaderSize(strings.NewReader("short\n"+strings.Repeat("x", 50)+"\nlast"), 16)
-	for _, want := range []struct {
-		line string
-		err  error
-	}{{"short\n", nil}, {"", errTooLong}, {"last", io.EOF}} {
-		line, err := readLine(in, 40)
-		if string(line) != want.line || !errors.Is(err, want.err) {
-			t.Errorf("readLine = %q, %v; want %q, %v", line, err, want.line, want.err)
-		}
 	}
 }
 

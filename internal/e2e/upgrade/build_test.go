@@ -77,7 +77,7 @@ func TestRestartBuilds(t *testing.T) {
 	const first = "I am not Claude."
 	says := func(old, now string) {
 		t.Helper()
-		path := m.Path("source/internal/echoagent/reply.go")
+		path := m.Path("source/internal/echoagent/echoagent.go")
 		b, err := os.ReadFile(path)
 		if err != nil || !strings.Contains(string(b), old) {
 			t.Fatalf("%s does not say %q (%v)", path, old, err)
@@ -102,7 +102,7 @@ func TestRestartBuilds(t *testing.T) {
 	says(first, "I am the second.")
 	restart("two", "I am the second.")
 	says("I am the second.", "`I am broken.")
-	if a := g.Must("POST", "/restart", nil, 503); !strings.Contains(a.Str("error"), "reply.go:") {
+	if a := g.Must("POST", "/restart", nil, 503); !strings.Contains(a.Str("error"), "echoagent.go:") {
 		t.Errorf("a source that cannot be compiled: %s", a.Body)
 	}
 	if text := g.Say("two", "hello").Str("text"); !strings.Contains(text, "I am the second.") {
