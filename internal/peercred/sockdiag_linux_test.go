@@ -15,24 +15,18 @@ func testFlow() flow {
 
 // testReply is the kernel's answer for the socket at f, made by hand.
 func testReply(f flow, state byte, uid, inode uint32) []byte {
-	native := binary.NativeEndian
-	b := native.AppendUint32(nil, headerBytes+messageBytes)
-	b = native.AppendUint16(b, unix.SOCK_DIAG_BY_FAMILY)
-	b = append(b, make([]byte, 10)...) // flags, sequence, port id
-	b = append(b, f.family(), state, 0, 0)
-	b = f.appendSockid(b)
-	b = append(b, make([]byte, 12)...) // interface, cookie
-	b = append(b, make([]byte, 12)...) // expires, queues
-	b = native.AppendUint32(b, uid)
-	return native.AppendUint32(b, inode)
+	m := diagMessage{Family: f.family(), State: state, ID: f.id(), UID: uid, Inode: inode}
+	return testAnswer(unix.SOCK_DIAG_BY_FAMILY, m)
 }
 
-func testError(errno unix.Errno) []byte {
-	b := binary.NativeEndian.AppendUint32(nil, headerBytes+4)
-	b = binary.NativeEndian.AppendUint16(b, unix.NLMSG_ERROR)
-	b = append(b, make([]byte, 10)...)
-	return binary.NativeEndian.AppendUint32(b, uint32(-int32(errno)))
+func testAnswer(kind uint16, body any) []byte {
+	header := unix.NlMsghdr{Len: uint32(unix.SizeofNlMsghdr + binary.Size(body)), Type: kind}
+	b, _ := binary.Append(nil, binary.NativeEndian, header)
+	b, _ = binary.Append(b, binary.NativeEndian, body)
+	return b
 }
+
+func testError(errno unix.Errno) []byte { return testAnswer(unix.NLMSG_ERROR, -int32(errno)) }
 
 const established = 1
 
@@ -87,7 +81,7 @@ func FuzzParseReply(f *testing.F) {
 		if err != nil && uid != 0 {
 			t.Errorf("uid %d with error %v", uid, err)
 		}
-		if err == nil && len(reply) < headerBytes+messageBytes {
+		if err == nil && len(reply) < unix.SizeofNlMsghdr+binary.Size(diagMessage{}) {
 			t.Errorf("%d bytes are taken for an answer", len(reply))
 		}
 	})
