@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -61,9 +60,15 @@ func reapOrphans() (held bool, err error) {
 	if errors.Is(err, unix.ECHILD) || err == nil && first.Signo == 0 {
 		return false, nil
 	}
-	before, err := zombies()
+	pids, err := processes()
 	if err != nil {
 		return false, err
+	}
+	before := map[int]uint64{} // start times of the ended children
+	for _, pid := range pids {
+		if start, ok := endedChild(pid); ok {
+			before[pid] = start
+		}
 	}
 	handles, err := heldByPidfd()
 	if err != nil {
@@ -75,41 +80,17 @@ func reapOrphans() (held bool, err error) {
 			continue
 		}
 		// Still the listed process, which had no handle.
-		if again, ok := zombieChild(pid); ok && again == start {
+		if again, ok := endedChild(pid); ok && again == start {
 			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // a zombie does not block
 		}
 	}
 	return held, nil
 }
 
-// zombies returns the start times of the ended children.
-func zombies() (map[int]string, error) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil, fmt.Errorf("list processes: %w", err)
-	}
-	found := map[int]string{}
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			if start, ok := zombieChild(pid); ok {
-				found[pid] = start
-			}
-		}
-	}
-	return found, nil
-}
-
-// zombieChild returns the start time of an ended child. See parseStat.
-func zombieChild(pid int) (start string, ok bool) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return "", false
-	}
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // from the third on
-	if len(fields) < 20 || fields[0] != "Z" || fields[1] != strconv.Itoa(os.Getpid()) {
-		return "", false
-	}
-	return fields[19], true
+// endedChild returns the start time of an ended child.
+func endedChild(pid int) (start uint64, ok bool) {
+	s, err := statOf(pid)
+	return s.start, err == nil && s.zombie && s.parent == os.Getpid()
 }
 
 // heldByPidfd returns the processes of which this process has a pidfd.

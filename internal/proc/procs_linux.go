@@ -26,71 +26,77 @@ func BootID() (string, error) {
 
 // startTime returns the start time of a running process, or os.ErrProcessDone. While
 // another thread executes a program, the first thread is a zombie although the process
-// lives. So a process has ended only if the zombie has no other threads, checked twice.
+// lives: a process has ended if a zombie is its only thread. A stat without threads is of
+// one that is being replaced or released, and is read again.
 func startTime(pid int) (uint64, error) {
-	start, err := statOf(pid)
-	if !errors.Is(err, errZombie) {
-		return start, err
+	const tries = 1000
+	for range tries {
+		s, err := statOf(pid)
+		if err != nil || !s.zombie || s.threads > 1 {
+			return s.start, err
+		}
+		if s.threads == 1 {
+			break
+		}
 	}
-	threads, err := os.ReadDir(procDir(pid) + "/task")
-	if err != nil && !noSuchProcess(err) {
-		return 0, err
-	}
-	if len(threads) > 1 {
-		return start, nil
-	}
-	if start, err = statOf(pid); errors.Is(err, errZombie) {
-		return 0, os.ErrProcessDone
-	}
-	return start, err
+	return 0, os.ErrProcessDone
 }
 
-// statOf reads the start time of a process, also together with errZombie.
-func statOf(pid int) (uint64, error) {
-	stat, err := os.ReadFile(procDir(pid) + "/stat")
-	if noSuchProcess(err) {
-		return 0, os.ErrProcessDone
-	}
-	if err != nil {
-		return 0, err
-	}
-	return parseStat(stat)
-}
-
-func procDir(pid int) string { return "/proc/" + strconv.Itoa(pid) }
+func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
 // noSuchProcess reports whether an error below /proc means a missing process.
 func noSuchProcess(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
 }
 
-// errZombie means that the first thread of a process has ended.
-var errZombie = errors.New("its first thread has ended")
+// A stat is what /proc/PID/stat says: proc_pid_stat(5).
+type stat struct {
+	zombie  bool // the first thread has ended
+	parent  int
+	threads int
+	start   uint64
+}
 
-// parseStat reads the start time from /proc/PID/stat: proc_pid_stat(5). The second field,
-// a name in parentheses, may hold spaces and parentheses, so parseStat counts from the
-// last parenthesis. errZombie comes with the start time.
-func parseStat(stat []byte) (uint64, error) {
-	const (
-		stateField = 3
-		startField = 22
-	)
-	name := bytes.LastIndexByte(stat, ')')
-	if name < 0 {
-		return 0, errors.New("its stat file has no name")
+func statOf(pid int) (stat, error) {
+	b, err := os.ReadFile(procFile(pid, "stat"))
+	if noSuchProcess(err) {
+		return stat{}, os.ErrProcessDone
 	}
-	fields := strings.Fields(string(stat[name+1:])) // from stateField on
-	if len(fields) <= startField-stateField {
-		return 0, errors.New("its stat file is too short")
-	}
-	start, err := strconv.ParseUint(fields[startField-stateField], 10, 64)
 	if err != nil {
-		return 0, errors.New("its stat file has no start time")
+		return stat{}, err
 	}
-	if state := fields[0]; state == "Z" || state == "X" {
-		return start, errZombie
+	return parseStat(b)
+}
+
+// parseStat reads the third, fourth, 20th and 22nd field. The second field, a name in
+// parentheses, may hold spaces and parentheses, so parseStat counts from the last one.
+func parseStat(b []byte) (s stat, err error) {
+	_, rest, _ := strings.Cut(string(b[bytes.LastIndexByte(b, ')')+1:]), " ")
+	fields := strings.Fields(rest)
+	if len(fields) < 20 {
+		return s, errors.New("its stat file is too short")
 	}
-	return start, nil
+	parent, errParent := strconv.Atoi(fields[1])
+	threads, errThreads := strconv.Atoi(fields[17])
+	start, errStart := strconv.ParseUint(fields[19], 10, 64)
+	if err := errors.Join(errParent, errThreads, errStart); err != nil {
+		return s, fmt.Errorf("its stat file: %w", err)
+	}
+	return stat{zombie: fields[0] == "Z" || fields[0] == "X", parent: parent, threads: threads, start: start}, nil
+}
+
+// processes lists the processes of the machine.
+func processes() (pids []int, err error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
 }
 
 // open returns a handle of the process with an id and start time. An open handle stays
@@ -172,9 +178,9 @@ func waitReadable(ctx context.Context, handle *os.File) error {
 // with an accepted value. Ended and unreadable processes (set-uid programs) are left out.
 // ByEnviron reads one file for each process of the user.
 func ByEnviron(name string, accept func(value string) bool) ([]Process, error) {
-	entries, err := os.ReadDir("/proc")
+	pids, err := processes()
 	if err != nil {
-		return nil, fmt.Errorf("list processes: %w", err)
+		return nil, err
 	}
 	prefix := []byte(name + "=")
 	has := func(pid int) bool {
@@ -182,9 +188,8 @@ func ByEnviron(name string, accept func(value string) bool) ([]Process, error) {
 		return ok && accept(value)
 	}
 	var found []Process
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || !ours(pid) || !has(pid) {
+	for _, pid := range pids {
+		if !ours(pid) || !has(pid) {
 			continue
 		}
 		start, err := startTime(pid)
@@ -199,7 +204,7 @@ func ByEnviron(name string, accept func(value string) bool) ([]Process, error) {
 
 // ours reports whether the process belongs to this user.
 func ours(pid int) bool {
-	info, err := os.Stat("/proc/" + strconv.Itoa(pid))
+	info, err := os.Stat(procFile(pid, ""))
 	if err != nil {
 		return false
 	}
@@ -209,7 +214,7 @@ func ours(pid int) bool {
 
 // environ returns the value of the variable with the prefix.
 func environ(pid int, prefix []byte) (value string, ok bool) {
-	all, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	all, err := os.ReadFile(procFile(pid, "environ"))
 	if err != nil {
 		return "", false
 	}

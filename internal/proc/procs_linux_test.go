@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"errors"
 	"os"
 	"slices"
 	"strconv"
@@ -42,13 +41,13 @@ func TestParseStat(t *testing.T) {
 		{"7 (\n) R" + rest, 4711},
 	}
 	for _, row := range rows {
-		if got, err := parseStat([]byte(row.stat)); err != nil || got != row.want {
-			t.Errorf("parseStat(%q) = %d, %v, want %d", row.stat, got, err, row.want)
+		if got, err := parseStat([]byte(row.stat)); err != nil || got.start != row.want || got.parent != 1 || got.zombie || got.threads != 17 {
+			t.Errorf("parseStat(%q) = %+v, %v, want %d", row.stat, got, err, row.want)
 		}
 	}
 	for _, state := range []string{"Z", "X"} {
-		if start, err := parseStat([]byte("7 (cat) " + state + rest)); start != 4711 || !errors.Is(err, errZombie) {
-			t.Errorf("state %s: %d, %v, want %v", state, start, err, errZombie)
+		if s, err := parseStat([]byte("7 (cat) " + state + rest)); s.start != 4711 || !s.zombie || err != nil {
+			t.Errorf("state %s: %+v, %v", state, s, err)
 		}
 	}
 }
@@ -58,8 +57,8 @@ func FuzzParseStat(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, stat []byte) {
-		if start, err := parseStat(stat); err != nil && start != 0 && !errors.Is(err, errZombie) {
-			t.Errorf("parseStat(%q) = %d with error %v", stat, start, err)
+		if s, err := parseStat(stat); err != nil && s.start != 0 {
+			t.Errorf("parseStat(%q) = %+v with error %v", stat, s, err)
 		}
 	})
 }
