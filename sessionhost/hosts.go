@@ -244,7 +244,6 @@ func (h *Hosts) Live(ctx context.Context) ([]core.ChannelKey, error) {
 	return keys, nil
 }
 
-// records returns the records of the state directory, also of dead hosts.
 func (h *hostKeeper) records() ([]recordFile, error) {
 	records, unread, err := readRecords(h.o.StateDir)
 	if len(unread) > 0 {
@@ -270,7 +269,6 @@ func (h *Hosts) Fate(_ context.Context, key core.ChannelKey, sessionID string, i
 	return fate, nil
 }
 
-// recorded reads the transcript.
 func (h *Hosts) recorded(sessionID string, id core.TurnID) (core.Fate, error) {
 	if !h.o.Lasting {
 		return core.Fate{}, nil

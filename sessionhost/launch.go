@@ -16,7 +16,6 @@ import (
 	"bareclaw/sessionhost/protocol"
 )
 
-// place returns the place of a channel's host.
 func (o *Options) place(key core.ChannelKey) protocol.Place {
 	return protocol.PlaceOf(o.StateDir, o.RuntimeDir, string(key))
 }
@@ -43,7 +42,6 @@ func (o *Options) launchID() string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// outdated reports whether a host of that launch should be replaced.
 func (o *Options) outdated(launch string) bool {
 	now := o.launchID()
 	return now != "" && now != launch

@@ -56,7 +56,6 @@ func globIn(dir, pattern string) ([]string, error) {
 	return filepath.Glob(filepath.Join(escaped, pattern))
 }
 
-// hostFiles returns the files of hosts with a name of that pattern.
 func (o *Options) hostFiles(pattern string) ([]string, error) {
 	return globIn(filepath.Join(o.StateDir, "hosts"), pattern)
 }
@@ -90,7 +89,6 @@ func reap(ctx context.Context, r recordFile) error {
 	return nil
 }
 
-// reapRecord ends the processes of the record at path, and removes the record.
 func reapRecord(ctx context.Context, path string) error {
 	r, err := protocol.ReadRecord(path)
 	if protocol.IsNotExist(err) {

@@ -62,7 +62,6 @@ func newSpares(k *hostKeeper) *spares {
 	return &spares{hostKeeper: k, ctx: ctx, stop: stop, wake: make(chan struct{}, 1), all: map[int]*spare{}}
 }
 
-// spareKey returns the channel key of a slot.
 func spareKey(slot int) core.ChannelKey { return core.ChannelKey(protocol.SpareChannel(slot)) }
 
 func (p *spares) placeOf(slot int) protocol.Place { return p.o.place(spareKey(slot)) }
@@ -153,7 +152,6 @@ func (p *spares) pick() *spare {
 	return nil
 }
 
-// discard ends an unclaimed spare.
 func (p *spares) discard(sp *spare) {
 	p.mu.Lock()
 	sp.discarded = !sp.claimed
@@ -283,7 +281,6 @@ func (p *spares) start(slot int) {
 	}
 }
 
-// add adds a running spare.
 func (p *spares) add(slot int, s *session) {
 	sp := &spare{slot: slot, s: s, since: time.Now(), bound: make(chan struct{}), gone: make(chan struct{}), ready: s.info.Ready}
 	p.mu.Lock()
@@ -335,7 +332,6 @@ func (p *spares) postpone(d time.Duration) {
 	}
 }
 
-// memoryShort reports whether memory is short, and logs changes.
 func (p *spares) memoryShort() bool {
 	if p.o.MemoryFree == nil {
 		return false

@@ -308,7 +308,6 @@ func (p Place) Rollback() error {
 	return nil
 }
 
-// alias gives a file a second name, and takes that from whatever has it.
 func (p Place) alias(path, name string) error {
 	_ = os.Remove(name + ".tmp") // of a killed process
 	if err := os.Link(path, name+".tmp"); err != nil {

@@ -66,7 +66,6 @@ func LoadEnv() error {
 	return nil
 }
 
-// readEnv returns the variables of an environment file.
 func readEnv(path string) ([]string, error) {
 	b, err := os.ReadFile(path)
 	return envOf(string(b)), err

@@ -35,7 +35,6 @@ type naming struct {
 	load      string   // shell command that loads the installed job into launchd
 }
 
-// names returns the names of a job.
 func (j Job) names() naming {
 	if j == Heartbeat {
 		return naming{

@@ -68,7 +68,6 @@ func remove(paths ...string) (did []string, err error) {
 	return did, nil
 }
 
-// exists reports whether path exists; symbolic links are not followed.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

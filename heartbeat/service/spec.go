@@ -111,7 +111,6 @@ func below(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// executable returns an error unless path is an executable regular file.
 func executable(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -172,7 +171,6 @@ func settings(environ []string) []string {
 	return out
 }
 
-// recorded reports whether settings copies a variable from the installer's environment.
 func recorded(name string) bool {
 	switch name {
 	case "BARECLAW_SESSION", "BARECLAW_SOCKET": // set by a session for commands run by claude; meaningless to a service

@@ -75,7 +75,6 @@ WantedBy=timers.target
 `
 )
 
-// unitDir returns the directory of the user's own systemd units.
 func (d Dirs) unitDir() string { return filepath.Join(d.Config, "systemd", "user") }
 
 func systemdFiles(job Job, spec Spec, dirs Dirs) (files []File, err error) {
@@ -131,7 +130,6 @@ func span(d time.Duration) string {
 	return strings.Join(parts, " ")
 }
 
-// specifiers escapes every % in s, so that systemd expands no specifier.
 func specifiers(s string) string { return strings.ReplaceAll(s, "%", "%%") }
 
 // execPath formats the program path of ExecStart=. systemd unquotes the path like any

@@ -130,7 +130,6 @@ func (i *installation) enable(ctx context.Context) error {
 	return i.reload(ctx)
 }
 
-// launch starts the job, or restarts the job if the files have changed.
 func (i *installation) launch(ctx context.Context, spec Spec) error {
 	name := i.units[0]
 	u, err := i.unit(ctx, name)
@@ -256,7 +255,6 @@ func (b bus) end(ctx context.Context, job Job) (did []string, err error) {
 	return did, nil
 }
 
-// installed lists the existing files of a job.
 func (m systemdManager) installed(job Job) []string {
 	var paths []string
 	for _, name := range job.names().units {
@@ -269,7 +267,6 @@ func (m systemdManager) installed(job Job) []string {
 	return slices.DeleteFunc(paths, func(path string) bool { return !exists(path) })
 }
 
-// removeWithout removes files and the links that enable units, without systemd's help.
 func (m systemdManager) removeWithout(paths []string) (did []string, err error) {
 	for _, path := range paths {
 		links, err := filepath.Glob(filepath.Join(escapeGlob(m.dirs.unitDir()), "*.wants", filepath.Base(path)))
@@ -284,7 +281,6 @@ func (m systemdManager) removeWithout(paths []string) (did []string, err error) 
 	return did, nil
 }
 
-// disableAndRemove disables units and removes the units' files.
 func (b bus) disableAndRemove(ctx context.Context, unitDir string, paths []string) (did []string, err error) {
 	for _, path := range paths {
 		if name := filepath.Base(path); filepath.Dir(path) == unitDir {
@@ -304,7 +300,6 @@ func (b bus) disableAndRemove(ctx context.Context, unitDir string, paths []strin
 	return did, nil
 }
 
-// sameFile reports whether two paths refer to the same file.
 func sameFile(a, b string) bool {
 	x, errA := os.Stat(a)
 	y, errB := os.Stat(b)

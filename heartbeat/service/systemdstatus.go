@@ -111,7 +111,6 @@ func (m systemdManager) outdated(job Job, spec Spec) string {
 	})
 }
 
-// setting returns the raw value of a setting in the text of a unit.
 func setting(unit, name string) string {
 	for line := range strings.Lines(unit) {
 		if value, ok := strings.CutPrefix(line, name+"="); ok {
@@ -121,7 +120,6 @@ func setting(unit, name string) string {
 	return ""
 }
 
-// problemOutdated describes installed files that are not up to date.
 func problemOutdated(names naming, outdated string) string {
 	return fmt.Sprintf("What is installed differs from what this program would install here: %s. Run `%s` where the gateway's .env is.", outdated, names.install)
 }
@@ -141,7 +139,6 @@ func problemOf(names naming, s Status, first unit) string {
 	return ""
 }
 
-// lingers reports whether the user's systemd runs without a login.
 func lingers() bool {
 	name := os.Getenv("USER")
 	if u, err := user.Current(); err == nil {

@@ -66,7 +66,6 @@ type link struct {
 	send sync.Mutex
 }
 
-// newLink takes f over.
 func newLink(f *os.File) (*link, error) {
 	defer func() { _ = f.Close() }()
 	conn, err := net.FileConn(f)

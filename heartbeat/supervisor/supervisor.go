@@ -152,7 +152,6 @@ func (s *supervisor) begin() (err error) {
 // work.
 func (s *supervisor) known() string { return program.Running(s.self) }
 
-// start starts a worker that serves at once.
 func (s *supervisor) start(path string, first bool) {
 	w, err := s.spawn(path)
 	if err != nil {
@@ -164,7 +163,6 @@ func (s *supervisor) start(path string, first bool) {
 	w.tell(message{Kind: msgStart, First: first, Heir: s.old != nil, files: s.files})
 }
 
-// take takes a message of a worker, or its end.
 func (s *supervisor) take(e event) {
 	w := e.worker
 	if e.ended != nil {
@@ -275,7 +273,6 @@ func (s *supervisor) onServing(w *worker, m message) {
 	}
 }
 
-// onEnd decides what follows the end of a worker.
 func (s *supervisor) onEnd(w *worker, state *os.ProcessState) {
 	switch w {
 	case s.old: // others decide the status

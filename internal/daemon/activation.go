@@ -32,7 +32,6 @@ func (s *sockets) findPassed() error {
 	return nil
 }
 
-// kindOf returns tcpFile or unixFile, or why a file is neither.
 func kindOf(f *os.File) (kind string, err error) {
 	errNone := errors.New("it is no listening TCP or Unix socket (ListenStream= with Accept=no)")
 	l, err := net.FileListener(f)

@@ -56,7 +56,6 @@ func missingClaude(name string, err error) *core.AgentError {
 	return &core.AgentError{Code: "agent_missing", Text: fmt.Sprintf("Claude Code was not found (looked for %q). %s Or set BARECLAW_CLAUDE to its path.", name, installHint)}
 }
 
-// describe says for a person what answers.
 func (a agent) describe() string { return strings.TrimSpace(string(a.kind) + " " + a.path) }
 
 func (a agent) health() api.Agent {

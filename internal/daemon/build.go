@@ -75,7 +75,6 @@ func builtFrom() string {
 	return ""
 }
 
-// runnable returns an error unless the file can be started.
 func runnable(path string) error {
 	st, err := os.Stat(path)
 	switch {

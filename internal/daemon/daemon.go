@@ -97,7 +97,6 @@ type daemon struct {
 	closers  []func() // what open has opened, undone last first
 }
 
-// serve runs the gateway.
 func (d *daemon) serve() error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -243,7 +242,6 @@ func (d *daemon) takeState() (err error) {
 	return movedError("state", "BARECLAW_STATE_DIR", old, d.cfg.StateDir)
 }
 
-// open makes the parts and starts them.
 func (d *daemon) open() error {
 	chats := &telegramPart{base: &d.base, engine: &d.engine}
 	chats.options.Restart, chats.options.Holder, chats.options.StartedAt = d.restarts.request, d.supervisor.PID, d.startedAt

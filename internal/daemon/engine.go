@@ -78,7 +78,6 @@ func advice() lanes.Advice {
 	}
 }
 
-// recover takes up the messages and turns that an earlier process left.
 func (e *engine) recover() error {
 	if err := e.manager.Recover(context.Background()); err != nil {
 		return fmt.Errorf("take up messages of the earlier process: %w", err)
@@ -86,7 +85,6 @@ func (e *engine) recover() error {
 	return nil
 }
 
-// stop stops the lanes, leaves or ends the session hosts, and closes the records.
 func (e *engine) stop(why stopReason) (err error) {
 	if e.manager != nil {
 		e.manager.Detach()
@@ -99,7 +97,6 @@ func (e *engine) stop(why stopReason) (err error) {
 	return err
 }
 
-// endHosts ends the session hosts of the channels and the spare ones.
 func (e *engine) endHosts() error {
 	ctx, cancel := context.WithTimeout(context.Background(), hostsGrace)
 	defer cancel()
@@ -138,7 +135,6 @@ func (e *engine) closeRecords() {
 	}
 }
 
-// newHosts returns the keeper of session hosts for this configuration.
 func (e *engine) newHosts() (*sessionhost.Hosts, error) {
 	configDir := os.Getenv("CLAUDE_CONFIG_DIR")
 	if configDir == "" {

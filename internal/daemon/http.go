@@ -20,14 +20,12 @@ type httpPart struct {
 	server *httpapi.Server
 }
 
-// start serves the API.
 func (h *httpPart) start(o httpapi.Options, s *sockets) {
 	h.server, h.failed = httpapi.New(o), make(chan error, 2)
 	go func() { h.failed <- h.server.Serve(s.tcp) }()       // ends by stop
 	go func() { h.failed <- h.server.ServeLocal(s.unix) }() // likewise
 }
 
-// stop answers the requests that are held, or keeps them for the process that takes over.
 func (h *httpPart) stop(why stopReason) error {
 	switch {
 	case h.server == nil:
@@ -39,7 +37,6 @@ func (h *httpPart) stop(why stopReason) error {
 	return nil
 }
 
-// drain answers the requests that are held, and cuts those that take longer than httpGrace.
 func (h *httpPart) drain(why httpapi.Reason) {
 	ctx, cancel := context.WithTimeout(context.Background(), httpGrace)
 	defer cancel()

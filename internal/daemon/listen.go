@@ -119,7 +119,6 @@ func (s *sockets) closeSocket() error {
 	return nil
 }
 
-// sameDirectory reports whether two paths name the same entry of the same directory.
 func sameDirectory(a, b string) bool {
 	first, err1 := os.Stat(filepath.Dir(a))
 	second, err2 := os.Stat(filepath.Dir(b))

@@ -37,7 +37,6 @@ type partHealth struct {
 // A partList is the daemon as its parts.
 type partList []part
 
-// start starts the parts up to the first that fails.
 func (l partList) start() error {
 	for _, p := range l {
 		if p.start == nil {

@@ -138,7 +138,6 @@ func (r *restarts) startSuccessor(upgrade *api.UpgradeRequest) error {
 	return err
 }
 
-// stop keeps restarts from beginning.
 func (r *restarts) stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,7 +150,6 @@ func (r *restarts) isEnding() bool {
 	return r.ending
 }
 
-// lastProblem returns why the last restart failed, empty if it did not.
 func (r *restarts) lastProblem() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

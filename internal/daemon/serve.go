@@ -66,7 +66,6 @@ func leaveSession() error {
 	return fmt.Errorf("leave the session that this was started from: %w", err)
 }
 
-// without returns an environment without some variables.
 func without(environ []string, names ...string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -99,5 +98,4 @@ func (l supervisorLog) follow() {
 	}
 }
 
-// usualLog is the path of the log where no other is configured.
 func usualLog(cfg config.Config) string { return filepath.Join(cfg.StateDir, logfile.Name) }

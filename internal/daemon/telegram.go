@@ -47,7 +47,6 @@ func (t *telegramPart) start() (err error) {
 	return t.adapter.Prepare(context.Background())
 }
 
-// stop ends the requests that wait for the adapter.
 func (t *telegramPart) stop(stopReason) error {
 	if t.adapter != nil {
 		t.adapter.Close()
@@ -66,7 +65,6 @@ func (t *telegramPart) health() (p partHealth) {
 	}}
 }
 
-// poll receives and sends messages until ctx ends.
 func (t *telegramPart) poll(ctx context.Context) {
 	if t.adapter == nil {
 		return
@@ -82,7 +80,6 @@ func (t *telegramPart) writeMetrics(w *metrics.Writer) {
 	}
 }
 
-// writeTelegramMetrics adds the metrics of the Telegram adapter.
 func writeTelegramMetrics(w *metrics.Writer, t telegram.Health) {
 	ready := 0.0
 	if t.Ready {

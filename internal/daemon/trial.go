@@ -40,7 +40,6 @@ func (r *restarts) lookAt(ctx context.Context, pid int) error {
 	return nil
 }
 
-// noRoom reports whether a file system is full.
 func noRoom(dir string) bool {
 	var st unix.Statfs_t
 	return unix.Statfs(dir, &st) == nil && st.Bavail*uint64(st.Bsize) < 1<<20
@@ -173,7 +172,6 @@ func (r *restarts) tellOnce(ctx context.Context) (again bool) {
 	return false
 }
 
-// note writes the record of an upgrade, as far as that can be.
 func (r *restarts) note(t *program.Trial) {
 	if err := t.Save(r.cfg.StateDir); err != nil {
 		r.log.Error("upgrade not noted", "err", err)

@@ -125,7 +125,6 @@ func (l *File) Close() error {
 	return l.f.Close()
 }
 
-// reopen opens the current file at the path.
 func (l *File) reopen() error {
 	f, err := OpenAppend(l.path)
 	if err != nil {

@@ -87,7 +87,6 @@ func reapOrphans() (held bool, err error) {
 	return held, nil
 }
 
-// endedChild returns the start time of an ended child.
 func endedChild(pid int) (start uint64, ok bool) {
 	s, err := statOf(pid)
 	return s.start, err == nil && s.zombie && s.parent == os.Getpid()

@@ -85,7 +85,6 @@ func parseStat(b []byte) (s stat, err error) {
 	return stat{zombie: fields[0] == "Z" || fields[0] == "X", parent: parent, threads: threads, start: start}, nil
 }
 
-// processes lists the processes of the machine.
 func processes() (pids []int, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -202,7 +201,6 @@ func ByEnviron(name string, accept func(value string) bool) ([]Process, error) {
 	return found, nil
 }
 
-// ours reports whether the process belongs to this user.
 func ours(pid int) bool {
 	info, err := os.Stat(procFile(pid, ""))
 	if err != nil {
@@ -212,7 +210,6 @@ func ours(pid int) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-// environ returns the value of the variable with the prefix.
 func environ(pid int, prefix []byte) (value string, ok bool) {
 	all, err := os.ReadFile(procFile(pid, "environ"))
 	if err != nil {

@@ -43,7 +43,6 @@ const (
 	mcpWaitDefault = "5000"
 )
 
-// withheld reports whether claude must not inherit the variable.
 func withheld(name string) bool {
 	if rest, ok := strings.CutPrefix(name, "CLAUDE_CODE_"); ok {
 		return !chosen(rest)

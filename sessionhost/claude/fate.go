@@ -125,7 +125,6 @@ func (t *turn) returned(id string, e *entry) {
 	}
 }
 
-// printed notes the output of a slash command, its answer.
 func (t *turn) printed(s string) {
 	s = strings.TrimPrefix(s, markStdout)
 	s, _, _ = strings.Cut(s, "</local-command-stdout>")

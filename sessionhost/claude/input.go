@@ -110,5 +110,4 @@ func oneLine(value json.RawMessage) (json.RawMessage, error) {
 	return value, nil
 }
 
-// isUUID reports whether s is a UUID in its usual form of 36 characters.
 func isUUID(s string) bool { return len(s) == 36 && uuid.Validate(s) == nil }

@@ -81,7 +81,6 @@ func (r *Reader) next() Line {
 	}
 }
 
-// trimEnd cuts the end of the line off.
 func trimEnd(line []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte{'\n'}), []byte{'\r'})
 }

@@ -60,7 +60,6 @@ func eachField(b []byte, visit visitor) error {
 	return nil
 }
 
-// validJSON reports whether b is exactly one JSON value.
 func validJSON(b []byte) bool {
 	return jsontext.Value(b).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }

@@ -64,7 +64,6 @@ type step struct {
 	done bool
 }
 
-// stepOf returns the step that an event tells, nil for most events.
 func stepOf(ev *claude.Event) *step {
 	l := ev.Lifecycle()
 	if !l.Done() && l.State != claude.StateStarted {
@@ -175,7 +174,6 @@ func (l *eventLog) put(data []byte, s *step) error {
 	return nil
 }
 
-// keep counts a stored entry.
 func (l *eventLog) keep(e storedEntry) {
 	if e.data != nil {
 		l.mem += int64(e.n)
@@ -263,7 +261,6 @@ func (l *eventLog) ack(reader any, seq uint64) {
 	l.changed.Broadcast()
 }
 
-// length returns how many entries are not acknowledged.
 func (l *eventLog) length() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

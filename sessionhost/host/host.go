@@ -199,7 +199,6 @@ func (h *host) awaitOutput(read <-chan struct{}) {
 	}
 }
 
-// onClaudeExit adds claude's end to the log, as the last entry.
 func (h *host) onClaudeExit(e claude.Exit) {
 	h.mu.Lock()
 	e.Ready, e.Timeout, e.Idle = h.ready, h.timedOut, h.idle.closing
@@ -212,7 +211,6 @@ func (h *host) onClaudeExit(e claude.Exit) {
 	close(h.exited)
 }
 
-// onStartTimeout ends a claude that has not answered initialize.
 func (h *host) onStartTimeout() {
 	h.mu.Lock()
 	late := !h.ready
@@ -244,7 +242,6 @@ func (h *host) endIdle() {
 	h.child.end(graceful, patientGrace)
 }
 
-// stop ends claude and then the host.
 func (h *host) stop(gently bool, grace time.Duration) {
 	h.askEnd()
 	if h.child != nil {
@@ -252,7 +249,6 @@ func (h *host) stop(gently bool, grace time.Duration) {
 	}
 }
 
-// awaitEnd returns when claude has ended and no daemon needs the events any more.
 func (h *host) awaitEnd() {
 	<-h.exited
 	if h.isUnneeded() {
@@ -296,7 +292,6 @@ func (h *host) flush() {
 	}
 }
 
-// connected returns the connection of the daemon that the host obeys, or nil.
 func (h *host) connected() *connection {
 	h.mu.Lock()
 	defer h.mu.Unlock()

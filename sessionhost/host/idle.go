@@ -18,7 +18,6 @@ type idleTracker struct {
 	closing    bool                // claude is being ended because it was idle
 }
 
-// observe notes what an event of claude says of its work.
 func (t *idleTracker) observe(ev *claude.Event, now time.Time) {
 	t.since = now
 	switch ev.Type {
@@ -39,7 +38,6 @@ func (t *idleTracker) observe(ev *claude.Event, now time.Time) {
 	}
 }
 
-// turnHanded notes that claude was given a turn.
 func (t *idleTracker) turnHanded(turn string, now time.Time) {
 	if t.unfinished == nil {
 		t.unfinished = map[string]struct{}{}

@@ -16,7 +16,6 @@ import (
 // maxBadBytes bounds the kept beginning of a line without a JSON object.
 const maxBadBytes = 256
 
-// readOutput keeps claude's output line by line, until it ends.
 func (h *host) readOutput() {
 	lines := claude.NewReader(h.child, maxLineBytes)
 	for {
@@ -64,7 +63,6 @@ func isUrgent(ev *claude.Event) bool {
 	return false
 }
 
-// observe updates the host's own state, and reports whether the event is for the daemon.
 func (h *host) observe(ev *claude.Event, at time.Time) (forDaemon bool) {
 	h.mu.Lock()
 	h.idle.observe(ev, at)
@@ -84,7 +82,6 @@ func (h *host) observe(ev *claude.Event, at time.Time) (forDaemon bool) {
 	return true
 }
 
-// keep adds the event to the log.
 func (h *host) keep(ev *claude.Event, at time.Time) {
 	err := h.events.append(ev.Type == claude.TypeStreamEvent, stepOf(ev), func(seq uint64) []byte { return protocol.EncodeEvent(seq, at, ev.Raw) })
 	if err != nil {
@@ -92,7 +89,6 @@ func (h *host) keep(ev *claude.Event, at time.Time) {
 	}
 }
 
-// appendOwn adds an entry of the host itself to the log.
 func (h *host) appendOwn(e protocol.Entry) {
 	e.At = time.Now().UnixMicro()
 	err := h.events.append(false, nil, func(seq uint64) []byte {
@@ -132,7 +128,6 @@ func (h *host) sendLog() {
 	}
 }
 
-// badLine returns the beginning of a line without a JSON object.
 func badLine(line claude.Line) string {
 	text := strings.ToValidUTF8(string(line.Bytes[:min(len(line.Bytes), maxBadBytes)]), "\uFFFD")
 	if line.TooLong || len(line.Bytes) > maxBadBytes {

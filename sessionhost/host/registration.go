@@ -25,7 +25,6 @@ type registration struct {
 	removed bool
 }
 
-// newRegistration writes the record of this process.
 func newRegistration(place protocol.Place, log *slog.Logger) *registration {
 	r := &registration{log: log, place: place}
 	r.record = protocol.Record{Channel: place.Channel, Socket: place.Socket, PID: os.Getpid()}
@@ -58,7 +57,6 @@ func (r *registration) writeLocked() {
 	}
 }
 
-// addClaude adds claude's process to the record.
 func (r *registration) addClaude(pid int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,14 +75,12 @@ func (r *registration) remove() {
 	_ = os.Remove(r.place.RecordPath)
 }
 
-// at returns the place.
 func (r *registration) at() protocol.Place {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.place
 }
 
-// isSpare reports whether the host has no channel yet.
 func (r *registration) isSpare() bool {
 	_, spare := protocol.SpareSlot(r.at().Channel)
 	return spare
@@ -102,7 +98,6 @@ func (r *registration) claudePID() int {
 	return r.record.ClaudePID
 }
 
-// envMark returns the mark of this session's processes.
 func (r *registration) envMark() protocol.EnvMark {
 	r.mu.Lock()
 	defer r.mu.Unlock()

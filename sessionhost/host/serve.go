@@ -50,7 +50,6 @@ func (h *host) accept(l *net.UnixListener) {
 	}
 }
 
-// serve handles the frames of one daemon until the connection ends.
 func (h *host) serve(conn *net.UnixConn) {
 	if err := protocol.CheckPeer(conn); err != nil {
 		h.log.Warn("connection refused", "err", err)
@@ -117,7 +116,6 @@ func (h *host) greet(c *connection, frames *claude.Reader) error {
 	return nil
 }
 
-// welcome returns the host's state.
 func (h *host) welcome(c *connection, generation int64) protocol.Welcome {
 	last, working, kept := h.events.attach(c, generation) // before the requests: a newer request comes as an event
 	h.mu.Lock()
@@ -159,7 +157,6 @@ func (h *host) replaceDaemon(c *connection, hello protocol.Frame) error {
 	return nil
 }
 
-// onDisconnect notes that no frame of the connection is handled any more.
 func (h *host) onDisconnect(c *connection) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -170,7 +167,6 @@ func (h *host) onDisconnect(c *connection) {
 	}
 }
 
-// handleFrame carries out one frame of the daemon.
 func (h *host) handleFrame(c *connection, b []byte) error {
 	f, payload, err := protocol.DecodeFrame(b)
 	if err != nil {
@@ -206,7 +202,6 @@ func (h *host) handleFrame(c *connection, b []byte) error {
 	return nil
 }
 
-// addTurn notes that claude is given the turn.
 func (h *host) addTurn(turn string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -92,7 +92,6 @@ func pending(epoll uintptr) bool {
 	return errno == 0 && n > 0
 }
 
-// readNow reads the available bytes.
 func (s *socket) readNow(epoll uintptr, p []byte) (n int, err error) {
 	closed := s.conn.Control(func(fd uintptr) {
 		n, err = readNow(fd, p)
