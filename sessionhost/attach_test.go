@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -125,9 +126,7 @@ func TestPendingRequest(t *testing.T) {
 		t.Fatalf("open requests are %+v", open)
 	}
 	for _, a := range []core.Answer{{Message: "not today"}, {Allow: true}} {
-		if err := s.Answer(request.ID, a); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, s.Answer(request.ID, a))
 	}
 	all := s.until(core.Resulted)
 	if got := all[len(all)-1].Result.Text; got != "final: not today" {
@@ -250,16 +249,12 @@ func TestRecordIsWrittenLater(t *testing.T) {
 	st := newStation(t)
 	h := st.hosts()
 	full := st.paths().RecordPath + ".tmp"
-	if err := os.Mkdir(full, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Mkdir(full, 0o700))
 	s := st.begin(h, core.Launch{SessionID: newID(t)})
 	if got := s.answer("echo one"); got != "one" {
 		t.Errorf("answer is %q", got)
 	}
-	if err := os.Remove(full); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(full))
 	s.Detach()
 	st.eventually("the host has a record", func() bool { _, err := protocol.ReadRecord(st.paths().RecordPath); return err == nil })
 	if got := st.attach(2).answer("echo two"); got != "two" {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 )
 
 // BenchmarkTurn hands turns to sessions that do nothing else, as many sessions at a time as
@@ -27,9 +28,7 @@ func BenchmarkTurn(b *testing.B) {
 			var sessions []*listener
 			for i := range n {
 				s, err := st.hosts().Start(b.Context(), core.ChannelKey(fmt.Sprint("c", i)), core.Launch{SessionID: newID(b)})
-				if err != nil {
-					b.Fatal(err)
-				}
+				check.OK(b, err)
 				l := st.listen(s)
 				l.until(core.Readied)
 				sessions = append(sessions, l)

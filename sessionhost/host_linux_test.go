@@ -20,6 +20,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/executable"
 	"bareclaw/internal/testkit/roottest"
 	"bareclaw/sessionhost/protocol"
@@ -129,9 +130,7 @@ func TestOtherUserIsRefused(t *testing.T) {
 	s := st.start()
 	s.until(core.Readied)
 	for file, mode := range map[string]os.FileMode{st.dir: 0o755, st.o.RuntimeDir: 0o755, st.paths().Socket: 0o777} {
-		if err := os.Chmod(file, mode); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Chmod(file, mode))
 	}
 	said, err := asNobody(func() ([]byte, error) {
 		c, err := net.Dial("unix", st.paths().Socket)
@@ -184,9 +183,7 @@ func TestHostWithoutFileDescriptors(t *testing.T) {
 	var was unix.Rlimit
 	limit := func(limit, old *unix.Rlimit) {
 		t.Helper()
-		if err := unix.Prlimit(st.record().PID, unix.RLIMIT_NOFILE, limit, old); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, unix.Prlimit(st.record().PID, unix.RLIMIT_NOFILE, limit, old))
 	}
 	limit(nil, &was)
 	limit(&unix.Rlimit{Cur: 3, Max: was.Max}, nil)

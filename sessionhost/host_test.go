@@ -18,6 +18,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/executable"
 	"bareclaw/sessionhost/protocol"
 )
@@ -72,9 +73,7 @@ func TestStop(t *testing.T) {
 				s.until(core.TurnState)
 				st.eventually("turn runs", func() bool { return st.begun() == 1 })
 			}
-			if err := s.Stop(how); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, s.Stop(how))
 			st.touch("go")
 			all := s.rest()
 			st.gone("host", r.PID, r.Start)
@@ -101,9 +100,7 @@ func TestStopPatiently(t *testing.T) {
 	st.signal(r.ClaudePID, r.ClaudeStart, syscall.SIGSTOP)
 	awaitStopped(st, r.ClaudePID) // until then it reads that its input is closed, and ends by itself
 	asked := time.Now()
-	if err := s.Stop(core.StopPatiently); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, s.Stop(core.StopPatiently))
 	s.rest()
 	if took := time.Since(asked); took < 5*time.Second {
 		t.Errorf("it had %s, want %s", took, 5*time.Second)
@@ -128,9 +125,7 @@ func TestHostThatNobodyCanFind(t *testing.T) {
 	if !proc.Alive(r.PID, r.Start) {
 		t.Fatal("it has not waited for a daemon")
 	}
-	if err := os.Remove(st.paths().RecordPath); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(st.paths().RecordPath))
 	st.gone("host", r.PID, r.Start)
 }
 
@@ -162,9 +157,7 @@ func TestLockOutlivesClaude(t *testing.T) {
 	s := st.start()
 	s.until(core.Readied)
 	r := st.record()
-	if err := s.Stop(core.StopNow); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, s.Stop(core.StopNow))
 	st.eventually("claude has been told", func() bool { return st.exists("term") })
 	locked := 0
 	st.eventually("the session is free", func() bool {
@@ -173,9 +166,7 @@ func TestLockOutlivesClaude(t *testing.T) {
 			locked++
 			return false
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		defer func() { _ = lock.Close() }()
 		if proc.Alive(r.ClaudePID, r.ClaudeStart) {
 			t.Error("the session is free and claude still there")
@@ -385,9 +376,7 @@ func TestHostThatAnswersLate(t *testing.T) {
 		awaitStopped(st, r.PID)
 		h := late(st, func() { _ = proc.Signal(r.PID, r.Start, syscall.SIGCONT) })
 		again, err := h.Attach(t.Context(), "c")
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		s = st.listen(again)
 		st.touch("go")
 		if all := s.until(core.Resulted); !slices.Contains(all[len(all)-1].Result.Turns, id) {
@@ -400,9 +389,7 @@ func TestHostThatAnswersLate(t *testing.T) {
 		st.startLate()
 		h := late(st, func() { st.touch("go") })
 		s, err := h.Start(t.Context(), "c", core.Launch{SessionID: newID(t)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if got := st.listen(s).answer("echo hello"); got != "hello" {
 			t.Errorf("answer is %q", got)
 		}

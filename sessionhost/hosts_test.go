@@ -14,6 +14,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -22,9 +23,7 @@ import (
 func sleeper(t *testing.T) protocol.Record {
 	t.Helper()
 	cmd := exec.Command("sleep", "600")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() { // ends with the process
 		defer close(ended)
@@ -32,13 +31,9 @@ func sleeper(t *testing.T) protocol.Record {
 	}()
 	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
 	start, err := proc.StartTime(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	boot, err := proc.BootID()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return protocol.Record{Channel: "c", PID: cmd.Process.Pid, Start: start, BootID: boot}
 }
 
@@ -46,12 +41,8 @@ func TestReapEndsWhatIsRecorded(t *testing.T) {
 	t.Parallel()
 	host, claude := sleeper(t), sleeper(t)
 	host.ClaudePID, host.ClaudeStart = claude.PID, claude.Start
-	if err := syscall.Kill(host.PID, syscall.SIGSTOP); err != nil { // one that is stopped, too
-		t.Fatal(err)
-	}
-	if err := reap(t.Context(), recordFile{host, filepath.Join(t.TempDir(), "x.json")}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, syscall.Kill(host.PID, syscall.SIGSTOP)) // one that is stopped, too
+	check.OK(t, reap(t.Context(), recordFile{host, filepath.Join(t.TempDir(), "x.json")}))
 	if host.HostAlive() || host.ClaudeAlive() {
 		t.Error("a process is left")
 	}
@@ -92,17 +83,11 @@ func TestLiveWaitsForARecord(t *testing.T) {
 	state, run := t.TempDir(), t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h, err := New(Options{StateDir: state, RuntimeDir: run, Lasting: true, Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		at := h.o.place("c")
-		if err := os.WriteFile(at.Socket, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(at.Socket, nil, 0o600))
 		lock, err := protocol.LockFile(at.LockPath)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		type result struct {
 			keys []core.ChannelKey
 			err  error
@@ -117,22 +102,16 @@ func TestLiveWaitsForARecord(t *testing.T) {
 		r := protocol.Record{Channel: "c", Socket: at.Socket, PID: os.Getpid()}
 		r.Start, _ = proc.StartTime(r.PID)
 		r.BootID, _ = proc.BootID()
-		if err := r.Write(at.RecordPath); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, r.Write(at.RecordPath))
 		if got := <-told; got.err != nil || !slices.Equal(got.keys, []core.ChannelKey{"c"}) {
 			t.Errorf("live are %q, %v", got.keys, got.err)
 		}
-		if err := os.Remove(at.RecordPath); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Remove(at.RecordPath))
 		go look()
 		if got := <-told; got.err != nil || len(got.keys) > 0 {
 			t.Errorf("live without a record are %q, %v", got.keys, got.err)
 		}
-		if err := lock.Close(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, lock.Close())
 		if left := hostsWithoutRecord(h.o.StateDir, h.o.RuntimeDir, nil); len(left) > 0 {
 			t.Errorf("a host that is gone is waited for: %q", left)
 		}
@@ -176,9 +155,7 @@ func TestSettingsOnTheCommandLine(t *testing.T) {
 			nil, []string{"--model", "--permission-mode", "--settings"}},
 	} {
 		b, err := h.o.bootstrap(st.paths(), row.l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if i := slices.Index(b.Argv, row.l.SessionID); !endsWith(b.Argv[:i-1], row.want) {
 			t.Errorf("%s: %q, want %q before the session", row.name, b.Argv, row.want)
 		}
@@ -210,9 +187,7 @@ func TestSettingsAreRemembered(t *testing.T) {
 	}
 	s.Detach()
 	again, err := h.Attach(t.Context(), "c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if info := st.listen(again).Info(); info.Settings != want || info.Stale {
 		t.Errorf("attached with %+v, want %q", info, want)
 	}

@@ -22,6 +22,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/host"
 	"bareclaw/sessionhost/protocol"
@@ -100,17 +101,11 @@ type station struct {
 func newStation(t testing.TB, environ ...string) *station {
 	t.Helper()
 	fake, err := built.fake()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	dir, err := os.MkdirTemp("", "bch") // short: sockets have to fit below it
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	st := &station{t: t, dir: dir}
 	st.o = Options{
 		StateDir: st.path("state"), RuntimeDir: st.path("run"), Self: self, Dir: dir,
@@ -155,9 +150,7 @@ func (st *station) close() {
 func (st *station) hosts() *Hosts {
 	st.t.Helper()
 	h, err := New(st.o)
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	check.OK(st.t, err)
 	return h
 }
 
@@ -178,9 +171,7 @@ func (st *station) start() *listener {
 func (st *station) attach(generation int64) *listener {
 	st.t.Helper()
 	s, err := st.generation(generation).Attach(st.t.Context(), "c")
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	check.OK(st.t, err)
 	return st.listen(s)
 }
 
@@ -258,12 +249,8 @@ func (l *listener) hand(text string) core.TurnID {
 	l.t.Helper()
 	id := core.TurnID(newID(l.t))
 	line, err := (&Hosts{}).Compose(id, []byte(quoted(text)))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	if err := l.Hand(id, line); err != nil {
-		l.t.Fatal(err)
-	}
+	check.OK(l.t, err)
+	check.OK(l.t, l.Hand(id, line))
 	return id
 }
 
@@ -284,9 +271,7 @@ func (l *listener) answer(text string) string {
 func (st *station) record() protocol.Record {
 	st.t.Helper()
 	r, err := protocol.ReadRecord(st.paths().RecordPath)
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	check.OK(st.t, err)
 	return r
 }
 
@@ -307,9 +292,7 @@ func (st *station) gone(what string, pid int, start uint64) {
 // signal signals a process that is alive.
 func (st *station) signal(pid int, start uint64, sig syscall.Signal) {
 	st.t.Helper()
-	if err := proc.Signal(pid, start, sig); err != nil {
-		st.t.Fatal(err)
-	}
+	check.OK(st.t, proc.Signal(pid, start, sig))
 }
 
 // eventually waits until cond holds: for what only a file or another process
@@ -338,9 +321,7 @@ func (st *station) read(name string) string {
 
 func (st *station) touch(name string) {
 	st.t.Helper()
-	if err := os.WriteFile(st.path(name), nil, 0o600); err != nil {
-		st.t.Fatal(err)
-	}
+	check.OK(st.t, os.WriteFile(st.path(name), nil, 0o600))
 }
 
 // runSelf runs the session host's subcommand without what a daemon passes on.
@@ -354,9 +335,7 @@ func runSelf(path string) (said string, err error) {
 func newID(t testing.TB) string {
 	t.Helper()
 	id, err := uuid.NewV7()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return id.String()
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -45,9 +46,7 @@ func TestClaudeThatReadsLate(t *testing.T) {
 	for i, n := range []int{10, 10 << 20, 100} {
 		line := []byte(`{"n":"` + strings.Repeat(string(rune('a'+i)), n) + `"}` + "\n")
 		want = append(want, line...)
-		if err := s.Hand(core.TurnID(newID(t)), line); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, s.Hand(core.TurnID(newID(t)), line))
 	}
 	st.touch("go")
 	st.eventually("claude has read it", func() bool { return st.exists("read") })
@@ -74,9 +73,7 @@ func TestDaemonThatDoesNotRead(t *testing.T) {
 	}
 	for seq := uint64(1); seq <= 2+lines; seq++ { // the answer to initialize and "ready" are the first
 		line, err := r.ReadBytes('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if entry, err := protocol.DecodeEntry(line[:len(line)-1]); err != nil || entry.Seq != seq {
 			t.Fatalf("entry %d is %q (%v)", seq, line, err)
 		}
@@ -201,9 +198,7 @@ func TestForeignRequest(t *testing.T) {
 func (st *station) dial() (net.Conn, *bufio.Reader) {
 	st.t.Helper()
 	c, err := net.Dial("unix", st.paths().Socket)
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	check.OK(st.t, err)
 	st.t.Cleanup(func() { _ = c.Close() })
 	_ = c.SetDeadline(time.Now().Add(patience))
 	return c, bufio.NewReader(c)

@@ -13,6 +13,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -21,9 +22,7 @@ func (st *station) spare() (*Hosts, protocol.Record) {
 	st.t.Helper()
 	st.o.Spares = 1
 	h := st.hosts()
-	if err := h.KeepSpares(st.t.Context()); err != nil {
-		st.t.Fatal(err)
-	}
+	check.OK(st.t, h.KeepSpares(st.t.Context()))
 	st.t.Cleanup(func() {
 		if err := h.EndSpares(context.Background()); err != nil {
 			st.t.Error(err)
@@ -37,9 +36,7 @@ func (st *station) spareRecord(h *Hosts) protocol.Record {
 	st.t.Helper()
 	st.eventually("the spare is ready", func() bool { ready, _ := h.Spares(); return ready == 1 })
 	r, err := protocol.ReadRecord(h.o.place(spareKey(1)).RecordPath)
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	check.OK(st.t, err)
 	return r
 }
 
@@ -57,9 +54,7 @@ func (st *station) reserve(h *Hosts) string {
 func (st *station) begin(h *Hosts, l core.Launch) *listener {
 	st.t.Helper()
 	s, err := h.Start(st.t.Context(), "c", l)
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	check.OK(st.t, err)
 	return st.listen(s)
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"bareclaw/core/config"
+	"bareclaw/internal/testkit/check"
 )
 
 const contrib = "../../contrib"
@@ -30,9 +31,7 @@ func TestReadyMadeFiles(t *testing.T) {
 		}
 		for _, job := range []Job{Gateway, Heartbeat} {
 			files, err := Files(of.system, job, spec, Dirs{Home: of.home, Config: of.home + "/.config"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			for _, f := range files {
 				text := f.Text
 				if filepath.Ext(f.Path) != ".env" { // where no specifier is read
@@ -40,9 +39,7 @@ func TestReadyMadeFiles(t *testing.T) {
 				}
 				path := filepath.Join(contrib, of.dir, filepath.Base(f.Path))
 				if *update {
-					if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, os.WriteFile(path, []byte(text), 0o644))
 				}
 				if have, err := os.ReadFile(path); err != nil || string(have) != text {
 					t.Errorf("%s is not what is installed (go test -update writes it): %v", path, err)
@@ -57,18 +54,14 @@ func TestSystemUnit(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(contrib, "systemd/system/bareclaw.service")
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	stated := regexp.MustCompile(`systemd 252: (\d+\.\d+), OK`).FindSubmatch(text)
 	if stated == nil {
 		t.Fatal("it does not state its exposure")
 	}
 	spec, dirs := ordinary()
 	files, err := Files(Systemd, Gateway, spec, dirs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	for line := range strings.Lines(files[0].Text) { // what keeps the gateway running is the same everywhere
 		name, _, _ := strings.Cut(line, "=")
 		if !slices.Contains([]string{"ExecStart", "WorkingDirectory", "EnvironmentFile", "WantedBy"}, name) && line[0] != '#' && !strings.Contains(string(text), line) {
@@ -95,9 +88,7 @@ func TestSystemUnit(t *testing.T) {
 func TestContainerfile(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(filepath.Join(contrib, "Containerfile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	text := regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(string(b), "")
 	instructions := map[string][]string{}
 	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
@@ -132,9 +123,7 @@ func TestContainerfile(t *testing.T) {
 		}
 	}
 	mod, err := os.ReadFile("../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	goVersion := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(mod)
 	home := strings.Join(volume, "")
 	for what, ok := range map[string]bool{

@@ -12,6 +12,8 @@ import (
 
 	units "github.com/coreos/go-systemd/v22/unit"
 	"howett.net/plist"
+
+	"bareclaw/internal/testkit/check"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -50,23 +52,17 @@ func TestFilesAreAsTheyWere(t *testing.T) {
 				var all strings.Builder
 				for _, job := range []Job{Gateway, Heartbeat} {
 					files, err := Files(system, job, spec, dirs)
-					if err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, err)
 					for _, f := range files {
 						fmt.Fprintf(&all, "==> %s (%#o) <==\n%s\n", f.Path, f.Mode, f.Text)
 					}
 				}
 				golden := filepath.Join("testdata", name+"."+string(system))
 				if *update {
-					if err := os.WriteFile(golden, []byte(all.String()), 0o644); err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, os.WriteFile(golden, []byte(all.String()), 0o644))
 				}
 				want, err := os.ReadFile(golden)
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, err)
 				if all.String() != string(want) {
 					t.Errorf("not what %s says (go test -update writes it):\n%s", golden, all.String())
 				}
@@ -84,9 +80,7 @@ func TestSettingsAreForTheUserAlone(t *testing.T) {
 	for _, system := range []System{Systemd, Launchd} {
 		for _, job := range []Job{Gateway, Heartbeat} {
 			files, err := Files(system, job, spec, dirs)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			for _, f := range files {
 				if isEnv := filepath.Ext(f.Path) == ".env"; strings.Contains(f.Text, "hush") != isEnv || isEnv && f.Mode != 0o600 {
 					t.Errorf("%s has the mode %#o, and the text\n%s", f.Path, f.Mode, f.Text)

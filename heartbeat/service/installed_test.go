@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // TestEnvOf reads what is written for EnvironmentFile= back, and what people write.
@@ -28,9 +30,7 @@ func TestEnvOf(t *testing.T) {
 func TestAddPlist(t *testing.T) {
 	dir := t.TempDir()
 	files, err := Files(Launchd, Gateway, Spec{Binary: "/bin/b", Dir: "/a b", Path: "/bin", StateDir: "/state", Settings: []string{"BARECLAW_STATE_DIR=/st & te"}}, Dirs{Home: dir, Config: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if _, _, err := place(files); err != nil {
 		t.Fatal(err)
 	}

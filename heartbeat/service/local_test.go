@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // TestWorkingDir is not parallel: it changes the directory and the home.
@@ -14,15 +16,11 @@ func TestWorkingDir(t *testing.T) {
 	if got, err := WorkingDir(); err != nil || got != home {
 		t.Errorf("without a .env it is %q, %v; want the home %s", got, err, home)
 	}
-	if err := os.WriteFile(filepath.Join(project, ".env"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(project, ".env"), nil, 0o600))
 	if got, err := WorkingDir(); err != nil || got != project {
 		t.Errorf("with a .env it is %q, %v; want %s", got, err, project)
 	}
-	if err := os.Remove(filepath.Join(project, ".env")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(filepath.Join(project, ".env")))
 	t.Setenv("HOME", "")
 	if got, err := WorkingDir(); err == nil {
 		t.Errorf("without a home it is %q", got)

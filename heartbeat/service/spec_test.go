@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // program makes a file that can be started.
@@ -16,9 +18,7 @@ func program(t *testing.T, path string) string {
 	if err == nil {
 		err = os.WriteFile(path, []byte("#!/bin/sh\n"), 0o755)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return path
 }
 
@@ -37,9 +37,7 @@ func TestNewSpec(t *testing.T) {
 		},
 	}
 	s, err := NewSpec(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if s.Path != dir+"/bin:/usr/bin" || s.Claude != claude || s.Binary != binary || s.Dir != dir {
 		t.Errorf("got %+v", s)
 	}
@@ -50,15 +48,13 @@ func TestNewSpec(t *testing.T) {
 	// What a job was given makes the same job again: the gateway itself installs the
 	// heartbeat.
 	var files []File
-	if files, err = Files(Systemd, Gateway, s, Dirs{Home: dir, Config: dir}); err != nil {
-		t.Fatal(err)
-	}
+	files, err = Files(Systemd, Gateway, s, Dirs{Home: dir, Config: dir})
+	check.OK(t, err)
 	again := request
 	again.Environ = s.variables()
 	again.Claude = s.Claude
-	if s, err = NewSpec(again); err != nil {
-		t.Fatal(err)
-	}
+	s, err = NewSpec(again)
+	check.OK(t, err)
 	if same, err := Files(Systemd, Gateway, s, Dirs{Home: dir, Config: dir}); err != nil || !slices.Equal(same, files) {
 		t.Errorf("from within it is %v, was %v (%v)", same, files, err)
 	}
@@ -82,9 +78,7 @@ func TestNewSpec(t *testing.T) {
 func TestLasting(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable() // which go test has built
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	home := t.TempDir() // where files stay, for this test
 	temp := filepath.Join(home, "tmp")
 	for path, why := range map[string]string{

@@ -8,18 +8,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // links returns both ends of a control socket.
 func links(t *testing.T) (ours, theirs *link) {
 	t.Helper()
 	ours, f, err := newPair()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if theirs, err = newLink(f); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
+	theirs, err = newLink(f)
+	check.OK(t, err)
 	t.Cleanup(func() { _, _ = ours.conn.Close(), theirs.conn.Close() })
 	return ours, theirs
 }
@@ -31,9 +30,7 @@ func TestFilesTravelWithTheirMessage(t *testing.T) {
 	files := map[string]*os.File{}
 	for _, name := range []string{"lock", "tcp"} {
 		f, err := os.Create(filepath.Join(t.TempDir(), name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		defer func() { _ = f.Close() }()
 		if _, err := f.WriteString(name); err != nil {
 			t.Fatal(err)
@@ -41,9 +38,7 @@ func TestFilesTravelWithTheirMessage(t *testing.T) {
 		files[name] = f
 	}
 	for _, m := range []message{{Kind: msgReady}, {Kind: msgKeep, files: files}, {Kind: msgFailed, Error: "no\nroom"}} {
-		if err := a.write(m); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, a.write(m))
 		got, err := b.read()
 		if err != nil || got.Kind != m.Kind || got.Error != m.Error || len(got.files) != len(m.files) {
 			t.Fatalf("%+v came as %+v, %v", m, got, err)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // TestWriteReplacesContentsAndMode: an existing file gets the mode that is asked for, and
@@ -12,12 +14,8 @@ func TestWriteReplacesContentsAndMode(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
-	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := Write(path, []byte("new"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(path, []byte("old"), 0o644))
+	check.OK(t, Write(path, []byte("new"), 0o600))
 	b, err := os.ReadFile(path)
 	if err != nil || string(b) != "new" {
 		t.Errorf("the file has %q, %v", b, err)

@@ -14,19 +14,16 @@ import (
 	"unicode"
 
 	"bareclaw/core/config"
+	"bareclaw/internal/testkit/check"
 )
 
 func TestJournaled(t *testing.T) {
 	t.Parallel()
 	f, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer f.Close()
 	st, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	sys := st.Sys().(*syscall.Stat_t)
 	for stream, want := range map[string]bool{
 		fmt.Sprintf("%d:%d", sys.Dev, sys.Ino): true, fmt.Sprintf("%d:%d", sys.Dev, sys.Ino+1): false, "": false, "x": false,

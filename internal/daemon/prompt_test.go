@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -17,14 +19,10 @@ func TestSystemPrompt(t *testing.T) {
 	const golden = "testdata/prompt.golden"
 	got := systemPrompt("/home/ann/it's here/bareclaw", "/home/ann/src/bareclaw", "/home/ann/.config/bareclaw/notes.md", true) + "\n"
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(golden, []byte(got), 0o600))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if got != string(want) {
 		t.Errorf("the prompt is\n%s\nwant\n%s\n(-update writes it)", got, want)
 	}

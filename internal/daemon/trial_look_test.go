@@ -11,20 +11,17 @@ import (
 	"testing"
 
 	"bareclaw/core/config"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestLookAtTrial has a program on trial answer, and not be well.
 func TestLookAtTrial(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "bc") // short: a socket has to fit below it
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	l, err := net.Listen("unix", filepath.Join(dir, "api.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	says := ""
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, says)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/executable"
 )
 
@@ -16,9 +17,7 @@ func gateway(t *testing.T, script string) Gateway {
 	t.Helper()
 	dir := t.TempDir()
 	self := filepath.Join(dir, "self")
-	if err := executable.Write(self, []byte("#!/bin/sh\n"+script)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, executable.Write(self, []byte("#!/bin/sh\n"+script)))
 	return Gateway{Self: self, Dir: dir, Environ: []string{"PATH=/usr/bin:/bin", "NOTIFY_SOCKET=/n", "SAY=it"}, Log: filepath.Join(dir, "state/bareclaw.log")}
 }
 
@@ -26,9 +25,7 @@ func gateway(t *testing.T, script string) Gateway {
 func run(t *testing.T, g Gateway) (*Process, error) {
 	t.Helper()
 	p, err := g.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	select {
 	case err = <-p.Ended:
 	case <-time.After(time.Minute):
@@ -62,9 +59,7 @@ func TestNothingPrinted(t *testing.T) {
 	if p, err := run(t, g); err != nil || p.LastLine() != "before" {
 		t.Errorf("ended with %v, saying %q", err, p.LastLine())
 	}
-	if err := executable.Write(g.Self, []byte("#!/bin/sh\n")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, executable.Write(g.Self, []byte("#!/bin/sh\n")))
 	if p, err := run(t, g); err != nil || p.LastLine() != "" {
 		t.Errorf("ended with %v, saying %q, which another one did", err, p.LastLine())
 	}

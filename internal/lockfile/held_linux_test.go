@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // TestHeldByAnHeir: a gateway was killed while the process that was to take over hung: who
@@ -14,21 +16,13 @@ func TestHeldByAnHeir(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	lock, err := AcquireState(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lock.Describe(Holder{PID: 1 << 30, Start: 1}); err != nil { // which nobody is
-		t.Fatal(err)
-	}
+	check.OK(t, err)
+	check.OK(t, lock.Describe(Holder{PID: 1 << 30, Start: 1})) // which nobody is
 	heir := exec.Command("sleep", "1000")
 	heir.ExtraFiles = []*os.File{lock.File()}
-	if err := heir.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, heir.Start())
 	defer func() { _, _ = heir.Process.Kill(), heir.Wait() }()
-	if err := lock.File().Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, lock.File().Close())
 	if _, err := AcquireState(dir); err == nil || !strings.HasSuffix(err.Error(), "kill "+strconv.Itoa(heir.Process.Pid)) {
 		t.Errorf("got %v", err)
 	}

@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"bareclaw/internal/testkit/check"
 )
 
 func open(t *testing.T, path string) *os.File {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	return f
 }
@@ -22,15 +22,11 @@ func TestOneHolderAtATime(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	first, second := open(t, path), open(t, path)
-	if err := Acquire(first); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, Acquire(first))
 	if err := Acquire(second); !errors.Is(err, ErrHeld) {
 		t.Fatalf("second holder: %v, want ErrHeld", err)
 	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, first.Close())
 	if err := Try(second); err != nil {
 		t.Errorf("after the first holder left: %v", err)
 	}
@@ -41,9 +37,7 @@ func TestTakeWaitsForAMoment(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	first, second := open(t, path), open(t, path)
-	if err := Acquire(first); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, Acquire(first))
 	time.AfterFunc(30*time.Millisecond, func() { _ = first.Close() })
 	if err := Acquire(second); err != nil {
 		t.Errorf("it was released in time: %v", err)

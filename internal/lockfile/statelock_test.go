@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // A keeper takes a lock file that cannot be read for the end of the gateway.
@@ -11,18 +13,14 @@ func TestReadWhileItIsWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	lock, err := AcquireState(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer lock.Release()
 	short := Holder{PID: 1, Start: 1, Address: "127.0.0.1:1"}
 	long := Holder{
 		PID: 123456, Start: 123456789, Address: "127.0.0.1:12345", StartedAt: time.Now(),
 		Log: LogLocation{Path: "/home/somebody/.local/state/bareclaw/bareclaw.log"},
 	}
-	if err := lock.Describe(short); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, lock.Describe(short))
 	done := make(chan error, 1)
 	go func() {
 		var err error
@@ -35,9 +33,7 @@ func TestReadWhileItIsWritten(t *testing.T) {
 	}()
 	for {
 		h, err := ReadHolder(filepath.Join(dir, StateLockName))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if (h.PID != short.PID || h.Start != short.Start) && (h.PID != long.PID || h.Start != long.Start) {
 			t.Fatalf("a holder that nobody has described: %+v", h)
 		}

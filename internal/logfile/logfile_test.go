@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // whole returns all lines of a log, the oldest first.
@@ -32,9 +34,7 @@ func TestALogIsKeptWithinBounds(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new", "claw.log")
 	l, err := Open(path, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	for n := range 100 {
 		_, _ = fmt.Fprintf(l, "line %04d\n", n) // 10 bytes
@@ -64,9 +64,7 @@ func TestTwoWritersLoseNothing(t *testing.T) {
 	var writers sync.WaitGroup
 	for w := range 2 {
 		l, err := Open(path, 700) // 2,000 bytes come, which is less than is kept
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		writers.Go(func() {
 			for n := range each {
 				_, _ = fmt.Fprintf(l, "%d: %05d\n", w, n)
@@ -92,19 +90,13 @@ func TestTwoWritersLoseNothing(t *testing.T) {
 func TestALogThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	l, err := Open(filepath.Join(t.TempDir(), "claw.log"), 100)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
+	check.OK(t, l.Close())
 	if n, err := l.Write([]byte("lost\n")); n != 5 || err != nil {
 		t.Errorf("Write() = %d, %v", n, err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(file, nil, 0o600))
 	if _, err := Open(filepath.Join(file, "claw.log"), MaxBytes); err == nil {
 		t.Error("a log below a file was opened")
 	}
@@ -116,22 +108,16 @@ func TestWhatIsPrintedGoesWhereTheLogDoes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "claw.log")
 	printed, err := OpenAppend(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = printed.Close() })
 	rotated, err := Open(path, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	_, _ = printed.WriteString("0123456789")
 	_, _ = rotated.Write([]byte("0123456789")) // of another process, before this one has its log
 	_ = rotated.Close()
 
 	l, err := Open(path, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	if !l.Adopt(printed) {
 		t.Fatal("the log is not known again after it was rotated")

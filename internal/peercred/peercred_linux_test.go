@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/executable"
 	"bareclaw/internal/testkit/roottest"
 )
@@ -25,19 +26,13 @@ const nobody = 65534
 func copyOfTest(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	binary, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	file := filepath.Join(dir, "client")
 	// Open to all, because another user is to run it.
-	if err := errors.Join(os.Chmod(dir, 0o755), executable.Write(file, binary)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(os.Chmod(dir, 0o755), executable.Write(file, binary)))
 	return file
 }
 
@@ -70,18 +65,12 @@ func TestTCPUIDFamilies(t *testing.T) {
 			if errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT) {
 				t.Skipf("no IPv6 here: %v", err)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			defer func() { _ = l.Close() }()
 			_, port, err := net.SplitHostPort(l.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			client, err := net.Dial("tcp", net.JoinHostPort(row.dial, port))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			defer func() { _ = client.Close() }()
 			conn := accept(t, l)
 			if uid, ok, err := TCPUID(conn.LocalAddr(), conn.RemoteAddr()); err != nil || !ok || uid != uint32(os.Getuid()) {
@@ -102,9 +91,7 @@ func TestTCPUIDOfMappedClient(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = unix.Close(fd) })
 	to := netip.MustParseAddr("::ffff:127.0.0.1").As16()
-	if err := unix.Connect(fd, &unix.SockaddrInet6{Port: l.Addr().(*net.TCPAddr).Port, Addr: to}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, unix.Connect(fd, &unix.SockaddrInet6{Port: l.Addr().(*net.TCPAddr).Port, Addr: to}))
 	conn := accept(t, l)
 	if uid, ok, err := TCPUID(conn.LocalAddr(), conn.RemoteAddr()); err != nil || !ok || uid != uint32(os.Getuid()) {
 		t.Errorf("TCPUID = %d, %t, %v, want %d", uid, ok, err, os.Getuid())
@@ -117,24 +104,18 @@ func TestTCPUIDOfClosedPeer(t *testing.T) {
 	t.Parallel()
 	l := listen(t, "tcp", "127.0.0.1:0")
 	client, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	conn := accept(t, l)
 
 	// Half closed is not closed: nc -N and others end their request so.
-	if err := client.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, client.(*net.TCPConn).CloseWrite())
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
 	if uid, ok, err := TCPUID(conn.LocalAddr(), conn.RemoteAddr()); err != nil || !ok || uid != uint32(os.Getuid()) {
 		t.Errorf("half closed: TCPUID = %d, %t, %v, want %d", uid, ok, err, os.Getuid())
 	}
-	if err := client.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, client.Close())
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		uid, ok, err := TCPUID(conn.LocalAddr(), conn.RemoteAddr())
 		if errors.Is(err, ErrUnknownPeer) && !ok {

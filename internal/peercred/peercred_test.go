@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/child"
 )
 
@@ -52,9 +53,7 @@ func start(t *testing.T, cmd *exec.Cmd, l net.Listener) {
 func listen(t *testing.T, network, address string) net.Listener {
 	t.Helper()
 	l, err := net.Listen(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
@@ -62,9 +61,7 @@ func listen(t *testing.T, network, address string) net.Listener {
 func accept(t *testing.T, l net.Listener) net.Conn {
 	t.Helper()
 	conn, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -72,9 +69,7 @@ func accept(t *testing.T, l net.Listener) net.Conn {
 func TestUnixUID(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "pc") // t.TempDir is too long for a socket on macOS
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	l := listen(t, "unix", filepath.Join(dir, "s"))
 	cmd := exec.Command(os.Args[0])

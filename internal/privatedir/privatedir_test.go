@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 func TestMake(t *testing.T) {
@@ -28,19 +30,13 @@ func TestMake(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "a", "dir")
 			if c.mode != 0 {
-				if err := os.MkdirAll(dir, 0o700); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, os.MkdirAll(dir, 0o700))
 			}
 			if c.holds != "" {
-				if err := os.WriteFile(filepath.Join(dir, c.holds), nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, os.WriteFile(filepath.Join(dir, c.holds), nil, 0o600))
 			}
 			if c.mode != 0 {
-				if err := os.Chmod(dir, c.mode); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, os.Chmod(dir, c.mode))
 			}
 			err := Make(dir, "VARIABLE")
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -56,9 +52,7 @@ func TestMake(t *testing.T) {
 		})
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(file, nil, 0o600))
 	if err := Make(file, "VARIABLE"); err == nil || !strings.Contains(err.Error(), "not a directory") {
 		t.Errorf("a file: %v", err)
 	}

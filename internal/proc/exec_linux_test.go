@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // againVariable tells a test binary to execute itself so often.
@@ -60,23 +62,15 @@ func executeAgain(n int) {
 func TestAliveWhileExecuting(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	const times = 20
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", againVariable, times))
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
+	check.OK(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it may have ended
 	done := make(chan error, 1)
 	go func() { // ends with the process, at the latest
@@ -84,9 +78,7 @@ func TestAliveWhileExecuting(t *testing.T) {
 		done <- err
 	}()
 	start, err := StartTime(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	for over := false; !over; {
 		select {
 		case err := <-done:
@@ -100,9 +92,7 @@ func TestAliveWhileExecuting(t *testing.T) {
 			t.Fatal("it is alive, and taken for dead")
 		}
 	}
-	if err := stdin.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, stdin.Close())
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}

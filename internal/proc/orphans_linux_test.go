@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/roottest"
 )
 
@@ -23,9 +24,7 @@ const orphansVariable = "PROCS_TEST_ORPHANS"
 func TestReapOrphans(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(orphansVariable) != "" {
-		if err := beProcessOne(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, beProcessOne())
 		return
 	}
 	wrap := []string{"--pid", "--fork", "--mount-proc", "--kill-child"}
@@ -33,9 +32,7 @@ func TestReapOrphans(t *testing.T) {
 		roottest.Unavailable(t, "process 1: unshare: %v: %s", err, out)
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	cmd := exec.CommandContext(t.Context(), "unshare", append(wrap, self, "-test.run", "^TestReapOrphans$", "-test.v")...)
 	cmd.Env = append(os.Environ(), orphansVariable+"=1")
 	out, err := cmd.CombinedOutput()

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 const marker = "PROCS_TEST_MARKER"
@@ -18,9 +20,7 @@ func TestByEnviron(t *testing.T) {
 	child(t, "X"+marker+"="+value)
 	want := []Process{started(t, first), started(t, second)}
 	got, err := ByEnviron(marker, func(v string) bool { return v == value })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	byPID := func(a, b Process) int { return a.PID - b.PID }
 	slices.SortFunc(got, byPID)
 	slices.SortFunc(want, byPID)

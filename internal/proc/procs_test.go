@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"bareclaw/internal/testkit/check"
 	childkit "bareclaw/internal/testkit/child"
 )
 
@@ -24,9 +25,7 @@ func child(t *testing.T, env ...string) *exec.Cmd {
 func started(t *testing.T, cmd *exec.Cmd) Process {
 	t.Helper()
 	start, err := StartTime(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return Process{PID: cmd.Process.Pid, Start: start}
 }
 
@@ -50,12 +49,8 @@ func TestLife(t *testing.T) {
 		t.Errorf("the child does not get signals, or got one for another: %v", err)
 	}
 
-	if err := Signal(p.PID, p.Start, syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := WaitGone(t.Context(), p.PID, p.Start); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, Signal(p.PID, p.Start, syscall.SIGTERM))
+	check.OK(t, WaitGone(t.Context(), p.PID, p.Start))
 	// Nobody has waited for it: it is a zombie now, which is gone for us.
 	gone(t, p)
 	var exit *exec.ExitError
@@ -101,9 +96,7 @@ func TestWaitGoneReturnsWithTheProcess(t *testing.T) {
 				t.Fatalf("returned %v while the process ran", err)
 			default:
 			}
-			if err := signalByID(p.PID, p.Start, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, signalByID(p.PID, p.Start, syscall.SIGKILL))
 			if err := <-result; err != nil {
 				t.Error(err)
 			}

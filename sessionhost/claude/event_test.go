@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 )
 
 func TestDecodeTolerates(t *testing.T) {
@@ -43,9 +44,7 @@ func TestDecodeRefuses(t *testing.T) {
 func TestAccessorsCheckTheType(t *testing.T) {
 	t.Parallel()
 	e, err := Decode([]byte(`{"type":"keep_alive","command_uuid":"u","state":"completed","request_id":"r","request":{"subtype":"can_use_tool"},"response":{"request_id":"r"},"tasks":[1],"event":{"type":"content_block_start","content_block":{"type":"tool_use"}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	_, asked := e.ControlRequest()
 	response, refused := e.ControlResponse()
 	_, tasks := e.BackgroundTasks()
@@ -61,9 +60,7 @@ func TestControlRequestNeedsID(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{`{"type":"control_request"}`, `{"type":"control_request","request_id":"a"}`, `{"type":"control_request","request":{}}`} {
 		e, err := Decode([]byte(line))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if _, ok := e.ControlRequest(); ok {
 			t.Errorf("%s: read as a request", line)
 		}
@@ -77,9 +74,7 @@ func TestBeginsToolComesFirst(t *testing.T) {
 	var order []string
 	for _, r := range readRecording(t, "testdata/stream/tool-before-message-end.ndjson") {
 		e, err := Decode(r.Line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		switch {
 		case e.BeginsTool():
 			order = append(order, "begins:"+e.Type)

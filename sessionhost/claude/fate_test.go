@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"bareclaw/core"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 )
 
 // Every transcript under testdata/fate was written by the CLI; its golden file
@@ -24,17 +26,13 @@ func TestRecordedFates(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
 			b, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			uuids := ours.FindAllString(string(b), -1)
 			slices.Sort(uuids)
 			var got strings.Builder
 			for _, u := range slices.Compact(uuids) {
 				f, err := ReadFate(path, core.TurnID(u))
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, err)
 				fmt.Fprintf(&got, "%s begun=%v tool=%v answered=%v failed=%v code=%q interrupted=%v into=%q\n\ttext %.100q\n",
 					tail(u), f.Begun, f.ToolBegun, f.Answered, f.Failed, f.Code, f.Interrupted, tail(string(f.Into)), f.Text)
 				if f.Done != "" {
@@ -108,16 +106,10 @@ func TestFindTranscript(t *testing.T) {
 	}
 	write := func(project string, age time.Duration) string {
 		path := filepath.Join(dir, "projects", project, someUUID+".jsonl")
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		check.OK(t, os.WriteFile(path, nil, 0o600))
 		when := time.Now().Add(-age)
-		if err := os.Chtimes(path, when, when); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Chtimes(path, when, when))
 		return path
 	}
 	write("-old", time.Hour)
@@ -148,9 +140,7 @@ func FuzzReadFate(f *testing.F) {
 		line("x", "w", `"isApiErrorMessage":true,`+answerRest))
 	f.Fuzz(func(t *testing.T, transcript string) {
 		fate, err := readFate(strings.NewReader(transcript), "u")
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if fate.Answered && fate.Failed || !fate.Begun && !reflect.DeepEqual(fate, core.Fate{}) || fate.Failed != (fate.Code != "") || len(fate.Done) > 0 && !fate.ToolBegun {
 			t.Fatalf("contradicts itself: %+v", fate)
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -21,15 +22,11 @@ func checkGolden(t *testing.T, recording, got string) {
 	t.Helper()
 	path := strings.TrimSuffix(recording, filepath.Ext(recording)) + ".golden"
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if got != string(want) {
 		t.Errorf("%s: got\n%s\nwant\n%s", path, got, want)
 	}
@@ -54,9 +51,7 @@ type recorded struct {
 func readRecording(t testing.TB, path string) []recorded {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	var all []recorded
 	for line := range bytes.Lines(b) {
 		var r recorded
@@ -97,9 +92,7 @@ type summary struct {
 func (s *summary) add(t *testing.T, line []byte) {
 	t.Helper()
 	e, err := Decode(line)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if id := e.SessionID(); id != "" && !slices.Contains(s.sessions, id) {
 		s.sessions = append(s.sessions, id)
 	}

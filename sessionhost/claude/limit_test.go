@@ -3,6 +3,8 @@ package claude
 import (
 	"testing"
 	"time"
+
+	"bareclaw/internal/testkit/check"
 )
 
 func TestRateLimit(t *testing.T) {
@@ -21,9 +23,7 @@ func TestRateLimit(t *testing.T) {
 		{`{"type":"rate_limit_event"}`, false, 0},
 	} {
 		e, err := Decode([]byte(tc.line))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		rejected, until := e.rateLimit()
 		if resets := tc.resets; rejected != tc.rejected || until.IsZero() != (resets == 0) || resets != 0 && until.Unix() != resets {
 			t.Errorf("%s: %v until %s", tc.line, rejected, until)
@@ -90,9 +90,7 @@ func TestToolsEnded(t *testing.T) {
 		`{"type":"assistant","message":{"content":[{"type":"tool_result","tool_use_id":"t1"}]}}`: "",
 	} {
 		e, err := Decode([]byte(line))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		got := ""
 		for _, id := range e.ToolsEnded() {
 			got += id + " "

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // readAll returns the lines of a stream: the text, or "too long".
@@ -17,9 +19,7 @@ func readAll(t testing.TB, r *Reader) (texts []string) {
 		if errors.Is(err, io.EOF) {
 			return texts
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if line.TooLong {
 			texts = append(texts, "too long")
 			continue

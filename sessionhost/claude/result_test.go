@@ -1,10 +1,12 @@
 package claude
 
 import (
-	"bareclaw/core"
 	"slices"
 	"strings"
 	"testing"
+
+	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 )
 
 func TestFailure(t *testing.T) {
@@ -44,9 +46,7 @@ func TestFailure(t *testing.T) {
 func TestResultOddShapes(t *testing.T) {
 	t.Parallel()
 	e, err := Decode([]byte(`{"type":"result","is_error":"yes","result":{"x":1},"errors":"no","num_turns":2.0,"api_error_status":null,"origin":null,"user_message_uuids":[null,"u",{}],"total_cost_usd":0.25}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	r := e.Result()
 	if r.IsError || r.Text != "" || r.NumTurns != 2 || r.Background || !slices.Equal(r.Turns, []core.TurnID{"u"}) || r.TotalCost != 0.25 {
 		t.Errorf("got %+v", r)
@@ -60,9 +60,7 @@ func TestResultCost(t *testing.T) {
 		`{}`: 0, `null`: 0, `[1]`: 0, `{"a":null,"b":7,"c":{"costUSD":"1"}}`: 0,
 	} {
 		e, err := Decode([]byte(`{"type":"result","total_cost_usd":2,"model_usage_since_last_result":` + since + `}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if r := e.Result(); r.Cost != want || r.TotalCost != 2 {
 			t.Errorf("%s: cost %v of %v", since, r.Cost, r.TotalCost)
 		}

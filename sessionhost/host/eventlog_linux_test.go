@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/roottest"
 	"bareclaw/sessionhost/protocol"
 )
@@ -59,21 +60,15 @@ func TestSpoolThatIsFullInALine(t *testing.T) {
 			t.Errorf("it was told %d times, want once: %v", len(told), told)
 		}
 		consecutive(t, readAll(t, l, 0), 1, 2) // what is there can be read meanwhile
-		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=1m"); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=1m"))
 		began := time.Now()
-		if err := <-appended; err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, <-appended)
 		if waited := time.Since(began); waited > time.Second {
 			t.Errorf("it went on after %v, by the clock of the test", waited)
 		}
 		consecutive(t, readAll(t, l, 0), 1, 7)
 		batch, _, err := l.read(nil, 2, 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		for seq := uint64(3); seq <= 7; seq++ {
 			want := entryOf(10_000)(seq)
 			if !bytes.HasPrefix(batch, want) {

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // entryOf returns what encodes an entry of n bytes.
@@ -52,9 +54,7 @@ func numbers(t *testing.T, batch []byte) []uint64 {
 
 func mustAppend(t *testing.T, l *eventLog, partial bool, n int) {
 	t.Helper()
-	if err := l.append(partial, nil, entryOf(n)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, l.append(partial, nil, entryOf(n)))
 }
 
 // appending begins to append an entry of n bytes, which waits for room, in a bubble.
@@ -69,9 +69,7 @@ func appending(l *eventLog, n int) (appended chan error) {
 func readAll(t *testing.T, l *eventLog, after uint64) []uint64 {
 	t.Helper()
 	batch, _, err := l.read(nil, after, 1<<30)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return numbers(t, batch)
 }
 
@@ -182,9 +180,7 @@ func TestEventLogBlocksWhenFull(t *testing.T) {
 			t.Errorf("readers were told %d times to catch up, want once", told)
 		}
 		l.ack(nil, 1) // in memory; the file is still as long
-		if err := <-appended; err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, <-appended)
 		consecutive(t, readAll(t, l, 1), 2, 10)
 	})
 }
@@ -201,9 +197,7 @@ func TestEventLogNumbersThoseThatWaited(t *testing.T) {
 		appended := appending(l, 50)
 		mustAppend(t, l, false, 10)
 		l.ack("reader", 1)
-		if err := <-appended; err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, <-appended)
 		batch, _, err := l.read(nil, 1, 1000)
 		if got := numbers(t, batch); err != nil || !slices.Equal(got, []uint64{2, 3}) {
 			t.Errorf("numbers %v, want 2 and 3: %v", got, err)
@@ -274,16 +268,12 @@ func TestEventLogOnAFullDisk(t *testing.T) {
 		}
 		appended := appending(l, 100)
 		l.ack(nil, 1)
-		if err := <-appended; err != nil { // it fits into memory now
-			t.Fatal(err)
-		}
+		check.OK(t, <-appended) // it fits into memory now
 		appended = appending(l, 100)
 		l.mu.Lock()
 		disk = nil // there is room again at the next try, and nothing is acknowledged
 		l.mu.Unlock()
-		if err := <-appended; err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, <-appended)
 		consecutive(t, readAll(t, l, 1), 2, 2)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"bareclaw/internal/testkit/check"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
 )
@@ -20,12 +21,8 @@ func TestWorklist(t *testing.T) {
 		lifecycle("a", "completed"), lifecycle("c", "started"), lifecycle("c", "cancelled"), `{"type":"command_lifecycle","state":1}`, // 7 to 10
 	} {
 		ev, err := claude.Decode([]byte(line))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := l.append(false, stepOf(&ev), func(seq uint64) []byte { return protocol.EncodeEvent(seq, time.UnixMicro(7), ev.Raw) }); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
+		check.OK(t, l.append(false, stepOf(&ev), func(seq uint64) []byte { return protocol.EncodeEvent(seq, time.UnixMicro(7), ev.Raw) }))
 	}
 	for seq, want := range []string{"[]", "[]", "[a]", "[a]", "[a b]", "[a b]", "[a]", "[]", "[c]", "[]", "[]"} {
 		daemon := fmt.Sprint("daemon ", seq)

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // A spring is what an outlet of these tests writes: what was added, in order.
@@ -25,15 +27,11 @@ type spring struct {
 func newSpring(t *testing.T) *spring {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
 	s := &spring{r: r, failed: make(chan error, 10)}
 	s.pipeWriter, err = newPipeWriter(w, s.take, func(err error) { s.failed <- err })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return s
 }
 
@@ -87,16 +85,12 @@ func TestOutletInOrder(t *testing.T) {
 		}
 	}()
 	in, err := newPipeReader(s.r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	_ = s.r.SetReadDeadline(time.Now().Add(time.Minute))
 	var all []byte
 	for p := make([]byte, 1<<16); bytes.Count(all, []byte{'\n'}) < lines; {
 		n, err := in.Read(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		all = append(all, p[:n]...)
 	}
 	i := 0
@@ -131,14 +125,10 @@ func TestOutletFails(t *testing.T) {
 func TestInlet(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer func() { _ = r.Close() }()
 	in, err := newPipeReader(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	_ = r.SetReadDeadline(time.Now())
 	if n, err := in.Read(make([]byte, 10)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("read %d bytes with error %v, want a timeout", n, err)

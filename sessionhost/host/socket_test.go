@@ -9,34 +9,26 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // connected returns both ends of a connection, the host's as a socket.
 func connected(t *testing.T) (*socket, *net.UnixConn) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gw") // t.TempDir may be too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: filepath.Join(dir, "s")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer func() { _ = l.Close() }()
 	peer, err := net.DialUnix("unix", nil, l.Addr().(*net.UnixAddr))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = peer.Close() })
 	conn, err := l.AcceptUnix()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	s, err := newSocket(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s, peer
 }

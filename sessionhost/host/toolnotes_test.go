@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"bareclaw/internal/testkit/check"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
 )
@@ -92,9 +93,7 @@ func TestToolNoteThatIsOwed(t *testing.T) {
 	const text = `{"type":"assistant","message":{"content":[{"type":"text","text":"x"}]}}`
 	mend := func() {
 		t.Helper()
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Mkdir(dir, 0o700))
 	}
 	hearAll(t, n, lifecycle("over", "started"))
 	fails()
@@ -102,9 +101,7 @@ func TestToolNoteThatIsOwed(t *testing.T) {
 	mend()
 	hearAll(t, n, lifecycle("plain", "started"), text, lifecycle("plain", "completed"))
 	wantNoted(t, n, map[string]bool{"over": false, "plain": false})
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.RemoveAll(dir))
 	hearAll(t, n, lifecycle("owed", "started"))
 	fails()
 	hearAll(t, n, text)

@@ -1,13 +1,15 @@
 package protocol
 
 import (
-	"bareclaw/sessionhost/claude"
 	"bytes"
 	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"bareclaw/internal/testkit/check"
+	"bareclaw/sessionhost/claude"
 )
 
 func TestFrameRoundTrip(t *testing.T) {
@@ -63,9 +65,7 @@ func TestSaidRoundTrip(t *testing.T) {
 		{Seq: 10, Exit: &claude.Exit{Error: "exec format error", Timeout: true}},
 	} {
 		b, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		got, err := DecodeEntry(b)
 		if err != nil || !reflect.DeepEqual(got, s) {
 			t.Errorf("%s became %+v, %v", b, got, err)

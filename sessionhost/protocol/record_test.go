@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 func TestRecordRoundTrip(t *testing.T) {
@@ -17,9 +19,7 @@ func TestRecordRoundTrip(t *testing.T) {
 	}
 	want := Record{Channel: "a \"b\"\n\u2028", Socket: "/run/x.sock", PID: 1, Start: 1<<64 - 1, ClaudePID: 2, ClaudeStart: 3, BootID: "b"}
 	for range 2 { // also over an old one
-		if err := want.Write(path); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, want.Write(path))
 		if got, err := ReadRecord(path); err != nil || got != want {
 			t.Errorf("record is %+v (%v), want %+v", got, err, want)
 		}
@@ -27,9 +27,7 @@ func TestRecordRoundTrip(t *testing.T) {
 	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("mode is %v (%v)", st.Mode(), err)
 	}
-	if err := os.WriteFile(path, []byte(`{"channel":`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(path, []byte(`{"channel":`), 0o600))
 	if _, err := ReadRecord(path); err == nil || IsNotExist(err) || !strings.Contains(err.Error(), path) {
 		t.Errorf("half a record: %v", err)
 	}
@@ -55,16 +53,12 @@ func TestLockFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := LockFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if _, err := LockFile(path); !errors.Is(err, ErrLocked) {
 		t.Errorf("second lock: %v, want errLocked", err)
 	}
 	_ = first.Close()
 	again, err := LockFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	_ = again.Close()
 }

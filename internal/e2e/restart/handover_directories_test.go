@@ -8,14 +8,13 @@ import (
 	"testing"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 // setDotEnv writes the .env of the daemon's working directory.
 func setDotEnv(m *harness.Machine, lines ...string) {
 	m.T.Helper()
-	if err := os.WriteFile(m.Path("work/.env"), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, os.WriteFile(m.Path("work/.env"), []byte(strings.Join(lines, "\n")+"\n"), 0o600))
 }
 
 // directoriesInDotEnv has the .env name the directories that the environment named, with
@@ -67,9 +66,7 @@ func TestRestartIntoAnotherDirectory(t *testing.T) {
 			}
 			refused(a.Str("error"))
 			before := strings.Count(m.Log.String(), `"not restarted"`)
-			if err := g.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, g.Cmd.Process.Signal(syscall.SIGHUP))
 			m.Eventually("SIGHUP is refused", func() bool { return strings.Count(m.Log.String(), `"not restarted"`) > before })
 			lines := strings.Split(m.Log.String(), "\n")
 			refused(lines[slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, `"not restarted"`) })])
@@ -97,9 +94,7 @@ func TestRestartIntoTheSameDirectory(t *testing.T) {
 	generation := g.Generation()
 	finish := g.Task("http")
 	for _, dir := range []string{"state", "run"} {
-		if err := os.Symlink(m.Path(dir), m.Path(dir+"-link")); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Symlink(m.Path(dir), m.Path(dir+"-link")))
 	}
 	directoriesInDotEnv(m, "BARECLAW_STATE_DIR="+m.Path("state-link"), "BARECLAW_RUNTIME_DIR="+m.Path("run-link"))
 	g.Must("POST", "/restart", nil, 200)

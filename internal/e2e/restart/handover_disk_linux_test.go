@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/executable"
 )
 
@@ -21,27 +22,17 @@ import (
 // reports whether a restart has come there.
 func heldBuild(m *harness.Machine) (building func() bool, release func()) {
 	m.T.Helper()
-	if err := os.MkdirAll(m.Path("tools"), 0o700); err != nil {
-		m.T.Fatal(err)
-	}
-	if err := os.Mkdir(m.Path("source"), 0o700); err != nil {
-		m.T.Fatal(err)
-	}
-	if err := unix.Mkfifo(m.Path("build"), 0o600); err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, os.MkdirAll(m.Path("tools"), 0o700))
+	check.OK(m.T, os.Mkdir(m.Path("source"), 0o700))
+	check.OK(m.T, unix.Mkfifo(m.Path("build"), 0o600))
 	script := fmt.Sprintf("#!/bin/sh\n: >%q\ncat %q\nexec cp %q \"$3\"\n", m.Path("building"), m.Path("build"), m.Executable())
-	if err := executable.Write(m.Path("tools/go"), []byte(script)); err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, executable.Write(m.Path("tools/go"), []byte(script)))
 	m.Env = append(m.Env, "BARECLAW_SOURCE="+m.Path("source"), "PATH="+m.Path("tools")+":"+os.Getenv("PATH"))
 	return func() bool {
 			_, err := os.Stat(m.Path("building"))
 			return err == nil
 		}, func() {
-			if err := os.WriteFile(m.Path("build"), nil, 0); err != nil { // the fifo's reader finds its end
-				m.T.Fatal(err)
-			}
+			check.OK(m.T, os.WriteFile(m.Path("build"), nil, 0)) // the fifo's reader finds its end
 		}
 }
 

@@ -14,6 +14,7 @@ import (
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/roottest"
 )
 
@@ -41,9 +42,7 @@ func restartAsFirstProcess(t *testing.T, m *harness.Machine, wrap []string) {
 		sameClaude(g)
 	}
 	g.Balanced()
-	if err := syscall.Kill(firstProcess(t, g), syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, syscall.Kill(firstProcess(t, g), syscall.SIGINT))
 	g.WaitEnd()
 	if code := g.Cmd.ProcessState.ExitCode(); code != harness.ExitOK {
 		t.Errorf("exit status %d, want %d", code, harness.ExitOK)
@@ -92,9 +91,7 @@ func asFirstProcess(t *testing.T) []string {
 func firstProcess(t *testing.T, g *harness.Gateway) int {
 	t.Helper()
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", g.Cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	first, err := strconv.Atoi(strings.TrimSpace(string(children)))
 	if err != nil {
 		t.Fatalf("children of unshare: %q", children)
@@ -107,13 +104,9 @@ func firstProcess(t *testing.T, g *harness.Gateway) int {
 func inNamespaceOf(t *testing.T, of int) map[int]string {
 	t.Helper()
 	namespace, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", of))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	all, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	found := map[int]string{}
 	for _, e := range all {
 		pid, err := strconv.Atoi(e.Name())
@@ -146,9 +139,7 @@ func TestSupervisorIsKilled(t *testing.T) {
 	}
 	held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
-	if err := g.Cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, g.Cmd.Process.Kill())
 	g.WaitEnd()
 	g = m.Start() // waits for the worker
 	a := held.Answer(202)
@@ -170,9 +161,7 @@ func TestWorkerCrashes(t *testing.T) {
 	for range 2 {
 		g.Restart()
 		h := m.LockFile()
-		if err := proc.Signal(h.Worker, h.WorkerStart, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, proc.Signal(h.Worker, h.WorkerStart, syscall.SIGKILL))
 		sameClaude(g)
 		if now := m.LockFile(); now.PID != h.PID || now.Worker == h.Worker {
 			t.Errorf("before the crash %+v, then %+v", h, now)
@@ -204,9 +193,7 @@ func TestDaemonIsKilledDuringARestart(t *testing.T) {
 	for range 4 {
 		m := harness.NewMachine(t)
 		g := m.Start()
-		if err := g.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, g.Cmd.Process.Signal(syscall.SIGHUP))
 		m.Eventually("there are two workers", func() bool { return len(m.Processes()) > 2 })
 		g.Signal(syscall.SIGKILL)
 		m.Eventually("no process of it is left", func() bool { return len(m.Processes()) == 0 })
@@ -223,9 +210,7 @@ func TestEndWhileAnotherTakesOver(t *testing.T) {
 	g := m.Start()
 	g.Restart()
 	begun := strings.Count(m.Log.String(), "handing over")
-	if err := g.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, g.Cmd.Process.Signal(syscall.SIGHUP))
 	m.Eventually("the second hands over", func() bool { return strings.Count(m.Log.String(), "handing over") > begun })
 	g.Signal(syscall.SIGTERM)
 	if h := m.LockFile(); proc.Alive(h.Worker, h.WorkerStart) {
@@ -241,9 +226,7 @@ func TestEndDuringARestart(t *testing.T) {
 		for range 4 {
 			m := harness.NewMachine(t)
 			g := m.Start()
-			if err := g.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, g.Cmd.Process.Signal(syscall.SIGHUP))
 			g.Signal(sig)
 			m.Eventually("no process of it is left", func() bool { return len(m.Processes()) == 0 })
 		}

@@ -15,6 +15,7 @@ import (
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestHandOver restarts the gateway in the middle of a turn: nobody but streams
@@ -28,9 +29,7 @@ func TestHandOver(t *testing.T) {
 			}
 		},
 		"signal": func(g *harness.Gateway) {
-			if err := g.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
-				g.T.Fatal(err)
-			}
+			check.OK(g.T, g.Cmd.Process.Signal(syscall.SIGHUP))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -163,9 +162,7 @@ func TestRestartThatCannotBe(t *testing.T) {
 	g := m.Start()
 	generation := g.Generation()
 	env := m.Path("work/.env")
-	if err := os.WriteFile(env, []byte("BARECLAW_MAX_TURNS=many\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(env, []byte("BARECLAW_MAX_TURNS=many\n"), 0o600))
 	a := g.Must("POST", "/restart", nil, 503)
 	if a.Str("code") != "restart_failed" || !strings.Contains(a.Str("error"), "BARECLAW_MAX_TURNS") {
 		t.Errorf("refused with %s", a.Body)
@@ -174,9 +171,7 @@ func TestRestartThatCannotBe(t *testing.T) {
 		t.Errorf("health is %s", h.Body)
 	}
 	g.Say("http", "echo still here").Want(t, "still here")
-	if err := os.WriteFile(env, []byte("BARECLAW_MAX_TURNS=3\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(env, []byte("BARECLAW_MAX_TURNS=3\n"), 0o600))
 	g.Must("POST", "/restart", nil, 200)
 	g.Restarted(generation)
 	if args := g.Say("new", "args").Str("text"); !strings.Contains(args, `"--max-turns","3"`) {
@@ -193,9 +188,7 @@ func TestRestartOnAnotherPort(t *testing.T) {
 	m, port := harness.NewMachine(t), harness.FreePort(t)
 	m.Env = slices.DeleteFunc(m.Env, func(v string) bool { return strings.HasPrefix(v, "BARECLAW_PORT=") })
 	write := func(port string) {
-		if err := os.WriteFile(m.Path("work/.env"), []byte("BARECLAW_PORT="+port+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(m.Path("work/.env"), []byte("BARECLAW_PORT="+port+"\n"), 0o600))
 	}
 	write(harness.FreePort(t)) // which nobody else is given when it is left
 	g := m.Start()
@@ -224,9 +217,7 @@ func TestSuccessorDies(t *testing.T) {
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
 	g.Restart()
 	h := m.LockFile()
-	if err := proc.Signal(h.Worker, h.WorkerStart, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, proc.Signal(h.Worker, h.WorkerStart, syscall.SIGKILL))
 	a := held.Answer(202)
 	g.WaitEnd()
 	if g.Cmd.ProcessState.ExitCode() == harness.ExitOK {
@@ -245,18 +236,14 @@ func TestRestartTellsTheServiceManager(t *testing.T) {
 	m := harness.NewMachine(t)
 	socket := m.Path("notify")
 	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	next := func() string {
 		t.Helper()
 		b := make([]byte, 1<<12)
 		_ = l.SetReadDeadline(time.Now().Add(harness.Patience))
 		n, err := l.Read(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		return string(b[:n])
 	}
 	m.Env = append(m.Env, "NOTIFY_SOCKET="+socket)
@@ -275,9 +262,7 @@ func TestRestartTellsTheServiceManager(t *testing.T) {
 	if h := m.LockFile(); h.PID != g.Cmd.Process.Pid || h.Worker == before {
 		t.Errorf("the main process %d is %d now; worker %d is %d", g.Cmd.Process.Pid, h.PID, before, h.Worker)
 	}
-	if err := g.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, g.Cmd.Process.Signal(syscall.SIGTERM))
 	if got := next(); got != "STOPPING=1" {
 		t.Errorf("told %q at the end", got)
 	}
@@ -297,9 +282,7 @@ func TestRestartReplacesSessionsOfOldSettings(t *testing.T) {
 	held := g.Hold(harness.Obj{"channel": "busy", "text": "wait " + m.Path("go")})
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
 	busy := m.Hosts()["busy"]
-	if err := os.WriteFile(m.Path("work/.env"), []byte("BARECLAW_MAX_TURNS=3\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(m.Path("work/.env"), []byte("BARECLAW_MAX_TURNS=3\n"), 0o600))
 	g.Restart()
 	m.Eventually("the idle session ends", func() bool { _, live := m.Hosts()["idle"]; return !live })
 	if now := g.Say("idle", "args").Str("text"); now == old || !strings.Contains(now, `"--max-turns","3"`) || !strings.Contains(now, `"--resume"`) {
@@ -325,9 +308,7 @@ func TestRestartWithAnotherEnvFile(t *testing.T) {
 	m := harness.NewMachine(t)
 	write := func(tools, users string) {
 		env := "BARECLAW_TELEGRAM_TOKEN=123456:ABC-DEF_ghi\nBARECLAW_ALLOWED_TOOLS=" + tools + "\nBARECLAW_ALLOWED_USERS=" + users + "\n"
-		if err := os.WriteFile(m.Path("work/.env"), []byte(env), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(m.Path("work/.env"), []byte(env), 0o600))
 	}
 	write("Read", "1")
 	g := m.Start()

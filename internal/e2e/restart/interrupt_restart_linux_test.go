@@ -13,6 +13,7 @@ import (
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/exitcode"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestInterruptDuringARestart interrupts a turn, and has the gateway restart before the end
@@ -71,9 +72,7 @@ func TestInterruptNamesItsTurn(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
 	l, err := net.Listen("unix", m.Path("run/api.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	gateway := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		switch asked := r.Method + " " + r.URL.Path + " " + string(body); {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestSecondSignal tells a daemon to end whose disk keeps it from that, and then once more: it
@@ -28,21 +29,15 @@ func TestSecondSignal(t *testing.T) {
 			m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
 			worker := m.Worker()
 			disk := m.Trace(worker, "fdatasync,fsync"+harness.Hold60)
-			if err := g.Cmd.Process.Signal(signals[0]); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, g.Cmd.Process.Signal(signals[0]))
 			m.Eventually("it is ending", func() bool { return strings.Contains(m.Log.String(), `"msg":"told to end"`) })
-			if err := g.Cmd.Process.Signal(syscall.SIGHUP); err != nil { // which is no second one
-				t.Fatal(err)
-			}
+			check.OK(t, g.Cmd.Process.Signal(syscall.SIGHUP)) // which is no second one
 			select {
 			case <-g.Done:
 				t.Fatal("it has ended, and its disk has not answered yet")
 			default:
 			}
-			if err := g.Cmd.Process.Signal(signals[1]); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, g.Cmd.Process.Signal(signals[1]))
 			m.Eventually("no thread is left but one that waits for the disk", func() bool { return threads(worker) <= 1 })
 			disk.Detach() // it may keep the process from being seen as ended
 			g.WaitEnd()

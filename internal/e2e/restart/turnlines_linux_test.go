@@ -7,6 +7,7 @@ import (
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestLinesOfTheTurnBefore kills the daemon between the end of one turn and the beginning
@@ -60,7 +61,5 @@ func startWatched(m *harness.Machine, channel, id string) (*harness.Gateway, *ha
 
 func signalHost(m *harness.Machine, h harness.HostRecord, sig syscall.Signal) {
 	m.T.Helper()
-	if err := proc.Signal(h.PID, h.Start, sig); err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, proc.Signal(h.PID, h.Start, sig))
 }

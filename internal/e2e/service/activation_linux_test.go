@@ -14,6 +14,7 @@ import (
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestSocketActivation runs the gateway as a unit whose sockets systemd has opened.
@@ -44,9 +45,7 @@ func (u *unit) socket(name string, lines ...string) {
 	u.T.Helper()
 	name = strings.TrimSuffix(u.name, ".service") + name + ".socket"
 	text := append([]string{"[Socket]", "Service=" + u.name, "DirectoryMode=0700"}, lines...)
-	if err := os.WriteFile(filepath.Join(harness.RuntimeDir, "systemd/user", name), []byte(strings.Join(text, "\n")+"\n"), 0o600); err != nil {
-		u.T.Fatal(err)
-	}
+	check.OK(u.T, os.WriteFile(filepath.Join(harness.RuntimeDir, "systemd/user", name), []byte(strings.Join(text, "\n")+"\n"), 0o600))
 	u.systemctl("daemon-reload")
 	u.systemctl("start", name)
 	u.T.Cleanup(func() { _, _ = u.manager.Systemctl("stop", name) })

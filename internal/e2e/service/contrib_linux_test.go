@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestSystemUnitLetsTheGatewayWork runs the gateway under what the unit for a whole
@@ -16,9 +17,7 @@ func TestSystemUnitLetsTheGatewayWork(t *testing.T) {
 	t.Parallel()
 	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
 		b, err := os.ReadFile("contrib/systemd/system/bareclaw.service")
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		lines := slices.Clone(notify)
 		for line := range strings.Lines(string(b)) {
 			for _, name := range []string{"NoNewPrivileges", "CapabilityBoundingSet", "Restrict", "LockPersonality", "SystemCall", "UMask"} {

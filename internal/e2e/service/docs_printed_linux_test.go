@@ -11,6 +11,7 @@ import (
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/testkit/botapi"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestInstallationAsPrinted builds the program into a home, has a `systemd --user` keep it
@@ -19,18 +20,12 @@ func TestInstallationAsPrinted(t *testing.T) {
 	t.Parallel()
 	harness.WithUserManagerAt(t, "/run/home", func(t *testing.T, manager *harness.UserManager) {
 		i := newInstallation(t, manager)
-		if err := os.RemoveAll(filepath.Dir(i.program)); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.RemoveAll(filepath.Dir(i.program)))
 		i.program = filepath.Join(manager.Home, ".local/bin/bareclaw")
 		i.Env = append(append(i.Env, harness.GoEnv(t)...), "PATH="+filepath.Dir(i.program)+":"+os.Getenv("PATH"))
 		settings := filepath.Join(manager.Home, ".config/bareclaw/.env")
-		if err := os.MkdirAll(filepath.Dir(settings), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(settings, []byte("FAKECLAUDE_LOG="+i.Path("journal")+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.MkdirAll(filepath.Dir(settings), 0o700))
+		check.OK(t, os.WriteFile(settings, []byte("FAKECLAUDE_LOG="+i.Path("journal")+"\n"), 0o600))
 		run := func(lines string) string { // in this directory, which is the one of the README
 			t.Helper()
 			cmd := exec.Command("bash", "-e", "-c", lines)
@@ -81,9 +76,7 @@ func TestInitForScriptsAsPrinted(t *testing.T) {
 	chat := api.Private(anna)
 	port := harness.FreePort(t)
 	m.Env = append(m.Env, "BARECLAW_TELEGRAM_API="+api.URL())
-	if err := os.Symlink(m.Executable(), m.Path("bin/bareclaw")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Symlink(m.Executable(), m.Path("bin/bareclaw")))
 	m.Write("work/token.txt", api.Token()+"\n", 0o600)
 	m.AsPrinted(harness.Replaced(t, harness.Printed(t, "docs/operations.md", "bareclaw init --yes"), "--port 4000", "--port "+port))
 	m.CheckSaved(t, map[string]string{"BARECLAW_PORT": port, "BARECLAW_TELEGRAM_TOKEN": api.Token(), "BARECLAW_ALLOWED_USERS": "123456789"})
@@ -107,9 +100,7 @@ func TestSocketActivateAsPrinted(t *testing.T) {
 	m.Write("home/.config/bareclaw/.env", strings.Join(settings, "\n")+"\n", 0o600)
 	cmd := exec.Command("bash", "-e", "-c", "exec "+harness.Replaced(t, harness.Printed(t, "docs/operations.md", "systemd-socket-activate"), "127.0.0.1:3000", address))
 	cmd.Env, cmd.Dir, cmd.Stderr = m.Env, m.Path("work"), m.Log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() {
 		_ = cmd.Wait()
@@ -125,9 +116,7 @@ func TestSocketActivateAsPrinted(t *testing.T) {
 	if h := m.LockFile(); h.PID != cmd.Process.Pid {
 		t.Errorf("the gateway is process %d, started was %d", h.PID, cmd.Process.Pid)
 	}
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, cmd.Process.Signal(syscall.SIGINT))
 	<-ended
 }
 

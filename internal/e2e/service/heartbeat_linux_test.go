@@ -19,6 +19,7 @@ import (
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestHeartbeatUnderSystemd has a real `systemd --user` call the ticks.
@@ -46,9 +47,7 @@ func newHeartAt(t *testing.T, manager *harness.UserManager) *heart {
 	h.Env = slices.DeleteFunc(h.Env, func(v string) bool { return strings.HasPrefix(v, "BARECLAW_STATE_DIR=") })
 	h.Env = append(h.Env, "XDG_STATE_HOME="+h.Path("xdg"))
 	err := errors.Join(os.MkdirAll(h.Path("xdg/bareclaw"), 0o700), os.Remove(h.Path("state")), os.Symlink(h.Path("xdg/bareclaw"), h.Path("state"))) // where the tests look
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	h.setting()
 	return h
 }
@@ -190,9 +189,7 @@ func heartRevives(h *heart) {
 	spec, err := service.NewSpec(service.Request{
 		Binary: h.program, Dir: h.Path("work"), Environ: h.Env, Claude: harness.FakeClaude(h.T), StateDir: h.Path("state"), Interval: time.Second,
 	})
-	if err != nil {
-		h.T.Fatal(err)
-	}
+	check.OK(h.T, err)
 	if did, err := local.Install(context.Background(), service.Heartbeat, spec); err != nil {
 		h.T.Fatalf("%v\n%s", err, strings.Join(did, "\n"))
 	}
@@ -214,9 +211,7 @@ func heartRevives(h *heart) {
 		if group, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", alive.PID)); err != nil || !strings.Contains(string(group), "/bareclaw-gateway-") {
 			h.T.Errorf("the gateway has no unit of its own: %v, %s", err, group)
 		}
-		if err := proc.Signal(alive.PID, alive.Start, syscall.SIGKILL); err != nil {
-			h.T.Fatal(err)
-		}
+		check.OK(h.T, proc.Signal(alive.PID, alive.Start, syscall.SIGKILL))
 		dead = alive.PID
 	}
 	h.revived(dead)

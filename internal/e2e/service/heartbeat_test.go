@@ -22,6 +22,7 @@ import (
 	"bareclaw/internal/exitcode"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/testkit/botapi"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/executable"
 )
 
@@ -54,9 +55,7 @@ func instruct(m *harness.Machine, message string) {
 	m.T.Helper()
 	for _, v := range m.Env {
 		if path, ok := strings.CutPrefix(v, "BARECLAW_HEARTBEAT_MESSAGE=@"); ok {
-			if err := os.WriteFile(path, []byte(message), 0o600); err != nil {
-				m.T.Fatal(err)
-			}
+			check.OK(m.T, os.WriteFile(path, []byte(message), 0o600))
 		}
 	}
 }
@@ -163,9 +162,7 @@ func killAt(m *harness.Machine, step string) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if strings.Contains(lines.Text(), step) {
@@ -247,9 +244,7 @@ func TestHeartbeatOutOfReachAndKilled(t *testing.T) {
 	instruct(m, "echo HEARTBEAT_OK")
 	next := m.With(harness.SlotLength(2))
 	cmd := next.Tick()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, cmd.Start())
 	api.Await(t, "the push is under way", held.Reached)
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
@@ -267,9 +262,7 @@ func TestHeartbeatRevives(t *testing.T) {
 	port := harness.FreePort(t)
 	address := net.JoinHostPort("127.0.0.1", port)
 	settings := "BARECLAW_PORT=" + port + "\nBARECLAW_HTTP_TOKEN=sesame\nBARECLAW_HEARTBEAT_MESSAGE=echo HEARTBEAT_OK\n"
-	if err := os.WriteFile(m.Path("work/.env"), []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(m.Path("work/.env"), []byte(settings), 0o600))
 	m.Beat(0)
 	m.WantBeats("ok", 1)
 	first := m.Holder()
@@ -288,9 +281,7 @@ func TestHeartbeatRevives(t *testing.T) {
 		log, _ := os.ReadFile(m.Path("state/bareclaw.log"))
 		return bytes.Contains(log, []byte(ready))
 	})
-	if err := proc.Signal(first.PID, first.Start, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, proc.Signal(first.PID, first.Start, syscall.SIGKILL))
 	m.Eventually("the gateway is dead", func() bool { return !proc.Alive(first.PID, first.Start) })
 	log, err := os.ReadFile(m.Path("state/bareclaw.log"))
 	if n := bytes.Count(log, []byte(ready)); err != nil || n != 1 {
@@ -343,9 +334,7 @@ func TestHeartbeatAllTheSame(t *testing.T) {
 			t.Parallel()
 			m := harness.NewMachine(t, harness.SlotLength(0), "BARECLAW_HTTP_TOKEN=sesame", "BARECLAW_HEARTBEAT_MESSAGE=echo HEARTBEAT_OK")
 			settings, err := c.spoil(m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			m = m.With(settings)
 			if out := m.Beat(0); !strings.Contains(out, c.says) {
 				t.Errorf("the tick says\n%s", out)
@@ -400,15 +389,11 @@ func TestHeartbeatStatus(t *testing.T) {
 func TestHeartbeatInstallScript(t *testing.T) {
 	t.Parallel()
 	script, err := os.ReadFile("heartbeat/install.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	dir := t.TempDir() + "/with a space"
 	write := func(name string, text []byte) {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), executable.Write(path, text)); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), executable.Write(path, text)))
 	}
 	run := func(path string) (string, error) {
 		cmd := exec.Command("bash", filepath.Join(dir, "heartbeat/install.sh"), "--print")

@@ -11,6 +11,7 @@ import (
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/launchctl"
 )
 
@@ -25,19 +26,13 @@ func newMac(t *testing.T) *mac {
 	t.Helper()
 	m := harness.NewMachine(t)
 	launchctlProgram, err := os.Executable() // see TestMain
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	for _, dir := range []string{"launchd", "bin"} {
-		if err := os.Mkdir(m.Path(dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Mkdir(m.Path(dir), 0o700))
 	}
 	program := m.Path("home/bareclaw & co")
 	for link, target := range map[string]string{m.Path("bin/launchctl"): launchctlProgram, program: harness.Bareclaw(t)} {
-		if err := os.Symlink(target, link); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Symlink(target, link))
 	}
 	m.Env = append(m.Env, "PATH="+m.Path("bin")+":"+os.Getenv("PATH"), launchctl.Variable+"="+m.Path("launchd"))
 	m.Write("work/.env", "FAKECLAUDE_LOG="+m.Path("journal")+"\n", 0o600)

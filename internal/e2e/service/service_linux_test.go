@@ -18,6 +18,7 @@ import (
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/executable"
 )
 
@@ -110,9 +111,7 @@ func (i *installation) files() (paths []string) {
 		}
 		return err
 	})
-	if err != nil {
-		i.T.Fatal(err)
-	}
+	check.OK(i.T, err)
 	return paths
 }
 
@@ -121,9 +120,7 @@ func (i *installation) verified() {
 	i.T.Helper()
 	dir := filepath.Join(i.manager.Home, ".config/systemd/user")
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		i.T.Fatal(err)
-	}
+	check.OK(i.T, err)
 	var units []string
 	for _, e := range entries {
 		if !e.IsDir() {
@@ -362,9 +359,7 @@ func serviceTakesOver(t *testing.T, i *installation) {
 func serviceListens(t *testing.T, i *installation) {
 	local := i.local()
 	standIn := "#!/bin/sh\nenv > \"$SEEN\"\nsystemd-notify --ready\nexec sleep 1000\n"
-	if err := executable.Write(i.program, []byte(standIn)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, executable.Write(i.program, []byte(standIn)))
 	address := net.JoinHostPort("127.0.0.1", harness.FreePort(t))
 	spec := service.Spec{Binary: i.program, Dir: i.manager.Home, Path: os.Getenv("PATH"), StateDir: i.Path("state"), Settings: []string{"SEEN=" + i.Path("seen")}}
 	for _, listen := range []string{"", address, address, ""} {
@@ -375,9 +370,7 @@ func serviceListens(t *testing.T, i *installation) {
 		}
 		i.verified()
 		b, err := os.ReadFile(i.Path("seen"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if got, want := bytes.Contains(b, []byte("LISTEN_FDNAMES=http\n")), listen != ""; got != want {
 			t.Errorf("listening on %q: that the program was given a socket is %v\n%s", listen, got, strings.Join(did, "\n"))
 		}
@@ -435,9 +428,7 @@ func (i *installation) local() service.Manager {
 	i.T.Helper()
 	for _, v := range append(i.manager.Env, "XDG_CONFIG_HOME=", "XDG_DATA_HOME=") {
 		name, value, _ := strings.Cut(v, "=")
-		if err := os.Setenv(name, value); err != nil {
-			i.T.Fatal(err)
-		}
+		check.OK(i.T, os.Setenv(name, value))
 	}
 	return service.Local()
 }
@@ -457,13 +448,9 @@ func TestServiceFilesSurviveSystemd(t *testing.T) {
 		program := filepath.Join(manager.Home, "bareclaw $$ %%")
 		script := "#!/bin/sh\nsetsid sleep 1000 &\necho $! > \"$SEEN.new\"\nmv \"$SEEN.new\" \"$SEEN.pid\"\n" + // whole when they are there: the timer goes on
 			"{ pwd; printf '%s\\n' \"$@\"; env -0; } > \"$SEEN.new\"\nmv \"$SEEN.new\" \"$SEEN\"\n"
-		if err := executable.Write(program, []byte(script)); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, executable.Write(program, []byte(script)))
 		dir := filepath.Join(manager.Home, `it's "here" \x20 100% $PWD; -`)
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Mkdir(dir, 0o755))
 		settings := []string{"SEEN=" + seen, `A= "a" 'b' \n $HOME ${X} %h %% # ; é `, "B=one\ntwo\\\nthree\n", "C=\\", "D=`id`", "E=a\\$b\\`c\\\"d"}
 		spec := service.Spec{
 			Binary: program, Dir: dir, Path: os.Getenv("PATH"), Claude: "/opt/cl au%de/$x", StateDir: manager.Home, Interval: 1e9, Settings: settings,
@@ -475,13 +462,9 @@ func TestServiceFilesSurviveSystemd(t *testing.T) {
 			t.Fatalf("%v\n%s", err, strings.Join(did, "\n"))
 		}
 		i.verified()
-		if err := local.Start(context.Background(), service.Heartbeat); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, local.Start(context.Background(), service.Heartbeat))
 		b, err := os.ReadFile(seen)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if want := dir + "\nheartbeat\nrun\n"; !strings.HasPrefix(string(b), want) {
 			t.Errorf("it saw %q, not %q", b, want)
 		}
@@ -514,9 +497,7 @@ func (i *installation) dropIn(unit, text string) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "test.conf"), []byte(text+"\n"), 0o600)
 	}
-	if err != nil {
-		i.T.Fatal(err)
-	}
+	check.OK(i.T, err)
 }
 
 // timing adds settings to those of the heartbeat's timer.
@@ -529,13 +510,9 @@ func (i *installation) timing(settings string) {
 // commands that have always done so.
 func heartbeatGoes(t *testing.T, i *installation, local service.Manager, spec service.Spec) {
 	b, err := os.ReadFile(filepath.Join(i.manager.Home, "seen.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if _, err := proc.StartTime(pid); err != nil {
 		t.Errorf("what the heartbeat started did not outlive it: %v", err)
 	}
@@ -544,9 +521,7 @@ func heartbeatGoes(t *testing.T, i *installation, local service.Manager, spec se
 		t.Errorf("status is %+v, %v", st, err)
 	}
 	seen := filepath.Join(i.manager.Home, "seen")
-	if err := os.Remove(seen); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(seen))
 	i.Eventually("the timer has it written again", func() bool { _, err := os.Stat(seen); return err == nil })
 	i.uninstallByHand()
 	if st, err = local.Status(context.Background(), service.Heartbeat, spec); err != nil || st.Installed || st.Active {

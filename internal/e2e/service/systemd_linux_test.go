@@ -14,6 +14,7 @@ import (
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestAsSystemdUnit runs the gateway as a unit of a real `systemd --user`.
@@ -63,9 +64,7 @@ func newUnit(m *harness.Machine, manager *harness.UserManager, settings ...strin
 		lines = append(lines, "Environment="+strconv.Quote(v))
 	}
 	u := &unit{Gateway: &harness.Gateway{Machine: m, Sock: m.Path("run/api.sock"), HTTP: harness.NewClient(m.T)}, manager: manager, name: filepath.Base(m.Dir) + ".service"}
-	if err := os.WriteFile(filepath.Join(harness.RuntimeDir, "systemd/user", u.name), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, os.WriteFile(filepath.Join(harness.RuntimeDir, "systemd/user", u.name), []byte(strings.Join(lines, "\n")+"\n"), 0o600))
 	m.T.Cleanup(func() {
 		_, _ = manager.Systemctl("stop", u.name)
 		b, _ := os.ReadFile(log)
@@ -151,9 +150,7 @@ func (u *unit) reload() { u.systemctl("reload", u.name) }
 func (u *unit) killMain() {
 	u.T.Helper()
 	h := u.LockFile()
-	if err := proc.Signal(h.PID, h.Start, syscall.SIGKILL); err != nil {
-		u.T.Fatal(err)
-	}
+	check.OK(u.T, proc.Signal(h.PID, h.Start, syscall.SIGKILL))
 	u.Eventually("the main process has ended", func() bool { return !proc.Alive(h.PID, h.Start) })
 }
 
@@ -192,9 +189,7 @@ func unitHandsOver(t *testing.T, manager *harness.UserManager) {
 func environ(t testing.TB, pid int) string {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return "\x00" + string(b)
 }
 
@@ -289,9 +284,7 @@ func unitRefuses(t *testing.T, manager *harness.UserManager) {
 	m := harness.NewMachine(t)
 	u := startUnit(m, manager, notify...)
 	before := u.LockFile()
-	if err := os.WriteFile(m.Path("work/.env"), []byte("BARECLAW_MAX_TURNS=many\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(m.Path("work/.env"), []byte("BARECLAW_MAX_TURNS=many\n"), 0o600))
 	u.reload()
 	m.Eventually("health says why", func() bool {
 		return strings.Contains(string(u.Must("GET", "/health", nil, 200).Body), "BARECLAW_MAX_TURNS")

@@ -12,6 +12,7 @@ import (
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // watched is what has systemd watch over a unit.
@@ -36,9 +37,7 @@ func TestWatchdog(t *testing.T) {
 var hangs = map[string]func(u *unit, pid int) (letGo func()){
 	"stopped": func(u *unit, pid int) func() {
 		h := u.LockFile()
-		if err := proc.Signal(h.Worker, h.WorkerStart, syscall.SIGSTOP); err != nil {
-			u.T.Fatal(err)
-		}
+		check.OK(u.T, proc.Signal(h.Worker, h.WorkerStart, syscall.SIGSTOP))
 		return func() {}
 	},
 	"a stuck ledger": func(u *unit, pid int) func() {

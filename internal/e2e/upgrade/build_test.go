@@ -15,6 +15,7 @@ import (
 	"bareclaw/heartbeat/program"
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/exitcode"
+	"bareclaw/internal/testkit/check"
 )
 
 // copySource copies what is compiled and embedded into a directory of its own.
@@ -37,9 +38,7 @@ func copySource(t *testing.T, to string) {
 		}
 		return os.WriteFile(filepath.Join(to, path), b, 0o600)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 }
 
 // goRun runs the gateway from its source, as the README says.
@@ -49,9 +48,7 @@ func goRun(m *harness.Machine, t *testing.T) *harness.Gateway {
 	cmd := exec.Command("go", "run", ".")
 	cmd.Env, cmd.Dir, cmd.SysProcAttr = m.Env, m.Path("source"), &syscall.SysProcAttr{Setpgid: true}
 	cmd.Stderr = m.Log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, cmd.Start())
 	g := &harness.Gateway{Machine: m, Cmd: cmd, Sock: m.Path("run/api.sock"), Done: make(chan struct{})}
 	go func() {
 		g.Err = cmd.Wait()
@@ -82,9 +79,7 @@ func TestRestartBuilds(t *testing.T) {
 		if err != nil || !strings.Contains(string(b), old) {
 			t.Fatalf("%s does not say %q (%v)", path, old, err)
 		}
-		if err := os.WriteFile(path, []byte(strings.Replace(string(b), old, now, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, []byte(strings.Replace(string(b), old, now, 1)), 0o600))
 	}
 	g := goRun(m, t)
 	cmd := g.Cmd
@@ -111,9 +106,7 @@ func TestRestartBuilds(t *testing.T) {
 	says("`I am broken.", "I am the third.")
 	restart("three", "I am the third.")
 
-	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil { // as a terminal does on Ctrl-C
-		t.Fatal(err)
-	}
+	check.OK(t, syscall.Kill(-cmd.Process.Pid, syscall.SIGINT)) // as a terminal does on Ctrl-C
 	g.WaitEnd()
 	if hosts := m.Hosts(); len(hosts) != 0 {
 		t.Errorf("hosts left after Ctrl-C: %v", hosts)
@@ -121,9 +114,7 @@ func TestRestartBuilds(t *testing.T) {
 
 	// What was built is installed, as docs/operations.md has it, where its state is in the usual place.
 	m.Write("home/.local/bin/bareclaw", "an older one", 0o755)
-	if err := errors.Join(os.MkdirAll(m.Path("home/.local/state"), 0o700), os.Symlink(m.Path("state"), m.Path("home/.local/state/bareclaw"))); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(os.MkdirAll(m.Path("home/.local/state"), 0o700), os.Symlink(m.Path("state"), m.Path("home/.local/state/bareclaw"))))
 	m.AsPrinted(harness.Printed(t, "docs/operations.md", "install -m 755"))
 	newer, err := program.Sum(m.Path("state/bin/bareclaw"))
 	if installed, failed := program.Sum(m.Path("home/.local/bin/bareclaw")); err != nil || failed != nil || installed != newer {
@@ -149,14 +140,10 @@ func TestRestartFromATurn(t *testing.T) {
 	host := m.Hosts()["desk"]
 	source := m.Path("source/internal/buildinfo/buildinfo.go")
 	b, err := os.ReadFile(source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	for _, release := range []string{"v7.0.1", "v7.0.2"} {
 		edited := strings.Replace(string(b), "var release string", `var release = "`+release+`"`, 1)
-		if err := os.WriteFile(source, []byte(edited), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(source, []byte(edited), 0o600))
 		inside.Command(exitcode.OK, "restart").Shows("Restarted in ")
 		if now := g.Must("GET", "/health", nil, 200).Str("version"); !strings.Contains(now, release) {
 			t.Errorf("after the restart the version is %q, want %s", now, release)

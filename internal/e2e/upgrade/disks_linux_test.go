@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestUpgradeOnDisks upgrades where the new program has no room, where it cannot be
@@ -16,21 +17,15 @@ func TestUpgradeOnDisks(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
 	program, err := os.Stat(harness.ReleaseOf(t, "v1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	disk := func(name string) (remount func(flags uintptr)) {
 		t.Helper()
 		size := fmt.Sprintf("size=%d", program.Size()*3/2) // for one program, and not for two
-		if err := os.MkdirAll(m.Path(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.MkdirAll(m.Path(name), 0o700))
 		m.DiskOf(name, size[len("size="):])
 		return func(flags uintptr) {
 			t.Helper()
-			if err := unix.Mount("tmpfs", m.Path(name), "tmpfs", unix.MS_REMOUNT|flags, size); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, unix.Mount("tmpfs", m.Path(name), "tmpfs", unix.MS_REMOUNT|flags, size))
 		}
 	}
 	m.Install("v1", "1s")

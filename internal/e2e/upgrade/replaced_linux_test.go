@@ -12,15 +12,14 @@ import (
 	"bareclaw/heartbeat/program"
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // replaced puts a release in the place of the installed program, as a person does.
 func replaced(m *harness.Machine, name string) {
 	m.T.Helper()
 	harness.CopyProgram(m.T, harness.ReleaseOf(m.T, name), m.Program+".mine")
-	if err := os.Rename(m.Program+".mine", m.Program); err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, os.Rename(m.Program+".mine", m.Program))
 }
 
 // TestRestartToABrokenProgram restarts into a program that was put in place by hand, and
@@ -120,9 +119,7 @@ func TestUpgradeAfterADamagedRecord(t *testing.T) {
 	m := harness.NewMachine(t)
 	m.Install("v1", "1s")
 	for _, text := range []string{"", `{"state":"trial","prog`} {
-		if err := os.WriteFile(m.Path("state/"+program.Name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(m.Path("state/"+program.Name), []byte(text), 0o600))
 		if _, err := program.Load(m.Path("state")); !errors.Is(err, program.ErrDamaged) {
 			t.Fatalf("the record can be read: %v", err)
 		}
@@ -178,12 +175,8 @@ func TestStartWhileItGoesBack(t *testing.T) {
 	now := m.LockFile()
 	other := exec.Command(m.Executable(), "serve")
 	other.Env, other.Dir = m.Env, m.Path("work")
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := proc.Signal(now.Worker, now.WorkerStart, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, other.Start())
+	check.OK(t, proc.Signal(now.Worker, now.WorkerStart, syscall.SIGKILL))
 	if err := other.Wait(); err == nil {
 		t.Error("the other one ends well")
 	}
@@ -203,9 +196,7 @@ func TestProgramRemovedWhileItHandsOver(t *testing.T) {
 	held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
 	g.Restart()
-	if err := os.Remove(m.Program); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(m.Program))
 	m.Touch("go")
 	held.Answer(200).Want(t, "waited for "+m.Path("go"))
 	if harness.Closed(g.Done) {

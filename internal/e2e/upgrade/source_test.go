@@ -8,6 +8,7 @@ import (
 
 	"bareclaw/heartbeat/program"
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestUpgradeFromSource upgrades to what is built from a source tree: one that cannot be
@@ -23,9 +24,7 @@ func TestUpgradeFromSource(t *testing.T) {
 	copySource(t, source)
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(m.Path(name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(m.Path(name), []byte(text), 0o600))
 	}
 	before := m.Glob("bin/*")
 	changedNothing := func(what string) {
@@ -41,9 +40,7 @@ func TestUpgradeFromSource(t *testing.T) {
 	}
 
 	for name, mod := range map[string]string{"empty": "", "another": "module example.org/other\n", "below": "module bareclaw/below\n"} {
-		if err := os.Mkdir(m.Path(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Mkdir(m.Path(name), 0o700))
 		if mod != "" {
 			write(name+"/go.mod", mod)
 			write(name+"/main.go", "package main\n\nfunc main() {}\n")
@@ -55,9 +52,7 @@ func TestUpgradeFromSource(t *testing.T) {
 
 	const file = "source/internal/buildinfo/buildinfo.go"
 	b, err := os.ReadFile(m.Path(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	release := func(now string) string {
 		return strings.Replace(string(b), "var release string", "var release "+now, 1)
 	}
@@ -75,9 +70,7 @@ func TestUpgradeFromSource(t *testing.T) {
 		t.Errorf("the record is %+v", rec)
 	}
 
-	if err := os.Remove(m.Path("source/internal/daemon/broken.go")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(m.Path("source/internal/daemon/broken.go")))
 	m.Upgrades(harness.ExitOK, "Upgraded from v1 to v9", "--from", source)
 	g.Serves("v9")
 	rec := m.Trial()

@@ -13,6 +13,7 @@ import (
 	"bareclaw/heartbeat/program"
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestUpgrade upgrades the gateway in the middle of a turn, and goes back again.
@@ -159,17 +160,11 @@ func TestSupervisorCannotReplaceItself(t *testing.T) {
 	m.Install("v1", "8s") // longer than the file needs to be closed
 	g := m.Start()
 	begunTrial(t, m, g, "v2")
-	if err := os.Chmod(m.Program, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Chmod(m.Program, 0o600))
 	m.Eventually("the supervisor keeps its program", func() bool { return strings.Contains(m.Log.String(), "cannot replace its own program") })
-	if err := os.Chmod(m.Program, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Chmod(m.Program, 0o755))
 	generation := g.Generation()
-	if err := g.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, g.Cmd.Process.Signal(syscall.SIGHUP))
 	g.Restarted(generation)
 	runs(m, g, "v2")
 }
@@ -278,22 +273,14 @@ func TestUpgradeRefuses(t *testing.T) {
 	put := func(name, text string, mode os.FileMode) string {
 		t.Helper()
 		path := m.Path(name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, []byte(text), 0o600))
+		check.OK(t, os.Chmod(path, mode))
 		return path
 	}
 	open := m.Path("open")
 	harness.CopyProgram(t, harness.ReleaseOf(t, "v2"), open)
-	if err := os.Chmod(open, 0o775); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(m.Path("pipe"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Chmod(open, 0o775))
+	check.OK(t, syscall.Mkfifo(m.Path("pipe"), 0o700))
 	says := func(json string) string { return "#!/bin/sh\necho '" + json + "'\n" }
 	older := put("older", says(fmt.Sprintf(`{"version":"v0","os":%q,"arch":%q,"schema":1}`, runtime.GOOS, runtime.GOARCH)), 0o700)
 	cases := map[string]string{
@@ -355,9 +342,7 @@ func TestUpgradeAfterAClockWasSetBack(t *testing.T) {
 	m := harness.NewMachine(t)
 	m.Install("v1", "1s")
 	last := program.Trial{State: program.Confirmed, Notified: true, BeganAt: time.Now().AddDate(9, 0, 0)}
-	if err := last.Save(m.Path("state")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, last.Save(m.Path("state")))
 	m.Start()
 	m.Upgrades(harness.ExitOK, "Upgraded from v1 to v2", "--from", harness.ReleaseOf(t, "v2"))
 }
