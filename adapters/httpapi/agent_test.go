@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,20 +95,16 @@ func (g *gateway) accepted(t testing.TB) (all []core.Message) {
 type ledgerWithFaults struct {
 	*ledger.Ledger
 
-	mu  sync.Mutex // guards the field below
-	err error
+	err atomic.Pointer[error]
 }
 
-func (l *ledgerWithFaults) fail(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.err = err
-}
+func (l *ledgerWithFaults) fail(err error) { l.err.Store(&err) }
 
 func (l *ledgerWithFaults) fault() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.err
+	if err := l.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 func (l *ledgerWithFaults) Write(c core.Change, done func(error)) {

@@ -4,126 +4,87 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 )
 
-// TestBadInput holds the refusals, and that the channel works after each.
-func TestBadInput(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+// An attempt is a request that is refused, or taken.
+type attempt struct {
+	request, body string // with %s in the request, the body goes there
+	status        int
+	code, text    string // of the answer
+}
+
+// attempts returns those of testdata/refusals.txt, and those that are no lines of text.
+func attempts(t *testing.T) []attempt {
+	t.Helper()
+	const message = "POST /message"
 	long := strings.Repeat("x", 257)
-	for _, c := range []struct{ body, code string }{
-		{`{"text":"a"`, "invalid_json"},
-		{`{"text":"a"} {}`, "invalid_json"},
-		{`{"text":"a"}x`, "invalid_json"},
-		{`{"text":"a","text":"b"}`, "invalid_json"},
-		{`{"text":"\ud800"}`, "invalid_json"},
-		{"{\"text\":\"\xff\"}", "invalid_json"},
-		{`{text:"a"}`, "invalid_json"},
-		{`{"text":"a",}`, "invalid_json"},
-		{strings.Repeat(`[`, 20000), "invalid_json"},
-		{"\ufeff" + `{"text":"a"}`, "invalid_json"},
-		{`null`, "invalid_body"},
-		{`[]`, "invalid_body"},
-		{`["text"]`, "invalid_body"},
-		{`"text"`, "invalid_body"},
-		{`42`, "invalid_body"},
-		{`{}`, "missing_text"},
-		{`{"text":null}`, "missing_text"},
-		{`{"text":""}`, "missing_text"},
-		{`{"text":" \n\t\u00a0\u2003 "}`, "missing_text"},
-		{`{"text":42}`, "bad_text"},
-		{`{"text":{}}`, "bad_text"},
-		{`{"text":true}`, "bad_text"},
-		{`{"text":["a"]}`, "bad_text"},
-		{`{"text":"a\u0000b"}`, "bad_text"},
-		{`{"text":"\u0000"}`, "bad_text"},
-		{`{"text":42,"content":[{"type":"text","text":"a"}]}`, "bad_text"},
-		{`{"content":[]}`, "bad_content"},
-		{`{"content":{}}`, "bad_content"},
-		{`{"content":"a"}`, "bad_content"},
-		{`{"text":"a","channel":""}`, "bad_channel"},
-		{`{"text":"a","channel":7}`, "bad_channel"},
-		{`{"text":"a","channel":" a"}`, "bad_channel"},
-		{`{"text":"a","channel":"a\u3000"}`, "bad_channel"},
-		{`{"text":"a","channel":"a\nb"}`, "bad_channel"},
-		{`{"text":"a","channel":"a\u007fb"}`, "bad_channel"},
-		{`{"text":"a","channel":"a\u0085b"}`, "bad_channel"},
-		{`{"text":"a","channel":"` + long + `"}`, "bad_channel"},
-		{`{"text":"a","channel":"` + strings.Repeat("x", 4000) + `"}`, "bad_channel"},
-		{`{"text":"a","mode":"later"}`, "bad_mode"},
-		{`{"text":"a","mode":""}`, "bad_mode"},
-		{`{"text":"a","mode":1}`, "bad_mode"},
-		{`{"text":"a","can_ask":1}`, "bad_can_ask"},
-		{`{"text":"a","context":"me"}`, "bad_context"},
-		{`{"text":"a","context":[]}`, "bad_context"},
-		{`{"text":"a","context":{"user":1}}`, "bad_context"},
-		{`{"text":"a","context":{"chat":{}}}`, "bad_context"},
-		{`{"text":"a","context":{"topic":"` + long + `"}}`, "bad_context"},
-	} {
-		a := r.send("POST", "/message", c.body)
-		if a.status != http.StatusBadRequest || a.field(t, "code") != c.code {
-			t.Errorf("%.80q: got %d %s, want 400 %s", c.body, a.status, a.body, c.code)
+	all := []attempt{
+		{message, "{\"text\":\"\xff\"}", 400, "invalid_json", ""},
+		{message, strings.Repeat(`[`, 20000), 400, "invalid_json", ""},
+		{message, "\ufeff" + `{"text":"a"}`, 400, "invalid_json", ""},
+		{message, `{"text":"a","channel":"` + long + `"}`, 400, "bad_channel", ""},
+		{message, `{"text":"a","channel":"` + strings.Repeat("x", 4000) + `"}`, 400, "bad_channel", ""},
+		{message, `{"text":"a","context":{"topic":"` + long + `"}}`, 400, "bad_context", ""},
+		{message + ` {"content":[%s]}`, "{ \"type\": \"text\",\n \"text\": \"a\\nb\", \"cache_control\": {\"type\": \"ephemeral\"} }", 200, "-", ""},
+	}
+	file, err := os.ReadFile("testdata/refusals.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := ""
+	for line := range strings.Lines(string(file)) {
+		status, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		n, err := strconv.Atoi(status)
+		if err != nil {
+			request = strings.TrimSpace(line)
+			continue
+		}
+		a := attempt{request: request, status: n}
+		a.code, a.body, _ = strings.Cut(rest, " ")
+		if quoted, err := strconv.QuotedPrefix(a.body); err == nil {
+			a.text, _ = strconv.Unquote(quoted)
+			a.body = strings.TrimPrefix(a.body[len(quoted):], " ")
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// TestRefusals holds the refusals of bodies, and that nothing refused is accepted.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) {
+		o.Push.Register("tg-", func(context.Context, core.Push) error { return nil })
+		o.Upgrade = func(context.Context, api.UpgradeRequest) error { return nil }
+	})
+	asked, accepted := r.asks("Bash", `{"command":"ls"}`), 1
+	for _, a := range attempts(t) {
+		method, rest, _ := strings.Cut(a.request, " ")
+		path, template, templated := strings.Cut(rest, " ")
+		body := a.body
+		if templated {
+			body = strings.Replace(template, "%s", body, 1)
+		}
+		got := r.send(method, strings.Replace(path, "{asked}", asked, 1), body)
+		if got.status != a.status || a.code != "-" && got.field(t, "code") != a.code || !strings.Contains(got.body, a.text) {
+			t.Errorf("%s %.80q: got %d %s, want %d %s with %q", a.request, a.body, got.status, got.body, a.status, a.code, a.text)
+		}
+		if path == "/message" && a.status == http.StatusOK {
+			accepted++
 		}
 	}
 	r.want(r.send("POST", "/message", "", "Content-Type", "application/json"), http.StatusBadRequest, "invalid_json")
-	if n := len(r.accepted(t)); n != 0 {
-		t.Errorf("%d of the bad bodies were submitted", n)
+	if n := len(r.accepted(t)); n != accepted {
+		t.Errorf("%d messages were accepted, want %d", n, accepted)
 	}
 	r.want(r.send("POST", "/message", `{"text":"a"}`), http.StatusOK, "")
-}
-
-func TestContentBlocks(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
-	for _, c := range []struct{ block, problem string }{
-		{`{"type":"text","text":"a"}`, ""},
-		{`{"type":"text","text":"\u001b[31mred\u001b[0m\u0007\b\u007f\u009b"}`, ""},
-		{`{"type":"document","source":{"type":"text","media_type":"text/plain","data":"\u001b[1mbold"}}`, ""},
-		{"{ \"type\": \"text\",\n \"text\": \"a\\nb\", \"cache_control\": {\"type\": \"ephemeral\"} }", ""},
-		{`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}}`, ""},
-		{`{"type":"image","source":{"type":"base64","media_type":"image/webp","data":"aG\/p"}}`, ""},
-		{`{"type":"image","source":{"type":"url","url":"https://example.com/a.png"}}`, ""},
-		{`{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"aGkh"}}`, ""},
-		{`{"type":"document","source":{"type":"text","media_type":"text/plain","data":"a"},"title":"t"}`, ""},
-		{`null`, "must be an object"},
-		{`"a"`, "must be an object"},
-		{`{}`, "content[1].type"},
-		{`{"type":1}`, "content[1].type"},
-		{`{"type":"tool_result"}`, "content[1].type"},
-		{`{"type":"text"}`, "content[1].text"},
-		{`{"type":"text","text":" "}`, "content[1].text"},
-		{`{"type":"text","text":5}`, "content[1].text"},
-		{`{"type":"text","text":"\u0000"}`, "content[1].text"},
-		{`{"type":"image"}`, "content[1].source is missing"},
-		{`{"type":"image","source":"x"}`, "content[1].source must be an object"},
-		{`{"type":"image","source":{"type":"file"}}`, "content[1].source.type"},
-		{`{"type":"image","source":{"type":"base64","media_type":"image/bmp","data":"aGk="}}`, "content[1].source.media_type"},
-		{`{"type":"image","source":{"type":"base64","media_type":"image/png"}}`, "content[1].source.data"},
-		{`{"type":"image","source":{"type":"base64","media_type":"image/png","data":""}}`, "content[1].source.data"},
-		{`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk"}}`, "content[1].source.data"},
-		{`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"a==="}}`, "content[1].source.data"},
-		{`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aG\nk="}}`, "content[1].source.data"},
-		{`{"type":"image","source":{"type":"base64","media_type":"image/png","data":7}}`, "content[1].source.data"},
-		{`{"type":"image","source":{"type":"url","url":"file:///etc/passwd"}}`, "content[1].source.url"},
-		{`{"type":"document"}`, "content[1].source is missing"},
-		{`{"type":"document","source":{"type":"url","url":"https://example.com"}}`, "content[1].source.type"},
-		{`{"type":"document","source":{"type":"base64","media_type":"text/plain","data":"aGk="}}`, "content[1].source.media_type"},
-		{`{"type":"document","source":{"type":"text","media_type":"text/html","data":"a"}}`, "content[1].source.media_type"},
-		{`{"type":"document","source":{"type":"text","media_type":"text/plain","data":" "}}`, "content[1].source.data"},
-		{`{"type":"document","source":{"type":"text","media_type":"text/plain"}}`, "content[1].source.data"},
-	} {
-		a := r.send("POST", "/message", `{"text":"ignored","content":[{"type":"text","text":"first"},`+c.block+`]}`)
-		switch {
-		case c.problem == "" && a.status != http.StatusOK:
-			t.Errorf("%s: got %d %s", c.block, a.status, a.body)
-		case c.problem != "" && (a.status != http.StatusBadRequest || a.field(t, "code") != "bad_content" || !strings.Contains(a.body, c.problem)):
-			t.Errorf("%s: got %d %s, want 400 with %q", c.block, a.status, a.body, c.problem)
-		}
-	}
 }
 
 func TestSubmissionHasWhatWasSent(t *testing.T) {
