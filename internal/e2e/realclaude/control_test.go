@@ -94,18 +94,6 @@ func TestRealInterruptWithSteeredMessages(t *testing.T) {
 	}
 }
 
-func TestRealMessageInterruptsTurn(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t)
-	g := m.Start()
-	first := g.Tell("http", "gate never first second")
-	m.Await(m.Held("never"), "turn runs")
-	second := g.Tell("http", "echo urgent", "mode", "interrupt")
-	g.Outcome(second).Want(t, "urgent")
-	g.Failed(g.Outcome(first), "cancelled", "interrupted")
-	g.Balanced()
-}
-
 func TestRealSteeringFoldsIntoToolTurn(t *testing.T) {
 	t.Parallel()
 	m := harness.NewRealMachine(t)

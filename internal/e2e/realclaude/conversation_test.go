@@ -11,28 +11,6 @@ import (
 	"bareclaw/sessionhost/protocol"
 )
 
-func TestRealThreeTurnsOnOneWarmProcess(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t)
-	g := m.Start()
-	first := g.Say("http", "echo one")
-	first.Want(t, "one")
-	pid := g.Agent("http")
-	g.Say("http", "echo two").Want(t, "two")
-	third := g.Say("http", "history")
-	g.Mentions(third, "echo one", "assistant text: one", "echo two", "assistant text: two")
-	g.SameAgent("http", pid)
-	if n := m.Count(); n != 3 {
-		t.Errorf("%d requests to the API, want one a turn", n)
-	}
-	if third.Str("session_id") != first.Str("session_id") || first.Str("session_id") == "" {
-		t.Errorf("third turn in session %s, first in %s", third.Str("session_id"), first.Str("session_id"))
-	}
-	if n := g.Balanced(); n != 3 {
-		t.Errorf("%d messages accepted, want 3", n)
-	}
-}
-
 func TestRealClaudeIsToldWhoSpeaksAndInheritsNothingItShouldNot(t *testing.T) {
 	t.Parallel()
 	m := harness.NewRealMachine(t, "CLAUDE_CODE_SIMPLE=1", "CLAUDE_CODE_SESSION_ID=stale", "CLAUDE_CODE_RESUME_INTERRUPTED_TURN=1",

@@ -3,7 +3,6 @@ package realclaude
 import (
 	"fmt"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -30,22 +29,6 @@ func TestRealSpareAnswersNewChannel(t *testing.T) {
 		t.Errorf("session %s after that, %s before", again.Str("session_id"), first.Str("session_id"))
 	}
 	g.SpareReady(1)
-	g.Balanced()
-}
-
-// A spare that is killed when it is promised: the same session is begun by another
-// claude, which the CLI takes for a new one.
-func TestRealSpareDiesWhenItIsTaken(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, "BARECLAW_WARM_SPARES=1")
-	g := m.Start()
-	spare := g.SpareReady(1)[0]
-	m.Send(spare.Host(), syscall.SIGSTOP)
-	id := g.Tell("http", "echo all the same")
-	m.Slay(spare.Host())
-	g.Outcome(id).Want(t, "all the same")
-	m.Gone(spare.Claude())
-	g.Mentions(g.Say("http", "history"), "echo all the same")
 	g.Balanced()
 }
 
