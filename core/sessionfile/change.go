@@ -10,14 +10,26 @@ import (
 	"bareclaw/internal/atomicfile"
 )
 
-// An edit changes the entries, or returns an error and changes nothing.
-type edit func(ids map[core.ChannelKey]string) error
-
-// A change is an edit with a waiting caller.
+// A change gives a channel another session, or none, for a waiting caller.
 type change struct {
-	edit edit
-	err  error
-	done chan error // capacity 1
+	key core.ChannelKey
+	id  string // empty: the channel is forgotten
+	err error
+}
+
+// apply changes the entries, or returns an error and changes nothing.
+func (c *change) apply(ids map[core.ChannelKey]string) error {
+	if c.id == "" {
+		delete(ids, c.key)
+		return nil
+	}
+	for owner, other := range ids {
+		if owner != c.key && strings.EqualFold(other, c.id) {
+			return fmt.Errorf("session of channel %q: %s is the session of channel %q", c.key, c.id, owner)
+		}
+	}
+	ids[c.key] = c.id
+	return nil
 }
 
 // Set implements [core.SessionIDs]. A failed Set changes nothing. An id must be a UUID
@@ -29,83 +41,58 @@ func (f *File) Set(key core.ChannelKey, id string) error {
 	if !validID(id) {
 		return fmt.Errorf("session of channel %q: %q is not a UUID", key, id)
 	}
-	return f.change(set(key, id))
-}
-
-func set(key core.ChannelKey, id string) edit {
-	return func(ids map[core.ChannelKey]string) error {
-		for owner, other := range ids {
-			if owner != key && strings.EqualFold(other, id) {
-				return fmt.Errorf("session of channel %q: %s is the session of channel %q", key, id, owner)
-			}
-		}
-		ids[key] = id
-		return nil
-	}
+	return f.change(key, id)
 }
 
 // Forget implements [core.SessionIDs]. A failed Forget changes nothing.
-func (f *File) Forget(key core.ChannelKey) error { return f.change(forget(key)) }
+func (f *File) Forget(key core.ChannelKey) error { return f.change(key, "") }
 
-func forget(key core.ChannelKey) edit {
-	return func(ids map[core.ChannelKey]string) error {
-		delete(ids, key)
-		return nil
-	}
-}
-
-// change queues an edit and waits for the result. The first caller writes for all callers
-// that queue meanwhile.
-func (f *File) change(e edit) error {
-	c := &change{edit: e, done: make(chan error, 1)}
+// change queues a change and waits until the change is on disk. A caller that finds nobody
+// writing writes for all callers that have queued meanwhile.
+func (f *File) change(key core.ChannelKey, id string) error {
+	c := &change{key: key, id: id}
 	f.mu.Lock()
-	if f.closed {
-		f.mu.Unlock()
-		return core.ErrClosed
-	}
 	f.pending = append(f.pending, c)
-	if !f.writing {
-		f.writing = true
-		for len(f.pending) > 0 {
-			f.writePendingLocked()
-		}
-		f.writing = false
-		f.rests.Broadcast()
-	}
 	f.mu.Unlock()
-	return <-c.done
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	f.writePending() // nothing, if the last writer has taken c
+	return c.err
 }
 
-// writePendingLocked writes all pending changes as one new file. It releases the lock
-// during the write; only one goroutine writes at a time.
-func (f *File) writePendingLocked() {
+// writePending writes all pending changes as one new file. The caller holds f.writing.
+func (f *File) writePending() {
+	f.mu.Lock()
 	batch := f.pending
 	f.pending = nil
+	f.mu.Unlock()
 	next := maps.Clone(f.ids)
 	for _, c := range batch {
-		c.err = c.edit(next)
+		c.err = c.apply(next)
 	}
-	var err error
-	switch {
-	case maps.Equal(next, f.ids):
-	case f.closed:
-		err = core.ErrClosed
-	default:
-		f.mu.Unlock()
-		err = atomicfile.Write(f.path, format(next), 0o600)
-		f.mu.Lock()
-	}
-	if err == nil {
-		f.ids = next
-	} else {
-		err = fmt.Errorf("write session file %s: %w", f.path, err)
+	err := core.ErrClosed
+	if !f.closed {
+		err = f.replace(next)
 	}
 	for _, c := range batch {
 		if c.err == nil {
 			c.err = err
 		}
-		c.done <- c.err
 	}
+}
+
+// replace writes the entries, if they differ from those in the file.
+func (f *File) replace(next map[core.ChannelKey]string) error {
+	if maps.Equal(next, f.ids) {
+		return nil
+	}
+	if err := atomicfile.Write(f.path, format(next), 0o600); err != nil {
+		return fmt.Errorf("write session file %s: %w", f.path, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ids = next
+	return nil
 }
 
 // validKey reports whether a name survives being written as JSON.

@@ -32,12 +32,12 @@ type File struct {
 	lock    *os.File
 	problem string
 
-	mu      sync.Mutex // protects the fields below
+	writing sync.Mutex // held while the file is written, and protects closed and the replacement of ids
+	closed  bool
+
+	mu      sync.Mutex // protects the fields below, never held across a write
 	ids     map[core.ChannelKey]string
 	pending []*change // bounded by the number of callers, who all wait
-	writing bool      // somebody is writing and will see to pending
-	closed  bool
-	rests   *sync.Cond // signalled when writing becomes false
 }
 
 var _ core.SessionIDs = (*File)(nil)
@@ -58,7 +58,6 @@ func Open(path string, log *slog.Logger) (*File, error) {
 		return nil, fmt.Errorf("session file %s: %w", target, err)
 	}
 	f := &File{path: target, log: log, lock: lock}
-	f.rests = sync.NewCond(&f.mu)
 	if err := f.load(); err != nil {
 		_ = lock.Close()
 		return nil, fmt.Errorf("session file %s: %w", target, err)
@@ -69,15 +68,12 @@ func Open(path string, log *slog.Logger) (*File, error) {
 // Close waits for a running write and releases the file. Later changes return
 // [core.ErrClosed].
 func (f *File) Close() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.writing.Lock()
+	defer f.writing.Unlock()
 	if f.closed {
 		return nil
 	}
 	f.closed = true
-	for f.writing {
-		f.rests.Wait()
-	}
 	return f.lock.Close()
 }
 
