@@ -5,11 +5,11 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode"
 
 	"bareclaw/core"
 	"bareclaw/core/config"
 	"bareclaw/core/schedule"
+	"bareclaw/internal/humanize"
 )
 
 // Channel is the channel of the heartbeat's messages to the agent. The channel has a
@@ -55,7 +55,7 @@ func messageText(cfg config.Config) (string, error) {
 			return "", fmt.Errorf("read the heartbeat's message (BARECLAW_HEARTBEAT_MESSAGE): %w", err)
 		}
 	}
-	text = strings.TrimSpace(sendable(text))
+	text = strings.TrimSpace(humanize.Plain(text))
 	switch {
 	case text == "" && cfg.HeartbeatNotify != "":
 		return look + " " + tellHere + " " + ifWell, nil
@@ -81,14 +81,4 @@ func readText(path string) (string, error) {
 		err = fmt.Errorf("%s is empty", path)
 	}
 	return string(text), err
-}
-
-// sendable returns s without the control characters refused by the gateway.
-func sendable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/humanize"
 )
 
 // Phase is the present activity of the channel.
@@ -111,7 +112,7 @@ const maxWhy = 200
 func (v View) Status(now time.Time) string {
 	switch v.Phase {
 	case Waiting:
-		return joined(cut(clean(v.Why), maxWhy), v.queue())
+		return joined(humanize.Shorten(clean(v.Why), maxWhy), v.queue())
 	case Starting:
 		return joined("Starting", elapsed(now.Sub(v.Since)), v.background())
 	case Running:
@@ -150,7 +151,7 @@ func (v View) silent() bool { return v.Stalled && len(v.Approvals) == 0 }
 func (v View) Activity(now time.Time) string {
 	switch v.Phase {
 	case Waiting:
-		return "Waiting: " + cut(clean(v.Why), maxWhy)
+		return "Waiting: " + humanize.Shorten(clean(v.Why), maxWhy)
 	case Starting:
 		return "Starting"
 	case Running:
@@ -169,7 +170,7 @@ func (v View) doing(now time.Time) string {
 	case v.silent():
 		return joined("Nothing heard for "+elapsed(now.Sub(v.Heard)), tool)
 	case v.Retrying != "":
-		return "Trying again: " + cut(clean(v.Retrying), maxLine)
+		return "Trying again: " + humanize.Shorten(clean(v.Retrying), maxLine)
 	case v.Compacting:
 		return "Shortening the conversation"
 	case tool != "":
@@ -222,13 +223,10 @@ func more(n int) string {
 
 // counted formats a number with its noun; empty for 0.
 func counted(n int, what string) string {
-	switch n {
-	case 0:
+	if n == 0 {
 		return ""
-	case 1:
-		return "1 " + what
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return humanize.Count(n, what)
 }
 
 // joined joins the non-empty parts into a line.

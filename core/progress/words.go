@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"bareclaw/internal/humanize"
 )
 
 // maxLine bounds a tool's name with its target, in characters.
@@ -46,7 +48,7 @@ func toolName(tool string) string {
 	if rest, ok := strings.CutPrefix(tool, "mcp__"); ok {
 		tool = strings.ReplaceAll(rest, "__", " ")
 	}
-	return cut(clean(tool), maxLine/2)
+	return humanize.Shorten(clean(tool), maxLine/2)
 }
 
 // targetText shortens a tool's target to at most room characters: a command to its first
@@ -60,7 +62,7 @@ func targetText(tool, target, dir string, room int) string {
 	if rest != "" {
 		first = strings.TrimSpace(first) + " …"
 	}
-	return cut(clean(first), room)
+	return humanize.Shorten(clean(first), room)
 }
 
 func isFileTool(tool string) bool {
@@ -95,15 +97,6 @@ func clean(s string) string {
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 	return strings.Join(strings.Fields(s), " ")
-}
-
-// cut shortens s at its end to at most room characters.
-func cut(s string, room int) string {
-	r := []rune(s)
-	if len(r) <= room {
-		return s
-	}
-	return strings.TrimRight(string(r[:max(0, room-1)]), " ") + "…"
 }
 
 // cutPath shortens a path at its beginning, between two names if possible.

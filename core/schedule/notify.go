@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"bareclaw/core"
+	"bareclaw/internal/humanize"
 )
 
 const (
@@ -78,7 +79,7 @@ func pendingGroup(newestFirst []Occurrence) (group []*Occurrence) {
 // attempted records the result of a push.
 func (a *Answer) attempted(err error) {
 	if err == nil {
-		a.Push, a.PushID, a.Problem, a.Text = Pushed, "", "", excerpt(a.Text)
+		a.Push, a.PushID, a.Problem, a.Text = Pushed, "", "", humanize.Shorten(a.Text, maxExcerpt)
 		return
 	}
 	a.Problem = err.Error()
@@ -87,7 +88,7 @@ func (a *Answer) attempted(err error) {
 		a.PushID = ""
 	}
 	if permanent(err) || a.Attempts >= maxAttempts {
-		a.Push, a.PushID, a.Text = NotPushed, "", excerpt(a.Text)
+		a.Push, a.PushID, a.Text = NotPushed, "", humanize.Shorten(a.Text, maxExcerpt)
 	}
 }
 

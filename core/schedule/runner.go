@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/humanize"
 )
 
 // A runner carries out the runs of one built-in job. One goroutine makes all passes: a
@@ -237,7 +238,7 @@ func (r *runner) park(ctx context.Context, o *Occurrence, earlier []Occurrence) 
 	}
 	if before := lastAnswer(earlier); r.job.Notify != "" && (before == nil || before.Code == "") {
 		id := pushID(SourceKey(r.job.ID, o.Due) + ":parked")
-		if err := r.push(ctx, core.Push{ID: id, Channel: r.job.Notify, Text: r.job.Title + ": " + plain(o.Why)}); err != nil {
+		if err := r.push(ctx, core.Push{ID: id, Channel: r.job.Notify, Text: r.job.Title + ": " + humanize.Plain(o.Why)}); err != nil {
 			r.s.o.Log.Warn("schedules: nobody was told that a message waits", "schedule", r.job.ID, "channel", string(r.job.Notify), "err", err)
 		}
 	}
@@ -255,19 +256,19 @@ func (r *runner) answer(m *core.Message, earlier []Occurrence) *Answer {
 		a.Push, a.Text = Quiet, r.job.Quiet
 		return a
 	case reply.State == core.Answered:
-		if a.Text = strings.TrimSpace(plain(reply.Text)); a.Text == "" {
+		if a.Text = strings.TrimSpace(humanize.Plain(reply.Text)); a.Text == "" {
 			a.Push, a.Problem = NotPushed, "the answer is empty"
 			return a
 		}
 	default:
-		a.Text = plain(cmp.Or(reply.Error, reply.Text))
+		a.Text = humanize.Plain(cmp.Or(reply.Error, reply.Text))
 		before := lastAnswer(earlier)
 		if reply.State != core.Failed || before != nil && before.Code == reply.Code {
 			return a
 		}
 		a.Text = r.job.Title + ": " + a.Text
 		for _, n := range reply.Notices {
-			a.Text += "\n\n" + plain(n.Text)
+			a.Text += "\n\n" + humanize.Plain(n.Text)
 		}
 	}
 	if a.Push = Pending; r.job.Notify == "" {

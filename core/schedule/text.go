@@ -38,21 +38,3 @@ func says(answer, word string) bool {
 	bare := strings.TrimFunc(answer, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("*_~`\"'.", r) })
 	return word != "" && bare == word
 }
-
-// plain removes control characters, except newlines and tabs, from text for people.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-}
-
-// excerpt returns at most maxExcerpt characters from the beginning of a text.
-func excerpt(text string) string {
-	if runes := []rune(text); len(runes) > maxExcerpt {
-		return string(runes[:maxExcerpt]) + "…"
-	}
-	return text
-}

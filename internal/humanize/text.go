@@ -2,6 +2,7 @@ package humanize
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -16,4 +17,15 @@ func Shorten(s string, limit int) string {
 		}
 	}
 	return ""
+}
+
+// Plain returns a text without invalid bytes and without control characters other than line
+// ends and tabs.
+func Plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
