@@ -90,50 +90,51 @@ type Submission struct {
 	Decides *Approval
 }
 
-// A Message is an accepted submission and its outcome.
+// A Message is an accepted submission and its outcome. The tags of a Message, a [Reply], an
+// [Approval] and a [Turn] name the fields in the ledger's documents and in saved feeds.
 type Message struct {
-	ID         MessageID
-	Channel    ChannelKey
-	Adapter    string
-	Origin     Origin
-	Content    Content // absent in lists; see Ledger.Messages
-	Prompt     Prompt  `json:",omitzero"` // describes Content; short where Content is absent
-	Mode       Mode
-	SourceKey  string
-	SourceHash string
-	KeyKept    time.Duration // as in Submission; read at acceptance, not recorded
-	FormerKey  string        // as in Submission; read at acceptance, not recorded
-	RetryOf    MessageID
-	CanAsk     bool
-	Deliver    bool
-	ReceivedAt time.Time
-	Rank       int // orders waiting messages before their order of acceptance; 0, or less for a message put first
+	ID         MessageID     `json:"id,omitempty"`
+	Channel    ChannelKey    `json:"channel,omitempty"`
+	Adapter    string        `json:"adapter,omitempty"`
+	Origin     Origin        `json:"origin,omitzero"`
+	Content    Content       `json:"content,omitzero"` // absent in lists; see Ledger.Messages
+	Prompt     Prompt        `json:"prompt,omitzero"`  // describes Content; short where Content is absent
+	Mode       Mode          `json:"mode,omitempty"`
+	SourceKey  string        `json:"source_key,omitempty"`
+	SourceHash string        `json:"source_hash,omitempty"`
+	KeyKept    time.Duration `json:"key_kept,omitempty"`   // as in Submission; read at acceptance, not recorded
+	FormerKey  string        `json:"former_key,omitempty"` // as in Submission; read at acceptance, not recorded
+	RetryOf    MessageID     `json:"retry_of,omitempty"`
+	CanAsk     bool          `json:"can_ask,omitempty"`
+	Deliver    bool          `json:"deliver,omitempty"`
+	ReceivedAt time.Time     `json:"received_at,omitzero"`
+	Rank       int           `json:"rank,omitempty"` // orders waiting messages before their order of acceptance; 0, or less for a message put first
 	// Interrupts is the turn running at the arrival of a message with mode [Interrupt]. The
 	// turn is recorded for a new process to end if the old process had no time to.
-	Interrupts TurnID
+	Interrupts TurnID `json:"interrupts,omitempty"`
 
-	State        State
-	Turn         TurnID    // the turn with the message as a member, if any
-	DispatchedAt time.Time // when Turn was frozen; zero before
-	EndedAt      time.Time // zero without an outcome
-	Reply        Reply     // meaningful once State is final
+	State        State     `json:"state,omitempty"`
+	Turn         TurnID    `json:"turn,omitempty"`         // the turn with the message as a member, if any
+	DispatchedAt time.Time `json:"dispatched_at,omitzero"` // when Turn was frozen; zero before
+	EndedAt      time.Time `json:"ended_at,omitzero"`      // zero without an outcome
+	Reply        Reply     `json:"reply,omitzero"`         // meaningful once State is final
 }
 
 // A Reply is the outcome of a message.
 type Reply struct {
-	State     State     // answered, failed or cancelled
-	Text      string    // the agent's words, or for a failure the reason and the remedy
-	IsError   bool      // the text is not an answer
-	Code      string    // stable word for a failure; empty when answered
-	Error     string    // the failure in a sentence
-	Coalesced bool      // another message carries the text
-	Into      MessageID // the message with the text, if Coalesced
-	Via       string    // adapter that received the message carrying the text, if different
-	Duration  time.Duration
-	CostUSD   float64 // of the turn; 0 when unknown
-	SessionID string
-	Done      string // tools begun by an aborted turn, for a person
-	Notices   []Notice
+	State     State         `json:"state,omitempty"`     // answered, failed or cancelled
+	Text      string        `json:"text,omitempty"`      // the agent's words, or for a failure the reason and the remedy
+	IsError   bool          `json:"is_error,omitempty"`  // the text is not an answer
+	Code      string        `json:"code,omitempty"`      // stable word for a failure; empty when answered
+	Error     string        `json:"error,omitempty"`     // the failure in a sentence
+	Coalesced bool          `json:"coalesced,omitempty"` // another message carries the text
+	Into      MessageID     `json:"into,omitempty"`      // the message with the text, if Coalesced
+	Via       string        `json:"via,omitempty"`       // adapter that received the message carrying the text, if different
+	Duration  time.Duration `json:"duration_ns,omitempty"`
+	CostUSD   float64       `json:"cost_usd,omitempty"` // of the turn; 0 when unknown
+	SessionID string        `json:"session_id,omitempty"`
+	Done      string        `json:"done,omitempty"` // tools begun by an aborted turn, for a person
+	Notices   []Notice      `json:"notices,omitempty"`
 }
 
 // A Notice is reported once with a reply, for example that a session had to be begun anew.
@@ -144,7 +145,6 @@ type Notice struct {
 
 // A Turn is an exchange with the agent: a group of messages under a UUID, with the exact
 // bytes handed over. The ledger records the frozen turn before the agent receives the bytes.
-// The ledger's documents hold some fields, under the names in the tags.
 type Turn struct {
 	ID        TurnID      `json:"id,omitempty"`
 	Channel   ChannelKey  `json:"channel,omitempty"`
@@ -193,24 +193,24 @@ type Background struct {
 // whether to continue an aborted turn. The agent puts questions to the person with two
 // tools, [ToolAskUser] and [ToolExitPlan].
 type Approval struct {
-	ID         string
-	Kind       ApprovalKind
-	Channel    ChannelKey
-	Message    MessageID
-	Prompt     Prompt `json:",omitzero"` // short prompt of Message; zero if unknown
-	Turn       TurnID
-	RequestID  string // the agent's own id of the request
-	Tool       string
-	Input      json.RawMessage
-	Suggestion json.RawMessage // permission rules proposed by the agent
-	CreatedAt  time.Time
-	ExpiresAt  time.Time
+	ID         string          `json:"id,omitempty"`
+	Kind       ApprovalKind    `json:"kind,omitempty"`
+	Channel    ChannelKey      `json:"channel,omitempty"`
+	Message    MessageID       `json:"message,omitempty"`
+	Prompt     Prompt          `json:"prompt,omitzero"` // short prompt of Message; zero if unknown
+	Turn       TurnID          `json:"turn,omitempty"`
+	RequestID  string          `json:"request_id,omitempty"` // the agent's own id of the request
+	Tool       string          `json:"tool,omitempty"`
+	Input      json.RawMessage `json:"input,omitempty"`
+	Suggestion json.RawMessage `json:"suggestion,omitempty"` // permission rules proposed by the agent
+	CreatedAt  time.Time       `json:"created_at,omitzero"`
+	ExpiresAt  time.Time       `json:"expires_at,omitzero"`
 
-	State     ApprovalState
-	Reason    string    // message to the agent on a denial
-	Retry     MessageID // message that continues the turn, once continuing was allowed
-	DecidedBy string    // the deciding person's name from the adapter; may be empty
-	DecidedAt time.Time
+	State     ApprovalState `json:"state,omitempty"`
+	Reason    string        `json:"reason,omitempty"` // message to the agent on a denial
+	Retry     MessageID     `json:"retry,omitempty"`  // message that continues the turn, once continuing was allowed
+	DecidedBy string        `json:"by,omitempty"`     // the deciding person's name from the adapter; may be empty
+	DecidedAt time.Time     `json:"decided_at,omitzero"`
 }
 
 // ApprovalKind is the subject of an approval. The zero value is a tool.

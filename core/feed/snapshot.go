@@ -19,7 +19,7 @@ import (
 )
 
 // savedVersion is raised when the format of a saved feed changes its meaning.
-const savedVersion = 3
+const savedVersion = 4
 
 // savedIndex describes the feeds that a process leaves to its successor, without the
 // updates. An index is small enough for the successor to read before serving.

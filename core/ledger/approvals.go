@@ -13,22 +13,10 @@ var stmtApproval = newStatement("store approval",
 	created_at=excluded.created_at, expires_at=excluded.expires_at, decided_at=excluded.decided_at, doc=excluded.doc,
 	input=excluded.input, suggestion=excluded.suggestion WHERE approvals.state='pending'`)
 
-type approvalDoc struct {
-	Kind      core.ApprovalKind `json:"kind,omitempty"`
-	Channel   core.ChannelKey   `json:"channel"`
-	Message   core.MessageID    `json:"message,omitempty"`
-	Prompt    core.Prompt       `json:"prompt,omitzero"`
-	RequestID string            `json:"request_id,omitempty"`
-	Tool      string            `json:"tool,omitempty"`
-	Reason    string            `json:"reason,omitempty"`
-	Retry     core.MessageID    `json:"retry,omitempty"`
-	By        string            `json:"by,omitempty"`
-}
-
 func putApproval(k *compiler, a *core.Approval) {
-	doc := k.doc(approvalDoc{
+	doc := k.doc(core.Approval{
 		Kind: a.Kind, Channel: a.Channel, Message: a.Message, Prompt: a.Prompt, RequestID: a.RequestID, Tool: a.Tool, Reason: a.Reason, Retry: a.Retry,
-		By: a.DecidedBy,
+		DecidedBy: a.DecidedBy,
 	})
 	k.add(stmtApproval, a.ID, a.ID, string(a.Turn), string(a.State), nanos(a.CreatedAt), nanos(a.ExpiresAt), nanos(a.DecidedAt), doc,
 		raw(a.Input), raw(a.Suggestion))
@@ -40,14 +28,11 @@ type approvals struct{ *reader }
 const approvalColumns = `SELECT id, turn, state, created_at, expires_at, decided_at, doc, input, suggestion FROM approvals `
 
 func scanApproval(scan scanFunc) (a core.Approval, err error) {
-	var d approvalDoc
-	if err := scan(&a.ID, &a.Turn, &a.State, at(&a.CreatedAt), at(&a.ExpiresAt), at(&a.DecidedAt), storedDoc{&d},
-		bytesOf(&a.Input), bytesOf(&a.Suggestion)); err != nil {
-		return a, fmt.Errorf("approval %s: %w", a.ID, err)
+	err = scan(&a.ID, &a.Turn, &a.State, at(&a.CreatedAt), at(&a.ExpiresAt), at(&a.DecidedAt), storedDoc{&a}, bytesOf(&a.Input), bytesOf(&a.Suggestion))
+	if err != nil {
+		err = fmt.Errorf("approval %s: %w", a.ID, err)
 	}
-	a.Kind, a.Channel, a.Message, a.Prompt, a.Retry = d.Kind, d.Channel, d.Message, d.Prompt, d.Retry
-	a.RequestID, a.Tool, a.Reason, a.DecidedBy = d.RequestID, d.Tool, d.Reason, d.By
-	return a, nil
+	return a, err
 }
 
 // Approval implements [core.ApprovalReader].

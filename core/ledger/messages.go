@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"bareclaw/core"
 )
@@ -26,34 +25,11 @@ var (
 	stmtHasMessage = newStatement("", `SELECT 1 FROM messages WHERE id=?`)
 )
 
+// A messageDoc is a message without what the columns have.
 type messageDoc struct {
-	Adapter    string         `json:"adapter,omitempty"`
-	Origin     core.Origin    `json:"origin,omitzero"`
-	Mode       core.Mode      `json:"mode,omitempty"`
-	SourceHash string         `json:"source_hash,omitempty"`
-	RetryOf    core.MessageID `json:"retry_of,omitempty"`
-	CanAsk     bool           `json:"can_ask,omitempty"`
-	Deliver    bool           `json:"deliver,omitempty"`
-	Interrupts core.TurnID    `json:"interrupts,omitempty"`
-	Blocks     bool           `json:"blocks,omitempty"` // the content is JSON, not bare text
-	Prompt     *core.Prompt   `json:"prompt,omitempty"` // short; nil for text stored in the row
-}
-
-// An outcomeDoc has the fields of a core.Reply; the row has the state and the text.
-type outcomeDoc struct {
-	State     core.State     `json:"-"`
-	Text      string         `json:"-"`
-	IsError   bool           `json:"is_error,omitempty"`
-	Code      string         `json:"code,omitempty"`
-	Error     string         `json:"error,omitempty"`
-	Coalesced bool           `json:"coalesced,omitempty"`
-	Into      core.MessageID `json:"into,omitempty"`
-	Via       string         `json:"via,omitempty"`
-	Duration  time.Duration  `json:"duration_ns,omitempty"`
-	CostUSD   float64        `json:"cost_usd,omitempty"`
-	SessionID string         `json:"session_id,omitempty"`
-	Done      string         `json:"done,omitempty"`
-	Notices   []core.Notice  `json:"notices,omitempty"`
+	core.Message
+	Blocks bool         `json:"blocks,omitempty"` // the content is JSON, not bare text
+	Prompt *core.Prompt `json:"prompt,omitempty"` // short; nil for text stored in the row
 }
 
 // The stored codes of the message states.
@@ -86,10 +62,10 @@ func encodeMessage(k *compiler, m *core.Message) (content, doc string) {
 	if err != nil {
 		k.fail(fmt.Errorf("encode content of %s: %w", m.ID, err))
 	}
-	d := messageDoc{
+	d := messageDoc{Blocks: blocks, Message: core.Message{
 		Adapter: m.Adapter, Origin: m.Origin, Mode: m.Mode, SourceHash: m.SourceHash, RetryOf: m.RetryOf,
-		CanAsk: m.CanAsk, Deliver: m.Deliver, Interrupts: m.Interrupts, Blocks: blocks,
-	}
+		CanAsk: m.CanAsk, Deliver: m.Deliver, Interrupts: m.Interrupts,
+	}}
 	if blocks || len(content) >= bodyBytes {
 		short := m.Prompt
 		if short.IsZero() {
@@ -116,7 +92,9 @@ func settleMessage(k *compiler, s *core.Settlement) {
 		k.fail(fmt.Errorf("settle message %s: %q is not an outcome", s.ID, s.Reply.State))
 		return
 	}
-	k.add(stmtSettle, string(s.ID), code, nanos(s.EndedAt), k.doc(outcomeDoc(s.Reply)), s.Reply.Text, string(s.ID))
+	doc := s.Reply
+	doc.State, doc.Text = "", ""
+	k.add(stmtSettle, string(s.ID), code, nanos(s.EndedAt), k.doc(doc), s.Reply.Text, string(s.ID))
 }
 
 // duplicate returns the error for a recorded source key.
@@ -194,7 +172,8 @@ const messageColumns = messageFields + `coalesce(m.content, b.data, '')
 const listColumns = messageFields + `coalesce(m.content, '') FROM messages m `
 
 func scanMessage(scan scanFunc) (core.Message, error) {
-	m, d, content, err := scanColumns(scan)
+	d, content, err := scanColumns(scan)
+	m := d.Message
 	if err != nil {
 		return m, err
 	}
@@ -212,11 +191,11 @@ func scanMessage(scan scanFunc) (core.Message, error) {
 // scanListed scans a message without its content. Prompt is zero if the content is a
 // body and the document holds no prompt.
 func scanListed(scan scanFunc) (core.Message, error) {
-	m, d, content, err := scanColumns(scan)
+	d, content, err := scanColumns(scan)
 	if err == nil {
-		m.Prompt, err = shortPrompt(d, content)
+		d.Message.Prompt, err = shortPrompt(d, content)
 	}
-	return m, err
+	return d.Message, err
 }
 
 // shortPrompt returns the prompt from the document, or a prompt computed from the
@@ -232,26 +211,22 @@ func shortPrompt(d messageDoc, content string) (core.Prompt, error) {
 	return core.PromptOf(c).Short(), err
 }
 
-func scanColumns(scan scanFunc) (m core.Message, d messageDoc, content string, err error) {
-	var state int64
-	var o outcomeDoc
-	var reply string
+func scanColumns(scan scanFunc) (d messageDoc, content string, err error) {
+	m, state, reply := &d.Message, int64(0), ""
 	err = scan(&m.ID, &m.Channel, &m.SourceKey, at(&m.ReceivedAt), &state, &m.Turn, at(&m.DispatchedAt), at(&m.EndedAt), &m.Rank,
-		storedDoc{&d}, storedDoc{&o}, &reply, &content)
+		storedDoc{&d}, storedDoc{&m.Reply}, &reply, &content)
 	if err != nil {
-		return m, d, content, fmt.Errorf("message %s: %w", m.ID, err)
+		return d, content, fmt.Errorf("message %s: %w", m.ID, err)
 	}
 	m.State = states[codeWaiting]
 	if state < int64(len(states)) { // else a program to come has written the message
 		m.State = states[state]
 	}
-	m.Adapter, m.Origin, m.Mode, m.SourceHash, m.RetryOf, m.CanAsk, m.Deliver = d.Adapter, d.Origin, d.Mode, d.SourceHash, d.RetryOf, d.CanAsk, d.Deliver
-	m.Interrupts = d.Interrupts
 	if m.State.Final() {
-		o.State, o.Text = m.State, reply
-		m.Reply = core.Reply(o).Complete()
+		m.Reply.State, m.Reply.Text = m.State, reply
+		m.Reply = m.Reply.Complete()
 	}
-	return m, d, content, nil
+	return d, content, nil
 }
 
 // Message implements [core.MessageReader].
