@@ -73,65 +73,6 @@ func TestOutcomeIsDelivered(t *testing.T) {
 	})
 }
 
-// A message whose reply another one carries is delivered by itself unless that one
-// is delivered to the same place.
-func TestCoalescedDelivery(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		first, second func(*core.Submission)
-		want          []int // which of the two are delivered
-	}{
-		"both by the same":        {delivered("chat"), delivered("chat"), []int{1}},
-		"the carrier asks itself": {delivered("chat"), func(*core.Submission) {}, []int{0}},
-		"the other asks itself":   {func(*core.Submission) {}, delivered("chat"), []int{1}},
-		"by another adapter":      {delivered("chat"), delivered("mail"), []int{0, 1}},
-		"neither":                 {func(*core.Submission) {}, func(*core.Submission) {}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			play(t, Options{}, func(t *testing.T, w *world) {
-				_, h, id := w.begun("zero")
-				two := []*core.Ticket{w.submit("one", c.first), w.submit("two", c.second)}
-				h.answer(id, "0")
-				w.answer("both")
-				w.after(time.Second)
-				var want []string
-				for _, i := range c.want {
-					want = append(want, core.ReplyDelivery(two[i].Message.ID))
-				}
-				got := append(w.pendingFor("chat"), w.pendingFor("mail")...)
-				if !slices.Equal(got, want) {
-					t.Errorf("%v is delivered, want %v", got, want)
-				}
-			})
-		})
-	}
-}
-
-// Results of background tasks go to whoever delivers those of the channel.
-func TestBackgroundDelivery(t *testing.T) {
-	t.Parallel()
-	for prefix, want := range map[string]int{"c": 1, "": 1, "other-": 0} {
-		t.Run(prefix, func(t *testing.T) {
-			play(t, Options{Deliverers: map[string]string{prefix: "chat"}}, func(t *testing.T, w *world) {
-				_, h, id := w.begun("one")
-				h.answer(id, "ok")
-				h.results(core.Result{Background: true, IsError: true, Error: "it failed"})
-				w.after(time.Second)
-				ds, err := w.m.Adapters.PendingDeliveries(t.Context(), "chat")
-				if err != nil || len(ds) != want {
-					t.Fatalf("%+v, %v; want %d", ds, err, want)
-				}
-				for _, d := range ds {
-					var b core.BackgroundBody
-					if err := json.Unmarshal(d.Body, &b); err != nil || b.Text != "it failed" || !b.IsError || d.Kind != core.DeliverBackground {
-						t.Errorf("delivered %+v, %v", d, err)
-					}
-				}
-			})
-		})
-	}
-}
-
 // What an adapter puts on record for itself is there in the next life, once.
 func TestAdaptersRecords(t *testing.T) {
 	play(t, Options{}, func(t *testing.T, w *world) {
@@ -196,5 +137,16 @@ func TestDeliverOnce(t *testing.T) {
 		if len(got) != 2 {
 			t.Errorf("handed over %d times, want 2", len(got))
 		}
+	})
+}
+
+// A message whose reply another one carries is delivered by itself unless that one is delivered to the same place.
+func TestCoalescedDelivery(t *testing.T) {
+	scenarios(t, map[string]string{
+		"carried": `
+			send zero; begin zero; send one {deliver by=chat|deliver by=chat|by=x|deliver by=chat|by=x}; send two {deliver by=chat|by=x|deliver by=chat|deliver by=mail|by=x}
+			answer zero 0; answer two both; wait 1s; deliver chat {reply:two|reply:one|reply:two|reply:one|}; deliver mail {|||reply:two|}`,
+		"background results": `
+			with deliver={c:chat|:chat|other-:chat}; send one; answer one ok; background failed error=x; wait 1s; delivered chat {1|1|0} "failed" is_error`,
 	})
 }

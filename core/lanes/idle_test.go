@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"bareclaw/core"
@@ -28,141 +27,6 @@ func (w *world) served(key core.ChannelKey) *fakeHost {
 	h.answer(ids[len(ids)-1], "ok")
 	w.wants(m, core.Answered, "", "ok")
 	return h
-}
-
-// A session that nobody uses is ended; the next message resumes it.
-func TestUnusedSessionEnds(t *testing.T) {
-	play(t, Options{IdleTimeout: idleTimeout}, func(t *testing.T, w *world) {
-		h := w.served("c")
-		w.after(idleTimeout - time.Second)
-		if h2 := w.served("c"); h2 != h {
-			t.Fatal("it was ended although it was in use")
-		}
-		w.after(idleTimeout - time.Second)
-		if !h.alive() {
-			t.Fatal("it was ended too early")
-		}
-		w.after(time.Second)
-		if !h.gentle() {
-			t.Error("it was not ended gently")
-		}
-		w.after(2 * time.Second)
-		if h.alive() {
-			t.Fatal("it was not ended")
-		}
-		if st := w.status(); st.State != core.StateIdle || st.SessionID != h.launch.SessionID {
-			t.Errorf("status %+v", st)
-		}
-		next := w.served("c").launch
-		if !next.Resume || next.SessionID != h.launch.SessionID {
-			t.Errorf("the next message launched %+v after %+v", next, h.launch)
-		}
-	})
-}
-
-func TestIdleNever(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		h := w.served("c")
-		w.after(10000 * time.Hour)
-		if !h.alive() {
-			t.Error("it was ended")
-		}
-	})
-}
-
-// What a session is still needed for keeps it.
-func TestIdleSessionIsNeeded(t *testing.T) {
-	t.Parallel()
-	for name, need := range map[string]func(w *world, h *fakeHost) (over func()){
-		"a turn": func(w *world, h *fakeHost) func() {
-			_, _, id := w.begun("long")
-			return func() { h.result("ok", id); h.done(id) }
-		},
-		"an approval": func(w *world, h *fakeHost) func() {
-			h.ask("r", "Bash")
-			return func() { h.say(core.Event{Kind: core.RequestGone, Request: &core.Request{ID: "r"}}) }
-		},
-		"background tasks": func(w *world, h *fakeHost) func() {
-			h.runs(2)
-			h.runs(1)
-			return func() { h.runs(0) }
-		},
-		"background tasks of an earlier life": func(w *world, h *fakeHost) func() {
-			h.runs(1)
-			synctest.Wait()
-			h.say(core.Event{Type: "system"})
-			for range ackEvery {
-				h.say(core.Event{Type: "system"})
-			}
-			w.restart()
-			return func() { h.runs(0) }
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := Options{IdleTimeout: idleTimeout, Approvals: ApprovalsAsk, ApprovalTimeout: 100 * time.Hour}
-			play(t, o, func(t *testing.T, w *world) {
-				h := w.served("c")
-				over := need(w, h)
-				w.after(5 * idleTimeout)
-				if !h.alive() || h.gentle() {
-					t.Fatal("it was ended")
-				}
-				over()
-				w.after(idleTimeout - time.Second)
-				if h.gentle() {
-					t.Error("it was ended too early")
-				}
-				w.after(time.Minute)
-				if h.alive() {
-					t.Error("it was not ended")
-				}
-			})
-		})
-	}
-}
-
-// A message that comes while the session ends waits for that, and is served by
-// the next one.
-func TestMessageWhileSessionEnds(t *testing.T) {
-	play(t, Options{IdleTimeout: idleTimeout}, func(t *testing.T, w *world) {
-		h := w.served("c")
-		unblock := w.agent.block("reap")
-		w.after(idleTimeout)
-		one := w.submit("one")
-		w.wantsNow(one.Message.ID, core.Waiting, "", "")
-		if st := w.status(); st.State != core.StateEnding || st.Waiting != 1 {
-			t.Errorf("status %+v", st)
-		}
-		w.after(2 * time.Second)
-		two := w.submit("two")
-		unblock()
-		next, id := w.running()
-		if next == h {
-			t.Fatal("the ending process was given a turn")
-		}
-		w.wantTexts(next, "one\n\ntwo")
-		next.answer(id, "ok")
-		w.wants(one, core.Answered, "", "")
-		w.wants(two, core.Answered, "", "ok")
-	})
-}
-
-// The session of an earlier life is ended too, and so is a session after a life
-// in which it was already asked to end.
-func TestIdleAfterRestart(t *testing.T) {
-	play(t, Options{IdleTimeout: idleTimeout}, func(t *testing.T, w *world) {
-		h := w.served("c")
-		w.restart()
-		w.after(idleTimeout)
-		w.crash()
-		w.start()
-		w.after(idleTimeout)
-		w.after(time.Minute)
-		if h.alive() {
-			t.Error("it was not ended")
-		}
-		w.works()
-	})
 }
 
 // A thousand channels that are known cost neither processes nor goroutines.
@@ -278,60 +142,33 @@ func TestMessagesWhileRetiring(t *testing.T) {
 	})
 }
 
-// A lane that has still something to write does not retire.
-func TestNoRetirementBeforeItIsWritten(t *testing.T) {
-	play(t, Options{IdleTimeout: time.Second}, func(t *testing.T, w *world) {
-		m, h, id := w.begun("one")
-		w.ledger.setDown(core.ErrStorageFull)
-		h.finish(id, "ok")
-		w.after(time.Minute)
-		h.die()
-		w.after(time.Minute)
-		w.ledger.setDown(nil)
-		w.after(time.Minute)
-		w.wants(m, core.Answered, "", "ok")
-		if s := w.m.Directory.Stats(); s.Lanes != 0 {
-			t.Errorf("%d lanes are left", s.Lanes)
-		}
-	})
-}
-
-// A session id that was made for a turn which could not be written begins a
-// session later on, also after that session was ended.
-func TestNoRetirementBeforeSessionIsOpened(t *testing.T) {
-	play(t, Options{IdleTimeout: time.Second}, func(t *testing.T, w *world) {
-		w.ledger.fail(core.ErrStorageFull, 1, begins)
-		_, err := w.m.Submit(t.Context(), submission("one"))
-		w.wantErr(err, core.ErrStorageFull)
-		w.after(time.Minute)
-		m := w.submit("two")
-		h, id := w.running()
-		if h.launch.Resume {
-			t.Errorf("launched as %+v", h.launch)
-		}
-		h.answer(id, "ok")
-		if got := w.wants(m, core.Answered, "", "ok"); len(got.Reply.Notices) != 0 {
-			t.Errorf("notices %+v", got.Reply.Notices)
-		}
-	})
-}
-
-// The log says why an unused session is ended: for a new process, or since nobody needs it.
-func TestWhyASessionIsEnded(t *testing.T) {
-	t.Parallel()
-	for why, prepare := range map[string]func(w *world, h *fakeHost){
-		`why="obsolete: it was started by another program`: func(w *world, h *fakeHost) { h.outdated = true; w.restart() },
-		`why="its channel has other settings"`:             func(w *world, _ *fakeHost) { w.set("haiku", "") },
-		`why=idle`:                                         func(w *world, _ *fakeHost) { w.after(time.Hour) },
-	} {
-		t.Run(why, func(t *testing.T) {
-			play(t, Options{IdleTimeout: time.Hour}, func(t *testing.T, w *world) {
-				prepare(w, w.works())
-				w.after(time.Minute)
-				if log := w.log.String(); strings.Count(log, `msg="session is ended"`) != 1 || !strings.Contains(log, why) {
-					t.Errorf("the log does not say %s:\n%s", why, log)
-				}
-			})
-		})
+// A session that nobody uses is ended; the next message resumes it.
+func TestIdle(t *testing.T) {
+	scripts := map[string]string{
+		"unused": `
+			with idle=30m; send one; answer one ok; wait 1799s; send two; answer two ok; process 1; wait 1799s; alive 1; gently 1 not; wait 1s; gently 1
+			wait 2s; gone 1; state idle; send three; process 2 resumed session=1`,
+		"never": `send one; answer one ok; wait 10000h; alive 1`,
+		"a message comes while the session ends": `
+			with idle=30m; send zero; answer zero ok; block reap; wait 30m; send one; one waiting; state ending waiting=1; wait 2s; send two; unblock reap
+			process 2; turns one,two; answer two ok; one answered into=two; two answered ok`,
+		"the session of an earlier life": `with idle=30m; send one; answer one ok; restart; wait 30m; crash; start; wait 30m; wait 1m; gone 1; works`,
+		"a lane does not retire before all is written": `
+			with idle=1s; send one; begin one; down full; finish one ok; wait 2m; up; wait 1m; one answered ok; stats lanes=0`,
+		"nor before its session is opened": `
+			with idle=1s; refuse begin full; send one; one refused full; wait 1m; send two; process - new; answer two ok; two answered ok notices=""`,
+		"the log says why": `
+			with idle=1h; works; {stale; restart|set model=haiku|wait 1h}; wait 1m
+			log {"obsolete: it was started by another program"|"its channel has other settings"|"=idle"}`,
 	}
+	for need, over := range map[string]string{
+		"send long; begin long": "finish long ok",
+		"ask r":                 "withdraw r",
+		"tasks 2; tasks 1":      "tasks 0",
+		"tasks 1; say times=65 type=system; restart; ": "tasks 0",
+	} {
+		scripts["a session that is needed: "+need] = "with idle=30m approvals=ask approvaltime=100h; send one; answer one ok; " + need +
+			"; wait 150m; alive 1; gently 1 not; " + over + "; wait 1799s; gently 1 not; wait 1m; gone 1"
+	}
+	scenarios(t, scripts)
 }

@@ -33,55 +33,6 @@ func TestOneMessageIsAnswered(t *testing.T) {
 	})
 }
 
-func TestWhatWaitsBecomesOneTurn(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		first, h, id := w.begun("one")
-		var waiting []*core.Ticket
-		for i := range 3 {
-			waiting = append(waiting, w.submit(fmt.Sprint("more ", i)))
-		}
-		if pos := w.m.Lookup.QueuePosition(waiting[1].Message.ID).Position; pos != 2 {
-			t.Errorf("position = %d, want 2", pos)
-		}
-		h.result("1", id)
-		w.wants(first, core.Answered, "", "1")
-		synctest.Wait()
-		w.wantTexts(h, "one") // the agent is not done with the turn yet
-		h.done(id)
-		_, id = w.running()
-		w.wantTexts(h, "one", "more 0\n\nmore 1\n\nmore 2")
-		h.answer(id, "all")
-		carrier := waiting[2].Message.ID
-		for i, m := range waiting {
-			got := w.outcome(m).Reply
-			want := core.Reply{State: core.Answered, Text: "all", SessionID: h.launch.SessionID}
-			if i < 2 {
-				want.Text, want.Coalesced, want.Into = "", true, carrier
-			}
-			got.Duration, want.Duration = 0, 0
-			if fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("message %d: reply %+v, want %+v", i, got, want)
-			}
-		}
-	})
-}
-
-// The lane goes on without the agent's word that it is done, if a bit later.
-func TestLaneIsReleasedWithoutCompleted(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		_, h, id := w.begun("one")
-		w.submit("two")
-		h.result("1", id)
-		w.after(releaseAfter - time.Millisecond)
-		w.wantTexts(h, "one")
-		w.after(time.Millisecond)
-		w.wantTexts(h, "one", "two")
-		h.done(id) // late, and of no meaning any more
-		synctest.Wait()
-		w.wantTexts(h, "one", "two")
-	})
-}
-
 func TestOrderIsKeptAcrossBatches(t *testing.T) {
 	play(t, Options{}, func(t *testing.T, w *world) {
 		h, id := w.runningAfter("m0")
@@ -114,71 +65,6 @@ func (w *world) runningAfter(text string) (*fakeHost, core.TurnID) {
 	w.t.Helper()
 	w.submit(text)
 	return w.running()
-}
-
-func TestCommandsAreAlone(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		h, id := w.runningAfter("first")
-		for _, text := range []string{"a", "b", "/compact", "/clear", "c", "d"} {
-			w.submit(text)
-		}
-		for range 4 {
-			h.answer(id, "ok")
-			_, id = w.running()
-		}
-		w.wantTexts(h, "first", "a\n\nb", "/compact", "/clear", "c\n\nd")
-	})
-}
-
-func TestQueueIsBounded(t *testing.T) {
-	play(t, Options{QueueLimit: 3}, func(t *testing.T, w *world) {
-		_, h, id := w.begun("running")
-		w.submit("a")
-		w.submit("b")
-		s := w.submitting("one too many")
-		w.wantErr(s.err, core.ErrQueueFull)
-		if _, err := w.m.Submit(t.Context(), submission("other", in("d"))); err != nil {
-			t.Errorf("another channel: %v", err)
-		}
-		h.answer(id, "ok")
-		synctest.Wait()
-		w.submit("fits now")
-		if s := w.m.Directory.Stats(); s.QueueRefused != 1 {
-			t.Errorf("stats are %+v", s)
-		}
-	})
-}
-
-func TestChannelsDoNotWaitForEachOther(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		w.begun("hangs")
-		other := w.submit("quick", in("d"))
-		h := w.hostOf("d")
-		h.answer(h.handed()[0], "done")
-		w.wants(other, core.Answered, "", "done")
-	})
-}
-
-func TestCancelWaiting(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		running, h, id := w.begun("running")
-		gone, stays := w.submit("gone"), w.submit("stays")
-		got, err := w.m.Cancel(t.Context(), gone.Message.ID)
-		if err != nil || got.State != core.Cancelled || got.Reply.Code != core.CodeCancelled {
-			t.Errorf("cancelled: %+v, %v", got, err)
-		}
-		for _, m := range []*core.Ticket{gone, running} {
-			if got, err = w.m.Cancel(t.Context(), m.Message.ID); got.ID != m.Message.ID {
-				t.Errorf("refused without the message: %+v", got)
-			}
-			w.wantErr(err, core.ErrNotWaiting)
-		}
-		_, err = w.m.Cancel(t.Context(), "unknown")
-		w.wantErr(err, core.ErrNotFound)
-		h.answer(id, "ok")
-		w.serve(stays, "ok")
-		w.wantTexts(h, "running", "stays")
-	})
 }
 
 func TestBadContentIsRefused(t *testing.T) {
@@ -217,57 +103,6 @@ func TestUncomposable(t *testing.T) {
 	})
 }
 
-func TestStatsAndStatus(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		status := func() core.ChannelStatus {
-			t.Helper()
-			st, err := w.m.Directory.Channel(t.Context(), "c")
-			if err != nil {
-				t.Fatal(err)
-			}
-			return st
-		}
-		_, err := w.m.Directory.Channel(t.Context(), "c")
-		w.wantErr(err, core.ErrNotFound)
-		unblock := w.agent.block("start")
-		w.submit("one")
-		if st := status(); st.State != core.StateRunning || st.Running != 1 {
-			t.Errorf("while starting: %+v", st)
-		}
-		unblock()
-		h, id := w.running()
-		h.becomeReady()
-		h.begin(id)
-		h.tool(id)
-		w.submit("two")
-		w.submit("three")
-		if st := status(); st.State != core.StateRunning || st.Running != 1 || st.Waiting != 2 || st.Activity != "Bash" || st.Turn != id || st.HostPID != 1 || st.Messages != 3 {
-			t.Errorf("while running: %+v", st)
-		}
-		if s := w.m.Directory.Stats(); s.Lanes != 1 || s.Sessions != 1 || s.Running != 1 || s.Waiting != 2 {
-			t.Errorf("stats while running: %+v", s)
-		}
-		h.finish(id, "ok")
-		_, id = w.running()
-		h.result("ok", id)
-		synctest.Wait()
-		if s := w.m.Directory.Stats(); s.Running != 0 || s.Waiting != 0 || s.Turns != 2 {
-			t.Errorf("stats after the result: %+v", s)
-		}
-		if st := status(); st.State != core.StateReady || st.Activity != "" {
-			t.Errorf("when idle: %+v", st)
-		}
-		h.exit(core.Exit{Text: "ended"})
-		synctest.Wait()
-		if st := status(); st.State != core.StateIdle || st.HostPID != 0 || st.SessionID == "" {
-			t.Errorf("without a process: %+v", st)
-		}
-		if s := w.m.Directory.Stats(); s.Sessions != 0 {
-			t.Errorf("stats without a process: %+v", s)
-		}
-	})
-}
-
 func TestTrace(t *testing.T) {
 	play(t, Options{}, func(t *testing.T, w *world) {
 		first, h, id := w.begun("one")
@@ -299,29 +134,6 @@ func TestTrace(t *testing.T) {
 	})
 }
 
-// A subscriber sees the life of a message in order.
-func TestSubscribe(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		sub := w.m.Feeds.Subscribe("c")
-		defer sub.Close()
-		kinds := func() (kinds []core.UpdateKind) {
-			for u, ok := sub.Next(); ok; u, ok = sub.Next() {
-				kinds = append(kinds, u.Kind)
-			}
-			return kinds
-		}
-		_, h, id := w.begun("one")
-		w.submit("two")
-		h.tool(id)
-		h.result("ok", id)
-		synctest.Wait()
-		want := []core.UpdateKind{core.UpdateAccepted, core.UpdateStarted, core.UpdateAccepted, core.UpdateQueued, core.UpdateEvent, core.UpdateEvent, core.UpdateResult}
-		if got := kinds(); !slices.Equal(got, want) {
-			t.Errorf("updates = %v, want %v", got, want)
-		}
-	})
-}
-
 // Whoever goes away before the acceptance leaves nothing behind.
 func TestSubmitterLeaves(t *testing.T) {
 	play(t, Options{}, func(t *testing.T, w *world) {
@@ -345,5 +157,76 @@ func TestSubmitterLeaves(t *testing.T) {
 		if n := len(w.m.tickets.open); n != 0 {
 			t.Errorf("%d tickets are left of answered messages", n)
 		}
+	})
+}
+
+func TestQueue(t *testing.T) {
+	scenarios(t, map[string]string{
+		"what waits becomes one turn, once the agent is done with the one before": `
+			send one a b c; begin one; result one 1; one answered 1; turns one; done one; turns one a,b,c; answer c all
+			a answered into=c; b answered into=c; c answered all into=""`,
+		"the agent does not say that it is done": `
+			send one two; begin one; result one 1; wait 1999ms; turns one; wait 1ms; turns one two; done one; turns one two`,
+		"commands are alone": `
+			send one a b /compact /clear c d; answer one ok; answer a ok; answer /compact ok; answer /clear ok; turns one a,b /compact /clear c,d`,
+		"the queue is bounded": `
+			with queue=3; send one a b more; begin one; more refused queue_full; send other in=d; other accepted; answer one ok; send fits; fits accepted; stats refused=1`,
+		"channels do not wait for each other": `send one; begin one; send other in=d; answer other ok; other answered ok`,
+		"cancelled": `
+			send one two three; begin one; cancel two; two cancelled cancelled; cancel two err=not_waiting; cancel one err=not_waiting; cancel none err=not_found
+			answer one ok; answer three ok; three answered ok; turns one three`,
+		"a message of another adapter carries the reply": `
+			send one; begin one; send two by=http; send three last by=telegram; finish one 1; answer last all
+			two answered into=last via=telegram; three answered into=last via=""; last answered all into="" via=""`,
+		"status and statistics": `
+			block start; send one; state running running=1; unblock start; ready; begin one; tool one; send two three; state running running=1 waiting=2 activity=Bash messages=3 process=1
+			stats lanes=1 sessions=1 running=1 waiting=2; finish one ok; result two ok; wait 1ms; stats running=0 waiting=0 turns=2; state ready activity=""
+			exit ended; state idle process=0; stats sessions=0`,
+		"a subscriber sees the life of a message in order": `
+			watch; send one two; begin one; tool one; result one ok; updates accepted accepted queued started event event result`,
+	})
+}
+
+func TestSteer(t *testing.T) {
+	scenarios(t, map[string]string{
+		"folded": `
+			send one; begin one; tool one; send two steer; begin two; done two; one open; two open; result one,two both; done one
+			one answered both into=""; two answered into=one; works`,
+		"not folded: a turn of its own, and what came later waits": `
+			send one; begin one; send two steer; send later; send overtaking steer; finish one 1; answer two 2; one answered 1; two answered 2
+			answer later 3; later answered into=overtaking; overtaking answered 3; turns one two later,overtaking`,
+		"several are merged by the agent": `
+			send one; begin one; send two three steer; finish one 1; result two,three x error=max_turns; done two,three; one answered 1
+			two failed max_turns max_turns; three failed max_turns "" into=two; works`,
+		"nothing runs, or the message is a command": `
+			send one /compact steer; answer one ok; one answered ok; answer /compact ok; /compact answered ok; turns one /compact`,
+		"a turn cannot be written while another is": `
+			send one; begin one; hold; send two three steer; step 2; refuse begin full; release; answer one ok; wait 3s; answer two ok; wait 3s; answer three ok
+			one answered ok; two answered; three answered; works`,
+	})
+}
+
+// The agent says that a turn has ended, or gives results, which name no turn.
+func TestResults(t *testing.T) {
+	scenarios(t, map[string]string{
+		"no result names the turn: its record tells": `
+			send one; begin one; {record one answered="from the record"|record one failed=api|record one tool done="Bash (make)"|records unreadable}; done one
+			wait 500ms; one {answered "from the record"|failed api api|failed interrupted "Done before that: Bash (make)."|failed interrupted "not run again"}
+			records readable; works`,
+		"the record is not asked while a result may still come": `
+			send one; begin one; send two steer; begin two; done two; one open; two open; finish one first; one answered first; wait 500ms
+			two failed interrupted; works`,
+		"results that name nothing": `
+			watch; send one; begin one; stray nobody's; background finished; background failed error=x; one open; answer one ok; result one "second answer"
+			one answered ok; wait 1s; backgrounds failed! finished; told background times=2; works`,
+		"events are acknowledged when their effect is durable": `
+			send one; begin one; tool one; send two steer; begin two; ask r1; down storage
+			{result one,two ok; done one,two|finish one ok; finish two ok|done one,two|done two; finish one ok|done two; result one ok; exit gone}
+			say times=128; wait 1s; kept some; up; wait 1m; one {answered|answered|failed interrupted|answered|answered}
+			two {answered|answered|failed interrupted|failed interrupted|failed interrupted}; works; kept few`,
+		"the conversation goes on under a new id, which is saved": `
+			send /clear; begin /clear; saving 1s; clear second; clear third; wait 2s; finish /clear "" session=third; known third; die; works
+			process - resumed session=third`,
+		"retries are told": `watch; send one; begin one; http 529; told retrying "status 529"`,
 	})
 }

@@ -68,7 +68,13 @@ func (p step) word(i int) string {
 
 func (p step) has(word string) bool { return slices.Contains(p.words, word) }
 
-var tokens = regexp.MustCompile(`(\w+=)?("[^"]*"|[^\s"]+)`)
+var tokens = regexp.MustCompile(`(\w+=)?("(\\"|[^"])*"|[^\s"]+)`)
+
+// unquote returns a word without its quotes.
+func unquote(word string) string {
+	word = strings.TrimPrefix(strings.TrimSuffix(word, `"`), `"`)
+	return strings.ReplaceAll(word, `\"`, `"`)
+}
 
 func parse(t *testing.T, script string) (o Options, steps []step) {
 	t.Helper()
@@ -77,9 +83,9 @@ func parse(t *testing.T, script string) (o Options, steps []step) {
 		for _, token := range tokens.FindAllString(line, -1) {
 			name, value, ok := strings.Cut(token, "=")
 			if ok && !strings.HasPrefix(token, `"`) {
-				p.values[name] = strings.Trim(value, `"`)
+				p.values[name] = unquote(value)
 			} else {
-				p.words = append(p.words, strings.Trim(token, `"`))
+				p.words = append(p.words, unquote(token))
 			}
 		}
 		switch {

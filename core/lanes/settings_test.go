@@ -2,10 +2,8 @@ package lanes
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"bareclaw/core"
 )
@@ -39,160 +37,24 @@ func (w *world) addRule(key core.ChannelKey, rule, by string) {
 	}
 }
 
-// What a channel is set to before its first message is how its session is started,
-// and a session that waits is not taken.
-func TestSettingsOfNewChannel(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		w.agent.spares = []string{"spare"}
-		w.set("haiku", "plan")
-		w.addRule("c", "Bash(npm test:*)", "ann")
-		l := w.served("c").launch
-		if s := l.Settings; s.Model != "haiku" || s.PermissionMode != "plan" || len(s.Rules) != 1 || s.Rules[0].Tool != "Bash" || s.Rules[0].By != "ann" {
-			t.Errorf("launched with %+v", s)
-		}
-		if l.SessionID == "spare" {
-			t.Error("a session that was started without the settings was taken")
-		}
-		if l := w.served("other").launch; l.SessionID != "spare" || l.Settings.Fingerprint() != "" {
-			t.Errorf("another channel launched %+v", l)
-		}
-	})
-}
-
-// A session that was started with other settings ends when it is unused; what comes
-// resumes the conversation with the new ones.
-func TestSettingsReplaceSession(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		h := w.served("c")
-		w.set("haiku", "")
-		w.after(2 * time.Second)
-		if h.alive() || !h.gentle() {
-			t.Fatalf("it lives: %v, was ended gently: %v", h.alive(), h.gentle())
-		}
-		next := w.served("c")
-		if l := next.launch; !l.Resume || l.SessionID != h.launch.SessionID || l.Settings.Model != "haiku" {
-			t.Errorf("launched %+v", l)
-		}
-		w.set("haiku", "")
-		w.after(2 * time.Second)
-		if w.served("c") != next {
-			t.Error("a change that changes nothing has replaced the session")
-		}
-		w.set("", "")
-		w.after(2 * time.Second)
-		if s := w.served("c").launch.Settings; s.Model != "" || !s.HadModel {
-			t.Errorf("launched with %+v", s)
-		}
-	})
-}
-
-// A running turn ends with the settings it began with; the next one has the new ones.
-func TestSettingsDuringTurn(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		one, h, id := w.begun("one")
-		two := w.submit("two")
-		w.set("haiku", "")
-		w.undecided(one, two)
-		if !h.alive() {
-			t.Fatal("the session was ended during its turn")
-		}
-		h.finish(id, "1")
-		w.wants(one, core.Answered, "", "1")
-		w.after(2 * time.Second)
-		next, id := w.running()
-		if next == h || next.launch.Settings.Model != "haiku" || !next.launch.Resume {
-			t.Fatalf("the next turn runs in %+v", next.launch)
-		}
-		next.answer(id, "2")
-		w.wants(two, core.Answered, "", "2")
-	})
-}
-
-// A message that comes just when the settings change waits for the new session.
-func TestMessageAfterSettings(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		h := w.served("c")
-		h.deafen() // it takes its time to end
-		w.set("haiku", "")
-		m := w.submit("two")
-		w.wantTexts(h, "hello")
-		h.die()
-		w.after(time.Second)
-		next, id := w.running()
-		if next.launch.Settings.Model != "haiku" {
-			t.Errorf("launched %+v", next.launch)
-		}
-		next.answer(id, "2")
-		w.wants(m, core.Answered, "", "2")
-	})
-}
-
-// Background tasks keep their process, with the old settings.
-func TestSettingsSpareBackgroundTasks(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		h := w.served("c")
-		h.runs(1)
-		synctest.Wait()
-		w.set("haiku", "")
-		w.after(time.Minute)
-		if w.served("c") != h {
-			t.Fatal("the session was replaced although a task runs")
-		}
-		h.runs(0)
-		w.after(newsGrace + 2*time.Second)
-		if h.alive() {
-			t.Error("it was not replaced when the task had ended")
-		}
-	})
-}
-
-// A new process of the gateway compares with what the host was started with.
-func TestSettingsAcrossRestart(t *testing.T) {
-	t.Parallel()
-	for name, again := range map[string]func(*world){"restart": (*world).restart, "crash": func(w *world) { w.crash(); w.start() }} {
-		t.Run(name, func(t *testing.T) {
-			play(t, Options{}, func(t *testing.T, w *world) {
-				w.set("haiku", "plan")
-				h := w.served("c")
-				again(w)
-				if w.served("c") != h {
-					t.Fatal("the session was replaced although nothing has changed")
-				}
-				one, _, id := w.begun("one")
-				w.set("sonnet", "")
-				again(w)
-				h.finish(id, "1")
-				w.wantsNow(one.Message.ID, core.Answered, "", "1")
-				m := w.submit("two")
-				w.after(2 * time.Second)
-				next, id := w.running()
-				next.answer(id, "2")
-				w.wants(m, core.Answered, "", "2")
-				if s := next.launch.Settings; s.Model != "sonnet" || s.PermissionMode != "" || !s.HadPermissionMode {
-					t.Errorf("the next session has %+v", s)
-				}
-			})
-		})
-	}
-}
-
-// A turn that fails for what the channel is set to says how that is taken back.
-func TestBadSettingsSayHowToUndo(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		w.set("nonsense", "bypassPermissions")
-		m := w.submit("one")
-		h, id := w.running()
-		h.fails(id, core.CodeBadModel, time.Time{})
-		text := w.wants(m, core.Failed, core.CodeBadModel, `the model "nonsense"`).Reply.Text
-		if !strings.Contains(text, "take back the model, or take back all.") || strings.Contains(text, "bypass") {
-			t.Errorf("the reply is %q", text)
-		}
-		w.set("nonsense", "bypassPermissions")
-		h.exit(core.Exit{Text: "killed"})
-		w.after(time.Second)
-		m = w.submit("two")
-		w.host().exit(core.Exit{Reason: core.ExitStartFailed, Code: "agent_exit", Text: "Claude refuses the mode."})
-		w.after(time.Second)
-		w.wants(m, core.Failed, "agent_exit", `Claude refuses the mode. This channel has the model "nonsense" and the permission mode "bypassPermissions"`)
+func TestSettings(t *testing.T) {
+	scenarios(t, map[string]string{
+		"an unused session with other settings ends, and is resumed with the new": `
+			send one; answer one ok; set model=haiku; wait 2s; gone 1; gently 1; send two; answer two ok; process 2 resumed session=1 model=haiku
+			set model=haiku; wait 2s; send three; answer three ok; process 2; set model=""; wait 2s; send four; answer four ok; process 3 model="" hadmodel=true`,
+		"a running turn ends with the settings that it began with": `
+			send one two; begin one; set model=haiku; one open; two open; alive 1; finish one 1; one answered 1; wait 2s; process 2 resumed model=haiku
+			answer two 2; two answered 2`,
+		"a message that comes just then waits for the new session": `
+			send one; answer one ok; deaf; set model=haiku; send two; turns one; die; wait 1s; process 2 model=haiku; answer two 2; two answered 2`,
+		"background tasks keep their process": `
+			send one; answer one ok; tasks 1; set model=haiku; wait 1m; send two; answer two ok; process 1; tasks 0; wait 32s; gone 1`,
+		"a new process of the gateway compares": `
+			set model=haiku mode=plan; send zero; answer zero ok; {restart|crash; start}; send one; begin one; process 1; set model=sonnet; {restart|crash; start}
+			finish one 1; one answered 1; send two; wait 2s; answer two 2; two answered 2; process 2 model=sonnet mode="" hadmode=true`,
+		"a turn that fails for them says how to undo them": `
+			set model=nonsense mode=bypassPermissions; send one; fail one bad_model; one failed bad_model "the model \"nonsense\"" without=bypass
+			one failed bad_model "take back the model, or take back all."; exit killed; wait 1s; send two; exit "Claude refuses the mode." start_failed
+			wait 1s; two failed agent_exit "Claude refuses the mode. This channel has the model \"nonsense\" and the permission mode \"bypassPermissions\""`,
 	})
 }

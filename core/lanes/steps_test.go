@@ -339,6 +339,7 @@ var worldSteps = map[string]func(*scene, step){
 			"answers": answers,
 		}[p.word(1)]
 	},
+	"known":  func(s *scene, p step) { s.setAgent(func() { s.agent.known[p.word(1)] = true }) },         // a session that can be resumed
 	"hasnot": func(s *scene, p step) { s.setAgent(func() { s.agent.hosts[s.channel(p)].turns = nil }) }, // the host knows no turn
 	"stale":  func(s *scene, p step) { s.setAgent(func() { s.agent.hosts[s.channel(p)].outdated = true }) },
 }
@@ -486,6 +487,17 @@ var viewSteps = map[string]func(*scene, step){
 		}
 		s.wantSame("list of deliveries", got, want)
 	},
+	"delivered": func(s *scene, p step) { // delivered chat 1 text: background results that wait to be delivered
+		ds, err := s.m.Adapters.PendingDeliveries(s.t.Context(), p.word(1))
+		if err != nil || fmt.Sprint(len(ds)) != p.word(2) {
+			s.t.Fatalf("%s: %+v, %v", p.text, ds, err)
+		}
+		for _, d := range ds {
+			s.wantIn("delivery", string(d.Kind)+" "+string(d.Body), "background")
+			s.wantIn("delivery", string(d.Body), `"text":"`+p.word(3)+`"`)
+			s.wantIn("delivery", string(d.Body), p.word(4))
+		}
+	},
 	"spent":    func(s *scene, p step) { s.wantSpent(s.number(p.word(1))) },
 	"state":    func(s *scene, p step) { s.state(p) },
 	"queue":    func(s *scene, p step) { s.wantSame("queue", s.queue(), p.words[1:]) },
@@ -501,10 +513,13 @@ var viewSteps = map[string]func(*scene, step){
 			s.t.Errorf("%s: %+v, %v", p.text, trace, err)
 		}
 	},
-	"backgrounds": func(s *scene, p step) { // newest first
+	"backgrounds": func(s *scene, p step) { // newest first; ! is an error
 		all, err := s.m.Lookup.Backgrounds(s.t.Context(), "c", 10)
 		var got []string
 		for _, b := range all {
+			if b.IsError {
+				b.Text += "!"
+			}
 			got = append(got, b.Text)
 		}
 		s.wantSame("backgrounds", fmt.Sprintf("%q %v", got, err), fmt.Sprintf("%q <nil>", p.words[1:]))
@@ -562,6 +577,10 @@ func (s *scene) process(p step) {
 			s.wantSame(what, h.launch.Settings.Model, want)
 		case "mode":
 			s.wantSame(what, h.launch.Settings.PermissionMode, want)
+		case "hadmodel", "hadmode":
+			s.wantSame(what, map[string]bool{"hadmodel": h.launch.Settings.HadModel, "hadmode": h.launch.Settings.HadPermissionMode}[what], want)
+		case "rules":
+			s.wantSame(what, len(h.launch.Settings.Rules), want)
 		case "session":
 			nth, other := strings.CutPrefix(want, "not")
 			if n, err := strconv.Atoi(nth); err == nil {
@@ -585,8 +604,8 @@ func (s *scene) state(p step) {
 	}
 	for what, want := range p.values {
 		switch what {
-		case "waiting":
-			s.wantSame(what, st.Waiting, want)
+		case "waiting", "running", "messages", "process":
+			s.wantSame(what, map[string]int{"waiting": st.Waiting, "running": st.Running, "messages": st.Messages, "process": st.HostPID}[what], want)
 		case "until":
 			if !st.Until.Equal(s.moment(want)) {
 				s.t.Errorf("%s: parked until %s", p.text, st.Until)
