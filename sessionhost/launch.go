@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"bareclaw/core"
+	"bareclaw/internal/proc"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
 )
@@ -124,7 +125,10 @@ func (o *Options) spawn(b protocol.Bootstrap, p protocol.Place, lock *os.File) (
 		_ = w.Close()
 		return nil, fmt.Errorf("run %s: %w", o.Self, err)
 	}
-	go func() { _ = cmd.Wait() }() // collects the exit status; ends with the host
+	go func() { // ends with the host
+		proc.AwaitExit(cmd.Process)
+		_ = cmd.Wait() // collects the exit status
+	}()
 	defer func() { _ = w.Close() }()
 	if err := json.NewEncoder(w).Encode(b); err != nil {
 		return nil, fmt.Errorf("send bootstrap: %w", err)

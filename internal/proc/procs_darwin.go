@@ -47,6 +47,9 @@ func waitGone(ctx context.Context, pid int, start uint64) error {
 	return waitByPolling(ctx, pid, start)
 }
 
+// AwaitExit returns at once: here os.Process.Wait does without it.
+func AwaitExit(*os.Process) {}
+
 // ByEnviron is not supported here: macOS shows the environment of a process
 // only for some programs. The error is [errors.ErrUnsupported].
 func ByEnviron(name string, _ func(string) bool) ([]Process, error) {

@@ -140,18 +140,30 @@ func waitGone(ctx context.Context, pid int, start uint64) error {
 	case err != nil:
 		return err
 	}
-	if err := unix.SetNonblock(fd, true); err != nil { // for the runtime's poller
-		_ = unix.Close(fd)
-		return fmt.Errorf("make its handle pollable: %w", err)
-	}
-	handle := os.NewFile(uintptr(fd), "pidfd")
-	defer func() { _ = handle.Close() }()
-	return waitReadable(ctx, handle)
+	return waitReadable(ctx, fd)
 }
 
-// waitReadable parks the goroutine until the handle reports the exit of the process by
-// becoming readable, or ctx ends.
-func waitReadable(ctx context.Context, handle *os.File) error {
+// AwaitExit blocks until a child has exited, and leaves the exit status to os.Process.Wait.
+// Unlike Wait alone, AwaitExit occupies no thread. Without pidfds in the kernel or the
+// container AwaitExit returns at once.
+func AwaitExit(child *os.Process) {
+	handle, err := -1, error(nil)
+	if noHandle := child.WithHandle(func(fd uintptr) {
+		handle, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0)
+	}); noHandle == nil && err == nil {
+		_ = waitReadable(context.Background(), handle)
+	}
+}
+
+// waitReadable parks the goroutine until the pidfd reports the exit of the process by
+// becoming readable, or ctx ends. It closes the pidfd.
+func waitReadable(ctx context.Context, pidfd int) error {
+	if err := unix.SetNonblock(pidfd, true); err != nil { // for the runtime's poller
+		_ = unix.Close(pidfd)
+		return fmt.Errorf("make its handle pollable: %w", err)
+	}
+	handle := os.NewFile(uintptr(pidfd), "pidfd")
+	defer func() { _ = handle.Close() }()
 	conn, err := handle.SyscallConn()
 	if err != nil {
 		return err
