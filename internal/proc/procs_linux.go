@@ -170,19 +170,11 @@ func waitReadable(ctx context.Context, pidfd int) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = handle.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
-	var pollErr error
-	err = conn.Read(func(fd uintptr) bool {
-		var n int
-		n, pollErr = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-		if errors.Is(pollErr, unix.EINTR) {
-			pollErr = nil
-		}
-		return n > 0 || pollErr != nil
-	})
+	err = AwaitInput(conn)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return context.Cause(ctx)
 	}
-	return errors.Join(err, pollErr)
+	return err
 }
 
 // ByEnviron returns the processes of this user whose initial environment has a variable

@@ -6,6 +6,11 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"net"
+	"sync"
+	"syscall"
+
+	"bareclaw/internal/proc"
 )
 
 // DefaultLineLimit is the longest line a Reader returns unless told otherwise,
@@ -27,33 +32,79 @@ type Line struct {
 // A Reader splits a stream into lines of bounded length. An overlong line is skipped and
 // reported. A Reader is not safe for concurrent use.
 type Reader struct {
-	src   *bufio.Reader
-	limit int
-	long  []byte // a line that the buffer of src does not hold
-	err   error  // sticky, from src
+	source io.Reader
+	conn   syscall.RawConn // of the source; nil if the runtime does not poll the source
+	src    *bufio.Reader   // of the source; nil while a pollable source has no input
+	limit  int
+	long   []byte // a line that the buffer of src does not hold
+	err    error  // sticky, from src
 }
 
+// buffers are used by Readers whose source has input. Most connections are idle most of the
+// time.
+var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, bufferBytes) }}
+
 // NewReader returns a Reader of r for lines of up to limit bytes; 0 means
-// DefaultLineLimit.
+// DefaultLineLimit. A Reader of a network connection occupies a buffer only while there is
+// input.
 func NewReader(r io.Reader, limit int) *Reader {
-	return &Reader{src: bufio.NewReaderSize(r, bufferBytes), limit: cmp.Or(limit, DefaultLineLimit)}
+	lines := &Reader{source: r, limit: cmp.Or(limit, DefaultLineLimit)}
+	if c, ok := r.(net.Conn); ok {
+		if c, ok := c.(syscall.Conn); ok {
+			lines.conn, _ = c.SyscallConn() // without: a buffer of its own
+		}
+	}
+	if lines.conn == nil {
+		lines.src = bufio.NewReaderSize(r, bufferBytes)
+	}
+	return lines
 }
 
 // Next returns the next non-blank line. Its bytes are valid until the following call. A
 // last line without newline counts. The error is io.EOF at the end, else the source's.
 func (r *Reader) Next() (Line, error) {
 	for r.err == nil {
+		if r.conn != nil && r.unread() == 0 {
+			r.releaseBuffer()
+			if r.err = proc.AwaitInput(r.conn); r.err != nil {
+				break
+			}
+			r.src = buffers.Get().(*bufio.Reader)
+			r.src.Reset(r.source)
+		}
 		line := r.next()
 		if line.TooLong || len(bytes.TrimSpace(line.Bytes)) > 0 {
 			return line, nil
 		}
 	}
+	if r.conn != nil {
+		r.releaseBuffer()
+	}
 	return Line{}, r.err
+}
+
+// unread returns the number of buffered bytes.
+func (r *Reader) unread() int {
+	if r.src == nil {
+		return 0
+	}
+	return r.src.Buffered()
+}
+
+func (r *Reader) releaseBuffer() {
+	if r.src != nil {
+		r.src.Reset(nil)
+		buffers.Put(r.src)
+		r.src = nil
+	}
 }
 
 // More reports whether another whole non-blank line is buffered, so that Next would not
 // wait.
 func (r *Reader) More() bool {
+	if r.src == nil {
+		return false
+	}
 	unread, _ := r.src.Peek(r.src.Buffered()) // reads nothing
 	i := bytes.LastIndexByte(unread, '\n')
 	return i >= 0 && len(bytes.TrimSpace(unread[:i])) > 0
