@@ -73,9 +73,7 @@ func TestReplay(t *testing.T) {
 	again := s.until(core.Resulted)
 	inSequence(t, again, acked+1)
 	s.Ack(again[len(again)-1].Seq)
-	if got := s.answer("echo more"); got != "more" {
-		t.Errorf("answer is %q", got)
-	}
+	s.answers("echo more", "more")
 }
 
 // TestNewerDaemonWins attaches daemons of several generations.
@@ -90,9 +88,7 @@ func TestNewerDaemonWins(t *testing.T) {
 		// The write may go through; what counts is that nobody reads it.
 		t.Log("the old connection takes a frame")
 	}
-	if got := second.answer("echo two"); got != "two" {
-		t.Errorf("answer is %q", got)
-	}
+	second.answers("echo two", "two")
 	if s, err := st.generation(1).Attach(t.Context(), "c"); err == nil {
 		s.Detach()
 		t.Error("an older daemon was let in")
@@ -101,9 +97,7 @@ func TestNewerDaemonWins(t *testing.T) {
 	}
 	same := st.attach(2) // the same one, after its connection broke
 	second.rest()
-	if got := same.answer("echo three"); got != "three" {
-		t.Errorf("answer is %q", got)
-	}
+	same.answers("echo three", "three")
 }
 
 // TestPendingRequest leaves a permission request open while daemons come and go:
@@ -175,9 +169,7 @@ func TestLongAbsence(t *testing.T) {
 		t.Errorf("%d events came, want all %d and more", len(all), events)
 	}
 	s.Ack(all[len(all)-1].Seq)
-	if got := s.answer("echo after"); got != "after" {
-		t.Errorf("answer is %q", got)
-	}
+	s.answers("echo after", "after")
 }
 
 // TestLimitedSpool does the same with little room: what is dropped is partial
@@ -251,15 +243,11 @@ func TestRecordIsWrittenLater(t *testing.T) {
 	full := st.paths().RecordPath + ".tmp"
 	check.OK(t, os.Mkdir(full, 0o700))
 	s := st.begin(h, core.Launch{SessionID: newID(t)})
-	if got := s.answer("echo one"); got != "one" {
-		t.Errorf("answer is %q", got)
-	}
+	s.answers("echo one", "one")
 	check.OK(t, os.Remove(full))
 	s.Detach()
 	st.eventually("the host has a record", func() bool { _, err := protocol.ReadRecord(st.paths().RecordPath); return err == nil })
-	if got := st.attach(2).answer("echo two"); got != "two" {
-		t.Errorf("answer is %q", got)
-	}
+	st.attach(2).answers("echo two", "two")
 }
 
 // TestSharedRuntimeDir has two gateways with one runtime directory serve channels of the same
@@ -277,7 +265,5 @@ func TestSharedRuntimeDir(t *testing.T) {
 		t.Errorf("process %d is attached, which holds the other's session", s.Info().HostPID)
 		s.Detach()
 	}
-	if got := foreign.answer("echo still here"); got != "still here" {
-		t.Errorf("answer is %q", got)
-	}
+	foreign.answers("echo still here", "still here")
 }

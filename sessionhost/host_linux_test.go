@@ -90,9 +90,7 @@ func crashAt(t *testing.T, calls string, step int) (killed bool) {
 	}
 	st.o.Self = self
 	l := st.start()
-	if got := l.answer("echo again"); got != "again" {
-		t.Errorf("step %d: answer after the crash is %q", step, got)
-	}
+	l.answers("echo again", "again")
 	l.Detach()
 	st.close()
 	st.eventually("nothing is left", func() bool {
@@ -147,9 +145,7 @@ func TestOtherUserIsRefused(t *testing.T) {
 	if err == nil || len(said) != 0 || strings.Contains(err.Error(), "not even") || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("another user is told %q (%v), want the end of the connection", said, err)
 	}
-	if got := s.answer("echo mine"); got != "mine" {
-		t.Errorf("answer is %q", got)
-	}
+	s.answers("echo mine", "mine")
 	if log, err := os.ReadFile(st.paths().LogPath); err != nil || !strings.Contains(string(log), "peer has uid 65534") {
 		t.Errorf("the host's log says %s (%v)", log, err)
 	}
@@ -194,9 +190,7 @@ func TestHostWithoutFileDescriptors(t *testing.T) {
 	})
 	_ = conn.Close()
 	limit(&was, nil)
-	if got := st.attach(2).answer("echo still here"); got != "still here" {
-		t.Errorf("answer is %q", got)
-	}
+	st.attach(2).answers("echo still here", "still here")
 }
 
 // away runs a shell's command in a session of its own, as claude does with those

@@ -190,9 +190,7 @@ func TestStartEndsWhatWasThere(t *testing.T) {
 	if proc.Alive(r.PID, r.Start) || proc.Alive(r.ClaudePID, r.ClaudeStart) {
 		t.Error("the old host or its claude is still there")
 	}
-	if got := s.answer("echo new"); got != "new" {
-		t.Errorf("answer is %q", got)
-	}
+	s.answers("echo new", "new")
 }
 
 // TestHostDies kills a host, and has another panic: claude is told to end, and the daemon
@@ -246,9 +244,7 @@ func TestHostStopped(t *testing.T) {
 	} else if errors.Is(err, core.ErrNoHost) {
 		t.Errorf("a stopped host is said not to be there: %v", err)
 	}
-	if got := st.start().answer("echo new"); got != "new" {
-		t.Errorf("answer is %q", got)
-	}
+	st.start().answers("echo new", "new")
 	if proc.Alive(r.PID, r.Start) || proc.Alive(r.ClaudePID, r.ClaudeStart) {
 		t.Error("the stopped host or its claude is still there")
 	}
@@ -390,9 +386,7 @@ func TestHostThatAnswersLate(t *testing.T) {
 		h := late(st, func() { st.touch("go") })
 		s, err := h.Start(t.Context(), "c", core.Launch{SessionID: newID(t)})
 		check.OK(t, err)
-		if got := st.listen(s).answer("echo hello"); got != "hello" {
-			t.Errorf("answer is %q", got)
-		}
+		st.listen(s).answers("echo hello", "hello")
 	})
 }
 

@@ -267,6 +267,14 @@ func (l *listener) answer(text string) string {
 	}
 }
 
+// answers hands claude a turn, and fails unless that is its answer.
+func (l *listener) answers(text, want string) {
+	l.t.Helper()
+	if got := l.answer(text); got != want {
+		l.t.Errorf("claude answers %q with %q, want %q", text, got, want)
+	}
+}
+
 // record returns what the state directory says of channel "c".
 func (st *station) record() protocol.Record {
 	st.t.Helper()

@@ -75,9 +75,7 @@ func TestSpareBecomesAChannel(t *testing.T) {
 	if info := s.Info(); info.HostPID != spare.PID || info.AgentPID != spare.ClaudePID || info.SessionID != id || !info.Ready {
 		t.Errorf("session is %+v, the spare was %+v", info, spare)
 	}
-	if got := s.answer("session"); got != id {
-		t.Errorf("answer is %q, want session %q", got, id)
-	}
+	s.answers("session", id)
 	r := st.record()
 	if r.Channel != "c" || r.PID != spare.PID || r.ClaudePID != spare.ClaudePID || r.Socket != st.paths().Socket {
 		t.Errorf("record is %+v", r)
@@ -90,9 +88,7 @@ func TestSpareBecomesAChannel(t *testing.T) {
 	if err != nil || len(live) != 1 || live[0] != "c" {
 		t.Errorf("live: %q (%v)", live, err)
 	}
-	if got := st.attach(2).answer("echo attached"); got != "attached" {
-		t.Errorf("answer is %q", got)
-	}
+	st.attach(2).answers("echo attached", "attached")
 	if next := st.spareRecord(h); next.PID == spare.PID {
 		t.Error("the spare was not replaced")
 	}
@@ -110,9 +106,7 @@ func TestBoundIsHeardAgain(t *testing.T) {
 	}
 	h, _ := st.spare()
 	st.begin(h, core.Launch{SessionID: st.reserve(h)}).Detach()
-	if got := st.attach(2).answer("echo attached"); got != "attached" {
-		t.Errorf("answer is %q", got)
-	}
+	st.attach(2).answers("echo attached", "attached")
 }
 
 // TestReservedSpareIsLost has something become of a spare between its promise and
@@ -185,9 +179,7 @@ func TestHostOfAChannelIsNotBound(t *testing.T) {
 	if st.exists("stolen") || st.record().Channel != "c" {
 		t.Error("the host has another channel")
 	}
-	if got := st.attach(3).answer("echo still here"); got != "still here" {
-		t.Errorf("answer is %q", got)
-	}
+	st.attach(3).answers("echo still here", "still here")
 }
 
 // TestNoSpareWhileMemoryIsShort starts none then, and one when there is enough.
@@ -271,9 +263,7 @@ func TestSpareIsBoundTooLate(t *testing.T) {
 	}()
 	select {
 	case s := <-started:
-		if got := s.answer("session"); got != id {
-			t.Errorf("answer is %q, want session %q", got, id)
-		}
+		s.answers("session", id)
 		if host.HostAlive() && s.Info().HostPID != host.PID {
 			t.Error("the spare lives on beside the host that was started instead")
 		}

@@ -89,7 +89,7 @@ func TestRestartBuilds(t *testing.T) {
 		if text := g.Say(channel, "hello").Str("text"); !strings.Contains(text, want) {
 			t.Errorf("after the restart it says %q, want %q", text, want)
 		}
-		m.Eventually("the program stays", func() bool { return m.Trial().State == program.Confirmed })
+		g.Eventually("the program stays, and knows", func() bool { return g.Must("GET", "/upgrade", nil, 200).Str("state") == "confirmed" })
 	}
 	if text := g.Say("one", "hello").Str("text"); !strings.Contains(text, first) {
 		t.Errorf("it says %q", text)
@@ -148,7 +148,7 @@ func TestRestartFromATurn(t *testing.T) {
 		if now := g.Must("GET", "/health", nil, 200).Str("version"); !strings.Contains(now, release) {
 			t.Errorf("after the restart the version is %q, want %s", now, release)
 		}
-		m.Eventually("the program stays", func() bool { return m.Trial().State == program.Confirmed })
+		g.Eventually("the program stays, and knows", func() bool { return g.Must("GET", "/upgrade", nil, 200).Str("state") == "confirmed" })
 		if now := m.Hosts()["desk"]; now != host {
 			t.Errorf("the session was %+v and is %+v", host, now)
 		}
