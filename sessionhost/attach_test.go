@@ -172,34 +172,6 @@ func TestLongAbsence(t *testing.T) {
 	s.answers("echo after", "after")
 }
 
-// TestLimitedSpool does the same with little room: what is dropped is partial
-// messages, and the answer is whole.
-func TestLimitedSpool(t *testing.T) {
-	t.Parallel()
-	st := newStation(t)
-	st.o.MemLimit, st.o.SpoolLimit = 16<<10, 128<<10
-	s := st.start()
-	s.until(core.Readied)
-	s.hand("events 5000")
-	s.Detach()
-	st.eventually("turn is over", func() bool { return strings.Contains(st.read("journal"), `"event":"ended"`) })
-	s = st.attach(2)
-	all := s.until(core.Resulted)
-	inSequence(t, all, 1)
-	if got := all[len(all)-1].Result.Text; got != "events 5000" {
-		t.Errorf("answer is %q", got)
-	}
-	partial := 0
-	for _, ev := range all {
-		if ev.Type == "stream_event" {
-			partial++
-		}
-	}
-	if partial == 0 || partial > 1000 {
-		t.Errorf("%d partial messages came, want some and not all", partial)
-	}
-}
-
 // TestAttachedDaemonKnowsTheTurn leaves a host in a turn whose beginning is
 // acknowledged, and then after its end.
 func TestAttachedDaemonKnowsTheTurn(t *testing.T) {

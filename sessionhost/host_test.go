@@ -178,21 +178,6 @@ func TestLockOutlivesClaude(t *testing.T) {
 	}
 }
 
-// TestStartEndsWhatWasThere starts a session on a channel whose host still works.
-func TestStartEndsWhatWasThere(t *testing.T) {
-	t.Parallel()
-	st := newStation(t)
-	old := st.start()
-	old.until(core.Readied)
-	old.Detach()
-	r := st.record()
-	s := st.start()
-	if proc.Alive(r.PID, r.Start) || proc.Alive(r.ClaudePID, r.ClaudeStart) {
-		t.Error("the old host or its claude is still there")
-	}
-	s.answers("echo new", "new")
-}
-
 // TestHostDies kills a host, and has another panic: claude is told to end, and the daemon
 // sees the end of the session without an exit. The stack of a panic is in the host's log.
 func TestHostDies(t *testing.T) {
@@ -276,18 +261,6 @@ func TestStoppedWhileStarting(t *testing.T) {
 		live, err := h.Live(t.Context())
 		return err == nil && len(live) == 0
 	})
-}
-
-// TestNoClaude starts a host for a program that cannot be run.
-func TestNoClaude(t *testing.T) {
-	t.Parallel()
-	st := newStation(t)
-	st.o.Program = func() ([]string, error) { return []string{st.path("none")}, nil }
-	s := st.start()
-	all := s.until(core.Exited)
-	if e := all[0].Exit; len(all) != 1 || e.Reason != core.ExitStartFailed || e.Code != "agent_missing" {
-		t.Errorf("events are %+v", all)
-	}
 }
 
 // TestNotStartedByADaemon runs the subcommand by hand.

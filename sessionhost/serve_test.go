@@ -98,24 +98,6 @@ func TestLastWordsOfADaemon(t *testing.T) {
 	st.eventually("claude has its turn", func() bool { return st.exists("told") })
 }
 
-// TestFullLog has claude say far more than the log holds to a daemon that
-// acknowledges what it gets: nothing is missing.
-func TestFullLog(t *testing.T) {
-	t.Parallel()
-	const lines = 1000
-	st := newStation(t)
-	st.o.MemLimit, st.o.SpoolLimit = 1<<10, 4<<10
-	st.shell(fmt.Sprintf(`yes '{"type":"assistant","text":"%s"}' | head -n %d; sleep 600`, strings.Repeat("x", 100), lines))
-	s := st.start()
-	for seq := uint64(1); seq <= 2+lines; seq++ { // the answer to initialize and "ready" are the first
-		ev, ok := s.next()
-		if !ok || ev.Seq != seq {
-			t.Fatalf("entry %d is %+v", seq, ev)
-		}
-		s.Ack(ev.Seq)
-	}
-}
-
 // TestFullLogOutlivesClaude has claude end while its last words are in the pipe,
 // since the log is full and no daemon is there: the next one gets them all.
 func TestFullLogOutlivesClaude(t *testing.T) {
@@ -159,20 +141,6 @@ func TestStopWithAFullLog(t *testing.T) {
 	st.signal(r.PID, r.Start, syscall.SIGTERM)
 	st.gone("claude", r.ClaudePID, r.ClaudeStart)
 	st.gone("host", r.PID, r.Start)
-}
-
-// TestBlankLines has claude print an empty line after an event: the event does
-// not wait for what comes next.
-func TestBlankLines(t *testing.T) {
-	t.Parallel()
-	st := newStation(t)
-	st.shell(`read -r line; printf '{"type":"user"}\n\n'; sleep 600`)
-	s := st.start()
-	s.until(core.Readied)
-	s.hand("say it")
-	for ev, ok := s.next(); ok && ev.Type != "user"; {
-		ev, ok = s.next()
-	}
 }
 
 // TestForeignRequest has claude ask what this gateway does not know: it is

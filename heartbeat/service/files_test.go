@@ -71,25 +71,6 @@ func TestFilesAreAsTheyWere(t *testing.T) {
 	}
 }
 
-// TestSettingsAreForTheUserAlone: no unit and no plist holds a secret, only the environment
-// file of the job, which nobody else reads.
-func TestSettingsAreForTheUserAlone(t *testing.T) {
-	t.Parallel()
-	spec, dirs := ordinary()
-	spec.Settings = []string{"BARECLAW_HTTP_TOKEN=hush"}
-	for _, system := range []System{Systemd, Launchd} {
-		for _, job := range []Job{Gateway, Heartbeat} {
-			files, err := Files(system, job, spec, dirs)
-			check.OK(t, err)
-			for _, f := range files {
-				if isEnv := filepath.Ext(f.Path) == ".env"; strings.Contains(f.Text, "hush") != isEnv || isEnv && f.Mode != 0o600 {
-					t.Errorf("%s has the mode %#o, and the text\n%s", f.Path, f.Mode, f.Text)
-				}
-			}
-		}
-	}
-}
-
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -140,17 +121,6 @@ func TestRefused(t *testing.T) {
 }
 
 var both = []System{Systemd, Launchd}
-
-func TestSpan(t *testing.T) {
-	t.Parallel()
-	for d, want := range map[time.Duration]string{
-		time.Hour: "1h", 90 * time.Minute: "1h 30min", time.Minute: "1min", 86400 * time.Second: "24h", time.Millisecond: "1s", 3601 * time.Second: "1h 1s",
-	} {
-		if got := span(d); got != want {
-			t.Errorf("%s is written %q, want %q", d, got, want)
-		}
-	}
-}
 
 // FuzzFiles holds that what is accepted is read as it was meant, by readers of our own
 // that follow the documents of systemd; that systemd follows them is tested with it.

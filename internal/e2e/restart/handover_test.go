@@ -300,28 +300,3 @@ func TestRestartReplacesSessionsOfOldSettings(t *testing.T) {
 	g.Say("busy", "args")
 	g.Balanced()
 }
-
-// TestRestartWithAnotherEnvFile edits .env: the new process has what it says now, of
-// tools and of users, and not what it said before.
-func TestRestartWithAnotherEnvFile(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	write := func(tools, users string) {
-		env := "BARECLAW_TELEGRAM_TOKEN=123456:ABC-DEF_ghi\nBARECLAW_ALLOWED_TOOLS=" + tools + "\nBARECLAW_ALLOWED_USERS=" + users + "\n"
-		check.OK(t, os.WriteFile(m.Path("work/.env"), []byte(env), 0o600))
-	}
-	write("Read", "1")
-	g := m.Start()
-	if args := g.Say("before", "args").Str("text"); !strings.Contains(args, `"--allowedTools","Read"`) {
-		t.Errorf("claude was started with %s", args)
-	}
-	write("Read,Bash(git log *)", "12abc")
-	if a := g.Must("POST", "/restart", nil, 503); !strings.Contains(a.Str("error"), "BARECLAW_ALLOWED_USERS") {
-		t.Errorf("with users that are no numbers: %s", a.Body)
-	}
-	write("Read,Bash(git log *)", "1,2")
-	g.Restart()
-	if args := g.Say("after", "args").Str("text"); !strings.Contains(args, `"--allowedTools","Read,Bash(git log *)"`) {
-		t.Errorf("claude was started with %s", args)
-	}
-}

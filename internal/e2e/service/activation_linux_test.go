@@ -148,30 +148,6 @@ func socketsWithNames(t *testing.T, manager *harness.UserManager) {
 	u.Say("http", "echo again").Want(t, "again")
 }
 
-// TestSocketsPassedByHand runs the gateway below systemd-socket-activate, where nobody
-// is told of anything.
-func TestSocketsPassedByHand(t *testing.T) {
-	t.Parallel()
-	m, address := machineOn(t)
-	c := passes(m, address, m.Path("run/api.sock"))
-	g := m.Start(c...)
-	if g.Base != "http://"+address {
-		t.Errorf("it serves at %s, want %s", g.Base, address)
-	}
-	local := &harness.Gateway{Machine: m, Base: "http://localhost", HTTP: g.Local()}
-	g.Say("http", "echo hello").Want(t, "hello")
-	for range 2 {
-		g.Restart()
-	}
-	local.Say("http", "echo again").Want(t, "again")
-	local.Say("http", "echo once more").Want(t, "once more")
-	g.Say("http", "echo and more").Want(t, "and more")
-	if h := m.LockFile(); "http://"+h.Address != "http://"+address || !proc.Alive(h.PID, h.Start) {
-		t.Errorf("it serves at %s, want %s", h.Address, address)
-	}
-	g.Balanced()
-}
-
 // passes returns a command that starts another with sockets, and connects to the first of
 // them, since it waits for that.
 func passes(m *harness.Machine, sockets ...string) []string {
