@@ -3,6 +3,7 @@
 package host
 
 import (
+	"net"
 	"os"
 	"syscall"
 )
@@ -15,3 +16,8 @@ func reserveSpace(*os.File, int64) {}
 
 func readNow(fd uintptr, p []byte) (int, error)  { return syscall.Read(int(fd), p) }
 func writeNow(fd uintptr, p []byte) (int, error) { return syscall.Write(int(fd), p) }
+
+// A socket is the host's end of the connection to a daemon.
+type socket struct{ *net.UnixConn }
+
+func newSocket(c *net.UnixConn) (*socket, error) { return &socket{c}, nil }

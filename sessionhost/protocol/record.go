@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"bareclaw/internal/lockfile"
@@ -141,3 +143,33 @@ var ErrLocked = errors.New("session is held by another process")
 
 // IsNotExist reports whether a file does not exist.
 func IsNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// sparePrefix begins the channel keys of spares. No adapter lets a control
+// character into a key.
+const sparePrefix = "\x00spare-"
+
+// SpareChannel returns the channel key of the spare in a slot. Slots count from 1.
+func SpareChannel(slot int) string { return sparePrefix + strconv.Itoa(slot) }
+
+// SpareSlot returns the slot of a spare by its channel key; false for the key of a real
+// channel.
+func SpareSlot(channel string) (slot int, ok bool) {
+	digits, ok := strings.CutPrefix(channel, sparePrefix)
+	if !ok {
+		return 0, false
+	}
+	slot, err := strconv.Atoi(digits)
+	return slot, err == nil
+}
+
+// ToolNoted reports whether the host has noted that the turn began a tool.
+func ToolNoted(path, turn string) (bool, error) {
+	b, err := os.ReadFile(path)
+	if IsNotExist(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read tool notes: %w", err)
+	}
+	return bytes.Contains(b, []byte(turn+"\n")), nil
+}

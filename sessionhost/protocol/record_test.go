@@ -62,3 +62,28 @@ func TestLockFile(t *testing.T) {
 	check.OK(t, err)
 	_ = again.Close()
 }
+
+func TestSpareKeys(t *testing.T) {
+	t.Parallel()
+	if slot, ok := SpareSlot(SpareChannel(64)); slot != 64 || !ok {
+		t.Errorf("slot %d, %v", slot, ok)
+	}
+	for _, key := range []string{"", "spare-1", "http", "\x00spare-", "\x00spare-x", "\x00spare"} {
+		if slot, ok := SpareSlot(key); ok {
+			t.Errorf("%q is the spare in slot %d", key, slot)
+		}
+	}
+}
+
+func TestParseMarker(t *testing.T) {
+	t.Parallel()
+	m := EnvMarkOf("/state/hosts/x.json", 12, 345)
+	if got, ok := parseEnvMark(m.String()); !ok || got != m {
+		t.Errorf("%s is parsed as %+v, %v", m, got, ok)
+	}
+	for _, bad := range []string{"", "a", "a.1", "a.b.c", "a.1.2.3", "a.-1.-2"} {
+		if m, ok := parseEnvMark(bad); ok && m.String() == bad {
+			t.Errorf("%q is taken for a marker", bad)
+		}
+	}
+}

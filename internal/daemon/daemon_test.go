@@ -1,0 +1,125 @@
+package daemon
+
+import (
+	"flag"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"bareclaw/adapters/httpapi/metrics"
+	"bareclaw/adapters/telegram"
+	"bareclaw/core/config"
+	"bareclaw/internal/testkit/check"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestSystemPrompt compares what claude is told with the golden file: it is read at
+// the beginning of every conversation and so is kept short.
+func TestSystemPrompt(t *testing.T) {
+	t.Parallel()
+	const golden = "testdata/prompt.golden"
+	got := systemPrompt("/home/ann/it's here/bareclaw", "/home/ann/src/bareclaw", "/home/ann/.config/bareclaw/notes.md", true) + "\n"
+	if *update {
+		check.OK(t, os.WriteFile(golden, []byte(got), 0o600))
+	}
+	want, err := os.ReadFile(golden)
+	check.OK(t, err)
+	if got != string(want) {
+		t.Errorf("the prompt is\n%s\nwant\n%s\n(-update writes it)", got, want)
+	}
+	if as := systemPrompt("bareclaw", "/src", "notes", false); !strings.Contains(as, "bareclaw upgrade --from /src") {
+		t.Errorf("where a restart does not build, the prompt does not say how a changed source applies:\n%s", as)
+	}
+	if without := systemPrompt("bareclaw", "", "notes", false); strings.Contains(without, "source is in") {
+		t.Errorf("a source is told of where there is none:\n%s", without)
+	}
+	if n := len(got); n > 2500 {
+		t.Errorf("the prompt has %d bytes", n)
+	}
+}
+
+// TestShellWord has a shell read words back.
+func TestShellWord(t *testing.T) {
+	t.Parallel()
+	for _, want := range []string{"plain/bin-1.0", "", "two words", "it's", "a$b`c`\\", "nl\nnl", "~", "*"} {
+		got, err := exec.Command("sh", "-c", "printf %s "+shellWord(want)).Output()
+		if err != nil || string(got) != want {
+			t.Errorf("sh reads %s as %q (%v), want %q", shellWord(want), got, err, want)
+		}
+	}
+}
+
+// TestTelegramMetrics holds that the metrics are those of the adapter, and the age of the last
+// poll is left out before the first one.
+func TestTelegramMetrics(t *testing.T) {
+	t.Parallel()
+	var now telegram.Health
+	check := func(want map[string]float64) {
+		t.Helper()
+		var w metrics.Writer
+		writeTelegramMetrics(&w, now)
+		got := map[string]float64{}
+		for line := range strings.Lines(w.String()) {
+			if name, value, _ := strings.Cut(line, " "); name != "#" {
+				got[name], _ = strconv.ParseFloat(strings.TrimSpace(value), 64)
+			}
+		}
+		if age, ok := got["bareclaw_telegram_last_poll_age_seconds"]; ok && age >= 60 {
+			got["bareclaw_telegram_last_poll_age_seconds"] = 60 // or some more, on a busy machine
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	now = telegram.Health{Strangers: 3, Pending: 2, Failed: 1}
+	want := map[string]float64{
+		"bareclaw_telegram_ready": 0, "bareclaw_telegram_strangers_total": 3, "bareclaw_telegram_deliveries_pending": 2,
+		"bareclaw_telegram_deliveries_failed_total": 1,
+	}
+	check(want)
+	now.Ready, now.LastPoll = true, time.Now().Add(-time.Minute)
+	want["bareclaw_telegram_ready"], want["bareclaw_telegram_last_poll_age_seconds"] = 1, 60
+	check(want)
+}
+
+// TestLookAtTrial has a program on trial answer, and not be well.
+func TestLookAtTrial(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "bc") // short: a socket has to fit below it
+	check.OK(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	l, err := net.Listen("unix", filepath.Join(dir, "api.sock"))
+	check.OK(t, err)
+	says := ""
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, says)
+	}))
+	_ = s.Listener.Close()
+	s.Listener = l
+	s.Start()
+	defer s.Close()
+	r := &restarts{base: &base{cfg: config.Config{StateDir: dir, RuntimeDir: dir}}}
+	for health, want := range map[string]string{
+		`{"ready":true,"pid":7,"ledger":{}}`:                   "",
+		`{"ready":true,"pid":8,"ledger":{}}`:                   "process 8 answers in its place",
+		`{"ready":false,"pid":7,"ledger":{}}`:                  "it is not ready",
+		`{"ready":true,"pid":7}`:                               "it cannot read the ledger",
+		`{"ready":true,"pid":7,"ledger":{"problem":"sealed"}}`: "it cannot write the ledger: sealed",
+		`rubbish`: "understand",
+	} {
+		says = health
+		if err := r.lookAt(t.Context(), 7); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", health, err, want)
+		}
+	}
+}
