@@ -11,24 +11,22 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // sources parses the Go files of a directory, but for its tests.
 func sources(t *testing.T, dir string) []*ast.File {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	var files []*ast.File
 	for _, path := range paths {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		files = append(files, f)
 	}
 	if len(files) == 0 {
@@ -51,9 +49,7 @@ func word(e ast.Expr) (string, bool) {
 func constants(t *testing.T, file string) map[string]string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "adapters/httpapi/api", file), nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	values := map[string]string{}
 	ast.Inspect(f, func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {

@@ -14,6 +14,7 @@ import (
 
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/config"
+	"bareclaw/internal/testkit/check"
 )
 
 // root is the directory of the module.
@@ -35,9 +36,7 @@ func documents(t *testing.T) []string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if len(files) < 5 {
 		t.Fatalf("only %d documents were found: %v", len(files), files)
 	}
@@ -47,9 +46,7 @@ func documents(t *testing.T) []string {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return string(b)
 }
 
@@ -173,9 +170,7 @@ func TestTargetsAreDocumented(t *testing.T) {
 func openAPIDocument(t *testing.T) *openapi3.T {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(OpenAPI())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return doc
 }
 

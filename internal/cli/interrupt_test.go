@@ -12,6 +12,7 @@ import (
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/config"
 	"bareclaw/internal/cli/command"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestInterruptNamesATurn: the request never asks for whichever turn runs when it arrives,
@@ -19,15 +20,11 @@ import (
 func TestInterruptNamesATurn(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "bc") // short enough for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	cfg := config.Config{RuntimeDir: dir}
 	l, err := net.Listen("unix", client.Socket(cfg))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	channel, asked := "", make(chan string, 1)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {

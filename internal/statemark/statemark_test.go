@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // TestStopped: a stop counts until it is forgotten, or the machine has booted again.
@@ -15,9 +17,7 @@ func TestStopped(t *testing.T) {
 		t.Error("stopped before anybody has")
 	}
 	before := time.Now()
-	if err := MarkStopped(dir); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, MarkStopped(dir))
 	if at, ok := StoppedAt(dir); !ok || at.Before(before.Add(-time.Second)) || at.After(time.Now()) {
 		t.Errorf("stopped at %v, %v", at, ok)
 	}
@@ -34,9 +34,7 @@ func TestStopped(t *testing.T) {
 		t.Error("stopped although that is forgotten")
 	}
 	for _, text := range []string{`{"at":"2030-01-02T03:04:05Z","boot_id":"another"}`, `{`, `{}`} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		if _, ok := StoppedAt(dir); ok {
 			t.Errorf("%s counts", text)
 		}

@@ -12,14 +12,8 @@ import (
 	"time"
 
 	"bareclaw/internal/cli/backup"
+	"bareclaw/internal/testkit/check"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // packed returns an archive of the entries, which need not be a good one.
 func packed(t testing.TB, entries ...tar.Header) []byte {
@@ -30,12 +24,12 @@ func packed(t testing.TB, entries ...tar.Header) []byte {
 	for _, h := range entries {
 		text := h.Uname // carries the text
 		h.Uname, h.Size = "", int64(len(text))
-		must(t, w.WriteHeader(&h))
+		check.OK(t, w.WriteHeader(&h))
 		_, err := w.Write([]byte(text))
-		must(t, err)
+		check.OK(t, err)
 	}
-	must(t, w.Close())
-	must(t, z.Close())
+	check.OK(t, w.Close())
+	check.OK(t, z.Close())
 	return b.Bytes()
 }
 
@@ -44,13 +38,13 @@ var about = tar.Header{Typeflag: tar.TypeReg, Name: "about.json", Uname: `{"form
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), t.TempDir()
-	must(t, os.MkdirAll(filepath.Join(from, "tg-1", "deep"), 0o700))
-	must(t, os.WriteFile(filepath.Join(from, "tg-1", "deep", "ä b.jpg"), []byte("picture"), 0o600))
-	must(t, os.Symlink("/etc/passwd", filepath.Join(from, "tg-1", "link")))
-	must(t, os.WriteFile(filepath.Join(from, "notes"), []byte("remember"), 0o600))
+	check.OK(t, os.MkdirAll(filepath.Join(from, "tg-1", "deep"), 0o700))
+	check.OK(t, os.WriteFile(filepath.Join(from, "tg-1", "deep", "ä b.jpg"), []byte("picture"), 0o600))
+	check.OK(t, os.Symlink("/etc/passwd", filepath.Join(from, "tg-1", "link")))
+	check.OK(t, os.WriteFile(filepath.Join(from, "notes"), []byte("remember"), 0o600))
 	var b bytes.Buffer
 	w, err := backup.NewWriter(t.Context(), &b, backup.About{Version: "v1", Schema: 5, MadeAt: time.Now()})
-	must(t, err)
+	check.OK(t, err)
 	if ok, err := w.Add(backup.Notes, filepath.Join(from, "notes")); !ok || err != nil {
 		t.Errorf("added: %v, %v", ok, err)
 	}
@@ -63,7 +57,7 @@ func TestRoundTrip(t *testing.T) {
 	if n, err := w.AddMedia(filepath.Join(from, "none")); n != 0 || err != nil {
 		t.Errorf("added %d media, %v", n, err)
 	}
-	must(t, w.Close())
+	check.OK(t, w.Close())
 	a, err := backup.Unpack(t.Context(), &b, to)
 	if err != nil || a.Version != "v1" || a.Schema != 5 {
 		t.Fatalf("it is %+v, %v", a, err)
@@ -133,13 +127,13 @@ func FuzzUnpack(f *testing.F) {
 		_, _ = w.Close(), z.Close()
 		outer := t.TempDir()
 		inner := filepath.Join(outer, "in")
-		must(t, os.Mkdir(inner, 0o700))
+		check.OK(t, os.Mkdir(inner, 0o700))
 		_, _ = backup.Unpack(t.Context(), &b, inner)
 		entries, err := os.ReadDir(outer)
 		if err != nil || len(entries) != 1 {
 			t.Fatalf("beside its directory there is %v, %v", entries, err)
 		}
-		must(t, filepath.WalkDir(inner, func(path string, e fs.DirEntry, err error) error {
+		check.OK(t, filepath.WalkDir(inner, func(path string, e fs.DirEntry, err error) error {
 			if err == nil && !e.IsDir() && !e.Type().IsRegular() {
 				t.Errorf("%s is a %s", path, e.Type())
 			}

@@ -15,6 +15,7 @@ import (
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core"
 	"bareclaw/internal/term"
+	"bareclaw/internal/testkit/check"
 )
 
 // served returns the gateway of a chat whose requests a function answers.
@@ -80,9 +81,7 @@ func TestEndedWhileItArrived(t *testing.T) {
 	}
 	g := served(t, func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(replies[r.URL.Path])) })
 	first, err := g.arrive(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	m := newModel(t.Context(), g, first, term.DefaultColumns)
 	replies["/channels/desk"] = `{"state":"idle"}`
 	printed := played(m, m.back())

@@ -11,6 +11,7 @@ import (
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/statemark"
+	"bareclaw/internal/testkit/check"
 )
 
 // A stopper is the service manager of a gateway, of which only Stop is called.
@@ -42,15 +43,11 @@ func TestStopNote(t *testing.T) {
 			dir := t.TempDir()
 			if c.runs {
 				lock, err := lockfile.AcquireState(dir)
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, err)
 				defer lock.Release()
 			}
 			null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			defer func() { _ = null.Close() }()
 			ctx := &command.Context{Context: t.Context(), Out: null, Err: null}
 			m := Management{stopper{stop: func() error { return c.stop(dir) }}, service.Status{Installed: true, Active: true}}

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"rsc.io/qr"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // TestQRCodeShowsTheLink reads the modules back from both drawings, and holds that of a
@@ -15,17 +17,11 @@ func TestQRCodeShowsTheLink(t *testing.T) {
 	t.Parallel()
 	link := "https://t.me/" + strings.Repeat("b", 29) + "bot?start=" + newCode()
 	want, err := qr.Encode(link, qr.L)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	half, err := drawQR(link, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	ascii, err := drawQR(link, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	rows := strings.Split(strings.TrimSuffix(regexp.MustCompile(`\x1b\[[0-9;]*m`).ReplaceAllString(half, ""), "\n"), "\n")
 	if width := utf8.RuneCountInString(rows[0]); width > 80 || len(rows) > 22 {
 		t.Errorf("it is %d by %d, too large for a screen and the link above", width, len(rows))

@@ -24,6 +24,7 @@ import (
 	"bareclaw/internal/logfile"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/term"
+	"bareclaw/internal/testkit/check"
 )
 
 // hostile is a channel whose name gives commands to a terminal that shows it. A gateway
@@ -35,9 +36,7 @@ const hostile = "evil\u202e]/name %s"
 func seedChannels(m *harness.Machine, keys ...string) {
 	m.T.Helper()
 	l, err := ledger.Open(m.Path("state/ledger.db"), slog.New(slog.DiscardHandler))
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	var c core.Change
 	for _, key := range keys {
 		id := core.MessageID(uuid.NewString())
@@ -48,9 +47,7 @@ func seedChannels(m *harness.Machine, keys ...string) {
 	}
 	written := make(chan error, 1)
 	l.Write(c, func(err error) { written <- err })
-	if err := errors.Join(<-written, l.Close()); err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, errors.Join(<-written, l.Close()))
 }
 
 func TestSendPrintsTheAnswerAlone(t *testing.T) {
@@ -166,9 +163,7 @@ func TestInterruptedSendSaysThatTheMessageGoesOn(t *testing.T) {
 	cmd.Dir, cmd.Env = m.Path("work"), append(slices.Clone(m.Env), "TERM=xterm-256color")
 	term := m.Displayed(cmd)
 	m.Eventually("the turn is shown", func() bool { return strings.Contains(term.Written(), "  Working") })
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, cmd.Process.Signal(os.Interrupt))
 	told := regexp.MustCompile(`goes on.*bareclaw trace (\S+)`).FindStringSubmatch(term.Exits(exitcode.Interrupted))
 	if told == nil {
 		t.Fatalf("it tells %q", term.Written())
@@ -400,9 +395,7 @@ func TestRestartSaysWhyItFailed(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
 	g := m.Start()
-	if err := os.WriteFile(m.Path("work/.env"), []byte("BARECLAW_QUEUE_LIMIT=none\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(m.Path("work/.env"), []byte("BARECLAW_QUEUE_LIMIT=none\n"), 0o600))
 	before := g.Generation()
 	in := *m
 	in.Env = append(slices.Clone(m.Env), client.SocketVariable+"="+g.Sock) // as from within a session, whose directory is another
@@ -439,9 +432,7 @@ func TestLogs(t *testing.T) {
 	i := m.Invoke(nil, "logs", "-f")
 	m.Eventually("the log is followed", func() bool { return strings.Contains(i.Out.String(), "ready") })
 	l, err := logfile.Open(path, logfile.MaxBytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	write := func(line string) {
 		_, _ = l.Write([]byte(line + "\n"))
 		m.Eventually("the line is shown", func() bool { return strings.Contains(i.Out.String(), "\n"+term.Safe(line)+"\n") })
@@ -452,9 +443,7 @@ func TestLogs(t *testing.T) {
 	if _, err := os.Stat(logfile.Old(path, 1)); err != nil {
 		t.Errorf("the log was not rotated: %v", err)
 	}
-	if err := i.Cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, i.Cmd.Process.Signal(os.Interrupt))
 	i.Wait(exitcode.Interrupted)
 	m.Command(exitcode.OK, "logs", "-n", "3").Prints("x\nx\nafter it was rotated\n")
 }

@@ -15,6 +15,7 @@ import (
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/logfile"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestLogsOfTheJournal asks a journalctl for the unit that the gateway was part of.
@@ -25,13 +26,9 @@ func TestLogsOfTheJournal(t *testing.T) {
 	script := "#!/bin/sh\necho \"$@\"\nprintf 'colour \\033[31m\\n'\n"
 	m.Write("bin/journalctl", script, 0o700)
 	lock, err := lockfile.AcquireState(m.Path("state"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer lock.Release()
-	if err := lock.Describe(lockfile.Holder{PID: os.Getpid(), Log: lockfile.LogLocation{Unit: "--user-unit=claw.service"}}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, lock.Describe(lockfile.Holder{PID: os.Getpid(), Log: lockfile.LogLocation{Unit: "--user-unit=claw.service"}}))
 	m.Command(exitcode.OK, "logs", "-n", "7").Prints("--no-pager --quiet --output=cat --user-unit=claw.service --lines=7\ncolour \uFFFD[31m\n")
 	m.Command(exitcode.OK, "logs", "-f").Shows("--follow")
 	m.Write("bin/journalctl", "#!/bin/sh\nexit 1\n", 0o700)
@@ -65,9 +62,7 @@ func TestLogOfADetachedGateway(t *testing.T) {
 			if n := said(`"msg":"ready"`); n != 1 {
 				t.Errorf("it says %d times that it is ready", n)
 			}
-			if err := os.Rename(path, logfile.Old(path, 1)); err != nil { // as the rotation by another one does
-				t.Fatal(err)
-			}
+			check.OK(t, os.Rename(path, logfile.Old(path, 1))) // as the rotation by another one does
 			m.Command(exitcode.OK, "restart")
 			m.Eventually("the second process is ready", func() bool { return said(`"msg":"ready"`) > 0 })
 			if n := said(`"msg":"ready"`); n != 1 {
@@ -84,9 +79,7 @@ func TestLogOfADetachedGateway(t *testing.T) {
 					}
 				}
 			}
-			if err := proc.Signal(h.PID, h.Start, syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, proc.Signal(h.PID, h.Start, syscall.SIGTERM))
 			m.Eventually("it has left", func() bool { return said(`"msg":"ended"`) > 0 })
 			if n := said(`"msg":"ended"`); n != 1 {
 				t.Errorf("it says %d times that it has ended", n)

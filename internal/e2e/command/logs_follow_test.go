@@ -14,6 +14,7 @@ import (
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/logfile"
 	"bareclaw/internal/term"
+	"bareclaw/internal/testkit/check"
 )
 
 // A following is a `bareclaw logs -f` that prints to a file.
@@ -25,16 +26,12 @@ type following struct {
 func follow(m *harness.Machine) *following {
 	m.T.Helper()
 	out, err := os.Create(m.Path("followed"))
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	f := &following{Machine: m, cmd: exec.Command(m.Executable(), "logs", "-f", "-n", "0")}
 	f.cmd.Dir, f.cmd.Env, f.cmd.Stdout, f.cmd.Stderr = m.Path("work"), m.Env, out, m.Log
 	err = f.cmd.Start()
 	_ = out.Close()
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	m.T.Cleanup(func() { _ = f.cmd.Process.Kill(); _ = f.cmd.Wait() })
 	return f
 }
@@ -44,9 +41,7 @@ func follow(m *harness.Machine) *following {
 func (f *following) lines(name string) (all []string) {
 	f.T.Helper()
 	b, err := os.ReadFile(f.Path(name))
-	if err != nil {
-		f.T.Fatal(err)
-	}
+	check.OK(f.T, err)
 	for line := range bytes.Lines(b) {
 		if text := string(bytes.TrimSuffix(line, []byte("\n"))); len(text) > 120 && strings.HasPrefix(text, "padding") {
 			all = append(all, text[:20])
@@ -78,9 +73,7 @@ func TestLogsFollowedOverKillsAndRotation(t *testing.T) {
 	padded := 0
 	pad := func(bytes int) { // as another process would write it
 		l, err := logfile.Open(path, logfile.MaxBytes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		for ; bytes > 0; bytes -= 1 << 20 {
 			padded++
 			_, _ = fmt.Fprintf(l, "padding %012d %s\n", padded, strings.Repeat("x", 1<<20))
@@ -98,18 +91,14 @@ func TestLogsFollowedOverKillsAndRotation(t *testing.T) {
 	g.Kill()
 	pad(logfile.MaxBytes - 2<<20)
 	f.shows(fmt.Sprintf("padding %012d", padded))
-	if err := f.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, f.cmd.Process.Signal(syscall.SIGSTOP))
 	pad(3 << 20) // ends the file
 	g = m.Start()
 	g.Say("c", "echo hello").Want(t, "hello")
 	g.Kill()
 	pad(logfile.MaxBytes) // ends one that was not looked at
 	g = m.Start()
-	if err := f.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, f.cmd.Process.Signal(syscall.SIGCONT))
 	f.shows(ready())
 	g.Signal(syscall.SIGTERM)
 	f.shows(`"msg":"ended"`)
@@ -140,12 +129,8 @@ func TestLogsFollowedByNobody(t *testing.T) {
 	cmd := exec.Command(m.Executable(), "logs", "-f")
 	cmd.Dir, cmd.Env, cmd.Stderr = m.Path("work"), m.Env, m.Log
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
+	check.OK(t, cmd.Start())
 	ended := make(chan error, 1)
 	defer func() { _ = cmd.Process.Kill() }()
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "one\n" {

@@ -14,6 +14,7 @@ import (
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/exitcode"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestRestoreIsKilled kills a restore at each change of a name: what is there then is the
@@ -100,28 +101,20 @@ func TestRestoreIsInterrupted(t *testing.T) {
 	m := harness.NewMachine(t)
 	m.Env = append(m.Env, "TMPDIR="+m.Path("home"))
 	file := m.Path("backup.tar.gz")
-	if err := syscall.Mkfifo(file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, syscall.Mkfifo(file, 0o600))
 	cmd := exec.Command(m.Executable(), "restore", file)
 	cmd.Env, cmd.Dir = m.Env, m.Path("work")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, cmd.Start())
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	out, err := os.OpenFile(file, os.O_WRONLY, 0) // waits for the reader
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer func() { _ = out.Close() }()
 	zip, _ := gzip.NewWriterLevel(out, gzip.BestSpeed)
 	w := tar.NewWriter(zip)
 	about := `{"format":1,"version":"v1","schema":6,"made_at":"2030-01-31T09:00:00Z"}`
 	for _, h := range []tar.Header{{Name: "about.json", Size: int64(len(about))}, {Name: "media/large", Size: 1 << 30}} {
 		h.Typeflag, h.Mode = tar.TypeReg, 0o600
-		if err := w.WriteHeader(&h); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, w.WriteHeader(&h))
 		if h.Name == "about.json" {
 			_, _ = io.WriteString(w, about)
 		}
@@ -130,9 +123,7 @@ func TestRestoreIsInterrupted(t *testing.T) {
 	_, _ = w.Write(zeros)
 	_ = zip.Flush()
 	m.Eventually("it unpacks", func() bool { return len(m.Glob("home/bareclaw-restore-*/media/large")) == 1 })
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, cmd.Process.Signal(os.Interrupt))
 	for range 1<<10 - 1 { // until nobody reads it
 		if _, err := w.Write(zeros); err != nil {
 			break

@@ -15,6 +15,7 @@ import (
 	"bareclaw/internal/exitcode"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestStop stops a gateway that was started by hand: its turn goes on, nothing starts it
@@ -62,19 +63,12 @@ func TestStopCounts(t *testing.T) {
 	}
 	var mark map[string]any
 	b, err := os.ReadFile(files[0])
-	if err == nil {
-		err = json.Unmarshal(b, &mark)
-	}
-	if err == nil {
-		mark["boot_id"] = "another"
-		b, err = json.Marshal(mark)
-	}
-	if err == nil {
-		err = os.WriteFile(files[0], b, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
+	check.OK(t, json.Unmarshal(b, &mark))
+	mark["boot_id"] = "another"
+	b, err = json.Marshal(mark)
+	check.OK(t, err)
+	check.OK(t, os.WriteFile(files[0], b, 0o600))
 	m.Beat(0)
 	m.Holder()
 	m.WantBeats("stopped, ok", 1)

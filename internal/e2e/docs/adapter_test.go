@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestAdapterExample compiles the adapter of docs/adapters.md as it stands there
@@ -75,9 +76,7 @@ func lineExample(t testing.TB, program string) string {
 		t.Fatalf("the example in docs/adapters.md is not as gofmt would have it: %v", err)
 	}
 	b, err := os.ReadFile(filepath.Join(program, "main.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	for line := range strings.Lines(wiring) {
 		if !strings.Contains(string(b), "\t"+line) {
 			t.Errorf("docs/adapters.md says %q, which %s does not do", line, program)
@@ -93,17 +92,11 @@ func buildLineExample(m *harness.Machine) string {
 	const program = "./docs/testdata/lineexample"
 	source := lineExample(m.T, program)
 	target, err := filepath.Abs("adapters/line/line.go")
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{target: m.Path("line.go")}})
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	for name, content := range map[string]string{"line.go": source, "overlay.json": string(overlay)} {
-		if err := os.WriteFile(m.Path(name), []byte(content), 0o600); err != nil {
-			m.T.Fatal(err)
-		}
+		check.OK(m.T, os.WriteFile(m.Path(name), []byte(content), 0o600))
 	}
 	out, err := exec.Command("go", "build", "-overlay", m.Path("overlay.json"), "-o", m.Path("lineexample"), program).CombinedOutput()
 	if err != nil {
@@ -128,16 +121,10 @@ func startLineExample(m *harness.Machine) *running {
 	cmd.Env = append(slices.Clone(m.Env), "CLAUDE_CONFIG_DIR="+m.Path("state/claude"))
 	cmd.Stderr = m.Log
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		m.T.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
+	check.OK(m.T, cmd.Start())
 	m.T.Cleanup(func() { _ = cmd.Process.Kill() })
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "ready\n" {
 		m.T.Fatalf("the example did not get ready: %q, %v", line, err)
@@ -170,9 +157,7 @@ type lineClient struct {
 func dialLine(m *harness.Machine, name string) *lineClient {
 	m.T.Helper()
 	c, err := net.Dial("unix", m.Path("state/line.sock"))
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	m.T.Cleanup(func() { _ = c.Close() })
 	l := &lineClient{m: m, c: c, in: bufio.NewReader(c)}
 	l.say(name)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 // An example is a command of a document with the output shown below it, if any.
@@ -55,9 +56,7 @@ func shell(ctx context.Context, m *harness.Machine, command, base string) *exec.
 	m.T.Helper()
 	rc := "silent\nshow-error\nfail-with-body\n" +
 		"connect-to = \"localhost:3000:" + strings.TrimPrefix(base, "http://") + "\"\n"
-	if err := os.WriteFile(m.Path(".curlrc"), []byte(rc), 0o600); err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, os.WriteFile(m.Path(".curlrc"), []byte(rc), 0o600))
 	cmd := exec.CommandContext(ctx, "sh", "-e", "-c", command)
 	cmd.Dir, cmd.Env = m.Path("work"), append(slices.Clone(m.Env), "CURL_HOME="+m.Dir)
 	return cmd
@@ -150,9 +149,7 @@ var preparations = map[string]func(g *harness.Gateway) (after func()){
 		if err == nil {
 			err = os.WriteFile(g.Path("work/.env.example"), b, 0o600)
 		}
-		if err != nil {
-			g.T.Fatal(err)
-		}
+		check.OK(g.T, err)
 		return func() {}
 	},
 	"/channels/desk/interrupt": func(g *harness.Gateway) func() {
@@ -190,9 +187,7 @@ func TestReadmeCommands(t *testing.T) {
 	}
 	open, guarded := start(), start("BARECLAW_HTTP_TOKEN=sesame")
 	ci, err := os.ReadFile(".ci/run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	prepared := map[string]bool{}
 	for _, e := range examplesOf(t, "README.md", "docs/http.md") {
 		switch {

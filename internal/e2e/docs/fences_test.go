@@ -16,6 +16,7 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 // commandRunners are the tests that run every command of a document which has no marker.
@@ -74,9 +75,7 @@ func testFiles(t *testing.T) map[string]string {
 	tests := map[string]string{}
 	walk(t, "_test.go", func(path string) {
 		f, err := parser.ParseFile(gotoken.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		for _, d := range f.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") {
 				tests[fn.Name.Name] = path
@@ -101,9 +100,7 @@ func walk(t *testing.T, suffix string, f func(path string)) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 }
 
 // TestEveryFenceIsAccountedFor holds that each command of every document is run by a test, or
@@ -122,9 +119,7 @@ func TestEveryFenceIsAccountedFor(t *testing.T) {
 	walk(t, ".md", func(file string) {
 		documents++
 		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		text := string(b)
 		all := harness.FencedIn(text)
 		for _, b := range all {
@@ -162,9 +157,7 @@ func TestSettingsOfDocumentsAreRead(t *testing.T) {
 				continue
 			}
 			path := filepath.Join(t.TempDir(), ".env")
-			if err := os.WriteFile(path, []byte(b.Text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.WriteFile(path, []byte(b.Text), 0o600))
 			settings, err := config.ReadDotEnv(path)
 			if err != nil || len(settings) == 0 {
 				t.Errorf("%s: %v:\n%s", file, err, b.Text)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 // firstRun are those that TestReadmeFirstRun runs.
@@ -31,9 +32,7 @@ func TestReadmeFirstRun(t *testing.T) {
 	cmd := exec.Command(args[0], args[1:]...) // in this directory, which is the one of the README
 	cmd.Env, cmd.SysProcAttr = m.Env, &syscall.SysProcAttr{Setpgid: true}
 	cmd.Stderr = m.Log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() {
 		_ = cmd.Wait()
@@ -48,9 +47,7 @@ func TestReadmeFirstRun(t *testing.T) {
 	if len(m.Hosts()) != 1 {
 		t.Errorf("hosts are %v, want one", m.Hosts())
 	}
-	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil { // as a terminal does on Ctrl-C
-		t.Fatal(err)
-	}
+	check.OK(t, syscall.Kill(-cmd.Process.Pid, syscall.SIGINT)) // as a terminal does on Ctrl-C
 	select {
 	case <-ended:
 	case <-time.After(harness.Patience):

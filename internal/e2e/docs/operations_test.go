@@ -9,15 +9,14 @@ import (
 
 	"bareclaw/internal/cli"
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 // section returns what a document says below a heading of the second level.
 func section(t *testing.T, file, heading string) string {
 	t.Helper()
 	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	_, after, found := strings.Cut(string(b), "\n## "+heading+"\n")
 	if !found {
 		t.Fatalf("%s has no %q", file, heading)

@@ -11,6 +11,7 @@ import (
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/testkit/botapi"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestTelegramPage runs the commands of docs/telegram.md as they are printed: the
@@ -36,9 +37,7 @@ func TestTelegramPage(t *testing.T) {
 
 	chat.Send(anna, "hello")
 	chat.AwaitText("ok: hello")
-	if err := os.WriteFile(m.Path("work/chart.png"), harness.SomePicture(t), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(m.Path("work/chart.png"), harness.SomePicture(t), 0o600))
 	for _, command := range commands[1:] {
 		before := len(chat.FromBot())
 		ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
@@ -60,9 +59,7 @@ func startAsPrinted(m *harness.Machine, t *testing.T, command string) (base stri
 	harness.Compiled(t, ".", m.Env)
 	cmd := exec.Command("sh", "-e", "-c", command)
 	cmd.Env, cmd.SysProcAttr, cmd.Stderr = m.Env, &syscall.SysProcAttr{Setpgid: true}, m.Log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() {
 		_ = cmd.Wait()

@@ -10,6 +10,7 @@ import (
 	"bareclaw/internal/cli/doctor"
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 func TestDoctorOfClaude(t *testing.T) {
@@ -60,13 +61,9 @@ func TestDoctorIsInterrupted(t *testing.T) {
 	self := harness.Bareclaw(t)
 	cmd := exec.Command(self, "doctor")
 	cmd.Env, cmd.Dir = m.Env, m.Path("work")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, cmd.Start())
 	m.Eventually("claude is asked", func() bool { return len(m.Glob("asked")) == 1 })
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, cmd.Process.Signal(syscall.SIGINT))
 	_ = cmd.Wait() // its status is looked at
 	if code := cmd.ProcessState.ExitCode(); code != 130 {
 		t.Errorf("status %d, want 130", code)
@@ -122,9 +119,7 @@ func TestDoctorsTurnIsNotTheUsersBusiness(t *testing.T) {
 	m.Set("BARECLAW_CLAUDE=" + scriptedClaude(m, "2.1.329", `printf '%s\n' "$@" > `+m.Path("args")+`; pwd > `+m.Path("dir")+`; `+result(`"is_error":false,"result":"OK"`)))
 	m.Doctor().Fine("turn")
 	args, err := os.ReadFile(m.Path("args"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	for _, want := range []string{"--no-session-persistence\n", "--tools\n\n", "--model\nsome-model\n", "--permission-mode\nplan\n", "--strict-mcp-config\n"} {
 		if !strings.Contains(string(args), want) {
 			t.Errorf("claude was started without %q: %q", want, args)

@@ -15,6 +15,7 @@ import (
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // A standIn answers like a daemon, as it is told to. Its process is the test's.
@@ -32,13 +33,9 @@ func startStandIn(m *harness.Machine, change func(*standIn)) *standIn {
 	s := &standIn{Machine: m, health: map[string]any{"pid": os.Getpid(), "version": buildinfo.Version(), "status": "ok", "agent": map[string]any{}}}
 	change(s)
 	unix, err := net.Listen("unix", m.Path("run/api.sock"))
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	for _, l := range []net.Listener{unix, tcp} {
 		server := &http.Server{Handler: s, ReadHeaderTimeout: harness.Patience}
 		go func() { _ = server.Serve(l) }() // ends by Close
@@ -52,18 +49,14 @@ func startStandIn(m *harness.Machine, change func(*standIn)) *standIn {
 func claimState(m *harness.Machine, address string) {
 	m.T.Helper()
 	start, err := proc.StartTime(os.Getpid())
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	heldBy(m, lockfile.Holder{PID: os.Getpid(), Start: start, Address: address, StartedAt: time.Now()})
 }
 
 func heldBy(m *harness.Machine, h lockfile.Holder) {
 	m.T.Helper()
 	b, err := json.Marshal(h)
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	m.Write("state/"+lockfile.StateLockName, string(b), 0o600)
 }
 
@@ -118,8 +111,6 @@ func tree(t testing.TB, dir string) string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return list
 }

@@ -8,15 +8,14 @@ import (
 
 	"bareclaw/internal/cli/doctor"
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 // edit changes the machine's ledger behind the gateway's back.
 func edit(m *harness.Machine, statement string) {
 	m.T.Helper()
 	db, err := sql.Open("sqlite", m.Path("state/ledger.db"))
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	defer func() { _ = db.Close() }()
 	if _, err := db.ExecContext(m.T.Context(), statement); err != nil {
 		m.T.Fatal(err)
@@ -56,9 +55,7 @@ func TestDoctorOfADamagedLedger(t *testing.T) {
 	t.Parallel()
 	m := withLedger(t)
 	b, err := os.ReadFile(m.Path("state/ledger.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	const page = 4096
 	for i := 3 * page; i < len(b)-page; i++ { // the first pages hold the schema
 		b[i] = 0xa5
@@ -72,12 +69,8 @@ func TestDoctorOfADamagedLedger(t *testing.T) {
 	m.Quick().Fine("ledger", "empty")
 	m.Write("state/ledger.db", "this is no database at all, but it is long enough to be looked at as one"+string(make([]byte, page)), 0o600)
 	m.Quick().Tells(doctor.Problem, "ledger_damaged")
-	if err := os.Remove(m.Path("state/ledger.db")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(m.Path("state/ledger.db"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(m.Path("state/ledger.db")))
+	check.OK(t, os.Mkdir(m.Path("state/ledger.db"), 0o700))
 	m.Quick().Tells(doctor.Problem, "ledger_unreadable", m.Path("state/ledger.db"))
 }
 
@@ -85,8 +78,6 @@ func TestDoctorOfALedgerWhoseLogGrows(t *testing.T) {
 	t.Parallel()
 	m := withLedger(t)
 	m.Write("state/ledger.db-wal", "", 0o600)
-	if err := os.Truncate(m.Path("state/ledger.db-wal"), 300<<20); err != nil { // which takes no room
-		t.Fatal(err)
-	}
+	check.OK(t, os.Truncate(m.Path("state/ledger.db-wal"), 300<<20)) // which takes no room
 	m.Quick().Tells(doctor.Warning, "ledger_log_large", "300 MiB")
 }

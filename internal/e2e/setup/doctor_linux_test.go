@@ -14,6 +14,7 @@ import (
 
 	"bareclaw/internal/cli/doctor"
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 func TestDoctorOfADiskThatIsSmallAndReadOnly(t *testing.T) {
@@ -147,9 +148,7 @@ func TestDoctorMendsAService(t *testing.T) {
 		if changed == string(b) {
 			t.Fatalf("unit: %s", b)
 		}
-		if err := os.WriteFile(unitFile, []byte(changed), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(unitFile, []byte(changed), 0o600))
 		if out, err := manager.Systemctl("daemon-reload"); err != nil {
 			t.Fatalf("daemon-reload: %v: %s", err, out)
 		}

@@ -15,15 +15,14 @@ import (
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/roottest"
 )
 
 func TestDoctorOfAHealthyGatewayFindsNothingAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
-	if err := os.Mkdir(m.Path("home/.claude"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Mkdir(m.Path("home/.claude"), 0o700))
 	m.Write("home/.claude/.credentials.json", "SECRET-LOGIN", 0o600)
 	g := m.Start()
 	g.Say("http", "hello").Want(t, "ok: hello")
@@ -103,14 +102,10 @@ func TestDoctorMendsWhatItCan(t *testing.T) {
 	m.Start().Kill()
 	ledger, socket := m.Path("state/ledger.db"), m.Path("run/handover-1.sock")
 	for path, mode := range map[string]os.FileMode{m.Path("state"): 0o755, m.Path("run"): 0o711, ledger: 0o640} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Chmod(path, mode))
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	l.SetUnlinkOnClose(false)
 	_ = l.Close()
 	before := m.Quick()
@@ -174,9 +169,7 @@ func TestDoctorOfTheClock(t *testing.T) {
 	m := harness.NewMachine(t)
 	m.Start().Signal(syscall.SIGTERM)
 	later := time.Now().Add(24 * time.Hour)
-	if err := os.Chtimes(m.Path("state/ledger.db"), later, later); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Chtimes(m.Path("state/ledger.db"), later, later))
 	m.Quick().Tells(doctor.Problem, "clock_behind", m.Path("state/ledger.db"))
 }
 
@@ -286,9 +279,7 @@ func TestDoctorOfWhatSessionsLeft(t *testing.T) {
 	g.Kill()
 	m.Write("state/hosts/odd.json", "{", 0o600)
 	m.Quick().Tells(doctor.Warning, "record_unreadable", "odd.json")
-	if err := os.Remove(m.Path("state/hosts/odd.json")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(m.Path("state/hosts/odd.json")))
 	left := leftBehind(m, h)
 	d := m.Quick()
 	f := d.Tells(doctor.Warning, "orphans", strconv.Itoa(left.PID))

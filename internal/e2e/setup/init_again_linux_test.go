@@ -8,6 +8,7 @@ import (
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/exitcode"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestInitWithEveryStepSkipped makes no file of settings, and says so.
@@ -45,9 +46,7 @@ func TestInitInterruptedWhileTheGatewayStarts(t *testing.T) {
 	t.Parallel()
 	m := harness.NewUser(t)
 	db, err := sql.Open("sqlite", m.Path("state/ledger.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	db.SetMaxOpenConns(1) // which holds the lock
 	defer func() { _ = db.Close() }()
 	if _, err := db.ExecContext(t.Context(), "BEGIN EXCLUSIVE"); err != nil { // for which the gateway waits

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 // quietly are the flags of an init that writes settings and does nothing else.
@@ -21,8 +22,6 @@ func runs(m harness.Newcomer, status int, stdin string, args ...string) *harness
 func echoes(x *harness.Display) bool {
 	x.T.Helper()
 	state, err := unix.IoctlGetTermios(int(x.End.Fd()), unix.TCGETS)
-	if err != nil {
-		x.T.Fatal(err)
-	}
+	check.OK(x.T, err)
 	return state.Lflag&unix.ECHO != 0
 }

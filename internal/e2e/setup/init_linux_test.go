@@ -13,6 +13,7 @@ import (
 	"bareclaw/internal/exitcode"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/testkit/botapi"
+	"bareclaw/internal/testkit/check"
 )
 
 var startLink = regexp.MustCompile(`https://t\.me/fake_bot\?start=([A-Za-z0-9_-]{16})`)
@@ -141,9 +142,7 @@ func pairOnScreen(t *testing.T, s *harness.Display, api *botapi.Server, anna *bo
 func TestInitWithoutClaude(t *testing.T) {
 	t.Parallel()
 	m := harness.NewUser(t)
-	if err := os.Remove(m.Path("bin/claude")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(m.Path("bin/claude")))
 	s := m.OnScreen("init", "--port", harness.FreePort(t))
 	s.Expect("npm install -g @anthropic-ai/claude-code")
 	s.Answer("Enter looks again", "")
@@ -164,9 +163,7 @@ func TestInitFindsClaudeOffThePath(t *testing.T) {
 	t.Parallel()
 	m := harness.NewUser(t)
 	m.Write("home/.local/bin/claude", harness.ClaudeWithLogin, 0o700)
-	if err := os.Remove(m.Path("bin/claude")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(m.Path("bin/claude")))
 	runs(m, exitcode.OK, "", append(quietly, "--port", harness.FreePort(t))...)
 	m.CheckSaved(t, map[string]string{"BARECLAW_CLAUDE": m.Path("home/.local/bin/claude")})
 }
@@ -195,9 +192,7 @@ func TestInitIsGivenAnotherProgram(t *testing.T) {
 func TestInitNotLoggedIn(t *testing.T) {
 	t.Parallel()
 	m := harness.NewUser(t)
-	if err := os.Remove(m.Path("home/.logged-in")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(m.Path("home/.logged-in")))
 	if told := runs(m, exitcode.Failed, "", append(quietly, "--port", harness.FreePort(t))...).Err.String(); told != "" {
 		t.Errorf("it tells %q", told)
 	}
@@ -296,9 +291,7 @@ func TestInitForScripts(t *testing.T) {
 	t.Parallel()
 	m, api, _, _ := newBotUser(t)
 	dir := m.Path("work/it's a \"dir\" $HOME #1 ž\\")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.MkdirAll(dir, 0o700))
 	before := "# my settings\nOTHER=\"kept\" # really\n\n#BARECLAW_PORT=3000\n# the end\n"
 	m.Write(harness.EnvFile, before, 0o644)
 	port := harness.FreePort(t)
@@ -383,12 +376,8 @@ func TestInitPairsForScripts(t *testing.T) {
 	}
 
 	lock, err := os.OpenFile(m.Path("state/telegram-123456.lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lockfile.Try(lock); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
+	check.OK(t, lockfile.Try(lock))
 	runs(m, exitcode.Failed, "", append(args, "--pair")...).Shows("a gateway of yours receives this bot's messages")
 	_ = lock.Close()
 

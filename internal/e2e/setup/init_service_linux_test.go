@@ -8,6 +8,7 @@ import (
 
 	"bareclaw/heartbeat"
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/executable"
 )
 
@@ -23,18 +24,10 @@ func newInstalled(t *testing.T, manager *harness.UserManager) (harness.Newcomer,
 	m.Env = []string{"HOME=" + home, "XDG_RUNTIME_DIR=" + harness.RuntimeDir, "PATH=" + home + "/.local/bin:/usr/bin:/bin", "TERM=xterm", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0"}
 	self := harness.Bareclaw(t)
 	b, err := os.ReadFile(self)
-	if err == nil {
-		err = os.MkdirAll(home+"/.local/bin", 0o700)
-	}
-	if err == nil {
-		err = executable.Write(program, b)
-	}
-	if err == nil {
-		err = executable.Write(home+"/.local/bin/claude", []byte("#!/bin/sh\nexec "+harness.FakeClaude(t)+" \"$@\"\n"))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
+	check.OK(t, os.MkdirAll(home+"/.local/bin", 0o700))
+	check.OK(t, executable.Write(program, b))
+	check.OK(t, executable.Write(home+"/.local/bin/claude", []byte("#!/bin/sh\nexec "+harness.FakeClaude(t)+" \"$@\"\n")))
 	if out, err := manager.Systemctl("set-environment", "GORACE=atexit_sleep_ms=0"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -136,9 +129,7 @@ func TestInitAsksForTheHeartbeat(t *testing.T) {
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
-			if err := heartbeat.SaveConsent(state, heartbeat.ConsentNone); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, heartbeat.SaveConsent(state, heartbeat.ConsentNone))
 			x := init(append(answers, "--no-turn")...)
 			x.Answer("Install the heartbeat?", c.answer)
 			says(x, c.says, "What a question costs is not known yet")

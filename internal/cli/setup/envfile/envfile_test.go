@@ -8,19 +8,16 @@ import (
 	"testing"
 
 	"bareclaw/core/config"
+	"bareclaw/internal/testkit/check"
 )
 
 // open makes a file with a text and opens it.
 func open(t *testing.T, text string) (*File, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), ".env")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return f, path
 }
 
@@ -100,9 +97,7 @@ func TestAllElseStays(t *testing.T) {
 			t.Fatalf("%q: %v", c.before, err)
 		}
 		changed, err := f.Save()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		b, err := os.ReadFile(path)
 		if err != nil || string(b) != c.after {
 			t.Errorf("%q became %q, want %q (%v)", c.before, b, c.after, err)
@@ -122,16 +117,10 @@ func TestFileIsPrivateAndALinkStays(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	target, link := filepath.Join(dir, "dotfiles.env"), filepath.Join(dir, ".env")
-	if err := os.WriteFile(target, []byte("A=1\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(target, link); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(target, []byte("A=1\n"), 0o644))
+	check.OK(t, os.Symlink(target, link))
 	f, err := Open(link)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if changed, err := f.Save(); err != nil || !changed {
 		t.Errorf("a file that others can read: changed %v, %v", changed, err)
 	}
@@ -151,9 +140,7 @@ func TestFileIsPrivateAndALinkStays(t *testing.T) {
 func TestFileThatCannotBeUnderstood(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), ".env")
-	if err := os.WriteFile(path, []byte("A=1\nTOKEN=\"hush\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(path, []byte("A=1\nTOKEN=\"hush\n"), 0o600))
 	_, err := Open(path)
 	if err == nil || !strings.Contains(err.Error(), ".env:2") || strings.Contains(err.Error(), "hush") {
 		t.Errorf("the error is %v", err)
