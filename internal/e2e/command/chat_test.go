@@ -58,9 +58,7 @@ func TestChat(t *testing.T) {
 	x.Types(harness.KeyCtrlC) // empties the prompt
 	x.Sees("Write to Claude")
 	x.Types(harness.KeyCtrlD)
-	if status := x.Ends(); status != harness.ExitOK {
-		t.Errorf("status %d", status)
-	}
+	x.Exits(harness.ExitOK)
 	chat(g, "desk").Sees("from elsewhere")
 	g.Balanced()
 }
@@ -113,9 +111,7 @@ func TestChatStops(t *testing.T) {
 	g.Eventually("the turn runs", func() bool { return g.Begun("wait "+g.Path("go")) == 1 })
 	x.Sees("Working")
 	x.Types(harness.KeyCtrlD)
-	if status := x.Ends(); status != harness.ExitOK {
-		t.Errorf("status %d", status)
-	}
+	x.Exits(harness.ExitOK)
 	x.Sees("The turn goes on")
 	again := chat(g, "desk")
 	again.Sees("A turn is running")
@@ -129,9 +125,7 @@ func TestChatStops(t *testing.T) {
 		}
 		return harness.Closed(again.Done)
 	})
-	if status := again.Ends(); status != harness.ExitOK {
-		t.Errorf("status %d", status)
-	}
+	again.Exits(harness.ExitOK)
 	g.Balanced()
 }
 
@@ -204,9 +198,7 @@ func TestChatColours(t *testing.T) {
 	t.Parallel()
 	g := harness.NewMachine(t).Start()
 	for _, variable := range []string{"NO_COLOR=", "NO_COLOR=1"} {
-		cmd := exec.Command(g.Cmd.Path, "chat", "desk")
-		cmd.Env, cmd.Dir = append(slices.Clone(g.Env), "TERM=xterm-256color", variable), g.Path("work")
-		x := g.Displayed(cmd)
+		x := display(g.With(variable), "chat", "desk")
 		x.Sees("Write to Claude")
 		x.Enters("apierror 500")
 		x.Sees("! API Error", "api_error")
@@ -252,18 +244,9 @@ func TestChatIsEndedUnderNohup(t *testing.T) {
 func TestChatNeedsATerminal(t *testing.T) {
 	t.Parallel()
 	g := harness.NewMachine(t).Start()
-	cmd := exec.Command(g.Cmd.Path, "chat", "desk")
-	cmd.Env, cmd.Dir = g.Env, g.Path("work")
-	out, _ := cmd.CombinedOutput()
-	if status := cmd.ProcessState.ExitCode(); status != harness.ExitUsage || !strings.Contains(string(out), "bareclaw send desk") {
-		t.Errorf("status %d: %s", status, out)
-	}
-	dumb := exec.Command(g.Cmd.Path, "chat", "desk")
-	dumb.Env, dumb.Dir = append(slices.Clone(g.Env), "TERM=dumb"), g.Path("work")
-	g.Displayed(dumb).Exits(harness.ExitUsage)
+	g.Command(harness.ExitUsage, "chat", "desk").Tells("bareclaw send desk")
+	display(g.With("TERM=dumb"), "chat", "desk").Exits(harness.ExitUsage)
 	stopped := display(harness.NewMachine(t), "chat")
 	stopped.Sees("bareclaw serve", "bareclaw doctor")
-	if status := stopped.Ends(); status != 3 {
-		t.Errorf("without a gateway the status is %d, want 3", status)
-	}
+	stopped.Exits(3)
 }

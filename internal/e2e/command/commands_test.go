@@ -119,37 +119,38 @@ func TestSendIsAnsweredTogetherWithALaterMessage(t *testing.T) {
 	first.Wait(exitcode.OK).Prints("ok: first\n\nand a second\n").Tells("together with a later message")
 }
 
-func TestSendOutlivesARestart(t *testing.T) {
+// TestSendOutlivesTheGateway: a send goes on waiting while the gateway is restarted, or dies
+// and is started again.
+func TestSendOutlivesTheGateway(t *testing.T) {
 	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
-	i := m.Invoke(nil, "send", "desk", "wait "+m.Path("go"))
-	m.Begins("wait")
-	restarted := m.Command(exitcode.OK, "restart", "--json").Document()
-	before, after := restarted.JSON["before"].(map[string]any), restarted.JSON["after"].(map[string]any)
-	if before["pid"] == after["pid"] || after["generation"].(float64) <= before["generation"].(float64) {
-		t.Errorf("restart says %s", restarted.Body)
-	}
-	m.Command(exitcode.OK, "restart").Shows("Restarted in ")
-	m.Touch("go")
-	i.Wait(exitcode.OK).Prints("waited for " + m.Path("go") + "\n")
-	if n := g.Balanced(); n != 1 {
-		t.Errorf("%d messages, want 1", n)
-	}
-}
-
-func TestSendOutlivesTheDeathOfTheGateway(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
-	i := m.Invoke(nil, "send", "desk", "wait "+m.Path("go"))
-	m.Begins("wait")
-	g.Kill()
-	g = m.Start()
-	m.Touch("go")
-	i.Wait(exitcode.OK).Prints("waited for " + m.Path("go") + "\n")
-	if n := g.Balanced(); n != 1 {
-		t.Errorf("%d messages, want 1", n)
+	for name, replace := range map[string]func(m *harness.Machine, g *harness.Gateway) *harness.Gateway{
+		"restart": func(m *harness.Machine, g *harness.Gateway) *harness.Gateway {
+			restarted := m.Command(exitcode.OK, "restart", "--json").Document()
+			before, after := restarted.JSON["before"].(map[string]any), restarted.JSON["after"].(map[string]any)
+			if before["pid"] == after["pid"] || after["generation"].(float64) <= before["generation"].(float64) {
+				m.T.Errorf("restart says %s", restarted.Body)
+			}
+			m.Command(exitcode.OK, "restart").Shows("Restarted in ")
+			return g
+		},
+		"death": func(m *harness.Machine, g *harness.Gateway) *harness.Gateway {
+			g.Kill()
+			return m.Start()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := harness.NewMachine(t)
+			g := m.Start()
+			i := m.Invoke(nil, "send", "desk", "wait "+m.Path("go"))
+			m.Begins("wait")
+			g = replace(m, g)
+			m.Touch("go")
+			i.Wait(exitcode.OK).Prints("waited for " + m.Path("go") + "\n")
+			if n := g.Balanced(); n != 1 {
+				t.Errorf("%d messages, want 1", n)
+			}
+		})
 	}
 }
 

@@ -2,7 +2,6 @@ package command
 
 import (
 	"os/exec"
-	"slices"
 
 	"bareclaw/internal/e2e/harness"
 )
@@ -10,8 +9,7 @@ import (
 // display runs a command of the program on the machine, in its work directory.
 func display(m *harness.Machine, args ...string) *harness.Display {
 	m.T.Helper()
-	self := harness.Bareclaw(m.T)
-	cmd := exec.Command(self, args...)
-	cmd.Dir, cmd.Env = m.Path("work"), append(slices.Clone(m.Env), "TERM=xterm-256color")
+	cmd := exec.Command(m.Executable(), args...)
+	cmd.Dir, cmd.Env = m.Path("work"), append([]string{"TERM=xterm-256color"}, m.Env...)
 	return m.Displayed(cmd)
 }

@@ -62,9 +62,7 @@ func TestInitInterruptedWhileTheGatewayStarts(t *testing.T) {
 	m.Eventually("the gateway is there", func() bool { return len(m.Glob("state/daemon.lock")) == 1 })
 	s.Types("\x03")
 	s.Expect("The gateway was started and runs on")
-	if status := s.Ends(); status != 130 {
-		t.Errorf("exit status %d, want 130", status)
-	}
+	s.Exits(130)
 }
 
 // TestInitSaysHowToGoOn names the doctor where a step does not know better.

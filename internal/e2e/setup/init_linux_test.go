@@ -70,9 +70,7 @@ func TestInitFirstContact(t *testing.T) {
 	s.Expect("A look at everything")
 	s.Expect("it works")
 	s.Expect("All set.")
-	if status := s.Ends(); status != 0 {
-		t.Errorf("exit status %d", status)
-	}
+	s.Exits(0)
 	if strings.Contains(s.Shown(), api.Token()) {
 		t.Error("the bot's token was shown")
 	}
@@ -100,9 +98,7 @@ func TestInitFirstContact(t *testing.T) {
 			t.Fatal("the second run did not go well")
 		}
 	}
-	if status := again.Ends(); status != 0 {
-		t.Errorf("the second run: exit status %d", status)
-	}
+	again.Exits(0)
 	if now := m.Contents(harness.EnvFile); now != first {
 		t.Errorf("the second run changed the settings:\n%s\ninto\n%s", first, now)
 	}
@@ -208,9 +204,7 @@ func TestInitNotLoggedIn(t *testing.T) {
 	s.Answer("Directory", "")
 	s.Answer("Token of your Telegram bot", "s")
 	s.Expect("All set.")
-	if status := s.Ends(); status != 0 {
-		t.Errorf("exit status %d", status)
-	}
+	s.Exits(0)
 }
 
 // TestInitAsksAgainForWhatIsWrong covers a port that is taken, a directory that is not
@@ -268,9 +262,7 @@ func TestInitInterrupted(t *testing.T) {
 			s.Asks()
 			s.Types("\x03")
 			s.Expect("Interrupted. Nothing is half done.")
-			if status := s.Ends(); status != 130 {
-				t.Errorf("exit status %d, want 130", status)
-			}
+			s.Exits(130)
 			if shown := s.Shown(); strings.Contains(shown, "\n  settings:") || strings.Contains(shown, "The bot's token was not saved.") != (n > 4) {
 				t.Error("it does not say what was saved")
 			}
@@ -387,9 +379,7 @@ func TestInitPairsForScripts(t *testing.T) {
 	tap := chat.Send(anna, "/start "+lastCode(s)).UpdateID
 	s.Expect("the bot listens to Anna Arden")
 	s.Expect("All set.")
-	if status := s.Ends(); status != 0 {
-		t.Errorf("exit status %d", status)
-	}
+	s.Exits(0)
 	if pending := api.Pending(); len(pending) != 2 || pending[0] != before || pending[1] != tap {
 		t.Errorf("updates %v wait for the gateway, want %d and %d", pending, before, tap)
 	}
@@ -410,9 +400,7 @@ func TestInitTakesTheTapAway(t *testing.T) {
 	s.Expect("Waiting for the tap")
 	chat.Send(anna, "/start "+lastCode(s))
 	s.Expect("All set.")
-	if status := s.Ends(); status != 0 {
-		t.Errorf("exit status %d", status)
-	}
+	s.Exits(0)
 	if pending := api.Pending(); len(pending) != 0 {
 		t.Errorf("updates %v wait for the gateway", pending)
 	}

@@ -62,9 +62,7 @@ func TestInitAsksForTheHeartbeat(t *testing.T) {
 		says := func(x *harness.Display, texts ...string) {
 			t.Helper()
 			x.Expect("All set.")
-			if status := x.Ends(); status != 0 {
-				t.Errorf("exit status %d", status)
-			}
+			x.Exits(0)
 			shown := strings.Join(strings.Fields(x.Shown()), " ")
 			for _, text := range texts {
 				if !strings.Contains(shown, text) {
