@@ -8,11 +8,47 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/testkit/botapi"
 	"bareclaw/internal/testkit/check"
 )
+
+// firstRun are those that TestReadmeFirstRun runs.
+var firstRun = []string{"go run .", `curl -X POST localhost:3000/message -H 'Content-Type: application/json' -d '{"text":"hello"}'`}
+
+// TestReadmeFirstRun runs the first commands of the README, as a person would
+// who has Go and no claude.
+func TestReadmeFirstRun(t *testing.T) {
+	t.Parallel()
+	harness.NeedCurl(t)
+	examples := examplesOf(t, "README.md")
+	if len(examples) < 2 || examples[0].name() != firstRun[0] || examples[1].name() != firstRun[1] {
+		t.Fatalf("the README does not begin with %q", firstRun)
+	}
+	m := harness.NewMachine(t, "BARECLAW_LOG_FORMAT=text")
+	m.Env = append(m.Env, "BARECLAW_CLAUDE="+m.Path("no-claude"))
+	args := strings.Fields(examples[0].command)
+	cmd := exec.Command(args[0], args[1:]...) // in this directory, which is the one of the README
+	base, ended := startAsPrinted(t, m, cmd)
+	examples[1].run(m, base)
+	if len(m.Hosts()) != 1 {
+		t.Errorf("hosts are %v, want one", m.Hosts())
+	}
+	check.OK(t, syscall.Kill(-cmd.Process.Pid, syscall.SIGINT)) // as a terminal does on Ctrl-C
+	select {
+	case <-ended:
+	case <-time.After(harness.Patience):
+		t.Fatal("go run . does not end on Ctrl-C")
+	}
+	if log := m.Log.String(); strings.Contains(log, "exit status") { // go's own status says nothing after Ctrl-C
+		t.Error("the daemon ended with an error after Ctrl-C")
+	}
+	if hosts := m.Hosts(); len(hosts) != 0 {
+		t.Errorf("hosts left after Ctrl-C: %v", hosts)
+	}
+}
 
 // TestTelegramPage runs the commands of docs/telegram.md as they are printed: the
 // first ones start a gateway whose bot answers, the others speak to it.
@@ -33,7 +69,7 @@ func TestTelegramPage(t *testing.T) {
 	anna := api.User(123456789, "Anna", "Arden", "anna")
 	chat := api.Private(anna)
 	m := harness.NewMachine(t, "BARECLAW_TELEGRAM_API="+api.URL(), "BARECLAW_LOG_FORMAT=text")
-	base := startAsPrinted(m, t, commands[0])
+	base, _ := startAsPrinted(t, m, exec.Command("sh", "-e", "-c", commands[0]))
 
 	chat.Send(anna, "hello")
 	chat.AwaitText("ok: hello")
@@ -51,25 +87,24 @@ func TestTelegramPage(t *testing.T) {
 	}
 }
 
-// startAsPrinted runs the command of a page that starts a gateway, in this directory,
-// and returns the gateway's address once it is ready.
-func startAsPrinted(m *harness.Machine, t *testing.T, command string) (base string) {
+// startAsPrinted runs the command of a page that starts a gateway, in this directory, and
+// returns the gateway's address once it is ready. ended is closed when the command has ended.
+func startAsPrinted(t *testing.T, m *harness.Machine, cmd *exec.Cmd) (base string, ended <-chan struct{}) {
 	t.Helper()
 	m.Env = append(m.Env, harness.GoEnv(t)...)
 	harness.Compiled(t, ".", m.Env)
-	cmd := exec.Command("sh", "-e", "-c", command)
 	cmd.Env, cmd.SysProcAttr, cmd.Stderr = m.Env, &syscall.SysProcAttr{Setpgid: true}, m.Log
 	check.OK(t, cmd.Start())
-	ended := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
 		_ = cmd.Wait()
-		close(ended)
+		close(done)
 	}()
 	t.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		<-ended
+		<-done
 	})
 	ready := regexp.MustCompile(`msg=ready address=(http://\S+)`)
 	m.Eventually("the daemon says that it is ready", func() bool { return ready.MatchString(m.Log.String()) })
-	return ready.FindStringSubmatch(m.Log.String())[1]
+	return ready.FindStringSubmatch(m.Log.String())[1], done
 }
