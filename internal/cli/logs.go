@@ -69,7 +69,6 @@ func keptLog(cfg config.Config) (lockfile.LogLocation, error) {
 	return kept, nil
 }
 
-// journal shows the journal of a unit.
 func (l *Logs) journal(c *command.Context, unit string) error {
 	args := []string{"--no-pager", "--quiet", "--output=cat", unit, "--lines=" + strconv.Itoa(l.Lines)}
 	if l.Follow {
@@ -93,7 +92,6 @@ func (l *Logs) journal(c *command.Context, unit string) error {
 	return nil
 }
 
-// copyLines prints lines until the end of r.
 func copyLines(c *command.Context, r io.Reader) error {
 	in := bufio.NewReader(r)
 	for {
@@ -110,7 +108,6 @@ func copyLines(c *command.Context, r io.Reader) error {
 	}
 }
 
-// file shows a log file.
 func (l *Logs) file(c *command.Context, path string) error {
 	f := &follower{c: c, path: path}
 	defer f.close()

@@ -12,7 +12,6 @@ import (
 	"bareclaw/internal/term"
 )
 
-// addedLines shows a new schedule and its next times.
 func addedLines(s *api.Schedule, now time.Time) []string {
 	lines := []string{term.SafeLine(fmt.Sprintf("Schedule %s on %s: %s", s.ID, s.Channel, whenDue(s)))}
 	for i, t := range s.Next {
@@ -29,7 +28,6 @@ func whenDue(s *api.Schedule) string {
 	return s.When + " (" + s.TZ + ")"
 }
 
-// scheduleLines shows a schedule and its last due times.
 func scheduleLines(s *api.Schedule, now time.Time) []string {
 	facts := command.Facts{}
 	facts.Add("schedule", s.ID+" ("+s.State+")")
@@ -50,7 +48,6 @@ func scheduleLines(s *api.Schedule, now time.Time) []string {
 	return facts.Lines(command.Unlimited)
 }
 
-// became describes the outcome of a due time.
 func became(o *api.Occurrence, now time.Time, zone *time.Location) string {
 	text := o.Outcome
 	if o.Late {

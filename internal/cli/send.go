@@ -91,7 +91,6 @@ func (s *Send) push(c *command.Context, gateway *client.Client, words string) er
 	return printReply(c, sent, s.JSON, printing(c, "Sent to "+term.SafeLine(s.Channel)+"."))
 }
 
-// ask sends a message to the channel's agent.
 func (s *Send) ask(c *command.Context, gateway *client.Client, words string) error {
 	body := api.MessageRequest{Channel: s.Channel, Text: words, Mode: s.Mode}
 	key := cmp.Or(s.IdempotencyKey, uuid.NewString()) // a request that is repeated makes no second message
@@ -105,7 +104,6 @@ func (s *Send) ask(c *command.Context, gateway *client.Client, words string) err
 	return sendAndWait(c, exchange{gateway: gateway, path: api.PathMessage, body: body, key: key, timeout: s.Timeout, json: s.JSON})
 }
 
-// leave sends the message without waiting.
 func (s *Send) leave(c *command.Context, gateway *client.Client, body any, key string) error {
 	header := http.Header{"Prefer": {"respond-async"}, api.HeaderIdempotencyKey: {key}}
 	var raw json.RawMessage

@@ -73,7 +73,6 @@ func loadOverview(c *command.Context, gateway *client.Client, o *overview) error
 	return nil
 }
 
-// overviewLines is the screen.
 func overviewLines(c *command.Context, o *overview) ([]string, error) {
 	var h api.Health
 	var channels []api.Channel
@@ -105,7 +104,6 @@ func overviewLines(c *command.Context, o *overview) ([]string, error) {
 	return lines, nil
 }
 
-// problemLines shows a problem in red.
 func problemLines(problem string, colours term.Palette, width int) []string {
 	if problem == "" {
 		return nil
@@ -118,7 +116,6 @@ func problemLines(problem string, colours term.Palette, width int) []string {
 	return lines
 }
 
-// gatewayFacts describes the gateway.
 func gatewayFacts(h *api.Health, address string, colours term.Palette, now time.Time) *command.Facts {
 	t := &command.Facts{Faint: colours.Faint}
 	state := colours.Good

@@ -108,7 +108,6 @@ func reportAbandoned(c *command.Context, id string, timeout time.Duration, err e
 	return err
 }
 
-// outcome prints an outcome.
 func printOutcome(c *command.Context, x exchange, raw json.RawMessage, m api.Message) error {
 	if x.json {
 		if err := c.PrintJSON(raw); err != nil {

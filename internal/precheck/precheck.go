@@ -74,7 +74,6 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line returns the last line.
 func (t *tail) line() string {
 	b := bytes.TrimSpace(t.b)
 	return strings.ToValidUTF8(string(bytes.TrimSpace(b[bytes.LastIndexByte(b, '\n')+1:])), "\uFFFD")

@@ -22,7 +22,6 @@ type form struct {
 	answers   map[string]string
 }
 
-// newForm returns the form of an approval.
 func newForm(a core.Approval) *form {
 	f := &form{approval: a, always: core.AlwaysRules(a), answers: map[string]string{}}
 	f.questions, _ = core.Questions(a)
@@ -76,13 +75,10 @@ func (f *form) keys() string {
 	return keys
 }
 
-// cut reports whether the approval is about a turn that was cut.
 func (f *form) cut() bool { return f.approval.Kind == core.ApprovalContinue }
 
-// answered reports whether all questions are answered.
 func (f *form) answered() bool { return len(f.questions) > 0 && f.at == len(f.questions) }
 
-// question returns the next question.
 func (f *form) question() question { return question(f.questions[f.at]) }
 
 // A question takes numbers or words as an answer.

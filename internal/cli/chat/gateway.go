@@ -204,7 +204,6 @@ func (g *gateway) interrupt(ctx context.Context, turn core.TurnID) tea.Msg {
 	return done{err: err}
 }
 
-// decide answers a permission request.
 func (g *gateway) decide(ctx context.Context, id string, answer any) tea.Msg {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()

@@ -15,7 +15,6 @@ import (
 // question.
 const startle = 500 * time.Millisecond
 
-// key handles a key press.
 func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	key := msg.String()
 	empty := m.input.Value() == ""
@@ -98,7 +97,6 @@ func (m *model) enter() tea.Cmd {
 	return tea.Sequence(m.print([]line{{asUser, text}}), m.entered(text))
 }
 
-// entered carries out an entered text.
 func (m *model) entered(text string) tea.Cmd {
 	if text == "/help" {
 		return m.print([]line{{asNote, help}})

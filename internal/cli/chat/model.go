@@ -98,7 +98,6 @@ func greeting(channel string, a arrival) []line {
 	return lines
 }
 
-// render formats a line for the terminal of the chat.
 func (m *model) render(l line) string { return l.render(m.width, m.gateway.o.Coloured) }
 
 // An ended ends the chat at once, even with lines still to print.
@@ -115,7 +114,6 @@ func (m *model) print(lines []line) tea.Cmd {
 	return m.printer.next(m.space())
 }
 
-// printed continues with the remaining rows.
 func (m *model) printed() tea.Cmd {
 	m.printer.busy = false
 	if m.printer.closed && m.printer.done() {
@@ -124,7 +122,6 @@ func (m *model) printed() tea.Cmd {
 	return m.printer.next(m.space())
 }
 
-// space returns the number of rows above the live rows.
 func (m *model) space() int { return m.height - m.live.rows }
 
 // Update processes a key press or an event.
@@ -181,7 +178,6 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
-// heard processes an update of the channel.
 func (m *model) heard(u core.Update) tea.Cmd {
 	cmds := []tea.Cmd{m.print(m.talk.take(u)), m.tick()}
 	if u.Kind == api.NoticeGap {
@@ -232,7 +228,6 @@ func (m *model) tick() tea.Cmd {
 	return tea.Tick(tickEvery, func(time.Time) tea.Msg { return tick{} })
 }
 
-// sent processes the result of sending a text.
 func (m *model) sent(s said) tea.Cmd {
 	if s.err != nil {
 		if m.input.Value() == "" { // keeps the unsent text without overwriting a new text

@@ -21,7 +21,6 @@ type printed struct{}
 
 func (p *printer) done() bool { return !p.busy && len(p.rows) == 0 }
 
-// add queues a text for printing.
 func (p *printer) add(text string) {
 	if !p.closed {
 		p.rows = append(p.rows, strings.Split(text, "\n")...)
@@ -80,7 +79,6 @@ func (l *live) shrink(then shrink) {
 	}
 }
 
-// fill appends the empty rows.
 func (l *live) fill(content string) string {
 	return content + strings.Repeat("\n", max(0, l.rows-l.wanted))
 }

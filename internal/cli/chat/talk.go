@@ -65,7 +65,6 @@ func (t *talk) turn() core.TurnID {
 	return ""
 }
 
-// take processes an update of the channel.
 func (t *talk) take(u core.Update) (lines []line) {
 	news := t.fold.Take(u)
 	for _, s := range news.Said {
@@ -93,7 +92,6 @@ func (t *talk) take(u core.Update) (lines []line) {
 	return lines
 }
 
-// called returns the line of a call that has ended.
 func called(call progress.Line) []line {
 	text := call.String()
 	switch {
@@ -137,7 +135,6 @@ func (t *talk) asked(a core.Approval) []line {
 	return t.ask()
 }
 
-// ask shows the next approval.
 func (t *talk) ask() []line {
 	if len(t.asks) == 0 {
 		return nil
@@ -179,7 +176,6 @@ func (t *talk) askedOf(a asked) (lines []line) {
 	return append(lines, t.again(a.again)...)
 }
 
-// asking returns the ids of the pending approvals.
 func (t *talk) asking() (ids []string) {
 	for _, f := range t.asks {
 		ids = append(ids, f.approval.ID)
@@ -237,7 +233,6 @@ func (t *talk) outcome(m *core.Message) (lines []line) {
 	return append(lines, line{asNote, summary(r)})
 }
 
-// words returns the line for a text of claude, or for an error.
 func words(text string, isError bool) line {
 	if isError {
 		return line{asProblem, text}

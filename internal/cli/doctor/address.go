@@ -102,7 +102,6 @@ func ofThisMachine(ctx context.Context, host string) bool {
 	})
 }
 
-// ownAddresses returns the addresses of the machine's network interfaces.
 func ownAddresses() (ips []net.IP) {
 	addrs, _ := net.InterfaceAddrs() // without an answer none is known
 	for _, a := range addrs {

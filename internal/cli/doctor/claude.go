@@ -51,7 +51,6 @@ func checkClaude(ctx context.Context, r *report) {
 	r.checkVersion(ctx, path)
 }
 
-// missing explains why there is no claude.
 func (r *report) missing(err error) {
 	name := r.cfg.Claude
 	if errors.Is(err, fs.ErrPermission) {

@@ -34,7 +34,6 @@ func checkDirectories(_ context.Context, r *report) {
 	}
 }
 
-// owner returns the user id of a file's owner.
 func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
 func (r *report) checkState(dir string) {

@@ -48,7 +48,6 @@ func checkDisk(ctx context.Context, r *report) {
 	}
 }
 
-// judgeRoom rates the free bytes and inodes of a directory.
 func (r *report) judgeRoom(dir string, free, inodes, freeInodes uint64) {
 	const why = "On a full disk nothing is accepted (507), and outcomes wait to be written."
 	look := "du -sh " + quote(dir) + "/* | sort -h"

@@ -70,7 +70,6 @@ type Finding struct {
 // A mender solves the problem of a finding.
 type mender func(ctx context.Context) error
 
-// by makes the finding fixable by mend.
 func (f *Finding) by(mend mender) { f.Fixable, f.mend = true, mend }
 
 // Healthy reports whether no problem is left.

@@ -43,7 +43,6 @@ func checkLedger(ctx context.Context, r *report) {
 	}
 }
 
-// judgeLedger rates the examination of a ledger.
 func (r *report) judgeLedger(path string, e ledger.Examination) {
 	if len(e.Damage) > 0 {
 		r.problem("ledger_damaged", path+" is damaged: "+strings.Join(e.Damage, "; ")+".",

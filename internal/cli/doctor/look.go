@@ -96,7 +96,6 @@ func (l *look) startGateway() string {
 	return "`bareclaw service install`, or `bareclaw serve` in a terminal"
 }
 
-// claudeEnviron returns the environment of claude.
 func (l *look) claudeEnviron() []string { return claude.Environ(l.Environ, l.cfg.PassEnv) }
 
 // quote quotes a path for a shell.

@@ -134,7 +134,6 @@ func (l Level) colour() term.Colour {
 	return term.Green
 }
 
-// summary returns the last line.
 func summary(findings []Finding) string {
 	count, mended, fixable := map[Level]int{}, 0, 0
 	for i := range findings {

@@ -53,7 +53,6 @@ func pids(all []proc.Process) string {
 	return "pid " + strings.Join(names, ", ")
 }
 
-// staleSockets reports sockets without a listener.
 func (r *report) staleSockets(ctx context.Context, i sessionhost.Inspection) {
 	entries, _ := os.ReadDir(r.cfg.RuntimeDir) // the directory is missing, or checkDirectories reports the reason
 	for _, e := range entries {

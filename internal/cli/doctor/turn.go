@@ -174,7 +174,6 @@ func (t *turn) ask() {
 // reason.
 func (t *turn) send(line []byte) { _, _ = t.in.Write(line) }
 
-// judge rates the answer.
 func (t *turn) judge(r core.Result) {
 	switch r.Code {
 	case "":
@@ -196,7 +195,6 @@ func (t *turn) notLoggedIn(how string) {
 	t.problem("not_logged_in", "claude is not logged in: "+shorten(how), "No message is answered; channels park until there is a login.", claude.LoginAdvice)
 }
 
-// unanswered explains a missing answer.
 func (t *turn) unanswered(ctx context.Context, exit error) {
 	const why = "No message is answered."
 	switch {

@@ -152,7 +152,6 @@ func keepDown(ctx context.Context, stateDir string, end func() error) error {
 	return err
 }
 
-// lines describes the result.
 func (r *stopReport) lines() (lines []string) {
 	if r.Running {
 		line := "Stopped the gateway"

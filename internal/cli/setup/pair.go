@@ -158,7 +158,6 @@ func (w pairStep) waitForTap(ctx context.Context) (models.User, error) {
 	}
 }
 
-// newCode returns a random code for a link.
 func newCode() string {
 	b := make([]byte, 12) // 96 bits
 	_, _ = rand.Read(b)   // never fails

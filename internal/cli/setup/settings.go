@@ -178,7 +178,6 @@ func (w settingsStep) checkPort(port string) error {
 	return &trouble{fmt.Sprintf("the gateway could not listen on %s: %v", address, err), "choose another port with --port"}
 }
 
-// freePort returns the next free port.
 func freePort(host, after string) string {
 	n, _ := strconv.Atoi(after)
 	for port := n + 1; port < min(n+100, 65536); port++ {

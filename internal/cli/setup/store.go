@@ -166,7 +166,6 @@ func (s *store) given(name string) bool {
 	return ok
 }
 
-// choose checks a value and adds it to the choices.
 func (s *store) choose(name, value string) error {
 	if err := config.Check(name, value); err != nil {
 		return err

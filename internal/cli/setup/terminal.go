@@ -181,7 +181,6 @@ type console struct {
 	terminal *terminal // nil: nothing is asked
 }
 
-// say prints a line.
 func (c *console) say(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format+"\n", args...) }
 
 // tell prints a text wrapped for the terminal.
