@@ -78,7 +78,7 @@ func Print(w io.Writer, findings []Finding, s Style) error {
 // finding writes a finding: the check, the level and the fact, and below the reason and
 // the solution.
 func (b *sheet) finding(check string, f *Finding) {
-	level, colour := string(f.Level), f.Level.colour()
+	level, colour := string(f.Level), levelColours[f.Level]
 	if f.Fixed {
 		level, colour = "mended", term.Green
 	}
@@ -89,21 +89,19 @@ func (b *sheet) finding(check string, f *Finding) {
 	} else {
 		head += strings.Repeat(" ", levelColumn-len(level))
 	}
-	b.lines(head, "", "", term.Wrap(f.What, b.width-b.margin))
-	if f.Level == OK {
-		return
-	}
+	room := b.width - b.margin
+	b.lines(head, "", "", term.Wrap(f.What, room))
 	if f.Why != "" {
-		b.lines(b.indent(), "", term.Faint, term.Wrap(f.Why, b.width-b.margin))
+		b.lines(b.indent(), "", term.Faint, term.Wrap(f.Why, room))
 	}
 	if f.Failed != "" {
-		b.lines(b.indent(), "", term.Red, term.Wrap("It could not be mended: "+f.Failed, b.width-b.margin))
+		b.lines(b.indent(), "", term.Red, term.Wrap("It could not be mended: "+f.Failed, room))
 	}
 	if f.Command != "" && !f.Fixed {
 		const mark = "→ "
 		command := []string{f.Command} // whole, for copying
 		if strings.ContainsAny(f.Command, "`,;") {
-			command = term.Wrap(f.Command, b.width-b.margin-len("> ")) // words of advice
+			command = term.Wrap(f.Command, room-len("> ")) // words of advice
 		}
 		b.lines(b.indent(), mark, term.Cyan, command)
 	}
@@ -122,17 +120,7 @@ func (b *sheet) lines(head, mark string, colour term.Colour, lines []string) {
 	}
 }
 
-func (l Level) colour() term.Colour {
-	switch l {
-	case Problem:
-		return term.Red
-	case Warning:
-		return term.Yellow
-	case Note:
-		return term.Cyan
-	}
-	return term.Green
-}
+var levelColours = map[Level]term.Colour{OK: term.Green, Note: term.Cyan, Warning: term.Yellow, Problem: term.Red}
 
 func summary(findings []Finding) string {
 	count, mended, fixable := map[Level]int{}, 0, 0

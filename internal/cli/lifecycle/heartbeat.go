@@ -32,11 +32,7 @@ type HeartbeatInstall struct {
 
 // Run installs the job. The consent is recorded first, because an installed job without a
 // record counts as full consent.
-func (h *HeartbeatInstall) Run(c *command.Context) error {
-	r, cfg, err := h.request(c)
-	if err != nil {
-		return err
-	}
+func (h *HeartbeatInstall) Run(c *command.Context, cfg config.Config, r service.Request) error {
 	spec, err := service.NewSpec(r)
 	if h.Print {
 		return errors.Join(err, h.print(c, service.Heartbeat, spec))
@@ -83,14 +79,7 @@ type HeartbeatUninstall struct {
 
 // Run uninstalls the job. The refusal is recorded first, because a gateway may be
 // starting.
-func (h *HeartbeatUninstall) Run(c *command.Context) error {
-	if _, err := h.enter(); err != nil {
-		return err
-	}
-	cfg, err := c.Config()
-	if err != nil {
-		return err
-	}
+func (h *HeartbeatUninstall) Run(c *command.Context, cfg config.Config) error {
 	if err := heartbeat.SaveConsent(cfg.StateDir, heartbeat.ConsentNo); err != nil {
 		return err
 	}
@@ -130,11 +119,7 @@ type HeartbeatStatus struct {
 }
 
 // Run runs the command.
-func (h *HeartbeatStatus) Run(c *command.Context) error {
-	r, cfg, err := h.request(c)
-	if err != nil {
-		return err
-	}
+func (h *HeartbeatStatus) Run(c *command.Context, cfg config.Config, r service.Request) error {
 	s := heartbeat.Look(c.Context, cfg, h.manager(), r)
 	if h.JSON {
 		return c.PrintIndented(s)

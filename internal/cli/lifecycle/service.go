@@ -59,23 +59,24 @@ func (w where) enter() (dir string, err error) {
 	return dir, nil
 }
 
-// request describes the service.
-func (p place) request(c *command.Context) (service.Request, config.Config, error) {
+// ProvideConfig returns the configuration of the service's working directory, for kong.
+func (w where) ProvideConfig(c *command.Context) (config.Config, error) {
+	if _, err := w.enter(); err != nil {
+		return config.Config{}, err
+	}
+	return c.Config()
+}
+
+// ProvideRequest describes the service, for kong.
+func (p place) ProvideRequest(c *command.Context, cfg config.Config) (service.Request, error) {
 	dir, err := p.enter()
-	if err != nil {
-		return service.Request{}, config.Config{}, err
-	}
-	cfg, err := c.Config()
-	if err != nil {
-		return service.Request{}, cfg, err
-	}
 	r := service.Request{
 		Binary: c.Self, Dir: dir, Environ: c.Environ, Claude: cfg.Claude, StateDir: cfg.StateDir, Interval: cfg.HeartbeatInterval,
 	}
 	if p.Binary != "" {
 		r.Binary, r.Chosen = p.Binary, true
 	}
-	return r, cfg, nil
+	return r, err
 }
 
 // ServiceInstall is the command `service install`.
@@ -89,11 +90,7 @@ type ServiceInstall struct {
 }
 
 // Run runs the command.
-func (s *ServiceInstall) Run(c *command.Context) error {
-	r, cfg, err := s.request(c)
-	if err != nil {
-		return err
-	}
+func (s *ServiceInstall) Run(c *command.Context, cfg config.Config, r service.Request) error {
 	r.Echo = s.Agent == string(config.AgentEcho)
 	if s.Source != "" {
 		const variable = "BARECLAW_SOURCE"
@@ -189,11 +186,7 @@ type ServiceStatus struct {
 }
 
 // Run runs the command.
-func (s *ServiceStatus) Run(c *command.Context) error {
-	r, cfg, err := s.request(c)
-	if err != nil {
-		return err
-	}
+func (s *ServiceStatus) Run(c *command.Context, cfg config.Config, r service.Request) error {
 	spec, missing := service.NewSpec(r)
 	st, err := s.manager().Status(c.Context, service.Gateway, spec)
 	if err != nil {

@@ -15,11 +15,7 @@ import (
 type ServiceStart struct{ where }
 
 // Run runs the command.
-func (s *ServiceStart) Run(c *command.Context) error {
-	cfg, managed, err := s.installed(c)
-	if err != nil {
-		return err
-	}
+func (s *ServiceStart) Run(c *command.Context, managed Management, cfg config.Config) error {
 	if managed.status.Active {
 		c.Sayf("The service runs already, pid %d.", managed.status.PID)
 		return nil
@@ -37,11 +33,7 @@ type ServiceStop struct {
 func (*ServiceStop) Help() string { return (*Stop)(nil).Help() }
 
 // Run runs the command.
-func (s *ServiceStop) Run(c *command.Context) error {
-	cfg, managed, err := s.installed(c)
-	if err != nil {
-		return err
-	}
+func (s *ServiceStop) Run(c *command.Context, managed Management, cfg config.Config) error {
 	return stopGateway(c, cfg, managed, s.stopFlags)
 }
 
@@ -54,36 +46,28 @@ func (*ServiceRestart) Help() string {
 }
 
 // Run runs the command.
-func (s *ServiceRestart) Run(c *command.Context) error {
-	cfg, managed, err := s.installed(c)
-	if err != nil {
-		return err
-	}
+func (s *ServiceRestart) Run(c *command.Context, managed Management, cfg config.Config) error {
 	return startService(c, cfg, managed, "Restarted", managed.Restart)
 }
 
-// installed returns the configuration of the service's directory, and the installed
-// service.
-func (w where) installed(c *command.Context) (config.Config, Management, error) {
+// ProvideInstalled returns the installed service, for kong.
+func (w where) ProvideInstalled(c *command.Context) (Management, error) {
 	if command.InSession() {
-		return config.Config{}, Management{}, errStopInside
+		return Management{}, errStopInside
 	}
-	if _, err := w.enter(); err != nil {
-		return config.Config{}, Management{}, err
-	}
-	cfg, err := c.Config()
+	cfg, err := w.ProvideConfig(c)
 	if err != nil {
-		return cfg, Management{}, err
+		return Management{}, err
 	}
 	manager := w.manager()
 	if err := manager.Available(c.Context); err != nil {
-		return cfg, Management{}, err
+		return Management{}, err
 	}
 	managed, err := ManagedBy(c.Context, manager, cfg.StateDir)
 	if err == nil && managed.Manager == nil {
 		err = fmt.Errorf("there is no service of the gateway whose state is in %s; `bareclaw service install` installs it", cfg.StateDir)
 	}
-	return cfg, managed, err
+	return managed, err
 }
 
 // startService starts a service unless another gateway is in the way, and reports the new

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -171,7 +172,7 @@ func TestInitIsGivenAnotherProgram(t *testing.T) {
 	m := harness.NewUser(t)
 	m.Write("bin/other", "#!/bin/sh\necho 'other 1'\n", 0o700)
 	port := harness.FreePort(t)
-	args := append(quietly, "--json", "--port", port)
+	args := slices.Concat(quietly, []string{"--json", "--port", port})
 	runs(m, exitcode.OK, "", args...)
 	before := m.Contents(harness.EnvFile)
 	runs(m, exitcode.Failed, "", append(args, "--claude", m.Path("bin/other"))...).Shows("does not tell a version", "claude answered in")
@@ -360,7 +361,7 @@ func TestInitPairsForScripts(t *testing.T) {
 	t.Parallel()
 	m, api, anna, chat := newBotUser(t)
 	m.Env = append(m.Env, "BARECLAW_TELEGRAM_TOKEN="+api.Token(), "BARECLAW_PORT="+harness.FreePort(t))
-	args := append(quietly, "--no-turn")
+	args := slices.Concat(quietly, []string{"--no-turn"})
 	runs(m, exitcode.Failed, "", args...).Shows("nobody may talk to the bot")
 	runs(m, exitcode.Failed, "", append(args, "--pair", "--no-qr", "--pair-timeout", "1s")...).Shows("nobody opened the link in time")
 	if saved := m.Contents(harness.EnvFile); strings.Contains(saved, "TOKEN") {
