@@ -27,7 +27,7 @@ type Context struct {
 	Self     string   // absolute path of this program's file
 	Environ  []string // before any .env was read
 
-	Settings *config.Config // the result of Config; nil: not read yet
+	settings *config.Config // the result of Config; nil: not read yet
 	patience time.Duration  // with a silent gateway; 0: silenceLimit
 }
 
@@ -52,14 +52,14 @@ func (c *Context) Get(gateway *client.Client, path string, out any) error {
 // Config returns the configuration of this directory and environment. The first call
 // reads the configuration.
 func (c *Context) Config() (config.Config, error) {
-	if c.Settings == nil {
+	if c.settings == nil {
 		cfg, err := config.Load()
 		if err != nil {
 			return config.Config{}, err
 		}
-		c.Settings = &cfg
+		c.settings = &cfg
 	}
-	return *c.Settings, nil
+	return *c.settings, nil
 }
 
 // Client returns a client of the gateway, which need not run: the gateway of the
