@@ -29,7 +29,6 @@ type memory struct {
 	err      error
 	messages []core.Submission
 	refuse   error // by Submit
-	left     error // by AddJob, which keeps the job all the same
 	cost     float64
 	lost     int // decisions that are not recorded, as if the process had been killed before
 	puts     int // calls of PutOccurrences
@@ -49,11 +48,6 @@ func (m *memory) sent() []core.Submission {
 }
 
 func (m *memory) locked() func() { m.mu.Lock(); return m.mu.Unlock }
-
-func (m *memory) AddJob(ctx context.Context, j schedule.Job) error {
-	defer m.locked()()
-	return errors.Join(m.Ledger.AddJob(ctx, j), m.left)
-}
 
 func (m *memory) Jobs(ctx context.Context) ([]schedule.Job, error) {
 	defer m.locked()()

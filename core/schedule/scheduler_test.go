@@ -292,22 +292,6 @@ func TestStorageFails(t *testing.T) {
 	})
 }
 
-// TestNobodyWaitsForIt: whoever has asked for the only job is gone before it is kept. It is
-// sent all the same.
-func TestNobodyWaitsForIt(t *testing.T) {
-	t.Parallel()
-	play(t, schedule.Options{}, func(t *testing.T, w *world) {
-		w.memory.set(func(m *memory) { m.left = context.Canceled })
-		if _, _, err := w.Add(t.Context(), schedule.Request{Channel: "c", Text: "look", When: "in 1m"}); !errors.Is(err, context.Canceled) {
-			t.Errorf("added: %v", err)
-		}
-		w.after(61 * time.Second)
-		if n := len(w.memory.sent()); n != 1 {
-			t.Errorf("%d messages", n)
-		}
-	})
-}
-
 // TestRefused: what will not be taken is not tried again.
 func TestRefused(t *testing.T) {
 	t.Parallel()

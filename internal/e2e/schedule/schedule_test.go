@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -157,48 +156,6 @@ func back(m *harness.Machine, id string, by time.Duration) {
 	check.OK(m.T, err)
 }
 
-// TestScheduleMissed has due times pass while nothing runs: what becomes of them is as
-// the schedule says, and can be seen.
-func TestScheduleMissed(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
-	type missed struct {
-		id, rule string
-		by       time.Duration
-		sent     bool
-	}
-	var all []missed
-	for _, c := range []missed{
-		{rule: "skip", by: 2 * time.Hour}, {rule: "once", by: 2 * time.Hour, sent: true},
-		{rule: "within 30m", by: 20 * time.Minute, sent: true}, {rule: "within 30m", by: 40 * time.Minute},
-	} {
-		c.id = g.Schedule("c-"+strings.ReplaceAll(c.rule, " ", ""), "echo late", harness.Due(10*time.Minute), "missed", c.rule)
-		all = append(all, c)
-	}
-	often := g.Schedule("often", "echo often", "every 1h", "missed", "once")
-	g.Signal(syscall.SIGTERM)
-	for _, c := range all {
-		back(m, c.id, c.by+10*time.Minute)
-	}
-	back(m, often, 5*time.Hour+30*time.Minute)
-	g = m.Start()
-	for _, c := range all {
-		o := g.Occurred(c.id)
-		if c.sent != (o.Outcome == "sent" && o.Late) || c.sent == (o.Outcome == "missed" && strings.Contains(o.Why, c.rule)) {
-			t.Errorf("%s, late by %s: %+v", c.rule, c.by, o)
-		}
-	}
-	g.Eventually("all that was missed has an outcome", func() bool { return len(g.Occurrences(often)) == 5 })
-	of := g.Occurrences(often)
-	if of[0].Outcome != "sent" || !of[0].Late || of[4].Outcome != "missed" || of[4].Why == "" {
-		t.Errorf("of an hourly schedule: %+v", of)
-	}
-	if n := g.Balanced(); n != 3 || m.Begun("late at") != 3 {
-		t.Errorf("claude got %+v", m.Journal())
-	}
-}
-
 // TestScheduleHandedOver restarts the gateway across due times: none is lost or doubled.
 func TestScheduleHandedOver(t *testing.T) {
 	t.Parallel()
@@ -222,30 +179,6 @@ func TestScheduleHandedOver(t *testing.T) {
 	}
 	if n := g.Balanced(); n != len(ids) {
 		t.Errorf("%d messages for %d occurrences", n, len(ids))
-	}
-}
-
-// TestScheduleRefused: what could not be sent says why.
-func TestScheduleRefused(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "BARECLAW_QUEUE_LIMIT=1", harness.Noon())
-	g := m.Start()
-	_, finish := g.Occupy("full")
-	id := g.Schedule("full", "echo too much", harness.Due(time.Second))
-	if o := g.Occurred(id); o.Outcome != "refused" || !strings.Contains(o.Why, "BARECLAW_QUEUE_LIMIT") {
-		t.Errorf("%+v", o)
-	}
-	finish()
-	id = g.Schedule("dear", "echo paid", "every 1m", "budget_usd", 1e-6)
-	for n, want := range []string{"sent", "refused"} {
-		g.Signal(syscall.SIGTERM)
-		back(m, id, time.Minute-time.Duration(n)*time.Second) // the second time, it is due a second later
-		g = m.Start()
-		g.Eventually("it is decided", func() bool { return len(g.Occurrences(id)) == n+1 })
-		if o := g.Occurrences(id)[0]; o.Outcome != want || strings.Contains(o.Why, "budget of $0.000001 a day is used up") != (want == "refused") {
-			t.Errorf("occurrence %d: %+v", n, o)
-		}
-		g.Balanced()
 	}
 }
 
