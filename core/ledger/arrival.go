@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"database/sql/driver"
 	"fmt"
 	"reflect"
 
@@ -46,31 +45,29 @@ func arrive(c *core.Change) (k *compiler, ok bool) {
 		return nil, false
 	}
 	m := c.Accept[0]
-	turn := make([]driver.Value, 5)
+	turn := make([]any, 5)
 	k = &compiler{}
 	if len(c.Begin) == 1 {
 		t := c.Begin[0]
 		if t.Opens || len(t.Members) != 1 || t.Members[0] != m.ID || len(t.Line) >= bodyBytes {
 			return nil, false
 		}
-		turn = []driver.Value{string(t.ID), t.SessionID, nanos(t.BegunAt), turnDoc(k, t), string(t.Line)}
+		turn = []any{string(t.ID), t.SessionID, nanos(t.BegunAt), turnDoc(k, t), string(t.Line)}
 	}
 	content, doc := encodeMessage(k, m)
 	if m.SourceKey != "" || len(content) >= bodyBytes { // large text would be written twice
 		return nil, false
 	}
-	args := append([]driver.Value{string(m.ID), nil, string(m.Channel), nanos(m.ReceivedAt), doc, content}, turn...)
+	args := append([]any{string(m.ID), nil, string(m.Channel), nanos(m.ReceivedAt), doc, content}, turn...)
 	k.add(stmtArrive, string(m.ID), args...)
 	return k, true
 }
 
 // countArrivals counts the arrivals that the previous process did not post.
 func (w *writer) countArrivals() error {
-	row, _, err := w.conn.row(stmtCountArrivals)
-	if err != nil {
+	if err := w.conn.row(stmtCountArrivals).Scan(&w.kept); err != nil {
 		return fmt.Errorf("count arrivals: %w", err)
 	}
-	w.kept, _ = row[0].(int64)
 	w.queue.unposted.Store(w.kept > 0)
 	return nil
 }

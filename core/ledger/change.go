@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"database/sql/driver"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -14,19 +13,19 @@ import (
 // callers may change their records afterwards.
 type op struct {
 	stmt *statement
-	args []driver.Value
+	args []any
 	id   string                 // subject of the statement, for errors
-	paid []driver.Value         // arguments of stmtSpend, which runs if the op changes a row; nil for none
+	paid []any                  // arguments of stmtSpend, which runs if the op changes a row; nil for none
 	run  func(*writeConn) error // instead of a statement
 }
 
 // paid returns an amount for the day of at. A change written again after a crash changes no
 // row, and is therefore charged once.
-func paid(at time.Time, usd float64) []driver.Value {
+func paid(at time.Time, usd float64) []any {
 	if usd <= 0 {
 		return nil
 	}
-	return []driver.Value{core.Day(at), usd}
+	return []any{core.Day(at), usd}
 }
 
 // A compiler collects the ops of one change.
@@ -73,7 +72,7 @@ func each[T any](k *compiler, all []*T, compile func(*compiler, *T)) {
 }
 
 // add adds a statement and returns the op until the next call.
-func (k *compiler) add(s *statement, id string, args ...driver.Value) *op {
+func (k *compiler) add(s *statement, id string, args ...any) *op {
 	for _, a := range args {
 		if text, ok := a.(string); ok {
 			k.bytes += len(text)
@@ -116,7 +115,7 @@ var (
 )
 
 // inline returns the row's value of a text, nil for a text stored by body.
-func inline(text string) driver.Value {
+func inline(text string) any {
 	if len(text) < bodyBytes {
 		return text
 	}
@@ -130,14 +129,14 @@ func (k *compiler) body(kind int64, owner, text string) {
 	}
 }
 
-func nullable(s string) driver.Value {
+func nullable(s string) any {
 	if s == "" {
 		return nil
 	}
 	return s
 }
 
-func raw(b json.RawMessage) driver.Value {
+func raw(b json.RawMessage) any {
 	if b == nil {
 		return nil
 	}

@@ -2,17 +2,16 @@ package ledger
 
 import (
 	"context"
-	"database/sql/driver"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"bareclaw/core"
-
-	"modernc.org/sqlite"
 )
 
 // ErrForeign reports that the file is another program's database.
@@ -66,7 +65,7 @@ func examine(ctx context.Context, path string, withLog bool) (Examination, error
 	if info, err := os.Stat(path + "-wal"); err == nil {
 		e.LogSize = info.Size()
 	}
-	switch err := view(path, !withLog, func(c driver.Conn) error { return e.read(ctx, c) }); {
+	switch err := view(path, !withLog, func(c *sql.Conn) error { return e.read(ctx, c) }); {
 	case isDamaged(err):
 		e.Damage, e.Checked = append(e.Damage, err.Error()), true
 	case err != nil && ctx.Err() == nil:
@@ -76,7 +75,7 @@ func examine(ctx context.Context, path string, withLog bool) (Examination, error
 }
 
 // read fills in everything but the sizes and the mode.
-func (e *Examination) read(ctx context.Context, c driver.Conn) error {
+func (e *Examination) read(ctx context.Context, c *sql.Conn) error {
 	id, tables, err := identify(c)
 	if err != nil {
 		return err
@@ -91,21 +90,13 @@ func (e *Examination) read(ctx context.Context, c driver.Conn) error {
 	if e.Version, err = versionOf(c); err != nil {
 		return err
 	}
-	rows, err := query(ctx, c, selectBalance)
+	balance, err := list(ctx, c, scanBalance, selectBalance)
 	if err != nil {
 		return err
 	}
-	var n [5]int64
-	for i := range n {
-		n[i], _ = rows[0][i].(int64)
-	}
-	e.Balance = &core.Balance{Accepted: n[0], Answered: n[1], Failed: n[2], Cancelled: n[3], Waiting: n[4]}
-	rows, err = query(ctx, c, fmt.Sprintf("PRAGMA quick_check(%d)", maxDamage))
-	for _, row := range rows {
-		if line, _ := row[0].(string); line != "ok" {
-			e.Damage = append(e.Damage, line)
-		}
-	}
+	e.Balance = &balance[0]
+	lines, err := list(ctx, c, column[string], fmt.Sprintf("PRAGMA quick_check(%d)", maxDamage))
+	e.Damage = slices.DeleteFunc(lines, func(line string) bool { return line == "ok" })
 	e.Checked = err == nil
 	return err
 }
@@ -129,7 +120,7 @@ func Check(path string) (Version, error) {
 // Another process may have the file open. The error wraps [fs.ErrNotExist] for a missing
 // file.
 func Inspect(path string) (v Version, err error) {
-	err = view(path, false, func(c driver.Conn) (err error) {
+	err = view(path, false, func(c *sql.Conn) (err error) {
 		v, err = versionOf(c)
 		return err
 	})
@@ -147,8 +138,8 @@ func Copy(path, to string) error {
 		err = f.Close()
 	}
 	if err == nil {
-		err = view(path, false, func(c driver.Conn) error {
-			_, err := c.(driver.ExecerContext).ExecContext(context.Background(), "VACUUM INTO ?", []driver.NamedValue{{Ordinal: 1, Value: to}})
+		err = view(path, false, func(c *sql.Conn) error {
+			_, err := c.ExecContext(context.Background(), "VACUUM INTO ?", to)
 			return err
 		})
 	}
@@ -160,7 +151,7 @@ func Copy(path, to string) error {
 
 // view opens an existing file read-only and calls f. An immutable file must not be open
 // for writing anywhere.
-func view(path string, immutable bool, f func(driver.Conn) error) error {
+func view(path string, immutable bool, f func(*sql.Conn) error) error {
 	if _, err := os.Stat(path); err != nil {
 		return err
 	}
@@ -172,13 +163,9 @@ func view(path string, immutable bool, f func(driver.Conn) error) error {
 	if immutable {
 		name += "&immutable=1"
 	}
-	connector, err := sqlite.NewConnector(name)
+	db, c, err := connect(name)
 	if err != nil {
 		return err
 	}
-	c, err := connector.Connect(context.Background())
-	if err != nil {
-		return err
-	}
-	return errors.Join(f(c), c.Close())
+	return errors.Join(f(c), c.Close(), db.Close())
 }

@@ -122,11 +122,7 @@ func (l *Ledger) Write(c core.Change, done func(error)) {
 func (l *Ledger) NextGeneration(ctx context.Context) (int64, error) {
 	var generation int64
 	err := l.queue.run(ctx, func(c *writeConn) error {
-		row, _, err := c.row(stmtRaise)
-		if err == nil {
-			generation, _ = row[0].(int64)
-		}
-		return err
+		return c.row(stmtRaise).Scan(&generation)
 	})
 	if err != nil {
 		return 0, err // the writer may still set generation

@@ -2,7 +2,9 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -99,20 +101,16 @@ func settleMessage(k *compiler, s *core.Settlement) {
 
 // duplicate returns the error for a recorded source key.
 func (c *writeConn) duplicate(key string) error {
-	row, ok, err := c.row(stmtBySource, key)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return fmt.Errorf("message with source key %q was not recorded", key)
-	}
-	id, _ := row[0].(string)
-	text, _ := row[1].(string)
+	var id core.MessageID
 	var doc messageDoc
-	if err := json.Unmarshal([]byte(text), &doc); err != nil {
-		return fmt.Errorf("message %s: %w", id, err)
+	err := c.row(stmtBySource, key).Scan(&id, storedDoc{&doc})
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return fmt.Errorf("message with source key %q was not recorded", key)
+	case err != nil:
+		return fmt.Errorf("message with source key %q: %w", key, err)
 	}
-	return &core.DuplicateError{Existing: core.MessageID(id), Hash: doc.SourceHash}
+	return &core.DuplicateError{Existing: id, Hash: doc.SourceHash}
 }
 
 // encodeContent returns the column value of a content: bare text unchanged, or, with

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"bareclaw/core"
-
-	"modernc.org/sqlite"
 )
 
 const (
@@ -27,11 +25,10 @@ type reader struct {
 // openReader returns a reader of an existing file. The reader opens connections on demand
 // and closes idle ones after readerIdleTime, because each connection costs memory.
 func openReader(path string, q *queue) (*reader, error) {
-	connector, err := sqlite.NewConnector(readerDSN(path))
+	db, err := sql.Open("sqlite", readerDSN(path))
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(maxReaders)
 	db.SetMaxIdleConns(1)
 	db.SetConnMaxIdleTime(readerIdleTime)

@@ -2,10 +2,9 @@ package ledger
 
 import (
 	"context"
-	"database/sql/driver"
+	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 )
 
@@ -240,7 +239,7 @@ func (v Version) Reads(schema int) bool { return schema >= v.MinReader }
 func Program() Version { return Version{Schema: len(migrations), MinReader: firstReader} }
 
 // versionOf reads the version from a file.
-func versionOf(c driver.Conn) (Version, error) {
+func versionOf(c *sql.Conn) (Version, error) {
 	schema, err := scalar(c, "PRAGMA user_version")
 	if err != nil {
 		return Version{}, err
@@ -254,7 +253,7 @@ func versionOf(c driver.Conn) (Version, error) {
 
 // migrate raises the file to the newest schema, in one transaction. migrate leaves a newer
 // file unchanged, and refuses the file only if its min_reader exceeds the known migrations.
-func migrate(c driver.Conn, migrations []string) error {
+func migrate(c *sql.Conn, migrations []string) error {
 	id, tables, err := identify(c)
 	if err != nil {
 		return err
@@ -279,40 +278,16 @@ func migrate(c driver.Conn, migrations []string) error {
 }
 
 // transaction runs a script atomically.
-func transaction(c driver.Conn, script string) error {
-	err := execute(c, "BEGIN IMMEDIATE;"+script+"COMMIT")
+func transaction(c *sql.Conn, script string) error {
+	_, err := c.ExecContext(context.Background(), "BEGIN IMMEDIATE;"+script+"COMMIT")
 	if err != nil {
-		_ = execute(c, "ROLLBACK") // fails if the script did not begin a transaction
+		_, _ = c.ExecContext(context.Background(), "ROLLBACK") // fails if the script did not begin a transaction
 	}
 	return err
-}
-
-// execute runs a script and discards result rows.
-func execute(c driver.Conn, script string) error {
-	_, err := c.(driver.ExecerContext).ExecContext(context.Background(), script, nil)
-	return err
-}
-
-// query returns the rows of a query, and after an error the rows before the error.
-func query(ctx context.Context, c driver.Conn, text string) (all [][]driver.Value, err error) {
-	rows, err := c.(driver.QueryerContext).QueryContext(ctx, text, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }() // Next reports more
-	for {
-		row := make([]driver.Value, len(rows.Columns()))
-		if err := rows.Next(row); errors.Is(err, io.EOF) {
-			return all, nil
-		} else if err != nil {
-			return all, err
-		}
-		all = append(all, row)
-	}
 }
 
 // identify returns the application id of a file, and how many tables and indexes it has.
-func identify(c driver.Conn) (id, tables int64, err error) {
+func identify(c *sql.Conn) (id, tables int64, err error) {
 	if id, err = scalar(c, "PRAGMA application_id"); err == nil {
 		tables, err = scalar(c, "SELECT count(*) FROM sqlite_schema")
 	}
@@ -320,10 +295,7 @@ func identify(c driver.Conn) (id, tables int64, err error) {
 }
 
 // scalar returns the integer result of a query.
-func scalar(c driver.Conn, text string) (n int64, err error) {
-	rows, err := query(context.Background(), c, text)
-	if err == nil {
-		n, _ = rows[0][0].(int64)
-	}
+func scalar(c *sql.Conn, text string) (n int64, err error) {
+	err = c.QueryRowContext(context.Background(), text).Scan(&n)
 	return n, err
 }

@@ -3,7 +3,6 @@ package ledger
 import (
 	"cmp"
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -60,7 +59,7 @@ func endTurn(k *compiler, t *core.Turn) {
 		k.fail(fmt.Errorf("end turn %s: no time given", t.ID))
 		return
 	}
-	ending, text := core.Turn{Code: t.Code, Marks: t.Marks}, driver.Value(nil)
+	ending, text := core.Turn{Code: t.Code, Marks: t.Marks}, any(nil)
 	if t.Result != nil {
 		doc := *t.Result
 		ending.Result, text = &doc, doc.Text

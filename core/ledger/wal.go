@@ -31,16 +31,18 @@ func (w *writer) checkpoint(pages int) {
 	if w.stale {
 		return
 	}
-	if s, ok := w.conn.conn.(sqlite.DBStatus); ok {
-		n, _, _ := s.Status(sqlite.DBStatusCacheWrite, true)
+	_ = w.conn.conn.Raw(func(c any) error {
+		n, _, _ := c.(sqlite.DBStatus).Status(sqlite.DBStatusCacheWrite, true)
 		w.wal.pages += n
-	}
+		return nil
+	})
 	if w.wal.pages < pages {
 		return
 	}
 	w.wal.pages = 0 // also after a failure: the next attempt follows after as many pages
 	began := time.Now()
-	_, _, err := w.conn.row(stmtCheckpoint)
+	var busy, frames, copied int
+	err := w.conn.row(stmtCheckpoint).Scan(&busy, &frames, &copied)
 	w.stepped(began)
 	if failed := err != nil; failed != w.wal.failed {
 		w.wal.failed = failed
