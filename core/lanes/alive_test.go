@@ -23,45 +23,14 @@ func (w *world) aliveWithin() error {
 // What a lane waits for does not make it dead: an agent that is silent, or starts or is
 // reaped for ever, a disk that refuses.
 func TestAliveWhateverItWaitsFor(t *testing.T) {
-	t.Parallel()
-	for name, waits := range map[string]func(w *world) (goOn func()){
-		"nothing":       func(*world) func() { return func() {} },
-		"for the agent": func(w *world) func() { w.begun("one"); w.after(time.Hour); return func() {} },
-		"for its start": func(w *world) func() { unblock := w.agent.block("start"); w.submit("one"); return unblock },
-		"for its end":   func(w *world) func() { w.works(); unblock := w.agent.block("reap"); w.host().die(); return unblock },
-		"for the host": func(w *world) func() {
-			w.works()
-			w.m.Detach()
-			unblock := w.agent.block("attach")
-			w.start()
-			return unblock
-		},
-		"for the disk": func(w *world) func() {
-			m, h, id := w.begun("x")
-			w.ledger.setDown(core.ErrStorageFull)
-			h.answer(id, "ok")
-			w.outcome(m)
-			return func() { w.ledger.setDown(nil) }
-		},
-		"for a decision": func(w *world) func() {
-			_, h, _ := w.begun("one", func(s *core.Submission) { s.CanAsk = true })
-			h.ask("r", "Bash")
-			return func() {}
-		},
-		"to leave": func(w *world) func() { w.works(); w.m.Detach(); return func() {} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			play(t, Options{}, func(t *testing.T, w *world) {
-				goOn := waits(w)
-				synctest.Wait()
-				began := time.Now()
-				if err := w.aliveWithin(); err != nil || time.Since(began) > 0 {
-					t.Errorf("alive after %s: %v", time.Since(began), err)
-				}
-				goOn()
-			})
-		})
-	}
+	scenarios(t, map[string]string{
+		"nothing, and another lane retires": `healthy; works; healthy`,
+		"the agent":                         `send one; begin one; wait 1h; healthy`,
+		"its start, its end or the host":    `works; {die; wait 1s; block start; send one|block reap; die|detach; block attach; start}; healthy; unblock {start|reap|attach}`,
+		"the disk":                          `send one; begin one; down full; answer one ok; one answered ok; healthy; up`,
+		"a decision":                        `send one ask; begin one; ask r1; healthy`,
+		"to leave":                          `works; detach; healthy`,
+	})
 }
 
 // A lane or a writer that is stuck is named, whoever else answers.

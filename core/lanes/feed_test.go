@@ -18,21 +18,6 @@ func drain(s *feed.Subscription) (all []core.Update) {
 	return all
 }
 
-// What happens while nobody listens is told to whoever comes back.
-func TestFeedGoesOnWithoutListeners(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		sub := w.m.Feeds.Subscribe("c")
-		m, h, id := w.begun("one")
-		sub.Close()
-		h.tool(id)
-		h.finish(id, "ok")
-		w.wants(m, core.Answered, "", "ok")
-		back := w.m.Feeds.Resume("c", sub.From().String())
-		defer back.Close()
-		wantKinds(t, back, core.UpdateAccepted, core.UpdateStarted, core.UpdateEvent, core.UpdateEvent, core.UpdateResult)
-	})
-}
-
 // Who has an outcome and listens from then on does not hear that outcome again: it would
 // take it for the next one.
 func TestOutcomeBeforeSubscribing(t *testing.T) {
@@ -75,26 +60,3 @@ func wantKinds(t *testing.T, s *feed.Subscription, want ...core.UpdateKind) (las
 }
 
 func line(s string) json.RawMessage { return json.RawMessage(`{"say": "` + s + `"}`) }
-
-// Updates bear no content: it can be large, and many are kept.
-func TestUpdatesHaveNoContent(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		sub := w.m.Feeds.Subscribe("c")
-		defer sub.Close()
-		m, h, id := w.begun("a long text")
-		h.answer(id, "ok")
-		w.wants(m, core.Answered, "", "ok")
-		seen := 0
-		for _, u := range drain(sub) {
-			if u.Message != nil {
-				seen++
-				if u.Message.Content.Text != "" || u.Message.ID != m.Message.ID {
-					t.Errorf("%s: %+v", u.Kind, u.Message)
-				}
-			}
-		}
-		if seen != 2 {
-			t.Errorf("%d messages were published, want 2", seen)
-		}
-	})
-}

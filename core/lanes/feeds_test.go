@@ -1,7 +1,6 @@
 package lanes
 
 import (
-	"context"
 	"io"
 	"strings"
 	"testing"
@@ -74,83 +73,6 @@ func TestFeedsKeepShortPrompts(t *testing.T) {
 		if told != 2 {
 			t.Errorf("%d updates have a message, want 2", told)
 		}
-	})
-}
-
-// Another host's events have nothing to do with those that the feed has.
-func TestFeedOfAnotherHost(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		sub := w.m.Feeds.Subscribe("c")
-		m, h, id := w.begun("one")
-		h.say(core.Event{Kind: core.Said, Raw: line("1")})
-		synctest.Wait()
-		last := wantKinds(t, sub, core.UpdateAccepted, core.UpdateStarted, core.UpdateEvent)
-		w.detach()
-		h.die()
-		w.start()
-		_, again := w.running()
-		if again != id {
-			t.Fatal("it is not run again")
-		}
-		w.host().answer(id, "ok")
-		w.wantsNow(m.Message.ID, core.Answered, "", "ok")
-		back := w.m.Feeds.Resume("c", last.String())
-		defer back.Close()
-		wantKinds(t, back, core.UpdateStarted, core.UpdateEvent, core.UpdateResult)
-	})
-}
-
-// An outcome becomes durable when nobody is left to tell it: the next process
-// does, once.
-func TestOutcomeThatWasOnlyWritten(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		sub := w.m.Feeds.Subscribe("c")
-		m, h, id := w.begun("one")
-		waiting := w.submit("two")
-		synctest.Wait()
-		last := wantKinds(t, sub, core.UpdateAccepted, core.UpdateStarted, core.UpdateAccepted, core.UpdateQueued)
-		w.ledger.hold()
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { _, _ = w.m.Cancel(ctx, waiting.Message.ID) }()
-		synctest.Wait()
-		w.detach()
-		cancel()
-		w.ledger.release()
-		synctest.Wait()
-		w.start()
-		synctest.Wait()
-		back := w.m.Feeds.Resume("c", last.String())
-		defer back.Close()
-		last = wantKinds(t, back, core.UpdateResult)
-		w.handOver()
-		back = w.m.Feeds.Resume("c", last.String())
-		defer back.Close()
-		wantKinds(t, back)
-		h.finish(id, "ok")
-		w.wantsNow(m.Message.ID, core.Answered, "", "ok")
-		wantKinds(t, back, core.UpdateEvent, core.UpdateResult)
-	})
-}
-
-// A result was heard, but could neither be told nor be written before the end: the
-// next process hears it again and tells it.
-func TestOutcomeThatWasOnlyHeard(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		sub := w.m.Feeds.Subscribe("c")
-		m, h, id := w.begun("one")
-		go func() { _, _ = w.m.Interrupt(context.Background(), "c", id) }()
-		synctest.Wait()
-		w.ledger.setDown(core.ErrStorageFull)
-		h.aborts(id)
-		synctest.Wait()
-		last := wantKinds(t, sub, core.UpdateAccepted, core.UpdateStarted, core.UpdateEvent)
-		w.detach()
-		w.ledger.setDown(nil)
-		w.start()
-		w.wantsNow(m.Message.ID, core.Cancelled, core.CodeInterrupted, "")
-		back := w.m.Feeds.Resume("c", last.String())
-		defer back.Close()
-		wantKinds(t, back, core.UpdateResult)
 	})
 }
 
@@ -231,5 +153,22 @@ func TestUpdatesAreReadWhenTheyAreMissed(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// TestFeeds: a stream goes on without listeners, and in the next process.
+func TestFeeds(t *testing.T) {
+	scenarios(t, map[string]string{
+		"what happens while nobody listens is told to whoever comes back": `
+			watch; send one; begin one; unwatch; tool one; finish one ok; one answered ok; rewatch all; updates accepted started event event result`,
+		"another host's events have nothing to do with those that the feed has": `
+			watch; send one; begin one; say 1; updates accepted started event; detach; die; start; answer one ok; one answered ok; rewatch
+			updates started event result`,
+		"an outcome that nobody was left to tell": `
+			watch; send one two; begin one; updates accepted accepted queued started; hold; cancel two err=closed; detach; over; release; start; rewatch; updates result
+			detach; start; rewatch; updates; finish one ok; one answered ok; updates event result`,
+		"an outcome that was heard, and neither told nor written": `
+			watch; send one; begin one; interrupt err=unwritten; down full; abort one; updates accepted started event; detach; up; start
+			one cancelled interrupted; rewatch; updates result`,
 	})
 }

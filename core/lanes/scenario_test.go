@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,7 +31,12 @@ func scenarios(t *testing.T, scripts map[string]string) {
 		for i, one := range alternatives(script) {
 			t.Run(fmt.Sprint(name, " ", i), func(t *testing.T) {
 				o, steps := parse(t, one)
-				play(t, o, func(_ *testing.T, w *world) { newScene(w).run(steps) })
+				var offset atomic.Int64 // of the wall clock
+				o.Now = func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }
+				play(t, o, func(_ *testing.T, w *world) {
+					s := &scene{world: w, sent: map[string]*sending{}, unblock: map[string]func(){}, offset: &offset}
+					s.run(steps)
+				})
 			})
 		}
 	}
@@ -143,18 +149,16 @@ type scene struct {
 	ops     []*operation
 	sub     *feed.Subscription
 	unblock map[string]func()
+	offset  *atomic.Int64
 	now     step
+	last    core.UpdateID // the last update seen
 }
 
 // An operation is a request of a user under way.
 type operation struct {
 	step step
 	err  error
-	over bool
-}
-
-func newScene(w *world) *scene {
-	return &scene{world: w, sent: map[string]*sending{}, unblock: map[string]func(){}}
+	over atomic.Bool
 }
 
 func (s *scene) run(steps []step) {
@@ -192,8 +196,8 @@ func (s *scene) finished() {
 
 func (s *scene) check(op *operation) {
 	for name := range strings.SplitSeq(op.step.values["err"], ",") {
-		if want := named[name]; !op.over || !errors.Is(op.err, want) {
-			s.t.Errorf("%s: over %v, error %v, want %v", op.step.text, op.over, op.err, want)
+		if want := named[name]; !op.over.Load() || !errors.Is(op.err, want) {
+			s.t.Errorf("%s: over %v, error %v, want %v", op.step.text, op.over.Load(), op.err, want)
 		}
 	}
 }
@@ -204,10 +208,10 @@ func (s *scene) do(p step, request func(*scene, context.Context, step) error) {
 	op := &operation{step: p}
 	go func() {
 		op.err = request(s, context.Background(), p)
-		op.over = true
+		op.over.Store(true)
 	}()
 	synctest.Wait()
-	if op.over {
+	if op.over.Load() {
 		s.check(op)
 	} else {
 		s.ops = append(s.ops, op)
@@ -228,7 +232,7 @@ func (s *scene) id(name string) core.MessageID {
 	if name == "none" {
 		return "none"
 	}
-	if sent != nil && sent.ticket != nil {
+	if sent != nil && sent.over.Load() && sent.ticket != nil {
 		return sent.ticket.Message.ID
 	}
 	all, err := s.ledger.Messages(s.t.Context(), "c", 100, "") // accepted, and its sender was not told
@@ -262,8 +266,8 @@ func (s *scene) turns(names string) (h *fakeHost, ids []core.TurnID) {
 // newestTurn returns the turn of a message that is on record, or else the turn that was handed over last.
 func (s *scene) newestTurn(name string) (newest core.TurnID) {
 	s.t.Helper()
-	if ticket := s.sent[name].ticket; ticket != nil {
-		if m, err := s.ledger.Message(s.t.Context(), ticket.Message.ID); err == nil && m.Turn != "" {
+	if sent := s.sent[name]; sent.over.Load() && sent.ticket != nil {
+		if m, err := s.ledger.Message(s.t.Context(), sent.ticket.Message.ID); err == nil && m.Turn != "" {
 			return m.Turn
 		}
 	}
@@ -332,6 +336,14 @@ func (s *scene) expect(name string, p step) {
 		s.wantSame("acceptance known", sent.over.Load(), false)
 	case "accepted":
 		s.wantSame("acceptance", fmt.Sprint(sent.over.Load(), sent.err), "true <nil>")
+	case "parked": // one parked 2 text until=1h: where its ticket says that the message waits
+		<-sent.ticket.Parked()
+		at := sent.ticket.QueuePosition()
+		s.wantSame("position", at.Position, p.word(2))
+		s.wantIn("reason", at.Why, p.word(3))
+		if until := p.values["until"]; until != "" && !at.Until.Equal(s.moment(until)) {
+			s.t.Errorf("%s: until %s", p.text, at.Until)
+		}
 	case "existing":
 		s.wantSame("message", sent.ticket.Message.ID, s.id(p.word(2)))
 		s.wantSame("existing", sent.ticket.Existing, true)
@@ -377,6 +389,8 @@ func (s *scene) expectReply(got core.Reply, p step) {
 			s.wantSame(what, got.Duration, s.duration(want))
 		case "via":
 			s.wantSame(what, got.Via, want)
+		case "retryof":
+			s.wantSame(what, s.message(p.words[0]).RetryOf, s.id(want))
 		case "notices":
 			s.wantSame(what, strings.Join(codes(got.Notices), ","), want)
 		case "without":

@@ -3,19 +3,9 @@ package lanes
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 
 	"bareclaw/core"
 )
-
-// set changes the settings of channel c.
-func (w *world) set(model, mode string) {
-	w.t.Helper()
-	if err := w.m.ChannelSettings.ChangeSettings(w.t.Context(), "c", &model, &mode); err != nil {
-		w.t.Fatal(err)
-	}
-	synctest.Wait()
-}
 
 // addRule adds a rule to a channel, as a decision with Always does.
 func addRule(ctx context.Context, m *Manager, key core.ChannelKey, rule, by string) (core.Rule, error) {
@@ -28,13 +18,6 @@ func addRule(ctx context.Context, m *Manager, key core.ChannelKey, rule, by stri
 		m.ChannelSettings.Apply(&c)
 		m.lanes.wake(key)
 	})
-}
-
-func (w *world) addRule(key core.ChannelKey, rule, by string) {
-	w.t.Helper()
-	if _, err := addRule(w.t.Context(), w.m, key, rule, by); err != nil {
-		w.t.Fatal(err)
-	}
 }
 
 func TestSettings(t *testing.T) {

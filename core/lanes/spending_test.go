@@ -109,3 +109,33 @@ func TestPark(t *testing.T) {
 	}
 	scenarios(t, scripts)
 }
+
+// The wall clock may jump: nothing lasts less than no time, nothing changes its order, and nothing waits longer for it.
+func TestClockJumps(t *testing.T) {
+	scenarios(t, map[string]string{
+		"back and forth": `
+			with approvaltime=1m timeout=1h; send one ask; begin one; send two; ask r1; pending r1; clock -24h; send three; restart; send four; wait 1m
+			approval r1 expired; finish one ok; one answered ok took=0s; clock 24h; answer four ok; works; turns one two,three,four "still there?"`,
+		"the machine sleeps beyond the end of a limit: what waits is tried soon": `
+			send one two; fail one usage_limit until=5h; state parked limit until=5h waiting=1; clock 8h; wait 1m; answer two ok; two answered ok`,
+		"the machine sleeps beyond the end of the day: the first message shows the time": `
+			with budget=1; send one two; pays one ok 1; one answered ok; two open; clock 24h; send three; turns one two,three; answer three ok
+			two answered into=three; three answered ok`,
+	})
+}
+
+// Whoever waits for the outcome of a message is told when its channel is parked.
+func TestWaiterOfParkedChannel(t *testing.T) {
+	scenarios(t, map[string]string{
+		"the daily budget": `
+			with budget=1; send one wait; begin one; send two wait; two unknown; pays one ok 1; one answered ok; two accepted; send three wait; three accepted
+			two parked 1 "daily budget" until=midnight; three parked 2 "daily budget" until=midnight; await two; await three; two waiting; wait 24h
+			await three; busy; answer three ok; over; three answered ok`,
+		"a message that comes is a try": `
+			send one; begin one; send two wait; fail one not_logged_in; two parked 1 "not logged in" until=5m; wait 1m; send three wait; three unknown
+			fail three not_logged_in; three failed not_logged_in`,
+		"the second park": `
+			send one two; fail one usage_limit; two parked 1; wait 15m; await two; busy; fail two usage_limit until=1h; over; two waiting; wait 1h
+			answer two ok; two answered ok`,
+	})
+}

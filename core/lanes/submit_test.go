@@ -36,50 +36,6 @@ func (w *world) wantOver(s *waiting, want bool) {
 	}
 }
 
-func TestSubmitAndWait(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		s := w.waitingFor("one")
-		h, id := w.running()
-		h.begin(id)
-		w.wantOver(s, false)
-		h.answer(id, "ok")
-		w.wantOver(s, true)
-		w.after(lazyPause)
-		w.wants(s.ticket, core.Answered, "", "ok")
-	})
-}
-
-func TestSubmitAndWaitIsRefused(t *testing.T) {
-	play(t, Options{QueueLimit: 1}, func(t *testing.T, w *world) {
-		_, err := w.m.SubmitAndWait(t.Context(), submission(""), nil)
-		w.wantErr(err, core.ErrBadContent)
-		w.ledger.setDown(core.ErrStorageFull)
-		s := w.waitingFor("one")
-		w.wantOver(s, true)
-		w.wantErr(s.err, core.ErrStorageFull)
-		w.ledger.setDown(nil)
-		w.begun("two", keyed("k", "h"))
-		s = w.waitingFor("three")
-		w.wantOver(s, true)
-		w.wantErr(s.err, core.ErrQueueFull)
-	})
-}
-
-// A repeated message is waited for by its ticket.
-func TestSubmitAndWaitOfDuplicate(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		m, h, id := w.begun("once", keyed("k", "h"))
-		s := w.waitingFor("once", keyed("k", "h"))
-		w.wantOver(s, true)
-		if s.err != nil || !s.ticket.Existing || s.ticket.Message.ID != m.Message.ID {
-			t.Errorf("duplicate: %+v, %v", s.ticket, s.err)
-		}
-		w.undecided(s.ticket)
-		h.answer(id, "ok")
-		w.outcome(s.ticket)
-	})
-}
-
 // In a hurry it returns without an outcome, but not before the message is
 // accepted.
 func TestSubmitAndWaitInAHurry(t *testing.T) {
@@ -112,17 +68,12 @@ func TestSubmitAndWaitIsLeft(t *testing.T) {
 	})
 }
 
-// A manager that leaves ends the wait of an accepted message without an outcome.
-func TestSubmitAndWaitIsDetached(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		s := w.waitingFor("one")
-		w.m.Detach()
-		w.wantOver(s, true)
-		if s.err != nil {
-			t.Fatal(s.err)
-		}
-		w.undecided(s.ticket)
-		_, err := w.m.SubmitAndWait(t.Context(), submission("late"), nil)
-		w.wantErr(err, core.ErrClosed)
+func TestSubmitAndWait(t *testing.T) {
+	scenarios(t, map[string]string{
+		"the outcome": `send one wait; one unknown; begin one; one unknown; answer one ok; one answered ok`,
+		"refused": `
+			with queue=1; send one wait text=""; one refused bad_content; down full; send two wait; two refused full; up
+			send three; begin three; send four wait; four refused queue_full`,
+		"detached": `send one wait; detach; one accepted; one open; send late wait; late refused closed`,
 	})
 }
