@@ -1,11 +1,8 @@
 package harness
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -27,13 +24,9 @@ type Diagnosis struct {
 // Run runs the program on the machine, and returns what it printed and its status.
 func (m *Machine) Run(args ...string) (stdout, stderr string, status int) {
 	m.T.Helper()
-	var out, errs bytes.Buffer
-	cmd := m.program(args...)
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if _, isExit := errors.AsType[*exec.ExitError](cmd.Run()); !isExit && cmd.ProcessState == nil {
-		m.T.Fatalf("bareclaw %q did not run", args)
-	}
-	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+	i := m.Invoke(nil, args...)
+	<-i.Done
+	return i.Out.String(), i.Err.String(), i.Cmd.ProcessState.ExitCode()
 }
 
 // Doctor has the machine looked at.

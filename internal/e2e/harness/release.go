@@ -1,14 +1,12 @@
 package harness
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -131,16 +129,11 @@ type CommandResult struct {
 // Commanded starts a command of the installed program. The function waits for its end.
 func (m *Machine) Commanded(args ...string) (wait func() CommandResult) {
 	m.T.Helper()
-	var out, errs bytes.Buffer
-	cmd := m.program(args...)
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Start(); err != nil {
-		m.T.Fatal(err)
+	i := m.Invoke(nil, args...)
+	return func() CommandResult {
+		<-i.Done
+		return CommandResult{i.Cmd.ProcessState.ExitCode(), i.Out.String(), i.Err.String()}
 	}
-	return sync.OnceValue(func() CommandResult {
-		_ = cmd.Wait() // the status says it
-		return CommandResult{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
-	})
 }
 
 // Upgrades runs `bareclaw upgrade` and fails unless it ends so and says that.

@@ -24,10 +24,16 @@ func TestRecordedTextsAreShownOnce(t *testing.T) {
 	}
 	texts := 0
 	for _, file := range files {
-		turn := shownTurn{t: t, name: filepath.Base(file), fold: progress.New(progress.Options{Show: claude.Show})}
 		recording, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
+		}
+		fold, turn := progress.New(progress.Options{Show: claude.Show}), 'a'
+		var wrote, said []string // in this turn
+		take := func(u core.Update) {
+			for _, s := range fold.Take(u).Said {
+				said = append(said, s.Text)
+			}
 		}
 		for line := range bytes.Lines(recording) {
 			var r struct {
@@ -37,66 +43,37 @@ func TestRecordedTextsAreShownOnce(t *testing.T) {
 			if err := json.Unmarshal(line, &r); err != nil {
 				t.Fatal(err)
 			}
-			if r.Dir == "out" {
-				turn.take(r.Line)
+			if r.Dir != "out" {
+				continue
 			}
+			ev, err := claude.Decode(r.Line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range claude.Show(r.Line) {
+				if w.Kind == core.DisplayText && w.Parent == "" {
+					wrote = append(wrote, w.Text)
+				}
+			}
+			id := core.TurnID(turn)
+			take(core.Update{Kind: core.UpdateEvent, Turn: id, Raw: r.Line})
+			if ev.Type != claude.TypeResult {
+				continue
+			}
+			answer := ev.Result().Text
+			take(core.Update{Kind: core.UpdateResult, Turn: id, Message: &core.Message{
+				ID: core.MessageID("message " + string(id)), Turn: id, Reply: core.Reply{State: core.Answered, Text: answer},
+			}})
+			all := strings.Join(append(said, answer), "\n")
+			for _, text := range wrote {
+				if n := strings.Count(all, strings.TrimSpace(text)); n != 1 || len(said) > len(wrote) {
+					t.Errorf("%s: the text %.60q is shown %d times: said %.60q, answer %.60q", file, text, n, said, answer)
+				}
+			}
+			texts, turn, wrote, said = texts+len(wrote), turn+1, nil, nil
 		}
-		texts += turn.texts
 	}
 	if texts < 30 {
 		t.Errorf("only %d texts", texts)
-	}
-}
-
-// A shownTurn shows one turn of claude after the other.
-type shownTurn struct {
-	t     *testing.T
-	name  string
-	fold  *progress.Fold
-	n     int
-	wrote []string
-	said  []string
-	texts int
-}
-
-func (s *shownTurn) take(line json.RawMessage) {
-	ev, err := claude.Decode(line)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, w := range claude.Show(line) {
-		if w.Kind == core.DisplayText && w.Parent == "" {
-			s.wrote = append(s.wrote, w.Text)
-		}
-	}
-	u := core.Update{Kind: core.UpdateEvent, Turn: core.TurnID(rune('a' + s.n)), Raw: line}
-	s.note(s.fold.Take(u))
-	if ev.Type == claude.TypeResult {
-		r := ev.Result()
-		m := &core.Message{ID: core.MessageID("message " + string(u.Turn)), Turn: u.Turn, Reply: core.Reply{State: core.Answered, Text: r.Text}}
-		s.note(s.fold.Take(core.Update{Kind: core.UpdateResult, Turn: u.Turn, Message: m}))
-		s.check(r.Text)
-		s.n, s.wrote, s.said = s.n+1, nil, nil
-	}
-}
-
-func (s *shownTurn) note(n progress.News) {
-	for _, said := range n.Said {
-		s.said = append(s.said, said.Text)
-	}
-}
-
-// check holds what was said and the answer to what was written.
-func (s *shownTurn) check(answer string) {
-	s.t.Helper()
-	all := strings.Join(append(s.said, answer), "\n")
-	for _, text := range s.wrote {
-		s.texts++
-		if n := strings.Count(all, strings.TrimSpace(text)); n != 1 {
-			s.t.Errorf("%s: the text %.60q is shown %d times: said %.60q, answer %.60q", s.name, text, n, s.said, answer)
-		}
-	}
-	if len(s.said) > len(s.wrote) {
-		s.t.Errorf("%s: said %q of %q", s.name, s.said, s.wrote)
 	}
 }
