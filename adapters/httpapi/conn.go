@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,8 @@ type clientConn struct {
 	draining  <-chan struct{} // closed when the server drains
 	answering atomic.Bool     // a handler has been called for the current request
 	linger    atomic.Int64    // Unix nanoseconds of the end of reading by Close; 0: Close does not read
+	asked     sync.Once       // whether the peer is trusted
+	isTrusted bool            // written by asked
 }
 
 // clientListener accepts connections as clientConns.

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"sync"
 
 	"bareclaw/adapters/httpapi/api"
 )
@@ -121,8 +120,7 @@ func (g *guard) checkPeer(r *http.Request) *problem {
 	if g.peer == nil {
 		return nil
 	}
-	c, _ := r.Context().Value(connKey{}).(*connection)
-	if c != nil && c.trusted(g.peer) {
+	if c := clientConnOf(r); c != nil && c.trusted(g.peer) {
 		return nil
 	}
 	return refuse(http.StatusForbidden, api.ForeignUser,
@@ -131,37 +129,23 @@ func (g *guard) checkPeer(r *http.Request) *problem {
 
 type connKey struct{}
 
-// A connection remembers whether its peer is trusted.
-type connection struct {
-	conn net.Conn
-	own  *clientConn // nil on a server made outside package httpapi
-	once sync.Once
-	ok   bool
+// withClientConn stores the connection in the context of its requests; it is meant for the
+// field ConnContext of http.Server.
+func withClientConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
 }
 
-// ConnContext stores the connection for the check of the peer. ConnContext is meant for
-// the field ConnContext of http.Server.
-func ConnContext(ctx context.Context, c net.Conn) context.Context {
-	own, _ := c.(*clientConn)
-	if own != nil {
-		c = own.Conn
-	}
-	return context.WithValue(ctx, connKey{}, &connection{conn: c, own: own})
-}
-
-// clientConnOf returns the connection of a request; nil on a server made outside package
-// httpapi.
+// clientConnOf returns the connection of a request; nil without a server, in tests.
 func clientConnOf(r *http.Request) *clientConn {
-	if c, _ := r.Context().Value(connKey{}).(*connection); c != nil {
-		return c.own
-	}
-	return nil
+	c, _ := r.Context().Value(connKey{}).(*clientConn)
+	return c
 }
 
-func (c *connection) trusted(ask func(net.Conn) (ok, known bool)) bool {
-	c.once.Do(func() {
-		ok, known := ask(c.conn)
-		c.ok = ok || !known
+// trusted asks once whether the peer is known to be another user's.
+func (c *clientConn) trusted(ask func(net.Conn) (ok, known bool)) bool {
+	c.asked.Do(func() {
+		ok, known := ask(c.Conn)
+		c.isTrusted = ok || !known
 	})
-	return c.ok
+	return c.isTrusted
 }

@@ -10,7 +10,6 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
-	"bareclaw/core/lanes"
 )
 
 const (
@@ -61,7 +60,7 @@ func (l *lookups) get(w *response, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return l.view.show(w, r, &m, l.view.place(&m), longPrompt)
+		return l.answerMessage(w, r, &m, l.place(&m), longPrompt)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
@@ -73,11 +72,11 @@ func (l *lookups) get(w *response, r *http.Request) error {
 	if err != nil && (ctx.Err() == nil || r.Context().Err() != nil || m.ID == "") {
 		return err
 	}
-	at := l.view.place(&m)
+	at := l.place(&m)
 	if !m.State.Final() {
 		w.Header().Set("Retry-After", retryAfter(at.Until))
 	}
-	return l.view.show(w, r, &m, at, longPrompt)
+	return l.answerMessage(w, r, &m, at, longPrompt)
 }
 
 func waitParam(r *http.Request) (time.Duration, error) {
@@ -123,7 +122,7 @@ func (l *lookups) cancel(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return l.view.show(w, r, &m, core.QueuePosition{}, shortPrompt)
+	return l.answerMessage(w, r, &m, core.QueuePosition{}, shortPrompt)
 }
 
 func (l *lookups) trace(w *response, r *http.Request) error {
@@ -131,7 +130,7 @@ func (l *lookups) trace(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return w.show(http.StatusOK, showTrace(&t, l.view.deliveries.at(t.Message.ID)))
+	return w.show(http.StatusOK, showTrace(&t, l.deliveries.at(t.Message.ID)))
 }
 
 // content shows a message's content as submitted, media included.
@@ -175,34 +174,28 @@ func (l *lookups) reserveContent(ctx context.Context) (release func(), err error
 	}, nil
 }
 
-// messageView answers with messages.
-type messageView struct {
-	core       *lanes.Lookup
-	deliveries *deliveries
-}
-
-// show answers with a message and its position in the queue.
-func (v *messageView) show(w *response, r *http.Request, m *core.Message, at core.QueuePosition, length promptLength) error {
-	v.completeCoalesced(r.Context(), m)
+// answerMessage answers with a message and its position in the queue.
+func (s *shared) answerMessage(w *response, r *http.Request, m *core.Message, at core.QueuePosition, length promptLength) error {
+	s.completeCoalesced(r.Context(), m)
 	err := w.show(http.StatusOK, showMessage(m, at, length))
 	if err == nil && r.Method != http.MethodHead {
-		v.deliveries.note(m)
+		s.deliveries.note(m)
 	}
 	return err
 }
 
 // place returns the position of a message in the queue; zero if the message does not
 // wait.
-func (v *messageView) place(m *core.Message) core.QueuePosition {
+func (s *shared) place(m *core.Message) core.QueuePosition {
 	if m.State != core.Waiting {
 		return core.QueuePosition{}
 	}
-	return v.core.QueuePosition(m.ID)
+	return s.core.Lookup.QueuePosition(m.ID)
 }
 
 // current returns the current state of the message, or m if the message cannot be read.
-func (v *messageView) current(ctx context.Context, m core.Message) core.Message {
-	if now, err := v.core.Message(ctx, m.ID); err == nil {
+func (s *shared) current(ctx context.Context, m core.Message) core.Message {
+	if now, err := s.core.Lookup.Message(ctx, m.ID); err == nil {
 		return now
 	}
 	return m
@@ -215,13 +208,13 @@ const coalescedTimeout = 2 * time.Second
 // completeCoalesced copies the text of a reply carried by a message of another adapter,
 // because the HTTP client never sees the carrying message. If the carrier cannot be
 // read, the member into still names the carrier.
-func (v *messageView) completeCoalesced(ctx context.Context, m *core.Message) {
+func (s *shared) completeCoalesced(ctx context.Context, m *core.Message) {
 	if m.Reply.Via == "" || m.Adapter != adapterName {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, coalescedTimeout)
 	defer cancel()
-	if carrier, err := v.core.Wait(ctx, m.Reply.Into); err == nil {
+	if carrier, err := s.core.Lookup.Wait(ctx, m.Reply.Into); err == nil {
 		m.Reply.Text = carrier.Reply.Text
 	}
 }

@@ -116,13 +116,13 @@ func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submissi
 			if m.lifecycle.handingOver() {
 				return &heldError{t.Message}
 			}
-			now := m.view.current(r.Context(), t.Message)
+			now := m.current(r.Context(), t.Message)
 			w.Header().Set("Retry-After", "1")
 			return answerAccepted(w, &now, core.QueuePosition{})
 		}
 	}
 	msg := t.Outcome()
-	return m.view.show(w, r, &msg, core.QueuePosition{}, shortPrompt)
+	return m.answerMessage(w, r, &msg, core.QueuePosition{}, shortPrompt)
 }
 
 // parked is closed while the message waits on a parked channel; nil for a repeated message

@@ -12,7 +12,7 @@ import (
 func TestMount(t *testing.T) {
 	t.Parallel()
 	s := New(newGateway(t, nil).options(io.Discard))
-	h := s.Handler()
+	h := s.handler(tcpListener)
 	s.Mount("/part", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.URL.Path)
 	}))

@@ -73,18 +73,17 @@ type Options struct {
 
 // A Server is the HTTP adapter. All methods are safe for concurrent use.
 type Server struct {
-	log        *slog.Logger
-	bodyLimit  int64
-	guard      guard
-	lifecycle  *lifecycle
-	handover   *handover
-	requests   metrics.Requests
-	routes     []route
-	mounts     map[string]http.Handler
-	mu         sync.Mutex     // protects listeners
-	listeners  []net.Listener // served until HandOver
-	tcp, local *http.Server
-	inner      *http.Server
+	log       *slog.Logger
+	bodyLimit int64
+	guard     guard
+	lifecycle *lifecycle
+	handover  *handover
+	requests  metrics.Requests
+	routes    []route
+	mounts    map[string]http.Handler
+	servers   [3]*http.Server // by listener
+	mu        sync.Mutex      // protects listeners
+	listeners []net.Listener  // served until HandOver
 }
 
 // New returns a Server without listeners.
@@ -99,23 +98,23 @@ func New(o Options) *Server {
 		mounts: map[string]http.Handler{},
 	}
 	s.routes = append(handlers(o, l), metricsRoute(o, &s.requests))
-	s.tcp = s.httpServer(s.Handler())
-	s.local = s.httpServer(s.LocalHandler())
-	s.inner = s.httpServer(s.handler(innerListener))
+	for from := range s.servers {
+		s.servers[from] = s.httpServer(s.handler(listener(from)))
+	}
 	return s
 }
 
 // shared is what several parts of the API use.
 type shared struct {
-	core      *lanes.Manager
-	names     channelNames
-	view      *messageView
-	lifecycle *lifecycle
+	core       *lanes.Manager
+	names      channelNames
+	lifecycle  *lifecycle
+	deliveries deliveries
 }
 
 // handlers returns the routes of all parts of the API.
 func handlers(o Options, l *lifecycle) []route {
-	s := &shared{o.Core, channelNames{o.Core.Directory}, &messageView{core: o.Core.Lookup, deliveries: &deliveries{}}, l}
+	s := &shared{core: o.Core, names: channelNames{o.Core.Directory}, lifecycle: l}
 	all := slices.Concat(
 		(&messages{s, &streams{s}}).routes(),
 		newLookups(s).routes(),
@@ -139,47 +138,33 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ConnContext:       ConnContext,
+		ConnContext:       withClientConn,
 		ConnState:         noteConnState,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 }
 
-// Handler returns the API for TCP, behind all checks. A server made outside package
-// httpapi must set [ConnContext], or peers count as strangers.
-func (s *Server) Handler() http.Handler { return s.handler(tcpListener) }
+// Serve serves the API on a TCP listener, behind all checks, until Shutdown or HandOver, and
+// then returns nil. The listener is closed.
+func (s *Server) Serve(l net.Listener) error { return s.serve(tcpListener, l) }
 
-// LocalHandler returns the API for the Unix socket: without checks of token, Host and
-// Origin, and without decisions about approvals.
-func (s *Server) LocalHandler() http.Handler { return s.handler(localListener) }
+// ServeLocal is Serve for the Unix listener of the user's own programs: without checks of
+// token, Host and Origin, and without decisions about approvals.
+func (s *Server) ServeLocal(l net.Listener) error { return s.serve(localListener, l) }
 
-// Serve serves the API on a TCP listener until Shutdown or HandOver, and then
-// returns nil. The listener is closed.
-func (s *Server) Serve(l net.Listener) error { return s.serve(s.tcp, l) }
+// ServeInner serves the requests forwarded by a predecessor, on a Unix listener, also after
+// HandOver. It checks only the peer, because the predecessor has checked the clients.
+func (s *Server) ServeInner(l net.Listener) error { return s.serve(innerListener, l) }
 
-// ServeLocal is Serve for the Unix listener of the user's own programs.
-func (s *Server) ServeLocal(l net.Listener) error { return s.serve(s.local, l) }
-
-// ServeInner serves the requests forwarded by a predecessor, on a Unix listener.
-// ServeInner checks only the peer, because the predecessor has checked the clients.
-func (s *Server) ServeInner(l net.Listener) error {
-	if err := s.inner.Serve(s.clients(l)); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("serve http on %s: %w", l.Addr(), err)
+func (s *Server) serve(from listener, l net.Listener) error {
+	if from != innerListener {
+		s.mu.Lock()
+		s.listeners = append(s.listeners, l)
+		s.mu.Unlock()
 	}
-	return nil
-}
-
-// clients returns the listener with connections of type clientConn.
-func (s *Server) clients(l net.Listener) net.Listener {
-	return clientListener{Listener: l, draining: s.lifecycle.done()}
-}
-
-func (s *Server) serve(h *http.Server, l net.Listener) error {
-	s.mu.Lock()
-	s.listeners = append(s.listeners, l)
-	s.mu.Unlock()
-	err := h.Serve(s.clients(l))
-	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) && s.lifecycle.handingOver() {
+	err := s.servers[from].Serve(clientListener{Listener: l, draining: s.lifecycle.done()})
+	closed := errors.Is(err, net.ErrClosed) && (from == innerListener || s.lifecycle.handingOver())
+	if closed || errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return fmt.Errorf("serve http on %s: %w", l.Addr(), err)
@@ -190,14 +175,11 @@ func (s *Server) serve(h *http.Server, l net.Listener) error {
 // first call has an effect. Drain does not block.
 func (s *Server) Drain(reason Reason) {
 	if s.lifecycle.drain(reason) {
-		s.tcp.SetKeepAlivesEnabled(false)
-		s.local.SetKeepAlivesEnabled(false)
-		s.inner.SetKeepAlivesEnabled(false)
+		for _, h := range s.servers {
+			h.SetKeepAlivesEnabled(false)
+		}
 	}
 }
-
-// Draining reports whether Drain or HandOver was called.
-func (s *Server) Draining() bool { return s.lifecycle.draining() }
 
 // HandOver begins to hand the work over to another process: nothing more is accepted
 // here, streams end with the reason Restarting, and every request waits for Forward.
@@ -221,10 +203,9 @@ func (s *Server) Forward(inner, local string) { s.handover.settle(inner, local) 
 // error.
 func (s *Server) Shutdown(ctx context.Context, reason Reason) error {
 	s.Drain(reason)
-	servers := []*http.Server{s.tcp, s.local, s.inner}
-	errs := make([]error, len(servers))
+	var errs [len(s.servers)]error
 	var wg sync.WaitGroup
-	for i, h := range servers {
+	for i, h := range s.servers {
 		wg.Go(func() {
 			if err := h.Shutdown(ctx); err != nil {
 				errs[i] = fmt.Errorf("shut down http: %w", errors.Join(err, h.Close()))
@@ -232,5 +213,5 @@ func (s *Server) Shutdown(ctx context.Context, reason Reason) error {
 		})
 	}
 	wg.Wait()
-	return errors.Join(errs...)
+	return errors.Join(errs[:]...)
 }

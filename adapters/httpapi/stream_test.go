@@ -284,7 +284,7 @@ func TestCarriedByAnotherAdapter(t *testing.T) {
 	if _, err := carrier.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	v := &messageView{core: g.Lookup}
+	v := &shared{core: g.Manager}
 	for _, c := range []struct {
 		adapter, via, want string
 		into               core.MessageID

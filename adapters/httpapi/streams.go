@@ -66,7 +66,7 @@ func (s *streams) message(w *response, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	m = s.view.current(r.Context(), m) // the message may have begun before the subscription
+	m = s.current(r.Context(), m) // the message may have begun before the subscription
 	v := &messageStream{stream: openStream(w, updates.From()), id: m.ID, turn: m.Turn}
 	if r.Method == http.MethodHead {
 		return nil
@@ -81,7 +81,7 @@ func (s *streams) message(w *response, r *http.Request) error {
 // gets the position from the updates.
 func (s *streams) sendPlace(r *http.Request, v *messageStream, updates *feed.Subscription, m *core.Message) {
 	if updates.Gap() || r.Header.Get(api.HeaderLastEventID) == "" {
-		v.queued(s.view.place(m))
+		v.queued(s.place(m))
 	}
 }
 
@@ -92,10 +92,10 @@ func (s *streams) untilOutcome(ctx context.Context, v *messageStream, updates *f
 	sendAll(v.stream, updates, v.send)
 	if over {
 		m := t.Outcome()
-		s.view.completeCoalesced(ctx, &m)
+		s.completeCoalesced(ctx, &m)
 		v.stream.sendShape(api.EventResult, showMessage(&m, core.QueuePosition{}, shortPrompt))
 		if v.stream.flush(); v.stream.err == nil {
-			s.view.deliveries.note(&m)
+			s.deliveries.note(&m)
 		}
 	} else if s.lifecycle.draining() {
 		s.sendEnding(v.stream, messagePath(v.id), messagePath(v.id)+"/events")
