@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -134,9 +135,7 @@ func wrongMember(err error, code, prefix string) error {
 		return badJSON(err)
 	}
 	path := slices.Collect(wrong.JSONPointer.Tokens())
-	if code == "" {
-		code = memberCode(path[0])
-	}
+	code = cmp.Or(code, memberCodes[path[0]], "bad_"+path[0])
 	name := prefix + strings.Join(path, ".")
 	if prefix == "" {
 		name = strconv.Quote(name)
@@ -155,21 +154,11 @@ func wrongMember(err error, code, prefix string) error {
 	return badRequest(code, "%s must be %s.", name, kinds[typ.Kind()])
 }
 
-// memberCode returns the error code for an invalid member of a request.
-func memberCode(name string) string {
-	switch name {
-	case "message":
-		return api.BadText
-	case "budget_usd":
-		return api.BadBudget
-	case "model", "permission_mode":
-		return api.BadSetting
-	case "rollback":
-		return api.BadPath
-	case "turn_id":
-		return api.InvalidBody
-	}
-	return "bad_" + name
+// memberCodes are the codes for invalid members of requests, where these are not made of the
+// member's name.
+var memberCodes = map[string]string{
+	"message": api.BadText, "budget_usd": api.BadBudget, "model": api.BadSetting, "permission_mode": api.BadSetting,
+	"rollback": api.BadPath, "turn_id": api.InvalidBody,
 }
 
 func badJSON(err error) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -78,18 +79,17 @@ func shuttingDown() *problem {
 }
 
 func notFoundText(route string) string {
-	switch route {
-	case "/messages/{id}", "/messages/{id}/content", "/messages/{id}/events", "/messages/{id}/retry", "/messages/{id}/trace":
+	switch {
+	case strings.HasPrefix(route, "/messages/"):
 		return "There is no message with this id."
-	case "/channels/{key}/rules/{id}":
+	case route == "/channels/{key}/rules/{id}":
 		return "This channel has no rule with this id; GET /channels/{key}/rules lists its rules."
-	case "/schedules/{id}":
+	case strings.HasPrefix(route, "/schedules/"):
 		return "There is no schedule with this id; GET /schedules lists all schedules."
-	case "/approvals/{id}":
+	case route == "/approvals/{id}":
 		return "There is no approval with this id; GET /approvals lists the pending ones."
-	default:
-		return "There is no such channel; GET /channels lists all channels."
 	}
+	return "There is no such channel; GET /channels lists all channels."
 }
 
 // sentence returns an error's text with a capital letter.

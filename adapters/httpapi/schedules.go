@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -101,11 +99,7 @@ func newScheduleRequest(in *api.ScheduleRequest) (r schedule.Request, err error)
 
 // scheduleHash identifies the content of a request.
 func scheduleHash(r *schedule.Request) string {
-	h := sha256.New()
-	for _, s := range []string{string(r.Channel), r.Text, r.When, r.TZ, r.Missed, r.Precheck, strconv.FormatFloat(r.Budget, 'g', -1, 64)} {
-		hashPart(h, []byte(s))
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	return digest([]string{string(r.Channel), r.Text, r.When, r.TZ, r.Missed, r.Precheck, strconv.FormatFloat(r.Budget, 'g', -1, 64)}, nil)
 }
 
 func (s *schedules) list(w *response, r *http.Request) error {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"hash"
 	"net/http"
 	"strings"
 	"time"
@@ -141,22 +140,24 @@ func idempotencyKey(r *http.Request) (string, error) {
 // fingerprint identifies the content of a submission, independent of the form of the
 // JSON.
 func fingerprint(sub *core.Submission) string {
-	h := sha256.New()
-	for _, s := range []string{string(sub.Channel), string(sub.Mode), sub.Origin.User, sub.Origin.Chat, sub.Origin.Topic, sub.Content.Text} {
-		hashPart(h, []byte(s))
-	}
-	for _, block := range sub.Content.Blocks {
-		hashPart(h, canonical(block))
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	texts := []string{string(sub.Channel), string(sub.Mode), sub.Origin.User, sub.Origin.Chat, sub.Origin.Topic, sub.Content.Text}
+	return digest(texts, sub.Content.Blocks)
 }
 
-// hashPart adds a part with a length prefix, to separate the parts.
-func hashPart(h hash.Hash, part []byte) {
-	var n [8]byte
-	binary.BigEndian.PutUint64(n[:], uint64(len(part)))
-	h.Write(n[:])
-	h.Write(part)
+// digest hashes texts and blocks, each with a length prefix to separate them.
+func digest(texts []string, blocks []json.RawMessage) string {
+	h := sha256.New()
+	part := func(b []byte) {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
+		h.Write(b)
+	}
+	for _, s := range texts {
+		part([]byte(s))
+	}
+	for _, block := range blocks {
+		part(canonical(block))
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 func canonical(block json.RawMessage) []byte {
