@@ -124,10 +124,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		summary.Steps = append(summary.Steps, outcome)
 	}
 	summary.OK = summary.fine()
-	if w.bot.Username != "" {
-		summary.Bot = w.bot.Username
-	}
-	summary.Owner, summary.Running = w.newOwner, w.running
+	summary.Bot, summary.Owner, summary.Running = w.bot.Username, w.newOwner, w.running
 	w.close(summary)
 	return summary, nil
 }
@@ -178,12 +175,10 @@ func (w *wizard) open() error {
 // service would keep the environment of the installation.
 func (w *wizard) adopt() error {
 	for _, v := range config.Variables() {
-		value := w.inEnviron(v.Name)
-		if value == "" {
-			continue
-		}
-		if err := w.choose(v.Name, value); err != nil {
-			return err
+		if value := w.inEnviron(v.Name); value != "" {
+			if err := w.choose(v.Name, value); err != nil {
+				return err
+			}
 		}
 	}
 	set := w.current(varHTTP)
@@ -207,11 +202,7 @@ func (w *wizard) adoptHeartbeat() {
 }
 
 // makeSpec describes the service as `bareclaw service install` does.
-func (w *wizard) makeSpec(cfg config.Config) (service.Spec, error) {
-	if _, err := service.WorkingDir(); err != nil {
-		return service.Spec{}, err
-	}
-	var err error
+func (w *wizard) makeSpec(cfg config.Config) (_ service.Spec, err error) {
 	w.spec, err = service.NewSpec(w.request(cfg))
 	return w.spec, err
 }

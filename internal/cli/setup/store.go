@@ -206,22 +206,17 @@ func (s *store) write() (names []string, err error) {
 // load returns the configuration of a gateway started now. Saved values come from the
 // file, regardless of the environment.
 func (s *store) load() (config.Config, error) {
-	read, err := config.DotEnvFiles()
-	if err != nil {
-		return config.Config{}, err
-	}
 	vars, err := config.ReadDotEnv(s.path)
+	isRead := s.isRead()
+	for name, value := range vars {
+		if !isRead {
+			err = errors.Join(err, os.Setenv(name, value))
+		} else if strings.HasPrefix(name, "BARECLAW_") {
+			_ = os.Unsetenv(name)
+		}
+	}
 	if err != nil {
 		return config.Config{}, err
-	}
-	for name, value := range vars {
-		if slices.Contains(read, s.path) {
-			if strings.HasPrefix(name, "BARECLAW_") {
-				_ = os.Unsetenv(name)
-			}
-		} else if err := os.Setenv(name, value); err != nil {
-			return config.Config{}, fmt.Errorf("set %s: %w", name, err)
-		}
 	}
 	return config.Load()
 }
@@ -230,7 +225,6 @@ func (s *store) load() (config.Config, error) {
 // settings.
 func (s *store) daemonEnviron() []string {
 	vars, _ := config.ReadDotEnv(s.path) // open has reported an error
-	read, _ := config.DotEnvFiles()
 	var out []string
 	for _, entry := range s.environ {
 		name, _, _ := strings.Cut(entry, "=")
@@ -238,7 +232,7 @@ func (s *store) daemonEnviron() []string {
 			out = append(out, entry)
 		}
 	}
-	if slices.Contains(read, s.path) {
+	if s.isRead() {
 		return out
 	}
 	for _, name := range slices.Sorted(maps.Keys(vars)) { // nothing else tells it
@@ -262,16 +256,10 @@ func (s *store) shadowed() []string {
 // stateDir returns the state directory, empty if unknown.
 func (s *store) stateDir() string {
 	if dir := expandHome(s.current("BARECLAW_STATE_DIR")); dir != "" {
-		abs, err := filepath.Abs(dir)
-		if err != nil {
-			return ""
-		}
+		abs, _ := filepath.Abs(dir)
 		return abs
 	}
-	dir, _, err := config.UserDirs()
-	if err != nil {
-		return ""
-	}
+	dir, _, _ := config.UserDirs()
 	return dir
 }
 

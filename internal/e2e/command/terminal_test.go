@@ -1,6 +1,7 @@
 package command
 
 import (
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -79,4 +80,12 @@ func TestStatusHasColoursOnATerminalOnly(t *testing.T) {
 		t.Errorf("colours although nobody wants any: %q", screen)
 	}
 	m.Command(exitcode.OK, "status") // which looks for control characters
+}
+
+// display runs a command of the program on the machine, in its work directory.
+func display(m *harness.Machine, args ...string) *harness.Display {
+	m.T.Helper()
+	cmd := exec.Command(m.Executable(), args...)
+	cmd.Dir, cmd.Env = m.Path("work"), append([]string{"TERM=xterm-256color"}, m.Env...)
+	return m.Displayed(cmd)
 }

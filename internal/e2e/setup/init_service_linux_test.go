@@ -8,30 +8,37 @@ import (
 
 	"bareclaw/heartbeat"
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/exitcode"
 	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/executable"
 )
 
 const installedHome = "/run/home"
 
-// newInstalled makes the machine of a newcomer whose program is there to stay, and
-// returns the program.
-func newInstalled(t *testing.T, manager *harness.UserManager) (harness.Newcomer, string) {
+// newInstalled makes the machine of a newcomer whose program is there to stay.
+func newInstalled(t *testing.T, manager *harness.UserManager) harness.Newcomer {
 	t.Helper()
 	const home = installedHome
 	m := harness.NewUser(t)
-	program := home + "/.local/bin/bareclaw"
-	m.Env = []string{"HOME=" + home, "XDG_RUNTIME_DIR=" + harness.RuntimeDir, "PATH=" + home + "/.local/bin:/usr/bin:/bin", "TERM=xterm", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0"}
 	self := harness.Bareclaw(t)
-	b, err := os.ReadFile(self)
-	check.OK(t, err)
-	check.OK(t, os.MkdirAll(home+"/.local/bin", 0o700))
-	check.OK(t, executable.Write(program, b))
+	m.Program = home + "/.local/bin/bareclaw"
+	m.Env = []string{"HOME=" + home, "XDG_RUNTIME_DIR=" + harness.RuntimeDir, "PATH=" + home + "/.local/bin:/usr/bin:/bin", "TERM=xterm", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0"}
+	harness.CopyProgram(t, self, m.Program)
 	check.OK(t, executable.Write(home+"/.local/bin/claude", []byte("#!/bin/sh\nexec "+harness.FakeClaude(t)+" \"$@\"\n")))
 	if out, err := manager.Systemctl("set-environment", "GORACE=atexit_sleep_ms=0"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	return m, program
+	return m
+}
+
+// property returns a property of a unit.
+func property(t *testing.T, manager *harness.UserManager, unit, name string) string {
+	t.Helper()
+	out, err := manager.Systemctl("show", "--value", "--property="+name, unit)
+	if err != nil {
+		t.Errorf("systemctl show %s: %v: %s", unit, err, out)
+	}
+	return out
 }
 
 // TestInitAsksForTheHeartbeat: the yes to the service is none to the heartbeat, for which
@@ -39,15 +46,12 @@ func newInstalled(t *testing.T, manager *harness.UserManager) (harness.Newcomer,
 func TestInitAsksForTheHeartbeat(t *testing.T) {
 	t.Parallel()
 	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
-		m, program := newInstalled(t, manager)
+		m := newInstalled(t, manager)
 		const state = installedHome + "/.local/state/bareclaw"
 		port := harness.FreePort(t)
 		init := func(args ...string) *harness.Display {
 			t.Helper()
-			cmd := m.Command(append([]string{"init", "--no-telegram", "--no-doctor"}, args...)...)
-			cmd.Path, cmd.Args[0] = program, program
-			x := m.Displayed(cmd)
-			x.KeepsOutput()
+			x := m.OnScreen(append([]string{"init", "--no-telegram", "--no-doctor"}, args...)...)
 			if !slices.Contains(args, "--no-turn") {
 				x.Answer("Ask Claude one small question", "s")
 			}
@@ -70,13 +74,7 @@ func TestInitAsksForTheHeartbeat(t *testing.T) {
 				}
 			}
 		}
-		timer := func() string {
-			out, err := manager.Systemctl("show", "--value", "--property=ActiveState", "bareclaw-heartbeat.timer")
-			if err != nil {
-				t.Errorf("%v: %s", err, out)
-			}
-			return out
-		}
+		timer := func() string { return property(t, manager, "bareclaw-heartbeat.timer", "ActiveState") }
 		consent := func(want heartbeat.Consent) {
 			t.Helper()
 			if got, err := heartbeat.ReadConsent(state); err != nil || got != want {
@@ -122,11 +120,7 @@ func TestInitAsksForTheHeartbeat(t *testing.T) {
 			{"y", "Done: systemd calls the heartbeat every 1h, which asks Claude", heartbeat.ConsentAsk},
 			{"r", "Done: systemd calls the heartbeat every 1h, which looks after the gateway and asks Claude nothing", heartbeat.ConsentRevive},
 		} {
-			cmd := m.Command("init", "--yes", "--no-turn", "--no-telegram", "--no-doctor", "--no-heartbeat")
-			cmd.Path, cmd.Args[0] = program, program
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
+			runs(m, exitcode.OK, "", "--yes", "--no-turn", "--no-telegram", "--no-doctor", "--no-heartbeat")
 			check.OK(t, heartbeat.SaveConsent(state, heartbeat.ConsentNone))
 			x := init(append(answers, "--no-turn")...)
 			x.Answer("Install the heartbeat?", c.answer)
@@ -142,72 +136,48 @@ func TestInitAsksForTheHeartbeat(t *testing.T) {
 func TestInitInstallsTheService(t *testing.T) {
 	t.Parallel()
 	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
-		const home = installedHome
-		m, program := newInstalled(t, manager)
-		init := func(args ...string) string {
+		m := newInstalled(t, manager)
+		init := func(args ...string) *harness.Invocation {
 			t.Helper()
-			cmd := m.Command(append([]string{"init", "--yes"}, args...)...)
-			cmd.Path = program
-			cmd.Args[0] = program
-			out, _ := cmd.CombinedOutput()
-			if status := cmd.ProcessState.ExitCode(); status != 0 {
-				t.Errorf("exit status %d", status)
-			}
-			return string(out)
+			return runs(m, exitcode.OK, "", append([]string{"--yes"}, args...)...)
 		}
-		says := func(out string, texts ...string) {
-			t.Helper()
-			for _, text := range texts {
-				if !strings.Contains(out, text) {
-					t.Errorf("it does not say %q:\n%s", text, out)
-				}
-			}
-		}
-		property := func(unit, name string) string {
-			out, err := manager.Systemctl("show", "--value", "--property="+name, unit)
-			if err != nil {
-				t.Errorf("systemctl show %s: %v: %s", unit, err, out)
-			}
-			return out
-		}
+		service := func(name string) string { return property(t, manager, "bareclaw.service", name) }
+		timer := func() string { return property(t, manager, "bareclaw-heartbeat.timer", "ActiveState") }
 		settings := func() string {
-			b, err := os.ReadFile(home + "/.config/bareclaw/.env")
-			if err != nil {
-				t.Error(err)
-			}
+			b, err := os.ReadFile(installedHome + "/.config/bareclaw/.env")
+			check.OK(t, err)
 			return string(b)
 		}
 
-		says(init("--port", harness.FreePort(t)), "systemd keeps the gateway running", "Done: answered in", "All set.")
-		pid := property("bareclaw.service", "MainPID")
-		timer := func() string { return property("bareclaw-heartbeat.timer", "ActiveState") }
-		if property("bareclaw.service", "ActiveState") != "active" || timer() == "active" || pid == "0" {
+		init("--port", harness.FreePort(t)).Shows("systemd keeps the gateway running", "Done: answered in", "All set.")
+		pid := service("MainPID")
+		if service("ActiveState") != "active" || timer() == "active" || pid == "0" {
 			t.Errorf("the service is not active, or the timer is, to which nobody has agreed")
 		}
 		before := settings()
 
-		says(init(), "Fine: systemd keeps the gateway running", "Skipped: nobody has agreed to it", "--heartbeat=yes", "All set.")
-		says(init("--heartbeat=yes"), "Done: systemd calls the heartbeat every 1h, which asks Claude", "All set.")
-		says(init(), "Fine: systemd calls the heartbeat every 1h, which asks Claude", "All set.")
+		init().Shows("Fine: systemd keeps the gateway running", "Skipped: nobody has agreed to it", "--heartbeat=yes", "All set.")
+		init("--heartbeat=yes").Shows("Done: systemd calls the heartbeat every 1h, which asks Claude", "All set.")
+		init().Shows("Fine: systemd calls the heartbeat every 1h, which asks Claude", "All set.")
 		if timer() != "active" {
 			t.Error("the timer is not active")
 		}
-		if settings() != before || property("bareclaw.service", "MainPID") != pid {
+		if settings() != before || service("MainPID") != pid {
 			t.Error("the second run has changed something")
 		}
 
 		port := harness.FreePort(t)
-		says(init("--port", port), "the gateway was restarted with the new settings", "All set.", "127.0.0.1:"+port)
-		if !strings.Contains(settings(), "BARECLAW_PORT="+port+"\n") || property("bareclaw.service", "ActiveState") != "active" {
+		init("--port", port).Shows("the gateway was restarted with the new settings", "All set.", "127.0.0.1:"+port)
+		if !strings.Contains(settings(), "BARECLAW_PORT="+port+"\n") || service("ActiveState") != "active" {
 			t.Errorf("the new port did not apply:\n%s", settings())
 		}
 
-		says(init("--heartbeat=revive"), "which looks after the gateway and asks Claude nothing")
+		init("--heartbeat=revive").Shows("which looks after the gateway and asks Claude nothing")
 		if timer() != "active" || !strings.Contains(settings(), "BARECLAW_HEARTBEAT=revive\n") {
 			t.Errorf("the timer is %s, the settings are\n%s", timer(), settings())
 		}
-		says(init("--no-heartbeat"), "Done: the heartbeat was uninstalled")
-		says(init(), "Fine: not wanted, as you said before")
+		init("--no-heartbeat").Shows("Done: the heartbeat was uninstalled")
+		init().Shows("Fine: not wanted, as you said before")
 		if timer() == "active" || strings.Contains(settings(), "revive") {
 			t.Errorf("the timer is %s, the settings are\n%s", timer(), settings())
 		}
