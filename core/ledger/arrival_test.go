@@ -104,9 +104,7 @@ func TestReadAfterArrivalsWerePosted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := open(t)
-		m := message("c")
-		turn := turnOf(m)
-		mustWrite(t, l, accepted(m, turn))
+		m, turn := begun(t, l)
 		time.Sleep(time.Minute)
 		turn.EndedAt = day
 		reply := core.Reply{State: core.Answered, Text: "ok"}

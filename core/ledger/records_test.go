@@ -73,6 +73,15 @@ func accepted(m *core.Message, t *core.Turn) core.Change {
 	return core.Change{Accept: []*core.Message{m}, Begin: []*core.Turn{t}}
 }
 
+// begun writes a message with its turn.
+func begun(t testing.TB, l *ledger.Ledger) (*core.Message, *core.Turn) {
+	t.Helper()
+	m := message("c")
+	turn := turnOf(m)
+	mustWrite(t, l, accepted(m, turn))
+	return m, turn
+}
+
 func answered(m *core.Message, t *core.Turn) core.Change {
 	reply := core.Reply{State: core.Answered, Text: "the answer to " + string(m.ID), Duration: time.Second, CostUSD: 0.25, SessionID: t.SessionID}
 	t.EndedAt, t.CostUSD = day.Add(time.Second), 0.25

@@ -15,9 +15,7 @@ func TestRequeue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := open(t)
-			m := message("c")
-			turn := turnOf(m)
-			mustWrite(t, l, accepted(m, turn))
+			m, turn := begun(t, l)
 			if !arrived {
 				wantBalance(t, l, core.Balance{Accepted: 1, Waiting: 1}) // which posts
 			}

@@ -24,9 +24,7 @@ func TestSpending(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l := openAt(t, path)
 	wantSpent(t, l, day, 0)
-	m := message("c")
-	turn := turnOf(m)
-	mustWrite(t, l, accepted(m, turn))
+	m, turn := begun(t, l)
 	c := answered(m, turn)
 	mustWrite(t, l, c)
 	mustWrite(t, l, c)
@@ -40,9 +38,7 @@ func TestSpending(t *testing.T) {
 	l = openAt(t, path)
 	wantSpent(t, l, day, 0.25)
 	wantSpent(t, l, next, 0.5)
-	second := message("c")
-	again := turnOf(second)
-	mustWrite(t, l, accepted(second, again))
+	second, again := begun(t, l)
 	again.EndedAt, again.CostUSD = next, 0.125
 	mustWrite(t, l, core.Change{End: []*core.Turn{again}, Requeue: []core.MessageID{second.ID}}) // a turn that is to run again is paid too
 	wantSpent(t, l, next, 0.625)
@@ -52,9 +48,7 @@ func TestSpending(t *testing.T) {
 func TestSpendingIsOfItsChange(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	m := message("c")
-	turn := turnOf(m)
-	mustWrite(t, l, accepted(m, turn))
+	m, turn := begun(t, l)
 	c := answered(m, turn)
 	c.End = append(c.End, turnOf(m)) // of which nothing is known
 	c.End[1].EndedAt = day
@@ -72,9 +66,7 @@ func TestSessionTotal(t *testing.T) {
 	t.Parallel()
 	l := open(t)
 	end := func(total float64) {
-		m := message("c")
-		turn := turnOf(m)
-		mustWrite(t, l, accepted(m, turn))
+		m, turn := begun(t, l)
 		c := answered(m, turn)
 		turn.Result.TotalCost = total
 		mustWrite(t, l, c)

@@ -41,7 +41,10 @@ func (r *runner) notify(ctx context.Context, all []Occurrence) error {
 		if p.ID == "" {
 			p.ID = pushID(fmt.Sprintf("%s:%d:%d", SourceKey(r.job.ID, newest.Due), len(group), newest.Answer.Attempts))
 			p.Channel = r.job.Notify
-			if err := r.saveAll(ctx, group, func(a *Answer) { a.PushID, a.To = p.ID, p.Channel }); err != nil {
+			for _, o := range group {
+				o.Answer.PushID, o.Answer.To = p.ID, p.Channel
+			}
+			if err := r.save(ctx, group...); err != nil {
 				return err
 			}
 		}
@@ -49,7 +52,10 @@ func (r *runner) notify(ctx context.Context, all []Occurrence) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx) // the next process repeats the attempt
 		}
-		if err := r.saveAll(ctx, group, func(a *Answer) { a.attempted(err) }); err != nil {
+		for _, o := range group {
+			o.Answer.attempted(err)
+		}
+		if err := r.save(ctx, group...); err != nil {
 			return err
 		}
 		if err != nil {
@@ -110,16 +116,6 @@ func (r *runner) push(ctx context.Context, p core.Push) error {
 	ctx, cancel := context.WithTimeout(ctx, pushTimeout)
 	defer cancel()
 	return r.s.o.Push(ctx, p)
-}
-
-// saveAll changes the answers of occurrences and stores the occurrences.
-func (r *runner) saveAll(ctx context.Context, group []*Occurrence, change func(*Answer)) error {
-	changed := make([]Occurrence, len(group))
-	for i, o := range group {
-		change(o.Answer)
-		changed[i] = *o
-	}
-	return r.s.o.Store.PutOccurrences(ctx, r.job.ID, changed, Kept)
 }
 
 // pushID derives the id of a push from the subject of the push.

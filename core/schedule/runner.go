@@ -293,17 +293,21 @@ func (r *runner) occurrences(ctx context.Context) ([]Occurrence, error) {
 
 func (r *runner) occurrence(ctx context.Context, due time.Time) (Occurrence, error) {
 	all, err := r.occurrences(ctx)
+	i := slices.IndexFunc(all, func(o Occurrence) bool { return o.Due.Equal(due) })
+	if err == nil && i < 0 {
+		err = core.ErrNotFound
+	}
 	if err != nil {
 		return Occurrence{}, err
 	}
-	for i := range all {
-		if all[i].Due.Equal(due) {
-			return all[i], nil
-		}
-	}
-	return Occurrence{}, core.ErrNotFound
+	return all[i], nil
 }
 
-func (r *runner) save(ctx context.Context, o *Occurrence) error {
-	return r.s.o.Store.PutOccurrences(ctx, r.job.ID, []Occurrence{*o}, Kept)
+// save stores occurrences together.
+func (r *runner) save(ctx context.Context, all ...*Occurrence) error {
+	changed := make([]Occurrence, len(all))
+	for i, o := range all {
+		changed[i] = *o
+	}
+	return r.s.o.Store.PutOccurrences(ctx, r.job.ID, changed, Kept)
 }
