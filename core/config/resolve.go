@@ -62,11 +62,13 @@ func (r *resolver) read(s setting) {
 // the session file absolute unless the directory of claude is wrong.
 func (r *resolver) resolveDirectories() {
 	c := &r.config
-	sessions, err := c.SessionFile, error(nil)
-	if c.SessionFile = ""; c.CWD != "" {
-		c.SessionFile, err = r.absolute(sessions, c.CWD)
+	if c.CWD == "" {
+		c.SessionFile = "" // has no base
+	} else {
+		path, err := r.absolute(c.SessionFile, c.CWD)
 		s, _ := settingOf("BARECLAW_SESSION_FILE")
 		r.check(s.Name, s.accepted(), err)
+		c.SessionFile = path
 	}
 	shared, err := r.stateDir()
 	if r.texts["BARECLAW_STATE_DIR"] == "" {

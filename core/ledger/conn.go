@@ -80,7 +80,7 @@ func openWriteConn(path string, migrations []string) (*writeConn, error) {
 // prepare prepares every statement.
 func (c *writeConn) prepare() error {
 	for _, s := range statements {
-		stmt, err := c.conn.PrepareContext(context.Background(), s.query)
+		stmt, err := c.conn.PrepareContext(context.Background(), s.query) //nolint:sqlclosecheck // close does
 		if err != nil {
 			return fmt.Errorf("its tables are not as expected: %w", err)
 		}

@@ -60,7 +60,7 @@ func (r *runner) notify(ctx context.Context, all []Occurrence) error {
 		}
 		if err != nil {
 			r.s.o.Log.Warn("schedules: an answer was not pushed", "schedule", r.job.ID, "channel", string(p.Channel), "answers", len(group), "err", err)
-			return nil //nolint:nilerr // the answers record the failure
+			return nil // the answers record the failure
 		}
 	}
 }
