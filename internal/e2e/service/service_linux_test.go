@@ -27,7 +27,7 @@ func TestService(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(*testing.T, *installation){
 		"is installed": serviceIsInstalled, "restarts": serviceRestarts, "takes over": serviceTakesOver,
-		"listens": serviceListens, "has a socket": serviceHasSocket, "is stopped": serviceIsStopped,
+		"has a socket": serviceHasSocket, "is stopped": serviceIsStopped,
 		"hangs": serviceHangs, "is stopped by commands": serviceIsStoppedByCommands, "with a socket is stopped": serviceWithSocketIsStopped,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -355,45 +355,6 @@ func serviceTakesOver(t *testing.T, i *installation) {
 	sameClaude(i.Gateway)
 }
 
-// serviceListens has systemd listen on the gateway's address, and then not any more.
-func serviceListens(t *testing.T, i *installation) {
-	local := i.local()
-	standIn := "#!/bin/sh\nenv > \"$SEEN\"\nsystemd-notify --ready\nexec sleep 1000\n"
-	check.OK(t, executable.Write(i.program, []byte(standIn)))
-	address := net.JoinHostPort("127.0.0.1", harness.FreePort(t))
-	spec := service.Spec{Binary: i.program, Dir: i.manager.Home, Path: os.Getenv("PATH"), StateDir: i.Path("state"), Settings: []string{"SEEN=" + i.Path("seen")}}
-	for _, listen := range []string{"", address, address, ""} {
-		spec.Listen = listen
-		did, err := local.Install(context.Background(), service.Gateway, spec)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, strings.Join(did, "\n"))
-		}
-		i.verified()
-		b, err := os.ReadFile(i.Path("seen"))
-		check.OK(t, err)
-		if got, want := bytes.Contains(b, []byte("LISTEN_FDNAMES=http\n")), listen != ""; got != want {
-			t.Errorf("listening on %q: that the program was given a socket is %v\n%s", listen, got, strings.Join(did, "\n"))
-		}
-		conn, err := net.Dial("tcp", address)
-		if (err == nil) != (listen != "") {
-			t.Errorf("listening on %q: %v", listen, err)
-		}
-		if err == nil {
-			_ = conn.Close()
-		}
-		st, err := local.Status(context.Background(), service.Gateway, service.Spec{Binary: i.program, Dir: "/", Path: "/", StateDir: i.Path("state")})
-		if err != nil || !st.Current || st.Problem != "" {
-			t.Errorf("status is %+v, %v", st, err)
-		}
-	}
-	if _, err := local.Uninstall(context.Background(), service.Gateway); err != nil {
-		t.Fatal(err)
-	}
-	if files := i.files(); len(files) > 0 {
-		t.Errorf("left behind: %v", files)
-	}
-}
-
 // serviceHasSocket has systemd listen for the gateway itself.
 func serviceHasSocket(t *testing.T, i *installation) {
 	port := harness.FreePort(t)
@@ -413,6 +374,13 @@ func serviceHasSocket(t *testing.T, i *installation) {
 		t.Errorf("claude was %s and is %s", claude, now)
 	}
 	i.statusIsWell()
+	i.does("service install", "disabled bareclaw.socket", "started bareclaw.service, pid ")
+	i.found()
+	i.verified()
+	if state := i.showOf("bareclaw.socket", "ActiveState"); i.Base != "http://"+address || state != "inactive" {
+		t.Errorf("without a socket it serves at %s, and the socket is %s", i.Base, state)
+	}
+	i.does("service install --socket", "wrote ", "enabled bareclaw.socket", "started bareclaw.service, pid ")
 	i.does("service uninstall", "stopped bareclaw.socket", "disabled bareclaw.socket", "disabled bareclaw.service")
 	if len(i.Hosts()) > 0 {
 		t.Errorf("hosts are left: %v", i.Hosts())

@@ -22,8 +22,8 @@ func TestAsSystemdUnit(t *testing.T) {
 	t.Parallel()
 	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
 		for name, test := range map[string]func(*testing.T, *harness.UserManager){
-			"hands over": unitHandsOver, "reloads": unitReloads, "stops": unitStops, "is killed": unitIsKilled,
-			"refuses": unitRefuses, "without notification": unitWithoutNotification, "notified by all": unitNotifiedByAll,
+			"hands over": unitHandsOver, "reloads": unitReloads, "stops": unitStops,
+			"without notification": unitWithoutNotification, "notified by all": unitNotifiedByAll,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -247,53 +247,6 @@ func unitStops(t *testing.T, manager *harness.UserManager) {
 		sameClaude(u.Gateway)
 	}
 	u.Balanced()
-}
-
-// unitIsKilled kills the main process, also after restarts: systemd starts another one.
-func unitIsKilled(t *testing.T, manager *harness.UserManager) {
-	m := harness.NewMachine(t)
-	u := startUnit(m, manager, notify...)
-	sameClaude := u.SameClaude("idle")
-	for i, before := range []func(){
-		func() {},
-		func() { u.handOver(u.restart) }, // the old process is still there, for what clients may send it
-		func() {
-			old := u.LockFile()
-			u.handOver(u.restart)
-			m.Eventually("the old worker ends", func() bool { return !proc.Alive(old.Worker, old.WorkerStart) })
-		},
-	} {
-		id := u.Tell("http", "wait "+m.Path("go"+strconv.Itoa(i)))
-		m.Eventually("turn runs", func() bool { return m.Begun("go"+strconv.Itoa(i)) == 1 })
-		u.systemctl("reset-failed", u.name) // NRestarts is 0 again
-		before()
-		u.killMain()
-		u.found()
-		u.Eventually("systemd has started it anew", func() bool {
-			return u.show("MainPID") == strconv.Itoa(u.LockFile().PID) && u.show("SubState") == "running"
-		})
-		m.Touch("go" + strconv.Itoa(i))
-		u.Outcome(id).Want(t, "waited for "+m.Path("go"+strconv.Itoa(i)))
-		sameClaude(u.Gateway)
-	}
-	u.Balanced()
-}
-
-// unitRefuses reloads with a configuration that is wrong: nothing changes.
-func unitRefuses(t *testing.T, manager *harness.UserManager) {
-	m := harness.NewMachine(t)
-	u := startUnit(m, manager, notify...)
-	before := u.LockFile()
-	check.OK(t, os.WriteFile(m.Path("work/.env"), []byte("BARECLAW_MAX_TURNS=many\n"), 0o600))
-	u.reload()
-	m.Eventually("health says why", func() bool {
-		return strings.Contains(string(u.Must("GET", "/health", nil, 200).Body), "BARECLAW_MAX_TURNS")
-	})
-	u.isWell()
-	if now := u.LockFile(); now.Worker != before.Worker {
-		t.Errorf("the worker was %d and is %d", before.Worker, now.Worker)
-	}
-	u.Say("http", "echo still here").Want(t, "still here")
 }
 
 // unitWithoutNotification runs the gateway where systemd is told nothing.

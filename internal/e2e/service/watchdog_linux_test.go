@@ -24,7 +24,7 @@ func watched(seconds int) []string {
 func TestWatchdog(t *testing.T) {
 	t.Parallel()
 	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
-		for name, test := range map[string]func(*testing.T, *harness.UserManager){"hangs": unitHangs, "is busy": unitIsBusy, "has a slow disk": unitHasSlowDisk} {
+		for name, test := range map[string]func(*testing.T, *harness.UserManager){"is busy": unitIsBusy, "has a slow disk": unitHasSlowDisk} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				test(t, manager)
@@ -76,17 +76,6 @@ func (u *unit) hangAndReturn(hang func(u *unit, pid int) (letGo func()), restart
 		u.T.Errorf("%d turns begun, want 1", n)
 	}
 	u.Balanced()
-}
-
-// unitHangs has the daemon hang in several ways.
-func unitHangs(t *testing.T, manager *harness.UserManager) {
-	harness.NeedStrace(t)
-	for name, hang := range hangs {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			startUnit(harness.NewMachine(t), manager, watched(10)...).hangAndReturn(hang, 1) // ten seconds, which a busy machine does not exceed by itself
-		})
-	}
 }
 
 // unitIsBusy has a claude that says nothing for several intervals, also while daemons
