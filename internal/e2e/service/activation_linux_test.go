@@ -20,15 +20,8 @@ import (
 // TestSocketActivation runs the gateway as a unit whose sockets systemd has opened.
 func TestSocketActivation(t *testing.T) {
 	t.Parallel()
-	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
-		for name, test := range map[string]func(*testing.T, *harness.UserManager){
-			"is started": unitIsActivated, "comes and goes": socketsStayOpen, "is told apart by name": socketsWithNames,
-		} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				test(t, manager)
-			})
-		}
+	underSystemd(t, map[string]func(*testing.T, *harness.UserManager){
+		"is started": unitIsActivated, "comes and goes": socketsStayOpen, "is told apart by name": socketsWithNames,
 	})
 }
 

@@ -20,11 +20,16 @@ import (
 // TestAsSystemdUnit runs the gateway as a unit of a real `systemd --user`.
 func TestAsSystemdUnit(t *testing.T) {
 	t.Parallel()
+	underSystemd(t, map[string]func(*testing.T, *harness.UserManager){
+		"hands over": unitHandsOver, "reloads": unitReloads, "stops": unitStops,
+		"without notification": unitWithoutNotification, "notified by all": unitNotifiedByAll,
+	})
+}
+
+// underSystemd runs tests that share one systemd.
+func underSystemd(t *testing.T, tests map[string]func(*testing.T, *harness.UserManager)) {
 	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
-		for name, test := range map[string]func(*testing.T, *harness.UserManager){
-			"hands over": unitHandsOver, "reloads": unitReloads, "stops": unitStops,
-			"without notification": unitWithoutNotification, "notified by all": unitNotifiedByAll,
-		} {
+		for name, test := range tests {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				test(t, manager)

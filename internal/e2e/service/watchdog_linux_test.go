@@ -23,14 +23,7 @@ func watched(seconds int) []string {
 // TestWatchdog runs the gateway as a unit that systemd watches over.
 func TestWatchdog(t *testing.T) {
 	t.Parallel()
-	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
-		for name, test := range map[string]func(*testing.T, *harness.UserManager){"is busy": unitIsBusy, "has a slow disk": unitHasSlowDisk} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				test(t, manager)
-			})
-		}
-	})
+	underSystemd(t, map[string]func(*testing.T, *harness.UserManager){"is busy": unitIsBusy, "has a slow disk": unitHasSlowDisk})
 }
 
 // hangs are ways to have a daemon hang. What they return lets go of it.

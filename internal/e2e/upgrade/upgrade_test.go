@@ -96,34 +96,6 @@ func TestUpgradeThatFails(t *testing.T) {
 	}
 }
 
-// TestUpgradeFailsWithoutTheOldFile: somebody has removed the old program while the new one
-// was on trial; the process that ran it brings it back.
-func TestUpgradeFailsWithoutTheOldFile(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS != "linux" {
-		t.Skip("NOT TESTED: only Linux shows a process the file that it runs")
-	}
-	m := harness.NewMachine(t)
-	m.Install("v1", "")
-	g := m.Start()
-	sameClaude := g.SameClaude("idle")
-	old := g.Worker()
-	wait := m.Commanded("upgrade", "--from", harness.ReleaseOf(t, "v2"))
-	now := g.OnTrial(old)
-	if err := os.Remove(m.Program + ".old"); err != nil {
-		t.Error(err)
-	}
-	if err := proc.Signal(now.Worker, now.WorkerStart, syscall.SIGKILL); err != nil {
-		t.Error(err)
-	}
-	if r := wait(); r.Status != harness.ExitFailure || !strings.Contains(r.Out+r.Err, "went back from v2 to v1") {
-		t.Errorf("upgrade ends with %d\n%s%s", r.Status, r.Out, r.Err)
-	}
-	g.Serves("v1")
-	holds(m, "v1", "", "v2")
-	sameClaude(g)
-}
-
 // TestUpgradeAfterUpgrades upgrades after a restart, an upgrade that failed and an upgrade:
 // all the time the process that was started stays, and runs the last program that passed.
 func TestUpgradeAfterUpgrades(t *testing.T) {
