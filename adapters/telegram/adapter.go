@@ -127,7 +127,6 @@ func New(o Options) (*Adapter, error) {
 	return a, nil
 }
 
-// wireOutgoing makes the sending components.
 func (a *Adapter) wireOutgoing(client *botapi.Client) {
 	o := &a.o
 	mediaDir := filepath.Join(o.StateDir, "media")
@@ -150,7 +149,6 @@ func (a *Adapter) wireOutgoing(client *botapi.Client) {
 	a.files = &media.Downloader{Client: client, Cooldowns: a.sender.Cooldowns, Dir: mediaDir, Log: o.Log}
 }
 
-// wireIncoming makes the receiving components.
 func (a *Adapter) wireIncoming(client *botapi.Client, bot int64) {
 	o := &a.o
 	reader := &inbound.Reader{Downloader: a.files, Sender: a.sender, Transcribe: o.Transcribe, BotName: a.health.name, Log: o.Log}
@@ -221,7 +219,6 @@ func (a *Adapter) resume(ctx context.Context) error {
 // when the next process can serve the callers.
 func (a *Adapter) Close() { a.pusher.close() }
 
-// onDelivery accepts a delivery recorded by the core.
 func (a *Adapter) onDelivery(d core.Delivery) {
 	if !a.out.Buffer(d) {
 		a.route(d)
@@ -249,7 +246,6 @@ func (a *Adapter) Health() Health {
 	return h
 }
 
-// pruneRecords removes old records every pruneEvery, until ctx ends.
 func (a *Adapter) pruneRecords(ctx context.Context) {
 	for ctx.Err() == nil {
 		a.env.Records.Warn(ctx, "old records are kept", a.env.ForgetRecords(ctx, records.Expired(time.Now())...))

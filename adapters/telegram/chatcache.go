@@ -64,7 +64,6 @@ func newChatCache(e *env.Env, allowed []int64) *chatCache {
 	return c
 }
 
-// load reads the records of chats, topics and the bot.
 func (c *chatCache) load(ctx context.Context, h *health) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,7 +134,6 @@ func (c *chatCache) checkRecipient(ctx context.Context, key core.ChannelKey) err
 	return nil
 }
 
-// learn records new facts about a chat and topic from a message.
 func (c *chatCache) learn(ctx context.Context, a chats.Address, m *models.Message) {
 	if a.Group() {
 		r := chatRecord{Title: m.Chat.Title, Spoke: c.spoken(a.Chat)}

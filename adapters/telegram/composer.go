@@ -57,7 +57,6 @@ func (c *composer) answer(source string, replace, replyTo int) []outbox.Part {
 	return outbox.AnswerParts(source, replace, replyTo, c.fileOver)
 }
 
-// reply composes the outcome of a message.
 func (c *composer) reply(ctx context.Context, d core.Delivery) ([]outbox.Part, error) {
 	m, err := c.env.Message(ctx, d.Message)
 	if err != nil {
@@ -88,7 +87,6 @@ func (c *composer) reply(ctx context.Context, d core.Delivery) ([]outbox.Part, e
 	return c.answer(view.Reply(&r), replace, replyTo), nil
 }
 
-// edit composes the change of a message.
 func (c *composer) edit(ctx context.Context, e outbox.Edit) (_ []outbox.Part, err error) {
 	if e.Approval != "" {
 		return c.approvals.ComposeEdit(ctx, e.Approval, e.Message)

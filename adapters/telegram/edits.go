@@ -107,10 +107,8 @@ func sameContent(a, b core.Content) bool {
 	return a.Text == b.Text && slices.EqualFunc(a.Blocks, b.Blocks, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
 }
 
-// isOpen reports whether a message has no outcome yet.
 func isOpen(m core.Message) bool { return m.State == core.Waiting || m.State == core.Running }
 
-// offerEdit offers the sender a choice about an edit that arrived too late.
 func (v *receiver) offerEdit(ctx context.Context, to chats.Address, r *arrival, of core.Message) error {
 	if err := v.env.Records.Put(ctx, records.Edit+r.ID, editRecord{Of: of.ID, Update: r.Body}); err != nil {
 		return err

@@ -52,7 +52,6 @@ func (h *health) failed(problem string) (isNew bool) {
 	return isNew
 }
 
-// setName sets the bot's user name.
 func (h *health) setName(bot string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,7 +65,6 @@ func (h *health) name() string {
 	return h.bot
 }
 
-// report returns the state of polling.
 func (h *health) report() Health {
 	h.mu.Lock()
 	out := Health{LastPoll: h.lastPoll, Problem: h.problem, Bot: h.bot}

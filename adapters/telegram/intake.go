@@ -110,7 +110,6 @@ func (n *intake) handleAside(ctx context.Context, r *arrival) {
 	n.receiver.handled(ctx, r)
 }
 
-// run handles the updates of a line until the line is empty.
 func (n *intake) run(ctx context.Context, to chats.Address, l *line) {
 	for {
 		batch, wait := n.next(ctx, to, l)
@@ -186,7 +185,6 @@ func (n *intake) size(waiting []*arrival) (size int, more bool) {
 	return n.splitter.Parts(messagesOf(waiting))
 }
 
-// album returns the id of a message's album; empty: no album.
 func (r *arrival) album() string {
 	if r.update.Message == nil {
 		return ""

@@ -45,7 +45,6 @@ type poller struct {
 	unrecorded unrecorded
 }
 
-// poll receives updates until ctx ends.
 func (p *poller) poll(ctx context.Context) {
 	lock := p.lock(ctx)
 	defer func() { _ = lock.Close() }() // nil: an error
@@ -131,7 +130,6 @@ func (p *poller) introduce(ctx context.Context) error {
 	return nil
 }
 
-// resumeOffset returns the offset after the last received update.
 func (p *poller) resumeOffset(ctx context.Context) int64 {
 	last, err := p.env.LastInbound(ctx, Name)
 	if err != nil || time.Since(last.ReceivedAt) > staleOffset {

@@ -60,7 +60,6 @@ func lockPolling(path string, holder int) (*os.File, error) {
 	return f, nil
 }
 
-// lockProblem explains why the lock is not available.
 func lockProblem(err error, path string) string {
 	if !errors.Is(err, lockfile.ErrHeld) {
 		return "Telegram is not polled: " + err.Error()

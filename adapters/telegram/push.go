@@ -73,7 +73,6 @@ func (p *pusher) push(ctx context.Context, push core.Push) error {
 	return p.await(ctx, id, limit)
 }
 
-// check refuses a push that cannot be sent.
 func (p *pusher) check(ctx context.Context, push core.Push) (pushBody, error) {
 	b := pushBody{Text: push.Text}
 	if err := p.chats.checkRecipient(ctx, push.Channel); err != nil {
@@ -182,7 +181,6 @@ func (p *pusher) settle(ctx context.Context, id string) (core.Delivery, error) {
 	return p.out.Wait(ctx, id)
 }
 
-// pushOutcome returns the result of an ended push.
 func pushOutcome(d core.Delivery) error {
 	if d.State == core.DeliverySent {
 		return nil

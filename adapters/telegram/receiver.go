@@ -50,7 +50,6 @@ func (v *receiver) handled(ctx context.Context, rs ...*arrival) {
 	}
 }
 
-// apologize reports an internal error to the sender of an update.
 func (v *receiver) apologize(ctx context.Context, r *arrival) {
 	m := r.update.Message
 	if m == nil {
@@ -96,7 +95,6 @@ func (v *receiver) handle(ctx context.Context, to chats.Address, batch []*arriva
 	})
 }
 
-// message handles a message, or the messages of an album or a long text.
 func (v *receiver) message(ctx context.Context, to chats.Address, batch []*arrival) error {
 	m := batch[0].update.Message
 	to = v.env.Moves.Present(to)
@@ -119,7 +117,6 @@ func (v *receiver) command(ctx context.Context, to chats.Address, r *arrival) bo
 	return v.commands.Handle(ctx, commands.Call{Key: r.ID, Address: to, Message: r.update.Message, ReceivedAt: r.ReceivedAt})
 }
 
-// converse submits a message to Claude.
 func (v *receiver) converse(ctx context.Context, to chats.Address, batch []*arrival) error {
 	ms := messagesOf(batch)
 	if len(ms) > 1 && ms[0].MediaGroupID == "" {

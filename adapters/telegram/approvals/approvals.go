@@ -37,7 +37,6 @@ type Handler struct {
 // New returns a handler.
 func New(e *env.Env, out *outbox.Outbox) *Handler { return &Handler{env: e, out: out} }
 
-// render renders the current state of an approval.
 func (h *Handler) render(ctx context.Context, p *core.Approval) (view.Request, error) {
 	switch {
 	case p.Kind == core.ApprovalContinue:
@@ -167,7 +166,6 @@ func (h *Handler) decide(ctx context.Context, id string, decision core.Decision)
 	return h.failed(ctx, "decide the request", err), false
 }
 
-// failed logs a failure, and returns a text about the failure.
 func (h *Handler) failed(ctx context.Context, doing string, err error) string {
 	if ctx.Err() == nil {
 		h.env.Log.Error("telegram: approval not handled", "doing", doing, "err", err)
@@ -175,7 +173,6 @@ func (h *Handler) failed(ctx context.Context, doing string, err error) string {
 	return view.Brief("That did not work, please try again: "+err.Error(), view.ToastShown)
 }
 
-// decideTapped returns the action of a button that decides an approval.
 func (h *Handler) decideTapped(decision core.Decision) chats.Action {
 	return func(ctx context.Context, t chats.Tap) string {
 		decision := decision
@@ -200,7 +197,6 @@ func (h *Handler) editTapped(ctx context.Context, t chats.Tap, approval string) 
 	h.out.Edit(ctx, "edit:"+t.Key+":tapped", t.Address.Key(), outbox.Edit{Message: t.Message, Approval: approval})
 }
 
-// showAll shows the whole input of a tool.
 func (h *Handler) showAll(ctx context.Context, t chats.Tap) string {
 	p, err := h.env.Approval(ctx, t.Arg)
 	if err != nil {

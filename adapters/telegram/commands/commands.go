@@ -94,7 +94,6 @@ type command struct {
 	run func(context.Context, Call) view.Note
 }
 
-// find returns the command with a name.
 func (h *Handler) find(name string) (command, bool) {
 	if name == "start" { // sent by Telegram itself, and in no menu
 		return command{run: start}, true
@@ -141,7 +140,6 @@ func (h *Handler) Handle(ctx context.Context, c Call) bool {
 	return true
 }
 
-// answerID is the id of the answer to a command.
 func answerID(key string) string { return "cmd:" + key }
 
 // parse parses a command: /name@of arg, optionally after the bot's user name. A
@@ -187,7 +185,6 @@ func start(context.Context, Call) view.Note {
 		"it reads that next. /stop stops what is running, /new begins a new conversation, /help lists everything else."}
 }
 
-// help lists the commands.
 func (h *Handler) help(context.Context, Call) view.Note {
 	var b strings.Builder
 	b.WriteString("Write to Claude as you would to a person. The gateway's own commands:\n\n")

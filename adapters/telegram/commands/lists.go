@@ -11,7 +11,6 @@ import (
 // lists handles the lists of waiting messages and rules, and the buttons below.
 type lists struct{ *Options }
 
-// queue lists the waiting messages.
 func (s *lists) queue(ctx context.Context, c Call) view.Note { return s.queueNote(ctx, c.Address) }
 
 func (s *lists) queueNote(ctx context.Context, to chats.Address) view.Note {
@@ -26,7 +25,6 @@ func (s *lists) queueNote(ctx context.Context, to chats.Address) view.Note {
 	return view.Queue(st, waiting)
 }
 
-// drop removes a message from the queue.
 func (s *lists) drop(ctx context.Context, t chats.Tap) string {
 	m, err := s.Core.Cancel(ctx, core.MessageID(t.Arg))
 	return s.queueTapped(ctx, t, m, err, "Dropped.")
@@ -63,14 +61,12 @@ func (s *lists) queueTapped(ctx context.Context, t chats.Tap, m core.Message, er
 	return done
 }
 
-// rules lists the rules of the chat.
 func (s *lists) rules(_ context.Context, c Call) view.Note { return s.rulesNote(c.Address) }
 
 func (s *lists) rulesNote(to chats.Address) view.Note {
 	return view.Rules(s.Core.Settings(to.Key()).Rules)
 }
 
-// removeRule removes a rule and shows the remaining rules.
 func (s *lists) removeRule(ctx context.Context, t chats.Tap) string {
 	if t.Stale {
 		return "This message is too old for its buttons. Send /rules again."

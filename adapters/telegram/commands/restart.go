@@ -61,7 +61,6 @@ func (s *restarts) ReportRestart(ctx context.Context) {
 	}
 }
 
-// restarted deletes the record of a restart.
 func (s *restarts) restarted(ctx context.Context, key string) {
 	s.Records.Warn(ctx, "the record of a restart is kept", s.Records.Write(ctx, records.Deletion(key)))
 }

@@ -15,7 +15,6 @@ import (
 // settings handles the commands and buttons for the settings of a chat.
 type settings struct{ *Options }
 
-// model shows or sets the chat's model.
 func (s *settings) model(ctx context.Context, c Call) view.Note {
 	if c.arg != "" {
 		return s.setModel(ctx, c.Address, c.arg)
@@ -42,7 +41,6 @@ func (s *settings) setModel(ctx context.Context, to chats.Address, name string) 
 	return view.Model("From the next turn on the model is "+view.Configured(own)+".", own)
 }
 
-// mode shows or sets the chat's permission mode.
 func (s *settings) mode(ctx context.Context, c Call) view.Note {
 	if c.arg != "" {
 		return s.setMode(ctx, c.Address, c.arg)
@@ -86,7 +84,6 @@ func (s *settings) useMode(ctx context.Context, to chats.Address, own string) vi
 	return view.Mode("From the next turn on the permission mode is "+view.Configured(own)+".", own)
 }
 
-// verbose shows or sets how much is shown while a turn runs.
 func (s *settings) verbose(ctx context.Context, c Call) view.Note {
 	if c.arg == "" {
 		return view.Verbose("Shown here", s.Records.SettingsOf(ctx, c.Address.Key()).Verbosity())

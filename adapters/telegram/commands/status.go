@@ -16,7 +16,6 @@ const whyLookback = 50
 // reports answers commands that only show something.
 type reports struct{ *Options }
 
-// status shows the chat's session.
 func (s *reports) status(ctx context.Context, c Call) view.Note {
 	key := c.Address.Key()
 	st, err := s.Core.Present(ctx, key)
@@ -30,7 +29,6 @@ func (s *reports) status(ctx context.Context, c Call) view.Note {
 	return view.Note{Text: view.Channel(st, s.Core.Settings(key), used, s.Gateway)}
 }
 
-// usage shows the spending.
 func (s *reports) usage(ctx context.Context, c Call) view.Note {
 	chat, err := s.Core.Usage(ctx, c.Address.Key())
 	if err != nil {

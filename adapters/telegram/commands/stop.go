@@ -117,10 +117,8 @@ func (s *stops) recordStop(ctx context.Context, c Call, st core.ChannelStatus) (
 	return stop, s.Records.Write(ctx, byCommand, byTurn)
 }
 
-// progressID is the id of the note about a stop under way.
 func progressID(c Call) string { return "stopping:" + c.Key }
 
-// removeProgress deletes the note about a stop under way, if recorded.
 func (s *stops) removeProgress(ctx context.Context, c Call) {
 	if s.Out.Recorded(ctx, progressID(c)) {
 		s.Out.Edit(ctx, "edit:"+progressID(c), c.Address.Key(), outbox.Edit{Of: progressID(c), Remove: true})
@@ -171,7 +169,6 @@ func (s *stops) tapStop(ctx context.Context, t chats.Tap) string {
 	return answer
 }
 
-// stopTurn stops a turn, and returns a text about the result.
 func (s *stops) stopTurn(ctx context.Context, key core.ChannelKey, turn core.TurnID) string {
 	ctx, cancel := context.WithTimeout(ctx, tapPatience)
 	defer cancel()

@@ -65,7 +65,6 @@ func (o *Options) setting(set func(context.Context, chats.Address, string) view.
 	}
 }
 
-// edit shows a note in the tapped message.
 func (o *Options) edit(ctx context.Context, t chats.Tap, n view.Note) {
 	o.Out.Edit(ctx, "edit:"+t.Key, t.Address.Key(), outbox.Edit{Message: t.Message, Note: n})
 }

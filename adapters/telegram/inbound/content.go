@@ -5,6 +5,7 @@ import (
 	"bareclaw/adapters/telegram/media"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/core"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -108,42 +109,33 @@ func (r *Reader) receive(ctx context.Context, to chats.Address, m media.File, le
 	return f
 }
 
-// assemble makes a single content of messages and files.
 func assemble(says []reading, files []received) (Result, error) {
 	var b Result
 	var body text
-	lead, arrived, shown := "", 0, 0
-	for i := range says {
-		s := &says[i]
-		if lead == "" {
-			lead = s.lead
-		}
+	lead := ""
+	for _, s := range says {
+		lead = cmp.Or(lead, s.lead)
 		body.add("\n", s.text)
 		body.add("\n", s.facts)
 		b.unread = b.unread || s.empty
 	}
-	written := body.Len() > 0
-	for i := range files {
-		f := &files[i]
-		if f.failure == "" && !f.Quoted {
-			arrived++
-		}
-		if f.block != nil && !f.Quoted {
-			shown++
-		}
-	}
-	if b.Empty = !written && arrived == 0; !b.Empty {
-		b.unread = false
-	}
+	b.Empty = body.Len() == 0 && !slices.ContainsFunc(files, func(f received) bool { return f.failure == "" && !f.Quoted })
+	b.unread = b.unread && b.Empty
 	var blocks []json.RawMessage
-	for i := range files {
-		f := &files[i]
-		if f.block != nil {
-			blocks = append(blocks, f.block)
-			if body.Len() == 0 {
-				body.add("", f.question(shown))
-			}
+	var ask string // about images without a text
+	for _, f := range files {
+		switch {
+		case f.block == nil:
+			continue
+		case len(blocks) == 0:
+			ask = f.Ask
+		case !f.Quoted:
+			ask = "What do you see in these images?"
 		}
+		blocks = append(blocks, f.block)
+	}
+	if body.Len() == 0 {
+		body.add("", ask)
 	}
 	for i := range files {
 		files[i].tell(&body)
@@ -179,15 +171,6 @@ func (t *text) add(sep, part string) {
 	t.WriteString(part)
 }
 
-// question returns the question to Claude about images without a text.
-func (f *received) question(shown int) string {
-	if shown > 1 {
-		return "What do you see in these images?"
-	}
-	return f.Ask
-}
-
-// tell describes the file to Claude.
 func (f *received) tell(body *text) {
 	switch {
 	case f.failure != "":
@@ -220,7 +203,6 @@ func (f *received) tell(body *text) {
 	}
 }
 
-// failures describes failures to the sender.
 func (f *received) failures() []string {
 	switch {
 	case f.failure != "" && f.Quoted:

@@ -121,7 +121,6 @@ func (w *markdownWriter) write(s string) {
 	}
 }
 
-// endLine ends the line where a block begins or ends.
 func (w *markdownWriter) endLine() {
 	if !w.lineStart {
 		w.write("\n")
@@ -160,7 +159,6 @@ func (w *markdownWriter) section(chars []char) {
 	}
 }
 
-// codeBlock writes a block of code.
 func (w *markdownWriter) codeBlock(chars []char, language string) {
 	text := strings.TrimSuffix(textOf(chars), "\n")
 	fence := view.Fence("```", text)

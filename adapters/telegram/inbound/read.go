@@ -79,7 +79,6 @@ func defused(text string) string { return speaker.ReplaceAllString(text, "($1") 
 // newlines replaces every kind of line end by a newline.
 var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// forwarded names the sender of a forwarded message.
 func forwarded(m *models.Message) string {
 	if m.ForwardOrigin == nil {
 		return ""

@@ -19,34 +19,20 @@ type editable struct {
 	sender *outbox.Sender
 	work   *tasks.Group
 	to     chats.Address
+	posted func(id int) // called when the message is posted; nil: nothing
 
-	mu       sync.Mutex   // guards the fields below
-	id       int          // of the message; 0: not posted yet
-	want     *outbox.Text // content to be shown
-	shown    *outbox.Text // displayed content
-	replyTo  int
-	closed   bool // no longer edited
-	updating bool // updates is about to show want
-	updates  *tasks.Task
-	posted   func(id int) // called when the message is posted; nil: nothing
+	replyTo int // answered message, used by set alone
+
+	mu      sync.Mutex   // guards the fields below
+	id      int          // of the message; 0: not posted yet
+	want    *outbox.Text // last content; nil: none, or the last edit failed
+	next    *outbox.Text // content to be shown by updates; nil: want is shown
+	closed  bool         // no longer edited
+	updates *tasks.Task  // shows next, until there is none
 }
 
-func newEditable(vs *Views, to chats.Address) *editable {
-	return &editable{sender: vs.sender, work: vs.env.Work, to: to}
-}
-
-// onPost sets the function called when the message is posted.
-func (e *editable) onPost(f func(id int)) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.posted = f
-}
-
-// answers makes the message a reply to the given message.
-func (e *editable) answers(message int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.replyTo = message
+func newEditable(vs *Views, to chats.Address, posted func(id int)) *editable {
+	return &editable{sender: vs.sender, work: vs.env.Work, to: to, posted: posted}
 }
 
 // set posts or edits the message, and returns false if the content is unchanged.
@@ -57,14 +43,15 @@ func (e *editable) set(doc markdown.Document, buttons [][]view.Button) bool {
 	if e.closed || reflect.DeepEqual(e.want, want) {
 		return false
 	}
-	e.want = want
-	if !e.updating {
-		e.updating, e.updates = true, e.work.Start(e.update)
+	idle := e.next == nil
+	if e.want, e.next = want, want; idle {
+		e.updates = e.work.Start(e.update)
 	}
 	return true
 }
 
-// update shows the wanted content, until no newer content is wanted.
+// update shows the wanted content, until no newer content is wanted. After a failure the
+// next content is shown.
 func (e *editable) update(ctx context.Context) {
 	for again := true; again; {
 		var tried *outbox.Text
@@ -72,44 +59,39 @@ func (e *editable) update(ctx context.Context) {
 			tried, err = e.show(ctx)
 			return err
 		})
-		again = e.updated(tried, err)
+		e.mu.Lock()
+		if err != nil && (tried == nil || e.want == tried) {
+			e.want, e.next = nil, nil
+		} else if e.next == tried || e.closed {
+			e.next = nil
+		}
+		again = e.next != nil
+		e.mu.Unlock()
 	}
 }
 
 // show posts or edits the message once, and returns the content.
 func (e *editable) show(ctx context.Context) (*outbox.Text, error) {
 	e.mu.Lock()
-	id, want, closed, posted := e.id, e.want, e.closed, e.posted
+	id, next, closed := e.id, e.next, e.closed
 	e.mu.Unlock()
 	if closed {
-		return want, nil
+		return next, nil
 	}
-	text := *want
+	text := *next
 	text.Replace = id
 	now, err := text.Send(ctx, e.sender.Client, e.to)
 	if err != nil {
-		return want, err
+		return next, err
 	}
 	e.mu.Lock()
-	e.id, e.shown = now, want
+	e.id = now
 	e.mu.Unlock()
-	if now != id && posted != nil {
-		posted(now)
+	if now != id && e.posted != nil {
+		e.posted(now)
 		e.sender.Typing(e.to) // a message ends the typing action
 	}
-	return want, nil
-}
-
-// updated reports whether newer content is wanted. A failed update is repeated with the
-// next content.
-func (e *editable) updated(tried *outbox.Text, err error) (again bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if tried == nil || err != nil && e.want == tried {
-		e.want = e.shown
-	}
-	e.updating = e.want != e.shown && !e.closed
-	return e.updating
+	return next, nil
 }
 
 // close stops the editing and returns the message; 0: no message. close blocks while an
@@ -120,13 +102,12 @@ func (e *editable) close(ctx context.Context) int {
 	updates := e.updates
 	e.mu.Unlock()
 	updates.Cancel(ctx)
+	return e.message()
+}
+
+// message returns the id of the message; 0: not posted yet.
+func (e *editable) message() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.id
-}
-
-func (e *editable) exists() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.id != 0
 }

@@ -94,11 +94,11 @@ func (v *View) resume() {
 // restoreMessages continues with the messages displayed by an earlier process.
 func (v *View) restoreMessages(ctx context.Context) {
 	var s streamRecord
-	_, err := v.env.Records.Get(ctx, records.Status+string(v.key), &v.status.message.id)
+	_, err := v.env.Records.Get(ctx, records.Status+string(v.key), &v.status.shown.id)
 	_, err2 := v.env.Records.Get(ctx, records.Stream+string(v.key), &s)
 	v.env.Records.Warn(ctx, "the messages of an earlier process are not readable", errors.Join(err, err2), "channel", string(v.key))
-	v.text.message.id = s.Message
 	v.text.setName(s.Name)
+	v.text.shown.id = s.Message
 }
 
 // adopt takes over the running turn if no update names the turn: another client began

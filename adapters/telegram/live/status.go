@@ -24,14 +24,14 @@ const (
 type statusMessage struct {
 	views   *Views
 	to      chats.Address
-	message *editable
+	shown   *editable
 	since   time.Time // time of the first status to show
 	changed time.Time
 }
 
 func newStatusMessage(vs *Views, to chats.Address) *statusMessage {
 	s := &statusMessage{views: vs, to: to}
-	s.message = s.fresh()
+	s.shown = s.fresh()
 	return s
 }
 
@@ -46,13 +46,13 @@ func (s *statusMessage) show(doc markdown.Document, buttons [][]view.Button, del
 		every = statusEveryGroup
 	}
 	from := s.changed.Add(every)
-	if !s.message.exists() {
+	if s.shown.message() == 0 {
 		from = later(from, s.since.Add(delay))
 	}
 	if now.Before(from) {
 		return from
 	}
-	if s.message.set(doc, buttons) {
+	if s.shown.set(doc, buttons) {
 		s.changed = now
 	}
 	return later(changes, now.Add(every))
@@ -61,16 +61,15 @@ func (s *statusMessage) show(doc markdown.Document, buttons [][]view.Button, del
 // fresh returns the message of the next turn. The message stays where it is when the chat
 // moves.
 func (s *statusMessage) fresh() *editable {
-	e := newEditable(s.views, s.to)
-	e.onPost(func(id int) { s.views.statusPosted(e.to.Key(), id) })
-	return e
+	key := s.to.Key()
+	return newEditable(s.views, s.to, func(id int) { s.views.statusPosted(key, id) })
 }
 
 // finish replaces the message with the final text, or deletes the message if the text is
 // empty.
 func (s *statusMessage) finish(final markdown.Document) {
-	old := s.message
-	s.message = s.fresh()
+	old := s.shown
+	s.shown = s.fresh()
 	s.since, s.changed = time.Time{}, time.Time{}
 	s.views.env.Work.Go(func(ctx context.Context) {
 		if id := old.close(ctx); id != 0 && ctx.Err() == nil {

@@ -47,7 +47,7 @@ type streamRecord struct {
 type textMessage struct {
 	views    *Views
 	to       chats.Address
-	message  *editable
+	shown    *editable
 	drafting *tasks.Task           // sends a draft
 	name     string                // of the text: [progress.View.Stream]
 	began    time.Time             // when the text was seen first
@@ -57,7 +57,7 @@ type textMessage struct {
 }
 
 func newTextMessage(vs *Views, to chats.Address, newest func() core.MessageID) *textMessage {
-	return &textMessage{views: vs, to: to, newest: newest, message: newEditable(vs, to)}
+	return &textMessage{views: vs, to: to, newest: newest, shown: newEditable(vs, to, nil)}
 }
 
 // show displays the unfinished text, and returns when to call show again.
@@ -88,15 +88,14 @@ func (t *textMessage) show(ctx context.Context, v progress.View, now time.Time) 
 		t.draft(v.Turn, chunks[len(chunks)-1])
 		return now.Add(draftRefresh)
 	default:
-		if t.to.Group() && !t.message.exists() {
-			t.message.answers(t.views.env.Records.SourceOf(ctx, t.newest()))
+		if t.to.Group() && t.shown.message() == 0 {
+			t.shown.replyTo = t.views.env.Records.SourceOf(ctx, t.newest())
 		}
-		t.message.set(chunks[0], nil)
+		t.shown.set(chunks[0], nil)
 	}
 	return now.Add(every)
 }
 
-// every returns the shortest time between two changes.
 func (t *textMessage) every() time.Duration {
 	switch {
 	case t.drafts():
@@ -147,9 +146,9 @@ func (t *textMessage) take(ctx context.Context, name string) (id int, forget []*
 	if name != "" && name != t.name {
 		return 0, nil
 	}
-	id = t.message.close(ctx)
+	id = t.shown.close(ctx)
 	t.drafting.Cancel(ctx) // a draft must not follow the message
-	t.message = newEditable(t.views, t.to)
+	t.shown = newEditable(t.views, t.to, nil)
 	t.name, t.bytes = "", 0
 	if id != 0 {
 		forget = []*core.Record{records.Deletion(records.Stream + string(t.to.Key()))}
@@ -157,11 +156,10 @@ func (t *textMessage) take(ctx context.Context, name string) (id int, forget []*
 	return id, forget
 }
 
-// setName names the text displayed from now on.
 func (t *textMessage) setName(name string) {
 	t.name = name
 	e, key := t.views.env, t.to.Key()
-	t.message.onPost(func(id int) {
+	t.shown = newEditable(t.views, t.to, func(id int) {
 		e.Records.Keep(e.Work.Context(), "the message of a text", records.Stream+string(key), streamRecord{Message: id, Name: name})
 	})
 }

@@ -81,7 +81,6 @@ func (v *View) keepAlive() bool {
 	return !v.closed
 }
 
-// hold adds an outcome.
 func (v *View) hold(d core.Delivery) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -95,7 +94,6 @@ func (v *View) heldBack() []heldDelivery {
 	return slices.Clone(v.held)
 }
 
-// release sends an outcome.
 func (v *View) release(d core.Delivery) {
 	v.views.out.Add(d)
 	v.mu.Lock()
@@ -174,7 +172,6 @@ func (v *View) close(force bool) bool {
 	return true
 }
 
-// abandon ends a view after a panic.
 func (v *View) abandon() {
 	v.close(true)
 	for _, h := range v.heldBack() {
@@ -220,7 +217,6 @@ func (v *View) apply(ctx context.Context, u core.Update) {
 	}
 }
 
-// settle marks a message as having an outcome.
 func (v *View) settle(id core.MessageID) {
 	if v.open[id] {
 		delete(v.open, id)
@@ -257,7 +253,7 @@ func (v *View) calls() []progress.Line {
 // changed any more.
 func (v *View) moveTo(ctx context.Context, to chats.Address) {
 	v.text.discard(ctx)
-	v.to, v.status.to, v.text.to, v.text.message = to, to, to, newEditable(v.views, to)
+	v.to, v.status.to, v.text.to = to, to, to
 	v.status.finish(markdown.Document{})
 }
 
@@ -272,7 +268,6 @@ func (v *View) interim(ctx context.Context, s progress.Said) {
 	}
 }
 
-// change delivers a change of a file.
 func (v *View) change(ctx context.Context, c progress.Change) {
 	if v.verbose == 0 {
 		return
@@ -350,7 +345,7 @@ func (v *View) show(ctx context.Context, now time.Time) time.Time {
 // showStatus updates the status message, and returns when to look again.
 func (v *View) showStatus(state progress.View, now time.Time) time.Time {
 	line := state.Status(now)
-	drafted := v.text.drafts() && state.Turn == v.turn && state.Text != "" && state.Tools == 0 && !v.status.message.exists()
+	drafted := v.text.drafts() && state.Turn == v.turn && state.Text != "" && state.Tools == 0 && v.status.shown.message() == 0
 	if line == "" || state.Phase == progress.Ended || drafted { // a draft shows enough
 		return time.Time{}
 	}

@@ -109,7 +109,6 @@ func (b *Builder) begin(e models.MessageEntity) {
 	b.open = append(b.open, span{start: len(b.text), entity: e})
 }
 
-// end ends the innermost open entity.
 func (b *Builder) end() {
 	last := len(b.open) - 1
 	s := b.open[last]
@@ -119,7 +118,6 @@ func (b *Builder) end() {
 	}
 }
 
-// endQuote ends an open quotation.
 func (b *Builder) endQuote(expandable bool) {
 	if expandable {
 		b.open[0].entity.Type = models.MessageEntityTypeExpandableBlockquote

@@ -47,7 +47,6 @@ func trimSpans(text string, spans []span) []span {
 	return out
 }
 
-// preSpans returns the code blocks among spans, sorted by start.
 func preSpans(spans []span) []span {
 	var pres []span
 	for _, s := range spans {
@@ -105,7 +104,6 @@ func entities(text string, spans []span) []models.MessageEntity {
 	return out
 }
 
-// spansOf returns the entities of a document as spans with byte offsets, in order.
 func spansOf(d Document) []span {
 	offsets := byteOffsets(d.Text)
 	spans := make([]span, len(d.Entities))

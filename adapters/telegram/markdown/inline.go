@@ -13,7 +13,6 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// inlines writes the inline children of a node.
 func (r *renderer) inlines(parent ast.Node) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		r.inline(n)
@@ -139,7 +138,6 @@ var escape = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\\[[:punct:]]|&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]*);`)
 })
 
-// unescape resolves backslash escapes and character references.
 func unescape(s []byte) string {
 	if !bytes.ContainsAny(s, `\&`) {
 		return string(s)

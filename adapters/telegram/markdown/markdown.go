@@ -49,7 +49,6 @@ func Length(text string) int {
 	return units
 }
 
-// unitsOf returns the length of a character in UTF-16 units.
 func unitsOf(c rune) int {
 	if c > 0xFFFF {
 		return 2

@@ -46,7 +46,6 @@ var markersOnly = sync.OnceValue(func() *regexp.Regexp {
 // maxTail limits the text examined at the end of a source, in bytes.
 const maxTail = 4096
 
-// tail returns the last maxTail bytes of source.
 func tail(source string) string { return source[max(0, len(source)-maxTail):] }
 
 // withoutMarkers removes a last line that consists only of markers.
@@ -73,7 +72,6 @@ func withoutAddress(source string) string {
 	return source[:len(source)-len(end)+at[0]] + end[at[2]:at[3]]
 }
 
-// lastParagraph returns the text after the last blank line.
 func lastParagraph(source string) string {
 	end := tail(source)
 	return end[1+strings.LastIndex(end, "\n\n"):]

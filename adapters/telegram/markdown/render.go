@@ -83,7 +83,6 @@ func (r *renderer) blocks(parent ast.Node, tight bool) {
 	}
 }
 
-// separator returns the text between two blocks.
 func separator(tight bool) string {
 	if tight {
 		return "\n"
@@ -129,7 +128,6 @@ func (r *renderer) block(n ast.Node) {
 	}
 }
 
-// table formats a table as lines of aligned columns.
 func (r *renderer) table(n *east.Table) string {
 	r.inTable = true
 	defer func() { r.inTable = false }()
@@ -179,7 +177,6 @@ func (r *renderer) indented(indent string, write func()) {
 	r.indents = r.indents[:len(r.indents)-1]
 }
 
-// newline begins a new line of the current block.
 func (r *renderer) newline() {
 	r.write("\n")
 	r.indent()
@@ -196,7 +193,6 @@ func (r *renderer) literal(text string) {
 	}
 }
 
-// lines returns the source lines of a block.
 func (r *renderer) lines(n ast.Node) string {
 	var b strings.Builder
 	lines := n.Lines()

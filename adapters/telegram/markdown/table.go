@@ -133,7 +133,6 @@ func alignedTable(rows [][]string, alignments []east.Alignment) string {
 	return b.String()
 }
 
-// align pads a cell with spaces to the given width.
 func align(text string, width int, a east.Alignment) string {
 	space := max(0, width-uniseg.StringWidth(text))
 	left := 0

@@ -97,7 +97,6 @@ func (d *Downloader) Download(ctx context.Context, f *File, to string) (int64, e
 	return n, err
 }
 
-// commit syncs and closes a complete file and renames the file to the final name.
 func commit(part *os.File, to string) error {
 	err := part.Sync()
 	if closeErr := part.Close(); err == nil {

@@ -195,7 +195,6 @@ func (m *Upload) sendAs(ctx context.Context, c *botapi.Client, to chats.Address,
 	return sent.ID, nil
 }
 
-// uploadName returns the file name shown to the recipient.
 func uploadName(path string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar {

@@ -88,7 +88,6 @@ func (o *Outbox) sendLoop(ctx context.Context, key core.ChannelKey) {
 	}
 }
 
-// giveUp records a delivery as failed.
 func (o *Outbox) giveUp(ctx context.Context, d core.Delivery, why error) error {
 	o.failed.Add(1)
 	d.State, d.Error = core.DeliveryFailed, why.Error()

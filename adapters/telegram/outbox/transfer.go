@@ -151,7 +151,6 @@ func (t *transfer) attempt(ctx context.Context, part Part) (id int, err error) {
 	return part.Send(ctx, t.o.sender.Client, t.to)
 }
 
-// timeLimit bounds an attempt.
 func timeLimit(p Part) time.Duration {
 	if slow, ok := p.(interface{ TimeLimit() time.Duration }); ok {
 		return slow.TimeLimit()

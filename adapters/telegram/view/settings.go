@@ -95,7 +95,6 @@ func BadVerbose(level string) Note {
 		") or 2 (" + verbosities[2] + ")."}
 }
 
-// chosen marks the button of the present choice.
 func chosen(text string, is bool) string {
 	if is {
 		return "✓ " + text

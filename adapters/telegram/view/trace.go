@@ -43,7 +43,6 @@ func Trace(t core.Trace) string {
 
 type traceWriter struct{ strings.Builder }
 
-// at writes a line with the time of day.
 func (w *traceWriter) at(when time.Time, format string, args ...any) {
 	fmt.Fprintf(w, "%s %s\n", Code(when.Local().Format("15:04:05")), fmt.Sprintf(format, args...))
 }
@@ -56,7 +55,6 @@ func together(members []core.MessageID) string {
 	return fmt.Sprintf(", together with %s", Count(len(members)-1, "other message", "other messages"))
 }
 
-// marks writes the timeline of a turn.
 func (w *traceWriter) marks(marks []core.Mark) {
 	if len(marks) > 0 && marks[0].What == "handed" { // contained in the line before
 		marks = marks[1:]

@@ -9,69 +9,53 @@ import (
 	"bareclaw/internal/testkit/botapi"
 )
 
-// recorded waits until it is on record that everything was sent that the chat shows:
-// what follows is sent after that.
-func recorded(by *botapi.User, chat *botapi.Chat) {
-	sent := chat.Send(by, "/usage")
-	chat.AwaitMessage("answer to /usage", func(m botapi.Message) bool { return m.ReplyTo == sent.MessageID })
-}
+// recorded waits until it is on record that everything was sent that the chat shows: what
+// follows is sent after that.
+func (c *talk) recorded() { c.ask("/usage", "This chat today") }
 
 func TestTelegramPermission(t *testing.T) {
 	t.Parallel()
-	for name, row := range map[string]struct {
-		button string
-		told   string
-		closed string
-		text   string
-	}{
-		"allow":  {"Allow", "Allowed by Anna Arden", "Allowed by Anna Arden", "final: ran: ask rm"},
-		"deny":   {"Deny", "Denied by Anna Arden", "Denied by Anna Arden", "final: The user denied permission for Bash."},
-		"always": {"Always Bash(ask *)", "always allowed in this chat", "Allowed by Anna Arden", "final: ran: ask rm"},
+	for button, row := range map[string]struct{ told, closed, text string }{
+		"Allow":              {"Allowed by Anna Arden", "Allowed by Anna Arden", "final: ran: ask rm"},
+		"Deny":               {"Denied by Anna Arden", "Denied by Anna Arden", "final: The user denied permission for Bash."},
+		"Always Bash(ask *)": {"always allowed in this chat", "Allowed by Anna Arden", "final: ran: ask rm"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(button, func(t *testing.T) {
 			t.Parallel()
-			m, api, anna, chat := harness.NewChat(t)
-			g := m.Start()
-			chat.Send(anna, "tool 0 ask rm")
-			q := harness.Asks(chat, row.button, "Claude asks to use Bash", "ask rm", "Reply to this message to deny")
-			b, _ := q.Button(row.button)
-			told(t, api, chat.Tap(anna, q.ID, row.button), row.told)
-			harness.Settled(t, api, chat, q.ID, row.closed, "ask rm")
-			answers(chat, row.text)
-			told(t, api, chat.TapStale(anna, q.ID, b.Data), "Too late: "+row.closed, "at ")
-			g.Asked(0)
-			g.Balanced()
+			c := newQuickTalk(t)
+			c.send("tool 0 ask rm")
+			q := c.asks(button, "Claude asks to use Bash", "ask rm", "Reply to this message to deny")
+			b, _ := q.Button(button)
+			c.tap(q, button, row.told)
+			c.settles(q, row.closed, "ask rm")
+			answers(c.chat, row.text)
+			c.tapData(q, b.Data, "Too late: "+row.closed, "at ")
+			c.Asked(0)
+			c.Balanced()
 		})
 	}
 }
 
-// “Always” writes a rule, which the next session is launched with and which can be
-// taken back.
+// “Always” writes a rule, which the next session is launched with and which can be taken
+// back.
 func TestTelegramAlwaysAndRules(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChat(t)
-	g := m.Start()
-	chat.Send(anna, "/rules")
-	harness.Says(chat, "This chat has no rules")
-	chat.Send(anna, "tool 0 ask one")
-	q := harness.Asks(chat, "Always Bash(ask *)")
-	chat.Tap(anna, q.ID, "Always Bash(ask *)")
-	answers(chat, "final: ran: ask one")
-	chat.Send(anna, "/new")
-	harness.Says(chat, "Forgotten")
-	chat.Send(anna, "args")
-	harness.Says(chat, `Bash(ask *)`, "--allowedTools")
-	chat.Send(anna, "/rules")
-	list := harness.Says(chat, "1. Bash(ask *) by Anna Arden")
+	c := newQuickTalk(t)
+	c.ask("/rules", "This chat has no rules")
+	c.send("tool 0 ask one")
+	c.tap(c.asks("Always Bash(ask *)"), "Always Bash(ask *)")
+	answers(c.chat, "final: ran: ask one")
+	c.ask("/new", "Forgotten")
+	c.ask("args", `Bash(ask *)`, "--allowedTools")
+	list := c.ask("/rules", "1. Bash(ask *) by Anna Arden")
 	button := list.Buttons[0][0]
-	told(t, api, chat.Tap(anna, list.ID, button.Text), "Removed")
-	harness.Becomes(t, api, chat, list.ID, "This chat has no rules")
-	told(t, api, chat.TapStale(anna, list.ID, button.Data), "already removed")
-	chat.Send(anna, "args")
-	chat.AwaitMessage("arguments without the rule", func(m botapi.Message) bool {
-		return m.FromBot && m.ID > list.ID && strings.HasPrefix(m.Text, "[") && !strings.Contains(m.Text, "Bash(ask")
-	})
-	g.Balanced()
+	c.tap(list, button.Text, "Removed")
+	c.becomes(list, "This chat has no rules")
+	c.tapData(list, button.Data, "already removed")
+	if args := c.ask("args", "["); strings.Contains(args.Text, "Bash(ask") {
+		t.Errorf("the rule is in the arguments %q", args.Text)
+	}
+	c.Balanced()
 }
 
 func TestTelegramPermissionByReply(t *testing.T) {
@@ -83,19 +67,18 @@ func TestTelegramPermissionByReply(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			m, api, anna, chat := harness.NewChat(t)
-			g := m.Start()
-			chat.Send(anna, "tool 0 ask ls")
-			q := harness.Asks(chat, "Deny")
-			chat.Send(anna, text, botapi.ReplyingTo(q.ID))
-			harness.Says(chat, row.note)
-			harness.Settled(t, api, chat, q.ID, row.closed)
-			answers(chat, row.text)
-			if n := g.Balanced(); n != 1 {
+			c := newQuickTalk(t)
+			c.send("tool 0 ask ls")
+			q := c.asks("Deny")
+			c.send(text, botapi.ReplyingTo(q.ID))
+			c.says(row.note)
+			c.settles(q, row.closed)
+			answers(c.chat, row.text)
+			if n := c.Balanced(); n != 1 {
 				t.Errorf("%d messages were accepted, want 1: the reply is none", n)
 			}
-			chat.Send(anna, "echo now a message", botapi.ReplyingTo(q.ID))
-			g.Eventually("the next reply is a message", func() bool { return g.Balanced() == 2 })
+			c.send("echo now a message", botapi.ReplyingTo(q.ID))
+			c.Eventually("the next reply is a message", func() bool { return c.Balanced() == 2 })
 		})
 	}
 }
@@ -103,74 +86,60 @@ func TestTelegramPermissionByReply(t *testing.T) {
 // Whoever is told of a decision late is told the truth, whoever made it and wherever.
 func TestTelegramPermissionDecidedElsewhere(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChat(t)
-	g := m.Start()
-	chat.Send(anna, "tool 0 ask one")
-	q := harness.Asks(chat, "Allow")
-	g.Must("POST", "/approvals/"+g.Asked(1)[0].Str("id"), harness.Obj{"behavior": "allow"}, 200)
-	harness.Settled(t, api, chat, q.ID, "Allowed")
-	answers(chat, "final: ran: ask one")
+	c := newQuickTalk(t)
+	c.send("tool 0 ask one")
+	q := c.asks("Allow")
+	c.Must("POST", "/approvals/"+c.Asked(1)[0].Str("id"), harness.Obj{"behavior": "allow"}, 200)
+	c.settles(q, "Allowed")
+	answers(c.chat, "final: ran: ask one")
 
-	chat.Send(anna, "tool 0 ask two")
-	q = harness.Asks(chat, "Allow", "ask two")
+	c.send("tool 0 ask two")
+	q = c.asks("Allow", "ask two")
 	b, _ := q.Button("Allow")
-	chat.Send(anna, "/stop")
-	harness.Settled(t, api, chat, q.ID, "The turn ended before this was answered")
-	told(t, api, chat.TapStale(anna, q.ID, b.Data), "Too late", "The turn ended")
-	if m.Did("tool", "ask two") {
+	c.send("/stop")
+	c.settles(q, "The turn ended before this was answered")
+	c.tapData(q, b.Data, "Too late", "The turn ended")
+	if c.Did("tool", "ask two") {
 		t.Error("the tool ran")
 	}
-	told(t, api, chat.TapStale(anna, q.ID, "ok:no-such-approval"), "no longer")
-	told(t, api, chat.TapStale(anna, q.ID, "nonsense"), "no longer")
-	g.Balanced()
+	c.tapData(q, "ok:no-such-approval", "no longer")
+	c.tapData(q, "nonsense", "no longer")
+	c.Balanced()
 }
 
 func TestTelegramPermissionExpires(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChat(t, "BARECLAW_APPROVAL_TIMEOUT=1s")
-	g := m.Start()
-	chat.Send(anna, "tool 0 ask one")
-	q := chat.AwaitMessage("question", func(m botapi.Message) bool { return strings.Contains(m.Text, "Claude asks to use Bash") })
-	harness.Settled(t, api, chat, q.ID, "Expired: nobody answered in time")
-	harness.Says(chat, "final: Nobody answered")
-	g.Balanced()
+	c := newQuickTalk(t, "BARECLAW_APPROVAL_TIMEOUT=1s")
+	q := c.ask("tool 0 ask one", "Claude asks to use Bash")
+	c.settles(q, "Expired: nobody answered in time")
+	c.says("final: Nobody answered")
+	c.Balanced()
 }
 
 // A permission that is asked stays asked whatever becomes of the daemon, once.
 func TestTelegramPermissionAcrossDaemons(t *testing.T) {
 	t.Parallel()
-	for name, again := range map[string]func(g *harness.Gateway) *harness.Gateway{
-		"killed": func(g *harness.Gateway) *harness.Gateway { g.Kill(); return g.Machine.Start() },
-		"hung up": func(g *harness.Gateway) *harness.Gateway {
-			hangUp(g, 1)
-			return g
-		},
+	for name, again := range map[string]func(c *talk){
+		"killed": (*talk).again, "hung up": func(c *talk) { hangUp(c.Gateway, 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, api, anna, chat := harness.NewChat(t)
-			g := m.Start()
-			chat.Send(anna, "tool 0 ask touch")
-			q := harness.Asks(chat, "Allow")
-			recorded(anna, chat)
-			g = again(g)
-			first, second := chat.Tap(anna, q.ID, "Allow"), chat.Tap(anna, q.ID, "Allow") // before anybody could answer
-			a, b := told(t, api, first, "Allowed by Anna Arden"), told(t, api, second, "Allowed by Anna Arden")
+			c := newQuickTalk(t)
+			c.send("tool 0 ask touch")
+			q := c.asks("Allow")
+			c.recorded()
+			again(c)
+			first, second := c.chat.Tap(c.anna, q.ID, "Allow"), c.chat.Tap(c.anna, q.ID, "Allow") // before anybody could answer
+			a, b := told(t, c.api, first, "Allowed by Anna Arden"), told(t, c.api, second, "Allowed by Anna Arden")
 			if strings.HasPrefix(a, "Too late") == strings.HasPrefix(b, "Too late") {
 				t.Errorf("two taps are answered with %q and %q, want one that counts", a, b)
 			}
-			harness.Settled(t, api, chat, q.ID, "Allowed by Anna Arden")
-			answers(chat, "final: ran: ask touch")
-			n := 0
-			for _, m := range chat.FromBot() {
-				if strings.Contains(m.Text, "Claude asks") {
-					n++
-				}
+			c.settles(q, "Allowed by Anna Arden")
+			answers(c.chat, "final: ran: ask touch")
+			if n := harness.CountText(c.chat, "Claude asks"); n != 1 || c.Begun("touch") != 1 {
+				t.Errorf("asked %d times, begun %d times, want once each", n, c.Begun("touch"))
 			}
-			if n != 1 || g.Begun("touch") != 1 {
-				t.Errorf("asked %d times, begun %d times, want once each", n, g.Begun("touch"))
-			}
-			g.Balanced()
+			c.Balanced()
 		})
 	}
 }
@@ -178,17 +147,16 @@ func TestTelegramPermissionAcrossDaemons(t *testing.T) {
 // The daemon is killed while somebody decides, and the tap is not lost.
 func TestTelegramTapWhileTheDaemonIsDead(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChat(t)
-	g := m.Start()
-	chat.Send(anna, "tool 0 ask touch")
-	q := harness.Asks(chat, "Allow")
-	recorded(anna, chat)
-	g.Kill()
-	chat.Tap(anna, q.ID, "Allow")
-	g = m.Start()
-	harness.Settled(t, api, chat, q.ID, "Allowed by Anna Arden")
-	answers(chat, "final: ran: ask touch")
-	g.Balanced()
+	c := newQuickTalk(t)
+	c.send("tool 0 ask touch")
+	q := c.asks("Allow")
+	c.recorded()
+	c.Kill()
+	c.chat.Tap(c.anna, q.ID, "Allow")
+	c.again()
+	c.settles(q, "Allowed by Anna Arden")
+	answers(c.chat, "final: ran: ask touch")
+	c.Balanced()
 }
 
 // Should a question be sent twice, because the daemon was killed before it knew that it
@@ -197,105 +165,98 @@ func TestTelegramPermissionAskedTwice(t *testing.T) {
 	t.Parallel()
 	m, api, anna, chat := harness.NewChat(t)
 	prefer(m, channelOf(chat), 0) // no status, which might be held instead
-	g := m.Start()
+	c := &talk{m.Start(), api, anna, chat}
 	held := api.HoldAnswer("sendMessage", chat.ID())
-	chat.Send(anna, "tool 0 ask touch")
-	first := harness.Asks(chat, "Allow")
-	g.Kill()
+	c.send("tool 0 ask touch")
+	first := c.asks("Allow")
+	c.Kill()
 	held.Release()
-	g = m.Start()
+	c.again()
 	second := chat.AwaitMessage("the question again", func(m botapi.Message) bool {
 		_, ok := m.Button("Allow")
 		return ok && m.ID > first.ID
 	})
-	chat.Send(anna, "not like that", botapi.ReplyingTo(first.ID))
-	harness.Settled(t, api, chat, second.ID, "Denied by Anna Arden: not like that")
+	c.send("not like that", botapi.ReplyingTo(first.ID))
+	c.settles(second, "Denied by Anna Arden: not like that")
 	answers(chat, "final: not like that")
-	told(t, api, chat.Tap(anna, first.ID, "Allow"), "Too late: Denied by Anna Arden")
-	harness.Settled(t, api, chat, first.ID, "Denied by Anna Arden")
-	g.Balanced()
+	c.tap(first, "Allow", "Too late: Denied by Anna Arden")
+	c.settles(first, "Denied by Anna Arden")
+	c.Balanced()
 }
 
 // In a group everybody who is listened to may decide, and nobody else.
 func TestTelegramPermissionInAGroup(t *testing.T) {
 	t.Parallel()
-	m, api, anna, _ := harness.NewChat(t)
-	ben, eve := api.User(8, "Ben", "", "ben"), api.User(9, "Eve", "", "eve")
-	group := api.Supergroup(-1001234567890, "Team", anna, ben, eve)
-	m.Env = append(m.Env, "BARECLAW_ALLOWED_USERS=7,8")
-	g := m.Start()
-	group.Send(anna, "tool 0 ask touch")
-	q := harness.Asks(group, "Allow")
-	stranger := group.Tap(eve, q.ID, "Allow")
-	group.Send(eve, "yes", botapi.ReplyingTo(q.ID))
-	api.Await(t, "acknowledged taps", func() bool { return len(api.Pending()) == 0 })
-	g.Asked(1)
+	c := newQuickTalk(t, "BARECLAW_ALLOWED_USERS=7,8")
+	ben, eve := c.api.User(8, "Ben", "", "ben"), c.api.User(9, "Eve", "", "eve")
+	c = c.in(c.api.Supergroup(-1001234567890, "Team", c.anna, ben, eve))
+	c.send("tool 0 ask touch")
+	q := c.asks("Allow")
+	stranger := c.chat.Tap(eve, q.ID, "Allow")
+	c.chat.Send(eve, "yes", botapi.ReplyingTo(q.ID))
+	c.api.Await(t, "acknowledged taps", func() bool { return len(c.api.Pending()) == 0 })
+	c.Asked(1)
 	if a, ok := stranger.Answer(); ok {
 		t.Errorf("a stranger is told %q", a.Text)
 	}
-	told(t, api, group.Tap(ben, q.ID, "Allow"), "Allowed by Ben")
-	harness.Settled(t, api, group, q.ID, "Allowed by Ben")
-	answers(group, "final: ran: ask touch")
-	g.Balanced()
+	told(t, c.api, c.chat.Tap(ben, q.ID, "Allow"), "Allowed by Ben")
+	c.settles(q, "Allowed by Ben")
+	answers(c.chat, "final: ran: ask touch")
+	c.Balanced()
 }
 
 // What does not fit the question is shown when somebody asks for it.
 func TestTelegramPermissionShowsAll(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChat(t)
-	g := m.Start()
-	chat.Send(anna, "tool 0 ask "+strings.Repeat("long ", 300))
-	q := harness.Asks(chat, "Show all")
+	c := newQuickTalk(t)
+	c.send("tool 0 ask " + strings.Repeat("long ", 300))
+	q := c.asks("Show all")
 	if len(q.Text) > 1300 {
 		t.Errorf("the question is %d bytes long", len(q.Text))
 	}
-	chat.Tap(anna, q.ID, "Show all")
-	harness.Says(chat, "The whole input of Bash", strings.Repeat("long ", 299))
-	chat.Tap(anna, q.ID, "Deny")
-	harness.Settled(t, api, chat, q.ID, "Denied")
+	c.tap(q, "Show all")
+	c.says("The whole input of Bash", strings.Repeat("long ", 299))
+	c.tap(q, "Deny")
+	c.settles(q, "Denied")
 
 	input, err := json.Marshal(harness.Obj{"file_path": "/x/y.go", "content": strings.Repeat("line\n", 600)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	chat.Send(anna, "call Write "+string(input))
-	q = harness.Asks(chat, "Show all", "Claude asks to use Write", "y.go", "+ line")
-	chat.Tap(anna, q.ID, "Show all")
-	chat.AwaitMessage("a file", func(m botapi.Message) bool {
+	c.send("call Write " + string(input))
+	q = c.asks("Show all", "Claude asks to use Write", "y.go", "+ line")
+	c.tap(q, "Show all")
+	c.chat.AwaitMessage("a file", func(m botapi.Message) bool {
 		return m.Media != nil && m.Media.Name == "Write.json" && strings.Contains(string(m.Media.Data), "/x/y.go")
 	})
-	chat.Tap(anna, q.ID, "Allow")
-	harness.Says(chat, "final: allowed Write")
-	g.Balanced()
+	c.tap(q, "Allow")
+	c.says("final: allowed Write")
+	c.Balanced()
 }
 
 // A tap can bring whatever data somebody's program likes: it does something only in the
 // chat that the data is about, also for those who are listened to.
 func TestTelegramButtonsOfOtherChats(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChat(t)
-	g := m.Start()
-	team := api.Group(-100, "Team", anna)
-	team.Send(anna, "echo here")
-	here := harness.Says(team, "here")
-	chat.Send(anna, "tool 0 ask rm")
-	harness.Asks(chat, "Allow", "ask rm")
-	id := g.Asked(1)[0].Str("id")
-	chat.Send(anna, "echo waits")
-	g.Queued(channelOf(chat), 1)
-	chat.Send(anna, "/queue")
-	list := harness.Says(chat, "1 message is waiting")
+	c := newQuickTalk(t)
+	team := c.in(c.api.Group(-100, "Team", c.anna))
+	here := team.ask("echo here", "here")
+	c.send("tool 0 ask rm")
+	c.asks("Allow", "ask rm")
+	id := c.Asked(1)[0].Str("id")
+	c.waits(1, "echo waits")
+	list := c.ask("/queue", "1 message is waiting")
 	forged := []string{list.Buttons[0][0].Data, list.Buttons[0][1].Data, "q:" + id + ":0:0"}
 	for _, verb := range []string{"ok", "no", "always", "all", "revise"} {
 		forged = append(forged, verb+":"+id)
 	}
 	for _, data := range forged {
-		told(t, api, team.TapStale(anna, here.ID, data), "no longer")
+		team.tapData(here, data, "no longer")
 	}
-	g.Asked(1)
-	g.Queued(channelOf(chat), 1)
-	g.Must("POST", "/approvals/"+id, harness.Obj{"behavior": "allow"}, 200)
-	answers(chat, "final: ran: ask rm")
-	answers(chat, "waits")
-	g.Balanced()
+	c.Asked(1)
+	c.Queued(c.key(), 1)
+	c.Must("POST", "/approvals/"+id, harness.Obj{"behavior": "allow"}, 200)
+	answers(c.chat, "final: ran: ask rm")
+	answers(c.chat, "waits")
+	c.Balanced()
 }

@@ -62,7 +62,6 @@ func (p *Policy) find(resolved string) (root, rel, why string) {
 	return "", "", why
 }
 
-// places returns the permitted directories.
 func (p *Policy) places() []string { return append([]string{p.Media}, p.Roots...) }
 
 // allowed lists the permitted directories in a sentence.
