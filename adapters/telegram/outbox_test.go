@@ -33,14 +33,11 @@ func (l *blindLedger) Delivery(ctx context.Context, id string) (core.Delivery, e
 // recorded it, also if it could not be read at first.
 func TestDeliveryThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	api := fakeapi.New(t)
-	chat := api.Private(api.User(7, "Anna", "", ""))
 	var blind *blindLedger
-	a := newAdapter(t, on(api), func(c *lanes.Options, _ *Options) {
+	a, _, _, chat := serve(t, func(c *lanes.Options, _ *Options) {
 		blind = &blindLedger{Ledger: c.Ledger}
 		c.Ledger = blind
 	})
-	defer run(t, a)()
 	blind.fails.Store(2) // that of who records it, and the first one of the courier
 	a.out.Say(t.Context(), "note:1", "tg-7", view.Note{Text: "first"})
 	a.out.Say(t.Context(), "note:2", "tg-7", view.Note{Text: "second"})
@@ -53,10 +50,7 @@ func TestDeliveryThatCannotBeRead(t *testing.T) {
 // TestDeliveryOfNothing: what is not there is not waited for.
 func TestDeliveryOfNothing(t *testing.T) {
 	t.Parallel()
-	api := fakeapi.New(t)
-	chat := api.Private(api.User(7, "Anna", "", ""))
-	a := newAdapter(t, on(api))
-	defer run(t, a)()
+	a, _, _, chat := serve(t)
 	d := &core.Delivery{ID: "reply:gone", Kind: core.DeliverReply, Adapter: Name, Channel: "tg-7", Message: "gone"}
 	if err := a.env.Deliver(t.Context(), d); err != nil {
 		t.Fatal(err)
@@ -72,9 +66,7 @@ func TestDeliveryOfNothing(t *testing.T) {
 // with the file that has all of it.
 func TestDeliveryInFewerParts(t *testing.T) {
 	t.Parallel()
-	api := fakeapi.New(t)
-	chat := api.Private(api.User(7, "Anna", "", ""))
-	a := newAdapter(t, on(api))
+	a, _, _, chat := ready(t)
 	a.composer.fileOver = 2
 	body, err := json.Marshal(core.BackgroundBody{Text: strings.Repeat("word ", 5000)})
 	if err != nil {
@@ -94,44 +86,6 @@ func TestDeliveryInFewerParts(t *testing.T) {
 	if now, err := a.out.Wait(t.Context(), d.ID); err != nil || now.State != core.DeliverySent {
 		t.Errorf("it is %+v, %v", now, err)
 	}
-}
-
-// TestNobodyWaits: nothing is left of those who have waited for deliveries.
-func TestNobodyWaits(t *testing.T) {
-	t.Parallel()
-	api := fakeapi.New(t)
-	api.Private(api.User(7, "Anna", "", ""))
-	a := newAdapter(t, on(api))
-	a.pusher.patience = time.Millisecond
-	if err := a.o.Push.Send(t.Context(), core.Push{Channel: "tg-7", Text: "too late"}); err == nil {
-		t.Error("it was sent before the adapter served")
-	}
-	a.pusher.patience = pushPatience
-	stop := run(t, a)
-	for range 3 {
-		if err := a.o.Push.Send(t.Context(), core.Push{Channel: "tg-7", Text: "sent"}); err != nil {
-			t.Error(err)
-		}
-	}
-	stop()
-	if left := a.out.Pending(); left != 0 {
-		t.Errorf("%d deliveries are left", left)
-	}
-}
-
-// TestTapOnASetting taps a button, which changes the setting and the message.
-func TestTapOnASetting(t *testing.T) {
-	t.Parallel()
-	api := fakeapi.New(t, fakeapi.WithoutRates())
-	anna := api.User(7, "Anna", "", "")
-	chat := api.Private(anna)
-	defer run(t, newAdapter(t, on(api)))()
-	chat.Send(anna, "/verbose")
-	note := chat.AwaitText("Shown here")
-	chat.Tap(anna, note.ID, "0")
-	chat.AwaitMessage("the new setting in the same message", func(m fakeapi.Message) bool {
-		return m.ID == note.ID && strings.Contains(m.Text, "From now on: answers only")
-	})
 }
 
 // TestTapThatIsCutShort is left to the next process.
@@ -159,10 +113,7 @@ func TestTapThatIsCutShort(t *testing.T) {
 // below that of the last one.
 func TestOffsetThatIsOld(t *testing.T) {
 	t.Parallel()
-	api := fakeapi.New(t, fakeapi.WithoutRates())
-	anna := api.User(7, "Anna", "", "")
-	chat := api.Private(anna)
-	a := newAdapter(t, on(api))
+	a, api, anna, chat := ready(t)
 	a.poller.timeout, a.poller.stale = time.Millisecond, 100*time.Millisecond
 	defer run(t, a)()
 	chat.Send(anna, "/help")

@@ -11,7 +11,6 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/lanes"
-	"bareclaw/internal/testkit/botapi"
 )
 
 // A faultyLedger panics in one place, the first time that the adapter gets there.
@@ -57,14 +56,10 @@ func TestPanicFailsOneThing(t *testing.T) {
 	} {
 		t.Run(place, func(t *testing.T) {
 			t.Parallel()
-			api := botapi.New(t, botapi.WithoutRates())
-			anna := api.User(7, "Anna", "", "")
-			chat := api.Private(anna)
 			log := &lockedBuffer{}
-			a := newAdapter(t, on(api), func(c *lanes.Options, o *Options) {
+			_, api, anna, chat := serve(t, func(c *lanes.Options, o *Options) {
 				c.Ledger, o.Log = &faultyLedger{Ledger: c.Ledger, in: place}, slog.New(slog.NewTextHandler(log, nil))
 			})
-			defer run(t, a)()
 			chat.Send(anna, "first")
 			if says != "" {
 				chat.AwaitText(says)

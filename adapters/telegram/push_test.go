@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,15 +11,12 @@ import (
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/core"
-	"bareclaw/internal/testkit/botapi"
 )
 
 // TestPushBeforeRun: a push that comes before Telegram is served waits for that.
 func TestPushBeforeRun(t *testing.T) {
 	t.Parallel()
-	api := botapi.New(t)
-	chat := api.Private(api.User(7, "Anna", "", ""))
-	a := newAdapter(t, on(api))
+	a, _, _, chat := ready(t)
 	pushed := make(chan error, 1)
 	go func() { pushed <- a.o.Push.Send(t.Context(), core.Push{ID: "1", Channel: "tg-7", Text: "early"}) }()
 	for {
@@ -50,49 +46,27 @@ func TestPushBeforeRun(t *testing.T) {
 // TestPushLate: what was not sent in time is not sent any more.
 func TestPushLate(t *testing.T) {
 	t.Parallel()
-	api := botapi.New(t)
-	chat := api.Private(api.User(7, "Anna", "", ""))
-	a := newAdapter(t, on(api))
+	a, _, _, chat := ready(t)
 	a.pusher.patience = 10 * time.Millisecond
 	err := a.o.Push.Send(t.Context(), core.Push{ID: "1", Channel: "tg-7", Text: "late"})
 	if told := (*core.PushError)(nil); !errors.As(err, &told) || told.Kind != nil || !strings.Contains(told.Text, "it will not be sent.") {
 		t.Errorf("got %v", err)
 	}
 	a.pusher.patience = pushPatience
-	defer run(t, a)()
+	stop := run(t, a)
 	if err := a.o.Push.Send(t.Context(), core.Push{Channel: "tg-7", Text: "in time"}); err != nil {
 		t.Error(err)
 	}
-	if got := chat.FromBot(); len(got) != 1 || got[0].Text != "in time" {
-		t.Errorf("got %v", got)
-	}
-}
-
-// TestPushUnconfirmed: of what may have been sent it is not said that it was not.
-func TestPushUnconfirmed(t *testing.T) {
-	t.Parallel()
-	api := botapi.New(t)
-	api.Private(api.User(7, "Anna", "", ""))
-	a := newAdapter(t, on(api))
-	defer run(t, a)()
-	held := api.HoldAnswer("sendMessage", 7)
-	defer held.Release()
-	ctx, leave := context.WithCancel(t.Context())
-	pushed := make(chan error, 1)
-	go func() { pushed <- a.o.Push.Send(ctx, core.Push{Channel: "tg-7", Text: "perhaps"}) }()
-	api.Await(t, "the message", held.Reached)
-	leave()
-	if err := <-pushed; !errors.Is(err, core.ErrUnconfirmed) {
-		t.Errorf("got %v", err)
+	stop()
+	if got := chat.FromBot(); len(got) != 1 || got[0].Text != "in time" || a.out.Pending() != 0 {
+		t.Errorf("got %v, and %d deliveries are left", got, a.out.Pending())
 	}
 }
 
 // TestPushFileGone: a file that has gone or changed since it was asked for is told.
 func TestPushFileGone(t *testing.T) {
 	t.Parallel()
-	api := botapi.New(t)
-	api.Private(api.User(7, "Anna", "", ""))
-	a := newAdapter(t, on(api))
+	a, api, _, _ := ready(t)
 	path := filepath.Join(a.o.CWD, "a.txt")
 	for _, c := range []struct {
 		change func() error
@@ -120,8 +94,7 @@ func TestPushFileGone(t *testing.T) {
 // TestPushComposedAgain: a push is checked again when it is sent.
 func TestPushComposedAgain(t *testing.T) {
 	t.Parallel()
-	api := botapi.New(t)
-	a := newAdapter(t, on(api))
+	a, _, _, _ := ready(t)
 	d := core.Delivery{Kind: outbox.KindPush, Channel: "tg-7", Body: []byte(`{"text":"hi","media":{"Path":"/a.tgs","Type":""}}`)}
 	parts, err := a.composer.compose(t.Context(), d)
 	if err != nil || len(parts) != 2 {

@@ -58,6 +58,23 @@ func on(api *botapi.Server) func(*lanes.Options, *Options) {
 	return func(_ *lanes.Options, o *Options) { o.Token, o.API = api.Token(), api.URL() }
 }
 
+// serve runs an adapter until the end of the test, and returns the adapter, the Bot API
+// server, and user 7 with a private chat.
+func serve(t *testing.T, changes ...func(*lanes.Options, *Options)) (*Adapter, *botapi.Server, *botapi.User, *botapi.Chat) {
+	t.Helper()
+	a, api, anna, chat := ready(t, changes...)
+	t.Cleanup(run(t, a))
+	return a, api, anna, chat
+}
+
+// ready is serve for an adapter that does not run yet.
+func ready(t *testing.T, changes ...func(*lanes.Options, *Options)) (*Adapter, *botapi.Server, *botapi.User, *botapi.Chat) {
+	t.Helper()
+	api := botapi.New(t, botapi.WithoutRates())
+	anna := api.User(7, "Anna", "", "")
+	return newAdapter(t, append(changes, on(api))...), api, anna, api.Private(anna)
+}
+
 // run runs an adapter until stop is called.
 func run(t *testing.T, a *Adapter) (stop func()) {
 	t.Helper()
