@@ -7,8 +7,7 @@
 // The path of an update: the poller receives and records the update, the intake keeps
 // the order of each conversation, and the receiver submits a message, or passes the
 // message to package commands or approvals. The path of an outcome: the core records a
-// delivery, the composer makes the messages, and package outbox sends the messages in
-// order. Package live shows a turn meanwhile.
+// delivery, which package outbox composes and sends in order. Package live shows a turn meanwhile.
 package telegram
 
 import (
@@ -101,7 +100,6 @@ type Adapter struct {
 	intake    *intake
 	poller    *poller
 	pusher    *pusher
-	composer  *composer
 }
 
 // New returns an adapter that serves nothing before Run, but accepts pushes: early
@@ -134,9 +132,9 @@ func (a *Adapter) wireOutgoing(client *botapi.Client) {
 		Base: o.CWD, Media: mediaDir, Roots: append([]string{o.CWD}, o.SendRoots...), Withheld: o.Withheld,
 	}}
 	a.sender = outbox.NewSender(client, a.env)
-	c := &composer{env: a.env, fileOver: o.FileOver}
-	a.composer = c
-	a.out = outbox.New(a.env, a.sender, c.compose)
+	a.out = outbox.New(a.env, a.sender, o.FileOver)
+	outbox.Compose(a.out, core.DeliverReply, a.composeReply)
+	outbox.Compose(a.out, core.DeliverBackground, a.composeBackground)
 	a.live = live.New(a.env, a.out, a.sender, progress.Options{Show: o.Shown, Dir: o.CWD})
 	a.approvals = approvals.New(a.env, a.out)
 	a.pusher = newPusher(a.env, a.out, uploads, a.chats, a.health)
@@ -145,7 +143,6 @@ func (a *Adapter) wireOutgoing(client *botapi.Client) {
 		Gateway:   view.Gateway{Version: o.Version, Agent: o.Agent, Began: o.StartedAt},
 		RunEdited: func(ctx context.Context, t chats.Tap) string { return a.receiver.runEdited(ctx, t) },
 	})
-	c.out, c.approvals, c.pusher, c.stoppedText = a.out, a.approvals, a.pusher, a.commands.StoppedText
 	a.files = &media.Downloader{Client: client, Cooldowns: a.sender.Cooldowns, Dir: mediaDir, Log: o.Log}
 }
 

@@ -66,8 +66,7 @@ func TestDeliveryOfNothing(t *testing.T) {
 // with the file that has all of it.
 func TestDeliveryInFewerParts(t *testing.T) {
 	t.Parallel()
-	a, _, _, chat := ready(t)
-	a.composer.fileOver = 2
+	a, _, _, chat := ready(t, func(_ *lanes.Options, o *Options) { o.FileOver = 2 })
 	body, err := json.Marshal(core.BackgroundBody{Text: strings.Repeat("word ", 5000)})
 	if err != nil {
 		t.Fatal(err)

@@ -47,6 +47,7 @@ type pusher struct {
 func newPusher(e *env.Env, out *outbox.Outbox, uploads *media.Uploader, chats *chatCache, h *health) *pusher {
 	p := &pusher{env: e, out: out, uploads: uploads, chats: chats, health: h, patience: pushPatience}
 	p.closed, p.close = context.WithCancel(context.Background())
+	outbox.Compose(out, outbox.KindPush, p.compose)
 	return p
 }
 
@@ -192,8 +193,8 @@ func pushOutcome(d core.Delivery) error {
 }
 
 // compose returns the parts of a recorded push, if the channel still accepts messages.
-func (p *pusher) compose(ctx context.Context, key core.ChannelKey, b pushBody) ([]outbox.Part, error) {
-	if err := p.chats.checkRecipient(ctx, key); errors.Is(err, core.ErrNotAllowed) {
+func (p *pusher) compose(ctx context.Context, d core.Delivery, b pushBody) ([]outbox.Part, error) {
+	if err := p.chats.checkRecipient(ctx, d.Channel); errors.Is(err, core.ErrNotAllowed) {
 		return nil, outbox.Undeliverable(err)
 	} else if err != nil {
 		return nil, err

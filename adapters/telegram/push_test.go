@@ -94,18 +94,18 @@ func TestPushFileGone(t *testing.T) {
 // TestPushComposedAgain: a push is checked again when it is sent.
 func TestPushComposedAgain(t *testing.T) {
 	t.Parallel()
-	a, _, _, _ := ready(t)
-	d := core.Delivery{Kind: outbox.KindPush, Channel: "tg-7", Body: []byte(`{"text":"hi","media":{"Path":"/a.tgs","Type":""}}`)}
-	parts, err := a.composer.compose(t.Context(), d)
-	if err != nil || len(parts) != 2 {
-		t.Fatalf("%d parts, %v", len(parts), err)
-	}
-	d.Channel = "tg-8"
-	if _, err := a.composer.compose(t.Context(), d); !errors.Is(err, outbox.ErrUndeliverable) || !strings.Contains(err.Error(), "BARECLAW_ALLOWED_USERS") {
-		t.Errorf("got %v", err)
-	}
-	d.Body = []byte(`{`)
-	if _, err := a.composer.compose(t.Context(), d); !errors.Is(err, outbox.ErrUndeliverable) {
-		t.Errorf("got %v", err)
+	a, _, _, _ := serve(t)
+	for channel, want := range map[core.ChannelKey]string{"tg-8": "BARECLAW_ALLOWED_USERS", "tg-7": "cannot be sent"} {
+		d := &core.Delivery{ID: "push:" + string(channel), Kind: outbox.KindPush, Adapter: Name, Channel: channel, Body: []byte(`{"text":"hi"}`)}
+		if channel == "tg-7" {
+			d.Body = []byte(`5`)
+		}
+		if err := a.env.Deliver(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		now, err := a.out.Wait(t.Context(), d.ID)
+		if err != nil || now.State != core.DeliveryFailed || !strings.Contains(now.Error, want) {
+			t.Errorf("%s: got %+v, %v", channel, now, err)
+		}
 	}
 }

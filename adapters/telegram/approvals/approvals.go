@@ -34,8 +34,22 @@ type Handler struct {
 	answers sync.Mutex // serialises changes of answers
 }
 
-// New returns a handler.
-func New(e *env.Env, out *outbox.Outbox) *Handler { return &Handler{env: e, out: out} }
+// New returns a handler, which composes the deliveries about approvals.
+func New(e *env.Env, out *outbox.Outbox) *Handler {
+	h := &Handler{env: e, out: out}
+	outbox.Compose(out, core.DeliverApproval, h.composeRequest)
+	outbox.Compose(out, KindInput, h.composeInput)
+	outbox.Compose(out, core.DeliverApprovalClosed, func(ctx context.Context, _ core.Delivery, b core.ApprovalBody) ([]outbox.Part, error) {
+		return h.composeEdit(ctx, b.ID, 0)
+	})
+	outbox.Compose(out, outbox.KindEdit, func(ctx context.Context, _ core.Delivery, e outbox.Edit) ([]outbox.Part, error) {
+		if e.Approval != "" {
+			return h.composeEdit(ctx, e.Approval, e.Message)
+		}
+		return out.EditParts(ctx, e)
+	})
+	return h
+}
 
 func (h *Handler) render(ctx context.Context, p *core.Approval) (view.Request, error) {
 	switch {
@@ -64,8 +78,8 @@ func (h *Handler) look(ctx context.Context, id string) (view.Request, error) {
 	return h.render(ctx, &p)
 }
 
-// ComposeRequest composes the delivery that requests a decision.
-func (h *Handler) ComposeRequest(ctx context.Context, b core.ApprovalBody) ([]outbox.Part, error) {
+// composeRequest composes the delivery that requests a decision.
+func (h *Handler) composeRequest(ctx context.Context, _ core.Delivery, b core.ApprovalBody) ([]outbox.Part, error) {
 	look, err := h.look(ctx, b.ID)
 	if err != nil {
 		return nil, err
@@ -74,9 +88,9 @@ func (h *Handler) ComposeRequest(ctx context.Context, b core.ApprovalBody) ([]ou
 	return append(outbox.Parts(look.Before), ask), nil
 }
 
-// ComposeEdit composes the delivery that shows the current state of an approval in a
+// composeEdit composes the delivery that shows the current state of an approval in a
 // message, or, for message 0, in the message of the request.
-func (h *Handler) ComposeEdit(ctx context.Context, id string, message int) ([]outbox.Part, error) {
+func (h *Handler) composeEdit(ctx context.Context, id string, message int) ([]outbox.Part, error) {
 	look, err := h.look(ctx, id)
 	if err == nil && message == 0 {
 		message, err = h.out.LastSent(ctx, core.ApprovalDelivery(id))
@@ -90,8 +104,8 @@ func (h *Handler) ComposeEdit(ctx context.Context, id string, message int) ([]ou
 	return []outbox.Part{&outbox.Change{Message: message, Text: outbox.Text{Document: look.Text, Buttons: look.Buttons}}}, nil
 }
 
-// ComposeInput composes the delivery of a tool's whole input.
-func (h *Handler) ComposeInput(ctx context.Context, body core.ApprovalBody) ([]outbox.Part, error) {
+// composeInput composes the delivery of a tool's whole input.
+func (h *Handler) composeInput(ctx context.Context, _ core.Delivery, body core.ApprovalBody) ([]outbox.Part, error) {
 	p, err := h.approval(ctx, body.ID)
 	if err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ func (c answering) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
-	if !isAnswer(data) {
+	if _, ok := decodeAnswer(data); !ok {
 		data = fmt.Appendf(nil, `{"ok":false,"error_code":%d,"description":"the answer is not one of the Bot API: status %d %s"}`,
 			http.StatusBadGateway, res.StatusCode, http.StatusText(res.StatusCode))
 	}
@@ -37,17 +37,21 @@ func (c answering) Do(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// isAnswer reports whether data is a Bot API response that the library can decode:
+// An answer is the response to a call:
 // https://core.telegram.org/bots/api#making-requests
-func isAnswer(data []byte) bool {
-	var a struct {
-		OK          *bool  `json:"ok"`
-		Description string `json:"description"`
-		ErrorCode   int    `json:"error_code"`
-		Parameters  struct {
-			RetryAfter      int `json:"retry_after"`
-			MigrateToChatID int `json:"migrate_to_chat_id"`
-		} `json:"parameters"`
-	}
-	return json.Unmarshal(data, &a) == nil && a.OK != nil
+type answer struct {
+	OK          *bool           `json:"ok"`
+	Result      json.RawMessage `json:"result"`
+	ErrorCode   int             `json:"error_code"`
+	Description string          `json:"description"`
+	Parameters  struct {
+		RetryAfter      int `json:"retry_after"`
+		MigrateToChatID int `json:"migrate_to_chat_id"`
+	} `json:"parameters"`
+}
+
+// decodeAnswer reports whether data is a response that the library can decode too.
+func decodeAnswer(data []byte) (a answer, ok bool) {
+	err := json.Unmarshal(data, &a)
+	return a, err == nil && a.OK != nil
 }

@@ -147,7 +147,17 @@ func (c *Client) call(ctx context.Context, method string, params, result any) er
 	if err != nil {
 		return c.cut(ctx, method, err)
 	}
-	return decodeAnswer(method, res.StatusCode, data, result)
+	a, ok := decodeAnswer(data)
+	switch {
+	case !ok:
+		return &Error{Method: method, Status: res.StatusCode, Text: "no JSON: " + http.StatusText(res.StatusCode)}
+	case !*a.OK:
+		return &Error{Method: method, Status: a.ErrorCode, Text: a.Description, RetryAfter: time.Duration(a.Parameters.RetryAfter) * time.Second}
+	}
+	if err := json.Unmarshal(a.Result, result); err != nil {
+		return &Error{Method: method, Status: res.StatusCode, Text: "unexpected JSON"}
+	}
+	return nil
 }
 
 // cut returns the error of a call after a broken connection or an abandoned poll.
@@ -157,33 +167,6 @@ func (c *Client) cut(ctx context.Context, method string, err error) error {
 		err = cause
 	}
 	return c.CleanError(method, err)
-}
-
-// decodeAnswer decodes the response to a call:
-// https://core.telegram.org/bots/api#making-requests
-func decodeAnswer(method string, status int, data []byte, result any) error {
-	var answer struct {
-		OK          bool            `json:"ok"`
-		Result      json.RawMessage `json:"result"`
-		ErrorCode   int             `json:"error_code"`
-		Description string          `json:"description"`
-		Parameters  struct {
-			RetryAfter int `json:"retry_after"`
-		} `json:"parameters"`
-	}
-	if err := json.Unmarshal(data, &answer); err != nil {
-		return &Error{Method: method, Status: status, Text: "no JSON: " + http.StatusText(status)}
-	}
-	if !answer.OK {
-		return &Error{
-			Method: method, Status: answer.ErrorCode, Text: answer.Description,
-			RetryAfter: time.Duration(answer.Parameters.RetryAfter) * time.Second,
-		}
-	}
-	if err := json.Unmarshal(answer.Result, result); err != nil {
-		return &Error{Method: method, Status: status, Text: "unexpected JSON"}
-	}
-	return nil
 }
 
 // CleanError prefixes err with the action and removes the token, since errors may

@@ -5,6 +5,7 @@
 package live
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 	"bareclaw/core/feed"
 	"bareclaw/core/progress"
@@ -30,8 +32,15 @@ type Views struct {
 	left  map[core.ChannelKey]*leftOpen // of an earlier process, until ResumeLeft
 }
 
-// New returns views without any conversation.
+// New returns views without any conversation. The views compose the deliveries made before a
+// turn's end.
 func New(e *env.Env, out *outbox.Outbox, s *outbox.Sender, p progress.Options) *Views {
+	outbox.Compose(out, KindInterim, func(_ context.Context, _ core.Delivery, i Interim) ([]outbox.Part, error) {
+		return out.AnswerParts(i.Text, i.Edit, 0), nil
+	})
+	outbox.Compose(out, KindChange, func(_ context.Context, _ core.Delivery, c progress.Change) ([]outbox.Part, error) {
+		return outbox.Parts(view.Change(c)), nil
+	})
 	return &Views{finalizer: &finalizer{env: e, sender: s}, out: out, progress: p, byKey: map[core.ChannelKey]*View{}}
 }
 

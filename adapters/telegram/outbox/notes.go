@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
@@ -91,12 +92,13 @@ func (o *Outbox) LastSent(ctx context.Context, delivery string) (int, error) {
 	return ids[len(ids)-1], nil
 }
 
-// Decoded decodes the body of a delivery and composes the parts. A body that cannot be
-// decoded is undeliverable.
-func Decoded[T any](d core.Delivery, compose func(T) ([]Part, error)) ([]Part, error) {
-	var body T
-	if err := json.Unmarshal(d.Body, &body); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUndeliverable, err)
+// EditParts composes an edit, except of an approval.
+func (o *Outbox) EditParts(ctx context.Context, e Edit) (_ []Part, err error) {
+	if e.Of != "" {
+		if e.Message, err = o.LastSent(ctx, e.Of); err != nil {
+			return nil, err
+		}
 	}
-	return compose(body)
+	text := Text{Document: markdown.Render(e.Note.Text), Buttons: e.Note.Buttons}
+	return []Part{&Change{Message: e.Message, Text: text, Delete: e.Remove}}, nil
 }

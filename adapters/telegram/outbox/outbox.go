@@ -8,37 +8,51 @@ package outbox
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync/atomic"
 
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 )
-
-// A Composer returns the parts of a delivery: the same parts each time, to let a later
-// process continue. An error other than ErrUndeliverable and core.ErrNotFound is
-// temporary.
-type Composer func(context.Context, core.Delivery) ([]Part, error)
 
 // An Outbox queues and sends the deliveries of each conversation. Its methods are safe
 // for concurrent use.
 type Outbox struct {
-	env     *env.Env
-	sender  *Sender
-	compose Composer
-	failed  atomic.Int64 // abandoned deliveries
-	queues  *queues
+	env       *env.Env
+	sender    *Sender
+	fileOver  int // an answer of more messages is sent as a file
+	composers map[core.DeliveryKind]composer
+	failed    atomic.Int64 // abandoned deliveries
+	queues    *queues
 }
 
+type composer func(context.Context, core.Delivery) ([]Part, error)
+
 // New returns an outbox that sends nothing before Start.
-func New(e *env.Env, s *Sender, compose Composer) *Outbox {
-	o := &Outbox{env: e, sender: s, compose: compose}
+func New(e *env.Env, s *Sender, fileOver int) *Outbox {
+	o := &Outbox{env: e, sender: s, fileOver: fileOver, composers: map[core.DeliveryKind]composer{}}
+	Compose(o, KindNote, func(_ context.Context, _ core.Delivery, n view.Note) ([]Part, error) { return NoteParts(n), nil })
 	o.queues = newQueues(func(key core.ChannelKey) {
 		e.Work.Go(func(ctx context.Context) { o.sendLoop(ctx, key) })
 	})
 	return o
+}
+
+// Compose sets how the deliveries of a kind become parts, before the first delivery is
+// added: from the delivery and its body always the same parts, to let a later process
+// continue. An error other than ErrUndeliverable and core.ErrNotFound is temporary.
+func Compose[T any](o *Outbox, kind core.DeliveryKind, parts func(context.Context, core.Delivery, T) ([]Part, error)) {
+	o.composers[kind] = func(ctx context.Context, d core.Delivery) ([]Part, error) {
+		var body T
+		if err := json.Unmarshal(d.Body, &body); err != nil && len(d.Body) > 0 {
+			return nil, fmt.Errorf("%w: %w", ErrUndeliverable, err)
+		}
+		return parts(ctx, d, body)
+	}
 }
 
 // Buffer keeps a delivery until Start has added the pending deliveries, which are older.

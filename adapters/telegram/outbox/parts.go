@@ -47,14 +47,14 @@ func NoteParts(n view.Note) []Part {
 	return parts
 }
 
-// AnswerParts returns the messages of an answer. For more than fileOver messages,
-// AnswerParts returns the first message and a file with the whole answer.
-func AnswerParts(source string, replace, replyTo, fileOver int) []Part {
+// AnswerParts returns the messages of an answer, or of too many messages the first, and a
+// file with the whole answer.
+func (o *Outbox) AnswerParts(source string, replace, replyTo int) []Part {
 	parts := NoteParts(view.Note{Text: source, ReplyTo: replyTo})
 	if len(parts) == 0 {
 		parts = NoteParts(view.Note{Text: "(The answer contains nothing that can be displayed.)", ReplyTo: replyTo})
 	}
-	if len(parts) > fileOver {
+	if len(parts) > o.fileOver {
 		parts = []Part{parts[0], &File{Name: "answer.md", Content: source, Caption: "The whole answer."}}
 	}
 	parts[0].(*Text).Replace = replace

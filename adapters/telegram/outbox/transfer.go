@@ -96,7 +96,11 @@ func (t *transfer) compose(ctx context.Context) ([]Part, error) {
 		return nil, Undeliverable(fmt.Errorf("%q is not a chat", d.Channel))
 	}
 	t.to = to
-	return t.o.compose(ctx, d)
+	compose, ok := t.o.composers[d.Kind]
+	if !ok {
+		return nil, fmt.Errorf("%w: unknown kind %q", ErrUndeliverable, d.Kind)
+	}
+	return compose(ctx, d)
 }
 
 // sendPart sends a part and returns the resulting message. sendPart blocks until
