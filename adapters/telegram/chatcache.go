@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -67,25 +68,16 @@ func newChatCache(e *env.Env, allowed []int64) *chatCache {
 func (c *chatCache) load(ctx context.Context, h *health) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := records.Each(ctx, c.env.Records, records.Chat, func(id string, r chatRecord) {
-		if chat, err := strconv.ParseInt(id, 10, 64); err == nil {
-			c.known[chat], c.spoke[chat] = r, r.Spoke
-		}
-	})
-	if err == nil {
-		err = records.Each(ctx, c.env.Records, records.Topic, func(key string, r topicRecord) { c.topics[core.ChannelKey(key)] = r.Name })
+	id := func(text string) int64 {
+		n, _ := strconv.ParseInt(text, 10, 64) // 0 is no chat
+		return n
 	}
-	if err == nil {
-		err = records.Each(ctx, c.env.Records, records.Moved, func(id string, r movedRecord) {
-			if chat, err := strconv.ParseInt(id, 10, 64); err == nil {
-				c.env.Moves.Add(chat, r.To, r.Rekeyed)
-			}
-		})
-	}
-	if err == nil {
-		err = records.Each(ctx, c.env.Records, records.Bot, func(_ string, r botRecord) { h.setName(r.Name) })
-	}
-	return err
+	return errors.Join(
+		records.Each(ctx, c.env.Records, records.Chat, func(chat string, r chatRecord) { c.known[id(chat)], c.spoke[id(chat)] = r, r.Spoke }),
+		records.Each(ctx, c.env.Records, records.Topic, func(key string, r topicRecord) { c.topics[core.ChannelKey(key)] = r.Name }),
+		records.Each(ctx, c.env.Records, records.Moved, func(chat string, r movedRecord) { c.env.Moves.Add(id(chat), r.To, r.Rekeyed) }),
+		records.Each(ctx, c.env.Records, records.Bot, func(_ string, r botRecord) { h.setName(r.Name) }),
+	)
 }
 
 // obeys reports whether a message is from a currently allowed user: the settings may

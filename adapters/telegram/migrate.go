@@ -5,7 +5,6 @@ import (
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/records"
-	"bareclaw/core"
 )
 
 // migrate follows a group that was made a supergroup: the channel continues in the new
@@ -15,14 +14,7 @@ func (v *receiver) migrate(ctx context.Context, group, supergroup int64) error {
 		return nil // no allowed user has written in the group, or the move is known
 	}
 	chat := chatRecord{Title: v.chats.title(group), Spoke: true}
-	moved, err := records.Make(movedKey(group), movedRecord{To: supergroup})
-	var known *core.Record
-	if err == nil {
-		known, err = records.Make(chatKey(supergroup), chat)
-	}
-	if err == nil {
-		err = v.env.Records.Write(ctx, moved, known)
-	}
+	err := v.env.Records.Write(ctx, records.Entry{Key: movedKey(group), Value: movedRecord{To: supergroup}}, records.Entry{Key: chatKey(supergroup), Value: chat})
 	if err != nil {
 		return err
 	}

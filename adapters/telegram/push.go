@@ -108,11 +108,7 @@ func (p *pusher) record(ctx context.Context, id string, key core.ChannelKey, b p
 	if !errors.Is(err, core.ErrNotFound) {
 		return err
 	}
-	body, err := json.Marshal(b)
-	if err != nil {
-		return fmt.Errorf("push to %s: %w", key, err)
-	}
-	return p.env.Deliver(ctx, &core.Delivery{ID: id, Kind: outbox.KindPush, Adapter: Name, Channel: key, Body: body})
+	return p.out.Deliver(ctx, core.Delivery{ID: id, Kind: outbox.KindPush, Channel: key}, b)
 }
 
 // samePush fails if the recorded push differs. Paths are not compared: a process with a

@@ -45,9 +45,7 @@ func (v *receiver) handled(ctx context.Context, rs ...*arrival) {
 	for i, r := range rs {
 		ids[i] = r.ID
 	}
-	if err := v.env.Handled(ctx, ids...); err != nil && ctx.Err() == nil {
-		v.env.Log.Error("telegram: handled updates are not recorded", "err", err)
-	}
+	v.env.Records.Error(ctx, "handled updates are not recorded", v.env.Handled(ctx, ids...))
 }
 
 func (v *receiver) apologize(ctx context.Context, r *arrival) {

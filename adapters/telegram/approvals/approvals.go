@@ -4,7 +4,6 @@ package approvals
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -138,21 +137,14 @@ func (h *Handler) AskPending(ctx context.Context) {
 
 func (h *Handler) pending(ctx context.Context) []core.Approval {
 	pending, err := h.env.Approvals(ctx)
-	if err != nil && ctx.Err() == nil {
-		h.env.Log.Error("telegram: pending approvals are not readable", "err", err)
-	}
+	h.env.Records.Error(ctx, "pending approvals are not readable", err)
 	return pending
 }
 
 // deliver records a delivery about an approval, unless the id is already recorded.
 func (h *Handler) deliver(ctx context.Context, kind core.DeliveryKind, id string, p *core.Approval) {
-	body, err := json.Marshal(core.ApprovalBody{ID: p.ID})
-	if err == nil {
-		err = h.env.Deliver(ctx, &core.Delivery{ID: id, Kind: kind, Adapter: chats.Name, Channel: p.Channel, Message: p.Message, Body: body})
-	}
-	if err != nil && ctx.Err() == nil {
-		h.env.Log.Error("telegram: approval not delivered", "approval", p.ID, "err", err)
-	}
+	err := h.out.Deliver(ctx, core.Delivery{ID: id, Kind: kind, Channel: p.Channel, Message: p.Message}, core.ApprovalBody{ID: p.ID})
+	h.env.Records.Error(ctx, "an approval is not delivered", err, "approval", p.ID)
 }
 
 const (
@@ -181,9 +173,7 @@ func (h *Handler) decide(ctx context.Context, id string, decision core.Decision)
 }
 
 func (h *Handler) failed(ctx context.Context, doing string, err error) string {
-	if ctx.Err() == nil {
-		h.env.Log.Error("telegram: approval not handled", "doing", doing, "err", err)
-	}
+	h.env.Records.Error(ctx, "an approval is not handled", err, "doing", doing)
 	return view.Brief("That did not work, please try again: "+err.Error(), view.ToastShown)
 }
 

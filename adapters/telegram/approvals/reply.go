@@ -39,9 +39,7 @@ func (h *Handler) Reply(ctx context.Context, to chats.Address, key, note string,
 	}
 	var begun replyRecord
 	again, err := h.env.Records.Get(ctx, records.Reply+key, &begun)
-	if err != nil {
-		h.env.Log.Error("telegram: the record of a reply is not readable", "err", err)
-	}
+	h.env.Records.Error(ctx, "the record of a reply is not readable", err)
 	if !again {
 		begun.Approval = cmp.Or(h.shownAs(ctx, to.Key(), m.ReplyToMessage.ID), Below(m.ReplyToMessage))
 		if begun.Approval == "" {
@@ -52,12 +50,10 @@ func (h *Handler) Reply(ctx context.Context, to chats.Address, key, note string,
 	if err != nil || !h.env.Moves.InChat(to, p.Channel) || !again && (p.State != core.ApprovalPending || !decisive(&p, m.Text)) {
 		return false
 	}
-	if err := h.env.Records.Put(ctx, records.Reply+key, begun); err != nil {
-		h.env.Log.Error("telegram: a reply is not recorded", "err", err)
-	}
+	h.env.Records.Keep(ctx, "a reply", records.Reply+key, begun)
 	text := h.decideByText(ctx, &p, m, key)
 	h.out.Say(ctx, note, to.Key(), view.Note{Text: view.Literal(text), ReplyTo: m.ID})
-	h.env.Records.Warn(ctx, "the record of a reply is kept", h.env.Records.Write(ctx, records.Deletion(records.Reply+key)))
+	h.env.Records.Forget(ctx, "the record of a reply", records.Reply+key)
 	return true
 }
 

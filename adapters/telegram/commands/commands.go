@@ -170,9 +170,7 @@ func IsStop(m *models.Message, bot string) bool {
 
 // failed logs the failure of a command, and is the answer.
 func (o *Options) failed(ctx context.Context, doing string, err error) view.Note {
-	if ctx.Err() == nil {
-		o.Log.Error("telegram: a command failed", "doing", doing, "err", err)
-	}
+	o.Records.Error(ctx, "a command failed", err, "doing", doing)
 	return view.Note{Text: "That did not work (" + doing + "): " + view.Literal(err.Error())}
 }
 

@@ -37,7 +37,7 @@ func (s *restarts) restart(ctx context.Context, c Call) view.Note {
 	if err == nil || ctx.Err() != nil {
 		return view.Note{} // the new process reports
 	}
-	s.restarted(ctx, records.Restart+c.Key)
+	s.Records.Forget(ctx, "the record of a restart", records.Restart+c.Key)
 	s.Out.Say(ctx, answerID(c.Key)+":failed", key, view.Note{
 		Text: "The restart failed; the gateway runs on as before. " + view.Literal(err.Error()), ReplyTo: c.Message.ID,
 	})
@@ -54,13 +54,7 @@ func (s *restarts) ReportRestart(ctx context.Context) {
 		s.Out.Say(ctx, "back:"+records.Restart+rest, r.Channel, view.Note{
 			Text: text + ". Agent: " + view.Literal(s.Gateway.Agent) + ".", ReplyTo: r.ReplyTo,
 		})
-		s.restarted(ctx, records.Restart+rest)
+		s.Records.Forget(ctx, "the record of a restart", records.Restart+rest)
 	})
-	if err != nil && ctx.Err() == nil {
-		s.Log.Error("telegram: the chats that asked for a restart are not known", "err", err)
-	}
-}
-
-func (s *restarts) restarted(ctx context.Context, key string) {
-	s.Records.Warn(ctx, "the record of a restart is kept", s.Records.Write(ctx, records.Deletion(key)))
+	s.Records.Error(ctx, "the chats that asked for a restart are not known", err)
 }

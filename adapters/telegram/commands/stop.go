@@ -106,15 +106,7 @@ func (s *stops) recordStop(ctx context.Context, c Call, st core.ChannelStatus) (
 	}
 	stop := stopRecord{Turn: st.Turn, Asked: time.Now(), Waiting: view.WaitingToo(st)}
 	stop.Shown = slices.ContainsFunc(open, func(m core.Message) bool { return m.Channel == st.Key && m.Turn == st.Turn && m.Deliver })
-	byCommand, err := records.Make(records.Stop+c.Key, stop)
-	if err != nil {
-		return stopRecord{}, err
-	}
-	byTurn, err := records.Make(records.Stopped+string(stop.Turn), stop)
-	if err != nil {
-		return stopRecord{}, err
-	}
-	return stop, s.Records.Write(ctx, byCommand, byTurn)
+	return stop, s.Records.Write(ctx, records.Entry{Key: records.Stop + c.Key, Value: stop}, records.Entry{Key: records.Stopped + string(stop.Turn), Value: stop})
 }
 
 func progressID(c Call) string { return "stopping:" + c.Key }

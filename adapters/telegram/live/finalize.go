@@ -46,12 +46,9 @@ func finalKey(to chats.Address, id int) string {
 
 // finalize replaces a message with the final text, or deletes the message if the text is
 // empty. finalize first records the final text, together with other records.
-func (z *finalizer) finalize(ctx context.Context, to chats.Address, id int, final markdown.Document, others ...*core.Record) {
+func (z *finalizer) finalize(ctx context.Context, to chats.Address, id int, final markdown.Document, others ...records.Entry) {
 	f := finalRecord{Text: final.Text, Entities: final.Entities}
-	r, err := records.Make(finalKey(to, id), f)
-	if err == nil {
-		err = z.env.Records.Write(ctx, append(others, r)...)
-	}
+	err := z.env.Records.Write(ctx, append(others, records.Entry{Key: finalKey(to, id), Value: f})...)
 	z.env.Records.Warn(ctx, "the final text of a message is not recorded", err, "chat", to.Chat, "message", id)
 	z.apply(to, id, f)
 }
@@ -64,7 +61,7 @@ func (z *finalizer) apply(to chats.Address, id int, final finalRecord) {
 			err := z.sender.Send(ctx, to, throttle.Progress, func(ctx context.Context) error { return final.send(ctx, z.sender.Client, to, id) })
 			moved := (*bot.MigrateError)(nil) // the chat is gone
 			if err == nil || outbox.Permanent(err) || errors.As(err, &moved) {
-				_ = z.env.Records.Write(ctx, records.Deletion(finalKey(to, id))) // or the change is repeated
+				z.env.Records.Forget(ctx, "the final text of a message", finalKey(to, id)) // or the change is repeated
 				return
 			}
 		}
@@ -103,10 +100,10 @@ func (z *finalizer) finalizeStatus(ctx context.Context, to chats.Address, id int
 	z.statuses.Lock()
 	defer z.statuses.Unlock()
 	var shown int
-	var forget []*core.Record
+	var forget []records.Entry
 	key := records.Status + string(to.Key())
 	if _, err := z.env.Records.Get(ctx, key, &shown); err == nil && shown == id {
-		forget = append(forget, records.Deletion(key))
+		forget = append(forget, records.Entry{Key: key})
 	}
 	z.finalize(ctx, to, id, final, forget...)
 }

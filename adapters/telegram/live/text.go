@@ -142,7 +142,7 @@ func (t *textMessage) drafts() bool { return !t.to.Group() && !t.views.noDrafts.
 // the message, 0 for none, and the records to write together with the message's fate:
 // without the records the message might remain unchanged, or be mistaken for a message
 // in use.
-func (t *textMessage) take(ctx context.Context, name string) (id int, forget []*core.Record) {
+func (t *textMessage) take(ctx context.Context, name string) (id int, forget []records.Entry) {
 	if name != "" && name != t.name {
 		return 0, nil
 	}
@@ -151,7 +151,7 @@ func (t *textMessage) take(ctx context.Context, name string) (id int, forget []*
 	t.shown = newEditable(t.views, t.to, nil)
 	t.name, t.bytes = "", 0
 	if id != 0 {
-		forget = []*core.Record{records.Deletion(records.Stream + string(t.to.Key()))}
+		forget = []records.Entry{{Key: records.Stream + string(t.to.Key())}}
 	}
 	return id, forget
 }
@@ -178,9 +178,6 @@ func (t *textMessage) becomes(ctx context.Context, delivery string) {
 	if id == 0 {
 		return
 	}
-	adopted, err := records.Make(records.Adopted+delivery, id)
-	if err == nil {
-		err = t.views.env.Records.Write(ctx, append(forget, adopted)...)
-	}
+	err := t.views.env.Records.Write(ctx, append(forget, records.Entry{Key: records.Adopted + delivery, Value: id})...)
 	t.views.env.Records.Warn(ctx, "an answer will be sent as a new message", err, "delivery", delivery)
 }

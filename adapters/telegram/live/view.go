@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 	"bareclaw/core/feed"
@@ -277,12 +277,8 @@ func (v *View) change(ctx context.Context, c progress.Change) {
 }
 
 // deliver records a delivery together with records.
-func (v *View) deliver(ctx context.Context, id string, kind core.DeliveryKind, body any, rs ...*core.Record) {
-	doc, err := json.Marshal(body)
-	if err == nil {
-		d := &core.Delivery{ID: id, Kind: kind, Adapter: chats.Name, Channel: v.key, Body: doc, Message: v.newest()}
-		err = v.env.DeliverWithRecords(ctx, rs, d)
-	}
+func (v *View) deliver(ctx context.Context, id string, kind core.DeliveryKind, body any, also ...records.Entry) {
+	err := v.views.out.Deliver(ctx, core.Delivery{ID: id, Kind: kind, Channel: v.key, Message: v.newest()}, body, also...)
 	v.env.Records.Warn(ctx, "interim text not delivered", err, "channel", string(v.key))
 }
 

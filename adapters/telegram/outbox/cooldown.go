@@ -53,9 +53,7 @@ func (c *Cooldowns) Note(scope string, err error) {
 	if !strings.HasPrefix(scope, scopeChat) {
 		c.set(scope, until)
 	}
-	if err := c.env.Records.Put(context.Background(), records.Cooldown+scope, cooldownRecord{Until: until.Round(0)}); err != nil {
-		c.env.Log.Warn("telegram: a restart would forget a pause that Telegram asked for", "scope", scope, "for", d, "err", err)
-	}
+	c.env.Records.Keep(context.Background(), "a pause that Telegram asked for", records.Cooldown+scope, cooldownRecord{Until: until.Round(0)})
 }
 
 // chat is Note for a chat, whose pause the limiter enforces in the running process.
@@ -89,7 +87,6 @@ func (c *Cooldowns) resume(ctx context.Context, hold func(chat int64, until time
 		return err
 	}
 	now := time.Now()
-	var over []*core.Record
 	for _, r := range all {
 		scope := strings.TrimPrefix(r.Key, records.Cooldown)
 		until := now.Add(cooldownLeft(r, now))
@@ -97,15 +94,12 @@ func (c *Cooldowns) resume(ctx context.Context, hold func(chat int64, until time
 		chat, err := strconv.ParseInt(id, 10, 64)
 		switch {
 		case !until.After(now):
-			over = append(over, records.Deletion(r.Key))
+			c.env.Records.Forget(ctx, "an old record", r.Key)
 		case !isChat:
 			c.set(scope, until)
 		case err == nil:
 			hold(chat, until)
 		}
-	}
-	if len(over) > 0 {
-		c.env.Records.Warn(ctx, "old records are kept", c.env.Records.Write(ctx, over...))
 	}
 	return nil
 }

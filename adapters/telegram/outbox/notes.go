@@ -8,6 +8,7 @@ import (
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
@@ -30,27 +31,29 @@ type Edit struct {
 	Note     view.Note `json:"note"`               // or show the note
 }
 
+// Deliver records a delivery with a body, once for each id, together with records.
+func (o *Outbox) Deliver(ctx context.Context, d core.Delivery, body any, also ...records.Entry) (err error) {
+	d.Adapter = chats.Name
+	if d.Body, err = json.Marshal(body); err != nil {
+		return fmt.Errorf("encode delivery %s: %w", d.ID, err)
+	}
+	rs, err := records.Of(also...)
+	if err != nil {
+		return err
+	}
+	return o.env.DeliverWithRecords(ctx, rs, &d)
+}
+
 // Say delivers a note, once for each id. Say blocks while the note cannot be recorded.
 func (o *Outbox) Say(ctx context.Context, id string, key core.ChannelKey, n view.Note) {
-	body, err := json.Marshal(n)
-	if err == nil {
-		d := &core.Delivery{ID: id, Kind: KindNote, Adapter: chats.Name, Channel: key, Body: body}
-		err = tasks.UntilRecorded(ctx, func() error { return o.env.Deliver(ctx, d) }, nil)
-	}
-	if err != nil && ctx.Err() == nil {
-		o.env.Log.Error("telegram: note not delivered", "channel", string(key), "delivery", id, "err", err)
-	}
+	err := tasks.UntilRecorded(ctx, func() error { return o.Deliver(ctx, core.Delivery{ID: id, Kind: KindNote, Channel: key}, n) }, nil)
+	o.env.Records.Error(ctx, "a note is not delivered", err, "channel", string(key), "delivery", id)
 }
 
 // Edit changes a message, once for each id, after the deliveries recorded before.
 func (o *Outbox) Edit(ctx context.Context, id string, key core.ChannelKey, e Edit) {
-	body, err := json.Marshal(e)
-	if err == nil {
-		err = o.env.Deliver(ctx, &core.Delivery{ID: id, Kind: KindEdit, Adapter: chats.Name, Channel: key, Body: body})
-	}
-	if err != nil && ctx.Err() == nil {
-		o.env.Log.Error("telegram: message not edited", "channel", string(key), "delivery", id, "err", err)
-	}
+	err := o.Deliver(ctx, core.Delivery{ID: id, Kind: KindEdit, Channel: key}, e)
+	o.env.Records.Error(ctx, "a message is not edited", err, "channel", string(key), "delivery", id)
 }
 
 // Recorded reports whether a delivery is in the ledger.

@@ -51,34 +51,47 @@ type Store struct {
 // New returns the store in the core.
 func New(c *adapterstore.Store, log *slog.Logger) *Store { return &Store{core: c, log: log} }
 
-// Make returns the record of v under a key.
-func Make(key string, v any) (*core.Record, error) {
-	doc, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("telegram: encode record %s: %w", key, err)
-	}
-	return &core.Record{Owner: chats.Name, Key: key, Doc: doc}, nil
+// An Entry is a record to be written. A nil Value deletes the record.
+type Entry struct {
+	Key   string
+	Value any
 }
 
-// Deletion returns a record that, when written, deletes the record under a key.
-func Deletion(key string) *core.Record { return &core.Record{Owner: chats.Name, Key: key} }
+// Of returns the records of entries.
+func Of(entries ...Entry) ([]*core.Record, error) {
+	rs := make([]*core.Record, len(entries))
+	for i, e := range entries {
+		rs[i] = &core.Record{Owner: chats.Name, Key: e.Key}
+		if e.Value == nil {
+			continue
+		}
+		var err error
+		if rs[i].Doc, err = json.Marshal(e.Value); err != nil {
+			return nil, fmt.Errorf("telegram: encode record %s: %w", e.Key, err)
+		}
+	}
+	return rs, nil
+}
 
 // Put writes a record.
-func (s *Store) Put(ctx context.Context, key string, v any) error {
-	r, err := Make(key, v)
-	if err != nil {
-		return err
-	}
-	return s.core.PutRecords(ctx, r)
-}
+func (s *Store) Put(ctx context.Context, key string, v any) error { return s.Write(ctx, Entry{key, v}) }
 
 // Keep writes a record, even if ctx has ended, and logs a failure.
 func (s *Store) Keep(ctx context.Context, what, key string, v any) {
 	s.Warn(ctx, what+" is not recorded", s.Put(context.WithoutCancel(ctx), key, v), "key", key)
 }
 
-// Write writes all of the records, or none.
-func (s *Store) Write(ctx context.Context, rs ...*core.Record) error {
+// Forget deletes a record, and logs a failure.
+func (s *Store) Forget(ctx context.Context, what, key string) {
+	s.Warn(ctx, what+" is kept", s.Write(ctx, Entry{Key: key}), "key", key)
+}
+
+// Write writes all of the entries, or none.
+func (s *Store) Write(ctx context.Context, entries ...Entry) error {
+	rs, err := Of(entries...)
+	if err != nil {
+		return err
+	}
 	return s.core.PutRecords(ctx, rs...)
 }
 
@@ -124,6 +137,13 @@ func Each[T any](ctx context.Context, s *Store, kind string, f func(rest string,
 func (s *Store) Warn(ctx context.Context, text string, err error, args ...any) {
 	if err != nil && ctx.Err() == nil {
 		s.log.Warn("telegram: "+text, append(args, "err", err)...) //nolint:sloglint // text is a constant of the caller
+	}
+}
+
+// Error logs a failure that loses a message, unless ctx has ended.
+func (s *Store) Error(ctx context.Context, text string, err error, args ...any) {
+	if err != nil && ctx.Err() == nil {
+		s.log.Error("telegram: "+text, append(args, "err", err)...) //nolint:sloglint // text is a constant of the caller
 	}
 }
 

@@ -1,6 +1,8 @@
 package view
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,13 +31,29 @@ var modesShown = []string{"default", "acceptEdits", "plan", ModeBypass, ModeRese
 // verbosities describe the output at each level.
 var verbosities = [...]string{"answers only", "answers, and what Claude is doing", "everything that Claude does and says"}
 
+// choices returns a note with rows of buttons that choose, and marks the present choice.
+func choices(text, verb string, perRow int, present string, all []string) Note {
+	n := Note{Text: text}
+	for row := range slices.Chunk(all, perRow) {
+		var buttons []Button
+		for _, c := range row {
+			label := c
+			if c == ModeReset {
+				label = "as configured"
+			}
+			if c == present {
+				label = "✓ " + label
+			}
+			buttons = append(buttons, Button{Text: label, Data: verb + ":" + c})
+		}
+		n.Buttons = append(n.Buttons, buttons)
+	}
+	return n
+}
+
 // Model shows a chat's own model, below a text.
 func Model(text, own string) Note {
-	var row []Button
-	for _, alias := range modelAliases {
-		row = append(row, Button{Text: chosen(alias, alias == own || alias == ModelReset && own == ""), Data: "model:" + alias})
-	}
-	return Note{Text: text + " Tap a model, or write /model and its name.", Buttons: [][]Button{row[:3], row[3:]}}
+	return choices(text+" Tap a model, or write /model and its name.", "model", 3, cmp.Or(own, ModelReset), modelAliases)
 }
 
 // BadModel refuses a model.
@@ -46,19 +64,8 @@ func BadModel(name string) Note {
 
 // Mode shows a chat's own permission mode, below a text.
 func Mode(text, own string) Note {
-	var rows [][]Button
-	for _, mode := range modesShown {
-		label := mode
-		if mode == ModeReset {
-			label = "as configured"
-		}
-		b := Button{Text: chosen(label, mode == own || mode == ModeReset && own == ""), Data: "mode:" + mode}
-		if len(rows) == 0 || len(rows[len(rows)-1]) == 2 {
-			rows = append(rows, nil)
-		}
-		rows[len(rows)-1] = append(rows[len(rows)-1], b)
-	}
-	return Note{Text: text + " Tap a mode, or write /mode and one of " + strings.Join(core.PermissionModes(), ", ") + ".", Buttons: rows}
+	text += " Tap a mode, or write /mode and one of " + strings.Join(core.PermissionModes(), ", ") + "."
+	return choices(text, "mode", 2, cmp.Or(own, ModeReset), modesShown)
 }
 
 // ConfirmBypass requests a confirmation to bypass permissions.
@@ -81,23 +88,11 @@ const Levels = len(verbosities)
 
 // Verbose shows a chat's verbosity.
 func Verbose(when string, level int) Note {
-	var row []Button
-	for i := range verbosities {
-		n := strconv.Itoa(i)
-		row = append(row, Button{Text: chosen(n, i == level), Data: "verbose:" + n})
-	}
-	return Note{Text: when + ": " + verbosities[level] + ". Tap 0, 1 or 2 to change that.", Buttons: [][]Button{row}}
+	return choices(when+": "+verbosities[level]+". Tap 0, 1 or 2 to change that.", "verbose", Levels, strconv.Itoa(level), []string{"0", "1", "2"})
 }
 
 // BadVerbose refuses a verbosity.
 func BadVerbose(level string) Note {
 	return Note{Text: Literal(Brief(level, 100)) + " is not a level. Write /verbose 0 (" + verbosities[0] + "), 1 (" + verbosities[1] +
 		") or 2 (" + verbosities[2] + ")."}
-}
-
-func chosen(text string, is bool) string {
-	if is {
-		return "✓ " + text
-	}
-	return text
 }
