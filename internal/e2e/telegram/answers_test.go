@@ -25,16 +25,15 @@ func TestTelegramOutcomes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, _, anna, chat := harness.NewChatWith(t, nil)
-			g := m.Start()
-			chat.Send(anna, row.text)
+			c := newTalk(t)
+			c.send(row.text)
 			for _, want := range row.want {
-				chat.AwaitMessage(want, fromBot(want))
+				c.chat.AwaitMessage(want, fromBot(want))
 			}
-			if all := harness.Written(chat); len(all) != len(row.want) {
+			if all := harness.Written(c.chat); len(all) != len(row.want) {
 				t.Errorf("the chat has %v", all)
 			}
-			g.Balanced()
+			c.Balanced()
 		})
 	}
 }
@@ -42,19 +41,18 @@ func TestTelegramOutcomes(t *testing.T) {
 // TestTelegramLongAnswer sends an answer of many messages as a beginning and a file.
 func TestTelegramLongAnswer(t *testing.T) {
 	t.Parallel()
-	m, _, anna, chat := harness.NewChat(t, "BARECLAW_TELEGRAM_FILE_OVER=2")
-	m.Start()
-	chat.Send(anna, "big 8000")
-	chat.AwaitMessage("two parts", func(botapi.Message) bool { return len(harness.Texts(chat)) == 2 })
-	if got := strings.Join(harness.Texts(chat), ""); got != strings.Repeat("x", 8000) {
+	c := newQuickTalk(t, "BARECLAW_TELEGRAM_FILE_OVER=2")
+	c.send("big 8000")
+	c.chat.AwaitMessage("two parts", func(botapi.Message) bool { return len(harness.Texts(c.chat)) == 2 })
+	if got := strings.Join(harness.Texts(c.chat), ""); got != strings.Repeat("x", 8000) {
 		t.Errorf("of 8000 bytes %d came", len(got))
 	}
-	chat.Send(anna, "big 9000")
-	file := chat.AwaitMessage("a file", func(now botapi.Message) bool { return now.Media != nil })
+	c.send("big 9000")
+	file := c.chat.AwaitMessage("a file", func(now botapi.Message) bool { return now.Media != nil })
 	if file.Media.Name != "answer.md" || string(file.Media.Data) != strings.Repeat("x", 9000) {
 		t.Errorf("the file is %s of %d bytes", file.Media.Name, len(file.Media.Data))
 	}
-	if all := harness.Written(chat); len(all) != 4 || len(all[2].Text) < 4000 {
+	if all := harness.Written(c.chat); len(all) != 4 || len(all[2].Text) < 4000 {
 		t.Errorf("the chat has %d messages", len(all))
 	}
 }
@@ -68,23 +66,22 @@ func TestTelegramCoalesced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, _, anna, chat := harness.NewChatWith(t, nil)
-			g := m.Start()
-			_, finish := g.Occupy("tg-7")
+			c := newTalk(t)
+			_, finish := c.Occupy("tg-7")
 			var asked *harness.Held
 			for i, from := range order {
 				text := fmt.Sprintf("part %d", i)
 				if from == "chat" {
-					chat.Send(anna, text)
+					c.send(text)
 				} else {
-					asked = g.Hold(harness.Obj{"channel": "tg-7", "text": text})
+					asked = c.Hold(harness.Obj{"channel": "tg-7", "text": text})
 				}
-				g.Eventually("it waits, on record", func() bool {
-					return len(g.Must("GET", "/channels/tg-7/messages", nil, 200).Array("messages")) == i+2 && g.Channel("tg-7").Number("waiting") == float64(i+1)
+				c.Eventually("it waits, on record", func() bool {
+					return len(c.Must("GET", "/channels/tg-7/messages", nil, 200).Array("messages")) == i+2 && c.Channel("tg-7").Number("waiting") == float64(i+1)
 				})
 			}
 			finish()
-			chat.AwaitMessage("the answer", func(now botapi.Message) bool {
+			c.chat.AwaitMessage("the answer", func(now botapi.Message) bool {
 				return strings.Contains(now.Text, "part 0") && strings.Contains(now.Text, "part 1") && now.FromBot
 			})
 			if asked != nil {
@@ -92,12 +89,11 @@ func TestTelegramCoalesced(t *testing.T) {
 					t.Errorf("HTTP was answered %s", a.Body)
 				}
 			}
-			chat.Send(anna, "echo after")
-			chat.AwaitText("after")
-			if got := harness.Texts(chat); len(got) != 2 {
+			c.ask("echo after", "after")
+			if got := harness.Texts(c.chat); len(got) != 2 {
 				t.Errorf("the chat has %q", got)
 			}
-			g.Balanced()
+			c.Balanced()
 		})
 	}
 }

@@ -63,66 +63,57 @@ func TestTelegramContext(t *testing.T) {
 // TestTelegramChatsAreIndependent holds that a long turn of one chat delays no other.
 func TestTelegramChatsAreIndependent(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChat(t)
-	m.Start()
-	group := api.Group(-200, "Team", anna)
-	chat.Send(anna, "wait "+m.Path("go"))
-	m.Eventually("the turn runs", func() bool { return m.Begun("wait ") == 1 })
+	c := newQuickTalk(t)
+	group := c.api.Group(-200, "Team", c.anna)
+	c.send("wait " + c.Path("go"))
+	c.Eventually("the turn runs", func() bool { return c.Begun("wait ") == 1 })
 	begun := time.Now()
-	group.Send(anna, "echo meanwhile")
+	group.Send(c.anna, "echo meanwhile")
 	group.AwaitText("meanwhile")
 	t.Logf("answered after %v", time.Since(begun))
-	m.Touch("go")
-	chat.AwaitText("waited for")
+	c.Touch("go")
+	c.chat.AwaitText("waited for")
 }
 
 // TestTelegramEdits edits a message that waits, one that runs, and one that was
 // answered.
 func TestTelegramEdits(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChat(t)
-	g := m.Start()
-	running := chat.Send(anna, "wait "+m.Path("never"))
-	m.Eventually("the turn runs", func() bool { return m.Begun("wait ") == 1 })
-	waiting := chat.Send(anna, "echo wrogn")
-	g.Queued("tg-7", 1)
-	chat.Edit(anna, waiting.MessageID, "echo right")
-	chat.Edit(anna, running.MessageID, "wait "+m.Path("never")) // such as by the preview of a link
-	chat.Edit(anna, running.MessageID, "echo better")
-	offer := chat.AwaitText("is being handled")
+	c := newQuickTalk(t)
+	running := c.send("wait " + c.Path("never"))
+	c.Eventually("the turn runs", func() bool { return c.Begun("wait ") == 1 })
+	waiting := c.send("echo wrogn")
+	c.Queued("tg-7", 1)
+	c.chat.Edit(c.anna, waiting.MessageID, "echo right")
+	c.chat.Edit(c.anna, running.MessageID, "wait "+c.Path("never")) // such as by the preview of a link
+	c.chat.Edit(c.anna, running.MessageID, "echo better")
+	offer := c.chat.AwaitText("is being handled")
 	if offer.ReplyTo != running.MessageID {
 		t.Errorf("it replies to %d, not to the message %d", offer.ReplyTo, running.MessageID)
 	}
-	g.Delivered()
-	g.Kill()
-	g = m.Start()
-	tap := chat.Tap(anna, offer.ID, "Stop and run the edited message")
-	if text := told(t, api, tap); !strings.Contains(text, "edited message is next") {
-		t.Errorf("the tap was answered %q", text)
-	}
-	again := chat.Tap(anna, offer.ID, "Stop and run the edited message")
-	if text := told(t, api, again); !strings.Contains(text, "already accepted") {
-		t.Errorf("the second tap was answered %q", text)
-	}
-	g.Eventually("all is answered", func() bool { return g.Metrics()["bareclaw_messages_waiting"] == 0 })
-	if n := m.Begun("wrogn"); n != 0 {
+	c.Delivered()
+	c.again()
+	c.tap(offer, "Stop and run the edited message", "edited message is next")
+	c.tap(offer, "Stop and run the edited message", "already accepted")
+	c.Eventually("all is answered", func() bool { return c.Metrics()["bareclaw_messages_waiting"] == 0 })
+	if n := c.Begun("wrogn"); n != 0 {
 		t.Errorf("what was edited away was read in %d turns", n)
 	}
-	if m.Begun("echo right") != 1 || m.Begun("echo better") != 1 {
-		t.Errorf("the edited messages were begun %d and %d times", m.Begun("echo right"), m.Begun("echo better"))
+	if c.Begun("echo right") != 1 || c.Begun("echo better") != 1 {
+		t.Errorf("the edited messages were begun %d and %d times", c.Begun("echo right"), c.Begun("echo better"))
 	}
 
-	late := chat.Send(anna, "echo done")
-	chat.AwaitText("done")
-	g.Balanced()
-	chat.Edit(anna, late.MessageID, "echo done anew")
-	offer = chat.AwaitText("already been handled")
-	chat.Tap(anna, offer.ID, "Run the edited message")
-	chat.AwaitText("done anew")
-	if n := harness.CountText(chat, "came too late"); n != 2 {
+	late := c.send("echo done")
+	c.says("done")
+	c.Balanced()
+	c.chat.Edit(c.anna, late.MessageID, "echo done anew")
+	offer = c.chat.AwaitText("already been handled")
+	c.chat.Tap(c.anna, offer.ID, "Run the edited message")
+	c.chat.AwaitText("done anew")
+	if n := harness.CountText(c.chat, "came too late"); n != 2 {
 		t.Errorf("%d edits were told to be late, want 2", n)
 	}
-	g.Balanced()
+	c.Balanced()
 }
 
 // TestTelegramGroupBecomesASupergroup holds that the conversation and what waits go on

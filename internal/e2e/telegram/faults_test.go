@@ -144,19 +144,18 @@ func TestTelegramRetryAfterOutlivesTheDaemon(t *testing.T) {
 		})
 		t.Run("polls/"+name, func(t *testing.T) {
 			t.Parallel()
-			m, api, anna, chat := harness.NewChatWith(t, nil)
-			g := m.Start()
-			api.Await(t, "poll", api.Polling)
-			api.Script("getUpdates", 0, botapi.TooMany(seconds))
-			chat.Send(anna, "echo before") // which ends the poll that waits
-			g.AwaitTelegram("asks for a pause")
-			g = next(g)
-			chat.Send(anna, "echo after")
-			chat.AwaitMessage("both", func(m botapi.Message) bool { return m.FromBot && strings.Contains(m.Text, "after") })
-			if v := api.RateViolations(); v != 0 {
+			c := newTalk(t)
+			c.api.Await(t, "poll", c.api.Polling)
+			c.api.Script("getUpdates", 0, botapi.TooMany(seconds))
+			c.send("echo before") // which ends the poll that waits
+			c.AwaitTelegram("asks for a pause")
+			c.Gateway = next(c.Gateway)
+			c.send("echo after")
+			c.chat.AwaitMessage("both", func(m botapi.Message) bool { return m.FromBot && strings.Contains(m.Text, "after") })
+			if v := c.api.RateViolations(); v != 0 {
 				t.Errorf("%d calls came before they were allowed", v)
 			}
-			g.Balanced()
+			c.Balanced()
 		})
 	}
 }
@@ -187,22 +186,20 @@ func TestTelegramEndsWhileItHangs(t *testing.T) {
 // afterwards, once.
 func TestTelegramNetworkGone(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChatWith(t, nil)
-	g := m.Start()
-	chat.Send(anna, "wait "+m.Path("go"))
-	m.Eventually("it runs", func() bool { return m.Begun("wait") == 1 })
-	api.DropNetwork()
-	m.Touch("go")
-	m.Eventually("it has ended", func() bool { return m.Did("ended", "") })
-	g.AwaitTelegram("cannot be reached")
-	api.RestoreNetwork()
-	chat.AwaitText("waited for ")
-	chat.Send(anna, "echo after")
-	chat.AwaitText("after")
-	if got := harness.Texts(chat); len(got) != 2 {
+	c := newTalk(t)
+	c.send("wait " + c.Path("go"))
+	c.Eventually("it runs", func() bool { return c.Begun("wait") == 1 })
+	c.api.DropNetwork()
+	c.Touch("go")
+	c.Eventually("it has ended", func() bool { return c.Did("ended", "") })
+	c.AwaitTelegram("cannot be reached")
+	c.api.RestoreNetwork()
+	c.chat.AwaitText("waited for ")
+	c.ask("echo after", "after")
+	if got := harness.Texts(c.chat); len(got) != 2 {
 		t.Errorf("the chat has %q", got)
 	}
-	g.Balanced()
+	c.Balanced()
 }
 
 // TestTelegramHandOverWhileSending hands over while an answer is being sent: its end

@@ -95,42 +95,41 @@ func TestTelegramMediaTakesTime(t *testing.T) {
 // between its parts.
 func TestTelegramAlbum(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChat(t)
-	g := m.Start()
+	c := newQuickTalk(t)
 	album := func(id string, from, to int) {
-		api.DropNetwork() // so that all of it is received at once, however busy the machine is
-		defer api.RestoreNetwork()
+		c.api.DropNetwork() // so that all of it is received at once, however busy the machine is
+		defer c.api.RestoreNetwork()
 		for i := from; i < to; i++ {
 			text := ""
 			if i == 1 {
 				text = "echo album-" + id
 			}
-			chat.Send(anna, text, botapi.WithMedia(botapi.Photo(append(harness.SomePicture(t), byte(i)))), botapi.InAlbum(id))
+			c.send(text, botapi.WithMedia(botapi.Photo(append(harness.SomePicture(t), byte(i)))), botapi.InAlbum(id))
 		}
 	}
 	album("one", 0, 4)
-	chat.AwaitText("album-one")
-	if n := strings.Count(lastRead(m), "(saved to"); n != 4 || m.Begun("album-one") != 1 {
-		t.Errorf("an album of 4 was read as %q", lastRead(m))
+	c.chat.AwaitText("album-one")
+	if n := strings.Count(lastRead(c.Machine), "(saved to"); n != 4 || c.Begun("album-one") != 1 {
+		t.Errorf("an album of 4 was read as %q", lastRead(c.Machine))
 	}
 	album("two", 0, 2)
-	api.Await(t, "acknowledgement", func() bool { return len(api.Pending()) == 0 })
-	g.Kill()
+	c.api.Await(t, "acknowledgement", func() bool { return len(c.api.Pending()) == 0 })
+	c.Kill()
 	album("two", 2, 3)
-	g = m.Start()
-	chat.AwaitText("album-two")
-	if n := strings.Count(lastRead(m), "(saved to"); n != 3 || m.Begun("album-two") != 1 {
-		t.Errorf("an album of 3 over a crash was read as %q", lastRead(m))
+	c.Gateway = c.Machine.Start()
+	c.chat.AwaitText("album-two")
+	if n := strings.Count(lastRead(c.Machine), "(saved to"); n != 3 || c.Begun("album-two") != 1 {
+		t.Errorf("an album of 3 over a crash was read as %q", lastRead(c.Machine))
 	}
 	album("three", 0, 10)
-	chat.AwaitText("album-three")
-	if n := strings.Count(lastRead(m), "(saved to"); n != 10 {
-		t.Errorf("an album of 10 was read as %q", lastRead(m))
+	c.chat.AwaitText("album-three")
+	if n := strings.Count(lastRead(c.Machine), "(saved to"); n != 10 {
+		t.Errorf("an album of 10 was read as %q", lastRead(c.Machine))
 	}
-	if n := g.Balanced(); n != 3 {
+	if n := c.Balanced(); n != 3 {
 		t.Errorf("three albums are %d messages", n)
 	}
-	if files := m.Glob("state/media/tg-7/*"); len(files) != 17 {
+	if files := c.Glob("state/media/tg-7/*"); len(files) != 17 {
 		t.Errorf("17 pictures are %d files", len(files))
 	}
 }

@@ -30,21 +30,19 @@ func stoppable(m botapi.Message) bool {
 // TestTelegramQuickAnswer shows nothing but the answer.
 func TestTelegramQuickAnswer(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChatWith(t, nil)
-	m.Start()
+	c := newTalk(t)
 	for n := range 20 {
-		shown, typed := len(chat.FromBot()), len(api.Calls("sendChatAction"))
+		shown, typed := len(c.chat.FromBot()), len(c.api.Calls("sendChatAction"))
 		text, sent := fmt.Sprintf("hello %d.", n), time.Now()
-		chat.Send(anna, text)
-		chat.AwaitText("ok: " + text)
+		c.ask(text, "ok: "+text)
 		if time.Since(sent) >= 2*time.Second {
-			settled(m, api, chat)
+			settled(c.Machine, c.api, c.chat)
 			continue // on a busy machine it is no quick one
 		}
-		if got := chat.FromBot()[shown:]; len(got) != 1 || got[0].Text != "ok: "+text {
+		if got := c.chat.FromBot()[shown:]; len(got) != 1 || got[0].Text != "ok: "+text {
 			t.Errorf("the chat has %v", got)
 		}
-		if calls := api.Calls("sendChatAction"); len(calls)-typed > 1 { // none if the answer overtook it
+		if calls := c.api.Calls("sendChatAction"); len(calls)-typed > 1 { // none if the answer overtook it
 			t.Errorf("actions: %v", calls)
 		}
 		return
@@ -56,31 +54,30 @@ func TestTelegramQuickAnswer(t *testing.T) {
 // went: after two seconds, and not more often than is humane.
 func TestTelegramStatus(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChatWith(t, nil)
-	m.Start()
+	c := newTalk(t)
 	sent := time.Now()
-	chat.Send(anna, "toolwait "+m.Path("go"))
-	status := chat.AwaitMessage("a status", stoppable)
+	c.send("toolwait " + c.Path("go"))
+	status := c.chat.AwaitMessage("a status", stoppable)
 	if late := time.Since(sent); late < 2*time.Second {
 		t.Errorf("the status comes after %s", late)
 	}
-	begin := "Bash: wait for " + m.Path("")[:10]
-	status = chat.AwaitMessage("a status with the call and the time", func(m botapi.Message) bool {
+	begin := "Bash: wait for " + c.Path("")[:10]
+	status = c.chat.AwaitMessage("a status with the call and the time", func(m botapi.Message) bool {
 		return m.ID == status.ID && strings.HasPrefix(m.Text, begin) && clock(m.Text) != ""
 	})
-	api.Await(t, "typing is shown beside the status", func() bool { return chat.Action(0) == "typing" })
-	chat.AwaitMessage("a status with a later time", func(m botapi.Message) bool {
+	c.api.Await(t, "typing is shown beside the status", func() bool { return c.chat.Action(0) == "typing" })
+	c.chat.AwaitMessage("a status with a later time", func(m botapi.Message) bool {
 		return m.ID == status.ID && strings.HasPrefix(m.Text, begin) && clock(m.Text) > clock(status.Text)
 	})
-	m.Touch("go")
-	chat.AwaitMessage("the answer", fromBot("final: ran: "))
-	chat.AwaitMessage("a summary", func(m botapi.Message) bool {
+	c.Touch("go")
+	c.chat.AwaitMessage("the answer", fromBot("final: ran: "))
+	c.chat.AwaitMessage("a summary", func(m botapi.Message) bool {
 		return m.ID == status.ID && strings.HasPrefix(m.Text, "Done in 0:") && strings.HasSuffix(m.Text, " · 1 tool · $0.01") && len(m.Buttons) == 0
 	})
-	if all := chat.FromBot(); len(all) != 2 {
+	if all := c.chat.FromBot(); len(all) != 2 {
 		t.Errorf("the chat has %v", all)
 	}
-	if n, took := len(api.Calls("editMessageText")), time.Since(sent); n > 2+int(took/(3*time.Second)) {
+	if n, took := len(c.api.Calls("editMessageText")), time.Since(sent); n > 2+int(took/(3*time.Second)) {
 		t.Errorf("it was edited %d times in %s", n, took)
 	}
 }
@@ -99,18 +96,17 @@ func clock(status string) string {
 // types.
 func TestTelegramPermissionAwaited(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChatWith(t, nil, "BARECLAW_APPROVALS=ask")
-	g := m.Start()
-	chat.Send(anna, "tool 1 ask me")
-	id := g.Asked(1)[0].Str("id")
-	status := chat.AwaitMessage("a status", fromBot("Waiting for permission: Bash: ask me"))
-	typed := len(api.Calls("sendChatAction"))
-	chat.AwaitMessage("the status goes on", func(now botapi.Message) bool { return now.ID == status.ID && now.Edits > 0 })
-	if n := len(api.Calls("sendChatAction")); n > typed+1 { // with the status
+	c := newTalk(t, "BARECLAW_APPROVALS=ask")
+	c.send("tool 1 ask me")
+	id := c.Asked(1)[0].Str("id")
+	status := c.chat.AwaitMessage("a status", fromBot("Waiting for permission: Bash: ask me"))
+	typed := len(c.api.Calls("sendChatAction"))
+	c.chat.AwaitMessage("the status goes on", func(now botapi.Message) bool { return now.ID == status.ID && now.Edits > 0 })
+	if n := len(c.api.Calls("sendChatAction")); n > typed+1 { // with the status
 		t.Errorf("typing was shown %d times", n)
 	}
-	g.Must("POST", "/approvals/"+id, harness.Obj{"behavior": "allow"}, 200)
-	chat.AwaitText("final: ran: ask me")
+	c.Must("POST", "/approvals/"+id, harness.Obj{"behavior": "allow"}, 200)
+	c.chat.AwaitText("final: ran: ask me")
 }
 
 // TestTelegramEverything shows each call of a tool where that is wanted, at once.

@@ -51,27 +51,26 @@ func onRecord(t *testing.T, api *botapi.Server, chat *botapi.Chat) {
 // button works; with the next turn there is another one.
 func TestTelegramStatusGoesOn(t *testing.T) {
 	everyShow(t, func(t *testing.T, succeed func(*harness.Gateway) *harness.Gateway) {
-		m, api, anna, chat := harness.NewChatWith(t, nil)
-		g := m.Start()
-		chat.Send(anna, "toolwait "+m.Path("go"))
-		status := chat.AwaitMessage("a status", stoppable)
-		onRecord(t, api, chat)
-		g = succeed(g)
-		before, _ := chat.Message(status.ID)
-		chat.AwaitMessage("the same status goes on", func(now botapi.Message) bool {
+		c := newTalk(t)
+		c.send("toolwait " + c.Path("go"))
+		status := c.chat.AwaitMessage("a status", stoppable)
+		onRecord(t, c.api, c.chat)
+		c.Gateway = succeed(c.Gateway)
+		before, _ := c.chat.Message(status.ID)
+		c.chat.AwaitMessage("the same status goes on", func(now botapi.Message) bool {
 			return now.ID == status.ID && now.Edits > before.Edits && stoppable(now) && strings.HasPrefix(now.Text, "Bash: wait for ")
 		})
-		api.Await(t, "somebody types", func() bool { return chat.Action(0) == "typing" })
-		chat.Tap(anna, status.ID, "⏹ Stop")
-		chat.AwaitMessage("that it was stopped", fromBot("⏹ "))
-		chat.AwaitMessage("a summary", func(now botapi.Message) bool {
+		c.api.Await(t, "somebody types", func() bool { return c.chat.Action(0) == "typing" })
+		c.chat.Tap(c.anna, status.ID, "⏹ Stop")
+		c.chat.AwaitMessage("that it was stopped", fromBot("⏹ "))
+		c.chat.AwaitMessage("a summary", func(now botapi.Message) bool {
 			return now.ID == status.ID && strings.HasPrefix(now.Text, "Stopped after ") && len(now.Buttons) == 0
 		})
-		settled(m, api, chat)
-		if all := chat.FromBot(); len(all) != 2 {
+		settled(c.Machine, c.api, c.chat)
+		if all := c.chat.FromBot(); len(all) != 2 {
 			t.Errorf("the chat has %v", all)
 		}
-		g.Balanced()
+		c.Balanced()
 	})
 }
 
@@ -104,32 +103,31 @@ func TestTelegramAnsweredMeanwhile(t *testing.T) {
 	for name, sig := range map[string]syscall.Signal{"crash": syscall.SIGKILL, "stop": syscall.SIGTERM} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, api, anna, chat := harness.NewChatWith(t, nil)
-			g := m.Start()
-			chat.Send(anna, "toolwait "+m.Path("go"))
-			chat.Send(anna, "interim "+m.Path("go")+" I look first.")
-			status := chat.AwaitMessage("a status", stoppable)
-			onRecord(t, api, chat)
-			g.Signal(sig)
-			m.Touch("go")
-			m.Eventually("the turn has ended", func() bool { return m.Did("ended", "") })
-			g = m.Start()
-			chat.AwaitText("I look first.")
-			chat.AwaitMessage("both answers", func(botapi.Message) bool {
+			c := newTalk(t)
+			c.send("toolwait " + c.Path("go"))
+			c.send("interim " + c.Path("go") + " I look first.")
+			status := c.chat.AwaitMessage("a status", stoppable)
+			onRecord(t, c.api, c.chat)
+			c.Signal(sig)
+			c.Touch("go")
+			c.Eventually("the turn has ended", func() bool { return c.Did("ended", "") })
+			c.Gateway = c.Machine.Start()
+			c.chat.AwaitText("I look first.")
+			c.chat.AwaitMessage("both answers", func(botapi.Message) bool {
 				n := 0
-				for _, now := range chat.FromBot() {
+				for _, now := range c.chat.FromBot() {
 					if strings.HasPrefix(now.Text, "final: ") {
 						n++
 					}
 				}
 				return n == 2
 			})
-			settled(m, api, chat)
-			api.Await(t, "the status is gone or says how it went", func() bool {
-				now, there := chat.Message(status.ID)
+			settled(c.Machine, c.api, c.chat)
+			c.api.Await(t, "the status is gone or says how it went", func() bool {
+				now, there := c.chat.Message(status.ID)
 				return !there || strings.HasPrefix(now.Text, "Done in ")
 			})
-			g.Balanced()
+			c.Balanced()
 		})
 	}
 }
@@ -140,20 +138,19 @@ func TestTelegramInterimMeanwhile(t *testing.T) {
 	for name, sig := range map[string]syscall.Signal{"crash": syscall.SIGKILL, "stop": syscall.SIGTERM} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, _, anna, chat := harness.NewChatWith(t, nil)
-			g := m.Start()
-			chat.Send(anna, "interim "+m.Path("go")+" I look first.")
-			m.Eventually("it runs", func() bool { return m.Begun("interim") == 1 })
-			g.Signal(sig)
-			m.Eventually("it has said that", func() bool { return m.Did("tool", "wait for "+m.Path("go")) })
-			g = m.Start()
-			chat.AwaitText("I look first.")
-			m.Touch("go")
-			chat.AwaitText("final: ran: ")
-			if got := harness.Texts(chat); got[0] != "I look first." || strings.Count(strings.Join(got, "\n"), "I look first.") != 1 {
+			c := newTalk(t)
+			c.send("interim " + c.Path("go") + " I look first.")
+			c.Eventually("it runs", func() bool { return c.Begun("interim") == 1 })
+			c.Signal(sig)
+			c.Eventually("it has said that", func() bool { return c.Did("tool", "wait for "+c.Path("go")) })
+			c.Gateway = c.Machine.Start()
+			c.chat.AwaitText("I look first.")
+			c.Touch("go")
+			c.chat.AwaitText("final: ran: ")
+			if got := harness.Texts(c.chat); got[0] != "I look first." || strings.Count(strings.Join(got, "\n"), "I look first.") != 1 {
 				t.Errorf("the chat has %q", got)
 			}
-			g.Balanced()
+			c.Balanced()
 		})
 	}
 }
@@ -162,21 +159,20 @@ func TestTelegramInterimMeanwhile(t *testing.T) {
 // Telegram was not there when it ended.
 func TestTelegramLeftovers(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChatWith(t, nil)
-	g := m.Start()
-	chat.Send(anna, "toolwait "+m.Path("go"))
-	status := chat.AwaitMessage("a status", stoppable)
-	onRecord(t, api, chat)
-	api.DropNetwork()
-	m.Touch("go")
-	m.Eventually("it has ended", func() bool { return m.Did("ended", "") })
-	g.Balanced()
-	g.Kill()
-	api.RestoreNetwork()
-	m.Start()
-	chat.AwaitText("final: ran: ")
-	api.Await(t, "the status is gone or says how it went", func() bool {
-		now, there := chat.Message(status.ID)
+	c := newTalk(t)
+	c.send("toolwait " + c.Path("go"))
+	status := c.chat.AwaitMessage("a status", stoppable)
+	onRecord(t, c.api, c.chat)
+	c.api.DropNetwork()
+	c.Touch("go")
+	c.Eventually("it has ended", func() bool { return c.Did("ended", "") })
+	c.Balanced()
+	c.Kill()
+	c.api.RestoreNetwork()
+	c.Gateway = c.Machine.Start()
+	c.chat.AwaitText("final: ran: ")
+	c.api.Await(t, "the status is gone or says how it went", func() bool {
+		now, there := c.chat.Message(status.ID)
 		return !there || strings.HasPrefix(now.Text, "Done in ")
 	})
 }
@@ -185,16 +181,15 @@ func TestTelegramLeftovers(t *testing.T) {
 // does not know: that goes away with a tap on its button.
 func TestTelegramStrayStatus(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChatWith(t, nil)
-	g := m.Start()
-	held := api.HoldAnswer("sendMessage", 7)
-	chat.Send(anna, "toolwait "+m.Path("go"))
-	stray := chat.AwaitMessage("a status", stoppable)
-	g.Kill()
+	c := newTalk(t)
+	held := c.api.HoldAnswer("sendMessage", 7)
+	c.send("toolwait " + c.Path("go"))
+	stray := c.chat.AwaitMessage("a status", stoppable)
+	c.Kill()
 	held.Release()
-	m.Touch("go")
-	m.Start()
-	chat.AwaitText("final: ran: ")
-	chat.Tap(anna, stray.ID, "⏹ Stop")
-	chat.AwaitGone(stray.ID)
+	c.Touch("go")
+	c.Gateway = c.Machine.Start()
+	c.chat.AwaitText("final: ran: ")
+	c.chat.Tap(c.anna, stray.ID, "⏹ Stop")
+	c.chat.AwaitGone(stray.ID)
 }

@@ -72,22 +72,20 @@ func TestTelegramTroubleIsTold(t *testing.T) {
 // that they are counted.
 func TestTelegramStrangersAreDropped(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChat(t)
-	g := m.Start()
-	eve := api.User(66, "Eve", "", "eve")
-	group := api.Group(-100, "Team", anna, eve)
-	api.Private(eve).Send(eve, "echo for me")
+	c := newQuickTalk(t)
+	eve := c.api.User(66, "Eve", "", "eve")
+	group := c.api.Group(-100, "Team", c.anna, eve)
+	c.api.Private(eve).Send(eve, "echo for me")
 	group.Send(eve, "echo for me too")
-	chat.Send(anna, "echo mine")
-	chat.AwaitText("mine")
-	if n := m.Begun("for me"); n != 0 {
+	c.ask("echo mine", "mine")
+	if n := c.Begun("for me"); n != 0 {
 		t.Errorf("%d turns were begun for a stranger", n)
 	}
-	if msgs := append(api.Private(eve).FromBot(), group.FromBot()...); len(msgs) > 0 {
+	if msgs := append(c.api.Private(eve).FromBot(), group.FromBot()...); len(msgs) > 0 {
 		t.Errorf("a stranger was answered: %v", msgs)
 	}
-	g.Eventually("two updates of strangers are counted", func() bool {
-		return g.TelegramHealth()["strangers"] == 2.0 && g.Metrics()["bareclaw_telegram_strangers_total"] == 2
+	c.Eventually("two updates of strangers are counted", func() bool {
+		return c.TelegramHealth()["strangers"] == 2.0 && c.Metrics()["bareclaw_telegram_strangers_total"] == 2
 	})
 }
 
@@ -117,22 +115,19 @@ func TestTelegramOnePoller(t *testing.T) {
 // TestTelegramHandOver holds that a restart goes on receiving.
 func TestTelegramHandOver(t *testing.T) {
 	t.Parallel()
-	m, _, anna, chat := harness.NewChat(t)
-	g := m.Start()
+	c := newQuickTalk(t)
 	for i := range 3 {
 		before := time.Now()
-		chat.Send(anna, fmt.Sprintf("echo before-%d", i))
-		chat.AwaitText(fmt.Sprintf("before-%d", i))
-		g.Must("POST", "/restart", nil, 200, 202)
-		chat.Send(anna, fmt.Sprintf("echo after-%d", i))
-		chat.AwaitText(fmt.Sprintf("after-%d", i))
+		c.ask(fmt.Sprintf("echo before-%d", i), fmt.Sprintf("before-%d", i))
+		c.Must("POST", "/restart", nil, 200, 202)
+		c.ask(fmt.Sprintf("echo after-%d", i), fmt.Sprintf("after-%d", i))
 		t.Logf("restart and two messages took %v", time.Since(before))
 	}
-	g.AwaitTelegram("")
-	if n := g.Balanced(); n != 6 {
+	c.AwaitTelegram("")
+	if n := c.Balanced(); n != 6 {
 		t.Errorf("%d messages were accepted, want 6", n)
 	}
-	if _, err := os.Stat(m.Path("state/media")); err == nil {
+	if _, err := os.Stat(c.Path("state/media")); err == nil {
 		t.Error("a directory for files was made, and there was none")
 	}
 }

@@ -13,16 +13,15 @@ import (
 // takes the place of.
 func TestTelegramDraft(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChatWith(t, nil)
-	m.Start()
-	chat.Send(anna, "ticks "+m.Path("go"))
-	api.Await(t, "a draft that grows", func() bool {
-		d, there := chat.Draft(0)
+	c := newTalk(t)
+	c.send("ticks " + c.Path("go"))
+	c.api.Await(t, "a draft that grows", func() bool {
+		d, there := c.chat.Draft(0)
 		return there && d.CanStop && d.Updates > 1 && strings.HasPrefix(d.Text, "1 2 3 ")
 	})
-	m.Touch("go")
-	chat.AwaitText("ticked ")
-	if all := harness.Written(chat); len(all) != 1 || all[0].Edits != 0 {
+	c.Touch("go")
+	c.chat.AwaitText("ticked ")
+	if all := harness.Written(c.chat); len(all) != 1 || all[0].Edits != 0 {
 		t.Errorf("the chat has %v", all)
 	}
 }
@@ -42,18 +41,16 @@ func drafted(t *testing.T, api *botapi.Server, chat *botapi.Chat) botapi.Draft {
 // goes on.
 func TestTelegramDraftStopped(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChatWith(t, nil)
-	g := m.Start()
-	session := g.Say("tg-7", "session").Str("text")
-	chat.Send(anna, "ticks "+m.Path("never"))
-	drafted(t, api, chat)
+	c := newTalk(t)
+	session := c.Say("tg-7", "session").Str("text")
+	c.send("ticks " + c.Path("never"))
+	drafted(t, c.api, c.chat)
 	late := harness.Lateness(t)
-	chat.StopDraft(0)
-	chat.AwaitMessage("that it was stopped", fromBot("⏹ "))
-	newestStoppedWithin(g, "tg-7", harness.Promised, late())
-	chat.Send(anna, "session")
-	chat.AwaitText(session)
-	g.Balanced()
+	c.chat.StopDraft(0)
+	c.chat.AwaitMessage("that it was stopped", fromBot("⏹ "))
+	newestStoppedWithin(c.Gateway, "tg-7", harness.Promised, late())
+	c.ask("session", session)
+	c.Balanced()
 }
 
 // newestStoppedWithin fails unless the turn of a conversation's newest message ended in time;
@@ -68,32 +65,31 @@ func newestStoppedWithin(g *harness.Gateway, key string, limit, late time.Durati
 // hears of it: the next turn goes on.
 func TestTelegramLateStops(t *testing.T) {
 	t.Parallel()
-	m, api, anna, chat := harness.NewChatWith(t, nil)
-	m.Start()
-	chat.Send(anna, "ticks "+m.Path("first"))
-	drafted(t, api, chat)
-	poll := api.Hold("getUpdates", 0)
-	chat.Send(anna, "toolwait "+m.Path("second"))
-	api.Await(t, "the next poll is held", poll.Reached)
-	chat.StopDraft(0)
-	m.Touch("first")
-	chat.AwaitMessage("the first answer", fromBot("ticked "))
-	status := chat.AwaitMessage("the status of the second", stoppable)
+	c := newTalk(t)
+	c.send("ticks " + c.Path("first"))
+	drafted(t, c.api, c.chat)
+	poll := c.api.Hold("getUpdates", 0)
+	c.send("toolwait " + c.Path("second"))
+	c.api.Await(t, "the next poll is held", poll.Reached)
+	c.chat.StopDraft(0)
+	c.Touch("first")
+	c.chat.AwaitMessage("the first answer", fromBot("ticked "))
+	status := c.chat.AwaitMessage("the status of the second", stoppable)
 	poll.Release()
-	api.Await(t, "the stop was received", func() bool { return len(api.Pending()) == 0 })
-	held := api.Hold("getUpdates", 0)
-	chat.Send(anna, "echo third")
-	api.Await(t, "the next poll is held", held.Reached)
+	c.api.Await(t, "the stop was received", func() bool { return len(c.api.Pending()) == 0 })
+	held := c.api.Hold("getUpdates", 0)
+	c.send("echo third")
+	c.api.Await(t, "the next poll is held", held.Reached)
 	button, _ := status.Button("⏹ Stop")
-	m.Touch("second")
-	chat.AwaitText("final: ran: wait for " + m.Path("second"))
-	tap := chat.TapStale(anna, status.ID, button.Data)
+	c.Touch("second")
+	c.chat.AwaitText("final: ran: wait for " + c.Path("second"))
+	tap := c.chat.TapStale(c.anna, status.ID, button.Data)
 	held.Release()
-	api.Await(t, "the tap is answered", func() bool {
+	c.api.Await(t, "the tap is answered", func() bool {
 		a, answered := tap.Answer()
 		return answered && a.Text == "This turn has already ended."
 	})
-	chat.AwaitText("third")
+	c.chat.AwaitText("third")
 }
 
 // TestTelegramStopButton stops a turn with the button of its status.

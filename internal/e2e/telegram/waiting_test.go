@@ -35,21 +35,20 @@ func TestTelegramWaiting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, api, anna, chat := harness.NewChatWith(t, nil, row.settings...)
-			g := m.Start()
-			finish := row.before(g)
-			chat.Send(anna, "echo done")
-			status := chat.AwaitMessage("what it waits for", func(now botapi.Message) bool {
+			c := newTalk(t, row.settings...)
+			finish := row.before(c.Gateway)
+			c.send("echo done")
+			status := c.chat.AwaitMessage("what it waits for", func(now botapi.Message) bool {
 				return now.FromBot && strings.Contains(now.Text, row.want)
 			})
 			finish()
-			chat.AwaitText("done")
-			chat.AwaitGone(status.ID)
-			settled(m, api, chat)
-			if got := harness.Texts(chat); len(got) != 1 {
+			c.chat.AwaitText("done")
+			c.chat.AwaitGone(status.ID)
+			settled(c.Machine, c.api, c.chat)
+			if got := harness.Texts(c.chat); len(got) != 1 {
 				t.Errorf("the chat has %q", got)
 			}
-			g.Balanced()
+			c.Balanced()
 		})
 	}
 }
@@ -57,30 +56,27 @@ func TestTelegramWaiting(t *testing.T) {
 // TestTelegramParked tells why a message waits that is begun later, and until when.
 func TestTelegramParked(t *testing.T) {
 	t.Parallel()
-	m, _, anna, chat := harness.NewChatWith(t, nil, "BARECLAW_DAILY_BUDGET_USD=0.005", harness.Noon())
-	g := m.Start()
-	chat.Send(anna, "echo spent")
-	chat.AwaitText("spent")
-	chat.Send(anna, "echo later")
-	chat.AwaitMessage("why it waits", func(now botapi.Message) bool {
+	c := newTalk(t, "BARECLAW_DAILY_BUDGET_USD=0.005", harness.Noon())
+	c.ask("echo spent", "spent")
+	c.send("echo later")
+	c.chat.AwaitMessage("why it waits", func(now botapi.Message) bool {
 		return now.FromBot && strings.Contains(now.Text, "BARECLAW_DAILY_BUDGET_USD") && len(now.Buttons) == 0
 	})
-	if n := m.Begun("echo later"); n != 0 {
+	if n := c.Begun("echo later"); n != 0 {
 		t.Errorf("it was begun %d times", n)
 	}
-	g.Kill()
+	c.Kill()
 }
 
 // TestTelegramStalled tells of a turn of which nothing is heard, with a button that
 // stops it.
 func TestTelegramStalled(t *testing.T) {
 	t.Parallel()
-	m, _, anna, chat := harness.NewChatWith(t, nil, "BARECLAW_STALL_AFTER=2s")
-	g := m.Start()
-	chat.Send(anna, "wait "+m.Path("never"))
-	told := chat.AwaitMessage("a word", fromBot("⏳ Nothing was heard of Claude for "))
-	chat.AwaitMessage("a status that says so", fromBot("Nothing heard for "))
-	chat.Tap(anna, told.ID, "⏹ Stop")
-	chat.AwaitMessage("that it was stopped", fromBot("⏹ "))
-	g.Balanced()
+	c := newTalk(t, "BARECLAW_STALL_AFTER=2s")
+	c.send("wait " + c.Path("never"))
+	told := c.chat.AwaitMessage("a word", fromBot("⏳ Nothing was heard of Claude for "))
+	c.chat.AwaitMessage("a status that says so", fromBot("Nothing heard for "))
+	c.chat.Tap(c.anna, told.ID, "⏹ Stop")
+	c.chat.AwaitMessage("that it was stopped", fromBot("⏹ "))
+	c.Balanced()
 }

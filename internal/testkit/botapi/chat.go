@@ -1,7 +1,6 @@
 package botapi
 
 import (
-	"fmt"
 	"net/http"
 )
 
@@ -79,14 +78,7 @@ func (s *Server) newGroup(c *chat, members []*User) *Chat {
 	for _, u := range members {
 		c.members[u.ID] = u
 	}
-	s.must(locked(s, func() error {
-		if c.id >= 0 || s.chats[c.id] != nil {
-			return fmt.Errorf("the id %d of the group %q is not negative, or taken", c.id, c.title)
-		}
-		s.addChatLocked(c)
-		return nil
-	}))
-	return &Chat{s: s, id: c.id}
+	return &Chat{s: s, id: locked(s, func() *chat { return s.addChatLocked(c) }).id}
 }
 
 // wireLocked is the chat as it is in messages.
@@ -121,16 +113,12 @@ func (r *request) chat() *chat {
 	return c
 }
 
-// change runs f on the chat's state and ends the test if it cannot be done.
-func (c *Chat) change(f func(*chat) error) {
-	c.s.must(locked(c.s, func() error {
-		state := c.s.chats[c.id]
-		if state == nil {
-			return fmt.Errorf("chat %d was deleted", c.id)
-		}
-		defer c.s.changedLocked()
-		return f(state)
-	}))
+// change runs f on the chat's state.
+func (c *Chat) change(f func(*chat)) {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	defer c.s.changedLocked()
+	f(c.s.chats[c.id])
 }
 
 // Block is what the user of a private chat does to the bot: every send is then refused
@@ -141,10 +129,7 @@ func (c *Chat) Block() { c.setBlocked("member", "kicked") }
 func (c *Chat) Unblock() { c.setBlocked("kicked", "member") }
 
 func (c *Chat) setBlocked(before, after string) {
-	c.change(func(state *chat) error {
-		if state.kind != private {
-			return fmt.Errorf("chat %d is a %s; only a person blocks the bot", c.id, state.kind)
-		}
+	c.change(func(state *chat) {
 		state.blocked = after == "kicked"
 		member := func(status string) object {
 			return object{"status": status, "user": c.s.bot.wireLocked(), "until_date": 0}
@@ -153,30 +138,22 @@ func (c *Chat) setBlocked(before, after string) {
 			"chat": state.wireLocked(), "from": state.user.wireLocked(), "date": now().Unix(),
 			"old_chat_member": member(before), "new_chat_member": member(after),
 		})
-		return nil
 	})
 }
 
 // Delete removes the chat: the bot is then answered "chat not found".
 func (c *Chat) Delete() {
-	c.change(func(*chat) error {
-		delete(c.s.chats, c.id)
-		return nil
-	})
+	c.change(func(*chat) { delete(c.s.chats, c.id) })
 }
 
 // Migrate turns a group into a supergroup, with the service messages of it, and returns
 // that. The old chat then answers 400 with migrate_to_chat_id.
 func (c *Chat) Migrate(by *User, newID int64) *Chat {
-	c.change(func(old *chat) error {
-		if old.kind != group || c.s.chats[newID] != nil {
-			return fmt.Errorf("chat %d is a %s and there may be a chat %d: only a group becomes a new supergroup", c.id, old.kind, newID)
-		}
+	c.change(func(old *chat) {
 		fresh := c.s.addChatLocked(&chat{id: newID, kind: supergroup, title: old.title, members: old.members})
 		old.migratedTo = newID
 		c.s.serviceLocked(old, by, 0, 0, object{"migrate_to_chat_id": newID})
 		c.s.serviceLocked(fresh, by, 0, 0, object{"migrate_from_chat_id": old.id})
-		return nil
 	})
 	return &Chat{s: c.s, id: newID}
 }

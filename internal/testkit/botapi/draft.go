@@ -80,18 +80,16 @@ func (c *Chat) Draft(thread int) (Draft, bool) {
 // StopDraft presses the Stop button of the draft in the thread. The test ends if there is
 // no such button.
 func (c *Chat) StopDraft(thread int) {
-	c.change(func(state *chat) error {
-		d := c.draftLocked(thread)
-		if d == nil || !d.CanStop {
-			return fmt.Errorf("nobody sees a draft with a Stop button in chat %d, thread %d", c.id, thread)
-		}
-		d.stopped = true
-		body := object{"chat": state.wireLocked(), "draft_id": d.ID}
+	if d, ok := c.Draft(thread); !ok || !d.CanStop {
+		c.s.must(fmt.Errorf("nobody sees a draft with a Stop button in chat %d, thread %d", c.id, thread))
+	}
+	c.change(func(state *chat) {
+		state.drafts[thread].stopped = true
+		body := object{"chat": state.wireLocked(), "draft_id": state.drafts[thread].ID}
 		if thread != 0 {
 			body["message_thread_id"] = thread
 		}
 		c.s.pushLocked("stopped_message_generation", body)
-		return nil
 	})
 }
 

@@ -1,61 +1,38 @@
 package botapi
 
-import "fmt"
-
 // A topic is a thread of a forum or of a private chat.
-type topic struct {
-	name   string
-	closed bool
-}
+type topic struct{ closed bool }
 
 // generalTopic is the id of a forum's General topic, which the API never uses.
 const generalTopic = 1
 
-// CreateTopic opens a topic of a forum or a private chat, with its service
-// message, and returns the thread's id.
-func (c *Chat) CreateTopic(by *User, name string) int {
-	var thread int
-	c.change(func(state *chat) error {
-		if state.kind != private && !state.forum {
-			return fmt.Errorf("chat %d has no topics", c.id)
-		}
-		if state.lastID == 0 {
-			state.lastID = generalTopic
-		}
+// CreateTopic opens a topic of a forum or a private chat, with its service message, and
+// returns the thread's id.
+func (c *Chat) CreateTopic(by *User, name string) (thread int) {
+	c.change(func(state *chat) {
+		state.lastID = max(state.lastID, generalTopic)
 		thread = c.s.nextIDLocked(state)
-		state.topics[thread] = &topic{name: name}
+		state.topics[thread] = &topic{}
 		c.s.serviceLocked(state, by, thread, thread, object{"forum_topic_created": object{"name": name, "icon_color": 7322096}})
-		return nil
 	})
 	return thread
 }
 
 // CloseTopic keeps the bot, which is no administrator, from writing there.
 func (c *Chat) CloseTopic(by *User, thread int) {
-	c.change(func(state *chat) error {
-		t := state.topics[thread]
-		if t == nil {
-			return fmt.Errorf("chat %d has no topic %d", c.id, thread)
-		}
-		t.closed = true
+	c.change(func(state *chat) {
+		state.topics[thread].closed = true
 		c.s.serviceLocked(state, by, 0, thread, object{"forum_topic_closed": object{}})
-		return nil
 	})
 }
 
 // DeleteTopic removes a topic and its messages, without a word to the bot.
 func (c *Chat) DeleteTopic(thread int) {
-	c.change(func(state *chat) error {
-		if state.topics[thread] == nil {
-			return fmt.Errorf("chat %d has no topic %d", c.id, thread)
-		}
+	c.change(func(state *chat) {
 		delete(state.topics, thread)
 		for _, m := range state.messages {
-			if m.Thread == thread {
-				m.deleted = true
-			}
+			m.deleted = m.deleted || m.Thread == thread
 		}
-		return nil
 	})
 }
 

@@ -31,16 +31,15 @@ func ReplyingTo(messageID int) SendOption { return func(m *stored) { m.ReplyTo =
 
 var commandText = regexp.MustCompile(`^/[a-zA-Z0-9_]{1,32}(@[a-zA-Z0-9_]+)?`)
 
-// Send is a message of a user. The test ends if that person could not send it: is no
-// member, has blocked the bot, or there is no such topic.
+// Send is a message of a user.
 func (c *Chat) Send(by *User, text string, opts ...SendOption) (sent Sent) {
-	c.change(func(state *chat) error {
+	if richtext.Length(text) > maxText {
+		c.s.must(fmt.Errorf("a client sends a text of more than %d UTF-16 units as several messages", maxText))
+	}
+	c.change(func(state *chat) {
 		m := &stored{Message: Message{Text: text}, from: by}
 		for _, opt := range opts {
 			opt(m)
-		}
-		if err := state.admits(by, m); err != nil {
-			return err
 		}
 		if command := commandText.FindString(text); command != "" && m.Media == nil {
 			m.Entities = []Entity{{Type: "bot_command", Offset: 0, Length: len(command)}}
@@ -50,44 +49,18 @@ func (c *Chat) Send(by *User, text string, opts ...SendOption) (sent Sent) {
 		}
 		c.s.addLocked(state, m)
 		sent = Sent{MessageID: m.ID, UpdateID: c.s.pushLocked("message", state.wireMessageLocked(m, true))}
-		return nil
 	})
 	return sent
 }
 
-// admits says why the person could not send the message.
-func (c *chat) admits(by *User, m *stored) error {
-	switch {
-	case c.members[by.ID] == nil:
-		return fmt.Errorf("%s is not in chat %d", by.FirstName, c.id)
-	case c.blocked:
-		return fmt.Errorf("the bot is not in chat %d", c.id)
-	case c.migratedTo != 0:
-		return fmt.Errorf("chat %d has become %d", c.id, c.migratedTo)
-	case m.Thread != 0 && (c.topics[m.Thread] == nil || c.topics[m.Thread].closed):
-		return fmt.Errorf("chat %d has no open topic %d", c.id, m.Thread)
-	case m.Text == "" && m.Media == nil:
-		return fmt.Errorf("a message of %s is empty", by.FirstName)
-	case richtext.Length(m.Text) > maxText:
-		return fmt.Errorf("a client sends a text of more than %d UTF-16 units as several messages", maxText)
-	case m.ReplyTo != 0 && c.messages[m.ReplyTo] == nil:
-		return fmt.Errorf("chat %d has no message %d to reply to", c.id, m.ReplyTo)
-	}
-	return nil
-}
-
 // Edit changes the text or the caption of the user's own message.
-func (c *Chat) Edit(by *User, messageID int, text string) Sent {
+func (c *Chat) Edit(_ *User, messageID int, text string) Sent {
 	sent := Sent{MessageID: messageID}
-	c.change(func(state *chat) error {
+	c.change(func(state *chat) {
 		m := state.messages[messageID]
-		if m == nil || m.deleted || m.from != by {
-			return fmt.Errorf("chat %d has no message %d of %s", c.id, messageID, by.FirstName)
-		}
 		m.Text, m.Entities, m.edited = text, nil, now()
 		m.Edits++
 		sent.UpdateID = c.s.pushLocked("edited_message", state.wireMessageLocked(m, true))
-		return nil
 	})
 	return sent
 }
