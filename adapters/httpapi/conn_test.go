@@ -32,8 +32,7 @@ func roundTrip(t *testing.T, c net.Conn, answers *bufio.Reader, request string) 
 // TestMalformedRequestsAreAnsweredInJSON sends what net/http refuses before any
 // handler is called.
 func TestMalformedRequestsAreAnsweredInJSON(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	const rest = " HTTP/1.1\r\nHost: localhost\r\n\r\n"
 	for name, c := range map[string]struct {
 		request string

@@ -60,8 +60,7 @@ func last(next func() event) (e event) {
 }
 
 func TestServeReportsItsListener(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	l := &brokenListener{}
 	if err := r.server.Serve(l); err == nil || !strings.Contains(err.Error(), "serve http on 192.0.2.1:1") {
 		t.Errorf("got %v", err)

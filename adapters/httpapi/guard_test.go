@@ -10,8 +10,7 @@ import (
 )
 
 func TestHosts(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, func(o *Options) { o.Host, o.AllowedHosts = "192.0.2.7", []string{"Box.lan", "claw.example:8443"} })
+	r := startRig(t, func(o *Options) { o.Host, o.AllowedHosts = "192.0.2.7", []string{"Box.lan", "claw.example:8443"} })
 	for _, host := range []string{
 		"localhost", "LOCALHOST:3000", "localhost.:1", "127.0.0.1", "127.9.9.9:80", "[::1]", "[::1]:3000", "[::ffff:127.0.0.1]:1",
 		"192.0.2.7", "192.0.2.7:99", "box.lan", "BOX.LAN:3000", "claw.example", "claw.example:1",
@@ -33,8 +32,7 @@ func TestHosts(t *testing.T) {
 }
 
 func TestOrigins(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, func(o *Options) { o.AllowedHosts = []string{"box.lan"} })
+	r := startRig(t, func(o *Options) { o.AllowedHosts = []string{"box.lan"} })
 	own := strings.TrimPrefix(r.url, "http://")
 	for _, c := range []struct {
 		origin, site, host string
@@ -80,8 +78,7 @@ func TestOrigins(t *testing.T) {
 }
 
 func TestTokenGuardsEveryRoute(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, func(o *Options) {
+	r := startRig(t, func(o *Options) {
 		o.Token = "right"
 		o.Peer = func(net.Conn) (bool, bool) {
 			t.Error("the peer is asked for though there is a token")
@@ -114,8 +111,7 @@ func TestTokenGuardsEveryRoute(t *testing.T) {
 
 // TestTokenBeforeBody sends a body that never ends: it must be refused unread.
 func TestTokenBeforeBody(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, func(o *Options) { o.Token = "right" })
+	r := startRig(t, func(o *Options) { o.Token = "right" })
 	c, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -161,8 +157,7 @@ func TestPeers(t *testing.T) {
 }
 
 func TestSocketNeedsNoTokenButDecidesNothing(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, func(o *Options) { o.Token = "right" })
+	r := startRig(t, func(o *Options) { o.Token = "right" })
 	approval := r.asks("Bash", `{"command":"ls"}`)
 	for _, path := range []string{"/health", "/channels", "/approvals", "/metrics"} {
 		r.want(r.do(r.local, r.request("GET", path, "", "Host", "anything", "Origin", "https://anything.example")), http.StatusOK, "")
@@ -177,8 +172,7 @@ func TestSocketNeedsNoTokenButDecidesNothing(t *testing.T) {
 }
 
 func TestUnknownPathsAndMethods(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	for _, path := range []string{"/", "/none", "/message/", "/messages", "/messages/", "/channels/", "/channels/a/b/c", "//message", "/Message", "/mcp/x"} {
 		r.want(r.send("GET", path, ""), http.StatusNotFound, "not_found")
 	}

@@ -59,8 +59,7 @@ func attempts(t *testing.T) []attempt {
 
 // TestRefusals holds the refusals of bodies, and that nothing refused is accepted.
 func TestRefusals(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, func(o *Options) {
+	r := startRig(t, func(o *Options) {
 		o.Push.Register("tg-", func(context.Context, core.Push) error { return nil })
 		o.Upgrade = func(context.Context, api.UpgradeRequest) error { return nil }
 	})
@@ -88,8 +87,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestSubmissionHasWhatWasSent(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	r.want(r.send("POST", "/message", `{"text":"  a\r\n\tb 🦀 <&>","channel":"k","mode":"steer","context":{"user":"U","chat":"C","topic":"T","more":1},"unknown":[{"a":null}]}`,
 		"Content-Type", "application/json; charset=utf-8"), http.StatusOK, "")
 	r.want(r.send("POST", "/message", `{"text":"a","channel":null,"mode":null,"context":null,"content":null}`), http.StatusOK, "")
@@ -113,8 +111,7 @@ func TestSubmissionHasWhatWasSent(t *testing.T) {
 // TestChannelNames holds that every allowed name is a channel of its own, and
 // reachable as a path.
 func TestChannelNames(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	equal := strings.Repeat("x", 200)
 	names := []string{
 		"tg-123", "../../etc/x", "...", "../", "/abs/olute", "a b", `"quoted"`, "it's", "a%2Fb", "a/b", "50%", "?q=1#f", "events", "a/events",
@@ -140,8 +137,7 @@ func TestChannelNames(t *testing.T) {
 // TestNamesThatCannotBeSeen holds that nobody makes a channel whose name shows
 // nothing, shows as another one, or that paths cannot name, and that the reason is told.
 func TestNamesThatCannotBeSeen(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, func(o *Options) {
+	r := startRig(t, func(o *Options) {
 		o.Push.Register("tg-", func(context.Context, core.Push) error { return nil })
 	})
 	for name, reason := range map[string]string{
@@ -181,8 +177,7 @@ func TestNamesThatCannotBeSeen(t *testing.T) {
 
 // TestOldNamesStayOfUse has channels that an earlier program let people make.
 func TestOldNamesStayOfUse(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	for _, name := range []string{"..", "a\u200b"} {
 		r.submit(t, core.ChannelKey(name), "x")
 		path := "/channels/" + strings.ReplaceAll(url.PathEscape(name), ".", "%2E")
@@ -197,8 +192,7 @@ func TestOldNamesStayOfUse(t *testing.T) {
 }
 
 func TestContentTypes(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	for _, ct := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonx", ";", "text/plain; application/json"} {
 		r.want(r.send("POST", "/message", `{"text":"a"}`, "Content-Type", ct), http.StatusUnsupportedMediaType, "unsupported_media_type")
 	}
@@ -232,8 +226,7 @@ func TestBodyLimit(t *testing.T) {
 // TestLargeMessages sends and gets back more than connections and scanners take at once, as text
 // and as an image.
 func TestLargeMessages(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, func(o *Options) { o.BodyLimit = 0 })
+	r := startRig(t, func(o *Options) { o.BodyLimit = 0 })
 	transport := &http.Transport{} // without the recorder, which takes its time
 	defer transport.CloseIdleConnections()
 	r.client = &http.Client{Transport: transport}
@@ -250,8 +243,7 @@ func TestLargeMessages(t *testing.T) {
 }
 
 func TestIdempotency(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	first := r.send("POST", "/message", `{"text":"a","content":[{"type":"text","text":"b","n":1}]}`, "Idempotency-Key", "k 1")
 	r.want(first, http.StatusOK, "")
 	again := r.send("POST", "/message", `{ "content":[{"n":1.0,"text":"\u0062","type":"text"}], "mode":"collect","channel":"http" }`, "Idempotency-Key", "k 1")

@@ -7,8 +7,7 @@ import (
 )
 
 func TestLogHasRoutesAndNoSecrets(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, func(o *Options) { o.Token = "s3cret-token" })
+	r := startRig(t, func(o *Options) { o.Token = "s3cret-token" })
 	auth := []string{"Authorization", "Bearer s3cret-token"}
 	r.want(r.send("POST", "/message", `{"text":"my private words","channel":"secret-channel"}`, auth...), http.StatusOK, "")
 	r.want(r.send("GET", "/channels/secret-channel?token=query-token", "", "Authorization", "Bearer wrong-token"), http.StatusUnauthorized, "unauthorized")

@@ -23,8 +23,7 @@ func promptIn(t *testing.T, message any) map[string]any {
 }
 
 func TestPromptIsShown(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	long := strings.Repeat("ä", 600)
 	body := `{"context":{"user":"Ann"},"content":[{"type":"text","text":"what is this?"},` +
 		`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGVsbG8="}},{"type":"text","text":"` + long + `"}]}`
@@ -50,8 +49,7 @@ func TestPromptIsShown(t *testing.T) {
 }
 
 func TestApprovalHasThePrompt(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	r.asks("Bash", `{"command":"ls"}`)
 	all, _ := r.send("GET", "/approvals", "").field(t, "approvals").([]any)
 	same(t, promptIn(t, all[0]), map[string]any{"text": `ask Bash {"command":"ls"}`})
@@ -62,8 +60,7 @@ func TestApprovalHasThePrompt(t *testing.T) {
 
 // TestContentIsAsSubmitted sends again what it reads, on both doors.
 func TestContentIsAsSubmitted(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	for _, body := range []string{
 		`"text":"a\u001b[31m\n\u2028"`,
 		`"content":[{"type":"text","text":"x","n":1.50},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aG\/p"}}]`,
@@ -87,8 +84,7 @@ func TestContentIsAsSubmitted(t *testing.T) {
 // TestContentReadsAreBounded: whoever comes when as many contents are read as may be
 // waits, until one of those is not in memory any more.
 func TestContentReadsAreBounded(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	path := "/messages/" + r.accept("a", "http") + "/content"
 	for range 2 * maxContentReads { // what is read leaves its place
 		r.want(r.send("GET", path, ""), http.StatusOK, "")

@@ -44,8 +44,7 @@ func TestMessageShape(t *testing.T) {
 }
 
 func TestAsyncThenWait(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	r.occupy("http")
 	a := r.send("POST", "/message", `{"text":"done"}`, "Prefer", "wait=10, Respond-Async; x", "Accept", "text/event-stream")
 	r.want(a, http.StatusAccepted, "")
@@ -96,8 +95,7 @@ func TestWaitWithoutAUnitIsInSeconds(t *testing.T) {
 // TestHead asks for the headers of everything that can be read: they are those of GET, and
 // no stream is held open.
 func TestHead(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	waiting, _ := r.send("POST", "/message", `{"text":"a"}`).field(t, "message_id").(string)
 	id, _ := r.send("POST", "/schedules", `{"text":"x","when":"in 1h","channel":"http"}`).field(t, "id").(string)
 	for _, op := range r.recorder.Operations() {
@@ -138,8 +136,7 @@ func TestHead(t *testing.T) {
 
 // TestRulesOfNoChannel tells a channel without rules from one that is not there.
 func TestRulesOfNoChannel(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	r.want(r.send("GET", "/channels/nope/rules", ""), http.StatusNotFound, "not_found")
 	r.want(r.send("POST", "/message", `{"text":"a","channel":"nope"}`), http.StatusOK, "")
 	if a := r.send("GET", "/channels/nope/rules", ""); a.status != http.StatusOK || a.body != `{"channel":"nope","rules":[]}`+"\n" {
@@ -148,8 +145,7 @@ func TestRulesOfNoChannel(t *testing.T) {
 }
 
 func TestCancelTellsWhatIs(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	r.occupy("http")
 	id := r.accept("a", "http")
 	if a := r.send("DELETE", "/messages/"+id, ""); a.field(t, "state") != "cancelled" || a.field(t, "code") != "cancelled" {
@@ -190,8 +186,7 @@ func TestTimelineIsInOrder(t *testing.T) {
 
 // TestTrace holds that a trace knows when a client got the outcome.
 func TestTrace(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	id, _ := r.send("POST", "/message", `{"text":"a"}`).field(t, "message_id").(string)
 	if a := r.send("GET", "/messages/"+id+"/trace", ""); !strings.Contains(a.body, `"delivered"`) {
 		t.Errorf("got %s", a.body)
@@ -199,8 +194,7 @@ func TestTrace(t *testing.T) {
 }
 
 func TestHistory(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	var last answer
 	for _, text := range []string{"a", "b", "c"} {
 		last = r.send("POST", "/message", `{"text":"`+text+`"}`)
@@ -217,8 +211,7 @@ func TestHistory(t *testing.T) {
 }
 
 func TestDecisions(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	first := "/approvals/" + r.asks("Bash", `{"command":"ls"}`)
 	for _, row := range []struct{ tool, input, body, answer string }{
 		{"", "", `{"behavior":"deny","message":"not now"}`, "denied: not now"},
@@ -301,8 +294,7 @@ func TestHealthStates(t *testing.T) {
 
 // TestParts holds that the facts and metrics of the daemon's parts are in the replies.
 func TestParts(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, func(o *Options) {
+	r := startRig(t, func(o *Options) {
 		h := o.Health()
 		h.Parts = map[string]any{"telegram": map[string]any{"ready": false, "problem": "asleep", "strangers": 3, "pending": 2, "failed": 1}}
 		o.Health = func() Health { return h }
@@ -318,8 +310,7 @@ func TestParts(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	r.send("POST", "/message", `{"text":"a"}`)
 	r.send("POST", "/message", `{"text":"fail api_error"}`)
 	for _, method := range []string{"GET", "HEAD", "POST", "PATCH", "DELETE", "BREW"} {
@@ -357,8 +348,7 @@ func TestMetrics(t *testing.T) {
 // TestPanicIsNotShown holds that a fault of a handler is a JSON error, and that
 // the server lives on.
 func TestPanicIsNotShown(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	r.server.Mount("/boom", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom in here") }))
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
@@ -407,8 +397,7 @@ func TestUpgradeOrders(t *testing.T) {
 }
 
 func TestSchedules(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	const daily = `{"channel":"http","text":"look","when":"cron 0 9 * * *","tz":"UTC","missed":"within 30m","precheck":"true","budget_usd":0.5}`
 	r.want(r.send("POST", "/schedules", daily, "Idempotency-Key", "k"), 201, "")
 	r.want(r.send("POST", "/schedules", daily, "Idempotency-Key", "k"), 200, "")

@@ -71,6 +71,13 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 	return newRigOn(t, nil, change)
 }
 
+// startRig is newRig for a test that runs in parallel with others.
+func startRig(t *testing.T, change func(*Options)) *rig {
+	t.Helper()
+	t.Parallel()
+	return newRig(t, change)
+}
+
 // newRigOn is newRig with another core.
 func newRigOn(t *testing.T, changeCore func(*lanes.Options), change func(*Options)) *rig {
 	t.Helper()

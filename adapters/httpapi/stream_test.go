@@ -117,8 +117,7 @@ func TestChannelStream(t *testing.T) {
 // TestStreamOfATurn follows a message, its channel under a name that must be escaped, and the
 // message again under its key.
 func TestStreamOfATurn(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	_, channel := r.events(r.request("GET", "/channels/a%2Fb/events", ""))
 	resp, own := r.events(r.request("POST", "/message", `{"text":"hold x","channel":"a/b"}`, "Accept", "application/json, text/event-stream;q=0.9", "Idempotency-Key", "k"))
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Length") != "" {
@@ -161,8 +160,7 @@ func TestRefusedStreamIsPlainJSON(t *testing.T) {
 // TestClientLeaves holds that a client that disconnects changes nothing for its
 // message.
 func TestClientLeaves(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	for i, accept := range []string{"application/json", "text/event-stream"} {
 		ctx, leave := context.WithCancel(t.Context())
 		left := make(chan struct{})
@@ -192,8 +190,7 @@ func TestClientLeaves(t *testing.T) {
 // TestStreamsBeginWithAPlace holds that a client can resume before it was told
 // anything, and is told how soon.
 func TestStreamsBeginWithAPlace(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	id := r.occupy("http")
 	for _, path := range []string{"/channels/http/events", "/messages/" + id + "/events"} {
 		resp, err := r.client.Do(r.request("GET", path, ""))
@@ -211,8 +208,7 @@ func TestStreamsBeginWithAPlace(t *testing.T) {
 
 // TestStreamsResume opens each kind of stream after an update.
 func TestStreamsResume(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	r.occupy("http")
 	id := core.MessageID(r.send("POST", "/message", `{"text":"a"}`, "Idempotency-Key", "k", "Prefer", "respond-async").field(t, "message_id").(string))
 	place := r.Feeds.Subscribe("http") // keeps the updates
@@ -258,8 +254,7 @@ func TestStreamsResume(t *testing.T) {
 // TestGap resumes after what nobody knows: that is said first, and nothing of the
 // id is said again.
 func TestGap(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, nil)
+	r := startRig(t, nil)
 	r.occupy("a/b")
 	waits := r.accept("a", "a/b")
 	for _, id := range []string{"fake-77", "none", "<script>", strings.Repeat("x", 9999), "\"\\\t\x80"} {

@@ -67,6 +67,14 @@ func NewMachine(t testing.TB, settings ...string) *Machine {
 	return m
 }
 
+// Started runs the test in parallel with others, on a new machine with a daemon.
+func Started(t *testing.T, settings ...string) (*Machine, *Gateway) {
+	t.Helper()
+	t.Parallel()
+	m := NewMachine(t, settings...)
+	return m, m.Start()
+}
+
 // Path returns the path of a file of the machine.
 func (m *Machine) Path(name string) string { return filepath.Join(m.Dir, name) }
 

@@ -208,6 +208,14 @@ type RealGateway struct {
 	M *RealMachine
 }
 
+// StartReal runs the test in parallel with others, on a new machine with a daemon.
+func StartReal(t *testing.T, settings ...string) (*RealMachine, *RealGateway) {
+	t.Helper()
+	t.Parallel()
+	m := NewRealMachine(t, settings...)
+	return m, m.Start()
+}
+
 // Start runs a daemon and waits until it is ready.
 func (m *RealMachine) Start() *RealGateway { return &RealGateway{m.Machine.Start(), m} }
 

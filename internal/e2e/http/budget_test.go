@@ -10,9 +10,7 @@ import (
 // A request that is held through a restart is told as well when its channel is
 // parked by the new process. With a higher budget the message runs.
 func TestHeldThroughRestartUntilParked(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, harness.Noon(), "BARECLAW_DAILY_BUDGET_USD=0.01")
-	g := m.Start()
+	m, g := harness.Started(t, harness.Noon(), "BARECLAW_DAILY_BUDGET_USD=0.01")
 	first := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
 	behind := g.Hold(harness.Obj{"text": "echo two"})

@@ -14,9 +14,7 @@ func interrupt(g *harness.Gateway, key string, statuses ...int) harness.Answer {
 }
 
 func TestResetForgetsTheSessionAndKeepsTheHistory(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	old := g.Say("http", "echo secret").Str("session_id")
 	host := m.Hosts()["http"]
 	if a := g.Must("DELETE", "/channels/http", nil, 200); a.Str("status") != "reset" || a.Str("channel") != "http" {

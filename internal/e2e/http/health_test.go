@@ -93,9 +93,7 @@ func TestHealthWhileParked(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewMachine(t, row.settings...)
-			g := m.Start()
+			m, g := harness.Started(t, row.settings...)
 			health := func(when, status string, says ...string) {
 				t.Helper()
 				h := g.Must("GET", "/health", nil, 200)

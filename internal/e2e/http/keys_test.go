@@ -11,9 +11,7 @@ import (
 // TestIdempotencyKeys holds that a key belongs to its channel, for a week, and that those
 // which an older program has recorded are known.
 func TestIdempotencyKeys(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	send := func(channel, text string, status int) harness.Answer {
 		t.Helper()
 		a, err := g.Do("POST", "/message", harness.Obj{"channel": channel, "text": text}, "Idempotency-Key", "k")

@@ -14,9 +14,7 @@ import (
 )
 
 func TestTerminateLeavesHostsAtWork(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	claude := g.Say("idle", "pid").Str("text")
 	held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
@@ -99,9 +97,7 @@ func failsToStart(m *harness.Machine, status int) string {
 }
 
 func TestSecondDaemonSaysWhoIsThere(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	g.Say("http", "echo before").Want(t, "before")
 	said := failsToStart(m, harness.ExitFailure)
 	for _, part := range []string{fmt.Sprintf("pid %d", g.Cmd.Process.Pid), m.Path("state"), strings.TrimPrefix(g.Base, "http://"), "BARECLAW_STATE_DIR"} {
@@ -119,9 +115,7 @@ func TestSecondDaemonSaysWhoIsThere(t *testing.T) {
 // TestSecondDaemonOfTheSameRuntimeDir has another gateway of the user, with a state directory
 // of its own, find the sockets of the first one.
 func TestSecondDaemonOfTheSameRuntimeDir(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	other := *m
 	other.Env = append(slices.Clone(m.Env), "BARECLAW_STATE_DIR="+m.Path("other"), "BARECLAW_CWD="+t.TempDir())
 	if said := failsToStart(&other, harness.ExitFailure); !strings.Contains(said, m.Path("run/api.sock")) || !strings.Contains(said, "BARECLAW_RUNTIME_DIR") {
@@ -147,9 +141,7 @@ func TestPortInUse(t *testing.T) {
 }
 
 func TestFirstRunWithoutClaude(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "PATH=/nonexistent", "BARECLAW_CLAUDE=claude")
-	g := m.Start()
+	m, g := harness.Started(t, "PATH=/nonexistent", "BARECLAW_CLAUDE=claude")
 	health := g.Must("GET", "/health", nil, 200)
 	agent, _ := health.JSON["agent"].(map[string]any)
 	if health.Str("status") != "degraded" || agent["kind"] != "echo" || !strings.Contains(fmt.Sprint(agent["problem"]), "not Claude") {

@@ -32,9 +32,7 @@ func logged(m *harness.Machine, channel string) (lines []logLine) {
 // TestOneLineForAnAnswer holds that the log says of each message that is answered when,
 // where and at which price, in one line, and never what was asked or answered.
 func TestOneLineForAnAnswer(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "BARECLAW_LOG_LEVEL=info")
-	g := m.Start()
+	m, g := harness.Started(t, "BARECLAW_LOG_LEVEL=info")
 	first := g.Say("desk", "echo the session starts").Str("message_id")
 	before := 0
 	m.Eventually("the first answer is logged", func() bool {

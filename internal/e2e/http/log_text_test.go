@@ -38,9 +38,7 @@ func TestLogHasTextsAtDebugAlone(t *testing.T) {
 	t.Parallel()
 	for _, level := range []string{"debug", "info"} {
 		t.Run(level, func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewMachine(t, "BARECLAW_LOG_LEVEL="+level, "ANSWER="+answeredWord+terminalText)
-			g := m.Start()
+			m, g := harness.Started(t, "BARECLAW_LOG_LEVEL="+level, "ANSWER="+answeredWord+terminalText)
 			asked := func(directive string) string { return directive + "\n" + askedWord + terminalText }
 			g.Say("desk", asked("env ANSWER")).Want(t, answeredWord+terminalText)
 			for _, directive := range []string{

@@ -143,9 +143,7 @@ func TestStreamResumesAfterRestart(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewMachine(t)
-			g := m.Start()
+			m, g := harness.Started(t)
 			g.Say("a/b", "echo before") // what is acknowledged differs from what was said
 			id, message, channel := counting(g)
 			for range 2 {
@@ -177,9 +175,7 @@ func TestStreamResumesAfterRestart(t *testing.T) {
 // TestLateStreamIsPassedOn resumes on a connection to the old process that was kept
 // alive through the restart.
 func TestLateStreamIsPassedOn(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	id, message, channel := counting(g)
 	late := &harness.Gateway{Machine: g.Machine, Base: g.Base, HTTP: harness.NewClient(t)}
 	late.Must("GET", "/health", nil, 200)

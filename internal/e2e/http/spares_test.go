@@ -52,9 +52,7 @@ func TestSpareOutlivesTheDaemon(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=1")
-			g := m.Start()
+			_, g := harness.Started(t, "BARECLAW_WARM_SPARES=1")
 			g.SpareReady(1)
 			a := claudeOf(g, "a")
 			spare := g.SpareReady(1)[0]
@@ -80,9 +78,7 @@ func TestSpareOutlivesTheDaemon(t *testing.T) {
 
 // A daemon with other settings replaces the spare, and one that wants none ends it.
 func TestSpareOfOtherSettings(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=2")
-	g := m.Start()
+	m, g := harness.Started(t, "BARECLAW_WARM_SPARES=2")
 	old := g.SpareReady(2)
 	g.Signal(syscall.SIGTERM)
 	m.Set("BARECLAW_MAX_TURNS=7")
@@ -114,9 +110,7 @@ func TestInterruptEndsSpares(t *testing.T) {
 	t.Parallel()
 	for _, ready := range []bool{true, false} {
 		t.Run(fmt.Sprint("ready ", ready), func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=2")
-			g := m.Start()
+			m, g := harness.Started(t, "BARECLAW_WARM_SPARES=2")
 			var before []harness.HostRecord
 			if ready {
 				before = g.SpareReady(2)
@@ -139,9 +133,7 @@ func TestInterruptEndsSpares(t *testing.T) {
 
 // The echo agent has no spares.
 func TestEchoHasNoSpares(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=1", "BARECLAW_AGENT=echo")
-	g := m.Start()
+	m, g := harness.Started(t, "BARECLAW_WARM_SPARES=1", "BARECLAW_AGENT=echo")
 	g.Say("a", "hello")
 	if n := g.Metrics()[`bareclaw_warm_spares{state="wanted"}`]; n != 0 || len(m.Spares()) != 0 {
 		t.Errorf("%v spares are wanted, hosts are %+v", n, m.Hosts())

@@ -10,9 +10,7 @@ import (
 )
 
 func TestRealApprovals(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, "BARECLAW_ALLOWED_TOOLS=Read", "BARECLAW_APPROVALS=ask")
-	g := m.Start()
+	m, g := harness.StartReal(t, "BARECLAW_ALLOWED_TOOLS=Read", "BARECLAW_APPROVALS=ask")
 
 	command := "touch " + m.Path("allowed")
 	id := g.Tell("http", "tool:bash "+command)
@@ -67,9 +65,7 @@ func TestRealApprovals(t *testing.T) {
 // TestRealQuestionsAreAnswered answers two questions as an adapter does: several labels
 // of the first, words of one's own to the second.
 func TestRealQuestionsAreAnswered(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, "BARECLAW_APPROVALS=ask")
-	g := m.Start()
+	_, g := harness.StartReal(t, "BARECLAW_APPROVALS=ask")
 	id := g.Tell("http", `tool:AskUserQuestion {"questions":[`+
 		`{"question":"Which colours?","header":"Colour","multiSelect":true,"options":[{"label":"Red","description":"warm"},{"label":"Blue","description":"cold"},{"label":"Green","description":"leaf"}]},`+
 		`{"question":"How many?","header":"Count","multiSelect":false,"options":[{"label":"One","description":"1"},{"label":"Two","description":"2"}]}]}`)
@@ -100,9 +96,7 @@ func TestRealQuestionsAreAnswered(t *testing.T) {
 // TestRealPlanIsDecided sends a plan back with what is to be changed, then has it be
 // carried out: claude leaves the mode.
 func TestRealPlanIsDecided(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, "BARECLAW_APPROVALS=ask", "BARECLAW_PERMISSION_MODE=plan")
-	g := m.Start()
+	_, g := harness.StartReal(t, "BARECLAW_APPROVALS=ask", "BARECLAW_PERMISSION_MODE=plan")
 	id := g.Tell("http", "tool:ExitPlanMode {}")
 	asked := g.Pending()
 	if asked.Str("tool") != core.ToolExitPlan || asked.JSON["always"] != nil {
@@ -123,9 +117,7 @@ func TestRealPlanIsDecided(t *testing.T) {
 }
 
 func TestRealToolIsDeniedWhereNobodyCanBeAsked(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, "BARECLAW_ALLOWED_TOOLS=Read")
-	g := m.Start()
+	m, g := harness.StartReal(t, "BARECLAW_ALLOWED_TOOLS=Read")
 	a := g.Say("http", "tool:bash touch "+m.Path("made"))
 	g.Mentions(a, "final after 1 call(s)", "BARECLAW_ALLOWED_TOOLS", "BARECLAW_APPROVALS=ask")
 	if m.Exists("made") {

@@ -14,9 +14,7 @@ const dollar = "usage 1000 1000 "
 // A turn over its budget is told, and the conversation goes on; turns that cost
 // less are not cut, however many there are.
 func TestRealTurnBudget(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, harness.Noon(), "BARECLAW_MAX_BUDGET_USD=0.15")
-	g := m.Start()
+	m, g := harness.StartReal(t, harness.Noon(), "BARECLAW_MAX_BUDGET_USD=0.15")
 	first := g.Say("http", dollar+"one")
 	first.Want(t, "one")
 	one, _ := first.JSON["cost_usd"].(float64)
@@ -48,9 +46,7 @@ func TestRealTurnBudget(t *testing.T) {
 // What a turn costs is the difference of totals, also when the session was resumed
 // or cleared.
 func TestRealCost(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, harness.Noon(), "BARECLAW_DAILY_BUDGET_USD=0.1")
-	g := m.Start()
+	m, g := harness.StartReal(t, harness.Noon(), "BARECLAW_DAILY_BUDGET_USD=0.1")
 	cost := func() float64 {
 		a := g.Say("http", dollar+"ok")
 		a.Want(t, "ok")

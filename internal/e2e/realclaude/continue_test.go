@@ -11,9 +11,7 @@ import (
 // turn gone on with: claude hears what happened, in the same conversation and
 // under a new uuid, and nothing is run again by itself.
 func TestRealTurnIsContinuedAfterACut(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t)
-	g := m.Start()
+	m, g := harness.StartReal(t)
 	id, goOn := duringTool(g)
 	g.Crash("http")
 	goOn()

@@ -11,9 +11,7 @@ import (
 )
 
 func TestRealInterrupt(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t)
-	g := m.Start()
+	m, g := harness.StartReal(t)
 	session := g.Say("http", "echo before").Str("session_id")
 	pid, longest := g.Agent("http"), time.Duration(0)
 	for _, turn := range []struct {
@@ -48,9 +46,7 @@ func TestRealInterrupt(t *testing.T) {
 // TestRealInterruptBeforeTheTurnHasBegun ends a turn whose claude still starts:
 // the request reaches claude before the turn does.
 func TestRealInterruptBeforeTheTurnHasBegun(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t)
-	g := m.Start()
+	m, g := harness.StartReal(t)
 	id := g.Tell("http", "gate never first second")
 	m.Eventually("turn is handed over", func() bool { return g.Traced(id, "handed") })
 	g.Must("POST", "/channels/http/interrupt", nil, 200)
@@ -65,9 +61,7 @@ func TestRealInterruptWithSteeredMessages(t *testing.T) {
 	t.Parallel()
 	for _, folded := range []bool{false, true} {
 		t.Run(fmt.Sprintf("folded %v", folded), func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewRealMachine(t)
-			g := m.Start()
+			m, g := harness.StartReal(t)
 			first, goOn := duringTool(g)
 			second := g.Steer("http", "echo steered")
 			third := g.Tell("http", "echo third")
@@ -95,9 +89,7 @@ func TestRealInterruptWithSteeredMessages(t *testing.T) {
 }
 
 func TestRealSteeringFoldsIntoToolTurn(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t)
-	g := m.Start()
+	m, g := harness.StartReal(t)
 	first, goOn := duringTool(g)
 	second := g.Steer("http", "echo steered")
 	third := g.Steer("http", "and this too")
@@ -116,9 +108,7 @@ func TestRealSteeringFoldsIntoToolTurn(t *testing.T) {
 }
 
 func TestRealSteeringDuringTextIsATurnOfItsOwn(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t)
-	g := m.Start()
+	_, g := harness.StartReal(t)
 	first, goOn := duringText(g)
 	second := g.Steer("http", "echo own turn")
 	goOn()
@@ -133,9 +123,7 @@ func TestRealSteeringDuringTextIsATurnOfItsOwn(t *testing.T) {
 }
 
 func TestRealBackgroundResult(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t)
-	g := m.Start()
+	m, g := harness.StartReal(t)
 	events := g.Watch("http")
 	a := g.Say("http", "tool:bash "+m.InBackground("begun", "go", "done"))
 	g.Mentions(a, "final after 1 call(s)")
@@ -156,9 +144,7 @@ func TestRealBackgroundResult(t *testing.T) {
 // TestRealMessageDuringABackgroundTurn has claude work on its own, after a task
 // has ended, when a message comes: claude folds it into that turn.
 func TestRealMessageDuringABackgroundTurn(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t)
-	g := m.Start()
+	m, g := harness.StartReal(t)
 	g.Say("http", "tool:bash "+m.InBackground("begun", "go", "done"))
 	calls := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.Before.Store(nil)

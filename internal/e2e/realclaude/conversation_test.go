@@ -48,9 +48,7 @@ func TestRealClaudeIsToldWhoSpeaksAndInheritsNothingItShouldNot(t *testing.T) {
 }
 
 func TestRealTooManyTurns(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, "BARECLAW_MAX_TURNS=2")
-	g := m.Start()
+	m, g := harness.StartReal(t, "BARECLAW_MAX_TURNS=2")
 	id := g.Tell("http", "tools:bash 5 "+m.Waiting("begun", "go", "done"))
 	m.Eventually("tool runs", func() bool { return len(m.Lines("begun")) == 1 })
 	pid := g.Agent("http")
@@ -85,9 +83,7 @@ func realImage() map[string]any {
 func realText(text string) map[string]any { return map[string]any{"type": "text", "text": text} }
 
 func TestRealLargeMessageAndImage(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t)
-	g := m.Start()
+	_, g := harness.StartReal(t)
 	const prefix = "[channel: http, adapter: http]\n"
 	text := "size\n" + strings.Repeat("0123456789abcde\n", 1<<16) // 1 MiB
 	g.Say("http", text).Want(t, fmt.Sprintf("%d bytes", len(prefix)+len(text)))
@@ -97,9 +93,7 @@ func TestRealLargeMessageAndImage(t *testing.T) {
 }
 
 func TestRealWaitingMessagesBecomeOneTurn(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t)
-	g := m.Start()
+	m, g := harness.StartReal(t)
 	first := g.Tell("http", "gate door first")
 	m.Await(m.Held("door"), "first turn runs")
 	second := g.Tell("http", "a text")
@@ -127,9 +121,7 @@ func TestRealWaitingMessagesBecomeOneTurn(t *testing.T) {
 }
 
 func TestRealAPIErrors(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, "CLAUDE_CODE_MAX_RETRIES=0")
-	g := m.Start()
+	_, g := harness.StartReal(t, "CLAUDE_CODE_MAX_RETRIES=0")
 	for _, c := range []struct{ status, code string }{{"401", "not_logged_in"}, {"403", "api_error"}, {"529", "overloaded"}} {
 		a := g.Say("http", "error "+c.status)
 		g.Failed(a, "failed", c.code)
@@ -140,9 +132,7 @@ func TestRealAPIErrors(t *testing.T) {
 }
 
 func TestRealRetriesShowInTheTrace(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, "CLAUDE_CODE_MAX_RETRIES=1")
-	g := m.Start()
+	_, g := harness.StartReal(t, "CLAUDE_CODE_MAX_RETRIES=1")
 	events := g.Watch("http")
 	a := g.Say("http", "error 500 x1")
 	a.Want(t, "recovered")
@@ -155,9 +145,7 @@ func TestRealRetriesShowInTheTrace(t *testing.T) {
 }
 
 func TestRealClaudeThatIsNotLoggedIn(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, "BARECLAW_PASS_ENV=")
-	g := m.Start()
+	m, g := harness.StartReal(t, "BARECLAW_PASS_ENV=")
 	for range 2 {
 		a := g.Say("http", "echo hello")
 		g.Failed(a, "failed", "not_logged_in")
@@ -170,9 +158,7 @@ func TestRealClaudeThatIsNotLoggedIn(t *testing.T) {
 }
 
 func TestRealSlashCommands(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t)
-	g := m.Start()
+	m, g := harness.StartReal(t)
 	old := g.Say("http", "echo secret")
 	a := g.Say("http", "/context")
 	if a.Str("state") != "answered" || !strings.Contains(a.Str("text"), "Context Usage") {

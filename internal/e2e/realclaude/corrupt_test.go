@@ -26,9 +26,7 @@ func TestRealTranscriptThatIsDamaged(t *testing.T) {
 		"cut":      {func(whole []byte) []byte { return whole[:len(whole)/2] }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewRealMachine(t)
-			g := m.Start()
+			m, g := harness.StartReal(t)
 			before := g.Say("http", "echo before")
 			g.End("http")
 			if at.damage != nil {

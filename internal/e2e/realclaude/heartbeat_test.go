@@ -11,9 +11,7 @@ import (
 // TestRealHeartbeatBeginsAfresh: what a tick sends to the model does not hold the ticks
 // before it, and clearing the session asks the model nothing.
 func TestRealHeartbeatBeginsAfresh(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, "BARECLAW_HEARTBEAT_MESSAGE=echo HEARTBEAT_OK")
-	g := m.Start()
+	m, g := harness.StartReal(t, "BARECLAW_HEARTBEAT_MESSAGE=echo HEARTBEAT_OK")
 	for slot := range 3 {
 		m.With(harness.SlotLength(slot)).Beat(0)
 		if slot == 1 {

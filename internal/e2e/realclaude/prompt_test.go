@@ -60,9 +60,7 @@ func TestRealAgentKnowsItself(t *testing.T) {
 // TestRealPromptOfAResumedSession resumes a session below a gateway that has something
 // else to tell.
 func TestRealPromptOfAResumedSession(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t)
-	g := m.Start()
+	m, g := harness.StartReal(t)
 	first := g.Say("http", "echo one")
 	g.Signal(syscall.SIGINT)
 	m.Set("XDG_CONFIG_HOME=" + m.Path("elsewhere"))

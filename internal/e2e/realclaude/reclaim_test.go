@@ -11,9 +11,7 @@ import (
 
 // An unused claude ends and is resumed, but not while it has a background task.
 func TestRealUnusedSessionEnds(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, "BARECLAW_IDLE_TIMEOUT=700ms")
-	g := m.Start()
+	m, g := harness.StartReal(t, "BARECLAW_IDLE_TIMEOUT=700ms")
 	g.Say("http", "echo remember me")
 	g.Eventually("the session has ended", func() bool { return len(g.Hosts()) == 0 })
 	g.Mentions(g.Say("http", "history"), "echo remember me")
@@ -34,9 +32,7 @@ func TestRealUnusedSessionEnds(t *testing.T) {
 // TestRealIdleSessionEndsWithoutDaemon ends the gateway: its real claudes end too, one that
 // is idle and one that has a turn first, whose answer the next gateway still gets.
 func TestRealIdleSessionEndsWithoutDaemon(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, "BARECLAW_IDLE_TIMEOUT=1s")
-	g := m.Start()
+	m, g := harness.StartReal(t, "BARECLAW_IDLE_TIMEOUT=1s")
 	id := g.Tell("busy", "gate door first second")
 	m.Await(m.Held("door"), "turn runs")
 	g.Say("http", "echo remember me")
@@ -60,9 +56,7 @@ func TestRealIdleSessionEndsWithoutDaemon(t *testing.T) {
 
 // A refused login is told at the first attempt, and the session goes on later.
 func TestRealRefusedLogin(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t)
-	g := m.Start()
+	_, g := harness.StartReal(t)
 	began := time.Now()
 	a := g.Say("http", "error 401")
 	g.Failed(a, "failed", "not_logged_in")

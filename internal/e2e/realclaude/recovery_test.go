@@ -159,9 +159,7 @@ func realKill(t *testing.T, victim string, kill func(*harness.RealGateway), at r
 }
 
 func TestRealKillBeforeClaudeIsReady(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t)
-	g := m.Start()
+	m, g := harness.StartReal(t)
 	id := g.Tell("http", "echo first words")
 	session := g.Channel("http").Str("session_id")
 	m.Eventually("claude starts", func() bool { return m.Hosts()["http"].ClaudePID != 0 })
@@ -179,9 +177,7 @@ func TestRealKillBeforeClaudeIsReady(t *testing.T) {
 }
 
 func TestRealKillInTheFirstTurn(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t)
-	g := m.Start()
+	m, g := harness.StartReal(t)
 	id, goOn := duringText(g)
 	session := g.Channel("http").Str("session_id")
 	g.Crash("http")
@@ -200,9 +196,7 @@ func TestRealKillInTheFirstTurn(t *testing.T) {
 // run whose call is not in the transcript yet: claude writes it there only once
 // the model's message has ended.
 func TestRealToolThatRanWhileTheModelStillSpoke(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t)
-	g := m.Start()
+	m, g := harness.StartReal(t)
 	g.Say("http", "echo before").Want(t, "before")
 	speak := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := messagesapi.Reply(w, r)
@@ -231,9 +225,7 @@ func TestRealKillWithSteeredMessages(t *testing.T) {
 	t.Parallel()
 	for _, folded := range []bool{false, true} {
 		t.Run(fmt.Sprintf("folded %v", folded), func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewRealMachine(t)
-			g := m.Start()
+			m, g := harness.StartReal(t)
 			first, goOn := duringTool(g)
 			second := g.Steer("http", "echo steered")
 			open := func() {}
@@ -269,9 +261,7 @@ func TestRealKillWithSteeredMessages(t *testing.T) {
 }
 
 func TestRealKillOfClaudeThatAsks(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, "BARECLAW_ALLOWED_TOOLS=Read", "BARECLAW_APPROVALS=ask")
-	g := m.Start()
+	m, g := harness.StartReal(t, "BARECLAW_ALLOWED_TOOLS=Read", "BARECLAW_APPROVALS=ask")
 	id := g.Tell("http", "tool:bash touch "+m.Path("made"))
 	asked := g.Pending()
 	m.Slay(m.Hosts()["http"].Claude())

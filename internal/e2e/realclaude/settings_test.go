@@ -12,9 +12,7 @@ import (
 // TestRealModelAndMode resumes one session with another model and another permission
 // mode, and without. The CLI remembers a model, and the mode plan.
 func TestRealModelAndMode(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, "BARECLAW_APPROVALS=ask", "BARECLAW_ALLOWED_TOOLS=Read")
-	g := m.Start()
+	m, g := harness.StartReal(t, "BARECLAW_APPROVALS=ask", "BARECLAW_ALLOWED_TOOLS=Read")
 	first := g.Say("http", "echo one")
 	own := m.Model()
 	write := func() string { return "tool:Write " + `{"file_path":"` + m.Path("work/made") + `","content":"x"}` }
@@ -50,9 +48,7 @@ func TestRealModelAndMode(t *testing.T) {
 // TestRealBadSettings sets what the CLI, or the API, refuses: the reply says how that
 // is undone, and it is undone by that.
 func TestRealBadSettings(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t)
-	g := m.Start()
+	_, g := harness.StartReal(t)
 	g.Must("PATCH", "/channels/http", harness.Obj{"model": "nonsense-9"}, 200)
 	a := g.Say("http", "error 404 model=nonsense-9")
 	g.Failed(a, "failed", "bad_model")
@@ -73,9 +69,7 @@ func TestRealBadSettings(t *testing.T) {
 // TestRealAllowAlways allows calls for ever: the process does not ask again, nor does
 // the one that resumes the session, in which other calls are asked about as before.
 func TestRealAllowAlways(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, "BARECLAW_ALLOWED_TOOLS=Read", "BARECLAW_APPROVALS=ask")
-	g := m.Start()
+	m, g := harness.StartReal(t, "BARECLAW_ALLOWED_TOOLS=Read", "BARECLAW_APPROVALS=ask")
 	for _, call := range []string{
 		`tool:bash touch "f (1), a.txt"`,
 		`tool:Write {"file_path":"` + m.Path("outside.txt") + `","content":"x"}`,

@@ -18,9 +18,7 @@ import (
 // shown comes in that order, the pieces of a text are together the text, and the
 // first text is said, the last one answered, the file's change told.
 func TestRealTurnIsShown(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, "BARECLAW_ALLOWED_TOOLS=Write")
-	g := m.Start()
+	m, g := harness.StartReal(t, "BARECLAW_ALLOWED_TOOLS=Write")
 	said := g.Watch("http")
 	first := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.Before.Store(nil)

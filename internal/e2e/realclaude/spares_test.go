@@ -12,9 +12,7 @@ import (
 // A new channel gets the claude that waits; its session is found again after host
 // and claude were killed.
 func TestRealSpareAnswersNewChannel(t *testing.T) {
-	t.Parallel()
-	m := harness.NewRealMachine(t, "BARECLAW_WARM_SPARES=1")
-	g := m.Start()
+	m, g := harness.StartReal(t, "BARECLAW_WARM_SPARES=1")
 	spare := g.SpareReady(1)[0]
 	first := g.Say("http", "echo one")
 	first.Want(t, "one")
