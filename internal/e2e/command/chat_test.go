@@ -132,9 +132,7 @@ func TestChatStops(t *testing.T) {
 // TestChatOverRestarts talks while the gateway hands over, and dies and is started
 // again: nothing is missed and nothing is there twice.
 func TestChatOverRestarts(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	x := chat(g, "desk")
 	x.Enters("wait " + g.Path("one"))
 	g.Eventually("the turn runs", func() bool { return g.Begun("one") == 1 })
@@ -165,9 +163,7 @@ func TestChatOverRestarts(t *testing.T) {
 // TestChatAskedByTheDead kills the gateway and everything else while a permission is asked
 // for: what is void is not asked for any more, and the chat goes on.
 func TestChatAskedByTheDead(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	x := chat(g, "desk")
 	x.Enters("tool 0 ask ls -la")
 	x.Sees("[y] allow", "Waiting for permission")

@@ -51,9 +51,7 @@ func seedChannels(m *harness.Machine, keys ...string) {
 }
 
 func TestSendPrintsTheAnswerAlone(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "EVIL=\x1b]0;owned\x07 \u009b31m \u202e")
-	g := m.Start()
+	m, g := harness.Started(t, "EVIL=\x1b]0;owned\x07 \u009b31m \u202e")
 	m.Invoke(nil, "send", "desk", "env EVIL").Ends(exitcode.OK).Prints("\x1b]0;owned\x07 \u009b31m \u202e\n") // to a pipe as it is
 	if a := m.Command(exitcode.OK, "send", "desk", "env EVIL", "--json").Document(); a.Str("text") != "\x1b]0;owned\x07 \u009b31m \u202e" {
 		t.Errorf("the outcome is %s", a.Body)
@@ -108,9 +106,7 @@ func TestSendRefusesWhatMakesNoSense(t *testing.T) {
 }
 
 func TestSendIsAnsweredTogetherWithALaterMessage(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	_, finish := g.Occupy("desk")
 	first := m.Invoke(nil, "send", "desk", "first")
 	g.Queued("desk", 1)
@@ -139,9 +135,7 @@ func TestSendOutlivesTheGateway(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewMachine(t)
-			g := m.Start()
+			m, g := harness.Started(t)
 			i := m.Invoke(nil, "send", "desk", "wait "+m.Path("go"))
 			m.Begins("wait")
 			g = replace(m, g)
@@ -155,9 +149,7 @@ func TestSendOutlivesTheGateway(t *testing.T) {
 }
 
 func TestInterruptedSendSaysThatTheMessageGoesOn(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	// Standard error is a terminal: there it can be seen that the command knows of its
 	// message what it is to tell.
 	cmd := exec.Command("sh", "-c", `exec "$0" send desk "$1" >"$2"`, m.Executable(), "wait "+m.Path("go"), m.Path("printed"))
@@ -190,9 +182,7 @@ func TestInterruptedSendSaysThatTheMessageGoesOn(t *testing.T) {
 // TestSendInsideASession runs commands as claude's Bash does: there the gateway is known
 // by its socket alone, and nothing waits for itself.
 func TestSendInsideASession(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	if got := g.Say("desk", "env "+client.SocketVariable).Str("text"); got != g.Sock {
 		t.Fatalf("claude has the socket %q, want %q", got, g.Sock)
 	}
@@ -233,9 +223,7 @@ func TestServeInsideASessionIsAGatewayOfItsOwn(t *testing.T) {
 }
 
 func TestChannelCommands(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "BARECLAW_HTTP_TOKEN=sesame")
-	g := m.Start()
+	m, g := harness.Started(t, "BARECLAW_HTTP_TOKEN=sesame")
 	g.HTTP.Transport = bearer{g.HTTP.Transport, "sesame"}
 	m.Command(exitcode.OK, "channels").Prints("").Tells("no channel yet")
 	m.Command(exitcode.Failed, "send", hostile, "echo hi").Prints("").Tells("U+202E")
@@ -289,9 +277,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func TestMessageCommands(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	_, finish := g.Occupy("desk")
 	waiting := g.Tell("desk", "echo never")
 	g.Queued("desk", 1)
@@ -312,9 +298,7 @@ func TestMessageCommands(t *testing.T) {
 }
 
 func TestApprovalCommands(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "BARECLAW_APPROVALS=ask")
-	g := m.Start()
+	m, g := harness.Started(t, "BARECLAW_APPROVALS=ask")
 	m.Command(exitcode.OK, "approvals").Prints("").Tells("Nothing waits")
 	long := strings.Repeat(" and so on", 60)
 	decide := func(args ...string) {
@@ -393,9 +377,7 @@ func TestStatusIsOneScreen(t *testing.T) {
 }
 
 func TestRestartSaysWhyItFailed(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	check.OK(t, os.WriteFile(m.Path("work/.env"), []byte("BARECLAW_QUEUE_LIMIT=none\n"), 0o600))
 	before := g.Generation()
 	in := *m

@@ -11,9 +11,7 @@ import (
 // TestColoursReachClaude sends the coloured output of a program by every way that a text
 // can take. Claude gets it as it is; so does what reads the answer from a pipe.
 func TestColoursReachClaude(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	const text = "prompt\n" + harness.Coloured
 	arrived := "[channel: desk, adapter: http]\n" + text
 	m.Invoke(strings.NewReader(text+"\n"), "send", harness.ColourChannel, "-").Ends(exitcode.OK).Prints(arrived + "\n")
@@ -31,9 +29,7 @@ func TestColoursReachClaude(t *testing.T) {
 // TestNoCommandPassesColoursOn asks everything that shows a prompt or an answer, which
 // wait holds to print nothing that commands a terminal.
 func TestNoCommandPassesColoursOn(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "BARECLAW_APPROVALS=ask", "BARECLAW_LOG_LEVEL=debug", "ANSWER="+harness.Coloured)
-	g := m.Start()
+	m, g := harness.Started(t, "BARECLAW_APPROVALS=ask", "BARECLAW_LOG_LEVEL=debug", "ANSWER="+harness.Coloured)
 	shown := "env ANSWER " + harness.ColoursShown
 	answered := g.Say(harness.ColourChannel, "env ANSWER\n"+harness.Coloured).Str("message_id")
 	m.Command(exitcode.OK, "messages", harness.ColourChannel).Shows(answered, "answered", shown)
@@ -62,9 +58,7 @@ func TestNoCommandPassesColoursOn(t *testing.T) {
 // TestCoalescedMessagesHaveTheirOwnPrompts has two messages become one turn, one of them
 // with an image.
 func TestCoalescedMessagesHaveTheirOwnPrompts(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	_, finish := g.Occupy(harness.ColourChannel)
 	one := g.Tell(harness.ColourChannel, "one", "context", harness.Obj{"user": "Ann"})
 	image := harness.Obj{"type": "image", "source": harness.Obj{"type": "base64", "media_type": "image/png", "data": "aGVsbG8="}}

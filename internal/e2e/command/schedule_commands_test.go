@@ -69,9 +69,7 @@ func TestScheduleCommands(t *testing.T) {
 // TestStatusShowsSchedules: what the real gateway says of schedules is on the screen, the
 // next ones first, and those that are over are not.
 func TestStatusShowsSchedules(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "TZ=Europe/Berlin")
-	g := m.Start()
+	m, g := harness.Started(t, "TZ=Europe/Berlin")
 	soon := harness.Due(time.Second)
 	g.Occurred(g.Schedule("ops", "echo over", soon))
 	g.Schedule("tg-1", "echo third", "at 2031-03-03 12:00")
@@ -92,9 +90,7 @@ func TestStatusShowsSchedules(t *testing.T) {
 // TestScheduleTimesAreOfTheirZone: a schedule with a zone is listed by the clocks that it
 // goes by, whatever the zone of the machine.
 func TestScheduleTimesAreOfTheirZone(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "TZ=Europe/Berlin")
-	g := m.Start()
+	m, g := harness.Started(t, "TZ=Europe/Berlin")
 	times := []string{"Fri 31 Jan 2031 12:00", "(Asia/Tokyo)"}
 	schedule(m, exitcode.OK, "", "add", "ops", "echo tea", "--at", "2031-01-31 12:00", "--tz", "Asia/Tokyo").Shows(times...)
 	schedule(m, exitcode.OK, "", "list").Shows(times...)

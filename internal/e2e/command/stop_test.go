@@ -21,9 +21,7 @@ import (
 // TestStop stops a gateway that was started by hand: its turn goes on, nothing starts it
 // but a person, and the next one takes the turn up.
 func TestStop(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, harness.SlotLength(0))
-	g := m.Start()
+	m, g := harness.Started(t, harness.SlotLength(0))
 	h := g.LockFile()
 	id := g.Tell("desk", "wait "+g.Path("go"))
 	g.Begins("wait ")
@@ -115,9 +113,7 @@ func TestStopWithSessions(t *testing.T) {
 // TestStopHung: a gateway that does not listen is waited for, which is told, and killed by
 // --now.
 func TestStopHung(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	h := g.LockFile()
 	m.Freeze(h.PID, h.Start)
 	waits := m.Invoke(nil, "stop")
@@ -139,9 +135,7 @@ func TestStopTwice(t *testing.T) {
 	t.Parallel()
 	for _, flags := range [][]string{nil, {"--sessions"}} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewMachine(t)
-			g := m.Start()
+			m, g := harness.Started(t)
 			id := g.Tell("desk", "wait "+g.Path("go"))
 			g.Begins("wait ")
 			go func() { _, _ = g.Do("GET", "/messages/"+id+"?wait=1m", nil) }() // ends with the gateway
@@ -167,9 +161,7 @@ func TestStopTwice(t *testing.T) {
 // TestStopAfterRestart stops the process that has taken over; the first one, for which a
 // shell waits, ends with it.
 func TestStopAfterRestart(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	generation := g.Generation()
 	g.Must("POST", "/restart", nil, http.StatusOK)
 	g.Restarted(generation)

@@ -11,9 +11,7 @@ import (
 )
 
 func TestSendShowsWhatTheAgentIsAt(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	term := display(m, "send", "desk", "toolwait "+m.Path("go"))
 	m.Eventually("the tool is shown", func() bool { return strings.Contains(term.Written(), "  Bash: ") })
 	m.Command(exitcode.OK, "restart")
@@ -41,9 +39,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 }
 
 func TestCtrlCInATerminal(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	term := display(m, "send", "desk", "wait "+m.Path("go"))
 	m.Eventually("it is waited", func() bool {
 		_, now, _ := cutLast(term.Written(), "\r\x1b[K")
@@ -61,9 +57,7 @@ func TestCtrlCInATerminal(t *testing.T) {
 }
 
 func TestStatusHasColoursOnATerminalOnly(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	g.Say("desk", "echo x")
 	coloured := display(m, "status").Exits(exitcode.OK)
 	if !strings.Contains(coloured, "\x1b[32mok, version") {

@@ -22,9 +22,7 @@ func TestCrashOfDaemonAtEveryStep(t *testing.T) {
 	harness.NeedStrace(t)
 	for _, calls := range harness.Steps {
 		t.Run(calls, func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewMachine(t)
-			g := m.Start()
+			m, g := harness.Started(t)
 			everyStep(t, func(n int) (killed bool) {
 				channel := fmt.Sprintf("r%d", n)
 				tr := m.Trace(g.Worker(), fmt.Sprintf("%s:signal=SIGKILL:when=%d", calls, n))
@@ -130,9 +128,7 @@ func TestCrashOfDaemonAtEveryStepOfStarting(t *testing.T) {
 	harness.NeedStrace(t)
 	for _, calls := range harness.Steps {
 		t.Run(calls, func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewMachine(t)
-			g := m.Start()
+			m, g := harness.Started(t)
 			running := g.Tell("a", "wait "+m.Path("go"))
 			m.Eventually("turn runs", func() bool { return m.Begun("wait ") == 1 })
 			waiting, other := g.Tell("a", "tool 0 waiting"), g.Tell("b", "wait "+m.Path("go"))
@@ -180,9 +176,7 @@ func TestCrashOfHostAtEveryStep(t *testing.T) {
 	harness.NeedStrace(t)
 	for _, kind := range []string{"text", "tool"} {
 		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewMachine(t)
-			g := m.Start()
+			m, g := harness.Started(t)
 			everyStep(t, func(n int) (killed bool) {
 				channel := fmt.Sprintf("%s-%d", kind, n)
 				g.Usable(channel)

@@ -16,9 +16,7 @@ import (
 // it should not. Whatever it is, the message has an outcome that says so, and
 // the channel goes on with the same conversation at once.
 func TestClaudeMisbehavesInATurn(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	for name, c := range map[string]struct {
 		text, answer string   // the answer, "" if it fails
 		code         string   // of the failure
@@ -98,9 +96,7 @@ func TestClaudeIsKilledWhileStarting(t *testing.T) {
 }
 
 func TestClaudePrintsRubbishWhileStarting(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "FAKECLAUDE_START=rubbish")
-	g := m.Start()
+	_, g := harness.Started(t, "FAKECLAUDE_START=rubbish")
 	g.Usable("a")
 	g.EndsAll()
 }
@@ -141,9 +137,7 @@ func TestClaudeIsMissing(t *testing.T) {
 // TestWorkingDirectoryRemoved takes the directory away that claude works in, and that holds the
 // session ids: a conversation that has begun goes on, and others begin once it is there again.
 func TestWorkingDirectoryRemoved(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	g.Usable("warm")
 	if err := os.RemoveAll(m.Path("work")); err != nil {
 		t.Fatal(err)

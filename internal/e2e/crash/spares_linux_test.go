@@ -70,9 +70,7 @@ func TestCrashOfHostWhileItIsTaken(t *testing.T) {
 // that is stopped to a channel. Whatever it has written to the spare comes too
 // late: the new daemon has ended that.
 func TestCrashOfBothWhileASpareIsTaken(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=1")
-	g := m.Start()
+	m, g := harness.Started(t, "BARECLAW_WARM_SPARES=1")
 	spare := g.SpareReady(1)[0]
 	m.Freeze(spare.PID, spare.Start)
 	id := g.Tell("a", "echo all the same") // accepted together with the session's id

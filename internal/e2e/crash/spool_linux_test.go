@@ -313,9 +313,7 @@ func TestSpoolThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	for _, cause := range []string{"EDQUOT", "EIO", "EROFS"} {
 		t.Run(cause, func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewMachine(t)
-			g := m.Start()
+			m, g := harness.Started(t)
 			g.Usable("c")
 			claude := stopClaude(g, "c")
 			id := g.Tell("c", fmt.Sprintf("big %d", muchBytes))

@@ -130,9 +130,7 @@ func inNamespaceOf(t *testing.T, of int) map[int]string {
 // TestSupervisorIsKilled kills the process that was started: whoever started the gateway
 // starts another one, so the worker makes way.
 func TestSupervisorIsKilled(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	sameClaude := g.SameClaude("idle")
 	for range 2 {
 		g.Restart()
@@ -176,9 +174,7 @@ func TestWorkerCrashes(t *testing.T) {
 // TestStartedFromWithinASession runs the gateway as claude's Bash would: it bears
 // no mark of that session, and so does not end with it.
 func TestStartedFromWithinASession(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t, "BARECLAW_SESSION=0123456789abcdef.4711.1")
-	g := m.Start()
+	_, g := harness.Started(t, "BARECLAW_SESSION=0123456789abcdef.4711.1")
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(g.Cmd.Process.Pid) + "/environ")
 	if err != nil || strings.Contains(string(env), "BARECLAW_SESSION=") || !strings.Contains(string(env), "BARECLAW_CWD=") {
 		t.Errorf("its environment is %q (%v)", env, err)
@@ -205,9 +201,7 @@ func TestDaemonIsKilledDuringARestart(t *testing.T) {
 // TestEndWhileAnotherTakesOver asks for the end while the second worker hands over to the
 // third.
 func TestEndWhileAnotherTakesOver(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	g.Restart()
 	begun := strings.Count(m.Log.String(), "handing over")
 	check.OK(t, g.Cmd.Process.Signal(syscall.SIGHUP))

@@ -33,9 +33,7 @@ func TestHandOver(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewMachine(t)
-			g := m.Start()
+			m, g := harness.Started(t)
 			sameClaude := g.SameClaude("idle")
 			watch := g.Stream("GET", "/channels/http/events", nil)
 			held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
@@ -157,9 +155,7 @@ func askSlowly(g *harness.Gateway, i int, channel, text string) error {
 // TestRestartThatCannotBe has the new process refuse its configuration: the old
 // one says so and serves on.
 func TestRestartThatCannotBe(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	generation := g.Generation()
 	env := m.Path("work/.env")
 	check.OK(t, os.WriteFile(env, []byte("BARECLAW_MAX_TURNS=many\n"), 0o600))
@@ -210,9 +206,7 @@ func TestRestartOnAnotherPort(t *testing.T) {
 // TestSuccessorDies kills the new worker when it has just taken over: the worker before
 // answers what it holds.
 func TestSuccessorDies(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
 	g.Restart()
@@ -273,9 +267,7 @@ func TestRestartTellsTheServiceManager(t *testing.T) {
 // that is in use goes on until its turn has ended, and is resumed with the new
 // settings after that.
 func TestRestartReplacesSessionsOfOldSettings(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	old := g.Say("idle", "args").Str("text")
 	session := g.Say("idle", "session").Str("text")
 	g.Say("busy", "echo hello").Want(t, "hello")

@@ -71,9 +71,7 @@ func signalHost(m *harness.Machine, h harness.HostRecord, sig syscall.Signal) {
 // TestCancelDuringRestarts cancels messages and drops turns while the gateway is
 // restarted again and again: who did it is told so, not that it was too late.
 func TestCancelDuringRestarts(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
 	for range 5 {
@@ -109,9 +107,7 @@ func TestCancelDuringRestarts(t *testing.T) {
 // killed before, as happens in a container whose state is kept: what that has left
 // is in nobody's way.
 func TestSocketOfAKilledDaemon(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
 	m.Ahead(func(path string) error { return os.WriteFile(path, nil, 0o600) })
@@ -164,9 +160,7 @@ func TestSecondSignal(t *testing.T) {
 		"SIGTERM, SIGINT": {syscall.SIGTERM, syscall.SIGINT},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := harness.NewMachine(t)
-			g := m.Start()
+			m, g := harness.Started(t)
 			g.Say("http", "echo hello").Want(t, "hello")
 			id := g.Tell("http", "wait "+m.Path("go"))
 			m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })

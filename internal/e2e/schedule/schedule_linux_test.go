@@ -16,9 +16,7 @@ import (
 // TestScheduleOfAnImpatientClient: whoever asks for the first schedule goes away before the
 // disk has it. It is made all the same, and what is listed is sent when it is due.
 func TestScheduleOfAnImpatientClient(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	written := func() time.Time {
 		info, err := os.Stat(m.Path("state/ledger.db-wal"))
 		check.OK(t, err)

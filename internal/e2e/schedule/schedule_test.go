@@ -15,9 +15,7 @@ import (
 
 // TestScheduleRuns: what is due becomes a turn, once, and that is on record.
 func TestScheduleRuns(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	made := g.Must("POST", "/schedules", harness.Obj{"channel": "ops", "text": "echo not yet", "when": harness.Due(time.Hour)}, 201)
 	if next, _ := made.JSON["next"].([]any); len(next) != 1 || made.Str("state") != "active" || made.Str("missed") != "once" {
 		t.Errorf("made %s", made.Body)
@@ -69,9 +67,7 @@ func TestSchedulePrecheck(t *testing.T) {
 // TestSchedulePrechecksTogether has many jobs due in the same second: their prechecks
 // take turns, and all of them are run.
 func TestSchedulePrechecksTogether(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	line := "echo b >> " + m.Path("checks") + "; until [ -e " + m.Path("go") + " ]; do sleep 0.02; done; echo e >> " + m.Path("checks") + "; exit 1"
 	checks := func() string {
 		b, _ := os.ReadFile(m.Path("checks"))
@@ -158,9 +154,7 @@ func back(m *harness.Machine, id string, by time.Duration) {
 
 // TestScheduleHandedOver restarts the gateway across due times: none is lost or doubled.
 func TestScheduleHandedOver(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	_, g := harness.Started(t)
 	var ids []string
 	for range 3 {
 		generation := g.Generation()

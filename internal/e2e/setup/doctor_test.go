@@ -271,9 +271,7 @@ func TestDoctorWithinASession(t *testing.T) {
 }
 
 func TestDoctorOfWhatSessionsLeft(t *testing.T) {
-	t.Parallel()
-	m := harness.NewMachine(t)
-	g := m.Start()
+	m, g := harness.Started(t)
 	g.Say("http", "leave 1 sleep 1000")
 	h := m.Hosts()["http"]
 	g.Kill()
