@@ -16,7 +16,7 @@ const (
 	maxUpdates     = 2048
 	maxStreamBytes = 1 << 20
 	// maxKeptBytes bounds the memory of the updates kept by all streams together.
-	maxKeptBytes = 8 << 20
+	maxKeptBytes = 4 << 20
 	// keepFor is how long a stream lasts without subscribers.
 	keepFor = 2 * time.Minute
 )
