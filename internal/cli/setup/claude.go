@@ -18,24 +18,21 @@ import (
 
 const installClaude = "install Claude Code with `npm install -g @anthropic-ai/claude-code`, or as https://docs.claude.com/en/docs/claude-code says"
 
-// claudeStep is the step that finds the CLI.
-type claudeStep struct{ *wizard }
-
-// run looks for the CLI, or lets go on without.
-func (w claudeStep) run(ctx context.Context) (Outcome, error) {
+// findClaude looks for the CLI, or lets go on without.
+func findClaude(ctx context.Context, w *wizard) (Outcome, error) {
 	if w.current(varAgent) == string(config.AgentEcho) {
 		return skipped("the echo agent answers, which repeats what it is told (BARECLAW_AGENT=echo)"), nil
 	}
 	for {
-		path, byName := w.look()
-		without := w.notClaude(ctx, path)
+		path, byName := lookForClaude(w)
+		without := notClaude(ctx, w, path)
 		switch {
 		case ctx.Err() != nil:
 			return Outcome{}, ctx.Err()
 		case without == nil && path != "":
-			return w.found(path, byName)
+			return foundClaude(w, path, byName)
 		case without != nil:
-			w.claude, _ = w.look() // the further steps use the claude of the settings
+			w.claude, _ = lookForClaude(w) // the further steps use the claude of the settings
 		default:
 			without = &trouble{"Claude Code was not found; the echo agent answers until it is there. It cannot think, and says so.",
 				installClaude + "; then run this again"}
@@ -67,7 +64,7 @@ func (w claudeStep) run(ctx context.Context) (Outcome, error) {
 // notClaude checks a newly chosen program, and drops the choice with a reason if the
 // program is not Claude Code: a working gateway would stop answering. The doctor reports
 // older choices.
-func (w claudeStep) notClaude(ctx context.Context, path string) *trouble {
+func notClaude(ctx context.Context, w *wizard, path string) *trouble {
 	if chosen := w.choices[varClaude]; path == "" || chosen == "" || chosen == w.set(varClaude) {
 		return nil
 	}
@@ -79,8 +76,8 @@ func (w claudeStep) notClaude(ctx context.Context, path string) *trouble {
 	return &trouble{term.SafeSentence(found.What) + " " + found.Why + " It is not taken.", "give the path of Claude Code, as `command -v claude` prints it"}
 }
 
-// found saves the path unless the gateway finds the program by name.
-func (w claudeStep) found(path string, byName bool) (Outcome, error) {
+// foundClaude saves the path unless the gateway finds the program by name.
+func foundClaude(w *wizard, path string, byName bool) (Outcome, error) {
 	w.claude = path
 	if !byName && w.current(varClaude) != path {
 		if err := w.choose(varClaude, path); err != nil {
@@ -90,9 +87,9 @@ func (w claudeStep) found(path string, byName bool) (Outcome, error) {
 	return unchanged("found " + term.SafeLine(path)), nil
 }
 
-// look returns the path of the CLI, empty if missing, and whether the gateway finds the
+// lookForClaude returns the path of the CLI, empty if missing, and whether the gateway finds the
 // CLI by the configured name.
-func (w claudeStep) look() (path string, byName bool) {
+func lookForClaude(w *wizard) (path string, byName bool) {
 	name := cmp.Or(w.current(varClaude), "claude")
 	if config.Check(varClaude, name) != nil {
 		return "", false
@@ -139,11 +136,8 @@ func usualPlaces() []string {
 	return dirs
 }
 
-// loginStep is the step that checks claude's login.
-type loginStep struct{ *wizard }
-
-// run has claude answer once.
-func (w loginStep) run(ctx context.Context) (Outcome, error) {
+// checkLogin has claude answer once.
+func checkLogin(ctx context.Context, w *wizard) (Outcome, error) {
 	switch {
 	case w.claude == "":
 		return skipped("there is no claude to ask"), nil
@@ -161,7 +155,7 @@ func (w loginStep) run(ctx context.Context) (Outcome, error) {
 	}
 	for {
 		w.note("Asking Claude, which takes some seconds …")
-		found := w.oneTurn(ctx)
+		found := oneTurn(ctx, w)
 		if ctx.Err() != nil {
 			return Outcome{}, ctx.Err()
 		}
@@ -189,7 +183,7 @@ func (w loginStep) run(ctx context.Context) (Outcome, error) {
 
 // oneTurn lets claude answer in a temporary directory, and reports progress while the
 // answer takes long.
-func (w loginStep) oneTurn(ctx context.Context) doctor.Finding {
+func oneTurn(ctx context.Context, w *wizard) doctor.Finding {
 	o := doctor.Options{Turn: true, Environ: w.Environ, Report: config.Report{Config: config.Config{
 		Agent: config.AgentClaude, Claude: w.claude, Model: w.current("BARECLAW_MODEL"), PassEnv: strings.Split(w.current("BARECLAW_PASS_ENV"), ","),
 	}}}

@@ -19,11 +19,8 @@ import (
 // answerLimit is how long the first answer may take.
 const answerLimit = 2 * time.Minute
 
-// messageStep is the step that sends a first message.
-type messageStep struct{ *wizard }
-
-// run sends a message to the gateway and a greeting to Telegram.
-func (w messageStep) run(ctx context.Context) (Outcome, error) {
+// sendFirstMessage sends a message to the gateway and a greeting to Telegram.
+func sendFirstMessage(ctx context.Context, w *wizard) (Outcome, error) {
 	switch {
 	case !w.running:
 		return skipped("the gateway does not run"), nil
@@ -60,11 +57,8 @@ func (w messageStep) run(ctx context.Context) (Outcome, error) {
 	return done(fmt.Sprintf("answered in %s", took)), nil
 }
 
-// doctorStep is the step that runs the doctor.
-type doctorStep struct{ *wizard }
-
-// run runs the doctor, but for another turn of claude.
-func (w doctorStep) run(ctx context.Context) (Outcome, error) {
+// runDoctor runs the doctor, but for another turn of claude.
+func runDoctor(ctx context.Context, w *wizard) (Outcome, error) {
 	if w.NoDoctor {
 		return skipped("as asked (--no-doctor)"), nil
 	}

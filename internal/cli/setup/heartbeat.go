@@ -20,18 +20,15 @@ const (
 	HeartbeatRevive = "revive"
 )
 
-// heartbeatStep is the step that installs the heartbeat.
-type heartbeatStep struct{ *wizard }
-
-// run installs the heartbeat if the user agrees, or agreed before. Claude is asked at the
+// offerHeartbeat installs the heartbeat if the user agrees, or agreed before. Claude is asked at the
 // user's cost, so nothing else counts as consent.
-func (w heartbeatStep) run(ctx context.Context) (Outcome, error) {
+func offerHeartbeat(ctx context.Context, w *wizard) (Outcome, error) {
 	cfg, err := w.load()
 	if err != nil {
 		return skipped("the gateway would not start: " + term.SafeLine(err.Error())), nil
 	}
 	if w.Heartbeat == HeartbeatNo {
-		return w.decline(ctx, cfg)
+		return declineHeartbeat(ctx, w, cfg)
 	}
 	switch {
 	case cfg.Heartbeat == config.HeartbeatOff:
@@ -41,17 +38,17 @@ func (w heartbeatStep) run(ctx context.Context) (Outcome, error) {
 	}
 	name := string(w.Service.System())
 	if err := w.Service.Available(ctx); err != nil {
-		return w.unavailable(name + " would call it, and does not answer")
+		return heartbeatUnavailable(w, name+" would call it, and does not answer")
 	}
 	spec, err := w.makeSpec(cfg)
 	if err != nil {
-		return w.unavailable("it cannot be a job of " + name + ": " + term.Safe(err.Error()))
+		return heartbeatUnavailable(w, "it cannot be a job of "+name+": "+term.Safe(err.Error()))
 	}
 	status := heartbeat.Look(ctx, cfg, w.Service, w.request(cfg))
 	if status.Other != "" && w.Heartbeat == "" {
 		return skipped("the one that is installed looks after the gateway whose state is in " + status.Other), nil
 	}
-	consent := w.knownConsent(cfg, &status)
+	consent := knownConsent(w, cfg, &status)
 	switch consent {
 	case heartbeat.ConsentNo:
 		return unchanged("not wanted, as you said before; `bareclaw heartbeat install` installs it"), nil
@@ -59,19 +56,19 @@ func (w heartbeatStep) run(ctx context.Context) (Outcome, error) {
 		if w.terminal == nil {
 			return Outcome{State: Skipped, Detail: "nobody has agreed to it", Next: "choose with --heartbeat=yes, revive or no: see `bareclaw init --help`"}, nil
 		}
-		if consent, err = w.ask(ctx, cfg); err != nil {
+		if consent, err = askForHeartbeat(ctx, w, cfg); err != nil {
 			return Outcome{}, err
 		}
 	}
 	if consent == heartbeat.ConsentNo {
-		return w.decline(ctx, cfg)
+		return declineHeartbeat(ctx, w, cfg)
 	}
-	return w.install(ctx, cfg, spec, consent)
+	return installHeartbeat(ctx, w, cfg, spec, consent)
 }
 
-// unavailable is the outcome without a possible heartbeat. It is a failure only for a user
+// heartbeatUnavailable is the outcome without a possible heartbeat. It is a failure only for a user
 // who asked for the heartbeat.
-func (w heartbeatStep) unavailable(why string) (Outcome, error) {
+func heartbeatUnavailable(w *wizard, why string) (Outcome, error) {
 	if w.Heartbeat != "" {
 		return Outcome{}, &trouble{"the heartbeat was not installed: " + why, "see `bareclaw heartbeat status`"}
 	}
@@ -80,7 +77,7 @@ func (w heartbeatStep) unavailable(why string) (Outcome, error) {
 
 // knownConsent returns an earlier answer of the user: on the command line, in a setting,
 // in an earlier run, or by an installation of an older version.
-func (w heartbeatStep) knownConsent(cfg config.Config, s *heartbeat.Status) heartbeat.Consent {
+func knownConsent(w *wizard, cfg config.Config, s *heartbeat.Status) heartbeat.Consent {
 	switch {
 	case w.Heartbeat == HeartbeatYes || w.Heartbeat == "" && cfg.Heartbeat == config.HeartbeatOn:
 		return heartbeat.ConsentAsk
@@ -92,15 +89,15 @@ func (w heartbeatStep) knownConsent(cfg config.Config, s *heartbeat.Status) hear
 	return s.Consent
 }
 
-// ask asks which heartbeat the user wants, and explains the effects and the costs.
-func (w heartbeatStep) ask(ctx context.Context, cfg config.Config) (heartbeat.Consent, error) {
+// askForHeartbeat asks which heartbeat the user wants, and explains the effects and the costs.
+func askForHeartbeat(ctx context.Context, w *wizard, cfg config.Config) (heartbeat.Consent, error) {
 	tells := "is kept on the channel " + heartbeat.Channel
 	if to := cfg.HeartbeatNotify; to != "" {
 		tells = "is sent to " + term.SafeLine(to)
 	}
 	w.note("%s can look after the gateway every %s:", w.Service.System(), humanize.Span(cfg.HeartbeatInterval))
 	w.note("y: the gateway is started if it is down, and Claude is asked whether anything needs attention. What Claude finds %s.", tells)
-	w.note("   %s", w.cost(cfg.HeartbeatInterval))
+	w.note("   %s", heartbeatCost(w, cfg.HeartbeatInterval))
 	w.note("r: the gateway is started if it is down. Claude is not asked, and it costs nothing (BARECLAW_HEARTBEAT=revive).")
 	w.note("n: no heartbeat, and no later start of the gateway installs one.")
 	letter, err := w.terminal.choose(ctx, question{text: "Install the heartbeat?", has: "y/r/N",
@@ -108,9 +105,9 @@ func (w heartbeatStep) ask(ctx context.Context, cfg config.Config) (heartbeat.Co
 	return map[string]heartbeat.Consent{"y": heartbeat.ConsentAsk, "r": heartbeat.ConsentRevive, "n": heartbeat.ConsentNo}[letter], err
 }
 
-// cost estimates the cost of a heartbeat that asks Claude from the cost of the first
+// heartbeatCost estimates the cost of a heartbeat that asks Claude from the cost of the first
 // message. Both begin with a fresh session.
-func (w heartbeatStep) cost(interval time.Duration) string {
+func heartbeatCost(w *wizard, interval time.Duration) string {
 	const day, month = 24 * time.Hour, 30 * 24 * time.Hour
 	if w.firstCost <= 0 {
 		return "What a question costs is not known yet: see `bareclaw heartbeat status` after the first ones. On a subscription they count against its limits."
@@ -120,8 +117,8 @@ func (w heartbeatStep) cost(interval time.Duration) string {
 		humanize.USD(w.firstCost*float64(day)/float64(interval)), humanize.USD(w.firstCost*float64(month)/float64(interval)), humanize.USD(w.firstCost))
 }
 
-// decline records the refusal and uninstalls an installed heartbeat.
-func (w heartbeatStep) decline(ctx context.Context, cfg config.Config) (Outcome, error) {
+// declineHeartbeat records the refusal and uninstalls an installed heartbeat.
+func declineHeartbeat(ctx context.Context, w *wizard, cfg config.Config) (Outcome, error) {
 	before, err := heartbeat.ReadConsent(cfg.StateDir)
 	if err := errors.Join(err, heartbeat.SaveConsent(cfg.StateDir, heartbeat.ConsentNo)); err != nil {
 		return Outcome{}, err
@@ -144,9 +141,9 @@ func (w heartbeatStep) decline(ctx context.Context, cfg config.Config) (Outcome,
 	return done(detail), nil
 }
 
-// install records the consent and installs the job. A heartbeat that asks nothing becomes
+// installHeartbeat records the consent and installs the job. A heartbeat that asks nothing becomes
 // a setting too if the gateway reads the file of settings.
-func (w heartbeatStep) install(ctx context.Context, cfg config.Config, spec service.Spec, consent heartbeat.Consent) (Outcome, error) {
+func installHeartbeat(ctx context.Context, w *wizard, cfg config.Config, spec service.Spec, consent heartbeat.Consent) (Outcome, error) {
 	if consent == heartbeat.ConsentRevive && cfg.Heartbeat == config.HeartbeatAuto && w.isRead() {
 		if err := w.choose(varHeartbeat, string(config.HeartbeatRevive)); err != nil {
 			return Outcome{}, err

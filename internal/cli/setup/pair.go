@@ -28,7 +28,7 @@ import (
 
 const (
 	// pollWait is the duration of a poll, and pollPause the pause between polls that cannot
-	// block: see [pairStep.watch].
+	// block: see [watchForTap].
 	pollWait  = 25 * time.Second
 	pollPause = time.Second
 	// batch is how many updates Telegram gives at once.
@@ -37,12 +37,9 @@ const (
 	chatPrefix = "tg-"
 )
 
-// pairStep is the step that finds the owner of the bot.
-type pairStep struct{ *wizard }
-
-// run finds the owner of the bot: only this terminal shows the link, and the owner opens
+// pairOwner finds the owner of the bot: only this terminal shows the link, and the owner opens
 // the link.
-func (w pairStep) run(ctx context.Context) (Outcome, error) {
+func pairOwner(ctx context.Context, w *wizard) (Outcome, error) {
 	users := w.current(varUsers)
 	switch {
 	case w.bot.Username == "":
@@ -52,13 +49,13 @@ func (w pairStep) run(ctx context.Context) (Outcome, error) {
 	case w.terminal == nil && !w.Pair:
 		return Outcome{}, &trouble{"nobody may talk to the bot, so its token was not saved", "run this with --pair, or with --allowed-users and your numeric id"}
 	}
-	lock, err := w.lockPolling()
+	lock, err := lockPolling(w)
 	if err != nil {
 		return Outcome{}, err
 	}
 	defer func() { _ = lock.Close() }()
 	for {
-		owner, err := w.waitForTap(ctx)
+		owner, err := waitForTap(ctx, w)
 		if w.terminal != nil && errors.Is(err, errExpired) {
 			w.note("The code has expired.")
 			again, askErr := w.terminal.confirm(ctx, "Try again with a new one?", "A code is good for a few minutes, once.")
@@ -73,12 +70,12 @@ func (w pairStep) run(ctx context.Context) (Outcome, error) {
 		case err != nil:
 			return Outcome{}, err
 		}
-		return w.allow(ctx, owner)
+		return allowOwner(ctx, w, owner)
 	}
 }
 
-// allow adds an allowed user and sends a greeting.
-func (w pairStep) allow(ctx context.Context, owner models.User) (Outcome, error) {
+// allowOwner adds an allowed user and sends a greeting.
+func allowOwner(ctx context.Context, w *wizard, owner models.User) (Outcome, error) {
 	users := strings.TrimPrefix(w.current(varUsers)+","+strconv.FormatInt(owner.ID, 10), ",")
 	if err := w.choose(varUsers, users); err != nil {
 		return Outcome{}, err
@@ -109,7 +106,7 @@ func describe(u models.User) string {
 
 // lockPolling makes sure that no gateway of this user receives the bot's messages while
 // the file is open.
-func (w pairStep) lockPolling() (*os.File, error) {
+func lockPolling(w *wizard) (*os.File, error) {
 	dir, _, err := config.UserDirs()
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
@@ -139,11 +136,11 @@ var errExpired = &trouble{"nobody opened the link in time", "run this again, or 
 
 // waitForTap shows a link with a new code and returns the person who opened the link,
 // after confirmation.
-func (w pairStep) waitForTap(ctx context.Context) (models.User, error) {
+func waitForTap(ctx context.Context, w *wizard) (models.User, error) {
 	for {
 		code := newCode()
-		w.invite("https://t.me/" + w.bot.Username + "?start=" + code)
-		tap, err := w.watch(ctx, code)
+		invite(w, "https://t.me/"+w.bot.Username+"?start="+code)
+		tap, err := watchForTap(ctx, w, code)
 		if err != nil {
 			return models.User{}, err
 		}
@@ -165,7 +162,7 @@ func newCode() string {
 }
 
 // invite shows the link, and below the link a QR code.
-func (w pairStep) invite(link string) {
+func invite(w *wizard, link string) {
 	w.note("Open this link with the Telegram that shall talk to the bot, and tap Start:")
 	w.note("  %s", term.SafeLine(link))
 	if w.NoQR {
@@ -176,13 +173,13 @@ func (w pairStep) invite(link string) {
 	}
 }
 
-// watch polls until somebody opens the link, the code expires, or the user skips the step.
+// watchForTap polls until somebody opens the link, the code expires, or the user skips the step.
 //
 // Polls acknowledge nothing, because the gateway must see the other messages. So each poll
 // returns all unacknowledged updates, and blocks only if there are none; otherwise watch
-// polls once a second. At the end [pairStep.acknowledge] acknowledges the tap if that
+// polls once a second. At the end [acknowledge] acknowledges the tap if that
 // loses no other message.
-func (w pairStep) watch(ctx context.Context, code string) (models.User, error) {
+func watchForTap(ctx context.Context, w *wizard, code string) (models.User, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.PairTimeout, errExpired)
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
@@ -197,14 +194,14 @@ func (w pairStep) watch(ctx context.Context, code string) (models.User, error) {
 		defer typing.Wait()
 		defer end(nil)
 	}
-	user, err := w.poll(ctx, code)
+	user, err := pollForTap(ctx, w, code)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return user, err
 }
 
-func (w pairStep) poll(ctx context.Context, code string) (models.User, error) {
+func pollForTap(ctx context.Context, w *wizard, code string) (models.User, error) {
 	wait := time.Duration(0)
 	for {
 		updates, err := w.bot.updates(ctx, wait)
@@ -215,7 +212,7 @@ func (w pairStep) poll(ctx context.Context, code string) (models.User, error) {
 			return models.User{}, refused
 		}
 		if i := slices.IndexFunc(updates, func(u models.Update) bool { return isTap(u.Message, code) }); i >= 0 {
-			w.acknowledge(ctx, updates[:i+1])
+			acknowledge(ctx, w, updates[:i+1])
 			return *updates[i].Message.From, nil
 		}
 		if len(updates) >= batch {
@@ -262,7 +259,7 @@ func isTap(m *models.Message, code string) bool {
 // acknowledge removes the tap, the last of some updates, before the gateway answers it
 // too. Telegram removes all earlier updates as well, so acknowledge acts only if those
 // come from strangers.
-func (w pairStep) acknowledge(ctx context.Context, updates []models.Update) {
+func acknowledge(ctx context.Context, w *wizard, updates []models.Update) {
 	tap := updates[len(updates)-1]
 	heard := append(strings.Split(w.current(varUsers), ","), strconv.FormatInt(tap.Message.From.ID, 10))
 	for _, u := range updates[:len(updates)-1] {

@@ -19,11 +19,8 @@ import (
 // readyLimit is how long the gateway may take to serve.
 const readyLimit = 30 * time.Second
 
-// serviceStep is the step that starts the gateway, as a service if possible.
-type serviceStep struct{ *wizard }
-
-// run installs the service, or starts the gateway, and waits until the gateway serves.
-func (w serviceStep) run(ctx context.Context) (Outcome, error) {
+// startGateway installs the service, or starts the gateway, and waits until the gateway serves.
+func startGateway(ctx context.Context, w *wizard) (Outcome, error) {
 	if w.portTaken {
 		return skipped("the gateway could not listen on its port"), nil
 	}
@@ -32,22 +29,22 @@ func (w serviceStep) run(ctx context.Context) (Outcome, error) {
 		return Outcome{}, &trouble{"the gateway would not start: " + term.SafeLine(err.Error()), "mend that in " + w.path + " and run this again"}
 	}
 	if w.NoService {
-		return w.startAlone(ctx, cfg)
+		return startAlone(ctx, w, cfg)
 	}
 	if err := w.Service.Available(ctx); err != nil {
 		w.note("%s", term.SafeSentence(err.Error()))
-		return w.startAlone(ctx, cfg)
+		return startAlone(ctx, w, cfg)
 	}
-	return w.install(ctx, cfg)
+	return installService(ctx, w, cfg)
 }
 
-// install has the service manager run the gateway.
-func (w serviceStep) install(ctx context.Context, cfg config.Config) (Outcome, error) {
+// installService has the service manager run the gateway.
+func installService(ctx context.Context, w *wizard, cfg config.Config) (Outcome, error) {
 	name := string(w.Service.System())
 	spec, err := w.makeSpec(cfg)
 	if err != nil {
 		w.note("It cannot be a service of %s: %s", name, term.Safe(err.Error()))
-		return w.startAlone(ctx, cfg)
+		return startAlone(ctx, w, cfg)
 	}
 	status, err := w.Service.Status(ctx, service.Gateway, spec)
 	if err != nil {
@@ -59,18 +56,18 @@ func (w serviceStep) install(ctx context.Context, cfg config.Config) (Outcome, e
 			return Outcome{}, err
 		}
 		if !yes {
-			return w.startAlone(ctx, cfg)
+			return startAlone(ctx, w, cfg)
 		}
 	}
-	old, _ := w.health(ctx, cfg)
-	if err := w.installGateway(ctx, spec); err != nil {
+	old, _ := gatewayHealth(ctx, w, cfg)
+	if err := installGateway(ctx, w, spec); err != nil {
 		return Outcome{}, err
 	}
-	if err := w.awaitReady(ctx, cfg); err != nil {
+	if err := awaitReady(ctx, w, cfg); err != nil {
 		return Outcome{}, err
 	}
-	if now, ok := w.health(ctx, cfg); ok && w.wrote && now.PID == old.PID && now.StartedAt.Equal(old.StartedAt) {
-		return w.restart(ctx, cfg, old)
+	if now, ok := gatewayHealth(ctx, w, cfg); ok && w.wrote && now.PID == old.PID && now.StartedAt.Equal(old.StartedAt) {
+		return restartGateway(ctx, w, cfg, old)
 	}
 	if status.Active && status.Current {
 		return unchanged(name + " keeps the gateway running"), nil
@@ -80,7 +77,7 @@ func (w serviceStep) install(ctx context.Context, cfg config.Config) (Outcome, e
 
 // installGateway installs the gateway's job. A gateway started by hand is replaced if the
 // user agrees.
-func (w serviceStep) installGateway(ctx context.Context, spec service.Spec) error {
+func installGateway(ctx context.Context, w *wizard, spec service.Spec) error {
 	did, err := w.Service.Install(ctx, service.Gateway, spec)
 	w.noteAll(did)
 	if errors.Is(err, service.ErrHeld) {
@@ -106,15 +103,15 @@ func (w serviceStep) installGateway(ctx context.Context, spec service.Spec) erro
 }
 
 // startAlone starts the gateway in the background without a service manager.
-func (w serviceStep) startAlone(ctx context.Context, cfg config.Config) (Outcome, error) {
-	running, isRunning := w.health(ctx, cfg)
+func startAlone(ctx context.Context, w *wizard, cfg config.Config) (Outcome, error) {
+	running, isRunning := gatewayHealth(ctx, w, cfg)
 	switch {
 	case isRunning && w.wrote && !w.isRead():
 		w.running = true
 		return Outcome{}, &trouble{fmt.Sprintf("the gateway that runs (pid %d) does not read %s, and goes on with its old settings", running.PID, term.SafeLine(w.path)),
 			"end it (`bareclaw stop`) and run this again"}
 	case isRunning && w.wrote:
-		return w.restart(ctx, cfg, running)
+		return restartGateway(ctx, w, cfg, running)
 	case isRunning:
 		w.running = true
 		return unchanged(fmt.Sprintf("the gateway runs already (pid %d)", running.PID)), nil
@@ -130,41 +127,41 @@ func (w serviceStep) startAlone(ctx context.Context, cfg config.Config) (Outcome
 	if !start {
 		return Outcome{State: Skipped, Detail: "the gateway does not run", Next: "start it with `bareclaw serve`"}, nil
 	}
-	if err := w.launch(ctx, cfg); err != nil {
+	if err := launchGateway(ctx, w, cfg); err != nil {
 		return Outcome{}, err
 	}
 	return Outcome{State: Done, Detail: "the gateway runs in the background", Next: "nothing starts it again after the machine does: have `bareclaw serve` started when it boots"}, nil
 }
 
-// restart makes a running gateway read the saved settings.
-func (w serviceStep) restart(ctx context.Context, cfg config.Config, old api.Health) (Outcome, error) {
+// restartGateway makes a running gateway read the saved settings.
+func restartGateway(ctx context.Context, w *wizard, cfg config.Config, old api.Health) (Outcome, error) {
 	if err := client.Local(cfg).Do(ctx, "POST", api.PathRestart, nil, nil); err != nil {
 		return Outcome{}, &trouble{"the gateway runs on with its old settings: " + term.SafeLine(err.Error()), "restart it with `bareclaw restart`"}
 	}
-	if err := w.await(ctx, cfg, func(h api.Health) bool { return h.Ready && (h.PID != old.PID || h.StartedAt.After(old.StartedAt)) }); err != nil {
+	if err := awaitGateway(ctx, w, cfg, func(h api.Health) bool { return h.Ready && (h.PID != old.PID || h.StartedAt.After(old.StartedAt)) }); err != nil {
 		return Outcome{}, err
 	}
 	return done("the gateway was restarted with the new settings"), nil
 }
 
-// health returns the health of the gateway, and whether the gateway answers.
-func (w serviceStep) health(ctx context.Context, cfg config.Config) (h api.Health, ok bool) {
+// gatewayHealth returns the health of the gateway, and whether the gateway answers.
+func gatewayHealth(ctx context.Context, w *wizard, cfg config.Config) (h api.Health, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	err := client.Local(cfg).Do(ctx, "GET", api.PathHealth, nil, &h)
 	return h, err == nil
 }
 
-func (w serviceStep) awaitReady(ctx context.Context, cfg config.Config) error {
-	return w.await(ctx, cfg, func(h api.Health) bool { return h.Ready })
+func awaitReady(ctx context.Context, w *wizard, cfg config.Config) error {
+	return awaitGateway(ctx, w, cfg, func(h api.Health) bool { return h.Ready })
 }
 
-// await waits for a state of the gateway.
-func (w serviceStep) await(ctx context.Context, cfg config.Config, is func(api.Health) bool) error {
+// awaitGateway waits for a state of the gateway.
+func awaitGateway(ctx context.Context, w *wizard, cfg config.Config, is func(api.Health) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	for tick := time.Tick(50 * time.Millisecond); ; {
-		if h, ok := w.health(ctx, cfg); ok && is(h) {
+		if h, ok := gatewayHealth(ctx, w, cfg); ok && is(h) {
 			w.running = true
 			return nil
 		}
@@ -176,8 +173,8 @@ func (w serviceStep) await(ctx context.Context, cfg config.Config, is func(api.H
 	}
 }
 
-// launch starts a gateway that outlives this program and its terminal.
-func (w serviceStep) launch(ctx context.Context, cfg config.Config) error {
+// launchGateway starts a gateway that outlives this program and its terminal.
+func launchGateway(ctx context.Context, w *wizard, cfg config.Config) error {
 	path := filepath.Join(cfg.StateDir, logfile.Name)
 	started, err := detached.Gateway{Self: w.Self, Environ: w.daemonEnviron(), Log: path}.Start()
 	if err != nil {
@@ -192,7 +189,7 @@ func (w serviceStep) launch(ctx context.Context, cfg config.Config) error {
 		close(ended)
 		cancel()
 	}()
-	err = w.awaitReady(ctx, cfg)
+	err = awaitReady(ctx, w, cfg)
 	select {
 	case <-ended:
 		said := term.SafeLine(started.LastLine())

@@ -25,15 +25,12 @@ const (
 	None     = "none"
 )
 
-// settingsStep is the step that asks for the port, the token and the working directory.
-type settingsStep struct{ *wizard }
-
-// run asks for the port, the token and the working directory.
-func (w settingsStep) run(ctx context.Context) (Outcome, error) {
+// chooseSettings asks for the port, the token and the working directory.
+func chooseSettings(ctx context.Context, w *wizard) (Outcome, error) {
 	before := [...]string{w.set(varPort), w.set(varHTTP), w.set(varCWD)}
 	var failed []error
-	for _, choose := range []func(context.Context) error{w.choosePort, w.chooseToken, w.chooseDirectory} {
-		err := choose(ctx)
+	for _, choose := range []func(context.Context, *wizard) error{choosePort, chooseToken, chooseDirectory} {
+		err := choose(ctx, w)
 		switch {
 		case errors.Is(err, errSkip):
 			return skipped("the rest stays as it is"), nil
@@ -76,10 +73,10 @@ func join(errs []error) error {
 	return &trouble{strings.Join(why, "; "), strings.Join(next, "; ")}
 }
 
-func (w settingsStep) choosePort(ctx context.Context) error {
+func choosePort(ctx context.Context, w *wizard) error {
 	w.portTaken = false
 	byDefault := w.port()
-	if w.terminal != nil && !w.given(varPort) && w.checkPort(byDefault) != nil {
+	if w.terminal != nil && !w.given(varPort) && checkPort(w, byDefault) != nil {
 		w.note("Port %s is in use by another program.", term.SafeLine(byDefault))
 		byDefault = freePort(w.host(), byDefault)
 	}
@@ -91,7 +88,7 @@ func (w settingsStep) choosePort(ctx context.Context) error {
 		if err := config.Check(varPort, port); err != nil {
 			return err
 		}
-		if err := w.checkPort(port); err != nil {
+		if err := checkPort(w, port); err != nil {
 			w.portTaken = true
 			return err
 		}
@@ -100,7 +97,7 @@ func (w settingsStep) choosePort(ctx context.Context) error {
 	})
 }
 
-func (w settingsStep) chooseToken(ctx context.Context) error {
+func chooseToken(ctx context.Context, w *wizard) error {
 	has := "none: only programs of your own user are answered"
 	if w.current(varHTTP) != "" {
 		has = "keep the one that is set"
@@ -132,7 +129,7 @@ func newToken() string {
 	return hex.EncodeToString(b)
 }
 
-func (w settingsStep) chooseDirectory(ctx context.Context) error {
+func chooseDirectory(ctx context.Context, w *wizard) error {
 	byDefault := cmp.Or(w.current(varCWD), "~")
 	q := question{
 		text: "Directory that Claude works in", has: byDefault,
@@ -163,7 +160,7 @@ func (w settingsStep) chooseDirectory(ctx context.Context) error {
 
 // checkPort returns why the gateway could not listen on a port, nil if it could or already
 // does.
-func (w settingsStep) checkPort(port string) error {
+func checkPort(w *wizard, port string) error {
 	address := net.JoinHostPort(w.host(), port)
 	l, err := net.Listen("tcp", address)
 	if err == nil {

@@ -62,7 +62,7 @@ type Options struct {
 // A step is a part of a run.
 type step struct {
 	name, title string
-	run         func(context.Context) (Outcome, error)
+	run         func(context.Context, *wizard) (Outcome, error)
 }
 
 // The steps that choose settings; a later step saves the settings.
@@ -101,13 +101,13 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		return Summary{}, err
 	}
 	summary := Summary{EnvFile: w.path}
-	steps := w.steps()
+	steps := steps()
 	for i, s := range steps {
 		if i > 0 {
 			w.say("")
 		}
 		w.say("%d/%d %s", i+1, len(steps), s.title)
-		outcome, err := s.run(ctx)
+		outcome, err := s.run(ctx, w)
 		if ctx.Err() != nil || errors.Is(err, errEnd) {
 			w.interrupted(summary)
 			return summary, context.Canceled
@@ -129,18 +129,18 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	return summary, nil
 }
 
-func (w *wizard) steps() []step {
+func steps() []step {
 	return []step{
-		{"claude", "Claude Code", claudeStep{w}.run},
-		{"login", "Its login", loginStep{w}.run},
-		{stepSettings, "Settings", settingsStep{w}.run},
-		{stepBot, "Telegram", botStep{w}.run},
-		{"save", "Saving", saveStep{w}.run},
-		{"pairing", "Who may talk to the bot", pairStep{w}.run},
-		{"service", "Keeping it running", serviceStep{w}.run},
-		{"message", "A first message", messageStep{w}.run},
-		{"heartbeat", "The heartbeat", heartbeatStep{w}.run}, // after the first message, for an estimate of the costs
-		{"doctor", "A look at everything", doctorStep{w}.run},
+		{"claude", "Claude Code", findClaude},
+		{"login", "Its login", checkLogin},
+		{stepSettings, "Settings", chooseSettings},
+		{stepBot, "Telegram", chooseBot},
+		{"save", "Saving", saveSettings},
+		{"pairing", "Who may talk to the bot", pairOwner},
+		{"service", "Keeping it running", startGateway},
+		{"message", "A first message", sendFirstMessage},
+		{"heartbeat", "The heartbeat", offerHeartbeat}, // after the first message, for an estimate of the costs
+		{"doctor", "A look at everything", runDoctor},
 	}
 }
 

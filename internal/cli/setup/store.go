@@ -18,16 +18,13 @@ import (
 	"bareclaw/internal/term"
 )
 
-// saveStep is the step that writes the settings.
-type saveStep struct{ *wizard }
-
-// run writes the choices so far, and creates the file of Claude's notes.
-func (w saveStep) run(context.Context) (Outcome, error) {
+// saveSettings writes the choices so far, and creates the file of Claude's notes.
+func saveSettings(_ context.Context, w *wizard) (Outcome, error) {
 	names, err := w.write()
 	if err != nil {
 		return Outcome{}, err
 	}
-	notes, err := w.makeNotes()
+	notes, err := makeNotes(w)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -63,7 +60,7 @@ What Claude keeps across conversations and channels. Yours to read and to change
 
 // makeNotes creates the file of Claude's notes beside the user's settings, and returns the
 // path of a new file.
-func (w saveStep) makeNotes() (string, error) {
+func makeNotes(w *wizard) (string, error) {
 	_, dir, err := config.UserDirs()
 	if err != nil {
 		return "", err

@@ -16,11 +16,8 @@ import (
 	"bareclaw/internal/term"
 )
 
-// botStep is the step that asks for the token of the Telegram bot.
-type botStep struct{ *wizard }
-
-// run asks for the bot's token and for the bot's name.
-func (w botStep) run(ctx context.Context) (Outcome, error) {
+// chooseBot asks for the bot's token and for the bot's name.
+func chooseBot(ctx context.Context, w *wizard) (Outcome, error) {
 	has := w.current(varBot)
 	if w.NoTelegram {
 		return skipped("as asked (--no-telegram)"), nil
@@ -42,7 +39,7 @@ func (w botStep) run(ctx context.Context) (Outcome, error) {
 		if err := config.Check(varBot, token); err != nil {
 			return &trouble{"this does not look like a bot's token", "it is what @BotFather wrote, as 123456:ABC-DEF"}
 		}
-		return w.meet(ctx, token)
+		return meetBot(ctx, w, token)
 	})
 	switch {
 	case errors.Is(err, errSkip):
@@ -60,8 +57,8 @@ func (w botStep) run(ctx context.Context) (Outcome, error) {
 	return done(found), nil
 }
 
-// meet asks Telegram which bot a token is of.
-func (w botStep) meet(ctx context.Context, token string) error {
+// meetBot asks Telegram which bot a token is of.
+func meetBot(ctx context.Context, w *wizard, token string) error {
 	b, err := findBot(ctx, cmp.Or(w.current(varAPI), config.DefaultOf(varAPI)), token)
 	r, refused := errors.AsType[*botapi.Error](err)
 	switch {
