@@ -70,16 +70,14 @@ func (s *Spinner) End() {
 
 func (s *Spinner) run() {
 	defer close(s.ended)
-	ticks := time.NewTicker(spinnerTick)
-	defer ticks.Stop()
-	for {
+	for ticks := time.Tick(spinnerTick); ; {
 		select {
 		case <-s.stop:
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.clear()
 			return
-		case <-ticks.C:
+		case <-ticks:
 			s.draw()
 		}
 	}

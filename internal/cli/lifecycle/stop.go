@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -251,10 +252,8 @@ func (s *stopping) signalAll(sig syscall.Signal) error {
 		return fmt.Errorf("stop the gateway: %w", err)
 	}
 	defer func() { _ = turn.Close() }()
-	look := time.NewTicker(stopLook)
-	defer look.Stop()
-	told := map[proc.Process]bool{}
-	for first := false; ; {
+	told, first := map[proc.Process]bool{}, false
+	for look := time.Tick(stopLook); ; {
 		first = first || !errors.Is(lockfile.Try(turn), lockfile.ErrHeld)
 		h, alive, _ := statemark.Gateway(s.stateDir)
 		if p := (proc.Process{PID: h.PID, Start: h.Start}); alive && !told[p] && (first || sig == syscall.SIGKILL) {
@@ -270,7 +269,7 @@ func (s *stopping) signalAll(sig syscall.Signal) error {
 			return nil
 		}
 		select {
-		case <-look.C:
+		case <-look:
 		case <-s.c.Context.Done():
 			return fmt.Errorf("wait until the gateway has ended: %w", context.Cause(s.c.Context))
 		}
@@ -283,17 +282,15 @@ func (s *stopping) tellProgress(wheel *command.Spinner) (end func()) {
 	if wheel.Visible() {
 		return func() {}
 	}
-	began, done := time.Now(), make(chan struct{})
-	ended := make(chan struct{})
-	go func() { // ends with done
-		defer close(ended)
-		tick := time.NewTicker(stopProgress)
-		defer tick.Stop()
-		for {
+	began := time.Now()
+	ctx, cancel := context.WithCancel(s.c.Context)
+	var telling sync.WaitGroup
+	telling.Go(func() { // ends with ctx
+		for tick := time.Tick(stopProgress); ; {
 			select {
-			case <-done:
+			case <-ctx.Done():
 				return
-			case <-tick.C:
+			case <-tick:
 			}
 			advice := ""
 			if !s.flags.Now {
@@ -301,9 +298,9 @@ func (s *stopping) tellProgress(wheel *command.Spinner) (end func()) {
 			}
 			s.c.Tellf("bareclaw: still waiting for the gateway to end, %s so far%s", humanize.Age(began, time.Now()), advice)
 		}
-	}()
+	})
 	return func() {
-		close(done)
-		<-ended
+		cancel()
+		telling.Wait()
 	}
 }

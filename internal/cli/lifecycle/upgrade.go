@@ -155,14 +155,12 @@ func lastUpgrade(ctx context.Context, gateway *client.Client) (u api.Upgrade, er
 // awaitUpgrade waits for the outcome of the upgrade. The gateway may be silent while a
 // process takes over.
 func awaitUpgrade(ctx context.Context, gateway *client.Client, before api.Upgrade) (api.Upgrade, error) {
-	tick := time.NewTicker(pollUpgrade)
-	defer tick.Stop()
 	heard := time.Now()
-	for {
+	for tick := time.Tick(pollUpgrade); ; {
 		select {
 		case <-ctx.Done():
 			return api.Upgrade{}, context.Cause(ctx)
-		case <-tick.C:
+		case <-tick:
 		}
 		u, err := lastUpgrade(ctx, gateway)
 		if err == nil && (u.BeganAt.IsZero() || u.BeganAt.Equal(before.BeganAt)) { // a clock may have been set back since

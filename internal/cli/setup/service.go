@@ -181,23 +181,20 @@ func launchGateway(ctx context.Context, w *wizard, cfg config.Config) error {
 		return err
 	}
 	w.launched = true
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan struct{})
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	errEnded := errors.New("the gateway has ended")
 	go func() { // ends with the gateway, or this program
 		<-started.Ended //nolint:errcheck // the log says why
-		close(ended)
-		cancel()
+		cancel(errEnded)
 	}()
 	err = awaitReady(ctx, w, cfg)
-	select {
-	case <-ended:
-		said := term.SafeLine(started.LastLine())
-		if said == "" { // for example on a full disk
-			return &trouble{"the gateway ended and could not say why", "see what `bareclaw serve` says in a terminal, and `bareclaw doctor`"}
-		}
-		return &trouble{"the gateway ended: " + said, "mend that and run this again; all it said is in " + path}
-	default:
+	if !errors.Is(context.Cause(ctx), errEnded) {
 		return err
 	}
+	said := term.SafeLine(started.LastLine())
+	if said == "" { // for example on a full disk
+		return &trouble{"the gateway ended and could not say why", "see what `bareclaw serve` says in a terminal, and `bareclaw doctor`"}
+	}
+	return &trouble{"the gateway ended: " + said, "mend that and run this again; all it said is in " + path}
 }
