@@ -42,7 +42,7 @@ func (l *ApprovalList) Run(c *command.Context, gateway *client.Client) error {
 
 // approvalLines shows each approval on a line of at most width cells.
 func approvalLines(pending []api.Approval, colours term.Palette, now time.Time, width int) []string {
-	t := &command.Table{Widest: []int{0, channelWidth}}
+	t := &command.Table{Widest: []int{0, channelWidth}, Shared: true}
 	for i := range pending {
 		a := &pending[i]
 		left := timeLeft(a, now)
@@ -51,7 +51,6 @@ func approvalLines(pending []api.Approval, colours term.Palette, now time.Time, 
 		}
 		t.Add(command.Text(a.ID[:min(8, len(a.ID))]).Painted(colours.Bold), command.Text(a.Channel), command.Text(left), command.Text(call(a)), command.Text(firstWords(a.Prompt)))
 	}
-	t.Share(width)
 	return t.Lines(width)
 }
 

@@ -66,12 +66,11 @@ func (m *Messages) Run(c *command.Context, gateway *client.Client) error {
 			return nil
 		}
 		colours, now := term.PaletteFor(c.Out), time.Now()
-		var t command.Table
+		t := command.Table{Shared: true}
 		for _, msg := range got.Messages {
 			t.Add(command.Text(msg.ID), command.Text(msg.State).Painted(stateColour(colours, msg.State)), command.Text(humanize.Age(msg.ReceivedAt, now)),
 				command.Text(firstWords(msg.Prompt)), command.Text(cmp.Or(msg.Text, msg.Error)))
 		}
-		t.Share(c.Width())
 		return c.PrintLines(t.Lines(c.Width())...)
 	})
 }

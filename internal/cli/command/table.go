@@ -29,6 +29,7 @@ func (c Cell) Painted(p func(string) string) Cell { return Cell{text: c.text, pa
 type Table struct {
 	rows   [][]Cell
 	Widest []int // of the columns on a terminal, in cells; 0 or none: any width
+	Shared bool  // the last two columns divide the rest of a line between them
 }
 
 // Add adds a row.
@@ -65,12 +66,7 @@ const columnGap = "  "
 // Lines returns the rows of the table, each at most width cells wide. Longer texts are
 // shortened.
 func (t *Table) Lines(width int) []string {
-	widths := t.widths()
-	for i, most := range t.Widest {
-		if most > 0 && i < len(widths) && width != Unlimited {
-			widths[i] = min(widths[i], most)
-		}
-	}
+	widths := t.widths(width)
 	out := make([]string, 0, len(t.rows))
 	for _, row := range t.rows {
 		var line strings.Builder
@@ -100,33 +96,9 @@ func (t *Table) Lines(width int) []string {
 // leastShare is the least width of a column that shares the rest of a line.
 const leastShare = 20
 
-// Share divides the rest of a line between the last two columns. If the rest is too
-// narrow for both, the first of the two gets everything.
-func (t *Table) Share(width int) {
-	widths := t.widths()
-	first := len(widths) - 2
-	if first < 0 || width == Unlimited {
-		return
-	}
-	left := width - len(columnGap)*(len(widths)-1)
-	for i, w := range widths[:first] {
-		if i < len(t.Widest) && t.Widest[i] > 0 {
-			w = min(w, t.Widest[i])
-		}
-		left -= w
-	}
-	most := max(left/2, left-widths[first+1])
-	if left < 2*leastShare {
-		most = left + len(columnGap)
-	}
-	widest := make([]int, first+1)
-	copy(widest, t.Widest)
-	widest[first] = max(most, 1)
-	t.Widest = widest
-}
-
-// widths returns the width of the longest cell of each column.
-func (t *Table) widths() []int {
+// widths returns the width of each column: of its longest cell, within the bounds that hold
+// for a line of limited width.
+func (t *Table) widths(width int) []int {
 	var widths []int
 	for _, row := range t.rows {
 		for i, c := range row {
@@ -135,6 +107,25 @@ func (t *Table) widths() []int {
 			}
 			widths[i] = max(widths[i], uniseg.StringWidth(c.text))
 		}
+	}
+	if width == Unlimited {
+		return widths
+	}
+	for i, most := range t.Widest[:min(len(t.Widest), len(widths))] {
+		if most > 0 {
+			widths[i] = min(widths[i], most)
+		}
+	}
+	if first := len(widths) - 2; t.Shared && first >= 0 {
+		left := width - len(columnGap)*(first+1)
+		for _, w := range widths[:first] {
+			left -= w
+		}
+		most := max(left/2, left-widths[first+1])
+		if left < 2*leastShare { // too narrow for both
+			most = left + len(columnGap)
+		}
+		widths[first] = min(widths[first], max(most, 1))
 	}
 	return widths
 }
