@@ -18,6 +18,7 @@ import (
 	"bareclaw/core/ledger"
 	"bareclaw/core/schedule"
 	"bareclaw/core/sessionfile"
+	"bareclaw/internal/testkit/check"
 )
 
 // A gateway is a real core with a real ledger, which can be made to fail, and an agent that
@@ -32,22 +33,16 @@ func newGateway(t testing.TB, change func(*lanes.Options)) *gateway {
 	t.Helper()
 	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
 	l, err := ledger.Open(filepath.Join(dir, "ledger.db"), log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	sessions, err := sessionfile.Open(filepath.Join(dir, "sessions.json"), log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	g := &gateway{agent: &agent{held: map[string]hold{}}, ledger: &ledgerWithFaults{Ledger: l}}
 	o := lanes.Options{Ledger: g.ledger, Agent: g.agent, Sessions: sessions, Log: log, Approvals: lanes.ApprovalsAsk}
 	if change != nil {
 		change(&o)
 	}
 	g.Manager = lanes.New(o)
-	if err := g.Recover(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, g.Recover(t.Context()))
 	t.Cleanup(func() {
 		g.Detach()
 		if err := errors.Join(sessions.Close(), l.Close()); err != nil {
@@ -61,9 +56,7 @@ func newGateway(t testing.TB, change func(*lanes.Options)) *gateway {
 func (g *gateway) submit(t testing.TB, channel core.ChannelKey, text string) *core.Ticket {
 	t.Helper()
 	ticket, err := g.Submit(t.Context(), core.Submission{Channel: channel, Adapter: adapterName, Mode: core.Collect, Content: core.Content{Text: text}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return ticket
 }
 
@@ -71,19 +64,13 @@ func (g *gateway) submit(t testing.TB, channel core.ChannelKey, text string) *co
 func (g *gateway) accepted(t testing.TB) (all []core.Message) {
 	t.Helper()
 	channels, err := g.Directory.Channels(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	for _, c := range channels {
 		messages, err := g.Lookup.Messages(t.Context(), c.Key, maxHistory, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		for i := range messages {
 			m, err := g.Lookup.Message(t.Context(), messages[len(messages)-1-i].ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			all = append(all, m)
 		}
 	}

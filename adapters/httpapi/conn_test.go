@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // roundTrip writes raw bytes and reads one answer.
@@ -99,9 +101,7 @@ func (r *rig) dial(t *testing.T, network string) net.Conn {
 		address = r.socket
 	}
 	c, err := net.Dial(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -126,9 +126,7 @@ func TestRefusalIsSeenByAClientThatSendsOn(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, func(o *Options) { o.Token = "right" })
 			conn := r.dial(t, "tcp")
-			if err := conn.(*net.TCPConn).SetWriteBuffer(64 << 10); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, conn.(*net.TCPConn).SetWriteBuffer(64<<10))
 			head := "POST /message HTTP/1.1\r\nHost: localhost\r\n" + c.headers
 			if c.chunked {
 				head += "Transfer-Encoding: chunked\r\n\r\n400000\r\n"

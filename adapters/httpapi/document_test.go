@@ -13,6 +13,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
+	"bareclaw/internal/testkit/check"
 )
 
 // goodBodies has a body for each operation that takes a body.
@@ -141,9 +142,7 @@ func (r *rig) refusals() {
 func (r *rig) continuable(message string) (approval string) {
 	r.Helper()
 	all, err := r.Decider.Approvals(r.Context())
-	if err != nil {
-		r.Fatal(err)
-	}
+	check.OK(r, err)
 	for _, a := range all {
 		if a.Kind == core.ApprovalContinue && string(a.Message) == message {
 			return a.ID

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 	"net"
 	"net/http"
 	"strings"
@@ -113,9 +114,7 @@ func TestTokenGuardsEveryRoute(t *testing.T) {
 func TestTokenBeforeBody(t *testing.T) {
 	r := startRig(t, func(o *Options) { o.Token = "right" })
 	c, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer c.Close()
 	if _, err := c.Write([]byte("POST /message HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")); err != nil {
 		t.Fatal(err)
@@ -181,9 +180,7 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 		{"PUT", "/channels/a%2Fb", "DELETE, GET, HEAD, PATCH"}, {"POST", "/messages/x", "DELETE, GET, HEAD"}, {"BREW", "/send", "POST"}, {"DELETE", "/metrics", "GET, HEAD"},
 	} {
 		resp, err := http.DefaultTransport.RoundTrip(r.request(c.method, c.path, ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != c.allow {
 			t.Errorf("%s %s: got %d Allow %q", c.method, c.path, resp.StatusCode, resp.Header.Get("Allow"))

@@ -11,6 +11,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 )
 
 // An attempt is a request that is refused, or taken.
@@ -35,9 +36,7 @@ func attempts(t *testing.T) []attempt {
 		{message + ` {"content":[%s]}`, "{ \"type\": \"text\",\n \"text\": \"a\\nb\", \"cache_control\": {\"type\": \"ephemeral\"} }", 200, "-", ""},
 	}
 	file, err := os.ReadFile("testdata/refusals.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	request := ""
 	for line := range strings.Lines(string(file)) {
 		status, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 )
 
 // promptIn returns the member prompt of a message.
@@ -94,9 +95,7 @@ func TestContentReadsAreBounded(t *testing.T) {
 	var releases []func()
 	for range maxContentReads {
 		release, err := l.reserveContent(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		releases = append(releases, release)
 	}
 	gone, leave := context.WithCancel(t.Context())

@@ -17,6 +17,7 @@ import (
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
 	"bareclaw/core/schedule"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestMessageShape holds what a message and its outcome are in JSON.
@@ -419,8 +420,6 @@ func TestSchedules(t *testing.T) {
 func shapeOf(t *testing.T, shape any) map[string]any {
 	t.Helper()
 	body, err := marshal(shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return answer{body: string(body)}.object(t)
 }

@@ -24,6 +24,7 @@ import (
 	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
 	"bareclaw/docs"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/openapi"
 )
 
@@ -88,9 +89,7 @@ func newRigOn(t *testing.T, changeCore func(*lanes.Options), change func(*Option
 	}
 	r.server = New(o)
 	dir, err := os.MkdirTemp("", "gw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	tcp := r.listen("tcp", "127.0.0.1:0", r.server.Serve)
 	unix := r.listen("unix", filepath.Join(dir, "api.sock"), r.server.ServeLocal)
 	r.url, r.socket = "http://"+tcp.String(), unix.String()
@@ -116,9 +115,7 @@ func newRigOn(t *testing.T, changeCore func(*lanes.Options), change func(*Option
 func (r *rig) listen(network, address string, serve func(net.Listener) error) net.Addr {
 	r.Helper()
 	l, err := net.Listen(network, address)
-	if err != nil {
-		r.Fatal(err)
-	}
+	check.OK(r, err)
 	ended := make(chan error, 1)
 	go func() { ended <- serve(l) }()
 	r.Cleanup(func() {
@@ -140,9 +137,7 @@ type answer struct {
 func (r *rig) request(method, path, body string, headers ...string) *http.Request {
 	r.Helper()
 	req, err := http.NewRequestWithContext(r.Context(), method, r.url+path, strings.NewReader(body))
-	if err != nil {
-		r.Fatal(err)
-	}
+	check.OK(r, err)
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -162,14 +157,10 @@ func (r *rig) request(method, path, body string, headers ...string) *http.Reques
 func (r *rig) do(c *http.Client, req *http.Request) answer {
 	r.Helper()
 	resp, err := c.Do(req)
-	if err != nil {
-		r.Fatal(err)
-	}
+	check.OK(r, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		r.Fatal(err)
-	}
+	check.OK(r, err)
 	return answer{resp.StatusCode, resp.Header, string(body)}
 }
 
@@ -223,9 +214,7 @@ func (r *rig) asks(tool, input string) (approval string) {
 	id := r.submit(r, "asks", "ask "+tool+" "+input).Message.ID
 	eventually(r, "it is asked for", func() bool {
 		all, err := r.Decider.Approvals(r.Context())
-		if err != nil {
-			r.Fatal(err)
-		}
+		check.OK(r, err)
 		for _, a := range all {
 			if a.Message == id {
 				approval = a.ID
@@ -243,9 +232,7 @@ type event struct{ id, name, data string }
 func (r *rig) events(req *http.Request) (resp *http.Response, next func() event) {
 	r.Helper()
 	resp, err := r.client.Do(req)
-	if err != nil {
-		r.Fatal(err)
-	}
+	check.OK(r, err)
 	r.Cleanup(func() { resp.Body.Close() })
 	if ct := resp.Header.Get("Content-Type"); ct != "text/event-stream" {
 		body, _ := io.ReadAll(resp.Body)
@@ -311,9 +298,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 func quoted(t testing.TB, s string) string {
 	t.Helper()
 	b, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return string(b)
 }
 
@@ -321,13 +306,9 @@ func quoted(t testing.TB, s string) string {
 func same(t *testing.T, got, want map[string]any) {
 	t.Helper()
 	g, err := json.Marshal(got, json.Deterministic(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	w, err := json.Marshal(want, json.Deterministic(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if !bytes.Equal(g, w) {
 		t.Errorf("got  %s\nwant %s", g, w)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"bareclaw/docs"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestTheSocketRefusesWhatIsDocumented sends every operation of the document, with each member that
@@ -17,9 +18,7 @@ import (
 func TestTheSocketRefusesWhatIsDocumented(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromData(docs.OpenAPI())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	r := newRig(t, nil)
 	r.want(r.send("POST", "/message", `{"text":"a"}`), http.StatusOK, "")
 	approval := r.asks("Bash", `{"command":"ls"}`)
@@ -85,9 +84,7 @@ func bodies(t *testing.T, op *openapi3.Operation) []string {
 func encoded(t *testing.T, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return string(b)
 }
 

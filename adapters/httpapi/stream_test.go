@@ -13,6 +13,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/feed"
 	"bareclaw/core/lanes"
+	"bareclaw/internal/testkit/check"
 )
 
 // said is an update with a line of turn A.
@@ -194,9 +195,7 @@ func TestStreamsBeginWithAPlace(t *testing.T) {
 	id := r.occupy("http")
 	for _, path := range []string{"/channels/http/events", "/messages/" + id + "/events"} {
 		resp, err := r.client.Do(r.request("GET", path, ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		b := make([]byte, 60)
 		n, err := io.ReadAtLeast(resp.Body, b, 40)
 		if begin := string(b[:n]); err != nil || !strings.HasPrefix(begin, "retry: 1000\nid: ") || !strings.Contains(begin, "\n: connected\n\n") {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 )
 
 // A brokenListener accepts nothing.
@@ -87,9 +88,7 @@ func TestStreamIsKeptAlive(t *testing.T) {
 		start := time.Now()
 		write(t, c, "GET /channels/k/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		lines := bufio.NewScanner(resp.Body)
 		var got []string
 		for len(got) < 5 && lines.Scan() {
@@ -117,9 +116,7 @@ func TestKeepAliveBringsThePlace(t *testing.T) {
 		synctest.Wait()
 		write(t, c, "GET "+messagePath(m.ID)+"/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		g.Feeds.Publish("k", said("foreign", "another"))
 		g.Feeds.Publish("k", said("foreign too", "another"))
 		var got []string
@@ -160,9 +157,7 @@ func TestSlowBodyIsGivenUp(t *testing.T) {
 		start := time.Now()
 		write(t, c, post("/message", `{"text":`, "Content-Length: 100\r\n"))
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		body, err := io.ReadAll(resp.Body)
 		if err != nil || resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), "incomplete_body") {
 			t.Errorf("got %d %s, %v", resp.StatusCode, body, err)
@@ -184,9 +179,7 @@ func TestLongWait(t *testing.T) {
 		time.Sleep(48 * time.Hour)
 		g.agent.release(t, "k", core.Result{Text: "at last"})
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if body, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(body), "at last") {
 			t.Errorf("got %s, %v", body, err)
 		}

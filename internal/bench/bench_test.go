@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"bareclaw/internal/exitcode"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/executable"
 )
 
@@ -104,13 +105,9 @@ func tinyPlan() plan {
 func stub(t *testing.T, name string) string {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	program := filepath.Join(t.TempDir(), name)
-	if err := os.Symlink(self, program); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Symlink(self, program))
 	return program
 }
 
@@ -155,9 +152,7 @@ func TestEndsWhatADaemonLeavesBehind(t *testing.T) {
 	var log bytes.Buffer
 	l := &lab{plan: tinyPlan(), dir: t.TempDir(), log: &log}
 	s, err := l.start(t.Context(), target{name: "leaky", command: []string{stub(t, "leaky")}, claude: "/bin/false", health: true}, instant)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if _, err := s.crowd(t.Context(), "leak", helloText, 0, 2, 2); err != nil {
 		t.Fatal(err)
 	}
@@ -182,9 +177,7 @@ func TestEndsWhatADaemonLeavesBehind(t *testing.T) {
 func TestReportsAServerThatFails(t *testing.T) {
 	t.Parallel()
 	dies := filepath.Join(t.TempDir(), "dies")
-	if err := executable.Write(dies, []byte("#!/bin/sh\necho no disk today\nexit 3\n")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, executable.Write(dies, []byte("#!/bin/sh\necho no disk today\nexit 3\n")))
 	for program, words := range map[string][]string{stub(t, "broken"): {"status 500"}, dies: {"exit status 3", "no disk today"}} {
 		_, err := measure(t.Context(), options{program: program, only: []string{"warm"}}, tinyPlan(), &bytes.Buffer{})
 		for _, want := range words {

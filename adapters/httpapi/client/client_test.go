@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/internal/testkit/check"
 )
 
 // serve has a handler answer on TCP and returns a client of it.
@@ -55,9 +56,7 @@ func TestRequestsCarryTokenAndBody(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"text":%q}`, r.Header.Get("Authorization")+" "+r.Header.Get("Content-Type")+" "+r.Header.Get("Prefer"))
 	})
 	var got api.Message
-	if err := c.DoWith(t.Context(), "POST", "/x", http.Header{"Prefer": {"respond-async"}}, map[string]int{"n": 1}, &got); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, c.DoWith(t.Context(), "POST", "/x", http.Header{"Prefer": {"respond-async"}}, map[string]int{"n": 1}, &got))
 	if want := "Bearer sesame application/json respond-async"; got.Text != want {
 		t.Errorf("the request has %q, want %q", got.Text, want)
 	}
@@ -88,9 +87,7 @@ func leftSocket(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	_ = l.Close()
 	return path

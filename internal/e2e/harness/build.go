@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/executable"
 	"bareclaw/internal/testkit/launchctl"
 )
@@ -180,9 +181,7 @@ func FakeClaude(t testing.TB) string {
 	path, err := onceBuilt("claude", "plain", func(path string) error {
 		return goBuild(path, "-ldflags", withoutTables, "./internal/testkit/fakeclaude")
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return path
 }
 
@@ -192,9 +191,7 @@ func Bareclaw(t testing.TB) string {
 	path, err := onceBuilt("bareclaw", variant(), func(path string) error {
 		return goBuild(path, append(raceFlag(), "-ldflags", withoutTables, ".")...)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return path
 }
 
@@ -232,7 +229,5 @@ func CopyProgram(t testing.TB, from, to string) {
 	if err == nil {
 		err = executable.Write(to, b)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 	"unicode"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // IsEnded sends a signal to a chat in which something was begun, and fails unless the
@@ -21,9 +23,7 @@ func (x *Display) IsEnded(s syscall.Signal) {
 	x.T.Helper()
 	x.Types("half written")
 	x.Sees("half written")
-	if err := x.Cmd.Process.Signal(s); err != nil {
-		x.T.Fatal(err)
-	}
+	check.OK(x.T, x.Cmd.Process.Signal(s))
 	x.Ends()
 	if !strings.Contains(x.Written(), "\x1b[?2004l") {
 		x.T.Errorf("%s: pastes are marked still", s)
@@ -51,9 +51,7 @@ func (m *Machine) Invoke(stdin io.Reader, args ...string) *Invocation {
 	m.T.Helper()
 	i := &Invocation{t: m.T, Cmd: m.program(args...), Done: make(chan struct{})}
 	i.Cmd.Stdin, i.Cmd.Stdout, i.Cmd.Stderr = stdin, &i.Out, &i.Err
-	if err := i.Cmd.Start(); err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, i.Cmd.Start())
 	go func() {
 		_ = i.Cmd.Wait()
 		close(i.Done)
@@ -150,9 +148,7 @@ func (m *Machine) Begins(text string) {
 // Installed has the program be found as bareclaw on the machine.
 func (m *Machine) Installed() {
 	m.T.Helper()
-	if err := errors.Join(os.Mkdir(m.Path("bin"), 0o700), os.Symlink(Bareclaw(m.T), m.Path("bin/bareclaw"))); err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, errors.Join(os.Mkdir(m.Path("bin"), 0o700), os.Symlink(Bareclaw(m.T), m.Path("bin/bareclaw"))))
 	m.Env = append(m.Env, "PATH="+m.Path("bin")+":"+os.Getenv("PATH"))
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // Soak says that the long runs of these tests are wanted.
@@ -114,9 +116,7 @@ func (g *Gateway) History(channel string) []string {
 				ID string `json:"message_id"`
 			}
 		}
-		if err := json.Unmarshal(a.Body, &page); err != nil {
-			g.T.Fatal(err)
-		}
+		check.OK(g.T, json.Unmarshal(a.Body, &page))
 		for _, m := range page.Messages {
 			all, before = append(all, m.ID), m.ID
 		}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/roottest"
 )
 
@@ -38,9 +39,7 @@ func (m *Machine) DiskOf(name, size string) {
 // first while a file there is open for writing.
 func (m *Machine) Remount(flags uintptr) {
 	m.T.Helper()
-	if err := unix.Mount("tmpfs", m.Path("state"), "tmpfs", unix.MS_REMOUNT|flags, "size=2m"); err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, unix.Mount("tmpfs", m.Path("state"), "tmpfs", unix.MS_REMOUNT|flags, "size=2m"))
 }
 
 // Fill leaves no room on the small disk and returns what gives it back.
@@ -54,9 +53,7 @@ func (m *Machine) FillDisk(name string) (free func()) {
 	m.T.Helper()
 	path := filepath.Join(m.Path(name), "filler")
 	f, err := os.Create(path)
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	defer f.Close()
 	block := make([]byte, 4096)
 	for err == nil {

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // AsPrinted runs commands on the machine, where bareclaw is on the PATH, and returns what they print.
@@ -45,9 +47,7 @@ func (b Fenced) IsCommand() bool { return b.Lang == "sh" || b.Lang == "bash" }
 func Blocks(t testing.TB, file string) []Fenced {
 	t.Helper()
 	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return FencedIn(string(b))
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bareclaw/internal/cli/doctor"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/executable"
 )
 
@@ -117,14 +118,8 @@ func (d *Diagnosis) Fine(check string, parts ...string) {
 func (m *Machine) Write(name, text string, mode os.FileMode) string {
 	m.T.Helper()
 	path := m.Path(name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		m.T.Fatal(err)
-	}
-	if err := executable.Write(path, []byte(text)); err != nil { // if it is one
-		m.T.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil { // whatever the umask
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, os.MkdirAll(filepath.Dir(path), 0o700))
+	check.OK(m.T, executable.Write(path, []byte(text))) // if it is one
+	check.OK(m.T, os.Chmod(path, mode))                 // whatever the umask
 	return path
 }

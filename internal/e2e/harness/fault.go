@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // KillHost kills a host and waits until it and its claude are gone.
@@ -49,9 +50,7 @@ func (m *Machine) Processes() []proc.Process {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil // only the records are looked at there
 	}
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	return found
 }
 
@@ -71,9 +70,7 @@ func (m *Machine) NobodyLeft() {
 // Freeze stops a process and returns when each of its threads has stopped.
 func (m *Machine) Freeze(pid int, start uint64) {
 	m.T.Helper()
-	if err := proc.Signal(pid, start, syscall.SIGSTOP); err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, proc.Signal(pid, start, syscall.SIGSTOP))
 	m.Eventually("process stops", func() bool {
 		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid)) // none where there is no /proc
 		for _, file := range threads {

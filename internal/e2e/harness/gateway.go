@@ -21,6 +21,7 @@ import (
 
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // A Gateway is one running daemon.
@@ -68,9 +69,7 @@ func (m *Machine) Launch(wrap ...string) *Gateway {
 	g.Cmd.Env, g.Cmd.Dir = m.Env, m.Path("work")
 	// Not StderrPipe: Wait closes that before everything is read.
 	stderr, w, err := os.Pipe()
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	g.Cmd.Stderr = w
 	if err = g.Cmd.Start(); err != nil {
 		_, _ = w.Close(), stderr.Close()

@@ -12,6 +12,7 @@ import (
 	"bareclaw/heartbeat"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // SlotLength is an interval whose slots begin on no day of these tests; with another
@@ -49,9 +50,7 @@ func (m *Machine) Beat(status int, flags ...string) string {
 func (m *Machine) Ticks() heartbeat.Records {
 	m.T.Helper()
 	r, err := heartbeat.Read(m.Path("state"))
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	return r
 }
 
@@ -82,9 +81,7 @@ func (m *Machine) WantBeats(outcomes string, turns int) {
 func (m *Machine) Holder() lockfile.Holder {
 	m.T.Helper()
 	h, err := lockfile.ReadHolder(m.Path("state/" + lockfile.StateLockName))
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	m.T.Cleanup(func() { _ = proc.Signal(h.PID, h.Start, syscall.SIGKILL) })
 	return h
 }

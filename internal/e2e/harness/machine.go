@@ -13,6 +13,7 @@ import (
 
 	"bareclaw/internal/exitcode"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // Patience bounds every wait of these tests. It is long because nothing should
@@ -43,14 +44,10 @@ type Machine struct {
 func NewMachine(t testing.TB, settings ...string) *Machine {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "bc") // short: sockets have to fit below it
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	m := &Machine{T: t, Dir: dir, Log: &LockedBuffer{}}
 	for _, sub := range []string{"home", "work", "state", "run"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Mkdir(filepath.Join(dir, sub), 0o700))
 	}
 	m.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + m.Path("home"), "CLAUDE_CONFIG_DIR=" + m.Path("home/.claude"),
@@ -81,9 +78,7 @@ func (m *Machine) Path(name string) string { return filepath.Join(m.Dir, name) }
 // Glob returns the paths of files of the machine.
 func (m *Machine) Glob(pattern string) []string {
 	files, err := filepath.Glob(m.Path(pattern))
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	return files
 }
 
@@ -199,9 +194,7 @@ func (m *Machine) Eventually(what string, cond func() bool) {
 // Touch makes an empty file, which lets a scripted turn go on.
 func (m *Machine) Touch(name string) {
 	m.T.Helper()
-	if err := os.WriteFile(m.Path(name), nil, 0o600); err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, os.WriteFile(m.Path(name), nil, 0o600))
 }
 
 // Contents returns a file of the machine, empty if there is none.

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bareclaw/core/config"
+	"bareclaw/internal/testkit/check"
 )
 
 // A Newcomer is a machine of somebody who sees the program for the first time.
@@ -28,15 +29,9 @@ func NewUser(t *testing.T) Newcomer {
 	m.Touch("home/.logged-in")
 	// The machine cleans up by what is below its state directory.
 	state := m.Path("home/.local/state/bareclaw")
-	if err := os.MkdirAll(state, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(m.Path("state")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(state, m.Path("state")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.MkdirAll(state, 0o700))
+	check.OK(t, os.Remove(m.Path("state")))
+	check.OK(t, os.Symlink(state, m.Path("state")))
 	return m
 }
 
@@ -79,9 +74,7 @@ func (m Newcomer) OnScreen(args ...string) *Display {
 func (x *Display) KeepsOutput() {
 	x.T.Helper()
 	conn, err := x.End.SyscallConn()
-	if err != nil {
-		x.T.Fatal(err)
-	}
+	check.OK(x.T, err)
 	var failed error
 	err = conn.Control(func(fd uintptr) {
 		mode, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
@@ -91,9 +84,7 @@ func (x *Display) KeepsOutput() {
 		}
 		failed = err
 	})
-	if err := errors.Join(err, failed); err != nil {
-		x.T.Fatal(err)
-	}
+	check.OK(x.T, errors.Join(err, failed))
 }
 
 // CheckSaved holds the settings on disk to some values and returns the file.
@@ -104,9 +95,7 @@ func (m Newcomer) CheckSaved(t *testing.T, want map[string]string) string {
 		t.Fatalf("the settings: %v, %v", info, err)
 	}
 	vars, err := config.ReadDotEnv(m.Path(EnvFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	for name, value := range want {
 		if vars[name] != value {
 			t.Errorf("%s is %q, want %q", name, vars[name], value)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 var givenPorts sync.Map // by port
@@ -32,9 +34,7 @@ func FreePort(t testing.TB) string {
 func TakenPort(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"bareclaw/internal/testkit/botapi"
+	"bareclaw/internal/testkit/check"
 )
 
 // A PushTest is a gateway whose bot knows Anna, who is listened to, and Bob, who is
@@ -42,12 +43,8 @@ func (p *PushTest) File(name string, content []byte) string {
 	if !filepath.IsAbs(name) {
 		path = p.Path("work/" + name)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		p.T.Fatal(err)
-	}
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		p.T.Fatal(err)
-	}
+	check.OK(p.T, os.MkdirAll(filepath.Dir(path), 0o700))
+	check.OK(p.T, os.WriteFile(path, content, 0o600))
 	return path
 }
 
@@ -71,9 +68,7 @@ func (p *PushTest) Newest(chat *botapi.Chat, n int) []botapi.Message {
 func (m *Machine) LedgerFile() *sql.DB {
 	m.T.Helper()
 	db, err := sql.Open("sqlite", m.Path("state/ledger.db")+"?_pragma=busy_timeout(60000)")
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	return db
 }
 
@@ -82,9 +77,7 @@ func (p *PushTest) Pushes(state string) (n int) {
 	p.T.Helper()
 	db := p.LedgerFile()
 	defer func() { _ = db.Close() }()
-	if err := db.QueryRow(`SELECT count(*) FROM deliveries WHERE id LIKE 'push:%' AND state=?`, state).Scan(&n); err != nil {
-		p.T.Fatal(err)
-	}
+	check.OK(p.T, db.QueryRow(`SELECT count(*) FROM deliveries WHERE id LIKE 'push:%' AND state=?`, state).Scan(&n))
 	return n
 }
 
@@ -92,13 +85,9 @@ func (p *PushTest) Pushes(state string) (n int) {
 func (p *PushTest) Post(ctx context.Context, body Obj) <-chan Answer {
 	answered := make(chan Answer, 1)
 	b, err := json.Marshal(body)
-	if err != nil {
-		p.T.Fatal(err)
-	}
+	check.OK(p.T, err)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.Base+"/send", bytes.NewReader(b))
-	if err != nil {
-		p.T.Fatal(err)
-	}
+	check.OK(p.T, err)
 	req.Header.Set("Content-Type", "application/json")
 	go func() { // ends with the answer, or with ctx
 		a, _ := p.Gateway.Send(req) // without an answer its status is 0

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/messagesapi"
 	"bareclaw/internal/testkit/realclaude"
 )
@@ -64,9 +65,7 @@ func (m *RealMachine) IsHeld(gate string) bool { return Closed(m.Held(gate)) }
 func (m *RealMachine) InBackground(begun, goOn, done string) string {
 	m.T.Helper()
 	input, err := json.Marshal(Obj{"command": m.Waiting(begun, goOn, done), "description": "a task", "run_in_background": true})
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	return string(input)
 }
 
@@ -79,9 +78,7 @@ func (m *RealMachine) DamageTranscripts(damage func(whole []byte) []byte) {
 	}
 	for _, f := range files {
 		whole, err := os.ReadFile(f)
-		if err := errors.Join(err, os.WriteFile(f, damage(whole), 0o600)); err != nil {
-			m.T.Fatal(err)
-		}
+		check.OK(m.T, errors.Join(err, os.WriteFile(f, damage(whole), 0o600)))
 	}
 }
 
@@ -112,9 +109,7 @@ func NewRealMachine(t testing.TB, settings ...string) *RealMachine {
 	api := httptest.NewServer(http.HandlerFunc(m.serveAPI))
 	t.Cleanup(func() { api.CloseClientConnections(); api.Close() })
 	m.Machine = NewMachine(t)
-	if err := os.Mkdir(m.Path("tmp"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Mkdir(m.Path("tmp"), 0o700))
 	m.Env = append(m.Env, realclaude.Env(m.Path("home"), api.URL)...)
 	m.Env = append(m.Env, "TMPDIR="+m.Path("tmp"), "BARECLAW_CLAUDE="+path, "BARECLAW_PASS_ENV=ANTHROPIC_API_KEY")
 	m.Env = append(m.Env, settings...)
@@ -323,9 +318,7 @@ func (m *RealMachine) Transcripts() string {
 	var all strings.Builder
 	for _, f := range m.Glob(transcripts) {
 		b, err := os.ReadFile(f)
-		if err != nil {
-			m.T.Fatal(err)
-		}
+		check.OK(m.T, err)
 		all.Write(b)
 	}
 	return all.String()

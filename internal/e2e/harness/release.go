@@ -13,6 +13,7 @@ import (
 	"bareclaw/heartbeat/program"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // MannerVariable says how the program that is built from brokenSource misbehaves.
@@ -60,9 +61,7 @@ func late() error {
 func ReleaseOf(t testing.TB, name string) string {
 	t.Helper()
 	path, err := onceBuilt("release-"+name, variant(), func(path string) error { return buildRelease(name, path) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return path
 }
 
@@ -112,9 +111,7 @@ func brokenOverlay() (path string, err error) {
 // empty for as long as they do where nobody tests.
 func (m *Machine) Install(name, trial string) {
 	m.T.Helper()
-	if err := os.Mkdir(m.Path("bin"), 0o700); err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, os.Mkdir(m.Path("bin"), 0o700))
 	m.Program = m.Path("bin/bareclaw")
 	CopyProgram(m.T, ReleaseOf(m.T, name), m.Program)
 	m.Env = append(m.Env, TrialVariable+"="+trial)

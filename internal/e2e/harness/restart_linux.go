@@ -5,6 +5,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // coming is how many processes may be started on the whole machine before the one
@@ -16,17 +18,11 @@ const coming = 4000
 func (m *Machine) Ahead(leave func(path string) error) {
 	m.T.Helper()
 	b, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	fields := strings.Fields(string(b))
 	last, err := strconv.Atoi(fields[len(fields)-1])
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	for pid := last + 1; pid < last+coming; pid++ {
-		if err := leave(m.Path(fmt.Sprintf("run/handover-%d.sock", pid))); err != nil {
-			m.T.Fatal(err)
-		}
+		check.OK(m.T, leave(m.Path(fmt.Sprintf("run/handover-%d.sock", pid))))
 	}
 }

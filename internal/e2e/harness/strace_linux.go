@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // NeedStrace skips the test, saying so, where there is no strace. In CI there
@@ -43,12 +45,8 @@ func (m *Machine) Trace(pid int, inject string, more ...string) *Tracer {
 	args := append([]string{"-f", "-b", "execve", "-o", os.DevNull, "-e", "trace=" + calls, "-e", "inject=" + inject, "-p", strconv.Itoa(pid)}, more...)
 	tr.cmd = exec.Command("strace", args...)
 	stderr, err := tr.cmd.StderrPipe()
-	if err != nil {
-		m.T.Fatal(err)
-	}
-	if err := tr.cmd.Start(); err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
+	check.OK(m.T, tr.cmd.Start())
 	attached := make(chan string, 1)
 	go func() { // ends with strace
 		defer close(tr.done)
@@ -92,9 +90,7 @@ func (tr *Tracer) Detach() {
 func (m *Machine) HostSockets(daemon int) (all []string) {
 	m.T.Helper()
 	list, err := os.ReadFile("/proc/net/unix")
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	nameless := map[string]bool{}
 	for line := range strings.Lines(string(list)) {
 		if words := strings.Fields(line); len(words) == 7 {

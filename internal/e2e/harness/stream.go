@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // A Held request is answered later.
@@ -71,14 +73,10 @@ func (g *Gateway) Queued(key string, n int) {
 func (g *Gateway) Occupy(key string) (id string, finish func()) {
 	g.T.Helper()
 	f, err := os.CreateTemp(g.Dir, "go")
-	if err != nil {
-		g.T.Fatal(err)
-	}
+	check.OK(g.T, err)
 	_ = f.Close()
 	name := filepath.Base(f.Name())
-	if err := os.Remove(f.Name()); err != nil {
-		g.T.Fatal(err)
-	}
+	check.OK(g.T, os.Remove(f.Name()))
 	id = g.Tell(key, "wait "+g.Path(name))
 	g.Eventually("turn runs", func() bool { return g.Begun(name) == 1 })
 	return id, func() { g.Touch(name) }
@@ -145,15 +143,11 @@ func (g *Gateway) Stream(method, path string, body any, header ...string) *Strea
 	var text io.Reader
 	if body != nil {
 		b, err := json.Marshal(body)
-		if err != nil {
-			g.T.Fatal(err)
-		}
+		check.OK(g.T, err)
 		text = bytes.NewReader(b)
 	}
 	req, err := g.request(ctx, method, path, text, append([]string{"Accept", "text/event-stream"}, header...))
-	if err != nil {
-		g.T.Fatal(err)
-	}
+	check.OK(g.T, err)
 	resp, err := g.HTTP.Do(req) //nolint:bodyclose // s.Close does
 	if err != nil {
 		g.T.Fatalf("%s %s: %v", method, path, err)

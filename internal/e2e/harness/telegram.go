@@ -12,6 +12,7 @@ import (
 	"unicode/utf16"
 
 	"bareclaw/internal/testkit/botapi"
+	"bareclaw/internal/testkit/check"
 )
 
 // Asks waits for a message of the bot with all of the texts, below which somebody can
@@ -117,9 +118,7 @@ func (g *Gateway) Delivered() {
 func SomePicture(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 3, 3))); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, 3, 3))))
 	return b.Bytes()
 }
 
@@ -151,9 +150,7 @@ func Texts(chat *botapi.Chat) []string {
 func Calling(t testing.TB, tool string, input Obj) string {
 	t.Helper()
 	b, err := json.Marshal(input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return "call " + tool + " " + string(b)
 }
 

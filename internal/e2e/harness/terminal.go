@@ -16,6 +16,8 @@ import (
 
 	"github.com/creack/pty"
 	"github.com/hinshun/vt10x"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // TerminalColumns is the width of every terminal of the tests.
@@ -44,9 +46,7 @@ func (m *Machine) OnTerminal(columns uint16, args ...string) string {
 	cmd := m.program(args...)
 	cmd.Stdin = strings.NewReader("")
 	screen, err := pty.StartWithAttrs(cmd, &pty.Winsize{Rows: terminalRows, Cols: columns}, &syscall.SysProcAttr{})
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	defer screen.Close()
 	said, err := io.ReadAll(screen)
 	if err != nil && !errors.Is(err, syscall.EIO) { // which is the end

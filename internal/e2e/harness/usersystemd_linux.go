@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // insideVariable names a file for a test binary that runs in namespaces of its own,
@@ -41,9 +43,7 @@ func WithUserManager(t *testing.T, f func(*testing.T, *UserManager)) {
 func WithUserManagerAt(t *testing.T, home string, f func(*testing.T, *UserManager)) {
 	if note := os.Getenv(insideVariable); note != "" {
 		m := startUserManager(t, home)
-		if err := os.WriteFile(note, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(note, nil, 0o600))
 		f(t, m)
 		return
 	}
@@ -158,17 +158,13 @@ func startUserManager(t *testing.T, home string) *UserManager {
 		}
 	}
 	for _, dir := range []string{"/run/systemd/system", RuntimeDir + "/systemd/user", home} { // without the first it refuses to start
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.MkdirAll(dir, 0o700))
 	}
 	log := &LockedBuffer{}
 	m := &UserManager{t: t, Home: home, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_RUNTIME_DIR=" + RuntimeDir}}
 	cmd := exec.Command(systemdProgram, "--user", "--log-target=console")
 	cmd.Env, cmd.Stdout, cmd.Stderr = m.Env, log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, cmd.Start())
 	for deadline := time.Now().Add(Patience); ; time.Sleep(20 * time.Millisecond) {
 		out, _ := m.Systemctl("is-system-running")
 		if out == "running" || out == "degraded" { // units of other packages may fail

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/roottest"
 )
 
@@ -26,9 +27,7 @@ func foreign(g *harness.Gateway, method, path string, header ...string) harness.
 		body = strings.NewReader(`{"text": "echo smuggled"}`)
 	}
 	req, err := http.NewRequest(method, g.Base+path, body)
-	if err != nil {
-		g.T.Fatal(err)
-	}
+	check.OK(g.T, err)
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(header); i += 2 {
 		if header[i] == "Host" {
@@ -38,9 +37,7 @@ func foreign(g *harness.Gateway, method, path string, header ...string) harness.
 		req.Header.Set(header[i], header[i+1])
 	}
 	a, err := g.Send(req)
-	if err != nil {
-		g.T.Fatal(err)
-	}
+	check.OK(g.T, err)
 	return a
 }
 
@@ -95,9 +92,7 @@ func TestRuntimeDirectoryOfOthers(t *testing.T) {
 		{0o777 | os.ModeSticky, "letter.txt", "BARECLAW_RUNTIME_DIR to a directory of its own"}, // as /tmp
 		{0o755, "letter.txt", "BARECLAW_RUNTIME_DIR to a directory of its own"},                 // as /run
 	} {
-		if err := os.Chmod(m.Path("run"), c.mode); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Chmod(m.Path("run"), c.mode))
 		if c.holds != "" {
 			m.Touch("run/" + c.holds)
 		}
@@ -108,13 +103,9 @@ func TestRuntimeDirectoryOfOthers(t *testing.T) {
 			t.Errorf("its mode was %v and is %v (%v)", c.mode, info.Mode(), err)
 		}
 	}
-	if err := errors.Join(os.Chmod(m.Path("run"), 0o700), os.Remove(m.Path("run/letter.txt"))); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(os.Chmod(m.Path("run"), 0o700), os.Remove(m.Path("run/letter.txt"))))
 	g := m.Start()
-	if err := os.Chmod(m.Path("run"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Chmod(m.Path("run"), 0o755))
 	if a := g.Must("POST", "/restart", nil, 503); !strings.Contains(a.Str("error"), "chmod 700 "+m.Path("run")) {
 		t.Errorf("restart is refused with %s", a.Body)
 	}
@@ -125,9 +116,7 @@ func TestFilesAreClosedToOthers(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
 	for _, dir := range []string{"state", "run"} { // as on a first run
-		if err := os.Remove(m.Path(dir)); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Remove(m.Path(dir)))
 	}
 	g := m.Start("sh", "-c", `umask 0 && exec "$0" "$@"`) // nothing relies on it
 	g.Say("http", "echo hello").Want(t, "hello")
@@ -156,9 +145,7 @@ func TestFilesAreClosedToOthers(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 	}
 	if files < 8 {
 		t.Errorf("only %d files were looked at", files)

@@ -10,6 +10,7 @@ import (
 	"bareclaw/docs"
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/openapi"
 )
 
@@ -43,13 +44,9 @@ func TestAnswersOfADaemon(t *testing.T) {
 	if err == nil {
 		_, err = lock.ExecContext(t.Context(), "BEGIN IMMEDIATE")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	g.Must("POST", "/message", harness.Obj{"text": "echo never"}).Refused(t, "a message while the ledger is locked", 503, "storage_unavailable")
-	if err := errors.Join(lock.Close(), db.Close()); err != nil { // which ends the transaction
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(lock.Close(), db.Close())) // which ends the transaction
 	g.Say("http", "echo two").Want(t, "two")
 	if n := g.Balanced(); n != 2 {
 		t.Errorf("%d messages accepted, want 2", n)
@@ -70,9 +67,7 @@ func cut(g *harness.Gateway, channel string) (approval string) {
 	id := g.Tell(channel, "toolwait "+g.Path("never"))
 	g.Eventually("the tool runs", func() bool { return g.Did("tool", "never") })
 	h := g.Hosts()[channel]
-	if err := proc.Signal(h.ClaudePID, h.ClaudeStart, syscall.SIGKILL); err != nil {
-		g.T.Fatal(err)
-	}
+	check.OK(g.T, proc.Signal(h.ClaudePID, h.ClaudeStart, syscall.SIGKILL))
 	g.Outcome(id)
 	for _, a := range g.Must("GET", "/approvals", nil, 200).Array("approvals") {
 		if a.Str("message_id") == id {

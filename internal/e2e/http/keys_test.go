@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestIdempotencyKeys holds that a key belongs to its channel, for a week, and that those
@@ -39,15 +40,11 @@ func TestIdempotencyKeys(t *testing.T) {
 		g.Signal(syscall.SIGTERM)
 		db := m.LedgerFile()
 		r, err := db.Exec(query, args...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if n, err := r.RowsAffected(); n == 0 || err != nil {
 			t.Fatalf("%s changed %d rows, %v", query, n, err)
 		}
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, db.Close())
 		g = m.Start()
 	}
 	one := send("one", "echo hello", 200)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 // sessionFile returns what the session file holds.
@@ -18,9 +19,7 @@ func sessionFile(m *harness.Machine) map[string]string {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		m.T.Fatal(err)
-	}
+	check.OK(m.T, err)
 	var ids map[string]string
 	if err := json.Unmarshal(b, &ids); err != nil {
 		m.T.Fatalf("session file %q: %v", b, err)
@@ -40,9 +39,7 @@ func TestCorruptSessionFileIsSetAsideAndTold(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
 	const rubbish = `{"http": "0199`
-	if err := os.WriteFile(m.Path("work/.bareclaw-sessions.json"), []byte(rubbish), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(m.Path("work/.bareclaw-sessions.json"), []byte(rubbish), 0o600))
 	g := m.Start()
 	health := g.Must("GET", "/health", nil, 200)
 	problems, _ := health.JSON["problems"].([]any)

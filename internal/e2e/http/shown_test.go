@@ -10,6 +10,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/progress"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -25,9 +26,7 @@ func TestRecordedTextsAreShownOnce(t *testing.T) {
 	texts := 0
 	for _, file := range files {
 		recording, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		fold, turn := progress.New(progress.Options{Show: claude.Show}), 'a'
 		var wrote, said []string // in this turn
 		take := func(u core.Update) {
@@ -40,16 +39,12 @@ func TestRecordedTextsAreShownOnce(t *testing.T) {
 				Dir  string
 				Line json.RawMessage
 			}
-			if err := json.Unmarshal(line, &r); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, json.Unmarshal(line, &r))
 			if r.Dir != "out" {
 				continue
 			}
 			ev, err := claude.Decode(r.Line)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			for _, w := range claude.Show(r.Line) {
 				if w.Kind == core.DisplayText && w.Parent == "" {
 					wrote = append(wrote, w.Text)

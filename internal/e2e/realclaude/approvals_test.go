@@ -7,6 +7,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 func TestRealApprovals(t *testing.T) {
@@ -71,9 +72,7 @@ func TestRealQuestionsAreAnswered(t *testing.T) {
 		`{"question":"How many?","header":"Count","multiSelect":false,"options":[{"label":"One","description":"1"},{"label":"Two","description":"2"}]}]}`)
 	asked := g.Pending()
 	input, err := json.Marshal(asked.JSON["input"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	a := core.Approval{Tool: core.ToolAskUser, Input: input}
 	if qs, ok := core.Questions(a); !ok || len(qs) != 2 || !qs[0].MultiSelect || len(qs[0].Options) != 3 {
 		t.Fatalf("questions are %+v", qs)
@@ -82,9 +81,7 @@ func TestRealQuestionsAreAnswered(t *testing.T) {
 		t.Errorf("questions could be allowed for ever: %v", asked.JSON["always"])
 	}
 	answers, err := core.AnswerInput(a, map[string][]string{"Which colours?": {"Red", "Green"}, "How many?": {"a few, say 7"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	g.Decide(asked, map[string]any{"behavior": "allow", "always": true, "updated_input": answers})
 	g.Mentions(g.Outcome(id), `"Which colours?"="Red, Green"`, `"How many?"="a few, say 7"`)
 	if rules := g.Must("GET", "/channels/http/rules", nil, 200).Array("rules"); len(rules) != 0 {

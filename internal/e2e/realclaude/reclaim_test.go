@@ -7,6 +7,7 @@ import (
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // An unused claude ends and is resumed, but not while it has a background task.
@@ -79,9 +80,7 @@ func TestRealStuckTool(t *testing.T) {
 			input["timeout"] = timeout.Milliseconds()
 		}
 		b, err := json.Marshal(input)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		return "tool:bash " + string(b)
 	}
 	id := g.Tell("http", call(m.Waiting("begun", "go", "done"), 30*time.Second))

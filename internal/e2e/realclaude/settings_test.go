@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/roottest"
 )
 
@@ -27,9 +28,7 @@ func TestRealModelAndMode(t *testing.T) {
 	g.Mentions(g.Say("http", "history"), "echo one")
 	g.Hear(said, `"permissionMode":"plan"`)
 
-	if err := os.Remove(m.Path("work/made")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(m.Path("work/made")))
 	g.Patch(harness.Obj{"model": "", "permission_mode": ""})
 	said = g.Watch("http")
 	id := g.Tell("http", write())

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // Large fixtures, by path. The repository needs none so far.
@@ -30,9 +32,7 @@ func TestTrackedFiles(t *testing.T) {
 		if os.IsNotExist(err) {
 			continue // removed, and not yet committed
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if problem := checkTracked(path, strings.HasPrefix(stage, "100755"), b); problem != "" {
 			t.Errorf("%s %s", path, problem)
 		}

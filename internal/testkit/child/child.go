@@ -6,6 +6,8 @@ import (
 	"io"
 	"os/exec"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // Start starts a command that prints a line when it runs, and ends at the latest when its
@@ -13,16 +15,10 @@ import (
 func Start(t testing.TB, cmd *exec.Cmd) (line string, stdin io.WriteCloser) {
 	t.Helper()
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
+	check.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = stdin.Close()
 		_ = cmd.Wait() // an error too if the test has waited already

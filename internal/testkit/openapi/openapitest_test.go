@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 const document = `
@@ -120,12 +122,8 @@ func TestRecorderKnowsWhatIsMissing(t *testing.T) {
 func send(t *testing.T, r *Recorder, method, path string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, "http://localhost"+path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	resp, err := r.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return resp
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/executable"
 )
 
@@ -26,9 +27,7 @@ func newStore(t *testing.T, version string) (s store, calls func() string) {
 		"npm":            `#!/bin/sh` + "\n" + `cd ` + dir + `; echo $1 >>calls; [ ! -e down ] || { echo unreachable; exit 1; }; [ $1 != pack ] || cp published $5/claude.tgz`,
 	} {
 		err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755)
-		if err := errors.Join(err, executable.Write(filepath.Join(dir, name), []byte(text))); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, errors.Join(err, executable.Write(filepath.Join(dir, name), []byte(text))))
 	}
 	out, err := exec.Command("tar", "-C", dir, "-czf", filepath.Join(dir, "published"), "package").CombinedOutput()
 	archive, readErr := os.ReadFile(filepath.Join(dir, "published"))
@@ -47,9 +46,7 @@ func newStore(t *testing.T, version string) (s store, calls func() string) {
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	s, calls := newStore(t, Version)
-	if err := os.MkdirAll(s.path(".tmp/x"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.MkdirAll(s.path(".tmp/x"), 0o755))
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -88,15 +85,11 @@ func TestUnavailable(t *testing.T) {
 		t.Errorf("a fetch that was cancelled: %v", err)
 	}
 	down := filepath.Join(filepath.Dir(s.dir), "down")
-	if err := os.WriteFile(down, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(down, nil, 0o600))
 	if _, err := s.fetch(t.Context(), time.Hour); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "unreachable") {
 		t.Errorf("error %v, want ErrUnavailable with npm's words", err)
 	}
-	if err := os.Remove(down); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(down))
 	if _, err := s.fetch(t.Context(), time.Hour); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "unreachable") {
 		t.Errorf("error %v, want the remembered one", err)
 	}
