@@ -84,14 +84,13 @@ func (s *Server) newGroup(c *chat, members []*User) *Chat {
 // wireLocked is the chat as it is in messages.
 func (c *chat) wireLocked() object {
 	o := object{"id": c.id, "type": string(c.kind)}
-	switch {
-	case c.kind == private:
+	if c.kind == private {
 		c.user.names(o)
-	default:
-		o["title"] = c.title
-		if c.forum {
-			o["is_forum"] = true
-		}
+		return o
+	}
+	o["title"] = c.title
+	if c.forum {
+		o["is_forum"] = true
 	}
 	return o
 }
