@@ -133,7 +133,14 @@ func (l *lane) prepareDispatch() bool {
 		l.conv.end("its channel has other settings")
 		return false
 	}
-	return l.conv.session != nil || l.conv.slot.Acquire()
+	waited := l.conv.slot.Waiting()
+	if l.conv.session != nil || l.conv.slot.Acquire() {
+		return true
+	}
+	if !waited {
+		l.queue.announceDelay()
+	}
+	return false
 }
 
 // sessionEnded continues after the end of the session.

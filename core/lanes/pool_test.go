@@ -37,6 +37,9 @@ func TestSessionPool(t *testing.T) {
 			with sessions=1; send one in=a; watch; send two; told queued "All 1 sessions (SESSIONS) are busy"; wait 1h; two waiting
 			state waiting busy waiting=1; send three; live 1; answer one ok; one answered ok; wait 2s; turns two,three; answer three ok
 			two answered into=three; three answered ok`,
+		"and so is who sends a message with a key, which is accepted before": `
+			with sessions=1; send one in=a; watch; send two key=k; wait 1s; told queued "All 1 sessions (SESSIONS) are busy"; answer one ok; wait 2s
+			answer two ok; two answered ok`,
 		"in the order in which they asked": `
 			with sessions=1; send one in=a; send two in=d; send three in=b; send four; answer one ok; wait 2s; live 1; answer two ok; wait 2s; live 1
 			answer three ok; wait 2s; live 1; answer four ok; four answered ok`,

@@ -105,6 +105,17 @@ func (q *queue) lowestRank() int {
 	return rank
 }
 
+// announceDelay reports what delays the accepted messages, because their acceptance was
+// reported before the delay was known.
+func (q *queue) announceDelay() {
+	for i, it := range q.items {
+		if it.durable {
+			msg := *it.msg
+			q.publish(core.Update{Kind: core.UpdateQueued, Message: &msg, Position: i + 1, Detail: q.why()})
+		}
+	}
+}
+
 // refuse ends a message without acceptance.
 func (q *queue) refuse(it *queued, err error) {
 	it.refused = true
