@@ -10,26 +10,30 @@ import (
 // briefly bounds the duration of a turn without tools that needs no summary.
 const briefly = 10 * time.Second
 
-// summary describes the end of the turn in a line. The summary is empty for a short turn
+// An end describes the end of a turn.
+type end struct {
+	state core.State
+	took  time.Duration
+	cost  float64
+}
+
+// summary describes the end of a turn in a line. The summary is empty for a short turn
 // without tools, whose reply says everything; a stop is always reported.
-func (t *turn) summary() string {
+func (e *end) summary(tools int) string {
 	how := "Done in "
-	switch t.end.state {
+	switch e.state {
 	case core.Cancelled:
 		how = "Stopped after "
 	case core.Failed:
 		how = "Failed after "
 	default:
 	}
-	if t.end.state != core.Cancelled && t.tools == 0 && t.end.took < briefly {
+	if e.state != core.Cancelled && tools == 0 && e.took < briefly {
 		return ""
 	}
-	return joined(how+clock(t.end.took), counted(t.tools, "tool"), dollars(t.end.cost))
-}
-
-func dollars(usd float64) string {
-	if usd <= 0 {
-		return ""
+	cost := ""
+	if e.cost > 0 {
+		cost = humanize.USD(e.cost)
 	}
-	return humanize.USD(usd)
+	return joined(how+clock(e.took), counted(tools, "tool"), cost)
 }

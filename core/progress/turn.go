@@ -150,13 +150,6 @@ func (t *turn) loseStream() {
 	}
 }
 
-// An end describes the end of a turn.
-type end struct {
-	state core.State
-	took  time.Duration
-	cost  float64
-}
-
 // finish ends the turn. The pending text is said unless the reply contains the text.
 func (t *turn) finish(at time.Time, r core.Reply) News {
 	took := r.Duration

@@ -86,7 +86,7 @@ func (f *Fold) Lines() (lines []Line) {
 func (t *turn) view(v *View) {
 	v.Turn, v.Since, v.Tools = t.id, t.since, t.tools
 	if t.end != nil {
-		v.Summary = t.summary()
+		v.Summary = t.end.summary(t.tools)
 		return
 	}
 	if c := t.current(); c != nil {
