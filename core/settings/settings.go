@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"bareclaw/core"
 )
@@ -23,8 +22,8 @@ type Cache struct {
 	ledger  core.Writer
 	changed func(core.ChannelKey)
 
-	mu  sync.Mutex                                // held by writers
-	all atomic.Pointer[map[core.ChannelKey]entry] // replaced as a whole
+	mu  sync.RWMutex // protects all
+	all map[core.ChannelKey]entry
 }
 
 // An entry is one channel's settings.
@@ -36,38 +35,36 @@ type entry struct {
 // New returns a cache without settings. The cache calls changed, which must not block,
 // after each change of a channel's settings by an adapter.
 func New(ledger core.Writer, changed func(core.ChannelKey)) *Cache {
-	return &Cache{ledger: ledger, changed: changed}
+	return &Cache{ledger: ledger, changed: changed, all: map[core.ChannelKey]entry{}}
 }
 
 // Fill adds the settings read from the ledger.
 func (c *Cache) Fill(known map[core.ChannelKey]core.Settings) {
-	c.write(func(all map[core.ChannelKey]entry) {
-		for key, s := range known {
-			all[key] = entry{s, s.Fingerprint()}
-		}
-	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, s := range known {
+		c.all[key] = entry{s, s.Fingerprint()}
+	}
 }
 
 // Settings returns the channel's own settings, to be treated as read-only, or the zero
-// value. Settings does not block.
+// value.
 func (c *Cache) Settings(key core.ChannelKey) core.Settings { return c.entry(key).Settings }
 
 // Fingerprint returns the fingerprint of the channel's settings.
 func (c *Cache) Fingerprint(key core.ChannelKey) string { return c.entry(key).fingerprint }
 
 func (c *Cache) entry(key core.ChannelKey) entry {
-	if all := c.all.Load(); all != nil {
-		return (*all)[key]
-	}
-	return entry{}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.all[key]
 }
 
 // Keys returns the channels with present or former settings.
 func (c *Cache) Keys() []core.ChannelKey {
-	if all := c.all.Load(); all != nil {
-		return slices.Collect(maps.Keys(*all))
-	}
-	return nil
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return slices.Collect(maps.Keys(c.all))
 }
 
 // ChangeSettings sets the model and the permission mode from the channel's next turn on. An
@@ -104,19 +101,8 @@ func (c *Cache) change(ctx context.Context, change core.SettingsChange) error {
 
 // Apply applies a durable change. Calls must have the ledger's order.
 func (c *Cache) Apply(change *core.SettingsChange) {
-	c.write(func(all map[core.ChannelKey]entry) {
-		s := all[change.Channel].Apply(change)
-		all[change.Channel] = entry{s, s.Fingerprint()}
-	})
-}
-
-func (c *Cache) write(f func(map[core.ChannelKey]entry)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	next := map[core.ChannelKey]entry{}
-	if all := c.all.Load(); all != nil {
-		next = maps.Clone(*all)
-	}
-	f(next)
-	c.all.Store(&next)
+	s := c.all[change.Channel].Apply(change)
+	c.all[change.Channel] = entry{s, s.Fingerprint()}
 }
