@@ -26,9 +26,9 @@ func TestActivity(t *testing.T) {
 		{"event", `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"c1","name":"Read","input":{"file_path":"/x"}}]}}`, "Read: /x"},
 		{"event", `not JSON`, "Read: /x"},
 		{"event", `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"c1"}]}}`, "Working"},
-		{"notice", `{}`, ""},
 	} {
-		if got, err := a.take(client.Event{Kind: row.kind, Data: row.data}); err != nil || got != row.want {
+		u, ok, err := a.updates.Take(client.Event{Kind: row.kind, Data: row.data})
+		if got := a.take(u); got != row.want || !ok || err != nil {
 			t.Errorf("after %s %s it shows %q, %v, want %q", row.kind, row.data, got, err, row.want)
 		}
 	}
@@ -80,7 +80,7 @@ func TestAnswersThatCannotBeUnderstood(t *testing.T) {
 	}
 	for _, kind := range []string{"queued", "approval", "notice"} {
 		var said strings.Builder
-		watch(command.StartSpinner(&said, ""), newActivity(), client.Event{Kind: kind, Data: `{"position":"first","tool":1,"text":2}`})
+		newActivity().watch(command.StartSpinner(&said, ""), client.Event{Kind: kind, Data: `{"position":"first","tool":1,"text":2}`})
 		if !strings.Contains(said.String(), "could not be understood: "+kind) {
 			t.Errorf("of an event %s that cannot be understood is told %q", kind, said.String())
 		}
@@ -93,7 +93,7 @@ func TestWhatIsNotShownIsNotMissed(t *testing.T) {
 	t.Parallel()
 	for code, told := range map[string]bool{"dropped": false, "gap": false, "stalled": true} {
 		var out strings.Builder
-		watch(command.StartSpinner(&out, ""), newActivity(), client.Event{Kind: "notice", Data: `{"code":"` + code + `","text":"Something happened."}`})
+		newActivity().watch(command.StartSpinner(&out, ""), client.Event{Kind: "notice", Data: `{"code":"` + code + `","text":"Something happened."}`})
 		if got := out.String() != ""; got != told {
 			t.Errorf("of a notice %s is told %q", code, out.String())
 		}

@@ -50,7 +50,7 @@ func sendAndWait(c *command.Context, x exchange) error {
 	shown := newActivity()
 	f := &client.Following{
 		Client: x.gateway, Patience: awayPatience,
-		Event: func(e client.Event) { watch(wheel, shown, e) },
+		Event: func(e client.Event) { shown.watch(wheel, e) },
 		Away:  func(error) { wheel.Show("The gateway is away; waiting for it") },
 	}
 	raw, err := f.Post(ctx, x.path, x.body, x.key)
@@ -63,32 +63,6 @@ func sendAndWait(c *command.Context, x exchange) error {
 		return fmt.Errorf("understand the outcome: %w", err)
 	}
 	return printOutcome(c, x, raw, outcome)
-}
-
-// watch shows an event of the message's stream.
-func watch(wheel *command.Spinner, shown *activity, e client.Event) {
-	if e.Kind == api.EventNotice {
-		var n api.Notice
-		switch err := json.Unmarshal([]byte(e.Data), &n); {
-		case err != nil:
-			wheel.Say("bareclaw: " + notUnderstood(e))
-		case n.Code != api.NoticeGap && n.Code != api.NoticeDropped: // a spinner shows no past events
-			wheel.Say("bareclaw: " + term.SafeLine(n.Text))
-		}
-		return
-	}
-	at, err := shown.take(e)
-	switch {
-	case err != nil:
-		wheel.Say("bareclaw: " + notUnderstood(e))
-	case at != "":
-		wheel.Show(at)
-	}
-}
-
-// notUnderstood reports an event that this program does not know.
-func notUnderstood(e client.Event) string {
-	return "an event of the gateway could not be understood: " + term.SafeLine(e.Kind)
 }
 
 // reportAbandoned explains the state of a message after the wait was given up.
@@ -154,14 +128,25 @@ func newActivity() *activity {
 	return &activity{fold: progress.New(progress.Options{Show: claude.Show})}
 }
 
-// take folds an event and returns the agent's present activity, empty if unknown. The error
-// reports an undecodable event.
-func (a *activity) take(e client.Event) (string, error) {
+// watch shows an event of the stream.
+func (a *activity) watch(wheel *command.Spinner, e client.Event) {
 	u, ok, err := a.updates.Take(e)
-	if err != nil || !ok || e.Kind == api.EventNotice {
-		return "", err
+	switch {
+	case err != nil:
+		wheel.Say("bareclaw: an event of the gateway could not be understood: " + term.SafeLine(e.Kind))
+	case !ok || u.Kind == api.NoticeGap || u.Kind == api.NoticeDropped: // a spinner shows no past events
+	case e.Kind == api.EventNotice:
+		wheel.Say("bareclaw: " + term.SafeLine(u.Detail))
+	default:
+		if at := a.take(u); at != "" {
+			wheel.Show(at)
+		}
 	}
-	if e.Kind == api.EventAccepted || e.Kind == api.EventQueued {
+}
+
+// take folds an update and returns the agent's present activity, empty if unknown.
+func (a *activity) take(u core.Update) string {
+	if u.Kind == core.UpdateAccepted || u.Kind == core.UpdateQueued {
 		a.id = u.Message.ID
 	}
 	a.fold.Take(u)
@@ -169,11 +154,11 @@ func (a *activity) take(e client.Event) (string, error) {
 	text := v.Activity(u.At)
 	switch position := a.fold.Position(a.id); {
 	case len(v.Approvals) > 0:
-		return text + " (bareclaw approvals)", nil
+		return text + " (bareclaw approvals)"
 	case v.Phase == progress.Starting && position > 1:
-		return fmt.Sprintf("Waiting, number %d in the queue", position), nil
+		return fmt.Sprintf("Waiting, number %d in the queue", position)
 	}
-	return text, nil
+	return text
 }
 
 // call names the tool of an approval and the object of the call.
