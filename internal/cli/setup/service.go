@@ -59,14 +59,14 @@ func installService(ctx context.Context, w *wizard, cfg config.Config) (Outcome,
 			return startAlone(ctx, w, cfg)
 		}
 	}
-	old, _ := gatewayHealth(ctx, w, cfg)
+	old, _ := gatewayHealth(ctx, cfg)
 	if err := installGateway(ctx, w, spec); err != nil {
 		return Outcome{}, err
 	}
 	if err := awaitReady(ctx, w, cfg); err != nil {
 		return Outcome{}, err
 	}
-	if now, ok := gatewayHealth(ctx, w, cfg); ok && w.wrote && now.PID == old.PID && now.StartedAt.Equal(old.StartedAt) {
+	if now, ok := gatewayHealth(ctx, cfg); ok && w.wrote && now.PID == old.PID && now.StartedAt.Equal(old.StartedAt) {
 		return restartGateway(ctx, w, cfg, old)
 	}
 	if status.Active && status.Current {
@@ -104,7 +104,7 @@ func installGateway(ctx context.Context, w *wizard, spec service.Spec) error {
 
 // startAlone starts the gateway in the background without a service manager.
 func startAlone(ctx context.Context, w *wizard, cfg config.Config) (Outcome, error) {
-	running, isRunning := gatewayHealth(ctx, w, cfg)
+	running, isRunning := gatewayHealth(ctx, cfg)
 	switch {
 	case isRunning && w.wrote && !w.isRead():
 		w.running = true
@@ -145,7 +145,7 @@ func restartGateway(ctx context.Context, w *wizard, cfg config.Config, old api.H
 }
 
 // gatewayHealth returns the health of the gateway, and whether the gateway answers.
-func gatewayHealth(ctx context.Context, w *wizard, cfg config.Config) (h api.Health, ok bool) {
+func gatewayHealth(ctx context.Context, cfg config.Config) (h api.Health, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	err := client.Local(cfg).Do(ctx, "GET", api.PathHealth, nil, &h)
@@ -161,7 +161,7 @@ func awaitGateway(ctx context.Context, w *wizard, cfg config.Config, is func(api
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	for tick := time.Tick(50 * time.Millisecond); ; {
-		if h, ok := gatewayHealth(ctx, w, cfg); ok && is(h) {
+		if h, ok := gatewayHealth(ctx, cfg); ok && is(h) {
 			w.running = true
 			return nil
 		}

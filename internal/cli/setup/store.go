@@ -24,7 +24,7 @@ func saveSettings(_ context.Context, w *wizard) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	notes, err := makeNotes(w)
+	notes, err := makeNotes()
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -60,7 +60,7 @@ What Claude keeps across conversations and channels. Yours to read and to change
 
 // makeNotes creates the file of Claude's notes beside the user's settings, and returns the
 // path of a new file.
-func makeNotes(w *wizard) (string, error) {
+func makeNotes() (string, error) {
 	_, dir, err := config.UserDirs()
 	if err != nil {
 		return "", err
