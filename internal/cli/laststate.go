@@ -25,7 +25,6 @@ type stopped struct {
 	Crashed   bool       `json:"crashed"`              // unexpected end
 	Hung      bool       `json:"hung"`                 // the process is alive
 	StoppedAt *time.Time `json:"stopped_at,omitempty"` // stop by a person; only a person, or a boot, starts the gateway again
-	Log       string     `json:"log,omitempty"`
 }
 
 // notRunning says when the gateway ended and how, and returns the error of the

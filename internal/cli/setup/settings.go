@@ -28,7 +28,7 @@ const (
 // chooseSettings asks for the port, the token and the working directory.
 func chooseSettings(ctx context.Context, w *wizard) (Outcome, error) {
 	before := [...]string{w.set(varPort), w.set(varHTTP), w.set(varCWD)}
-	var failed []error
+	var why, next []string // of what went wrong
 	for _, choose := range []func(context.Context, *wizard) error{choosePort, chooseToken, chooseDirectory} {
 		err := choose(ctx, w)
 		switch {
@@ -37,11 +37,15 @@ func chooseSettings(ctx context.Context, w *wizard) (Outcome, error) {
 		case errors.Is(err, errEnd) || ctx.Err() != nil:
 			return Outcome{}, err
 		case err != nil:
-			failed = append(failed, err)
+			o := failure(err)
+			why = append(why, o.Detail)
+			if o.Next != "" {
+				next = append(next, o.Next)
+			}
 		}
 	}
-	if err := join(failed); err != nil {
-		return Outcome{}, err
+	if len(why) > 0 {
+		return Outcome{}, &trouble{strings.Join(why, "; "), strings.Join(next, "; ")}
 	}
 	token := "no token, so that only your own user is answered"
 	if w.current(varHTTP) != "" {
@@ -55,22 +59,6 @@ func chooseSettings(ctx context.Context, w *wizard) (Outcome, error) {
 		return unchanged(chosen), nil
 	}
 	return done(chosen), nil
-}
-
-// join is errors.Join for errors with advice.
-func join(errs []error) error {
-	if len(errs) == 0 {
-		return nil
-	}
-	var why, next []string
-	for _, err := range errs {
-		o := failure(err)
-		why = append(why, o.Detail)
-		if o.Next != "" {
-			next = append(next, o.Next)
-		}
-	}
-	return &trouble{strings.Join(why, "; "), strings.Join(next, "; ")}
 }
 
 func choosePort(ctx context.Context, w *wizard) error {
