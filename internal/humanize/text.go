@@ -4,7 +4,12 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	size "github.com/dustin/go-humanize"
 )
+
+// Bytes writes a number of bytes in the unit that fits: 300 MiB.
+func Bytes(n uint64) string { return size.IBytes(n) }
 
 // Shorten returns a text, or its beginning and an ellipsis, in at most limit characters.
 func Shorten(s string, limit int) string {

@@ -6,8 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
+
+	"bareclaw/internal/humanize"
 )
 
 // The bounds below which room is short or gone. The ledger's log alone may grow by 16
@@ -51,7 +52,7 @@ func checkDisk(ctx context.Context, r *report) {
 func (r *report) judgeRoom(dir string, free, inodes, freeInodes uint64) {
 	const why = "On a full disk nothing is accepted (507), and outcomes wait to be written."
 	look := "du -sh " + quote(dir) + "/* | sort -h"
-	room := fmt.Sprintf("%s has %s free.", dir, humanize.IBytes(free))
+	room := fmt.Sprintf("%s has %s free.", dir, humanize.Bytes(free))
 	switch {
 	case free < noBytes:
 		r.problem("disk_full", room, why, look)

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	bytes "github.com/dustin/go-humanize"
-
 	"bareclaw/core/ledger"
 	"bareclaw/internal/humanize"
 )
@@ -62,11 +60,11 @@ func (r *report) judgeLedger(path string, e ledger.Examination) {
 			b.Accepted, b.Answered, b.Failed, b.Cancelled, b.Waiting), "Some message has no outcome, or two.", "keep a copy of "+quote(path)+" and report it")
 	}
 	if e.LogSize > largeLog {
-		r.warning("ledger_log_large", fmt.Sprintf("The ledger's log has grown to %s.", bytes.IBytes(uint64(e.LogSize))),
+		r.warning("ledger_log_large", fmt.Sprintf("The ledger's log has grown to %s.", humanize.Bytes(uint64(e.LogSize))),
 			"It is copied into the ledger when nobody waits: something keeps it from that, such as a program that reads the ledger.", "bareclaw restart")
 	}
 	if !e.Checked && len(e.Damage) == 0 {
-		r.note("ledger_unchecked", fmt.Sprintf("The ledger (%s) was not searched for damage within %v.", bytes.IBytes(uint64(e.Size)), ledgerBound),
+		r.note("ledger_unchecked", fmt.Sprintf("The ledger (%s) was not searched for damage within %v.", humanize.Bytes(uint64(e.Size)), ledgerBound),
 			"Whether it is whole is not known.", "sqlite3 "+quote(path)+" 'PRAGMA quick_check'")
 	}
 	switch b := e.Balance; {
@@ -75,7 +73,7 @@ func (r *report) judgeLedger(path string, e ledger.Examination) {
 		r.ok("The ledger is whole, and empty.")
 	default:
 		r.ok("The ledger is whole and balances: %s accepted, %d open; %s.",
-			humanize.Count(int(b.Accepted), "message"), b.Waiting, bytes.IBytes(uint64(e.Size+e.LogSize)))
+			humanize.Count(int(b.Accepted), "message"), b.Waiting, humanize.Bytes(uint64(e.Size+e.LogSize)))
 	}
 }
 
