@@ -104,11 +104,6 @@ func (s *ChannelShow) Run(c *command.Context, gateway *client.Client) error {
 	return fetch(c, gateway, api.ChannelPath(s.Channel), s.JSON, func(ch *api.Channel) error {
 		now := time.Now()
 		facts := command.Facts{Faint: term.PaletteFor(c.Out).Faint}
-		number := func(name string, n int) {
-			if n != 0 {
-				facts.Add(name, strconv.Itoa(n))
-			}
-		}
 		facts.Add("channel", ch.Channel)
 		facts.Add("state", ch.State)
 		facts.Add("since", humanize.Age(ch.Since, now))
@@ -119,14 +114,14 @@ func (s *ChannelShow) Run(c *command.Context, gateway *client.Client) error {
 		facts.Add("activity", ch.Activity)
 		facts.Add("messages", fmt.Sprintf("%d ever, %d in the queue, %d in the turn", ch.Messages, ch.Waiting, ch.Running))
 		facts.Add("last message", humanize.Age(ch.LastAt, now))
-		number("approvals", ch.Approvals)
+		facts.Add("approvals", ch.Approvals)
 		facts.Add("session", ch.SessionID)
-		number("host pid", ch.HostPID)
-		number("agent pid", ch.AgentPID)
+		facts.Add("host pid", ch.HostPID)
+		facts.Add("agent pid", ch.AgentPID)
 		facts.Add("turn", ch.TurnID)
 		facts.Add("model", ch.Model)
 		facts.Add("permission mode", ch.PermissionMode)
-		number("rules", ch.Rules)
+		facts.Add("rules", ch.Rules)
 		return c.PrintLines(facts.Lines(c.Width())...)
 	})
 }

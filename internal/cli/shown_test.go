@@ -51,15 +51,6 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-func TestLastLines(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int]string{0: "", 1: "c\n", 2: "b\nc\n", 9: "a\nb\nc\n"} {
-		if got := lastLines("a\nb\nc\n", n); got != want {
-			t.Errorf("lastLines(%d) = %q, want %q", n, got, want)
-		}
-	}
-}
-
 // TestAnswersThatCannotBeUnderstood: what the gateway says and this program does not
 // understand is told, and not passed over.
 func TestAnswersThatCannotBeUnderstood(t *testing.T) {

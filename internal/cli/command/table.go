@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/rivo/uniseg"
@@ -50,8 +51,12 @@ type Facts struct {
 	Faint func(string) string // paints the names; nil: no colour
 }
 
-// Add adds a fact unless the value is empty.
-func (f *Facts) Add(name, value string) { f.AddPainted(name, value, nil) }
+// Add adds a fact unless the value is empty or 0.
+func (f *Facts) Add(name string, value any) {
+	if value != 0 {
+		f.AddPainted(name, fmt.Sprint(value), nil)
+	}
+}
 
 // AddPainted is Add for a value in a colour; nil: no colour.
 func (f *Facts) AddPainted(name, value string, paint func(string) string) {
