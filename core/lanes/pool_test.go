@@ -38,7 +38,7 @@ func TestSessionPool(t *testing.T) {
 			state waiting busy waiting=1; send three; live 1; answer one ok; one answered ok; wait 2s; turns two,three; answer three ok
 			two answered into=three; three answered ok`,
 		"and so is who sends a message with a key, which is accepted before": `
-			with sessions=1; send one in=a; watch; send two key=k; wait 1s; told queued "All 1 sessions (SESSIONS) are busy"; answer one ok; wait 2s
+			with sessions=1; send one in=a; watch; send two key=k; wait 1s; told queued "All 1 sessions (SESSIONS) are busy" last; answer one ok; wait 2s
 			answer two ok; two answered ok`,
 		"in the order in which they asked": `
 			with sessions=1; send one in=a; send two in=d; send three in=b; send four; answer one ok; wait 2s; live 1; answer two ok; wait 2s; live 1

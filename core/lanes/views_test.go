@@ -22,12 +22,15 @@ var viewSteps = map[string]func(*scene, step){
 		}
 		s.wantSame("list of turns", fmt.Sprintf("%q", got), fmt.Sprintf("%q", p.words[1:]))
 	},
-	"told": func(s *scene, p step) { // told stalled text [times=1] [of=one,two]
+	"told": func(s *scene, p step) { // told stalled text [times=1|last] [of=one,two]
 		var got []core.Update
 		for _, u := range drain(s.sub) {
 			if string(u.Kind) == p.word(1) {
 				got = append(got, u)
 			}
+		}
+		if p.has("last") {
+			got = got[max(0, len(got)-1):]
 		}
 		times := 1
 		if n, ok := p.values["times"]; ok {
