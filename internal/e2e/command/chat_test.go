@@ -136,9 +136,7 @@ func TestChatOverRestarts(t *testing.T) {
 	x := chat(g, "desk")
 	x.Enters("wait " + g.Path("one"))
 	g.Eventually("the turn runs", func() bool { return g.Begun("one") == 1 })
-	generation := g.Generation()
-	g.Must("POST", "/restart", nil, 200)
-	g.Restarted(generation)
+	g.Restart()
 	g.Touch("one")
 	x.Sees("\nwaited for " + g.Path("one"))
 

@@ -8,6 +8,7 @@ import (
 
 	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestCrashAtEveryStepOfARestart kills the worker at every step of a restart until it has
@@ -22,9 +23,7 @@ func TestCrashAtEveryStepOfARestart(t *testing.T) {
 		claude := g.Say("http", "pid").Str("text")
 		generation := g.Generation()
 		tr := m.Trace(g.Worker(), fmt.Sprintf("write,writev,sendmsg,sendto:signal=SIGKILL:when=%d", n))
-		if err := g.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, g.Cmd.Process.Signal(syscall.SIGHUP))
 		g.Restarted(generation)
 		tr.Detach()
 		if now := g.Say("http", "pid").Str("text"); now != claude {

@@ -10,6 +10,7 @@ import (
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestClaudeMisbehavesInATurn has one claude after the other do something that
@@ -84,9 +85,7 @@ func TestClaudeIsKilledWhileStarting(t *testing.T) {
 		return err == nil && m.Hosts()["a"].ClaudePID > 0
 	})
 	h := m.Hosts()["a"]
-	if err := proc.Signal(h.ClaudePID, h.ClaudeStart, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, proc.Signal(h.ClaudePID, h.ClaudeStart, syscall.SIGKILL))
 	g.Outcome(id).Want(t, "final: ran: add")
 	if n := tools(m, "add"); n != 1 {
 		t.Errorf("tool was run %d times", n)
@@ -119,14 +118,10 @@ func TestClaudeIsMissing(t *testing.T) {
 			m := harness.NewMachine(t, "BARECLAW_AGENT=claude")
 			path := m.Path("claude")
 			m.Env = append(m.Env, "BARECLAW_CLAUDE="+path)
-			if err := c.make(path); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, c.make(path))
 			g := m.Start()
 			g.Say("a", "echo 1").Failed(t, "agent_missing", "BARECLAW_CLAUDE", c.words)
-			if err := errors.Join(os.RemoveAll(path), os.Symlink(harness.FakeClaude(t), path)); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, errors.Join(os.RemoveAll(path), os.Symlink(harness.FakeClaude(t), path)))
 			g.Usable("a")
 			g.Balanced()
 			g.EndsAll()
@@ -139,14 +134,10 @@ func TestClaudeIsMissing(t *testing.T) {
 func TestWorkingDirectoryRemoved(t *testing.T) {
 	m, g := harness.Started(t)
 	g.Usable("warm")
-	if err := os.RemoveAll(m.Path("work")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.RemoveAll(m.Path("work")))
 	g.Usable("warm")
 	g.Say("cold", "echo 1").Failed(t, "agent_failed", m.Path("work"), "BARECLAW_CWD")
-	if err := os.Mkdir(m.Path("work"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Mkdir(m.Path("work"), 0o700))
 	g.Usable("cold")
 	g.Balanced()
 	g.EndsAll()

@@ -11,6 +11,7 @@ import (
 	"bareclaw/internal/cli/doctor"
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // More than a session host keeps in memory.
@@ -68,9 +69,7 @@ func stopClaude(g *harness.Gateway, channel string) (goOn func()) {
 	g.Freeze(h.ClaudePID, h.ClaudeStart)
 	return func() {
 		g.T.Helper()
-		if err := proc.Signal(h.ClaudePID, h.ClaudeStart, syscall.SIGCONT); err != nil {
-			g.T.Fatal(err)
-		}
+		check.OK(g.T, proc.Signal(h.ClaudePID, h.ClaudeStart, syscall.SIGCONT))
 	}
 }
 
@@ -110,9 +109,7 @@ func TestSpoolOnAFullDisk(t *testing.T) {
 			"the host is killed": func(s *scene) {
 				h := s.Hosts()["c"]
 				s.goOn()
-				if err := proc.Signal(h.PID, h.Start, syscall.SIGKILL); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, proc.Signal(h.PID, h.Start, syscall.SIGKILL))
 			},
 		} {
 			t.Run(what+", "+deed, func(t *testing.T) {
@@ -284,16 +281,12 @@ func TestStuckTurn(t *testing.T) {
 		},
 		"claude killed": func(s *scene) {
 			h := s.Hosts()["c"]
-			if err := proc.Signal(h.ClaudePID, h.ClaudeStart, syscall.SIGKILL); err != nil {
-				s.T.Fatal(err)
-			}
+			check.OK(s.T, proc.Signal(h.ClaudePID, h.ClaudeStart, syscall.SIGKILL))
 		},
 		"both killed": func(s *scene) {
 			h := s.Hosts()["c"]
 			s.Kill()
-			if err := proc.Signal(h.PID, h.Start, syscall.SIGKILL); err != nil {
-				s.T.Fatal(err)
-			}
+			check.OK(s.T, proc.Signal(h.PID, h.Start, syscall.SIGKILL))
 			s.startsWithRoom()
 		},
 	} {

@@ -6,6 +6,7 @@ import (
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestToolOnAFullDisk: a tool begins while the disk is full, the transcript lags behind,
@@ -23,9 +24,7 @@ func TestToolOnAFullDisk(t *testing.T) {
 	})
 	free := m.Fill()
 	h := m.Hosts()["a"]
-	if err := proc.Signal(h.ClaudePID, h.ClaudeStart, syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, proc.Signal(h.ClaudePID, h.ClaudeStart, syscall.SIGCONT))
 	m.Eventually("the tool runs", func() bool { return tools(m, "go") == 1 })
 	g.Kill()
 	m.Slay(proc.Process{PID: h.PID, Start: h.Start}, proc.Process{PID: h.ClaudePID, Start: h.ClaudeStart})

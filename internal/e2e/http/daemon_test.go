@@ -35,9 +35,7 @@ func TestAnswersOfADaemon(t *testing.T) {
 		t.Errorf("the limit is not named: %s", large.Body)
 	}
 	g.Must("POST", "/upgrade", harness.Obj{"path": g.Path("none")}).Refused(t, "no program", 503, "upgrade_failed")
-	generation := g.Generation()
-	g.Must("POST", "/restart", nil, 200)
-	g.Restarted(generation)
+	g.Restart()
 
 	db := g.LedgerFile()
 	lock, err := db.Conn(t.Context())

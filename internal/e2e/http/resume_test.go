@@ -132,9 +132,7 @@ func TestStreamResumesAfterRestart(t *testing.T) {
 	t.Parallel()
 	for name, restart := range map[string]func(g *harness.Gateway) *harness.Gateway{
 		"restarting": func(g *harness.Gateway) *harness.Gateway {
-			generation := g.Generation()
-			g.Must("POST", "/restart", nil, 200)
-			g.Restarted(generation)
+			g.Restart()
 			return g
 		},
 		"shutdown": func(g *harness.Gateway) *harness.Gateway {
@@ -183,9 +181,7 @@ func TestLateStreamIsPassedOn(t *testing.T) {
 	channel.tick(5)
 	message.now.Close()
 	channel.now.Close()
-	generation := g.Generation()
-	g.Must("POST", "/restart", nil, 200)
-	g.Restarted(generation)
+	g.Restart()
 	channel.g = late
 	channel.resume()
 	channel.tick(5)

@@ -45,9 +45,7 @@ func TestSpareOutlivesTheDaemon(t *testing.T) {
 		"killed":     func(g *harness.Gateway) *harness.Gateway { g.Kill(); return g.Start() },
 		"terminated": func(g *harness.Gateway) *harness.Gateway { g.Signal(syscall.SIGTERM); return g.Start() },
 		"handed over": func(g *harness.Gateway) *harness.Gateway {
-			generation := g.Generation()
-			g.Must("POST", "/restart", nil, 200)
-			g.Restarted(generation)
+			g.Restart()
 			return g
 		},
 	} {

@@ -14,6 +14,7 @@ import (
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/testkit/botapi"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestSoakTelegram has people talk in chats and topics while the daemon is killed and
@@ -374,20 +375,14 @@ func (r *telegramSoak) deliveriesOf(p *soakPlace, message int) (ids []string) {
 	db := r.LedgerFile()
 	defer func() { _ = db.Close() }()
 	rows, err := db.Query(`SELECT d.id FROM deliveries d, json_each(d.progress, '$.sent') s WHERE d.channel=? AND s.value=?`, p.key, message)
-	if err != nil {
-		r.T.Fatal(err)
-	}
+	check.OK(r.T, err)
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		var id string
-		if err := rows.Scan(&id); err != nil {
-			r.T.Fatal(err)
-		}
+		check.OK(r.T, rows.Scan(&id))
 		ids = append(ids, id)
 	}
-	if err := rows.Err(); err != nil {
-		r.T.Fatal(err)
-	}
+	check.OK(r.T, rows.Err())
 	return ids
 }
 
