@@ -216,31 +216,9 @@ func (s *Stream) Want(kinds ...string) Answer {
 	return e.Data
 }
 
-// Order waits for the stream's end and returns the kinds of all its events, each
-// once where several of a kind follow each other.
-func (s *Stream) Order() []string {
-	s.T.Helper()
-	s.Next() // until the end
-	var kinds []string
-	for _, e := range s.Seen {
-		kinds = append(kinds, e.Kind)
-	}
-	return slices.Compact(kinds)
-}
-
 // OverSocket is the same gateway, talked to over its Unix socket.
 func (g *Gateway) OverSocket() *Gateway {
 	local := *g
 	local.Base, local.HTTP = "http://localhost", g.Local()
 	return &local
-}
-
-// LastID returns the id that the stream's result has, or had before it.
-func (s *Stream) LastID(t testing.TB) string {
-	t.Helper()
-	e, ok := s.Next("result")
-	if !ok || e.Last == "" {
-		t.Fatalf("the stream has no id: %+v", s.Seen)
-	}
-	return e.Last
 }
