@@ -94,29 +94,26 @@ func (c *child) start() (err error) {
 // send gives claude a line, newline included. Control lines are written at once,
 // turns when claude is ready.
 func (c *child) send(line []byte, control bool) {
-	c.mu.Lock()
-	switch {
-	case c.ending:
-	case control:
-		c.urgent = append(c.urgent, line)
-	default:
-		c.turns = append(c.turns, line)
-	}
-	c.mu.Unlock()
-	c.input.flush()
+	c.change(func() {
+		switch {
+		case c.ending:
+		case control:
+			c.urgent = append(c.urgent, line)
+		default:
+			c.turns = append(c.turns, line)
+		}
+	})
 }
 
-func (c *child) setReady() {
-	c.mu.Lock()
-	c.ready = true
-	c.mu.Unlock()
-	c.input.flush()
-}
+func (c *child) setReady() { c.change(func() { c.ready = true }) }
 
 // closeInput closes claude's input after the queued lines.
-func (c *child) closeInput() {
+func (c *child) closeInput() { c.change(func() { c.ending = true }) }
+
+// change changes the state of the input, and writes what may be written then.
+func (c *child) change(f func()) {
 	c.mu.Lock()
-	c.ending = true
+	f()
 	c.mu.Unlock()
 	c.input.flush()
 }

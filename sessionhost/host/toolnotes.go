@@ -48,15 +48,10 @@ func (n *toolNotes) observe(ev *claude.Event) error {
 		}
 		return nil
 	}
-	l := ev.Lifecycle()
-	is := func(id string) bool { return id == l.UUID }
-	switch {
-	case l.Done():
-		n.working = slices.DeleteFunc(n.working, is)
-		n.noted = slices.DeleteFunc(n.noted, is)
+	if s := stepOf(ev); s != nil {
+		n.working = s.apply(n.working)
+		n.noted = slices.DeleteFunc(n.noted, func(id string) bool { return s.done && id == s.turn })
 		n.pending = n.pending && len(n.working) > 0
-	case l.State == claude.StateStarted && !slices.ContainsFunc(n.working, is):
-		n.working = append(n.working, l.UUID)
 	}
 	return nil
 }

@@ -77,30 +77,6 @@ func TestHeartbeatAllIsWell(t *testing.T) {
 	}
 }
 
-// TestHeartbeatBeginsAfresh: each tick has a session of its own, so that the context does
-// not grow, and what is written there meanwhile is answered in that of the last tick.
-func TestHeartbeatBeginsAfresh(t *testing.T) {
-	t.Parallel()
-	m, _ := newHeart(t, "echo HEARTBEAT_OK")
-	g := m.Start()
-	session := func() string { return g.Say("heartbeat", "hello").Str("session_id") }
-	var seen []string
-	for slot := range 3 {
-		m.With(harness.SlotLength(slot)).Beat(0)
-		m.With(harness.SlotLength(slot)).Beat(0) // which is the same tick
-		answer := g.Outcome(m.Ticks().Ticks[slot].Message)
-		if now := answer.Str("session_id"); now == "" || now != session() || slices.Contains(seen, now) {
-			t.Errorf("tick %d was answered in the session %s, after %q; now it is %s", slot, now, seen, session())
-		} else {
-			seen = append(seen, now)
-		}
-	}
-	m.WantBeats("ok, ok, ok", 6)
-	if n := m.Begun("/clear"); n != 3 {
-		t.Errorf("the session was cleared %d times in 3 slots", n)
-	}
-}
-
 // TestHeartbeatsAtOnce: of ticks that are called at once one asks and tells.
 func TestHeartbeatsAtOnce(t *testing.T) {
 	t.Parallel()
@@ -225,33 +201,6 @@ func TestHeartbeatOutOfReach(t *testing.T) {
 	if out := m.Command(exitcode.OK, "heartbeat", "status").Out.String(); strings.Contains(out, "not told") || strings.Contains(out, "untold") {
 		t.Errorf("the status says\n%s", out)
 	}
-}
-
-// TestHeartbeatOutOfReachAndKilled kills ticks while they push: what was not told is told
-// once.
-func TestHeartbeatOutOfReachAndKilled(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "message")
-	m, api, _, chat := harness.NewChat(t, "BARECLAW_HEARTBEAT_NOTIFY=tg-7", "BARECLAW_HEARTBEAT_MESSAGE=@"+path, harness.SlotLength(0))
-	instruct(m, "echo There is new mail.")
-	m.Start()
-	chat.Block()
-	m.Beat(1)
-	instruct(m, "echo The disk is nearly full.")
-	m.With(harness.SlotLength(1)).Beat(1)
-	chat.Unblock()
-	held := api.Hold("sendMessage", 7)
-	instruct(m, "echo HEARTBEAT_OK")
-	next := m.With(harness.SlotLength(2))
-	cmd := next.Tick()
-	check.OK(t, cmd.Start())
-	api.Await(t, "the push is under way", held.Reached)
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
-	held.Release()
-	next.Beat(0)
-	m.WantBeats("told, told, ok", 3)
-	wantTold(t, chat, "There is new mail.")
 }
 
 // TestHeartbeatRevives starts a gateway that is down, as .env says, and asks.
