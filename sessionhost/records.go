@@ -56,10 +56,6 @@ func globIn(dir, pattern string) ([]string, error) {
 	return filepath.Glob(filepath.Join(escaped, pattern))
 }
 
-func (o *Options) hostFiles(pattern string) ([]string, error) {
-	return globIn(filepath.Join(o.StateDir, "hosts"), pattern)
-}
-
 // inParallel calls do for all items at once, and joins the errors.
 func inParallel[T any](items []T, do func(T) error) error {
 	errs := make([]error, len(items))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -181,7 +182,7 @@ func (p *spares) reattach(ctx context.Context) (left []int, err error) {
 		}
 		return nil
 	})
-	kept, _ := p.o.hostFiles("*.reserved") // the pattern is well-formed
+	kept, _ := globIn(filepath.Join(p.o.StateDir, "hosts"), "*.reserved") // the pattern is well-formed
 	for _, file := range kept {
 		_ = os.Remove(file)
 	}

@@ -88,7 +88,7 @@ func lastingOutside(temporary []string, path string) error {
 		}
 	}
 	for _, dir := range temporary {
-		if below(dir, path) {
+		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
 			return fmt.Errorf("%s is in %s, where files do not stay: %s", path, dir, advice)
 		}
 	}
@@ -104,11 +104,6 @@ func temporary() []string {
 		}
 	}
 	return dirs
-}
-
-func below(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 func executable(path string) error {

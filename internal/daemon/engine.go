@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/adapters/telegram"
 	"bareclaw/core/config"
 	"bareclaw/core/lanes"
 	"bareclaw/core/ledger"
@@ -50,6 +51,10 @@ func (e *engine) start() (err error) {
 	if err := e.hosts.KeepSpares(context.Background()); err != nil {
 		return fmt.Errorf("take over spare sessions: %w", err)
 	}
+	deliverers := map[string]string{}
+	if e.cfg.TelegramToken.IsSet() {
+		deliverers[telegram.Prefix] = telegram.Name
+	}
 	e.manager = lanes.New(lanes.Options{
 		Ledger: e.ledger, Agent: e.hosts, Sessions: e.sessions, Log: e.log,
 		QueueLimit: e.cfg.QueueLimit, TurnTimeout: e.cfg.Timeout,
@@ -57,7 +62,7 @@ func (e *engine) start() (err error) {
 		IdleTimeout: e.cfg.IdleTimeout, MaxSessions: cmp.Or(e.cfg.MaxSessions, sessionpool.LimitFor(memory.Total())),
 		TurnBudget: e.cfg.MaxBudgetUSD, DailyBudget: e.cfg.DailyBudgetUSD,
 		Approvals: lanes.ApprovalPolicy(e.cfg.Approvals), ApprovalTimeout: e.cfg.ApprovalTimeout,
-		Greeting: e.agent.greeting(), Deliverers: telegramDeliverers(e.cfg.TelegramToken.IsSet()), Advice: advice(),
+		Greeting: e.agent.greeting(), Deliverers: deliverers, Advice: advice(),
 	})
 	go func() { // ends when leftover processes have been looked at
 		if err := e.hosts.Sweep(context.Background()); err != nil {

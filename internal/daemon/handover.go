@@ -101,7 +101,7 @@ func (d *daemon) answerHeld(signals <-chan os.Signal) {
 			}
 			return
 		case <-look.C:
-			if h, err := lockfile.ReadHolder(d.lockPath()); err != nil || !proc.Alive(h.Worker, h.WorkerStart) {
+			if h, err := lockfile.ReadHolder(filepath.Join(d.cfg.StateDir, lockfile.StateLockName)); err != nil || !proc.Alive(h.Worker, h.WorkerStart) {
 				d.http.drain(httpapi.Restarting)
 				return
 			}
@@ -116,8 +116,6 @@ func (d *daemon) answerHeld(signals <-chan os.Signal) {
 		}
 	}
 }
-
-func (d *daemon) lockPath() string { return filepath.Join(d.cfg.StateDir, lockfile.StateLockName) }
 
 // serveHeld serves the requests that the worker before holds, on a socket whose path
 // serveHeld returns, empty if there is no such worker or no socket.

@@ -11,14 +11,6 @@ import (
 	"bareclaw/sessionhost/claude"
 )
 
-// telegramDeliverers returns which adapter delivers the background results of which channels.
-func telegramDeliverers(enabled bool) map[string]string {
-	if !enabled {
-		return nil
-	}
-	return map[string]string{telegram.Prefix: telegram.Name}
-}
-
 // A telegramPart is the Telegram adapter. Where no bot is configured it does nothing.
 type telegramPart struct {
 	*base

@@ -76,18 +76,14 @@ func (t *turn) addAssistant(e *entry) {
 		switch {
 		case isToolCall(b.Type):
 			t.end = ending{}
-			t.called(b)
+			if !slices.ContainsFunc(t.calls, func(c call) bool { return c.id == b.ID }) {
+				t.calls = append(t.calls, call{id: b.ID, name: b.Name, target: ToolTarget(b.Input)})
+			}
 		case b.Type == "text" && (e.Message.StopReason == "end_turn" || e.Message.StopReason == "stop_sequence"):
 			t.end = ending{answered: true, text: b.Text}
 		case b.Type == "text":
 			t.end = ending{} // words before a tool call, or cut by max_tokens and continued
 		}
-	}
-}
-
-func (t *turn) called(b block) {
-	if !slices.ContainsFunc(t.calls, func(c call) bool { return c.id == b.ID }) {
-		t.calls = append(t.calls, call{id: b.ID, name: b.Name, target: ToolTarget(b.Input)})
 	}
 }
 

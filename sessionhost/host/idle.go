@@ -38,14 +38,6 @@ func (t *idleTracker) observe(ev *claude.Event, now time.Time) {
 	}
 }
 
-func (t *idleTracker) turnHanded(turn string, now time.Time) {
-	if t.unfinished == nil {
-		t.unfinished = map[string]struct{}{}
-	}
-	t.unfinished[turn] = struct{}{}
-	t.since = now
-}
-
 // restart counts the idle time from now on.
 func (t *idleTracker) restart(now time.Time) {
 	t.since = now

@@ -209,7 +209,11 @@ func (h *host) addTurn(turn string) {
 		h.turns = h.turns[:copy(h.turns, h.turns[maxTurns:])]
 	}
 	h.turns = append(h.turns, turn)
-	h.idle.turnHanded(turn, time.Now())
+	if h.idle.unfinished == nil {
+		h.idle.unfinished = map[string]struct{}{}
+	}
+	h.idle.unfinished[turn] = struct{}{}
+	h.idle.since = time.Now()
 }
 
 // writeToClaude queues a line for claude's input. A turn waits until claude is ready.
