@@ -112,12 +112,7 @@ type Inspection struct {
 }
 
 // A Seen is a host by its record.
-type Seen struct {
-	Channel string
-	Host    proc.Process
-	Claude  proc.Process
-	Socket  string
-}
+type Seen = protocol.Record
 
 // Inspect looks at the sessions of a state directory, and changes nothing. It finds no
 // strays on a system without readable environments.
@@ -130,12 +125,11 @@ func Inspect(stateDir string) (i Inspection, err error) {
 	i.Unread = unread
 	known := map[int]bool{os.Getpid(): true}
 	for _, r := range records {
-		seen := Seen{Channel: r.Channel, Socket: r.Socket, Host: r.Host(), Claude: r.Claude()}
 		switch {
 		case r.HostAlive():
-			i.Live = append(i.Live, seen)
+			i.Live = append(i.Live, r.Record)
 		case r.ClaudeAlive():
-			i.Lost, known[r.ClaudePID] = append(i.Lost, seen), true
+			i.Lost, known[r.ClaudePID] = append(i.Lost, r.Record), true
 		}
 	}
 	found, err := proc.ByEnviron(protocol.EnvMarkVariable, i.orphan)
@@ -156,7 +150,7 @@ func orphansOf(stateDir string) func(mark string) bool {
 // when ctx ends. A daemon may be at work meanwhile.
 func (i *Inspection) End(ctx context.Context) error {
 	for _, l := range i.Lost {
-		if err := protocol.End(ctx, claudeGrace, l.Claude); err != nil {
+		if err := protocol.End(ctx, claudeGrace, l.Claude()); err != nil {
 			return fmt.Errorf("end claude: %w", err)
 		}
 	}

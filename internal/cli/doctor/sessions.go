@@ -29,7 +29,7 @@ func checkSessions(ctx context.Context, r *report) {
 	}
 	left := slices.Clone(i.Strays) // processes of sessions without a host
 	for _, lost := range i.Lost {
-		left = append(left, lost.Claude)
+		left = append(left, lost.Claude())
 	}
 	if len(left) > 0 {
 		r.warning("orphans", fmt.Sprintf("%d processes are left of sessions whose host has ended: %s.", len(left), pids(left)),

@@ -111,7 +111,7 @@ func hostsAtWork(stateDir string) error {
 	if len(sessions.Live) > 0 {
 		s := sessions.Live[0]
 		return fmt.Errorf("the session of channel %q is still at work (process %d): end it with `bareclaw stop --sessions`",
-			term.SafeLine(s.Channel), s.Host.PID)
+			term.SafeLine(s.Channel), s.PID)
 	}
 	return nil
 }
