@@ -153,7 +153,7 @@ func (s *supervisor) begin() (err error) {
 func (s *supervisor) known() string { return program.Running(s.self) }
 
 func (s *supervisor) start(path string, first bool) {
-	w, err := s.spawn(path)
+	w, err := s.spawn(path, s.events)
 	if err != nil {
 		s.Log.Error("the gateway cannot be started", "err", err)
 		s.crashed(first)
@@ -206,7 +206,7 @@ func (s *supervisor) onRestart(w *worker, m message) {
 	var next *worker
 	err := errors.New("another restart is under way")
 	if w == s.current && !w.told && s.next == nil && s.endSignal == nil {
-		next, err = s.spawn(m.Path)
+		next, err = s.spawn(m.Path, s.events)
 	}
 	if err != nil {
 		closeAll(m.files)

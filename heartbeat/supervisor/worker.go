@@ -54,8 +54,8 @@ type event struct {
 
 // spawn starts a worker in a process group of its own: the supervisor sends a terminal's
 // Ctrl-C on, so that the worker gets the signal once.
-func (s *supervisor) spawn(path string) (*worker, error) {
-	s.BeforeStart()
+func (o Options) spawn(path string, events chan<- event) (*worker, error) {
+	o.BeforeStart()
 	l, theirs, err := newPair()
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (s *supervisor) spawn(path string) (*worker, error) {
 	defer func() { _ = theirs.Close() }()
 	argv := append(strings.Fields(os.Getenv(WrapVariable)), path, Subcommand)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = s.WorkerEnviron
+	cmd.Env = o.WorkerEnviron
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -73,7 +73,7 @@ func (s *supervisor) spawn(path string) (*worker, error) {
 		return nil, fmt.Errorf("start %s: %w", path, err)
 	}
 	w := &worker{process: cmd.Process, path: path, file: file, link: l}
-	go w.relay(s.events) // ends with the process
+	go w.relay(events) // ends with the process
 	return w, nil
 }
 

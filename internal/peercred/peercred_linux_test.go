@@ -37,6 +37,14 @@ func copyOfTest(t *testing.T) string {
 	return file
 }
 
+// wantUID fails unless the peer of a connection is that user.
+func wantUID(t *testing.T, conn net.Conn, want uint32) {
+	t.Helper()
+	if uid, ok, err := TCPUID(conn.LocalAddr(), conn.RemoteAddr()); err != nil || !ok || uid != want {
+		t.Errorf("TCPUID = %d, %t, %v, want %d", uid, ok, err, want)
+	}
+}
+
 func TestTCPUIDOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -47,9 +55,7 @@ func TestTCPUIDOfAnotherUser(t *testing.T) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	start(t, cmd, l)
 	conn := accept(t, l)
-	if uid, ok, err := TCPUID(conn.LocalAddr(), conn.RemoteAddr()); err != nil || !ok || uid != nobody {
-		t.Errorf("TCPUID = %d, %t, %v, want %d", uid, ok, err, nobody)
-	}
+	wantUID(t, conn, nobody)
 }
 
 func TestTCPUIDFamilies(t *testing.T) {
@@ -74,9 +80,7 @@ func TestTCPUIDFamilies(t *testing.T) {
 			check.OK(t, err)
 			defer func() { _ = client.Close() }()
 			conn := accept(t, l)
-			if uid, ok, err := TCPUID(conn.LocalAddr(), conn.RemoteAddr()); err != nil || !ok || uid != uint32(os.Getuid()) {
-				t.Errorf("TCPUID = %d, %t, %v, want %d", uid, ok, err, os.Getuid())
-			}
+			wantUID(t, conn, uint32(os.Getuid()))
 		})
 	}
 }
@@ -94,9 +98,7 @@ func TestTCPUIDOfMappedClient(t *testing.T) {
 	to := netip.MustParseAddr("::ffff:127.0.0.1").As16()
 	check.OK(t, unix.Connect(fd, &unix.SockaddrInet6{Port: l.Addr().(*net.TCPAddr).Port, Addr: to}))
 	conn := accept(t, l)
-	if uid, ok, err := TCPUID(conn.LocalAddr(), conn.RemoteAddr()); err != nil || !ok || uid != uint32(os.Getuid()) {
-		t.Errorf("TCPUID = %d, %t, %v, want %d", uid, ok, err, os.Getuid())
-	}
+	wantUID(t, conn, uint32(os.Getuid()))
 }
 
 // TestTCPUIDOfClosedPeer: the kernel calls a closed socket root's. A stranger
@@ -113,9 +115,7 @@ func TestTCPUIDOfClosedPeer(t *testing.T) {
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
-	if uid, ok, err := TCPUID(conn.LocalAddr(), conn.RemoteAddr()); err != nil || !ok || uid != uint32(os.Getuid()) {
-		t.Errorf("half closed: TCPUID = %d, %t, %v, want %d", uid, ok, err, os.Getuid())
-	}
+	wantUID(t, conn, uint32(os.Getuid()))
 	check.OK(t, client.Close())
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		uid, ok, err := TCPUID(conn.LocalAddr(), conn.RemoteAddr())
