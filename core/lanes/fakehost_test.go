@@ -244,21 +244,6 @@ func (h *fakeHost) retries(status int) {
 	h.say(core.Event{Kind: core.Retrying, Type: "system", Status: status, Detail: fmt.Sprint("status ", status)})
 }
 
-// aborts ends a turn that was interrupted.
-func (h *fakeHost) aborts(id core.TurnID) {
-	h.results(core.Result{Turns: []core.TurnID{id}, IsError: true, Interrupted: true, Error: "aborted", SessionID: h.launch.SessionID})
-	h.done(id)
-}
-
-// fails ends a turn with an error of the API, having begun it if it had not.
-func (h *fakeHost) fails(id core.TurnID, code string, until time.Time) {
-	if !h.hasBegun(id) {
-		h.begin(id)
-	}
-	h.results(core.Result{Turns: []core.TurnID{id}, IsError: true, Code: code, Error: code, SessionID: h.launch.SessionID, Until: until})
-	h.done(id)
-}
-
 // result ends turns with an answer.
 func (h *fakeHost) result(text string, ids ...core.TurnID) {
 	h.results(core.Result{Text: text, Turns: ids, SessionID: h.launch.SessionID})

@@ -282,13 +282,6 @@ func (w *world) answer(text string) {
 	h.answer(id, text)
 }
 
-// serve is answer, and checks that the message gets that outcome.
-func (w *world) serve(m *core.Ticket, text string) {
-	w.t.Helper()
-	w.answer(text)
-	w.wants(m, core.Answered, "", text)
-}
-
 // outcome returns what became of a message; it must be known by now.
 func (w *world) outcome(t *core.Ticket) core.Message {
 	w.t.Helper()

@@ -17,9 +17,6 @@ import (
 	"bareclaw/core/ledger"
 )
 
-// errContradiction stands for a change that contradicts the record, and that no retry can help.
-var errContradiction = errors.New("contradicts the record")
-
 // lazyPause is longer than the ledger keeps a lazy change.
 const lazyPause = 20 * time.Millisecond
 
