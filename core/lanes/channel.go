@@ -143,31 +143,40 @@ func (c *channel) async(work func(ctx context.Context) func()) {
 	})
 }
 
-// call runs f on the lane's goroutine and waits for f to return. call returns errRetired if
-// the lane has retired. After an error f may still be running, so the caller must not read
-// variables written by f.
-func (c *channel) call(ctx context.Context, f func()) error {
-	done := make(chan error, 1)
-	ran := func() {
-		err := errInternal // unless f returns
-		defer func() { done <- err }()
-		f()
-		err = nil
+// request runs do on the lane's goroutine, and waits for the result that do, now or later, passes to done. request
+// returns errRetired if the lane has retired, and errInternal if do panics.
+func request[T any](ctx context.Context, c *channel, do func(done func(T, error))) (v T, err error) {
+	type result struct {
+		v   T
+		err error
 	}
-	if !c.post(ran) {
-		return errRetired
+	results := make(chan result, 2) // a panic may follow a result
+	posted := c.post(func() {
+		returned := false
+		defer func() {
+			if !returned {
+				results <- result{err: errInternal}
+			}
+		}()
+		do(func(v T, err error) { results <- result{v, err} })
+		returned = true
+	})
+	if !posted {
+		return v, errRetired
 	}
-	failed, err := await(ctx, c, done)
-	return cmp.Or(err, failed)
+	r, err := await(ctx, c, results)
+	return r.v, cmp.Or(err, r.err)
 }
 
-// ask returns the result of f, called on the lane's goroutine; see call for errors.
+// ask returns the result of f, called on the lane's goroutine; see request for errors.
 func ask[T any](ctx context.Context, c *channel, f func() T) (T, error) {
-	var v, none T
-	if err := c.call(ctx, func() { v = f() }); err != nil {
-		return none, err
-	}
-	return v, nil
+	return request(ctx, c, func(done func(T, error)) { done(f(), nil) })
+}
+
+// perform is request for an action without a result.
+func perform(ctx context.Context, c *channel, do func(done func(error))) error {
+	_, err := request(ctx, c, func(done func(struct{}, error)) { do(func(err error) { done(struct{}{}, err) }) })
+	return err
 }
 
 // await returns the value received from the lane. A value sent just before the lane retired

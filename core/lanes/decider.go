@@ -54,28 +54,17 @@ func (k *Decider) Decide(ctx context.Context, id string, d core.Decision) (core.
 	if !ok || a.State != core.ApprovalPending {
 		return a, fmt.Errorf("approval %s is %s: %w", id, a.State, core.ErrNotPending)
 	}
-	type outcome struct {
-		approval core.Approval
-		err      error
-	}
-	done := make(chan outcome, 1)
-	tell := func(a core.Approval, err error) { done <- outcome{a, err} }
-	if !l.post(func() { l.desk.decide(id, d, tell) }) {
-		tell(a, fmt.Errorf("approval %s: %w", id, core.ErrNotPending)) // the lane has retired, so the turn has ended too
-	}
-	o, err := await(ctx, l.channel, done)
-	switch {
-	case errors.Is(err, errRetired): // the turn has ended
-		o = outcome{a, fmt.Errorf("approval %s: %w", id, core.ErrNotPending)}
-	case err != nil:
-		return a, err
-	}
-	if errors.Is(o.err, core.ErrNotPending) {
-		if now, err := k.ledger.Approval(ctx, id); err == nil {
-			o.approval = now
+	now, err := request(ctx, l.channel, func(done func(core.Approval, error)) { l.desk.decide(id, d, done) })
+	if errors.Is(err, errRetired) || errors.Is(err, core.ErrNotPending) { // the turn has ended, or another decision came first
+		err = fmt.Errorf("approval %s: %w", id, core.ErrNotPending)
+		if now, readErr := k.ledger.Approval(ctx, id); readErr == nil {
+			return now, err
 		}
 	}
-	return o.approval, o.err
+	if now.ID == "" {
+		now = a
+	}
+	return now, err
 }
 
 // Resubmission returns a submission to retry a failed or cancelled message. The content

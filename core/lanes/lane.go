@@ -243,7 +243,7 @@ func (l *lane) abandon() {
 	}
 }
 
-func (l *lane) reset(done chan<- error) {
+func (l *lane) reset(done func(error)) {
 	moving := slices.ContainsFunc(l.queue.items, func(it *queued) bool { return it.moving })
 	if l.resetting != nil || l.machine.isBusy() || l.conv.opening || l.conv.saving > 0 || moving || l.queue.reordering {
 		l.retryLater(func() { l.reset(done) })
@@ -260,7 +260,7 @@ func (l *lane) reset(done chan<- error) {
 					err = fmt.Errorf("close channel %q: %w", l.key, err)
 				}
 				l.resetting, l.conv.id, l.conv.unopened, l.conv.exit = nil, "", false, nil
-				done <- err
+				done(err)
 				l.machine.end()
 			}
 		})

@@ -173,20 +173,14 @@ func (m *Manager) waiting(ctx context.Context, id core.MessageID, do func(*lane,
 		if !ok {
 			break
 		}
-		done := make(chan error, 1)
-		if !l.post(func() { do(l, func(err error) { done <- err }) }) {
-			continue // the lane has retired just now: look up the message again
-		}
-		said, err := await(ctx, l.channel, done)
+		err := perform(ctx, l.channel, func(done func(error)) { do(l, done) })
 		switch {
 		case errors.Is(err, errRetired): // the message has an outcome
 			continue
-		case err != nil:
-			return err
-		case errors.Is(said, core.ErrNotWaiting):
-			return fmt.Errorf("message %s: %w", id, said)
+		case errors.Is(err, core.ErrNotWaiting):
+			return fmt.Errorf("message %s: %w", id, err)
 		}
-		return said
+		return err
 	}
 	msg, err := m.o.Ledger.Message(ctx, id)
 	if err != nil {
@@ -216,31 +210,26 @@ func (m *Manager) Interrupt(ctx context.Context, key core.ChannelKey, turn core.
 		return Interruption{}, fmt.Errorf("channel %q: %w", key, core.ErrNothingRuns)
 	}
 	started := time.Now()
-	var hit Interruption
-	ended := make(chan error, 1)
-	err := l.call(ctx, func() {
+	hit, err := request(ctx, l.channel, func(done func(Interruption, error)) {
 		f := l.turns.running()
 		if f == nil || turn != "" && f.turn.ID != turn {
+			done(Interruption{}, errRetired)
 			return
 		}
-		hit = Interruption{Turn: f.turn.ID, Messages: slices.Clone(f.turn.Members)}
-		l.turns.interrupt(f, &stop{code: core.CodeInterrupted, text: "Interrupted on request.", waiters: []chan<- error{ended}})
+		hit := Interruption{Turn: f.turn.ID, Messages: slices.Clone(f.turn.Members)}
+		ended := func(unwritten error) {
+			if unwritten != nil {
+				unwritten = fmt.Errorf("%w: %w", core.ErrUnwritten, unwritten)
+			}
+			done(hit, unwritten)
+		}
+		l.turns.interrupt(f, &stop{code: core.CodeInterrupted, text: "Interrupted on request.", waiters: []func(error){ended}})
 	})
-	if err != nil && !errors.Is(err, errRetired) {
-		return Interruption{}, err
-	}
-	if hit.Turn == "" {
-		return Interruption{}, fmt.Errorf("channel %q: %w", key, core.ErrNothingRuns)
-	}
-	unwritten, err := await(ctx, l.channel, ended)
-	if err != nil {
-		return hit, err
-	}
-	if unwritten != nil {
-		return hit, fmt.Errorf("%w: %w", core.ErrUnwritten, unwritten)
+	if errors.Is(err, errRetired) {
+		return hit, fmt.Errorf("channel %q: %w", key, core.ErrNothingRuns)
 	}
 	hit.Took = time.Since(started)
-	return hit, nil
+	return hit, err
 }
 
 // Reset ends the channel's session and forgets the session id; the history stays. Open
@@ -251,18 +240,12 @@ func (m *Manager) Reset(ctx context.Context, key core.ChannelKey) error {
 		return err
 	}
 	for {
-		done := make(chan error, 1)
-		l, err := m.lanes.post(key, func(l *lane) { l.reset(done) })
+		l, err := m.lanes.findOrStart(key)
 		if err != nil {
 			return err
 		}
-		said, err := await(ctx, l.channel, done)
-		switch {
-		case errors.Is(err, errRetired): // the lane retired before the reset
-			continue
-		case err != nil:
+		if err = perform(ctx, l.channel, l.reset); !errors.Is(err, errRetired) { // else the lane retired before the reset
 			return err
 		}
-		return said
 	}
 }

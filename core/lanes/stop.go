@@ -18,9 +18,9 @@ const patientGrace = 5 * time.Second
 // A stop is the reason for ending a turn early.
 type stop struct {
 	code, text string
-	failed     bool           // the outcome is a failure instead of a cancellation
-	grace      time.Duration  // time for the agent to end the turn; 0 means interruptGrace
-	waiters    []chan<- error // each channel has room for the value sent
+	failed     bool          // the outcome is a failure instead of a cancellation
+	grace      time.Duration // time for the agent to end the turn; 0 means interruptGrace
+	waiters    []func(error) // called once each
 }
 
 // wake notifies all waiters of the turn's end; a non-nil err says why the outcome cannot be
@@ -30,7 +30,7 @@ func (s *stop) wake(err error) {
 		return
 	}
 	for _, w := range s.waiters {
-		w <- err
+		w(err)
 	}
 	s.waiters = nil
 }
