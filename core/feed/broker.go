@@ -24,6 +24,7 @@ type Broker struct {
 	uses     atomic.Uint64 // number of the latest use of a stream
 	kept     atomic.Int64  // memory of the kept updates of all streams, approximately
 	evicting sync.Mutex    // held by evict
+	earlier  *earlier      // the updates of an earlier process; set before the first use
 }
 
 // Subscribe returns a subscription to the channel's updates from now on. The caller must
@@ -39,7 +40,7 @@ func (h *Broker) Subscribe(key core.ChannelKey) *Subscription {
 func (h *Broker) Resume(key core.ChannelKey, after string) *Subscription {
 	id, _ := core.ParseUpdateID(after) // the zero id, of no known update, if after is invalid
 	if f := h.stream(key); f != nil {
-		h.account(f.load(id)) // without the lock of all streams, because loading may block
+		h.load(f, id) // without the lock of all streams, because loading may block
 	}
 	return h.attach(key, func(*stream) core.UpdateID { return id })
 }

@@ -3,6 +3,7 @@ package feed
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -209,23 +210,21 @@ func FuzzSavedUpdates(f *testing.F) {
 		{Kind: core.UpdateRetrying, At: at, Detail: "overloaded"},
 	}
 	var b bytes.Buffer
-	for _, u := range all {
-		if err := writeUpdate(&b, u); err != nil {
-			f.Fatal(err)
-		}
+	if err := errors.Join(writeUpdates(&b, 7, all), writeUpdates(&b, 0, nil)); err != nil {
+		f.Fatal(err)
 	}
-	got, err := readUpdates(b.Bytes())
-	if err != nil || len(got) != len(all) {
-		f.Fatalf("read %d updates: %v", len(got), err)
+	got, err := readUpdates(bytes.NewReader(b.Bytes()))
+	if err != nil || len(got[7]) != len(all) {
+		f.Fatalf("read %+v: %v", got, err)
 	}
-	for i, u := range got {
-		if got[i].At = u.At.UTC(); !reflect.DeepEqual(got[i], all[i]) {
-			f.Errorf("read %+v, want %+v", got[i], all[i])
+	for i, u := range got[7] {
+		if u.At = u.At.UTC(); !reflect.DeepEqual(u, all[i]) {
+			f.Errorf("read %+v, want %+v", u, all[i])
 		}
 	}
 	f.Add(b.Bytes())
 	f.Add(b.Bytes()[:b.Len()/2])
-	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = readUpdates(b) }) // does not panic
+	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = readUpdates(bytes.NewReader(b)) }) // does not panic
 }
 
 // details are what updates say, for those that are told apart by that.

@@ -3,7 +3,6 @@ package feed
 import (
 	"bufio"
 	"cmp"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +18,7 @@ import (
 )
 
 // savedVersion is raised when the format of a saved feed changes its meaning.
-const savedVersion = 4
+const savedVersion = 5
 
 // savedIndex describes the feeds that a process leaves to its successor, without the
 // updates. An index is small enough for the successor to read before serving.
@@ -72,112 +71,67 @@ func (f *stream) save(owed []core.MessageID) savedStream {
 	defer f.mu.Unlock()
 	kept := f.kept.n
 	if f.earlierFollowsLocked() {
-		kept += f.earlier.n
+		kept += f.earlier
 	}
 	return savedStream{ID: f.id, Last: f.last, Kept: kept, Floor: f.publishedUpTo, Owed: owed}
 }
 
-// A savedSection locates the updates of a feed in the output of WriteUpdates. The sections
-// are followed by the table of all savedSections as JSON, the table's length, and savedEnd.
-// The end marks a complete file: a partial write has none.
-type savedSection struct {
-	ID     uint64
-	Offset int64
-	Length int64
+// savedUpdates are the updates of a feed in the output of WriteUpdates. The last document of the output has no feed,
+// and marks a complete output: a partial write has none.
+type savedUpdates struct {
+	Stream  uint64
+	Updates []savedUpdate
 }
 
-const (
-	savedEnd     = "bcfeeds2"
-	savedTrailer = 8 + len(savedEnd)
-)
+// A savedUpdate is an update with the agent's line as bytes: encoded as JSON, the line would be reformatted.
+type savedUpdate struct {
+	core.Update
+
+	Raw []byte `json:",omitempty"`
+}
 
 // WriteUpdates writes the updates kept by the feeds. Writing takes time; the updates are not
 // needed before a client returns that has not seen them.
 func (s *Snapshot) WriteUpdates(to io.Writer) error {
-	w := &countingWriter{w: bufio.NewWriterSize(to, 1<<18)}
-	table := make(map[core.ChannelKey]savedSection, len(s.streams))
-	for key, f := range s.streams {
-		s.broker.account(f.load(core.UpdateID{})) // hands on updates left by the process before this one
-		begin := w.n
-		for _, u := range f.all() {
-			if err := writeUpdate(w, u); err != nil {
-				return fmt.Errorf("save the updates of channel %q: %w", key, err)
-			}
+	w := bufio.NewWriterSize(to, 1<<18)
+	for _, f := range s.streams {
+		s.broker.load(f, core.UpdateID{}) // hands on updates left by the process before this one
+		if err := writeUpdates(w, f.id, f.all()); err != nil {
+			return fmt.Errorf("save the updates of feeds: %w", err)
 		}
-		table[key] = savedSection{f.id, begin, w.n - begin}
 	}
-	b, err := json.Marshal(table)
-	if err == nil {
-		b = append(binary.BigEndian.AppendUint64(b, uint64(len(b))), savedEnd...)
-		_, err = w.Write(b)
-	}
-	if err = cmp.Or(err, w.w.Flush()); err != nil {
+	if err := cmp.Or(writeUpdates(w, 0, nil), w.Flush()); err != nil {
 		return fmt.Errorf("save the updates of feeds: %w", err)
 	}
 	return nil
 }
 
-type countingWriter struct {
-	w *bufio.Writer
-	n int64
-}
-
-func (w *countingWriter) Write(b []byte) (int, error) {
-	n, err := w.w.Write(b)
-	w.n += int64(n)
-	return n, err
-}
-
-// writeUpdate writes an update with the agent's line as raw bytes: encoded as JSON, the line
-// would be reformatted.
-func writeUpdate(w io.Writer, u core.Update) error {
-	raw := u.Raw
-	u.Raw = nil
-	doc, err := json.Marshal(u)
-	if err != nil {
-		return err
+func writeUpdates(w io.Writer, id uint64, all []core.Update) error {
+	saved := savedUpdates{Stream: id, Updates: make([]savedUpdate, len(all))}
+	for i, u := range all {
+		saved.Updates[i] = savedUpdate{u, u.Raw}
 	}
-	for _, part := range [][]byte{doc, raw} {
-		if _, err := w.Write(binary.AppendUvarint(nil, uint64(len(part)))); err != nil {
-			return err
-		}
-		if _, err := w.Write(part); err != nil {
-			return err
-		}
-	}
-	return nil
+	return json.NewEncoder(w).Encode(saved)
 }
 
-// cutPart reads a byte sequence preceded by its length.
-func cutPart(b []byte) (part, rest []byte, err error) {
-	n, used := binary.Uvarint(b)
-	if used <= 0 || n > uint64(len(b)-used) {
-		return nil, nil, io.ErrUnexpectedEOF
-	}
-	b = b[used:]
-	return b[:n:n], b[n:], nil
-}
-
-// readUpdates reads the output of writeUpdate.
-func readUpdates(b []byte) (all []core.Update, err error) {
-	for len(b) > 0 {
-		var u core.Update
-		var doc, raw []byte
-		if doc, b, err = cutPart(b); err == nil {
-			raw, b, err = cutPart(b)
-		}
-		if err == nil {
-			err = json.Unmarshal(doc, &u)
-		}
-		if err != nil {
+// readUpdates reads the output of WriteUpdates.
+func readUpdates(r io.Reader) (map[uint64][]core.Update, error) {
+	feeds := map[uint64][]core.Update{}
+	for dec := json.NewDecoder(r); ; {
+		var saved savedUpdates
+		if err := dec.Decode(&saved); err != nil {
 			return nil, err
 		}
-		if u.Raw = nil; len(raw) > 0 {
-			u.Raw = raw
+		if saved.Stream == 0 {
+			return feeds, nil
 		}
-		all = append(all, u)
+		all := make([]core.Update, len(saved.Updates))
+		for i, u := range saved.Updates {
+			all[i] = u.Update
+			all[i].Raw = u.Raw
+		}
+		feeds[saved.Stream] = all
 	}
-	return all, nil
 }
 
 // Restore takes over the state saved by an earlier process. Numbers continue where the
@@ -197,21 +151,19 @@ func (h *Broker) Restore(index []byte, now time.Time, log *slog.Logger, open fun
 	if age := now.Sub(all.At); age < -keepFor || age > keepFor { // includes a changed clock
 		return nil
 	}
-	from := &savedUpdates{open: open, log: log}
+	h.earlier = &earlier{open: open, log: log}
 	for key, s := range all.Feeds {
 		if s.ID == 0 || s.Kept < 0 || uint64(s.Kept) > s.Last {
 			return fmt.Errorf("read saved feeds: that of channel %q has the id %d and %d of %d updates", key, s.ID, s.Kept, s.Last)
 		}
-		h.addRestored(key, s.restore(key, from))
+		h.addRestored(key, s.restore())
 	}
 	return nil
 }
 
-func (s *savedStream) restore(key core.ChannelKey, from *savedUpdates) *stream {
+func (s *savedStream) restore() *stream {
 	f := &stream{id: s.ID, last: s.Last, publishedUpTo: s.Floor, leftAt: time.Now(), unpublished: make(map[core.MessageID]struct{}, len(s.Owed))}
-	if s.Kept > 0 {
-		f.earlier = &earlier{key: key, last: s.Last, n: s.Kept, from: from}
-	}
+	f.earlier, f.earlierLast = s.Kept, s.Last
 	for _, id := range s.Owed {
 		f.unpublished[id] = struct{}{}
 	}
@@ -247,80 +199,43 @@ func (h *Broker) PublishUnpublished(key core.ChannelKey, msg *core.Message) {
 	delete(f.unpublished, msg.ID)
 }
 
-// savedUpdates are the updates written by an earlier process for all feeds.
-type savedUpdates struct {
+// An earlier gives access to the updates written by an earlier process.
+type earlier struct {
 	open func() (*io.SectionReader, error)
 	log  *slog.Logger
-
-	once  sync.Once // fills in the fields below
-	file  *io.SectionReader
-	table map[core.ChannelKey]savedSection
-	err   error // why the updates are unavailable
+	once sync.Once // reads the updates
 }
 
-// An earlier refers to a feed's updates left by an earlier process.
-type earlier struct {
-	key  core.ChannelKey
-	last uint64 // number of the newest update
-	n    int    // maximum number of updates
-	from *savedUpdates
-}
-
-// read returns the updates of a feed, and none if reading fails.
-func (e *earlier) read(id uint64) []core.Update {
-	all, err := e.from.read(e.key, id)
-	if err != nil {
-		if !errors.Is(err, os.ErrClosed) { // the updates are too old
-			e.from.log.Warn("updates of the earlier process are lost", "channel", string(e.key), "err", err)
+// load reads the updates of all feeds left by an earlier process, if an update of stream f newer than after is among
+// the updates. load blocks until the earlier process has written the updates.
+func (h *Broker) load(f *stream, after core.UpdateID) {
+	if !f.needsEarlier(after) {
+		return
+	}
+	h.earlier.once.Do(func() {
+		all, err := h.earlier.read()
+		if err != nil && !errors.Is(err, os.ErrClosed) { // closed: the updates are too old
+			h.earlier.log.Warn("updates of the earlier process are lost", "err", err)
 		}
-		return nil
-	}
-	return all[max(0, len(all)-e.n):]
+		h.mu.RLock()
+		streams := slices.Collect(maps.Values(h.streams))
+		h.mu.RUnlock()
+		for _, f := range streams {
+			h.account(f.fill(all[f.id]))
+		}
+	})
 }
 
-func (s *savedUpdates) read(key core.ChannelKey, id uint64) ([]core.Update, error) {
-	s.once.Do(func() { s.err = s.readTable() })
-	if s.err != nil {
-		return nil, s.err
-	}
-	at, ok := s.table[key]
-	if !ok || at.ID != id {
-		return nil, errors.New("there are none of this feed")
-	}
-	b := make([]byte, at.Length)
-	if _, err := s.file.ReadAt(b, at.Offset); err != nil {
+func (e *earlier) read() (map[uint64][]core.Update, error) {
+	file, err := e.open()
+	if err != nil {
 		return nil, err
 	}
-	return readUpdates(b)
-}
-
-func (s *savedUpdates) readTable() error {
-	file, err := s.open()
+	all, err := readUpdates(bufio.NewReader(file))
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("the earlier process ended before it had written them, or they are damaged: %w", err)
 	}
-	end := make([]byte, savedTrailer)
-	if _, err := file.ReadAt(end, file.Size()-int64(len(end))); err != nil || string(end[8:]) != savedEnd {
-		return errors.New("the earlier process ended before it had written them")
-	}
-	n := binary.BigEndian.Uint64(end)
-	if n > uint64(file.Size()) {
-		return errors.New("their table is damaged")
-	}
-	b := make([]byte, n)
-	if _, err := file.ReadAt(b, file.Size()-int64(len(end))-int64(n)); err != nil {
-		return fmt.Errorf("read their table: %w", err)
-	}
-	if err := json.Unmarshal(b, &s.table); err != nil {
-		return fmt.Errorf("read their table: %w", err)
-	}
-	for key, at := range s.table {
-		if at.Offset < 0 || at.Length < 0 || at.Length > file.Size() || at.Offset > file.Size()-at.Length {
-			return fmt.Errorf("their table is damaged: channel %q is at %d", key, at.Offset)
-		}
-	}
-	s.file = file
-	return nil
+	return all, nil
 }
 
 // addRestored adds a stream without subscribers, to be dropped after keepFor.

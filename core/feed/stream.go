@@ -37,9 +37,8 @@ type stream struct {
 	// unpublished outcomes.
 	publishedUpTo hostPosition
 	unpublished   map[core.MessageID]struct{}
-
-	loading sync.Mutex // held while reading earlier updates; locked before mu
-	earlier *earlier   // updates not yet read, nil without any; guarded by mu
+	earlier       int    // maximum number of updates of an earlier process, not yet read
+	earlierLast   uint64 // number of the newest of the earlier updates
 }
 
 // A hostPosition is the number of a host's last event published on a stream. A host replays
@@ -98,33 +97,29 @@ func (f *stream) all() []core.Update {
 // earlierFollowsLocked reports whether the kept updates directly follow the earlier updates
 // not yet read.
 func (f *stream) earlierFollowsLocked() bool {
-	return f.earlier != nil && f.beforeLocked() == f.earlier.last
+	return f.earlier > 0 && f.beforeLocked() == f.earlierLast
 }
 
-// load reads the updates left by an earlier process, if an update newer than after is among
-// the earlier updates. load blocks until the earlier process has written the updates, and
-// returns by how many bytes the kept updates have grown.
-func (f *stream) load(after core.UpdateID) (grown int) {
-	f.loading.Lock()
-	defer f.loading.Unlock()
+// needsEarlier reports whether an update newer than after is among the earlier updates not yet read.
+func (f *stream) needsEarlier(after core.UpdateID) bool {
 	f.mu.Lock()
-	e := f.earlier
-	needed := f.earlierFollowsLocked() && (after.Stream != f.id || after.Number < e.last)
-	f.mu.Unlock()
-	if !needed {
-		return 0
-	}
-	updates := e.read(f.id)
+	defer f.mu.Unlock()
+	return f.earlierFollowsLocked() && (after.Stream != f.id || after.Number < f.earlierLast)
+}
+
+// fill adds the updates left by an earlier process, unless too many updates have arrived since. fill returns by how
+// many bytes the kept updates have grown.
+func (f *stream) fill(updates []core.Update) (grown int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	follows := f.earlierFollowsLocked()
-	f.earlier = nil
-	if !follows { // too many updates have arrived since to keep the earlier ones
+	updates = updates[max(0, len(updates)-f.earlier):]
+	if f.earlier = 0; !follows {
 		return 0
 	}
 	var r ring
 	for i, u := range updates {
-		u.ID = core.UpdateID{Stream: f.id, Number: e.last - uint64(len(updates)-1-i)}
+		u.ID = core.UpdateID{Stream: f.id, Number: f.earlierLast - uint64(len(updates)-1-i)}
 		r.push(u)
 	}
 	for _, u := range f.kept.last(f.kept.n) {
