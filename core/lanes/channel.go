@@ -179,27 +179,26 @@ func perform(ctx context.Context, c *channel, do func(done func(error))) error {
 	return err
 }
 
-// await returns the value received from the lane. A value sent just before the lane retired
-// is still received, because both channels are often ready at once. Without a value await
-// returns errRetired for a retired lane, and ErrClosed for a lane ended by shutdown.
-func await[T any](ctx context.Context, c *channel, values <-chan T) (T, error) {
-	var none T
+// await returns the value received from the lane, also if ctx, or the lane, has ended meanwhile. Without a value await
+// returns the cause of the context's end, errRetired for a retired lane, or ErrClosed for a lane ended by shutdown.
+func await[T any](ctx context.Context, c *channel, values <-chan T) (v T, err error) {
 	select {
-	case v := <-values:
+	case v = <-values:
 		return v, nil
 	case <-ctx.Done():
-		return none, context.Cause(ctx)
+		err = context.Cause(ctx)
 	case <-c.done:
+		err = errRetired
+		if c.manager.ctx.Err() != nil {
+			err = core.ErrClosed
+		}
 	}
 	select {
-	case v := <-values:
+	case v = <-values:
 		return v, nil
 	default:
+		return v, err
 	}
-	if c.manager.ctx.Err() != nil {
-		return none, core.ErrClosed
-	}
-	return none, errRetired
 }
 
 // guard runs a step of the lane. After a panic, guard logs the panic and calls abandon,
@@ -251,11 +250,15 @@ func (m *mailbox) post(f func()) bool {
 	}
 	m.queue = append(m.queue, f)
 	m.mu.Unlock()
+	m.notify()
+	return true
+}
+
+func (m *mailbox) notify() {
 	select {
 	case m.wake <- struct{}{}:
 	default: // a wake-up is already pending
 	}
-	return true
 }
 
 // close closes the mailbox to new functions. If functions are queued, close does nothing and
@@ -297,8 +300,5 @@ func (m *mailbox) putBack(rest []func()) {
 	m.mu.Lock()
 	m.queue = append(rest[:len(rest):len(rest)], m.queue...)
 	m.mu.Unlock()
-	select {
-	case m.wake <- struct{}{}:
-	default: // a wake-up is already pending
-	}
+	m.notify()
 }

@@ -205,7 +205,7 @@ func (cv *conversation) turnBudgetSpent() bool {
 		return false
 	}
 	b := &cv.session.background
-	return cv.cost.Exhausted() || b.tasks == 0 && !b.mayReport() && cv.cost.InProcess() >= limit*wornPart
+	return cv.cost.Exhausted() || b.Tasks == 0 && !b.mayReport() && cv.cost.InProcess() >= limit*wornPart
 }
 
 // slotWait returns a sentence about waiting for a slot; empty when not waiting.

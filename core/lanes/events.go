@@ -111,13 +111,13 @@ func (ln *listener) handle(ev core.Event) {
 func (ln *listener) noteOutput(ev core.Event) {
 	switch ev.Type {
 	case "assistant", "stream_event":
-		ln.conv.session.background.reporting = len(ln.turns.list) == 0
+		ln.conv.session.background.Speaks(len(ln.turns.list) > 0)
 		if f := ln.turns.current(); f != nil && !f.spoke {
 			f.spoke = true
 			f.mark(ln.eventTime(), "first_event", "")
 		}
 	case "result":
-		ln.conv.session.background.reporting = false
+		ln.conv.session.background.OwnTurn = false
 	}
 }
 
@@ -218,7 +218,7 @@ func (ln *listener) resulted(ev core.Event) {
 // background records and publishes a result belonging to no message.
 func (ln *listener) background(ev core.Event) {
 	r := ev.Result
-	ln.conv.session.background.newsUntil = time.Time{}
+	ln.conv.session.background.TurnEnds()
 	ln.conv.cost.Note(r)
 	// The line contains a uuid, so a replayed line yields the same id.
 	id := uuid.NewSHA1(uuid.NameSpaceOID, ev.Raw).String()

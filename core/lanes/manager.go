@@ -315,21 +315,12 @@ func (m *Manager) Alive(ctx context.Context) error {
 	lanes := m.lanes.all()
 	answered := make([]chan struct{}, len(lanes))
 	for i, l := range lanes {
-		done := make(chan struct{})
-		if l.post(func() { close(done) }) {
-			answered[i] = done
-		} else {
-			answered[i] = l.done // the lane is retiring
-		}
+		answered[i] = make(chan struct{})
+		l.post(func() { close(answered[i]) }) // a lane that retires has answered
 	}
 	for i, l := range lanes {
-		select {
-		case <-answered[i]:
-		case <-l.done:
-		case <-ctx.Done():
-			if !isClosed(answered[i]) && !isClosed(l.done) { // ctx may have ended while waiting for another lane
-				return fmt.Errorf("channel %q does not answer: %w", l.key, context.Cause(ctx))
-			}
+		if _, err := await(ctx, l.channel, answered[i]); err != nil && !isClosed(l.done) {
+			return fmt.Errorf("channel %q does not answer: %w", l.key, err)
 		}
 	}
 	return m.writerAlive(ctx, written)

@@ -93,7 +93,7 @@ func (rv *recovery) attached(s core.Session, err error, cost float64, approvals 
 	}
 	rv.conv.adopt(s)
 	rv.conv.cost.Attach(rv.conv.id, cost)
-	rv.conv.session.background.expectNews(true) // the agent may be reporting ended tasks
+	rv.conv.session.background.expectNews() // the agent may be reporting ended tasks
 	if rv.conv.id == "" {
 		rv.conv.id = rv.conv.session.info.SessionID
 	}

@@ -26,7 +26,7 @@ type agentSession struct {
 
 func newAgentSession(s core.Session) *agentSession {
 	a := &agentSession{Session: s, events: s.Events(), info: s.Info(), acks: acks{ack: s.Ack}}
-	a.ready, a.background.tasks = a.info.Ready, a.info.Tasks
+	a.ready, a.background.Tasks = a.info.Ready, a.info.Tasks
 	a.activity.touch()
 	return a
 }
@@ -197,37 +197,29 @@ func (a *activity) stallDue(after time.Duration) time.Time {
 	return silent.Add(after)
 }
 
-// newsGrace is how long the agent may take to begin reporting ended background tasks: the
-// first output needs an API call.
-const newsGrace = 30 * time.Second
-
 // background is the agent's work without a request of a user: background tasks, and reports
 // of ended tasks.
 type background struct {
-	tasks       int       // live background tasks
-	reporting   bool      // the agent works without a request
-	newsUntil   time.Time // deadline for the agent to begin reporting ended tasks
-	newsGuessed bool      // newsUntil is a guess made while attaching, not caused by an event
+	core.Activity
+	newsGuessed bool // NewsUntil is a guess made while attaching, not caused by an event
 }
 
 // setTasks records the number of live tasks. After the last task's end the agent may report.
 func (b *background) setTasks(n int) {
-	if b.tasks > 0 && n == 0 {
-		b.expectNews(false)
-	}
-	b.tasks = n
+	b.newsGuessed = b.newsGuessed && (b.Tasks == 0 || n > 0)
+	b.SetTasks(n, time.Now())
 }
 
-// expectNews gives the agent the time to begin a report.
-func (b *background) expectNews(guessed bool) {
-	b.newsUntil, b.newsGuessed = time.Now().Add(newsGrace), guessed
+// expectNews gives the agent the time to begin a report that may be due.
+func (b *background) expectNews() {
+	b.NewsUntil, b.newsGuessed = time.Now().Add(core.NewsGrace), true
 }
 
 // mayReport reports whether the agent works without a request, or may begin a report.
-func (b *background) mayReport() bool { return b.reporting || time.Now().Before(b.newsUntil) }
+func (b *background) mayReport() bool { return b.OwnTurn || time.Now().Before(b.NewsUntil) }
 
 // keepsSettings reports whether tasks, or a report of ended tasks, keep a process with
 // outdated settings.
 func (b *background) keepsSettings() bool {
-	return b.tasks > 0 || b.reporting || time.Now().Before(b.newsUntil) && !b.newsGuessed
+	return b.Busy() || b.mayReport() && !b.newsGuessed
 }

@@ -118,11 +118,11 @@ func TestActivity(t *testing.T) {
 		if !b.keepsSettings() || !b.mayReport() {
 			t.Error("the end of the last task may be reported")
 		}
-		b.expectNews(true)
+		b.expectNews()
 		if b.keepsSettings() || !b.mayReport() {
 			t.Error("a guess does not keep the settings")
 		}
-		time.Sleep(newsGrace)
+		time.Sleep(core.NewsGrace)
 		if b.mayReport() {
 			t.Error("a report begins in time, or not at all")
 		}

@@ -13,10 +13,10 @@ func (l *lane) idleDue() time.Time {
 	if !l.unused() {
 		return time.Time{}
 	}
-	if news := l.conv.session.background.newsUntil; time.Now().Before(news) {
+	if news := l.conv.session.background.NewsUntil; time.Now().Before(news) {
 		return news // to check again
 	}
-	if !l.conv.session.background.reporting && l.conv.outdated() != "" {
+	if !l.conv.session.background.OwnTurn && l.conv.outdated() != "" {
 		return l.conv.session.activity.lastHeard
 	}
 	if l.manager.o.IdleTimeout <= 0 {
@@ -28,7 +28,7 @@ func (l *lane) idleDue() time.Time {
 // unused reports whether the session can be ended without a loss: the session has no turn
 // and no background tasks, gets no turn now, and waits for no approval.
 func (l *lane) unused() bool {
-	return l.conv.session != nil && !l.machine.isBusy() && len(l.turns.list) == 0 && len(l.desk.pending) == 0 && l.conv.session.background.tasks == 0 &&
+	return l.conv.session != nil && !l.machine.isBusy() && len(l.turns.list) == 0 && len(l.desk.pending) == 0 && l.conv.session.background.Tasks == 0 &&
 		(len(l.queue.items) == 0 || l.queue.parked != nil)
 }
 
@@ -42,7 +42,7 @@ func (l *lane) endUnused() {
 func (l *lane) evict() {
 	switch {
 	case l.conv.ending || !l.conv.slot.Evicting(): // the session is ending, in use again, or gone
-	case l.unused() && !l.conv.session.background.reporting:
+	case l.unused() && !l.conv.session.background.OwnTurn:
 		l.manager.stats.evicted.Add(1)
 		l.conv.end("another channel needs a session")
 	default:
@@ -59,7 +59,7 @@ func (l *lane) updateSlot() {
 			l.conv.slot.Release()
 		}
 	default:
-		l.conv.slot.SetIdle(l.unused() && !l.conv.session.background.reporting)
+		l.conv.slot.SetIdle(l.unused() && !l.conv.session.background.OwnTurn)
 	}
 }
 
