@@ -2,70 +2,12 @@ package lanes
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"bareclaw/core"
 )
-
-func TestOneMessageIsAnswered(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		m := w.submit("hello")
-		h, id := w.running()
-		if h.launch.Resume {
-			t.Error("the first session was resumed")
-		}
-		if !w.sessions.has("c", h.launch.SessionID) {
-			t.Error("the session's id was not saved")
-		}
-		time.Sleep(2 * time.Second)
-		h.begin(id)
-		h.results(core.Result{Text: "hi", Turns: []core.TurnID{id}, SessionID: h.launch.SessionID, TotalCost: 0.25})
-		got := w.wants(m, core.Answered, "", "hi")
-		if got.Reply.Duration != 2*time.Second || got.Reply.CostUSD != 0.25 || got.Reply.SessionID != h.launch.SessionID {
-			t.Errorf("reply is %+v", got.Reply)
-		}
-		w.wantTexts(h, "hello")
-	})
-}
-
-func TestOrderIsKeptAcrossBatches(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		h, id := w.runningAfter("m0")
-		n := 1
-		for batch := range 20 {
-			for range batch%4 + 1 {
-				change := func(*core.Submission) {}
-				if n%3 == 0 {
-					change = keyed(fmt.Sprint("key", n), "h")
-				}
-				w.submitting(fmt.Sprint("m", n), change)
-				n++
-			}
-			h.answer(id, "ok")
-			_, id = w.running()
-		}
-		h.answer(id, "ok")
-		synctest.Wait()
-		var want []string
-		for i := range n {
-			want = append(want, fmt.Sprint("m", i))
-		}
-		if got := strings.Split(strings.Join(w.handedTexts(h), "\n\n"), "\n\n"); !slices.Equal(got, want) {
-			t.Errorf("order = %v, want %v", got, want)
-		}
-	})
-}
-
-func (w *world) runningAfter(text string) (*fakeHost, core.TurnID) {
-	w.t.Helper()
-	w.submit(text)
-	return w.running()
-}
 
 func TestBadContentIsRefused(t *testing.T) {
 	play(t, Options{}, func(t *testing.T, w *world) {
@@ -81,56 +23,6 @@ func TestBadContentIsRefused(t *testing.T) {
 			}
 		}
 		w.works()
-	})
-}
-
-// A message of which no turn can be made ends alone, and those that wait with it run.
-func TestUncomposable(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		w.agent.refuses = "bad"
-		s := w.submitting("bad")
-		w.wantErr(s.err, core.ErrBadContent)
-		h, id := w.runningAfter("one")
-		before, bad, after := w.submit("before"), w.submit("bad"), w.submit("after")
-		for range 3 {
-			h.answer(id, "ok")
-			_, id = w.running()
-		}
-		w.wants(before, core.Answered, "", "ok")
-		w.wants(bad, core.Failed, core.CodeBadContent, "")
-		w.wants(after, core.Answered, "", "ok")
-		w.wantTexts(h, "one", "before", "after")
-	})
-}
-
-func TestTrace(t *testing.T) {
-	play(t, Options{}, func(t *testing.T, w *world) {
-		first, h, id := w.begun("one")
-		second := w.submit("two")
-		h.tool(id)
-		synctest.Wait()
-		trace, err := w.m.Lookup.Trace(t.Context(), second.Message.ID)
-		if err != nil || trace.Position != 1 || trace.Turn != nil {
-			t.Errorf("trace of what waits: %+v, %v", trace, err)
-		}
-		whats := func() (whats []string) {
-			trace, err := w.m.Lookup.Trace(t.Context(), first.Message.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range trace.Turn.Marks {
-				whats = append(whats, m.What)
-			}
-			return whats
-		}
-		if got, want := whats(), []string{"handed", "agent_ready", "started", "first_event", "tool"}; !slices.Equal(got, want) {
-			t.Errorf("marks = %v, want %v", got, want)
-		}
-		h.result("ok", id)
-		synctest.Wait()
-		if got, want := whats(), []string{"handed", "agent_ready", "started", "first_event", "tool", "ended"}; !slices.Equal(got, want) {
-			t.Errorf("marks at the end = %v, want %v", got, want)
-		}
 	})
 }
 
@@ -162,6 +54,13 @@ func TestSubmitterLeaves(t *testing.T) {
 
 func TestQueue(t *testing.T) {
 	scenarios(t, map[string]string{
+		"one message": `send one; process 1 new; saved 1; wait 2s; pays one hi 0.25; one answered hi took=2s cost=0.25; turns one`,
+		"no turn can be made of a message: it ends alone, and those that wait with it run": `
+			refuses bad; send first text=bad; first refused bad_content; send one before bad after; answer one ok; answer before ok; answer after ok
+			before answered ok; bad failed bad_content; after answered ok; turns one before after`,
+		"its timeline": `
+			send one two; begin one; tool one; position two 1; marks one handed agent_ready started first_event tool; result one ok
+			marks one handed agent_ready started first_event tool ended`,
 		"what waits becomes one turn, once the agent is done with the one before": `
 			send one a b c; begin one; result one 1; one answered 1; turns one; done one; turns one a,b,c; answer c all
 			a answered into=c; b answered into=c; c answered all into=""`,

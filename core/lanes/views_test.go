@@ -218,6 +218,17 @@ var viewSteps = map[string]func(*scene, step){
 	},
 	"accounted": (*scene).accounted, // accounted [answered]: each message that was accepted is on record, and no other
 	"marked":    func(s *scene, p step) { s.wantSame("marked", s.marked(s.id(p.word(1)), p.word(2)), true) },
+	"marks": func(s *scene, p step) { // marks one handed started …: the timeline of the turn
+		trace, err := s.m.Lookup.Trace(s.t.Context(), s.id(p.word(1)))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		var got []string
+		for _, m := range trace.Turn.Marks {
+			got = append(got, m.What)
+		}
+		s.wantSame("timeline", got, p.words[2:])
+	},
 	"healthy": func(s *scene, _ step) { // at once
 		began := time.Now()
 		if err := s.aliveWithin(); err != nil || time.Since(began) > 0 {
