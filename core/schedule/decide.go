@@ -209,15 +209,8 @@ func refusal(err error) string {
 func (s *Scheduler) report(job string, channel core.ChannelKey, all []Occurrence) {
 	for i := range all {
 		o := &all[i]
-		switch o.Outcome {
-		case Sent:
-			s.stats.sent.Add(1)
-		case Skipped:
-			s.stats.skipped.Add(1)
-		case Missed:
-			s.stats.missed.Add(1)
-		case Refused:
-			s.stats.refused.Add(1)
+		if n := s.counts[o.Outcome]; n != nil {
+			n.Add(1)
 		}
 		log := s.o.Log.Info
 		if o.Outcome == Missed || o.Outcome == Refused {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,11 +37,11 @@ func (s *Scheduler) Add(ctx context.Context, r Request) (j Job, existing bool, e
 	if err != nil {
 		return Job{}, false, err
 	}
-	if old := sameRequest(all, r.SourceKey); old != nil {
-		if old.SourceHash != r.SourceHash {
-			return Job{}, false, fmt.Errorf("%w: it belongs to schedule %s", core.ErrKeyReused, old.ID)
+	if i := slices.IndexFunc(all, func(j Job) bool { return r.SourceKey != "" && j.SourceKey == r.SourceKey }); i >= 0 {
+		if all[i].SourceHash != r.SourceHash {
+			return Job{}, false, fmt.Errorf("%w: it belongs to schedule %s", core.ErrKeyReused, all[i].ID)
 		}
-		return *old, true, nil
+		return all[i], true, nil
 	}
 	if j, err = s.jobOf(r); err != nil {
 		return Job{}, false, err
@@ -56,15 +57,6 @@ func (s *Scheduler) Add(ctx context.Context, r Request) (j Job, existing bool, e
 		return Job{}, false, err
 	}
 	return j, false, nil
-}
-
-func sameRequest(all []Job, key string) *Job {
-	for i := range all {
-		if key != "" && all[i].SourceKey == key {
-			return &all[i]
-		}
-	}
-	return nil
 }
 
 func active(all []Job) (n int) {
@@ -168,7 +160,7 @@ type Stats struct{ Sent, Skipped, Missed, Refused int64 }
 
 // Stats returns the counters for metrics.
 func (s *Scheduler) Stats() Stats {
-	return Stats{s.stats.sent.Load(), s.stats.skipped.Load(), s.stats.missed.Load(), s.stats.refused.Load()}
+	return Stats{s.counts[Sent].Load(), s.counts[Skipped].Load(), s.counts[Missed].Load(), s.counts[Refused].Load()}
 }
 
 // Active returns the number of jobs that are not done.

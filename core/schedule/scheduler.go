@@ -81,7 +81,7 @@ type Scheduler struct {
 	pruned      time.Time          // only touched by Run
 	runners     map[string]*runner // built-in jobs by id; never changed
 
-	stats struct{ sent, skipped, missed, refused atomic.Int64 }
+	counts map[Outcome]*atomic.Int64 // see Stats; the map never changes
 }
 
 // New returns a scheduler, which sends nothing before Run.
@@ -93,6 +93,7 @@ func New(o Options) *Scheduler {
 		o.Now = time.Now
 	}
 	s := &Scheduler{o: o, wakeup: make(chan struct{}, 1), prechecking: map[string]bool{}, prechecked: make(chan string), runners: map[string]*runner{}}
+	s.counts = map[Outcome]*atomic.Int64{Sent: {}, Skipped: {}, Missed: {}, Refused: {}}
 	for _, b := range o.BuiltIns {
 		s.runners[b.ID] = newRunner(s, b)
 	}
