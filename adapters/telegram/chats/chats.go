@@ -55,21 +55,18 @@ func ParseAddress(key core.ChannelKey) (Address, bool) {
 	if !ok {
 		return Address{}, false
 	}
-	var p Address
-	chat, thread := rest, ""
+	chat, thread := rest, "0"
 	if i := strings.LastIndexByte(rest, '-'); i > 0 { // the first may be a minus sign
 		chat, thread = rest[:i], rest[i+1:]
 	}
-	var err error
-	if p.Chat, err = strconv.ParseInt(chat, 10, 64); err != nil {
+	var p Address
+	var err, err2 error
+	p.Chat, err = strconv.ParseInt(chat, 10, 64)
+	p.Thread, err2 = strconv.Atoi(thread)
+	if err != nil || err2 != nil || p.Key() != key { // only the one way to write it
 		return Address{}, false
 	}
-	if thread != "" {
-		if p.Thread, err = strconv.Atoi(thread); err != nil {
-			return Address{}, false
-		}
-	}
-	return p, p.Key() == key // only the one way to write it
+	return p, true
 }
 
 // A Tap is a tap of an allowed user on a button. The button's data says what to do: a

@@ -15,7 +15,6 @@ import (
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
-	"bareclaw/core/feed"
 	"bareclaw/core/progress"
 )
 
@@ -50,21 +49,20 @@ func (vs *Views) Follow(key core.ChannelKey) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	if to, ok := vs.env.Moves.Of(key); ok && (vs.byKey[key] == nil || !vs.byKey[key].keepAlive()) {
-		vs.startLocked(to, vs.env.Subscribe(key), nil)
+		vs.startLocked(to, &leftOpen{updates: vs.env.Subscribe(key)}, false)
 	}
 }
 
-// startLocked starts a view. The function begin, if not nil, first sets the state of the
-// view.
-func (vs *Views) startLocked(to chats.Address, updates *feed.Subscription, begin func(*View)) {
+// startLocked starts a view, or resumes the view of an earlier process.
+func (vs *Views) startLocked(to chats.Address, of *leftOpen, resumes bool) {
 	v := &View{
-		views: vs, env: vs.env, key: to.Key(), to: to, updates: updates, wake: make(chan struct{}, 1), followed: time.Now(),
+		views: vs, env: vs.env, key: to.Key(), to: to, updates: of.updates, resumes: resumes, found: of.open, wake: make(chan struct{}, 1), followed: time.Now(),
 		open: map[core.MessageID]bool{}, settled: map[core.MessageID]time.Time{},
 		fold: progress.New(vs.progress),
 	}
 	v.status, v.text = newStatusMessage(vs, to), newTextMessage(vs, to, v.newest)
-	if begin != nil {
-		begin(v)
+	for _, m := range of.open {
+		v.open[m.ID] = true
 	}
 	vs.byKey[v.key] = v
 	vs.env.Work.Go(v.run)

@@ -72,12 +72,7 @@ func (vs *Views) ResumeLeft() {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	for _, l := range vs.left {
-		vs.startLocked(vs.env.Moves.Present(l.to), l.updates, func(v *View) {
-			v.resumes, v.found = true, l.open
-			for _, m := range l.open {
-				v.open[m.ID] = true
-			}
-		})
+		vs.startLocked(vs.env.Moves.Present(l.to), l, true)
 	}
 	vs.left = nil
 }

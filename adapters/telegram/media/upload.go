@@ -1,6 +1,7 @@
 package media
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -59,31 +60,19 @@ func KindOf(m *core.Media) Kind {
 	kind := Kind(m.Type)
 	switch {
 	case kind == "":
-		return kindByExtension(ext)
+		return cmp.Or(kindByExtension[ext], asDocument)
 	case kind == voice && ext != ".ogg" && ext != ".oga":
 		return asAudio
 	}
 	return kind
 }
 
-// kindByExtension returns the best kind for an extension. Images that Telegram cannot
-// decode are sent as documents.
-func kindByExtension(ext string) Kind {
-	switch ext {
-	case ".jpg", ".jpeg", ".png", ".webp", ".bmp":
-		return photo
-	case ".gif":
-		return animation
-	case ".mp4", ".m4v", ".mov", ".webm", ".mkv", ".avi":
-		return video
-	case ".ogg", ".oga":
-		return voice
-	case ".mp3", ".m4a", ".aac", ".flac", ".wav", ".opus":
-		return asAudio
-	case ".tgs":
-		return sticker
-	}
-	return asDocument
+// kindByExtension holds the best kinds for extensions; other files are documents, also images
+// that Telegram cannot decode.
+var kindByExtension = map[string]Kind{
+	".jpg": photo, ".jpeg": photo, ".png": photo, ".webp": photo, ".bmp": photo, ".gif": animation, ".tgs": sticker,
+	".mp4": video, ".m4v": video, ".mov": video, ".webm": video, ".mkv": video, ".avi": video, ".ogg": voice, ".oga": voice,
+	".mp3": asAudio, ".m4a": asAudio, ".aac": asAudio, ".flac": asAudio, ".wav": asAudio, ".opus": asAudio,
 }
 
 // An Uploader opens the files that may be sent.

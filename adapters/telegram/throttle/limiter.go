@@ -24,8 +24,7 @@ type Limiter struct {
 	crowd    int                      // number of chats at which idle chats are removed
 	waiting  [Progress + 1][]*request // the longest waiting first
 	global   bucket
-	inFlight int
-	light    int // Progress and Hints in flight
+	inFlight [classes]int
 	timer    *time.Timer
 
 	failures int       // probes without an answer in a row; 0: no outage
@@ -161,14 +160,14 @@ func (l *Limiter) enqueue(r *request, id int64) bool {
 // opensLocked returns the moment from which time allows a request to start. opensLocked
 // returns false if the end of another request comes first.
 func (l *Limiter) opensLocked(r *request) (at time.Time, ok bool) {
-	c, spare := r.chat, 0
+	c, spare, light := r.chat, 0, l.inFlight[Progress]+l.inFlight[Hint]
 	if r.class != Durable {
 		spare = 1
-		if l.light >= max(1, l.limits.inFlight/2) {
+		if light >= max(1, l.limits.inFlight/2) {
 			return at, false
 		}
 	}
-	full := l.inFlight >= l.limits.inFlight || l.probe != nil
+	full := light+l.inFlight[Durable] >= l.limits.inFlight || l.probe != nil
 	at = latest(c.held, l.until, l.global.at(l.limits.global, spare))
 	switch r.class {
 	case Durable:
@@ -217,10 +216,7 @@ func (l *Limiter) wake() {
 func (l *Limiter) startLocked(r *request, now time.Time) {
 	c := r.chat
 	c.inFlight[r.class]++
-	l.inFlight++
-	if r.class != Durable {
-		l.light++
-	}
+	l.inFlight[r.class]++
 	if l.failures > 0 {
 		l.probe = r
 	}
@@ -255,10 +251,7 @@ func (l *Limiter) finished(r *request, v Verdict, interrupted bool) (before, aft
 	defer l.mu.Unlock()
 	now := time.Now()
 	r.chat.inFlight[r.class]--
-	l.inFlight--
-	if r.class != Durable {
-		l.light--
-	}
+	l.inFlight[r.class]--
 	if v.Kind == Wait {
 		l.holdLocked(r.chat, now.Add(max(v.For, time.Second)))
 	}

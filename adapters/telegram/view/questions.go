@@ -92,9 +92,9 @@ func optionButtons(id string, n int, q core.Question, a Answers) [][]Button {
 		}
 		rows = append(rows, []Button{{label, fmt.Sprintf("q:%s:%d:%d", id, n, i)}})
 	}
-	last := []Button{{"Other…", fmt.Sprintf("q:%s:%d:other", id, n)}, {"No answer", "no:" + id}}
+	var last []Button
 	if q.MultiSelect {
-		last = slices.Insert(last, 0, Button{"Done", fmt.Sprintf("q:%s:%d:done", id, n)})
+		last = append(last, Button{"Done", fmt.Sprintf("q:%s:%d:done", id, n)})
 	}
-	return append(rows, last)
+	return append(rows, append(last, Button{"Other…", fmt.Sprintf("q:%s:%d:other", id, n)}, Button{"No answer", "no:" + id}))
 }
