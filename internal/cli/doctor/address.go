@@ -43,12 +43,12 @@ func checkAddress(ctx context.Context, r *report) {
 	case r.cfg.Port == 0:
 		r.ok("A free port will be picked.")
 	default:
-		r.tryAddress(ctx, address)
+		tryAddress(ctx, r, address)
 	}
 }
 
 // tryAddress checks whether another program listens on the gateway's address.
-func (r *report) tryAddress(ctx context.Context, address string) {
+func tryAddress(ctx context.Context, r *report, address string) {
 	port := r.cfg.Port
 	who := listener(port)
 	if strings.HasPrefix(who, "systemd ") { // a connection would start the gateway

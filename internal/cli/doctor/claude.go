@@ -41,17 +41,17 @@ func checkClaude(ctx context.Context, r *report) {
 	}
 	path, err := r.claude()
 	if err != nil {
-		r.missing(err)
+		missing(r, err)
 		return
 	}
 	if h, err := r.health(); err == nil && h.Agent.Kind != "" && h.Agent.Path != path {
 		r.warning("claude_other", fmt.Sprintf("The gateway that runs uses %s, and this finds %s.", cmp.Or(h.Agent.Path, "the "+h.Agent.Kind+" agent"), path),
 			"It was started with another PATH or BARECLAW_CLAUDE: what is said of claude here need not be true there.", "bareclaw restart")
 	}
-	r.checkVersion(ctx, path)
+	checkVersion(ctx, r, path)
 }
 
-func (r *report) missing(err error) {
+func missing(r *report, err error) {
 	name := r.cfg.Claude
 	if errors.Is(err, fs.ErrPermission) {
 		command := "set BARECLAW_CLAUDE to the path of claude"
@@ -70,7 +70,7 @@ func (r *report) missing(err error) {
 }
 
 // checkVersion compares the version of claude with the tested versions.
-func (r *report) checkVersion(ctx context.Context, path string) {
+func checkVersion(ctx context.Context, r *report, path string) {
 	ctx, cancel := context.WithTimeout(ctx, versionBound)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "--version")

@@ -29,7 +29,7 @@ func checkConfiguration(_ context.Context, r *report) {
 		r.ok("Every setting can be used; %s.", filesRead(r.Report.Files))
 	}
 	for _, f := range r.Report.Files {
-		r.checkEnvFile(f)
+		checkEnvFile(r, f)
 	}
 	if client.Inherited() != nil {
 		r.note("inside_session", "This runs within a session of the gateway, where its settings are not known.",
@@ -66,7 +66,7 @@ func filesRead(files []config.EnvFile) string {
 }
 
 // checkEnvFile checks whether other users can read or write the secrets of a .env.
-func (r *report) checkEnvFile(f config.EnvFile) {
+func checkEnvFile(r *report, f config.EnvFile) {
 	if f.Distrust != "" {
 		r.problem("env_owner", fmt.Sprintf("%s: %s, so nothing of it is used.", f.Path, f.Distrust),
 			"The gateway does not start where it is read, and no command works there. Read what it says before you make it yours.",

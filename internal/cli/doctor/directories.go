@@ -19,10 +19,10 @@ const moveState = "set BARECLAW_STATE_DIR to a directory on a local disk"
 
 func checkDirectories(_ context.Context, r *report) {
 	if dir := r.cfg.StateDir; dir != "" {
-		r.checkState(dir)
+		checkState(r, dir)
 	}
 	if dir := r.cfg.RuntimeDir; dir != "" {
-		r.checkRuntime(dir)
+		checkRuntime(r, dir)
 	}
 	if dir := r.cfg.CWD; dir != "" && unix.Access(dir, unix.W_OK|unix.X_OK) != nil {
 		command := "set BARECLAW_CWD to a directory of yours"
@@ -36,14 +36,14 @@ func checkDirectories(_ context.Context, r *report) {
 
 func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
-func (r *report) checkState(dir string) {
+func checkState(r *report, dir string) {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		r.checkParent(dir)
+		checkParent(r, dir)
 		return
 	}
 	why := "It holds every message, and who can write there can command the gateway."
-	fine := r.checkPrivate(dir, info, err, "state_open", "BARECLAW_STATE_DIR", why)
+	fine := checkPrivate(r, dir, info, err, "state_open", "BARECLAW_STATE_DIR", why)
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {
 		return
@@ -56,7 +56,7 @@ func (r *report) checkState(dir string) {
 }
 
 // checkParent checks whether a missing directory can be created.
-func (r *report) checkParent(dir string) {
+func checkParent(r *report, dir string) {
 	parent := existing(dir)
 	if err := unix.Access(parent, unix.W_OK|unix.X_OK); err != nil {
 		r.problem("directory_unusable", fmt.Sprintf("%s cannot be made: %s: %v.", dir, parent, err),
@@ -76,7 +76,7 @@ func existing(dir string) string {
 
 // checkPrivate reports whether the gateway's user, and no other user, can use the
 // directory named by the variable.
-func (r *report) checkPrivate(dir string, info fs.FileInfo, err error, open, variable, why string) (fine bool) {
+func checkPrivate(r *report, dir string, info fs.FileInfo, err error, open, variable, why string) (fine bool) {
 	unusable := func(what string) {
 		r.problem("directory_unusable", dir+" "+what+".", "The gateway does not start without it.", "ls -ld "+quote(dir))
 	}
@@ -106,7 +106,7 @@ func (r *report) checkPrivate(dir string, info fs.FileInfo, err error, open, var
 	return false
 }
 
-func (r *report) checkRuntime(dir string) {
+func checkRuntime(r *report, dir string) {
 	info, err := os.Stat(dir)
 	switch missing := errors.Is(err, fs.ErrNotExist); {
 	case missing && r.holder().alive:
@@ -117,7 +117,7 @@ func (r *report) checkRuntime(dir string) {
 		r.problem("runtime_missing", "The runtime directory "+dir+" is gone while the gateway runs.",
 			"Its sockets were there: sessions cannot be taken up, and commands do not reach it. Some systems remove it at logout.", again)
 	case missing:
-	case r.checkPrivate(dir, info, err, "runtime_open", "BARECLAW_RUNTIME_DIR", "Its sockets command the gateway and its sessions."):
+	case checkPrivate(r, dir, info, err, "runtime_open", "BARECLAW_RUNTIME_DIR", "Its sockets command the gateway and its sessions."):
 		r.ok("The runtime directory %s is private and can be written.", dir)
 	}
 }

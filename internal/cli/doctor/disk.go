@@ -40,16 +40,16 @@ func checkDisk(ctx context.Context, r *report) {
 	if err := unix.Statfs(dir, &s); err != nil {
 		return // checkDirectories reports an inaccessible directory
 	}
-	r.judgeRoom(dir, s.Bavail*uint64(s.Bsize), s.Files, s.Ffree)
+	judgeRoom(r, dir, s.Bavail*uint64(s.Bsize), s.Files, s.Ffree)
 	if !present {
 		return
 	}
 	if took, err := timeSyncs(ctx, dir); err == nil { // checkDirectories reports an unwritable directory
-		r.judgeSync(took)
+		judgeSync(r, took)
 	}
 }
 
-func (r *report) judgeRoom(dir string, free, inodes, freeInodes uint64) {
+func judgeRoom(r *report, dir string, free, inodes, freeInodes uint64) {
 	const why = "On a full disk nothing is accepted (507), and outcomes wait to be written."
 	look := "du -sh " + quote(dir) + "/* | sort -h"
 	room := fmt.Sprintf("%s has %s free.", dir, humanize.Bytes(free))
@@ -71,7 +71,7 @@ func (r *report) judgeRoom(dir string, free, inodes, freeInodes uint64) {
 	}
 }
 
-func (r *report) judgeSync(took time.Duration) {
+func judgeSync(r *report, took time.Duration) {
 	shown := took.Round(10 * time.Microsecond)
 	if took < slowSync {
 		r.ok("A sync takes %v.", shown)

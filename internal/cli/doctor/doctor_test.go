@@ -96,19 +96,19 @@ func TestRoomOnTheDisk(t *testing.T) {
 	}
 	for _, row := range rows {
 		var r report
-		r.judgeRoom("/state", row.free, row.inodes, row.freeInodes)
+		judgeRoom(&r, "/state", row.free, row.inodes, row.freeInodes)
 		tells(t, r.found, row.want...)
 	}
 	var r report
-	r.judgeSync(300 * time.Microsecond)
-	r.judgeSync(20 * time.Millisecond)
+	judgeSync(&r, 300*time.Microsecond)
+	judgeSync(&r, 20*time.Millisecond)
 	tells(t, r.found, "", "disk_slow")
 }
 
 func TestALedgerThatIsTooLargeToBeSearched(t *testing.T) {
 	t.Parallel()
 	var r report
-	r.judgeLedger("/state/ledger.db", ledger.Examination{Size: 1 << 40, Mode: 0o600})
+	judgeLedger(&r, "/state/ledger.db", ledger.Examination{Size: 1 << 40, Mode: 0o600})
 	tells(t, r.found, "ledger_unchecked")
 }
 
@@ -168,7 +168,7 @@ func TestServices(t *testing.T) {
 func TestServicesOfSystemdWithoutLingering(t *testing.T) {
 	t.Parallel()
 	var r report
-	if r.checkLingering(); len(r.found) == 0 {
+	if checkLingering(&r); len(r.found) == 0 {
 		t.Skip("NOT TESTED: this user lingers, or has no name")
 	}
 	m := &fakeManager{status: service.Status{System: service.Systemd, Installed: true, Current: true, Active: true}}

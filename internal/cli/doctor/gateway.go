@@ -17,8 +17,8 @@ func checkGateway(ctx context.Context, r *report) {
 	stoppedAt, stopped := statemark.StoppedAt(r.cfg.StateDir)
 	switch {
 	case h.alive:
-		r.checkRunning(h)
-		r.overTCP(ctx)
+		checkRunning(r, h)
+		overTCP(ctx, r)
 	case stopped:
 		r.warning("gateway_down", "The gateway was stopped by you at "+stoppedAt.Local().Format(time.DateTime)+", and stays down until you start it.",
 			"Nothing is accepted.", r.startGateway())
@@ -33,7 +33,7 @@ func checkGateway(ctx context.Context, r *report) {
 
 // checkRunning reports the gateway's own health, or explains a gateway that does not answer
 // on its socket.
-func (r *report) checkRunning(h holder) {
+func checkRunning(r *report, h holder) {
 	said, err := r.health()
 	refused, isRefusal := errors.AsType[*client.Error](err)
 	where := client.Local(r.cfg).Where()
@@ -69,7 +69,7 @@ func (r *report) checkRunning(h holder) {
 
 // overTCP requests the gateway's health with the token over TCP, as another program
 // would.
-func (r *report) overTCP(ctx context.Context) {
+func overTCP(ctx context.Context, r *report) {
 	ctx, cancel := context.WithTimeout(ctx, healthBound)
 	defer cancel()
 	c := client.Direct(r.cfg)

@@ -37,11 +37,11 @@ func checkLedger(ctx context.Context, r *report) {
 	case err != nil:
 		r.problem("ledger_unreadable", err.Error()+".", "The gateway does not start, or refuses messages.", "ls -l "+quote(path)+"*")
 	default:
-		r.judgeLedger(path, e)
+		judgeLedger(r, path, e)
 	}
 }
 
-func (r *report) judgeLedger(path string, e ledger.Examination) {
+func judgeLedger(r *report, path string, e ledger.Examination) {
 	if len(e.Damage) > 0 {
 		r.problem("ledger_damaged", path+" is damaged: "+strings.Join(e.Damage, "; ")+".",
 			"What is in the damaged part is lost, and the gateway may refuse messages.", restoreLedger)

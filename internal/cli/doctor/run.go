@@ -145,6 +145,6 @@ func Turn(ctx context.Context, o Options) []Finding {
 // Claude checks whether the program at path is Claude Code, as the check "claude" does.
 // Claude blocks for some seconds at most.
 func Claude(ctx context.Context, o Options, path string) Finding {
-	run := func(ctx context.Context, r *report) { r.checkVersion(ctx, path) }
+	run := func(ctx context.Context, r *report) { checkVersion(ctx, r, path) }
 	return check{name: "claude", bound: 2 * versionBound, run: run}.carryOut(ctx, newLook(o))[0]
 }

@@ -29,19 +29,19 @@ func checkService(ctx context.Context, r *report) {
 		r.note("service_unavailable", term.SafeSentence(err.Error()), why, "")
 		return
 	}
-	r.checkJob(ctx, service.Gateway, "The gateway", "bareclaw service install", why)
+	checkJob(ctx, r, service.Gateway, "The gateway", "bareclaw service install", why)
 	if r.cfg.Heartbeat == config.HeartbeatOn || r.cfg.Heartbeat != config.HeartbeatOff && !heartbeat.Declined(r.cfg.StateDir) {
 		why := "Nobody looks around regularly, nor starts the gateway if it is down."
 		if !heartbeat.Asks(r.cfg) {
 			why = "Nobody starts the gateway if it is down."
 		}
-		r.checkJob(ctx, service.Heartbeat, "The heartbeat", "bareclaw heartbeat install", why)
+		checkJob(ctx, r, service.Heartbeat, "The heartbeat", "bareclaw heartbeat install", why)
 	}
 }
 
 // checkJob examines a job with a name for people; command installs the job, and why says
 // what is lost without it.
-func (r *report) checkJob(ctx context.Context, job service.Job, name, command, why string) {
+func checkJob(ctx context.Context, r *report, job service.Job, name, command, why string) {
 	before := len(r.found)
 	st, err := r.Services.Status(ctx, job, r.Spec)
 	switch {
@@ -57,7 +57,7 @@ func (r *report) checkJob(ctx context.Context, job service.Job, name, command, w
 		return
 
 	case st.Active && !st.Current:
-		r.outdated(job, name, command)
+		outdated(r, job, name, command)
 	case st.Problem != "":
 		r.problem("service_unwell", st.Problem, why, command)
 	case !st.Active:
@@ -69,7 +69,7 @@ func (r *report) checkJob(ctx context.Context, job service.Job, name, command, w
 		}
 	}
 	if job == service.Gateway && st.System == service.Systemd {
-		r.checkLingering()
+		checkLingering(r)
 	}
 	if len(r.found) == before {
 		r.ok("%s is installed in %s, current and active.", name, st.System)
@@ -92,7 +92,7 @@ func StartsOlder(cfg config.Config, self string, st service.Status) (what, comma
 }
 
 // outdated reports installed files that differ from the files of a new installation.
-func (r *report) outdated(job service.Job, name, command string) {
+func outdated(r *report, job service.Job, name, command string) {
 	f := r.warning("service_outdated", fmt.Sprintf("%s is installed in %s with files that are not those of this program.", name, r.Services.System()),
 		"What was changed since is not in effect, such as how it is stopped and started again.", "`"+command+"`, where the gateway's .env is")
 	if r.Unfit != nil {
@@ -108,7 +108,7 @@ func (r *report) outdated(job service.Job, name, command string) {
 }
 
 // checkLingering checks whether services of the user run while the user is logged out.
-func (r *report) checkLingering() {
+func checkLingering(r *report) {
 	u, err := user.Current()
 	if err != nil || exists(lingerDir+u.Username) {
 		return

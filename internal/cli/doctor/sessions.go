@@ -35,7 +35,7 @@ func checkSessions(ctx context.Context, r *report) {
 		r.warning("orphans", fmt.Sprintf("%d processes are left of sessions whose host has ended: %s.", len(left), pids(left)),
 			"They use memory, and what they do nobody sees. The gateway ends them when it starts.", "bareclaw doctor --fix").by(i.End)
 	}
-	r.staleSockets(ctx, i)
+	staleSockets(ctx, r, i)
 	if len(r.found) == 0 {
 		r.ok("Session hosts alive: %d; nothing is left of others.", len(i.Live))
 	}
@@ -53,11 +53,11 @@ func pids(all []proc.Process) string {
 	return "pid " + strings.Join(names, ", ")
 }
 
-func (r *report) staleSockets(ctx context.Context, i sessionhost.Inspection) {
+func staleSockets(ctx context.Context, r *report, i sessionhost.Inspection) {
 	entries, _ := os.ReadDir(r.cfg.RuntimeDir) // the directory is missing, or checkDirectories reports the reason
 	for _, e := range entries {
 		path := filepath.Join(r.cfg.RuntimeDir, e.Name())
-		if !strings.HasSuffix(e.Name(), ".sock") || e.Type()&os.ModeSocket == 0 || r.inUse(i, path) || !dial(ctx, "unix", path) {
+		if !strings.HasSuffix(e.Name(), ".sock") || e.Type()&os.ModeSocket == 0 || inUse(r, i, path) || !dial(ctx, "unix", path) {
 			continue
 		}
 		r.note("stale_socket", "Nobody listens on "+path+".", "It was left by a process that has ended, and is in nobody's way.", "rm "+quote(path)).
@@ -71,7 +71,7 @@ func (r *report) staleSockets(ctx context.Context, i sessionhost.Inspection) {
 }
 
 // inUse reports whether a socket belongs to a living process, listening or not.
-func (r *report) inUse(i sessionhost.Inspection, path string) bool {
+func inUse(r *report, i sessionhost.Inspection, path string) bool {
 	return path == client.Socket(r.cfg) && r.holder().alive ||
 		slices.ContainsFunc(i.Live, func(s sessionhost.Seen) bool { return s.Socket == path })
 }

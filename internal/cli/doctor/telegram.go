@@ -19,25 +19,25 @@ func checkTelegram(ctx context.Context, r *report) {
 	if !r.cfg.TelegramToken.IsSet() || r.Report.Wrong("BARECLAW_TELEGRAM_API") {
 		return
 	}
-	r.receiving()
+	receiving(r)
 	if !r.Offline {
-		r.askTelegram(ctx)
+		askTelegram(ctx, r)
 	}
 }
 
 // askTelegram asks the Bot API for the bot and its webhook.
-func (r *report) askTelegram(ctx context.Context) {
+func askTelegram(ctx context.Context, r *report) {
 	ctx, cancel := context.WithTimeout(ctx, telegramBound)
 	defer cancel()
 	api := r.cfg.TelegramAPI
 	bot, err := botapi.New(botapi.Options{Token: r.cfg.TelegramToken.Reveal(), API: api})
 	if err != nil {
-		r.unheard(err)
+		unheard(r, err)
 		return
 	}
 	me, err := bot.Me(ctx)
 	if err != nil {
-		r.unheard(err)
+		unheard(r, err)
 		return
 	}
 	r.ok("The token is that of @%s.", me.Username)
@@ -48,7 +48,7 @@ func (r *report) askTelegram(ctx context.Context) {
 	hook, err := bot.GetWebhookInfo(ctx)
 	switch {
 	case err != nil:
-		r.unheard(bot.CleanError("getWebhookInfo", err))
+		unheard(r, bot.CleanError("getWebhookInfo", err))
 	case hook.URL != "":
 		r.problem("telegram_webhook", "A webhook is set for the bot, to "+host(hook.URL)+".",
 			"Telegram sends everything there, and the gateway hears nothing.", "`curl \""+api+"/bot$BARECLAW_TELEGRAM_TOKEN/deleteWebhook\"`, if nothing else uses this bot")
@@ -56,7 +56,7 @@ func (r *report) askTelegram(ctx context.Context) {
 }
 
 // receiving reports the running gateway's connection to Telegram.
-func (r *report) receiving() {
+func receiving(r *report) {
 	h, err := r.health()
 	if err != nil {
 		return // checkGateway reports the reason
@@ -78,7 +78,7 @@ func (r *report) receiving() {
 }
 
 // unheard explains a failed call of the Bot API.
-func (r *report) unheard(err error) {
+func unheard(r *report, err error) {
 	refused, isRefusal := errors.AsType[*botapi.Error](err)
 	if isRefusal && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusNotFound) {
 		r.problem("telegram_token", "Telegram does not know the token (BARECLAW_TELEGRAM_TOKEN): "+refused.Text+".",
