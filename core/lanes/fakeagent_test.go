@@ -117,6 +117,14 @@ type agentOf struct {
 	life *life
 }
 
+// pass fails for a process that was killed, whose goroutines the test cannot stop at once.
+func (a agentOf) pass(ctx context.Context, method string) error {
+	if a.life.dead.Load() {
+		return errCut
+	}
+	return a.fakeAgent.pass(ctx, method)
+}
+
 func (a agentOf) Lasting() bool { return !a.fleeting }
 
 func (a agentOf) Reserve() (string, bool) {
