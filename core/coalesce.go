@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -39,48 +40,38 @@ func Coalesce(ms []*Message) (json.RawMessage, error) {
 		return EncodeJSON(ms[0].Content.Text)
 	}
 	own := sendersDiffer(ms)
-	for _, m := range ms {
-		if len(m.Content.Blocks) > 0 {
-			return coalesceBlocks(ms, own)
-		}
-	}
-	var sb strings.Builder
-	for i, m := range ms {
-		if i > 0 {
-			sb.WriteString("\n\n")
-		}
+	prefix := func(i int) string {
 		if i == 0 || own {
-			sb.WriteString(originPrefix(m))
-			sb.WriteByte('\n')
+			return originPrefix(ms[i])
 		}
-		sb.WriteString(m.Content.Text)
+		return ""
 	}
-	return EncodeJSON(sb.String())
+	if slices.ContainsFunc(ms, func(m *Message) bool { return len(m.Content.Blocks) > 0 }) {
+		return coalesceBlocks(ms, prefix)
+	}
+	texts := make([]string, len(ms))
+	for i, m := range ms {
+		texts[i] = m.Content.Text
+		if p := prefix(i); p != "" {
+			texts[i] = p + "\n" + texts[i]
+		}
+	}
+	return EncodeJSON(strings.Join(texts, "\n\n"))
 }
 
-func coalesceBlocks(ms []*Message, own bool) (json.RawMessage, error) {
-	var blocks []json.RawMessage
-	text := func(s string) error {
-		b, err := EncodeJSON(struct {
-			Type string `json:"type"`
-			Text string `json:"text"`
-		}{"text", s})
-		blocks = append(blocks, b)
-		return err
-	}
+func coalesceBlocks(ms []*Message, prefix func(int) string) (json.RawMessage, error) {
+	var c Content
 	for i, m := range ms {
-		if i == 0 || own {
-			if err := text(originPrefix(m)); err != nil {
-				return nil, err
-			}
-		}
+		text := m.Content.Text
 		if len(m.Content.Blocks) > 0 {
-			blocks = append(blocks, m.Content.Blocks...)
-		} else if err := text(m.Content.Text); err != nil {
+			text = ""
+		}
+		if err := c.addText(prefix(i), text); err != nil {
 			return nil, err
 		}
+		c.Blocks = append(c.Blocks, m.Content.Blocks...)
 	}
-	return EncodeJSON(blocks)
+	return EncodeJSON(c.Blocks)
 }
 
 // EncodeJSON encodes v as json.Marshal does, but without HTML escapes, which would only make

@@ -42,17 +42,26 @@ func (c *Content) add(head string, more Content) error {
 		c.Text += head + more.Text
 		return nil
 	}
-	for _, text := range []string{c.Text, head + more.Text} {
+	err := c.addText(c.Text, head+more.Text)
+	c.Text = ""
+	c.Blocks = append(c.Blocks, more.Blocks...)
+	return err
+}
+
+// addText appends a text block for each text that is not empty.
+func (c *Content) addText(texts ...string) error {
+	for _, text := range texts {
 		if text == "" {
 			continue
 		}
-		b, err := EncodeJSON(map[string]string{"type": "text", "text": text})
+		b, err := EncodeJSON(struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		}{"text", text})
 		if err != nil {
 			return err
 		}
 		c.Blocks = append(c.Blocks, b)
 	}
-	c.Text = ""
-	c.Blocks = append(c.Blocks, more.Blocks...)
 	return nil
 }

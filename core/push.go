@@ -84,16 +84,21 @@ func (r *PushRegistry) Prefixes() []string {
 // ErrNoPusher without a match; any further error is the adapter's.
 func (r *PushRegistry) Send(ctx context.Context, p Push) error {
 	r.mu.RLock()
-	best, found := "", false
-	for prefix := range r.pushers {
-		if strings.HasPrefix(string(p.Channel), prefix) && (!found || len(prefix) > len(best)) {
-			best, found = prefix, true
-		}
-	}
-	push := r.pushers[best]
+	push, found := ByPrefix(r.pushers, p.Channel)
 	r.mu.RUnlock()
 	if !found {
 		return fmt.Errorf("push to %q: %w", p.Channel, ErrNoPusher)
 	}
 	return push(ctx, p)
+}
+
+// ByPrefix returns the value of the longest prefix of the channel's key.
+func ByPrefix[V any](prefixes map[string]V, key ChannelKey) (value V, found bool) {
+	longest := -1
+	for prefix, v := range prefixes {
+		if len(prefix) > longest && strings.HasPrefix(string(key), prefix) {
+			longest, value, found = len(prefix), v, true
+		}
+	}
+	return value, found
 }

@@ -9,7 +9,6 @@ package adapterstore
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -113,12 +112,7 @@ func (s *Store) Delivered(ctx context.Context, d core.Delivery) error {
 // Deliverer returns the adapter delivering unrequested output, such as background results,
 // to the channel; empty without such an adapter.
 func (s *Store) Deliverer(key core.ChannelKey) string {
-	best, adapter := "", ""
-	for prefix, name := range s.deliverers {
-		if strings.HasPrefix(string(key), prefix) && (adapter == "" || len(prefix) > len(best)) {
-			best, adapter = prefix, name
-		}
-	}
+	adapter, _ := core.ByPrefix(s.deliverers, key)
 	return adapter
 }
 

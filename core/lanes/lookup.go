@@ -54,17 +54,17 @@ func (k *Lookup) Ticket(ctx context.Context, id core.MessageID) (*core.Ticket, e
 // Wait returns the message once there is an outcome. When ctx ends first, Wait returns the
 // message in the present state with the context's error.
 func (k *Lookup) Wait(ctx context.Context, id core.MessageID) (core.Message, error) {
-	if t, ok := k.tickets.find(id); ok {
+	t, open := k.tickets.find(id)
+	if open {
 		if msg, err := t.Wait(ctx); err == nil {
 			return msg, nil
 		}
-		msg, err := k.ledger.Message(context.WithoutCancel(ctx), id)
-		if err != nil || msg.State.Final() {
-			return msg, err
-		}
-		return msg, context.Cause(ctx)
 	}
-	return k.ledger.Message(context.WithoutCancel(ctx), id) // ctx only bounds the waiting, not the read
+	msg, err := k.ledger.Message(context.WithoutCancel(ctx), id) // ctx only bounds the waiting, not the read
+	if open && err == nil && !msg.State.Final() {
+		err = context.Cause(ctx)
+	}
+	return msg, err
 }
 
 // WaitOrPark is Wait, but also returns once the message waits on a parked channel.
