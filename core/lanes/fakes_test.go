@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -360,13 +359,6 @@ func (w *world) works() *fakeHost {
 	h.answer(id, "yes")
 	w.wants(t, core.Answered, "", "yes")
 	return h
-}
-
-func (w *world) wantTexts(h *fakeHost, want ...string) {
-	w.t.Helper()
-	if got := w.handedTexts(h); !slices.Equal(got, want) {
-		w.t.Errorf("turns handed over = %q, want %q", got, want)
-	}
 }
 
 func (w *world) wantErr(err, want error) {
