@@ -28,37 +28,49 @@ func TestIdleMessageAndTurnAreOneChange(t *testing.T) {
 func TestAccept(t *testing.T) {
 	scenarios(t, map[string]string{
 		"what was refused never reaches the agent": `
-			down full; send one {by=a|key=k hash=h|steer|interrupt}; one refused full; up; works; turns "still there?"; tickets 0; accounted answered`,
+			down full; send one {by=a|key=k hash=h|steer|interrupt}; one refused full; up; works
+			turns "still there?"; tickets 0; accounted answered`,
 		"the first turn of a session is refused, whose process starts already": `
-			refuse begin storage; send one; one refused storage; send two; recordedin two opens; answer two ok; two answered ok`,
+			refuse begin storage; send one; one refused storage; send two; recordedin two opens; answer two ok
+			two answered ok`,
 		"a message is refused while the turn that it was to be part of is frozen": `
-			send one two; begin one; refuse accept full; hold; send three; answer one ok; release; three refused full; two open
+			send one two; begin one; refuse accept full; hold; send three; answer one ok; release
+			three refused full; two open
 			wait 1s; answer two ok; two answered ok; turns one two`,
 		"accepted messages wait until their turn can be written": `
-			with greeting=hello; send one a b; begin one; result one ok; down full; done one; wait 3s; a open; b open; up; send c; wait 2s
+			with greeting=hello; send one a b; begin one; result one ok; down full; done one; wait 3s; a open
+			b open; up; send c; wait 2s
 			answer c ok; a answered into=c; b answered into=c; c answered ok; turns one a,b,c`,
 		"a notice outlives the turn that was to carry it": `
-			with greeting=hello; refuse begin storage; send one; one refused storage; send two; answer two ok; two answered ok notices=hello
+			with greeting=hello; refuse begin storage; send one; one refused storage; send two; answer two ok
+			two answered ok notices=hello
 			send three; answer three ok; three answered ok notices=""`,
 		"an outcome is written until the ledger has it": `
-			send one; begin one; down storage; answer one ok; one answered ok; wait 1m; up; wait 5s; one answered ok; works; process 1; kept few`,
-		"the id of a session cannot be saved": `sessions unsaved; send one; answer one ok; one answered ok notices=session_not_saved`,
+			send one; begin one; down storage; answer one ok; one answered ok; wait 1m; up; wait 5s
+			one answered ok; works; process 1; kept few`,
+		"the id of a session cannot be saved": `
+			sessions unsaved; send one; answer one ok; one answered ok notices=session_not_saved`,
 	})
 }
 
 func TestDuplicate(t *testing.T) {
 	scenarios(t, map[string]string{
 		"before and after the outcome": `
-			send one key=k hash=h; send two text=one key=k hash=h; two existing one; send three key=k hash=other; three refused key_reused; send behind
-			answer one ok; one answered ok; two answered ok; wait 1s; send late text=one key=k hash=h; late answered ok
+			send one key=k hash=h; send two text=one key=k hash=h; two existing one; send three key=k hash=other
+			three refused key_reused; send behind
+			answer one ok; one answered ok; two answered ok; wait 1s; send late text=one key=k hash=h
+			late answered ok
 			answer behind ok; behind answered ok; turns one behind`,
 		"the outcome is not written yet": `
-			send one key=k hash=h; begin one; refuse settle storage 3; answer one ok; send two text=one key=k hash=h; two answered ok`,
+			send one key=k hash=h; begin one; refuse settle storage 3; answer one ok
+			send two text=one key=k hash=h; two answered ok`,
 		"a repeated message does not interrupt the turn of the first": `
-			send one key=k hash=h interrupt; begin one; {up|down full}; send two text=one key=k hash=h interrupt; two {existing one|refused full}
+			send one key=k hash=h interrupt; begin one; {up|down full}; send two text=one key=k hash=h interrupt
+			two {existing one|refused full}
 			up; wait 1300ms; interrupted 0; answer one ok; one answered ok`,
 		"a repeated message is waited for by its ticket": `
-			send one key=k hash=h; begin one; send two text=one key=k hash=h wait; two existing one; two open; answer one ok; two answered ok`,
+			send one key=k hash=h; begin one; send two text=one key=k hash=h wait; two existing one; two open
+			answer one ok; two answered ok`,
 	})
 }
 

@@ -26,10 +26,13 @@ func TestAliveWhateverItWaitsFor(t *testing.T) {
 	scenarios(t, map[string]string{
 		"nothing, and another lane retires": `healthy; works; healthy`,
 		"the agent":                         `send one; begin one; wait 1h; healthy`,
-		"its start, its end or the host":    `works; {die; wait 1s; block start; send one|block reap; die|detach; block attach; start}; healthy; unblock {start|reap|attach}`,
-		"the disk":                          `send one; begin one; down full; answer one ok; one answered ok; healthy; up`,
-		"a decision":                        `send one ask; begin one; ask r1; healthy`,
-		"to leave":                          `works; detach; healthy`,
+		"its start, its end or the host": `
+			works; {die; wait 1s; block start; send one|block reap; die|detach; block attach; start}; healthy
+			unblock {start|reap|attach}`,
+		"the disk": `
+			send one; begin one; down full; answer one ok; one answered ok; healthy; up`,
+		"a decision": `send one ask; begin one; ask r1; healthy`,
+		"to leave":   `works; detach; healthy`,
 	})
 }
 

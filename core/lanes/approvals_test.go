@@ -76,27 +76,37 @@ func TestPermissionIsAsked(t *testing.T) {
 
 func TestPermission(t *testing.T) {
 	scenarios(t, map[string]string{
-		"nobody can be asked": `with approvals={|deny}; send one {by=a|ask}; begin one; ask r1; reply r1 deny "or ask people."; pending`,
+		"nobody can be asked": `
+			with approvals={|deny}; send one {by=a|ask}; begin one; ask r1; reply r1 deny "or ask people."
+			pending`,
 		"denied or remembered": `
-			send one ask; begin one; ask r1; decide r1 deny; reply r1 deny "The user denied permission for Bash."
-			ask r2; decide r2 deny remember message="rather not"; reply r2 deny "rather not"; ask r3; decide r3 allow remember; reply r3 allow addRules`,
+			send one ask; begin one; ask r1; decide r1 deny
+			reply r1 deny "The user denied permission for Bash."
+			ask r2; decide r2 deny remember message="rather not"; reply r2 deny "rather not"; ask r3
+			decide r3 allow remember; reply r3 allow addRules`,
 		"expired": `
-			with approvaltime=1m; send one ask; begin one; ask r1; pending r1; wait 1m; pending; approval r1 expired; reply r1 deny "within 1m0s"
+			with approvaltime=1m; send one ask; begin one; ask r1; pending r1; wait 1m; pending
+			approval r1 expired; reply r1 deny "within 1m0s"
 			decide r1 allow err=not_pending`,
 		"a decision that cannot be written does not keep a request from expiring": `
-			with approvaltime=1m; send one ask; begin one; ask r1; pending r1; wait 59999ms; refuse approval storage; slow 1s; decide r1 allow err=storage
+			with approvaltime=1m; send one ask; begin one; ask r1; pending r1; wait 59999ms
+			refuse approval storage; slow 1s; decide r1 allow err=storage
 			wait 10s; over; approval r1 expired; reply r1 deny`,
 		"void": `
 			with approvaltime=1m; send one ask; begin one; ask r1; pending r1
 			{result one ok|withdraw r1|exit gone|die|crash; die; start|crash; withdraw r1; start}
 			pending; approval r1 void; decide r1 allow err=not_pending; wait 1h; approval r1 void`,
 		"a new process asks on, for as long as was left": `
-			with approvaltime=1m; send one ask; begin one; ask r1; ask r2 Write; pending r1 r2; crash; wait 50s; ask r3 Edit; start; pending r1 r2 r3
-			decide r1 allow; reply r1 allow; wait 10s; approval r2 expired; wait 50s; approval r3 expired; finish one ok; one answered ok; pending`,
+			with approvaltime=1m; send one ask; begin one; ask r1; ask r2 Write; pending r1 r2; crash; wait 50s
+			ask r3 Edit; start; pending r1 r2 r3
+			decide r1 allow; reply r1 allow; wait 10s; approval r2 expired; wait 50s; approval r3 expired
+			finish one ok; one answered ok; pending`,
 		"decided while the host is looked for": `
-			send one ask; begin one; ask r1; pending r1; crash; block attach; start; decide r1 allow; busy; unblock attach; over; reply r1 allow`,
+			send one ask; begin one; ask r1; pending r1; crash; block attach; start; decide r1 allow; busy
+			unblock attach; over; reply r1 allow`,
 		"a rule is there after a crash if, and only if, the decision is": `
-			with approvals=ask; send one; begin one; ask r1; pending r1; hold; decide r1 allow always {err=closed|by=ann}; step {0|1}; crash; start
+			with approvals=ask; send one; begin one; ask r1; pending r1; hold
+			decide r1 allow always {err=closed|by=ann}; step {0|1}; crash; start
 			approval r1 {pending|allowed}; rules {0|1}`,
 	})
 }
@@ -108,9 +118,12 @@ func TestApprovalsAreDelivered(t *testing.T) {
 			with deliver=c:chat; send one ask; begin one; ask r1; deliver chat approval:r1
 			{decide r1 allow by=Ann|wait 11m|exit gone|crash; start; deliver chat approval:r1; decide r1 deny}
 			approval r1 {allowed|expired|void|denied} by={Ann|||}; deliver chat approval:r1 approval_closed:r1`,
-		"on another channel": `with deliver=tg-:chat; send one ask; begin one; ask r1; pending r1; deliver chat`,
+		"on another channel": `
+			with deliver=tg-:chat; send one ask; begin one; ask r1; pending r1; deliver chat`,
 		"a turn that was cut": `
-			with deliver=c:chat; send one ask; begin one; tool one; die; pending continue; deliver chat approval:continue
-			decide continue {allow|deny} by=Ann; approval continue {allowed|denied} by=Ann; deliver chat approval:continue approval_closed:continue`,
+			with deliver=c:chat; send one ask; begin one; tool one; die; pending continue
+			deliver chat approval:continue
+			decide continue {allow|deny} by=Ann; approval continue {allowed|denied} by=Ann
+			deliver chat approval:continue approval_closed:continue`,
 	})
 }

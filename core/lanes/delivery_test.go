@@ -144,9 +144,12 @@ func TestDeliverOnce(t *testing.T) {
 func TestCoalescedDelivery(t *testing.T) {
 	scenarios(t, map[string]string{
 		"carried": `
-			send zero; begin zero; send one {deliver by=chat|deliver by=chat|by=x|deliver by=chat|by=x}; send two {deliver by=chat|by=x|deliver by=chat|deliver by=mail|by=x}
-			answer zero 0; answer two both; wait 1s; deliver chat {reply:two|reply:one|reply:two|reply:one|}; deliver mail {|||reply:two|}`,
+			send zero; begin zero; send one {deliver by=chat|deliver by=chat|by=x|deliver by=chat|by=x}
+			send two {deliver by=chat|by=x|deliver by=chat|deliver by=mail|by=x}
+			answer zero 0; answer two both; wait 1s; deliver chat {reply:two|reply:one|reply:two|reply:one|}
+			deliver mail {|||reply:two|}`,
 		"background results": `
-			with deliver={c:chat|:chat|other-:chat}; send one; answer one ok; background failed error=x; wait 1s; delivered chat {1|1|0} "failed" is_error`,
+			with deliver={c:chat|:chat|other-:chat}; send one; answer one ok; background failed error=x; wait 1s
+			delivered chat {1|1|0} "failed" is_error`,
 	})
 }

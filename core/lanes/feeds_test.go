@@ -160,15 +160,19 @@ func TestUpdatesAreReadWhenTheyAreMissed(t *testing.T) {
 func TestFeeds(t *testing.T) {
 	scenarios(t, map[string]string{
 		"what happens while nobody listens is told to whoever comes back": `
-			watch; send one; begin one; unwatch; tool one; finish one ok; one answered ok; rewatch all; updates accepted started event event result`,
+			watch; send one; begin one; unwatch; tool one; finish one ok; one answered ok; rewatch all
+			updates accepted started event event result`,
 		"another host's events have nothing to do with those that the feed has": `
-			watch; send one; begin one; say 1; updates accepted started event; detach; die; start; answer one ok; one answered ok; rewatch
+			watch; send one; begin one; say 1; updates accepted started event; detach; die; start; answer one ok
+			one answered ok; rewatch
 			updates started event result`,
 		"an outcome that nobody was left to tell": `
-			watch; send one two; begin one; updates accepted accepted queued started; hold; cancel two err=closed; detach; over; release; start; rewatch; updates result
+			watch; send one two; begin one; updates accepted accepted queued started; hold
+			cancel two err=closed; detach; over; release; start; rewatch; updates result
 			detach; start; rewatch; updates; finish one ok; one answered ok; updates event result`,
 		"an outcome that was heard, and neither told nor written": `
-			watch; send one; begin one; interrupt err=unwritten; down full; abort one; updates accepted started event; detach; up; start
+			watch; send one; begin one; interrupt err=unwritten; down full; abort one
+			updates accepted started event; detach; up; start
 			one cancelled interrupted; rewatch; updates result`,
 	})
 }

@@ -146,17 +146,23 @@ func TestMessagesWhileRetiring(t *testing.T) {
 func TestIdle(t *testing.T) {
 	scripts := map[string]string{
 		"unused": `
-			with idle=30m; send one; answer one ok; wait 1799s; send two; answer two ok; process 1; wait 1799s; alive 1; gently 1 not; wait 1s; gently 1
+			with idle=30m; send one; answer one ok; wait 1799s; send two; answer two ok; process 1; wait 1799s
+			alive 1; gently 1 not; wait 1s; gently 1
 			wait 2s; gone 1; state idle; send three; process 2 resumed session=1`,
 		"never": `send one; answer one ok; wait 10000h; alive 1`,
 		"a message comes while the session ends": `
-			with idle=30m; send zero; answer zero ok; block reap; wait 30m; send one; one waiting; state ending waiting=1; wait 2s; send two; unblock reap
+			with idle=30m; send zero; answer zero ok; block reap; wait 30m; send one; one waiting
+			state ending waiting=1; wait 2s; send two; unblock reap
 			process 2; turns one,two; answer two ok; one answered into=two; two answered ok`,
-		"the session of an earlier life": `with idle=30m; send one; answer one ok; restart; wait 30m; crash; start; wait 30m; wait 1m; gone 1; works`,
+		"the session of an earlier life": `
+			with idle=30m; send one; answer one ok; restart; wait 30m; crash; start; wait 30m; wait 1m; gone 1
+			works`,
 		"a lane does not retire before all is written": `
-			with idle=1s; send one; begin one; down full; finish one ok; wait 2m; up; wait 1m; one answered ok; stats lanes=0`,
+			with idle=1s; send one; begin one; down full; finish one ok; wait 2m; up; wait 1m; one answered ok
+			stats lanes=0`,
 		"nor before its session is opened": `
-			with idle=1s; refuse begin full; send one; one refused full; wait 1m; send two; process - new; answer two ok; two answered ok notices=""`,
+			with idle=1s; refuse begin full; send one; one refused full; wait 1m; send two; process - new
+			answer two ok; two answered ok notices=""`,
 		"the log says why": `
 			with idle=1h; works; {stale; restart|set model=haiku|wait 1h}; wait 1m
 			log {"obsolete: it was started by another program"|"its channel has other settings"|"=idle"}`,

@@ -9,7 +9,8 @@ func TestPanic(t *testing.T) {
 	const fails = ` failed internal_error "A fault in the gateway ended this message."`
 	scenarios(t, map[string]string{
 		"compose or hand": `
-			send other in=d; send one two; begin one; panic {compose|hand}; finish one ok; one answered ok; wait 1m; two` + fails + works + `{compose|hand}"`,
+			send other in=d; send one two; begin one; panic {compose|hand}; finish one ok; one answered ok
+			wait 1m; two` + fails + works + `{compose|hand}"`,
 		"fate":              `send other in=d; send one two; begin one; panic fate; die; wait 1m; one` + fails + `; two` + fails + works + `fate"`,
 		"start":             `send other in=d; panic start; send one; wait 1m; one` + fails + works + `start"`,
 		"before acceptance": `panic compose; send one; one refused internal; works`,

@@ -21,11 +21,14 @@ func TestContinue(t *testing.T) {
 			retry one again; answer again built; again answered built; approval continue denied`,
 		"dropped with time, or with the channel": `send one; ` + cut + `{wait 24h|reset}; pending; decide continue allow err=not_pending; {wait 0s|approval continue void}`,
 		"what had not begun is just said again": `
-			missing; send one; one failed agent_missing; pending; found; retry one again; turns one; answer again hi; again answered hi
+			missing; send one; one failed agent_missing; pending; found; retry one again; turns one
+			answer again hi; again answered hi
 			retry again more err=not_failed; retry none more err=not_found`,
 		"all messages of the turn": `
-			send zero one two; answer zero ok; begin two; announce; die; two failed interrupted; one failed interrupted "" into=two
-			retry one again; handed "one,two"; answer again ok; again answered ok retryof=two; retry two more; more existing again`,
+			send zero one two; answer zero ok; begin two; announce; die; two failed interrupted
+			one failed interrupted "" into=two
+			retry one again; handed "one,two"; answer again ok; again answered ok retryof=two; retry two more
+			more existing again`,
 	})
 }
 

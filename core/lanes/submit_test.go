@@ -72,7 +72,8 @@ func TestSubmitAndWait(t *testing.T) {
 	scenarios(t, map[string]string{
 		"the outcome": `send one wait; one unknown; begin one; one unknown; answer one ok; one answered ok`,
 		"refused": `
-			with queue=1; send one wait text=""; one refused bad_content; down full; send two wait; two refused full; up
+			with queue=1; send one wait text=""; one refused bad_content; down full; send two wait
+			two refused full; up
 			send three; begin three; send four wait; four refused queue_full`,
 		"detached": `send one wait; detach; one accepted; one open; send late wait; late refused closed`,
 	})
