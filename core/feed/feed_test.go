@@ -165,7 +165,7 @@ func TestResumeWhilePublishing(t *testing.T) {
 func TestStreamsShareOneBound(t *testing.T) {
 	t.Parallel()
 	var h Broker
-	const channels, each, size = 100, 10, 11 << 10
+	const channels, each, size = 100, 10, maxKeptBytes / 760 // together about a third more than is kept
 	key := func(i int) core.ChannelKey { return core.ChannelKey(strconv.Itoa(i)) }
 	var subs []*Subscription
 	for i := range channels {
