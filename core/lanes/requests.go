@@ -200,7 +200,8 @@ type Interruption struct {
 // has ended. If turn is not empty, Interrupt only ends the turn with the given id, to
 // protect the next turn from a late request. Errors: ErrNothingRuns without a running turn;
 // ErrNotFound for an unknown channel; ErrUnwritten when the turn has ended and the ledger
-// cannot write the outcome now.
+// cannot write the outcome now; ErrClosed, together with the chosen turn, at the end of the
+// manager, so that the next process does not choose again.
 func (m *Manager) Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (Interruption, error) {
 	l, ok := m.lanes.find(key)
 	if !ok {
@@ -210,23 +211,26 @@ func (m *Manager) Interrupt(ctx context.Context, key core.ChannelKey, turn core.
 		return Interruption{}, fmt.Errorf("channel %q: %w", key, core.ErrNothingRuns)
 	}
 	started := time.Now()
-	hit, err := request(ctx, l.channel, func(done func(Interruption, error)) {
+	ended := make(chan error, 1)
+	hit, err := ask(ctx, l.channel, func() Interruption {
 		f := l.turns.running()
 		if f == nil || turn != "" && f.turn.ID != turn {
-			done(Interruption{}, errRetired)
-			return
+			return Interruption{}
 		}
-		hit := Interruption{Turn: f.turn.ID, Messages: slices.Clone(f.turn.Members)}
-		ended := func(unwritten error) {
-			if unwritten != nil {
-				unwritten = fmt.Errorf("%w: %w", core.ErrUnwritten, unwritten)
-			}
-			done(hit, unwritten)
-		}
-		l.turns.interrupt(f, &stop{code: core.CodeInterrupted, text: "Interrupted on request.", waiters: []func(error){ended}})
+		l.turns.interrupt(f, &stop{
+			code: core.CodeInterrupted, text: "Interrupted on request.", waiters: []func(error){func(unwritten error) { ended <- unwritten }},
+		})
+		return Interruption{Turn: f.turn.ID, Messages: slices.Clone(f.turn.Members)}
 	})
-	if errors.Is(err, errRetired) {
+	switch {
+	case errors.Is(err, errRetired), err == nil && hit.Turn == "":
 		return hit, fmt.Errorf("channel %q: %w", key, core.ErrNothingRuns)
+	case err != nil:
+		return hit, err
+	}
+	unwritten, err := await(ctx, l.channel, ended)
+	if unwritten != nil {
+		err = fmt.Errorf("%w: %w", core.ErrUnwritten, unwritten)
 	}
 	hit.Took = time.Since(started)
 	return hit, err
