@@ -239,7 +239,8 @@ func (s *supervisor) onReleased(w *worker) {
 	}
 	w.phase = released
 	s.old, s.current, s.next = w, s.next, nil
-	if s.current == nil { // the next worker ended a moment ago
+	if s.current == nil { // the next worker ended when this one had begun to hand over
+		s.Log.Error("the new process failed; the program before goes on", "err", "it ended before it took over")
 		s.startKnown()
 		return
 	}
