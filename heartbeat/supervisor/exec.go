@@ -39,8 +39,9 @@ func (s *supervisor) renew() {
 	quiet := s.pauseReading(w)
 	if quiet && len(s.signals) == 0 {
 		w.file = nil // once is enough
-		s.Log.Error("the supervisor cannot replace its own program", "path", w.path, "err", s.exec(w))
+		err := s.exec(w)
 		signal.Notify(s.signals, syscall.SIGHUP) // ignored by exec
+		s.Log.Error("the supervisor cannot replace its own program", "path", w.path, "err", err)
 	}
 	if s.current == w {
 		go w.relay(s.events) // ends with the process
