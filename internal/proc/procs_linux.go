@@ -150,8 +150,11 @@ func AwaitExit(child *os.Process) {
 	handle, err := -1, error(nil)
 	if noHandle := child.WithHandle(func(fd uintptr) {
 		handle, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0)
-	}); noHandle == nil && err == nil {
-		_ = waitReadable(context.Background(), handle)
+	}); noHandle != nil || err != nil {
+		return
+	}
+	if waitReadable(context.Background(), handle) != nil { // Wait is to block, on a pidfd with the same flags
+		_ = child.WithHandle(func(fd uintptr) { _ = unix.SetNonblock(int(fd), false) })
 	}
 }
 

@@ -114,9 +114,8 @@ func (h *host) sendLogSoon() {
 
 // sendLog sends the daemon new entries of the log.
 func (h *host) sendLog() {
-	if h.sendsSoon.Swap(false) {
-		h.sendTimer.Stop()
-	}
+	h.sendTimer.Stop()
+	h.sendsSoon.Store(false) // after Stop, which must not end a timer that is set meanwhile
 	var w *pipeWriter
 	h.mu.Lock()
 	if h.daemon != nil {

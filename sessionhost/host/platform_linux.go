@@ -15,13 +15,10 @@ func childAttr() *syscall.SysProcAttr {
 }
 
 // reserveSpace has the file system keep room for n more bytes at the end of a file without
-// changing its size. Without such support the room is not guaranteed.
-func reserveSpace(f *os.File, n int64) {
+// changing its size, and reports whether the file system does.
+func reserveSpace(f *os.File, n int64) bool {
 	info, err := f.Stat()
-	if err != nil {
-		return
-	}
-	_ = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, info.Size(), n)
+	return err == nil && unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, info.Size(), n) == nil
 }
 
 // The scheduler is not told of the calls below, which must not block. After a pause each

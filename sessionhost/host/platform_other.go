@@ -12,7 +12,7 @@ import (
 // next daemon finds a claude without host by the record.
 func childAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-func reserveSpace(*os.File, int64) {}
+func reserveSpace(*os.File, int64) bool { return false }
 
 func readNow(fd uintptr, p []byte) (int, error)  { return syscall.Read(int(fd), p) }
 func writeNow(fd uintptr, p []byte) (int, error) { return syscall.Write(int(fd), p) }

@@ -71,8 +71,7 @@ func (n *toolNotes) note() error {
 	if written, err := writeNow(n.file.Fd(), b); err != nil || written < len(b) {
 		return fmt.Errorf("write tool notes: %w", cmp.Or(err, io.ErrShortWrite))
 	}
-	if n.size += int64(len(b)); n.size > n.reserved-noteSpace/2 {
-		reserveSpace(n.file, noteSpace)
+	if n.size += int64(len(b)); n.size > n.reserved-noteSpace/2 && reserveSpace(n.file, noteSpace) {
 		n.reserved = n.size + noteSpace
 	}
 	n.noted = slices.Clone(n.working)
