@@ -178,6 +178,9 @@ func (launchdManager) tell(ctx context.Context, lines []string, verb string, job
 
 // Start starts the gateway now, or runs a single tick of the heartbeat.
 func (m launchdManager) Start(ctx context.Context, job Job) error {
+	if m.dirs.missing != nil {
+		return m.dirs.missing
+	}
 	j, err := look(ctx, job)
 	if err != nil {
 		return err
@@ -196,6 +199,9 @@ func (launchdManager) Stop(ctx context.Context, job Job) error { return bootout(
 
 // Restart ends and unloads a job, then loads and starts the job again.
 func (m launchdManager) Restart(ctx context.Context, job Job) error {
+	if m.dirs.missing != nil {
+		return m.dirs.missing
+	}
 	if err := bootout(ctx, job); err != nil {
 		return err
 	}
@@ -204,6 +210,9 @@ func (m launchdManager) Restart(ctx context.Context, job Job) error {
 
 // Uninstall unloads a job and removes the job's plist.
 func (m launchdManager) Uninstall(ctx context.Context, job Job) ([]string, error) {
+	if m.dirs.missing != nil {
+		return nil, m.dirs.missing
+	}
 	var did []string
 	j, err := look(ctx, job)
 	if err == nil && j.loaded {
@@ -230,6 +239,9 @@ func (m launchdManager) Uninstall(ctx context.Context, job Job) ([]string, error
 
 // Status returns the state of a job. launchd reports neither start time nor next run.
 func (m launchdManager) Status(ctx context.Context, job Job, spec Spec) (Status, error) {
+	if m.dirs.missing != nil {
+		return Status{}, m.dirs.missing
+	}
 	s := Status{System: Launchd, Installed: exists(m.dirs.plistPath(job))}
 	var outdated string
 	if s.Installed {

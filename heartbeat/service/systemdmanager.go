@@ -203,6 +203,9 @@ func (m systemdManager) Restart(ctx context.Context, job Job) error {
 // Uninstall ends a job and removes the job's files. If systemd cannot be reached, only
 // the files are removed.
 func (m systemdManager) Uninstall(ctx context.Context, job Job) (did []string, err error) {
+	if m.dirs.missing != nil {
+		return nil, m.dirs.missing
+	}
 	paths := m.installed(job)
 	if len(paths) == 0 {
 		return []string{"the " + string(job) + " is not installed: nothing to remove"}, nil
