@@ -40,6 +40,7 @@ func (h *Broker) Subscribe(key core.ChannelKey) *Subscription {
 func (h *Broker) Resume(key core.ChannelKey, after string) *Subscription {
 	id, _ := core.ParseUpdateID(after) // the zero id, of no known update, if after is invalid
 	if f := h.stream(key); f != nil {
+		f.use(h.uses.Add(1))
 		h.load(f, id) // without the lock of all streams, because loading may block
 	}
 	return h.attach(key, func(*stream) core.UpdateID { return id })

@@ -220,9 +220,11 @@ func (h *Broker) load(f *stream, after core.UpdateID) {
 		h.mu.RLock()
 		streams := slices.Collect(maps.Values(h.streams))
 		h.mu.RUnlock()
+		kept := 0
 		for _, f := range streams {
-			h.account(f.fill(all[f.id]))
+			kept += f.fill(all[f.id])
 		}
+		h.account(kept) // when all uses are known
 	})
 }
 
