@@ -27,8 +27,12 @@ func (c *Context) Say(lines []string) {
 
 // PrintIndented prints a value as an indented JSON document.
 func (c *Context) PrintIndented(v any) error {
-	raw, err := json.MarshalIndent(v, "", "  ")
-	return c.printDocument(raw, err)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // for people too
+	e.SetIndent("", "  ")
+	err := e.Encode(v)
+	return c.printDocument(b.Bytes(), err)
 }
 
 // Print prints a text on standard output.

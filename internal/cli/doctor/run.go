@@ -146,5 +146,9 @@ func Turn(ctx context.Context, o Options) []Finding {
 // Claude blocks for some seconds at most.
 func Claude(ctx context.Context, o Options, path string) Finding {
 	run := func(ctx context.Context, r *report) { checkVersion(ctx, r, path) }
-	return check{name: "claude", bound: 2 * versionBound, run: run}.carryOut(ctx, newLook(o))[0]
+	findings := check{name: "claude", bound: 2 * versionBound, run: run}.carryOut(ctx, newLook(o))
+	if len(findings) == 0 { // ctx has ended
+		return Finding{}
+	}
+	return findings[0]
 }

@@ -113,6 +113,10 @@ func hostsAtWork(stateDir string) error {
 		return fmt.Errorf("the session of channel %q is still at work (process %d): end it with `bareclaw stop --sessions`",
 			term.SafeLine(s.Channel), s.PID)
 	}
+	if len(sessions.Unread) > 0 {
+		return fmt.Errorf("whether a session is still at work cannot be seen: the record %s cannot be read; if no session is alive, remove the record",
+			term.SafeLine(sessions.Unread[0]))
+	}
 	return nil
 }
 
