@@ -107,7 +107,8 @@ func (s *server) closedLoops(ctx context.Context, series, what, text string) (fi
 		if cpu.daemon > 0 { // else it cannot be seen
 			figures = append(figures,
 				figure{id: id + ".cpu.daemon", name: channels + " " + what + ", CPU of the daemon a message", unit: "µs", value: float64(cpu.daemon.Microseconds()) / count},
-				figure{id: id + ".cpu.hosts", name: channels + " " + what + ", CPU of the host a message", unit: "µs", value: float64(cpu.hosts.Microseconds()) / count})
+				figure{id: id + ".cpu.hosts", name: channels + " " + what + ", CPU of the host a message", unit: "µs", value: float64(cpu.hosts.Microseconds()) / count},
+				figure{id: id + ".cpu", name: channels + " " + what + ", CPU of both a message", unit: "µs", value: float64((cpu.daemon + cpu.hosts).Microseconds()) / count})
 		}
 	}
 	return figures, nil
