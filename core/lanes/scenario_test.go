@@ -109,8 +109,13 @@ func parse(t *testing.T, script string) (o Options, steps []step) {
 
 func setOption(t *testing.T, o *Options, name, value string) {
 	t.Helper()
-	number, _ := strconv.ParseFloat(value, 64)
-	d, _ := time.ParseDuration(value)
+	number, notNumber := strconv.ParseFloat(value, 64)
+	d, notDuration := time.ParseDuration(value)
+	numeric := []string{"queue", "sessions", "turnbudget", "budget"}
+	timed := []string{"timeout", "stall", "idle", "approvaltime"}
+	if slices.Contains(numeric, name) && notNumber != nil || slices.Contains(timed, name) && notDuration != nil {
+		t.Fatalf("option %s=%s does not parse", name, value)
+	}
 	switch name {
 	case "queue":
 		o.QueueLimit = int(number)
