@@ -35,7 +35,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -192,12 +191,6 @@ func (s *Server) violateLocked(format string, args ...any) {
 		s.t.Errorf("botapi: %s", text)
 	}
 	s.changedLocked()
-}
-
-// Violations returns what clients did that Telegram accepts without doing what they meant:
-// a dropped entity, a number that is none, a parse_mode.
-func (s *Server) Violations() []string {
-	return locked(s, func() []string { return slices.Clone(s.broken) })
 }
 
 // changedLocked wakes everybody who waits for a change.
