@@ -30,20 +30,16 @@ func changes(tool, id string, input json.RawMessage) []Change {
 			New string `json:"new_string"`
 		} `json:"edits"`
 	}
-	switch tool {
-	case "Edit", "MultiEdit", "Write", "NotebookEdit":
-	default:
-		return nil
-	}
 	if json.Unmarshal(input, &in) != nil {
 		return nil
 	}
-	c := Change{ID: id, Tool: tool, File: in.File, Old: in.Old, New: in.New}
 	switch tool {
+	case "Edit":
+		return []Change{{ID: id, Tool: tool, File: in.File, Old: in.Old, New: in.New}}
 	case "Write":
-		c.Old, c.New = "", in.Content
+		return []Change{{ID: id, Tool: tool, File: in.File, New: in.Content}}
 	case "NotebookEdit":
-		c.File, c.Old, c.New = in.Notebook, "", in.Source
+		return []Change{{ID: id, Tool: tool, File: in.Notebook, New: in.Source}}
 	case "MultiEdit":
 		var all []Change
 		for i, e := range in.Edits {
@@ -51,5 +47,5 @@ func changes(tool, id string, input json.RawMessage) []Change {
 		}
 		return all
 	}
-	return []Change{c}
+	return nil
 }

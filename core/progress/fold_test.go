@@ -106,6 +106,10 @@ func (s *story) numbered(t *testing.T) []core.Update {
 	return all
 }
 
+func (n *News) add(m News) {
+	n.Said, n.Calls, n.Changes = append(n.Said, m.Said...), append(n.Calls, m.Calls...), append(n.Changes, m.Changes...)
+}
+
 // heard is all the news that updates bring.
 func heard(f *Fold, updates []core.Update) News {
 	var all News

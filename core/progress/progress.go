@@ -49,6 +49,7 @@ type Options struct {
 // A Fold follows a channel. A Fold is not safe for concurrent use.
 type Fold struct {
 	o       Options
+	news    News  // of the update being taken
 	turn    *turn // running or last turn; nil before the first turn
 	left    *turn // preceding turn, if the next turn began before the outcome arrived
 	waiting []core.MessageID
@@ -57,13 +58,25 @@ type Fold struct {
 	since   time.Time // when the first message began to wait, or when its predecessor ended
 	asked   []core.Approval
 	tasks   int
-	past    recent        // messages and turns with an outcome
+	past    set           // messages and turns with an outcome; not bounded, because a Fold lasts while a person watches
 	after   core.UpdateID // newest update before the updates that make up the View
 	last    core.UpdateID
 }
 
 // New returns the Fold of a channel with unknown state.
-func New(o Options) *Fold { return &Fold{o: o, past: newRecent(256)} }
+func New(o Options) *Fold { return &Fold{o: o, past: set{}} }
+
+// A set recognizes repetitions.
+type set map[string]bool
+
+// add adds id and reports whether id is new.
+func (s set) add(id string) bool {
+	if s[id] {
+		return false
+	}
+	s[id] = true
+	return true
+}
 
 // News are the results of an update beyond a changed View. The elements are in order of
 // occurrence, Said before Calls and Changes.
@@ -85,11 +98,11 @@ type Said struct {
 // Take processes an update. Updates of a channel must be taken in order; updates may be
 // repeated.
 func (f *Fold) Take(u core.Update) News {
-	var n News
+	f.news = News{}
 	if u.ID.Until(f.last) {
-		return n
+		return f.news
 	}
-	if f.idle() {
+	if !f.running() && len(f.waiting)+f.before == 0 {
 		f.after = f.last
 	}
 	switch u.Kind {
@@ -102,17 +115,17 @@ func (f *Fold) Take(u core.Update) News {
 	case core.UpdateStarted:
 		f.started(u)
 	case core.UpdateEvent:
-		n = f.event(u)
+		f.event(u)
 	case core.UpdateStalled:
 		if t := f.runs(u.Turn); t != nil {
-			t.stalled = true
+			t.Stalled = true
 		}
 	case core.UpdateApproval:
 		f.ask(u.Approval)
 	case core.UpdateApprovalClosed:
 		f.asked = slices.DeleteFunc(f.asked, func(a core.Approval) bool { return a.ID == u.Approval.ID })
 	case core.UpdateResult:
-		n = f.result(u)
+		f.result(u)
 	case core.UpdateDropped:
 		if f.running() {
 			f.turn.loseStream()
@@ -123,34 +136,32 @@ func (f *Fold) Take(u core.Update) News {
 	if !u.ID.IsZero() {
 		f.last = u.ID
 	}
-	return n
+	return f.news
 }
 
 // running reports whether a turn runs.
-func (f *Fold) running() bool { return f.turn != nil && f.turn.end == nil }
+func (f *Fold) running() bool { return f.turn != nil && f.turn.Phase == Running }
 
 // runs returns the turn with the id if running, else nil.
 func (f *Fold) runs(id core.TurnID) *turn {
-	if f.running() && f.turn.id == id {
+	if f.running() && f.turn.Turn == id {
 		return f.turn
 	}
 	return nil
 }
 
-func (f *Fold) idle() bool { return !f.running() && len(f.waiting)+f.before == 0 }
-
 // begin makes the update's turn the running turn, and reports false if the turn is already
 // over.
 func (f *Fold) begin(u core.Update) bool {
-	if u.Turn == "" || f.past.has(string(u.Turn)) {
+	if u.Turn == "" || f.past[string(u.Turn)] {
 		return false
 	}
 	if f.runs(u.Turn) == nil {
 		if f.running() {
 			f.left = f.turn
-			f.past.add(string(f.left.id))
+			f.past.add(string(f.left.Turn))
 		}
-		f.turn = &turn{id: u.Turn, since: u.At, heard: u.At, dir: f.o.Dir, known: newRecent(2048)}
+		f.turn = &turn{View: View{Turn: u.Turn, Phase: Running, Since: u.At, Heard: u.At}, news: &f.news, dir: f.o.Dir, known: set{}}
 		f.before, f.why = 0, ""
 	}
 	f.turn.join(u.Messages)
@@ -162,7 +173,7 @@ func (f *Fold) begin(u core.Update) bool {
 // also reports a start for each turn folded into the running turn. A turn that is not folded
 // in after all begins with its first event.
 func (f *Fold) started(u core.Update) {
-	if f.running() && f.turn.id != u.Turn {
+	if f.running() && f.turn.Turn != u.Turn {
 		f.unwait(u.Messages...)
 		return
 	}
@@ -171,34 +182,23 @@ func (f *Fold) started(u core.Update) {
 
 // event processes a line of the agent. A line outside of any turn belongs to a turn of the
 // agent's own.
-func (f *Fold) event(u core.Update) News {
-	var n News
+func (f *Fold) event(u core.Update) {
 	for _, s := range f.o.Show(u.Raw) {
 		if s.Kind == core.DisplayTasks {
 			f.tasks = s.Tasks
 		}
-		n.add(f.shown(u, s))
+		if f.begin(u) {
+			f.turn.take(u.At, s)
+		}
 	}
 	if t := f.runs(u.Turn); t != nil {
-		t.heard, t.stalled = u.At, false
+		t.Heard, t.Stalled = u.At, false
 	}
-	return n
-}
-
-func (f *Fold) shown(u core.Update, s core.DisplayEvent) News {
-	if !f.begin(u) {
-		return News{}
-	}
-	return f.turn.take(u.At, s)
-}
-
-func (n *News) add(m News) {
-	n.Said, n.Calls, n.Changes = append(n.Said, m.Said...), append(n.Calls, m.Calls...), append(n.Changes, m.Changes...)
 }
 
 func (f *Fold) ask(a *core.Approval) {
 	known := func(b core.Approval) bool { return b.ID == a.ID }
-	if a.Kind != core.ApprovalTool || a.State != core.ApprovalPending || f.past.has(string(a.Turn)) || slices.ContainsFunc(f.asked, known) {
+	if a.Kind != core.ApprovalTool || a.State != core.ApprovalPending || f.past[string(a.Turn)] || slices.ContainsFunc(f.asked, known) {
 		return
 	}
 	f.asked = append(f.asked, *a)
@@ -206,28 +206,27 @@ func (f *Fold) ask(a *core.Approval) {
 
 // result processes the outcome of a message. The message that carries the reply ends the
 // turn; earlier outcomes of the turn refer to the same reply.
-func (f *Fold) result(u core.Update) News {
+func (f *Fold) result(u core.Update) {
 	m := u.Message
-	if m.Turn == "" && f.Position(m.ID) == 0 && !f.past.has(string(m.ID)) {
+	if m.Turn == "" && f.Position(m.ID) == 0 && !f.past[string(m.ID)] {
 		f.before = max(0, f.before-1)
 	}
 	f.unwait(m.ID)
 	f.past.add(string(m.ID))
 	t := f.runs(m.Turn)
 	switch {
-	case f.left != nil && f.left.id == m.Turn && !m.Reply.Coalesced:
-		n := f.left.finish(u.At, m.Reply)
+	case f.left != nil && f.left.Turn == m.Turn && !m.Reply.Coalesced:
+		f.left.finish(u.At, m.Reply)
 		f.left = nil
-		return n
+		return
 	case t == nil && (f.running() || m.Reply.Coalesced || !f.begin(core.Update{Turn: m.Turn, At: u.At})):
-		return News{} // outcome of another turn, or of a message removed from the queue
+		return // outcome of another turn, or of a message removed from the queue
 	case t != nil && m.Reply.Coalesced && !t.away(m):
-		return News{}
+		return
 	}
 	f.past.add(string(m.Turn))
 	f.since = u.At
 	f.asked = slices.DeleteFunc(f.asked, func(a core.Approval) bool { return a.Turn == m.Turn })
-	n := f.turn.finish(u.At, m.Reply)
-	n.Ended = true
-	return n
+	f.turn.finish(u.At, m.Reply)
+	f.news.Ended = true
 }

@@ -39,9 +39,10 @@ func (l Line) String() string {
 	return joined(labelled(l.Tool, l.Target), took, how)
 }
 
-// A call is an open tool call.
+// A call is a tool call of the turn.
 type call struct {
-	line   *Line
+	Line
+
 	name   string
 	parent string
 	input  json.RawMessage
@@ -50,83 +51,61 @@ type call struct {
 // called records a call. A call is reported twice: when announced, and with the input. A
 // call by the agent itself completes the agent's preceding text; a call by a sub-agent does
 // not.
-func (t *turn) called(at time.Time, s core.DisplayEvent) []Said {
+func (t *turn) called(at time.Time, s core.DisplayEvent) {
 	if s.ID == "" {
-		return nil
+		return
 	}
 	if !t.known.add(s.ID) {
 		if c := t.call(s.ID); c != nil && c.input == nil {
 			t.detail(c, s)
 		}
-		return nil
+		return
 	}
-	var said []Said
 	if s.Parent == "" {
-		said = t.followed()
+		t.followed()
 		t.goesOn()
 	}
-	c := &call{name: s.Tool, parent: s.Parent, line: &Line{ID: s.ID, Tool: toolName(s.Tool), At: at, Hidden: isNoise(s.Tool), Sub: s.Parent != ""}}
+	c := &call{name: s.Tool, parent: s.Parent, Line: Line{ID: s.ID, Tool: toolName(s.Tool), At: at, Hidden: isNoise(s.Tool), Sub: s.Parent != ""}}
 	t.detail(c, s)
-	if !c.line.Hidden && t.awaited(c) {
-		t.tools++
+	if t.shows(c) {
+		t.Tools++
 	}
-	t.calls, t.lines = bounded(append(t.calls, c), maxCalls), bounded(append(t.lines, c.line), keptLines)
-	return said
+	t.calls, t.lines = bounded(append(t.calls, c), maxCalls), bounded(append(t.lines, c), keptLines)
 }
 
 // detail records the input and the target of a call, once known.
 func (t *turn) detail(c *call, s core.DisplayEvent) {
 	c.input = s.Input
-	c.line.Target = targetText(s.Tool, s.Target, t.dir, maxLine-len([]rune(c.line.Tool))-len(": "))
+	c.Target = targetText(s.Tool, s.Target, t.dir, maxLine-len([]rune(c.Tool))-len(": "))
 }
 
 func (t *turn) call(id string) *call {
-	i := slices.IndexFunc(t.calls, func(c *call) bool { return c.line.ID == id })
+	i := slices.IndexFunc(t.calls, func(c *call) bool { return c.ID == id })
 	if i < 0 {
 		return nil
 	}
 	return t.calls[i]
 }
 
-// callEnded closes a call and returns the call with the resulting changes.
-func (t *turn) callEnded(at time.Time, s core.DisplayEvent) News {
+// callEnded closes a call and reports the call with the resulting changes.
+func (t *turn) callEnded(at time.Time, s core.DisplayEvent) {
 	c := t.call(s.ID)
 	if c == nil {
-		return News{}
+		return
 	}
 	t.calls = slices.DeleteFunc(t.calls, func(o *call) bool { return o == c })
-	c.line.Ended, c.line.IsError, c.line.Took = true, s.IsError, max(0, at.Sub(c.line.At))
-	n := News{Calls: []Line{*c.line}}
+	c.Ended, c.IsError, c.Took = true, s.IsError, max(0, at.Sub(c.At))
+	t.news.Calls = append(t.news.Calls, c.Line)
 	if !s.IsError {
-		n.Changes = changes(c.name, s.ID, c.input)
+		t.news.Changes = append(t.news.Changes, changes(c.name, s.ID, c.input)...)
 	}
-	return n
+	c.input = nil
 }
 
-// current returns the call named by the View: the newest call that the agent waits for,
-// hidden calls left out.
-func (t *turn) current() *call {
-	for _, c := range slices.Backward(t.calls) {
-		if !c.line.Hidden && t.awaited(c) {
-			return c
-		}
-	}
-	return nil
-}
-
-// awaited reports whether the agent waits for the call: a call by the agent itself, or by a
-// sub-agent whose own call is open.
-func (t *turn) awaited(c *call) bool { return c.parent == "" || t.call(c.parent) != nil }
-
-// agents counts the sub-agents that the agent waits for.
-func (t *turn) agents() int {
-	n := 0
-	for _, c := range t.calls {
-		if c.name == "Task" || c.name == "Agent" {
-			n++
-		}
-	}
-	return n
+// shows reports whether the View counts the call: the agent waits for the call, because the
+// agent itself or a sub-agent with an open call made the call, and the call is not hidden.
+func (t *turn) shows(c *call) bool {
+	return !c.Hidden && (c.parent == "" || t.call(c.parent) != nil)
 }
 
 // askTool is the tool for questions to a person. The person sees the question itself.

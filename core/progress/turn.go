@@ -7,26 +7,20 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/humanize"
 )
 
-// A turn is the known state of a turn.
+// A turn is the known state of a turn. The View has the fields that need no computation.
 type turn struct {
-	id      core.TurnID
+	View
+
+	news    *News // of the update being taken
 	dir     string
 	members []core.MessageID
-	since   time.Time
-	heard   time.Time
-	stalled bool
-	end     *end // nil while the turn runs
-
-	known      recent // texts, streamed or whole, and calls: repetitions change nothing
-	text       *text  // the newest text, until known to be said
-	calls      []*call
-	tools      int
-	lines      []*Line
-	thinking   bool
-	compacting bool
-	retry      string
+	known   set     // texts, streamed or whole, and calls: repetitions change nothing
+	text    *text   // the newest text, until known to be said
+	calls   []*call // open calls
+	lines   []*call // newest calls
 }
 
 // A text is a streamed block, or a whole block without a successor.
@@ -54,42 +48,38 @@ func (t *turn) away(m *core.Message) bool {
 }
 
 // take processes a display event of the turn.
-func (t *turn) take(at time.Time, s core.DisplayEvent) News {
+func (t *turn) take(at time.Time, s core.DisplayEvent) {
+	if s.Parent != "" && s.Kind != core.DisplayTool && s.Kind != core.DisplayToolEnd {
+		return // words of a sub-agent
+	}
 	switch s.Kind {
 	case core.DisplayTool:
-		return News{Said: t.called(at, s)}
+		t.called(at, s)
 	case core.DisplayToolEnd:
-		return t.callEnded(at, s)
-	default:
-	}
-	if s.Parent != "" {
-		return News{} // words of a sub-agent
-	}
-	switch s.Kind {
+		t.callEnded(at, s)
 	case core.DisplayTextBegin:
-		return News{Said: t.textBegun(s)}
+		t.textBegun(s)
 	case core.DisplayTextDelta:
 		if t.text != nil && !t.text.whole() && t.text.stream == streamOf(s) {
 			t.text.words.WriteString(s.Text)
 		}
 	case core.DisplayText:
-		return News{Said: t.textWhole(s)}
+		t.textWhole(s)
 	case core.DisplayThinking:
 		t.goesOn()
-		t.thinking = true
+		t.Thinking = true
 	case core.DisplayCompacting:
-		t.compacting = true
+		t.Compacting = true
 	case core.DisplayCompacted:
-		t.compacting = false
+		t.Compacting = false
 	case core.DisplayRetry:
-		t.retry = s.Text
-	default:
+		t.Retrying = s.Text
+	case core.DisplayTasks: // counted by the Fold
 	}
-	return News{}
 }
 
 // goesOn records that the model is answering.
-func (t *turn) goesOn() { t.thinking, t.compacting, t.retry = false, false, "" }
+func (t *turn) goesOn() { t.Thinking, t.Compacting, t.Retrying = false, false, "" }
 
 // streamOf identifies the block of a text piece; "" if the message is unnamed.
 func streamOf(s core.DisplayEvent) string {
@@ -99,25 +89,23 @@ func streamOf(s core.DisplayEvent) string {
 	return fmt.Sprintf("%s/%d", s.Message, s.Index)
 }
 
-func (t *turn) textBegun(s core.DisplayEvent) []Said {
+func (t *turn) textBegun(s core.DisplayEvent) {
 	stream := streamOf(s)
-	if t.known.has(stream) {
-		return nil
+	if t.known[stream] {
+		return
 	}
-	said := t.followed()
+	t.followed()
 	t.goesOn()
 	t.text = &text{stream: stream}
-	return said
 }
 
 // textWhole processes a complete block, and replaces the streamed block. A streamed block of
 // another message is dropped: the agent began the message anew.
-func (t *turn) textWhole(s core.DisplayEvent) []Said {
+func (t *turn) textWhole(s core.DisplayEvent) {
 	if !t.known.add(s.ID) {
-		return nil
+		return
 	}
 	t.goesOn()
-	var said []Said
 	whole := &text{id: s.ID}
 	if t.text != nil && !t.text.whole() {
 		whole.stream = t.text.stream
@@ -125,22 +113,20 @@ func (t *turn) textWhole(s core.DisplayEvent) []Said {
 			t.known.add(whole.stream)
 		}
 	} else {
-		said = t.followed()
+		t.followed()
 	}
 	whole.words.WriteString(s.Text)
 	t.text = whole
-	return said
 }
 
-// followed returns the pending text as said, because other content follows. A text that is
+// followed reports the pending text as said, because other content follows. A text that is
 // not yet whole never will be, and is dropped.
-func (t *turn) followed() []Said {
+func (t *turn) followed() {
 	text := t.text
 	t.text = nil
-	if text == nil || !text.whole() || strings.TrimSpace(text.words.String()) == "" {
-		return nil
+	if text != nil && text.whole() && strings.TrimSpace(text.words.String()) != "" {
+		t.news.Said = append(t.news.Said, Said{ID: text.id, Turn: t.Turn, Text: text.words.String(), Stream: text.stream})
 	}
-	return []Said{{ID: text.id, Turn: t.id, Text: text.words.String(), Stream: text.stream}}
 }
 
 // loseStream drops a partly streamed text after a piece was lost.
@@ -151,17 +137,39 @@ func (t *turn) loseStream() {
 }
 
 // finish ends the turn. The pending text is said unless the reply contains the text.
-func (t *turn) finish(at time.Time, r core.Reply) News {
+func (t *turn) finish(at time.Time, r core.Reply) {
+	if r.Coalesced || t.text != nil && strings.Contains(r.Text, strings.TrimSpace(t.text.words.String())) {
+		t.text = nil
+	}
+	t.followed()
 	took := r.Duration
 	if took <= 0 {
-		took = max(0, at.Sub(t.since))
+		took = max(0, at.Sub(t.Since))
 	}
-	t.end = &end{state: r.State, took: took, cost: r.CostUSD}
 	t.calls = nil
-	said := t.followed()
-	if r.Coalesced || len(said) > 0 && strings.Contains(r.Text, strings.TrimSpace(said[0].Text)) {
-		said = nil
+	t.View = View{Turn: t.Turn, Phase: Ended, Since: t.Since, Tools: t.Tools, Summary: summary(r, took, t.Tools)}
+}
+
+// briefly bounds the duration of a turn without tools that needs no summary.
+const briefly = 10 * time.Second
+
+// summary describes the end of a turn in a line. The summary is empty for a short turn
+// without tools, whose reply says everything; a stop is always reported.
+func summary(r core.Reply, took time.Duration, tools int) string {
+	if r.State != core.Cancelled && tools == 0 && took < briefly {
+		return ""
 	}
-	t.goesOn()
-	return News{Said: said}
+	how := "Done in "
+	switch r.State {
+	case core.Cancelled:
+		how = "Stopped after "
+	case core.Failed:
+		how = "Failed after "
+	default:
+	}
+	cost := ""
+	if r.CostUSD > 0 {
+		cost = humanize.USD(r.CostUSD)
+	}
+	return joined(how+clock(took), counted(tools, "tool"), cost)
 }

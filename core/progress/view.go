@@ -55,20 +55,16 @@ type View struct {
 
 // View returns the present View.
 func (f *Fold) View() View {
-	v := View{Phase: Idle, Waiting: len(f.waiting) + f.before, Tasks: f.tasks, After: f.after, Approvals: slices.Clone(f.asked)}
-	if t := f.turn; t != nil {
-		t.view(&v)
+	v := View{Phase: Idle}
+	if f.turn != nil {
+		v = f.turn.view()
 	}
-	switch {
-	case f.running():
-		v.Phase = Running
-	case v.Waiting > 0:
+	v.Waiting, v.Tasks, v.After, v.Approvals = len(f.waiting)+f.before, f.tasks, f.after, slices.Clone(f.asked)
+	if v.Phase != Running && v.Waiting > 0 {
 		v.Phase, v.Since = Starting, f.since
 		if f.why != "" {
 			v.Phase, v.Why = Waiting, f.why
 		}
-	case f.turn != nil:
-		v.Phase = Ended
 	}
 	return v
 }
@@ -76,32 +72,29 @@ func (f *Fold) View() View {
 // Lines returns the newest calls of the running or last turn: at most 20, oldest first.
 func (f *Fold) Lines() (lines []Line) {
 	if f.turn != nil {
-		for _, l := range f.turn.lines {
-			lines = append(lines, *l)
+		for _, c := range f.turn.lines {
+			lines = append(lines, c.Line)
 		}
 	}
 	return lines
 }
 
-func (t *turn) view(v *View) {
-	v.Turn, v.Since, v.Tools = t.id, t.since, t.tools
-	if t.end != nil {
-		v.Summary = t.end.summary(t.tools)
-		return
-	}
-	if c := t.current(); c != nil {
-		v.Tool, v.Target = c.line.Tool, c.line.Target
-	}
+// view adds the newest shown call, the counts of open calls and the text.
+func (t *turn) view() View {
+	v := t.View
 	for _, c := range t.calls {
-		if !c.line.Hidden && t.awaited(c) {
+		if t.shows(c) {
+			v.Tool, v.Target = c.Tool, c.Target
 			v.Open++
 		}
+		if c.name == "Task" || c.name == "Agent" {
+			v.Agents++
+		}
 	}
-	v.Agents, v.Thinking, v.Compacting, v.Retrying = t.agents(), t.thinking, t.compacting, t.retry
-	v.Stalled, v.Heard = t.stalled, t.heard
 	if t.text != nil {
 		v.Text, v.Stream, v.Whole = t.text.words.String(), t.text.stream, t.text.whole()
 	}
+	return v
 }
 
 // maxWhy bounds the reason for waiting in a status, in characters.

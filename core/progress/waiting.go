@@ -24,7 +24,7 @@ func (f *Fold) queued(u core.Update) {
 // state.
 func (f *Fold) parked(u core.Update) {
 	if f.running() && slices.ContainsFunc(f.turn.members, func(id core.MessageID) bool { return slices.Contains(u.Messages, id) }) {
-		f.past.add(string(f.turn.id))
+		f.past.add(string(f.turn.Turn))
 		f.turn = nil
 	}
 	f.why = u.Detail
@@ -35,8 +35,8 @@ func (f *Fold) parked(u core.Update) {
 // runs or messages wait: the updates may have gone to an earlier process. Updates published
 // before Adopt may still be taken afterwards.
 func (f *Fold) Adopt(st core.ChannelStatus) {
-	if st.State == core.StateRunning && f.begin(core.Update{Turn: st.Turn, At: st.Since}) && st.Since.Before(f.turn.since) {
-		f.turn.since = st.Since
+	if st.State == core.StateRunning && f.begin(core.Update{Turn: st.Turn, At: st.Since}) && st.Since.Before(f.turn.Since) {
+		f.turn.Since = st.Since
 	}
 	f.before = max(0, st.Waiting-len(f.waiting))
 	if !f.running() && st.Waiting > 0 {
@@ -47,7 +47,7 @@ func (f *Fold) Adopt(st core.ChannelStatus) {
 // wait adds messages to the queue, unless already begun, ended or queued.
 func (f *Fold) wait(u core.Update, ids ...core.MessageID) {
 	for _, id := range ids {
-		if f.past.has(string(id)) || slices.Contains(f.waiting, id) || f.running() && slices.Contains(f.turn.members, id) {
+		if f.past[string(id)] || slices.Contains(f.waiting, id) || f.running() && slices.Contains(f.turn.members, id) {
 			continue
 		}
 		if len(f.waiting) == 0 {
