@@ -25,34 +25,36 @@ func findClaude(ctx context.Context, w *wizard) (Outcome, error) {
 	}
 	for {
 		path, byName := lookForClaude(w)
-		without := notClaude(ctx, w, path)
-		switch {
-		case ctx.Err() != nil:
-			return Outcome{}, ctx.Err()
-		case without == nil && path != "":
-			return foundClaude(w, path, byName)
-		case without != nil:
+		without := trouble("Claude Code was not found; the echo agent answers until it is there. It cannot think, and says so.", installClaude+"; then run this again")
+		if refusal, refused := notClaude(ctx, w, path); refused {
+			without = refusal
 			w.claude, _ = lookForClaude(w) // the further steps use the claude of the settings
-		default:
-			without = &trouble{"Claude Code was not found; the echo agent answers until it is there. It cannot think, and says so.",
-				installClaude + "; then run this again"}
+		} else if ctx.Err() == nil && path != "" {
+			w.claude = path
+			if !byName && w.current(varClaude) != path { // the gateway would not find it by name
+				if err := w.choose(varClaude, path); err != nil {
+					return Outcome{}, err
+				}
+			}
+			return unchanged("found " + term.SafeLine(path)), nil
 		}
-		if w.terminal == nil {
-			return Outcome{}, without
+		if !w.asks() {
+			return Outcome{}, cmp.Or(ctx.Err(), error(without))
 		}
 		if path != "" {
-			w.note("%s", term.SafeLine(without.why))
+			w.note("%s", term.SafeLine(without.Detail))
 		} else {
 			w.note("Claude Code was not found on the PATH or where it usually is. To get it:")
 			w.note("  %s.", installClaude)
 		}
-		answer, err := w.terminal.ask(ctx, question{
+		answer, err := w.ask(ctx, question{
 			text: "Enter looks again, or give the path of claude, or s to go on without",
 			help: "Without Claude Code all works but thinking: the built-in echo agent repeats what it is told.",
 		})
 		switch {
 		case errors.Is(err, errSkip):
-			return Outcome{State: Skipped, Detail: without.why, Next: without.next}, nil
+			without.State = Skipped
+			return without, nil
 		case err != nil:
 			return Outcome{}, err
 		case answer != "":
@@ -64,27 +66,16 @@ func findClaude(ctx context.Context, w *wizard) (Outcome, error) {
 // notClaude checks a newly chosen program, and drops the choice with a reason if the
 // program is not Claude Code: a working gateway would stop answering. The doctor reports
 // older choices.
-func notClaude(ctx context.Context, w *wizard, path string) *trouble {
+func notClaude(ctx context.Context, w *wizard, path string) (_ Outcome, refused bool) {
 	if chosen := w.choices[varClaude]; path == "" || chosen == "" || chosen == w.set(varClaude) {
-		return nil
+		return Outcome{}, false
 	}
 	found := doctor.Claude(ctx, doctor.Options{Environ: w.Environ}, path)
 	if found.Code != "claude_broken" {
-		return nil
+		return Outcome{}, false
 	}
 	delete(w.choices, varClaude)
-	return &trouble{term.SafeSentence(found.What) + " " + found.Why + " It is not taken.", "give the path of Claude Code, as `command -v claude` prints it"}
-}
-
-// foundClaude saves the path unless the gateway finds the program by name.
-func foundClaude(w *wizard, path string, byName bool) (Outcome, error) {
-	w.claude = path
-	if !byName && w.current(varClaude) != path {
-		if err := w.choose(varClaude, path); err != nil {
-			return Outcome{}, err
-		}
-	}
-	return unchanged("found " + term.SafeLine(path)), nil
+	return trouble(term.SafeSentence(found.What)+" "+found.Why+" It is not taken.", "give the path of Claude Code, as `command -v claude` prints it"), true
 }
 
 // lookForClaude returns the path of the CLI, empty if missing, and whether the gateway finds the
@@ -144,14 +135,9 @@ func checkLogin(ctx context.Context, w *wizard) (Outcome, error) {
 	case w.NoTurn:
 		return skipped("as asked (--no-turn)"), nil
 	}
-	if w.terminal != nil {
-		ask, err := w.terminal.agree(ctx, "Ask Claude one small question, to see that it is logged in?", "It is one call of the model, with your login. Nothing of it is kept.")
-		if err != nil {
-			return Outcome{}, err
-		}
-		if !ask {
-			return skipped("not asked"), nil
-		}
+	ask, err := w.agree(ctx, "Ask Claude one small question, to see that it is logged in?", "It is one call of the model, with your login. Nothing of it is kept.")
+	if err != nil || !ask {
+		return skipped("not asked"), err
 	}
 	for {
 		w.note("Asking Claude, which takes some seconds …")
@@ -163,15 +149,13 @@ func checkLogin(ctx context.Context, w *wizard) (Outcome, error) {
 			w.answered = true
 			return unchanged(found.What), nil
 		}
-		failed := Outcome{State: Failed, Detail: found.What, Next: found.Command}
-		if w.terminal == nil {
+		failed := trouble(found.What, found.Command)
+		if !w.asks() {
 			return failed, nil
 		}
 		w.note("%s %s", found.What, found.Why)
-		if found.Command != "" {
-			w.note(arrow+"%s", found.Command)
-		}
-		_, err := w.terminal.ask(ctx, question{text: "Enter asks again, s goes on without", help: "It can be mended later too: messages then wait until Claude is logged in."})
+		w.advise(found.Command)
+		_, err := w.ask(ctx, question{text: "Enter asks again, s goes on without", help: "It can be mended later too: messages then wait until Claude is logged in."})
 		switch {
 		case errors.Is(err, errSkip):
 			return failed, nil

@@ -45,11 +45,11 @@ func sendFirstMessage(ctx context.Context, w *wizard) (Outcome, error) {
 	defer cancel()
 	begun := time.Now()
 	if err := gateway.Do(limited, "POST", api.PathMessage, api.MessageRequest{Channel: "init", Text: text}, &answer); err != nil {
-		return Outcome{}, &trouble{"no answer came: " + term.SafeLine(err.Error()), "see `bareclaw status`: the message may still be answered"}
+		return Outcome{}, trouble("no answer came: "+term.SafeLine(err.Error()), "see `bareclaw status`: the message may still be answered")
 	}
 	took := humanize.Duration(time.Since(begun))
 	if answer.IsError {
-		return Outcome{}, &trouble{"the message failed: " + term.SafeLine(answer.Text), "mend that, then: bareclaw send init hello"}
+		return Outcome{}, trouble("the message failed: "+term.SafeLine(answer.Text), "mend that, then: bareclaw send init hello")
 	}
 	w.answered = w.answered || len(answer.Notices) == 0 // the echo agent's answers have notices
 	w.firstCost = answer.CostUSD
@@ -80,7 +80,7 @@ func runDoctor(ctx context.Context, w *wizard) (Outcome, error) {
 	}
 	switch {
 	case !doctor.Healthy(findings):
-		return Outcome{}, &trouble{"something needs your attention: see above", "bareclaw doctor"}
+		return Outcome{}, trouble("something needs your attention: see above", "bareclaw doctor")
 	case slices.ContainsFunc(findings, func(f doctor.Finding) bool { return f.Level == doctor.Warning }):
 		return unchanged("it works; what is marked above deserves a look"), nil
 	}

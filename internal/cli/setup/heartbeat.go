@@ -53,7 +53,7 @@ func offerHeartbeat(ctx context.Context, w *wizard) (Outcome, error) {
 	case heartbeat.ConsentNo:
 		return unchanged("not wanted, as you said before; `bareclaw heartbeat install` installs it"), nil
 	case heartbeat.ConsentNone:
-		if w.terminal == nil {
+		if !w.asks() {
 			return Outcome{State: Skipped, Detail: "nobody has agreed to it", Next: "choose with --heartbeat=yes, revive or no: see `bareclaw init --help`"}, nil
 		}
 		if consent, err = askForHeartbeat(ctx, w, cfg); err != nil {
@@ -63,14 +63,14 @@ func offerHeartbeat(ctx context.Context, w *wizard) (Outcome, error) {
 	if consent == heartbeat.ConsentNo {
 		return declineHeartbeat(ctx, w, cfg)
 	}
-	return installHeartbeat(ctx, w, cfg, spec, consent)
+	return installHeartbeat(ctx, w, cfg, spec, consent, &status)
 }
 
 // heartbeatUnavailable is the outcome without a possible heartbeat. It is a failure only for a user
 // who asked for the heartbeat.
 func heartbeatUnavailable(w *wizard, why string) (Outcome, error) {
 	if w.Heartbeat != "" {
-		return Outcome{}, &trouble{"the heartbeat was not installed: " + why, "see `bareclaw heartbeat status`"}
+		return Outcome{}, trouble("the heartbeat was not installed: "+why, "see `bareclaw heartbeat status`")
 	}
 	return skipped(why), nil
 }
@@ -100,7 +100,7 @@ func askForHeartbeat(ctx context.Context, w *wizard, cfg config.Config) (heartbe
 	w.note("   %s", heartbeatCost(w, cfg.HeartbeatInterval))
 	w.note("r: the gateway is started if it is down. Claude is not asked, and it costs nothing (BARECLAW_HEARTBEAT=revive).")
 	w.note("n: no heartbeat, and no later start of the gateway installs one.")
-	letter, err := w.terminal.choose(ctx, question{text: "Install the heartbeat?", has: "y/r/N",
+	letter, err := w.pick(ctx, question{text: "Install the heartbeat?", has: "y/r/N",
 		help: "`bareclaw heartbeat status` shows what it found and what it cost, `bareclaw heartbeat uninstall` takes it back, and `bareclaw heartbeat install` installs it later."})
 	return map[string]heartbeat.Consent{"y": heartbeat.ConsentAsk, "r": heartbeat.ConsentRevive, "n": heartbeat.ConsentNo}[letter], err
 }
@@ -129,21 +129,18 @@ func declineHeartbeat(ctx context.Context, w *wizard, cfg config.Config) (Outcom
 			did, err := w.Service.Uninstall(ctx, service.Heartbeat)
 			w.noteAll(did)
 			if err != nil {
-				return Outcome{}, &trouble{"the heartbeat was not uninstalled: " + term.SafeLine(err.Error()), "bareclaw heartbeat uninstall"}
+				return Outcome{}, trouble("the heartbeat was not uninstalled: "+term.SafeLine(err.Error()), "bareclaw heartbeat uninstall")
 			}
 			return done("the heartbeat was uninstalled"), nil
 		}
 	}
 	const detail = "no heartbeat, as you said; `bareclaw heartbeat install` installs it"
-	if before == heartbeat.ConsentNo {
-		return unchanged(detail), nil
-	}
-	return done(detail), nil
+	return doneIf(before != heartbeat.ConsentNo, detail), nil
 }
 
 // installHeartbeat records the consent and installs the job. A heartbeat that asks nothing becomes
 // a setting too if the gateway reads the file of settings.
-func installHeartbeat(ctx context.Context, w *wizard, cfg config.Config, spec service.Spec, consent heartbeat.Consent) (Outcome, error) {
+func installHeartbeat(ctx context.Context, w *wizard, cfg config.Config, spec service.Spec, consent heartbeat.Consent, before *heartbeat.Status) (Outcome, error) {
 	if consent == heartbeat.ConsentRevive && cfg.Heartbeat == config.HeartbeatAuto && w.isRead() {
 		if err := w.choose(varHeartbeat, string(config.HeartbeatRevive)); err != nil {
 			return Outcome{}, err
@@ -155,22 +152,15 @@ func installHeartbeat(ctx context.Context, w *wizard, cfg config.Config, spec se
 	if err := heartbeat.SaveConsent(cfg.StateDir, consent); err != nil {
 		return Outcome{}, err
 	}
-	before, err := w.Service.Status(ctx, service.Heartbeat, spec)
-	if err != nil {
-		return Outcome{}, fmt.Errorf("ask %s for the heartbeat: %w", w.Service.System(), err)
-	}
 	did, err := w.Service.Install(ctx, service.Heartbeat, spec)
 	w.noteAll(did)
 	if err != nil {
-		return Outcome{}, &trouble{"the heartbeat was not installed: " + term.SafeLine(err.Error()), "bareclaw heartbeat install"}
+		return Outcome{}, trouble("the heartbeat was not installed: "+term.SafeLine(err.Error()), "bareclaw heartbeat install")
 	}
 	does := "asks Claude and looks after the gateway"
 	if consent == heartbeat.ConsentRevive {
 		does = "looks after the gateway and asks Claude nothing"
 	}
 	detail := fmt.Sprintf("%s calls the heartbeat every %s, which %s", w.Service.System(), humanize.Span(cfg.HeartbeatInterval), does)
-	if before.Installed && before.Current && before.Active {
-		return unchanged(detail), nil
-	}
-	return done(detail), nil
+	return doneIf(!before.Installed || !before.Current || !before.Active, detail), nil
 }

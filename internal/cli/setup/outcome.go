@@ -1,9 +1,6 @@
 package setup
 
-import (
-	"errors"
-	"slices"
-)
+import "errors"
 
 // The final states of a step.
 const (
@@ -13,13 +10,16 @@ const (
 	Failed    = "failed"
 )
 
-// An Outcome is the result of a step.
+// An Outcome is the result of a step. As an error an Outcome is the failure of a step.
 type Outcome struct {
 	Step   string `json:"step"`
 	State  string `json:"state"`
 	Detail string `json:"detail"`         // the finding, the change, or the reason
 	Next   string `json:"next,omitempty"` // the user's next action
 }
+
+// Error returns the reason.
+func (o Outcome) Error() string { return o.Detail }
 
 // A Summary is the result of all steps.
 type Summary struct {
@@ -31,23 +31,25 @@ type Summary struct {
 	Running bool      `json:"running"`         // the gateway answers
 }
 
-func (s Summary) fine() bool {
-	return !slices.ContainsFunc(s.Steps, func(o Outcome) bool { return o.State == Failed })
-}
-
-// A trouble is why a step failed, with how to go on.
-type trouble struct{ why, next string }
-
-func (t *trouble) Error() string { return t.why }
-
+// failure returns the outcome of a step that ended with an error.
 func failure(err error) Outcome {
-	o := Outcome{State: Failed, Detail: err.Error()}
-	if t, ok := errors.AsType[*trouble](err); ok {
-		o.Next = t.next
+	if o, ok := errors.AsType[Outcome](err); ok {
+		return o
 	}
-	return o
+	return Outcome{State: Failed, Detail: err.Error()}
 }
+
+// trouble is why a step failed, with how to go on.
+func trouble(why, next string) Outcome { return Outcome{State: Failed, Detail: why, Next: next} }
 
 func done(detail string) Outcome      { return Outcome{State: Done, Detail: detail} }
 func unchanged(detail string) Outcome { return Outcome{State: Unchanged, Detail: detail} }
 func skipped(why string) Outcome      { return Outcome{State: Skipped, Detail: why} }
+
+// doneIf is done if a step has changed something, else unchanged.
+func doneIf(changed bool, detail string) Outcome {
+	if changed {
+		return done(detail)
+	}
+	return unchanged(detail)
+}

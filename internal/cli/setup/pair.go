@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,42 +45,27 @@ func pairOwner(ctx context.Context, w *wizard) (Outcome, error) {
 		return skipped("there is no bot"), nil
 	case users != "" && !w.Pair:
 		return unchanged("it listens to " + term.SafeLine(users)), nil
-	case w.terminal == nil && !w.Pair:
-		return Outcome{}, &trouble{"nobody may talk to the bot, so its token was not saved", "run this with --pair, or with --allowed-users and your numeric id"}
+	case !w.asks() && !w.Pair:
+		return Outcome{}, trouble("nobody may talk to the bot, so its token was not saved", "run this with --pair, or with --allowed-users and your numeric id")
 	}
 	lock, err := lockPolling(w)
 	if err != nil {
 		return Outcome{}, err
 	}
 	defer func() { _ = lock.Close() }()
-	for {
-		owner, err := waitForTap(ctx, w)
-		if w.terminal != nil && errors.Is(err, errExpired) {
-			w.note("The code has expired.")
-			again, askErr := w.terminal.confirm(ctx, "Try again with a new one?", "A code is good for a few minutes, once.")
-			if askErr == nil && again {
-				continue
-			}
-			err = cmp.Or(askErr, err)
-		}
-		switch {
-		case errors.Is(err, errSkip):
-			return Outcome{State: Skipped, Detail: "nobody may talk to the bot yet, so its token was not saved", Next: "run this again, or with --allowed-users and your numeric id"}, nil
-		case err != nil:
-			return Outcome{}, err
-		}
-		return allowOwner(ctx, w, owner)
+	owner, err := findOwner(ctx, w)
+	switch {
+	case errors.Is(err, errSkip):
+		return Outcome{State: Skipped, Detail: "nobody may talk to the bot yet, so its token was not saved", Next: errExpired.Next}, nil
+	case err != nil:
+		return Outcome{}, err
 	}
-}
-
-// allowOwner adds an allowed user and sends a greeting.
-func allowOwner(ctx context.Context, w *wizard, owner models.User) (Outcome, error) {
-	users := strings.TrimPrefix(w.current(varUsers)+","+strconv.FormatInt(owner.ID, 10), ",")
-	if err := w.choose(varUsers, users); err != nil {
+	id := strconv.FormatInt(owner.ID, 10)
+	if err := w.choose(varUsers, strings.TrimPrefix(users+","+id, ",")); err != nil {
 		return Outcome{}, err
 	}
 	if w.current(varNotify) == "" { // otherwise the heartbeat would have no recipient
-		if err := w.choose(varNotify, chatPrefix+strconv.FormatInt(owner.ID, 10)); err != nil {
+		if err := w.choose(varNotify, chatPrefix+id); err != nil {
 			return Outcome{}, err
 		}
 	}
@@ -114,8 +98,7 @@ func lockPolling(w *wizard) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make room for the polling lock: %w", err)
 	}
-	path := config.Config{UserDir: dir, TelegramToken: config.NewSecret(w.bot.token)}.TelegramLock()
-	f, err := os.OpenFile(filepath.Clean(path), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(config.Config{UserDir: dir, TelegramToken: config.NewSecret(w.bot.token)}.TelegramLock(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the polling lock: %w", err)
 	}
@@ -125,33 +108,39 @@ func lockPolling(w *wizard) (*os.File, error) {
 	}
 	_ = f.Close()
 	if errors.Is(err, lockfile.ErrHeld) {
-		return nil, &trouble{"a gateway of yours receives this bot's messages now, and would get the tap",
-			"stop it and run this again, or add the numeric id to BARECLAW_ALLOWED_USERS in " + w.path}
+		return nil, trouble("a gateway of yours receives this bot's messages now, and would get the tap",
+			"stop it and run this again, or add the numeric id to BARECLAW_ALLOWED_USERS in "+w.path)
 	}
 	return nil, err
 }
 
 // errExpired means that nobody opened the link in time.
-var errExpired = &trouble{"nobody opened the link in time", "run this again, or with --allowed-users and your numeric id"}
+var errExpired = trouble("nobody opened the link in time", "run this again, or with --allowed-users and your numeric id")
 
-// waitForTap shows a link with a new code and returns the person who opened the link,
-// after confirmation.
-func waitForTap(ctx context.Context, w *wizard) (models.User, error) {
+// findOwner shows a link with a new code and returns the person who opened the link, after
+// confirmation. A refused or expired code is followed by another.
+func findOwner(ctx context.Context, w *wizard) (models.User, error) {
 	for {
 		code := newCode()
 		invite(w, "https://t.me/"+w.bot.Username+"?start="+code)
 		tap, err := watchForTap(ctx, w, code)
-		if err != nil {
-			return models.User{}, err
-		}
-		if w.terminal == nil {
-			return tap, nil
-		}
-		yes, err := w.terminal.confirm(ctx, "It was opened by "+describe(tap)+". Is that you?", "Whoever is let in can have Claude run commands on this machine as you.")
-		if err != nil || yes {
+		expired := errors.Is(err, errExpired)
+		if !w.asks() || err != nil && !expired {
 			return tap, err
 		}
-		w.note("Not let in. Here is another link, with a new code.")
+		question, help := "Try again with a new one?", "A code is good for a few minutes, once."
+		if expired {
+			w.note("The code has expired.")
+		} else {
+			question, help = "It was opened by "+describe(tap)+". Is that you?", "Whoever is let in can have Claude run commands on this machine as you."
+		}
+		yes, askErr := w.confirm(ctx, question, help)
+		if askErr != nil || yes != expired {
+			return tap, cmp.Or(askErr, err)
+		}
+		if !expired {
+			w.note("Not let in. Here is another link, with a new code.")
+		}
 	}
 }
 
@@ -184,15 +173,15 @@ func watchForTap(ctx context.Context, w *wizard, code string) (models.User, erro
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	if w.terminal == nil {
-		w.note("Waiting for the tap …")
-	} else {
+	if w.asks() {
 		_, _ = fmt.Fprint(w.Out, stepIndent+"Waiting for the tap; s and Enter skips: ")
 		defer w.say("")
 		var typing sync.WaitGroup
-		typing.Go(func() { end(w.terminal.awaitSkip(ctx)) }) // ends with ctx
+		typing.Go(func() { end(w.awaitSkip(ctx)) }) // ends with ctx
 		defer typing.Wait()
 		defer end(nil)
+	} else {
+		w.note("Waiting for the tap …")
 	}
 	user, err := pollForTap(ctx, w, code)
 	if err != nil && ctx.Err() != nil {
@@ -216,17 +205,15 @@ func pollForTap(ctx context.Context, w *wizard, code string) (models.User, error
 			return *updates[i].Message.From, nil
 		}
 		if len(updates) >= batch {
-			return models.User{}, &trouble{"so many messages wait for the bot that Telegram shows none after them",
-				"start the gateway with --allowed-users and your numeric id: it reads them"}
+			return models.User{}, trouble("so many messages wait for the bot that Telegram shows none after them",
+				"start the gateway with --allowed-users and your numeric id: it reads them")
 		}
-		wait = 0
-		if err == nil && len(updates) == 0 {
-			wait = pollWait
-			continue
-		}
-		select {
-		case <-time.After(pollPause):
-		case <-ctx.Done():
+		if wait = pollWait; err != nil || len(updates) > 0 {
+			wait = 0
+			select {
+			case <-time.After(pollPause):
+			case <-ctx.Done():
+			}
 		}
 	}
 }
@@ -238,11 +225,11 @@ func pollTrouble(err error) error {
 	case !refused:
 		return nil
 	case r.Status == http.StatusConflict && strings.Contains(r.Text, "webhook"):
-		return &trouble{"the bot has a webhook, so another program gets its messages", "remove it with the Bot API's deleteWebhook, or make another bot"}
+		return trouble("the bot has a webhook, so another program gets its messages", "remove it with the Bot API's deleteWebhook, or make another bot")
 	case r.Status == http.StatusConflict:
-		return &trouble{"another program receives this bot's messages", "stop it, or make another bot"}
+		return trouble("another program receives this bot's messages", "stop it, or make another bot")
 	case r.Status == http.StatusUnauthorized:
-		return &trouble{"Telegram does not know the token any more", "have @BotFather make a new one with /token"}
+		return trouble("Telegram does not know the token any more", "have @BotFather make a new one with /token")
 	}
 	return nil
 }

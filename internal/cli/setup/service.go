@@ -26,7 +26,7 @@ func startGateway(ctx context.Context, w *wizard) (Outcome, error) {
 	}
 	cfg, err := w.load()
 	if err != nil {
-		return Outcome{}, &trouble{"the gateway would not start: " + term.SafeLine(err.Error()), "mend that in " + w.path + " and run this again"}
+		return Outcome{}, trouble("the gateway would not start: "+term.SafeLine(err.Error()), "mend that in "+w.path+" and run this again")
 	}
 	if w.NoService {
 		return startAlone(ctx, w, cfg)
@@ -35,23 +35,23 @@ func startGateway(ctx context.Context, w *wizard) (Outcome, error) {
 		w.note("%s", term.SafeSentence(err.Error()))
 		return startAlone(ctx, w, cfg)
 	}
-	return installService(ctx, w, cfg)
-}
-
-// installService has the service manager run the gateway.
-func installService(ctx context.Context, w *wizard, cfg config.Config) (Outcome, error) {
 	name := string(w.Service.System())
 	spec, err := w.makeSpec(cfg)
 	if err != nil {
 		w.note("It cannot be a service of %s: %s", name, term.Safe(err.Error()))
 		return startAlone(ctx, w, cfg)
 	}
+	return installService(ctx, w, cfg, spec, name)
+}
+
+// installService has the service manager run the gateway.
+func installService(ctx context.Context, w *wizard, cfg config.Config, spec service.Spec, name string) (Outcome, error) {
 	status, err := w.Service.Status(ctx, service.Gateway, spec)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("ask %s for the gateway's service: %w", name, err)
 	}
-	if w.terminal != nil && !status.Installed {
-		yes, err := w.terminal.agree(ctx, "Have "+name+" keep the gateway running?", "It starts it when you log in, and again whenever it ends. `bareclaw service uninstall` takes that back.")
+	if !status.Installed {
+		yes, err := w.agree(ctx, "Have "+name+" keep the gateway running?", "It starts it when you log in, and again whenever it ends. `bareclaw service uninstall` takes that back.")
 		if err != nil {
 			return Outcome{}, err
 		}
@@ -63,16 +63,13 @@ func installService(ctx context.Context, w *wizard, cfg config.Config) (Outcome,
 	if err := installGateway(ctx, w, spec); err != nil {
 		return Outcome{}, err
 	}
-	if err := awaitReady(ctx, w, cfg); err != nil {
+	if err := awaitGateway(ctx, w, cfg, api.Health{}); err != nil {
 		return Outcome{}, err
 	}
 	if now, ok := gatewayHealth(ctx, cfg); ok && w.wrote && now.PID == old.PID && now.StartedAt.Equal(old.StartedAt) {
 		return restartGateway(ctx, w, cfg, old)
 	}
-	if status.Active && status.Current {
-		return unchanged(name + " keeps the gateway running"), nil
-	}
-	return done(name + " keeps the gateway running"), nil
+	return doneIf(!status.Active || !status.Current, name+" keeps the gateway running"), nil
 }
 
 // installGateway installs the gateway's job. A gateway started by hand is replaced if the
@@ -81,12 +78,12 @@ func installGateway(ctx context.Context, w *wizard, spec service.Spec) error {
 	did, err := w.Service.Install(ctx, service.Gateway, spec)
 	w.noteAll(did)
 	if errors.Is(err, service.ErrHeld) {
-		held := &trouble{"a gateway that was started in another way runs already", "end it (Ctrl-C in its terminal) or run `bareclaw service install --take-over`, then run this again"}
-		if w.terminal == nil {
+		held := trouble("a gateway that was started in another way runs already", "end it (Ctrl-C in its terminal) or run `bareclaw service install --take-over`, then run this again")
+		if !w.asks() {
 			return held
 		}
 		w.note("A gateway that was started in another way runs already.")
-		yes, askErr := w.terminal.agree(ctx, "Have the service take its place?", "Its sessions go on. If it runs in a terminal, it ends there.")
+		yes, askErr := w.agree(ctx, "Have the service take its place?", "Its sessions go on. If it runs in a terminal, it ends there.")
 		if askErr != nil {
 			return askErr
 		}
@@ -97,7 +94,7 @@ func installGateway(ctx context.Context, w *wizard, spec service.Spec) error {
 		w.noteAll(did)
 	}
 	if err != nil {
-		return &trouble{term.SafeLine(err.Error()), "see `bareclaw service status`, or run the gateway yourself with `bareclaw serve`"}
+		return trouble(term.SafeLine(err.Error()), "see `bareclaw service status`, or run the gateway yourself with `bareclaw serve`")
 	}
 	return nil
 }
@@ -108,8 +105,8 @@ func startAlone(ctx context.Context, w *wizard, cfg config.Config) (Outcome, err
 	switch {
 	case isRunning && w.wrote && !w.isRead():
 		w.running = true
-		return Outcome{}, &trouble{fmt.Sprintf("the gateway that runs (pid %d) does not read %s, and goes on with its old settings", running.PID, term.SafeLine(w.path)),
-			"end it (`bareclaw stop`) and run this again"}
+		return Outcome{}, trouble(fmt.Sprintf("the gateway that runs (pid %d) does not read %s, and goes on with its old settings", running.PID, term.SafeLine(w.path)),
+			"end it (`bareclaw stop`) and run this again")
 	case isRunning && w.wrote:
 		return restartGateway(ctx, w, cfg, running)
 	case isRunning:
@@ -117,9 +114,9 @@ func startAlone(ctx context.Context, w *wizard, cfg config.Config) (Outcome, err
 		return unchanged(fmt.Sprintf("the gateway runs already (pid %d)", running.PID)), nil
 	}
 	start := !w.NoStart
-	if start && w.terminal != nil {
+	if start {
 		var err error
-		start, err = w.terminal.agree(ctx, "Start the gateway now, in the background?", "Nothing starts it again after the machine does. In a terminal of its own it is started by `bareclaw serve`.")
+		start, err = w.agree(ctx, "Start the gateway now, in the background?", "Nothing starts it again after the machine does. In a terminal of its own it is started by `bareclaw serve`.")
 		if err != nil {
 			return Outcome{}, err
 		}
@@ -136,9 +133,9 @@ func startAlone(ctx context.Context, w *wizard, cfg config.Config) (Outcome, err
 // restartGateway makes a running gateway read the saved settings.
 func restartGateway(ctx context.Context, w *wizard, cfg config.Config, old api.Health) (Outcome, error) {
 	if err := client.Local(cfg).Do(ctx, "POST", api.PathRestart, nil, nil); err != nil {
-		return Outcome{}, &trouble{"the gateway runs on with its old settings: " + term.SafeLine(err.Error()), "restart it with `bareclaw restart`"}
+		return Outcome{}, trouble("the gateway runs on with its old settings: "+term.SafeLine(err.Error()), "restart it with `bareclaw restart`")
 	}
-	if err := awaitGateway(ctx, w, cfg, func(h api.Health) bool { return h.Ready && (h.PID != old.PID || h.StartedAt.After(old.StartedAt)) }); err != nil {
+	if err := awaitGateway(ctx, w, cfg, old); err != nil {
 		return Outcome{}, err
 	}
 	return done("the gateway was restarted with the new settings"), nil
@@ -152,23 +149,19 @@ func gatewayHealth(ctx context.Context, cfg config.Config) (h api.Health, ok boo
 	return h, err == nil
 }
 
-func awaitReady(ctx context.Context, w *wizard, cfg config.Config) error {
-	return awaitGateway(ctx, w, cfg, func(h api.Health) bool { return h.Ready })
-}
-
-// awaitGateway waits for a state of the gateway.
-func awaitGateway(ctx context.Context, w *wizard, cfg config.Config, is func(api.Health) bool) error {
+// awaitGateway waits until a gateway serves that is not the old one.
+func awaitGateway(ctx context.Context, w *wizard, cfg config.Config, old api.Health) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	for tick := time.Tick(50 * time.Millisecond); ; {
-		if h, ok := gatewayHealth(ctx, cfg); ok && is(h) {
+		if h, ok := gatewayHealth(ctx, cfg); ok && h.Ready && (h.PID != old.PID || h.StartedAt.After(old.StartedAt)) {
 			w.running = true
 			return nil
 		}
 		select {
 		case <-tick:
 		case <-ctx.Done():
-			return &trouble{fmt.Sprintf("the gateway does not serve after %s", readyLimit), "see what it says: `bareclaw logs`, or start it with `bareclaw serve`"}
+			return trouble(fmt.Sprintf("the gateway does not serve after %s", readyLimit), "see what it says: `bareclaw logs`, or start it with `bareclaw serve`")
 		}
 	}
 }
@@ -188,13 +181,13 @@ func launchGateway(ctx context.Context, w *wizard, cfg config.Config) error {
 		<-started.Ended //nolint:errcheck // the log says why
 		cancel(errEnded)
 	}()
-	err = awaitReady(ctx, w, cfg)
+	err = awaitGateway(ctx, w, cfg, api.Health{})
 	if !errors.Is(context.Cause(ctx), errEnded) {
 		return err
 	}
 	said := term.SafeLine(started.LastLine())
 	if said == "" { // for example on a full disk
-		return &trouble{"the gateway ended and could not say why", "see what `bareclaw serve` says in a terminal, and `bareclaw doctor`"}
+		return trouble("the gateway ended and could not say why", "see what `bareclaw serve` says in a terminal, and `bareclaw doctor`")
 	}
-	return &trouble{"the gateway ended: " + said, "mend that and run this again; all it said is in " + path}
+	return trouble("the gateway ended: "+said, "mend that and run this again; all it said is in "+path)
 }

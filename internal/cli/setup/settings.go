@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,8 +28,7 @@ const (
 
 // chooseSettings asks for the port, the token and the working directory.
 func chooseSettings(ctx context.Context, w *wizard) (Outcome, error) {
-	before := [...]string{w.set(varPort), w.set(varHTTP), w.set(varCWD)}
-	var why, next []string // of what went wrong
+	var failed Outcome
 	for _, choose := range []func(context.Context, *wizard) error{choosePort, chooseToken, chooseDirectory} {
 		err := choose(ctx, w)
 		switch {
@@ -38,14 +38,11 @@ func chooseSettings(ctx context.Context, w *wizard) (Outcome, error) {
 			return Outcome{}, err
 		case err != nil:
 			o := failure(err)
-			why = append(why, o.Detail)
-			if o.Next != "" {
-				next = append(next, o.Next)
-			}
+			failed = trouble(join(failed.Detail, o.Detail), join(failed.Next, o.Next))
 		}
 	}
-	if len(why) > 0 {
-		return Outcome{}, &trouble{strings.Join(why, "; "), strings.Join(next, "; ")}
+	if failed.State != "" {
+		return Outcome{}, failed
 	}
 	token := "no token, so that only your own user is answered"
 	if w.current(varHTTP) != "" {
@@ -55,16 +52,15 @@ func chooseSettings(ctx context.Context, w *wizard) (Outcome, error) {
 		w.note("Note: .env in this directory sets %s otherwise, and wins for a gateway that is started here.", strings.Join(names, ", "))
 	}
 	chosen := fmt.Sprintf("port %s, %s, working in %s", term.SafeLine(w.port()), token, term.SafeLine(cmp.Or(w.current(varCWD), "~")))
-	if before == [...]string{w.current(varPort), w.current(varHTTP), w.current(varCWD)} {
-		return unchanged(chosen), nil
-	}
-	return done(chosen), nil
+	return doneIf(slices.ContainsFunc([]string{varPort, varHTTP, varCWD}, func(v string) bool { return w.current(v) != w.set(v) }), chosen), nil
 }
+
+func join(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
 
 func choosePort(ctx context.Context, w *wizard) error {
 	w.portTaken = false
 	byDefault := w.port()
-	if w.terminal != nil && !w.given(varPort) && checkPort(w, byDefault) != nil {
+	if w.asks() && !w.given(varPort) && checkPort(w, byDefault) != nil {
 		w.note("Port %s is in use by another program.", term.SafeLine(byDefault))
 		byDefault = freePort(w.host(), byDefault)
 	}
@@ -97,7 +93,7 @@ func chooseToken(ctx context.Context, w *wizard) error {
 	return w.settle(ctx, varHTTP, q, w.current(varHTTP), func(token string) error {
 		switch strings.ToLower(token) {
 		case "y", "yes", "n", "no":
-			return &trouble{"this is an answer and no token", "g makes one; Enter takes what is in brackets"}
+			return trouble("this is an answer and no token", "g makes one; Enter takes what is in brackets")
 		case "g", Generate:
 			token = newToken()
 			w.note("A token was made; it will be in the file of the settings.")
@@ -105,7 +101,7 @@ func chooseToken(ctx context.Context, w *wizard) error {
 			token = ""
 		}
 		if token == "" && config.Check(varHost, w.host()) == nil && !config.IsLoopback(w.host()) {
-			return &trouble{"others can reach " + w.host() + ", so a token is needed", "choose one, or g"}
+			return trouble("others can reach "+w.host()+", so a token is needed", "choose one, or g")
 		}
 		return w.choose(varHTTP, token)
 	})
@@ -125,14 +121,14 @@ func chooseDirectory(ctx context.Context, w *wizard) error {
 	}
 	return w.settle(ctx, varCWD, q, byDefault, func(dir string) error {
 		err := w.choose(varCWD, dir)
-		if err == nil || w.terminal == nil {
+		if err == nil || !w.asks() {
 			return err
 		}
 		path := expandHome(dir)
 		if _, statErr := os.Stat(path); !errors.Is(statErr, fs.ErrNotExist) || !strings.HasPrefix(path, "/") {
 			return err
 		}
-		yes, askErr := w.terminal.confirm(ctx, term.SafeLine(dir)+" does not exist. Make it?", "It is made readable by you alone.")
+		yes, askErr := w.confirm(ctx, term.SafeLine(dir)+" does not exist. Make it?", "It is made readable by you alone.")
 		if askErr != nil {
 			return askErr
 		}
@@ -158,9 +154,9 @@ func checkPort(w *wizard, port string) error {
 		return nil
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return &trouble{"port " + port + " is in use by another program", "choose another with --port " + freePort(w.host(), port) + ", or end that program"}
+		return trouble("port "+port+" is in use by another program", "choose another with --port "+freePort(w.host(), port)+", or end that program")
 	}
-	return &trouble{fmt.Sprintf("the gateway could not listen on %s: %v", address, err), "choose another port with --port"}
+	return trouble(fmt.Sprintf("the gateway could not listen on %s: %v", address, err), "choose another port with --port")
 }
 
 func freePort(host, after string) string {

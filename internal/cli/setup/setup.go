@@ -18,6 +18,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"bareclaw/core/config"
@@ -74,7 +75,7 @@ const (
 // A wizard is one run. No other goroutine uses a wizard.
 type wizard struct {
 	Options
-	console
+	terminal
 	store
 
 	claude    string      // path of the CLI; empty: none
@@ -92,11 +93,12 @@ type wizard struct {
 // interruption, or a [*config.Problem] for a bad file of settings, in which case nothing
 // was changed.
 func Run(ctx context.Context, o Options) (Summary, error) {
-	w := &wizard{Options: o, console: console{out: o.Out}, store: store{environ: o.Environ, onCommandLine: o.Settings, choices: map[string]string{}}}
-	if !o.Yes {
-		w.terminal = newTerminal(o.In, o.Out)
-		defer w.terminal.restore()
+	w := &wizard{Options: o, store: store{environ: o.Environ, onCommandLine: o.Settings, choices: map[string]string{}}}
+	if o.Yes {
+		o.In = nil
 	}
+	w.terminal = newTerminal(o.In, o.Out)
+	defer w.restore()
 	if err := w.open(); err != nil {
 		return Summary{}, err
 	}
@@ -120,10 +122,12 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 			outcome.Next = cmp.Or(outcome.Next, "see what `bareclaw doctor` says")
 		}
 		outcome.Step = s.name
-		w.show(outcome)
+		word := map[string]string{Done: "Done", Unchanged: "Fine", Skipped: "Skipped", Failed: "FAILED"}[outcome.State]
+		w.note("%s: %s", word, term.SafeLine(outcome.Detail))
+		w.advise(outcome.Next)
 		summary.Steps = append(summary.Steps, outcome)
 	}
-	summary.OK = summary.fine()
+	summary.OK = !slices.ContainsFunc(summary.Steps, func(o Outcome) bool { return o.State == Failed })
 	summary.Bot, summary.Owner, summary.Running = w.bot.Username, w.newOwner, w.running
 	w.close(summary)
 	return summary, nil
@@ -152,7 +156,7 @@ func (w *wizard) open() error {
 	}
 	if w.path = w.EnvFile; w.path == "" {
 		if len(files) < 2 {
-			return &trouble{"The directory of the user's configuration is not known.", "set HOME or XDG_CONFIG_HOME, or say where settings are kept with --env-file"}
+			return trouble("The directory of the user's configuration is not known.", "set HOME or XDG_CONFIG_HOME, or say where settings are kept with --env-file")
 		}
 		w.path = files[1]
 	}
@@ -181,17 +185,14 @@ func (w *wizard) adopt() error {
 			}
 		}
 	}
-	set := w.current(varHTTP)
+	token := w.current(varHTTP)
 	maps.Copy(w.choices, w.Settings)
-	w.adoptHeartbeat()
-	if token, ok := w.Settings[varHTTP]; ok {
-		w.choices[varHTTP] = meantToken(token, set)
+	switch w.Settings[varHTTP] {
+	case None:
+		w.choices[varHTTP] = ""
+	case Generate: // only if none is set
+		w.choices[varHTTP] = cmp.Or(token, newToken())
 	}
-	return nil
-}
-
-// adoptHeartbeat makes the setting agree with --heartbeat.
-func (w *wizard) adoptHeartbeat() {
 	set := config.Heartbeat(w.current(varHeartbeat))
 	switch {
 	case w.Heartbeat == HeartbeatRevive:
@@ -199,6 +200,7 @@ func (w *wizard) adoptHeartbeat() {
 	case w.Heartbeat != "" && set != "" && set != config.HeartbeatAuto:
 		w.choices[varHeartbeat] = string(config.HeartbeatAuto)
 	}
+	return nil
 }
 
 // makeSpec describes the service as `bareclaw service install` does.
@@ -221,22 +223,20 @@ func (w *wizard) request(cfg config.Config) service.Request {
 func (w *wizard) settle(ctx context.Context, name string, q question, byDefault string, take func(string) error) error {
 	for {
 		value := byDefault
-		if w.terminal != nil && !w.given(name) {
-			answer, err := w.terminal.ask(ctx, q)
+		if w.asks() && !w.given(name) {
+			answer, err := w.ask(ctx, q)
 			if err != nil {
 				return err
 			}
 			value = cmp.Or(answer, byDefault)
 		}
 		err := take(value)
-		if err == nil || w.terminal == nil || w.given(name) {
+		if err == nil || !w.asks() || w.given(name) {
 			return err
 		}
 		o := failure(err)
 		w.note("%s", term.SafeLine(o.Detail))
-		if o.Next != "" {
-			w.note(arrow+"%s", term.SafeLine(o.Next))
-		}
+		w.advise(o.Next)
 	}
 }
 

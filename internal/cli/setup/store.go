@@ -34,7 +34,7 @@ func saveSettings(_ context.Context, w *wizard) (Outcome, error) {
 		where = "wrote " + strings.Join(names, ", ") + " to " + where
 	case w.wrote:
 		where = "closed " + where + " to others"
-	case missing(w.path):
+	case isMissing(w.path):
 		where = "every setting has its default, so there is no " + where
 	default:
 		where += " is as it should be"
@@ -42,13 +42,10 @@ func saveSettings(_ context.Context, w *wizard) (Outcome, error) {
 	if notes != "" {
 		where += "; made " + term.SafeLine(notes) + " for Claude's notes"
 	}
-	if len(names) == 0 && !w.wrote && notes == "" {
-		return unchanged(where), nil
-	}
-	return done(where), nil
+	return doneIf(len(names) > 0 || w.wrote || notes != "", where), nil
 }
 
-func missing(path string) bool {
+func isMissing(path string) bool {
 	_, err := os.Stat(path)
 	return errors.Is(err, fs.ErrNotExist)
 }
@@ -107,18 +104,6 @@ type store struct {
 	shadows       map[string]string // set by a .env that wins over the file
 	choices       map[string]string // by variable
 	wrote         bool              // the file has changed
-}
-
-// meantToken resolves the words "none" and "generate". A token is generated only if none
-// is set.
-func meantToken(given, set string) string {
-	switch given {
-	case None:
-		return ""
-	case Generate:
-		return cmp.Or(set, newToken())
-	}
-	return given
 }
 
 // inEnviron returns a variable of the environment at the start of this process.
@@ -188,7 +173,7 @@ func (s *store) write() (names []string, err error) {
 			continue
 		}
 		if err := f.Set(name, value); err != nil {
-			return nil, &trouble{err.Error(), "choose another value, or set it in the environment"}
+			return nil, trouble(err.Error(), "choose another value, or set it in the environment")
 		}
 		names = append(names, name)
 	}

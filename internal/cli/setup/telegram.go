@@ -22,7 +22,7 @@ func chooseBot(ctx context.Context, w *wizard) (Outcome, error) {
 	if w.NoTelegram {
 		return skipped("as asked (--no-telegram)"), nil
 	}
-	if w.terminal == nil && has == "" {
+	if !w.asks() && has == "" {
 		return skipped("no token was given (--telegram-token-file)"), nil
 	}
 	q := question{
@@ -37,7 +37,7 @@ func chooseBot(ctx context.Context, w *wizard) (Outcome, error) {
 			return nil
 		}
 		if err := config.Check(varBot, token); err != nil {
-			return &trouble{"this does not look like a bot's token", "it is what @BotFather wrote, as 123456:ABC-DEF"}
+			return trouble("this does not look like a bot's token", "it is what @BotFather wrote, as 123456:ABC-DEF")
 		}
 		return meetBot(ctx, w, token)
 	})
@@ -51,27 +51,28 @@ func chooseBot(ctx context.Context, w *wizard) (Outcome, error) {
 		return skipped("no bot"), nil
 	}
 	found := fmt.Sprintf("this is @%s (%s)", term.SafeLine(w.bot.Username), term.SafeLine(w.bot.FirstName))
-	if has == w.bot.token {
-		return unchanged(found), nil
-	}
-	return done(found), nil
+	return doneIf(has != w.bot.token, found), nil
 }
 
 // meetBot asks Telegram which bot a token is of.
 func meetBot(ctx context.Context, w *wizard, token string) error {
-	b, err := findBot(ctx, cmp.Or(w.current(varAPI), config.DefaultOf(varAPI)), token)
+	client, err := botapi.New(botapi.Options{Token: token, API: strings.TrimRight(cmp.Or(w.current(varAPI), config.DefaultOf(varAPI)), "/")})
+	if err != nil {
+		return err
+	}
+	me, err := client.Me(ctx)
 	r, refused := errors.AsType[*botapi.Error](err)
 	switch {
 	case refused && (r.Status == http.StatusUnauthorized || r.Status == http.StatusNotFound):
-		return &trouble{"Telegram does not know this token", "look at what @BotFather wrote, or have it make a new one with /token"}
+		return trouble("Telegram does not know this token", "look at what @BotFather wrote, or have it make a new one with /token")
 	case err != nil && ctx.Err() != nil:
 		return err
 	case err != nil:
-		return &trouble{"Telegram could not be asked: " + term.SafeLine(err.Error()), "look at the network, and run this again"}
-	case b.Username == "":
-		return &trouble{"Telegram gave the bot no name", "have @BotFather make another bot"}
+		return trouble("Telegram could not be asked: "+term.SafeLine(err.Error()), "look at the network, and run this again")
+	case me.Username == "":
+		return trouble("Telegram gave the bot no name", "have @BotFather make another bot")
 	}
-	w.bot = b
+	w.bot = telegramBot{me, client, token}
 	return w.choose(varBot, token)
 }
 
@@ -80,16 +81,6 @@ type telegramBot struct {
 	models.User
 	client *botapi.Client
 	token  string
-}
-
-// findBot asks the Bot API for the bot of a token.
-func findBot(ctx context.Context, api, token string) (telegramBot, error) {
-	client, err := botapi.New(botapi.Options{Token: token, API: strings.TrimRight(api, "/")})
-	if err != nil {
-		return telegramBot{}, err
-	}
-	me, err := client.Me(ctx)
-	return telegramBot{me, client, token}, err
 }
 
 // updates returns up to 100 unacknowledged updates, and waits for the first update.
