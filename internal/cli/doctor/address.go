@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,13 +30,23 @@ func checkAddress(ctx context.Context, r *report) {
 		return
 	}
 	address := net.JoinHostPort(r.cfg.Host, strconv.Itoa(r.cfg.Port))
+	own, _ := net.InterfaceAddrs()                                   // without an answer none is known
+	wanted, _ := net.DefaultResolver.LookupIP(ctx, "ip", r.cfg.Host) // none if the host cannot be resolved
+	local := func(ip net.IP) bool {
+		return ip.IsLoopback() || ip.IsUnspecified() ||
+			slices.ContainsFunc(own, func(a net.Addr) bool { n, isNet := a.(*net.IPNet); return isNet && n.IP.Equal(ip) })
+	}
 	h := r.holder()
 	switch {
-	case !ofThisMachine(ctx, r.cfg.Host):
-		own := strings.ReplaceAll(strings.Trim(fmt.Sprint(ownAddresses()), "[]"), " ", ", ")
+	case !slices.ContainsFunc(wanted, local):
+		var names []string
+		for _, a := range own {
+			host, _, _ := strings.Cut(a.String(), "/")
+			names = append(names, host)
+		}
 		r.problem("address_foreign", r.cfg.Host+" (BARECLAW_HOST) is no address of this machine.",
-			"The gateway cannot listen there, and does not start.", "set BARECLAW_HOST to 127.0.0.1, or to one of: "+own)
-	case h.alive && sameAddress(ctx, h.Address, r.cfg.Host, r.cfg.Port):
+			"The gateway cannot listen there, and does not start.", "set BARECLAW_HOST to 127.0.0.1, or to one of: "+strings.Join(names, ", "))
+	case h.alive && sameAddress(h.Address, wanted, r.cfg.Port):
 		r.ok("The gateway (pid %d) listens on %s.", h.PID, h.Address)
 	case h.alive:
 		r.warning("address_changed", fmt.Sprintf("The gateway (pid %d) listens on %s, not on %s as is configured.", h.PID, h.Address, address),
@@ -59,10 +70,7 @@ func tryAddress(ctx context.Context, r *report, address string) {
 		r.ok("Port %d is free.", port)
 		return
 	}
-	if who == "" {
-		who = "another program"
-	}
-	r.problem("port_taken", fmt.Sprintf("Port %d is used by %s.", port, who), "The gateway does not start while it is.",
+	r.problem("port_taken", fmt.Sprintf("Port %d is used by %s.", port, cmp.Or(who, "another program")), "The gateway does not start while it is.",
 		"stop that program, or set BARECLAW_PORT to another port")
 }
 
@@ -78,38 +86,12 @@ func dial(ctx context.Context, network, address string) (refused bool) {
 }
 
 // sameAddress reports whether the address of a running daemon is the configured address.
-func sameAddress(ctx context.Context, have, host string, port int) bool {
+func sameAddress(have string, wanted []net.IP, port int) bool {
 	h, p, err := net.SplitHostPort(have)
-	if err != nil || port != 0 && p != strconv.Itoa(port) {
-		return false
-	}
 	ip := net.ParseIP(h)
-	return slices.ContainsFunc(resolve(ctx, host), func(want net.IP) bool {
+	return err == nil && (port == 0 || p == strconv.Itoa(port)) && slices.ContainsFunc(wanted, func(want net.IP) bool {
 		return ip.Equal(want) || ip.IsUnspecified() && want.IsUnspecified()
 	})
-}
-
-// resolve returns the addresses of a host, none if the host cannot be resolved.
-func resolve(ctx context.Context, host string) []net.IP {
-	ips, _ := net.DefaultResolver.LookupIP(ctx, "ip", host)
-	return ips
-}
-
-// ofThisMachine reports whether the gateway can listen on an address.
-func ofThisMachine(ctx context.Context, host string) bool {
-	return slices.ContainsFunc(resolve(ctx, host), func(ip net.IP) bool {
-		return ip.IsLoopback() || ip.IsUnspecified() || slices.ContainsFunc(ownAddresses(), ip.Equal)
-	})
-}
-
-func ownAddresses() (ips []net.IP) {
-	addrs, _ := net.InterfaceAddrs() // without an answer none is known
-	for _, a := range addrs {
-		if n, isNet := a.(*net.IPNet); isNet {
-			ips = append(ips, n.IP)
-		}
-	}
-	return ips
 }
 
 func checkExposure(_ context.Context, r *report) {

@@ -8,11 +8,22 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
+	"strings"
+	"sync"
+	"time"
 
+	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/lockfile"
+	"bareclaw/internal/peercred"
+	"bareclaw/internal/statemark"
+	"bareclaw/sessionhost/claude"
 )
 
 // Options select the checks and carry their environment.
@@ -64,13 +75,10 @@ type Finding struct {
 	Fixed   bool   `json:"fixed"`            // the problem is fixed
 	Failed  string `json:"failed,omitempty"` // why the fix failed
 
-	mend mender
+	mend func(context.Context) error // solves the problem
 }
 
-// A mender solves the problem of a finding.
-type mender func(ctx context.Context) error
-
-func (f *Finding) by(mend mender) { f.Fixable, f.mend = true, mend }
+func (f *Finding) by(mend func(context.Context) error) { f.Fixable, f.mend = true, mend }
 
 // Healthy reports whether no problem is left.
 func Healthy(findings []Finding) bool {
@@ -101,4 +109,85 @@ func (r *report) problem(code, what, why, command string) *Finding {
 func (r *report) add(level Level, code, what, why, command string) *Finding {
 	r.found = append(r.found, Finding{Level: level, Code: code, What: what, Why: why, Command: command})
 	return &r.found[len(r.found)-1]
+}
+
+// healthBound is the time limit for the gateway to report its health.
+const healthBound = 5 * time.Second
+
+// servicesBound is the time limit for a service manager to answer. servicesBound must be
+// less than the limit of a check.
+const servicesBound = 10 * time.Second
+
+// A look holds the facts shared by several checks. Each fact is collected once.
+type look struct {
+	Options
+	cfg    config.Config
+	holder func() holder
+	health func() (api.Health, error) // over the socket; the error is client.ErrUnreachable if no gateway runs
+	claude func() (path string, err error)
+	keeper func() error // why no service manager can run the gateway; nil if one answers
+
+	tellsPeers bool // the system tells which user is at the other end of a TCP connection
+}
+
+// A holder is the daemon described in the state directory's lock file.
+type holder struct {
+	lockfile.Holder
+	known bool // the lock file exists and can be parsed
+	alive bool
+}
+
+func newLook(o Options) *look {
+	l := &look{Options: o, cfg: o.Report.Config}
+	_, _, err := peercred.TCPUID(nil, nil)
+	l.tellsPeers = err != nil // where the system should know the user, the gateway refuses unknown users
+	l.claude = sync.OnceValues(func() (string, error) { return exec.LookPath(l.cfg.Claude) })
+	l.holder = sync.OnceValue(func() (h holder) {
+		if l.cfg.StateDir != "" {
+			var err error
+			h.Holder, h.alive, err = statemark.Gateway(l.cfg.StateDir)
+			h.known = err == nil
+		}
+		return h
+	})
+	l.health = sync.OnceValues(func() (h api.Health, err error) {
+		if !l.holder().alive {
+			return h, client.ErrUnreachable
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), healthBound)
+		defer cancel()
+		err = client.Local(l.cfg).Do(ctx, "GET", api.PathHealth, nil, &h)
+		return h, err
+	})
+	l.keeper = sync.OnceValue(func() error {
+		if l.Services == nil {
+			return errNoServices
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), servicesBound)
+		defer cancel()
+		return l.Services.Available(ctx)
+	})
+	return l
+}
+
+// errNoServices reports that the machine has no supported service manager.
+var errNoServices = errors.New("there is no service manager here that is known")
+
+// startGateway returns the advice to start the gateway: as a service only if a service
+// manager answers.
+func (l *look) startGateway() string {
+	if l.keeper() != nil {
+		return "`bareclaw serve` in a terminal"
+	}
+	return "`bareclaw service install`, or `bareclaw serve` in a terminal"
+}
+
+func (l *look) claudeEnviron() []string { return claude.Environ(l.Environ, l.cfg.PassEnv) }
+
+// quote quotes a path for a shell.
+func quote(path string) string {
+	if path != "" && strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@,") == "" {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

@@ -38,101 +38,95 @@ const (
 	belowColumn = 4
 )
 
-// A sheet is the text of the findings.
-type sheet struct {
-	strings.Builder
-	colours term.Palette
-	width   int
-	below   bool // texts do not fit beside their checks
-	margin  int  // column at which texts begin
-}
+var levelColours = map[Level]term.Colour{OK: term.Green, Note: term.Cyan, Warning: term.Yellow, Problem: term.Red}
 
 // Print writes the findings for a person, grouped by check.
 func Print(w io.Writer, findings []Finding, s Style) error {
-	width := cmp.Or(s.Width, maxWidth)
-	b := &sheet{colours: term.Palette{On: s.Colour}, width: width, margin: checkColumn + levelColumn}
-	if b.below = width-b.margin < narrow; b.below {
-		b.margin = belowColumn
+	width, margin := cmp.Or(s.Width, maxWidth), checkColumn+levelColumn
+	below := width-margin < narrow
+	if below {
+		margin = belowColumn
 	}
+	indent := strings.Repeat(" ", margin)
+	p := page{colours: term.Palette{On: s.Colour}, indent: indent, room: width - margin}
 	last := ""
 	for i := range findings {
 		f := &findings[i]
 		if s.Short && f.Level == OK {
 			continue
 		}
-		head := f.Check
-		if head == last && !b.below {
-			head = ""
+		level, colour := string(f.Level), levelColours[f.Level]
+		if f.Fixed {
+			level, colour = "mended", term.Green
+		}
+		check := f.Check
+		if check == last && !below {
+			check = ""
 		}
 		last = f.Check
-		b.finding(head, f)
+		p.head = fmt.Sprintf("%-*s%s", checkColumn, check, p.colours.Paint(colour, level)) + strings.Repeat(" ", levelColumn-len(level))
+		if below {
+			p.head = strings.TrimRight(p.head, " ") + "\n" + indent
+		}
+		p.finding(f)
 	}
-	if b.Len() > 0 {
-		b.WriteString("\n")
+	if p.Len() > 0 {
+		p.WriteString("\n")
 	}
-	b.WriteString(strings.Join(term.Wrap(summary(findings), width), "\n") + "\n")
-	_, err := io.WriteString(w, b.String())
+	p.WriteString(strings.Join(term.Wrap(summary(findings), width), "\n") + "\n")
+	_, err := io.WriteString(w, p.String())
 	return err
 }
 
-// finding writes a finding: the check, the level and the fact, and below the reason and
-// the solution.
-func (b *sheet) finding(check string, f *Finding) {
-	level, colour := string(f.Level), levelColours[f.Level]
-	if f.Fixed {
-		level, colour = "mended", term.Green
-	}
-	head := fmt.Sprintf("%-*s%s", checkColumn, check, b.colours.Paint(colour, level))
-	if b.below {
-		b.WriteString(head + "\n")
-		head = b.indent()
-	} else {
-		head += strings.Repeat(" ", levelColumn-len(level))
-	}
-	room := b.width - b.margin
-	b.lines(head, "", "", term.Wrap(f.What, room))
+// A page is the text of the findings.
+type page struct {
+	strings.Builder
+	colours term.Palette
+	head    string // begins the next line
+	indent  string // begins all others
+	room    int    // of a line after its indent
+}
+
+// finding writes the fact of a finding, and below it the reason and the solution.
+func (p *page) finding(f *Finding) {
+	p.lines("", "", term.Wrap(f.What, p.room))
 	if f.Why != "" {
-		b.lines(b.indent(), "", term.Faint, term.Wrap(f.Why, room))
+		p.lines("", term.Faint, term.Wrap(f.Why, p.room))
 	}
 	if f.Failed != "" {
-		b.lines(b.indent(), "", term.Red, term.Wrap("It could not be mended: "+f.Failed, room))
+		p.lines("", term.Red, term.Wrap("It could not be mended: "+f.Failed, p.room))
 	}
 	if f.Command != "" && !f.Fixed {
-		const mark = "→ "
 		command := []string{f.Command} // whole, for copying
 		if strings.ContainsAny(f.Command, "`,;") {
-			command = term.Wrap(f.Command, room-len("> ")) // words of advice
+			command = term.Wrap(f.Command, p.room-len("> ")) // words of advice
 		}
-		b.lines(b.indent(), mark, term.Cyan, command)
+		p.lines("→ ", term.Cyan, command)
 	}
 }
 
-func (b *sheet) indent() string { return strings.Repeat(" ", b.margin) }
-
-// lines writes lines in a colour: the first after head and mark, the others indented.
-func (b *sheet) lines(head, mark string, colour term.Colour, lines []string) {
+// lines writes lines in a colour, the first after a mark.
+func (p *page) lines(mark string, colour term.Colour, lines []string) {
 	for _, line := range lines {
-		b.WriteString(head + b.colours.Paint(colour, mark+line) + "\n")
-		head = b.indent()
+		p.WriteString(p.head + p.colours.Paint(colour, mark+line) + "\n")
+		p.head = p.indent
 		if mark != "" {
 			mark = "  "
 		}
 	}
 }
 
-var levelColours = map[Level]term.Colour{OK: term.Green, Note: term.Cyan, Warning: term.Yellow, Problem: term.Red}
-
 func summary(findings []Finding) string {
 	count, mended, fixable := map[Level]int{}, 0, 0
 	for i := range findings {
-		f := &findings[i]
-		if f.Fixed {
+		switch f := &findings[i]; {
+		case f.Fixed:
 			mended++
-			continue
-		}
-		count[f.Level]++
-		if f.Fixable && f.Failed == "" {
+		case f.Fixable && f.Failed == "":
 			fixable++
+			fallthrough
+		default:
+			count[f.Level]++
 		}
 	}
 	var parts []string

@@ -136,19 +136,19 @@ func fixAll(ctx context.Context, findings []Finding) {
 	}
 }
 
-// Turn runs the check "turn", one answer of claude, and returns its findings, none
+// Turn runs the check "turn", one answer of claude, and returns its finding, the zero value
 // without a claude. Turn blocks for up to two minutes.
-func Turn(ctx context.Context, o Options) []Finding {
-	return check{name: "turn", bound: turnBound, run: checkTurn}.carryOut(ctx, newLook(o))
+func Turn(ctx context.Context, o Options) Finding {
+	return check{"turn", turnBound, checkTurn}.first(ctx, o)
 }
 
 // Claude checks whether the program at path is Claude Code, as the check "claude" does.
 // Claude blocks for some seconds at most.
 func Claude(ctx context.Context, o Options, path string) Finding {
-	run := func(ctx context.Context, r *report) { checkVersion(ctx, r, path) }
-	findings := check{name: "claude", bound: 2 * versionBound, run: run}.carryOut(ctx, newLook(o))
-	if len(findings) == 0 { // ctx has ended
-		return Finding{}
-	}
-	return findings[0]
+	return check{"claude", 2 * versionBound, func(ctx context.Context, r *report) { checkVersion(ctx, r, path) }}.first(ctx, o)
+}
+
+// first runs the check alone, and returns the first finding; the zero value if ctx has ended.
+func (c check) first(ctx context.Context, o Options) Finding {
+	return append(c.carryOut(ctx, newLook(o)), Finding{})[0]
 }

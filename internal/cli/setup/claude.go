@@ -171,16 +171,16 @@ func oneTurn(ctx context.Context, w *wizard) doctor.Finding {
 	o := doctor.Options{Turn: true, Environ: w.Environ, Report: config.Report{Config: config.Config{
 		Agent: config.AgentClaude, Claude: w.claude, Model: w.current("BARECLAW_MODEL"), PassEnv: strings.Split(w.current("BARECLAW_PASS_ENV"), ","),
 	}}}
-	result := make(chan []doctor.Finding, 1)
+	result := make(chan doctor.Finding, 1)
 	begun := time.Now()
 	go func() { result <- doctor.Turn(ctx, o) }() // ends within its bound
 	for tick := time.Tick(10 * time.Second); ; {
 		select {
 		case found := <-result:
-			if len(found) == 0 {
-				return doctor.Finding{Level: doctor.Problem, What: "Claude could not be asked.", Command: "bareclaw doctor"}
+			if found.Level == "" {
+				found = doctor.Finding{Level: doctor.Problem, What: "Claude could not be asked.", Command: "bareclaw doctor"}
 			}
-			return found[0]
+			return found
 		case <-tick:
 			w.note("… still waiting (%s)", humanize.Duration(time.Since(begun)))
 		}
