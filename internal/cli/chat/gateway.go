@@ -111,33 +111,23 @@ func (g *gateway) watch(ctx context.Context, turn core.TurnID, send func(tea.Msg
 // A lost tells whether the stream is broken, or about to be.
 type lost bool
 
-// pending returns the pending approvals of the channel.
-func (g *gateway) pending(ctx context.Context) asked {
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
-	defer cancel()
-	var list api.Approvals
-	if err := g.o.Client.Do(ctx, http.MethodGet, api.PathApprovals, nil, &list); err != nil {
-		return asked{} // the stream reports that the gateway is away
-	}
-	mine := asked{sure: true}
-	for _, a := range list.Approvals {
-		if a.Channel == g.o.Channel && a.State == "pending" {
-			mine.pending = append(mine.pending, *client.Approval(&a))
-		}
-	}
-	return mine
-}
-
-// look reads the state of the channel, and the outcomes of messages.
-func (g *gateway) look(ctx context.Context, ids []core.MessageID) tea.Msg {
+// look reads the state of the channel, the pending approvals, and the outcomes of messages.
+// Failed requests leave their facts out: the stream reports that the gateway is away.
+func (g *gateway) look(ctx context.Context, ids []core.MessageID) found {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	f := found{at: time.Now()}
 	var channel api.Channel
-	if err := g.o.Client.Do(ctx, http.MethodGet, g.path(""), nil, &channel); err != nil {
-		return nil // the stream reports that the gateway is away
+	if err := g.o.Client.Do(ctx, http.MethodGet, g.path(""), nil, &channel); err == nil {
+		f.state = channel.State
 	}
-	f.state = channel.State
+	var list api.Approvals
+	f.sure = g.o.Client.Do(ctx, http.MethodGet, api.PathApprovals, nil, &list) == nil
+	for _, a := range list.Approvals {
+		if a.Channel == g.o.Channel && a.State == "pending" {
+			f.pending = append(f.pending, *client.Approval(&a))
+		}
+	}
 	for _, id := range ids {
 		var m api.Message
 		if err := g.o.Client.Do(ctx, http.MethodGet, api.MessagePath(string(id)), nil, &m); err == nil && m.Final() {
@@ -147,19 +137,17 @@ func (g *gateway) look(ctx context.Context, ids []core.MessageID) tea.Msg {
 	return f
 }
 
-// A found is the state of the channel and of some messages.
+// A found is the state of the channel, its approvals and some messages.
 type found struct {
-	at    time.Time
-	state string // of the channel
-	over  []api.Message
-}
-
-// An asked is the result of a request for the pending approvals.
-type asked struct {
+	at      time.Time
+	state   string // of the channel; empty: unknown
+	over    []api.Message
 	pending []core.Approval
-	sure    bool     // pending is complete; false if the request failed
-	known   []string // ids of the approvals pending before the request
-	again   string   // id of the approval with a refused answer; empty without a refusal
+	sure    bool // pending is complete
+
+	turn  core.TurnID // that ran before the requests
+	known []string    // ids of the approvals pending before the requests
+	again string      // id of the approval with a refused answer; empty without a refusal
 }
 
 // say sends a text, repeatedly while the gateway restarts. All attempts have the same key,

@@ -80,7 +80,7 @@ func (m *model) resize(width int) {
 
 // Init focuses the prompt and requests the pending approvals.
 func (m *model) Init() tea.Cmd {
-	return tea.Batch(m.input.Focus(), m.lookAsked(""))
+	return tea.Batch(m.input.Focus(), m.look("", nil))
 }
 
 // greeting returns the first lines: the channel and its state.
@@ -158,11 +158,9 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		return m.sent(msg)
 	case done:
 		if msg.err != nil { // shown even if the question is already closed
-			return tea.Batch(m.print([]line{{asProblem, msg.err.Error()}}), m.lookAsked(msg.approval))
+			return tea.Batch(m.print([]line{{asProblem, msg.err.Error()}}), m.look(msg.approval, nil))
 		}
 		return nil
-	case asked:
-		return m.print(m.talk.askedOf(msg))
 	case found:
 		return m.print(m.talk.found(msg))
 	case lost:
@@ -181,7 +179,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 func (m *model) heard(u core.Update) tea.Cmd {
 	cmds := []tea.Cmd{m.print(m.talk.take(u)), m.tick()}
 	if u.Kind == api.NoticeGap {
-		cmds = append(cmds, m.lookAgain())
+		cmds = append(cmds, m.look("", m.talk.fold.Open()))
 	}
 	return tea.Batch(cmds...)
 }
@@ -194,26 +192,18 @@ func (m *model) back() tea.Cmd {
 		return m.tick()
 	}
 	// Outcomes before the stream's begin were missed.
-	return tea.Batch(m.tick(), func() tea.Msg { return m.gateway.look(m.ctx, ids) })
+	return tea.Batch(m.tick(), m.look("", ids))
 }
 
-// lookAgain requests the state of the channel after events may have been missed.
-func (m *model) lookAgain() tea.Cmd {
-	ids := m.talk.fold.Open()
-	return tea.Batch(
-		func() tea.Msg { return m.gateway.look(m.ctx, ids) },
-		m.lookAsked(""),
-	)
-}
-
-// lookAsked requests the pending approvals. again is the id of an approval to show again if
-// still pending; empty for none.
-func (m *model) lookAsked(again string) tea.Cmd {
-	known := m.talk.asking()
+// look requests the state of the channel, its approvals and some messages, after updates may
+// have been missed. again is the id of an approval to show again if still pending; empty for
+// none.
+func (m *model) look(again string, ids []core.MessageID) tea.Cmd {
+	known, turn := m.talk.asking(), m.talk.turn()
 	return func() tea.Msg {
-		a := m.gateway.pending(m.ctx)
-		a.known, a.again = known, again
-		return a
+		f := m.gateway.look(m.ctx, ids)
+		f.known, f.turn, f.again = known, turn, again
+		return f
 	}
 }
 

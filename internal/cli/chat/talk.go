@@ -117,8 +117,24 @@ func (t *talk) found(f found) (lines []line) {
 	for i := range f.over {
 		lines = append(lines, t.take(core.Update{Kind: core.UpdateResult, At: f.at, Message: client.Message(&f.over[i])})...)
 	}
-	if turn := t.turn(); turn != "" && f.state != core.StateRunning { // of messages that are not known
+	if turn := t.turn(); turn != "" && turn == f.turn && f.state != "" && f.state != core.StateRunning { // of messages that are not known
 		t.fold.Take(core.Update{Kind: core.UpdateResult, At: f.at, Message: &core.Message{Turn: turn}})
+	}
+	for _, form := range slices.Clone(t.asks) {
+		a := &form.approval
+		waits := slices.ContainsFunc(f.pending, func(p core.Approval) bool { return p.ID == a.ID })
+		if f.sure && slices.Contains(f.known, a.ID) && !waits {
+			t.fold.Take(core.Update{Kind: core.UpdateApprovalClosed, Approval: a})
+			lines = append(lines, t.remove(*a, "waits no longer")...)
+		}
+	}
+	for i := range f.pending {
+		t.fold.Take(core.Update{Kind: core.UpdateApproval, Approval: &f.pending[i]})
+		lines = append(lines, t.asked(f.pending[i])...)
+	}
+	if len(t.asks) > 0 && t.asks[0].approval.ID == f.again { // its answer was refused
+		t.asks[0].at = 0
+		lines = append(lines, t.ask()...)
 	}
 	return lines
 }
@@ -143,37 +159,9 @@ func (t *talk) ask() []line {
 	return []line{{asQuestion, t.asks[0].show()}}
 }
 
-// again shows an approval again after its answer was refused.
-func (t *talk) again(id string) []line {
-	if len(t.asks) == 0 || t.asks[0].approval.ID != id {
-		return nil
-	}
-	t.asks[0].at = 0
-	return t.ask()
-}
-
 func (t *talk) closed(a core.Approval) []line {
 	t.decided = keep(t.decided, a.ID)
 	return t.remove(a, string(a.State))
-}
-
-// askedOf compares the shown approvals with the pending ones after updates may have been
-// missed.
-func (t *talk) askedOf(a asked) (lines []line) {
-	pending := func(id string) bool {
-		return slices.ContainsFunc(a.pending, func(p core.Approval) bool { return p.ID == id })
-	}
-	for _, f := range slices.Clone(t.asks) {
-		if a.sure && slices.Contains(a.known, f.approval.ID) && !pending(f.approval.ID) {
-			t.fold.Take(core.Update{Kind: core.UpdateApprovalClosed, Approval: &f.approval})
-			lines = append(lines, t.remove(f.approval, "waits no longer")...)
-		}
-	}
-	for i := range a.pending {
-		t.fold.Take(core.Update{Kind: core.UpdateApproval, Approval: &a.pending[i]})
-		lines = append(lines, t.asked(a.pending[i])...)
-	}
-	return append(lines, t.again(a.again)...)
 }
 
 func (t *talk) asking() (ids []string) {

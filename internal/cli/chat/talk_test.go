@@ -82,7 +82,7 @@ func TestEndUnheard(t *testing.T) {
 	if !k.busy() || k.turn() != "t1" {
 		t.Errorf("the turn %q runs", k.turn())
 	}
-	if lines := k.found(found{at: epoch, state: core.StateReady}); k.busy() || len(lines) > 0 {
+	if lines := k.found(found{at: epoch, turn: "t1", state: core.StateReady}); k.busy() || len(lines) > 0 {
 		t.Errorf("it is busy: %v, shows %v", k.busy(), lines)
 	}
 }
@@ -133,13 +133,13 @@ func TestPendingIsOlder(t *testing.T) {
 	t.Parallel()
 	k := newTalk()
 	k.take(core.Update{Kind: core.UpdateApprovalClosed, Approval: &core.Approval{ID: "a1", State: core.ApprovalAllowed}})
-	pending := func(id string) asked {
-		return asked{sure: true, pending: []core.Approval{{ID: id, State: core.ApprovalPending, Tool: "Bash"}}}
+	pending := func(id string) found {
+		return found{sure: true, pending: []core.Approval{{ID: id, State: core.ApprovalPending, Tool: "Bash"}}}
 	}
-	if lines := k.askedOf(pending("a1")); len(lines) > 0 || len(k.asks) > 0 {
+	if lines := k.found(pending("a1")); len(lines) > 0 || len(k.asks) > 0 {
 		t.Errorf("it asks for what is answered: %v", lines)
 	}
-	if lines := k.askedOf(pending("a2")); len(lines) != 1 || len(k.asks) != 1 {
+	if lines := k.found(pending("a2")); len(lines) != 1 || len(k.asks) != 1 {
 		t.Errorf("it does not ask: %v", lines)
 	}
 }
@@ -154,10 +154,10 @@ func TestWaitsNoLonger(t *testing.T) {
 	k.asked(a1)
 	known := k.asking()
 	k.asked(a3) // heard after the gateway was asked
-	if lines := k.askedOf(asked{known: known, again: "a1"}); len(lines) != 1 || len(k.asks) != 2 {
+	if lines := k.found(found{known: known, again: "a1"}); len(lines) != 1 || len(k.asks) != 2 {
 		t.Errorf("of a gateway that says nothing it takes %v", lines)
 	}
-	lines := k.askedOf(asked{sure: true, known: known, again: "a1", pending: []core.Approval{a2}})
+	lines := k.found(found{sure: true, known: known, again: "a1", pending: []core.Approval{a2}})
 	if len(lines) != 2 || !strings.Contains(lines[0].text, "Bash ls: waits no longer") || !strings.Contains(lines[1].text, "Edit") {
 		t.Errorf("it shows %v", lines)
 	}
