@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -50,85 +51,68 @@ func checkTurn(ctx context.Context, r *report) {
 	defer func() { _ = os.RemoveAll(dir) }() // a remainder goes with the system's other temporary files
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	t := &turn{report: r, cancel: cancel, id: uuid.NewString(), began: time.Now()}
-	t.run(ctx, path, dir)
+	limit := r.cfg.StartTimeout
+	if limit <= 0 {
+		limit = startBound
+	}
+	start := time.AfterFunc(limit, func() { cancel(errStart) })
+	defer start.Stop()
+	t := &turn{report: r, id: uuid.NewString(), began: time.Now(), ready: func() { start.Stop() }}
+	if ended, exit := t.run(ctx, cancel, path, dir); ended {
+		t.unanswered(ctx, exit)
+	}
 }
 
 // A turn is one message to a separate claude, with the answer.
 type turn struct {
 	*report
-	cancel context.CancelCauseFunc
 	id     string // id of the message
 	began  time.Time
-	in     io.WriteCloser
-	stderr head
-	start  *time.Timer // cancels the turn if claude does not get ready
+	ready  func() // called when claude has got ready
+	in     io.Writer
+	stderr bytes.Buffer
 	init   claude.Init
 	retry  claude.APIRetry // the last retry
 }
 
-// args returns the command line of the gateway's sessions, without persistence, tools
-// and most of the prompt, which would cost money.
-func (t *turn) args() []string {
-	launch := claude.Launch{
-		SessionID: uuid.NewString(), MaxTurns: 1, Model: t.cfg.Model, PermissionMode: t.cfg.PermissionMode,
-	}
-	return append(launch.Args(), "--tools", "", "--strict-mcp-config", "--no-session-persistence", "--system-prompt", "Answer with the word OK.")
-}
-
-func (t *turn) run(ctx context.Context, path, dir string) {
-	cmd := exec.CommandContext(ctx, path, t.args()...)
+// run exchanges lines with a claude until a finding, or returns how claude ended before. The
+// command line is that of the gateway's sessions, without persistence, tools and most of the
+// prompt, which would cost money.
+func (t *turn) run(ctx context.Context, cancel context.CancelCauseFunc, path, dir string) (ended bool, exit error) {
+	launch := claude.Launch{SessionID: uuid.NewString(), MaxTurns: 1, Model: t.cfg.Model, PermissionMode: t.cfg.PermissionMode}
+	cmd := exec.CommandContext(ctx, path, append(launch.Args(),
+		"--tools", "", "--strict-mcp-config", "--no-session-persistence", "--system-prompt", "Answer with the word OK.")...)
 	ownGroup(cmd)
-	cmd.Dir, cmd.Env, cmd.Stderr, cmd.WaitDelay = dir, t.environ(), &t.stderr, time.Second
+	cmd.Dir, cmd.Env, cmd.Stderr, cmd.WaitDelay = dir, t.claudeEnviron(), &t.stderr, time.Second
+	const retries = "CLAUDE_CODE_MAX_RETRIES"
+	if service.Lookup(cmd.Env, retries) == "" {
+		cmd.Env = append(cmd.Env, retries+"=2") // by default claude retries for minutes
+	}
 	in, err := cmd.StdinPipe()
 	out, errOut := cmd.StdoutPipe()
 	if err = errors.Join(err, errOut); err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
-		t.broken(err)
-		return
+		return true, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = out.Close() }) // a process outside the group may hold the pipe open
 	defer stop()
-	limit := t.cfg.StartTimeout
-	if limit <= 0 {
-		limit = startBound
-	}
-	t.in, t.start = in, time.AfterFunc(limit, func() { t.cancel(errStart) })
-	defer t.start.Stop()
-	if t.converse(out) {
-		t.cancel(nil) // the finding is complete: no need to wait for claude's own exit
-		_ = cmd.Wait()
-		return
-	}
-	_ = in.Close()
-	t.unanswered(ctx, cmd.Wait())
-}
-
-func (t *turn) environ() []string {
-	environ := t.claudeEnviron()
-	const retries = "CLAUDE_CODE_MAX_RETRIES"
-	if service.Lookup(environ, retries) == "" {
-		environ = append(environ, retries+"=2") // by default claude retries for minutes
-	}
-	return environ
-}
-
-// converse exchanges lines with claude until a finding, or the end of claude's output.
-func (t *turn) converse(out io.Reader) (answered bool) {
-	lines := claude.NewReader(out, 0)
+	t.in = in
 	t.send(claude.InitializeLine(initID))
-	for len(t.found) == 0 {
+	for lines := claude.NewReader(out, 0); len(t.found) == 0; {
 		line, err := lines.Next()
 		if err != nil {
-			return false
+			_ = in.Close()
+			return true, cmd.Wait()
 		}
 		if ev, err := claude.Decode(line.Bytes); err == nil {
 			t.hear(ev)
 		}
 	}
-	return true
+	cancel(nil) // the finding is complete: no need to wait for claude's own exit
+	_ = cmd.Wait()
+	return false, nil
 }
 
 func (t *turn) hear(ev claude.Event) {
@@ -139,6 +123,7 @@ func (t *turn) hear(ev claude.Event) {
 		case refused != "":
 			t.misunderstood("claude refused to get ready: " + refused)
 		default:
+			t.ready()
 			t.ask()
 		}
 	case ev.Type == claude.TypeSystem && ev.Subtype == "init":
@@ -161,7 +146,6 @@ func (t *turn) hear(ev claude.Event) {
 
 // ask sends the message once claude is ready.
 func (t *turn) ask() {
-	t.start.Stop()
 	line, err := claude.UserLine(t.id, json.RawMessage(`"Say OK."`))
 	if err != nil {
 		t.misunderstood(err.Error())
@@ -199,7 +183,7 @@ func (t *turn) unanswered(ctx context.Context, exit error) {
 	const why = "No message is answered."
 	switch {
 	case errors.Is(context.Cause(ctx), errStart):
-		t.problem("claude_hangs", "claude did not get ready in time (BARECLAW_START_TIMEOUT)."+t.stderr.words(), why, sayOK)
+		t.problem("claude_hangs", "claude did not get ready in time (BARECLAW_START_TIMEOUT)."+t.says(), why, sayOK)
 	case ctx.Err() != nil && t.retry.Attempt > 0:
 		t.problem("api_unreachable", fmt.Sprintf("claude does not reach its API: it has tried %d times (%s).", t.retry.Attempt, t.retry.Reason),
 			why, "check the network and, if one is needed, HTTPS_PROXY in the gateway's environment")
@@ -215,7 +199,7 @@ func (t *turn) broken(err error) {
 	if err != nil {
 		how = err.Error()
 	}
-	t.problem("claude_fails", "claude did not answer: "+how+"."+t.stderr.words(), "Every session ends in this way.", sayOK)
+	t.problem("claude_fails", "claude did not answer: "+how+"."+t.says(), "Every session ends in this way.", sayOK)
 }
 
 func (t *turn) misunderstood(how string) {
@@ -223,21 +207,12 @@ func (t *turn) misunderstood(how string) {
 		"Messages would fail, or their answers be lost.", "upgrade this program, or install claude "+claude.TestedTo+": `npm install -g @anthropic-ai/claude-code@"+claude.TestedTo+"`")
 }
 
-// A head keeps the beginning of a stream.
-type head struct{ b []byte }
-
-func (h *head) Write(p []byte) (int, error) {
-	const enough = 1000
-	h.b = append(h.b, p[:min(len(p), enough-len(h.b))]...)
-	return len(p), nil
-}
-
-// words returns the kept text as the end of a sentence.
-func (h *head) words() string {
-	if len(h.b) == 0 {
+// says returns what claude printed on standard error, as the end of a sentence.
+func (t *turn) says() string {
+	if t.stderr.Len() == 0 {
 		return ""
 	}
-	return " It says: " + shorten(string(h.b))
+	return " It says: " + shorten(t.stderr.String())
 }
 
 // ownGroup runs a command in a new process group and kills the group when the context
