@@ -5,6 +5,7 @@ package backup
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -43,29 +44,49 @@ type About struct {
 	MadeAt  time.Time `json:"made_at"`
 }
 
-// A Writer writes an archive.
-type Writer struct {
+// A Part is a file of a backup, with words for people.
+type Part struct{ Name, Path, What string }
+
+// Write writes an archive of the parts that exist and, unless media is empty, of the files
+// below that directory. It returns what was saved, and fails when ctx ends.
+func Write(ctx context.Context, out io.Writer, a About, parts []Part, media string) (saved []string, err error) {
+	z := gzip.NewWriter(out)
+	w := &writer{ctx, tar.NewWriter(z), a.MadeAt}
+	a.Format = format
+	b, err := json.Marshal(a)
+	if err == nil {
+		err = w.add(about, int64(len(b)), bytes.NewReader(b))
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parts {
+		added, err := w.addFile(p.Name, p.Path)
+		if err != nil {
+			return nil, err
+		}
+		if added {
+			saved = append(saved, p.What)
+		}
+	}
+	if media != "" {
+		n, err := w.addMedia(media)
+		if err != nil {
+			return nil, fmt.Errorf("save the media: %w", err)
+		}
+		saved = append(saved, fmt.Sprintf("%d received files", n))
+	}
+	return saved, errors.Join(w.tar.Close(), z.Close())
+}
+
+type writer struct {
 	ctx context.Context
-	zip *gzip.Writer
 	tar *tar.Writer
 	at  time.Time
 }
 
-// NewWriter begins an archive in w. After the end of ctx nothing is added. The caller
-// closes the Writer and w.
-func NewWriter(ctx context.Context, w io.Writer, a About) (*Writer, error) {
-	a.Format = format
-	b, err := json.Marshal(a)
-	if err != nil {
-		return nil, fmt.Errorf("begin the archive: %w", err)
-	}
-	z := gzip.NewWriter(w)
-	out := &Writer{ctx: ctx, zip: z, tar: tar.NewWriter(z), at: a.MadeAt}
-	return out, out.add(about, int64(len(b)), strings.NewReader(string(b)))
-}
-
-// Add adds a file under a name, and reports whether the file exists.
-func (w *Writer) Add(name, path string) (bool, error) {
+// addFile adds a file under a name, and reports whether the file exists.
+func (w *writer) addFile(name, path string) (bool, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -82,7 +103,7 @@ func (w *Writer) Add(name, path string) (bool, error) {
 }
 
 // add writes an entry. Of a growing file the size at the beginning is saved.
-func (w *Writer) add(name string, size int64, r io.Reader) error {
+func (w *writer) add(name string, size int64, r io.Reader) error {
 	err := w.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o600, ModTime: w.at, Format: tar.FormatPAX})
 	if err == nil {
 		_, err = io.CopyN(w.tar, Until(w.ctx, r), size)
@@ -93,8 +114,8 @@ func (w *Writer) add(name string, size int64, r io.Reader) error {
 	return nil
 }
 
-// AddMedia adds the files below a directory. Files that disappear meanwhile are left out.
-func (w *Writer) AddMedia(dir string) (files int, err error) {
+// addMedia adds the files below a directory. Files that disappear meanwhile are left out.
+func (w *writer) addMedia(dir string) (files int, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !e.Type().IsRegular() {
 			return nil
@@ -102,28 +123,13 @@ func (w *Writer) AddMedia(dir string) (files int, err error) {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		added, err := w.Add(Media+filepath.ToSlash(rel), path)
+		added, err := w.addFile(Media+strings.TrimPrefix(filepath.ToSlash(path[len(dir):]), "/"), path)
 		if added {
 			files++
 		}
 		return err
 	})
-	if err != nil {
-		return files, fmt.Errorf("save the media: %w", err)
-	}
-	return files, nil
-}
-
-// Close ends the archive.
-func (w *Writer) Close() error {
-	if err := errors.Join(w.tar.Close(), w.zip.Close()); err != nil {
-		return fmt.Errorf("end the archive: %w", err)
-	}
-	return nil
+	return files, err
 }
 
 // Unpack writes the contents of an archive into an existing directory, which should be

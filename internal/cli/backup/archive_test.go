@@ -4,9 +4,11 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,21 +45,15 @@ func TestRoundTrip(t *testing.T) {
 	check.OK(t, os.Symlink("/etc/passwd", filepath.Join(from, "tg-1", "link")))
 	check.OK(t, os.WriteFile(filepath.Join(from, "notes"), []byte("remember"), 0o600))
 	var b bytes.Buffer
-	w, err := backup.NewWriter(t.Context(), &b, backup.About{Version: "v1", Schema: 5, MadeAt: time.Now()})
-	check.OK(t, err)
-	if ok, err := w.Add(backup.Notes, filepath.Join(from, "notes")); !ok || err != nil {
-		t.Errorf("added: %v, %v", ok, err)
+	parts := []backup.Part{{backup.Notes, filepath.Join(from, "notes"), "notes"}, {backup.Ledger, filepath.Join(from, "none"), "what is not there"}}
+	saved, err := backup.Write(t.Context(), &b, backup.About{Version: "v1", Schema: 5, MadeAt: time.Now()}, parts, filepath.Join(from, "tg-1"))
+	if want := []string{"notes", "1 received files"}; err != nil || !slices.Equal(saved, want) { // a link is none
+		t.Errorf("saved %q, %v, want %q", saved, err, want)
 	}
-	if ok, err := w.Add(backup.Ledger, filepath.Join(from, "none")); ok || err != nil {
-		t.Errorf("what is not there was added: %v, %v", ok, err)
+	saved, err = backup.Write(t.Context(), io.Discard, backup.About{}, nil, filepath.Join(from, "none"))
+	if want := []string{"0 received files"}; err != nil || !slices.Equal(saved, want) {
+		t.Errorf("saved %q, %v, want %q", saved, err, want)
 	}
-	if n, err := w.AddMedia(filepath.Join(from, "tg-1")); n != 1 || err != nil {
-		t.Errorf("added %d media, %v, want 1: a link is none", n, err)
-	}
-	if n, err := w.AddMedia(filepath.Join(from, "none")); n != 0 || err != nil {
-		t.Errorf("added %d media, %v", n, err)
-	}
-	check.OK(t, w.Close())
 	a, err := backup.Unpack(t.Context(), &b, to)
 	if err != nil || a.Version != "v1" || a.Schema != 5 {
 		t.Fatalf("it is %+v, %v", a, err)

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -45,22 +44,29 @@ func (b *Backup) Run(c *command.Context, cfg config.Config) error {
 		}
 		return err
 	}
-	if err := c.Context.Err(); err != nil { // Ctrl-C
-		return err
-	}
 	v, err := ledger.Check(copied)
 	if err != nil {
 		return err
 	}
-	part := filepath.Join(work, "backup")
-	saved, err := b.write(c.Context, cfg, part, copied, backup.About{Version: c.Version, Schema: v.Schema, MadeAt: time.Now().UTC()})
+	env, err := envParts()
 	if err != nil {
 		return err
 	}
-	if err := c.Context.Err(); err != nil { // Ctrl-C
-		return err
+	media := ""
+	if b.Media {
+		media = filepath.Join(cfg.StateDir, "media")
 	}
-	if err := name(part, b.File); err != nil {
+	parts := slices.Concat([]backup.Part{{Name: backup.Ledger, Path: copied, What: "the ledger"}}, stateParts(cfg), env)
+	written := filepath.Join(work, "backup")
+	f, err := os.OpenFile(written, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("write the backup: %w", err)
+	}
+	saved, err := backup.Write(c.Context, f, backup.About{Version: c.Version, Schema: v.Schema, MadeAt: time.Now().UTC()}, parts, media)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("write the backup: %w", err)
+	}
+	if err := name(written, b.File); err != nil {
 		return err
 	}
 	c.Sayf("Saved in %s: %s.", b.File, strings.Join(saved, ", "))
@@ -88,86 +94,25 @@ func name(written, file string) error {
 
 func isThere(file string) error { return fmt.Errorf("%s is there already; give another name", file) }
 
-// write writes the archive and lists its contents.
-func (b *Backup) write(ctx context.Context, cfg config.Config, path, copied string, a backup.About) (saved []string, err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("write the backup: %w", err)
-	}
-	defer func() {
-		if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-			err = fmt.Errorf("write the backup: %w", err)
-		}
-	}()
-	w, err := backup.NewWriter(ctx, f, a)
-	if err != nil {
-		return nil, err
-	}
-	env, err := envParts()
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range slices.Concat([]part{{backup.Ledger, copied, "the ledger"}}, stateParts(cfg), env) {
-		added, err := w.Add(p.name, p.path)
-		if err != nil {
-			return nil, err
-		}
-		if added {
-			saved = append(saved, p.what)
-		}
-	}
-	if b.Media {
-		n, err := w.AddMedia(filepath.Join(cfg.StateDir, "media"))
-		if err != nil {
-			return nil, err
-		}
-		saved = append(saved, fmt.Sprintf("%d received files", n))
-	}
-	return saved, w.Close()
-}
-
-// notesName is the file of claude's own notes in the configuration directory.
-const notesName = "notes.md"
-
-// A part is a separate file of a backup.
-type part struct {
-	name, path, what string
-}
-
 // envParts are the files of settings, which are read before everything else.
-func envParts() ([]part, error) {
+func envParts() ([]backup.Part, error) {
 	files, err := config.DotEnvFiles()
-	if err != nil {
-		return nil, err
+	parts := []backup.Part{
+		{Name: backup.WorkingEnv, What: "settings of this directory with their secrets"},
+		{Name: backup.ConfigEnv, What: "settings with their secrets"},
+	}[:len(slices.Compact(files))]
+	for i := range parts {
+		parts[i].Path = files[i]
 	}
-	names := []part{{name: backup.WorkingEnv, what: "settings of this directory with their secrets"}, {name: backup.ConfigEnv, what: "settings with their secrets"}}
-	var all []part
-	for i, path := range files {
-		if i > 0 && path == all[0].path {
-			break
-		}
-		names[i].path = path
-		all = append(all, names[i])
-	}
-	return all, nil
+	return parts, err
 }
 
 // stateParts are the other files except the ledger.
-func stateParts(cfg config.Config) []part {
-	return []part{
-		{backup.Sessions, cfg.SessionFile, "session ids"},
-		{backup.Notes, filepath.Join(cfg.ConfigDir, notesName), "Claude's notes"},
+func stateParts(cfg config.Config) []backup.Part {
+	return []backup.Part{
+		{Name: backup.Sessions, Path: cfg.SessionFile, What: "session ids"},
+		{Name: backup.Notes, Path: filepath.Join(cfg.ConfigDir, "notes.md"), What: "Claude's notes"},
 	}
-}
-
-// same reports whether two files have the same contents.
-func same(a, b string) bool {
-	x, err := os.ReadFile(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.ReadFile(b)
-	return err == nil && bytes.Equal(x, y)
 }
 
 // copyTree copies a file or a directory for this user alone. It fails when ctx ends.

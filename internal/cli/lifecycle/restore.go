@@ -1,12 +1,14 @@
 package lifecycle
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,8 +41,10 @@ func (r *Restore) Run(c *command.Context) (err error) {
 	}
 	p := &placing{ctx: c.Context, force: r.Force, aside: ".before-restore-" + time.Now().Format("20060102-150405.000")}
 	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.undo())
+		for _, undo := range slices.Backward(p.back) {
+			if err != nil {
+				err = errors.Join(err, undo())
+			}
 		}
 	}()
 	env, err := envParts()
@@ -130,20 +134,21 @@ type placing struct {
 	back  []func() error
 }
 
-// putAll restores the parts that the backup has.
-func (p *placing) putAll(work string, all []part) error {
+// putAll restores the parts that the backup has, unless they are there already.
+func (p *placing) putAll(work string, all []backup.Part) error {
 	for _, one := range all {
-		from := filepath.Join(work, one.name)
-		if _, err := os.Lstat(from); errors.Is(err, os.ErrNotExist) {
+		from := filepath.Join(work, one.Name)
+		saved, err := os.ReadFile(from)
+		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		if same(from, one.path) {
+		if there, err := os.ReadFile(one.Path); err == nil && bytes.Equal(saved, there) {
 			continue
 		}
-		if err := p.put(from, one.path); err != nil {
+		if err := p.put(from, one.Path); err != nil {
 			return err
 		}
-		p.what = append(p.what, one.what)
+		p.what = append(p.what, one.What)
 	}
 	return nil
 }
@@ -165,7 +170,8 @@ func (p *placing) putState(work string, cfg config.Config) error {
 	}
 	media := strings.TrimSuffix(backup.Media, "/")
 	return p.putAll(work, append(stateParts(cfg),
-		part{media, filepath.Join(cfg.StateDir, media), "received files"}, part{backup.Ledger, database, "the ledger"}))
+		backup.Part{Name: media, Path: filepath.Join(cfg.StateDir, media), What: "received files"},
+		backup.Part{Name: backup.Ledger, Path: database, What: "the ledger"}))
 }
 
 // clear moves an existing file aside.
@@ -183,9 +189,10 @@ func (p *placing) clear(path string) error {
 
 // inTheWay reports whether a file exists at a path, or why the file may not be moved.
 func (p *placing) inTheWay(path string) (bool, error) {
-	info, err := os.Lstat(path)
+	_, err := os.Lstat(path)
+	entries, errDir := os.ReadDir(path)
 	switch {
-	case errors.Is(err, os.ErrNotExist) || err == nil && info.IsDir() && emptyDir(path):
+	case errors.Is(err, os.ErrNotExist) || errDir == nil && len(entries) == 0: // an empty directory is none
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("restore %s: %w", path, err)
@@ -198,11 +205,6 @@ func (p *placing) inTheWay(path string) (bool, error) {
 func (p *placing) movedAside(path string) {
 	p.moved = append(p.moved, path+p.aside)
 	p.back = append(p.back, func() error { return os.Rename(path+p.aside, path) })
-}
-
-func emptyDir(path string) bool {
-	entries, err := os.ReadDir(path)
-	return err == nil && len(entries) == 0
 }
 
 // put copies a file or directory to its place, and moves an existing one aside. At any
@@ -237,12 +239,4 @@ func (p *placing) put(from, to string) error {
 		p.back = append(p.back, func() error { return os.RemoveAll(to) })
 	}
 	return nil
-}
-
-// undo takes everything back, the last step first.
-func (p *placing) undo() (err error) {
-	for i := len(p.back) - 1; i >= 0; i-- {
-		err = errors.Join(err, p.back[i]())
-	}
-	return err
 }
