@@ -16,7 +16,7 @@ import (
 	"bareclaw/internal/testkit/check"
 )
 
-const contrib = "../../contrib"
+const contribDir = "../../contrib"
 
 // TestReadyMadeFiles compares those of contrib with what is installed.
 func TestReadyMadeFiles(t *testing.T) {
@@ -37,7 +37,7 @@ func TestReadyMadeFiles(t *testing.T) {
 				if filepath.Ext(f.Path) != ".env" { // where no specifier is read
 					text = strings.ReplaceAll(text, of.home, of.say)
 				}
-				path := filepath.Join(contrib, of.dir, filepath.Base(f.Path))
+				path := filepath.Join(contribDir, of.dir, filepath.Base(f.Path))
 				if *update {
 					check.OK(t, os.WriteFile(path, []byte(text), 0o644))
 				}
@@ -52,7 +52,7 @@ func TestReadyMadeFiles(t *testing.T) {
 // TestSystemUnit has systemd judge the unit for a whole system.
 func TestSystemUnit(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(contrib, "systemd/system/bareclaw.service")
+	path := filepath.Join(contribDir, "systemd/system/bareclaw.service")
 	text, err := os.ReadFile(path)
 	check.OK(t, err)
 	stated := regexp.MustCompile(`systemd 252: (\d+\.\d+), OK`).FindSubmatch(text)
@@ -87,7 +87,7 @@ func TestSystemUnit(t *testing.T) {
 // here: that paths and settings in it fit together.
 func TestContainerfile(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile(filepath.Join(contrib, "Containerfile"))
+	b, err := os.ReadFile(filepath.Join(contribDir, "Containerfile"))
 	check.OK(t, err)
 	text := regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(string(b), "")
 	instructions := map[string][]string{}

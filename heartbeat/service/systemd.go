@@ -5,44 +5,26 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"bareclaw/contrib"
 )
 
-// Each systemd setting has separate syntax rules: systemd.syntax(7), systemd.service(5),
-// systemd.exec(5), and, for undocumented cases, the behavior of systemd 252. Every
-// setting expands specifiers, sequences that begin with %.
-
-// The units. Names in braces are replaced by values.
+// The units are those of contrib/systemd/user, with other paths. Each systemd setting has
+// separate syntax rules: systemd.syntax(7), systemd.service(5), systemd.exec(5), and, for
+// undocumented cases, the behavior of systemd 252. Every setting expands specifiers,
+// sequences that begin with %.
+//
+//   - Child processes outlive the units (KillMode): session hosts outlive the gateway, and a
+//     gateway outlives the heartbeat that started the gateway.
+//   - systemd retries a failing gateway for some minutes, then leaves the failed unit for a
+//     person to inspect. The shell runs kill, because the path of kill varies between
+//     systems. An out-of-memory kill of a single claude must not stop the service (OOMPolicy).
+//   - systemd runs no two ticks at once, and a hanging tick would block all later ticks. A
+//     working tick abandons its work after half an hour (TimeoutStartSec).
 const (
-	// Child processes outlive the units (KillMode): session hosts outlive the gateway, and a
-	// gateway outlives the heartbeat that started the gateway.
-	runLines = `ExecStart={program}
-WorkingDirectory={dir}
-EnvironmentFile={env}
-KillMode=process
-`
-	// systemd retries a failing gateway for some minutes, then leaves the failed unit for a
-	// person to inspect. The shell runs kill, because the path of kill varies between systems.
-	// An out-of-memory kill of a single claude must not stop the service (OOMPolicy).
-	gatewayText = `[Unit]
-Description=BAREclaw, a gateway between chat channels and the claude CLI
-StartLimitIntervalSec=5min
-StartLimitBurst=20
-{socket}
-[Service]
-Type=notify
-NotifyAccess=main
-` + runLines + `ExecReload=/bin/sh -c "kill -HUP $MAINPID"
-WatchdogSec=1min
-Restart=on-failure
-RestartSec=2s
-TimeoutStopSec=30s
-OOMPolicy=continue
-
-[Install]
-WantedBy=default.target
-`
-	// Without the socket unit the gateway would bind the address, and the socket unit would fail.
-	socketLines = "Requires=" + socketUnit + "\nAfter=" + socketUnit + "\n"
+	// afterSocket extends the gateway's unit. Without a dependency the gateway would bind the
+	// address, and the socket unit would fail.
+	afterSocket = "Requires=" + socketUnit + "\nAfter=" + socketUnit + "\n"
 	socketText  = `[Unit]
 Description=BAREclaw's address
 
@@ -52,26 +34,6 @@ FileDescriptorName=http
 
 [Install]
 WantedBy=sockets.target
-`
-	// systemd runs no two ticks at once, and a hanging tick would block all later ticks. A
-	// working tick abandons its work after half an hour.
-	heartbeatText = `[Unit]
-Description=BAREclaw heartbeat
-
-[Service]
-Type=oneshot
-TimeoutStartSec=1h
-` + runLines
-	timerText = `[Unit]
-Description=BAREclaw heartbeat, every {interval}
-
-[Timer]
-OnBootSec=5min
-OnUnitActiveSec={interval}
-Persistent=true
-
-[Install]
-WantedBy=timers.target
 `
 )
 
@@ -95,21 +57,29 @@ func systemdFiles(job Job, spec Spec, dirs Dirs) (files []File, err error) {
 	if strings.ContainsFunc(spec.Listen, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`%\"'`, r) }) {
 		return nil, fmt.Errorf("systemd cannot listen on %q", spec.Listen)
 	}
-	socket := ""
-	texts := map[string]string{gatewayUnit: gatewayText, heartbeatUnit: heartbeatText, heartbeatTimer: timerText}
-	if spec.Listen != "" {
-		socket, texts[socketUnit] = socketLines, socketText
+	section := "\n[Service]"
+	if spec.Listen != "" && job == Gateway {
+		section = afterSocket + section
 	}
 	values := strings.NewReplacer(
-		"{program}", strings.Join(append([]string{program}, job.names().arguments...), " "),
-		"{dir}", specifiers(spec.Dir), // the rest of the line literally, without unquoting
-		"{env}", specifiers(escapeGlob(env.Path)),
-		"{socket}", socket, "{listen}", spec.Listen, "{interval}", span(spec.Interval),
+		"\n[Service]", section,
+		"%h/.local/bin/bareclaw", program,
+		"WorkingDirectory=%h", "WorkingDirectory="+specifiers(spec.Dir), // the rest of the line literally, without unquoting
+		"%h/.config/bareclaw/"+job.names().envFile, specifiers(escapeGlob(env.Path)),
+		"every 1h", "every "+span(spec.Interval), "OnUnitActiveSec=1h", "OnUnitActiveSec="+span(spec.Interval),
 	)
 	for _, name := range job.names().units {
-		if text, ok := texts[name]; ok {
-			files = append(files, File{Path: filepath.Join(dirs.unitDir(), name), Mode: 0o644, Text: job.header() + values.Replace(text)})
+		text := job.header() + strings.Replace(socketText, "{listen}", spec.Listen, 1)
+		if name != socketUnit {
+			template, err := contrib.SystemdUser.ReadFile("systemd/user/" + name)
+			if err != nil {
+				return nil, fmt.Errorf("write the unit %s: %w", name, err)
+			}
+			text = values.Replace(string(template))
+		} else if spec.Listen == "" {
+			continue
 		}
+		files = append(files, File{Path: filepath.Join(dirs.unitDir(), name), Mode: 0o644, Text: text})
 	}
 	return append(files, env), nil
 }

@@ -28,7 +28,7 @@ func rooms() []room {
 		{"adapters/telegram", []string{"adapters/telegram/botapi", "core", "core/adapterstore", "core/feed", "core/lanes", "core/progress", "core/settings"}, adapter},
 		{"adapters/telegram/botapi", nil, "the Bot API client knows Telegram alone"},
 		{"heartbeat", []string{"heartbeat/service", "adapters/httpapi/api", "adapters/httpapi/client", "core", "core/config", "core/schedule"}, "heartbeat knows the gateway by its configuration, as a client, and as a service, and defines one schedule"},
-		{"heartbeat/service", nil, "service renders unit files from what it is given"},
+		{"heartbeat/service", []string{"contrib"}, "service renders the unit files of contrib from what it is given"},
 		{"heartbeat/program", nil, "program replaces files, whatever they are"},
 		{"heartbeat/supervisor", []string{"heartbeat/program"}, "the supervisor knows processes, files and programs, nothing of the gateway"},
 		{"sessionhost", []string{"sessionhost/protocol", "sessionhost/claude", "core"}, "the daemon's end knows core, the protocol and the CLI; neither the host's end nor adapters, ledger or configuration"},
