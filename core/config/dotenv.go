@@ -38,23 +38,6 @@ func dotEnvFiles(cwd string, getenv func(string) string) []string {
 	return files
 }
 
-// loadDotEnv adds the variables of each file to the environment, except variables already
-// set. An unusable file sets nothing.
-func loadDotEnv(p *problems, files ...string) {
-	for _, file := range files {
-		vars, err := ReadDotEnv(file)
-		if err != nil {
-			*p = append(*p, err)
-			continue
-		}
-		for name, value := range vars {
-			if _, ok := os.LookupEnv(name); !ok {
-				p.check(file, "values without NUL bytes", os.Setenv(name, value))
-			}
-		}
-	}
-}
-
 // ReadDotEnv returns the variables of a file; a missing file has none. The error, a
 // [*Problem], shows nothing of the content, unlike godotenv's own error, which quotes the
 // file.
