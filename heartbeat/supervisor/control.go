@@ -11,7 +11,6 @@ import (
 	"slices"
 	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,7 +36,6 @@ const (
 	msgFailed   = "failed"   // cannot serve
 	msgNotify   = "notify"   // a state for the service manager
 	msgHealth   = "health"   // of a program on trial
-	msgPaused   = ""         // nothing more is read for now: see worker.relay
 )
 
 // A message is sent between the supervisor and a worker. Files travel beside the JSON.
@@ -129,8 +127,21 @@ func (l *link) write(m message) error {
 	return nil
 }
 
+// await blocks until a message, or the end of the other process, can be read, and reads
+// nothing.
+func (l *link) await() {
+	conn, err := l.conn.SyscallConn()
+	if err != nil {
+		return // read says why
+	}
+	_ = conn.Read(func(fd uintptr) (done bool) { // fails for a closed connection
+		_, _, err := unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		return !errors.Is(err, unix.EAGAIN)
+	})
+}
+
 // read returns the next message. The error is io.EOF or ECONNRESET when the other process
-// has ended. After the connection's read deadline no message begins.
+// has ended.
 func (l *link) read() (m message, err error) {
 	var size [4]byte
 	rights := make([]byte, unix.CmsgSpace(4*maxFiles))
@@ -145,16 +156,16 @@ func (l *link) read() (m message, err error) {
 	if err != nil {
 		return m, err
 	}
-	if err := l.fill(size[n:]); err != nil {
-		return m, err
+	if _, err := io.ReadFull(l.conn, size[n:]); err != nil {
+		return m, fmt.Errorf("receive: %w", err)
 	}
 	length := binary.BigEndian.Uint32(size[:])
 	if length > maxMessage {
 		return m, fmt.Errorf("receive: a message of %d bytes", length)
 	}
 	body := make([]byte, length)
-	if err := l.fill(body); err != nil {
-		return m, err
+	if _, err := io.ReadFull(l.conn, body); err != nil {
+		return m, fmt.Errorf("receive: %w", err)
 	}
 	if err := json.Unmarshal(body, &m); err != nil {
 		return m, fmt.Errorf("receive: %w", err)
@@ -167,22 +178,6 @@ func (l *link) read() (m message, err error) {
 		m.files[name] = os.NewFile(uintptr(fds[i]), name)
 	}
 	return m, nil
-}
-
-// fill reads all of b, also after the deadline: the other end of a message follows its
-// beginning at once.
-func (l *link) fill(b []byte) error {
-	for len(b) > 0 {
-		n, err := l.conn.Read(b)
-		b = b[n:]
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			err = l.conn.SetReadDeadline(time.Time{})
-		}
-		if err != nil {
-			return fmt.Errorf("receive: %w", err)
-		}
-	}
-	return nil
 }
 
 // received returns the descriptors of a control message, closed to children.

@@ -36,35 +36,17 @@ func (s *supervisor) renew() {
 	if now, err := os.Stat(w.path); err != nil || !os.SameFile(now, w.file) {
 		return // somebody has put another program there since, which nobody has tried
 	}
-	quiet := s.pauseReading(w)
-	if quiet && len(s.signals) == 0 {
-		w.file = nil // once is enough
-		err := s.exec(w)
-		signal.Notify(s.signals, syscall.SIGHUP) // ignored by exec
-		s.Log.Error("the supervisor cannot replace its own program", "path", w.path, "err", err)
+	if !w.reading.TryLock() { // a message, or the end of the worker, is on its way to events
+		return
 	}
-	if s.current == w {
-		go w.relay(s.events) // ends with the process
+	defer w.reading.Unlock()
+	if len(s.signals) > 0 || len(s.events) > 0 { // the next program would not know of them
+		return
 	}
-}
-
-// pauseReading stops reading from a worker, and reports whether nothing came meanwhile: the
-// next program would not know of it.
-func (s *supervisor) pauseReading(w *worker) (quiet bool) {
-	w.pausing.Store(true)
-	defer w.pausing.Store(false)
-	_ = w.link.conn.SetReadDeadline(time.Unix(1, 0)) // fails for a closed connection, whose end is told
-	defer func() { _ = w.link.conn.SetReadDeadline(time.Time{}) }()
-	for quiet = true; ; quiet = false {
-		e := <-s.events
-		if e.worker == w && e.Kind == msgPaused && e.ended == nil {
-			return quiet && len(s.events) == 0
-		}
-		s.take(e)
-		if s.current != w {
-			return false // the worker has ended
-		}
-	}
+	w.file = nil // once is enough
+	err := s.exec(w)
+	signal.Notify(s.signals, syscall.SIGHUP) // ignored by exec
+	s.Log.Error("the supervisor cannot replace its own program", "path", w.path, "err", err)
 }
 
 // exec replaces this program. exec only returns with an error.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -42,7 +43,7 @@ type worker struct {
 
 	limit   *time.Timer
 	late    atomic.Bool // it was killed because it took too long
-	pausing atomic.Bool // relay is to stop reading
+	reading sync.Mutex  // held by relay from the first byte of a message until the event is sent
 }
 
 // An event is a message of a worker, or its end.
@@ -77,27 +78,21 @@ func (o Options) spawn(path string, events chan<- event) (*worker, error) {
 	return w, nil
 }
 
-// relay sends the worker's messages, and then its end, to events. When pausing is set,
-// relay returns after a whole message.
+// relay sends the worker's messages, and then its end, to events.
 func (w *worker) relay(events chan<- event) {
-	for {
-		m, err := w.link.read()
-		switch {
-		case err == nil:
-			events <- event{worker: w, message: m}
-		case errors.Is(err, os.ErrDeadlineExceeded): // see pauseReading
-		case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-			events <- event{worker: w, ended: w.wait()}
-			return
-		default: // the two do not understand each other
-			_ = w.process.Kill()
-			events <- event{worker: w, ended: w.wait()}
-			return
+	for ended := false; !ended; {
+		w.link.await()
+		w.reading.Lock()
+		e := event{worker: w}
+		var err error
+		if e.message, err = w.link.read(); err != nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) { // the two do not understand each other
+				_ = w.process.Kill()
+			}
+			e.ended, ended = w.wait(), true
 		}
-		if w.pausing.Load() {
-			events <- event{worker: w, message: message{Kind: msgPaused}}
-			return
-		}
+		events <- e
+		w.reading.Unlock()
 	}
 }
 
