@@ -55,41 +55,28 @@ func ReadConsent(stateDir string) (Consent, error) {
 // SaveConsent replaces the recorded consent. If the process dies between two steps, the
 // file that declines the heartbeat remains, so an incomplete answer never leads to a
 // paid call.
-func SaveConsent(stateDir string, c Consent) error {
-	if err := saveConsent(stateDir, c); err != nil {
+func SaveConsent(stateDir string, c Consent) (err error) {
+	declined, agreed := filepath.Join(stateDir, declinedName), filepath.Join(stateDir, consentName)
+	switch err = os.MkdirAll(stateDir, 0o700); {
+	case err != nil:
+	case c == ConsentNo:
+		err = errors.Join(os.WriteFile(declined, nil, 0o600), os.RemoveAll(agreed))
+	case c == ConsentNone:
+		err = errors.Join(os.RemoveAll(agreed), os.RemoveAll(declined))
+	default:
+		if err = writeConsent(stateDir, c); err == nil {
+			err = os.RemoveAll(declined)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("record what was agreed to about the heartbeat: %w", err)
 	}
 	return nil
 }
 
-func saveConsent(stateDir string, c Consent) error {
-	if err := os.MkdirAll(stateDir, 0o700); err != nil {
-		return err
-	}
-	declined, agreed := filepath.Join(stateDir, declinedName), filepath.Join(stateDir, consentName)
-	switch c {
-	case ConsentNo:
-		return errors.Join(os.WriteFile(declined, nil, 0o600), remove(agreed))
-	case ConsentNone:
-		return errors.Join(remove(agreed), remove(declined))
-	}
-	if err := writeConsent(stateDir, c); err != nil {
-		return err
-	}
-	return remove(declined)
-}
-
 // writeConsent records an agreement but leaves declinedName, if present, in effect.
 func writeConsent(stateDir string, c Consent) error {
 	return atomicfile.Write(filepath.Join(stateDir, consentName), []byte(c+"\n"), 0o600)
-}
-
-// remove deletes a file; a missing file is no error.
-func remove(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 // Declined reports whether the user has declined or uninstalled the heartbeat.

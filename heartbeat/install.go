@@ -30,10 +30,7 @@ type Installation struct {
 type Host struct {
 	Config  config.Config
 	Echo    bool // the echo agent is in use
-	Service interface {
-		service.Inspector
-		service.Installer
-	}
+	Service service.Manager
 	Request service.Request // inputs of the job's files
 }
 

@@ -343,6 +343,8 @@ func TestServiceOfAnother(t *testing.T) {
 
 // A fakeManager is a service manager that has no disk.
 type fakeManager struct {
+	service.Manager
+
 	gateway   bool     // is installed
 	dir       string   // where that works
 	environ   []string // with which settings

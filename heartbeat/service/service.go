@@ -71,9 +71,9 @@ type Status struct {
 	Environ []string `json:"-"` // installed environment as NAME=value; may hold secrets
 }
 
-// An Inspector reports the state of the user's service manager and of the jobs. Calls
-// block until the service manager answers or ctx ends.
-type Inspector interface {
+// A Launcher inspects and starts jobs of the user's service manager. Calls block until the
+// service manager answers or ctx ends.
+type Launcher interface {
 	// System returns the kind of the service manager.
 	System() System
 	// Available returns why the service manager cannot be used, nil if the service
@@ -81,43 +81,27 @@ type Inspector interface {
 	Available(ctx context.Context) error
 	// Status returns the state of a job, compared with the files for spec.
 	Status(ctx context.Context, job Job, spec Spec) (Status, error)
+	// Start starts the gateway and returns when the gateway is ready, or runs a single
+	// tick.
+	Start(ctx context.Context, job Job) error
 }
 
-// An Installer installs and removes jobs. The methods return the actions taken, one line
-// per action, even with an error.
-type Installer interface {
+// A Manager is the service manager of this user.
+type Manager interface {
+	Launcher
 	// Install writes a job's files and starts the job or the job's timer, unless all are
-	// up to date. The error wraps [ErrHeld] if only the start failed.
+	// up to date. The error wraps [ErrHeld] if only the start failed. Install and Uninstall
+	// return the actions taken, one line per action, even with an error.
 	Install(ctx context.Context, job Job, spec Spec) ([]string, error)
 	// Uninstall ends a job and removes the job's files. The sessions of the gateway end
 	// too.
 	Uninstall(ctx context.Context, job Job) ([]string, error)
-}
-
-// A Starter starts and ends installed jobs.
-type Starter interface {
-	// Start starts the gateway and returns when the gateway is ready, or runs a single
-	// tick.
-	Start(ctx context.Context, job Job) error
 	// Stop ends the gateway or the heartbeat's timer, and returns after the end.
 	// Sessions continue, files remain, and the next login or boot starts the job again.
 	Stop(ctx context.Context, job Job) error
 	// Restart restarts the gateway and returns when the gateway is ready. Sessions
 	// continue.
 	Restart(ctx context.Context, job Job) error
-}
-
-// A Launcher inspects and starts jobs.
-type Launcher interface {
-	Inspector
-	Start(ctx context.Context, job Job) error
-}
-
-// A Manager is the service manager of this user.
-type Manager interface {
-	Inspector
-	Installer
-	Starter
 }
 
 // Native returns the kind of service manager of this operating system.
@@ -128,7 +112,7 @@ func Native() System {
 	return Systemd
 }
 
-// Local returns the service manager of this user on this machine. [Inspector.Available]
+// Local returns the service manager of this user on this machine. [Launcher.Available]
 // reports whether the service manager is running.
 func Local() Manager { return For(Native()) }
 

@@ -40,12 +40,9 @@ type Options struct {
 	// Services is the service manager of the user, nil if no known service manager
 	// exists. Spec describes the service files; if Unfit is not nil, Spec must not be
 	// installed for the reason in Unfit.
-	Services interface {
-		service.Inspector
-		service.Installer
-	}
-	Spec  service.Spec
-	Unfit error
+	Services service.Manager
+	Spec     service.Spec
+	Unfit    error
 
 	// Progress, if not nil, is called with the names of the unfinished checks whenever a
 	// check has ended and others have not. Calls do not overlap.
