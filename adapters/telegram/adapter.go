@@ -178,7 +178,6 @@ func (a *Adapter) run(ctx context.Context) error {
 	a.env.Work.Begin(ctx)
 	defer a.env.Work.Wait()
 	defer cancel()
-	a.env.OnDelivery(Name, a.onDelivery)
 	if err := a.resume(ctx); err != nil {
 		return err
 	}
@@ -201,14 +200,15 @@ func (a *Adapter) resume(ctx context.Context) error {
 		return err
 	}
 	a.live.ResumeLeft()
-	pending, err := a.env.PendingDeliveries(ctx, Name)
+	err = a.routePending(ctx)
+	a.env.OnDelivery(Name, a.route) // newer deliveries follow
+	if err == nil {
+		err = a.routePending(ctx) // the deliveries made meanwhile
+	}
 	if err != nil {
 		return fmt.Errorf("telegram: read pending deliveries: %w", err)
 	}
-	a.out.Start(pending, a.route)
-	if err := a.live.FinalizeLeft(ctx); err != nil {
-		return err
-	}
+	a.out.Start()
 	return a.poller.resumeUnhandled(ctx)
 }
 
@@ -216,10 +216,12 @@ func (a *Adapter) resume(ctx context.Context) error {
 // when the next process can serve the callers.
 func (a *Adapter) Close() { a.pusher.close() }
 
-func (a *Adapter) onDelivery(d core.Delivery) {
-	if !a.out.Buffer(d) {
+func (a *Adapter) routePending(ctx context.Context) error {
+	pending, err := a.env.PendingDeliveries(ctx, Name)
+	for _, d := range pending {
 		a.route(d)
 	}
+	return err
 }
 
 // route queues a delivery. An outcome waits until the view of the conversation has

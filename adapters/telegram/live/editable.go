@@ -3,36 +3,42 @@ package live
 import (
 	"context"
 	"reflect"
+	"strconv"
 	"sync"
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/adapters/telegram/view"
+	"bareclaw/core"
 )
+
+// A shownRecord describes a message that still changes.
+type shownRecord struct {
+	Name string `json:"name,omitempty"` // of the displayed text, see [progress.View]; empty: a status
+}
+
+func shownKey(key core.ChannelKey, id int) string {
+	return records.Shown + string(key) + ":" + strconv.Itoa(id)
+}
 
 // An editable is a message edited as often as the rate limits allow: while an edit waits,
 // newer content replaces the content. Its methods are safe for concurrent use.
 type editable struct {
-	sender *outbox.Sender
-	work   *tasks.Group
-	to     chats.Address
-	posted func(id int) // called when the message is posted; nil: nothing
-
-	replyTo int // answered message, used by set alone
+	views   *Views
+	to      chats.Address
+	name    string // of the displayed text; empty: a status
+	replyTo int    // answered message, used by set alone
 
 	mu      sync.Mutex   // guards the fields below
 	id      int          // of the message; 0: not posted yet
 	want    *outbox.Text // last content; nil: none, or the last edit failed
-	next    *outbox.Text // content to be shown by updates; nil: want is shown
+	busy    bool         // updates runs
 	closed  bool         // no longer edited
-	updates *tasks.Task  // shows next, until there is none
-}
-
-func newEditable(vs *Views, to chats.Address, posted func(id int)) *editable {
-	return &editable{sender: vs.sender, work: vs.env.Work, to: to, posted: posted}
+	updates *tasks.Task  // shows want
 }
 
 // set posts or edits the message, and returns false if the content is unchanged.
@@ -43,9 +49,8 @@ func (e *editable) set(doc markdown.Document, buttons [][]view.Button) bool {
 	if e.closed || reflect.DeepEqual(e.want, want) {
 		return false
 	}
-	idle := e.next == nil
-	if e.want, e.next = want, want; idle {
-		e.updates = e.work.Start(e.update)
+	if e.want = want; !e.busy {
+		e.busy, e.updates = true, e.views.env.Work.Start(e.update)
 	}
 	return true
 }
@@ -55,17 +60,16 @@ func (e *editable) set(doc markdown.Document, buttons [][]view.Button) bool {
 func (e *editable) update(ctx context.Context) {
 	for again := true; again; {
 		var tried *outbox.Text
-		err := e.sender.Send(ctx, e.to, throttle.Progress, func(ctx context.Context) (err error) {
+		err := e.views.sender.Send(ctx, e.to, throttle.Progress, func(ctx context.Context) (err error) {
 			tried, err = e.show(ctx)
 			return err
 		})
 		e.mu.Lock()
 		if err != nil && (tried == nil || e.want == tried) {
-			e.want, e.next = nil, nil
-		} else if e.next == tried || e.closed {
-			e.next = nil
+			e.want = nil
 		}
-		again = e.next != nil
+		e.busy = e.want != nil && e.want != tried && !e.closed
+		again = e.busy
 		e.mu.Unlock()
 	}
 }
@@ -73,25 +77,24 @@ func (e *editable) update(ctx context.Context) {
 // show posts or edits the message once, and returns the content.
 func (e *editable) show(ctx context.Context) (*outbox.Text, error) {
 	e.mu.Lock()
-	id, next, closed := e.id, e.next, e.closed
+	id, want, closed := e.id, e.want, e.closed
 	e.mu.Unlock()
 	if closed {
-		return next, nil
+		return want, nil
 	}
-	text := *next
+	text := *want
 	text.Replace = id
-	now, err := text.Send(ctx, e.sender.Client, e.to)
-	if err != nil {
-		return next, err
+	now, err := text.Send(ctx, e.views.sender.Client, e.to)
+	if err != nil || now == id {
+		return want, err
 	}
 	e.mu.Lock()
 	e.id = now
 	e.mu.Unlock()
-	if now != id && e.posted != nil {
-		e.posted(now)
-		e.sender.Typing(e.to) // a message ends the typing action
-	}
-	return next, nil
+	work := e.views.env.Work.Context()
+	e.views.env.Records.Keep(work, "a message that changes", shownKey(e.to.Key(), now), shownRecord{e.name})
+	e.views.sender.Typing(e.to) // a message ends the typing action
+	return want, nil
 }
 
 // close stops the editing and returns the message; 0: no message. close blocks while an

@@ -21,14 +21,15 @@ import (
 // Views are the views of all conversations with an open message. Their methods are safe
 // for concurrent use.
 type Views struct {
-	*finalizer
+	env      *env.Env
+	sender   *outbox.Sender
 	out      *outbox.Outbox
 	progress progress.Options
 	noDrafts atomic.Bool // the Bot API server does not support drafts
 
 	mu    sync.Mutex // guards the fields below
 	byKey map[core.ChannelKey]*View
-	left  map[core.ChannelKey]*leftOpen // of an earlier process, until ResumeLeft
+	left  map[core.ChannelKey]*View // of an earlier process, until ResumeLeft
 }
 
 // New returns views without any conversation. The views compose the deliveries made before a
@@ -40,7 +41,7 @@ func New(e *env.Env, out *outbox.Outbox, s *outbox.Sender, p progress.Options) *
 	outbox.Compose(out, KindChange, func(_ context.Context, _ core.Delivery, c progress.Change) ([]outbox.Part, error) {
 		return outbox.Parts(view.Change(c)), nil
 	})
-	return &Views{finalizer: &finalizer{env: e, sender: s}, out: out, progress: p, byKey: map[core.ChannelKey]*View{}}
+	return &Views{env: e, sender: s, out: out, progress: p, byKey: map[core.ChannelKey]*View{}}
 }
 
 // Follow shows the events of a conversation from now on. Callers must call Follow before
@@ -48,22 +49,26 @@ func New(e *env.Env, out *outbox.Outbox, s *outbox.Sender, p progress.Options) *
 func (vs *Views) Follow(key core.ChannelKey) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
-	if to, ok := vs.env.Moves.Of(key); ok && (vs.byKey[key] == nil || !vs.byKey[key].keepAlive()) {
-		vs.startLocked(to, &leftOpen{updates: vs.env.Subscribe(key)}, false)
+	if v := vs.byKey[key]; v != nil {
+		v.followed = time.Now()
+		v.signal()
+	} else if to, ok := vs.env.Moves.Of(key); ok {
+		vs.startLocked(vs.newView(to))
 	}
 }
 
-// startLocked starts a view, or resumes the view of an earlier process.
-func (vs *Views) startLocked(to chats.Address, of *leftOpen, resumes bool) {
+func (vs *Views) newView(to chats.Address) *View {
 	v := &View{
-		views: vs, env: vs.env, key: to.Key(), to: to, updates: of.updates, resumes: resumes, found: of.open, wake: make(chan struct{}, 1), followed: time.Now(),
-		open: map[core.MessageID]bool{}, settled: map[core.MessageID]time.Time{},
-		fold: progress.New(vs.progress),
+		Views: vs, key: to.Key(), to: to, updates: vs.env.Subscribe(to.Key()), fold: progress.New(vs.progress), wake: make(chan struct{}, 1),
+		open: map[core.MessageID]core.TurnID{}, settled: map[core.MessageID]time.Time{},
 	}
-	v.status, v.text = newStatusMessage(vs, to), newTextMessage(vs, to, v.newest)
-	for _, m := range of.open {
-		v.open[m.ID] = true
-	}
+	v.text = textMessage{View: v}
+	return v
+}
+
+func (vs *Views) startLocked(v *View) {
+	v.status, v.text.shown = v.editable(""), v.editable("")
+	v.followed = time.Now()
 	vs.byKey[v.key] = v
 	vs.env.Work.Go(v.run)
 }
@@ -75,7 +80,8 @@ func (vs *Views) Hold(d core.Delivery) bool {
 	defer vs.mu.Unlock()
 	v := vs.byKey[d.Channel]
 	if v != nil {
-		v.hold(d)
+		v.held = append(v.held, heldDelivery{d, time.Now()})
+		v.signal()
 	}
 	return v != nil
 }
@@ -85,23 +91,20 @@ func (vs *Views) Held() (n int) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	for _, v := range vs.byKey {
-		n += len(v.heldBack())
+		n += len(v.held)
 	}
 	return n
 }
 
 // Running returns the running turn of a conversation if the turn includes a message of
 // this chat.
-func (vs *Views) Running(key core.ChannelKey) core.TurnID {
+func (vs *Views) Running(key core.ChannelKey) (turn core.TurnID) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
-	v := vs.byKey[key]
-	if v == nil {
-		return ""
+	if v := vs.byKey[key]; v != nil {
+		turn = v.turn
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.turn
+	return turn
 }
 
 // Moved continues a view in the supergroup that replaced the chat.

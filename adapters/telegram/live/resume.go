@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/records"
 	"bareclaw/core"
-	"bareclaw/core/feed"
 	"bareclaw/core/progress"
 )
 
@@ -17,62 +18,45 @@ import (
 // updates.
 const firstUpdate = "-"
 
-// A leftOpen is a conversation followed by an earlier process. The subscription makes
-// the core keep the updates of the conversation until ResumeLeft.
-type leftOpen struct {
-	to      chats.Address
-	updates *feed.Subscription
-	open    []core.Message
-}
-
 // Prepare subscribes to the conversations left open by an earlier process. The adapter
 // calls Prepare once, before the core recovers: updates repeated by session hosts reach
 // only existing subscriptions, and ResumeLeft comes later.
 func (vs *Views) Prepare(ctx context.Context) error {
 	open, err := vs.env.OpenMessages(ctx, chats.Name)
-	if err != nil {
-		return fmt.Errorf("telegram: find open messages: %w", err)
+	shown, err2 := vs.env.Records.All(ctx, records.Shown)
+	if err := errors.Join(err, err2); err != nil {
+		return fmt.Errorf("telegram: find open conversations: %w", err)
 	}
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
-	vs.left = map[core.ChannelKey]*leftOpen{}
+	vs.left = map[core.ChannelKey]*View{}
 	for _, m := range open {
-		if l := vs.leftLocked(m.Channel); l != nil {
-			l.open = append(l.open, m)
+		if v := vs.leftLocked(m.Channel); v != nil {
+			v.open[m.ID] = m.Turn
 		}
 	}
-	for _, kind := range []string{records.Status, records.Stream} { // messages to be finalized
-		shown, err := vs.env.Records.All(ctx, kind)
-		if err != nil {
-			return fmt.Errorf("telegram: find live messages: %w", err)
-		}
-		for _, r := range shown {
-			vs.leftLocked(core.ChannelKey(strings.TrimPrefix(r.Key, kind)))
-		}
+	for _, r := range shown { // messages to be finalized
+		key, _, _ := strings.Cut(strings.TrimPrefix(r.Key, records.Shown), ":")
+		vs.leftLocked(core.ChannelKey(key))
 	}
 	return nil
 }
 
-// leftLocked returns the conversation of a channel; nil if the channel is not a chat.
-func (vs *Views) leftLocked(key core.ChannelKey) *leftOpen {
-	if l := vs.left[key]; l != nil {
-		return l
+// leftLocked returns the view of a channel; nil if the channel is not a chat.
+func (vs *Views) leftLocked(key core.ChannelKey) *View {
+	if to, ok := chats.ParseAddress(key); ok && vs.left[key] == nil {
+		vs.left[key] = vs.newView(to)
 	}
-	to, ok := chats.ParseAddress(key)
-	if !ok {
-		return nil
-	}
-	l := &leftOpen{to: to, updates: vs.env.Subscribe(key)}
-	vs.left[key] = l
-	return l
+	return vs.left[key]
 }
 
 // ResumeLeft shows the conversations left open by an earlier process.
 func (vs *Views) ResumeLeft() {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
-	for _, l := range vs.left {
-		vs.startLocked(vs.env.Moves.Present(l.to), l, true)
+	for _, v := range vs.left {
+		v.to, v.resumes = vs.env.Moves.Present(v.to), true
+		vs.startLocked(v)
 	}
 	vs.left = nil
 }
@@ -86,14 +70,24 @@ func (v *View) resume() {
 	kept.Close()
 }
 
-// restoreMessages continues with the messages displayed by an earlier process.
+// restoreMessages continues with the messages displayed by an earlier process: the newest
+// status and the newest text.
 func (v *View) restoreMessages(ctx context.Context) {
-	var s streamRecord
-	_, err := v.env.Records.Get(ctx, records.Status+string(v.key), &v.status.shown.id)
-	_, err2 := v.env.Records.Get(ctx, records.Stream+string(v.key), &s)
-	v.env.Records.Warn(ctx, "the messages of an earlier process are not readable", errors.Join(err, err2), "channel", string(v.key))
-	v.text.setName(s.Name)
-	v.text.shown.id = s.Message
+	prefix := strings.TrimSuffix(shownKey(v.key, 0), "0")
+	err := records.Each(ctx, v.env.Records, prefix, func(rest string, r shownRecord) {
+		id, _ := strconv.Atoi(rest)
+		e := v.status
+		if r.Name != "" {
+			e = v.text.shown
+		}
+		if left := min(id, e.id); left != 0 {
+			v.finalize(ctx, v.to, left, markdown.Document{})
+		}
+		if id > e.id {
+			e.id, e.name = id, r.Name
+		}
+	})
+	v.env.Records.Warn(ctx, "the messages of an earlier process are not readable", err, "channel", string(v.key))
 }
 
 // adopt takes over the running turn if no update names the turn: another client began
@@ -107,10 +101,9 @@ func (v *View) adopt(ctx context.Context) {
 		return // a later turn runs
 	}
 	v.fold.Adopt(st)
-	for _, m := range v.found {
-		if st.Turn != "" && m.Turn == st.Turn && v.open[m.ID] {
-			v.setTurn(st.Turn)
+	for _, turn := range v.open {
+		if turn != "" && turn == st.Turn {
+			v.setTurn(turn)
 		}
 	}
-	v.found = nil
 }

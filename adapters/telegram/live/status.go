@@ -2,11 +2,12 @@ package live
 
 import (
 	"context"
+	"fmt"
 	"time"
 
-	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/view"
+	"bareclaw/core/progress"
 )
 
 const (
@@ -19,61 +20,65 @@ const (
 	statusEveryGroup = 10 * time.Second
 )
 
-// A statusMessage shows the activity of a conversation. Each turn has a separate status
-// message, with a button to stop the turn.
-type statusMessage struct {
-	views   *Views
-	to      chats.Address
-	shown   *editable
-	since   time.Time // time of the first status to show
-	changed time.Time
-}
-
-func newStatusMessage(vs *Views, to chats.Address) *statusMessage {
-	s := &statusMessage{views: vs, to: to}
-	s.shown = s.fresh()
-	return s
-}
-
-// show shows a status, the first time after the delay. show returns when to be called
-// again. The status next changes by the passage of time at the moment changes.
-func (s *statusMessage) show(doc markdown.Document, buttons [][]view.Button, delay time.Duration, changes, now time.Time) time.Time {
-	if s.since.IsZero() {
-		s.since = now
+// showStatus shows the activity in the status message, with a button to stop the turn.
+// showStatus returns when to look again.
+func (v *View) showStatus(state progress.View, now time.Time) time.Time {
+	line, posted := state.Status(now), v.status.message() != 0
+	drafted := v.text.drafts() && state.Turn == v.turn && state.Text != "" && state.Tools == 0 && !posted
+	if line == "" || state.Phase == progress.Ended || drafted { // a draft shows enough
+		return time.Time{}
 	}
-	every := statusEvery
-	if s.to.Group() {
+	if n := v.position(); state.Phase == progress.Running && state.Turn != v.turn && n > 0 {
+		line = fmt.Sprintf("Your message is number %d in the queue · %s", n, line)
+	}
+	if v.statusSince.IsZero() {
+		v.statusSince = now
+	}
+	calls, every := v.calls(), statusEvery
+	if v.to.Group() {
 		every = statusEveryGroup
 	}
-	from := s.changed.Add(every)
-	if s.shown.message() == 0 {
-		from = later(from, s.since.Add(delay))
+	from := v.statusChanged.Add(every)
+	if !posted && len(calls) == 0 { // whoever wants each call wants the first at once
+		from = later(from, v.statusSince.Add(statusDelay))
 	}
 	if now.Before(from) {
 		return from
 	}
-	if s.shown.set(doc, buttons) {
-		s.changed = now
+	if v.status.set(view.Status(calls, line), view.StopButton(state)) {
+		v.statusChanged = now
 	}
-	return later(changes, now.Add(every))
+	return later(state.NextChange(now), now.Add(every))
 }
 
-// fresh returns the message of the next turn. The message stays where it is when the chat
-// moves.
-func (s *statusMessage) fresh() *editable {
-	key := s.to.Key()
-	return newEditable(s.views, s.to, func(id int) { s.views.statusPosted(key, id) })
-}
-
-// finish replaces the message with the final text, or deletes the message if the text is
-// empty.
-func (s *statusMessage) finish(final markdown.Document) {
-	old := s.shown
-	s.shown = s.fresh()
-	s.since, s.changed = time.Time{}, time.Time{}
-	s.views.env.Work.Go(func(ctx context.Context) {
+// endStatus replaces the status message of a turn with the final text, or deletes the
+// message if the text is empty, after finalizeEnded. The next turn gets another message.
+func (v *View) endStatus(final markdown.Document) {
+	old := v.status
+	v.status, v.statusSince, v.statusChanged = v.editable(""), time.Time{}, time.Time{}
+	v.ended = append(v.ended, func(ctx context.Context) {
 		if id := old.close(ctx); id != 0 && ctx.Err() == nil {
-			s.views.finalizeStatus(ctx, old.to, id, final)
+			v.finalize(ctx, old.to, id, final)
 		}
 	})
+}
+
+// finalizeEnded finalizes the status messages of ended turns: answers come first.
+func (v *View) finalizeEnded() {
+	for _, finalize := range v.ended {
+		v.env.Work.Go(finalize)
+	}
+	v.ended = nil
+}
+
+// position returns the queue position of the first waiting message of this chat; 0: none
+// waits.
+func (v *View) position() int {
+	first := 0
+	for id := range v.open {
+		if n := v.fold.Position(id); n > 0 && (first == 0 || n < first) {
+			first = n
+		}
+	}
+	return first
 }

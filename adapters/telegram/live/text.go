@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
-	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/tasks"
@@ -36,28 +35,15 @@ const (
 	minText        = 80
 )
 
-// A streamRecord names the message displaying an unfinished text.
-type streamRecord struct {
-	Message int    `json:"message"`
-	Name    string `json:"name"` // of the text: [progress.View.Stream]
-}
-
 // A textMessage displays an unfinished text: in a private chat as a draft, elsewhere in
 // a message that later becomes the delivered message.
 type textMessage struct {
-	views    *Views
-	to       chats.Address
+	*View
 	shown    *editable
-	drafting *tasks.Task           // sends a draft
-	name     string                // of the text: [progress.View.Stream]
-	began    time.Time             // when the text was seen first
-	changed  time.Time             // time of the last change
-	bytes    int                   // how much of the text was shown
-	newest   func() core.MessageID // message answered by the text
-}
-
-func newTextMessage(vs *Views, to chats.Address, newest func() core.MessageID) *textMessage {
-	return &textMessage{views: vs, to: to, newest: newest, shown: newEditable(vs, to, nil)}
+	drafting *tasks.Task // sends a draft
+	began    time.Time   // when the text was seen first
+	changed  time.Time   // time of the last change
+	bytes    int         // how much of the text was shown
 }
 
 // show displays the unfinished text, and returns when to call show again.
@@ -65,10 +51,9 @@ func (t *textMessage) show(ctx context.Context, v progress.View, now time.Time) 
 	if v.Stream == "" || v.Text == "" || v.Whole {
 		return time.Time{}
 	}
-	if v.Stream != t.name {
+	if v.Stream != t.shown.name {
 		t.discard(ctx)
-		t.began = now
-		t.setName(v.Stream)
+		t.began, t.shown = now, t.editable(v.Stream)
 	}
 	draft, every := t.drafts(), t.every()
 	if len(v.Text) == t.bytes && (!draft || now.Sub(t.changed) < draftRefresh) {
@@ -89,7 +74,7 @@ func (t *textMessage) show(ctx context.Context, v progress.View, now time.Time) 
 		return now.Add(draftRefresh)
 	default:
 		if t.to.Group() && t.shown.message() == 0 {
-			t.shown.replyTo = t.views.env.Records.SourceOf(ctx, t.newest())
+			t.shown.replyTo = t.env.Records.SourceOf(ctx, t.newest())
 		}
 		t.shown.set(chunks[0], nil)
 	}
@@ -112,17 +97,17 @@ func (t *textMessage) draft(turn core.TurnID, doc markdown.Document) {
 	if t.drafting.Running() {
 		return
 	}
-	vs, to := t.views, t.to
-	t.drafting = vs.env.Work.Start(func(ctx context.Context) {
-		err := vs.sender.Send(ctx, to, throttle.Hint, func(ctx context.Context) error {
-			_, err := vs.sender.Client.SendMessageDraft(ctx, &bot.SendMessageDraftParams{
+	to := t.to
+	t.drafting = t.env.Work.Start(func(ctx context.Context) {
+		err := t.sender.Send(ctx, to, throttle.Hint, func(ctx context.Context) error {
+			_, err := t.sender.Client.SendMessageDraft(ctx, &bot.SendMessageDraftParams{
 				ChatID: to.Chat, MessageThreadID: to.Thread, DraftID: strconv.Itoa(DraftOf(turn)),
 				Text: doc.Text, Entities: doc.Entities, CanStop: true,
 			})
 			return err
 		})
 		if botapi.Refused(err, "draft") || errors.Is(err, bot.ErrorNotFound) { // an older Bot API server
-			t.views.noDrafts.Store(true)
+			t.noDrafts.Store(true)
 		}
 	})
 }
@@ -136,48 +121,35 @@ func DraftOf(turn core.TurnID) int {
 
 // drafts reports whether texts are displayed as drafts: only private chats have drafts,
 // https://core.telegram.org/bots/api#sendmessagedraft
-func (t *textMessage) drafts() bool { return !t.to.Group() && !t.views.noDrafts.Load() }
+func (t *textMessage) drafts() bool { return !t.to.Group() && !t.noDrafts.Load() }
 
-// take stops displaying the named text, or any text if the name is empty. take returns
-// the message, 0 for none, and the records to write together with the message's fate:
-// without the records the message might remain unchanged, or be mistaken for a message
-// in use.
-func (t *textMessage) take(ctx context.Context, name string) (id int, forget []records.Entry) {
-	if name != "" && name != t.name {
-		return 0, nil
+// take stops displaying the named text, or any text if the name is empty, and returns the
+// message; 0: none.
+func (t *textMessage) take(ctx context.Context, name string) int {
+	if name != "" && name != t.shown.name {
+		return 0
 	}
-	id = t.shown.close(ctx)
+	id := t.shown.close(ctx)
 	t.drafting.Cancel(ctx) // a draft must not follow the message
-	t.shown = newEditable(t.views, t.to, nil)
-	t.name, t.bytes = "", 0
-	if id != 0 {
-		forget = []records.Entry{{Key: records.Stream + string(t.to.Key())}}
-	}
-	return id, forget
-}
-
-func (t *textMessage) setName(name string) {
-	t.name = name
-	e, key := t.views.env, t.to.Key()
-	t.shown = newEditable(t.views, t.to, func(id int) {
-		e.Records.Keep(e.Work.Context(), "the message of a text", records.Stream+string(key), streamRecord{Message: id, Name: name})
-	})
+	t.shown, t.bytes = t.editable(""), 0
+	return id
 }
 
 // discard deletes the message of an undelivered text, for example when Claude restarts
 // the text.
 func (t *textMessage) discard(ctx context.Context) {
-	if id, forget := t.take(ctx, ""); id != 0 && ctx.Err() == nil {
-		t.views.finalize(ctx, t.to, id, markdown.Document{}, forget...)
+	to := t.shown.to
+	if id := t.take(ctx, ""); id != 0 && ctx.Err() == nil {
+		t.finalize(ctx, to, id, markdown.Document{})
 	}
 }
 
 // becomes makes the message the first part of a delivery.
 func (t *textMessage) becomes(ctx context.Context, delivery string) {
-	id, forget := t.take(ctx, "")
+	id := t.take(ctx, "")
 	if id == 0 {
 		return
 	}
-	err := t.views.env.Records.Write(ctx, append(forget, records.Entry{Key: records.Adopted + delivery, Value: id})...)
-	t.views.env.Records.Warn(ctx, "an answer will be sent as a new message", err, "delivery", delivery)
+	err := t.env.Records.Write(ctx, records.Entry{Key: shownKey(t.key, id)}, records.Entry{Key: records.Adopted + delivery, Value: id})
+	t.env.Records.Warn(ctx, "an answer will be sent as a new message", err, "delivery", delivery)
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/records"
@@ -37,32 +35,33 @@ type Interim struct {
 const maxChange = 16 << 10
 
 // A View shows the events of a conversation while messages of the conversation are open.
-// Only the view's goroutine touches the fields above mu, and only that goroutine changes
+// Only the view's goroutine touches the fields above wake, and only that goroutine changes
 // turn.
 type View struct {
-	views   *Views
-	env     *env.Env
+	*Views
 	key     core.ChannelKey
 	to      chats.Address
 	updates *feed.Subscription
 	fold    *progress.Fold
-	resumes bool           // an earlier process has followed the conversation
-	found   []core.Message // open messages of an earlier process, until adopt
+	resumes bool // an earlier process has followed the conversation
 	verbose int
 
-	open    map[core.MessageID]bool      // messages of this chat without an outcome
-	settled map[core.MessageID]time.Time // messages with an outcome not handed in yet, and since when
-	typed   time.Time                    // last typing action
-	status  *statusMessage
-	text    *textMessage
+	open    map[core.MessageID]core.TurnID // messages of this chat without an outcome, and the turn known to an earlier process
+	settled map[core.MessageID]time.Time   // messages with an outcome not handed in yet, and since when
+	typed   time.Time                      // last typing action
+	text    textMessage
 
-	wake chan struct{} // signalled when a field below, or a held delivery, has changed
+	status        *editable                   // of the running or next turn
+	statusSince   time.Time                   // time of the first status to show
+	statusChanged time.Time                   // last change of the status
+	ended         []func(ctx context.Context) // finalize statuses, once an outcome of the turn is queued
 
-	mu       sync.Mutex     // guards the fields below
+	wake chan struct{} // signalled when a field below, or the address, has changed
+
+	// Views.mu guards the fields below.
 	followed time.Time      // last call of Follow
 	turn     core.TurnID    // running turn with a message of this chat
 	held     []heldDelivery // outcomes, until the earlier deliveries are queued
-	closed   bool
 }
 
 // A heldDelivery is an outcome held back, and since when.
@@ -71,21 +70,9 @@ type heldDelivery struct {
 	since time.Time
 }
 
-// keepAlive keeps the view from ending before a submission. keepAlive returns false if
-// the view has ended.
-func (v *View) keepAlive() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.followed = time.Now()
-	v.signal()
-	return !v.closed
-}
-
-func (v *View) hold(d core.Delivery) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.held = append(v.held, heldDelivery{d, time.Now()})
-	v.signal()
+// editable returns a message to post in the chat.
+func (v *View) editable(name string) *editable {
+	return &editable{views: v.Views, to: v.to, name: name}
 }
 
 func (v *View) heldBack() []heldDelivery {
@@ -95,7 +82,7 @@ func (v *View) heldBack() []heldDelivery {
 }
 
 func (v *View) release(d core.Delivery) {
-	v.views.out.Add(d)
+	v.out.Add(d)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.held = slices.DeleteFunc(v.held, func(h heldDelivery) bool { return h.ID == d.ID })
@@ -109,13 +96,13 @@ func (v *View) signal() {
 }
 
 // run shows the conversation until no message is open, or ctx ends. If run panics, the
-// outcomes are sent without a view.
+// outcomes are sent all the same.
 func (v *View) run(ctx context.Context) {
-	returned := false
 	defer func() {
 		v.updates.Close()
-		if !returned {
-			v.abandon()
+		v.close(true)
+		for _, h := range v.heldBack() {
+			v.release(h.Delivery)
 		}
 	}()
 	if v.resumes {
@@ -126,7 +113,6 @@ func (v *View) run(ctx context.Context) {
 	v.applyAll(ctx)
 	v.adopt(ctx)
 	v.loop(ctx)
-	returned = true
 }
 
 func (v *View) loop(ctx context.Context) {
@@ -138,7 +124,6 @@ func (v *View) loop(ctx context.Context) {
 		case <-v.wake:
 		case <-timer.C:
 		case <-ctx.Done():
-			v.close(true)
 			return
 		}
 		v.applyAll(ctx)
@@ -148,7 +133,8 @@ func (v *View) loop(ctx context.Context) {
 		now := time.Now()
 		v.releaseHeld(ctx, now)
 		if len(v.open)+len(v.settled) == 0 && v.close(false) {
-			v.status.finish(markdown.Document{})
+			v.endStatus(markdown.Document{})
+			v.finalizeEnded()
 			v.text.discard(ctx)
 			return
 		}
@@ -158,25 +144,15 @@ func (v *View) loop(ctx context.Context) {
 
 // close ends the view. Unless forced, close returns false while work is left.
 func (v *View) close(force bool) bool {
-	v.views.mu.Lock()
-	defer v.views.mu.Unlock()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !force && (len(v.held) > 0 || time.Since(v.followed) < maxHold) {
 		return false
 	}
-	v.closed = true
-	if v.views.byKey[v.key] == v {
-		delete(v.views.byKey, v.key)
+	if v.byKey[v.key] == v {
+		delete(v.byKey, v.key)
 	}
 	return true
-}
-
-func (v *View) abandon() {
-	v.close(true)
-	for _, h := range v.heldBack() {
-		v.release(h.Delivery)
-	}
 }
 
 func (v *View) applyAll(ctx context.Context) {
@@ -190,7 +166,9 @@ func (v *View) apply(ctx context.Context, u core.Update) {
 	if u.Message != nil && u.Message.Adapter == chats.Name {
 		switch u.Kind {
 		case core.UpdateAccepted:
-			v.open[u.Message.ID] = true
+			if !v.isOpen(u.Message.ID) {
+				v.open[u.Message.ID] = ""
+			}
 		case core.UpdateResult:
 			defer v.settle(u.Message.ID) // after delivering the texts of the result
 		}
@@ -212,16 +190,21 @@ func (v *View) apply(ctx context.Context, u core.Update) {
 		v.stalled(ctx, u)
 	}
 	if news.Ended {
-		v.status.finish(view.Status(v.calls(), v.fold.View().Summary))
+		v.endStatus(view.Status(v.calls(), v.fold.View().Summary))
 		v.setTurn("")
 	}
 }
 
 func (v *View) settle(id core.MessageID) {
-	if v.open[id] {
+	if v.isOpen(id) {
 		delete(v.open, id)
 		v.settled[id] = time.Now()
 	}
+}
+
+func (v *View) isOpen(id core.MessageID) bool {
+	_, open := v.open[id]
+	return open
 }
 
 // concerns reports whether an update belongs to a turn with a message of this chat.
@@ -229,7 +212,7 @@ func (v *View) concerns(u core.Update) bool {
 	if u.Turn == "" {
 		return len(v.open) > 0
 	}
-	if v.turn != u.Turn && slices.ContainsFunc(u.Messages, func(id core.MessageID) bool { return v.open[id] }) {
+	if v.turn != u.Turn && slices.ContainsFunc(u.Messages, v.isOpen) {
 		v.setTurn(u.Turn)
 	}
 	return v.turn == u.Turn
@@ -252,19 +235,21 @@ func (v *View) calls() []progress.Line {
 // moveTo shows new messages in another chat. The messages of the old chat cannot be
 // changed any more.
 func (v *View) moveTo(ctx context.Context, to chats.Address) {
+	v.to = to
 	v.text.discard(ctx)
-	v.to, v.status.to, v.text.to = to, to, to
-	v.status.finish(markdown.Document{})
+	v.endStatus(markdown.Document{})
 }
 
 // interim delivers a text other than the answer.
 func (v *View) interim(ctx context.Context, s progress.Said) {
-	shown, forget := v.text.take(ctx, s.Stream)
+	shown := v.text.take(ctx, s.Stream)
 	switch {
-	case v.verbose > 0:
-		v.deliver(ctx, "said:"+s.ID, KindInterim, Interim{Text: s.Text, Edit: shown}, forget...)
+	case v.verbose == 0 && shown != 0:
+		v.finalize(ctx, v.to, shown, markdown.Document{})
 	case shown != 0:
-		v.views.finalize(ctx, v.to, shown, markdown.Document{}, forget...)
+		v.deliver(ctx, "said:"+s.ID, KindInterim, Interim{Text: s.Text, Edit: shown}, records.Entry{Key: shownKey(v.key, shown)})
+	case v.verbose > 0:
+		v.deliver(ctx, "said:"+s.ID, KindInterim, Interim{Text: s.Text})
 	}
 }
 
@@ -278,7 +263,7 @@ func (v *View) change(ctx context.Context, c progress.Change) {
 
 // deliver records a delivery together with records.
 func (v *View) deliver(ctx context.Context, id string, kind core.DeliveryKind, body any, also ...records.Entry) {
-	err := v.views.out.Deliver(ctx, core.Delivery{ID: id, Kind: kind, Channel: v.key, Message: v.newest()}, body, also...)
+	err := v.out.Deliver(ctx, core.Delivery{ID: id, Kind: kind, Channel: v.key, Message: v.newest()}, body, also...)
 	v.env.Records.Warn(ctx, "interim text not delivered", err, "channel", string(v.key))
 }
 
@@ -294,7 +279,7 @@ func (v *View) newest() core.MessageID {
 // stalled reports a long silence of the turn to the chat.
 func (v *View) stalled(ctx context.Context, u core.Update) {
 	id := fmt.Sprintf("stalled:%s:%d", u.Turn, u.At.UnixNano())
-	v.views.out.Say(ctx, id, v.key, view.Note{Text: "⏳ " + u.Detail, Buttons: view.StopButton(v.fold.View())})
+	v.out.Say(ctx, id, v.key, view.Note{Text: "⏳ " + u.Detail, Buttons: view.StopButton(v.fold.View())})
 }
 
 // releaseHeld sends the outcomes whose earlier deliveries are all queued, and the
@@ -306,13 +291,17 @@ func (v *View) releaseHeld(ctx context.Context, now time.Time) {
 		}
 	}
 	for _, h := range v.heldBack() {
-		if v.open[h.Message] && now.Sub(h.since) < maxHold {
+		if v.isOpen(h.Message) && now.Sub(h.since) < maxHold {
 			continue
 		}
 		delete(v.open, h.Message)
 		delete(v.settled, h.Message)
 		v.text.becomes(ctx, h.ID)
 		v.release(h.Delivery)
+		v.finalizeEnded()
+	}
+	if len(v.settled) == 0 {
+		v.finalizeEnded()
 	}
 }
 
@@ -326,7 +315,7 @@ func (v *View) show(ctx context.Context, now time.Time) time.Time {
 	busy := len(v.open) > 0 && state.Phase != progress.Waiting && len(state.Approvals) == 0
 	if busy && now.Sub(v.typed) >= outbox.TypingEvery {
 		v.typed = now
-		v.views.sender.Typing(v.to)
+		v.sender.Typing(v.to)
 	}
 	if v.verbose == 0 || len(v.open) == 0 {
 		return next
@@ -336,35 +325,6 @@ func (v *View) show(ctx context.Context, now time.Time) time.Time {
 		next = earliest(next, v.text.show(ctx, state, now))
 	}
 	return next
-}
-
-// showStatus updates the status message, and returns when to look again.
-func (v *View) showStatus(state progress.View, now time.Time) time.Time {
-	line := state.Status(now)
-	drafted := v.text.drafts() && state.Turn == v.turn && state.Text != "" && state.Tools == 0 && v.status.shown.message() == 0
-	if line == "" || state.Phase == progress.Ended || drafted { // a draft shows enough
-		return time.Time{}
-	}
-	if n := v.position(); state.Phase == progress.Running && state.Turn != v.turn && n > 0 {
-		line = fmt.Sprintf("Your message is number %d in the queue · %s", n, line)
-	}
-	calls, delay := v.calls(), statusDelay
-	if len(calls) > 0 {
-		delay = 0 // the user wants each call
-	}
-	return v.status.show(view.Status(calls, line), view.StopButton(state), delay, state.NextChange(now), now)
-}
-
-// position returns the queue position of the first waiting message of this chat; 0: none
-// waits.
-func (v *View) position() int {
-	first := 0
-	for id := range v.open {
-		if n := v.fold.Position(id); n > 0 && (first == 0 || n < first) {
-			first = n
-		}
-	}
-	return first
 }
 
 // earliest returns the earliest moment. Zero moments do not count.

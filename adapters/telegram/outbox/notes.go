@@ -28,7 +28,10 @@ type Edit struct {
 	Of       string    `json:"of,omitempty"`       // or the last message of the delivery Of
 	Approval string    `json:"approval,omitempty"` // show the approval, by default in the message of the request,
 	Remove   bool      `json:"remove,omitempty"`   // delete the message,
-	Note     view.Note `json:"note"`               // or show the note
+	Note     view.Note `json:"note"`               // or show the note,
+	// or the document. If Chat is not 0, another chat, which replaced Chat, is not edited.
+	Final markdown.Document `json:"final,omitzero"`
+	Chat  int64             `json:"chat,omitempty"`
 }
 
 // Deliver records a delivery with a body, once for each id, together with records.
@@ -50,9 +53,10 @@ func (o *Outbox) Say(ctx context.Context, id string, key core.ChannelKey, n view
 	o.env.Records.Error(ctx, "a note is not delivered", err, "channel", string(key), "delivery", id)
 }
 
-// Edit changes a message, once for each id, after the deliveries recorded before.
-func (o *Outbox) Edit(ctx context.Context, id string, key core.ChannelKey, e Edit) {
-	err := o.Deliver(ctx, core.Delivery{ID: id, Kind: KindEdit, Channel: key}, e)
+// Edit changes a message, once for each id, after the deliveries recorded before. Edit
+// records the change together with records.
+func (o *Outbox) Edit(ctx context.Context, id string, key core.ChannelKey, e Edit, also ...records.Entry) {
+	err := o.Deliver(ctx, core.Delivery{ID: id, Kind: KindEdit, Channel: key}, e, also...)
 	o.env.Records.Error(ctx, "a message is not edited", err, "channel", string(key), "delivery", id)
 }
 
@@ -102,6 +106,9 @@ func (o *Outbox) EditParts(ctx context.Context, e Edit) (_ []Part, err error) {
 			return nil, err
 		}
 	}
-	text := Text{Document: markdown.Render(e.Note.Text), Buttons: e.Note.Buttons}
-	return []Part{&Change{Message: e.Message, Text: text, Delete: e.Remove}}, nil
+	text := Text{Document: e.Final, Buttons: e.Note.Buttons}
+	if e.Note.Text != "" {
+		text.Document = markdown.Render(e.Note.Text)
+	}
+	return []Part{&Change{Message: e.Message, Chat: e.Chat, Text: text, Delete: e.Remove}}, nil
 }

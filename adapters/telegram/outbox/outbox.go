@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"bareclaw/adapters/telegram/env"
@@ -27,18 +28,25 @@ type Outbox struct {
 	fileOver  int // an answer of more messages is sent as a file
 	composers map[core.DeliveryKind]composer
 	failed    atomic.Int64 // abandoned deliveries
-	queues    *queues
+
+	mu      sync.Mutex // guards the fields below
+	started bool
+	known   map[string]*transfer // queued or in flight, by id
+	// waiting holds the deliveries of each conversation, except the delivery in flight.
+	// Once started, a goroutine empties each queue, and removes the empty queue.
+	waiting map[core.ChannelKey][]*transfer
+	ended   chan struct{} // closed and replaced when a delivery ends
 }
 
 type composer func(context.Context, core.Delivery) ([]Part, error)
 
 // New returns an outbox that sends nothing before Start.
 func New(e *env.Env, s *Sender, fileOver int) *Outbox {
-	o := &Outbox{env: e, sender: s, fileOver: fileOver, composers: map[core.DeliveryKind]composer{}}
+	o := &Outbox{
+		env: e, sender: s, fileOver: fileOver, composers: map[core.DeliveryKind]composer{},
+		known: map[string]*transfer{}, waiting: map[core.ChannelKey][]*transfer{}, ended: make(chan struct{}),
+	}
 	Compose(o, KindNote, func(_ context.Context, _ core.Delivery, n view.Note) ([]Part, error) { return NoteParts(n), nil })
-	o.queues = newQueues(func(key core.ChannelKey) {
-		e.Work.Go(func(ctx context.Context) { o.sendLoop(ctx, key) })
-	})
 	return o
 }
 
@@ -55,51 +63,83 @@ func Compose[T any](o *Outbox, kind core.DeliveryKind, parts func(context.Contex
 	}
 }
 
-// Buffer keeps a delivery until Start has added the pending deliveries, which are older.
-// After Start, Buffer returns false and keeps nothing.
-func (o *Outbox) Buffer(d core.Delivery) bool { return o.queues.buffer(d) }
-
-// Start adds the deliveries pending in the ledger, then the buffered deliveries, and
-// begins to send. The function add adds a single delivery.
-func (o *Outbox) Start(pending []core.Delivery, add func(core.Delivery)) {
-	for batch := pending; ; {
-		for _, d := range batch {
-			add(d)
-		}
-		if batch = o.queues.takeBuffered(); batch == nil {
-			return
-		}
+// Start begins to send.
+func (o *Outbox) Start() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.started = true
+	for key := range o.waiting {
+		o.sendLoop(key)
 	}
 }
 
 // Add queues a delivery without blocking, unless the delivery is queued already.
 func (o *Outbox) Add(d core.Delivery) {
-	if !o.env.Work.Ended() {
-		o.queues.add(d)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.env.Work.Ended() || o.known[d.ID] != nil {
+		return
+	}
+	t := &transfer{Delivery: d, o: o, uncertain: d.Progress != nil || d.Attempts > 0}
+	o.known[d.ID] = t
+	waiting, sending := o.waiting[d.Channel]
+	o.waiting[d.Channel] = append(waiting, t)
+	if o.started && !sending {
+		o.sendLoop(d.Channel)
 	}
 }
 
 // Pending returns the number of deliveries queued or in flight.
-func (o *Outbox) Pending() int { return o.queues.pending() }
+func (o *Outbox) Pending() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.known)
+}
 
 // Failed returns the number of abandoned deliveries.
 func (o *Outbox) Failed() int64 { return o.failed.Load() }
 
-// sendLoop sends the deliveries of a conversation in order, until none is left.
-func (o *Outbox) sendLoop(ctx context.Context, key core.ChannelKey) {
-	for out := o.queues.next(ctx, key); out != nil; out = o.queues.next(ctx, key) {
-		err := tasks.Guard(o.env.Log, "delivery", func() error { return (&transfer{o: o, out: out}).run(ctx) })
-		if Interrupted(err) {
-			return // a part may have been sent: the delivery can no longer be withdrawn
+// sendLoop starts a goroutine that sends the deliveries of a conversation in order, until
+// none is left.
+func (o *Outbox) sendLoop(key core.ChannelKey) {
+	o.env.Work.Go(func(ctx context.Context) {
+		for t := o.next(ctx, key); t != nil; t = o.next(ctx, key) {
+			err := tasks.Guard(o.env.Log, "delivery", func() error { return t.run(ctx) })
+			if Interrupted(err) {
+				return // a part may have been sent: the delivery can no longer be withdrawn
+			}
+			if err != nil {
+				err = o.giveUp(ctx, t.Delivery, err)
+			}
+			if err != nil && ctx.Err() == nil {
+				o.env.Log.Error("telegram: delivery failed", "channel", string(key), "delivery", t.ID, "err", err)
+			}
+			o.done(t.ID)
 		}
-		if err != nil {
-			err = o.giveUp(ctx, out.Delivery, err)
-		}
-		if err != nil && ctx.Err() == nil {
-			o.env.Log.Error("telegram: delivery failed", "channel", string(key), "delivery", out.ID, "err", err)
-		}
-		o.queues.done(out.ID)
+	})
+}
+
+// next removes the first delivery from a queue. next returns nil when the queue is empty
+// or ctx has ended, and thereby ends the queue's goroutine.
+func (o *Outbox) next(ctx context.Context, key core.ChannelKey) *transfer {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	waiting := o.waiting[key]
+	if len(waiting) == 0 || ctx.Err() != nil {
+		delete(o.waiting, key)
+		return nil
 	}
+	o.waiting[key] = waiting[1:]
+	return waiting[0]
+}
+
+// done removes a delivery that has ended, and wakes the callers of Wait.
+func (o *Outbox) done(id string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.known, id)
+	close(o.ended)
+	o.ended = make(chan struct{})
 }
 
 func (o *Outbox) giveUp(ctx context.Context, d core.Delivery, why error) error {
@@ -118,7 +158,9 @@ func (o *Outbox) record(ctx context.Context, d core.Delivery) error {
 // the cause of ctx.
 func (o *Outbox) Wait(ctx context.Context, id string) (core.Delivery, error) {
 	for {
-		ended := o.queues.nextEnd()
+		o.mu.Lock()
+		ended := o.ended
+		o.mu.Unlock()
 		d, err := o.env.Delivery(ctx, id)
 		if err != nil || d.State != core.DeliveryPending {
 			return d, err
@@ -137,13 +179,27 @@ var errWithdrawn = fmt.Errorf("%w: it was withdrawn before it was sent", ErrUnde
 // Withdraw fails a delivery if no part can have been sent, and returns false otherwise.
 func (o *Outbox) Withdraw(id string) bool {
 	d, err := o.env.Delivery(context.Background(), id)
-	if err != nil || d.State != core.DeliveryPending || len(d.Progress) > 0 || !o.queues.withdraw(id) {
+	if err != nil || d.State != core.DeliveryPending || len(d.Progress) > 0 || !o.stop(id) {
 		return false
 	}
 	d.State, d.Error = core.DeliveryFailed, errWithdrawn.Error()
 	if err := o.env.Delivered(context.Background(), d); err != nil {
 		return false
 	}
-	o.queues.forget(id) // the record now has the withdrawal
+	o.done(id) // the record now has the withdrawal
 	return true
+}
+
+// stop keeps a delivery, queued or not, from being sent, and returns false if a part may
+// have been sent.
+func (o *Outbox) stop(id string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	t := o.known[id]
+	if t == nil {
+		t = &transfer{}
+		o.known[id] = t
+	}
+	t.withdrawn = t.withdrawn || !t.uncertain
+	return t.withdrawn
 }

@@ -127,6 +127,7 @@ func keyboard(buttons [][]view.Button) *models.InlineKeyboardMarkup {
 // to change.
 type Change struct {
 	Message int
+	Chat    int64 // of the message; 0: the chat of the delivery
 	Text    Text
 	Delete  bool
 }
@@ -135,7 +136,7 @@ type Change struct {
 func (e *Change) Send(ctx context.Context, c *botapi.Client, to chats.Address) (int, error) {
 	pieces := e.Text.Split(markdown.MaxUnits)
 	switch {
-	case e.Message == 0:
+	case e.Message == 0, e.Chat != 0 && e.Chat != to.Chat:
 		return 0, nil
 	case e.Delete:
 		_, err := c.DeleteMessage(ctx, &bot.DeleteMessageParams{ChatID: to.Chat, MessageID: e.Message})

@@ -27,13 +27,17 @@ const (
 	maxPause = 30 * time.Second
 )
 
-// A transfer sends one delivery, on a single goroutine.
+// A transfer is a delivery in the outbox. Apart from the last fields, only the goroutine
+// that sends the delivery uses a transfer.
 type transfer struct {
-	o         *Outbox
-	out       *outgoing
-	to        chats.Address
-	sent      []int // messages of the sent parts
-	uncertain bool  // a part has arrived, or may have
+	core.Delivery
+	o    *Outbox
+	to   chats.Address
+	sent []int // messages of the sent parts
+
+	// Outbox.mu guards the fields below.
+	uncertain bool // a part has arrived or may have, or is in flight
+	withdrawn bool // must not be sent
 }
 
 // run sends the unsent parts. An error that is not Interrupted means that the delivery has
@@ -41,7 +45,7 @@ type transfer struct {
 // run sends the last part again, which may be the file with the whole text.
 func (t *transfer) run(ctx context.Context) error {
 	parts, err := t.prepare(ctx)
-	if err != nil || t.out.State != core.DeliveryPending {
+	if err != nil || t.State != core.DeliveryPending {
 		return err
 	}
 	if len(parts) == 0 {
@@ -71,7 +75,7 @@ func (t *transfer) prepare(ctx context.Context) ([]Part, error) {
 		case errors.Is(err, core.ErrClosed), ctx.Err() != nil:
 			return nil, fmt.Errorf("%w: %w", ErrClosing, err)
 		}
-		t.o.env.Log.Warn("telegram: a delivery waits for the ledger", "channel", string(t.out.Channel), "delivery", t.out.ID, "err", err)
+		t.o.env.Log.Warn("telegram: a delivery waits for the ledger", "channel", string(t.Channel), "delivery", t.ID, "err", err)
 		tasks.Pause(ctx, tasks.Backoff(failures, maxPause))
 	}
 }
@@ -79,15 +83,14 @@ func (t *transfer) prepare(ctx context.Context) ([]Part, error) {
 // compose reads the present state of the delivery, which may have ended long ago, and
 // composes the parts of a pending delivery.
 func (t *transfer) compose(ctx context.Context) ([]Part, error) {
-	d, err := t.o.env.Delivery(ctx, t.out.ID)
+	d, err := t.o.env.Delivery(ctx, t.ID)
 	if err != nil {
 		return nil, err
 	}
-	t.out.Delivery = d
+	t.Delivery = d
 	if d.State != core.DeliveryPending {
 		return nil, nil
 	}
-	t.uncertain = d.Progress != nil || d.Attempts > 0
 	if t.sent, err = SentBy(d); err != nil {
 		return nil, Undeliverable(err)
 	}
@@ -114,16 +117,16 @@ func (t *transfer) sendPart(ctx context.Context, part Part) (id int, err error) 
 		if err == nil || Interrupted(err) {
 			return id, err
 		}
-		t.out.Attempts, t.out.Error = t.out.Attempts+1, err.Error()
-		if err := t.o.env.Delivered(ctx, t.out.Delivery); err != nil {
+		t.Attempts, t.Error = t.Attempts+1, err.Error()
+		if err := t.o.env.Delivered(ctx, t.Delivery); err != nil {
 			t.o.env.Log.Debug("telegram: failed attempt not recorded", "err", err)
 		}
 		switch kind := classify(err).Kind; {
 		case kind == throttle.Permanent:
 			return 0, err
 		case kind == throttle.Wait: // by the next call
-		case time.Since(t.out.CreatedAt) >= maxAge:
-			return 0, fmt.Errorf("given up after %d attempts: %w", t.out.Attempts, err)
+		case time.Since(t.CreatedAt) >= maxAge:
+			return 0, fmt.Errorf("given up after %d attempts: %w", t.Attempts, err)
 		default:
 			failures++
 			tasks.Pause(ctx, tasks.Backoff(failures, maxDelay))
@@ -135,19 +138,24 @@ func (t *transfer) sendPart(ctx context.Context, part Part) (id int, err error) 
 // to the new chat or to the chat itself. A part that was refused by, or never reached,
 // Telegram counts as not sent.
 func (t *transfer) attempt(ctx context.Context, part Part) (id int, err error) {
-	if !t.o.queues.begin(t.out) {
+	t.o.mu.Lock()
+	before := t.uncertain
+	t.uncertain = !t.withdrawn
+	t.o.mu.Unlock()
+	if !t.uncertain {
 		return 0, errWithdrawn
 	}
 	defer func() {
-		t.uncertain = t.uncertain || err == nil || mayHaveArrived(err)
-		t.o.queues.attempted(t.out, t.uncertain)
+		t.o.mu.Lock()
+		defer t.o.mu.Unlock()
+		t.uncertain = before || err == nil || mayHaveArrived(err)
 	}()
 	id, err = part.Send(ctx, t.o.sender.Client, t.to)
 	moved := (*bot.MigrateError)(nil)
 	switch {
 	case errors.As(err, &moved):
 		t.to.Chat, t.to.Thread = int64(moved.MigrateToChatID), 0
-	case t.to.Thread != 0 && t.out.Kind != KindPush && botapi.Refused(err, "message thread not found", "topic_deleted", "topic_closed"):
+	case t.to.Thread != 0 && t.Kind != KindPush && botapi.Refused(err, "message thread not found", "topic_deleted", "topic_closed"):
 		t.to.Thread = 0
 	default:
 		return id, err
@@ -170,10 +178,10 @@ type sendState struct {
 // progress records how far the delivery is. If the progress cannot be recorded, the next
 // process continues.
 func (t *transfer) progress(ctx context.Context, whole bool) (err error) {
-	if t.out.Progress, err = json.Marshal(sendState{t.sent}); err != nil {
+	if t.Progress, err = json.Marshal(sendState{t.sent}); err != nil {
 		return err
 	}
-	d := t.out.Delivery
+	d := t.Delivery
 	if whole {
 		d.State, d.Error = core.DeliverySent, ""
 	}

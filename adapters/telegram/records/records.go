@@ -27,9 +27,7 @@ const (
 	Topic     = "topic:"       // + channel key: name
 	Bot       = "bot"          // user name of the bot
 	Moved     = "moved:"       // + chat id: the supergroup that replaced the chat
-	Status    = "status:"      // + channel key → message id of the status line
-	Stream    = "stream:"      // + channel key → message displaying an unfinished text
-	Finalize  = "left:"        // + channel key:message id → final content of the message
+	Shown     = "shown:"       // + channel key:message id → status or unfinished text displayed by the message
 	Adopted   = "adopted:"     // + delivery id → message to be replaced by the delivery's first part
 	Answers   = "answers:"     // + approval id → answers so far
 	Reply     = "reply:"       // + source key → approval that the reply decides
