@@ -89,7 +89,7 @@ type Adapter struct {
 	o         Options
 	env       *env.Env
 	health    *health
-	chats     *chatCache
+	chats     *chatBook
 	sender    *outbox.Sender
 	out       *outbox.Outbox
 	live      *live.Views
@@ -118,7 +118,7 @@ func New(o Options) (*Adapter, error) {
 		return nil, err
 	}
 	a := &Adapter{o: o, env: env.New(o.Core, o.Log), health: &health{pollTimeout: o.PollTimeout}}
-	a.chats = newChatCache(a.env, o.Allowed)
+	a.chats = newChatBook(a.env, o.Allowed)
 	a.wireOutgoing(client)
 	a.wireIncoming(client, bot)
 	o.Push.Register(Prefix, a.pusher.push)

@@ -31,7 +31,7 @@ type poller struct {
 	env    *env.Env
 	client *botapi.Client
 	sender *outbox.Sender
-	chats  *chatCache
+	chats  *chatBook
 	health *health
 	intake *intake
 

@@ -37,14 +37,14 @@ type pusher struct {
 	env      *env.Env
 	out      *outbox.Outbox
 	uploads  *media.Uploader
-	chats    *chatCache
+	chats    *chatBook
 	health   *health
 	patience time.Duration
 	closed   context.Context // ends by close
 	close    context.CancelFunc
 }
 
-func newPusher(e *env.Env, out *outbox.Outbox, uploads *media.Uploader, chats *chatCache, h *health) *pusher {
+func newPusher(e *env.Env, out *outbox.Outbox, uploads *media.Uploader, chats *chatBook, h *health) *pusher {
 	p := &pusher{env: e, out: out, uploads: uploads, chats: chats, health: h, patience: pushPatience}
 	p.closed, p.close = context.WithCancel(context.Background())
 	outbox.Compose(out, outbox.KindPush, p.compose)
@@ -137,45 +137,35 @@ func (p *pusher) await(caller context.Context, id string, limit time.Duration) e
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errPushLate)
 	defer cancel()
 	d, err := p.out.Wait(ctx, id)
-	switch cause := context.Cause(ctx); {
+	cause := context.Cause(ctx)
+	switch {
 	case err == nil:
 		return pushOutcome(d)
 	case cause == nil:
 		return err
 	case errors.Is(cause, errPushClosed):
 		return fmt.Errorf("push %s is left to the next process: %w", id, core.ErrClosed)
-	case p.out.Withdraw(id):
-		return p.withdrawn(id, cause, limit)
 	}
-	if d, err := p.settle(caller, id); err == nil {
-		return pushOutcome(d)
+	withdrawn := p.out.Withdraw(id)
+	if !withdrawn { // an attempt is in flight
+		settling, cancel := context.WithTimeout(context.WithoutCancel(caller), settleTime)
+		defer cancel()
+		if d, err := p.out.Wait(settling, id); err == nil {
+			return pushOutcome(d)
+		}
+		withdrawn = p.out.Withdraw(id)
 	}
-	if p.out.Withdraw(id) { // the attempt in flight has failed
-		return p.withdrawn(id, context.Cause(ctx), limit)
-	}
-	return &core.PushError{
-		Kind: core.ErrUnconfirmed,
-		Text: "Telegram has not confirmed the push in time. All or a part of it may have been sent; the rest will be sent if possible.",
-	}
-}
-
-// withdrawn returns an error with the reason for a withdrawal.
-func (p *pusher) withdrawn(id string, cause error, limit time.Duration) error {
-	if !errors.Is(cause, errPushLate) {
+	switch {
+	case !withdrawn:
+		return &core.PushError{
+			Kind: core.ErrUnconfirmed,
+			Text: "Telegram has not confirmed the push in time. All or a part of it may have been sent; the rest will be sent if possible.",
+		}
+	case !errors.Is(cause, errPushLate):
 		return fmt.Errorf("push %s is withdrawn: %w", id, cause)
 	}
-	text := fmt.Sprintf("Telegram has not taken the push within %s; it will not be sent.", limit.Round(time.Second))
-	if h := p.health.report(); h.Problem != "" {
-		text += " " + h.Problem
-	}
-	return &core.PushError{Text: text}
-}
-
-// settle waits a moment for the attempt in flight.
-func (p *pusher) settle(ctx context.Context, id string) (core.Delivery, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
-	defer cancel()
-	return p.out.Wait(ctx, id)
+	text := fmt.Sprintf("Telegram has not taken the push within %s; it will not be sent. %s", limit.Round(time.Second), p.health.report().Problem)
+	return &core.PushError{Text: strings.TrimSpace(text)}
 }
 
 func pushOutcome(d core.Delivery) error {

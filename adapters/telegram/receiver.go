@@ -27,7 +27,7 @@ type receiver struct {
 	commands *commands.Handler
 	live     *live.Views
 	out      *outbox.Outbox
-	chats    *chatCache
+	chats    *chatBook
 	reader   *inbound.Reader
 	bot      func() string // user name of the bot
 }
@@ -131,7 +131,7 @@ func (v *receiver) converse(ctx context.Context, to chats.Address, batch []*arri
 		return ctx.Err()
 	}
 	s := core.Submission{
-		Channel: to.Key(), Adapter: Name, Origin: v.chats.origin(to, ms[0]), Content: b.Content,
+		Channel: to.Key(), Adapter: Name, Origin: v.chats.origin(ctx, to, ms[0]), Content: b.Content,
 		SourceKey: batch[0].ID, CanAsk: true, Deliver: true,
 	}
 	if len(batch) == 1 {
@@ -204,4 +204,21 @@ func (v *receiver) refused(ctx context.Context, to chats.Address, message int, k
 	}
 	v.out.Say(ctx, "refused:"+key, to.Key(), view.Note{Text: text, ReplyTo: message})
 	return ctx.Err()
+}
+
+// migrate follows a group that was made a supergroup: the channel continues in the new
+// chat. Telegram announces the move in both chats.
+func (v *receiver) migrate(ctx context.Context, group, supergroup int64) error {
+	if !v.chats.spoken(group) || group == supergroup || v.env.Moves.Present(chats.Address{Chat: group}).Chat == supergroup {
+		return nil // no allowed user has written in the group, or the move is known
+	}
+	chat := chatRecord{Title: records.ValueOf[chatRecord](ctx, v.env.Records, chatKey(group)).Title, Spoke: true}
+	err := v.env.Records.Write(ctx, records.Entry{Key: movedKey(group), Value: movedRecord{To: supergroup}}, records.Entry{Key: chatKey(supergroup), Value: chat})
+	if err != nil {
+		return err
+	}
+	v.env.Moves.Add(group, supergroup)
+	v.chats.heard(supergroup)
+	v.live.Moved(chats.Address{Chat: group}.Key())
+	return nil
 }

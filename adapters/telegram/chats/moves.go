@@ -16,18 +16,14 @@ type Moves struct {
 	former map[int64]int64
 }
 
-// Add notes that a group became a supergroup. If rekeyed, the channel of the supergroup
-// is named by the id of the supergroup.
-func (m *Moves) Add(group, supergroup int64, rekeyed bool) {
+// Add notes that a group became a supergroup.
+func (m *Moves) Add(group, supergroup int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.to == nil {
 		m.to, m.former = map[int64]int64{}, map[int64]int64{}
 	}
-	m.to[group] = supergroup
-	if !rekeyed {
-		m.former[supergroup] = group
-	}
+	m.to[group], m.former[supergroup] = supergroup, group
 }
 
 // Present returns the present address of a conversation.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -13,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
@@ -22,13 +20,15 @@ import (
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot"
+	"github.com/google/renameio/v2"
 )
 
 const (
 	maxAttempts = 5
 	attemptTime = time.Minute // timeout of a single attempt
-	// unfinished is the name suffix of partially downloaded files.
-	unfinished = ".part"
+	pruneEvery  = time.Hour
+	// partAge is the age beyond which no download can still be writing a file.
+	partAge = time.Hour
 )
 
 // An Error is the reason for a failed download, worded for the sender of the file.
@@ -51,14 +51,6 @@ type Downloader struct {
 	Cooldowns *outbox.Cooldowns
 	Dir       string
 	Log       *slog.Logger
-
-	locks [8]sync.Mutex // serialize downloads of the same path
-}
-
-var lockSeed = maphash.MakeSeed()
-
-func (d *Downloader) lock(path string) *sync.Mutex {
-	return &d.locks[maphash.String(lockSeed, path)%uint64(len(d.locks))]
 }
 
 // Path returns the path of a conversation's file.
@@ -72,43 +64,25 @@ func (d *Downloader) Download(ctx context.Context, f *File, to string) (int64, e
 	if f.Bytes > MaxFileBytes {
 		return 0, errTooLarge
 	}
-	lock := d.lock(to)
-	lock.Lock()
-	defer lock.Unlock()
 	if st, err := os.Stat(to); err == nil && st.Mode().IsRegular() && (f.Bytes == 0 || st.Size() == f.Bytes) {
 		return st.Size(), nil
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return 0, &Error{Why: "the gateway cannot make a directory for it", Err: err}
 	}
-	part, err := os.OpenFile(filepath.Join(filepath.Dir(to), "."+filepath.Base(to)+unfinished), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	part, err := renameio.NewPendingFile(to, renameio.WithTempDir(filepath.Dir(to)), renameio.WithStaticPermissions(0o600))
 	if err != nil {
 		return 0, &Error{Why: "the gateway cannot make a file for it", Err: err}
 	}
-	n, err := d.load(ctx, f.ID, part)
-	if err == nil {
-		err = commit(part, to)
-	} else {
-		_ = part.Close()
-	}
+	defer func() { _ = part.Cleanup() }() // does nothing after the replacement
+	n, err := d.load(ctx, f.ID, part.File)
 	if err != nil {
-		_ = os.Remove(part.Name())
+		return n, err
 	}
-	return n, err
-}
-
-func commit(part *os.File, to string) error {
-	err := part.Sync()
-	if closeErr := part.Close(); err == nil {
-		err = closeErr
+	if err := part.CloseAtomicallyReplace(); err != nil {
+		return n, &Error{Why: "the gateway cannot write it", Err: err}
 	}
-	if err == nil {
-		err = os.Rename(part.Name(), to)
-	}
-	if err != nil {
-		return &Error{Why: "the gateway cannot write it", Err: err}
-	}
-	return nil
+	return n, nil
 }
 
 // load downloads a file with several attempts, resuming after the last received byte.
@@ -188,4 +162,53 @@ func appendTo(to *os.File, have int64, res *http.Response) (int64, error) {
 		return have, errTooLarge
 	}
 	return have, nil
+}
+
+// Prune removes old files once per hour until ctx ends. A maxAge of 0 keeps files of any
+// age.
+func (d *Downloader) Prune(ctx context.Context, maxAge time.Duration) {
+	for ctx.Err() == nil {
+		if err := prune(d.Dir, maxAge, time.Now()); err != nil {
+			d.Log.Warn("telegram: old files are not removed", "err", err)
+		}
+		tasks.Pause(ctx, pruneEvery)
+	}
+}
+
+// prune removes files older than maxAge unless maxAge is 0, stale unfinished files, and
+// empty directories.
+func prune(dir string, maxAge time.Duration, now time.Time) error {
+	var dirs []string
+	if at, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = at // resolve a link to another disk instead of removing the link
+	}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			if path != dir {
+				dirs = append(dirs, path)
+			}
+			return nil
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		age := now.Sub(info.ModTime())
+		if maxAge > 0 && age > maxAge || strings.HasPrefix(e.Name(), ".") && age > partAge {
+			return os.Remove(path)
+		}
+		return nil
+	})
+	for _, d := range dirs {
+		if st, err := os.Stat(d); err == nil && now.Sub(st.ModTime()) > partAge { // a download may be about to use a new directory
+			_ = os.Remove(d) // fails unless the directory is empty
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // no directory yet, or another process removes files too
+	}
+	return err
 }

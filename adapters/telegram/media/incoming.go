@@ -25,57 +25,65 @@ type File struct {
 	ID     string // parameter of getFile
 	Name   string // local file name
 	Bytes  int64  // 0 if unknown
-	About  string // description, with %s for the size
+	About  string // description, up to the size
 	Ask    string // prompt for an image without text
 	Image  bool   // shown to Claude if possible
 	Spoken bool   // can be transcribed
 	Quoted bool   // attached to the replied-to message
+	mime   string
 }
 
 // FileOf returns the file attached to a message; false if none is attached.
 func FileOf(m *models.Message) (File, bool) {
 	var f File
-	var name string
+	var own, name string // the sender's name of the file, and a name for a file without
 	switch {
 	case m.Animation != nil: // before Document, since animations have both fields
 		v := m.Animation
-		f = File{Kind: "animation", ID: v.FileID, Bytes: v.FileSize}
-		f.About = fmt.Sprintf("GIF/animation received (%ds, %dx%d, %%s)", v.Duration, v.Width, v.Height)
-		name = orName(v.FileName, "animation", v.FileUniqueID, ".mp4")
+		f = File{Kind: "animation", ID: v.FileID, Bytes: v.FileSize, About: fmt.Sprintf("GIF/animation received (%ds, %dx%d, ", v.Duration, v.Width, v.Height)}
+		own, name = v.FileName, "animation-"+v.FileUniqueID+".mp4"
 	case len(m.Photo) > 0:
 		v := slices.MaxFunc(m.Photo, func(a, b models.PhotoSize) int { return a.Width*a.Height - b.Width*b.Height })
-		f = File{Kind: "photo", ID: v.FileID, Bytes: int64(v.FileSize), Image: true, Ask: "What do you see in this image?"}
-		f.About = fmt.Sprintf("Photo received (%dx%d, %%s)", v.Width, v.Height)
-		name = orName("", "photo", v.FileUniqueID, ".jpg")
+		f = File{Kind: "photo", ID: v.FileID, Bytes: int64(v.FileSize), About: fmt.Sprintf("Photo received (%dx%d, ", v.Width, v.Height)}
+		f.Image, f.Ask, name = true, "What do you see in this image?", "photo-"+v.FileUniqueID+".jpg"
 	case m.Document != nil:
-		f, name = document(m.Document)
+		v := m.Document
+		f = File{Kind: "file", ID: v.FileID, Bytes: v.FileSize, mime: v.MimeType, Image: strings.HasPrefix(v.MimeType, "image/"), Ask: "Image file received."}
+		f.About = "File received: " + cmp.Or(view.OneLine(v.FileName), "unnamed") + " ("
+		own, name = v.FileName, "file-"+v.FileUniqueID
 	case m.Voice != nil:
 		v := m.Voice
-		f = File{Kind: "voice message", ID: v.FileID, Bytes: v.FileSize, Spoken: true}
-		f.About = fmt.Sprintf("Voice message received (%ds, %%s)", v.Duration)
-		name = orName("", "voice", v.FileUniqueID, ".ogg")
+		f = File{Kind: "voice message", ID: v.FileID, Bytes: v.FileSize, Spoken: true, About: fmt.Sprintf("Voice message received (%ds, ", v.Duration)}
+		name = "voice-" + v.FileUniqueID + ".ogg"
 	case m.Audio != nil:
-		f, name = audio(m.Audio)
+		v := m.Audio
+		f = File{Kind: "audio file", ID: v.FileID, Bytes: v.FileSize, mime: v.MimeType, Spoken: true}
+		f.About = fmt.Sprintf("%s%sAudio file (%ds, ", labelled("Title", v.Title), labelled("Artist", v.Performer), v.Duration)
+		own, name = v.FileName, "audio-"+v.FileUniqueID+".mp3"
 	case m.Video != nil:
 		v := m.Video
-		f = File{Kind: "video", ID: v.FileID, Bytes: v.FileSize}
-		f.About = fmt.Sprintf("Video received (%ds, %dx%d, %%s)", v.Duration, v.Width, v.Height)
-		name = orName(v.FileName, "video", v.FileUniqueID, ".mp4")
+		f = File{Kind: "video", ID: v.FileID, Bytes: v.FileSize, About: fmt.Sprintf("Video received (%ds, %dx%d, ", v.Duration, v.Width, v.Height)}
+		own, name = v.FileName, "video-"+v.FileUniqueID+".mp4"
 	case m.VideoNote != nil:
 		v := m.VideoNote
-		f = File{Kind: "video note", ID: v.FileID, Bytes: int64(v.FileSize)}
-		f.About = fmt.Sprintf("Video note received (%ds, %%s)", v.Duration)
-		name = orName("", "video_note", v.FileUniqueID, ".mp4")
+		f = File{Kind: "video note", ID: v.FileID, Bytes: int64(v.FileSize), About: fmt.Sprintf("Video note received (%ds, ", v.Duration)}
+		name = "video_note-" + v.FileUniqueID + ".mp4"
 	case m.Sticker != nil && !m.Sticker.IsAnimated && !m.Sticker.IsVideo:
 		v := m.Sticker
-		f = File{Kind: "sticker", ID: v.FileID, Bytes: int64(v.FileSize), Image: true, Ask: "Sticker: " + StickerName(v, "")}
-		f.About = "Sticker received (%s)"
-		name = orName("", "sticker", v.FileUniqueID, ".webp")
+		f = File{Kind: "sticker", ID: v.FileID, Bytes: int64(v.FileSize), About: "Sticker received (", Image: true, Ask: "Sticker: " + StickerName(v, "")}
+		name = "sticker-" + v.FileUniqueID + ".webp"
 	default:
-		return File{}, false
+		return f, false
 	}
-	f.Name = strconv.FormatInt(stampOf(m), 10) + "-" + name
+	f.Name = strconv.FormatInt(stampOf(m), 10) + "-" + safeName(cmp.Or(own, name))
 	return f, true
+}
+
+func labelled(label, text string) string {
+	if text == "" {
+		return ""
+	}
+	return label + ": " + view.OneLine(text) + "\n"
 }
 
 // stampOf returns the time of a message in milliseconds. Telegram reports seconds; the
@@ -83,42 +91,13 @@ func FileOf(m *models.Message) (File, bool) {
 // a repeated download find the existing file.
 func stampOf(m *models.Message) int64 { return int64(m.Date)*1000 + int64(uint(m.ID)%1000) }
 
-func document(v *models.Document) (f File, name string) {
-	f = File{Kind: "file", ID: v.FileID, Bytes: v.FileSize, Image: strings.HasPrefix(v.MimeType, "image/"), Ask: "Image file received."}
-	shown := cmp.Or(view.OneLine(v.FileName), "unnamed")
-	f.About = "File received: " + escapePercent(shown) + " (%s" + escapePercent(withMIME(v.MimeType)) + ")"
-	return f, orName(v.FileName, "file", v.FileUniqueID, "")
-}
-
-func audio(v *models.Audio) (f File, name string) {
-	f = File{Kind: "audio file", ID: v.FileID, Bytes: v.FileSize, Spoken: true}
-	if v.Title != "" {
-		f.About += "Title: " + escapePercent(view.OneLine(v.Title)) + "\n"
-	}
-	if v.Performer != "" {
-		f.About += "Artist: " + escapePercent(view.OneLine(v.Performer)) + "\n"
-	}
-	f.About += fmt.Sprintf("Audio file (%ds, %%s%s)", v.Duration, escapePercent(withMIME(v.MimeType)))
-	return f, orName(v.FileName, "audio", v.FileUniqueID, ".mp3")
-}
-
-func withMIME(mime string) string {
-	if mime == "" {
-		return ""
-	}
-	return ", " + view.OneLine(mime)
-}
-
-func escapePercent(s string) string { return strings.ReplaceAll(s, "%", "%%") }
-
 // Described returns the description of the file, including the size.
-func (f *File) Described(bytes int64) string { return fmt.Sprintf(f.About, kilobytes(bytes)) }
-
-func kilobytes(bytes int64) string { return fmt.Sprintf("%.1f KB", float64(bytes)/1024) }
-
-// orName returns a safe form of the file's own name, or a generated name.
-func orName(own, kind, unique, ext string) string {
-	return safeName(cmp.Or(own, kind+"-"+unique+ext))
+func (f *File) Described(bytes int64) string {
+	mime := ""
+	if f.mime != "" {
+		mime = ", " + view.OneLine(f.mime)
+	}
+	return fmt.Sprintf("%s%.1f KB%s)", f.About, float64(bytes)/1024, mime)
 }
 
 // safeName converts a sender's file name to a safe name: without directories, not

@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,7 +11,6 @@ import (
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/tasks"
-	"bareclaw/core"
 )
 
 // The scopes of a cooldown.
@@ -24,10 +22,16 @@ const (
 	scopeChat = "chat:" // + chat id; the limiter holds chats
 )
 
-// A cooldownRecord is the end of a pause. The time of the record gives the length of the
-// pause, in case the clock is set back.
+// A cooldownRecord is a pause requested by Telegram.
 type cooldownRecord struct {
 	Until time.Time `json:"until"`
+	Asked time.Time `json:"asked"`
+}
+
+// left returns the rest of a pause: never more than the whole length, in case the clock has
+// been set back since.
+func (c cooldownRecord) left(now time.Time) time.Duration {
+	return max(0, min(c.Until.Sub(now), c.Until.Sub(c.Asked)))
 }
 
 // Cooldowns are the pauses requested by Telegram (retry_after). Pauses are recorded, to
@@ -39,25 +43,16 @@ type Cooldowns struct {
 	until map[string]time.Time
 }
 
-func newCooldowns(e *env.Env) *Cooldowns {
-	return &Cooldowns{env: e, until: map[string]time.Time{}}
-}
-
 // Note starts and records a cooldown of a scope if an error requests a pause.
 func (c *Cooldowns) Note(scope string, err error) {
-	d := botapi.RetryAfter(err)
+	d, now := botapi.RetryAfter(err), time.Now()
 	if d <= 0 {
 		return
 	}
-	until := time.Now().Add(d)
-	if !strings.HasPrefix(scope, scopeChat) {
-		c.set(scope, until)
-	}
-	c.env.Records.Keep(context.Background(), "a pause that Telegram asked for", records.Cooldown+scope, cooldownRecord{Until: until.Round(0)})
+	c.set(scope, now.Add(d))
+	r := cooldownRecord{Until: now.Add(d), Asked: now}
+	c.env.Records.Keep(context.Background(), "a pause that Telegram asked for", records.Cooldown+scope, r)
 }
-
-// chat is Note for a chat, whose pause the limiter enforces in the running process.
-func (c *Cooldowns) chat(chat int64, err error) { c.Note(scopeChat+strconv.FormatInt(chat, 10), err) }
 
 func (c *Cooldowns) set(scope string, until time.Time) {
 	c.mu.Lock()
@@ -82,34 +77,16 @@ func (c *Cooldowns) Await(ctx context.Context, scope string) {
 // resume restores the cooldowns of earlier processes, and passes the cooldowns of chats
 // to hold.
 func (c *Cooldowns) resume(ctx context.Context, hold func(chat int64, until time.Time)) error {
-	all, err := c.env.Records.All(ctx, records.Cooldown)
-	if err != nil {
-		return err
-	}
 	now := time.Now()
-	for _, r := range all {
-		scope := strings.TrimPrefix(r.Key, records.Cooldown)
-		until := now.Add(cooldownLeft(r, now))
-		id, isChat := strings.CutPrefix(scope, scopeChat)
-		chat, err := strconv.ParseInt(id, 10, 64)
-		switch {
-		case !until.After(now):
-			c.env.Records.Forget(ctx, "an old record", r.Key)
-		case !isChat:
-			c.set(scope, until)
-		case err == nil:
-			hold(chat, until)
+	return records.Each(ctx, c.env.Records, records.Cooldown, func(scope string, r cooldownRecord) {
+		left := r.left(now)
+		if left == 0 {
+			return
 		}
-	}
-	return nil
-}
-
-// cooldownLeft returns the rest of a cooldown: never more than the whole length, in case
-// the clock has been set back since.
-func cooldownLeft(r core.Record, now time.Time) time.Duration {
-	var c cooldownRecord
-	if json.Unmarshal(r.Doc, &c) != nil {
-		return 0
-	}
-	return max(0, min(c.Until.Sub(now), c.Until.Sub(r.At)))
+		c.set(scope, now.Add(left))
+		if id, isChat := strings.CutPrefix(scope, scopeChat); isChat {
+			chat, _ := strconv.ParseInt(id, 10, 64) // 0 is no chat
+			hold(chat, now.Add(left))
+		}
+	})
 }

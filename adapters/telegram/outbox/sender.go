@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
@@ -40,7 +41,7 @@ type Sender struct {
 
 // NewSender returns a sender.
 func NewSender(c *botapi.Client, e *env.Env) *Sender {
-	return &Sender{Client: c, Cooldowns: newCooldowns(e), limiter: throttle.New(classify, e.Log), env: e}
+	return &Sender{Client: c, Cooldowns: &Cooldowns{env: e, until: map[string]time.Time{}}, limiter: throttle.New(classify, e.Log), env: e}
 }
 
 // Resume restores the pauses that Telegram requested from earlier processes.
@@ -57,7 +58,7 @@ func (s *Sender) Send(ctx context.Context, to chats.Address, class throttle.Clas
 func (s *Sender) sendWithin(ctx context.Context, limit time.Duration, to chats.Address, class throttle.Class, do func(context.Context) error) error {
 	err := s.limiter.Do(ctx, to.Chat, class, func() error {
 		err := tasks.Guard(s.env.Log, "message to a chat", func() error { return s.callWithin(limit, do) })
-		s.Cooldowns.chat(to.Chat, err)
+		s.Cooldowns.Note(scopeChat+strconv.FormatInt(to.Chat, 10), err)
 		return err
 	})
 	if err != nil && s.env.Work.Ended() && !Permanent(err) {
@@ -121,11 +122,8 @@ func Undeliverable(err error) error { return undeliverable{err} }
 
 type undeliverable struct{ error }
 
-// Is reports true for ErrUndeliverable.
-func (undeliverable) Is(target error) bool { return target == ErrUndeliverable }
-
-// Unwrap returns the reason.
-func (u undeliverable) Unwrap() error { return u.error }
+// Unwrap returns the reason and the mark.
+func (u undeliverable) Unwrap() []error { return []error{u.error, ErrUndeliverable} }
 
 // Permanent reports whether no further attempt can succeed after an error.
 func Permanent(err error) bool { return classify(err).Kind == throttle.Permanent }

@@ -163,8 +163,8 @@ func (s *Store) LinkMessage(ctx context.Context, chat int64, message int, l Link
 	s.Keep(ctx, "the turn of a message", LinkKey(chat, message), l)
 }
 
-// valueOf returns the value of a record, or the zero value.
-func valueOf[T any](ctx context.Context, s *Store, key string) (v T) {
+// ValueOf returns the value of a record, or the zero value.
+func ValueOf[T any](ctx context.Context, s *Store, key string) (v T) {
 	_, err := s.Get(ctx, key, &v)
 	s.Warn(ctx, "a record is not readable", err)
 	return v
@@ -172,7 +172,7 @@ func valueOf[T any](ctx context.Context, s *Store, key string) (v T) {
 
 // LinkOf returns the subject of a message of a chat, or the zero Link.
 func (s *Store) LinkOf(ctx context.Context, chat int64, message int) Link {
-	return valueOf[Link](ctx, s, LinkKey(chat, message))
+	return ValueOf[Link](ctx, s, LinkKey(chat, message))
 }
 
 // LinkSource links a message of a chat and the message's submission in the core, in both
@@ -184,7 +184,7 @@ func (s *Store) LinkSource(ctx context.Context, chat int64, message int, id core
 
 // SourceOf returns the chat message behind a message of the core; 0 if unknown.
 func (s *Store) SourceOf(ctx context.Context, id core.MessageID) int {
-	return valueOf[int](ctx, s, kindSource+string(id))
+	return ValueOf[int](ctx, s, kindSource+string(id))
 }
 
 // Settings are the settings of a conversation kept by the adapter alone.
@@ -205,7 +205,7 @@ func SettingsKey(key core.ChannelKey) string { return kindSettings + string(key)
 
 // SettingsOf returns the settings of a conversation.
 func (s *Store) SettingsOf(ctx context.Context, key core.ChannelKey) Settings {
-	return valueOf[Settings](ctx, s, SettingsKey(key))
+	return ValueOf[Settings](ctx, s, SettingsKey(key))
 }
 
 // Expired returns the ranges of records old enough to be removed.

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,38 +35,30 @@ type botRecord struct {
 // A movedRecord names the supergroup that replaced a group.
 type movedRecord struct {
 	To int64 `json:"to"`
-	// Rekeyed marks a move by an earlier version, which gave the channel the id of the
-	// supergroup.
-	Rekeyed bool `json:"done,omitempty"`
 }
 
 func chatKey(chat int64) string  { return records.Chat + strconv.FormatInt(chat, 10) }
 func movedKey(chat int64) string { return records.Moved + strconv.FormatInt(chat, 10) }
 
-// A chatCache caches chats and topics: the records, and facts not recorded yet. Its
-// methods are safe for concurrent use.
-type chatCache struct {
+// A chatBook knows the users obeyed by the bot, and records what messages tell about chats
+// and topics. Its methods are safe for concurrent use.
+type chatBook struct {
 	env     *env.Env
 	allowed map[int64]bool // users obeyed by the bot
 
-	mu     sync.Mutex // guards the fields below
-	spoke  map[int64]bool
-	known  map[int64]chatRecord
-	topics map[core.ChannelKey]string
+	mu    sync.Mutex // guards spoke
+	spoke map[int64]bool
 }
 
-func newChatCache(e *env.Env, allowed []int64) *chatCache {
-	c := &chatCache{
-		env: e, allowed: map[int64]bool{}, spoke: map[int64]bool{}, known: map[int64]chatRecord{},
-		topics: map[core.ChannelKey]string{},
-	}
+func newChatBook(e *env.Env, allowed []int64) *chatBook {
+	c := &chatBook{env: e, allowed: map[int64]bool{}, spoke: map[int64]bool{}}
 	for _, user := range allowed {
 		c.allowed[user] = true
 	}
 	return c
 }
 
-func (c *chatCache) load(ctx context.Context, h *health) error {
+func (c *chatBook) load(ctx context.Context, h *health) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	id := func(text string) int64 {
@@ -73,34 +66,33 @@ func (c *chatCache) load(ctx context.Context, h *health) error {
 		return n
 	}
 	return errors.Join(
-		records.Each(ctx, c.env.Records, records.Chat, func(chat string, r chatRecord) { c.known[id(chat)], c.spoke[id(chat)] = r, r.Spoke }),
-		records.Each(ctx, c.env.Records, records.Topic, func(key string, r topicRecord) { c.topics[core.ChannelKey(key)] = r.Name }),
-		records.Each(ctx, c.env.Records, records.Moved, func(chat string, r movedRecord) { c.env.Moves.Add(id(chat), r.To, r.Rekeyed) }),
+		records.Each(ctx, c.env.Records, records.Chat, func(chat string, r chatRecord) { c.spoke[id(chat)] = r.Spoke }),
+		records.Each(ctx, c.env.Records, records.Moved, func(chat string, r movedRecord) { c.env.Moves.Add(id(chat), r.To) }),
 		records.Each(ctx, c.env.Records, records.Bot, func(_ string, r botRecord) { h.setName(r.Name) }),
 	)
 }
 
 // obeys reports whether a message is from a currently allowed user: the settings may
 // have changed since the message was received.
-func (c *chatCache) obeys(m *models.Message) bool {
+func (c *chatBook) obeys(m *models.Message) bool {
 	return m.From != nil && m.SenderChat == nil && c.allowed[m.From.ID]
 }
 
 // heard remembers, until recorded, that an allowed user has written in a chat.
-func (c *chatCache) heard(chat int64) {
+func (c *chatBook) heard(chat int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.spoke[chat] = true
 }
 
-func (c *chatCache) spoken(chat int64) bool {
+func (c *chatBook) spoken(chat int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.spoke[chat]
 }
 
 // checkRecipient refuses channels closed to sending.
-func (c *chatCache) checkRecipient(ctx context.Context, key core.ChannelKey) error {
+func (c *chatBook) checkRecipient(ctx context.Context, key core.ChannelKey) error {
 	to, ok := chats.ParseAddress(key)
 	if !ok {
 		return &core.PushError{
@@ -126,46 +118,27 @@ func (c *chatCache) checkRecipient(ctx context.Context, key core.ChannelKey) err
 	return nil
 }
 
-func (c *chatCache) learn(ctx context.Context, a chats.Address, m *models.Message) {
+// learn records the names of a chat and a topic. A topic's first name, from a reply in the
+// topic, replaces no other name.
+func (c *chatBook) learn(ctx context.Context, a chats.Address, m *models.Message) {
 	if a.Group() {
-		r := chatRecord{Title: m.Chat.Title, Spoke: c.spoken(a.Chat)}
-		if m.NewChatTitle != "" {
-			r.Title = m.NewChatTitle
-		}
-		if c.newChat(a.Chat, r) {
-			c.env.Records.Keep(ctx, "a chat", chatKey(a.Chat), r)
-		}
+		record(ctx, c.env.Records, "a chat", chatKey(a.Chat), chatRecord{Title: cmp.Or(m.NewChatTitle, m.Chat.Title), Spoke: c.spoken(a.Chat)})
 	}
 	name, current := topicName(m)
-	if a.Thread != 0 && name != "" && c.newTopic(a.Key(), name, current) {
-		c.env.Records.Keep(ctx, "a topic", records.Topic+string(a.Key()), topicRecord{Name: name})
+	if a.Thread != 0 && name != "" && (current || c.topic(ctx, a) == "") {
+		record(ctx, c.env.Records, "a topic", records.Topic+string(a.Key()), topicRecord{Name: name})
 	}
 }
 
-func (c *chatCache) title(chat int64) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.known[chat].Title
-}
-
-func (c *chatCache) newChat(chat int64, r chatRecord) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	old, ok := c.known[chat]
-	c.known[chat] = r
-	return !ok || old != r
-}
-
-// newTopic caches a topic's name, and reports whether the name is new. A name that is
-// not current is the topic's first name.
-func (c *chatCache) newTopic(key core.ChannelKey, name string, current bool) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if old := c.topics[key]; old == name || old != "" && !current {
-		return false
+// record writes a record unless unchanged.
+func record[T comparable](ctx context.Context, s *records.Store, what, key string, v T) {
+	if records.ValueOf[T](ctx, s, key) != v {
+		s.Keep(ctx, what, key, v)
 	}
-	c.topics[key] = name
-	return true
+}
+
+func (c *chatBook) topic(ctx context.Context, a chats.Address) string {
+	return records.ValueOf[topicRecord](ctx, c.env.Records, records.Topic+string(a.Key())).Name
 }
 
 // topicName returns the topic name in a message, and whether the name is current: a
@@ -183,16 +156,10 @@ func topicName(m *models.Message) (name string, current bool) {
 }
 
 // origin returns the sender, chat and topic of a message in names.
-func (c *chatCache) origin(a chats.Address, m *models.Message) core.Origin {
+func (c *chatBook) origin(ctx context.Context, a chats.Address, m *models.Message) core.Origin {
 	o := core.Origin{Chat: m.Chat.Title, User: chats.FullName(m.From)}
-	if a.Thread == 0 {
-		return o
-	}
-	c.mu.Lock()
-	o.Topic = c.topics[a.Key()]
-	c.mu.Unlock()
-	if o.Topic == "" {
-		o.Topic = strconv.Itoa(a.Thread)
+	if a.Thread != 0 {
+		o.Topic = cmp.Or(c.topic(ctx, a), strconv.Itoa(a.Thread))
 	}
 	return o
 }
