@@ -98,16 +98,9 @@ func (n *intake) add(r *arrival) {
 }
 
 // handleAside handles an update concurrently with the updates in the conversation's
-// line. An interrupted update is left to the next process.
+// line.
 func (n *intake) handleAside(ctx context.Context, r *arrival) {
-	err := tasks.Guard(n.env.Log, "update", func() error { n.receiver.handleAside(ctx, r); return nil })
-	if ctx.Err() != nil {
-		return
-	}
-	if err != nil {
-		n.receiver.apologize(ctx, r)
-	}
-	n.receiver.handled(ctx, r)
+	n.handle(ctx, []*arrival{r}, func() error { n.receiver.handleAside(ctx, r); return nil })
 }
 
 func (n *intake) run(ctx context.Context, to chats.Address, l *line) {
@@ -119,23 +112,23 @@ func (n *intake) run(ctx context.Context, to chats.Address, l *line) {
 		case len(batch) == 0:
 			return
 		default:
-			n.handle(ctx, to, batch)
+			n.handle(ctx, batch, func() error { return n.receiver.handle(ctx, to, batch) })
 		}
 	}
 }
 
-// handle handles a batch of a conversation: a single update, or updates forming one
-// message. If handling panics, handle apologizes to the sender, and the updates are not
-// tried again.
-func (n *intake) handle(ctx context.Context, to chats.Address, batch []*arrival) {
-	err := tasks.Guard(n.env.Log, "message", func() error { return n.receiver.handle(ctx, to, batch) })
+// handle handles a single update, or updates forming one message. If handling panics,
+// handle apologizes to the sender, and the updates are not tried again. Interrupted
+// updates are left to the next process.
+func (n *intake) handle(ctx context.Context, batch []*arrival, do func() error) {
+	err := tasks.Guard(n.env.Log, "message", do)
 	switch {
 	case ctx.Err() != nil:
 		return
 	case errors.Is(err, tasks.ErrPanic):
 		n.receiver.apologize(ctx, batch[0])
 	case err != nil: // handled again after the next start
-		n.env.Log.Error("telegram: an update is not handled", "update", batch[0].ID, "channel", string(to.Key()), "err", err)
+		n.env.Log.Error("telegram: an update is not handled", "update", batch[0].ID, "err", err)
 		return
 	}
 	n.receiver.handled(ctx, batch...)

@@ -11,6 +11,7 @@ import (
 	"bareclaw/adapters/telegram/live"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 
@@ -73,30 +74,17 @@ func (s *stops) stop(ctx context.Context, c Call) view.Note {
 			return s.failed(ctx, "record what to stop", err)
 		}
 	}
-	n := s.interruptShown(ctx, c, stop)
+	slow := s.Work.Start(func(ctx context.Context) {
+		if tasks.Pause(ctx, stopShown); ctx.Err() == nil {
+			s.Out.Say(ctx, progressID(c), c.Address.Key(), view.Note{Text: "Stopping…", ReplyTo: c.Message.ID})
+		}
+	})
+	n := s.interrupt(ctx, c.Address.Key(), stop)
+	slow.Cancel(ctx)
 	if ctx.Err() == nil { // else the next process handles the command again
 		s.removeProgress(ctx, c)
 	}
 	return n
-}
-
-// interruptShown stops a turn, and notifies the chat if the stop takes long.
-func (s *stops) interruptShown(ctx context.Context, c Call, stop stopRecord) view.Note {
-	ended := make(chan view.Note, 1)
-	s.Work.Go(func(ctx context.Context) { // ends within stopPatience
-		n := view.Note{Text: "The stop failed because of an internal error; see the gateway's log."}
-		defer func() { ended <- n }()
-		n = s.interrupt(ctx, c.Address.Key(), stop)
-	})
-	slow := time.NewTimer(stopShown)
-	defer slow.Stop()
-	select {
-	case n := <-ended:
-		return n
-	case <-slow.C:
-		s.Out.Say(ctx, progressID(c), c.Address.Key(), view.Note{Text: "Stopping…", ReplyTo: c.Message.ID})
-		return <-ended
-	}
 }
 
 func (s *stops) recordStop(ctx context.Context, c Call, st core.ChannelStatus) (stopRecord, error) {

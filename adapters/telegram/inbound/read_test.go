@@ -124,7 +124,7 @@ func TestFilesOfMessages(t *testing.T) {
 // sides are told what did not arrive.
 func TestFilesThatAreMissing(t *testing.T) {
 	t.Parallel()
-	voice, photo := media.File{Kind: "voice message", Spoken: true, About: "Voice (%s)"}, media.File{Kind: "photo", Image: true, About: "Photo received (%s)", Ask: "?"}
+	voice, photo := media.File{Kind: "voice message", Spoken: true, About: "Voice ("}, media.File{Kind: "photo", Image: true, About: "Photo received (", Ask: "?"}
 	for name, c := range map[string]struct {
 		text       string
 		file       received
@@ -157,7 +157,7 @@ func TestAlbumIsOneMessage(t *testing.T) {
 	image := func(path string) received {
 		return received{File: media.File{Kind: "photo", Image: true, Ask: "?"}, path: path, block: json.RawMessage(`{}`)}
 	}
-	b, err := assemble([]reading{{}, {text: "second"}, {}}, []received{image("A"), image("B"), {File: media.File{Kind: "file", About: "File (%s)"}, path: "C"}})
+	b, err := assemble([]reading{{}, {text: "second"}, {}}, []received{image("A"), image("B"), {File: media.File{Kind: "file", About: "File ("}, path: "C"}})
 	if err != nil || len(b.Content.Blocks) != 3 || !strings.Contains(string(b.Content.Blocks[2]), `second\n\n(saved to A)\n(saved to B)\nFile (0.0 KB)\nSaved to: C`) {
 		t.Errorf("got %s, %v", b.Content.Blocks, err)
 	}

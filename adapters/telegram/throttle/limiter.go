@@ -235,27 +235,14 @@ func (l *Limiter) finish(r *request, err error, interrupted bool) {
 	if err != nil {
 		v = l.classify(err)
 	}
-	before, after := l.finished(r, v, interrupted)
-	switch {
-	case before == 0 && after > 0:
-		l.log.Warn("telegram: sends are held: nothing is answered", "err", err)
-	case before > 0 && after == 0:
-		l.log.Info("telegram: sends go on", "failures", before)
-	}
-}
-
-// finished is finish without the log. finished returns the failures in a row before and
-// after.
-func (l *Limiter) finished(r *request, v Verdict, interrupted bool) (before, after int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Now()
+	now, before := time.Now(), l.failures
 	r.chat.inFlight[r.class]--
 	l.inFlight[r.class]--
 	if v.Kind == Wait {
 		l.holdLocked(r.chat, now.Add(max(v.For, time.Second)))
 	}
-	before = l.failures
 	probed := l.probe == r
 	if probed {
 		l.probe = nil
@@ -269,5 +256,10 @@ func (l *Limiter) finished(r *request, v Verdict, interrupted bool) (before, aft
 		l.until = now.Add(tasks.Backoff(l.failures, maxDelay))
 	}
 	l.dispatchLocked()
-	return before, l.failures
+	switch {
+	case before == 0 && l.failures > 0:
+		l.log.Warn("telegram: sends are held: nothing is answered", "err", err)
+	case before > 0 && l.failures == 0:
+		l.log.Info("telegram: sends go on", "failures", before)
+	}
 }

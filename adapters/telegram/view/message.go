@@ -1,11 +1,30 @@
+// Package view renders the texts of a chat and the buttons below. Package view has no
+// state and no side effects.
 package view
 
 import (
 	"encoding/json"
 	"strings"
 
+	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
+	"bareclaw/core/progress"
 )
+
+// A Note is a message of the gateway itself, for example the answer to a command, or the
+// reason for a refusal.
+type Note struct {
+	Text    string     `json:"text"` // Markdown
+	Buttons [][]Button `json:"buttons,omitempty"`
+	ReplyTo int        `json:"reply_to,omitempty"` // message answered by the note
+}
+
+// A Button is a button below a message. A tap on the button sends Data, 1 to 64 bytes:
+// https://core.telegram.org/bots/api#inlinekeyboardbutton
+type Button struct {
+	Text string `json:"text"`
+	Data string `json:"data"`
+}
 
 // Summary returns the sender and the text of a message, on one line.
 func Summary(m *core.Message) string {
@@ -34,4 +53,71 @@ func blocksText(blocks []json.RawMessage) string {
 		texts = append(texts, b.Text)
 	}
 	return strings.Join(texts, " ")
+}
+
+// Status renders a status message: the calls of tools, one on each line, and the current
+// activity.
+func Status(calls []progress.Line, line string) markdown.Document {
+	var b markdown.Builder
+	for i, l := range calls {
+		if i > 0 {
+			b.Text("\n")
+		}
+		b.Text(callMark(l) + l.String())
+	}
+	if len(calls) > 0 && line != "" {
+		b.Text("\n")
+	}
+	return b.Italic(line).Document()
+}
+
+func callMark(l progress.Line) string {
+	mark := "▸ "
+	switch {
+	case l.IsError:
+		mark = "✗ "
+	case l.Ended:
+		mark = "✓ "
+	}
+	if l.Sub {
+		return "↳ " + mark
+	}
+	return mark
+}
+
+// StopButton returns the button that stops the running turn; none if no turn runs.
+func StopButton(v progress.View) [][]Button {
+	if v.Phase != progress.Running {
+		return nil
+	}
+	return [][]Button{{{Text: "⏹ Stop", Data: "stop:" + string(v.Turn)}}}
+}
+
+// Change renders a change of a file.
+func Change(c progress.Change) markdown.Document {
+	if c.Old == "" {
+		return markdown.Write(c.File, c.New)
+	}
+	return markdown.Diff(c.File, c.Old, c.New)
+}
+
+// Reply renders the outcome of a message as Markdown.
+func Reply(r *core.Reply) string {
+	var b strings.Builder
+	for _, n := range r.Notices {
+		b.WriteString("> " + strings.ReplaceAll(n.Text, "\n", "\n> ") + "\n\n")
+	}
+	text := strings.TrimSpace(r.Text)
+	switch r.State {
+	case core.Failed:
+		b.WriteString("⚠️ ")
+	case core.Cancelled:
+		b.WriteString("⏹ ")
+	default:
+		if text == "" {
+			text = "*Claude ended this turn without an answer.*"
+		}
+	}
+	b.WriteString(text)
+	return b.String()
 }

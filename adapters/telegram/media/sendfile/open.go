@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-)
 
-// errMoved means that the opened file differs from the checked file.
-var errMoved = errors.New("it was replaced while it was opened")
+	"golang.org/x/sys/unix"
+)
 
 // Open opens a permitted file for reading. Open returns a *Refusal for every other path,
 // and never blocks on a pipe or a device.
@@ -29,17 +28,17 @@ func (p *Policy) Open(path string) (*os.File, error) {
 	if why != "" {
 		return refuse(why)
 	}
+	if info, err := os.Lstat(resolved); err == nil && !info.Mode().IsRegular() {
+		return refuse(irregular)
+	}
 	f, err := p.walk(root, rel)
-	switch {
-	case errors.Is(err, errIrregular):
-		return refuse("it is a directory, a device or a pipe; only regular files are sent.")
-	case errors.Is(err, errWithheld):
-		return refuse("it is in a directory of the gateway's own, which is never sent from.")
-	case err != nil:
+	if err != nil {
 		return refuse(reason(err))
 	}
 	return f, nil
 }
+
+const irregular = "it is a directory, a device or a pipe; only regular files are sent."
 
 // unresolved explains why a path cannot be resolved. For a path outside the permitted
 // directories, unresolved does not even reveal whether a file exists.
@@ -62,8 +61,12 @@ func reason(err error) string {
 		return "there is no such file."
 	case errors.Is(err, fs.ErrPermission):
 		return "the gateway may not read it."
-	case errors.Is(err, errMoved):
-		return errMoved.Error() + "."
+	case errors.Is(err, errIrregular):
+		return irregular
+	case errors.Is(err, errWithheld):
+		return withheld
+	case errors.Is(err, unix.ELOOP):
+		return "it was replaced while it was opened."
 	}
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		err = path.Err
@@ -76,79 +79,38 @@ var (
 	errWithheld  = errors.New("below a withheld directory")
 )
 
-// walk opens the file at rel below root one path element at a time. Each opened element
-// must be the element checked before, to exclude symbolic links inserted in the meantime
-// and alternative names of withheld directories.
+// walk opens the file at rel below root one path element at a time, and follows no
+// symbolic link, to exclude links inserted after the check. Directories are compared with
+// the withheld directories, which may have alternative names.
 func (p *Policy) walk(root, rel string) (*os.File, error) {
-	withheld := p.withheldInfos()
+	never := p.withheldInfos()
 	if media, err := filepath.EvalSymlinks(p.Media); err == nil && media == root {
-		withheld = nil // Media is exempt, though inside a withheld directory
+		never = nil // Media is exempt, though inside a withheld directory
 	}
-	dir, err := os.OpenRoot(root)
+	f, err := os.Open(root)
 	if err != nil {
 		return nil, err
 	}
 	elements := strings.Split(rel, "/")
-	for _, name := range elements[:len(elements)-1] {
-		next, err := enter(dir, name, withheld)
-		_ = dir.Close()
+	for i, name := range elements {
+		fd, err := unix.Openat(int(f.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		_ = f.Close()
 		if err != nil {
 			return nil, err
 		}
-		dir = next
-	}
-	defer func() { _ = dir.Close() }()
-	return openRegular(dir, elements[len(elements)-1])
-}
-
-// enter opens the subdirectory name of dir.
-func enter(dir *os.Root, name string, withheld []fs.FileInfo) (*os.Root, error) {
-	seen, err := dir.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !seen.IsDir() {
-		return nil, errMoved
-	}
-	if slices.ContainsFunc(withheld, func(w fs.FileInfo) bool { return os.SameFile(seen, w) }) {
-		return nil, errWithheld
-	}
-	next, err := dir.OpenRoot(name)
-	if err != nil {
-		return nil, err
-	}
-	got, err := next.Stat(".")
-	if err == nil && !os.SameFile(seen, got) {
-		err = errMoved
-	}
-	if err != nil {
-		_ = next.Close()
-		return nil, err
-	}
-	return next, nil
-}
-
-// openRegular opens a regular file in a directory. Opening does not block even if the
-// file was replaced by a pipe after the check.
-func openRegular(dir *os.Root, name string) (*os.File, error) {
-	seen, err := dir.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !seen.Mode().IsRegular() {
-		return nil, errIrregular
-	}
-	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	got, err := f.Stat()
-	if err == nil && !os.SameFile(seen, got) {
-		err = errMoved
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
+		f = os.NewFile(uintptr(fd), name)
+		info, err := f.Stat()
+		switch last := i == len(elements)-1; {
+		case err != nil:
+		case last && !info.Mode().IsRegular():
+			err = errIrregular
+		case slices.ContainsFunc(never, func(w fs.FileInfo) bool { return os.SameFile(info, w) }):
+			err = errWithheld
+		}
+		if err != nil {
+			_ = f.Close()
+			return nil, err
+		}
 	}
 	return f, nil
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 )
 
+const withheld = "it is in a directory of the gateway's own, which is never sent from."
+
 // maxPath is the maximum length of a path, in bytes: PATH_MAX of Linux.
 const maxPath = 4096
 
@@ -54,7 +56,7 @@ func (p *Policy) find(resolved string) (root, rel, why string) {
 		case hidden(rel):
 			why = "hidden files, and files in hidden directories, are never sent."
 		case p.withheld(resolved):
-			why = "it is in a directory of the gateway's own, which is never sent from."
+			why = withheld
 		default:
 			return root, rel, ""
 		}
