@@ -46,35 +46,28 @@ func (c *Chat) Run(ctx *command.Context, gateway *client.Client) error {
 // untilTold runs a function that changes the terminal, and cancels ctx on a signal, for the
 // function to restore the terminal before the process ends.
 func untilTold(ctx context.Context, run func(context.Context) error) error {
-	ignored := map[os.Signal]bool{}
-	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP} {
-		ignored[s] = signal.Ignored(s) // as under nohup
+	outer, signals := ctx, [...]syscall.Signal{syscall.SIGTERM, syscall.SIGHUP}
+	var told [len(signals)]context.Context
+	var stops [len(signals)]context.CancelFunc
+	var ignored [len(signals)]bool // as under nohup
+	for i, s := range signals {
+		ignored[i] = signal.Ignored(s)
+		told[i], stops[i] = signal.NotifyContext(ctx, s)
+		defer stops[i]()
+		ctx = told[i]
 	}
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
-	told, end := context.WithCancel(ctx)
-	defer end()
-	ended := make(chan os.Signal, 1)
-	go func() { // ends with told
-		defer close(ended)
-		select {
-		case s := <-signals:
-			end()
-			ended <- s
-		case <-told.Done():
+	err := run(ctx)
+	for i, s := range signals {
+		if outer.Err() != nil || told[i].Err() == nil {
+			continue
 		}
-	}()
-	err := run(told)
-	end()
-	s, ok := (<-ended).(syscall.Signal)
-	signal.Stop(signals)
-	if !ok {
-		return err
-	}
-	if !ignored[s] { // the signal ends the process as if unhandled
-		if err := syscall.Kill(os.Getpid(), s); err == nil {
-			time.Sleep(time.Minute) // another thread may get the signal, and be slow
+		stops[i]()
+		if !ignored[i] { // the signal ends the process as if unhandled
+			if err := syscall.Kill(os.Getpid(), s); err == nil {
+				time.Sleep(time.Minute) // another thread may get the signal, and be slow
+			}
 		}
+		return command.Signalled{Signal: s}
 	}
-	return command.Signalled{Signal: s}
+	return err
 }

@@ -1,8 +1,9 @@
 package cli
 
 import (
-	"encoding/json"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -55,17 +56,17 @@ func TestArguments(t *testing.T) {
 // understand is told, and not passed over.
 func TestAnswersThatCannotBeUnderstood(t *testing.T) {
 	t.Parallel()
-	good := overview{Health: json.RawMessage(`{"status":"ok"}`), Channels: json.RawMessage(`[]`), Approvals: json.RawMessage(`[]`), Schedules: json.RawMessage(`[]`)}
-	bad := json.RawMessage(`[{"next":"2030-05-06T07:00:00Z"}]`)
-	c := &command.Context{Out: io.Discard, Err: io.Discard}
-	for name, change := range map[string]func(*overview){
-		"": func(*overview) {}, "no schedules": func(o *overview) { o.Schedules = nil },
-		"schedules": func(o *overview) { o.Schedules = bad }, "channels": func(o *overview) { o.Channels = json.RawMessage(`{}`) },
-	} {
-		o := good
-		change(&o)
-		_, err := overviewLines(c, &o)
-		if wrong := err != nil; wrong != (name == "schedules" || name == "channels") {
+	for name, wrong := range map[string]bool{"": false, "schedules": true, "channels": true} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if asked := strings.TrimPrefix(r.URL.Path, "/"); asked == name {
+				_, _ = io.WriteString(w, `{"channels":{},"schedules":[{"next":"2030-05-06T07:00:00Z"}]}`)
+				return
+			}
+			_, _ = io.WriteString(w, `{}`)
+		}))
+		c := &command.Context{Context: t.Context(), Out: io.Discard, Err: io.Discard}
+		err := (&Status{JSON: true}).Run(c, client.OverTCP(server.Listener.Addr().String(), ""))
+		if server.Close(); wrong != (err != nil) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,82 +25,57 @@ type Status struct {
 
 // An overview is the status as the gateway reports it.
 type overview struct {
-	Running   bool            `json:"running"`
-	Health    json.RawMessage `json:"health,omitempty"`
-	Channels  json.RawMessage `json:"channels,omitempty"`
-	Approvals json.RawMessage `json:"approvals,omitempty"`
-	Schedules json.RawMessage `json:"schedules,omitempty"`
-	Last      *stopped        `json:"last,omitempty"`
+	Running   bool           `json:"running"`
+	Health    *api.Health    `json:"health,omitempty"`
+	Channels  []api.Channel  `json:"channels,omitzero"`
+	Approvals []api.Approval `json:"approvals,omitzero"`
+	Schedules []api.Schedule `json:"schedules,omitzero"`
+	Last      *stopped       `json:"last,omitempty"`
 }
 
 // Run runs the command.
 func (s *Status) Run(c *command.Context, gateway *client.Client) error {
-	var o overview
-	err := loadOverview(c, gateway, &o)
-	if errors.Is(err, client.ErrUnreachable) && !command.InSession() {
-		return reportNotRunning(c, s.JSON, err)
+	var health api.Health
+	var channels api.Channels
+	var approvals api.Approvals
+	var schedules api.Schedules
+	for _, part := range []struct {
+		path string
+		into any
+	}{{api.PathHealth, &health}, {api.PathChannels, &channels}, {api.PathApprovals, &approvals}, {api.PathSchedules, &schedules}} {
+		err := c.Get(gateway, part.path, part.into)
+		if errors.Is(err, client.ErrUnreachable) && !command.InSession() {
+			return reportNotRunning(c, s.JSON, err)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
+	o := overview{Running: true, Health: &health, Channels: channels.Channels, Approvals: approvals.Approvals, Schedules: schedules.Schedules}
 	if s.JSON {
 		return c.PrintJSON(o)
 	}
-	lines, err := overviewLines(c, &o)
-	if err != nil {
-		return err
-	}
-	return c.PrintLines(lines...)
+	return c.PrintLines(overviewLines(c, &o)...)
 }
 
-// loadOverview asks the gateway for everything that the status shows.
-func loadOverview(c *command.Context, gateway *client.Client, o *overview) error {
-	var channels, approvals, schedules map[string]json.RawMessage
-	if err := c.Get(gateway, api.PathHealth, &o.Health); err != nil {
-		return err
-	}
-	if err := c.Get(gateway, api.PathChannels, &channels); err != nil {
-		return err
-	}
-	if err := c.Get(gateway, api.PathApprovals, &approvals); err != nil {
-		return err
-	}
-	if err := c.Get(gateway, api.PathSchedules, &schedules); err != nil && !refusedAs(err, api.NotFound) {
-		return err
-	}
-	o.Running, o.Channels, o.Approvals, o.Schedules = true, channels["channels"], approvals["approvals"], schedules["schedules"]
-	return nil
-}
-
-func overviewLines(c *command.Context, o *overview) ([]string, error) {
-	var h api.Health
-	var channels []api.Channel
-	var approvals []api.Approval
-	var schedules []api.Schedule
-	err := errors.Join(json.Unmarshal(o.Health, &h), json.Unmarshal(o.Channels, &channels), json.Unmarshal(o.Approvals, &approvals))
-	if len(o.Schedules) > 0 { // an older gateway has none
-		err = errors.Join(err, json.Unmarshal(o.Schedules, &schedules))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("understand the gateway's reply: %w", err)
-	}
+func overviewLines(c *command.Context, o *overview) []string {
 	width, _ := term.Columns(c.Out) // also in a pipe, since the status is a single screen
 	colours, now := term.PaletteFor(c.Out), time.Now()
-	facts := gatewayFacts(&h, gatewayAddress(c), colours, now)
-	for i, line := range nextSchedules(schedules, now) {
+	facts := gatewayFacts(o.Health, gatewayAddress(c), colours, now)
+	for i, line := range nextSchedules(o.Schedules, now) {
 		facts.Add([]string{"schedules", ""}[min(i, 1)], line)
 	}
 	lines := facts.Lines(width)
-	for _, p := range append([]string{h.Agent.Problem}, h.Problems...) {
+	for _, p := range append([]string{o.Health.Agent.Problem}, o.Health.Problems...) {
 		lines = append(lines, problemLines(term.SafeLine(p), colours, width)...)
 	}
 	lines = append(lines, "")
-	lines = append(lines, shownChannels(channels, colours, now, width)...)
-	if len(approvals) > 0 {
+	lines = append(lines, shownChannels(o.Channels, colours, now, width)...)
+	if len(o.Approvals) > 0 {
 		lines = append(lines, "", colours.Busy("Waits for a decision (bareclaw approvals allow|deny ID):"))
-		lines = append(lines, approvalLines(approvals, colours, now, width)...)
+		lines = append(lines, approvalLines(o.Approvals, colours, now, width)...)
 	}
-	return lines, nil
+	return lines
 }
 
 func problemLines(problem string, colours term.Palette, width int) []string {

@@ -63,12 +63,10 @@ func (u *Upgrade) Run(c *command.Context, gateway *client.Client) error {
 		}
 	}
 	before, err := lastUpgrade(c.Context, gateway)
-	switch refusal, refused := errors.AsType[*client.Error](err); {
-	case errors.Is(err, client.ErrUnreachable):
+	if errors.Is(err, client.ErrUnreachable) {
 		return u.replace(c, gateway, file)
-	case refused && refusal.Status == http.StatusNotFound:
-		return fmt.Errorf("the gateway that runs %s is too old to be upgraded by itself: stop it, put the new program in its place, and start it", gateway.Where())
-	case err != nil:
+	}
+	if err != nil {
 		return err
 	}
 	if u.Channel == "" {
