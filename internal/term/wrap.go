@@ -2,6 +2,7 @@ package term
 
 import (
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/rivo/uniseg"
@@ -10,9 +11,10 @@ import (
 // Wrap breaks a text between words into lines of at most width cells. A longer word, such
 // as a path, and a command in backticks stay whole on a line, so that they can be copied.
 func Wrap(text string, width int) []string {
+	words := regexp.MustCompile("(?:`[^`]*`|[^\\s])+") // compiled here, because session hosts need none
 	var lines []string
 	line := ""
-	for _, word := range words(text) {
+	for _, word := range words.FindAllString(text, -1) {
 		switch {
 		case line == "":
 			line = word
@@ -50,23 +52,4 @@ func WrapIndented(out io.Writer, indent, text string) string {
 		}
 	}
 	return strings.Join(lines, "\n")
-}
-
-// words splits a text where a line may end.
-func words(text string) []string {
-	all := strings.Fields(text)
-	if strings.Count(text, "`")%2 != 0 { // without pairs no command can be recognized
-		return all
-	}
-	var joined []string
-	open := false
-	for _, word := range all {
-		if open {
-			joined[len(joined)-1] += " " + word
-		} else {
-			joined = append(joined, word)
-		}
-		open = open != (strings.Count(word, "`")%2 != 0)
-	}
-	return joined
 }

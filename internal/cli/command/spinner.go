@@ -10,18 +10,22 @@ import (
 	"bareclaw/internal/term"
 )
 
-// spinnerTick is the time between two frames of a spinner.
-const spinnerTick = 120 * time.Millisecond
+const (
+	// spinnerTick is the time between two frames of a spinner.
+	spinnerTick = 120 * time.Millisecond
+	// reminderTick is the time between two reminders where there is no terminal.
+	reminderTick = 5 * time.Second
+)
 
 // A Spinner is a line at the bottom of a terminal that names what a command waits for,
-// and for how long. Without a terminal a Spinner shows nothing. Its methods but End are
-// safe for concurrent use.
+// and for how long. Without a terminal a Spinner shows reminders, or nothing. Its methods
+// but End are safe for concurrent use.
 type Spinner struct {
 	w     io.Writer
 	shown bool // on the terminal
 
 	began time.Time
-	stop  chan struct{} // closed by end; nil without a terminal
+	stop  chan struct{} // closed by end; nil if nothing is shown
 	ended chan struct{} // closed when the goroutine has ended
 
 	mu   sync.Mutex // protects the fields below and writes to w
@@ -30,18 +34,23 @@ type Spinner struct {
 }
 
 // StartSpinner shows a spinner on w until End.
-func StartSpinner(w io.Writer, text string) *Spinner {
+func StartSpinner(w io.Writer, text string) *Spinner { return StartReminder(w, text, "") }
+
+// StartReminder is StartSpinner for something that may take long: where w is no terminal, the
+// reminder, whose %s is the time so far, is printed every few seconds.
+func StartReminder(w io.Writer, text, reminder string) *Spinner {
 	s := &Spinner{w: w, text: text, began: time.Now()}
+	tick, show := spinnerTick, s.draw
 	if _, terminal := term.Columns(w); !terminal {
-		return s
+		tick, show = reminderTick, func() { s.Say(fmt.Sprintf(reminder, humanize.Age(s.began, time.Now()))) }
+		if reminder == "" {
+			return s
+		}
 	}
 	s.stop, s.ended = make(chan struct{}), make(chan struct{})
-	go s.run() // until end
+	go s.run(tick, show) // until end
 	return s
 }
-
-// Visible reports whether the spinner is on a terminal.
-func (s *Spinner) Visible() bool { return s.stop != nil }
 
 // Show replaces the text.
 func (s *Spinner) Show(text string) {
@@ -68,9 +77,9 @@ func (s *Spinner) End() {
 	s.stop = nil
 }
 
-func (s *Spinner) run() {
+func (s *Spinner) run(tick time.Duration, show func()) {
 	defer close(s.ended)
-	for ticks := time.Tick(spinnerTick); ; {
+	for ticks := time.Tick(tick); ; {
 		select {
 		case <-s.stop:
 			s.mu.Lock()
@@ -78,7 +87,7 @@ func (s *Spinner) run() {
 			s.clear()
 			return
 		case <-ticks:
-			s.draw()
+			show()
 		}
 	}
 }

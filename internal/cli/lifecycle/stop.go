@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -23,12 +22,8 @@ import (
 	"bareclaw/sessionhost"
 )
 
-const (
-	// stopLook is how often stop looks whether the gateway has ended.
-	stopLook = 20 * time.Millisecond
-	// stopProgress is how often stop says that the gateway has not ended.
-	stopProgress = 5 * time.Second
-)
+// stopLook is how often stop looks whether the gateway has ended.
+const stopLook = 20 * time.Millisecond
 
 var errStopInside = errors.New("a session cannot stop its own gateway; run this command in a terminal of your own")
 
@@ -182,9 +177,12 @@ type stopping struct {
 }
 
 func (s *stopping) run(r *stopReport) error {
-	wheel := command.StartSpinner(s.c.Err, "waits until the gateway has ended")
+	reminder := "bareclaw: still waiting for the gateway to end, %s so far"
+	if !s.flags.Now {
+		reminder += "; `bareclaw stop --now` kills it"
+	}
+	wheel := command.StartReminder(s.c.Err, "waits until the gateway has ended", reminder)
 	defer wheel.End()
-	defer s.tellProgress(wheel)()
 	h, alive, _ := statemark.Gateway(s.stateDir)
 	r.Running = alive || s.managed.active() || lockfile.IsStateHeld(s.stateDir)
 	if alive {
@@ -273,34 +271,5 @@ func (s *stopping) signalAll(sig syscall.Signal) error {
 		case <-s.c.Context.Done():
 			return fmt.Errorf("wait until the gateway has ended: %w", context.Cause(s.c.Context))
 		}
-	}
-}
-
-// tellProgress reports regularly that the gateway has not ended, unless a spinner does,
-// until the returned function is called.
-func (s *stopping) tellProgress(wheel *command.Spinner) (end func()) {
-	if wheel.Visible() {
-		return func() {}
-	}
-	began := time.Now()
-	ctx, cancel := context.WithCancel(s.c.Context)
-	var telling sync.WaitGroup
-	telling.Go(func() { // ends with ctx
-		for tick := time.Tick(stopProgress); ; {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick:
-			}
-			advice := ""
-			if !s.flags.Now {
-				advice = "; `bareclaw stop --now` kills it"
-			}
-			s.c.Tellf("bareclaw: still waiting for the gateway to end, %s so far%s", humanize.Age(began, time.Now()), advice)
-		}
-	})
-	return func() {
-		cancel()
-		telling.Wait()
 	}
 }
