@@ -49,7 +49,7 @@ func (h *health) routes() []route {
 func (h *health) get(w *response, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
-	own, today := h.own(), h.core.Directory.Stats().Spending
+	own, today := h.own(), h.core.Directory.Spending()
 	shown := api.Health{
 		PID: own.PID, Version: own.Version, Generation: own.Generation, Agent: own.Agent, Problems: own.Problems,
 		StartedAt: own.StartedAt, UptimeMS: max(0, time.Since(own.StartedAt).Milliseconds()),

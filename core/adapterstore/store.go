@@ -2,8 +2,7 @@
 // remote place, deliveries to a remote place, and documents in an adapter's own format.
 //
 // A [Store] hands each new delivery to the adapter, once the delivery is durable. The
-// deliveries themselves come from lanes (see [Store.ForApprovals] and
-// [Store.ForBackground]) and from adapters.
+// deliveries themselves come from lanes (see [Store.ForChange]) and from adapters.
 package adapterstore
 
 import (
@@ -116,41 +115,28 @@ func (s *Store) Deliverer(key core.ChannelKey) string {
 	return adapter
 }
 
-// ForBackground returns the delivery of a background result, or nil for a channel without a
-// delivering adapter.
-func (s *Store) ForBackground(b *core.Background) (*core.Delivery, error) {
-	adapter := s.Deliverer(b.Channel)
-	if adapter == "" {
-		return nil, nil
-	}
-	body, err := core.EncodeJSON(core.BackgroundBody{Text: b.Text, IsError: b.IsError})
-	if err != nil {
-		return nil, err
-	}
-	return &core.Delivery{
-		ID: string(core.DeliverBackground) + ":" + b.ID, Kind: core.DeliverBackground, Adapter: adapter, Channel: b.Channel, Body: body,
-		State: core.DeliveryPending, CreatedAt: b.CreatedAt,
-	}, nil
-}
-
-// ForApprovals returns the deliveries for new or just closed approvals, omitting channels
-// without a delivering adapter.
-func (s *Store) ForApprovals(as ...*core.Approval) []*core.Delivery {
-	var ds []*core.Delivery
-	for _, a := range as {
-		adapter := s.Deliverer(a.Channel)
-		body, err := core.EncodeJSON(core.ApprovalBody{ID: a.ID})
-		if adapter == "" || err != nil {
-			continue
+// ForChange returns the deliveries for the approvals and background results of a change,
+// omitting channels without a delivering adapter.
+func (s *Store) ForChange(c *core.Change) (ds []*core.Delivery) {
+	add := func(kind core.DeliveryKind, id string, key core.ChannelKey, message core.MessageID, body any, at time.Time) {
+		adapter := s.Deliverer(key)
+		encoded, err := core.EncodeJSON(body)
+		if adapter != "" && err == nil { // strings always encode
+			ds = append(ds, &core.Delivery{
+				ID: string(kind) + ":" + id, Kind: kind, Adapter: adapter, Channel: key, Message: message, Body: encoded,
+				State: core.DeliveryPending, CreatedAt: at,
+			})
 		}
+	}
+	for _, b := range c.Background {
+		add(core.DeliverBackground, b.ID, b.Channel, "", core.BackgroundBody{Text: b.Text, IsError: b.IsError}, b.CreatedAt)
+	}
+	for _, a := range c.Approvals {
 		kind, at := core.DeliverApproval, a.CreatedAt
 		if a.State != core.ApprovalPending {
 			kind, at = core.DeliverApprovalClosed, a.DecidedAt
 		}
-		ds = append(ds, &core.Delivery{
-			ID: string(kind) + ":" + a.ID, Kind: kind, Adapter: adapter, Channel: a.Channel, Message: a.Message, Body: body,
-			State: core.DeliveryPending, CreatedAt: at,
-		})
+		add(kind, a.ID, a.Channel, a.Message, core.ApprovalBody{ID: a.ID}, at)
 	}
 	return ds
 }

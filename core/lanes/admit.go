@@ -57,14 +57,9 @@ func (in *intake) accept(it *queued) {
 	it.written = true
 	c := core.Change{Accept: []*core.Message{it.msg}}
 	if it.decides != nil {
-		c.Approvals, c.Deliver = []*core.Approval{it.decides}, in.manager.Adapters.ForApprovals(it.decides)
+		c.Approvals = []*core.Approval{it.decides}
 	}
-	in.manager.o.Ledger.Write(c, func(err error) {
-		if err == nil {
-			in.manager.Adapters.HandOver(c.Deliver)
-		}
-		in.post(func() { in.acceptDone(it, err) })
-	})
+	in.journal.try(c, func(err error) { in.acceptDone(it, err) })
 }
 
 func (in *intake) acceptDone(it *queued, err error) {

@@ -52,9 +52,7 @@ func (ad *approvalDesk) request(r core.Request, f *inflight) {
 	ad.pending[r.ID] = a
 	running.mark(ad.eventTime(), "asked", r.Tool)
 	ad.expireLater(a)
-	approval := a.approval
-	ad.save(&approval)
-	ad.publish(core.Update{Kind: core.UpdateApproval, Approval: &approval, Turn: approval.Turn})
+	ad.record(a, core.UpdateApproval)
 }
 
 func (ad *approvalDesk) mayAsk(f *inflight) bool {
@@ -96,17 +94,15 @@ func (ad *approvalDesk) close(a *pendingApproval, state core.ApprovalState, reas
 	ad.conv.session.touch() // the agent was silent while waiting for the decision
 	a.timer.Stop()
 	a.approval.State, a.approval.Reason, a.approval.DecidedAt = state, reason, ad.now()
-	approval := a.approval
-	ad.save(&approval)
-	ad.publish(core.Update{Kind: core.UpdateApprovalClosed, Approval: &approval, Turn: approval.Turn})
+	ad.record(a, core.UpdateApprovalClosed)
 }
 
-// save records a new approval, or an approval closed without a decision, with the
-// resulting deliveries.
-func (ad *approvalDesk) save(a *core.Approval) {
-	c := core.Change{Approvals: []*core.Approval{a}, Deliver: ad.manager.Adapters.ForApprovals(a)}
-	c.Lazy = len(c.Deliver) == 0 // the host lists open requests, so a lazy write is safe; but lazy changes do not keep the order of deliveries
-	ad.journal.save(c, func() { ad.manager.Adapters.HandOver(c.Deliver) })
+// record writes and publishes a new approval, or an approval closed without a decision. The
+// host lists open requests, so the write can be lazy.
+func (ad *approvalDesk) record(a *pendingApproval, kind core.UpdateKind) {
+	approval := a.approval
+	ad.journal.save(core.Change{Approvals: []*core.Approval{&approval}, Lazy: true}, func() {})
+	ad.publish(core.Update{Kind: kind, Approval: &approval, Turn: approval.Turn})
 }
 
 // void voids the selected pending approvals, which can no longer be answered.
@@ -174,16 +170,7 @@ func (ad *approvalDesk) decide(id string, d core.Decision, done func(core.Approv
 		}
 	}
 	a.deciding = true
-	change.Deliver = ad.manager.Adapters.ForApprovals(&decided)
-	ad.manager.o.Ledger.Write(change, func(err error) {
-		if err == nil {
-			for i := range change.Settings {
-				ad.manager.ChannelSettings.Apply(&change.Settings[i])
-			}
-			ad.manager.Adapters.HandOver(change.Deliver)
-		}
-		ad.post(func() { ad.decided(a, decided, answer, known, err, done) })
-	})
+	ad.journal.try(change, func(err error) { ad.decided(a, decided, answer, known, err, done) })
 }
 
 // decided sends the answer to the agent once durable. A non-empty known is the

@@ -5,29 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"bareclaw/core"
-	"bareclaw/core/adapterstore"
-	"bareclaw/core/feed"
 )
 
 // A Decider takes people's decisions: about tool permissions, and about repeating messages
 // without an answer. All methods are safe for concurrent use.
-type Decider struct {
-	ledger   core.Ledger
-	lookup   *Lookup
-	lanes    *registry
-	adapters *adapterstore.Store
-	feeds    *feed.Broker
-	now      func() time.Time
-	submit   func(context.Context, core.Submission) (*core.Ticket, error)
-}
+type Decider struct{ m *Manager }
 
 // Approval returns the present state of an approval, or ErrNotFound.
 func (k *Decider) Approval(ctx context.Context, id string) (core.Approval, error) {
-	a, err := k.ledger.Approval(ctx, id)
-	if err == nil && a.State == core.ApprovalPending && !a.PendingAt(k.now()) {
+	a, err := k.m.o.Ledger.Approval(ctx, id)
+	if err == nil && a.State == core.ApprovalPending && !a.PendingAt(k.m.o.Now()) {
 		a.State = core.ApprovalExpired
 	}
 	return a, err
@@ -35,29 +24,29 @@ func (k *Decider) Approval(ctx context.Context, id string) (core.Approval, error
 
 // Approvals returns the pending approvals, oldest first.
 func (k *Decider) Approvals(ctx context.Context) ([]core.Approval, error) {
-	all, err := k.ledger.PendingApprovals(ctx)
-	now := k.now()
+	all, err := k.m.o.Ledger.PendingApprovals(ctx)
+	now := k.m.o.Now()
 	return slices.DeleteFunc(all, func(a core.Approval) bool { return !a.PendingAt(now) }), err
 }
 
 // Decide answers a pending approval. The decision is durable before the agent receives the
 // answer. Errors: ErrNotFound, and ErrNotPending together with the approval's present state.
 func (k *Decider) Decide(ctx context.Context, id string, d core.Decision) (core.Approval, error) {
-	a, err := k.ledger.Approval(ctx, id)
+	a, err := k.m.o.Ledger.Approval(ctx, id)
 	if err != nil {
 		return core.Approval{}, err
 	}
 	if a.Kind == core.ApprovalContinue {
 		return k.decideContinue(ctx, a, d)
 	}
-	l, ok := k.lanes.find(a.Channel)
+	l, ok := k.m.lanes.find(a.Channel)
 	if !ok || a.State != core.ApprovalPending {
 		return a, fmt.Errorf("approval %s is %s: %w", id, a.State, core.ErrNotPending)
 	}
 	now, err := request(ctx, l.channel, func(done func(core.Approval, error)) { l.desk.decide(id, d, done) })
 	if errors.Is(err, errRetired) || errors.Is(err, core.ErrNotPending) { // the turn has ended, or another decision came first
 		err = fmt.Errorf("approval %s: %w", id, core.ErrNotPending)
-		if now, readErr := k.ledger.Approval(ctx, id); readErr == nil {
+		if now, readErr := k.m.o.Ledger.Approval(ctx, id); readErr == nil {
 			return now, err
 		}
 	}
@@ -74,7 +63,7 @@ func (k *Decider) Decide(ctx context.Context, id string, d core.Decision) (core.
 // pending question about continuing the turn, if any. Errors: ErrNotFound, and ErrNotFailed
 // together with the message's present state.
 func (k *Decider) Resubmission(ctx context.Context, id core.MessageID) (core.Submission, core.Message, error) {
-	msg, err := k.lookup.Message(ctx, id)
+	msg, err := k.m.Lookup.Message(ctx, id)
 	if err != nil {
 		return core.Submission{}, core.Message{}, err
 	}
@@ -105,13 +94,13 @@ func (k *Decider) turnOf(ctx context.Context, msg core.Message) (*core.Turn, []*
 	if msg.Turn == "" {
 		return nil, []*core.Message{&msg}, nil
 	}
-	turn, err := k.ledger.Turn(ctx, msg.Turn)
+	turn, err := k.m.o.Ledger.Turn(ctx, msg.Turn)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the turn of message %s: %w", msg.ID, err)
 	}
 	var members []*core.Message
 	for _, id := range turn.Members {
-		other, err := k.lookup.Message(ctx, id)
+		other, err := k.m.Lookup.Message(ctx, id)
 		if err != nil {
 			return nil, nil, fmt.Errorf("read the messages of turn %s: %w", turn.ID, err)
 		}
@@ -124,12 +113,12 @@ func (k *Decider) turnOf(ctx context.Context, msg core.Message) (*core.Turn, []*
 
 // undecided returns the pending question whether to continue the turn, or nil.
 func (k *Decider) undecided(ctx context.Context, turn core.TurnID) (*core.Approval, error) {
-	all, err := k.ledger.TurnApprovals(ctx, turn)
+	all, err := k.m.o.Ledger.TurnApprovals(ctx, turn)
 	if err != nil {
 		return nil, fmt.Errorf("read the approvals of turn %s: %w", turn, err)
 	}
 	for i := range all {
-		if all[i].Kind == core.ApprovalContinue && all[i].PendingAt(k.now()) {
+		if all[i].Kind == core.ApprovalContinue && all[i].PendingAt(k.m.o.Now()) {
 			return &all[i], nil
 		}
 	}
@@ -138,7 +127,7 @@ func (k *Decider) undecided(ctx context.Context, turn core.TurnID) (*core.Approv
 
 // decideContinue continues or abandons an interrupted turn.
 func (k *Decider) decideContinue(ctx context.Context, a core.Approval, d core.Decision) (core.Approval, error) {
-	if !a.PendingAt(k.now()) {
+	if !a.PendingAt(k.m.o.Now()) {
 		if a.State == core.ApprovalPending {
 			a.State = core.ApprovalExpired
 		}
@@ -156,33 +145,31 @@ func (k *Decider) decideContinue(ctx context.Context, a core.Approval, d core.De
 		return a, fmt.Errorf("approval %s: %w", a.ID, core.ErrNotPending)
 	}
 	s.Decides.DecidedBy = d.By
-	if _, err := k.submit(ctx, s); err != nil {
+	if _, err := k.m.Submit(ctx, s); err != nil {
 		return a, err
 	}
-	return k.ledger.Approval(ctx, a.ID)
+	return k.m.o.Ledger.Approval(ctx, a.ID)
 }
 
 // closeContinue records the decision not to continue a turn. The first decision wins.
 func (k *Decider) closeContinue(ctx context.Context, a core.Approval, state core.ApprovalState) (core.Approval, error) {
-	a.State, a.DecidedAt = state, k.now()
-	c := core.Change{Approvals: []*core.Approval{&a}, Deliver: k.adapters.ForApprovals(&a)}
-	if err := core.WriteAndWait(ctx, k.ledger, c, nil); err != nil {
+	a.State, a.DecidedAt = state, k.m.o.Now()
+	if err := core.WriteAndWait(ctx, k.m.o.Ledger, core.Change{Approvals: []*core.Approval{&a}}, nil); err != nil {
 		return a, err
 	}
-	k.adapters.HandOver(c.Deliver)
-	now, err := k.ledger.Approval(ctx, a.ID)
+	now, err := k.m.o.Ledger.Approval(ctx, a.ID)
 	if err == nil && now.State != state {
 		err = fmt.Errorf("approval %s is %s: %w", a.ID, now.State, core.ErrNotPending)
 	}
 	if err == nil {
-		k.feeds.Publish(a.Channel, core.Update{Kind: core.UpdateApprovalClosed, At: a.DecidedAt, Approval: &now, Turn: a.Turn})
+		k.m.Feeds.Publish(a.Channel, core.Update{Kind: core.UpdateApprovalClosed, At: a.DecidedAt, Approval: &now, Turn: a.Turn})
 	}
 	return now, err
 }
 
 // voidContinues voids the continue questions of a channel with a forgotten conversation.
 func (k *Decider) voidContinues(ctx context.Context, key core.ChannelKey) error {
-	pending, err := k.ledger.PendingApprovals(ctx)
+	pending, err := k.m.o.Ledger.PendingApprovals(ctx)
 	if err != nil {
 		return fmt.Errorf("read pending approvals: %w", err)
 	}

@@ -5,100 +5,83 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/core/sessionpool"
-	"bareclaw/core/settings"
-	"bareclaw/core/spending"
 )
 
 // A Directory reports the state of all channels. All methods are safe for concurrent use.
-type Directory struct {
-	ledger   core.Ledger
-	sessions core.SessionIDs
-	settings *settings.Cache
-	lanes    *registry
-	pool     *sessionpool.Pool
-	budget   *spending.Budget
-	stats    *counters
-	now      func() time.Time
-}
+type Directory struct{ m *Manager }
 
 type counters struct {
 	turns, turnErrors, resent, interrupted, refused, stalled, parked, idled, evicted atomic.Int64
 	answeredAt                                                                       atomic.Pointer[time.Time] // when a turn was last answered
 }
 
-// Stats holds counts since the start of the process, and the present state.
+// Stats holds counts since the start of the process.
 type Stats struct {
 	Turns, TurnErrors, Resent, Interrupted, QueueRefused, Stalled int64
 	Parked, Idled, Evicted                                        int64 // channels parked; sessions ended unused; sessions ended for another channel
-	Lanes, Sessions, Running, Waiting                             int
-	Spending                                                      core.Spending
+	Lanes                                                         int   // present number
 }
 
 // Stats returns counts for metrics.
 func (d *Directory) Stats() Stats {
-	s := Stats{
-		Turns: d.stats.turns.Load(), TurnErrors: d.stats.turnErrors.Load(), Resent: d.stats.resent.Load(),
-		Interrupted: d.stats.interrupted.Load(), QueueRefused: d.stats.refused.Load(),
-		Stalled: d.stats.stalled.Load(), Parked: d.stats.parked.Load(),
-		Idled: d.stats.idled.Load(), Evicted: d.stats.evicted.Load(), Spending: d.Spending(),
+	s := d.m.stats
+	return Stats{
+		Turns: s.turns.Load(), TurnErrors: s.turnErrors.Load(), Resent: s.resent.Load(), Interrupted: s.interrupted.Load(),
+		QueueRefused: s.refused.Load(), Stalled: s.stalled.Load(), Parked: s.parked.Load(), Idled: s.idled.Load(), Evicted: s.evicted.Load(),
+		Lanes: len(d.m.lanes.all()),
 	}
-	for _, l := range d.lanes.all() {
-		s.Lanes++
-		s.Sessions += int(l.gauge.sessions.Load())
-		s.Running += int(l.gauge.running.Load())
-		s.Waiting += int(l.gauge.waiting.Load())
-	}
-	return s
 }
 
 // Channels returns the state of every channel with a history, a session or settings, sorted
 // by key.
 func (d *Directory) Channels(ctx context.Context) ([]core.ChannelStatus, error) {
-	records, err := d.ledger.Channels(ctx)
+	records, err := d.m.o.Ledger.Channels(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list channels: %w", err)
 	}
 	byKey := map[core.ChannelKey]core.ChannelStatus{}
-	for _, r := range records {
-		byKey[r.Key] = core.ChannelStatus{Key: r.Key, State: core.StateIdle, Messages: r.Messages, LastAt: r.LastAt}
-	}
-	for key, id := range d.sessions.All() {
+	known := func(key core.ChannelKey) core.ChannelStatus {
 		st := byKey[key]
-		st.Key, st.State, st.SessionID = key, core.StateIdle, id
+		st.Key, st.State = key, core.StateIdle
+		return st
+	}
+	for _, r := range records {
+		st := known(r.Key)
+		st.Messages, st.LastAt = r.Messages, r.LastAt
+		byKey[r.Key] = st
+	}
+	for key, id := range d.m.o.Sessions.All() {
+		st := known(key)
+		st.SessionID = id
 		byKey[key] = st
 	}
-	for _, key := range d.settings.Keys() {
-		if _, known := byKey[key]; !known {
-			byKey[key] = core.ChannelStatus{Key: key, State: core.StateIdle}
-		}
+	for _, key := range d.m.ChannelSettings.Keys() {
+		byKey[key] = known(key)
 	}
 	active, err := d.active(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, st := range active {
-		st.Messages, st.LastAt = byKey[st.Key].Messages, byKey[st.Key].LastAt
-		st.SessionID = cmp.Or(st.SessionID, byKey[st.Key].SessionID)
+		old := byKey[st.Key]
+		st.Messages, st.LastAt, st.SessionID = old.Messages, old.LastAt, cmp.Or(st.SessionID, old.SessionID)
 		byKey[st.Key] = st
 	}
-	all := make([]core.ChannelStatus, 0, len(byKey))
-	for _, st := range byKey {
-		all = append(all, st)
-	}
-	slices.SortFunc(all, func(a, b core.ChannelStatus) int { return cmp.Compare(a.Key, b.Key) })
-	return all, nil
+	return slices.SortedFunc(maps.Values(byKey), byChannel), nil
 }
+
+func byChannel(a, b core.ChannelStatus) int { return cmp.Compare(a.Key, b.Key) }
 
 // active returns the state of every channel with a lane.
 func (d *Directory) active(ctx context.Context) ([]core.ChannelStatus, error) {
 	var all []core.ChannelStatus
-	for _, l := range d.lanes.all() {
+	for _, l := range d.m.lanes.all() {
 		st, err := ask(ctx, l.channel, l.present)
 		switch {
 		case errors.Is(err, errRetired):
@@ -118,10 +101,8 @@ func (d *Directory) Channel(ctx context.Context, key core.ChannelKey) (core.Chan
 	if err != nil {
 		return core.ChannelStatus{}, err
 	}
-	for _, st := range all {
-		if st.Key == key {
-			return st, nil
-		}
+	if i := slices.IndexFunc(all, func(st core.ChannelStatus) bool { return st.Key == key }); i >= 0 {
+		return all[i], nil
 	}
 	return core.ChannelStatus{}, fmt.Errorf("channel %q: %w", key, core.ErrNotFound)
 }
@@ -129,8 +110,8 @@ func (d *Directory) Channel(ctx context.Context, key core.ChannelKey) (core.Chan
 // Overview returns the state of the active channels. Unlike Channels, Overview does not read
 // the ledger.
 func (d *Directory) Overview(ctx context.Context) (core.Overview, error) {
-	o := core.Overview{Limit: d.pool.Limit(), Active: []core.ChannelStatus{}}
-	idle := d.sessions.All()
+	o := core.Overview{Limit: d.m.pool.Limit(), Active: []core.ChannelStatus{}}
+	idle := d.m.o.Sessions.All()
 	active, err := d.active(ctx)
 	if err != nil {
 		return core.Overview{}, err
@@ -146,10 +127,10 @@ func (d *Directory) Overview(ctx context.Context) (core.Overview, error) {
 		}
 	}
 	o.Idle = len(idle)
-	if at := d.stats.answeredAt.Load(); at != nil {
+	if at := d.m.stats.answeredAt.Load(); at != nil {
 		o.Answered = *at
 	}
-	slices.SortFunc(o.Active, func(a, b core.ChannelStatus) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(o.Active, byChannel)
 	return o, nil
 }
 
@@ -157,7 +138,7 @@ func (d *Directory) Overview(ctx context.Context) (core.Overview, error) {
 // Channel, Present does not read the ledger, and reports an unknown channel as idle.
 func (d *Directory) Present(ctx context.Context, key core.ChannelKey) (core.ChannelStatus, error) {
 	st := core.ChannelStatus{Key: key, State: core.StateIdle}
-	if l, ok := d.lanes.find(key); ok {
+	if l, ok := d.m.lanes.find(key); ok {
 		now, err := ask(ctx, l.channel, l.present)
 		if err == nil {
 			st = now
@@ -166,20 +147,20 @@ func (d *Directory) Present(ctx context.Context, key core.ChannelKey) (core.Chan
 		}
 	}
 	if st.SessionID == "" {
-		st.SessionID, _ = d.sessions.Get(key)
+		st.SessionID, _ = d.m.o.Sessions.Get(key)
 	}
 	return st, nil
 }
 
 // Usage returns the cost of a channel's turns, in total and for the present calendar day.
 func (d *Directory) Usage(ctx context.Context, key core.ChannelKey) (core.Usage, error) {
-	now := d.now()
+	now := d.m.o.Now()
 	year, month, day := now.Date()
-	return d.ledger.Usage(ctx, key, time.Date(year, month, day, 0, 0, 0, 0, now.Location()))
+	return d.m.o.Ledger.Usage(ctx, key, time.Date(year, month, day, 0, 0, 0, 0, now.Location()))
 }
 
 // Spending returns the amount spent today, as reported by the agents.
 func (d *Directory) Spending() core.Spending {
-	now := d.now()
-	return core.Spending{Day: core.Day(now), Spent: d.budget.On(core.Day(now)), Limit: d.budget.Limit}
+	now := d.m.o.Now()
+	return core.Spending{Day: core.Day(now), Spent: d.m.budget.On(core.Day(now)), Limit: d.m.budget.Limit}
 }

@@ -136,6 +136,9 @@ func (ts *turns) newFlight(batch []*queued, steered bool) (*inflight, error) {
 		ts.conv.id, ts.conv.unopened = ts.conv.newID(), true
 	}
 	t.SessionID, t.Opens = ts.conv.id, ts.conv.unopened
+	if len(ts.manager.o.Greeting) > 0 && ts.manager.lanes.greet(ts.key) {
+		ts.notices = slices.Concat(ts.manager.o.Greeting, ts.notices)
+	}
 	t.Notices, ts.notices = ts.notices, nil
 	return &inflight{turn: t, members: batch}, nil
 }

@@ -235,17 +235,7 @@ func (ln *listener) background(ev core.Event) {
 		ln.log.Debug("background result", "id", b.ID, "text", text)
 	}
 	ln.manager.budget.Add(b.CreatedAt, cost)
-	release := ln.conv.session.acks.hold()
-	c := core.Change{Background: []*core.Background{b}, Lazy: true}
-	if d, err := ln.manager.Adapters.ForBackground(b); err != nil {
-		ln.log.Error("background result is not delivered", "err", err)
-	} else if d != nil {
-		c.Deliver = []*core.Delivery{d}
-	}
-	ln.journal.save(c, func() {
-		ln.manager.Adapters.HandOver(c.Deliver)
-		release()
-	})
+	ln.journal.save(core.Change{Background: []*core.Background{b}, Lazy: true}, ln.conv.session.acks.hold())
 	ln.publish(core.Update{Kind: core.UpdateBackground, Background: b})
 }
 

@@ -251,8 +251,7 @@ func (ts *turns) commitOutcomes(v outcomes) {
 			ts.log.Debug("reply", "message", string(s.ID), "state", s.Reply.State, "text", text)
 		}
 	}
-	v.change.Deliver = append(v.repliesFor(), ts.manager.Adapters.ForApprovals(v.change.Approvals...)...)
-	v.change.Lazy = v.replayable && len(v.change.Deliver) == 0 // an adapter waits for each delivery
+	v.change.Deliver, v.change.Lazy = v.repliesFor(), v.replayable
 	notify := func() {
 		ts.publishOutcomes(v.items)
 		if v.told != nil {
@@ -267,7 +266,6 @@ func (ts *turns) commitOutcomes(v outcomes) {
 		if !v.replayable {
 			notify()
 		}
-		ts.manager.Adapters.HandOver(v.change.Deliver)
 		for _, it := range v.items {
 			ts.manager.tickets.drop(it.msg.ID)
 		}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/core/adapterstore"
+	"bareclaw/core/settings"
 )
 
 // firstSaveRetry is the first pause between attempts to write an outcome, and saveRetry
@@ -15,6 +17,37 @@ const (
 	firstSaveRetry = 50 * time.Millisecond
 	saveRetry      = 5 * time.Second
 )
+
+// A deliveringLedger adds the deliveries of approvals and background results to each change.
+// Once a change is durable, a deliveringLedger hands over the deliveries and applies the
+// settings, in the ledger's order.
+type deliveringLedger struct {
+	core.Ledger
+
+	adapters *adapterstore.Store
+	settings *settings.Cache
+}
+
+// Write implements [core.Writer].
+func (l *deliveringLedger) Write(c core.Change, done func(error)) {
+	if len(c.Approvals)+len(c.Background) > 0 {
+		c.Deliver = slices.Concat(c.Deliver, l.adapters.ForChange(&c))
+	}
+	if len(c.Deliver)+len(c.Settings) == 0 {
+		l.Ledger.Write(c, done)
+		return
+	}
+	c.Lazy = false // an adapter waits for each delivery
+	l.Ledger.Write(c, func(err error) {
+		if err == nil {
+			for i := range c.Settings {
+				l.settings.Apply(&c.Settings[i])
+			}
+			l.adapters.HandOver(c.Deliver)
+		}
+		done(err)
+	})
+}
 
 // A journal writes changes in order, and repeats failed writes until the storage succeeds.
 // The methods, and the functions given to the methods, run on the lane's goroutine.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"bareclaw/core"
@@ -32,16 +31,11 @@ type lane struct {
 
 	timer     timer
 	resetting func() // set during Reset: runs after the session's end
-	gauge     gauge
 }
-
-// gauge mirrors counts of a lane, to be read for metrics from any goroutine.
-type gauge struct{ sessions, running, waiting atomic.Int32 }
 
 func newLane(m *Manager, key core.ChannelKey) *lane {
 	c := newChannel(m, key)
 	l := &lane{channel: c}
-	c.machine.facts = func() (int, *park) { return len(l.turns.list), l.queue.parked }
 	l.queue = &queue{channel: c, delay: func() string { return cmp.Or(l.conv.session.blocked(), l.conv.slotWait()) }}
 	l.conv = &conversation{channel: c, queue: l.queue, slot: m.pool.Slot(c.post, l.evict)}
 	l.conv.id, _ = m.o.Sessions.Get(key)
@@ -70,7 +64,6 @@ func (l *lane) run(ctx context.Context, r *recovered) {
 func (l *lane) step(ctx context.Context) (over bool) {
 	l.advance()
 	l.retry(l.advance)
-	l.measure()
 	l.updateSlot()
 	if l.retire() {
 		return true
@@ -102,20 +95,20 @@ func (l *lane) step(ctx context.Context) (over bool) {
 // turn. advance runs after everything that may change the state.
 func (l *lane) advance() {
 	if l.machine.isBusy() {
-		l.machine.transition()
 		return
 	}
 	for _, f := range l.turns.list {
 		l.turns.hand(f)
 	}
-	for l.machine.transition(); l.canDispatch() && l.prepareDispatch(); l.machine.transition() {
+	for l.canDispatch() && l.prepareDispatch() {
 		l.turns.freeze(l.queue.batchSize(), false)
 	}
 }
 
 // canDispatch reports whether the lane may begin a turn with the waiting messages.
 func (l *lane) canDispatch() bool {
-	return l.machine.condition.state == stateIdle && !l.queue.reordering && len(l.queue.items) > 0 && l.queue.items[0].isReady()
+	return !l.machine.isBusy() && len(l.turns.list) == 0 && l.queue.parked == nil &&
+		!l.queue.reordering && len(l.queue.items) > 0 && l.queue.items[0].isReady()
 }
 
 // prepareDispatch reports whether a turn can begin now. For lack of a session slot, the lane
@@ -151,21 +144,6 @@ func (l *lane) sessionEnded() {
 		return
 	}
 	l.recovery.recover(l.turns.list)
-}
-
-func (l *lane) measure() {
-	sessions, running := 0, 0
-	if l.conv.session != nil {
-		sessions = 1
-	}
-	for _, f := range l.turns.list {
-		if !f.answered {
-			running++
-		}
-	}
-	l.gauge.sessions.Store(int32(sessions))
-	l.gauge.running.Store(int32(running))
-	l.gauge.waiting.Store(int32(len(l.queue.items)))
 }
 
 // leaveTimeout bounds how long a closing lane waits for a session being started or attached.
@@ -279,8 +257,7 @@ func (l *lane) retire() bool {
 	if !l.empty() {
 		return false
 	}
-	greeted := len(l.turns.notices) == 0 && len(l.manager.o.Greeting) > 0
-	if !l.manager.lanes.remove(l, greeted) {
+	if !l.manager.lanes.remove(l) {
 		return false
 	}
 	if l.timer.timer != nil {
@@ -295,5 +272,5 @@ func (l *lane) empty() bool {
 	return l.conv.session == nil && len(l.queue.items) == 0 && len(l.turns.list) == 0 && len(l.desk.pending) == 0 &&
 		!l.machine.isBusy() && !l.conv.opening && l.conv.saving == 0 && l.journal.isIdle() && l.resetting == nil &&
 		l.queue.parked == nil && l.conv.slot.Free() && !l.conv.unopened &&
-		len(l.turns.notices) <= len(l.manager.o.Greeting) && l.conv.isSaved()
+		len(l.turns.notices) == 0 && l.conv.isSaved()
 }

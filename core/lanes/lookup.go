@@ -20,29 +20,27 @@ type History interface {
 type Lookup struct {
 	History // in the ledger
 
-	ledger  core.Ledger
-	tickets *ticketIndex
-	lanes   *registry
+	m *Manager
 }
 
 // Message returns the present state of a message.
 func (k *Lookup) Message(ctx context.Context, id core.MessageID) (core.Message, error) {
-	if t, ok := k.tickets.find(id); ok {
+	if t, ok := k.m.tickets.find(id); ok {
 		select {
 		case <-t.Done(): // perhaps before the ledger has the outcome
 			return t.Result()
 		default:
 		}
 	}
-	return k.ledger.Message(ctx, id)
+	return k.m.o.Ledger.Message(ctx, id)
 }
 
 // Ticket returns a ticket for a message accepted earlier, or ErrNotFound.
 func (k *Lookup) Ticket(ctx context.Context, id core.MessageID) (*core.Ticket, error) {
-	if t, ok := k.tickets.find(id); ok {
+	if t, ok := k.m.tickets.find(id); ok {
 		return t.Repeated(), nil
 	}
-	old, err := k.ledger.Message(ctx, id)
+	old, err := k.m.o.Ledger.Message(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -54,13 +52,13 @@ func (k *Lookup) Ticket(ctx context.Context, id core.MessageID) (*core.Ticket, e
 // Wait returns the message once there is an outcome. When ctx ends first, Wait returns the
 // message in the present state with the context's error.
 func (k *Lookup) Wait(ctx context.Context, id core.MessageID) (core.Message, error) {
-	t, open := k.tickets.find(id)
+	t, open := k.m.tickets.find(id)
 	if open {
 		if msg, err := t.Wait(ctx); err == nil {
 			return msg, nil
 		}
 	}
-	msg, err := k.ledger.Message(context.WithoutCancel(ctx), id) // ctx only bounds the waiting, not the read
+	msg, err := k.m.o.Ledger.Message(context.WithoutCancel(ctx), id) // ctx only bounds the waiting, not the read
 	if open && err == nil && !msg.State.Final() {
 		err = context.Cause(ctx)
 	}
@@ -69,11 +67,11 @@ func (k *Lookup) Wait(ctx context.Context, id core.MessageID) (core.Message, err
 
 // WaitOrPark is Wait, but also returns once the message waits on a parked channel.
 func (k *Lookup) WaitOrPark(ctx context.Context, id core.MessageID) (core.Message, error) {
-	if t, ok := k.tickets.find(id); ok {
+	if t, ok := k.m.tickets.find(id); ok {
 		select {
 		case <-t.Parked():
 			if !k.QueuePosition(id).Until.IsZero() { // else the channel is no longer parked
-				return k.ledger.Message(ctx, id)
+				return k.m.o.Ledger.Message(ctx, id)
 			}
 		case <-t.Done():
 		case <-ctx.Done():
@@ -85,11 +83,11 @@ func (k *Lookup) WaitOrPark(ctx context.Context, id core.MessageID) (core.Messag
 // QueuePosition returns the message's position in the channel's queue, or the zero value for
 // a message unknown or not waiting.
 func (k *Lookup) QueuePosition(id core.MessageID) core.QueuePosition {
-	t, ok := k.tickets.find(id)
+	t, ok := k.m.tickets.find(id)
 	if !ok {
 		return core.QueuePosition{}
 	}
-	l, ok := k.lanes.find(t.Message.Channel)
+	l, ok := k.m.lanes.find(t.Message.Channel)
 	if !ok {
 		return core.QueuePosition{}
 	}
@@ -99,7 +97,7 @@ func (k *Lookup) QueuePosition(id core.MessageID) core.QueuePosition {
 
 // OpenMessages returns the adapter's messages without an outcome, oldest first.
 func (k *Lookup) OpenMessages(ctx context.Context, adapter string) ([]core.Message, error) {
-	all, _, err := k.ledger.Open(ctx)
+	all, _, err := k.m.o.Ledger.Open(ctx)
 	return slices.DeleteFunc(all, func(msg core.Message) bool { return msg.Adapter != adapter }), err
 }
 
@@ -110,7 +108,7 @@ func (k *Lookup) Trace(ctx context.Context, id core.MessageID) (core.Trace, erro
 		return core.Trace{}, err
 	}
 	t := core.Trace{Message: msg}
-	if t.Deliveries, err = k.ledger.MessageDeliveries(ctx, id); err != nil {
+	if t.Deliveries, err = k.m.o.Ledger.MessageDeliveries(ctx, id); err != nil {
 		return core.Trace{}, fmt.Errorf("read the deliveries of message %s: %w", id, err)
 	}
 	if msg.Turn == "" {
@@ -122,17 +120,17 @@ func (k *Lookup) Trace(ctx context.Context, id core.MessageID) (core.Trace, erro
 		return core.Trace{}, fmt.Errorf("read the turn of message %s: %w", id, err)
 	}
 	t.Turn, t.Members = &turn, turn.Members
-	t.Approvals, err = k.ledger.TurnApprovals(ctx, turn.ID)
+	t.Approvals, err = k.m.o.Ledger.TurnApprovals(ctx, turn.ID)
 	return t, err
 }
 
 // turnNow returns a turn with the timeline up to now.
 func (k *Lookup) turnNow(ctx context.Context, key core.ChannelKey, id core.TurnID) (core.Turn, error) {
-	turn, err := k.ledger.Turn(ctx, id)
+	turn, err := k.m.o.Ledger.Turn(ctx, id)
 	if err != nil || !turn.EndedAt.IsZero() {
 		return turn, err
 	}
-	if l, ok := k.lanes.find(key); ok {
+	if l, ok := k.m.lanes.find(key); ok {
 		marks := func() []core.Mark {
 			if f := l.turns.find(id); f != nil {
 				return slices.Clone(f.turn.Marks)
@@ -143,7 +141,7 @@ func (k *Lookup) turnNow(ctx context.Context, key core.ChannelKey, id core.TurnI
 			return turn, nil
 		}
 	}
-	return k.ledger.Turn(ctx, id) // the turn has ended meanwhile
+	return k.m.o.Ledger.Turn(ctx, id) // the turn has ended meanwhile
 }
 
 // A ticketIndex holds the tickets of all messages without an outcome in the ledger.

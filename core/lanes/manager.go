@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -147,20 +146,17 @@ func New(o Options) *Manager {
 		o.Now = time.Now
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
+	ledger := &deliveringLedger{Ledger: o.Ledger, adapters: adapterstore.New(o.Ledger, o.Deliverers, o.Now)}
+	o.Ledger = ledger
 	m := &Manager{
-		Adapters: adapterstore.New(o.Ledger, o.Deliverers, o.Now), Feeds: &feed.Broker{},
+		Adapters: ledger.adapters, Feeds: &feed.Broker{},
 		o: o, ctx: ctx, stop: stop, tickets: newTicketIndex(), pool: sessionpool.New(o.MaxSessions),
 		budget: &spending.Budget{Limit: o.DailyBudget}, stats: &counters{},
 	}
 	m.lanes = newRegistry(m.startLane)
-	m.ChannelSettings = settings.New(o.Ledger, m.lanes.wake)
-	m.Lookup = &Lookup{History: o.Ledger, ledger: o.Ledger, tickets: m.tickets, lanes: m.lanes}
-	m.Directory = &Directory{
-		ledger: o.Ledger, sessions: o.Sessions, settings: m.ChannelSettings, lanes: m.lanes, pool: m.pool, budget: m.budget, stats: m.stats, now: o.Now,
-	}
-	m.Decider = &Decider{
-		ledger: o.Ledger, lookup: m.Lookup, lanes: m.lanes, adapters: m.Adapters, feeds: m.Feeds, now: o.Now, submit: m.Submit,
-	}
+	m.ChannelSettings = settings.New(ledger.Ledger, m.lanes.wake)
+	ledger.settings = m.ChannelSettings
+	m.Lookup, m.Directory, m.Decider = &Lookup{o.Ledger, m}, &Directory{m}, &Decider{m}
 	return m
 }
 
@@ -229,11 +225,8 @@ func (m *Manager) Recover(ctx context.Context) error {
 }
 
 // startLane makes and runs a lane.
-func (m *Manager) startLane(key core.ChannelKey, greeted bool, r *recovered) *lane {
+func (m *Manager) startLane(key core.ChannelKey, r *recovered) *lane {
 	l := newLane(m, key)
-	if !greeted {
-		l.turns.notices = slices.Clone(m.o.Greeting)
-	}
 	if r != nil && r.live {
 		l.conv.slot.Adopt()
 	}

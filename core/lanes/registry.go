@@ -10,15 +10,15 @@ import (
 
 // A registry holds the lanes of the active channels.
 type registry struct {
-	start func(key core.ChannelKey, greeted bool, r *recovered) *lane // makes and runs a lane
+	start func(core.ChannelKey, *recovered) *lane // makes and runs a lane
 
 	mu      sync.Mutex // guards the fields below
 	lanes   map[core.ChannelKey]*lane
-	greeted map[core.ChannelKey]struct{} // channels without a lane that have received the greeting
+	greeted map[core.ChannelKey]struct{} // channels that have received the greeting
 	closed  bool
 }
 
-func newRegistry(start func(core.ChannelKey, bool, *recovered) *lane) *registry {
+func newRegistry(start func(core.ChannelKey, *recovered) *lane) *registry {
 	return &registry{start: start, lanes: map[core.ChannelKey]*lane{}, greeted: map[core.ChannelKey]struct{}{}}
 }
 
@@ -30,8 +30,7 @@ func (r *registry) add(key core.ChannelKey, rec *recovered) {
 }
 
 func (r *registry) addLocked(key core.ChannelKey, rec *recovered) *lane {
-	_, greeted := r.greeted[key]
-	l := r.start(key, greeted, rec)
+	l := r.start(key, rec)
 	r.lanes[key] = l
 	return l
 }
@@ -85,17 +84,23 @@ func (r *registry) all() []*lane {
 
 // remove removes a lane about to retire, unless a function waits in the lane's mailbox or the
 // registry is closed.
-func (r *registry) remove(l *lane, greeted bool) bool {
+func (r *registry) remove(l *lane) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed || !l.mailbox.close() {
 		return false
 	}
 	delete(r.lanes, l.key)
-	if greeted {
-		r.greeted[l.key] = struct{}{}
-	}
 	return true
+}
+
+// greet reports, once, that a channel has received no greeting yet.
+func (r *registry) greet(key core.ChannelKey) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, greeted := r.greeted[key]
+	r.greeted[key] = struct{}{}
+	return !greeted
 }
 
 // close keeps new lanes from being started.

@@ -195,10 +195,19 @@ var viewSteps = map[string]func(*scene, step){
 	},
 	"stats": func(s *scene, p step) {
 		st := s.m.Directory.Stats()
+		o, err := s.m.Directory.Overview(s.t.Context())
+		running, waiting := 0, 0
+		for _, c := range o.Active {
+			waiting += c.Waiting
+			if c.Turn != "" {
+				running++
+			}
+		}
+		s.wantSame("overview", err, nil)
 		for what, want := range p.values {
 			s.wantSame(what, map[string]int64{
 				"resent": st.Resent, "refused": st.QueueRefused, "stalled": st.Stalled, "turns": st.Turns, "parked": st.Parked,
-				"lanes": int64(st.Lanes), "sessions": int64(st.Sessions), "running": int64(st.Running), "waiting": int64(st.Waiting),
+				"lanes": int64(st.Lanes), "sessions": int64(o.Hosts), "running": int64(running), "waiting": int64(waiting),
 			}[what], want)
 		}
 	},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"bareclaw/core"
 	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
 )
@@ -16,10 +17,20 @@ const readTimeout = 5 * time.Second
 
 // WriteTotals adds the counts of core. If the ledger cannot be read, its counts are left out.
 func WriteTotals(ctx context.Context, w *Writer, m *lanes.Manager, log *slog.Logger) {
-	writeStats(w, m.Directory.Stats())
+	writeStats(w, m.Directory.Stats(), m.Directory.Spending())
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	if o, err := m.Directory.Overview(ctx); err == nil { // an error means that core shuts down
+		running, waiting := 0, 0
+		for i := range o.Active {
+			waiting += o.Active[i].Waiting
+			if o.Active[i].Turn != "" {
+				running++
+			}
+		}
+		w.Gauge("bareclaw_turns_running", "Turns in progress.", float64(running))
+		w.Gauge("bareclaw_queue_messages", "Messages that wait for their turn.", float64(waiting))
+		w.Gauge("bareclaw_sessions", "Agent sessions that are alive.", float64(o.Hosts))
 		states := o.States()
 		for _, state := range slices.Sorted(maps.Keys(states)) {
 			w.Gauge("bareclaw_channels", "Channels with a conversation or something to do, by state.", float64(states[state]), "state", state)
@@ -45,7 +56,7 @@ func WriteTotals(ctx context.Context, w *Writer, m *lanes.Manager, log *slog.Log
 	w.Gauge("bareclaw_balance_ok", "1 while every accepted message is accounted for exactly once.", even)
 }
 
-func writeStats(w *Writer, s lanes.Stats) {
+func writeStats(w *Writer, s lanes.Stats, today core.Spending) {
 	w.Counter("bareclaw_turns_total", "Turns handed to the agent since start.", float64(s.Turns))
 	w.Counter("bareclaw_turn_errors_total", "Turns that ended without an answer since start.", float64(s.TurnErrors))
 	w.Counter("bareclaw_turns_resent_total", "Turns handed over again after a fault since start.", float64(s.Resent))
@@ -55,12 +66,9 @@ func writeStats(w *Writer, s lanes.Stats) {
 	w.Counter("bareclaw_sessions_idled_total", "Idle sessions ended since start.", float64(s.Idled))
 	w.Counter("bareclaw_sessions_evicted_total", "Sessions ended for another channel, since start.", float64(s.Evicted))
 	w.Counter("bareclaw_queue_refused_total", "Messages refused because their channel was full, since start.", float64(s.QueueRefused))
-	w.Gauge("bareclaw_turns_running", "Turns in progress.", float64(s.Running))
-	w.Gauge("bareclaw_queue_messages", "Messages that wait for their turn.", float64(s.Waiting))
 	w.Gauge("bareclaw_lanes", "Channels served by this process.", float64(s.Lanes))
-	w.Gauge("bareclaw_spent_usd_today", "Cost of turns and background results today, in local time.", s.Spending.Spent)
-	w.Gauge("bareclaw_daily_budget_usd", "Limit of the cost of a day; 0 without a limit.", s.Spending.Limit)
-	w.Gauge("bareclaw_sessions", "Agent sessions that are alive.", float64(s.Sessions))
+	w.Gauge("bareclaw_spent_usd_today", "Cost of turns and background results today, in local time.", today.Spent)
+	w.Gauge("bareclaw_daily_budget_usd", "Limit of the cost of a day; 0 without a limit.", today.Limit)
 }
 
 // WriteSchedules adds the counts of schedules.

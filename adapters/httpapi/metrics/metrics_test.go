@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"bareclaw/core"
 	"bareclaw/core/lanes"
 )
 
@@ -16,7 +17,7 @@ func TestFormat(t *testing.T) {
 	t.Parallel()
 	var w Writer
 	WriteProcess(&w, time.Unix(1, 500e6))
-	writeStats(&w, lanes.Stats{Turns: 8})
+	writeStats(&w, lanes.Stats{Turns: 8}, core.Spending{})
 	w.Gauge("build", "A build.", 1, "version", "a \"b\" \\ \n c", "go", "1")
 	var r Requests
 	r.Observe("GET", "/health", "200", time.Millisecond)
