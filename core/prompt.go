@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -90,93 +91,75 @@ func TruncateText(s string, limit int) (start string, cut bool) {
 	return s[:limit], true
 }
 
-// describe returns the description of a block, and the text of a text block. Members of an
-// unexpected type count as absent: adapters check input at acceptance.
+// describe returns the description of a block, and the text of a text block.
 func describe(raw []byte) (b Block, text string) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
-	var encoding string
-	var data, padding int64
-	eachMember(dec, func(name string) {
-		switch name {
-		case "type":
-			b.Type = stringValue(dec)
-		case "text":
-			text = stringValue(dec)
-		case "source":
-			eachMember(dec, func(name string) {
-				switch name {
-				case "type":
-					encoding = stringValue(dec)
-				case "media_type":
-					b.MediaType = stringValue(dec)
-				case "data":
-					data, padding = dataLength(dec)
-				default:
-					_ = dec.SkipValue() // an error ends the iteration as well
-				}
-			})
-		default:
-			_ = dec.SkipValue() // an error ends the iteration as well
-		}
-	})
+	var m blockMembers
+	_ = json.Unmarshal(raw, &m) // invalid JSON has the members before the error
+	b = Block{Type: string(m.Type), MediaType: string(m.Source.MediaType), Bytes: m.Source.Data.n}
 	switch {
 	case b.Type == "text":
-		b.Bytes = int64(len(text))
-		return b, text
-	case encoding == "base64":
-		b.Bytes = data/4*3 - padding
-	default:
-		b.Bytes = data
+		b.Bytes = int64(len(m.Text))
+		return b, string(m.Text)
+	case m.Source.Type == "base64":
+		b.Bytes = m.Source.Data.n/4*3 - m.Source.Data.padding
 	}
 	return b, ""
 }
 
-// eachMember reads a value and, for an object, calls field to read the value of each member.
-// eachMember stops at invalid JSON.
-func eachMember(dec *jsontext.Decoder, field func(name string)) {
-	if dec.PeekKind() != '{' {
-		_ = dec.SkipValue() // an error ends the iteration of the enclosing object
-		return
-	}
-	if _, err := dec.ReadToken(); err != nil {
-		return
-	}
-	for dec.PeekKind() == '"' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return
-		}
-		field(name.String())
-	}
-	_, _ = dec.ReadToken() // the closing brace, or the error that ended the object
+// blockMembers are the members of a block that a Block describes. Members of an unexpected
+// type count as absent: adapters check input at acceptance.
+type blockMembers struct {
+	Type   stringMember `json:"type"`
+	Text   stringMember `json:"text"`
+	Source blockSource  `json:"source"`
 }
 
-// stringValue reads a value, and returns the empty string for any value but a string.
-func stringValue(dec *jsontext.Decoder) string {
+type blockSource struct {
+	Type      stringMember `json:"type"`
+	MediaType stringMember `json:"media_type"`
+	Data      dataMember   `json:"data"`
+}
+
+// UnmarshalJSONFrom skips any value but an object.
+func (s *blockSource) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	type plain blockSource
+	if dec.PeekKind() != '{' {
+		return dec.SkipValue()
+	}
+	return json.UnmarshalDecode(dec, (*plain)(s))
+}
+
+// A stringMember is a string, and empty for any other value.
+type stringMember string
+
+// UnmarshalJSONFrom skips any value but a string.
+func (s *stringMember) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if dec.PeekKind() != '"' {
-		_ = dec.SkipValue() // an error ends the iteration of the enclosing object
-		return ""
+		return dec.SkipValue()
 	}
 	token, err := dec.ReadToken()
-	if err != nil {
-		return ""
+	if err == nil {
+		*s = stringMember(token.String())
 	}
-	return token.String()
+	return err
 }
 
-// dataLength reads a string and returns its length in bytes and the number of base64 padding
-// bytes. dataLength copies only strings with escapes.
-func dataLength(dec *jsontext.Decoder) (n, padding int64) {
+// A dataMember holds the length of a string in bytes, and the number of base64 padding bytes.
+type dataMember struct{ n, padding int64 }
+
+// UnmarshalJSONFrom copies only strings with escapes.
+func (d *dataMember) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	raw, err := dec.ReadValue()
 	if err != nil || raw.Kind() != '"' {
-		return 0, 0
+		return err
 	}
 	data := []byte(raw[1 : len(raw)-1])
 	if bytes.IndexByte(data, '\\') >= 0 {
 		if data, err = jsontext.AppendUnquote(nil, raw); err != nil {
-			return 0, 0
+			return err
 		}
 	}
-	n = int64(len(data))
-	return n, n - int64(len(bytes.TrimRight(data, "=")))
+	d.n = int64(len(data))
+	d.padding = d.n - int64(len(bytes.TrimRight(data, "=")))
+	return nil
 }
