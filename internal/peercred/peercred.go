@@ -33,8 +33,7 @@ func UnixUID(c *net.UnixConn) (uid uint32, pid int32, err error) {
 // machine, given the two addresses of our end.
 //
 // On systems other than Linux ok is false and err is nil. Otherwise ok is true, or err
-// explains the failure; [ErrUnknownPeer] means a closed socket. The call takes some 10 µs
-// and blocks for at most a second.
+// explains the failure; [ErrUnknownPeer] means a closed socket. The call takes some 10 µs.
 func TCPUID(local, remote net.Addr) (uid uint32, ok bool, err error) {
 	uid, ok, err = tcpPeer(local, remote)
 	if err != nil {
