@@ -35,12 +35,7 @@ func TestParseAvailable(t *testing.T) {
 	}
 }
 
-const (
-	v2Mount = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
-	v1Mount = "31 23 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n" +
-		"32 23 0:28 / /sys/fs/cgroup/memory rw master:9 - cgroup cgroup rw,memory\n"
-	none = "9223372036854771712\n" // in version 1
-)
+const none = "9223372036854771712\n" // in version 1
 
 func TestLimit(t *testing.T) {
 	t.Parallel()
@@ -50,44 +45,43 @@ func TestLimit(t *testing.T) {
 	}{
 		"no control groups": {nil, 0},
 		"own group": {map[string]string{
-			"proc/self/cgroup": "0::/user.slice/app.service\n", "proc/self/mountinfo": v2Mount,
+			"proc/self/cgroup": "0::/user.slice/app.service\n",
 			"sys/fs/cgroup/user.slice/app.service/memory.max": "1073741824\n", "sys/fs/cgroup/user.slice/memory.max": "max\n",
 		}, 1 << 30},
 		"a group above": {map[string]string{
-			"proc/self/cgroup": "0::/user.slice/app.service\n", "proc/self/mountinfo": v2Mount,
+			"proc/self/cgroup": "0::/user.slice/app.service\n",
 			"sys/fs/cgroup/user.slice/app.service/memory.max": "max\n", "sys/fs/cgroup/user.slice/memory.max": "536870912\n",
 		}, 512 << 20},
 		"the least of several": {map[string]string{
-			"proc/self/cgroup": "0::/a/b/c\n", "proc/self/mountinfo": v2Mount,
+			"proc/self/cgroup":               "0::/a/b/c\n",
 			"sys/fs/cgroup/a/b/c/memory.max": "3000\n", "sys/fs/cgroup/a/b/memory.max": "1000\n", "sys/fs/cgroup/a/memory.max": "2000\n",
 		}, 1000},
 		"a container with a namespace": {map[string]string{
-			"proc/self/cgroup": "0::/\n", "proc/self/mountinfo": v2Mount, "sys/fs/cgroup/memory.max": "268435456\n",
+			"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "268435456\n",
 		}, 256 << 20},
 		"a container without one": {map[string]string{
-			"proc/self/cgroup": "0::/docker/0123\n", "proc/self/mountinfo": v2Mount, "sys/fs/cgroup/memory.max": "268435456\n",
+			"proc/self/cgroup": "0::/docker/0123\n", "sys/fs/cgroup/memory.max": "268435456\n",
 		}, 256 << 20},
 		"outside of the namespace's root": {map[string]string{
-			"proc/self/cgroup": "0::/../../x\n", "proc/self/mountinfo": v2Mount, "sys/fs/cgroup/memory.max": "4096\n",
+			"proc/self/cgroup": "0::/../../x\n", "sys/fs/cgroup/memory.max": "4096\n",
 		}, 4096},
 		"no limit": {map[string]string{
-			"proc/self/cgroup": "0::/\n", "proc/self/mountinfo": v2Mount, "sys/fs/cgroup/memory.max": "max\n",
+			"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n",
 		}, 0},
 		"version 1": {map[string]string{
-			"proc/self/cgroup": "12:cpu,cpuacct:/x\n4:memory:/docker/0123\n0::/\n", "proc/self/mountinfo": v1Mount,
+			"proc/self/cgroup": "12:cpu,cpuacct:/x\n4:memory:/docker/0123\n0::/\n",
 			"sys/fs/cgroup/memory/docker/0123/memory.limit_in_bytes": "52428800\n",
 			"sys/fs/cgroup/memory/memory.limit_in_bytes":             none,
-			"sys/fs/cgroup/memory.max":                               "1\n", // nothing is mounted there
 		}, 50 << 20},
 		"version 1 without a limit": {map[string]string{
-			"proc/self/cgroup": "4:memory:/\n", "proc/self/mountinfo": v1Mount, "sys/fs/cgroup/memory/memory.limit_in_bytes": none,
+			"proc/self/cgroup": "4:memory:/\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": none,
 		}, 0},
 		"both versions": {map[string]string{
-			"proc/self/cgroup": "4:memory:/\n0::/a\n", "proc/self/mountinfo": v1Mount + "40 23 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
+			"proc/self/cgroup":                           "4:memory:/\n0::/a\n",
 			"sys/fs/cgroup/memory/memory.limit_in_bytes": "2048\n", "sys/fs/cgroup/unified/a/memory.max": "1024\n",
 		}, 1024},
 		"rubbish": {map[string]string{
-			"proc/self/cgroup": "\n:\n0:\nx::/\n0::/\n", "proc/self/mountinfo": "\n - \na b - cgroup2\n" + v2Mount, "sys/fs/cgroup/memory.max": "lots\n",
+			"proc/self/cgroup": "\n:\n0:\nx::/\n0::/\n", "sys/fs/cgroup/memory.max": "lots\n",
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
