@@ -59,8 +59,13 @@ func Signal(pid int, start uint64, sig syscall.Signal) error {
 	if err := checkPID(pid); err != nil {
 		return err
 	}
-	if err := signal(pid, start, sig); err != nil {
-		return fmt.Errorf("signal %q to process %d: %w", sig, pid, done(err))
+	p, err := find(pid, start)
+	if err == nil {
+		err = p.Signal(sig)
+		_ = p.Release()
+	}
+	if err != nil {
+		return fmt.Errorf("signal %q to process %d: %w", sig, pid, err)
 	}
 	return nil
 }
@@ -95,12 +100,18 @@ func verify(pid int, start uint64) error {
 	return err
 }
 
-// signalByID is Signal for systems without process handles.
-func signalByID(pid int, start uint64, sig syscall.Signal) error {
-	if err := verify(pid, start); err != nil {
-		return err
+// find returns the process with an id and start time. On Linux the result has a handle, if
+// kernel and container permit. An open handle stays with the process, so a check of the start
+// time after opening is enough.
+func find(pid int, start uint64) (*os.Process, error) {
+	p, err := os.FindProcess(pid)
+	if err == nil {
+		err = verify(pid, start)
 	}
-	return syscall.Kill(pid, sig)
+	if err != nil && p != nil {
+		_ = p.Release()
+	}
+	return p, err
 }
 
 // waitByPolling is WaitGone for systems without process handles.
@@ -121,12 +132,4 @@ func waitByPolling(ctx context.Context, pid int, start uint64) error {
 		case <-tick.C:
 		}
 	}
-}
-
-// done translates the system's "no such process".
-func done(err error) error {
-	if errors.Is(err, syscall.ESRCH) {
-		return os.ErrProcessDone
-	}
-	return err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,10 +36,6 @@ func startTime(pid int) (uint64, error) {
 	}
 	started := info.Proc.P_starttime
 	return uint64(started.Sec)*1e6 + uint64(started.Usec), nil
-}
-
-func signal(pid int, start uint64, sig syscall.Signal) error {
-	return signalByID(pid, start, sig)
 }
 
 func waitGone(ctx context.Context, pid int, start uint64) error {

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,64 +99,35 @@ func processes() (pids []int, err error) {
 	return pids, nil
 }
 
-// open returns a handle of the process with an id and start time. An open handle stays
-// with the process, so a check of the start time after opening is enough.
-func open(pid int, start uint64) (fd int, err error) {
-	fd, err = unix.PidfdOpen(pid, 0) // close-on-exec by itself
-	if err != nil {
-		return -1, done(err)
-	}
-	if err := verify(pid, start); err != nil {
-		_ = unix.Close(fd)
-		return -1, err
-	}
-	return fd, nil
-}
-
-// noHandles reports whether an error means that the kernel or the container's filter has
-// no process handles.
-func noHandles(err error) bool {
-	return errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM)
-}
-
-func signal(pid int, start uint64, sig syscall.Signal) error {
-	fd, err := open(pid, start)
-	if noHandles(err) {
-		return signalByID(pid, start, sig)
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = unix.Close(fd) }()
-	return unix.PidfdSendSignal(fd, sig, nil, 0)
-}
-
 func waitGone(ctx context.Context, pid int, start uint64) error {
-	fd, err := open(pid, start)
-	switch {
-	case errors.Is(err, os.ErrProcessDone):
-		return nil
-	case noHandles(err):
-		return waitByPolling(ctx, pid, start)
-	case err != nil:
-		return err
+	p, err := find(pid, start)
+	if err == nil {
+		defer func() { _ = p.Release() }()
+		var handle int
+		if handle, err = handleOf(p); err == nil {
+			return waitReadable(ctx, handle)
+		}
 	}
-	return waitReadable(ctx, fd)
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return waitByPolling(ctx, pid, start)
 }
 
 // AwaitExit blocks until a child has exited, and leaves the exit status to os.Process.Wait.
 // Unlike Wait alone, AwaitExit occupies no thread. Without pidfds in the kernel or the
 // container AwaitExit returns at once.
 func AwaitExit(child *os.Process) {
-	handle, err := -1, error(nil)
-	if noHandle := child.WithHandle(func(fd uintptr) {
-		handle, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0)
-	}); noHandle != nil || err != nil {
-		return
-	}
-	if waitReadable(context.Background(), handle) != nil { // Wait is to block, on a pidfd with the same flags
+	handle, err := handleOf(child)
+	if err == nil && waitReadable(context.Background(), handle) != nil { // Wait is to block, on a pidfd with the same flags
 		_ = child.WithHandle(func(fd uintptr) { _ = unix.SetNonblock(int(fd), false) })
 	}
+}
+
+// handleOf returns a copy of the process's pidfd.
+func handleOf(p *os.Process) (handle int, err error) {
+	noHandle := p.WithHandle(func(fd uintptr) { handle, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) })
+	return handle, cmp.Or(noHandle, err)
 }
 
 // waitReadable parks the goroutine until the pidfd reports the exit of the process by

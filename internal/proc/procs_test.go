@@ -96,7 +96,7 @@ func TestWaitGoneReturnsWithTheProcess(t *testing.T) {
 				t.Fatalf("returned %v while the process ran", err)
 			default:
 			}
-			check.OK(t, signalByID(p.PID, p.Start, syscall.SIGKILL))
+			check.OK(t, syscall.Kill(p.PID, syscall.SIGKILL))
 			if err := <-result; err != nil {
 				t.Error(err)
 			}
