@@ -48,7 +48,7 @@ func (h *httpPart) drain(why httpapi.Reason) {
 // samePeer reports whether a connection comes from this user's own programs.
 func samePeer(c net.Conn) (ok, known bool) {
 	if u, isUnix := c.(*net.UnixConn); isUnix {
-		uid, _, err := peercred.UnixUID(u)
+		uid, err := peercred.UnixUID(u)
 		return err == nil && int(uid) == os.Getuid(), true
 	}
 	uid, known, err := peercred.TCPUID(c.LocalAddr(), c.RemoteAddr())

@@ -15,18 +15,17 @@ import (
 // is closed, or on another machine or in another network namespace.
 var ErrUnknownPeer = errors.New("no open socket of this machine is at the other end")
 
-// UnixUID returns the user and the process at the other end of a Unix socket at the time
-// of connect or listen. The pid is 0 outside our pid namespace. UnixUID does not block.
-func UnixUID(c *net.UnixConn) (uid uint32, pid int32, err error) {
+// UnixUID returns the user at the other end of a Unix socket at the time of connect or
+// listen. UnixUID does not block.
+func UnixUID(c *net.UnixConn) (uid uint32, err error) {
 	raw, err := c.SyscallConn()
+	if err == nil {
+		err = errors.Join(raw.Control(func(fd uintptr) { uid, err = unixPeer(int(fd)) }), err)
+	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("peer of unix socket: %w", err)
+		return 0, fmt.Errorf("peer of unix socket: %w", err)
 	}
-	ctlErr := raw.Control(func(fd uintptr) { uid, pid, err = unixPeer(int(fd)) })
-	if err := errors.Join(ctlErr, err); err != nil {
-		return 0, 0, fmt.Errorf("peer of unix socket: %w", err)
-	}
-	return uid, pid, nil
+	return uid, nil
 }
 
 // TCPUID returns the user whose socket is the other end of a TCP connection within this

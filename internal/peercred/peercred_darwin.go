@@ -6,16 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func unixPeer(fd int) (uid uint32, pid int32, err error) {
+func unixPeer(fd int) (uid uint32, err error) {
 	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
-	peer, err := unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
-	if err != nil {
-		return 0, 0, err
-	}
-	return cred.Uid, int32(peer), nil
+	return cred.Uid, nil
 }
 
 func tcpPeer(_, _ net.Addr) (uid uint32, ok bool, err error) { return 0, false, nil }

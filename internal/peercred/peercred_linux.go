@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func unixPeer(fd int) (uid uint32, pid int32, err error) {
+func unixPeer(fd int) (uid uint32, err error) {
 	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
-	return cred.Uid, cred.Pid, nil
+	return cred.Uid, nil
 }
 
 // tcpPeer asks the kernel's sock_diag(7), which answers within the send.

@@ -217,7 +217,7 @@ func CheckPeer(c net.Conn) error {
 	if !ok {
 		return fmt.Errorf("peer of %T has no credentials", c)
 	}
-	uid, _, err := peercred.UnixUID(uc)
+	uid, err := peercred.UnixUID(uc)
 	if err != nil {
 		return fmt.Errorf("ask for the peer's credentials: %w", err)
 	}
