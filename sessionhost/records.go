@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,8 +53,11 @@ func readRecords(stateDir string) (records []recordFile, unread []string, err er
 
 // globIn returns the files in a directory with any name.
 func globIn(dir, pattern string) ([]string, error) {
-	escaped := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
-	return filepath.Glob(filepath.Join(escaped, pattern))
+	files, err := fs.Glob(os.DirFS(dir), pattern)
+	for i, name := range files {
+		files[i] = filepath.Join(dir, name)
+	}
+	return files, err
 }
 
 // inParallel calls do for all items at once, and joins the errors.

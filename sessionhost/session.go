@@ -107,7 +107,7 @@ func (s *session) Events() <-chan []core.Event { return s.events }
 
 // Hand gives claude a turn.
 func (s *session) Hand(id core.TurnID, line []byte) error {
-	return s.send(protocol.Frame{Type: protocol.FrameTurn, ID: string(id)}, bytes.TrimSuffix(line, []byte{'\n'}))
+	return s.send(protocol.Frame{Type: protocol.FrameTurn, ID: string(id)}, line)
 }
 
 // Interrupt asks claude to end the running turn.
@@ -116,7 +116,7 @@ func (s *session) Interrupt() error {
 	s.interrupts++
 	id := "bareclaw-interrupt-" + strconv.Itoa(s.interrupts)
 	s.mu.Unlock()
-	return s.send(protocol.Frame{Type: protocol.FrameWrite}, bytes.TrimSuffix(claude.InterruptLine(id), []byte{'\n'}))
+	return s.send(protocol.Frame{Type: protocol.FrameWrite}, claude.InterruptLine(id))
 }
 
 // Answer decides a permission request.
@@ -125,7 +125,7 @@ func (s *session) Answer(requestID string, a core.Answer) error {
 	if a.Allow {
 		line = claude.AllowLine(requestID, a.UpdatedInput, forThisProcess(a.Rules))
 	}
-	return s.send(protocol.Frame{Type: protocol.FrameAnswer, ID: requestID}, bytes.TrimSuffix(line, []byte{'\n'}))
+	return s.send(protocol.Frame{Type: protocol.FrameAnswer, ID: requestID}, line)
 }
 
 // forThisProcess limits claude's suggested rules to the current process: no settings file
@@ -194,7 +194,7 @@ func (s *session) sendLocked(f protocol.Frame, payload []byte) error {
 	if s.ack > s.acked {
 		f.Seq = s.ack
 	}
-	b, err := protocol.EncodeFrame(f, payload)
+	b, err := protocol.EncodeFrame(f, bytes.TrimSuffix(payload, []byte{'\n'}))
 	if err != nil {
 		return err
 	}

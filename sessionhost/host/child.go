@@ -209,27 +209,17 @@ func (c *child) kill(sig syscall.Signal) {
 	}
 }
 
-// A tail keeps the last bytes of claude's stderr, which is read however much comes.
-type tail struct {
-	mu  sync.Mutex
-	buf []byte
-}
+// A tail keeps the last bytes of claude's stderr, which is read however much comes. Package
+// exec writes until its Wait returns.
+type tail struct{ buf []byte }
 
 const tailBytes = 4 << 10
 
 func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.buf = append(t.buf, p[max(0, len(p)-tailBytes):]...)
-	if over := len(t.buf) - tailBytes; over > 0 {
-		t.buf = append(t.buf[:0], t.buf[over:]...)
-	}
+	t.buf = append(t.buf[:0], t.buf[max(0, len(t.buf)-tailBytes):]...)
 	return len(p), nil
 }
 
 // String returns the kept bytes as valid text.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.ToValidUTF8(string(t.buf), "\uFFFD")
-}
+func (t *tail) String() string { return strings.ToValidUTF8(string(t.buf), "\uFFFD") }
