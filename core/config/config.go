@@ -128,7 +128,7 @@ type Config struct {
 	//
 	// A claude that does not end the turn within 5 seconds is ended. The conversation is
 	// kept in each case.
-	StallAction StallAction `env:"BARECLAW_STALL_ACTION" default:"notify" kind:"choice notify interrupt kill"`
+	StallAction string `env:"BARECLAW_STALL_ACTION" default:"notify" kind:"choice notify interrupt kill"`
 	// IdleTimeout is how long an unused claude is kept; 0 means for ever. The next message
 	// resumes the conversation.
 	//
@@ -152,7 +152,7 @@ type Config struct {
 	QueueLimit int `env:"BARECLAW_QUEUE_LIMIT" default:"1000" kind:"int 1 1000000"`
 	// Approvals is what happens to a permission request: `ask` waits for an answer, `deny`
 	// refuses at once and says how to allow the tool.
-	Approvals Approvals `env:"BARECLAW_APPROVALS" kind:"choice ask deny" unset:"ask on a channel that can ask, deny on any other, such as HTTP"`
+	Approvals string `env:"BARECLAW_APPROVALS" kind:"choice ask deny" unset:"ask on a channel that can ask, deny on any other, such as HTTP"`
 	// ApprovalTimeout is how long a permission request waits before it is denied.
 	ApprovalTimeout time.Duration `env:"BARECLAW_APPROVAL_TIMEOUT" default:"10m" kind:"duration"`
 
@@ -211,7 +211,7 @@ type Config struct {
 	// Of each message and answer up to 64 KiB are written.
 	LogLevel slog.Level `env:"BARECLAW_LOG_LEVEL" default:"info" kind:"level"`
 	// LogFormat is the format of log lines.
-	LogFormat LogFormat `env:"BARECLAW_LOG_FORMAT" default:"text" kind:"choice text json"`
+	LogFormat string `env:"BARECLAW_LOG_FORMAT" default:"text" kind:"choice text json"`
 
 	// UserDir is the directory that all daemons of this user share, whatever their
 	// StateDir is. It need not exist yet.

@@ -18,27 +18,6 @@ const (
 	AgentEcho   Agent = "echo"
 )
 
-// Approvals is the treatment of permission requests. The zero value lets each channel's
-// adapter decide.
-type Approvals string
-
-// The treatments of a permission request: wait for an answer, or refuse at once.
-const (
-	ApprovalsAsk  Approvals = "ask"
-	ApprovalsDeny Approvals = "deny"
-)
-
-// StallAction is the treatment of a stuck turn, besides notifying the channel.
-type StallAction string
-
-// The treatments of a stuck turn: no action; ask claude to end the turn, and end claude
-// if the turn continues; or end claude at once.
-const (
-	StallNotify    StallAction = "notify"
-	StallInterrupt StallAction = "interrupt"
-	StallKill      StallAction = "kill"
-)
-
 // Heartbeat selects the heartbeat's job that the daemon installs at start.
 type Heartbeat string
 
@@ -58,14 +37,8 @@ const (
 	LogFileOff  = "off"
 )
 
-// LogFormat is the format of log lines.
-type LogFormat string
-
-// The log formats: slog's text and JSON handlers.
-const (
-	LogText LogFormat = "text"
-	LogJSON LogFormat = "json"
-)
+// LogJSON is the LogFormat of slog's JSON handler; any other is that of the text handler.
+const LogJSON = "json"
 
 // TelegramLock returns the path of the lock file of the process that receives the bot's
 // messages, empty without a bot. All daemons of this user share the file.
