@@ -234,18 +234,18 @@ func TestAddPlist(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s, none Status
-	s.addPlist(files[0].Path)
+	s.addPlist(readPlist(files[0].Path))
 	if s.Dir != "/a b" || !slices.Contains(s.Environ, "BARECLAW_STATE_DIR=/st & te") {
 		t.Errorf("got %q, %q", s.Dir, s.Environ)
 	}
-	if none.addPlist(files[0].Path + ".not"); none.Dir != "" || none.Environ != nil {
+	if none.addPlist(readPlist(files[0].Path + ".not")); none.Dir != "" || none.Environ != nil {
 		t.Errorf("where there is no plist: %+v", none)
 	}
 	old := File{Path: files[0].Path + ".old", Mode: 0o600, Text: strings.Replace(files[0].Text, envVariable, "BARECLAW_STATE_DIR", 1)} // as of an older version
 	if _, _, err := place([]File{old}); err != nil {
 		t.Fatal(err)
 	}
-	if none.addPlist(old.Path); !slices.Contains(none.Environ, "BARECLAW_STATE_DIR="+files[1].Path) {
+	if none.addPlist(readPlist(old.Path)); !slices.Contains(none.Environ, "BARECLAW_STATE_DIR="+files[1].Path) {
 		t.Errorf("of a plist with settings: %q", none.Environ)
 	}
 	t.Setenv("PATH", "/usr/bin") // which launchd gives, and the job replaces

@@ -22,17 +22,16 @@ func (s *Status) addUnit(p unit) {
 	}
 }
 
-// addPlist records a launchd job's working directory and environment from the plist at
-// path.
-func (s *Status) addPlist(path string) {
-	var p agentPlist
-	text, err := os.ReadFile(path)
-	if err == nil {
-		_, err = plist.Unmarshal(text, &p)
+// readPlist returns the installed property list at path, empty if there is none.
+func readPlist(path string) (p agentPlist) {
+	if text, err := os.ReadFile(path); err == nil {
+		_, _ = plist.Unmarshal(text, &p) // what cannot be understood differs from what would be installed
 	}
-	if err != nil {
-		return
-	}
+	return p
+}
+
+// addPlist records a launchd job's working directory and environment.
+func (s *Status) addPlist(p agentPlist) {
 	s.Dir = p.WorkingDirectory
 	for name, value := range p.EnvironmentVariables { // of a plist that a person wrote, or an older version
 		s.Environ = append(s.Environ, name+"="+value)

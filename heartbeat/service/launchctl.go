@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-
-	"howett.net/plist"
 
 	"bareclaw/internal/statemark"
 )
@@ -245,9 +244,14 @@ func (m launchdManager) Status(ctx context.Context, job Job, spec Spec) (Status,
 	s := Status{System: Launchd, Installed: exists(m.dirs.plistPath(job))}
 	var outdated string
 	if s.Installed {
-		outdated = m.outdated(job, spec)
+		p := readPlist(m.dirs.plistPath(job))
+		s.addPlist(p)
+		// The caller may run in another working directory, and have another state directory.
+		if p.WorkingDirectory != "" {
+			spec.Dir, spec.StateDir = p.WorkingDirectory, filepath.Dir(p.StandardErrorPath)
+		}
+		outdated = m.dirs.outdated(Launchd, job, spec)
 		s.Current = outdated == ""
-		s.addPlist(m.dirs.plistPath(job))
 	}
 	j, err := look(ctx, job)
 	if err != nil {
@@ -265,29 +269,4 @@ func (m launchdManager) Status(ctx context.Context, job Job, spec Spec) (Status,
 		s.Problem = problemOutdated(job.names(), outdated)
 	}
 	return s, nil
-}
-
-// outdated lists the installed files that differ from the files that Install would write,
-// empty if none does. Working directory and log paths are not compared.
-func (m launchdManager) outdated(job Job, spec Spec) string {
-	files, err := Files(Launchd, job, spec, m.dirs)
-	if err != nil {
-		return err.Error()
-	}
-	return differing(files, m.dirs.envPath(job, spec), func(f File, have string) bool {
-		installed, err := withoutSurroundings([]byte(have))
-		wanted, errWanted := withoutSurroundings([]byte(f.Text))
-		return err == nil && errWanted == nil && bytes.Equal(installed, wanted)
-	})
-}
-
-func withoutSurroundings(text []byte) ([]byte, error) {
-	var p map[string]any
-	if _, err := plist.Unmarshal(text, &p); err != nil {
-		return nil, err
-	}
-	for _, key := range []string{"WorkingDirectory", "StandardOutPath", "StandardErrorPath"} {
-		delete(p, key)
-	}
-	return plist.Marshal(p, plist.XMLFormat)
 }

@@ -34,16 +34,20 @@ func place(files []File) (did, written []string, err error) {
 	return did, written, nil
 }
 
-// differing lists the installed files of a job that differ, by same, from the files to
-// install; empty if none does. The environment file must only exist for the user alone.
-func differing(files []File, env string, same func(f File, have string) bool) string {
+// outdated lists the installed files of a job that differ from the files for spec, empty if
+// none does. The environment file must only exist for the user alone.
+func (d Dirs) outdated(system System, job Job, spec Spec) string {
+	files, err := Files(system, job, spec, d)
+	if err != nil {
+		return err.Error()
+	}
 	var differ []string
 	for _, f := range files {
-		if f.Path == env {
+		if f.Path == d.envPath(job, spec) {
 			if info, err := os.Stat(f.Path); err != nil || info.Mode().Perm()&0o077 != 0 {
 				differ = append(differ, f.Path+" (it must be there, and for you alone)")
 			}
-		} else if have, _ := os.ReadFile(f.Path); !same(f, string(have)) { // a file that cannot be read differs
+		} else if have, _ := os.ReadFile(f.Path); string(have) != f.Text { // a file that cannot be read differs
 			differ = append(differ, f.Path)
 		}
 	}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -22,7 +23,7 @@ func (m systemdManager) Status(ctx context.Context, job Job, spec Spec) (Status,
 	s := Status{System: Systemd, Installed: exists(filepath.Join(m.dirs.unitDir(), names.units[0]))}
 	var outdated string
 	if s.Installed {
-		outdated = m.outdated(job, spec)
+		outdated = m.dirs.outdated(Systemd, job, m.asInstalled(job, spec))
 		s.Current = outdated == ""
 	}
 	err := m.with(ctx, func(b bus) error {
@@ -96,22 +97,18 @@ func (u unit) nextElapse() time.Time {
 	return next
 }
 
-// outdated lists the installed files that differ from the files for spec, empty if none
-// does. The installed working directory and environment are not compared, because the
-// caller may run in another directory and environment.
-func (m systemdManager) outdated(job Job, spec Spec) string {
-	if spec.Listen == "" && job == Gateway {
-		socket, _ := os.ReadFile(filepath.Join(m.dirs.unitDir(), socketUnit)) // none says nothing
-		spec.Listen = setting(string(socket), "ListenStream")
+// asInstalled returns spec with the working directory of the installed job, because the caller
+// may run in another one, and with the address that systemd listens on.
+func (m systemdManager) asInstalled(job Job, spec Spec) Spec {
+	text := func(name string) string {
+		b, _ := os.ReadFile(filepath.Join(m.dirs.unitDir(), name)) // none says nothing
+		return string(b)
 	}
-	files, err := Files(Systemd, job, spec, m.dirs)
-	if err != nil {
-		return err.Error()
+	spec.Dir = cmp.Or(strings.ReplaceAll(setting(text(job.names().service), "WorkingDirectory"), "%%", "%"), spec.Dir)
+	if job == Gateway {
+		spec.Listen = cmp.Or(spec.Listen, setting(text(socketUnit), "ListenStream"))
 	}
-	return differing(files, m.dirs.envPath(job, spec), func(f File, have string) bool {
-		dir := "WorkingDirectory=" + setting(have, "WorkingDirectory")
-		return have == strings.Replace(f.Text, "WorkingDirectory="+setting(f.Text, "WorkingDirectory"), dir, 1)
-	})
+	return spec
 }
 
 func setting(unit, name string) string {
