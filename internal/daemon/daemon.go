@@ -284,7 +284,7 @@ func (d *daemon) close() {
 
 // leave stops the parts. No restart begins any more.
 func (d *daemon) leave(why stopReason) error {
-	d.restarts.stop()
+	d.restarts.ending.Store(true)
 	d.leaving()
 	d.watchdog.excuse(endGrace)
 	d.parent.Notify(sd.SdNotifyStopping)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 )
 
 // A stopReason says how the daemon ends, and so what its parts leave behind.
@@ -70,22 +71,16 @@ func (l partList) health() (all []partHealth) {
 
 // loop returns a part that runs a function in the background until the part is stopped.
 func loop(run func(context.Context)) part {
-	cancel, ended := func() {}, make(chan struct{})
-	close(ended)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
 	return part{
 		start: func() error {
-			var ctx context.Context
-			ctx, cancel = context.WithCancel(context.Background())
-			ended = make(chan struct{})
-			go func() { // ends by stop
-				defer close(ended)
-				run(ctx)
-			}()
+			running.Go(func() { run(ctx) }) // ends by stop
 			return nil
 		},
 		stop: func(stopReason) error {
 			cancel()
-			<-ended
+			running.Wait()
 			return nil
 		},
 	}

@@ -28,12 +28,12 @@ type restarts struct {
 	ledger   func() *ledger.Ledger
 	prepared chan struct{} // receives when another worker could take over; capacity 1
 
+	ending  atomic.Bool // no restart any more
 	onTrial atomic.Bool // this program was upgraded to, and may have to go again
 	verdict sync.Mutex  // held while the record of an upgrade that is over is read, told and written
 
 	mu      sync.Mutex // protects the fields below
 	attempt *attempt   // a restart under way
-	ending  bool       // no restart any more
 	problem string     // why the last restart failed
 }
 
@@ -94,7 +94,7 @@ func (r *restarts) begin(ctx context.Context, upgrade *api.UpgradeRequest) error
 func (r *restarts) try(a *attempt, upgrade *api.UpgradeRequest) {
 	a.err = r.startSuccessor(upgrade)
 	r.mu.Lock()
-	if a.err == nil && r.ending {
+	if a.err == nil && r.ending.Load() {
 		a.err = core.ErrClosed
 	}
 	if a.err != nil {
@@ -115,7 +115,7 @@ func (r *restarts) try(a *attempt, upgrade *api.UpgradeRequest) {
 // upgrade, or of the source, or else of this program. After an error everything is as
 // before.
 func (r *restarts) startSuccessor(upgrade *api.UpgradeRequest) error {
-	if r.isEnding() {
+	if r.ending.Load() {
 		return core.ErrClosed
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
@@ -136,18 +136,6 @@ func (r *restarts) startSuccessor(upgrade *api.UpgradeRequest) error {
 		}
 	}
 	return err
-}
-
-func (r *restarts) stop() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ending = true
-}
-
-func (r *restarts) isEnding() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.ending
 }
 
 func (r *restarts) lastProblem() string {
