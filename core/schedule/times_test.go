@@ -19,7 +19,7 @@ func zone(t testing.TB, name string) *time.Location {
 
 func cronTimes(t testing.TB, expression string, z *time.Location) times {
 	t.Helper()
-	s, err := timesOf(&Job{When: "cron " + expression, TZ: z.String()}, time.UTC)
+	s, err := timesOf(&Job{When: "cron " + expression, TZ: z.String(), CreatedAt: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)}, time.UTC)
 	check.OK(t, err)
 	return s
 }
