@@ -116,8 +116,6 @@ func Run(o Options) (status int) {
 		case <-s.pause:
 			s.pause = nil
 			s.start(s.known(), false)
-		case <-s.trial.ticks():
-			s.lookAtTrial()
 		case <-beat:
 			if s.current == nil || s.current.phase != serving { // a worker tells by itself when it serves
 				s.notify(sd.SdNotifyWatchdog)
@@ -190,6 +188,7 @@ func (s *supervisor) take(e event) {
 		s.onReleased(w)
 	case msgStopping:
 		w.told = true
+		w.unbound()
 		s.drop()
 	case msgFailed:
 		w.failed = errors.New(e.Error)
@@ -261,7 +260,7 @@ func (s *supervisor) onServing(w *worker, m message) {
 		s.old.tell(message{Kind: msgSucceeded, Path: m.Path})
 	}
 	if w.trial {
-		s.trial = newTrial()
+		s.beginTrial(w)
 	} else {
 		w.release()
 	}

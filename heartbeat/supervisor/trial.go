@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"syscall"
 	"time"
@@ -35,34 +34,17 @@ func TrialTimes() (whole, look time.Duration) {
 	return trialTime, lookTime
 }
 
-// A trial watches the worker of a new program until the program stays or goes.
+// A trial counts how the worker of a new program is until the program stays or goes.
 type trial struct {
 	until  time.Time
-	heard  time.Time // of the worker's health
 	misses int
-	tick   *time.Ticker
-}
-
-func newTrial() *trial {
-	whole, look := TrialTimes()
-	now := time.Now()
-	return &trial{until: now.Add(whole), heard: now, tick: time.NewTicker(look)}
-}
-
-// ticks is the channel of the times to look; nil where there is no trial.
-func (t *trial) ticks() <-chan time.Time {
-	if t == nil {
-		return nil
-	}
-	return t.tick.C
 }
 
 // report takes a report of the worker. An error means that the program cannot stay.
 func (t *trial) report(problem string) (over bool, err error) {
-	t.heard = time.Now()
 	if problem == "" {
 		t.misses = 0
-		return t.heard.After(t.until), nil
+		return time.Now().After(t.until), nil
 	}
 	if t.misses++; t.misses >= maxMisses {
 		return false, errors.New(problem)
@@ -70,13 +52,19 @@ func (t *trial) report(problem string) (over bool, err error) {
 	return false, nil
 }
 
-func (t *trial) silent() bool { return time.Since(t.heard) > maxSilence }
+// beginTrial begins the trial of a worker that serves, which a silent worker does not survive.
+func (s *supervisor) beginTrial(w *worker) {
+	whole, _ := TrialTimes()
+	s.trial = &trial{until: time.Now().Add(whole)}
+	w.bound(maxSilence)
+}
 
 // onHealth takes a report of the worker on trial.
 func (s *supervisor) onHealth(w *worker, problem string) {
 	if s.trial == nil || w != s.current || w.failed != nil || w.told {
 		return
 	}
+	w.bound(maxSilence)
 	if problem != "" {
 		s.Log.Warn("the new program is not well", "err", problem)
 	}
@@ -85,13 +73,6 @@ func (s *supervisor) onHealth(w *worker, problem string) {
 		s.reject(w, err)
 	case over:
 		s.confirm(w)
-	}
-}
-
-// lookAtTrial ends the trial of a worker that reports nothing.
-func (s *supervisor) lookAtTrial() {
-	if w := s.current; w != nil && w.failed == nil && !w.told && s.trial.silent() {
-		s.reject(w, fmt.Errorf("it does not answer: no report of its health for %s", maxSilence))
 	}
 }
 
@@ -105,8 +86,8 @@ func (s *supervisor) reject(w *worker, why error) {
 
 // confirm makes the program on trial the one that stays.
 func (s *supervisor) confirm(w *worker) {
-	s.endTrial()
-	w.trial = false
+	s.trial, w.trial = nil, false
+	w.unbound()
 	w.release()
 	t, err := program.Load(s.StateDir)
 	if err == nil && t != nil && t.State == program.OnTrial {
@@ -124,7 +105,7 @@ func (s *supervisor) confirm(w *worker) {
 // goBack puts the earlier program back after a trial that failed, and returns the path of
 // the program to start.
 func (s *supervisor) goBack(why error) (path string) {
-	s.endTrial()
+	s.trial = nil
 	t, err := program.Load(s.StateDir)
 	if err != nil || t == nil || t.State != program.OnTrial {
 		s.Log.Error("the record of the upgrade is lost", "err", err)
@@ -139,11 +120,4 @@ func (s *supervisor) goBack(why error) (path string) {
 		return s.known()
 	}
 	return path
-}
-
-func (s *supervisor) endTrial() {
-	if s.trial != nil {
-		s.trial.tick.Stop()
-		s.trial = nil
-	}
 }

@@ -111,7 +111,7 @@ func (w *worker) tell(m message) { _ = w.link.write(m) }
 
 func (w *worker) signal(sig os.Signal) { _ = w.process.Signal(sig) } // the process may have ended
 
-// bound kills the worker unless it gets to its next phase in time.
+// bound kills the worker unless it gets to its next phase, or reports its health, in time.
 func (w *worker) bound(d time.Duration) {
 	w.unbound()
 	w.limit = time.AfterFunc(d, func() {
@@ -141,6 +141,8 @@ func (w *worker) reason(state *os.ProcessState) error {
 		return w.failed
 	case w.late.Load() && w.phase == preparing:
 		return fmt.Errorf("it was not ready within %s", readyTimeout)
+	case w.late.Load() && w.phase == serving:
+		return fmt.Errorf("it does not answer: no report of its health for %s", maxSilence)
 	case w.late.Load():
 		return fmt.Errorf("it did not serve within %s", serveTimeout)
 	}
