@@ -35,9 +35,13 @@ func (l *Logs) Validate() error {
 
 // Run runs the command.
 func (l *Logs) Run(c *command.Context, cfg config.Config) error {
-	kept, err := keptLog(cfg)
-	if err != nil {
+	h, _, err := statemark.Gateway(cfg.StateDir)                                  // the running or the last one
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, io.EOF) { // the file is empty while the first gateway starts
 		return err
+	}
+	kept := h.Log
+	if kept == (lockfile.LogLocation{}) && cfg.LogFile == config.LogFileAuto { // no gateway yet
+		kept.Path = filepath.Join(cfg.StateDir, logfile.Name)
 	}
 	if l.Follow {
 		defer command.CancelOnBrokenPipe(c)()
@@ -54,19 +58,6 @@ func (l *Logs) Run(c *command.Context, cfg config.Config) error {
 		return nil
 	}
 	return err
-}
-
-// keptLog returns the place of the log of the running or last gateway.
-func keptLog(cfg config.Config) (lockfile.LogLocation, error) {
-	h, _, err := statemark.Gateway(cfg.StateDir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, io.EOF) { // the file is empty while the first gateway starts
-		return lockfile.LogLocation{}, err
-	}
-	kept := h.Log
-	if kept == (lockfile.LogLocation{}) && cfg.LogFile == config.LogFileAuto { // an older gateway, or none yet
-		kept.Path = filepath.Join(cfg.StateDir, logfile.Name)
-	}
-	return kept, nil
 }
 
 func (l *Logs) journal(c *command.Context, unit string) error {

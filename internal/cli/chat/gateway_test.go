@@ -84,11 +84,11 @@ func TestEndedWhileItArrived(t *testing.T) {
 	check.OK(t, err)
 	m := newModel(t.Context(), g, first, term.DefaultColumns)
 	replies["/channels/desk"] = `{"state":"idle"}`
-	printed := played(m, m.back())
+	printed := played(m, m.update(lost(false)))
 	if !strings.Contains(printed, "It is done.") {
 		t.Errorf("what ended is not shown: %q", printed)
 	}
-	printed += played(m, m.back())
+	printed += played(m, m.update(lost(false)))
 	printed += played(m, m.heard(outcome("m1", "t1", core.Reply{State: core.Answered, Text: "It is done."})))
 	if n := strings.Count(printed, "It is done."); n != 1 {
 		t.Errorf("the answer is there %d times: %q", n, printed)

@@ -78,10 +78,8 @@ func (m *model) resize(width int) {
 	m.input.SetWidth(m.width)
 }
 
-// Init focuses the prompt and requests the pending approvals.
-func (m *model) Init() tea.Cmd {
-	return tea.Batch(m.input.Focus(), m.look("", nil))
-}
+// Init focuses the prompt.
+func (m *model) Init() tea.Cmd { return m.input.Focus() }
 
 // greeting returns the first lines: the channel and its state.
 func greeting(channel string, a arrival) []line {
@@ -167,7 +165,9 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		if m.talk.lost = bool(msg); m.talk.lost {
 			return nil
 		}
-		return m.back()
+		ids := m.before // their outcomes before the stream's begin were missed
+		m.before = nil
+		return tea.Batch(m.tick(), m.look("", ids))
 	case core.Update:
 		return m.heard(msg)
 	}
@@ -182,17 +182,6 @@ func (m *model) heard(u core.Update) tea.Cmd {
 		cmds = append(cmds, m.look("", m.talk.fold.Open()))
 	}
 	return tea.Batch(cmds...)
-}
-
-// back processes that the stream is open.
-func (m *model) back() tea.Cmd {
-	ids := m.before
-	m.before = nil
-	if len(ids) == 0 {
-		return m.tick()
-	}
-	// Outcomes before the stream's begin were missed.
-	return tea.Batch(m.tick(), m.look("", ids))
 }
 
 // look requests the state of the channel, its approvals and some messages, after updates may

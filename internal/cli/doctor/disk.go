@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -84,11 +85,14 @@ func judgeSync(r *report, took time.Duration) {
 // timeSyncs returns the median time of a small synced write in a directory. The test
 // file has no name and disappears with the program.
 func timeSyncs(ctx context.Context, dir string) (time.Duration, error) {
-	f, err := unnamedFile(dir)
+	f, err := os.CreateTemp(dir, ".doctor-")
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = f.Close() }()
+	if err := os.Remove(f.Name()); err != nil {
+		return 0, err
+	}
 	took := make([]time.Duration, 0, syncs)
 	block := make([]byte, 4096)
 	for len(took) < syncs && ctx.Err() == nil {

@@ -15,17 +15,4 @@ func listener(port int) string {
 	return fmt.Sprintf("another program (`lsof -nP -iTCP:%d -sTCP:LISTEN` names it)", port)
 }
 
-// unnamedFile creates a file in the directory and removes the file's name at once.
-func unnamedFile(dir string) (*os.File, error) {
-	f, err := os.CreateTemp(dir, ".doctor-")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 func syncData(f *os.File) error { return f.Sync() }

@@ -57,7 +57,10 @@ func staleSockets(ctx context.Context, r *report, i sessionhost.Inspection) {
 	entries, _ := os.ReadDir(r.cfg.RuntimeDir) // the directory is missing, or checkDirectories reports the reason
 	for _, e := range entries {
 		path := filepath.Join(r.cfg.RuntimeDir, e.Name())
-		if !strings.HasSuffix(e.Name(), ".sock") || e.Type()&os.ModeSocket == 0 || inUse(r, i, path) || !dial(ctx, "unix", path) {
+		isSocket := strings.HasSuffix(e.Name(), ".sock") && e.Type()&os.ModeSocket != 0
+		inUse := path == client.Socket(r.cfg) && r.holder().alive || // listening or not
+			slices.ContainsFunc(i.Live, func(s sessionhost.Seen) bool { return s.Socket == path })
+		if !isSocket || inUse || !dial(ctx, "unix", path) {
 			continue
 		}
 		r.note("stale_socket", "Nobody listens on "+path+".", "It was left by a process that has ended, and is in nobody's way.", "rm "+quote(path)).
@@ -68,10 +71,4 @@ func staleSockets(ctx context.Context, r *report, i sessionhost.Inspection) {
 				return os.Remove(path)
 			})
 	}
-}
-
-// inUse reports whether a socket belongs to a living process, listening or not.
-func inUse(r *report, i sessionhost.Inspection, path string) bool {
-	return path == client.Socket(r.cfg) && r.holder().alive ||
-		slices.ContainsFunc(i.Live, func(s sessionhost.Seen) bool { return s.Socket == path })
 }

@@ -163,20 +163,14 @@ func (s *ServiceUninstall) Run(c *command.Context) error {
 	if err != nil || errConfig != nil { // without a configuration the remaining files are unknown
 		return err
 	}
-	s.warn(c, cfg.StateDir)
-	_, err = fmt.Fprintf(c.Out, "What the gateway keeps stays: %s, %s and your .env. Remove them if you are done with it.\n", term.SafeLine(cfg.StateDir), term.SafeLine(cfg.SessionFile))
-	return err
-}
-
-// warn lists the sessions of a stopped gateway, and a heartbeat, which starts the gateway
-// again.
-func (s *ServiceUninstall) warn(c *command.Context, stateDir string) {
-	if err := hostsAtWork(stateDir); err != nil {
+	if err := hostsAtWork(cfg.StateDir); err != nil {
 		c.Say([]string{err.Error()})
 	}
 	if job, err := s.manager().Status(c.Context, service.Heartbeat, service.Spec{}); err == nil && job.Installed {
 		c.Say([]string{"the heartbeat is installed, and starts the gateway again after the next boot: `bareclaw heartbeat uninstall` ends that"})
 	}
+	_, err = fmt.Fprintf(c.Out, "What the gateway keeps stays: %s, %s and your .env. Remove them if you are done with it.\n", term.SafeLine(cfg.StateDir), term.SafeLine(cfg.SessionFile))
+	return err
 }
 
 // ServiceStatus is the command `service status`.
