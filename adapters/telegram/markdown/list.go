@@ -1,9 +1,12 @@
 package markdown
 
 import (
+	"regexp"
 	"strconv"
+	"sync"
 
 	"github.com/yuin/goldmark/ast"
+	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 )
@@ -13,50 +16,40 @@ const bullet = "• "
 // marker returns the bullet or number of a list item, and the check box of a task, which
 // replaces a bullet.
 func marker(n *ast.List, number int, item ast.Node) string {
-	box, isTask := item.AttributeString(taskBox)
-	marker := bullet
+	marker, box := bullet, ""
+	if first := item.FirstChild(); first != nil {
+		if task, ok := first.FirstChild().(*east.TaskCheckBox); ok {
+			marker, box = "", "☐ "
+			if task.IsChecked {
+				box = "☑ "
+			}
+		}
+	}
 	if n.IsOrdered() {
 		marker = strconv.Itoa(number) + string(rune(n.Marker)) + " "
-	} else if isTask {
-		marker = ""
 	}
-	if isTask {
-		marker += box.(string) //nolint:forcetypeassert // set by taskTransformer
-	}
-	return marker
+	return marker + box
 }
 
-// taskBox is the attribute of list items with the check box of a task.
-const taskBox = "box"
+var taskBox = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[([ xX])\]\s*`) })
 
-// A taskTransformer finds the check boxes of tasks: [ ] or [x] at the beginning of a list
-// item.
-type taskTransformer struct{}
+// A taskParser parses the check box of a task: [ ] or [x] at the beginning of a list item.
+type taskParser struct{}
 
-// Transform implements parser.ParagraphTransformer.
-func (taskTransformer) Transform(node *ast.Paragraph, reader text.Reader, _ parser.Context) {
-	item, ok := node.Parent().(*ast.ListItem)
-	if !ok || item.FirstChild() != node || node.Lines().Len() == 0 {
-		return
+// Trigger implements parser.InlineParser.
+func (taskParser) Trigger() []byte { return []byte("[") }
+
+// Parse implements parser.InlineParser.
+func (taskParser) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast.Node {
+	item, ok := parent.Parent().(*ast.ListItem)
+	if !ok || item.FirstChild() != parent || parent.HasChildren() {
+		return nil
 	}
-	line := node.Lines().At(0)
-	source := line.Value(reader.Source())
-	if len(source) < 3 || source[0] != '[' || source[2] != ']' {
-		return
+	line, _ := block.PeekLine()
+	box := taskBox().FindSubmatch(line)
+	if box == nil {
+		return nil
 	}
-	switch source[1] {
-	case ' ':
-		item.SetAttributeString(taskBox, "☐ ")
-	case 'x', 'X':
-		item.SetAttributeString(taskBox, "☑ ")
-	default:
-		return
-	}
-	line = line.WithStart(line.Start + 3)
-	line = line.TrimLeftSpace(reader.Source())
-	if line.IsEmpty() && node.Lines().Len() > 1 { // the parser cannot read an empty line before another
-		node.Lines().SetSliced(1, node.Lines().Len())
-		return
-	}
-	node.Lines().Set(0, line)
+	block.Advance(len(box[0]))
+	return east.NewTaskCheckBox(box[1][0] != ' ')
 }

@@ -2,6 +2,8 @@ package markdown
 
 import (
 	"bytes"
+	"regexp"
+	"strconv"
 	"sync"
 
 	"github.com/yuin/goldmark/ast"
@@ -19,6 +21,7 @@ var markdownParser = sync.OnceValue(func() parser.Parser {
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
 		parser.WithInlineParsers(
 			util.Prioritized(parser.NewCodeSpanParser(), 100),
+			util.Prioritized(taskParser{}, 150),
 			util.Prioritized(parser.NewLinkParser(), 200),
 			util.Prioritized(parser.NewAutoLinkParser(), 300),
 			util.Prioritized(parser.NewRawHTMLParser(), 400),
@@ -29,9 +32,17 @@ var markdownParser = sync.OnceValue(func() parser.Parser {
 		parser.WithParagraphTransformers(
 			util.Prioritized(parser.LinkReferenceParagraphTransformer, 100),
 			util.Prioritized(tableTransformer{}, 200),
-			util.Prioritized(taskTransformer{}, 300),
 		),
 	)
+})
+
+// maxDepth limits the quotes and lists opened in a single line. Parsing time grows with
+// the square of the depth: a depth of 20,000 takes seconds.
+const maxDepth = 200
+
+// tooDeep matches a line that opens more than maxDepth quotes and lists.
+var tooDeep = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(?:[ \t]*(?:>|(?:[-+*]|[0-9]+[.)])[ \t])){` + strconv.Itoa(maxDepth+1) + `}`)
 })
 
 // A spoilerNode is text enclosed in double bars: ||text||.

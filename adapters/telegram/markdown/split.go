@@ -1,7 +1,6 @@
 package markdown
 
 import (
-	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -37,39 +36,54 @@ func (d Document) Split(limit int) []Document {
 		limit = MaxUnits
 	}
 	s := splitter{text: d.Text, spans: spansOf(d), limit: max(limit, minLimit)}
-	s.pres = preSpans(s.spans)
 	var out []Document
 	for at := 0; ; {
-		at, _ = trim(s.text, s.pres, at, len(s.text))
+		at, _ = trim(s.text, s.spans, at, len(s.text))
 		if at == len(s.text) {
 			return out
 		}
-		end := s.reach(at)
-		if end < len(s.text) {
-			end = s.cut(at, end)
-		}
-		if from, to := trim(s.text, s.pres, at, end); !isBlank(s.text[from:to]) {
+		end := s.end(at)
+		if from, to := trim(s.text, s.spans, at, end); !isBlank(s.text[from:to]) {
 			out = append(out, s.piece(from, to))
 		}
 		at = end
 	}
 }
 
-// A splitter splits a single document. Leading spans that end before the current piece
-// are removed.
+// A splitter splits a single document.
 type splitter struct {
 	text  string
 	spans []span
-	pres  []span
 	limit int
+}
+
+// end returns the end of the piece that begins at start. The minimum sizes of pieces
+// prevent short messages.
+func (s *splitter) end(start int) int {
+	most := s.reach(start)
+	if most == len(s.text) {
+		return most
+	}
+	block, line, word := s.borders(start, most)
+	switch size := most - start; {
+	case block > start+size/4:
+		return block
+	case line > start+size/2:
+		return line
+	case word > start+size/8:
+		return word
+	case line > start+size/8:
+		return line
+	}
+	if character := start + wholeCharacters(s.text[start:], most-start); character > start {
+		return character
+	}
+	return most // a single grapheme cluster exceeds a message
 }
 
 // reach returns the maximum end of a piece that begins at start.
 func (s *splitter) reach(start int) int {
 	end := advance(s.text, start, s.limit)
-	for len(s.spans) > 0 && s.spans[0].end <= start {
-		s.spans = s.spans[1:]
-	}
 	count, size := 0, 0
 	for _, sp := range s.spans {
 		if sp.end <= start {
@@ -86,77 +100,27 @@ func (s *splitter) reach(start int) int {
 	return end
 }
 
+// borders returns the ends of the last block, line and word that end between start and
+// most; 0 if there is none.
+func (s *splitter) borders(start, most int) (block, line, word int) {
+	for at := start + 1; at <= most; at++ {
+		next, _ := utf8.DecodeRuneInString(s.text[at+1:])
+		switch c := s.text[at]; {
+		case c == '\n':
+			line = at
+			if _, inside := preAt(s.spans, at); next == '\n' && !inside {
+				block = at
+			}
+		case c == ' ' && !unicode.In(next, unicode.M) && next != '\u200D': // else one grapheme cluster with the space
+			word = at
+		}
+	}
+	return block, line, word
+}
+
 // entityBytes estimates an entity's share of maxEntityBytes: type, offset, length, and
 // the strings with length prefixes.
 func entityBytes(s span) int { return 20 + len(s.entity.URL) + len(s.entity.Language) }
-
-// cut returns the end of a piece that begins at start and may extend to end.
-func (s *splitter) cut(start, end int) int {
-	size := end - start
-	if at := s.lastBlock(start, end); at > start+size/4 {
-		return at
-	}
-	line := start + max(0, strings.LastIndexByte(s.upTo(start, end), '\n'))
-	if line > start+size/2 {
-		return line
-	}
-	if word := s.lastWord(start, end); word > start+size/8 {
-		return word
-	}
-	if line > start+size/8 {
-		return line
-	}
-	return s.lastCharacter(start, end)
-}
-
-// upTo returns the text from start to end, including a line break or space right after
-// end, another valid place for the cut.
-func (s *splitter) upTo(start, end int) string {
-	if s.text[end] == '\n' || s.text[end] == ' ' {
-		end++
-	}
-	return s.text[start:end]
-}
-
-// lastBlock returns the end of the last complete block, or start.
-func (s *splitter) lastBlock(start, end int) int {
-	piece := s.text[start:min(end+2, len(s.text))]
-	for {
-		i := strings.LastIndex(piece, "\n\n")
-		if i <= 0 {
-			return start
-		}
-		if _, inside := preAt(s.pres, start+i); !inside {
-			return start + i
-		}
-		piece = piece[:i+1]
-	}
-}
-
-// lastWord returns the end of the last complete word, or start.
-func (s *splitter) lastWord(start, end int) int {
-	piece := s.upTo(start, end)
-	for {
-		i := strings.LastIndexByte(piece, ' ')
-		if i <= 0 {
-			return start
-		}
-		next, _ := utf8.DecodeRuneInString(s.text[start+i+1:])
-		if !unicode.In(next, unicode.M) && next != '\u200D' { // a combining character would form one cluster with the space
-			return start + i
-		}
-		piece = piece[:i]
-	}
-}
-
-// lastCharacter returns the end of the last complete grapheme cluster, or end if a
-// single cluster exceeds a message.
-func (s *splitter) lastCharacter(start, end int) int {
-	if at := start + wholeCharacters(s.text[start:], end-start); at > start {
-		return at
-	}
-	return end
-}
 
 // piece returns the part of the document from start to end, with entities.
 func (s *splitter) piece(start, end int) Document {
