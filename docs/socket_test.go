@@ -43,9 +43,13 @@ func socketRefusals(t *testing.T) []string {
 				if text, ok := lit.Elts[1].(*ast.BasicLit); ok {
 					path = strings.Trim(text.Value, `"`)
 				}
-				function := lit.Elts[2]
+				function, overTCP := lit.Elts[2], false
 				for call, ok := function.(*ast.CallExpr); ok; call, ok = function.(*ast.CallExpr) {
+					overTCP = overTCP || typeName(call.Fun) == "overTCP"
 					function = call.Args[0] // a handler wrapped in checks
+				}
+				if overTCP {
+					refusing[handler+typeName(function)] = true
 				}
 				routes[handler+typeName(function)] = strings.ToUpper(method) + " " + path
 				return true

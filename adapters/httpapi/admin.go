@@ -21,72 +21,46 @@ type admin struct {
 
 	restart     func(ctx context.Context) error
 	upgrade     func(ctx context.Context, o api.UpgradeRequest) error
-	lastUpgrade func() (u api.Upgrade, ok bool, err error)
+	lastUpgrade func() (api.Upgrade, error)
 }
 
 func (a *admin) routes() []route {
 	return []route{
-		{http.MethodPost, api.PathRestart, a.lifecycle.whileOpen(a.postRestart)},
-		{http.MethodGet, api.PathUpgrade, a.getUpgrade},
-		{http.MethodPost, api.PathUpgrade, a.lifecycle.whileOpen(a.postUpgrade)},
-		{http.MethodGet, api.PathOpenAPI, func(w *response, _ *http.Request) error {
-			return w.bytes(http.StatusOK, "application/yaml", docs.OpenAPI())
+		{http.MethodPost, api.PathRestart, a.postRestart},
+		{http.MethodGet, api.PathUpgrade, func(*response, *http.Request) (any, error) { return a.lastUpgrade() }},
+		{http.MethodPost, api.PathUpgrade, withBody(a.postUpgrade)},
+		{http.MethodGet, api.PathOpenAPI, func(w *response, _ *http.Request) (any, error) {
+			return nil, w.bytes(http.StatusOK, "application/yaml", docs.OpenAPI())
 		}},
 	}
 }
 
-func (a *admin) postRestart(w *response, r *http.Request) error {
+func (a *admin) postRestart(w *response, r *http.Request) (any, error) {
 	if err := readOptionalBody(w, r, &struct{}{}); err != nil {
-		return err
+		return nil, err
 	}
-	if a.restart == nil {
-		return refuse(http.StatusServiceUnavailable, api.RestartFailed, "This gateway cannot restart itself; start it again by hand.")
-	}
-	if err := a.restart(r.Context()); err != nil {
-		if errors.Is(err, core.ErrClosed) {
-			return err
-		}
-		return refuse(http.StatusServiceUnavailable, api.RestartFailed, "The gateway continues as it is: "+err.Error())
-	}
-	return w.show(http.StatusOK, api.Restarting{Status: "restarting"})
-}
-
-func (a *admin) getUpgrade(w *response, _ *http.Request) error {
-	none := api.Upgrade{State: "none"}
-	if a.lastUpgrade == nil {
-		return w.show(http.StatusOK, &none)
-	}
-	u, ok, err := a.lastUpgrade()
-	switch {
-	case err != nil:
-		return err
-	case !ok:
-		return w.show(http.StatusOK, &none)
-	}
-	return w.show(http.StatusOK, &u)
+	return replaced(a.restart(r.Context()), api.RestartFailed)
 }
 
 // postUpgrade replaces the program, on trial.
-func (a *admin) postUpgrade(w *response, r *http.Request) error {
-	var o api.UpgradeRequest
-	if err := readBody(w, r, &o); err != nil {
-		return err
+func (a *admin) postUpgrade(_ *response, r *http.Request, o *api.UpgradeRequest) (any, error) {
+	if err := a.checkOrder(r.Context(), o); err != nil {
+		return nil, err
 	}
-	if err := a.checkOrder(r.Context(), &o); err != nil {
-		return err
-	}
-	if a.upgrade == nil {
-		return refuse(http.StatusServiceUnavailable, api.UpgradeFailed, "This gateway cannot replace itself; do it by hand.")
-	}
-	switch err := a.upgrade(r.Context(), o); {
+	return replaced(a.upgrade(r.Context(), *o), api.UpgradeFailed)
+}
+
+// replaced answers that another process takes over, or why none does.
+func replaced(err error, failed string) (any, error) {
+	switch {
+	case err == nil:
+		return api.Restarting{Status: "restarting"}, nil
 	case errors.Is(err, core.ErrClosed):
-		return err
+		return nil, err
 	case errors.Is(err, ErrUpgrading):
-		return refuse(http.StatusConflict, api.UpgradeRunning, "Not now: "+err.Error())
-	case err != nil:
-		return refuse(http.StatusServiceUnavailable, api.UpgradeFailed, "The gateway continues as it is: "+err.Error())
+		return nil, refuse(http.StatusConflict, api.UpgradeRunning, "Not now: "+err.Error())
 	}
-	return w.show(http.StatusOK, api.Restarting{Status: "restarting"})
+	return nil, refuse(http.StatusServiceUnavailable, failed, "The gateway continues as it is: "+err.Error())
 }
 
 func (a *admin) checkOrder(ctx context.Context, o *api.UpgradeRequest) error {

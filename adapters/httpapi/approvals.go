@@ -19,52 +19,38 @@ type approvals struct{ *shared }
 func (a *approvals) routes() []route {
 	return []route{
 		{http.MethodGet, api.PathApprovals, a.list},
-		{http.MethodPost, "/approvals/{id}", a.lifecycle.whileOpen(a.decide)},
+		{http.MethodPost, "/approvals/{id}", overTCP(withBody(a.decide),
+			"Approvals are decided over TCP: this socket is open to the agent's own commands, and the agent must not allow itself.")},
 	}
 }
 
-func (a *approvals) list(w *response, r *http.Request) error {
+func (a *approvals) list(_ *response, r *http.Request) (any, error) {
 	all, err := a.core.Decider.Approvals(r.Context())
-	if err != nil {
-		return err
-	}
-	return w.show(http.StatusOK, api.Approvals{Approvals: showApprovals(all)})
+	return api.Approvals{Approvals: each(all, showApproval)}, err
 }
 
-// decide is not served on the Unix socket: the agent's own commands reach the socket, and
-// the agent must not allow itself anything.
-func (a *approvals) decide(w *response, r *http.Request) error {
-	if w.local {
-		return refuse(http.StatusForbidden, api.NotOnSocket,
-			"Approvals are decided over TCP: this socket is open to the agent's own commands, and the agent must not allow itself.")
-	}
-	var in api.Decision
-	if err := readBody(w, r, &in); err != nil {
-		return err
-	}
-	d, err := newDecision(&in)
+func (a *approvals) decide(w *response, r *http.Request, in *api.Decision) (any, error) {
+	d, err := newDecision(in)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	id := pathParam(r, "id")
 	if in.Answers != nil {
 		if d.UpdatedInput, err = a.answeredInput(r.Context(), id, in.Answers); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	decided, err := a.core.Decider.Decide(r.Context(), id, d)
 	if errors.Is(err, core.ErrNotPending) {
-		if !w.repeated || !agrees(d, &decided) {
-			p := refuse(http.StatusConflict, api.NotPending, "This approval is no longer pending; it is "+string(decided.State)+".")
-			p.body.Approval = showApproval(&decided)
-			return p
+		if w.repeated && agrees(d, &decided) { // the repeated request itself made the decision
+			return showApproval(&decided), nil
 		}
-		err = nil // the repeated request itself made the decision
+		p := refuse(http.StatusConflict, api.NotPending, "This approval is no longer pending; it is "+string(decided.State)+".")
+		shown := showApproval(&decided)
+		p.body.Approval = &shown
+		return nil, p
 	}
-	if err != nil {
-		return err
-	}
-	return w.show(http.StatusOK, showApproval(&decided))
+	return showApproval(&decided), err
 }
 
 // agrees reports whether the decision on the approval equals d.

@@ -45,6 +45,17 @@ func readBody(w *response, r *http.Request, shape any) error {
 	return decode(body, shape)
 }
 
+// withBody returns a handler that is called with the decoded body of the request.
+func withBody[T any](h func(w *response, r *http.Request, in *T) (any, error)) handlerFunc {
+	return func(w *response, r *http.Request) (any, error) {
+		var in T
+		if err := readBody(w, r, &in); err != nil {
+			return nil, err
+		}
+		return h(w, r, &in)
+	}
+}
+
 // readOptionalBody is readBody for a request with an optional body. A request without a
 // body needs no content type.
 func readOptionalBody(w *response, r *http.Request, shape any) error {

@@ -93,11 +93,11 @@ func (n channelNames) mustExist(ctx context.Context, key core.ChannelKey) error 
 }
 
 // onChannel returns a handler that is called with the channel in the request's path.
-func (n channelNames) onChannel(h func(w *response, r *http.Request, key core.ChannelKey) error) handlerFunc {
-	return func(w *response, r *http.Request) error {
+func (n channelNames) onChannel(h func(w *response, r *http.Request, key core.ChannelKey) (any, error)) handlerFunc {
+	return func(w *response, r *http.Request) (any, error) {
 		key, err := n.fromPath(r)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		return h(w, r, key)
 	}

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -22,31 +21,29 @@ const (
 type channels struct{ *shared }
 
 func (c *channels) routes() []route {
-	on, open := c.names.onChannel, c.lifecycle.whileOpen
+	on := c.names.onChannel
 	return []route{
 		{http.MethodGet, api.PathChannels, c.list},
 		{http.MethodGet, "/channels/{key}", on(c.show)},
-		{http.MethodPatch, "/channels/{key}", open(on(c.change))},
+		{http.MethodPatch, "/channels/{key}", overTCP(on(c.change),
+			"Settings are changed over TCP: this socket is open to the agent's own commands, and the agent must not change what it may do.")},
 		{http.MethodDelete, "/channels/{key}", on(c.reset)},
 		{http.MethodPost, "/channels/{key}/interrupt", on(c.interrupt)},
 		{http.MethodGet, "/channels/{key}/messages", on(c.messages)},
 		{http.MethodGet, "/channels/{key}/rules", on(c.rules)},
-		{http.MethodDelete, "/channels/{key}/rules/{id}", open(on(c.removeRule))},
+		{http.MethodDelete, "/channels/{key}/rules/{id}", on(c.removeRule)},
 	}
 }
 
-func (c *channels) reset(w *response, r *http.Request, key core.ChannelKey) error {
-	if err := c.core.Reset(r.Context(), key); err != nil {
-		return err
-	}
-	return w.show(http.StatusOK, api.ChannelReset{Status: "reset", Channel: string(key)})
+func (c *channels) reset(_ *response, r *http.Request, key core.ChannelKey) (any, error) {
+	return api.ChannelReset{Status: "reset", Channel: string(key)}, c.core.Reset(r.Context(), key)
 }
 
-func (c *channels) interrupt(w *response, r *http.Request, key core.ChannelKey) error {
+func (c *channels) interrupt(w *response, r *http.Request, key core.ChannelKey) (any, error) {
 	// A predecessor that has chosen the turn also sends the rest of the reply.
 	var asked api.Interruption
 	if err := readOptionalBody(w, r, &asked); err != nil {
-		return err
+		return nil, err
 	}
 	if !w.repeated {
 		asked = api.Interruption{TurnID: asked.TurnID}
@@ -60,23 +57,17 @@ func (c *channels) interrupt(w *response, r *http.Request, key core.ChannelKey) 
 				TurnID: string(done.Turn), Messages: idStrings(done.Messages), TookMS: asked.TookMS + time.Since(began).Milliseconds(),
 			}
 		}
-		body, marshalErr := marshal(asked)
-		if marshalErr != nil {
-			return fmt.Errorf("encode an interruption: %w", marshalErr)
-		}
-		w.resend = func() []byte { return body }
+		w.resendShape(asked)
 		r.Header.Set("Content-Type", "application/json")
-		return err
+		return nil, err
 	case errors.Is(err, core.ErrNothingRuns) && w.repeated && len(asked.Messages) > 0:
-		return w.show(http.StatusOK, asked) // the turn chosen by the predecessor has ended
+		return asked, nil // the turn chosen by the predecessor has ended
 	case errors.Is(err, core.ErrNothingRuns):
-		return refuse(http.StatusConflict, api.NothingRuns, "No such turn is running on this channel, so there is nothing to interrupt.")
+		return nil, refuse(http.StatusConflict, api.NothingRuns, "No such turn is running on this channel, so there is nothing to interrupt.")
 	case errors.Is(err, core.ErrUnwritten):
-		return outcomeNotWritten(err)
-	case err != nil:
-		return err
+		return nil, outcomeNotWritten(err)
 	}
-	return w.show(http.StatusOK, api.Interruption{TurnID: string(done.Turn), Messages: idStrings(done.Messages), TookMS: asked.TookMS + done.Took.Milliseconds()})
+	return api.Interruption{TurnID: string(done.Turn), Messages: idStrings(done.Messages), TookMS: asked.TookMS + done.Took.Milliseconds()}, err
 }
 
 // outcomeNotWritten answers that a turn has ended without a recorded outcome.
@@ -89,33 +80,22 @@ func outcomeNotWritten(err error) *problem {
 		"The turn has ended, and its outcome follows when it can be written: the state directory "+why+".")
 }
 
-func (c *channels) messages(w *response, r *http.Request, key core.ChannelKey) error {
+func (c *channels) messages(_ *response, r *http.Request, key core.ChannelKey) (any, error) {
 	limit, err := limitParam(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	before := core.MessageID(r.URL.Query().Get("before"))
 	messages, err := c.core.Lookup.Messages(r.Context(), key, limit, before)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	backgrounds, err := c.core.Lookup.Backgrounds(r.Context(), key, limit)
-	if err != nil {
-		return err
+	if err == nil && len(messages)+len(backgrounds) == 0 {
+		err = c.names.mustExist(r.Context(), key)
 	}
-	if len(messages)+len(backgrounds) == 0 {
-		if err := c.names.mustExist(r.Context(), key); err != nil {
-			return err
-		}
-	}
-	shown := api.History{Channel: string(key), Messages: make([]api.Message, len(messages))}
-	for i := range messages {
-		shown.Messages[i] = *showMessage(&messages[i], core.QueuePosition{}, shortPrompt)
-	}
-	for i := range backgrounds {
-		shown.Background = append(shown.Background, showBackground(&backgrounds[i]))
-	}
-	return w.show(http.StatusOK, &shown)
+	show := func(m *core.Message) api.Message { return *showMessage(m, core.QueuePosition{}, shortPrompt) }
+	return api.History{Channel: string(key), Messages: each(messages, show), Background: each(backgrounds, showBackground)}, err
 }
 
 func limitParam(r *http.Request) (int, error) {
@@ -130,65 +110,52 @@ func limitParam(r *http.Request) (int, error) {
 	return n, nil
 }
 
-func (c *channels) list(w *response, r *http.Request) error {
+func (c *channels) list(_ *response, r *http.Request) (any, error) {
 	all, err := c.core.Directory.Channels(r.Context())
-	if err != nil {
-		return err
-	}
-	shown := api.Channels{Channels: make([]api.Channel, len(all))}
-	for i := range all {
-		own := c.core.ChannelSettings.Settings(all[i].Key)
-		shown.Channels[i] = showChannel(&all[i], &own)
-	}
-	return w.show(http.StatusOK, &shown)
+	return api.Channels{Channels: each(all, c.shape)}, err
 }
 
-func (c *channels) show(w *response, r *http.Request, key core.ChannelKey) error {
+func (c *channels) show(_ *response, r *http.Request, key core.ChannelKey) (any, error) {
 	st, err := c.core.Directory.Channel(r.Context(), key)
-	if err != nil {
-		return err
-	}
+	return c.shape(&st), err
+}
+
+func (c *channels) shape(st *core.ChannelStatus) api.Channel {
 	own := c.core.ChannelSettings.Settings(st.Key)
-	return w.show(http.StatusOK, showChannel(&st, &own))
+	return api.Channel{
+		Channel: string(st.Key), State: st.State, SessionID: st.SessionID, HostPID: st.HostPID, AgentPID: st.AgentPID,
+		Since: st.Since, Why: st.Why, Until: st.Until,
+		Waiting: st.Waiting, Running: st.Running, TurnID: string(st.Turn), Activity: st.Activity,
+		Messages: st.Messages, Approvals: st.Approvals, LastAt: st.LastAt,
+		Model: own.Model, PermissionMode: own.PermissionMode, Rules: len(own.Rules),
+	}
 }
 
 // change sets the members of the request; an empty member resets the channel's setting.
-// change is not served on the Unix socket: the agent's own commands reach the socket,
-// and the agent must not change its own permissions.
-func (c *channels) change(w *response, r *http.Request, key core.ChannelKey) error {
-	if w.local {
-		return refuse(http.StatusForbidden, api.NotOnSocket,
-			"Settings are changed over TCP: this socket is open to the agent's own commands, and the agent must not change what it may do.")
-	}
+func (c *channels) change(w *response, r *http.Request, key core.ChannelKey) (any, error) {
 	var in api.ChannelChange
 	if err := readBody(w, r, &in); err != nil {
-		return err
+		return nil, err
 	}
 	if in.Model == nil && in.PermissionMode == nil {
-		return badRequest(api.BadSetting, `Send "model", "permission_mode" or both; an empty text takes the setting back.`)
+		return nil, badRequest(api.BadSetting, `Send "model", "permission_mode" or both; an empty text takes the setting back.`)
 	}
 	if err := c.core.ChannelSettings.ChangeSettings(r.Context(), key, in.Model, in.PermissionMode); err != nil {
-		return err
+		return nil, err
 	}
 	return c.show(w, r, key)
 }
 
-func (c *channels) rules(w *response, r *http.Request, key core.ChannelKey) error {
+func (c *channels) rules(_ *response, r *http.Request, key core.ChannelKey) (shown any, err error) {
 	own := c.core.ChannelSettings.Settings(key)
 	if len(own.Rules) == 0 {
-		if err := c.names.mustExist(r.Context(), key); err != nil {
-			return err
-		}
+		err = c.names.mustExist(r.Context(), key)
 	}
-	shown := api.Rules{Channel: string(key), Rules: make([]api.Rule, len(own.Rules))}
-	for i := range own.Rules {
-		shown.Rules[i] = showRule(&own.Rules[i])
-	}
-	return w.show(http.StatusOK, &shown)
+	return api.Rules{Channel: string(key), Rules: each(own.Rules, showRule)}, err
 }
 
 // removeRule removes a rule. The agent may remove rules too, because a removal only adds
 // requests for permission.
-func (c *channels) removeRule(w *response, r *http.Request, key core.ChannelKey) error {
+func (c *channels) removeRule(w *response, r *http.Request, key core.ChannelKey) (any, error) {
 	return remove(w, r, func(ctx context.Context, id string) error { return c.core.ChannelSettings.RemoveRule(ctx, key, id) })
 }

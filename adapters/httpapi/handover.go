@@ -238,25 +238,6 @@ func (l *lifecycle) handOver() {
 func (l *lifecycle) draining() bool    { return l.ctx.Err() != nil }
 func (l *lifecycle) handingOver() bool { return isClosed(l.handover) }
 
-// checkOpen refuses a request while the server drains. During a hand-over the request
-// goes on: core refuses new work, and the successor gets the request.
-func (l *lifecycle) checkOpen() error {
-	if l.draining() && !l.handingOver() {
-		return shuttingDown()
-	}
-	return nil
-}
-
-// whileOpen returns a handler that is called only while checkOpen has no error.
-func (l *lifecycle) whileOpen(h handlerFunc) handlerFunc {
-	return func(w *response, r *http.Request) error {
-		if err := l.checkOpen(); err != nil {
-			return err
-		}
-		return h(w, r)
-	}
-}
-
 // done is closed when the server drains or hands over.
 func (l *lifecycle) done() <-chan struct{} { return l.ctx.Done() }
 

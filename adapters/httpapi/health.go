@@ -19,68 +19,49 @@ import (
 // healthTimeout bounds the wait for core and ledger in GET /health.
 const healthTimeout = 2 * time.Second
 
-// Health is the state of the daemon for GET /health.
-type Health struct {
-	PID        int
-	Version    string
-	Agent      api.Agent
-	Generation uint64
-	Ready      bool
-	StartedAt  time.Time
-	Problems   []string // each a sentence; empty without problems
-	// LedgerProblem says why the ledger cannot be written. Problems contains the text
-	// too.
-	LedgerProblem string
-	Spares        api.Spares
-	Parts         map[string]any // further members of the reply: the name and the facts of each part
-}
-
 // health serves GET /health.
 type health struct {
 	*shared
 
-	own func() Health
+	own func() api.Health
 }
 
 func (h *health) routes() []route {
 	return []route{{http.MethodGet, api.PathHealth, h.get}}
 }
 
-func (h *health) get(w *response, r *http.Request) error {
+func (h *health) get(_ *response, r *http.Request) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
-	own, today := h.own(), h.core.Directory.Spending()
-	shown := api.Health{
-		PID: own.PID, Version: own.Version, Generation: own.Generation, Agent: own.Agent, Problems: own.Problems,
-		StartedAt: own.StartedAt, UptimeMS: max(0, time.Since(own.StartedAt).Milliseconds()),
-		Channels: showOverview(&core.Overview{}), Spares: own.Spares,
-		Spending: api.Spending{Day: today.Day, SpentUSD: humanize.RoundUSD(today.Spent), LimitUSD: today.Limit},
-	}
+	shown, today := h.own(), h.core.Directory.Spending()
+	shown.UptimeMS = max(0, time.Since(shown.StartedAt).Milliseconds())
+	shown.Spending = api.Spending{Day: today.Day, SpentUSD: humanize.RoundUSD(today.Spent), LimitUSD: today.Limit}
 	draining := h.lifecycle.draining()
-	if o, err := h.core.Directory.Overview(ctx); err == nil {
-		shown.Channels, shown.Hosts = showOverview(&o), api.Hosts{Alive: o.Hosts, Limit: o.Limit}
-		shown.Problems = append(append(shown.Problems, blockedChannels(&o)...), standstills(&o)...)
-	} else if !draining {
+	o, err := h.core.Directory.Overview(ctx)
+	if err != nil && !draining {
 		shown.Problems = append(shown.Problems, "The channels do not answer: "+err.Error())
 	}
+	shown.Channels = api.ChannelsHealth{States: o.States(), Active: each(o.Active, showActive)}
+	shown.Hosts = api.Hosts{Alive: o.Hosts, Limit: o.Limit}
+	shown.Problems = append(append(shown.Problems, blockedChannels(&o)...), standstills(&o)...)
 	switch b, err := h.core.Lookup.Balance(ctx); {
 	case err == nil:
 		shown.Ledger = &api.Ledger{
 			Accepted: b.Accepted, Answered: b.Answered, Failed: b.Failed, Cancelled: b.Cancelled, Waiting: b.Waiting,
-			Balanced: b.Even(), Problem: own.LedgerProblem,
+			Balanced: b.Even(), Problem: shown.Ledger.Problem,
 		}
 		if !b.Even() {
 			shown.Problems = append(shown.Problems, "The ledger does not balance: some message has no outcome, or two.")
 		}
 	case !draining:
 		shown.Problems = append(shown.Problems, "The ledger cannot be read: "+err.Error())
+		fallthrough
+	default:
+		shown.Ledger = nil
 	}
-	shown.Ready = own.Ready && !draining
-	shown.Status = status(draining, own.Ready, own.Agent.Problem != "" || len(shown.Problems) > 0)
-	return w.show(http.StatusOK, &struct {
-		*api.Health
-		Parts map[string]any `json:",embed"`
-	}{&shown, own.Parts})
+	shown.Status = status(draining, shown.Ready, shown.Agent.Problem != "" || len(shown.Problems) > 0)
+	shown.Ready = shown.Ready && !draining
+	return &shown, nil
 }
 
 // status sums up the health.
@@ -97,16 +78,11 @@ func status(draining, ready, problems bool) string {
 	}
 }
 
-func showOverview(o *core.Overview) api.ChannelsHealth {
-	shown := api.ChannelsHealth{States: o.States(), Active: make([]api.ActiveChannel, len(o.Active))}
-	for i := range o.Active {
-		c := &o.Active[i]
-		shown.Active[i] = api.ActiveChannel{
-			Channel: string(c.Key), State: c.State, Since: c.Since, Why: c.Why, Until: c.Until, Activity: c.Activity,
-			Waiting: c.Waiting, Running: c.Running, HostPID: c.HostPID, AgentPID: c.AgentPID,
-		}
+func showActive(c *core.ChannelStatus) api.ActiveChannel {
+	return api.ActiveChannel{
+		Channel: string(c.Key), State: c.State, Since: c.Since, Why: c.Why, Until: c.Until, Activity: c.Activity,
+		Waiting: c.Waiting, Running: c.Running, HostPID: c.HostPID, AgentPID: c.AgentPID,
 	}
-	return shown
 }
 
 // standstills returns a sentence for each reason why no messages are answered, with the
@@ -163,7 +139,7 @@ func (s *Server) observe(res *response, method string, took time.Duration) {
 
 // metricsRoute serves all metrics of the gateway.
 func metricsRoute(o Options, requests *metrics.Requests) route {
-	return route{http.MethodGet, api.PathMetrics, func(w *response, r *http.Request) error {
+	return route{http.MethodGet, api.PathMetrics, func(w *response, r *http.Request) (any, error) {
 		own := o.Health()
 		var m metrics.Writer
 		m.Gauge("bareclaw_build_info", "Which build this is; always 1.", 1, "go", runtime.Version(), "version", own.Version)
@@ -171,14 +147,10 @@ func metricsRoute(o Options, requests *metrics.Requests) route {
 		m.Gauge("bareclaw_warm_spares", spares, float64(own.Spares.Ready), "state", "ready")
 		m.Gauge("bareclaw_warm_spares", spares, float64(own.Spares.Wanted), "state", "wanted")
 		metrics.WriteTotals(r.Context(), &m, o.Core, o.Log)
-		if o.Schedules != nil {
-			metrics.WriteSchedules(r.Context(), &m, o.Schedules, o.Log)
-		}
-		if o.Metrics != nil {
-			o.Metrics(&m)
-		}
+		metrics.WriteSchedules(r.Context(), &m, o.Schedules, o.Log)
+		o.Metrics(&m)
 		requests.WriteTo(&m)
 		metrics.WriteProcess(&m, own.StartedAt)
-		return w.bytes(http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", []byte(m.String()))
+		return nil, w.bytes(http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", []byte(m.String()))
 	}}
 }

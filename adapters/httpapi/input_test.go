@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 	"bareclaw/internal/testkit/check"
 )
@@ -60,7 +59,6 @@ func attempts(t *testing.T) []attempt {
 func TestRefusals(t *testing.T) {
 	r := startRig(t, func(o *Options) {
 		o.Push.Register("tg-", func(context.Context, core.Push) error { return nil })
-		o.Upgrade = func(context.Context, api.UpgradeRequest) error { return nil }
 	})
 	asked, accepted := r.asks("Bash", `{"command":"ls"}`), 1
 	for _, a := range attempts(t) {

@@ -45,38 +45,38 @@ func pathMessage(r *http.Request) core.MessageID { return core.MessageID(pathPar
 
 // get shows a message; with ?wait=30s after the message has an outcome or the time has
 // passed; with &until=parked also as soon as the message waits on a parked channel.
-func (l *lookups) get(w *response, r *http.Request) error {
+func (l *lookups) get(w *response, r *http.Request) (any, error) {
 	wait, err := waitParam(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	await, err := l.untilParam(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	id := pathMessage(r)
 	if wait == 0 {
 		m, err := l.core.Lookup.Message(r.Context(), id)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return l.answerMessage(w, r, &m, l.place(&m), longPrompt)
+		return nil, l.answerMessage(w, r, &m, l.place(&m), longPrompt)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
 	defer l.lifecycle.onDrain(cancel)()
 	m, err := await(ctx, id)
 	if ctx.Err() != nil && r.Context().Err() == nil && l.lifecycle.handingOver() {
-		return errHandedOver
+		return nil, errHandedOver
 	}
 	if err != nil && (ctx.Err() == nil || r.Context().Err() != nil || m.ID == "") {
-		return err
+		return nil, err
 	}
 	at := l.place(&m)
 	if !m.State.Final() {
 		w.Header().Set("Retry-After", retryAfter(at.Until))
 	}
-	return l.answerMessage(w, r, &m, at, longPrompt)
+	return nil, l.answerMessage(w, r, &m, at, longPrompt)
 }
 
 func waitParam(r *http.Request) (time.Duration, error) {
@@ -109,7 +109,7 @@ func (l *lookups) untilParam(r *http.Request) (func(context.Context, core.Messag
 	return nil, badRequest(api.BadWait, `The parameter until must be "outcome" or "parked".`)
 }
 
-func (l *lookups) cancel(w *response, r *http.Request) error {
+func (l *lookups) cancel(w *response, r *http.Request) (any, error) {
 	m, err := l.core.Cancel(r.Context(), pathMessage(r))
 	if w.repeated && errors.Is(err, core.ErrNotWaiting) && m.Reply.Code == core.CodeCancelled {
 		err = nil // the repeated request itself cancelled the message
@@ -117,32 +117,31 @@ func (l *lookups) cancel(w *response, r *http.Request) error {
 	if errors.Is(err, core.ErrNotWaiting) {
 		p := refuse(http.StatusConflict, api.NotWaiting, "Only a message that waits can be cancelled; a running turn is ended by POST /channels/{key}/interrupt.")
 		p.body.Message = showMessage(&m, core.QueuePosition{}, shortPrompt)
-		return p
+		return nil, p
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return l.answerMessage(w, r, &m, core.QueuePosition{}, shortPrompt)
+	return nil, l.answerMessage(w, r, &m, core.QueuePosition{}, shortPrompt)
 }
 
-func (l *lookups) trace(w *response, r *http.Request) error {
+func (l *lookups) trace(_ *response, r *http.Request) (any, error) {
 	t, err := l.core.Lookup.Trace(r.Context(), pathMessage(r))
-	if err != nil {
-		return err
-	}
-	return w.show(http.StatusOK, showTrace(&t, l.deliveries.at(t.Message.ID)))
+	return showTrace(&t, l.deliveries.at(t.Message.ID)), err
 }
 
 // content shows a message's content as submitted, media included.
-func (l *lookups) content(w *response, r *http.Request) error {
-	release, err := l.reserveContent(r.Context())
-	if err != nil {
-		return err
+func (l *lookups) content(w *response, r *http.Request) (any, error) {
+	select {
+	case l.contents <- struct{}{}:
+	case <-r.Context().Done():
+		return nil, context.Cause(r.Context())
 	}
+	release := sync.OnceFunc(func() { <-l.contents })
 	defer release()
 	m, err := l.core.Lookup.Message(r.Context(), pathMessage(r))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if m.Content.Size() <= smallContent {
 		release()
@@ -152,26 +151,9 @@ func (l *lookups) content(w *response, r *http.Request) error {
 	rc := http.NewResponseController(w)
 	_ = rc.SetWriteDeadline(time.Now().Add(bodyTimeout))
 	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
-	return w.show(http.StatusOK, &api.Content{
+	return nil, w.show(http.StatusOK, &api.Content{
 		ID: string(m.ID), Channel: string(m.Channel), Context: api.Origin(m.Origin), Text: m.Content.Text, Content: m.Content.Blocks,
 	})
-}
-
-// reserveContent waits until a content may be read into memory. The caller calls release
-// when the content is no longer needed; further calls do nothing.
-func (l *lookups) reserveContent(ctx context.Context) (release func(), err error) {
-	select {
-	case l.contents <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	held := true
-	return func() {
-		if held {
-			held = false
-			<-l.contents
-		}
-	}, nil
 }
 
 // answerMessage answers with a message and its position in the queue.

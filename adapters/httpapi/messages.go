@@ -26,45 +26,45 @@ type messages struct {
 
 func (m *messages) routes() []route {
 	return []route{
-		{http.MethodPost, api.PathMessage, m.lifecycle.whileOpen(m.post)},
-		{http.MethodPost, "/messages/{id}/retry", m.lifecycle.whileOpen(m.retry)},
+		{http.MethodPost, api.PathMessage, m.post},
+		{http.MethodPost, "/messages/{id}/retry", m.retry},
 	}
 }
 
 // post accepts a message and answers in the form preferred by the request: at once
 // (Prefer: respond-async), as a stream (Accept: text/event-stream), or with the outcome.
-func (m *messages) post(w *response, r *http.Request) error {
+func (m *messages) post(w *response, r *http.Request) (any, error) {
 	sub, err := readSubmission(w, r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	w.resend = func() []byte { return encodeSubmission(&sub) }
 	if err := m.names.check(r.Context(), sub.Channel); err != nil {
-		return err
+		return nil, err
 	}
 	return m.submit(w, r, sub)
 }
 
 // retry submits the content of a failed or cancelled message again, as a new message,
 // and answers like post.
-func (m *messages) retry(w *response, r *http.Request) error {
+func (m *messages) retry(w *response, r *http.Request) (any, error) {
 	if err := readOptionalBody(w, r, &struct{}{}); err != nil {
-		return err
+		return nil, err
 	}
 	sub, msg, err := m.core.Decider.Resubmission(r.Context(), pathMessage(r))
 	if errors.Is(err, core.ErrNotFailed) {
 		p := refuse(http.StatusConflict, api.NotFailed, "Only a message that failed or was cancelled can be tried again; this one is "+string(msg.State)+".")
 		p.body.Message = showMessage(&msg, core.QueuePosition{}, shortPrompt)
-		return p
+		return nil, p
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	w.resend = func() []byte { return nil }
 	return m.submit(w, r, sub)
 }
 
-func (m *messages) submit(w *response, r *http.Request, sub core.Submission) error {
+func (m *messages) submit(w *response, r *http.Request, sub core.Submission) (any, error) {
 	switch {
 	case lists(r.Header["Prefer"], "respond-async"): // RFC 7240, section 4.1
 		return m.submitAsync(w, r, sub)
@@ -75,17 +75,17 @@ func (m *messages) submit(w *response, r *http.Request, sub core.Submission) err
 	}
 }
 
-func (m *messages) submitAsync(w *response, r *http.Request, sub core.Submission) error {
+func (m *messages) submitAsync(w *response, r *http.Request, sub core.Submission) (any, error) {
 	t, err := m.core.Submit(r.Context(), sub)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	noteReplay(w, t)
 	w.Header().Set("Preference-Applied", "respond-async")
 	if isClosed(m.parked(t)) {
-		return answerParked(w, &t.Message, t.QueuePosition())
+		return nil, answerParked(w, &t.Message, t.QueuePosition())
 	}
-	return answerAccepted(w, &t.Message, core.QueuePosition{})
+	return nil, answerAccepted(w, &t.Message, core.QueuePosition{})
 }
 
 // noteReplay reports to the client that the message was accepted before.
@@ -97,32 +97,32 @@ func noteReplay(w *response, t *core.Ticket) {
 
 // submitAndWait holds the request until the message has an outcome, or waits on a parked
 // channel. A disconnect of the client does not affect the message.
-func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submission) error {
+func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submission) (any, error) {
 	t, err := m.core.SubmitAndWait(r.Context(), sub, m.lifecycle.done())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	noteReplay(w, t)
 	select {
 	case <-t.Done(): // already, but for a repeated message or when the server drains
 	case <-m.parked(t):
 		if !isClosed(t.Done()) {
-			return answerParked(w, &t.Message, t.QueuePosition())
+			return nil, answerParked(w, &t.Message, t.QueuePosition())
 		}
 	case <-r.Context().Done():
-		return context.Cause(r.Context())
+		return nil, context.Cause(r.Context())
 	case <-m.lifecycle.done():
 		if !isClosed(t.Done()) { // if both are closed, the outcome is the better answer
 			if m.lifecycle.handingOver() {
-				return &heldError{t.Message}
+				return nil, &heldError{t.Message}
 			}
 			now := m.current(r.Context(), t.Message)
 			w.Header().Set("Retry-After", "1")
-			return answerAccepted(w, &now, core.QueuePosition{})
+			return nil, answerAccepted(w, &now, core.QueuePosition{})
 		}
 	}
 	msg := t.Outcome()
-	return m.answerMessage(w, r, &msg, core.QueuePosition{}, shortPrompt)
+	return nil, m.answerMessage(w, r, &msg, core.QueuePosition{}, shortPrompt)
 }
 
 // parked is closed while the message waits on a parked channel; nil for a repeated message

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"bareclaw/core"
-	"bareclaw/internal/testkit/check"
 )
 
 // promptIn returns the member prompt of a message.
@@ -92,20 +91,12 @@ func TestContentReadsAreBounded(t *testing.T) {
 		r.want(r.send("GET", "/messages/none/content", ""), http.StatusNotFound, "not_found")
 	}
 	l := newLookups(&shared{})
-	var releases []func()
 	for range maxContentReads {
-		release, err := l.reserveContent(t.Context())
-		check.OK(t, err)
-		releases = append(releases, release)
+		l.contents <- struct{}{}
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	if _, err := l.reserveContent(gone); !errors.Is(err, context.Canceled) {
+	if _, err := l.content(nil, r.request("GET", path, "").WithContext(gone)); !errors.Is(err, context.Canceled) {
 		t.Errorf("one more has a place: %v", err)
-	}
-	releases[0]()
-	releases[0]() // has no place to give
-	if n := len(l.contents); n != maxContentReads-1 {
-		t.Errorf("%d contents are read, want %d", n, maxContentReads-1)
 	}
 }

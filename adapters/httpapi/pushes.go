@@ -27,30 +27,23 @@ type pushes struct {
 }
 
 func (s *pushes) routes() []route {
-	return []route{{http.MethodPost, api.PathSend, s.post}}
+	return []route{{http.MethodPost, api.PathSend, withBody(s.post)}}
 }
 
 // post sends through the adapter that owns the channel's prefix.
-func (s *pushes) post(w *response, r *http.Request) error {
-	var in api.SendRequest
-	if err := readBody(w, r, &in); err != nil {
-		return err
-	}
-	p, err := newPush(&in)
+func (s *pushes) post(w *response, r *http.Request, in *api.SendRequest) (any, error) {
+	p, err := newPush(in)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.names.check(r.Context(), p.Channel); err != nil {
-		return err
+		return nil, err
 	}
 	if p.ID, err = pushID(w, r); err != nil {
-		return err
+		return nil, err
 	}
 	s.log.Debug("push", "push", p.ID, "channel", string(p.Channel), "text", core.PromptOf(core.Content{Text: p.Text}).Text)
-	w.resend = func() []byte {
-		body, _ := marshal(&in) // texts are always encoded
-		return body
-	}
+	w.resendShape(in)
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	defer s.lifecycle.onDrain(func() {
@@ -59,9 +52,9 @@ func (s *pushes) post(w *response, r *http.Request) error {
 		}
 	})()
 	if err := s.registry.Send(ctx, p); err != nil {
-		return s.notSent(r, &p, err)
+		return nil, s.notSent(r, &p, err)
 	}
-	return w.show(http.StatusOK, api.Sent{Status: "sent", Channel: string(p.Channel)})
+	return api.Sent{Status: "sent", Channel: string(p.Channel)}, nil
 }
 
 // pushID returns the id of the push: from the client's key, or from the forwarding

@@ -41,6 +41,14 @@ func (w *response) Write(b []byte) (int, error) {
 // Unwrap serves http.ResponseController.
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// resendShape has a successor get a shape as the body.
+func (w *response) resendShape(shape any) {
+	w.resend = func() []byte {
+		body, _ := marshal(shape) // the shapes of requests are always encoded
+		return body
+	}
+}
+
 // json answers with a JSON document.
 func (w *response) json(status int, doc []byte) error {
 	return w.bytes(status, "application/json", doc)

@@ -19,8 +19,9 @@ import (
 // methods are the methods of all routes, sorted.
 var methods = []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPatch, http.MethodPost}
 
-// A handlerFunc answers a request, or returns an error instead of an answer.
-type handlerFunc func(w *response, r *http.Request) error
+// A handlerFunc answers a request, or returns an error instead of an answer. A reply other
+// than nil is a shape of the API, and the answer with the status 200.
+type handlerFunc func(w *response, r *http.Request) (reply any, err error)
 
 // A route is a method and a path of the API with a handler. Patterns equal the patterns
 // of the OpenAPI document.
@@ -37,7 +38,7 @@ func (s *Server) Mount(prefix string, h http.Handler) { s.mounts[prefix] = h }
 func (s *Server) router() *chi.Mux {
 	mux := chi.NewRouter()
 	for _, rt := range s.routes {
-		h := s.adapt(rt.pattern, rt.handle)
+		h := s.adapt(rt.pattern, s.whileOpen(rt))
 		mux.MethodFunc(rt.method, rt.pattern, h)
 		if rt.method == http.MethodGet {
 			mux.MethodFunc(http.MethodHead, rt.pattern, h) // net/http leaves out the body
@@ -47,12 +48,12 @@ func (s *Server) router() *chi.Mux {
 		mux.Mount(prefix, h)
 	}
 	// chi does not report the methods of a path, hence allowed.
-	unrouted := s.adapt("other", func(_ *response, r *http.Request) error {
+	unrouted := s.adapt("other", func(_ *response, r *http.Request) (any, error) {
 		if allow := allowed(mux, r); allow != "" {
 			p := refuse(http.StatusMethodNotAllowed, api.MethodNotAllowed, "This path does not take this method; it takes "+allow+".")
-			return p.with("Allow", allow)
+			return nil, p.with("Allow", allow)
 		}
-		return refuse(http.StatusNotFound, api.NotFound, "There is nothing at this path; GET /openapi.yaml lists all paths.")
+		return nil, refuse(http.StatusNotFound, api.NotFound, "There is nothing at this path; GET /openapi.yaml lists all paths.")
 	})
 	mux.NotFound(unrouted)
 	mux.MethodNotAllowed(unrouted)
@@ -86,9 +87,39 @@ func (s *Server) adapt(pattern string, h handlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		res := w.(*response)
 		res.route = pattern
-		if err := h(res, r); err != nil && !s.handover.answer(res, r, err) {
+		reply, err := h(res, r)
+		if err == nil && reply != nil {
+			err = res.show(http.StatusOK, reply)
+		}
+		if err != nil && !s.handover.answer(res, r, err) {
 			fail(res, r, err)
 		}
+	}
+}
+
+// whileOpen returns the handler of a route. While the server drains, the handler refuses all
+// changes. During a hand-over the request goes on: core refuses new work, and the successor
+// gets the request.
+func (s *Server) whileOpen(rt route) handlerFunc {
+	if rt.method == http.MethodGet {
+		return rt.handle
+	}
+	return func(w *response, r *http.Request) (any, error) {
+		if s.lifecycle.draining() && !s.lifecycle.handingOver() {
+			return nil, shuttingDown()
+		}
+		return rt.handle(w, r)
+	}
+}
+
+// overTCP returns a handler that is not served on the Unix socket: the agent's own commands
+// reach the socket, and the agent must not give itself permissions.
+func overTCP(h handlerFunc, refusal string) handlerFunc {
+	return func(w *response, r *http.Request) (any, error) {
+		if w.local {
+			return nil, refuse(http.StatusForbidden, api.NotOnSocket, refusal)
+		}
+		return h(w, r)
 	}
 }
 

@@ -274,19 +274,19 @@ func TestSendKeys(t *testing.T) {
 
 func TestHealthStates(t *testing.T) {
 	t.Parallel()
-	h := Health{PID: 42, Version: "v1", Ready: true, Generation: 3, StartedAt: time.Now().Add(-time.Minute), Agent: api.Agent{Kind: "claude", Path: "/bin/claude"}}
+	h := api.Health{Ledger: &api.Ledger{}, PID: 42, Version: "v1", Ready: true, Generation: 3, StartedAt: time.Now().Add(-time.Minute), Agent: api.Agent{Kind: "claude", Path: "/bin/claude"}}
 	for _, c := range []struct {
-		change func(*Health)
+		change func(*api.Health)
 		status string
 	}{
-		{func(*Health) {}, "ok"},
-		{func(h *Health) { h.Ready = false }, "starting"},
-		{func(h *Health) { h.Agent.Problem = "not logged in" }, "degraded"},
-		{func(h *Health) { h.Problems = []string{"the session file was corrupt"} }, "degraded"},
+		{func(*api.Health) {}, "ok"},
+		{func(h *api.Health) { h.Ready = false }, "starting"},
+		{func(h *api.Health) { h.Agent.Problem = "not logged in" }, "degraded"},
+		{func(h *api.Health) { h.Problems = []string{"the session file was corrupt"} }, "degraded"},
 	} {
 		now := h
 		c.change(&now)
-		r := newRig(t, func(o *Options) { o.Health = func() Health { return now } })
+		r := newRig(t, func(o *Options) { o.Health = func() api.Health { return now } })
 		if got := r.send("GET", "/health", "").object(t); got["status"] != c.status || got["pid"] != 42.0 || got["uptime_ms"].(float64) < 60000 {
 			t.Errorf("got %v, want %s", got, c.status)
 		}
@@ -297,8 +297,8 @@ func TestHealthStates(t *testing.T) {
 func TestParts(t *testing.T) {
 	r := startRig(t, func(o *Options) {
 		h := o.Health()
-		h.Parts = map[string]any{"telegram": map[string]any{"ready": false, "problem": "asleep", "strangers": 3, "pending": 2, "failed": 1}}
-		o.Health = func() Health { return h }
+		h.Telegram = &api.Telegram{Problem: "asleep", Strangers: 3, Pending: 2, Failed: 1}
+		o.Health = func() api.Health { return h }
 		o.Metrics = func(w *metrics.Writer) { w.Gauge("part_count", "A metric of a part.", 3) }
 	})
 	got, _ := r.send("GET", "/health", "").object(t)["telegram"].(map[string]any)

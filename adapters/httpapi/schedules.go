@@ -23,50 +23,45 @@ type schedules struct {
 
 func (s *schedules) routes() []route {
 	return []route{
-		{http.MethodPost, api.PathSchedules, s.lifecycle.whileOpen(s.post)},
+		{http.MethodPost, api.PathSchedules, withBody(s.post)},
 		{http.MethodGet, api.PathSchedules, s.list},
 		{http.MethodGet, "/schedules/{id}", s.get},
-		{http.MethodDelete, "/schedules/{id}", s.lifecycle.whileOpen(s.remove)},
-		{http.MethodPost, "/schedules/{id}/run", s.lifecycle.whileOpen(s.run)},
+		{http.MethodDelete, "/schedules/{id}", s.remove},
+		{http.MethodPost, "/schedules/{id}/run", withBody(s.run)},
 	}
 }
 
 // post makes a schedule. A job with a precheck is refused on the Unix socket: the
 // agent's own commands reach the socket, and permission for a command that makes a
 // schedule does not permit every command line in a precheck.
-func (s *schedules) post(w *response, r *http.Request) error {
-	var in api.ScheduleRequest
-	if err := readBody(w, r, &in); err != nil {
-		return err
-	}
-	req, err := newScheduleRequest(&in)
+func (s *schedules) post(w *response, r *http.Request, in *api.ScheduleRequest) (any, error) {
+	req, err := newScheduleRequest(in)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.names.check(r.Context(), req.Channel); err != nil {
-		return err
+		return nil, err
 	}
 	if req.Precheck != "" && w.local {
-		return refuse(http.StatusForbidden, api.NotOnSocket,
+		return nil, refuse(http.StatusForbidden, api.NotOnSocket,
 			"A schedule with a precheck is made over TCP: this socket is open to the agent's own commands, and a precheck runs without its permissions.")
 	}
 	key, err := idempotencyKey(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if key != "" {
 		req.SourceKey, req.SourceHash = "http:"+key, scheduleHash(&req)
 	}
 	j, existing, err := s.scheduler.Add(r.Context(), req)
 	if err != nil {
-		return notScheduled(err)
+		return nil, notScheduled(err)
 	}
-	status := http.StatusCreated
 	if existing {
-		status = http.StatusOK
 		w.Header().Set(api.HeaderReplayed, "true")
+		return s.show(&j), nil
 	}
-	return w.show(status, s.show(&j))
+	return nil, w.show(http.StatusCreated, s.show(&j))
 }
 
 // notScheduled makes an answer from an error of package schedule, and returns other
@@ -102,29 +97,19 @@ func scheduleHash(r *schedule.Request) string {
 	return digest([]string{string(r.Channel), r.Text, r.When, r.TZ, r.Missed, r.Precheck, strconv.FormatFloat(r.Budget, 'g', -1, 64)}, nil)
 }
 
-func (s *schedules) list(w *response, r *http.Request) error {
+func (s *schedules) list(_ *response, r *http.Request) (any, error) {
 	jobs, err := s.scheduler.Jobs(r.Context())
-	if err != nil {
-		return err
-	}
-	shown := api.Schedules{Schedules: make([]api.Schedule, len(jobs))}
-	for i := range jobs {
-		shown.Schedules[i] = s.show(&jobs[i])
-	}
-	return w.show(http.StatusOK, &shown)
+	return api.Schedules{Schedules: each(jobs, s.show)}, err
 }
 
-func (s *schedules) get(w *response, r *http.Request) error {
+func (s *schedules) get(_ *response, r *http.Request) (any, error) {
 	j, all, err := s.scheduler.Job(r.Context(), pathParam(r, "id"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	shown := s.show(&j)
-	shown.Occurrences = make([]api.Occurrence, len(all))
-	for i := range all {
-		shown.Occurrences[i] = showOccurrence(&all[i])
-	}
-	return w.show(http.StatusOK, &shown)
+	shown.Occurrences = each(all, showOccurrence)
+	return &shown, nil
 }
 
 func showOccurrence(o *schedule.Occurrence) api.Occurrence {
@@ -142,47 +127,37 @@ func showOccurrence(o *schedule.Occurrence) api.Occurrence {
 
 // run has a built-in schedule run once for the time in the body; the request may be
 // repeated.
-func (s *schedules) run(w *response, r *http.Request) error {
+func (s *schedules) run(_ *response, r *http.Request, in *api.RunRequest) (any, error) {
 	wait, err := waitParam(r)
 	if err != nil {
-		return err
-	}
-	var in api.RunRequest
-	if err := readBody(w, r, &in); err != nil {
-		return err
+		return nil, err
 	}
 	due, err := time.Parse(time.RFC3339, in.Due)
 	if err != nil {
-		return badRequest(api.BadDue, `"due" must be the time at which the run is due, such as 2030-01-31T09:00:00Z.`)
+		return nil, badRequest(api.BadDue, `"due" must be the time at which the run is due, such as 2030-01-31T09:00:00Z.`)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
 	defer s.lifecycle.onDrain(cancel)()
 	o, err := s.scheduler.Trigger(ctx, pathParam(r, "id"), due)
 	if errors.Is(err, schedule.ErrSlot) {
-		return badRequest(api.BadDue, `"due" is in the future.`)
+		return nil, badRequest(api.BadDue, `"due" is in the future.`)
 	}
-	if err != nil {
-		return err
-	}
-	return w.show(http.StatusOK, showOccurrence(&o))
+	return showOccurrence(&o), err
 }
 
-func (s *schedules) remove(w *response, r *http.Request) error {
+func (s *schedules) remove(w *response, r *http.Request) (any, error) {
 	return remove(w, r, s.scheduler.Remove)
 }
 
 // remove removes the thing with the id in the path.
-func remove(w *response, r *http.Request, remove func(ctx context.Context, id string) error) error {
+func remove(w *response, r *http.Request, remove func(ctx context.Context, id string) error) (any, error) {
 	id := pathParam(r, "id")
 	err := remove(r.Context(), id)
 	if w.repeated && errors.Is(err, core.ErrNotFound) {
 		err = nil // the repeated request itself removed the schedule
 	}
-	if err != nil {
-		return err
-	}
-	return w.show(http.StatusOK, api.Removed{Status: "removed", ID: id})
+	return api.Removed{Status: "removed", ID: id}, err
 }
 
 func (s *schedules) show(j *schedule.Job) api.Schedule {

@@ -36,26 +36,23 @@ const (
 	maxHeaderBytes    = 64 << 10
 )
 
-// Options configure a Server. Core, Log and Health are required.
+// Options configure a Server. Peer, Token, Host, AllowedHosts and BodyLimit are optional.
 type Options struct {
-	Core *lanes.Manager
-	Push *core.PushRegistry // nil: POST /send finds no adapter
-	Log  *slog.Logger
-	// Schedules serves /schedules. Nil: no routes below /schedules.
+	Core      *lanes.Manager
+	Push      *core.PushRegistry
+	Log       *slog.Logger
 	Schedules *schedule.Scheduler
 
-	// Health is called by GET /health and GET /metrics.
-	// Health must be quick.
-	Health func() Health
+	// Health returns the state of the daemon for GET /health and GET /metrics, without the
+	// figures of core; Ledger holds only the problem. Health must be quick.
+	Health func() api.Health
 	// Restart starts another process, and returns when the new process is ready to take
 	// over. The client receives the error; after an error the present process continues.
-	// Nil: restarts are refused.
 	Restart func(ctx context.Context) error
 	// Upgrade is Restart with another program, on trial. ErrUpgrading refuses the
-	// upgrade for now. Nil: upgrades are refused.
-	Upgrade func(ctx context.Context, o api.UpgradeRequest) error
-	// LastUpgrade returns the last upgrade; ok is false without an upgrade. Nil: none.
-	LastUpgrade func() (u api.Upgrade, ok bool, err error)
+	// upgrade for now.
+	Upgrade     func(ctx context.Context, o api.UpgradeRequest) error
+	LastUpgrade func() (api.Upgrade, error)
 	// Peer reports whether the other end of a connection belongs to the gateway's user,
 	// and whether the owner is known. Peer is called at most once for each connection,
 	// and over TCP only without a token. Strangers are refused; unknown peers are not.
@@ -67,7 +64,7 @@ type Options struct {
 	AllowedHosts []string // further names accepted as a Host, with any port
 	BodyLimit    int64    // bytes; 0 means 32 MiB
 
-	// Metrics adds further metrics to GET /metrics. Nil: none.
+	// Metrics adds further metrics to GET /metrics.
 	Metrics func(*metrics.Writer)
 }
 
@@ -89,9 +86,6 @@ type Server struct {
 // New returns a Server without listeners.
 func New(o Options) *Server {
 	o.BodyLimit = cmp.Or(o.BodyLimit, defaultBodyLimit)
-	if o.Push == nil {
-		o.Push = &core.PushRegistry{}
-	}
 	l := newLifecycle()
 	s := &Server{
 		log: o.Log, bodyLimit: o.BodyLimit, guard: newGuard(o), lifecycle: l, handover: newHandover(l, o.Log),
@@ -115,7 +109,7 @@ type shared struct {
 // handlers returns the routes of all parts of the API.
 func handlers(o Options, l *lifecycle) []route {
 	s := &shared{core: o.Core, names: channelNames{o.Core.Directory}, lifecycle: l}
-	all := slices.Concat(
+	return slices.Concat(
 		(&messages{s, &streams{s}}).routes(),
 		newLookups(s).routes(),
 		(&streams{s}).routes(),
@@ -124,11 +118,8 @@ func handlers(o Options, l *lifecycle) []route {
 		(&pushes{s, o.Push, o.Log}).routes(),
 		(&health{s, o.Health}).routes(),
 		(&admin{s, o.Restart, o.Upgrade, o.LastUpgrade}).routes(),
+		(&schedules{s, o.Schedules}).routes(),
 	)
-	if o.Schedules != nil {
-		all = append(all, (&schedules{s, o.Schedules}).routes()...)
-	}
-	return all
 }
 
 // httpServer has no WriteTimeout: waits and streams last as long as a turn.

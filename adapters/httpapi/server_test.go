@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
 	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
@@ -37,10 +38,13 @@ func (g *gateway) options(log io.Writer) Options {
 	o := Options{
 		Core: g.Manager, Push: &core.PushRegistry{}, BodyLimit: 64 << 10,
 		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Health: func() Health {
-			return Health{PID: 42, Version: "v1", Ready: true, StartedAt: startedAt, Agent: api.Agent{Kind: "echo"}}
+		Health: func() api.Health {
+			return api.Health{Ledger: &api.Ledger{}, PID: 42, Version: "v1", Ready: true, StartedAt: startedAt, Agent: api.Agent{Kind: "echo"}}
 		},
-		Restart: func(context.Context) error { return nil },
+		Restart:     func(context.Context) error { return nil },
+		Upgrade:     func(context.Context, api.UpgradeRequest) error { return nil },
+		LastUpgrade: func() (api.Upgrade, error) { return api.Upgrade{State: "none"}, nil },
+		Metrics:     func(*metrics.Writer) {},
 	}
 	o.Schedules = schedule.New(schedule.Options{
 		Store: g.ledger, Log: o.Log, Precheck: func(context.Context, string) (schedule.PrecheckResult, error) { return schedule.PrecheckResult{}, nil },

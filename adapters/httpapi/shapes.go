@@ -56,8 +56,8 @@ func showPrompt(p *core.Prompt) api.Prompt {
 	return shown
 }
 
-func showApproval(a *core.Approval) *api.Approval {
-	shown := &api.Approval{
+func showApproval(a *core.Approval) api.Approval {
+	shown := api.Approval{
 		ID: a.ID, Kind: approvalKind(a), Channel: string(a.Channel), MessageID: string(a.Message), Prompt: showPrompt(&a.Prompt), TurnID: string(a.Turn),
 		State: string(a.State), Tool: a.Tool, Input: a.Input, Suggestion: a.Suggestion,
 		Reason: a.Reason, RetryID: string(a.Retry), CreatedAt: a.CreatedAt, ExpiresAt: a.ExpiresAt, DecidedAt: a.DecidedAt,
@@ -70,24 +70,6 @@ func showApproval(a *core.Approval) *api.Approval {
 
 func approvalKind(a *core.Approval) string { return cmp.Or(string(a.Kind), "tool") }
 
-func showApprovals(all []core.Approval) []api.Approval {
-	shown := make([]api.Approval, len(all))
-	for i := range all {
-		shown[i] = *showApproval(&all[i])
-	}
-	return shown
-}
-
-func showChannel(c *core.ChannelStatus, own *core.Settings) api.Channel {
-	return api.Channel{
-		Channel: string(c.Key), State: c.State, SessionID: c.SessionID, HostPID: c.HostPID, AgentPID: c.AgentPID,
-		Since: c.Since, Why: c.Why, Until: c.Until,
-		Waiting: c.Waiting, Running: c.Running, TurnID: string(c.Turn), Activity: c.Activity,
-		Messages: c.Messages, Approvals: c.Approvals, LastAt: c.LastAt,
-		Model: own.Model, PermissionMode: own.PermissionMode, Rules: len(own.Rules),
-	}
-}
-
 func showBackground(g *core.Background) api.Background {
 	return api.Background{ID: g.ID, Text: g.Text, IsError: g.IsError, CreatedAt: g.CreatedAt}
 }
@@ -96,46 +78,42 @@ func showRule(r *core.Rule) api.Rule {
 	return api.Rule{ID: r.ID, Rule: r.Rule, Tool: r.Tool, By: r.By, CreatedAt: r.CreatedAt}
 }
 
-func showDeliveries(ds []core.Delivery) []api.Delivery {
-	shown := make([]api.Delivery, len(ds))
-	for i, d := range ds {
-		shown[i] = api.Delivery{
-			ID: d.ID, Kind: string(d.Kind), Adapter: d.Adapter, Channel: string(d.Channel), State: string(d.State),
-			Attempts: d.Attempts, Error: d.Error, CreatedAt: d.CreatedAt, EndedAt: d.EndedAt,
-		}
+func showDelivery(d *core.Delivery) api.Delivery {
+	return api.Delivery{
+		ID: d.ID, Kind: string(d.Kind), Adapter: d.Adapter, Channel: string(d.Channel), State: string(d.State),
+		Attempts: d.Attempts, Error: d.Error, CreatedAt: d.CreatedAt, EndedAt: d.EndedAt,
 	}
-	return shown
 }
 
-func showMarks(marks []core.Mark, from time.Time) []api.Mark {
-	shown := make([]api.Mark, len(marks))
-	for i, mark := range marks {
-		shown[i] = api.Mark{
-			What: mark.What, Detail: mark.Detail, At: mark.At,
-			AfterMS: mark.At.Sub(from).Milliseconds(), TookMS: mark.Took.Milliseconds(),
-		}
+// each returns the shapes of all elements.
+func each[T, S any](all []T, show func(*T) S) []S {
+	shown := make([]S, len(all))
+	for i := range all {
+		shown[i] = show(&all[i])
 	}
 	return shown
 }
 
 // idStrings returns ids as texts.
 func idStrings[S ~string](ids []S) []string {
-	all := make([]string, len(ids))
-	for i, id := range ids {
-		all[i] = string(id)
-	}
-	return all
+	return each(ids, func(id *S) string { return string(*id) })
 }
 
 // showTrace returns the history of a message delivered at the given time.
 func showTrace(t *core.Trace, delivered time.Time) *api.Trace {
 	marks := timeline(t, delivered)
+	showMark := func(m *core.Mark) api.Mark {
+		return api.Mark{
+			What: m.What, Detail: m.Detail, At: m.At,
+			AfterMS: m.At.Sub(t.Message.ReceivedAt).Milliseconds(), TookMS: m.Took.Milliseconds(),
+		}
+	}
 	return &api.Trace{
 		Message:    *showMessage(&t.Message, t.QueuePosition, longPrompt),
 		Members:    idStrings(t.Members),
-		Approvals:  showApprovals(t.Approvals),
-		Deliveries: showDeliveries(t.Deliveries),
-		Timeline:   showMarks(marks, t.Message.ReceivedAt),
+		Approvals:  each(t.Approvals, showApproval),
+		Deliveries: each(t.Deliveries, showDelivery),
+		Timeline:   each(marks, showMark),
 		Durations:  durations(&t.Message, marks),
 	}
 }

@@ -33,12 +33,12 @@ func (s *streams) subscribe(r *http.Request, key core.ChannelKey) *feed.Subscrip
 
 // submit is POST /message as a stream: the updates of the message and of the message's
 // turn, and at last the outcome.
-func (s *streams) submit(w *response, r *http.Request, sub core.Submission) error {
+func (s *streams) submit(w *response, r *http.Request, sub core.Submission) (any, error) {
 	updates := s.subscribe(r, sub.Channel) // before the message is accepted, to miss no update
 	defer updates.Close()
 	t, err := s.core.Submit(r.Context(), sub)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	noteReplay(w, t)
 	st := openStream(w, updates.From())
@@ -51,30 +51,30 @@ func (s *streams) submit(w *response, r *http.Request, sub core.Submission) erro
 		s.sendPlace(r, v, updates, &t.Message)
 	}
 	s.untilOutcome(r.Context(), v, updates, t)
-	return nil
+	return nil, nil
 }
 
 // message is GET /messages/{id}/events: the same stream for an already accepted message.
-func (s *streams) message(w *response, r *http.Request) error {
+func (s *streams) message(w *response, r *http.Request) (any, error) {
 	m, err := s.core.Lookup.Message(r.Context(), pathMessage(r))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	updates := s.subscribe(r, m.Channel)
 	defer updates.Close()
 	t, err := s.core.Lookup.Ticket(r.Context(), m.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	m = s.current(r.Context(), m) // the message may have begun before the subscription
 	v := &messageStream{stream: openStream(w, updates.From()), id: m.ID, turn: m.Turn}
 	if r.Method == http.MethodHead {
-		return nil
+		return nil, nil
 	}
 	begin(v.stream, updates, m.Channel)
 	s.sendPlace(r, v, updates, &m)
 	s.untilOutcome(r.Context(), v, updates, t)
-	return nil
+	return nil, nil
 }
 
 // sendPlace sends the message's position in the queue. A client resuming without a gap
@@ -105,12 +105,12 @@ func (s *streams) untilOutcome(ctx context.Context, v *messageStream, updates *f
 
 // channel is GET /channels/{key}/events: all updates of the channel. The channel need
 // not exist yet.
-func (s *streams) channel(w *response, r *http.Request, key core.ChannelKey) error {
+func (s *streams) channel(w *response, r *http.Request, key core.ChannelKey) (any, error) {
 	updates := s.subscribe(r, key)
 	defer updates.Close()
 	st := openStream(w, updates.From())
 	if r.Method == http.MethodHead {
-		return nil
+		return nil, nil
 	}
 	begin(st, updates, key)
 	send := func(u core.Update) { sendUpdate(st, &u) }
@@ -120,7 +120,7 @@ func (s *streams) channel(w *response, r *http.Request, key core.ChannelKey) err
 		s.sendEnding(st, "", api.ChannelPath(string(key))+"/events")
 		st.flush()
 	}
-	return nil
+	return nil, nil
 }
 
 // begin sends the id at which the stream begins, to let the client resume before the

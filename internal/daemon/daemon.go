@@ -16,6 +16,7 @@ import (
 	sd "github.com/coreos/go-systemd/v22/daemon"
 
 	"bareclaw/adapters/httpapi"
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 	"bareclaw/core/config"
 	"bareclaw/core/ledger"
@@ -291,27 +292,25 @@ func (d *daemon) leave(why stopReason) error {
 	return d.parts.stop(why)
 }
 
-func (d *daemon) health() httpapi.Health {
+func (d *daemon) health() api.Health {
 	e := &d.engine
-	h := httpapi.Health{
+	h := api.Health{
 		PID: os.Getpid(), Version: buildinfo.Version(), Agent: e.agent.health(), Generation: uint64(e.generation),
-		Ready: d.ready.Load(), StartedAt: d.startedAt, Parts: map[string]any{},
+		Ready: d.ready.Load(), StartedAt: d.startedAt, Ledger: &api.Ledger{},
 	}
 	h.Spares.Ready, h.Spares.Wanted = e.hosts.Spares()
 	if err := e.ledger.Problem(); err != nil {
-		h.LedgerProblem = err.Error()
-		h.Problems = append(h.Problems, "Messages are refused and outcomes wait to be written: "+err.Error())
+		h.Ledger.Problem = err.Error()
+		addProblem(&h, "Messages are refused and outcomes wait to be written: "+err.Error())
 	}
-	for _, p := range d.parts.health() {
-		if p.problem != "" {
-			h.Problems = append(h.Problems, p.problem)
-		}
-		if p.facts != nil {
-			h.Parts[p.name] = p.facts
-		}
-	}
-	if problem := d.restarts.lastProblem(); problem != "" {
+	d.parts.health(&h)
+	addProblem(&h, d.restarts.lastProblem())
+	return h
+}
+
+// addProblem adds a sentence to the problems, unless empty.
+func addProblem(h *api.Health, problem string) {
+	if problem != "" {
 		h.Problems = append(h.Problems, problem)
 	}
-	return h
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/adapters/telegram"
 	"bareclaw/core/config"
@@ -113,8 +114,8 @@ func (e *engine) endHosts() error {
 	return nil
 }
 
-func (e *engine) health() partHealth {
-	return partHealth{name: "sessions", problem: e.sessions.Problem()}
+func (e *engine) health(h *api.Health) {
+	addProblem(h, e.sessions.Problem())
 }
 
 func (e *engine) openRecords() (err error) {

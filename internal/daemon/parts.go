@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"sync"
+
+	"bareclaw/adapters/httpapi/api"
 )
 
 // A stopReason says how the daemon ends, and so what its parts leave behind.
@@ -24,15 +26,8 @@ type part struct {
 	// stop ends the part's work and returns when nothing of the work is under way any more.
 	// It is also called for a part that did not start, and may be called again.
 	stop func(why stopReason) error
-	// health reports how the part is.
-	health func() partHealth
-}
-
-// A partHealth is a part's share of the gateway's health.
-type partHealth struct {
-	name    string
-	problem string // a sentence; empty when there is none
-	facts   any    // what else GET /health shows of the part; nil for nothing
+	// health adds to the gateway's health how the part is.
+	health func(*api.Health)
 }
 
 // A partList is the daemon as its parts.
@@ -60,13 +55,12 @@ func (l partList) stop(why stopReason) error {
 	return errors.Join(errs...)
 }
 
-func (l partList) health() (all []partHealth) {
+func (l partList) health(h *api.Health) {
 	for _, p := range l {
 		if p.health != nil {
-			all = append(all, p.health())
+			p.health(h)
 		}
 	}
-	return all
 }
 
 // loop returns a part that runs a function in the background until the part is stopped.

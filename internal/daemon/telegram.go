@@ -46,15 +46,16 @@ func (t *telegramPart) stop(stopReason) error {
 	return nil
 }
 
-func (t *telegramPart) health() (p partHealth) {
+func (t *telegramPart) health(h *api.Health) {
 	if t.adapter == nil {
-		return p
+		return
 	}
-	h := t.adapter.Health()
-	return partHealth{name: telegram.Name, problem: h.Problem, facts: &api.Telegram{
-		Ready: h.Ready, Problem: h.Problem, Bot: h.Bot, LastPoll: h.LastPoll,
-		Strangers: h.Strangers, Pending: h.Pending, Failed: h.Failed,
-	}}
+	now := t.adapter.Health()
+	h.Telegram = &api.Telegram{
+		Ready: now.Ready, Problem: now.Problem, Bot: now.Bot, LastPoll: now.LastPoll,
+		Strangers: now.Strangers, Pending: now.Pending, Failed: now.Failed,
+	}
+	addProblem(h, now.Problem)
 }
 
 func (t *telegramPart) poll(ctx context.Context) {

@@ -179,14 +179,15 @@ func (r *restarts) note(t *program.Trial) {
 }
 
 // lastUpgrade tells of the last upgrade; ok is false if there was none.
-func (r *restarts) lastUpgrade() (last api.Upgrade, ok bool, err error) {
+func (r *restarts) lastUpgrade() (api.Upgrade, error) {
+	none := api.Upgrade{State: "none"}
 	t, err := program.Load(r.cfg.StateDir)
 	if errors.Is(err, program.ErrDamaged) { // which must not keep anybody from the next one
 		r.log.Warn("what became of the last upgrade is not known", "err", err)
-		return last, false, nil
+		return none, nil
 	}
 	if err != nil || t == nil {
-		return last, false, err
+		return none, err
 	}
 	if r.onTrial.Load() { // the supervisor's verdict may be there, and this process not know yet
 		t.State, t.EndedAt = program.OnTrial, time.Time{}
@@ -194,5 +195,5 @@ func (r *restarts) lastUpgrade() (last api.Upgrade, ok bool, err error) {
 	return api.Upgrade{
 		State: string(t.State), From: t.From.Version, To: t.To.Version, Program: t.Program.Path(), Channel: t.Channel,
 		BeganAt: t.BeganAt, EndedAt: t.EndedAt, Reason: t.Reason,
-	}, true, nil
+	}, nil
 }
