@@ -40,7 +40,7 @@ func (h *Broker) Subscribe(key core.ChannelKey) *Subscription {
 func (h *Broker) Resume(key core.ChannelKey, after string) *Subscription {
 	id, _ := core.ParseUpdateID(after) // the zero id, of no known update, if after is invalid
 	if f := h.stream(key); f != nil {
-		f.use(h.uses.Add(1))
+		h.locked(key, func(f *stream) { f.used = h.uses.Add(1) })
 		h.load(f, id) // without the lock of all streams, because loading may block
 	}
 	return h.attach(key, func(*stream) core.UpdateID { return id })
@@ -159,45 +159,40 @@ func (h *Broker) PublishAtomically(also func(), key core.ChannelKey, updates []c
 	h.account(grown)
 }
 
+// locked calls do with the channel's stream, locked, if any reader would see an update.
+func (h *Broker) locked(key core.ChannelKey, do func(*stream)) {
+	if f := h.stream(key); f != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		do(f)
+	}
+}
+
 // PublishedUpTo returns the number of the host's last event already published by an earlier
 // process on the channel's stream; 0 if no event of the host was published.
-func (h *Broker) PublishedUpTo(key core.ChannelKey, host HostID) uint64 {
-	f := h.stream(key)
-	if f == nil {
-		return 0
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.publishedUpTo.Host != host {
-		return 0
-	}
-	return f.publishedUpTo.Seq
+func (h *Broker) PublishedUpTo(key core.ChannelKey, host HostID) (seq uint64) {
+	h.locked(key, func(f *stream) {
+		if f.publishedUpTo.Host == host {
+			seq = f.publishedUpTo.Seq
+		}
+	})
+	return seq
 }
 
 // SetPublishedUpTo records that the channel's stream has everything up to the host's event
 // seq. The number never decreases for the same host.
 func (h *Broker) SetPublishedUpTo(key core.ChannelKey, host HostID, seq uint64) {
-	f := h.stream(key)
-	if f == nil {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.publishedUpTo.Host == host { // the host may not have replayed every event yet
-		seq = max(seq, f.publishedUpTo.Seq)
-	}
-	f.publishedUpTo = hostPosition{host, seq}
+	h.locked(key, func(f *stream) {
+		if f.publishedUpTo.Host == host { // the host may not have replayed every event yet
+			seq = max(seq, f.publishedUpTo.Seq)
+		}
+		f.publishedUpTo = hostPosition{host, seq}
+	})
 }
 
 // IsUnpublished reports whether an earlier process accepted the message and left the outcome
 // to be published by [Broker.PublishUnpublished].
-func (h *Broker) IsUnpublished(key core.ChannelKey, id core.MessageID) bool {
-	f := h.stream(key)
-	if f == nil {
-		return false
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	_, owed := f.unpublished[id]
+func (h *Broker) IsUnpublished(key core.ChannelKey, id core.MessageID) (owed bool) {
+	h.locked(key, func(f *stream) { _, owed = f.unpublished[id] })
 	return owed
 }

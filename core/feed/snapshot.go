@@ -152,11 +152,15 @@ func (h *Broker) Restore(index []byte, now time.Time, log *slog.Logger, open fun
 		return nil
 	}
 	h.earlier = &earlier{open: open, log: log}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for key, s := range all.Feeds {
 		if s.ID == 0 || s.Kept < 0 || uint64(s.Kept) > s.Last {
 			return fmt.Errorf("read saved feeds: that of channel %q has the id %d and %d of %d updates", key, s.ID, s.Kept, s.Last)
 		}
-		h.addRestored(key, s.restore())
+		f := s.restore()
+		h.putLocked(key, f)
+		h.dropLater(key, f)
 	}
 	return nil
 }
@@ -189,14 +193,8 @@ func (h *Broker) Unpublished() map[core.ChannelKey][]core.MessageID {
 // PublishUnpublished publishes an outcome that an earlier process recorded without
 // publishing. Afterwards IsUnpublished is false for the message.
 func (h *Broker) PublishUnpublished(key core.ChannelKey, msg *core.Message) {
-	f := h.stream(key)
-	if f == nil {
-		return
-	}
-	h.account(f.publish(core.Update{At: msg.EndedAt, Kind: core.UpdateResult, Turn: msg.Turn, Message: msg}, h.uses.Add(1)))
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.unpublished, msg.ID)
+	h.Publish(key, core.Update{At: msg.EndedAt, Kind: core.UpdateResult, Turn: msg.Turn, Message: msg})
+	h.locked(key, func(f *stream) { delete(f.unpublished, msg.ID) })
 }
 
 // An earlier gives access to the updates written by an earlier process.
@@ -238,12 +236,4 @@ func (e *earlier) read() (map[uint64][]core.Update, error) {
 		return nil, fmt.Errorf("the earlier process ended before it had written them, or they are damaged: %w", err)
 	}
 	return all, nil
-}
-
-// addRestored adds a stream without subscribers, to be dropped after keepFor.
-func (h *Broker) addRestored(key core.ChannelKey, f *stream) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.putLocked(key, f)
-	h.dropLater(key, f)
 }

@@ -165,13 +165,6 @@ func (f *stream) attach(s *Subscription, after core.UpdateID, use uint64) {
 	f.subs = append(f.subs, s)
 }
 
-// use notes the number of a use.
-func (f *stream) use(number uint64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.used = number
-}
-
 // newest returns the id of the newest update, or the id before the first update.
 func (f *stream) newest() core.UpdateID {
 	f.mu.Lock()

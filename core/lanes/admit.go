@@ -24,7 +24,7 @@ type intake struct {
 // because the message may be a duplicate.
 func (in *intake) admit(it *queued) {
 	if limit := in.manager.o.QueueLimit; in.turns.open() >= limit {
-		in.manager.stats.refused.Add(1)
+		in.manager.stats.QueueRefused.Add(1)
 		in.queue.refuse(it, fmt.Errorf("%w: channel already holds %d messages", core.ErrQueueFull, limit))
 		return
 	}

@@ -16,27 +16,19 @@ import (
 // A Directory reports the state of all channels. All methods are safe for concurrent use.
 type Directory struct{ m *Manager }
 
-type counters struct {
-	turns, turnErrors, resent, interrupted, refused, stalled, parked, idled, evicted atomic.Int64
-	answeredAt                                                                       atomic.Pointer[time.Time] // when a turn was last answered
-}
-
-// Stats holds counts since the start of the process.
+// Stats are counts since the start of the process.
 type Stats struct {
-	Turns, TurnErrors, Resent, Interrupted, QueueRefused, Stalled int64
-	Parked, Idled, Evicted                                        int64 // channels parked; sessions ended unused; sessions ended for another channel
-	Lanes                                                         int   // present number
+	Turns, TurnErrors, Resent, Interrupted, QueueRefused, Stalled atomic.Int64
+	Parked, Idled, Evicted                                        atomic.Int64 // channels parked; sessions ended unused; sessions ended for another channel
+
+	answeredAt atomic.Pointer[time.Time] // when a turn was last answered
 }
 
 // Stats returns counts for metrics.
-func (d *Directory) Stats() Stats {
-	s := d.m.stats
-	return Stats{
-		Turns: s.turns.Load(), TurnErrors: s.turnErrors.Load(), Resent: s.resent.Load(), Interrupted: s.interrupted.Load(),
-		QueueRefused: s.refused.Load(), Stalled: s.stalled.Load(), Parked: s.parked.Load(), Idled: s.idled.Load(), Evicted: s.evicted.Load(),
-		Lanes: len(d.m.lanes.all()),
-	}
-}
+func (d *Directory) Stats() *Stats { return &d.m.stats }
+
+// Lanes returns the number of channels with a lane.
+func (d *Directory) Lanes() int { return len(d.m.lanes.all()) }
 
 // Channels returns the state of every channel with a history, a session or settings, sorted
 // by key.

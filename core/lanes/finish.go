@@ -183,12 +183,12 @@ func (ts *turns) close(f *inflight, r *core.Result, code string, now time.Time) 
 }
 
 func (ts *turns) count(r core.Reply) {
-	ts.manager.stats.turns.Add(1)
+	ts.manager.stats.Turns.Add(1)
 	if r.IsError {
-		ts.manager.stats.turnErrors.Add(1)
+		ts.manager.stats.TurnErrors.Add(1)
 	}
 	if r.Code == core.CodeInterrupted {
-		ts.manager.stats.interrupted.Add(1)
+		ts.manager.stats.Interrupted.Add(1)
 	}
 }
 

@@ -37,13 +37,13 @@ func TestLanesRetire(t *testing.T) {
 		for i := range 1000 {
 			w.served(key(i))
 		}
-		if s := w.m.Directory.Stats(); s.Lanes != 1000 {
-			t.Errorf("%d lanes", s.Lanes)
+		if n := w.m.Directory.Lanes(); n != 1000 {
+			t.Errorf("%d lanes", n)
 		}
 		w.after(idleTimeout)
 		w.after(time.Minute)
-		if s := w.m.Directory.Stats(); s.Lanes != 0 || w.live() != 0 {
-			t.Errorf("%d lanes, %d processes are left", s.Lanes, w.live())
+		if n := w.m.Directory.Lanes(); n != 0 || w.live() != 0 {
+			t.Errorf("%d lanes, %d processes are left", n, w.live())
 		}
 		all, err := w.m.Directory.Channels(t.Context())
 		if err != nil || len(all) != 1000 || all[0].State != core.StateIdle || all[0].SessionID == "" {

@@ -130,7 +130,7 @@ type Manager struct {
 	tickets *ticketIndex
 	pool    *sessionpool.Pool
 	budget  *spending.Budget
-	stats   *counters
+	stats   Stats
 
 	progress atomic.Uint64   // the ledger's progress when the writer was last found alive
 	ctx      context.Context // ends the lanes
@@ -151,7 +151,7 @@ func New(o Options) *Manager {
 	m := &Manager{
 		Adapters: ledger.adapters, Feeds: &feed.Broker{},
 		o: o, ctx: ctx, stop: stop, tickets: newTicketIndex(), pool: sessionpool.New(o.MaxSessions),
-		budget: &spending.Budget{Limit: o.DailyBudget}, stats: &counters{},
+		budget: &spending.Budget{Limit: o.DailyBudget},
 	}
 	m.lanes = newRegistry(m.startLane)
 	m.ChannelSettings = settings.New(ledger.Ledger, m.lanes.wake)

@@ -85,7 +85,7 @@ func (q *queue) newPark(code string, r *core.Result) *park {
 // queue, instead of failing, if the next attempt fails for the same cause.
 func (q *queue) park(p *park) {
 	if q.retried == nil || q.retried.code != p.code { // else already counted and logged
-		q.manager.stats.parked.Add(1)
+		q.manager.stats.Parked.Add(1)
 		q.log.Warn("channel parked", "code", p.code, "until", p.until, "waiting", len(q.items))
 	}
 	q.parked = p

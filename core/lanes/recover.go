@@ -150,7 +150,17 @@ func (rv *recovery) sessionGone() {
 func (rv *recovery) recover(turns []*inflight) {
 	rv.machine.begin(recovering)
 	rv.nth++
-	nth, reap := rv.nth, rv.conv.session == nil
+	nth := rv.nth
+	rv.readFates(turns, rv.conv.session == nil, func(records map[*inflight]fateRecord) {
+		if nth == rv.nth { // else a later session has died, and a newer recovery is reading all fates
+			rv.applyFates(records)
+		}
+	})
+}
+
+// readFates reads the fates of the frozen turns, and then runs then on the lane's goroutine.
+// If reap is set, readFates first ends leftover processes.
+func (rv *recovery) readFates(turns []*inflight, reap bool, then func(map[*inflight]fateRecord)) {
 	sessions := map[*inflight]string{}
 	for _, f := range turns {
 		if f.frozen {
@@ -171,9 +181,7 @@ func (rv *recovery) recover(turns []*inflight) {
 			if err != nil {
 				rv.log.Error("old processes not ended", "err", err)
 			}
-			if nth == rv.nth { // else a later session has died, and a newer recovery is reading all fates
-				rv.applyFates(records)
-			}
+			then(records)
 		}
 	})
 }
@@ -263,7 +271,7 @@ func (rv *recovery) cutOf(f *inflight, r fateRecord) cut {
 // run from the start.
 func (rv *recovery) handAgain(f *inflight, fate core.Fate) {
 	if f.attempts > 0 {
-		rv.manager.stats.resent.Add(1)
+		rv.manager.stats.Resent.Add(1)
 		rv.turns.about(f).Info("turn is handed over again", "begun", fate.Begun, "attempts", f.attempts)
 	}
 	f.mark(rv.now(), "resent", "")
@@ -323,13 +331,9 @@ func (rv *recovery) lookUp(f *inflight, s *agentSession) {
 	if f.answered || !f.agentDone || rv.conv.session != s {
 		return
 	}
-	session, id := f.turn.SessionID, f.turn.ID
-	rv.async(func(ctx context.Context) func() {
-		fate, err := rv.manager.o.Agent.Fate(ctx, rv.key, session, id)
-		return func() {
-			if !f.answered && rv.conv.session == s {
-				rv.fromRecord(f, fateRecord{fate, err})
-			}
+	rv.readFates([]*inflight{f}, false, func(records map[*inflight]fateRecord) {
+		if !f.answered && rv.conv.session == s {
+			rv.fromRecord(f, records[f])
 		}
 	})
 }

@@ -34,7 +34,7 @@ func (l *lane) unused() bool {
 
 // endUnused ends a session unused for too long, or to be replaced.
 func (l *lane) endUnused() {
-	l.manager.stats.idled.Add(1)
+	l.manager.stats.Idled.Add(1)
 	l.conv.end(cmp.Or(l.conv.outdated(), "idle"))
 }
 
@@ -43,7 +43,7 @@ func (l *lane) evict() {
 	switch {
 	case l.conv.ending || !l.conv.slot.Evicting(): // the session is ending, in use again, or gone
 	case l.unused() && !l.conv.session.background.OwnTurn:
-		l.manager.stats.evicted.Add(1)
+		l.manager.stats.Evicted.Add(1)
 		l.conv.end("another channel needs a session")
 	default:
 		l.conv.slot.SetIdle(false)
@@ -82,7 +82,7 @@ func (l *lane) stalled() {
 	f := l.turns.running()
 	silence, last := l.conv.session.activity.silence(), l.conv.session.activity.describe()
 	l.conv.session.activity.reported = true
-	l.manager.stats.stalled.Add(1)
+	l.manager.stats.Stalled.Add(1)
 	l.turns.about(f).Warn("turn is stuck", "silent_for", silence, "last_activity", last, "action", cmp.Or(l.manager.o.StallAction, StallNotify))
 	f.mark(l.now(), "stalled", last)
 	what := fmt.Sprintf("Nothing was heard of Claude for %s (last known: %s).", silence, last)

@@ -206,8 +206,8 @@ var viewSteps = map[string]func(*scene, step){
 		s.wantSame("overview", err, nil)
 		for what, want := range p.values {
 			s.wantSame(what, map[string]int64{
-				"resent": st.Resent, "refused": st.QueueRefused, "stalled": st.Stalled, "turns": st.Turns, "parked": st.Parked,
-				"lanes": int64(st.Lanes), "sessions": int64(o.Hosts), "running": int64(running), "waiting": int64(waiting),
+				"resent": st.Resent.Load(), "refused": st.QueueRefused.Load(), "stalled": st.Stalled.Load(),
+				"turns": st.Turns.Load(), "parked": st.Parked.Load(), "lanes": int64(s.m.Directory.Lanes()), "sessions": int64(o.Hosts), "running": int64(running), "waiting": int64(waiting),
 			}[what], want)
 		}
 	},

@@ -3,7 +3,6 @@ package sessionfile
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,11 +20,8 @@ func follow(path string) (string, error) {
 	}
 	for range 40 { // as many as Linux follows: path_resolution(7)
 		next, err := os.Readlink(path)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EINVAL) { // nothing there, or no link
+		if err != nil { // nothing there, or no link; else reading the file fails as well
 			return path, nil
-		}
-		if err != nil {
-			return "", err
 		}
 		if !filepath.IsAbs(next) {
 			next = filepath.Join(filepath.Dir(path), next)
@@ -49,11 +45,16 @@ func lockFile(path string) (*os.File, error) {
 		}
 		return nil, fmt.Errorf("it is in use by another bareclaw, process %s", ownerPID(f))
 	}
-	if err := writePID(f); err != nil {
+	if err := errors.Join(f.Truncate(0), writePID(f)); err != nil {
 		_ = f.Close()
 		return nil, fmt.Errorf("write %s: %w", path, err)
 	}
 	return f, nil
+}
+
+func writePID(f *os.File) error {
+	_, err := f.WriteAt(fmt.Appendln(nil, os.Getpid()), 0)
+	return err
 }
 
 func ownerPID(f *os.File) string {
@@ -63,14 +64,6 @@ func ownerPID(f *os.File) string {
 		return pid
 	}
 	return "unknown"
-}
-
-func writePID(f *os.File) error {
-	if err := f.Truncate(0); err != nil {
-		return err
-	}
-	_, err := f.WriteAt(fmt.Appendln(nil, os.Getpid()), 0)
-	return err
 }
 
 // removeLeftovers removes temporary files of a process that died while writing: a dot, the

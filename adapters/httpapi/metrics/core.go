@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"bareclaw/core"
 	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
 )
@@ -17,7 +16,11 @@ const readTimeout = 5 * time.Second
 
 // WriteTotals adds the counts of core. If the ledger cannot be read, its counts are left out.
 func WriteTotals(ctx context.Context, w *Writer, m *lanes.Manager, log *slog.Logger) {
-	writeStats(w, m.Directory.Stats(), m.Directory.Spending())
+	writeStats(w, m.Directory.Stats())
+	today := m.Directory.Spending()
+	w.Gauge("bareclaw_lanes", "Channels served by this process.", float64(m.Directory.Lanes()))
+	w.Gauge("bareclaw_spent_usd_today", "Cost of turns and background results today, in local time.", today.Spent)
+	w.Gauge("bareclaw_daily_budget_usd", "Limit of the cost of a day; 0 without a limit.", today.Limit)
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	if o, err := m.Directory.Overview(ctx); err == nil { // an error means that core shuts down
@@ -56,19 +59,16 @@ func WriteTotals(ctx context.Context, w *Writer, m *lanes.Manager, log *slog.Log
 	w.Gauge("bareclaw_balance_ok", "1 while every accepted message is accounted for exactly once.", even)
 }
 
-func writeStats(w *Writer, s lanes.Stats, today core.Spending) {
-	w.Counter("bareclaw_turns_total", "Turns handed to the agent since start.", float64(s.Turns))
-	w.Counter("bareclaw_turn_errors_total", "Turns that ended without an answer since start.", float64(s.TurnErrors))
-	w.Counter("bareclaw_turns_resent_total", "Turns handed over again after a fault since start.", float64(s.Resent))
-	w.Counter("bareclaw_turns_interrupted_total", "Turns interrupted since start.", float64(s.Interrupted))
-	w.Counter("bareclaw_turns_stalled_total", "Turns without any output for too long, since start.", float64(s.Stalled))
-	w.Counter("bareclaw_channels_parked_total", "Times a channel was parked without a login or at a limit, since start.", float64(s.Parked))
-	w.Counter("bareclaw_sessions_idled_total", "Idle sessions ended since start.", float64(s.Idled))
-	w.Counter("bareclaw_sessions_evicted_total", "Sessions ended for another channel, since start.", float64(s.Evicted))
-	w.Counter("bareclaw_queue_refused_total", "Messages refused because their channel was full, since start.", float64(s.QueueRefused))
-	w.Gauge("bareclaw_lanes", "Channels served by this process.", float64(s.Lanes))
-	w.Gauge("bareclaw_spent_usd_today", "Cost of turns and background results today, in local time.", today.Spent)
-	w.Gauge("bareclaw_daily_budget_usd", "Limit of the cost of a day; 0 without a limit.", today.Limit)
+func writeStats(w *Writer, s *lanes.Stats) {
+	w.Counter("bareclaw_turns_total", "Turns handed to the agent since start.", float64(s.Turns.Load()))
+	w.Counter("bareclaw_turn_errors_total", "Turns that ended without an answer since start.", float64(s.TurnErrors.Load()))
+	w.Counter("bareclaw_turns_resent_total", "Turns handed over again after a fault since start.", float64(s.Resent.Load()))
+	w.Counter("bareclaw_turns_interrupted_total", "Turns interrupted since start.", float64(s.Interrupted.Load()))
+	w.Counter("bareclaw_turns_stalled_total", "Turns without any output for too long, since start.", float64(s.Stalled.Load()))
+	w.Counter("bareclaw_channels_parked_total", "Times a channel was parked without a login or at a limit, since start.", float64(s.Parked.Load()))
+	w.Counter("bareclaw_sessions_idled_total", "Idle sessions ended since start.", float64(s.Idled.Load()))
+	w.Counter("bareclaw_sessions_evicted_total", "Sessions ended for another channel, since start.", float64(s.Evicted.Load()))
+	w.Counter("bareclaw_queue_refused_total", "Messages refused because their channel was full, since start.", float64(s.QueueRefused.Load()))
 }
 
 // WriteSchedules adds the counts of schedules.

@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"bareclaw/core"
 	"bareclaw/core/lanes"
 )
 
@@ -17,7 +16,9 @@ func TestFormat(t *testing.T) {
 	t.Parallel()
 	var w Writer
 	WriteProcess(&w, time.Unix(1, 500e6))
-	writeStats(&w, lanes.Stats{Turns: 8}, core.Spending{})
+	var s lanes.Stats
+	s.Turns.Store(8)
+	writeStats(&w, &s)
 	w.Gauge("build", "A build.", 1, "version", "a \"b\" \\ \n c", "go", "1")
 	var r Requests
 	r.Observe("GET", "/health", "200", time.Millisecond)
