@@ -48,7 +48,6 @@ func (c *Content) add(head string, more Content) error {
 	return err
 }
 
-// addText appends a text block for each text that is not empty.
 func (c *Content) addText(texts ...string) error {
 	for _, text := range texts {
 		if text == "" {

@@ -23,7 +23,6 @@ type ring struct {
 	bytes int // sum of the updates' sizes
 }
 
-// push appends the newest update and drops the oldest updates beyond the bounds.
 func (r *ring) push(u core.Update) {
 	if r.n == maxUpdates {
 		r.drop()
@@ -65,7 +64,6 @@ func (r *ring) resize(slots int) {
 	r.slots, r.head = all, 0
 }
 
-// last returns the newest n updates, oldest first.
 func (r *ring) last(n int) []core.Update {
 	all := make([]core.Update, n)
 	for i := range all {

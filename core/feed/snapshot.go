@@ -114,7 +114,6 @@ func writeUpdates(w io.Writer, id uint64, all []core.Update) error {
 	return json.NewEncoder(w).Encode(saved)
 }
 
-// readUpdates reads the output of WriteUpdates.
 func readUpdates(r io.Reader) (map[uint64][]core.Update, error) {
 	feeds := map[uint64][]core.Update{}
 	for dec := json.NewDecoder(r); ; {

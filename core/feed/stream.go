@@ -54,7 +54,6 @@ type HostID struct {
 	Start uint64
 }
 
-// newStream returns a stream with a new random id.
 func newStream() *stream {
 	for {
 		if id := rand.Uint64(); id != 0 {
@@ -87,7 +86,6 @@ func (f *stream) publish(u core.Update, use uint64) (grown int) {
 // beforeLocked returns the number of the newest update no longer kept.
 func (f *stream) beforeLocked() uint64 { return f.last - uint64(f.kept.n) }
 
-// all returns the kept updates.
 func (f *stream) all() []core.Update {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -19,7 +19,6 @@ type approvalDesk struct {
 	pending map[string]*pendingApproval // by the agent's request id
 }
 
-// A pendingApproval is a permission request waiting for a decision.
 type pendingApproval struct {
 	approval core.Approval
 	timer    *time.Timer
@@ -88,7 +87,6 @@ func (ad *approvalDesk) expireLater(a *pendingApproval) {
 	})
 }
 
-// close ends an approval without a person's decision.
 func (ad *approvalDesk) close(a *pendingApproval, state core.ApprovalState, reason string) {
 	delete(ad.pending, a.approval.RequestID)
 	ad.conv.session.touch() // the agent was silent while waiting for the decision
@@ -114,7 +112,6 @@ func (ad *approvalDesk) void(which func(*pendingApproval) bool) {
 	}
 }
 
-// restore adds the approvals pending in an earlier process.
 func (ad *approvalDesk) restore(approvals []*core.Approval) {
 	for _, p := range approvals {
 		a := &pendingApproval{approval: *p}

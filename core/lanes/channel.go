@@ -59,7 +59,6 @@ func (c *channel) now() time.Time { return c.manager.o.Now() }
 // post queues f for the lane's goroutine, and reports false if the lane has retired.
 func (c *channel) post(f func()) bool { return c.mailbox.post(f) }
 
-// after posts f when d has passed.
 func (c *channel) after(d time.Duration, f func()) *time.Timer {
 	return time.AfterFunc(d, func() { c.post(f) })
 }
@@ -81,7 +80,6 @@ func (c *channel) retry(then func()) {
 // handling begins an event of the session; receivedAt is zero unless the event is replayed.
 func (c *channel) handling(seq uint64, receivedAt time.Time) { c.seq, c.receivedAt = seq, receivedAt }
 
-// handled ends the events.
 func (c *channel) handled() { c.handling(0, time.Time{}) }
 
 // eventTime returns when the event being handled happened: for a replayed event, the time
@@ -273,7 +271,6 @@ func (m *mailbox) close() bool {
 	return true
 }
 
-// drain runs all queued functions in order, and then after each function.
 func (m *mailbox) drain(then func()) {
 	m.mu.Lock()
 	batch := m.queue
@@ -295,7 +292,6 @@ func (m *mailbox) drain(then func()) {
 	m.mu.Unlock()
 }
 
-// putBack puts functions at the front of the queue.
 func (m *mailbox) putBack(rest []func()) {
 	m.mu.Lock()
 	m.queue = append(rest[:len(rest):len(rest)], m.queue...)

@@ -14,7 +14,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// An opening is the result of starting a session.
 type opening struct {
 	session   core.Session
 	launch    core.Launch
@@ -49,7 +48,6 @@ type conversation struct {
 	cost          spending.Meter
 }
 
-// newID returns the id of a spare session reserved from the agent, or a new id.
 func (cv *conversation) newID() string {
 	if cv.manager.ChannelSettings.Fingerprint(cv.key) != "" { // spare sessions run without channel settings
 		return uuid.NewString()
@@ -136,14 +134,12 @@ func (cv *conversation) sessionUse(ctx context.Context, id string) (core.Session
 	}
 }
 
-// adopt makes s the lane's session.
 func (cv *conversation) adopt(s core.Session) {
 	cv.session = newAgentSession(s)
 	cv.exit, cv.unassigned = nil, nil
 	cv.publishedUpTo = cv.manager.Feeds.PublishedUpTo(cv.key, cv.session.host())
 }
 
-// detachIfLeaving reports whether the lane is leaving, and then detaches from session s.
 func (cv *conversation) detachIfLeaving(s core.Session) bool {
 	if cv.manager.ctx.Err() == nil {
 		return false
@@ -154,7 +150,6 @@ func (cv *conversation) detachIfLeaving(s core.Session) bool {
 	return true
 }
 
-// events returns the session's events, or nil without a session.
 func (cv *conversation) events() <-chan []core.Event {
 	if cv.session == nil {
 		return nil
@@ -208,7 +203,6 @@ func (cv *conversation) turnBudgetSpent() bool {
 	return cv.cost.Exhausted() || b.Tasks == 0 && !b.mayReport() && cv.cost.InProcess() >= limit*wornPart
 }
 
-// slotWait returns a sentence about waiting for a slot; empty when not waiting.
 func (cv *conversation) slotWait() string {
 	if !cv.slot.Waiting() {
 		return ""

@@ -111,7 +111,6 @@ func (k *Decider) turnOf(ctx context.Context, msg core.Message) (*core.Turn, []*
 	return &turn, members, nil
 }
 
-// undecided returns the pending question whether to continue the turn, or nil.
 func (k *Decider) undecided(ctx context.Context, turn core.TurnID) (*core.Approval, error) {
 	all, err := k.m.o.Ledger.TurnApprovals(ctx, turn)
 	if err != nil {
@@ -125,7 +124,6 @@ func (k *Decider) undecided(ctx context.Context, turn core.TurnID) (*core.Approv
 	return nil, nil
 }
 
-// decideContinue continues or abandons an interrupted turn.
 func (k *Decider) decideContinue(ctx context.Context, a core.Approval, d core.Decision) (core.Approval, error) {
 	if !a.PendingAt(k.m.o.Now()) {
 		if a.State == core.ApprovalPending {

@@ -70,7 +70,6 @@ func (d *Directory) Channels(ctx context.Context) ([]core.ChannelStatus, error) 
 
 func byChannel(a, b core.ChannelStatus) int { return cmp.Compare(a.Key, b.Key) }
 
-// active returns the state of every channel with a lane.
 func (d *Directory) active(ctx context.Context) ([]core.ChannelStatus, error) {
 	var all []core.ChannelStatus
 	for _, l := range d.m.lanes.all() {

@@ -31,7 +31,6 @@ type turns struct {
 // running returns the agent's present turn: the first turn without an outcome, or nil.
 func (ts *turns) running() *inflight { return ts.first(func(f *inflight) bool { return !f.answered }) }
 
-// find returns the turn with the id, or nil.
 func (ts *turns) find(id core.TurnID) *inflight {
 	return ts.first(func(f *inflight) bool { return f.turn.ID == id })
 }
@@ -68,12 +67,10 @@ func (ts *turns) remove(f *inflight) {
 	ts.list = slices.DeleteFunc(slices.Clone(ts.list), func(other *inflight) bool { return other == f })
 }
 
-// mark adds to the timeline of the running turn, if any.
 func (ts *turns) mark(what, detail string) {
 	ts.running().mark(ts.eventTime(), what, detail)
 }
 
-// notice adds a notice to the next reply.
 func (ts *turns) notice(n core.Notice) {
 	if f := ts.running(); f != nil {
 		f.turn.Notices = append(f.turn.Notices, n)
@@ -109,7 +106,6 @@ func (ts *turns) freeze(n int, steered bool) {
 	ts.openSession()
 }
 
-// newFlight composes a turn of the messages.
 func (ts *turns) newFlight(batch []*queued, steered bool) (*inflight, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -143,7 +139,6 @@ func (ts *turns) newFlight(batch []*queued, steered bool) (*inflight, error) {
 	return &inflight{turn: t, members: batch}, nil
 }
 
-// refuseOrFail refuses or fails a message unfit for a turn.
 func (ts *turns) refuseOrFail(it *queued, err error) {
 	ts.log.Error("turn cannot be composed", "message", string(it.msg.ID), "err", err)
 	if !it.written {
@@ -271,7 +266,6 @@ func (ts *turns) steer(it *queued, f *inflight) {
 	ts.freeze(1, true)
 }
 
-// openSession starts the channel's session, unless a session exists or is being started.
 func (ts *turns) openSession() {
 	if ts.conv.session != nil || ts.conv.opening || !ts.conv.slot.Acquire() {
 		return
@@ -291,7 +285,6 @@ func (ts *turns) openSession() {
 	})
 }
 
-// opened continues with a started session, or ends every turn waiting for the session.
 func (ts *turns) opened(o opening) {
 	ts.conv.opening = false
 	switch {

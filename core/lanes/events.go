@@ -24,7 +24,6 @@ const (
 	holdAtMost = time.Minute
 )
 
-// A listener acts on the events of the session.
 type listener struct {
 	*channel
 	queue    *queue
@@ -34,7 +33,6 @@ type listener struct {
 	recovery *recovery
 }
 
-// handle acts on one event of the session.
 func (ln *listener) handle(ev core.Event) {
 	if ev.Kind == core.LogFull {
 		ln.onHostBlocked(ev.Detail)
@@ -215,7 +213,6 @@ func (ln *listener) resulted(ev core.Event) {
 	ln.recovery.lookUpDone()
 }
 
-// background records and publishes a result belonging to no message.
 func (ln *listener) background(ev core.Event) {
 	r := ev.Result
 	ln.conv.session.background.TurnEnds()

@@ -30,7 +30,6 @@ type cut struct {
 	sessionID  string
 }
 
-// A verdict says what becomes of a turn.
 type verdict struct {
 	again   bool       // hand the turn over again, with the same id
 	uncount bool       // with again: the last handover does not count
@@ -124,7 +123,6 @@ func interruptedReply(why, done string) core.Reply {
 	return r
 }
 
-// exitReply returns the outcome of a turn during which the agent exited.
 func exitReply(e *core.Exit, attempts int) core.Reply {
 	code, text := core.CodeAgentExit, "Claude stopped unexpectedly."
 	if e != nil {
@@ -136,12 +134,10 @@ func exitReply(e *core.Exit, attempts int) core.Reply {
 	return failure(code, text)
 }
 
-// failure returns the outcome of a failed turn.
 func failure(code, text string) core.Reply {
 	return core.Reply{State: core.Failed, IsError: true, Code: code, Error: text, Text: text}
 }
 
-// startFailure returns the outcome of a turn for which the agent failed to start.
 func startFailure(err error) core.Reply {
 	code := core.CodeAgentFailed
 	if agent := (*core.AgentError)(nil); errors.As(err, &agent) {

@@ -16,7 +16,6 @@ import (
 // No turn waits for the answer, and an unanswered question expires.
 const continueFor = 24 * time.Hour
 
-// end gives a turn an outcome, and removes the turn from the lane.
 func (ts *turns) end(f *inflight, r core.Reply) {
 	ts.finish([]*inflight{f}, r, nil)
 	ts.release(f)
@@ -36,7 +35,6 @@ func (ts *turns) endTurns(r core.Reply) {
 	}
 }
 
-// endAll gives all turns and all accepted waiting messages an outcome.
 func (ts *turns) endAll(r core.Reply) {
 	ts.endTurns(r)
 	var v outcomes
@@ -167,7 +165,6 @@ func carrierOf(fs []*inflight, code string) *core.Message {
 	return nil
 }
 
-// close marks the turn as ended in memory.
 func (ts *turns) close(f *inflight, r *core.Result, code string, now time.Time) {
 	f.answered = true
 	f.cancelTimer()
@@ -215,7 +212,6 @@ func (ts *turns) logEnd(fs []*inflight, r core.Reply, now time.Time) {
 	}
 }
 
-// about returns a logger with the turn's id and the id of the message carrying the reply.
 func (ts *turns) about(f *inflight) *slog.Logger {
 	return ts.log.With("turn", string(f.turn.ID), "message", string(f.carrier().ID))
 }
@@ -275,7 +271,6 @@ func (ts *turns) commitOutcomes(v outcomes) {
 	})
 }
 
-// release removes a finished turn from the lane.
 func (ts *turns) release(f *inflight) {
 	if ts.find(f.turn.ID) == nil {
 		return

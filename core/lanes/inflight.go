@@ -8,7 +8,6 @@ import (
 	"bareclaw/core"
 )
 
-// An inflight is a turn in flight with the member messages.
 type inflight struct {
 	turn        *core.Turn
 	members     []*queued
@@ -54,7 +53,6 @@ func (f *inflight) releaseAcks() {
 	f.holds = nil
 }
 
-// markCall marks the beginning of a tool call.
 func (f *inflight) markCall(at time.Time, call, detail string) {
 	before := len(f.turn.Marks)
 	if f.mark(at, core.MarkTool, detail); len(f.turn.Marks) == before || call == "" {
@@ -66,7 +64,6 @@ func (f *inflight) markCall(at time.Time, call, detail string) {
 	f.calls[call] = before
 }
 
-// callEnded records the duration of a tool call.
 func (f *inflight) callEnded(at time.Time, call string) {
 	if i, ok := f.calls[call]; ok {
 		delete(f.calls, call)

@@ -63,7 +63,6 @@ type journal struct {
 	err     error         // the storage's last error
 }
 
-// An unsaved is a change waiting for the storage.
 type unsaved struct {
 	change core.Change
 	then   func()
@@ -95,7 +94,6 @@ func (j *journal) try(c core.Change, done func(error)) {
 	})
 }
 
-// isIdle reports whether all saved changes are written.
 func (j *journal) isIdle() bool { return j.writing == 0 }
 
 func (u *unsaved) miss(err error) {
@@ -119,7 +117,6 @@ func (j *journal) write(u unsaved) {
 	})
 }
 
-// notSaved queues a failed change and schedules a retry of all queued changes after a pause.
 func (j *journal) notSaved(u unsaved, err error) {
 	j.unsaved, j.err = append(j.unsaved, u), err
 	u.miss(err)

@@ -105,7 +105,6 @@ func (l *lane) advance() {
 	}
 }
 
-// canDispatch reports whether the lane may begin a turn with the waiting messages.
 func (l *lane) canDispatch() bool {
 	return !l.machine.isBusy() && len(l.turns.list) == 0 && l.queue.parked == nil &&
 		!l.queue.reordering && len(l.queue.items) > 0 && l.queue.items[0].isReady()
@@ -136,7 +135,6 @@ func (l *lane) prepareDispatch() bool {
 	return false
 }
 
-// sessionEnded continues after the end of the session.
 func (l *lane) sessionEnded() {
 	l.recovery.sessionGone()
 	if l.resetting != nil {

@@ -124,7 +124,6 @@ func (k *Lookup) Trace(ctx context.Context, id core.MessageID) (core.Trace, erro
 	return t, err
 }
 
-// turnNow returns a turn with the timeline up to now.
 func (k *Lookup) turnNow(ctx context.Context, key core.ChannelKey, id core.TurnID) (core.Turn, error) {
 	turn, err := k.m.o.Ledger.Turn(ctx, id)
 	if err != nil || !turn.EndedAt.IsZero() {
@@ -185,7 +184,6 @@ func (d *ticketIndex) drop(id core.MessageID) {
 	delete(d.open, id)
 }
 
-// unresolved returns the messages with an unresolved ticket, by channel.
 func (d *ticketIndex) unresolved() map[core.ChannelKey][]core.MessageID {
 	d.mu.Lock()
 	defer d.mu.Unlock()

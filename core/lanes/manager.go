@@ -88,7 +88,6 @@ func (a *Advice) denied(tool string, question bool) string {
 	return text
 }
 
-// timeout names the limit of a turn's duration.
 func (a *Advice) timeout() string { return cmp.Or(a.TurnTimeout, "the time limit") }
 
 // ApprovalPolicy selects whether tool permission requests wait for a person.
@@ -224,7 +223,6 @@ func (m *Manager) Recover(ctx context.Context) error {
 	return nil
 }
 
-// startLane makes and runs a lane.
 func (m *Manager) startLane(key core.ChannelKey, r *recovered) *lane {
 	l := newLane(m, key)
 	if r != nil && r.live {

@@ -102,7 +102,6 @@ func (q *queue) park(p *park) {
 	}
 }
 
-// tellParked reports the park to callers waiting for the message's outcome.
 func (q *queue) tellParked(it *queued) {
 	if t, ok := q.manager.tickets.find(it.msg.ID); ok {
 		t.Park(q.placeOf(it.msg.ID))
@@ -140,7 +139,6 @@ func (q *queue) tryAgain() {
 	q.unpark()
 }
 
-// unpark allows the lane to begin turns again.
 func (q *queue) unpark() {
 	q.parked, q.retried = nil, q.parked
 	for _, it := range q.items {
@@ -171,7 +169,6 @@ func isRequeued(fs []*inflight, it *queued, code string) bool {
 	return parks(code) && it.requeueWhenParked && !slices.ContainsFunc(fs, begun)
 }
 
-// requeue puts messages of ended turns back at the front of the queue.
 func (q *queue) requeue(items []*queued) {
 	for _, it := range items {
 		it.msg.State, it.msg.Turn, it.msg.DispatchedAt = core.Waiting, "", time.Time{}

@@ -73,7 +73,6 @@ func (it *queued) isReady() bool {
 	return !it.moving && !it.changing && (it.durable || it.msg.SourceKey == "")
 }
 
-// batchSize returns how many messages at the front of the queue form the next turn.
 func (q *queue) batchSize() int {
 	n := 0
 	for n < len(q.items) && q.items[n].isReady() {
@@ -86,7 +85,6 @@ func (q *queue) batchSize() int {
 	return core.BatchSize(ms)
 }
 
-// putBack returns messages to the queue.
 func (q *queue) putBack(items []*queued) {
 	q.items = append(items, q.items...)
 	q.sort()
@@ -116,14 +114,12 @@ func (q *queue) announceDelay() {
 	}
 }
 
-// refuse ends a message without acceptance.
 func (q *queue) refuse(it *queued, err error) {
 	it.refused = true
 	q.manager.tickets.drop(it.msg.ID)
 	it.notifyAccepted(err)
 }
 
-// announceAccepted reports the acceptance to the submitter and to subscribers.
 func (q *queue) announceAccepted(it *queued) {
 	parked := q.parked != nil && q.position(it.msg.ID) > 0
 	if parked {

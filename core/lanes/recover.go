@@ -186,7 +186,6 @@ func (rv *recovery) readFates(turns []*inflight, reap bool, then func(map[*infli
 	})
 }
 
-// A fateRecord is the result of reading a turn's fate.
 type fateRecord struct {
 	fate core.Fate
 	err  error

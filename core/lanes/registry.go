@@ -22,7 +22,6 @@ func newRegistry(start func(core.ChannelKey, *recovered) *lane) *registry {
 	return &registry{start: start, lanes: map[core.ChannelKey]*lane{}, greeted: map[core.ChannelKey]struct{}{}}
 }
 
-// add starts the channel's lane with the records left by an earlier process, if any.
 func (r *registry) add(key core.ChannelKey, rec *recovered) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,7 +34,6 @@ func (r *registry) addLocked(key core.ChannelKey, rec *recovered) *lane {
 	return l
 }
 
-// find returns the channel's lane, if the channel has a lane.
 func (r *registry) find(key core.ChannelKey) (*lane, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,7 +41,6 @@ func (r *registry) find(key core.ChannelKey) (*lane, bool) {
 	return l, ok
 }
 
-// findOrStart returns the channel's lane, starting a new lane if necessary.
 func (r *registry) findOrStart(key core.ChannelKey) (*lane, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,7 +100,6 @@ func (r *registry) greet(key core.ChannelKey) bool {
 	return !greeted
 }
 
-// close keeps new lanes from being started.
 func (r *registry) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -45,7 +45,6 @@ func (m *Manager) SubmitAndWait(ctx context.Context, s core.Submission, hurry <-
 	return m.awaitAccepted(ctx, s, t, l)
 }
 
-// enqueue passes a message to the lane. The lane reports the acceptance to the ticket.
 func (m *Manager) enqueue(s core.Submission) (*core.Ticket, *lane, error) {
 	if err := core.CheckContent(s.Content); err != nil {
 		return nil, nil, err
@@ -76,7 +75,6 @@ func (m *Manager) enqueue(s core.Submission) (*core.Ticket, *lane, error) {
 	return t, l, nil
 }
 
-// awaitAccepted returns the ticket once the message is accepted.
 func (m *Manager) awaitAccepted(ctx context.Context, s core.Submission, t *core.Ticket, l *lane) (*core.Ticket, error) {
 	if _, err := await(ctx, l.channel, t.Accepted()); err != nil {
 		return nil, err

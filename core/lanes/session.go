@@ -31,7 +31,6 @@ func newAgentSession(s core.Session) *agentSession {
 	return a
 }
 
-// host identifies the process holding the session.
 func (s *agentSession) host() feed.HostID {
 	return feed.HostID{PID: s.info.HostPID, Start: s.info.HostStart}
 }
@@ -115,7 +114,6 @@ func (a *acks) flush() {
 	}
 }
 
-// flushEvery calls flush if ackEvery events are not acknowledged.
 func (a *acks) flushEvery() {
 	if a.last-a.acked >= ackEvery {
 		a.flush()
@@ -149,10 +147,8 @@ type activity struct {
 // touch records an event of the agent, or new work given to the agent.
 func (a *activity) touch() { a.lastHeard, a.reported = time.Now(), false }
 
-// silence returns the time since the agent was last heard of.
 func (a *activity) silence() time.Duration { return time.Since(a.lastHeard).Round(time.Second) }
 
-// begin records the beginning of a tool call, and the timeout announced by the call.
 func (a *activity) begin(ev core.Event) {
 	a.tool, a.last, a.call = ev.Tool, ev.Tool+": "+ev.Target, ev.ToolID
 	if ev.Timeout <= 0 {
@@ -164,7 +160,6 @@ func (a *activity) begin(ev core.Event) {
 	a.deadlines[ev.ToolID] = time.Now().Add(ev.Timeout)
 }
 
-// end records the result of a tool call.
 func (a *activity) end(call string) {
 	delete(a.deadlines, call)
 	if call == a.call && a.tool != "" {
@@ -172,13 +167,11 @@ func (a *activity) end(call string) {
 	}
 }
 
-// endTurn forgets the tools of a turn.
 func (a *activity) endTurn() {
 	a.tool, a.last = "", ""
 	clear(a.deadlines)
 }
 
-// describe returns the last known activity, for a person.
 func (a *activity) describe() string { return cmp.Or(a.last, "no tool was used yet") }
 
 // stallDue returns when a silent turn counts as stuck: after the given silence, or later if a

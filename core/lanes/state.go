@@ -34,8 +34,6 @@ func (m *machine) begin(next laneOperation) {
 	m.operation = next
 }
 
-// end ends the present operation.
 func (m *machine) end() { m.begin(noOperation) }
 
-// isBusy reports whether an operation is under way.
 func (m *machine) isBusy() bool { return m.operation != noOperation }

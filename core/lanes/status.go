@@ -2,7 +2,6 @@ package lanes
 
 import "bareclaw/core"
 
-// present returns the lane's present state.
 func (l *lane) present() core.ChannelStatus {
 	st := core.ChannelStatus{
 		Key: l.key, State: l.state(), SessionID: l.conv.id,

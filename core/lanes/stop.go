@@ -126,7 +126,6 @@ func (ts *turns) kill(f *inflight) {
 	}
 }
 
-// startTimeout starts the turn's timer if turns have a time limit.
 func (ts *turns) startTimeout(f *inflight) {
 	d := ts.manager.o.TurnTimeout
 	if d <= 0 || f.timer != nil {

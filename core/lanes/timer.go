@@ -32,13 +32,11 @@ func (l *lane) unused() bool {
 		(len(l.queue.items) == 0 || l.queue.parked != nil)
 }
 
-// endUnused ends a session unused for too long, or to be replaced.
 func (l *lane) endUnused() {
 	l.manager.stats.Idled.Add(1)
 	l.conv.end(cmp.Or(l.conv.outdated(), "idle"))
 }
 
-// evict ends an unused session to free the slot for another channel.
 func (l *lane) evict() {
 	switch {
 	case l.conv.ending || !l.conv.slot.Evicting(): // the session is ending, in use again, or gone
@@ -50,7 +48,6 @@ func (l *lane) evict() {
 	}
 }
 
-// updateSlot reports changes of the lane to the session pool.
 func (l *lane) updateSlot() {
 	switch {
 	case l.conv.slot.Free() || l.conv.ending:
@@ -77,7 +74,6 @@ func (l *lane) stallDue() time.Time {
 	return l.conv.session.activity.stallDue(after)
 }
 
-// stalled notifies the channel of the stuck turn, and runs the configured action.
 func (l *lane) stalled() {
 	f := l.turns.running()
 	silence, last := l.conv.session.activity.silence(), l.conv.session.activity.describe()

@@ -139,10 +139,8 @@ func (f *Fold) Take(u core.Update) News {
 	return f.news
 }
 
-// running reports whether a turn runs.
 func (f *Fold) running() bool { return f.turn != nil && f.turn.Phase == Running }
 
-// runs returns the turn with the id if running, else nil.
 func (f *Fold) runs(id core.TurnID) *turn {
 	if f.running() && f.turn.Turn == id {
 		return f.turn

@@ -39,7 +39,6 @@ func (l Line) String() string {
 	return joined(labelled(l.Tool, l.Target), took, how)
 }
 
-// A call is a tool call of the turn.
 type call struct {
 	Line
 
@@ -73,7 +72,6 @@ func (t *turn) called(at time.Time, s core.DisplayEvent) {
 	t.calls, t.lines = bounded(append(t.calls, c), maxCalls), bounded(append(t.lines, c), keptLines)
 }
 
-// detail records the input and the target of a call, once known.
 func (t *turn) detail(c *call, s core.DisplayEvent) {
 	c.input = s.Input
 	c.Target = targetText(s.Tool, s.Target, t.dir, maxLine-len([]rune(c.Tool))-len(": "))

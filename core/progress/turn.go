@@ -32,7 +32,6 @@ type text struct {
 
 func (t *text) whole() bool { return t.id != "" }
 
-// join adds messages to the turn.
 func (t *turn) join(ids []core.MessageID) {
 	for _, id := range ids {
 		if !slices.Contains(t.members, id) {
@@ -47,7 +46,6 @@ func (t *turn) away(m *core.Message) bool {
 	return len(t.members) > 0 && !slices.Contains(t.members, m.Reply.Into)
 }
 
-// take processes a display event of the turn.
 func (t *turn) take(at time.Time, s core.DisplayEvent) {
 	if s.Parent != "" && s.Kind != core.DisplayTool && s.Kind != core.DisplayToolEnd {
 		return // words of a sub-agent

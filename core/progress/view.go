@@ -154,7 +154,6 @@ func (v View) Activity(now time.Time) string {
 	return ""
 }
 
-// doing returns the agent's most important activity.
 func (v View) doing(now time.Time) string {
 	tool := labelled(v.Tool, v.Target)
 	switch {
@@ -222,7 +221,6 @@ func counted(n int, what string) string {
 	return humanize.Count(n, what)
 }
 
-// joined joins the non-empty parts into a line.
 func joined(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
 }

@@ -112,7 +112,6 @@ func cutPath(s string, room int) string {
 	return "…" + end
 }
 
-// labelled formats a tool with its target.
 func labelled(tool, target string) string {
 	if target == "" {
 		return tool

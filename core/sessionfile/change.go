@@ -81,7 +81,6 @@ func (f *File) writePending() {
 	}
 }
 
-// replace writes the entries, if they differ from those in the file.
 func (f *File) replace(next map[core.ChannelKey]string) error {
 	if maps.Equal(next, f.ids) {
 		return nil

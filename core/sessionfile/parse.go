@@ -105,5 +105,4 @@ func (p *parser) entry(key string, value any) {
 	}
 }
 
-// validID reports whether id is a UUID of 36 characters.
 func validID(id string) bool { return len(id) == 36 && uuid.Validate(id) == nil }
