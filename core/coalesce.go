@@ -40,38 +40,51 @@ func Coalesce(ms []*Message) (json.RawMessage, error) {
 		return EncodeJSON(ms[0].Content.Text)
 	}
 	own := sendersDiffer(ms)
-	prefix := func(i int) string {
+	c, err := joinContents(ms, func(i int) string {
 		if i == 0 || own {
 			return originPrefix(ms[i])
 		}
 		return ""
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(c.Blocks) > 0:
+		return EncodeJSON(c.Blocks)
 	}
-	if slices.ContainsFunc(ms, func(m *Message) bool { return len(m.Content.Blocks) > 0 }) {
-		return coalesceBlocks(ms, prefix)
-	}
-	texts := make([]string, len(ms))
-	for i, m := range ms {
-		texts[i] = m.Content.Text
-		if p := prefix(i); p != "" {
-			texts[i] = p + "\n" + texts[i]
-		}
-	}
-	return EncodeJSON(strings.Join(texts, "\n\n"))
+	return EncodeJSON(c.Text)
 }
 
-func coalesceBlocks(ms []*Message, prefix func(int) string) (json.RawMessage, error) {
-	var c Content
-	for i, m := range ms {
-		text := m.Content.Text
-		if len(m.Content.Blocks) > 0 {
-			text = ""
+// joinContents joins the contents of messages, each after its head. Texts are joined by a
+// blank line; if any message has blocks, the result has blocks.
+func joinContents(ms []*Message, head func(i int) string) (c Content, err error) {
+	if !slices.ContainsFunc(ms, func(m *Message) bool { return len(m.Content.Blocks) > 0 }) {
+		texts := make([]string, len(ms))
+		for i, m := range ms {
+			texts[i] = head(i) + m.Content.Text
 		}
-		if err := c.addText(prefix(i), text); err != nil {
-			return nil, err
+		return Content{Text: strings.Join(texts, "\n\n")}, nil
+	}
+	for i, m := range ms {
+		text := head(i)
+		if len(m.Content.Blocks) == 0 {
+			text += m.Content.Text
+		} else {
+			text = strings.TrimRight(text, "\n")
+		}
+		if text != "" {
+			b, err := EncodeJSON(struct {
+				Type string `json:"type"`
+				Text string `json:"text"`
+			}{"text", text})
+			if err != nil {
+				return Content{}, err
+			}
+			c.Blocks = append(c.Blocks, b)
 		}
 		c.Blocks = append(c.Blocks, m.Content.Blocks...)
 	}
-	return EncodeJSON(c.Blocks)
+	return c, nil
 }
 
 // EncodeJSON encodes v as json.Marshal does, but without HTML escapes, which would only make
@@ -95,7 +108,7 @@ func sendersDiffer(ms []*Message) bool {
 	return false
 }
 
-// originPrefix returns the line that tells the agent a message's origin: [channel: C,
+// originPrefix returns the line, with its newline, that tells the agent a message's origin: [channel: C,
 // adapter: A, user: U, chat: T, topic: N].
 func originPrefix(m *Message) string {
 	var sb strings.Builder
@@ -107,7 +120,7 @@ func originPrefix(m *Message) string {
 			sb.WriteString(", " + f.name + ": " + neutral(f.value))
 		}
 	}
-	sb.WriteByte(']')
+	sb.WriteString("]\n")
 	return sb.String()
 }
 

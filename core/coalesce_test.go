@@ -46,10 +46,10 @@ func TestCoalesce(t *testing.T) {
 			`"[channel: c, adapter: http, user: A]\n1\n\n[channel: c, adapter: http, user: B]\n2\n\n[channel: c, adapter: http, user: B]\n3"`},
 		{"blocks", []*Message{blocks(image)}, `[{"type":"text","text":"[channel: c, adapter: http]"},` + image + `]`},
 		{"blocks and texts", []*Message{text("look"), blocks(image, `{"type":"text","text":"x"}`), text("and?")},
-			`[{"type":"text","text":"[channel: c, adapter: http]"},{"type":"text","text":"look"},` + image + `,{"type":"text","text":"x"},{"type":"text","text":"and?"}]`},
+			`[{"type":"text","text":"[channel: c, adapter: http]\nlook"},` + image + `,{"type":"text","text":"x"},{"type":"text","text":"and?"}]`},
 		{"blocks of several senders", []*Message{from("A", blocks(image)), from("B", text("nice"))},
 			`[{"type":"text","text":"[channel: c, adapter: http, user: A]"},` + image +
-				`,{"type":"text","text":"[channel: c, adapter: http, user: B]"},{"type":"text","text":"nice"}]`},
+				`,{"type":"text","text":"[channel: c, adapter: http, user: B]\nnice"}]`},
 	} {
 		got, err := Coalesce(c.in)
 		if err != nil || string(got) != c.want {
@@ -92,7 +92,7 @@ func FuzzPrefix(f *testing.F) {
 		m := &Message{Channel: ChannelKey(channel), Adapter: adapter, Origin: Origin{User: user, Chat: chat, Topic: topic}}
 		got := originPrefix(m)
 		inner, ok := strings.CutPrefix(got, "[")
-		inner, ok2 := strings.CutSuffix(inner, "]")
+		inner, ok2 := strings.CutSuffix(inner, "]\n")
 		if !ok || !ok2 || strings.ContainsAny(inner, "[]\n\r\v\f\u0085\u2028\u2029\u202e\u2066\x00\x1b") || !utf8.ValidString(got) {
 			t.Fatalf("prefix %q", got)
 		}

@@ -31,36 +31,3 @@ func (c Content) Size() int {
 	}
 	return n
 }
-
-// add appends more under a heading. Texts are joined by a blank line; the first block
-// converts the whole content to blocks.
-func (c *Content) add(head string, more Content) error {
-	if len(c.Blocks) == 0 && len(more.Blocks) == 0 {
-		if c.Text != "" {
-			c.Text += "\n\n"
-		}
-		c.Text += head + more.Text
-		return nil
-	}
-	err := c.addText(c.Text, head+more.Text)
-	c.Text = ""
-	c.Blocks = append(c.Blocks, more.Blocks...)
-	return err
-}
-
-func (c *Content) addText(texts ...string) error {
-	for _, text := range texts {
-		if text == "" {
-			continue
-		}
-		b, err := EncodeJSON(struct {
-			Type string `json:"type"`
-			Text string `json:"text"`
-		}{"text", text})
-		if err != nil {
-			return err
-		}
-		c.Blocks = append(c.Blocks, b)
-	}
-	return nil
-}

@@ -17,20 +17,15 @@ func RetryContent(members []*Message, turn *Turn) (Content, error) {
 		return last.Content, nil
 	}
 	own := sendersDiffer(members)
-	var c Content
-	for i, part := range members {
-		head := ""
-		if i == 0 {
-			head = note
-		}
+	return joinContents(members, func(i int) (head string) {
 		if own {
-			head += originPrefix(part) + "\n"
+			head = originPrefix(members[i])
 		}
-		if err := c.add(head, part.Content); err != nil {
-			return Content{}, err
+		if i == 0 {
+			head = note + head
 		}
-	}
-	return c, nil
+		return head
+	})
 }
 
 // MayHaveActed reports whether the agent may have done work in the turn that a second run

@@ -120,20 +120,14 @@ func (v View) Status(now time.Time) string {
 // NextChange returns the time at which Status changes without an update; zero if Status
 // stays. The time is later than now.
 func (v View) NextChange(now time.Time) time.Time {
-	switch v.Phase {
-	case Starting:
-		return nextStep(v.Since, now)
-	case Running:
-		next := nextStep(v.Since, now)
-		if v.silent() {
-			if other := nextStep(v.Heard, now); other.Before(next) {
-				return other
-			}
-		}
-		return next
-	case Idle, Waiting, Ended:
+	if v.Phase != Starting && v.Phase != Running {
+		return time.Time{}
 	}
-	return time.Time{}
+	next := nextStep(v.Since, now)
+	if other := nextStep(v.Heard, now); v.Phase == Running && v.silent() && other.Before(next) {
+		return other
+	}
+	return next
 }
 
 // silent reports whether the status shows the duration of the agent's silence.
