@@ -164,6 +164,9 @@ const (
 	PhaseCancelled Phase = "cancelled"
 )
 
+// Done reports whether the agent will do nothing more for the turn.
+func (p Phase) Done() bool { return p == PhaseCompleted || p == PhaseCancelled }
+
 // An Event is a line of the agent, or a fact reported by the host.
 type Event struct {
 	Seq       uint64

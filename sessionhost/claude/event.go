@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"bareclaw/core"
 )
 
 // The known types of events. Other types pass through unchanged.
@@ -120,54 +122,44 @@ func (e *Event) SessionID() string { return text(e.session) }
 // Subagent reports whether a subagent speaks.
 func (e *Event) Subagent() bool { return len(e.parent) > 0 && e.parent[0] == '"' }
 
-// The states of a Lifecycle.
-const (
-	StateQueued    = "queued"    // claude has read the message
-	StateStarted   = "started"   // the turn runs, or the message was folded into the running turn
-	StateCompleted = "completed" // claude has finished the message
-	StateCancelled = "cancelled" // the same after an interrupt, an API error or a cancellation
-)
-
-// A Lifecycle is claude's progress with one message. It is no answer: a repeated message is
-// "completed" without a run, and an API error ends as "cancelled" after its result.
-type Lifecycle struct {
-	UUID  string // of the message
-	State string
-}
-
-// Done reports whether claude will do nothing more for the message.
-func (l Lifecycle) Done() bool { return l.State == StateCompleted || l.State == StateCancelled }
-
-// Lifecycle returns the content of a command_lifecycle event.
-func (e *Event) Lifecycle() Lifecycle {
+// Lifecycle returns the message and the phase of a command_lifecycle event. It is no answer: a
+// repeated message is "completed" without a run, and an API error ends as "cancelled" after
+// its result. A message that is folded into the running turn is "started".
+func (e *Event) Lifecycle() (message string, phase core.Phase) {
 	if e.Type != TypeLifecycle {
-		return Lifecycle{}
+		return "", ""
 	}
-	return Lifecycle{UUID: text(e.turn), State: text(e.state)}
+	return text(e.turn), core.Phase(text(e.state))
 }
 
-// A ControlRequest is a question from claude. It needs exactly one answer with its
-// RequestID: an unanswered question blocks the turn, a second answer is harmless.
-type ControlRequest struct {
-	RequestID   string          `json:"-"`
-	Subtype     string          `json:"subtype"`
-	ToolName    string          `json:"tool_name"`
-	Input       json.RawMessage `json:"input"`
-	Suggestions json.RawMessage `json:"permission_suggestions"` // the rules suggested by claude, an array; nil without any
-}
+// The subtype of a control request that asks for permission to use a tool.
+const asksPermission = "can_use_tool"
 
-// IsPermission reports whether the request asks for permission to use a tool.
-func (r ControlRequest) IsPermission() bool { return r.Subtype == "can_use_tool" }
-
-// ControlRequest returns the content of a control_request event, false without an id or a
-// request.
-func (e *Event) ControlRequest() (r ControlRequest, ok bool) {
+// ControlRequest returns a question from claude and its subtype, false without an id or a
+// question. The question needs exactly one answer with its id: an unanswered question blocks
+// the turn, a second answer is harmless.
+func (e *Event) ControlRequest() (r core.Request, subtype string, ok bool) {
 	if e.Type != TypeControlRequest || e.request == nil {
-		return r, false
+		return r, "", false
 	}
-	decode(e.request, &r) // no object: no subtype, and so refused
-	r.RequestID = text(e.requestID)
-	return r, r.RequestID != ""
+	var in struct {
+		Subtype     string          `json:"subtype"`
+		ToolName    string          `json:"tool_name"`
+		Input       json.RawMessage `json:"input"`
+		Suggestions json.RawMessage `json:"permission_suggestions"` // rules, an array
+	}
+	decode(e.request, &in) // no object: no subtype, and so refused
+	r = core.Request{ID: text(e.requestID), Tool: in.ToolName, Input: in.Input, Suggestion: in.Suggestions}
+	return r, in.Subtype, r.ID != ""
+}
+
+// PermissionRequest returns the permission request in the event, nil for any other event.
+func (e *Event) PermissionRequest() *core.Request {
+	r, subtype, ok := e.ControlRequest()
+	if !ok || subtype != asksPermission {
+		return nil
+	}
+	return &r
 }
 
 // ControlResponse returns which request of ours a control_response event answers, and
@@ -202,9 +194,7 @@ func (e *Event) BackgroundTasks() (n int, ok bool) {
 	if e.Type != TypeSystem || e.Subtype != "background_tasks_changed" {
 		return 0, false
 	}
-	var tasks []json.RawMessage
-	decode(e.tasks, &tasks) // not an array: none
-	return len(tasks), true
+	return len(decoded[[]json.RawMessage](e.tasks)), true // not an array: none
 }
 
 // BeginsTool reports whether the event announces a tool call: from here on the turn must
@@ -220,10 +210,10 @@ func (e *Event) BeginsTool() bool {
 	}
 	switch e.Type {
 	case TypeStreamEvent:
-		inner := decodeStreamed(e.stream)
+		inner := decoded[streamed](e.stream)
 		return inner.Type == "content_block_start" && isToolCall(inner.Block.Type)
 	case TypeAssistant:
-		return slices.ContainsFunc(decodeMessage(e.message).Content, func(b block) bool { return isToolCall(b.Type) })
+		return slices.ContainsFunc(decoded[message](e.message).Content, func(b block) bool { return isToolCall(b.Type) })
 	}
 	return false
 }
@@ -234,7 +224,7 @@ func (e *Event) ToolsEnded() (ids []string) {
 	if e.Type != TypeUser || !bytes.Contains(e.message, []byte(`tool_result"`)) { // most events are plain messages
 		return nil
 	}
-	for _, b := range decodeMessage(e.message).Content {
+	for _, b := range decoded[message](e.message).Content {
 		if b.Type == "tool_result" {
 			ids = append(ids, b.ToolUseID)
 		}

@@ -45,10 +45,10 @@ func TestAccessorsCheckTheType(t *testing.T) {
 	t.Parallel()
 	e, err := Decode([]byte(`{"type":"keep_alive","command_uuid":"u","state":"completed","request_id":"r","request":{"subtype":"can_use_tool"},"response":{"request_id":"r"},"tasks":[1],"event":{"type":"content_block_start","content_block":{"type":"tool_use"}}}`))
 	check.OK(t, err)
-	_, asked := e.ControlRequest()
+	_, _, asked := e.ControlRequest()
 	response, refused := e.ControlResponse()
 	_, tasks := e.BackgroundTasks()
-	if e.Lifecycle() != (Lifecycle{}) || asked || response+refused+e.CancelRequest() != "" || tasks || e.BeginsTool() || e.PermissionRequest() != nil {
+	if turn, phase := e.Lifecycle(); turn != "" || phase != "" || asked || response+refused+e.CancelRequest() != "" || tasks || e.BeginsTool() || e.PermissionRequest() != nil {
 		t.Error("a method read an event of another type")
 	}
 	if got := e.Translate(); got.Kind != core.Said {
@@ -61,7 +61,7 @@ func TestControlRequestNeedsID(t *testing.T) {
 	for _, line := range []string{`{"type":"control_request"}`, `{"type":"control_request","request_id":"a"}`, `{"type":"control_request","request":{}}`} {
 		e, err := Decode([]byte(line))
 		check.OK(t, err)
-		if _, ok := e.ControlRequest(); ok {
+		if _, _, ok := e.ControlRequest(); ok {
 			t.Errorf("%s: read as a request", line)
 		}
 	}

@@ -13,14 +13,8 @@ import (
 type turn struct {
 	by          string // the uuid of the first message
 	interrupted bool
-	end         ending
+	end         core.Fate // Answered, Failed, Code and Text, as the turn stands after an entry
 	calls       []call
-}
-
-// ending is how the turn stands after an entry.
-type ending struct {
-	answered, failed bool
-	code, text       string
 }
 
 // A call is one tool call that the turn began.
@@ -75,14 +69,14 @@ func (t *turn) addAssistant(e *entry) {
 	for _, b := range e.Message.Content {
 		switch {
 		case isToolCall(b.Type):
-			t.end = ending{}
+			t.end = core.Fate{}
 			if !slices.ContainsFunc(t.calls, func(c call) bool { return c.id == b.ID }) {
 				t.calls = append(t.calls, call{id: b.ID, name: b.Name, target: ToolTarget(b.Input)})
 			}
 		case b.Type == "text" && (e.Message.StopReason == "end_turn" || e.Message.StopReason == "stop_sequence"):
-			t.end = ending{answered: true, text: b.Text}
+			t.end = core.Fate{Answered: true, Text: b.Text}
 		case b.Type == "text":
-			t.end = ending{} // words before a tool call, or cut by max_tokens and continued
+			t.end = core.Fate{} // words before a tool call, or cut by max_tokens and continued
 		}
 	}
 }
@@ -96,11 +90,11 @@ func (t *turn) addUser(e *entry) {
 	switch head := e.head(); {
 	case strings.HasPrefix(head, markInterrupt):
 		t.interrupted = true
-		t.end = ending{}
+		t.end = core.Fate{}
 	case strings.HasPrefix(head, markStdout):
 		t.printed(head)
 	case e.Meta && head != "" && !strings.HasPrefix(head, markCaveat):
-		t.end = ending{} // claude's own request to go on; the caveat belongs to the next command
+		t.end = core.Fate{} // claude's own request to go on; the caveat belongs to the next command
 	}
 }
 
@@ -124,25 +118,19 @@ func (t *turn) returned(id string, e *entry) {
 func (t *turn) printed(s string) {
 	s = strings.TrimPrefix(s, markStdout)
 	s, _, _ = strings.Cut(s, "</local-command-stdout>")
-	t.end = ending{answered: true, text: strings.TrimSpace(s)}
+	t.end = core.Fate{Answered: true, Text: strings.TrimSpace(s)}
 }
 
 func (t *turn) failed(r rawResult) {
 	code, sentence := r.failure()
-	t.end = ending{failed: true, code: code, text: sentence}
+	t.end = core.Fate{Failed: true, Code: code, Text: sentence}
 }
 
 func (t *turn) fate() core.Fate {
-	return core.Fate{
-		Begun:       true,
-		ToolBegun:   len(t.calls) > 0,
-		Answered:    t.end.answered,
-		Failed:      t.end.failed,
-		Code:        t.end.code,
-		Text:        t.end.text,
-		Interrupted: t.interrupted && !t.end.answered,
-		Done:        t.done(),
-	}
+	f := t.end
+	f.Begun, f.ToolBegun, f.Done = true, len(t.calls) > 0, t.done()
+	f.Interrupted = t.interrupted && !f.Answered
+	return f
 }
 
 // done describes the calls for a person, the last ones if they are many.

@@ -129,8 +129,8 @@ func (s *summary) add(t *testing.T, line []byte) {
 
 // other notes what a lane does not act on.
 func (s *summary) other(e *Event, ev core.Event) {
-	if r, ok := e.ControlRequest(); ok {
-		s.control = append(s.control, "ask "+r.Subtype)
+	if _, subtype, ok := e.ControlRequest(); ok {
+		s.control = append(s.control, "ask "+subtype)
 	}
 	if id, refused := e.ControlResponse(); id != "" {
 		s.control = append(s.control, fmt.Sprintf("response %s error=%q", id, refused))

@@ -11,6 +11,12 @@ import (
 // absent, as does everything in a value of another kind.
 func decode(value []byte, v any) { _ = json.Unmarshal(value, v) }
 
+// decoded returns what decode reads of a JSON value.
+func decoded[T any](value []byte) (v T) {
+	decode(value, &v)
+	return v
+}
+
 // A count is a whole number. claude writes some counts as fractions.
 type count int
 
@@ -54,12 +60,6 @@ type message struct {
 	Content    content `json:"content"`
 }
 
-// decodeMessage reads the known fields of a message; an odd shape has none.
-func decodeMessage(raw []byte) (m message) {
-	decode(raw, &m)
-	return m
-}
-
 // streamed is the API event inside a stream_event.
 type streamed struct {
 	Type  string `json:"type"`
@@ -69,12 +69,6 @@ type streamed struct {
 		Text string `json:"text"`
 	} `json:"delta"`
 	Block block `json:"content_block"`
-}
-
-// decodeStreamed reads the known fields; anything but an object has none.
-func decodeStreamed(event []byte) (s streamed) {
-	decode(event, &s)
-	return s
 }
 
 // isToolCall recognises tool_use and its variants (mcp_tool_use, server_tool_use).

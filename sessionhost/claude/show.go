@@ -36,7 +36,7 @@ func Show(raw json.RawMessage) []core.DisplayEvent {
 }
 
 func (e *Event) showStream() []core.DisplayEvent {
-	inner := decodeStreamed(e.stream)
+	inner := decoded[streamed](e.stream)
 	s := core.DisplayEvent{Message: text(e.apiMessageID), Index: int(inner.Index), Parent: text(e.parent)}
 	switch b := inner.Block; {
 	case inner.Type == "content_block_delta" && inner.Delta.Type == "text_delta":
@@ -59,7 +59,7 @@ func (e *Event) showAssistant() []core.DisplayEvent {
 	if e.apiError {
 		return nil
 	}
-	m := decodeMessage(e.message)
+	m := decoded[message](e.message)
 	all := make([]core.DisplayEvent, 0, len(m.Content))
 	for i, b := range m.Content {
 		s := core.DisplayEvent{Message: m.ID, Parent: text(e.parent)}
@@ -97,7 +97,7 @@ func (e *Event) showToolEnds() (all []core.DisplayEvent) {
 	if !bytes.Contains(e.message, []byte(`tool_result"`)) {
 		return nil
 	}
-	for _, b := range decodeMessage(e.message).Content {
+	for _, b := range decoded[message](e.message).Content {
 		if isToolResult(b.Type) {
 			all = append(all, core.DisplayEvent{Kind: core.DisplayToolEnd, ID: b.ToolUseID, IsError: b.IsError, Parent: text(e.parent)})
 		}

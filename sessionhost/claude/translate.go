@@ -13,8 +13,8 @@ func (e *Event) Translate() core.Event {
 	t := core.Event{Type: e.Type, Raw: e.Raw}
 	switch e.Type {
 	case TypeLifecycle:
-		l := e.Lifecycle()
-		t.Kind, t.Turn, t.Phase = core.TurnState, core.TurnID(l.UUID), core.Phase(l.State)
+		message, phase := e.Lifecycle()
+		t.Kind, t.Turn, t.Phase = core.TurnState, core.TurnID(message), phase
 	case TypeResult:
 		r := e.Result()
 		if r.Code == core.CodeNotLoggedIn { // claude's own words are for a person at its terminal
@@ -47,7 +47,7 @@ func (e *Event) translateTool(t *core.Event) {
 	if !e.BeginsTool() {
 		return
 	}
-	for _, b := range decodeMessage(e.message).Content {
+	for _, b := range decoded[message](e.message).Content {
 		if b.Type == "tool_use" {
 			t.Kind, t.Tool, t.Target = core.ToolBegun, b.Name, ToolTarget(b.Input)
 			t.ToolID, t.Timeout = b.ID, toolTimeout(b.Name, b.Input)
@@ -67,15 +67,6 @@ func (e *Event) translateSystem(t *core.Event) {
 	if n, ok := e.BackgroundTasks(); ok {
 		t.Kind, t.Tasks = core.TasksChanged, n
 	}
-}
-
-// PermissionRequest returns the permission request in the event, nil for any other event.
-func (e *Event) PermissionRequest() *core.Request {
-	r, ok := e.ControlRequest()
-	if !ok || !r.IsPermission() {
-		return nil
-	}
-	return &core.Request{ID: r.RequestID, Tool: r.ToolName, Input: r.Input, Suggestion: r.Suggestions}
 }
 
 // Result decodes a result event, the end of a turn. A result answers the messages whose
@@ -127,10 +118,7 @@ type Init struct {
 }
 
 // Init decodes a system/init event.
-func (e *Event) Init() (i Init) {
-	decode(e.Raw, &i)
-	return i
-}
+func (e *Event) Init() Init { return decoded[Init](e.Raw) }
 
 // An APIRetry is a repeated API call. claude repeats even a 401 for minutes, although no
 // repetition cures a wrong key.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"bareclaw/core"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
 )
@@ -65,11 +66,11 @@ type step struct {
 }
 
 func stepOf(ev *claude.Event) *step {
-	l := ev.Lifecycle()
-	if !l.Done() && l.State != claude.StateStarted {
+	turn, phase := ev.Lifecycle()
+	if !phase.Done() && phase != core.PhaseStarted {
 		return nil
 	}
-	return &step{turn: l.UUID, done: l.Done()}
+	return &step{turn: turn, done: phase.Done()}
 }
 
 // apply returns the unfinished turns after the step.

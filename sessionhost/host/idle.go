@@ -22,8 +22,8 @@ func (t *idleTracker) observe(ev *claude.Event, now time.Time) {
 	t.since = now
 	switch ev.Type {
 	case claude.TypeLifecycle:
-		if l := ev.Lifecycle(); l.Done() {
-			delete(t.unfinished, l.UUID)
+		if turn, phase := ev.Lifecycle(); phase.Done() {
+			delete(t.unfinished, turn)
 		}
 	case claude.TypeAssistant, claude.TypeStreamEvent:
 		if !ev.Subagent() {

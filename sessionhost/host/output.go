@@ -57,10 +57,9 @@ func isUrgent(ev *claude.Event) bool {
 	switch ev.Type {
 	case claude.TypeResult, claude.TypeControlRequest, claude.TypeCancelRequest, claude.TypeControlResponse:
 		return true
-	case claude.TypeLifecycle:
-		return ev.Lifecycle().Done()
 	}
-	return false
+	_, phase := ev.Lifecycle()
+	return phase.Done()
 }
 
 func (h *host) observe(ev *claude.Event, at time.Time) (forDaemon bool) {
@@ -138,17 +137,16 @@ func badLine(line claude.Line) string {
 // onControlRequest keeps a permission request for the daemon to answer. Any other request
 // is answered with an error at once, because an unanswered request blocks the turn for ever.
 func (h *host) onControlRequest(ev *claude.Event) (forDaemon bool) {
-	r, ok := ev.ControlRequest()
-	if !ok {
-		return true
-	}
-	if !r.IsPermission() {
-		h.child.send(claude.ErrorLine(r.RequestID, "not supported by this gateway: "+r.Subtype), true)
+	r, subtype, ok := ev.ControlRequest()
+	if ok && ev.PermissionRequest() == nil {
+		h.child.send(claude.ErrorLine(r.ID, "not supported by this gateway: "+subtype), true)
 		return false
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.requests.add(r.RequestID, ev.Raw)
+	if ok {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.requests.add(r.ID, ev.Raw)
+	}
 	return true
 }
 
