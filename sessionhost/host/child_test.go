@@ -3,8 +3,6 @@ package host
 import (
 	"strings"
 	"testing"
-
-	"bareclaw/sessionhost/protocol"
 )
 
 func TestStderrTail(t *testing.T) {
@@ -27,16 +25,5 @@ func TestStderrTail(t *testing.T) {
 	}
 	if cap(large.buf) > 16*tailBytes {
 		t.Errorf("%d bytes are held for it", cap(large.buf))
-	}
-}
-
-// TestSpareObeysTheNewestDaemon has a bind frame arrive late: its daemon is not the
-// spare's any more.
-func TestSpareObeysTheNewestDaemon(t *testing.T) {
-	t.Parallel()
-	h := &host{daemon: &connection{}, exited: make(chan struct{})}
-	h.registration = &registration{place: protocol.Place{Channel: protocol.SpareChannel(1)}}
-	if err := h.rebind(&connection{}, protocol.Place{Channel: "c"}); err == nil || !h.registration.isSpare() {
-		t.Errorf("the spare obeyed an earlier daemon (%v)", err)
 	}
 }

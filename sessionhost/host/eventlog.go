@@ -30,8 +30,6 @@ type eventLog struct {
 	changed *sync.Cond
 	entries []storedEntry // not acknowledged, ascending
 	working []string      // turns that claude had begun, and not finished, before the first entry
-	reader  any           // the daemon whose acknowledgements count
-	newest  int64         // generation of the reader
 	next    uint64        // sequence number of the next entry
 	mem     int64         // bytes in memory
 	spool   *os.File
@@ -216,26 +214,19 @@ func (l *eventLog) read(batch []byte, after uint64, most int) ([]byte, uint64, e
 	return batch, after, nil
 }
 
-// attach makes acknowledgements of this daemon count, and no longer those of an older one:
-// all present entries are kept for the new daemon. last is the newest entry, 0 without any;
-// working are the turns begun and unfinished before the first kept entry; kept reports
-// whether entries are kept.
-func (l *eventLog) attach(reader any, generation int64) (last uint64, working []string, kept bool) {
+// state describes the log for a new daemon: last is the newest entry, 0 without any; working
+// are the turns begun and unfinished before the first kept entry; kept reports whether entries
+// are kept.
+func (l *eventLog) state() (last uint64, working []string, kept bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if generation >= l.newest {
-		l.reader, l.newest = reader, generation
-	}
 	return l.next - 1, slices.Clone(l.working), len(l.entries) > 0
 }
 
-// ack removes the entries up to seq, if the reader is the attached daemon.
-func (l *eventLog) ack(reader any, seq uint64) {
+// ack removes the entries up to seq.
+func (l *eventLog) ack(seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if reader != l.reader {
-		return
-	}
 	n := 0
 	for ; n < len(l.entries) && l.entries[n].seq <= seq; n++ {
 		e := l.entries[n]

@@ -97,7 +97,7 @@ func TestEventLogInMemory(t *testing.T) {
 	}
 	consecutive(t, readAll(t, l, 0), 1, 10)
 	consecutive(t, readAll(t, l, 7), 8, 3)
-	l.ack(nil, 4)
+	l.ack(4)
 	consecutive(t, readAll(t, l, 0), 5, 6) // what is acknowledged is not said again
 	batch, last, err := l.read(nil, 4, 250)
 	if err != nil || last != 6 {
@@ -127,12 +127,12 @@ func TestEventLogSpills(t *testing.T) {
 	}
 	consecutive(t, readAll(t, l, 0), 1, 1000)
 	consecutive(t, readAll(t, l, 500), 501, 500)
-	l.ack(nil, 5) // room in memory, while the file is not empty
+	l.ack(5) // room in memory, while the file is not empty
 	for range 10 {
 		mustAppend(t, l, false, 100)
 	}
 	consecutive(t, readAll(t, l, 5), 6, 1005)
-	l.ack(nil, 1010)
+	l.ack(1010)
 	if st, err := l.spool.Stat(); err != nil || st.Size() != 0 || l.used() != 0 {
 		t.Errorf("after the last acknowledgement the file has %d bytes (%v), and %d are in use", st.Size(), err, l.used())
 	}
@@ -157,7 +157,7 @@ func TestEventLogDropsPartialMessages(t *testing.T) {
 	}
 	mustAppend(t, l, false, 100) // a whole one still has room
 	consecutive(t, readAll(t, l, 0), 1, 11)
-	l.ack(nil, 5)
+	l.ack(5)
 	mustAppend(t, l, true, 100)
 	consecutive(t, readAll(t, l, 5), 6, 7)
 }
@@ -182,7 +182,7 @@ func TestEventLogBlocksWhenFull(t *testing.T) {
 		if told != 1 {
 			t.Errorf("readers were told %d times to catch up, want once", told)
 		}
-		l.ack(nil, 1) // in memory; the file is still as long
+		l.ack(1) // in memory; the file is still as long
 		check.OK(t, <-appended)
 		consecutive(t, readAll(t, l, 1), 2, 10)
 	})
@@ -195,11 +195,10 @@ func TestEventLogNumbersThoseThatWaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		create, _ := spoolIn(t)
 		l := newEventLog(100, 100, create, nobody)
-		l.attach("reader", 1)
 		mustAppend(t, l, false, 80)
 		appended := appending(l, 50)
 		mustAppend(t, l, false, 10)
-		l.ack("reader", 1)
+		l.ack(1)
 		check.OK(t, <-appended)
 		batch, _, err := l.read(nil, 1, 1000)
 		if got := numbers(t, batch); err != nil || !slices.Equal(got, []uint64{2, 3}) {
@@ -238,15 +237,15 @@ func TestEventLogDrains(t *testing.T) {
 	t.Parallel()
 	l := newEventLog(1000, 1000, nil, nobody)
 	mustAppend(t, l, false, 100)
-	l.ack(nil, 1) // not the last one
+	l.ack(1) // not the last one
 	l.finish(entryOf(100))
 	select {
 	case <-l.drained:
 		t.Error("the log drained before the last acknowledgement")
 	default:
 	}
-	l.ack(nil, 2)
-	l.ack(nil, 2)
+	l.ack(2)
+	l.ack(2)
 	<-l.drained
 }
 
@@ -270,7 +269,7 @@ func TestEventLogOnAFullDisk(t *testing.T) {
 			t.Errorf("%d were dropped, want 1", l.dropped)
 		}
 		appended := appending(l, 100)
-		l.ack(nil, 1)
+		l.ack(1)
 		check.OK(t, <-appended) // it fits into memory now
 		appended = appending(l, 100)
 		l.mu.Lock()
@@ -325,7 +324,7 @@ func TestEventLogConcurrent(t *testing.T) {
 				}
 			}
 			if after = upTo; ack {
-				l.ack(nil, upTo)
+				l.ack(upTo)
 			}
 		}
 		if ack && after != entries { // to the others, what is acknowledged is lost
@@ -371,7 +370,7 @@ func TestEventLogAsksForAcknowledgements(t *testing.T) {
 		}
 		var waits bool
 		if nth, waits, _ = l.ackRequest(nth); waits {
-			l.ack(nil, after)
+			l.ack(after)
 		}
 	})
 	for range 100 {
@@ -394,15 +393,9 @@ func TestWorklist(t *testing.T) {
 		check.OK(t, l.append(false, stepOf(&ev), func(seq uint64) []byte { return protocol.EncodeEvent(seq, time.UnixMicro(7), ev.Raw) }))
 	}
 	for seq, want := range []string{"[]", "[]", "[a]", "[a]", "[a b]", "[a b]", "[a]", "[]", "[c]", "[]", "[]"} {
-		daemon := fmt.Sprint("daemon ", seq)
-		l.attach(daemon, int64(seq))
-		l.ack("an older one", uint64(seq+1))
-		l.ack(daemon, uint64(seq))
-		if last, working, kept := l.attach(daemon, int64(seq)); fmt.Sprint(working) != want || last != 10 || kept != (seq < 10) {
+		l.ack(uint64(seq))
+		if last, working, kept := l.state(); fmt.Sprint(working) != want || last != 10 || kept != (seq < 10) {
 			t.Errorf("after %d of %d entries claude works on %v, want %s", seq, last, working, want)
 		}
-	}
-	if l.attach("of a generation before", 1); l.reader == "of a generation before" {
-		t.Error("an older daemon may acknowledge")
 	}
 }

@@ -110,14 +110,14 @@ func (h *host) greet(c *connection, frames *claude.Reader) error {
 	}
 	_ = c.SetWriteDeadline(time.Now().Add(helloTimeout))
 	defer func() { _ = c.SetWriteDeadline(time.Time{}) }()
-	if err := json.NewEncoder(c).Encode(h.welcome(c, f.Generation)); err != nil {
+	if err := json.NewEncoder(c).Encode(h.welcome()); err != nil {
 		return fmt.Errorf("answer hello: %w", err)
 	}
 	return nil
 }
 
-func (h *host) welcome(c *connection, generation int64) protocol.Welcome {
-	last, working, kept := h.events.attach(c, generation) // before the requests: a newer request comes as an event
+func (h *host) welcome() protocol.Welcome {
+	last, working, kept := h.events.state() // before the requests: a newer request comes as an event
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var asked []json.RawMessage
@@ -132,8 +132,9 @@ func (h *host) welcome(c *connection, generation int64) protocol.Welcome {
 }
 
 // replaceDaemon makes the connection the one that the host obeys. The frames that have
-// arrived on the older connection are handled first. So the newer daemon hears of each turn
-// that claude was given, and hands over no other turn again.
+// arrived on the older connection are handled first, and no later ones. So the newer daemon
+// hears of each turn that claude was given, and hands over no other turn again; and no frame
+// comes from a daemon that was replaced.
 func (h *host) replaceDaemon(c *connection, hello protocol.Frame) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -183,7 +184,7 @@ func (h *host) handleFrame(c *connection, b []byte) error {
 			h.writeToClaude(payload, true)
 		}
 	case protocol.FrameBind:
-		if err := h.bind(c, payload); err != nil {
+		if err := h.bind(payload); err != nil {
 			return err
 		}
 	case protocol.FrameStop:
@@ -197,7 +198,7 @@ func (h *host) handleFrame(c *connection, b []byte) error {
 		return fmt.Errorf("unknown frame %q", f.Type)
 	}
 	if f.Seq > 0 { // any frame may carry an acknowledgement
-		h.events.ack(c, f.Seq)
+		h.events.ack(f.Seq)
 	}
 	return nil
 }
@@ -228,12 +229,12 @@ func (h *host) writeToClaude(payload []byte, control bool) {
 // bind gives a spare to a channel, whose lock the daemon holds meanwhile. The entry in the
 // log tells the daemon that all later entries belong to the channel. After an error the
 // daemon ends the host.
-func (h *host) bind(c *connection, payload []byte) error {
+func (h *host) bind(payload []byte) error {
 	var to protocol.Place
 	if err := json.Unmarshal(payload, &to); err != nil {
 		return fmt.Errorf("decode bind frame: %w", err)
 	}
-	if err := h.rebind(c, to); err != nil {
+	if err := h.rebind(to); err != nil {
 		return fmt.Errorf("bind to channel %q: %w", to.Channel, err)
 	}
 	h.tools.reserve()
@@ -244,12 +245,10 @@ func (h *host) bind(c *connection, payload []byte) error {
 
 // rebind holds the mutex throughout: a connecting daemon finds the host either in the old
 // place or in the new one.
-func (h *host) rebind(c *connection, to protocol.Place) error {
+func (h *host) rebind(to protocol.Place) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case h.daemon != c:
-		return errors.New("a newer daemon has come")
 	case !h.registration.isSpare():
 		return errors.New("the host has a channel")
 	case h.idle.closing:
