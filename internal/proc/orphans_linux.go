@@ -92,23 +92,17 @@ func endedChild(pid int) (start uint64, ok bool) {
 	return s.start, err == nil && s.zombie && s.parent == os.Getpid()
 }
 
-// heldByPidfd returns the processes of which this process has a pidfd.
+// heldByPidfd returns the processes of which this process has a pidfd: a line of its fdinfo
+// names the process, see pidfd_open(2).
 func heldByPidfd() (map[int]bool, error) {
-	const dir = "/proc/self/fd"
+	const dir = "/proc/self/fdinfo"
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("list open files: %w", err)
 	}
 	held := map[int]bool{}
 	for _, e := range entries {
-		target, err := os.Readlink(filepath.Join(dir, e.Name()))
-		if err != nil || !strings.Contains(target, "pidfd") { // "anon_inode:[pidfd]", or "pidfd:[…]" since Linux 6.9
-			continue
-		}
-		info, err := os.ReadFile("/proc/self/fdinfo/" + e.Name())
-		if err != nil {
-			continue // closed meanwhile
-		}
+		info, _ := os.ReadFile(filepath.Join(dir, e.Name())) // one may be closed meanwhile
 		for line := range strings.Lines(string(info)) {
 			if value, ok := strings.CutPrefix(line, "Pid:"); ok {
 				if pid, err := strconv.Atoi(strings.TrimSpace(value)); err == nil {
