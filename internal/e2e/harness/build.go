@@ -10,8 +10,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -76,10 +78,21 @@ func MainWithoutRace(m *testing.M) {
 	Main(m)
 }
 
+// built has what onceBuilt has returned in this process, by path below the cache directory.
+var built sync.Map
+
 // onceBuilt returns the path of a program of this checkout, which is built once in a run of
 // the tests: during one run the source does not change. Linking takes seconds, so the packages
 // of one `go test` share the program, and a later run links only what has changed.
 func onceBuilt(name, variant string, build func(path string) error) (path string, err error) {
+	once, _ := built.LoadOrStore(filepath.Join(variant, name), sync.OnceValues(func() (string, error) {
+		return builtInThisRun(name, variant, build)
+	}))
+	return once.(func() (string, error))()
+}
+
+// builtInThisRun is onceBuilt for a process that does not know the program yet.
+func builtInThisRun(name, variant string, build func(path string) error) (path string, err error) {
 	dir, err := cacheDir()
 	if err != nil {
 		return "", err
@@ -166,10 +179,14 @@ func lockPrograms(path string) (unlock func(), err error) {
 // withoutTables leaves out the tables of a debugger, which take long to write.
 const withoutTables = "-s -w"
 
-// goBuild builds a program.
-func goBuild(path string, args ...string) error {
-	args = append([]string{"build", "-buildvcs=false", "-o", path}, args...)
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+// goBuild builds a program. Without the race detector it is compiled as `make build` and an
+// upgrade from a source tree do, so that they share what the build cache has.
+func goBuild(path string, race []string, args ...string) error {
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-buildvcs=false", "-o", path}, race, args)...)
+	if len(race) == 0 {
+		cmd.Args, cmd.Env = slices.Insert(cmd.Args, 2, "-trimpath"), append(os.Environ(), "CGO_ENABLED=0")
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
 	return nil
@@ -179,7 +196,7 @@ func goBuild(path string, args ...string) error {
 func FakeClaude(t testing.TB) string {
 	t.Helper()
 	path, err := onceBuilt("claude", "plain", func(path string) error {
-		return goBuild(path, "-ldflags", withoutTables, "./internal/testkit/fakeclaude")
+		return goBuild(path, nil, "-ldflags", withoutTables, "./internal/testkit/fakeclaude")
 	})
 	check.OK(t, err)
 	return path
@@ -189,7 +206,7 @@ func FakeClaude(t testing.TB) string {
 func Bareclaw(t testing.TB) string {
 	t.Helper()
 	path, err := onceBuilt("bareclaw", variant(), func(path string) error {
-		return goBuild(path, append(raceFlag(), "-ldflags", withoutTables, ".")...)
+		return goBuild(path, raceFlags(), "-ldflags", withoutTables, ".")
 	})
 	check.OK(t, err)
 	return path
@@ -197,26 +214,29 @@ func Bareclaw(t testing.TB) string {
 
 // variant names how programs are built.
 func variant() string {
-	if len(raceFlag()) > 0 {
+	if len(raceFlags()) > 0 {
 		return "race"
 	}
 	return "plain"
 }
 
-// raceFlag returns the flag of go build for programs that the tests run: with the race
-// detector if the tests have it, unless the package does without.
-func raceFlag() []string {
-	if withoutRace {
+// raceFlags returns the flags of go build for programs that the tests run: with the race
+// detector if the tests have it, and for the same packages, unless the package does without.
+func raceFlags() (flags []string) {
+	info, ok := debug.ReadBuildInfo()
+	if withoutRace || !ok {
 		return nil
 	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "-race" && s.Value == "true" {
-				return []string{"-race"}
-			}
+	race := false
+	for _, s := range info.Settings {
+		if s.Key == "-race" || s.Key == "-gcflags" {
+			flags, race = append(flags, s.Key+"="+s.Value), race || s.Key == "-race"
 		}
 	}
-	return nil
+	if !race {
+		return nil
+	}
+	return flags
 }
 
 // CopyProgram copies a program, with the directory that it goes into.
