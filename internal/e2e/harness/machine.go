@@ -180,8 +180,14 @@ func (m *Machine) Begun(s string) int {
 // process can tell.
 func (m *Machine) Eventually(what string, cond func() bool) {
 	m.T.Helper()
+	m.EventuallyEvery(5*time.Millisecond, what, cond)
+}
+
+// EventuallyEvery is Eventually for a cond that takes long to find out.
+func (m *Machine) EventuallyEvery(interval time.Duration, what string, cond func() bool) {
+	m.T.Helper()
 	deadline := time.Now().Add(Patience)
-	tick := time.NewTicker(5 * time.Millisecond)
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for !cond() {
 		if time.Now().After(deadline) {

@@ -166,7 +166,7 @@ func startUserManager(t *testing.T, home string) *UserManager {
 	cmd.Env, cmd.Stdout, cmd.Stderr = m.Env, log, log
 	check.OK(t, cmd.Start())
 	for deadline := time.Now().Add(Patience); ; time.Sleep(20 * time.Millisecond) {
-		out, _ := m.Systemctl("is-system-running")
+		out, _ := m.Systemctl("is-system-running", "--wait")
 		if out == "running" || out == "degraded" { // units of other packages may fail
 			break
 		}
