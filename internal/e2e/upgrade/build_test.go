@@ -126,8 +126,9 @@ func TestRestartBuilds(t *testing.T) {
 // inside of a turn each time: the source's new program answers, and the turn goes on.
 func TestRestartFromATurn(t *testing.T) {
 	t.Parallel()
-	m := harness.NewMachine(t, "BARECLAW_LOG_FORMAT=text", "BARECLAW_SOURCE=", harness.TrialVariable+"=1s")
+	m := harness.NewMachine(t, "BARECLAW_LOG_FORMAT=text", harness.TrialVariable+"=1s")
 	m.Env = append(m.Env, harness.GoEnv(t)...)
+	m.Set("BARECLAW_SOURCE="+m.Path("source"), "GOFLAGS=-trimpath", "CGO_ENABLED=0") // most of it has been compiled
 	copySource(t, m.Path("source"))
 	g := goRun(m, t)
 	marker, socket := g.Say("desk", "env BARECLAW_SESSION").Str("text"), g.Say("desk", "env "+client.SocketVariable).Str("text")

@@ -144,10 +144,18 @@ func TestSupervisorCannotReplaceItself(t *testing.T) {
 // runs waits until the supervisor runs a release.
 func runs(m *harness.Machine, g *harness.Gateway, name string) {
 	m.T.Helper()
+	want, err := program.Sum(harness.ReleaseOf(m.T, name))
+	check.OK(m.T, err)
+	var last os.FileInfo
 	m.Eventually("the supervisor runs "+name, func() bool {
-		sum, err := program.Sum(fmt.Sprintf("/proc/%d/exe", g.Cmd.Process.Pid))
-		want, wantErr := program.Sum(harness.ReleaseOf(m.T, name))
-		return err == nil && wantErr == nil && sum == want
+		exe := fmt.Sprintf("/proc/%d/exe", g.Cmd.Process.Pid)
+		now, err := os.Stat(exe)
+		if err != nil || os.SameFile(last, now) {
+			return false
+		}
+		last = now
+		sum, err := program.Sum(exe)
+		return err == nil && sum == want
 	})
 }
 
