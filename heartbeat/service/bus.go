@@ -88,6 +88,7 @@ func (b bus) start(ctx context.Context, name string) error {
 }
 
 func (b bus) restart(ctx context.Context, name string) error {
+	_ = b.ResetFailedUnitContext(ctx, name) // as for start
 	return wait(ctx, "restart "+name, func(done chan<- string) (int, error) { return b.RestartUnitContext(ctx, name, "replace", done) })
 }
 

@@ -41,7 +41,7 @@ func (m systemdManager) Install(ctx context.Context, job Job, spec Spec) (did []
 		return nil, err
 	}
 	err = m.with(ctx, func(b bus) error {
-		i := &installation{bus: b, dir: m.dirs.unitDir(), job: job}
+		i := &installation{bus: b, manager: m, dir: m.dirs.unitDir(), job: job}
 		err := i.run(ctx, files, spec)
 		did = i.did
 		return err
@@ -52,6 +52,7 @@ func (m systemdManager) Install(ctx context.Context, job Job, spec Spec) (did []
 // An installation is the state of a single call of Install.
 type installation struct {
 	bus
+	manager systemdManager
 	dir     string // of the units
 	job     Job
 	did     []string
@@ -91,7 +92,7 @@ func (i *installation) dropSocket(ctx context.Context) error {
 	if err := i.stop(ctx, gatewayUnit, socketUnit); err != nil {
 		return err
 	}
-	did, err := i.disableAndRemove(ctx, i.dir, []string{path})
+	did, err := i.manager.removeUnits([]string{path})
 	i.did = append(i.did, did...)
 	return err
 }
@@ -194,9 +195,7 @@ func (m systemdManager) Stop(ctx context.Context, job Job) error {
 // Restart restarts the service unit of a job. Sockets stay open.
 func (m systemdManager) Restart(ctx context.Context, job Job) error {
 	return m.with(ctx, func(b bus) error {
-		name := job.names().service
-		_ = b.ResetFailedUnitContext(ctx, name) // clears the start limit, since earlier failures would count against the start
-		return b.restart(ctx, name)
+		return b.restart(ctx, job.names().service)
 	})
 }
 
@@ -216,7 +215,7 @@ func (m systemdManager) Uninstall(ctx context.Context, job Job) (did []string, e
 		if did, err = b.end(ctx, job); err != nil {
 			return err
 		}
-		gone, err := b.disableAndRemove(ctx, m.dirs.unitDir(), paths)
+		gone, err := m.removeUnits(paths)
 		if did = append(did, gone...); err != nil {
 			return err
 		}
@@ -229,7 +228,7 @@ func (m systemdManager) Uninstall(ctx context.Context, job Job) (did []string, e
 	if reached {
 		return did, err
 	}
-	did, errRemove := m.removeWithout(paths)
+	did, errRemove := m.removeUnits(paths)
 	return append(did, "systemd was not told: "+err.Error()), errRemove
 }
 
@@ -270,30 +269,19 @@ func (m systemdManager) installed(job Job) []string {
 	return slices.DeleteFunc(paths, func(path string) bool { return !exists(path) })
 }
 
-func (m systemdManager) removeWithout(paths []string) (did []string, err error) {
+// removeUnits removes the files of a job, and the links by which systemd starts its units.
+func (m systemdManager) removeUnits(paths []string) (did []string, err error) {
 	for _, path := range paths {
-		links, err := filepath.Glob(filepath.Join(escapeGlob(m.dirs.unitDir()), "*.wants", filepath.Base(path)))
+		name := filepath.Base(path)
+		links, err := filepath.Glob(filepath.Join(escapeGlob(m.dirs.unitDir()), "*.wants", name))
 		if err != nil {
 			return did, fmt.Errorf("look for what enables %s: %w", path, err)
 		}
-		gone, err := remove(append(links, path)...)
-		if did = append(did, gone...); err != nil {
+		if _, err := remove(links...); err != nil {
 			return did, err
 		}
-	}
-	return did, nil
-}
-
-func (b bus) disableAndRemove(ctx context.Context, unitDir string, paths []string) (did []string, err error) {
-	for _, path := range paths {
-		if name := filepath.Base(path); filepath.Dir(path) == unitDir {
-			changes, err := b.DisableUnitFilesContext(ctx, []string{name}, false)
-			if err != nil {
-				return did, fmt.Errorf("disable %s: %w", name, err)
-			}
-			if len(changes) > 0 {
-				did = append(did, "disabled "+name)
-			}
+		if len(links) > 0 {
+			did = append(did, "disabled "+name)
 		}
 		gone, err := remove(path)
 		if did = append(did, gone...); err != nil {
