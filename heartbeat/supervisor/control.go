@@ -180,26 +180,16 @@ func (l *link) read() (m message, err error) {
 	return m, nil
 }
 
-// received returns the descriptors of a control message, closed to children.
+// received returns the descriptors of a control message, which ReadMsgUnix has closed to
+// children.
 func received(rights []byte) (fds []int, err error) {
-	if len(rights) == 0 {
-		return nil, nil
-	}
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
 	all, err := unix.ParseSocketControlMessage(rights)
+	for _, one := range all {
+		some, errOne := unix.ParseUnixRights(&one)
+		fds, err = slices.Concat(fds, some), errors.Join(err, errOne)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("receive files: %w", err)
-	}
-	for _, one := range all {
-		some, err := unix.ParseUnixRights(&one)
-		if err != nil {
-			return nil, fmt.Errorf("receive files: %w", err)
-		}
-		fds = slices.Concat(fds, some)
-	}
-	for _, fd := range fds {
-		unix.CloseOnExec(fd)
 	}
 	return fds, nil
 }
