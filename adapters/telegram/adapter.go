@@ -33,8 +33,6 @@ import (
 	"bareclaw/adapters/telegram/media"
 	"bareclaw/adapters/telegram/media/sendfile"
 	"bareclaw/adapters/telegram/outbox"
-	"bareclaw/adapters/telegram/records"
-	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 	"bareclaw/core/lanes"
@@ -47,7 +45,6 @@ const (
 	Prefix = chats.Prefix
 )
 
-// pruneEvery is the time between two removals of old records.
 const pruneEvery = time.Hour
 
 // Options hold the dependencies and settings of an adapter. Core, Push, Log, Token,
@@ -190,7 +187,6 @@ func (a *Adapter) run(ctx context.Context) error {
 	return nil
 }
 
-// resume continues the unfinished work of earlier processes.
 func (a *Adapter) resume(ctx context.Context) error {
 	err := a.chats.load(ctx, a.health)
 	if err == nil {
@@ -247,7 +243,7 @@ func (a *Adapter) Health() Health {
 
 func (a *Adapter) pruneRecords(ctx context.Context) {
 	for ctx.Err() == nil {
-		a.env.Records.Warn(ctx, "old records are kept", a.env.ForgetRecords(ctx, records.Expired(time.Now())...))
-		tasks.Pause(ctx, pruneEvery)
+		a.env.Records.Warn(ctx, "old records are kept", a.env.ForgetRecords(ctx, env.Expired(time.Now())...))
+		env.Pause(ctx, pruneEvery)
 	}
 }

@@ -10,35 +10,30 @@ import (
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/env"
-	"bareclaw/adapters/telegram/records"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
 )
 
-// A chatRecord holds the known facts about a chat.
 type chatRecord struct {
 	Title string `json:"title,omitempty"`
 	Spoke bool   `json:"spoke,omitempty"` // an allowed user has written in the chat
 }
 
-// A topicRecord holds the known facts about a topic.
 type topicRecord struct {
 	Name string `json:"name"`
 }
 
-// A botRecord holds the known facts about the bot.
 type botRecord struct {
 	Name string `json:"name"` // user name
 }
 
-// A movedRecord names the supergroup that replaced a group.
 type movedRecord struct {
 	To int64 `json:"to"`
 }
 
-func chatKey(chat int64) string  { return records.Chat + strconv.FormatInt(chat, 10) }
-func movedKey(chat int64) string { return records.Moved + strconv.FormatInt(chat, 10) }
+func chatKey(chat int64) string  { return env.RecordChat + strconv.FormatInt(chat, 10) }
+func movedKey(chat int64) string { return env.RecordMoved + strconv.FormatInt(chat, 10) }
 
 // A chatBook knows the users obeyed by the bot, and records what messages tell about chats
 // and topics. Its methods are safe for concurrent use.
@@ -66,9 +61,9 @@ func (c *chatBook) load(ctx context.Context, h *health) error {
 		return n
 	}
 	return errors.Join(
-		records.Each(ctx, c.env.Records, records.Chat, func(chat string, r chatRecord) { c.spoke[id(chat)] = r.Spoke }),
-		records.Each(ctx, c.env.Records, records.Moved, func(chat string, r movedRecord) { c.env.Moves.Add(id(chat), r.To) }),
-		records.Each(ctx, c.env.Records, records.Bot, func(_ string, r botRecord) { h.setName(r.Name) }),
+		env.Each(ctx, c.env.Records, env.RecordChat, func(chat string, r chatRecord) { c.spoke[id(chat)] = r.Spoke }),
+		env.Each(ctx, c.env.Records, env.RecordMoved, func(chat string, r movedRecord) { c.env.Moves.Add(id(chat), r.To) }),
+		env.Each(ctx, c.env.Records, env.RecordBot, func(_ string, r botRecord) { h.setName(r.Name) }),
 	)
 }
 
@@ -91,7 +86,6 @@ func (c *chatBook) spoken(chat int64) bool {
 	return c.spoke[chat]
 }
 
-// checkRecipient refuses channels closed to sending.
 func (c *chatBook) checkRecipient(ctx context.Context, key core.ChannelKey) error {
 	to, ok := chats.ParseAddress(key)
 	if !ok {
@@ -126,19 +120,18 @@ func (c *chatBook) learn(ctx context.Context, a chats.Address, m *models.Message
 	}
 	name, current := topicName(m)
 	if a.Thread != 0 && name != "" && (current || c.topic(ctx, a) == "") {
-		record(ctx, c.env.Records, "a topic", records.Topic+string(a.Key()), topicRecord{Name: name})
+		record(ctx, c.env.Records, "a topic", env.RecordTopic+string(a.Key()), topicRecord{Name: name})
 	}
 }
 
-// record writes a record unless unchanged.
-func record[T comparable](ctx context.Context, s *records.Store, what, key string, v T) {
-	if records.ValueOf[T](ctx, s, key) != v {
+func record[T comparable](ctx context.Context, s *env.Store, what, key string, v T) {
+	if env.ValueOf[T](ctx, s, key) != v {
 		s.Keep(ctx, what, key, v)
 	}
 }
 
 func (c *chatBook) topic(ctx context.Context, a chats.Address) string {
-	return records.ValueOf[topicRecord](ctx, c.env.Records, records.Topic+string(a.Key())).Name
+	return env.ValueOf[topicRecord](ctx, c.env.Records, env.RecordTopic+string(a.Key())).Name
 }
 
 // topicName returns the topic name in a message, and whether the name is current: a
@@ -155,7 +148,6 @@ func topicName(m *models.Message) (name string, current bool) {
 	return "", false
 }
 
-// origin returns the sender, chat and topic of a message in names.
 func (c *chatBook) origin(ctx context.Context, a chats.Address, m *models.Message) core.Origin {
 	o := core.Origin{Chat: m.Chat.Title, User: chats.FullName(m.From)}
 	if a.Thread != 0 {

@@ -1,22 +1,21 @@
 package telegram
 
 import (
-	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/outbox"
-	"bareclaw/adapters/telegram/records"
-	"bareclaw/adapters/telegram/view"
-	"bareclaw/core"
 	"cmp"
 	"context"
 	"fmt"
+
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/env"
+	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/view"
+	"bareclaw/core"
 )
 
-// composeBackground composes the result of a background task.
 func (a *Adapter) composeBackground(_ context.Context, _ core.Delivery, b core.BackgroundBody) ([]outbox.Part, error) {
 	return a.out.AnswerParts(b.Text, 0, 0), nil
 }
 
-// composeReply composes the outcome of a message.
 func (a *Adapter) composeReply(ctx context.Context, d core.Delivery, _ struct{}) ([]outbox.Part, error) {
 	m, err := a.env.Message(ctx, d.Message)
 	if err != nil {
@@ -36,7 +35,7 @@ func (a *Adapter) composeReply(ctx context.Context, d core.Delivery, _ struct{})
 	}
 	r.Text = cmp.Or(stopped, r.Text)
 	replace, replyTo := 0, 0
-	if _, err := a.env.Records.Get(ctx, records.Adopted+d.ID, &replace); err != nil {
+	if _, err := a.env.Records.Get(ctx, env.RecordAdopted+d.ID, &replace); err != nil {
 		return nil, err
 	}
 	if to, ok := chats.ParseAddress(d.Channel); ok && (to.Group() || r.State != core.Answered) {

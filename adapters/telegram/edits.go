@@ -10,16 +10,14 @@ import (
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/inbound"
-	"bareclaw/adapters/telegram/records"
-	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
 )
 
-// An editRecord is an edit that arrived too late to change the edited message.
 type editRecord struct {
 	Of     core.MessageID  `json:"of,omitempty"` // edited message; empty: unknown
 	Update json.RawMessage `json:"update"`       // as received
@@ -46,7 +44,7 @@ func (v *receiver) edited(ctx context.Context, to chats.Address, r *arrival) err
 		return err // the content is unchanged, as when a link preview is added
 	}
 	if old.State == core.Waiting {
-		err := tasks.UntilRecorded(ctx, func() error { return v.env.Amend(ctx, old.ID, content) }, nil)
+		err := env.UntilRecorded(ctx, func() error { return v.env.Amend(ctx, old.ID, content) }, nil)
 		if err == nil {
 			link.Caption = inbound.Text(m, v.bot())
 			v.env.Records.LinkMessage(ctx, to.Chat, m.ID, link)
@@ -64,7 +62,7 @@ func (v *receiver) edited(ctx context.Context, to chats.Address, r *arrival) err
 
 // editedContent returns the content after an edit. If several messages were submitted
 // together, editedContent replaces only the text of the edited message.
-func (v *receiver) editedContent(ctx context.Context, to chats.Address, link records.Link, old core.Message, m *models.Message) (core.Content, error) {
+func (v *receiver) editedContent(ctx context.Context, to chats.Address, link env.Link, old core.Message, m *models.Message) (core.Content, error) {
 	if (m.MediaGroupID != "" || link.Part) && old.ID != "" {
 		return recaption(old.Content, link.Caption, inbound.Text(m, v.bot())), nil
 	}
@@ -75,7 +73,6 @@ func (v *receiver) editedContent(ctx context.Context, to chats.Address, link rec
 	return b.Content, err
 }
 
-// recaption replaces a single text in a content.
 func recaption(c core.Content, before, now string) core.Content {
 	replace := func(text string) string {
 		if before == "" {
@@ -110,7 +107,7 @@ func sameContent(a, b core.Content) bool {
 func isOpen(m core.Message) bool { return m.State == core.Waiting || m.State == core.Running }
 
 func (v *receiver) offerEdit(ctx context.Context, to chats.Address, r *arrival, of core.Message) error {
-	if err := v.env.Records.Put(ctx, records.Edit+r.ID, editRecord{Of: of.ID, Update: r.Body}); err != nil {
+	if err := v.env.Records.Put(ctx, env.RecordEdit+r.ID, editRecord{Of: of.ID, Update: r.Body}); err != nil {
 		return err
 	}
 	n := view.Note{ReplyTo: r.update.EditedMessage.ID, Text: "Your edit came too late: this message has already been handled."}
@@ -131,7 +128,7 @@ func (v *receiver) offerEdit(ctx context.Context, to chats.Address, r *arrival, 
 func (v *receiver) runEdited(ctx context.Context, t chats.Tap) string {
 	const gone = "This edit is no longer known. Send it as a new message."
 	var e editRecord
-	if ok, err := v.env.Records.Get(ctx, records.Edit+t.Arg, &e); err != nil || !ok {
+	if ok, err := v.env.Records.Get(ctx, env.RecordEdit+t.Arg, &e); err != nil || !ok {
 		return gone
 	}
 	u, err := botapi.DecodeUpdate(e.Update)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
-	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/adapters/telegram/env"
 )
 
 // Health is the state of the adapter.
@@ -25,7 +25,6 @@ type Health struct {
 	Failed    int64     // abandoned deliveries
 }
 
-// health collects the state of polling.
 type health struct {
 	pollTimeout time.Duration
 	strangers   atomic.Int64
@@ -81,7 +80,7 @@ func (h *health) report() Health {
 // pollProblem explains to the operator why a poll failed. The same cause has the same words
 // each time.
 func pollProblem(err error) string {
-	if tasks.IsStorage(err) {
+	if env.IsStorage(err) {
 		return "Messages stay at Telegram, because they cannot be recorded here: " + err.Error()
 	}
 	api := (*botapi.Error)(nil)
@@ -89,7 +88,7 @@ func pollProblem(err error) string {
 		switch {
 		case errors.Is(err, botapi.ErrPollHung), errors.Is(err, context.DeadlineExceeded):
 			return "Telegram does not answer: polls hang."
-		case errors.Is(err, tasks.ErrPanic):
+		case errors.Is(err, env.ErrPanic):
 			return "An internal error interrupted the poll; see the log."
 		}
 		return "Telegram cannot be reached: " + botapi.NetworkReason(err)

@@ -13,7 +13,6 @@ import (
 	"bareclaw/adapters/telegram/commands"
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/inbound"
-	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
@@ -30,7 +29,7 @@ type arrival struct {
 // readable: without the id Telegram would deliver the update again with every poll.
 func decode(log *slog.Logger, in *core.Inbound) (*arrival, error) {
 	r := &arrival{Inbound: in}
-	err := tasks.Guard(log, "update", func() (err error) {
+	err := env.Guard(log, "update", func() (err error) {
 		r.update, err = botapi.DecodeUpdate(in.Body)
 		return err
 	})
@@ -75,7 +74,6 @@ func newIntake(r *receiver, e *env.Env) *intake {
 	return &intake{receiver: r, splitter: inbound.Splitter{Own: r.isOwn}, env: e, lines: map[chats.Address]*line{}}
 }
 
-// add queues an update without blocking.
 func (n *intake) add(r *arrival) {
 	to, inOrder := r.address(n.receiver.bot())
 	if !inOrder {
@@ -121,11 +119,11 @@ func (n *intake) run(ctx context.Context, to chats.Address, l *line) {
 // handle apologizes to the sender, and the updates are not tried again. Interrupted
 // updates are left to the next process.
 func (n *intake) handle(ctx context.Context, batch []*arrival, do func() error) {
-	err := tasks.Guard(n.env.Log, "message", do)
+	err := env.Guard(n.env.Log, "message", do)
 	switch {
 	case ctx.Err() != nil:
 		return
-	case errors.Is(err, tasks.ErrPanic):
+	case errors.Is(err, env.ErrPanic):
 		n.receiver.apologize(ctx, batch[0])
 	case err != nil: // handled again after the next start
 		n.env.Log.Error("telegram: an update is not handled", "update", batch[0].ID, "err", err)
@@ -134,7 +132,6 @@ func (n *intake) handle(ctx context.Context, batch []*arrival, do func() error) 
 	n.receiver.handled(ctx, batch...)
 }
 
-// await waits for the next arrival, but not longer than d.
 func (l *line) await(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -10,8 +10,7 @@ import (
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/outbox"
-	"bareclaw/adapters/telegram/records"
-	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
@@ -58,7 +57,7 @@ func (p *poller) poll(ctx context.Context) {
 	offset, wait, heard := p.resumeOffset(ctx), time.Duration(0), time.Now()
 	for failures := 0; ctx.Err() == nil; {
 		next := offset
-		err := tasks.Guard(p.env.Log, "poll", func() (err error) {
+		err := env.Guard(p.env.Log, "poll", func() (err error) {
 			next, err = p.pollOnce(ctx, offset, wait)
 			return err
 		})
@@ -77,12 +76,11 @@ func (p *poller) poll(ctx context.Context) {
 		p.sender.Cooldowns.Note(outbox.Polls, err)
 		p.unwell(err)
 		failures++
-		tasks.Pause(ctx, pollPause(err, failures))
+		env.Pause(ctx, pollPause(err, failures))
 		wait = 0 // to learn at once when polls work again
 	}
 }
 
-// pollOnce receives and records updates, and returns the offset after the updates.
 func (p *poller) pollOnce(ctx context.Context, offset int64, wait time.Duration) (int64, error) {
 	if err := p.introduce(ctx); err != nil {
 		return offset, err
@@ -100,7 +98,6 @@ func (p *poller) pollOnce(ctx context.Context, offset int64, wait time.Duration)
 	return offset, nil
 }
 
-// unwell records why polls fail, and logs a new problem.
 func (p *poller) unwell(err error) {
 	if problem := pollProblem(err); p.health.failed(problem) {
 		p.env.Log.Warn("telegram: no messages are received", "problem", problem, "err", err)
@@ -125,7 +122,7 @@ func (p *poller) introduce(ctx context.Context) error {
 	p.health.setName(me.Username)
 	p.env.Log.Info("telegram: the bot is known", "name", me.Username)
 	if known != me.Username {
-		p.env.Records.Keep(ctx, "the bot's name", records.Bot, botRecord{Name: me.Username})
+		p.env.Records.Keep(ctx, "the bot's name", env.RecordBot, botRecord{Name: me.Username})
 	}
 	return nil
 }
@@ -142,8 +139,6 @@ func (p *poller) resumeOffset(ctx context.Context) int64 {
 	return update + 1
 }
 
-// resumeUnhandled handles the updates that an earlier process received and did not
-// handle.
 func (p *poller) resumeUnhandled(ctx context.Context) error {
 	left, err := p.env.Unhandled(ctx, Name)
 	if err != nil {
@@ -197,7 +192,7 @@ func (p *poller) receive(ctx context.Context, updates []json.RawMessage, offset 
 		return next, nil
 	}
 	if err := p.env.Receive(ctx, in); err != nil {
-		if tasks.IsStorage(err) {
+		if env.IsStorage(err) {
 			p.tellUnrecorded(arrivals)
 		}
 		return offset, err
@@ -232,8 +227,8 @@ func pollPause(err error, failures int) time.Duration {
 	if d := botapi.RetryAfter(err); d > 0 {
 		return d
 	}
-	if tasks.IsStorage(err) {
-		return tasks.StoragePause
+	if env.IsStorage(err) {
+		return env.StoragePause
 	}
-	return tasks.Backoff(failures, maxPause)
+	return throttle.Backoff(failures, maxPause)
 }

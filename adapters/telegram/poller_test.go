@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
-	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/core"
 	fakeapi "bareclaw/internal/testkit/botapi"
 )
@@ -78,7 +78,7 @@ func TestPollPauses(t *testing.T) {
 	if got := pollPause(&botapi.Error{Status: 429, RetryAfter: 77 * time.Second}, 0); got != 77*time.Second {
 		t.Errorf("asked to wait 77 s, and %v is waited", got)
 	}
-	if got := pollPause(core.ErrStorageFull, 9); got != tasks.StoragePause {
+	if got := pollPause(core.ErrStorageFull, 9); got != env.StoragePause {
 		t.Errorf("with a full disk %v is waited", got)
 	}
 }

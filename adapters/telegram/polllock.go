@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/internal/lockfile"
 )
 
@@ -34,12 +34,11 @@ func (p *poller) lock(ctx context.Context) *os.File {
 		if problem := lockProblem(err, p.lockFile); p.health.failed(problem) {
 			p.env.Log.Warn("telegram: no messages are received", "problem", problem, "err", err)
 		}
-		tasks.Pause(ctx, lockPause)
+		env.Pause(ctx, lockPause)
 	}
 	return nil
 }
 
-// lockPolling locks a file and writes the holder, a process id, into the file.
 func lockPolling(path string, holder int) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of the polling lock: %w", err)

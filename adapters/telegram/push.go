@@ -129,7 +129,6 @@ var (
 	errPushLate   = errors.New("the push took too long")
 )
 
-// await waits until a push has been sent, or has failed.
 func (p *pusher) await(caller context.Context, id string, limit time.Duration) error {
 	ctx, leave := context.WithCancelCause(caller)
 	defer leave(nil)

@@ -12,8 +12,6 @@ import (
 	"bareclaw/adapters/telegram/inbound"
 	"bareclaw/adapters/telegram/live"
 	"bareclaw/adapters/telegram/outbox"
-	"bareclaw/adapters/telegram/records"
-	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 
@@ -61,7 +59,6 @@ func (v *receiver) apologize(ctx context.Context, r *arrival) {
 	})
 }
 
-// handleAside handles an update outside the order of the conversation.
 func (v *receiver) handleAside(ctx context.Context, r *arrival) {
 	switch u := &r.update; {
 	case u.CallbackQuery != nil:
@@ -80,7 +77,7 @@ func (v *receiver) handleAside(ctx context.Context, r *arrival) {
 // handle handles updates of one conversation, and retries while the ledger cannot be
 // written. After an error the updates are handled again at the next start.
 func (v *receiver) handle(ctx context.Context, to chats.Address, batch []*arrival) error {
-	return tasks.UntilRecorded(ctx, func() error {
+	return env.UntilRecorded(ctx, func() error {
 		switch u := &batch[0].update; {
 		case u.Message != nil:
 			return v.message(ctx, to, batch)
@@ -110,7 +107,6 @@ func (v *receiver) message(ctx context.Context, to chats.Address, batch []*arriv
 	return v.converse(ctx, to, batch)
 }
 
-// command handles a message for the bot itself, and returns false for other messages.
 func (v *receiver) command(ctx context.Context, to chats.Address, r *arrival) bool {
 	return v.commands.Handle(ctx, commands.Call{Key: r.ID, Address: to, Message: r.update.Message, ReceivedAt: r.ReceivedAt})
 }
@@ -171,18 +167,17 @@ func sizeHash(n int) string {
 	return strconv.Itoa(n)
 }
 
-// accepted links the messages of a chat to their submission.
 func (v *receiver) accepted(ctx context.Context, to chats.Address, batch []*arrival, t *core.Ticket) error {
 	v.env.Records.LinkSource(ctx, to.Chat, batch[0].update.Message.ID, t.Message.ID)
 	for _, m := range messagesOf(batch) {
-		v.env.Records.LinkMessage(ctx, to.Chat, m.ID, records.Link{Message: t.Message.ID, Part: true, Caption: inbound.Text(m, v.bot())})
+		v.env.Records.LinkMessage(ctx, to.Chat, m.ID, env.Link{Message: t.Message.ID, Part: true, Caption: inbound.Text(m, v.bot())})
 	}
 	return ctx.Err()
 }
 
 // offer submits a message, and retries while the submission cannot be recorded.
 func (v *receiver) offer(ctx context.Context, s core.Submission) (t *core.Ticket, err error) {
-	err = tasks.UntilRecorded(ctx, func() error {
+	err = env.UntilRecorded(ctx, func() error {
 		v.live.Follow(s.Channel) // ends when nothing is accepted for a while
 		t, err = v.env.Submit(ctx, s)
 		return err
@@ -212,8 +207,8 @@ func (v *receiver) migrate(ctx context.Context, group, supergroup int64) error {
 	if !v.chats.spoken(group) || group == supergroup || v.env.Moves.Present(chats.Address{Chat: group}).Chat == supergroup {
 		return nil // no allowed user has written in the group, or the move is known
 	}
-	chat := chatRecord{Title: records.ValueOf[chatRecord](ctx, v.env.Records, chatKey(group)).Title, Spoke: true}
-	err := v.env.Records.Write(ctx, records.Entry{Key: movedKey(group), Value: movedRecord{To: supergroup}}, records.Entry{Key: chatKey(supergroup), Value: chat})
+	chat := chatRecord{Title: env.ValueOf[chatRecord](ctx, v.env.Records, chatKey(group)).Title, Spoke: true}
+	err := v.env.Records.Write(ctx, env.Entry{Key: movedKey(group), Value: movedRecord{To: supergroup}}, env.Entry{Key: chatKey(supergroup), Value: chat})
 	if err != nil {
 		return err
 	}

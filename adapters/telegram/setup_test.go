@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/core"
 	"bareclaw/core/lanes"
 	"bareclaw/core/ledger"

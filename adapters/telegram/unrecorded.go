@@ -15,7 +15,6 @@ const unrecordedDelay = 3 * time.Second
 const unrecordedText = "I cannot save anything at present: the gateway's disk is full, or fails. Your message is not lost. " +
 	"It waits at Telegram, and I read it as soon as I can; please do not send it again."
 
-// unrecorded is a period during which no update can be recorded.
 type unrecorded struct {
 	since time.Time // zero: updates are recorded
 	told  map[chats.Address]bool

@@ -68,7 +68,6 @@ func (h *Handler) render(ctx context.Context, p *core.Approval) (view.Request, e
 	return view.Tool(p), nil
 }
 
-// look reads and renders the current state of an approval.
 func (h *Handler) look(ctx context.Context, id string) (view.Request, error) {
 	p, err := h.approval(ctx, id)
 	if err != nil {
@@ -77,7 +76,6 @@ func (h *Handler) look(ctx context.Context, id string) (view.Request, error) {
 	return h.render(ctx, &p)
 }
 
-// composeRequest composes the delivery that requests a decision.
 func (h *Handler) composeRequest(ctx context.Context, _ core.Delivery, b core.ApprovalBody) ([]outbox.Part, error) {
 	look, err := h.look(ctx, b.ID)
 	if err != nil {
@@ -103,7 +101,6 @@ func (h *Handler) composeEdit(ctx context.Context, id string, message int) ([]ou
 	return []outbox.Part{&outbox.Change{Message: message, Text: outbox.Text{Document: look.Text, Buttons: look.Buttons}}}, nil
 }
 
-// composeInput composes the delivery of a tool's whole input.
 func (h *Handler) composeInput(ctx context.Context, _ core.Delivery, body core.ApprovalBody) ([]outbox.Part, error) {
 	p, err := h.approval(ctx, body.ID)
 	if err != nil {
@@ -141,7 +138,6 @@ func (h *Handler) pending(ctx context.Context) []core.Approval {
 	return pending
 }
 
-// deliver records a delivery about an approval, unless the id is already recorded.
 func (h *Handler) deliver(ctx context.Context, kind core.DeliveryKind, id string, p *core.Approval) {
 	err := h.out.Deliver(ctx, core.Delivery{ID: id, Kind: kind, Channel: p.Channel, Message: p.Message}, core.ApprovalBody{ID: p.ID})
 	h.env.Records.Error(ctx, "an approval is not delivered", err, "approval", p.ID)

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/outbox"
-	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 
@@ -17,11 +17,10 @@ import (
 
 func (h *Handler) answersTo(ctx context.Context, approval string) (view.Answers, error) {
 	var a view.Answers
-	_, err := h.env.Records.Get(ctx, records.Answers+approval, &a)
+	_, err := h.env.Records.Get(ctx, env.RecordAnswers+approval, &a)
 	return a, err
 }
 
-// option handles a tap on a button below a question.
 func (h *Handler) option(ctx context.Context, t chats.Tap) string {
 	id, rest, _ := strings.Cut(t.Arg, ":")
 	digits, option, _ := strings.Cut(rest, ":")
@@ -96,7 +95,7 @@ func (h *Handler) answer(ctx context.Context, id string, by *models.User, key st
 			return text
 		}
 		a.Last = key
-		if err := h.env.Records.Put(ctx, records.Answers+id, a); err != nil {
+		if err := h.env.Records.Put(ctx, env.RecordAnswers+id, a); err != nil {
 			return h.failed(ctx, "record the answer", err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 
@@ -38,7 +38,7 @@ func (h *Handler) Reply(ctx context.Context, to chats.Address, key, note string,
 		return true
 	}
 	var begun replyRecord
-	again, err := h.env.Records.Get(ctx, records.Reply+key, &begun)
+	again, err := h.env.Records.Get(ctx, env.RecordReply+key, &begun)
 	h.env.Records.Error(ctx, "the record of a reply is not readable", err)
 	if !again {
 		begun.Approval = cmp.Or(h.shownAs(ctx, to.Key(), m.ReplyToMessage.ID), Below(m.ReplyToMessage))
@@ -50,10 +50,10 @@ func (h *Handler) Reply(ctx context.Context, to chats.Address, key, note string,
 	if err != nil || !h.env.Moves.InChat(to, p.Channel) || !again && (p.State != core.ApprovalPending || !decisive(&p, m.Text)) {
 		return false
 	}
-	h.env.Records.Keep(ctx, "a reply", records.Reply+key, begun)
+	h.env.Records.Keep(ctx, "a reply", env.RecordReply+key, begun)
 	text := h.decideByText(ctx, &p, m, key)
 	h.out.Say(ctx, note, to.Key(), view.Note{Text: view.Literal(text), ReplyTo: m.ID})
-	h.env.Records.Forget(ctx, "the record of a reply", records.Reply+key)
+	h.env.Records.Forget(ctx, "the record of a reply", env.RecordReply+key)
 	return true
 }
 
@@ -96,8 +96,6 @@ func isWord(text string, words []string) bool {
 	return slices.Contains(words, strings.ToLower(strings.Trim(text, " \n.!")))
 }
 
-// decideByText decides an approval by a text, and returns a text about the resulting
-// state.
 func (h *Handler) decideByText(ctx context.Context, p *core.Approval, m *models.Message, key string) string {
 	if _, ok := core.Questions(*p); ok {
 		text := h.answer(ctx, p.ID, m.From, key, func(_ []core.Question, a *view.Answers) string {

@@ -34,7 +34,6 @@ const (
 // DefaultAPI is the base URL of Telegram's own Bot API servers.
 const DefaultAPI = "https://api.telegram.org"
 
-// maxConns is the maximum number of idle connections kept for reuse.
 const maxConns = 16
 
 // Options configure a Client. Only Token is required.

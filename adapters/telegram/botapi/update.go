@@ -38,7 +38,6 @@ func DecodeUpdate(raw json.RawMessage) (models.Update, error) {
 	return models.Update{}, fmt.Errorf("read an update: %w", err)
 }
 
-// plain returns the plain fields of a message, nil if message is no JSON object.
 func plain(message json.RawMessage) map[string]json.RawMessage {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(message, &all) != nil || all == nil {

@@ -28,7 +28,6 @@ func ForOtherBot(text, bot string) bool {
 		strings.HasSuffix(strings.ToLower(at), "bot") && !strings.EqualFold(at, bot)
 }
 
-// firstWord cuts a text before its first space.
 func firstWord(text string) (word, rest string) {
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
 		return text[:i], text[i:]

@@ -16,7 +16,7 @@ import (
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/live"
 	"bareclaw/adapters/telegram/outbox"
-	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 
@@ -85,7 +85,6 @@ type Call struct {
 	arg        string
 }
 
-// A command is a command of the bot itself.
 type command struct {
 	name string
 	does string // for the menu and /help
@@ -206,7 +205,6 @@ func (o *Options) reset(ctx context.Context, c Call) view.Note {
 	return view.Note{Text: "Forgotten. Your next message begins a new conversation; this chat keeps its model, mode and rules."}
 }
 
-// menuPause bounds the pause between two attempts to register the menu.
 const menuPause = 30 * time.Second
 
 // RegisterMenu registers the menu of commands, and retries until Telegram accepts the
@@ -220,7 +218,7 @@ func (h *Handler) RegisterMenu(ctx context.Context) {
 		}
 		h.Sender.Cooldowns.Note(outbox.Menu, err)
 		h.Log.Warn("telegram: the menu is not registered", "err", h.Sender.Client.CleanError("register commands", err))
-		tasks.Pause(ctx, max(tasks.Backoff(failures, menuPause), botapi.RetryAfter(err)))
+		env.Pause(ctx, max(throttle.Backoff(failures, menuPause), botapi.RetryAfter(err)))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"errors"
 )
 
-// lists handles the lists of waiting messages and rules, and the buttons below.
 type lists struct{ *Options }
 
 func (s *lists) queue(ctx context.Context, c Call) view.Note { return s.queueNote(ctx, c.Address) }
@@ -45,7 +44,6 @@ func (s *lists) runNow(ctx context.Context, t chats.Tap) string {
 	return s.queueTapped(ctx, t, m, err, "This message is next; what was running has been stopped.")
 }
 
-// queueTapped refreshes the list, and returns a text about the result of a tap.
 func (s *lists) queueTapped(ctx context.Context, t chats.Tap, m core.Message, err error, done string) string {
 	switch {
 	case errors.Is(err, core.ErrNotWaiting):

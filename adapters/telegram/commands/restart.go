@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 )
@@ -18,7 +18,6 @@ type restartRecord struct {
 	At      time.Time       `json:"at"`
 }
 
-// restarts handles the command that restarts the gateway.
 type restarts struct{ *Options }
 
 // restart restarts the gateway. restart records the answer first: after a crash, the
@@ -29,7 +28,7 @@ func (s *restarts) restart(ctx context.Context, c Call) view.Note {
 	}
 	key := c.Address.Key()
 	r := restartRecord{Channel: key, ReplyTo: c.Message.ID, Version: s.Gateway.Version, At: time.Now()}
-	if err := s.Records.Put(ctx, records.Restart+c.Key, r); err != nil {
+	if err := s.Records.Put(ctx, env.RecordRestart+c.Key, r); err != nil {
 		return s.failed(ctx, "restart", err)
 	}
 	s.Out.Say(ctx, answerID(c.Key), key, view.Note{Text: "Restarting. Claude goes on working, and your messages are kept.", ReplyTo: c.Message.ID})
@@ -37,7 +36,7 @@ func (s *restarts) restart(ctx context.Context, c Call) view.Note {
 	if err == nil || ctx.Err() != nil {
 		return view.Note{} // the new process reports
 	}
-	s.Records.Forget(ctx, "the record of a restart", records.Restart+c.Key)
+	s.Records.Forget(ctx, "the record of a restart", env.RecordRestart+c.Key)
 	s.Out.Say(ctx, answerID(c.Key)+":failed", key, view.Note{
 		Text: "The restart failed; the gateway runs on as before. " + view.Literal(err.Error()), ReplyTo: c.Message.ID,
 	})
@@ -46,15 +45,15 @@ func (s *restarts) restart(ctx context.Context, c Call) view.Note {
 
 // ReportRestart notifies the chats that requested a restart.
 func (s *restarts) ReportRestart(ctx context.Context) {
-	err := records.Each(ctx, s.Records, records.Restart, func(rest string, r restartRecord) {
+	err := env.Each(ctx, s.Records, env.RecordRestart, func(rest string, r restartRecord) {
 		text := fmt.Sprintf("Back after %s, version %s", view.Duration(time.Since(r.At)), view.Literal(s.Gateway.Version))
 		if r.Version != s.Gateway.Version {
 			text += ", before " + view.Literal(r.Version)
 		}
-		s.Out.Say(ctx, "back:"+records.Restart+rest, r.Channel, view.Note{
+		s.Out.Say(ctx, "back:"+env.RecordRestart+rest, r.Channel, view.Note{
 			Text: text + ". Agent: " + view.Literal(s.Gateway.Agent) + ".", ReplyTo: r.ReplyTo,
 		})
-		s.Records.Forget(ctx, "the record of a restart", records.Restart+rest)
+		s.Records.Forget(ctx, "the record of a restart", env.RecordRestart+rest)
 	})
 	s.Records.Error(ctx, "the chats that asked for a restart are not known", err)
 }

@@ -7,12 +7,11 @@ import (
 	"strconv"
 
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/records"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 )
 
-// settings handles the commands and buttons for the settings of a chat.
 type settings struct{ *Options }
 
 func (s *settings) model(ctx context.Context, c Call) view.Note {
@@ -53,8 +52,6 @@ func (s *settings) showMode(to chats.Address, text string) view.Note {
 	return view.Mode(text+view.Configured(own.PermissionMode)+".", own.PermissionMode)
 }
 
-// tapMode handles a tap on a mode, or on an answer to the question about bypassing
-// permissions.
 func (s *settings) tapMode(ctx context.Context, to chats.Address, arg string) view.Note {
 	switch arg {
 	case view.ModeSure:
@@ -98,7 +95,7 @@ func (s *settings) setVerbose(ctx context.Context, to chats.Address, arg string)
 	}
 	own := s.Records.SettingsOf(ctx, to.Key())
 	own.Verbose = &level
-	if err := s.Records.Put(ctx, records.SettingsKey(to.Key()), own); err != nil {
+	if err := s.Records.Put(ctx, env.SettingsKey(to.Key()), own); err != nil {
 		return s.failed(ctx, "record the setting", err)
 	}
 	return view.Verbose("From now on", level)

@@ -13,7 +13,6 @@ import (
 // of the bot.
 const whyLookback = 50
 
-// reports answers commands that only show something.
 type reports struct{ *Options }
 
 func (s *reports) status(ctx context.Context, c Call) view.Note {
@@ -37,7 +36,6 @@ func (s *reports) usage(ctx context.Context, c Call) view.Note {
 	return view.Note{Text: view.Usage(chat, s.Core.Spending())}
 }
 
-// why shows the history of a message: the replied-to message, or the last message.
 func (s *reports) why(ctx context.Context, c Call) view.Note {
 	replied := c.Message.ReplyToMessage != nil && !opensTopic(c)
 	id, err := s.asksAbout(ctx, c, replied)

@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/live"
 	"bareclaw/adapters/telegram/outbox"
-	"bareclaw/adapters/telegram/records"
-	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 
@@ -42,7 +41,6 @@ type stopRecord struct {
 	Waiting string      `json:"waiting,omitempty"` // text about the messages left in the queue
 }
 
-// stops handles the command and the buttons that stop a turn.
 type stops struct{ *Options }
 
 // stop stops the turn that ran when the command arrived, and no later turn. If the
@@ -54,7 +52,7 @@ func (s *stops) stop(ctx context.Context, c Call) view.Note {
 		return s.failed(ctx, "read the state of the chat", err)
 	}
 	var stop stopRecord
-	again, err := s.Records.Get(ctx, records.Stop+c.Key, &stop)
+	again, err := s.Records.Get(ctx, env.RecordStop+c.Key, &stop)
 	if err != nil {
 		return s.failed(ctx, "read what to stop", err)
 	}
@@ -75,7 +73,7 @@ func (s *stops) stop(ctx context.Context, c Call) view.Note {
 		}
 	}
 	slow := s.Work.Start(func(ctx context.Context) {
-		if tasks.Pause(ctx, stopShown); ctx.Err() == nil {
+		if env.Pause(ctx, stopShown); ctx.Err() == nil {
 			s.Out.Say(ctx, progressID(c), c.Address.Key(), view.Note{Text: "Stopping…", ReplyTo: c.Message.ID})
 		}
 	})
@@ -94,7 +92,7 @@ func (s *stops) recordStop(ctx context.Context, c Call, st core.ChannelStatus) (
 	}
 	stop := stopRecord{Turn: st.Turn, Asked: time.Now(), Waiting: view.WaitingToo(st)}
 	stop.Shown = slices.ContainsFunc(open, func(m core.Message) bool { return m.Channel == st.Key && m.Turn == st.Turn && m.Deliver })
-	return stop, s.Records.Write(ctx, records.Entry{Key: records.Stop + c.Key, Value: stop}, records.Entry{Key: records.Stopped + string(stop.Turn), Value: stop})
+	return stop, s.Records.Write(ctx, env.Entry{Key: env.RecordStop + c.Key, Value: stop}, env.Entry{Key: env.RecordStopped + string(stop.Turn), Value: stop})
 }
 
 func progressID(c Call) string { return "stopping:" + c.Key }
@@ -130,7 +128,7 @@ func (s *stops) StoppedText(ctx context.Context, m *core.Message) (string, error
 		return "", nil
 	}
 	var stop stopRecord
-	if ok, err := s.Records.Get(ctx, records.Stopped+string(m.Turn), &stop); !ok || err != nil {
+	if ok, err := s.Records.Get(ctx, env.RecordStopped+string(m.Turn), &stop); !ok || err != nil {
 		return "", err
 	}
 	text := fmt.Sprintf("Stopped within %s. The conversation is kept.", view.Duration(m.EndedAt.Sub(stop.Asked)))
@@ -140,7 +138,6 @@ func (s *stops) StoppedText(ctx context.Context, m *core.Message) (string, error
 	return text + stop.Waiting, nil
 }
 
-// tapStop stops the turn named by the button, and no later turn.
 func (s *stops) tapStop(ctx context.Context, t chats.Tap) string {
 	answer := s.stopTurn(ctx, t.Address.Key(), core.TurnID(t.Arg))
 	if answer == stopTooLate {

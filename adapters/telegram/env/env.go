@@ -1,12 +1,12 @@
-// Package env holds what all components of the Telegram adapter use.
+// Package env holds what all components of the Telegram adapter use: the core, the state
+// needed after a restart (a few bytes each, in the ledger, under keys beginning with the
+// kind of record), and the goroutines, whose panics env contains.
 package env
 
 import (
 	"log/slog"
 
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/records"
-	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/core/adapterstore"
 	"bareclaw/core/feed"
 	"bareclaw/core/lanes"
@@ -27,8 +27,8 @@ type Core struct {
 // An Env holds the dependencies shared by the components of an adapter.
 type Env struct {
 	Core
-	Records *records.Store
-	Work    *tasks.Group
+	Records *Store
+	Work    *Group
 	Log     *slog.Logger
 	Moves   *chats.Moves
 }
@@ -37,6 +37,6 @@ type Env struct {
 func New(m *lanes.Manager, log *slog.Logger) *Env {
 	return &Env{
 		Core:    Core{m, m.Lookup, m.Directory, m.Decider, m.ChannelSettings, m.Adapters, m.Feeds},
-		Records: records.New(m.Adapters, log), Work: tasks.NewGroup(log), Log: log, Moves: &chats.Moves{},
+		Records: &Store{m.Adapters, log}, Work: NewGroup(log), Log: log, Moves: &chats.Moves{},
 	}
 }

@@ -82,8 +82,6 @@ func (r *Reader) Read(ctx context.Context, to chats.Address, ms []*models.Messag
 	return assemble(says, files)
 }
 
-// receive downloads a file, and prepares the file for Claude: an image block or a
-// transcript.
 func (r *Reader) receive(ctx context.Context, to chats.Address, m media.File, left int64) received {
 	f := received{File: m, path: r.Downloader.Path(to.Key(), &m)}
 	n, err := r.Downloader.Download(ctx, &m, f.path)
@@ -156,7 +154,6 @@ func assemble(says []reading, files []received) (Result, error) {
 	return b, nil
 }
 
-// A text is built of parts with separators.
 type text struct{ strings.Builder }
 
 // add appends a part, with sep before every part except the first. An empty part adds

@@ -11,7 +11,6 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// A style is the set of formats of a character.
 type style uint16
 
 const (
@@ -42,7 +41,6 @@ var marks = []mark{
 	{styleSpoiler, "||", "||"}, {styleUnderline, "<u>", "</u>"}, {styleStrike, "~~", "~~"}, {styleBold, "**", "**"}, {styleItalic, "*", "*"},
 }
 
-// A char is a formatted character of a message.
 type char struct {
 	r     rune
 	style style
@@ -101,7 +99,6 @@ func formatted(text string, entities []models.MessageEntity) (chars []char, styl
 	return chars, styled
 }
 
-// A markdownWriter writes Markdown line by line.
 type markdownWriter struct {
 	strings.Builder
 	entities  []models.MessageEntity
@@ -110,7 +107,6 @@ type markdownWriter struct {
 	ended     bool // the line was ended for a block already
 }
 
-// write writes a text, and marks the lines if quoted.
 func (w *markdownWriter) write(s string) {
 	for _, r := range s {
 		if w.lineStart && w.quoted {
@@ -209,7 +205,6 @@ func (w *markdownWriter) marks(c char) (of []mark) {
 	return of
 }
 
-// tight removes formats from spaces at their beginning and end.
 func tight(line []char) []char {
 	line = slices.Clone(line)
 	strip := func(c *char, beside char) {
@@ -238,7 +233,6 @@ func tight(line []char) []char {
 // format.
 const special = "\\`*_~|[]<"
 
-// inline returns characters of the same format as Markdown.
 func inline(chars []char) string {
 	text := textOf(chars)
 	if chars[0].style&styleCode != 0 {
@@ -269,7 +263,6 @@ func textOf(chars []char) string {
 	return b.String()
 }
 
-// linkTarget escapes a URL to keep the URL from ending a Markdown link.
 func linkTarget(to string) string {
 	var b strings.Builder
 	for _, r := range to {

@@ -20,7 +20,6 @@ import (
 // the message.
 const maxQuote = 500
 
-// A reading is the content of a message, before any files are downloaded.
 type reading struct {
 	lead  string       // sender of a forwarded message, and the replied-to message
 	text  string       // text or caption
@@ -76,7 +75,6 @@ var speaker = regexp.MustCompile(`(?i)\[(\s*channel\s*:)`)
 // the beginning of another person's message.
 func defused(text string) string { return speaker.ReplaceAllString(text, "($1") }
 
-// newlines replaces every kind of line end by a newline.
 var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 func forwarded(m *models.Message) string {
@@ -103,7 +101,6 @@ func originName(o *models.MessageOrigin) string {
 
 func orSomebody(name string) string { return cmp.Or(view.OneLine(name), "somebody") }
 
-// quoted repeats the replied-to message, with the sender.
 func quoted(m *models.Message) string {
 	who, text := "", ""
 	switch r, x := m.ReplyToMessage, m.ExternalReply; {
@@ -130,7 +127,6 @@ func quoted(m *models.Message) string {
 	return "In reply to " + who + ":\n> " + strings.ReplaceAll(text, "\n", "\n> ") + "\n\n"
 }
 
-// gist returns the content of a message, in words only.
 func gist(m *models.Message) string {
 	text := cmp.Or(m.Text, m.Caption)
 	if f, ok := media.FileOf(m); ok {

@@ -7,22 +7,20 @@ import (
 	"sync"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
-	"bareclaw/adapters/telegram/records"
-	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 )
 
-// A shownRecord describes a message that still changes.
 type shownRecord struct {
 	Name string `json:"name,omitempty"` // of the displayed text, see [progress.View]; empty: a status
 }
 
 func shownKey(key core.ChannelKey, id int) string {
-	return records.Shown + string(key) + ":" + strconv.Itoa(id)
+	return env.RecordShown + string(key) + ":" + strconv.Itoa(id)
 }
 
 // An editable is a message edited as often as the rate limits allow: while an edit waits,
@@ -38,7 +36,7 @@ type editable struct {
 	want    *outbox.Text // last content; nil: none, or the last edit failed
 	busy    bool         // updates runs
 	closed  bool         // no longer edited
-	updates *tasks.Task  // shows want
+	updates *env.Task    // shows want
 }
 
 // set posts or edits the message, and returns false if the content is unchanged.
@@ -74,7 +72,6 @@ func (e *editable) update(ctx context.Context) {
 	}
 }
 
-// show posts or edits the message once, and returns the content.
 func (e *editable) show(ctx context.Context) (*outbox.Text, error) {
 	e.mu.Lock()
 	id, want, closed := e.id, e.want, e.closed
@@ -108,7 +105,6 @@ func (e *editable) close(ctx context.Context) int {
 	return e.message()
 }
 
-// message returns the id of the message; 0: not posted yet.
 func (e *editable) message() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

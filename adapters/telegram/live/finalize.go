@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
-	"bareclaw/adapters/telegram/records"
 )
 
 func finalID(to chats.Address, id int) string { return fmt.Sprintf("final:%d:%d", to.Chat, id) }
@@ -17,13 +17,13 @@ func finalID(to chats.Address, id int) string { return fmt.Sprintf("final:%d:%d"
 // empty, after the deliveries recorded before.
 func (vs *Views) finalize(ctx context.Context, to chats.Address, id int, final markdown.Document) {
 	vs.out.Edit(ctx, finalID(to, id), to.Key(), outbox.Edit{Message: id, Chat: to.Chat, Remove: final.Text == "", Final: final},
-		records.Entry{Key: shownKey(to.Key(), id)})
+		env.Entry{Key: shownKey(to.Key(), id)})
 }
 
 // DeleteStray deletes a status message unknown to every process: a process was killed
 // after Telegram accepted the message and before the id was recorded.
 func (vs *Views) DeleteStray(ctx context.Context, to chats.Address, message int) {
-	for _, key := range []string{records.LinkKey(to.Chat, message), shownKey(to.Key(), message)} {
+	for _, key := range []string{env.LinkKey(to.Chat, message), shownKey(to.Key(), message)} {
 		var known json.RawMessage
 		if found, err := vs.env.Records.Get(ctx, key, &known); found || err != nil {
 			return // part of a delivery, or still changing

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/markdown"
-	"bareclaw/adapters/telegram/records"
 	"bareclaw/core"
 	"bareclaw/core/progress"
 )
@@ -23,7 +23,7 @@ const firstUpdate = "-"
 // only existing subscriptions, and ResumeLeft comes later.
 func (vs *Views) Prepare(ctx context.Context) error {
 	open, err := vs.env.OpenMessages(ctx, chats.Name)
-	shown, err2 := vs.env.Records.All(ctx, records.Shown)
+	shown, err2 := vs.env.Records.All(ctx, env.RecordShown)
 	if err := errors.Join(err, err2); err != nil {
 		return fmt.Errorf("telegram: find open conversations: %w", err)
 	}
@@ -36,7 +36,7 @@ func (vs *Views) Prepare(ctx context.Context) error {
 		}
 	}
 	for _, r := range shown { // messages to be finalized
-		key, _, _ := strings.Cut(strings.TrimPrefix(r.Key, records.Shown), ":")
+		key, _, _ := strings.Cut(strings.TrimPrefix(r.Key, env.RecordShown), ":")
 		vs.leftLocked(core.ChannelKey(key))
 	}
 	return nil
@@ -74,7 +74,7 @@ func (v *View) resume() {
 // status and the newest text.
 func (v *View) restoreMessages(ctx context.Context) {
 	prefix := strings.TrimSuffix(shownKey(v.key, 0), "0")
-	err := records.Each(ctx, v.env.Records, prefix, func(rest string, r shownRecord) {
+	err := env.Each(ctx, v.env.Records, prefix, func(rest string, r shownRecord) {
 		id, _ := strconv.Atoi(rest)
 		e := v.status
 		if r.Name != "" {

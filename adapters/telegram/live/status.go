@@ -71,8 +71,6 @@ func (v *View) finalizeEnded() {
 	v.ended = nil
 }
 
-// position returns the queue position of the first waiting message of this chat; 0: none
-// waits.
 func (v *View) position() int {
 	first := 0
 	for id := range v.open {

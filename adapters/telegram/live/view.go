@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
-	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 	"bareclaw/core/feed"
@@ -64,13 +64,11 @@ type View struct {
 	held     []heldDelivery // outcomes, until the earlier deliveries are queued
 }
 
-// A heldDelivery is an outcome held back, and since when.
 type heldDelivery struct {
 	core.Delivery
 	since time.Time
 }
 
-// editable returns a message to post in the chat.
 func (v *View) editable(name string) *editable {
 	return &editable{views: v.Views, to: v.to, name: name}
 }
@@ -161,7 +159,6 @@ func (v *View) applyAll(ctx context.Context) {
 	}
 }
 
-// apply processes an update, and delivers the texts in the update.
 func (v *View) apply(ctx context.Context, u core.Update) {
 	if u.Message != nil && u.Message.Adapter == chats.Name {
 		switch u.Kind {
@@ -224,7 +221,6 @@ func (v *View) setTurn(id core.TurnID) {
 	v.turn = id
 }
 
-// calls returns the calls of tools to be shown.
 func (v *View) calls() []progress.Line {
 	if v.verbose < 2 {
 		return nil
@@ -240,14 +236,13 @@ func (v *View) moveTo(ctx context.Context, to chats.Address) {
 	v.endStatus(markdown.Document{})
 }
 
-// interim delivers a text other than the answer.
 func (v *View) interim(ctx context.Context, s progress.Said) {
 	shown := v.text.take(ctx, s.Stream)
 	switch {
 	case v.verbose == 0 && shown != 0:
 		v.finalize(ctx, v.to, shown, markdown.Document{})
 	case shown != 0:
-		v.deliver(ctx, "said:"+s.ID, KindInterim, Interim{Text: s.Text, Edit: shown}, records.Entry{Key: shownKey(v.key, shown)})
+		v.deliver(ctx, "said:"+s.ID, KindInterim, Interim{Text: s.Text, Edit: shown}, env.Entry{Key: shownKey(v.key, shown)})
 	case v.verbose > 0:
 		v.deliver(ctx, "said:"+s.ID, KindInterim, Interim{Text: s.Text})
 	}
@@ -261,8 +256,7 @@ func (v *View) change(ctx context.Context, c progress.Change) {
 	v.deliver(ctx, "change:"+c.ID, KindChange, c)
 }
 
-// deliver records a delivery together with records.
-func (v *View) deliver(ctx context.Context, id string, kind core.DeliveryKind, body any, also ...records.Entry) {
+func (v *View) deliver(ctx context.Context, id string, kind core.DeliveryKind, body any, also ...env.Entry) {
 	err := v.out.Deliver(ctx, core.Delivery{ID: id, Kind: kind, Channel: v.key, Message: v.newest()}, body, also...)
 	v.env.Records.Warn(ctx, "interim text not delivered", err, "channel", string(v.key))
 }
@@ -276,7 +270,6 @@ func (v *View) newest() core.MessageID {
 	return newest
 }
 
-// stalled reports a long silence of the turn to the chat.
 func (v *View) stalled(ctx context.Context, u core.Update) {
 	id := fmt.Sprintf("stalled:%s:%d", u.Turn, u.At.UnixNano())
 	v.out.Say(ctx, id, v.key, view.Note{Text: "⏳ " + u.Detail, Buttons: view.StopButton(v.fold.View())})
@@ -305,7 +298,6 @@ func (v *View) releaseHeld(ctx context.Context, now time.Time) {
 	}
 }
 
-// show displays the current state, and returns when to call show again.
 func (v *View) show(ctx context.Context, now time.Time) time.Time {
 	state := v.fold.View()
 	next := now.Add(outbox.TypingEvery)

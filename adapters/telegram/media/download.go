@@ -15,8 +15,9 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/outbox"
-	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 
 	"github.com/go-telegram/bot"
@@ -103,7 +104,7 @@ func (d *Downloader) load(ctx context.Context, id string, to *os.File) (int64, e
 		if try == maxAttempts {
 			return have, &Error{Why: "Telegram did not deliver it after several attempts", Err: err}
 		}
-		tasks.Pause(ctx, max(tasks.Backoff(try, attemptTime), botapi.RetryAfter(err)))
+		env.Pause(ctx, max(throttle.Backoff(try, attemptTime), botapi.RetryAfter(err)))
 	}
 }
 
@@ -145,7 +146,6 @@ func (d *Downloader) loadMore(ctx context.Context, id string, to *os.File, have 
 	return appendTo(to, have, res)
 }
 
-// appendTo writes a response body to a file, from byte have on.
 func appendTo(to *os.File, have int64, res *http.Response) (int64, error) {
 	if err := to.Truncate(have); err != nil {
 		return have, &Error{Why: "the gateway cannot write it", Err: err}
@@ -171,7 +171,7 @@ func (d *Downloader) Prune(ctx context.Context, maxAge time.Duration) {
 		if err := prune(d.Dir, maxAge, time.Now()); err != nil {
 			d.Log.Warn("telegram: old files are not removed", "err", err)
 		}
-		tasks.Pause(ctx, pruneEvery)
+		env.Pause(ctx, pruneEvery)
 	}
 }
 

@@ -24,7 +24,6 @@ const (
 	maxImageSide = 8000
 )
 
-// imageTypes are the MIME types of images supported by Claude.
 var imageTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 
 // ShowImage returns the content block with an image for Claude, or the reason for

@@ -21,7 +21,6 @@ import (
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/outbox"
-	"bareclaw/adapters/telegram/tasks"
 	fakeapi "bareclaw/internal/testkit/botapi"
 
 	"github.com/go-telegram/bot/models"
@@ -35,7 +34,7 @@ func loose(t *testing.T, api *fakeapi.Server) *Downloader {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	sender := outbox.NewSender(c, &env.Env{Work: tasks.NewGroup(log), Log: log})
+	sender := outbox.NewSender(c, &env.Env{Work: env.NewGroup(log), Log: log})
 	return &Downloader{Client: c, Cooldowns: sender.Cooldowns, Dir: filepath.Join(t.TempDir(), "media"), Log: log}
 }
 

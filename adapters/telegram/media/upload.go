@@ -154,7 +154,6 @@ func noPhoto(err error) bool {
 	return botapi.Refused(err, "image_process_failed", "photo_invalid_dimensions", "photo_ext_invalid", "photo_save_file_invalid")
 }
 
-// sendAs sends the content of the file with the API method of the kind.
 func (m *Upload) sendAs(ctx context.Context, c *botapi.Client, to chats.Address, kind Kind, content io.Reader) (int, error) {
 	file := &models.InputFileUpload{Filename: uploadName(m.Path), Data: content}
 	chat, thread, text, entities := to.Chat, to.Thread, m.Caption.Text, m.Caption.Entities

@@ -9,8 +9,6 @@ import (
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/env"
-	"bareclaw/adapters/telegram/records"
-	"bareclaw/adapters/telegram/tasks"
 )
 
 // The scopes of a cooldown.
@@ -22,7 +20,6 @@ const (
 	scopeChat = "chat:" // + chat id; the limiter holds chats
 )
 
-// A cooldownRecord is a pause requested by Telegram.
 type cooldownRecord struct {
 	Until time.Time `json:"until"`
 	Asked time.Time `json:"asked"`
@@ -51,7 +48,7 @@ func (c *Cooldowns) Note(scope string, err error) {
 	}
 	c.set(scope, now.Add(d))
 	r := cooldownRecord{Until: now.Add(d), Asked: now}
-	c.env.Records.Keep(context.Background(), "a pause that Telegram asked for", records.Cooldown+scope, r)
+	c.env.Records.Keep(context.Background(), "a pause that Telegram asked for", env.RecordCooldown+scope, r)
 }
 
 func (c *Cooldowns) set(scope string, until time.Time) {
@@ -70,7 +67,7 @@ func (c *Cooldowns) Left(scope string) time.Duration {
 // Await waits until a scope may be called, or ctx ends.
 func (c *Cooldowns) Await(ctx context.Context, scope string) {
 	for left := c.Left(scope); left > 0 && ctx.Err() == nil; left = c.Left(scope) {
-		tasks.Pause(ctx, left)
+		env.Pause(ctx, left)
 	}
 }
 
@@ -78,7 +75,7 @@ func (c *Cooldowns) Await(ctx context.Context, scope string) {
 // to hold.
 func (c *Cooldowns) resume(ctx context.Context, hold func(chat int64, until time.Time)) error {
 	now := time.Now()
-	return records.Each(ctx, c.env.Records, records.Cooldown, func(scope string, r cooldownRecord) {
+	return env.Each(ctx, c.env.Records, env.RecordCooldown, func(scope string, r cooldownRecord) {
 		left := r.left(now)
 		if left == 0 {
 			return

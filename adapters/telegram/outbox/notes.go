@@ -7,9 +7,8 @@ import (
 	"fmt"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/markdown"
-	"bareclaw/adapters/telegram/records"
-	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 )
@@ -35,12 +34,12 @@ type Edit struct {
 }
 
 // Deliver records a delivery with a body, once for each id, together with records.
-func (o *Outbox) Deliver(ctx context.Context, d core.Delivery, body any, also ...records.Entry) (err error) {
+func (o *Outbox) Deliver(ctx context.Context, d core.Delivery, body any, also ...env.Entry) (err error) {
 	d.Adapter = chats.Name
 	if d.Body, err = json.Marshal(body); err != nil {
 		return fmt.Errorf("encode delivery %s: %w", d.ID, err)
 	}
-	rs, err := records.Of(also...)
+	rs, err := env.Of(also...)
 	if err != nil {
 		return err
 	}
@@ -49,13 +48,13 @@ func (o *Outbox) Deliver(ctx context.Context, d core.Delivery, body any, also ..
 
 // Say delivers a note, once for each id. Say blocks while the note cannot be recorded.
 func (o *Outbox) Say(ctx context.Context, id string, key core.ChannelKey, n view.Note) {
-	err := tasks.UntilRecorded(ctx, func() error { return o.Deliver(ctx, core.Delivery{ID: id, Kind: KindNote, Channel: key}, n) }, nil)
+	err := env.UntilRecorded(ctx, func() error { return o.Deliver(ctx, core.Delivery{ID: id, Kind: KindNote, Channel: key}, n) }, nil)
 	o.env.Records.Error(ctx, "a note is not delivered", err, "channel", string(key), "delivery", id)
 }
 
 // Edit changes a message, once for each id, after the deliveries recorded before. Edit
 // records the change together with records.
-func (o *Outbox) Edit(ctx context.Context, id string, key core.ChannelKey, e Edit, also ...records.Entry) {
+func (o *Outbox) Edit(ctx context.Context, id string, key core.ChannelKey, e Edit, also ...env.Entry) {
 	err := o.Deliver(ctx, core.Delivery{ID: id, Kind: KindEdit, Channel: key}, e, also...)
 	o.env.Records.Error(ctx, "a message is not edited", err, "channel", string(key), "delivery", id)
 }

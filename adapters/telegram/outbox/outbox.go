@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 
 	"bareclaw/adapters/telegram/env"
-	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 )
@@ -104,7 +103,7 @@ func (o *Outbox) Failed() int64 { return o.failed.Load() }
 func (o *Outbox) sendLoop(key core.ChannelKey) {
 	o.env.Work.Go(func(ctx context.Context) {
 		for t := o.next(ctx, key); t != nil; t = o.next(ctx, key) {
-			err := tasks.Guard(o.env.Log, "delivery", func() error { return t.run(ctx) })
+			err := env.Guard(o.env.Log, "delivery", func() error { return t.run(ctx) })
 			if Interrupted(err) {
 				return // a part may have been sent: the delivery can no longer be withdrawn
 			}
@@ -151,7 +150,7 @@ func (o *Outbox) giveUp(ctx context.Context, d core.Delivery, why error) error {
 // record writes the state of a delivery, also while the adapter ends, and retries while
 // the ledger cannot be written: without the record the message would be sent again.
 func (o *Outbox) record(ctx context.Context, d core.Delivery) error {
-	return tasks.UntilRecorded(ctx, func() error { return o.env.Delivered(context.WithoutCancel(ctx), d) }, nil)
+	return env.UntilRecorded(ctx, func() error { return o.env.Delivered(context.WithoutCancel(ctx), d) }, nil)
 }
 
 // Wait returns a delivery after the delivery has ended. If ctx ends first, Wait returns
@@ -173,7 +172,6 @@ func (o *Outbox) Wait(ctx context.Context, id string) (core.Delivery, error) {
 	}
 }
 
-// errWithdrawn is the failure of a withdrawn delivery.
 var errWithdrawn = fmt.Errorf("%w: it was withdrawn before it was sent", ErrUndeliverable)
 
 // Withdraw fails a delivery if no part can have been sent, and returns false otherwise.

@@ -10,7 +10,6 @@ import (
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/env"
-	"bareclaw/adapters/telegram/tasks"
 	"bareclaw/adapters/telegram/throttle"
 
 	"github.com/go-telegram/bot"
@@ -57,7 +56,7 @@ func (s *Sender) Send(ctx context.Context, to chats.Address, class throttle.Clas
 // recorded.
 func (s *Sender) sendWithin(ctx context.Context, limit time.Duration, to chats.Address, class throttle.Class, do func(context.Context) error) error {
 	err := s.limiter.Do(ctx, to.Chat, class, func() error {
-		err := tasks.Guard(s.env.Log, "message to a chat", func() error { return s.callWithin(limit, do) })
+		err := env.Guard(s.env.Log, "message to a chat", func() error { return s.callWithin(limit, do) })
 		s.Cooldowns.Note(scopeChat+strconv.FormatInt(to.Chat, 10), err)
 		return err
 	})
@@ -107,7 +106,7 @@ func (s *Sender) Typing(to chats.Address) {
 func (s *Sender) TypeUntil(ctx context.Context, to chats.Address) (end func()) {
 	ctx, end = context.WithCancel(ctx)
 	s.env.Work.Go(func(context.Context) { // ends by end, or with ctx
-		for ; ctx.Err() == nil; tasks.Pause(ctx, TypingEvery) {
+		for ; ctx.Err() == nil; env.Pause(ctx, TypingEvery) {
 			s.Typing(to)
 		}
 	})
@@ -131,7 +130,6 @@ func Permanent(err error) bool { return classify(err).Kind == throttle.Permanent
 // Interrupted reports whether the adapter ended first: the next process continues.
 func Interrupted(err error) bool { return errors.Is(err, ErrClosing) }
 
-// classify judges the failure of a call.
 func classify(err error) throttle.Verdict {
 	tooMany, moved := (*bot.TooManyRequestsError)(nil), (*bot.MigrateError)(nil)
 	switch {
@@ -139,7 +137,7 @@ func classify(err error) throttle.Verdict {
 		return throttle.Verdict{Kind: throttle.Wait, For: time.Duration(tooMany.RetryAfter) * time.Second}
 	case errors.As(err, &moved):
 		return throttle.Verdict{Kind: throttle.Retry} // to the new chat
-	case errors.Is(err, ErrUndeliverable), errors.Is(err, tasks.ErrPanic), errors.Is(err, bot.ErrorForbidden), errors.Is(err, bot.ErrorBadRequest):
+	case errors.Is(err, ErrUndeliverable), errors.Is(err, env.ErrPanic), errors.Is(err, bot.ErrorForbidden), errors.Is(err, bot.ErrorBadRequest):
 		return throttle.Verdict{Kind: throttle.Permanent}
 	}
 	return throttle.Verdict{Kind: throttle.Outage}

@@ -9,8 +9,7 @@ import (
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/records"
-	"bareclaw/adapters/telegram/tasks"
+	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 
@@ -76,7 +75,7 @@ func (t *transfer) prepare(ctx context.Context) ([]Part, error) {
 			return nil, fmt.Errorf("%w: %w", ErrClosing, err)
 		}
 		t.o.env.Log.Warn("telegram: a delivery waits for the ledger", "channel", string(t.Channel), "delivery", t.ID, "err", err)
-		tasks.Pause(ctx, tasks.Backoff(failures, maxPause))
+		env.Pause(ctx, throttle.Backoff(failures, maxPause))
 	}
 }
 
@@ -129,7 +128,7 @@ func (t *transfer) sendPart(ctx context.Context, part Part) (id int, err error) 
 			return 0, fmt.Errorf("given up after %d attempts: %w", t.Attempts, err)
 		default:
 			failures++
-			tasks.Pause(ctx, tasks.Backoff(failures, maxDelay))
+			env.Pause(ctx, throttle.Backoff(failures, maxDelay))
 		}
 	}
 }
@@ -189,7 +188,7 @@ func (t *transfer) progress(ctx context.Context, whole bool) (err error) {
 		return fmt.Errorf("%w: %w", ErrClosing, err)
 	}
 	if n := len(t.sent); n > 0 && t.sent[n-1] != 0 {
-		t.o.env.Records.LinkMessage(ctx, t.to.Chat, t.sent[n-1], records.Link{Message: d.Message, Delivery: d.ID})
+		t.o.env.Records.LinkMessage(ctx, t.to.Chat, t.sent[n-1], env.Link{Message: d.Message, Delivery: d.ID})
 	}
 	return nil
 }

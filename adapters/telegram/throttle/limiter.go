@@ -6,11 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"bareclaw/adapters/telegram/tasks"
 )
 
-// maxDelay bounds the delay between two probes during an outage.
 const maxDelay = time.Minute
 
 // A Limiter lets sends begin. Its methods are safe for concurrent use.
@@ -41,7 +38,6 @@ type chat struct {
 	inFlight     [classes]int
 }
 
-// A request is a call of Do.
 type request struct {
 	chat    *chat
 	class   Class
@@ -108,7 +104,6 @@ func (l *Limiter) chatLocked(id int64) *chat {
 	return c
 }
 
-// begin blocks until a send may begin.
 func (l *Limiter) begin(ctx context.Context, id int64, class Class) (*request, error) {
 	r := &request{class: class, started: make(chan struct{})}
 	if ctx.Err() != nil {
@@ -181,7 +176,6 @@ func (l *Limiter) opensLocked(r *request) (at time.Time, ok bool) {
 	return latest(at, c.sent.at(l.limitOf(c), spare)), !full
 }
 
-// dispatchLocked starts all requests that may start, and sets the timer for the next.
 func (l *Limiter) dispatchLocked() {
 	now := time.Now()
 	var next time.Time
@@ -253,7 +247,7 @@ func (l *Limiter) finish(r *request, err error, interrupted bool) {
 		l.failures, l.until, l.probe = 0, time.Time{}, nil
 	case l.failures == 0 || probed: // other requests began before the outage was known
 		l.failures++
-		l.until = now.Add(tasks.Backoff(l.failures, maxDelay))
+		l.until = now.Add(Backoff(l.failures, maxDelay))
 	}
 	l.dispatchLocked()
 	switch {

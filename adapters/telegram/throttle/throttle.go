@@ -16,6 +16,7 @@ package throttle
 
 import (
 	"errors"
+	"math/rand/v2"
 	"time"
 )
 
@@ -110,4 +111,12 @@ func latest(first time.Time, others ...time.Time) time.Time {
 		}
 	}
 	return first
+}
+
+// Backoff returns the delay after a number of failures in a row: a second, doubled with
+// each further failure up to most. A random reduction of up to a quarter keeps callers that
+// failed together from retrying together.
+func Backoff(failures int, most time.Duration) time.Duration {
+	d := min(time.Second<<min(max(failures-1, 0), 16), most)
+	return d - rand.N(d/4+1)
 }

@@ -26,7 +26,6 @@ type Request struct {
 	Buttons [][]Button
 }
 
-// decided ends a request with the outcome of the approval.
 func decided(b *markdown.Builder, p *core.Approval) Request {
 	return Request{Text: b.Bold(Outcome(p)).Document()}
 }

@@ -22,13 +22,11 @@ const (
 	ModeKeep = "keep"
 )
 
-// modelAliases are names always known to the agent.
 var modelAliases = []string{"opus", "sonnet", "haiku", ModelReset}
 
 // modesShown are the modes with a button: other modes are rarely wanted.
 var modesShown = []string{"default", "acceptEdits", "plan", ModeBypass, ModeReset}
 
-// verbosities describe the output at each level.
 var verbosities = [...]string{"answers only", "answers, and what Claude is doing", "everything that Claude does and says"}
 
 // choices returns a note with rows of buttons that choose, and marks the present choice.

@@ -92,7 +92,6 @@ func Usage(chat core.Usage, all core.Spending) string {
 		spent, budget)
 }
 
-// queueShown is how many waiting messages have buttons at once.
 const queueShown = 10
 
 // Queue lists the waiting messages.
@@ -131,7 +130,6 @@ func WaitingToo(st core.ChannelStatus) string {
 	return " " + Count(st.Waiting, "message is waiting and comes next", "messages are waiting and come next") + "; see /queue."
 }
 
-// rulesShown is how many rules have a button at once.
 const rulesShown = 20
 
 // Rules lists the rules of a chat.

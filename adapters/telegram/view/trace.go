@@ -47,7 +47,6 @@ func (w *traceWriter) at(when time.Time, format string, args ...any) {
 	fmt.Fprintf(w, "%s %s\n", Code(when.Local().Format("15:04:05")), fmt.Sprintf(format, args...))
 }
 
-// together counts the other messages of the same turn.
 func together(members []core.MessageID) string {
 	if len(members) < 2 {
 		return ""
@@ -75,7 +74,6 @@ func (w *traceWriter) marks(marks []core.Mark) {
 	}
 }
 
-// replyFacts returns code, error, sharing and cost of an outcome.
 func replyFacts(r core.Reply) string {
 	var b strings.Builder
 	if r.Code != "" {

@@ -54,7 +54,6 @@ func (p *Policy) unresolved(abs string, err error) string {
 	return p.allowed()
 }
 
-// reason explains to a person why a file could not be opened.
 func reason(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):

@@ -66,12 +66,10 @@ func (p *Policy) find(resolved string) (root, rel, why string) {
 
 func (p *Policy) places() []string { return append([]string{p.Media}, p.Roots...) }
 
-// allowed lists the permitted directories in a sentence.
 func (p *Policy) allowed() string {
 	return "files are sent only from " + strings.Join(p.places(), ", ") + " and below."
 }
 
-// withheld reports whether a path is below a withheld directory and not below Media.
 func (p *Policy) withheld(resolved string) bool {
 	if media, err := filepath.EvalSymlinks(p.Media); err == nil {
 		if _, ok := below(media, resolved); ok {
@@ -89,13 +87,11 @@ func (p *Policy) withheld(resolved string) bool {
 	return false
 }
 
-// below returns path relative to dir, and whether path is inside dir.
 func below(dir, path string) (string, bool) {
 	rel, err := filepath.Rel(dir, path)
 	return rel, err == nil && filepath.IsLocal(rel)
 }
 
-// hidden reports whether an element of a relative path begins with a dot.
 func hidden(rel string) bool {
 	return rel != "." && (strings.HasPrefix(rel, ".") || strings.Contains(rel, "/."))
 }

@@ -1,6 +1,4 @@
-// Package records stores the state needed by the Telegram adapter after a restart: a few
-// bytes each, in the ledger, under keys beginning with the kind of record.
-package records
+package env
 
 import (
 	"context"
@@ -23,20 +21,20 @@ const (
 	kindSource   = "source:" // + message id of the core → message id of the chat
 	kindSettings = "setting:"
 
-	Chat      = "chat:"        // + chat id: title, and whether an allowed user has written in the chat
-	Topic     = "topic:"       // + channel key: name
-	Bot       = "bot"          // user name of the bot
-	Moved     = "moved:"       // + chat id: the supergroup that replaced the chat
-	Shown     = "shown:"       // + channel key:message id → status or unfinished text displayed by the message
-	Adopted   = "adopted:"     // + delivery id → message to be replaced by the delivery's first part
-	Answers   = "answers:"     // + approval id → answers so far
-	Reply     = "reply:"       // + source key → approval that the reply decides
-	Edit      = "edit:"        // + source key → edit that arrived too late
-	Stop      = "stop:"        // + source key of the command → turn to stop
-	Stopped   = "stopped:"     // + turn id → the same
-	Restart   = "restart:"     // + source key → chat that requested a restart
-	Cooldown  = "retry_after:" // + scope → end of the pause requested by Telegram
-	retention = 30 * 24 * time.Hour
+	RecordChat     = "chat:"        // + chat id: title, and whether an allowed user has written in the chat
+	RecordTopic    = "topic:"       // + channel key: name
+	RecordBot      = "bot"          // user name of the bot
+	RecordMoved    = "moved:"       // + chat id: the supergroup that replaced the chat
+	RecordShown    = "shown:"       // + channel key:message id → status or unfinished text displayed by the message
+	RecordAdopted  = "adopted:"     // + delivery id → message to be replaced by the delivery's first part
+	RecordAnswers  = "answers:"     // + approval id → answers so far
+	RecordReply    = "reply:"       // + source key → approval that the reply decides
+	RecordEdit     = "edit:"        // + source key → edit that arrived too late
+	RecordStop     = "stop:"        // + source key of the command → turn to stop
+	RecordStopped  = "stopped:"     // + turn id → the same
+	RecordRestart  = "restart:"     // + source key → chat that requested a restart
+	RecordCooldown = "retry_after:" // + scope → end of the pause requested by Telegram
+	retention      = 30 * 24 * time.Hour
 )
 
 // A Store reads and writes the adapter's records. Its methods are safe for concurrent
@@ -45,9 +43,6 @@ type Store struct {
 	core *adapterstore.Store
 	log  *slog.Logger
 }
-
-// New returns the store in the core.
-func New(c *adapterstore.Store, log *slog.Logger) *Store { return &Store{core: c, log: log} }
 
 // An Entry is a record to be written. A nil Value deletes the record.
 type Entry struct {
@@ -211,7 +206,7 @@ func (s *Store) SettingsOf(ctx context.Context, key core.ChannelKey) Settings {
 // Expired returns the ranges of records old enough to be removed.
 func Expired(now time.Time) []core.RecordRange {
 	var old []core.RecordRange
-	for _, kind := range []string{kindLink, kindSource, Adopted, Edit, Answers, Reply, Cooldown, Stop, Stopped} {
+	for _, kind := range []string{kindLink, kindSource, RecordAdopted, RecordEdit, RecordAnswers, RecordReply, RecordCooldown, RecordStop, RecordStopped} {
 		old = append(old, core.RecordRange{Owner: chats.Name, Prefix: kind, Before: now.Add(-retention)})
 	}
 	return old

@@ -1,13 +1,10 @@
-// Package tasks runs the goroutines of the Telegram adapter, contains panics, and
-// retries writes to the ledger.
-package tasks
+package env
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -118,14 +115,6 @@ func Pause(ctx context.Context, d time.Duration) {
 	case <-t.C:
 	case <-ctx.Done():
 	}
-}
-
-// Backoff returns the delay after a number of failures in a row: a second, doubled with
-// each further failure up to most. A random reduction of up to a quarter keeps callers that
-// failed together from retrying together.
-func Backoff(failures int, most time.Duration) time.Duration {
-	d := min(time.Second<<min(max(failures-1, 0), 16), most)
-	return d - rand.N(d/4+1)
 }
 
 // IsStorage reports whether the ledger could not be written.
