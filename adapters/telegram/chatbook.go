@@ -20,14 +20,6 @@ type chatRecord struct {
 	Spoke bool   `json:"spoke,omitempty"` // an allowed user has written in the chat
 }
 
-type topicRecord struct {
-	Name string `json:"name"`
-}
-
-type botRecord struct {
-	Name string `json:"name"` // user name
-}
-
 type movedRecord struct {
 	To int64 `json:"to"`
 }
@@ -63,7 +55,7 @@ func (c *chatBook) load(ctx context.Context, h *health) error {
 	return errors.Join(
 		env.Each(ctx, c.env.Records, env.RecordChat, func(chat string, r chatRecord) { c.spoke[id(chat)] = r.Spoke }),
 		env.Each(ctx, c.env.Records, env.RecordMoved, func(chat string, r movedRecord) { c.env.Moves.Add(id(chat), r.To) }),
-		env.Each(ctx, c.env.Records, env.RecordBot, func(_ string, r botRecord) { h.setName(r.Name) }),
+		env.Each(ctx, c.env.Records, env.RecordBot, func(_, name string) { h.setName(name) }),
 	)
 }
 
@@ -120,7 +112,7 @@ func (c *chatBook) learn(ctx context.Context, a chats.Address, m *models.Message
 	}
 	name, current := topicName(m)
 	if a.Thread != 0 && name != "" && (current || c.topic(ctx, a) == "") {
-		record(ctx, c.env.Records, "a topic", env.RecordTopic+string(a.Key()), topicRecord{Name: name})
+		record(ctx, c.env.Records, "a topic", env.RecordTopic+string(a.Key()), name)
 	}
 }
 
@@ -131,7 +123,7 @@ func record[T comparable](ctx context.Context, s *env.Store, what, key string, v
 }
 
 func (c *chatBook) topic(ctx context.Context, a chats.Address) string {
-	return env.ValueOf[topicRecord](ctx, c.env.Records, env.RecordTopic+string(a.Key())).Name
+	return env.ValueOf[string](ctx, c.env.Records, env.RecordTopic+string(a.Key()))
 }
 
 // topicName returns the topic name in a message, and whether the name is current: a

@@ -83,16 +83,12 @@ func recaption(c core.Content, before, now string) core.Content {
 	if len(c.Blocks) == 0 {
 		return core.Content{Text: replace(c.Text)}
 	}
-	var last struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
+	var last struct{ Type, Text string }
 	blocks := slices.Clone(c.Blocks)
 	if json.Unmarshal(blocks[len(blocks)-1], &last) != nil || last.Type != "text" {
 		return c
 	}
-	last.Text = replace(last.Text)
-	b, err := json.Marshal(last)
+	b, err := inbound.TextBlock(replace(last.Text))
 	if err != nil {
 		return c
 	}

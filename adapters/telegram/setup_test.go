@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/core"
 	"bareclaw/core/lanes"
 	"bareclaw/core/ledger"

@@ -14,12 +14,6 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// A replyRecord names the approval about to be decided by a reply. If the reply is
-// handled again after a crash, the record prevents submitting the reply to Claude.
-type replyRecord struct {
-	Approval string `json:"approval"`
-}
-
 // The words that decide without a reason. Any other text is a reason, or an answer.
 var (
 	yesWords    = []string{"yes", "y", "ok", "okay", "allow", "approve", "continue", "go on"}
@@ -37,20 +31,20 @@ func (h *Handler) Reply(ctx context.Context, to chats.Address, key, note string,
 	if h.out.Recorded(ctx, note) {
 		return true
 	}
-	var begun replyRecord
-	again, err := h.env.Records.Get(ctx, env.RecordReply+key, &begun)
+	var id string // of the approval; the record keeps a reply handled again after a crash from Claude
+	again, err := h.env.Records.Get(ctx, env.RecordReply+key, &id)
 	h.env.Records.Error(ctx, "the record of a reply is not readable", err)
 	if !again {
-		begun.Approval = cmp.Or(h.shownAs(ctx, to.Key(), m.ReplyToMessage.ID), Below(m.ReplyToMessage))
-		if begun.Approval == "" {
+		id = cmp.Or(h.shownAs(ctx, to.Key(), m.ReplyToMessage.ID), Below(m.ReplyToMessage))
+		if id == "" {
 			return false
 		}
 	}
-	p, err := h.env.Approval(ctx, begun.Approval)
+	p, err := h.env.Approval(ctx, id)
 	if err != nil || !h.env.Moves.InChat(to, p.Channel) || !again && (p.State != core.ApprovalPending || !decisive(&p, m.Text)) {
 		return false
 	}
-	h.env.Records.Keep(ctx, "a reply", env.RecordReply+key, begun)
+	h.env.Records.Keep(ctx, "a reply", env.RecordReply+key, id)
 	text := h.decideByText(ctx, &p, m, key)
 	h.out.Say(ctx, note, to.Key(), view.Note{Text: view.Literal(text), ReplyTo: m.ID})
 	h.env.Records.Forget(ctx, "the record of a reply", env.RecordReply+key)

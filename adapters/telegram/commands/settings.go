@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 )
@@ -83,7 +82,7 @@ func (s *settings) useMode(ctx context.Context, to chats.Address, own string) vi
 
 func (s *settings) verbose(ctx context.Context, c Call) view.Note {
 	if c.arg == "" {
-		return view.Verbose("Shown here", s.Records.SettingsOf(ctx, c.Address.Key()).Verbosity())
+		return view.Verbose("Shown here", s.Records.Verbosity(ctx, c.Address.Key()))
 	}
 	return s.setVerbose(ctx, c.Address, c.arg)
 }
@@ -93,9 +92,7 @@ func (s *settings) setVerbose(ctx context.Context, to chats.Address, arg string)
 	if err != nil || level < 0 || level >= view.Levels {
 		return view.BadVerbose(arg)
 	}
-	own := s.Records.SettingsOf(ctx, to.Key())
-	own.Verbose = &level
-	if err := s.Records.Put(ctx, env.SettingsKey(to.Key()), own); err != nil {
+	if err := s.Records.SetVerbosity(ctx, to.Key(), level); err != nil {
 		return s.failed(ctx, "record the setting", err)
 	}
 	return view.Verbose("From now on", level)

@@ -3,15 +3,10 @@ package commands
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 )
-
-// whyLookback is how many messages of a chat are searched for the delivery of a message
-// of the bot.
-const whyLookback = 50
 
 type reports struct{ *Options }
 
@@ -66,30 +61,12 @@ func opensTopic(c Call) bool {
 
 // asksAbout returns the message meant by a /why; empty if unknown.
 func (s *reports) asksAbout(ctx context.Context, c Call, replied bool) (core.MessageID, error) {
-	newest, err := s.Core.Messages(ctx, c.Address.Key(), whyLookback, "")
-	if err != nil {
+	if replied {
+		return s.Records.LinkOf(ctx, c.Address.Chat, c.Message.ReplyToMessage.ID).Message, nil
+	}
+	newest, err := s.Core.Messages(ctx, c.Address.Key(), 1, "")
+	if err != nil || len(newest) == 0 {
 		return "", err
 	}
-	if !replied {
-		if len(newest) == 0 {
-			return "", nil
-		}
-		return newest[0].ID, nil
-	}
-	message := c.Message.ReplyToMessage.ID
-	if l := s.Records.LinkOf(ctx, c.Address.Chat, message); l.Message != "" {
-		return l.Message, nil
-	}
-	for _, m := range newest {
-		t, err := s.Core.Trace(ctx, m.ID)
-		if err != nil {
-			return "", err
-		}
-		for _, d := range t.Deliveries {
-			if sent, err := s.Out.SentAs(ctx, d.ID); err == nil && slices.Contains(sent, message) {
-				return m.ID, nil
-			}
-		}
-	}
-	return "", nil
+	return newest[0].ID, nil
 }

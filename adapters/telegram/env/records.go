@@ -22,7 +22,7 @@ const (
 	kindSettings = "setting:"
 
 	RecordChat     = "chat:"        // + chat id: title, and whether an allowed user has written in the chat
-	RecordTopic    = "topic:"       // + channel key: name
+	RecordTopic    = "topic_name:"  // + channel key: name
 	RecordBot      = "bot"          // user name of the bot
 	RecordMoved    = "moved:"       // + chat id: the supergroup that replaced the chat
 	RecordShown    = "shown:"       // + channel key:message id → status or unfinished text displayed by the message
@@ -182,25 +182,22 @@ func (s *Store) SourceOf(ctx context.Context, id core.MessageID) int {
 	return ValueOf[int](ctx, s, kindSource+string(id))
 }
 
-// Settings are the settings of a conversation kept by the adapter alone.
-type Settings struct {
+// chatSettings are the settings of a conversation kept by the adapter alone.
+type chatSettings struct {
 	Verbose *int `json:"verbose,omitempty"` // 0: answers, 1 (default): also what Claude does, 2: everything
 }
 
-// Verbosity returns how much is shown while a turn runs: 0, 1 or 2.
-func (s Settings) Verbosity() int {
-	if s.Verbose == nil {
-		return 1
+// Verbosity returns how much is shown in a conversation while a turn runs: 0, 1 or 2.
+func (s *Store) Verbosity(ctx context.Context, key core.ChannelKey) int {
+	if v := ValueOf[chatSettings](ctx, s, kindSettings+string(key)).Verbose; v != nil {
+		return min(max(*v, 0), 2)
 	}
-	return min(max(*s.Verbose, 0), 2)
+	return 1
 }
 
-// SettingsKey returns the key of a conversation's settings.
-func SettingsKey(key core.ChannelKey) string { return kindSettings + string(key) }
-
-// SettingsOf returns the settings of a conversation.
-func (s *Store) SettingsOf(ctx context.Context, key core.ChannelKey) Settings {
-	return ValueOf[Settings](ctx, s, SettingsKey(key))
+// SetVerbosity sets how much is shown in a conversation.
+func (s *Store) SetVerbosity(ctx context.Context, key core.ChannelKey, level int) error {
+	return s.Put(ctx, kindSettings+string(key), chatSettings{&level})
 }
 
 // Expired returns the ranges of records old enough to be removed.

@@ -143,15 +143,20 @@ func assemble(says []reading, files []received) (Result, error) {
 	if len(blocks) == 0 {
 		return b, nil
 	}
-	last, err := json.Marshal(struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}{"text", b.Content.Text})
+	last, err := TextBlock(b.Content.Text)
 	if err != nil {
 		return Result{}, fmt.Errorf("telegram: make the content of a message: %w", err)
 	}
 	b.Content = core.Content{Blocks: append(blocks, last)}
 	return b, nil
+}
+
+// TextBlock returns a content block with a text.
+func TextBlock(text string) (json.RawMessage, error) {
+	return json.Marshal(struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}{"text", text})
 }
 
 type text struct{ strings.Builder }

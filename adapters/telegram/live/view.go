@@ -106,7 +106,7 @@ func (v *View) run(ctx context.Context) {
 	if v.resumes {
 		v.resume()
 	}
-	v.verbose = v.env.Records.SettingsOf(ctx, v.key).Verbosity()
+	v.verbose = v.env.Records.Verbosity(ctx, v.key)
 	v.restoreMessages(ctx)
 	v.applyAll(ctx)
 	v.adopt(ctx)
@@ -182,7 +182,7 @@ func (v *View) apply(ctx context.Context, u core.Update) {
 	}
 	switch u.Kind {
 	case core.UpdateStarted:
-		v.verbose = v.env.Records.SettingsOf(ctx, v.key).Verbosity()
+		v.verbose = v.env.Records.Verbosity(ctx, v.key)
 	case core.UpdateStalled:
 		v.stalled(ctx, u)
 	}

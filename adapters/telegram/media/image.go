@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"image"
 	_ "image/gif"  // for DecodeConfig
 	_ "image/jpeg" // likewise
@@ -55,17 +56,6 @@ func ShowImage(path string, left int64) (block json.RawMessage, why string) {
 			return nil, "it has too many pixels"
 		}
 	}
-	type source struct {
-		Type      string `json:"type"`
-		MediaType string `json:"media_type"`
-		Data      string `json:"data"`
-	}
-	block, err = json.Marshal(struct {
-		Type   string `json:"type"`
-		Source source `json:"source"`
-	}{"image", source{"base64", kind, base64.StdEncoding.EncodeToString(data)}})
-	if err != nil {
-		return nil, "it cannot be shown"
-	}
-	return block, ""
+	data64 := base64.StdEncoding.EncodeToString(data)
+	return fmt.Appendf(nil, `{"type":"image","source":{"type":"base64","media_type":"%s","data":"%s"}}`, kind, data64), ""
 }

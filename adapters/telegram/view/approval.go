@@ -145,17 +145,17 @@ func Continue(p *core.Approval, m *core.Message) Request {
 	return Request{Text: b.Document(), Buttons: [][]Button{{{"Continue", "ok:" + p.ID}, {"Drop", "no:" + p.ID}}}}
 }
 
-// Subject names the subject of an approval.
-func Subject(p *core.Approval) string {
+// words returns the subject of an approval, and the outcomes.
+func words(p *core.Approval) (subject, yes, no string) {
 	switch {
 	case p.Kind == core.ApprovalContinue:
-		return "Continuing"
+		return "Continuing", "Continued", "Dropped"
 	case p.Tool == core.ToolAskUser:
-		return "Claude's question"
+		return "Claude's question", "Answered", "Not answered"
 	case p.Tool == core.ToolExitPlan:
-		return "The plan"
+		return "The plan", "Approved", "Sent back"
 	}
-	return p.Tool
+	return p.Tool, "Allowed", "Denied"
 }
 
 // Outcome describes the outcome of an approval, and names the person who decided.
@@ -164,7 +164,7 @@ func Outcome(p *core.Approval) string {
 	if p.DecidedBy != "" {
 		by = " by " + Brief(p.DecidedBy, 60)
 	}
-	yes, no := verdicts(p)
+	_, yes, no := words(p)
 	switch p.State {
 	case core.ApprovalAllowed:
 		return yes + by
@@ -183,18 +183,6 @@ func Outcome(p *core.Approval) string {
 	case core.ApprovalPending:
 	}
 	return "Waiting for an answer"
-}
-
-func verdicts(p *core.Approval) (yes, no string) {
-	switch {
-	case p.Kind == core.ApprovalContinue:
-		return "Continued", "Dropped"
-	case p.Tool == core.ToolAskUser:
-		return "Answered", "Not answered"
-	case p.Tool == core.ToolExitPlan:
-		return "Approved", "Sent back"
-	}
-	return "Allowed", "Denied"
 }
 
 // TooLate describes the earlier decision.

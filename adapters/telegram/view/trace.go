@@ -27,7 +27,8 @@ func Trace(t core.Trace) string {
 	}
 	for i := range t.Approvals {
 		if p := &t.Approvals[i]; p.State != core.ApprovalPending {
-			w.at(p.DecidedAt, "%s: %s", Literal(Subject(p)), Literal(Outcome(p)))
+			subject, _, _ := words(p)
+			w.at(p.DecidedAt, "%s: %s", Literal(subject), Literal(Outcome(p)))
 		}
 	}
 	if m.State.Final() {
