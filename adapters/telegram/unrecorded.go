@@ -1,10 +1,12 @@
 package telegram
 
 import (
+	"context"
 	"time"
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/adapters/telegram/view"
 )
 
@@ -38,7 +40,11 @@ func (p *poller) tellUnrecorded(arrivals []*arrival) {
 		}
 		if to := chats.AddressOf(m); !u.told[to] {
 			u.told[to] = true
-			p.sender.Post(to, outbox.NoteParts(view.Note{Text: unrecordedText, ReplyTo: m.ID})[0])
+			note := outbox.NoteParts(view.Note{Text: unrecordedText, ReplyTo: m.ID})[0]
+			p.sender.Post(to, throttle.Progress, func(ctx context.Context) error {
+				_, err := note.Send(ctx, p.client, to)
+				return err
+			})
 		}
 	}
 }

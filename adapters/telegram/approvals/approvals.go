@@ -50,30 +50,26 @@ func New(e *env.Env, out *outbox.Outbox) *Handler {
 	return h
 }
 
-func (h *Handler) render(ctx context.Context, p *core.Approval) (view.Request, error) {
+// look reads and renders the current state of an approval.
+func (h *Handler) look(ctx context.Context, id string) (view.Request, error) {
+	p, err := h.env.Approval(ctx, id)
 	switch {
+	case err != nil:
+		return view.Request{}, fmt.Errorf("read approval %s: %w", id, err)
 	case p.Kind == core.ApprovalContinue:
 		m, err := h.env.Message(ctx, p.Message)
 		if err != nil {
 			return view.Request{}, fmt.Errorf("show the message that was cut off: %w", err)
 		}
-		return view.Continue(p, &m), nil
+		return view.Continue(&p, &m), nil
 	case p.Tool == core.ToolExitPlan:
-		return view.Plan(p), nil
+		return view.Plan(&p), nil
 	}
-	if questions, ok := core.Questions(*p); ok {
+	if questions, ok := core.Questions(p); ok {
 		s, err := h.answersTo(ctx, p.ID)
-		return view.Questions(p, questions, s), err
+		return view.Questions(&p, questions, s), err
 	}
-	return view.Tool(p), nil
-}
-
-func (h *Handler) look(ctx context.Context, id string) (view.Request, error) {
-	p, err := h.approval(ctx, id)
-	if err != nil {
-		return view.Request{}, err
-	}
-	return h.render(ctx, &p)
+	return view.Tool(&p), nil
 }
 
 func (h *Handler) composeRequest(ctx context.Context, _ core.Delivery, b core.ApprovalBody) ([]outbox.Part, error) {
@@ -102,9 +98,9 @@ func (h *Handler) composeEdit(ctx context.Context, id string, message int) ([]ou
 }
 
 func (h *Handler) composeInput(ctx context.Context, _ core.Delivery, body core.ApprovalBody) ([]outbox.Part, error) {
-	p, err := h.approval(ctx, body.ID)
+	p, err := h.env.Approval(ctx, body.ID)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read approval %s: %w", body.ID, err)
 	}
 	text := view.Indented(p.Input)
 	if markdown.Length(text) > maxInputText {
@@ -112,14 +108,6 @@ func (h *Handler) composeInput(ctx context.Context, _ core.Delivery, body core.A
 	}
 	var b markdown.Builder
 	return outbox.Parts(b.Text("The whole input of ").Bold(p.Tool).Pre("json", text).Document()), nil
-}
-
-func (h *Handler) approval(ctx context.Context, id string) (core.Approval, error) {
-	p, err := h.env.Approval(ctx, id)
-	if err != nil {
-		return p, fmt.Errorf("read approval %s: %w", id, err)
-	}
-	return p, nil
 }
 
 // AskPending delivers the pending approvals that have no delivery, for example approvals

@@ -66,15 +66,8 @@ func (s *Sender) sendWithin(ctx context.Context, limit time.Duration, to chats.A
 	return err
 }
 
-// Post sends a message in the background, whose loss is acceptable.
-func (s *Sender) Post(to chats.Address, p Part) {
-	s.post(to, throttle.Progress, func(ctx context.Context) error {
-		_, err := p.Send(ctx, s.Client, to)
-		return err
-	})
-}
-
-func (s *Sender) post(to chats.Address, class throttle.Class, do func(context.Context) error) {
+// Post makes a call in the background whose loss is acceptable.
+func (s *Sender) Post(to chats.Address, class throttle.Class, do func(context.Context) error) {
 	s.env.Work.Go(func(ctx context.Context) { _ = s.Send(ctx, to, class, do) })
 }
 
@@ -96,7 +89,7 @@ func (s *Sender) callWithin(limit time.Duration, do func(context.Context) error)
 
 // Typing shows briefly that the bot is typing.
 func (s *Sender) Typing(to chats.Address) {
-	s.post(to, throttle.Hint, func(ctx context.Context) error {
+	s.Post(to, throttle.Hint, func(ctx context.Context) error {
 		_, err := s.Client.SendChatAction(ctx, &bot.SendChatActionParams{ChatID: to.Chat, MessageThreadID: to.Thread, Action: models.ChatActionTyping})
 		return err
 	})

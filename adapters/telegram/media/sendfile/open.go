@@ -82,9 +82,13 @@ var (
 // symbolic link, to exclude links inserted after the check. Directories are compared with
 // the withheld directories, which may have alternative names.
 func (p *Policy) walk(root, rel string) (*os.File, error) {
-	never := p.withheldInfos()
-	if media, err := filepath.EvalSymlinks(p.Media); err == nil && media == root {
-		never = nil // Media is exempt, though inside a withheld directory
+	var never []fs.FileInfo
+	if media, err := filepath.EvalSymlinks(p.Media); err != nil || media != root { // Media is exempt
+		for _, dir := range p.Withheld {
+			if info, err := os.Stat(dir); err == nil {
+				never = append(never, info)
+			}
+		}
 	}
 	f, err := os.Open(root)
 	if err != nil {
@@ -112,16 +116,4 @@ func (p *Policy) walk(root, rel string) (*os.File, error) {
 		}
 	}
 	return f, nil
-}
-
-// withheldInfos returns the identities of the withheld directories, independent of
-// names.
-func (p *Policy) withheldInfos() []fs.FileInfo {
-	var infos []fs.FileInfo
-	for _, dir := range p.Withheld {
-		if info, err := os.Stat(dir); err == nil {
-			infos = append(infos, info)
-		}
-	}
-	return infos
 }
