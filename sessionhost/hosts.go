@@ -295,14 +295,16 @@ func (h *hostKeeper) connect(ctx context.Context, key core.ChannelKey, socket st
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, 2*h.o.ConnectTimeout, errNoAnswer)
-	defer cancel()
-	late := time.AfterFunc(h.o.ConnectTimeout, func() {
-		h.o.Log.Warn("session host does not answer yet", "channel", string(key), "waited", h.o.ConnectTimeout)
+	o := h.o
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(o.ConnectTimeout, func() {
+		o.Log.Warn("session host does not answer yet", "channel", string(key), "waited", o.ConnectTimeout)
+		time.AfterFunc(h.o.ConnectTimeout, func() { cancel(errNoAnswer) })
 	})
 	defer late.Stop()
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() }) // ends the handshake
-	s, err := handshake(c, key, pid, h.o)
+	s, err := handshake(c, key, pid, o)
 	if !stop() {
 		return nil, context.Cause(ctx)
 	}
