@@ -3,25 +3,27 @@ package httpapi
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/url"
 	"sync"
-	"time"
 
 	"bareclaw/adapters/httpapi/api"
-	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core"
 )
 
 // repeatedHeader marks a request forwarded by a process that had already begun the
-// request: the requested change may have been made by the request itself.
-const repeatedHeader = "Bareclaw-Repeated"
+// request: the requested change may have been made by the request itself. With the value
+// heldMessage the request waits for the outcome of an accepted message, without a limit,
+// and in the place of the client that has sent the message.
+const (
+	repeatedHeader = "Bareclaw-Repeated"
+	heldMessage    = "held"
+)
 
 // handover forwards requests to the successor. The successor serves on the same
 // listeners; the present process answers its held requests, and late requests on
@@ -33,7 +35,6 @@ type handover struct {
 	settled chan struct{} // closed when the successor is known
 	// Written before settled is closed; nil without a successor.
 	tcp, local *httputil.ReverseProxy
-	client     *client.Client // of tcp
 }
 
 func newHandover(l *lifecycle, log *slog.Logger) *handover {
@@ -43,8 +44,7 @@ func newHandover(l *lifecycle, log *slog.Logger) *handover {
 // settle names the sockets of the successor; empty names mean that no successor exists.
 func (h *handover) settle(inner, local string) {
 	if inner != "" {
-		h.tcp, h.client = h.proxyTo(inner), client.OverSocket(inner)
-		h.local = h.proxyTo(local)
+		h.tcp, h.local = h.proxyTo(inner), h.proxyTo(local)
 	}
 	close(h.settled)
 }
@@ -63,24 +63,29 @@ func (h *handover) proxyTo(socket string) *httputil.ReverseProxy {
 		},
 		FlushInterval: -1, // streams
 		ErrorLog:      slog.NewLogLogger(h.log.Handler(), slog.LevelWarn),
+		ModifyResponse: func(res *http.Response) error {
+			if res.Request.Header.Get(repeatedHeader) == heldMessage && res.StatusCode >= http.StatusBadRequest {
+				return errors.New(res.Status) // an error would deny that the message was accepted
+			}
+			return nil
+		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			h.log.Warn("request not forwarded to the new process", "err", err)
-			fail(w.(*response), r, notForwarded(r))
+			notForwarded(w.(*response), r)
 		},
 	}
 }
 
-// errHandedOver means that the successor answers the unchanged request.
+// errHandedOver means that the successor answers the request.
 var errHandedOver = errors.New("left to the next process")
 
-// A heldError means that the message was accepted, and that the successor will know the
-// outcome.
-type heldError struct {
-	message core.Message
-}
-
-func (e *heldError) Error() string {
-	return fmt.Sprintf("message %s is left to the next process", e.message.ID)
+// leaveHeld makes the request wait at the successor for the outcome of an accepted message.
+func leaveHeld(w *response, r *http.Request, m *core.Message) error {
+	w.held = m
+	r.Method, r.Body, r.ContentLength = http.MethodGet, http.NoBody, 0
+	r.URL = &url.URL{Path: messagePath(m.ID), RawQuery: "until=" + api.UntilParked + "&wait=" + api.MaxWait.String()}
+	r.Header.Set(repeatedHeader, heldMessage)
+	return errHandedOver
 }
 
 // answer answers a request left unfinished because of a hand-over, and reports whether
@@ -89,111 +94,57 @@ func (h *handover) answer(w *response, r *http.Request, err error) bool {
 	if w.status != 0 || !h.handingOver() {
 		return false
 	}
-	held := (*heldError)(nil)
 	switch {
-	case errors.As(err, &held):
-		h.proxyHeld(w, r, held)
 	case errors.Is(err, errHandedOver):
-		h.proxy(w, r)
 	case errors.Is(err, core.ErrClosed):
 		r.Header.Set(repeatedHeader, "true")
 		if w.resend != nil {
 			body := w.resend()
 			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		}
-		h.proxy(w, r)
 	default:
 		return false
 	}
+	h.proxy(w, r)
 	return true
 }
 
 // proxy forwards a request to the successor.
 func (h *handover) proxy(w *response, r *http.Request) {
-	if !h.awaitSuccessor(r) {
+	select {
+	case <-h.settled:
+	case <-r.Context().Done():
 		return
 	}
+	header := w.Header()
+	header.Set("Connection", "close")
 	proxy := h.tcp
 	if w.local {
 		proxy = h.local
 	}
 	if proxy == nil {
-		fail(w, r, notForwarded(r))
+		notForwarded(w, r)
 		return
 	}
-	header := w.Header()
-	clear(header) // the successor sends its own headers
-	header.Set("Connection", "close")
+	for name := range header { // the successor sends its own headers
+		if name != "Connection" && name != api.HeaderReplayed {
+			header.Del(name)
+		}
+	}
 	w.bodyRead = true
 	proxy.ServeHTTP(w, r)
 }
 
-// notForwarded is the answer to a request that could not be forwarded.
-func notForwarded(r *http.Request) *problem {
-	if r.Header.Get(pushHeader) != "" { // the push may be recorded
-		return unconfirmed("")
-	}
-	return shuttingDown()
-}
-
-// awaitSuccessor waits until the successor is known, and reports false if the client
-// disconnects before.
-func (h *handover) awaitSuccessor(r *http.Request) bool {
-	select {
-	case <-h.settled:
-		return true
-	case <-r.Context().Done():
-		return false
-	}
-}
-
-// proxyHeld answers a held request when the successor has the message's outcome. An
-// error of writing means that the client has disconnected.
-func (h *handover) proxyHeld(w *response, r *http.Request, held *heldError) {
-	if !h.awaitSuccessor(r) {
-		return
-	}
-	w.Header().Set("Connection", "close")
-	if h.client != nil {
-		body, at, err := h.remoteOutcome(r.Context(), held.message.ID)
-		switch {
-		case err != nil:
-		case !at.Until.IsZero():
-			_ = answerParked(w, &held.message, at)
-			return
-		default:
-			_ = w.json(http.StatusOK, body)
-			return
-		}
-		if r.Context().Err() != nil {
-			return
-		}
-		h.log.Warn("the new process has not told an outcome", "message", held.message.ID, "err", err)
-	}
-	w.Header().Set("Retry-After", "1")
-	_ = answerAccepted(w, &held.message, core.QueuePosition{})
-}
-
-// remoteOutcome returns the successor's rendering of the message once the message has an
-// outcome, or the message's place on a channel parked by the successor.
-func (h *handover) remoteOutcome(ctx context.Context, id core.MessageID) (body json.RawMessage, at core.QueuePosition, err error) {
-	path := messagePath(id) + "?until=" + api.UntilParked + "&wait=" + api.MaxWait.String()
-	for {
-		if err := h.client.Do(ctx, http.MethodGet, path, nil, &body); err != nil {
-			return nil, at, err
-		}
-		var m api.Message
-		if err := json.Unmarshal(body, &m); err != nil {
-			return nil, at, fmt.Errorf("read message %s: %w", id, err)
-		}
-		if m.Final() || !m.Until.IsZero() {
-			return body, core.QueuePosition{Why: m.Why, Until: m.Until}, nil
-		}
-		select { // the successor may itself be handing over
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			return nil, at, context.Cause(ctx)
-		}
+// notForwarded answers a request that could not be forwarded.
+func notForwarded(w *response, r *http.Request) {
+	switch {
+	case w.held != nil:
+		w.Header().Set("Retry-After", "1")
+		_ = answerAccepted(w, w.held, core.QueuePosition{}) // the client may have disconnected
+	case r.Header.Get(pushHeader) != "": // the push may be recorded
+		fail(w, r, unconfirmed(""))
+	default:
+		fail(w, r, shuttingDown())
 	}
 }
 

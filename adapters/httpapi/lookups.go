@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -62,6 +63,10 @@ func (l *lookups) get(w *response, r *http.Request) (any, error) {
 		}
 		return nil, l.answerMessage(w, r, &m, l.place(&m), longPrompt)
 	}
+	held := w.repeated && r.Header.Get(repeatedHeader) == heldMessage
+	if held {
+		wait = math.MaxInt64
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
 	defer l.lifecycle.onDrain(cancel)()
@@ -73,6 +78,9 @@ func (l *lookups) get(w *response, r *http.Request) (any, error) {
 		return nil, err
 	}
 	at := l.place(&m)
+	if held && !m.State.Final() {
+		return nil, answerParked(w, &m, at)
+	}
 	if !m.State.Final() {
 		w.Header().Set("Retry-After", retryAfter(at.Until))
 	}

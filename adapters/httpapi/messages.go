@@ -114,7 +114,7 @@ func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submissi
 	case <-m.lifecycle.done():
 		if !isClosed(t.Done()) { // if both are closed, the outcome is the better answer
 			if m.lifecycle.handingOver() {
-				return nil, &heldError{t.Message}
+				return nil, leaveHeld(w, r, &t.Message)
 			}
 			now := m.current(r.Context(), t.Message)
 			w.Header().Set("Retry-After", "1")

@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"bareclaw/core"
 )
 
 // A response records the answer to a request. Its status is 0 until the answer begins.
@@ -22,6 +24,7 @@ type response struct {
 	repeated  bool          // another process may have carried out the request
 	bodyRead  bool          // to its end
 	resend    func() []byte // returns the body for a successor
+	held      *core.Message // accepted by the request; the successor has the outcome
 }
 
 // WriteHeader records the status.
