@@ -65,9 +65,12 @@ func TestRestartIntoAnotherDirectory(t *testing.T) {
 				t.Errorf("upgrade is refused with %s", a.Body)
 			}
 			refused(a.Str("error"))
-			before := strings.Count(m.Log.String(), `"not restarted"`)
+			refusals := func(n int) func() bool {
+				return func() bool { return strings.Count(m.Log.String(), `"not restarted"`) == n }
+			}
+			m.Eventually("both refusals are logged", refusals(2)) // after the answers
 			check.OK(t, g.Cmd.Process.Signal(syscall.SIGHUP))
-			m.Eventually("SIGHUP is refused", func() bool { return strings.Count(m.Log.String(), `"not restarted"`) > before })
+			m.Eventually("SIGHUP is refused", refusals(3))
 			lines := strings.Split(m.Log.String(), "\n")
 			refused(lines[slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, `"not restarted"`) })])
 			if h := g.Must("GET", "/health", nil, 200); h.Number("generation") != generation || h.Str("version") != "v1" {
