@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
@@ -30,10 +29,7 @@ func (d *Doctor) Run(c *command.Context) error {
 	o.Services = service.Local()
 	o.Spec, o.Unfit = serviceHere(c, o.Report.Config)
 	wheel := command.StartSpinner(c.Err, "Looking")
-	all := len(doctor.Names())
-	o.Progress = func(waiting []string) {
-		wheel.Show(fmt.Sprintf("%d of %d done, looking at: %s", all-len(waiting), all, strings.Join(waiting, ", ")))
-	}
+	o.Progress = wheel.Show
 	findings := doctor.Run(c.Context, o)
 	wheel.End()
 	if err := c.Context.Err(); err != nil {

@@ -44,9 +44,9 @@ type Options struct {
 	Spec     service.Spec
 	Unfit    error
 
-	// Progress, if not nil, is called with the names of the unfinished checks whenever a
-	// check has ended and others have not. Calls do not overlap.
-	Progress func(waiting []string)
+	// Progress, if not nil, is called with words for the unfinished checks whenever a check
+	// has ended and others have not. Calls do not overlap.
+	Progress func(text string)
 }
 
 // A Level is the severity of a finding.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"bareclaw/internal/term"
@@ -47,15 +48,6 @@ func checks() []check {
 	}
 }
 
-// Names lists the checks in the order of their findings.
-func Names() []string {
-	var names []string
-	for _, c := range checks() {
-		names = append(names, c.name)
-	}
-	return names
-}
-
 // Run runs all checks concurrently and returns the findings in a fixed order. Run blocks
 // for the slowest check, at most about two minutes, or until ctx ends. A check that
 // exceeds its limit becomes a finding.
@@ -63,19 +55,20 @@ func Run(ctx context.Context, o Options) []Finding {
 	l, all := newLook(o), checks()
 	found := make([][]Finding, len(all))
 	done := make(chan int, len(all))
+	waiting := make([]string, len(all)) // names of the unfinished checks
 	for i, c := range all {
+		waiting[i] = c.name
 		go func() { // ends at the latest a little after the check's bound
 			found[i] = c.carryOut(ctx, l)
 			done <- i
 		}()
 	}
-	waiting := Names()
-	for range all {
+	for n := range all {
 		if o.Progress != nil {
-			o.Progress(waiting)
+			o.Progress(fmt.Sprintf("%d of %d done, looking at: %s", n, len(all), strings.Join(waiting, ", ")))
 		}
 		name := all[<-done].name
-		waiting = slices.DeleteFunc(slices.Clone(waiting), func(w string) bool { return w == name })
+		waiting = slices.DeleteFunc(waiting, func(w string) bool { return w == name })
 	}
 	findings := heedTurn(slices.Concat(found...))
 	if o.Fix {

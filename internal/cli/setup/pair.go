@@ -26,9 +26,7 @@ import (
 )
 
 const (
-	// pollWait is the duration of a poll, and pollPause the pause between polls that cannot
-	// block: see [watchForTap].
-	pollWait  = 25 * time.Second
+	// pollPause is the time between two polls.
 	pollPause = time.Second
 	// batch is how many updates Telegram gives at once.
 	batch = 100
@@ -165,8 +163,7 @@ func invite(w *wizard, link string) {
 // watchForTap polls until somebody opens the link, the code expires, or the user skips the step.
 //
 // Polls acknowledge nothing, because the gateway must see the other messages. So each poll
-// returns all unacknowledged updates, and blocks only if there are none; otherwise watch
-// polls once a second. At the end [acknowledge] acknowledges the tap if that
+// returns all unacknowledged updates, at once. At the end [acknowledge] acknowledges the tap if that
 // loses no other message.
 func watchForTap(ctx context.Context, w *wizard, code string) (models.User, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.PairTimeout, errExpired)
@@ -191,9 +188,8 @@ func watchForTap(ctx context.Context, w *wizard, code string) (models.User, erro
 }
 
 func pollForTap(ctx context.Context, w *wizard, code string) (models.User, error) {
-	wait := time.Duration(0)
 	for {
-		updates, err := w.bot.updates(ctx, wait)
+		updates, err := w.bot.updates(ctx)
 		if ctx.Err() != nil {
 			return models.User{}, ctx.Err()
 		}
@@ -208,12 +204,9 @@ func pollForTap(ctx context.Context, w *wizard, code string) (models.User, error
 			return models.User{}, trouble("so many messages wait for the bot that Telegram shows none after them",
 				"start the gateway with --allowed-users and your numeric id: it reads them")
 		}
-		if wait = pollWait; err != nil || len(updates) > 0 {
-			wait = 0
-			select {
-			case <-time.After(pollPause):
-			case <-ctx.Done():
-			}
+		select {
+		case <-time.After(pollPause):
+		case <-ctx.Done():
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/go-telegram/bot/models"
 
@@ -83,9 +82,9 @@ type telegramBot struct {
 	token  string
 }
 
-// updates returns up to 100 unacknowledged updates, and waits for the first update.
-func (b telegramBot) updates(ctx context.Context, wait time.Duration) (all []models.Update, err error) {
-	raw, err := b.client.Updates(ctx, 0, wait)
+// updates returns up to 100 unacknowledged updates.
+func (b telegramBot) updates(ctx context.Context) (all []models.Update, err error) {
+	raw, err := b.client.Updates(ctx, 0, 0)
 	for _, r := range raw {
 		u, _ := botapi.DecodeUpdate(r) // an update that cannot be read is not the tap
 		all = append(all, u)
