@@ -168,7 +168,7 @@ func checkLogin(_ context.Context, r *report) {
 // loginSeen names the login that claude chooses in an environment, empty for none.
 func loginSeen(environ []string) string {
 	for _, p := range providers {
-		if isOn(service.Lookup(environ, p.variable)) {
+		if value := strings.ToLower(service.Lookup(environ, p.variable)); !slices.Contains([]string{"", "0", "false", "no", "off"}, value) {
 			return p.name + " (" + p.variable + ")"
 		}
 	}
@@ -188,10 +188,6 @@ func loginSeen(environ []string) string {
 		return "the login kept in " + path
 	}
 	return ""
-}
-
-func isOn(value string) bool {
-	return value != "" && !slices.Contains([]string{"0", "false", "no", "off"}, strings.ToLower(value))
 }
 
 func exists(path string) bool {

@@ -38,8 +38,14 @@ func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) 
 
 func checkState(r *report, dir string) {
 	info, err := os.Stat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		checkParent(r, dir)
+	if errors.Is(err, fs.ErrNotExist) { // the gateway makes it
+		parent := existing(dir)
+		if err := unix.Access(parent, unix.W_OK|unix.X_OK); err != nil {
+			r.problem("directory_unusable", fmt.Sprintf("%s cannot be made: %s: %v.", dir, parent, err),
+				"The gateway does not start without it.", "`mkdir -p -m 700 "+quote(dir)+"`, as a user who may")
+			return
+		}
+		r.note("state_missing", "The state directory "+dir+" does not exist yet.", "The gateway makes it when it is started for the first time.", "")
 		return
 	}
 	why := "It holds every message, and who can write there can command the gateway."
@@ -48,22 +54,11 @@ func checkState(r *report, dir string) {
 	if unix.Statfs(dir, &s) != nil {
 		return
 	}
-	if kind := fileSystem(&s); unfit(kind) != "" {
-		r.warning("state_file_system", fmt.Sprintf("The state directory %s is on %s.", dir, kind), unfit(kind), moveState)
+	if kind := fileSystem(&s); unfit[kind] != "" {
+		r.warning("state_file_system", fmt.Sprintf("The state directory %s is on %s.", dir, kind), unfit[kind], moveState)
 	} else if fine {
 		r.ok("The state directory %s is private and can be written.", dir)
 	}
-}
-
-// checkParent checks whether a missing directory can be created.
-func checkParent(r *report, dir string) {
-	parent := existing(dir)
-	if err := unix.Access(parent, unix.W_OK|unix.X_OK); err != nil {
-		r.problem("directory_unusable", fmt.Sprintf("%s cannot be made: %s: %v.", dir, parent, err),
-			"The gateway does not start without it.", "`mkdir -p -m 700 "+quote(dir)+"`, as a user who may")
-		return
-	}
-	r.note("state_missing", "The state directory "+dir+" does not exist yet.", "The gateway makes it when it is started for the first time.", "")
 }
 
 // existing returns the nearest existing directory at or above a path.
@@ -128,16 +123,11 @@ const (
 	inMemory    = "It is in memory: every message and its outcome are gone when the machine is switched off."
 )
 
-// unfit returns why a kind of file system is bad for lasting data, empty if no reason is
-// known.
-func unfit(kind string) string {
-	switch kind {
-	case "nfs", "smbfs", "cifs", "afpfs", "webdav", "9p", "ceph", "afs", "fuse":
-		return overNetwork
-	case "tmpfs", "ramfs":
-		return inMemory
-	}
-	return ""
+// unfit says why a kind of file system is bad for lasting data.
+var unfit = map[string]string{
+	"nfs": overNetwork, "smbfs": overNetwork, "cifs": overNetwork, "afpfs": overNetwork, "webdav": overNetwork,
+	"9p": overNetwork, "ceph": overNetwork, "afs": overNetwork, "fuse": overNetwork,
+	"tmpfs": inMemory, "ramfs": inMemory,
 }
 
 // clockSlack is the permitted lag of the clock behind the gateway's newest file.

@@ -57,7 +57,17 @@ func checkJob(ctx context.Context, r *report, job service.Job, name, command, wh
 		return
 
 	case st.Active && !st.Current:
-		outdated(r, job, name, command)
+		f := r.warning("service_outdated", fmt.Sprintf("%s is installed in %s with files that are not those of this program.", name, r.Services.System()),
+			"What was changed since is not in effect, such as how it is stopped and started again.", "`"+command+"`, where the gateway's .env is")
+		if r.Unfit == nil {
+			f.by(func(ctx context.Context) error {
+				_, err := r.Services.Install(ctx, job, r.Spec)
+				if errors.Is(err, service.ErrHeld) {
+					return nil // the files are in place, and a gateway runs
+				}
+				return err
+			})
+		}
 	case st.Problem != "":
 		r.problem("service_unwell", st.Problem, why, command)
 	case !st.Active:
@@ -89,22 +99,6 @@ func StartsOlder(cfg config.Config, self string, st service.Status) (what, comma
 	}
 	return fmt.Sprintf("%s starts %s, and a restart has built a newer program, %s.", st.System, self, built),
 		"install -m 755 " + quote(built) + " " + quote(self)
-}
-
-// outdated reports installed files that differ from the files of a new installation.
-func outdated(r *report, job service.Job, name, command string) {
-	f := r.warning("service_outdated", fmt.Sprintf("%s is installed in %s with files that are not those of this program.", name, r.Services.System()),
-		"What was changed since is not in effect, such as how it is stopped and started again.", "`"+command+"`, where the gateway's .env is")
-	if r.Unfit != nil {
-		return
-	}
-	f.by(func(ctx context.Context) error {
-		_, err := r.Services.Install(ctx, job, r.Spec)
-		if errors.Is(err, service.ErrHeld) {
-			return nil // the files are in place, and a gateway runs
-		}
-		return err
-	})
 }
 
 // checkLingering checks whether services of the user run while the user is logged out.

@@ -36,13 +36,19 @@ func offerHeartbeat(ctx context.Context, w *wizard) (Outcome, error) {
 	case w.claude == "" || cfg.Agent == config.AgentEcho:
 		return skipped("the echo agent answers, which has nothing to look after"), nil
 	}
-	name := string(w.Service.System())
-	if err := w.Service.Available(ctx); err != nil {
-		return heartbeatUnavailable(w, name+" would call it, and does not answer")
-	}
+	name, why := string(w.Service.System()), ""
 	spec, err := w.makeSpec(cfg)
 	if err != nil {
-		return heartbeatUnavailable(w, "it cannot be a job of "+name+": "+term.Safe(err.Error()))
+		why = "it cannot be a job of " + name + ": " + term.Safe(err.Error())
+	}
+	if w.Service.Available(ctx) != nil {
+		why = name + " would call it, and does not answer"
+	}
+	switch {
+	case why != "" && w.Heartbeat != "": // a failure only for a user who asked for the heartbeat
+		return Outcome{}, trouble("the heartbeat was not installed: "+why, "see `bareclaw heartbeat status`")
+	case why != "":
+		return skipped(why), nil
 	}
 	status := heartbeat.Look(ctx, cfg, w.Service, w.request(cfg))
 	if status.Other != "" && w.Heartbeat == "" {
@@ -64,15 +70,6 @@ func offerHeartbeat(ctx context.Context, w *wizard) (Outcome, error) {
 		return declineHeartbeat(ctx, w, cfg)
 	}
 	return installHeartbeat(ctx, w, cfg, spec, consent, &status)
-}
-
-// heartbeatUnavailable is the outcome without a possible heartbeat. It is a failure only for a user
-// who asked for the heartbeat.
-func heartbeatUnavailable(w *wizard, why string) (Outcome, error) {
-	if w.Heartbeat != "" {
-		return Outcome{}, trouble("the heartbeat was not installed: "+why, "see `bareclaw heartbeat status`")
-	}
-	return skipped(why), nil
 }
 
 // knownConsent returns an earlier answer of the user: on the command line, in a setting,

@@ -29,12 +29,13 @@ func saveSettings(_ context.Context, w *wizard) (Outcome, error) {
 		return Outcome{}, err
 	}
 	where := term.SafeLine(w.path)
+	_, missing := os.Stat(w.path)
 	switch {
 	case len(names) > 0:
 		where = "wrote " + strings.Join(names, ", ") + " to " + where
 	case w.wrote:
 		where = "closed " + where + " to others"
-	case isMissing(w.path):
+	case errors.Is(missing, fs.ErrNotExist):
 		where = "every setting has its default, so there is no " + where
 	default:
 		where += " is as it should be"
@@ -43,11 +44,6 @@ func saveSettings(_ context.Context, w *wizard) (Outcome, error) {
 		where += "; made " + term.SafeLine(notes) + " for Claude's notes"
 	}
 	return doneIf(len(names) > 0 || w.wrote || notes != "", where), nil
-}
-
-func isMissing(path string) bool {
-	_, err := os.Stat(path)
-	return errors.Is(err, fs.ErrNotExist)
 }
 
 // notesText is the beginning of the file of Claude's notes.
@@ -226,12 +222,11 @@ func (s *store) daemonEnviron() []string {
 // shadowed lists the choices that another .env overrides.
 func (s *store) shadowed() []string {
 	var names []string
-	for name, value := range s.choices {
-		if other := s.shadows[name]; other != "" && other != value {
+	for _, name := range slices.Sorted(maps.Keys(s.choices)) {
+		if other := s.shadows[name]; other != "" && other != s.choices[name] {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
 	return names
 }
 
