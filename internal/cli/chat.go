@@ -36,38 +36,30 @@ func (c *Chat) Run(ctx *command.Context, gateway *client.Client) error {
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 	}
-	return untilTold(ctx.Context, func(told context.Context) error {
-		return chat.Run(told, chat.Options{
-			Channel: c.Channel, User: name, Client: gateway, Decider: decider.Client, In: ctx.In, Terminal: out, Coloured: term.PaletteFor(out).On,
+	return untilTold(ctx.Context, syscall.SIGTERM, func(told context.Context) error {
+		return untilTold(told, syscall.SIGHUP, func(told context.Context) error {
+			return chat.Run(told, chat.Options{
+				Channel: c.Channel, User: name, Client: gateway, Decider: decider.Client, In: ctx.In, Terminal: out, Coloured: term.PaletteFor(out).On,
+			})
 		})
 	})
 }
 
 // untilTold runs a function that changes the terminal, and cancels ctx on a signal, for the
 // function to restore the terminal before the process ends.
-func untilTold(ctx context.Context, run func(context.Context) error) error {
-	outer, signals := ctx, [...]syscall.Signal{syscall.SIGTERM, syscall.SIGHUP}
-	var told [len(signals)]context.Context
-	var stops [len(signals)]context.CancelFunc
-	var ignored [len(signals)]bool // as under nohup
-	for i, s := range signals {
-		ignored[i] = signal.Ignored(s)
-		told[i], stops[i] = signal.NotifyContext(ctx, s)
-		defer stops[i]()
-		ctx = told[i]
+func untilTold(ctx context.Context, s syscall.Signal, run func(context.Context) error) error {
+	ignored := signal.Ignored(s) // as under nohup
+	told, stop := signal.NotifyContext(ctx, s)
+	defer stop()
+	err := run(told)
+	if ctx.Err() != nil || told.Err() == nil {
+		return err
 	}
-	err := run(ctx)
-	for i, s := range signals {
-		if outer.Err() != nil || told[i].Err() == nil {
-			continue
+	stop()
+	if !ignored { // the signal ends the process as if unhandled
+		if err := syscall.Kill(os.Getpid(), s); err == nil {
+			time.Sleep(time.Minute) // another thread may get the signal, and be slow
 		}
-		stops[i]()
-		if !ignored[i] { // the signal ends the process as if unhandled
-			if err := syscall.Kill(os.Getpid(), s); err == nil {
-				time.Sleep(time.Minute) // another thread may get the signal, and be slow
-			}
-		}
-		return command.Signalled{Signal: s}
 	}
-	return err
+	return command.Signalled{Signal: s}
 }

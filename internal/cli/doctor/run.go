@@ -48,6 +48,15 @@ func checks() []check {
 	}
 }
 
+// Names lists the checks in the order of their findings.
+func Names() []string {
+	var names []string
+	for _, c := range checks() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
 // Run runs all checks concurrently and returns the findings in a fixed order. Run blocks
 // for the slowest check, at most about two minutes, or until ctx ends. A check that
 // exceeds its limit becomes a finding.
@@ -55,9 +64,8 @@ func Run(ctx context.Context, o Options) []Finding {
 	l, all := newLook(o), checks()
 	found := make([][]Finding, len(all))
 	done := make(chan int, len(all))
-	waiting := make([]string, len(all)) // names of the unfinished checks
+	waiting := Names()
 	for i, c := range all {
-		waiting[i] = c.name
 		go func() { // ends at the latest a little after the check's bound
 			found[i] = c.carryOut(ctx, l)
 			done <- i
