@@ -229,9 +229,8 @@ func tight(line []char) []char {
 	return line
 }
 
-// special lists the characters escaped inside a format because each could end the
-// format.
-const special = "\\`*_~|[]<"
+// escaped escapes the characters inside a format that could end the format.
+var escaped = strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "~", "\\~", "|", "\\|", "[", "\\[", "]", "\\]", "<", "\\<")
 
 func inline(chars []char) string {
 	text := textOf(chars)
@@ -245,14 +244,7 @@ func inline(chars []char) string {
 	if chars[0].style&^styleQuote == 0 && chars[0].link == 0 {
 		return text
 	}
-	var b strings.Builder
-	for _, r := range text {
-		if strings.ContainsRune(special, r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
+	return escaped.Replace(text)
 }
 
 func textOf(chars []char) string {

@@ -102,6 +102,7 @@ func (v *View) run(ctx context.Context) {
 		for _, h := range v.heldBack() {
 			v.release(h.Delivery)
 		}
+		v.finalizeEnded()
 	}()
 	if v.resumes {
 		v.resume()
@@ -132,7 +133,6 @@ func (v *View) loop(ctx context.Context) {
 		v.releaseHeld(ctx, now)
 		if len(v.open)+len(v.settled) == 0 && v.close(false) {
 			v.endStatus(markdown.Document{})
-			v.finalizeEnded()
 			v.text.discard(ctx)
 			return
 		}
