@@ -38,12 +38,13 @@ func (l *deliveringLedger) Write(c core.Change, done func(error)) {
 		return
 	}
 	c.Lazy = false // an adapter waits for each delivery
+	deliver, changed := c.Deliver, c.Settings // a closure with c would have each change allocated
 	l.Ledger.Write(c, func(err error) {
 		if err == nil {
-			for i := range c.Settings {
-				l.settings.Apply(&c.Settings[i])
+			for i := range changed {
+				l.settings.Apply(&changed[i])
 			}
-			l.adapters.HandOver(c.Deliver)
+			l.adapters.HandOver(deliver)
 		}
 		done(err)
 	})

@@ -276,13 +276,13 @@ func (m *Manager) RestoreFeeds(index []byte, open func() (*io.SectionReader, err
 // publishUnpublished publishes outcomes recorded, but not published, by an earlier process.
 // Outcomes of open messages are published later by the lanes.
 func (m *Manager) publishUnpublished(ctx context.Context, open []core.Message) {
-	waits := make(map[core.MessageID]struct{}, len(open))
+	waits := make(map[core.MessageID]bool, len(open))
 	for i := range open {
-		waits[open[i].ID] = struct{}{}
+		waits[open[i].ID] = true
 	}
 	for key, ids := range m.Feeds.Unpublished() {
 		for _, id := range ids {
-			if _, ok := waits[id]; ok {
+			if waits[id] {
 				continue
 			}
 			if msg, err := m.o.Ledger.Message(ctx, id); err == nil && msg.State.Final() {

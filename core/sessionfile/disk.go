@@ -20,8 +20,8 @@ func follow(path string) (string, error) {
 	}
 	for range 40 { // as many as Linux follows: path_resolution(7)
 		next, err := os.Readlink(path)
-		if err != nil { // nothing there, or no link; else reading the file fails as well
-			return path, nil
+		if err != nil {
+			return path, nil //nolint:nilerr // no link, or nothing there; in any other case reading the file fails as well
 		}
 		if !filepath.IsAbs(next) {
 			next = filepath.Join(filepath.Dir(path), next)
