@@ -30,7 +30,7 @@ type Broker struct {
 // Subscribe returns a subscription to the channel's updates from now on. The caller must
 // close the subscription.
 func (h *Broker) Subscribe(key core.ChannelKey) *Subscription {
-	return h.attach(key, func(f *stream) core.UpdateID { return f.newest() })
+	return h.attach(key, nil)
 }
 
 // Resume returns a subscription to the channel's updates after the update with the id after,
@@ -43,10 +43,11 @@ func (h *Broker) Resume(key core.ChannelKey, after string) *Subscription {
 		h.locked(key, func(f *stream) { f.used = h.uses.Add(1) })
 		h.load(f, id) // without the lock of all streams, because loading may block
 	}
-	return h.attach(key, func(*stream) core.UpdateID { return id })
+	return h.attach(key, &id)
 }
 
-func (h *Broker) attach(key core.ChannelKey, after func(*stream) core.UpdateID) *Subscription {
+// attach subscribes after the update with the id after; nil means the newest update.
+func (h *Broker) attach(key core.ChannelKey, after *core.UpdateID) *Subscription {
 	h.mu.Lock() // keeps the stream from being dropped before s is attached
 	defer h.mu.Unlock()
 	f := h.streams[key]
@@ -55,7 +56,7 @@ func (h *Broker) attach(key core.ChannelKey, after func(*stream) core.UpdateID) 
 		h.putLocked(key, f)
 	}
 	s := &Subscription{broker: h, key: key, stream: f, c: make(chan struct{}, 1)}
-	f.attach(s, after(f), h.uses.Add(1))
+	f.attach(s, after, h.uses.Add(1))
 	return s
 }
 

@@ -148,26 +148,22 @@ func (f *stream) shrink(n int) (freed int) {
 // attach adds a subscriber that receives every update following after. No update is lost or
 // repeated between the kept updates and updates to come. If the updates following after are
 // unknown, the subscriber receives all kept updates.
-func (f *stream) attach(s *Subscription, after core.UpdateID, use uint64) {
+func (f *stream) attach(s *Subscription, after *core.UpdateID, use uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.used = use
-	if after.Stream != f.id || after.Number < f.beforeLocked() || after.Number > f.last {
-		s.gap, after = true, core.UpdateID{Stream: f.id, Number: f.beforeLocked()}
+	s.from = core.UpdateID{Stream: f.id, Number: f.last}
+	if after != nil {
+		s.from = *after
 	}
-	s.from = after
-	s.queue = f.kept.last(int(f.last - after.Number))
+	if s.from.Stream != f.id || s.from.Number < f.beforeLocked() || s.from.Number > f.last {
+		s.gap, s.from = true, core.UpdateID{Stream: f.id, Number: f.beforeLocked()}
+	}
+	s.queue = f.kept.last(int(f.last - s.from.Number))
 	if len(s.queue) > 0 {
 		s.wake()
 	}
 	f.subs = append(f.subs, s)
-}
-
-// newest returns the id of the newest update, or the id before the first update.
-func (f *stream) newest() core.UpdateID {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return core.UpdateID{Stream: f.id, Number: f.last}
 }
 
 // detach removes a subscriber and reports whether no subscriber is left.

@@ -37,7 +37,7 @@ func (l *deliveringLedger) Write(c core.Change, done func(error)) {
 		l.Ledger.Write(c, done)
 		return
 	}
-	c.Lazy = false // an adapter waits for each delivery
+	c.Lazy = false                            // an adapter waits for each delivery
 	deliver, changed := c.Deliver, c.Settings // a closure with c would have each change allocated
 	l.Ledger.Write(c, func(err error) {
 		if err == nil {

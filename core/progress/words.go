@@ -3,6 +3,7 @@ package progress
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -66,11 +67,7 @@ func targetText(tool, target, dir string, room int) string {
 }
 
 func isFileTool(tool string) bool {
-	switch tool {
-	case "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "NotebookRead", "LS":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "NotebookRead", "LS"}, tool)
 }
 
 // fromDir returns the path of file relative to dir if file is in dir.

@@ -1,6 +1,7 @@
 package sessionfile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -75,9 +76,7 @@ func (f *File) writePending() {
 		err = f.replace(next)
 	}
 	for _, c := range batch {
-		if c.err == nil {
-			c.err = err
-		}
+		c.err = cmp.Or(c.err, err)
 	}
 }
 
