@@ -82,6 +82,9 @@ func TestEndUnheard(t *testing.T) {
 	if !k.busy() || k.turn() != "t1" {
 		t.Errorf("the turn %q runs", k.turn())
 	}
+	if k.found(found{at: epoch, state: core.StateReady}); !k.busy() {
+		t.Error("a turn that began after the channel was looked at is taken for ended")
+	}
 	if lines := k.found(found{at: epoch, turn: "t1", state: core.StateReady}); k.busy() || len(lines) > 0 {
 		t.Errorf("it is busy: %v, shows %v", k.busy(), lines)
 	}
