@@ -79,7 +79,7 @@ func (h *host) serve(conn *net.UnixConn) {
 		if err != nil {
 			return
 		}
-		if err := h.handleFrame(c, line.Bytes); err != nil {
+		if err := h.handleFrame(line.Bytes); err != nil {
 			h.log.Warn("bad frame", "err", err)
 			return
 		}
@@ -168,7 +168,7 @@ func (h *host) onDisconnect(c *connection) {
 	}
 }
 
-func (h *host) handleFrame(c *connection, b []byte) error {
+func (h *host) handleFrame(b []byte) error {
 	f, payload, err := protocol.DecodeFrame(b)
 	if err != nil {
 		return err
