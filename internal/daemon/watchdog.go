@@ -23,9 +23,8 @@ type watchdog struct {
 	tell    func()
 	log     *slog.Logger
 	excused atomic.Pointer[time.Time] // until then the daemon owns nothing that could be asked, or ends
-	checks  context.Context           // ends with the first excuse
-	noMore  context.CancelFunc        // ends checks
 	stop    chan struct{}
+	failed  chan error // of checks, nil included; capacity 1
 }
 
 // errSilent is why a check has failed that took too long.
@@ -40,13 +39,7 @@ func newWatchdog(tell func(), check func(context.Context) error, log *slog.Logge
 	if interval <= 0 {
 		return nil
 	}
-	return makeWatchdog(interval, tell, check, log)
-}
-
-func makeWatchdog(interval time.Duration, tell func(), check func(context.Context) error, log *slog.Logger) *watchdog {
-	w := &watchdog{every: interval / 3, check: check, tell: tell, log: log, stop: make(chan struct{})}
-	w.checks, w.noMore = context.WithCancel(context.Background())
-	return w
+	return &watchdog{every: interval / 3, check: check, tell: tell, log: log, stop: make(chan struct{}), failed: make(chan error, 1)}
 }
 
 // start begins to tell the service manager that the daemon is alive. Nil is no watchdog.
@@ -56,44 +49,53 @@ func (w *watchdog) start() {
 	}
 }
 
-// run tells at once, and then after each check that went well. A check that never ends is
-// followed by none.
+// run tells at once, and then after each check that went well. There is one check at
+// a time, so that one that never ends leaves nothing but itself.
 func (w *watchdog) run() {
 	tick := time.NewTicker(w.every)
 	defer tick.Stop()
 	w.tell()
+	checking, due := false, false
 	for {
 		select {
 		case <-w.stop:
 			return
+		case err := <-w.failed:
+			checking = false
+			w.checked(err)
 		case <-tick.C:
+			due = !w.isExcused()
+			if !due {
+				w.tell()
+			}
 		}
-		if err := w.look(); err == nil || w.isExcused() {
-			w.tell()
-		} else {
-			w.log.Error("the watchdog is not told that the daemon is alive", "err", err)
+		if due && !checking {
+			checking, due = true, false
+			go w.look() // ends with the check, which may be stuck as what it checks
 		}
 	}
 }
 
-// look returns nil if the daemon is alive, or excused.
-func (w *watchdog) look() error {
-	if w.isExcused() {
-		return nil
+func (w *watchdog) checked(err error) {
+	if err == nil {
+		w.tell()
+	} else if !w.isExcused() {
+		w.log.Error("the watchdog is not told that the daemon is alive", "err", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(w.checks, 2*w.every, errSilent)
+}
+
+func (w *watchdog) look() {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), 2*w.every, errSilent)
 	defer cancel()
-	return w.check(ctx)
+	w.failed <- w.check(ctx)
 }
 
 // excuse has the daemon count as alive for a while in which it cannot be asked, since
-// it hands over or ends. What it does then has its own bounds, and it is never asked again.
-// Nil is no watchdog.
+// it hands over or ends. What it does then has its own bounds. Nil is no watchdog.
 func (w *watchdog) excuse(d time.Duration) {
 	if w != nil {
 		until := time.Now().Add(d)
 		w.excused.Store(&until)
-		w.noMore()
 	}
 }
 
