@@ -18,9 +18,15 @@ GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 RACE := $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v "$$($(GO) env CC)" >/dev/null && \
 	echo "-race '-gcflags=modernc.org/...lib...=-race=false'")
 
+# The packages whose tests take longest, which begin first, so that no core waits for the last.
+LONGEST := $(addprefix ./internal/e2e/,telegram realclaude service upgrade restart crash setup http) ./internal/bench ./core/lanes
+
 # The packages with benchmarks, each of which is run once as a test: nobody would notice
 # one that fails before it is wanted.
 BENCHMARKED = $(sort $(dir $(shell grep -rl --include=*_test.go '^func Benchmark' .)))
+
+# Each test program would otherwise take a second to end.
+export GORACE := atexit_sleep_ms=0 $(GORACE)
 
 .DEFAULT_GOAL := help
 
@@ -35,7 +41,7 @@ build: ## build bin/bareclaw
 .PHONY: test
 test: ## run all tests; the real claude CLI is fetched with npm where there is one
 	@[ -n "$(RACE)" ] || echo "no C compiler: the tests run without the race detector"
-	$(GO) test $(RACE) -vet=off -p 4 -parallel 4 -timeout 15m ./...
+	$(GO) test $(RACE) -vet=off -p 4 -parallel 4 -timeout 15m $(LONGEST) ./...
 	@echo "each benchmark once"; out=$$($(GO) test $(RACE) -vet=off -run '^$$' -bench . -benchtime 1x -timeout 5m $(BENCHMARKED) 2>&1) || { echo "$$out"; exit 1; }
 
 .PHONY: lint
