@@ -112,7 +112,7 @@ func TestRealWaitingMessagesBecomeOneTurn(t *testing.T) {
 	if len(seen) != 2 {
 		t.Fatalf("%d requests to the API, want 2", len(seen))
 	}
-	want := []string{"[channel: http, adapter: http]\ngate door first", "[channel: http, adapter: http]", "a text", "image", "last words"}
+	want := []string{"[channel: http, adapter: http]\ngate door first", "[channel: http, adapter: http]\na text", "image", "last words"}
 	told := strings.TrimSpace(strings.Join(seen[1].UserTexts, "|")) // the CLI ends the last one with a newline
 	if told != strings.Join(want, "|") {
 		t.Errorf("claude was told %q, want %q", seen[1].UserTexts, want)
