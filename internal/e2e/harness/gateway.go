@@ -31,7 +31,6 @@ type Gateway struct {
 	Base string // http://127.0.0.1:PORT
 	Sock string
 	Done chan struct{} // closed when the process has ended
-	Err  error         // of Wait, valid after done
 	HTTP *http.Client
 }
 
@@ -42,7 +41,7 @@ func (m *Machine) Start(wrap ...string) *Gateway {
 	g := m.Launch(wrap...)
 	select {
 	case <-g.Done:
-		m.T.Fatalf("daemon ended: %v", g.Err)
+		m.T.Fatalf("daemon ended: %v", g.Cmd.ProcessState)
 	default:
 	}
 	if g.Base == "" {
@@ -81,7 +80,7 @@ func (m *Machine) Launch(wrap ...string) *Gateway {
 		m.take(stderr, ready, sync.OnceFunc(func() { close(read) }))
 	}()
 	go func() {
-		g.Err = g.Cmd.Wait()
+		_ = g.Cmd.Wait()                          // its state says how the daemon has ended
 		_, _ = io.WriteString(w, endOfWords+"\n") // behind all that it has said; a successor may say more
 		_ = w.Close()
 		<-read

@@ -160,7 +160,7 @@ func (r *soakRun) revive() {
 			}
 		}
 	}
-	r.T.Errorf("there is no gateway any more; the last one's first process ended: %v", r.daemon.Load().Err)
+	r.T.Errorf("there is no gateway any more; the last one's first process ended: %v", r.daemon.Load().Cmd.ProcessState)
 }
 
 // serves reports whether the holder serves, and notes where.

@@ -51,7 +51,7 @@ func goRun(m *harness.Machine, t *testing.T) *harness.Gateway {
 	check.OK(t, cmd.Start())
 	g := &harness.Gateway{Machine: m, Cmd: cmd, Sock: m.Path("run/api.sock"), Done: make(chan struct{})}
 	go func() {
-		g.Err = cmd.Wait()
+		_ = cmd.Wait()
 		close(g.Done)
 	}()
 	t.Cleanup(g.Kill)

@@ -200,7 +200,7 @@ func TestProgramRemovedWhileItHandsOver(t *testing.T) {
 	m.Touch("go")
 	held.Answer(200).Want(t, "waited for "+m.Path("go"))
 	if harness.Closed(g.Done) {
-		t.Errorf("the first process has ended: %v", g.Err)
+		t.Errorf("the first process has ended: %v", g.Cmd.ProcessState)
 	}
 	g.Say("http", "echo still here").Want(t, "still here")
 }
