@@ -18,7 +18,7 @@ func timesOf(j *Job, local *time.Location) (times, error) {
 	if err != nil {
 		return times{}, fmt.Errorf("schedule %s: %w", j.ID, err)
 	}
-	when, err := ParseWhen(j.When, j.CreatedAt, zone)
+	when, err := readWhen(j.When)
 	if err != nil {
 		return times{}, fmt.Errorf("schedule %s: read when it is due: %w", j.ID, err)
 	}

@@ -19,7 +19,7 @@ func zone(t testing.TB, name string) *time.Location {
 
 func cronTimes(t testing.TB, expression string, z *time.Location) times {
 	t.Helper()
-	s, err := timesOf(&Job{When: "cron " + expression, TZ: z.String(), CreatedAt: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)}, time.UTC)
+	s, err := timesOf(&Job{When: "cron " + expression, TZ: z.String()}, time.UTC)
 	check.OK(t, err)
 	return s
 }
@@ -105,6 +105,26 @@ func TestAgainstClocks(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestStoredTimesAreReadAsTheyAre has accepted times whose stored form ParseWhen would refuse: validation at
+// every look would end these jobs.
+func TestStoredTimesAreReadAsTheyAre(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 9, 0, 0, 500, time.UTC)
+	s := New(Options{Now: func() time.Time { return now }, Zone: time.UTC})
+	longest := "0" + strings.Repeat(",1", 95) + " 0 * * *"
+	for _, when := range []string{"in 3660d", longest, "cron 0 0 * * *", "every 1d12h", "@daily"} {
+		j, err := s.jobOf(Request{Channel: "c", Text: "t", When: when})
+		check.OK(t, err)
+		if len(s.Next(&j)) == 0 {
+			t.Errorf("%.20s: stored as %.20s, and never due", when, j.When)
+		}
+	}
+	j := Job{When: "cron 0 0 * * *", TZ: "America/New_York", Missed: "skip"} // without a time of creation
+	if len(s.Next(&j)) != shown {
+		t.Error("a job without a time of creation is never due")
 	}
 }
 

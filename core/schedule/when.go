@@ -161,3 +161,19 @@ func (w When) String() string {
 	}
 	return "at " + w.At.Format(time.RFC3339)
 }
+
+// readWhen parses a stored When. Validation would refuse a few accepted times: the stored form may be longer
+// than the request, and later by the fraction of a second.
+func readWhen(text string) (When, error) {
+	word, rest, _ := strings.Cut(text, " ")
+	switch word {
+	case "cron":
+		c, err := newCron(rest)
+		return When{Cron: c}, err
+	case "every":
+		d, err := time.ParseDuration(rest)
+		return When{Every: d}, err
+	}
+	at, err := time.Parse(time.RFC3339, rest)
+	return When{At: at}, err
+}
