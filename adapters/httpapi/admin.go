@@ -3,12 +3,19 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
 	"bareclaw/docs"
+	"bareclaw/internal/humanize"
 )
 
 // ErrUpgrading refuses an upgrade or a restart while another upgrade or restart is under
@@ -77,4 +84,143 @@ func (a *admin) checkOrder(ctx context.Context, o *api.UpgradeRequest) error {
 		return err
 	}
 	return a.names.check(ctx, key)
+}
+
+// healthTimeout bounds the wait for core and ledger in GET /health.
+const healthTimeout = 2 * time.Second
+
+// health serves GET /health.
+type health struct {
+	*shared
+
+	own func() api.Health
+}
+
+func (h *health) routes() []route {
+	return []route{{http.MethodGet, api.PathHealth, h.get}}
+}
+
+func (h *health) get(_ *response, r *http.Request) (any, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
+	defer cancel()
+	shown, today := h.own(), h.core.Directory.Spending()
+	shown.UptimeMS = max(0, time.Since(shown.StartedAt).Milliseconds())
+	shown.Spending = api.Spending{Day: today.Day, SpentUSD: humanize.RoundUSD(today.Spent), LimitUSD: today.Limit}
+	draining := h.lifecycle.draining()
+	o, err := h.core.Directory.Overview(ctx)
+	if err != nil && !draining {
+		shown.Problems = append(shown.Problems, "The channels do not answer: "+err.Error())
+	}
+	shown.Channels = api.ChannelsHealth{States: o.States(), Active: each(o.Active, showActive)}
+	shown.Hosts = api.Hosts{Alive: o.Hosts, Limit: o.Limit}
+	shown.Problems = append(append(shown.Problems, blockedChannels(&o)...), standstills(&o)...)
+	switch b, err := h.core.Lookup.Balance(ctx); {
+	case err == nil:
+		shown.Ledger = &api.Ledger{
+			Accepted: b.Accepted, Answered: b.Answered, Failed: b.Failed, Cancelled: b.Cancelled, Waiting: b.Waiting,
+			Balanced: b.Even(), Problem: shown.Ledger.Problem,
+		}
+		if !b.Even() {
+			shown.Problems = append(shown.Problems, "The ledger does not balance: some message has no outcome, or two.")
+		}
+	case !draining:
+		shown.Problems = append(shown.Problems, "The ledger cannot be read: "+err.Error())
+		fallthrough
+	default:
+		shown.Ledger = nil
+	}
+	shown.Status = status(draining, shown.Ready, shown.Agent.Problem != "" || len(shown.Problems) > 0)
+	shown.Ready = shown.Ready && !draining
+	return &shown, nil
+}
+
+// status sums up the health.
+func status(draining, ready, problems bool) string {
+	switch {
+	case draining:
+		return api.StatusDraining
+	case !ready:
+		return api.StatusStarting
+	case problems:
+		return api.StatusDegraded
+	default:
+		return api.StatusOK
+	}
+}
+
+func showActive(c *core.ChannelStatus) api.ActiveChannel {
+	return api.ActiveChannel{
+		Channel: string(c.Key), State: c.State, Since: c.Since, Why: c.Why, Until: c.Until, Activity: c.Activity,
+		Waiting: c.Waiting, Running: c.Running, HostPID: c.HostPID, AgentPID: c.AgentPID,
+	}
+}
+
+// standstills returns a sentence for each reason why no messages are answered, with the
+// remedy.
+func standstills(o *core.Overview) (problems []string) {
+	for _, s := range o.Standstills() {
+		problems = append(problems, strings.TrimSpace(fmt.Sprintf("Nothing is answered on %s. %s %s", namesOf(s.Channels), s.Why, remedies[s.Code])))
+	}
+	return problems
+}
+
+// remedies tell a person how to end a channel's parking, by code.
+var remedies = map[string]string{
+	core.CodeNotLoggedIn: "To log in, run `claude` on the gateway's machine.",
+	core.CodeUsageLimit:  "Nothing else has to be done.",
+	core.ParkedForBudget: "To go on before that, raise BARECLAW_DAILY_BUDGET_USD and restart the gateway.",
+}
+
+// namesOf lists the keys of at most three channels, and the number of further channels.
+func namesOf(channels []core.ChannelKey) string {
+	const most = 3
+	var names []string
+	for _, key := range channels[:min(most, len(channels))] {
+		names = append(names, strconv.Quote(string(key)))
+	}
+	all := strings.Join(names, ", ")
+	if more := len(channels) - most; more > 0 {
+		all += fmt.Sprintf(" and %d more channels", more)
+	}
+	return all
+}
+
+// blockedChannels returns the channels whose agent's output cannot be written.
+func blockedChannels(o *core.Overview) (problems []string) {
+	for i := range o.Active {
+		if c := &o.Active[i]; c.HostBlocked != "" {
+			problems = append(problems, fmt.Sprintf("Channel %q: %s", c.Key, c.HostBlocked))
+		}
+	}
+	return problems
+}
+
+// observe records the duration of a request.
+func (s *Server) observe(res *response, method string, took time.Duration) {
+	if !slices.Contains(methods, method) {
+		method = "other" // clients must not be able to add label values
+	}
+	status := "gone"
+	if res.status != 0 {
+		status = strconv.Itoa(res.status)
+	}
+	s.requests.Observe(method, res.route, status, took)
+}
+
+// metricsRoute serves all metrics of the gateway.
+func metricsRoute(o Options, requests *metrics.Requests) route {
+	return route{http.MethodGet, api.PathMetrics, func(w *response, r *http.Request) (any, error) {
+		own := o.Health()
+		var m metrics.Writer
+		m.Gauge("bareclaw_build_info", "Which build this is; always 1.", 1, "go", runtime.Version(), "version", own.Version)
+		const spares = "Sessions that wait for a new channel: ready ones, and how many are wanted."
+		m.Gauge("bareclaw_warm_spares", spares, float64(own.Spares.Ready), "state", "ready")
+		m.Gauge("bareclaw_warm_spares", spares, float64(own.Spares.Wanted), "state", "wanted")
+		metrics.WriteTotals(r.Context(), &m, o.Core, o.Log)
+		metrics.WriteSchedules(r.Context(), &m, o.Schedules, o.Log)
+		o.Metrics(&m)
+		requests.WriteTo(&m)
+		metrics.WriteProcess(&m, own.StartedAt)
+		return nil, w.bytes(http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", []byte(m.String()))
+	}}
 }

@@ -1,15 +1,21 @@
 package httpapi
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 )
 
@@ -90,3 +96,89 @@ func marshal(shape any) (jsontext.Value, error) { return json.Marshal(shape, enc
 
 // maxQuoted bounds the client texts repeated in errors and log lines, in characters.
 const maxQuoted = 200
+
+// A problem is an error in the form sent to the client.
+type problem struct {
+	status  int
+	headers map[string]string
+	body    api.Error
+}
+
+func (p *problem) Error() string { return p.body.Code + ": " + p.body.Error }
+
+func refuse(status int, code, text string) *problem {
+	return &problem{status: status, body: api.Error{Error: text, Code: code}}
+}
+
+func badRequest(code, format string, args ...any) *problem {
+	return refuse(http.StatusBadRequest, code, fmt.Sprintf(format, args...))
+}
+
+func (p *problem) with(header, value string) *problem {
+	if p.headers == nil {
+		p.headers = map[string]string{}
+	}
+	p.headers[header] = value
+	return p
+}
+
+// explain makes an error of core a problem.
+func explain(w *response, err error) *problem {
+	switch {
+	case errors.Is(err, core.ErrNotFound):
+		return refuse(http.StatusNotFound, api.NotFound, notFoundText(w.route))
+	case errors.Is(err, core.ErrQueueFull):
+		return refuse(http.StatusTooManyRequests, api.QueueFull,
+			"This channel already holds as many messages as it may (BARECLAW_QUEUE_LIMIT); send this message again when some are answered.").with("Retry-After", "5")
+	case errors.Is(err, core.ErrKeyReused):
+		return refuse(http.StatusUnprocessableEntity, api.IdempotencyMismatch,
+			"This Idempotency-Key was used for something else; use a new key for a new message or push.")
+	case errors.Is(err, core.ErrBadContent):
+		return badRequest(api.BadContent, "The content cannot be handed to the agent; send non-empty text or content blocks.")
+	case errors.Is(err, core.ErrBadSetting):
+		return badRequest(api.BadSetting, "%s.", sentence(err))
+	case errors.Is(err, core.ErrClosed), errors.Is(err, context.Canceled): // in the latter case the client has disconnected
+		return shuttingDown()
+	case errors.Is(err, core.ErrStorageFull):
+		w.log.Error("storage is full", "err", err)
+		return refuse(http.StatusInsufficientStorage, api.StorageFull,
+			"The disk of the state directory is full and nothing was accepted; free some space and send this again.")
+	case errors.Is(err, core.ErrStorage):
+		w.log.Error("storage cannot be written", "err", err)
+		return refuse(http.StatusServiceUnavailable, api.StorageUnavailable,
+			"The state directory cannot be written and nothing was accepted; see the gateway's log, then send this again.").with("Retry-After", "5")
+	default:
+		w.log.Error("http request failed", "route", w.route, "err", err)
+		return internalError()
+	}
+}
+
+func internalError() *problem {
+	return refuse(http.StatusInternalServerError, api.Internal, "The gateway failed on this request; its log says more.")
+}
+
+func shuttingDown() *problem {
+	return refuse(http.StatusServiceUnavailable, api.ShuttingDown,
+		"The gateway is restarting or shutting down and accepted nothing; send this again in a moment.").with("Retry-After", "2")
+}
+
+func notFoundText(route string) string {
+	switch {
+	case strings.HasPrefix(route, "/messages/"):
+		return "There is no message with this id."
+	case route == "/channels/{key}/rules/{id}":
+		return "This channel has no rule with this id; GET /channels/{key}/rules lists its rules."
+	case strings.HasPrefix(route, "/schedules/"):
+		return "There is no schedule with this id; GET /schedules lists all schedules."
+	case route == "/approvals/{id}":
+		return "There is no approval with this id; GET /approvals lists the pending ones."
+	}
+	return "There is no such channel; GET /channels lists all channels."
+}
+
+// sentence returns an error's text with a capital letter.
+func sentence(err error) string {
+	text := err.Error()
+	first, n := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[n:]
+}

@@ -11,9 +11,17 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 
+	"github.com/tmaxmax/go-sse"
+
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/core/config"
+	"bareclaw/internal/lockfile"
+	"bareclaw/internal/proc"
 )
 
 // maxReply bounds a reply that is read as a whole, in bytes.
@@ -149,4 +157,74 @@ func refusal(res *http.Response) error {
 		}
 	}
 	return &Error{Status: res.StatusCode, Code: said.Code, Text: said.Error}
+}
+
+// maxEvent bounds an event of a stream, in bytes: an event holds a line of claude's output.
+const maxEvent = 64 << 20
+
+// An Event is an event of a stream: its kind, its JSON data, and the id from which a broken
+// stream can be resumed.
+type Event struct {
+	Kind, Data, ID string
+}
+
+// Stream sends a request whose reply is a stream of events. It calls opened when the reply
+// has begun, and f with each event in turn, until the stream ends, f returns an error, or
+// ctx ends. The body in may be nil; lastID is the id of the last event that was received,
+// or empty. Stream returns nil at the stream's end.
+func (c *Client) Stream(ctx context.Context, method, path string, in any, lastID string, opened func(), f func(Event) error) error {
+	header := http.Header{}
+	if lastID != "" {
+		header.Set(api.HeaderLastEventID, lastID)
+	}
+	return c.stream(ctx, method, path, in, header, opened, f)
+}
+
+// stream is Stream with further headers.
+func (c *Client) stream(ctx context.Context, method, path string, in any, header http.Header, opened func(), f func(Event) error) error {
+	header.Set("Accept", "text/event-stream")
+	res, err := c.send(ctx, method, path, in, header)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	opened()
+	for e, err := range sse.Read(res.Body, &sse.ReadConfig{MaxEventSize: maxEvent}) {
+		if err != nil {
+			return fmt.Errorf("read the stream %s %s: %w", method, path, err)
+		}
+		if err := f(Event{Kind: e.Type, Data: e.Data, ID: e.LastEventID}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SocketVariable is the environment variable with the gateway's Unix socket for claude and
+// its commands, which do not know the gateway's configuration.
+const SocketVariable = "BARECLAW_SOCKET"
+
+// Inherited returns a client of the gateway in whose session this process runs, or nil.
+func Inherited() *Client {
+	if path := os.Getenv(SocketVariable); filepath.IsAbs(path) {
+		return OverSocket(path)
+	}
+	return nil
+}
+
+// Socket returns the path of the Unix socket of a gateway with the configuration.
+func Socket(cfg config.Config) string { return filepath.Join(cfg.RuntimeDir, "api.sock") }
+
+// Local returns a client of the gateway with the configuration, over its socket.
+func Local(cfg config.Config) *Client { return OverSocket(Socket(cfg)) }
+
+// Direct returns a client of the gateway with the configuration over TCP, where approvals
+// can be decided. The address is that of the running daemon, or else the configured one.
+func Direct(cfg config.Config) *Client {
+	address := net.JoinHostPort(cfg.Host, strconv.Itoa(cfg.Port))
+	h, err := lockfile.ReadHolder(filepath.Join(cfg.StateDir, lockfile.StateLockName))
+	if err == nil && h.Address != "" && proc.Alive(h.PID, h.Start) {
+		address = h.Address
+	}
+	return OverTCP(address, cfg.HTTPToken.Reveal())
 }

@@ -3,13 +3,22 @@
 package metrics
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
+	"maps"
 	"math"
+	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+
+	"bareclaw/core/lanes"
+	"bareclaw/core/schedule"
 )
 
 // A Writer gathers metrics. Samples of one name must be added in a row.
@@ -118,4 +127,131 @@ func (r *Requests) WriteTo(w *Writer) {
 		w.sample(name+"_sum", d.sum, labels)
 		w.sample(name+"_count", float64(count), labels)
 	}
+}
+
+// readTimeout bounds the wait of a scrape for the ledger.
+const readTimeout = 5 * time.Second
+
+// WriteTotals adds the counts of core. If the ledger cannot be read, its counts are left out.
+func WriteTotals(ctx context.Context, w *Writer, m *lanes.Manager, log *slog.Logger) {
+	writeStats(w, m.Directory.Stats())
+	today := m.Directory.Spending()
+	w.Gauge("bareclaw_lanes", "Channels served by this process.", float64(m.Directory.Lanes()))
+	w.Gauge("bareclaw_spent_usd_today", "Cost of turns and background results today, in local time.", today.Spent)
+	w.Gauge("bareclaw_daily_budget_usd", "Limit of the cost of a day; 0 without a limit.", today.Limit)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	if o, err := m.Directory.Overview(ctx); err == nil { // an error means that core shuts down
+		running, waiting := 0, 0
+		for i := range o.Active {
+			waiting += o.Active[i].Waiting
+			if o.Active[i].Turn != "" {
+				running++
+			}
+		}
+		w.Gauge("bareclaw_turns_running", "Turns in progress.", float64(running))
+		w.Gauge("bareclaw_queue_messages", "Messages that wait for their turn.", float64(waiting))
+		w.Gauge("bareclaw_sessions", "Agent sessions that are alive.", float64(o.Hosts))
+		states := o.States()
+		for _, state := range slices.Sorted(maps.Keys(states)) {
+			w.Gauge("bareclaw_channels", "Channels with a conversation or something to do, by state.", float64(states[state]), "state", state)
+		}
+	}
+	b, err := m.Lookup.Balance(ctx)
+	if err != nil {
+		log.Warn("metrics: read the ledger's balance", "err", err)
+		return
+	}
+	even := 0.0
+	if b.Even() {
+		even = 1
+	}
+	w.Counter("bareclaw_messages_accepted_total", "Messages ever accepted.", float64(b.Accepted))
+	for _, o := range []struct {
+		outcome string
+		count   int64
+	}{{"answered", b.Answered}, {"failed", b.Failed}, {"cancelled", b.Cancelled}} {
+		w.Counter("bareclaw_messages_total", "Messages ever ended, by outcome.", float64(o.count), "outcome", o.outcome)
+	}
+	w.Gauge("bareclaw_messages_waiting", "Messages without an outcome, running ones included.", float64(b.Waiting))
+	w.Gauge("bareclaw_balance_ok", "1 while every accepted message is accounted for exactly once.", even)
+}
+
+func writeStats(w *Writer, s *lanes.Stats) {
+	w.Counter("bareclaw_turns_total", "Turns handed to the agent since start.", float64(s.Turns.Load()))
+	w.Counter("bareclaw_turn_errors_total", "Turns that ended without an answer since start.", float64(s.TurnErrors.Load()))
+	w.Counter("bareclaw_turns_resent_total", "Turns handed over again after a fault since start.", float64(s.Resent.Load()))
+	w.Counter("bareclaw_turns_interrupted_total", "Turns interrupted since start.", float64(s.Interrupted.Load()))
+	w.Counter("bareclaw_turns_stalled_total", "Turns without any output for too long, since start.", float64(s.Stalled.Load()))
+	w.Counter("bareclaw_channels_parked_total", "Times a channel was parked without a login or at a limit, since start.", float64(s.Parked.Load()))
+	w.Counter("bareclaw_sessions_idled_total", "Idle sessions ended since start.", float64(s.Idled.Load()))
+	w.Counter("bareclaw_sessions_evicted_total", "Sessions ended for another channel, since start.", float64(s.Evicted.Load()))
+	w.Counter("bareclaw_queue_refused_total", "Messages refused because their channel was full, since start.", float64(s.QueueRefused.Load()))
+}
+
+// WriteSchedules adds the counts of schedules.
+func WriteSchedules(ctx context.Context, w *Writer, of *schedule.Scheduler, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	if n, err := of.Active(ctx); err == nil {
+		w.Gauge("bareclaw_schedules", "Schedules with due times to come.", float64(n))
+	} else {
+		log.Warn("metrics: read schedules", "err", err)
+	}
+	n := of.Stats()
+	for _, o := range []struct {
+		outcome schedule.Outcome
+		count   int64
+	}{{schedule.Sent, n.Sent}, {schedule.Skipped, n.Skipped}, {schedule.Missed, n.Missed}, {schedule.Refused, n.Refused}} {
+		w.Counter("bareclaw_schedule_occurrences_total", "Due times of schedules since start, by outcome.", float64(o.count), "outcome", string(o.outcome))
+	}
+}
+
+// WriteProcess adds the metrics of the Go runtime and of the process, under the names used by
+// all Go programs. Where the system has no /proc, its figures are left out.
+func WriteProcess(w *Writer, startedAt time.Time) {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	w.Gauge("go_info", "Information about the Go environment.", 1, "version", runtime.Version())
+	w.Gauge("go_goroutines", "Number of goroutines that currently exist.", float64(runtime.NumGoroutine()))
+	w.Counter("go_gc_duration_seconds_count", "Number of completed garbage collections.", float64(m.NumGC))
+	w.Counter("go_gc_duration_seconds_sum", "Time for which garbage collections stopped the program.", time.Duration(m.PauseTotalNs).Seconds())
+	w.Gauge("go_memstats_alloc_bytes", "Bytes allocated in heap and currently in use.", float64(m.Alloc))
+	w.Counter("go_memstats_alloc_bytes_total", "Bytes allocated in heap until now, even if released already.", float64(m.TotalAlloc))
+	w.Counter("go_memstats_mallocs_total", "Heap objects allocated.", float64(m.Mallocs))
+	w.Gauge("go_memstats_heap_objects", "Currently allocated objects.", float64(m.HeapObjects))
+	w.Gauge("go_memstats_heap_inuse_bytes", "Heap bytes that are in use.", float64(m.HeapInuse))
+	w.Gauge("go_memstats_heap_idle_bytes", "Heap bytes waiting to be used.", float64(m.HeapIdle))
+	w.Gauge("go_memstats_heap_released_bytes", "Heap bytes released to the system.", float64(m.HeapReleased))
+	w.Gauge("go_memstats_next_gc_bytes", "Heap bytes when the next garbage collection will take place.", float64(m.NextGC))
+	w.Gauge("go_memstats_sys_bytes", "Bytes obtained from the system.", float64(m.Sys))
+	w.Gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", float64(startedAt.UnixMilli())/1000)
+	var usage syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) == nil {
+		spent := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+		w.Counter("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.", spent.Seconds())
+	}
+	var files syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) == nil {
+		w.Gauge("process_max_fds", "Maximum number of open file descriptors.", float64(files.Cur))
+	}
+	if open, err := os.ReadDir("/proc/self/fd"); err == nil {
+		w.Gauge("process_open_fds", "Number of open file descriptors.", float64(len(open)))
+	}
+	if virtual, resident, ok := pages(); ok {
+		w.Gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.", virtual*float64(os.Getpagesize()))
+		w.Gauge("process_resident_memory_bytes", "Resident memory size in bytes.", resident*float64(os.Getpagesize()))
+	}
+}
+
+// pages returns the size of the process in memory, in pages; see proc_pid_statm(5).
+func pages() (virtual, resident float64, ok bool) {
+	text, err := os.ReadFile("/proc/self/statm")
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) < 2 {
+		return 0, 0, false
+	}
+	virtual, errVirtual := strconv.ParseFloat(fields[0], 64)
+	resident, errResident := strconv.ParseFloat(fields[1], 64)
+	return virtual, resident, errVirtual == nil && errResident == nil
 }

@@ -2,15 +2,22 @@ package lifecycle
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"time"
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/core/ledger"
+	"bareclaw/heartbeat/program"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/statemark"
 	"bareclaw/internal/term"
 )
 
@@ -94,6 +101,163 @@ func awaitSuccessor(c *command.Context, gateway *client.Client, generation uint6
 			return now, c.Context.Err()
 		case <-late:
 			return now, fmt.Errorf("wait %s for the new process: %w", restartPatience, cmp.Or(err, errors.New("no new process serves")))
+		}
+	}
+}
+
+// Upgrade replaces the gateway's program. The gateway goes back to the old program unless
+// the new one is healthy.
+type Upgrade struct {
+	From     string `placeholder:"FILE|DIR" help:"The new program: its file, or a directory that holds a program named bareclaw, or its source, which is built."`
+	Rollback bool   `help:"Put the program back that was there before the last upgrade."`
+	Channel  string `placeholder:"CHANNEL" help:"Channel that is told what became of it; from within a session its own, if none is given."`
+}
+
+// Validate is called when the arguments have been read.
+func (u *Upgrade) Validate() error {
+	if (u.From == "") != u.Rollback {
+		return errors.New("say either --from FILE|DIR or --rollback")
+	}
+	return nil
+}
+
+const (
+	// pollUpgrade is the time between two questions for the outcome of an upgrade.
+	pollUpgrade = 300 * time.Millisecond
+	// upgradePatience is how long the gateway may be silent, or ignorant of the upgrade.
+	upgradePatience = time.Minute
+)
+
+// Run upgrades the gateway, or without a gateway the file of this program.
+func (u *Upgrade) Run(c *command.Context, gateway *client.Client) error {
+	work, err := os.MkdirTemp("", "bareclaw-upgrade-") // private
+	if err != nil {
+		return fmt.Errorf("make room for the new program: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	file := ""
+	if !u.Rollback {
+		if file, err = program.Find(c.Context, u.From, work, c.Err); err != nil {
+			return err
+		}
+		if err = program.Check(file); err != nil {
+			return err
+		}
+		_, err = program.Ask(c.Context, file)
+		if err != nil && !errors.Is(err, fs.ErrPermission) { // a file system without execution, such as /tmp: the staged copy is asked again
+			return err
+		}
+	}
+	before, err := lastUpgrade(c.Context, gateway)
+	if errors.Is(err, client.ErrUnreachable) {
+		return u.replace(c, gateway, file)
+	}
+	if err != nil {
+		return err
+	}
+	if u.Channel == "" {
+		if u.Channel, err = command.OwnChannel(c, gateway); err != nil {
+			return err
+		}
+	}
+	c.Sayf("The gateway runs; asking it to try the new program.")
+	order := api.UpgradeRequest{Path: file, Rollback: u.Rollback, Channel: u.Channel}
+	if err := gateway.Do(c.Context, http.MethodPost, api.PathUpgrade, order, nil); err != nil {
+		return err
+	}
+	c.Sayf("The new program takes over. It is on trial for half a minute.")
+	after, err := awaitUpgrade(c.Context, gateway, before)
+	if err != nil {
+		return err
+	}
+	if after.State == string(program.WentBack) {
+		return fmt.Errorf("the gateway went back from %s to %s: %s", term.SafeLine(after.To), term.SafeLine(after.From), term.SafeLine(after.Reason))
+	}
+	c.Sayf("Upgraded from %s to %s. `bareclaw upgrade --rollback` goes back.", term.SafeLine(after.From), term.SafeLine(after.To))
+	return nil
+}
+
+// replace upgrades without a gateway.
+func (u *Upgrade) replace(c *command.Context, gateway *client.Client, file string) error {
+	cfg, err := c.Config()
+	if err != nil {
+		return err
+	}
+	if h, alive, _ := statemark.Gateway(cfg.StateDir); alive { // for example with another XDG_RUNTIME_DIR; without a trial nothing would roll back
+		return fmt.Errorf("nothing was changed: the gateway's process %d is there, and cannot be reached %s. "+
+			"Is XDG_RUNTIME_DIR here what it is there? If the gateway hangs, `bareclaw stop --now` ends it", h.PID, gateway.Where())
+	}
+	place, err := program.PlaceOf(c.Self)
+	if err != nil {
+		return err
+	}
+	hold, err := place.Hold()
+	if err != nil {
+		return err
+	}
+	if hold != nil {
+		defer func() { _ = hold.Close() }()
+	}
+	if u.Rollback {
+		if file, err = place.Earlier(); err != nil {
+			return err
+		}
+	}
+	sum, err := place.Stage(file)
+	if err != nil {
+		return err
+	}
+	defer place.Discard()
+	info, err := program.Ask(c.Context, place.Next())
+	if err != nil {
+		return err
+	}
+	if have, err := program.Sum(place.Path()); err != nil || have == sum {
+		return errors.Join(err, fmt.Errorf("%s is that program already, %s", place.Path(), info.Version))
+	}
+	records, err := ledger.Inspect(filepath.Join(cfg.StateDir, "ledger.db"))
+	if err == nil {
+		err = info.Reads(records.MinReader)
+	} else if errors.Is(err, os.ErrNotExist) {
+		err = nil // without a ledger nothing can be misread
+	}
+	if err == nil {
+		err = errors.Join(place.KeepPrevious(), place.Swap())
+	}
+	if err != nil {
+		return err
+	}
+	c.Sayf("No gateway runs, so nothing was tried: %s is now %s, and the one before is %s.", place.Path(), term.SafeLine(info.Version), place.Old())
+	return nil
+}
+
+func lastUpgrade(ctx context.Context, gateway *client.Client) (u api.Upgrade, err error) {
+	err = gateway.Do(ctx, http.MethodGet, api.PathUpgrade, nil, &u)
+	return u, err
+}
+
+// awaitUpgrade waits for the outcome of the upgrade. The gateway may be silent while a
+// process takes over.
+func awaitUpgrade(ctx context.Context, gateway *client.Client, before api.Upgrade) (api.Upgrade, error) {
+	heard := time.Now()
+	for tick := time.Tick(pollUpgrade); ; {
+		select {
+		case <-ctx.Done():
+			return api.Upgrade{}, context.Cause(ctx)
+		case <-tick:
+		}
+		u, err := lastUpgrade(ctx, gateway)
+		if err == nil && (u.BeganAt.IsZero() || u.BeganAt.Equal(before.BeganAt)) { // a clock may have been set back since
+			err = errors.New("the gateway does not know of it")
+		}
+		switch {
+		case ctx.Err() != nil:
+		case err == nil && u.State != string(program.OnTrial):
+			return u, nil
+		case err == nil:
+			heard = time.Now()
+		case time.Since(heard) > upgradePatience:
+			return api.Upgrade{}, fmt.Errorf("it is not known what became of the upgrade; see the log: %w", err)
 		}
 	}
 }
