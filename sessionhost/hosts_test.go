@@ -102,6 +102,8 @@ func TestLiveWaitsForARecord(t *testing.T) {
 		if got := <-told; got.err != nil || len(got.keys) > 0 {
 			t.Errorf("live without a record are %q, %v", got.keys, got.err)
 		}
+		// Close alone would leave the lock to a process that another test starts just now.
+		check.OK(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_UN))
 		check.OK(t, lock.Close())
 		if left := hostsWithoutRecord(h.o.StateDir, h.o.RuntimeDir, nil); len(left) > 0 {
 			t.Errorf("a host that is gone is waited for: %q", left)
