@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-
-	"bareclaw/core"
+	"time"
 
 	"github.com/google/uuid"
+
+	"bareclaw/core"
 )
 
 // Show returns the content of a claude line for a person, in order; nothing for most lines
@@ -130,3 +131,134 @@ func (e *Event) showSystem() []core.DisplayEvent {
 
 // isThinking recognises thinking and redacted_thinking.
 func isThinking(blockType string) bool { return strings.HasSuffix(blockType, "thinking") }
+
+// Translate returns the event for a lane.
+func (e *Event) Translate() core.Event {
+	t := core.Event{Type: e.Type, Raw: e.Raw}
+	switch e.Type {
+	case TypeLifecycle:
+		message, phase := e.Lifecycle()
+		t.Kind, t.Turn, t.Phase = core.TurnState, core.TurnID(message), phase
+	case TypeResult:
+		r := e.Result()
+		if r.Code == core.CodeNotLoggedIn { // claude's own words are for a person at its terminal
+			r.Text = r.Error
+		}
+		t.Kind, t.Result = core.Resulted, &r
+	case TypeControlRequest:
+		if t.Request = e.PermissionRequest(); t.Request != nil {
+			t.Kind = core.Requested
+		}
+	case TypeCancelRequest:
+		t.Kind, t.Request = core.RequestGone, &core.Request{ID: e.CancelRequest()}
+	case TypeStreamEvent:
+		if e.BeginsTool() {
+			t.Kind = core.ToolBegun // the call with its input follows
+		}
+	case TypeAssistant:
+		e.translateTool(&t)
+	case TypeRateLimit:
+		if rejected, until := e.rateLimit(); rejected {
+			t.Kind, t.Until = core.Limited, until
+		}
+	case TypeSystem:
+		e.translateSystem(&t)
+	}
+	return t
+}
+
+func (e *Event) translateTool(t *core.Event) {
+	if !e.BeginsTool() {
+		return
+	}
+	for _, b := range decoded[message](e.message).Content {
+		if b.Type == "tool_use" {
+			t.Kind, t.Tool, t.Target = core.ToolBegun, b.Name, ToolTarget(b.Input)
+			t.ToolID, t.Timeout = b.ID, toolTimeout(b.Name, b.Input)
+		}
+	}
+}
+
+func (e *Event) translateSystem(t *core.Event) {
+	switch e.Subtype {
+	case "api_retry":
+		r := e.APIRetry()
+		t.Kind, t.Status = core.Retrying, int(r.Status)
+		t.Detail = fmt.Sprintf("%s (status %d), attempt %d of %d in %s", r.Reason, r.Status, r.Attempt, r.MaxRetries, r.delay())
+	case "init":
+		t.Model = e.Init().Model
+	}
+	if n, ok := e.BackgroundTasks(); ok {
+		t.Kind, t.Tasks = core.TasksChanged, n
+	}
+}
+
+// Result decodes a result event, the end of a turn. A result answers the messages whose
+// uuids it names. A result with an origin (a finished background task) answers only
+// messages folded into its turn. Results of slash commands, interrupts, exceeded limits,
+// API errors and refused logins name their messages too.
+func (e *Event) Result() core.Result {
+	r := rawResult{Subtype: e.Subtype}
+	decode(e.Raw, &r)
+	res := core.Result{
+		Text: r.Text, IsError: r.IsError, Interrupted: r.interrupted(),
+		SessionID: e.SessionID(), TotalCost: r.TotalCostUSD, NumTurns: int(r.NumTurns),
+	}
+	for _, usage := range r.Usage {
+		res.Cost += usage.CostUSD
+	}
+	for _, id := range r.UserMessageUUIDs {
+		if id != "" { // an odd shape
+			res.Turns = append(res.Turns, core.TurnID(id))
+		}
+	}
+	res.Background = r.Origin.Kind != "" && len(res.Turns) == 0 // else messages were folded into the turn
+	if r.IsError {
+		res.Code, res.Error = r.failure()
+		res.Until = r.limitEnds(time.Now())
+	}
+	return res
+}
+
+// rateLimit reads the API's report about the limits of a subscription (documented for CLI
+// 2.1, not seen): whether calls are refused, and not paid for otherwise, and until when; a
+// zero time if unknown.
+func (e *Event) rateLimit() (rejected bool, until time.Time) {
+	var r struct {
+		Info struct {
+			Status   string `json:"status"`
+			Paid     bool   `json:"isUsingOverage"`
+			ResetsAt count  `json:"resetsAt"`
+		} `json:"rate_limit_info"`
+	}
+	decode(e.Raw, &r)
+	return r.Info.Status == "rejected" && !r.Info.Paid, unixTime(int64(r.Info.ResetsAt))
+}
+
+// An Init begins every turn and names the current model and version.
+type Init struct {
+	Model   string `json:"model"`
+	Version string `json:"claude_code_version"` // of the CLI
+}
+
+// Init decodes a system/init event.
+func (e *Event) Init() Init { return decoded[Init](e.Raw) }
+
+// An APIRetry is a repeated API call. claude repeats even a 401 for minutes, although no
+// repetition cures a wrong key.
+type APIRetry struct {
+	Attempt    count   `json:"attempt"`
+	MaxRetries count   `json:"max_retries"`
+	DelayMS    float64 `json:"retry_delay_ms"`
+	Status     count   `json:"error_status"` // HTTP status, 0 without a response
+	Reason     string  `json:"error"`        // authentication failed, rate limit, overloaded, server error, unknown
+}
+
+func (r APIRetry) delay() time.Duration { return time.Duration(r.DelayMS * float64(time.Millisecond)) }
+
+// APIRetry decodes a system/api_retry event.
+func (e *Event) APIRetry() (r APIRetry) {
+	decode(e.Raw, &r)
+	r.Reason = strings.ReplaceAll(r.Reason, "_", " ")
+	return r
+}

@@ -276,3 +276,17 @@ func (l *eventLog) close() {
 	l.closed = true
 	l.changed.Broadcast()
 }
+
+// openSpool makes a file without a name: nothing is left of the file however the host
+// ends.
+func openSpool(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open spool: %w", err)
+	}
+	if err := os.Remove(path); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("unlink spool: %w", err)
+	}
+	return f, nil
+}

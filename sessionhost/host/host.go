@@ -8,6 +8,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"math"
@@ -106,20 +107,6 @@ func Run(log *slog.Logger) int {
 	h.sendTimer = time.AfterFunc(math.MaxInt64, h.sendLog) // sendLogSoon sets the time
 	h.run(socket)
 	return 0
-}
-
-// openSpool makes a file without a name: nothing is left of the file however the host
-// ends.
-func openSpool(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open spool: %w", err)
-	}
-	if err := os.Remove(path); err != nil {
-		_ = f.Close()
-		return nil, fmt.Errorf("unlink spool: %w", err)
-	}
-	return f, nil
 }
 
 func (h *host) run(l *net.UnixListener) {
@@ -305,4 +292,25 @@ func isClosed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+// inheritedFiles reads the bootstrap, and marks the inherited descriptors so that claude
+// does not get them.
+func inheritedFiles() (protocol.Bootstrap, *os.File, *os.File, error) {
+	for _, fd := range []int{protocol.FDBootstrap, protocol.FDListener, protocol.FDLock} {
+		syscall.CloseOnExec(fd)
+	}
+	pipe := os.NewFile(protocol.FDBootstrap, "bootstrap")
+	if pipe == nil {
+		return protocol.Bootstrap{}, nil, nil, fmt.Errorf("read bootstrap: descriptor %d is not open", protocol.FDBootstrap)
+	}
+	defer func() { _ = pipe.Close() }()
+	var b protocol.Bootstrap
+	if err := json.NewDecoder(pipe).Decode(&b); err != nil {
+		return protocol.Bootstrap{}, nil, nil, fmt.Errorf("read bootstrap (this command is started by the daemon only): %w", err)
+	}
+	if b.Version != protocol.Version {
+		return protocol.Bootstrap{}, nil, nil, fmt.Errorf("read bootstrap: version %d, want %d", b.Version, protocol.Version)
+	}
+	return b, os.NewFile(protocol.FDListener, "listener"), os.NewFile(protocol.FDLock, "lock"), nil
 }
