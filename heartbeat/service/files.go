@@ -65,13 +65,6 @@ func (j Job) envFile(spec Spec, dirs Dirs) File {
 	return File{Path: dirs.envPath(j, spec), Mode: 0o600, Text: j.header() + envText(spec.variables())}
 }
 
-func (d Dirs) envPath(job Job, spec Spec) string {
-	if spec.EnvFile != "" {
-		return spec.EnvFile
-	}
-	return filepath.Join(d.Config, "bareclaw", job.names().envFile)
-}
-
 // HeartbeatLog is the name of the heartbeat's log file in the state directory.
 const HeartbeatLog = "heartbeat.log"
 

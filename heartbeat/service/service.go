@@ -11,7 +11,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"time"
+
+	"bareclaw/internal/proc"
+	"bareclaw/internal/statemark"
 )
 
 // A System is a kind of service manager.
@@ -43,6 +47,21 @@ type Dirs struct {
 	Data   string // $XDG_DATA_HOME, or ~/.local/share; systemd stores timer stamps there
 
 	missing error // why the directories are not known
+}
+
+func (d Dirs) unitDir() string { return filepath.Join(d.Config, "systemd", "user") }
+
+// plistPath returns the path of a job's plist in ~/Library/LaunchAgents, read by launchd
+// at login.
+func (d Dirs) plistPath(job Job) string {
+	return filepath.Join(d.Home, "Library", "LaunchAgents", job.names().label+".plist")
+}
+
+func (d Dirs) envPath(job Job, spec Spec) string {
+	if spec.EnvFile != "" {
+		return spec.EnvFile
+	}
+	return filepath.Join(d.Config, "bareclaw", job.names().envFile)
 }
 
 // A File is a file read by a service manager.
@@ -163,3 +182,46 @@ func WorkingDir() (string, error) {
 // ErrHeld is wrapped in the error of an installation that is complete except for the
 // start: a gateway outside the service manager holds the lock of the state directory.
 var ErrHeld = errors.New("a gateway that is not the service's has the state directory")
+
+// TakeOver resolves [ErrHeld]: TakeOver ends a gateway that was not started by the
+// service manager with SIGTERM, waits for the exit, and starts the job instead. Sessions
+// continue. TakeOver returns the actions taken.
+func TakeOver(ctx context.Context, m Launcher, spec Spec) ([]string, error) {
+	var did []string
+	if h, held, _ := statemark.Gateway(spec.StateDir); held {
+		if err := proc.Signal(h.PID, h.Start, syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return did, fmt.Errorf("tell the gateway with pid %d to leave: %w", h.PID, err)
+		}
+		if err := proc.WaitGone(ctx, h.PID, h.Start); err != nil {
+			return did, fmt.Errorf("wait until the gateway with pid %d has left: %w", h.PID, err)
+		}
+		did = append(did, fmt.Sprintf("stopped the gateway with pid %d; its sessions go on", h.PID))
+	}
+	if err := m.Start(ctx, Gateway); err != nil {
+		return did, err
+	}
+	s, err := m.Status(ctx, Gateway, spec)
+	if err != nil {
+		return did, err
+	}
+	return append(did, fmt.Sprintf("started the service, pid %d", s.PID)), nil
+}
+
+// interrupt ends the gateway with the given pid and all sessions through SIGINT, as
+// Ctrl-C does, and waits for the exit. interrupt ignores a pid of 0.
+func interrupt(ctx context.Context, pid int) error {
+	if pid == 0 {
+		return nil
+	}
+	start, err := proc.StartTime(pid)
+	if err == nil {
+		err = proc.Signal(pid, start, syscall.SIGINT)
+	}
+	if err == nil {
+		err = proc.WaitGone(ctx, pid, start)
+	}
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("end the gateway with pid %d and its sessions: %w", pid, err)
+	}
+	return nil
+}

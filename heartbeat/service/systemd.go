@@ -37,8 +37,6 @@ WantedBy=sockets.target
 `
 )
 
-func (d Dirs) unitDir() string { return filepath.Join(d.Config, "systemd", "user") }
-
 func systemdFiles(job Job, spec Spec, dirs Dirs) (files []File, err error) {
 	env := job.envFile(spec, dirs)
 	program, err := execPath(spec.Binary)
