@@ -5,12 +5,22 @@
 package lockfile
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"bareclaw/internal/proc"
 )
 
 // ErrHeld reports that another open file holds the lock.
@@ -38,4 +48,175 @@ func Acquire(f *os.File) error {
 		err = Try(f)
 	}
 	return err
+}
+
+// A Holder describes the gateway that holds the state directory's lock: a supervisor and
+// its worker.
+type Holder struct {
+	PID         int    `json:"pid"`             // of the supervisor
+	Start       uint64 `json:"start,omitempty"` // process start time, see proc.StartTime
+	Worker      int    `json:"worker,omitempty"`
+	WorkerStart uint64 `json:"worker_start,omitempty"`
+
+	Address   string      `json:"address,omitempty"` // address of the HTTP server
+	StartedAt time.Time   `json:"started_at"`
+	Log       LogLocation `json:"log,omitzero"`
+	Ended     bool        `json:"ended,omitempty"` // ended on request, not by a crash
+}
+
+// A LogLocation names a daemon's log: a file, or the journal of systemd. The zero value
+// means no log.
+type LogLocation struct {
+	Path string `json:"path,omitempty"`
+	Unit string `json:"unit,omitempty"` // unit option for journalctl
+}
+
+// StateLockName is the lock file's name in the state directory.
+const StateLockName = "daemon.lock"
+
+// A StateLock prevents a second daemon on a state directory. The lock ends with the
+// process.
+type StateLock struct{ f *os.File }
+
+// leaveTimeout is how long the worker of a killed supervisor may take to leave.
+const leaveTimeout = 30 * time.Second
+
+// AcquireState takes the lock of the state directory and creates the directory if absent.
+// AcquireState waits for a worker that leaves because its supervisor was killed. The error
+// names the holder.
+func AcquireState(dir string) (*StateLock, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the state directory: %w", err)
+	}
+	path := filepath.Join(dir, StateLockName)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the state directory's lock: %w", err)
+	}
+	err = Acquire(f)
+	if errors.Is(err, ErrHeld) && awaitWorker(path) {
+		err = Acquire(f)
+	}
+	if err != nil {
+		defer func() { _ = f.Close() }()
+		if !errors.Is(err, ErrHeld) {
+			return nil, err
+		}
+		return nil, heldBy(f, dir)
+	}
+	return &StateLock{f: f}, nil
+}
+
+// awaitWorker waits for the end of a worker without a supervisor, and reports whether there
+// was one and it has ended.
+func awaitWorker(path string) bool {
+	h, err := ReadHolder(path)
+	if err != nil || proc.Alive(h.PID, h.Start) || !proc.Alive(h.Worker, h.WorkerStart) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	return proc.WaitGone(ctx, h.Worker, h.WorkerStart) == nil
+}
+
+func heldBy(f *os.File, dir string) error {
+	var h Holder
+	if err := json.NewDecoder(f).Decode(&h); err != nil {
+		return fmt.Errorf("another gateway uses %s; stop it first, or set BARECLAW_STATE_DIR to another directory", dir)
+	}
+	if pids := openIn(f.Name()); len(pids) > 0 && !proc.Alive(h.PID, h.Start) { // a process hung while taking over
+		return fmt.Errorf("the gateway (pid %d) that used %s has ended, and what it had started has its lock still, or begins: process %s; "+
+			"if no gateway serves in a minute, end that: kill %[3]s", h.PID, dir, strings.Join(pids, " "))
+	}
+	return fmt.Errorf("another gateway (pid %d, at %s, since %s) uses %s; end that first, with `bareclaw stop`, or set BARECLAW_STATE_DIR, BARECLAW_RUNTIME_DIR and BARECLAW_PORT to others",
+		h.PID, h.Address, h.StartedAt.Format(time.RFC3339), dir)
+}
+
+// openIn lists the other processes with path open, as far as /proc shows them.
+func openIn(path string) (pids []string) {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil
+	}
+	open, _ := filepath.Glob("/proc/[0-9]*/fd/*") // no match on systems without /proc
+	self := strconv.Itoa(os.Getpid())
+	for _, fd := range open {
+		pid := strings.Split(fd, "/")[2]
+		if target, err := os.Readlink(fd); err == nil && target == path && pid != self && !slices.Contains(pids, pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// Describe writes the holder into the lock file.
+func (l *StateLock) Describe(h Holder) error {
+	b, err := json.Marshal(h)
+	if err != nil {
+		return fmt.Errorf("describe the lock's holder: %w", err)
+	}
+	b = append(b, '\n')
+	if _, err := l.f.WriteAt(b, 0); err != nil { // readers ignore the rest of a longer description
+		return fmt.Errorf("write the lock file: %w", err)
+	}
+	if err := l.f.Truncate(int64(len(b))); err != nil {
+		return fmt.Errorf("write the lock file: %w", err)
+	}
+	return nil
+}
+
+// InheritedState returns the lock handed over by another daemon, nil if f is not the
+// lock file of dir.
+func InheritedState(f *os.File, dir string) *StateLock {
+	have, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	want, err := os.Stat(filepath.Join(dir, StateLockName))
+	if err != nil || !os.SameFile(have, want) {
+		return nil
+	}
+	return &StateLock{f: f}
+}
+
+// ReadHolder returns the holder described in a lock file. ReadHolder reads a
+// half-written description again, for at most about 20 ms.
+func ReadHolder(path string) (h Holder, err error) {
+	const tries, pause = 20, time.Millisecond
+	for n := 1; ; n++ {
+		if h, err = readHolderOnce(path); err == nil {
+			return h, nil
+		}
+		if n == tries || errors.Is(err, io.EOF) || errors.Is(err, fs.ErrNotExist) { // empty or missing: no daemon has written a description yet
+			return Holder{}, fmt.Errorf("read the state directory's lock: %w", err)
+		}
+		time.Sleep(pause)
+	}
+}
+
+func readHolderOnce(path string) (h Holder, err error) {
+	f, err := os.Open(path)
+	if err == nil {
+		defer func() { _ = f.Close() }()
+		err = json.NewDecoder(f).Decode(&h)
+	}
+	return h, err
+}
+
+// Release closes the file. The lock ends with the last descriptor, which another process
+// may have.
+func (l *StateLock) Release() { _ = l.f.Close() }
+
+// File returns the lock's file for a successor. The StateLock still owns the file.
+func (l *StateLock) File() *os.File { return l.f }
+
+// IsStateHeld reports whether a process holds the lock of a state directory, even before
+// the holder has written its description.
+func IsStateHeld(dir string) bool {
+	f, err := os.OpenFile(filepath.Join(dir, StateLockName), os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	return errors.Is(Try(f), ErrHeld)
 }

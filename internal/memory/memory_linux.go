@@ -3,8 +3,12 @@ package memory
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
+	"path"
+	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,4 +38,55 @@ func parseAvailable(meminfo []byte) uint64 {
 		return 0
 	}
 	return kB << 10
+}
+
+// limit returns the memory limit of the process's control groups below the root of a Linux
+// machine, 0 without a limit: of the group of version 2, and of the group of version 1's
+// memory controller, at their usual mount points. Unreadable files count as no limit.
+//
+// Parent groups limit a group too. In a container the path of the group may be the host's
+// path, although only the own group is mounted: limit reads every existing directory on
+// that path, and the mount itself.
+func limit(root fs.FS) (least uint64) {
+	groups, _ := fs.ReadFile(root, "proc/self/cgroup")
+	for line := range strings.Lines(string(groups)) {
+		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		controllers, group, _ := strings.Cut(rest, ":")
+		var mounts []string
+		name := "memory.max"
+		if controllers == "" {
+			mounts = []string{"sys/fs/cgroup", "sys/fs/cgroup/unified"}
+		} else if slices.Contains(strings.Split(controllers, ","), "memory") {
+			mounts, name = []string{"sys/fs/cgroup/memory"}, "memory.limit_in_bytes"
+		}
+		for _, mount := range mounts {
+			for dir := path.Clean("/" + group); ; dir = path.Dir(dir) {
+				least = lesser(least, groupLimit(root, path.Join(mount, dir, name)))
+				if dir == "/" {
+					break
+				}
+			}
+		}
+	}
+	return least
+}
+
+// groupLimit reads the limit of a group, 0 without a limit. Version 2 writes "max" for no
+// limit, and version 1 the largest number of whole pages.
+func groupLimit(root fs.FS, name string) uint64 {
+	const beyondAny = 1 << 62
+	b, _ := fs.ReadFile(root, name)
+	bytes, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
+	if err != nil || bytes >= beyondAny {
+		return 0
+	}
+	return bytes
+}
+
+// lesser returns the smaller of two amounts; 0 means unknown.
+func lesser(a, b uint64) uint64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
