@@ -6,6 +6,8 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"sync"
+	"unicode"
 
 	"bareclaw/core"
 
@@ -94,4 +96,77 @@ func FullName(u *models.User) string {
 		return ""
 	}
 	return strings.TrimSpace(u.FirstName + " " + u.LastName)
+}
+
+// Moves are the groups that became supergroups, and thereby new chats:
+// https://core.telegram.org/bots/api#message. The conversation keeps its channel: only
+// the chat behind the channel changes. The zero Moves is empty. The methods are safe for
+// concurrent use.
+type Moves struct {
+	mu     sync.Mutex // guards the fields below
+	to     map[int64]int64
+	former map[int64]int64
+}
+
+// Add notes that a group became a supergroup.
+func (m *Moves) Add(group, supergroup int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.to == nil {
+		m.to, m.former = map[int64]int64{}, map[int64]int64{}
+	}
+	m.to[group], m.former[supergroup] = supergroup, group
+}
+
+// Present returns the present address of a conversation.
+func (m *Moves) Present(a Address) Address {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if to, ok := m.to[a.Chat]; ok {
+		a.Chat = to
+	}
+	a.Former = m.former[a.Chat]
+	return a
+}
+
+// Of returns the present address of a channel; false if the channel is no conversation.
+func (m *Moves) Of(key core.ChannelKey) (Address, bool) {
+	a, ok := ParseAddress(key)
+	return m.Present(a), ok
+}
+
+// InChat reports whether a channel is a conversation in the chat of a present address.
+func (m *Moves) InChat(here Address, key core.ChannelKey) bool {
+	a, ok := m.Of(key)
+	return ok && a.Chat == here.Chat
+}
+
+// Unaddressed removes the bot's user name from a text: a leading "@name", and the one that
+// follows a command.
+func Unaddressed(text, bot string) string {
+	first, rest := firstWord(text)
+	switch name, at, ok := strings.Cut(first, "@"); {
+	case !ok || bot == "":
+	case name == "" && strings.EqualFold(strings.TrimRight(at, ",:"), bot):
+		return strings.TrimLeftFunc(rest, unicode.IsSpace)
+	case strings.HasPrefix(name, "/") && strings.EqualFold(at, bot):
+		return name + rest
+	}
+	return text
+}
+
+// ForOtherBot reports whether a text is a command for another bot of the group. The names
+// of bots end in "bot": https://core.telegram.org/bots/features#botfather
+func ForOtherBot(text, bot string) bool {
+	first, _ := firstWord(text)
+	name, at, ok := strings.Cut(first, "@")
+	return ok && bot != "" && len(name) > 1 && name[0] == '/' && !strings.Contains(name[1:], "/") &&
+		strings.HasSuffix(strings.ToLower(at), "bot") && !strings.EqualFold(at, bot)
+}
+
+func firstWord(text string) (word, rest string) {
+	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
+		return text[:i], text[i:]
+	}
+	return text, ""
 }

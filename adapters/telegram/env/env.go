@@ -4,9 +4,16 @@
 package env
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
 
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/core"
 	"bareclaw/core/adapterstore"
 	"bareclaw/core/feed"
 	"bareclaw/core/lanes"
@@ -38,5 +45,130 @@ func New(m *lanes.Manager, log *slog.Logger) *Env {
 	return &Env{
 		Core:    Core{m, m.Lookup, m.Directory, m.Decider, m.ChannelSettings, m.Adapters, m.Feeds},
 		Records: &Store{m.Adapters, log}, Work: NewGroup(log), Log: log, Moves: &chats.Moves{},
+	}
+}
+
+// StoragePause is the time between two attempts to write to the ledger.
+const StoragePause = time.Second
+
+// A Group is the set of goroutines that end with the adapter. Its methods are safe for
+// concurrent use after Begin has returned.
+type Group struct {
+	log *slog.Logger
+	ctx context.Context
+	wg  sync.WaitGroup
+}
+
+// NewGroup returns a group without goroutines.
+func NewGroup(log *slog.Logger) *Group { return &Group{log: log, ctx: context.Background()} }
+
+// Begin sets the context that ends the group's goroutines. Begin is called once, before
+// Go.
+func (g *Group) Begin(ctx context.Context) { g.ctx = ctx }
+
+// Context returns the context that ends the group's goroutines.
+func (g *Group) Context() context.Context { return g.ctx }
+
+// Ended reports whether the group's context has ended.
+func (g *Group) Ended() bool { return g.ctx.Err() != nil }
+
+// Go runs f in a goroutine. A panic of f is logged and ends only f.
+func (g *Group) Go(f func(context.Context)) {
+	g.wg.Add(1)
+	go func() { // ends with f, which ends with the group's context
+		defer g.wg.Done()
+		_ = Guard(g.log, "background task", func() error { f(g.ctx); return nil })
+	}()
+}
+
+// Wait returns when all goroutines have ended.
+func (g *Group) Wait() { g.wg.Wait() }
+
+// A Task is a goroutine that can be cancelled. The nil Task has ended.
+type Task struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// Start is Go for a goroutine that can be cancelled.
+func (g *Group) Start(f func(context.Context)) *Task {
+	ctx, cancel := context.WithCancel(g.ctx)
+	t := &Task{cancel: cancel, done: make(chan struct{})}
+	g.Go(func(context.Context) {
+		defer close(t.done)
+		defer cancel()
+		f(ctx)
+	})
+	return t
+}
+
+// Cancel ends the context of the goroutine, and returns when the goroutine or ctx has
+// ended.
+func (t *Task) Cancel(ctx context.Context) {
+	if t == nil {
+		return
+	}
+	t.cancel()
+	select {
+	case <-t.done:
+	case <-ctx.Done():
+	}
+}
+
+// Running reports whether the goroutine has not ended.
+func (t *Task) Running() bool {
+	if t == nil {
+		return false
+	}
+	select {
+	case <-t.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// ErrPanic marks an error made by Guard from a panic.
+var ErrPanic = errors.New("internal error")
+
+// Guard calls f. Guard logs a panic with the stack and returns ErrPanic: a fault in one
+// message or channel must not end the daemon.
+func Guard(log *slog.Logger, doing string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			log.Error("telegram: recovered from a panic", "doing", doing, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = fmt.Errorf("%w while handling the %s", ErrPanic, doing)
+		}
+	}()
+	return f()
+}
+
+// Pause waits for d or until ctx ends.
+func Pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// IsStorage reports whether the ledger could not be written.
+func IsStorage(err error) bool {
+	return errors.Is(err, core.ErrStorage) || errors.Is(err, core.ErrStorageFull)
+}
+
+// UntilRecorded calls f until the ledger can be written, ctx ends, or f fails for
+// another reason. UntilRecorded calls waiting, if not nil, before each pause.
+func UntilRecorded(ctx context.Context, f func() error, waiting func(error)) error {
+	for {
+		err := f()
+		if !IsStorage(err) || ctx.Err() != nil {
+			return err
+		}
+		if waiting != nil {
+			waiting(err)
+		}
+		Pause(ctx, StoragePause)
 	}
 }

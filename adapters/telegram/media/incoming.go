@@ -2,15 +2,31 @@
 package media
 
 import (
-	"bareclaw/adapters/telegram/view"
+	"bytes"
 	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"image"
+	_ "image/gif"  // for DecodeConfig
+	_ "image/jpeg" // likewise
+	_ "image/png"  // likewise
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"bareclaw/adapters/telegram/view"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -142,4 +158,95 @@ func StickerName(s *models.Sticker, how string) string {
 		text += " (" + strings.Join(known, ", ") + ")"
 	}
 	return strings.TrimSpace(text)
+}
+
+const (
+	// maxImageBytes is the maximum size of an image for Claude: 5 MB of base64,
+	// https://docs.claude.com/en/docs/build-with-claude/vision
+	maxImageBytes = 5 << 20 / 4 * 3
+	// MaxImagesBytes limits the images of a message: an API request may have 32 MB.
+	MaxImagesBytes = 4 * maxImageBytes
+	// maxImageSide is the maximum width and height, in pixels.
+	maxImageSide = 8000
+)
+
+var imageTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
+
+// ShowImage returns the content block with an image for Claude, or the reason for
+// leaving the image out. left is the number of bytes available for images. An image
+// refused by the API must never enter a conversation, because the API would refuse every
+// later turn.
+func ShowImage(path string, left int64) (block json.RawMessage, why string) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, "it cannot be read"
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxImageBytes+1))
+	if err != nil {
+		return nil, "it cannot be read"
+	}
+	if len(data) > maxImageBytes || int64(len(data)) > left {
+		return nil, "it is too large"
+	}
+	kind := http.DetectContentType(data)
+	if !slices.Contains(imageTypes, kind) {
+		return nil, "it is not a JPEG, PNG, GIF or WebP image"
+	}
+	if c, _, err := image.DecodeConfig(bytes.NewReader(data)); kind != "image/webp" {
+		if err != nil {
+			return nil, "it is damaged"
+		}
+		if c.Width > maxImageSide || c.Height > maxImageSide {
+			return nil, "it has too many pixels"
+		}
+	}
+	data64 := base64.StdEncoding.EncodeToString(data)
+	return fmt.Appendf(nil, `{"type":"image","source":{"type":"base64","media_type":"%s","data":"%s"}}`, kind, data64), ""
+}
+
+const (
+	transcribeTimeout = 5 * time.Minute
+	// maxTranscript limits a transcript, in bytes; enough for hours of speech.
+	maxTranscript = 256 << 10
+)
+
+// Transcribe runs a shell command that transcribes an audio file: the command reads the
+// file's path, a single line, from stdin and prints the text. The command's environment
+// lacks the gateway's settings, because some settings are secret. The error is worded
+// for the speaker.
+func Transcribe(ctx context.Context, command, path string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, transcribeTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "BARECLAW_") })
+	cmd.Stdin = strings.NewReader(path + "\n")
+	out, complaint := &bounded{max: maxTranscript}, &bounded{max: 300}
+	cmd.Stdout, cmd.Stderr = out, complaint
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // kill the whole process group
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	text := strings.TrimSpace(strings.ToValidUTF8(out.b.String(), "\uFFFD"))
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return "", fmt.Errorf("the command took longer than %s", transcribeTimeout)
+	case err != nil:
+		why := view.OneLine(strings.ToValidUTF8(complaint.b.String(), "\uFFFD"))
+		return "", fmt.Errorf("the command failed: %s", cmp.Or(why, err.Error()))
+	case text == "":
+		return "", errors.New("the command found no words")
+	}
+	return text, nil
+}
+
+// A bounded buffer keeps the first max bytes written and discards the rest.
+type bounded struct {
+	b   bytes.Buffer
+	max int
+}
+
+func (w *bounded) Write(p []byte) (int, error) {
+	w.b.Write(p[:min(len(p), w.max-w.b.Len())])
+	return len(p), nil
 }
