@@ -1,11 +1,20 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
+
+	"github.com/joho/godotenv"
 )
 
 // Load reads .env in the working directory, then $XDG_CONFIG_HOME/bareclaw/.env
@@ -118,4 +127,131 @@ func UserDirs() (state, config string, err error) {
 	m := machineAt("", os.Getenv)
 	state, err = m.stateDir()
 	return state, cmp.Or(m.configDir, state), err
+}
+
+// maxDotEnvBytes bounds the size of a .env; finding the line of a mistake parses the file
+// again.
+const maxDotEnvBytes = 64 << 10
+
+// DotEnvFiles returns the paths of the files read by [Load], in order of precedence: .env of
+// the working directory, then .env of the user's configuration directory if known.
+func DotEnvFiles() ([]string, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("find the working directory: %w", err)
+	}
+	return dotEnvFiles(cwd, os.Getenv), nil
+}
+
+// dotEnvFiles is DotEnvFiles for a process with the given directory and environment.
+func dotEnvFiles(cwd string, getenv func(string) string) []string {
+	files := []string{filepath.Join(cwd, ".env")}
+	if dir := configDir(getenv("XDG_CONFIG_HOME"), getenv("HOME")); dir != "" {
+		files = append(files, filepath.Join(dir, ".env"))
+	}
+	return files
+}
+
+// ReadDotEnv returns the variables of a file; a missing file has none. The error, a
+// [*Problem], shows nothing of the content, unlike godotenv's own error, which quotes the
+// file.
+func ReadDotEnv(file string) (map[string]string, error) {
+	data, err := readFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case isProblem(err):
+		return nil, err
+	case err != nil:
+		return nil, &Problem{Source: file, Problem: fmt.Sprintf("it cannot be read: %v", reason(err))}
+	}
+	vars, err := godotenv.UnmarshalBytes(data)
+	if err != nil {
+		return nil, badLine(file, badDotEnvLine(data))
+	}
+	for name := range vars {
+		if !isVariableName(name) {
+			return nil, &Problem{Source: file, Problem: "it sets something that is not a variable name", Accepted: "lines of NAME=VALUE"}
+		}
+	}
+	return vars, nil
+}
+
+func isProblem(err error) bool {
+	_, ok := errors.AsType[*Problem](err)
+	return ok
+}
+
+func badLine(file string, line int) *Problem {
+	return &Problem{
+		Source:   file + ":" + strconv.Itoa(line),
+		Problem:  "it cannot be understood, so nothing of this file was used",
+		Accepted: `NAME=VALUE, NAME="VALUE" with its closing quote, or a # comment`,
+	}
+}
+
+// distrust returns the reason for ignoring a file; empty for a trusted file. A command may
+// be called in any directory, such as /tmp. A .env in the directory decides which programs
+// run as the user, and receives the token.
+func distrust(info fs.FileInfo) string {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case ok && int(stat.Uid) != os.Getuid() && stat.Uid != 0:
+		return fmt.Sprintf("it belongs to another user (uid %d), who would decide what runs as this user", stat.Uid)
+	case info.Mode().IsRegular() && info.Mode().Perm()&0o002 != 0:
+		return "every user can write it, and so decide what runs as this user"
+	}
+	return ""
+}
+
+// readFile returns a file's text in the form required by godotenv.
+func readFile(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if why := distrust(info); why != "" {
+		return nil, &Problem{Source: file, Problem: why + ", so nothing of it was used", Accepted: "a file of yours, or of root, that others cannot write"}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxDotEnvBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxDotEnvBytes {
+		return nil, fmt.Errorf("it is larger than %d bytes", maxDotEnvBytes)
+	}
+	return normal(data), nil
+}
+
+// badDotEnvLine returns the line, from 1, of the statement in data that godotenv cannot
+// parse. The parser reads from the start, so the longest run of lines that parses ends just
+// before the statement. A shorter run may end within a quoted value.
+func badDotEnvLine(data []byte) int {
+	lines := slices.Collect(bytes.Lines(data))
+	for n := len(lines) - 1; n > 0; n-- {
+		if _, err := godotenv.UnmarshalBytes(bytes.Join(lines[:n], nil)); err == nil {
+			return n + 1
+		}
+	}
+	return 1
+}
+
+// ParseDotEnv returns the variables set by the text of a .env, parsed as by [Load], and
+// false for an invalid text.
+func ParseDotEnv(text []byte) (vars map[string]string, ok bool) {
+	vars, err := godotenv.UnmarshalBytes(normal(text))
+	return vars, err == nil
+}
+
+// normal converts a text to Unix line ends and adds a final line end, without which godotenv
+// takes a lone word for a value.
+func normal(text []byte) []byte {
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // byte order mark of some editors
+	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	return append(text, '\n')
 }

@@ -1,6 +1,9 @@
 package config
 
 import (
+	"fmt"
+	"io"
+	"log/slog"
 	"path/filepath"
 	"strings"
 )
@@ -64,3 +67,49 @@ func (c Config) Warnings() []string {
 	}
 	return out
 }
+
+const redacted = "[redacted]"
+
+// Secret is a string that fmt, slog and JSON encoders print as "[redacted]", or as nothing
+// if unset. The zero value is unset.
+type Secret struct {
+	// A pointer, because fmt prints an unexported field of an unexported field without
+	// calling String: fmt then prints only an address.
+	value *string
+}
+
+// NewSecret returns a Secret with the value; an empty value is unset.
+func NewSecret(value string) Secret {
+	if value == "" {
+		return Secret{}
+	}
+	return Secret{value: &value}
+}
+
+// IsSet reports whether the secret has a value.
+func (s Secret) IsSet() bool { return s.value != nil }
+
+// Reveal returns the secret value, empty when unset. Never log the result.
+func (s Secret) Reveal() string {
+	if s.value == nil {
+		return ""
+	}
+	return *s.value
+}
+
+// String returns a placeholder, or nothing when s is unset.
+func (s Secret) String() string {
+	if s.value == nil {
+		return ""
+	}
+	return redacted
+}
+
+// Format writes the placeholder for every verb.
+func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s.String()) }
+
+// LogValue returns the placeholder, for slog.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// MarshalText returns the placeholder, for JSON and other encoders.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
