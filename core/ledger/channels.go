@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"time"
 
 	"bareclaw/core"
 )
@@ -85,4 +86,53 @@ func scanRule(scan scanFunc) (r core.Rule, err error) {
 	err = scan(&r.ID, &r.Channel, &r.Rule, storedDoc{&d})
 	r.Tool, r.CreatedAt, r.By = d.Tool, fromNanos(d.CreatedAt), d.By
 	return r, err
+}
+
+var (
+	stmtCount = newStatement("", `UPDATE counters SET accepted=accepted+?, answered=answered+?, failed=failed+?, cancelled=cancelled+?`)
+	stmtSpend = newStatement("", `INSERT INTO spending(day, usd) VALUES(?,?) ON CONFLICT(day) DO UPDATE SET usd=usd+excluded.usd`)
+)
+
+// counters holds a transaction's additions to the account: accepted, answered, failed and
+// cancelled messages.
+type counters [4]int64
+
+// write adds the counters to the account, in the open transaction.
+func (n counters) write(c *writeConn) error {
+	if n == (counters{}) {
+		return nil
+	}
+	_, err := c.exec(stmtCount, n[0], n[1], n[2], n[3])
+	return err
+}
+
+// totals reads counts and costs and implements [core.TotalsReader].
+type totals struct{ *reader }
+
+const selectBalance = `SELECT accepted, answered, failed, cancelled, (SELECT count(*) FROM messages WHERE state<2) FROM counters`
+
+func scanBalance(scan scanFunc) (b core.Balance, err error) {
+	err = scan(&b.Accepted, &b.Answered, &b.Failed, &b.Cancelled, &b.Waiting)
+	return b, err
+}
+
+// Balance implements [core.TotalsReader].
+func (l totals) Balance(ctx context.Context) (core.Balance, error) {
+	return readOne(ctx, l.reader, "the balance", scanBalance, selectBalance)
+}
+
+// Spent implements [core.TotalsReader]. An unknown day has cost 0.
+func (l totals) Spent(ctx context.Context, day string) (float64, error) {
+	return readOne(ctx, l.reader, "what was spent on "+day, column[float64], `SELECT total(usd) FROM spending WHERE day=?`, day)
+}
+
+// Usage implements [core.TotalsReader].
+func (l totals) Usage(ctx context.Context, key core.ChannelKey, since time.Time) (core.Usage, error) {
+	return readOne(ctx, l.reader, "usage of channel "+string(key), func(scan scanFunc) (u core.Usage, err error) {
+		err = scan(&u.Turns, &u.TurnsToday, &u.Spent, &u.SpentToday)
+		return u, err
+	}, `SELECT
+		count(DISTINCT turn), count(DISTINCT CASE WHEN ended_at>=?1 THEN turn END),
+		total(json_extract(outcome, '$.cost_usd')), total(CASE WHEN ended_at>=?1 THEN json_extract(outcome, '$.cost_usd') END)
+		FROM messages WHERE channel=?2 AND state>=2`, nanos(since), string(key))
 }

@@ -5,8 +5,16 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
 
 	"bareclaw/core"
+	"bareclaw/internal/atomicfile"
+
+	"golang.org/x/sys/unix"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // A statement is an SQL statement that every writeConn prepares.
@@ -160,4 +168,128 @@ func (c *writeConn) exists(query *statement, o *op) error {
 		err = fmt.Errorf("%s %s: %w", o.stmt.verb, o.id, core.ErrNotFound)
 	}
 	return err
+}
+
+// create ensures that the file and the file's directory exist with private permissions
+// and returns the absolute path. SQLite gives the -wal and -shm files the permissions of
+// the main file: https://www.sqlite.org/src/file/src/os_unix.c (findCreateFileMode).
+func create(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return path, restrict(path)
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := f.Close(); err != nil {
+		return "", err
+	}
+	return path, atomicfile.SyncDir(dir)
+}
+
+// restrict removes all permissions of other users from an existing file. restrict does
+// not open the file: closing a descriptor would drop SQLite's POSIX locks of the
+// process.
+func restrict(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", path)
+	}
+	if info.Mode().Perm()&0o077 == 0 {
+		return nil
+	}
+	return os.Chmod(path, 0o600)
+}
+
+// writerDSN returns the data source name for writing to an existing file. Mode rw never
+// creates a file, so an empty file cannot replace a ledger that has vanished, for
+// instance with its file system.
+//
+// The writer checkpoints when no caller waits, hence wal_autocheckpoint(0). The log
+// keeps its size across restarts, up to journal_size_limit, because a sync that leaves
+// the size unchanged is cheaper. On macOS only F_FULLFSYNC makes a sync durable;
+// fullfsync has no effect on other systems.
+func writerDSN(path string) string {
+	return dsn(path, "rw",
+		"journal_mode(WAL)", "synchronous(FULL)", "fullfsync(1)", "checkpoint_fullfsync(1)", "wal_autocheckpoint(0)", "journal_size_limit(16777216)",
+		"busy_timeout(5000)", "cache_size(-2048)", "temp_store(MEMORY)", "mmap_size(0)", "trusted_schema(0)")
+}
+
+func readerDSN(path string) string {
+	return dsn(path, "ro", "query_only(1)", "busy_timeout(5000)", "cache_size(-512)", "temp_store(MEMORY)", "mmap_size(0)",
+		"trusted_schema(0)")
+}
+
+func dsn(path, mode string, pragmas ...string) string {
+	u := url.URL{Scheme: "file", OmitHost: true, Path: path}
+	q := url.Values{"mode": {mode}, "_pragma": pragmas, "_dqs": {"0"}}
+	return u.String() + "?" + q.Encode()
+}
+
+// sqliteCode returns the primary result code in err, 0 if err holds none:
+// https://www.sqlite.org/rescode.html
+func sqliteCode(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code() & 0xff
+	}
+	return 0
+}
+
+// isStorage reports whether the disk or the file caused err, rather than the change.
+func isStorage(err error) bool {
+	switch sqliteCode(err) {
+	case 0, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE, sqlite3.SQLITE_ERROR:
+		return false
+	default:
+		return true
+	}
+}
+
+func isFull(err error) bool { return sqliteCode(err) == sqlite3.SQLITE_FULL }
+
+// isDamaged reports whether SQLite found the file corrupt or not a database.
+func isDamaged(err error) bool {
+	code := sqliteCode(err)
+	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
+}
+
+// storageError wraps the error of a write with core.ErrStorageFull or core.ErrStorage.
+func storageError(path string, err error) error {
+	switch {
+	case isFull(err), sqliteCode(err) == sqlite3.SQLITE_IOERR && diskFull(filepath.Dir(path)):
+		return fmt.Errorf("%w: %w", core.ErrStorageFull, err)
+	case isDamaged(err):
+		return fmt.Errorf("%w: %w", core.ErrStorage, damaged(path, err))
+	default:
+		return fmt.Errorf("%w: %w", core.ErrStorage, err)
+	}
+}
+
+// damaged adds the remedies for a damaged file, for the operator.
+func damaged(path string, err error) error {
+	return fmt.Errorf("%s is damaged or no SQLite database: stop bareclaw, then move it away together with its -wal and -shm files "+
+		"(bareclaw starts with an empty ledger), or save what can be read: sqlite3 %s .recover | sqlite3 new.db: %w",
+		path, filepath.Base(path), err)
+}
+
+// diskFull reports whether the file system has no room for another page. On a full disk
+// some file systems return EIO, or fail in a sync or in the shared-memory file.
+func diskFull(dir string) bool {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return false
+	}
+	return s.Bavail*uint64(s.Bsize) < 64<<10
 }
