@@ -1,6 +1,7 @@
 package lanes
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -90,4 +91,139 @@ func (f *inflight) toolsSeen() string {
 		seen = append([]string{fmt.Sprintf("%d other tool calls", over)}, seen[over:]...)
 	}
 	return strings.Join(seen, "; ")
+}
+
+// interruptGrace is how long the agent may take to end a turn on request before the lane
+// ends the agent's process. Users are promised two seconds in all.
+const interruptGrace = 1300 * time.Millisecond
+
+// patientGrace is how long the agent may take to end a turn on request when no caller waits.
+const patientGrace = 5 * time.Second
+
+// A stop is the reason for ending a turn early.
+type stop struct {
+	code, text string
+	failed     bool          // the outcome is a failure instead of a cancellation
+	grace      time.Duration // time for the agent to end the turn; 0 means interruptGrace
+	waiters    []func(error) // called once each
+}
+
+// wake notifies all waiters of the turn's end; a non-nil err says why the outcome cannot be
+// recorded yet.
+func (s *stop) wake(err error) {
+	if s == nil {
+		return
+	}
+	for _, w := range s.waiters {
+		w(err)
+	}
+	s.waiters = nil
+}
+
+func (s *stop) patience() time.Duration { return cmp.Or(s.grace, interruptGrace) }
+
+// interruptFor interrupts the turn named in the message, if still running, and never a later
+// turn.
+func (ts *turns) interruptFor(it *queued) {
+	if it.msg.Interrupts == "" {
+		return
+	}
+	if f := ts.find(it.msg.Interrupts); f != nil && !f.answered {
+		ts.interrupt(f, &stop{code: core.CodeInterrupted, text: "Interrupted by a newer message."})
+	}
+}
+
+// interrupt ends a turn: first by a request to the agent, and after the grace period by
+// ending the agent's process. A turn not handed over ends at once.
+func (ts *turns) interrupt(f *inflight, s *stop) {
+	if f.stop != nil {
+		f.stop.waiters = append(f.stop.waiters, s.waiters...)
+		ts.hurry(f, s)
+		return
+	}
+	f.stop = s
+	f.mark(ts.now(), "stop", s.code)
+	if ts.conv.session != nil && f.handed {
+		ts.requestEnd(f)
+	} // else freezeDone, hand, attached or applyFates handles the stop
+}
+
+// requestEnd requests the end of the turn from the agent, and schedules kill after the grace
+// period. A starting agent would begin the turn first, so requestEnd ends a starting agent
+// at once. During a replay the turn may already have ended, and the request would hit the
+// agent's next turn, so requestEnd waits for the end of the replay.
+func (ts *turns) requestEnd(f *inflight) {
+	if ts.conv.session.replaying() {
+		ts.conv.session.interruptLater = true
+		return
+	}
+	if !ts.conv.session.ready {
+		ts.kill(f)
+		return
+	}
+	if err := ts.conv.session.Interrupt(); err != nil {
+		ts.about(f).Warn("interrupt not sent", "err", err)
+	}
+	ts.killAfter(f, f.stop.patience())
+}
+
+// endStopped requests the end of stopped turns after the end of the replay.
+func (ts *turns) endStopped() {
+	if ts.conv.session == nil || !ts.conv.session.interruptLater || ts.conv.session.replaying() {
+		return
+	}
+	ts.conv.session.interruptLater = false
+	for _, f := range ts.list {
+		if f.stop != nil && f.handed && !f.answered {
+			ts.requestEnd(f)
+		}
+	}
+}
+
+func (ts *turns) killAfter(f *inflight, d time.Duration) {
+	f.cancelTimer()
+	f.timer = ts.after(d, func() { ts.kill(f) })
+}
+
+// hurry shortens the grace period of a turn already being stopped, when a later stop has a
+// shorter grace period.
+func (ts *turns) hurry(f *inflight, s *stop) {
+	if s.patience() < f.stop.patience() {
+		f.stop.grace = s.grace
+		if f.handed && ts.conv.session != nil {
+			ts.killAfter(f, s.patience())
+		}
+	}
+}
+
+// kill ends the agent's process after the agent failed to end the turn.
+func (ts *turns) kill(f *inflight) {
+	if f.answered || ts.conv.session == nil {
+		return
+	}
+	ts.about(f).Warn("turn is ended with the agent's process", "agent_ready", ts.conv.session.ready)
+	how := core.StopNow
+	if f.stop != nil && f.stop.patience() >= patientGrace { // no caller waits
+		how = core.StopPatiently
+	}
+	if err := ts.conv.session.Stop(how); err != nil {
+		ts.log.Error("agent not ended", "err", err)
+	}
+}
+
+func (ts *turns) startTimeout(f *inflight) {
+	d := ts.manager.o.TurnTimeout
+	if d <= 0 || f.timer != nil {
+		return
+	}
+	s := &stop{code: core.CodeTimeout, failed: true, text: fmt.Sprintf("The turn took longer than %s allows (%s) and was interrupted. The session is kept.", ts.manager.o.Advice.timeout(), d)}
+	f.timer = ts.after(d, func() {
+		if !f.answered {
+			ts.interrupt(f, s)
+		}
+	})
+}
+
+func (ts *turns) tellStalled(f *inflight, detail string) {
+	ts.publish(core.Update{Kind: core.UpdateStalled, Turn: f.turn.ID, Messages: f.turn.Members, Detail: detail})
 }
