@@ -1,6 +1,13 @@
 package core
 
-import "time"
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
 
 // The deliveries made for approvals on channels whose adapter delivers. Both have an
 // ApprovalBody; DeliverApproval comes first.
@@ -20,4 +27,192 @@ func ApprovalDelivery(approval string) string { return string(DeliverApproval) +
 // PendingAt reports whether the approval can still be decided at the time now.
 func (a *Approval) PendingAt(now time.Time) bool {
 	return a.State == ApprovalPending && (a.Kind != ApprovalContinue || now.Before(a.ExpiresAt))
+}
+
+// neverRuled are the tools that put a question to a person. A rule that always allows the
+// tools would answer for the person.
+var neverRuled = []string{ToolAskUser, ToolExitPlan}
+
+// A grant is a permission rule, split into tool and content.
+type grant struct {
+	Tool    string `json:"toolName"`
+	Content string `json:"ruleContent,omitempty"`
+}
+
+// rule formats the grant as a string. Brackets and backslashes of the content are escaped as
+// in the agent's own settings.
+func (g grant) rule() string {
+	if g.Content == "" {
+		return g.Tool
+	}
+	return g.Tool + "(" + strings.NewReplacer(`\`, `\\`, `(`, `\(`, `)`, `\)`).Replace(g.Content) + ")"
+}
+
+// AlwaysRules returns the rules that allowing an approval with Always writes to the channel.
+// Without rules, Always allows only the single call.
+//
+// The rules are taken from the agent's suggestion (entries addRules with the behavior
+// allow). The agent may also suggest a permission mode (setMode) or further directories
+// (addDirectories). AlwaysRules ignores modes, because a mode is a setting of the channel
+// and affects more than the tool. If the tool changes files, each directory becomes a rule
+// for changing files in the directory. Without a usable suggestion, the rule is the bare
+// name of the tool; for Bash, the exact command, unless the command is longer than a line or
+// contains pattern characters.
+func AlwaysRules(a Approval) []string {
+	var rules []string
+	for _, g := range grants(&a) {
+		rules = append(rules, g.rule())
+	}
+	return rules
+}
+
+func grants(a *Approval) []grant {
+	if a.Kind != ApprovalTool || slices.Contains(neverRuled, a.Tool) {
+		return nil
+	}
+	all := suggested(a)
+	if len(all) == 0 {
+		all = ownGrant(a)
+	}
+	return slices.DeleteFunc(all, func(g grant) bool {
+		_, err := NewRule(a.Channel, g.rule(), "", a.CreatedAt)
+		return err != nil
+	})
+}
+
+// suggested returns the grants suggested by the agent.
+func suggested(a *Approval) []grant {
+	var entries []struct {
+		Type, Behavior string
+		Rules          []grant
+		Directories    []string
+	}
+	if json.Unmarshal(a.Suggestion, &entries) != nil {
+		return nil
+	}
+	var all []grant
+	for _, e := range entries {
+		if e.Type == "addRules" && e.Behavior == "allow" {
+			all = append(all, e.Rules...)
+		}
+	}
+	if len(all) > 0 || !changesFiles(a.Tool) {
+		return all
+	}
+	for _, e := range entries {
+		for _, dir := range e.Directories {
+			if e.Type == "addDirectories" && strings.HasPrefix(dir, "/") {
+				all = append(all, grant{"Edit", "/" + strings.TrimSuffix(dir, "/") + "/**"})
+			}
+		}
+	}
+	return all
+}
+
+// changesFiles reports whether the agent applies its rules for Edit to the tool.
+func changesFiles(tool string) bool {
+	return slices.Contains([]string{"Edit", "MultiEdit", "Write", "NotebookEdit"}, tool)
+}
+
+// ownGrant returns the narrowest rule possible without the agent's suggestion.
+func ownGrant(a *Approval) []grant {
+	if a.Tool != "Bash" {
+		return []grant{{Tool: a.Tool}}
+	}
+	var input struct{ Command string }
+	if json.Unmarshal(a.Input, &input) != nil || strings.Trim(input.Command, " ") != input.Command ||
+		input.Command == "" || strings.ContainsAny(input.Command, "*\n") || strings.HasSuffix(input.Command, ":") {
+		return nil
+	}
+	return []grant{{"Bash", input.Command}}
+}
+
+// SessionRules encodes the rules of AlwaysRules for the agent's running process; nil without
+// rules.
+func SessionRules(a Approval) json.RawMessage {
+	gs := grants(&a)
+	if len(gs) == 0 {
+		return nil
+	}
+	b, err := json.Marshal([]any{map[string]any{"type": "addRules", "rules": gs, "behavior": "allow", "destination": "session"}})
+	if err != nil {
+		return nil // cannot fail: only strings are encoded
+	}
+	return b
+}
+
+// Tools that put questions to a person. Their approvals have the form of any tool's
+// approval.
+const (
+	// ToolAskUser asks questions. A person answers by allowing the tool with an UpdatedInput
+	// containing the answers: see Questions and AnswerInput. On a denial, the agent receives
+	// the decision's message.
+	ToolAskUser = "AskUserQuestion"
+	// ToolExitPlan asks whether to carry out a plan. If the agent has written the plan to a
+	// file, the input has the plan as "plan" and the file as "planFilePath"; otherwise the
+	// agent's preceding words are the plan. When allowed, the agent leaves the mode plan and
+	// continues at once; when denied, the agent revises the plan according to the message.
+	ToolExitPlan = "ExitPlanMode"
+)
+
+// A Question is a question of a ToolAskUser approval.
+type Question struct {
+	Question    string   `json:"question"`
+	Header      string   `json:"header"` // a word or two
+	MultiSelect bool     `json:"multiSelect"`
+	Options     []Option `json:"options"`
+}
+
+// An Option is an answer proposed by the agent. A person may also answer with a different
+// text.
+type Option struct {
+	Label       string `json:"label"`
+	Description string `json:"description"`
+	Preview     string `json:"preview,omitempty"`
+}
+
+// Questions returns the questions of the approval, and false for an approval of any tool but
+// ToolAskUser or for unreadable input.
+func Questions(a Approval) ([]Question, bool) {
+	var input struct{ Questions []Question }
+	if a.Kind != ApprovalTool || a.Tool != ToolAskUser || json.Unmarshal(a.Input, &input) != nil || len(input.Questions) == 0 {
+		return nil, false
+	}
+	return input.Questions, true
+}
+
+// AnswerInput returns the UpdatedInput that answers the approval's questions with labels or
+// free text, by question. Several answers to a question are joined by a comma, as the agent
+// itself does. Questions may be left unanswered, but not all. Answering an unknown question
+// is an error.
+func AnswerInput(a Approval, answers map[string][]string) (json.RawMessage, error) {
+	asked, ok := Questions(a)
+	if !ok {
+		return nil, fmt.Errorf("approval %s of %s asks no questions", a.ID, a.Tool)
+	}
+	given := map[string]string{}
+	for question, chosen := range answers {
+		i := slices.IndexFunc(asked, func(q Question) bool { return q.Question == question })
+		switch {
+		case i < 0:
+			return nil, fmt.Errorf("approval %s does not ask %.60q", a.ID, question)
+		case len(chosen) > 1 && !asked[i].MultiSelect:
+			return nil, fmt.Errorf("%.60q takes one answer, not %d", question, len(chosen))
+		case len(chosen) > 0:
+			given[question] = strings.Join(chosen, ", ")
+		}
+	}
+	if len(given) == 0 {
+		return nil, errors.New("no question is answered")
+	}
+	var input map[string]json.RawMessage
+	if err := json.Unmarshal(a.Input, &input); err != nil {
+		return nil, fmt.Errorf("read the questions of approval %s: %w", a.ID, err)
+	}
+	encoded, err := EncodeJSON(given)
+	if err != nil {
+		return nil, err
+	}
+	input["answers"] = encoded
+	return EncodeJSON(input)
 }

@@ -95,3 +95,40 @@ type QueuePosition struct {
 	Why      string    // reason for the whole queue to wait, other than a running turn
 	Until    time.Time // when a parked channel continues by itself; else zero
 }
+
+// Spending is the cost of all channels' turns and background results on a day.
+type Spending struct {
+	Day   string  // in the format of Day
+	Spent float64 // USD
+	Limit float64 // USD; 0: unlimited
+}
+
+// Day names the calendar day of a moment, in the moment's own time zone.
+func Day(t time.Time) string { return t.Format(time.DateOnly) }
+
+// Usage is the cost of a channel's turns, as reported by the agent. Background results are
+// not included.
+type Usage struct {
+	Turns, TurnsToday int
+	Spent, SpentToday float64 // USD
+}
+
+// A Trace is the timeline of a message. Turn is nil before dispatch; QueuePosition is the
+// place of a waiting message.
+type Trace struct {
+	Message   Message
+	Turn      *Turn
+	Members   []MessageID
+	Approvals []Approval
+	// Deliveries are the deliveries to the sender; empty if the adapter answers by itself.
+	Deliveries []Delivery
+	QueuePosition
+}
+
+const (
+	// MarkTool marks the begin of a tool, named by the mark's detail.
+	MarkTool = "tool"
+	// MarkTakenOver marks that another process of the gateway continues the turn, and may
+	// not receive the agent's earlier work again.
+	MarkTakenOver = "taken_over"
+)
