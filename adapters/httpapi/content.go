@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -58,74 +60,45 @@ func checkBlock(raw jsontext.Value, at string) error {
 	if err := jsonv2.Unmarshal(raw, &b); err != nil {
 		return wrongMember(err, api.BadContent, at+".")
 	}
-	switch b.Type {
-	case "text":
-		return checkTextBlock(b.Text, at)
-	case "image":
-		return checkImage(b.Source, at+".source")
-	case "document":
-		return checkDocument(b.Source, at+".source")
-	default:
+	accepted := sources[b.Type]
+	switch {
+	case accepted != nil:
+		return checkSource(b.Source, accepted, at+".source")
+	case b.Type != "text":
 		return badContent(`%s.type must be "text", "image" or "document".`, at)
-	}
-}
-
-func checkTextBlock(text, at string) error {
-	if strings.TrimSpace(text) == "" {
+	case strings.TrimSpace(b.Text) == "":
 		return badContent("%s.text must be a text that is not blank.", at)
-	}
-	if hasNUL(text) {
+	case hasNUL(b.Text):
 		return badContent("%s.text must have no NUL characters.", at)
 	}
 	return nil
 }
 
-// checkImage accepts the sources of docs.claude.com/en/api/messages: base64 of
-// four formats, or an address.
-func checkImage(src *source, at string) error {
-	switch {
-	case src == nil:
-		return badContent("%s is missing.", at)
-	case src.Type == "url":
-		if !strings.HasPrefix(src.URL, "https://") && !strings.HasPrefix(src.URL, "http://") || hasControls(src.URL) {
-			return badContent("%s.url must be an http or https address.", at)
-		}
-		return nil
-	case src.Type != "base64":
-		return badContent(`%s.type must be "base64" or "url".`, at)
-	}
-	switch src.MediaType {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		return checkBase64(src.Data, at)
-	default:
-		return badContent("%s.media_type must be image/png, image/jpeg, image/gif or image/webp.", at)
-	}
+// sources are the sources of docs.claude.com/en/api/messages, by the type of the block: their
+// media types by the type of the source. An address has none.
+var sources = map[string]map[string][]string{
+	"image":    {"base64": {"image/png", "image/jpeg", "image/gif", "image/webp"}, "url": nil},
+	"document": {"base64": {"application/pdf"}, "text": {"text/plain"}},
 }
 
-func checkDocument(src *source, at string) error {
-	switch {
-	case src == nil:
+func checkSource(src *source, accepted map[string][]string, at string) error {
+	if src == nil {
 		return badContent("%s is missing.", at)
-	case src.Type == "base64" && src.MediaType != "application/pdf":
-		return badContent("%s.media_type must be application/pdf.", at)
-	case src.Type == "base64":
-		return checkBase64(src.Data, at)
-	case src.Type != "text":
-		return badContent(`%s.type must be "base64" or "text".`, at)
-	case src.MediaType != "text/plain":
-		return badContent("%s.media_type must be text/plain.", at)
 	}
-	text, ok := unquoted(src.Data)
-	if !ok || strings.TrimSpace(string(text)) == "" || hasNUL(string(text)) {
-		return badContent("%s.data must be a text that is not blank, without NUL characters.", at)
-	}
-	return nil
-}
-
-func checkBase64(data jsontext.Value, at string) error {
-	text, ok := unquoted(data)
-	if !ok || !isBase64(text) {
+	media, known := accepted[src.Type]
+	data, isString := unquoted(src.Data)
+	switch {
+	case !known:
+		return badContent(`%s.type must be "%s".`, at, strings.Join(slices.Sorted(maps.Keys(accepted)), `" or "`))
+	case media != nil && !slices.Contains(media, src.MediaType):
+		last := len(media) - 1
+		return badContent("%s.media_type must be %s.", at, strings.TrimPrefix(strings.Join(media[:last], ", ")+" or "+media[last], " or "))
+	case src.Type == "url" && (!strings.HasPrefix(src.URL, "https://") && !strings.HasPrefix(src.URL, "http://") || hasControls(src.URL)):
+		return badContent("%s.url must be an http or https address.", at)
+	case src.Type == "base64" && !(isString && isBase64(data)):
 		return badContent("%s.data must be non-empty base64 (RFC 4648, with padding).", at)
+	case src.Type == "text" && (!isString || len(bytes.TrimSpace(data)) == 0 || bytes.IndexByte(data, 0) >= 0):
+		return badContent("%s.data must be a text that is not blank, without NUL characters.", at)
 	}
 	return nil
 }
