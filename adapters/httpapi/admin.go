@@ -106,7 +106,7 @@ func (h *health) get(_ *response, r *http.Request) (any, error) {
 	shown, today := h.own(), h.core.Directory.Spending()
 	shown.UptimeMS = max(0, time.Since(shown.StartedAt).Milliseconds())
 	shown.Spending = api.Spending{Day: today.Day, SpentUSD: humanize.RoundUSD(today.Spent), LimitUSD: today.Limit}
-	draining := h.lifecycle.draining()
+	draining := h.lifecycle.Err() != nil
 	o, err := h.core.Directory.Overview(ctx)
 	if err != nil && !draining {
 		shown.Problems = append(shown.Problems, "The channels do not answer: "+err.Error())

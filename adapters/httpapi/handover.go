@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"sync"
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
@@ -152,48 +151,39 @@ func notForwarded(w *response, r *http.Request) {
 // every stream.
 type Reason string
 
-// The reasons to drain.
+// The reasons to drain. handingOver is Restarting with a successor that answers unfinished
+// requests.
 const (
 	Restarting   Reason = "restarting"
 	ShuttingDown Reason = "shutdown"
+	handingOver  Reason = "handing over"
 )
 
-// lifecycle tracks whether the server serves, drains or hands over.
+// Error makes a Reason the cause of the end of a lifecycle.
+func (r Reason) Error() string { return string(r) }
+
+// A lifecycle is a context that ends when the server drains or hands over. Its cause is the
+// first Reason.
 type lifecycle struct {
-	once     sync.Once
-	ctx      context.Context // ends when the server drains or hands over
-	end      context.CancelFunc
-	reason   Reason        // written before ctx ends
-	handover chan struct{} // closed before that when another process takes over
+	context.Context
+	drain context.CancelCauseFunc
 }
 
 func newLifecycle() *lifecycle {
-	ctx, end := context.WithCancel(context.Background())
-	return &lifecycle{ctx: ctx, end: end, handover: make(chan struct{})}
+	ctx, drain := context.WithCancelCause(context.Background())
+	return &lifecycle{ctx, drain}
 }
 
-// drain begins to drain, and reports whether this call was the first.
-func (l *lifecycle) drain(reason Reason) (first bool) {
-	l.once.Do(func() {
-		l.reason, first = reason, true
-		l.end()
-	})
-	return first
+func (l *lifecycle) handingOver() bool { return errors.Is(context.Cause(l), handingOver) }
+
+// reason returns the name of the last event on every stream, empty while the server serves.
+func (l *lifecycle) reason() Reason {
+	if l.handingOver() {
+		return Restarting
+	}
+	r, _ := errors.AsType[Reason](context.Cause(l))
+	return r
 }
-
-func (l *lifecycle) handOver() {
-	close(l.handover)
-	l.drain(Restarting)
-}
-
-func (l *lifecycle) draining() bool    { return l.ctx.Err() != nil }
-func (l *lifecycle) handingOver() bool { return isClosed(l.handover) }
-
-// done is closed when the server drains or hands over.
-func (l *lifecycle) done() <-chan struct{} { return l.ctx.Done() }
-
-// onDrain calls f when the server drains, unless stop is called before.
-func (l *lifecycle) onDrain(f func()) (stop func() bool) { return context.AfterFunc(l.ctx, f) }
 
 func isClosed(c <-chan struct{}) bool {
 	select {

@@ -69,7 +69,7 @@ func (l *lookups) get(w *response, r *http.Request) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
-	defer l.lifecycle.onDrain(cancel)()
+	defer context.AfterFunc(l.lifecycle, cancel)()
 	m, err := await(ctx, id)
 	if ctx.Err() != nil && r.Context().Err() == nil && l.lifecycle.handingOver() {
 		return nil, errHandedOver

@@ -98,7 +98,7 @@ func noteReplay(w *response, t *core.Ticket) {
 // submitAndWait holds the request until the message has an outcome, or waits on a parked
 // channel. A disconnect of the client does not affect the message.
 func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submission) (any, error) {
-	t, err := m.core.SubmitAndWait(r.Context(), sub, m.lifecycle.done())
+	t, err := m.core.SubmitAndWait(r.Context(), sub, m.lifecycle.Done())
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submissi
 		}
 	case <-r.Context().Done():
 		return nil, context.Cause(r.Context())
-	case <-m.lifecycle.done():
+	case <-m.lifecycle.Done():
 		if !isClosed(t.Done()) { // if both are closed, the outcome is the better answer
 			if m.lifecycle.handingOver() {
 				return nil, leaveHeld(w, r, &t.Message)

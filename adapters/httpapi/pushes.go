@@ -46,7 +46,7 @@ func (s *pushes) post(w *response, r *http.Request, in *api.SendRequest) (any, e
 	w.resendShape(in)
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	defer s.lifecycle.onDrain(func() {
+	defer context.AfterFunc(s.lifecycle, func() {
 		if !s.lifecycle.handingOver() { // else the adapter leaves the push to the successor
 			cancel(core.ErrClosed)
 		}

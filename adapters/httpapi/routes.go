@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -30,10 +29,6 @@ type route struct {
 	handle          handlerFunc
 }
 
-// Mount adds a handler for all paths below a prefix, behind the checks of the API. Mount
-// must be called before Serve.
-func (s *Server) Mount(prefix string, h http.Handler) { s.mounts[prefix] = h }
-
 // router returns the handler of all routes.
 func (s *Server) router() *chi.Mux {
 	mux := chi.NewRouter()
@@ -43,9 +38,6 @@ func (s *Server) router() *chi.Mux {
 		if rt.method == http.MethodGet {
 			mux.MethodFunc(http.MethodHead, rt.pattern, h) // net/http leaves out the body
 		}
-	}
-	for prefix, h := range s.mounts {
-		mux.Mount(prefix, h)
 	}
 	// chi does not report the methods of a path, hence allowed.
 	unrouted := s.adapt("other", func(_ *response, r *http.Request) (any, error) {
@@ -105,7 +97,7 @@ func (s *Server) whileOpen(rt route) handlerFunc {
 		return rt.handle
 	}
 	return func(w *response, r *http.Request) (any, error) {
-		if s.lifecycle.draining() && !s.lifecycle.handingOver() {
+		if s.lifecycle.Err() != nil && !s.lifecycle.handingOver() {
 			return nil, shuttingDown()
 		}
 		return rt.handle(w, r)
@@ -126,7 +118,7 @@ func overTCP(h handlerFunc, refusal string) handlerFunc {
 // handler returns the outermost layer: checks, then routes, then a log line and an
 // observation for each request.
 func (s *Server) handler(from listener) http.Handler {
-	router := sync.OnceValue(s.router) // the first request comes after all calls of Mount
+	router := s.router()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c := clientConnOf(r); c != nil {
 			c.answering.Store(true)
@@ -148,7 +140,7 @@ func (s *Server) handler(from listener) http.Handler {
 			s.handover.proxy(res, r)
 			return
 		}
-		router().ServeHTTP(res, r)
+		router.ServeHTTP(res, r)
 	})
 }
 

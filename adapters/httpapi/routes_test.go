@@ -349,11 +349,10 @@ func TestMetrics(t *testing.T) {
 // TestPanicIsNotShown holds that a fault of a handler is a JSON error, and that
 // the server lives on.
 func TestPanicIsNotShown(t *testing.T) {
-	r := startRig(t, nil)
-	r.server.Mount("/boom", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom in here") }))
+	r := startRig(t, func(o *Options) { o.Restart = func(context.Context) error { panic("boom in here") } })
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	a := r.do(&http.Client{Transport: transport}, r.request("POST", "/boom/x", `{"text":"a"}`))
+	a := r.do(&http.Client{Transport: transport}, r.request("POST", "/restart", ""))
 	r.want(a, http.StatusInternalServerError, "internal")
 	if strings.Contains(a.body, "boom") || strings.Contains(a.body, "goroutine") {
 		t.Errorf("got %s", a.body)

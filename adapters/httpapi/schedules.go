@@ -138,7 +138,7 @@ func (s *schedules) run(_ *response, r *http.Request, in *api.RunRequest) (any, 
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
-	defer s.lifecycle.onDrain(cancel)()
+	defer context.AfterFunc(s.lifecycle, cancel)()
 	o, err := s.scheduler.Trigger(ctx, pathParam(r, "id"), due)
 	if errors.Is(err, schedule.ErrSlot) {
 		return nil, badRequest(api.BadDue, `"due" is in the future.`)

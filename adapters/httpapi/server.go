@@ -77,7 +77,6 @@ type Server struct {
 	handover  *handover
 	requests  metrics.Requests
 	routes    []route
-	mounts    map[string]http.Handler
 	servers   [3]*http.Server // by listener
 	mu        sync.Mutex      // protects listeners
 	listeners []net.Listener  // served until HandOver
@@ -89,7 +88,6 @@ func New(o Options) *Server {
 	l := newLifecycle()
 	s := &Server{
 		log: o.Log, bodyLimit: o.BodyLimit, guard: newGuard(o), lifecycle: l, handover: newHandover(l, o.Log),
-		mounts: map[string]http.Handler{},
 	}
 	s.routes = append(handlers(o, l), metricsRoute(o, &s.requests))
 	for from := range s.servers {
@@ -153,7 +151,7 @@ func (s *Server) serve(from listener, l net.Listener) error {
 		s.listeners = append(s.listeners, l)
 		s.mu.Unlock()
 	}
-	err := s.servers[from].Serve(clientListener{Listener: l, draining: s.lifecycle.done()})
+	err := s.servers[from].Serve(clientListener{Listener: l, draining: s.lifecycle.Done()})
 	closed := errors.Is(err, net.ErrClosed) && (from == innerListener || s.lifecycle.handingOver())
 	if closed || errors.Is(err, http.ErrServerClosed) {
 		return nil
@@ -163,12 +161,11 @@ func (s *Server) serve(from listener, l net.Listener) error {
 
 // Drain accepts no more messages and answers held requests: waits for an outcome get 202
 // and the message's path, streams end with an event that names the reason. Only the
-// first call has an effect. Drain does not block.
+// reason of the first call counts. Drain does not block.
 func (s *Server) Drain(reason Reason) {
-	if s.lifecycle.drain(reason) {
-		for _, h := range s.servers {
-			h.SetKeepAlivesEnabled(false)
-		}
+	s.lifecycle.drain(reason)
+	for _, h := range s.servers {
+		h.SetKeepAlivesEnabled(false)
 	}
 }
 
@@ -176,7 +173,7 @@ func (s *Server) Drain(reason Reason) {
 // here, streams end with the reason Restarting, and every request waits for Forward.
 // HandOver does not block. Core may still answer held requests afterwards.
 func (s *Server) HandOver() {
-	s.lifecycle.handOver()
+	s.lifecycle.drain(handingOver)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.listeners {

@@ -32,7 +32,8 @@ func wantEvents(t *testing.T, next func() event, want ...[3]string) {
 	}
 }
 
-// written sends updates through the stream of a message, and returns the events.
+// written sends updates through the stream of a message, or with an empty id of a channel, and
+// returns the events.
 func written(t *testing.T, id core.MessageID, updates ...core.Update) (next func() event) {
 	t.Helper()
 	var broker feed.Broker
@@ -42,13 +43,9 @@ func written(t *testing.T, id core.MessageID, updates ...core.Update) (next func
 		broker.Publish("http", u)
 	}
 	w := httptest.NewRecorder()
-	st := openStream(&response{ResponseWriter: w}, sub.From())
-	v := &messageStream{stream: st, id: id}
-	send := v.send
-	if id == "" { // the stream of a channel
-		send = func(u core.Update) { sendUpdate(st, &u) }
-	}
-	sendAll(st, sub, send)
+	st := newStream(&response{ResponseWriter: w}, "http", sub, false)
+	st.message = id
+	st.sendAll()
 	if st.flush(); st.err != nil {
 		t.Fatal(st.err)
 	}

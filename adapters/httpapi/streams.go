@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -22,35 +24,32 @@ func (s *streams) routes() []route {
 	}
 }
 
-// subscribe subscribes to the channel from now on, or from the end of the client's last
-// stream.
-func (s *streams) subscribe(r *http.Request, key core.ChannelKey) *feed.Subscription {
-	if after := r.Header.Get(api.HeaderLastEventID); after != "" {
-		return s.core.Feeds.Resume(key, after)
+// subscribe returns a stream, not open yet, that begins now or at the end of the client's
+// last stream.
+func (s *streams) subscribe(w *response, r *http.Request, key core.ChannelKey) *stream {
+	after := r.Header.Get(api.HeaderLastEventID)
+	if after != "" {
+		return newStream(w, key, s.core.Feeds.Resume(key, after), true)
 	}
-	return s.core.Feeds.Subscribe(key)
+	return newStream(w, key, s.core.Feeds.Subscribe(key), false)
 }
 
 // submit is POST /message as a stream: the updates of the message and of the message's
 // turn, and at last the outcome.
 func (s *streams) submit(w *response, r *http.Request, sub core.Submission) (any, error) {
-	updates := s.subscribe(r, sub.Channel) // before the message is accepted, to miss no update
-	defer updates.Close()
+	st := s.subscribe(w, r, sub.Channel) // before the message is accepted, to miss no update
+	defer st.updates.Close()
 	t, err := s.core.Submit(r.Context(), sub)
 	if err != nil {
 		return nil, err
 	}
 	noteReplay(w, t)
-	st := openStream(w, updates.From())
+	st.open()
 	if t.Existing {
-		begin(st, updates, sub.Channel)
+		st.begin()
 	}
 	st.sendShape(api.EventAccepted, showAccepted(&t.Message, core.QueuePosition{}, shortPrompt))
-	v := &messageStream{stream: st, id: t.Message.ID, turn: t.Message.Turn}
-	if t.Existing {
-		s.sendPlace(r, v, updates, &t.Message)
-	}
-	s.untilOutcome(r.Context(), v, updates, t)
+	s.untilOutcome(r.Context(), st, t, &t.Message, t.Existing)
 	return nil, nil
 }
 
@@ -60,181 +59,215 @@ func (s *streams) message(w *response, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	updates := s.subscribe(r, m.Channel)
-	defer updates.Close()
+	st := s.subscribe(w, r, m.Channel)
+	defer st.updates.Close()
 	t, err := s.core.Lookup.Ticket(r.Context(), m.ID)
 	if err != nil {
 		return nil, err
 	}
 	m = s.current(r.Context(), m) // the message may have begun before the subscription
-	v := &messageStream{stream: openStream(w, updates.From()), id: m.ID, turn: m.Turn}
+	st.open()
 	if r.Method == http.MethodHead {
 		return nil, nil
 	}
-	begin(v.stream, updates, m.Channel)
-	s.sendPlace(r, v, updates, &m)
-	s.untilOutcome(r.Context(), v, updates, t)
+	st.begin()
+	s.untilOutcome(r.Context(), st, t, &m, true)
 	return nil, nil
-}
-
-// sendPlace sends the message's position in the queue. A client resuming without a gap
-// gets the position from the updates.
-func (s *streams) sendPlace(r *http.Request, v *messageStream, updates *feed.Subscription, m *core.Message) {
-	if updates.Gap() || r.Header.Get(api.HeaderLastEventID) == "" {
-		v.queued(s.place(m))
-	}
-}
-
-// untilOutcome sends the updates of a message until its outcome.
-func (s *streams) untilOutcome(ctx context.Context, v *messageStream, updates *feed.Subscription, t *core.Ticket) {
-	s.follow(ctx, v.stream, updates, t.Done(), v.send)
-	over := isClosed(t.Done()) // also when the server drains: the outcome is the better end
-	sendAll(v.stream, updates, v.send)
-	if over {
-		m := t.Outcome()
-		s.completeCoalesced(ctx, &m)
-		v.stream.sendShape(api.EventResult, showMessage(&m, core.QueuePosition{}, shortPrompt))
-		if v.stream.flush(); v.stream.err == nil {
-			s.deliveries.note(&m)
-		}
-	} else if s.lifecycle.draining() {
-		s.sendEnding(v.stream, messagePath(v.id), messagePath(v.id)+"/events")
-	}
-	v.stream.flush()
 }
 
 // channel is GET /channels/{key}/events: all updates of the channel. The channel need
 // not exist yet.
 func (s *streams) channel(w *response, r *http.Request, key core.ChannelKey) (any, error) {
-	updates := s.subscribe(r, key)
-	defer updates.Close()
-	st := openStream(w, updates.From())
+	st := s.subscribe(w, r, key)
+	defer st.updates.Close()
+	st.open()
 	if r.Method == http.MethodHead {
 		return nil, nil
 	}
-	begin(st, updates, key)
-	send := func(u core.Update) { sendUpdate(st, &u) }
-	s.follow(r.Context(), st, updates, nil, send)
-	if s.lifecycle.draining() {
-		sendAll(st, updates, send)
-		s.sendEnding(st, "", api.ChannelPath(string(key))+"/events")
-		st.flush()
-	}
+	st.begin()
+	s.follow(r.Context(), st, nil)
+	st.flush()
 	return nil, nil
+}
+
+// untilOutcome sends the updates of a message until its outcome. Where the message is not new,
+// its position comes first, unless the client resumes without a gap and has it from the updates.
+func (s *streams) untilOutcome(ctx context.Context, st *stream, t *core.Ticket, m *core.Message, known bool) {
+	st.message, st.turn = m.ID, m.Turn
+	if known && (st.updates.Gap() || !st.resumed) {
+		st.queued(s.place(m))
+	}
+	if over := s.follow(ctx, st, t.Done()); over {
+		m := t.Outcome()
+		s.completeCoalesced(ctx, &m)
+		st.sendShape(api.EventResult, showMessage(&m, core.QueuePosition{}, shortPrompt))
+		if st.flush(); st.err == nil {
+			s.deliveries.note(&m)
+		}
+	}
+	st.flush()
+}
+
+// follow sends updates on arrival until done is closed, the server drains, or the client
+// disconnects. It reports whether done is closed, and otherwise ends the stream of a server
+// that drains.
+func (s *streams) follow(ctx context.Context, st *stream, done <-chan struct{}) (over bool) {
+	alive := time.NewTicker(keepAlive)
+	defer alive.Stop()
+	for going := true; going && st.err == nil; {
+		st.sendAll()
+		st.flush()
+		select {
+		case <-st.updates.C():
+		case <-alive.C:
+			st.comment("keep-alive")
+		case <-done:
+			going = false
+		case <-s.lifecycle.Done():
+			going = false
+		case <-ctx.Done():
+			going = false
+		}
+	}
+	over = isClosed(done) // also when the server drains: the outcome is the better end
+	st.sendAll()
+	if reason := s.lifecycle.reason(); reason != "" && !over {
+		st.end(reason)
+	}
+	return over
+}
+
+const (
+	keepAlive = 15 * time.Second
+	// streamWriteTimeout bounds how long a client may leave written data unread.
+	streamWriteTimeout = 30 * time.Second
+	// streamChunkBytes is the size of gathered events that causes a write.
+	streamChunkBytes = 32 << 10
+	// streamRetry sets how soon a browser connects again. The default of browsers is
+	// several seconds, longer than the lifetime of some updates.
+	streamRetry = "retry: 1000\n" // milliseconds
+)
+
+// A stream sends the updates of a channel, or of a message and its turn, as server-sent events
+// (html.spec.whatwg.org, section 9.2), which it gathers until flush. A stream is not safe for
+// concurrent use.
+type stream struct {
+	w       *response
+	rc      *http.ResponseController
+	channel core.ChannelKey
+	updates *feed.Subscription
+	resumed bool // the client has named its last event
+
+	// Of the stream of a message.
+	message  core.MessageID // empty for the stream of a channel
+	turn     core.TurnID
+	position int
+
+	buf []byte
+	at  core.UpdateID // the last handled update
+	id  core.UpdateID // the last sent id
+	err error         // the first failure to write; nothing is written after a failure
+}
+
+func newStream(w *response, key core.ChannelKey, updates *feed.Subscription, resumed bool) *stream {
+	return &stream{
+		w: w, rc: http.NewResponseController(w), channel: key, updates: updates, resumed: resumed,
+		at: updates.From(), buf: []byte(streamRetry),
+	}
+}
+
+// open sends the header, to show the client that the stream is open. The first event
+// contains the id at which the stream begins.
+func (st *stream) open() {
+	h := st.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	// The connection ends with the stream: the write deadline must not outlast the
+	// stream.
+	h.Set("Connection", "close")
+	h.Set("X-Accel-Buffering", "no") // a proxy must not hold events back
+	st.w.WriteHeader(http.StatusOK)
 }
 
 // begin sends the id at which the stream begins, to let the client resume before the
 // first event. If updates may be missing, begin sends a notice.
-func begin(st *stream, updates *feed.Subscription, key core.ChannelKey) {
-	if !updates.Gap() {
+func (st *stream) begin() {
+	if !st.updates.Gap() {
 		st.comment("connected")
 		return
 	}
 	st.sendShape(api.EventNotice, api.Notice{Code: api.NoticeGap, Text: "Some events may be missing here, or come a second time, because it is not known which events " +
-		"followed the last one. The messages and their outcomes are at GET " + api.ChannelPath(string(key)) + "/messages."})
+		"followed the last one. The messages and their outcomes are at GET " + api.ChannelPath(string(st.channel)) + "/messages."})
 }
 
-// follow sends updates on arrival until done is closed, the server drains, or the client
-// disconnects.
-func (s *streams) follow(ctx context.Context, st *stream, updates *feed.Subscription, done <-chan struct{}, send func(core.Update)) {
-	alive := time.NewTicker(keepAlive)
-	defer alive.Stop()
-	for st.err == nil {
-		sendAll(st, updates, send)
-		st.flush()
-		select {
-		case <-updates.C():
-		case <-alive.C:
-			st.comment("keep-alive")
-		case <-done:
-			return
-		case <-s.lifecycle.done():
-			return
-		case <-ctx.Done():
-			return
-		}
+// end names the path of the message, if any, and the path where the events continue.
+func (st *stream) end(reason Reason) {
+	ending := api.Ending{Text: "The gateway shuts down; turns in progress continue.", Events: api.ChannelPath(string(st.channel)) + "/events"}
+	if reason == Restarting {
+		ending.Text = "The gateway restarts; turns in progress continue. Connect again in a moment: with Last-Event-ID nothing is missed."
 	}
+	if st.message != "" {
+		ending.Location = messagePath(st.message)
+		ending.Events = ending.Location + "/events"
+	}
+	st.sendShape(string(reason), ending)
 }
 
-func sendAll(st *stream, updates *feed.Subscription, send func(core.Update)) {
+func (st *stream) sendAll() {
 	for st.err == nil {
-		u, ok := updates.Next()
+		u, ok := st.updates.Next()
 		if !ok {
 			return
 		}
 		if !u.ID.IsZero() { // else the update is about this stream
 			st.at = u.ID
 		}
-		send(u)
+		if st.message == "" || st.concerns(&u) {
+			st.sendUpdate(&u)
+		}
 	}
 }
 
-// sendEnding ends a stream: with the path of the message, if any, and the path where the
-// events continue.
-func (s *streams) sendEnding(st *stream, message, events string) {
-	text := "The gateway shuts down; turns in progress continue."
-	if s.lifecycle.reason == Restarting {
-		text = "The gateway restarts; turns in progress continue. Connect again in a moment: with Last-Event-ID nothing is missed."
-	}
-	st.sendShape(string(s.lifecycle.reason), api.Ending{Text: text, Location: message, Events: events})
-}
-
-// A messageStream sends the updates of a message and of the message's turn.
-type messageStream struct {
-	stream   *stream
-	id       core.MessageID
-	turn     core.TurnID
-	position int
-}
-
-func (v *messageStream) send(u core.Update) {
-	if !v.concerns(&u) {
-		return
-	}
-	switch u.Kind {
-	case core.UpdateAccepted, core.UpdateResult: // sent from the ticket
-	case core.UpdateQueued:
-		v.queued(core.QueuePosition{Position: u.Position, Why: u.Detail})
-	default:
-		sendUpdate(v.stream, &u)
-	}
-}
-
-func (v *messageStream) queued(at core.QueuePosition) {
-	if at.Position > 0 && at.Position != v.position {
-		v.position = at.Position
-		v.stream.sendShape(api.EventQueued, api.Queued{ID: string(v.id), Position: at.Position, Why: at.Why})
-	}
-}
-
-// concerns reports whether an update is about the message or the message's turn, and
-// learns the turn.
-func (v *messageStream) concerns(u *core.Update) bool {
+// concerns reports whether a message's stream shows an update, and learns the message's turn.
+func (st *stream) concerns(u *core.Update) bool {
 	switch u.Kind {
 	case core.UpdateDropped: // by this stream
 		return true
 	case core.UpdateBackground: // of no message
 		return false
 	}
-	if slices.Contains(u.Messages, v.id) || u.Message != nil && u.Message.ID == v.id || u.Approval != nil && u.Approval.Message == v.id {
+	if slices.Contains(u.Messages, st.message) || u.Message != nil && u.Message.ID == st.message || u.Approval != nil && u.Approval.Message == st.message {
 		if u.Turn != "" {
-			v.turn = u.Turn
+			st.turn = u.Turn
 		}
-		return true
+	} else {
+		turn := u.Turn
+		if u.Approval != nil && turn == "" {
+			turn = u.Approval.Turn
+		}
+		if turn == "" || turn != st.turn {
+			return false
+		}
 	}
-	turn := u.Turn
-	if u.Approval != nil && turn == "" {
-		turn = u.Approval.Turn
-	}
-	return turn != "" && turn == v.turn
+	return u.Kind != core.UpdateAccepted && u.Kind != core.UpdateResult // sent from the ticket
 }
 
-// sendUpdate adds the event of an update.
-func sendUpdate(st *stream, u *core.Update) {
+// queued sends a changed position of the stream's message.
+func (st *stream) queued(at core.QueuePosition) {
+	if at.Position > 0 && at.Position != st.position {
+		st.position = at.Position
+		st.sendShape(api.EventQueued, api.Queued{ID: string(st.message), Position: at.Position, Why: at.Why})
+	}
+}
+
+func (st *stream) sendUpdate(u *core.Update) {
 	switch u.Kind {
 	case core.UpdateAccepted:
 		st.sendShape(api.EventAccepted, showAccepted(u.Message, core.QueuePosition{}, shortPrompt))
 	case core.UpdateQueued:
+		if st.message != "" {
+			st.queued(core.QueuePosition{Position: u.Position, Why: u.Detail})
+			return
+		}
 		st.sendShape(api.EventQueued, api.Queued{ID: string(u.Message.ID), Position: u.Position, Why: u.Detail})
 	case core.UpdateStarted:
 		st.sendShape(api.EventStarted, api.Started{TurnID: string(u.Turn), Messages: idStrings(u.Messages)})
@@ -253,5 +286,71 @@ func sendUpdate(st *stream, u *core.Update) {
 	case core.UpdateDropped:
 		text := strconv.Itoa(u.Dropped) + " events were left out because they were not read fast enough."
 		st.sendShape(api.EventNotice, api.Notice{Code: string(u.Kind), Text: text})
+	}
+}
+
+// writeID begins an event or a comment with the id of the last update, unless the client
+// has the id. Events about the stream itself have no separate id: a client that resumes
+// after such an event gets the updates after the last update.
+func (st *stream) writeID() {
+	if st.at != st.id {
+		st.id = st.at
+		st.buf = append(st.at.Append(append(st.buf, "id: "...)), '\n')
+	}
+}
+
+// send adds an event. Data with line breaks becomes several data lines.
+func (st *stream) send(event string, data []byte) {
+	st.writeID()
+	b := append(append(st.buf, "event: "...), event...)
+	data = bytes.TrimRight(data, "\r\n")
+	if bytes.IndexByte(data, '\r') >= 0 { // a carriage return would end a line too
+		data = bytes.ReplaceAll(data, []byte{'\r'}, []byte{'\n'})
+	}
+	for line := range bytes.SplitSeq(data, []byte{'\n'}) {
+		b = append(append(b, "\ndata: "...), line...)
+	}
+	b = append(b, "\n\n"...)
+	st.buf = b
+	if len(st.buf) >= streamChunkBytes {
+		st.flush()
+	}
+}
+
+// sendShape adds an event with a shape of the API as data.
+func (st *stream) sendShape(event string, shape any) {
+	data, err := marshal(shape)
+	if err != nil {
+		st.fail(fmt.Errorf("encode event %s: %w", event, err))
+		return
+	}
+	st.send(event, data)
+}
+
+// comment adds text ignored by clients. The id of the comment still advances the
+// position from which the client resumes.
+func (st *stream) comment(text string) {
+	st.writeID()
+	st.buf = append(append(append(st.buf, ": "...), text...), "\n\n"...)
+}
+
+// flush writes the gathered events. It blocks for at most streamWriteTimeout.
+func (st *stream) flush() {
+	if st.err == nil && len(st.buf) > 0 {
+		_ = st.rc.SetWriteDeadline(time.Now().Add(streamWriteTimeout)) // without deadlines a dead client is noticed later
+		_, err := st.w.Write(st.buf)
+		if err == nil {
+			err = st.rc.Flush()
+		}
+		st.fail(err)
+	}
+	if st.buf = st.buf[:0]; cap(st.buf) > 2*streamChunkBytes {
+		st.buf = nil
+	}
+}
+
+func (st *stream) fail(err error) {
+	if st.err == nil {
+		st.err = err
 	}
 }

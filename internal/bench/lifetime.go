@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	apiclient "bareclaw/adapters/httpapi/client"
 )
 
@@ -53,7 +54,7 @@ func (s *server) watch(ctx context.Context, n int, begun func()) {
 	last := ""
 	for ctx.Err() == nil {
 		path := "/channels/" + channelName("watched", n) + "/events"
-		_ = apiclient.OverTCP(s.addr, "").Stream(ctx, http.MethodGet, path, nil, last, begun, func(e apiclient.Event) error {
+		_ = apiclient.OverTCP(s.addr, "").Stream(ctx, http.MethodGet, path, http.Header{api.HeaderLastEventID: {last}}, nil, begun, func(e apiclient.Event) error {
 			last = e.ID
 			return nil
 		}) // until the new process listens

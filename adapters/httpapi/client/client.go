@@ -76,7 +76,7 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 
 // DoWith is Do for a request with further headers.
 func (c *Client) DoWith(ctx context.Context, method, path string, header http.Header, in, out any) error {
-	res, err := c.send(ctx, method, path, in, header)
+	res, err := c.send(ctx, method, path, header, in)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (c *Client) DoWith(ctx context.Context, method, path string, header http.He
 
 // send sends a request and returns the reply, whose body the caller closes. A status of 400
 // or more is an [*Error].
-func (c *Client) send(ctx context.Context, method, path string, in any, header http.Header) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, method, path string, header http.Header, in any) (*http.Response, error) {
 	var body io.Reader
 	if in != nil {
 		b, err := json.Marshal(in)
@@ -168,22 +168,13 @@ type Event struct {
 	Kind, Data, ID string
 }
 
-// Stream sends a request whose reply is a stream of events. It calls opened when the reply
-// has begun, and f with each event in turn, until the stream ends, f returns an error, or
-// ctx ends. The body in may be nil; lastID is the id of the last event that was received,
-// or empty. Stream returns nil at the stream's end.
-func (c *Client) Stream(ctx context.Context, method, path string, in any, lastID string, opened func(), f func(Event) error) error {
-	header := http.Header{}
-	if lastID != "" {
-		header.Set(api.HeaderLastEventID, lastID)
-	}
-	return c.stream(ctx, method, path, in, header, opened, f)
-}
-
-// stream is Stream with further headers.
-func (c *Client) stream(ctx context.Context, method, path string, in any, header http.Header, opened func(), f func(Event) error) error {
+// Stream sends a request with further headers whose reply is a stream of events. It calls
+// opened when the reply has begun, and f with each event in turn, until the stream ends, f
+// returns an error, or ctx ends. The body in may be nil. Stream adds to the headers; a
+// stream is resumed with [api.HeaderLastEventID]. Stream returns nil at the stream's end.
+func (c *Client) Stream(ctx context.Context, method, path string, header http.Header, in any, opened func(), f func(Event) error) error {
 	header.Set("Accept", "text/event-stream")
-	res, err := c.send(ctx, method, path, in, header)
+	res, err := c.send(ctx, method, path, header, in)
 	if err != nil {
 		return err
 	}

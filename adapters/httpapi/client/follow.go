@@ -69,13 +69,10 @@ func (f *Following) Post(ctx context.Context, path string, body any, key string)
 	for {
 		var err error
 		if f.message == "" {
-			err = f.Client.stream(ctx, http.MethodPost, path, body, header, opened, take)
+			err = f.Client.Stream(ctx, http.MethodPost, path, header, body, opened, take)
 		} else {
-			header := http.Header{}
-			if f.lastID != "" {
-				header.Set(api.HeaderLastEventID, f.lastID)
-			}
-			err = f.Client.stream(ctx, http.MethodGet, api.MessagePath(f.message)+"/events", nil, header, opened, take)
+			header := http.Header{api.HeaderLastEventID: {f.lastID}} // an empty id is none
+			err = f.Client.Stream(ctx, http.MethodGet, api.MessagePath(f.message)+"/events", header, nil, opened, take)
 		}
 		if outcome != nil {
 			return outcome, nil

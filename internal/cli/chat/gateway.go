@@ -82,7 +82,8 @@ func (g *gateway) watch(ctx context.Context, turn core.TurnID, send func(tea.Msg
 			pause = againAfter
 			send(lost(false))
 		}
-		_ = g.o.Client.Stream(ctx, http.MethodGet, g.path("/events"), nil, lastID, opened, func(e client.Event) error {
+		header := http.Header{api.HeaderLastEventID: {lastID}} // an empty id is none
+		_ = g.o.Client.Stream(ctx, http.MethodGet, g.path("/events"), header, nil, opened, func(e client.Event) error {
 			if e.ID != "" {
 				lastID = e.ID
 			}
