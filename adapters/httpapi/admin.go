@@ -49,7 +49,6 @@ func (a *admin) postRestart(w *response, r *http.Request) (any, error) {
 	return replaced(a.restart(r.Context()), api.RestartFailed)
 }
 
-// postUpgrade replaces the program, on trial.
 func (a *admin) postUpgrade(_ *response, r *http.Request, o *api.UpgradeRequest) (any, error) {
 	if err := a.checkOrder(r.Context(), o); err != nil {
 		return nil, err
@@ -134,7 +133,6 @@ func (h *health) get(_ *response, r *http.Request) (any, error) {
 	return &shown, nil
 }
 
-// status sums up the health.
 func status(draining, ready, problems bool) string {
 	switch {
 	case draining:
@@ -185,7 +183,6 @@ func namesOf(channels []core.ChannelKey) string {
 	return all
 }
 
-// blockedChannels returns the channels whose agent's output cannot be written.
 func blockedChannels(o *core.Overview) (problems []string) {
 	for i := range o.Active {
 		if c := &o.Active[i]; c.HostBlocked != "" {
@@ -195,7 +192,6 @@ func blockedChannels(o *core.Overview) (problems []string) {
 	return problems
 }
 
-// observe records the duration of a request.
 func (s *Server) observe(res *response, method string, took time.Duration) {
 	if !slices.Contains(methods, method) {
 		method = "other" // clients must not be able to add label values
@@ -207,7 +203,6 @@ func (s *Server) observe(res *response, method string, took time.Duration) {
 	s.requests.Observe(method, res.route, status, took)
 }
 
-// metricsRoute serves all metrics of the gateway.
 func metricsRoute(o Options, requests *metrics.Requests) route {
 	return route{http.MethodGet, api.PathMetrics, func(w *response, r *http.Request) (any, error) {
 		own := o.Health()

@@ -53,12 +53,10 @@ func (a *approvals) decide(w *response, r *http.Request, in *api.Decision) (any,
 	return showApproval(&decided), err
 }
 
-// agrees reports whether the decision on the approval equals d.
 func agrees(d core.Decision, a *core.Approval) bool {
 	return d.Allow && a.State == core.ApprovalAllowed || !d.Allow && a.State == core.ApprovalDenied
 }
 
-// newDecision checks a request.
 func newDecision(in *api.Decision) (core.Decision, error) {
 	behavior := in.Behavior
 	switch behavior { // the words for an interrupted turn

@@ -119,7 +119,6 @@ func bytesText(n int64) string {
 	}
 }
 
-// decode reads one JSON object into a shape.
 func decode(body []byte, shape any) error {
 	value := jsontext.Value(body)
 	if len(bytes.TrimSpace(body)) == 0 {

@@ -237,7 +237,6 @@ func (n channelNames) check(ctx context.Context, key core.ChannelKey) error {
 	return err
 }
 
-// mustExist returns ErrNotFound if no channel has the key.
 func (n channelNames) mustExist(ctx context.Context, key core.ChannelKey) error {
 	_, err := n.directory.Channel(ctx, key)
 	return err

@@ -108,7 +108,6 @@ func (h *handover) answer(w *response, r *http.Request, err error) bool {
 	return true
 }
 
-// proxy forwards a request to the successor.
 func (h *handover) proxy(w *response, r *http.Request) {
 	select {
 	case <-h.settled:
@@ -134,7 +133,6 @@ func (h *handover) proxy(w *response, r *http.Request) {
 	proxy.ServeHTTP(w, r)
 }
 
-// notForwarded answers a request that could not be forwarded.
 func notForwarded(w *response, r *http.Request) {
 	switch {
 	case w.held != nil:

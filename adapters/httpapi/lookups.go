@@ -209,7 +209,6 @@ func (s *shared) completeCoalesced(ctx context.Context, m *core.Message) {
 	}
 }
 
-// messagePath returns the path of a message.
 func messagePath(id core.MessageID) string { return api.MessagePath(string(id)) }
 
 // maxDeliveries is how many deliveries of outcomes are remembered. The ledger does not

@@ -30,7 +30,6 @@ func (s *pushes) routes() []route {
 	return []route{{http.MethodPost, api.PathSend, withBody(s.post)}}
 }
 
-// post sends through the adapter that owns the channel's prefix.
 func (s *pushes) post(w *response, r *http.Request, in *api.SendRequest) (any, error) {
 	p, err := newPush(in)
 	if err != nil {
@@ -73,7 +72,6 @@ func pushID(w *response, r *http.Request) (string, error) {
 	return uuid.NewString(), nil
 }
 
-// notSent makes an adapter's error an answer.
 func (s *pushes) notSent(r *http.Request, p *core.Push, err error) error {
 	switch {
 	case errors.Is(err, core.ErrNoPusher):

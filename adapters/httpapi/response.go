@@ -58,7 +58,6 @@ func (w *response) resendShape(shape any) {
 	}
 }
 
-// json answers with a JSON document.
 func (w *response) json(status int, doc []byte) error {
 	return w.bytes(status, "application/json", doc)
 }
@@ -72,7 +71,6 @@ func (w *response) bytes(status int, contentType string, doc []byte) error {
 	return err
 }
 
-// show answers with a shape of the API.
 func (w *response) show(status int, shape any) error {
 	doc, err := marshal(shape)
 	if err != nil {
@@ -91,7 +89,6 @@ var encoding = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.Preser
 	return enc.WriteValue(append(t.UTC().AppendFormat(append(buf[:0], '"'), timeLayout), '"'))
 })))
 
-// marshal returns a shape as JSON.
 func marshal(shape any) (jsontext.Value, error) { return json.Marshal(shape, encoding) }
 
 // maxQuoted bounds the client texts repeated in errors and log lines, in characters.
@@ -122,7 +119,6 @@ func (p *problem) with(header, value string) *problem {
 	return p
 }
 
-// explain makes an error of core a problem.
 func explain(w *response, err error) *problem {
 	switch {
 	case errors.Is(err, core.ErrNotFound):
@@ -176,7 +172,6 @@ func notFoundText(route string) string {
 	return "There is no such channel; GET /channels lists all channels."
 }
 
-// sentence returns an error's text with a capital letter.
 func sentence(err error) string {
 	text := err.Error()
 	first, n := utf8.DecodeRuneInString(text)

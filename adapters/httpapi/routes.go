@@ -29,7 +29,6 @@ type route struct {
 	handle          handlerFunc
 }
 
-// router returns the handler of all routes.
 func (s *Server) router() *chi.Mux {
 	mux := chi.NewRouter()
 	for _, rt := range s.routes {

@@ -92,7 +92,6 @@ func newScheduleRequest(in *api.ScheduleRequest) (r schedule.Request, err error)
 	return r, checkText(r.Text)
 }
 
-// scheduleHash identifies the content of a request.
 func scheduleHash(r *schedule.Request) string {
 	return digest([]string{string(r.Channel), r.Text, r.When, r.TZ, r.Missed, r.Precheck, strconv.FormatFloat(r.Budget, 'g', -1, 64)}, nil)
 }
@@ -150,7 +149,6 @@ func (s *schedules) remove(w *response, r *http.Request) (any, error) {
 	return remove(w, r, s.scheduler.Remove)
 }
 
-// remove removes the thing with the id in the path.
 func remove(w *response, r *http.Request, remove func(ctx context.Context, id string) error) (any, error) {
 	id := pathParam(r, "id")
 	err := remove(r.Context(), id)

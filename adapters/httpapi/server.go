@@ -104,7 +104,6 @@ type shared struct {
 	deliveries deliveries
 }
 
-// handlers returns the routes of all parts of the API.
 func handlers(o Options, l *lifecycle) []route {
 	s := &shared{core: o.Core, names: channelNames{o.Core.Directory}, lifecycle: l}
 	return slices.Concat(

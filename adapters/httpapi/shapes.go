@@ -85,7 +85,6 @@ func showDelivery(d *core.Delivery) api.Delivery {
 	}
 }
 
-// each returns the shapes of all elements.
 func each[T, S any](all []T, show func(*T) S) []S {
 	shown := make([]S, len(all))
 	for i := range all {
@@ -94,7 +93,6 @@ func each[T, S any](all []T, show func(*T) S) []S {
 	return shown
 }
 
-// idStrings returns ids as texts.
 func idStrings[S ~string](ids []S) []string {
 	return each(ids, func(id *S) string { return string(*id) })
 }
@@ -118,7 +116,6 @@ func showTrace(t *core.Trace, delivered time.Time) *api.Trace {
 	}
 }
 
-// timeline returns all steps of a message in order.
 func timeline(t *core.Trace, delivered time.Time) []core.Mark {
 	m := &t.Message
 	marks := []core.Mark{{At: m.ReceivedAt, What: "received"}}

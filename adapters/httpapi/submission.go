@@ -32,7 +32,6 @@ type messageBody struct {
 	Mode    *string `json:"mode"`
 }
 
-// readSubmission reads the body of POST /message.
 func readSubmission(w *response, r *http.Request) (core.Submission, error) {
 	in := messageBody{}
 	if err := readBody(w, r, &in); err != nil {
@@ -45,7 +44,6 @@ func readSubmission(w *response, r *http.Request) (core.Submission, error) {
 	return sub, err
 }
 
-// submission checks the request.
 func (in *messageBody) submission() (core.Submission, error) {
 	sub := core.Submission{Channel: api.DefaultChannel, Adapter: adapterName, Mode: core.Collect, Origin: core.Origin(in.Context), CanAsk: in.CanAsk}
 	if in.Channel != nil {
@@ -75,7 +73,6 @@ func (in *messageBody) submission() (core.Submission, error) {
 	return sub, checkText(in.Text)
 }
 
-// encodeSubmission returns the body of a POST /message for an equal submission.
 func encodeSubmission(sub *core.Submission) []byte {
 	body, err := marshal(api.MessageRequest{
 		Text: sub.Content.Text, Content: sub.Content.Blocks, Channel: string(sub.Channel), Mode: string(sub.Mode), CanAsk: sub.CanAsk, Context: api.Origin(sub.Origin),

@@ -60,7 +60,6 @@ func channelLines(all []api.Channel, colours term.Palette, now time.Time, width 
 	return t.Lines(width)
 }
 
-// remark describes what a channel does or waits for.
 func remark(ch api.Channel, now time.Time) string {
 	var parts []string
 	if ch.Approvals > 0 {

@@ -68,7 +68,6 @@ func (i *Init) Run(c *command.Context) error {
 	return nil
 }
 
-// settings returns the checked settings of the flags, by variable.
 func (i *Init) settings(in io.Reader) (map[string]string, error) {
 	if i.HTTPTokenFile == "-" && i.BotTokenFile == "-" {
 		return nil, &config.Problem{Source: "--http-token-file, --telegram-token-file", Problem: "both are standard input", Accepted: "a file for one of them"}

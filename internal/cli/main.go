@@ -64,7 +64,6 @@ type commandLine struct {
 	Version Version `cmd:"" group:"run" help:"Print the version."`
 }
 
-// groups are the groups of commands.
 func groups() []kong.Group {
 	return []kong.Group{
 		{Key: "use", Title: "Every day:"},

@@ -52,7 +52,6 @@ func printing(c *command.Context, text string) func(*any) error {
 	return func(*any) error { return c.PrintLines(text) }
 }
 
-// refusedAs reports whether the gateway refused with a code.
 func refusedAs(err error, code string) bool {
 	refused, ok := errors.AsType[*client.Error](err)
 	return ok && refused.Code == code

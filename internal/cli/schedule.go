@@ -268,7 +268,6 @@ func moment(t, now time.Time, zone *time.Location) string {
 	return t.Format(layout) + " (in " + roughly(away) + ")"
 }
 
-// roughly writes a duration in a single unit.
 func roughly(d time.Duration) string {
 	switch {
 	case d < 90*time.Second:

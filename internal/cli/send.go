@@ -232,7 +232,6 @@ func newActivity() *activity {
 	return &activity{fold: progress.New(progress.Options{Show: claude.Show})}
 }
 
-// watch shows an event of the stream.
 func (a *activity) watch(wheel *command.Spinner, e client.Event) {
 	u, ok, err := a.updates.Take(e)
 	switch {

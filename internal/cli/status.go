@@ -192,8 +192,7 @@ type stopped struct {
 	StoppedAt *time.Time `json:"stopped_at,omitempty"` // stop by a person; only a person, or a boot, starts the gateway again
 }
 
-// notRunning says when the gateway ended and how, and returns the error of the
-// command.
+// reportNotRunning says when the gateway ended and how, and returns the error of the command.
 func reportNotRunning(c *command.Context, asJSON bool, why error) error {
 	cfg, err := c.Config()
 	if err != nil {

@@ -146,7 +146,6 @@ func notThere(err error) error {
 	return nil
 }
 
-// refusal returns the error of a reply of 400 or more.
 func refusal(res *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // an incomplete body is better than none
 	var said api.Error

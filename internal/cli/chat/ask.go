@@ -96,7 +96,6 @@ func (q question) show() string {
 	return b.String()
 }
 
-// chosen returns the labels for a person's answer.
 func (q question) chosen(words string) []string {
 	parts := []string{words}
 	if q.MultiSelect {

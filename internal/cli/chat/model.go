@@ -81,7 +81,6 @@ func (m *model) resize(width int) {
 // Init focuses the prompt.
 func (m *model) Init() tea.Cmd { return m.input.Focus() }
 
-// greeting returns the first lines: the channel and its state.
 func greeting(channel string, a arrival) []line {
 	lines := []line{{asNote, "Channel " + term.SafeLine(channel) + ". /help says how this works."}}
 	for _, p := range a.problems {

@@ -228,7 +228,6 @@ func words(text string, isError bool) line {
 	return line{asClaude, text}
 }
 
-// summary returns the duration and the cost of a turn.
 func summary(r *core.Reply) string {
 	parts := []string{r.Duration.Round(100 * time.Millisecond).String()}
 	if r.CostUSD > 0 {

@@ -69,7 +69,6 @@ func missing(r *report, err error) {
 		installClaude+"; or set BARECLAW_CLAUDE to its path")
 }
 
-// checkVersion compares the version of claude with the tested versions.
 func checkVersion(ctx context.Context, r *report, path string) {
 	ctx, cancel := context.WithTimeout(ctx, versionBound)
 	defer cancel()
@@ -96,7 +95,6 @@ func checkVersion(ctx context.Context, r *report, path string) {
 	}
 }
 
-// said describes the failure of a program by its output.
 func said(out []byte, err error) string {
 	exit, isExit := errors.AsType[*exec.ExitError](err)
 	switch {
@@ -117,7 +115,6 @@ func older(a, b string) bool {
 	}) < 0
 }
 
-// shorten keeps the beginning of another program's text.
 func shorten(s string) string {
 	return humanize.Shorten(strings.ToValidUTF8(strings.TrimSpace(s), "\uFFFD"), 300)
 }

@@ -65,7 +65,6 @@ func filesRead(files []config.EnvFile) string {
 	return "read from " + strings.Join(read, ", then ")
 }
 
-// checkEnvFile checks whether other users can read or write the secrets of a .env.
 func checkEnvFile(r *report, f config.EnvFile) {
 	if f.Distrust != "" {
 		r.problem("env_owner", fmt.Sprintf("%s: %s, so nothing of it is used.", f.Path, f.Distrust),

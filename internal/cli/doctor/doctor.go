@@ -88,7 +88,6 @@ type report struct {
 	found []Finding
 }
 
-// ok reports a good state.
 func (r *report) ok(format string, args ...any) { r.add(OK, "", fmt.Sprintf(format, args...), "", "") }
 
 func (r *report) note(code, what, why, command string) *Finding {
@@ -181,7 +180,6 @@ func (l *look) startGateway() string {
 
 func (l *look) claudeEnviron() []string { return claude.Environ(l.Environ, l.cfg.PassEnv) }
 
-// quote quotes a path for a shell.
 func quote(path string) string {
 	if path != "" && strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@,") == "" {
 		return path

@@ -142,7 +142,6 @@ func checkAddress(ctx context.Context, r *report) {
 	}
 }
 
-// tryAddress checks whether another program listens on the gateway's address.
 func tryAddress(ctx context.Context, r *report, address string) {
 	port := r.cfg.Port
 	who := listener(port)

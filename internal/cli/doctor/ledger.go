@@ -77,7 +77,6 @@ func judgeLedger(r *report, path string, e ledger.Examination) {
 	}
 }
 
-// closeLedger removes the permissions of other users from the ledger's files.
 func closeLedger(path string) error {
 	for _, file := range []string{path, path + "-wal", path + "-shm"} {
 		if err := os.Chmod(file, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileSystem returns the kind of a file system.
 func fileSystem(s *unix.Statfs_t) string { return unix.ByteSliceToString(s.Fstypename[:]) }
 
 // listener returns the advice to find the program that listens on a port.

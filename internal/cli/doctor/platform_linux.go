@@ -17,7 +17,6 @@ var kinds = map[uint32]string{
 	unix.FUSE_SUPER_MAGIC: "fuse", unix.TMPFS_MAGIC: "tmpfs", unix.RAMFS_MAGIC: "ramfs",
 }
 
-// fileSystem returns the kind of a file system.
 func fileSystem(s *unix.Statfs_t) string { return kinds[uint32(s.Type)] }
 
 // listener names the program that listens on a TCP port of the machine, empty if

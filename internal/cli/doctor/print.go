@@ -105,7 +105,6 @@ func (p *page) finding(f *Finding) {
 	}
 }
 
-// lines writes lines in a colour, the first after a mark.
 func (p *page) lines(mark string, colour term.Colour, lines []string) {
 	for _, line := range lines {
 		p.WriteString(p.head + p.colours.Paint(colour, mark+line) + "\n")

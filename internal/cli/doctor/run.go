@@ -28,7 +28,6 @@ type check struct {
 	run   func(ctx context.Context, r *report)
 }
 
-// checks returns all checks in the order of their findings.
 func checks() []check {
 	return []check{
 		{name: "configuration", run: checkConfiguration},
@@ -121,7 +120,6 @@ func (c check) carryOut(parent context.Context, l *look) []Finding {
 	return r.found
 }
 
-// fixAll runs all fixes one after the other and records the results.
 func fixAll(ctx context.Context, findings []Finding) {
 	for i := range findings {
 		f := &findings[i]

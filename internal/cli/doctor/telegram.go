@@ -25,7 +25,6 @@ func checkTelegram(ctx context.Context, r *report) {
 	}
 }
 
-// askTelegram asks the Bot API for the bot and its webhook.
 func askTelegram(ctx context.Context, r *report) {
 	ctx, cancel := context.WithTimeout(ctx, telegramBound)
 	defer cancel()
@@ -55,7 +54,6 @@ func askTelegram(ctx context.Context, r *report) {
 	}
 }
 
-// receiving reports the running gateway's connection to Telegram.
 func receiving(r *report) {
 	h, err := r.health()
 	if err != nil {
@@ -77,7 +75,6 @@ func receiving(r *report) {
 	}
 }
 
-// unheard explains a failed call of the Bot API.
 func unheard(r *report, err error) {
 	refused, isRefusal := errors.AsType[*botapi.Error](err)
 	if isRefusal && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusNotFound) {

@@ -144,7 +144,6 @@ func (t *turn) hear(ev claude.Event) {
 	}
 }
 
-// ask sends the message once claude is ready.
 func (t *turn) ask() {
 	line, err := claude.UserLine(t.id, json.RawMessage(`"Say OK."`))
 	if err != nil {

@@ -176,7 +176,6 @@ func heartbeatLines(out io.Writer, s *heartbeat.Status) (lines []string) {
 	return lines
 }
 
-// installation says how the heartbeat is installed.
 func installation(s *heartbeat.Status) string {
 	every := fmt.Sprintf("by %s, every %s", s.System, s.Interval)
 	switch {
@@ -194,7 +193,6 @@ func installation(s *heartbeat.Status) string {
 	return "installed " + every
 }
 
-// tickLine describes a tick.
 func tickLine(t *heartbeat.Tick) string {
 	const width = 100
 	text := fmt.Sprintf("%s %s", t.At.Local().Format(time.DateTime), t.Outcome)

@@ -128,7 +128,6 @@ func (s *ServiceInstall) Run(c *command.Context, cfg config.Config, r service.Re
 	return err
 }
 
-// print shows the files of a job.
 func (p place) print(c *command.Context, job service.Job, spec service.Spec) error {
 	dirs, err := service.LocalDirs()
 	if err != nil {

@@ -105,7 +105,6 @@ type stopReport struct {
 	StartCmd string         `json:"start_command"`
 }
 
-// stopGateway ends the gateway of a configuration and prints the result.
 func stopGateway(c *command.Context, cfg config.Config, managed Management, flags stopFlags) error {
 	began := time.Now()
 	s := &stopping{c: c, stateDir: cfg.StateDir, managed: managed, flags: flags}

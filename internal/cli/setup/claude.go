@@ -18,7 +18,6 @@ import (
 
 const installClaude = "install Claude Code with `npm install -g @anthropic-ai/claude-code`, or as https://docs.claude.com/en/docs/claude-code says"
 
-// findClaude looks for the CLI, or lets go on without.
 func findClaude(ctx context.Context, w *wizard) (Outcome, error) {
 	if w.current(varAgent) == string(config.AgentEcho) {
 		return skipped("the echo agent answers, which repeats what it is told (BARECLAW_AGENT=echo)"), nil
@@ -127,7 +126,6 @@ func usualPlaces() []string {
 	return dirs
 }
 
-// checkLogin has claude answer once.
 func checkLogin(ctx context.Context, w *wizard) (Outcome, error) {
 	switch {
 	case w.claude == "":

@@ -57,7 +57,6 @@ func sendFirstMessage(ctx context.Context, w *wizard) (Outcome, error) {
 	return done(fmt.Sprintf("answered in %s", took)), nil
 }
 
-// runDoctor runs the doctor, but for another turn of claude.
 func runDoctor(ctx context.Context, w *wizard) (Outcome, error) {
 	if w.NoDoctor {
 		return skipped("as asked (--no-doctor)"), nil

@@ -114,7 +114,6 @@ func heartbeatCost(w *wizard, interval time.Duration) string {
 		humanize.USD(w.firstCost*float64(day)/float64(interval)), humanize.USD(w.firstCost*float64(month)/float64(interval)), humanize.USD(w.firstCost))
 }
 
-// declineHeartbeat records the refusal and uninstalls an installed heartbeat.
 func declineHeartbeat(ctx context.Context, w *wizard, cfg config.Config) (Outcome, error) {
 	before, err := heartbeat.ReadConsent(cfg.StateDir)
 	if err := errors.Join(err, heartbeat.SaveConsent(cfg.StateDir, heartbeat.ConsentNo)); err != nil {

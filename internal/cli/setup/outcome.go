@@ -31,7 +31,6 @@ type Summary struct {
 	Running bool      `json:"running"`         // the gateway answers
 }
 
-// failure returns the outcome of a step that ended with an error.
 func failure(err error) Outcome {
 	if o, ok := errors.AsType[Outcome](err); ok {
 		return o
@@ -39,14 +38,12 @@ func failure(err error) Outcome {
 	return Outcome{State: Failed, Detail: err.Error()}
 }
 
-// trouble is why a step failed, with how to go on.
 func trouble(why, next string) Outcome { return Outcome{State: Failed, Detail: why, Next: next} }
 
 func done(detail string) Outcome      { return Outcome{State: Done, Detail: detail} }
 func unchanged(detail string) Outcome { return Outcome{State: Unchanged, Detail: detail} }
 func skipped(why string) Outcome      { return Outcome{State: Skipped, Detail: why} }
 
-// doneIf is done if a step has changed something, else unchanged.
 func doneIf(changed bool, detail string) Outcome {
 	if changed {
 		return done(detail)

@@ -149,7 +149,6 @@ func newCode() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// invite shows the link, and below the link a QR code.
 func invite(w *wizard, link string) {
 	w.note("Open this link with the Telegram that shall talk to the bot, and tap Start:")
 	w.note("  %s", term.SafeLine(link))

@@ -44,7 +44,6 @@ func startGateway(ctx context.Context, w *wizard) (Outcome, error) {
 	return installService(ctx, w, cfg, spec, name)
 }
 
-// installService has the service manager run the gateway.
 func installService(ctx context.Context, w *wizard, cfg config.Config, spec service.Spec, name string) (Outcome, error) {
 	status, err := w.Service.Status(ctx, service.Gateway, spec)
 	if err != nil {
@@ -130,7 +129,6 @@ func startAlone(ctx context.Context, w *wizard, cfg config.Config) (Outcome, err
 	return Outcome{State: Done, Detail: "the gateway runs in the background", Next: "nothing starts it again after the machine does: have `bareclaw serve` started when it boots"}, nil
 }
 
-// restartGateway makes a running gateway read the saved settings.
 func restartGateway(ctx context.Context, w *wizard, cfg config.Config, old api.Health) (Outcome, error) {
 	if err := client.Local(cfg).Do(ctx, "POST", api.PathRestart, nil, nil); err != nil {
 		return Outcome{}, trouble("the gateway runs on with its old settings: "+term.SafeLine(err.Error()), "restart it with `bareclaw restart`")
@@ -141,7 +139,6 @@ func restartGateway(ctx context.Context, w *wizard, cfg config.Config, old api.H
 	return done("the gateway was restarted with the new settings"), nil
 }
 
-// gatewayHealth returns the health of the gateway, and whether the gateway answers.
 func gatewayHealth(ctx context.Context, cfg config.Config) (h api.Health, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

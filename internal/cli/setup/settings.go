@@ -26,7 +26,6 @@ const (
 	None     = "none"
 )
 
-// chooseSettings asks for the port, the token and the working directory.
 func chooseSettings(ctx context.Context, w *wizard) (Outcome, error) {
 	var failed Outcome
 	for _, choose := range []func(context.Context, *wizard) error{choosePort, chooseToken, chooseDirectory} {

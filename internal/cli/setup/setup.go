@@ -209,7 +209,6 @@ func (w *wizard) makeSpec(cfg config.Config) (_ service.Spec, err error) {
 	return w.spec, err
 }
 
-// request describes the jobs of the service manager.
 func (w *wizard) request(cfg config.Config) service.Request {
 	dir, _ := service.WorkingDir() // none is refused as a directory
 	return service.Request{
@@ -240,7 +239,6 @@ func (w *wizard) settle(ctx context.Context, name string, q question, byDefault 
 	}
 }
 
-// interrupted reports what was done before Ctrl-C.
 func (w *wizard) interrupted(s Summary) {
 	w.say("")
 	w.say("Interrupted. Nothing is half done.")
@@ -261,7 +259,6 @@ func (w *wizard) interrupted(s Summary) {
 	w.say("Go on with: bareclaw init")
 }
 
-// close prints where everything is, and the next commands.
 func (w *wizard) close(s Summary) {
 	w.say("")
 	if s.OK {

@@ -138,7 +138,6 @@ func (s *store) isRead() bool {
 	return err == nil && slices.Contains(read, s.path)
 }
 
-// given reports whether a setting was chosen on the command line.
 func (s *store) given(name string) bool {
 	_, ok := s.onCommandLine[name]
 	return ok

@@ -53,7 +53,6 @@ func chooseBot(ctx context.Context, w *wizard) (Outcome, error) {
 	return doneIf(has != w.bot.token, found), nil
 }
 
-// meetBot asks Telegram which bot a token is of.
 func meetBot(ctx context.Context, w *wizard, token string) error {
 	client, err := botapi.New(botapi.Options{Token: token, API: strings.TrimRight(cmp.Or(w.current(varAPI), config.DefaultOf(varAPI)), "/")})
 	if err != nil {

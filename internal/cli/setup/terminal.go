@@ -175,7 +175,6 @@ func (t *terminal) note(format string, args ...any) {
 	t.say("%s", term.WrapIndented(t.out, stepIndent, fmt.Sprintf(format, args...)))
 }
 
-// advise prints an advice, if there is one.
 func (t *terminal) advise(next string) {
 	if next != "" {
 		t.note(term.ActionPrefix+"%s", term.SafeLine(next))
@@ -185,7 +184,6 @@ func (t *terminal) advise(next string) {
 // stepIndent indents the output of a step.
 const stepIndent = "    "
 
-// noteAll prints lines that belong to a step.
 func (t *terminal) noteAll(did []string) {
 	for _, line := range did {
 		t.note("%s", term.SafeLine(line))
