@@ -3,14 +3,14 @@
 package precheck
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os/exec"
-	"strings"
 	"syscall"
 	"time"
+
+	"bareclaw/internal/proc"
 )
 
 // Limit is how long a precheck may take.
@@ -42,10 +42,10 @@ func Run(ctx context.Context, line, dir string, environ []string, limit time.Dur
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = grace
-	out := &tail{}
+	out := &proc.Tail{}
 	cmd.Stdout, cmd.Stderr = out, out
 	err := cmd.Run()
-	r := Result{Said: out.line()}
+	r := Result{Said: out.LastLine()}
 	exit, ended := errors.AsType[*exec.ExitError](err)
 	if ended {
 		r.Status = exit.ExitCode()
@@ -61,20 +61,4 @@ func Run(ctx context.Context, line, dir string, environ []string, limit time.Dur
 		return r, fmt.Errorf("run the precheck: %w %s", err, r.Said)
 	}
 	return r, nil
-}
-
-// A tail keeps the end of a stream.
-type tail struct{ b []byte }
-
-// Write appends output.
-func (t *tail) Write(p []byte) (int, error) {
-	const kept = 4 << 10
-	t.b = append(t.b, p...)
-	t.b = t.b[max(0, len(t.b)-kept):]
-	return len(p), nil
-}
-
-func (t *tail) line() string {
-	b := bytes.TrimSpace(t.b)
-	return strings.ToValidUTF8(string(bytes.TrimSpace(b[bytes.LastIndexByte(b, '\n')+1:])), "\uFFFD")
 }

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -134,6 +135,29 @@ func waitByPolling(ctx context.Context, pid int, start uint64) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// A Tail keeps the last bytes that a process prints, however much comes.
+type Tail struct{ buf []byte }
+
+const tailBytes = 4 << 10
+
+// Write appends output.
+func (t *Tail) Write(p []byte) (int, error) {
+	t.buf = append(t.buf, p[max(0, len(p)-tailBytes):]...)
+	t.buf = append(t.buf[:0], t.buf[max(0, len(t.buf)-tailBytes):]...)
+	return len(p), nil
+}
+
+// String returns the kept bytes as valid text without space around it.
+func (t *Tail) String() string {
+	return strings.TrimSpace(strings.ToValidUTF8(string(t.buf), "\uFFFD"))
+}
+
+// LastLine returns the last line of the text.
+func (t *Tail) LastLine() string {
+	s := t.String()
+	return strings.TrimSpace(s[strings.LastIndexByte(s, '\n')+1:])
 }
 
 // AwaitInput blocks until a read from the connection would not wait: for input, the end of

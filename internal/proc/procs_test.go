@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -141,5 +142,32 @@ func TestNoProcess(t *testing.T) {
 		if err := WaitGone(t.Context(), pid, 0); err == nil {
 			t.Errorf("process %d can be waited for", pid)
 		}
+	}
+}
+
+// TestTail: a Tail keeps the end, in bounded memory.
+func TestTail(t *testing.T) {
+	t.Parallel()
+	var small, large Tail
+	for _, part := range []string{"one\n", "", "two\xff\n"} {
+		if n, err := small.Write([]byte(part)); n != len(part) || err != nil {
+			t.Errorf("write: %d, %v", n, err)
+		}
+	}
+	if got := small.LastLine(); got != "two\uFFFD" {
+		t.Errorf("the last line is %q", got)
+	}
+	if got := small.String(); got != "one\ntwo\uFFFD" {
+		t.Errorf("kept %q", got)
+	}
+	for i := range 100 {
+		_, _ = large.Write([]byte(strings.Repeat(string(rune('a'+i%26)), 1+i*37)))
+	}
+	_, _ = large.Write([]byte(strings.Repeat("-", 10*tailBytes) + "end"))
+	if got := large.String(); len(got) != tailBytes || !strings.HasSuffix(got, "-end") {
+		t.Errorf("kept %d bytes that end with %q", len(got), got[max(0, len(got)-5):])
+	}
+	if cap(large.buf) > 16*tailBytes {
+		t.Errorf("%d bytes are held for it", cap(large.buf))
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"bareclaw/internal/proc"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
 )
@@ -40,7 +40,7 @@ type child struct {
 	input  *pipeWriter // writes the queued lines; never blocks on a claude that does not read
 	stdout *os.File
 	output pipeReader // of stdout
-	stderr *tail
+	stderr *proc.Tail
 	ended  chan struct{} // closed when the process has ended
 	left   atomic.Int64  // bytes still to be read after claude's end; 0 before the end
 
@@ -66,7 +66,7 @@ func startChild(b protocol.Bootstrap, m protocol.EnvMark) (*child, error) {
 		return nil, fmt.Errorf("make stdin pipe: %w", err)
 	}
 	defer func() { _ = stdinR.Close() }()
-	c := &child{stdin: stdinW, stdout: stdoutR, stderr: &tail{}, ended: make(chan struct{})}
+	c := &child{stdin: stdinW, stdout: stdoutR, stderr: &proc.Tail{}, ended: make(chan struct{})}
 	c.cmd = exec.Command(b.Argv[0], b.Argv[1:]...)
 	c.cmd.Dir, c.cmd.Env = b.Dir, append(os.Environ(), protocol.EnvMarkVariable+"="+m.String())
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = stdinR, stdoutW, c.stderr
@@ -208,18 +208,3 @@ func (c *child) kill(sig syscall.Signal) {
 		_ = syscall.Kill(-c.cmd.Process.Pid, sig)
 	}
 }
-
-// A tail keeps the last bytes of claude's stderr, which is read however much comes. Package
-// exec writes until its Wait returns.
-type tail struct{ buf []byte }
-
-const tailBytes = 4 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.buf = append(t.buf, p[max(0, len(p)-tailBytes):]...)
-	t.buf = append(t.buf[:0], t.buf[max(0, len(t.buf)-tailBytes):]...)
-	return len(p), nil
-}
-
-// String returns the kept bytes as valid text.
-func (t *tail) String() string { return strings.ToValidUTF8(string(t.buf), "\uFFFD") }
