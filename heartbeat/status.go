@@ -39,7 +39,7 @@ type Status struct {
 }
 
 // Look collects the status. Facts that cannot be read become problems.
-func Look(ctx context.Context, cfg config.Config, manager service.Launcher, request service.Request) Status {
+func Look(ctx context.Context, cfg config.Config, manager service.Inspector, request service.Request) Status {
 	s := Status{
 		Setting: cfg.Heartbeat, Interval: humanize.Span(cfg.HeartbeatInterval), Notify: cfg.HeartbeatNotify,
 		System: manager.System(), Declined: Declined(cfg.StateDir), Asks: Asks(cfg), Problems: []string{},

@@ -90,9 +90,9 @@ type Status struct {
 	Environ []string `json:"-"` // installed environment as NAME=value; may hold secrets
 }
 
-// A Launcher inspects and starts jobs of the user's service manager. Calls block until the
-// service manager answers or ctx ends.
-type Launcher interface {
+// An Inspector looks at the jobs of the user's service manager. Calls block until the service
+// manager answers or ctx ends.
+type Inspector interface {
 	// System returns the kind of the service manager.
 	System() System
 	// Available returns why the service manager cannot be used, nil if the service
@@ -100,14 +100,30 @@ type Launcher interface {
 	Available(ctx context.Context) error
 	// Status returns the state of a job, compared with the files for spec.
 	Status(ctx context.Context, job Job, spec Spec) (Status, error)
+}
+
+// A Launcher also starts jobs.
+type Launcher interface {
+	Inspector
 	// Start starts the gateway and returns when the gateway is ready, or runs a single
 	// tick.
 	Start(ctx context.Context, job Job) error
 }
 
+// A Controller also ends and restarts jobs.
+type Controller interface {
+	Launcher
+	// Stop ends the gateway or the heartbeat's timer, and returns after the end.
+	// Sessions continue, files remain, and the next login or boot starts the job again.
+	Stop(ctx context.Context, job Job) error
+	// Restart restarts the gateway and returns when the gateway is ready. Sessions
+	// continue.
+	Restart(ctx context.Context, job Job) error
+}
+
 // A Manager is the service manager of this user.
 type Manager interface {
-	Launcher
+	Controller
 	// Install writes a job's files and starts the job or the job's timer, unless all are
 	// up to date. The error wraps [ErrHeld] if only the start failed. Install and Uninstall
 	// return the actions taken, one line per action, even with an error.
@@ -115,12 +131,6 @@ type Manager interface {
 	// Uninstall ends a job and removes the job's files. The sessions of the gateway end
 	// too.
 	Uninstall(ctx context.Context, job Job) ([]string, error)
-	// Stop ends the gateway or the heartbeat's timer, and returns after the end.
-	// Sessions continue, files remain, and the next login or boot starts the job again.
-	Stop(ctx context.Context, job Job) error
-	// Restart restarts the gateway and returns when the gateway is ready. Sessions
-	// continue.
-	Restart(ctx context.Context, job Job) error
 }
 
 // Native returns the kind of service manager of this operating system.
