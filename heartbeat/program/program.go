@@ -8,19 +8,21 @@ package program
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
+	"slices"
 	"syscall"
 	"time"
+
+	"bareclaw/internal/proc"
 )
 
 // An Info is what a program says of itself: `bareclaw version --json`.
@@ -37,9 +39,6 @@ type Info struct {
 // askTimeout bounds how long a program may take to say what it is.
 const askTimeout = 20 * time.Second
 
-// maxSaid bounds what it says, in bytes.
-const maxSaid = 64 << 10
-
 // Ask starts the program at path to learn what it is, and returns why it is none that
 // can run here. It blocks for as long as that takes.
 func Ask(ctx context.Context, path string) (Info, error) {
@@ -47,19 +46,23 @@ func Ask(ctx context.Context, path string) (Info, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "version", "--json")
 	cmd.Env, cmd.Dir, cmd.WaitDelay = []string{"PATH=" + os.Getenv("PATH")}, "/", time.Second
-	var out, errs bounded
+	var out, errs proc.Tail
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
+	var said error
+	if text := errs.String(); text != "" {
+		said = errors.New(text)
+	}
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):
 		return Info{}, fmt.Errorf("%s is no program for this machine (%s/%s)", path, runtime.GOOS, runtime.GOARCH)
 	case err != nil && ctx.Err() != nil:
 		return Info{}, fmt.Errorf("%s does not answer `version --json` within %s", path, askTimeout)
 	case err != nil:
-		return Info{}, fmt.Errorf("%s does not answer `version --json`, as a bareclaw that can be upgraded to does: %w", path, errors.Join(err, errs.said()))
+		return Info{}, fmt.Errorf("%s does not answer `version --json`, as a bareclaw that can be upgraded to does: %w", path, errors.Join(err, said))
 	}
 	var i Info
-	if err := json.Unmarshal(out.Bytes(), &i); err != nil || i.Version == "" || i.Schema < 1 {
+	if err := json.Unmarshal([]byte(out.String()), &i); err != nil || i.Version == "" || i.Schema < 1 {
 		return Info{}, fmt.Errorf("%s answers `version --json` with something else than a bareclaw does", path)
 	}
 	if i.OS != runtime.GOOS || i.Arch != runtime.GOARCH {
@@ -74,22 +77,6 @@ func (i Info) Reads(minReader int) error {
 	if i.Schema < minReader {
 		return fmt.Errorf("bareclaw %s knows schema %d of the ledger, which needs a program that knows schema %d: what was changed since cannot be undone; "+
 			"restore a backup of that time, or take a newer program", i.Version, i.Schema, minReader)
-	}
-	return nil
-}
-
-// A bounded buffer keeps the beginning of what is written to it.
-type bounded struct{ bytes.Buffer }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	_, _ = b.Buffer.Write(p[:min(len(p), max(0, maxSaid-b.Len()))]) // never fails
-	return len(p), nil
-}
-
-// said is what was written, as an error; nil if that was nothing.
-func (b *bounded) said() error {
-	if text := strings.TrimSpace(strings.ToValidUTF8(b.String(), "\uFFFD")); text != "" {
-		return errors.New(text)
 	}
 	return nil
 }
@@ -130,22 +117,31 @@ func IsSource(dir string) bool {
 // build builds the source. The program does not know where that is: otherwise every
 // restart would build it anew, and it could not be replaced by another file.
 func build(ctx context.Context, source, work string, progress io.Writer) (string, error) {
-	tool, err := exec.LookPath("go")
-	if err != nil {
-		return "", fmt.Errorf("build %s: the Go tool chain is needed for that: %w", source, err)
-	}
 	program := filepath.Join(work, "bareclaw")
-	cmd := exec.CommandContext(ctx, tool, "build", "-v", "-trimpath", "-o", program, ".")
-	cmd.Dir, cmd.Stdout, cmd.Stderr = source, progress, progress
-	switch err := cmd.Run(); {
-	case ctx.Err() != nil:
-		return "", fmt.Errorf("build %s: %w", source, context.Cause(ctx))
+	err := Build(ctx, source, program, os.Environ(), progress, "-v", "-trimpath")
+	switch {
+	case errors.Is(err, exec.ErrNotFound) || err != nil && ctx.Err() != nil:
+		return "", err
 	case err != nil:
 		return "", fmt.Errorf("%s does not compile, or cannot be built here: see what go says above, and mend that (%w). Nothing was changed", source, err)
 	}
-	var mode fs.FileMode = 0o755 // whatever the umask made of it
-	if err := os.Chmod(program, mode); err != nil {
+	if err := os.Chmod(program, 0o755); err != nil { // whatever the umask made of it
 		return "", fmt.Errorf("build %s: %w", source, err)
 	}
 	return program, nil
+}
+
+// Build builds the program of a source tree as the file next. What the tool chain says goes
+// to progress. The error is exec.ErrNotFound without a tool chain.
+func Build(ctx context.Context, source, next string, environ []string, progress io.Writer, flags ...string) error {
+	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "-o", next}, flags, []string{"."})...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = source, environ, progress, progress
+	err := cmd.Run()
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("build %s: the Go tool chain is needed for that: %w", source, err)
+	case err != nil:
+		return fmt.Errorf("build %s: %w", source, cmp.Or(context.Cause(ctx), err))
+	}
+	return nil
 }

@@ -260,18 +260,16 @@ const buildTimeout = 5 * time.Minute
 // build builds the program of a source tree as the file next. What the compiler says is
 // the error.
 func (b *base) build(ctx context.Context, source, next string) error {
-	goTool, err := exec.LookPath("go")
-	if err != nil {
-		return fmt.Errorf("build %s: the Go tool chain is needed for that (BARECLAW_SOURCE=off restarts the program as it is): %w", source, err)
-	}
-	cmd := exec.CommandContext(ctx, goTool, "build", "-o", next, ".")
-	cmd.Dir, cmd.Env = source, b.environ
 	began := time.Now()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		if says := strings.TrimSpace(string(bytes.ToValidUTF8(out, []byte("\uFFFD")))); says != "" {
-			return fmt.Errorf("build %s: %w:\n%s", source, err, says)
-		}
-		return fmt.Errorf("build %s: %w", source, errors.Join(err, context.Cause(ctx)))
+	var out bytes.Buffer
+	err := program.Build(ctx, source, next, b.environ, &out)
+	switch says := strings.TrimSpace(strings.ToValidUTF8(out.String(), "\uFFFD")); {
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("%w (BARECLAW_SOURCE=off restarts the program as it is)", err)
+	case err != nil && says != "":
+		return fmt.Errorf("%w:\n%s", err, says)
+	case err != nil:
+		return err
 	}
 	b.log.Info("built", "source", source, "path", next, "took", time.Since(began))
 	return nil
