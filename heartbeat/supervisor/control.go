@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"bareclaw/internal/proc"
 )
 
 // The kinds of messages to a worker.
@@ -130,14 +132,9 @@ func (l *link) write(m message) error {
 // await blocks until a message, or the end of the other process, can be read, and reads
 // nothing.
 func (l *link) await() {
-	conn, err := l.conn.SyscallConn()
-	if err != nil {
-		return // read says why
+	if conn, err := l.conn.SyscallConn(); err == nil { // else read says why
+		_ = proc.AwaitInput(conn) // fails for a closed connection
 	}
-	_ = conn.Read(func(fd uintptr) (done bool) { // fails for a closed connection
-		_, _, err := unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		return !errors.Is(err, unix.EAGAIN)
-	})
 }
 
 // read returns the next message. The error is io.EOF or ECONNRESET when the other process

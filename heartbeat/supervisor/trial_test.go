@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,4 +48,28 @@ func TestTrial(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSilenceOnTrial: a worker may report nothing for less than maxSilence, again and again,
+// and is ended by a longer silence.
+func TestSilenceOnTrial(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &worker{process: new(os.Process), phase: serving, trial: true} // no process: Kill fails
+		s := &supervisor{current: w}
+		s.beginTrial(w)
+		for range 2 {
+			time.Sleep(maxSilence - time.Millisecond)
+			synctest.Wait()
+			if w.late.Load() {
+				t.Fatal("a silence below the bound is the end")
+			}
+			s.onHealth(w, "")
+		}
+		time.Sleep(maxSilence + time.Millisecond)
+		synctest.Wait()
+		if !w.late.Load() || !strings.Contains(w.reason(nil).Error(), maxSilence.String()) {
+			t.Error("a silence above the bound is borne")
+		}
+	})
 }
