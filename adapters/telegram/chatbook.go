@@ -21,7 +21,8 @@ type chatRecord struct {
 }
 
 type movedRecord struct {
-	To int64 `json:"to"`
+	To      int64 `json:"to"`
+	Rekeyed bool  `json:"done,omitempty"` // by an earlier version: the supergroup names the channel
 }
 
 func chatKey(chat int64) string  { return env.RecordChat + strconv.FormatInt(chat, 10) }
@@ -54,8 +55,8 @@ func (c *chatBook) load(ctx context.Context, h *health) error {
 	}
 	return errors.Join(
 		env.Each(ctx, c.env.Records, env.RecordChat, func(chat string, r chatRecord) { c.spoke[id(chat)] = r.Spoke }),
-		env.Each(ctx, c.env.Records, env.RecordMoved, func(chat string, r movedRecord) { c.env.Moves.Add(id(chat), r.To) }),
-		env.Each(ctx, c.env.Records, env.RecordBot, func(_, name string) { h.setName(name) }),
+		env.Each(ctx, c.env.Records, env.RecordMoved, func(chat string, r movedRecord) { c.env.Moves.Add(id(chat), r.To, r.Rekeyed) }),
+		env.Each(ctx, c.env.Records, env.RecordBot, func(_ string, bot env.Name) { h.setName(bot.Name) }),
 	)
 }
 
@@ -112,7 +113,7 @@ func (c *chatBook) learn(ctx context.Context, a chats.Address, m *models.Message
 	}
 	name, current := topicName(m)
 	if a.Thread != 0 && name != "" && (current || c.topic(ctx, a) == "") {
-		record(ctx, c.env.Records, "a topic", env.RecordTopic+string(a.Key()), name)
+		record(ctx, c.env.Records, "a topic", env.RecordTopic+string(a.Key()), env.Name{Name: name})
 	}
 }
 
@@ -123,7 +124,7 @@ func record[T comparable](ctx context.Context, s *env.Store, what, key string, v
 }
 
 func (c *chatBook) topic(ctx context.Context, a chats.Address) string {
-	return env.ValueOf[string](ctx, c.env.Records, env.RecordTopic+string(a.Key()))
+	return env.ValueOf[env.Name](ctx, c.env.Records, env.RecordTopic+string(a.Key())).Name
 }
 
 // topicName returns the topic name in a message, and whether the name is current: a

@@ -128,7 +128,7 @@ func (p *poller) introduce(ctx context.Context) error {
 	p.health.setName(me.Username)
 	p.env.Log.Info("telegram: the bot is known", "name", me.Username)
 	if known != me.Username {
-		p.env.Records.Keep(ctx, "the bot's name", env.RecordBot, me.Username)
+		p.env.Records.Keep(ctx, "the bot's name", env.RecordBot, env.Name{Name: me.Username})
 	}
 	return nil
 }

@@ -212,7 +212,7 @@ func (v *receiver) migrate(ctx context.Context, group, supergroup int64) error {
 	if err != nil {
 		return err
 	}
-	v.env.Moves.Add(group, supergroup)
+	v.env.Moves.Add(group, supergroup, false)
 	v.chats.heard(supergroup)
 	v.live.Moved(chats.Address{Chat: group}.Key())
 	return nil

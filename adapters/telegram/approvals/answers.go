@@ -130,20 +130,22 @@ func (h *Handler) Reply(ctx context.Context, to chats.Address, key, note string,
 	if h.out.Recorded(ctx, note) {
 		return true
 	}
-	var id string // of the approval; the record keeps a reply handled again after a crash from Claude
-	again, err := h.env.Records.Get(ctx, env.RecordReply+key, &id)
+	var begun struct { // keeps a reply handled again after a crash from Claude
+		Approval string `json:"approval"`
+	}
+	again, err := h.env.Records.Get(ctx, env.RecordReply+key, &begun)
 	h.env.Records.Error(ctx, "the record of a reply is not readable", err)
 	if !again {
-		id = cmp.Or(h.shownAs(ctx, to.Key(), m.ReplyToMessage.ID), Below(m.ReplyToMessage))
-		if id == "" {
+		begun.Approval = cmp.Or(h.shownAs(ctx, to.Key(), m.ReplyToMessage.ID), Below(m.ReplyToMessage))
+		if begun.Approval == "" {
 			return false
 		}
 	}
-	p, err := h.env.Approval(ctx, id)
+	p, err := h.env.Approval(ctx, begun.Approval)
 	if err != nil || !h.env.Moves.InChat(to, p.Channel) || !again && (p.State != core.ApprovalPending || !decisive(&p, m.Text)) {
 		return false
 	}
-	h.env.Records.Keep(ctx, "a reply", env.RecordReply+key, id)
+	h.env.Records.Keep(ctx, "a reply", env.RecordReply+key, begun)
 	text := h.decideByText(ctx, &p, m, key)
 	h.out.Say(ctx, note, to.Key(), view.Note{Text: view.Literal(text), ReplyTo: m.ID})
 	h.env.Records.Forget(ctx, "the record of a reply", env.RecordReply+key)

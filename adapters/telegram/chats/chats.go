@@ -108,14 +108,16 @@ type Moves struct {
 	former map[int64]int64
 }
 
-// Add notes that a group became a supergroup.
-func (m *Moves) Add(group, supergroup int64) {
+// Add notes that a group became a supergroup. If rekeyed, the supergroup names the channel.
+func (m *Moves) Add(group, supergroup int64, rekeyed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.to == nil {
 		m.to, m.former = map[int64]int64{}, map[int64]int64{}
 	}
-	m.to[group], m.former[supergroup] = supergroup, group
+	if m.to[group] = supergroup; !rekeyed {
+		m.former[supergroup] = group
+	}
 }
 
 // Present returns the present address of a conversation.

@@ -22,8 +22,8 @@ const (
 	kindSettings = "setting:"
 
 	RecordChat     = "chat:"        // + chat id: title, and whether an allowed user has written in the chat
-	RecordTopic    = "topic_name:"  // + channel key: name
-	RecordBot      = "bot"          // user name of the bot
+	RecordTopic    = "topic:"       // + channel key → Name
+	RecordBot      = "bot"          // → Name, the user name of the bot
 	RecordMoved    = "moved:"       // + chat id: the supergroup that replaced the chat
 	RecordShown    = "shown:"       // + channel key:message id → status or unfinished text displayed by the message
 	RecordAdopted  = "adopted:"     // + delivery id → message to be replaced by the delivery's first part
@@ -48,6 +48,11 @@ type Store struct {
 type Entry struct {
 	Key   string
 	Value any
+}
+
+// A Name is the record of a name.
+type Name struct {
+	Name string `json:"name"`
 }
 
 // Of returns the records of entries.
@@ -200,10 +205,14 @@ func (s *Store) SetVerbosity(ctx context.Context, key core.ChannelKey, level int
 	return s.Put(ctx, kindSettings+string(key), chatSettings{&level})
 }
 
-// Expired returns the ranges of records old enough to be removed.
+// Expired returns the ranges of records old enough to be removed, also of the kinds that only
+// earlier versions wrote.
 func Expired(now time.Time) []core.RecordRange {
 	var old []core.RecordRange
-	for _, kind := range []string{kindLink, kindSource, RecordAdopted, RecordEdit, RecordAnswers, RecordReply, RecordCooldown, RecordStop, RecordStopped} {
+	for _, kind := range []string{
+		kindLink, kindSource, RecordAdopted, RecordEdit, RecordAnswers, RecordReply, RecordCooldown, RecordStop, RecordStopped,
+		"status:", "stream:", "left:",
+	} {
 		old = append(old, core.RecordRange{Owner: chats.Name, Prefix: kind, Before: now.Add(-retention)})
 	}
 	return old
