@@ -22,19 +22,15 @@ import (
 // way.
 var ErrUpgrading = errors.New("an upgrade cannot begin now")
 
-// admin restarts and upgrades the gateway, and serves the API reference.
-type admin struct {
-	*shared
-
-	restart     func(ctx context.Context) error
-	upgrade     func(ctx context.Context, o api.UpgradeRequest) error
-	lastUpgrade func() (api.Upgrade, error)
-}
+// admin tells how the gateway does, restarts and upgrades it, and serves the API reference.
+type admin struct{ *shared }
 
 func (a *admin) routes() []route {
 	return []route{
+		{http.MethodGet, api.PathHealth, a.health},
+		{http.MethodGet, api.PathMetrics, a.metrics},
 		{http.MethodPost, api.PathRestart, a.postRestart},
-		{http.MethodGet, api.PathUpgrade, func(*response, *http.Request) (any, error) { return a.lastUpgrade() }},
+		{http.MethodGet, api.PathUpgrade, func(*response, *http.Request) (any, error) { return a.LastUpgrade() }},
 		{http.MethodPost, api.PathUpgrade, withBody(a.postUpgrade)},
 		{http.MethodGet, api.PathOpenAPI, func(w *response, _ *http.Request) (any, error) {
 			return nil, w.bytes(http.StatusOK, "application/yaml", docs.OpenAPI())
@@ -46,14 +42,14 @@ func (a *admin) postRestart(w *response, r *http.Request) (any, error) {
 	if err := readOptionalBody(w, r, &struct{}{}); err != nil {
 		return nil, err
 	}
-	return replaced(a.restart(r.Context()), api.RestartFailed)
+	return replaced(a.Restart(r.Context()), api.RestartFailed)
 }
 
 func (a *admin) postUpgrade(_ *response, r *http.Request, o *api.UpgradeRequest) (any, error) {
 	if err := a.checkOrder(r.Context(), o); err != nil {
 		return nil, err
 	}
-	return replaced(a.upgrade(r.Context(), *o), api.UpgradeFailed)
+	return replaced(a.Upgrade(r.Context(), *o), api.UpgradeFailed)
 }
 
 // replaced answers that another process takes over, or why none does.
@@ -88,32 +84,21 @@ func (a *admin) checkOrder(ctx context.Context, o *api.UpgradeRequest) error {
 // healthTimeout bounds the wait for core and ledger in GET /health.
 const healthTimeout = 2 * time.Second
 
-// health serves GET /health.
-type health struct {
-	*shared
-
-	own func() api.Health
-}
-
-func (h *health) routes() []route {
-	return []route{{http.MethodGet, api.PathHealth, h.get}}
-}
-
-func (h *health) get(_ *response, r *http.Request) (any, error) {
+func (a *admin) health(_ *response, r *http.Request) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
-	shown, today := h.own(), h.core.Directory.Spending()
+	shown, today := a.Health(), a.Core.Directory.Spending()
 	shown.UptimeMS = max(0, time.Since(shown.StartedAt).Milliseconds())
 	shown.Spending = api.Spending{Day: today.Day, SpentUSD: humanize.RoundUSD(today.Spent), LimitUSD: today.Limit}
-	draining := h.lifecycle.Err() != nil
-	o, err := h.core.Directory.Overview(ctx)
+	draining := a.lifecycle.Err() != nil
+	o, err := a.Core.Directory.Overview(ctx)
 	if err != nil && !draining {
 		shown.Problems = append(shown.Problems, "The channels do not answer: "+err.Error())
 	}
 	shown.Channels = api.ChannelsHealth{States: o.States(), Active: each(o.Active, showActive)}
 	shown.Hosts = api.Hosts{Alive: o.Hosts, Limit: o.Limit}
 	shown.Problems = append(append(shown.Problems, blockedChannels(&o)...), standstills(&o)...)
-	switch b, err := h.core.Lookup.Balance(ctx); {
+	switch b, err := a.Core.Lookup.Balance(ctx); {
 	case err == nil:
 		shown.Ledger = &api.Ledger{
 			Accepted: b.Accepted, Answered: b.Answered, Failed: b.Failed, Cancelled: b.Cancelled, Waiting: b.Waiting,
@@ -203,19 +188,17 @@ func (s *Server) observe(res *response, method string, took time.Duration) {
 	s.requests.Observe(method, res.route, status, took)
 }
 
-func metricsRoute(o Options, requests *metrics.Requests) route {
-	return route{http.MethodGet, api.PathMetrics, func(w *response, r *http.Request) (any, error) {
-		own := o.Health()
-		var m metrics.Writer
-		m.Gauge("bareclaw_build_info", "Which build this is; always 1.", 1, "go", runtime.Version(), "version", own.Version)
-		const spares = "Sessions that wait for a new channel: ready ones, and how many are wanted."
-		m.Gauge("bareclaw_warm_spares", spares, float64(own.Spares.Ready), "state", "ready")
-		m.Gauge("bareclaw_warm_spares", spares, float64(own.Spares.Wanted), "state", "wanted")
-		metrics.WriteTotals(r.Context(), &m, o.Core, o.Log)
-		metrics.WriteSchedules(r.Context(), &m, o.Schedules, o.Log)
-		o.Metrics(&m)
-		requests.WriteTo(&m)
-		metrics.WriteProcess(&m, own.StartedAt)
-		return nil, w.bytes(http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", []byte(m.String()))
-	}}
+func (a *admin) metrics(w *response, r *http.Request) (any, error) {
+	own := a.Health()
+	var m metrics.Writer
+	m.Gauge("bareclaw_build_info", "Which build this is; always 1.", 1, "go", runtime.Version(), "version", own.Version)
+	const spares = "Sessions that wait for a new channel: ready ones, and how many are wanted."
+	m.Gauge("bareclaw_warm_spares", spares, float64(own.Spares.Ready), "state", "ready")
+	m.Gauge("bareclaw_warm_spares", spares, float64(own.Spares.Wanted), "state", "wanted")
+	metrics.WriteTotals(r.Context(), &m, a.Core, a.Log)
+	metrics.WriteSchedules(r.Context(), &m, a.Schedules, a.Log)
+	a.Metrics(&m)
+	a.requests.WriteTo(&m)
+	metrics.WriteProcess(&m, own.StartedAt)
+	return nil, w.bytes(http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", []byte(m.String()))
 }

@@ -25,7 +25,7 @@ func (a *approvals) routes() []route {
 }
 
 func (a *approvals) list(_ *response, r *http.Request) (any, error) {
-	all, err := a.core.Decider.Approvals(r.Context())
+	all, err := a.Core.Decider.Approvals(r.Context())
 	return api.Approvals{Approvals: each(all, showApproval)}, err
 }
 
@@ -40,7 +40,7 @@ func (a *approvals) decide(w *response, r *http.Request, in *api.Decision) (any,
 			return nil, err
 		}
 	}
-	decided, err := a.core.Decider.Decide(r.Context(), id, d)
+	decided, err := a.Core.Decider.Decide(r.Context(), id, d)
 	if errors.Is(err, core.ErrNotPending) {
 		if w.repeated && agrees(d, &decided) { // the repeated request itself made the decision
 			return showApproval(&decided), nil
@@ -100,7 +100,7 @@ func newDecision(in *api.Decision) (core.Decision, error) {
 // answeredInput returns the input of a pending question with the answers added, or nil
 // if the approval is not pending: Decide then returns the error.
 func (a *approvals) answeredInput(ctx context.Context, id string, answers map[string]string) ([]byte, error) {
-	pending, err := a.core.Decider.Approvals(ctx)
+	pending, err := a.Core.Decider.Approvals(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func (c *channels) routes() []route {
 }
 
 func (c *channels) reset(_ *response, r *http.Request, key core.ChannelKey) (any, error) {
-	return api.ChannelReset{Status: "reset", Channel: string(key)}, c.core.Reset(r.Context(), key)
+	return api.ChannelReset{Status: "reset", Channel: string(key)}, c.Core.Reset(r.Context(), key)
 }
 
 func (c *channels) interrupt(w *response, r *http.Request, key core.ChannelKey) (any, error) {
@@ -54,7 +54,7 @@ func (c *channels) interrupt(w *response, r *http.Request, key core.ChannelKey) 
 		asked = api.Interruption{TurnID: asked.TurnID}
 	}
 	began := time.Now()
-	done, err := c.core.Interrupt(r.Context(), key, core.TurnID(asked.TurnID))
+	done, err := c.Core.Interrupt(r.Context(), key, core.TurnID(asked.TurnID))
 	switch {
 	case errors.Is(err, core.ErrClosed):
 		if done.Turn != "" { // the next process must not choose again: by then another turn may run
@@ -91,11 +91,11 @@ func (c *channels) messages(_ *response, r *http.Request, key core.ChannelKey) (
 		return nil, err
 	}
 	before := core.MessageID(r.URL.Query().Get("before"))
-	messages, err := c.core.Lookup.Messages(r.Context(), key, limit, before)
+	messages, err := c.Core.Lookup.Messages(r.Context(), key, limit, before)
 	if err != nil {
 		return nil, err
 	}
-	backgrounds, err := c.core.Lookup.Backgrounds(r.Context(), key, limit)
+	backgrounds, err := c.Core.Lookup.Backgrounds(r.Context(), key, limit)
 	if err == nil && len(messages)+len(backgrounds) == 0 {
 		err = c.names.mustExist(r.Context(), key)
 	}
@@ -116,17 +116,17 @@ func limitParam(r *http.Request) (int, error) {
 }
 
 func (c *channels) list(_ *response, r *http.Request) (any, error) {
-	all, err := c.core.Directory.Channels(r.Context())
+	all, err := c.Core.Directory.Channels(r.Context())
 	return api.Channels{Channels: each(all, c.shape)}, err
 }
 
 func (c *channels) show(_ *response, r *http.Request, key core.ChannelKey) (any, error) {
-	st, err := c.core.Directory.Channel(r.Context(), key)
+	st, err := c.Core.Directory.Channel(r.Context(), key)
 	return c.shape(&st), err
 }
 
 func (c *channels) shape(st *core.ChannelStatus) api.Channel {
-	own := c.core.ChannelSettings.Settings(st.Key)
+	own := c.Core.ChannelSettings.Settings(st.Key)
 	return api.Channel{
 		Channel: string(st.Key), State: st.State, SessionID: st.SessionID, HostPID: st.HostPID, AgentPID: st.AgentPID,
 		Since: st.Since, Why: st.Why, Until: st.Until,
@@ -145,14 +145,14 @@ func (c *channels) change(w *response, r *http.Request, key core.ChannelKey) (an
 	if in.Model == nil && in.PermissionMode == nil {
 		return nil, badRequest(api.BadSetting, `Send "model", "permission_mode" or both; an empty text takes the setting back.`)
 	}
-	if err := c.core.ChannelSettings.ChangeSettings(r.Context(), key, in.Model, in.PermissionMode); err != nil {
+	if err := c.Core.ChannelSettings.ChangeSettings(r.Context(), key, in.Model, in.PermissionMode); err != nil {
 		return nil, err
 	}
 	return c.show(w, r, key)
 }
 
 func (c *channels) rules(_ *response, r *http.Request, key core.ChannelKey) (shown any, err error) {
-	own := c.core.ChannelSettings.Settings(key)
+	own := c.Core.ChannelSettings.Settings(key)
 	if len(own.Rules) == 0 {
 		err = c.names.mustExist(r.Context(), key)
 	}
@@ -162,7 +162,7 @@ func (c *channels) rules(_ *response, r *http.Request, key core.ChannelKey) (sho
 // removeRule removes a rule. The agent may remove rules too, because a removal only adds
 // requests for permission.
 func (c *channels) removeRule(w *response, r *http.Request, key core.ChannelKey) (any, error) {
-	return remove(w, r, func(ctx context.Context, id string) error { return c.core.ChannelSettings.RemoveRule(ctx, key, id) })
+	return remove(w, r, func(ctx context.Context, id string) error { return c.Core.ChannelSettings.RemoveRule(ctx, key, id) })
 }
 
 const (

@@ -23,15 +23,7 @@ const (
 )
 
 // lookups shows and cancels messages.
-type lookups struct {
-	*shared
-
-	contents chan struct{} // has an entry for each content being read
-}
-
-func newLookups(s *shared) *lookups {
-	return &lookups{shared: s, contents: make(chan struct{}, maxContentReads)}
-}
+type lookups struct{ *shared }
 
 func (l *lookups) routes() []route {
 	return []route{
@@ -57,7 +49,7 @@ func (l *lookups) get(w *response, r *http.Request) (any, error) {
 	}
 	id := pathMessage(r)
 	if wait == 0 {
-		m, err := l.core.Lookup.Message(r.Context(), id)
+		m, err := l.Core.Lookup.Message(r.Context(), id)
 		if err != nil {
 			return nil, err
 		}
@@ -110,15 +102,15 @@ func waitParam(r *http.Request) (time.Duration, error) {
 func (l *lookups) untilParam(r *http.Request) (func(context.Context, core.MessageID) (core.Message, error), error) {
 	switch r.URL.Query().Get("until") {
 	case "", "outcome":
-		return l.core.Lookup.Wait, nil
+		return l.Core.Lookup.Wait, nil
 	case api.UntilParked:
-		return l.core.Lookup.WaitOrPark, nil
+		return l.Core.Lookup.WaitOrPark, nil
 	}
 	return nil, badRequest(api.BadWait, `The parameter until must be "outcome" or "parked".`)
 }
 
 func (l *lookups) cancel(w *response, r *http.Request) (any, error) {
-	m, err := l.core.Cancel(r.Context(), pathMessage(r))
+	m, err := l.Core.Cancel(r.Context(), pathMessage(r))
 	if w.repeated && errors.Is(err, core.ErrNotWaiting) && m.Reply.Code == core.CodeCancelled {
 		err = nil // the repeated request itself cancelled the message
 	}
@@ -134,7 +126,7 @@ func (l *lookups) cancel(w *response, r *http.Request) (any, error) {
 }
 
 func (l *lookups) trace(_ *response, r *http.Request) (any, error) {
-	t, err := l.core.Lookup.Trace(r.Context(), pathMessage(r))
+	t, err := l.Core.Lookup.Trace(r.Context(), pathMessage(r))
 	return showTrace(&t, l.deliveries.at(t.Message.ID)), err
 }
 
@@ -147,7 +139,7 @@ func (l *lookups) content(w *response, r *http.Request) (any, error) {
 	}
 	release := sync.OnceFunc(func() { <-l.contents })
 	defer release()
-	m, err := l.core.Lookup.Message(r.Context(), pathMessage(r))
+	m, err := l.Core.Lookup.Message(r.Context(), pathMessage(r))
 	if err != nil {
 		return nil, err
 	}
@@ -180,12 +172,12 @@ func (s *shared) place(m *core.Message) core.QueuePosition {
 	if m.State != core.Waiting {
 		return core.QueuePosition{}
 	}
-	return s.core.Lookup.QueuePosition(m.ID)
+	return s.Core.Lookup.QueuePosition(m.ID)
 }
 
 // current returns the current state of the message, or m if the message cannot be read.
 func (s *shared) current(ctx context.Context, m core.Message) core.Message {
-	if now, err := s.core.Lookup.Message(ctx, m.ID); err == nil {
+	if now, err := s.Core.Lookup.Message(ctx, m.ID); err == nil {
 		return now
 	}
 	return m
@@ -204,7 +196,7 @@ func (s *shared) completeCoalesced(ctx context.Context, m *core.Message) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, coalescedTimeout)
 	defer cancel()
-	if carrier, err := s.core.Lookup.Wait(ctx, m.Reply.Into); err == nil {
+	if carrier, err := s.Core.Lookup.Wait(ctx, m.Reply.Into); err == nil {
 		m.Reply.Text = carrier.Reply.Text
 	}
 }

@@ -18,11 +18,7 @@ import (
 const maxRetryAfter = 5 * time.Minute
 
 // messages accepts new messages.
-type messages struct {
-	*shared
-
-	streams *streams
-}
+type messages struct{ *shared }
 
 func (m *messages) routes() []route {
 	return []route{
@@ -51,7 +47,7 @@ func (m *messages) retry(w *response, r *http.Request) (any, error) {
 	if err := readOptionalBody(w, r, &struct{}{}); err != nil {
 		return nil, err
 	}
-	sub, msg, err := m.core.Decider.Resubmission(r.Context(), pathMessage(r))
+	sub, msg, err := m.Core.Decider.Resubmission(r.Context(), pathMessage(r))
 	if errors.Is(err, core.ErrNotFailed) {
 		p := refuse(http.StatusConflict, api.NotFailed, "Only a message that failed or was cancelled can be tried again; this one is "+string(msg.State)+".")
 		p.body.Message = showMessage(&msg, core.QueuePosition{}, shortPrompt)
@@ -69,14 +65,14 @@ func (m *messages) submit(w *response, r *http.Request, sub core.Submission) (an
 	case lists(r.Header["Prefer"], "respond-async"): // RFC 7240, section 4.1
 		return m.submitAsync(w, r, sub)
 	case lists(r.Header["Accept"], "text/event-stream"):
-		return m.streams.submit(w, r, sub)
+		return (&streams{m.shared}).submit(w, r, sub)
 	default:
 		return m.submitAndWait(w, r, sub)
 	}
 }
 
 func (m *messages) submitAsync(w *response, r *http.Request, sub core.Submission) (any, error) {
-	t, err := m.core.Submit(r.Context(), sub)
+	t, err := m.Core.Submit(r.Context(), sub)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +94,7 @@ func noteReplay(w *response, t *core.Ticket) {
 // submitAndWait holds the request until the message has an outcome, or waits on a parked
 // channel. A disconnect of the client does not affect the message.
 func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submission) (any, error) {
-	t, err := m.core.SubmitAndWait(r.Context(), sub, m.lifecycle.Done())
+	t, err := m.Core.SubmitAndWait(r.Context(), sub, m.lifecycle.Done())
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +125,7 @@ func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submissi
 // whose channel has continued since it was parked.
 func (m *messages) parked(t *core.Ticket) <-chan struct{} {
 	parked := t.Parked()
-	if t.Existing && isClosed(parked) && m.core.Lookup.QueuePosition(t.Message.ID).Until.IsZero() {
+	if t.Existing && isClosed(parked) && m.Core.Lookup.QueuePosition(t.Message.ID).Until.IsZero() {
 		return nil
 	}
 	return parked

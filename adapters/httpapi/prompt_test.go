@@ -90,7 +90,7 @@ func TestContentReadsAreBounded(t *testing.T) {
 		r.want(r.send("GET", path, ""), http.StatusOK, "")
 		r.want(r.send("GET", "/messages/none/content", ""), http.StatusNotFound, "not_found")
 	}
-	l := newLookups(&shared{})
+	l := &lookups{&shared{contents: make(chan struct{}, maxContentReads)}}
 	for range maxContentReads {
 		l.contents <- struct{}{}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"strings"
 
@@ -19,12 +18,7 @@ import (
 const pushHeader = "Bareclaw-Push"
 
 // pushes sends texts and files through other adapters, without the agent.
-type pushes struct {
-	*shared
-
-	registry *core.PushRegistry
-	log      *slog.Logger
-}
+type pushes struct{ *shared }
 
 func (s *pushes) routes() []route {
 	return []route{{http.MethodPost, api.PathSend, withBody(s.post)}}
@@ -41,7 +35,7 @@ func (s *pushes) post(w *response, r *http.Request, in *api.SendRequest) (any, e
 	if p.ID, err = pushID(w, r); err != nil {
 		return nil, err
 	}
-	s.log.Debug("push", "push", p.ID, "channel", string(p.Channel), "text", core.PromptOf(core.Content{Text: p.Text}).Text)
+	s.Log.Debug("push", "push", p.ID, "channel", string(p.Channel), "text", core.PromptOf(core.Content{Text: p.Text}).Text)
 	w.resendShape(in)
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
@@ -50,7 +44,7 @@ func (s *pushes) post(w *response, r *http.Request, in *api.SendRequest) (any, e
 			cancel(core.ErrClosed)
 		}
 	})()
-	if err := s.registry.Send(ctx, p); err != nil {
+	if err := s.Push.Send(ctx, p); err != nil {
 		return nil, s.notSent(r, &p, err)
 	}
 	return api.Sent{Status: "sent", Channel: string(p.Channel)}, nil
@@ -76,7 +70,7 @@ func (s *pushes) notSent(r *http.Request, p *core.Push, err error) error {
 	switch {
 	case errors.Is(err, core.ErrNoPusher):
 		refusal := refuse(http.StatusNotFound, api.NoAdapter, "No adapter sends to this channel; its name must begin with one of the registered prefixes.")
-		if refusal.body.Prefixes = s.registry.Prefixes(); refusal.body.Prefixes == nil {
+		if refusal.body.Prefixes = s.Push.Prefixes(); refusal.body.Prefixes == nil {
 			refusal.body.Prefixes = []string{}
 		}
 		return refusal
@@ -99,7 +93,7 @@ func (s *pushes) notSent(r *http.Request, p *core.Push, err error) error {
 	case errors.Is(err, core.ErrNotAllowed):
 		return refuse(http.StatusForbidden, api.ChannelRefused, cmp.Or(text, "The adapter does not send to this channel."))
 	}
-	s.log.Warn("push not delivered", "channel", p.Channel, "err", err)
+	s.Log.Warn("push not delivered", "channel", p.Channel, "err", err)
 	if errors.Is(err, core.ErrUnconfirmed) {
 		return unconfirmed(text)
 	}

@@ -15,11 +15,7 @@ import (
 )
 
 // schedules makes, shows and removes schedules.
-type schedules struct {
-	*shared
-
-	scheduler *schedule.Scheduler
-}
+type schedules struct{ *shared }
 
 func (s *schedules) routes() []route {
 	return []route{
@@ -53,7 +49,7 @@ func (s *schedules) post(w *response, r *http.Request, in *api.ScheduleRequest) 
 	if key != "" {
 		req.SourceKey, req.SourceHash = "http:"+key, scheduleHash(&req)
 	}
-	j, existing, err := s.scheduler.Add(r.Context(), req)
+	j, existing, err := s.Schedules.Add(r.Context(), req)
 	if err != nil {
 		return nil, notScheduled(err)
 	}
@@ -97,12 +93,12 @@ func scheduleHash(r *schedule.Request) string {
 }
 
 func (s *schedules) list(_ *response, r *http.Request) (any, error) {
-	jobs, err := s.scheduler.Jobs(r.Context())
+	jobs, err := s.Schedules.Jobs(r.Context())
 	return api.Schedules{Schedules: each(jobs, s.show)}, err
 }
 
 func (s *schedules) get(_ *response, r *http.Request) (any, error) {
-	j, all, err := s.scheduler.Job(r.Context(), pathParam(r, "id"))
+	j, all, err := s.Schedules.Job(r.Context(), pathParam(r, "id"))
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +134,7 @@ func (s *schedules) run(_ *response, r *http.Request, in *api.RunRequest) (any, 
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
 	defer context.AfterFunc(s.lifecycle, cancel)()
-	o, err := s.scheduler.Trigger(ctx, pathParam(r, "id"), due)
+	o, err := s.Schedules.Trigger(ctx, pathParam(r, "id"), due)
 	if errors.Is(err, schedule.ErrSlot) {
 		return nil, badRequest(api.BadDue, `"due" is in the future.`)
 	}
@@ -146,7 +142,7 @@ func (s *schedules) run(_ *response, r *http.Request, in *api.RunRequest) (any, 
 }
 
 func (s *schedules) remove(w *response, r *http.Request) (any, error) {
-	return remove(w, r, s.scheduler.Remove)
+	return remove(w, r, s.Schedules.Remove)
 }
 
 func remove(w *response, r *http.Request, remove func(ctx context.Context, id string) error) (any, error) {
@@ -161,7 +157,7 @@ func remove(w *response, r *http.Request, remove func(ctx context.Context, id st
 func (s *schedules) show(j *schedule.Job) api.Schedule {
 	shown := api.Schedule{
 		ID: j.ID, Channel: string(j.Channel), Text: j.Text, When: j.When, TZ: j.TZ, Missed: j.Missed, Precheck: j.Precheck, BudgetUSD: j.Budget,
-		State: "active", CreatedAt: j.CreatedAt, DoneAt: j.DoneAt, Next: s.scheduler.Next(j),
+		State: "active", CreatedAt: j.CreatedAt, DoneAt: j.DoneAt, Next: s.Schedules.Next(j),
 	}
 	if !j.DoneAt.IsZero() {
 		shown.State = "done"

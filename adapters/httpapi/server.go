@@ -89,7 +89,7 @@ func New(o Options) *Server {
 	s := &Server{
 		log: o.Log, bodyLimit: o.BodyLimit, guard: newGuard(o), lifecycle: l, handover: newHandover(l, o.Log),
 	}
-	s.routes = append(handlers(o, l), metricsRoute(o, &s.requests))
+	s.routes = handlers(o, l, &s.requests)
 	for from := range s.servers {
 		s.servers[from] = s.httpServer(s.handler(listener(from)))
 	}
@@ -98,24 +98,28 @@ func New(o Options) *Server {
 
 // shared is what several parts of the API use.
 type shared struct {
-	core       *lanes.Manager
+	Options
+
 	names      channelNames
 	lifecycle  *lifecycle
 	deliveries deliveries
+	requests   *metrics.Requests
+	contents   chan struct{} // has an entry for each content being read
 }
 
-func handlers(o Options, l *lifecycle) []route {
-	s := &shared{core: o.Core, names: channelNames{o.Core.Directory}, lifecycle: l}
+func handlers(o Options, l *lifecycle, requests *metrics.Requests) []route {
+	s := &shared{
+		Options: o, names: channelNames{o.Core.Directory}, lifecycle: l, requests: requests, contents: make(chan struct{}, maxContentReads),
+	}
 	return slices.Concat(
-		(&messages{s, &streams{s}}).routes(),
-		newLookups(s).routes(),
+		(&messages{s}).routes(),
+		(&lookups{s}).routes(),
 		(&streams{s}).routes(),
 		(&channels{s}).routes(),
 		(&approvals{s}).routes(),
-		(&pushes{s, o.Push, o.Log}).routes(),
-		(&health{s, o.Health}).routes(),
-		(&admin{s, o.Restart, o.Upgrade, o.LastUpgrade}).routes(),
-		(&schedules{s, o.Schedules}).routes(),
+		(&pushes{s}).routes(),
+		(&admin{s}).routes(),
+		(&schedules{s}).routes(),
 	)
 }
 

@@ -275,7 +275,7 @@ func TestCarriedByAnotherAdapter(t *testing.T) {
 	if _, err := carrier.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	v := &shared{core: g.Manager}
+	v := &shared{Options: Options{Core: g.Manager}}
 	for _, c := range []struct {
 		adapter, via, want string
 		into               core.MessageID

@@ -29,9 +29,9 @@ func (s *streams) routes() []route {
 func (s *streams) subscribe(w *response, r *http.Request, key core.ChannelKey) *stream {
 	after := r.Header.Get(api.HeaderLastEventID)
 	if after != "" {
-		return newStream(w, key, s.core.Feeds.Resume(key, after), true)
+		return newStream(w, key, s.Core.Feeds.Resume(key, after), true)
 	}
-	return newStream(w, key, s.core.Feeds.Subscribe(key), false)
+	return newStream(w, key, s.Core.Feeds.Subscribe(key), false)
 }
 
 // submit is POST /message as a stream: the updates of the message and of the message's
@@ -39,7 +39,7 @@ func (s *streams) subscribe(w *response, r *http.Request, key core.ChannelKey) *
 func (s *streams) submit(w *response, r *http.Request, sub core.Submission) (any, error) {
 	st := s.subscribe(w, r, sub.Channel) // before the message is accepted, to miss no update
 	defer st.updates.Close()
-	t, err := s.core.Submit(r.Context(), sub)
+	t, err := s.Core.Submit(r.Context(), sub)
 	if err != nil {
 		return nil, err
 	}
@@ -55,13 +55,13 @@ func (s *streams) submit(w *response, r *http.Request, sub core.Submission) (any
 
 // message is GET /messages/{id}/events: the same stream for an already accepted message.
 func (s *streams) message(w *response, r *http.Request) (any, error) {
-	m, err := s.core.Lookup.Message(r.Context(), pathMessage(r))
+	m, err := s.Core.Lookup.Message(r.Context(), pathMessage(r))
 	if err != nil {
 		return nil, err
 	}
 	st := s.subscribe(w, r, m.Channel)
 	defer st.updates.Close()
-	t, err := s.core.Lookup.Ticket(r.Context(), m.ID)
+	t, err := s.Core.Lookup.Ticket(r.Context(), m.ID)
 	if err != nil {
 		return nil, err
 	}
