@@ -88,21 +88,18 @@ func (r *Restart) Run(c *command.Context, gateway *client.Client) error {
 
 // awaitSuccessor waits until a process of a later generation serves.
 func awaitSuccessor(c *command.Context, gateway *client.Client, generation uint64) (now api.Health, err error) {
-	late := time.After(restartPatience)
-	for look := time.Tick(restartLook); ; {
+	ctx, cancel := context.WithTimeoutCause(c.Context, restartPatience, errors.New("no new process serves"))
+	defer cancel()
+	var silent error
+	err = command.Poll(ctx, restartLook, func() (bool, error) {
 		now = api.Health{}
-		err := gateway.Do(c.Context, http.MethodGet, api.PathHealth, nil, &now)
-		if err == nil && now.Ready && now.Generation > generation {
-			return now, nil
-		}
-		select {
-		case <-look:
-		case <-c.Context.Done():
-			return now, c.Context.Err()
-		case <-late:
-			return now, fmt.Errorf("wait %s for the new process: %w", restartPatience, cmp.Or(err, errors.New("no new process serves")))
-		}
+		silent = gateway.Do(ctx, http.MethodGet, api.PathHealth, nil, &now)
+		return silent == nil && now.Ready && now.Generation > generation, nil
+	})
+	if err != nil && c.Context.Err() == nil {
+		err = fmt.Errorf("wait %s for the new process: %w", restartPatience, cmp.Or(silent, err))
 	}
+	return now, err
 }
 
 // Upgrade replaces the gateway's program. The gateway goes back to the old program unless
@@ -238,26 +235,20 @@ func lastUpgrade(ctx context.Context, gateway *client.Client) (u api.Upgrade, er
 
 // awaitUpgrade waits for the outcome of the upgrade. The gateway may be silent while a
 // process takes over.
-func awaitUpgrade(ctx context.Context, gateway *client.Client, before api.Upgrade) (api.Upgrade, error) {
+func awaitUpgrade(ctx context.Context, gateway *client.Client, before api.Upgrade) (u api.Upgrade, err error) {
 	heard := time.Now()
-	for tick := time.Tick(pollUpgrade); ; {
-		select {
-		case <-ctx.Done():
-			return api.Upgrade{}, context.Cause(ctx)
-		case <-tick:
-		}
-		u, err := lastUpgrade(ctx, gateway)
+	err = command.Poll(ctx, pollUpgrade, func() (bool, error) {
+		u, err = lastUpgrade(ctx, gateway)
 		if err == nil && (u.BeganAt.IsZero() || u.BeganAt.Equal(before.BeganAt)) { // a clock may have been set back since
 			err = errors.New("the gateway does not know of it")
 		}
 		switch {
-		case ctx.Err() != nil:
-		case err == nil && u.State != string(program.OnTrial):
-			return u, nil
 		case err == nil:
 			heard = time.Now()
-		case time.Since(heard) > upgradePatience:
-			return api.Upgrade{}, fmt.Errorf("it is not known what became of the upgrade; see the log: %w", err)
+		case time.Since(heard) > upgradePatience && ctx.Err() == nil:
+			return false, fmt.Errorf("it is not known what became of the upgrade; see the log: %w", err)
 		}
-	}
+		return err == nil && u.State != string(program.OnTrial), nil
+	})
+	return u, err
 }

@@ -250,25 +250,18 @@ func (s *stopping) signalAll(sig syscall.Signal) error {
 	}
 	defer func() { _ = turn.Close() }()
 	told, first := map[proc.Process]bool{}, false
-	for look := time.Tick(stopLook); ; {
+	return command.Poll(s.c.Context, stopLook, func() (bool, error) {
 		first = first || !errors.Is(lockfile.Try(turn), lockfile.ErrHeld)
 		h, alive, _ := statemark.Gateway(s.stateDir)
 		if p := (proc.Process{PID: h.PID, Start: h.Start}); alive && !told[p] && (first || sig == syscall.SIGKILL) {
 			told[p] = true
 			if err := proc.Signal(p.PID, p.Start, sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
-				return fmt.Errorf("stop the gateway: %w", err)
+				return false, fmt.Errorf("stop the gateway: %w", err)
 			}
 			if sig == syscall.SIGKILL { // after its supervisor, which would start another one
 				_ = proc.Signal(h.Worker, h.WorkerStart, sig) // it may have ended
 			}
 		}
-		if !alive && !lockfile.IsStateHeld(s.stateDir) {
-			return nil
-		}
-		select {
-		case <-look:
-		case <-s.c.Context.Done():
-			return fmt.Errorf("wait until the gateway has ended: %w", context.Cause(s.c.Context))
-		}
-	}
+		return !alive && !lockfile.IsStateHeld(s.stateDir), nil
+	})
 }

@@ -14,6 +14,7 @@ import (
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/cli/doctor"
 	"bareclaw/internal/detached"
 	"bareclaw/internal/humanize"
@@ -155,17 +156,15 @@ func gatewayHealth(ctx context.Context, cfg config.Config) (h api.Health, ok boo
 func awaitGateway(ctx context.Context, w *wizard, cfg config.Config, old api.Health) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	for tick := time.Tick(50 * time.Millisecond); ; {
-		if h, ok := gatewayHealth(ctx, cfg); ok && h.Ready && (h.PID != old.PID || h.StartedAt.After(old.StartedAt)) {
-			w.running = true
-			return nil
-		}
-		select {
-		case <-tick:
-		case <-ctx.Done():
-			return trouble(fmt.Sprintf("the gateway does not serve after %s", readyLimit), "see what it says: `bareclaw logs`, or start it with `bareclaw serve`")
-		}
+	err := command.Poll(ctx, 50*time.Millisecond, func() (bool, error) {
+		h, ok := gatewayHealth(ctx, cfg)
+		return ok && h.Ready && (h.PID != old.PID || h.StartedAt.After(old.StartedAt)), nil
+	})
+	if err != nil {
+		return trouble(fmt.Sprintf("the gateway does not serve after %s", readyLimit), "see what it says: `bareclaw logs`, or start it with `bareclaw serve`")
 	}
+	w.running = true
+	return nil
 }
 
 // launchGateway starts a gateway that outlives this program and its terminal.
