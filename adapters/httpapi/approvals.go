@@ -42,7 +42,8 @@ func (a *approvals) decide(w *response, r *http.Request, in *api.Decision) (any,
 	}
 	decided, err := a.Core.Decider.Decide(r.Context(), id, d)
 	if errors.Is(err, core.ErrNotPending) {
-		if w.repeated && agrees(d, &decided) { // the repeated request itself made the decision
+		agreed := map[bool]core.ApprovalState{true: core.ApprovalAllowed, false: core.ApprovalDenied}[d.Allow]
+		if w.repeated && decided.State == agreed { // the repeated request itself made the decision
 			return showApproval(&decided), nil
 		}
 		p := refuse(http.StatusConflict, api.NotPending, "This approval is no longer pending; it is "+string(decided.State)+".")
@@ -51,10 +52,6 @@ func (a *approvals) decide(w *response, r *http.Request, in *api.Decision) (any,
 		return nil, p
 	}
 	return showApproval(&decided), err
-}
-
-func agrees(d core.Decision, a *core.Approval) bool {
-	return d.Allow && a.State == core.ApprovalAllowed || !d.Allow && a.State == core.ApprovalDenied
 }
 
 func newDecision(in *api.Decision) (core.Decision, error) {

@@ -36,10 +36,6 @@ type handover struct {
 	tcp, local *httputil.ReverseProxy
 }
 
-func newHandover(l *lifecycle, log *slog.Logger) *handover {
-	return &handover{lifecycle: l, log: log, settled: make(chan struct{})}
-}
-
 // settle names the sockets of the successor; empty names mean that no successor exists.
 func (h *handover) settle(inner, local string) {
 	if inner != "" {

@@ -87,7 +87,7 @@ func New(o Options) *Server {
 	o.BodyLimit = cmp.Or(o.BodyLimit, defaultBodyLimit)
 	l := newLifecycle()
 	s := &Server{
-		log: o.Log, bodyLimit: o.BodyLimit, guard: newGuard(o), lifecycle: l, handover: newHandover(l, o.Log),
+		log: o.Log, bodyLimit: o.BodyLimit, guard: newGuard(o), lifecycle: l, handover: &handover{lifecycle: l, log: o.Log, settled: make(chan struct{})},
 	}
 	s.routes = handlers(o, l, &s.requests)
 	for from := range s.servers {

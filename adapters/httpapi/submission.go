@@ -119,7 +119,9 @@ func bindKey(sub *core.Submission, r *http.Request) error {
 		return err
 	}
 	sub.SourceKey, sub.FormerKey, sub.KeyKept = "http:"+string(sub.Channel)+"\n"+key, "http:"+key, keyLifetime
-	sub.SourceHash = fingerprint(sub)
+	// The hash identifies the content, independent of the form of the JSON.
+	texts := []string{string(sub.Channel), string(sub.Mode), sub.Origin.User, sub.Origin.Chat, sub.Origin.Topic, sub.Content.Text}
+	sub.SourceHash = digest(texts, sub.Content.Blocks)
 	return nil
 }
 
@@ -136,13 +138,6 @@ func idempotencyKey(r *http.Request) (string, error) {
 		return "", badRequest(api.BadIdempotencyKey, "The Idempotency-Key must be one header of 1 to %d printable ASCII characters.", maxIdempotencyKeyBytes)
 	}
 	return key, nil
-}
-
-// fingerprint identifies the content of a submission, independent of the form of the
-// JSON.
-func fingerprint(sub *core.Submission) string {
-	texts := []string{string(sub.Channel), string(sub.Mode), sub.Origin.User, sub.Origin.Chat, sub.Origin.Topic, sub.Content.Text}
-	return digest(texts, sub.Content.Blocks)
 }
 
 // digest hashes texts and blocks, each with a length prefix to separate them.

@@ -162,11 +162,8 @@ func (c *Context) printDocument(raw []byte, err error) error {
 	if err != nil {
 		return fmt.Errorf("make the JSON output: %w", err)
 	}
-	return c.Print(escaped(raw) + "\n")
+	return c.Print(string(term.SafeJSON(bytes.TrimSpace(raw))) + "\n")
 }
-
-// escaped escapes the characters of a JSON document that would control a terminal.
-func escaped(doc []byte) string { return string(term.SafeJSON(bytes.TrimSpace(doc))) }
 
 // Unlimited is the width of an output that is no terminal.
 const Unlimited = math.MaxInt

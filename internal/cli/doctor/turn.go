@@ -189,16 +189,12 @@ func (t *turn) unanswered(ctx context.Context, exit error) {
 	case ctx.Err() != nil:
 		t.problem("turn_hangs", fmt.Sprintf("claude took the message and did not answer within %v.", turnBound), why, sayOK)
 	default:
-		t.broken(exit)
+		how := "it ended by itself"
+		if exit != nil {
+			how = exit.Error()
+		}
+		t.problem("claude_fails", "claude did not answer: "+how+"."+t.says(), "Every session ends in this way.", sayOK)
 	}
-}
-
-func (t *turn) broken(err error) {
-	how := "it ended by itself"
-	if err != nil {
-		how = err.Error()
-	}
-	t.problem("claude_fails", "claude did not answer: "+how+"."+t.says(), "Every session ends in this way.", sayOK)
 }
 
 func (t *turn) misunderstood(how string) {
