@@ -97,7 +97,6 @@ func takeLock(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// slotOf returns the start of the slot that contains a time.
 func slotOf(at time.Time, interval time.Duration) time.Time { return at.UTC().Truncate(interval) }
 
 const (

@@ -104,7 +104,6 @@ func (t *tick) find(ctx context.Context) (api.Health, error) {
 	return h, err
 }
 
-// gatewayLog is the path of the gateway's log.
 func (t *tick) gatewayLog() string { return filepath.Join(t.Config.StateDir, logfile.Name) }
 
 // hasService reports whether a service is installed for the gateway of this state

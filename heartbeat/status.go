@@ -152,7 +152,6 @@ func Read(stateDir string) (Records, error) {
 	return r, nil
 }
 
-// save writes the records atomically.
 func (r *Records) save() error {
 	if err := atomicfile.WriteJSON(r.path, r); err != nil {
 		return fmt.Errorf("write the records of the heartbeat: %w", err)
@@ -160,7 +159,6 @@ func (r *Records) save() error {
 	return nil
 }
 
-// add appends the report on a tick and saves the records.
 func (r *Records) add(t Tick) error {
 	t.EndedAt = time.Now().UTC()
 	r.Ticks = append(r.Ticks, t)

@@ -29,13 +29,11 @@ func (t *tick) run(ctx context.Context) error {
 	return err
 }
 
-// isStopped reports whether a tick ended because a person has stopped the gateway.
 func isStopped(err error) bool {
 	_, stopped := errors.AsType[stoppedError](err)
 	return stopped
 }
 
-// work performs the part of the tick after the gateway serves.
 func (t *tick) work(ctx context.Context) error {
 	if !Asks(t.Config) {
 		t.log.printf("the gateway serves; the agent is not asked, as was agreed or BARECLAW_HEARTBEAT says")
@@ -44,7 +42,6 @@ func (t *tick) work(ctx context.Context) error {
 	return t.ask(ctx)
 }
 
-// report creates the report on this tick.
 func (t *tick) report(o Outcome, detail string) Tick {
 	return Tick{Slot: t.slot, At: t.begun.UTC(), Outcome: o, Detail: detail, Started: t.woke}
 }
@@ -125,7 +122,6 @@ func (t *tick) awaitRun(ctx context.Context) (api.Occurrence, error) {
 	}
 }
 
-// pause waits one second and then revives the gateway if necessary.
 func (t *tick) pause(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -135,7 +131,6 @@ func (t *tick) pause(ctx context.Context) error {
 	return t.revive(ctx)
 }
 
-// fill copies the gateway's record of a run into the report.
 func (t *Tick) fill(o *api.Occurrence) {
 	t.Message, t.Detail = o.MessageID, o.Why
 	a := o.Answer
@@ -163,7 +158,6 @@ func (t *Tick) fill(o *api.Occurrence) {
 	}
 }
 
-// line formats the report as one line of the log.
 func (t *Tick) line() string {
 	line := string(t.Outcome)
 	if t.Message != "" {
@@ -219,7 +213,6 @@ func (g gateway) run(ctx context.Context, slot time.Time, wait time.Duration) (o
 	return o, g.do(ctx, wait+sendLimit, http.MethodPost, api.SchedulePath(ID)+"/run?"+query.Encode(), api.RunRequest{Due: slot.UTC().Format(time.RFC3339)}, &o)
 }
 
-// runs returns the most recent runs.
 func (g gateway) runs(ctx context.Context) ([]api.Occurrence, error) {
 	var s api.Schedule
 	err := g.do(ctx, requestLimit, http.MethodGet, api.SchedulePath(ID), nil, &s)

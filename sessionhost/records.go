@@ -51,7 +51,6 @@ func readRecords(stateDir string) (records []recordFile, unread []string, err er
 	return records, unread, nil
 }
 
-// globIn returns the files in a directory with any name.
 func globIn(dir, pattern string) ([]string, error) {
 	files, err := fs.Glob(os.DirFS(dir), pattern)
 	for i, name := range files {
@@ -60,7 +59,6 @@ func globIn(dir, pattern string) ([]string, error) {
 	return files, err
 }
 
-// inParallel calls do for all items at once, and joins the errors.
 func inParallel[T any](items []T, do func(T) error) error {
 	errs := make([]error, len(items))
 	var all sync.WaitGroup
@@ -71,7 +69,6 @@ func inParallel[T any](items []T, do func(T) error) error {
 	return errors.Join(errs...)
 }
 
-// reap ends the processes of a record, and returns when they are gone.
 func reap(ctx context.Context, r recordFile) error {
 	if r.HostAlive() {
 		if err := protocol.End(ctx, hostGrace, r.Host()); err != nil {

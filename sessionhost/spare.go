@@ -128,7 +128,6 @@ func (p *spares) bind(ctx context.Context, key core.ChannelKey, l core.Launch) *
 	return sp.s
 }
 
-// bindSpare moves the spare to the channel's place and takes over the lock.
 func (p *spares) bindSpare(ctx context.Context, key core.ChannelKey, sp *spare) error {
 	at := p.o.place(key)
 	lock, err := acquireLock(ctx, at)

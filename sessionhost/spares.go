@@ -220,7 +220,6 @@ func (p *spares) reattachOne(ctx context.Context, slot int, r protocol.Record) b
 	return true
 }
 
-// run ends the left spares, and then keeps as many spares as are wanted.
 func (p *spares) run(left []int) {
 	for _, slot := range left {
 		if err := p.end(p.ctx, slot); err != nil {
@@ -261,7 +260,6 @@ func (p *spares) next() (slot int, wait time.Duration) {
 	return slot, time.Until(p.due)
 }
 
-// start fills a slot.
 func (p *spares) start(slot int) {
 	if p.memoryShort() {
 		p.postpone(memoryPause)
@@ -310,7 +308,6 @@ func (p *spares) drop(sp *spare, failed bool) time.Duration {
 	return refillAfter
 }
 
-// backOff makes the next start wait longer than the last.
 func (p *spares) backOff() time.Duration {
 	p.mu.Lock()
 	p.pause = min(max(2*p.pause, minSparePause), maxSparePause)

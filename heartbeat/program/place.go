@@ -113,7 +113,6 @@ func (p Place) Stage(path string) (sum string, err error) {
 	return sum, nil
 }
 
-// copyProgram copies a program, and returns its SHA-256.
 func copyProgram(from *os.File, path string) (sum string, err error) {
 	_ = os.Remove(path) // what a killed process has left; were it still run, it could not be written to
 	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o700)

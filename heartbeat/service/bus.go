@@ -74,7 +74,6 @@ func unanswered(uid int, booted bool, direct, overBus error) error {
 	return fmt.Errorf("no service manager answers: %s (what was tried: %w; %w)", why, direct, overBus)
 }
 
-// reload has systemd read its units again.
 func (b bus) reload(ctx context.Context) error {
 	if err := b.ReloadContext(ctx); err != nil {
 		return fmt.Errorf("have systemd read its units: %w", err)

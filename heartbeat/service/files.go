@@ -90,7 +90,6 @@ func Files(system System, job Job, spec Spec, dirs Dirs) ([]File, error) {
 	return nil, fmt.Errorf("there is no service manager %q", system)
 }
 
-// check returns an error for every value that no service manager can represent.
 func (s Spec) check(job Job) error {
 	var problems []error
 	for what, path := range map[string]string{"the program": s.Binary, "the working directory": s.Dir, "the state directory": s.StateDir} {

@@ -27,7 +27,6 @@ func (s *Status) addUnit(p unit) {
 	}
 }
 
-// readPlist returns the installed property list at path, empty if there is none.
 func readPlist(path string) (p agentPlist) {
 	if text, err := os.ReadFile(path); err == nil {
 		_, _ = plist.Unmarshal(text, &p) // what cannot be understood differs from what would be installed
@@ -35,7 +34,6 @@ func readPlist(path string) (p agentPlist) {
 	return p
 }
 
-// addPlist records a launchd job's working directory and environment.
 func (s *Status) addPlist(p agentPlist) {
 	s.Dir = p.WorkingDirectory
 	for name, value := range p.EnvironmentVariables { // of a plist that a person wrote, or an older version

@@ -99,7 +99,6 @@ func (e *launchctlError) Error() string {
 // for an unknown job.
 func (e *launchctlError) absent() bool { return e.status == 3 || e.status == 113 }
 
-// launchctl runs launchctl with args and returns the combined output.
 func launchctl(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "launchctl", args...)
 	out, err := cmd.CombinedOutput()

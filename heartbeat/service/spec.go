@@ -76,7 +76,6 @@ func findClaude(name, path string) (string, error) {
 // directory is permanent, and every later restart builds in the same place.
 func Lasting(path string) error { return lastingOutside(temporary(), path) }
 
-// lastingOutside implements Lasting for a given list of temporary directories.
 func lastingOutside(temporary []string, path string) error {
 	const advice = "build it where it can stay, with `go build -o ~/.local/bin/bareclaw .`, and run that"
 	if err := executable(path); err != nil {

@@ -16,7 +16,6 @@ type systemdManager struct{ dirs Dirs }
 // System returns Systemd.
 func (systemdManager) System() System { return Systemd }
 
-// with calls a function with a connection to systemd, or returns why there is none.
 func (m systemdManager) with(ctx context.Context, do func(bus) error) error {
 	if m.dirs.missing != nil {
 		return m.dirs.missing

@@ -325,7 +325,6 @@ func (s *supervisor) startKnown() {
 	}
 }
 
-// crashed has a worker started after a pause.
 func (s *supervisor) crashed(first bool) {
 	if first {
 		s.endSignal = syscall.SIGTERM
@@ -341,7 +340,6 @@ func (s *supervisor) crashed(first bool) {
 	s.pause = time.After(pause)
 }
 
-// onSignal passes a signal on to the gateway.
 func (s *supervisor) onSignal(sig os.Signal) {
 	if sig == syscall.SIGHUP {
 		if s.current != nil && s.current.phase == serving && s.next == nil {
@@ -378,7 +376,6 @@ func (s *supervisor) finish(status int) {
 	s.done = s.endSignal != nil && s.current == nil && s.old == nil
 }
 
-// idle reports whether one worker serves and nothing is under way.
 func (s *supervisor) idle() bool {
 	return s.current != nil && s.current.phase == serving && !s.current.told && s.next == nil && s.old == nil && s.trial == nil && s.endSignal == nil
 }

@@ -59,7 +59,6 @@ func (s *supervisor) beginTrial(w *worker) {
 	w.bound(maxSilence)
 }
 
-// onHealth takes a report of the worker on trial.
 func (s *supervisor) onHealth(w *worker, problem string) {
 	if s.trial == nil || w != s.current || w.failed != nil || w.told {
 		return

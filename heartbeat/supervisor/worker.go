@@ -96,7 +96,6 @@ func (w *worker) relay(events chan<- event) {
 	}
 }
 
-// wait returns how the process ended.
 func (w *worker) wait() *os.ProcessState {
 	_ = w.link.conn.Close()
 	state, err := w.process.Wait()
@@ -134,7 +133,6 @@ func (w *worker) release() {
 	}
 }
 
-// reason returns why the worker ended, given its last state.
 func (w *worker) reason(state *os.ProcessState) error {
 	switch {
 	case w.failed != nil:

@@ -64,7 +64,6 @@ func (a agent) health() api.Agent {
 	return api.Agent{Kind: string(a.kind), Path: a.path, Problem: a.problem}
 }
 
-// greeting is what the first reply of each channel tells.
 func (a agent) greeting() []core.Notice {
 	if a.kind != config.AgentEcho {
 		return nil
@@ -101,7 +100,6 @@ func systemPrompt(program, source, notes string, builds bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// prompt is the system prompt of this gateway's sessions.
 func (b *base) prompt() string {
 	return systemPrompt(b.self, b.knownSource(), filepath.Join(b.cfg.ConfigDir, notesName), b.restartSource() != "")
 }

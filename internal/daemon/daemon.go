@@ -151,7 +151,6 @@ func (d *daemon) serve() error {
 	}
 }
 
-// end ends the gateway as a signal asks.
 func (d *daemon) end(sig os.Signal) error {
 	told := time.Now()
 	d.parent.Stopping()
@@ -308,7 +307,6 @@ func (d *daemon) health() api.Health {
 	return h
 }
 
-// addProblem adds a sentence to the problems, unless empty.
 func addProblem(h *api.Health, problem string) {
 	if problem != "" {
 		h.Problems = append(h.Problems, problem)

@@ -131,7 +131,6 @@ func movedError(which, variable, from, to string) error {
 		"set it back, or stop the gateway, move %s to %s, and start it", which, from, variable, to, from, to)
 }
 
-// openPath returns the path of an open file as the system knows it, or the file's name.
 func openPath(f *os.File) string {
 	if path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd())); err == nil {
 		return path

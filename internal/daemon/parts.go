@@ -72,7 +72,6 @@ func (l partList) health(h *api.Health) {
 	}
 }
 
-// loop returns a part that runs a function in the background until the part is stopped.
 func loop(run func(context.Context)) part {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -124,7 +123,6 @@ func (h *httpPart) drain(why httpapi.Reason) {
 	}
 }
 
-// samePeer reports whether a connection comes from this user's own programs.
 func samePeer(c net.Conn) (ok, known bool) {
 	if u, isUnix := c.(*net.UnixConn); isUnix {
 		uid, err := peercred.UnixUID(u)

@@ -241,7 +241,6 @@ func (r *restarts) replaceProgram(ctx context.Context, place program.Place, sum,
 	return t, nil
 }
 
-// examine asks a staged program for its version, and whether it can read the ledger.
 func (r *restarts) examine(ctx context.Context, place program.Place) (version string, err error) {
 	info, err := program.Ask(ctx, place.Next())
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 // lookTimeout is how long one look at a program on trial may take.
 const lookTimeout = 3 * time.Second
 
-// lookAt returns why the daemon with that pid is not well.
 func (r *restarts) lookAt(ctx context.Context, pid int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, lookTimeout, fmt.Errorf("it does not answer within %s", lookTimeout))
 	defer cancel()

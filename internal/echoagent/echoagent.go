@@ -75,7 +75,6 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitcode.Failed
 }
 
-// sessionOf returns the session id of the arguments, or a new id.
 func sessionOf(args []string) string {
 	for i, arg := range args {
 		name, value, joined := strings.Cut(arg, "=")
@@ -121,7 +120,6 @@ func (a *agent) take(line []byte) {
 
 func (a *agent) note(text string) { fmt.Fprintln(a.err, "echo agent:", text) }
 
-// emit writes an event of the session.
 func (a *agent) emit(e event) {
 	e["session_id"], e["uuid"] = a.session, uuid.NewString()
 	a.write(e)
@@ -200,7 +198,6 @@ func reply(text string) string {
 	return notice + "\n\nYou said:\n> " + strings.ReplaceAll(text, "\n", "\n> ")
 }
 
-// textOf returns the texts of a message's content, joined by newlines.
 func textOf(content json.RawMessage) string {
 	var whole string
 	if json.Unmarshal(content, &whole) == nil {

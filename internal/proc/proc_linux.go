@@ -47,7 +47,6 @@ func startTime(pid int) (uint64, error) {
 
 func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
-// noSuchProcess reports whether an error below /proc means a missing process.
 func noSuchProcess(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
 }
@@ -126,7 +125,6 @@ func AwaitExit(child *os.Process) {
 	}
 }
 
-// handleOf returns a copy of the process's pidfd.
 func handleOf(p *os.Process) (handle int, err error) {
 	noHandle := p.WithHandle(func(fd uintptr) { handle, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) })
 	return handle, cmp.Or(noHandle, err)

@@ -146,7 +146,6 @@ func AwaitStart(ctx context.Context, dir string) error {
 	return nil
 }
 
-// poll calls try until the result is not [lockfile.ErrHeld], or ctx ends.
 func poll(ctx context.Context, try func() error) error {
 	for tick := time.Tick(startLook); ; {
 		if err := try(); !errors.Is(err, lockfile.ErrHeld) {

@@ -14,7 +14,6 @@ import (
 // does, in one pass.
 func decode(value []byte, v any) { _ = jsonv1.Unmarshal(value, v) }
 
-// decoded returns what decode reads of a JSON value.
 func decoded[T any](value []byte) (v T) {
 	decode(value, &v)
 	return v

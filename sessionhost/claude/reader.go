@@ -86,7 +86,6 @@ func (r *Reader) Next() (Line, error) {
 	return Line{}, r.err
 }
 
-// unread returns the number of buffered bytes.
 func (r *Reader) unread() int {
 	if r.src == nil {
 		return 0

@@ -82,7 +82,6 @@ func (r rawResult) failure() (code, sentence string) {
 	return code, "Claude ended the turn with an error and did not say which."
 }
 
-// words returns claude's words for people about a failure; empty without any.
 func (r rawResult) words() string {
 	for _, s := range append([]string{r.Text}, r.Errors...) {
 		if s = strings.TrimSpace(s); s != "" && !strings.HasPrefix(s, "[") {
@@ -242,7 +241,6 @@ func (e Exit) reason() core.ExitReason {
 	return core.ExitOther // a killed claude may start the next time
 }
 
-// explain returns a stable code for programs, and the cause and remedy for a person.
 func (e Exit) explain() (code, text string) {
 	words := lastLines(e.Stderr)
 	switch {
@@ -267,7 +265,6 @@ func (e Exit) how() string {
 	return fmt.Sprintf("with exit status %d", e.Status)
 }
 
-// lastLines quotes the end of stderr for a sentence.
 func lastLines(stderr string) string {
 	const keep = 400
 	s := strings.TrimSpace(stderr)

@@ -179,7 +179,6 @@ func (e *entry) beginsTurn() bool {
 	return !strings.HasPrefix(head, markInterrupt) && !strings.HasPrefix(head, markStdout)
 }
 
-// head returns the text the content begins with.
 func (e *entry) head() string {
 	for _, b := range e.Message.Content {
 		if b.Type == "text" {

@@ -110,7 +110,6 @@ func (c *child) setReady() { c.change(func() { c.ready = true }) }
 // closeInput closes claude's input after the queued lines.
 func (c *child) closeInput() { c.change(func() { c.ending = true }) }
 
-// change changes the state of the input, and writes what may be written then.
 func (c *child) change(f func()) {
 	c.mu.Lock()
 	f()

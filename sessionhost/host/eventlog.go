@@ -71,7 +71,6 @@ func stepOf(ev *claude.Event) *step {
 	return &step{turn: turn, done: phase.Done()}
 }
 
-// apply returns the unfinished turns after the step.
 func (s *step) apply(working []string) []string {
 	working = slices.DeleteFunc(working, func(turn string) bool { return turn == s.turn })
 	if !s.done {
@@ -223,7 +222,6 @@ func (l *eventLog) state() (last uint64, working []string, kept bool) {
 	return l.next - 1, slices.Clone(l.working), len(l.entries) > 0
 }
 
-// ack removes the entries up to seq.
 func (l *eventLog) ack(seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -152,7 +152,6 @@ func (h *host) startClaude() {
 	h.idle.restart(time.Now())
 }
 
-// superviseClaude reads claude's output, and reports claude's end.
 func (h *host) superviseClaude() {
 	read := make(chan struct{})
 	go func() { // ends with the pipe, which is closed below

@@ -38,7 +38,6 @@ func (t *idleTracker) observe(ev *claude.Event, now time.Time) {
 	}
 }
 
-// restart counts the idle time from now on.
 func (t *idleTracker) restart(now time.Time) {
 	t.since = now
 	if t.timer != nil && t.timeout > 0 {

@@ -104,14 +104,12 @@ func (h *host) appendOwn(e protocol.Entry) {
 // write wakes the daemon, and no person sees the difference.
 const sendDelay = 20 * time.Millisecond
 
-// sendLogSoon sends the daemon new entries of the log within sendDelay.
 func (h *host) sendLogSoon() {
 	if !h.sendsSoon.Swap(true) {
 		h.sendTimer.Reset(sendDelay)
 	}
 }
 
-// sendLog sends the daemon new entries of the log.
 func (h *host) sendLog() {
 	h.sendTimer.Stop()
 	h.sendsSoon.Store(false) // after Stop, which must not end a timer that is set meanwhile
@@ -186,7 +184,6 @@ func (r *requests) add(id string, raw []byte) {
 	*r = append(*r, request{id, bytes.Clone(raw)})
 }
 
-// remove reports whether the request was waiting for an answer.
 func (r *requests) remove(id string) bool {
 	known := len(*r)
 	*r = slices.DeleteFunc(*r, func(q request) bool { return q.id == id })

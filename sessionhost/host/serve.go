@@ -310,7 +310,6 @@ func (c *connection) requestAck() {
 	c.notice = nth
 }
 
-// diskProblem tells a person why files in the directory cannot be written.
 func diskProblem(dir string, err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):

@@ -78,7 +78,6 @@ func (n *toolNotes) note() error {
 	return nil
 }
 
-// open opens the file, unless it is open and small.
 func (n *toolNotes) open() error {
 	if n.file != nil && n.size < maxToolNotes {
 		return nil
