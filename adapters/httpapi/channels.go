@@ -242,30 +242,24 @@ func (n channelNames) mustExist(ctx context.Context, key core.ChannelKey) error 
 	return err
 }
 
-// onChannel returns a handler that is called with the channel in the request's path.
+// onChannel returns a handler that is called with the channel in the request's path. The
+// router matches the encoded path if the decoded path differs, for example with %2F.
 func (n channelNames) onChannel(h func(w *response, r *http.Request, key core.ChannelKey) (any, error)) handlerFunc {
 	return func(w *response, r *http.Request) (any, error) {
-		key, err := n.fromPath(r)
+		name := pathParam(r, "key")
+		if r.URL.RawPath != "" {
+			var err error
+			if name, err = url.PathUnescape(name); err != nil {
+				return nil, badRequest(api.BadChannel, "The channel in the path is not properly percent-encoded.")
+			}
+		}
+		key, err := parseKey(name)
+		if err == nil {
+			err = n.check(r.Context(), key)
+		}
 		if err != nil {
 			return nil, err
 		}
 		return h(w, r, key)
 	}
-}
-
-// fromPath returns the channel in the request's path. The router matches the encoded
-// path if the decoded path differs, for example with %2F.
-func (n channelNames) fromPath(r *http.Request) (core.ChannelKey, error) {
-	name := pathParam(r, "key")
-	if r.URL.RawPath != "" {
-		var err error
-		if name, err = url.PathUnescape(name); err != nil {
-			return "", badRequest(api.BadChannel, "The channel in the path is not properly percent-encoded.")
-		}
-	}
-	key, err := parseKey(name)
-	if err != nil {
-		return "", err
-	}
-	return key, n.check(r.Context(), key)
 }

@@ -245,7 +245,7 @@ func checkSource(src *source, accepted map[string][]string, at string) error {
 		return badContent("%s.media_type must be %s.", at, strings.TrimPrefix(strings.Join(media[:last], ", ")+" or "+media[last], " or "))
 	case src.Type == "url" && (!strings.HasPrefix(src.URL, "https://") && !strings.HasPrefix(src.URL, "http://") || hasControls(src.URL)):
 		return badContent("%s.url must be an http or https address.", at)
-	case src.Type == "base64" && !(isString && isBase64(data)):
+	case src.Type == "base64" && (!isString || !isBase64(data)):
 		return badContent("%s.data must be non-empty base64 (RFC 4648, with padding).", at)
 	case src.Type == "text" && (!isString || len(bytes.TrimSpace(data)) == 0 || bytes.IndexByte(data, 0) >= 0):
 		return badContent("%s.data must be a text that is not blank, without NUL characters.", at)
