@@ -144,13 +144,6 @@ func raw(b json.RawMessage) any {
 	return string(b)
 }
 
-func flag(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // nanos returns the stored form of a time, 0 for the zero time.
 func nanos(t time.Time) int64 {
 	if t.IsZero() {
@@ -239,17 +232,15 @@ func (w *writer) post() error {
 	if w.arrived == 0 {
 		return nil
 	}
-	messages, err := w.conn.exec(stmtPostMessages)
-	if err == nil {
-		_, err = w.conn.exec(stmtPostTurns)
+	for _, s := range []*statement{stmtPostMessages, stmtPostTurns, stmtPosted} {
+		rows, err := w.conn.exec(s)
+		if err != nil {
+			return fmt.Errorf("post arrivals: %w", err)
+		}
+		if s == stmtPostMessages {
+			w.counters[0] += rows
+		}
 	}
-	if err == nil {
-		_, err = w.conn.exec(stmtPosted)
-	}
-	if err != nil {
-		return fmt.Errorf("post arrivals: %w", err)
-	}
-	w.counters[0] += messages
 	w.arrived = 0
 	return nil
 }

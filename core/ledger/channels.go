@@ -97,15 +97,6 @@ var (
 // cancelled messages.
 type counters [4]int64
 
-// write adds the counters to the account, in the open transaction.
-func (n counters) write(c *writeConn) error {
-	if n == (counters{}) {
-		return nil
-	}
-	_, err := c.exec(stmtCount, n[0], n[1], n[2], n[3])
-	return err
-}
-
 // totals reads counts and costs and implements [core.TotalsReader].
 type totals struct{ *reader }
 

@@ -75,26 +75,20 @@ func openWriteConn(path string, migrations []string) (*writeConn, error) {
 		return nil, err
 	}
 	c := &writeConn{db: db, conn: conn}
-	if err = migrate(conn, migrations); err == nil {
-		err = c.prepare()
+	err = migrate(conn, migrations)
+	for i := 0; i < len(statements) && err == nil; i++ {
+		var stmt *sql.Stmt
+		if stmt, err = conn.PrepareContext(context.Background(), statements[i].query); err != nil { //nolint:sqlclosecheck // close does
+			err = fmt.Errorf("its tables are not as expected: %w", err)
+			break
+		}
+		c.stmts = append(c.stmts, stmt)
 	}
 	if err != nil {
 		_ = c.close()
 		return nil, err
 	}
 	return c, nil
-}
-
-// prepare prepares every statement.
-func (c *writeConn) prepare() error {
-	for _, s := range statements {
-		stmt, err := c.conn.PrepareContext(context.Background(), s.query) //nolint:sqlclosecheck // close does
-		if err != nil {
-			return fmt.Errorf("its tables are not as expected: %w", err)
-		}
-		c.stmts = append(c.stmts, stmt)
-	}
-	return nil
 }
 
 func (c *writeConn) close() error {

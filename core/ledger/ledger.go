@@ -22,6 +22,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 
 	"bareclaw/core"
@@ -65,13 +66,12 @@ func openWith(path string, log *slog.Logger, migrations []string) (*Ledger, erro
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
 	conn, err := openWriteConn(path, migrations)
-	if err != nil {
-		if isDamaged(err) {
-			return nil, fmt.Errorf("open ledger: %w", damaged(path, err))
-		}
-		if isStorage(err) {
-			return nil, fmt.Errorf("open ledger %s: %w", path, storageError(path, err))
-		}
+	switch {
+	case isDamaged(err):
+		return nil, fmt.Errorf("open ledger: %w", damaged(path, err))
+	case isStorage(err):
+		return nil, fmt.Errorf("open ledger %s: %w", path, storageError(path, err))
+	case err != nil:
 		return nil, fmt.Errorf("open ledger %s: %w", path, err)
 	}
 	q := newQueue()
@@ -101,8 +101,8 @@ func (l *Ledger) Close() error {
 		l.queue.close()
 		<-l.writer.stopped
 		l.closed = l.reader.db.Close()
-		if err := l.writer.shut(); err != nil {
-			l.closed = err
+		if err := l.writer.conn.close(); err != nil { // SQLite copies the log into the file before
+			l.closed = fmt.Errorf("close ledger %s: %w", filepath.Base(l.writer.path), err)
 		}
 	})
 	return l.closed

@@ -47,9 +47,24 @@ func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
 
 // put appends e. After close, put fails e instead.
 func (q *queue) put(e entry) {
-	if !q.add(e) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
 		go e.done(core.ErrClosed) // not on the caller's stack, where locks may be held; ends with the callback
+		return
 	}
+	q.added++
+	if e.lazy {
+		q.lazy = append(q.lazy, e)
+		if !q.armed {
+			q.armed = true
+			time.AfterFunc(lingerTime, q.ripen)
+		}
+		return
+	}
+	q.items = append(q.items, e)
+	q.ripe = q.ripe || e.isBarrier()
+	q.notify()
 }
 
 // commit writes ops and returns once the ops are durable or ctx ends.
@@ -70,31 +85,7 @@ func (q *queue) run(ctx context.Context, f func(*writeConn) error) error {
 	return q.commit(ctx, &compiler{ops: []op{{run: f}}})
 }
 
-// add appends e and reports false after close.
-func (q *queue) add(e entry) bool {
-	q.mu.Lock()
-	if q.closed {
-		q.mu.Unlock()
-		return false
-	}
-	q.added++
-	if e.lazy {
-		q.lazy = append(q.lazy, e)
-		if !q.armed {
-			q.armed = true
-			time.AfterFunc(lingerTime, q.ripen)
-		}
-		q.mu.Unlock()
-		return true
-	}
-	q.items = append(q.items, e)
-	q.ripe = q.ripe || e.isBarrier()
-	q.mu.Unlock()
-	q.notify()
-	return true
-}
-
-// count counts an entry that the writer makes without add. The entry lands as any other: uncounted, it
+// count counts an entry that the writer makes without put. The entry lands as any other: uncounted, it
 // would let the next entry seem to have landed.
 func (q *queue) count() {
 	q.mu.Lock()

@@ -75,7 +75,7 @@ func endTurn(k *compiler, t *core.Turn) {
 }
 
 func addBackground(k *compiler, b *core.Background) {
-	k.add(stmtBackground, b.ID, b.ID, string(b.Channel), nanos(b.CreatedAt), flag(b.IsError), b.Text).paid = paid(b.CreatedAt, b.CostUSD)
+	k.add(stmtBackground, b.ID, b.ID, string(b.Channel), nanos(b.CreatedAt), b.IsError, b.Text).paid = paid(b.CreatedAt, b.CostUSD)
 	if b.SessionID != "" && b.TotalCost > 0 {
 		k.add(stmtSessionCost, b.SessionID, b.SessionID, b.TotalCost)
 	}

@@ -2,9 +2,7 @@ package ledger
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -47,16 +45,17 @@ type writer struct {
 	problem  atomic.Pointer[error] // error of the last write, nil after a success
 
 	// The fields below belong to run.
-	conn     *writeConn
-	stale    bool // conn met an error that may have invalidated the file handles
-	counters counters
-	applied  int     // changes in the open transaction
-	arrived  int64   // arrivals to post, as seen by the open transaction
-	kept     int64   // arrivals to post, as of the last commit
-	outcomes []error // one error for each change of the group
-	failing  bool    // the last group could not be written
-	slowSaid time.Time
-	wal      walLog
+	conn      *writeConn
+	stale     bool // conn met an error that may have invalidated the file handles
+	counters  counters
+	applied   int     // changes in the open transaction
+	arrived   int64   // arrivals to post, as seen by the open transaction
+	kept      int64   // arrivals to post, as of the last commit
+	outcomes  []error // one error for each change of the group
+	failing   bool    // the last group could not be written
+	slowSaid  time.Time
+	logPages  int  // pages of the log written since the last checkpoint
+	logFailed bool // the last checkpoint failed
 }
 
 // run writes until the queue is closed and empty.
@@ -202,9 +201,11 @@ func (w *writer) begin() error {
 }
 
 func (w *writer) commit() error {
-	if err := w.counters.write(w.conn); err != nil {
-		w.rollback(err)
-		return err
+	if n := w.counters; n != (counters{}) {
+		if _, err := w.conn.exec(stmtCount, n[0], n[1], n[2], n[3]); err != nil {
+			w.rollback(err)
+			return err
+		}
 	}
 	if _, err := w.conn.exec(stmtCommit); err != nil {
 		w.rollback(err)
@@ -230,16 +231,12 @@ func (w *writer) rollback(cause error) {
 // the log, although every caller has received an error. A meaningless transaction
 // replaces the group. The replacement need not be durable.
 func (w *writer) scrub() {
-	if _, err := w.conn.exec(stmtBegin); err != nil {
-		return
-	}
-	if _, err := w.conn.exec(stmtScrub); err == nil {
-		_, err = w.conn.exec(stmtCommit)
-		if err == nil {
+	for _, s := range []*statement{stmtBegin, stmtScrub, stmtCommit} {
+		if _, err := w.conn.exec(s); err != nil {
+			_, _ = w.conn.exec(stmtRollback)
 			return
 		}
 	}
-	_, _ = w.conn.exec(stmtRollback)
 }
 
 // change runs the statements of one change, and reports whether one of them wrote a row.
@@ -289,20 +286,6 @@ func (w *writer) note(err error) {
 	}
 }
 
-// shut closes the connection; SQLite then copies the log into the file.
-func (w *writer) shut() error {
-	if err := w.conn.close(); err != nil {
-		return fmt.Errorf("close ledger %s: %w", filepath.Base(w.path), err)
-	}
-	return nil
-}
-
-// A walLog is the writer's view of the write-ahead log.
-type walLog struct {
-	pages  int // pages written since the last checkpoint
-	failed bool
-}
-
 const (
 	// busyPages is the log size at which a busy writer copies the log into the file:
 	// 8 MiB with pages of 4 KiB. The next write then restarts the log at the beginning.
@@ -324,19 +307,19 @@ func (w *writer) checkpoint(pages int) {
 	}
 	_ = w.conn.conn.Raw(func(c any) error {
 		n, _, _ := c.(sqlite.DBStatus).Status(sqlite.DBStatusCacheWrite, true)
-		w.wal.pages += n
+		w.logPages += n
 		return nil
 	})
-	if w.wal.pages < pages {
+	if w.logPages < pages {
 		return
 	}
-	w.wal.pages = 0 // also after a failure: the next attempt follows after as many pages
+	w.logPages = 0 // also after a failure: the next attempt follows after as many pages
 	began := time.Now()
 	var busy, frames, copied int
 	err := w.conn.row(stmtCheckpoint).Scan(&busy, &frames, &copied)
 	w.stepped(began)
-	if failed := err != nil; failed != w.wal.failed {
-		w.wal.failed = failed
+	if failed := err != nil; failed != w.logFailed {
+		w.logFailed = failed
 		if failed {
 			w.log.Warn("ledger log cannot be emptied", "file", w.path, "error", err)
 		}
