@@ -64,10 +64,18 @@ const (
 // ErrSlot reports that the requested slot begins in the future.
 var ErrSlot = errors.New("the slot has not begun")
 
-// trigger is [Scheduler.Trigger] for the runner's job.
-func (r *runner) trigger(ctx context.Context, due time.Time) (Occurrence, error) {
+// Trigger runs a built-in job for the slot that begins at due, unless the slot has run
+// already, and retries pending pushes. Trigger returns the occurrence once the run and
+// the pushes are over, the message waits on a parked channel, or ctx ends. While another
+// slot's message has no outcome, the occurrence is skipped; a skipped slot may be
+// triggered again. Errors: core.ErrNotFound, ErrSlot, and the errors of the ledger.
+func (s *Scheduler) Trigger(ctx context.Context, id string, due time.Time) (Occurrence, error) {
+	r, ok := s.runners[id]
+	if !ok {
+		return Occurrence{}, core.ErrNotFound
+	}
 	due = due.UTC().Truncate(time.Second)
-	if due.After(r.s.now().Add(maxAhead)) {
+	if due.After(s.now().Add(maxAhead)) {
 		return Occurrence{}, ErrSlot
 	}
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout) // ctx bounds only the caller's wait

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -86,9 +87,7 @@ type Scheduler struct {
 
 // New returns a scheduler, which sends nothing before Run.
 func New(o Options) *Scheduler {
-	if o.Zone == nil {
-		o.Zone = time.Local
-	}
+	o.Zone = cmp.Or(o.Zone, time.Local)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -142,6 +141,7 @@ func (s *Scheduler) poll(ctx context.Context) (wait time.Duration) {
 		return retryDelay
 	}
 	s.prune(ctx)
+	wait = pollInterval
 	for i := range jobs {
 		j := &jobs[i]
 		if ctx.Err() != nil {
@@ -157,20 +157,13 @@ func (s *Scheduler) poll(ctx context.Context) (wait time.Duration) {
 			next = s.now().Add(retryDelay)
 		}
 		if !next.IsZero() {
-			wait = soonest(wait, max(next.Sub(s.now()), time.Millisecond))
+			wait = min(wait, max(next.Sub(s.now()), time.Millisecond))
 		}
 	}
 	if len(jobs) == 0 && len(s.runners) == 0 {
 		return 0
 	}
-	return soonest(wait, pollInterval)
-}
-
-func soonest(a, b time.Duration) time.Duration {
-	if a == 0 {
-		return b
-	}
-	return min(a, b)
+	return wait
 }
 
 // logRetry logs an operation to be retried, unless the process is ending.

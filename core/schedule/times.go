@@ -62,12 +62,8 @@ func (s times) next(t time.Time) time.Time {
 const missedHorizon = 366 * 24 * time.Hour
 
 // upcoming returns at most n due times after t.
-func (s times) upcoming(t time.Time, n int) []time.Time {
-	var all []time.Time
-	for range n {
-		if t = s.next(t); t.IsZero() {
-			break
-		}
+func (s times) upcoming(t time.Time, n int) (all []time.Time) {
+	for t = s.next(t); len(all) < n && !t.IsZero(); t = s.next(t) {
 		all = append(all, t)
 	}
 	return all

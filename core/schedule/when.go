@@ -74,11 +74,6 @@ func parseCron(expression string, now time.Time, zone *time.Location) (When, err
 	return When{Cron: c}, nil
 }
 
-// localLayouts returns the layouts of times without an offset, longest first.
-func localLayouts() []string {
-	return []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04"}
-}
-
 func parseAt(text string, now time.Time, zone *time.Location) (When, error) {
 	at, err := momentOf(text, now, zone)
 	if err != nil {
@@ -98,7 +93,7 @@ func momentOf(text string, now time.Time, zone *time.Location) (time.Time, error
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil
 	}
-	for _, layout := range localLayouts() {
+	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04"} {
 		wall, err := time.Parse(layout, text)
 		if err != nil {
 			continue
