@@ -107,18 +107,12 @@ func (t *turn) shows(c *call) bool {
 	return !c.Hidden && (c.parent == "" || t.call(c.parent) != nil)
 }
 
-// askTool is the tool for questions to a person. The person sees the question itself.
-const askTool = "AskUserQuestion"
-
-// planTool is the tool that asks for the approval of a plan.
-const planTool = "ExitPlanMode"
-
 // isNoise reports whether the tool is for the agent's own bookkeeping. Lists of plans, tools
 // and tasks say nothing about the work.
 func isNoise(tool string) bool {
 	switch tool {
-	case "TodoWrite", "TodoRead", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "EnterPlanMode", "ExitPlanMode",
-		"ToolSearch", "Skill", "ListMcpResourcesTool", "ReadMcpResourceTool", "StructuredOutput", askTool:
+	case "TodoWrite", "TodoRead", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "EnterPlanMode", core.ToolExitPlan,
+		"ToolSearch", "Skill", "ListMcpResourcesTool", "ReadMcpResourceTool", "StructuredOutput", core.ToolAskUser:
 		return true
 	}
 	return false

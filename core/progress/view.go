@@ -173,9 +173,9 @@ func (v View) doing(now time.Time) string {
 func (v View) asking(tool string) string {
 	first, others := v.Approvals[0].Tool, more(len(v.Approvals)-1)
 	switch {
-	case first == askTool:
+	case first == core.ToolAskUser:
 		return "Waiting for your answer" + others
-	case first == planTool:
+	case first == core.ToolExitPlan:
 		return "Waiting for your word on the plan" + others
 	case toolName(first) == v.Tool:
 		return "Waiting for permission: " + tool + others
