@@ -83,12 +83,16 @@ func formatted(text string, entities []models.MessageEntity) (chars []char, styl
 		if e.Offset < 0 || e.Offset >= len(at) || e.Length <= 0 {
 			continue
 		}
-		for k := at[e.Offset]; k < at[min(e.Offset+min(e.Length, len(at)), len(at)-1)]; k++ {
-			c := &chars[k]
-			switch e.Type {
-			case models.MessageEntityTypePre:
+		part := chars[at[e.Offset]:at[min(e.Offset+min(e.Length, len(at)), len(at)-1)]]
+		whole := e.Type == models.MessageEntityTypePre || styleOf[e.Type]&(styleCode|styleQuote) != 0
+		for k := range part {
+			c := &part[k]
+			switch {
+			case !whole && !inside(part, k):
+				continue
+			case e.Type == models.MessageEntityTypePre:
 				c.block = i + 1
-			case models.MessageEntityTypeTextLink:
+			case e.Type == models.MessageEntityTypeTextLink:
 				c.link = i + 1
 			default:
 				c.style |= styleOf[e.Type]
@@ -97,6 +101,20 @@ func formatted(text string, entities []models.MessageEntity) (chars []char, styl
 		}
 	}
 	return chars, styled
+}
+
+// inside reports whether a character is not among the spaces at the ends of a line, beside which
+// Markdown would not recognise a mark.
+func inside(chars []char, k int) bool {
+	gap := func(i int) bool { return chars[i].r != '\n' && unicode.IsSpace(chars[i].r) }
+	first, last := k, k
+	for first > 0 && gap(first) {
+		first--
+	}
+	for last < len(chars)-1 && gap(last) {
+		last++
+	}
+	return !unicode.IsSpace(chars[first].r) && !unicode.IsSpace(chars[last].r)
 }
 
 type markdownWriter struct {
@@ -163,10 +181,8 @@ func (w *markdownWriter) codeBlock(chars []char, language string) {
 	w.ended = true
 }
 
-// line writes a part of a line. A format begins and ends beside a character, not beside
-// a space, where Markdown would not recognise the mark.
+// line writes a part of a line.
 func (w *markdownWriter) line(chars []char) {
-	chars = tight(chars)
 	var open []mark // outer marks first
 	closeFrom := func(n int) {
 		for _, m := range slices.Backward(open[n:]) {
@@ -203,30 +219,6 @@ func (w *markdownWriter) marks(c char) (of []mark) {
 		}
 	}
 	return of
-}
-
-func tight(line []char) []char {
-	line = slices.Clone(line)
-	strip := func(c *char, beside char) {
-		if !unicode.IsSpace(c.r) {
-			return
-		}
-		c.style &= beside.style | styleCode | styleQuote
-		if c.link != beside.link {
-			c.link = 0
-		}
-	}
-	var beside char
-	for i := range line {
-		strip(&line[i], beside)
-		beside = line[i]
-	}
-	beside = char{}
-	for i := range slices.Backward(line) {
-		strip(&line[i], beside)
-		beside = line[i]
-	}
-	return line
 }
 
 // escaped escapes the characters inside a format that could end the format.
