@@ -135,6 +135,30 @@ func (s *Scheduler) Remove(ctx context.Context, id string) error {
 	return s.o.Store.RemoveJob(ctx, id)
 }
 
+// Trigger runs a built-in job for the slot that begins at due, unless the slot has run
+// already, and retries pending pushes. Trigger returns the occurrence once the run and
+// the pushes are over, the message waits on a parked channel, or ctx ends. While another
+// slot's message has no outcome, the occurrence is skipped; a skipped slot may be
+// triggered again. Errors: core.ErrNotFound, ErrSlot, and the errors of the ledger.
+func (s *Scheduler) Trigger(ctx context.Context, id string, due time.Time) (Occurrence, error) {
+	r, ok := s.runners[id]
+	if !ok {
+		return Occurrence{}, core.ErrNotFound
+	}
+	due = due.UTC().Truncate(time.Second)
+	if due.After(s.now().Add(maxAhead)) {
+		return Occurrence{}, ErrSlot
+	}
+	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout) // ctx bounds only the caller's wait
+	defer cancel()
+	pass, err := r.request(lasting, due)
+	if err != nil {
+		return Occurrence{}, err
+	}
+	r.await(ctx, pass)
+	return r.occurrence(lasting, due)
+}
+
 func (s *Scheduler) wake() {
 	select {
 	case s.wakeup <- struct{}{}:
