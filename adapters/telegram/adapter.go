@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"bareclaw/adapters/telegram/approvals"
@@ -196,12 +197,7 @@ func (a *Adapter) resume(ctx context.Context) error {
 		return err
 	}
 	a.live.ResumeLeft()
-	err = a.routePending(ctx)
-	a.env.OnDelivery(Name, a.route) // newer deliveries follow
-	if err == nil {
-		err = a.routePending(ctx) // the deliveries made meanwhile
-	}
-	if err != nil {
+	if err := a.routePending(ctx); err != nil {
 		return fmt.Errorf("telegram: read pending deliveries: %w", err)
 	}
 	a.out.Start()
@@ -212,10 +208,36 @@ func (a *Adapter) resume(ctx context.Context) error {
 // when the next process can serve the callers.
 func (a *Adapter) Close() { a.pusher.close() }
 
+// routePending routes the pending deliveries, and from then on each newer one. Deliveries made
+// meanwhile follow the pending ones, as they do in the ledger.
 func (a *Adapter) routePending(ctx context.Context) error {
-	pending, err := a.env.PendingDeliveries(ctx, Name)
-	for _, d := range pending {
-		a.route(d)
+	var mu sync.Mutex
+	var newer []core.Delivery
+	reading := true
+	a.env.OnDelivery(Name, func(d core.Delivery) {
+		mu.Lock()
+		waits := reading
+		if waits {
+			newer = append(newer, d)
+		}
+		mu.Unlock()
+		if !waits {
+			a.route(d)
+		}
+	})
+	routed := map[string]bool{} // a delivery may be among the pending and the newer ones
+	batch, err := a.env.PendingDeliveries(ctx, Name)
+	for reading {
+		for _, d := range batch {
+			if !routed[d.ID] {
+				routed[d.ID] = true
+				a.route(d)
+			}
+		}
+		mu.Lock()
+		batch, newer = newer, nil
+		reading = len(batch) > 0
+		mu.Unlock()
 	}
 	return err
 }

@@ -26,6 +26,9 @@ type keptState struct {
 	StateDir string `json:"state_dir"` // see Options
 }
 
+// renewRetry is the time to the next attempt to replace this program while a message arrives.
+const renewRetry = 50 * time.Millisecond
+
 // renew replaces this program by the worker's, if that is another one, in this process:
 // descriptors, children and the process id stay. After an error this program goes on.
 func (s *supervisor) renew() {
@@ -36,7 +39,8 @@ func (s *supervisor) renew() {
 	if now, err := os.Stat(w.path); err != nil || !os.SameFile(now, w.file) {
 		return // somebody has put another program there since, which nobody has tried
 	}
-	if !w.reading.TryLock() { // a message, or the end of the worker, is on its way to events
+	if !w.reading.TryLock() { // a message, or the end of the worker, is on its way to events, or just arrived
+		time.AfterFunc(renewRetry, func() { s.events <- event{} }) // an event without content tries again
 		return
 	}
 	defer w.reading.Unlock()

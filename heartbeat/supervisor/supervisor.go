@@ -188,7 +188,9 @@ func (s *supervisor) take(e event) {
 		s.onReleased(w)
 	case msgStopping:
 		w.told = true
-		w.unbound()
+		if w.failed == nil { // else the worker may hang while it ends
+			w.unbound()
+		}
 		s.drop()
 	case msgFailed:
 		w.failed = errors.New(e.Error)

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -70,6 +71,26 @@ func TestSilenceOnTrial(t *testing.T) {
 		synctest.Wait()
 		if !w.late.Load() || !strings.Contains(w.reason(nil).Error(), maxSilence.String()) {
 			t.Error("a silence above the bound is borne")
+		}
+	})
+}
+
+// TestRejectedWorkerThatHangs: a rejected worker that says that it is ending, and hangs, is
+// killed all the same.
+func TestRejectedWorkerThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &worker{process: new(os.Process), phase: serving, trial: true} // no process: Kill fails
+		s := &supervisor{current: w, Options: Options{Log: slog.New(slog.DiscardHandler)}}
+		s.beginTrial(w)
+		for range maxMisses {
+			s.take(event{worker: w, message: message{Kind: msgHealth, Error: "unwell"}})
+		}
+		s.take(event{worker: w, message: message{Kind: msgStopping}})
+		time.Sleep(endGrace + time.Millisecond)
+		synctest.Wait()
+		if !w.late.Load() {
+			t.Error("the worker goes on")
 		}
 	})
 }

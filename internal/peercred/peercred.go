@@ -20,7 +20,8 @@ var ErrUnknownPeer = errors.New("no open socket of this machine is at the other 
 func UnixUID(c *net.UnixConn) (uid uint32, err error) {
 	raw, err := c.SyscallConn()
 	if err == nil {
-		err = errors.Join(raw.Control(func(fd uintptr) { uid, err = unixPeer(int(fd)) }), err)
+		closed := raw.Control(func(fd uintptr) { uid, err = unixPeer(int(fd)) })
+		err = errors.Join(closed, err)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("peer of unix socket: %w", err)

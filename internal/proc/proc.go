@@ -166,12 +166,7 @@ func (t *Tail) LastLine() string {
 // thread. The connection must be one that the runtime polls.
 func AwaitInput(conn syscall.RawConn) error {
 	var pollErr error
-	waited := false
 	err := conn.Read(func(fd uintptr) bool {
-		if waited { // the runtime has seen the input
-			return true
-		}
-		waited = true
 		var n int
 		n, pollErr = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
 		if errors.Is(pollErr, unix.EINTR) {

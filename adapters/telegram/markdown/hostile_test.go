@@ -19,6 +19,7 @@ func TestHostileSizes(t *testing.T) {
 		"brackets":      strings.Repeat("[", n) + strings.Repeat("](a)", n),
 		"stars":         strings.Repeat("*a **b ", n),
 		"pipes":         strings.Repeat("|a", n) + "|\n" + strings.Repeat("|-", n) + "|\n" + strings.Repeat("|\n", n),
+		"bold lines":    strings.Repeat("**a** b\n", 10*n),
 		"backticks":     strings.Repeat("`a``b", n),
 		"references":    strings.Repeat("&amp;", n),
 		"combining":     "a" + strings.Repeat("\u0301", 2*n),

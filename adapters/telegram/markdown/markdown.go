@@ -100,8 +100,9 @@ func nesting(s span) int {
 // start, then longest first, then outer entities first.
 func trimSpans(text string, spans []span) []span {
 	out := make([]span, 0, len(spans))
+	pres := preSpans(spans)
 	for _, s := range spans {
-		s.start, s.end = trim(text, spans, s.start, s.end)
+		s.start, s.end = trim(text, pres, s.start, s.end)
 		if s.start < s.end && !isBlank(text[s.start:s.end]) {
 			out = append(out, s)
 		}
@@ -112,25 +113,36 @@ func trimSpans(text string, spans []span) []span {
 	return out
 }
 
+// preSpans returns the code blocks among spans, in the order of the text.
+func preSpans(spans []span) (pres []span) {
+	for _, s := range spans {
+		if s.isPre() {
+			pres = append(pres, s)
+		}
+	}
+	slices.SortFunc(pres, func(a, b span) int { return cmp.Compare(a.start, b.start) })
+	return pres
+}
+
 // preAt returns the code block that contains an offset.
-func preAt(spans []span, at int) (pre span, ok bool) {
-	i := slices.IndexFunc(spans, func(s span) bool { return s.isPre() && s.start <= at && at < s.end })
-	if i < 0 {
+func preAt(pres []span, at int) (pre span, ok bool) {
+	i, _ := slices.BinarySearchFunc(pres, at+1, func(s span, end int) int { return cmp.Compare(s.end, end) })
+	if i == len(pres) || pres[i].start > at {
 		return span{}, false
 	}
-	return spans[i], true
+	return pres[i], true
 }
 
 // trim narrows a range to exclude white space at both ends, as Telegram trims messages.
 // The indentation of a code block's first line stays: Telegram trims no further than the
 // start of the first entity.
-func trim(text string, spans []span, start, end int) (from, to int) {
+func trim(text string, pres []span, start, end int) (from, to int) {
 	end = start + len(strings.TrimRight(text[start:end], " \n"))
 	first := end - len(strings.TrimLeft(text[start:end], " \n"))
 	if first == end {
 		return end, end
 	}
-	if pre, ok := preAt(spans, first); ok {
+	if pre, ok := preAt(pres, first); ok {
 		line := start + 1 + strings.LastIndexByte(text[start:first], '\n')
 		return max(line, pre.start), end
 	}

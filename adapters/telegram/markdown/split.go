@@ -39,14 +39,15 @@ func (d Document) Split(limit int) []Document {
 		limit = MaxUnits
 	}
 	s := splitter{text: d.Text, spans: spansOf(d), limit: max(limit, minLimit)}
+	s.pres = preSpans(s.spans)
 	var out []Document
 	for at := 0; ; {
-		at, _ = trim(s.text, s.spans, at, len(s.text))
+		at, _ = trim(s.text, s.pres, at, len(s.text))
 		if at == len(s.text) {
 			return out
 		}
 		end := s.end(at)
-		if from, to := trim(s.text, s.spans, at, end); !isBlank(s.text[from:to]) {
+		if from, to := trim(s.text, s.pres, at, end); !isBlank(s.text[from:to]) {
 			out = append(out, s.piece(from, to))
 		}
 		at = end
@@ -57,6 +58,7 @@ func (d Document) Split(limit int) []Document {
 type splitter struct {
 	text  string
 	spans []span
+	pres  []span // the code blocks among spans
 	limit int
 }
 
@@ -111,7 +113,7 @@ func (s *splitter) borders(start, most int) (block, line, word int) {
 		switch c := s.text[at]; {
 		case c == '\n':
 			line = at
-			if _, inside := preAt(s.spans, at); next == '\n' && !inside {
+			if _, inside := preAt(s.pres, at); next == '\n' && !inside {
 				block = at
 			}
 		case c == ' ' && !unicode.In(next, unicode.M) && next != '\u200D': // else one grapheme cluster with the space
