@@ -196,8 +196,10 @@ func heartRevives(h *heart) {
 	var dead int
 	for range 3 {
 		alive := h.revived(dead)
-		h.Eventually("the unit that started it is over", func() bool { return h.showOf("bareclaw-heartbeat.service", "ActiveState") == "inactive" })
-		h.systemctl("stop", "bareclaw-heartbeat.service")
+		h.Eventually("the unit that started it is stopped", func() bool { // the timer's next tick may cancel the stop
+			_, err := h.manager.Systemctl("stop", "bareclaw-heartbeat.service")
+			return err == nil
+		})
 		ticks := h.showOf("bareclaw-heartbeat.service", "InvocationID")
 		h.Eventually("the timer has called another tick", func() bool {
 			now := h.showOf("bareclaw-heartbeat.service", "InvocationID")

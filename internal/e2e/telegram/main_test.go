@@ -2,9 +2,20 @@
 package telegram
 
 import (
+	"flag"
+	"strconv"
 	"testing"
 
 	"bareclaw/internal/e2e/harness"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
+// TestMain runs three times as many tests at once as elsewhere: the tests spend most of their
+// time waiting for the pauses between two calls to Telegram.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	parallel := flag.Lookup("test.parallel").Value.(flag.Getter)
+	if err := parallel.Set(strconv.Itoa(3 * parallel.Get().(int))); err != nil {
+		panic(err)
+	}
+	harness.Main(m)
+}
