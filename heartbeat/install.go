@@ -187,16 +187,24 @@ func SaveConsent(stateDir string, c Consent) (err error) {
 	switch err = os.MkdirAll(stateDir, 0o700); {
 	case err != nil:
 	case c == ConsentNo:
-		err = errors.Join(os.WriteFile(declined, nil, 0o600), os.RemoveAll(agreed))
+		err = errors.Join(os.WriteFile(declined, nil, 0o600), removeFile(agreed))
 	case c == ConsentNone:
-		err = errors.Join(os.RemoveAll(agreed), os.RemoveAll(declined))
+		err = errors.Join(removeFile(agreed), removeFile(declined))
 	default:
 		if err = writeConsent(stateDir, c); err == nil {
-			err = os.RemoveAll(declined)
+			err = removeFile(declined)
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("record what was agreed to about the heartbeat: %w", err)
+	}
+	return nil
+}
+
+// removeFile removes a file, if there is one, and no directory with content.
+func removeFile(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }

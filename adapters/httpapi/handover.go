@@ -65,7 +65,9 @@ func (h *handover) proxyTo(socket string) *httputil.ReverseProxy {
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			h.log.Warn("request not forwarded to the new process", "err", err)
+			if r.Context().Err() == nil { // else the client has left
+				h.log.Warn("request not forwarded to the new process", "err", err)
+			}
 			notForwarded(w.(*response), r)
 		},
 	}

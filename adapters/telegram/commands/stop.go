@@ -72,11 +72,12 @@ func (s *stops) stop(ctx context.Context, c Call) view.Note {
 			return s.failed(ctx, "record what to stop", err)
 		}
 	}
-	slow := s.Work.Start(func(ctx context.Context) {
-		if env.Pause(ctx, stopShown); ctx.Err() == nil {
+	slow := s.Work.Start(func(pause context.Context) {
+		if env.Pause(pause, stopShown); pause.Err() == nil { // the text is recorded to its end: else nobody could remove the text
 			s.Out.Say(ctx, progressID(c), c.Address.Key(), view.Note{Text: "Stopping…", ReplyTo: c.Message.ID})
 		}
 	})
+	defer slow.Cancel(ctx) // also after a panic
 	n := s.interrupt(ctx, c.Address.Key(), stop)
 	slow.Cancel(ctx)
 	if ctx.Err() == nil { // else the next process handles the command again

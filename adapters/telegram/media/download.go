@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -175,6 +176,9 @@ func (d *Downloader) Prune(ctx context.Context, maxAge time.Duration) {
 	}
 }
 
+// unfinished matches the names that renameio gives to pending files.
+var unfinished = regexp.MustCompile(`^\..+[0-9]{8,}$`)
+
 // prune removes files older than maxAge unless maxAge is 0, stale unfinished files, and
 // empty directories.
 func prune(dir string, maxAge time.Duration, now time.Time) error {
@@ -197,7 +201,7 @@ func prune(dir string, maxAge time.Duration, now time.Time) error {
 			return err
 		}
 		age := now.Sub(info.ModTime())
-		if maxAge > 0 && age > maxAge || strings.HasPrefix(e.Name(), ".") && age > partAge {
+		if maxAge > 0 && age > maxAge || unfinished.MatchString(e.Name()) && age > partAge {
 			return os.Remove(path)
 		}
 		return nil

@@ -194,7 +194,7 @@ func TestPrune(t *testing.T) {
 		t.Errorf("where nothing is: %v", err)
 	}
 	ages := map[string]time.Duration{
-		"tg-1/old": 3 * time.Hour, "tg-1/new": time.Minute, "tg-1/.x": 90 * time.Minute, "tg-1/.y": time.Minute, "tg-2/old": 3 * time.Hour,
+		"tg-1/old": 3 * time.Hour, "tg-1/new": time.Minute, "tg-1/.x1234567890": 90 * time.Minute, "tg-1/.y1234567890": time.Minute, "tg-1/.nomedia": 90 * time.Minute, "tg-2/old": 3 * time.Hour,
 	}
 	write := func() {
 		for name, age := range ages {
@@ -215,11 +215,11 @@ func TestPrune(t *testing.T) {
 		return strings.Join(files, " ")
 	}
 	write()
-	if err := prune(dir, 2*time.Hour, now); err != nil || left() != "tg-1/.y tg-1/new" {
+	if err := prune(dir, 2*time.Hour, now); err != nil || left() != "tg-1/.nomedia tg-1/.y1234567890 tg-1/new" {
 		t.Errorf("%v; left is %s", err, left())
 	}
 	write()
-	if err := prune(dir, 0, now); err != nil || left() != "tg-1/.y tg-1/new tg-1/old tg-2/old" {
+	if err := prune(dir, 0, now); err != nil || left() != "tg-1/.nomedia tg-1/.y1234567890 tg-1/new tg-1/old tg-2/old" {
 		t.Errorf("kept for ever: %v; left is %s", err, left())
 	}
 	if err := prune(dir, time.Second, now.Add(5*time.Hour)); err != nil || left() != "" {

@@ -142,7 +142,7 @@ func (p *placing) putAll(work string, all []backup.Part) error {
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		if there, err := os.ReadFile(one.Path); err == nil && bytes.Equal(saved, there) {
+		if there, errThere := os.ReadFile(one.Path); err == nil && errThere == nil && bytes.Equal(saved, there) {
 			continue
 		}
 		if err := p.put(from, one.Path); err != nil {
@@ -189,10 +189,14 @@ func (p *placing) clear(path string) error {
 
 // inTheWay reports whether a file exists at a path, or why the file may not be moved.
 func (p *placing) inTheWay(path string) (bool, error) {
-	_, err := os.Lstat(path)
-	entries, errDir := os.ReadDir(path)
+	info, err := os.Lstat(path)
+	empty := false // a link to an empty directory is in the way
+	if err == nil && info.IsDir() {
+		entries, err := os.ReadDir(path)
+		empty = err == nil && len(entries) == 0
+	}
 	switch {
-	case errors.Is(err, os.ErrNotExist) || errDir == nil && len(entries) == 0: // an empty directory is none
+	case errors.Is(err, os.ErrNotExist) || empty: // an empty directory is none
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("restore %s: %w", path, err)

@@ -153,8 +153,10 @@ func runs(m *harness.Machine, g *harness.Gateway, name string) {
 		if err != nil || os.SameFile(last, now) {
 			return false
 		}
-		last = now
 		sum, err := program.Sum(exe)
+		if err == nil {
+			last = now
+		}
 		return err == nil && sum == want
 	})
 }

@@ -187,7 +187,10 @@ func (p *Policy) walk(root, rel string) (*os.File, error) {
 	}
 	elements := strings.Split(rel, "/")
 	for i, name := range elements {
-		fd, err := unix.Openat(int(f.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		fd, err := -1, error(unix.EINTR)
+		for errors.Is(err, unix.EINTR) { // a signal may interrupt network file systems
+			fd, err = unix.Openat(int(f.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		}
 		_ = f.Close()
 		if err != nil {
 			return nil, err
