@@ -272,7 +272,7 @@ func (m systemdManager) installed(job Job) []string {
 func (m systemdManager) removeUnits(paths []string) (did []string, err error) {
 	for _, path := range paths {
 		name := filepath.Base(path)
-		links, err := filepath.Glob(filepath.Join(escapeGlob(m.dirs.unitDir()), "*.[wr]*s", name)) // .wants and .requires
+		links, err := filepath.Glob(filepath.Join(escapeGlob(m.dirs.unitDir()), "*.[wr]*s", name)) // *.wants and *.requires
 		if err != nil {
 			return did, fmt.Errorf("look for what enables %s: %w", path, err)
 		}

@@ -225,8 +225,8 @@ func judgeSync(r *report, took time.Duration) {
 		fmt.Sprintf("Each message waits for one before it is accepted; the project's figures are for %v.", usualSync), moveState)
 }
 
-// timeSyncs returns the median time of a small synced write in a directory. The test
-// file has no name and disappears with the program.
+// timeSyncs returns the median time of a small synced write in a directory. timeSyncs removes
+// the name of the test file at once, so that the file disappears with the program.
 func timeSyncs(ctx context.Context, dir string) (time.Duration, error) {
 	f, err := os.CreateTemp(dir, ".doctor-")
 	if err != nil {
