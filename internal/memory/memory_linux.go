@@ -42,7 +42,7 @@ func parseAvailable(meminfo []byte) uint64 {
 
 // limit returns the memory limit of the process's control groups below the root of a Linux
 // machine, 0 without a limit: of the group of version 2, and of the group of version 1's
-// memory controller, at their usual mount points. Unreadable files count as no limit.
+// memory controller. Unreadable files count as no limit.
 //
 // Parent groups limit a group too. In a container the path of the group may be the host's
 // path, although only the own group is mounted: limit reads every existing directory on
@@ -52,23 +52,34 @@ func limit(root fs.FS) (least uint64) {
 	for line := range strings.Lines(string(groups)) {
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
 		controllers, group, _ := strings.Cut(rest, ":")
-		var mounts []string
-		name := "memory.max"
+		var mount, name string
 		if controllers == "" {
-			mounts = []string{"sys/fs/cgroup", "sys/fs/cgroup/unified"}
+			mount, name = mountPoint(root, "cgroup2", ""), "memory.max"
 		} else if slices.Contains(strings.Split(controllers, ","), "memory") {
-			mounts, name = []string{"sys/fs/cgroup/memory"}, "memory.limit_in_bytes"
+			mount, name = mountPoint(root, "cgroup", "memory"), "memory.limit_in_bytes"
 		}
-		for _, mount := range mounts {
-			for dir := path.Clean("/" + group); ; dir = path.Dir(dir) {
-				least = lesser(least, groupLimit(root, path.Join(mount, dir, name)))
-				if dir == "/" {
-					break
-				}
+		for dir := path.Clean("/" + group); mount != ""; dir = path.Dir(dir) {
+			least = lesser(least, groupLimit(root, path.Join(mount, dir, name)))
+			if dir == "/" {
+				break
 			}
 		}
 	}
 	return least
+}
+
+// mountPoint returns where a file system of a kind with an option is mounted first, relative to
+// root: later mounts may be of a part. It is empty for none.
+func mountPoint(root fs.FS, kind, option string) string {
+	mounts, _ := fs.ReadFile(root, "proc/self/mountinfo") // proc_pid_mountinfo(5)
+	for line := range strings.Lines(string(mounts)) {
+		mount, system, _ := strings.Cut(line, " - ")
+		of, is := strings.Fields(mount), strings.Fields(system)
+		if len(of) > 4 && len(is) > 2 && is[0] == kind && (option == "" || slices.Contains(strings.Split(is[2], ","), option)) {
+			return strings.TrimPrefix(of[4], "/")
+		}
+	}
+	return ""
 }
 
 // groupLimit reads the limit of a group, 0 without a limit. Version 2 writes "max" for no
