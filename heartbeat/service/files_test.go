@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -259,6 +260,34 @@ func TestAddPlist(t *testing.T) {
 	t.Setenv(envVariable, files[1].Path+".not")
 	if err := LoadEnv(); err == nil {
 		t.Error("a job starts without its settings")
+	}
+}
+
+// TestOutdatedPlist compares plists with what a caller with other directories would install. A
+// plist without logs tells no state directory: then only the plist is outdated.
+func TestOutdatedPlist(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	dirs := Dirs{Home: dir, Config: dir}
+	spec := Spec{Binary: "/bin/b", Dir: "/work", Path: "/bin", StateDir: "/state"}
+	files, err := Files(Launchd, Gateway, spec, dirs)
+	check.OK(t, err)
+	outdated := func(text string) string {
+		t.Helper()
+		files[0].Text = text
+		_, _, err := place(files)
+		check.OK(t, err)
+		caller := spec
+		caller.Dir, caller.StateDir = "/elsewhere", "/other"
+		return dirs.outdated(Launchd, Gateway, readPlist(files[0].Path).asInstalled(caller))
+	}
+	plist := files[0].Text
+	if got := outdated(plist); got != "" {
+		t.Errorf("what was just installed is outdated: %s", got)
+	}
+	silent := regexp.MustCompile(`(?s)\s*<key>Standard(Error|Out)Path</key>\s*<string>[^<]*</string>`).ReplaceAllString(plist, "")
+	if got := outdated(silent); silent == plist || got != files[0].Path {
+		t.Errorf("a plist without logs: %q is outdated", got)
 	}
 }
 

@@ -2,6 +2,7 @@ package service
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -293,6 +294,16 @@ func (m launchdManager) Uninstall(ctx context.Context, job Job) ([]string, error
 	return did, nil
 }
 
+// asInstalled returns spec with the directories of the installed job, because the caller may
+// run in another working directory, and have another state directory.
+func (p agentPlist) asInstalled(spec Spec) Spec {
+	spec.Dir = cmp.Or(p.WorkingDirectory, spec.Dir)
+	if p.StandardErrorPath != "" {
+		spec.StateDir = filepath.Dir(p.StandardErrorPath)
+	}
+	return spec
+}
+
 // Status returns the state of a job. launchd reports neither start time nor next run.
 func (m launchdManager) Status(ctx context.Context, job Job, spec Spec) (Status, error) {
 	if m.dirs.missing != nil {
@@ -303,10 +314,7 @@ func (m launchdManager) Status(ctx context.Context, job Job, spec Spec) (Status,
 	if s.Installed {
 		p := readPlist(m.dirs.plistPath(job))
 		s.addPlist(p)
-		// The caller may run in another working directory, and have another state directory.
-		if p.WorkingDirectory != "" {
-			spec.Dir, spec.StateDir = p.WorkingDirectory, filepath.Dir(p.StandardErrorPath)
-		}
+		spec = p.asInstalled(spec)
 		outdated = m.dirs.outdated(Launchd, job, spec)
 		s.Current = outdated == ""
 	}
