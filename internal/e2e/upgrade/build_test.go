@@ -122,6 +122,47 @@ func TestRestartBuilds(t *testing.T) {
 	}
 }
 
+// inTurn returns the machine as commands see it that claude's Bash runs on a channel.
+func inTurn(g *harness.Gateway, channel string) *harness.Machine {
+	g.T.Helper()
+	marker, socket := g.Say(channel, "env BARECLAW_SESSION").Str("text"), g.Say(channel, "env "+client.SocketVariable).Str("text")
+	if marker == "" || socket == "" {
+		g.T.Fatalf("claude has the session %q and the socket %q", marker, socket)
+	}
+	inside := *g.Machine
+	inside.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + g.Path("home"), client.SocketVariable + "=" + socket, "BARECLAW_SESSION=" + marker}
+	return &inside
+}
+
+// TestRestartInstalledFromATurn restarts an installed program from inside of a turn, where no
+// setting names a source: the same file runs again, nothing is built, and the turn goes on.
+func TestRestartInstalledFromATurn(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "BARECLAW_SOURCE=")
+	m.Install("v1", "")
+	before, err := program.Sum(m.Program)
+	check.OK(t, err)
+	g := m.Start()
+	inside := inTurn(g, "desk")
+	finish := g.Task("desk")
+	host, holder := m.Hosts()["desk"], m.LockFile()
+	inside.Command(exitcode.OK, "restart").Shows("Restarted in ")
+	g.Serves("v1")
+	if now := m.LockFile(); now.PID != holder.PID || now.Worker == holder.Worker {
+		t.Errorf("the gateway was %+v and is %+v", holder, now)
+	}
+	if now, err := program.Sum(m.Program); err != nil || now != before {
+		t.Errorf("the program's file is another one: %v", err)
+	}
+	if built, state := m.Glob("state/bin/*"), g.Must("GET", "/upgrade", nil, 200).Str("state"); len(built) > 0 || state != "none" {
+		t.Errorf("built %v; the upgrade is %q", built, state)
+	}
+	if now := m.Hosts()["desk"]; now != host {
+		t.Errorf("the session was %+v and is %+v", host, now)
+	}
+	finish(g)
+}
+
 // TestRestartFromATurn edits the source twice, as claude may, and restarts the gateway from
 // inside of a turn each time: the source's new program answers, and the turn goes on.
 func TestRestartFromATurn(t *testing.T) {
@@ -131,12 +172,7 @@ func TestRestartFromATurn(t *testing.T) {
 	m.Set("BARECLAW_SOURCE="+m.Path("source"), "GOFLAGS=-trimpath", "CGO_ENABLED=0") // most of it has been compiled
 	copySource(t, m.Path("source"))
 	g := goRun(m, t)
-	marker, socket := g.Say("desk", "env BARECLAW_SESSION").Str("text"), g.Say("desk", "env "+client.SocketVariable).Str("text")
-	if marker == "" || socket == "" {
-		t.Fatalf("claude has the session %q and the socket %q", marker, socket)
-	}
-	inside := *m
-	inside.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.Path("home"), client.SocketVariable + "=" + socket, "BARECLAW_SESSION=" + marker}
+	inside := inTurn(g, "desk")
 	finish := g.Task("desk")
 	host := m.Hosts()["desk"]
 	source := m.Path("source/internal/buildinfo/buildinfo.go")
