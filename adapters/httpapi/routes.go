@@ -126,7 +126,7 @@ func (s *Server) handler(from listener) http.Handler {
 			ResponseWriter: w, log: s.log, bodyLimit: s.bodyLimit, route: "other", local: from == localListener,
 			repeated: from != tcpListener && r.Header.Get(repeatedHeader) != "",
 		}
-		defer s.finish(res, r, time.Now())
+		defer s.finish(res, r, r.Method, time.Now()) // a hand-over changes the method
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
@@ -143,8 +143,8 @@ func (s *Server) handler(from listener) http.Handler {
 	})
 }
 
-// finish runs when a request has ended, also after a panic.
-func (s *Server) finish(res *response, r *http.Request, start time.Time) {
+// finish runs when a request with the method has ended, also after a panic.
+func (s *Server) finish(res *response, r *http.Request, method string, start time.Time) {
 	cause := recover()
 	err, _ := cause.(error)
 	if cause != nil && !errors.Is(err, http.ErrAbortHandler) {
@@ -155,9 +155,9 @@ func (s *Server) finish(res *response, r *http.Request, start time.Time) {
 		}
 	}
 	took := time.Since(start)
-	s.observe(res, r.Method, took)
+	s.observe(res, method, took)
 	if ctx := r.Context(); s.log.Enabled(ctx, slog.LevelDebug) {
-		s.log.DebugContext(context.WithoutCancel(ctx), "http request", "method", r.Method, "route", res.route, "status", res.status,
+		s.log.DebugContext(context.WithoutCancel(ctx), "http request", "method", method, "route", res.route, "status", res.status,
 			"ms", float64(took.Microseconds())/1000, "local", res.local)
 	}
 	if cause != nil {
