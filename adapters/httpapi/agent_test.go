@@ -36,7 +36,7 @@ func newGateway(t testing.TB, change func(*lanes.Options)) *gateway {
 	check.OK(t, err)
 	sessions, err := sessionfile.Open(filepath.Join(dir, "sessions.json"), log)
 	check.OK(t, err)
-	g := &gateway{agent: &agent{held: map[string]hold{}}, ledger: &ledgerWithFaults{Ledger: l}}
+	g := &gateway{agent: &agent{held: map[string]chan hold{}}, ledger: &ledgerWithFaults{Ledger: l}}
 	o := lanes.Options{Ledger: g.ledger, Agent: g.agent, Sessions: sessions, Log: log, Approvals: lanes.ApprovalsAsk}
 	if change != nil {
 		change(&o)
@@ -58,6 +58,24 @@ func (g *gateway) submit(t testing.TB, channel core.ChannelKey, text string) *co
 	ticket, err := g.Submit(t.Context(), core.Submission{Channel: channel, Adapter: adapterName, Mode: core.Collect, Content: core.Content{Text: text}})
 	check.OK(t, err)
 	return ticket
+}
+
+// watch returns a function that waits for the next update of a kind on a channel.
+func (g *gateway) watch(t testing.TB, key core.ChannelKey) (next func(core.UpdateKind) core.Update) {
+	t.Helper()
+	updates := g.Feeds.Subscribe(key)
+	t.Cleanup(updates.Close)
+	return func(kind core.UpdateKind) core.Update {
+		for {
+			u, ok := updates.Next()
+			switch {
+			case !ok:
+				<-updates.C()
+			case u.Kind == kind:
+				return u
+			}
+		}
+	}
 }
 
 // accepted returns all messages with their content, oldest first.
@@ -135,9 +153,9 @@ func (l *ledgerWithFaults) unlessFault(write func() error) error {
 type agent struct {
 	core.Agent
 
-	mu   sync.Mutex // guards the fields below
-	held map[string]hold
-	runs []string // contents of all turns
+	mu   sync.Mutex           // guards the fields below
+	held map[string]chan hold // by NAME, the last one
+	runs []string             // contents of all turns
 }
 
 // A hold is a turn without an answer.
@@ -168,15 +186,21 @@ func (a *agent) Start(_ context.Context, _ core.ChannelKey, l core.Launch) (core
 // release answers a held turn, once it is handed over.
 func (a *agent) release(t testing.TB, name string, r core.Result) {
 	t.Helper()
-	var h hold
-	eventually(t, "the turn is held", func() bool {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		h = a.held[name]
-		delete(a.held, name)
-		return h.s != nil
-	})
-	h.s.result(h.turn, r)
+	select {
+	case h := <-a.holds(name):
+		h.s.result(h.turn, r)
+	case <-t.Context().Done():
+	}
+}
+
+// holds returns the channel of the held turn of a name.
+func (a *agent) holds(name string) chan hold {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.held[name] == nil {
+		a.held[name] = make(chan hold, 1)
+	}
+	return a.held[name]
 }
 
 // A session is one conversation with the agent.
@@ -241,9 +265,11 @@ func (s *session) Hand(id core.TurnID, line []byte) error {
 	switch command {
 	case "hold":
 		s.say(started)
-		s.agent.mu.Lock()
-		s.agent.held[rest] = hold{s, id}
-		s.agent.mu.Unlock()
+		held := s.agent.holds(rest)
+		if len(held) > 0 { // a turn that has ended otherwise
+			<-held
+		}
+		held <- hold{s, id}
 	case "ask":
 		tool, input, _ := strings.Cut(rest, " ")
 		s.mu.Lock()

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"bareclaw/core"
 )
 
 // TestDrain holds what becomes of everything that is held when the gateway ends.
@@ -13,10 +15,10 @@ func TestDrain(t *testing.T) {
 		t.Run(string(reason), func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, nil)
+			next := r.watch(t, "http")
 			held := make(chan answer, 1)
 			go func() { held <- r.send("POST", "/message", `{"text":"hold http"}`) }()
-			eventually(t, "the wait is held", func() bool { return len(r.accepted(t)) == 1 })
-			first := string(r.accepted(t)[0].ID)
+			first := string(next(core.UpdateAccepted).Message.ID)
 			polled := make(chan answer, 1)
 			go func() { polled <- r.send("GET", "/messages/"+first+"?wait=5m", "") }()
 			_, own := r.events(r.request("POST", "/message", `{"text":"b"}`, "Accept", "text/event-stream"))

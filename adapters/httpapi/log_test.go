@@ -12,7 +12,7 @@ func TestLogHasRoutesAndNoSecrets(t *testing.T) {
 	r.want(r.send("POST", "/message", `{"text":"my private words","channel":"secret-channel"}`, auth...), http.StatusOK, "")
 	r.want(r.send("GET", "/channels/secret-channel?token=query-token", "", "Authorization", "Bearer wrong-token"), http.StatusUnauthorized, "unauthorized")
 	r.want(r.send("GET", "/health", "", "Host", "evil.example"), http.StatusForbidden, "foreign_host")
-	eventually(t, "all lines", func() bool { return strings.Count(r.log.String(), "http request") >= 3 })
+	r.log.await("http request", 3)
 	log := r.log.String()
 	for _, want := range []string{`level=DEBUG msg="http request" method=POST route=/message status=200 ms=`, `level=INFO msg="http request refused" code=unauthorized`, `host=evil.example`} {
 		if !strings.Contains(log, want) {

@@ -26,10 +26,10 @@ func TestParked(t *testing.T) {
 		}
 	}
 	r.occupy("http")
+	next := r.watch(t, "http")
 	held := make(chan answer, 1)
 	go func() { held <- r.send("POST", "/message", `{"text":"a"}`) }()
-	eventually(t, "the wait is held", func() bool { return len(r.accepted(t)) == 2 })
-	path := messagePath(r.accepted(t)[1].ID)
+	path := messagePath(next(core.UpdateAccepted).Message.ID)
 	polled := make(chan answer, 1)
 	go func() { polled <- r.send("GET", path+"?wait=5m", "") }()
 	r.agent.release(t, "http", core.Result{Text: "done"})

@@ -4,9 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/go-chi/chi/v5"
 
 	"bareclaw/core"
 )
@@ -85,15 +89,24 @@ func TestContentIsAsSubmitted(t *testing.T) {
 // waits, until one of those is not in memory any more.
 func TestContentReadsAreBounded(t *testing.T) {
 	r := startRig(t, nil)
-	path := "/messages/" + r.accept("a", "http") + "/content"
+	id := r.accept("a", "http")
+	path := "/messages/" + id + "/content"
 	for range 2 * maxContentReads { // what is read leaves its place
 		r.want(r.send("GET", path, ""), http.StatusOK, "")
 		r.want(r.send("GET", "/messages/none/content", ""), http.StatusNotFound, "not_found")
 	}
-	l := &lookups{&shared{contents: make(chan struct{}, maxContentReads)}}
-	for range maxContentReads {
+	l := &lookups{&shared{Options: r.options(io.Discard), contents: make(chan struct{}, maxContentReads)}}
+	for len(l.contents) < maxContentReads-1 { // others read
 		l.contents <- struct{}{}
 	}
+	route := chi.NewRouteContext()
+	route.URLParams.Add("id", id)
+	req := r.request("GET", path, "")
+	req = req.WithContext(context.WithValue(req.Context(), chi.RouteCtxKey, route))
+	if _, err := l.content(&response{ResponseWriter: httptest.NewRecorder()}, req); err != nil || len(l.contents) != maxContentReads-1 {
+		t.Errorf("%d places are taken after a reader has left its own, %v", len(l.contents), err)
+	}
+	l.contents <- struct{}{}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	if _, err := l.content(nil, r.request("GET", path, "").WithContext(gone)); !errors.Is(err, context.Canceled) {

@@ -207,26 +207,18 @@ func (r *rig) accept(text, channel string) string {
 // occupy holds a turn on a channel, which release ends, and returns its message.
 func (r *rig) occupy(channel string) (id string) {
 	r.Helper()
+	next := r.watch(r, core.ChannelKey(channel))
 	id = r.accept("hold "+channel, channel)
-	eventually(r, "the turn runs", func() bool { return r.send("GET", "/messages/"+id, "").field(r.T, "state") == "running" })
+	next(core.UpdateStarted)
 	return id
 }
 
 // asks has a turn ask for a permission, and returns the approval.
 func (r *rig) asks(tool, input string) (approval string) {
 	r.Helper()
-	id := r.submit(r, "asks", "ask "+tool+" "+input).Message.ID
-	eventually(r, "it is asked for", func() bool {
-		all, err := r.Decider.Approvals(r.Context())
-		check.OK(r, err)
-		for _, a := range all {
-			if a.Message == id {
-				approval = a.ID
-			}
-		}
-		return approval != ""
-	})
-	return approval
+	next := r.watch(r, "asks")
+	r.submit(r, "asks", "ask "+tool+" "+input)
+	return next(core.UpdateApproval).Approval.ID
 }
 
 // An event is a server-sent event.
@@ -270,32 +262,32 @@ func eventScanner(body io.Reader) func() event {
 
 // A lockedBuffer is a log that is read while it is written.
 type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
+	mu    sync.Mutex
+	buf   bytes.Buffer
+	wrote sync.Cond
 }
 
 func (b *lockedBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.wrote.Broadcast()
 	return b.buf.Write(p)
+}
+
+// await waits until the log has a text so many times.
+func (b *lockedBuffer) await(text string, times int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.wrote.L = &b.mu
+	for strings.Count(b.buf.String(), text) < times {
+		b.wrote.Wait()
+	}
 }
 
 func (b *lockedBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buf.String()
-}
-
-// eventually waits for what another goroutine is about to do.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
 }
 
 // quoted returns a JSON string.

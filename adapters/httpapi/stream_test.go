@@ -159,6 +159,7 @@ func TestRefusedStreamIsPlainJSON(t *testing.T) {
 // message.
 func TestClientLeaves(t *testing.T) {
 	r := startRig(t, nil)
+	next := r.watch(t, "http")
 	for i, accept := range []string{"application/json", "text/event-stream"} {
 		ctx, leave := context.WithCancel(t.Context())
 		left := make(chan struct{})
@@ -170,11 +171,10 @@ func TestClientLeaves(t *testing.T) {
 				resp.Body.Close()
 			}
 		}()
-		eventually(t, "it is accepted", func() bool { return len(r.accepted(t)) == i+1 })
+		id := next(core.UpdateAccepted).Message.ID
 		leave()
 		<-left
-		id := r.accepted(t)[i].ID
-		eventually(t, "the request is over", func() bool { return strings.Count(r.log.String(), "route=/message ") == i+1 })
+		r.log.await("route=/message ", i+1)
 		r.agent.release(t, "x", core.Result{Text: "kept"})
 		if a := r.send("GET", messagePath(id)+"?wait=10s", ""); a.field(t, "text") != "kept" {
 			t.Errorf("got %s", a.body)
