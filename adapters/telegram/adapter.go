@@ -21,7 +21,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"bareclaw/adapters/telegram/approvals"
@@ -197,7 +196,7 @@ func (a *Adapter) resume(ctx context.Context) error {
 		return err
 	}
 	a.live.ResumeLeft()
-	if err := a.routePending(ctx); err != nil {
+	if err := a.env.Consume(ctx, Name, a.route); err != nil {
 		return fmt.Errorf("telegram: read pending deliveries: %w", err)
 	}
 	a.out.Start()
@@ -207,40 +206,6 @@ func (a *Adapter) resume(ctx context.Context) error {
 // Close ends the calls blocked on the adapter, such as a push. The daemon calls Close
 // when the next process can serve the callers.
 func (a *Adapter) Close() { a.pusher.close() }
-
-// routePending routes the pending deliveries, and from then on each newer one. Deliveries made
-// meanwhile follow the pending ones, as they do in the ledger.
-func (a *Adapter) routePending(ctx context.Context) error {
-	var mu sync.Mutex
-	var newer []core.Delivery
-	reading := true
-	a.env.OnDelivery(Name, func(d core.Delivery) {
-		mu.Lock()
-		waits := reading
-		if waits {
-			newer = append(newer, d)
-		}
-		mu.Unlock()
-		if !waits {
-			a.route(d)
-		}
-	})
-	routed := map[string]bool{} // a delivery may be among the pending and the newer ones
-	batch, err := a.env.PendingDeliveries(ctx, Name)
-	for reading {
-		for _, d := range batch {
-			if !routed[d.ID] {
-				routed[d.ID] = true
-				a.route(d)
-			}
-		}
-		mu.Lock()
-		batch, newer = newer, nil
-		reading = len(batch) > 0
-		mu.Unlock()
-	}
-	return err
-}
 
 // route queues a delivery. An outcome waits until the view of the conversation has
 // queued the earlier deliveries.

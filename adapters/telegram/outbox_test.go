@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -44,6 +45,41 @@ func TestDeliveryThatCannotBeRead(t *testing.T) {
 	chat.AwaitText("second")
 	if got := chat.FromBot(); len(got) != 2 || got[0].Text != "first" {
 		t.Errorf("got %v", got)
+	}
+}
+
+// A busyLedger has something happen while the pending deliveries are read, once.
+type busyLedger struct {
+	core.Ledger
+	meanwhile func()
+}
+
+func (l *busyLedger) PendingDeliveries(ctx context.Context, adapter string) ([]core.Delivery, error) {
+	ds, err := l.Ledger.PendingDeliveries(ctx, adapter)
+	l.meanwhile()
+	return ds, err
+}
+
+// TestOrderAtStart: what was pending at a start comes first, and then what is recorded meanwhile.
+func TestOrderAtStart(t *testing.T) {
+	t.Parallel()
+	busy := &busyLedger{}
+	a, _, _, chat := ready(t, func(c *lanes.Options, _ *Options) {
+		busy.Ledger = c.Ledger
+		c.Ledger = busy
+	})
+	say := func(text string) { a.out.Say(t.Context(), "note:"+text, "tg-7", view.Note{Text: text}) }
+	say("1")
+	say("2")
+	busy.meanwhile = func() { say("3"); say("1") }
+	defer run(t, a)()
+	chat.AwaitText("3")
+	var got []string
+	for _, m := range chat.FromBot() {
+		got = append(got, m.Text)
+	}
+	if !slices.Equal(got, []string{"1", "2", "3"}) {
+		t.Errorf("got %q", got)
 	}
 }
 

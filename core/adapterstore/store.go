@@ -8,6 +8,8 @@ package adapterstore
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -27,40 +29,74 @@ type Store struct {
 	ledger     core.Writer
 	deliverers map[string]string // adapters delivering to the channels with a key prefix
 	now        func() time.Time
+	log        *slog.Logger
 
-	mu       sync.Mutex // guards the field below
-	handlers map[string]func(core.Delivery)
+	mu        sync.Mutex // guards the consumers and their fields
+	consumers map[string]*consumer
+}
+
+// A consumer takes the deliveries of an adapter.
+type consumer struct {
+	take    func(core.Delivery)
+	reading bool            // the pending deliveries are not taken yet
+	newer   []core.Delivery // recorded meanwhile
 }
 
 // New returns a store in the ledger. The map deliverers names the adapter that delivers
 // unrequested output to the channels with a key prefix.
-func New(ledger core.Ledger, deliverers map[string]string, now func() time.Time) *Store {
+func New(ledger core.Ledger, deliverers map[string]string, now func() time.Time, log *slog.Logger) *Store {
 	return &Store{
-		DeliveryReader: ledger, AdapterReader: ledger, ledger: ledger, deliverers: deliverers, now: now,
-		handlers: map[string]func(core.Delivery){},
+		DeliveryReader: ledger, AdapterReader: ledger, ledger: ledger, deliverers: deliverers, now: now, log: log,
+		consumers: map[string]*consumer{},
 	}
 }
 
-// OnDelivery registers f to be called with every new delivery for the adapter once recorded.
-// f must not block; several goroutines call f. After OnDelivery, read the earlier pending
-// deliveries with PendingDeliveries: a delivery may arrive both ways, and may have been made
-// already.
-func (s *Store) OnDelivery(adapter string, f func(core.Delivery)) {
+// Consume calls take with the adapter's pending deliveries, oldest first, and from then on
+// with each delivery once recorded: newer deliveries follow the pending ones. take may get a
+// delivery again, or one that was made already. take is never called twice at once, and must
+// neither block nor call the Store. After a panic of take the delivery stays pending.
+func (s *Store) Consume(ctx context.Context, adapter string, take func(core.Delivery)) error {
+	c := &consumer{take: take, reading: true}
+	s.mu.Lock()
+	s.consumers[adapter] = c
+	s.mu.Unlock()
+	pending, err := s.PendingDeliveries(ctx, adapter) // may wait for the goroutine that calls HandOver
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.handlers[adapter] = f
+	taken := map[string]bool{} // a delivery may be among the pending and the newer ones
+	for _, d := range append(pending, c.newer...) {
+		if !taken[d.ID] {
+			taken[d.ID] = true
+			s.pass(c, d)
+		}
+	}
+	c.reading, c.newer = false, nil
+	return err
 }
 
 // HandOver passes recorded deliveries to the adapters.
 func (s *Store) HandOver(ds []*core.Delivery) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, d := range ds {
-		s.mu.Lock()
-		f := s.handlers[d.Adapter]
-		s.mu.Unlock()
-		if f != nil {
-			f(*d)
+		switch c := s.consumers[d.Adapter]; {
+		case c == nil:
+		case c.reading:
+			c.newer = append(c.newer, *d)
+		default:
+			s.pass(c, *d)
 		}
 	}
+}
+
+// pass survives a panic of an adapter: the goroutine may be the ledger's.
+func (s *Store) pass(c *consumer, d core.Delivery) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("panic while a delivery was handed over", "delivery", d.ID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		}
+	}()
+	c.take(d)
 }
 
 // Deliver records deliveries and hands them to the adapters. Deliver returns once the

@@ -3,6 +3,7 @@ package lanes
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +24,14 @@ func ids(ds []core.Delivery) []string {
 	return out
 }
 
+// consume has take get the deliveries of the adapter chat.
+func (w *world) consume(take func(core.Delivery)) {
+	w.t.Helper()
+	if err := w.m.Adapters.Consume(w.t.Context(), "chat", take); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func (w *world) pendingFor(adapter string) []string {
 	w.t.Helper()
 	ds, err := w.m.Adapters.PendingDeliveries(w.t.Context(), adapter)
@@ -37,7 +46,7 @@ func (w *world) pendingFor(adapter string) []string {
 func TestOutcomeIsDelivered(t *testing.T) {
 	play(t, Options{}, func(t *testing.T, w *world) {
 		var told []core.Delivery
-		w.m.Adapters.OnDelivery("chat", func(d core.Delivery) { told = append(told, d) })
+		w.consume(func(d core.Delivery) { told = append(told, d) })
 		m := w.submit("hello", delivered("chat"))
 		h, id := w.running()
 		w.ledger.hold()
@@ -119,7 +128,7 @@ func TestAdaptersRecords(t *testing.T) {
 func TestDeliverOnce(t *testing.T) {
 	play(t, Options{}, func(t *testing.T, w *world) {
 		var got []string
-		w.m.Adapters.OnDelivery("chat", func(d core.Delivery) { got = append(got, d.ID) })
+		w.consume(func(d core.Delivery) { got = append(got, d.ID) })
 		d := core.Delivery{ID: "note", Kind: "note", Adapter: "chat", Channel: "c"}
 		deliver := func() {
 			again := d
@@ -137,6 +146,36 @@ func TestDeliverOnce(t *testing.T) {
 		if len(got) != 2 {
 			t.Errorf("handed over %d times, want 2", len(got))
 		}
+	})
+}
+
+// A panic of an adapter at one delivery costs neither the next one nor the daemon; the
+// delivery stays pending.
+func TestPanicAtDelivery(t *testing.T) {
+	play(t, Options{}, func(t *testing.T, w *world) {
+		var got []string
+		w.consume(func(d core.Delivery) {
+			if d.ID == "bad" {
+				panic("a fault in the adapter")
+			}
+			got = append(got, d.ID)
+		})
+		bad := core.Delivery{ID: "bad", Kind: "note", Adapter: "chat", Channel: "c", State: core.DeliveryPending}
+		good := bad
+		good.ID = "good"
+		if err := core.WriteAndWait(t.Context(), w.m.o.Ledger, core.Change{Deliver: []*core.Delivery{&bad, &good}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if left := w.pendingFor("chat"); !slices.Equal(got, []string{"good"}) || !slices.Equal(left, []string{"bad", "good"}) {
+			t.Errorf("told %v, pending are %v", got, left)
+		}
+		if log := w.log.String(); !strings.Contains(log, "a fault in the adapter") || !strings.Contains(log, "delivery_test.go") {
+			t.Errorf("the log has %s", log)
+		}
+		m := w.submit("hello", delivered("chat"))
+		h, id := w.running()
+		h.answer(id, "hi")
+		w.wants(m, core.Answered, "", "hi")
 	})
 }
 

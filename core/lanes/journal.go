@@ -2,9 +2,7 @@ package lanes
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -28,7 +26,6 @@ type deliveringLedger struct {
 
 	adapters *adapterstore.Store
 	settings *settings.Cache
-	log      *slog.Logger
 }
 
 // Write implements [core.Writer].
@@ -47,21 +44,10 @@ func (l *deliveringLedger) Write(c core.Change, done func(error)) {
 			for i := range changed {
 				l.settings.Apply(&changed[i])
 			}
-			l.handOver(deliver)
+			l.adapters.HandOver(deliver)
 		}
 		done(err)
 	})
-}
-
-// handOver survives a panic of an adapter, because the goroutine is the ledger's. The
-// deliveries stay pending until the next start.
-func (l *deliveringLedger) handOver(deliver []*core.Delivery) {
-	defer func() {
-		if p := recover(); p != nil {
-			l.log.Error("panic while deliveries were handed over", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-		}
-	}()
-	l.adapters.HandOver(deliver)
 }
 
 // A journal writes changes in order, and repeats failed writes until the storage succeeds.

@@ -145,7 +145,7 @@ func New(o Options) *Manager {
 		o.Now = time.Now
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
-	ledger := &deliveringLedger{Ledger: o.Ledger, adapters: adapterstore.New(o.Ledger, o.Deliverers, o.Now), log: o.Log}
+	ledger := &deliveringLedger{Ledger: o.Ledger, adapters: adapterstore.New(o.Ledger, o.Deliverers, o.Now, o.Log)}
 	o.Ledger = ledger
 	m := &Manager{
 		Adapters: ledger.adapters, Feeds: &feed.Broker{},

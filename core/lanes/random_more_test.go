@@ -84,13 +84,8 @@ func (c *chaos) deliver() {
 			}
 		}()
 	}
-	m.Adapters.OnDelivery("remote", take)
-	pending, err := m.Adapters.PendingDeliveries(c.t.Context(), "remote")
-	if err != nil {
+	if err := m.Adapters.Consume(c.t.Context(), "remote", take); err != nil {
 		c.t.Error(err)
-	}
-	for _, d := range pending {
-		take(d)
 	}
 }
 
