@@ -2,7 +2,6 @@ package command
 
 import (
 	"os"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -12,10 +11,7 @@ import (
 // does runs a command of the program and fails unless it ends so and says that.
 func does(m *harness.Machine, status int, says string, args ...string) {
 	m.T.Helper()
-	r := m.Commanded(args...)()
-	if r.Status != status || !strings.Contains(r.Out+r.Err, says) {
-		m.T.Errorf("%v: status %d, want %d with %q:\n%s%s", args, r.Status, status, says, r.Out, r.Err)
-	}
+	m.Invoke(nil, args...).Says(status, says)
 }
 
 func wantFile(m *harness.Machine, name, text string) {

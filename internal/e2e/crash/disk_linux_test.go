@@ -13,7 +13,7 @@ import (
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
-	m.SmallDisk()
+	m.SmallDisk("state", "2m")
 	g := m.Start()
 	g.Usable("busy")
 	g.Usable("idle")
@@ -24,7 +24,7 @@ func TestFullDisk(t *testing.T) {
 	}()
 	m.Eventually("turn runs", func() bool { return m.Begun("wait ") == 1 })
 
-	free := m.Fill()
+	free := m.Fill("state")
 	queued, accepted := g.Refusals("busy", 507, "storage_full")
 	first, more := g.Refusals("idle", 507, "storage_full")
 	keyed, err := g.Do("POST", "/message", map[string]any{"channel": "busy", "text": "echo keyed"}, "Idempotency-Key", "k")
@@ -63,7 +63,7 @@ func TestFullDisk(t *testing.T) {
 func TestReadOnlyAtStart(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
-	m.SmallDisk()
+	m.SmallDisk("state", "2m")
 	g := m.Start()
 	g.Usable("a")
 	g.EndsAll()

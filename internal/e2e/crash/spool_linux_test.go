@@ -40,22 +40,22 @@ var moments = map[string]func(g *harness.Gateway) *scene{
 	"before a turn's first event": func(g *harness.Gateway) *scene {
 		claude := stopClaude(g, "c")
 		id := g.Tell("c", fmt.Sprintf("big %d", muchBytes))
-		return &scene{free: sync.OnceFunc(g.Fill()), goOn: claude, wanted: map[string]string{id: strings.Repeat("x", muchBytes)}}
+		return &scene{free: sync.OnceFunc(g.Fill("state")), goOn: claude, wanted: map[string]string{id: strings.Repeat("x", muchBytes)}}
 	},
 	"in a long answer": func(g *harness.Gateway) *scene {
 		id := g.Tell("c", "parts "+g.Path("go")+" 60")
 		g.Eventually("the turn runs", func() bool { return g.Begun("parts") == 1 })
-		return &scene{free: sync.OnceFunc(g.Fill()), goOn: func() { g.Touch("go") }, wanted: map[string]string{id: "60 parts"}, once: true}
+		return &scene{free: sync.OnceFunc(g.Fill("state")), goOn: func() { g.Touch("go") }, wanted: map[string]string{id: "60 parts"}, once: true}
 	},
 	"before a permission is asked": func(g *harness.Gateway) *scene {
 		claude := stopClaude(g, "c")
 		id := g.Tell("c", "call "+write)
-		return &scene{free: sync.OnceFunc(g.Fill()), goOn: claude, wanted: map[string]string{id: done}, asks: true, once: true}
+		return &scene{free: sync.OnceFunc(g.Fill("state")), goOn: claude, wanted: map[string]string{id: done}, asks: true, once: true}
 	},
 	"while a permission is asked": func(g *harness.Gateway) *scene {
 		id := g.Tell("c", "call "+write)
 		g.Asked(1)
-		return &scene{free: sync.OnceFunc(g.Fill()), goOn: func() {}, wanted: map[string]string{id: done}, asks: true, once: true}
+		return &scene{free: sync.OnceFunc(g.Fill("state")), goOn: func() {}, wanted: map[string]string{id: done}, asks: true, once: true}
 	},
 	"between a result and its acknowledgement": func(g *harness.Gateway) *scene {
 		return unsaved(g, fmt.Sprintf("big %d", muchBytes), strings.Repeat("x", muchBytes))
@@ -81,7 +81,7 @@ func unsaved(g *harness.Gateway, text, want string) *scene {
 	first := g.Tell("c", "wait "+g.Path("go"))
 	g.Eventually("the turn runs", func() bool { return g.Begun("wait ") == 1 })
 	second := g.Tell("c", text, "mode", "steer") // claude has it now, and begins it after the first
-	s := &scene{free: sync.OnceFunc(g.Fill()), goOn: func() { g.Touch("go") }, wanted: map[string]string{first: "waited for " + g.Path("go"), second: want}, last: second}
+	s := &scene{free: sync.OnceFunc(g.Fill("state")), goOn: func() { g.Touch("go") }, wanted: map[string]string{first: "waited for " + g.Path("go"), second: want}, last: second}
 	_, accepted := g.Refusals("other", 507, "storage_full")
 	for i, id := range accepted {
 		s.wanted[id] = fmt.Sprintf("other %d", i)
@@ -115,7 +115,7 @@ func TestSpoolOnAFullDisk(t *testing.T) {
 			t.Run(what+", "+deed, func(t *testing.T) {
 				t.Parallel()
 				m := harness.NewMachine(t, "BARECLAW_APPROVALS=ask")
-				m.DiskOf("state", "16m")
+				m.SmallDisk("state", "16m")
 				g := m.Start()
 				g.Usable("c")
 				s := begin(g)
@@ -204,7 +204,7 @@ func (s *scene) allowed(id string) harness.Answer {
 func stuck(m *harness.Machine) *scene {
 	m.T.Helper()
 	m.Touch("there")
-	m.DiskOf("state", "16m")
+	m.SmallDisk("state", "16m")
 	g := m.Start()
 	g.Usable("c")
 	s := unsaved(g, "parts "+m.Path("there")+" 60", "60 parts")
@@ -328,12 +328,12 @@ func TestSpoolThatCannotBeWritten(t *testing.T) {
 func TestFullRuntimeDirectory(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
-	m.DiskOf("run", "2m")
+	m.SmallDisk("run", "2m")
 	g := m.Start()
 	g.Usable("c")
 	id := g.Tell("c", "parts "+m.Path("go")+" 60")
 	m.Eventually("the turn runs", func() bool { return m.Begun("parts") == 1 })
-	free := m.FillDisk("run")
+	free := m.Fill("run")
 	g.Usable("new") // a socket takes no room
 	generation := g.Must("GET", "/health", nil, 200).Number("generation")
 	g.Must("POST", "/restart", nil, 200)

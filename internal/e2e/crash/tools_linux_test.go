@@ -14,7 +14,7 @@ import (
 func TestToolOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t, "BARECLAW_WARM_SPARES=1", "FAKECLAUDE_TRANSCRIPT=late")
-	m.DiskOf("state", "16m")
+	m.SmallDisk("state", "16m")
 	g := m.Start()
 	spare := g.SpareReady(1)[0]
 	m.Freeze(spare.ClaudePID, spare.ClaudeStart)
@@ -22,7 +22,7 @@ func TestToolOnAFullDisk(t *testing.T) {
 	m.Eventually("claude has the turn", func() bool {
 		return g.Must("GET", "/messages/"+id, nil, 200).Str("state") == "running" && m.Hosts()["a"].ClaudePID > 0
 	})
-	free := m.Fill()
+	free := m.Fill("state")
 	h := m.Hosts()["a"]
 	check.OK(t, proc.Signal(h.ClaudePID, h.ClaudeStart, syscall.SIGCONT))
 	m.Eventually("the tool runs", func() bool { return tools(m, "go") == 1 })

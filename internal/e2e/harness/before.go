@@ -1,11 +1,9 @@
 package harness
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 )
 
@@ -43,17 +41,9 @@ func buildBefore(path string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	archive := filepath.Join(dir, "source.tar")
-	if out, err := exec.Command("git", "archive", "-o", archive, versionBefore).CombinedOutput(); err != nil {
+	unpack := exec.Command("bash", "-o", "pipefail", "-c", `git archive "$1" | tar -x -C "$2"`, "bash", versionBefore, dir)
+	if out, err := unpack.CombinedOutput(); err != nil {
 		return fmt.Errorf("git archive: %w\n%s", err, out)
 	}
-	if out, err := exec.Command("tar", "-x", "-C", dir, "-f", archive).CombinedOutput(); err != nil {
-		return fmt.Errorf("tar: %w\n%s", err, out)
-	}
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", withoutTables, "-o", path, ".")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0") // as make build, for the cache
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return errors.Join(fmt.Errorf("%w\n%s", err, out), os.RemoveAll(path))
-	}
-	return nil
+	return goBuild(dir, path, nil, "-ldflags", withoutTables, ".")
 }

@@ -179,11 +179,12 @@ func lockPrograms(path string) (unlock func(), err error) {
 // withoutTables leaves out the tables of a debugger, which take long to write.
 const withoutTables = "-s -w"
 
-// goBuild builds a program. Without the race detector it is compiled as `make build` and an
-// upgrade from a source tree do, so that they share what the build cache has.
-func goBuild(path string, race []string, args ...string) error {
+// goBuild builds a program of a source tree; empty for this one. Without the race detector it
+// is compiled as `make build` and an upgrade from a source tree do, so that they share what the
+// build cache has.
+func goBuild(dir, path string, race []string, args ...string) error {
 	cmd := exec.Command("go", slices.Concat([]string{"build", "-buildvcs=false", "-o", path}, race, args)...)
-	if len(race) == 0 {
+	if cmd.Dir = dir; len(race) == 0 {
 		cmd.Args, cmd.Env = slices.Insert(cmd.Args, 2, "-trimpath"), append(os.Environ(), "CGO_ENABLED=0")
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -196,7 +197,7 @@ func goBuild(path string, race []string, args ...string) error {
 func FakeClaude(t testing.TB) string {
 	t.Helper()
 	path, err := onceBuilt("claude", "plain", func(path string) error {
-		return goBuild(path, nil, "-ldflags", withoutTables, "./internal/testkit/fakeclaude")
+		return goBuild("", path, nil, "-ldflags", withoutTables, "./internal/testkit/fakeclaude")
 	})
 	check.OK(t, err)
 	return path
@@ -206,7 +207,7 @@ func FakeClaude(t testing.TB) string {
 func Bareclaw(t testing.TB) string {
 	t.Helper()
 	path, err := onceBuilt("bareclaw", variant(), func(path string) error {
-		return goBuild(path, raceFlags(), "-ldflags", withoutTables, ".")
+		return goBuild("", path, raceFlags(), "-ldflags", withoutTables, ".")
 	})
 	check.OK(t, err)
 	return path

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -11,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 	"unicode"
 
 	"bareclaw/internal/testkit/check"
@@ -38,8 +38,8 @@ type Invocation struct {
 	Done     chan struct{} // closed when it has ended
 }
 
-// program makes a command of the program on the machine.
-func (m *Machine) program(args ...string) *exec.Cmd {
+// Prepare makes a command of the program on the machine.
+func (m *Machine) Prepare(args ...string) *exec.Cmd {
 	m.T.Helper()
 	cmd := exec.Command(m.Executable(), args...)
 	cmd.Env, cmd.Dir = slices.Clone(m.Env), m.Path("work")
@@ -49,7 +49,7 @@ func (m *Machine) program(args ...string) *exec.Cmd {
 // Invoke starts a command on the machine.
 func (m *Machine) Invoke(stdin io.Reader, args ...string) *Invocation {
 	m.T.Helper()
-	i := &Invocation{t: m.T, Cmd: m.program(args...), Done: make(chan struct{})}
+	i := &Invocation{t: m.T, Cmd: m.Prepare(args...), Done: make(chan struct{})}
 	i.Cmd.Stdin, i.Cmd.Stdout, i.Cmd.Stderr = stdin, &i.Out, &i.Err
 	check.OK(m.T, i.Cmd.Start())
 	go func() {
@@ -77,15 +77,24 @@ func (i *Invocation) Wait(status int) *Invocation {
 // Ends is wait for a command that may print control characters.
 func (i *Invocation) Ends(status int) *Invocation {
 	i.t.Helper()
-	select {
-	case <-i.Done:
-	case <-time.After(Patience):
-		i.t.Fatalf("%v does not end; it says\n%s%s", i.Cmd.Args[1:], i.Out.String(), i.Err.String())
-	}
+	await(i.t, i.Done, func() string {
+		return fmt.Sprintf("%v does not end; it says\n%s%s", i.Cmd.Args[1:], i.Out.String(), i.Err.String())
+	})
 	if got := i.Cmd.ProcessState.ExitCode(); got != status {
 		i.t.Fatalf("%v: exit status %d, want %d; it says\n%s%s", i.Cmd.Args[1:], got, status, i.Out.String(), i.Err.String())
 	}
 	return i
+}
+
+// Says waits for the end of a command, which may take as long as a trial, and fails unless
+// the command has that exit status and has printed the words.
+func (i *Invocation) Says(status int, words string) {
+	i.t.Helper()
+	<-i.Done
+	said := i.Out.String() + i.Err.String()
+	if got := i.Cmd.ProcessState.ExitCode(); got != status || !strings.Contains(said, words) {
+		i.t.Errorf("%v: exit status %d, want %d with %q; it says\n%s", i.Cmd.Args[1:], got, status, words, said)
+	}
 }
 
 // Prints fails unless the output is exactly that.

@@ -13,15 +13,9 @@ import (
 	"bareclaw/internal/testkit/roottest"
 )
 
-// SmallDisk puts the machine's state directory on a file system of 2 MiB, and
+// SmallDisk puts a directory of the machine on a file system of that size, and
 // skips the test, saying so, where that is not allowed.
-func (m *Machine) SmallDisk() {
-	m.T.Helper()
-	m.DiskOf("state", "2m")
-}
-
-// DiskOf does it with any directory of the machine and any size.
-func (m *Machine) DiskOf(name, size string) {
+func (m *Machine) SmallDisk(name, size string) {
 	m.T.Helper()
 	dir := m.Path(name)
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=700,size="+size); err != nil {
@@ -35,21 +29,15 @@ func (m *Machine) DiskOf(name, size string) {
 	})
 }
 
-// Remount makes the small disk read-only or writable. The kernel refuses the
+// Remount makes a state directory on a disk of 2 MiB read-only or writable. The kernel refuses the
 // first while a file there is open for writing.
 func (m *Machine) Remount(flags uintptr) {
 	m.T.Helper()
 	check.OK(m.T, unix.Mount("tmpfs", m.Path("state"), "tmpfs", unix.MS_REMOUNT|flags, "size=2m"))
 }
 
-// Fill leaves no room on the small disk and returns what gives it back.
-func (m *Machine) Fill() (free func()) {
-	m.T.Helper()
-	return m.FillDisk("state")
-}
-
-// FillDisk does it with any directory that diskOf made small.
-func (m *Machine) FillDisk(name string) (free func()) {
+// Fill leaves no room on the small disk of a directory and returns what gives it back.
+func (m *Machine) Fill(name string) (free func()) {
 	m.T.Helper()
 	path := filepath.Join(m.Path(name), "filler")
 	f, err := os.Create(path)

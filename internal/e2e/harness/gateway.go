@@ -150,11 +150,7 @@ func (g *Gateway) Signal(sig syscall.Signal) {
 // WaitEnd waits until the daemon has ended.
 func (g *Gateway) WaitEnd() {
 	g.T.Helper()
-	select {
-	case <-g.Done:
-	case <-time.After(Patience):
-		g.T.Fatal("daemon did not end")
-	}
+	await(g.T, g.Done, func() string { return "the daemon ends" })
 }
 
 // Kill ends the gateway at once, supervisor and worker, as the end of the machine would.

@@ -26,16 +26,10 @@ func (m *Machine) With(settings ...string) *Machine {
 	return &other
 }
 
-// Tick makes a command that carries out a tick.
-func (m *Machine) Tick(flags ...string) *exec.Cmd {
-	m.T.Helper()
-	return m.program(append([]string{"heartbeat", "run"}, flags...)...)
-}
-
 // Beat carries out a tick and returns what it printed.
 func (m *Machine) Beat(status int, flags ...string) string {
 	m.T.Helper()
-	out, err := m.Tick(flags...).CombinedOutput()
+	out, err := m.Prepare(append([]string{"heartbeat", "run"}, flags...)...).CombinedOutput()
 	got := 0
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		got, err = exit.ExitCode(), nil

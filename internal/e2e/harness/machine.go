@@ -121,8 +121,8 @@ func (m *Machine) EndHosts() {
 
 func (m *Machine) endRest() {
 	for range 100 {
-		rest, err := proc.ByEnviron("FAKECLAUDE_LOG", func(v string) bool { return v == m.Path("journal") })
-		if err != nil || len(rest) == 0 {
+		rest := m.Processes()
+		if len(rest) == 0 {
 			return
 		}
 		for _, p := range rest {
@@ -174,6 +174,16 @@ func (m *Machine) Begun(s string) int {
 		}
 	}
 	return n
+}
+
+// await waits until a channel is closed or has a value.
+func await(t testing.TB, c <-chan struct{}, inVain func() string) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(Patience):
+		t.Fatalf("waited in vain: %s", inVain())
+	}
 }
 
 // Eventually waits until cond holds. It is for what only a file or another

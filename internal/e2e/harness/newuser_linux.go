@@ -3,7 +3,6 @@ package harness
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -12,14 +11,12 @@ import (
 	"bareclaw/internal/testkit/check"
 )
 
-// A Newcomer is a machine of somebody who sees the program for the first time.
-type Newcomer struct{ *Machine }
-
-// NewUser makes a machine with an empty home, where no setting is in the environment.
-// Claude is found by its name, and logged in while .logged-in is in the home.
-func NewUser(t *testing.T) Newcomer {
+// NewUser makes a machine of somebody who sees the program for the first time: with an empty
+// home, where no setting is in the environment. Claude is found by its name, and logged in
+// while .logged-in is in the home.
+func NewUser(t *testing.T) *Machine {
 	t.Helper()
-	m := Newcomer{NewMachine(t)}
+	m := NewMachine(t)
 	m.Env = []string{
 		"HOME=" + m.Path("home"), "PATH=" + m.Path("bin") + ":/usr/bin:/bin", "TERM=xterm", "LANG=C.UTF-8",
 		"FAKECLAUDE_LOG=" + m.Path("journal"), "REAL_CLAUDE=" + FakeClaude(t),
@@ -46,25 +43,13 @@ uuid=$(printf '%s' "$line" | sed 's/.*"uuid":"\([^"]*\)".*/\1/')
 printf '%s\n' '{"type":"result","subtype":"success","is_error":true,"result":"Not logged in · Please run /login","session_id":"x","user_message_uuids":["'"$uuid"'"]}'
 `
 
-// Write makes a file of the machine.
-func (m Newcomer) Write(name, text string, mode os.FileMode) {
-	m.T.Helper()
-	m.Machine.Write(name, text, mode)
-}
-
 // EnvFile is where init saves settings.
 const EnvFile = "home/.config/bareclaw/.env"
 
-// Command is a command of the program as the machine's user types it.
-func (m Newcomer) Command(args ...string) *exec.Cmd {
-	m.T.Helper()
-	return m.program(args...)
-}
-
 // OnScreen runs a command in a terminal.
-func (m Newcomer) OnScreen(args ...string) *Display {
+func (m *Machine) OnScreen(args ...string) *Display {
 	m.T.Helper()
-	x := m.Displayed(m.Command(args...))
+	x := m.Displayed(m.Prepare(args...))
 	x.KeepsOutput()
 	return x
 }
@@ -88,7 +73,7 @@ func (x *Display) KeepsOutput() {
 }
 
 // CheckSaved holds the settings on disk to some values and returns the file.
-func (m Newcomer) CheckSaved(t *testing.T, want map[string]string) string {
+func (m *Machine) CheckSaved(t *testing.T, want map[string]string) string {
 	t.Helper()
 	info, err := os.Stat(m.Path(EnvFile))
 	if err != nil || info.Mode().Perm() != 0o600 {

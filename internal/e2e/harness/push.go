@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"bareclaw/internal/testkit/botapi"
 	"bareclaw/internal/testkit/check"
@@ -27,13 +26,8 @@ type PushTest struct {
 // NewPushTest starts a gateway with a bot.
 func NewPushTest(t *testing.T, settings ...string) *PushTest {
 	t.Helper()
-	api := botapi.New(t, botapi.WithoutRates())
-	p := &PushTest{API: api, Anna: api.User(7, "Anna", "Arden", "anna"), Bob: api.User(8, "Bob", "", "")}
-	p.Chat = api.Private(p.Anna)
-	p.Gateway = NewMachine(t, append([]string{
-		"BARECLAW_TELEGRAM_TOKEN=" + api.Token(), "BARECLAW_TELEGRAM_API=" + api.URL(), "BARECLAW_ALLOWED_USERS=7",
-	}, settings...)...).Start()
-	return p
+	m, api, anna, chat := NewChat(t, settings...)
+	return &PushTest{Gateway: m.Start(), API: api, Anna: anna, Bob: api.User(8, "Bob", "", ""), Chat: chat}
 }
 
 // File writes a file into the agent's directory, or elsewhere on the machine.
@@ -82,31 +76,11 @@ func (p *PushTest) Pushes(state string) (n int) {
 }
 
 // Post sends a push from a caller who may leave.
-func (p *PushTest) Post(ctx context.Context, body Obj) <-chan Answer {
-	answered := make(chan Answer, 1)
+func (p *PushTest) Post(ctx context.Context, body Obj) *Held {
+	p.T.Helper()
 	b, err := json.Marshal(body)
 	check.OK(p.T, err)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.Base+"/send", bytes.NewReader(b))
+	req, err := p.request(ctx, http.MethodPost, "/send", bytes.NewReader(b), nil)
 	check.OK(p.T, err)
-	req.Header.Set("Content-Type", "application/json")
-	go func() { // ends with the answer, or with ctx
-		a, _ := p.Gateway.Send(req) // without an answer its status is 0
-		answered <- a
-	}()
-	return answered
-}
-
-// WantStatus waits for an answer.
-func (p *PushTest) WantStatus(answered <-chan Answer, status int) Answer {
-	p.T.Helper()
-	select {
-	case a := <-answered:
-		if a.Status != status {
-			p.T.Errorf("got %d, want %d: %s", a.Status, status, a.Body)
-		}
-		return a
-	case <-time.After(Patience):
-		p.T.Fatal("no answer")
-		return Answer{}
-	}
+	return p.held(func() (Answer, error) { return p.Gateway.Send(req) })
 }

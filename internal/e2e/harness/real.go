@@ -15,17 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"bareclaw/internal/proc"
 	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/messagesapi"
 	"bareclaw/internal/testkit/realclaude"
 )
-
-// Pending waits until the daemon has one approval to be decided.
-func (g *RealGateway) Pending() Answer {
-	g.T.Helper()
-	return g.Asked(1)[0]
-}
 
 // Decide answers an approval.
 func (g *RealGateway) Decide(approval Answer, decision Obj) {
@@ -51,15 +44,6 @@ func (g *RealGateway) Read(channel, text string, extra ...any) string {
 	g.Hear(said, `"state":"queued"`)
 	return id
 }
-
-// Steer sends a message for the turn that runs, and returns once claude has it.
-func (g *RealGateway) Steer(channel, text string) string {
-	g.T.Helper()
-	return g.Read(channel, text, "mode", "steer")
-}
-
-// IsHeld reports whether a reply has reached the gate.
-func (m *RealMachine) IsHeld(gate string) bool { return Closed(m.Held(gate)) }
 
 // InBackground is the input of a Bash call for waiting as a background task.
 func (m *RealMachine) InBackground(begun, goOn, done string) string {
@@ -166,11 +150,7 @@ func (m *RealMachine) Abandoned() {
 // Await waits for what the API reports.
 func (m *RealMachine) Await(c <-chan struct{}, what string) {
 	m.T.Helper()
-	select {
-	case <-c:
-	case <-time.After(Patience):
-		m.T.Fatalf("waited in vain: %s", what)
-	}
+	await(m.T, c, func() string { return what })
 }
 
 // Asked returns how many requests for a reply of the model were about a user
@@ -215,10 +195,7 @@ func StartReal(t *testing.T, settings ...string) (*RealMachine, *RealGateway) {
 func (m *RealMachine) Start() *RealGateway { return &RealGateway{m.Machine.Start(), m} }
 
 // Agent returns the process id of the channel's claude.
-func (g *RealGateway) Agent(key string) float64 {
-	pid, _ := g.Channel(key).JSON["agent_pid"].(float64)
-	return pid
-}
+func (g *RealGateway) Agent(key string) float64 { return g.Channel(key).Number("agent_pid") }
 
 // SameAgent fails unless the channel's claude is still that process.
 func (g *RealGateway) SameAgent(key string, pid float64) {
@@ -298,21 +275,6 @@ func (g *RealGateway) End(key string) {
 	g.M.Slay(h.Host(), h.Claude())
 }
 
-// Send signals a process if it still lives.
-func (m *RealMachine) Send(p proc.Process, sig syscall.Signal) {
-	_ = proc.Signal(p.PID, p.Start, sig)
-}
-
-// Told fails unless the last request to the API carried the system prompt of this
-// gateway.
-func (g *RealGateway) Told(m *RealMachine, want string) {
-	g.T.Helper()
-	all := m.Requests()
-	if got := all[len(all)-1].System; !strings.Contains(got, want) {
-		g.T.Errorf("the system prompt does not hold %q:\n%s", want, got)
-	}
-}
-
 // Transcripts returns all that claude has written about its sessions.
 func (m *RealMachine) Transcripts() string {
 	var all strings.Builder
@@ -330,10 +292,10 @@ func (g *RealGateway) Traced(id, what string) bool {
 	return strings.Contains(string(g.Must("GET", "/messages/"+id+"/trace", nil, 200).Body), `"what":"`+what+`"`)
 }
 
-// Model returns which model the API was asked for last.
-func (m *RealMachine) Model() string {
+// Last returns the last request to the API.
+func (m *RealMachine) Last() messagesapi.Seen {
 	all := m.Requests()
-	return all[len(all)-1].Model
+	return all[len(all)-1]
 }
 
 // Patch changes the channel's settings and waits until its claude has ended: what was

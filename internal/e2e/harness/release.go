@@ -76,7 +76,7 @@ func buildRelease(name, path string) error {
 		}
 		args = append(args, "-overlay", replaced)
 	}
-	return goBuild(path, raceFlags(), append(args, ".")...)
+	return goBuild("", path, raceFlags(), append(args, ".")...)
 }
 
 // opens is where a daemon opens its records: too late to be refused by the one before.
@@ -119,29 +119,10 @@ func (m *Machine) Install(name, trial string) {
 	m.Env = append(m.Env, TrialVariable+"="+trial)
 }
 
-// A CommandResult is what became of a command of the installed program.
-type CommandResult struct {
-	Status   int
-	Out, Err string
-}
-
-// Commanded starts a command of the installed program. The function waits for its end.
-func (m *Machine) Commanded(args ...string) (wait func() CommandResult) {
-	m.T.Helper()
-	i := m.Invoke(nil, args...)
-	return func() CommandResult {
-		<-i.Done
-		return CommandResult{i.Cmd.ProcessState.ExitCode(), i.Out.String(), i.Err.String()}
-	}
-}
-
 // Upgrades runs `bareclaw upgrade` and fails unless it ends so and says that.
 func (m *Machine) Upgrades(status int, says string, args ...string) {
 	m.T.Helper()
-	r := m.Commanded(append([]string{"upgrade"}, args...)...)()
-	if r.Status != status || !strings.Contains(r.Out+r.Err, says) {
-		m.T.Errorf("upgrade %v: status %d, want %d with %q:\n%s%s", args, r.Status, status, says, r.Out, r.Err)
-	}
+	m.Invoke(nil, append([]string{"upgrade"}, args...)...).Says(status, says)
 }
 
 // Serves waits until a daemon of that release serves and is the one that the lock file
@@ -181,14 +162,13 @@ func (g *Gateway) OnTrial(old int) (now lockfile.Holder) {
 func (g *Gateway) Fails(name string, sig syscall.Signal, says string, args ...string) {
 	g.T.Helper()
 	old := g.Worker()
-	wait := g.Commanded(append([]string{"upgrade", "--from", ReleaseOf(g.T, name)}, args...)...)
+	i := g.Invoke(nil, append([]string{"upgrade", "--from", ReleaseOf(g.T, name)}, args...)...)
 	now := g.OnTrial(old)
 	if err := proc.Signal(now.Worker, now.WorkerStart, sig); err != nil {
 		g.T.Error(err)
 	}
-	if r := wait(); r.Status != ExitFailure || !strings.Contains(r.Err, "went back from "+name+" to v1") || !strings.Contains(r.Err, says) {
-		g.T.Errorf("upgrade ends with %d\n%s%s", r.Status, r.Out, r.Err)
-	}
+	i.Says(ExitFailure, "went back from "+name+" to v1")
+	i.Tells(says)
 }
 
 // Trial returns the record of the last upgrade.

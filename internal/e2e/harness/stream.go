@@ -22,16 +22,20 @@ type Held struct {
 	t    testing.TB
 	Done chan struct{} // closed when the answer is there
 	A    Answer
-	err  error
+	Err  error
 }
 
 // Hold sends a message and leaves the request waiting for its outcome.
 func (g *Gateway) Hold(body Obj, header ...string) *Held {
 	g.T.Helper()
+	return g.held(func() (Answer, error) { return g.Do("POST", "/message", body, header...) })
+}
+
+func (g *Gateway) held(request func() (Answer, error)) *Held {
 	h := &Held{t: g.T, Done: make(chan struct{})}
 	go func() { // ends with the request, at the latest with the daemon
 		defer close(h.Done)
-		h.A, h.err = g.Do("POST", "/message", body, header...)
+		h.A, h.Err = request()
 	}()
 	return h
 }
@@ -42,13 +46,9 @@ func (h *Held) Answered() bool { return Closed(h.Done) }
 // Answer waits for it.
 func (h *Held) Answer(statuses ...int) Answer {
 	h.t.Helper()
-	select {
-	case <-h.Done:
-	case <-time.After(Patience):
-		h.t.Fatal("held request is not answered")
-	}
-	if h.err != nil {
-		h.t.Fatalf("held request: %v", h.err)
+	await(h.t, h.Done, func() string { return "the held request is answered" })
+	if h.Err != nil {
+		h.t.Fatalf("held request: %v", h.Err)
 	}
 	if len(statuses) > 0 && !slices.Contains(statuses, h.A.Status) {
 		h.t.Fatalf("held request: status %d, want %v: %s", h.A.Status, statuses, h.A.Body)

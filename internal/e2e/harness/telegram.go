@@ -45,13 +45,6 @@ func CountText(c *botapi.Chat, text string) int {
 	return n
 }
 
-// Says waits for a message of the bot that has all of the texts, and returns it.
-func Says(chat *botapi.Chat, texts ...string) botapi.Message {
-	return chat.AwaitMessage(strings.Join(texts, " … "), func(m botapi.Message) bool {
-		return m.FromBot && ContainsAll(m.Text, texts)
-	})
-}
-
 // ContainsAll reports whether a text has all parts.
 func ContainsAll(text string, parts []string) bool {
 	for _, p := range parts {

@@ -43,7 +43,7 @@ type Display struct {
 // OnTerminal runs the program on a terminal of that width and returns what that was told.
 func (m *Machine) OnTerminal(columns uint16, args ...string) string {
 	m.T.Helper()
-	cmd := m.program(args...)
+	cmd := m.Prepare(args...)
 	cmd.Stdin = strings.NewReader("")
 	screen, err := pty.StartWithAttrs(cmd, &pty.Winsize{Rows: terminalRows, Cols: columns}, &syscall.SysProcAttr{})
 	check.OK(m.T, err)
@@ -181,11 +181,7 @@ func (x *Display) Enters(line string) {
 // Ends waits until the command has ended, and returns its exit status.
 func (x *Display) Ends() int {
 	x.T.Helper()
-	select {
-	case <-x.Done:
-	case <-time.After(Patience):
-		x.T.Fatalf("the command does not end; the terminal shows\n%s", x.screen())
-	}
+	await(x.T, x.Done, func() string { return "the command does not end; the terminal shows\n" + x.screen() })
 	return x.Cmd.ProcessState.ExitCode()
 }
 

@@ -33,14 +33,9 @@ type UserManager struct {
 
 // WithUserManager runs the test with that name again in namespaces of its own, and
 // there the function, with a systemd for users. Where that cannot be the test is
-// skipped, saying so; in CI it must be.
-func WithUserManager(t *testing.T, f func(*testing.T, *UserManager)) {
-	WithUserManagerAt(t, "/run/home", f)
-}
-
-// WithUserManagerAt is withUserManager with a home in the /run that only the test and
-// what it starts can see.
-func WithUserManagerAt(t *testing.T, home string, f func(*testing.T, *UserManager)) {
+// skipped, saying so; in CI it must be. Home is in the /run that only the test and what
+// it starts can see.
+func WithUserManager(t *testing.T, home string, f func(*testing.T, *UserManager)) {
 	if note := os.Getenv(insideVariable); note != "" {
 		m := startUserManager(t, home)
 		check.OK(t, os.WriteFile(note, nil, 0o600))

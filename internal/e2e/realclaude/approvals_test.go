@@ -15,7 +15,7 @@ func TestRealApprovals(t *testing.T) {
 
 	command := "touch " + m.Path("allowed")
 	id := g.Tell("http", "tool:bash "+command)
-	asked := g.Pending()
+	asked := g.Asked(1)[0]
 	input, _ := asked.JSON["input"].(map[string]any)
 	if asked.Str("tool") != "Bash" || asked.Str("channel") != "http" || asked.Str("message_id") != id || input["command"] != command {
 		t.Errorf("approval is %v", asked)
@@ -30,7 +30,7 @@ func TestRealApprovals(t *testing.T) {
 	}
 
 	id = g.Tell("http", "tool:bash touch "+m.Path("denied"))
-	g.Decide(g.Pending(), map[string]any{"behavior": "deny", "message": "not on a Sunday"})
+	g.Decide(g.Asked(1)[0], map[string]any{"behavior": "deny", "message": "not on a Sunday"})
 	a := g.Outcome(id)
 	g.Mentions(a, "final after 1 call(s)", "not on a Sunday")
 	if a.Str("state") != "answered" || m.Exists("denied") {
@@ -38,21 +38,21 @@ func TestRealApprovals(t *testing.T) {
 	}
 
 	id = g.Tell("http", "tool:bash touch "+m.Path("asked"))
-	g.Decide(g.Pending(), map[string]any{"behavior": "allow", "updated_input": map[string]any{"command": "touch " + m.Path("changed")}})
+	g.Decide(g.Asked(1)[0], map[string]any{"behavior": "allow", "updated_input": map[string]any{"command": "touch " + m.Path("changed")}})
 	g.Mentions(g.Outcome(id), "final after 1 call(s)")
 	if m.Exists("asked") || !m.Exists("changed") {
 		t.Error("the changed input did not run in place of the one asked for")
 	}
 
 	id = g.Tell("http", "tools:bash 2 mkdir -p "+m.Path("work/made"))
-	g.Decide(g.Pending(), map[string]any{"behavior": "allow", "remember": true}) // by the process
+	g.Decide(g.Asked(1)[0], map[string]any{"behavior": "allow", "remember": true}) // by the process
 	g.Mentions(g.Outcome(id), "final after 2 call(s)")
 	if files := m.Glob("work/.claude/*"); len(files) != 0 {
 		t.Errorf("the rule was written to %v", files)
 	}
 
 	id = g.Tell("http", "tool:bash touch "+m.Path("late"))
-	asked = g.Pending()
+	asked = g.Asked(1)[0]
 	g.Interrupt("http")
 	g.Failed(g.Outcome(id), "cancelled", "interrupted")
 	late := g.Must("POST", "/approvals/"+asked.Str("id"), map[string]any{"behavior": "allow"}, 409)
@@ -70,7 +70,7 @@ func TestRealQuestionsAreAnswered(t *testing.T) {
 	id := g.Tell("http", `tool:AskUserQuestion {"questions":[`+
 		`{"question":"Which colours?","header":"Colour","multiSelect":true,"options":[{"label":"Red","description":"warm"},{"label":"Blue","description":"cold"},{"label":"Green","description":"leaf"}]},`+
 		`{"question":"How many?","header":"Count","multiSelect":false,"options":[{"label":"One","description":"1"},{"label":"Two","description":"2"}]}]}`)
-	asked := g.Pending()
+	asked := g.Asked(1)[0]
 	input, err := json.Marshal(asked.JSON["input"])
 	check.OK(t, err)
 	a := core.Approval{Tool: core.ToolAskUser, Input: input}
@@ -95,7 +95,7 @@ func TestRealQuestionsAreAnswered(t *testing.T) {
 func TestRealPlanIsDecided(t *testing.T) {
 	_, g := harness.StartReal(t, "BARECLAW_APPROVALS=ask", "BARECLAW_PERMISSION_MODE=plan")
 	id := g.Tell("http", "tool:ExitPlanMode {}")
-	asked := g.Pending()
+	asked := g.Asked(1)[0]
 	if asked.Str("tool") != core.ToolExitPlan || asked.JSON["always"] != nil {
 		t.Errorf("approval is %v", asked)
 	}
@@ -105,7 +105,7 @@ func TestRealPlanIsDecided(t *testing.T) {
 	g.Say("http", "echo on")
 	g.Hear(said, `"permissionMode":"plan"`)
 	id = g.Tell("http", "tool:ExitPlanMode {}")
-	g.Decide(g.Pending(), map[string]any{"behavior": "allow"})
+	g.Decide(g.Asked(1)[0], map[string]any{"behavior": "allow"})
 	g.Mentions(g.Outcome(id), "approved")
 	said = g.Watch("http")
 	g.Say("http", "echo off")

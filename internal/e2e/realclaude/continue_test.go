@@ -17,7 +17,7 @@ func TestRealTurnIsContinuedAfterACut(t *testing.T) {
 	goOn()
 	g = m.Start()
 	g.Failed(g.Outcome(id), "failed", "interrupted")
-	asked := g.Pending()
+	asked := g.Asked(1)[0]
 	if asked.Str("kind") != "continue" || asked.Str("message_id") != id {
 		t.Errorf("what is asked: %v", asked)
 	}

@@ -18,7 +18,7 @@ func TestRealInterrupt(t *testing.T) {
 		text  string
 		begun func() bool
 	}{
-		{"gate never first second", func() bool { return m.IsHeld("never") }},
+		{"gate never first second", func() bool { return harness.Closed(m.Held("never")) }},
 		{"hang", func() bool { return m.Asked("hang") == 1 }},
 		{"tool:bash " + m.Waiting("begun", "go", "done"), func() bool { return len(m.Lines("begun")) == 1 }},
 	} {
@@ -63,7 +63,7 @@ func TestRealInterruptWithSteeredMessages(t *testing.T) {
 		t.Run(fmt.Sprintf("folded %v", folded), func(t *testing.T) {
 			m, g := harness.StartReal(t)
 			first, goOn := duringTool(g)
-			second := g.Steer("http", "echo steered")
+			second := g.Read("http", "echo steered", "mode", "steer")
 			third := g.Tell("http", "echo third")
 			open := func() {}
 			if folded {
@@ -91,8 +91,8 @@ func TestRealInterruptWithSteeredMessages(t *testing.T) {
 func TestRealSteeringFoldsIntoToolTurn(t *testing.T) {
 	m, g := harness.StartReal(t)
 	first, goOn := duringTool(g)
-	second := g.Steer("http", "echo steered")
-	third := g.Steer("http", "and this too")
+	second := g.Read("http", "echo steered", "mode", "steer")
+	third := g.Read("http", "and this too", "mode", "steer")
 	goOn()
 	g.Outcome(first).Want(t, "steered")
 	for _, id := range []string{second, third} {
@@ -110,7 +110,7 @@ func TestRealSteeringFoldsIntoToolTurn(t *testing.T) {
 func TestRealSteeringDuringTextIsATurnOfItsOwn(t *testing.T) {
 	_, g := harness.StartReal(t)
 	first, goOn := duringText(g)
-	second := g.Steer("http", "echo own turn")
+	second := g.Read("http", "echo own turn", "mode", "steer")
 	goOn()
 	g.Outcome(first).Want(t, "first second")
 	a := g.Outcome(second)

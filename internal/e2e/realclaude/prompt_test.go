@@ -32,8 +32,7 @@ func TestRealAgentKnowsItself(t *testing.T) {
 		return a
 	}
 	g.Say("http", "echo hello").Want(t, "hello")
-	g.Told(m, "`"+run+" restart`")
-	g.Told(m, filepath.Join("bareclaw", "notes.md"))
+	told(m, "`"+run+" restart`", filepath.Join("bareclaw", "notes.md"))
 
 	bash(fmt.Sprintf("%s status --json > %s", run, m.Path("status")))
 	if b, err := os.ReadFile(m.Path("status")); err != nil || !strings.Contains(string(b), `"http"`) {
@@ -44,9 +43,9 @@ func TestRealAgentKnowsItself(t *testing.T) {
 		return strings.Contains(string(g.Must("GET", "/channels/http/messages", nil, 200).Body), `"reminded"`)
 	})
 	bash(run + " send --push tg-7 'from another channel'")
-	harness.Says(chat, "from another channel")
+	chat.AwaitText("from another channel")
 	bash(run + " send tg-7 'without a flag'")
-	harness.Says(chat, "without a flag")
+	chat.AwaitText("without a flag")
 
 	generation, claude := g.Generation(), g.Agent("http")
 	bash(run + " restart")
@@ -68,5 +67,13 @@ func TestRealPromptOfAResumedSession(t *testing.T) {
 	if second := g.Say("http", "history"); second.Str("session_id") != first.Str("session_id") || !strings.Contains(second.Str("text"), "echo one") {
 		t.Errorf("the conversation does not go on: %s", second.Body)
 	}
-	g.Told(m, m.Path("elsewhere/bareclaw/notes.md"))
+	told(m, m.Path("elsewhere/bareclaw/notes.md"))
+}
+
+// told fails unless the last request to the API carried the system prompt of a gateway.
+func told(m *harness.RealMachine, parts ...string) {
+	m.T.Helper()
+	if got := m.Last().System; !harness.ContainsAll(got, parts) {
+		m.T.Errorf("the system prompt does not hold %q:\n%s", parts, got)
+	}
 }

@@ -38,10 +38,10 @@ var realMoments = []realMoment{
 // beforeItBegins hands the message to a claude that does not read it.
 func beforeItBegins(g *harness.RealGateway) (string, func()) {
 	claude := g.M.Hosts()["http"].Claude()
-	g.M.Send(claude, syscall.SIGSTOP)
+	_ = proc.Signal(claude.PID, claude.Start, syscall.SIGSTOP)
 	id := g.Tell("http", "echo late words")
 	g.M.Eventually("message is handed over", func() bool { return g.Traced(id, "handed") })
-	return id, func() { g.M.Send(claude, syscall.SIGCONT) }
+	return id, func() { _ = proc.Signal(claude.PID, claude.Start, syscall.SIGCONT) }
 }
 
 func duringText(g *harness.RealGateway) (string, func()) {
@@ -73,10 +73,10 @@ func afterResult(g *harness.RealGateway) (string, func()) {
 	id, goOn := duringText(g)
 	h := g.LockFile()
 	daemon := proc.Process{PID: h.Worker, Start: h.WorkerStart}
-	g.M.Send(daemon, syscall.SIGSTOP)
+	_ = proc.Signal(daemon.PID, daemon.Start, syscall.SIGSTOP)
 	goOn()
 	g.M.Eventually("answer is in the transcript", func() bool { return strings.Contains(g.M.Transcripts(), `"text":"first second"`) })
-	return id, func() { g.M.Send(daemon, syscall.SIGCONT) }
+	return id, func() { _ = proc.Signal(daemon.PID, daemon.Start, syscall.SIGCONT) }
 }
 
 // realVictims are what is killed. A claude whose host dies gets a SIGTERM and
@@ -227,7 +227,7 @@ func TestRealKillWithSteeredMessages(t *testing.T) {
 		t.Run(fmt.Sprintf("folded %v", folded), func(t *testing.T) {
 			m, g := harness.StartReal(t)
 			first, goOn := duringTool(g)
-			second := g.Steer("http", "echo steered")
+			second := g.Read("http", "echo steered", "mode", "steer")
 			open := func() {}
 			if folded {
 				var held <-chan struct{}
@@ -263,7 +263,7 @@ func TestRealKillWithSteeredMessages(t *testing.T) {
 func TestRealKillOfClaudeThatAsks(t *testing.T) {
 	m, g := harness.StartReal(t, "BARECLAW_ALLOWED_TOOLS=Read", "BARECLAW_APPROVALS=ask")
 	id := g.Tell("http", "tool:bash touch "+m.Path("made"))
-	asked := g.Pending()
+	asked := g.Asked(1)[0]
 	m.Slay(m.Hosts()["http"].Claude())
 	g.Failed(g.Outcome(id), "failed", "interrupted")
 	a := g.Must("POST", "/approvals/"+asked.Str("id"), map[string]any{"behavior": "allow"}, 409)

@@ -15,12 +15,12 @@ import (
 func TestRealModelAndMode(t *testing.T) {
 	m, g := harness.StartReal(t, "BARECLAW_APPROVALS=ask", "BARECLAW_ALLOWED_TOOLS=Read")
 	first := g.Say("http", "echo one")
-	own := m.Model()
+	own := m.Last().Model
 	write := func() string { return "tool:Write " + `{"file_path":"` + m.Path("work/made") + `","content":"x"}` }
 
 	g.Patch(harness.Obj{"model": "haiku", "permission_mode": "acceptEdits"})
 	g.Mentions(g.Say("http", write()), "created successfully")
-	if now := m.Model(); !strings.Contains(now, "haiku") || now == own {
+	if now := m.Last().Model; !strings.Contains(now, "haiku") || now == own {
 		t.Errorf("model is %s, was %s", now, own)
 	}
 	g.Patch(harness.Obj{"permission_mode": "plan"})
@@ -32,10 +32,10 @@ func TestRealModelAndMode(t *testing.T) {
 	g.Patch(harness.Obj{"model": "", "permission_mode": ""})
 	said = g.Watch("http")
 	id := g.Tell("http", write())
-	g.Decide(g.Pending(), map[string]any{"behavior": "deny"})
+	g.Decide(g.Asked(1)[0], map[string]any{"behavior": "deny"})
 	g.Outcome(id)
 	g.Hear(said, `"permissionMode":"default"`)
-	if now := m.Model(); now != own {
+	if now := m.Last().Model; now != own {
 		t.Errorf("model is %s after it was taken back, was %s", now, own)
 	}
 	if last := g.Say("http", "echo two"); last.Str("session_id") != first.Str("session_id") {
@@ -74,7 +74,7 @@ func TestRealAllowAlways(t *testing.T) {
 		`tool:Write {"file_path":"` + m.Path("outside.txt") + `","content":"x"}`,
 	} {
 		id := g.Tell("http", call)
-		g.Decide(g.Pending(), map[string]any{"behavior": "allow", "always": true})
+		g.Decide(g.Asked(1)[0], map[string]any{"behavior": "allow", "always": true})
 		g.Mentions(g.Outcome(id), "final after 1 call(s)")
 		g.Mentions(g.Say("http", call), "final after 1 call(s)")
 	}
@@ -94,7 +94,7 @@ func TestRealAllowAlways(t *testing.T) {
 		t.Errorf("claude is %v, was %v; file was written: %v", g.Agent("http"), pid, m.Exists("another.txt"))
 	}
 	id := g.Tell("http", "tool:bash touch b")
-	g.Decide(g.Pending(), map[string]any{"behavior": "deny"})
+	g.Decide(g.Asked(1)[0], map[string]any{"behavior": "deny"})
 	g.Outcome(id)
 	g.Balanced()
 }

@@ -128,12 +128,12 @@ func TestSocketOfAKilledDaemon(t *testing.T) {
 func TestRestartOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
-	m.SmallDisk()
+	m.SmallDisk("state", "2m")
 	g := m.Start()
 	g.Usable("busy")
 	held := g.Hold(harness.Obj{"text": "wait " + m.Path("go")})
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
-	free := m.Fill()
+	free := m.Fill("state")
 	g.Refusals("busy", 507, "storage_full")
 	if a := g.Must("POST", "/restart", nil, 503); a.Str("code") != "restart_failed" {
 		t.Errorf("restart says %s", a.Body)

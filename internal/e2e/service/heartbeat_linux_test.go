@@ -31,7 +31,7 @@ func TestHeartbeatUnderSystemd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			harness.WithUserManagerAt(t, "/run/home", func(t *testing.T, manager *harness.UserManager) { test(newHeartAt(t, manager)) })
+			harness.WithUserManager(t, "/run/home", func(t *testing.T, manager *harness.UserManager) { test(newHeartAt(t, manager)) })
 		})
 	}
 }

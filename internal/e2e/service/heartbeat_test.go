@@ -133,7 +133,7 @@ func TestHeartbeatKilled(t *testing.T) {
 // killAt kills a tick when it has said that it is so far, if it comes there.
 func killAt(m *harness.Machine, step string) {
 	m.T.Helper()
-	cmd := m.Tick()
+	cmd := m.Prepare("heartbeat", "run")
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()

@@ -179,7 +179,7 @@ func TestLaunchdHeartbeatLog(t *testing.T) {
 // running, and removes everything, with the commands of README.md and docs/operations.md.
 func TestInstallationAsPrinted(t *testing.T) {
 	t.Parallel()
-	harness.WithUserManagerAt(t, "/run/home", func(t *testing.T, manager *harness.UserManager) {
+	harness.WithUserManager(t, "/run/home", func(t *testing.T, manager *harness.UserManager) {
 		i := newInstallation(t, manager)
 		check.OK(t, os.RemoveAll(filepath.Dir(i.program)))
 		i.program = filepath.Join(manager.Home, ".local/bin/bareclaw")

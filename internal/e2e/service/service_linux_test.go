@@ -32,7 +32,7 @@ func TestService(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			harness.WithUserManagerAt(t, "/run/home", func(t *testing.T, manager *harness.UserManager) { test(t, newInstallation(t, manager)) })
+			harness.WithUserManager(t, "/run/home", func(t *testing.T, manager *harness.UserManager) { test(t, newInstallation(t, manager)) })
 		})
 	}
 }
@@ -409,7 +409,7 @@ const awkward = "/run/a b  %h $HOME ${PATH} & é [z]* ; #x"
 // means something to systemd, and looks what arrives.
 func TestServiceFilesSurviveSystemd(t *testing.T) {
 	t.Parallel()
-	harness.WithUserManagerAt(t, awkward, func(t *testing.T, manager *harness.UserManager) {
+	harness.WithUserManager(t, awkward, func(t *testing.T, manager *harness.UserManager) {
 		i := &installation{unit: &unit{Gateway: &harness.Gateway{Machine: harness.NewMachine(t)}, manager: manager}}
 		local := i.local()
 		seen := filepath.Join(manager.Home, "seen")

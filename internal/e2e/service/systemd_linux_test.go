@@ -28,7 +28,7 @@ func TestAsSystemdUnit(t *testing.T) {
 
 // underSystemd runs tests that share one systemd.
 func underSystemd(t *testing.T, tests map[string]func(*testing.T, *harness.UserManager)) {
-	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
+	harness.WithUserManager(t, "/run/home", func(t *testing.T, manager *harness.UserManager) {
 		for name, test := range tests {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -299,7 +299,7 @@ func unitNotifiedByAll(t *testing.T, manager *harness.UserManager) {
 // families, namespaces, capabilities. What it does to the file system is not tried.
 func TestSystemUnitLetsTheGatewayWork(t *testing.T) {
 	t.Parallel()
-	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
+	harness.WithUserManager(t, "/run/home", func(t *testing.T, manager *harness.UserManager) {
 		b, err := os.ReadFile("contrib/systemd/system/bareclaw.service")
 		check.OK(t, err)
 		lines := slices.Clone(notify)

@@ -15,7 +15,7 @@ import (
 // whatever becomes of the new program, the unit stays up.
 func TestUpgradeAsSystemdUnit(t *testing.T) {
 	t.Parallel()
-	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
+	harness.WithUserManager(t, "/run/home", func(t *testing.T, manager *harness.UserManager) {
 		for manner, test := range map[string]func(*testing.T, *harness.UserManager, string){
 			"": unitUpgrades, "dies": unitGoesBack, "dies on trial": unitGoesBack, "hangs on trial": unitGoesBack, "stopped": unitStopsOnTrial,
 			"supervisor is killed": unitKilledOnTrial, "new is killed": unitKilledOnTrial, "both are killed": unitKilledOnTrial,

@@ -20,7 +20,7 @@ import (
 func TestDoctorOfADiskThatIsSmallAndReadOnly(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
-	m.SmallDisk()
+	m.SmallDisk("state", "2m")
 	d := m.Quick()
 	d.Tells(doctor.Warning, "state_file_system", "tmpfs", "BARECLAW_STATE_DIR")
 	d.Tells(doctor.Problem, "disk_full", m.Path("state"))
@@ -119,7 +119,7 @@ func TestWithoutServiceManager(t *testing.T) {
 // version.
 func TestDoctorMendsAService(t *testing.T) {
 	t.Parallel()
-	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
+	harness.WithUserManager(t, "/run/home", func(t *testing.T, manager *harness.UserManager) {
 		m := harness.NewMachine(t, "HOME=/run/home", "XDG_RUNTIME_DIR="+harness.RuntimeDir)
 		m.Write("work/.env", "# the gateway's\n", 0o600)
 		self := m.Executable()

@@ -81,7 +81,7 @@ func TestInitSaysHowToGoOn(t *testing.T) {
 var quietly = []string{"--yes", "--no-service", "--no-start", "--no-doctor"}
 
 // runs runs init with that on its standard input. It has to end with that status.
-func runs(m harness.Newcomer, status int, stdin string, args ...string) *harness.Invocation {
+func runs(m *harness.Machine, status int, stdin string, args ...string) *harness.Invocation {
 	m.T.Helper()
 	return m.Invoke(strings.NewReader(stdin), append([]string{"init"}, args...)...).Wait(status)
 }

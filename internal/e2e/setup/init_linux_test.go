@@ -30,7 +30,7 @@ func lastCode(x *harness.Display) string {
 }
 
 // newBotUser is newUser with a Bot API server, and somebody who has a chat with its bot.
-func newBotUser(t *testing.T) (harness.Newcomer, *botapi.Server, *botapi.User, *botapi.Chat) {
+func newBotUser(t *testing.T) (*harness.Machine, *botapi.Server, *botapi.User, *botapi.Chat) {
 	t.Helper()
 	m := harness.NewUser(t)
 	api := botapi.New(t, botapi.WithoutRates())

@@ -16,7 +16,7 @@ import (
 const installedHome = "/run/home"
 
 // newInstalled makes the machine of a newcomer whose program is there to stay.
-func newInstalled(t *testing.T, manager *harness.UserManager) harness.Newcomer {
+func newInstalled(t *testing.T, manager *harness.UserManager) *harness.Machine {
 	t.Helper()
 	const home = installedHome
 	m := harness.NewUser(t)
@@ -45,7 +45,7 @@ func property(t *testing.T, manager *harness.UserManager, unit, name string) str
 // init asks by itself, with what it costs. A no is remembered, by init as by the gateway.
 func TestInitAsksForTheHeartbeat(t *testing.T) {
 	t.Parallel()
-	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
+	harness.WithUserManager(t, "/run/home", func(t *testing.T, manager *harness.UserManager) {
 		m := newInstalled(t, manager)
 		const state = installedHome + "/.local/state/bareclaw"
 		port := harness.FreePort(t)
@@ -135,7 +135,7 @@ func TestInitAsksForTheHeartbeat(t *testing.T) {
 // and has a gateway that runs take up another port.
 func TestInitInstallsTheService(t *testing.T) {
 	t.Parallel()
-	harness.WithUserManager(t, func(t *testing.T, manager *harness.UserManager) {
+	harness.WithUserManager(t, "/run/home", func(t *testing.T, manager *harness.UserManager) {
 		m := newInstalled(t, manager)
 		init := func(args ...string) *harness.Invocation {
 			t.Helper()

@@ -47,7 +47,7 @@ func (c *talk) send(text string, opts ...botapi.SendOption) botapi.Sent {
 }
 
 // says waits for a message of the bot with all of the texts.
-func (c *talk) says(texts ...string) botapi.Message { return harness.Says(c.chat, texts...) }
+func (c *talk) says(texts ...string) botapi.Message { return c.chat.AwaitText(texts...) }
 
 // ask sends a text, and waits for a later message of the bot with all of the texts.
 func (c *talk) ask(text string, texts ...string) botapi.Message {

@@ -22,7 +22,7 @@ func TestUpgradeOnDisks(t *testing.T) {
 		t.Helper()
 		size := fmt.Sprintf("size=%d", program.Size()*3/2) // for one program, and not for two
 		check.OK(t, os.MkdirAll(m.Path(name), 0o700))
-		m.DiskOf(name, size[len("size="):])
+		m.SmallDisk(name, size[len("size="):])
 		return func(flags uintptr) {
 			t.Helper()
 			check.OK(t, unix.Mount("tmpfs", m.Path(name), "tmpfs", unix.MS_REMOUNT|flags, size))

@@ -46,10 +46,10 @@ func (u *toldTest) working() *toldTest {
 }
 
 // commandedInside starts a command of the installed program as claude's Bash does.
-func (u *toldTest) commandedInside(args ...string) func() harness.CommandResult {
+func (u *toldTest) commandedInside(args ...string) *harness.Invocation {
 	in := *u.Machine
 	in.Env = u.session
-	return in.Commanded(args...)
+	return in.Invoke(nil, args...)
 }
 
 // tells fails unless the chat has heard what became of the upgrade, once: now, and after
@@ -89,31 +89,25 @@ func TestUpgradeIsTold(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	ends := func(t *testing.T, r harness.CommandResult, status int, says string) {
-		t.Helper()
-		if r.Status != status || !strings.Contains(r.Out+r.Err, says) {
-			t.Errorf("upgrade ends with %d, want %d with %q\n%s%s", r.Status, status, says, r.Out, r.Err)
-		}
-	}
 	for name, test := range map[string]func(t *testing.T){
 		"it stays": func(t *testing.T) {
 			u := newToldTest(t, "1s").working()
-			ends(t, u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "v2"))(), harness.ExitOK, "Upgraded from v1 to v2")
+			u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "v2")).Says(harness.ExitOK, "Upgraded from v1 to v2")
 			u.Serves("v2")
 			u.tells("The gateway was upgraded from v1 to v2.")
 		},
 		"it does not start": func(t *testing.T) {
 			u := newToldTest(t, "", harness.MannerVariable+"=dies").working()
-			ends(t, u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "broken"))(), harness.ExitFailure, "exit status 7")
+			u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "broken")).Says(harness.ExitFailure, "exit status 7")
 			u.tells("The gateway went back from broken to v1: ")
 		},
 		"it is killed": func(t *testing.T) {
 			u := newToldTest(t, "").working()
 			old := u.Worker()
-			wait := u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "v2"))
+			upgrade := u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "v2"))
 			now := u.OnTrial(old)
 			signal(t, now.Worker, now.WorkerStart, syscall.SIGKILL)
-			ends(t, wait(), harness.ExitFailure, "went back from v2 to v1")
+			upgrade.Says(harness.ExitFailure, "went back from v2 to v1")
 			u.Serves("v1")
 			u.tells(back)
 		},
@@ -137,14 +131,14 @@ func TestUpgradeIsTold(t *testing.T) {
 		"Telegram refuses it first": func(t *testing.T) {
 			u := newToldTest(t, "1s")
 			u.api.Script("sendMessage", u.chat.ID(), botapi.Refuse(400, "Bad Request: not just now"), botapi.Refuse(400, "Bad Request: not just now"))
-			ends(t, u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "v2"))(), harness.ExitOK, "Upgraded from v1 to v2")
+			u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "v2")).Says(harness.ExitOK, "Upgraded from v1 to v2")
 			u.Serves("v2")
 			u.tells("The gateway was upgraded from v1 to v2.")
 		},
 		"the gateway ends before Telegram takes it": func(t *testing.T) {
 			u := newToldTest(t, "1s")
 			u.api.Script("sendMessage", u.chat.ID(), botapi.TooMany(5))
-			ends(t, u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "v2"))(), harness.ExitOK, "Upgraded from v1 to v2")
+			u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "v2")).Says(harness.ExitOK, "Upgraded from v1 to v2")
 			u.Eventually("Telegram has been asked", func() bool { return u.api.Scripted() == 0 })
 			u.Signal(syscall.SIGTERM)
 			u.Gateway = u.Start()

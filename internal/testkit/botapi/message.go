@@ -192,10 +192,10 @@ func (c *Chat) AwaitMessage(what string, is func(Message) bool) (found Message) 
 	return found
 }
 
-// AwaitText waits for a message of the bot that contains the text.
-func (c *Chat) AwaitText(text string) Message {
-	return c.AwaitMessage(fmt.Sprintf("message of the bot with %q", text), func(m Message) bool {
-		return m.FromBot && strings.Contains(m.Text, text)
+// AwaitText waits for a message of the bot that contains all of the texts.
+func (c *Chat) AwaitText(texts ...string) Message {
+	return c.AwaitMessage(fmt.Sprintf("message of the bot with %q", texts), func(m Message) bool {
+		return m.FromBot && !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(m.Text, text) })
 	})
 }
 
