@@ -51,13 +51,18 @@ type options struct {
 }
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
-	names := strings.Join(names(), ", ")
+	all := strings.Join(names(), ", ")
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.BoolVar(&o.quick, "quick", false, "fewer samples, shorter loads: a glance in less than 40 s")
-	flags.Func("only", "run only these scenarios, separated by commas: "+names, func(list string) error {
+	flags.Func("only", "run only these scenarios, separated by commas: "+all, func(list string) error {
 		o.only = strings.Split(list, ",")
-		return checkNames(o.only)
+		for _, name := range o.only {
+			if !slices.Contains(names(), name) {
+				return fmt.Errorf("no scenario %q; there are %s", name, all)
+			}
+		}
+		return nil
 	})
 	flags.StringVar(&o.dir, "dir", "", "put the state directories here; the figures are of this directory's disk (default: the directory for temporary files)")
 	flags.StringVar(&o.baselineCmd, "baseline-cmd", "", "also measure the server that this shell `command` starts on BARECLAW_PORT")
@@ -67,15 +72,6 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	return o, err
-}
-
-func checkNames(chosen []string) error {
-	for _, name := range chosen {
-		if !slices.Contains(names(), name) {
-			return fmt.Errorf("no scenario %q; there are %s", name, strings.Join(names(), ", "))
-		}
-	}
-	return nil
 }
 
 // run is the program; it returns the exit code.

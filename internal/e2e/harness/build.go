@@ -3,6 +3,7 @@
 package harness
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +19,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"bareclaw/internal/proc"
 	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/executable"
 	"bareclaw/internal/testkit/launchctl"
@@ -61,7 +60,7 @@ func Main(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "launchctl" { // by a link
 		os.Exit(launchctl.Run(os.Args[1:], os.Stdout, os.Stderr))
 	}
-	if os.Getenv(runVariable) == "" { // else another test binary has started this one in that directory
+	if _, err := os.Stat("go.mod"); err != nil { // else another test binary has started this one in the root
 		if err := os.Chdir("../../.."); err != nil { // tests name the project's files from its root
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(ExitFailure)
@@ -81,39 +80,37 @@ func MainWithoutRace(m *testing.M) {
 // built has what onceBuilt has returned in this process, by path below the cache directory.
 var built sync.Map
 
-// onceBuilt returns the path of a program of this checkout, which is built once in a run of
-// the tests: during one run the source does not change. Linking takes seconds, so the packages
-// of one `go test` share the program, and a later run links only what has changed.
+// onceBuilt returns the path of a program of this checkout, which each process builds once. The
+// packages of one `go test` share the program: go links only what has changed. Go also touches
+// what has not changed, and session hosts are of another program then: hence the copy.
 func onceBuilt(name, variant string, build func(path string) error) (path string, err error) {
 	once, _ := built.LoadOrStore(filepath.Join(variant, name), sync.OnceValues(func() (string, error) {
-		return builtInThisRun(name, variant, build)
+		dir, err := cacheDir()
+		if err != nil {
+			return "", err
+		}
+		path := filepath.Join(dir, variant, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return "", err
+		}
+		lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = lock.Close() }()
+		if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+			return "", err
+		}
+		if err := build(path + ".built"); err != nil {
+			return "", fmt.Errorf("build %s: %w", name, err)
+		}
+		program, err := os.ReadFile(path + ".built")
+		if copied, _ := os.ReadFile(path); err == nil && !bytes.Equal(copied, program) {
+			err = errors.Join(os.RemoveAll(path), executable.Write(path, program))
+		}
+		return path, err
 	}))
 	return once.(func() (string, error))()
-}
-
-// builtInThisRun is onceBuilt for a process that does not know the program yet.
-func builtInThisRun(name, variant string, build func(path string) error) (path string, err error) {
-	dir, err := cacheDir()
-	if err != nil {
-		return "", err
-	}
-	path = filepath.Join(dir, variant, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", err
-	}
-	unlock, err := lockPrograms(path)
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	run, err := runOfTests()
-	if builtBy, readErr := os.ReadFile(path + ".run"); err != nil || readErr == nil && string(builtBy) == run {
-		return path, err
-	}
-	if err := build(path); err != nil {
-		return "", fmt.Errorf("build %s: %w", name, err)
-	}
-	return path, os.WriteFile(path+".run", []byte(run), 0o600)
 }
 
 // cacheDir returns the directory for what the tests of this checkout build.
@@ -145,35 +142,6 @@ func removeUnused(cache string, since time.Time) error {
 		}
 	}
 	return err
-}
-
-// runVariable passes the run to a test binary that another one starts.
-const runVariable = "BARECLAW_TEST_RUN"
-
-// runOfTests identifies the `go test` that runs this package, or this process if another
-// program has started it.
-func runOfTests() (string, error) {
-	if run := os.Getenv(runVariable); run != "" {
-		return run, nil
-	}
-	pid := os.Getppid()
-	if program, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe")); err != nil || filepath.Base(program) != "go" {
-		pid = os.Getpid()
-	}
-	start, err := proc.StartTime(pid)
-	return fmt.Sprintf("%d %d", pid, start), err
-}
-
-// lockPrograms makes all other processes and goroutines wait that ask for the same program.
-func lockPrograms(path string) (unlock func(), err error) {
-	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	return func() { _ = lock.Close() }, nil
 }
 
 // withoutTables leaves out the tables of a debugger, which take long to write.

@@ -75,11 +75,7 @@ func runInside(t *testing.T) (out []byte, ran bool, err error) {
 	note := filepath.Join(t.TempDir(), "running")
 	cmd := exec.Command("unshare", "--mount", "--pid", "--cgroup", "--ipc", "--fork", "--mount-proc", "--kill-child",
 		self, "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v="+strconv.FormatBool(testing.Verbose()), "-test.parallel=8", "-test.timeout="+(10*Patience).String())
-	run, err := runOfTests()
-	if err != nil {
-		return nil, false, err
-	}
-	cmd.Env = append(os.Environ(), insideVariable+"="+note, runVariable+"="+run)
+	cmd.Env = append(os.Environ(), insideVariable+"="+note)
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(group.Fd()), Pdeathsig: syscall.SIGKILL}
 	out, err = cmd.CombinedOutput()
 	_, missing := os.Stat(note)

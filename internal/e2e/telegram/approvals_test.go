@@ -197,7 +197,7 @@ func TestTelegramPermissionInAGroup(t *testing.T) {
 	c.api.Await(t, "acknowledged taps", func() bool { return len(c.api.Pending()) == 0 })
 	c.Asked(1)
 	if a, ok := stranger.Answer(); ok {
-		t.Errorf("a stranger is told %q", a.Text)
+		t.Errorf("a stranger is told %q", a)
 	}
 	told(t, c.api, c.chat.Tap(ben, q.ID, "Allow"), "Allowed by Ben")
 	c.settles(q, "Allowed by Ben")

@@ -87,7 +87,7 @@ func TestTelegramLateStops(t *testing.T) {
 	held.Release()
 	c.api.Await(t, "the tap is answered", func() bool {
 		a, answered := tap.Answer()
-		return answered && a.Text == "This turn has already ended."
+		return answered && a == "This turn has already ended."
 	})
 	c.chat.AwaitText("third")
 }
@@ -104,7 +104,7 @@ func TestTelegramStopButton(t *testing.T) {
 	tap := group.Tap(anna, status.ID, "⏹ Stop")
 	api.Await(t, "the tap is answered", func() bool {
 		a, answered := tap.Answer()
-		return answered && a.Text == "Stopped."
+		return answered && a == "Stopped."
 	})
 	group.AwaitMessage("that it was stopped", fromBot("⏹ "))
 	newestStoppedWithin(g, "tg--1001", harness.Promised, late())

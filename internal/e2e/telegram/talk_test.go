@@ -121,12 +121,12 @@ func answers(chat *botapi.Chat, text string) botapi.Message {
 // told waits for what a tap is answered with.
 func told(t testing.TB, api *botapi.Server, tap botapi.Tap, parts ...string) string {
 	t.Helper()
-	var a botapi.Answer
-	api.Await(t, "answer to a tap", func() (ok bool) { a, ok = tap.Answer(); return ok })
-	if !harness.ContainsAll(a.Text, parts) {
-		t.Errorf("the tap is answered with %q, want %q in it", a.Text, parts)
+	text := ""
+	api.Await(t, "answer to a tap", func() (ok bool) { text, ok = tap.Answer(); return ok })
+	if !harness.ContainsAll(text, parts) {
+		t.Errorf("the tap is answered with %q, want %q in it", text, parts)
 	}
-	return a.Text
+	return text
 }
 
 // hangUp restarts the daemon in place, and waits until it is of that generation.

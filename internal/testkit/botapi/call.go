@@ -37,20 +37,6 @@ func (s *Server) Calls(methods ...string) []Call {
 	return out
 }
 
-// CallCount returns how many calls of the methods, or in all, there have been. It is
-// cheaper than [Server.Calls] where there are thousands.
-func (s *Server) CallCount(methods ...string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := 0
-	for _, c := range s.calls {
-		if len(methods) == 0 || slices.Contains(methods, c.Method) {
-			n++
-		}
-	}
-	return n
-}
-
 const (
 	dumpedCalls = 40
 	dumpedText  = 200

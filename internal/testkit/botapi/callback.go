@@ -15,11 +15,8 @@ const (
 // callback is a tap that may be answered.
 type callback struct {
 	at     time.Time
-	answer *Answer
+	answer *string
 }
-
-// An Answer is what the user is shown after a tap.
-type Answer struct{ Text string }
 
 // A Tap is a press on a button.
 type Tap struct {
@@ -27,12 +24,12 @@ type Tap struct {
 	c *callback
 }
 
-// Answer returns what the bot answered, and false as long as it did not.
-func (t Tap) Answer() (Answer, bool) {
+// Answer returns what the user is shown, and false as long as the bot has not answered.
+func (t Tap) Answer() (text string, ok bool) {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
 	if t.c.answer == nil {
-		return Answer{}, false
+		return "", false
 	}
 	return *t.c.answer, true
 }
@@ -76,6 +73,6 @@ func (r *request) answerCallbackQuery() (any, error) {
 	case len([]rune(text)) > maxAnswer:
 		return nil, bad("MESSAGE_TOO_LONG")
 	}
-	c.answer = &Answer{Text: text}
+	c.answer = &text
 	return true, nil
 }

@@ -53,28 +53,20 @@ func (r *request) sendMessageDraft() (any, error) {
 	return true, nil
 }
 
-// draftLocked returns the draft that the user sees in a thread; nil is none.
-func (c *Chat) draftLocked(thread int) *draft {
-	state := c.s.chats[c.id]
-	if state == nil {
-		return nil
-	}
-	d := state.drafts[thread]
-	if d == nil || d.stopped || now().Sub(d.shown) >= draftLife {
-		return nil
-	}
-	return d
-}
-
 // Draft returns what the bot is writing in the thread, 0 for none, and false if nothing is
 // shown there.
 func (c *Chat) Draft(thread int) (Draft, bool) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	if d := c.draftLocked(thread); d != nil {
-		return d.Draft, true
+	state := c.s.chats[c.id]
+	if state == nil {
+		return Draft{}, false
 	}
-	return Draft{}, false
+	d := state.drafts[thread]
+	if d == nil || d.stopped || now().Sub(d.shown) >= draftLife {
+		return Draft{}, false
+	}
+	return d.Draft, true
 }
 
 // StopDraft presses the Stop button of the draft in the thread. The test ends if there is

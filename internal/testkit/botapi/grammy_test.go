@@ -134,7 +134,7 @@ func TestGrammY(t *testing.T) {
 	menu := chat.AwaitText("Choose")
 	tap := chat.Tap(anna, menu.ID, "Blue")
 	chosen := chat.AwaitText("You chose colour:blue")
-	if a, _ := tap.Answer(); chosen.ID != menu.ID || chosen.Edits != 1 || len(chosen.Buttons) != 0 || len(chosen.Entities) != 1 || a.Text != "Noted" {
+	if a, _ := tap.Answer(); chosen.ID != menu.ID || chosen.Edits != 1 || len(chosen.Buttons) != 0 || len(chosen.Entities) != 1 || a != "Noted" {
 		t.Errorf("after the tap: %v, answer %+v", chosen, a)
 	}
 	chat.Send(anna, "/twice")

@@ -10,19 +10,13 @@ const (
 
 // keyboard is an inline keyboard as it was sent.
 type keyboard struct {
-	Inline [][]map[string]any `json:"inline_keyboard"`
+	Inline [][]Button `json:"inline_keyboard"`
 }
 
 // A Button is one of an inline keyboard.
 type Button struct {
-	Text string
-	Data string // callback_data
-}
-
-func buttonOf(b map[string]any) Button {
-	text, _ := b["text"].(string)
-	data, _ := b["callback_data"].(string)
-	return Button{Text: text, Data: data}
+	Text string `json:"text"`
+	Data string `json:"callback_data"`
 }
 
 // buttons returns what a user can press.
@@ -30,15 +24,7 @@ func (k *keyboard) buttons() [][]Button {
 	if k == nil {
 		return nil
 	}
-	var rows [][]Button
-	for _, row := range k.Inline {
-		var out []Button
-		for _, b := range row {
-			out = append(out, buttonOf(b))
-		}
-		rows = append(rows, out)
-	}
-	return rows
+	return k.Inline
 }
 
 // markup reads reply_markup; nil is none. Other keyboards than inline ones are accepted
@@ -54,14 +40,6 @@ func (r *request) markup() *keyboard {
 	if err := json.Unmarshal(inline, &k.Inline); err != nil {
 		panic(bad("field \"inline_keyboard\" of the InlineKeyboardMarkup must be an Array of Arrays"))
 	}
-	r.checkKeyboard(k)
-	if len(k.Inline) == 0 {
-		return nil
-	}
-	return k
-}
-
-func (r *request) checkKeyboard(k *keyboard) {
 	total := 0
 	for _, row := range k.Inline {
 		if len(row) == 0 {
@@ -71,21 +49,22 @@ func (r *request) checkKeyboard(k *keyboard) {
 			panic(bad("reply markup is too long"))
 		}
 		for _, b := range row {
-			checkButton(b)
+			b.check()
 		}
 	}
+	if len(k.Inline) == 0 {
+		return nil
+	}
+	return k
 }
 
-func checkButton(b map[string]any) {
-	button := buttonOf(b)
+func (b Button) check() {
 	switch {
-	case b["text"] == nil:
-		panic(bad("can't parse inline keyboard button: Can't find field \"text\""))
-	case button.Text == "":
+	case b.Text == "":
 		panic(bad("inline keyboard button text must be non-empty"))
-	case button.Data == "":
+	case b.Data == "":
 		panic(bad("can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard"))
-	case len(button.Data) > maxCallbackData:
+	case len(b.Data) > maxCallbackData:
 		panic(bad("BUTTON_DATA_INVALID"))
 	}
 }

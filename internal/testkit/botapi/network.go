@@ -7,26 +7,15 @@ import (
 	"time"
 )
 
-// serve accepts on l until it is closed. The caller is start or holds netMu.
+// serve answers on l until the network is dropped. The caller is start or holds netMu.
 func (s *Server) serve(l net.Listener) {
-	s.listener = l
+	h := &http.Server{Handler: http.HandlerFunc(s.handle), ReadHeaderTimeout: time.Minute}
+	s.http = h
 	s.running.Go(func() {
-		// Serve returns when the listener is closed, or when accepting fails
-		// for good: clients then see refused connections.
-		_ = s.http.Serve(l)
+		// Serve returns when the server is closed, or when accepting fails for good: clients
+		// then see refused connections.
+		_ = h.Serve(l)
 	})
-}
-
-// connState keeps the list of connections, for DropNetwork.
-func (s *Server) connState(c net.Conn, state http.ConnState) {
-	s.netMu.Lock()
-	defer s.netMu.Unlock()
-	switch state {
-	case http.StateNew:
-		s.conns[c] = struct{}{}
-	case http.StateClosed, http.StateHijacked:
-		delete(s.conns, c)
-	}
 }
 
 // DropNetwork closes every connection and refuses new ones until
@@ -34,12 +23,9 @@ func (s *Server) connState(c net.Conn, state http.ConnState) {
 func (s *Server) DropNetwork() {
 	s.netMu.Lock()
 	defer s.netMu.Unlock()
-	if s.listener != nil {
-		s.listener.Close()
-		s.listener = nil
-	}
-	for c := range s.conns {
-		_ = c.Close()
+	if s.http != nil {
+		_ = s.http.Close()
+		s.http = nil
 	}
 }
 
@@ -52,14 +38,10 @@ func (s *Server) RestoreNetwork() {
 func (s *Server) restore() error {
 	s.netMu.Lock()
 	defer s.netMu.Unlock()
-	if s.closed {
-		return errNoNetwork
-	}
-	if s.listener != nil {
+	if s.http != nil {
 		return nil
 	}
-	deadline := time.Now().Add(10 * time.Second)
-	for {
+	for deadline := time.Now().Add(10 * time.Second); ; {
 		l, err := net.Listen("tcp", s.addr)
 		if err == nil {
 			s.serve(l)

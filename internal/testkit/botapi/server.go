@@ -31,7 +31,6 @@
 package botapi
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -64,14 +63,11 @@ func WithoutRates() Option { return func(s *Server) { s.rate.off = true } }
 // the rules of [testing.T.FailNow] hold.
 type Server struct {
 	token   string
-	addr    string // the same for the server's whole life
-	http    *http.Server
+	addr    string         // the same for the server's whole life
 	running sync.WaitGroup // accept loops and handlers
 
-	netMu    sync.Mutex // protects the fields below
-	listener net.Listener
-	conns    map[net.Conn]struct{}
-	closed   bool
+	netMu sync.Mutex   // protects http
+	http  *http.Server // nil while there is no network
 
 	mu      sync.Mutex    // protects the fields below and all that hangs on them
 	t       testing.TB    // nil outside of a test and when the test is over
@@ -116,7 +112,7 @@ func NewServer(opts ...Option) (*Server, error) { return start(nil, opts) }
 
 func start(t testing.TB, opts []Option) (*Server, error) {
 	s := &Server{
-		t: t, token: DefaultToken, conns: map[net.Conn]struct{}{}, changed: make(chan struct{}),
+		t: t, token: DefaultToken, changed: make(chan struct{}),
 		users: map[int64]*User{}, chats: map[int64]*chat{}, files: map[string]*file{},
 		callbacks: map[string]*callback{}, commands: map[string][]command{},
 		updates: queue{nextID: firstUpdateID}, rate: newLimiter(),
@@ -136,7 +132,6 @@ func start(t testing.TB, opts []Option) (*Server, error) {
 	s.addr = l.Addr().String()
 	s.bot = &User{ID: botID, FirstName: "Fake", Username: "fake_bot", bot: true}
 	s.users[botID] = s.bot
-	s.http = &http.Server{Handler: http.HandlerFunc(s.handle), ConnState: s.connState, ReadHeaderTimeout: time.Minute}
 	s.serve(l)
 	return s, nil
 }
@@ -151,11 +146,7 @@ func (s *Server) Token() string { return s.token }
 // Close drops all connections and returns when every handler has ended. It may be called
 // more than once.
 func (s *Server) Close() {
-	s.netMu.Lock()
-	s.closed = true
-	s.netMu.Unlock()
 	s.DropNetwork()
-	_ = s.http.Close()
 	s.running.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -225,5 +216,3 @@ func (s *Server) wait(what string, cond func() bool) error {
 		}
 	}
 }
-
-var errNoNetwork = errors.New("botapi: the server is closed")

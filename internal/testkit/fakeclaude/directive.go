@@ -38,7 +38,8 @@ type script struct {
 	play func(t *turn, d directive)
 }
 
-// scripts are the directives but for once, which guards another one, and vanish.
+// scripts are the directives. Two have no play: once guards another one, and vanish comes
+// before the turn.
 var scripts = map[string]script{
 	"echo":    {text, says(func(_ *turn, d directive) string { return d.arg })},
 	"prompt":  {bare, says(func(t *turn, _ directive) string { return t.text })},
@@ -106,6 +107,7 @@ var scripts = map[string]script{
 		t.s.exit(d.n)
 	}},
 	"die":  {number, func(t *turn, d directive) { t.delta("dying"); t.s.exit(d.n) }},
+	"once": {fileText, nil}, "vanish": {bare, nil},
 	"kill": {bare, func(t *turn, _ directive) { t.delta("dying"); suicide() }},
 	"mute": {bare, func(t *turn, _ directive) {
 		t.deaf = true
@@ -148,12 +150,6 @@ func findDirective(message string) directive {
 func parseDirective(line string) (d directive, ok bool) {
 	name, rest, _ := strings.Cut(line, " ")
 	s, known := scripts[name]
-	switch name {
-	case "once":
-		s, known = script{form: fileText}, true
-	case "vanish":
-		s, known = script{form: bare}, true
-	}
 	d = directive{name: name, n: -1, arg: rest}
 	count := func(s string) bool {
 		n, err := strconv.Atoi(s)
