@@ -29,21 +29,18 @@ type Writer struct {
 
 // Counter adds a value that only grows. Labels are pairs of name and value.
 func (w *Writer) Counter(name, help string, value float64, labels ...string) {
-	w.add(name, help, "counter", value, labels)
+	w.header(name, help, "counter")
+	w.sample(name, value, labels)
 }
 
 // Gauge adds a value that may grow and shrink. Labels are pairs of name and value.
 func (w *Writer) Gauge(name, help string, value float64, labels ...string) {
-	w.add(name, help, "gauge", value, labels)
+	w.header(name, help, "gauge")
+	w.sample(name, value, labels)
 }
 
 // String returns the gathered text.
 func (w *Writer) String() string { return w.text.String() }
-
-func (w *Writer) add(name, help, kind string, value float64, labels []string) {
-	w.header(name, help, kind)
-	w.sample(name, value, labels)
-}
 
 // header describes a metric before its first sample.
 func (w *Writer) header(name, help, kind string) {
@@ -68,12 +65,7 @@ func (w *Writer) sample(name string, value float64, labels []string) {
 	w.text.WriteString(" " + number(value) + "\n")
 }
 
-func number(v float64) string {
-	if math.IsInf(v, 1) {
-		return "+Inf"
-	}
-	return strconv.FormatFloat(v, 'g', -1, 64)
-}
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // buckets are the upper bounds of a request's duration, in seconds.
 var buckets = [...]float64{.0005, .001, .0025, .005, .01, .025, .1, .5, 1, 5, 30, 120, 600, math.Inf(1)}
@@ -162,10 +154,6 @@ func WriteTotals(ctx context.Context, w *Writer, m *lanes.Manager, log *slog.Log
 		log.Warn("metrics: read the ledger's balance", "err", err)
 		return
 	}
-	even := 0.0
-	if b.Even() {
-		even = 1
-	}
 	w.Counter("bareclaw_messages_accepted_total", "Messages ever accepted.", float64(b.Accepted))
 	for _, o := range []struct {
 		outcome string
@@ -174,7 +162,7 @@ func WriteTotals(ctx context.Context, w *Writer, m *lanes.Manager, log *slog.Log
 		w.Counter("bareclaw_messages_total", "Messages ever ended, by outcome.", float64(o.count), "outcome", o.outcome)
 	}
 	w.Gauge("bareclaw_messages_waiting", "Messages without an outcome, running ones included.", float64(b.Waiting))
-	w.Gauge("bareclaw_balance_ok", "1 while every accepted message is accounted for exactly once.", even)
+	w.Gauge("bareclaw_balance_ok", "1 while every accepted message is accounted for exactly once.", map[bool]float64{true: 1}[b.Even()])
 }
 
 func writeStats(w *Writer, s *lanes.Stats) {
@@ -238,20 +226,10 @@ func WriteProcess(w *Writer, startedAt time.Time) {
 	if open, err := os.ReadDir("/proc/self/fd"); err == nil {
 		w.Gauge("process_open_fds", "Number of open file descriptors.", float64(len(open)))
 	}
-	if virtual, resident, ok := pages(); ok {
+	var virtual, resident float64 // in pages, see proc_pid_statm(5)
+	text, _ := os.ReadFile("/proc/self/statm")
+	if _, err := fmt.Sscan(string(text), &virtual, &resident); err == nil {
 		w.Gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.", virtual*float64(os.Getpagesize()))
 		w.Gauge("process_resident_memory_bytes", "Resident memory size in bytes.", resident*float64(os.Getpagesize()))
 	}
-}
-
-// pages returns the size of the process in memory, in pages; see proc_pid_statm(5).
-func pages() (virtual, resident float64, ok bool) {
-	text, err := os.ReadFile("/proc/self/statm")
-	fields := strings.Fields(string(text))
-	if err != nil || len(fields) < 2 {
-		return 0, 0, false
-	}
-	virtual, errVirtual := strconv.ParseFloat(fields[0], 64)
-	resident, errResident := strconv.ParseFloat(fields[1], 64)
-	return virtual, resident, errVirtual == nil && errResident == nil
 }
