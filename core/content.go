@@ -122,53 +122,27 @@ func TruncateText(s string, limit int) (start string, cut bool) {
 func describe(raw []byte) (b Block, text string) {
 	var m blockMembers
 	_ = json.Unmarshal(raw, &m) // invalid JSON has the members before the error
-	b = Block{Type: string(m.Type), MediaType: string(m.Source.MediaType), Bytes: m.Source.Data.n}
+	b = Block{Type: m.Type, MediaType: m.Source.MediaType, Bytes: m.Source.Data.n}
 	switch {
 	case b.Type == "text":
 		b.Bytes = int64(len(m.Text))
-		return b, string(m.Text)
+		return b, m.Text
 	case m.Source.Type == "base64":
 		b.Bytes = m.Source.Data.n/4*3 - m.Source.Data.padding
 	}
 	return b, ""
 }
 
-// blockMembers are the members of a block that a Block describes. Members of an unexpected
-// type count as absent: adapters check input at acceptance.
+// blockMembers are the members of a block that a Block describes. A member of an unexpected
+// type, and what follows, counts as absent: adapters check input at acceptance.
 type blockMembers struct {
-	Type   stringMember `json:"type"`
-	Text   stringMember `json:"text"`
-	Source blockSource  `json:"source"`
-}
-
-type blockSource struct {
-	Type      stringMember `json:"type"`
-	MediaType stringMember `json:"media_type"`
-	Data      dataMember   `json:"data"`
-}
-
-// UnmarshalJSONFrom skips any value but an object.
-func (s *blockSource) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	type plain blockSource
-	if dec.PeekKind() != '{' {
-		return dec.SkipValue()
-	}
-	return json.UnmarshalDecode(dec, (*plain)(s))
-}
-
-// A stringMember is a string, and empty for any other value.
-type stringMember string
-
-// UnmarshalJSONFrom skips any value but a string.
-func (s *stringMember) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if dec.PeekKind() != '"' {
-		return dec.SkipValue()
-	}
-	token, err := dec.ReadToken()
-	if err == nil {
-		*s = stringMember(token.String())
-	}
-	return err
+	Type   string `json:"type"`
+	Text   string `json:"text"`
+	Source struct {
+		Type      string     `json:"type"`
+		MediaType string     `json:"media_type"`
+		Data      dataMember `json:"data"`
+	} `json:"source"`
 }
 
 // A dataMember holds the length of a string in bytes, and the number of base64 padding bytes.
