@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -205,9 +206,15 @@ func AnswerInput(a Approval, answers map[string][]string) (json.RawMessage, erro
 	if len(given) == 0 {
 		return nil, errors.New("no question is answered")
 	}
-	var input map[string]json.RawMessage
-	if err := json.Unmarshal(a.Input, &input); err != nil {
-		return nil, fmt.Errorf("read the questions of approval %s: %w", a.ID, err)
+	return WithAnswers(&a, given)
+}
+
+// WithAnswers returns the input of a ToolAskUser approval with answers by question, which are
+// not compared with the questions. An input that is no object is an error.
+func WithAnswers(a *Approval, given map[string]string) (json.RawMessage, error) {
+	input := map[string]json.RawMessage{}
+	if err := json.Unmarshal(a.Input, &input); err != nil || input == nil {
+		return nil, fmt.Errorf("read the questions of approval %s: %w", a.ID, cmp.Or(err, ErrBadContent))
 	}
 	encoded, err := EncodeJSON(given)
 	if err != nil {

@@ -3,10 +3,8 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"bareclaw/adapters/httpapi/api"
@@ -15,14 +13,6 @@ import (
 
 // approvals lists and decides approvals.
 type approvals struct{ *shared }
-
-func (a *approvals) routes() []route {
-	return []route{
-		{http.MethodGet, api.PathApprovals, a.list},
-		{http.MethodPost, "/approvals/{id}", overTCP(withBody(a.decide),
-			"Approvals are decided over TCP: this socket is open to the agent's own commands, and the agent must not allow itself.")},
-	}
-}
 
 func (a *approvals) list(_ *response, r *http.Request) (any, error) {
 	all, err := a.Core.Decider.Approvals(r.Context())
@@ -110,14 +100,10 @@ func (a *approvals) answeredInput(ctx context.Context, id string, answers map[st
 }
 
 func withAnswers(a *core.Approval, answers map[string]string) ([]byte, error) {
-	input := map[string]jsontext.Value{}
-	if a.Tool != core.ToolAskUser || json.Unmarshal(a.Input, &input) != nil {
-		return nil, badRequest(api.BadAnswers, `"answers" go only with the tool %s.`, core.ToolAskUser)
+	if a.Tool == core.ToolAskUser {
+		if input, err := core.WithAnswers(a, answers); err == nil {
+			return input, nil
+		}
 	}
-	chosen, err := json.Marshal(answers, json.Deterministic(true))
-	if err != nil {
-		return nil, fmt.Errorf("encode answers: %w", err)
-	}
-	input["answers"] = chosen
-	return json.Marshal(input, json.Deterministic(true))
+	return nil, badRequest(api.BadAnswers, `"answers" go only with the tool %s.`, core.ToolAskUser)
 }
