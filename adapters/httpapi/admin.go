@@ -14,7 +14,6 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
-	"bareclaw/docs"
 	"bareclaw/internal/humanize"
 )
 
@@ -24,19 +23,6 @@ var ErrUpgrading = errors.New("an upgrade cannot begin now")
 
 // admin tells how the gateway does, restarts and upgrades it, and serves the API reference.
 type admin struct{ *shared }
-
-func (a *admin) routes() []route {
-	return []route{
-		{http.MethodGet, api.PathHealth, a.health},
-		{http.MethodGet, api.PathMetrics, a.metrics},
-		{http.MethodPost, api.PathRestart, a.postRestart},
-		{http.MethodGet, api.PathUpgrade, func(*response, *http.Request) (any, error) { return a.LastUpgrade() }},
-		{http.MethodPost, api.PathUpgrade, withBody(a.postUpgrade)},
-		{http.MethodGet, api.PathOpenAPI, func(w *response, _ *http.Request) (any, error) {
-			return nil, w.bytes(http.StatusOK, "application/yaml", docs.OpenAPI())
-		}},
-	}
-}
 
 func (a *admin) postRestart(w *response, r *http.Request) (any, error) {
 	if err := readOptionalBody(w, r, &struct{}{}); err != nil {
@@ -78,7 +64,7 @@ func (a *admin) checkOrder(ctx context.Context, o *api.UpgradeRequest) error {
 	if err != nil {
 		return err
 	}
-	return a.names.check(ctx, key)
+	return a.checkChannel(ctx, key)
 }
 
 // healthTimeout bounds the wait for core and ledger in GET /health.

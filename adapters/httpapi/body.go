@@ -21,13 +21,8 @@ import (
 	"bareclaw/internal/humanize"
 )
 
-const (
-	// bodyTimeout bounds how long a body may take to arrive.
-	bodyTimeout = 2 * time.Minute
-	// maxResendBytes bounds the bodies kept for a successor. Messages are not kept: a
-	// message can be encoded again.
-	maxResendBytes = 64 << 10
-)
+// bodyTimeout bounds how long a body may take to arrive.
+const bodyTimeout = 2 * time.Minute
 
 // readBody reads the request's JSON body into a shape. Unknown members are ignored, so
 // that newer clients can use an older gateway; null counts as absent.
@@ -39,7 +34,7 @@ func readBody(w *response, r *http.Request, shape any) error {
 	if err != nil {
 		return err
 	}
-	if w.route != api.PathMessage && len(body) <= maxResendBytes {
+	if w.route != api.PathMessage { // a large body is not kept while its turn runs: a message can be encoded again
 		w.resend = func() []byte { return body }
 	}
 	return decode(body, shape)

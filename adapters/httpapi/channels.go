@@ -13,7 +13,6 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
-	"bareclaw/core/lanes"
 )
 
 const (
@@ -24,21 +23,6 @@ const (
 // channels shows channels with their history, settings and rules, changes settings, and
 // interrupts and resets channels.
 type channels struct{ *shared }
-
-func (c *channels) routes() []route {
-	on := c.names.onChannel
-	return []route{
-		{http.MethodGet, api.PathChannels, c.list},
-		{http.MethodGet, "/channels/{key}", on(c.show)},
-		{http.MethodPatch, "/channels/{key}", overTCP(on(c.change),
-			"Settings are changed over TCP: this socket is open to the agent's own commands, and the agent must not change what it may do.")},
-		{http.MethodDelete, "/channels/{key}", on(c.reset)},
-		{http.MethodPost, "/channels/{key}/interrupt", on(c.interrupt)},
-		{http.MethodGet, "/channels/{key}/messages", on(c.messages)},
-		{http.MethodGet, "/channels/{key}/rules", on(c.rules)},
-		{http.MethodDelete, "/channels/{key}/rules/{id}", on(c.removeRule)},
-	}
-}
 
 func (c *channels) reset(_ *response, r *http.Request, key core.ChannelKey) (any, error) {
 	return api.ChannelReset{Status: "reset", Channel: string(key)}, c.Core.Reset(r.Context(), key)
@@ -62,7 +46,10 @@ func (c *channels) interrupt(w *response, r *http.Request, key core.ChannelKey) 
 				TurnID: string(done.Turn), Messages: idStrings(done.Messages), TookMS: asked.TookMS + time.Since(began).Milliseconds(),
 			}
 		}
-		w.resendShape(asked)
+		w.resend = func() []byte {
+			body, _ := marshal(asked) // is always encoded
+			return body
+		}
 		r.Header.Set("Content-Type", "application/json")
 		return nil, err
 	case errors.Is(err, core.ErrNothingRuns) && w.repeated && len(asked.Messages) > 0:
@@ -97,7 +84,7 @@ func (c *channels) messages(_ *response, r *http.Request, key core.ChannelKey) (
 	}
 	backgrounds, err := c.Core.Lookup.Backgrounds(r.Context(), key, limit)
 	if err == nil && len(messages)+len(backgrounds) == 0 {
-		err = c.names.mustExist(r.Context(), key)
+		err = c.mustExist(r.Context(), key)
 	}
 	show := func(m *core.Message) api.Message { return *showMessage(m, core.QueuePosition{}, shortPrompt) }
 	return api.History{Channel: string(key), Messages: each(messages, show), Background: each(backgrounds, showBackground)}, err
@@ -154,7 +141,7 @@ func (c *channels) change(w *response, r *http.Request, key core.ChannelKey) (an
 func (c *channels) rules(_ *response, r *http.Request, key core.ChannelKey) (shown any, err error) {
 	own := c.Core.ChannelSettings.Settings(key)
 	if len(own.Rules) == 0 {
-		err = c.names.mustExist(r.Context(), key)
+		err = c.mustExist(r.Context(), key)
 	}
 	return api.Rules{Channel: string(key), Rules: each(own.Rules, showRule)}, err
 }
@@ -169,9 +156,6 @@ const (
 	adapterName     = "http"
 	maxChannelBytes = 256
 )
-
-// channelNames checks names of channels.
-type channelNames struct{ directory *lanes.Directory }
 
 // parseKey checks the form of every channel's name. Names are opaque, but prompts, logs
 // and terminals show names: control characters are not allowed.
@@ -223,28 +207,28 @@ func firstUnseen(name string) (c rune, found bool) {
 	return 0, false
 }
 
-// check refuses an invalid key for a new channel, unless a channel with the key exists.
+// checkChannel refuses an invalid key for a new channel, unless a channel with the key exists.
 // Channels accepted by earlier programs remain usable until deleted.
-func (n channelNames) check(ctx context.Context, key core.ChannelKey) error {
+func (s *shared) checkChannel(ctx context.Context, key core.ChannelKey) error {
 	_, refusal := channelKey(string(key))
 	if refusal == nil {
 		return nil
 	}
-	err := n.mustExist(ctx, key)
+	err := s.mustExist(ctx, key)
 	if errors.Is(err, core.ErrNotFound) {
 		return refusal
 	}
 	return err
 }
 
-func (n channelNames) mustExist(ctx context.Context, key core.ChannelKey) error {
-	_, err := n.directory.Channel(ctx, key)
+func (s *shared) mustExist(ctx context.Context, key core.ChannelKey) error {
+	_, err := s.Core.Directory.Channel(ctx, key)
 	return err
 }
 
 // onChannel returns a handler that is called with the channel in the request's path. The
 // router matches the encoded path if the decoded path differs, for example with %2F.
-func (n channelNames) onChannel(h func(w *response, r *http.Request, key core.ChannelKey) (any, error)) handlerFunc {
+func (s *shared) onChannel(h func(w *response, r *http.Request, key core.ChannelKey) (any, error)) handlerFunc {
 	return func(w *response, r *http.Request) (any, error) {
 		name := pathParam(r, "key")
 		if r.URL.RawPath != "" {
@@ -255,7 +239,7 @@ func (n channelNames) onChannel(h func(w *response, r *http.Request, key core.Ch
 		}
 		key, err := parseKey(name)
 		if err == nil {
-			err = n.check(r.Context(), key)
+			err = s.checkChannel(r.Context(), key)
 		}
 		if err != nil {
 			return nil, err

@@ -25,15 +25,6 @@ const (
 // lookups shows and cancels messages.
 type lookups struct{ *shared }
 
-func (l *lookups) routes() []route {
-	return []route{
-		{http.MethodGet, "/messages/{id}", l.get},
-		{http.MethodDelete, "/messages/{id}", l.cancel},
-		{http.MethodGet, "/messages/{id}/content", l.content},
-		{http.MethodGet, "/messages/{id}/trace", l.trace},
-	}
-}
-
 func pathMessage(r *http.Request) core.MessageID { return core.MessageID(pathParam(r, "id")) }
 
 // get shows a message; with ?wait=30s after the message has an outcome or the time has

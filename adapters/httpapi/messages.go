@@ -20,13 +20,6 @@ const maxRetryAfter = 5 * time.Minute
 // messages accepts new messages.
 type messages struct{ *shared }
 
-func (m *messages) routes() []route {
-	return []route{
-		{http.MethodPost, api.PathMessage, m.post},
-		{http.MethodPost, "/messages/{id}/retry", m.retry},
-	}
-}
-
 // post accepts a message and answers in the form preferred by the request: at once
 // (Prefer: respond-async), as a stream (Accept: text/event-stream), or with the outcome.
 func (m *messages) post(w *response, r *http.Request) (any, error) {
@@ -35,7 +28,7 @@ func (m *messages) post(w *response, r *http.Request) (any, error) {
 		return nil, err
 	}
 	w.resend = func() []byte { return encodeSubmission(&sub) }
-	if err := m.names.check(r.Context(), sub.Channel); err != nil {
+	if err := m.checkChannel(r.Context(), sub.Channel); err != nil {
 		return nil, err
 	}
 	return m.submit(w, r, sub)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -20,23 +21,18 @@ const pushHeader = "Bareclaw-Push"
 // pushes sends texts and files through other adapters, without the agent.
 type pushes struct{ *shared }
 
-func (s *pushes) routes() []route {
-	return []route{{http.MethodPost, api.PathSend, withBody(s.post)}}
-}
-
 func (s *pushes) post(w *response, r *http.Request, in *api.SendRequest) (any, error) {
 	p, err := newPush(in)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.names.check(r.Context(), p.Channel); err != nil {
+	if err := s.checkChannel(r.Context(), p.Channel); err != nil {
 		return nil, err
 	}
 	if p.ID, err = pushID(w, r); err != nil {
 		return nil, err
 	}
 	s.Log.Debug("push", "push", p.ID, "channel", string(p.Channel), "text", core.PromptOf(core.Content{Text: p.Text}).Text)
-	w.resendShape(in)
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	defer context.AfterFunc(s.lifecycle, func() {
@@ -134,10 +130,5 @@ func newPush(in *api.SendRequest) (core.Push, error) {
 // isMediaType reports whether adapters know the type; adapters choose a type for an
 // empty type.
 func isMediaType(t string) bool {
-	switch t {
-	case "", "photo", "document", "audio", "voice", "video", "animation", "sticker", "video_note":
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]string{"", "photo", "document", "audio", "voice", "video", "animation", "sticker", "video_note"}, t)
 }

@@ -50,18 +50,6 @@ func (w *response) Write(b []byte) (int, error) {
 // Unwrap serves http.ResponseController.
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// resendShape has a successor get a shape as the body.
-func (w *response) resendShape(shape any) {
-	w.resend = func() []byte {
-		body, _ := marshal(shape) // the shapes of requests are always encoded
-		return body
-	}
-}
-
-func (w *response) json(status int, doc []byte) error {
-	return w.bytes(status, "application/json", doc)
-}
-
 func (w *response) bytes(status int, contentType string, doc []byte) error {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
@@ -76,7 +64,7 @@ func (w *response) show(status int, shape any) error {
 	if err != nil {
 		return fmt.Errorf("encode the reply of %s: %w", w.route, err)
 	}
-	return w.json(status, append(doc, '\n'))
+	return w.bytes(status, "application/json", append(doc, '\n'))
 }
 
 // timeLayout is RFC 3339 in UTC with microseconds.

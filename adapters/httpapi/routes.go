@@ -12,6 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/docs"
 	"bareclaw/internal/humanize"
 )
 
@@ -27,6 +28,50 @@ type handlerFunc func(w *response, r *http.Request) (reply any, err error)
 type route struct {
 	method, pattern string
 	handle          handlerFunc
+}
+
+// routes returns the routes of all parts.
+func routes(s *shared) []route {
+	msg, look, stream, ch, sched, adm := &messages{s}, &lookups{s}, &streams{s}, &channels{s}, &schedules{s}, &admin{s}
+	return []route{
+		{http.MethodPost, api.PathMessage, msg.post},
+		{http.MethodPost, "/messages/{id}/retry", msg.retry},
+		{http.MethodGet, "/messages/{id}", look.get},
+		{http.MethodDelete, "/messages/{id}", look.cancel},
+		{http.MethodGet, "/messages/{id}/content", look.content},
+		{http.MethodGet, "/messages/{id}/trace", look.trace},
+		{http.MethodGet, "/messages/{id}/events", stream.message},
+
+		{http.MethodGet, api.PathChannels, ch.list},
+		{http.MethodGet, "/channels/{key}", s.onChannel(ch.show)},
+		{http.MethodPatch, "/channels/{key}", overTCP(s.onChannel(ch.change),
+			"Settings are changed over TCP: this socket is open to the agent's own commands, and the agent must not change what it may do.")},
+		{http.MethodDelete, "/channels/{key}", s.onChannel(ch.reset)},
+		{http.MethodPost, "/channels/{key}/interrupt", s.onChannel(ch.interrupt)},
+		{http.MethodGet, "/channels/{key}/messages", s.onChannel(ch.messages)},
+		{http.MethodGet, "/channels/{key}/events", s.onChannel(stream.channel)},
+		{http.MethodGet, "/channels/{key}/rules", s.onChannel(ch.rules)},
+		{http.MethodDelete, "/channels/{key}/rules/{id}", s.onChannel(ch.removeRule)},
+
+		{http.MethodGet, api.PathApprovals, (&approvals{s}).list},
+		{http.MethodPost, "/approvals/{id}", overTCP(withBody((&approvals{s}).decide),
+			"Approvals are decided over TCP: this socket is open to the agent's own commands, and the agent must not allow itself.")},
+		{http.MethodPost, api.PathSend, withBody((&pushes{s}).post)},
+		{http.MethodPost, api.PathSchedules, withBody(sched.post)},
+		{http.MethodGet, api.PathSchedules, sched.list},
+		{http.MethodGet, "/schedules/{id}", sched.get},
+		{http.MethodDelete, "/schedules/{id}", sched.remove},
+		{http.MethodPost, "/schedules/{id}/run", withBody(sched.run)},
+
+		{http.MethodGet, api.PathHealth, adm.health},
+		{http.MethodGet, api.PathMetrics, adm.metrics},
+		{http.MethodPost, api.PathRestart, adm.postRestart},
+		{http.MethodGet, api.PathUpgrade, func(*response, *http.Request) (any, error) { return s.LastUpgrade() }},
+		{http.MethodPost, api.PathUpgrade, withBody(adm.postUpgrade)},
+		{http.MethodGet, api.PathOpenAPI, func(w *response, _ *http.Request) (any, error) {
+			return nil, w.bytes(http.StatusOK, "application/yaml", docs.OpenAPI())
+		}},
+	}
 }
 
 func (s *Server) router() *chi.Mux {

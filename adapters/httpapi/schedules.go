@@ -17,16 +17,6 @@ import (
 // schedules makes, shows and removes schedules.
 type schedules struct{ *shared }
 
-func (s *schedules) routes() []route {
-	return []route{
-		{http.MethodPost, api.PathSchedules, withBody(s.post)},
-		{http.MethodGet, api.PathSchedules, s.list},
-		{http.MethodGet, "/schedules/{id}", s.get},
-		{http.MethodDelete, "/schedules/{id}", s.remove},
-		{http.MethodPost, "/schedules/{id}/run", withBody(s.run)},
-	}
-}
-
 // post makes a schedule. A job with a precheck is refused on the Unix socket: the
 // agent's own commands reach the socket, and permission for a command that makes a
 // schedule does not permit every command line in a precheck.
@@ -35,7 +25,7 @@ func (s *schedules) post(w *response, r *http.Request, in *api.ScheduleRequest) 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.names.check(r.Context(), req.Channel); err != nil {
+	if err := s.checkChannel(r.Context(), req.Channel); err != nil {
 		return nil, err
 	}
 	if req.Precheck != "" && w.local {

@@ -18,7 +18,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -89,7 +88,7 @@ func New(o Options) *Server {
 	s := &Server{
 		log: o.Log, bodyLimit: o.BodyLimit, guard: newGuard(o), lifecycle: l, handover: &handover{lifecycle: l, log: o.Log, settled: make(chan struct{})},
 	}
-	s.routes = handlers(o, l, &s.requests)
+	s.routes = routes(&shared{Options: o, lifecycle: l, requests: &s.requests, contents: make(chan struct{}, maxContentReads)})
 	for from := range s.servers {
 		s.servers[from] = s.httpServer(s.handler(listener(from)))
 	}
@@ -100,27 +99,10 @@ func New(o Options) *Server {
 type shared struct {
 	Options
 
-	names      channelNames
 	lifecycle  *lifecycle
 	deliveries deliveries
 	requests   *metrics.Requests
 	contents   chan struct{} // has an entry for each content being read
-}
-
-func handlers(o Options, l *lifecycle, requests *metrics.Requests) []route {
-	s := &shared{
-		Options: o, names: channelNames{o.Core.Directory}, lifecycle: l, requests: requests, contents: make(chan struct{}, maxContentReads),
-	}
-	return slices.Concat(
-		(&messages{s}).routes(),
-		(&lookups{s}).routes(),
-		(&streams{s}).routes(),
-		(&channels{s}).routes(),
-		(&approvals{s}).routes(),
-		(&pushes{s}).routes(),
-		(&admin{s}).routes(),
-		(&schedules{s}).routes(),
-	)
 }
 
 // httpServer has no WriteTimeout: waits and streams last as long as a turn.

@@ -17,13 +17,6 @@ import (
 // streams serves updates as server-sent events.
 type streams struct{ *shared }
 
-func (s *streams) routes() []route {
-	return []route{
-		{http.MethodGet, "/messages/{id}/events", s.message},
-		{http.MethodGet, "/channels/{key}/events", s.names.onChannel(s.channel)},
-	}
-}
-
 // subscribe returns a stream, not open yet, that begins now or at the end of the client's
 // last stream.
 func (s *streams) subscribe(w *response, r *http.Request, key core.ChannelKey) *stream {
