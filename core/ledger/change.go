@@ -9,15 +9,14 @@ import (
 	"bareclaw/core"
 )
 
-// An op is one step of a change: a statement with its arguments, or a function. The
-// goroutine that calls Write builds the ops, so the writer only executes statements, and
-// callers may change their records afterwards.
+// An op is one step of a change: a statement with its arguments. The goroutine that calls
+// Write builds the ops, so the writer only executes statements, and callers may change
+// their records afterwards.
 type op struct {
 	stmt *statement
 	args []any
-	id   string                 // subject of the statement, for errors
-	paid []any                  // arguments of stmtSpend, which runs if the op changes a row; nil for none
-	run  func(*writeConn) error // instead of a statement
+	id   string // subject of the statement, for errors
+	paid []any  // arguments of stmtSpend, which runs if the op changes a row; nil for none
 }
 
 // paid returns an amount for the day of at. A change written again after a crash changes no

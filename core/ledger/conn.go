@@ -34,11 +34,11 @@ func newStatement(verb, query string) *statement {
 	return s
 }
 
-// The statements that are not steps of a change.
+// The statements that are not steps of a [core.Change].
 var (
-	stmtRaise = newStatement("", `INSERT INTO meta(key, value) VALUES('generation', 1)
-		ON CONFLICT(key) DO UPDATE SET value=value+1 RETURNING value`)
-	stmtProbe    = newStatement("", `INSERT INTO meta(key, value) VALUES('probe', 0) ON CONFLICT(key) DO UPDATE SET value=1-value`)
+	stmtRaise = newStatement("raise the generation", `INSERT INTO meta(key, value) VALUES('generation', 1)
+		ON CONFLICT(key) DO UPDATE SET value=value+1`)
+	stmtProbe    = newStatement("store a probe", `INSERT INTO meta(key, value) VALUES('probe', 0) ON CONFLICT(key) DO UPDATE SET value=1-value`)
 	stmtBegin    = newStatement("", `BEGIN IMMEDIATE`)
 	stmtCommit   = newStatement("", `COMMIT`)
 	stmtRollback = newStatement("", `ROLLBACK`)
@@ -114,9 +114,6 @@ func (c *writeConn) row(s *statement, args ...any) *sql.Row { return c.stmts[s.i
 // apply runs an op and reports whether the op changed a row. apply adds the effect on
 // the account to n.
 func (c *writeConn) apply(o *op, n *counters) (wrote bool, err error) {
-	if o.run != nil {
-		return true, o.run(c)
-	}
 	rows, err := c.exec(o.stmt, o.args...)
 	if err != nil {
 		return false, fmt.Errorf("%s %s: %w", o.stmt.verb, o.id, err)

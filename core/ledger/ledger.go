@@ -118,25 +118,18 @@ func (l *Ledger) Write(c core.Change, done func(error)) {
 }
 
 // NextGeneration increments the ledger's generation and returns the new value once
-// durable. The first value is 1.
+// durable. The first value is 1. Calls must not overlap.
 func (l *Ledger) NextGeneration(ctx context.Context) (int64, error) {
-	var generation int64
-	err := l.queue.run(ctx, func(c *writeConn) error {
-		return c.row(stmtRaise).Scan(&generation)
-	})
-	if err != nil {
-		return 0, err // the writer may still set generation
+	if err := l.queue.run(ctx, stmtRaise); err != nil {
+		return 0, err
 	}
-	return generation, nil
+	return readOne(ctx, l.reader, "the generation", column[int64], `SELECT value FROM meta WHERE key='generation'`)
 }
 
 // Probe writes a meaningless value and returns nil once durable, otherwise the reason
 // for the failure. Probe blocks as long as a write may take.
 func (l *Ledger) Probe(ctx context.Context) error {
-	return l.queue.run(ctx, func(c *writeConn) error {
-		_, err := c.exec(stmtProbe)
-		return err
-	})
+	return l.queue.run(ctx, stmtProbe)
 }
 
 // Problem returns the error of the last write, nil after a success. Problem does not

@@ -227,7 +227,6 @@ func scanColumns(scan scanFunc) (d messageDoc, content string, err error) {
 	return d, content, nil
 }
 
-// Message implements [core.MessageReader].
 func (l messages) Message(ctx context.Context, id core.MessageID) (core.Message, error) {
 	return readOne(ctx, l.reader, "message "+string(id), scanMessage, messageColumns+`WHERE m.id=?`, string(id))
 }

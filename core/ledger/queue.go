@@ -79,10 +79,9 @@ func (q *queue) commit(ctx context.Context, k *compiler) error {
 	}
 }
 
-// run is commit for a function. The writer calls the function in a transaction, perhaps
-// twice.
-func (q *queue) run(ctx context.Context, f func(*writeConn) error) error {
-	return q.commit(ctx, &compiler{ops: []op{{run: f}}})
+// run is commit for a statement of the table meta without arguments.
+func (q *queue) run(ctx context.Context, s *statement) error {
+	return q.commit(ctx, &compiler{ops: []op{{stmt: s, id: "in meta"}}})
 }
 
 // count counts an entry that the writer makes without put. The entry lands as any other: uncounted, it
