@@ -19,17 +19,20 @@ func socketRefusals(t *testing.T) []string {
 	for _, f := range sources(t, "adapters/httpapi") {
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Recv == nil {
+			if !ok {
 				continue
 			}
-			receiver := fn.Recv.List[0].Type
-			if star, ok := receiver.(*ast.StarExpr); ok {
-				receiver = star.X
+			name := fn.Name.Name
+			if fn.Recv != nil {
+				receiver := fn.Recv.List[0].Type
+				if star, ok := receiver.(*ast.StarExpr); ok {
+					receiver = star.X
+				}
+				name = typeName(receiver) + "." + name
 			}
-			handler := typeName(receiver) + "."
 			ast.Inspect(fn, func(n ast.Node) bool {
-				if e, ok := n.(*ast.SelectorExpr); ok && e.Sel.Name == "NotOnSocket" {
-					refusing[handler+fn.Name.Name] = true
+				if e, ok := n.(*ast.SelectorExpr); ok && e.Sel.Name == "NotOnSocket" && fn.Recv != nil {
+					refusing[name] = true
 				}
 				lit, ok := n.(*ast.CompositeLit)
 				if !ok || len(lit.Elts) != 3 {
@@ -48,10 +51,15 @@ func socketRefusals(t *testing.T) []string {
 					overTCP = overTCP || typeName(call.Fun) == "overTCP"
 					function = call.Args[0] // a handler wrapped in checks
 				}
-				if overTCP {
-					refusing[handler+typeName(function)] = true
+				handler, ok := function.(*ast.SelectorExpr) // of a variable with the name of its type
+				if !ok {
+					return true
 				}
-				routes[handler+typeName(function)] = strings.ToUpper(method) + " " + path
+				of := typeName(handler.X) + "." + handler.Sel.Name
+				if overTCP {
+					refusing[of] = true
+				}
+				routes[of] = strings.ToUpper(method) + " " + path
 				return true
 			})
 		}
