@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // A Report describes a configuration, valid or not.
@@ -57,10 +56,7 @@ func lookAt(path string) EnvFile {
 	if err != nil {
 		return f
 	}
-	f.Found, f.Mode, f.Distrust = true, info.Mode().Perm(), distrust(info)
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		f.Owner = int(stat.Uid)
-	}
+	f.Found, f.Mode, f.Owner, f.Distrust = true, info.Mode().Perm(), ownerOf(info), distrust(info)
 	vars, err := ReadDotEnv(path)
 	if err != nil {
 		return f // Load reports the reason

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/joho/godotenv"
 )
@@ -157,17 +156,22 @@ func dotEnvFiles(cwd string, getenv func(string) string) []string {
 // file.
 func ReadDotEnv(file string) (map[string]string, error) {
 	data, err := readFile(file)
+	if _, isProblem := errors.AsType[*Problem](err); isProblem {
+		return nil, err
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	case isProblem(err):
-		return nil, err
 	case err != nil:
 		return nil, &Problem{Source: file, Problem: fmt.Sprintf("it cannot be read: %v", reason(err))}
 	}
 	vars, err := godotenv.UnmarshalBytes(data)
 	if err != nil {
-		return nil, badLine(file, badDotEnvLine(data))
+		return nil, &Problem{
+			Source:   file + ":" + strconv.Itoa(badDotEnvLine(data)),
+			Problem:  "it cannot be understood, so nothing of this file was used",
+			Accepted: `NAME=VALUE, NAME="VALUE" with its closing quote, or a # comment`,
+		}
 	}
 	for name := range vars {
 		if !isVariableName(name) {
@@ -177,27 +181,13 @@ func ReadDotEnv(file string) (map[string]string, error) {
 	return vars, nil
 }
 
-func isProblem(err error) bool {
-	_, ok := errors.AsType[*Problem](err)
-	return ok
-}
-
-func badLine(file string, line int) *Problem {
-	return &Problem{
-		Source:   file + ":" + strconv.Itoa(line),
-		Problem:  "it cannot be understood, so nothing of this file was used",
-		Accepted: `NAME=VALUE, NAME="VALUE" with its closing quote, or a # comment`,
-	}
-}
-
 // distrust returns the reason for ignoring a file; empty for a trusted file. A command may
 // be called in any directory, such as /tmp. A .env in the directory decides which programs
 // run as the user, and receives the token.
 func distrust(info fs.FileInfo) string {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	switch {
-	case ok && int(stat.Uid) != os.Getuid() && stat.Uid != 0:
-		return fmt.Sprintf("it belongs to another user (uid %d), who would decide what runs as this user", stat.Uid)
+	switch uid := ownerOf(info); {
+	case uid > 0 && uid != os.Getuid():
+		return fmt.Sprintf("it belongs to another user (uid %d), who would decide what runs as this user", uid)
 	case info.Mode().IsRegular() && info.Mode().Perm()&0o002 != 0:
 		return "every user can write it, and so decide what runs as this user"
 	}

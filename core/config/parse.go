@@ -173,9 +173,6 @@ func splitList(s string, isComma func(rune) bool) ([]string, error) {
 	return list, nil
 }
 
-// parseUsers reads a list of Telegram user ids.
-func parseUsers(s string) ([]int64, error) { return listOf(between[int64](1, math.MaxInt64))(s) }
-
 // parseName reads the name of an environment variable that is no setting.
 func parseName(s string) (string, error) {
 	switch {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -47,20 +48,20 @@ func FuzzUsers(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		users, err := parseUsers(s)
+		users, err := listOf(between[int64](1, math.MaxInt64))(s)
 		if err != nil {
 			return
 		}
 		var entries []string
 		for _, user := range users {
 			if user < 1 {
-				t.Fatalf("parseUsers(%q) let %d in", s, user)
+				t.Fatalf("listOf(between[int64](1, math.MaxInt64))(%q) let %d in", s, user)
 			}
 			entries = append(entries, strconv.FormatInt(user, 10))
 		}
-		again, err := parseUsers(strings.Join(entries, ","))
+		again, err := listOf(between[int64](1, math.MaxInt64))(strings.Join(entries, ","))
 		if err != nil || !slices.Equal(again, users) {
-			t.Fatalf("parseUsers(%q) = %d, which reads back as %d, %v", s, users, again, err)
+			t.Fatalf("listOf(between[int64](1, math.MaxInt64))(%q) = %d, which reads back as %d, %v", s, users, again, err)
 		}
 	})
 }

@@ -97,19 +97,19 @@ func (m machine) stateDir() (string, error) {
 // sudo and outlives a logout in a long-running process; runtimeDir ignores the variable
 // unless the directory exists and belongs to the user.
 func (m machine) runtimeDir(stateDir string) string {
-	if filepath.IsAbs(m.runtime) && ownedDirectory(m.runtime, m.uid) {
+	info, err := os.Stat(m.runtime)
+	if filepath.IsAbs(m.runtime) && err == nil && info.IsDir() && ownerOf(info) == m.uid {
 		return filepath.Join(m.runtime, "bareclaw")
 	}
 	return filepath.Join(stateDir, "run")
 }
 
-func ownedDirectory(path string, uid int) bool {
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		return false
+// ownerOf returns the user id of a file's owner, -1 if unknown.
+func ownerOf(info fs.FileInfo) int {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(stat.Uid)
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == uid
+	return -1
 }
 
 // command resolves a program. A bare name is left to PATH; a path is made absolute, because

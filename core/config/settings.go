@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -122,7 +123,7 @@ var kinds = sync.OnceValue(func() map[string]kind {
 		"url":        of("an http or https URL, as http://localhost:8081", parseBaseURL),
 		"http-token": of("letters, digits and punctuation of ASCII, without spaces", parseHTTPToken),
 		"bot-token":  of("a token from @BotFather, as 123456:ABC-DEF", parseTelegramToken),
-		"user-ids":   of("a comma-separated list of Telegram user ids, as 123456789,987654321", parseUsers),
+		"user-ids":   of("a comma-separated list of Telegram user ids, as 123456789,987654321", listOf(between[int64](1, math.MaxInt64))),
 		"channel":    of("a channel, as tg-123456789", parseChannel),
 		"line":       of("a command line for sh", parsePrintable),
 		"text":       of("a text", func(s string) (string, error) { return s, nil }),
