@@ -70,14 +70,17 @@ func scanDelivery(scan scanFunc) (d core.Delivery, err error) {
 	return d, err
 }
 
+// PendingDeliveries implements [core.DeliveryReader].
 func (l adapters) PendingDeliveries(ctx context.Context, adapter string) ([]core.Delivery, error) {
 	return readAll(ctx, l.reader, "pending deliveries", scanDelivery, deliveryColumns+`WHERE state='pending' AND adapter=? ORDER BY seq`, adapter)
 }
 
+// MessageDeliveries implements [core.DeliveryReader].
 func (l adapters) MessageDeliveries(ctx context.Context, id core.MessageID) ([]core.Delivery, error) {
 	return readAll(ctx, l.reader, "deliveries of message "+string(id), scanDelivery, deliveryColumns+`WHERE message=? ORDER BY seq`, string(id))
 }
 
+// Delivery implements [core.DeliveryReader].
 func (l adapters) Delivery(ctx context.Context, id string) (core.Delivery, error) {
 	return readOne(ctx, l.reader, "delivery "+id, scanDelivery, deliveryColumns+`WHERE id=?`, id)
 }
@@ -89,10 +92,12 @@ func scanInbound(scan scanFunc) (i core.Inbound, err error) {
 	return i, err
 }
 
+// Unhandled implements [core.AdapterReader].
 func (l adapters) Unhandled(ctx context.Context, adapter string) ([]core.Inbound, error) {
 	return readAll(ctx, l.reader, "unhandled inbounds", scanInbound, inboundColumns+`WHERE handled=0 AND adapter=? ORDER BY seq`, adapter)
 }
 
+// LastInbound implements [core.AdapterReader].
 func (l adapters) LastInbound(ctx context.Context, adapter string) (core.Inbound, error) {
 	return readOne(ctx, l.reader, "the last inbound", scanInbound, inboundColumns+`WHERE adapter=? ORDER BY seq DESC LIMIT 1`, adapter)
 }
@@ -104,6 +109,7 @@ func scanRecord(scan scanFunc) (r core.Record, err error) {
 	return r, err
 }
 
+// Records implements [core.AdapterReader].
 func (l adapters) Records(ctx context.Context, owner, prefix string) ([]core.Record, error) {
 	return readAll(ctx, l.reader, "records", scanRecord, recordColumns+`WHERE owner=? AND key>=? AND key<? ORDER BY key`, owner, prefix, after(prefix))
 }
@@ -111,6 +117,7 @@ func (l adapters) Records(ctx context.Context, owner, prefix string) ([]core.Rec
 // after returns an upper bound of the keys that begin with prefix.
 func after(prefix string) string { return strings.TrimRight(prefix, "\U0010FFFF") + "\U0010FFFF" }
 
+// Record implements [core.AdapterReader].
 func (l adapters) Record(ctx context.Context, owner, key string) (core.Record, error) {
 	return readOne(ctx, l.reader, "record "+key, scanRecord, recordColumns+`WHERE owner=? AND key=?`, owner, key)
 }

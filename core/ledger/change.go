@@ -214,7 +214,6 @@ func arrive(c *core.Change) (k *compiler, ok bool) {
 	return k, true
 }
 
-// countArrivals counts the arrivals that the previous process did not post.
 func (w *writer) countArrivals() error {
 	if err := w.conn.row(stmtCountArrivals).Scan(&w.kept); err != nil {
 		return fmt.Errorf("count arrivals: %w", err)

@@ -52,6 +52,7 @@ func (l channels) Channels(ctx context.Context) ([]core.ChannelRecord, error) {
 		JOIN messages m ON m.seq=g.last ORDER BY g.last DESC`)
 }
 
+// Settings implements [core.ChannelReader].
 func (l channels) Settings(ctx context.Context) (map[core.ChannelKey]core.Settings, error) {
 	all := map[core.ChannelKey]core.Settings{}
 	_, err := readAll(ctx, l.reader, "the settings of channels", func(scan scanFunc) (_ struct{}, err error) {
@@ -106,6 +107,7 @@ func scanBalance(scan scanFunc) (b core.Balance, err error) {
 	return b, err
 }
 
+// Balance implements [core.TotalsReader].
 func (l totals) Balance(ctx context.Context) (core.Balance, error) {
 	return readOne(ctx, l.reader, "the balance", scanBalance, selectBalance)
 }
@@ -115,6 +117,7 @@ func (l totals) Spent(ctx context.Context, day string) (float64, error) {
 	return readOne(ctx, l.reader, "what was spent on "+day, column[float64], `SELECT total(usd) FROM spending WHERE day=?`, day)
 }
 
+// Usage implements [core.TotalsReader].
 func (l totals) Usage(ctx context.Context, key core.ChannelKey, since time.Time) (core.Usage, error) {
 	return readOne(ctx, l.reader, "usage of channel "+string(key), func(scan scanFunc) (u core.Usage, err error) {
 		err = scan(&u.Turns, &u.TurnsToday, &u.Spent, &u.SpentToday)

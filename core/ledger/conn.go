@@ -108,7 +108,6 @@ func (c *writeConn) exec(s *statement, args ...any) (int64, error) {
 	return r.RowsAffected()
 }
 
-// row runs a query of one row.
 func (c *writeConn) row(s *statement, args ...any) *sql.Row { return c.stmts[s.id].QueryRow(args...) }
 
 // apply runs an op and reports whether the op changed a row. apply adds the effect on
@@ -250,7 +249,6 @@ func isStorage(err error) bool {
 
 func isFull(err error) bool { return sqliteCode(err) == sqlite3.SQLITE_FULL }
 
-// isDamaged reports whether SQLite found the file corrupt or not a database.
 func isDamaged(err error) bool {
 	code := sqliteCode(err)
 	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB

@@ -43,7 +43,6 @@ const (
 	codeCancelled
 )
 
-// states are the message states by their stored codes.
 var states = [...]core.State{core.Waiting, core.Running, core.Answered, core.Failed, core.Cancelled}
 
 func acceptMessage(k *compiler, m *core.Message) {
@@ -58,7 +57,6 @@ func acceptMessage(k *compiler, m *core.Message) {
 	k.body(bodyContent, string(m.ID), content)
 }
 
-// encodeMessage returns the stored content and the document of a message.
 func encodeMessage(k *compiler, m *core.Message) (content, doc string) {
 	content, blocks, err := encodeContent(m.Content)
 	if err != nil {
@@ -79,7 +77,6 @@ func encodeMessage(k *compiler, m *core.Message) (content, doc string) {
 	return content, k.doc(d)
 }
 
-// amendMessage replaces the content of a waiting message.
 func amendMessage(k *compiler, m *core.Message) {
 	content, doc := encodeMessage(k, m)
 	id := string(m.ID)
@@ -99,7 +96,6 @@ func settleMessage(k *compiler, s *core.Settlement) {
 	k.add(stmtSettle, string(s.ID), code, nanos(s.EndedAt), k.doc(doc), s.Reply.Text, string(s.ID))
 }
 
-// duplicate returns the error for a recorded source key.
 func (c *writeConn) duplicate(key string) error {
 	var id core.MessageID
 	var doc messageDoc
@@ -227,6 +223,7 @@ func scanColumns(scan scanFunc) (d messageDoc, content string, err error) {
 	return d, content, nil
 }
 
+// Message implements [core.MessageReader].
 func (l messages) Message(ctx context.Context, id core.MessageID) (core.Message, error) {
 	return readOne(ctx, l.reader, "message "+string(id), scanMessage, messageColumns+`WHERE m.id=?`, string(id))
 }

@@ -92,7 +92,6 @@ func (q *queue) count() {
 	q.added++
 }
 
-// ripen ends the wait of the lazy entries.
 func (q *queue) ripen() {
 	q.mu.Lock()
 	q.armed, q.ripe = false, true

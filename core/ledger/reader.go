@@ -98,7 +98,6 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// list runs a query and scans each row.
 func list[T any](ctx context.Context, q querier, scan func(scanFunc) (T, error), query string, args ...any) ([]T, error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -116,7 +115,6 @@ func list[T any](ctx context.Context, q querier, scan func(scanFunc) (T, error),
 	return all, rows.Err()
 }
 
-// column scans a row of a single column.
 func column[T any](scan scanFunc) (v T, err error) {
 	err = scan(&v)
 	return v, err

@@ -44,6 +44,7 @@ type jobDoc struct {
 // schedules implements [schedule.Store].
 type schedules struct{ *reader }
 
+// AddJob implements [schedule.Store].
 func (l schedules) AddJob(ctx context.Context, j schedule.Job) error {
 	k := &compiler{}
 	doc := jobDoc{j, nanos(j.CreatedAt)}
@@ -52,6 +53,7 @@ func (l schedules) AddJob(ctx context.Context, j schedule.Job) error {
 	return l.queue.commit(ctx, k)
 }
 
+// Decide implements [schedule.Store].
 func (l schedules) Decide(ctx context.Context, d schedule.Decision, keep int) error {
 	k := &compiler{}
 	k.add(stmtDecideJob, d.Job, d.Job, nanos(d.DecidedTo), nanos(d.DoneAt))
@@ -64,6 +66,7 @@ func (l schedules) Decide(ctx context.Context, d schedule.Decision, keep int) er
 	return l.queue.commit(ctx, k)
 }
 
+// PutOccurrences implements [schedule.Store].
 func (l schedules) PutOccurrences(ctx context.Context, job string, all []schedule.Occurrence, keep int) error {
 	k := &compiler{}
 	for i := range all {
@@ -78,6 +81,7 @@ func putOccurrence(k *compiler, s *statement, job string, o *schedule.Occurrence
 	k.add(s, job, job, nanos(o.Due), nanos(o.DecidedAt), string(o.Outcome), nullable(string(o.Message)), doc)
 }
 
+// SetBack implements [schedule.Store].
 func (l schedules) SetBack(ctx context.Context, job string, to time.Time) error {
 	k := &compiler{}
 	k.add(stmtSetBackJob, job, job, nanos(to))
@@ -85,6 +89,7 @@ func (l schedules) SetBack(ctx context.Context, job string, to time.Time) error 
 	return l.queue.commit(ctx, k)
 }
 
+// RemoveJob implements [schedule.Store].
 func (l schedules) RemoveJob(ctx context.Context, id string) error {
 	if _, err := l.Job(ctx, id); err != nil {
 		return err
@@ -95,6 +100,7 @@ func (l schedules) RemoveJob(ctx context.Context, id string) error {
 	return l.queue.commit(ctx, k)
 }
 
+// Prune implements [schedule.Store].
 func (l schedules) Prune(ctx context.Context, occurrences, done time.Time) error {
 	k := &compiler{}
 	k.add(stmtPruneOccurrences, occurrences.String(), nanos(occurrences))
@@ -114,14 +120,17 @@ func scanJob(scan scanFunc) (schedule.Job, error) {
 	return d.Job, nil
 }
 
+// Jobs implements [schedule.Store].
 func (l schedules) Jobs(ctx context.Context) ([]schedule.Job, error) {
 	return readAll(ctx, l.reader, "schedules", scanJob, jobColumns+`ORDER BY seq`)
 }
 
+// Job implements [schedule.Store].
 func (l schedules) Job(ctx context.Context, id string) (schedule.Job, error) {
 	return readOne(ctx, l.reader, "schedule "+id, scanJob, jobColumns+`WHERE id=?`, id)
 }
 
+// Occurrences implements [schedule.Store].
 func (l schedules) Occurrences(ctx context.Context, job string, since time.Time, limit int) ([]schedule.Occurrence, error) {
 	return readAll(ctx, l.reader, "occurrences of schedule "+job, scanOccurrence,
 		`SELECT schedule, due, decided_at, outcome, coalesce(message,''), doc FROM occurrences
@@ -133,10 +142,12 @@ func scanOccurrence(scan scanFunc) (o schedule.Occurrence, err error) {
 	return o, err
 }
 
+// SourceMessage implements [schedule.Store].
 func (l schedules) SourceMessage(ctx context.Context, key string) (core.MessageID, error) {
 	return readOne(ctx, l.reader, "the message of a source key", column[core.MessageID], `SELECT id FROM messages WHERE source_key=?`, key)
 }
 
+// SourceCost implements [schedule.Store].
 func (l schedules) SourceCost(ctx context.Context, prefix string, since time.Time) (float64, error) {
 	return readOne(ctx, l.reader, "the cost of messages", column[float64], `SELECT total(json_extract(outcome, '$.cost_usd')) FROM messages
 		WHERE source_key>=? AND source_key<? AND ended_at>=?`, prefix, after(prefix), nanos(since))

@@ -65,7 +65,6 @@ func (v Version) Reads(schema int) bool { return schema >= v.MinReader }
 // Program returns the version of a file after all migrations of the running program.
 func Program() Version { return Version{Schema: len(migrations), MinReader: firstReader} }
 
-// versionOf reads the version from a file.
 func versionOf(c *sql.Conn) (Version, error) {
 	schema, err := scalar(c, "PRAGMA user_version")
 	if err != nil {
@@ -104,7 +103,6 @@ func migrate(c *sql.Conn, migrations []string) error {
 		fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", applicationID, known))
 }
 
-// transaction runs a script atomically.
 func transaction(c *sql.Conn, script string) error {
 	_, err := c.ExecContext(context.Background(), "BEGIN IMMEDIATE;"+script+"COMMIT")
 	if err != nil {
@@ -121,7 +119,6 @@ func identify(c *sql.Conn) (id, tables int64, err error) {
 	return id, tables, err
 }
 
-// scalar returns the integer result of a query.
 func scalar(c *sql.Conn, text string) (n int64, err error) {
 	err = c.QueryRowContext(context.Background(), text).Scan(&n)
 	return n, err
@@ -160,7 +157,6 @@ func Examine(ctx context.Context, path string) (Examination, error) {
 	return e, err
 }
 
-// hasLog reports whether the write-ahead log holds changes.
 func hasLog(path string) bool {
 	info, err := os.Stat(path + "-wal")
 	return err == nil && info.Size() > 0

@@ -99,6 +99,7 @@ func scanTurn(scan scanFunc) (t core.Turn, err error) {
 	return t, nil
 }
 
+// Turn implements [core.TurnReader].
 func (l turns) Turn(ctx context.Context, id core.TurnID) (core.Turn, error) {
 	return readOne(ctx, l.reader, "turn "+string(id), scanTurn, turnColumns+`WHERE t.id=?`, string(id))
 }
@@ -151,14 +152,17 @@ func scanApproval(scan scanFunc) (a core.Approval, err error) {
 	return a, err
 }
 
+// Approval implements [core.ApprovalReader].
 func (l approvals) Approval(ctx context.Context, id string) (core.Approval, error) {
 	return readOne(ctx, l.reader, "approval "+id, scanApproval, approvalColumns+`WHERE id=?`, id)
 }
 
+// PendingApprovals implements [core.ApprovalReader].
 func (l approvals) PendingApprovals(ctx context.Context) ([]core.Approval, error) {
 	return readAll(ctx, l.reader, "pending approvals", scanApproval, approvalColumns+`WHERE state='pending' ORDER BY seq`)
 }
 
+// TurnApprovals implements [core.ApprovalReader].
 func (l approvals) TurnApprovals(ctx context.Context, id core.TurnID) ([]core.Approval, error) {
 	return readAll(ctx, l.reader, "approvals of turn "+string(id), scanApproval, approvalColumns+`WHERE turn=? ORDER BY seq`, string(id))
 }
