@@ -81,7 +81,6 @@ func grants(a *Approval) []grant {
 	})
 }
 
-// suggested returns the grants suggested by the agent.
 func suggested(a *Approval) []grant {
 	var entries []struct {
 		Type, Behavior string

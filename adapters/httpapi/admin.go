@@ -140,7 +140,6 @@ var remedies = map[string]string{
 	core.ParkedForBudget: "To go on before that, raise BARECLAW_DAILY_BUDGET_USD and restart the gateway.",
 }
 
-// namesOf lists the keys of at most three channels, and the number of further channels.
 func namesOf(channels []core.ChannelKey) string {
 	const most = 3
 	var names []string

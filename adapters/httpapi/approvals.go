@@ -11,7 +11,6 @@ import (
 	"bareclaw/core"
 )
 
-// approvals lists and decides approvals.
 type approvals struct{ *shared }
 
 func (a *approvals) list(_ *response, r *http.Request) (any, error) {

@@ -21,7 +21,6 @@ import (
 	"bareclaw/internal/humanize"
 )
 
-// bodyTimeout bounds how long a body may take to arrive.
 const bodyTimeout = 2 * time.Minute
 
 // readBody reads the request's JSON body into a shape. Unknown members are ignored, so
@@ -40,7 +39,6 @@ func readBody(w *response, r *http.Request, shape any) error {
 	return decode(body, shape)
 }
 
-// withBody returns a handler that is called with the decoded body of the request.
 func withBody[T any](h func(w *response, r *http.Request, in *T) (any, error)) handlerFunc {
 	return func(w *response, r *http.Request) (any, error) {
 		var in T

@@ -62,7 +62,6 @@ func (c *channels) interrupt(w *response, r *http.Request, key core.ChannelKey) 
 	return api.Interruption{TurnID: string(done.Turn), Messages: idStrings(done.Messages), TookMS: asked.TookMS + done.Took.Milliseconds()}, err
 }
 
-// outcomeNotWritten answers that a turn has ended without a recorded outcome.
 func outcomeNotWritten(err error) *problem {
 	why := "cannot be written (see the gateway's log)"
 	if errors.Is(err, core.ErrStorageFull) {

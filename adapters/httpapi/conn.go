@@ -35,7 +35,6 @@ type clientConn struct {
 	isTrusted bool            // written by asked
 }
 
-// clientListener accepts connections as clientConns.
 type clientListener struct {
 	net.Listener
 	draining <-chan struct{}

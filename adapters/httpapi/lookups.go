@@ -22,7 +22,6 @@ const (
 	smallContent = 1 << 20
 )
 
-// lookups shows and cancels messages.
 type lookups struct{ *shared }
 
 func pathMessage(r *http.Request) core.MessageID { return core.MessageID(pathParam(r, "id")) }
@@ -89,7 +88,6 @@ func waitParam(r *http.Request) (time.Duration, error) {
 	return min(d, api.MaxWait), nil
 }
 
-// untilParam returns the wait function selected by the parameter until.
 func (l *lookups) untilParam(r *http.Request) (func(context.Context, core.MessageID) (core.Message, error), error) {
 	switch r.URL.Query().Get("until") {
 	case "", "outcome":
@@ -147,7 +145,6 @@ func (l *lookups) content(w *response, r *http.Request) (any, error) {
 	})
 }
 
-// answerMessage answers with a message and its position in the queue.
 func (s *shared) answerMessage(w *response, r *http.Request, m *core.Message, at core.QueuePosition, length promptLength) error {
 	s.completeCoalesced(r.Context(), m)
 	err := w.show(http.StatusOK, showMessage(m, at, length))

@@ -17,7 +17,6 @@ import (
 // predicted.
 const maxRetryAfter = 5 * time.Minute
 
-// messages accepts new messages.
 type messages struct{ *shared }
 
 // post accepts a message and answers in the form preferred by the request: at once
@@ -77,7 +76,6 @@ func (m *messages) submitAsync(w *response, r *http.Request, sub core.Submission
 	return nil, answerAccepted(w, &t.Message, core.QueuePosition{})
 }
 
-// noteReplay reports to the client that the message was accepted before.
 func noteReplay(w *response, t *core.Ticket) {
 	if t.Existing {
 		w.Header().Set(api.HeaderReplayed, "true")
@@ -124,7 +122,6 @@ func (m *messages) parked(t *core.Ticket) <-chan struct{} {
 	return parked
 }
 
-// answerParked answers that the message waits on a parked channel.
 func answerParked(w *response, m *core.Message, at core.QueuePosition) error {
 	w.Header().Set("Retry-After", retryAfter(at.Until))
 	return answerAccepted(w, m, at)

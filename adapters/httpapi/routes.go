@@ -16,7 +16,6 @@ import (
 	"bareclaw/internal/humanize"
 )
 
-// methods are the methods of all routes, sorted.
 var methods = []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPatch, http.MethodPost}
 
 // A handlerFunc answers a request, or returns an error instead of an answer. A reply other
@@ -30,7 +29,6 @@ type route struct {
 	handle          handlerFunc
 }
 
-// routes returns the routes of all parts.
 func routes(s *shared) []route {
 	messages, lookups, streams, channels := &messages{s}, &lookups{s}, &streams{s}, &channels{s}
 	approvals, pushes, schedules, admin := &approvals{s}, &pushes{s}, &schedules{s}, &admin{s}

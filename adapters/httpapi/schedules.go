@@ -14,7 +14,6 @@ import (
 	"bareclaw/internal/humanize"
 )
 
-// schedules makes, shows and removes schedules.
 type schedules struct{ *shared }
 
 // post makes a schedule. A job with a precheck is refused on the Unix socket: the

@@ -18,7 +18,6 @@ const (
 	longPrompt  promptLength = true // for an answer about a single message
 )
 
-// showMessage returns a message with its position in the queue.
 func showMessage(m *core.Message, at core.QueuePosition, length promptLength) *api.Message {
 	shown := &api.Message{Accepted: showAccepted(m, at, length)}
 	if !m.State.Final() {
@@ -35,7 +34,6 @@ func showMessage(m *core.Message, at core.QueuePosition, length promptLength) *a
 	return shown
 }
 
-// showAccepted returns a message without its outcome.
 func showAccepted(m *core.Message, at core.QueuePosition, length promptLength) api.Accepted {
 	p := m.Prompt
 	if length == shortPrompt {

@@ -310,7 +310,6 @@ func (st *stream) send(event string, data []byte) {
 	}
 }
 
-// sendShape adds an event with a shape of the API as data.
 func (st *stream) sendShape(event string, shape any) {
 	data, err := marshal(shape)
 	if err != nil {

@@ -40,7 +40,6 @@ func between[T int | int64](low, high T) func(string) (T, error) {
 	}
 }
 
-// parseMillis reads a number of milliseconds, 0 or more.
 func parseMillis(s string) (time.Duration, error) {
 	n, err := between[int64](0, math.MaxInt64/int64(time.Millisecond))(s)
 	return time.Duration(n) * time.Millisecond, err
@@ -73,7 +72,6 @@ func parseAge(s string) (time.Duration, error) {
 // maxChannelBytes is the core's bound for a channel's key.
 const maxChannelBytes = 256
 
-// parseChannel reads the key of a channel.
 func parseChannel(s string) (string, error) {
 	if len(s) > maxChannelBytes {
 		return "", fmt.Errorf("it is longer than %d bytes", maxChannelBytes)
@@ -108,7 +106,6 @@ func parseBodySize(s string) (int64, error) {
 	return n * unit, nil
 }
 
-// unitBytes has the number of bytes in each unit.
 var unitBytes = map[string]int64{"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 
 // listOf returns a reader of a comma-separated list whose entries are read by parse. The
@@ -195,7 +192,6 @@ func parseWord(s string) (string, error) {
 	return s, nil
 }
 
-// oneOf reads a word of a list.
 func oneOf(words []string, s string) (string, error) {
 	if !slices.Contains(words, s) {
 		return "", fmt.Errorf("%s is unknown", quoted(s))
@@ -203,7 +199,6 @@ func oneOf(words []string, s string) (string, error) {
 	return s, nil
 }
 
-// parseLevel reads the name of a log level.
 func parseLevel(s string) (level slog.Level, err error) {
 	if s, err = oneOf([]string{"debug", "info", "warn", "error"}, s); err == nil {
 		err = level.UnmarshalText([]byte(s))
@@ -250,7 +245,6 @@ func isPrintable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// isVariableName reports whether s is a portable environment variable name.
 func isVariableName(s string) bool {
 	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(s)
 }

@@ -29,7 +29,6 @@ type setting struct {
 	args  []string // arguments of the kind
 }
 
-// accepted describes the values of the setting.
 func (s setting) accepted() string {
 	if text := cmp.Or(s.field.Tag.Get("accepted"), s.kind.accepted); text != "" {
 		return text
@@ -38,7 +37,6 @@ func (s setting) accepted() string {
 	return strings.Join(s.args[:last], ", ") + s.kind.last + s.args[last] // "a, b or c"
 }
 
-// settings lists the settings in the order of the fields.
 var settings = sync.OnceValue(func() (all []setting) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
 		if name := f.Tag.Get("env"); name != "" {
@@ -97,7 +95,6 @@ func at(accepted string, parse func(machine, string) (string, error), words ...s
 	}}
 }
 
-// kinds returns the kinds of settings by name.
 var kinds = sync.OnceValue(func() map[string]kind {
 	const (
 		host      = "an IP address or a host name, without a port"
@@ -142,7 +139,6 @@ var kinds = sync.OnceValue(func() map[string]kind {
 	}
 })
 
-// parseIntSetting reads a whole number between two limits.
 func parseIntSetting(_ machine, text string, limits []string) (any, error) {
 	low, err := strconv.Atoi(limits[0])
 	if err != nil {
