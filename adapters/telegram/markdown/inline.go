@@ -11,7 +11,6 @@ import (
 	"github.com/go-telegram/bot/models"
 	"github.com/yuin/goldmark/ast"
 	east "github.com/yuin/goldmark/extension/ast"
-	"github.com/yuin/goldmark/text"
 )
 
 func (r *renderer) inlines(parent ast.Node) {
@@ -48,7 +47,7 @@ func (r *renderer) inline(n ast.Node) {
 	case *ast.AutoLink:
 		r.write(r.autoLink(n))
 	case *ast.RawHTML:
-		r.literal(segments(n.Segments, r.source))
+		r.literal(string(n.Segments.Value(r.source)))
 	default:
 		r.inlines(n)
 	}
@@ -123,15 +122,6 @@ func (r *renderer) autoLink(n *ast.AutoLink) string {
 		}
 	}
 	return label
-}
-
-func segments(s *text.Segments, source []byte) string {
-	var b strings.Builder
-	for i := range s.Len() {
-		segment := s.At(i)
-		b.Write(segment.Value(source))
-	}
-	return b.String()
 }
 
 // escape matches backslash escapes and the character references of HTML.

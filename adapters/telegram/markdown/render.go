@@ -17,7 +17,7 @@ func Render(source string) Document {
 	if tooDeep().MatchString(source) {
 		return Plain(source)
 	}
-	r := &renderer{source: []byte(Clean(source))}
+	r := &renderer{source: []byte(Clean(source)), used: map[string]bool{}}
 	doc := markdownParser().Parse(text.NewReader(r.source))
 	r.findUsed(doc)
 	r.blocks(doc, false)
@@ -47,20 +47,16 @@ type renderer struct {
 
 // findUsed collects the labels of used link references; unused definitions are shown.
 func (r *renderer) findUsed(doc ast.Node) {
-	note := func(ref *ast.ReferenceLink) {
-		if ref != nil {
-			if r.used == nil {
-				r.used = map[string]bool{}
-			}
-			r.used[util.ToLinkReference(ref.Value)] = true
-		}
-	}
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		var ref *ast.ReferenceLink
 		switch n := n.(type) {
 		case *ast.Link:
-			note(n.Reference)
+			ref = n.Reference
 		case *ast.Image:
-			note(n.Reference)
+			ref = n.Reference
+		}
+		if ref != nil {
+			r.used[util.ToLinkReference(ref.Value)] = true
 		}
 		return ast.WalkContinue, nil
 	})
@@ -119,7 +115,11 @@ func (r *renderer) block(n ast.Node) {
 	case *ast.ThematicBreak:
 		r.literal(rule)
 	case *ast.HTMLBlock:
-		r.literal(strings.TrimRight(r.lines(n)+r.closure(n), "\n"))
+		html := r.lines(n)
+		if n.HasClosure() {
+			html += string(n.ClosureLine.Value(r.source))
+		}
+		r.literal(strings.TrimRight(html, "\n"))
 	case *ast.LinkReferenceDefinition:
 		r.literal(reference(n))
 	default: // paragraphs
@@ -193,23 +193,7 @@ func (r *renderer) literal(text string) {
 	}
 }
 
-func (r *renderer) lines(n ast.Node) string {
-	var b strings.Builder
-	lines := n.Lines()
-	for i := range lines.Len() {
-		line := lines.At(i)
-		b.Write(line.Value(r.source))
-	}
-	return b.String()
-}
-
-// closure returns the closing line of an HTML block, if any.
-func (r *renderer) closure(n *ast.HTMLBlock) string {
-	if !n.HasClosure() {
-		return ""
-	}
-	return string(n.ClosureLine.Value(r.source))
-}
+func (r *renderer) lines(n ast.Node) string { return string(n.Lines().Value(r.source)) }
 
 // reference reconstructs the source of a link reference definition.
 func reference(n *ast.LinkReferenceDefinition) string {
