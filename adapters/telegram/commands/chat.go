@@ -11,9 +11,23 @@ import (
 	"bareclaw/core"
 )
 
-type reports struct{ *Options }
+// choice is a command that shows something of a chat, or sets that, if set is not nil, to an
+// argument.
+func choice(
+	show func(context.Context, chats.Address) view.Note, set func(context.Context, chats.Address, string) view.Note,
+) func(context.Context, Call) view.Note {
+	return func(ctx context.Context, c Call) view.Note {
+		if set == nil || c.arg == "" {
+			return show(ctx, c.Address)
+		}
+		return set(ctx, c.Address, c.arg)
+	}
+}
 
-func (s *reports) status(ctx context.Context, c Call) view.Note {
+// A chat answers the commands about a chat: reports, lists and settings.
+type chat struct{ *Options }
+
+func (s *chat) status(ctx context.Context, c Call) view.Note {
 	key := c.Address.Key()
 	st, err := s.Core.Present(ctx, key)
 	if err != nil {
@@ -26,15 +40,15 @@ func (s *reports) status(ctx context.Context, c Call) view.Note {
 	return view.Note{Text: view.Channel(st, s.Core.Settings(key), used, s.Gateway)}
 }
 
-func (s *reports) usage(ctx context.Context, c Call) view.Note {
-	chat, err := s.Core.Usage(ctx, c.Address.Key())
+func (s *chat) usage(ctx context.Context, c Call) view.Note {
+	used, err := s.Core.Usage(ctx, c.Address.Key())
 	if err != nil {
 		return s.failed(ctx, "read what was spent", err)
 	}
-	return view.Note{Text: view.Usage(chat, s.Core.Spending())}
+	return view.Note{Text: view.Usage(used, s.Core.Spending())}
 }
 
-func (s *reports) why(ctx context.Context, c Call) view.Note {
+func (s *chat) why(ctx context.Context, c Call) view.Note {
 	replied := c.Message.ReplyToMessage != nil && !opensTopic(c)
 	id, err := s.asksAbout(ctx, c, replied)
 	switch {
@@ -63,7 +77,7 @@ func opensTopic(c Call) bool {
 }
 
 // asksAbout returns the message meant by a /why; empty if unknown.
-func (s *reports) asksAbout(ctx context.Context, c Call, replied bool) (core.MessageID, error) {
+func (s *chat) asksAbout(ctx context.Context, c Call, replied bool) (core.MessageID, error) {
 	if replied {
 		return s.Records.LinkOf(ctx, c.Address.Chat, c.Message.ReplyToMessage.ID).Message, nil
 	}
@@ -74,11 +88,7 @@ func (s *reports) asksAbout(ctx context.Context, c Call, replied bool) (core.Mes
 	return newest[0].ID, nil
 }
 
-type lists struct{ *Options }
-
-func (s *lists) queue(ctx context.Context, c Call) view.Note { return s.queueNote(ctx, c.Address) }
-
-func (s *lists) queueNote(ctx context.Context, to chats.Address) view.Note {
+func (s *chat) queue(ctx context.Context, to chats.Address) view.Note {
 	st, err := s.Core.Present(ctx, to.Key())
 	if err != nil {
 		return s.failed(ctx, "read the state of the chat", err)
@@ -90,14 +100,14 @@ func (s *lists) queueNote(ctx context.Context, to chats.Address) view.Note {
 	return view.Queue(st, waiting)
 }
 
-func (s *lists) drop(ctx context.Context, t chats.Tap) string {
+func (s *chat) drop(ctx context.Context, t chats.Tap) string {
 	m, err := s.Core.Cancel(ctx, core.MessageID(t.Arg))
 	return s.queueTapped(ctx, t, m, err, "Dropped.")
 }
 
 // runNow runs a message before the other messages, and stops the running turn. A tap
 // interrupted by a crash is handled again, to complete the stop.
-func (s *lists) runNow(ctx context.Context, t chats.Tap) string {
+func (s *chat) runNow(ctx context.Context, t chats.Tap) string {
 	id := core.MessageID(t.Arg)
 	err := s.Core.RunNow(ctx, id)
 	m := core.Message{}
@@ -110,7 +120,7 @@ func (s *lists) runNow(ctx context.Context, t chats.Tap) string {
 	return s.queueTapped(ctx, t, m, err, "This message is next; what was running has been stopped.")
 }
 
-func (s *lists) queueTapped(ctx context.Context, t chats.Tap, m core.Message, err error, done string) string {
+func (s *chat) queueTapped(ctx context.Context, t chats.Tap, m core.Message, err error, done string) string {
 	switch {
 	case errors.Is(err, core.ErrNotWaiting):
 		done = "This message is no longer waiting: it is " + string(m.State) + "."
@@ -120,18 +130,16 @@ func (s *lists) queueTapped(ctx context.Context, t chats.Tap, m core.Message, er
 		return s.failed(ctx, "change the queue", err).Text
 	}
 	if !t.Stale {
-		s.edit(ctx, t, s.queueNote(ctx, t.Address))
+		s.edit(ctx, t, s.queue(ctx, t.Address))
 	}
 	return done
 }
 
-func (s *lists) rules(_ context.Context, c Call) view.Note { return s.rulesNote(c.Address) }
-
-func (s *lists) rulesNote(to chats.Address) view.Note {
+func (s *chat) rules(_ context.Context, to chats.Address) view.Note {
 	return view.Rules(s.Core.Settings(to.Key()).Rules)
 }
 
-func (s *lists) removeRule(ctx context.Context, t chats.Tap) string {
+func (s *chat) removeRule(ctx context.Context, t chats.Tap) string {
 	if t.Stale {
 		return "This message is too old for its buttons. Send /rules again."
 	}
@@ -142,25 +150,20 @@ func (s *lists) removeRule(ctx context.Context, t chats.Tap) string {
 	case err != nil:
 		return s.failed(ctx, "remove the rule", err).Text
 	}
-	s.edit(ctx, t, s.rulesNote(t.Address))
+	s.edit(ctx, t, s.rules(ctx, t.Address))
 	return answer
 }
 
-type settings struct{ *Options }
-
-func (s *settings) model(ctx context.Context, c Call) view.Note {
-	if c.arg != "" {
-		return s.setModel(ctx, c.Address, c.arg)
-	}
-	own := s.Core.Settings(c.Address.Key())
-	st, err := s.Core.Present(ctx, c.Address.Key())
+func (s *chat) model(ctx context.Context, to chats.Address) view.Note {
+	own := s.Core.Settings(to.Key())
+	st, err := s.Core.Present(ctx, to.Key())
 	if err != nil {
 		return s.failed(ctx, "read the state of the chat", err)
 	}
 	return view.Model("The model of this chat is "+view.Configured(own.Model)+view.InUse(st)+".", own.Model)
 }
 
-func (s *settings) setModel(ctx context.Context, to chats.Address, name string) view.Note {
+func (s *chat) setModel(ctx context.Context, to chats.Address, name string) view.Note {
 	own := name
 	if name == view.ModelReset {
 		own = ""
@@ -174,19 +177,16 @@ func (s *settings) setModel(ctx context.Context, to chats.Address, name string) 
 	return view.Model("From the next turn on the model is "+view.Configured(own)+".", own)
 }
 
-func (s *settings) mode(ctx context.Context, c Call) view.Note {
-	if c.arg != "" {
-		return s.setMode(ctx, c.Address, c.arg)
-	}
-	return s.showMode(c.Address, "The permission mode of this chat is ")
+func (s *chat) mode(_ context.Context, to chats.Address) view.Note {
+	return s.showMode(to, "The permission mode of this chat is ")
 }
 
-func (s *settings) showMode(to chats.Address, text string) view.Note {
+func (s *chat) showMode(to chats.Address, text string) view.Note {
 	own := s.Core.Settings(to.Key())
 	return view.Mode(text+view.Configured(own.PermissionMode)+".", own.PermissionMode)
 }
 
-func (s *settings) tapMode(ctx context.Context, to chats.Address, arg string) view.Note {
+func (s *chat) tapMode(ctx context.Context, to chats.Address, arg string) view.Note {
 	switch arg {
 	case view.ModeSure:
 		return s.useMode(ctx, to, view.ModeBypass)
@@ -196,7 +196,7 @@ func (s *settings) tapMode(ctx context.Context, to chats.Address, arg string) vi
 	return s.setMode(ctx, to, arg)
 }
 
-func (s *settings) setMode(ctx context.Context, to chats.Address, name string) view.Note {
+func (s *chat) setMode(ctx context.Context, to chats.Address, name string) view.Note {
 	switch {
 	case name == view.ModeReset:
 		name = ""
@@ -208,21 +208,18 @@ func (s *settings) setMode(ctx context.Context, to chats.Address, name string) v
 	return s.useMode(ctx, to, name)
 }
 
-func (s *settings) useMode(ctx context.Context, to chats.Address, own string) view.Note {
+func (s *chat) useMode(ctx context.Context, to chats.Address, own string) view.Note {
 	if err := s.Core.ChangeSettings(ctx, to.Key(), nil, &own); err != nil {
 		return s.failed(ctx, "set the permission mode", err)
 	}
 	return view.Mode("From the next turn on the permission mode is "+view.Configured(own)+".", own)
 }
 
-func (s *settings) verbose(ctx context.Context, c Call) view.Note {
-	if c.arg == "" {
-		return view.Verbose("Shown here", s.Records.Verbosity(ctx, c.Address.Key()))
-	}
-	return s.setVerbose(ctx, c.Address, c.arg)
+func (s *chat) verbose(ctx context.Context, to chats.Address) view.Note {
+	return view.Verbose("Shown here", s.Records.Verbosity(ctx, to.Key()))
 }
 
-func (s *settings) setVerbose(ctx context.Context, to chats.Address, arg string) view.Note {
+func (s *chat) setVerbose(ctx context.Context, to chats.Address, arg string) view.Note {
 	level, err := strconv.Atoi(arg)
 	if err != nil || level < 0 || level >= view.Levels {
 		return view.BadVerbose(arg)

@@ -52,24 +52,24 @@ type Handler struct {
 // New returns a handler.
 func New(o Options) *Handler {
 	h := &Handler{Options: &o, stops: &stops{&o}, restarts: &restarts{&o}}
-	set, show, lists := settings{&o}, reports{&o}, lists{&o}
+	c := chat{&o}
 	h.commands = []command{
 		{"new", "forget this conversation and begin a new one", o.reset},
 		{"stop", "stop what is running now", h.stop},
-		{"status", "what this chat is doing", show.status},
-		{"queue", "waiting messages: see, drop, run now", lists.queue},
-		{"model", "see or choose the model", set.model},
-		{"mode", "see or choose the permission mode", set.mode},
-		{"usage", "what was spent", show.usage},
-		{"verbose", "how much is shown while Claude works: 0, 1 or 2", set.verbose},
-		{"rules", "what is always allowed here", lists.rules},
-		{"why", "what became of a message: reply to it", show.why},
+		{"status", "what this chat is doing", c.status},
+		{"queue", "waiting messages: see, drop, run now", choice(c.queue, nil)},
+		{"model", "see or choose the model", choice(c.model, c.setModel)},
+		{"mode", "see or choose the permission mode", choice(c.mode, c.setMode)},
+		{"usage", "what was spent", c.usage},
+		{"verbose", "how much is shown while Claude works: 0, 1 or 2", choice(c.verbose, c.setVerbose)},
+		{"rules", "what is always allowed here", choice(c.rules, nil)},
+		{"why", "what became of a message: reply to it", c.why},
 		{"restart", "restart the gateway", h.restart},
 		{"help", "what you can do here", h.help},
 	}
 	h.actions = map[string]chats.Action{
-		"drop": o.ownChat(lists.drop), "now": o.ownChat(lists.runNow), "unrule": lists.removeRule,
-		"model": o.setting(set.setModel), "mode": o.setting(set.tapMode), "verbose": o.setting(set.setVerbose),
+		"drop": o.ownChat(c.drop), "now": o.ownChat(c.runNow), "unrule": c.removeRule,
+		"model": o.setting(c.setModel), "mode": o.setting(c.tapMode), "verbose": o.setting(c.setVerbose),
 		"stop": h.tapStop, "edit": o.RunEdited,
 	}
 	maps.Copy(h.actions, o.Approvals.Actions())
