@@ -66,29 +66,20 @@ func startChild(b protocol.Bootstrap, m protocol.EnvMark) (*child, error) {
 		return nil, fmt.Errorf("make stdin pipe: %w", err)
 	}
 	defer func() { _ = stdinR.Close() }()
-	c := &child{stdin: stdinW, stdout: stdoutR, stderr: &proc.Tail{}, ended: make(chan struct{})}
+	c := &child{stdin: stdinW, stdout: stdoutR, output: newPipeReader(stdoutR), stderr: &proc.Tail{}, ended: make(chan struct{})}
+	// A failed write needs no report: claude's exit follows.
+	c.input = newPipeWriter(stdinW, c.nextLine, func(error) { _ = stdinW.Close() })
 	c.cmd = exec.Command(b.Argv[0], b.Argv[1:]...)
 	c.cmd.Dir, c.cmd.Env = b.Dir, append(os.Environ(), protocol.EnvMarkVariable+"="+m.String())
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = stdinR, stdoutW, c.stderr
 	c.cmd.SysProcAttr = childAttr()
 	c.cmd.WaitDelay = drainGrace // for stderr, copied by package exec
-	if err := c.start(); err != nil {
+	if err := c.cmd.Start(); err != nil {
 		_ = stdoutR.Close()
 		_ = stdinW.Close()
 		return nil, fmt.Errorf("start %s: %w", b.Argv[0], err)
 	}
 	return c, nil
-}
-
-func (c *child) start() (err error) {
-	if c.output, err = newPipeReader(c.stdout); err != nil {
-		return err
-	}
-	// A failed write needs no report: claude's exit follows.
-	if c.input, err = newPipeWriter(c.stdin, c.nextLine, func(error) { _ = c.stdin.Close() }); err != nil {
-		return err
-	}
-	return c.cmd.Start()
 }
 
 // send gives claude a line, newline included. Control lines are written at once,

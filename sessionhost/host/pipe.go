@@ -2,7 +2,6 @@ package host
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"syscall"
@@ -15,12 +14,9 @@ type pipeReader struct {
 	read func(fd uintptr, p []byte) (int, error)
 }
 
-func newPipeReader(c syscall.Conn) (pipeReader, error) {
-	conn, err := c.SyscallConn()
-	if err != nil {
-		return pipeReader{}, fmt.Errorf("read from %T: %w", c, err)
-	}
-	return pipeReader{conn, readNow}, nil
+func newPipeReader(c syscall.Conn) pipeReader {
+	conn, _ := c.SyscallConn() // fails for nil alone
+	return pipeReader{conn, readNow}
 }
 
 // Read waits for input.
@@ -57,12 +53,9 @@ type pollable interface {
 	syscall.Conn
 }
 
-func newPipeWriter(w pollable, next func() ([]byte, error), fail func(error)) (*pipeWriter, error) {
-	conn, err := w.SyscallConn()
-	if err != nil {
-		return nil, fmt.Errorf("write to %T: %w", w, err)
-	}
-	return &pipeWriter{w: w, conn: conn, next: next, fail: fail}, nil
+func newPipeWriter(w pollable, next func() ([]byte, error), fail func(error)) *pipeWriter {
+	conn, _ := w.SyscallConn() // fails for nil alone
+	return &pipeWriter{w: w, conn: conn, next: next, fail: fail}
 }
 
 // flush writes the pending bytes. It is called after each addition.

@@ -30,8 +30,7 @@ func newSpring(t *testing.T) *spring {
 	check.OK(t, err)
 	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
 	s := &spring{r: r, failed: make(chan error, 10)}
-	s.pipeWriter, err = newPipeWriter(w, s.take, func(err error) { s.failed <- err })
-	check.OK(t, err)
+	s.pipeWriter = newPipeWriter(w, s.take, func(err error) { s.failed <- err })
 	return s
 }
 
@@ -84,8 +83,7 @@ func TestOutletInOrder(t *testing.T) {
 			s.add(fmt.Appendf(nil, "%8d %s\n", i, bytes.Repeat([]byte{'.'}, i%300)))
 		}
 	}()
-	in, err := newPipeReader(s.r)
-	check.OK(t, err)
+	in := newPipeReader(s.r)
 	_ = s.r.SetReadDeadline(time.Now().Add(time.Minute))
 	var all []byte
 	for p := make([]byte, 1<<16); bytes.Count(all, []byte{'\n'}) < lines; {
@@ -127,8 +125,7 @@ func TestInlet(t *testing.T) {
 	r, w, err := os.Pipe()
 	check.OK(t, err)
 	defer func() { _ = r.Close() }()
-	in, err := newPipeReader(r)
-	check.OK(t, err)
+	in := newPipeReader(r)
 	_ = r.SetReadDeadline(time.Now())
 	if n, err := in.Read(make([]byte, 10)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("read %d bytes with error %v, want a timeout", n, err)

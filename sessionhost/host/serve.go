@@ -72,10 +72,7 @@ func (h *host) serve(conn *net.UnixConn) {
 		_ = json.NewEncoder(c).Encode(protocol.Welcome{Type: protocol.FrameRefused, Version: protocol.Version, Error: err.Error()})
 		return
 	}
-	if err := c.startSending(); err != nil {
-		h.log.Error("daemon not served", "err", err)
-		return
-	}
+	c.startSending()
 	for {
 		line, err := frames.Next()
 		if err != nil {
@@ -265,21 +262,17 @@ func (h *host) rebind(to protocol.Place) error {
 const batchBytes = 64 << 10
 
 // startSending sends the daemon each unacknowledged event, and from now on each new event.
-func (c *connection) startSending() error {
-	w, err := newPipeWriter(c, c.next, func(err error) {
+func (c *connection) startSending() {
+	w := newPipeWriter(c, c.next, func(err error) {
 		c.host.log.Info("daemon no longer reached", "err", err)
 		if !protocol.IsDisconnect(err) {
 			_ = c.Close()
 		} // else the daemon has left, and its last frames are still to be read
 	})
-	if err != nil {
-		return err
-	}
 	c.host.mu.Lock()
 	c.writer = w
 	c.host.mu.Unlock()
 	c.host.sendLog()
-	return nil
 }
 
 // next returns the next bytes for the daemon, none when it has everything.

@@ -25,67 +25,49 @@ type socket struct {
 
 // newSocket takes over the connection, which it closes.
 func newSocket(c *net.UnixConn) (*socket, error) {
-	file, err := unpolled(c)
-	_ = c.Close()
+	defer func() { _ = c.Close() }()
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
-		_ = file.Close() // file may be nil
+		return nil, fmt.Errorf("make an epoll instance: %w", err)
+	}
+	_ = unix.SetNonblock(fd, true) // for the runtime's poller
+	s := &socket{input: os.NewFile(uintptr(fd), "epoll")}
+	s.pipeReader = pipeReader{read: s.readNow}
+	s.pipeReader.conn, _ = s.input.SyscallConn() // fails for nil alone, as below
+	if s.file, err = unpolled(c); err == nil {
+		s.conn, _ = s.file.SyscallConn()
+		_ = s.conn.Control(func(socket uintptr) {
+			err = unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, int(socket), &unix.EpollEvent{Events: unix.EPOLLIN})
+		})
+	}
+	if err != nil {
+		_, _ = s.input.Close(), s.file.Close() // file may be nil
 		return nil, fmt.Errorf("take over a connection: %w", err)
 	}
-	s := &socket{file: file}
-	s.conn, err = file.SyscallConn()
-	if err == nil {
-		var failed error
-		closed := s.conn.Control(func(fd uintptr) { s.input, s.pipeReader.conn, failed = watchSocket(fd, unix.EPOLLIN) })
-		err = errors.Join(closed, failed)
-	}
-	if err != nil {
-		_ = file.Close()
-		return nil, err
-	}
-	s.pipeReader.read = s.readNow
 	return s, nil
 }
 
 // unpolled returns a non-blocking copy of the connection, unknown to the runtime's poller:
 // os.NewFile registers only descriptors that do not block.
-func unpolled(c *net.UnixConn) (*os.File, error) {
+func unpolled(c *net.UnixConn) (file *os.File, err error) {
 	conn, err := c.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	var file *os.File
 	closed := conn.Control(func(fd uintptr) {
 		var dup int
-		if dup, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); err != nil {
-			return
+		if dup, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); err == nil {
+			_ = unix.SetNonblock(dup, false)
+			file = os.NewFile(uintptr(dup), "daemon")
+			_ = unix.SetNonblock(dup, true)
 		}
-		err = unix.SetNonblock(dup, false)
-		file = os.NewFile(uintptr(dup), "daemon")
-		err = errors.Join(err, unix.SetNonblock(dup, true))
 	})
 	return file, errors.Join(closed, err)
 }
 
-// watchSocket returns an epoll instance that is readable when the socket has an event.
-func watchSocket(socket uintptr, event uint32) (*os.File, syscall.RawConn, error) {
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		return nil, nil, fmt.Errorf("make an epoll instance: %w", err)
-	}
-	err = unix.SetNonblock(fd, true)          // for the runtime's poller
-	epoll := os.NewFile(uintptr(fd), "epoll") // registers with the poller
-	watchErr := unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, int(socket), &unix.EpollEvent{Events: event})
-	conn, connErr := epoll.SyscallConn()
-	if err := errors.Join(err, watchErr, connErr); err != nil {
-		_ = epoll.Close()
-		return nil, nil, fmt.Errorf("watch a connection: %w", err)
-	}
-	return epoll, conn, nil
-}
-
-// pending reports whether the watched event is present. Without the question the instance
-// would stay readable, and the next event would go unnoticed. Like readNow the call is
-// hidden from the scheduler.
+// pending reports whether the instance has input. Without the question the instance would
+// stay readable, and the next input would go unnoticed. Like readNow the call is hidden
+// from the scheduler.
 func pending(epoll uintptr) bool {
 	var event unix.EpollEvent
 	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, epoll, uintptr(unsafe.Pointer(&event)), 1, 0, 0, 0)
@@ -105,40 +87,35 @@ func (s *socket) readNow(epoll uintptr, p []byte) (n int, err error) {
 	return n, err
 }
 
-// Write waits until all of p is taken.
+// Write waits until all of p is taken. It occupies a thread meanwhile: only a daemon that
+// does not read makes a host wait.
 func (s *socket) Write(p []byte) (n int, err error) {
-	closed := s.conn.Write(func(fd uintptr) (done bool) { // the descriptor stays open until then
-		n, err = s.writeAll(fd, p)
-		return true
-	})
-	return n, errors.Join(closed, err)
-}
-
-func (s *socket) writeAll(fd uintptr, p []byte) (n int, err error) {
-	epoll, room, err := watchSocket(fd, unix.EPOLLOUT)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = epoll.Close() }()
-	_ = epoll.SetReadDeadline(s.writeBy) // an epoll instance is pollable
-	waitErr := room.Read(func(epoll uintptr) (done bool) {
-		for n < len(p) {
+	closed := s.conn.Control(func(fd uintptr) { // the descriptor stays open until then
+		for n < len(p) && err == nil {
 			var taken int
 			taken, err = writeNow(fd, p[n:])
 			n += taken
 			if errors.Is(err, syscall.EAGAIN) {
-				err = nil
-				if !pending(epoll) {
-					return false
-				}
-			}
-			if err != nil {
-				return true
+				err = s.awaitRoom(fd)
 			}
 		}
-		return true
 	})
-	return n, errors.Join(waitErr, err)
+	return n, errors.Join(closed, err)
+}
+
+func (s *socket) awaitRoom(fd uintptr) error {
+	wait := -1 // for ever
+	if !s.writeBy.IsZero() {
+		wait = int(max(0, time.Until(s.writeBy).Milliseconds()))
+	}
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, wait)
+	switch {
+	case errors.Is(err, unix.EINTR):
+		return nil
+	case n == 0 && err == nil:
+		return os.ErrDeadlineExceeded
+	}
+	return err
 }
 
 // SyscallConn serves a pipeWriter.
