@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -14,34 +13,29 @@ import (
 	"bareclaw/internal/term"
 )
 
-// Approvals lists pending approvals, or decides.
-type Approvals struct {
-	List  ApprovalList  `cmd:"" default:"withargs" help:"List what waits for a decision."`
-	Show  ApprovalShow  `cmd:"" help:"Show all of what is asked for, also what has no room in the list."`
-	Allow ApprovalAllow `cmd:"" help:"Allow a tool, or continue a turn that was cut."`
-	Deny  ApprovalDeny  `cmd:"" help:"Deny a tool, or drop a turn that was cut."`
+type approvals struct {
+	List  approvalList  `cmd:"" default:"withargs" help:"List what waits for a decision."`
+	Show  approvalShow  `cmd:"" help:"Show all of what is asked for, also what has no room in the list."`
+	Allow approvalAllow `cmd:"" help:"Allow a tool, or continue a turn that was cut."`
+	Deny  approvalDeny  `cmd:"" help:"Deny a tool, or drop a turn that was cut."`
 }
 
 func approvalID(a *api.Approval) string { return a.ID }
 
-// ApprovalList lists the pending approvals.
-type ApprovalList struct {
-	JSON bool `name:"json" help:"Print JSON."`
-}
+type approvalList listed
 
 // Run runs the command.
-func (l *ApprovalList) Run(c *command.Context, gateway *client.Client) error {
+func (l *approvalList) Run(c *command.Context, gateway *client.Client) error {
 	return fetch(c, gateway, api.PathApprovals, l.JSON, func(got *api.Approvals) error {
 		if len(got.Approvals) == 0 {
 			c.Tellf("Nothing waits for a decision.")
 			return nil
 		}
-		return c.PrintLines(approvalLines(got.Approvals, term.PaletteFor(c.Out), time.Now(), c.Width())...)
+		return c.PrintTable(approvalTable(got.Approvals, time.Now()))
 	})
 }
 
-// approvalLines shows each approval on a line of at most width cells.
-func approvalLines(pending []api.Approval, colours term.Palette, now time.Time, width int) []string {
+func approvalTable(pending []api.Approval, now time.Time) *command.Table {
 	t := &command.Table{Widest: []int{0, channelWidth}, Shared: true}
 	for i := range pending {
 		a := &pending[i]
@@ -49,9 +43,9 @@ func approvalLines(pending []api.Approval, colours term.Palette, now time.Time, 
 		if left != "" {
 			left += " left"
 		}
-		t.Add(command.Text(a.ID[:min(8, len(a.ID))]).Painted(colours.Bold), command.Text(a.Channel), command.Text(left), command.Text(call(a)), command.Text(firstWords(a.Prompt)))
+		t.Add(command.Text(a.ID[:min(8, len(a.ID))]).Painted(term.Bold), command.Text(a.Channel), command.Text(left), command.Text(call(a)), command.Text(firstWords(a.Prompt)))
 	}
-	return t.Lines(width)
+	return t
 }
 
 // timeLeft returns the time until an approval expires; empty if the approval never expires.
@@ -62,14 +56,14 @@ func timeLeft(a *api.Approval, now time.Time) string {
 	return humanize.Duration(a.ExpiresAt.Sub(now).Truncate(time.Second))
 }
 
-// ApprovalShow shows a whole approval, because nobody should allow a hidden request.
-type ApprovalShow struct {
+// An approvalShow shows a whole approval, because nobody should allow a hidden request.
+type approvalShow struct {
 	ID   string `arg:"" name:"id" help:"The approval's id, or the beginning of it."`
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
 // Run runs the command.
-func (s *ApprovalShow) Run(c *command.Context, gateway *client.Client) error {
+func (s *approvalShow) Run(c *command.Context, gateway *client.Client) error {
 	return fetch(c, gateway, api.PathApprovals, false, func(got *api.Approvals) error {
 		a, err := only(got.Approvals, approvalID, "approval", s.ID)
 		if err != nil {
@@ -78,7 +72,7 @@ func (s *ApprovalShow) Run(c *command.Context, gateway *client.Client) error {
 		if s.JSON {
 			return c.PrintJSON(a)
 		}
-		facts := command.Facts{Faint: term.PaletteFor(c.Out).Faint}
+		var facts command.Facts
 		facts.Add("approval", a.ID)
 		facts.Add("channel", a.Channel)
 		facts.Add("from", a.Prompt.User)
@@ -89,12 +83,11 @@ func (s *ApprovalShow) Run(c *command.Context, gateway *client.Client) error {
 		if a.Tool != "" {
 			whole = chat.Whole(a.Tool, a.Input)
 		}
-		return c.PrintLines(append(facts.Lines(math.MaxInt), "", strings.TrimRight(term.Safe(whole), "\n"))...)
+		return c.PrintLines(append(facts.Lines(term.PaletteFor(c.Out), command.Unlimited), "", strings.TrimRight(term.Safe(whole), "\n"))...)
 	})
 }
 
-// ApprovalAllow allows.
-type ApprovalAllow struct {
+type approvalAllow struct {
 	ID       string `arg:"" name:"id" help:"The approval's id, or the beginning of it."`
 	Always   bool   `help:"Never ask again for this on its channel."`
 	Remember bool   `help:"Do not ask again in this session."`
@@ -102,19 +95,18 @@ type ApprovalAllow struct {
 }
 
 // Run runs the command.
-func (a *ApprovalAllow) Run(c *command.Context, gateway command.Decider) error {
+func (a *approvalAllow) Run(c *command.Context, gateway command.Decider) error {
 	return decide(c, gateway, a.ID, api.Decision{Behavior: api.Allow, Always: a.Always, Remember: a.Remember}, a.JSON)
 }
 
-// ApprovalDeny denies.
-type ApprovalDeny struct {
+type approvalDeny struct {
 	ID      string `arg:"" name:"id" help:"The approval's id, or the beginning of it."`
 	Message string `placeholder:"TEXT" help:"What the agent is told."`
 	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
 // Run runs the command.
-func (a *ApprovalDeny) Run(c *command.Context, gateway command.Decider) error {
+func (a *approvalDeny) Run(c *command.Context, gateway command.Decider) error {
 	return decide(c, gateway, a.ID, api.Decision{Behavior: api.Deny, Message: a.Message}, a.JSON)
 }
 

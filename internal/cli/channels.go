@@ -16,48 +16,43 @@ import (
 	"bareclaw/internal/term"
 )
 
-// Channels lists the channels, or manages a channel.
-type Channels struct {
-	List      ChannelList      `cmd:"" default:"withargs" help:"List the channels."`
-	Show      ChannelShow      `cmd:"" help:"Show all that is known of a channel."`
-	Set       ChannelSet       `cmd:"" help:"Set a channel's model or permission mode; empty takes it back."`
-	Rules     ChannelRules     `cmd:"" help:"List what the agent may do on a channel without asking, or take it back."`
-	Interrupt ChannelInterrupt `cmd:"" help:"End the turn that runs, and keep the session."`
-	Reset     ChannelReset     `cmd:"" help:"Begin a new session with the next message."`
+type channels struct {
+	List      channelList      `cmd:"" default:"withargs" help:"List the channels."`
+	Show      channelShow      `cmd:"" help:"Show all that is known of a channel."`
+	Set       channelSet       `cmd:"" help:"Set a channel's model or permission mode; empty takes it back."`
+	Rules     channelRules     `cmd:"" help:"List what the agent may do on a channel without asking, or take it back."`
+	Interrupt channelInterrupt `cmd:"" help:"End the turn that runs, and keep the session."`
+	Reset     channelReset     `cmd:"" help:"Begin a new session with the next message."`
 }
 
 // channelWidth is how much of a channel's name a table shows, in cells.
 const channelWidth = 24
 
-// ChannelList lists the channels.
-type ChannelList struct {
-	JSON bool `name:"json" help:"Print JSON."`
-}
+type channelList listed
 
 // Run runs the command.
-func (l *ChannelList) Run(c *command.Context, gateway *client.Client) error {
+func (l *channelList) Run(c *command.Context, gateway *client.Client) error {
 	return fetch(c, gateway, api.PathChannels, l.JSON, func(got *api.Channels) error {
 		if len(got.Channels) == 0 {
 			c.Tellf("There is no channel yet. The first message to one makes it: bareclaw send http hello")
 			return nil
 		}
-		return c.PrintLines(channelLines(got.Channels, term.PaletteFor(c.Out), time.Now(), c.Width())...)
+		return c.PrintTable(channelTable(got.Channels, time.Now()))
 	})
 }
 
-// channelLines shows each channel on a line of at most width cells.
-func channelLines(all []api.Channel, colours term.Palette, now time.Time, width int) []string {
+func channelTable(all []api.Channel, now time.Time) *command.Table {
 	t := &command.Table{Widest: []int{channelWidth}}
-	t.Head(colours.Faint, "CHANNEL", "STATE", "SINCE", "QUEUE", "SESSION", "LAST", "")
+	t.Head(term.Faint, "CHANNEL", "STATE", "SINCE", "QUEUE", "SESSION", "LAST", "")
 	for _, ch := range all {
 		queue := ""
 		if ch.Waiting > 0 {
 			queue = strconv.Itoa(ch.Waiting)
 		}
-		t.Add(command.Text(ch.Channel), command.Text(ch.State).Painted(stateColour(colours, ch.State)), command.Text(humanize.Age(ch.Since, now)), command.Text(queue),
+		t.Add(command.Text(ch.Channel), command.Text(ch.State).Painted(stateColours[ch.State]), command.Text(humanize.Age(ch.Since, now)), command.Text(queue),
 			command.Text(ch.SessionID[:min(8, len(ch.SessionID))]), command.Text(humanize.Age(ch.LastAt, now)), command.Text(remark(ch, now)))
 	}
-	return t.Lines(width)
+	return t
 }
 
 func remark(ch api.Channel, now time.Time) string {
@@ -77,32 +72,21 @@ func remark(ch api.Channel, now time.Time) string {
 	return strings.Join(parts, "; ")
 }
 
-// stateColour returns the colour of a channel's or a message's state; nil for none.
-func stateColour(colours term.Palette, state string) func(string) string {
-	switch state {
-	case "running", "starting", "waiting":
-		return colours.Busy
-	case "parked", "failed", "denied":
-		return colours.Bad
-	case "ready", "answered":
-		return colours.Good
-	case "idle", "cancelled":
-		return colours.Faint
-	}
-	return nil
+// stateColours are the colours of the states of channels and messages.
+var stateColours = map[string]term.Colour{
+	"running": term.Yellow, "starting": term.Yellow, "waiting": term.Yellow,
+	"parked": term.Red, "failed": term.Red, "denied": term.Red,
+	"ready": term.Green, "answered": term.Green,
+	"idle": term.Faint, "cancelled": term.Faint,
 }
 
-// ChannelShow shows a channel.
-type ChannelShow struct {
-	Channel string `arg:"" help:"The channel."`
-	JSON    bool   `name:"json" help:"Print JSON."`
-}
+type channelShow ofChannel
 
 // Run runs the command.
-func (s *ChannelShow) Run(c *command.Context, gateway *client.Client) error {
+func (s *channelShow) Run(c *command.Context, gateway *client.Client) error {
 	return fetch(c, gateway, api.ChannelPath(s.Channel), s.JSON, func(ch *api.Channel) error {
 		now := time.Now()
-		facts := command.Facts{Faint: term.PaletteFor(c.Out).Faint}
+		var facts command.Facts
 		facts.Add("channel", ch.Channel)
 		facts.Add("state", ch.State)
 		facts.Add("since", humanize.Age(ch.Since, now))
@@ -121,12 +105,11 @@ func (s *ChannelShow) Run(c *command.Context, gateway *client.Client) error {
 		facts.Add("model", ch.Model)
 		facts.Add("permission mode", ch.PermissionMode)
 		facts.Add("rules", ch.Rules)
-		return c.PrintLines(facts.Lines(c.Width())...)
+		return c.PrintTable(&facts.Table)
 	})
 }
 
-// ChannelSet changes the settings of a channel.
-type ChannelSet struct {
+type channelSet struct {
 	Channel        string  `arg:"" help:"The channel, which need not exist yet."`
 	Model          *string `placeholder:"MODEL" help:"The model, as for claude --model."`
 	PermissionMode *string `placeholder:"MODE" help:"The permission mode, as for claude --permission-mode."`
@@ -134,7 +117,7 @@ type ChannelSet struct {
 }
 
 // Run runs the command.
-func (s *ChannelSet) Run(c *command.Context, gateway command.Decider) error {
+func (s *channelSet) Run(c *command.Context, gateway command.Decider) error {
 	if s.Model == nil && s.PermissionMode == nil {
 		return command.Usagef("set what? Give --model, --permission-mode or both")
 	}
@@ -142,15 +125,14 @@ func (s *ChannelSet) Run(c *command.Context, gateway command.Decider) error {
 	return request(c, gateway.Client, http.MethodPatch, api.ChannelPath(s.Channel), change, s.JSON, printing(c, "Set. It holds from the next turn on."))
 }
 
-// ChannelRules lists the rules of a channel, or removes a rule.
-type ChannelRules struct {
+type channelRules struct {
 	Channel string `arg:"" help:"The channel."`
 	Remove  string `placeholder:"ID" help:"Take this rule back; the beginning of its id will do."`
 	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
 // Run runs the command.
-func (r *ChannelRules) Run(c *command.Context, gateway *client.Client) error {
+func (r *channelRules) Run(c *command.Context, gateway *client.Client) error {
 	path := api.ChannelPath(r.Channel) + "/rules"
 	return fetch(c, gateway, path, r.JSON && r.Remove == "", func(got *api.Rules) error {
 		switch {
@@ -169,18 +151,14 @@ func (r *ChannelRules) Run(c *command.Context, gateway *client.Client) error {
 		for _, rule := range got.Rules {
 			t.Add(command.Text(rule.ID[:min(8, len(rule.ID))]), command.Text(rule.Rule), command.Text(rule.By))
 		}
-		return c.PrintLines(t.Lines(c.Width())...)
+		return c.PrintTable(&t)
 	})
 }
 
-// ChannelInterrupt ends a channel's turn.
-type ChannelInterrupt struct {
-	Channel string `arg:"" help:"The channel."`
-	JSON    bool   `name:"json" help:"Print JSON."`
-}
+type channelInterrupt ofChannel
 
 // Run runs the command.
-func (i *ChannelInterrupt) Run(c *command.Context, gateway *client.Client) error {
+func (i *channelInterrupt) Run(c *command.Context, gateway *client.Client) error {
 	path := api.ChannelPath(i.Channel)
 	var channel api.Channel
 	if err := gateway.Do(c.Context, http.MethodGet, path, nil, &channel); err != nil {
@@ -193,14 +171,10 @@ func (i *ChannelInterrupt) Run(c *command.Context, gateway *client.Client) error
 	})
 }
 
-// ChannelReset makes a channel forget its session.
-type ChannelReset struct {
-	Channel string `arg:"" help:"The channel."`
-	JSON    bool   `name:"json" help:"Print JSON."`
-}
+type channelReset ofChannel
 
 // Run runs the command.
-func (r *ChannelReset) Run(c *command.Context, gateway *client.Client) error {
+func (r *channelReset) Run(c *command.Context, gateway *client.Client) error {
 	if command.IsOwnChannel(c, gateway, r.Channel) {
 		return fmt.Errorf("this runs in the session of %s itself and would end with it", term.SafeLine(r.Channel))
 	}

@@ -22,20 +22,19 @@ const completionPatience = 500 * time.Millisecond
 //go:embed completion
 var completions embed.FS
 
-// Completion prints the shell code that completes commands and channels.
-type Completion struct {
+type completion struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
 // Help is shown below the summary.
-func (*Completion) Help() string {
+func (*completion) Help() string {
 	return "bash: eval \"$(bareclaw completion bash)\" in ~/.bashrc\n\n" +
 		"zsh: eval \"$(bareclaw completion zsh)\" in ~/.zshrc, after compinit\n\n" +
 		"fish: bareclaw completion fish > ~/.config/fish/completions/bareclaw.fish"
 }
 
 // Run runs the command.
-func (s *Completion) Run(c *command.Context) error {
+func (s *completion) Run(c *command.Context) error {
 	script, err := completions.ReadFile("completion/bareclaw." + s.Shell)
 	if err != nil {
 		return err
@@ -43,13 +42,13 @@ func (s *Completion) Run(c *command.Context) error {
 	return c.Print(string(script))
 }
 
-// Complete prints the candidates for the last word, one on each line.
-type Complete struct {
+// A complete prints the candidates for the last word, one on each line.
+type complete struct {
 	Words []string `arg:"" optional:""`
 }
 
 // Run runs the command.
-func (s *Complete) Run(c *command.Context, parsed *kong.Context) error {
+func (s *complete) Run(c *command.Context, parsed *kong.Context) error {
 	words := s.Words
 	if len(words) == 0 {
 		words = []string{""}

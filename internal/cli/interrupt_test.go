@@ -31,7 +31,7 @@ func TestInterruptNamesATurn(t *testing.T) {
 	gateway := client.OverTCP(server.Listener.Addr().String(), "")
 	for is, want := range map[string]string{`{}`: `{"turn_id":"none"}`, `{"turn_id":"t-1"}`: `{"turn_id":"t-1"}`} {
 		channel = is
-		err := (&ChannelInterrupt{Channel: "c"}).Run(&command.Context{Context: t.Context(), Out: io.Discard, Err: io.Discard}, gateway)
+		err := (&channelInterrupt{Channel: "c"}).Run(&command.Context{Context: t.Context(), Out: io.Discard, Err: io.Discard}, gateway)
 		if _, refused := errors.AsType[*client.Error](err); !refused {
 			t.Fatalf("of %s it returns %v", is, err)
 		}

@@ -23,14 +23,14 @@ import (
 	"bareclaw/internal/term"
 )
 
-// Logs shows the gateway's log from the systemd journal or from the file.
-type Logs struct {
+// A logs shows the gateway's log from the systemd journal or from the file.
+type logs struct {
 	Follow bool `short:"f" help:"Go on with what comes, until Ctrl-C."`
 	Lines  int  `short:"n" default:"100" help:"How many of the last lines to begin with."`
 }
 
 // Validate checks the number.
-func (l *Logs) Validate() error {
+func (l *logs) Validate() error {
 	if l.Lines < 0 {
 		return command.Usagef("-n must not be negative")
 	}
@@ -38,7 +38,7 @@ func (l *Logs) Validate() error {
 }
 
 // Run runs the command.
-func (l *Logs) Run(c *command.Context, cfg config.Config) error {
+func (l *logs) Run(c *command.Context, cfg config.Config) error {
 	h, _, err := statemark.Gateway(cfg.StateDir)                                  // the running or the last one
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, io.EOF) { // the file is empty while the first gateway starts
 		return err
@@ -64,7 +64,7 @@ func (l *Logs) Run(c *command.Context, cfg config.Config) error {
 	return err
 }
 
-func (l *Logs) journal(c *command.Context, unit string) error {
+func (l *logs) journal(c *command.Context, unit string) error {
 	args := []string{"--no-pager", "--quiet", "--output=cat", unit, "--lines=" + strconv.Itoa(l.Lines)}
 	if l.Follow {
 		args = append(args, "--follow")
@@ -103,7 +103,7 @@ func copyLines(c *command.Context, r io.Reader) error {
 	}
 }
 
-func (l *Logs) file(c *command.Context, path string) error {
+func (l *logs) file(c *command.Context, path string) error {
 	f := &follower{c: c, path: path}
 	defer f.close()
 	if err := f.begin(l.Lines); err != nil {

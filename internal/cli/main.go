@@ -32,21 +32,21 @@ import (
 
 // commandLine is the grammar of the command line, in the order of the help.
 type commandLine struct {
-	Serve Serve `cmd:"" default:"1" group:"run" help:"Run the gateway, until Ctrl-C. bareclaw init sets it up."`
+	Serve serve `cmd:"" default:"1" group:"run" help:"Run the gateway, until Ctrl-C. bareclaw init sets it up."`
 
-	Status    Status    `cmd:"" group:"use" help:"Show the gateway on one screen."`
-	Send      Send      `cmd:"" group:"use" help:"Send a message to a channel and print the answer."`
+	Status    status    `cmd:"" group:"use" help:"Show the gateway on one screen."`
+	Send      send      `cmd:"" group:"use" help:"Send a message to a channel and print the answer."`
 	Chat      Chat      `cmd:"" group:"use" help:"Talk on a channel in this terminal."`
-	Channels  Channels  `cmd:"" group:"use" help:"List the channels, or look after one."`
-	Approvals Approvals `cmd:"" group:"use" help:"List what waits for a decision, or decide."`
-	Schedule  Schedule  `cmd:"" group:"use" help:"Remind, or do something regularly."`
+	Channels  channels  `cmd:"" group:"use" help:"List the channels, or look after one."`
+	Approvals approvals `cmd:"" group:"use" help:"List what waits for a decision, or decide."`
+	Schedule  schedules `cmd:"" group:"use" help:"Remind, or do something regularly."`
 
-	Messages Messages `cmd:"" group:"message" help:"List the messages of a channel."`
-	Trace    Trace    `cmd:"" group:"message" help:"Show what happened to a message, and when."`
-	Cancel   Cancel   `cmd:"" group:"message" help:"Take a message back that waits."`
-	Retry    Retry    `cmd:"" group:"message" help:"Try a message again that failed."`
+	Messages messages `cmd:"" group:"message" help:"List the messages of a channel."`
+	Trace    trace    `cmd:"" group:"message" help:"Show what happened to a message, and when."`
+	Cancel   cancel   `cmd:"" group:"message" help:"Take a message back that waits."`
+	Retry    retry    `cmd:"" group:"message" help:"Try a message again that failed."`
 
-	Logs    Logs              `cmd:"" group:"keep" help:"Show the gateway's log."`
+	Logs    logs              `cmd:"" group:"keep" help:"Show the gateway's log."`
 	Stop    lifecycle.Stop    `cmd:"" group:"keep" help:"End the gateway; it stays down until you start it."`
 	Restart lifecycle.Restart `cmd:"" group:"keep" help:"Have a new process take over; turns in progress go on."`
 	Doctor  Doctor            `cmd:"" group:"keep" help:"Look for what is wrong, and say how to mend it."`
@@ -57,11 +57,11 @@ type commandLine struct {
 	Init       Init                `cmd:"" group:"install" help:"Set the gateway up, step by step."`
 	Service    lifecycle.Service   `cmd:"" group:"install" help:"Have systemd or launchd keep the gateway running."`
 	Heartbeat  lifecycle.Heartbeat `cmd:"" group:"install" help:"Have Claude look around regularly, and the gateway started if it is down."`
-	Completion Completion          `cmd:"" group:"install" help:"Print what makes a shell complete commands and channels."`
+	Completion completion          `cmd:"" group:"install" help:"Print what makes a shell complete commands and channels."`
 
-	Complete Complete `cmd:"" hidden:"" name:"complete-words"`
+	Complete complete `cmd:"" hidden:"" name:"complete-words"`
 
-	Version Version `cmd:"" group:"run" help:"Print the version."`
+	Version version `cmd:"" group:"run" help:"Print the version."`
 }
 
 func groups() []kong.Group {
@@ -74,12 +74,11 @@ func groups() []kong.Group {
 	}
 }
 
-// Serve runs the gateway.
-type Serve struct{}
+type serve struct{}
 
 // Run replaces this process by the gateway, which keeps nothing of the command line in
 // memory.
-func (Serve) Run(c *command.Context) error {
+func (serve) Run(c *command.Context) error {
 	if err := syscall.Exec(c.Self, []string{c.Self, "serve"}, c.Environ); err != nil {
 		return fmt.Errorf("start the gateway: %w", err)
 	}
@@ -199,13 +198,12 @@ func Arguments(args []string) []string {
 	return args
 }
 
-// Version prints the version of this program.
-type Version struct {
+type version struct {
 	JSON bool `name:"json" help:"Tell more, as a JSON document: commit, system, and which ledgers this program reads."`
 }
 
 // Run prints the version.
-func (v *Version) Run(stdout io.Writer) error {
+func (v *version) Run(stdout io.Writer) error {
 	if !v.JSON {
 		_, err := fmt.Fprintln(stdout, "bareclaw", buildinfo.Version())
 		return err

@@ -51,38 +51,32 @@ func historyPath(channel string, limit int) string {
 	return fmt.Sprintf("%s/messages?limit=%d", api.ChannelPath(channel), limit)
 }
 
-// Messages lists the messages of a channel.
-type Messages struct {
+type messages struct {
 	Channel string `arg:"" help:"The channel."`
 	N       int    `name:"count" short:"n" default:"20" help:"How many, the newest first; 500 at most."`
 	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
 // Run runs the command.
-func (m *Messages) Run(c *command.Context, gateway *client.Client) error {
+func (m *messages) Run(c *command.Context, gateway *client.Client) error {
 	return fetch(c, gateway, historyPath(m.Channel, m.N), m.JSON, func(got *api.History) error {
 		if len(got.Messages) == 0 {
 			c.Tellf("No message yet on this channel.")
 			return nil
 		}
-		colours, now := term.PaletteFor(c.Out), time.Now()
-		t := command.Table{Shared: true}
+		now, t := time.Now(), command.Table{Shared: true}
 		for _, msg := range got.Messages {
-			t.Add(command.Text(msg.ID), command.Text(msg.State).Painted(stateColour(colours, msg.State)), command.Text(humanize.Age(msg.ReceivedAt, now)),
+			t.Add(command.Text(msg.ID), command.Text(msg.State).Painted(stateColours[msg.State]), command.Text(humanize.Age(msg.ReceivedAt, now)),
 				command.Text(firstWords(msg.Prompt)), command.Text(cmp.Or(msg.Text, msg.Error)))
 		}
-		return c.PrintLines(t.Lines(c.Width())...)
+		return c.PrintTable(&t)
 	})
 }
 
-// Cancel cancels a waiting message.
-type Cancel struct {
-	ID   string `arg:"" name:"id" help:"The message's id, or the beginning of it."`
-	JSON bool   `name:"json" help:"Print JSON."`
-}
+type cancel ofMessage
 
 // Run runs the command.
-func (m *Cancel) Run(c *command.Context, gateway *client.Client) error {
+func (m *cancel) Run(c *command.Context, gateway *client.Client) error {
 	id, err := findMessage(c, gateway, m.ID)
 	if err != nil {
 		return err
@@ -96,15 +90,14 @@ func (m *Cancel) Run(c *command.Context, gateway *client.Client) error {
 	})
 }
 
-// Retry sends a failed or cancelled message again.
-type Retry struct {
+type retry struct {
 	ID      string        `arg:"" name:"id" help:"The message's id, or the beginning of it."`
 	Timeout time.Duration `placeholder:"10m" help:"How long to wait for the answer. The message goes on after that."`
 	JSON    bool          `name:"json" help:"Print what the gateway says as JSON."`
 }
 
 // Run runs the command.
-func (m *Retry) Run(c *command.Context, gateway *client.Client) error {
+func (m *retry) Run(c *command.Context, gateway *client.Client) error {
 	id, err := findMessage(c, gateway, m.ID)
 	if err != nil {
 		return err
@@ -119,20 +112,16 @@ func (m *Retry) Run(c *command.Context, gateway *client.Client) error {
 	return sendAndWait(c, exchange{gateway: gateway, path: api.MessagePath(id) + "/retry", timeout: m.Timeout, json: m.JSON})
 }
 
-// Trace shows what happened to a message.
-type Trace struct {
-	ID   string `arg:"" name:"id" help:"The message's id, or the beginning of it."`
-	JSON bool   `name:"json" help:"Print JSON."`
-}
+type trace ofMessage
 
 // Run runs the command.
-func (t *Trace) Run(c *command.Context, gateway *client.Client) error {
+func (t *trace) Run(c *command.Context, gateway *client.Client) error {
 	id, err := findMessage(c, gateway, t.ID)
 	if err != nil {
 		return err
 	}
-	return fetch(c, gateway, api.MessagePath(id)+"/trace", t.JSON, func(trace *api.Trace) error {
-		return c.PrintLines(traceLines(trace, term.PaletteFor(c.Out), c.Width())...)
+	return fetch(c, gateway, api.MessagePath(id)+"/trace", t.JSON, func(got *api.Trace) error {
+		return c.PrintLines(traceLines(got, term.PaletteFor(c.Out), c.Width())...)
 	})
 }
 
@@ -149,28 +138,28 @@ func traceLines(t *api.Trace, colours term.Palette, width int) []string {
 	if m.Code != "" {
 		facts = append(facts, m.Code)
 	}
-	head := command.Facts{Faint: colours.Faint}
+	var head command.Facts
 	head.Add("message", m.ID)
 	head.Add("channel", m.Channel)
 	head.Add("from", m.Prompt.User)
 	head.Add("prompt", firstWords(m.Prompt))
-	head.AddPainted("outcome", strings.Join(facts, ", "), stateColour(colours, m.State))
+	head.AddPainted("outcome", strings.Join(facts, ", "), stateColours[m.State])
 	head.Add("waits for", m.Why)
 	head.Add("retry of", m.RetryOf)
 	if n := len(t.Members); n > 1 {
 		head.Add("turn", fmt.Sprintf("with %s more", humanize.Count(n-1, "message")))
 	}
 	head.Add("reply in", m.Into)
-	lines := append(head.Lines(width), "")
+	lines := append(head.Lines(colours, width), "")
 	var way command.Table
 	for _, mark := range t.Timeline {
 		took := ""
 		if mark.TookMS > 0 {
 			took = humanize.Duration(humanize.Milliseconds(mark.TookMS))
 		}
-		way.Add(command.RightAligned("+"+humanize.Duration(humanize.Milliseconds(mark.AfterMS)), 10).Painted(colours.Faint), command.Text(mark.What), command.Text(took), command.Text(mark.Detail))
+		way.Add(command.RightAligned("+"+humanize.Duration(humanize.Milliseconds(mark.AfterMS)), 10).Painted(term.Faint), command.Text(mark.What), command.Text(took), command.Text(mark.Detail))
 	}
-	lines = append(lines, way.Lines(width)...)
+	lines = append(lines, way.Lines(colours, width)...)
 	if said := cmp.Or(m.Text, m.Error); said != "" {
 		lines = append(lines, "", strings.TrimRight(term.Safe(said), "\n"))
 	}

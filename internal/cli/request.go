@@ -15,6 +15,21 @@ import (
 	"bareclaw/internal/term"
 )
 
+// The arguments that several commands have.
+type (
+	listed struct {
+		JSON bool `name:"json" help:"Print JSON."`
+	}
+	ofChannel struct {
+		Channel string `arg:"" help:"The channel."`
+		JSON    bool   `name:"json" help:"Print JSON."`
+	}
+	ofMessage struct {
+		ID   string `arg:"" name:"id" help:"The message's id, or the beginning of it."`
+		JSON bool   `name:"json" help:"Print JSON."`
+	}
+)
+
 // fetch asks the gateway for a document and prints the document: as JSON, or as show does.
 func fetch[T any](c *command.Context, gateway *client.Client, path string, asJSON bool, show func(*T) error) error {
 	return request(c, gateway, http.MethodGet, path, nil, asJSON, show)

@@ -18,16 +18,14 @@ import (
 	"bareclaw/internal/term"
 )
 
-// Schedule has Claude reminded, or something done regularly.
-type Schedule struct {
-	Add    ScheduleAdd    `cmd:"" help:"Have a text sent to a channel at its time, and the answer to it go there."`
-	List   ScheduleList   `cmd:"" default:"withargs" help:"List the schedules."`
-	Show   ScheduleShow   `cmd:"" help:"Show a schedule and what became of its last due times."`
-	Remove ScheduleRemove `cmd:"" help:"Remove a schedule."`
+type schedules struct {
+	Add    scheduleAdd    `cmd:"" help:"Have a text sent to a channel at its time, and the answer to it go there."`
+	List   scheduleList   `cmd:"" default:"withargs" help:"List the schedules."`
+	Show   scheduleShow   `cmd:"" help:"Show a schedule and what became of its last due times."`
+	Remove scheduleRemove `cmd:"" help:"Remove a schedule."`
 }
 
-// ScheduleAdd makes a schedule.
-type ScheduleAdd struct {
+type scheduleAdd struct {
 	Channel string `arg:"" help:"The channel that the text is for, such as tg-12345."`
 	Text    string `arg:"" help:"What Claude gets; - reads it from standard input."`
 
@@ -44,12 +42,12 @@ type ScheduleAdd struct {
 }
 
 // Help is shown below the summary.
-func (*ScheduleAdd) Help() string {
+func (*scheduleAdd) Help() string {
 	return "When that is, one of --at, --in, --every and --cron says."
 }
 
 // Validate checks the time and the budget.
-func (a *ScheduleAdd) Validate() error {
+func (a *scheduleAdd) Validate() error {
 	switch {
 	case a.At == "" && a.In == "" && a.Every == "" && a.Cron == "":
 		return command.Usagef("when? Give one of --at TIME, --in DURATION, --every DURATION, --cron EXPR")
@@ -60,7 +58,7 @@ func (a *ScheduleAdd) Validate() error {
 }
 
 // Run runs the command.
-func (a *ScheduleAdd) Run(c *command.Context, gateway *client.Client) error {
+func (a *scheduleAdd) Run(c *command.Context, gateway *client.Client) error {
 	text, err := command.MessageText(c, a.Text)
 	if err != nil {
 		return err
@@ -83,7 +81,7 @@ func (a *ScheduleAdd) Run(c *command.Context, gateway *client.Client) error {
 }
 
 // inFlags translates a refusal of the gateway from members of the request to flags.
-func (a *ScheduleAdd) inFlags(err error) error {
+func (a *scheduleAdd) inFlags(err error) error {
 	refused, ok := errors.AsType[*client.Error](err)
 	if !ok {
 		return err
@@ -113,7 +111,7 @@ func (a *ScheduleAdd) inFlags(err error) error {
 }
 
 // when returns the flag with the time, the flag's value, and the syntax of the value.
-func (a *ScheduleAdd) when() (flag, value, form string) {
+func (a *scheduleAdd) when() (flag, value, form string) {
 	switch {
 	case a.Cron != "":
 		return "cron", a.Cron, "Give five fields, such as '0 9 * * 1-5', or one of @hourly, @daily, @weekly, @monthly, @yearly."
@@ -125,13 +123,12 @@ func (a *ScheduleAdd) when() (flag, value, form string) {
 	return "every", a.Every, "Give a duration of at least a minute, such as 2h or 1d."
 }
 
-// ScheduleList lists the schedules.
-type ScheduleList struct {
+type scheduleList struct {
 	JSON bool `name:"json" help:"Print the list as JSON."`
 }
 
 // Run runs the command.
-func (l *ScheduleList) Run(c *command.Context, gateway *client.Client) error {
+func (l *scheduleList) Run(c *command.Context, gateway *client.Client) error {
 	return fetch(c, gateway, api.PathSchedules, l.JSON, func(got *api.Schedules) error {
 		if len(got.Schedules) == 0 {
 			return c.PrintLines("There are no schedules. Make one with `bareclaw schedule add`.")
@@ -140,27 +137,25 @@ func (l *ScheduleList) Run(c *command.Context, gateway *client.Client) error {
 	})
 }
 
-// ScheduleShow shows one schedule.
-type ScheduleShow struct {
+type scheduleShow struct {
 	ID   string `arg:"" help:"The schedule's id, as list shows it."`
 	JSON bool   `name:"json" help:"Print the schedule as JSON."`
 }
 
 // Run runs the command.
-func (s *ScheduleShow) Run(c *command.Context, gateway *client.Client) error {
+func (s *scheduleShow) Run(c *command.Context, gateway *client.Client) error {
 	return fetch(c, gateway, api.SchedulePath(s.ID), s.JSON, func(got *api.Schedule) error {
 		return c.PrintLines(scheduleLines(got, time.Now())...)
 	})
 }
 
-// ScheduleRemove removes a schedule.
-type ScheduleRemove struct {
+type scheduleRemove struct {
 	ID   string `arg:"" help:"The schedule's id, as list shows it."`
 	JSON bool   `name:"json" help:"Print the outcome as JSON."`
 }
 
 // Run runs the command.
-func (r *ScheduleRemove) Run(c *command.Context, gateway *client.Client) error {
+func (r *scheduleRemove) Run(c *command.Context, gateway *client.Client) error {
 	return request(c, gateway, http.MethodDelete, api.SchedulePath(r.ID), nil, r.JSON, func(removed *api.Removed) error {
 		return c.PrintLines("Removed schedule " + term.SafeLine(removed.ID) + ".")
 	})
@@ -183,7 +178,7 @@ func whenDue(s *api.Schedule) string {
 }
 
 func scheduleLines(s *api.Schedule, now time.Time) []string {
-	facts := command.Facts{}
+	var facts command.Facts
 	facts.Add("schedule", s.ID+" ("+s.State+")")
 	facts.Add("channel", s.Channel)
 	facts.Add("when", whenDue(s))
@@ -199,7 +194,7 @@ func scheduleLines(s *api.Schedule, now time.Time) []string {
 	for i, o := range s.Occurrences {
 		facts.Add([]string{"last due", ""}[min(i, 1)], moment(o.Due, now, zone(s))+": "+became(&o, now, zone(s)))
 	}
-	return facts.Lines(command.Unlimited)
+	return facts.Lines(term.Palette{}, command.Unlimited)
 }
 
 func became(o *api.Occurrence, now time.Time, zone *time.Location) string {
@@ -220,7 +215,7 @@ func became(o *api.Occurrence, now time.Time, zone *time.Location) string {
 func listLines(all []api.Schedule, now time.Time) []string {
 	const textCells = 40
 	var t command.Table
-	t.Add(command.Text("ID"), command.Text("CHANNEL"), command.Text("WHEN"), command.Text("NEXT"), command.Text("TEXT"))
+	t.Head("", "ID", "CHANNEL", "WHEN", "NEXT", "TEXT")
 	for i := range all {
 		s := &all[i]
 		next := cmp.Or(s.State, "-")
@@ -229,7 +224,7 @@ func listLines(all []api.Schedule, now time.Time) []string {
 		}
 		t.Add(command.Text(s.ID), command.Text(s.Channel), command.Text(whenDue(s)), command.Text(next), command.Text(command.Fit(term.SafeLine(s.Text), textCells)))
 	}
-	return t.Lines(command.Unlimited)
+	return t.Lines(term.Palette{}, command.Unlimited)
 }
 
 // nextSchedules describes the schedules that the status shows, those due next, each on a

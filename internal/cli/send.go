@@ -21,10 +21,10 @@ import (
 	"bareclaw/sessionhost/claude"
 )
 
-// Send sends a message to a channel's agent and prints the answer, or pushes a text to the
-// channel's people. Inside a session Send pushes, because an agent that asks its own
+// A send sends a message to a channel's agent and prints the answer, or pushes a text to the
+// channel's people. Inside a session send pushes, because an agent that asks its own
 // channel would wait for itself.
-type Send struct {
+type send struct {
 	Channel        string        `arg:"" help:"The channel, such as http or tg-123456789."`
 	Text           []string      `arg:"" optional:"" help:"What to say; - reads it from standard input."`
 	Push           bool          `xor:"how" help:"Push the text to the channel's people; no agent is asked. So it is by default where claude itself runs this."`
@@ -38,7 +38,7 @@ type Send struct {
 }
 
 // Help is shown below the summary.
-func (*Send) Help() string {
+func (*send) Help() string {
 	return "The answer is on standard output, everything else on standard error. A restart of the gateway meanwhile does no harm. " +
 		"Ctrl-C ends the waiting, not the message: `bareclaw trace ID` shows what becomes of it.\n\n" +
 		"From within a session, where claude runs this in its Bash, the text is pushed to the channel's people. " +
@@ -46,7 +46,7 @@ func (*Send) Help() string {
 }
 
 // Validate refuses flags that exclude each other.
-func (s *Send) Validate() error {
+func (s *send) Validate() error {
 	if (s.Push || s.File != "") && (s.Ask || s.hasAskFlag()) {
 		return command.Usagef("--push and --file go with no option for asking: --ask, --async, --mode, --timeout, --idempotency-key")
 	}
@@ -57,12 +57,12 @@ func (s *Send) Validate() error {
 }
 
 // hasAskFlag reports whether a flag is set that only makes sense for a question.
-func (s *Send) hasAskFlag() bool {
+func (s *send) hasAskFlag() bool {
 	return s.Async || s.Mode != "collect" || s.IdempotencyKey != "" || s.Timeout != 0
 }
 
 // Run runs the command.
-func (s *Send) Run(c *command.Context, gateway *client.Client) error {
+func (s *send) Run(c *command.Context, gateway *client.Client) error {
 	words, err := command.MessageText(c, strings.Join(s.Text, " "))
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s *Send) Run(c *command.Context, gateway *client.Client) error {
 }
 
 // push sends a text or a file to the channel's people.
-func (s *Send) push(c *command.Context, gateway *client.Client, words string) error {
+func (s *send) push(c *command.Context, gateway *client.Client, words string) error {
 	if s.hasAskFlag() {
 		return command.Usagef("from within a session send pushes to the channel's people; add --ask to ask its agent")
 	}
@@ -96,7 +96,7 @@ func (s *Send) push(c *command.Context, gateway *client.Client, words string) er
 	return printReply(c, sent, s.JSON, printing(c, "Sent to "+term.SafeLine(s.Channel)+"."))
 }
 
-func (s *Send) ask(c *command.Context, gateway *client.Client, words string) error {
+func (s *send) ask(c *command.Context, gateway *client.Client, words string) error {
 	body := api.MessageRequest{Channel: s.Channel, Text: words, Mode: s.Mode}
 	key := cmp.Or(s.IdempotencyKey, uuid.NewString()) // a request that is repeated makes no second message
 	if s.Async {
@@ -109,7 +109,7 @@ func (s *Send) ask(c *command.Context, gateway *client.Client, words string) err
 	return sendAndWait(c, exchange{gateway: gateway, path: api.PathMessage, body: body, key: key, timeout: s.Timeout, json: s.JSON})
 }
 
-func (s *Send) leave(c *command.Context, gateway *client.Client, body any, key string) error {
+func (s *send) leave(c *command.Context, gateway *client.Client, body any, key string) error {
 	header := http.Header{"Prefer": {"respond-async"}, api.HeaderIdempotencyKey: {key}}
 	var raw json.RawMessage
 	if err := gateway.DoWith(c.Context, http.MethodPost, api.PathMessage, header, body, &raw); err != nil {

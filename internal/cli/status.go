@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,10 +25,7 @@ import (
 // idleShown is how many idle channels the status shows.
 const idleShown = 8
 
-// Status shows the gateway on one screen.
-type Status struct {
-	JSON bool `name:"json" help:"Print JSON."`
-}
+type status listed
 
 // An overview is the status as the gateway reports it.
 type overview struct {
@@ -40,7 +38,7 @@ type overview struct {
 }
 
 // Run runs the command.
-func (s *Status) Run(c *command.Context, gateway *client.Client) error {
+func (s *status) Run(c *command.Context, gateway *client.Client) error {
 	var health api.Health
 	var channels api.Channels
 	var approvals api.Approvals
@@ -67,19 +65,19 @@ func (s *Status) Run(c *command.Context, gateway *client.Client) error {
 func overviewLines(c *command.Context, o *overview) []string {
 	width, _ := term.Columns(c.Out) // also in a pipe, since the status is a single screen
 	colours, now := term.PaletteFor(c.Out), time.Now()
-	facts := gatewayFacts(o.Health, gatewayAddress(c), colours, now)
+	facts := gatewayFacts(o.Health, gatewayAddress(c), now)
 	for i, line := range nextSchedules(o.Schedules, now) {
 		facts.Add([]string{"schedules", ""}[min(i, 1)], line)
 	}
-	lines := facts.Lines(width)
+	lines := facts.Lines(colours, width)
 	for _, p := range append([]string{o.Health.Agent.Problem}, o.Health.Problems...) {
 		lines = append(lines, problemLines(term.SafeLine(p), colours, width)...)
 	}
 	lines = append(lines, "")
 	lines = append(lines, shownChannels(o.Channels, colours, now, width)...)
 	if len(o.Approvals) > 0 {
-		lines = append(lines, "", colours.Busy("Waits for a decision (bareclaw approvals allow|deny ID):"))
-		lines = append(lines, approvalLines(o.Approvals, colours, now, width)...)
+		lines = append(lines, "", colours.Paint(term.Yellow, "Waits for a decision (bareclaw approvals allow|deny ID):"))
+		lines = append(lines, approvalTable(o.Approvals, now).Lines(colours, width)...)
 	}
 	return lines
 }
@@ -91,23 +89,19 @@ func problemLines(problem string, colours term.Palette, width int) []string {
 	mark := "! "
 	lines := term.Wrap(problem, width-len(mark))
 	for i := range lines {
-		lines[i], mark = colours.Bad(mark+lines[i]), "  "
+		lines[i], mark = colours.Paint(term.Red, mark+lines[i]), "  "
 	}
 	return lines
 }
 
-func gatewayFacts(h *api.Health, address string, colours term.Palette, now time.Time) *command.Facts {
-	t := &command.Facts{Faint: colours.Faint}
-	state := colours.Good
-	if h.Status != api.StatusOK {
-		state = colours.Bad
-	}
+func gatewayFacts(h *api.Health, address string, now time.Time) *command.Facts {
+	t := &command.Facts{}
+	state := cmp.Or(redUnless(h.Status == api.StatusOK), term.Green)
 	t.AddPainted("gateway", fmt.Sprintf("%s, version %s, up %s, pid %d", h.Status, h.Version, humanize.Duration(humanize.Milliseconds(h.UptimeMS)), h.PID), state)
 	if address != "" {
 		t.Add("address", "http://"+address)
 	}
-	agent := unless(h.Agent.Problem == "", colours.Bad)
-	t.AddPainted("agent", strings.TrimSpace(h.Agent.Kind+" "+h.Agent.Path), agent)
+	t.AddPainted("agent", strings.TrimSpace(h.Agent.Kind+" "+h.Agent.Path), redUnless(h.Agent.Problem == ""))
 	sessions := fmt.Sprintf("%d of at most %d", h.Hosts.Alive, h.Hosts.Limit)
 	if h.Spares.Wanted > 0 {
 		sessions += fmt.Sprintf(", %d of %d spare", h.Spares.Ready, h.Spares.Wanted)
@@ -118,10 +112,10 @@ func gatewayFacts(h *api.Health, address string, colours term.Palette, now time.
 		spent, limit := humanize.USDOfLimit(h.Spending.SpentUSD, h.Spending.LimitUSD)
 		today = spent + " of " + limit
 	}
-	t.AddPainted("cost today", today, unless(h.Spending.LimitUSD == 0 || h.Spending.SpentUSD < h.Spending.LimitUSD, colours.Bad))
+	t.AddPainted("cost today", today, redUnless(h.Spending.LimitUSD == 0 || h.Spending.SpentUSD < h.Spending.LimitUSD))
 	if h.Ledger != nil {
 		t.AddPainted("messages", fmt.Sprintf("%d accepted, %d failed, %d open", h.Ledger.Accepted, h.Ledger.Failed, h.Ledger.Waiting),
-			unless(h.Ledger.Balanced, colours.Bad))
+			redUnless(h.Ledger.Balanced))
 	}
 	if tg := h.Telegram; tg != nil {
 		says := "not connected"
@@ -132,17 +126,17 @@ func gatewayFacts(h *api.Health, address string, colours term.Palette, now time.
 		if tg.Failed > 0 {
 			says += fmt.Sprintf(", %d given up", tg.Failed)
 		}
-		t.AddPainted("telegram", says, unless(tg.Ready, colours.Bad))
+		t.AddPainted("telegram", says, redUnless(tg.Ready))
 	}
 	return t
 }
 
-// unless is the colour of a fact: none if all is well.
-func unless(well bool, colour func(string) string) func(string) string {
+// redUnless is the colour of a fact: none if all is well.
+func redUnless(well bool) term.Colour {
 	if well {
-		return nil
+		return ""
 	}
-	return colour
+	return term.Red
 }
 
 // shownChannels shows all busy channels, and the idle channels that were used last.
@@ -161,9 +155,9 @@ func shownChannels(all []api.Channel, colours term.Palette, now time.Time, width
 	}
 	more := max(0, len(resting)-idleShown)
 	shown = append(shown, resting[:len(resting)-more]...)
-	lines := channelLines(shown, colours, now, width)
+	lines := channelTable(shown, now).Lines(colours, width)
 	if more > 0 {
-		lines = append(lines, colours.Faint(fmt.Sprintf("… and %d more at rest: bareclaw channels", more)))
+		lines = append(lines, colours.Paint(term.Faint, fmt.Sprintf("… and %d more at rest: bareclaw channels", more)))
 	}
 	return lines
 }

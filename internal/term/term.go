@@ -66,21 +66,6 @@ func PaletteFor(w io.Writer) Palette {
 	return Palette{On: terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// Good colours success.
-func (p Palette) Good(s string) string { return p.Paint(Green, s) }
-
-// Bad colours failure.
-func (p Palette) Bad(s string) string { return p.Paint(Red, s) }
-
-// Busy colours work in progress.
-func (p Palette) Busy(s string) string { return p.Paint(Yellow, s) }
-
-// Faint colours less important text.
-func (p Palette) Faint(s string) string { return p.Paint(Faint, s) }
-
-// Bold colours important text.
-func (p Palette) Bold(s string) string { return p.Paint(Bold, s) }
-
 // Paint returns a text in a colour.
 func (p Palette) Paint(c Colour, s string) string {
 	if !p.On || c == "" || s == "" {

@@ -116,6 +116,11 @@ func (c *Context) PrintLines(lines ...string) error {
 	return c.Print(strings.Join(lines, "\n") + "\n")
 }
 
+// PrintTable prints a table on standard output.
+func (c *Context) PrintTable(t *Table) error {
+	return c.PrintLines(t.Lines(term.PaletteFor(c.Out), c.Width())...)
+}
+
 // Say prints lines of any text on standard output.
 func (c *Context) Say(lines []string) {
 	for _, line := range lines {

@@ -11,20 +11,20 @@ import (
 
 // A Cell is a text of one line with its colour.
 type Cell struct {
-	text  string
-	paint func(string) string // nil: no colour
+	text   string
+	colour term.Colour
 }
 
 // Text returns the cell of a text from outside.
 func Text(s string) Cell { return Cell{text: term.SafeLine(s)} }
 
-// RightAligned returns the cell of a text aligned to the right of a column of width cells.
+// RightAligned returns the cell of an ASCII text aligned to the right of a column of width cells.
 func RightAligned(s string, width int) Cell {
-	return Cell{text: strings.Repeat(" ", max(0, width-uniseg.StringWidth(s))) + s}
+	return Cell{text: fmt.Sprintf("%*s", width, s)}
 }
 
 // Painted returns the cell in a colour.
-func (c Cell) Painted(p func(string) string) Cell { return Cell{text: c.text, paint: p} }
+func (c Cell) Painted(colour term.Colour) Cell { return Cell{c.text, colour} }
 
 // A Table is rows of cells in columns.
 type Table struct {
@@ -36,41 +36,38 @@ type Table struct {
 // Add adds a row.
 func (t *Table) Add(cells ...Cell) { t.rows = append(t.rows, cells) }
 
-// Head adds a row of names in a colour; nil: no colour.
-func (t *Table) Head(paint func(string) string, names ...string) {
+// Head adds a row of names in a colour.
+func (t *Table) Head(colour term.Colour, names ...string) {
 	row := make([]Cell, len(names))
 	for i, name := range names {
-		row[i] = Text(name).Painted(paint)
+		row[i] = Text(name).Painted(colour)
 	}
 	t.Add(row...)
 }
 
 // Facts is a table of names and values.
-type Facts struct {
-	Table
-	Faint func(string) string // paints the names; nil: no colour
-}
+type Facts struct{ Table }
 
 // Add adds a fact unless the value is empty or 0.
 func (f *Facts) Add(name string, value any) {
 	if value != 0 {
-		f.AddPainted(name, fmt.Sprint(value), nil)
+		f.AddPainted(name, fmt.Sprint(value), "")
 	}
 }
 
-// AddPainted is Add for a value in a colour; nil: no colour.
-func (f *Facts) AddPainted(name, value string, paint func(string) string) {
+// AddPainted is Add for a value in a colour.
+func (f *Facts) AddPainted(name, value string, colour term.Colour) {
 	if value != "" {
-		f.Table.Add(Text(name).Painted(f.Faint), Text(value).Painted(paint))
+		f.Table.Add(Text(name).Painted(term.Faint), Text(value).Painted(colour))
 	}
 }
 
 // columnGap separates two columns.
 const columnGap = "  "
 
-// Lines returns the rows of the table, each at most width cells wide. Longer texts are
-// shortened.
-func (t *Table) Lines(width int) []string {
+// Lines returns the rows of the table in the palette's colours, each at most width cells
+// wide. Longer texts are shortened.
+func (t *Table) Lines(colours term.Palette, width int) []string {
 	widths := t.widths(width)
 	out := make([]string, 0, len(t.rows))
 	for _, row := range t.rows {
@@ -87,11 +84,7 @@ func (t *Table) Lines(width int) []string {
 			shown := Fit(c.text, min(widths[i], left))
 			pad := max(0, min(widths[i], left)-uniseg.StringWidth(shown))
 			left -= uniseg.StringWidth(shown) + pad
-			if c.paint != nil {
-				shown = c.paint(shown)
-			}
-			line.WriteString(shown)
-			line.WriteString(strings.Repeat(" ", pad))
+			line.WriteString(colours.Paint(c.colour, shown) + strings.Repeat(" ", pad))
 		}
 		out = append(out, strings.TrimRight(line.String(), " "))
 	}
