@@ -24,8 +24,10 @@ import (
 	"bareclaw/heartbeat/program"
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/buildinfo"
+	"bareclaw/internal/cli/chat"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/cli/lifecycle"
+	"bareclaw/internal/cli/setup"
 	"bareclaw/internal/exitcode"
 	"bareclaw/internal/term"
 )
@@ -36,7 +38,7 @@ type commandLine struct {
 
 	Status    status    `cmd:"" group:"use" help:"Show the gateway on one screen."`
 	Send      send      `cmd:"" group:"use" help:"Send a message to a channel and print the answer."`
-	Chat      Chat      `cmd:"" group:"use" help:"Talk on a channel in this terminal."`
+	Chat      chat.Chat `cmd:"" group:"use" help:"Talk on a channel in this terminal."`
 	Channels  channels  `cmd:"" group:"use" help:"List the channels, or look after one."`
 	Approvals approvals `cmd:"" group:"use" help:"List what waits for a decision, or decide."`
 	Schedule  schedules `cmd:"" group:"use" help:"Remind, or do something regularly."`
@@ -54,7 +56,7 @@ type commandLine struct {
 	Backup  lifecycle.Backup  `cmd:"" group:"keep" help:"Copy everything that the gateway keeps into one file."`
 	Restore lifecycle.Restore `cmd:"" group:"keep" help:"Put back what backup has saved."`
 
-	Init       Init                `cmd:"" group:"install" help:"Set the gateway up, step by step."`
+	Init       setup.Init          `cmd:"" group:"install" help:"Set the gateway up, step by step."`
 	Service    lifecycle.Service   `cmd:"" group:"install" help:"Have systemd or launchd keep the gateway running."`
 	Heartbeat  lifecycle.Heartbeat `cmd:"" group:"install" help:"Have Claude look around regularly, and the gateway started if it is down."`
 	Completion completion          `cmd:"" group:"install" help:"Print what makes a shell complete commands and channels."`

@@ -133,7 +133,7 @@ func (m *model) speak(text string) tea.Cmd {
 func (m *model) paste(msg tea.PasteMsg) (cmd tea.Cmd) {
 	msg.Content = strings.ReplaceAll(msg.Content, "\r\n", "\n")
 	if strings.Count(msg.Content, "\n")+strings.Count(msg.Content, "\r")+m.input.LineCount() > writtenLines {
-		return m.print([]line{{asProblem, fmt.Sprintf("Not pasted: the prompt holds %d lines. From a file: bareclaw send %s - < FILE", writtenLines, m.gateway.o.Channel)}})
+		return m.print([]line{{asProblem, fmt.Sprintf("Not pasted: the prompt holds %d lines. From a file: bareclaw send %s - < FILE", writtenLines, m.gateway.channel)}})
 	}
 	m.input, cmd = m.input.Update(msg)
 	return cmd

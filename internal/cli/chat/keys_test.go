@@ -45,7 +45,7 @@ func TestTypingWhenAsked(t *testing.T) {
 // writing returns a model whose prompt takes keys.
 func writing(t *testing.T) *model {
 	t.Helper()
-	m := newModel(t.Context(), &gateway{o: Options{Channel: "desk"}}, arrival{}, term.DefaultColumns)
+	m := newModel(t.Context(), &gateway{channel: "desk"}, arrival{}, term.DefaultColumns)
 	m.input.Focus()
 	return m
 }

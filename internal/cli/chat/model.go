@@ -38,23 +38,24 @@ const help = "Enter sends, Alt-Enter or Ctrl-J begins a new line, Up and Down br
 
 // A model is the terminal's state. Bubble Tea calls the methods sequentially.
 type model struct {
-	ctx     context.Context
-	gateway *gateway
-	talk    *talk
-	input   textarea.Model
-	width   int
-	height  int // height of the terminal, 0 if unknown
-	live    live
-	printer printer
-	spoken  chan struct{}    // closed when the last entered text is sent; nil before the first
-	drawn   tea.View         // the present live rows
-	before  []core.MessageID // messages open before the stream of updates began
-	past    []string         // entered texts, oldest first
-	at      int              // index of the recalled text in past; len(past) shows the draft
-	draft   string           // text being written when the recall began
-	ctrlC   time.Time
-	ticking bool
-	leaving bool
+	ctx      context.Context
+	gateway  *gateway
+	talk     *talk
+	input    textarea.Model
+	width    int
+	height   int // height of the terminal, 0 if unknown
+	live     live
+	printer  printer
+	spoken   chan struct{}    // closed when the last entered text is sent; nil before the first
+	drawn    tea.View         // the present live rows
+	before   []core.MessageID // messages open before the stream of updates began
+	past     []string         // entered texts, oldest first
+	at       int              // index of the recalled text in past; len(past) shows the draft
+	draft    string           // text being written when the recall began
+	ctrlC    time.Time
+	ticking  bool
+	leaving  bool
+	coloured bool // the scrollback
 }
 
 func newModel(ctx context.Context, g *gateway, first arrival, width int) *model {
@@ -95,7 +96,7 @@ func greeting(channel string, a arrival) []line {
 	return lines
 }
 
-func (m *model) render(l line) string { return l.render(m.width, m.gateway.o.Coloured) }
+func (m *model) render(l line) string { return l.render(m.width, m.coloured) }
 
 // An ended ends the chat at once, even with lines still to print.
 type ended struct{}

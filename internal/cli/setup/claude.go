@@ -69,7 +69,7 @@ func notClaude(ctx context.Context, w *wizard, path string) (_ Outcome, refused 
 	if chosen := w.choices[varClaude]; path == "" || chosen == "" || chosen == w.set(varClaude) {
 		return Outcome{}, false
 	}
-	found := doctor.Claude(ctx, doctor.Options{Environ: w.Environ}, path)
+	found := doctor.Claude(ctx, doctor.Options{Environ: w.environ}, path)
 	if found.Code != "claude_broken" {
 		return Outcome{}, false
 	}
@@ -166,7 +166,7 @@ func checkLogin(ctx context.Context, w *wizard) (Outcome, error) {
 // oneTurn lets claude answer in a temporary directory, and reports progress while the
 // answer takes long.
 func oneTurn(ctx context.Context, w *wizard) doctor.Finding {
-	o := doctor.Options{Turn: true, Environ: w.Environ, Report: config.Report{Config: config.Config{
+	o := doctor.Options{Turn: true, Environ: w.environ, Report: config.Report{Config: config.Config{
 		Agent: config.AgentClaude, Claude: w.claude, Model: w.current("BARECLAW_MODEL"), PassEnv: strings.Split(w.current("BARECLAW_PASS_ENV"), ","),
 	}}}
 	result := make(chan doctor.Finding, 1)

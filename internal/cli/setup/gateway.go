@@ -37,11 +37,11 @@ func startGateway(ctx context.Context, w *wizard) (Outcome, error) {
 	if w.NoService {
 		return startAlone(ctx, w, cfg)
 	}
-	if err := w.Service.Available(ctx); err != nil {
+	if err := w.service.Available(ctx); err != nil {
 		w.note("%s", term.SafeSentence(err.Error()))
 		return startAlone(ctx, w, cfg)
 	}
-	name := string(w.Service.System())
+	name := string(w.service.System())
 	spec, err := w.makeSpec(cfg)
 	if err != nil {
 		w.note("It cannot be a service of %s: %s", name, term.Safe(err.Error()))
@@ -51,7 +51,7 @@ func startGateway(ctx context.Context, w *wizard) (Outcome, error) {
 }
 
 func installService(ctx context.Context, w *wizard, cfg config.Config, spec service.Spec, name string) (Outcome, error) {
-	status, err := w.Service.Status(ctx, service.Gateway, spec)
+	status, err := w.service.Status(ctx, service.Gateway, spec)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("ask %s for the gateway's service: %w", name, err)
 	}
@@ -80,7 +80,7 @@ func installService(ctx context.Context, w *wizard, cfg config.Config, spec serv
 // installGateway installs the gateway's job. A gateway started by hand is replaced if the
 // user agrees.
 func installGateway(ctx context.Context, w *wizard, spec service.Spec) error {
-	did, err := w.Service.Install(ctx, service.Gateway, spec)
+	did, err := w.service.Install(ctx, service.Gateway, spec)
 	w.noteAll(did)
 	if errors.Is(err, service.ErrHeld) {
 		held := trouble("a gateway that was started in another way runs already", "end it (Ctrl-C in its terminal) or run `bareclaw service install --take-over`, then run this again")
@@ -95,7 +95,7 @@ func installGateway(ctx context.Context, w *wizard, spec service.Spec) error {
 		if !yes {
 			return held
 		}
-		did, err = service.TakeOver(ctx, w.Service, spec)
+		did, err = service.TakeOver(ctx, w.service, spec)
 		w.noteAll(did)
 	}
 	if err != nil {
@@ -170,7 +170,7 @@ func awaitGateway(ctx context.Context, w *wizard, cfg config.Config, old api.Hea
 // launchGateway starts a gateway that outlives this program and its terminal.
 func launchGateway(ctx context.Context, w *wizard, cfg config.Config) error {
 	path := filepath.Join(cfg.StateDir, logfile.Name)
-	started, err := detached.Gateway{Self: w.Self, Environ: w.daemonEnviron(), Log: path}.Start()
+	started, err := detached.Gateway{Self: w.c.Self, Environ: w.daemonEnviron(), Log: path}.Start()
 	if err != nil {
 		return err
 	}
@@ -238,10 +238,10 @@ func runDoctor(ctx context.Context, w *wizard) (Outcome, error) {
 	if w.NoDoctor {
 		return skipped("as asked (--no-doctor)"), nil
 	}
-	o := doctor.Options{Report: config.Examine(), Version: w.Version, Self: w.Self}
+	o := doctor.Options{Report: config.Examine(), Version: w.c.Version, Self: w.c.Self}
 	o.Environ = os.Environ() // including the variables of .env files
 	o.Answered = w.answered
-	o.Services, o.Spec = w.Service, w.spec
+	o.Services, o.Spec = w.service, w.spec
 	if o.Spec.Binary == "" { // no service was looked at
 		o.Spec, o.Unfit = w.makeSpec(o.Report.Config)
 	}
@@ -249,9 +249,9 @@ func runDoctor(ctx context.Context, w *wizard) (Outcome, error) {
 	if ctx.Err() != nil {
 		return Outcome{}, ctx.Err()
 	}
-	style := doctor.StyleFor(w.Out)
+	style := doctor.StyleFor(w.out)
 	style.Short = true
-	if err := doctor.Print(w.Out, findings, style); err != nil {
+	if err := doctor.Print(w.out, findings, style); err != nil {
 		return Outcome{}, fmt.Errorf("print what was found: %w", err)
 	}
 	switch {

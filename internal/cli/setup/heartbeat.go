@@ -36,12 +36,12 @@ func offerHeartbeat(ctx context.Context, w *wizard) (Outcome, error) {
 	case w.claude == "" || cfg.Agent == config.AgentEcho:
 		return skipped("the echo agent answers, which has nothing to look after"), nil
 	}
-	name, why := string(w.Service.System()), ""
+	name, why := string(w.service.System()), ""
 	spec, err := w.makeSpec(cfg)
 	if err != nil {
 		why = "it cannot be a job of " + name + ": " + term.Safe(err.Error())
 	}
-	if w.Service.Available(ctx) != nil {
+	if w.service.Available(ctx) != nil {
 		why = name + " would call it, and does not answer"
 	}
 	switch {
@@ -50,7 +50,7 @@ func offerHeartbeat(ctx context.Context, w *wizard) (Outcome, error) {
 	case why != "":
 		return skipped(why), nil
 	}
-	status := heartbeat.Look(ctx, cfg, w.Service, w.request(cfg))
+	status := heartbeat.Look(ctx, cfg, w.service, w.request(cfg))
 	if status.Other != "" && w.Heartbeat == "" {
 		return skipped("the one that is installed looks after the gateway whose state is in " + status.Other), nil
 	}
@@ -92,7 +92,7 @@ func askForHeartbeat(ctx context.Context, w *wizard, cfg config.Config) (heartbe
 	if to := cfg.HeartbeatNotify; to != "" {
 		tells = "is sent to " + term.SafeLine(to)
 	}
-	w.note("%s can look after the gateway every %s:", w.Service.System(), humanize.Span(cfg.HeartbeatInterval))
+	w.note("%s can look after the gateway every %s:", w.service.System(), humanize.Span(cfg.HeartbeatInterval))
 	w.note("y: the gateway is started if it is down, and Claude is asked whether anything needs attention. What Claude finds %s.", tells)
 	w.note("   %s", heartbeatCost(w, cfg.HeartbeatInterval))
 	w.note("r: the gateway is started if it is down. Claude is not asked, and it costs nothing (BARECLAW_HEARTBEAT=revive).")
@@ -119,10 +119,10 @@ func declineHeartbeat(ctx context.Context, w *wizard, cfg config.Config) (Outcom
 	if err := errors.Join(err, heartbeat.SaveConsent(cfg.StateDir, heartbeat.ConsentNo)); err != nil {
 		return Outcome{}, err
 	}
-	if w.Service.Available(ctx) == nil {
-		status := heartbeat.Look(ctx, cfg, w.Service, w.request(cfg))
+	if w.service.Available(ctx) == nil {
+		status := heartbeat.Look(ctx, cfg, w.service, w.request(cfg))
 		if status.Installed && status.Other == "" {
-			did, err := w.Service.Uninstall(ctx, service.Heartbeat)
+			did, err := w.service.Uninstall(ctx, service.Heartbeat)
 			w.noteAll(did)
 			if err != nil {
 				return Outcome{}, trouble("the heartbeat was not uninstalled: "+term.SafeLine(err.Error()), "bareclaw heartbeat uninstall")
@@ -148,7 +148,7 @@ func installHeartbeat(ctx context.Context, w *wizard, cfg config.Config, spec se
 	if err := heartbeat.SaveConsent(cfg.StateDir, consent); err != nil {
 		return Outcome{}, err
 	}
-	did, err := w.Service.Install(ctx, service.Heartbeat, spec)
+	did, err := w.service.Install(ctx, service.Heartbeat, spec)
 	w.noteAll(did)
 	if err != nil {
 		return Outcome{}, trouble("the heartbeat was not installed: "+term.SafeLine(err.Error()), "bareclaw heartbeat install")
@@ -157,6 +157,6 @@ func installHeartbeat(ctx context.Context, w *wizard, cfg config.Config, spec se
 	if consent == heartbeat.ConsentRevive {
 		does = "looks after the gateway and asks Claude nothing"
 	}
-	detail := fmt.Sprintf("%s calls the heartbeat every %s, which %s", w.Service.System(), humanize.Span(cfg.HeartbeatInterval), does)
+	detail := fmt.Sprintf("%s calls the heartbeat every %s, which %s", w.service.System(), humanize.Span(cfg.HeartbeatInterval), does)
 	return doneIf(!before.Installed || !before.Current || !before.Active, detail), nil
 }

@@ -171,7 +171,7 @@ func watchForTap(ctx context.Context, w *wizard, code string) (models.User, erro
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	if w.asks() {
-		_, _ = fmt.Fprint(w.Out, stepIndent+"Waiting for the tap; s and Enter skips: ")
+		_, _ = fmt.Fprint(w.out, stepIndent+"Waiting for the tap; s and Enter skips: ")
 		defer w.say("")
 		var typing sync.WaitGroup
 		typing.Go(func() { end(w.awaitSkip(ctx)) }) // ends with ctx

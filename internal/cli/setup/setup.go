@@ -1,11 +1,3 @@
-// Package setup leads from a fresh program to a first answer in steps (`bareclaw init`):
-// claude, its login, settings, a Telegram bot and its owner, the service, a first message,
-// the heartbeat, and a final check.
-//
-// Each step reports a result, or the reason of a failure with advice; later steps run if
-// possible. Good settings stay, so init can run again at any time. Settings are written at
-// once, and the gateway accepts the file at any moment: a bot's token is written only
-// together with the id of an allowed user.
 package setup
 
 import (
@@ -13,52 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
-	"bareclaw/internal/cli/setup/envfile"
+	"bareclaw/internal/cli/command"
 	"bareclaw/internal/statemark"
 	"bareclaw/internal/term"
 )
-
-// Flags are the flags of the command that select and answer steps. The zero value asks for
-// everything.
-type Flags struct {
-	Yes     bool   `short:"y" help:"Ask nothing: take these flags, else what is set, else defaults. Needed where there is no terminal."`
-	EnvFile string `placeholder:"FILE" help:"The file of the settings, in place of the one in your configuration directory."`
-
-	Pair        bool          `help:"Wait for somebody to open the bot's link, who then may talk to it, also with --yes or where somebody may already."`
-	PairTimeout time.Duration `default:"5m" help:"How long that is waited for."`
-	NoQR        bool          `name:"no-qr" help:"Show the link without a QR code."`
-
-	NoTelegram bool `help:"Leave Telegram as it is."`
-	NoTurn     bool `help:"Ask Claude nothing, which costs a little."`
-	NoService  bool `help:"Install no service; the gateway is started in the background."`
-	NoStart    bool `help:"Start nothing, where there is no service."`
-	NoDoctor   bool `help:"Do not look at everything in the end."`
-
-	Heartbeat string `enum:"yes,revive,no," default:"" placeholder:"CHOICE" help:"The heartbeat: yes asks Claude regularly, which is billed or counts against your plan's limits; revive only starts a gateway that is down, and costs nothing; no. Without it a script installs none."`
-}
-
-// Options are the flags and the surroundings of a run.
-type Options struct {
-	Flags
-	In      *os.File  // a terminal, unless Yes is set
-	Out     io.Writer // output for people
-	Self    string    // absolute path of this program's file
-	Version string    // of this program
-	Environ []string  // before any .env was read
-
-	Settings map[string]string // by variable, chosen on the command line
-	Service  service.Manager   // of this user
-}
 
 // A step is a part of a run.
 type step struct {
@@ -74,7 +31,9 @@ const (
 
 // A wizard is one run. No other goroutine uses a wizard.
 type wizard struct {
-	Options
+	*Init
+	c       *command.Context
+	service service.Manager // of this user
 	terminal
 	store
 
@@ -89,16 +48,10 @@ type wizard struct {
 	firstCost float64      // of the first message, in US dollars; 0: not known
 }
 
-// Run runs all steps and returns their outcomes, also with an error: ctx's error after an
+// run runs all steps and returns their outcomes, also with an error: ctx's error after an
 // interruption, or a [*config.Problem] for a bad file of settings, in which case nothing
 // was changed.
-func Run(ctx context.Context, o Options) (Summary, error) {
-	w := &wizard{Options: o, store: store{environ: o.Environ, onCommandLine: o.Settings, choices: map[string]string{}}}
-	if o.Yes {
-		o.In = nil
-	}
-	w.terminal = newTerminal(o.In, o.Out)
-	defer w.restore()
+func (w *wizard) run(ctx context.Context) (Summary, error) {
 	if err := w.open(); err != nil {
 		return Summary{}, err
 	}
@@ -163,7 +116,7 @@ func (w *wizard) open() error {
 	if w.path, err = filepath.Abs(w.path); err != nil {
 		return fmt.Errorf("find the file of the settings: %w", err)
 	}
-	if _, err := envfile.Open(w.path); err != nil {
+	if _, err := openEnv(w.path); err != nil {
 		return err
 	}
 	w.shadows = map[string]string{}
@@ -186,8 +139,8 @@ func (w *wizard) adopt() error {
 		}
 	}
 	token := w.current(varHTTP)
-	maps.Copy(w.choices, w.Settings)
-	switch w.Settings[varHTTP] {
+	maps.Copy(w.choices, w.onCommandLine)
+	switch w.onCommandLine[varHTTP] {
 	case None:
 		w.choices[varHTTP] = ""
 	case Generate: // only if none is set
@@ -212,7 +165,7 @@ func (w *wizard) makeSpec(cfg config.Config) (_ service.Spec, err error) {
 func (w *wizard) request(cfg config.Config) service.Request {
 	dir, _ := service.WorkingDir() // none is refused as a directory
 	return service.Request{
-		Binary: w.Self, Dir: dir, Environ: w.daemonEnviron(), Claude: cfg.Claude, StateDir: cfg.StateDir, Interval: cfg.HeartbeatInterval,
+		Binary: w.c.Self, Dir: dir, Environ: w.daemonEnviron(), Claude: cfg.Claude, StateDir: cfg.StateDir, Interval: cfg.HeartbeatInterval,
 		Echo: w.claude == "", // the first step has reported a missing claude
 	}
 }

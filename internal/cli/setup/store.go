@@ -14,7 +14,6 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
-	"bareclaw/internal/cli/setup/envfile"
 	"bareclaw/internal/term"
 )
 
@@ -124,12 +123,11 @@ func (s *store) set(name string) string {
 
 // saved returns the value of a variable in the file of the settings, empty if unset.
 func (s *store) saved(name string) string {
-	f, err := envfile.Open(s.path)
+	f, err := openEnv(s.path)
 	if err != nil {
 		return "" // open has said so
 	}
-	value, _ := f.Get(name)
-	return value
+	return f.vars[name]
 }
 
 // isRead reports whether a gateway reads the file of the settings by itself.
@@ -154,7 +152,7 @@ func (s *store) choose(name, value string) error {
 // write saves the choices, except a bot without allowed users, which the gateway would
 // refuse.
 func (s *store) write() (names []string, err error) {
-	f, err := envfile.Open(s.path)
+	f, err := openEnv(s.path)
 	if err != nil {
 		return nil, err
 	}
@@ -163,16 +161,16 @@ func (s *store) write() (names []string, err error) {
 		if name == varBot && s.current(varUsers) == "" {
 			continue
 		}
-		old, isSet := f.Get(name)
+		old, isSet := f.vars[name]
 		if old == value && (isSet || value == "") {
 			continue
 		}
-		if err := f.Set(name, value); err != nil {
+		if err := f.set(name, value); err != nil {
 			return nil, trouble(err.Error(), "choose another value, or set it in the environment")
 		}
 		names = append(names, name)
 	}
-	changed, err := f.Save()
+	changed, err := f.save()
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package envfile
+package setup
 
 import (
 	"maps"
@@ -11,12 +11,12 @@ import (
 	"bareclaw/internal/testkit/check"
 )
 
-// open makes a file with a text and opens it.
-func open(t *testing.T, text string) (*File, string) {
+// edited makes a file with a text and opens it.
+func edited(t *testing.T, text string) (*envFile, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), ".env")
 	check.OK(t, os.WriteFile(path, []byte(text), 0o600))
-	f, err := Open(path)
+	f, err := openEnv(path)
 	check.OK(t, err)
 	return f, path
 }
@@ -30,12 +30,12 @@ func TestHostileValues(t *testing.T) {
 		"$HOME", "${HOME}", "$(id)", `\$HOME`, `\`, `a\`, `it's\`, `'x\`, `\n`, "line\nline", "line\r\nline", "tab\t", "žluťoučký 🐎 \u202e", "=", "a=b:c",
 		`'"$\`, "export X=1", "${_}", "it's\n\"", `C:\Users\x`, "`id`", "%h", "&;|<>", `it's a "dir" $HOME #1 ž\`, " 'x # \"",
 	} {
-		f, path := open(t, "# mine\nOTHER='x'\n")
-		if err := f.Set("BARECLAW_CWD", value); err != nil {
+		f, path := edited(t, "# mine\nOTHER='x'\n")
+		if err := f.set("BARECLAW_CWD", value); err != nil {
 			t.Errorf("%q: %v", value, err)
 			continue
 		}
-		if _, err := f.Save(); err != nil {
+		if _, err := f.save(); err != nil {
 			t.Fatal(err)
 		}
 		vars, err := config.ReadDotEnv(path)
@@ -58,8 +58,8 @@ func FuzzSet(f *testing.F) {
 		if !ok {
 			return
 		}
-		file := &File{path: "x", text: text, vars: before}
-		if err := file.Set("BARECLAW_PORT", value); err != nil {
+		file := &envFile{path: "x", text: text, vars: before}
+		if err := file.set("BARECLAW_PORT", value); err != nil {
 			if file.text != text {
 				t.Errorf("refused, but the text is %q", file.text)
 			}
@@ -92,11 +92,11 @@ func TestAllElseStays(t *testing.T) {
 		{"A='\nBARECLAW_PORT=1\n'\n", "A='\nBARECLAW_PORT=1\n'\nBARECLAW_PORT=4000\n"},
 		{"BARECLAW_PORT=4_000\nBARECLAW_PORT=4000", "BARECLAW_PORT=4_000\nBARECLAW_PORT=4000"},
 	} {
-		f, path := open(t, c.before)
-		if err := f.Set("BARECLAW_PORT", "4000"); err != nil {
+		f, path := edited(t, c.before)
+		if err := f.set("BARECLAW_PORT", "4000"); err != nil {
 			t.Fatalf("%q: %v", c.before, err)
 		}
-		changed, err := f.Save()
+		changed, err := f.save()
 		check.OK(t, err)
 		b, err := os.ReadFile(path)
 		if err != nil || string(b) != c.after {
@@ -105,7 +105,7 @@ func TestAllElseStays(t *testing.T) {
 		if changed != (c.before != c.after) {
 			t.Errorf("%q: changed is %v", c.before, changed)
 		}
-		if _, err := f.Save(); err != nil {
+		if _, err := f.save(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -119,9 +119,9 @@ func TestFileIsPrivateAndALinkStays(t *testing.T) {
 	target, link := filepath.Join(dir, "dotfiles.env"), filepath.Join(dir, ".env")
 	check.OK(t, os.WriteFile(target, []byte("A=1\n"), 0o644))
 	check.OK(t, os.Symlink(target, link))
-	f, err := Open(link)
+	f, err := openEnv(link)
 	check.OK(t, err)
-	if changed, err := f.Save(); err != nil || !changed {
+	if changed, err := f.save(); err != nil || !changed {
 		t.Errorf("a file that others can read: changed %v, %v", changed, err)
 	}
 	info, err := os.Stat(target)
@@ -131,7 +131,7 @@ func TestFileIsPrivateAndALinkStays(t *testing.T) {
 	if to, err := os.Readlink(link); err != nil || to != target {
 		t.Errorf("the link leads to %q, %v", to, err)
 	}
-	if changed, err := f.Save(); err != nil || changed {
+	if changed, err := f.save(); err != nil || changed {
 		t.Errorf("once more: changed %v, %v", changed, err)
 	}
 }
@@ -141,7 +141,7 @@ func TestFileThatCannotBeUnderstood(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), ".env")
 	check.OK(t, os.WriteFile(path, []byte("A=1\nTOKEN=\"hush\n"), 0o600))
-	_, err := Open(path)
+	_, err := openEnv(path)
 	if err == nil || !strings.Contains(err.Error(), ".env:2") || strings.Contains(err.Error(), "hush") {
 		t.Errorf("the error is %v", err)
 	}

@@ -23,7 +23,7 @@ func served(t *testing.T, answer http.HandlerFunc) *gateway {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	return &gateway{o: Options{Channel: "desk", Client: client.OverTCP(server.Listener.Addr().String(), "")}}
+	return &gateway{channel: "desk", Client: client.OverTCP(server.Listener.Addr().String(), "")}
 }
 
 // TestInterruptThatComesTooLate: where the turn has ended meanwhile all is as was wanted,
@@ -61,7 +61,7 @@ func TestInterruptThatComesTooLate(t *testing.T) {
 			}
 		})
 	}
-	gone := gateway{o: Options{Channel: "desk", Client: client.OverSocket(t.TempDir() + "/none.sock")}}
+	gone := gateway{channel: "desk", Client: client.OverSocket(t.TempDir() + "/none.sock")}
 	if got, ok := gone.interrupt(t.Context(), "turn-1").(done); !ok || got.err == nil {
 		t.Error("an interrupt that reached nobody is not told")
 	}

@@ -1,7 +1,4 @@
-// Package envfile changes single settings of a .env and keeps everything else: other
-// settings, comments, order and line ends. Before writing, the package checks that
-// core/config reads the same values.
-package envfile
+package setup
 
 import (
 	"errors"
@@ -18,20 +15,23 @@ import (
 	"bareclaw/internal/atomicfile"
 )
 
-// A File is a .env in memory. The zero value is empty.
-type File struct {
-	path string // of the file itself, no link to it
-	text string
-	mode fs.FileMode // of the file; 0 where there is none
-	vars map[string]string
+// An envFile is a .env in memory. Its methods change single settings and keep everything
+// else: other settings, comments, order and line ends. Before a change they check that
+// core/config reads the same values.
+type envFile struct {
+	path  string // of the file itself, no link to it
+	text  string
+	saved string      // the text of the file
+	mode  fs.FileMode // of the file; 0 where there is none
+	vars  map[string]string
 }
 
-// Open reads a .env, which may be missing. A syntax error is a [*config.Problem].
-func Open(path string) (*File, error) {
+// openEnv reads a .env, which may be missing. A syntax error is a [*config.Problem].
+func openEnv(path string) (*envFile, error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // a link stays one
 	}
-	f := &File{path: path}
+	f := &envFile{path: path}
 	vars, err := config.ReadDotEnv(path)
 	if err != nil {
 		return nil, err
@@ -48,19 +48,13 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the settings: %w", err)
 	}
-	f.text, f.mode = string(b), info.Mode().Perm()
+	f.text, f.saved, f.mode = string(b), string(b), info.Mode().Perm()
 	return f, nil
 }
 
-// Get returns the value of a variable, and whether the file sets the variable.
-func (f *File) Get(name string) (string, bool) {
-	value, ok := f.vars[name]
-	return value, ok
-}
-
-// Set sets a variable, unless the value is the same. An error means that a .env cannot
+// set sets a variable, unless the value is the same. An error means that a .env cannot
 // hold the value, and that nothing has changed.
-func (f *File) Set(name, value string) error {
+func (f *envFile) set(name, value string) error {
 	if old, ok := f.vars[name]; ok && old == value {
 		return nil
 	}
@@ -101,16 +95,11 @@ func candidates(text, name, line string) (texts []string) {
 	return append(texts, text+line+"\n")
 }
 
-// Save writes the file atomically, readable by the user alone, and reports whether
+// save writes the file atomically, readable by the user alone, and reports whether
 // anything changed.
-func (f *File) Save() (changed bool, err error) {
+func (f *envFile) save() (changed bool, err error) {
 	const private = 0o600
-	old, err := os.ReadFile(f.path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("read the settings: %w", err)
-	}
-	missing := old == nil
-	if string(old) == f.text && (missing || f.mode == private) {
+	if f.text == f.saved && (f.mode == 0 || f.mode == private) {
 		return false, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
@@ -119,7 +108,7 @@ func (f *File) Save() (changed bool, err error) {
 	if err := atomicfile.Write(f.path, []byte(f.text), private); err != nil {
 		return false, fmt.Errorf("write the settings: %w", err)
 	}
-	f.mode = private
+	f.saved, f.mode = f.text, private
 	return true, nil
 }
 

@@ -1,0 +1,198 @@
+// Package setup leads from a fresh program to a first answer in steps (`bareclaw init`):
+// claude, its login, settings, a Telegram bot and its owner, the service, a first message,
+// the heartbeat, and a final check.
+//
+// Each step reports a result, or the reason of a failure with advice; later steps run if
+// possible. Good settings stay, so init can run again at any time. Settings are written at
+// once, and the gateway accepts the file at any moment: a bot's token is written only
+// together with the id of an allowed user.
+package setup
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"bareclaw/core/config"
+	"bareclaw/heartbeat/service"
+	"bareclaw/internal/cli/command"
+	"bareclaw/internal/term"
+)
+
+// Init sets the gateway up.
+type Init struct {
+	JSON bool `help:"Print what became of each step as one JSON document; all else goes to stderr."`
+
+	Claude string `placeholder:"PATH" help:"The claude CLI."`
+	Agent  string `placeholder:"NAME" help:"What answers: auto, claude or echo."`
+	Port   string `placeholder:"N" help:"TCP port of the HTTP API."`
+	CWD    string `name:"cwd" placeholder:"DIR" help:"Directory that Claude works in."`
+	Source string `placeholder:"DIR|off" help:"Source tree that restarts build the gateway from."`
+
+	HTTPToken     string `name:"http-token" placeholder:"TOKEN|generate|none" help:"Token that requests over TCP must carry. Others see what stands on a command line: better give a file, or the environment."`
+	HTTPTokenFile string `name:"http-token-file" placeholder:"FILE" help:"File that holds it; - is standard input."`
+	BotTokenFile  string `name:"telegram-token-file" placeholder:"FILE" help:"File that holds the token of your Telegram bot; - is standard input."`
+	AllowedUsers  string `placeholder:"IDS" help:"Numeric ids of the Telegram users that the bot listens to, comma-separated."`
+
+	Yes     bool   `short:"y" help:"Ask nothing: take these flags, else what is set, else defaults. Needed where there is no terminal."`
+	EnvFile string `placeholder:"FILE" help:"The file of the settings, in place of the one in your configuration directory."`
+
+	Pair        bool          `help:"Wait for somebody to open the bot's link, who then may talk to it, also with --yes or where somebody may already."`
+	PairTimeout time.Duration `default:"5m" help:"How long that is waited for."`
+	NoQR        bool          `name:"no-qr" help:"Show the link without a QR code."`
+
+	NoTelegram bool `help:"Leave Telegram as it is."`
+	NoTurn     bool `help:"Ask Claude nothing, which costs a little."`
+	NoService  bool `help:"Install no service; the gateway is started in the background."`
+	NoStart    bool `help:"Start nothing, where there is no service."`
+	NoDoctor   bool `help:"Do not look at everything in the end."`
+
+	Heartbeat   string `enum:"yes,revive,no," default:"" placeholder:"CHOICE" help:"The heartbeat: yes asks Claude regularly, which is billed or counts against your plan's limits; revive only starts a gateway that is down, and costs nothing; no. Without it a script installs none."`
+	NoHeartbeat bool   `help:"The same as --heartbeat=no."`
+}
+
+// Run runs the command.
+func (i *Init) Run(c *command.Context) error {
+	in, _ := c.In.(*os.File)
+	if !i.Yes && !term.IsTerminal(c.In) {
+		return command.Usagef("init asks, and standard input is not a terminal; in a script use: bareclaw init --yes")
+	}
+	if i.NoHeartbeat && i.Heartbeat != "" && i.Heartbeat != HeartbeatNo {
+		return command.Usagef("--no-heartbeat and --heartbeat=%s cannot go together", i.Heartbeat)
+	} else if i.NoHeartbeat {
+		i.Heartbeat = HeartbeatNo
+	}
+	settings, err := i.settings(c.In)
+	if err != nil {
+		return err
+	}
+	out := c.Out
+	if i.JSON {
+		out = c.Err
+	}
+	if i.Yes {
+		in = nil
+	}
+	w := &wizard{
+		Init: i, c: c, service: service.Local(), terminal: newTerminal(in, out),
+		store: store{environ: c.Environ, onCommandLine: settings, choices: map[string]string{}},
+	}
+	defer w.restore()
+	summary, err := w.run(c.Context)
+	if i.JSON && len(summary.Steps) > 0 {
+		if err := c.PrintIndented(summary); err != nil {
+			return fmt.Errorf("print the summary: %w", err)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if !summary.OK {
+		return command.ErrFailed
+	}
+	return nil
+}
+
+func (i *Init) settings(in io.Reader) (map[string]string, error) {
+	if i.HTTPTokenFile == "-" && i.BotTokenFile == "-" {
+		return nil, &config.Problem{Source: "--http-token-file, --telegram-token-file", Problem: "both are standard input", Accepted: "a file for one of them"}
+	}
+	values := map[string]string{
+		"BARECLAW_CLAUDE": i.Claude, "BARECLAW_AGENT": i.Agent, "BARECLAW_PORT": i.Port, "BARECLAW_CWD": i.CWD, "BARECLAW_SOURCE": i.Source,
+		"BARECLAW_HTTP_TOKEN": i.HTTPToken, "BARECLAW_ALLOWED_USERS": i.AllowedUsers,
+	}
+	for name, path := range map[string]string{"BARECLAW_HTTP_TOKEN": i.HTTPTokenFile, "BARECLAW_TELEGRAM_TOKEN": i.BotTokenFile} {
+		if path == "" {
+			continue
+		}
+		secret, err := readSecret(path, in)
+		if err != nil {
+			return nil, err
+		}
+		values[name] = secret
+	}
+	for name, value := range values {
+		if value == "" {
+			delete(values, name)
+			continue
+		}
+		if err := config.Check(name, value); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+// readSecret reads a secret from a file, or from in for "-".
+func readSecret(path string, in io.Reader) (string, error) {
+	const enough = 64 << 10
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", &config.Problem{Source: path, Problem: "it cannot be read: " + err.Error()}
+		}
+		defer func() { _ = f.Close() }()
+		in = f
+	}
+	b, err := io.ReadAll(io.LimitReader(in, enough))
+	if err != nil {
+		return "", fmt.Errorf("read a secret from %s: %w", path, err)
+	}
+	secret := strings.TrimSpace(string(b))
+	if secret == "" {
+		return "", &config.Problem{Source: path, Problem: "it is empty", Accepted: "a file that holds the secret alone"}
+	}
+	return secret, nil
+}
+
+// The final states of a step.
+const (
+	Done      = "done"
+	Unchanged = "unchanged" // nothing to do
+	Skipped   = "skipped"
+	Failed    = "failed"
+)
+
+// An Outcome is the result of a step. As an error an Outcome is the failure of a step.
+type Outcome struct {
+	Step   string `json:"step"`
+	State  string `json:"state"`
+	Detail string `json:"detail"`         // the finding, the change, or the reason
+	Next   string `json:"next,omitempty"` // the user's next action
+}
+
+// Error returns the reason.
+func (o Outcome) Error() string { return o.Detail }
+
+// A Summary is the result of all steps.
+type Summary struct {
+	OK      bool      `json:"ok"` // no step failed
+	EnvFile string    `json:"env_file"`
+	Steps   []Outcome `json:"steps"`
+	Bot     string    `json:"bot,omitempty"`   // user name of the Telegram bot
+	Owner   int64     `json:"owner,omitempty"` // Telegram id allowed in this run
+	Running bool      `json:"running"`         // the gateway answers
+}
+
+func failure(err error) Outcome {
+	if o, ok := errors.AsType[Outcome](err); ok {
+		return o
+	}
+	return Outcome{State: Failed, Detail: err.Error()}
+}
+
+func trouble(why, next string) Outcome { return Outcome{State: Failed, Detail: why, Next: next} }
+
+func done(detail string) Outcome      { return Outcome{State: Done, Detail: detail} }
+func unchanged(detail string) Outcome { return Outcome{State: Unchanged, Detail: detail} }
+func skipped(why string) Outcome      { return Outcome{State: Skipped, Detail: why} }
+
+func doneIf(changed bool, detail string) Outcome {
+	if changed {
+		return done(detail)
+	}
+	return unchanged(detail)
+}
