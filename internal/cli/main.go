@@ -26,6 +26,7 @@ import (
 	"bareclaw/internal/buildinfo"
 	"bareclaw/internal/cli/chat"
 	"bareclaw/internal/cli/command"
+	"bareclaw/internal/cli/doctor"
 	"bareclaw/internal/cli/lifecycle"
 	"bareclaw/internal/cli/setup"
 	"bareclaw/internal/exitcode"
@@ -51,7 +52,7 @@ type commandLine struct {
 	Logs    logs              `cmd:"" group:"keep" help:"Show the gateway's log."`
 	Stop    lifecycle.Stop    `cmd:"" group:"keep" help:"End the gateway; it stays down until you start it."`
 	Restart lifecycle.Restart `cmd:"" group:"keep" help:"Have a new process take over; turns in progress go on."`
-	Doctor  Doctor            `cmd:"" group:"keep" help:"Look for what is wrong, and say how to mend it."`
+	Doctor  doctor.Doctor     `cmd:"" group:"keep" help:"Look for what is wrong, and say how to mend it."`
 	Upgrade lifecycle.Upgrade `cmd:"" group:"keep" help:"Put a new program in the place of this one, and go back if it does not work."`
 	Backup  lifecycle.Backup  `cmd:"" group:"keep" help:"Copy everything that the gateway keeps into one file."`
 	Restore lifecycle.Restore `cmd:"" group:"keep" help:"Put back what backup has saved."`

@@ -15,6 +15,7 @@ import (
 	"bareclaw/core/ledger"
 	"bareclaw/heartbeat"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/term"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -291,18 +292,15 @@ ledger         note
 ` + "`bareclaw doctor --fix` mends 1.\n"
 	var out bytes.Buffer
 	for width, want := range map[int]string{74: beside, 50: below} {
-		out.Reset()
-		if err := Print(&out, found, Style{Width: width}); err != nil || out.String() != want {
-			t.Errorf("%d columns: %v, printed\n%s\nwant\n%s", width, err, out.String(), want)
+		if got := page(found, term.Palette{}, width); got != want {
+			t.Errorf("%d columns: printed\n%s\nwant\n%s", width, got, want)
 		}
 	}
-	out.Reset()
-	if err := Print(&out, found[:1], Style{Short: true, Colour: true}); err != nil || out.String() != "Nothing is wrong.\n" {
+	if err := Print(&out, found[:1], true); err != nil || out.String() != "Nothing is wrong.\n" {
 		t.Errorf("%v, printed %q", err, out.String())
 	}
-	out.Reset()
-	if err := Print(&out, found[1:2], Style{Colour: true}); err != nil || !strings.Contains(out.String(), "\x1b[31mproblem\x1b[0m  It is") {
-		t.Errorf("%v, printed %q", err, out.String())
+	if got := page(found[1:2], term.Palette{On: true}, maxWidth); !strings.Contains(got, "\x1b[31mproblem\x1b[0m  It is") {
+		t.Errorf("printed %q", got)
 	}
 }
 

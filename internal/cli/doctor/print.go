@@ -4,30 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
 )
 
-// A Style configures the printing of findings.
-type Style struct {
-	Colour bool
-	Short  bool // omit findings of level OK
-	Width  int  // characters per line; 0: maxWidth
-}
-
 // maxWidth is the length of the longest comfortable line.
 const maxWidth = 110
-
-// StyleFor returns the width and colours for the output w.
-func StyleFor(w io.Writer) Style {
-	width, terminal := term.Columns(w)
-	if !terminal {
-		width = maxWidth
-	}
-	return Style{Colour: term.PaletteFor(w).On, Width: min(width, maxWidth)}
-}
 
 const (
 	checkColumn = 15
@@ -40,21 +26,31 @@ const (
 
 var levelColours = map[Level]term.Colour{OK: term.Green, Note: term.Cyan, Warning: term.Yellow, Problem: term.Red}
 
-// Print writes the findings for a person, grouped by check.
-func Print(w io.Writer, findings []Finding, s Style) error {
-	width, margin := cmp.Or(s.Width, maxWidth), checkColumn+levelColumn
+// Print writes the findings for a person, grouped by check. Short leaves out those of level
+// OK.
+func Print(w io.Writer, findings []Finding, short bool) error {
+	width, terminal := term.Columns(w)
+	if !terminal {
+		width = maxWidth
+	}
+	if short {
+		findings = slices.DeleteFunc(slices.Clone(findings), func(f Finding) bool { return f.Level == OK })
+	}
+	_, err := io.WriteString(w, page(findings, term.PaletteFor(w), min(width, maxWidth)))
+	return err
+}
+
+func page(findings []Finding, colours term.Palette, width int) string {
+	margin := checkColumn + levelColumn
 	below := width-margin < narrow
 	if below {
 		margin = belowColumn
 	}
-	indent := strings.Repeat(" ", margin)
-	p := page{colours: term.Palette{On: s.Colour}, indent: indent, room: width - margin}
+	indent := "\n" + strings.Repeat(" ", margin)
+	var b strings.Builder
 	last := ""
 	for i := range findings {
 		f := &findings[i]
-		if s.Short && f.Level == OK {
-			continue
-		}
 		level, colour := string(f.Level), levelColours[f.Level]
 		if f.Fixed {
 			level, colour = "mended", term.Green
@@ -64,55 +60,42 @@ func Print(w io.Writer, findings []Finding, s Style) error {
 			check = ""
 		}
 		last = f.Check
-		p.head = fmt.Sprintf("%-*s%s", checkColumn, check, p.colours.Paint(colour, level)) + strings.Repeat(" ", levelColumn-len(level))
+		head := fmt.Sprintf("%-*s%s", checkColumn, check, colours.Paint(colour, level)) + strings.Repeat(" ", levelColumn-len(level))
 		if below {
-			p.head = strings.TrimRight(p.head, " ") + "\n" + indent
+			head = strings.TrimRight(head, " ") + indent
 		}
-		p.finding(f)
+		b.WriteString(head + strings.Join(f.rows(colours, width-margin), indent) + "\n")
 	}
-	if p.Len() > 0 {
-		p.WriteString("\n")
+	if b.Len() > 0 {
+		b.WriteString("\n")
 	}
-	p.WriteString(strings.Join(term.Wrap(summary(findings), width), "\n") + "\n")
-	_, err := io.WriteString(w, p.String())
-	return err
+	b.WriteString(strings.Join(term.Wrap(summary(findings), width), "\n") + "\n")
+	return b.String()
 }
 
-// A page is the text of the findings.
-type page struct {
-	strings.Builder
-	colours term.Palette
-	head    string // begins the next line
-	indent  string // begins all others
-	room    int    // of a line after its indent
-}
-
-// finding writes the fact of a finding, and below it the reason and the solution.
-func (p *page) finding(f *Finding) {
-	p.lines("", "", term.Wrap(f.What, p.room))
+// rows returns the fact of a finding, and below it the reason and the solution.
+func (f *Finding) rows(colours term.Palette, room int) (rows []string) {
+	add := func(mark string, colour term.Colour, lines []string) {
+		for _, line := range lines {
+			rows = append(rows, colours.Paint(colour, mark+line))
+			mark = strings.Repeat(" ", utf8.RuneCountInString(mark))
+		}
+	}
+	add("", "", term.Wrap(f.What, room))
 	if f.Why != "" {
-		p.lines("", term.Faint, term.Wrap(f.Why, p.room))
+		add("", term.Faint, term.Wrap(f.Why, room))
 	}
 	if f.Failed != "" {
-		p.lines("", term.Red, term.Wrap("It could not be mended: "+f.Failed, p.room))
+		add("", term.Red, term.Wrap("It could not be mended: "+f.Failed, room))
 	}
 	if f.Command != "" && !f.Fixed {
 		command := []string{f.Command} // whole, for copying
 		if strings.ContainsAny(f.Command, "`,;") {
-			command = term.Wrap(f.Command, p.room-len("> ")) // words of advice
+			command = term.Wrap(f.Command, room-len("> ")) // words of advice
 		}
-		p.lines("→ ", term.Cyan, command)
+		add("→ ", term.Cyan, command)
 	}
-}
-
-func (p *page) lines(mark string, colour term.Colour, lines []string) {
-	for _, line := range lines {
-		p.WriteString(p.head + p.colours.Paint(colour, mark+line) + "\n")
-		p.head = p.indent
-		if mark != "" {
-			mark = "  "
-		}
-	}
+	return rows
 }
 
 func summary(findings []Finding) string {

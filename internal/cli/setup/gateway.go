@@ -249,9 +249,7 @@ func runDoctor(ctx context.Context, w *wizard) (Outcome, error) {
 	if ctx.Err() != nil {
 		return Outcome{}, ctx.Err()
 	}
-	style := doctor.StyleFor(w.out)
-	style.Short = true
-	if err := doctor.Print(w.out, findings, style); err != nil {
+	if err := doctor.Print(w.out, findings, true); err != nil {
 		return Outcome{}, fmt.Errorf("print what was found: %w", err)
 	}
 	switch {
