@@ -251,7 +251,7 @@ func (*ServiceStop) Help() string { return (*Stop)(nil).Help() }
 
 // Run runs the command.
 func (s *ServiceStop) Run(c *command.Context, managed Management, cfg config.Config) error {
-	return stopGateway(c, cfg, managed, s.stopFlags)
+	return (&stopping{c, cfg.StateDir, managed, s.stopFlags}).run()
 }
 
 // ServiceRestart ends the installed service and starts it.

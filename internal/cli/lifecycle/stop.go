@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"bareclaw/core/config"
 	"bareclaw/heartbeat"
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/cli/command"
@@ -56,7 +55,7 @@ func (s *Stop) Run(c *command.Context) error {
 	if err != nil {
 		return err
 	}
-	return stopGateway(c, cfg, managed, s.stopFlags)
+	return (&stopping{c, cfg.StateDir, managed, s.stopFlags}).run()
 }
 
 // A Management is the service of a gateway. The zero value is no service.
@@ -105,22 +104,30 @@ type stopReport struct {
 	StartCmd string         `json:"start_command"`
 }
 
-func stopGateway(c *command.Context, cfg config.Config, managed Management, flags stopFlags) error {
+// A stopping is one run of stop.
+type stopping struct {
+	c        *command.Context
+	stateDir string
+	managed  Management
+	flags    stopFlags
+}
+
+// run stops the gateway and reports what was done.
+func (s *stopping) run() error {
 	began := time.Now()
-	s := &stopping{c: c, stateDir: cfg.StateDir, managed: managed, flags: flags}
-	r := stopReport{StartCmd: managed.StartCommand()}
-	if err := keepDown(c.Context, cfg.StateDir, func() error { return s.run(&r) }); err != nil {
+	r := stopReport{StartCmd: s.managed.StartCommand()}
+	if err := keepDown(s.c.Context, s.stateDir, func() error { return s.stop(&r) }); err != nil {
 		return err
 	}
 	r.TookMS = time.Since(began).Milliseconds()
 	var err error
-	if flags.JSON {
-		err = c.PrintJSON(r)
+	if s.flags.JSON {
+		err = s.c.PrintJSON(r)
 	} else {
-		err = c.PrintLines(r.lines()...)
+		err = s.c.PrintLines(r.lines()...)
 	}
 	if err == nil && !r.Running && r.Ended == 0 {
-		return fmt.Errorf("%w; its state directory is %s", command.ErrNotRunning, cfg.StateDir)
+		return fmt.Errorf("%w; its state directory is %s", command.ErrNotRunning, s.stateDir)
 	}
 	return err
 }
@@ -167,15 +174,7 @@ func (r *stopReport) lines() (lines []string) {
 	return append(lines, "It stays down until you start it, with `"+r.StartCmd+"`, or the machine boots.")
 }
 
-// A stopping is one run of stop.
-type stopping struct {
-	c        *command.Context
-	stateDir string
-	managed  Management
-	flags    stopFlags
-}
-
-func (s *stopping) run(r *stopReport) error {
+func (s *stopping) stop(r *stopReport) error {
 	reminder := "bareclaw: still waiting for the gateway to end, %s so far"
 	if !s.flags.Now {
 		reminder += "; `bareclaw stop --now` kills it"
