@@ -4,6 +4,7 @@ package term
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -13,7 +14,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
-	"golang.org/x/sys/unix"
 	xterm "golang.org/x/term"
 )
 
@@ -27,14 +27,11 @@ func Columns(w io.Writer) (n int, terminal bool) {
 	if !ok {
 		return DefaultColumns, false
 	}
-	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	n, _, err := xterm.GetSize(int(f.Fd()))
 	if err != nil {
 		return DefaultColumns, false
 	}
-	if size.Col == 0 { // a terminal of unknown size
-		return DefaultColumns, true
-	}
-	return int(size.Col), true
+	return cmp.Or(n, DefaultColumns), true // some terminals have no known size
 }
 
 // IsTerminal reports whether a stream is a terminal.
