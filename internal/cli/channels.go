@@ -72,7 +72,6 @@ func remark(ch api.Channel, now time.Time) string {
 	return strings.Join(parts, "; ")
 }
 
-// stateColours are the colours of the states of channels and messages.
 var stateColours = map[string]term.Colour{
 	"running": term.Yellow, "starting": term.Yellow, "waiting": term.Yellow,
 	"parked": term.Red, "failed": term.Red, "denied": term.Red,

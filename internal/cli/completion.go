@@ -101,7 +101,6 @@ func walk(node *kong.Node, words []string) (at *kong.Node, given int) {
 	return node, given
 }
 
-// takesValue reports whether the word after a flag is the flag's value.
 func takesValue(node *kong.Node, word string) bool {
 	for _, group := range node.AllFlags(false) {
 		for _, f := range group {

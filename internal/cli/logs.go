@@ -118,7 +118,6 @@ func (l *logs) file(c *command.Context, path string) error {
 	return nil
 }
 
-// followEvery is the time between two looks at a followed log.
 const followEvery = 200 * time.Millisecond
 
 // A follower prints each line of a log once, whichever process writes the line, also across
@@ -206,7 +205,6 @@ func (f *follower) begin(n int) error {
 	return f.c.Print(term.Safe(lastLines(all, n)))
 }
 
-// lastLines returns the last n lines of a text whose lines all have an end.
 func lastLines(text string, n int) string {
 	at := len(text)
 	for ; n > 0 && at > 0; n-- {

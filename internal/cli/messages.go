@@ -125,7 +125,6 @@ func (t *trace) Run(c *command.Context, gateway *client.Client) error {
 	})
 }
 
-// traceLines shows a trace for a person: the message, its way and its outcome.
 func traceLines(t *api.Trace, colours term.Palette, width int) []string {
 	m := &t.Message
 	facts := []string{m.State}

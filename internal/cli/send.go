@@ -76,7 +76,6 @@ func (s *send) Run(c *command.Context, gateway *client.Client) error {
 	return s.ask(c, gateway, words)
 }
 
-// push sends a text or a file to the channel's people.
 func (s *send) push(c *command.Context, gateway *client.Client, words string) error {
 	if s.hasAskFlag() {
 		return command.Usagef("from within a session send pushes to the channel's people; add --ask to ask its agent")
@@ -127,7 +126,6 @@ func (s *send) leave(c *command.Context, gateway *client.Client, body any, key s
 // service manager starts another process within seconds.
 const awayPatience = time.Minute
 
-// errTimeout ends the waiting for an answer.
 var errTimeout = errors.New("no answer in time")
 
 // An exchange is a message to send, and how to wait for the outcome.

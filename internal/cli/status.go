@@ -22,7 +22,6 @@ import (
 	"bareclaw/internal/term"
 )
 
-// idleShown is how many idle channels the status shows.
 const idleShown = 8
 
 type status listed

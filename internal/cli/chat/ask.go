@@ -53,7 +53,6 @@ func (f *form) show() string {
 	return "Allow " + term.SafeLine(a.Tool) + "?\n" + indent(input(a))
 }
 
-// keys returns the help on the possible answers.
 func (f *form) keys() string {
 	a := f.approval
 	switch {
@@ -114,7 +113,6 @@ func (q question) chosen(words string) []string {
 	return all
 }
 
-// key returns the decision of a key, if the key has one.
 func (f *form) key(key string) (api.Decision, bool) {
 	switch {
 	case len(f.questions) > 0:
@@ -150,7 +148,6 @@ func (f *form) words(words string) (api.Decision, bool) {
 	return api.Decision{Behavior: api.Allow, Answers: f.answers}, true
 }
 
-// input returns the tool's input for a person.
 func input(a core.Approval) string {
 	var fields map[string]any
 	if json.Unmarshal(a.Input, &fields) != nil || len(fields) == 0 {

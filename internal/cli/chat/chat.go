@@ -158,7 +158,6 @@ type arrival struct {
 	problems []string
 }
 
-// open returns the messages that had no outcome yet.
 func (a *arrival) open() (ids []core.MessageID) {
 	for i := range a.last {
 		if !a.last[i].Final() {
@@ -168,7 +167,6 @@ func (a *arrival) open() (ids []core.MessageID) {
 	return ids
 }
 
-// arrive reads the health of the gateway and the last messages of the channel.
 func (g *gateway) arrive(ctx context.Context) (arrival, error) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()

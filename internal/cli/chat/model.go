@@ -29,7 +29,6 @@ const (
 	tickEvery = time.Second
 )
 
-// prompt precedes the text being written.
 const prompt = "› "
 
 const help = "Enter sends, Alt-Enter or Ctrl-J begins a new line, Up and Down bring back what you wrote. " +

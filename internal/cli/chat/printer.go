@@ -61,7 +61,6 @@ type live struct {
 // A shrink asks to remove superfluous rows if live.change is still the value of the shrink.
 type shrink int
 
-// fit sets the number of needed rows.
 func (l *live) fit(rows int) tea.Cmd {
 	if rows == l.wanted {
 		return nil

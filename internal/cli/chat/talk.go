@@ -194,7 +194,6 @@ func (t *talk) remove(a core.Approval, state string) []line {
 // fewer messages, with outcomes in quick succession.
 const kept = 256
 
-// keep appends ids and drops the oldest beyond kept.
 func keep(known []string, more ...string) []string {
 	known = append(known, more...)
 	return known[max(0, len(known)-kept):]

@@ -59,7 +59,6 @@ func MessageText(c *Context, arg string) (string, error) {
 	}
 }
 
-// pollInterval is the time between two checks of the output.
 const pollInterval = 200 * time.Millisecond
 
 // ErrBrokenPipe ends a command whose output has no reader any more.

@@ -62,7 +62,6 @@ func (f *Facts) AddPainted(name, value string, colour term.Colour) {
 	}
 }
 
-// columnGap separates two columns.
 const columnGap = "  "
 
 // Lines returns the rows of the table in the palette's colours, each at most width cells

@@ -168,7 +168,6 @@ func dial(ctx context.Context, network, address string) (refused bool) {
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// sameAddress reports whether the address of a running daemon is the configured address.
 func sameAddress(have string, wanted []net.IP, port int) bool {
 	h, p, err := net.SplitHostPort(have)
 	ip := net.ParseIP(h)

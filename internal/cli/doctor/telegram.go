@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// telegramBound is the time limit for all calls of the Bot API together.
 const telegramBound = 20 * time.Second
 
 // checkTelegram queries the Bot API for the bot. The check fetches no updates, which

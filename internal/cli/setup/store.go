@@ -45,7 +45,6 @@ func saveSettings(_ context.Context, w *wizard) (Outcome, error) {
 	return doneIf(len(names) > 0 || w.wrote || notes != "", where), nil
 }
 
-// notesText is the beginning of the file of Claude's notes.
 const notesText = `# Notes
 What Claude keeps across conversations and channels. Yours to read and to change.
 `
@@ -101,7 +100,6 @@ type store struct {
 	wrote         bool              // the file has changed
 }
 
-// inEnviron returns a variable of the environment at the start of this process.
 func (s *store) inEnviron(name string) string { return service.Lookup(s.environ, name) }
 
 // current returns the value of a variable: the choice, else the value that the gateway

@@ -15,7 +15,6 @@ import (
 	"bareclaw/internal/term"
 )
 
-// chooseBot asks for the bot's token and for the bot's name.
 func chooseBot(ctx context.Context, w *wizard) (Outcome, error) {
 	has := w.current(varBot)
 	if w.NoTelegram {
