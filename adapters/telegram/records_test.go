@@ -1,10 +1,15 @@
 package telegram
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/env"
+	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestRecordsOfEarlierVersions holds that records of earlier versions keep their meaning: names,
@@ -30,5 +35,48 @@ func TestRecordsOfEarlierVersions(t *testing.T) {
 		if got := a.env.Moves.Present(chats.Address{Chat: chat}).Key(); string(got) != key {
 			t.Errorf("the channel of %d is %s, want %s", chat, got, key)
 		}
+	}
+}
+
+// TestDisplayedByEarlierProcess starts on the records of messages that an earlier process, also
+// one of an earlier version, was displaying when it was killed: a summary replaces the status of
+// an ended turn, and no other message stays.
+func TestDisplayedByEarlierProcess(t *testing.T) {
+	t.Parallel()
+	type object = map[string]any
+	for name, tc := range map[string]struct {
+		key   string // "ID" stands for the message id
+		value func(id int) any
+		want  string // empty: the message is deleted
+	}{
+		"status":                  {"shown:tg-7:ID", func(int) any { return object{} }, ""},
+		"text":                    {"shown:tg-7:ID", func(int) any { return object{"name": "m"} }, ""},
+		"summary":                 {"shown:tg-7:ID", func(int) any { return object{"final": object{"Text": "Done"}} }, "Done"},
+		"former status":           {"status:tg-7", func(id int) any { return id }, ""},
+		"former text":             {"stream:tg-7", func(id int) any { return object{"message": id, "name": "m"} }, ""},
+		"former summary":          {"left:tg-7:ID", func(int) any { return object{"text": "Done"} }, "Done"},
+		"former deletion pending": {"left:tg-7:ID", func(int) any { return object{} }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, _, _, chat := ready(t)
+			text := outbox.Text{Document: markdown.Plain("Working…")}
+			id, err := text.Send(t.Context(), a.sender.Client, chats.Address{Chat: 7})
+			check.OK(t, err)
+			key := strings.Replace(tc.key, "ID", strconv.Itoa(id), 1)
+			check.OK(t, a.env.Records.Put(t.Context(), key, tc.value(id)))
+			check.OK(t, a.Prepare(t.Context()))
+			stop := run(t, a)
+			if tc.want == "" {
+				chat.AwaitGone(id)
+			} else if m := chat.AwaitText(tc.want); m.ID != id {
+				t.Errorf("message %d has the summary, want %d", m.ID, id)
+			}
+			stop()
+			var rest any
+			if found, err := a.env.Records.Get(t.Context(), key, &rest); found || err != nil {
+				t.Errorf("the record is kept: %v, %v", rest, err)
+			}
+		})
 	}
 }

@@ -34,7 +34,13 @@ const (
 	RecordStopped  = "stopped:"     // + turn id → the same
 	RecordRestart  = "restart:"     // + source key → chat that requested a restart
 	RecordCooldown = "retry_after:" // + scope → end of the pause requested by Telegram
-	retention      = 30 * 24 * time.Hour
+
+	// Kinds that earlier versions wrote.
+	FormerStatus = "status:" // + channel key → message id of the status
+	FormerText   = "stream:" // + channel key → message displaying an unfinished text
+	FormerFinal  = "left:"   // + channel key:message id → final text of the message
+
+	retention = 30 * 24 * time.Hour
 )
 
 // A Store reads and writes the adapter's records. Its methods are safe for concurrent
@@ -205,13 +211,11 @@ func (s *Store) SetVerbosity(ctx context.Context, key core.ChannelKey, level int
 	return s.Put(ctx, kindSettings+string(key), chatSettings{&level})
 }
 
-// Expired returns the ranges of records old enough to be removed, also of the kinds that only
-// earlier versions wrote.
+// Expired returns the ranges of records old enough to be removed.
 func Expired(now time.Time) []core.RecordRange {
 	var old []core.RecordRange
 	for _, kind := range []string{
 		kindLink, kindSource, RecordAdopted, RecordEdit, RecordAnswers, RecordReply, RecordCooldown, RecordStop, RecordStopped,
-		"status:", "stream:", "left:",
 	} {
 		old = append(old, core.RecordRange{Owner: chats.Name, Prefix: kind, Before: now.Add(-retention)})
 	}

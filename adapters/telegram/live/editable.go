@@ -18,7 +18,8 @@ import (
 )
 
 type shownRecord struct {
-	Name string `json:"name,omitempty"` // of the displayed text, see [progress.View]; empty: a status
+	Name  string             `json:"name,omitempty"`  // of the displayed text, see [progress.View]; empty: a status
+	Final *markdown.Document `json:"final,omitempty"` // of a status: the final text, once the turn has ended
 }
 
 func shownKey(key core.ChannelKey, id int) string {
@@ -91,7 +92,7 @@ func (e *editable) show(ctx context.Context) (*outbox.Text, error) {
 	e.id = now
 	e.mu.Unlock()
 	work := e.views.env.Work.Context()
-	e.views.env.Records.Keep(work, "a message that changes", shownKey(e.to.Key(), now), shownRecord{e.name})
+	e.views.env.Records.Keep(work, "a message that changes", shownKey(e.to.Key(), now), shownRecord{Name: e.name})
 	e.views.sender.Typing(e.to) // a message ends the typing action
 	return want, nil
 }

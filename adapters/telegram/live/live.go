@@ -129,9 +129,10 @@ const firstUpdate = "-"
 // calls Prepare once, before the core recovers: updates repeated by session hosts reach
 // only existing subscriptions, and ResumeLeft comes later.
 func (vs *Views) Prepare(ctx context.Context) error {
-	open, err := vs.env.OpenMessages(ctx, chats.Name)
-	shown, err2 := vs.env.Records.All(ctx, env.RecordShown)
-	if err := errors.Join(err, err2); err != nil {
+	err := vs.convertRecords(ctx)
+	open, err2 := vs.env.OpenMessages(ctx, chats.Name)
+	shown, err3 := vs.env.Records.All(ctx, env.RecordShown)
+	if err := errors.Join(err, err2, err3); err != nil {
 		return fmt.Errorf("telegram: find open conversations: %w", err)
 	}
 	vs.mu.Lock()
@@ -147,6 +148,33 @@ func (vs *Views) Prepare(ctx context.Context) error {
 		vs.leftLocked(core.ChannelKey(key))
 	}
 	return nil
+}
+
+// convertRecords converts the records of messages that an earlier version displayed: a
+// status, an unfinished text, and a message whose final text was still to be shown.
+func (vs *Views) convertRecords(ctx context.Context) error {
+	var entries []env.Entry
+	convert := func(old, channel string, id int, r shownRecord) {
+		entries = append(entries, env.Entry{Key: old}, env.Entry{Key: shownKey(core.ChannelKey(channel), id), Value: r})
+	}
+	err := env.Each(ctx, vs.env.Records, env.FormerStatus, func(channel string, id int) {
+		convert(env.FormerStatus+channel, channel, id, shownRecord{})
+	})
+	err2 := env.Each(ctx, vs.env.Records, env.FormerText, func(channel string, t struct {
+		Message int    `json:"message"`
+		Name    string `json:"name"`
+	}) {
+		convert(env.FormerText+channel, channel, t.Message, shownRecord{Name: t.Name})
+	})
+	err3 := env.Each(ctx, vs.env.Records, env.FormerFinal, func(rest string, final markdown.Document) {
+		channel, message, _ := strings.Cut(rest, ":")
+		id, _ := strconv.Atoi(message)
+		convert(env.FormerFinal+rest, channel, id, shownRecord{Final: &final})
+	})
+	if err := errors.Join(err, err2, err3); err != nil || entries == nil {
+		return err
+	}
+	return vs.env.Records.Write(ctx, entries...)
 }
 
 // leftLocked returns the view of a channel; nil if the channel is not a chat.
@@ -178,11 +206,15 @@ func (v *View) resume() {
 }
 
 // restoreMessages continues with the messages displayed by an earlier process: the newest
-// status and the newest text.
+// status of an unfinished turn and the newest text.
 func (v *View) restoreMessages(ctx context.Context) {
 	prefix := strings.TrimSuffix(shownKey(v.key, 0), "0")
 	err := env.Each(ctx, v.env.Records, prefix, func(rest string, r shownRecord) {
 		id, _ := strconv.Atoi(rest)
+		if r.Final != nil {
+			v.finalize(ctx, v.to, id, *r.Final)
+			return
+		}
 		e := v.status
 		if r.Name != "" {
 			e = v.text.shown

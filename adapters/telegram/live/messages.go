@@ -63,9 +63,12 @@ func (v *View) showStatus(state progress.View, now time.Time) time.Time {
 
 // endStatus replaces the status message of a turn with the final text, or deletes the
 // message if the text is empty, after finalizeEnded. The next turn gets another message.
-func (v *View) endStatus(final markdown.Document) {
+func (v *View) endStatus(ctx context.Context, final markdown.Document) {
 	old := v.status
 	v.status, v.statusSince, v.statusChanged = v.editable(""), time.Time{}, time.Time{}
+	if id := old.message(); id != 0 && final.Text != "" { // for the next process, if this one is killed meanwhile
+		v.env.Records.Keep(ctx, "the summary of a turn", shownKey(old.to.Key(), id), shownRecord{Final: &final})
+	}
 	v.ended = append(v.ended, func(ctx context.Context) {
 		if id := old.close(ctx); id != 0 && ctx.Err() == nil {
 			v.finalize(ctx, old.to, id, final)

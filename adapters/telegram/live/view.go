@@ -132,7 +132,7 @@ func (v *View) loop(ctx context.Context) {
 		now := time.Now()
 		v.releaseHeld(ctx, now)
 		if len(v.open)+len(v.settled) == 0 && v.close(false) {
-			v.endStatus(markdown.Document{})
+			v.endStatus(ctx, markdown.Document{})
 			v.text.discard(ctx)
 			return
 		}
@@ -187,7 +187,7 @@ func (v *View) apply(ctx context.Context, u core.Update) {
 		v.stalled(ctx, u)
 	}
 	if news.Ended {
-		v.endStatus(view.Status(v.calls(), v.fold.View().Summary))
+		v.endStatus(ctx, view.Status(v.calls(), v.fold.View().Summary))
 		v.setTurn("")
 	}
 }
@@ -233,7 +233,7 @@ func (v *View) calls() []progress.Line {
 func (v *View) moveTo(ctx context.Context, to chats.Address) {
 	v.to = to
 	v.text.discard(ctx)
-	v.endStatus(markdown.Document{})
+	v.endStatus(ctx, markdown.Document{})
 }
 
 func (v *View) interim(ctx context.Context, s progress.Said) {
