@@ -3,7 +3,6 @@
 package sessionpool
 
 import (
-	"container/list"
 	"slices"
 	"sync"
 )
@@ -25,11 +24,8 @@ func LimitFor(memory uint64) int {
 type Pool struct {
 	limit int
 
-	mu      sync.Mutex // guards the fields below, and the state of all slots
-	taken   int        // slots that hold a session
-	ending  int        // the part of taken with a session requested to end, or ending
-	idle    list.List  // slots with an unused session, least recently used first
-	waiting []*Slot
+	mu    sync.Mutex          // guards the field below, and the state of all slots
+	slots [ending + 1][]*Slot // by state, in the order of their changes to the state; without free slots
 }
 
 // New returns a pool for limit sessions; with limit 0, slots are always free.
@@ -56,8 +52,7 @@ type Slot struct {
 	post  func(func()) bool
 	evict func()
 
-	state state         // guarded by pool.mu
-	entry *list.Element // in pool.idle
+	state state // guarded by pool.mu
 }
 
 // Slot returns a free slot. The pool passes evict to post when another slot needs the unused
@@ -125,48 +120,28 @@ func (s *Slot) change(to state, from ...state) {
 }
 
 func (s *Slot) setLocked(to state) {
-	s.countLocked(-1)
-	switch s.state {
-	case waiting:
-		s.pool.waiting = slices.DeleteFunc(s.pool.waiting, func(other *Slot) bool { return other == s })
-	case idle:
-		s.pool.idle.Remove(s.entry)
-	default:
-	}
-	s.state = to
-	s.countLocked(1)
-	switch to {
-	case waiting:
-		s.pool.waiting = append(s.pool.waiting, s)
-	case idle:
-		s.entry = s.pool.idle.PushBack(s)
-	default:
-	}
-}
-
-// countLocked adds n to the counts of the slot's state.
-func (s *Slot) countLocked(n int) {
-	if s.state >= busy {
-		s.pool.taken += n
-	}
-	if s.state >= evicting {
-		s.pool.ending += n
+	slots := &s.pool.slots
+	slots[s.state] = slices.DeleteFunc(slots[s.state], func(other *Slot) bool { return other == s })
+	if s.state = to; to != free {
+		slots[to] = append(slots[to], s)
 	}
 }
 
 // assignLocked gives free places to waiting slots in order, and evicts as many unused
 // sessions as are needed for the remaining slots.
 func (p *Pool) assignLocked() {
-	for len(p.waiting) > 0 && p.taken < p.limit {
-		s := p.waiting[0]
+	places := p.limit
+	for _, taken := range p.slots[busy:] {
+		places -= len(taken)
+	}
+	for ; len(p.slots[waiting]) > 0 && places > 0; places-- {
+		s := p.slots[waiting][0]
 		s.setLocked(busy)
 		s.post(func() {})
 	}
-	if len(p.waiting) == 0 {
-		return
-	}
-	for wanting := p.taken - p.limit + len(p.waiting) - p.ending; wanting > 0 && p.idle.Len() > 0; wanting-- {
-		s := p.idle.Front().Value.(*Slot) //nolint:forcetypeassert // only slots are put in
+	wanting := len(p.slots[waiting]) - places - len(p.slots[evicting]) - len(p.slots[ending])
+	for ; len(p.slots[waiting]) > 0 && wanting > 0 && len(p.slots[idle]) > 0; wanting-- {
+		s := p.slots[idle][0]
 		s.setLocked(evicting)
 		s.post(s.evict)
 	}
