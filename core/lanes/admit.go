@@ -180,7 +180,7 @@ func (in *intake) runNow(id core.MessageID, done func(error)) {
 // park's end is known and in the future.
 func (in *intake) makeWay(f *inflight) {
 	if f != nil && !f.answered && in.turns.find(f.turn.ID) == f {
-		in.turns.interrupt(f, &stop{code: core.CodeInterrupted, text: "Interrupted for a message that was put first."})
+		in.turns.interrupt(f, &stop{reply: interruption("Interrupted for a message that was put first.")})
 	}
 	if in.queue.parked != nil && (!in.queue.parked.firm || !in.now().Before(in.queue.parked.until)) {
 		in.queue.unpark()

@@ -230,6 +230,7 @@ func (cv *conversation) withUndo(r core.Reply) core.Reply {
 		undo += ": " + strings.Join(ways, " and ") + ", or " + advice.Undo
 	}
 	undo += "."
+	r = r.Complete()
 	r.Text, r.Error = sentence(r.Text)+undo, sentence(r.Error)+undo
 	return r
 }

@@ -184,11 +184,16 @@ func (ts *turns) unfreeze(f *inflight, err error) {
 	}
 	ts.about(f).Warn("turn not written", "err", err, "messages_kept", len(kept))
 	ts.notices = append(f.turn.Notices, ts.notices...)
-	if f.stop != nil {
-		ts.settleStopped(f, kept)
-		kept = nil
-	}
 	if len(kept) == 0 {
+		f.stop.wake(nil)
+		return
+	}
+	if f.stop != nil {
+		v := outcomes{stops: []*stop{f.stop}}
+		for _, it := range kept {
+			v.set(it, f.stop.reply)
+		}
+		ts.commitOutcomes(v)
 		return
 	}
 	ts.queue.putBack(kept)
@@ -203,19 +208,6 @@ func (ts *turns) unfreeze(f *inflight, err error) {
 	})
 }
 
-// settleStopped gives an outcome to the durable messages of a turn stopped before the write.
-func (ts *turns) settleStopped(f *inflight, kept []*queued) {
-	if len(kept) == 0 {
-		f.stop.wake(nil)
-		return
-	}
-	v := outcomes{told: func() { f.stop.wake(nil) }, unwritten: f.stop.wake}
-	for _, it := range kept {
-		v.set(it, f.stop.reply(""))
-	}
-	ts.commitOutcomes(v)
-}
-
 // hand sends the turn to the session once the turn is frozen and the session exists, and
 // otherwise starts a session. After a failed send, the session's end triggers recovery.
 func (ts *turns) hand(f *inflight) {
@@ -223,7 +215,7 @@ func (ts *turns) hand(f *inflight) {
 		return
 	}
 	if f.stop != nil { // stopped before the handover
-		ts.end(f, f.stop.reply(""))
+		ts.end(f, f.stop.reply)
 		return
 	}
 	if f.turn.SessionID != ts.conv.id {

@@ -145,7 +145,7 @@ func (ln *listener) retrying(ev core.Event) {
 	}
 	ln.publish(u)
 	if ev.Status == statusUnauthorized && f != nil && f.stop == nil {
-		ln.turns.interrupt(f, &stop{code: core.CodeNotLoggedIn, failed: true, text: loginText, grace: patientGrace})
+		ln.turns.interrupt(f, &stop{reply: failure(core.CodeNotLoggedIn, loginText), grace: patientGrace})
 	}
 }
 

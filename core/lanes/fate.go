@@ -49,7 +49,7 @@ func (c *cut) verdict() verdict {
 	case c.recordErr == nil && c.record.Failed:
 		return outcome(failure(c.record.Code, c.record.Text))
 	case c.stop != nil:
-		return outcome(c.stop.reply(c.progress))
+		return outcome(c.stop.outcome(c.progress))
 	case c.refused && c.handed && c.restart:
 		return verdict{again: true, uncount: true}
 	case c.refused && c.handed:
@@ -78,17 +78,19 @@ func endOf(e *core.Exit) string {
 	return "the process that worked on it is gone"
 }
 
-// reply returns the outcome of a stopped turn; done is the completed work.
-func (s *stop) reply(done string) core.Reply {
-	r := core.Reply{State: core.Cancelled, IsError: true, Code: s.code, Error: s.text}
-	if s.failed {
-		r.State = core.Failed
+// outcome returns the outcome of a stopped turn; done is the completed work.
+func (s *stop) outcome(done string) core.Reply {
+	r := s.reply
+	if r.Done = done; done != "" {
+		r.Error += doneBefore(done)
 	}
-	if done != "" {
-		r.Error += " Done before that: " + done + "."
-	}
-	r.Text, r.Done = r.Error, done
 	return r
+}
+
+func doneBefore(done string) string { return " Done before that: " + done + "." }
+
+func interruption(text string) core.Reply {
+	return core.Reply{State: core.Cancelled, Code: core.CodeInterrupted, Error: text}
 }
 
 // resultReply converts the agent's result into a reply; s is the reason if the turn was being
@@ -98,27 +100,21 @@ func resultReply(r *core.Result, s *stop) core.Reply {
 	case !r.IsError:
 		return core.Reply{State: core.Answered, Text: r.Text}
 	case r.Interrupted && s != nil:
-		return s.reply("")
+		return s.reply
 	case r.Interrupted: // on request of an earlier gateway process
-		return core.Reply{State: core.Cancelled, IsError: true, Code: core.CodeInterrupted, Error: r.Error, Text: r.Error}
+		return interruption(r.Error)
 	}
-	reply := core.Reply{State: core.Failed, IsError: true, Code: r.Code, Error: r.Error, Text: r.Text}
-	if reply.Text == "" {
-		reply.Text = r.Error
-	}
-	return reply
+	return core.Reply{State: core.Failed, Code: r.Code, Error: r.Error, Text: r.Text}
 }
 
 // interruptedReply returns the outcome of an interrupted turn. The gateway must not run the
 // turn again without a request.
 func interruptedReply(why, done string) core.Reply {
-	text := why
+	begun := " What it had begun is not known."
 	if done != "" {
-		text += " Done before that: " + done + "."
-	} else {
-		text += " What it had begun is not known."
+		begun = doneBefore(done)
 	}
-	r := failure(core.CodeInterrupted, text+" It was not run again; retry it to go on from there.")
+	r := failure(core.CodeInterrupted, why+begun+" It was not run again; retry it to go on from there.")
 	r.Done = done
 	return r
 }
@@ -135,7 +131,7 @@ func exitReply(e *core.Exit, attempts int) core.Reply {
 }
 
 func failure(code, text string) core.Reply {
-	return core.Reply{State: core.Failed, IsError: true, Code: code, Error: text, Text: text}
+	return core.Reply{State: core.Failed, Code: code, Error: text}
 }
 
 func startFailure(err error) core.Reply {

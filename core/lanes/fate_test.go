@@ -12,8 +12,8 @@ func TestVerdict(t *testing.T) {
 	t.Parallel()
 	unread := errors.New("unread")
 	crash := &core.Exit{Code: core.CodeAgentExit, Text: "It crashed."}
-	stopped := &stop{code: core.CodeInterrupted, text: "Interrupted on request."}
-	late := &stop{code: core.CodeTimeout, text: "Too late.", failed: true}
+	stopped := &stop{reply: interruption("Interrupted on request.")}
+	late := &stop{reply: failure(core.CodeTimeout, "Too late.")}
 	failed := &core.Result{IsError: true, Code: "api", Error: "API error"}
 	const again = "again"
 	for name, c := range map[string]struct {
@@ -48,6 +48,9 @@ func TestVerdict(t *testing.T) {
 		"no answer, on record":             {cut{byAgent: true, record: core.Fate{Answered: true, Text: "ok"}, stop: stopped}, core.Answered, "", "ok", false, false},
 	} {
 		v := c.cut.verdict()
+		if !v.again {
+			v.reply = v.reply.Complete()
+		}
 		state := v.reply.State
 		if v.again {
 			state = again

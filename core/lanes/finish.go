@@ -30,7 +30,7 @@ func (ts *turns) endTurns(r core.Reply) {
 		case f.frozen:
 			ts.end(f, r)
 		case f.stop == nil:
-			f.stop = &stop{code: r.Code, text: r.Error, failed: r.State == core.Failed}
+			f.stop = &stop{reply: r}
 		}
 	}
 }
@@ -57,23 +57,23 @@ func (ts *turns) finish(fs []*inflight, reply core.Reply, r *core.Result) {
 		p = ts.queue.newPark(reply.Code, r)
 		reply.Notices = []core.Notice{{Code: "parked", Text: p.why}}
 	}
-	stopped := func(f *inflight) bool { return f.stop != nil } // a new process does not know the stop
-	v := outcomes{replayable: r != nil && !slices.ContainsFunc(fs, stopped)}
+	var v outcomes
 	for _, f := range fs {
 		ts.close(f, r, reply.Code, now)
 		v.change.End = append(v.change.End, f.turn)
+		if f.stop != nil {
+			v.stops = append(v.stops, f.stop)
+		}
 	}
 	fs[0].turn.CostUSD = reply.CostUSD
 	ts.manager.budget.Add(now, reply.CostUSD)
-	question := ts.askToContinue(fs[0], reply)
-	if question != nil {
-		v.change.Approvals = append(v.change.Approvals, question)
-	}
+	v.change.Approvals = ts.askToContinue(fs[0], reply)
 	back := v.share(fs, reply, now)
 	if len(v.items) == 0 { // no message carries the notices: keep the notices for the next turn
 		ts.notices = append(ts.notices, fs[0].turn.Notices...)
 	}
-	v.replayable = v.replayable && len(back) == 0 // the next turn could overtake a lazy change
+	// A new process does not know stops, and the next turn could overtake a lazy change.
+	v.replayable = r != nil && len(v.stops) == 0 && len(back) == 0
 	ts.queue.requeue(back)
 	ts.count(reply)
 	ts.logEnd(fs, reply, now)
@@ -86,19 +86,6 @@ func (ts *turns) finish(fs []*inflight, reply core.Reply, r *core.Result) {
 		}
 		for _, it := range back {
 			it.moving = false
-		}
-	}
-	v.told = func() {
-		if question != nil {
-			ts.publish(core.Update{Kind: core.UpdateApproval, Approval: question, Turn: question.Turn})
-		}
-		for _, f := range fs {
-			f.stop.wake(nil)
-		}
-	}
-	v.unwritten = func(err error) {
-		for _, f := range fs {
-			f.stop.wake(err)
 		}
 	}
 	ts.commitOutcomes(v)
@@ -223,9 +210,8 @@ type outcomes struct {
 	// replayable means the session host keeps the causing event until the ledger has the
 	// outcome, so waiters are notified before the write.
 	replayable bool
-	told       func()      // runs after the waiters are notified; may be nil
-	durable    func()      // runs when the ledger has written the change; may be nil
-	unwritten  func(error) // runs at each failed write; may be nil
+	stops      []*stop // of the turns ended early
+	durable    func()  // runs when the ledger has written the change; may be nil
 }
 
 func (v *outcomes) set(it *queued, r core.Reply) {
@@ -248,17 +234,23 @@ func (ts *turns) commitOutcomes(v outcomes) {
 		}
 	}
 	v.change.Deliver, v.change.Lazy = v.repliesFor(), v.replayable
+	wake := func(err error) {
+		for _, s := range v.stops {
+			s.wake(err)
+		}
+	}
 	notify := func() {
 		ts.publishOutcomes(v.items)
-		if v.told != nil {
-			v.told()
+		for _, a := range v.change.Approvals {
+			ts.publish(core.Update{Kind: core.UpdateApproval, Approval: a, Turn: a.Turn})
 		}
+		wake(nil)
 	}
 	if v.replayable {
 		notify()
 		runtime.Gosched() // let the notified waiters run first; no caller waits for the write
 	}
-	ts.journal.saveOr(v.unwritten, v.change, func() {
+	ts.journal.saveOr(wake, v.change, func() {
 		if !v.replayable {
 			notify()
 		}
@@ -313,19 +305,19 @@ func (v *outcomes) delivers(id core.MessageID, adapter string) bool {
 	return false
 }
 
-// askToContinue returns the question whether to continue a turn interrupted at work, or nil
-// if the turn needs no question. The question's id depends only on the turn.
-func (ts *turns) askToContinue(f *inflight, r core.Reply) *core.Approval {
+// askToContinue returns the question whether to continue a turn interrupted at work, if the
+// turn needs a question. The question's id depends only on the turn.
+func (ts *turns) askToContinue(f *inflight, r core.Reply) []*core.Approval {
 	cut := r.State == core.Failed && (r.Code == core.CodeInterrupted || r.Code == core.CodeStalled || r.Code == core.CodeTimeout)
 	if !cut || !core.MayHaveActed(&r, f.turn) {
 		return nil
 	}
 	now := ts.now()
-	return &core.Approval{
+	return []*core.Approval{{
 		ID: uuid.NewSHA1(uuid.NameSpaceOID, []byte("continue "+f.turn.ID)).String(), Kind: core.ApprovalContinue,
 		Channel: ts.key, Message: f.carrier().ID, Prompt: core.ApprovalPrompt(f.carrier()), Turn: f.turn.ID,
 		CreatedAt: now, ExpiresAt: now.Add(continueFor), State: core.ApprovalPending,
-	}
+	}}
 }
 
 // releaseOpenAcks lets the lane acknowledge events of turns without an outcome, because from

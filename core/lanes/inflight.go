@@ -102,10 +102,9 @@ const patientGrace = 5 * time.Second
 
 // A stop is the reason for ending a turn early.
 type stop struct {
-	code, text string
-	failed     bool          // the outcome is a failure instead of a cancellation
-	grace      time.Duration // time for the agent to end the turn; 0 means interruptGrace
-	waiters    []func(error) // called once each
+	reply   core.Reply    // the outcome, if the agent gives no other
+	grace   time.Duration // time for the agent to end the turn; 0 means interruptGrace
+	waiters []func(error) // called once each
 }
 
 // wake notifies all waiters of the turn's end; a non-nil err says why the outcome cannot be
@@ -129,7 +128,7 @@ func (ts *turns) interruptFor(it *queued) {
 		return
 	}
 	if f := ts.find(it.msg.Interrupts); f != nil && !f.answered {
-		ts.interrupt(f, &stop{code: core.CodeInterrupted, text: "Interrupted by a newer message."})
+		ts.interrupt(f, &stop{reply: interruption("Interrupted by a newer message.")})
 	}
 }
 
@@ -142,7 +141,7 @@ func (ts *turns) interrupt(f *inflight, s *stop) {
 		return
 	}
 	f.stop = s
-	f.mark(ts.now(), "stop", s.code)
+	f.mark(ts.now(), "stop", s.reply.Code)
 	if ts.conv.session != nil && f.handed {
 		ts.requestEnd(f)
 	} // else freezeDone, hand, attached or applyFates handles the stop
@@ -216,10 +215,10 @@ func (ts *turns) startTimeout(f *inflight) {
 	if d <= 0 || f.timer != nil {
 		return
 	}
-	s := &stop{code: core.CodeTimeout, failed: true, text: fmt.Sprintf("The turn took longer than %s allows (%s) and was interrupted. The session is kept.", ts.manager.o.Advice.timeout(), d)}
+	text := fmt.Sprintf("The turn took longer than %s allows (%s) and was interrupted. The session is kept.", ts.manager.o.Advice.timeout(), d)
 	f.timer = ts.after(d, func() {
 		if !f.answered {
-			ts.interrupt(f, s)
+			ts.interrupt(f, &stop{reply: failure(core.CodeTimeout, text)})
 		}
 	})
 }

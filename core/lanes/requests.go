@@ -216,7 +216,7 @@ func (m *Manager) Interrupt(ctx context.Context, key core.ChannelKey, turn core.
 			return Interruption{}
 		}
 		l.turns.interrupt(f, &stop{
-			code: core.CodeInterrupted, text: "Interrupted on request.", waiters: []func(error){func(unwritten error) { ended <- unwritten }},
+			reply: interruption("Interrupted on request."), waiters: []func(error){func(unwritten error) { ended <- unwritten }},
 		})
 		return Interruption{Turn: f.turn.ID, Messages: slices.Clone(f.turn.Members)}
 	})

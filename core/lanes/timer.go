@@ -82,17 +82,17 @@ func (l *lane) stalled() {
 	l.turns.about(f).Warn("turn is stuck", "silent_for", silence, "last_activity", last, "action", cmp.Or(l.manager.o.StallAction, StallNotify))
 	f.mark(l.now(), "stalled", last)
 	what := fmt.Sprintf("Nothing was heard of Claude for %s (last known: %s).", silence, last)
-	s := &stop{code: core.CodeStalled, failed: true, grace: patientGrace}
+	s := &stop{grace: patientGrace}
 	switch l.manager.o.StallAction {
 	case StallInterrupt:
-		s.text = what + " The turn was interrupted."
+		s.reply = failure(core.CodeStalled, what+" The turn was interrupted.")
 		l.turns.tellStalled(f, what+" The turn is being interrupted.")
 		l.turns.interrupt(f, s)
 	case StallKill:
-		s.text = what + " Its process was ended; the conversation is kept."
+		s.reply = failure(core.CodeStalled, what+" Its process was ended; the conversation is kept.")
 		l.turns.tellStalled(f, what+" Its process is being ended.")
 		f.stop = s
-		f.mark(l.now(), "stop", s.code)
+		f.mark(l.now(), "stop", s.reply.Code)
 		f.cancelTimer()
 		l.turns.kill(f)
 	case StallNotify:
