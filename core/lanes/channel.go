@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -233,8 +234,9 @@ type mailbox struct {
 
 	mu     sync.Mutex
 	queue  []func()
-	spare  []func()
 	closed bool
+
+	batch []func() // being run; owned by the lane's goroutine
 }
 
 func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
@@ -264,37 +266,30 @@ func (m *mailbox) notify() {
 func (m *mailbox) close() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.queue) > 0 {
+	if len(m.queue)+len(m.batch) > 0 {
 		return false
 	}
 	m.closed = true
 	return true
 }
 
+// drain runs the queued functions, and then after each function. After a panic the remaining
+// functions run with the next drain.
 func (m *mailbox) drain(then func()) {
 	m.mu.Lock()
-	batch := m.queue
-	m.queue = m.spare[:0]
+	m.batch = append(m.batch, m.queue...)
+	clear(m.queue)
+	m.queue = m.queue[:0]
 	m.mu.Unlock()
-	ran := 0
 	defer func() {
-		if ran < len(batch) { // a panic: the rest runs later
-			m.putBack(batch[ran:])
+		if len(m.batch) > 0 {
+			m.notify()
 		}
 	}()
-	for i, f := range batch {
-		batch[i], ran = nil, i+1
+	for len(m.batch) > 0 {
+		f := m.batch[0]
+		m.batch = slices.Delete(m.batch, 0, 1)
 		f()
 		then()
 	}
-	m.mu.Lock()
-	m.spare = batch[:0]
-	m.mu.Unlock()
-}
-
-func (m *mailbox) putBack(rest []func()) {
-	m.mu.Lock()
-	m.queue = append(rest[:len(rest):len(rest)], m.queue...)
-	m.mu.Unlock()
-	m.notify()
 }
