@@ -36,7 +36,7 @@ func (r *soakRun) calm() *harness.Gateway {
 	}
 	fresh := r.holdings()
 	r.T.Logf("the last daemon: %v, a fresh one: %v", worn, fresh)
-	for what, most := range map[string]float64{"fds": 15, "goroutines": 15, "heap": maxHeapGrowth} {
+	for what, most := range map[string]float64{"fds": 15, "goroutines": 15, "heap": maxHeapGrowth + keptUpdates} {
 		if worn[what] > fresh[what]+most {
 			r.T.Errorf("the daemon holds %v %s when it rests, a fresh one %v", worn[what], what, fresh[what])
 		}
@@ -140,15 +140,27 @@ func (a *soakAudit) line(g *harness.Gateway, l *soakLine) int {
 // message stops one turn.
 func (a *soakAudit) stopped(l *soakLine, stopped, outcomes map[string]harness.Answer) {
 	a.T.Helper()
+	outcomeOf := func(s *soakMessage) (o harness.Answer, accepted bool) {
+		if o, accepted = outcomes[s.ID]; accepted || !s.Doubt {
+			return o, accepted
+		}
+		for _, o := range outcomes { // accepted, but the sender was not told
+			if prompt, _ := o.JSON["prompt"].(map[string]any); prompt["text"] == s.Text {
+				return o, true
+			}
+		}
+		return o, false
+	}
 	first := slices.DeleteFunc(slices.Clone(l.sent), func(s *soakMessage) bool {
-		_, accepted := outcomes[s.ID]
+		_, accepted := outcomeOf(s)
 		return s.mode != "interrupt" || !accepted
 	})
 	until := func(s *soakMessage) string { // how long it may have waited
 		if s.withdrawn != "" {
 			return "for ever" // behind every time; what it had stopped may have ended later
 		}
-		return outcomes[s.ID].Str("ended_at")
+		o, _ := outcomeOf(s)
+		return o.Str("ended_at")
 	}
 	slices.SortFunc(first, func(s, other *soakMessage) int { return strings.Compare(until(s), until(other)) })
 	turns := slices.SortedFunc(maps.Keys(stopped), func(turn, other string) int {
@@ -160,7 +172,7 @@ func (a *soakAudit) stopped(l *soakLine, stopped, outcomes map[string]harness.An
 		}
 		ended := stopped[turn].Str("ended_at")
 		i := slices.IndexFunc(first, func(s *soakMessage) bool {
-			o := outcomes[s.ID]
+			o, _ := outcomeOf(s)
 			return o.Str("turn_id") != turn && o.Str("received_at") <= ended && ended <= until(s)
 		})
 		if i < 0 {

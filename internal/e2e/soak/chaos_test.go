@@ -221,8 +221,12 @@ func (r *soakRun) killOne(n int) {
 	r.Eventually("the process is gone", func() bool { return !proc.Alive(p.PID, p.Start) })
 	switch {
 	case !held:
-	case p.PID == h.PID, p.PID == h.Worker: // neither goes on without the other
-		r.Eventually("the gateway ends", func() bool { return !proc.Alive(h.PID, h.Start) && !proc.Alive(h.Worker, h.WorkerStart) })
+	case p.PID == h.PID, p.PID == h.Worker: // neither goes on without the other, unless the worker had just handed over
+		r.Eventually("the gateway ends", func() bool {
+			now, ok := r.holder()
+			handedOver := ok && now.PID == h.PID && now.Worker != h.Worker
+			return handedOver || !proc.Alive(h.PID, h.Start) && !proc.Alive(h.Worker, h.WorkerStart)
+		})
 	case !strings.Contains(before, fmt.Sprintf(`"pid":%d,"took"`, p.PID)):
 		// The worker was to take over, and never served.
 		r.Eventually("the gateway notices", func() bool {

@@ -14,6 +14,10 @@ import (
 // of the 30,000 messages of a long run is more than this.
 const maxHeapGrowth = 2 << 20
 
+// keptUpdates is how many bytes of updates all channels together keep for clients that come
+// back (core/feed). A fresh daemon keeps none.
+const keptUpdates = 4 << 20
+
 // TestSoakMemory has one daemon do a lot twice, the second time more: what it holds
 // when it rests does not grow.
 func TestSoakMemory(t *testing.T) {
