@@ -69,7 +69,7 @@ func (h *Broker) Save(now time.Time, unpublished map[core.ChannelKey][]core.Mess
 func (f *stream) save(owed []core.MessageID) savedStream {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	kept := len(f.kept)
+	kept := f.kept.n
 	if f.earlierFollowsLocked() {
 		kept += f.earlier
 	}

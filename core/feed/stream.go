@@ -28,11 +28,10 @@ const (
 type stream struct {
 	id uint64
 
-	mu     sync.Mutex    // guards the fields below
-	last   uint64        // number of the newest update, 0 before the first
-	kept   []core.Update // newest updates, without a gap up to last
-	bytes  int           // sum of the sizes of kept
-	used   uint64        // number of the latest use; see Broker.uses
+	mu     sync.Mutex // guards the fields below
+	last   uint64     // number of the newest update, 0 before the first
+	kept   ring       // newest updates, without a gap up to last
+	used   uint64     // number of the latest use; see Broker.uses
 	subs   []*Subscription
 	leftAt time.Time // when the last subscriber left
 	// State left by an earlier process: the last event published, and the messages with
@@ -77,21 +76,21 @@ func (f *stream) publish(u core.Update, use uint64) (grown int) {
 	f.last++
 	f.used = use
 	u.ID = core.UpdateID{Stream: f.id, Number: f.last}
-	before := f.weightLocked()
-	f.keepLocked(u)
+	before := f.kept.weight()
+	f.kept.push(u)
 	for _, s := range f.subs {
 		s.add(u)
 	}
-	return f.weightLocked() - before
+	return f.kept.weight() - before
 }
 
 // beforeLocked returns the number of the newest update no longer kept.
-func (f *stream) beforeLocked() uint64 { return f.last - uint64(len(f.kept)) }
+func (f *stream) beforeLocked() uint64 { return f.last - uint64(f.kept.n) }
 
 func (f *stream) all() []core.Update {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.kept)
+	return f.kept.last(f.kept.n)
 }
 
 // earlierFollowsLocked reports whether the kept updates directly follow the earlier updates
@@ -117,23 +116,24 @@ func (f *stream) fill(updates []core.Update) (grown int) {
 	if f.earlier = 0; !follows {
 		return 0
 	}
-	before, later := f.weightLocked(), f.kept
-	f.kept, f.bytes = nil, 0
+	var r ring
 	for i, u := range updates {
 		u.ID = core.UpdateID{Stream: f.id, Number: f.earlierLast - uint64(len(updates)-1-i)}
-		f.keepLocked(u)
+		r.push(u)
 	}
-	for _, u := range later {
-		f.keepLocked(u)
+	for _, u := range f.kept.last(f.kept.n) {
+		r.push(u)
 	}
-	return f.weightLocked() - before
+	grown = r.weight() - f.kept.weight()
+	f.kept = r
+	return grown
 }
 
 // usage returns the number of the stream's latest use and the memory of the kept updates.
 func (f *stream) usage() (used uint64, kept int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.used, f.weightLocked()
+	return f.used, f.kept.weight()
 }
 
 // shrink drops the oldest updates until at least n bytes are free or no update is kept, and
@@ -141,12 +141,9 @@ func (f *stream) usage() (used uint64, kept int) {
 func (f *stream) shrink(n int) (freed int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	before := f.weightLocked()
-	for len(f.kept) > 0 && f.bytes+len(f.kept)*slotBytes > before-n {
-		f.dropLocked()
-	}
-	f.kept = append(make([]core.Update, 0, len(f.kept)), f.kept...)
-	return before - f.weightLocked()
+	before := f.kept.weight()
+	f.kept.shrink(before - n)
+	return before - f.kept.weight()
 }
 
 // attach adds a subscriber that receives every update following after. No update is lost or
@@ -163,7 +160,7 @@ func (f *stream) attach(s *Subscription, after *core.UpdateID, use uint64) {
 	if s.from.Stream != f.id || s.from.Number < f.beforeLocked() || s.from.Number > f.last {
 		s.gap, s.from = true, core.UpdateID{Stream: f.id, Number: f.beforeLocked()}
 	}
-	s.queue = slices.Clone(f.kept[s.from.Number-f.beforeLocked():])
+	s.queue = f.kept.last(int(f.last - s.from.Number))
 	if len(s.queue) > 0 {
 		s.wake()
 	}
@@ -195,25 +192,66 @@ const (
 	slotBytes = int(unsafe.Sizeof(core.Update{}))
 	// textOverhead is what an allocator rounds up, by update.
 	textOverhead = 32
+	// firstSlots is the number of slots that a ring begins with.
+	firstSlots = 16
 )
 
-// keepLocked keeps an update, and drops the oldest updates beyond the bounds.
-func (f *stream) keepLocked(u core.Update) {
-	f.kept = append(f.kept, u)
-	f.bytes += updateSize(&u)
-	for len(f.kept) > maxUpdates || f.bytes > maxStreamBytes {
-		f.dropLocked()
+// A ring holds the newest updates, oldest first, in reused memory.
+type ring struct {
+	slots []core.Update
+	head  int // index of the oldest update
+	n     int
+	bytes int // sum of the updates' sizes
+}
+
+func (r *ring) push(u core.Update) {
+	if r.n == maxUpdates {
+		r.drop()
+	}
+	if r.n == len(r.slots) {
+		r.resize(min(max(firstSlots, 2*r.n), maxUpdates))
+	}
+	r.slots[(r.head+r.n)%len(r.slots)] = u
+	r.n++
+	for r.bytes += updateSize(&u); r.bytes > maxStreamBytes; {
+		r.drop()
 	}
 }
 
-func (f *stream) dropLocked() {
-	f.bytes -= updateSize(&f.kept[0])
-	f.kept[0] = core.Update{} // free what the update refers to
-	f.kept = f.kept[1:]
+// weight returns the approximate memory taken by the ring.
+func (r *ring) weight() int { return r.bytes + len(r.slots)*slotBytes }
+
+// shrink drops the oldest updates until the ring takes at most most bytes.
+func (r *ring) shrink(most int) {
+	for r.n > 0 && r.bytes+r.n*slotBytes > most {
+		r.drop()
+	}
+	if r.weight() > most {
+		r.resize(r.n)
+	}
 }
 
-// weightLocked returns the approximate memory taken by the kept updates.
-func (f *stream) weightLocked() int { return f.bytes + cap(f.kept)*slotBytes }
+func (r *ring) drop() {
+	r.bytes -= updateSize(&r.slots[r.head])
+	r.slots[r.head] = core.Update{}
+	r.head = (r.head + 1) % len(r.slots)
+	r.n--
+}
+
+// resize moves the updates to new slots, at least as many as there are updates.
+func (r *ring) resize(slots int) {
+	all := make([]core.Update, slots)
+	copy(all, r.last(r.n))
+	r.slots, r.head = all, 0
+}
+
+func (r *ring) last(n int) []core.Update {
+	all := make([]core.Update, n)
+	for i := range all {
+		all[i] = r.slots[(r.head+r.n-n+i)%len(r.slots)]
+	}
+	return all
+}
 
 // updateSize returns the approximate memory that an update refers to, in bytes.
 func updateSize(u *core.Update) int {
