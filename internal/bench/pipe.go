@@ -66,15 +66,20 @@ func (p *pipe) exchange(text string) (time.Duration, error) {
 	}
 }
 
-// readLine reads one line and says whether it is a result: the only lines of the fake, as of
-// claude, that do not begin with their type.
+// readLine reads one line and says whether it is a result. Within a JSON
+// string a quote is escaped, so the mark cannot be part of a text.
 func (p *pipe) readLine() (isResult bool, err error) {
-	part, err := p.out.ReadSlice('\n')
-	isResult = !bytes.HasPrefix(part, []byte(`{"type":`))
-	for errors.Is(err, bufio.ErrBufferFull) {
-		_, err = p.out.ReadSlice('\n')
+	mark := []byte(`"type":"result"`)
+	var seam []byte // the end of the last part and the beginning of this one
+	for {
+		part, err := p.out.ReadSlice('\n')
+		seam = append(seam, part[:min(len(part), len(mark))]...)
+		isResult = isResult || bytes.Contains(part, mark) || bytes.Contains(seam, mark)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return isResult, err
+		}
+		seam = append(seam[:0], part[len(part)-len(mark):]...)
 	}
-	return isResult, err
 }
 
 // bareTime returns the median time of a message on a warm pipe.
