@@ -9,15 +9,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
-	"syscall"
 	"time"
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/config"
-	"bareclaw/internal/exitcode"
-	"bareclaw/internal/term"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -148,90 +144,4 @@ func ListChannels(c *Context, gateway *client.Client) ([]api.Channel, error) {
 	var got api.Channels
 	err := c.Get(gateway, api.PathChannels, &got)
 	return got.Channels, err
-}
-
-// ErrFailed ends a command with [exitcode.Failed] after the command has printed why.
-var ErrFailed = errors.New("failed")
-
-// ErrNotRunning means that a command needs a running gateway.
-var ErrNotRunning = errors.New("no gateway runs here")
-
-// errUsage means that the arguments of a command cannot work.
-var errUsage = errors.New("usage")
-
-// Usagef returns an error that means [exitcode.Usage], with a text for a person.
-func Usagef(format string, args ...any) error {
-	return marked{fmt.Errorf(format, args...), errUsage}
-}
-
-// errNeverRan means that no gateway has run on this machine yet.
-var errNeverRan = errors.New("never ran")
-
-// NeverRan marks an error as caused by a machine where no gateway has run yet.
-func NeverRan(err error) error { return marked{err, errNeverRan} }
-
-// A marked error has a mark that its text does not show.
-type marked struct {
-	error
-	mark error
-}
-
-// Is reports whether target is the mark.
-func (m marked) Is(target error) bool { return target == m.mark }
-
-// Unwrap returns the error without the mark.
-func (m marked) Unwrap() error { return m.error }
-
-// Signalled is the error of a command that a signal has ended. Its exit status is the
-// status that a shell shows for a process killed by the signal.
-type Signalled struct{ Signal syscall.Signal }
-
-// Error names the signal.
-func (s Signalled) Error() string { return "ended by signal: " + s.Signal.String() }
-
-// ExitStatus returns the exit status for the error of a command.
-func ExitStatus(err error) int {
-	_, misconfigured := errors.AsType[*config.Problem](err)
-	signalled, ended := errors.AsType[Signalled](err)
-	switch {
-	case err == nil:
-		return exitcode.OK
-	case ended:
-		return 128 + int(signalled.Signal)
-	case misconfigured, errors.Is(err, errUsage):
-		return exitcode.Usage
-	case errors.Is(err, client.ErrUnreachable), errors.Is(err, ErrNotRunning):
-		return exitcode.Unreachable
-	case errors.Is(err, context.Canceled):
-		return exitcode.Interrupted
-	}
-	return exitcode.Failed
-}
-
-// inCommands replaces routes in errors of the gateway by commands.
-var inCommands = strings.NewReplacer(
-	"GET /channels/{key}/rules lists", "`bareclaw channels rules` lists", "GET /channels lists", "`bareclaw channels` lists",
-	"GET /schedules lists", "`bareclaw schedule list` lists", "GET /approvals lists", "`bareclaw approvals` lists",
-	"POST /channels/{key}/interrupt", "`bareclaw channels interrupt`", "DELETE /schedules/{id}", "`bareclaw schedule remove`",
-)
-
-// Silent reports whether an error needs no message: the command has printed why, or the
-// user ended the command.
-func Silent(err error) bool {
-	_, ended := errors.AsType[Signalled](err)
-	return err == nil || ended || errors.Is(err, ErrFailed) || ExitStatus(err) == exitcode.Interrupted
-}
-
-// ErrorText returns the text of an error for a terminal.
-func ErrorText(err error) string { return term.Safe(inCommands.Replace(err.Error())) }
-
-// Advice returns what to do about an error, empty if the text of the error says so.
-func Advice(err error) string {
-	switch {
-	case errors.Is(err, errNeverRan):
-		return "Set it up with `bareclaw init`, or start it as it is with `bareclaw serve`."
-	case errors.Is(err, client.ErrUnreachable):
-		return "Is it running? Start it with `bareclaw serve`, or `bareclaw service install`; `bareclaw doctor` looks further."
-	}
-	return ""
 }
