@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"path/filepath"
@@ -9,15 +11,23 @@ import (
 
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 )
+
+// succeed starts a server that takes over, and returns its socket.
+func (r *rig) succeed(o Options) (inner string) {
+	r.Helper()
+	successor := New(o)
+	inner = r.listen("unix", filepath.Join(filepath.Dir(r.socket), "inner.sock"), successor.ServeInner).String()
+	r.Cleanup(func() { check.OK(r, successor.Shutdown(context.WithoutCancel(r.Context()), ShuttingDown)) })
+	return inner
+}
 
 // TestForwardedRequestKeepsItsMethod hands a held POST over: for the successor the request is
 // a GET for the outcome, and for the client, the log and the metrics a POST.
 func TestForwardedRequestKeepsItsMethod(t *testing.T) {
 	r := startRig(t, nil)
-	successor := New(r.options(io.Discard))
-	inner := r.listen("unix", filepath.Join(filepath.Dir(r.socket), "inner.sock"), successor.ServeInner).String()
-	t.Cleanup(func() { _ = successor.Shutdown(r.Context(), ShuttingDown) })
+	inner := r.succeed(r.options(io.Discard))
 	next := r.watch(t, "http")
 	held := make(chan answer, 1)
 	go func() { held <- r.send("POST", "/message", `{"text":"hold a"}`) }()
@@ -38,5 +48,36 @@ func TestForwardedRequestKeepsItsMethod(t *testing.T) {
 		if !strings.Contains(text, of) {
 			t.Errorf("no %s in\n%s", of, text)
 		}
+	}
+}
+
+// TestForwardedRequestKeepsItsBody hands a request over whose large body is still arriving: the
+// successor makes the change.
+func TestForwardedRequestKeepsItsBody(t *testing.T) {
+	const limit = 16 << 20
+	r := startRig(t, func(o *Options) { o.BodyLimit = limit })
+	other := newGateway(t, nil)
+	o := other.options(io.Discard)
+	o.BodyLimit = limit
+	inner := r.succeed(o)
+	body, client := io.Pipe()
+	req := r.request("PATCH", "/channels/http", "")
+	req.Body = body
+	req.Header.Set("Content-Type", "application/json")
+	changed := make(chan answer, 1)
+	go func() { changed <- r.do(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, req) }()
+	// More than the buffers of a connection hold: the server has begun to read.
+	_, err := io.WriteString(client, `{"unknown":"`+strings.Repeat("x", limit/2))
+	check.OK(t, err)
+	r.server.HandOver()
+	r.ledger.fail(core.ErrClosed) // as after the hand-over
+	r.server.Forward(inner, inner)
+	_, err = io.WriteString(client, `","model":"opus"}`)
+	check.OK(t, errors.Join(err, client.Close()))
+	if a := <-changed; a.status != http.StatusOK || a.field(t, "model") != "opus" {
+		t.Errorf("got %d %s", a.status, a.body)
+	}
+	if model := other.ChannelSettings.Settings("http").Model; model != "opus" {
+		t.Errorf("the model at the successor is %q", model)
 	}
 }
