@@ -28,7 +28,8 @@ const (
 	// batch.
 	eventBuffer = 8
 	maxBatch    = 64
-	usualBatch  = 6 // a short turn
+	// extraEvents is the room of a batch for entries that are several events.
+	extraEvents = 2
 )
 
 // A session is the daemon's end of one host, a core.Session.
@@ -230,7 +231,7 @@ func (s *session) read() {
 			s.mu.Unlock()
 		}
 		if batch == nil {
-			batch = make([]core.Event, 0, usualBatch)
+			batch = make([]core.Event, 0, min(1+s.frames.Buffered(), maxBatch)+extraEvents)
 		}
 		known := len(batch)
 		batch = s.tr.translate(batch, entry)

@@ -36,6 +36,7 @@ type Event struct {
 	requestID, request, response  []byte // of control events
 	turn, state                   []byte // of lifecycle events
 	tasks, status, compacted      []byte // of system events
+	model                         []byte // of system/init events
 	apiError                      bool
 }
 
@@ -93,6 +94,8 @@ func (e *Event) member(key, value []byte) {
 		e.tasks = value
 	case "status":
 		e.status = value
+	case "model":
+		e.model = value
 	case "compact_result":
 		e.compacted = value
 	case "is_api_error_message":

@@ -112,6 +112,16 @@ func (r *Reader) More() bool {
 	return i >= 0 && len(bytes.TrimSpace(unread[:i])) > 0
 }
 
+// Buffered returns the number of lines that Next would return without waiting, blank lines
+// included.
+func (r *Reader) Buffered() int {
+	if r.src == nil {
+		return 0
+	}
+	unread, _ := r.src.Peek(r.src.Buffered()) // reads nothing
+	return bytes.Count(unread, []byte{'\n'})
+}
+
 // next returns the bytes up to the next newline, or to the end of the stream.
 func (r *Reader) next() Line {
 	if r.long = r.long[:0]; cap(r.long) > keepBytes {

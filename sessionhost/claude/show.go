@@ -168,7 +168,7 @@ func (e *Event) Translate() core.Event {
 }
 
 func (e *Event) translateTool(t *core.Event) {
-	if !e.BeginsTool() {
+	if !bytes.Contains(e.message, toolUseSuffix) { // most messages are text
 		return
 	}
 	for _, b := range decoded[message](e.message).Content {
@@ -186,7 +186,7 @@ func (e *Event) translateSystem(t *core.Event) {
 		t.Kind, t.Status = core.Retrying, int(r.Status)
 		t.Detail = fmt.Sprintf("%s (status %d), attempt %d of %d in %s", r.Reason, r.Status, r.Attempt, r.MaxRetries, r.delay())
 	case "init":
-		t.Model = e.Init().Model
+		t.Model = text(e.model)
 	}
 	if n, ok := e.BackgroundTasks(); ok {
 		t.Kind, t.Tasks = core.TasksChanged, n
