@@ -130,10 +130,11 @@ func (t *turn) serve(timer <-chan time.Time, enough func() bool) bool {
 	return !t.stopped
 }
 
-// pauseForFile serves stdin until the file exists.
+// pauseForFile serves stdin until the file exists. The pause between two looks grows, so that
+// many waiting processes leave a slow machine to the program under test.
 func (t *turn) pauseForFile(path string) bool {
-	const poll = 2 * time.Millisecond
-	for {
+	const shortest, longest = 2 * time.Millisecond, 20 * time.Millisecond
+	for poll := shortest; ; poll = min(2*poll, longest) {
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 			return !t.stopped
 		}
