@@ -22,15 +22,16 @@ import (
 // A response records the answer to a request. Its status is 0 until the answer begins.
 type response struct {
 	http.ResponseWriter
-	log       *slog.Logger
-	bodyLimit int64
-	route     string
-	status    int
-	local     bool          // the request came over the Unix socket of the user's own programs
-	repeated  bool          // another process may have carried out the request
-	bodyRead  bool          // to its end
-	resend    func() []byte // returns the body for a successor
-	held      *core.Message // accepted by the request; the successor has the outcome
+	log         *slog.Logger
+	bodyLimit   int64
+	route       string
+	status      int
+	local       bool          // the request came over the Unix socket of the user's own programs
+	repeated    bool          // another process may have carried out the request
+	bodyRead    bool          // to its end
+	bodyRefused bool          // before its end
+	resend      func() []byte // returns the body for a successor
+	held        *core.Message // accepted by the request; the successor has the outcome
 }
 
 // WriteHeader records the status.

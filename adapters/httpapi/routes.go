@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -110,13 +111,6 @@ func allowed(mux *chi.Mux, r *http.Request) string {
 	return strings.Join(taken, ", ")
 }
 
-const (
-	// lingerTimeout bounds how long a refused body is read on.
-	lingerTimeout = 5 * time.Second
-	// lingerBytes bounds how much of a refused body is read on.
-	lingerBytes = 256 << 20
-)
-
 // adapt makes h a handler of the router. Errors become answers here and nowhere else.
 func (s *Server) adapt(pattern string, h handlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -160,16 +154,15 @@ func overTCP(h handlerFunc, refusal string) handlerFunc {
 
 // handler returns the outermost layer: checks, then routes, then a log line and an
 // observation for each request.
-func (s *Server) handler(from listener) http.Handler {
+func (s *Server) handler() http.Handler {
 	router := s.router()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c := clientConnOf(r); c != nil {
-			c.answering.Store(true)
-		}
+		from := listenerOf(r)
 		res := &response{
 			ResponseWriter: w, log: s.log, bodyLimit: s.bodyLimit, route: "other", local: from == localListener,
 			repeated: from != tcpListener && r.Header.Get(repeatedHeader) != "",
 		}
+		defer s.readOn(res, r)
 		defer s.finish(res, r, r.Method, time.Now()) // a hand-over changes the method
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -230,15 +223,34 @@ func fail(w *response, r *http.Request, err error) {
 		w.Header().Set(name, value)
 	}
 	if r.ContentLength != 0 && !w.bodyRead {
-		// Otherwise net/http reads the rest of the body before and after the refusal, for as
-		// long as the client likes.
+		// Otherwise net/http reads the rest of the body before the refusal, for as long as the
+		// client likes.
 		w.Header().Set("Connection", "close")
-		if c := clientConnOf(r); c != nil {
-			c.lingerOnClose()
-		}
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(lingerTimeout)) // where deadlines are supported
+		w.bodyRefused = true
 	}
 	_ = w.show(p.status, &p.body) // the client may have disconnected
+}
+
+const (
+	// lingerTimeout bounds how long a refused body is read on.
+	lingerTimeout = 5 * time.Second
+	// lingerBytes bounds how much of a refused body is read on.
+	lingerBytes = 256 << 20
+)
+
+// readOn reads what a client still sends of a refused body, within bounds. The operating system
+// resets a connection that is closed with unread bytes, and the reset may discard the answer
+// before the client has read the answer.
+func (s *Server) readOn(w *response, r *http.Request) {
+	if !w.bodyRefused {
+		return
+	}
+	rc := http.NewResponseController(w)
+	if rc.Flush() != nil || rc.SetReadDeadline(time.Now().Add(lingerTimeout)) != nil {
+		return // the client has disconnected
+	}
+	defer context.AfterFunc(s.lifecycle, func() { _ = rc.SetReadDeadline(time.Unix(1, 0)) })()
+	_, _ = io.CopyN(io.Discard, r.Body, lingerBytes) // the data is not used
 }
 
 // pathParam returns a parameter of the route's pattern, as written in the path.

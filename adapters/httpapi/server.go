@@ -52,11 +52,10 @@ type Options struct {
 	// upgrade for now.
 	Upgrade     func(ctx context.Context, o api.UpgradeRequest) error
 	LastUpgrade func() (api.Upgrade, error)
-	// Peer reports whether the other end of a connection belongs to the gateway's user,
-	// and whether the owner is known. Peer is called at most once for each connection,
-	// and over TCP only without a token. Strangers are refused; unknown peers are not.
-	// Nil: all peers are accepted.
-	Peer func(net.Conn) (ok, known bool)
+	// Peer reports whether the other end of a connection may belong to the gateway's user:
+	// others are refused. Peer is called at most once for each connection, and over TCP only
+	// without a token. Nil: all peers are accepted.
+	Peer func(net.Conn) bool
 
 	Token        string   // empty: requests need no token
 	Host         string   // the configured address, accepted as a Host
@@ -76,9 +75,9 @@ type Server struct {
 	handover  *handover
 	requests  metrics.Requests
 	routes    []route
-	servers   [3]*http.Server // by listener
-	mu        sync.Mutex      // protects listeners
-	listeners []net.Listener  // served until HandOver
+	http      *http.Server
+	mu        sync.Mutex     // protects listeners
+	listeners []net.Listener // served until HandOver
 }
 
 // New returns a Server without listeners.
@@ -89,8 +88,14 @@ func New(o Options) *Server {
 		log: o.Log, bodyLimit: o.BodyLimit, guard: newGuard(o), lifecycle: l, handover: &handover{lifecycle: l, log: o.Log, settled: make(chan struct{})},
 	}
 	s.routes = routes(&shared{Options: o, lifecycle: l, requests: &s.requests, contents: make(chan struct{}, maxContentReads)})
-	for from := range s.servers {
-		s.servers[from] = s.httpServer(s.handler(listener(from)))
+	s.http = &http.Server{ // no WriteTimeout: waits and streams last as long as a turn
+		Handler:           s.handler(),
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		BaseContext:       withListener,
+		ConnContext:       s.guard.withPeer,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	return s
 }
@@ -103,19 +108,6 @@ type shared struct {
 	deliveries deliveries
 	requests   *metrics.Requests
 	contents   chan struct{} // has an entry for each content being read
-}
-
-// httpServer has no WriteTimeout: waits and streams last as long as a turn.
-func (s *Server) httpServer(h http.Handler) *http.Server {
-	return &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: readHeaderTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ConnContext:       withClientConn,
-		ConnState:         noteConnState,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-	}
 }
 
 // Serve serves the API on a TCP listener, behind all checks, until Shutdown or HandOver, and
@@ -136,7 +128,7 @@ func (s *Server) serve(from listener, l net.Listener) error {
 		s.listeners = append(s.listeners, l)
 		s.mu.Unlock()
 	}
-	err := s.servers[from].Serve(clientListener{Listener: l, draining: s.lifecycle.Done()})
+	err := s.http.Serve(servedListener{l, from})
 	closed := errors.Is(err, net.ErrClosed) && (from == innerListener || s.lifecycle.handingOver())
 	if closed || errors.Is(err, http.ErrServerClosed) {
 		return nil
@@ -149,9 +141,7 @@ func (s *Server) serve(from listener, l net.Listener) error {
 // reason of the first call counts. Drain does not block.
 func (s *Server) Drain(reason Reason) {
 	s.lifecycle.drain(reason)
-	for _, h := range s.servers {
-		h.SetKeepAlivesEnabled(false)
-	}
+	s.http.SetKeepAlivesEnabled(false)
 }
 
 // HandOver begins to hand the work over to another process: nothing more is accepted
@@ -176,15 +166,8 @@ func (s *Server) Forward(inner, local string) { s.handover.settle(inner, local) 
 // error.
 func (s *Server) Shutdown(ctx context.Context, reason Reason) error {
 	s.Drain(reason)
-	var errs [len(s.servers)]error
-	var wg sync.WaitGroup
-	for i, h := range s.servers {
-		wg.Go(func() {
-			if err := h.Shutdown(ctx); err != nil {
-				errs[i] = fmt.Errorf("shut down http: %w", errors.Join(err, h.Close()))
-			}
-		})
+	if err := s.http.Shutdown(ctx); err != nil {
+		return fmt.Errorf("shut down http: %w", errors.Join(err, s.http.Close()))
 	}
-	wg.Wait()
-	return errors.Join(errs[:]...)
+	return nil
 }

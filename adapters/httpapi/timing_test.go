@@ -81,6 +81,21 @@ func write(t *testing.T, c net.Conn, request string) {
 	}
 }
 
+// roundTrip writes raw bytes and reads one answer.
+func roundTrip(t *testing.T, c net.Conn, answers *bufio.Reader, request string) answer {
+	t.Helper()
+	write(t, c, request)
+	resp, err := http.ReadResponse(answers, nil)
+	if err != nil {
+		t.Fatalf("%.60q: %v", request, err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatalf("%.60q: %v", request, err)
+	}
+	return answer{resp.StatusCode, resp.Header, string(body)}
+}
+
 func TestStreamIsKeptAlive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -123,16 +123,16 @@ func (h *httpPart) drain(why httpapi.Reason) {
 	}
 }
 
-func samePeer(c net.Conn) (ok, known bool) {
+// samePeer reports whether the other end of a connection belongs to the user of this process,
+// or to nobody known.
+func samePeer(c net.Conn) bool {
+	uid, known, err := uint32(0), true, error(nil)
 	if u, isUnix := c.(*net.UnixConn); isUnix {
-		uid, err := peercred.UnixUID(u)
-		return err == nil && int(uid) == os.Getuid(), true
+		uid, err = peercred.UnixUID(u)
+	} else {
+		uid, known, err = peercred.TCPUID(c.LocalAddr(), c.RemoteAddr())
 	}
-	uid, known, err := peercred.TCPUID(c.LocalAddr(), c.RemoteAddr())
-	if err != nil {
-		return false, true
-	}
-	return int(uid) == os.Getuid(), known
+	return err == nil && (!known || int(uid) == os.Getuid())
 }
 
 // A telegramPart is the Telegram adapter. Where no bot is configured it does nothing.
