@@ -43,7 +43,7 @@ func (l *lookups) get(w *response, r *http.Request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return nil, l.answerMessage(w, r, &m, l.place(&m), longPrompt)
+		return l.showOutcome(r.Context(), &m, l.place(&m), longPrompt), nil
 	}
 	held := w.repeated && r.Header.Get(repeatedHeader) == heldMessage
 	if held {
@@ -66,7 +66,7 @@ func (l *lookups) get(w *response, r *http.Request) (any, error) {
 	if !m.State.Final() {
 		w.Header().Set("Retry-After", retryAfter(at.Until))
 	}
-	return nil, l.answerMessage(w, r, &m, at, longPrompt)
+	return l.showOutcome(r.Context(), &m, at, longPrompt), nil
 }
 
 func waitParam(r *http.Request) (time.Duration, error) {
@@ -111,12 +111,12 @@ func (l *lookups) cancel(w *response, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, l.answerMessage(w, r, &m, core.QueuePosition{}, shortPrompt)
+	return l.showOutcome(r.Context(), &m, core.QueuePosition{}, shortPrompt), nil
 }
 
 func (l *lookups) trace(_ *response, r *http.Request) (any, error) {
 	t, err := l.Core.Lookup.Trace(r.Context(), pathMessage(r))
-	return showTrace(&t, l.deliveries.at(t.Message.ID)), err
+	return showTrace(&t), err
 }
 
 // content shows a message's content as submitted, media included.
@@ -145,15 +145,6 @@ func (l *lookups) content(w *response, r *http.Request) (any, error) {
 	})
 }
 
-func (s *shared) answerMessage(w *response, r *http.Request, m *core.Message, at core.QueuePosition, length promptLength) error {
-	s.completeCoalesced(r.Context(), m)
-	err := w.show(http.StatusOK, showMessage(m, at, length))
-	if err == nil && r.Method != http.MethodHead {
-		s.deliveries.note(m)
-	}
-	return err
-}
-
 // place returns the position of a message in the queue; zero if the message does not
 // wait.
 func (s *shared) place(m *core.Message) core.QueuePosition {
@@ -175,63 +166,18 @@ func (s *shared) current(ctx context.Context, m core.Message) core.Message {
 // get an outcome at the same moment.
 const coalescedTimeout = 2 * time.Second
 
-// completeCoalesced copies the text of a reply carried by a message of another adapter,
-// because the HTTP client never sees the carrying message. If the carrier cannot be
-// read, the member into still names the carrier.
-func (s *shared) completeCoalesced(ctx context.Context, m *core.Message) {
-	if m.Reply.Via == "" || m.Adapter != adapterName {
-		return
+// showOutcome is showMessage with the text of a reply carried by a message of another
+// adapter, because the HTTP client never sees the carrying message. If the carrier cannot
+// be read, the member into still names the carrier.
+func (s *shared) showOutcome(ctx context.Context, m *core.Message, at core.QueuePosition, length promptLength) *api.Message {
+	if m.Reply.Via != "" && m.Adapter == adapterName {
+		ctx, cancel := context.WithTimeout(ctx, coalescedTimeout)
+		defer cancel()
+		if carrier, err := s.Core.Lookup.Wait(ctx, m.Reply.Into); err == nil {
+			m.Reply.Text = carrier.Reply.Text
+		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, coalescedTimeout)
-	defer cancel()
-	if carrier, err := s.Core.Lookup.Wait(ctx, m.Reply.Into); err == nil {
-		m.Reply.Text = carrier.Reply.Text
-	}
+	return showMessage(m, at, length)
 }
 
 func messagePath(id core.MessageID) string { return api.MessagePath(string(id)) }
-
-// maxDeliveries is how many deliveries of outcomes are remembered. The ledger does not
-// record deliveries over HTTP: a client requests an outcome, and may request again.
-const maxDeliveries = 4096
-
-// deliveries remembers when clients got the latest outcomes. Every message is noted, but
-// few are looked up: hence a ring and no map. The zero value is ready; all methods are
-// safe for concurrent use.
-type deliveries struct {
-	mu    sync.Mutex // protects the fields below
-	ring  []delivery
-	count int // ever noted
-}
-
-type delivery struct {
-	id core.MessageID
-	at time.Time
-}
-
-// note remembers that a client has received the message's outcome.
-func (d *deliveries) note(m *core.Message) {
-	if !m.State.Final() {
-		return
-	}
-	now := time.Now()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.ring == nil {
-		d.ring = make([]delivery, maxDeliveries)
-	}
-	d.ring[d.count%maxDeliveries] = delivery{m.ID, now}
-	d.count++
-}
-
-// at returns when a client first received the outcome, or the zero time if unknown.
-func (d *deliveries) at(id core.MessageID) time.Time {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for i := max(0, d.count-maxDeliveries); i < d.count; i++ { // oldest first
-		if e := &d.ring[i%maxDeliveries]; e.id == id {
-			return e.at
-		}
-	}
-	return time.Time{}
-}

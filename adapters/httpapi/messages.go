@@ -109,7 +109,7 @@ func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submissi
 		}
 	}
 	msg := t.Outcome()
-	return nil, m.answerMessage(w, r, &msg, core.QueuePosition{}, shortPrompt)
+	return m.showOutcome(r.Context(), &msg, core.QueuePosition{}, shortPrompt), nil
 }
 
 // parked is closed while the message waits on a parked channel; nil for a repeated message

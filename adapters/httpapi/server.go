@@ -104,10 +104,9 @@ func New(o Options) *Server {
 type shared struct {
 	Options
 
-	lifecycle  *lifecycle
-	deliveries deliveries
-	requests   *metrics.Requests
-	contents   chan struct{} // has an entry for each content being read
+	lifecycle *lifecycle
+	requests  *metrics.Requests
+	contents  chan struct{} // has an entry for each content being read
 }
 
 // Serve serves the API on a TCP listener, behind all checks, until Shutdown or HandOver, and

@@ -95,9 +95,8 @@ func idStrings[S ~string](ids []S) []string {
 	return each(ids, func(id *S) string { return string(*id) })
 }
 
-// showTrace returns the history of a message delivered at the given time.
-func showTrace(t *core.Trace, delivered time.Time) *api.Trace {
-	marks := timeline(t, delivered)
+func showTrace(t *core.Trace) *api.Trace {
+	marks := timeline(t)
 	showMark := func(m *core.Mark) api.Mark {
 		return api.Mark{
 			What: m.What, Detail: m.Detail, At: m.At,
@@ -114,7 +113,7 @@ func showTrace(t *core.Trace, delivered time.Time) *api.Trace {
 	}
 }
 
-func timeline(t *core.Trace, delivered time.Time) []core.Mark {
+func timeline(t *core.Trace) []core.Mark {
 	m := &t.Message
 	marks := []core.Mark{{At: m.ReceivedAt, What: "received"}}
 	add := func(at time.Time, what, detail string, took time.Duration) {
@@ -133,7 +132,6 @@ func timeline(t *core.Trace, delivered time.Time) []core.Mark {
 		add(a.CreatedAt, "approval "+string(a.State), cmp.Or(a.Tool, approvalKind(&a)), a.DecidedAt.Sub(a.CreatedAt))
 	}
 	add(m.EndedAt, string(m.State), m.Reply.Code, 0)
-	add(delivered, "delivered", m.Adapter, 0)
 	for _, d := range t.Deliveries {
 		what := "delivered"
 		if d.State == core.DeliveryFailed {

@@ -283,9 +283,9 @@ func TestCarriedByAnotherAdapter(t *testing.T) {
 		{adapterName, "telegram", "the answer", carrier.Message.ID}, {adapterName, "", "", carrier.Message.ID},
 		{"telegram", "telegram", "", carrier.Message.ID}, {adapterName, "telegram", "", "gone"},
 	} {
-		m := core.Message{Adapter: c.adapter, EndedAt: time.Now(), Reply: core.Reply{Coalesced: true, Into: c.into, Via: c.via}}
-		if v.completeCoalesced(t.Context(), &m); m.Reply.Text != c.want {
-			t.Errorf("%+v: got %q", c, m.Reply.Text)
+		m := core.Message{Adapter: c.adapter, State: core.Answered, EndedAt: time.Now(), Reply: core.Reply{Coalesced: true, Into: c.into, Via: c.via}}
+		if got := v.showOutcome(t.Context(), &m, core.QueuePosition{}, shortPrompt); got.Text != c.want {
+			t.Errorf("%+v: got %q", c, got.Text)
 		}
 	}
 }

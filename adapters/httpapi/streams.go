@@ -92,11 +92,7 @@ func (s *streams) untilOutcome(ctx context.Context, st *stream, t *core.Ticket, 
 	}
 	if over := s.follow(ctx, st, t.Done()); over {
 		m := t.Outcome()
-		s.completeCoalesced(ctx, &m)
-		st.sendShape(api.EventResult, showMessage(&m, core.QueuePosition{}, shortPrompt))
-		if st.flush(); st.err == nil {
-			s.deliveries.note(&m)
-		}
+		st.sendShape(api.EventResult, s.showOutcome(ctx, &m, core.QueuePosition{}, shortPrompt))
 	}
 	st.flush()
 }

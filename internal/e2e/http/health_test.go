@@ -45,7 +45,7 @@ func TestHealthListsWhatIsGoingOn(t *testing.T) {
 	for _, mark := range trace.JSON["timeline"].([]any) {
 		got = append(got, mark.(map[string]any)["what"].(string))
 	}
-	if want := "[received queued dispatched handed started first_event ended answered delivered]"; fmt.Sprint(got) != want {
+	if want := "[received queued dispatched handed started first_event ended answered]"; fmt.Sprint(got) != want {
 		t.Errorf("timeline is %v, want %s", got, want)
 	}
 	durations := trace.JSON["durations"].(map[string]any)
