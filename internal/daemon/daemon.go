@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -17,10 +18,10 @@ import (
 
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/telegram"
 	"bareclaw/core"
 	"bareclaw/core/config"
 	"bareclaw/core/ledger"
-	"bareclaw/core/schedule"
 	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/buildinfo"
 	"bareclaw/internal/exitcode"
@@ -53,6 +54,7 @@ func Work() error {
 	d.parent, d.environ = parent, os.Environ() // as it is before .env
 	d.life, d.leaving = context.WithCancel(context.Background())
 	d.sockets.base, d.engine.base, d.http.base, d.restarts.base = &d.base, &d.base, &d.base, &d.base
+	d.chats = telegramPart{base: &d.base, engine: &d.engine}
 	d.restarts.ledger, d.restarts.prepared = func() *ledger.Ledger { return d.engine.ledger }, make(chan struct{}, 1)
 	defer d.leaving()
 	d.supervisor.Start, err = proc.StartTime(d.supervisor.PID)
@@ -91,9 +93,10 @@ type daemon struct {
 	lock     *lockfile.StateLock
 	sockets  sockets
 	engine   engine
+	chats    telegramPart
 	http     httpPart
-	watchdog *watchdog // nil where no service manager asks
-	parts    partList
+	loops    sync.WaitGroup // of what runs until life ends
+	unwatch  func()         // ends the watchdog
 	restarts restarts
 	closers  []func() // what open has opened, undone last first
 }
@@ -123,8 +126,7 @@ func (d *daemon) serve() error {
 	}
 	d.ready.Store(true) // not before: whoever learns of it finds this process by the lock file
 	d.parent.Serving(d.serveHeld(), d.restarts.onTrial.Load())
-	d.watchdog = newWatchdog(func() { d.parent.Notify(sd.SdNotifyWatchdog) }, d.checkAlive, d.log)
-	d.watchdog.start()
+	d.unwatch = d.watch()
 	go d.restarts.afterTrial(d.life) // ends with it
 	d.log.Info("ready", "address", "http://"+d.sockets.tcp.Addr().String(), "socket", d.sockets.apiSocket(), "agent", d.engine.agent.kind,
 		"pid", os.Getpid(), "took", time.Since(d.startedAt))
@@ -164,7 +166,10 @@ func (d *daemon) end(sig os.Signal) error {
 			d.log.Error("the heartbeat may start the gateway again", "err", err)
 		}
 	}
-	if err := d.leave(why); err != nil {
+	d.restarts.ending.Store(true)
+	d.leaving()
+	d.parent.Notify(sd.SdNotifyStopping)
+	if err := d.stop(why); err != nil {
 		return err
 	}
 	if why == leaving {
@@ -242,25 +247,27 @@ func (d *daemon) takeState() (err error) {
 	return movedError("state", "BARECLAW_STATE_DIR", old, d.cfg.StateDir)
 }
 
+// open starts the parts. The daemon does its work until its life ends.
 func (d *daemon) open() error {
-	chats := &telegramPart{base: &d.base, engine: &d.engine}
-	chats.options.Restart, chats.options.Holder, chats.options.StartedAt = d.restarts.request, d.supervisor.PID, d.startedAt
-	var scheduler *schedule.Scheduler
-	serve := func() error {
-		scheduler = newScheduler(&d.engine, chats)
-		d.http.start(httpapi.Options{
-			Core: d.engine.manager, Push: &d.push, Schedules: scheduler, Log: d.log, Metrics: chats.writeMetrics, Peer: samePeer,
-			Health: d.health, Restart: d.restarts.request, Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
-			Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
-		}, &d.sockets)
-		return nil
-	}
-	d.parts = partList{
-		d.engine.part(), chats.part(), {start: d.engine.recover}, {start: serve, stop: d.http.stop},
-		loop(chats.poll), loop(func(ctx context.Context) { scheduler.Run(ctx) }),
-	}
 	d.closers = append(d.closers, d.engine.closeRecords)
-	return d.parts.start()
+	if err := d.engine.start(); err != nil {
+		return err
+	}
+	if err := d.chats.start(telegram.Options{Restart: d.restarts.request, Holder: d.supervisor.PID, StartedAt: d.startedAt}); err != nil {
+		return err
+	}
+	if err := d.engine.recover(); err != nil {
+		return err
+	}
+	scheduler := newScheduler(&d.engine, &d.chats)
+	d.http.start(httpapi.Options{
+		Core: d.engine.manager, Push: &d.push, Schedules: scheduler, Log: d.log, Metrics: d.chats.writeMetrics, Peer: samePeer,
+		Health: d.health, Restart: d.restarts.request, Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
+		Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
+	}, &d.sockets)
+	d.loops.Go(func() { d.chats.poll(d.life) })
+	d.loops.Go(func() { scheduler.Run(d.life) })
+	return nil
 }
 
 // describe writes into the lock file that the gateway is this worker and its supervisor,
@@ -282,13 +289,13 @@ func (d *daemon) close() {
 	}
 }
 
-// leave stops the parts. No restart begins any more.
-func (d *daemon) leave(why stopReason) error {
-	d.restarts.ending.Store(true)
-	d.leaving()
-	d.watchdog.excuse(endGrace)
-	d.parent.Notify(sd.SdNotifyStopping)
-	return d.parts.stop(why)
+// stop ends the work of the parts after life has ended, and returns when nothing of the work
+// is under way any more.
+func (d *daemon) stop(why stopReason) error {
+	d.loops.Wait()
+	d.http.stop(why)
+	d.chats.stop()
+	return d.engine.stop(why)
 }
 
 func (d *daemon) health() api.Health {
@@ -302,7 +309,8 @@ func (d *daemon) health() api.Health {
 		h.Ledger.Problem = err.Error()
 		addProblem(&h, "Messages are refused and outcomes wait to be written: "+err.Error())
 	}
-	d.parts.health(&h)
+	addProblem(&h, e.sessions.Problem())
+	d.chats.health(&h)
 	addProblem(&h, d.restarts.lastProblem())
 	return h
 }

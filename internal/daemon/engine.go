@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/adapters/telegram"
 	"bareclaw/core/config"
@@ -38,8 +37,6 @@ type engine struct {
 	hosts      *sessionhost.Hosts
 	manager    *lanes.Manager
 }
-
-func (e *engine) part() part { return part{e.start, e.stop, e.health} }
 
 // start opens the records, finds the session hosts and makes the lanes, which do nothing
 // before recover.
@@ -97,12 +94,10 @@ func (e *engine) recover() error {
 }
 
 func (e *engine) stop(why stopReason) (err error) {
-	if e.manager != nil {
-		e.manager.Detach()
-		e.hosts.LeaveSpares()
-		if why == endingSessions {
-			err = e.endHosts()
-		}
+	e.manager.Detach()
+	e.hosts.LeaveSpares()
+	if why == endingSessions {
+		err = e.endHosts()
 	}
 	e.closeRecords()
 	return err
@@ -117,10 +112,6 @@ func (e *engine) endHosts() error {
 		return fmt.Errorf("end session hosts: %w", err)
 	}
 	return nil
-}
-
-func (e *engine) health(h *api.Health) {
-	addProblem(h, e.sessions.Problem())
 }
 
 func (e *engine) openRecords() (err error) {

@@ -11,11 +11,8 @@ import (
 	"time"
 
 	sd "github.com/coreos/go-systemd/v22/daemon"
-	"golang.org/x/sys/unix"
 
 	"bareclaw/adapters/httpapi"
-	"bareclaw/internal/lockfile"
-	"bareclaw/internal/proc"
 )
 
 const (
@@ -25,8 +22,6 @@ const (
 	// lateGrace is how long a worker that has released everything goes on answering what
 	// comes late on connections that clients keep alive.
 	lateGrace = 5 * time.Second
-	// lookEvery is how often the worker looks meanwhile whether another one is there.
-	lookEvery = 100 * time.Millisecond
 )
 
 // handOver releases everything to another worker, and returns when the requests that are
@@ -36,12 +31,14 @@ func (d *daemon) handOver(signals <-chan os.Signal) error {
 	began := time.Now()
 	d.leaving()
 	d.log.Info("handing over")
-	d.watchdog.excuse(endGrace + succeedTimeout)
-	d.parent.Notify(fmt.Sprintf("%s\nMONOTONIC_USEC=%d", sd.SdNotifyReloading, monotonicMicros()))
-	_ = d.parts.stop(handingOver)
+	d.parent.Notify(sd.SdNotifyReloading + "\n" + sd.SdNotifyMonotonicUsec())
+	_ = d.stop(handingOver)
 	writeFeeds := d.engine.saveFeeds()
-	inner, err := d.release(signals)
-	d.watchdog.rest()
+	told := untilTold(signals)
+	ctx, cancel := context.WithTimeoutCause(told, succeedTimeout, fmt.Errorf("no other process served within %s", succeedTimeout))
+	defer cancel()
+	inner, err := d.parent.Release(ctx)
+	d.unwatch()
 	if err != nil {
 		d.http.server.Forward("", "")
 		d.http.drain(httpapi.Restarting)
@@ -54,66 +51,41 @@ func (d *daemon) handOver(signals <-chan os.Signal) error {
 	}()
 	d.http.server.Forward(inner, d.sockets.apiSocket())
 	d.log.Info("handed over", "took", time.Since(began))
-	d.answerHeld(signals)
+	d.answerHeld(told)
 	<-written
 	return nil
 }
 
-// release blocks until another worker serves, whose socket for held requests it returns, or
-// the gateway is told to end.
-func (d *daemon) release(signals <-chan os.Signal) (path string, err error) {
-	timeout, cancel := context.WithTimeoutCause(context.Background(), succeedTimeout, fmt.Errorf("no other process served within %s", succeedTimeout))
-	defer cancel()
-	ctx, end := context.WithCancelCause(timeout)
-	defer end(nil)
-	go func() { // ends with ctx
-		for {
-			select {
-			case sig := <-signals:
-				if sig != syscall.SIGHUP {
-					end(errors.New("told to end"))
-				}
-			case <-ctx.Done():
-				return
+// untilTold returns a context that ends when a signal tells the process to end.
+func untilTold(signals <-chan os.Signal) context.Context {
+	ctx, end := context.WithCancelCause(context.Background())
+	go func() { // ends with the process
+		for sig := range signals {
+			if sig != syscall.SIGHUP { // which is meant for the next worker
+				end(errors.New("told to end"))
 			}
 		}
 	}()
-	return d.parent.Release(ctx)
+	return ctx
 }
 
 // answerHeld returns when every request that is held has been answered by the next worker,
-// or nobody is left to answer, or a signal asks not to wait.
-func (d *daemon) answerHeld(signals <-chan os.Signal) {
+// or the gateway ends.
+func (d *daemon) answerHeld(told context.Context) {
 	answered := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	late := time.NewTimer(lateGrace)
+	late := time.AfterFunc(lateGrace, func() { answered <- d.http.server.Shutdown(ctx, httpapi.Restarting) })
 	defer late.Stop()
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
-	for {
-		select {
-		case <-late.C:
-			go func() { answered <- d.http.server.Shutdown(ctx, httpapi.Restarting) }() // ends at the latest when this returns
-		case err := <-answered:
-			if err != nil {
-				d.log.Warn("requests cut", "err", err)
-			}
-			return
-		case <-look.C:
-			if h, err := lockfile.ReadHolder(filepath.Join(d.cfg.StateDir, lockfile.StateLockName)); err != nil || !proc.Alive(h.Worker, h.WorkerStart) {
-				d.http.drain(httpapi.Restarting)
-				return
-			}
-		case sig := <-signals:
-			if sig != syscall.SIGHUP { // which was meant for the next worker
-				d.http.drain(httpapi.ShuttingDown)
-				return
-			}
-		case <-d.parent.Gone():
-			d.http.drain(httpapi.ShuttingDown)
-			return
+	select {
+	case err := <-answered:
+		if err != nil {
+			d.log.Warn("requests cut", "err", err)
 		}
+	case <-told.Done():
+		d.http.drain(httpapi.ShuttingDown)
+	case <-d.parent.Gone():
+		d.http.drain(httpapi.ShuttingDown)
 	}
 }
 
@@ -144,13 +116,4 @@ func (d *daemon) serveHeld() (path string) {
 		}
 	}()
 	return path
-}
-
-// monotonicMicros is the time that systemd compares a reload's end with.
-func monotonicMicros() int64 {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		return 0
-	}
-	return ts.Nano() / 1000
 }

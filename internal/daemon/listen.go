@@ -159,20 +159,16 @@ func (s *sockets) vacant() error {
 // deposit leaves the lock and the listeners with the supervisor, for later workers. Those
 // that a service manager has passed are there already.
 func (s *sockets) deposit(lock *lockfile.StateLock) error {
-	files := map[string]*os.File{}
-	defer func() {
-		for _, f := range files {
-			_ = f.Close()
-		}
-	}()
-	for name, of := range map[string]any{lockFile: lock.File(), tcpFile: s.tcp, unixFile: s.unix} {
+	files := map[string]*os.File{lockFile: lock.File()}
+	for name, l := range map[string]net.Listener{tcpFile: s.tcp, unixFile: s.unix} {
 		if s.passed[name] != nil {
 			continue
 		}
-		f, err := dup(of, name)
+		f, err := l.(interface{ File() (*os.File, error) }).File()
 		if err != nil {
-			return fmt.Errorf("leave the %s with the supervisor: %w", name, err)
+			return fmt.Errorf("leave the %s listener with the supervisor: %w", name, err)
 		}
+		defer func() { _ = f.Close() }()
 		files[name] = f
 	}
 	s.parent.Keep(files)
@@ -186,26 +182,6 @@ func (s *sockets) unlinkSocket(on bool) {
 	if l, ok := s.unix.(*net.UnixListener); ok && s.passed[unixFile] == nil {
 		l.SetUnlinkOnClose(on)
 	}
-}
-
-// dup returns a copy of a descriptor that may be closed meanwhile. (The File method of a
-// listener would make the socket a blocking one, here too.)
-func dup(of any, name string) (*os.File, error) {
-	c, ok := of.(syscall.Conn)
-	if !ok {
-		return nil, fmt.Errorf("%T has no descriptor", of)
-	}
-	conn, err := c.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	var fd int
-	var dupErr error
-	err = conn.Control(func(of uintptr) { fd, dupErr = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 0) })
-	if err = errors.Join(err, dupErr); err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), name), nil
 }
 
 // findPassed takes the sockets that a service manager has passed, by their kind. A socket

@@ -2,11 +2,8 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"net"
 	"os"
-	"slices"
-	"sync"
 	"time"
 
 	"bareclaw/adapters/httpapi"
@@ -27,67 +24,6 @@ const (
 	endingSessions                   // session hosts end too
 )
 
-// A part is a component of the daemon with its own state. The daemon starts its parts in
-// order and stops them in reverse. Functions that are nil do nothing.
-type part struct {
-	// start begins the part's work.
-	start func() error
-	// stop ends the part's work and returns when nothing of the work is under way any more.
-	// It is also called for a part that did not start, and may be called again.
-	stop func(why stopReason) error
-	// health adds to the gateway's health how the part is.
-	health func(*api.Health)
-}
-
-// A partList is the daemon as its parts.
-type partList []part
-
-func (l partList) start() error {
-	for _, p := range l {
-		if p.start == nil {
-			continue
-		}
-		if err := p.start(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (l partList) stop(why stopReason) error {
-	var errs []error
-	for _, p := range slices.Backward(l) {
-		if p.stop != nil {
-			errs = append(errs, p.stop(why))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (l partList) health(h *api.Health) {
-	for _, p := range l {
-		if p.health != nil {
-			p.health(h)
-		}
-	}
-}
-
-func loop(run func(context.Context)) part {
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	return part{
-		start: func() error {
-			running.Go(func() { run(ctx) }) // ends by stop
-			return nil
-		},
-		stop: func(stopReason) error {
-			cancel()
-			running.Wait()
-			return nil
-		},
-	}
-}
-
 // httpGrace is how long held requests may take to be answered at the end.
 const httpGrace = 1500 * time.Millisecond
 
@@ -104,15 +40,12 @@ func (h *httpPart) start(o httpapi.Options, s *sockets) {
 	go func() { h.failed <- h.server.ServeLocal(s.unix) }() // likewise
 }
 
-func (h *httpPart) stop(why stopReason) error {
-	switch {
-	case h.server == nil:
-	case why == handingOver:
+func (h *httpPart) stop(why stopReason) {
+	if why == handingOver {
 		h.server.HandOver()
-	default:
+	} else {
 		h.drain(httpapi.ShuttingDown)
 	}
-	return nil
 }
 
 func (h *httpPart) drain(why httpapi.Reason) {
@@ -139,19 +72,16 @@ func samePeer(c net.Conn) bool {
 type telegramPart struct {
 	*base
 	engine  *engine
-	options telegram.Options  // what only the daemon knows
 	adapter *telegram.Adapter // nil where no bot is configured
 }
 
-func (t *telegramPart) part() part { return part{t.start, t.stop, t.health} }
-
-// start makes the adapter. It is called before the engine recovers.
-func (t *telegramPart) start() (err error) {
+// start makes the adapter, with options that hold what only the daemon knows. It is called
+// before the engine recovers.
+func (t *telegramPart) start(o telegram.Options) (err error) {
 	cfg := t.cfg
 	if !cfg.TelegramToken.IsSet() {
 		return nil
 	}
-	o := t.options
 	o.Core, o.Push, o.Log, o.Shown = t.engine.manager, &t.push, t.log, claude.Show
 	o.Token, o.API, o.Allowed = cfg.TelegramToken.Reveal(), cfg.TelegramAPI, cfg.AllowedUsers
 	o.StateDir, o.LockFile, o.FileOver, o.MediaMaxAge, o.Transcribe = cfg.StateDir, cfg.TelegramLock(), cfg.FileOver, cfg.MediaMaxAge, cfg.Transcribe
@@ -163,11 +93,10 @@ func (t *telegramPart) start() (err error) {
 	return t.adapter.Prepare(context.Background())
 }
 
-func (t *telegramPart) stop(stopReason) error {
+func (t *telegramPart) stop() {
 	if t.adapter != nil {
 		t.adapter.Close()
 	}
-	return nil
 }
 
 func (t *telegramPart) health(h *api.Health) {

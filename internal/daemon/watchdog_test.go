@@ -16,7 +16,8 @@ import (
 // A pinged is a watchdog of a daemon that a test plays, in a bubble.
 type pinged struct {
 	*watchdog
-	log lockedBuffer
+	leave func() // ends the daemon's life
+	log   lockedBuffer
 
 	mu   sync.Mutex      // protects the field below
 	told []time.Duration // since the beginning
@@ -27,16 +28,19 @@ func pings(t *testing.T, check func(ctx context.Context) error) *pinged {
 	t.Helper()
 	g := &pinged{}
 	began := time.Now()
+	life, leave := context.WithCancel(t.Context())
+	ctx, rest := context.WithCancel(t.Context())
+	g.leave = leave
 	g.watchdog = &watchdog{
 		every: 10 * time.Second, check: check, tell: func() {
 			g.mu.Lock()
 			defer g.mu.Unlock()
 			g.told = append(g.told, time.Since(began))
 		},
-		log: slog.New(slog.NewTextHandler(&g.log, nil)), stop: make(chan struct{}), failed: make(chan error, 1),
+		log: slog.New(slog.NewTextHandler(&g.log, nil)),
 	}
-	go g.run() // ends with the test
-	t.Cleanup(func() { g.rest(); synctest.Wait() })
+	go g.run(ctx, life) // ends with the test
+	t.Cleanup(func() { leave(); rest(); synctest.Wait() })
 	synctest.Wait()
 	return g
 }
@@ -92,11 +96,12 @@ func TestWatchdogIsToldOfLife(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
 		g.after(t, 10*time.Minute, 0)
-		g.excuse(time.Minute)
-		g.after(t, time.Minute, 6)
+		g.leave()                                         // while a check is under way
+		g.after(t, leaveGrace, int(leaveGrace/g.every)+2) // at once, for the tick that passed meanwhile, and at each tick
 		g.after(t, 10*time.Minute, 0)
-		takes.Store(0)
-		g.after(t, time.Minute, 6)
+		if !strings.Contains(g.log.String(), "has not left") {
+			t.Errorf("the log says %q", g.log.String())
+		}
 	})
 }
 
