@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
 )
 
 // A Report describes a configuration, valid or not.
@@ -141,7 +143,7 @@ const prefix = "BARECLAW_"
 // allowed in the environment, but are no settings.
 func given() []string { return []string{prefix + "SOCKET", prefix + "SESSION"} }
 
-// maxTypos bounds the single-character edits counted as a typo.
+// maxTypos bounds the characters in which a typo differs from the name that was meant.
 const maxTypos = 2
 
 // unknown returns the BARECLAW_ names among environ's NAME=VALUE entries, except known
@@ -167,31 +169,15 @@ func unknown(environ []string) []Unknown {
 // nearest returns the entry of known most similar to name, and the empty string if every
 // entry differs by more than maxTypos.
 func nearest(name string, known []string) string {
-	best, bestEdits := "", maxTypos+1
+	best, bestTypos := "", maxTypos+1
 	for _, k := range known {
-		if n := edits(name, k); n < bestEdits {
-			best, bestEdits = k, n
+		typos := 0
+		for _, e := range udiff.Strings(name, k) {
+			typos += max(e.End-e.Start, len(e.New))
+		}
+		if typos < bestTypos {
+			best, bestTypos = k, typos
 		}
 	}
 	return best
-}
-
-// edits returns the Levenshtein distance of a and b in bytes.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }
