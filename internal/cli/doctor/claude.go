@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/version"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -76,22 +77,22 @@ func checkVersion(ctx context.Context, r *report, path string) {
 	cmd.Env, cmd.WaitDelay = r.claudeEnviron(), time.Second
 	ownGroup(cmd)
 	out, err := cmd.Output()
-	version := regexp.MustCompile(`\d+\.\d+\.\d+`).FindString(string(out[:min(len(out), 1000)]))
+	found := regexp.MustCompile(`\d+\.\d+\.\d+`).FindString(string(out[:min(len(out), 1000)]))
 	switch {
 	case ctx.Err() != nil:
 		r.problem("claude_hangs", fmt.Sprintf("%s --version did not answer within %v.", path, versionBound),
 			"A claude that does not start answers nothing.", quote(path)+" --version")
-	case err != nil || version == "":
+	case err != nil || found == "":
 		r.problem("claude_broken", fmt.Sprintf("%s --version does not tell a version: %s", path, said(out, err)),
 			"This is not Claude Code, or it cannot start on this machine.", updateClaude)
-	case older(version, claude.TestedFrom):
-		r.warning("claude_old", fmt.Sprintf("%s is version %s; this program was tested from %s on.", path, version, claude.TestedFrom),
+	case older(found, claude.TestedFrom):
+		r.warning("claude_old", fmt.Sprintf("%s is version %s; this program was tested from %s on.", path, found, claude.TestedFrom),
 			"An older one may lack what the gateway relies on; the check “turn” shows whether it answers at all.", updateClaude)
-	case older(claude.TestedTo, version):
-		r.note("claude_new", fmt.Sprintf("%s is version %s; this program was tested up to %s.", path, version, claude.TestedTo),
+	case older(claude.TestedTo, found):
+		r.note("claude_new", fmt.Sprintf("%s is version %s; this program was tested up to %s.", path, found, claude.TestedTo),
 			"Usually that is fine; the check “turn” shows whether the two understand each other.", "")
 	default:
-		r.ok("%s is version %s, which is known to work.", path, version)
+		r.ok("%s is version %s, which is known to work.", path, found)
 	}
 }
 
@@ -106,14 +107,9 @@ func said(out []byte, err error) string {
 	return "it says " + strconv.Quote(shorten(string(out)))
 }
 
-// older reports whether version a precedes b. Both versions consist of three numbers.
-func older(a, b string) bool {
-	return slices.CompareFunc(strings.Split(a, "."), strings.Split(b, "."), func(a, b string) int {
-		m, _ := strconv.Atoi(a)
-		n, _ := strconv.Atoi(b)
-		return cmp.Compare(m, n)
-	}) < 0
-}
+// older reports whether version a precedes b. Both versions consist of three numbers, as
+// those of Go.
+func older(a, b string) bool { return version.Compare("go"+a, "go"+b) < 0 }
 
 func shorten(s string) string {
 	return humanize.Shorten(strings.ToValidUTF8(strings.TrimSpace(s), "\uFFFD"), 300)
@@ -137,17 +133,13 @@ func checkLogin(_ context.Context, r *report) {
 		return
 	}
 	seen := r.claudeEnviron()
-	const what = "No login was found where claude usually has one."
-	const why = "claude may have one elsewhere (a keychain, apiKeyHelper); without any, no message is answered."
 	switch kind := loginSeen(seen); {
 	case kind != "":
 		r.ok("claude will use %s.", kind)
-	case r.Answered:
-		r.ok("claude has a login, since it has answered.")
-	case r.Turn && !r.Offline || runtime.GOOS == "darwin": // the turn shows the login, or the keychain cannot be read
-		r.note("login_unseen", what, why, "run `claude` once to log in")
+	case r.Answered || r.Turn && !r.Offline || runtime.GOOS == "darwin": // an answer shows the login, or the keychain has one and cannot be read
 	default:
-		r.warning("login_missing", what, why, "run `claude` once to log in")
+		r.warning("login_missing", "No login was found where claude usually has one.",
+			"claude may have one elsewhere (apiKeyHelper); without any, no message is answered.", "run `claude` once to log in")
 	}
 	var withheld []string
 	for _, key := range [...]string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_API_KEY"} {
@@ -190,13 +182,4 @@ func loginSeen(environ []string) string {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// heedTurn replaces the finding of an unseen login if claude has answered.
-func heedTurn(found []Finding) []Finding {
-	answered := slices.ContainsFunc(found, func(f Finding) bool { return f.Check == "turn" && f.Level == OK })
-	if i := slices.IndexFunc(found, func(f Finding) bool { return f.Code == "login_unseen" }); answered && i >= 0 {
-		found[i] = Finding{Check: "login", Level: OK, What: "claude has a login, since it has answered; it is not where it usually is."}
-	}
-	return found
 }

@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,9 +71,7 @@ func checkRunning(r *report, h holder) {
 		r.note("gateway_busy", "The gateway is "+said.Status+".", "It accepts nothing until that is over.", "")
 	}
 	for _, p := range said.Problems {
-		if said.Telegram == nil || p != said.Telegram.Problem { // checkTelegram reports that problem
-			r.problem("gateway_unwell", p, "The gateway says so itself; it works as well as it can.", "bareclaw logs")
-		}
+		r.problem("gateway_unwell", p, "The gateway says so itself; it works as well as it can.", "bareclaw logs")
 	}
 }
 
@@ -107,30 +104,22 @@ const (
 )
 
 // checkAddress checks whether the gateway has its configured address, or could listen
-// there. The check only connects, because listening for a moment could make a start
-// fail.
+// there. The check listens on another port of the host, and only connects to the configured
+// port, because listening for a moment could make a start fail.
 func checkAddress(ctx context.Context, r *report) {
 	if r.Report.Wrong("BARECLAW_PORT") || r.Report.Wrong("BARECLAW_HOST") {
 		return
 	}
-	address := net.JoinHostPort(r.cfg.Host, strconv.Itoa(r.cfg.Port))
-	own, _ := net.InterfaceAddrs()                                   // without an answer none is known
-	wanted, _ := net.DefaultResolver.LookupIP(ctx, "ip", r.cfg.Host) // none if the host cannot be resolved
-	local := func(ip net.IP) bool {
-		return ip.IsLoopback() || ip.IsUnspecified() ||
-			slices.ContainsFunc(own, func(a net.Addr) bool { n, isNet := a.(*net.IPNet); return isNet && n.IP.Equal(ip) })
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(r.cfg.Host, "0"))
+	if err != nil {
+		r.problem("address_foreign", fmt.Sprintf("%s (BARECLAW_HOST) is no address of this machine: %v.", r.cfg.Host, err),
+			"The gateway cannot listen there, and does not start.", "set BARECLAW_HOST to 127.0.0.1, or to another address of this machine")
+		return
 	}
-	h := r.holder()
-	switch {
-	case !slices.ContainsFunc(wanted, local):
-		var names []string
-		for _, a := range own {
-			host, _, _ := strings.Cut(a.String(), "/")
-			names = append(names, host)
-		}
-		r.problem("address_foreign", r.cfg.Host+" (BARECLAW_HOST) is no address of this machine.",
-			"The gateway cannot listen there, and does not start.", "set BARECLAW_HOST to 127.0.0.1, or to one of: "+strings.Join(names, ", "))
-	case h.alive && sameAddress(h.Address, wanted, r.cfg.Port):
+	defer func() { _ = l.Close() }()
+	address := net.JoinHostPort(r.cfg.Host, strconv.Itoa(r.cfg.Port))
+	switch h := r.holder(); {
+	case h.alive && sameAddress(h.Address, l.Addr().String(), r.cfg.Port):
 		r.ok("The gateway (pid %d) listens on %s.", h.PID, h.Address)
 	case h.alive:
 		r.warning("address_changed", fmt.Sprintf("The gateway (pid %d) listens on %s, not on %s as is configured.", h.PID, h.Address, address),
@@ -149,7 +138,7 @@ func tryAddress(ctx context.Context, r *report, address string) {
 		r.ok("systemd listens on port %d, and starts the gateway with the first connection.", port)
 		return
 	}
-	if dial(ctx, "tcp", address) {
+	if refuses(ctx, address) {
 		r.ok("Port %d is free.", port)
 		return
 	}
@@ -157,23 +146,23 @@ func tryAddress(ctx context.Context, r *report, address string) {
 		"stop that program, or set BARECLAW_PORT to another port")
 }
 
-// dial tries a connection, and reports whether the system refuses it: nobody listens.
-func dial(ctx context.Context, network, address string) (refused bool) {
+// refuses reports whether the system refuses a connection: nobody listens.
+func refuses(ctx context.Context, address string) bool {
 	ctx, cancel := context.WithTimeout(ctx, dialBound)
 	defer cancel()
-	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err == nil {
 		_ = c.Close()
 	}
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-func sameAddress(have string, wanted []net.IP, port int) bool {
-	h, p, err := net.SplitHostPort(have)
-	ip := net.ParseIP(h)
-	return err == nil && (port == 0 || p == strconv.Itoa(port)) && slices.ContainsFunc(wanted, func(want net.IP) bool {
-		return ip.Equal(want) || ip.IsUnspecified() && want.IsUnspecified()
-	})
+// sameAddress reports whether an address has the host of another one, and the port unless 0.
+func sameAddress(have, host string, port int) bool {
+	h, err := netip.ParseAddrPort(have)
+	want, _ := netip.ParseAddrPort(host) // of a listener
+	return err == nil && (port == 0 || int(h.Port()) == port) &&
+		(h.Addr() == want.Addr() || h.Addr().IsUnspecified() && want.Addr().IsUnspecified())
 }
 
 func checkExposure(_ context.Context, r *report) {
@@ -204,7 +193,7 @@ func checkExposure(_ context.Context, r *report) {
 	}
 }
 
-func checkSessions(ctx context.Context, r *report) {
+func checkSessions(_ context.Context, r *report) {
 	if r.cfg.StateDir == "" {
 		return
 	}
@@ -225,7 +214,6 @@ func checkSessions(ctx context.Context, r *report) {
 		r.warning("orphans", fmt.Sprintf("%d processes are left of sessions whose host has ended: %s.", len(left), pids(left)),
 			"They use memory, and what they do nobody sees. The gateway ends them when it starts.", "bareclaw doctor --fix").by(i.End)
 	}
-	staleSockets(ctx, r, i)
 	if len(r.found) == 0 {
 		r.ok("Session hosts alive: %d; nothing is left of others.", len(i.Live))
 	}
@@ -241,24 +229,4 @@ func pids(all []proc.Process) string {
 		names = append(names, "…")
 	}
 	return "pid " + strings.Join(names, ", ")
-}
-
-func staleSockets(ctx context.Context, r *report, i sessionhost.Inspection) {
-	entries, _ := os.ReadDir(r.cfg.RuntimeDir) // the directory is missing, or checkDirectories reports the reason
-	for _, e := range entries {
-		path := filepath.Join(r.cfg.RuntimeDir, e.Name())
-		isSocket := strings.HasSuffix(e.Name(), ".sock") && e.Type()&os.ModeSocket != 0
-		inUse := path == client.Socket(r.cfg) && r.holder().alive || // listening or not
-			slices.ContainsFunc(i.Live, func(s sessionhost.Seen) bool { return s.Socket == path })
-		if !isSocket || inUse || !dial(ctx, "unix", path) {
-			continue
-		}
-		r.note("stale_socket", "Nobody listens on "+path+".", "It was left by a process that has ended, and is in nobody's way.", "rm "+quote(path)).
-			by(func(ctx context.Context) error {
-				if !dial(ctx, "unix", path) {
-					return fmt.Errorf("%s is in use again", path)
-				}
-				return os.Remove(path)
-			})
-	}
 }

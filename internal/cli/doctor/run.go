@@ -77,7 +77,7 @@ func Run(ctx context.Context, o Options) []Finding {
 		name := all[<-done].name
 		waiting = slices.DeleteFunc(waiting, func(w string) bool { return w == name })
 	}
-	findings := heedTurn(slices.Concat(found...))
+	findings := slices.Concat(found...)
 	if o.Fix {
 		fixAll(ctx, findings)
 	}

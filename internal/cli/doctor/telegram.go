@@ -54,22 +54,12 @@ func askTelegram(ctx context.Context, r *report) {
 }
 
 func receiving(r *report) {
-	h, err := r.health()
-	if err != nil {
-		return // checkGateway reports the reason
-	}
-	bot := h.Telegram
-	switch {
-	case bot == nil:
+	switch h, err := r.health(); {
+	case err != nil: // checkGateway reports the reason
+	case h.Telegram == nil:
 		r.warning("telegram_off", "The gateway that runs serves no bot.", "It was started without a token.", "bareclaw restart")
-		return
-	case bot.Problem != "":
-		r.problem("telegram_deaf", "The gateway receives nothing from Telegram: "+bot.Problem, "Messages stay with Telegram, for 24 hours.", "bareclaw logs")
-	case !bot.Ready:
-		r.note("telegram_starting", "The gateway has not yet heard from Telegram.", "Its first poll is under way.", "")
-	}
-	if bot.Failed > 0 {
-		r.note("telegram_failed", fmt.Sprintf("%d deliveries to Telegram were given up since the gateway started.", bot.Failed),
+	case h.Telegram.Failed > 0:
+		r.note("telegram_failed", fmt.Sprintf("%d deliveries to Telegram were given up since the gateway started.", h.Telegram.Failed),
 			"Telegram refused them for good, as when the bot was blocked.", "bareclaw logs")
 	}
 }

@@ -58,20 +58,19 @@ func (f *envFile) set(name, value string) error {
 	if old, ok := f.vars[name]; ok && old == value {
 		return nil
 	}
-	quoted, ok := quote(value)
-	if !ok {
-		return fmt.Errorf("%s: a .env cannot hold this value", name)
-	}
-	names := map[string]string{name: value}
-	maps.Copy(names, f.vars)
-	for _, text := range candidates(f.text, name, name+"="+quoted) {
-		vars, ok := config.ParseDotEnv([]byte(text))
-		if ok && vars[name] == value && maps.EqualFunc(names, vars, func(string, string) bool { return true }) {
-			f.text, f.vars = text, vars
-			return nil
+	want := maps.Collect(maps.All(f.vars)) // also where there is none
+	want[name] = value
+	same := func(a, b string) bool { return a == b || strings.Contains(f.text, "$") } // a reference to the variable may change others
+	for _, quoted := range quotings(value) {
+		for _, text := range candidates(f.text, name, name+"="+quoted) {
+			vars, ok := config.ParseDotEnv([]byte(text))
+			if ok && vars[name] == value && maps.EqualFunc(want, vars, same) {
+				f.text, f.vars = text, vars
+				return nil
+			}
 		}
 	}
-	return fmt.Errorf("%s cannot be set in %s without changing what is beside it; set it by hand", name, f.path)
+	return fmt.Errorf("%s cannot be set to this value in %s without changing what is beside it", name, f.path)
 }
 
 // candidates returns texts that may set a variable by a line, the best first: in the place of
@@ -115,26 +114,13 @@ func (f *envFile) save() (changed bool, err error) {
 // plain are the characters without a special meaning in a .env, a shell and systemd.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+,~"
 
-// quote returns a value in quotes, and false if a .env cannot hold the value. No way of
-// quoting fits all values, so quote tries each way, beginning with those that a shell
-// reads alike.
-func quote(value string) (string, bool) {
-	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "\n", `\n`, "\r", `\r`).Replace(value)
-	dollars := strings.ReplaceAll(value, "$", `\$`)
-	// A reference to a variable that no file sets stands for nothing, and keeps quotes
-	// that belong to the value apart from those around it.
-	const nothing = "${_}"
-	bare := nothing + strings.NewReplacer(" #", " "+nothing+"#", "\t#", "\t"+nothing+"#").Replace(dollars)
-	ways := []string{"'" + value + "'", `"` + escaped + `"`, dollars, `"` + escaped + nothing + `"`, bare, bare + nothing}
+// quotings returns the ways to write a value, beginning with those that a shell reads alike.
+// None of them fits all values.
+func quotings(value string) []string {
+	bare := strings.ReplaceAll(value, "$", `\$`)
 	if value != "" && strings.Trim(value, plain) == "" {
-		ways = append([]string{value}, ways...)
+		return []string{bare}
 	}
-	for _, way := range ways {
-		// The line after it must be read as well.
-		vars, ok := config.ParseDotEnv([]byte("BEFORE=1\nNAME=" + way + "\nAFTER=1\n"))
-		if ok && len(vars) == 3 && vars["NAME"] == value && vars["AFTER"] == "1" {
-			return way, true
-		}
-	}
-	return "", false
+	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "\n", `\n`, "\r", `\r`).Replace(value)
+	return []string{"'" + value + "'", `"` + escaped + `"`, bare}
 }

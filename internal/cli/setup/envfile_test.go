@@ -26,9 +26,9 @@ func edited(t *testing.T, text string) (*envFile, string) {
 func TestHostileValues(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{
-		"", "plain", "with spaces", " spaces around ", "it's", `say "hi"`, `"quoted"`, `'quoted'`, `'x"`, `"x'`, "#comment", "a # b", "a#b",
-		"$HOME", "${HOME}", "$(id)", `\$HOME`, `\`, `a\`, `it's\`, `'x\`, `\n`, "line\nline", "line\r\nline", "tab\t", "žluťoučký 🐎 \u202e", "=", "a=b:c",
-		`'"$\`, "export X=1", "${_}", "it's\n\"", `C:\Users\x`, "`id`", "%h", "&;|<>", `it's a "dir" $HOME #1 ž\`, " 'x # \"",
+		"", "plain", "with spaces", " spaces around ", "it's", `say "hi"`, `"quoted"`, `'quoted'`, `"x'`, "#comment", "a # b", "a#b",
+		"$HOME", "${HOME}", "$(id)", `\$HOME`, `\`, `a\`, `it's\`, `\n`, "line\nline", "line\r\nline", "tab\t", "žluťoučký 🐎 \u202e", "=", "a=b:c",
+		"export X=1", "${_}", `C:\Users\x`, "`id`", "%h", "&;|<>", `it's a "dir" $HOME #1 ž`,
 	} {
 		f, path := edited(t, "# mine\nOTHER='x'\n")
 		if err := f.set("BARECLAW_CWD", value); err != nil {
@@ -41,6 +41,17 @@ func TestHostileValues(t *testing.T) {
 		vars, err := config.ReadDotEnv(path)
 		if err != nil || vars["BARECLAW_CWD"] != value || vars["OTHER"] != "x" || len(vars) != 2 {
 			t.Errorf("%q is read as %q (%v, %v)", value, vars["BARECLAW_CWD"], vars, err)
+		}
+	}
+}
+
+// TestValuesThatNoFileCanHold are refused, and nothing changes.
+func TestValuesThatNoFileCanHold(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{`'x"`, `'x\`, "it's\n\""} {
+		f, _ := edited(t, "# mine\nOTHER='x'\n")
+		if err := f.set("BARECLAW_CWD", value); err == nil || f.text != f.saved {
+			t.Errorf("%q: %v, and the text is %q", value, err, f.text)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func TestDoctorOfATurn(t *testing.T) {
 			m.Set("BARECLAW_CLAUDE=" + scriptedClaude(m, "2.1.329", row.answer))
 			d := m.Doctor()
 			d.Tells(row.level, row.code, row.parts...)
-			d.Tells(doctor.Note, "login_unseen", "run `claude` once") // since none answers whether there is one
+			d.Silent("login_missing") // which the turn shows
 		})
 	}
 }

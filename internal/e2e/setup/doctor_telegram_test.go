@@ -18,7 +18,7 @@ func TestDoctorOfTelegram(t *testing.T) {
 	if !d.Healthy {
 		t.Errorf("a bot that works: %s", d.Raw)
 	}
-	d.Silent("telegram_deaf", "telegram_webhook", "telegram_starting", "telegram_off")
+	d.Silent("gateway_unwell", "telegram_webhook", "telegram_off")
 	if strings.Contains(d.Raw, api.Token()) {
 		t.Error("the token is shown")
 	}

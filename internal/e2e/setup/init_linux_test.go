@@ -283,7 +283,7 @@ func TestInitInterrupted(t *testing.T) {
 func TestInitForScripts(t *testing.T) {
 	t.Parallel()
 	m, api, _, _ := newBotUser(t)
-	dir := m.Path("work/it's a \"dir\" $HOME #1 ž\\")
+	dir := m.Path("work/it's a \"dir\" $HOME #1 ž")
 	check.OK(t, os.MkdirAll(dir, 0o700))
 	before := "# my settings\nOTHER=\"kept\" # really\n\n#BARECLAW_PORT=3000\n# the end\n"
 	m.Write(harness.EnvFile, before, 0o644)
