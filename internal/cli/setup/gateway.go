@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"bareclaw/adapters/httpapi/api"
@@ -196,7 +195,7 @@ func launchGateway(ctx context.Context, w *wizard, cfg config.Config) error {
 // answerLimit is how long the first answer may take.
 const answerLimit = 2 * time.Minute
 
-// sendFirstMessage sends a message to the gateway and a greeting to Telegram.
+// sendFirstMessage sends a message to the gateway and shows the answer.
 func sendFirstMessage(ctx context.Context, w *wizard) (Outcome, error) {
 	switch {
 	case !w.running:
@@ -209,12 +208,6 @@ func sendFirstMessage(ctx context.Context, w *wizard) (Outcome, error) {
 		return Outcome{}, err
 	}
 	gateway := client.Local(cfg)
-	if w.newOwner != 0 {
-		to := api.SendRequest{Channel: "tg-" + strconv.FormatInt(w.newOwner, 10), Text: "I'm here. Say something."}
-		if err := gateway.Do(ctx, "POST", api.PathSend, to, nil); err != nil && ctx.Err() == nil {
-			w.note("Nothing could be sent to Telegram: %s", term.SafeLine(err.Error()))
-		}
-	}
 	const text = "Hello! Say in one short sentence that you are there."
 	w.note("> %s", text)
 	var answer api.Message

@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -10,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -101,45 +99,35 @@ func lockPolling(w *wizard) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the polling lock: %w", err)
 	}
-	err = lockfile.Try(f)
-	if err == nil {
-		return f, nil
-	}
-	_ = f.Close()
-	if errors.Is(err, lockfile.ErrHeld) {
+	if err := lockfile.Try(f); err != nil {
+		_ = f.Close()
+		if !errors.Is(err, lockfile.ErrHeld) {
+			return nil, err
+		}
 		return nil, trouble("a gateway of yours receives this bot's messages now, and would get the tap",
 			"stop it and run this again, or add the numeric id to BARECLAW_ALLOWED_USERS in "+w.path)
 	}
-	return nil, err
+	return f, nil
 }
 
 // errExpired means that nobody opened the link in time.
 var errExpired = trouble("nobody opened the link in time", "run this again, or with --allowed-users and your numeric id")
 
 // findOwner shows a link with a new code and returns the person who opened the link, after
-// confirmation. A refused or expired code is followed by another.
+// confirmation. A refused person is followed by another code.
 func findOwner(ctx context.Context, w *wizard) (models.User, error) {
 	for {
 		code := newCode()
 		invite(w, "https://t.me/"+w.bot.Username+"?start="+code)
 		tap, err := watchForTap(ctx, w, code)
-		expired := errors.Is(err, errExpired)
-		if !w.asks() || err != nil && !expired {
+		if err != nil || !w.asks() {
 			return tap, err
 		}
-		question, help := "Try again with a new one?", "A code is good for a few minutes, once."
-		if expired {
-			w.note("The code has expired.")
-		} else {
-			question, help = "It was opened by "+describe(tap)+". Is that you?", "Whoever is let in can have Claude run commands on this machine as you."
+		yes, err := w.confirm(ctx, "It was opened by "+describe(tap)+". Is that you?", "Whoever is let in can have Claude run commands on this machine as you.")
+		if err != nil || yes {
+			return tap, err
 		}
-		yes, askErr := w.confirm(ctx, question, help)
-		if askErr != nil || yes != expired {
-			return tap, cmp.Or(askErr, err)
-		}
-		if !expired {
-			w.note("Not let in. Here is another link, with a new code.")
-		}
+		w.note("Not let in. Here is another link, with a new code.")
 	}
 }
 
@@ -152,53 +140,47 @@ func newCode() string {
 func invite(w *wizard, link string) {
 	w.note("Open this link with the Telegram that shall talk to the bot, and tap Start:")
 	w.note("  %s", term.SafeLine(link))
-	if w.NoQR {
-		return
-	}
-	if picture, err := drawQR(link, unicodeTerminal(w.inEnviron)); err == nil { // else the link does
-		w.say("%s", picture)
+	if kind := w.inEnviron("TERM"); !w.NoQR && kind != "" && kind != "dumb" {
+		w.say("%s", drawQR(link))
 	}
 }
 
-// watchForTap polls until somebody opens the link, the code expires, or the user skips the step.
-//
-// Polls acknowledge nothing, because the gateway must see the other messages. So each poll
-// returns all unacknowledged updates, at once. At the end [acknowledge] acknowledges the tap if that
-// loses no other message.
+// watchForTap waits until somebody opens the link or the user skips the step; where nobody is
+// asked, until the time is over.
 func watchForTap(ctx context.Context, w *wizard, code string) (models.User, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, w.PairTimeout, errExpired)
-	defer cancel()
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	if w.asks() {
-		_, _ = fmt.Fprint(w.out, stepIndent+"Waiting for the tap; s and Enter skips: ")
-		defer w.say("")
-		var typing sync.WaitGroup
-		typing.Go(func() { end(w.awaitSkip(ctx)) }) // ends with ctx
-		defer typing.Wait()
-		defer end(nil)
-	} else {
+	if !w.asks() {
 		w.note("Waiting for the tap …")
+		ctx, cancel := context.WithTimeoutCause(ctx, w.PairTimeout, errExpired)
+		defer cancel()
+		return pollForTap(ctx, w, code)
 	}
-	user, err := pollForTap(ctx, w, code)
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	return user, err
+	_, _ = fmt.Fprint(w.out, stepIndent+"Waiting for the tap; s and Enter skips: ")
+	defer w.say("")
+	ctx, end := context.WithCancelCause(ctx)
+	var typing sync.WaitGroup
+	defer typing.Wait()
+	defer end(nil)
+	typing.Go(func() { end(w.awaitSkip(ctx)) }) // ends with ctx
+	return pollForTap(ctx, w, code)
 }
 
+// pollForTap polls until somebody opens the link. Polls acknowledge nothing, because the
+// gateway must see the other messages. So each poll returns all unacknowledged updates, at
+// once. The gateway sees the tap too, and answers with a greeting.
 func pollForTap(ctx context.Context, w *wizard, code string) (models.User, error) {
 	for {
-		updates, err := w.bot.updates(ctx)
+		updates, err := w.bot.client.Updates(ctx, 0, 0)
 		if ctx.Err() != nil {
-			return models.User{}, ctx.Err()
+			return models.User{}, context.Cause(ctx)
 		}
-		if refused := pollTrouble(err); refused != nil {
-			return models.User{}, refused
+		if refused, ok := errors.AsType[*botapi.Error](err); ok && (refused.Status == http.StatusConflict || refused.Status == http.StatusUnauthorized) {
+			return models.User{}, trouble("Telegram does not show the bot's messages: "+term.SafeLine(refused.Text),
+				"stop the program that receives them, or its webhook, or make another bot")
 		}
-		if i := slices.IndexFunc(updates, func(u models.Update) bool { return isTap(u.Message, code) }); i >= 0 {
-			acknowledge(ctx, w, updates[:i+1])
-			return *updates[i].Message.From, nil
+		for _, raw := range updates {
+			if u, _ := botapi.DecodeUpdate(raw); isTap(u.Message, code) { // an update that cannot be read is not the tap
+				return *u.Message.From, nil
+			}
 		}
 		if len(updates) >= batch {
 			return models.User{}, trouble("so many messages wait for the bot that Telegram shows none after them",
@@ -211,22 +193,6 @@ func pollForTap(ctx context.Context, w *wizard, code string) (models.User, error
 	}
 }
 
-// pollTrouble returns a refusal that makes further polls useless, else nil.
-func pollTrouble(err error) error {
-	r, refused := errors.AsType[*botapi.Error](err)
-	switch {
-	case !refused:
-		return nil
-	case r.Status == http.StatusConflict && strings.Contains(r.Text, "webhook"):
-		return trouble("the bot has a webhook, so another program gets its messages", "remove it with the Bot API's deleteWebhook, or make another bot")
-	case r.Status == http.StatusConflict:
-		return trouble("another program receives this bot's messages", "stop it, or make another bot")
-	case r.Status == http.StatusUnauthorized:
-		return trouble("Telegram does not know the token any more", "have @BotFather make a new one with /token")
-	}
-	return nil
-}
-
 // isTap reports whether a message comes from a person who opened the link in a private
 // chat with the bot.
 func isTap(m *models.Message, code string) bool {
@@ -236,63 +202,32 @@ func isTap(m *models.Message, code string) bool {
 	return subtle.ConstantTimeCompare([]byte(m.Text), []byte("/start "+code)) == 1
 }
 
-// acknowledge removes the tap, the last of some updates, before the gateway answers it
-// too. Telegram removes all earlier updates as well, so acknowledge acts only if those
-// come from strangers.
-func acknowledge(ctx context.Context, w *wizard, updates []models.Update) {
-	tap := updates[len(updates)-1]
-	heard := append(strings.Split(w.current(varUsers), ","), strconv.FormatInt(tap.Message.From.ID, 10))
-	for _, u := range updates[:len(updates)-1] {
-		if u.Message == nil || u.Message.From == nil || u.Message.Chat.Type != "private" || slices.Contains(heard, strconv.FormatInt(u.Message.From.ID, 10)) {
-			return
-		}
-	}
-	_, _ = w.bot.client.Updates(ctx, tap.ID+1, 0) // after a failure the gateway answers /start, which does no harm
-}
-
 // margin is the light border in modules. The standard has 4; 2 are enough for phones,
 // and leave room for the lines around on a screen of 24.
 const margin = 2
 
-// drawQR draws a QR code: with half blocks, two modules to a character, dark on light in
-// any colour scheme; or in ASCII, which needs four times the room.
-func drawQR(text string, halfBlocks bool) (string, error) {
-	code, err := qr.Encode(text, qr.L)
+// drawQR draws a QR code with half blocks, two modules to a character, dark on light in any
+// colour scheme.
+func drawQR(link string) string {
+	code, err := qr.Encode(link, qr.L)
 	if err != nil {
-		return "", fmt.Errorf("draw a QR code: %w", err)
+		return "" // the link does
 	}
-	glyphs, before, after, rows := [...]string{"  ", "", "", "##"}, "", "\n", 1
-	if halfBlocks {
-		glyphs, before, after, rows = [...]string{" ", "▄", "▀", "█"}, "    \x1b[30;47m", "\x1b[0m\n", 2
-	}
+	glyphs := [...]string{" ", "▄", "▀", "█"}
 	var b strings.Builder
-	for y := -margin; y < code.Size+margin; y += rows {
-		b.WriteString(before)
+	for y := -margin; y < code.Size+margin; y += 2 {
+		b.WriteString(stepIndent + "\x1b[30;47m")
 		for x := -margin; x < code.Size+margin; x++ {
 			glyph := 0
-			if code.Black(x, y) { // the upper module
+			if code.Black(x, y) {
 				glyph += 2
 			}
-			if code.Black(x, y+rows-1) { // the lower module, in ASCII the same
+			if code.Black(x, y+1) {
 				glyph++
 			}
 			b.WriteString(glyphs[glyph])
 		}
-		b.WriteString(after)
+		b.WriteString("\x1b[0m\n")
 	}
-	return b.String(), nil
-}
-
-// unicodeTerminal reports by the environment whether a terminal shows half blocks and
-// colours.
-func unicodeTerminal(environ func(string) string) bool {
-	if kind := environ("TERM"); kind == "" || kind == "dumb" {
-		return false
-	}
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} { // the first non-empty variable decides
-		if locale := strings.ToUpper(environ(name)); locale != "" {
-			return strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8")
-		}
-	}
-	return false
+	return b.String()
 }

@@ -79,13 +79,3 @@ type telegramBot struct {
 	client *botapi.Client
 	token  string
 }
-
-// updates returns up to 100 unacknowledged updates.
-func (b telegramBot) updates(ctx context.Context) (all []models.Update, err error) {
-	raw, err := b.client.Updates(ctx, 0, 0)
-	for _, r := range raw {
-		u, _ := botapi.DecodeUpdate(r) // an update that cannot be read is not the tap
-		all = append(all, u)
-	}
-	return all, err
-}
