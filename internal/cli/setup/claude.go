@@ -8,11 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"bareclaw/core/config"
 	"bareclaw/internal/cli/doctor"
-	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
 )
 
@@ -104,26 +102,18 @@ func expandHome(path string) string {
 	return path
 }
 
-// usualPlaces lists where installers put the CLI outside of the PATH.
-func usualPlaces() []string {
-	var dirs []string
-	if prefix := os.Getenv("NPM_CONFIG_PREFIX"); prefix != "" {
-		dirs = append(dirs, filepath.Join(prefix, "bin"))
+// usualPlaces returns the programs in the directories that installers use outside of the PATH.
+func usualPlaces() (paths []string) {
+	for _, dir := range []string{
+		"$NPM_CONFIG_PREFIX/bin", "$HOME/.local/bin", "$HOME/.claude/local", "$HOME/.claude/bin",
+		"$HOME/.npm-global/bin", "$HOME/.npm/bin", "$HOME/.npm-packages/bin", "$HOME/.bun/bin", "$HOME/.volta/bin", "$HOME/node_modules/.bin",
+		"$HOME/.nvm/versions/node/*/bin", "$HOME/.local/share/fnm/node-versions/*/installation/bin",
+		"/usr/local/bin", "/opt/homebrew/bin",
+	} {
+		found, _ := filepath.Glob(os.ExpandEnv(dir) + "/claude") // fails for bad patterns only
+		paths = append(paths, found...)
 	}
-	if home, err := os.UserHomeDir(); err == nil {
-		for _, sub := range []string{".local/bin", ".claude/local", ".claude/bin", ".npm-global/bin", ".npm/bin", ".npm-packages/bin", ".bun/bin", ".volta/bin", "node_modules/.bin"} {
-			dirs = append(dirs, filepath.Join(home, sub))
-		}
-		for _, pattern := range []string{".nvm/versions/node/*/bin", ".local/share/fnm/node-versions/*/installation/bin"} {
-			versions, _ := filepath.Glob(filepath.Join(home, pattern)) // fails for bad patterns only
-			dirs = append(dirs, versions...)
-		}
-	}
-	dirs = append(dirs, "/usr/local/bin", "/opt/homebrew/bin")
-	for i := range dirs {
-		dirs[i] = filepath.Join(dirs[i], "claude")
-	}
-	return dirs
+	return paths
 }
 
 func checkLogin(ctx context.Context, w *wizard) (Outcome, error) {
@@ -138,7 +128,7 @@ func checkLogin(ctx context.Context, w *wizard) (Outcome, error) {
 		return skipped("not asked"), err
 	}
 	for {
-		w.note("Asking Claude, which takes some seconds …")
+		w.note("Asking Claude, which takes some seconds, and a minute and a half if nothing answers …")
 		found := oneTurn(ctx, w)
 		if ctx.Err() != nil {
 			return Outcome{}, ctx.Err()
@@ -163,24 +153,13 @@ func checkLogin(ctx context.Context, w *wizard) (Outcome, error) {
 	}
 }
 
-// oneTurn lets claude answer in a temporary directory, and reports progress while the
-// answer takes long.
+// oneTurn lets claude answer in a temporary directory.
 func oneTurn(ctx context.Context, w *wizard) doctor.Finding {
-	o := doctor.Options{Turn: true, Environ: w.environ, Report: config.Report{Config: config.Config{
+	found := doctor.Turn(ctx, doctor.Options{Turn: true, Environ: w.environ, Report: config.Report{Config: config.Config{
 		Agent: config.AgentClaude, Claude: w.claude, Model: w.current("BARECLAW_MODEL"), PassEnv: strings.Split(w.current("BARECLAW_PASS_ENV"), ","),
-	}}}
-	result := make(chan doctor.Finding, 1)
-	begun := time.Now()
-	go func() { result <- doctor.Turn(ctx, o) }() // ends within its bound
-	for tick := time.Tick(10 * time.Second); ; {
-		select {
-		case found := <-result:
-			if found.Level == "" {
-				found = doctor.Finding{Level: doctor.Problem, What: "Claude could not be asked.", Command: "bareclaw doctor"}
-			}
-			return found
-		case <-tick:
-			w.note("… still waiting (%s)", humanize.Duration(time.Since(begun)))
-		}
+	}}})
+	if found.Level == "" {
+		return doctor.Finding{Level: doctor.Problem, What: "Claude could not be asked.", Command: "bareclaw doctor"}
 	}
+	return found
 }

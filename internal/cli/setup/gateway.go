@@ -41,7 +41,7 @@ func startGateway(ctx context.Context, w *wizard) (Outcome, error) {
 		return startAlone(ctx, w, cfg)
 	}
 	name := string(w.service.System())
-	spec, err := w.makeSpec(cfg)
+	spec, err := service.NewSpec(w.request(cfg))
 	if err != nil {
 		w.note("It cannot be a service of %s: %s", name, term.Safe(err.Error()))
 		return startAlone(ctx, w, cfg)
@@ -107,10 +107,6 @@ func installGateway(ctx context.Context, w *wizard, spec service.Spec) error {
 func startAlone(ctx context.Context, w *wizard, cfg config.Config) (Outcome, error) {
 	running, isRunning := gatewayHealth(ctx, cfg)
 	switch {
-	case isRunning && w.wrote && !w.isRead():
-		w.running = true
-		return Outcome{}, trouble(fmt.Sprintf("the gateway that runs (pid %d) does not read %s, and goes on with its old settings", running.PID, term.SafeLine(w.path)),
-			"end it (`bareclaw stop`) and run this again")
 	case isRunning && w.wrote:
 		return restartGateway(ctx, w, cfg, running)
 	case isRunning:
@@ -231,13 +227,9 @@ func runDoctor(ctx context.Context, w *wizard) (Outcome, error) {
 	if w.NoDoctor {
 		return skipped("as asked (--no-doctor)"), nil
 	}
-	o := doctor.Options{Report: config.Examine(), Version: w.c.Version, Self: w.c.Self}
+	o := doctor.Options{Report: config.Examine(), Version: w.c.Version, Self: w.c.Self, Answered: w.answered, Services: w.service}
 	o.Environ = os.Environ() // including the variables of .env files
-	o.Answered = w.answered
-	o.Services, o.Spec = w.service, w.spec
-	if o.Spec.Binary == "" { // no service was looked at
-		o.Spec, o.Unfit = w.makeSpec(o.Report.Config)
-	}
+	o.Spec, o.Unfit = service.NewSpec(w.request(o.Report.Config))
 	findings := doctor.Run(ctx, o)
 	if ctx.Err() != nil {
 		return Outcome{}, ctx.Err()

@@ -37,7 +37,7 @@ func offerHeartbeat(ctx context.Context, w *wizard) (Outcome, error) {
 		return skipped("the echo agent answers, which has nothing to look after"), nil
 	}
 	name, why := string(w.service.System()), ""
-	spec, err := w.makeSpec(cfg)
+	spec, err := service.NewSpec(w.request(cfg))
 	if err != nil {
 		why = "it cannot be a job of " + name + ": " + term.Safe(err.Error())
 	}
@@ -135,9 +135,9 @@ func declineHeartbeat(ctx context.Context, w *wizard, cfg config.Config) (Outcom
 }
 
 // installHeartbeat records the consent and installs the job. A heartbeat that asks nothing becomes
-// a setting too if the gateway reads the file of settings.
+// a setting too.
 func installHeartbeat(ctx context.Context, w *wizard, cfg config.Config, spec service.Spec, consent heartbeat.Consent, before *heartbeat.Status) (Outcome, error) {
-	if consent == heartbeat.ConsentRevive && cfg.Heartbeat == config.HeartbeatAuto && w.isRead() {
+	if consent == heartbeat.ConsentRevive && cfg.Heartbeat == config.HeartbeatAuto {
 		if err := w.choose(varHeartbeat, string(config.HeartbeatRevive)); err != nil {
 			return Outcome{}, err
 		}

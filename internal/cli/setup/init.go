@@ -37,11 +37,10 @@ type Init struct {
 	BotTokenFile  string `name:"telegram-token-file" placeholder:"FILE" help:"File that holds the token of your Telegram bot; - is standard input."`
 	AllowedUsers  string `placeholder:"IDS" help:"Numeric ids of the Telegram users that the bot listens to, comma-separated."`
 
-	Yes     bool   `short:"y" help:"Ask nothing: take these flags, else what is set, else defaults. Needed where there is no terminal."`
-	EnvFile string `placeholder:"FILE" help:"The file of the settings, in place of the one in your configuration directory."`
+	Yes bool `short:"y" help:"Ask nothing: take these flags, else what is set, else defaults. Needed where there is no terminal."`
 
 	Pair        bool          `help:"Wait for somebody to open the bot's link, who then may talk to it, also with --yes or where somebody may already."`
-	PairTimeout time.Duration `default:"5m" help:"How long that is waited for."`
+	PairTimeout time.Duration `default:"5m" help:"How long that is waited for, with --yes."`
 	NoQR        bool          `name:"no-qr" help:"Show the link without a QR code."`
 
 	NoTelegram bool `help:"Leave Telegram as it is."`

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"net"
-	"path/filepath"
 	"slices"
 
 	"bareclaw/core/config"
@@ -23,12 +21,6 @@ type step struct {
 	run         func(context.Context, *wizard) (Outcome, error)
 }
 
-// The steps that choose settings; a later step saves the settings.
-const (
-	stepSettings = "settings"
-	stepBot      = "telegram"
-)
-
 // A wizard is one run. No other goroutine uses a wizard.
 type wizard struct {
 	*Init
@@ -42,10 +34,9 @@ type wizard struct {
 	newOwner  int64       // Telegram id allowed in this run
 	answered  bool        // claude has answered, hence has a login
 	portTaken bool
-	launched  bool         // a gateway was started, and may not answer yet
-	running   bool         // the gateway answers
-	spec      service.Spec // spec of the service; the zero value before makeSpec
-	firstCost float64      // of the first message, in US dollars; 0: not known
+	launched  bool    // a gateway was started, and may not answer yet
+	running   bool    // the gateway answers
+	firstCost float64 // of the first message, in US dollars; 0: not known
 }
 
 // run runs all steps and returns their outcomes, also with an error: ctx's error after an
@@ -64,7 +55,7 @@ func (w *wizard) run(ctx context.Context) (Summary, error) {
 		w.say("%d/%d %s", i+1, len(steps), s.title)
 		outcome, err := s.run(ctx, w)
 		if ctx.Err() != nil || errors.Is(err, errEnd) {
-			w.interrupted(summary)
+			w.interrupted()
 			return summary, context.Canceled
 		}
 		switch {
@@ -90,8 +81,8 @@ func steps() []step {
 	return []step{
 		{"claude", "Claude Code", findClaude},
 		{"login", "Its login", checkLogin},
-		{stepSettings, "Settings", chooseSettings},
-		{stepBot, "Telegram", chooseBot},
+		{"settings", "Settings", chooseSettings},
+		{"telegram", "Telegram", chooseBot},
 		{"save", "Saving", saveSettings},
 		{"pairing", "Who may talk to the bot", pairOwner},
 		{"service", "Keeping it running", startGateway},
@@ -101,26 +92,21 @@ func steps() []step {
 	}
 }
 
-// open reads the settings and chooses the file to write.
+// open reads the settings.
 func (w *wizard) open() error {
 	files, err := config.DotEnvFiles()
 	if err != nil {
 		return err
 	}
-	if w.path = w.EnvFile; w.path == "" {
-		if len(files) < 2 {
-			return trouble("The directory of the user's configuration is not known.", "set HOME or XDG_CONFIG_HOME, or say where settings are kept with --env-file")
-		}
-		w.path = files[1]
+	if len(files) < 2 {
+		return trouble("The directory of the user's configuration is not known.", "set HOME or XDG_CONFIG_HOME")
 	}
-	if w.path, err = filepath.Abs(w.path); err != nil {
-		return fmt.Errorf("find the file of the settings: %w", err)
-	}
+	w.path = files[1]
 	if _, err := openEnv(w.path); err != nil {
 		return err
 	}
 	w.shadows = map[string]string{}
-	if len(files) > 0 && files[0] != w.path {
+	if files[0] != w.path {
 		if w.shadows, err = config.ReadDotEnv(files[0]); err != nil {
 			return err
 		}
@@ -156,12 +142,7 @@ func (w *wizard) adopt() error {
 	return nil
 }
 
-// makeSpec describes the service as `bareclaw service install` does.
-func (w *wizard) makeSpec(cfg config.Config) (_ service.Spec, err error) {
-	w.spec, err = service.NewSpec(w.request(cfg))
-	return w.spec, err
-}
-
+// request describes the service as `bareclaw service install` does.
 func (w *wizard) request(cfg config.Config) service.Request {
 	dir, _ := service.WorkingDir() // none is refused as a directory
 	return service.Request{
@@ -192,7 +173,7 @@ func (w *wizard) settle(ctx context.Context, name string, q question, byDefault 
 	}
 }
 
-func (w *wizard) interrupted(s Summary) {
+func (w *wizard) interrupted() {
 	w.say("")
 	w.say("Interrupted. Nothing is half done.")
 	if !w.wrote {
@@ -203,11 +184,6 @@ func (w *wizard) interrupted(s Summary) {
 	}
 	if w.launched && !w.running {
 		w.say("The gateway was started and runs on: see `bareclaw status`.")
-	}
-	for _, o := range s.Steps {
-		if o.State == Done && o.Step != stepSettings && o.Step != stepBot { // these steps save nothing
-			w.tell("  %s: %s", o.Step, term.SafeLine(o.Detail))
-		}
 	}
 	w.say("Go on with: bareclaw init")
 }

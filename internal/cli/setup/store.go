@@ -128,12 +128,6 @@ func (s *store) saved(name string) string {
 	return f.vars[name]
 }
 
-// isRead reports whether a gateway reads the file of the settings by itself.
-func (s *store) isRead() bool {
-	read, err := config.DotEnvFiles()
-	return err == nil && slices.Contains(read, s.path)
-}
-
 func (s *store) given(name string) bool {
 	_, ok := s.onCommandLine[name]
 	return ok
@@ -180,16 +174,13 @@ func (s *store) write() (names []string, err error) {
 // file, regardless of the environment.
 func (s *store) load() (config.Config, error) {
 	vars, err := config.ReadDotEnv(s.path)
-	isRead := s.isRead()
-	for name, value := range vars {
-		if !isRead {
-			err = errors.Join(err, os.Setenv(name, value))
-		} else if strings.HasPrefix(name, "BARECLAW_") {
-			_ = os.Unsetenv(name)
-		}
-	}
 	if err != nil {
 		return config.Config{}, err
+	}
+	for name := range vars {
+		if strings.HasPrefix(name, "BARECLAW_") {
+			_ = os.Unsetenv(name)
+		}
 	}
 	return config.Load()
 }
@@ -198,20 +189,10 @@ func (s *store) load() (config.Config, error) {
 // settings.
 func (s *store) daemonEnviron() []string {
 	vars, _ := config.ReadDotEnv(s.path) // open has reported an error
-	var out []string
-	for _, entry := range s.environ {
+	return slices.DeleteFunc(slices.Clone(s.environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		if vars[name] == "" || !strings.HasPrefix(name, "BARECLAW_") {
-			out = append(out, entry)
-		}
-	}
-	if s.isRead() {
-		return out
-	}
-	for _, name := range slices.Sorted(maps.Keys(vars)) { // nothing else tells it
-		out = append(out, name+"="+vars[name])
-	}
-	return out
+		return vars[name] != "" && strings.HasPrefix(name, "BARECLAW_")
+	})
 }
 
 // shadowed lists the choices that another .env overrides.

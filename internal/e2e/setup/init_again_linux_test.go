@@ -30,8 +30,7 @@ func TestInitWithEveryStepSkipped(t *testing.T) {
 	}
 }
 
-// TestInitTellsTheAddress tells where the gateway listens that was told to pick a port,
-// and that it does not heed a file of settings which it does not read.
+// TestInitTellsTheAddress tells where the gateway listens that was told to pick a port.
 func TestInitTellsTheAddress(t *testing.T) {
 	t.Parallel()
 	m := harness.NewUser(t)
@@ -40,8 +39,6 @@ func TestInitTellsTheAddress(t *testing.T) {
 	if !regexp.MustCompile(`http://127\.0\.0\.1:[1-9]`).MatchString(stdout) {
 		t.Errorf("it says\n%s", stdout)
 	}
-	runs(m, exitcode.Failed, "", append(args, "--env-file", m.Path("other"), "--port", harness.FreePort(t))...).
-		Shows("does not read "+m.Path("other"), "bareclaw stop")
 }
 
 // TestInitInterruptedWhileTheGatewayStarts says that it goes on starting.
