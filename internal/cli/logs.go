@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,10 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
+	"syscall"
 
 	"bareclaw/core/config"
 	"bareclaw/internal/cli/command"
@@ -56,10 +55,13 @@ func (l *logs) Run(c *command.Context, cfg config.Config) error {
 	case kept.Path != "":
 		err = l.file(c, kept.Path)
 	default:
-		return errors.New("the gateway's log is only where its standard error goes: BARECLAW_LOG_FILE is off")
+		err = errors.New("the gateway's log is only where its standard error goes: BARECLAW_LOG_FILE is off")
 	}
-	if errors.Is(context.Cause(c.Context), command.ErrBrokenPipe) {
+	switch ended := context.Cause(c.Context); {
+	case errors.Is(ended, command.ErrBrokenPipe):
 		return nil
+	case ended != nil:
+		return ended
 	}
 	return err
 }
@@ -69,140 +71,34 @@ func (l *logs) journal(c *command.Context, unit string) error {
 	if l.Follow {
 		args = append(args, "--follow")
 	}
-	cmd := exec.CommandContext(c.Context, "journalctl", args...)
-	cmd.Stderr = c.Err
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err == nil {
-		err = errors.Join(copyLines(c, out), cmd.Wait())
-	}
-	if c.Context.Err() != nil {
-		return c.Context.Err()
-	}
-	if err != nil {
+	if err := relay(c, c.Err, "journalctl", args...); err != nil {
 		return fmt.Errorf("ask the journal: %w", err)
 	}
 	return nil
 }
 
-func copyLines(c *command.Context, r io.Reader) error {
-	in := bufio.NewReader(r)
-	for {
-		line, err := in.ReadString('\n')
-		if printErr := c.Print(term.Safe(line)); printErr != nil {
-			return printErr
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
 func (l *logs) file(c *command.Context, path string) error {
-	f := &follower{c: c, path: path}
-	defer f.close()
-	if err := f.begin(l.Lines); err != nil {
-		return err
-	}
-	if l.Follow {
-		return f.follow(c.Context)
-	}
-	if len(f.files) == 0 {
-		return fmt.Errorf("there is no log yet: %s", path)
-	}
-	return nil
-}
-
-const followEvery = 200 * time.Millisecond
-
-// A follower prints each line of a log once, whichever process writes the line, also across
-// rotations.
-type follower struct {
-	c     *command.Context
-	path  string
-	files []*tail // all known files of the log, oldest first
-}
-
-// A tail is the unread end of a file. The file stays open even if it is removed: until then
-// no new file can have its identity.
-type tail struct {
-	*os.File
-	info fs.FileInfo // identifies the file
-	part string      // an unfinished line
-}
-
-// lines returns the new complete lines. An emptied file is read from its beginning.
-func (t *tail) lines() (string, error) {
-	at, err := t.Seek(0, io.SeekCurrent)
-	if st, statErr := t.Stat(); err == nil && statErr == nil && st.Size() < at {
-		_, err = t.Seek(0, io.SeekStart)
-		t.part = ""
-	}
-	b, readErr := io.ReadAll(t)
-	if err := errors.Join(err, readErr); err != nil {
-		return "", fmt.Errorf("read the log: %w", err)
-	}
-	text := t.part + string(b)
-	cut := strings.LastIndexByte(text, '\n') + 1
-	t.part = text[cut:]
-	return text[:cut], nil
-}
-
-func (f *follower) close() {
-	for _, t := range f.files {
-		_ = t.Close()
-	}
-}
-
-// open opens the files of the log that are not known yet, which are newer than the known
-// files.
-func (f *follower) open() error {
+	text, found, size := "", false, 0 // size of the complete lines in the file read last
 	for n := logfile.Kept; n >= 0; n-- {
-		path := f.path
-		if n > 0 {
-			path = logfile.Old(f.path, n)
-		}
-		file, err := os.Open(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
+		b, err := os.ReadFile(logfile.Path(path, n))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("read the log: %w", err)
 		}
-		info, err := file.Stat()
-		if err != nil || slices.ContainsFunc(f.files, func(t *tail) bool { return os.SameFile(t.info, info) }) {
-			_ = file.Close()
-			continue
-		}
-		f.files = append(f.files, &tail{File: file, info: info})
+		found = found || err == nil
+		complete := string(b[:bytes.LastIndexByte(b, '\n')+1])
+		text, size = lastLines(text+complete, l.Lines), len(complete)
 	}
-	return nil
-}
-
-// begin prints the last lines, from old files too.
-func (f *follower) begin(n int) error {
-	if err := f.open(); err != nil {
+	if !found && !l.Follow {
+		return fmt.Errorf("there is no log yet: %s", path)
+	}
+	if err := c.Print(term.Safe(text)); err != nil || !l.Follow {
 		return err
 	}
-	all := ""
-	for i, t := range slices.Backward(f.files) {
-		text, err := t.lines()
-		if err != nil {
-			return err
-		}
-		if i < len(f.files)-1 {
-			t.part = ""
-		}
-		if strings.Count(all, "\n") < n {
-			all = text + all
-		}
+	// Standard error is discarded: tail reports there that the file is missing or was rotated.
+	if err := relay(c, nil, "tail", "-c", fmt.Sprintf("+%d", size+1), "-F", path); err != nil {
+		return fmt.Errorf("follow the log: %w", err)
 	}
-	return f.c.Print(term.Safe(lastLines(all, n)))
+	return nil
 }
 
 func lastLines(text string, n int) string {
@@ -213,33 +109,46 @@ func lastLines(text string, n int) string {
 	return text[at:]
 }
 
-// follow prints new lines until ctx ends. New files are looked for before the old files are
-// read to the end, so no line is lost.
-func (f *follower) follow(ctx context.Context) error {
-	for tick := time.Tick(followEvery); ; {
-		if err := f.open(); err != nil {
+// relay prints the output of a program, made safe for a terminal, until the program or c
+// ends.
+func relay(c *command.Context, stderr io.Writer, name string, args ...string) error {
+	ctx, cancel := context.WithCancel(c.Context)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stderr = stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches the program only through c
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return err
+	}
+	if err = copyLines(c, out); err != nil {
+		cancel()
+	}
+	return errors.Join(err, cmd.Wait())
+}
+
+// copyLines prints r in whole lines: a character may be split between two reads.
+func copyLines(c *command.Context, r io.Reader) error {
+	var text []byte
+	chunk := make([]byte, 64<<10)
+	for {
+		n, err := r.Read(chunk)
+		text = append(text, chunk[:n]...)
+		end := bytes.LastIndexByte(text, '\n') + 1
+		if err != nil {
+			end = len(text)
+		}
+		if printErr := c.Print(term.Safe(string(text[:end]))); printErr != nil {
+			return printErr
+		}
+		if text = text[end:]; errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
 			return err
-		}
-		for i, t := range f.files {
-			text, err := t.lines()
-			if err != nil {
-				return err
-			}
-			if i < len(f.files)-2 && t.part != "" { // another process may still write to the last but one
-				text, t.part = text+t.part+"\n", ""
-			}
-			if err := f.c.Print(term.Safe(text)); err != nil {
-				return err
-			}
-		}
-		for len(f.files) > logfile.Kept+1 { // the oldest was removed
-			_ = f.files[0].Close()
-			f.files = f.files[1:]
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick:
 		}
 	}
 }

@@ -86,11 +86,7 @@ func IsLog(f *os.File, path string) bool {
 		return false
 	}
 	for n := range Kept + 1 {
-		name := path
-		if n > 0 {
-			name = Old(path, n)
-		}
-		if st, err := os.Stat(name); err == nil && os.SameFile(have, st) {
+		if st, err := os.Stat(Path(path, n)); err == nil && os.SameFile(have, st) {
 			return true
 		}
 	}
@@ -162,15 +158,21 @@ func (l *File) rotate() {
 	}
 }
 
-// shift renames each old file to the next older name, which makes room for a new file.
+// shift renames each file to the next older name, which makes room for a new file.
 func shift(path string) error {
-	for n := Kept - 1; n > 0; n-- {
-		if err := os.Rename(Old(path, n), Old(path, n+1)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for n := Kept - 1; n >= 0; n-- {
+		if err := os.Rename(Path(path, n), Path(path, n+1)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	return os.Rename(path, Old(path, 1))
+	return nil
 }
 
-// Old returns the path of the nth old file of a log; 1 is the newest.
-func Old(path string, n int) string { return path + "." + strconv.Itoa(n) }
+// Path returns the path of the nth file of a log: 0 is the present file, 1 the newest old
+// file.
+func Path(path string, n int) string {
+	if n == 0 {
+		return path
+	}
+	return path + "." + strconv.Itoa(n)
+}

@@ -17,11 +17,7 @@ func whole(t *testing.T, path string) []string {
 	t.Helper()
 	var lines []string
 	for n := Kept; n >= 0; n-- {
-		name := path
-		if n > 0 {
-			name = Old(path, n)
-		}
-		b, err := os.ReadFile(name)
+		b, err := os.ReadFile(Path(path, n))
 		if err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}

@@ -423,7 +423,7 @@ func TestLogs(t *testing.T) {
 	write("before it is rotated \x1b[31m")
 	_, _ = l.Write(bytes.Repeat([]byte("x\n"), logfile.MaxBytes/2)) // the next line is one of a new file
 	write("after it was rotated")
-	if _, err := os.Stat(logfile.Old(path, 1)); err != nil {
+	if _, err := os.Stat(logfile.Path(path, 1)); err != nil {
 		t.Errorf("the log was not rotated: %v", err)
 	}
 	check.OK(t, i.Cmd.Process.Signal(os.Interrupt))

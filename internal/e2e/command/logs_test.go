@@ -67,7 +67,7 @@ func TestLogOfADetachedGateway(t *testing.T) {
 			if n := said(`"msg":"ready"`); n != 1 {
 				t.Errorf("it says %d times that it is ready", n)
 			}
-			check.OK(t, os.Rename(path, logfile.Old(path, 1))) // as the rotation by another one does
+			check.OK(t, os.Rename(path, logfile.Path(path, 1))) // as the rotation by another one does
 			m.Command(exitcode.OK, "restart")
 			m.Eventually("the second process is ready", func() bool { return said(`"msg":"ready"`) > 0 })
 			if n := said(`"msg":"ready"`); n != 1 {
@@ -99,11 +99,11 @@ type following struct {
 	cmd *exec.Cmd
 }
 
-func follow(m *harness.Machine) *following {
+func follow(m *harness.Machine, lines string) *following {
 	m.T.Helper()
 	out, err := os.Create(m.Path("followed"))
 	check.OK(m.T, err)
-	f := &following{Machine: m, cmd: exec.Command(m.Executable(), "logs", "-f", "-n", "0")}
+	f := &following{Machine: m, cmd: exec.Command(m.Executable(), "logs", "-f", "-n", lines)}
 	f.cmd.Dir, f.cmd.Env, f.cmd.Stdout, f.cmd.Stderr = m.Path("work"), m.Env, out, m.Log
 	err = f.cmd.Start()
 	_ = out.Close()
@@ -137,54 +137,55 @@ func (f *following) shows(text string) {
 	})
 }
 
-// TestLogsFollowedOverKillsAndRotation: who follows the log has each of its lines once,
-// whatever is killed and however often it is rotated, also while they do not look.
+// TestLogsFollowedBeforeTheFirstGateway: the command waits for the log, also for its
+// directory.
+func TestLogsFollowedBeforeTheFirstGateway(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	m.Installed()
+	tail, err := exec.LookPath("tail")
+	check.OK(t, err)
+	m.Write("bin/tail", fmt.Sprintf("#!/bin/sh\ntouch %s\nexec %s \"$@\"\n", m.Path("waits"), tail), 0o700)
+	f := follow(m, "100")
+	m.Eventually("the file is waited for", func() bool { return len(m.Glob("waits")) > 0 })
+	m.Start()
+	f.shows(`"msg":"ready"`)
+}
+
+// TestLogsFollowedOverKillsAndRotation: whoever follows the log has each of its lines once,
+// whatever is killed, and after each rotation.
 func TestLogsFollowedOverKillsAndRotation(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
-	m.Touch("state/bareclaw.log")
+	m.Write("state/bareclaw.log", "not complete before and\nonly now", 0o600)
 	m.Touch("state/daemon.lock") // as of a gateway that has not said yet where its log is
-	f := follow(m)
+	f := follow(m, "1")
+	f.shows("not complete before and\n") // all that comes from now on is followed
 	path := m.Path("state/bareclaw.log")
 	padded := 0
-	pad := func(bytes int) { // as another process would write it
+	pad := func() { // as another process would write it, once over the end of the file
 		l, err := logfile.Open(path, logfile.MaxBytes)
 		check.OK(t, err)
-		for ; bytes > 0; bytes -= 1 << 20 {
+		defer l.Close()
+		for range logfile.MaxBytes >> 20 {
 			padded++
 			_, _ = fmt.Fprintf(l, "padding %012d %s\n", padded, strings.Repeat("x", 1<<20))
 		}
-		_ = l.Close()
 	}
-	ready := func() string { return fmt.Sprintf(`"pid":%d`, m.Worker()) }
 	g := m.Start()
+	ready := func() string { return fmt.Sprintf(`"pid":%d`, m.Worker()) }
 	f.shows(ready())
-	for range 2 {
+	for _, meanwhile := range []func(){func() {}, pad, func() {}, pad} {
 		g.Kill()
-		g = m.Start() // goes on in the same file
+		meanwhile()
+		g = m.Start()
 		f.shows(ready())
 	}
-	g.Kill()
-	pad(logfile.MaxBytes - 2<<20)
-	f.shows(fmt.Sprintf("padding %012d", padded))
-	check.OK(t, f.cmd.Process.Signal(syscall.SIGSTOP))
-	pad(3 << 20) // ends the file
-	g = m.Start()
-	g.Say("c", "echo hello").Want(t, "hello")
-	g.Kill()
-	pad(logfile.MaxBytes) // ends one that was not looked at
-	g = m.Start()
-	check.OK(t, f.cmd.Process.Signal(syscall.SIGCONT))
-	f.shows(ready())
 	g.Signal(syscall.SIGTERM)
 	f.shows(`"msg":"ended"`)
 	var want []string
 	for n := logfile.Kept; n >= 0; n-- {
-		name := "state/bareclaw.log"
-		if n > 0 {
-			name = logfile.Old(name, n)
-		}
-		if _, err := os.Stat(m.Path(name)); err == nil {
+		if name := logfile.Path("state/bareclaw.log", n); len(m.Glob(name)) > 0 {
 			want = append(want, f.lines(name)...)
 		}
 	}
