@@ -13,6 +13,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"bareclaw/core/config"
 	"bareclaw/internal/cli/command"
@@ -46,24 +49,13 @@ func (l *logs) Run(c *command.Context, cfg config.Config) error {
 	if kept == (lockfile.LogLocation{}) && cfg.LogFile == config.LogFileAuto { // no gateway yet
 		kept.Path = filepath.Join(cfg.StateDir, logfile.Name)
 	}
-	if l.Follow {
-		defer command.CancelOnBrokenPipe(c)()
-	}
 	switch {
 	case kept.Unit != "":
-		err = l.journal(c, kept.Unit)
+		return l.journal(c, kept.Unit)
 	case kept.Path != "":
-		err = l.file(c, kept.Path)
-	default:
-		err = errors.New("the gateway's log is only where its standard error goes: BARECLAW_LOG_FILE is off")
+		return l.file(c, kept.Path)
 	}
-	switch ended := context.Cause(c.Context); {
-	case errors.Is(ended, command.ErrBrokenPipe):
-		return nil
-	case ended != nil:
-		return ended
-	}
-	return err
+	return errors.New("the gateway's log is only where its standard error goes: BARECLAW_LOG_FILE is off")
 }
 
 func (l *logs) journal(c *command.Context, unit string) error {
@@ -109,11 +101,15 @@ func lastLines(text string, n int) string {
 	return text[at:]
 }
 
+// errNoReader ends a program whose output nobody reads any more.
+var errNoReader = errors.New("nobody reads the output any more")
+
 // relay prints the output of a program, made safe for a terminal, until the program or c
-// ends.
+// ends. Without a reader of the output relay ends the program and returns nil.
 func relay(c *command.Context, stderr io.Writer, name string, args ...string) error {
-	ctx, cancel := context.WithCancel(c.Context)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(c.Context)
+	defer cancel(nil)
+	go endWithoutReader(ctx, cancel, c.Out)
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stderr = stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches the program only through c
@@ -124,10 +120,39 @@ func relay(c *command.Context, stderr io.Writer, name string, args ...string) er
 	if err != nil {
 		return err
 	}
-	if err = copyLines(c, out); err != nil {
-		cancel()
+	if err := copyLines(c, out); err != nil {
+		cancel(err)
 	}
-	return errors.Join(err, cmd.Wait())
+	err = cmd.Wait()
+	switch ended := context.Cause(ctx); {
+	case errors.Is(ended, errNoReader):
+		return nil
+	case ended != nil:
+		return ended
+	}
+	return err
+}
+
+// endWithoutReader calls cancel when the reader of a pipe is gone, as after `| head -1`: a
+// write would find out only with the next line.
+func endWithoutReader(ctx context.Context, cancel context.CancelCauseFunc, out io.Writer) {
+	pipe, ok := out.(*os.File)
+	if !ok {
+		return
+	}
+	fds := []unix.PollFd{{Fd: int32(pipe.Fd())}} //nolint:gosec // descriptors are small
+	for tick := time.Tick(200 * time.Millisecond); ; {
+		n, err := unix.Poll(fds, 0) // reports a closed end without being asked
+		if err == nil && n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
+			cancel(errNoReader)
+			return
+		}
+		select {
+		case <-tick:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // copyLines prints r in whole lines: a character may be split between two reads.
