@@ -109,7 +109,6 @@ var errNoReader = errors.New("nobody reads the output any more")
 func relay(c *command.Context, stderr io.Writer, name string, args ...string) error {
 	ctx, cancel := context.WithCancelCause(c.Context)
 	defer cancel(nil)
-	go endWithoutReader(ctx, cancel, c.Out)
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stderr = stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches the program only through c
@@ -120,6 +119,7 @@ func relay(c *command.Context, stderr io.Writer, name string, args ...string) er
 	if err != nil {
 		return err
 	}
+	go endWithoutReader(ctx, cancel, c.Out)
 	if err := copyLines(c, out); err != nil {
 		cancel(err)
 	}
