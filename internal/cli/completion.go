@@ -54,7 +54,7 @@ func (s *complete) Run(c *command.Context, parsed *kong.Context) error {
 		words = []string{""}
 	}
 	last := words[len(words)-1]
-	node, place := walk(parsed.Model.Node, words[:len(words)-1])
+	node, place := walk(parsed.Kong, words[:len(words)-1])
 	var all []string
 	switch {
 	case strings.HasPrefix(last, "-"):
@@ -77,39 +77,22 @@ func (s *complete) Run(c *command.Context, parsed *kong.Context) error {
 }
 
 // walk follows words to a command, and returns the number of given arguments. A default
-// command counts where the next word is no command.
-func walk(node *kong.Node, words []string) (at *kong.Node, given int) {
-	flags := true
-	value := false // the next word belongs to a flag
-	for _, word := range words {
+// command counts only by its name.
+func walk(parser *kong.Kong, words []string) (at *kong.Node, given int) {
+	at = parser.Model.Node
+	traced, err := kong.Trace(parser, words)
+	if err != nil {
+		return at, 0
+	}
+	for _, step := range traced.Path { // up to the first word that cannot be parsed
 		switch {
-		case value:
-			value = false
-		case flags && word == "--":
-			flags = false
-		case flags && strings.HasPrefix(word, "-"):
-			value = takesValue(node, word)
-		default:
-			i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word })
-			if i < 0 {
-				given++
-				continue
-			}
-			node = node.Children[i]
+		case step.Command != nil && slices.Contains(words, step.Command.Name):
+			at, given = step.Command, 0
+		case step.Positional != nil:
+			given++
 		}
 	}
-	return node, given
-}
-
-func takesValue(node *kong.Node, word string) bool {
-	for _, group := range node.AllFlags(false) {
-		for _, f := range group {
-			if word == "--"+f.Name || f.Short != 0 && word == "-"+string(f.Short) {
-				return !f.IsBool()
-			}
-		}
-	}
-	return false
+	return at, given
 }
 
 // candidates returns the candidates for an argument: its values, or the channels of a
