@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rivo/uniseg"
+	"github.com/charmbracelet/x/ansi"
 
 	"bareclaw/internal/term"
 )
@@ -71,21 +71,12 @@ func (t *Table) Lines(colours term.Palette, width int) []string {
 	out := make([]string, 0, len(t.rows))
 	for _, row := range t.rows {
 		var line strings.Builder
-		left := width
 		for i, c := range row {
-			if i > 0 {
-				if left <= len(columnGap) {
-					break
-				}
-				line.WriteString(columnGap)
-				left -= len(columnGap)
-			}
-			shown := Fit(c.text, min(widths[i], left))
-			pad := max(0, min(widths[i], left)-uniseg.StringWidth(shown))
-			left -= uniseg.StringWidth(shown) + pad
-			line.WriteString(colours.Paint(c.colour, shown) + strings.Repeat(" ", pad))
+			shown := Fit(c.text, widths[i])
+			pad := strings.Repeat(" ", widths[i]-ansi.StringWidth(shown))
+			line.WriteString(colours.Paint(c.colour, shown) + pad + columnGap)
 		}
-		out = append(out, strings.TrimRight(line.String(), " "))
+		out = append(out, Fit(strings.TrimRight(line.String(), " "), width))
 	}
 	return out
 }
@@ -102,7 +93,7 @@ func (t *Table) widths(width int) []int {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], uniseg.StringWidth(c.text))
+			widths[i] = max(widths[i], ansi.StringWidth(c.text))
 		}
 	}
 	if width == Unlimited {
@@ -128,18 +119,4 @@ func (t *Table) widths(width int) []int {
 }
 
 // Fit returns s, or its beginning and an ellipsis, in at most width cells.
-func Fit(s string, width int) string {
-	if uniseg.StringWidth(s) <= width {
-		return s
-	}
-	if width <= 0 {
-		return ""
-	}
-	var b strings.Builder
-	left := width - 1
-	for graphemes := uniseg.NewGraphemes(s); graphemes.Next() && graphemes.Width() <= left; {
-		b.WriteString(graphemes.Str())
-		left -= graphemes.Width()
-	}
-	return strings.TrimRight(b.String(), " ") + "…"
-}
+func Fit(s string, width int) string { return ansi.Truncate(s, width, "…") }

@@ -18,7 +18,7 @@ func TestTablesFit(t *testing.T) {
 	if got := table.Lines(term.Palette{On: true}, 23); !slices.Equal(got, want) {
 		t.Errorf("the table is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if got := table.Lines(term.Palette{On: true}, 7); got[1] != "a ver…" {
-		t.Errorf("in 7 columns the row is %q", got[1])
+	if got := table.Lines(term.Palette{On: true}, 12); got[1] != "a ver…  \x1b[31mok\x1b[0m …" {
+		t.Errorf("in 12 columns the row is %q", got[1])
 	}
 }
