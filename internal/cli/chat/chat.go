@@ -14,7 +14,6 @@ import (
 	"os/user"
 	"sync"
 	"syscall"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -44,28 +43,9 @@ func (c *Chat) Run(ctx *command.Context, gate *client.Client) error {
 	if u, err := user.Current(); err == nil {
 		g.user = u.Username
 	}
-	return untilTold(ctx.Context, syscall.SIGTERM, func(told context.Context) error {
-		return untilTold(told, syscall.SIGHUP, func(told context.Context) error { return g.chat(told, ctx.In, out) })
-	})
-}
-
-// untilTold runs a function that changes the terminal, and cancels ctx on a signal, for the
-// function to restore the terminal before the process ends.
-func untilTold(ctx context.Context, s syscall.Signal, run func(context.Context) error) error {
-	ignored := signal.Ignored(s) // as under nohup
-	told, stop := signal.NotifyContext(ctx, s)
+	told, stop := signal.NotifyContext(ctx.Context, syscall.SIGTERM, syscall.SIGHUP) // g.chat restores the terminal first
 	defer stop()
-	err := run(told)
-	if ctx.Err() != nil || told.Err() == nil {
-		return err
-	}
-	stop()
-	if !ignored { // the signal ends the process as if unhandled
-		if err := syscall.Kill(os.Getpid(), s); err == nil {
-			time.Sleep(time.Minute) // another thread may get the signal, and be slow
-		}
-	}
-	return command.Signalled{Signal: s}
+	return g.chat(told, ctx.In, out)
 }
 
 // chat runs the chat until the user leaves or outer ends. A running turn continues.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"syscall"
 
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/config"
@@ -45,22 +44,12 @@ func (m marked) Is(target error) bool { return target == m.mark }
 // Unwrap returns the error without the mark.
 func (m marked) Unwrap() error { return m.error }
 
-// Signalled is the error of a command that a signal has ended. Its exit status is the
-// status that a shell shows for a process killed by the signal.
-type Signalled struct{ Signal syscall.Signal }
-
-// Error names the signal.
-func (s Signalled) Error() string { return "ended by signal: " + s.Signal.String() }
-
 // ExitStatus returns the exit status for the error of a command.
 func ExitStatus(err error) int {
 	_, misconfigured := errors.AsType[*config.Problem](err)
-	signalled, ended := errors.AsType[Signalled](err)
 	switch {
 	case err == nil:
 		return exitcode.OK
-	case ended:
-		return 128 + int(signalled.Signal)
 	case misconfigured, errors.Is(err, errUsage):
 		return exitcode.Usage
 	case errors.Is(err, client.ErrUnreachable), errors.Is(err, ErrNotRunning):
@@ -81,8 +70,7 @@ var inCommands = strings.NewReplacer(
 // Silent reports whether an error needs no message: the command has printed why, or the
 // user ended the command.
 func Silent(err error) bool {
-	_, ended := errors.AsType[Signalled](err)
-	return err == nil || ended || errors.Is(err, ErrFailed) || ExitStatus(err) == exitcode.Interrupted
+	return err == nil || errors.Is(err, ErrFailed) || ExitStatus(err) == exitcode.Interrupted
 }
 
 // ErrorText returns the text of an error for a terminal.
