@@ -62,7 +62,7 @@ func (j Job) header() string {
 // envFile returns the environment file of a job, readable by the user alone because settings
 // may be secrets.
 func (j Job) envFile(spec Spec, dirs Dirs) File {
-	return File{Path: dirs.envPath(j, spec), Mode: 0o600, Text: j.header() + envText(spec.variables())}
+	return File{Path: dirs.envPath(j), Mode: 0o600, Text: j.header() + envText(spec.variables())}
 }
 
 // HeartbeatLog is the name of the heartbeat's log file in the state directory.
@@ -72,22 +72,13 @@ const HeartbeatLog = "heartbeat.log"
 // function of the arguments. The error lists every value that the service manager cannot
 // represent, with the reason.
 func Files(system System, job Job, spec Spec, dirs Dirs) ([]File, error) {
-	if dirs.missing != nil {
-		return nil, dirs.missing
-	}
-	if job != Gateway && job != Heartbeat {
-		return nil, fmt.Errorf("there is no job %q", job)
-	}
 	if err := spec.check(job); err != nil {
 		return nil, err
 	}
-	switch system {
-	case Systemd:
-		return systemdFiles(job, spec, dirs)
-	case Launchd:
+	if system == Launchd {
 		return launchdFiles(job, spec, dirs)
 	}
-	return nil, fmt.Errorf("there is no service manager %q", system)
+	return systemdFiles(job, spec, dirs)
 }
 
 func (s Spec) check(job Job) error {

@@ -115,12 +115,6 @@ func TestRefused(t *testing.T) {
 	if _, err := Files(Systemd, Heartbeat, spec, dirs); err == nil {
 		t.Error("a heartbeat without an interval is accepted")
 	}
-	if _, err := Files(Systemd, "lunch", spec, dirs); err == nil {
-		t.Error("a job that there is not is accepted")
-	}
-	if _, err := Files("upstart", Gateway, spec, dirs); err == nil {
-		t.Error("a service manager that there is not is accepted")
-	}
 }
 
 var both = []System{Systemd, Launchd}

@@ -157,7 +157,7 @@ func (d Dirs) outdated(system System, job Job, spec Spec) string {
 	}
 	var differ []string
 	for _, f := range files {
-		if f.Path == d.envPath(job, spec) {
+		if f.Path == d.envPath(job) {
 			if info, err := os.Stat(f.Path); err != nil || info.Mode().Perm()&0o077 != 0 {
 				differ = append(differ, f.Path+" (it must be there, and for you alone)")
 			}

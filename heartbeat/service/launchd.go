@@ -57,7 +57,7 @@ func launchdFiles(job Job, spec Spec, dirs Dirs) ([]File, error) {
 		Label:                job.names().label,
 		ProgramArguments:     append([]string{spec.Binary}, job.names().arguments...),
 		WorkingDirectory:     spec.Dir,
-		EnvironmentVariables: map[string]string{envVariable: dirs.envPath(job, spec)},
+		EnvironmentVariables: map[string]string{envVariable: dirs.envPath(job)},
 		AbandonProcessGroup:  true, // gateways and session hosts must outlive the job that started them
 		StandardOutPath:      printed,
 		StandardErrorPath:    log,
@@ -116,9 +116,6 @@ func launchctl(ctx context.Context, args ...string) (string, error) {
 // Available returns an error if the user has no launchd domain, before a login at the
 // screen.
 func (m launchdManager) Available(ctx context.Context) error {
-	if m.dirs.missing != nil {
-		return m.dirs.missing
-	}
 	_, err := launchctl(ctx, "print", domain())
 	if refusal, ok := errors.AsType[*launchctlError](err); ok {
 		return fmt.Errorf("launchd has no place for jobs of this user until you have logged in at the screen: %w", refusal)
@@ -235,9 +232,6 @@ func (launchdManager) tell(ctx context.Context, lines []string, verb string, job
 
 // Start starts the gateway now, or runs a single tick of the heartbeat.
 func (m launchdManager) Start(ctx context.Context, job Job) error {
-	if m.dirs.missing != nil {
-		return m.dirs.missing
-	}
 	j, err := look(ctx, job)
 	if err != nil {
 		return err
@@ -256,9 +250,6 @@ func (launchdManager) Stop(ctx context.Context, job Job) error { return bootout(
 
 // Restart ends and unloads a job, then loads and starts the job again.
 func (m launchdManager) Restart(ctx context.Context, job Job) error {
-	if m.dirs.missing != nil {
-		return m.dirs.missing
-	}
 	if err := bootout(ctx, job); err != nil {
 		return err
 	}
@@ -267,9 +258,6 @@ func (m launchdManager) Restart(ctx context.Context, job Job) error {
 
 // Uninstall unloads a job and removes the job's plist.
 func (m launchdManager) Uninstall(ctx context.Context, job Job) ([]string, error) {
-	if m.dirs.missing != nil {
-		return nil, m.dirs.missing
-	}
 	var did []string
 	j, err := look(ctx, job)
 	if err == nil && j.loaded {
@@ -281,7 +269,7 @@ func (m launchdManager) Uninstall(ctx context.Context, job Job) ([]string, error
 		}
 		did = append(did, "unloaded "+job.names().label)
 	}
-	gone, errRemove := remove(m.dirs.plistPath(job), m.dirs.envPath(job, Spec{}))
+	gone, errRemove := remove(m.dirs.plistPath(job), m.dirs.envPath(job))
 	did = append(did, gone...)
 	switch {
 	case errRemove != nil:
@@ -306,9 +294,6 @@ func (p agentPlist) asInstalled(spec Spec) Spec {
 
 // Status returns the state of a job. launchd reports neither start time nor next run.
 func (m launchdManager) Status(ctx context.Context, job Job, spec Spec) (Status, error) {
-	if m.dirs.missing != nil {
-		return Status{}, m.dirs.missing
-	}
 	s := Status{System: Launchd, Installed: exists(m.dirs.plistPath(job))}
 	var outdated string
 	if s.Installed {

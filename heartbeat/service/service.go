@@ -34,7 +34,6 @@ type Spec struct {
 	Path     string        // PATH; the default of a service manager often lacks claude
 	Claude   string        // the CLI; empty for the echo agent
 	StateDir string        // directory of the logs of launchd's jobs
-	EnvFile  string        // environment file, readable by the user alone; empty for the default in the configuration directory
 	Interval time.Duration // of the heartbeat
 	Settings []string      // further variables, NAME=value, as set at installation
 	Listen   string        // HOST:PORT of the socket unit, for systemd to listen on; empty if the gateway listens itself
@@ -45,8 +44,6 @@ type Dirs struct {
 	Home   string
 	Config string // $XDG_CONFIG_HOME, or ~/.config
 	Data   string // $XDG_DATA_HOME, or ~/.local/share; systemd stores timer stamps there
-
-	missing error // why the directories are not known
 }
 
 func (d Dirs) unitDir() string { return filepath.Join(d.Config, "systemd", "user") }
@@ -57,10 +54,7 @@ func (d Dirs) plistPath(job Job) string {
 	return filepath.Join(d.Home, "Library", "LaunchAgents", job.names().label+".plist")
 }
 
-func (d Dirs) envPath(job Job, spec Spec) string {
-	if spec.EnvFile != "" {
-		return spec.EnvFile
-	}
+func (d Dirs) envPath(job Job) string {
 	return filepath.Join(d.Config, "bareclaw", job.names().envFile)
 }
 
@@ -110,8 +104,8 @@ type Launcher interface {
 	Start(ctx context.Context, job Job) error
 }
 
-// A Controller also ends and restarts jobs.
-type Controller interface {
+// A Manager is the service manager of this user.
+type Manager interface {
 	Launcher
 	// Stop ends the gateway or the heartbeat's timer, and returns after the end.
 	// Sessions continue, files remain, and the next login or boot starts the job again.
@@ -119,11 +113,6 @@ type Controller interface {
 	// Restart restarts the gateway and returns when the gateway is ready. Sessions
 	// continue.
 	Restart(ctx context.Context, job Job) error
-}
-
-// A Manager is the service manager of this user.
-type Manager interface {
-	Controller
 	// Install writes a job's files and starts the job or the job's timer, unless all are
 	// up to date. The error wraps [ErrHeld] if only the start failed. Install and Uninstall
 	// return the actions taken, one line per action, even with an error.
@@ -148,11 +137,29 @@ func Local() Manager { return For(Native()) }
 // For returns the service manager of this user of the given kind.
 func For(system System) Manager {
 	dirs, err := LocalDirs()
-	if dirs.missing = err; system == Launchd {
+	switch {
+	case err != nil:
+		return homeless{system, err}
+	case system == Launchd:
 		return launchdManager{dirs: dirs}
 	}
 	return systemdManager{dirs: dirs}
 }
+
+// homeless is the manager of a user whose directories are not known. All requests fail.
+type homeless struct {
+	system System
+	err    error
+}
+
+func (h homeless) System() System                                               { return h.system }
+func (h homeless) Available(context.Context) error                              { return h.err }
+func (h homeless) Status(context.Context, Job, Spec) (Status, error)            { return Status{}, h.err }
+func (h homeless) Start(context.Context, Job) error                             { return h.err }
+func (h homeless) Stop(context.Context, Job) error                              { return h.err }
+func (h homeless) Restart(context.Context, Job) error                           { return h.err }
+func (h homeless) Install(context.Context, Job, Spec) (did []string, err error) { return nil, h.err }
+func (h homeless) Uninstall(context.Context, Job) (did []string, err error)     { return nil, h.err }
 
 // LocalDirs returns the directories of this user's service files.
 func LocalDirs() (Dirs, error) {

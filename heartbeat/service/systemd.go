@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bareclaw/contrib"
+	"bareclaw/internal/humanize"
 )
 
 // The units are those of contrib/systemd/user, with other paths. Each systemd setting has
@@ -21,22 +22,6 @@ import (
 //     systems. An out-of-memory kill of a single claude must not stop the service (OOMPolicy).
 //   - systemd runs no two ticks at once, and a hanging tick would block all later ticks. A
 //     working tick abandons its work after half an hour (TimeoutStartSec).
-const (
-	// afterSocket extends the gateway's unit. Without a dependency the gateway would bind the
-	// address, and the socket unit would fail.
-	afterSocket = "Requires=" + socketUnit + "\nAfter=" + socketUnit + "\n"
-	socketText  = `[Unit]
-Description=BAREclaw's address
-
-[Socket]
-ListenStream={listen}
-FileDescriptorName=http
-
-[Install]
-WantedBy=sockets.target
-`
-)
-
 func systemdFiles(job Job, spec Spec, dirs Dirs) (files []File, err error) {
 	env := job.envFile(spec, dirs)
 	program, err := execPath(spec.Binary)
@@ -56,46 +41,29 @@ func systemdFiles(job Job, spec Spec, dirs Dirs) (files []File, err error) {
 		return nil, fmt.Errorf("systemd cannot listen on %q", spec.Listen)
 	}
 	section := "\n[Service]"
-	if spec.Listen != "" && job == Gateway {
-		section = afterSocket + section
+	if spec.Listen != "" && job == Gateway { // else the gateway would bind the address, and the socket unit would fail
+		section = "Requires=" + socketUnit + "\nAfter=" + socketUnit + "\n" + section
 	}
+	interval := humanize.Span(max(spec.Interval.Round(time.Second), time.Second))
 	values := strings.NewReplacer(
 		"\n[Service]", section,
 		"%h/.local/bin/bareclaw", program,
 		"WorkingDirectory=%h", "WorkingDirectory="+specifiers(spec.Dir), // the rest of the line literally, without unquoting
 		"%h/.config/bareclaw/"+job.names().envFile, specifiers(escapeGlob(env.Path)),
-		"every 1h", "every "+span(spec.Interval), "OnUnitActiveSec=1h", "OnUnitActiveSec="+span(spec.Interval),
+		"every 1h", "every "+interval, "OnUnitActiveSec=1h", "OnUnitActiveSec="+interval,
+		"ListenStream=127.0.0.1:3000", "ListenStream="+spec.Listen,
 	)
 	for _, name := range job.names().units {
-		text := job.header() + strings.Replace(socketText, "{listen}", spec.Listen, 1)
-		if name != socketUnit {
-			template, err := contrib.SystemdUser.ReadFile("systemd/user/" + name)
-			if err != nil {
-				return nil, fmt.Errorf("write the unit %s: %w", name, err)
-			}
-			text = values.Replace(string(template))
-		} else if spec.Listen == "" {
+		if name == socketUnit && spec.Listen == "" {
 			continue
 		}
-		files = append(files, File{Path: filepath.Join(dirs.unitDir(), name), Mode: 0o644, Text: text})
+		template, err := contrib.SystemdUser.ReadFile("systemd/user/" + name)
+		if err != nil {
+			return nil, fmt.Errorf("write the unit %s: %w", name, err)
+		}
+		files = append(files, File{Path: filepath.Join(dirs.unitDir(), name), Mode: 0o644, Text: values.Replace(string(template))})
 	}
 	return append(files, env), nil
-}
-
-// span formats a duration in systemd's syntax, in whole seconds.
-func span(d time.Duration) string {
-	d = max(d.Round(time.Second), time.Second)
-	var parts []string
-	for _, u := range []struct {
-		length time.Duration
-		name   string
-	}{{time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}} {
-		if n := d / u.length; n > 0 {
-			parts = append(parts, fmt.Sprint(int64(n))+u.name)
-			d %= u.length
-		}
-	}
-	return strings.Join(parts, " ")
 }
 
 func specifiers(s string) string { return strings.ReplaceAll(s, "%", "%%") }

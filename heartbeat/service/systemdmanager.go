@@ -17,9 +17,6 @@ type systemdManager struct{ dirs Dirs }
 func (systemdManager) System() System { return Systemd }
 
 func (m systemdManager) with(ctx context.Context, do func(bus) error) error {
-	if m.dirs.missing != nil {
-		return m.dirs.missing
-	}
 	b, err := connect(ctx)
 	if err != nil {
 		return err
@@ -201,9 +198,6 @@ func (m systemdManager) Restart(ctx context.Context, job Job) error {
 // Uninstall ends a job and removes the job's files. If systemd cannot be reached, only
 // the files are removed.
 func (m systemdManager) Uninstall(ctx context.Context, job Job) (did []string, err error) {
-	if m.dirs.missing != nil {
-		return nil, m.dirs.missing
-	}
 	paths := m.installed(job)
 	if len(paths) == 0 {
 		return []string{"the " + string(job) + " is not installed: nothing to remove"}, nil
@@ -261,7 +255,7 @@ func (m systemdManager) installed(job Job) []string {
 	for _, name := range job.names().units {
 		paths = append(paths, filepath.Join(m.dirs.unitDir(), name))
 	}
-	paths = append(paths, m.dirs.envPath(job, Spec{}))
+	paths = append(paths, m.dirs.envPath(job))
 	if job == Heartbeat {
 		paths = append(paths, filepath.Join(m.dirs.Data, "systemd", "timers", "stamp-"+heartbeatTimer))
 	}

@@ -16,9 +16,6 @@ import (
 
 // Status returns the state of a job.
 func (m systemdManager) Status(ctx context.Context, job Job, spec Spec) (Status, error) {
-	if m.dirs.missing != nil {
-		return Status{}, m.dirs.missing
-	}
 	names := job.names()
 	s := Status{System: Systemd, Installed: exists(filepath.Join(m.dirs.unitDir(), names.units[0]))}
 	var outdated string
