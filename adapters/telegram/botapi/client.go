@@ -280,12 +280,12 @@ func NetworkReason(err error) string {
 }
 
 // RetryAfter returns the delay that Telegram requests before a retry; 0 if err contains
-// none.
+// none. A refusal of too many requests requests a second at least.
 func RetryAfter(err error) time.Duration {
 	tooMany, api := (*bot.TooManyRequestsError)(nil), (*Error)(nil)
 	switch {
 	case errors.As(err, &tooMany):
-		return time.Duration(tooMany.RetryAfter) * time.Second
+		return max(time.Second, time.Duration(tooMany.RetryAfter)*time.Second)
 	case errors.As(err, &api):
 		return api.RetryAfter
 	}

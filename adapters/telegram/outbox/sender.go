@@ -42,7 +42,7 @@ type Sender struct {
 
 // NewSender returns a sender.
 func NewSender(c *botapi.Client, e *env.Env) *Sender {
-	return &Sender{Client: c, Cooldowns: &Cooldowns{env: e, until: map[string]time.Time{}}, limiter: throttle.New(classify, e.Log), env: e}
+	return &Sender{Client: c, Cooldowns: &Cooldowns{env: e, until: map[string]time.Time{}}, limiter: throttle.New(botapi.RetryAfter), env: e}
 }
 
 // Resume restores the pauses that Telegram requested from earlier processes.
@@ -120,28 +120,17 @@ type undeliverable struct{ error }
 func (u undeliverable) Unwrap() []error { return []error{u.error, ErrUndeliverable} }
 
 // Permanent reports whether no further attempt can succeed after an error.
-func Permanent(err error) bool { return classify(err).Kind == throttle.Permanent }
+func Permanent(err error) bool {
+	return errors.Is(err, ErrUndeliverable) || errors.Is(err, env.ErrPanic) || errors.Is(err, bot.ErrorForbidden) || errors.Is(err, bot.ErrorBadRequest)
+}
 
 // Interrupted reports whether the adapter ended first: the next process continues.
 func Interrupted(err error) bool { return errors.Is(err, ErrClosing) }
 
-func classify(err error) throttle.Verdict {
-	tooMany, moved := (*bot.TooManyRequestsError)(nil), (*bot.MigrateError)(nil)
-	switch {
-	case errors.As(err, &tooMany):
-		return throttle.Verdict{Kind: throttle.Wait, For: time.Duration(tooMany.RetryAfter) * time.Second}
-	case errors.As(err, &moved):
-		return throttle.Verdict{Kind: throttle.Retry} // to the new chat
-	case errors.Is(err, ErrUndeliverable), errors.Is(err, env.ErrPanic), errors.Is(err, bot.ErrorForbidden), errors.Is(err, bot.ErrorBadRequest):
-		return throttle.Verdict{Kind: throttle.Permanent}
-	}
-	return throttle.Verdict{Kind: throttle.Outage}
-}
-
 // mayHaveArrived reports whether Telegram may have carried out a failed call: the call was
 // not answered. A refused token is an answer.
 func mayHaveArrived(err error) bool {
-	return classify(err).Kind == throttle.Outage &&
+	return !Permanent(err) && botapi.RetryAfter(err) == 0 &&
 		!errors.Is(err, bot.ErrorUnauthorized) && !errors.Is(err, bot.ErrorNotFound) && !errors.Is(err, ErrClosing) && !botapi.NeverSent(err)
 }
 

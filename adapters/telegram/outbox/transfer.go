@@ -120,14 +120,16 @@ func (t *transfer) sendPart(ctx context.Context, part Part) (id int, err error) 
 		if err := t.o.env.Delivered(ctx, t.Delivery); err != nil {
 			t.o.env.Log.Debug("telegram: failed attempt not recorded", "err", err)
 		}
-		switch kind := classify(err).Kind; {
-		case kind == throttle.Permanent:
+		switch {
+		case Permanent(err):
 			return 0, err
-		case kind == throttle.Wait: // by the next call
+		case botapi.RetryAfter(err) > 0: // the limiter holds the next call
 		case time.Since(t.CreatedAt) >= maxAge:
 			return 0, fmt.Errorf("given up after %d attempts: %w", t.Attempts, err)
 		default:
-			failures++
+			if failures++; failures == 1 {
+				t.o.env.Log.Warn("telegram: a message is sent again", "channel", string(t.Channel), "delivery", t.ID, "err", err)
+			}
 			env.Pause(ctx, throttle.Backoff(failures, maxDelay))
 		}
 	}

@@ -2,19 +2,15 @@ package throttle
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
 )
 
-const maxDelay = time.Minute
-
 // A Limiter lets sends begin. Its methods are safe for concurrent use.
 type Limiter struct {
-	classify func(error) Verdict
-	log      *slog.Logger
-	limits   limits
+	pause  func(error) time.Duration
+	limits limits
 
 	mu       sync.Mutex // guards the fields below; never held while a send runs
 	chats    map[int64]*chat
@@ -23,10 +19,6 @@ type Limiter struct {
 	global   bucket
 	inFlight [classes]int
 	timer    *time.Timer
-
-	failures int       // probes without an answer in a row; 0: no outage
-	until    time.Time // next probe
-	probe    *request  // in flight
 }
 
 // A chat holds the limits of one chat. The id of a group is negative.
@@ -44,9 +36,10 @@ type request struct {
 	started chan struct{} // closed when the send may begin
 }
 
-// New returns a limiter. classify judges the errors of sends, on several goroutines.
-func New(classify func(error) Verdict, log *slog.Logger) *Limiter {
-	l := &Limiter{classify: classify, log: log, limits: telegramLimits(), chats: map[int64]*chat{}}
+// New returns a limiter. The function pause returns the pause of the chat requested by the
+// error of a send, counted from the return of the send; 0: none.
+func New(pause func(error) time.Duration) *Limiter {
+	l := &Limiter{pause: pause, limits: telegramLimits(), chats: map[int64]*chat{}}
 	l.timer = time.AfterFunc(time.Hour, l.wake)
 	l.timer.Stop()
 	return l
@@ -60,7 +53,7 @@ func (l *Limiter) Do(ctx context.Context, id int64, class Class, send func() err
 	if err != nil {
 		return err
 	}
-	defer func() { l.finish(r, err, ctx.Err() != nil) }()
+	defer func() { l.finish(r, err) }()
 	return send()
 }
 
@@ -162,15 +155,15 @@ func (l *Limiter) opensLocked(r *request) (at time.Time, ok bool) {
 			return at, false
 		}
 	}
-	full := light+l.inFlight[Durable] >= l.limits.inFlight || l.probe != nil
-	at = latest(c.held, l.until, l.global.at(l.limits.global, spare))
+	full := light+l.inFlight[Durable] >= l.limits.inFlight
+	at = latest(c.held, l.global.at(l.limits.global, spare))
 	switch r.class {
 	case Durable:
 		full = full || c.inFlight[Durable] > 0
 	case Progress:
 		full = full || c.inFlight[Progress]+c.inFlight[Durable]+c.waiting[Durable] > 0
 	case Hint:
-		full = full || c.inFlight[Hint] >= l.limits.hint.burst || l.failures > 0
+		full = full || c.inFlight[Hint] >= l.limits.hint.burst
 		return latest(at, c.hinted.at(l.limits.hint, 0)), !full
 	}
 	return latest(at, c.sent.at(l.limitOf(c), spare)), !full
@@ -211,9 +204,6 @@ func (l *Limiter) startLocked(r *request, now time.Time) {
 	c := r.chat
 	c.inFlight[r.class]++
 	l.inFlight[r.class]++
-	if l.failures > 0 {
-		l.probe = r
-	}
 	l.global.take(l.limits.global, now)
 	if r.class == Hint {
 		c.hinted.take(l.limits.hint, now)
@@ -223,37 +213,14 @@ func (l *Limiter) startLocked(r *request, now time.Time) {
 	close(r.started)
 }
 
-// finish takes the result of a send. An interrupted send says nothing about an outage.
-func (l *Limiter) finish(r *request, err error, interrupted bool) {
-	var v Verdict
-	if err != nil {
-		v = l.classify(err)
-	}
+func (l *Limiter) finish(r *request, err error) {
+	pause := l.pause(err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now, before := time.Now(), l.failures
 	r.chat.inFlight[r.class]--
 	l.inFlight[r.class]--
-	if v.Kind == Wait {
-		l.holdLocked(r.chat, now.Add(max(v.For, time.Second)))
-	}
-	probed := l.probe == r
-	if probed {
-		l.probe = nil
-	}
-	switch {
-	case interrupted:
-	case v.Kind != Outage:
-		l.failures, l.until, l.probe = 0, time.Time{}, nil
-	case l.failures == 0 || probed: // other requests began before the outage was known
-		l.failures++
-		l.until = now.Add(Backoff(l.failures, maxDelay))
+	if pause > 0 {
+		l.holdLocked(r.chat, time.Now().Add(pause))
 	}
 	l.dispatchLocked()
-	switch {
-	case before == 0 && l.failures > 0:
-		l.log.Warn("telegram: sends are held: nothing is answered", "err", err)
-	case before > 0 && l.failures == 0:
-		l.log.Info("telegram: sends go on", "failures", before)
-	}
 }

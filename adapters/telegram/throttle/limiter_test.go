@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -13,10 +12,10 @@ import (
 	"time"
 )
 
-// A trouble is an error that carries its verdict.
-type trouble Verdict
+// A trouble is an error that carries the pause of the chat.
+type trouble time.Duration
 
-func (e trouble) Error() string { return fmt.Sprintf("%+v", Verdict(e)) }
+func (e trouble) Error() string { return time.Duration(e).String() }
 
 // A rig is a Limiter with a log of the sends.
 type rig struct {
@@ -34,11 +33,11 @@ func in(t *testing.T, test func(*testing.T, *rig)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		classify := func(err error) Verdict {
-			v, _ := errors.AsType[trouble](err)
-			return Verdict(v)
+		pause := func(err error) time.Duration {
+			d, _ := errors.AsType[trouble](err)
+			return time.Duration(d)
 		}
-		test(t, &rig{Limiter: New(classify, slog.New(slog.DiscardHandler)), t: t, start: time.Now()})
+		test(t, &rig{Limiter: New(pause), t: t, start: time.Now()})
 		synctest.Wait()
 	})
 }
@@ -99,7 +98,7 @@ func TestPauses(t *testing.T) {
 					r.Hold(1, r.start.Add(7*time.Second))
 					r.send(t.Context(), "a", 1, Durable)
 				} else {
-					r.send(t.Context(), "a", 1, Durable, trouble{Kind: Wait, For: 7 * time.Second})
+					r.send(t.Context(), "a", 1, Durable, trouble(7*time.Second))
 					r.want("a 0s")
 				}
 				r.send(t.Context(), "other", 2, Durable)
@@ -111,43 +110,6 @@ func TestPauses(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestOutage: while nothing is answered a hundred chats make no more requests than one, and
-// all go on with the first answer.
-func TestOutage(t *testing.T) {
-	in(t, func(t *testing.T, r *rig) {
-		down := true
-		requests, sent := 0, 0
-		for chat := range int64(100) {
-			go func() {
-				for err := error(trouble{}); err != nil; {
-					err = r.Do(t.Context(), chat, Durable, func() error {
-						r.mu.Lock()
-						defer r.mu.Unlock()
-						if requests++; down {
-							return trouble{Kind: Outage}
-						}
-						sent++
-						return nil
-					})
-				}
-			}()
-		}
-		time.Sleep(10 * time.Minute)
-		r.mu.Lock()
-		if requests < 1+13 || requests > 10+19 { // the first burst, and then after about 1, 2, 4, … 32, 60, … 60 s
-			t.Errorf("%d requests in ten minutes", requests)
-		}
-		down = false
-		r.mu.Unlock()
-		r.send(t.Context(), "typing", 1, Hint)
-		r.want("typing: dropped because of limits")
-		time.Sleep(2 * time.Minute)
-		if synctest.Wait(); sent != 100 {
-			t.Errorf("%d sent", sent)
-		}
-	})
 }
 
 // TestTurns: the longest waiting goes first, Durable before Progress, and a chat sends one
@@ -320,7 +282,7 @@ func (w *traffic) begins(id int64, class Class) (took time.Duration, err error) 
 	}
 	took = time.Duration(w.rnd.IntN(3000)) * time.Millisecond
 	if n := w.rnd.IntN(8); n < 4 && !w.calm {
-		err = trouble{Kind: Kind(n), For: time.Duration(1+w.rnd.IntN(9)) * time.Second}
+		err = trouble(time.Duration(n*w.rnd.IntN(9)) * time.Second)
 	}
 	return took, err
 }
@@ -330,8 +292,8 @@ func (w *traffic) ends(chat int64, class Class, err error) {
 	defer w.r.mu.Unlock()
 	w.busy[fmt.Sprint(chat, class)]--
 	w.busy["all"]--
-	if v, ok := errors.AsType[trouble](err); ok && v.Kind == Wait {
-		w.held[chat] = latest(w.held[chat], time.Now().Add(v.For))
+	if pause, ok := errors.AsType[trouble](err); ok {
+		w.held[chat] = latest(w.held[chat], time.Now().Add(time.Duration(pause)))
 	}
 }
 

@@ -1,14 +1,12 @@
 // Package throttle lets the sends of one bot begin within Telegram's limits. Package
 // throttle knows chats, classes and time, and nothing about the contents.
 //
-//	l := throttle.New(classify, log)
+//	l := throttle.New(botapi.RetryAfter)
 //	err := l.Do(ctx, chat, throttle.Durable, send)
 //
 // Do blocks until the limits have room, and then sends. Chats take turns: the send that
 // has waited longest begins first, Durable before Progress. Telegram's pause after too
-// many requests holds the chat for exactly the named time. While no request is answered,
-// for example without a network, all sends wait with growing delays, and a single send at
-// a time probes whether the outage is over.
+// many requests holds the chat for exactly the named time.
 //
 // Do sends once: the caller repeats, and keeps what must arrive. Nothing is stored; after
 // a restart the caller restores the pause of a chat with Hold.
@@ -37,23 +35,6 @@ const (
 
 	classes = Hint + 1
 )
-
-// A Kind is the meaning of a failure for further sends.
-type Kind uint8
-
-// The kinds.
-const (
-	Retry     Kind = iota // a later try may succeed
-	Permanent             // no further try can succeed
-	Wait                  // Telegram requested a pause of the chat
-	Outage                // the request was not answered: other sends would fail too
-)
-
-// A Verdict is the meaning of an error of a send.
-type Verdict struct {
-	Kind Kind
-	For  time.Duration // the pause, for the kind Wait, counted from the return of the send
-}
 
 // ErrDropped means that the limits had no room for a Hint.
 var ErrDropped = errors.New("dropped because of limits")
