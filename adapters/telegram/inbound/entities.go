@@ -1,125 +1,95 @@
 package inbound
 
 import (
-	"bareclaw/adapters/telegram/markdown"
-	"bareclaw/adapters/telegram/view"
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
 	"unicode"
 
+	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/view"
+
 	"github.com/go-telegram/bot/models"
 )
 
-type style uint16
-
-const (
-	styleBold style = 1 << iota
-	styleItalic
-	styleUnderline
-	styleStrike
-	styleSpoiler
-	styleCode
-	styleQuote
-)
-
-var styleOf = map[models.MessageEntityType]style{
-	models.MessageEntityTypeBold: styleBold, models.MessageEntityTypeItalic: styleItalic, models.MessageEntityTypeUnderline: styleUnderline,
-	models.MessageEntityTypeStrikethrough: styleStrike, models.MessageEntityTypeSpoiler: styleSpoiler, models.MessageEntityTypeCode: styleCode,
-	models.MessageEntityTypeBlockquote: styleQuote, models.MessageEntityTypeExpandableBlockquote: styleQuote,
+// A format is how Markdown shows a kind of entity.
+type format struct {
+	kind       models.MessageEntityType
+	begin, end string // around the text of an inline format; empty for the other formats
 }
 
-// A mark begins and ends an inline style in Markdown.
-type mark struct {
-	style      style
-	begin, end string
+// formats are the formats kept in Markdown, outer formats first.
+var formats = []format{
+	{kind: models.MessageEntityTypeBlockquote}, {kind: models.MessageEntityTypeExpandableBlockquote}, {kind: models.MessageEntityTypePre},
+	{kind: models.MessageEntityTypeTextLink}, {models.MessageEntityTypeSpoiler, "||", "||"}, {models.MessageEntityTypeUnderline, "<u>", "</u>"},
+	{models.MessageEntityTypeStrikethrough, "~~", "~~"}, {models.MessageEntityTypeBold, "**", "**"}, {models.MessageEntityTypeItalic, "*", "*"},
+	{kind: models.MessageEntityTypeCode},
 }
 
-// marks are the marks of styles, outer marks first. The mark of code is missing because
-// the mark depends on the text.
-var marks = []mark{
-	{styleSpoiler, "||", "||"}, {styleUnderline, "<u>", "</u>"}, {styleStrike, "~~", "~~"}, {styleBold, "**", "**"}, {styleItalic, "*", "*"},
+// rank returns the index of a kind in formats; -1 for a kind that Markdown does not show.
+func rank(kind models.MessageEntityType) int {
+	return slices.IndexFunc(formats, func(f format) bool { return f.kind == kind })
 }
 
-type char struct {
-	r     rune
-	style style
-	link  int // 1 + index of the link entity; 0: none
-	block int // 1 + index of the code block entity; 0: none
+// A span is a part of a text with a format.
+type span struct {
+	start, end int // byte offsets
+	models.MessageEntity
 }
 
 // entitiesMarkdown returns a text with entities as Markdown. Unformatted text remains
 // unchanged, even text in Markdown syntax: people write Markdown too.
 func entitiesMarkdown(text string, entities []models.MessageEntity) string {
-	chars, styled := formatted(text, entities)
-	if !styled {
-		return text
-	}
-	w := &markdownWriter{entities: entities, lineStart: true}
-	for len(chars) > 0 {
-		n := 1
-		for n < len(chars) && chars[n].block == chars[0].block && (chars[n].style^chars[0].style)&styleQuote == 0 {
-			n++
-		}
-		w.section(chars[:n])
-		chars = chars[n:]
-	}
+	w := &markdownWriter{text: text, lineStart: true}
+	w.part(0, len(text), spansOf(text, entities), false)
 	return w.String()
 }
 
-// formatted returns the characters of a text with their formats. Offsets of entities count
-// UTF-16 units; a part beyond the text, or inside a character, is cut off.
-func formatted(text string, entities []models.MessageEntity) (chars []char, styled bool) {
-	var at []int // by unit: index of the character
-	for _, r := range text {
-		at = append(at, len(chars))
-		if r > 0xffff {
-			at = append(at, len(chars))
-		}
-		chars = append(chars, char{r: r})
-	}
-	at = append(at, len(chars))
-	for i, e := range entities {
-		if e.Offset < 0 || e.Offset >= len(at) || e.Length <= 0 {
+// spansOf returns the spans of a text by start, outer spans first. A part of an entity beyond
+// the text, or inside a character, is cut off.
+func spansOf(text string, entities []models.MessageEntity) (spans []span) {
+	at := markdown.ByteOffsets(text)
+	for _, e := range entities {
+		if rank(e.Type) < 0 || e.Offset < 0 || e.Offset >= len(at) || e.Length <= 0 {
 			continue
 		}
-		part := chars[at[e.Offset]:at[min(e.Offset+min(e.Length, len(at)), len(at)-1)]]
-		whole := e.Type == models.MessageEntityTypePre || styleOf[e.Type]&(styleCode|styleQuote) != 0
-		for k := range part {
-			c := &part[k]
-			switch {
-			case !whole && !inside(part, k):
-				continue
-			case e.Type == models.MessageEntityTypePre:
-				c.block = i + 1
-			case e.Type == models.MessageEntityTypeTextLink:
-				c.link = i + 1
-			default:
-				c.style |= styleOf[e.Type]
-			}
-			styled = styled || c.style != 0 || c.block != 0 || c.link != 0
+		s := span{at[e.Offset], at[min(e.Offset+min(e.Length, len(at)), len(at)-1)], e}
+		if e.Type == models.MessageEntityTypePre || isQuote(e.Type) {
+			spans = append(spans, s)
+			continue
 		}
+		spans = append(spans, s.lines(text)...)
 	}
-	return chars, styled
+	slices.SortStableFunc(spans, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), cmp.Compare(rank(a.Type), rank(b.Type)))
+	})
+	return spans
 }
 
-// inside reports whether a character is not among the spaces at the ends of a line, beside which
-// Markdown would not recognise a mark.
-func inside(chars []char, k int) bool {
-	gap := func(i int) bool { return chars[i].r != '\n' && unicode.IsSpace(chars[i].r) }
-	first, last := k, k
-	for first > 0 && gap(first) {
-		first--
+func isQuote(kind models.MessageEntityType) bool {
+	return kind == models.MessageEntityTypeBlockquote || kind == models.MessageEntityTypeExpandableBlockquote
+}
+
+// lines splits an inline format into lines, without the spaces at both ends, beside which
+// Markdown would not recognise a mark. Code keeps the spaces.
+func (s span) lines(text string) (all []span) {
+	for line := range strings.Lines(text[s.start:s.end]) {
+		part := strings.TrimSuffix(line, "\n")
+		if s.Type != models.MessageEntityTypeCode {
+			part = strings.TrimSpace(line)
+		}
+		if from := s.start + strings.Index(line, part); part != "" {
+			all = append(all, span{from, from + len(part), s.MessageEntity})
+		}
+		s.start += len(line)
 	}
-	for last < len(chars)-1 && gap(last) {
-		last++
-	}
-	return !unicode.IsSpace(chars[first].r) && !unicode.IsSpace(chars[last].r)
+	return all
 }
 
 type markdownWriter struct {
 	strings.Builder
-	entities  []models.MessageEntity
+	text      string
 	lineStart bool // the line is empty
 	quoted    bool // the lines are quoted
 	ended     bool // the line was ended for a block already
@@ -131,7 +101,7 @@ func (w *markdownWriter) write(s string) {
 			w.WriteString("> ")
 		}
 		w.WriteRune(r)
-		w.lineStart = r == '\n'
+		w.lineStart, w.ended = r == '\n', false
 	}
 }
 
@@ -142,109 +112,85 @@ func (w *markdownWriter) endLine() {
 	}
 }
 
-// section writes characters of the same block of code, or of no block, and either all
-// quoted or all unquoted.
-func (w *markdownWriter) section(chars []char) {
-	if quoted := chars[0].style&styleQuote != 0; quoted != w.quoted {
-		w.endLine()
-		if w.quoted = quoted; !quoted {
-			w.write("\n") // separates the quote from the text
-		}
-	}
-	if chars[0].block != 0 {
-		w.codeBlock(chars, w.entities[chars[0].block-1].Language)
-		return
-	}
-	if w.ended && chars[0].r == '\n' {
-		chars = chars[1:]
-	}
-	w.ended = false
-	for len(chars) > 0 {
-		n := 0
-		for n < len(chars) && chars[n].r != '\n' {
+// part writes a part of the text with the spans inside. Inside an inline format, part escapes
+// the characters that could end the format. Of spans that overlap, the later span ends early.
+func (w *markdownWriter) part(start, end int, spans []span, inline bool) {
+	for len(spans) > 0 {
+		s, n := spans[0], 1
+		for n < len(spans) && spans[n].start < s.end {
+			spans[n].end = min(spans[n].end, s.end)
 			n++
 		}
-		w.line(chars[:n])
-		if n < len(chars) {
-			w.write("\n")
-			n++
+		w.plain(w.text[start:s.start], inline)
+		w.span(s, spans[1:n])
+		start, spans = s.end, spans[n:]
+	}
+	w.plain(w.text[start:end], inline)
+}
+
+// escaped escapes the characters inside a format that could end the format.
+var escaped = strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "~", "\\~", "|", "\\|", "[", "\\[", "]", "\\]", "<", "\\<")
+
+func (w *markdownWriter) plain(text string, inline bool) {
+	if w.ended && strings.HasPrefix(text, "\n") {
+		text, w.ended = text[1:], false
+	}
+	if inline {
+		text = escaped.Replace(text)
+	}
+	w.write(text)
+}
+
+func (w *markdownWriter) span(s span, inner []span) {
+	switch f, text := formats[rank(s.Type)], w.text[s.start:s.end]; {
+	case isQuote(s.Type):
+		w.quote(s, inner)
+	case s.Type == models.MessageEntityTypePre:
+		w.codeBlock(text, s.Language)
+	case s.Type == models.MessageEntityTypeCode:
+		w.write(inlineCode(text))
+	default:
+		if s.Type == models.MessageEntityTypeTextLink {
+			f.begin, f.end = "[", "]("+linkTarget(s.URL)+")"
 		}
-		chars = chars[n:]
+		w.write(f.begin)
+		w.part(s.start, s.end, inner, true)
+		w.write(f.end)
 	}
 }
 
-func (w *markdownWriter) codeBlock(chars []char, language string) {
-	text := strings.TrimSuffix(textOf(chars), "\n")
+// quote writes a quotation, and a blank line before the text that follows.
+func (w *markdownWriter) quote(s span, inner []span) {
+	outermost := !w.quoted
+	if outermost {
+		w.endLine()
+		w.quoted = true
+	}
+	w.part(s.start, s.end, inner, false)
+	if !outermost {
+		return
+	}
+	if s.end < len(w.text) {
+		w.endLine()
+		w.WriteString("\n")
+	}
+	w.quoted = false
+}
+
+func (w *markdownWriter) codeBlock(text, language string) {
+	text = strings.TrimSuffix(text, "\n")
 	fence := view.Fence("```", text)
 	w.endLine()
 	w.write(fence + markdown.LanguageName(language) + "\n" + text + "\n" + fence + "\n")
 	w.ended = true
 }
 
-// line writes a part of a line.
-func (w *markdownWriter) line(chars []char) {
-	var open []mark // outer marks first
-	closeFrom := func(n int) {
-		for _, m := range slices.Backward(open[n:]) {
-			w.write(m.end)
-		}
+func inlineCode(text string) string {
+	fence := view.Fence("`", text)
+	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
+		text = " " + text + " "
 	}
-	for len(chars) > 0 {
-		n := 1
-		for n < len(chars) && chars[n].style == chars[0].style && chars[n].link == chars[0].link {
-			n++
-		}
-		now, same := w.marks(chars[0]), 0
-		for same < min(len(open), len(now)) && open[same] == now[same] {
-			same++
-		}
-		closeFrom(same)
-		for _, m := range now[same:] {
-			w.write(m.begin)
-		}
-		w.write(inline(chars[:n]))
-		open, chars = now, chars[n:]
-	}
-	closeFrom(0)
-}
-
-// marks returns the marks of a character, without code.
-func (w *markdownWriter) marks(c char) (of []mark) {
-	if c.link != 0 {
-		of = append(of, mark{begin: "[", end: "](" + linkTarget(w.entities[c.link-1].URL) + ")"})
-	}
-	for _, m := range marks {
-		if c.style&m.style != 0 {
-			of = append(of, m)
-		}
-	}
-	return of
-}
-
-// escaped escapes the characters inside a format that could end the format.
-var escaped = strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "~", "\\~", "|", "\\|", "[", "\\[", "]", "\\]", "<", "\\<")
-
-func inline(chars []char) string {
-	text := textOf(chars)
-	if chars[0].style&styleCode != 0 {
-		fence := view.Fence("`", text)
-		if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
-			text = " " + text + " "
-		}
-		return fence + text + fence
-	}
-	if chars[0].style&^styleQuote == 0 && chars[0].link == 0 {
-		return text
-	}
-	return escaped.Replace(text)
-}
-
-func textOf(chars []char) string {
-	var b strings.Builder
-	for _, c := range chars {
-		b.WriteRune(c.r)
-	}
-	return b.String()
+	return fence + text + fence
 }
 
 func linkTarget(to string) string {

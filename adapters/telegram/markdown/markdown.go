@@ -154,7 +154,7 @@ func entities(text string, spans []span) []models.MessageEntity {
 	if len(spans) == 0 {
 		return nil
 	}
-	offsets := byteOffsets(text)
+	offsets := ByteOffsets(text)
 	out := make([]models.MessageEntity, len(spans))
 	for i, s := range spans {
 		out[i] = s.entity
@@ -166,7 +166,7 @@ func entities(text string, spans []span) []models.MessageEntity {
 }
 
 func spansOf(d Document) []span {
-	offsets := byteOffsets(d.Text)
+	offsets := ByteOffsets(d.Text)
 	spans := make([]span, len(d.Entities))
 	for i, e := range d.Entities {
 		spans[i] = span{offsets[e.Offset], offsets[e.Offset+e.Length], e}
@@ -174,9 +174,9 @@ func spansOf(d Document) []span {
 	return spans
 }
 
-// byteOffsets returns the byte offset of each UTF-16 unit of a text, and the length of the
+// ByteOffsets returns the byte offset of each UTF-16 unit of a text, and the length of the
 // text. Both units of a surrogate pair have the offset of the character.
-func byteOffsets(text string) []int {
+func ByteOffsets(text string) []int {
 	offsets := make([]int, 0, len(text)+1)
 	for i, c := range text {
 		for range unitsOf(c) {
