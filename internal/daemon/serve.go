@@ -1,13 +1,13 @@
 package daemon
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -24,10 +24,17 @@ import (
 )
 
 // Serve is the gateway with its supervisor, which this process becomes. Serve returns the
-// exit status when the gateway has ended.
+// exit status when the gateway has ended. Process 1 of a container only starts the
+// supervisor and collects the processes that sessions leave behind.
 func Serve() (status int, err error) {
+	if os.Getpid() == 1 && !supervisor.IsRenewed() {
+		return proc.RunAsInit()
+	}
 	if err := errors.Join(leaveSession(), service.LoadEnv()); err != nil {
 		return 0, err
+	}
+	if os.Getenv("LISTEN_PID") == "1" { // the sockets come from process 1
+		_ = os.Setenv("LISTEN_PID", strconv.Itoa(os.Getpid())) // the name is valid
 	}
 	passed := activation.Files(true)
 	environ := without(os.Environ(), supervisor.StateVariable) // before .env, which each worker reads anew
@@ -37,16 +44,8 @@ func Serve() (status int, err error) {
 	}
 	log := supervisorLog{cfg: cfg, detached: logfile.IsLog(os.Stderr, usualLog(cfg))}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the reader of the log may go
-	logger := newLog(cfg, log)
-	if os.Getpid() == 1 {
-		go func() { // ends with this process
-			if err := proc.ReapOrphans(context.Background()); err != nil {
-				logger.Warn("processes whose parent has ended stay as zombies; start the container with an init (--init)", "err", err)
-			}
-		}()
-	}
 	return supervisor.Run(supervisor.Options{
-		StateDir: cfg.StateDir, Environ: environ, Passed: passed, Log: logger, BeforeStart: log.follow,
+		StateDir: cfg.StateDir, Environ: environ, Passed: passed, Log: newLog(cfg, log), BeforeStart: log.follow,
 		WorkerEnviron: without(environ, "NOTIFY_SOCKET", "WATCHDOG_PID"), // a service manager knows the supervisor alone
 	}), nil
 }

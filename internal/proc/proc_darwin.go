@@ -50,6 +50,3 @@ func AwaitExit(*os.Process) {}
 func ByEnviron(name string, _ func(string) bool) ([]Process, error) {
 	return nil, fmt.Errorf("processes with %s in their environment: %w", name, errors.ErrUnsupported)
 }
-
-// ReapOrphans does nothing: on macOS no daemon is process 1.
-func ReapOrphans(context.Context) error { return nil }

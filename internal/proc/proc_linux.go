@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	ossignal "os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -54,7 +52,6 @@ func noSuchProcess(err error) bool {
 // A stat is what /proc/PID/stat says: proc_pid_stat(5).
 type stat struct {
 	zombie  bool // the first thread has ended
-	parent  int
 	threads int
 	start   uint64
 }
@@ -70,7 +67,7 @@ func statOf(pid int) (stat, error) {
 	return parseStat(b)
 }
 
-// parseStat reads the third, fourth, 20th and 22nd field. The second field, a name in
+// parseStat reads the third, 20th and 22nd field. The second field, a name in
 // parentheses, may hold spaces and parentheses, so parseStat counts from the last one.
 func parseStat(b []byte) (s stat, err error) {
 	_, rest, _ := strings.Cut(string(b[bytes.LastIndexByte(b, ')')+1:]), " ")
@@ -78,26 +75,12 @@ func parseStat(b []byte) (s stat, err error) {
 	if len(fields) < 20 {
 		return s, errors.New("its stat file is too short")
 	}
-	parent, errParent := strconv.Atoi(fields[1])
 	threads, errThreads := strconv.Atoi(fields[17])
 	start, errStart := strconv.ParseUint(fields[19], 10, 64)
-	if err := errors.Join(errParent, errThreads, errStart); err != nil {
+	if err := errors.Join(errThreads, errStart); err != nil {
 		return s, fmt.Errorf("its stat file: %w", err)
 	}
-	return stat{zombie: fields[0] == "Z" || fields[0] == "X", parent: parent, threads: threads, start: start}, nil
-}
-
-func processes() (pids []int, err error) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil, fmt.Errorf("list processes: %w", err)
-	}
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids, nil
+	return stat{zombie: fields[0] == "Z" || fields[0] == "X", threads: threads, start: start}, nil
 }
 
 func waitGone(ctx context.Context, pid int, start uint64) error {
@@ -156,9 +139,9 @@ func waitReadable(ctx context.Context, pidfd int) error {
 // with an accepted value. Ended and unreadable processes (set-uid programs) are left out.
 // ByEnviron reads one file for each process of the user.
 func ByEnviron(name string, accept func(value string) bool) ([]Process, error) {
-	pids, err := processes()
+	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("list processes: %w", err)
 	}
 	prefix := []byte(name + "=")
 	has := func(pid int) bool {
@@ -166,8 +149,9 @@ func ByEnviron(name string, accept func(value string) bool) ([]Process, error) {
 		return ok && accept(value)
 	}
 	var found []Process
-	for _, pid := range pids {
-		if !ours(pid) || !has(pid) {
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || !ours(pid) || !has(pid) {
 			continue
 		}
 		start, err := startTime(pid)
@@ -200,103 +184,4 @@ func environ(pid int, prefix []byte) (value string, ok bool) {
 		}
 	}
 	return "", false
-}
-
-// relookEvery is the time until ReapOrphans looks again at a zombie with an open handle.
-const relookEvery = time.Second
-
-// ReapOrphans collects, until ctx ends, the exit statuses of processes whose parents ended
-// and left them to this process, as happens to process 1 of a container. Children of
-// os/exec are left alone: os/exec holds a pidfd of each child, and ReapOrphans skips every
-// process of which this process has a pidfd. Without pidfds in the kernel or the container
-// ReapOrphans returns an error and collects nothing.
-func ReapOrphans(ctx context.Context) error {
-	self, err := os.FindProcess(os.Getpid())
-	if err == nil {
-		err = self.WithHandle(func(uintptr) {})
-	}
-	if err != nil {
-		return fmt.Errorf("tell orphans from other children: %w", err)
-	}
-	ended := make(chan os.Signal, 1) // a second pending signal adds nothing
-	ossignal.Notify(ended, syscall.SIGCHLD)
-	defer ossignal.Stop(ended)
-	relook := time.NewTimer(0) // some may have ended already
-	defer relook.Stop()
-	for {
-		select {
-		case <-ended:
-		case <-relook.C:
-		case <-ctx.Done():
-			return nil
-		}
-		held, err := reapOrphans()
-		if err != nil {
-			return err
-		}
-		if held {
-			relook.Reset(relookEvery)
-		}
-	}
-}
-
-// reapOrphans collects ended orphans. held reports that others have an open pidfd.
-func reapOrphans() (held bool, err error) {
-	var first unix.Siginfo
-	err = unix.Waitid(unix.P_ALL, 0, &first, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
-	if errors.Is(err, unix.ECHILD) || err == nil && first.Signo == 0 {
-		return false, nil
-	}
-	pids, err := processes()
-	if err != nil {
-		return false, err
-	}
-	before := map[int]uint64{} // start times of the ended children
-	for _, pid := range pids {
-		if start, ok := endedChild(pid); ok {
-			before[pid] = start
-		}
-	}
-	handles, err := heldByPidfd()
-	if err != nil {
-		return false, err
-	}
-	for pid, start := range before {
-		if handles[pid] {
-			held = true
-			continue
-		}
-		// Still the listed process, which had no handle.
-		if again, ok := endedChild(pid); ok && again == start {
-			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // a zombie does not block
-		}
-	}
-	return held, nil
-}
-
-func endedChild(pid int) (start uint64, ok bool) {
-	s, err := statOf(pid)
-	return s.start, err == nil && s.zombie && s.parent == os.Getpid()
-}
-
-// heldByPidfd returns the processes of which this process has a pidfd: a line of its fdinfo
-// names the process, see pidfd_open(2).
-func heldByPidfd() (map[int]bool, error) {
-	const dir = "/proc/self/fdinfo"
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("list open files: %w", err)
-	}
-	held := map[int]bool{}
-	for _, e := range entries {
-		info, _ := os.ReadFile(filepath.Join(dir, e.Name())) // one may be closed meanwhile
-		for line := range strings.Lines(string(info)) {
-			if value, ok := strings.CutPrefix(line, "Pid:"); ok {
-				if pid, err := strconv.Atoi(strings.TrimSpace(value)); err == nil {
-					held[pid] = true
-				}
-			}
-		}
-	}
-	return held, nil
 }

@@ -2,8 +2,6 @@ package proc
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,11 +9,8 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/roottest"
@@ -53,7 +48,7 @@ func TestParseStat(t *testing.T) {
 		{"7 (\n) R" + rest, 4711},
 	}
 	for _, row := range rows {
-		if got, err := parseStat([]byte(row.stat)); err != nil || got.start != row.want || got.parent != 1 || got.zombie || got.threads != 17 {
+		if got, err := parseStat([]byte(row.stat)); err != nil || got.start != row.want || got.zombie || got.threads != 17 {
 			t.Errorf("parseStat(%q) = %+v, %v, want %d", row.stat, got, err, row.want)
 		}
 	}
@@ -81,6 +76,9 @@ const againVariable = "PROCS_TEST_AGAIN"
 func TestMain(m *testing.M) {
 	if n, err := strconv.Atoi(os.Getenv(againVariable)); err == nil {
 		executeAgain(n)
+	}
+	if os.Getenv(initVariable) != "" {
+		os.Exit(underInit())
 	}
 	os.Exit(m.Run())
 }
@@ -162,74 +160,45 @@ func TestAliveWhileExecuting(t *testing.T) {
 	}
 }
 
-// orphansVariable makes the test binary process 1 of TestReapOrphans.
-const orphansVariable = "PROCS_TEST_ORPHANS"
+// initVariable holds a shell's script for a test binary that runs under an init.
+const initVariable = "PROCS_TEST_INIT"
 
-// TestReapOrphans is process 1 of a PID namespace, where children that it waits for end
-// all the time, and leave orphans: it gets the status of each child, and no zombie stays.
-func TestReapOrphans(t *testing.T) {
-	t.Parallel()
-	if os.Getenv(orphansVariable) != "" {
-		check.OK(t, beProcessOne())
-		return
+func underInit() int {
+	status, err := 0, error(nil)
+	if os.Getpid() == 1 {
+		status, err = RunAsInit()
+	} else {
+		err = syscall.Exec("/bin/sh", []string{"sh", "-c", os.Getenv(initVariable)}, os.Environ())
 	}
-	wrap := []string{"--pid", "--fork", "--mount-proc", "--kill-child"}
-	if out, err := exec.Command("unshare", append(slices.Clone(wrap), "true")...).CombinedOutput(); err != nil {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 99
+	}
+	return status
+}
+
+// TestRunAsInit has an init's only child end in several ways, also while it leaves orphans.
+func TestRunAsInit(t *testing.T) {
+	t.Parallel()
+	wrap := []string{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child"}
+	if out, err := exec.Command(wrap[0], append(wrap[1:], "true")...).CombinedOutput(); err != nil {
 		roottest.Unavailable(t, "process 1: unshare: %v: %s", err, out)
 	}
 	self, err := os.Executable()
 	check.OK(t, err)
-	cmd := exec.CommandContext(t.Context(), "unshare", append(wrap, self, "-test.run", "^TestReapOrphans$", "-test.v")...)
-	cmd.Env = append(os.Environ(), orphansVariable+"=1")
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: TestReapOrphans") {
-		t.Errorf("as process 1: %v\n%s", err, out)
-	}
-}
-
-func beProcessOne() error {
-	if os.Getpid() != 1 {
-		return fmt.Errorf("this is process %d", os.Getpid())
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	reaped := make(chan error, 1)
-	go func() { reaped <- ReapOrphans(ctx) }() // ends with ctx
-	const parents, children = 8, 25
-	errs := make(chan error, parents)
-	var all sync.WaitGroup
-	for range parents {
-		all.Go(func() {
-			for n := range children {
-				// The orphan ends after its parent, which ends with a status of its own.
-				err := exec.Command("sh", "-c", fmt.Sprintf("(sleep 0.0%d) & exit %d", n%10, n+1)).Run()
-				if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != n+1 {
-					errs <- fmt.Errorf("a child that exits with %d: %w", n+1, err)
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
-	close(errs)
-	if err := <-errs; err != nil {
-		return err
-	}
-	// Whoever has left an orphan is gone; what remains of them is counted until it is gone.
-	for deadline := time.Now().Add(time.Minute); ; <-time.After(time.Millisecond) {
-		left, err := os.ReadDir("/proc")
-		if err != nil {
-			return err
-		}
-		left = slices.DeleteFunc(left, func(e os.DirEntry) bool { return e.Name() == "1" || strings.Trim(e.Name(), "0123456789") != "" })
-		if len(left) == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			stat, _ := os.ReadFile("/proc/" + left[0].Name() + "/stat")
-			return fmt.Errorf("%d processes are left, such as %s", len(left), stat)
+	const orphans = `for i in 1 2 3 4; do (sleep 0.01 &); done; sleep 0.1; while grep -l "^State:.Z" /proc/[0-9]*/status; do sleep 0.01; done; exit 3`
+	for script, want := range map[string]int{
+		"exit 7":                         7,
+		"kill -KILL $$":                  128 + int(syscall.SIGKILL),
+		"kill -TERM 1; sleep 600 & wait": 128 + int(syscall.SIGTERM),
+		"trap 'exit 5' HUP USR1; kill -USR1 1; sleep 600 & wait": 5,
+		orphans: 3,
+	} {
+		cmd := exec.CommandContext(t.Context(), wrap[0], append(wrap[1:], self)...)
+		cmd.Env = append(os.Environ(), initVariable+"="+script)
+		out, _ := cmd.CombinedOutput() // the status is compared
+		if got := cmd.ProcessState.ExitCode(); got != want {
+			t.Errorf("%s: status %d, want %d: %s", script, got, want, out)
 		}
 	}
-	stop()
-	return <-reaped
 }

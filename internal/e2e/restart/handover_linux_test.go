@@ -18,8 +18,8 @@ import (
 	"bareclaw/internal/testkit/roottest"
 )
 
-// TestRestartAsFirstProcess restarts a gateway that is process 1, as in a
-// container: were it to end, everything would.
+// TestRestartAsFirstProcess restarts a gateway that was started as process 1, as in a
+// container: were that to end, everything would.
 func TestRestartAsFirstProcess(t *testing.T) {
 	t.Parallel()
 	wrap := asFirstProcess(t)
@@ -33,13 +33,17 @@ func TestRestartAsFirstProcess(t *testing.T) {
 
 func restartAsFirstProcess(t *testing.T, m *harness.Machine, wrap []string) {
 	g := m.Start(wrap...)
-	if pid := m.LockFile().PID; pid != 1 {
-		t.Fatalf("the gateway is process %v", pid)
+	supervisor := m.LockFile().PID
+	if supervisor == 1 {
+		t.Fatal("process 1 is the supervisor, not its parent")
 	}
 	sameClaude := g.SameClaude("http")
 	for range 2 {
 		g.Restart()
 		sameClaude(g)
+	}
+	if now := m.LockFile().PID; now != supervisor {
+		t.Errorf("the supervisor was process %d, and is %d", supervisor, now)
 	}
 	g.Balanced()
 	check.OK(t, syscall.Kill(firstProcess(t, g), syscall.SIGINT))
@@ -49,8 +53,8 @@ func restartAsFirstProcess(t *testing.T, m *harness.Machine, wrap []string) {
 	}
 }
 
-// TestFirstProcessReapsOrphans has a session leave processes to a gateway that is process 1
-// and was never restarted: none of them stays as a zombie.
+// TestFirstProcessReapsOrphans has a session leave processes to process 1: none of them stays
+// as a zombie.
 func TestFirstProcessReapsOrphans(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
@@ -72,7 +76,7 @@ func TestFirstProcessReapsOrphans(t *testing.T) {
 	}
 	g.Must("DELETE", "/channels/http", nil, 200)
 	m.Eventually("what the session left is gone, zombies too", func() bool { return len(sleeping()) == 0 })
-	m.Eventually("there is nothing but the gateway", func() bool { return len(inNamespaceOf(t, first)) == 2 }) // supervisor and worker
+	m.Eventually("there is nothing but the gateway", func() bool { return len(inNamespaceOf(t, first)) == 3 }) // process 1, supervisor and worker
 	g.Say("http", "echo hello").Want(t, "hello")
 	g.Balanced()
 }
