@@ -30,7 +30,9 @@ func TestPendingChangesAreOneWrite(t *testing.T) {
 	}
 	b, err := os.ReadFile(f.path)
 	check.OK(t, err)
-	if want := format(map[core.ChannelKey]string{"b": first, "c": second}); string(b) != string(want) {
+	want, err := format(map[core.ChannelKey]string{"b": first, "c": second})
+	check.OK(t, err)
+	if string(b) != string(want) {
 		t.Errorf("file = %s, want %s", b, want)
 	}
 }

@@ -1,8 +1,10 @@
 package sessionfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,32 +40,20 @@ func lockFile(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its directory cannot be written (BARECLAW_SESSION_FILE names another place): %w", err)
 	}
-	if err := lockfile.Acquire(f); err != nil {
-		defer func() { _ = f.Close() }()
-		if !errors.Is(err, lockfile.ErrHeld) {
-			return nil, err
+	err = lockfile.Acquire(f)
+	if errors.Is(err, lockfile.ErrHeld) {
+		owner, _ := io.ReadAll(f)
+		err = fmt.Errorf("it is in use by another bareclaw, process %s", bytes.TrimSpace(owner))
+	} else if err == nil {
+		if err = f.Truncate(0); err == nil {
+			_, err = fmt.Fprintln(f, os.Getpid())
 		}
-		return nil, fmt.Errorf("it is in use by another bareclaw, process %s", ownerPID(f))
 	}
-	if err := errors.Join(f.Truncate(0), writePID(f)); err != nil {
+	if err != nil {
 		_ = f.Close()
-		return nil, fmt.Errorf("write %s: %w", path, err)
+		return nil, err
 	}
 	return f, nil
-}
-
-func writePID(f *os.File) error {
-	_, err := f.WriteAt(fmt.Appendln(nil, os.Getpid()), 0)
-	return err
-}
-
-func ownerPID(f *os.File) string {
-	b := make([]byte, 20)
-	n, _ := f.ReadAt(b, 0) // the file is shorter
-	if pid := strings.TrimSpace(string(b[:n])); pid != "" {
-		return pid
-	}
-	return "unknown"
 }
 
 // removeLeftovers removes temporary files of a process that died while writing: a dot, the

@@ -30,7 +30,6 @@ import (
 // for concurrent use.
 type File struct {
 	path    string // where it really is, symbolic links followed
-	log     *slog.Logger
 	lock    *os.File
 	problem string
 
@@ -59,8 +58,8 @@ func Open(path string, log *slog.Logger) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("session file %s: %w", target, err)
 	}
-	f := &File{path: target, log: log, lock: lock}
-	if err := f.load(); err != nil {
+	f := &File{path: target, lock: lock}
+	if err := f.load(log); err != nil {
 		_ = lock.Close()
 		return nil, fmt.Errorf("session file %s: %w", target, err)
 	}
@@ -99,43 +98,50 @@ func (f *File) All() map[core.ChannelKey]string {
 }
 
 // load reads the file, and sets a damaged file aside.
-func (f *File) load() error {
+func (f *File) load(log *slog.Logger) error {
 	removeLeftovers(f.path)
+	if err := checkWritable(filepath.Dir(f.path)); err != nil {
+		return err
+	}
 	info, err := os.Stat(f.path)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		f.ids = map[core.ChannelKey]string{}
-		return checkWritable(filepath.Dir(f.path))
+		return nil
+	case err == nil && !info.Mode().IsRegular():
+		return errors.New("it is not a regular file")
+	case err == nil:
+		err = os.Chmod(f.path, 0o600)
 	}
 	if err != nil {
 		return err
-	}
-	if !info.Mode().IsRegular() {
-		return errors.New("it is not a regular file")
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		if err := os.Chmod(f.path, 0o600); err != nil {
-			return err
-		}
 	}
 	b, err := os.ReadFile(f.path)
 	if err != nil {
 		return err
 	}
-	var problems []string
-	if f.ids, problems = parse(b); len(problems) == 0 {
-		return checkWritable(filepath.Dir(f.path))
+	var problem error
+	if f.ids, problem = parse(b); problem == nil {
+		return nil
 	}
 	aside := f.path + ".corrupt-" + time.Now().UTC().Format("20060102T150405.000000000Z")
 	if err := atomicfile.Write(aside, b, 0o600); err != nil {
-		return fmt.Errorf("it is damaged (%s) and could not be set aside: %w", strings.Join(problems, "; "), err)
+		return fmt.Errorf("it is damaged (%w) and could not be set aside: %w", problem, err)
 	}
-	if err := atomicfile.Write(f.path, format(f.ids), 0o600); err != nil {
+	if err := f.write(f.ids); err != nil {
 		return err
 	}
-	f.problem = fmt.Sprintf("The session file %s was damaged: %s. %d entries were kept; the original is %s.",
-		f.path, strings.Join(problems, "; "), len(f.ids), aside)
-	f.log.Warn("session file was damaged", "file", f.path, "kept", len(f.ids), "original", aside, "problems", problems)
+	f.problem = fmt.Sprintf("The session file %s was damaged: %s. %d entries were kept; the original is %s.", f.path, problem, len(f.ids), aside)
+	log.Warn("session file was damaged", "file", f.path, "kept", len(f.ids), "original", aside, "problem", problem)
 	return nil
+}
+
+func (f *File) write(ids map[core.ChannelKey]string) error {
+	b, err := format(ids)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(f.path, b, 0o600)
 }
 
 // A change gives a channel another session, or none, for a waiting caller.
@@ -163,7 +169,7 @@ func (c *change) apply(ids map[core.ChannelKey]string) error {
 // Set implements [core.SessionIDs]. A failed Set changes nothing. An id must be a UUID
 // that no other channel has.
 func (f *File) Set(key core.ChannelKey, id string) error {
-	if !validKey(string(key)) {
+	if !utf8.ValidString(string(key)) {
 		return fmt.Errorf("session of channel %q: the name is not valid UTF-8", key)
 	}
 	if !validID(id) {
@@ -211,16 +217,11 @@ func (f *File) replace(next map[core.ChannelKey]string) error {
 	if maps.Equal(next, f.ids) {
 		return nil
 	}
-	if err := atomicfile.Write(f.path, format(next), 0o600); err != nil {
+	if err := f.write(next); err != nil {
 		return fmt.Errorf("write session file %s: %w", f.path, err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ids = next
 	return nil
-}
-
-// validKey reports whether a name survives being written as JSON.
-func validKey(key string) bool {
-	return utf8.ValidString(key) && !strings.ContainsRune(key, utf8.RuneError)
 }

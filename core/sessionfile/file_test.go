@@ -161,18 +161,17 @@ func TestDamagedFileIsSetAside(t *testing.T) {
 		want     map[core.ChannelKey]string
 		says     string
 	}{
-		"empty":         {"", nil, "empty"},
-		"not JSON":      {"hello", nil, "not JSON"},
-		"an array":      {"[]", nil, "not a JSON object"},
-		"null":          {"null", nil, "not a JSON object"},
-		"cut short":     {`{"a": "` + idA + `", "b": "` + idB[:9], map[core.ChannelKey]string{"a": idA}, "not JSON"},
-		"a number":      {`{"a": 1, "b": "` + idB + `"}`, map[core.ChannelKey]string{"b": idB}, "not a string"},
-		"no uuid":       {`{"a": "x", "b": "` + idB + `"}`, map[core.ChannelKey]string{"b": idB}, "not a UUID"},
-		"shared":        {`{"a": "` + idA + `", "b": "` + strings.ToUpper(idA) + `", "c": "` + idC + `"}`, map[core.ChannelKey]string{"a": idA, "c": idC}, "same session"},
-		"twice":         {`{"a": "` + idA + `", "a": "` + idB + `"}`, map[core.ChannelKey]string{"a": idA}, "twice"},
-		"something on":  {`{"a": "` + idA + `"} x`, map[core.ChannelKey]string{"a": idA}, "more after"},
-		"bad name":      {`{"a\ud800": "` + idA + `"}`, nil, "UTF-8"},
-		"many problems": {"{" + strings.Repeat(`"a": 1,`, 50) + `"b": 2}`, nil, "and 41 more"},
+		"empty":        {"", nil, "not a JSON object"},
+		"not JSON":     {"hello", nil, "not a JSON object"},
+		"an array":     {"[]", nil, "not a JSON object"},
+		"null":         {"null", nil, "not a JSON object"},
+		"cut short":    {`{"a": "` + idA + `", "b": "` + idB[:9], map[core.ChannelKey]string{"a": idA}, "not a JSON object"},
+		"a number":     {`{"a": 1, "b": "` + idB + `"}`, map[core.ChannelKey]string{"b": idB}, "not a UUID"},
+		"no uuid":      {`{"a": "x", "b": "` + idB + `"}`, map[core.ChannelKey]string{"b": idB}, "not a UUID"},
+		"shared":       {`{"a": "` + idA + `", "b": "` + strings.ToUpper(idA) + `", "c": "` + idC + `"}`, map[core.ChannelKey]string{"a": idA, "c": idC}, "same session"},
+		"twice":        {`{"a": "` + idA + `", "a": "` + idB + `"}`, map[core.ChannelKey]string{"a": idA}, "duplicate"},
+		"something on": {`{"a": "` + idA + `"} x`, map[core.ChannelKey]string{"a": idA}, "after top-level value"},
+		"bad name":     {`{"a\ud800": "` + idA + `"}`, nil, "surrogate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
