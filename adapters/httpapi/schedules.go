@@ -66,19 +66,19 @@ func notScheduled(err error) error {
 }
 
 // newScheduleRequest checks the channel and the text; the scheduler checks the rest.
-func newScheduleRequest(in *api.ScheduleRequest) (r schedule.Request, err error) {
+func newScheduleRequest(in *api.ScheduleRequest) (j schedule.Job, err error) {
 	if in.Channel == "" {
-		return r, badRequest(api.MissingChannel, `Missing "channel" field: name the channel that the text is for.`)
+		return j, badRequest(api.MissingChannel, `Missing "channel" field: name the channel that the text is for.`)
 	}
-	r = schedule.Request{Text: in.Text, When: in.When, TZ: in.TZ, Missed: in.Missed, Precheck: in.Precheck, Budget: in.BudgetUSD}
-	if r.Channel, err = parseKey(in.Channel); err != nil {
-		return r, err
+	j = schedule.Job{Text: in.Text, When: in.When, TZ: in.TZ, Missed: in.Missed, Precheck: in.Precheck, Budget: in.BudgetUSD}
+	if j.Channel, err = parseKey(in.Channel); err != nil {
+		return j, err
 	}
-	return r, checkText(r.Text)
+	return j, checkText(j.Text)
 }
 
-func scheduleHash(r *schedule.Request) string {
-	return digest([]string{string(r.Channel), r.Text, r.When, r.TZ, r.Missed, r.Precheck, strconv.FormatFloat(r.Budget, 'g', -1, 64)}, nil)
+func scheduleHash(j *schedule.Job) string {
+	return digest([]string{string(j.Channel), j.Text, j.When, j.TZ, j.Missed, j.Precheck, strconv.FormatFloat(j.Budget, 'g', -1, 64)}, nil)
 }
 
 func (s *schedules) list(_ *response, r *http.Request) (any, error) {

@@ -71,7 +71,7 @@ func (r *runner) asJob() Job {
 	if err != nil {
 		text = err.Error()
 	}
-	return Job{ID: b.ID, Channel: b.Channel, Text: text, When: "on request", Missed: MissedRule{}.String(), Precheck: b.Precheck, CreatedAt: r.since}
+	return Job{ID: b.ID, Channel: b.Channel, Text: text, When: "on request", Missed: "skip", Precheck: b.Precheck, CreatedAt: r.since}
 }
 
 // open reports whether a run is yet to be carried out or waits for an answer.

@@ -173,7 +173,7 @@ func (w *world) after(d time.Duration) {
 	synctest.Wait()
 }
 
-func (w *world) add(r schedule.Request) schedule.Job {
+func (w *world) add(r schedule.Job) schedule.Job {
 	w.t.Helper()
 	if r.Channel == "" {
 		r.Channel, r.Text = "c", "look"

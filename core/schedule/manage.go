@@ -15,48 +15,35 @@ import (
 // shown is the number of due times that Next returns.
 const shown = 3
 
-// A Request describes a job to add. Empty fields have defaults: TZ the machine's zone,
-// Missed "once" for a single moment and "skip" otherwise.
-type Request struct {
-	Channel          core.ChannelKey
-	Text             string
-	When, TZ, Missed string
-	Precheck         string
-	Budget           float64
-
-	SourceKey, SourceHash string // make the request idempotent, as in core.Submission
-}
-
-// Add stores a new job and returns the job once durable. existing reports an earlier
-// request with the same key. Errors: *InvalidError, ErrTooMany, core.ErrKeyReused, the
-// errors of Options.Admit, and those of the ledger.
-func (s *Scheduler) Add(ctx context.Context, r Request) (j Job, existing bool, err error) {
+// Add stores a new job and returns the job once durable. Add sets the id and the times of
+// the job. Empty fields have defaults: TZ the machine's zone, Missed "once" for a single
+// moment and "skip" otherwise. existing reports an earlier job with the same source key,
+// which makes the request idempotent, as in core.Submission. Errors: *InvalidError,
+// ErrTooMany, core.ErrKeyReused, the errors of Options.Admit, and those of the ledger.
+func (s *Scheduler) Add(ctx context.Context, j Job) (added Job, existing bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all, err := s.o.Store.Jobs(ctx)
 	if err != nil {
 		return Job{}, false, err
 	}
-	if i := slices.IndexFunc(all, func(j Job) bool { return r.SourceKey != "" && j.SourceKey == r.SourceKey }); i >= 0 {
-		if all[i].SourceHash != r.SourceHash {
+	if i := slices.IndexFunc(all, func(old Job) bool { return j.SourceKey != "" && old.SourceKey == j.SourceKey }); i >= 0 {
+		if all[i].SourceHash != j.SourceHash {
 			return Job{}, false, fmt.Errorf("%w: it belongs to schedule %s", core.ErrKeyReused, all[i].ID)
 		}
 		return all[i], true, nil
 	}
-	if j, err = s.jobOf(r); err != nil {
+	if err := s.complete(&j); err != nil {
 		return Job{}, false, err
 	}
-	if err := s.o.Admit(ctx, r.Channel); err != nil {
+	if err := s.o.Admit(ctx, j.Channel); err != nil {
 		return Job{}, false, err
 	}
 	if active(all) >= MaxJobs {
 		return Job{}, false, ErrTooMany
 	}
 	defer s.wake() // also after an error: the store may keep the job after ctx has ended
-	if err := s.o.Store.AddJob(ctx, j); err != nil {
-		return Job{}, false, err
-	}
-	return j, false, nil
+	return j, false, s.o.Store.AddJob(ctx, j)
 }
 
 func active(all []Job) (n int) {
@@ -68,39 +55,36 @@ func active(all []Job) (n int) {
 	return n
 }
 
-// jobOf makes a job from a request.
-func (s *Scheduler) jobOf(r Request) (Job, error) {
+// complete checks a requested job, and sets all other fields.
+func (s *Scheduler) complete(j *Job) error {
 	now := s.now()
-	zone, err := zoneOf(r.TZ, s.o.Zone)
+	zone, err := zoneOf(j.TZ, s.o.Zone)
 	if err != nil {
-		return Job{}, err
+		return err
 	}
-	when, err := ParseWhen(r.When, now, zone)
+	when, err := ParseWhen(j.When, now, zone)
 	if err != nil {
-		return Job{}, err
+		return err
 	}
-	if r.Missed == "" {
-		r.Missed = "skip"
+	if j.Missed == "" {
+		j.Missed = "skip"
 		if !when.At.IsZero() {
-			r.Missed = "once"
+			j.Missed = "once"
 		}
 	}
-	missed, err := ParseMissed(r.Missed)
-	if err != nil {
-		return Job{}, err
+	if _, err := parseMissed(j.Missed); err != nil {
+		return err
 	}
 	switch {
-	case len(r.Text) > MaxTextBytes:
-		return Job{}, invalid("text", "The text of a schedule is at most %d bytes, and this one has %d. Write it to a file, and have the text name that.", MaxTextBytes, len(r.Text))
-	case len(r.Precheck) > MaxPrecheckBytes || strings.ContainsRune(r.Precheck, 0):
-		return Job{}, invalid("precheck", "A precheck is a command line of at most %d bytes.", MaxPrecheckBytes)
-	case r.Budget < 0 || math.IsNaN(r.Budget) || math.IsInf(r.Budget, 0):
-		return Job{}, invalid("budget", "A budget is a number of USD a day, 0 for any amount.")
+	case len(j.Text) > MaxTextBytes:
+		return invalid("text", "The text of a schedule is at most %d bytes, and this one has %d. Write it to a file, and have the text name that.", MaxTextBytes, len(j.Text))
+	case len(j.Precheck) > MaxPrecheckBytes || strings.ContainsRune(j.Precheck, 0):
+		return invalid("precheck", "A precheck is a command line of at most %d bytes.", MaxPrecheckBytes)
+	case j.Budget < 0 || math.IsNaN(j.Budget) || math.IsInf(j.Budget, 0):
+		return invalid("budget", "A budget is a number of USD a day, 0 for any amount.")
 	}
-	return Job{
-		ID: strings.ToLower(rand.Text()[:10]), Channel: r.Channel, Text: r.Text, When: when.String(), TZ: r.TZ, Missed: missed.String(),
-		Precheck: r.Precheck, Budget: r.Budget, SourceKey: r.SourceKey, SourceHash: r.SourceHash, CreatedAt: now, DecidedTo: now,
-	}, nil
+	j.ID, j.When, j.CreatedAt, j.DecidedTo = strings.ToLower(rand.Text()[:10]), when.String(), now, now
+	return nil
 }
 
 // Next returns the next due times of a job, at most three.
@@ -151,11 +135,16 @@ func (s *Scheduler) Trigger(ctx context.Context, id string, due time.Time) (Occu
 	}
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout) // ctx bounds only the caller's wait
 	defer cancel()
-	pass, err := r.request(lasting, due)
+	over, err := r.request(lasting, due)
 	if err != nil {
 		return Occurrence{}, err
 	}
-	r.await(ctx, pass)
+	if over != nil {
+		select {
+		case <-over:
+		case <-ctx.Done():
+		}
+	}
 	return r.occurrence(lasting, due)
 }
 

@@ -24,26 +24,24 @@ type runner struct {
 	since  time.Time     // start of the process, shown as the job's creation
 	wakeup chan struct{} // capacity 1
 
-	// mu protects the fields below.
-	mu        sync.Mutex
-	requested int           // number of the last requested pass
-	finished  int           // number of the last finished pass
-	parked    bool          // the message of the pass waits on a parked channel
-	changed   chan struct{} // closed and replaced when finished or parked changes
+	mu sync.Mutex // protects busy, and sends to wakeup
+	// busy is closed when no pass is requested or running, or the message of the pass waits
+	// on a parked channel; nil while the runner is idle.
+	busy chan struct{}
 }
 
 func newRunner(s *Scheduler, job BuiltIn) *runner {
-	return &runner{s: s, job: job, since: s.now(), wakeup: make(chan struct{}, 1), changed: make(chan struct{})}
+	return &runner{s: s, job: job, since: s.now(), wakeup: make(chan struct{}, 1)}
 }
 
-// request records that a slot is to run and returns the pass to wait for, 0 for a
+// request records that a slot is to run, and returns the channel of wake, nil for a
 // skipped slot.
-func (r *runner) request(ctx context.Context, due time.Time) (pass int, err error) {
+func (r *runner) request(ctx context.Context, due time.Time) (over <-chan struct{}, err error) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	all, err := r.occurrences(ctx)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	o := Occurrence{Job: r.job.ID, Due: due, Outcome: Due, DecidedAt: r.s.now()}
 	known := slices.IndexFunc(all, func(o Occurrence) bool { return o.Due.Equal(due) })
@@ -52,51 +50,26 @@ func (r *runner) request(ctx context.Context, due time.Time) (pass int, err erro
 	}
 	if i := slices.IndexFunc(all, func(o Occurrence) bool { return o.open() }); i >= 0 {
 		o.Outcome, o.Why = Skipped, strings.TrimSpace(fmt.Sprintf("The message of %s has no outcome yet. %s", all[i].Due.UTC().Format(stampLayout), all[i].Why))
-		return 0, r.save(ctx, &o)
+		return nil, r.save(ctx, &o)
 	}
 	if err := r.save(ctx, &o); err != nil {
-		return 0, err
+		return nil, err
 	}
 	return r.wake(), nil
 }
 
-// wake requests a pass and returns the pass's number.
-func (r *runner) wake() int {
+// wake requests a pass and returns the channel busy.
+func (r *runner) wake() <-chan struct{} {
 	r.mu.Lock()
-	r.requested++
-	n := r.requested
-	r.mu.Unlock()
+	defer r.mu.Unlock()
+	if r.busy == nil {
+		r.busy = make(chan struct{})
+	}
 	select {
 	case r.wakeup <- struct{}{}:
 	default: // a pass is requested already
 	}
-	return n
-}
-
-// update changes finished or parked and wakes the waiters.
-func (r *runner) update(change func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	change()
-	close(r.changed)
-	r.changed = make(chan struct{})
-}
-
-// await returns when the pass is over, the message is parked, or ctx ends.
-func (r *runner) await(ctx context.Context, pass int) {
-	for {
-		r.mu.Lock()
-		over, changed := r.finished >= pass || r.parked, r.changed
-		r.mu.Unlock()
-		if over {
-			return
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return
-		}
-	}
+	return r.busy
 }
 
 // run makes the requested passes until ctx ends. The first pass completes the work of
@@ -109,20 +82,22 @@ func (r *runner) run(ctx context.Context) {
 			return
 		case <-r.wakeup:
 		}
-		r.mu.Lock()
-		n := r.requested
-		r.mu.Unlock()
 		if err := r.pass(ctx); err != nil {
 			r.s.logRetry(ctx, "schedule "+r.job.ID, err)
 			select {
 			case <-time.After(retryDelay):
-				r.wake()
-				continue
 			case <-ctx.Done():
 				return
 			}
+			r.wake()
+			continue
 		}
-		r.update(func() { r.finished = n })
+		r.mu.Lock()
+		if len(r.wakeup) == 0 {
+			close(r.busy)
+			r.busy = nil
+		}
+		r.mu.Unlock()
 	}
 }
 
@@ -216,7 +191,9 @@ func (r *runner) outcome(ctx context.Context, o *Occurrence, earlier []Occurrenc
 			return m, err
 		}
 		m, err = r.s.o.Waiter.Wait(ctx, o.Message)
-		r.update(func() { r.parked = false })
+		r.mu.Lock()
+		r.busy = make(chan struct{})
+		r.mu.Unlock()
 	}
 	switch {
 	case errors.Is(err, core.ErrNotFound):
@@ -242,7 +219,9 @@ func (r *runner) park(ctx context.Context, o *Occurrence, earlier []Occurrence) 
 			r.s.o.Log.Warn("schedules: nobody was told that a message waits", "schedule", r.job.ID, "channel", string(r.job.Notify), "err", err)
 		}
 	}
-	r.update(func() { r.parked = true })
+	r.mu.Lock()
+	close(r.busy)
+	r.mu.Unlock()
 	return nil
 }
 

@@ -8,7 +8,7 @@
 // of the job and the due time ([SourceKey]), so that a crash between submitting and
 // recording cannot cause a second message.
 //
-// The rules are pure functions ([ParseWhen], [ParseMissed], times); the [Scheduler]
+// The rules are pure functions ([ParseWhen], classify, times); the [Scheduler]
 // carries out the rules with one goroutine and one timer. The package contains no
 // process and no SQL code, and declares its dependencies as [Store] and [Options].
 package schedule
@@ -45,7 +45,7 @@ type Job struct {
 	Text     string          `json:"text"`
 	When     string          `json:"when"`               // in the form of When.String
 	TZ       string          `json:"tz,omitempty"`       // IANA name of the zone of When; empty: the machine's zone
-	Missed   string          `json:"missed"`             // in the form of MissedRule.String
+	Missed   string          `json:"missed"`             // what becomes of missed occurrences, see parseMissed
 	Precheck string          `json:"precheck,omitempty"` // a command line; empty: none
 	Budget   float64         `json:"budget,omitempty"`   // bound on the USD per day of the job's messages; 0: no bound
 

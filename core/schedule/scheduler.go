@@ -205,11 +205,10 @@ func (s *Scheduler) process(ctx context.Context, j *Job) (next time.Time, err er
 	if len(due) == 0 {
 		return t.next(now), nil
 	}
-	rule, err := ParseMissed(j.Missed)
-	if err != nil {
+	d := decision{job: *j, times: t, to: due[len(due)-1]}
+	if d.due, err = classify(due, more, now, j.Missed); err != nil {
 		return time.Time{}, err
 	}
-	d := decision{job: *j, times: t, to: due[len(due)-1], due: classify(due, more, now, rule)}
 	if err := s.skipDecided(ctx, &d); err != nil {
 		return time.Time{}, err
 	}

@@ -21,7 +21,7 @@ func TestHundredDays(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	check.OK(t, err)
 	play(t, schedule.Options{Zone: berlin}, func(t *testing.T, w *world) {
-		j := w.add(schedule.Request{When: "0 9 * * 1-5"})
+		j := w.add(schedule.Job{When: "0 9 * * 1-5"})
 		began := time.Now()
 		for d := range 101 { // the machine only wakes up shortly before nine, in winter or summer time
 			for _, at := range []time.Duration{6*time.Hour + 58*time.Minute, 7*time.Hour + 58*time.Minute} {
@@ -54,9 +54,9 @@ func TestHundredDays(t *testing.T) {
 func TestSleep(t *testing.T) {
 	t.Parallel()
 	play(t, schedule.Options{}, func(t *testing.T, w *world) {
-		skip := w.add(schedule.Request{When: "every 1h"})
-		once := w.add(schedule.Request{When: "every 1h", Missed: "once"})
-		soon := w.add(schedule.Request{When: "in 3h10m30s", Missed: "skip"})
+		skip := w.add(schedule.Job{When: "every 1h"})
+		once := w.add(schedule.Job{When: "every 1h", Missed: "once"})
+		soon := w.add(schedule.Job{When: "in 3h10m30s", Missed: "skip"})
 		w.after(10 * time.Second)
 		w.jump.Store(int64(3*time.Hour + 10*time.Minute))
 		w.after(time.Minute)
@@ -85,7 +85,7 @@ func TestSleep(t *testing.T) {
 func TestClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	play(t, schedule.Options{}, func(t *testing.T, w *world) {
-		j := w.add(schedule.Request{When: "*/10 * * * *"})
+		j := w.add(schedule.Job{When: "*/10 * * * *"})
 		w.after(65 * time.Minute)
 		if n := len(w.memory.sent()); n != 6 {
 			t.Fatalf("%d messages", n)
@@ -115,8 +115,8 @@ func TestClockIsSetBack(t *testing.T) {
 func TestClockWasWrong(t *testing.T) {
 	t.Parallel()
 	play(t, schedule.Options{}, func(t *testing.T, w *world) {
-		hourly := w.add(schedule.Request{When: "every 1h"})
-		single := w.add(schedule.Request{When: "in 90m", Missed: "skip"})
+		hourly := w.add(schedule.Job{When: "every 1h"})
+		single := w.add(schedule.Job{When: "in 90m", Missed: "skip"})
 		w.after(time.Second)
 		w.jump.Store(int64(5*time.Hour + 30*time.Minute))
 		w.after(2 * time.Minute)
@@ -150,8 +150,8 @@ func TestClockWasWrong(t *testing.T) {
 func TestSentWhileTheClockWasFast(t *testing.T) {
 	t.Parallel()
 	play(t, schedule.Options{}, func(t *testing.T, w *world) {
-		hourly := w.add(schedule.Request{When: "every 1h", Missed: "once"})
-		single := w.add(schedule.Request{When: "in 90m"}) // whose rule is once
+		hourly := w.add(schedule.Job{When: "every 1h", Missed: "once"})
+		single := w.add(schedule.Job{When: "in 90m"}) // whose rule is once
 		w.after(time.Second)
 		w.jump.Store(int64(5*time.Hour + 30*time.Minute))
 		w.after(2 * time.Minute)
@@ -175,7 +175,7 @@ func TestSentWhileTheClockWasFast(t *testing.T) {
 func TestClockIsNotSet(t *testing.T) {
 	t.Parallel()
 	play(t, schedule.Options{}, func(t *testing.T, w *world) {
-		j := w.add(schedule.Request{When: "every 1h"})
+		j := w.add(schedule.Job{When: "every 1h"})
 		w.after(2*time.Hour + 10*time.Minute)
 		w.wants(j, schedule.Sent, schedule.Sent)
 		w.jump.Store(int64(-30 * 366 * 24 * time.Hour))
@@ -197,7 +197,7 @@ func TestMadeWhenTheClockWasFast(t *testing.T) {
 	t.Parallel()
 	play(t, schedule.Options{}, func(t *testing.T, w *world) {
 		w.jump.Store(int64(50 * 366 * 24 * time.Hour))
-		every, cron := w.add(schedule.Request{When: "every 1h"}), w.add(schedule.Request{When: "@hourly"})
+		every, cron := w.add(schedule.Job{When: "every 1h"}), w.add(schedule.Job{When: "@hourly"})
 		w.jump.Store(int64(0))
 		w.after(2*time.Hour + 10*time.Minute)
 		w.wants(every, schedule.Sent, schedule.Sent)
@@ -210,7 +210,7 @@ func TestKilledBeforeItIsRecorded(t *testing.T) {
 	t.Parallel()
 	for _, later := range []time.Duration{time.Second, 5 * time.Hour} {
 		play(t, schedule.Options{}, func(t *testing.T, w *world) {
-			j := w.add(schedule.Request{When: "in 1m", Missed: "skip"})
+			j := w.add(schedule.Job{When: "in 1m", Missed: "skip"})
 			w.memory.set(func(m *memory) { m.lost = 1 })
 			w.after(61 * time.Second)
 			w.end()
@@ -245,11 +245,11 @@ func TestPrechecks(t *testing.T) {
 		return schedule.PrecheckResult{Status: len(line), Said: "printed"}, nil
 	}
 	play(t, schedule.Options{Precheck: precheck}, func(t *testing.T, w *world) {
-		slow := w.add(schedule.Request{When: "in 1m", Precheck: "slow"})
-		removed := w.add(schedule.Request{When: "in 1m", Precheck: "slow"})
-		other := w.add(schedule.Request{When: "in 61s"})
-		nothing := w.add(schedule.Request{When: "every 1m", Precheck: "x"})
-		broken := w.add(schedule.Request{When: "in 1m", Precheck: "broken"})
+		slow := w.add(schedule.Job{When: "in 1m", Precheck: "slow"})
+		removed := w.add(schedule.Job{When: "in 1m", Precheck: "slow"})
+		other := w.add(schedule.Job{When: "in 61s"})
+		nothing := w.add(schedule.Job{When: "every 1m", Precheck: "x"})
+		broken := w.add(schedule.Job{When: "in 1m", Precheck: "broken"})
 		w.after(70 * time.Second)
 		w.wants(slow)
 		w.wants(other, schedule.Sent)
@@ -267,7 +267,7 @@ func TestPrechecks(t *testing.T) {
 		if n := len(w.memory.sent()); n != 2 {
 			t.Errorf("%d messages", n)
 		}
-		again := w.add(schedule.Request{When: "in 10s", Precheck: "slow"})
+		again := w.add(schedule.Job{When: "in 10s", Precheck: "slow"})
 		w.after(15 * time.Second)
 		w.end() // in the middle of it
 		w.start(schedule.Options{Precheck: precheck})
@@ -280,7 +280,7 @@ func TestPrechecks(t *testing.T) {
 func TestStorageFails(t *testing.T) {
 	t.Parallel()
 	play(t, schedule.Options{}, func(t *testing.T, w *world) {
-		j := w.add(schedule.Request{When: "in 1m"})
+		j := w.add(schedule.Job{When: "in 1m"})
 		synctest.Wait()
 		w.memory.set(func(m *memory) { m.err = core.ErrStorageFull })
 		w.after(90 * time.Second)
@@ -304,17 +304,17 @@ func TestRefused(t *testing.T) {
 		return nil
 	}
 	play(t, schedule.Options{Admit: admit}, func(t *testing.T, w *world) {
-		if _, _, err := w.Add(t.Context(), schedule.Request{Channel: "tg-8", Text: "a", When: "in 1h"}); err == nil || !strings.Contains(err.Error(), "stranger") {
+		if _, _, err := w.Add(t.Context(), schedule.Job{Channel: "tg-8", Text: "a", When: "in 1h"}); err == nil || !strings.Contains(err.Error(), "stranger") {
 			t.Errorf("a stranger: %v", err)
 		}
 		w.memory.set(func(m *memory) { m.cost, m.refuse = 0.3, core.ErrQueueFull })
-		full := w.add(schedule.Request{When: "in 1m"})
+		full := w.add(schedule.Job{When: "in 1m"})
 		w.after(61 * time.Second)
 		w.memory.set(func(m *memory) { m.refuse = nil })
 		if all := w.wants(full, schedule.Refused); !strings.Contains(all[0].Why, "BARECLAW_QUEUE_LIMIT") {
 			t.Errorf("%+v", all)
 		}
-		dear := w.add(schedule.Request{Channel: "tg-7", Text: "/compact", When: "every 1m", Budget: 0.5})
+		dear := w.add(schedule.Job{Channel: "tg-7", Text: "/compact", When: "every 1m", Budget: 0.5})
 		w.after(3*time.Minute + time.Second)
 		if all := w.wants(dear, schedule.Refused, schedule.Sent, schedule.Sent); !strings.Contains(all[0].Why, "$0.50 a day is used up ($0.60 spent today)") {
 			t.Errorf("%+v", all)
@@ -335,7 +335,7 @@ func TestRefused(t *testing.T) {
 func TestSameRequest(t *testing.T) {
 	t.Parallel()
 	play(t, schedule.Options{}, func(t *testing.T, w *world) {
-		r := schedule.Request{Channel: "c", Text: "look", When: "in 1h", SourceKey: "k", SourceHash: "h"}
+		r := schedule.Job{Channel: "c", Text: "look", When: "in 1h", SourceKey: "k", SourceHash: "h"}
 		first := w.add(r)
 		if again, existing, err := w.Add(t.Context(), r); err != nil || !existing || again.ID != first.ID {
 			t.Errorf("again: %+v, %v, %v", again, existing, err)
@@ -344,7 +344,7 @@ func TestSameRequest(t *testing.T) {
 		if _, _, err := w.Add(t.Context(), r); !errors.Is(err, core.ErrKeyReused) {
 			t.Errorf("with another text: %v", err)
 		}
-		for field, r := range map[string]schedule.Request{
+		for field, r := range map[string]schedule.Job{
 			"tz": {When: "in 1h", TZ: "Mars"}, "when": {}, "missed": {When: "in 1h", Missed: "x"}, "budget": {When: "in 1h", Budget: -1},
 			"text":     {When: "in 1h", Text: strings.Repeat("x", schedule.MaxTextBytes+1)},
 			"precheck": {When: "in 1h", Precheck: "a\x00b"},

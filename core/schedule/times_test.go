@@ -116,8 +116,8 @@ func TestStoredTimesAreReadAsTheyAre(t *testing.T) {
 	s := New(Options{Now: func() time.Time { return now }, Zone: time.UTC})
 	longest := "0" + strings.Repeat(",1", 95) + " 0 * * *"
 	for _, when := range []string{"in 3660d", longest, "cron 0 0 * * *", "every 1d12h", "@daily"} {
-		j, err := s.jobOf(Request{Channel: "c", Text: "t", When: when})
-		check.OK(t, err)
+		j := Job{Channel: "c", Text: "t", When: when}
+		check.OK(t, s.complete(&j))
 		if len(s.Next(&j)) == 0 {
 			t.Errorf("%.20s: stored as %.20s, and never due", when, j.When)
 		}
@@ -233,12 +233,9 @@ func TestMissedRules(t *testing.T) {
 		{"once", time.Second, true, false}, {"once", 1000 * time.Hour, true, true},
 		{"within 30m", time.Minute, true, false}, {"within 30m", 30 * time.Minute, true, true}, {"within 30m", 30*time.Minute + 1, false, false},
 	} {
-		rule, err := ParseMissed(c.rule)
-		if err != nil || rule.String() != c.rule {
-			t.Errorf("%q is %q, %v", c.rule, rule, err)
-		}
 		due := now.Add(-c.after)
-		all := classify([]time.Time{due.Add(-time.Hour), due}, 7, now, rule)
+		all, err := classify([]time.Time{due.Add(-time.Hour), due}, 7, now, c.rule)
+		check.OK(t, err)
 		old, v := all[0], all[1]
 		if old.Outcome != Missed || !strings.Contains(old.Why, "7 earlier ones") {
 			t.Errorf("%s: the older one is %+v", c.rule, old)
@@ -248,7 +245,7 @@ func TestMissedRules(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "twice", "within", "within 1m", "within 5", "within 400d"} {
-		if _, err := ParseMissed(text); err == nil || !strings.Contains(err.Error(), `"skip"`) {
+		if _, err := parseMissed(text); err == nil || !strings.Contains(err.Error(), `"skip"`) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

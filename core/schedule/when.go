@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -179,44 +180,35 @@ func readWhen(text string) (When, error) {
 // polls within the delay.
 const punctual = 2 * time.Minute
 
-// A MissedRule decides about an occurrence polled after its due time: the occurrence is
-// sent late if the delay does not exceed Within. The zero value means never.
-type MissedRule struct{ Within time.Duration }
-
-const always = time.Duration(1<<63 - 1)
-
-// ParseMissed parses "skip", "once" or "within DURATION". The error is an *InvalidError.
-func ParseMissed(text string) (MissedRule, error) {
+// parseMissed parses "skip", "once" or "within DURATION", and returns the delay up to which
+// an occurrence polled after its due time is sent late; 0 means never. The error is an
+// *InvalidError.
+func parseMissed(text string) (within time.Duration, err error) {
 	switch text {
 	case "skip":
-		return MissedRule{}, nil
+		return 0, nil
 	case "once":
-		return MissedRule{always}, nil
+		return math.MaxInt64, nil
 	}
 	if rest, ok := strings.CutPrefix(text, "within "); ok {
 		if d, err := parseDuration(strings.TrimSpace(rest)); err == nil && d >= punctual && d <= maxEvery {
-			return MissedRule{d}, nil
+			return d, nil
 		}
 	}
-	return MissedRule{}, invalid("missed", `%q does not say what becomes of an occurrence that was missed. `+
+	return 0, invalid("missed", `%q does not say what becomes of an occurrence that was missed. `+
 		`Send "skip" (it is only noted), "once" (the newest one is sent late) or "within" and a duration of 2 minutes to 366 days `+
 		`(within 30m: the newest one is sent late, if it is not later than that).`, text)
 }
 
-// String returns the rule in the form accepted by ParseMissed.
-func (m MissedRule) String() string {
-	switch m.Within {
-	case 0:
-		return "skip"
-	case always:
-		return "once"
-	}
-	return "within " + humanize.Span(m.Within)
-}
-
 // classify decides about occurrences that have come due, given oldest first, after more
-// earlier ones. Each is Missed, or Sent if it is to be sent; at most the newest is.
-func classify(dues []time.Time, more int, now time.Time, rule MissedRule) []Occurrence {
+// earlier ones, by the job's Missed. Each is Missed, or Sent if it is to be sent; at most
+// the newest is.
+func classify(dues []time.Time, more int, now time.Time, missed string) ([]Occurrence, error) {
+	within, err := parseMissed(missed)
+	if err != nil {
+		return nil, err
+	}
+	within = max(punctual, within)
 	all := make([]Occurrence, len(dues))
 	for i, due := range dues {
 		o := &all[i]
@@ -225,10 +217,10 @@ func classify(dues []time.Time, more int, now time.Time, rule MissedRule) []Occu
 		switch {
 		case i < len(dues)-1:
 			o.Why = "A later one came due before this could be sent."
-		case late <= max(punctual, rule.Within):
+		case late <= within:
 			o.Outcome, o.Late = Sent, late > punctual
 		default:
-			o.Why = fmt.Sprintf("It could not be sent within %s of its time (missed: %s).", humanize.Span(max(punctual, rule.Within)), rule)
+			o.Why = fmt.Sprintf("It could not be sent within %s of its time (missed: %s).", humanize.Span(within), missed)
 		}
 		if o.Outcome == Missed {
 			o.Why += " The gateway did not run, the machine slept, its disk was full, or prechecks took long."
@@ -237,5 +229,5 @@ func classify(dues []time.Time, more int, now time.Time, rule MissedRule) []Occu
 			o.Why = strings.TrimSpace(fmt.Sprintf("%s %d earlier ones were missed too.", o.Why, more))
 		}
 	}
-	return all
+	return all, nil
 }
