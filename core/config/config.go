@@ -219,6 +219,6 @@ type Config struct {
 	// ConfigDir is the directory of the user's own settings, such as .env. It need not
 	// exist.
 	ConfigDir string
-	// Unknown lists BARECLAW_ variables that nothing reads, by name.
-	Unknown []Unknown
+	// Unknown describes the BARECLAW_ variables that nothing reads, in a sentence each.
+	Unknown []string
 }

@@ -123,20 +123,6 @@ func quoted(value string) string {
 	return strconv.Quote(value)
 }
 
-// An Unknown is a BARECLAW_ variable not read by any part of the program.
-type Unknown struct {
-	Name    string
-	Nearest string // the most similar known variable; empty if none is similar
-}
-
-// String describes the variable in a sentence for a log line.
-func (u Unknown) String() string {
-	if u.Nearest == "" {
-		return u.Name + " is set, but there is no such variable"
-	}
-	return u.Name + " is set, but there is no such variable; did you mean " + u.Nearest + "?"
-}
-
 const prefix = "BARECLAW_"
 
 // given returns variables set by the gateway itself for claude's tools. The variables are
@@ -146,38 +132,35 @@ func given() []string { return []string{prefix + "SOCKET", prefix + "SESSION"} }
 // maxTypos bounds the characters in which a typo differs from the name that was meant.
 const maxTypos = 2
 
-// unknown returns the BARECLAW_ names among environ's NAME=VALUE entries, except known
-// variables, variables set by the gateway and variables for the project's own tests.
-func unknown(environ []string) []Unknown {
+// unknown describes, in a sentence each, the BARECLAW_ names among environ's NAME=VALUE
+// entries, except known variables, variables set by the gateway and variables for the
+// project's own tests.
+func unknown(environ []string) (out []string) {
 	var known []string
 	for _, v := range Variables() {
 		known = append(known, v.Name)
 	}
-	var out []Unknown
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
 		if !strings.HasPrefix(name, prefix) || slices.Contains(known, name) || slices.Contains(given(), name) ||
 			strings.HasPrefix(name, prefix+"TEST_") || strings.HasPrefix(name, prefix+"REQUIRE_") {
 			continue
 		}
-		out = append(out, Unknown{Name: name, Nearest: nearest(name, known)})
+		text := name + " is set, but there is no such variable"
+		nearest := slices.MinFunc(known, func(a, b string) int { return edits(name, a) - edits(name, b) })
+		if edits(name, nearest) <= maxTypos {
+			text += "; did you mean " + nearest + "?"
+		}
+		out = append(out, text)
 	}
-	slices.SortFunc(out, func(a, b Unknown) int { return strings.Compare(a.Name, b.Name) })
+	slices.Sort(out)
 	return out
 }
 
-// nearest returns the entry of known most similar to name, and the empty string if every
-// entry differs by more than maxTypos.
-func nearest(name string, known []string) string {
-	best, bestTypos := "", maxTypos+1
-	for _, k := range known {
-		typos := 0
-		for _, e := range udiff.Strings(name, k) {
-			typos += max(e.End-e.Start, len(e.New))
-		}
-		if typos < bestTypos {
-			best, bestTypos = k, typos
-		}
+// edits returns the number of characters in which two names differ.
+func edits(a, b string) (n int) {
+	for _, e := range udiff.Strings(a, b) {
+		n += max(e.End-e.Start, len(e.New))
 	}
-	return best
+	return n
 }

@@ -82,7 +82,7 @@ func TestLoadPrecedence(t *testing.T) {
 	if got := os.Getenv("TOOL_TOKEN"); got != "a$b" {
 		t.Errorf("TOOL_TOKEN = %q in the process's environment, want a$b", got)
 	}
-	if len(c.Unknown) != 1 || c.Unknown[0] != (Unknown{"BARECLAW_PROT", "BARECLAW_PORT"}) {
+	if len(c.Unknown) != 1 || !strings.HasPrefix(c.Unknown[0], "BARECLAW_PROT ") {
 		t.Errorf("unknown = %v, want BARECLAW_PROT", c.Unknown)
 	}
 }

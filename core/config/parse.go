@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/dustin/go-humanize"
 )
 
 const (
@@ -91,22 +93,18 @@ func parseDollars(s string) (float64, error) {
 	return usd, nil
 }
 
-// parseBodySize reads a whole number of bytes, with or without a unit, from
-// minBodyBytes to maxBodyBytes.
+// parseBodySize reads a number of bytes, with or without a unit, from minBodyBytes to
+// maxBodyBytes.
 func parseBodySize(s string) (int64, error) {
-	digits := s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
-	unit, ok := unitBytes[strings.ToLower(strings.TrimSpace(s[len(digits):]))]
-	if !ok || digits == "" {
+	n, err := humanize.ParseBytes(s)
+	switch {
+	case err != nil:
 		return 0, fmt.Errorf("%s is not a size", quoted(s))
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n > maxBodyBytes/unit || n*unit < minBodyBytes {
+	case n < minBodyBytes || n > maxBodyBytes:
 		return 0, fmt.Errorf("%s is out of range", quoted(s))
 	}
-	return n * unit, nil
+	return int64(n), nil
 }
-
-var unitBytes = map[string]int64{"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 
 // listOf returns a reader of a comma-separated list whose entries are read by parse. The
 // reader trims the entries; an empty entry is an error.
@@ -259,38 +257,20 @@ func parseHost(s string) (string, error) {
 	if addr, err := netip.ParseAddr(bare); err == nil && isPrintable(bare) {
 		return addr.String(), nil
 	}
-	if _, err := netip.ParseAddrPort(s); err == nil {
-		return "", fmt.Errorf("%s has a port", quoted(s))
-	}
 	name := strings.ToLower(strings.TrimSuffix(s, "."))
-	if err := checkHostName(name); err != nil {
-		return "", fmt.Errorf("%s %w", quoted(s), err)
+	if !isHostName(name) {
+		return "", fmt.Errorf("%s is neither an IP address nor a host name", quoted(s))
 	}
 	return name, nil
 }
 
-// checkHostName restricts name to the letters, digits and hyphens of RFC 1123, section 2.1,
-// and also allows underscores, common in private networks.
-func checkHostName(name string) error {
-	if host, port, ok := strings.Cut(name, ":"); ok && host != "" && isDigits(port) {
-		return errors.New("has a port")
-	}
-	if len(name) > 253 {
-		return errors.New("is longer than a host name can be")
-	}
-	labels := strings.Split(name, ".")
-	isLabel := regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`).MatchString
-	if slices.ContainsFunc(labels, func(label string) bool { return !isLabel(label) }) {
-		return errors.New("is neither an IP address nor a host name")
-	}
-	if isDigits(labels[len(labels)-1]) {
-		return errors.New("is not a complete IP address") // 127.1 means different things to different resolvers
-	}
-	return nil
-}
-
-func isDigits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
+// isHostName allows the letters, digits and hyphens of RFC 1123, section 2.1, and also
+// underscores, common in private networks. The last label is no number: 127.1 means
+// different things to different resolvers.
+func isHostName(name string) bool {
+	labels := regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$`)
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	return len(name) <= 253 && labels.MatchString(name) && strings.Trim(last, "0123456789") != ""
 }
 
 // IsLoopback reports whether a host, a value of [Config.Host], is reachable from the same

@@ -115,7 +115,7 @@ func TestNearest(t *testing.T) {
 	}
 	for _, row := range rows {
 		got := unknown([]string{row.name + "=x"})
-		if len(got) != 1 || got[0] != (Unknown{row.name, row.want}) {
+		if len(got) != 1 || row.want == "" && strings.Contains(got[0], "mean") || !strings.Contains(got[0], row.want) {
 			t.Errorf("unknown(%s) = %v, want nearest %q", row.name, got, row.want)
 		}
 	}

@@ -104,7 +104,7 @@ func TestBadValues(t *testing.T) {
 		"BARECLAW_HOST":               {"0.0.0.0", "::", "example.org", "127.1", "127.0.0.1:3000", "localhost:3000", "[::1]:80", "a b", "-a", "a..b", strings.Repeat("a", 64)},
 		"BARECLAW_PORT":               {"-1", "65536", "3000x", "0x10", "3.5", "99999999999999999999", "http"},
 		"BARECLAW_ALLOWED_HOSTS":      {"a,,b", "a,", "http://a", "*.example.org", "a:80"},
-		"BARECLAW_BODY_LIMIT":         {"0", "1023", "-1MB", "65MiB", "1GiB", "1.5MiB", "MiB", "10XB", "9999999999999999999GB", "1 2"},
+		"BARECLAW_BODY_LIMIT":         {"0", "1023", "-1MB", "65MiB", "1GiB", "1.5.5MiB", "MiB", "10XB", "9999999999999999999GB", "1 2"},
 		"BARECLAW_CWD":                {"/nonexistent", "~nobody/x", "/dev/null"},
 		"BARECLAW_SESSION_FILE":       {"~nobody", "a\x00b"},
 		"BARECLAW_STATE_DIR":          {"~x"},
@@ -212,8 +212,8 @@ func TestWarnings(t *testing.T) {
 			t.Errorf("host %s, token of %d: warnings %q, want %d", row.host, len(row.token), got, row.want)
 		}
 	}
-	c := Config{Unknown: []Unknown{{Name: "BARECLAW_PROT", Nearest: "BARECLAW_PORT"}, {Name: "BARECLAW_X"}}}
-	if got := c.Warnings(); len(got) != 2 || !strings.Contains(got[0], "did you mean BARECLAW_PORT?") {
+	c := Config{Unknown: []string{"BARECLAW_PROT is set, but there is no such variable; did you mean BARECLAW_PORT?"}}
+	if got := c.Warnings(); len(got) != 1 || !strings.Contains(got[0], "did you mean BARECLAW_PORT?") {
 		t.Errorf("warnings = %q", got)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -140,12 +139,8 @@ var kinds = sync.OnceValue(func() map[string]kind {
 })
 
 func parseIntSetting(_ machine, text string, limits []string) (any, error) {
-	low, err := strconv.Atoi(limits[0])
-	if err != nil {
-		return nil, err
-	}
-	high, err := strconv.Atoi(limits[1])
-	if err != nil {
+	var low, high int
+	if _, err := fmt.Sscan(strings.Join(limits, " "), &low, &high); err != nil {
 		return nil, err
 	}
 	return between(low, high)(text)

@@ -3,8 +3,8 @@ package config
 import (
 	"fmt"
 	"io"
-	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -58,10 +58,7 @@ const shortToken = 16
 
 // Warnings returns a sentence for each setting that is accepted but probably unintended.
 func (c Config) Warnings() []string {
-	var out []string
-	for _, u := range c.Unknown {
-		out = append(out, u.String())
-	}
+	out := slices.Clone(c.Unknown)
 	if token := c.HTTPToken.Reveal(); token != "" && len(token) < shortToken && !IsLoopback(c.Host) {
 		out = append(out, "BARECLAW_HTTP_TOKEN is short for an address that others can reach; try `openssl rand -hex 32`")
 	}
@@ -108,8 +105,5 @@ func (s Secret) String() string {
 // Format writes the placeholder for every verb.
 func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s.String()) }
 
-// LogValue returns the placeholder, for slog.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
-
-// MarshalText returns the placeholder, for JSON and other encoders.
+// MarshalText returns the placeholder, for slog, JSON and other encoders.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
