@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -90,19 +91,13 @@ func (a *approvals) answeredInput(ctx context.Context, id string, answers map[st
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range pending {
-		if p.ID == id {
-			return withAnswers(&p, answers)
-		}
+	i := slices.IndexFunc(pending, func(p core.Approval) bool { return p.ID == id })
+	if i < 0 {
+		return nil, nil
 	}
-	return nil, nil
-}
-
-func withAnswers(a *core.Approval, answers map[string]string) ([]byte, error) {
-	if a.Tool == core.ToolAskUser {
-		if input, err := core.WithAnswers(a, answers); err == nil {
-			return input, nil
-		}
+	input, err := core.WithAnswers(&pending[i], answers)
+	if err != nil || pending[i].Tool != core.ToolAskUser {
+		return nil, badRequest(api.BadAnswers, `"answers" go only with the tool %s.`, core.ToolAskUser)
 	}
-	return nil, badRequest(api.BadAnswers, `"answers" go only with the tool %s.`, core.ToolAskUser)
+	return input, nil
 }

@@ -98,18 +98,7 @@ func receiveBody(w *response, r *http.Request) ([]byte, error) {
 
 func tooLarge(limit int64) *problem {
 	return refuse(http.StatusRequestEntityTooLarge, api.BodyTooLarge,
-		fmt.Sprintf("The body is larger than %s, the limit set by BARECLAW_BODY_LIMIT.", bytesText(limit)))
-}
-
-func bytesText(n int64) string {
-	switch {
-	case n >= 1<<20 && n%(1<<20) == 0:
-		return fmt.Sprintf("%d MiB", n>>20)
-	case n >= 1<<10 && n%(1<<10) == 0:
-		return fmt.Sprintf("%d KiB", n>>10)
-	default:
-		return fmt.Sprintf("%d bytes", n)
-	}
+		fmt.Sprintf("The body is larger than %s, the limit set by BARECLAW_BODY_LIMIT.", humanize.Bytes(uint64(limit))))
 }
 
 func decode(body []byte, shape any) error {

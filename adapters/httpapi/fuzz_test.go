@@ -84,7 +84,7 @@ func FuzzChannel(f *testing.F) {
 	for _, seed := range []string{"http", "tg-1", "../../etc/x", "a/b", "a%2Fb", " a", "a\n", "\u00a0", "\xff", "🦀", ".", "..", "a\u200b", "\u202ea", strings.Repeat("x", 257), ""} {
 		f.Add(seed)
 	}
-	h := New(newGateway(f, nil).options(io.Discard)).handler()
+	h := New(newGateway(f, nil).options(io.Discard)).http.Handler
 	f.Fuzz(func(t *testing.T, name string) {
 		key, err := channelKey(name)
 		if err == nil && (string(key) != name || !utf8.ValidString(name) || len(name) > 256) {

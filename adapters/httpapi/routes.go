@@ -74,9 +74,9 @@ func routes(s *shared) []route {
 	}
 }
 
-func (s *Server) router() *chi.Mux {
+func (s *Server) router(all []route) *chi.Mux {
 	mux := chi.NewRouter()
-	for _, rt := range s.routes {
+	for _, rt := range all {
 		h := s.adapt(rt.pattern, s.whileOpen(rt))
 		mux.MethodFunc(rt.method, rt.pattern, h)
 		if rt.method == http.MethodGet {
@@ -154,8 +154,7 @@ func overTCP(h handlerFunc, refusal string) handlerFunc {
 
 // handler returns the outermost layer: checks, then routes, then a log line and an
 // observation for each request.
-func (s *Server) handler() http.Handler {
-	router := s.router()
+func (s *Server) handler(router http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from := listenerOf(r)
 		res := &response{

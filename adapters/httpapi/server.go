@@ -74,7 +74,6 @@ type Server struct {
 	lifecycle *lifecycle
 	handover  *handover
 	requests  metrics.Requests
-	routes    []route
 	http      *http.Server
 	mu        sync.Mutex     // protects listeners
 	listeners []net.Listener // served until HandOver
@@ -87,9 +86,9 @@ func New(o Options) *Server {
 	s := &Server{
 		log: o.Log, bodyLimit: o.BodyLimit, guard: newGuard(o), lifecycle: l, handover: &handover{lifecycle: l, log: o.Log, settled: make(chan struct{})},
 	}
-	s.routes = routes(&shared{Options: o, lifecycle: l, requests: &s.requests, contents: make(chan struct{}, maxContentReads)})
+	all := routes(&shared{Options: o, lifecycle: l, requests: &s.requests, contents: make(chan struct{}, maxContentReads)})
 	s.http = &http.Server{ // no WriteTimeout: waits and streams last as long as a turn
-		Handler:           s.handler(),
+		Handler:           s.handler(s.router(all)),
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,

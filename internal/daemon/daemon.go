@@ -21,7 +21,6 @@ import (
 	"bareclaw/adapters/telegram"
 	"bareclaw/core"
 	"bareclaw/core/config"
-	"bareclaw/core/ledger"
 	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/buildinfo"
 	"bareclaw/internal/exitcode"
@@ -55,7 +54,7 @@ func Work() error {
 	d.life, d.leaving = context.WithCancel(context.Background())
 	d.sockets.base, d.engine.base, d.http.base, d.restarts.base = &d.base, &d.base, &d.base, &d.base
 	d.chats = telegramPart{base: &d.base, engine: &d.engine}
-	d.restarts.ledger, d.restarts.prepared = func() *ledger.Ledger { return d.engine.ledger }, make(chan struct{}, 1)
+	d.restarts.engine, d.restarts.prepared = &d.engine, make(chan struct{}, 1)
 	defer d.leaving()
 	d.supervisor.Start, err = proc.StartTime(d.supervisor.PID)
 	if err == nil {

@@ -30,7 +30,7 @@ import (
 // trial then. The channel that asked for another program is told what became of it.
 type restarts struct {
 	*base
-	ledger   func() *ledger.Ledger
+	engine   *engine
 	prepared chan struct{} // receives when another worker could take over; capacity 1
 
 	ending  atomic.Bool // no restart any more
@@ -125,7 +125,7 @@ func (r *restarts) startSuccessor(upgrade *api.UpgradeRequest) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
-	if err := r.ledger().Probe(ctx); err != nil { // the new process could not begin
+	if err := r.engine.ledger.Probe(ctx); err != nil { // the new process could not begin
 		return err
 	}
 	c, err := r.candidate(ctx, upgrade)
