@@ -255,8 +255,8 @@ func (d *daemon) open() error {
 	if err := d.chats.start(telegram.Options{Restart: d.restarts.request, Holder: d.supervisor.PID, StartedAt: d.startedAt}); err != nil {
 		return err
 	}
-	if err := d.engine.recover(); err != nil {
-		return err
+	if err := d.engine.manager.Recover(context.Background()); err != nil {
+		return fmt.Errorf("take up messages of the earlier process: %w", err)
 	}
 	scheduler := newScheduler(&d.engine, &d.chats)
 	d.http.start(httpapi.Options{

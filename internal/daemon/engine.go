@@ -39,7 +39,7 @@ type engine struct {
 }
 
 // start opens the records, finds the session hosts and makes the lanes, which do nothing
-// before recover.
+// before they recover.
 func (e *engine) start() (err error) {
 	if err := e.openRecords(); err != nil {
 		return err
@@ -84,13 +84,6 @@ func advice() lanes.Advice {
 		AllowTool: "add the tool to BARECLAW_ALLOWED_TOOLS",
 		UndoModel: "/model default", UndoMode: "/mode reset", Undo: "over HTTP with PATCH /channels/{key} and an empty value",
 	}
-}
-
-func (e *engine) recover() error {
-	if err := e.manager.Recover(context.Background()); err != nil {
-		return fmt.Errorf("take up messages of the earlier process: %w", err)
-	}
-	return nil
 }
 
 func (e *engine) stop(why stopReason) (err error) {
@@ -246,26 +239,18 @@ func (e *engine) restoreFeeds() {
 func awaitUpdates(ctx context.Context, f *os.File) (*io.SectionReader, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, updatesTimeout, fmt.Errorf("the earlier process did not write them within %s", updatesTimeout))
 	defer cancel()
-	tick := time.NewTicker(updatesLook)
-	defer tick.Stop()
-	for {
-		if _, err := f.Stat(); err != nil { // it was closed
-			return nil, err
-		}
-		switch err := lockfile.Try(f); {
-		case err == nil:
-			st, err := f.Stat()
-			if err != nil {
-				return nil, err
-			}
-			return io.NewSectionReader(f, 0, st.Size()), nil
-		case !errors.Is(err, lockfile.ErrHeld):
-			return nil, err
-		}
+	err := lockfile.Try(f)
+	for errors.Is(err, lockfile.ErrHeld) {
 		select {
-		case <-tick.C:
+		case <-time.After(updatesLook):
+			err = lockfile.Try(f)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
+	st, statErr := f.Stat()
+	if err := cmp.Or(statErr, err); err != nil { // the former also says that the file was closed
+		return nil, err
+	}
+	return io.NewSectionReader(f, 0, st.Size()), nil
 }
