@@ -56,8 +56,8 @@ func (h *httpPart) drain(why httpapi.Reason) {
 	}
 }
 
-// samePeer reports whether the other end of a connection belongs to the user of this process,
-// or to nobody known.
+// samePeer reports whether the other end of a connection may belong to the user of this
+// process: over TCP only Linux knows whose it is.
 func samePeer(c net.Conn) bool {
 	uid, known, err := uint32(0), true, error(nil)
 	if u, isUnix := c.(*net.UnixConn); isUnix {
