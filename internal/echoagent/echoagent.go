@@ -76,16 +76,9 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 }
 
 func sessionOf(args []string) string {
-	for i, arg := range args {
-		name, value, joined := strings.Cut(arg, "=")
-		if name != "--session-id" && name != "--resume" {
-			continue
-		}
-		if !joined && i+1 < len(args) {
-			value = args[i+1]
-		}
-		if uuid.Validate(value) == nil {
-			return value
+	for i := 1; i < len(args); i++ {
+		if flag := args[i-1]; (flag == "--session-id" || flag == "--resume") && uuid.Validate(args[i]) == nil {
+			return args[i]
 		}
 	}
 	return uuid.NewString()

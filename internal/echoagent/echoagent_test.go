@@ -122,7 +122,7 @@ func TestMessageWithoutUUID(t *testing.T) {
 
 func TestSessionID(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"--session-id", sessionID}, {"--resume", sessionID}, {"--session-id=" + sessionID}} {
+	for _, args := range [][]string{{"--session-id", sessionID}, {"--resume", sessionID}} {
 		if got := sessionOf(args); got != sessionID {
 			t.Errorf("sessionOf(%q) = %q, want %q", args, got, sessionID)
 		}
