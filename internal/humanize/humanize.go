@@ -20,7 +20,7 @@ const (
 
 // USD writes an amount with two decimals, or as many more as a small one needs for two
 // digits.
-func USD(usd float64) string { return write(round(usd, places(usd)), usual) }
+func USD(usd float64) string { return write(round(usd, places(usd))) }
 
 // USDOfLimit writes an amount spent and the limit. The limit is exact, and rounding never
 // reverses the order of the two amounts, nor makes both equal below the limit.
@@ -33,7 +33,7 @@ func USDOfLimit(spent, limit float64) (spentText, limitText string) {
 	for ; spent < limit && shown >= limit && n < most; n++ {
 		shown = round(spent, n+1)
 	}
-	return write(shown, usual), write(limit, usual)
+	return write(shown), write(limit)
 }
 
 // places is how many decimals an amount is rounded to by itself.
@@ -56,18 +56,14 @@ func round(usd float64, decimals int) float64 {
 	return f
 }
 
-// write writes a rounded amount with at least so many decimals, and without further zeros.
-func write(usd float64, least int) string {
-	text := strconv.FormatFloat(math.Abs(usd), 'f', most, 64)
+// write writes a rounded amount with the usual decimals, and as many more as are not zero.
+func write(usd float64) string {
+	text := strconv.FormatFloat(usd, 'f', most, 64)
 	whole, decimals, _ := strings.Cut(text, ".")
-	for len(decimals) > least && strings.HasSuffix(decimals, "0") {
+	for len(decimals) > usual && strings.HasSuffix(decimals, "0") {
 		decimals = decimals[:len(decimals)-1]
 	}
-	sign := ""
-	if usd < 0 {
-		sign = "-"
-	}
-	return sign + "$" + whole + "." + decimals
+	return "$" + whole + "." + decimals
 }
 
 // Bytes writes a number of bytes in the unit that fits: 300 MiB.
