@@ -38,15 +38,17 @@ type line struct {
 // returns the lines for the scrollback. A talk is not safe for concurrent use.
 type talk struct {
 	fold    *progress.Fold
-	ended   []string      // turns and messages with a shown outcome, newest last
-	last    progress.Said // the last shown text of claude in a turn
-	asks    []*form       // approvals waiting for an answer, oldest first
-	askedAt time.Time     // when the first approval was shown
-	decided []string      // closed approvals, newest last
-	lost    bool          // the gateway is away
+	ended   map[string]bool // turns and messages with a shown outcome
+	last    progress.Said   // the last shown text of claude in a turn
+	asks    []*form         // approvals waiting for an answer, oldest first
+	askedAt time.Time       // when the first approval was shown
+	decided map[string]bool // closed approvals
+	lost    bool            // the gateway is away
 }
 
-func newTalk() *talk { return &talk{fold: progress.New(progress.Options{Show: claude.Show})} }
+func newTalk() *talk {
+	return &talk{fold: progress.New(progress.Options{Show: claude.Show}), ended: map[string]bool{}, decided: map[string]bool{}}
+}
 
 // busy reports whether a turn runs or a message waits; Ctrl-C can stop both.
 func (t *talk) busy() bool {
@@ -141,7 +143,7 @@ func (t *talk) found(f found) (lines []line) {
 
 func (t *talk) asked(a core.Approval) []line {
 	known := slices.ContainsFunc(t.asks, func(f *form) bool { return f.approval.ID == a.ID })
-	if known || slices.Contains(t.decided, a.ID) { // the list of pending approvals may be older than the updates
+	if known || t.decided[a.ID] { // the list of pending approvals may be older than the updates
 		return nil
 	}
 	t.asks = append(t.asks, newForm(a))
@@ -160,7 +162,7 @@ func (t *talk) ask() []line {
 }
 
 func (t *talk) closed(a core.Approval) []line {
-	t.decided = keep(t.decided, a.ID)
+	t.decided[a.ID] = true
 	return t.remove(a, string(a.State))
 }
 
@@ -190,25 +192,16 @@ func (t *talk) remove(a core.Approval, state string) []line {
 	return lines
 }
 
-// kept is the number of remembered turns and messages with an outcome. A turn usually has
-// fewer messages, with outcomes in quick succession.
-const kept = 256
-
-func keep(known []string, more ...string) []string {
-	known = append(known, more...)
-	return known[max(0, len(known)-kept):]
-}
-
 // outcome processes the outcome of a message. All messages of a turn share an outcome.
 func (t *talk) outcome(m *core.Message) (lines []line) {
 	key := string(m.ID)
 	if m.Turn != "" {
 		key = string(m.Turn)
 	}
-	if m.Reply.Coalesced || slices.Contains(t.ended, key) {
+	if m.Reply.Coalesced || t.ended[key] {
 		return nil
 	}
-	t.ended = keep(t.ended, key)
+	t.ended[key] = true
 	r := &m.Reply
 	text, shown := strings.TrimSpace(r.Text), t.last.Turn == m.Turn && strings.TrimSpace(t.last.Text) == strings.TrimSpace(r.Text)
 	if text != "" && (r.IsError || !shown) {
