@@ -114,13 +114,8 @@ func (c *Context) Decider() (Decider, error) {
 // IsOwnChannel reports whether this command runs in the session of a channel. A turn that
 // waits for a message on its own channel would wait for itself.
 func IsOwnChannel(c *Context, gateway *client.Client, channel string) bool {
-	host, ok := protocol.EnclosingHost()
-	if !ok {
-		return false
-	}
-	var found api.Channel
-	err := gateway.Do(c.Context, "GET", api.ChannelPath(channel), nil, &found)
-	return err == nil && found.HostPID == host // a missing channel is another channel
+	own, err := OwnChannel(c, gateway)
+	return err == nil && own != "" && own == channel
 }
 
 // OwnChannel returns the channel in whose session this command runs, empty outside of

@@ -18,39 +18,29 @@ var ErrFailed = errors.New("failed")
 // ErrNotRunning means that a command needs a running gateway.
 var ErrNotRunning = errors.New("no gateway runs here")
 
-// errUsage means that the arguments of a command cannot work.
-var errUsage = errors.New("usage")
+// A usageError means that the arguments of a command cannot work.
+type usageError struct{ error }
 
 // Usagef returns an error that means [exitcode.Usage], with a text for a person.
-func Usagef(format string, args ...any) error {
-	return marked{fmt.Errorf(format, args...), errUsage}
-}
+func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// errNeverRan means that no gateway has run on this machine yet.
-var errNeverRan = errors.New("never ran")
+// A neverRanError means that no gateway has run on this machine yet.
+type neverRanError struct{ error }
+
+// Unwrap returns the error without this cause.
+func (e neverRanError) Unwrap() error { return e.error }
 
 // NeverRan marks an error as caused by a machine where no gateway has run yet.
-func NeverRan(err error) error { return marked{err, errNeverRan} }
-
-// A marked error has a mark that its text does not show.
-type marked struct {
-	error
-	mark error
-}
-
-// Is reports whether target is the mark.
-func (m marked) Is(target error) bool { return target == m.mark }
-
-// Unwrap returns the error without the mark.
-func (m marked) Unwrap() error { return m.error }
+func NeverRan(err error) error { return neverRanError{err} }
 
 // ExitStatus returns the exit status for the error of a command.
 func ExitStatus(err error) int {
 	_, misconfigured := errors.AsType[*config.Problem](err)
+	_, misused := errors.AsType[usageError](err)
 	switch {
 	case err == nil:
 		return exitcode.OK
-	case misconfigured, errors.Is(err, errUsage):
+	case misconfigured, misused:
 		return exitcode.Usage
 	case errors.Is(err, client.ErrUnreachable), errors.Is(err, ErrNotRunning):
 		return exitcode.Unreachable
@@ -78,8 +68,9 @@ func ErrorText(err error) string { return term.Safe(inCommands.Replace(err.Error
 
 // Advice returns what to do about an error, empty if the text of the error says so.
 func Advice(err error) string {
+	_, neverRan := errors.AsType[neverRanError](err)
 	switch {
-	case errors.Is(err, errNeverRan):
+	case neverRan:
 		return "Set it up with `bareclaw init`, or start it as it is with `bareclaw serve`."
 	case errors.Is(err, client.ErrUnreachable):
 		return "Is it running? Start it with `bareclaw serve`, or `bareclaw service install`; `bareclaw doctor` looks further."

@@ -30,7 +30,6 @@ type Spinner struct {
 
 	mu   sync.Mutex // protects the fields below and writes to w
 	text string
-	tick int
 }
 
 // StartSpinner shows a spinner on w until End.
@@ -96,8 +95,7 @@ func (s *Spinner) draw() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
-	frame := frames[s.tick%len(frames)]
-	s.tick++
+	frame := frames[int(time.Since(s.began)/spinnerTick)%len(frames)]
 	width, _ := term.Columns(s.w)
 	line := fmt.Sprintf("%c %s  %s", frame, humanize.Age(s.began, time.Now()), term.SafeLine(s.text))
 	_, _ = fmt.Fprint(s.w, "\r\x1b[K"+Fit(line, width-1))
