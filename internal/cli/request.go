@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -26,6 +25,10 @@ type (
 	}
 	ofMessage struct {
 		ID   string `arg:"" name:"id" help:"The message's id, or the beginning of it."`
+		JSON bool   `name:"json" help:"Print JSON."`
+	}
+	ofSchedule struct {
+		ID   string `arg:"" help:"The schedule's id, as list shows it."`
 		JSON bool   `name:"json" help:"Print JSON."`
 	}
 )
@@ -65,11 +68,6 @@ func printReply[T any](c *command.Context, reply json.RawMessage, asJSON bool, s
 // printing returns a function for request that prints a fixed text for any reply.
 func printing(c *command.Context, text string) func(*any) error {
 	return func(*any) error { return c.PrintLines(text) }
-}
-
-func refusedAs(err error, code string) bool {
-	refused, ok := errors.AsType[*client.Error](err)
-	return ok && refused.Code == code
 }
 
 // fullID is the length of a complete id in characters. A shorter id is the beginning of an

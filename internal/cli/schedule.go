@@ -123,9 +123,7 @@ func (a *scheduleAdd) when() (flag, value, form string) {
 	return "every", a.Every, "Give a duration of at least a minute, such as 2h or 1d."
 }
 
-type scheduleList struct {
-	JSON bool `name:"json" help:"Print the list as JSON."`
-}
+type scheduleList listed
 
 // Run runs the command.
 func (l *scheduleList) Run(c *command.Context, gateway *client.Client) error {
@@ -137,10 +135,7 @@ func (l *scheduleList) Run(c *command.Context, gateway *client.Client) error {
 	})
 }
 
-type scheduleShow struct {
-	ID   string `arg:"" help:"The schedule's id, as list shows it."`
-	JSON bool   `name:"json" help:"Print the schedule as JSON."`
-}
+type scheduleShow ofSchedule
 
 // Run runs the command.
 func (s *scheduleShow) Run(c *command.Context, gateway *client.Client) error {
@@ -149,10 +144,7 @@ func (s *scheduleShow) Run(c *command.Context, gateway *client.Client) error {
 	})
 }
 
-type scheduleRemove struct {
-	ID   string `arg:"" help:"The schedule's id, as list shows it."`
-	JSON bool   `name:"json" help:"Print the outcome as JSON."`
-}
+type scheduleRemove ofSchedule
 
 // Run runs the command.
 func (r *scheduleRemove) Run(c *command.Context, gateway *client.Client) error {

@@ -86,7 +86,7 @@ func (s *send) push(c *command.Context, gateway *client.Client, words string) er
 	}
 	var sent json.RawMessage
 	err := gateway.Do(c.Context, http.MethodPost, api.PathSend, body, &sent)
-	if refusedAs(err, api.NoAdapter) && !s.Push && s.File == "" {
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == api.NoAdapter && !s.Push && s.File == "" {
 		return fmt.Errorf("%w To ask the agent of that channel, add --ask", err)
 	}
 	if err != nil {
