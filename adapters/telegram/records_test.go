@@ -4,11 +4,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/view"
 	"bareclaw/internal/testkit/check"
 )
 
@@ -40,7 +42,8 @@ func TestRecordsOfEarlierVersions(t *testing.T) {
 
 // TestDisplayedByEarlierProcess starts on the records of messages that an earlier process, also
 // one of an earlier version, was displaying when it was killed: a summary replaces the status of
-// an ended turn, and no other message stays.
+// an ended turn, and no other message stays. A message of the group that the chat was before is
+// not confused with the message of the same id in the chat.
 func TestDisplayedByEarlierProcess(t *testing.T) {
 	t.Parallel()
 	type object = map[string]any
@@ -51,7 +54,9 @@ func TestDisplayedByEarlierProcess(t *testing.T) {
 	}{
 		"status":                  {"shown:tg-7:ID", func(int) any { return object{} }, ""},
 		"text":                    {"shown:tg-7:ID", func(int) any { return object{"name": "m"} }, ""},
-		"summary":                 {"shown:tg-7:ID", func(int) any { return object{"final": object{"Text": "Done"}} }, "Done"},
+		"summary":                 {"shown:tg-7:ID", func(int) any { return object{"summary": "*Done*", "chat": 7} }, "Done"},
+		"of the former group":     {"shown:tg--100:ID", func(int) any { return object{"chat": -100} }, "Working…"},
+		"earlier summary":         {"shown:tg-7:ID", func(int) any { return object{"final": object{"Text": "*Done*"}} }, "*Done*"},
 		"former status":           {"status:tg-7", func(id int) any { return id }, ""},
 		"former text":             {"stream:tg-7", func(id int) any { return object{"message": id, "name": "m"} }, ""},
 		"former summary":          {"left:tg-7:ID", func(int) any { return object{"text": "Done"} }, "Done"},
@@ -65,17 +70,21 @@ func TestDisplayedByEarlierProcess(t *testing.T) {
 			check.OK(t, err)
 			key := strings.Replace(tc.key, "ID", strconv.Itoa(id), 1)
 			check.OK(t, a.env.Records.Put(t.Context(), key, tc.value(id)))
+			if strings.Contains(key, "tg--100") {
+				check.OK(t, a.env.Records.Put(t.Context(), "moved:-100", object{"to": 7}))
+			}
 			check.OK(t, a.Prepare(t.Context()))
 			stop := run(t, a)
-			if tc.want == "" {
-				chat.AwaitGone(id)
-			} else if m := chat.AwaitText(tc.want); m.ID != id {
-				t.Errorf("message %d has the summary, want %d", m.ID, id)
+			for found := true; found; time.Sleep(5 * time.Millisecond) {
+				var rest any
+				found, err = a.env.Records.Get(t.Context(), key, &rest)
+				check.OK(t, err)
 			}
+			a.out.Say(t.Context(), "later", "tg-7", view.Note{Text: "later"})
+			chat.AwaitText("later")
 			stop()
-			var rest any
-			if found, err := a.env.Records.Get(t.Context(), key, &rest); found || err != nil {
-				t.Errorf("the record is kept: %v, %v", rest, err)
+			if m, found := chat.Message(id); m.Text != tc.want || found == (tc.want == "") {
+				t.Errorf("the message is %q, want %q", m.Text, tc.want)
 			}
 		})
 	}

@@ -18,8 +18,10 @@ import (
 )
 
 type shownRecord struct {
-	Name  string             `json:"name,omitempty"`  // of the displayed text, see [progress.View]; empty: a status
-	Final *markdown.Document `json:"final,omitempty"` // of a status: the final text, once the turn has ended
+	Name    string        `json:"name,omitempty"`    // of the displayed text, see [progress.View]; empty: a status
+	Summary string        `json:"summary,omitempty"` // of a status: the final text as Markdown, once the turn has ended
+	Chat    int64         `json:"chat,omitempty"`    // of the message; a channel may lead to another chat later
+	Final   outbox.Former `json:"final,omitzero"`    // the summary of an earlier version
 }
 
 func shownKey(key core.ChannelKey, id int) string {
@@ -92,7 +94,7 @@ func (e *editable) show(ctx context.Context) (*outbox.Text, error) {
 	e.id = now
 	e.mu.Unlock()
 	work := e.views.env.Work.Context()
-	e.views.env.Records.Keep(work, "a message that changes", shownKey(e.to.Key(), now), shownRecord{Name: e.name})
+	e.views.env.Records.Keep(work, "a message that changes", shownKey(e.to.Key(), now), shownRecord{Name: e.name, Chat: e.to.Chat})
 	e.views.sender.Typing(e.to) // a message ends the typing action
 	return want, nil
 }
@@ -116,11 +118,12 @@ func (e *editable) message() int {
 
 func finalID(to chats.Address, id int) string { return fmt.Sprintf("final:%d:%d", to.Chat, id) }
 
-// finalize replaces a message with the final text, or deletes the message if the text is
-// empty, after the deliveries recorded before.
-func (vs *Views) finalize(ctx context.Context, to chats.Address, id int, final markdown.Document) {
-	vs.out.Edit(ctx, finalID(to, id), to.Key(), outbox.Edit{Message: id, Chat: to.Chat, Remove: final.Text == "", Final: final},
-		env.Entry{Key: shownKey(to.Key(), id)})
+// finalize replaces a message with the final text in Markdown, or deletes the message if the
+// text is empty, after the deliveries recorded before. The record of the message goes, and the
+// record of an earlier version, if any.
+func (vs *Views) finalize(ctx context.Context, to chats.Address, id int, final string, former ...env.Entry) {
+	edit := outbox.Edit{Message: id, Chat: to.Chat, Remove: final == "", Note: view.Note{Text: final}}
+	vs.out.Edit(ctx, finalID(to, id), to.Key(), edit, append(former, env.Entry{Key: shownKey(to.Key(), id)})...)
 }
 
 // DeleteStray deletes a status message unknown to every process: a process was killed
@@ -133,6 +136,6 @@ func (vs *Views) DeleteStray(ctx context.Context, to chats.Address, message int)
 		}
 	}
 	if !vs.out.Recorded(ctx, finalID(to, message)) {
-		vs.finalize(ctx, to, message, markdown.Document{})
+		vs.finalize(ctx, to, message, "")
 	}
 }

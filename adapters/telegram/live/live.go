@@ -5,6 +5,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,6 @@ import (
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/env"
-	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
@@ -129,7 +129,7 @@ const firstUpdate = "-"
 // calls Prepare once, before the core recovers: updates repeated by session hosts reach
 // only existing subscriptions, and ResumeLeft comes later.
 func (vs *Views) Prepare(ctx context.Context) error {
-	err := vs.convertRecords(ctx)
+	err := vs.finalizeFormer(ctx)
 	open, err2 := vs.env.OpenMessages(ctx, chats.Name)
 	shown, err3 := vs.env.Records.All(ctx, env.RecordShown)
 	if err := errors.Join(err, err2, err3); err != nil {
@@ -150,31 +150,23 @@ func (vs *Views) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// convertRecords converts the records of messages that an earlier version displayed: a
-// status, an unfinished text, and a message whose final text was still to be shown.
-func (vs *Views) convertRecords(ctx context.Context) error {
-	var entries []env.Entry
-	convert := func(old, channel string, id int, r shownRecord) {
-		entries = append(entries, env.Entry{Key: old}, env.Entry{Key: shownKey(core.ChannelKey(channel), id), Value: r})
+// finalizeFormer finalizes the messages that an earlier version displayed: a status, an
+// unfinished text, and a message whose final text was still to be shown.
+func (vs *Views) finalizeFormer(ctx context.Context) error {
+	finalize := func(record, channel string, id int, final string) {
+		if to, ok := chats.ParseAddress(core.ChannelKey(channel)); ok {
+			vs.finalize(ctx, to, id, final, env.Entry{Key: record})
+		}
 	}
-	err := env.Each(ctx, vs.env.Records, env.FormerStatus, func(channel string, id int) {
-		convert(env.FormerStatus+channel, channel, id, shownRecord{})
-	})
-	err2 := env.Each(ctx, vs.env.Records, env.FormerText, func(channel string, t struct {
-		Message int    `json:"message"`
-		Name    string `json:"name"`
-	}) {
-		convert(env.FormerText+channel, channel, t.Message, shownRecord{Name: t.Name})
-	})
-	err3 := env.Each(ctx, vs.env.Records, env.FormerFinal, func(rest string, final markdown.Document) {
+	return errors.Join(env.Each(ctx, vs.env.Records, env.FormerStatus, func(channel string, id int) {
+		finalize(env.FormerStatus+channel, channel, id, "")
+	}), env.Each(ctx, vs.env.Records, env.FormerText, func(channel string, t struct{ Message int }) {
+		finalize(env.FormerText+channel, channel, t.Message, "")
+	}), env.Each(ctx, vs.env.Records, env.FormerFinal, func(rest string, final outbox.Former) {
 		channel, message, _ := strings.Cut(rest, ":")
 		id, _ := strconv.Atoi(message)
-		convert(env.FormerFinal+rest, channel, id, shownRecord{Final: &final})
-	})
-	if err := errors.Join(err, err2, err3); err != nil || entries == nil {
-		return err
-	}
-	return vs.env.Records.Write(ctx, entries...)
+		finalize(env.FormerFinal+rest, channel, id, final.Markdown())
+	}))
 }
 
 // leftLocked returns the view of a channel; nil if the channel is not a chat.
@@ -211,8 +203,10 @@ func (v *View) restoreMessages(ctx context.Context) {
 	prefix := strings.TrimSuffix(shownKey(v.key, 0), "0")
 	err := env.Each(ctx, v.env.Records, prefix, func(rest string, r shownRecord) {
 		id, _ := strconv.Atoi(rest)
-		if r.Final != nil {
-			v.finalize(ctx, v.to, id, *r.Final)
+		to := v.to
+		to.Chat = cmp.Or(r.Chat, to.Chat)
+		if final := cmp.Or(r.Summary, r.Final.Markdown()); final != "" || to != v.to {
+			v.finalize(ctx, to, id, final)
 			return
 		}
 		e := v.status
@@ -220,7 +214,7 @@ func (v *View) restoreMessages(ctx context.Context) {
 			e = v.text.shown
 		}
 		if left := min(id, e.id); left != 0 {
-			v.finalize(ctx, v.to, left, markdown.Document{})
+			v.finalize(ctx, v.to, left, "")
 		}
 		if id > e.id {
 			e.id, e.name = id, r.Name

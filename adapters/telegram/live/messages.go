@@ -55,19 +55,19 @@ func (v *View) showStatus(state progress.View, now time.Time) time.Time {
 	if now.Before(from) {
 		return from
 	}
-	if v.status.set(view.Status(calls, line), view.StopButton(state)) {
+	if v.status.set(markdown.Render(view.Status(calls, line)), view.StopButton(state)) {
 		v.statusChanged = now
 	}
 	return later(state.NextChange(now), now.Add(every))
 }
 
-// endStatus replaces the status message of a turn with the final text, or deletes the
-// message if the text is empty, after finalizeEnded. The next turn gets another message.
-func (v *View) endStatus(ctx context.Context, final markdown.Document) {
+// endStatus replaces the status message of a turn with the final text in Markdown, or deletes
+// the message if the text is empty, after finalizeEnded. The next turn gets another message.
+func (v *View) endStatus(ctx context.Context, final string) {
 	old := v.status
 	v.status, v.statusSince, v.statusChanged = v.editable(""), time.Time{}, time.Time{}
-	if id := old.message(); id != 0 && final.Text != "" { // for the next process, if this one is killed meanwhile
-		v.env.Records.Keep(ctx, "the summary of a turn", shownKey(old.to.Key(), id), shownRecord{Final: &final})
+	if id := old.message(); id != 0 && final != "" { // for the next process, if this one is killed meanwhile
+		v.env.Records.Keep(ctx, "the summary of a turn", shownKey(old.to.Key(), id), shownRecord{Summary: final, Chat: old.to.Chat})
 	}
 	v.ended = append(v.ended, func(ctx context.Context) {
 		if id := old.close(ctx); id != 0 && ctx.Err() == nil {
@@ -215,7 +215,7 @@ func (t *textMessage) take(ctx context.Context, name string) int {
 func (t *textMessage) discard(ctx context.Context) {
 	to := t.shown.to
 	if id := t.take(ctx, ""); id != 0 && ctx.Err() == nil {
-		t.finalize(ctx, to, id, markdown.Document{})
+		t.finalize(ctx, to, id, "")
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/env"
-	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
@@ -132,7 +131,7 @@ func (v *View) loop(ctx context.Context) {
 		now := time.Now()
 		v.releaseHeld(ctx, now)
 		if len(v.open)+len(v.settled) == 0 && v.close(false) {
-			v.endStatus(ctx, markdown.Document{})
+			v.endStatus(ctx, "")
 			v.text.discard(ctx)
 			return
 		}
@@ -233,14 +232,14 @@ func (v *View) calls() []progress.Line {
 func (v *View) moveTo(ctx context.Context, to chats.Address) {
 	v.to = to
 	v.text.discard(ctx)
-	v.endStatus(ctx, markdown.Document{})
+	v.endStatus(ctx, "")
 }
 
 func (v *View) interim(ctx context.Context, s progress.Said) {
 	shown := v.text.take(ctx, s.Stream)
 	switch {
 	case v.verbose == 0 && shown != 0:
-		v.finalize(ctx, v.to, shown, markdown.Document{})
+		v.finalize(ctx, v.to, shown, "")
 	case shown != 0:
 		v.deliver(ctx, "said:"+s.ID, KindInterim, Interim{Text: s.Text, Edit: shown}, env.Entry{Key: shownKey(v.key, shown)})
 	case v.verbose > 0:

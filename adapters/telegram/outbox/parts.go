@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -188,11 +189,16 @@ type Edit struct {
 	Of       string    `json:"of,omitempty"`       // or the last message of the delivery Of
 	Approval string    `json:"approval,omitempty"` // show the approval, by default in the message of the request,
 	Remove   bool      `json:"remove,omitempty"`   // delete the message,
-	Note     view.Note `json:"note"`               // or show the note,
-	// or the document. If Chat is not 0, another chat, which replaced Chat, is not edited.
-	Final markdown.Document `json:"final,omitzero"`
-	Chat  int64             `json:"chat,omitempty"`
+	Note     view.Note `json:"note"`               // or show the note
+	Chat     int64     `json:"chat,omitempty"`     // if not 0, another chat, which replaced Chat, is not edited
+	Final    Former    `json:"final,omitzero"`
 }
+
+// A Former is a text recorded by an earlier version, without the formats.
+type Former struct{ Text string }
+
+// Markdown returns the text as Markdown.
+func (f Former) Markdown() string { return view.Literal(f.Text) }
 
 // Deliver records a delivery with a body, once for each id, together with records.
 func (o *Outbox) Deliver(ctx context.Context, d core.Delivery, body any, also ...env.Entry) (err error) {
@@ -266,9 +272,6 @@ func (o *Outbox) EditParts(ctx context.Context, e Edit) (_ []Part, err error) {
 			return nil, err
 		}
 	}
-	text := Text{Document: e.Final, Buttons: e.Note.Buttons}
-	if e.Note.Text != "" {
-		text.Document = markdown.Render(e.Note.Text)
-	}
+	text := Text{Document: markdown.Render(cmp.Or(e.Note.Text, e.Final.Markdown())), Buttons: e.Note.Buttons}
 	return []Part{&Change{Message: e.Message, Chat: e.Chat, Text: text, Delete: e.Remove}}, nil
 }

@@ -57,20 +57,17 @@ func blocksText(blocks []json.RawMessage) string {
 	return strings.Join(texts, " ")
 }
 
-// Status renders a status message: the calls of tools, one on each line, and the current
-// activity.
-func Status(calls []progress.Line, line string) markdown.Document {
-	var b markdown.Builder
-	for i, l := range calls {
-		if i > 0 {
-			b.Text("\n")
-		}
-		b.Text(callMark(l) + l.String())
+// Status renders a status message as Markdown: the calls of tools, one on each line, and the
+// current activity.
+func Status(calls []progress.Line, activity string) string {
+	var lines []string
+	for _, l := range calls {
+		lines = append(lines, Literal(callMark(l)+l.String()))
 	}
-	if len(calls) > 0 && line != "" {
-		b.Text("\n")
+	if activity != "" {
+		lines = append(lines, "*"+Literal(activity)+"*")
 	}
-	return b.Italic(line).Document()
+	return strings.Join(lines, "\n")
 }
 
 func callMark(l progress.Line) string {
