@@ -57,8 +57,7 @@ type intake struct {
 // A line holds the updates of one conversation. A single goroutine handles the line.
 type line struct {
 	waiting []*arrival
-	last    time.Time     // of the last arrival
-	more    chan struct{} // signalled with each arrival
+	last    time.Time // of the last arrival
 }
 
 const (
@@ -68,6 +67,8 @@ const (
 	// gatherPause is how long to wait for the next message of an album or a long text:
 	// the messages arrive separately, and nothing marks the last message.
 	gatherPause = time.Second
+	// gatherEvery is how often a line that waits for more is looked at.
+	gatherEvery = 50 * time.Millisecond
 )
 
 func newIntake(r *receiver, e *env.Env) *intake {
@@ -84,15 +85,11 @@ func (n *intake) add(r *arrival) {
 	defer n.mu.Unlock()
 	l := n.lines[to]
 	if l == nil {
-		l = &line{more: make(chan struct{}, 1)}
+		l = &line{}
 		n.lines[to] = l
 		n.env.Work.Go(func(ctx context.Context) { n.run(ctx, to, l) })
 	}
 	l.waiting, l.last = append(l.waiting, r), time.Now()
-	select {
-	case l.more <- struct{}{}:
-	default:
-	}
 }
 
 // handleAside handles an update concurrently with the updates in the conversation's
@@ -103,10 +100,10 @@ func (n *intake) handleAside(ctx context.Context, r *arrival) {
 
 func (n *intake) run(ctx context.Context, to chats.Address, l *line) {
 	for {
-		batch, wait := n.next(ctx, to, l)
+		batch, more := n.next(ctx, to, l)
 		switch {
-		case wait > 0:
-			l.await(ctx, wait)
+		case more:
+			env.Pause(ctx, gatherEvery)
 		case len(batch) == 0:
 			return
 		default:
@@ -132,34 +129,21 @@ func (n *intake) handle(ctx context.Context, batch []*arrival, do func() error) 
 	n.receiver.handled(ctx, batch...)
 }
 
-func (l *line) await(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-l.more:
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
-
-// next returns the arrivals to be handled together, or how long to wait for more
-// arrivals. If the line is empty or ctx has ended, next ends the line and returns
-// nothing.
-func (n *intake) next(ctx context.Context, to chats.Address, l *line) (batch []*arrival, wait time.Duration) {
+// next returns the arrivals to be handled together, or true if more arrivals may follow
+// soon. If the line is empty or ctx has ended, next ends the line and returns nothing.
+func (n *intake) next(ctx context.Context, to chats.Address, l *line) (batch []*arrival, more bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if ctx.Err() != nil || len(l.waiting) == 0 {
 		delete(n.lines, to)
-		return nil, 0
+		return nil, false
 	}
 	size, more := n.size(l.waiting)
-	if size == len(l.waiting) && more {
-		if left := gatherPause - time.Since(l.last); left > 0 {
-			return nil, left
-		}
+	if more && size == len(l.waiting) && time.Since(l.last) < gatherPause {
+		return nil, true
 	}
 	batch, l.waiting = l.waiting[:size:size], l.waiting[size:]
-	return batch, 0
+	return batch, false
 }
 
 // size returns how many of the first arrivals form one message, and whether more

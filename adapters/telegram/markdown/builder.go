@@ -33,13 +33,6 @@ func (b *Builder) Bold(text string) *Builder { return b.marked(models.MessageEnt
 // Italic adds italic text.
 func (b *Builder) Italic(text string) *Builder { return b.marked(models.MessageEntityTypeItalic, text) }
 
-// Code adds inline code.
-func (b *Builder) Code(text string) *Builder {
-	b.write("")
-	b.code(models.MessageEntity{Type: models.MessageEntityTypeCode}, text)
-	return b
-}
-
 // Pre adds a code block on separate lines. An empty or invalid language is omitted.
 // Blank lines around the code are removed, and tabs become spaces up to the next tab
 // stop.
@@ -47,37 +40,6 @@ func (b *Builder) Pre(language, text string) *Builder {
 	b.startLine()
 	b.pre(language, text)
 	b.broken = true
-	return b
-}
-
-// Quote adds a quotation on separate lines. An expandable quotation shows only the first
-// lines until tapped.
-func (b *Builder) Quote(expandable bool, text string) *Builder {
-	b.startLine()
-	b.begin(models.MessageEntity{Type: models.MessageEntityTypeBlockquote})
-	b.write(text)
-	b.endQuote(expandable)
-	b.broken = true
-	return b
-}
-
-// Add appends another document. A quotation or code block at the beginning or end of d
-// is put on separate lines.
-func (b *Builder) Add(d Document) *Builder {
-	if d.Text == "" {
-		return b
-	}
-	spans := spansOf(d)
-	if slices.ContainsFunc(spans, func(s span) bool { return s.isBlock() && s.start == 0 }) {
-		b.startLine()
-	}
-	b.write("")
-	b.broken = slices.ContainsFunc(spans, func(s span) bool { return s.isBlock() && s.end == len(d.Text) })
-	for _, s := range spans {
-		s.start, s.end = s.start+len(b.text), s.end+len(b.text)
-		b.spans = append(b.spans, s)
-	}
-	b.text = append(b.text, d.Text...)
 	return b
 }
 

@@ -5,21 +5,19 @@ import "testing"
 func TestBuilder(t *testing.T) {
 	t.Parallel()
 	var b Builder
-	b.Text("**not** bold ").Bold("bold").Text(" ").Italic("it").Code("a*b").Text(" ").Add(Render("[label](https://example.com) [local](http://localhost/)")).Pre("go", "\n\tx\n").Text("after").Quote(true, "quoted").Quote(false, "two\n").Text("end")
-	const want = `**not** bold bold ita*b label local (http://localhost/)
+	b.Text("**not** bold ").Bold("bold").Text(" ").Italic("it").Pre("go", "\n\tx\n").Text("after").Edit("f", "", "x").Text("end")
+	const want = `**not** bold bold it
     x
 after
-quoted
-two
-
+Edit: f
++ x
 end
 13+4 bold "bold"
 18+2 italic "it"
-20+3 code "a*b"
-24+5 text_link(https://example.com) "label"
-56+5 pre(go) "    x"
-68+6 expandable_blockquote "quoted"
-75+3 blockquote "two"
+21+5 pre(go) "    x"
+33+5 bold "Edit:"
+39+1 code "f"
+41+3 expandable_blockquote "+ x"
 `
 	d := b.Document()
 	checkSplit(t, d, MaxUnits)
@@ -28,30 +26,14 @@ end
 	}
 }
 
-// TestBuilderAdd shows that an added document keeps its formatting, and a block
-// its lines.
-func TestBuilderAdd(t *testing.T) {
-	t.Parallel()
+func edited(file, before, after string) Document {
 	var b Builder
-	b.Text("Tool: ").Add(Render("**a `b`** [c](https://example.com)")).Add(Render("> q **r**")).Add(Render("```sh\nls\n```")).
-		Add(Document{}).Bold("end")
-	const want = `Tool: a b c
-q r
-ls
-end
-6+1 bold "a"
-8+1 code "b"
-10+1 text_link(https://example.com) "c"
-12+3 blockquote "q r"
-14+1 bold "r"
-16+2 pre(sh) "ls"
-19+3 bold "end"
-`
-	d := b.Document()
-	checkSplit(t, d, MaxUnits)
-	if got := show(d); got != want {
-		t.Errorf("document:\n%s\nwant:\n%s", got, want)
-	}
+	return b.Edit(file, before, after).Document()
+}
+
+func written(file, content string) Document {
+	var b Builder
+	return b.Write(file, content).Document()
 }
 
 // TestBuilderHostile puts texts that Telegram would refuse everywhere.
@@ -60,7 +42,7 @@ func TestBuilderHostile(t *testing.T) {
 	for _, s := range []string{"", " ", "\n", "\t\t", "\x00", "\xff", "\u202e", "\u200b", "a\n", "\na", " 👍 ", "a\u030a", "\r\n", "```", "\ud7ff"} {
 		checkSplit(t, composed(s), MaxUnits)
 		checkSplit(t, composed(s+"x"+s), 7)
-		checkSplit(t, Diff(s, s, s+s), MaxUnits)
-		checkSplit(t, Write(s, s), MaxUnits)
+		checkSplit(t, edited(s, s, s+s), MaxUnits)
+		checkSplit(t, written(s, s), MaxUnits)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
+	"github.com/go-telegram/bot/models"
 )
 
 const (
@@ -18,31 +19,36 @@ const (
 	removed, added, unchanged = "- ", "+ ", "\u00a0\u00a0"
 )
 
-// Diff formats an edit of a file: the name, and in an expandable quotation the removed
-// and added lines with some context. The document has at most about 3,500 UTF-16 units;
-// longer lines are shortened, and lines beyond the limit are counted.
-func Diff(file, before, after string) Document { return changes("Edit", file, before, after) }
+// Edit adds a change of a file: the name, and in an expandable quotation the removed and
+// added lines with some context. The change has at most about 3,500 UTF-16 units; longer lines
+// are shortened, and lines beyond the limit are counted.
+func (b *Builder) Edit(file, before, after string) *Builder {
+	return b.change("Edit", file, before, after)
+}
 
-// Write formats a newly written file in the format of Diff, with all lines as added.
-func Write(file, content string) Document { return changes("Write", file, "", content) }
+// Write adds a newly written file in the format of Edit, with all lines as added.
+func (b *Builder) Write(file, content string) *Builder { return b.change("Write", file, "", content) }
 
-func changes(what, file, before, after string) Document {
-	lines := diffLines(wholeLines(before), wholeLines(after))
-	var b Builder
-	b.Bold(what + ": ").Code(Shorten(Clean(file), maxFileUnits)).Text("\n")
-	var shown strings.Builder
-	units := 0
+func (b *Builder) change(what, file, before, after string) *Builder {
+	b.startLine()
+	b.Bold(what+": ").code(models.MessageEntity{Type: models.MessageEntityTypeCode}, Shorten(Clean(file), maxFileUnits))
+	b.write("\n")
+	b.begin(models.MessageEntity{Type: models.MessageEntityTypeExpandableBlockquote})
+	units, lines := 0, diffLines(wholeLines(before), wholeLines(after))
 	for i, line := range lines {
 		if units += Length(line); units > maxDiffUnits {
-			fmt.Fprintf(&shown, "… %d more lines", len(lines)-i)
+			b.write(fmt.Sprintf("… %d more lines\n", len(lines)-i))
 			break
 		}
-		shown.WriteString(line)
+		b.write(line)
 	}
 	if len(lines) == 0 {
-		shown.WriteString("no lines changed")
+		b.write("no lines changed\n")
 	}
-	return b.Quote(true, strings.TrimRight(shown.String(), "\n")).Document()
+	b.text = b.text[:len(b.text)-1]
+	b.end()
+	b.broken = true
+	return b
 }
 
 // diffLines returns the lines of a diff, each with the marker column.

@@ -17,25 +17,25 @@ func TestDiff(t *testing.T) {
 		want string
 	}{
 		{
-			"a change, with context", Diff("core/lane.go", "a\nb\nc\nd\ne\nf\ng", "a\nb\nc\nD\ne\nf\ng"),
+			"a change, with context", edited("core/lane.go", "a\nb\nc\nd\ne\nf\ng", "a\nb\nc\nD\ne\nf\ng"),
 			"Edit: core/lane.go\n~~b\n~~c\n- d\n+ D\n~~e\n~~f",
 		},
 		{
-			"changes apart", Diff("x", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "one\n2\n3\n4\n5\n6\n7\n8\n"),
+			"changes apart", edited("x", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "one\n2\n3\n4\n5\n6\n7\n8\n"),
 			"Edit: x\n- 1\n+ one\n~~2\n~~3\n⋯\n~~7\n~~8\n- 9",
 		},
-		{"something new", Diff("x", "", "\tif **a** {\n"), "Edit: x\n+     if **a** {"},
-		{"all removed", Diff("x", "a\n\nb", ""), "Edit: x\n- a\n- \n- b"},
-		{"a line more, none ended", Diff("x", "a", "a\nb"), "Edit: x\n~~a\n+ b"},
-		{"nothing", Diff("x", "a", "a\n"), "Edit: x\nno lines changed"},
-		{"a file", Write("a b.md", "# T\r\n\r\n\x00"), "Write: a b.md\n+ # T\n+ \n+ \uFFFD"},
-		{"an empty file", Write("x", ""), "Write: x\nno lines changed"},
+		{"something new", edited("x", "", "\tif **a** {\n"), "Edit: x\n+     if **a** {"},
+		{"all removed", edited("x", "a\n\nb", ""), "Edit: x\n- a\n- \n- b"},
+		{"a line more, none ended", edited("x", "a", "a\nb"), "Edit: x\n~~a\n+ b"},
+		{"nothing", edited("x", "a", "a\n"), "Edit: x\nno lines changed"},
+		{"a file", written("a b.md", "# T\r\n\r\n\x00"), "Write: a b.md\n+ # T\n+ \n+ \uFFFD"},
+		{"an empty file", written("x", ""), "Write: x\nno lines changed"},
 		{
-			"a long line", Write("x", strings.Repeat("x", 5000)),
+			"a long line", written("x", strings.Repeat("x", 5000)),
 			"Write: x\n+ " + strings.Repeat("x", maxDiffLineUnits-3) + "…",
 		},
 		{
-			"a long file", Write("x", long.String()),
+			"a long file", written("x", long.String()),
 			"Write: x\n" + strings.Repeat("+     line of a file\n", 142) + "… 358 more lines",
 		},
 	} {
@@ -65,7 +65,7 @@ func TestDiffBounds(t *testing.T) {
 		before.WriteString(strings.Repeat("a", i%50) + "\n")
 		after.WriteString(strings.Repeat("b", i%70) + "\n")
 	}
-	d := Diff(strings.Repeat("dir/", 1000), before.String(), after.String())
+	d := edited(strings.Repeat("dir/", 1000), before.String(), after.String())
 	if got := len(checkSplit(t, d, MaxUnits)); got != 1 {
 		t.Errorf("%d messages", got)
 	}

@@ -25,7 +25,7 @@ func FuzzRender(f *testing.F) {
 		checkSplit(t, RenderPartial(source), MaxUnits)
 		checkSplit(t, Plain(source), MaxUnits)
 		checkSplit(t, composed(source), MaxUnits)
-		checkSplit(t, Diff(source, source, source[len(source)/2:]), MaxUnits)
+		checkSplit(t, edited(source, source, source[len(source)/2:]), MaxUnits)
 	})
 }
 
@@ -46,11 +46,11 @@ func FuzzSplit(f *testing.F) {
 // composed puts a text into everything that a Builder has.
 func composed(s string) Document {
 	var b Builder
-	b.Text(s).Bold(s).Italic(s).Code(s)
+	b.Text(s).Bold(s).Italic(s)
 	for _, address := range []string{s, "https://example.com/" + s} {
 		b.link(address, s, func() { b.write(s) })
 	}
-	b.Pre(s, s).Quote(true, s)
-	b.Add(Render(s)).Text(s).Add(Render(s))
+	b.Pre(s, s).Edit(s, "", s)
+	b.Text(s).Write(s, s).Text(s)
 	return b.Document()
 }

@@ -4,8 +4,8 @@
 // and a text can be split anywhere.
 //
 // A [Document] comes from [Render] (Markdown, such as an answer), [Plain] (literal
-// text), [Diff] and [Write] (file changes by a tool) or a [Builder] (the gateway's own
-// texts). [Document.Split] splits a Document into messages.
+// text) or a [Builder] (the gateway's own texts, and file changes by a tool).
+// [Document.Split] splits a Document into messages.
 //
 // The dialect is CommonMark with tables, strikethrough, task lists, bare links and
 // ||spoilers||, minus markup that people and models write unintentionally: 2*3*4,

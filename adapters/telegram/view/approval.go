@@ -86,10 +86,10 @@ func showInput(b *markdown.Builder, tool string, input json.RawMessage) (whole b
 		b.Pre("bash", markdown.Shorten(in.Command, InputShown))
 		return markdown.Length(in.Command) <= InputShown
 	case tool == "Edit" && in.FilePath != "":
-		b.Add(markdown.Diff(in.FilePath, in.OldString, in.NewString))
+		b.Edit(in.FilePath, in.OldString, in.NewString)
 		return false
 	case tool == "Write" && in.FilePath != "":
-		b.Add(markdown.Write(in.FilePath, in.Content))
+		b.Write(in.FilePath, in.Content)
 		return false
 	}
 	text := Indented(input)

@@ -94,10 +94,11 @@ func StopButton(v progress.View) [][]Button {
 
 // Change renders a change of a file.
 func Change(c progress.Change) markdown.Document {
+	var b markdown.Builder
 	if c.Old == "" {
-		return markdown.Write(c.File, c.New)
+		return b.Write(c.File, c.New).Document()
 	}
-	return markdown.Diff(c.File, c.Old, c.New)
+	return b.Edit(c.File, c.Old, c.New).Document()
 }
 
 // Reply renders the outcome of a message as Markdown.
