@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -147,10 +148,7 @@ func (r *PushRegistry) Register(prefix string, p Pusher) {
 func (r *PushRegistry) Prefixes() []string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	prefixes := make([]string, 0, len(r.pushers))
-	for p := range r.pushers {
-		prefixes = append(prefixes, p)
-	}
+	prefixes := slices.AppendSeq([]string{}, maps.Keys(r.pushers))
 	slices.Sort(prefixes)
 	return prefixes
 }

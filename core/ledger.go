@@ -61,7 +61,7 @@ type MessageReader interface {
 	// many contents with media would not fit into memory.
 	Messages(ctx context.Context, key ChannelKey, limit int, before MessageID) ([]Message, error)
 	// Open returns every message without an outcome, ordered by rank and then oldest first,
-	// and every open turn, in order of beginning.
+	// and every open turn, in order of beginning. A change may come between the two reads.
 	Open(ctx context.Context) ([]Message, []Turn, error)
 }
 

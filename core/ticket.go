@@ -60,7 +60,7 @@ func (f *future) Refusal() error { return f.refusal }
 // Park marks the message as waiting on a parked channel, at the position at.
 func (f *future) Park(at QueuePosition) {
 	parked := *f.parked.Load()
-	if !isClosed(parked) {
+	if !IsClosed(parked) {
 		f.position.Store(&at)
 		close(parked)
 	}
@@ -68,7 +68,7 @@ func (f *future) Park(at QueuePosition) {
 
 // Unpark records that the channel continues. A later Park closes a new Parked channel.
 func (f *future) Unpark() {
-	if isClosed(*f.parked.Load()) {
+	if IsClosed(*f.parked.Load()) {
 		parked := make(chan struct{})
 		f.parked.Store(&parked)
 	}
@@ -110,14 +110,15 @@ func (f *future) Wait(ctx context.Context) (Message, error) {
 	select {
 	case <-f.done:
 	case <-ctx.Done():
-		if !isClosed(f.done) {
+		if !IsClosed(f.done) {
 			return Message{}, context.Cause(ctx)
 		}
 	}
 	return f.Result()
 }
 
-func isClosed(c <-chan struct{}) bool {
+// IsClosed reports whether a channel that carries no values is closed.
+func IsClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
 		return true

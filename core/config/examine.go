@@ -125,10 +125,6 @@ func quoted(value string) string {
 
 const prefix = "BARECLAW_"
 
-// given returns variables set by the gateway itself for claude's tools. The variables are
-// allowed in the environment, but are no settings.
-func given() []string { return []string{prefix + "SOCKET", prefix + "SESSION"} }
-
 // maxTypos bounds the characters in which a typo differs from the name that was meant.
 const maxTypos = 2
 
@@ -136,13 +132,14 @@ const maxTypos = 2
 // entries, except known variables, variables set by the gateway and variables for the
 // project's own tests.
 func unknown(environ []string) (out []string) {
+	given := []string{prefix + "SOCKET", prefix + "SESSION"} // set by the gateway for claude's tools
 	var known []string
 	for _, v := range Variables() {
 		known = append(known, v.Name)
 	}
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, prefix) || slices.Contains(known, name) || slices.Contains(given(), name) ||
+		if !strings.HasPrefix(name, prefix) || slices.Contains(known, name) || slices.Contains(given, name) ||
 			strings.HasPrefix(name, prefix+"TEST_") || strings.HasPrefix(name, prefix+"REQUIRE_") {
 			continue
 		}

@@ -46,14 +46,10 @@ var settings = sync.OnceValue(func() (all []setting) {
 	return all
 })
 
-// settingOf returns the setting of a variable, false for an unknown one.
-func settingOf(name string) (setting, bool) {
+// settingOf returns the setting of a variable, which must exist.
+func settingOf(name string) setting {
 	all := settings()
-	i := slices.IndexFunc(all, func(s setting) bool { return s.Name == name })
-	if i < 0 {
-		return setting{}, false
-	}
-	return all[i], true
+	return all[slices.IndexFunc(all, func(s setting) bool { return s.Name == name })]
 }
 
 // Variables lists every variable read by [Load], in the order of .env.example.
@@ -66,10 +62,7 @@ func Variables() []Variable {
 }
 
 // DefaultOf returns the default of a variable, in the syntax of the variable.
-func DefaultOf(name string) string {
-	s, _ := settingOf(name)
-	return s.Default
-}
+func DefaultOf(name string) string { return settingOf(name).Default }
 
 // A kind is a class of settings with a common syntax. The args are the arguments of the
 // field's kind tag.
@@ -202,7 +195,7 @@ func (r *resolver) resolveDirectories() {
 		c.SessionFile = "" // has no base
 	} else {
 		path, err := r.absolute(c.SessionFile, c.CWD)
-		s, _ := settingOf("BARECLAW_SESSION_FILE")
+		s := settingOf("BARECLAW_SESSION_FILE")
 		r.check(s.Name, s.accepted(), err)
 		c.SessionFile = path
 	}

@@ -67,12 +67,6 @@ func (h *Broker) putLocked(key core.ChannelKey, f *stream) {
 	h.streams[key] = f
 }
 
-func (h *Broker) remove(s *Subscription) {
-	if s.stream.detach(s) {
-		h.dropLater(s.key, s.stream)
-	}
-}
-
 // dropLater drops the stream after keepFor unless a subscriber arrives before.
 func (h *Broker) dropLater(key core.ChannelKey, f *stream) {
 	time.AfterFunc(keepFor, func() {
@@ -250,7 +244,11 @@ func (s *Subscription) Next() (core.Update, bool) {
 }
 
 // Close ends the subscription.
-func (s *Subscription) Close() { s.broker.remove(s) }
+func (s *Subscription) Close() {
+	if s.stream.detach(s) {
+		s.broker.dropLater(s.key, s.stream)
+	}
+}
 
 func (s *Subscription) add(u core.Update) {
 	s.mu.Lock()

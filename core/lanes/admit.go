@@ -90,41 +90,31 @@ func (in *intake) applyMode(it *queued) {
 	}
 }
 
-// cancel settles a waiting message as cancelled, and calls done once the outcome is durable.
-func (in *intake) cancel(id core.MessageID, done func(error)) {
-	it := in.settleFirst(id, done, func() { in.cancel(id, done) })
-	if it == nil {
-		return
+// change runs change on a waiting message, after a write under way that concerns the
+// message. Without the message change reports the reason to done.
+func (in *intake) change(id core.MessageID, change func(*queued, func(error)), done func(error)) {
+	i := in.queue.position(id) - 1
+	switch {
+	case i < 0 || in.queue.items[i].moving || !in.queue.items[i].durable:
+		done(core.ErrNotWaiting)
+	case in.queue.items[i].changing || in.queue.reordering:
+		in.retryLater(func() { in.change(id, change, done) })
+	default:
+		change(in.queue.items[i], done)
 	}
+}
+
+// cancel settles a waiting message as cancelled, and calls done once the outcome is durable.
+func (in *intake) cancel(it *queued, done func(error)) {
 	in.queue.items = slices.DeleteFunc(in.queue.items, func(other *queued) bool { return other == it })
 	v := outcomes{durable: func() { done(nil) }}
 	v.set(it, core.Reply{State: core.Cancelled, Code: core.CodeCancelled, Error: "Cancelled before it was begun."})
 	in.turns.commitOutcomes(v)
 }
 
-// settleFirst returns the waiting message. While a write concerning the message is under
-// way, settleFirst schedules again and returns nil. Otherwise settleFirst reports the reason
-// for a missing message to done and returns nil.
-func (in *intake) settleFirst(id core.MessageID, done func(error), again func()) *queued {
-	i := in.queue.position(id) - 1
-	switch {
-	case i < 0 || in.queue.items[i].moving || !in.queue.items[i].durable:
-		done(core.ErrNotWaiting)
-		return nil
-	case in.queue.items[i].changing || in.queue.reordering: // the write under way comes first
-		in.retryLater(again)
-		return nil
-	}
-	return in.queue.items[i]
-}
-
 // amend writes the new content before applying the change. The message, and messages waiting
 // behind, are not dispatched meanwhile.
-func (in *intake) amend(id core.MessageID, c core.Content, done func(error)) {
-	it := in.settleFirst(id, done, func() { in.amend(id, c, done) })
-	if it == nil {
-		return
-	}
+func (in *intake) amend(it *queued, c core.Content, done func(error)) {
 	amended := *it.msg
 	amended.Content, amended.Prompt = c, core.PromptOf(c)
 	if err := in.composes(&amended); err != nil {
@@ -135,7 +125,7 @@ func (in *intake) amend(id core.MessageID, c core.Content, done func(error)) {
 	in.journal.try(core.Change{Amend: []*core.Message{&amended}}, func(err error) {
 		it.changing = false
 		if err == nil {
-			in.log.Debug("message amended", "message", string(id), "text", amended.Prompt.Text)
+			in.log.Debug("message amended", "message", string(amended.ID), "text", amended.Prompt.Text)
 			it.msg.Content, it.msg.Prompt = amended.Content, amended.Prompt
 		}
 		done(err)
@@ -152,20 +142,16 @@ func (in *intake) composes(m *core.Message) error {
 }
 
 // runNow writes the new order before applying the order. No turn begins meanwhile.
-func (in *intake) runNow(id core.MessageID, done func(error)) {
-	it := in.settleFirst(id, done, func() { in.runNow(id, done) })
-	if it == nil {
-		return
-	}
+func (in *intake) runNow(it *queued, done func(error)) {
 	running := in.turns.running()
 	if in.queue.items[0] == it {
 		in.makeWay(running)
 		done(nil)
 		return
 	}
-	rank := in.queue.lowestRank() - 1
+	rank := min(0, in.queue.items[0].msg.Rank) - 1
 	in.queue.reordering = true
-	in.journal.try(core.Change{Reorder: []core.Rank{{ID: id, Rank: rank}}}, func(err error) {
+	in.journal.try(core.Change{Reorder: []core.Rank{{ID: it.msg.ID, Rank: rank}}}, func(err error) {
 		in.queue.reordering = false
 		if err == nil {
 			it.msg.Rank = rank

@@ -55,14 +55,8 @@ func (ad *approvalDesk) request(r core.Request, f *inflight) {
 }
 
 func (ad *approvalDesk) mayAsk(f *inflight) bool {
-	switch ad.manager.o.Approvals {
-	case ApprovalsAsk:
-		return true
-	case ApprovalsDeny:
-		return false
-	case ApprovalsByAdapter:
-	}
-	return f != nil && f.turn.CanAsk
+	policy := ad.manager.o.Approvals
+	return policy == ApprovalsAsk || policy == ApprovalsByAdapter && f != nil && f.turn.CanAsk
 }
 
 func (ad *approvalDesk) answer(requestID string, a core.Answer) {
@@ -99,7 +93,7 @@ func (ad *approvalDesk) close(a *pendingApproval, state core.ApprovalState, reas
 // host lists open requests, so the write can be lazy.
 func (ad *approvalDesk) record(a *pendingApproval, kind core.UpdateKind) {
 	approval := a.approval
-	ad.journal.save(core.Change{Approvals: []*core.Approval{&approval}, Lazy: true}, func() {})
+	ad.journal.save(core.Change{Approvals: []*core.Approval{&approval}, Lazy: true}, func() {}, nil)
 	ad.publish(core.Update{Kind: kind, Approval: &approval, Turn: approval.Turn})
 }
 

@@ -37,12 +37,12 @@ type channel struct {
 	key     core.ChannelKey
 	log     *slog.Logger
 	journal journal
-	machine machine
 
-	mailbox *mailbox
-	done    chan struct{} // closed when the goroutine ends
-	retries []func()      // requests to run again after the next step
-	panics  int           // panics in a row
+	operation laneOperation
+	mailbox   *mailbox
+	done      chan struct{} // closed when the goroutine ends
+	retries   []func()      // requests to run again after the next step
+	panics    int           // panics in a row
 
 	seq           uint64    // the event being handled; 0 between events
 	receivedAt    time.Time // when the host first received the current event, if replayed; else zero
@@ -51,7 +51,7 @@ type channel struct {
 
 func newChannel(m *Manager, key core.ChannelKey) *channel {
 	c := &channel{manager: m, key: key, log: m.o.Log.With("channel", string(key)), mailbox: newMailbox(), done: make(chan struct{})}
-	c.journal, c.machine = journal{ledger: m.o.Ledger, post: c.post, log: c.log}, machine{log: c.log}
+	c.journal = journal{ledger: m.o.Ledger, post: c.post, log: c.log}
 	return c
 }
 

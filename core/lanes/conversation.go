@@ -46,14 +46,14 @@ type conversation struct {
 	unassigned    *core.Result  // an error result without turn ids
 	model         string        // last model reported by the session; empty before the first report
 	cost          spending.Meter
+	counted       []core.Background // background results that an earlier gateway has recorded, and counted
 }
 
 func (cv *conversation) newID() string {
-	if cv.manager.ChannelSettings.Fingerprint(cv.key) != "" { // spare sessions run without channel settings
-		return uuid.NewString()
-	}
-	if id, ok := cv.manager.o.Agent.Reserve(); ok {
-		return id
+	if cv.manager.ChannelSettings.Fingerprint(cv.key) == "" { // spare sessions run without channel settings
+		if id, ok := cv.manager.o.Agent.Reserve(); ok {
+			return id
+		}
 	}
 	return uuid.NewString()
 }
@@ -162,7 +162,7 @@ func (cv *conversation) events() <-chan []core.Event {
 func (cv *conversation) end(why string) {
 	cv.log.Info("session is ended", "why", why, "silent_for", cv.session.activity.silence())
 	cv.ending = true
-	cv.machine.begin(endingUnused)
+	cv.beginOperation(endingUnused)
 	cv.slot.MarkEnding()
 	if err := cv.session.Stop(core.StopGently); err != nil {
 		cv.log.Warn("session not asked to end", "err", err) // the session's end is reported in any case
@@ -225,21 +225,12 @@ func (cv *conversation) withUndo(r core.Reply) core.Reply {
 	if len(own) == 0 {
 		return r
 	}
-	undo := fmt.Sprintf(" This channel has %s of its own. Set another one, or remove it", strings.Join(own, " and "))
+	undo := fmt.Sprintf(" (This channel has %s of its own. Set another one, or remove it", strings.Join(own, " and "))
 	if advice.Undo != "" {
 		undo += ": " + strings.Join(ways, " and ") + ", or " + advice.Undo
 	}
-	undo += "."
+	undo += ".)"
 	r = r.Complete()
-	r.Text, r.Error = sentence(r.Text)+undo, sentence(r.Error)+undo
+	r.Text, r.Error = r.Text+undo, r.Error+undo
 	return r
-}
-
-// sentence ends a text with a full stop, unless the text already ends a sentence.
-func sentence(text string) string {
-	text = strings.TrimSpace(text)
-	if text == "" || strings.HasSuffix(text, ".") || strings.HasSuffix(text, "!") || strings.HasSuffix(text, "?") {
-		return text
-	}
-	return text + "."
 }

@@ -197,13 +197,13 @@ func (ts *turns) unfreeze(f *inflight, err error) {
 		return
 	}
 	ts.queue.putBack(kept)
-	if ts.machine.isBusy() {
+	if ts.isBusy() {
 		return
 	}
-	ts.machine.begin(awaitingLedger)
+	ts.beginOperation(awaitingLedger)
 	ts.after(retryFreeze, func() {
-		if ts.machine.operation == awaitingLedger {
-			ts.machine.end()
+		if ts.operation == awaitingLedger {
+			ts.endOperation()
 		}
 	})
 }
@@ -211,7 +211,7 @@ func (ts *turns) unfreeze(f *inflight, err error) {
 // hand sends the turn to the session once the turn is frozen and the session exists, and
 // otherwise starts a session. After a failed send, the session's end triggers recovery.
 func (ts *turns) hand(f *inflight) {
-	if !f.frozen || f.handed || f.answered || ts.machine.isBusy() {
+	if !f.frozen || f.handed || f.answered || ts.isBusy() {
 		return
 	}
 	if f.stop != nil { // stopped before the handover
@@ -242,14 +242,14 @@ func (ts *turns) rebind(f *inflight) {
 	f.frozen = false // until the update is durable
 	f.turn.SessionID, f.turn.Opens = ts.conv.id, ts.conv.unopened
 	ts.conv.unopened = false
-	ts.journal.save(core.Change{Update: []*core.Turn{f.turn}}, func() { f.frozen = true })
+	ts.journal.save(core.Change{Update: []*core.Turn{f.turn}}, func() { f.frozen = true }, nil)
 }
 
 // steer hands a message to the running turn f, as a separate turn in the ledger; the agent
 // may fold the new turn into f. If a handover is not possible now, the message waits in the
 // queue.
 func (ts *turns) steer(it *queued, f *inflight) {
-	if !f.handed || f.stop != nil || ts.conv.session == nil || ts.machine.isBusy() || core.IsCommand(it.msg) || ts.manager.budget.Used(ts.now()) {
+	if !f.handed || f.stop != nil || ts.conv.session == nil || ts.isBusy() || core.IsCommand(it.msg) || ts.manager.budget.Used(ts.now()) {
 		return
 	}
 	if len(ts.queue.items) != 1 || ts.queue.items[0] != it {

@@ -219,8 +219,8 @@ func (ln *listener) background(ev core.Event) {
 	ln.conv.cost.Note(r)
 	// The line contains a uuid, so a replayed line yields the same id.
 	id := uuid.NewSHA1(uuid.NameSpaceOID, ev.Raw).String()
-	if ln.conv.cost.IsCounted(id) {
-		return
+	if slices.ContainsFunc(ln.conv.counted, func(b core.Background) bool { return b.ID == id }) {
+		return // the total may contain later results
 	}
 	cost := ln.conv.cost.Add(r, ln.conv.session.isKnown())
 	b := &core.Background{
@@ -232,7 +232,7 @@ func (ln *listener) background(ev core.Event) {
 		ln.log.Debug("background result", "id", b.ID, "text", text)
 	}
 	ln.manager.budget.Add(b.CreatedAt, cost)
-	ln.journal.save(core.Change{Background: []*core.Background{b}, Lazy: true}, ln.conv.session.acks.hold())
+	ln.journal.save(core.Change{Background: []*core.Background{b}, Lazy: true}, ln.conv.session.acks.hold(), nil)
 	ln.publish(core.Update{Kind: core.UpdateBackground, Background: b})
 }
 

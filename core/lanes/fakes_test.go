@@ -75,7 +75,7 @@ func (w *world) start() {
 	o.Ledger, o.Agent, o.Sessions = ledgerOf{w.ledger, w.life}, agentOf{w.agent, w.life}, w.sessions
 	w.m = New(o)
 	if w.saved != nil {
-		if err := w.m.RestoreFeeds(w.saved.Index, written(w.saved)); err != nil {
+		if err := w.m.Feeds.Restore(w.saved.Index, w.m.o.Now(), w.m.o.Log, written(w.saved)); err != nil {
 			w.t.Fatal(err)
 		}
 		w.saved = nil
@@ -103,7 +103,7 @@ func (w *world) detach() {
 	}
 }
 
-// written is what RestoreFeeds asks for the updates.
+// written is what Restore asks for the updates.
 func written(s *feed.Snapshot) func() (*io.SectionReader, error) {
 	return func() (*io.SectionReader, error) {
 		var b bytes.Buffer

@@ -86,7 +86,7 @@ func TestSavedFeedsThatAreNoUse(t *testing.T) {
 			strings.Replace(index, `"ID":`, `"ID":0,"Was":`, 1), index[:len(index)/2],
 		} {
 			m := New(w.m.o)
-			if err := m.RestoreFeeds([]byte(bad), written(saved)); err == nil {
+			if err := m.Feeds.Restore([]byte(bad), m.o.Now(), m.o.Log, written(saved)); err == nil {
 				t.Errorf("%q is taken", bad)
 			}
 			if s := m.Feeds.Resume("c", sub.From().String()); !s.Gap() {
@@ -97,7 +97,7 @@ func TestSavedFeedsThatAreNoUse(t *testing.T) {
 		w.start()
 		for _, gap := range []bool{false, true} {
 			m := New(w.m.o)
-			if err := m.RestoreFeeds(saved.Index, written(saved)); err != nil {
+			if err := m.Feeds.Restore(saved.Index, m.o.Now(), m.o.Log, written(saved)); err != nil {
 				t.Error(err)
 			}
 			if s := m.Feeds.Resume("c", sub.From().String()); s.Gap() != gap {
@@ -131,7 +131,7 @@ func TestUpdatesAreReadWhenTheyAreMissed(t *testing.T) {
 		for _, part := range []int64{0, 2} { // of the last document, which marks the end
 			asked := 0
 			m := New(w.m.o)
-			err := m.RestoreFeeds(saved.Index, func() (*io.SectionReader, error) {
+			err := m.Feeds.Restore(saved.Index, m.o.Now(), m.o.Log, func() (*io.SectionReader, error) {
 				asked++
 				all, err := written(saved)()
 				return io.NewSectionReader(all, 0, all.Size()-part), err

@@ -250,7 +250,7 @@ func (ts *turns) commitOutcomes(v outcomes) {
 		notify()
 		runtime.Gosched() // let the notified waiters run first; no caller waits for the write
 	}
-	ts.journal.saveOr(wake, v.change, func() {
+	ts.journal.save(v.change, func() {
 		if !v.replayable {
 			notify()
 		}
@@ -260,7 +260,7 @@ func (ts *turns) commitOutcomes(v outcomes) {
 		if v.durable != nil {
 			v.durable()
 		}
-	})
+	}, wake)
 }
 
 func (ts *turns) release(f *inflight) {
@@ -297,12 +297,7 @@ func (v *outcomes) repliesFor() []*core.Delivery {
 // delivers reports whether the outcomes contain the message and the adapter delivers the
 // reply. All messages of the outcomes are of the same channel.
 func (v *outcomes) delivers(id core.MessageID, adapter string) bool {
-	for _, it := range v.items {
-		if it.msg.ID == id {
-			return it.msg.Deliver && it.msg.Adapter == adapter
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.items, func(it *queued) bool { return it.msg.ID == id && it.msg.Deliver && it.msg.Adapter == adapter })
 }
 
 // askToContinue returns the question whether to continue a turn interrupted at work, if the

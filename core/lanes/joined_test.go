@@ -10,7 +10,7 @@ import (
 func TestCarrierIsThereFirst(t *testing.T) {
 	t.Parallel()
 	for range 2000 {
-		d := newTicketIndex()
+		d := &ticketIndex{open: map[core.MessageID]*core.Ticket{}}
 		carried, carrier := core.Message{ID: "1"}, core.Message{ID: "2"}
 		carried.Reply.Into = carrier.ID
 		d.add(core.NewTicket(carried))
@@ -20,7 +20,7 @@ func TestCarrierIsThereFirst(t *testing.T) {
 		there := make(chan bool)
 		go func() {
 			<-first.Done()
-			there <- isClosed(second.Done())
+			there <- core.IsClosed(second.Done())
 		}()
 		d.resolve([]*core.Message{&carried, &carrier})
 		if !<-there {

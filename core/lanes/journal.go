@@ -67,16 +67,14 @@ type journal struct {
 type unsaved struct {
 	change core.Change
 	then   func()
-	missed func(error) // runs at each failed write; may be nil
+	missed func(error) // may be nil
 	nth    int         // sequence number among the saved changes
 }
 
 // save writes a change, retrying until the storage succeeds, and then runs then. A change
-// refused by the storage stays ahead of later changes.
-func (j *journal) save(c core.Change, then func()) { j.saveOr(nil, c, then) }
-
-// saveOr is save with a function to run at each failed write; missed may be nil.
-func (j *journal) saveOr(missed func(error), c core.Change, then func()) {
+// refused by the storage stays ahead of later changes. missed runs at each failed write, and
+// may be nil.
+func (j *journal) save(c core.Change, then func(), missed func(error)) {
 	j.writing++
 	j.saved++
 	u := unsaved{c, func() { j.writing--; j.pause = 0; then() }, missed, j.saved}

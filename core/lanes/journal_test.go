@@ -42,7 +42,7 @@ func TestJournal(t *testing.T) {
 		var done []string
 		missed := 0
 		save := func(id string) {
-			j.saveOr(func(error) { missed++ }, core.Change{Requeue: []core.MessageID{core.MessageID(id)}}, func() { done = append(done, id) })
+			j.save(core.Change{Requeue: []core.MessageID{core.MessageID(id)}}, func() { done = append(done, id) }, func(error) { missed++ })
 			drain()
 		}
 		pass := func(d time.Duration) {

@@ -94,7 +94,7 @@ func (l *lane) step(ctx context.Context) (over bool) {
 // advance does what the present state allows: hands over frozen turns, and begins the next
 // turn. advance runs after everything that may change the state.
 func (l *lane) advance() {
-	if l.machine.isBusy() {
+	if l.isBusy() {
 		return
 	}
 	for _, f := range l.turns.list {
@@ -106,7 +106,7 @@ func (l *lane) advance() {
 }
 
 func (l *lane) canDispatch() bool {
-	return !l.machine.isBusy() && len(l.turns.list) == 0 && l.queue.parked == nil &&
+	return !l.isBusy() && len(l.turns.list) == 0 && l.queue.parked == nil &&
 		!l.queue.reordering && len(l.queue.items) > 0 && l.queue.items[0].isReady()
 }
 
@@ -155,7 +155,7 @@ const leaveTimeout = 5 * time.Second
 // latest when the ledger closes, so a submitter receiving an error would send the message a
 // second time.
 func (l *lane) leave() {
-	l.machine.begin(leaving)
+	l.beginOperation(leaving)
 	patience := time.After(leaveTimeout)
 	for late := false; ; {
 		l.mailbox.drain(l.advance) // again when late: functions posted meanwhile may be queued
@@ -201,7 +201,7 @@ func (l *lane) abandon() {
 	l.handled()
 	wasAttaching := l.conv.attaching
 	l.queue.parked, l.queue.retried, l.queue.reordering = nil, nil, false
-	l.machine.begin(afterFault)
+	l.beginOperation(afterFault)
 	l.turns.endAll(failure(core.CodeInternal, internalText))
 	l.queue.items = slices.DeleteFunc(l.queue.items, func(it *queued) bool {
 		if !it.written { // else acceptDone decides
@@ -221,12 +221,12 @@ func (l *lane) abandon() {
 
 func (l *lane) reset(done func(error)) {
 	moving := slices.ContainsFunc(l.queue.items, func(it *queued) bool { return it.moving })
-	if l.resetting != nil || l.machine.isBusy() || l.conv.opening || l.conv.saving > 0 || moving || l.queue.reordering {
+	if l.resetting != nil || l.isBusy() || l.conv.opening || l.conv.saving > 0 || moving || l.queue.reordering {
 		l.retryLater(func() { l.reset(done) })
 		return
 	}
 	l.queue.parked, l.queue.retried = nil, nil
-	l.machine.begin(resetting)
+	l.beginOperation(resetting)
 	l.turns.endAll(core.Reply{State: core.Cancelled, Code: core.CodeReset, Error: "The conversation was closed before this message was answered."})
 	l.resetting = func() {
 		l.async(func(ctx context.Context) func() {
@@ -237,7 +237,7 @@ func (l *lane) reset(done func(error)) {
 				}
 				l.resetting, l.conv.id, l.conv.unopened, l.conv.exit = nil, "", false, nil
 				done(err)
-				l.machine.end()
+				l.endOperation()
 			}
 		})
 	}
@@ -268,7 +268,7 @@ func (l *lane) retire() bool {
 // write under way, and state known only to the lane.
 func (l *lane) empty() bool {
 	return l.conv.session == nil && len(l.queue.items) == 0 && len(l.turns.list) == 0 && len(l.desk.pending) == 0 &&
-		!l.machine.isBusy() && !l.conv.opening && l.conv.saving == 0 && l.journal.isIdle() && l.resetting == nil &&
+		!l.isBusy() && !l.conv.opening && l.conv.saving == 0 && l.journal.isIdle() && l.resetting == nil &&
 		l.queue.parked == nil && l.conv.slot.Free() && !l.conv.unopened &&
 		len(l.turns.notices) == 0 && l.conv.isSaved()
 }

@@ -25,12 +25,8 @@ type Lookup struct {
 
 // Message returns the present state of a message.
 func (k *Lookup) Message(ctx context.Context, id core.MessageID) (core.Message, error) {
-	if t, ok := k.m.tickets.find(id); ok {
-		select {
-		case <-t.Done(): // perhaps before the ledger has the outcome
-			return t.Result()
-		default:
-		}
+	if t, ok := k.m.tickets.find(id); ok && core.IsClosed(t.Done()) { // perhaps before the ledger has the outcome
+		return t.Result()
 	}
 	return k.m.o.Ledger.Message(ctx, id)
 }
@@ -149,8 +145,6 @@ type ticketIndex struct {
 	open map[core.MessageID]*core.Ticket
 }
 
-func newTicketIndex() *ticketIndex { return &ticketIndex{open: map[core.MessageID]*core.Ticket{}} }
-
 func (d *ticketIndex) add(t *core.Ticket) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -189,9 +183,7 @@ func (d *ticketIndex) unresolved() map[core.ChannelKey][]core.MessageID {
 	defer d.mu.Unlock()
 	all := map[core.ChannelKey][]core.MessageID{}
 	for id, t := range d.open {
-		select {
-		case <-t.Done():
-		default:
+		if !core.IsClosed(t.Done()) {
 			all[t.Message.Channel] = append(all[t.Message.Channel], id)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -137,7 +136,7 @@ type Manager struct {
 	wg       sync.WaitGroup // lanes, and goroutines started by lanes
 }
 
-// New returns a manager not serving yet: call Recover first.
+// New returns a manager not serving yet: call Recover first, after restoring Feeds.
 func New(o Options) *Manager {
 	o.QueueLimit = cmp.Or(o.QueueLimit, 1000)
 	o.ApprovalTimeout = cmp.Or(o.ApprovalTimeout, 10*time.Minute)
@@ -149,7 +148,7 @@ func New(o Options) *Manager {
 	o.Ledger = ledger
 	m := &Manager{
 		Adapters: ledger.adapters, Feeds: &feed.Broker{},
-		o: o, ctx: ctx, stop: stop, tickets: newTicketIndex(), pool: sessionpool.New(o.MaxSessions),
+		o: o, ctx: ctx, stop: stop, tickets: &ticketIndex{open: map[core.MessageID]*core.Ticket{}}, pool: sessionpool.New(o.MaxSessions),
 		budget: &spending.Budget{Limit: o.DailyBudget},
 	}
 	m.lanes = newRegistry(m.startLane)
@@ -215,8 +214,11 @@ func (m *Manager) Recover(ctx context.Context) error {
 	}
 	for _, first := range []bool{true, false} { // count all live sessions before starting more
 		for key, r := range left {
-			if r.live == first {
-				m.lanes.add(key, r)
+			if r.live != first {
+				continue
+			}
+			if _, err := m.lanes.findOrStart(key, r); err != nil {
+				return err
 			}
 		}
 	}
@@ -257,20 +259,11 @@ func (m *Manager) Shutdown(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// SaveFeeds returns the data of [Manager.Resume] for the next process, or nil without data.
-// Call SaveFeeds after Detach. The snapshot is valid for a single process, and for a short
-// time.
+// SaveFeeds returns the data of [feed.Broker.Restore] for the next process, or nil without
+// data. Call SaveFeeds after Detach. The snapshot is valid for a single process, and for a
+// short time.
 func (m *Manager) SaveFeeds() (*feed.Snapshot, error) {
 	return m.Feeds.Save(m.o.Now(), m.tickets.unresolved())
-}
-
-// RestoreFeeds loads the feeds saved by an earlier process, and must precede Recover. Update
-// numbers continue after the saved numbers. Outdated data is ignored.
-//
-// The updates are read only when a subscriber resumes a channel with unseen updates: open is
-// then called once, and may block until the earlier process has written the updates.
-func (m *Manager) RestoreFeeds(index []byte, open func() (*io.SectionReader, error)) error {
-	return m.Feeds.Restore(index, m.o.Now(), m.o.Log, open)
 }
 
 // publishUnpublished publishes outcomes recorded, but not published, by an earlier process.
@@ -303,14 +296,9 @@ const progressEvery = 100 * time.Millisecond
 func (m *Manager) Alive(ctx context.Context) error {
 	written := make(chan struct{})
 	m.o.Ledger.Write(core.Change{}, func(error) { close(written) })
-	lanes := m.lanes.all()
-	answered := make([]chan struct{}, len(lanes))
-	for i, l := range lanes {
-		answered[i] = make(chan struct{})
-		l.post(func() { close(answered[i]) }) // a lane that retires has answered
-	}
-	for i, l := range lanes {
-		if _, err := await(ctx, l.channel, answered[i]); err != nil && !isClosed(l.done) {
+	for _, l := range m.lanes.all() {
+		_, err := ask(ctx, l.channel, func() bool { return true })
+		if err != nil && !errors.Is(err, errRetired) && !core.IsClosed(l.done) {
 			return fmt.Errorf("channel %q does not answer: %w", l.key, err)
 		}
 	}
@@ -324,25 +312,15 @@ func (m *Manager) writerAlive(ctx context.Context, written <-chan struct{}) erro
 	defer look.Stop()
 	for {
 		now := m.o.Ledger.Progress()
-		if m.progress.Swap(now) != now || isClosed(written) {
+		if m.progress.Swap(now) != now || core.IsClosed(written) {
 			return nil
 		}
 		select {
 		case <-written:
+			return nil
 		case <-ctx.Done():
-			if !isClosed(written) { // ctx may have ended while waiting for a lane
-				return fmt.Errorf("the ledger's writer does not answer: %w", context.Cause(ctx))
-			}
+			return fmt.Errorf("the ledger's writer does not answer: %w", context.Cause(ctx))
 		case <-look.C:
 		}
-	}
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }

@@ -125,7 +125,7 @@ func (q *queue) parkAfter(p *park, reply core.Reply) {
 // parkDue returns when to retry the channel, or when to compare the clocks again.
 func (q *queue) parkDue() time.Time {
 	switch {
-	case q.parked == nil || q.machine.isBusy():
+	case q.parked == nil || q.isBusy():
 		return time.Time{}
 	case !q.now().Before(q.parked.until):
 		return time.Now()

@@ -13,7 +13,7 @@ func TestSessionInUseMakesNoRoom(t *testing.T) {
 		a, b := w.served("a"), w.served("b")
 		la, _ := w.m.lanes.find("a")
 		la.post(func() { // it is put to use in the moment in which it is asked
-			la.machine.begin(recovering)
+			la.beginOperation(recovering)
 			if _, err := w.m.Submit(context.Background(), submission("hello", in("c"))); err != nil {
 				t.Error(err)
 			}
@@ -22,7 +22,7 @@ func TestSessionInUseMakesNoRoom(t *testing.T) {
 		if !a.alive() || b.alive() {
 			t.Errorf("a alive: %v, b alive: %v", a.alive(), b.alive())
 		}
-		la.post(func() { la.machine.end() })
+		la.post(func() { la.endOperation() })
 		w.served("a")
 	})
 }

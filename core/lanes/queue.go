@@ -95,14 +95,6 @@ func (q *queue) sort() {
 	slices.SortStableFunc(q.items, func(a, b *queued) int { return a.msg.Rank - b.msg.Rank })
 }
 
-func (q *queue) lowestRank() int {
-	rank := 0
-	for _, it := range q.items {
-		rank = min(rank, it.msg.Rank)
-	}
-	return rank
-}
-
 // announceDelay reports what delays the accepted messages, because their acceptance was
 // reported before the delay was known.
 func (q *queue) announceDelay() {

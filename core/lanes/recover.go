@@ -56,7 +56,7 @@ func (rv *recovery) restore(r *recovered) {
 			rv.conv.id = t.SessionID // the turn was frozen just before the session id was saved
 		}
 	}
-	rv.machine.begin(attaching)
+	rv.beginOperation(attaching)
 	rv.conv.attaching = true
 	for _, it := range rv.queue.items {
 		rv.turns.interruptFor(it) // the earlier process may have ended before the interrupt
@@ -70,7 +70,7 @@ func (rv *recovery) restore(r *recovered) {
 			rv.log.Warn("cost of session not known", "err", err)
 		}
 		rv.post(func() { // also when the lane is leaving
-			rv.conv.cost.SetCounted(paid)
+			rv.conv.counted = paid
 			rv.attached(s, err, use.TotalCost, r.approvals)
 		})
 	})
@@ -148,7 +148,7 @@ func (rv *recovery) sessionGone() {
 // a session, recover first ends leftover processes. No turn is dispatched meanwhile. Turns
 // not yet frozen were never handed over and need no recovery.
 func (rv *recovery) recover(turns []*inflight) {
-	rv.machine.begin(recovering)
+	rv.beginOperation(recovering)
 	rv.nth++
 	nth := rv.nth
 	rv.readFates(turns, rv.conv.session == nil, func(records map[*inflight]fateRecord) {
@@ -235,7 +235,7 @@ func (rv *recovery) applyFates(records map[*inflight]fateRecord) {
 		rv.conv.ending = false
 		rv.conv.slot.Release()
 	}
-	rv.machine.end()
+	rv.endOperation()
 }
 
 // fold records f as folded into another open turn, if the fate names such a turn, and

@@ -22,18 +22,6 @@ func newRegistry(start func(core.ChannelKey, *recovered) *lane) *registry {
 	return &registry{start: start, lanes: map[core.ChannelKey]*lane{}, greeted: map[core.ChannelKey]struct{}{}}
 }
 
-func (r *registry) add(key core.ChannelKey, rec *recovered) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.addLocked(key, rec)
-}
-
-func (r *registry) addLocked(key core.ChannelKey, rec *recovered) *lane {
-	l := r.start(key, rec)
-	r.lanes[key] = l
-	return l
-}
-
 func (r *registry) find(key core.ChannelKey) (*lane, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,22 +29,24 @@ func (r *registry) find(key core.ChannelKey) (*lane, bool) {
 	return l, ok
 }
 
-func (r *registry) findOrStart(key core.ChannelKey) (*lane, error) {
+// findOrStart returns the channel's lane. A new lane begins with the records of an earlier
+// process, nil for none.
+func (r *registry) findOrStart(key core.ChannelKey, rec *recovered) (*lane, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return nil, core.ErrClosed
 	}
-	if l := r.lanes[key]; l != nil {
-		return l, nil
+	if r.lanes[key] == nil {
+		r.lanes[key] = r.start(key, rec)
 	}
-	return r.addLocked(key, nil), nil
+	return r.lanes[key], nil
 }
 
 // post queues f for the channel's lane, replacing a lane retired just now.
 func (r *registry) post(key core.ChannelKey, f func(*lane)) (*lane, error) {
 	for {
-		l, err := r.findOrStart(key)
+		l, err := r.findOrStart(key, nil)
 		if err != nil {
 			return nil, err
 		}

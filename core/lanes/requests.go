@@ -74,29 +74,26 @@ func (m *Manager) enqueue(s core.Submission) (*core.Ticket, *lane, error) {
 	return t, l, nil
 }
 
+// awaitAccepted returns the ticket once the message is accepted, or the ticket of the message
+// accepted earlier under the same source key.
 func (m *Manager) awaitAccepted(ctx context.Context, s core.Submission, t *core.Ticket, l *lane) (*core.Ticket, error) {
 	if _, err := await(ctx, l.channel, t.Accepted()); err != nil {
 		return nil, err
 	}
-	if t.Refusal() == nil {
+	dup := (*core.DuplicateError)(nil)
+	switch {
+	case t.Refusal() == nil:
 		return t, nil
-	}
-	if dup := (*core.DuplicateError)(nil); errors.As(t.Refusal(), &dup) {
-		return m.existing(ctx, s, dup)
-	}
-	return nil, t.Refusal()
-}
-
-// existing returns the ticket of the message accepted earlier under the same source key.
-func (m *Manager) existing(ctx context.Context, s core.Submission, dup *core.DuplicateError) (*core.Ticket, error) {
-	if dup.Hash != s.SourceHash {
+	case !errors.As(t.Refusal(), &dup):
+		return nil, t.Refusal()
+	case dup.Hash != s.SourceHash:
 		return nil, fmt.Errorf("%w: it belongs to message %s", core.ErrKeyReused, dup.Existing)
 	}
-	t, err := m.Lookup.Ticket(ctx, dup.Existing)
+	old, err := m.Lookup.Ticket(ctx, dup.Existing)
 	if err != nil {
 		return nil, fmt.Errorf("read the message of a repeated source key: %w", err)
 	}
-	return t, nil
+	return old, nil
 }
 
 // Queue returns the accepted waiting messages of the channel, in running order. Queue
@@ -123,7 +120,7 @@ func (m *Manager) Queue(ctx context.Context, key core.ChannelKey) ([]core.Messag
 // Cancel removes a waiting message from the queue. Errors: ErrNotFound, and ErrNotWaiting
 // together with the message's present state.
 func (m *Manager) Cancel(ctx context.Context, id core.MessageID) (core.Message, error) {
-	err := m.waiting(ctx, id, func(l *lane, done func(error)) { l.intake.cancel(id, done) })
+	err := m.waiting(ctx, id, (*intake).cancel)
 	switch {
 	case err == nil:
 		return m.Lookup.Wait(ctx, id)
@@ -145,7 +142,7 @@ func (m *Manager) Amend(ctx context.Context, id core.MessageID, c core.Content) 
 	if err := core.CheckContent(c); err != nil {
 		return err
 	}
-	return m.waiting(ctx, id, func(l *lane, done func(error)) { l.intake.amend(id, c, done) })
+	return m.waiting(ctx, id, func(in *intake, it *queued, done func(error)) { in.amend(it, c, done) })
 }
 
 // RunNow puts a waiting message durably first in the channel's queue, and interrupts the
@@ -155,12 +152,11 @@ func (m *Manager) Amend(ctx context.Context, id core.MessageID, c core.Content) 
 // durable, before the turn has ended. Errors: ErrNotFound, ErrNotWaiting, storage errors,
 // ErrClosed.
 func (m *Manager) RunNow(ctx context.Context, id core.MessageID) error {
-	return m.waiting(ctx, id, func(l *lane, done func(error)) { l.intake.runNow(id, done) })
+	return m.waiting(ctx, id, (*intake).runNow)
 }
 
-// waiting runs do on the lane of a message without an outcome, and returns the error
-// reported by do.
-func (m *Manager) waiting(ctx context.Context, id core.MessageID, do func(*lane, func(error))) error {
+// waiting runs change on a waiting message, and returns the error reported by change.
+func (m *Manager) waiting(ctx context.Context, id core.MessageID, change func(*intake, *queued, func(error))) error {
 	for {
 		t, ok := m.tickets.find(id)
 		if !ok {
@@ -170,7 +166,9 @@ func (m *Manager) waiting(ctx context.Context, id core.MessageID, do func(*lane,
 		if !ok {
 			break
 		}
-		err := perform(ctx, l.channel, func(done func(error)) { do(l, done) })
+		err := perform(ctx, l.channel, func(done func(error)) {
+			l.intake.change(id, func(it *queued, done func(error)) { change(l.intake, it, done) }, done)
+		})
 		switch {
 		case errors.Is(err, errRetired): // the message has an outcome
 			continue
@@ -241,7 +239,7 @@ func (m *Manager) Reset(ctx context.Context, key core.ChannelKey) error {
 		return err
 	}
 	for {
-		l, err := m.lanes.findOrStart(key)
+		l, err := m.lanes.findOrStart(key, nil)
 		if err != nil {
 			return err
 		}

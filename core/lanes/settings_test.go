@@ -48,6 +48,6 @@ func TestSettings(t *testing.T) {
 			one failed bad_model "take back the model, or take back all."; exit killed; wait 1s; send two
 			exit "Claude refuses the mode." start_failed
 			wait 1s
-			two failed agent_exit "Claude refuses the mode. This channel has the model \"nonsense\" and the permission mode \"bypassPermissions\""`,
+			two failed agent_exit "Claude refuses the mode. (This channel has the model \"nonsense\" and the permission mode \"bypassPermissions\""`,
 	})
 }

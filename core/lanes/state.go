@@ -1,7 +1,5 @@
 package lanes
 
-import "log/slog"
-
 // A laneOperation keeps a lane from handing over, and beginning, turns. A lane has at most one
 // operation, named for the log.
 type laneOperation string
@@ -18,22 +16,16 @@ const (
 	leaving        laneOperation = "leaving the channel"
 )
 
-// A machine holds the present operation of a lane.
-type machine struct {
-	log       *slog.Logger
-	operation laneOperation
-}
-
-// begin begins an operation, in place of the present operation. A leaving lane begins no
+// beginOperation begins an operation, in place of the present operation. A leaving lane begins no
 // other operation.
-func (m *machine) begin(next laneOperation) {
-	if m.operation == leaving || m.operation == next {
+func (c *channel) beginOperation(next laneOperation) {
+	if c.operation == leaving || c.operation == next {
 		return
 	}
-	m.log.Debug("lane changes state", "operation", string(next), "was", string(m.operation))
-	m.operation = next
+	c.log.Debug("lane changes state", "operation", string(next), "was", string(c.operation))
+	c.operation = next
 }
 
-func (m *machine) end() { m.begin(noOperation) }
+func (c *channel) endOperation() { c.beginOperation(noOperation) }
 
-func (m *machine) isBusy() bool { return m.operation != noOperation }
+func (c *channel) isBusy() bool { return c.operation != noOperation }

@@ -28,7 +28,7 @@ func (l *lane) idleDue() time.Time {
 // unused reports whether the session can be ended without a loss: the session has no turn
 // and no background tasks, gets no turn now, and waits for no approval.
 func (l *lane) unused() bool {
-	return l.conv.session != nil && !l.machine.isBusy() && len(l.turns.list) == 0 && len(l.desk.pending) == 0 && l.conv.session.background.Tasks == 0 &&
+	return l.conv.session != nil && !l.isBusy() && len(l.turns.list) == 0 && len(l.desk.pending) == 0 && l.conv.session.background.Tasks == 0 &&
 		(len(l.queue.items) == 0 || l.queue.parked != nil)
 }
 
@@ -51,7 +51,7 @@ func (l *lane) evict() {
 func (l *lane) updateSlot() {
 	switch {
 	case l.conv.slot.Free() || l.conv.ending:
-	case l.conv.session == nil && !l.conv.opening && !l.machine.isBusy() && len(l.turns.list) == 0:
+	case l.conv.session == nil && !l.conv.opening && !l.isBusy() && len(l.turns.list) == 0:
 		if len(l.queue.items) == 0 || l.queue.parked != nil {
 			l.conv.slot.Release()
 		}
@@ -95,9 +95,7 @@ func (l *lane) stalled() {
 		f.mark(l.now(), "stop", s.reply.Code)
 		f.cancelTimer()
 		l.turns.kill(f)
-	case StallNotify:
-		fallthrough
-	default:
+	default: // StallNotify
 		l.turns.tellStalled(f, what+" The turn goes on; interrupt it if it should not.")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"bareclaw/core"
 )
@@ -112,30 +113,23 @@ func encodeContent(c core.Content) (value string, blocks bool, err error) {
 	if len(c.Blocks) == 0 {
 		return c.Text, false, nil
 	}
-	size := len(c.Text) + 32
-	for _, b := range c.Blocks {
-		size += len(b) + 1
+	text, err := json.Marshal(c.Text)
+	if err != nil {
+		return "", false, err
 	}
-	buf := make([]byte, 0, size)
-	buf = append(buf, '{')
-	if c.Text != "" {
-		text, err := json.Marshal(c.Text)
-		if err != nil {
-			return "", false, err
-		}
-		buf = append(append(append(buf, `"text":`...), text...), ',')
-	}
-	buf = append(buf, `"blocks":[`...)
-	for i, b := range c.Blocks {
+	var b strings.Builder
+	b.Grow(c.Size() + len(c.Blocks) + 32)
+	b.WriteString(`{"text":`)
+	b.Write(text)
+	b.WriteString(`,"blocks":[`)
+	for i, block := range c.Blocks {
 		if i > 0 {
-			buf = append(buf, ',')
+			b.WriteByte(',')
 		}
-		if len(b) == 0 {
-			b = json.RawMessage("null")
-		}
-		buf = append(buf, b...)
+		b.Write(block)
 	}
-	return string(append(buf, "]}"...)), true, nil
+	b.WriteString("]}")
+	return b.String(), true, nil
 }
 
 func decodeContent(value string, blocks bool) (core.Content, error) {
@@ -261,21 +255,14 @@ func (l messages) promptOfBody(ctx context.Context, id core.MessageID) (p core.P
 	return p, err
 }
 
-// Open implements [core.MessageReader]. One transaction reads both lists.
+// Open implements [core.MessageReader].
 func (l messages) Open(ctx context.Context) ([]core.Message, []core.Turn, error) {
-	if err := l.settled(ctx); err != nil {
+	ms, err := readAll(ctx, l.reader, "open messages", scanMessage, messageColumns+`WHERE m.state<2 ORDER BY m.rank, m.seq`)
+	if err != nil {
 		return nil, nil, err
 	}
-	tx, err := l.db.BeginTx(ctx, nil)
-	if err != nil {
-		return nil, nil, l.failed("what is open", err)
-	}
-	defer func() { _ = tx.Rollback() }() // nothing was written
-	ms, err := list(ctx, tx, scanMessage, messageColumns+`WHERE m.state<2 ORDER BY m.rank, m.seq`)
-	if err != nil {
-		return nil, nil, l.failed("open messages", err)
-	}
 	// Turns that have not ended are found by their open members.
-	ts, err := list(ctx, tx, scanTurn, turnColumns+`WHERE t.id IN (SELECT turn FROM messages WHERE state<2 AND turn IS NOT NULL) ORDER BY t.seq`)
-	return ms, ts, l.failed("open turns", err)
+	ts, err := readAll(ctx, l.reader, "open turns", scanTurn,
+		turnColumns+`WHERE t.id IN (SELECT turn FROM messages WHERE state<2 AND turn IS NOT NULL) ORDER BY t.seq`)
+	return ms, ts, err
 }

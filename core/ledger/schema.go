@@ -99,12 +99,8 @@ func migrate(c *sql.Conn, migrations []string) error {
 	case file.Schema >= known:
 		return nil
 	}
-	return transaction(c, strings.Join(migrations[file.Schema:], "")+
-		fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", applicationID, known))
-}
-
-func transaction(c *sql.Conn, script string) error {
-	_, err := c.ExecContext(context.Background(), "BEGIN IMMEDIATE;"+script+"COMMIT")
+	_, err = c.ExecContext(context.Background(), fmt.Sprintf("BEGIN IMMEDIATE;%sPRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT",
+		strings.Join(migrations[file.Schema:], ""), applicationID, known))
 	if err != nil {
 		_, _ = c.ExecContext(context.Background(), "ROLLBACK") // fails if the script did not begin a transaction
 	}

@@ -64,7 +64,6 @@ type Meter struct {
 	launched  float64 // the session's total when the present process began
 	confirmed bool    // total is confirmed as a total of the present process
 	exhausted bool    // the agent's process has used up the budget of a turn
-	counted   map[string]struct{}
 }
 
 // Launch begins counting for a new process of a session with the given total in the ledger.
@@ -122,18 +121,3 @@ func (c *Meter) Exhausted() bool { return c.exhausted }
 
 // InProcess returns the cost of the present process.
 func (c *Meter) InProcess() float64 { return c.total - c.launched }
-
-// SetCounted remembers the background results recorded, and counted, by an earlier gateway.
-func (c *Meter) SetCounted(bs []core.Background) {
-	c.counted = map[string]struct{}{}
-	for i := range bs {
-		c.counted[bs[i].ID] = struct{}{}
-	}
-}
-
-// IsCounted reports whether an earlier gateway has counted the background result. The
-// meter's total may contain later results, so Add must not be called with the result.
-func (c *Meter) IsCounted(id string) bool {
-	_, ok := c.counted[id]
-	return ok
-}

@@ -227,7 +227,7 @@ func (e *engine) restoreFeeds() {
 	}
 	if err == nil {
 		time.AfterFunc(updatesKept, func() { _ = updates.Close() })
-		err = e.manager.RestoreFeeds(index, func() (*io.SectionReader, error) { return awaitUpdates(e.life, updates) })
+		err = e.manager.Feeds.Restore(index, time.Now(), e.log, func() (*io.SectionReader, error) { return awaitUpdates(e.life, updates) })
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		e.log.Warn("streams of the earlier process cannot be resumed", "err", err)
