@@ -80,11 +80,12 @@ func (m *Manager) awaitAccepted(ctx context.Context, s core.Submission, t *core.
 	if _, err := await(ctx, l.channel, t.Accepted()); err != nil {
 		return nil, err
 	}
-	dup := (*core.DuplicateError)(nil)
-	switch {
-	case t.Refusal() == nil:
+	if t.Refusal() == nil {
 		return t, nil
-	case !errors.As(t.Refusal(), &dup):
+	}
+	dup, repeated := errors.AsType[*core.DuplicateError](t.Refusal())
+	switch {
+	case !repeated:
 		return nil, t.Refusal()
 	case dup.Hash != s.SourceHash:
 		return nil, fmt.Errorf("%w: it belongs to message %s", core.ErrKeyReused, dup.Existing)
