@@ -80,15 +80,15 @@ func (i *installation) run(ctx context.Context, files []File, spec Spec) (err er
 // dropSocket removes the socket unit of an earlier installation if the new installation
 // has none: systemd would keep listening on the socket.
 func (i *installation) dropSocket(ctx context.Context) error {
-	path := filepath.Join(i.dir, socketUnit)
-	if i.job != Gateway || slices.Contains(i.units, socketUnit) || !exists(path) {
+	paths := i.manager.unitFiles(socketUnit)
+	if i.job != Gateway || slices.Contains(i.units, socketUnit) || len(paths) == 0 {
 		return nil
 	}
 	i.changed = append(i.changed, socketUnit)
 	if err := i.stop(ctx, gatewayUnit, socketUnit); err != nil {
 		return err
 	}
-	did, err := i.manager.removeUnits([]string{path})
+	did, err := remove(paths...)
 	i.did = append(i.did, did...)
 	return err
 }
@@ -208,7 +208,7 @@ func (m systemdManager) Uninstall(ctx context.Context, job Job) (did []string, e
 		if did, err = b.end(ctx, job); err != nil {
 			return err
 		}
-		gone, err := m.removeUnits(paths)
+		gone, err := remove(paths...)
 		if did = append(did, gone...); err != nil {
 			return err
 		}
@@ -221,7 +221,7 @@ func (m systemdManager) Uninstall(ctx context.Context, job Job) (did []string, e
 	if reached {
 		return did, err
 	}
-	did, errRemove := m.removeUnits(paths)
+	did, errRemove := remove(paths...)
 	return append(did, "systemd was not told: "+err.Error()), errRemove
 }
 
@@ -251,37 +251,24 @@ func (b bus) end(ctx context.Context, job Job) (did []string, err error) {
 }
 
 func (m systemdManager) installed(job Job) []string {
-	var paths []string
-	for _, name := range job.names().units {
-		paths = append(paths, filepath.Join(m.dirs.unitDir(), name))
-	}
-	paths = append(paths, m.dirs.envPath(job))
+	paths := []string{m.dirs.envPath(job)}
 	if job == Heartbeat {
 		paths = append(paths, filepath.Join(m.dirs.Data, "systemd", "timers", "stamp-"+heartbeatTimer))
 	}
-	return slices.DeleteFunc(paths, func(path string) bool { return !exists(path) })
+	paths = slices.DeleteFunc(paths, func(path string) bool { return !exists(path) })
+	for _, name := range job.names().units {
+		paths = append(paths, m.unitFiles(name)...)
+	}
+	return paths
 }
 
-// removeUnits removes the files of a job, and the links by which systemd starts its units.
-func (m systemdManager) removeUnits(paths []string) (did []string, err error) {
-	for _, path := range paths {
-		name := filepath.Base(path)
-		links, err := filepath.Glob(filepath.Join(escapeGlob(m.dirs.unitDir()), "*.[wr]*s", name)) // *.wants and *.requires
-		if err != nil {
-			return did, fmt.Errorf("look for what enables %s: %w", path, err)
-		}
-		if _, err := remove(links...); err != nil {
-			return did, err
-		}
-		if len(links) > 0 {
-			did = append(did, "disabled "+name)
-		}
-		gone, err := remove(path)
-		if did = append(did, gone...); err != nil {
-			return did, err
-		}
-	}
-	return did, nil
+// unitFiles returns the file of an installed unit, and the links by which systemd starts the
+// unit.
+func (m systemdManager) unitFiles(name string) []string {
+	dir := escapeGlob(m.dirs.unitDir())
+	links, _ := filepath.Glob(filepath.Join(dir, "*.[wr]*s", name)) // *.wants and *.requires; the pattern is valid
+	file, _ := filepath.Glob(filepath.Join(dir, name))
+	return append(links, file...)
 }
 
 func sameFile(a, b string) bool {

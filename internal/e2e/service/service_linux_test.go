@@ -171,7 +171,7 @@ func serviceIsInstalled(t *testing.T, i *installation) {
 	}
 
 	hosts := i.Hosts()
-	i.does("service uninstall", "stopped the gateway and its sessions", "disabled bareclaw.service", "removed "+settings, i.Path("state"))
+	i.does("service uninstall", "stopped the gateway and its sessions", ".wants/bareclaw.service", "removed "+settings, i.Path("state"))
 	if files := i.files(); len(files) > 0 {
 		t.Errorf("left behind: %v", files)
 	}
@@ -374,14 +374,14 @@ func serviceHasSocket(t *testing.T, i *installation) {
 		t.Errorf("claude was %s and is %s", claude, now)
 	}
 	i.statusIsWell()
-	i.does("service install", "disabled bareclaw.socket", "started bareclaw.service, pid ")
+	i.does("service install", ".wants/bareclaw.socket", "started bareclaw.service, pid ")
 	i.found()
 	i.verified()
 	if state := i.showOf("bareclaw.socket", "ActiveState"); i.Base != "http://"+address || state != "inactive" {
 		t.Errorf("without a socket it serves at %s, and the socket is %s", i.Base, state)
 	}
 	i.does("service install --socket", "wrote ", "enabled bareclaw.socket", "started bareclaw.service, pid ")
-	i.does("service uninstall", "stopped bareclaw.socket", "disabled bareclaw.socket", "disabled bareclaw.service")
+	i.does("service uninstall", "stopped bareclaw.socket", ".wants/bareclaw.socket", ".wants/bareclaw.service")
 	if len(i.Hosts()) > 0 {
 		t.Errorf("hosts are left: %v", i.Hosts())
 	}
