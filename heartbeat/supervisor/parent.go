@@ -164,20 +164,14 @@ func (p *Parent) Failed(err error) {
 	_ = p.link.write(message{Kind: msgFailed, Error: text[:min(len(text), maxReason)]})
 }
 
-// A Successor is what Restart starts.
-type Successor struct {
-	Path  string   // of the program
-	Trial bool     // the program is on trial; its record is written
-	Place *os.File // with Trial: held while the program may not be replaced; may be nil
-}
-
-// Restart has the supervisor start another worker, and blocks until that could serve: the
-// caller then calls Release. After an error nothing has changed. One call may be under way
-// at a time.
-func (p *Parent) Restart(s Successor) error {
-	m := message{Kind: msgRestart, Path: s.Path, Trial: s.Trial}
-	if s.Place != nil {
-		m.files = map[string]*os.File{placeFile: s.Place}
+// Restart has the supervisor start another worker of the program at path, and blocks until
+// that could serve: the caller then calls Release. After an error nothing has changed. One
+// call may be under way at a time. A program on trial, whose record is written, cannot be
+// replaced by others while place is open; place may be nil.
+func (p *Parent) Restart(path string, onTrial bool, place *os.File) error {
+	m := message{Kind: msgRestart, Path: path, Trial: onTrial}
+	if place != nil {
+		m.files = map[string]*os.File{placeFile: place}
 	}
 	_ = p.link.write(m)
 	_, err := p.reply(context.Background(), msgPrepared)

@@ -22,7 +22,6 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/core/ledger"
 	"bareclaw/heartbeat/program"
-	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/buildinfo"
 )
 
@@ -133,7 +132,7 @@ func (r *restarts) startSuccessor(upgrade *api.UpgradeRequest) error {
 		return err
 	}
 	defer func() { _ = c.hold.Close() }() // nil is no file
-	err = r.parent.Restart(supervisor.Successor{Path: c.path, Trial: c.trial != nil, Place: c.hold})
+	err = r.parent.Restart(c.path, c.trial != nil, c.hold)
 	if err != nil && c.trial != nil {
 		r.log.Error("going back to the program before", "from", c.trial.To.Version, "to", c.trial.From.Version, "err", err)
 		if _, err := c.trial.GoBack(r.cfg.StateDir, err); err != nil {
