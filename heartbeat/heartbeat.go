@@ -47,7 +47,7 @@ type Options struct {
 // A tick is the state of a single call of [Run].
 type tick struct {
 	Options
-	log     *log
+	log     log
 	records Records
 	gateway gateway
 	slot    time.Time
@@ -62,9 +62,19 @@ func Run(ctx context.Context, o Options) error {
 	if err := os.MkdirAll(o.Config.StateDir, 0o700); err != nil {
 		return fmt.Errorf("make the state directory: %w", err)
 	}
-	l := openLog(filepath.Join(o.Config.StateDir, logName), o.Out)
-	defer l.close()
-	lock, err := takeLock(o.Config.StateDir)
+	l := log{o.Out}
+	if f, err := logfile.Open(filepath.Join(o.Config.StateDir, logName), maxLog); err != nil {
+		l.printf("the log cannot be written: %q", err.Error())
+	} else {
+		defer func() { _ = f.Close() }()
+		l.Writer = io.MultiWriter(o.Out, f)
+	}
+	lock, err := os.OpenFile(filepath.Join(o.Config.StateDir, "heartbeat.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the heartbeat's lock: %w", err)
+	}
+	defer func() { _ = lock.Close() }()
+	err = lockfile.Acquire(lock)
 	if errors.Is(err, lockfile.ErrHeld) {
 		l.printf("another tick is at work; this one leaves it alone")
 		return nil
@@ -72,7 +82,6 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Close() }()
 	now := time.Now()
 	t := &tick{Options: o, log: l, begun: now, slot: slotOf(now, o.Config.HeartbeatInterval)}
 	if t.records, err = Read(o.Config.StateDir); err != nil {
@@ -84,19 +93,6 @@ func Run(ctx context.Context, o Options) error {
 	return t.run(ctx)
 }
 
-// takeLock locks the heartbeat of a state directory until the returned file is closed.
-func takeLock(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "heartbeat.lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open the heartbeat's lock: %w", err)
-	}
-	if err := lockfile.Acquire(f); err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 func slotOf(at time.Time, interval time.Duration) time.Time { return at.UTC().Truncate(interval) }
 
 const (
@@ -106,34 +102,10 @@ const (
 )
 
 // A log writes one line of text per step of a tick.
-type log struct {
-	file *logfile.File // nil if the log file cannot be opened
-	also io.Writer
-}
-
-// openLog opens the log. If the file cannot be opened, the tick continues and prints the
-// error.
-func openLog(path string, also io.Writer) *log {
-	f, err := logfile.Open(path, maxLog)
-	l := &log{file: f, also: also}
-	if err != nil {
-		l.printf("the log cannot be written: %q", err.Error())
-	}
-	return l
-}
+type log struct{ io.Writer }
 
 // printf writes a line. Callers format external text with %q, because people read the
 // log in terminals.
-func (l *log) printf(format string, args ...any) {
-	line := time.Now().UTC().Format(time.RFC3339) + " " + fmt.Sprintf(format, args...) + "\n"
-	if l.file != nil {
-		_, _ = io.WriteString(l.file, line)
-	}
-	_, _ = io.WriteString(l.also, line)
-}
-
-func (l *log) close() {
-	if l.file != nil {
-		_ = l.file.Close()
-	}
+func (l log) printf(format string, args ...any) {
+	_, _ = fmt.Fprintf(l, time.Now().UTC().Format(time.RFC3339)+" "+format+"\n", args...)
 }

@@ -11,6 +11,7 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/term"
 )
 
 // run performs the tick: revive the gateway, then request the run of the slot.
@@ -70,7 +71,7 @@ func (t *tick) ask(ctx context.Context) error {
 	if now.Problem != "" && t.Config.HeartbeatNotify == "" {
 		now.Problem = "BARECLAW_HEARTBEAT_NOTIFY is not set: the answer is kept on the channel " + Channel
 	}
-	t.log.printf("%s", now.line())
+	t.log.printf("%s", now.String())
 	if err := t.note(now); err != nil {
 		return err
 	}
@@ -158,24 +159,31 @@ func (t *Tick) fill(o *api.Occurrence) {
 	}
 }
 
-func (t *Tick) line() string {
-	line := string(t.Outcome)
+// String describes the tick, except for the time, for a person.
+func (t *Tick) String() string {
+	const maxDetail = 100
+	text := string(t.Outcome)
 	if t.Message != "" {
-		line += ", message " + t.Message
+		text += ", message " + t.Message
+	}
+	if t.Started {
+		text += ", started the gateway"
 	}
 	if t.TookMS > 0 {
-		line += fmt.Sprintf(", %s, $%.4f", (time.Duration(t.TookMS) * time.Millisecond).Round(100*time.Millisecond), t.CostUSD)
+		text += fmt.Sprintf(", %s, $%.4f", (time.Duration(t.TookMS) * time.Millisecond).Round(100*time.Millisecond), t.CostUSD)
 	}
 	switch {
 	case t.Pushed:
-		line += fmt.Sprintf(", told %q", t.To)
+		text += ", told " + t.To
+	case t.Owed:
+		text += ", not told yet: " + t.Problem
 	case t.Problem != "":
-		line += fmt.Sprintf(", not told: %q", t.Problem)
+		text += ", not told: " + t.Problem
 	}
 	if t.Detail != "" {
-		line += fmt.Sprintf(": %q", humanize.Shorten(t.Detail, 200))
+		text += ": " + humanize.Shorten(t.Detail, maxDetail)
 	}
-	return line
+	return term.SafeLine(text)
 }
 
 const (

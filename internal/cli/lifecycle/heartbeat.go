@@ -171,7 +171,9 @@ func heartbeatLines(out io.Writer, s *heartbeat.Status) (lines []string) {
 	}
 	const shown = 10
 	for i := len(s.Ticks) - 1; i >= max(0, len(s.Ticks)-shown); i-- {
-		line("tick", "%s", tickLine(&s.Ticks[i]))
+		tick := s.Ticks[i]
+		tick.Message = "" // an id, which fills a line
+		line("tick", "%s %s", tick.At.Local().Format(time.DateTime), tick.String())
 	}
 	return lines
 }
@@ -191,28 +193,4 @@ func installation(s *heartbeat.Status) string {
 		return "installed " + every + ", but otherwise than `bareclaw heartbeat install` would do here"
 	}
 	return "installed " + every
-}
-
-func tickLine(t *heartbeat.Tick) string {
-	const width = 100
-	text := fmt.Sprintf("%s %s", t.At.Local().Format(time.DateTime), t.Outcome)
-	if t.Started {
-		text += ", started the gateway"
-	}
-	if t.TookMS > 0 {
-		text += fmt.Sprintf(", %s, $%.4f", (time.Duration(t.TookMS) * time.Millisecond).Round(100*time.Millisecond), t.CostUSD)
-	}
-	if t.Pushed {
-		text += ", told " + t.To
-	}
-	switch {
-	case t.Owed:
-		text += ", not told yet: " + t.Problem
-	case t.Problem != "":
-		text += ", not told: " + t.Problem
-	}
-	if t.Detail != "" {
-		text += ": " + humanize.Shorten(term.SafeLine(t.Detail), width)
-	}
-	return text
 }
