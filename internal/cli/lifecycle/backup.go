@@ -29,8 +29,8 @@ func (b *Backup) Run(c *command.Context, cfg config.Config) error {
 	if b.File == "-" {
 		return command.Usagef("a backup is written to a file of its own, not to standard output; give it a name")
 	}
-	if _, err := os.Lstat(b.File); err == nil {
-		return isThere(b.File)
+	if err := isFree(b.File); err != nil {
+		return err
 	}
 	work, err := os.MkdirTemp(filepath.Dir(b.File), ".bareclaw-backup-") // there is room beside the backup, if anywhere
 	if err != nil {
@@ -66,33 +66,24 @@ func (b *Backup) Run(c *command.Context, cfg config.Config) error {
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
-	if err := name(written, b.File); err != nil {
+	if err := isFree(b.File); err != nil { // made meanwhile
 		return err
+	}
+	if err := os.Rename(written, b.File); err != nil {
+		return fmt.Errorf("write the backup: %w", err)
 	}
 	c.Sayf("Saved in %s: %s.", b.File, strings.Join(saved, ", "))
 	c.Sayf("It holds secrets if .env does, and what was said on all channels. Claude's own transcripts (~/.claude) are not in it.")
 	return nil
 }
 
-// name moves the finished backup to its name, and never replaces another file.
-func name(written, file string) error {
-	err := os.Link(written, file)
-	if err != nil && !errors.Is(err, fs.ErrExist) { // a file system without links, such as a memory stick's
-		var f *os.File
-		if f, err = os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
-			err = errors.Join(f.Close(), os.Rename(written, file))
-		}
-	}
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return isThere(file)
-	case err != nil:
-		return fmt.Errorf("write the backup: %w", err)
+// isFree fails unless a file may be made.
+func isFree(file string) error {
+	if _, err := os.Lstat(file); err == nil {
+		return fmt.Errorf("%s is there already; give another name", file)
 	}
 	return nil
 }
-
-func isThere(file string) error { return fmt.Errorf("%s is there already; give another name", file) }
 
 // envParts are the files of settings, which are read before everything else.
 func envParts() ([]backup.Part, error) {
