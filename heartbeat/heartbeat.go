@@ -69,19 +69,15 @@ func Run(ctx context.Context, o Options) error {
 		defer func() { _ = f.Close() }()
 		l.Writer = io.MultiWriter(o.Out, f)
 	}
-	lock, err := os.OpenFile(filepath.Join(o.Config.StateDir, "heartbeat.lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return fmt.Errorf("open the heartbeat's lock: %w", err)
-	}
-	defer func() { _ = lock.Close() }()
-	err = lockfile.Acquire(lock)
+	lock, err := lockfile.Open(filepath.Join(o.Config.StateDir, "heartbeat.lock"), lockfile.Acquire)
 	if errors.Is(err, lockfile.ErrHeld) {
 		l.printf("another tick is at work; this one leaves it alone")
 		return nil
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("take the heartbeat's lock: %w", err)
 	}
+	defer func() { _ = lock.Close() }()
 	now := time.Now()
 	t := &tick{Options: o, log: l, begun: now, slot: slotOf(now, o.Config.HeartbeatInterval)}
 	if t.records, err = Read(o.Config.StateDir); err != nil {

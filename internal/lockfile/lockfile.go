@@ -38,6 +38,20 @@ func Try(f *os.File) error {
 	return nil
 }
 
+// Open opens a file, which is made if absent, and takes its lock by [Try] or [Acquire]. The
+// lock ends with the file.
+func Open(path string, take func(*os.File) error) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := take(f); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // Acquire retries Try for at most half a second, because a child of the previous owner
 // may hold the descriptor for a moment, between fork and exec.
 func Acquire(f *os.File) error {
@@ -89,20 +103,15 @@ func AcquireState(dir string) (*StateLock, error) {
 		return nil, fmt.Errorf("make the state directory: %w", err)
 	}
 	path := filepath.Join(dir, StateLockName)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open the state directory's lock: %w", err)
-	}
-	err = Acquire(f)
+	f, err := Open(path, Acquire)
 	if errors.Is(err, ErrHeld) && awaitWorker(path) {
-		err = Acquire(f)
+		f, err = Open(path, Acquire)
 	}
-	if err != nil {
-		defer func() { _ = f.Close() }()
-		if !errors.Is(err, ErrHeld) {
-			return nil, err
-		}
-		return nil, heldBy(f, dir)
+	switch {
+	case errors.Is(err, ErrHeld):
+		return nil, heldBy(path, dir)
+	case err != nil:
+		return nil, fmt.Errorf("lock the state directory: %w", err)
 	}
 	return &StateLock{f: f}, nil
 }
@@ -119,12 +128,12 @@ func awaitWorker(path string) bool {
 	return proc.WaitGone(ctx, h.Worker, h.WorkerStart) == nil
 }
 
-func heldBy(f *os.File, dir string) error {
-	var h Holder
-	if err := json.NewDecoder(f).Decode(&h); err != nil {
+func heldBy(path, dir string) error {
+	h, err := ReadHolder(path)
+	if err != nil {
 		return fmt.Errorf("another gateway uses %s; stop it first, or set BARECLAW_STATE_DIR to another directory", dir)
 	}
-	if pids := openIn(f.Name()); len(pids) > 0 && !proc.Alive(h.PID, h.Start) { // a process hung while taking over
+	if pids := openIn(path); len(pids) > 0 && !proc.Alive(h.PID, h.Start) { // a process hung while taking over
 		return fmt.Errorf("the gateway (pid %d) that used %s has ended, and what it had started has its lock still, or begins: process %s; "+
 			"if no gateway serves in a minute, end that: kill %[3]s", h.PID, dir, strings.Join(pids, " "))
 	}

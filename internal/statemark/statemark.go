@@ -112,12 +112,10 @@ const startLook = 20 * time.Millisecond
 // sets the mark, then calls [AwaitStart]. LockStart blocks until the lock is free or ctx
 // ends. The lock ends with release, or with the process.
 func LockStart(ctx context.Context, dir string) (release func(), err error) {
-	f, err := os.OpenFile(filepath.Join(dir, startLockName), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := lockfile.Open(filepath.Join(dir, startLockName), func(f *os.File) error {
+		return poll(ctx, func() error { return lockfile.Try(f) })
+	})
 	if err != nil {
-		return nil, fmt.Errorf("lock the start of the gateway: %w", err)
-	}
-	if err := poll(ctx, func() error { return lockfile.Try(f) }); err != nil {
-		_ = f.Close()
 		return nil, fmt.Errorf("lock the start of the gateway: %w", err)
 	}
 	return func() { _ = f.Close() }, nil

@@ -95,19 +95,12 @@ func lockPolling(w *wizard) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make room for the polling lock: %w", err)
 	}
-	f, err := os.OpenFile(config.Config{UserDir: dir, TelegramToken: config.NewSecret(w.bot.token)}.TelegramLock(), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open the polling lock: %w", err)
-	}
-	if err := lockfile.Try(f); err != nil {
-		_ = f.Close()
-		if !errors.Is(err, lockfile.ErrHeld) {
-			return nil, err
-		}
+	f, err := lockfile.Open(config.Config{UserDir: dir, TelegramToken: config.NewSecret(w.bot.token)}.TelegramLock(), lockfile.Try)
+	if errors.Is(err, lockfile.ErrHeld) {
 		return nil, trouble("a gateway of yours receives this bot's messages now, and would get the tap",
 			"stop it and run this again, or add the numeric id to BARECLAW_ALLOWED_USERS in "+w.path)
 	}
-	return f, nil
+	return f, err
 }
 
 // errExpired means that nobody opened the link in time.
