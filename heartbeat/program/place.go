@@ -217,12 +217,8 @@ func Sum(path string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// KeepPrevious makes the program that is in place the old one too, so that Rollback can
-// put it back after Swap. An older one is lost.
-func (p Place) KeepPrevious() error { return p.alias(p.Path(), p.Old()) }
-
 // Swap puts the staged program in place, in one step: at no time is there none. The program
-// that was in place is lost unless KeepPrevious has kept it.
+// that was in place is lost unless KeepRunning has kept it.
 func (p Place) Swap() error {
 	if err := os.Rename(p.Next(), p.Path()); err != nil {
 		return fmt.Errorf("put the new program in place: %w", err)
@@ -251,10 +247,11 @@ func Running(file string) string {
 	return running
 }
 
-// KeepRunning makes the program of this process, whose file is self, the old one.
+// KeepRunning makes the program of this process, whose file is self, the old one, so that
+// Rollback can put it back after Swap. An older one is lost.
 func (p Place) KeepRunning(self string) error {
 	if self == p.Path() && Running(self) == self {
-		return p.KeepPrevious()
+		return p.alias(self, p.Old())
 	}
 	return p.keepCopy(Running(self), "")
 }

@@ -219,7 +219,7 @@ func (u *Upgrade) replace(c *command.Context, gateway *client.Client, file strin
 		err = nil // without a ledger nothing can be misread
 	}
 	if err == nil {
-		err = errors.Join(place.KeepPrevious(), place.Swap())
+		err = errors.Join(place.KeepRunning(place.Path()), place.Swap())
 	}
 	if err != nil {
 		return err
