@@ -30,7 +30,6 @@ type Installation struct {
 // heartbeat.
 type Host struct {
 	Config  config.Config
-	Echo    bool // the echo agent is in use
 	Service service.Manager
 	Request service.Request // inputs of the job's files
 }
@@ -63,7 +62,7 @@ func (h Host) unwilling() string {
 	switch {
 	case h.Config.Heartbeat == config.HeartbeatOff:
 		return "BARECLAW_HEARTBEAT is off"
-	case h.Echo:
+	case h.Request.Echo:
 		return "the echo agent answers, which has nothing to look after"
 	case auto && h.Config.StateDir != h.Config.UserDir:
 		return "the state directory is not the usual one; set BARECLAW_HEARTBEAT=on for a heartbeat of this gateway"

@@ -63,9 +63,9 @@ func TestEnsure(t *testing.T) {
 			m.heartbeat = service.Status{Installed: true, Current: true}
 		}, true, "", false},
 		"off":  {func(_ *testing.T, h *Host, _ *fakeManager) { h.Config.Heartbeat = config.HeartbeatOff }, false, "is off", false},
-		"echo": {func(_ *testing.T, h *Host, _ *fakeManager) { h.Echo = true }, false, "echo agent", false},
+		"echo": {func(_ *testing.T, h *Host, _ *fakeManager) { h.Request.Echo = true }, false, "echo agent", false},
 		"echo, on": {func(_ *testing.T, h *Host, _ *fakeManager) {
-			h.Echo, h.Config.Heartbeat = true, config.HeartbeatOn
+			h.Request.Echo, h.Config.Heartbeat = true, config.HeartbeatOn
 		}, false, "echo agent", true},
 		"another state directory": {func(_ *testing.T, h *Host, _ *fakeManager) { h.Config.UserDir = "/elsewhere" }, false, "BARECLAW_HEARTBEAT=on", false},
 		"another state directory, on": {func(_ *testing.T, h *Host, _ *fakeManager) {

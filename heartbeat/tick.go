@@ -189,10 +189,9 @@ func (t *Tick) String() string {
 const (
 	// healthLimit is the timeout of a health check.
 	healthLimit = 5 * time.Second
-	// requestLimit is the timeout of all further requests, not counting requested waits.
-	requestLimit = time.Minute
-	// sendLimit is the timeout of a push; the gateway abandons a push earlier.
-	sendLimit = 3 * time.Minute
+	// requestLimit is the timeout of all further requests, not counting requested waits. The
+	// gateway abandons a push earlier.
+	requestLimit = 3 * time.Minute
 )
 
 // A gateway is an API client with the calls that a tick needs.
@@ -218,7 +217,7 @@ func (g gateway) health(ctx context.Context) (h api.Health, err error) {
 // soon as the run is over or wait has passed.
 func (g gateway) run(ctx context.Context, slot time.Time, wait time.Duration) (o api.Occurrence, err error) {
 	query := url.Values{"wait": {wait.String()}}
-	return o, g.do(ctx, wait+sendLimit, http.MethodPost, api.SchedulePath(ID)+"/run?"+query.Encode(), api.RunRequest{Due: slot.UTC().Format(time.RFC3339)}, &o)
+	return o, g.do(ctx, wait+requestLimit, http.MethodPost, api.SchedulePath(ID)+"/run?"+query.Encode(), api.RunRequest{Due: slot.UTC().Format(time.RFC3339)}, &o)
 }
 
 func (g gateway) runs(ctx context.Context) ([]api.Occurrence, error) {

@@ -137,9 +137,6 @@ func problemOf(names naming, s Status, first unit) string {
 }
 
 func lingers() bool {
-	name := os.Getenv("USER")
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	return name != "" && exists(filepath.Join("/var/lib/systemd/linger", filepath.Base(name)))
+	u, err := user.Current()
+	return err == nil && exists(filepath.Join("/var/lib/systemd/linger", filepath.Base(u.Username)))
 }

@@ -57,7 +57,7 @@ func newScheduler(e *engine, chats *telegramPart) *schedule.Scheduler {
 // ends with the daemon's life at the latest.
 func (b *base) keepHeartbeat(echo bool) {
 	dir, _ := service.WorkingDir() // an empty directory is refused
-	in := heartbeat.Ensure(b.life, heartbeat.Host{Config: b.cfg, Echo: echo, Service: service.Local(), Request: service.Request{
+	in := heartbeat.Ensure(b.life, heartbeat.Host{Config: b.cfg, Service: service.Local(), Request: service.Request{
 		Binary: b.self, Dir: dir, Environ: b.environ, Claude: b.cfg.Claude, Echo: echo,
 		StateDir: b.cfg.StateDir, Interval: b.cfg.HeartbeatInterval,
 	}})

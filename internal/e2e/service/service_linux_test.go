@@ -422,7 +422,6 @@ func TestServiceFilesSurviveSystemd(t *testing.T) {
 		settings := []string{"SEEN=" + seen, `A= "a" 'b' \n $HOME ${X} %h %% # ; é `, "B=one\ntwo\\\nthree\n", "C=\\", "D=`id`", "E=a\\$b\\`c\\\"d"}
 		spec := service.Spec{
 			Binary: program, Dir: dir, Path: os.Getenv("PATH"), Claude: "/opt/cl au%de/$x", StateDir: manager.Home, Interval: 1e9, Settings: settings,
-			EnvFile: filepath.Join(manager.Home, `my "own" \[a] *?.env`),
 		}
 		i.timing("AccuracySec=1ms") // it elapses when it should and not within the minute after that
 		did, err := local.Install(context.Background(), service.Heartbeat, spec)
@@ -500,7 +499,6 @@ func heartbeatGoes(t *testing.T, i *installation, local service.Manager, spec se
 			t.Errorf("left behind: %s", path)
 		}
 	}
-	spec.EnvFile = ""
 	if did, err := local.Install(context.Background(), service.Heartbeat, spec); err != nil {
 		t.Fatalf("%v\n%s", err, strings.Join(did, "\n"))
 	}
