@@ -214,6 +214,5 @@ func (v *receiver) migrate(ctx context.Context, group, supergroup int64) error {
 	}
 	v.env.Moves.Add(group, supergroup, false)
 	v.chats.heard(supergroup)
-	v.live.Moved(chats.Address{Chat: group}.Key())
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/commands"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
 
@@ -193,5 +194,19 @@ func TestWhatIsLeftOut(t *testing.T) {
 	ds, err := a.env.PendingDeliveries(t.Context(), Name)
 	if err != nil || len(ds) == 0 || ds[0].ID != "unread:tg:1:2" || !strings.Contains(string(ds[0].Body), "do not understand") {
 		t.Errorf("told is %+v, %v", ds, err)
+	}
+}
+
+// TestPathsAreNoCommands holds that a text that begins like a command of another bot, and
+// calls none, goes to Claude.
+func TestPathsAreNoCommands(t *testing.T) {
+	t.Parallel()
+	a := recording(t)
+	a.health.setName("our_bot")
+	for text, own := range map[string]bool{"/home/a@b c": false, "/status@anna": false, "/help@our_bot": true} {
+		c := commands.Call{Key: text, Address: chats.Address{Chat: 7}, Message: &models.Message{Text: text}}
+		if got := a.commands.Handle(t.Context(), c); got != own {
+			t.Errorf("%q is handled: %v", text, got)
+		}
 	}
 }

@@ -95,37 +95,23 @@ func (s *Store) pass(c *consumer, d core.Delivery) {
 	c.take(d)
 }
 
-// Deliver records deliveries and hands them to the adapters. Deliver returns once the
-// deliveries are durable. Deliveries with a known id are not recorded again, but are handed
-// over again while still pending.
-func (s *Store) Deliver(ctx context.Context, ds ...*core.Delivery) error {
-	return s.DeliverWithRecords(ctx, nil, ds...)
-}
-
-// DeliverWithRecords does the work of Deliver and PutRecords in one change: both become
-// durable, or neither.
-func (s *Store) DeliverWithRecords(ctx context.Context, rs []*core.Record, ds ...*core.Delivery) error {
-	now := s.now()
-	for _, d := range ds {
-		d.State = core.DeliveryPending
-		if d.CreatedAt.IsZero() {
-			d.CreatedAt = now
-		}
+// Deliver records a delivery together with records, and hands the delivery to the adapter.
+// Deliver returns once all are durable. A delivery with a known id is not recorded again, but
+// is handed over again while still pending.
+func (s *Store) Deliver(ctx context.Context, d *core.Delivery, rs ...*core.Record) error {
+	d.State = core.DeliveryPending
+	if d.CreatedAt.IsZero() {
+		d.CreatedAt = s.now()
 	}
-	for _, r := range rs {
-		r.At = now
-	}
-	if err := s.write(ctx, "record deliveries", core.Change{Deliver: ds, Records: rs}); err != nil {
+	if err := s.write(ctx, "record a delivery", core.Change{Deliver: []*core.Delivery{d}, Records: rs}); err != nil {
 		return err
 	}
-	for _, d := range ds {
-		known, err := s.Delivery(ctx, d.ID)
-		if err != nil { // the delivery is recorded, and the adapter checks the present state
-			known = *d
-		}
-		if known.State == core.DeliveryPending {
-			s.HandOver([]*core.Delivery{&known})
-		}
+	known, err := s.Delivery(ctx, d.ID)
+	if err != nil { // the delivery is recorded, and the adapter checks the present state
+		known = *d
+	}
+	if known.State == core.DeliveryPending {
+		s.HandOver([]*core.Delivery{&known})
 	}
 	return nil
 }
@@ -195,10 +181,6 @@ func (s *Store) Handled(ctx context.Context, ids ...string) error {
 // a Doc removes the existing record. PutRecords sets At, and returns once the records are
 // durable.
 func (s *Store) PutRecords(ctx context.Context, rs ...*core.Record) error {
-	now := s.now()
-	for _, r := range rs {
-		r.At = now
-	}
 	return s.write(ctx, "keep records", core.Change{Records: rs})
 }
 
@@ -208,6 +190,9 @@ func (s *Store) ForgetRecords(ctx context.Context, rs ...core.RecordRange) error
 }
 
 func (s *Store) write(ctx context.Context, what string, c core.Change) error {
+	for _, r := range c.Records {
+		r.At = s.now()
+	}
 	if err := core.WriteAndWait(ctx, s.ledger, c, nil); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}

@@ -77,7 +77,7 @@ func (h *Handler) answer(ctx context.Context, id string, by *models.User, key st
 	defer h.answers.Unlock()
 	p, err := h.env.Approval(ctx, id)
 	if errors.Is(err, core.ErrNotFound) {
-		return questionGone
+		return requestGone
 	}
 	questions, ok := core.Questions(p)
 	var a view.Answers
@@ -88,7 +88,7 @@ func (h *Handler) answer(ctx context.Context, id string, by *models.User, key st
 	case err != nil:
 		return h.failed(ctx, "read the question", err)
 	case !ok:
-		return questionGone
+		return requestGone
 	case p.State != core.ApprovalPending:
 		return view.TooLate(&p)
 	}

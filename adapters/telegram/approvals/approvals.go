@@ -131,10 +131,7 @@ func (h *Handler) deliver(ctx context.Context, kind core.DeliveryKind, id string
 	h.env.Records.Error(ctx, "an approval is not delivered", err, "approval", p.ID)
 }
 
-const (
-	requestGone  = "This request is no longer known."
-	questionGone = "This question is no longer known."
-)
+const requestGone = "This request is no longer known."
 
 // decide decides an approval, and returns a text about the resulting state. The bool
 // reports whether this decision took effect.

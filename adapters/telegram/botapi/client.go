@@ -259,9 +259,6 @@ func Refused(err error, words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
-// NotModified reports whether an edit was refused because the message would not change.
-func NotModified(err error) bool { return Refused(err, "message is not modified") }
-
 // NetworkReason describes why a connection failed, without details that vary between
 // attempts, such as the local port.
 func NetworkReason(err error) string {

@@ -3,20 +3,14 @@ package botapi
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/go-telegram/bot/models"
 )
 
-// plainFields are the fields decoded from a message that also has content unknown to the
-// library, such as a new kind of origin.
-var plainFields = []string{
-	"message_id", "message_thread_id", "is_topic_message", "from", "sender_chat", "chat", "date", "edit_date", "media_group_id",
-	"text", "entities", "caption", "caption_entities", "photo", "document", "animation", "audio", "video", "video_note", "voice", "sticker",
-	"contact", "location", "venue", "migrate_to_chat_id", "migrate_from_chat_id",
-}
-
 // DecodeUpdate decodes an update. If the library cannot decode the update, DecodeUpdate
-// keeps only the plain fields of messages, to preserve the text despite unknown content.
+// keeps only the readable fields of messages, to preserve the text despite unknown content,
+// such as a new kind of origin.
 func DecodeUpdate(raw json.RawMessage) (models.Update, error) {
 	var u models.Update
 	err := json.Unmarshal(raw, &u)
@@ -27,7 +21,7 @@ func DecodeUpdate(raw json.RawMessage) (models.Update, error) {
 	_ = json.Unmarshal(raw, &parts) // else nothing is left
 	lean := map[string]any{"update_id": parts["update_id"]}
 	for _, kind := range []string{"message", "edited_message"} {
-		if m := plain(parts[kind]); m != nil {
+		if m := readable(parts[kind]); len(m) > 0 {
 			lean[kind] = m
 		}
 	}
@@ -38,17 +32,13 @@ func DecodeUpdate(raw json.RawMessage) (models.Update, error) {
 	return models.Update{}, fmt.Errorf("read an update: %w", err)
 }
 
-func plain(message json.RawMessage) map[string]json.RawMessage {
-	var all map[string]json.RawMessage
-	if json.Unmarshal(message, &all) != nil || all == nil {
-		return nil
-	}
-	kept := map[string]json.RawMessage{}
-	for _, name := range plainFields {
-		if v, ok := all[name]; ok {
-			kept[name] = v
-		}
-	}
+// readable returns the fields of a message that the library can decode; nil without any.
+func readable(message json.RawMessage) (kept map[string]json.RawMessage) {
+	_ = json.Unmarshal(message, &kept) // else nothing is kept
+	maps.DeleteFunc(kept, func(name string, v json.RawMessage) bool {
+		one, err := json.Marshal(map[string]json.RawMessage{name: v})
+		return err != nil || json.Unmarshal(one, &models.Message{}) != nil
+	})
 	return kept
 }
 

@@ -121,12 +121,9 @@ func (h *Handler) Handle(ctx context.Context, c Call) bool {
 	if !ok {
 		return h.Approvals.Reply(ctx, c.Address, c.Key, answerID(c.Key), c.Message)
 	}
-	if of != "" && me != "" && !strings.EqualFold(of, me) {
-		return true // for another bot
-	}
 	cmd, ok := h.find(name)
-	if !ok {
-		return false
+	if !ok || of != "" && me != "" && !strings.EqualFold(of, me) {
+		return false // for Claude, or another bot
 	}
 	if h.Out.Recorded(ctx, answerID(c.Key)) {
 		return true
@@ -267,7 +264,7 @@ func (h *Handler) Tapped(ctx context.Context, key string, q *models.CallbackQuer
 	if h.Sender.Cooldowns.Left(outbox.Taps) > 0 {
 		return // the action counts; a late answer is of no use
 	}
-	err := h.Sender.Call(func(ctx context.Context) error {
+	err := h.Sender.Call(botapi.CallTimeout, func(ctx context.Context) error {
 		_, err := h.Sender.Client.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{
 			CallbackQueryID: q.ID, Text: view.Brief(answer, view.ToastShown),
 		})

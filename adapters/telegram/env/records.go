@@ -114,15 +114,10 @@ func (s *Store) Get(ctx context.Context, key string, v any) (bool, error) {
 	return true, nil
 }
 
-// All returns the records of a kind.
-func (s *Store) All(ctx context.Context, kind string) ([]core.Record, error) {
-	return s.core.Records(ctx, chats.Name, kind)
-}
-
 // Each calls f with each readable record of a kind, and with the rest of the record's
 // key.
 func Each[T any](ctx context.Context, s *Store, kind string, f func(rest string, v T)) error {
-	all, err := s.All(ctx, kind)
+	all, err := s.core.Records(ctx, chats.Name, kind)
 	if err != nil {
 		return fmt.Errorf("telegram: read the records %s: %w", kind, err)
 	}

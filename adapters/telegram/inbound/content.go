@@ -1,18 +1,20 @@
 package inbound
 
 import (
-	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/media"
-	"bareclaw/adapters/telegram/outbox"
-	"bareclaw/core"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/media"
+	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/core"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -83,7 +85,7 @@ func (r *Reader) Read(ctx context.Context, to chats.Address, ms []*models.Messag
 }
 
 func (r *Reader) receive(ctx context.Context, to chats.Address, m media.File, left int64) received {
-	f := received{File: m, path: r.Downloader.Path(to.Key(), &m)}
+	f := received{File: m, path: filepath.Join(r.Downloader.Dir, string(to.Key()), m.Name)}
 	n, err := r.Downloader.Download(ctx, &m, f.path)
 	if err != nil {
 		if f.failure = "the download failed"; ctx.Err() == nil {

@@ -112,15 +112,6 @@ func (vs *Views) Running(key core.ChannelKey) (turn core.TurnID) {
 	return turn
 }
 
-// Moved continues a view in the supergroup that replaced the chat.
-func (vs *Views) Moved(key core.ChannelKey) {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	if v := vs.byKey[key]; v != nil {
-		v.signal()
-	}
-}
-
 // firstUpdate is older than any update: resuming after firstUpdate delivers all kept
 // updates.
 const firstUpdate = "-"
@@ -131,10 +122,6 @@ const firstUpdate = "-"
 func (vs *Views) Prepare(ctx context.Context) error {
 	err := vs.finalizeFormer(ctx)
 	open, err2 := vs.env.OpenMessages(ctx, chats.Name)
-	shown, err3 := vs.env.Records.All(ctx, env.RecordShown)
-	if err := errors.Join(err, err2, err3); err != nil {
-		return fmt.Errorf("telegram: find open conversations: %w", err)
-	}
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	vs.left = map[core.ChannelKey]*View{}
@@ -143,9 +130,12 @@ func (vs *Views) Prepare(ctx context.Context) error {
 			v.open[m.ID] = m.Turn
 		}
 	}
-	for _, r := range shown { // messages to be finalized
-		key, _, _ := strings.Cut(strings.TrimPrefix(r.Key, env.RecordShown), ":")
+	err3 := env.Each(ctx, vs.env.Records, env.RecordShown, func(rest string, _ shownRecord) { // messages to be finalized
+		key, _, _ := strings.Cut(rest, ":")
 		vs.leftLocked(core.ChannelKey(key))
+	})
+	if err := errors.Join(err, err2, err3); err != nil {
+		return fmt.Errorf("telegram: find open conversations: %w", err)
 	}
 	return nil
 }

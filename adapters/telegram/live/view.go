@@ -55,7 +55,7 @@ type View struct {
 	statusChanged time.Time                   // last change of the status
 	ended         []func(ctx context.Context) // finalize statuses, once an outcome of the turn is queued
 
-	wake chan struct{} // signalled when a field below, or the address, has changed
+	wake chan struct{} // signalled when a field below has changed
 
 	// Views.mu guards the fields below.
 	followed time.Time      // last call of Follow

@@ -25,9 +25,9 @@ var markdownParser = sync.OnceValue(func() parser.Parser {
 			util.Prioritized(parser.NewLinkParser(), 200),
 			util.Prioritized(parser.NewAutoLinkParser(), 300),
 			util.Prioritized(parser.NewRawHTMLParser(), 400),
-			util.Prioritized(emphasis(), 500),
-			util.Prioritized(doubled('~', func() ast.Node { return east.NewStrikethrough() }), 500),
-			util.Prioritized(doubled('|', func() ast.Node { return &spoilerNode{} }), 500),
+			util.Prioritized(&delimiterParser{"*_", 1, 1 << 20, func(n int) ast.Node { return ast.NewEmphasis(n) }}, 500),
+			util.Prioritized(&delimiterParser{"~", 2, 2, func(int) ast.Node { return east.NewStrikethrough() }}, 500),
+			util.Prioritized(&delimiterParser{"|", 2, 2, func(int) ast.Node { return &spoilerNode{} }}, 500),
 		),
 		parser.WithParagraphTransformers(
 			util.Prioritized(parser.LinkReferenceParagraphTransformer, 100),
@@ -58,22 +58,12 @@ func (*spoilerNode) Kind() ast.NodeKind { return kindSpoiler() }
 // Dump implements ast.Node.
 func (n *spoilerNode) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
-// A delimiterParser parses runs of characters that may open or close a style.
+// A delimiterParser parses runs of characters that may open or close a style. A single ~ or |
+// is literal: ~ means "about", and | means "or".
 type delimiterParser struct {
 	chars    string
 	min, max int // length of a run
 	node     func(length int) ast.Node
-}
-
-// emphasis parses CommonMark emphasis, minus the exceptions documented at Parse.
-func emphasis() *delimiterParser {
-	return &delimiterParser{chars: "*_", min: 1, max: 1 << 20, node: func(n int) ast.Node { return ast.NewEmphasis(n) }}
-}
-
-// doubled parses a style delimited by two of the same character. A single character is
-// literal: ~ means "about", and | means "or".
-func doubled(char byte, node func() ast.Node) *delimiterParser {
-	return &delimiterParser{chars: string(char), min: 2, max: 2, node: func(int) ast.Node { return node() }}
 }
 
 // Trigger implements parser.InlineParser.

@@ -19,7 +19,6 @@ import (
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/throttle"
-	"bareclaw/core"
 
 	"github.com/go-telegram/bot"
 	"github.com/google/renameio/v2"
@@ -53,11 +52,6 @@ type Downloader struct {
 	Cooldowns *outbox.Cooldowns
 	Dir       string
 	Log       *slog.Logger
-}
-
-// Path returns the path of a conversation's file.
-func (d *Downloader) Path(key core.ChannelKey, f *File) string {
-	return filepath.Join(d.Dir, string(key), f.Name)
 }
 
 // Download downloads a file unless already present, and returns the size in bytes. The

@@ -68,7 +68,7 @@ func TestFetchGoesOn(t *testing.T) {
 	a := loose(t, api)
 	data := bytes.Repeat([]byte("0123456789"), 20_000)
 	f := sentFile(t, a, api, fakeapi.Document("../../evil name.bin", "application/octet-stream", data))
-	to := a.Path("tg-7", &f)
+	to := filepath.Join(a.Dir, "tg-7", f.Name)
 	api.Script("getFile", 0, fakeapi.InternalError())
 	api.Script("file", 0, fakeapi.ResetMidBody())
 	n, err := a.Download(t.Context(), &f, to)
@@ -106,20 +106,20 @@ func TestFetchGivesUpInWords(t *testing.T) {
 	} {
 		g := f
 		change(&g)
-		_, err := a.Download(t.Context(), &g, a.Path("tg-7", &g))
+		_, err := a.Download(t.Context(), &g, filepath.Join(a.Dir, "tg-7", g.Name))
 		if known := (*Error)(nil); !errors.As(err, &known) || !strings.Contains(known.Why, why) {
 			t.Errorf("got %v, want %q", err, why)
 		}
 	}
 	api.Script("getFile", 0, fakeapi.Refuse(400, "Bad Request: file is too big"))
-	if _, err := a.Download(t.Context(), &f, a.Path("tg-7", &f)); !errors.Is(err, errTooLarge) {
+	if _, err := a.Download(t.Context(), &f, filepath.Join(a.Dir, "tg-7", f.Name)); !errors.Is(err, errTooLarge) {
 		t.Errorf("got %v", err)
 	}
 	a.Dir = filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(a.Dir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Download(t.Context(), &f, a.Path("tg-7", &f)); err == nil || !strings.Contains(err.Error(), "cannot make a directory") {
+	if _, err := a.Download(t.Context(), &f, filepath.Join(a.Dir, "tg-7", f.Name)); err == nil || !strings.Contains(err.Error(), "cannot make a directory") {
 		t.Errorf("got %v", err)
 	}
 }

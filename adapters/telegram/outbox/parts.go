@@ -107,7 +107,7 @@ func (t *Text) Edit(ctx context.Context, c *botapi.Client, to chats.Address) err
 		params.ReplyMarkup = keyboard(t.Buttons)
 	}
 	_, err := c.EditMessageText(ctx, params)
-	if botapi.NotModified(err) {
+	if botapi.Refused(err, "message is not modified") {
 		return nil
 	}
 	return err
@@ -210,7 +210,7 @@ func (o *Outbox) Deliver(ctx context.Context, d core.Delivery, body any, also ..
 	if err != nil {
 		return err
 	}
-	return o.env.DeliverWithRecords(ctx, rs, &d)
+	return o.env.Deliver(ctx, &d, rs...)
 }
 
 // Say delivers a note, once for each id. Say blocks while the note cannot be recorded.

@@ -58,7 +58,7 @@ func (s *Sender) Send(ctx context.Context, to chats.Address, class throttle.Clas
 // recorded.
 func (s *Sender) sendWithin(ctx context.Context, limit time.Duration, to chats.Address, class throttle.Class, do func(context.Context) error) error {
 	err := s.limiter.Do(ctx, to.Chat, class, func() error {
-		err := env.Guard(s.env.Log, "message to a chat", func() error { return s.callWithin(limit, do) })
+		err := env.Guard(s.env.Log, "message to a chat", func() error { return s.Call(limit, do) })
 		s.Cooldowns.Note(scopeChat+strconv.FormatInt(to.Chat, 10), err)
 		return err
 	})
@@ -73,12 +73,8 @@ func (s *Sender) Post(to chats.Address, class throttle.Class, do func(context.Co
 	s.env.Work.Go(func(ctx context.Context) { _ = s.Send(ctx, to, class, do) })
 }
 
-// Call makes a call of the API within its time limit, unless the adapter has ended.
-func (s *Sender) Call(do func(context.Context) error) error {
-	return s.callWithin(botapi.CallTimeout, do)
-}
-
-func (s *Sender) callWithin(limit time.Duration, do func(context.Context) error) error {
+// Call makes a call of the API within a time limit, unless the adapter has ended.
+func (s *Sender) Call(limit time.Duration, do func(context.Context) error) error {
 	if s.env.Work.Ended() {
 		return ErrClosing
 	}

@@ -39,7 +39,7 @@ type request struct {
 // New returns a limiter. The function pause returns the pause of the chat requested by the
 // error of a send, counted from the return of the send; 0: none.
 func New(pause func(error) time.Duration) *Limiter {
-	l := &Limiter{pause: pause, limits: telegramLimits(), chats: map[int64]*chat{}}
+	l := &Limiter{pause: pause, limits: telegramLimits, chats: map[int64]*chat{}}
 	l.timer = time.AfterFunc(time.Hour, l.wake)
 	l.timer.Stop()
 	return l

@@ -49,11 +49,9 @@ type limits struct {
 	inFlight int   // requests at once; Progress and Hint have no more than half
 }
 
-func telegramLimits() limits {
-	return limits{
-		global: limit{10, time.Second / 20}, private: limit{3, time.Second}, group: limit{5, 4 * time.Second}, hint: limit{3, time.Second},
-		inFlight: 16,
-	}
+var telegramLimits = limits{
+	global: limit{10, time.Second / 20}, private: limit{3, time.Second}, group: limit{5, 4 * time.Second}, hint: limit{3, time.Second},
+	inFlight: 16,
 }
 
 // A limit allows burst sends at once and another send each every: in any span of time T no
