@@ -25,6 +25,7 @@ import (
 	"bareclaw/internal/buildinfo"
 	"bareclaw/internal/exitcode"
 	"bareclaw/internal/lockfile"
+	"bareclaw/internal/memory"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/statemark"
 )
@@ -42,9 +43,13 @@ const EchoSubcommand = "echo-agent"
 // to be started instead.
 var ErrStartAgain = errors.New("the earlier program is in place again")
 
+// heapRoom is the growth of the daemon's heap between two garbage collections, in bytes.
+const heapRoom = 6 << 20
+
 // Work is the gateway below its supervisor. Work serves until a signal ends the gateway,
 // another worker has taken over, or the supervisor has ended.
 func Work() error {
+	memory.Pace(heapRoom)
 	parent, err := supervisor.Inherit()
 	if err != nil {
 		return err
