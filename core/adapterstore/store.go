@@ -63,8 +63,12 @@ func (s *Store) Consume(ctx context.Context, adapter string, take func(core.Deli
 	pending, err := s.PendingDeliveries(ctx, adapter) // may wait for the goroutine that calls HandOver
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, d := range append(pending, c.newer...) { // a delivery may be among both
-		s.pass(c, d)
+	taken := map[string]bool{} // a delivery may be among the pending and the newer ones
+	for _, d := range append(pending, c.newer...) {
+		if !taken[d.ID] {
+			taken[d.ID] = true
+			s.pass(c, d)
+		}
 	}
 	c.reading, c.newer = false, nil
 	return err
