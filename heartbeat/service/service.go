@@ -152,14 +152,29 @@ type homeless struct {
 	err    error
 }
 
-func (h homeless) System() System                                               { return h.system }
-func (h homeless) Available(context.Context) error                              { return h.err }
-func (h homeless) Status(context.Context, Job, Spec) (Status, error)            { return Status{}, h.err }
-func (h homeless) Start(context.Context, Job) error                             { return h.err }
-func (h homeless) Stop(context.Context, Job) error                              { return h.err }
-func (h homeless) Restart(context.Context, Job) error                           { return h.err }
+// System implements [Manager].
+func (h homeless) System() System { return h.system }
+
+// Available implements [Manager].
+func (h homeless) Available(context.Context) error { return h.err }
+
+// Status implements [Manager].
+func (h homeless) Status(context.Context, Job, Spec) (Status, error) { return Status{}, h.err }
+
+// Start implements [Manager].
+func (h homeless) Start(context.Context, Job) error { return h.err }
+
+// Stop implements [Manager].
+func (h homeless) Stop(context.Context, Job) error { return h.err }
+
+// Restart implements [Manager].
+func (h homeless) Restart(context.Context, Job) error { return h.err }
+
+// Install implements [Manager].
 func (h homeless) Install(context.Context, Job, Spec) (did []string, err error) { return nil, h.err }
-func (h homeless) Uninstall(context.Context, Job) (did []string, err error)     { return nil, h.err }
+
+// Uninstall implements [Manager].
+func (h homeless) Uninstall(context.Context, Job) (did []string, err error) { return nil, h.err }
 
 // LocalDirs returns the directories of this user's service files.
 func LocalDirs() (Dirs, error) {

@@ -59,12 +59,11 @@ func (h *httpPart) drain(why httpapi.Reason) {
 // samePeer reports whether the other end of a connection may belong to the user of this
 // process: over TCP only Linux knows whose it is.
 func samePeer(c net.Conn) bool {
-	uid, known, err := uint32(0), true, error(nil)
 	if u, isUnix := c.(*net.UnixConn); isUnix {
-		uid, err = peercred.UnixUID(u)
-	} else {
-		uid, known, err = peercred.TCPUID(c.LocalAddr(), c.RemoteAddr())
+		uid, err := peercred.UnixUID(u)
+		return err == nil && int(uid) == os.Getuid()
 	}
+	uid, known, err := peercred.TCPUID(c.LocalAddr(), c.RemoteAddr())
 	return err == nil && (!known || int(uid) == os.Getuid())
 }
 

@@ -164,12 +164,13 @@ func TestAliveWhileExecuting(t *testing.T) {
 const initVariable = "PROCS_TEST_INIT"
 
 func underInit() int {
-	status, err := 0, error(nil)
-	if os.Getpid() == 1 {
-		status, err = RunAsInit()
-	} else {
-		err = syscall.Exec("/bin/sh", []string{"sh", "-c", os.Getenv(initVariable)}, os.Environ())
+	run := RunAsInit
+	if os.Getpid() != 1 {
+		run = func() (int, error) {
+			return 0, syscall.Exec("/bin/sh", []string{"sh", "-c", os.Getenv(initVariable)}, os.Environ())
+		}
 	}
+	status, err := run()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 99

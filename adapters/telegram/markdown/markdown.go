@@ -83,9 +83,6 @@ type span struct {
 
 func (s span) isPre() bool { return s.entity.Type == models.MessageEntityTypePre }
 
-// isBlock reports whether the entity begins and ends with a line.
-func (s span) isBlock() bool { return s.isPre() || nesting(s) <= 1 }
-
 // nesting returns the position of an entity among entities of the same range: 0
 // and 1 are quotations, the outermost.
 func nesting(s span) int {

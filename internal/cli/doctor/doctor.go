@@ -151,8 +151,8 @@ type report struct {
 
 func (r *report) ok(format string, args ...any) { r.add(OK, "", fmt.Sprintf(format, args...), "", "") }
 
-func (r *report) note(code, what, why, command string) *Finding {
-	return r.add(Note, code, what, why, command)
+func (r *report) note(code, what, why, command string) {
+	r.add(Note, code, what, why, command)
 }
 
 func (r *report) warning(code, what, why, command string) *Finding {

@@ -166,7 +166,7 @@ func TestLogsFollowedOverKillsAndRotation(t *testing.T) {
 	pad := func() { // as another process would write it, once over the end of the file
 		l, err := logfile.Open(path, logfile.MaxBytes)
 		check.OK(t, err)
-		defer l.Close()
+		defer func() { check.OK(t, l.Close()) }()
 		for range logfile.MaxBytes >> 20 {
 			padded++
 			_, _ = fmt.Fprintf(l, "padding %012d %s\n", padded, strings.Repeat("x", 1<<20))
