@@ -67,7 +67,7 @@ func Run(ctx context.Context, o Options) error {
 		l.printf("the log cannot be written: %q", err.Error())
 	} else {
 		defer func() { _ = f.Close() }()
-		l.Writer = io.MultiWriter(o.Out, f)
+		l.Writer = io.MultiWriter(f, o.Out) // the file also where the output is closed
 	}
 	lock, err := lockfile.Open(filepath.Join(o.Config.StateDir, "heartbeat.lock"), lockfile.Acquire)
 	if errors.Is(err, lockfile.ErrHeld) {

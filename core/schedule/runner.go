@@ -25,8 +25,8 @@ type runner struct {
 	wakeup chan struct{} // capacity 1
 
 	mu sync.Mutex // protects busy, and sends to wakeup
-	// busy is closed when no pass is requested or running, or the message of the pass waits
-	// on a parked channel; nil while the runner is idle.
+	// busy is nil while the runner is idle, and closed at the end of a pass, or once the
+	// message of the pass waits on a parked channel.
 	busy chan struct{}
 }
 

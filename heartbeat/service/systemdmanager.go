@@ -251,15 +251,15 @@ func (b bus) end(ctx context.Context, job Job) (did []string, err error) {
 }
 
 func (m systemdManager) installed(job Job) []string {
-	paths := []string{m.dirs.envPath(job)}
-	if job == Heartbeat {
-		paths = append(paths, filepath.Join(m.dirs.Data, "systemd", "timers", "stamp-"+heartbeatTimer))
-	}
-	paths = slices.DeleteFunc(paths, func(path string) bool { return !exists(path) })
+	var paths []string
 	for _, name := range job.names().units {
 		paths = append(paths, m.unitFiles(name)...)
 	}
-	return paths
+	paths = append(paths, m.dirs.envPath(job)) // after the units, which name the file
+	if job == Heartbeat {
+		paths = append(paths, filepath.Join(m.dirs.Data, "systemd", "timers", "stamp-"+heartbeatTimer))
+	}
+	return slices.DeleteFunc(paths, func(path string) bool { return !exists(path) })
 }
 
 // unitFiles returns the file of an installed unit, and the links by which systemd starts the

@@ -84,9 +84,8 @@ func (w *watchdog) look(life context.Context) error {
 	return nil
 }
 
-// checkAlive returns nil if what others wait for in this process answers: the lanes, the
-// ledger's writer, the HTTP server. All are asked at the same time, since a slow disk may have
-// each of them wait.
+// checkAlive returns nil if the lanes, the ledger's writer and the HTTP server answer. The
+// server is asked at the same time as the others, since a slow disk may have each of them wait.
 func (d *daemon) checkAlive(ctx context.Context) error {
 	answers := make(chan error, 1)
 	go func() { answers <- d.sockets.answer(ctx) }() // waited for below

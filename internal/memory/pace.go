@@ -19,9 +19,9 @@ func Pace(room uint64) {
 
 const (
 	usualPercent = 100
-	// minPercent bounds the collector's work for a large heap. A nearly empty heap gets
-	// maxPercent.
-	minPercent, maxPercent = 25, 400
+	// minPercent bounds the collector's work for a large heap. With maxPercent a nearly empty
+	// heap is collected at 8 MiB: Go begins at 4 MiB with 100 %.
+	minPercent, maxPercent = 25, 200
 )
 
 // A pacer sets the collector's percentage after each collection.

@@ -11,7 +11,7 @@ func TestPercentFor(t *testing.T) {
 		marked uint64
 		want   int
 	}{
-		{0, maxPercent}, {mib, maxPercent}, {3 * mib, 200}, {6 * mib, 100}, {12 * mib, 50}, {100 * mib, minPercent},
+		{0, maxPercent}, {mib, maxPercent}, {4 * mib, 150}, {6 * mib, 100}, {12 * mib, 50}, {100 * mib, minPercent},
 	} {
 		if got := percentFor(6*mib, c.marked); got != c.want {
 			t.Errorf("with %d bytes marked: %d %%, want %d %%", c.marked, got, c.want)

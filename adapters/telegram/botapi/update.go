@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -32,13 +33,24 @@ func DecodeUpdate(raw json.RawMessage) (models.Update, error) {
 	return models.Update{}, fmt.Errorf("read an update: %w", err)
 }
 
-// readable returns the fields of a message that the library can decode; nil without any.
+// addressing are the fields that say who speaks where. Without one of them a message could
+// reach another conversation, or pass for that of an allowed user.
+var addressing = []string{"message_id", "from", "chat", "sender_chat", "message_thread_id", "is_topic_message"}
+
+// readable returns the fields of a message that the library can decode; nil without any, or if
+// a field of addressing cannot be decoded.
 func readable(message json.RawMessage) (kept map[string]json.RawMessage) {
 	_ = json.Unmarshal(message, &kept) // else nothing is kept
-	maps.DeleteFunc(kept, func(name string, v json.RawMessage) bool {
+	for name, v := range maps.Clone(kept) {
 		one, err := json.Marshal(map[string]json.RawMessage{name: v})
-		return err != nil || json.Unmarshal(one, &models.Message{}) != nil
-	})
+		if err == nil && json.Unmarshal(one, &models.Message{}) == nil {
+			continue
+		}
+		if slices.Contains(addressing, name) {
+			return nil
+		}
+		delete(kept, name)
+	}
 	return kept
 }
 

@@ -198,7 +198,13 @@ type Edit struct {
 type Former struct{ Text string }
 
 // Markdown returns the text as Markdown.
-func (f Former) Markdown() string { return view.Literal(f.Text) }
+func (f Former) Markdown() string {
+	lines := strings.Split(f.Text, "\n")
+	for i, line := range lines {
+		lines[i] = view.Literal(line)
+	}
+	return strings.Join(lines, "\n")
+}
 
 // Deliver records a delivery with a body, once for each id, together with records.
 func (o *Outbox) Deliver(ctx context.Context, d core.Delivery, body any, also ...env.Entry) (err error) {

@@ -65,7 +65,7 @@ func Status(calls []progress.Line, activity string) string {
 		lines = append(lines, Literal(callMark(l)+l.String()))
 	}
 	if activity != "" {
-		lines = append(lines, "*"+Literal(activity)+"*")
+		lines = append(lines, "_"+Literal(activity)+"_")
 	}
 	return strings.Join(lines, "\n")
 }

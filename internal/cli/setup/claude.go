@@ -128,7 +128,7 @@ func checkLogin(ctx context.Context, w *wizard) (Outcome, error) {
 		return skipped("not asked"), err
 	}
 	for {
-		w.note("Asking Claude, which takes some seconds, and a minute and a half if nothing answers …")
+		w.note("Asking Claude; this takes a few seconds, or up to a minute and a half if nothing answers …")
 		found := oneTurn(ctx, w)
 		if ctx.Err() != nil {
 			return Outcome{}, ctx.Err()

@@ -161,14 +161,21 @@ func watchForTap(ctx context.Context, w *wizard, code string) (models.User, erro
 // gateway must see the other messages. So each poll returns all unacknowledged updates, at
 // once. The gateway sees the tap too, and answers with a greeting.
 func pollForTap(ctx context.Context, w *wizard, code string) (models.User, error) {
-	for {
+	advice := map[int]string{
+		http.StatusConflict:     "stop the program that receives them, or its webhook, or make another bot",
+		http.StatusUnauthorized: "ask @BotFather for a new token with /token",
+	}
+	for told := false; ; {
 		updates, err := w.bot.client.Updates(ctx, 0, 0)
 		if ctx.Err() != nil {
 			return models.User{}, context.Cause(ctx)
 		}
-		if refused, ok := errors.AsType[*botapi.Error](err); ok && (refused.Status == http.StatusConflict || refused.Status == http.StatusUnauthorized) {
-			return models.User{}, trouble("Telegram does not show the bot's messages: "+term.SafeLine(refused.Text),
-				"stop the program that receives them, or its webhook, or make another bot")
+		if refused, ok := errors.AsType[*botapi.Error](err); ok && advice[refused.Status] != "" {
+			return models.User{}, trouble("Telegram does not show the bot's messages: "+term.SafeLine(refused.Text), advice[refused.Status])
+		}
+		if err != nil && !told {
+			told = true
+			w.note("Telegram cannot be asked now, and is asked again until it answers: " + term.SafeLine(err.Error()))
 		}
 		for _, raw := range updates {
 			if u, _ := botapi.DecodeUpdate(raw); isTap(u.Message, code) { // an update that cannot be read is not the tap
