@@ -57,7 +57,7 @@ type soakRun struct {
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	length, channels := soakLength()
-	m := harness.NewMachine(t, "BARECLAW_APPROVALS=ask", "BARECLAW_APPROVAL_TIMEOUT=10m")
+	m := harness.NewMachine(t, usualGOGC, "BARECLAW_APPROVALS=ask", "BARECLAW_APPROVAL_TIMEOUT=10m")
 	r := newSoak(m, soakKinds, soakBlows)
 	if r.run(channels, length, -1); !t.Failed() {
 		r.audit(r.calm())
