@@ -56,7 +56,7 @@ func TestDisplayedByEarlierProcess(t *testing.T) {
 		"text":                    {"shown:tg-7:ID", func(int) any { return object{"name": "m"} }, ""},
 		"summary":                 {"shown:tg-7:ID", func(int) any { return object{"summary": "*Done*", "chat": 7} }, "Done"},
 		"of the former group":     {"shown:tg--100:ID", func(int) any { return object{"chat": -100} }, "Working…"},
-		"earlier summary":         {"shown:tg-7:ID", func(int) any { return object{"final": object{"Text": "*Done*"}} }, "*Done*"},
+		"earlier summary":         {"shown:tg-7:ID", func(int) any { return object{"final": object{"Text": "*Done*\nin 2 s"}} }, "*Done*\nin 2 s"},
 		"former status":           {"status:tg-7", func(id int) any { return id }, ""},
 		"former text":             {"stream:tg-7", func(id int) any { return object{"message": id, "name": "m"} }, ""},
 		"former summary":          {"left:tg-7:ID", func(int) any { return object{"text": "Done"} }, "Done"},

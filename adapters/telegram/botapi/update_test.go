@@ -18,7 +18,10 @@ func TestDecodeKeepsWhatIsPlain(t *testing.T) {
 			t.Errorf("%s: %+v, %v", broken, u.Message, err)
 		}
 	}
-	for _, hopeless := range []string{`{`, `{"update_id":1,"message":5}`, `{"update_id":1,"callback_query":{"id":5}}`, `{"update_id":1,"message":{"text":5}}`} {
+	for _, hopeless := range []string{`{`, `{"update_id":1,"message":5}`, `{"update_id":1,"callback_query":{"id":5}}`, `{"update_id":1,"message":{"text":5}}`,
+		`{"update_id":1,"message":{"message_id":5,"chat":"x","from":{"id":7},"text":"hi"}}`, `{"update_id":1,"message":{"message_id":5,"chat":{"id":3},"from":7,"text":"hi"}}`,
+		`{"update_id":1,"message":{"message_id":5,"chat":{"id":3},"from":{"id":7},"sender_chat":7,"text":"hi"}}`,
+	} {
 		if _, err := DecodeUpdate(json.RawMessage(hopeless)); err == nil {
 			t.Errorf("%s is read", hopeless)
 		}

@@ -175,7 +175,7 @@ func pollForTap(ctx context.Context, w *wizard, code string) (models.User, error
 		}
 		if err != nil && !told {
 			told = true
-			w.note("Telegram cannot be asked now, and is asked again until it answers: " + term.SafeLine(err.Error()))
+			w.note("Telegram cannot be asked now, and is asked again until it answers: %s", term.SafeLine(err.Error()))
 		}
 		for _, raw := range updates {
 			if u, _ := botapi.DecodeUpdate(raw); isTap(u.Message, code) { // an update that cannot be read is not the tap
