@@ -98,7 +98,6 @@ func TestStopPatiently(t *testing.T) {
 	s.until(core.Readied)
 	r := st.record()
 	st.signal(r.ClaudePID, r.ClaudeStart, syscall.SIGSTOP)
-	awaitStopped(st, r.ClaudePID) // until then it reads that its input is closed, and ends by itself
 	asked := time.Now()
 	check.OK(t, s.Stop(core.StopPatiently))
 	s.rest()
@@ -220,7 +219,6 @@ func TestHostStopped(t *testing.T) {
 	s.until(core.Readied)
 	r := st.record()
 	st.signal(r.PID, r.Start, syscall.SIGSTOP)
-	awaitStopped(st, r.PID)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if s, err := st.generation(2).Attach(ctx, "c"); err == nil {
@@ -342,7 +340,6 @@ func TestHostThatAnswersLate(t *testing.T) {
 		s.Detach()
 		r := st.record()
 		st.signal(r.PID, r.Start, syscall.SIGSTOP)
-		awaitStopped(st, r.PID)
 		h := late(st, func() { _ = proc.Signal(r.PID, r.Start, syscall.SIGCONT) })
 		again, err := h.Attach(t.Context(), "c")
 		check.OK(t, err)

@@ -297,10 +297,14 @@ func (st *station) gone(what string, pid int, start uint64) {
 	}
 }
 
-// signal signals a process that is alive.
+// signal signals a process that is alive. With SIGSTOP, signal returns when the process has
+// stopped: until then the process may still act.
 func (st *station) signal(pid int, start uint64, sig syscall.Signal) {
 	st.t.Helper()
 	check.OK(st.t, proc.Signal(pid, start, sig))
+	if sig == syscall.SIGSTOP {
+		awaitStopped(st, pid)
+	}
 }
 
 // eventually waits until cond holds: for what only a file or another process
