@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/testkit/botapi"
