@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -18,9 +17,9 @@ import (
 
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/api"
-	"bareclaw/adapters/telegram"
 	"bareclaw/core"
 	"bareclaw/core/config"
+	"bareclaw/core/schedule"
 	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/buildinfo"
 	"bareclaw/internal/exitcode"
@@ -58,7 +57,6 @@ func Work() error {
 	d.parent, d.environ = parent, os.Environ() // as it is before .env
 	d.life, d.leaving = context.WithCancel(context.Background())
 	d.sockets.base, d.engine.base, d.http.base, d.restarts.base = &d.base, &d.base, &d.base, &d.base
-	d.chats = telegramPart{base: &d.base, engine: &d.engine}
 	d.restarts.engine, d.restarts.prepared = &d.engine, make(chan struct{}, 1)
 	defer d.leaving()
 	d.supervisor.Start, err = proc.StartTime(d.supervisor.PID)
@@ -97,10 +95,9 @@ type daemon struct {
 	lock     *lockfile.StateLock
 	sockets  sockets
 	engine   engine
-	chats    telegramPart
 	http     httpPart
-	loops    sync.WaitGroup // of what runs until life ends
-	unwatch  func()         // ends the watchdog
+	parts    partList
+	unwatch  func() // ends the watchdog
 	restarts restarts
 	closers  []func() // what open has opened, undone last first
 }
@@ -173,7 +170,7 @@ func (d *daemon) end(sig os.Signal) error {
 	d.restarts.ending.Store(true)
 	d.leaving()
 	d.parent.Notify(sd.SdNotifyStopping)
-	if err := d.stop(why); err != nil {
+	if err := d.parts.stop(why); err != nil {
 		return err
 	}
 	if why == leaving {
@@ -253,25 +250,24 @@ func (d *daemon) takeState() (err error) {
 
 // open starts the parts. The daemon does its work until its life ends.
 func (d *daemon) open() error {
+	chats := &telegramPart{base: &d.base, engine: &d.engine}
+	chats.options.Restart, chats.options.Holder, chats.options.StartedAt = d.restarts.request, d.supervisor.PID, d.startedAt
+	var scheduler *schedule.Scheduler
+	serve := func() error {
+		scheduler = newScheduler(&d.engine, chats)
+		d.http.start(httpapi.Options{
+			Core: d.engine.manager, Push: &d.push, Schedules: scheduler, Log: d.log, Metrics: chats.writeMetrics, Peer: samePeer,
+			Health: d.health, Restart: d.restarts.request, Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
+			Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
+		}, &d.sockets)
+		return nil
+	}
+	d.parts = partList{
+		d.engine.part(), chats.part(), {start: d.engine.recover}, {start: serve, stop: d.http.stop},
+		loop(d.life, chats.poll), loop(d.life, func(ctx context.Context) { scheduler.Run(ctx) }),
+	}
 	d.closers = append(d.closers, d.engine.closeRecords)
-	if err := d.engine.start(); err != nil {
-		return err
-	}
-	if err := d.chats.start(telegram.Options{Restart: d.restarts.request, Holder: d.supervisor.PID, StartedAt: d.startedAt}); err != nil {
-		return err
-	}
-	if err := d.engine.manager.Recover(context.Background()); err != nil {
-		return fmt.Errorf("take up messages of the earlier process: %w", err)
-	}
-	scheduler := newScheduler(&d.engine, &d.chats)
-	d.http.start(httpapi.Options{
-		Core: d.engine.manager, Push: &d.push, Schedules: scheduler, Log: d.log, Metrics: d.chats.writeMetrics, Peer: samePeer,
-		Health: d.health, Restart: d.restarts.request, Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
-		Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
-	}, &d.sockets)
-	d.loops.Go(func() { d.chats.poll(d.life) })
-	d.loops.Go(func() { scheduler.Run(d.life) })
-	return nil
+	return d.parts.start()
 }
 
 // describe writes into the lock file that the gateway is this worker and its supervisor,
@@ -293,15 +289,6 @@ func (d *daemon) close() {
 	}
 }
 
-// stop ends the work of the parts after life has ended, and returns when nothing of the work
-// is under way any more.
-func (d *daemon) stop(why stopReason) error {
-	d.loops.Wait()
-	d.http.stop(why)
-	d.chats.stop()
-	return d.engine.stop(why)
-}
-
 func (d *daemon) health() api.Health {
 	e := &d.engine
 	h := api.Health{
@@ -313,8 +300,7 @@ func (d *daemon) health() api.Health {
 		h.Ledger.Problem = err.Error()
 		addProblem(&h, "Messages are refused and outcomes wait to be written: "+err.Error())
 	}
-	addProblem(&h, e.sessions.Problem())
-	d.chats.health(&h)
+	d.parts.health(&h)
 	addProblem(&h, d.restarts.lastProblem())
 	return h
 }

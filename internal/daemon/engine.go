@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/adapters/telegram"
 	"bareclaw/core/config"
@@ -38,8 +39,10 @@ type engine struct {
 	manager    *lanes.Manager
 }
 
+func (e *engine) part() part { return part{e.start, e.stop, e.health} }
+
 // start opens the records, finds the session hosts and makes the lanes, which do nothing
-// before they recover.
+// before recover.
 func (e *engine) start() (err error) {
 	if err := e.openRecords(); err != nil {
 		return err
@@ -86,6 +89,13 @@ func advice() lanes.Advice {
 	}
 }
 
+func (e *engine) recover() error {
+	if err := e.manager.Recover(context.Background()); err != nil {
+		return fmt.Errorf("take up messages of the earlier process: %w", err)
+	}
+	return nil
+}
+
 func (e *engine) stop(why stopReason) (err error) {
 	e.manager.Detach()
 	e.hosts.LeaveSpares()
@@ -106,6 +116,8 @@ func (e *engine) endHosts() error {
 	}
 	return nil
 }
+
+func (e *engine) health(h *api.Health) { addProblem(h, e.sessions.Problem()) }
 
 func (e *engine) openRecords() (err error) {
 	if e.ledger, err = ledger.Open(filepath.Join(e.cfg.StateDir, "ledger.db"), e.log); err != nil {

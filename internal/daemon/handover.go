@@ -32,7 +32,7 @@ func (d *daemon) handOver(signals <-chan os.Signal) error {
 	d.leaving()
 	d.log.Info("handing over")
 	d.parent.Notify(sd.SdNotifyReloading + "\n" + sd.SdNotifyMonotonicUsec())
-	_ = d.stop(handingOver)
+	_ = d.parts.stop(handingOver)
 	writeFeeds := d.engine.saveFeeds()
 	told := untilTold(signals)
 	ctx, cancel := context.WithTimeoutCause(told, succeedTimeout, fmt.Errorf("no other process served within %s", succeedTimeout))

@@ -2,8 +2,11 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
+	"slices"
+	"sync"
 	"time"
 
 	"bareclaw/adapters/httpapi"
@@ -24,6 +27,66 @@ const (
 	endingSessions                   // session hosts end too
 )
 
+// A part is a component of the daemon with its own state. The daemon starts its parts in
+// order and, after its life has ended, stops the parts in reverse. Functions that are nil do
+// nothing.
+type part struct {
+	// start begins the part's work.
+	start func() error
+	// stop ends the part's work, and returns when nothing of the work is under way any more.
+	stop func(why stopReason) error
+	// health adds the part's problems and facts to the gateway's health.
+	health func(*api.Health)
+}
+
+// A partList is the daemon as its parts.
+type partList []part
+
+func (l partList) start() error {
+	for _, p := range l {
+		if p.start == nil {
+			continue
+		}
+		if err := p.start(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l partList) stop(why stopReason) error {
+	var errs []error
+	for _, p := range slices.Backward(l) {
+		if p.stop != nil {
+			errs = append(errs, p.stop(why))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (l partList) health(h *api.Health) {
+	for _, p := range l {
+		if p.health != nil {
+			p.health(h)
+		}
+	}
+}
+
+// loop is a part that runs until life ends.
+func loop(life context.Context, run func(context.Context)) part {
+	var running sync.WaitGroup
+	return part{
+		start: func() error {
+			running.Go(func() { run(life) })
+			return nil
+		},
+		stop: func(stopReason) error {
+			running.Wait()
+			return nil
+		},
+	}
+}
+
 // httpGrace is how long held requests may take to be answered at the end.
 const httpGrace = 1500 * time.Millisecond
 
@@ -40,12 +103,13 @@ func (h *httpPart) start(o httpapi.Options, s *sockets) {
 	go func() { h.failed <- h.server.ServeLocal(s.unix) }() // likewise
 }
 
-func (h *httpPart) stop(why stopReason) {
+func (h *httpPart) stop(why stopReason) error {
 	if why == handingOver {
 		h.server.HandOver()
 	} else {
 		h.drain(httpapi.ShuttingDown)
 	}
+	return nil
 }
 
 func (h *httpPart) drain(why httpapi.Reason) {
@@ -71,16 +135,19 @@ func samePeer(c net.Conn) bool {
 type telegramPart struct {
 	*base
 	engine  *engine
+	options telegram.Options  // what only the daemon knows
 	adapter *telegram.Adapter // nil where no bot is configured
 }
 
-// start makes the adapter, with options that hold what only the daemon knows. It is called
-// before the engine recovers.
-func (t *telegramPart) start(o telegram.Options) (err error) {
+func (t *telegramPart) part() part { return part{t.start, t.stop, t.health} }
+
+// start makes the adapter. It is called before the engine recovers.
+func (t *telegramPart) start() (err error) {
 	cfg := t.cfg
 	if !cfg.TelegramToken.IsSet() {
 		return nil
 	}
+	o := t.options
 	o.Core, o.Push, o.Log, o.Shown = t.engine.manager, &t.push, t.log, claude.Show
 	o.Token, o.API, o.Allowed = cfg.TelegramToken.Reveal(), cfg.TelegramAPI, cfg.AllowedUsers
 	o.StateDir, o.LockFile, o.FileOver, o.MediaMaxAge, o.Transcribe = cfg.StateDir, cfg.TelegramLock(), cfg.FileOver, cfg.MediaMaxAge, cfg.Transcribe
@@ -92,10 +159,11 @@ func (t *telegramPart) start(o telegram.Options) (err error) {
 	return t.adapter.Prepare(context.Background())
 }
 
-func (t *telegramPart) stop() {
+func (t *telegramPart) stop(stopReason) error {
 	if t.adapter != nil {
 		t.adapter.Close()
 	}
+	return nil
 }
 
 func (t *telegramPart) health(h *api.Health) {
