@@ -57,7 +57,8 @@ type intake struct {
 // A line holds the updates of one conversation. A single goroutine handles the line.
 type line struct {
 	waiting []*arrival
-	last    time.Time // of the last arrival
+	last    time.Time     // of the last arrival
+	more    chan struct{} // signalled with each arrival
 }
 
 const (
@@ -67,8 +68,6 @@ const (
 	// gatherPause is how long to wait for the next message of an album or a long text:
 	// the messages arrive separately, and nothing marks the last message.
 	gatherPause = time.Second
-	// gatherEvery is how often a line that waits for more is looked at.
-	gatherEvery = 50 * time.Millisecond
 )
 
 func newIntake(r *receiver, e *env.Env) *intake {
@@ -85,11 +84,15 @@ func (n *intake) add(r *arrival) {
 	defer n.mu.Unlock()
 	l := n.lines[to]
 	if l == nil {
-		l = &line{}
+		l = &line{more: make(chan struct{}, 1)}
 		n.lines[to] = l
 		n.env.Work.Go(func(ctx context.Context) { n.run(ctx, to, l) })
 	}
 	l.waiting, l.last = append(l.waiting, r), time.Now()
+	select {
+	case l.more <- struct{}{}:
+	default:
+	}
 }
 
 // handleAside handles an update concurrently with the updates in the conversation's
@@ -100,10 +103,10 @@ func (n *intake) handleAside(ctx context.Context, r *arrival) {
 
 func (n *intake) run(ctx context.Context, to chats.Address, l *line) {
 	for {
-		batch, more := n.next(ctx, to, l)
+		batch, wait := n.next(ctx, to, l)
 		switch {
-		case more:
-			env.Pause(ctx, gatherEvery)
+		case wait > 0:
+			l.await(ctx, wait)
 		case len(batch) == 0:
 			return
 		default:
@@ -129,21 +132,34 @@ func (n *intake) handle(ctx context.Context, batch []*arrival, do func() error) 
 	n.receiver.handled(ctx, batch...)
 }
 
-// next returns the arrivals to be handled together, or true if more arrivals may follow
-// soon. If the line is empty or ctx has ended, next ends the line and returns nothing.
-func (n *intake) next(ctx context.Context, to chats.Address, l *line) (batch []*arrival, more bool) {
+func (l *line) await(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-l.more:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// next returns the arrivals to be handled together, or how long to wait for more
+// arrivals. If the line is empty or ctx has ended, next ends the line and returns
+// nothing.
+func (n *intake) next(ctx context.Context, to chats.Address, l *line) (batch []*arrival, wait time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if ctx.Err() != nil || len(l.waiting) == 0 {
 		delete(n.lines, to)
-		return nil, false
+		return nil, 0
 	}
 	size, more := n.size(l.waiting)
-	if more && size == len(l.waiting) && time.Since(l.last) < gatherPause {
-		return nil, true
+	if size == len(l.waiting) && more {
+		if left := gatherPause - time.Since(l.last); left > 0 {
+			return nil, left
+		}
 	}
 	batch, l.waiting = l.waiting[:size:size], l.waiting[size:]
-	return batch, false
+	return batch, 0
 }
 
 // size returns how many of the first arrivals form one message, and whether more

@@ -141,9 +141,9 @@ func TestTextIsGathered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newIntake(a.receiver, a.env)
 			l := &line{waiting: arrivals(t, c.line...), last: time.Now().Add(-c.age)}
-			batch, more := n.next(t.Context(), chats.Address{}, l)
-			if len(batch) != c.size || more != (c.size == 0) || len(batch)+len(l.waiting) != len(c.line) {
-				t.Errorf("%d are handled, more is waited for: %v", len(batch), more)
+			batch, wait := n.next(t.Context(), chats.Address{}, l)
+			if len(batch) != c.size || wait > 0 != (c.size == 0) || wait > gatherPause || len(batch)+len(l.waiting) != len(c.line) {
+				t.Errorf("%d are handled, %v is waited", len(batch), wait)
 			}
 		})
 	}
@@ -165,9 +165,9 @@ func TestAlbumIsGathered(t *testing.T) {
 	} {
 		n := newIntake(nil, nil)
 		l := &line{waiting: arrivals(t, c.line...), last: time.Now().Add(-c.age)}
-		batch, more := n.next(t.Context(), chats.Address{}, l)
-		if len(batch) != c.size || more != (c.size == 0) || len(batch)+len(l.waiting) != len(c.line) {
-			t.Errorf("%v after %v: %d are handled, more is waited for: %v", c.line, c.age, len(batch), more)
+		batch, wait := n.next(t.Context(), chats.Address{}, l)
+		if len(batch) != c.size || wait > 0 != (c.size == 0) || wait > gatherPause || len(batch)+len(l.waiting) != len(c.line) {
+			t.Errorf("%v after %v: %d are handled, %v is waited", c.line, c.age, len(batch), wait)
 		}
 	}
 }
