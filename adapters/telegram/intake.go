@@ -52,6 +52,7 @@ type intake struct {
 
 	mu    sync.Mutex
 	lines map[chats.Address]*line // lines with work left
+	since time.Time               // polls have succeeded since then; zero: the last poll failed, or none has ended
 }
 
 // A line holds the updates of one conversation. A single goroutine handles the line.
@@ -89,9 +90,22 @@ func (n *intake) add(r *arrival) {
 		n.env.Work.Go(func(ctx context.Context) { n.run(ctx, to, l) })
 	}
 	l.waiting, l.last = append(l.waiting, r), time.Now()
-	select {
-	case l.more <- struct{}{}:
-	default:
+	l.wake()
+}
+
+// polled notes whether a poll succeeded. While polls fail, the rest of an album or a long
+// text may wait at Telegram.
+func (n *intake) polled(ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case !ok:
+		n.since = time.Time{}
+	case n.since.IsZero():
+		n.since = time.Now()
+		for _, l := range n.lines {
+			l.wake()
+		}
 	}
 }
 
@@ -132,6 +146,13 @@ func (n *intake) handle(ctx context.Context, batch []*arrival, do func() error) 
 	n.receiver.handled(ctx, batch...)
 }
 
+func (l *line) wake() {
+	select {
+	case l.more <- struct{}{}:
+	default:
+	}
+}
+
 func (l *line) await(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -154,7 +175,11 @@ func (n *intake) next(ctx context.Context, to chats.Address, l *line) (batch []*
 	}
 	size, more := n.size(l.waiting)
 	if size == len(l.waiting) && more {
-		if left := gatherPause - time.Since(l.last); left > 0 {
+		left := gatherPause - min(time.Since(l.last), time.Since(n.since))
+		if n.since.IsZero() {
+			left = maxPause - time.Since(l.last)
+		}
+		if left > 0 {
 			return nil, left
 		}
 	}

@@ -75,6 +75,7 @@ func (p *poller) poll(ctx context.Context) {
 		case err == nil && time.Since(heard) > p.stale:
 			next = 0 // all updates not acknowledged
 		}
+		p.intake.polled(err == nil)
 		if err == nil {
 			offset, wait, failures = next, p.timeout, 0
 			continue

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
@@ -140,6 +141,7 @@ func TestTextIsGathered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newIntake(a.receiver, a.env)
+			n.since = time.Now().Add(-gatherPause)
 			l := &line{waiting: arrivals(t, c.line...), last: time.Now().Add(-c.age)}
 			batch, wait := n.next(t.Context(), chats.Address{}, l)
 			if len(batch) != c.size || wait > 0 != (c.size == 0) || wait > gatherPause || len(batch)+len(l.waiting) != len(c.line) {
@@ -164,12 +166,46 @@ func TestAlbumIsGathered(t *testing.T) {
 		{slices.Repeat([]string{one}, maxAlbum+1), 0, maxAlbum},
 	} {
 		n := newIntake(nil, nil)
+		n.since = time.Now().Add(-gatherPause)
 		l := &line{waiting: arrivals(t, c.line...), last: time.Now().Add(-c.age)}
 		batch, wait := n.next(t.Context(), chats.Address{}, l)
 		if len(batch) != c.size || wait > 0 != (c.size == 0) || wait > gatherPause || len(batch)+len(l.waiting) != len(c.line) {
 			t.Errorf("%v after %v: %d are handled, %v is waited", c.line, c.age, len(batch), wait)
 		}
 	}
+}
+
+// TestGatheringAwaitsPolls holds that a message is gathered for longer while its rest may
+// wait at Telegram: while polls fail, and for a pause after they succeed again.
+func TestGatheringAwaitsPolls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := newIntake(nil, nil)
+		l := &line{waiting: arrivals(t, `"media_group_id":"1"`), last: time.Now(), more: make(chan struct{}, 1)}
+		n.lines[chats.Address{}] = l
+		waits := func(want time.Duration) {
+			t.Helper()
+			if batch, wait := n.next(t.Context(), chats.Address{}, l); wait != want || len(batch) > 0 != (want == 0) {
+				t.Errorf("after %v %d are handled, %v is waited, want %v", time.Since(l.last), len(batch), wait, want)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		waits(maxPause - 5*time.Second)
+		n.polled(true)
+		select {
+		case <-l.more:
+		default:
+			t.Error("the line does not notice that polls succeed")
+		}
+		waits(gatherPause)
+		time.Sleep(gatherPause / 2)
+		n.polled(true)
+		waits(gatherPause / 2)
+		n.polled(false)
+		waits(maxPause - 5*time.Second - gatherPause/2)
+		time.Sleep(maxPause)
+		waits(0)
+	})
 }
 
 // TestWhatIsLeftOut holds that nothing is submitted of what nobody has said, of users

@@ -1,6 +1,8 @@
 package crash
 
 import (
+	"os"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -26,6 +28,12 @@ func TestToolOnAFullDisk(t *testing.T) {
 	h := m.Hosts()["a"]
 	check.OK(t, proc.Signal(h.ClaudePID, h.ClaudeStart, syscall.SIGCONT))
 	m.Eventually("the tool runs", func() bool { return tools(m, "go") == 1 })
+	m.Eventually("the host has noted the tool", func() bool { // claude waits for nobody
+		return slices.ContainsFunc(m.Glob("state/hosts/*.tools"), func(path string) bool {
+			b, err := os.ReadFile(path)
+			return err == nil && len(b) > 0
+		})
+	})
 	g.Kill()
 	m.Slay(proc.Process{PID: h.PID, Start: h.Start}, proc.Process{PID: h.ClaudePID, Start: h.ClaudeStart})
 	free()

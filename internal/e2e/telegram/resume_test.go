@@ -52,7 +52,7 @@ func onRecord(t *testing.T, api *botapi.Server, chat *botapi.Chat) {
 func TestTelegramStatusGoesOn(t *testing.T) {
 	everyShow(t, func(t *testing.T, succeed func(*harness.Gateway) *harness.Gateway) {
 		c := newTalk(t)
-		c.send("toolwait " + c.Path("go"))
+		c.works("toolwait " + c.Path("go"))
 		status := c.chat.AwaitMessage("a status", stoppable)
 		onRecord(t, c.api, c.chat)
 		c.Gateway = succeed(c.Gateway)
@@ -104,7 +104,7 @@ func TestTelegramAnsweredMeanwhile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newTalk(t)
-			c.send("toolwait " + c.Path("go"))
+			c.works("toolwait " + c.Path("go"))
 			c.send("interim " + c.Path("go") + " I look first.")
 			status := c.chat.AwaitMessage("a status", stoppable)
 			onRecord(t, c.api, c.chat)
@@ -160,7 +160,7 @@ func TestTelegramInterimMeanwhile(t *testing.T) {
 func TestTelegramLeftovers(t *testing.T) {
 	t.Parallel()
 	c := newTalk(t)
-	c.send("toolwait " + c.Path("go"))
+	c.works("toolwait " + c.Path("go"))
 	status := c.chat.AwaitMessage("a status", stoppable)
 	onRecord(t, c.api, c.chat)
 	c.api.DropNetwork()

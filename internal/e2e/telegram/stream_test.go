@@ -99,6 +99,7 @@ func TestTelegramStopButton(t *testing.T) {
 	group := api.Supergroup(-1001, "Team", anna)
 	g := m.Start()
 	group.Send(anna, "toolwait "+m.Path("never"))
+	m.Eventually("the turn runs", func() bool { return m.Begun("toolwait ") == 1 })
 	status := group.AwaitMessage("a status", stoppable)
 	late := harness.Lateness(t)
 	tap := group.Tap(anna, status.ID, "⏹ Stop")
