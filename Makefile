@@ -41,7 +41,7 @@ build: ## build bin/bareclaw
 .PHONY: test
 test: ## run all tests; the real claude CLI is fetched with npm where there is one
 	@[ -n "$(RACE)" ] || echo "no C compiler: the tests run without the race detector"
-	$(GO) test $(RACE) -vet=off -p 4 -parallel 4 -timeout 15m $(LONGEST) ./...
+	$(GO) test $(RACE) -vet=off -p 3 -parallel 4 -timeout 40m $(LONGEST) ./...
 	@echo "each benchmark once"; out=$$($(GO) test $(RACE) -vet=off -run '^$$' -bench . -benchtime 1x -timeout 5m $(BENCHMARKED) 2>&1) || { echo "$$out"; exit 1; }
 
 .PHONY: lint

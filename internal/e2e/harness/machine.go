@@ -18,7 +18,7 @@ import (
 
 // Patience bounds every wait of these tests. It is long because nothing should
 // ever depend on it: a test that needs it has failed.
-const Patience = 60 * time.Second
+const Patience = 3 * time.Minute
 
 // Exit statuses of the program.
 const (

@@ -7,4 +7,4 @@ import (
 	"bareclaw/internal/e2e/harness"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
+func TestMain(m *testing.M) { harness.MainWithoutRace(m) }

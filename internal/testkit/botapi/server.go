@@ -46,7 +46,7 @@ const DefaultToken = "123456:AAE-fake-token_0123456789abcdefghij"
 
 // Patience is how long a test waits for what should come at once. A busy machine needs
 // some of it.
-const Patience = time.Minute
+const Patience = 3 * time.Minute
 
 // An Option changes how a server behaves.
 type Option func(*Server)
