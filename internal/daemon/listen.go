@@ -90,10 +90,8 @@ func (s *sockets) listenUnix() (net.Listener, error) {
 	wanted := func(a net.Addr) bool { return a.String() == s.apiSocket() || sameDirectory(a.String(), s.apiSocket()) }
 	l, fits, err := s.given(unixFile, wanted, s.apiSocket()+" (BARECLAW_RUNTIME_DIR)")
 	switch {
-	case err != nil || s.passed[unixFile] != nil:
-		return l, err // it is not removed when it is closed
-	case fits:
-		return l, s.closeSocket() // not removed when it is closed: see end
+	case err != nil || fits:
+		return l, err // closing it does not remove the file: see end
 	case l != nil:
 		err := movedError("runtime", "BARECLAW_RUNTIME_DIR", filepath.Dir(l.Addr().String()), s.cfg.RuntimeDir)
 		return nil, errors.Join(err, l.Close())
@@ -107,16 +105,10 @@ func (s *sockets) listenUnix() (net.Listener, error) {
 	if l, err = net.Listen("unix", s.apiSocket()); err != nil {
 		return nil, fmt.Errorf("listen on the API socket (BARECLAW_RUNTIME_DIR): %w", err)
 	}
-	return l, s.closeSocket()
-}
-
-// closeSocket closes the API socket to other users, whom the runtime directory keeps out
-// as well.
-func (s *sockets) closeSocket() error {
-	if err := os.Chmod(s.apiSocket(), 0o600); err != nil {
-		return fmt.Errorf("close the API socket to others: %w", err)
+	if err := os.Chmod(s.apiSocket(), 0o600); err != nil { // the directory keeps other users out as well
+		return nil, errors.Join(fmt.Errorf("close the API socket to others: %w", err), l.Close())
 	}
-	return nil
+	return l, nil
 }
 
 func sameDirectory(a, b string) bool {
