@@ -72,7 +72,7 @@ func TestRealRefusedLogin(t *testing.T) {
 // A Bash call may be silent for the timeout that it names, but not for longer.
 func TestRealStuckTool(t *testing.T) {
 	t.Parallel()
-	m := harness.NewRealMachine(t, "BARECLAW_STALL_AFTER=10s", "BARECLAW_STALL_ACTION=interrupt") // longer than claude takes to start
+	m := harness.NewRealMachine(t, "BARECLAW_STALL_AFTER=25s", "BARECLAW_STALL_ACTION=interrupt") // longer than claude takes to start
 	g := m.Start()
 	call := func(command string, timeout time.Duration) string {
 		input := map[string]any{"command": command, "description": "a task"}
@@ -83,8 +83,8 @@ func TestRealStuckTool(t *testing.T) {
 		check.OK(t, err)
 		return "tool:bash " + string(b)
 	}
-	id := g.Tell("http", call(m.Waiting("begun", "go", "done"), 30*time.Second))
-	time.Sleep(13 * time.Second) // more than a turn may be silent
+	id := g.Tell("http", call(m.Waiting("begun", "go", "done"), 60*time.Second))
+	time.Sleep(30 * time.Second) // more than a turn may be silent
 	m.Touch("go")
 	g.Mentions(g.Outcome(id), "final after 1 call(s)")
 	a := g.Say("http", call(m.Waiting("begun2", "go2", "done2"), 0))
