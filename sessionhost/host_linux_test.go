@@ -238,7 +238,7 @@ func TestNothingIsLeftOfASession(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			st := newStation(t)
-			st.shell(away + `until [ -e "$HOME/go" ]; do sleep 0.01; done`)
+			st.shell(away + `until [ -e "$HOME/go" ]; do sleep 0.05; done`)
 			s := st.start()
 			s.until(core.Readied)
 			pid, start := st.left()

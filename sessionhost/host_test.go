@@ -152,7 +152,7 @@ func TestStopWithoutADaemon(t *testing.T) {
 func TestLockOutlivesClaude(t *testing.T) {
 	t.Parallel()
 	st := newStation(t)
-	st.shell(`trap 'echo > "$HOME/term"' TERM; while :; do sleep 0.01; done`)
+	st.shell(`trap 'echo > "$HOME/term"' TERM; while :; do sleep 0.05; done`)
 	s := st.start()
 	s.until(core.Readied)
 	r := st.record()
@@ -274,7 +274,7 @@ func TestNotStartedByADaemon(t *testing.T) {
 // lateScript runs a host once the file GO is there.
 const lateScript = `#!/bin/sh
 : > "$HERE"
-until [ -e "$GO" ]; do sleep 0.01; done
+until [ -e "$GO" ]; do sleep 0.05; done
 exec "$SELF" "$@"
 `
 

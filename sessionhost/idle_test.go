@@ -169,7 +169,7 @@ func TestTurnForAClosingClaude(t *testing.T) {
 	t.Parallel()
 	st := newStation(t)
 	st.o.IdleTimeout = shortIdle
-	st.shell(`trap '' TERM; while read -r line; do echo "$line" >> "$HOME/read"; done; : > "$HOME/closed"; until [ -e "$HOME/go" ]; do sleep 0.01; done`)
+	st.shell(`trap '' TERM; while read -r line; do echo "$line" >> "$HOME/read"; done; : > "$HOME/closed"; until [ -e "$HOME/go" ]; do sleep 0.05; done`)
 	s := st.start()
 	s.until(core.Readied) // and acknowledge nothing: the host stays
 	s.Detach()

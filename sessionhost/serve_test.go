@@ -39,7 +39,7 @@ func TestClaudeThatDoesNotRead(t *testing.T) {
 func TestClaudeThatReadsLate(t *testing.T) {
 	t.Parallel()
 	st := newStation(t)
-	st.shell(`until [ -e "$HOME/go" ]; do sleep 0.01; done; head -n 3 > "$HOME/read.tmp"; mv "$HOME/read.tmp" "$HOME/read"; sleep 600`)
+	st.shell(`until [ -e "$HOME/go" ]; do sleep 0.05; done; head -n 3 > "$HOME/read.tmp"; mv "$HOME/read.tmp" "$HOME/read"; sleep 600`)
 	s := st.start()
 	s.until(core.Readied)
 	var want []byte
@@ -85,7 +85,7 @@ func TestDaemonThatDoesNotRead(t *testing.T) {
 func TestLastWordsOfADaemon(t *testing.T) {
 	t.Parallel()
 	st := newStation(t)
-	st.shell(`until [ -e "$HOME/go" ]; do sleep 0.01; done; echo '{"type":"user"}'; echo > "$HOME/said"; read -r line; echo > "$HOME/told"; sleep 600`)
+	st.shell(`until [ -e "$HOME/go" ]; do sleep 0.05; done; echo '{"type":"user"}'; echo > "$HOME/said"; read -r line; echo > "$HOME/told"; sleep 600`)
 	s := st.start()
 	s.until(core.Readied)
 	r := st.record()

@@ -186,24 +186,18 @@ func await(t testing.TB, c <-chan struct{}, inVain func() string) {
 	}
 }
 
-// Eventually waits until cond holds. It is for what only a file or another
-// process can tell.
+// Eventually waits until cond holds. It is for what only a file or another process can
+// tell. The pauses grow with the wait, so that many waiting tests leave the machine to what
+// they wait for.
 func (m *Machine) Eventually(what string, cond func() bool) {
 	m.T.Helper()
-	m.EventuallyEvery(5*time.Millisecond, what, cond)
-}
-
-// EventuallyEvery is Eventually for a cond that takes long to find out.
-func (m *Machine) EventuallyEvery(interval time.Duration, what string, cond func() bool) {
-	m.T.Helper()
-	deadline := time.Now().Add(Patience)
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for !cond() {
-		if time.Now().After(deadline) {
+	const shortest, longest = 2 * time.Millisecond, 100 * time.Millisecond
+	for begun := time.Now(); !cond(); {
+		waited := time.Since(begun)
+		if waited > Patience {
 			m.T.Fatalf("waited in vain: %s", what)
 		}
-		<-tick.C
+		<-time.After(min(max(waited/5, shortest), longest))
 	}
 }
 

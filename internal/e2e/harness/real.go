@@ -173,7 +173,7 @@ func (m *RealMachine) Lines(name string) []string {
 // Waiting is a command that adds a line to the file begun, waits for the file
 // go, and adds a line to the file done. It ends when the machine is removed.
 func (m *RealMachine) Waiting(begun, goOn, done string) string {
-	return fmt.Sprintf("echo begun >> %s; until [ -e %s ]; do [ -d %s ] || exit; sleep 0.01; done; echo done >> %s",
+	return fmt.Sprintf("echo begun >> %s; until [ -e %s ]; do [ -d %s ] || exit; sleep 0.1; done; echo done >> %s",
 		m.Path(begun), m.Path(goOn), m.Dir, m.Path(done))
 }
 

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
@@ -46,9 +45,6 @@ var hangs = map[string]func(u *unit, pid int) (letGo func()){
 	},
 }
 
-// askSystemd is how often systemd is asked for what takes it seconds.
-const askSystemd = 100 * time.Millisecond
-
 // hangAndReturn has the daemon hang while a turn runs: systemd kills it and starts
 // another, which answers the turn, of the same claude.
 func (u *unit) hangAndReturn(hang func(u *unit, pid int) (letGo func()), restarts int) {
@@ -58,9 +54,9 @@ func (u *unit) hangAndReturn(hang func(u *unit, pid int) (letGo func()), restart
 	u.Eventually("the turn runs", func() bool { return u.Begun(file) == 1 })
 	claude, old := u.Hosts()["http"], u.LockFile()
 	letGo := hang(u, old.Worker)
-	u.EventuallyEvery(askSystemd, "systemd ends it", func() bool { return u.show("SubState") != "running" || u.show("NRestarts") == strconv.Itoa(restarts) })
+	u.Eventually("systemd ends it", func() bool { return u.show("SubState") != "running" || u.show("NRestarts") == strconv.Itoa(restarts) })
 	letGo() // strace would keep what it traces from dying
-	u.EventuallyEvery(askSystemd, "systemd has started it anew", func() bool {
+	u.Eventually("systemd has started it anew", func() bool {
 		return !proc.Alive(old.Worker, old.WorkerStart) && u.show("NRestarts") == strconv.Itoa(restarts) && u.show("SubState") == "running"
 	})
 	u.found()
@@ -94,7 +90,7 @@ func unitIsBusy(t *testing.T, manager *harness.UserManager) {
 func (u *unit) told(times int) {
 	u.T.Helper()
 	last := ""
-	u.EventuallyEvery(askSystemd, "systemd is told "+strconv.Itoa(times)+" times", func() bool {
+	u.Eventually("systemd is told "+strconv.Itoa(times)+" times", func() bool {
 		if now := u.show("WatchdogTimestampMonotonic"); now != last {
 			last, times = now, times-1
 		}
