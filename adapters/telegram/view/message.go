@@ -126,17 +126,12 @@ func Reply(r *core.Reply) string {
 func Literal(text string) string {
 	var b strings.Builder
 	for _, r := range OneLine(text) {
-		switch {
-		case r == '_':
-			b.WriteString("&#95;") // after a backslash the underscore would keep an emphasis from ending behind it
-		case r < 0x80 && strings.ContainsRune("!\"#$%&'()*+,-./:;<=>?@[\\]^`{|}~", r):
+		if r < 0x80 && strings.ContainsRune("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", r) {
 			b.WriteByte('\\')
-			b.WriteRune(r)
-		default:
-			b.WriteRune(r)
 		}
+		b.WriteRune(r)
 	}
-	return b.String()
+	return strings.ReplaceAll(b.String(), `\_`, "&#95;") // emphasis does not end behind an escaped underscore
 }
 
 // Code formats a text as inline code.
