@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -154,7 +155,9 @@ func startUserManager(t *testing.T, home string) *UserManager {
 	log := &LockedBuffer{}
 	m := &UserManager{t: t, Home: home, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_RUNTIME_DIR=" + RuntimeDir}}
 	cmd := exec.Command(systemdProgram, "--user", "--log-target=console")
-	cmd.Env, cmd.Stdout, cmd.Stderr = m.Env, log, log
+	// The generators of other packages, which run at each reload, take longer than all else.
+	cmd.Env = append(slices.Clone(m.Env), "SYSTEMD_GENERATOR_PATH=/nonexistent", "SYSTEMD_ENVIRONMENT_GENERATOR_PATH=/nonexistent")
+	cmd.Stdout, cmd.Stderr = log, log
 	check.OK(t, cmd.Start())
 	for deadline := time.Now().Add(Patience); ; time.Sleep(20 * time.Millisecond) {
 		out, _ := m.Systemctl("is-system-running", "--wait")

@@ -215,9 +215,6 @@ func unitReloads(t *testing.T, manager *harness.UserManager) {
 	u.isWell()
 }
 
-// busyLeave is what a busy machine makes of leavePromise; systemd would wait for much longer.
-const busyLeave = 10 * harness.LeavePromise
-
 // unitStops stops the unit, also after a hand-over: requests are answered, hosts
 // stay, and the next start takes them up.
 func unitStops(t *testing.T, manager *harness.UserManager) {
@@ -231,10 +228,10 @@ func unitStops(t *testing.T, manager *harness.UserManager) {
 			u.handOver(u.restart)
 		}
 		daemon, hosts := u.LockFile(), m.Hosts()
-		began := time.Now()
+		began, late := time.Now(), harness.Lateness()
 		u.systemctl("stop", u.name)
-		if took := time.Since(began); took > busyLeave {
-			t.Errorf("after %d hand-overs it took %s to stop, want %s at most", handOvers, took, busyLeave)
+		if took := time.Since(began); took > 2*harness.LeavePromise+late() { // systemd has work of its own, and would wait for much longer
+			t.Errorf("after %d hand-overs it took %s to stop (the machine is late by %s)", handOvers, took, late())
 		}
 		if proc.Alive(daemon.Worker, daemon.WorkerStart) {
 			t.Errorf("after %d hand-overs the daemon outlives the unit", handOvers)

@@ -55,7 +55,7 @@ func TestTelegramStop(t *testing.T) {
 	c.ask("/stop", "Nothing is running")
 	c.ask("echo before", "before")
 	long := c.works("tool 600000 long")
-	late := harness.Lateness(t)
+	late := harness.Lateness()
 	if m := c.ask("/stop", "⏹ Stopped within", "kept"); m.ReplyTo != long.MessageID {
 		t.Errorf("it is a reply to %d, not to the message that was stopped", m.ReplyTo)
 	}
@@ -72,7 +72,7 @@ func TestTelegramStopOfADeafAgent(t *testing.T) {
 	c.works("mute")
 	c.waits(1, "echo next")
 	ids := c.History(c.key()) // the newest first
-	late := harness.Lateness(t)
+	late := harness.Lateness()
 	note := c.ask("/stop", "Stopping…") // before the turn has ended
 	c.says("⏹ Stopped within", "kept", "1 message is waiting and comes next")
 	c.StoppedWithin(ids[len(ids)-1], harness.Promised, late())

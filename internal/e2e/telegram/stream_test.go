@@ -45,7 +45,7 @@ func TestTelegramDraftStopped(t *testing.T) {
 	session := c.Say("tg-7", "session").Str("text")
 	c.send("ticks " + c.Path("never"))
 	drafted(t, c.api, c.chat)
-	late := harness.Lateness(t)
+	late := harness.Lateness()
 	c.chat.StopDraft(0)
 	c.chat.AwaitMessage("that it was stopped", fromBot("⏹ "))
 	newestStoppedWithin(c.Gateway, "tg-7", harness.Promised, late())
@@ -101,7 +101,7 @@ func TestTelegramStopButton(t *testing.T) {
 	group.Send(anna, "toolwait "+m.Path("never"))
 	m.Eventually("the turn runs", func() bool { return m.Begun("toolwait ") == 1 })
 	status := group.AwaitMessage("a status", stoppable)
-	late := harness.Lateness(t)
+	late := harness.Lateness()
 	tap := group.Tap(anna, status.ID, "⏹ Stop")
 	api.Await(t, "the tap is answered", func() bool {
 		a, answered := tap.Answer()
