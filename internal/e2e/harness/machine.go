@@ -191,7 +191,7 @@ func await(t testing.TB, c <-chan struct{}, inVain func() string) {
 // they wait for.
 func (m *Machine) Eventually(what string, cond func() bool) {
 	m.T.Helper()
-	const shortest, longest = 2 * time.Millisecond, 100 * time.Millisecond
+	const shortest, longest = 2 * time.Millisecond, 400 * time.Millisecond
 	for begun := time.Now(); !cond(); {
 		waited := time.Since(begun)
 		if waited > Patience {
