@@ -238,7 +238,7 @@ func (r *soakRun) ends(g *harness.Gateway) bool {
 	select {
 	case <-g.Done:
 		return true
-	case <-time.After(10 * time.Second):
+	case <-time.After(harness.Patience):
 		return false
 	}
 }
