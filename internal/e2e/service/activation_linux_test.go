@@ -89,7 +89,9 @@ func socketsStayOpen(t *testing.T, manager *harness.UserManager) {
 		"is killed": func() {
 			h := u.LockFile()
 			u.killMain()
-			m.Eventually("it is gone", func() bool { return !proc.Alive(h.PID, h.Start) })
+			m.Eventually("supervisor and worker are gone", func() bool { // an ending worker refuses messages
+				return !proc.Alive(h.PID, h.Start) && !proc.Alive(h.Worker, h.WorkerStart)
+			})
 		},
 		"is stopped": func() { u.systemctl("stop", u.name) },
 	} {
