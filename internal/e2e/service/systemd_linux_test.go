@@ -156,7 +156,9 @@ func (u *unit) killMain() {
 	u.T.Helper()
 	h := u.LockFile()
 	check.OK(u.T, proc.Signal(h.PID, h.Start, syscall.SIGKILL))
-	u.Eventually("the main process has ended", func() bool { return !proc.Alive(h.PID, h.Start) })
+	u.Eventually("supervisor and worker have ended", func() bool { // an ending worker refuses messages
+		return !proc.Alive(h.PID, h.Start) && !proc.Alive(h.Worker, h.WorkerStart)
+	})
 }
 
 var notify = []string{"Type=notify", "NotifyAccess=main"}
