@@ -154,11 +154,9 @@ func (l *line) wake() {
 }
 
 func (l *line) await(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-l.more:
-	case <-t.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }

@@ -212,8 +212,14 @@ func (rv *recovery) applyFates(records map[*inflight]fateRecord) {
 		if !known || f.answered {
 			continue
 		}
+		if e := rv.conv.exit; f.handed && (e == nil || e.Reason == core.ExitOther) { // an agent that refuses to start ends no turn
+			f.lastExit = e
+		}
 		c := rv.cutOf(f, r)
-		c.exit, c.refused, c.restart, c.unassigned = rv.conv.exit, refused, restarted, rv.conv.unassigned
+		if c.exit = f.lastExit; refused && f.handed {
+			c.exit = rv.conv.exit
+		}
+		c.refused, c.restart, c.unassigned = refused, restarted, rv.conv.unassigned
 		switch v := c.verdict(); {
 		case v.uncount:
 			f.handed, f.attempts = false, f.attempts-1
@@ -274,8 +280,7 @@ func (rv *recovery) handAgain(f *inflight, fate core.Fate) {
 		rv.turns.about(f).Info("turn is handed over again", "begun", fate.Begun, "attempts", f.attempts)
 	}
 	f.mark(rv.now(), "resent", "")
-	f.handed, f.agentDone, f.spoke, f.fateUnknown, f.started = false, false, false, false, time.Time{}
-	f.holds, f.lastExit = nil, rv.conv.exit
+	f.handed, f.agentDone, f.spoke, f.fateUnknown, f.started, f.holds = false, false, false, false, time.Time{}, nil
 }
 
 // prepareRestart prepares the next start after the agent refused to resume an unknown

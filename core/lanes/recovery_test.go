@@ -32,6 +32,9 @@ func TestRecovery(t *testing.T) {
 		"the agent is done with a turn that it did not run again": `
 			send one; begin one; exit "Claude was killed."; done one; wait 500ms
 			one failed agent_exit "Claude was killed."; works`,
+		"the agent is done with a turn that it refused to begin a session for": `
+			send one; begin one; {exit "Claude was killed."|crash; die; start}; process 3 resumed session=1; done one; wait 500ms
+			one failed {agent_exit "Claude was killed."|interrupted "Claude ended this turn without an answer."}; works`,
 		"a session that waits for room on the disk": `
 			works; send one; begin one; unreadable full; die; wait 1m; one open; unreadable; wait 5s
 			answer one ok; one answered ok`,
