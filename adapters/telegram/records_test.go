@@ -11,6 +11,7 @@ import (
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/view"
+	fakeapi "bareclaw/internal/testkit/botapi"
 	"bareclaw/internal/testkit/check"
 )
 
@@ -75,6 +76,11 @@ func TestDisplayedByEarlierProcess(t *testing.T) {
 			}
 			check.OK(t, a.Prepare(t.Context()))
 			stop := run(t, a)
+			if tc.want == "" {
+				chat.AwaitGone(id)
+			} else {
+				chat.AwaitMessage("the final text", func(m fakeapi.Message) bool { return m.ID == id && m.Text == tc.want })
+			}
 			for found := true; found; time.Sleep(5 * time.Millisecond) {
 				var rest any
 				found, err = a.env.Records.Get(t.Context(), key, &rest)

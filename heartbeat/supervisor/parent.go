@@ -43,7 +43,7 @@ func Inherit() (*Parent, error) {
 	}
 	m, err := l.read()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("start below the supervisor: %w", err)
 	}
 	if m.Kind != msgStart {
 		return nil, fmt.Errorf("the supervisor sent %q first", m.Kind)
