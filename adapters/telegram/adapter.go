@@ -163,11 +163,11 @@ func (a *Adapter) Prepare(ctx context.Context) error { return a.live.Prepare(ctx
 // Run serves, after Prepare, until ctx ends, and returns when no goroutine runs any
 // more. Failures of the network or the bot do not end Run; see Health.
 func (a *Adapter) Run(ctx context.Context) error {
-	err := a.run(ctx)
-	if err != nil && ctx.Err() == nil {
+	if err := a.run(ctx); err != nil && ctx.Err() == nil {
 		a.health.failed("Telegram is not served: " + err.Error())
+		return err
 	}
-	return err
+	return nil
 }
 
 func (a *Adapter) run(ctx context.Context) error {

@@ -182,7 +182,7 @@ func (t *telegramPart) poll(ctx context.Context) {
 	if t.adapter == nil {
 		return
 	}
-	if err := t.adapter.Run(ctx); err != nil && ctx.Err() == nil {
+	if err := t.adapter.Run(ctx); err != nil {
 		t.log.Error("Telegram is not served", "err", err)
 	}
 }
