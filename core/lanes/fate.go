@@ -24,7 +24,7 @@ type cut struct {
 	toolBegun  bool         // according to the turn's events
 	progress   string       // completed work, for a person; may be empty
 	exit       *core.Exit   // how the agent has ended, if at all; with byAgent: during the turn
-	refused    bool         // the agent refused to start, with exit as the reason
+	refusal    *core.Exit   // the agent's refusal to start; nil if the agent has started
 	restart    bool         // the lane starts the agent again after the refusal
 	unassigned *core.Result // an error result without turn ids, reported before the end
 	sessionID  string
@@ -50,10 +50,10 @@ func (c *cut) verdict() verdict {
 		return outcome(failure(c.record.Code, c.record.Text))
 	case c.stop != nil:
 		return outcome(c.stop.outcome(c.progress))
-	case c.refused && c.handed && c.restart:
+	case c.refusal != nil && c.handed && c.restart:
 		return verdict{again: true, uncount: true}
-	case c.refused && c.handed:
-		return verdict{reply: exitReply(c.exit, 1), undo: true}
+	case c.refusal != nil && c.handed:
+		return verdict{reply: exitReply(c.refusal, 1), undo: true}
 	case c.byAgent && c.exit != nil && !toolBegun:
 		return outcome(exitReply(c.exit, c.attempts)) // the agent does not run an interrupted turn more than once
 	case c.byAgent:

@@ -196,8 +196,11 @@ type fateRecord struct {
 // reported as interrupted.
 func (rv *recovery) applyFates(records map[*inflight]fateRecord) {
 	stopped := func(f *inflight) bool { return f.stop != nil && f.handed } // the stop may have ended the process
-	refused := rv.conv.session == nil && rv.conv.exit != nil && rv.conv.exit.Reason != core.ExitOther && !slices.ContainsFunc(rv.turns.list, stopped)
-	restarted := refused && rv.prepareRestart()
+	var refusal *core.Exit
+	if e := rv.conv.exit; rv.conv.session == nil && e != nil && e.Reason != core.ExitOther && !slices.ContainsFunc(rv.turns.list, stopped) {
+		refusal = e
+	}
+	restarted := refusal != nil && rv.prepareRestart()
 	turns := slices.Clone(rv.turns.list)
 	folded := map[*inflight]int{}
 	for f, r := range records {
@@ -216,10 +219,7 @@ func (rv *recovery) applyFates(records map[*inflight]fateRecord) {
 			f.lastExit = e
 		}
 		c := rv.cutOf(f, r)
-		if c.exit = f.lastExit; refused && f.handed {
-			c.exit = rv.conv.exit
-		}
-		c.refused, c.restart, c.unassigned = refused, restarted, rv.conv.unassigned
+		c.exit, c.refusal, c.restart, c.unassigned = f.lastExit, refusal, restarted, rv.conv.unassigned
 		switch v := c.verdict(); {
 		case v.uncount:
 			f.handed, f.attempts = false, f.attempts-1
