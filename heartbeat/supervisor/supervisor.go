@@ -157,7 +157,7 @@ func (s *supervisor) start(path string, first bool) {
 		s.crashed(first)
 		return
 	}
-	s.current = w
+	s.current, w.pendingSignal = w, s.endSignal
 	w.tell(message{Kind: msgStart, First: first, Heir: s.old != nil, files: s.files})
 }
 
@@ -242,7 +242,7 @@ func (s *supervisor) onReleased(w *worker) {
 	s.old, s.current, s.next = w, s.next, nil
 	if s.current == nil { // the next worker ended when this one had begun to hand over
 		s.Log.Error("the new process failed; the program before goes on", "err", "it ended before it took over")
-		s.startKnown()
+		s.start(s.known(), false)
 		return
 	}
 	s.current.phase = starting
@@ -301,7 +301,7 @@ func (s *supervisor) afterCurrent(w *worker, state *os.ProcessState) {
 		s.start(s.goBack(w.reason(state)), false)
 	case w.heir && w.phase == starting && !w.told:
 		s.Log.Error("the new process failed; the program before goes on", "err", w.reason(state))
-		s.startKnown()
+		s.start(s.known(), false)
 	case w.told || s.endSignal != nil:
 		s.endSignal = syscall.SIGTERM
 		s.finish(exitStatus(state))
@@ -316,14 +316,6 @@ func (s *supervisor) afterCurrent(w *worker, state *os.ProcessState) {
 	default:
 		s.Log.Error("the gateway has crashed", "pid", w.process.Pid, "ended", state.String())
 		s.crashed(false)
-	}
-}
-
-// startKnown starts the program before after a restart that failed too late to be refused. The
-// worker ends the gateway if that was told to end meanwhile.
-func (s *supervisor) startKnown() {
-	if s.start(s.known(), false); s.current != nil {
-		s.current.pendingSignal = s.endSignal
 	}
 }
 
@@ -351,15 +343,23 @@ func (s *supervisor) onSignal(sig os.Signal) {
 		}
 		return
 	}
+	paused := s.pause != nil
 	s.endSignal, s.pause = sig, nil
 	s.drop()
 	for _, w := range []*worker{s.current, s.old} {
-		if w != nil {
+		switch {
+		case w == nil:
+		case w.phase < serving && w.pendingSignal == nil && sig != syscall.SIGABRT: // may not handle signals yet
+			w.pendingSignal = sig
+		default:
 			w.signal(sig)
 			if sig == syscall.SIGABRT {
 				w.bound(abortGrace)
 			}
 		}
+	}
+	if paused && sig == syscall.SIGINT { // only a worker can end the sessions
+		s.start(s.known(), false)
 	}
 	s.finish(exitcode.OK)
 }

@@ -175,6 +175,42 @@ func TestWorkerCrashes(t *testing.T) {
 	}
 }
 
+// TestEndWithoutAWorker asks for the end after the worker has crashed, before the next one is
+// started or handles signals: a person's Ctrl-C ends the sessions all the same.
+func TestEndWithoutAWorker(t *testing.T) {
+	t.Parallel()
+	for sig, sessions := range map[syscall.Signal]int{syscall.SIGTERM: 1, syscall.SIGINT: 0} {
+		for _, started := range []bool{false, true} {
+			m := harness.NewMachine(t)
+			gate := m.Path("gate")
+			wrap := m.Write("wrap", "#!/bin/sh\n[ ! -e "+gate+" ] || read -r _ <"+gate+"\nexec \"$@\"\n", 0o700)
+			m.Set(supervisor.CrashVariable+"=", supervisor.WrapVariable+"="+wrap)
+			g := m.Start()
+			g.Say("idle", "echo hello").Want(t, "hello")
+			if started {
+				check.OK(t, syscall.Mkfifo(gate, 0o600))
+			}
+			h := m.LockFile()
+			check.OK(t, proc.Signal(h.Worker, h.WorkerStart, syscall.SIGKILL))
+			m.Eventually("it pauses", func() bool { return strings.Contains(m.Log.String(), "the gateway is started again") })
+			opened := (*os.File)(nil)
+			if started {
+				var err error
+				opened, err = os.OpenFile(gate, os.O_WRONLY, 0) // waits for the next worker, which waits for the end of its input
+				check.OK(t, err)
+			}
+			check.OK(t, g.Cmd.Process.Signal(sig))
+			_ = opened.Close() // nil is no file
+			if g.WaitEnd(); g.Cmd.ProcessState.ExitCode() != harness.ExitOK {
+				t.Errorf("%v: the gateway ends with %v", sig, g.Cmd.ProcessState)
+			}
+			if n := len(m.Hosts()); n != sessions {
+				t.Errorf("%v, started %v: %d sessions are left, want %d", sig, started, n, sessions)
+			}
+		}
+	}
+}
+
 // TestStartedFromWithinASession runs the gateway as claude's Bash would: it bears
 // no mark of that session, and so does not end with it.
 func TestStartedFromWithinASession(t *testing.T) {
