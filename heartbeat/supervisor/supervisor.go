@@ -349,7 +349,7 @@ func (s *supervisor) onSignal(sig os.Signal) {
 	for _, w := range []*worker{s.current, s.old} {
 		switch {
 		case w == nil:
-		case w.phase < serving && w.pendingSignal == nil && sig != syscall.SIGABRT: // may not handle signals yet
+		case w.phase < serving && w.pendingSignal == nil && (sig == syscall.SIGTERM || sig == syscall.SIGINT): // which the worker may not handle yet
 			w.pendingSignal = sig
 		default:
 			w.signal(sig)
