@@ -307,16 +307,16 @@ func (st *station) signal(pid int, start uint64, sig syscall.Signal) {
 	}
 }
 
-// eventually waits until cond holds: for what only a file or another process
-// can tell.
+// eventually waits until cond holds: for what only a file or another process can tell. The
+// pauses grow with the wait.
 func (st *station) eventually(what string, cond func() bool) {
 	st.t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); !cond(); <-tick.C {
-		if time.Now().After(deadline) {
+	for begun := time.Now(); !cond(); {
+		waited := time.Since(begun)
+		if waited > patience {
 			st.t.Fatalf("waited in vain: %s", what)
 		}
+		<-time.After(min(max(waited/5, time.Millisecond), 100*time.Millisecond))
 	}
 }
 

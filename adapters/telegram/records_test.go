@@ -4,13 +4,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/view"
+	"bareclaw/core"
+	"bareclaw/core/lanes"
 	fakeapi "bareclaw/internal/testkit/botapi"
 	"bareclaw/internal/testkit/check"
 )
@@ -41,6 +42,22 @@ func TestRecordsOfEarlierVersions(t *testing.T) {
 	}
 }
 
+// A watchedLedger signals each write that has ended.
+type watchedLedger struct {
+	core.Ledger
+	written chan struct{} // capacity 1
+}
+
+func (l *watchedLedger) Write(c core.Change, done func(error)) {
+	l.Ledger.Write(c, func(err error) {
+		done(err)
+		select {
+		case l.written <- struct{}{}:
+		default:
+		}
+	})
+}
+
 // TestDisplayedByEarlierProcess starts on the records of messages that an earlier process, also
 // one of an earlier version, was displaying when it was killed: a summary replaces the status of
 // an ended turn, and no other message stays. A message of the group that the chat was before is
@@ -65,7 +82,8 @@ func TestDisplayedByEarlierProcess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, _, _, chat := ready(t)
+			watched := &watchedLedger{written: make(chan struct{}, 1)}
+			a, _, _, chat := ready(t, func(c *lanes.Options, _ *Options) { watched.Ledger, c.Ledger = c.Ledger, watched })
 			text := outbox.Text{Document: markdown.Plain("Working…")}
 			id, err := text.Send(t.Context(), a.sender.Client, chats.Address{Chat: 7})
 			check.OK(t, err)
@@ -81,9 +99,11 @@ func TestDisplayedByEarlierProcess(t *testing.T) {
 			} else {
 				chat.AwaitMessage("the final text", func(m fakeapi.Message) bool { return m.ID == id && m.Text == tc.want })
 			}
-			for found := true; found; time.Sleep(5 * time.Millisecond) {
-				var rest any
-				found, err = a.env.Records.Get(t.Context(), key, &rest)
+			var rest any
+			for found := true; found; {
+				if found, err = a.env.Records.Get(t.Context(), key, &rest); found {
+					<-watched.written
+				}
 				check.OK(t, err)
 			}
 			a.out.Say(t.Context(), "later", "tg-7", view.Note{Text: "later"})
