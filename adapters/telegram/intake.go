@@ -59,7 +59,7 @@ type intake struct {
 type line struct {
 	waiting []*arrival
 	last    time.Time     // of the last arrival
-	more    chan struct{} // signalled with each arrival
+	more    chan struct{} // signalled with each arrival, and when polls work again
 }
 
 const (
@@ -69,6 +69,8 @@ const (
 	// gatherPause is how long to wait for the next message of an album or a long text:
 	// the messages arrive separately, and nothing marks the last message.
 	gatherPause = time.Second
+	// maxGather bounds the wait while polls fail: the next message may lie with Telegram.
+	maxGather = 30 * time.Second
 )
 
 func newIntake(r *receiver, e *env.Env) *intake {
@@ -173,9 +175,9 @@ func (n *intake) next(ctx context.Context, to chats.Address, l *line) (batch []*
 	}
 	size, more := n.size(l.waiting)
 	if size == len(l.waiting) && more {
-		left := gatherPause - min(time.Since(l.last), time.Since(n.since))
-		if n.since.IsZero() {
-			left = maxPause - time.Since(l.last)
+		left := maxGather - time.Since(l.last)
+		if !n.since.IsZero() {
+			left = min(left, gatherPause-min(time.Since(l.last), time.Since(n.since)))
 		}
 		if left > 0 {
 			return nil, left

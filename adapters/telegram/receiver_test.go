@@ -190,7 +190,7 @@ func TestGatheringAwaitsPolls(t *testing.T) {
 			}
 		}
 		time.Sleep(5 * time.Second)
-		waits(maxPause - 5*time.Second)
+		waits(maxGather - 5*time.Second)
 		n.polled(true)
 		select {
 		case <-l.more:
@@ -202,8 +202,9 @@ func TestGatheringAwaitsPolls(t *testing.T) {
 		n.polled(true)
 		waits(gatherPause / 2)
 		n.polled(false)
-		waits(maxPause - 5*time.Second - gatherPause/2)
-		time.Sleep(maxPause)
+		waits(maxGather - 5*time.Second - gatherPause/2)
+		time.Sleep(time.Until(l.last.Add(maxGather)))
+		n.polled(true) // now and then
 		waits(0)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/env"
@@ -102,7 +103,11 @@ func TestDisplayedByEarlierProcess(t *testing.T) {
 			var rest any
 			for found := true; found; {
 				if found, err = a.env.Records.Get(t.Context(), key, &rest); found {
-					<-watched.written
+					select {
+					case <-watched.written:
+					case <-time.After(fakeapi.Patience):
+						t.Fatal("the record stays")
+					}
 				}
 				check.OK(t, err)
 			}

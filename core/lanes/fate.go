@@ -23,8 +23,8 @@ type cut struct {
 	attempts   int          // number of handovers
 	toolBegun  bool         // according to the turn's events
 	progress   string       // completed work, for a person; may be empty
-	exit       *core.Exit   // how the agent has ended, if at all; with byAgent: during the turn
-	refusal    *core.Exit   // the agent's refusal to start; nil if the agent has started
+	exit       *core.Exit   // how the agent last ended during the turn; nil if it did not, or its host was lost
+	refusal    *core.Exit   // the agent's refusal to start; nil for none
 	restart    bool         // the lane starts the agent again after the refusal
 	unassigned *core.Result // an error result without turn ids, reported before the end
 	sessionID  string

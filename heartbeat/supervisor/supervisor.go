@@ -91,7 +91,7 @@ type supervisor struct {
 	crashes int
 	since   time.Time // when the current worker began to serve
 
-	endSignal os.Signal // why the supervisor is ending: the signal received, or SIGTERM after a worker's own end; nil while it runs
+	endSignal os.Signal // why the supervisor is ending: SIGINT to end the sessions too, SIGTERM for all else; nil while it runs
 	status    int       // exit status, valid when done
 	done      bool
 }
@@ -302,17 +302,19 @@ func (s *supervisor) afterCurrent(w *worker, state *os.ProcessState) {
 	case w.heir && w.phase == starting && !w.told:
 		s.Log.Error("the new process failed; the program before goes on", "err", w.reason(state))
 		s.start(s.known(), false)
-	case w.told || s.endSignal != nil:
-		s.endSignal = syscall.SIGTERM
-		s.finish(exitStatus(state))
 	case state.ExitCode() == exitcode.StartAgain: // the worker has put another program in place
 		s.start(s.self, false)
+	case s.endSignal == syscall.SIGINT && !w.told && w.phase == serving: // the worker has not seen the signal
+		s.start(s.known(), false)
+	case w.told || s.endSignal != nil:
+		s.endSignal = syscall.SIGTERM
+		s.finish(w.exitStatus(state))
 	case !s.served || os.Getenv(CrashVariable) != "":
 		s.endSignal = syscall.SIGTERM
 		if s.old != nil {
 			s.old.signal(syscall.SIGTERM)
 		}
-		s.finish(exitStatus(state))
+		s.finish(w.exitStatus(state))
 	default:
 		s.Log.Error("the gateway has crashed", "pid", w.process.Pid, "ended", state.String())
 		s.crashed(false)
@@ -344,18 +346,13 @@ func (s *supervisor) onSignal(sig os.Signal) {
 		return
 	}
 	paused := s.pause != nil
-	s.endSignal, s.pause = sig, nil
+	if s.endSignal, s.pause = sig, nil; sig != syscall.SIGINT {
+		s.endSignal = syscall.SIGTERM
+	}
 	s.drop()
 	for _, w := range []*worker{s.current, s.old} {
-		switch {
-		case w == nil:
-		case w.phase < serving && w.pendingSignal == nil && (sig == syscall.SIGTERM || sig == syscall.SIGINT): // which the worker may not handle yet
-			w.pendingSignal = sig
-		default:
-			w.signal(sig)
-			if sig == syscall.SIGABRT {
-				w.bound(abortGrace)
-			}
+		if w != nil {
+			w.end(sig)
 		}
 	}
 	if paused && sig == syscall.SIGINT { // only a worker can end the sessions
@@ -380,19 +377,6 @@ func (s *supervisor) finish(status int) {
 
 func (s *supervisor) idle() bool {
 	return s.current != nil && s.current.phase == serving && !s.current.told && s.next == nil && s.old == nil && s.trial == nil && s.endSignal == nil
-}
-
-// exitStatus returns the status for the end of a worker: the worker's own. A worker that a
-// signal ended before it could handle the signal has ended well.
-func exitStatus(state *os.ProcessState) int {
-	ws, ok := state.Sys().(syscall.WaitStatus)
-	switch {
-	case !ok || !ws.Signaled():
-		return max(state.ExitCode(), exitcode.OK)
-	case ws.Signal() == syscall.SIGTERM || ws.Signal() == syscall.SIGINT:
-		return exitcode.OK
-	}
-	return 128 + int(ws.Signal())
 }
 
 // notify tells the service manager a state. Where there is none, notify does nothing.

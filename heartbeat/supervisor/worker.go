@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"bareclaw/internal/exitcode"
 )
 
 // WrapVariable is a command that runs workers. Tests set it.
@@ -110,6 +112,22 @@ func (w *worker) tell(m message) { _ = w.link.write(m) }
 
 func (w *worker) signal(sig os.Signal) { _ = w.process.Signal(sig) } // the process may have ended
 
+// end has the worker end the gateway. A signal might kill a worker that does not serve yet, or be
+// heard late: such a worker gets the first one once it serves, and a second one kills it.
+func (w *worker) end(sig os.Signal) {
+	switch {
+	case w.phase >= serving || sig != syscall.SIGTERM && sig != syscall.SIGINT:
+		w.signal(sig)
+	case w.pendingSignal == nil:
+		w.pendingSignal = sig
+	default:
+		_ = w.process.Kill()
+	}
+	if sig == syscall.SIGABRT {
+		w.bound(abortGrace)
+	}
+}
+
 // bound kills the worker unless it gets to its next phase, or reports its health, in time.
 func (w *worker) bound(d time.Duration) {
 	w.unbound()
@@ -148,4 +166,19 @@ func (w *worker) reason(state *os.ProcessState) error {
 		return fmt.Errorf("the new program ended while it was on trial: %s", state)
 	}
 	return fmt.Errorf("it ended: %s", state)
+}
+
+// exitStatus returns the status for the end of a worker: the worker's own. A worker that ended
+// before it could handle the signal to end has ended well.
+func (w *worker) exitStatus(state *os.ProcessState) int {
+	ws, ok := state.Sys().(syscall.WaitStatus)
+	switch {
+	case w.phase < serving && w.pendingSignal != nil:
+		return exitcode.OK
+	case !ok || !ws.Signaled():
+		return max(state.ExitCode(), exitcode.OK)
+	case ws.Signal() == syscall.SIGTERM || ws.Signal() == syscall.SIGINT:
+		return exitcode.OK
+	}
+	return 128 + int(ws.Signal())
 }

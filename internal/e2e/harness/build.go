@@ -102,7 +102,8 @@ func onceBuilt(name, variant string, build func(path string) error) (path string
 		if err := build(path + ".built"); err != nil {
 			return "", fmt.Errorf("build %s: %w", name, err)
 		}
-		if exec.Command("cmp", "-s", path+".built", path).Run() != nil {
+		err = exec.Command("cmp", "-s", path+".built", path).Run()
+		if differs := (*exec.ExitError)(nil); errors.As(err, &differs) { // or there is none yet
 			err = errors.Join(os.RemoveAll(path), copyProgram(path+".built", path))
 		}
 		return path, err
@@ -213,7 +214,7 @@ func CopyProgram(t testing.TB, from, to string) {
 }
 
 // copyProgram has the kernel copy a program, whose 25 MB take long under the race detector. No
-// process inherits the copy while it is open for writing, and could not be executed.
+// child of the tests inherits the copy while the copy is open for writing and cannot be executed.
 func copyProgram(from, to string) error {
 	if out, err := exec.Command("cp", from, to).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)

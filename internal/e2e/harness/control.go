@@ -61,13 +61,13 @@ const Promised = 2 * time.Second
 
 // Lateness tells by how much a busy machine may have delayed what has happened since it was
 // called: for how long any process waited for a processor or for a disk
-// (https://docs.kernel.org/accounting/psi.html), and an hour where the kernel does not say.
+// (https://docs.kernel.org/accounting/psi.html), and a minute where the kernel does not say.
 func Lateness() (most func() time.Duration) {
 	before, known := pressure()
 	return func() time.Duration {
 		now, still := pressure()
 		if !known || !still {
-			return time.Hour
+			return time.Minute
 		}
 		return now - before
 	}

@@ -175,40 +175,65 @@ func TestWorkerCrashes(t *testing.T) {
 	}
 }
 
-// TestEndWithoutAWorker asks for the end after the worker has crashed, before the next one is
-// started or handles signals: a person's Ctrl-C ends the sessions all the same.
+// TestEndWithoutAWorker asks for the end when the worker has just crashed, before the next one
+// serves: a person's Ctrl-C ends the sessions all the same.
 func TestEndWithoutAWorker(t *testing.T) {
 	t.Parallel()
-	for sig, sessions := range map[syscall.Signal]int{syscall.SIGTERM: 1, syscall.SIGINT: 0} {
-		for _, started := range []bool{false, true} {
+	starts := func(m *harness.Machine, g *harness.Gateway, sig syscall.Signal) {
+		check.OK(t, syscall.Mkfifo(m.Path("gate"), 0o600))
+		crash(m)
+		var gate *os.File
+		m.Eventually("the next worker waits", func() (open bool) {
+			var err error
+			gate, err = os.OpenFile(m.Path("gate"), os.O_WRONLY|syscall.O_NONBLOCK, 0)
+			return err == nil
+		})
+		check.OK(t, g.Cmd.Process.Signal(sig))
+		check.OK(t, gate.Close())
+	}
+	for name, c := range map[string]struct {
+		end      func(m *harness.Machine, g *harness.Gateway)
+		sessions int
+	}{
+		"SIGINT as the worker dies": {func(m *harness.Machine, g *harness.Gateway) {
+			pid := g.Cmd.Process.Pid
+			start, err := proc.StartTime(pid)
+			check.OK(t, err)
+			m.Freeze(pid, start)
+			crash(m)
+			check.OK(t, g.Cmd.Process.Signal(syscall.SIGINT))
+			check.OK(t, g.Cmd.Process.Signal(syscall.SIGCONT))
+		}, 0},
+		"SIGINT in the pause": {func(m *harness.Machine, g *harness.Gateway) {
+			crash(m)
+			m.Eventually("it pauses", func() bool { return strings.Contains(m.Log.String(), "the gateway is started again") })
+			check.OK(t, g.Cmd.Process.Signal(syscall.SIGINT))
+		}, 0},
+		"SIGINT as the next one starts":  {func(m *harness.Machine, g *harness.Gateway) { starts(m, g, syscall.SIGINT) }, 0},
+		"SIGTERM as the next one starts": {func(m *harness.Machine, g *harness.Gateway) { starts(m, g, syscall.SIGTERM) }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			m := harness.NewMachine(t)
-			gate := m.Path("gate")
-			wrap := m.Write("wrap", "#!/bin/sh\n[ ! -e "+gate+" ] || read -r _ <"+gate+"\nexec \"$@\"\n", 0o700)
+			wrap := m.Write("wrap", "#!/bin/sh\n[ ! -e "+m.Path("gate")+" ] || read -r _ <"+m.Path("gate")+"\nexec \"$@\"\n", 0o700)
 			m.Set(supervisor.CrashVariable+"=", supervisor.WrapVariable+"="+wrap)
 			g := m.Start()
 			g.Say("idle", "echo hello").Want(t, "hello")
-			if started {
-				check.OK(t, syscall.Mkfifo(gate, 0o600))
-			}
-			h := m.LockFile()
-			check.OK(t, proc.Signal(h.Worker, h.WorkerStart, syscall.SIGKILL))
-			m.Eventually("it pauses", func() bool { return strings.Contains(m.Log.String(), "the gateway is started again") })
-			opened := (*os.File)(nil)
-			if started {
-				var err error
-				opened, err = os.OpenFile(gate, os.O_WRONLY, 0) // waits for the next worker, which waits for the end of its input
-				check.OK(t, err)
-			}
-			check.OK(t, g.Cmd.Process.Signal(sig))
-			_ = opened.Close() // nil is no file
+			c.end(m, g)
 			if g.WaitEnd(); g.Cmd.ProcessState.ExitCode() != harness.ExitOK {
-				t.Errorf("%v: the gateway ends with %v", sig, g.Cmd.ProcessState)
+				t.Errorf("the gateway ends with %v", g.Cmd.ProcessState)
 			}
-			if n := len(m.Hosts()); n != sessions {
-				t.Errorf("%v, started %v: %d sessions are left, want %d", sig, started, n, sessions)
+			if n := len(m.Hosts()); n != c.sessions {
+				t.Errorf("%d sessions are left, want %d", n, c.sessions)
 			}
-		}
+		})
 	}
+}
+
+// crash kills the worker.
+func crash(m *harness.Machine) {
+	h := m.LockFile()
+	check.OK(m.T, proc.Signal(h.Worker, h.WorkerStart, syscall.SIGKILL))
 }
 
 // TestStartedFromWithinASession runs the gateway as claude's Bash would: it bears

@@ -352,10 +352,10 @@ var soakErrors = map[string]string{
 
 // soakWords are what a daemon that cannot go on says last, and why.
 var soakWords = map[string]string{
-	"bareclaw: hand over: ":                  "the supervisor was killed, or the gateway told to end, before another worker served",
-	"bareclaw: take over: ":                  "likewise",
-	"bareclaw: start below the supervisor: ": "the supervisor was killed before it had told the worker what to do",
-	"bareclaw: another gateway (pid":         "it was started while another one was there",
+	"bareclaw: hand over: ":                           "the supervisor was killed, or the gateway told to end, before another worker served",
+	"bareclaw: take over: ":                           "likewise",
+	"bareclaw: start below the supervisor: receive: ": "the supervisor was killed before it had told the worker what to do",
+	"bareclaw: another gateway (pid":                  "it was started while another one was there",
 }
 
 // quietLogs fails if a log has an error that what was done does not explain, or
