@@ -85,8 +85,8 @@ type Inbound struct {
 	Handled    bool // Body is then gone
 }
 
-// The reasons for an undelivered push. A further reason is ErrBadContent: the push has no
-// content to send. All others mean that the remote side did not accept the push.
+// The reasons for an undelivered push. A push without content fails with ErrBadContent. Any
+// error other than these means that the remote side refused the push.
 var (
 	// ErrNoPusher: no adapter owns the channel's prefix.
 	ErrNoPusher = errors.New("no adapter for this channel")

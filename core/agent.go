@@ -103,24 +103,23 @@ const (
 type SessionInfo struct {
 	SessionID string
 	HostPID   int
-	HostStart uint64 // start of the host, only good to tell apart processes with the same pid
+	HostStart uint64 // start time of the host, to tell apart processes with the same pid
 	AgentPID  int
 	Turns     []TurnID  // turns handed to the process, newest last (bounded)
-	Working   []TurnID  // turns begun and not completed by the agent before the first event still to come
+	Working   []TurnID  // turns that the agent had begun and not completed before the first of Events
 	Requests  []Request // permission requests that wait for an answer
 	Ready     bool
 	Said      uint64 // number of the host's last event at the time of attaching
 	Replays   bool   // the host now replays events up to Said
 	Tasks     int    // background tasks that are alive
-	Stale     bool   // started by another program, or with another configuration, than new sessions
+	Stale     bool   // started with another program or configuration than a new session would be
 	Settings  string // fingerprint of the channel's settings at the session's start
 }
 
 // Knows reports whether the turn was handed to the session's process.
 func (i SessionInfo) Knows(id TurnID) bool { return slices.Contains(i.Turns, id) }
 
-// Begun reports whether the agent was working on the turn before the first event still to
-// come.
+// Begun reports whether the agent was working on the turn before the first of Events.
 func (i SessionInfo) Begun(id TurnID) bool { return slices.Contains(i.Working, id) }
 
 // An Answer is a decision in the agent's terms.
@@ -248,7 +247,7 @@ type Fate struct {
 }
 
 // NewsGrace bounds the time between the end of a background task and the turn that the agent
-// begins about the task. The turn's first word comes from the API.
+// begins about the task. The time includes a call of the API, for the turn's first word.
 const NewsGrace = 30 * time.Second
 
 // An Activity follows the work of an agent outside the turns of messages: background tasks,

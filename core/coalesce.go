@@ -108,8 +108,8 @@ func sendersDiffer(ms []*Message) bool {
 	return false
 }
 
-// originPrefix returns the line, with its newline, that tells the agent a message's origin: [channel: C,
-// adapter: A, user: U, chat: T, topic: N].
+// originPrefix returns the line, newline included, that tells the agent a message's origin:
+// [channel: C, adapter: A, user: U, chat: T, topic: N].
 func originPrefix(m *Message) string {
 	var sb strings.Builder
 	sb.WriteString("[channel: " + neutral(string(m.Channel)) + ", adapter: " + neutral(m.Adapter))
@@ -124,7 +124,7 @@ func originPrefix(m *Message) string {
 	return sb.String()
 }
 
-// neutral removes from an outside name all characters that could end the prefix's bracket or
+// neutral replaces, in an outside name, all characters that could end the prefix's bracket or
 // line, or begin another field.
 func neutral(name string) string {
 	return strings.Map(func(r rune) rune {
@@ -178,5 +178,5 @@ func continueNote(done string) string {
 	if done != "" {
 		note += " You had begun: " + done + "."
 	}
-	return note + " See what of it took effect, and go on from there without doing again what is done. The message was:\n\n"
+	return note + " Check what has taken effect, and continue from there without repeating finished work. The message was:\n\n"
 }

@@ -108,9 +108,9 @@ type Message struct {
 	CanAsk     bool          `json:"can_ask,omitempty"`
 	Deliver    bool          `json:"deliver,omitempty"`
 	ReceivedAt time.Time     `json:"received_at,omitzero"`
-	Rank       int           `json:"rank,omitempty"` // orders waiting messages before their order of acceptance; 0, or less for a message put first
-	// Interrupts is the turn running at the arrival of a message with mode [Interrupt]. The
-	// turn is recorded for a new process to end if the old process had no time to.
+	Rank       int           `json:"rank,omitempty"` // waiting messages run by ascending Rank, then in order of acceptance; negative for a message put first
+	// Interrupts is the turn running at the arrival of a message with mode [Interrupt]. If
+	// the process dies before ending the turn, the next process reads Interrupts.
 	Interrupts TurnID `json:"interrupts,omitempty"`
 
 	State        State     `json:"state,omitempty"`
@@ -186,7 +186,7 @@ type Background struct {
 	// Background is read.
 	SessionID string
 	CostUSD   float64
-	TotalCost float64 // USD, running total of the session after it
+	TotalCost float64 // USD, running total of the session after the result
 }
 
 // An Approval is a decision for a person: whether to allow a tool requested by the agent, or
@@ -218,7 +218,7 @@ type ApprovalKind string
 
 // The kinds of approvals.
 const (
-	ApprovalTool     ApprovalKind = ""         // Tool, Input, Suggestion, RequestID; the turn waits for it
+	ApprovalTool     ApprovalKind = ""         // Tool, Input, Suggestion, RequestID; the turn waits for the decision
 	ApprovalContinue ApprovalKind = "continue" // Message and Turn were aborted; no turn waits
 )
 

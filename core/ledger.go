@@ -28,8 +28,8 @@ type Writer interface {
 	// ErrClosed, a *DuplicateError and any further error (the change contradicts the
 	// record), the caller may not.
 	Write(c Change, done func(error))
-	// Progress counts changes completed by the writing goroutine, successfully or not.
-	// Progress does not block.
+	// Progress counts completed steps of the writing goroutine, failed steps included: the
+	// count stops growing if the goroutine is stuck. Progress does not block.
 	Progress() uint64
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxRules bounds the rules of a channel: rules are passed on the agent's command line,
+// MaxRules bounds the rules of a channel: rules are passed on the agent's command line,
 // limited in length by the system. The further constants bound single values.
 const (
 	MaxRules      = 200

@@ -48,8 +48,8 @@ type Update struct {
 // the gateway. The zero value identifies no update. Clients must treat the text form as
 // opaque.
 type UpdateID struct {
-	Stream uint64 // random number of the feed
-	Number uint64 // increases by one with each update of the feed
+	Stream uint64 // random number of the channel's stream
+	Number uint64 // increases by one with each update of the stream
 }
 
 // updateIDBase keeps the text short, since every event of a stream carries an id.
@@ -59,7 +59,7 @@ const updateIDBase = 36
 func (id UpdateID) IsZero() bool { return id == UpdateID{} }
 
 // Until reports whether id equals other or precedes other. Until returns false for ids of
-// different feeds, whose order is unknown.
+// different streams, whose order is unknown.
 func (id UpdateID) Until(other UpdateID) bool {
 	return !id.IsZero() && id.Stream == other.Stream && id.Number <= other.Number
 }

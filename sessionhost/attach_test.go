@@ -92,7 +92,7 @@ func TestNewerDaemonWins(t *testing.T) {
 	if s, err := st.generation(1).Attach(t.Context(), "c"); err == nil {
 		s.Detach()
 		t.Error("an older daemon was let in")
-	} else if errors.Is(err, core.ErrNoHost) || !strings.Contains(err.Error(), "generation 1 is not newer than 2") {
+	} else if errors.Is(err, core.ErrNoHost) || !strings.Contains(err.Error(), "generation 1 is older than 2") {
 		t.Errorf("an older daemon was told %v", err)
 	}
 	same := st.attach(2) // the same one, after its connection broke

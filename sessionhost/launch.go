@@ -98,7 +98,7 @@ func (o *Options) spawn(b protocol.Bootstrap, p protocol.Place, lock *os.File) (
 	l.SetUnlinkOnClose(false)
 	defer func() { _ = l.Close() }()
 	if err := os.Chmod(p.Socket, 0o600); err != nil {
-		return nil, fmt.Errorf("close the host's socket to others: %w", err)
+		return nil, fmt.Errorf("restrict the host's socket to this user: %w", err)
 	}
 	socket, err := l.File()
 	if err != nil {
@@ -119,7 +119,7 @@ func (o *Options) spawn(b protocol.Bootstrap, p protocol.Place, lock *os.File) (
 	cmd := exec.Command(o.Self, protocol.Subcommand)
 	cmd.Env, cmd.Dir = o.Env, "/"
 	cmd.Stderr = log
-	cmd.ExtraFiles = []*os.File{r, socket, lock} // fdBootstrap, fdListener, fdLock
+	cmd.ExtraFiles = []*os.File{r, socket, lock} // FDBootstrap, FDListener, FDLock
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		_ = w.Close()

@@ -112,7 +112,7 @@ type Inspection struct {
 	orphan func(value string) bool // tells the marks of leftovers
 }
 
-// A Seen is a host by its record.
+// A Seen is the record of a host.
 type Seen = protocol.Record
 
 // Inspect looks at the sessions of a state directory, and changes nothing. It finds no

@@ -37,9 +37,9 @@ const (
 	spareMemory = 2 * 400 << 20
 )
 
-// spares is the one owner of the sessions that wait for a channel. A spare is an
-// ordinary host under the channel key of its slot. It is launched and initialised;
-// one that is taken or dies is replaced, one at a time.
+// spares owns the sessions that wait for a channel. A spare is an ordinary host under the
+// channel key of its slot, with an initialised claude. spares replaces each spare that a
+// channel takes or that dies, one at a time.
 //
 //	start ─► follow ─► ready ─► reserve ─► claim ─► bind ─► a channel's session
 //	            │                  │ nobody came      │ cannot be
@@ -317,7 +317,7 @@ func (p *spares) backOff() time.Duration {
 	return pause
 }
 
-// postpone lets no spare be started for so long, and wakes run.
+// postpone delays the next start of a spare by at least d, and wakes run.
 func (p *spares) postpone(d time.Duration) {
 	p.mu.Lock()
 	if due := time.Now().Add(d); due.After(p.due) {

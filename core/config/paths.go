@@ -51,7 +51,7 @@ func (m machine) absolute(path, base string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// path is absolute for a path relative to the daemon's working directory.
+// path is absolute with the daemon's working directory as the base.
 func (m machine) path(path string) (string, error) { return m.absolute(path, m.cwd) }
 
 // directory is path for an existing directory.

@@ -67,7 +67,7 @@ func DefaultOf(name string) string { return settingOf(name).Default }
 // A kind is a class of settings with a common syntax. The args are the arguments of the
 // field's kind tag.
 type kind struct {
-	accepted string // describes good values; empty: the args, with last before the last one
+	accepted string // describes good values; empty: the args, with the word last before the final arg
 	last     string
 	parse    func(m machine, text string, args []string) (any, error)
 }

@@ -40,7 +40,7 @@ const (
 	LogFileOff  = "off"
 )
 
-// LogJSON is the LogFormat of slog's JSON handler; any other is that of the text handler.
+// LogJSON is the LogFormat for slog's JSON handler; any other value selects the text handler.
 const LogJSON = "json"
 
 // TelegramLock returns the path of the lock file of the process that receives the bot's

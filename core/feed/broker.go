@@ -138,9 +138,9 @@ func (h *Broker) evict(limit int) {
 	h.kept.Store(int64(total))
 }
 
-// PublishAtomically calls also and publishes the updates, and blocks new subscriptions in
-// between: a client informed by also that then subscribes does not see the updates. The
-// function also must not call the broker.
+// PublishAtomically calls the function also and then publishes the updates, while new
+// subscriptions wait: a client that subscribes after also has informed the client does not
+// see the updates. A call of the broker within also may deadlock.
 func (h *Broker) PublishAtomically(also func(), key core.ChannelKey, updates []core.Update) {
 	h.mu.RLock() // blocks new subscriptions
 	also()

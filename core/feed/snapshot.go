@@ -76,22 +76,22 @@ func (f *stream) save(owed []core.MessageID) savedStream {
 	return savedStream{ID: f.id, Last: f.last, Kept: kept, Floor: f.publishedUpTo, Owed: owed}
 }
 
-// savedUpdates are the updates of a feed in the output of WriteUpdates. The last document of the output has no feed,
-// and marks a complete output: a partial write has none.
+// savedUpdates are the updates of one stream in the output of WriteUpdates. The last document of
+// a complete output has Stream 0; a partial write lacks the document.
 type savedUpdates struct {
 	Stream  uint64
 	Updates []savedUpdate
 }
 
-// A savedUpdate is an update with the agent's line as bytes: encoded as JSON, the line would be reformatted.
+// A savedUpdate holds the agent's line as bytes, because JSON encoding would reformat the line.
 type savedUpdate struct {
 	core.Update
 
 	Raw []byte `json:",omitempty"`
 }
 
-// WriteUpdates writes the updates kept by the feeds. Writing takes time; the updates are not
-// needed before a client returns that has not seen them.
+// WriteUpdates writes the updates kept by the streams. The write may take time: the next
+// process needs the updates only for a returning client that has not seen all of them.
 func (s *Snapshot) WriteUpdates(to io.Writer) error {
 	w := bufio.NewWriterSize(to, 1<<18)
 	for _, f := range s.streams {
@@ -203,8 +203,8 @@ type earlier struct {
 	once sync.Once // reads the updates
 }
 
-// load reads the updates of all feeds left by an earlier process, if an update of stream f newer than after is among
-// the updates. load blocks until the earlier process has written the updates.
+// load reads the earlier process's updates of all streams, if stream f needs updates that are
+// newer than after. load blocks until the earlier process has written the updates.
 func (h *Broker) load(f *stream, after core.UpdateID) {
 	if !f.needsEarlier(after) {
 		return
@@ -232,7 +232,7 @@ func (e *earlier) read() (map[uint64][]core.Update, error) {
 	}
 	all, err := readUpdates(bufio.NewReader(file))
 	if err != nil {
-		return nil, fmt.Errorf("the earlier process ended before it had written them, or they are damaged: %w", err)
+		return nil, fmt.Errorf("the earlier process ended before writing the updates, or the updates are damaged: %w", err)
 	}
 	return all, nil
 }

@@ -12,7 +12,7 @@ import (
 
 const (
 	// maxUpdates and maxStreamBytes bound the updates kept by a stream for returning
-	// clients. An agent says some hundred things a second at most; a restart, or a client's
+	// clients. An agent emits at most a few hundred events a second; a restart, or a client's
 	// reconnection, takes less than a second.
 	maxUpdates     = 2048
 	maxStreamBytes = 1 << 20
@@ -99,15 +99,15 @@ func (f *stream) earlierFollowsLocked() bool {
 	return f.earlier > 0 && f.beforeLocked() == f.earlierLast
 }
 
-// needsEarlier reports whether an update newer than after is among the earlier updates not yet read.
+// needsEarlier reports whether the earlier updates not yet read include one newer than after.
 func (f *stream) needsEarlier(after core.UpdateID) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.earlierFollowsLocked() && (after.Stream != f.id || after.Number < f.earlierLast)
 }
 
-// fill adds the updates left by an earlier process, unless too many updates have arrived since. fill returns by how
-// many bytes the kept updates have grown.
+// fill adds the updates left by an earlier process, unless too many updates have arrived since.
+// fill returns by how many bytes the kept updates have grown.
 func (f *stream) fill(updates []core.Update) (grown int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -90,8 +90,8 @@ func (in *intake) applyMode(it *queued) {
 	}
 }
 
-// change runs change on a waiting message, after a write under way that concerns the
-// message. Without the message change reports the reason to done.
+// change applies the function change to a waiting message, once no write that concerns the
+// message is under way. For a message that does not wait, done receives ErrNotWaiting.
 func (in *intake) change(id core.MessageID, change func(*queued, func(error)), done func(error)) {
 	i := in.queue.position(id) - 1
 	switch {

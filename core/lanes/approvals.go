@@ -114,7 +114,7 @@ func (ad *approvalDesk) restore(approvals []*core.Approval) {
 	}
 }
 
-// sync compares the pending approvals with the host's unanswered requests.
+// sync voids approvals without an unanswered request of the host, and adds missing approvals.
 func (ad *approvalDesk) sync(running *inflight) {
 	ad.void(func(a *pendingApproval) bool {
 		return !slices.ContainsFunc(ad.conv.session.info.Requests, func(r core.Request) bool { return r.ID == a.approval.RequestID })

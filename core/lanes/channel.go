@@ -64,8 +64,8 @@ func (c *channel) after(d time.Duration, f func()) *time.Timer {
 	return time.AfterFunc(d, func() { c.post(f) })
 }
 
-// retryLater runs f again after the lane's next step, for requests arriving while the lane
-// is busy with a deciding operation.
+// retryLater runs f again after the lane's next step, for requests that must wait for an
+// operation or a write under way.
 func (c *channel) retryLater(f func()) { c.retries = append(c.retries, f) }
 
 // retry runs the requests queued by retryLater, and then after each request.
@@ -142,8 +142,8 @@ func (c *channel) async(work func(ctx context.Context) func()) {
 	})
 }
 
-// request runs do on the lane's goroutine, and waits for the result that do, now or later, passes to done. request
-// returns errRetired if the lane has retired, and errInternal if do panics.
+// request runs do on the lane's goroutine, and waits until do, or a later step, passes a result
+// to done. request returns errRetired if the lane has retired, and errInternal if do panics.
 func request[T any](ctx context.Context, c *channel, do func(done func(T, error))) (v T, err error) {
 	type result struct {
 		v   T
@@ -178,8 +178,8 @@ func perform(ctx context.Context, c *channel, do func(done func(error))) error {
 	return err
 }
 
-// await returns the value received from the lane, also if ctx, or the lane, has ended meanwhile. Without a value await
-// returns the cause of the context's end, errRetired for a retired lane, or ErrClosed for a lane ended by shutdown.
+// await returns a value from the lane, even if ctx or the lane has ended meanwhile. Without a
+// value, await returns the cause of ctx's end, errRetired, or ErrClosed during a shutdown.
 func await[T any](ctx context.Context, c *channel, values <-chan T) (v T, err error) {
 	select {
 	case v = <-values:

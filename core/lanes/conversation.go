@@ -165,7 +165,7 @@ func (cv *conversation) end(why string) {
 	cv.beginOperation(endingUnused)
 	cv.slot.MarkEnding()
 	if err := cv.session.Stop(core.StopGently); err != nil {
-		cv.log.Warn("session not asked to end", "err", err) // the session's end is reported in any case
+		cv.log.Warn("request to end the session not sent", "err", err) // the session's end is reported in any case
 	}
 }
 
@@ -178,9 +178,9 @@ func (cv *conversation) outdated() string {
 	case cv.settingsStale():
 		return "its channel has other settings"
 	case cv.turnBudgetSpent():
-		return "the budget of a turn is begun"
+		return "a part of a turn's budget is spent"
 	case cv.queue.parked != nil && cv.queue.parked.code == core.CodeNotLoggedIn:
-		return "a new one reads the new login"
+		return "a new session reads the new login"
 	}
 	return ""
 }

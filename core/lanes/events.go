@@ -260,8 +260,8 @@ func (ln *listener) onHostBlocked(why string) {
 	if why == "" || ln.conv.session.hostBlocked != "" {
 		return
 	}
-	ln.conv.session.hostBlocked = "What Claude says cannot be kept, so it is not read and its turn stands still: " + why + ". It goes on by itself then."
-	ln.log.Error("claude is not read: what it says cannot be kept", "why", why)
+	ln.conv.session.hostBlocked = "Claude's output cannot be stored, so the turn waits: " + why + ". The turn then continues by itself."
+	ln.log.Error("claude's output is not read, because the host cannot store it", "why", why)
 	if f := ln.turns.running(); f != nil {
 		f.mark(ln.now(), "not_read", why)
 		ln.turns.tellStalled(f, ln.conv.session.hostBlocked)

@@ -110,7 +110,7 @@ func (j *journal) write(u unsaved) {
 		case errors.Is(err, core.ErrClosed):
 			return
 		case err != nil: // the change contradicts the record, so a retry cannot help
-			j.log.Error("not written", "err", err)
+			j.log.Error("change refused by the ledger", "err", err)
 		}
 		j.post(u.then)
 	})
@@ -123,7 +123,7 @@ func (j *journal) notSaved(u unsaved, err error) {
 		return // the retry is already scheduled
 	}
 	j.pause = min(max(2*j.pause, firstSaveRetry), saveRetry)
-	j.log.Error("not written yet", "err", err, "retry_in", j.pause)
+	j.log.Error("change not written yet", "err", err, "retry_in", j.pause)
 	time.AfterFunc(j.pause, func() { j.post(j.saveAgain) })
 }
 

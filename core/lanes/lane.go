@@ -110,8 +110,8 @@ func (l *lane) canDispatch() bool {
 		!l.queue.reordering && len(l.queue.items) > 0 && l.queue.items[0].isReady()
 }
 
-// prepareDispatch reports whether a turn can begin now. For lack of a session slot, the lane
-// queues for a slot; for lack of money, the lane parks or replaces the session; and a session
+// prepareDispatch reports whether a turn can begin now. Without a session slot, the lane
+// queues for a slot; with a spent budget, the lane parks or replaces the session. A session
 // with outdated settings is replaced, unless background tasks, the report of ended tasks or
 // pending approvals keep the process: then the turn runs with the old settings.
 func (l *lane) prepareDispatch() bool {
@@ -119,7 +119,7 @@ func (l *lane) prepareDispatch() bool {
 	case !l.queue.withinDailyBudget():
 		return false
 	case l.conv.turnBudgetSpent():
-		l.conv.end("the budget of a turn is begun")
+		l.conv.end("a part of a turn's budget is spent")
 		return false
 	case l.conv.settingsStale() && !l.conv.session.background.keepsSettings() && len(l.desk.pending) == 0:
 		l.conv.end("its channel has other settings")

@@ -48,9 +48,9 @@ type Options struct {
 	Now        func() time.Time
 }
 
-// Advice holds what texts for people say about changing the gateway's behaviour. Lanes know
-// neither the names of settings nor the commands of adapters, so the caller of New supplies
-// both. Empty advice is omitted.
+// Advice holds parts of texts that tell people how to change the gateway's behaviour. Lanes
+// know neither the names of settings nor the commands of adapters, so the caller of New
+// supplies both. Empty advice is omitted.
 type Advice struct {
 	DailyBudget string // name of the setting of DailyBudget
 	MaxSessions string // name of the setting of MaxSessions

@@ -81,7 +81,7 @@ func (r *registry) remove(l *lane) bool {
 	return true
 }
 
-// greet reports, once, that a channel has received no greeting yet.
+// greet marks the channel as greeted, and reports whether the channel was not greeted before.
 func (r *registry) greet(key core.ChannelKey) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,8 +19,8 @@ type op struct {
 	paid []any  // arguments of stmtSpend, which runs if the op changes a row; nil for none
 }
 
-// paid returns an amount for the day of at. A change written again after a crash changes no
-// row, and is therefore charged once.
+// paid returns the arguments of stmtSpend for an amount on the day of at. A change written
+// again after a crash changes no row, and is therefore charged once.
 func paid(at time.Time, usd float64) []any {
 	if usd <= 0 {
 		return nil

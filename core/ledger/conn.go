@@ -145,7 +145,7 @@ func (c *writeConn) unchanged(o *op) error {
 	case stmtEnd, stmtUpdate:
 		return c.exists(stmtHasTurn, o)
 	case stmtArrive:
-		return fmt.Errorf("%s %s: it is recorded already, or its turn", o.stmt.verb, o.id)
+		return fmt.Errorf("%s %s: the message or its turn is recorded already", o.stmt.verb, o.id)
 	default:
 		return nil
 	}

@@ -30,8 +30,8 @@ import (
 
 // A Ledger is an open ledger file and implements [core.Ledger] and the store of package
 // schedule, each part by a type of its own. All methods are safe for concurrent use. Only
-// one process may write at a time; the lock of the state directory enforces the rule, and
-// a second writer would here only be delayed.
+// one process may write at a time. The lock of the state directory enforces the rule,
+// because SQLite would only delay a second writer.
 type Ledger struct {
 	messages
 	turns

@@ -84,8 +84,8 @@ func (q *queue) run(ctx context.Context, s *statement) error {
 	return q.commit(ctx, &compiler{ops: []op{{stmt: s, id: "in meta"}}})
 }
 
-// count counts an entry that the writer makes without put. The entry lands as any other: uncounted, it
-// would let the next entry seem to have landed.
+// count adds 1 to added for an entry that the writer writes without put. The entry adds 1 to
+// landed, and without count the next entry would seem to have landed.
 func (q *queue) count() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -47,7 +47,7 @@ func readMigrations() (all []string) {
 	}
 }
 
-// firstReader is the min_reader of a file that lost nothing to a later program. Programs
+// firstReader is the min_reader of a file from which no migration removed anything. Programs
 // with fewer migrations do not know min_reader and refuse every file with a schema newer
 // than their own.
 const firstReader = 5
@@ -94,7 +94,7 @@ func migrate(c *sql.Conn, migrations []string) error {
 	known := len(migrations)
 	switch {
 	case !file.Reads(known):
-		return fmt.Errorf("it has schema %d, which only a bareclaw that knows schema %d or a later one reads, and this one knows %d; "+
+		return fmt.Errorf("it has schema %d and needs a bareclaw that knows schema %d or later, but this one knows %d; "+
 			"use the newer bareclaw that wrote it", file.Schema, file.MinReader, known)
 	case file.Schema >= known:
 		return nil

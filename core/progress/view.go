@@ -50,7 +50,7 @@ type View struct {
 	Whole        bool
 
 	Summary string        // one line about the ended turn; empty without anything to say
-	After   core.UpdateID // resuming after After repeats the updates behind the View; zero if unknown
+	After   core.UpdateID // resuming after this update repeats the updates that make up the View; zero if unknown
 }
 
 // View returns the present View.

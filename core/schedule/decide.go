@@ -35,8 +35,8 @@ func (d *decision) unsent() *Occurrence {
 	return nil
 }
 
-// skipDecided leaves out the occurrences that an earlier process decided, and finds the
-// messages of those that it sent, before a crash or before the clock was set back.
+// skipDecided drops the occurrences with a recorded outcome. An occurrence whose message was
+// submitted, but not recorded because of a crash or a clock set back, becomes Sent.
 func (s *Scheduler) skipDecided(ctx context.Context, d *decision) error {
 	old, err := s.o.Store.Occurrences(ctx, d.job.ID, d.due[0].Due, Kept)
 	if err != nil {

@@ -77,7 +77,7 @@ func (s *Scheduler) complete(j *Job) error {
 	}
 	switch {
 	case len(j.Text) > MaxTextBytes:
-		return invalid("text", "The text of a schedule is at most %d bytes, and this one has %d. Write it to a file, and have the text name that.", MaxTextBytes, len(j.Text))
+		return invalid("text", "The text of a schedule is at most %d bytes, and this one has %d. Write the text to a file, and name the file in the schedule.", MaxTextBytes, len(j.Text))
 	case len(j.Precheck) > MaxPrecheckBytes || strings.ContainsRune(j.Precheck, 0):
 		return invalid("precheck", "A precheck is a command line of at most %d bytes.", MaxPrecheckBytes)
 	case j.Budget < 0 || math.IsNaN(j.Budget) || math.IsInf(j.Budget, 0):

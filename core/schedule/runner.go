@@ -251,7 +251,7 @@ func (r *runner) answer(m *core.Message, earlier []Occurrence) *Answer {
 		}
 	}
 	if a.Push = Pending; r.job.Notify == "" {
-		a.Push, a.Problem = NotPushed, "no channel is set that is told"
+		a.Push, a.Problem = NotPushed, "no channel is set for the answers"
 	}
 	return a
 }

@@ -24,7 +24,7 @@ const (
 	firstYear = 2000
 )
 
-// A Core accepts messages. *lanes.Manager implements Core.
+// A Core accepts messages. *lanes.Manager and *adapterstore.Store together implement Core.
 type Core interface {
 	Submit(ctx context.Context, s core.Submission) (*core.Ticket, error)
 	// Deliverer returns the name of the adapter that delivers answers on the channel,
@@ -32,7 +32,7 @@ type Core interface {
 	Deliverer(key core.ChannelKey) string
 }
 
-// A Waiter waits for messages. *lanes.Manager implements Waiter.
+// A Waiter waits for messages. *lanes.Lookup implements Waiter.
 type Waiter interface {
 	// Wait returns a message once the outcome is known.
 	Wait(ctx context.Context, id core.MessageID) (core.Message, error)

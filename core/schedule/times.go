@@ -35,8 +35,8 @@ func zoneOf(name string, local *time.Location) (*time.Location, error) {
 		return local, nil
 	}
 	zone, err := time.LoadLocation(name)
-	if err != nil || name == "Local" { // which no zone is called
-		return nil, invalid("tz", "%q is no time zone. Send its IANA name, such as Europe/Berlin, or leave it out for the machine's.", name)
+	if err != nil || name == "Local" { // LoadLocation accepts Local, which is no IANA name
+		return nil, invalid("tz", "%q is no time zone. Send an IANA name, such as Europe/Berlin, or no name for the machine's zone.", name)
 	}
 	return zone, nil
 }
@@ -118,7 +118,7 @@ func newCron(expression string) (*cronRule, error) {
 		options |= cron.Descriptor
 		c.anyHour = strings.EqualFold(fields[0], "@hourly")
 	case strings.HasPrefix(expression, "@every"):
-		return c, errors.New("for that there is \"every\"")
+		return c, errors.New("use \"every\" for an interval")
 	case len(fields) != cronFields:
 		return c, fmt.Errorf("it has %d fields, not five", len(fields))
 	case strings.Contains(fields[0], "="): // the library would take the field for a zone

@@ -159,8 +159,8 @@ func (w When) String() string {
 	return "at " + w.At.Format(time.RFC3339)
 }
 
-// readWhen parses a stored When. Validation would refuse a few accepted times: the stored form may be longer
-// than the request, and later by the fraction of a second.
+// readWhen parses a stored When, without the checks of ParseWhen: the stored form may be longer
+// than the accepted request, or later by a fraction of a second.
 func readWhen(text string) (When, error) {
 	word, rest, _ := strings.Cut(text, " ")
 	switch word {
@@ -200,9 +200,9 @@ func parseMissed(text string) (within time.Duration, err error) {
 		`(within 30m: the newest one is sent late, if it is not later than that).`, text)
 }
 
-// classify decides about occurrences that have come due, given oldest first, after more
-// earlier ones, by the job's Missed. Each is Missed, or Sent if it is to be sent; at most
-// the newest is.
+// classify decides about due occurrences by the job's Missed. The due times come oldest
+// first; more is the number of even older occurrences. The newest occurrence is Sent if not
+// too late, and all others are Missed.
 func classify(dues []time.Time, more int, now time.Time, missed string) ([]Occurrence, error) {
 	within, err := parseMissed(missed)
 	if err != nil {

@@ -38,7 +38,7 @@ func follow(path string) (string, error) {
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("its directory cannot be written (BARECLAW_SESSION_FILE names another place): %w", err)
+		return nil, fmt.Errorf("its directory cannot be written (set BARECLAW_SESSION_FILE to another path): %w", err)
 	}
 	err = lockfile.Acquire(f)
 	if errors.Is(err, lockfile.ErrHeld) {
@@ -77,7 +77,7 @@ func removeLeftovers(path string) {
 // allow new files.
 func checkWritable(dir string) error {
 	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
-		return fmt.Errorf("its directory cannot be written (BARECLAW_SESSION_FILE names another place): %w", err)
+		return fmt.Errorf("its directory cannot be written (set BARECLAW_SESSION_FILE to another path): %w", err)
 	}
 	return nil
 }

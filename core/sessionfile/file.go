@@ -29,7 +29,7 @@ import (
 // A File is an open session file. It implements [core.SessionIDs]; all methods are safe
 // for concurrent use.
 type File struct {
-	path    string // where it really is, symbolic links followed
+	path    string // the real path, symbolic links resolved
 	lock    *os.File
 	problem string
 

@@ -1,5 +1,5 @@
-// Package settings holds what each channel overrides of the gateway's configuration: the
-// model, the permission mode, and rules for tools.
+// Package settings holds each channel's overrides of the gateway's configuration: the model,
+// the permission mode, and rules for tools.
 //
 // The ledger has the record. A [Cache] keeps all settings in memory, because few channels
 // have settings and every dispatch reads them.

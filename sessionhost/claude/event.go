@@ -125,9 +125,9 @@ func (e *Event) SessionID() string { return text(e.session) }
 // Subagent reports whether a subagent speaks.
 func (e *Event) Subagent() bool { return len(e.parent) > 0 && e.parent[0] == '"' }
 
-// Lifecycle returns the message and the phase of a command_lifecycle event. It is no answer: a
-// repeated message is "completed" without a run, and an API error ends as "cancelled" after
-// its result. A message that is folded into the running turn is "started".
+// Lifecycle returns the message and the phase of a command_lifecycle event. The phase does not
+// show an answer: a repeated message is "completed" without a run, and after the result of an
+// API error the message is "cancelled". A message folded into the running turn is "started".
 func (e *Event) Lifecycle() (message string, phase core.Phase) {
 	if e.Type != TypeLifecycle {
 		return "", ""

@@ -2,8 +2,8 @@
 // command line and environment, the lines on its stdin, the events on its stdout, and the
 // transcript, which tells the fate of a turn after a crash.
 //
-// The package starts no process and opens no socket. It speaks in core's types where a lane
-// acts on a value.
+// The package starts no process and opens no socket. Values that a lane acts on have types of
+// package core.
 //
 // Two guarantees hold throughout. No output of claude can make the package fail for good:
 // an unknown event type or field passes through untouched in Event.Raw, and a bad line is
@@ -22,7 +22,7 @@ import (
 	"strings"
 )
 
-// A Launch is how a claude is started. Zero fields omit their flags.
+// A Launch holds the parameters of a claude process. Zero fields omit their flags.
 type Launch struct {
 	SessionID string // a UUID
 	Resume    bool   // continue the session instead of creating it
@@ -71,8 +71,8 @@ func (l Launch) Args() []string {
 	return appendFlag(args, "--session-id", l.SessionID)
 }
 
-// settings returns the settings laid over the user's own, "" without any. Lists of rules
-// add up.
+// settings returns the value of --settings, "" without rules. claude adds the rules to the
+// rules in the user's own settings.
 func (l Launch) settings() string {
 	if len(l.Allow) == 0 {
 		return ""
@@ -95,9 +95,9 @@ func appendFlag(args []string, flag, value string) []string {
 }
 
 // Environ returns claude's environment as KEY=value strings: the parent's, which the user's
-// tools need, without leaks (this program's settings and tokens, API keys) and false traces
-// (of a claude or a service manager around the gateway). The names in pass are always let
-// through. The last of duplicates wins.
+// tools need, without secrets (this program's settings and tokens, API keys) and without the
+// variables of a claude or a service manager around the gateway. The names in pass are never
+// withheld. The last of duplicates wins.
 func Environ(parent, pass []string) []string {
 	at := make(map[string]int, len(parent)) // index in env by name
 	env := make([]string, 0, len(parent)+2)
@@ -140,7 +140,7 @@ var withheldNames = strings.Fields(`
 	`LISTEN_* WATCHDOG_* NOTIFY_SOCKET MAINPID MANAGERPID INVOCATION_ID JOURNAL_STREAM SYSTEMD_EXEC_PID
 	MEMORY_PRESSURE_WATCH MEMORY_PRESSURE_WRITE CREDENTIALS_DIRECTORY FDSTORE`) // set by systemd for this daemon: systemd.exec(5)
 
-// chosenNames are patterns of those that are choices of the user.
+// chosenNames are exceptions from withheldNames: variables that the user chooses.
 var chosenNames = strings.Fields(`
 	CLAUDE_CODE_OAUTH_TOKEN CLAUDE_CODE_API_KEY_HELPER_TTL_MS CLAUDE_CODE_CLIENT_CERT CLAUDE_CODE_CLIENT_KEY
 	CLAUDE_CODE_CLIENT_KEY_PASSPHRASE CLAUDE_CODE_CERT_STORE CLAUDE_CODE_USE_BEDROCK CLAUDE_CODE_USE_VERTEX

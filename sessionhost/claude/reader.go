@@ -155,8 +155,8 @@ var errJSON = errors.New("invalid JSON")
 // long as the scanned bytes.
 type visitor func(key, value []byte)
 
-// A scanner is a decoder of a byte slice. Scanners are kept: a visitor may scan the value
-// that it is given.
+// A scanner decodes a byte slice. Scanners come from a pool, because a visitor may scan the
+// visited value meanwhile.
 type scanner struct {
 	jsontext.Decoder
 	src bytes.Buffer

@@ -13,7 +13,7 @@ import (
 )
 
 // Show returns the content of a claude line for a person, in order; nothing for most lines
-// and for other input. The result tells the words of an API error, not Show.
+// and for other input. Show omits the text of an API error, which comes with the result.
 //
 // claude sends a block of text twice: streamed in pieces, and whole before the block's end.
 // The whole block has no index, but the line's uuid becomes its ID, the same at each

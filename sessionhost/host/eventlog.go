@@ -54,7 +54,7 @@ type storedEntry struct {
 	data []byte
 	off  int64
 	n    int32
-	step *step // that the entry tells, or nil
+	step *step // reported by the entry; nil without a step
 }
 
 // A step is the beginning or the end of claude's work on a turn.
@@ -138,8 +138,8 @@ func (l *eventLog) wait(err error) {
 	l.mu.Lock()
 }
 
-// ackRequest returns whether append waits, and for which failure. notice is the last notice
-// that the daemon was given; the result replaces it.
+// ackRequest reports whether append waits without the daemon's knowledge, and for which
+// failure. nth is the last notice sent to the daemon; the first result replaces nth.
 func (l *eventLog) ackRequest(nth uint64) (_ uint64, waits bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -64,7 +64,7 @@ type host struct {
 	requests   requests
 	idle       idleTracker
 	ready      bool // claude has answered initialize
-	timedOut   bool // claude has not, and is ended
+	timedOut   bool // claude did not answer in time, and is being ended
 
 	sendsSoon atomic.Bool // sendTimer runs
 	sendTimer *time.Timer
@@ -121,8 +121,8 @@ func (h *host) run(l *net.UnixListener) {
 			h.stop(prompt, termGrace)
 		}
 	}()
-	// Memory that the start of packages for the daemon has left is given back, half a
-	// MiB of each host, while claude starts.
+	// The initialization of packages that only the daemon needs leaves half a MiB of garbage:
+	// return the memory to the system while claude starts.
 	go debug.FreeOSMemory() // ends by itself
 	h.awaitEnd()
 	_ = l.Close()

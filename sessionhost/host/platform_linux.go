@@ -9,7 +9,7 @@ import (
 )
 
 // childAttr gives claude a process group of its own, and has the kernel end claude when the
-// host dies: without its input alone claude would go on working.
+// host dies, because claude would go on working after the end of its input.
 func childAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 }
@@ -21,8 +21,8 @@ func reserveSpace(f *os.File, n int64) bool {
 	return err == nil && unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, info.Size(), n) == nil
 }
 
-// The scheduler is not told of the calls below, which must not block. After a pause each
-// announced call wakes the thread that looks for blocked calls, and a host pauses in every
+// The calls below bypass Go's scheduler, and must not block. After a pause, a call through
+// the scheduler wakes the thread that looks for blocked calls, and a host pauses in every
 // turn.
 
 func readNow(fd uintptr, p []byte) (int, error)  { return callNow(syscall.SYS_READ, fd, p) }

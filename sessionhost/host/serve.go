@@ -18,7 +18,7 @@ import (
 // helloTimeout bounds the exchange of hello and welcome on a new connection.
 const helloTimeout = 5 * time.Second
 
-// A connection is that of a daemon.
+// A connection is the host's connection to one daemon.
 type connection struct {
 	*socket
 	host     *host
@@ -31,8 +31,8 @@ type connection struct {
 	batch  []byte
 }
 
-// accept serves daemons. It tries again after a failure, as for want of a file descriptor:
-// a host out of reach would be ended with its turn.
+// accept serves daemons. accept retries after a failure, such as a lack of file descriptors,
+// because a daemon ends a host that does not answer, together with the turn.
 func (h *host) accept(l *net.UnixListener) {
 	failing := false
 	for {
@@ -85,8 +85,8 @@ func (h *host) serve(conn *net.UnixConn) {
 	}
 }
 
-// greet checks the daemon's hello, makes the daemon the one that the host obeys, and
-// answers with the host's state.
+// greet checks the daemon's hello, makes the daemon the host's only daemon, and answers with
+// the host's state.
 func (h *host) greet(c *connection, frames *claude.Reader) error {
 	_ = c.SetReadDeadline(time.Now().Add(helloTimeout))
 	line, err := frames.Next()
@@ -130,16 +130,15 @@ func (h *host) welcome() protocol.Welcome {
 	}
 }
 
-// replaceDaemon makes the connection the one that the host obeys. The frames that have
-// arrived on the older connection are handled first, and no later ones. So the newer daemon
-// hears of each turn that claude was given, and hands over no other turn again; and no frame
-// comes from a daemon that was replaced.
+// replaceDaemon makes c the host's only connection. The host first handles the frames that
+// have arrived on the older connection, and none afterwards: the welcome then lists every
+// turn handed to claude, and the newer daemon repeats no turn.
 func (h *host) replaceDaemon(c *connection, hello protocol.Frame) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for {
 		if hello.Generation < h.generation {
-			return fmt.Errorf("generation %d is not newer than %d", hello.Generation, h.generation)
+			return fmt.Errorf("generation %d is older than %d", hello.Generation, h.generation)
 		}
 		older := h.daemon
 		if older == nil {

@@ -65,9 +65,9 @@ func unpolled(c *net.UnixConn) (file *os.File, err error) {
 	return file, errors.Join(closed, err)
 }
 
-// pending reports whether the instance has input. Without the question the instance would
-// stay readable, and the next input would go unnoticed. Like readNow the call is hidden
-// from the scheduler.
+// pending reports whether the epoll instance has input. Without the call, the instance would
+// stay readable, and the next input would go unnoticed. Like readNow, pending bypasses Go's
+// scheduler.
 func pending(epoll uintptr) bool {
 	var event unix.EpollEvent
 	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, epoll, uintptr(unsafe.Pointer(&event)), 1, 0, 0, 0)
@@ -130,7 +130,7 @@ func (s *socket) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// CloseRead has Read return what has arrived, and then the end.
+// CloseRead ends the input: Read returns the bytes that have arrived, and then io.EOF.
 func (s *socket) CloseRead() (err error) {
 	closed := s.conn.Control(func(fd uintptr) { err = unix.Shutdown(int(fd), unix.SHUT_RD) })
 	return errors.Join(closed, err)

@@ -40,7 +40,7 @@ func (n *toolNotes) observe(ev *claude.Event) error {
 		switch {
 		case len(n.noted) == len(n.working):
 		case n.pending:
-			n.pending = n.note() != nil // why not is known
+			n.pending = n.note() != nil // the first failure was reported
 		case ev.BeginsTool():
 			err := n.note()
 			n.pending = err != nil

@@ -56,8 +56,8 @@ func PlaceOf(stateDir, runtimeDir, channel string) Place {
 // ReservedPath returns the file that promises a spare to a channel.
 func (p Place) ReservedPath() string { return strings.TrimSuffix(p.RecordPath, ".json") + ".reserved" }
 
-// Write replaces the record atomically. The record is not synced: after a power loss its
-// boot id shows that it means nothing.
+// Write replaces the record atomically. The record is not synced: after a power loss the
+// boot id shows that the record is stale.
 func (r Record) Write(path string) error {
 	b, err := json.Marshal(r)
 	if err != nil {
