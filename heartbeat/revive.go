@@ -118,7 +118,7 @@ func (t *tick) hasService(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("ask %s for the gateway's service: %w", t.Service.System(), err)
 	}
 	if other := Elsewhere(s, t.Config.StateDir); other != "" {
-		t.log.printf("the service that is installed is that of the gateway whose state is in %q; this one's is in %q", other, t.Config.StateDir)
+		t.log.printf("the installed service runs the gateway whose state is in %q, and not the one whose state is in %q", other, t.Config.StateDir)
 		return false, nil
 	}
 	return s.Installed, nil
@@ -173,7 +173,7 @@ func (t *tick) awaitReady(ctx context.Context, ended <-chan error) error {
 				return fmt.Errorf("it did not say within %s that it serves: %w", t.StartLimit, refused)
 			}
 			if over != nil {
-				return fmt.Errorf("what was started has ended (%w), as %s says, and no other gateway served within %s", over, t.gatewayLog(), t.StartLimit)
+				return fmt.Errorf("the gateway that was started has ended (%w; see %s), and no other gateway served within %s", over, t.gatewayLog(), t.StartLimit)
 			}
 			return fmt.Errorf("it did not serve within %s", t.StartLimit)
 		case err := <-ended:

@@ -21,7 +21,7 @@ import (
 // way.
 var ErrUpgrading = errors.New("an upgrade cannot begin now")
 
-// admin tells how the gateway does, restarts and upgrades it, and serves the API reference.
+// admin reports the gateway's health and metrics, and restarts and upgrades the gateway.
 type admin struct{ *shared }
 
 func (a *admin) postRestart(w *response, r *http.Request) (any, error) {

@@ -146,8 +146,8 @@ func wrongMember(err error, code, prefix string) error {
 	return badRequest(code, "%s must be %s.", name, kinds[typ.Kind()])
 }
 
-// memberCodes are the codes for invalid members of requests, where these are not made of the
-// member's name.
+// memberCodes are the codes of invalid members whose code is not "bad_" and the member's
+// name.
 var memberCodes = map[string]string{
 	"message": api.BadText, "budget_usd": api.BadBudget, "model": api.BadSetting, "permission_mode": api.BadSetting,
 	"rollback": api.BadPath, "turn_id": api.InvalidBody,

@@ -54,8 +54,8 @@ type servedListener struct {
 
 type listenerKey struct{}
 
-// withListener stores in the context of all requests of a listener which one that is. It is
-// meant for the field BaseContext of http.Server.
+// withListener stores the kind of a listener in the context of all its requests. withListener
+// is the BaseContext of the http.Server.
 func withListener(l net.Listener) context.Context {
 	return context.WithValue(context.Background(), listenerKey{}, l.(servedListener).from)
 }

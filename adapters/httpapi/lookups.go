@@ -17,8 +17,8 @@ const (
 	// maxContentReads bounds how many contents read by clients are in memory at once:
 	// each content may be as large as a body.
 	maxContentReads = 2
-	// smallContent is the size in bytes up to which a content read from the ledger no
-	// longer counts.
+	// smallContent is the size in bytes up to which a content, once read, does not count for
+	// maxContentReads.
 	smallContent = 1 << 20
 )
 
@@ -26,8 +26,8 @@ type lookups struct{ *shared }
 
 func pathMessage(r *http.Request) core.MessageID { return core.MessageID(pathParam(r, "id")) }
 
-// get shows a message; with ?wait=30s after the message has an outcome or the time has
-// passed; with &until=parked also as soon as the message waits on a parked channel.
+// get shows a message. With ?wait=30s, get first waits for the outcome, for at most 30 s; with
+// &until=parked the wait also ends when the message waits on a parked channel.
 func (l *lookups) get(w *response, r *http.Request) (any, error) {
 	wait, err := waitParam(r)
 	if err != nil {

@@ -109,7 +109,7 @@ func showOccurrence(o *schedule.Occurrence) api.Occurrence {
 	return shown
 }
 
-// run has a built-in schedule run once for the time in the body; the request may be
+// run runs a built-in schedule once for the due time in the body, even if the request is
 // repeated.
 func (s *schedules) run(_ *response, r *http.Request, in *api.RunRequest) (any, error) {
 	wait, err := waitParam(r)

@@ -113,7 +113,7 @@ type shared struct {
 func (s *Server) Serve(l net.Listener) error { return s.serve(tcpListener, l) }
 
 // ServeLocal is Serve for the Unix listener of the user's own programs: without checks of
-// token, Host and Origin, and without decisions about approvals.
+// token, Host and Origin, and without requests that would give the agent permissions.
 func (s *Server) ServeLocal(l net.Listener) error { return s.serve(localListener, l) }
 
 // ServeInner serves the requests forwarded by a predecessor, on a Unix listener, also after

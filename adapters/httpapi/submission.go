@@ -224,8 +224,8 @@ func checkBlock(raw jsontext.Value, at string) error {
 	return nil
 }
 
-// sources are the sources of docs.claude.com/en/api/messages, by the type of the block: their
-// media types by the type of the source. An address has none.
+// sources are the accepted media types (docs.claude.com/en/api/messages), by the type of the
+// block and the type of the source. A source that is an address has no media type.
 var sources = map[string]map[string][]string{
 	"image":    {"base64": {"image/png", "image/jpeg", "image/gif", "image/webp"}, "url": nil},
 	"document": {"base64": {"application/pdf"}, "text": {"text/plain"}},

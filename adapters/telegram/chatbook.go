@@ -66,7 +66,7 @@ func (c *chatBook) obeys(m *models.Message) bool {
 	return m.From != nil && m.SenderChat == nil && c.allowed[m.From.ID]
 }
 
-// heard remembers, until recorded, that an allowed user has written in a chat.
+// heard remembers that an allowed user has written in a chat; learn records the fact.
 func (c *chatBook) heard(chat int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"bareclaw/internal/lockfile"
 )
 
-// A Place is where a program's file is: its absolute path. Beside it are
-// the program before it, one that did not work, and one that is staged.
+// A Place is the absolute path of a program's file. The files of other programs are beside
+// it: the old one, the last one that failed, and a staged one; see Old, Failed and Next.
 type Place string
 
 // PlaceOf returns the place of a running program, or why the program cannot be replaced.
@@ -58,13 +58,13 @@ func NewerBuild(stateDir, program string) (path string, ok bool) {
 	return path, err == nil && !os.SameFile(built, other) && built.ModTime().After(other.ModTime())
 }
 
-// Path is the program's.
+// Path returns the path of the program in place.
 func (p Place) Path() string { return string(p) }
 
-// Old is the path of the program that was there before.
+// Old returns the path of the program that was in place before the last upgrade.
 func (p Place) Old() string { return string(p) + ".old" }
 
-// Earlier is Old, or why there is no program to go back to.
+// Earlier returns Old, or why there is no program to go back to.
 func (p Place) Earlier() (string, error) {
 	_, err := os.Stat(p.Old())
 	switch {
@@ -98,8 +98,8 @@ func (p Place) Hold() (*os.File, error) {
 }
 
 // Stage copies the program at path beside the one in place, as Next, and returns the
-// copy's SHA-256. The program in place stays as it is until Swap. The path must be absolute
-// and its file executable, and one that nobody but this user, or root, can have written.
+// copy's SHA-256. The program in place stays as it is until Swap. The path must be absolute;
+// the file must be executable, and writable by nobody but this user or root.
 func (p Place) Stage(path string) (sum string, err error) {
 	from, err := openTrusted(path)
 	if err != nil {
@@ -108,7 +108,7 @@ func (p Place) Stage(path string) (sum string, err error) {
 	defer func() { _ = from.Close() }()
 	sum, err = copyProgram(from, p.Next())
 	if err != nil {
-		return "", fmt.Errorf("bring the new program to where the old one is (is the directory this user's?): %w", err)
+		return "", fmt.Errorf("copy the new program beside the old one (may this user write to the directory?): %w", err)
 	}
 	return sum, nil
 }
@@ -153,7 +153,7 @@ func openTrusted(path string) (*os.File, error) {
 		return nil, fmt.Errorf("read the new program: %w", err)
 	}
 	info, err := f.Stat()
-	if err == nil && info.Mode().IsRegular() && !startsAsProgram(f) { // whose mode is right as it is
+	if err == nil && info.Mode().IsRegular() && !startsAsProgram(f) { // before trusted, which could advise chmod u+x
 		err = fmt.Errorf("%s is no program", path)
 	}
 	if err == nil {
@@ -166,8 +166,8 @@ func openTrusted(path string) (*os.File, error) {
 	return f, nil
 }
 
-// IsProgram reports whether the file begins as a program or a script does, whatever its
-// mode. No other file is to be made executable.
+// IsProgram reports whether the file begins as a program or a script does, whatever the
+// file's mode. Only for such a file should advice name chmod +x.
 func IsProgram(path string) bool {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -217,8 +217,8 @@ func Sum(path string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// Swap puts the staged program in place, in one step: at no time is there none. The program
-// that was in place is lost unless KeepRunning has kept it.
+// Swap puts the staged program in place with one rename, so that a program is there at any
+// moment. The program that was in place is lost unless KeepRunning has kept it.
 func (p Place) Swap() error {
 	if err := os.Rename(p.Next(), p.Path()); err != nil {
 		return fmt.Errorf("put the new program in place: %w", err)
@@ -227,13 +227,13 @@ func (p Place) Swap() error {
 	return nil
 }
 
-// running is the file that this process runs, which is there as long as the process.
-// Linux alone has it.
+// running is Linux's path of the program that this process runs, valid even after the file
+// was replaced or removed.
 const running = "/proc/self/exe"
 
-// Running returns a path by which the program of this process can be started again: that
-// of its file, unless somebody has replaced that since. Where the system does not tell, it
-// is that of the file.
+// Running returns a path from which the program of this process can be started again: file,
+// or the constant running if somebody has replaced file since. On systems other than Linux
+// Running always returns file.
 func Running(file string) string {
 	link, err := os.Readlink(running)
 	if err != nil || link == file {
@@ -247,8 +247,8 @@ func Running(file string) string {
 	return running
 }
 
-// KeepRunning makes the program of this process, whose file is self, the old one, so that
-// Rollback can put it back after Swap. An older one is lost.
+// KeepRunning keeps the program of this process, whose file is self, as Old, so that Rollback
+// can put that program back after Swap. The earlier Old is lost.
 func (p Place) KeepRunning(self string) error {
 	if self == p.Path() && Running(self) == self {
 		return p.alias(self, p.Old())
@@ -256,8 +256,8 @@ func (p Place) KeepRunning(self string) error {
 	return p.keepCopy(Running(self), "")
 }
 
-// Recover brings back the old program, by its SHA-256, if somebody has removed or replaced
-// its file, from this process, if the process runs the old program.
+// Recover restores Old if somebody has removed the file or replaced it by a program with
+// another SHA-256 than sum. The source is this process, which must run the old program.
 func (p Place) Recover(sum string) error {
 	if have, err := Sum(p.Old()); err == nil && have == sum {
 		return nil
@@ -265,8 +265,8 @@ func (p Place) Recover(sum string) error {
 	return p.keepCopy(running, sum)
 }
 
-// keepCopy makes a copy of a program the old one. A program with another SHA-256 than sum,
-// if that is given, is refused.
+// keepCopy keeps a copy of the program at path as Old. If sum is not empty, a program with
+// another SHA-256 is an error.
 func (p Place) keepCopy(path, sum string) error {
 	from, err := os.Open(path)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package program puts a new program in the place of the one that runs, and the old one
-// back. What it does to files is done by renaming, so that at any moment there is a
-// whole program at its path; what it knows of an upgrade is one record in the state
-// directory, which says what to do whichever process dies.
+// Package program replaces the file of the running program by a new program, and puts the
+// old program back. All replacements are renames: at any moment a whole program is at the
+// path. One record in the state directory describes the last upgrade, so that the next
+// process can go on after a crash of any process.
 //
-// It knows files and programs. Who hands over to whom, and who watches, is the daemon's.
+// The hand-over and the trial itself are the work of the daemon and the supervisor.
 package program
 
 import (
@@ -32,15 +32,15 @@ type Info struct {
 	Go        string `json:"go"`
 	OS        string `json:"os"`
 	Arch      string `json:"arch"`
-	Schema    int    `json:"schema"`     // of the ledger, that it knows
-	MinReader int    `json:"min_reader"` // the schema that a program must know to read a ledger after it
+	Schema    int    `json:"schema"`     // newest schema of the ledger that the program knows
+	MinReader int    `json:"min_reader"` // schema that a reader of the program's ledger must know
 }
 
 // askTimeout bounds how long a program may take to say what it is.
 const askTimeout = 20 * time.Second
 
-// Ask starts the program at path to learn what it is, and returns why it is none that
-// can run here. It blocks for as long as that takes.
+// Ask runs the program at path and returns its Info, or why the program cannot run here. Ask
+// blocks for at most askTimeout.
 func Ask(ctx context.Context, path string) (Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -71,20 +71,19 @@ func Ask(ctx context.Context, path string) (Info, error) {
 	return i, nil
 }
 
-// Reads returns why a program cannot use a state directory whose ledger asks for that
-// schema.
+// Reads returns nil if the program can use a ledger that requires the schema minReader, or
+// why not.
 func (i Info) Reads(minReader int) error {
 	if i.Schema < minReader {
-		return fmt.Errorf("bareclaw %s knows schema %d of the ledger, which needs a program that knows schema %d: what was changed since cannot be undone; "+
-			"restore a backup of that time, or take a newer program", i.Version, i.Schema, minReader)
+		return fmt.Errorf("bareclaw %s knows schema %d, and the ledger needs a program that knows schema %d: what was changed since cannot be undone; "+
+			"restore a backup from that time, or use a newer program", i.Version, i.Schema, minReader)
 	}
 	return nil
 }
 
-// Find returns the program that a path means: a file, or in a directory the one that is
-// named bareclaw, or is built there from the source of one. What is built goes into the
-// directory work; what the tool chain does goes to progress. It blocks for as long as a
-// build takes.
+// Find returns the program at a path. For a directory, the program is a build of the source
+// tree there, or else the file named bareclaw. A build goes into the directory work, and the
+// tool chain's output to progress. Find blocks for as long as a build takes.
 func Find(ctx context.Context, path, work string, progress io.Writer) (program string, err error) {
 	path, err = filepath.Abs(path)
 	if err != nil {
@@ -114,8 +113,8 @@ func IsSource(dir string) bool {
 	return err == nil && bytes.HasPrefix(mod, []byte("module bareclaw\n"))
 }
 
-// build builds the source. The program does not know where that is: otherwise every
-// restart would build it anew, and it could not be replaced by another file.
+// build builds the source with -trimpath, which hides the source tree from the program:
+// otherwise every restart would build anew, and no file could replace the program.
 func build(ctx context.Context, source, work string, progress io.Writer) (string, error) {
 	program := filepath.Join(work, "bareclaw")
 	err := Build(ctx, source, program, os.Environ(), progress, "-v", "-trimpath")

@@ -22,27 +22,27 @@ const (
 	WentBack  State = "went_back" // the old program is in place again
 )
 
-// maxStarts is how often a program may be started while it is on trial: the one that
-// comes then goes back.
+// maxStarts is the number of the start on trial at which the program, instead of serving,
+// puts the old program back.
 const maxStarts = 3
 
-// A Trial is the record of the last upgrade. The record has one writer at a time: the
-// worker that prepares the upgrade, the supervisor while the program is on trial, then the
-// worker that serves.
+// A Trial is the record of the last upgrade. The worker that prepares the upgrade makes the
+// record, the new worker notes its own starts and end, the supervisor decides the trial, and
+// the worker that serves afterwards notes the attempts to send the Summary.
 type Trial struct {
 	ID             string    `json:"id"`
 	State          State     `json:"state"`
-	Program        Place     `json:"program"` // that is replaced
+	Program        Place     `json:"program"` // place of the replaced program
 	From           Side      `json:"from"`
 	To             Side      `json:"to"`
-	Channel        string    `json:"channel,omitempty"` // that hears what became of it
+	Channel        string    `json:"channel,omitempty"` // gets the Summary
 	BeganAt        time.Time `json:"began_at"`
 	EndedAt        time.Time `json:"ended_at,omitzero"`
-	Reason         string    `json:"reason,omitempty"`  // why it went back
+	Reason         string    `json:"reason,omitempty"`  // why the gateway went back
 	Starts         int       `json:"starts"`            // of the new program
 	Leaving        bool      `json:"leaving,omitempty"` // the new program was told to end meanwhile
-	NotifyAttempts int       `json:"tells,omitempty"`   // how often the Summary was refused and not sent: see PushID
-	Notified       bool      `json:"told,omitempty"`    // the channel got the Summary, or nobody tries any more
+	NotifyAttempts int       `json:"tells,omitempty"`   // pushes of the Summary that were certainly not sent: see PushID
+	Notified       bool      `json:"told,omitempty"`    // the channel got the Summary, or all attempts are over
 }
 
 // A Side is one of the two programs.
@@ -70,13 +70,13 @@ func Load(stateDir string) (*Trial, error) {
 	return &t, nil
 }
 
-// ErrDamaged means that nobody can say what became of the last upgrade. The next one
-// makes a record of its own.
+// ErrDamaged means that the result of the last upgrade is unknown. The next upgrade replaces
+// the record.
 var ErrDamaged = errors.New("the record of the last upgrade is damaged")
 
 // Save writes the record, as a whole and durably.
 func (t *Trial) Save(stateDir string) error {
-	// The temporary file is this process's own: a verdict and the end of the program on trial may meet.
+	// WriteJSON never shares a temporary file: supervisor and worker may save at the same time.
 	if err := atomicfile.WriteJSON(filepath.Join(stateDir, Name), t); err != nil {
 		return fmt.Errorf("write the record of the upgrade: %w", err)
 	}
@@ -84,8 +84,8 @@ func (t *Trial) Save(stateDir string) error {
 }
 
 // GoBack puts the old program back in place after a trial that failed, ends and saves the
-// record, and returns the path of the old program, empty if there is none. What could not
-// be done is the error.
+// record, and returns the path of the old program, empty if there is none. The error names
+// the steps that failed.
 func (t *Trial) GoBack(stateDir string, why error) (path string, err error) {
 	errs := []error{t.Program.Recover(t.From.SHA256)}
 	path = t.Program.Path()
@@ -117,8 +117,8 @@ func (t *Trial) Summary() string {
 	return fmt.Sprintf("The gateway tries %s instead of %s.", t.To.Version, t.From.Version)
 }
 
-// PushID is the id of what the channel is told. What is known not to have been sent gets
-// another one for the next attempt.
+// PushID returns the id for the next push of the Summary. After a push that was certainly not
+// sent, the next push has a new id.
 func (t *Trial) PushID() string {
 	if t.NotifyAttempts == 0 {
 		return t.ID
@@ -126,18 +126,18 @@ func (t *Trial) PushID() string {
 	return fmt.Sprintf("%s:%d", t.ID, t.NotifyAttempts+1)
 }
 
-// A Verdict says what a process that has just started finds of an upgrade on trial.
+// A Verdict says what an upgrade on trial means for a process that has just started.
 type Verdict int
 
 // The verdicts.
 const (
-	NoTrial  Verdict = iota // there is none, or it is not about this program
-	Go                      // this is the new program, and it may go on
+	NoTrial  Verdict = iota // no upgrade is on trial, or that of another program
+	Go                      // this is the new program, which may serve
 	GoneBack                // the old program is in place: start that
 )
 
-// Begin notes, in a process that has the state directory, that it begins: one that is
-// on trial for the third time puts the old program back. self is its program's path.
+// Begin counts the start of a process that holds the state directory. At its third start a
+// program on trial puts the old program back. self is the path of the process's program.
 func Begin(stateDir, self string) (*Trial, Verdict, error) {
 	t, err := Load(stateDir)
 	if err != nil || t == nil || t.State != OnTrial {

@@ -256,7 +256,7 @@ func (m launchdManager) Restart(ctx context.Context, job Job) error {
 	return m.bootstrap(ctx, job)
 }
 
-// Uninstall unloads a job and removes the job's plist.
+// Uninstall unloads a job and removes the job's files.
 func (m launchdManager) Uninstall(ctx context.Context, job Job) ([]string, error) {
 	var did []string
 	j, err := look(ctx, job)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// StateVariable holds, in a supervisor that has replaced itself, what it has kept.
+// StateVariable holds the keptState of a supervisor that has replaced its own program.
 const StateVariable = "BARECLAW_SUPERVISOR"
 
 // A keptState is what a supervisor keeps when it replaces itself: descriptors, and the

@@ -72,8 +72,8 @@ func (p *Parent) receive() {
 	}
 }
 
-// reply returns the wanted message of the supervisor. A restart that is refused after it was
-// prepared is of no concern: another worker follows.
+// reply returns the wanted message of the supervisor. reply ignores the refusal of a restart
+// that was already prepared: another worker follows.
 func (p *Parent) reply(ctx context.Context, wanted string) (m message, err error) {
 	for {
 		select {
@@ -165,9 +165,9 @@ func (p *Parent) Failed(err error) {
 }
 
 // Restart has the supervisor start another worker of the program at path, and blocks until
-// that could serve: the caller then calls Release. After an error nothing has changed. One
-// call may be under way at a time. A program on trial, whose record is written, cannot be
-// replaced by others while place is open; place may be nil.
+// the worker is ready: the caller then calls Release. After an error nothing has changed.
+// Only one call may be under way. The supervisor keeps place open during a trial, so that no
+// other process replaces the program; place may be nil.
 func (p *Parent) Restart(path string, onTrial bool, place *os.File) error {
 	m := message{Kind: msgRestart, Path: path, Trial: onTrial}
 	if place != nil {

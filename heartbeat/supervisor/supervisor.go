@@ -16,8 +16,8 @@
 //	        ◄──────────────── succeeded ◄──────────── serving
 //	answers held requests through the next worker, and ends
 //
-// A next worker that fails before go changes nothing. After one that fails later, the
-// supervisor starts the program that it runs itself, the last that is known to work.
+// If the next worker fails before go, nothing changes. If it fails later, the supervisor
+// starts its own program, the last that is known to work.
 package supervisor
 
 import (
@@ -382,8 +382,8 @@ func (s *supervisor) idle() bool {
 // notify tells the service manager a state. Where there is none, notify does nothing.
 func (s *supervisor) notify(state string) { _, _ = sd.SdNotify(false, state) }
 
-// watchdogTicks returns the times at which a service manager's watchdog is told that the
-// gateway is alive while no worker serves: a worker that hangs is to be noticed.
+// watchdogTicks returns the times at which the supervisor notifies the service manager's
+// watchdog while no worker serves. A serving worker notifies by itself: a hang must show.
 func watchdogTicks() (ticks <-chan time.Time, stop func()) {
 	interval, err := sd.SdWatchdogEnabled(false)
 	if err != nil || interval <= 0 {

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// trialTime is how long a new program has to be well.
+	// trialTime is how long a new program must serve in good health.
 	trialTime = 30 * time.Second
 	// lookTime is the time between two reports of a worker's health.
 	lookTime = time.Second
-	// maxMisses is how often in a row a worker may be unwell: a busy machine may be slow.
+	// maxMisses is how many bad reports in a row end a trial: a busy machine may be slow.
 	maxMisses = 3
 	// maxSilence is how long a worker may report nothing.
 	maxSilence = 12 * time.Second

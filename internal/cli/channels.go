@@ -19,9 +19,9 @@ import (
 type channels struct {
 	List      channelList      `cmd:"" default:"withargs" help:"List the channels."`
 	Show      channelShow      `cmd:"" help:"Show all that is known of a channel."`
-	Set       channelSet       `cmd:"" help:"Set a channel's model or permission mode; empty takes it back."`
-	Rules     channelRules     `cmd:"" help:"List what the agent may do on a channel without asking, or take it back."`
-	Interrupt channelInterrupt `cmd:"" help:"End the turn that runs, and keep the session."`
+	Set       channelSet       `cmd:"" help:"Set a channel's model or permission mode; an empty value resets the setting."`
+	Rules     channelRules     `cmd:"" help:"List what the agent may do on a channel without asking, or remove a rule."`
+	Interrupt channelInterrupt `cmd:"" help:"End the running turn, and keep the session."`
 	Reset     channelReset     `cmd:"" help:"Begin a new session with the next message."`
 }
 
@@ -121,12 +121,12 @@ func (s *channelSet) Run(c *command.Context, gateway command.Decider) error {
 		return command.Usagef("set what? Give --model, --permission-mode or both")
 	}
 	change := api.ChannelChange{Model: s.Model, PermissionMode: s.PermissionMode}
-	return request(c, gateway.Client, http.MethodPatch, api.ChannelPath(s.Channel), change, s.JSON, printing(c, "Set. It holds from the next turn on."))
+	return request(c, gateway.Client, http.MethodPatch, api.ChannelPath(s.Channel), change, s.JSON, printing(c, "Set. The change applies from the next turn on."))
 }
 
 type channelRules struct {
 	Channel string `arg:"" help:"The channel."`
-	Remove  string `placeholder:"ID" help:"Take this rule back; the beginning of its id will do."`
+	Remove  string `placeholder:"ID" help:"Remove this rule; the beginning of its id is enough."`
 	JSON    bool   `name:"json" help:"Print JSON."`
 }
 

@@ -27,8 +27,8 @@ import (
 
 // A logs shows the gateway's log from the systemd journal or from the file.
 type logs struct {
-	Follow bool `short:"f" help:"Go on with what comes, until Ctrl-C."`
-	Lines  int  `short:"n" default:"100" help:"How many of the last lines to begin with."`
+	Follow bool `short:"f" help:"Follow the log until Ctrl-C."`
+	Lines  int  `short:"n" default:"100" help:"How many of the last lines to show first."`
 }
 
 // Validate checks the number.
@@ -55,7 +55,7 @@ func (l *logs) Run(c *command.Context, cfg config.Config) error {
 	case kept.Path != "":
 		return l.file(c, kept.Path)
 	}
-	return errors.New("the gateway's log is only where its standard error goes: BARECLAW_LOG_FILE is off")
+	return errors.New("BARECLAW_LOG_FILE is off, so the gateway logs only to its standard error")
 }
 
 func (l *logs) journal(c *command.Context, unit string) error {

@@ -1,7 +1,6 @@
-// Package cli is the command line: everything that a person or a script asks of a gateway.
-// Each command is a struct whose Run kong calls, with the configuration and the clients that
-// Run has as parameters. Commands that start,
-// stop or replace the gateway are in package lifecycle.
+// Package cli is the command line for people and scripts. Each command is a struct with a
+// method Run; kong calls Run with the configuration and the clients that Run has as
+// parameters. Package lifecycle has the commands that start, stop or replace the gateway.
 package cli
 
 import (
@@ -40,14 +39,14 @@ type commandLine struct {
 	Status    status    `cmd:"" group:"use" help:"Show the gateway on one screen."`
 	Send      send      `cmd:"" group:"use" help:"Send a message to a channel and print the answer."`
 	Chat      chat.Chat `cmd:"" group:"use" help:"Talk on a channel in this terminal."`
-	Channels  channels  `cmd:"" group:"use" help:"List the channels, or look after one."`
+	Channels  channels  `cmd:"" group:"use" help:"List the channels, or show or change one."`
 	Approvals approvals `cmd:"" group:"use" help:"List what waits for a decision, or decide."`
-	Schedule  schedules `cmd:"" group:"use" help:"Remind, or do something regularly."`
+	Schedule  schedules `cmd:"" group:"use" help:"Manage reminders and regular tasks."`
 
 	Messages messages `cmd:"" group:"message" help:"List the messages of a channel."`
 	Trace    trace    `cmd:"" group:"message" help:"Show what happened to a message, and when."`
-	Cancel   cancel   `cmd:"" group:"message" help:"Take a message back that waits."`
-	Retry    retry    `cmd:"" group:"message" help:"Try a message again that failed."`
+	Cancel   cancel   `cmd:"" group:"message" help:"Cancel a waiting message."`
+	Retry    retry    `cmd:"" group:"message" help:"Try a failed message again."`
 
 	Logs    logs              `cmd:"" group:"keep" help:"Show the gateway's log."`
 	Stop    lifecycle.Stop    `cmd:"" group:"keep" help:"End the gateway; it stays down until you start it."`
@@ -59,8 +58,8 @@ type commandLine struct {
 
 	Init       setup.Init          `cmd:"" group:"install" help:"Set the gateway up, step by step."`
 	Service    lifecycle.Service   `cmd:"" group:"install" help:"Have systemd or launchd keep the gateway running."`
-	Heartbeat  lifecycle.Heartbeat `cmd:"" group:"install" help:"Have Claude look around regularly, and the gateway started if it is down."`
-	Completion completion          `cmd:"" group:"install" help:"Print what makes a shell complete commands and channels."`
+	Heartbeat  lifecycle.Heartbeat `cmd:"" group:"install" help:"Have Claude look around regularly, and start the gateway if it is down."`
+	Completion completion          `cmd:"" group:"install" help:"Print a script that completes commands and channels in a shell."`
 
 	Complete complete `cmd:"" hidden:"" name:"complete-words"`
 

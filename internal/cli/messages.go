@@ -16,7 +16,7 @@ import (
 	"bareclaw/internal/term"
 )
 
-// How far a message whose id is not given in full is looked for.
+// Limits of the search for a message by the beginning of its id.
 const (
 	searchedChannels = 50
 	searchedMessages = 100 // of each channel

@@ -19,7 +19,7 @@ import (
 )
 
 type schedules struct {
-	Add    scheduleAdd    `cmd:"" help:"Have a text sent to a channel at its time, and the answer to it go there."`
+	Add    scheduleAdd    `cmd:"" help:"Send a text to a channel's agent at set times; the answer goes to the channel."`
 	List   scheduleList   `cmd:"" default:"withargs" help:"List the schedules."`
 	Show   scheduleShow   `cmd:"" help:"Show a schedule and what became of its last due times."`
 	Remove scheduleRemove `cmd:"" help:"Remove a schedule."`
@@ -35,15 +35,15 @@ type scheduleAdd struct {
 	Every string `xor:"when" placeholder:"DURATION" help:"Again and again: 2h, 1d."`
 
 	TZ       string  `name:"tz" placeholder:"ZONE" help:"The zone of these times, such as Europe/Berlin; the machine's unless it is given."`
-	Missed   string  `placeholder:"RULE" help:"What becomes of a time that passed while the gateway did not run: skip, once, 'within 30m'."`
-	Precheck string  `placeholder:"COMMAND" help:"A command line that is run first: unless it ends with status 0 there is nothing to do, and Claude is not asked."`
-	Budget   float64 `placeholder:"USD" help:"What its answers may cost a day; any amount unless it is given."`
+	Missed   string  `placeholder:"RULE" help:"What to do about times that passed while the gateway did not run: skip, once, 'within 30m'."`
+	Precheck string  `placeholder:"COMMAND" help:"A command line to run first: Claude is asked only if it ends with status 0."`
+	Budget   float64 `placeholder:"USD" help:"Limit of the cost of the answers per day; no limit by default."`
 	JSON     bool    `name:"json" help:"Print the schedule as JSON."`
 }
 
 // Help is shown below the summary.
 func (*scheduleAdd) Help() string {
-	return "When that is, one of --at, --in, --every and --cron says."
+	return "One of --at, --in, --every and --cron sets the time."
 }
 
 // Validate checks the time and the budget.
@@ -66,7 +66,7 @@ func (a *scheduleAdd) Run(c *command.Context, gateway *client.Client) error {
 	if a.Precheck != "" { // the Unix socket refuses prechecks
 		direct, err := c.Decider()
 		if errors.Is(err, command.ErrInSession) {
-			return errors.New("a schedule with a precheck is made by people: it runs without anybody's permission. Leave --precheck away, and look first thing when the text comes")
+			return errors.New("a schedule with a precheck can only be made by people, because a precheck runs without permission. Leave out --precheck, and do the check when the text arrives")
 		}
 		if err != nil {
 			return err

@@ -27,13 +27,13 @@ import (
 type send struct {
 	Channel        string        `arg:"" help:"The channel, such as http or tg-123456789."`
 	Text           []string      `arg:"" optional:"" help:"What to say; - reads it from standard input."`
-	Push           bool          `xor:"how" help:"Push the text to the channel's people; no agent is asked. So it is by default where claude itself runs this."`
-	Ask            bool          `xor:"how" help:"Ask the channel's agent. So it is by default, except where claude itself runs this."`
+	Push           bool          `xor:"how" help:"Push the text to the channel's people without asking an agent: the default where claude itself runs this command."`
+	Ask            bool          `xor:"how" help:"Ask the channel's agent: the default except where claude itself runs this command."`
 	File           string        `type:"path" placeholder:"PATH" help:"Push a file too."`
 	Async          bool          `help:"Do not wait for the answer; print the message's id."`
-	Mode           string        `enum:"collect,steer,interrupt" default:"collect" help:"What becomes of a turn that runs: wait for its end (collect), be handed to it (steer), or end it (interrupt)."`
+	Mode           string        `enum:"collect,steer,interrupt" default:"collect" help:"How to treat a running turn: wait for its end (collect), hand the message to it (steer), or end it (interrupt)."`
 	Timeout        time.Duration `placeholder:"10m" help:"How long to wait for the answer. The message goes on after that."`
-	IdempotencyKey string        `placeholder:"KEY" help:"A name for this message: sent again with it, it is no second one."`
+	IdempotencyKey string        `placeholder:"KEY" help:"A key for this message: sending it again with the same key makes no second message."`
 	JSON           bool          `name:"json" help:"Print what the gateway says as JSON."`
 }
 

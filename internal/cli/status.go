@@ -233,10 +233,10 @@ func lastGateway(stateDir string, now time.Time) (last *stopped, said string, er
 	switch {
 	case alive:
 		last.Hung = true
-		return last, fmt.Sprintf("The gateway's process %d is there, since %s, but cannot be reached.", h.PID, humanize.Clock(h.StartedAt, now)), nil
+		return last, fmt.Sprintf("The gateway's process %d has been running since %s, but cannot be reached.", h.PID, humanize.Clock(h.StartedAt, now)), nil
 	case !h.Ended:
 		last.Crashed = true
-		return last, fmt.Sprintf("The gateway that was started %s (pid %d) has crashed or was killed: it did not end as it was told to.",
+		return last, fmt.Sprintf("The gateway that was started %s (pid %d) has crashed or was killed.",
 			humanize.Clock(h.StartedAt, now), h.PID), nil
 	}
 	st, err := os.Stat(filepath.Join(stateDir, lockfile.StateLockName))

@@ -75,11 +75,11 @@ func (a agent) greeting() []core.Notice {
 // is to know in every conversation.
 const notesName = "notes.md"
 
-// systemPrompt returns what is appended to claude's own system prompt, given the paths of
-// this program, of its source (empty if that is not known) and of claude's notes; builds says
-// that a restart builds the program from the source. The prompt is the same for every
-// channel, since a session may be started before it is known for which: where a message
-// comes from stands before each. It names only ways that need no token.
+// systemPrompt returns the text appended to claude's own system prompt. The paths are those of
+// this program, of its source (empty if unknown) and of claude's notes; builds means that a
+// restart builds the source. All channels share one prompt, because a spare session starts
+// before its channel is known: each message begins with its channel. The prompt names only
+// commands that need no token.
 func systemPrompt(program, source, notes string, builds bool) string {
 	run := shellWord(program)
 	lines := []string{

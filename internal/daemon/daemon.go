@@ -1,4 +1,4 @@
-// Package daemon is the gateway process: the rooms and what ties them together.
+// Package daemon is the gateway process, which starts, connects and stops the gateway's parts.
 package daemon
 
 import (
@@ -32,7 +32,7 @@ import (
 // hostsGrace is how long session hosts may take to end on a full shutdown.
 const hostsGrace = 15 * time.Second
 
-// endGrace is more than all of that takes.
+// endGrace is longer than a full shutdown takes.
 const endGrace = 30 * time.Second
 
 // EchoSubcommand is the hidden role that stands in for a missing claude.
@@ -83,7 +83,7 @@ type base struct {
 	life    context.Context // ends when this process leaves
 }
 
-// A daemon is the gateway process: the rooms and what ties them together.
+// A daemon is one gateway process, the worker of a supervisor.
 type daemon struct {
 	base
 	logged     lockfile.LogLocation // where the log is kept
@@ -99,15 +99,15 @@ type daemon struct {
 	parts    partList
 	unwatch  func() // ends the watchdog
 	restarts restarts
-	closers  []func() // what open has opened, undone last first
+	closers  []func() // release what this process has opened, called last first
 }
 
 func (d *daemon) serve() error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	// The reader of the log may go: that must not end the gateway. (An ignored signal would
-	// stay ignored in everything that claude starts.)
+	// The gateway must survive the end of its log's reader. SIGPIPE is caught, not ignored:
+	// programs started by claude would inherit an ignored signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	defer d.close()
 	if err := d.prepare(); err != nil {
@@ -125,10 +125,10 @@ func (d *daemon) serve() error {
 	if err := d.describe(false); err != nil {
 		return err
 	}
-	d.ready.Store(true) // not before: whoever learns of it finds this process by the lock file
+	d.ready.Store(true) // after describe: a client that sees ready finds this process in the lock file
 	d.parent.Serving(d.serveHeld(), d.restarts.onTrial.Load())
 	d.unwatch = d.watch()
-	go d.restarts.afterTrial(d.life) // ends with it
+	go d.restarts.afterTrial(d.life) // ends with d.life
 	d.log.Info("ready", "address", "http://"+d.sockets.tcp.Addr().String(), "socket", d.sockets.apiSocket(), "agent", d.engine.agent.kind,
 		"pid", os.Getpid(), "took", time.Since(d.startedAt))
 	go d.keepHeartbeat(d.engine.agent.kind == config.AgentEcho) // ends with d.life
@@ -221,8 +221,7 @@ func (d *daemon) prepare() (err error) {
 	return d.sockets.listen()
 }
 
-// openLog opens the log of this worker. A file that cannot be written is no reason not to
-// serve.
+// openLog opens the log of this worker. The gateway serves even without a writable log file.
 func (d *daemon) openLog() {
 	w, where, done, err := openLogWriter(d.cfg)
 	d.closers = append(d.closers, done)
@@ -233,7 +232,7 @@ func (d *daemon) openLog() {
 }
 
 // takeState locks the state directory, or takes the supervisor's lock. A lock on another
-// directory is refused: what waits there would be lost, with its sessions.
+// directory is an error: the messages and sessions there would be abandoned.
 func (d *daemon) takeState() (err error) {
 	f := d.parent.File(lockFile)
 	if f == nil {

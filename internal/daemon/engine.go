@@ -166,31 +166,31 @@ func (e *engine) newHosts() (*sessionhost.Hosts, error) {
 }
 
 const (
-	// updatesTimeout bounds how long a client that comes back waits until the earlier
-	// process has written what that client has not seen.
+	// updatesTimeout bounds how long a client that resumes a stream waits until the earlier
+	// process has written the updates.
 	updatesTimeout = 10 * time.Second
-	// updatesLook is how often that is looked at.
+	// updatesLook is the time between two attempts to lock the file of updates.
 	updatesLook = 5 * time.Millisecond
-	// updatesKept is how long the file of updates stays open: a feed that nobody listens to
-	// is kept as long.
+	// updatesKept is how long the file of updates stays open: a feed without listeners is
+	// kept as long.
 	updatesKept = 2 * time.Minute
 )
 
-// feedsPath is where the process of that generation leaves what it knows of the
-// streams. The name says whose it is: only the very next process can go on there.
+// feedsPath returns where the process of a generation leaves the index of its streams. The
+// generation is in the name, because only the very next process can resume the streams.
 func (e *engine) feedsPath(generation int64) string {
 	return filepath.Join(e.cfg.RuntimeDir, fmt.Sprintf("feeds-%d.json", generation))
 }
 
-// updatesPath is where the process of that generation leaves the updates of the streams. It
-// is locked until they are all there.
+// updatesPath returns where the process of a generation leaves the updates of its streams.
+// The process locks the file until all updates are written.
 func (e *engine) updatesPath(generation int64) string {
 	return filepath.Join(e.cfg.RuntimeDir, fmt.Sprintf("feeds-%d.updates", generation))
 }
 
-// saveFeeds leaves what clients need that connect again, but for the updates themselves,
-// which the returned function writes: the next process serves meanwhile. Without them
-// clients are told that events may be missing.
+// saveFeeds writes the index of the streams, for clients that resume a stream at the next
+// process. The returned function writes the updates while the next process already serves.
+// If writing fails, clients get a notice that events may be missing.
 func (e *engine) saveFeeds() (write func()) {
 	feeds, updates, err := e.beginFeeds()
 	if err != nil {
@@ -216,7 +216,7 @@ func (e *engine) beginFeeds() (feeds *feed.Snapshot, updates *os.File, err error
 		return nil, nil, err
 	}
 	if err = lockfile.Try(updates); err == nil {
-		err = os.WriteFile(e.feedsPath(e.generation), feeds.Index, 0o600) // not before: who finds it finds the lock
+		err = os.WriteFile(e.feedsPath(e.generation), feeds.Index, 0o600) // after the lock: a process that finds the index must find the lock
 	}
 	if err != nil {
 		_ = updates.Close()
@@ -225,8 +225,8 @@ func (e *engine) beginFeeds() (feeds *feed.Snapshot, updates *os.File, err error
 	return feeds, updates, nil
 }
 
-// restoreFeeds takes up what the process before this one has left, and removes it
-// with whatever older ones have.
+// restoreFeeds restores the streams that the previous process has left, and removes the
+// files of all earlier processes.
 func (e *engine) restoreFeeds() {
 	index, err := os.ReadFile(e.feedsPath(e.generation - 1))
 	var updates *os.File
@@ -246,10 +246,10 @@ func (e *engine) restoreFeeds() {
 	}
 }
 
-// awaitUpdates returns the file once the earlier process does not write it any more, be it
-// that it has ended.
+// awaitUpdates returns the file when the earlier process has released the lock: the updates
+// are written, or the process has ended.
 func awaitUpdates(ctx context.Context, f *os.File) (*io.SectionReader, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, updatesTimeout, fmt.Errorf("the earlier process did not write them within %s", updatesTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, updatesTimeout, fmt.Errorf("the earlier process did not write its updates within %s", updatesTimeout))
 	defer cancel()
 	err := lockfile.Try(f)
 	for errors.Is(err, lockfile.ErrHeld) {

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// succeedTimeout is how long another worker may take to serve when this one has released
-	// everything, also a second one after a first has failed.
+	// succeedTimeout is how long the next worker may take to serve after this worker has
+	// released everything, including a second worker if the first fails.
 	succeedTimeout = 75 * time.Second
-	// lateGrace is how long a worker that has released everything goes on answering what
-	// comes late on connections that clients keep alive.
+	// lateGrace is how long a worker that has released everything still answers late
+	// requests on connections that clients keep alive.
 	lateGrace = 5 * time.Second
 )
 
@@ -89,8 +89,8 @@ func (d *daemon) answerHeld(told context.Context) {
 	}
 }
 
-// serveHeld serves the requests that the worker before holds, on a socket whose path
-// serveHeld returns, empty if there is no such worker or no socket.
+// serveHeld serves the requests held by the previous worker on a Unix socket, and returns
+// the socket's path; empty without a previous worker, or if the socket cannot be opened.
 func (d *daemon) serveHeld() (path string) {
 	if !d.parent.IsHeir() {
 		left, _ := filepath.Glob(filepath.Join(d.cfg.RuntimeDir, "handover-*.sock")) // none where the directory's name is no pattern

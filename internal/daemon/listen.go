@@ -44,8 +44,8 @@ func (s *sockets) close() {
 	}
 }
 
-// listen opens the two addresses of the API, or uses the sockets that a service manager
-// has passed, or those of earlier workers where the configured addresses are still theirs.
+// listen opens the two listeners of the API. listen prefers a socket passed by a service
+// manager, then the socket of an earlier worker if the configured address has not changed.
 func (s *sockets) listen() (err error) {
 	if s.tcp, err = s.listenTCP(); err != nil {
 		return err
@@ -84,14 +84,14 @@ func (s *sockets) listenTCP() (net.Listener, error) {
 // sameIP reports whether two addresses are the same, or both mean all of the machine's.
 func sameIP(a, b net.IP) bool { return a.Equal(b) || a.IsUnspecified() && b.IsUnspecified() }
 
-// listenUnix opens the API socket. The state lock is held, so a socket that is there
-// already, and of no earlier worker, is stale.
+// listenUnix opens the API socket. Because this process holds the state lock, an existing
+// socket that no earlier worker has left is stale.
 func (s *sockets) listenUnix() (net.Listener, error) {
 	wanted := func(a net.Addr) bool { return a.String() == s.apiSocket() || sameDirectory(a.String(), s.apiSocket()) }
 	l, fits, err := s.given(unixFile, wanted, s.apiSocket()+" (BARECLAW_RUNTIME_DIR)")
 	switch {
 	case err != nil || fits:
-		return l, err // closing it does not remove the file: see end
+		return l, err // Close does not remove the socket's file: see end
 	case l != nil:
 		err := movedError("runtime", "BARECLAW_RUNTIME_DIR", filepath.Dir(l.Addr().String()), s.cfg.RuntimeDir)
 		return nil, errors.Join(err, l.Close())
@@ -130,9 +130,9 @@ func openPath(f *os.File) string {
 	return f.Name()
 }
 
-// vacant returns an error if somebody listens on the API socket: a gateway with another
-// state directory, whose sockets would be replaced by ours. One that has just been killed
-// may live on in a child for a moment.
+// vacant returns an error if a gateway with another state directory listens on the API
+// socket: this gateway would replace that socket. A child of a gateway that was just killed
+// may hold the socket for a moment.
 func (s *sockets) vacant() error {
 	const tries, pause = 50, 10 * time.Millisecond
 	for n := 1; ; n++ {
@@ -176,10 +176,10 @@ func (s *sockets) unlinkSocket(on bool) {
 	}
 }
 
-// findPassed takes the sockets that a service manager has passed, by their kind. A socket
-// that cannot be used, or has the name of the other kind (FileDescriptorName=), is refused.
-// They stay open in the supervisor while no worker runs, so that clients wait which connect
-// then: no socket is ever closed to others or removed.
+// findPassed sorts the sockets that a service manager has passed by their kind. An unusable
+// socket, or a socket with the name of the other kind (FileDescriptorName=), is an error. The
+// supervisor keeps the sockets open while no worker runs, so that clients who connect then
+// wait for the next worker.
 func (s *sockets) findPassed() error {
 	s.passed = map[string]*os.File{}
 	for _, p := range s.parent.Passed() {
@@ -222,9 +222,9 @@ func kindOf(f *os.File) (kind string, err error) {
 	}
 }
 
-// given returns a listener on the socket that a service manager has passed, or an earlier
-// worker has left, and whether that has the wanted address; nil if there is none. One of a
-// service manager with another address than is configured is refused.
+// given returns a listener on the socket that a service manager has passed or an earlier
+// worker has left, nil without a socket, and whether the listener has the wanted address. A
+// passed socket with another address is an error.
 func (s *sockets) given(name string, wanted func(net.Addr) bool, configured string) (l net.Listener, fits bool, err error) {
 	f := s.passed[name]
 	if f == nil {

@@ -22,8 +22,8 @@ func newLog(cfg config.Config, w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, o)) // quotes what a terminal would not show
 }
 
-// escaping writes lines of JSON as a terminal may show them: the handler escapes only
-// what JSON demands.
+// escaping escapes characters that are unsafe for a terminal in lines of JSON: the handler
+// escapes only the characters that JSON forbids.
 type escaping struct{ w io.Writer }
 
 func (e escaping) Write(line []byte) (int, error) {
@@ -33,9 +33,9 @@ func (e escaping) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// openLogWriter returns what writes the log: to stderr, and to a file unless the journal
-// keeps stderr. Where stderr is that file already, as of a gateway that was started
-// detached, each line goes there once. With an error the writer writes to stderr alone.
+// openLogWriter returns the writer of the log, for stderr and, unless the journal keeps
+// stderr, for a file. If stderr is already the file, as in a detached gateway, each line is
+// written once. With an error the writer writes to stderr alone.
 func openLogWriter(cfg config.Config) (w io.Writer, where lockfile.LogLocation, done func(), err error) {
 	done = func() {}
 	detached := logfile.IsLog(os.Stderr, usualLog(cfg))
@@ -57,16 +57,16 @@ func openLogWriter(cfg config.Config) (w io.Writer, where lockfile.LogLocation, 
 		return os.Stderr, where, done, fmt.Errorf("%s: %w", path, err)
 	}
 	done = func() { _ = f.Close() }
-	w = io.MultiWriter(f, os.Stderr) // in this order: what is seen on stderr is in the file, whose writes never fail
+	w = io.MultiWriter(f, os.Stderr) // the file first, whose writes never fail: each line on stderr is in the file
 	if f.Adopt(os.Stderr) || detached {
 		w = f
 	}
 	return w, lockfile.LogLocation{Path: path}, done, nil
 }
 
-// journaled reports whether the journal of systemd gets what is written to f: its
-// manager says so by device and inode (systemd.exec(5)), which a process inherits
-// also where its output goes elsewhere.
+// journaled reports whether f writes to systemd's journal. systemd names the journal's
+// stream by device and inode (JOURNAL_STREAM in systemd.exec(5)); a process inherits the
+// variable even if its output goes elsewhere.
 func journaled(stream string, f *os.File) bool {
 	st, err := f.Stat()
 	if err != nil {
@@ -76,8 +76,8 @@ func journaled(stream string, f *os.File) bool {
 	return ok && stream == fmt.Sprintf("%d:%d", sys.Dev, sys.Ino)
 }
 
-// unitOf returns the unit that a process belongs to, as journalctl is asked for it, by
-// what /proc says of its control group; empty if that is not known.
+// unitOf returns the journalctl option for the unit of a process, found in the process's
+// control group in /proc; empty if unknown.
 func unitOf(cgroup []byte, err error) string {
 	if err != nil {
 		return ""

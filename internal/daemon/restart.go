@@ -25,16 +25,16 @@ import (
 	"bareclaw/internal/buildinfo"
 )
 
-// restarts has another worker take over, of this program or of another one, which is on
-// trial then. The channel that asked for another program is told what became of it.
+// restarts replaces this worker by a worker of the same program, or of a new program, which
+// is then on trial. The channel that requested an upgrade gets the result.
 type restarts struct {
 	*base
 	engine   *engine
 	prepared chan struct{} // receives when another worker could take over; capacity 1
 
 	ending  atomic.Bool // no restart any more
-	onTrial atomic.Bool // this program was upgraded to, and may have to go again
-	verdict sync.Mutex  // held while the record of an upgrade that is over is read, told and written
+	onTrial atomic.Bool // this program is new, and is replaced by the old program if it fails
+	verdict sync.Mutex  // held while the record of a finished upgrade is read, reported and written
 
 	mu      sync.Mutex // protects the fields below
 	attempt *attempt   // a restart under way
@@ -48,11 +48,11 @@ type attempt struct {
 	err  error         // why no other worker can take over
 }
 
-// errOnTrial refuses a restart of a program that may have to go.
+// errOnTrial refuses a restart while this program is on trial.
 var errOnTrial = errors.New("a new program is on trial; try again when that is over, in half a minute")
 
-// request has the supervisor start another worker and returns when that could take
-// over, which follows, or why it cannot.
+// request has the supervisor start another worker. It returns nil when that worker is ready
+// and about to take over, or the reason why no worker can.
 func (r *restarts) request(ctx context.Context) error {
 	if r.onTrial.Load() {
 		r.log.Error("not restarted", "err", errOnTrial)
@@ -64,7 +64,7 @@ func (r *restarts) request(ctx context.Context) error {
 // requestUpgrade is request with another program, which is on trial then.
 func (r *restarts) requestUpgrade(ctx context.Context, o api.UpgradeRequest) error {
 	if source := r.restartSource(); source != "" {
-		return fmt.Errorf("this gateway is built from %s whenever it restarts: change that and restart it, or set BARECLAW_SOURCE=off", source)
+		return fmt.Errorf("every restart builds this gateway from %s: change the source and restart the gateway, or set BARECLAW_SOURCE=off", source)
 	}
 	if r.onTrial.Load() {
 		return fmt.Errorf("%w: %w", httpapi.ErrUpgrading, errOnTrial)
@@ -115,9 +115,9 @@ func (r *restarts) try(a *attempt, upgrade *api.UpgradeRequest) {
 	r.prepared <- struct{}{} // capacity 1, and there is one attempt at a time
 }
 
-// startSuccessor returns when another worker could take over, of the program of the
-// upgrade, or of the source, or else of this program. After an error everything is as
-// before.
+// startSuccessor starts a worker of the upgrade's program, of a build of the source, or else
+// of this program, and returns when the worker is ready to take over. An error changes
+// nothing.
 func (r *restarts) startSuccessor(upgrade *api.UpgradeRequest) error {
 	if r.ending.Load() {
 		return core.ErrClosed
@@ -187,7 +187,7 @@ func (r *restarts) candidate(ctx context.Context, upgrade *api.UpgradeRequest) (
 	return c, err
 }
 
-// stage brings or builds a program beside the one in place, and has it replace that.
+// stage copies or builds a program beside the one in place, and puts the new program in place.
 func (r *restarts) stage(ctx context.Context, place program.Place, upgrade *api.UpgradeRequest) (t *program.Trial, err error) {
 	var sum, path, channel string
 	if upgrade == nil {

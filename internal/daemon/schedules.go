@@ -52,9 +52,9 @@ func newScheduler(e *engine, chats *telegramPart) *schedule.Scheduler {
 	})
 }
 
-// keepHeartbeat installs the heartbeat where this gateway is there to stay, or logs why there
-// is none: the two keep each other alive. A service manager may take its time; keepHeartbeat
-// ends with the daemon's life at the latest.
+// keepHeartbeat installs the heartbeat if this gateway is permanent, or logs why not: gateway
+// and heartbeat keep each other alive. keepHeartbeat waits for the service manager, until the
+// daemon's life ends at the latest.
 func (b *base) keepHeartbeat(echo bool) {
 	dir, _ := service.WorkingDir() // an empty directory is refused
 	in := heartbeat.Ensure(b.life, heartbeat.Host{Config: b.cfg, Service: service.Local(), Request: service.Request{

@@ -23,8 +23,8 @@ import (
 	"bareclaw/sessionhost/protocol"
 )
 
-// Serve is the gateway with its supervisor, which this process becomes. Serve returns the
-// exit status when the gateway has ended. Process 1 of a container only starts the
+// Serve runs the gateway: this process becomes the supervisor. Serve returns the exit
+// status when the gateway has ended. Process 1 of a container only starts the
 // supervisor and collects the processes that sessions leave behind.
 func Serve() (status int, err error) {
 	if os.Getpid() == 1 && !supervisor.IsRenewed() {
@@ -39,7 +39,7 @@ func Serve() (status int, err error) {
 	passed := activation.Files(true)
 	environ := without(os.Environ(), supervisor.StateVariable) // before .env, which each worker reads anew
 	cfg, err := config.Load()
-	if err != nil && !supervisor.IsRenewed() { // one that goes on must not end
+	if err != nil && !supervisor.IsRenewed() { // a renewed supervisor must not end
 		return 0, err
 	}
 	log := supervisorLog{cfg: cfg, detached: logfile.IsLog(os.Stderr, usualLog(cfg))}
@@ -50,9 +50,9 @@ func Serve() (status int, err error) {
 	}), nil
 }
 
-// leaveSession starts this program again if a process of a session has started it: the
-// gateway must not end with the session. The mark of a session is in a process's first
-// environment, which cannot change. The gateway of that session is not this one either.
+// leaveSession executes this program anew if a process of a session started this process: the
+// gateway must not end with the session. Only an exec removes the session's mark from the
+// initial environment. The socket in the environment is that of the session's gateway.
 func leaveSession() error {
 	err := os.Unsetenv(client.SocketVariable)
 	if os.Getenv(protocol.EnvMarkVariable) == "" {
@@ -72,8 +72,8 @@ func without(environ []string, names ...string) []string {
 	})
 }
 
-// A supervisorLog is where the supervisor's few lines go: where the worker's log goes. The
-// log file is opened for each line.
+// A supervisorLog writes the supervisor's few lines to the worker's log. The log file is
+// opened for each line.
 type supervisorLog struct {
 	cfg      config.Config
 	detached bool // stderr is the log file
@@ -85,8 +85,8 @@ func (l supervisorLog) Write(line []byte) (int, error) {
 	return w.Write(line)
 }
 
-// follow has stderr, which workers inherit, go to the current log file if it goes to an
-// earlier one.
+// follow redirects stderr, which workers inherit, to the current log file after a rotation
+// of the log.
 func (l supervisorLog) follow() {
 	if !l.detached {
 		return

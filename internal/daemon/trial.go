@@ -44,13 +44,13 @@ func noRoom(dir string) bool {
 	return unix.Statfs(dir, &st) == nil && st.Bavail*uint64(st.Bsize) < 1<<20
 }
 
-// takeTrial finds, in a process that begins, whether its program is on trial. A program
-// that could not stay is replaced by the old one.
+// takeTrial finds out at the start of this process whether its program is on trial. After too
+// many starts on trial, takeTrial puts the old program back.
 func (r *restarts) takeTrial() error {
 	t, verdict, err := program.Begin(r.cfg.StateDir, r.self)
 	switch {
 	case err != nil:
-		r.log.Error("the last upgrade is not looked at", "err", err)
+		r.log.Error("the record of the last upgrade is not used", "err", err)
 		r.onTrial.Store(verdict == program.Go) // though its start could not be counted
 	case verdict == program.Go:
 		r.onTrial.Store(true)
@@ -65,8 +65,8 @@ func (r *restarts) takeTrial() error {
 	return nil
 }
 
-// afterTrial reports the health of a program on trial until the program stays. Then, and
-// where there is no trial, afterTrial tells who asked for the upgrade. It ends with ctx.
+// afterTrial reports the health of a program on trial until the trial is over. Then, or at
+// once without a trial, afterTrial reports the last upgrade's result. It ends with ctx.
 func (r *restarts) afterTrial(ctx context.Context) {
 	if r.onTrial.Load() && !r.reportHealth(ctx) {
 		return
@@ -110,8 +110,8 @@ func (r *restarts) leaveTrial() {
 	}
 }
 
-// tellUpgrade tells the channel that asked for the last upgrade what became of it, once.
-// What the other side does not take now is tried again. It ends with ctx.
+// tellUpgrade reports the last upgrade's result, once, to the channel that requested the
+// upgrade. It tries again after a failure, until ctx ends.
 func (r *restarts) tellUpgrade(ctx context.Context) {
 	_, look := supervisor.TrialTimes()
 	first := looksToTell * look
@@ -125,16 +125,16 @@ func (r *restarts) tellUpgrade(ctx context.Context) {
 }
 
 const (
-	// looksToTell is how many looks at a trial are as long as the first pause before a
-	// verdict that was not taken is sent again: a minute.
+	// looksToTell is the first pause before the result is sent again, in looks at a trial: a
+	// minute.
 	looksToTell = 60
-	// maxTells is how often that is tried.
+	// maxTells bounds the attempts to send the result.
 	maxTells = 24
 )
 
-// tellOnce tries once to tell what became of the last upgrade, and reports whether that
-// is to be tried again. The record says under which id: a process that is killed
-// meanwhile is followed by one that sends the same, which is there once.
+// tellOnce tries once to report the last upgrade's result, and returns whether to try again.
+// The id of the push comes from the record: after a kill the next process sends the same
+// push, which arrives once.
 func (r *restarts) tellOnce(ctx context.Context) (again bool) {
 	r.verdict.Lock()
 	defer r.verdict.Unlock()
@@ -144,8 +144,8 @@ func (r *restarts) tellOnce(ctx context.Context) (again bool) {
 	}
 	log := r.log.With("upgrade", t.Summary())
 	if t.Channel != "" {
-		// Not with ctx: a push whose caller leaves is taken back, and the next process could
-		// not send it. It ends with the adapter.
+		// Not with ctx: a push whose caller leaves is withdrawn, and the next process could not
+		// send the push again. Send returns when the adapter ends.
 		err = r.push.Send(context.WithoutCancel(ctx), core.Push{ID: t.PushID(), Channel: core.ChannelKey(t.Channel), Text: t.Summary()})
 		if err != nil {
 			log = log.With("channel", t.Channel, "not_told", err.Error())
@@ -154,12 +154,12 @@ func (r *restarts) tellOnce(ctx context.Context) (again bool) {
 		case err == nil || errors.Is(err, core.ErrNoPusher) || errors.Is(err, core.ErrKeyReused):
 		case errors.Is(err, core.ErrClosed):
 			return false // the next process tells it
-		case !isRefused: // it is not on record, or it is not known what became of it
-			log.Warn("the verdict is to be told again")
+		case !isRefused: // the push is not recorded, or its outcome is unknown
+			log.Warn("the result of the upgrade is not reported yet")
 			return true
-		case refused.Kind == nil: // it was not sent, and under this id never will be
+		case refused.Kind == nil: // the push was not sent, and needs another id
 			if t.NotifyAttempts++; t.NotifyAttempts < maxTells {
-				log.Warn("the verdict is to be told again")
+				log.Warn("the result of the upgrade is not reported yet")
 				r.note(t)
 				return true
 			}
@@ -173,22 +173,22 @@ func (r *restarts) tellOnce(ctx context.Context) (again bool) {
 
 func (r *restarts) note(t *program.Trial) {
 	if err := t.Save(r.cfg.StateDir); err != nil {
-		r.log.Error("upgrade not noted", "err", err)
+		r.log.Error("the record of the upgrade is not written", "err", err)
 	}
 }
 
-// lastUpgrade tells of the last upgrade; ok is false if there was none.
+// lastUpgrade returns the last upgrade; without any upgrade its state is "none".
 func (r *restarts) lastUpgrade() (api.Upgrade, error) {
 	none := api.Upgrade{State: "none"}
 	t, err := program.Load(r.cfg.StateDir)
-	if errors.Is(err, program.ErrDamaged) { // which must not keep anybody from the next one
+	if errors.Is(err, program.ErrDamaged) { // must not prevent the next upgrade
 		r.log.Warn("what became of the last upgrade is not known", "err", err)
 		return none, nil
 	}
 	if err != nil || t == nil {
 		return none, err
 	}
-	if r.onTrial.Load() { // the supervisor's verdict may be there, and this process not know yet
+	if r.onTrial.Load() { // the supervisor may have decided without this process knowing yet
 		t.State, t.EndedAt = program.OnTrial, time.Time{}
 	}
 	return api.Upgrade{

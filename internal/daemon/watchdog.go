@@ -16,26 +16,26 @@ import (
 	"bareclaw/adapters/httpapi/client"
 )
 
-// A watchdog tells the service manager again and again that the daemon is alive, each
-// time after it has made sure of it. When it says nothing for the interval that the service
-// manager gives, the daemon is killed and started again.
+// A watchdog tells the service manager regularly that the daemon is alive, after a check of
+// the daemon. A service manager that hears nothing for its interval kills the daemon and
+// starts another one.
 type watchdog struct {
-	every time.Duration // a third of that interval
+	every time.Duration // a third of the service manager's interval
 	check func(ctx context.Context) error
 	tell  func()
 	log   *slog.Logger
 	left  time.Time // when life was seen to have ended
 }
 
-// leaveGrace is how long the daemon counts as alive when it hands over or ends: it owns
-// nothing then that could be asked, and what it does has its own bounds.
+// leaveGrace is how long the daemon counts as alive while it hands over or ends: the parts
+// that a check asks have stopped by then, and each step of the end has its own timeout.
 const leaveGrace = endGrace + succeedTimeout
 
-// errSilent is why a check has failed that took too long.
-var errSilent = errors.New("for two thirds of the watchdog's interval")
+// errSilent is the cause of a check that took too long.
+var errSilent = errors.New("no answer within two thirds of the watchdog's interval")
 
-// watch has a watchdog run if the service manager wants one. The returned function ends it:
-// another process is the daemon then.
+// watch runs a watchdog if the service manager wants one. The returned function ends the
+// watchdog, once another process is the daemon.
 func (d *daemon) watch() (unwatch func()) {
 	interval, err := sd.SdWatchdogEnabled(false)
 	if err != nil {
@@ -49,8 +49,8 @@ func (d *daemon) watch() (unwatch func()) {
 	return unwatch
 }
 
-// run tells at once, and then after each check that went well, until ctx ends. A check that
-// never ends leaves nothing but itself.
+// run tells at once, and then after each successful check, until ctx ends. After a check that
+// hangs, the service manager hears nothing more.
 func (w *watchdog) run(ctx, life context.Context) {
 	tick := time.NewTicker(w.every)
 	defer tick.Stop()
@@ -92,8 +92,8 @@ func (d *daemon) checkAlive(ctx context.Context) error {
 	return errors.Join(d.engine.manager.Alive(ctx), <-answers)
 }
 
-// answer asks the daemon something over its own socket, or over TCP where somebody has
-// removed that. Whatever it answers, it does.
+// answer requests the daemon's health over the API socket, or over TCP if the socket's file
+// was removed. Every answer, even a refusal, is a sign of life.
 func (s *sockets) answer(ctx context.Context) error {
 	ask := func(c *client.Client) error {
 		once := http.Header{"Connection": {"close"}} // the next time has to connect as well

@@ -134,8 +134,8 @@ func heldBy(path, dir string) error {
 		return fmt.Errorf("another gateway uses %s; stop it first, or set BARECLAW_STATE_DIR to another directory", dir)
 	}
 	if pids := openIn(path); len(pids) > 0 && !proc.Alive(h.PID, h.Start) { // a process hung while taking over
-		return fmt.Errorf("the gateway (pid %d) that used %s has ended, and what it had started has its lock still, or begins: process %s; "+
-			"if no gateway serves in a minute, end that: kill %[3]s", h.PID, dir, strings.Join(pids, " "))
+		return fmt.Errorf("the gateway (pid %d) that used %s has ended, but its lock is still held, perhaps by a gateway that is starting: process %s; "+
+			"if no gateway serves in a minute, run: kill %[3]s", h.PID, dir, strings.Join(pids, " "))
 	}
 	return fmt.Errorf("another gateway (pid %d, at %s, since %s) uses %s; end that first, with `bareclaw stop`, or set BARECLAW_STATE_DIR, BARECLAW_RUNTIME_DIR and BARECLAW_PORT to others",
 		h.PID, h.Address, h.StartedAt.Format(time.RFC3339), dir)

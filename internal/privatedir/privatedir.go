@@ -56,7 +56,7 @@ func Make(dir, variable string) error {
 	case mode == 0o700:
 		return nil
 	case Shared(dir, info):
-		return fmt.Errorf("%s has mode %04o and holds what is not the gateway's; set %s to a directory of its own, as %s",
+		return fmt.Errorf("%s has mode %04o and holds files of other programs; set %s to a directory for the gateway alone, such as %s",
 			dir, mode, variable, filepath.Join(dir, "bareclaw"))
 	default:
 		return fmt.Errorf("%s has mode %04o, and must be open to this user alone: chmod 700 %s", dir, mode, dir)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Paths of the API. Below some of them are others, see the functions.
+// Paths of the API. The functions below return the paths of single resources.
 const (
 	PathMessage   = "/message"
 	PathMessages  = "/messages"

@@ -57,7 +57,7 @@ const (
 	OutcomeRefused = "refused"
 )
 
-// An Answer is what became of the message of a run of a schedule that the gateway brings.
+// An Answer is the result of the message of a built-in schedule's run.
 type Answer struct {
 	State      string  `json:"state"`
 	Code       string  `json:"code,omitzero"`
@@ -69,7 +69,7 @@ type Answer struct {
 	Problem    string  `json:"problem,omitzero"`
 }
 
-// Values of Answer.Push. Without one there is nothing to tell.
+// Values of Answer.Push. An empty Push means that there is no text to push.
 const (
 	PushQuiet   = "quiet"
 	PushPending = "pending"

@@ -27,7 +27,7 @@ type Following struct {
 	Patience time.Duration
 	// Event is called with each event of the message's stream except the result; may be nil.
 	Event func(Event)
-	// Away is called when the gateway has become unreachable, and Post waits; may be nil.
+	// Away is called after each failed attempt to reach the gateway, before a pause; may be nil.
 	Away func(error)
 
 	message string // empty until the message is accepted
@@ -129,9 +129,9 @@ func (f *Following) lost(ctx context.Context, err error) error {
 	return nil
 }
 
-// Updates makes the events of a stream the updates that the gateway has published. Events of
-// the agent name no turn: Updates remembers the turn begun last. The zero value is for a
-// stream from its begin.
+// Updates converts the events of a stream to the updates that the gateway has published.
+// Events of the agent name no turn: Updates remembers the turn begun last. The zero value
+// serves a stream that begins between two turns.
 type Updates struct {
 	// Turn is the running turn; to be set for a stream that begins in the middle of a turn.
 	Turn core.TurnID

@@ -130,7 +130,7 @@ func (h *Handler) Reply(ctx context.Context, to chats.Address, key, note string,
 	if h.out.Recorded(ctx, note) {
 		return true
 	}
-	var begun struct { // keeps a reply handled again after a crash from Claude
+	var begun struct { // after a crash, keeps the reply from being sent to Claude as a message
 		Approval string `json:"approval"`
 	}
 	again, err := h.env.Records.Get(ctx, env.RecordReply+key, &begun)
@@ -181,8 +181,8 @@ func Below(m *models.Message) string {
 	return ""
 }
 
-// decisive reports whether a reply decides an approval. Nothing waits for an interrupted
-// turn, hence only a plain word decides whether to continue the turn.
+// decisive reports whether a reply decides an approval. Only a plain word decides whether to
+// continue an interrupted turn: any other reply is a new message for Claude.
 func decisive(p *core.Approval, text string) bool {
 	return p.Kind != core.ApprovalContinue || isWord(text, yesWords) || isWord(text, noWords)
 }

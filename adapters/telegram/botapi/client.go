@@ -277,7 +277,7 @@ func NetworkReason(err error) string {
 }
 
 // RetryAfter returns the delay that Telegram requests before a retry; 0 if err contains
-// none. A refusal of too many requests requests a second at least.
+// none. For a TooManyRequestsError the delay is at least a second.
 func RetryAfter(err error) time.Duration {
 	tooMany, api := (*bot.TooManyRequestsError)(nil), (*Error)(nil)
 	switch {

@@ -33,8 +33,8 @@ func DecodeUpdate(raw json.RawMessage) (models.Update, error) {
 	return models.Update{}, fmt.Errorf("read an update: %w", err)
 }
 
-// addressing are the fields that say who speaks where. Without one of them a message could
-// reach another conversation, or pass for that of an allowed user.
+// addressing are the fields that name a message, its sender and its conversation. Without one
+// of these fields a message could reach another conversation, or pass for an allowed user's.
 var addressing = []string{"message_id", "from", "chat", "sender_chat", "message_thread_id", "is_topic_message"}
 
 // readable returns the fields of a message that the library can decode; nil without any, or if

@@ -48,10 +48,10 @@ func (p Address) Key() core.ChannelKey {
 	return core.ChannelKey(key)
 }
 
-// Group reports whether the chat is one of several people.
+// Group reports whether the chat is a group: ids of groups are negative.
 func (p Address) Group() bool { return p.Chat < 0 }
 
-// ParseAddress returns the conversation that a channel is; false if it is none.
+// ParseAddress returns the conversation with a channel key; false if the key names none.
 func ParseAddress(key core.ChannelKey) (Address, bool) {
 	rest, ok := strings.CutPrefix(string(key), Prefix)
 	if !ok {

@@ -11,8 +11,8 @@ import (
 	"bareclaw/core"
 )
 
-// choice is a command that shows something of a chat, or sets that, if set is not nil, to an
-// argument.
+// choice returns a command that calls set with its argument, or show if there is no argument
+// or set is nil.
 func choice(
 	show func(context.Context, chats.Address) view.Note, set func(context.Context, chats.Address, string) view.Note,
 ) func(context.Context, Call) view.Note {
@@ -69,8 +69,8 @@ func (s *chat) why(ctx context.Context, c Call) view.Note {
 	return view.Note{Text: view.Trace(t)}
 }
 
-// opensTopic reports whether a command replies to the first message of the topic, as
-// every message in a topic seems to.
+// opensTopic reports whether a command replies to the message that opened the topic, as do
+// all messages in a topic that reply to no other message.
 func opensTopic(c Call) bool {
 	m := c.Message
 	return m.IsTopicMessage && m.ReplyToMessage.ID == m.MessageThreadID

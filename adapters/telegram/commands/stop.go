@@ -73,7 +73,7 @@ func (s *stops) stop(ctx context.Context, c Call) view.Note {
 		}
 	}
 	slow := s.Work.Start(func(pause context.Context) {
-		if env.Pause(pause, stopShown); pause.Err() == nil { // the text is recorded to its end: else nobody could remove the text
+		if env.Pause(pause, stopShown); pause.Err() == nil { // with ctx, not pause: Cancel must not cut the recording short
 			s.Out.Say(ctx, progressID(c), c.Address.Key(), view.Note{Text: "Stopping…", ReplyTo: c.Message.ID})
 		}
 	})

@@ -132,14 +132,14 @@ func Each[T any](ctx context.Context, s *Store, kind string, f func(rest string,
 	return nil
 }
 
-// Warn logs a failure that degrades comfort but loses no message, unless ctx has ended.
+// Warn logs a failure that loses no message, unless ctx has ended.
 func (s *Store) Warn(ctx context.Context, text string, err error, args ...any) {
 	if err != nil && ctx.Err() == nil {
 		s.log.Warn("telegram: "+text, append(args, "err", err)...) //nolint:sloglint // text is a constant of the caller
 	}
 }
 
-// Error logs a failure that loses a message, unless ctx has ended.
+// Error logs a failure that users notice, such as a lost message, unless ctx has ended.
 func (s *Store) Error(ctx context.Context, text string, err error, args ...any) {
 	if err != nil && ctx.Err() == nil {
 		s.log.Error("telegram: "+text, append(args, "err", err)...) //nolint:sloglint // text is a constant of the caller

@@ -185,9 +185,9 @@ func ByteOffsets(text string) []int {
 
 const replacement = utf8.RuneError
 
-// telegramChanges makes the changes of Telegram to a text that lose nothing. Telegram removes
-// three combining marks, also the ring of the decomposed letters in file names of macOS,
-// which therefore become precomposed letters.
+// telegramChanges makes those of Telegram's changes to a text that lose nothing. Telegram
+// removes three combining marks, one of them the ring above a letter: decomposed letters with
+// a ring, as in file names of macOS, become precomposed letters first.
 //
 // Telegram's rules: clean_input_string in td/telegram/misc.cpp.
 var telegramChanges = strings.NewReplacer(

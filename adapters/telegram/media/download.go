@@ -95,7 +95,7 @@ func (d *Downloader) load(ctx context.Context, id string, to *os.File) (int64, e
 			return have, err
 		}
 		d.Cooldowns.Note(outbox.Files, err)
-		d.Log.Warn("telegram: a download failed and is repeated", "try", try, "bytes", have, "err", err)
+		d.Log.Warn("telegram: an attempt to download a file failed", "try", try, "bytes", have, "err", err)
 		if try == maxAttempts {
 			return have, &Error{Why: "Telegram did not deliver it after several attempts", Err: err}
 		}

@@ -49,9 +49,9 @@ func New(e *env.Env, s *Sender, fileOver int) *Outbox {
 	return o
 }
 
-// Compose sets how the deliveries of a kind become parts, before the first delivery is
-// added: from the delivery and its body always the same parts, to let a later process
-// continue. An error other than ErrUndeliverable and core.ErrNotFound is temporary.
+// Compose sets the function that makes the parts of a kind of delivery. Callers call Compose
+// before Add. A delivery must always have the same parts, to let a later process continue. An
+// error other than ErrUndeliverable and core.ErrNotFound is temporary.
 func Compose[T any](o *Outbox, kind core.DeliveryKind, parts func(context.Context, core.Delivery, T) ([]Part, error)) {
 	o.composers[kind] = func(ctx context.Context, d core.Delivery) ([]Part, error) {
 		var body T
@@ -174,7 +174,7 @@ func (o *Outbox) Wait(ctx context.Context, id string) (core.Delivery, error) {
 
 var errWithdrawn = fmt.Errorf("%w: it was withdrawn before it was sent", ErrUndeliverable)
 
-// Withdraw fails a delivery if no part can have been sent, and returns false otherwise.
+// Withdraw gives up a delivery of which no part can have been sent; false for any other.
 func (o *Outbox) Withdraw(id string) bool {
 	d, err := o.env.Delivery(context.Background(), id)
 	if err != nil || d.State != core.DeliveryPending || len(d.Progress) > 0 || !o.stop(id) {

@@ -53,8 +53,8 @@ func NoteParts(n view.Note) []Part {
 	return parts
 }
 
-// AnswerParts returns the messages of an answer, or of too many messages the first, and a
-// file with the whole answer.
+// AnswerParts returns the messages of an answer. If these are too many, AnswerParts returns
+// the first, and a file with the whole answer.
 func (o *Outbox) AnswerParts(source string, replace, replyTo int) []Part {
 	parts := NoteParts(view.Note{Text: source, ReplyTo: replyTo})
 	if len(parts) == 0 {
@@ -185,13 +185,13 @@ const (
 
 // An Edit changes a sent message.
 type Edit struct {
-	Message  int       `json:"message,omitempty"`  // the message,
-	Of       string    `json:"of,omitempty"`       // or the last message of the delivery Of
-	Approval string    `json:"approval,omitempty"` // show the approval, by default in the message of the request,
-	Remove   bool      `json:"remove,omitempty"`   // delete the message,
-	Note     view.Note `json:"note"`               // or show the note
-	Chat     int64     `json:"chat,omitempty"`     // if not 0, another chat, which replaced Chat, is not edited
-	Final    Former    `json:"final,omitzero"`
+	Message  int       `json:"message,omitempty"`  // the message; 0: see Of and Approval
+	Of       string    `json:"of,omitempty"`       // the message is the last of this delivery
+	Approval string    `json:"approval,omitempty"` // approval to show, by default in the message of the request
+	Remove   bool      `json:"remove,omitempty"`   // delete the message
+	Note     view.Note `json:"note"`               // new content, without Approval and Remove
+	Chat     int64     `json:"chat,omitempty"`     // of the message, if not 0: a chat that replaced Chat has no such message
+	Final    Former    `json:"final,omitzero"`     // new content recorded by an earlier version
 }
 
 // A Former is a text recorded by an earlier version, without the formats.

@@ -48,8 +48,8 @@ func NewSender(c *botapi.Client, e *env.Env) *Sender {
 // Resume restores the pauses that Telegram requested from earlier processes.
 func (s *Sender) Resume(ctx context.Context) error { return s.Cooldowns.resume(ctx, s.limiter.Hold) }
 
-// Send makes a call that sends to a chat, once the limits allow: a single attempt. If ctx
-// ends before, the call is not made; a call that has begun ends with the adapter alone.
+// Send makes one call that sends to a chat, once the limits allow. If ctx ends before, Send
+// makes no call. The end of ctx does not interrupt a call that has begun.
 func (s *Sender) Send(ctx context.Context, to chats.Address, class throttle.Class, do func(context.Context) error) error {
 	return s.sendWithin(ctx, botapi.CallTimeout, to, class, do)
 }

@@ -145,8 +145,8 @@ func (l *Limiter) enqueue(r *request, id int64) bool {
 	return true
 }
 
-// opensLocked returns the moment from which time allows a request to start. opensLocked
-// returns false if the end of another request comes first.
+// opensLocked returns the earliest moment at which the rates allow a request to start. It
+// returns false if the request must wait for the end of another request.
 func (l *Limiter) opensLocked(r *request) (at time.Time, ok bool) {
 	c, spare, light := r.chat, 0, l.inFlight[Progress]+l.inFlight[Hint]
 	if r.class != Durable {

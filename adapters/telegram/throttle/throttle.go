@@ -1,5 +1,5 @@
-// Package throttle lets the sends of one bot begin within Telegram's limits. Package
-// throttle knows chats, classes and time, and nothing about the contents.
+// Package throttle delays the sends of one bot to keep Telegram's limits. Package throttle
+// knows chats, classes and time, and nothing about the contents.
 //
 //	l := throttle.New(botapi.RetryAfter)
 //	err := l.Do(ctx, chat, throttle.Durable, send)
@@ -8,8 +8,8 @@
 // has waited longest begins first, Durable before Progress. Telegram's pause after too
 // many requests holds the chat for exactly the named time.
 //
-// Do sends once: the caller repeats, and keeps what must arrive. Nothing is stored; after
-// a restart the caller restores the pause of a chat with Hold.
+// Do sends once: the caller retries, and stores messages that must arrive. The limiter stores
+// nothing; after a restart the caller restores the pause of a chat with Hold.
 package throttle
 
 import (
@@ -54,8 +54,8 @@ var telegramLimits = limits{
 	inFlight: 16,
 }
 
-// A limit allows burst sends at once and another send each every: in any span of time T no
-// more than burst + T/every.
+// A limit allows burst sends at once, and one more send per period every: in any span of time
+// T no more than burst + T/every.
 type limit struct {
 	burst int
 	every time.Duration

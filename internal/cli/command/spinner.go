@@ -35,8 +35,8 @@ type Spinner struct {
 // StartSpinner shows a spinner on w until End.
 func StartSpinner(w io.Writer, text string) *Spinner { return StartReminder(w, text, "") }
 
-// StartReminder is StartSpinner for something that may take long: where w is no terminal, the
-// reminder, whose %s is the time so far, is printed every few seconds.
+// StartReminder is StartSpinner for a wait that may be long: if w is no terminal, the spinner
+// prints the reminder every few seconds, with the elapsed time in the place of %s.
 func StartReminder(w io.Writer, text, reminder string) *Spinner {
 	s := &Spinner{w: w, text: text, began: time.Now()}
 	tick, show := spinnerTick, s.draw

@@ -46,8 +46,8 @@ func checkClaude(ctx context.Context, r *report) {
 		return
 	}
 	if h, err := r.health(); err == nil && h.Agent.Kind != "" && h.Agent.Path != path {
-		r.warning("claude_other", fmt.Sprintf("The gateway that runs uses %s, and this finds %s.", cmp.Or(h.Agent.Path, "the "+h.Agent.Kind+" agent"), path),
-			"It was started with another PATH or BARECLAW_CLAUDE: what is said of claude here need not be true there.", "bareclaw restart")
+		r.warning("claude_other", fmt.Sprintf("The running gateway uses %s, but this command finds %s.", cmp.Or(h.Agent.Path, "the "+h.Agent.Kind+" agent"), path),
+			"It was started with another PATH or BARECLAW_CLAUDE: the findings about claude may not apply to the gateway.", "bareclaw restart")
 	}
 	checkVersion(ctx, r, path)
 }

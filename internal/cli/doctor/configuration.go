@@ -23,7 +23,7 @@ func checkConfiguration(_ context.Context, r *report) {
 			"The gateway does not start with it, and a restart is refused.", settingCommand(p, r.Report.Files))
 	}
 	for _, w := range r.cfg.Warnings() {
-		r.warning("setting_odd", term.SafeSentence(w), "It has no effect, or not the one that is meant.", "")
+		r.warning("setting_odd", term.SafeSentence(w), "The setting has no effect, or an unexpected one.", "")
 	}
 	if len(r.Report.Problems) == 0 {
 		r.ok("Every setting can be used; %s.", filesRead(r.Report.Files))
@@ -33,7 +33,7 @@ func checkConfiguration(_ context.Context, r *report) {
 	}
 	if client.Inherited() != nil {
 		r.note("inside_session", "This runs within a session of the gateway, where its settings are not known.",
-			"What is said here may be about another configuration than that of the gateway which started the session.",
+			"The findings may be about another configuration than that of the session's gateway.",
 			"run it in a terminal of your own")
 	}
 }

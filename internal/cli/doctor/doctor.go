@@ -105,8 +105,8 @@ type Options struct {
 	Spec     service.Spec
 	Unfit    error
 
-	// Progress, if not nil, is called with words for the unfinished checks whenever a check
-	// has ended and others have not. Calls do not overlap.
+	// Progress, if not nil, is called with a text about the unfinished checks: at the start,
+	// and when a check has ended while others run. Calls do not overlap.
 	Progress func(text string)
 }
 

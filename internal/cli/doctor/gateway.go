@@ -58,7 +58,7 @@ func checkRunning(r *report, h holder) {
 			fmt.Sprintf("`kill -HUP %d`, which restarts it without losing anything", h.PID))
 		return
 	case err != nil:
-		r.problem("gateway_hangs", fmt.Sprintf("The gateway (pid %d) does not say how it does: %v.", h.PID, err), "It may accept nothing, or nothing gets done.",
+		r.problem("gateway_hangs", fmt.Sprintf("The gateway (pid %d) does not report its health: %v.", h.PID, err), "It may accept no messages, or answer none.",
 			fmt.Sprintf("`kill -HUP %d`; if that changes nothing, `bareclaw stop --now`, and start it: nothing is lost", h.PID))
 		return
 	case said.Version != r.Version:
@@ -177,7 +177,7 @@ func checkExposure(_ context.Context, r *report) {
 	}
 	if len(r.cfg.AllowedHosts) > 0 && !guarded {
 		r.warning("proxy_without_token", "Requests for "+strings.Join(r.cfg.AllowedHosts, ", ")+" are accepted without a token.",
-			"What a reverse proxy of this user sends on counts as this user's, whoever sent it: whoever reaches the proxy commands the gateway.",
+			"Requests that a reverse proxy of this user forwards count as this user's: whoever reaches the proxy commands the gateway.",
 			setToken)
 	}
 	if !guarded && !r.tellsPeers {
@@ -199,7 +199,7 @@ func checkSessions(_ context.Context, r *report) {
 	}
 	i, err := sessionhost.Inspect(r.cfg.StateDir)
 	if err != nil {
-		r.problem("sessions_unknown", err.Error()+".", "Whether something was left behind cannot be told.", "")
+		r.problem("sessions_unknown", err.Error()+".", "It is not known whether processes of sessions were left behind.", "")
 		return
 	}
 	for _, file := range i.Unread {
@@ -212,7 +212,7 @@ func checkSessions(_ context.Context, r *report) {
 	}
 	if len(left) > 0 {
 		r.warning("orphans", fmt.Sprintf("%d processes are left of sessions whose host has ended: %s.", len(left), pids(left)),
-			"They use memory, and what they do nobody sees. The gateway ends them when it starts.", "bareclaw doctor --fix").by(i.End)
+			"They use memory, and nobody sees their work. The gateway ends them when it starts.", "bareclaw doctor --fix").by(i.End)
 	}
 	if len(r.found) == 0 {
 		r.ok("Session hosts alive: %d; nothing is left of others.", len(i.Live))

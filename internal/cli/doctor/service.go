@@ -46,7 +46,7 @@ func checkJob(ctx context.Context, r *report, job service.Job, name, command, wh
 	st, err := r.Services.Status(ctx, job, r.Spec)
 	switch {
 	case err != nil:
-		r.problem("service_status", fmt.Sprintf("What %s knows of %s cannot be told: %v.", r.Services.System(), strings.ToLower(name), err), why, command)
+		r.problem("service_status", fmt.Sprintf("%s does not report the state of %s: %v.", r.Services.System(), strings.ToLower(name), err), why, command)
 		return
 	case !st.Installed && job == service.Heartbeat && heartbeat.Asks(r.cfg):
 		r.note("service_missing", name+" is not installed as a service.", why,
@@ -57,7 +57,7 @@ func checkJob(ctx context.Context, r *report, job service.Job, name, command, wh
 		return
 
 	case st.Active && !st.Current:
-		f := r.warning("service_outdated", fmt.Sprintf("%s is installed in %s with files that are not those of this program.", name, r.Services.System()),
+		f := r.warning("service_outdated", fmt.Sprintf("%s is installed in %s with other files than this program would install.", name, r.Services.System()),
 			"What was changed since is not in effect, such as how it is stopped and started again.", "`"+command+"`, where the gateway's .env is")
 		if r.Unfit == nil {
 			f.by(func(ctx context.Context) error {

@@ -18,9 +18,9 @@ import (
 // Heartbeat groups the commands of the heartbeat.
 type Heartbeat struct {
 	Install   HeartbeatInstall   `cmd:"" help:"Install it in systemd or launchd, or bring it up to date."`
-	Uninstall HeartbeatUninstall `cmd:"" help:"Take it out again. A gateway that starts does not install it by itself any more."`
+	Uninstall HeartbeatUninstall `cmd:"" help:"Uninstall it. A gateway that starts does not install it again by itself."`
 	Status    HeartbeatStatus    `cmd:"" help:"Show how it is installed, when it comes next, and what the last ticks found."`
-	Tick      HeartbeatRun       `cmd:"" name:"run" help:"Look around now, as is done regularly. Claude is asked at most once in an interval."`
+	Tick      HeartbeatRun       `cmd:"" name:"run" help:"Run a tick now. Claude is asked at most once in an interval."`
 }
 
 // HeartbeatInstall is the command `heartbeat install`.

@@ -34,8 +34,8 @@ type Restart struct {
 
 // Help is shown below the summary.
 func (*Restart) Help() string {
-	return "Turns that run go on, and no request is refused. Where the gateway was built from a source tree that is still there, " +
-		"it is built anew first. If the new process cannot take over, the old one goes on, and the reason is told."
+	return "Running turns go on, and no request is refused. If the source tree that the gateway was built from still exists, " +
+		"the program is built first. If the new process cannot take over, the old one goes on, and the command prints why."
 }
 
 // A restarted is the result of a restart.
@@ -107,7 +107,7 @@ func awaitSuccessor(c *command.Context, gateway *client.Client, generation uint6
 type Upgrade struct {
 	From     string `placeholder:"FILE|DIR" help:"The new program: its file, or a directory that holds a program named bareclaw, or its source, which is built."`
 	Rollback bool   `help:"Put the program back that was there before the last upgrade."`
-	Channel  string `placeholder:"CHANNEL" help:"Channel that is told what became of it; from within a session its own, if none is given."`
+	Channel  string `placeholder:"CHANNEL" help:"Channel that gets the result; by default, from within a session, the session's own."`
 }
 
 // Validate is called when the arguments have been read.
@@ -182,7 +182,7 @@ func (u *Upgrade) replace(c *command.Context, gateway *client.Client, file strin
 	}
 	if h, alive, _ := statemark.Gateway(cfg.StateDir); alive { // for example with another XDG_RUNTIME_DIR; without a trial nothing would roll back
 		return fmt.Errorf("nothing was changed: the gateway's process %d is there, and cannot be reached %s. "+
-			"Is XDG_RUNTIME_DIR here what it is there? If the gateway hangs, `bareclaw stop --now` ends it", h.PID, gateway.Where())
+			"Does XDG_RUNTIME_DIR differ from the gateway's? If the gateway hangs, `bareclaw stop --now` ends it", h.PID, gateway.Where())
 	}
 	place, err := program.PlaceOf(c.Self)
 	if err != nil {

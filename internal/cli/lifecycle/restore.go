@@ -25,7 +25,7 @@ import (
 // Restore puts a backup back. The gateway must not run.
 type Restore struct {
 	File  string `arg:"" help:"The file that bareclaw backup has written."`
-	Force bool   `help:"Also where there is something already, which is moved aside."`
+	Force bool   `help:"Restore even where files exist already, and move those aside."`
 }
 
 // Run restores the backup. A failure takes everything back.

@@ -32,13 +32,13 @@ type Stop struct{ stopFlags }
 // stopFlags say how a gateway is ended.
 type stopFlags struct {
 	Sessions bool `help:"End the sessions too: every claude, and what it has started."`
-	Now      bool `help:"Kill the gateway, as where it hangs, and wait for no request. What was accepted is kept."`
+	Now      bool `help:"Kill the gateway, for example if it hangs, without waiting for requests. Accepted messages are kept."`
 	JSON     bool `name:"json" help:"Print JSON."`
 }
 
 // Help is shown below the summary.
 func (*Stop) Help() string {
-	return "Where a service manager runs the gateway, that is told to stop it. Sessions go on unless --sessions is given, and the next gateway takes them up. " +
+	return "If a service manager runs the gateway, the command stops the service. Sessions go on unless --sessions is given, and the next gateway takes them up. " +
 		"The heartbeat leaves the gateway down until you start it, or the machine boots."
 }
 

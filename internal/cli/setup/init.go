@@ -32,22 +32,22 @@ type Init struct {
 	CWD    string `name:"cwd" placeholder:"DIR" help:"Directory that Claude works in."`
 	Source string `placeholder:"DIR|off" help:"Source tree that restarts build the gateway from."`
 
-	HTTPToken     string `name:"http-token" placeholder:"TOKEN|generate|none" help:"Token that requests over TCP must carry. Others see what stands on a command line: better give a file, or the environment."`
+	HTTPToken     string `name:"http-token" placeholder:"TOKEN|generate|none" help:"Token that requests over TCP must carry. Other users can see command lines: prefer a file, or the environment."`
 	HTTPTokenFile string `name:"http-token-file" placeholder:"FILE" help:"File that holds it; - is standard input."`
 	BotTokenFile  string `name:"telegram-token-file" placeholder:"FILE" help:"File that holds the token of your Telegram bot; - is standard input."`
 	AllowedUsers  string `placeholder:"IDS" help:"Numeric ids of the Telegram users that the bot listens to, comma-separated."`
 
 	Yes bool `short:"y" help:"Ask nothing: take these flags, else what is set, else defaults. Needed where there is no terminal."`
 
-	Pair        bool          `help:"Wait for somebody to open the bot's link, who then may talk to it, also with --yes or where somebody may already."`
-	PairTimeout time.Duration `default:"5m" help:"How long that is waited for, with --yes."`
+	Pair        bool          `help:"Wait for a person to open the bot's link, and allow that person, also with --yes or if users are allowed already."`
+	PairTimeout time.Duration `default:"5m" help:"How long --pair waits with --yes."`
 	NoQR        bool          `name:"no-qr" help:"Show the link without a QR code."`
 
 	NoTelegram bool `help:"Leave Telegram as it is."`
 	NoTurn     bool `help:"Ask Claude nothing, which costs a little."`
 	NoService  bool `help:"Install no service; the gateway is started in the background."`
 	NoStart    bool `help:"Start nothing, where there is no service."`
-	NoDoctor   bool `help:"Do not look at everything in the end."`
+	NoDoctor   bool `help:"Skip the final check."`
 
 	Heartbeat   string `enum:"yes,revive,no," default:"" placeholder:"CHOICE" help:"The heartbeat: yes asks Claude regularly, which is billed or counts against your plan's limits; revive only starts a gateway that is down, and costs nothing; no. Without it a script installs none."`
 	NoHeartbeat bool   `help:"The same as --heartbeat=no."`
