@@ -38,8 +38,8 @@ func (f figure) String() string {
 	return round(f.value) + " " + f.unit
 }
 
-// medians makes one figure of those with the same id, in the order of the first
-// ones. One without a value stands for all.
+// medians replaces the figures of each id by one with the median of their values, in
+// the order in which the ids come first. The note is that of the first figure.
 func medians(figures []figure) (out []figure) {
 	values := map[string][]float64{}
 	for _, f := range figures {

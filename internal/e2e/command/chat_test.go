@@ -157,8 +157,8 @@ func TestChatOverRestarts(t *testing.T) {
 	_ = g.Cmd.Process.Signal(syscall.SIGTERM)
 }
 
-// TestChatAskedByTheDead kills the gateway and everything else while a permission is asked
-// for: what is void is not asked for any more, and the chat goes on.
+// TestChatAskedByTheDead kills the gateway, the host and claude while a permission is requested:
+// the chat stops asking for the void permission, and goes on.
 func TestChatAskedByTheDead(t *testing.T) {
 	m, g := harness.Started(t)
 	x := chat(g, "desk")

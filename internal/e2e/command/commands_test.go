@@ -150,8 +150,7 @@ func TestSendOutlivesTheGateway(t *testing.T) {
 
 func TestInterruptedSendSaysThatTheMessageGoesOn(t *testing.T) {
 	m, g := harness.Started(t)
-	// Standard error is a terminal: there it can be seen that the command knows of its
-	// message what it is to tell.
+	// On a terminal, standard error shows when the command has learned the message's id.
 	cmd := exec.Command("sh", "-c", `exec "$0" send desk "$1" >"$2"`, m.Executable(), "wait "+m.Path("go"), m.Path("printed"))
 	cmd.Dir, cmd.Env = m.Path("work"), append(slices.Clone(m.Env), "TERM=xterm-256color")
 	term := m.Displayed(cmd)

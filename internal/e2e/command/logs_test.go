@@ -197,8 +197,8 @@ func TestLogsFollowedOverKillsAndRotation(t *testing.T) {
 	}
 }
 
-// TestLogsFollowedByNobody: a log that is followed by a command which has read enough, as
-// head, is left alone by both, though nothing more comes to it.
+// TestLogsFollowedByNobody: `logs -f` ends when its reader, such as head, has read enough, also
+// if no further line is written to the log.
 func TestLogsFollowedByNobody(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)

@@ -172,8 +172,8 @@ func TestStopAfterRestart(t *testing.T) {
 	}
 }
 
-// TestStopNobody: where no gateway runs that is said, with a status of its own; and it is
-// not for sessions.
+// TestStopNobody: where no gateway runs, stop says so with an exit status of its own. Within
+// a session stop is refused.
 func TestStopNobody(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)

@@ -199,8 +199,8 @@ func (s *scene) allowed(id string) harness.Answer {
 	return a
 }
 
-// stuck returns a scene in which a turn runs that claude cannot say more of, which the
-// gateway knows.
+// stuck returns a scene with a turn that stands still since the disk has no room for claude's
+// output. The gateway has noticed that.
 func stuck(m *harness.Machine) *scene {
 	m.T.Helper()
 	m.Touch("there")

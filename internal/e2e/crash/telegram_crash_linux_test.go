@@ -65,8 +65,8 @@ func answeredOnce(g *harness.Gateway, chat *botapi.Chat, text string) {
 	}
 }
 
-// TestTelegramFullDisk holds that nothing is acknowledged to Telegram while it cannot
-// be recorded, that who has written it is told so, once, and that it is answered later.
+// TestTelegramFullDisk: the gateway acknowledges no message to Telegram that it cannot record,
+// tells the sender so, once, and answers the message later.
 func TestTelegramFullDisk(t *testing.T) {
 	t.Parallel()
 	m, api, anna, chat := harness.NewChat(t)

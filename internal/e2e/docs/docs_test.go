@@ -49,9 +49,8 @@ func examplesOf(t *testing.T, files ...string) []example {
 var runByCI = []string{"make test"}
 
 // shell returns the command as a person's shell would run it on the machine.
-// Commands are run as they are printed; that they reach the daemon of the test
-// is curl's doing, which is told by its .curlrc to connect to it in the place of
-// localhost:3000, and to fail where a request was refused.
+// Commands run as printed: a .curlrc makes curl connect to the daemon of the test
+// instead of localhost:3000, and fail if a request is refused.
 func shell(ctx context.Context, m *harness.Machine, command, base string) *exec.Cmd {
 	m.T.Helper()
 	rc := "silent\nshow-error\nfail-with-body\n" +

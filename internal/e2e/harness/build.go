@@ -22,8 +22,7 @@ import (
 	"bareclaw/internal/testkit/launchctl"
 )
 
-// Compiled has go compile a program, which may take long where nothing of it was before, so
-// that to run it from its source does not.
+// Compiled compiles the program in dir, so that a later `go run` of the program starts quickly.
 func Compiled(t *testing.T, dir string, env []string) {
 	t.Helper()
 	cmd := exec.Command("go", "run", ".", "version")
@@ -79,8 +78,8 @@ func MainWithoutRace(m *testing.M) {
 var built sync.Map
 
 // onceBuilt returns the path of a program of this checkout, which each process builds once. The
-// packages of one `go test` share the program: go links only what has changed. Go also touches
-// what has not changed, and session hosts are of another program then: hence the copy.
+// packages of one `go test` share the program. go build touches even an unchanged program, which
+// session hosts would take for another one: hence the copy, which is replaced only by a change.
 func onceBuilt(name, variant string, build func(path string) error) (path string, err error) {
 	once, _ := built.LoadOrStore(filepath.Join(variant, name), sync.OnceValues(func() (string, error) {
 		dir, err := cacheDir()

@@ -17,7 +17,7 @@ import (
 	"bareclaw/internal/testkit/check"
 )
 
-// IsEnded sends a signal to a chat in which something was begun, and fails unless the
+// IsEnded types half a line into a chat and sends the chat a signal. IsEnded fails unless the
 // chat ends and leaves the terminal as it was.
 func (x *Display) IsEnded(s syscall.Signal) {
 	x.T.Helper()
@@ -63,8 +63,8 @@ func (m *Machine) Invoke(stdin io.Reader, args ...string) *Invocation {
 	return i
 }
 
-// Wait waits for its end and fails unless it has that exit status, and has printed
-// nothing that commands a terminal.
+// Wait waits for the end of the command and fails unless the command has the exit status
+// and has printed no control characters.
 func (i *Invocation) Wait(status int) *Invocation {
 	i.t.Helper()
 	i.Ends(status)
@@ -74,7 +74,7 @@ func (i *Invocation) Wait(status int) *Invocation {
 	return i
 }
 
-// Ends is wait for a command that may print control characters.
+// Ends is Wait for a command that may print control characters.
 func (i *Invocation) Ends(status int) *Invocation {
 	i.t.Helper()
 	await(i.t, i.Done, func() string {
@@ -161,14 +161,13 @@ func (m *Machine) Installed() {
 	m.Env = append(m.Env, "PATH="+m.Path("bin")+":"+os.Getenv("PATH"))
 }
 
-// CommandsTerminal reports whether a terminal does something else with a character than
-// to show it.
+// CommandsTerminal reports whether a terminal acts on a character instead of showing it.
 func CommandsTerminal(r rune) bool {
 	return r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))
 }
 
-// Coloured is what a program that is piped into send may write, and coloursShown how a
-// terminal is shown it.
+// Coloured is output of a program that may be piped into send, and ColoursShown the same
+// output as commands show it on a terminal.
 const (
 	Coloured      = "\x1b[31mFAIL\x1b[0m \u009b1m\x07 \u202ebuild"
 	ColoursShown  = "\uFFFD[31mFAIL\uFFFD[0m \uFFFD1m\uFFFD \uFFFDbuild"

@@ -20,7 +20,7 @@ func (g *Gateway) Asked(n int) []Answer {
 	return list
 }
 
-// Send sends a request that do cannot make and reads the response.
+// Send sends a request that Do cannot make and reads the response.
 func (g *Gateway) Send(req *http.Request) (Answer, error) {
 	resp, err := g.HTTP.Do(req)
 	if err != nil {
@@ -86,8 +86,8 @@ func pressure() (stalled time.Duration, known bool) {
 	return stalled, true
 }
 
-// StoppedWithin fails unless the turn of a message ended in time after the gateway had begun
-// to end it, by the gateway's own trace, or by no more too late than the machine was.
+// StoppedWithin fails if the turn of a message took longer than limit plus late to end after
+// the gateway had begun to end it, by the times of the gateway's own trace.
 func (g *Gateway) StoppedWithin(id string, limit, late time.Duration) {
 	g.T.Helper()
 	var stop, end time.Time

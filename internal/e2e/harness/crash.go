@@ -22,8 +22,7 @@ type Sent struct {
 	Told  Answer // the answer, if the sender waited and got one
 }
 
-// Post sends the message, once more if it has a key, and notes what comes of it.
-// The daemon may die meanwhile.
+// Post sends the message and records the result in s. The daemon may die meanwhile.
 func (g *Gateway) Post(channel string, s *Sent) {
 	header := []string{"Accept", "application/json"}
 	switch s.Form {
@@ -69,9 +68,9 @@ func AcceptedEvent(stream []byte) string {
 	return m.ID
 }
 
-// Settled waits until every message of the channel has its outcome and returns
-// those by id. Whatever was accepted is in there, and at most what is in doubt
-// besides.
+// Settled waits until every message of the channel has its outcome and returns the
+// outcomes by message id. Settled fails unless the channel has every accepted message
+// and, besides these, only messages in doubt.
 func (g *Gateway) Settled(channel string, msgs []*Sent) map[string]Answer {
 	g.T.Helper()
 	known, doubts := map[string]bool{}, 0

@@ -1,8 +1,8 @@
 package harness
 
-// Steps are the system calls by which something becomes known outside of a process, or
-// lasting. A process that is killed on the way into one of them has done all
-// that comes before, and nothing of what comes after.
+// Steps are the system calls that make an effect of a process visible to others or durable.
+// A process that is killed at the entry of such a call has done everything before the call
+// and nothing after it.
 var Steps = []string{"write,writev,sendmsg,sendto", "pwrite64", "fdatasync,fsync", "renameat,renameat2,unlinkat,ftruncate"}
 
 // Ended reports whether the daemon is gone.

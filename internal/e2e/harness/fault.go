@@ -41,9 +41,8 @@ func (m *Machine) BegunOn(channel, s string) int {
 	return n
 }
 
-// Processes returns all processes that live for this machine: whatever the
-// daemons have started, and what those have started, has its journal in the
-// environment.
+// Processes returns all live processes of this machine: daemons and all their
+// descendants have the path of the machine's journal in their environment.
 func (m *Machine) Processes() []proc.Process {
 	m.T.Helper()
 	found, err := proc.ByEnviron("FAKECLAUDE_LOG", func(v string) bool { return v == m.Path("journal") })

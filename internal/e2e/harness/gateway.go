@@ -96,11 +96,11 @@ func (m *Machine) Launch(wrap ...string) *Gateway {
 	return g
 }
 
-// endOfWords is what a test writes behind what an ended process has said.
+// endOfWords marks the end of an ended process's output.
 const endOfWords = "\x00that was all"
 
-// take takes up what daemons say, and tells at which address the first is ready, and when
-// it has come to endOfWords, or to the very end.
+// take copies the output of daemons to the machine's log, sends the address of the first ready
+// daemon to ready, and calls all at endOfWords and at the end of the output.
 func (m *Machine) take(said io.Reader, ready chan<- string, all func()) {
 	defer all()
 	defer close(ready)
@@ -118,7 +118,7 @@ func (m *Machine) take(said io.Reader, ready chan<- string, all func()) {
 		if json.Unmarshal(line, &l) == nil && l.Msg == "ready" {
 			select {
 			case ready <- l.Address:
-			default: // a restart in place
+			default: // a later daemon, after a restart
 			}
 		}
 	}
@@ -179,8 +179,7 @@ func (m *Machine) KillHolder() {
 	}
 }
 
-// Worker returns the process id of the worker, of which the first process is the
-// supervisor.
+// Worker returns the process id of the worker, a child of the supervisor.
 func (m *Machine) Worker() int { return m.LockFile().Worker }
 
 // Do sends a request and reads the response. A body that is not a string, a
@@ -224,7 +223,7 @@ func (g *Gateway) request(ctx context.Context, method, path string, body io.Read
 	return req, nil
 }
 
-// Must is do for requests that must be answered, with one of the statuses if
+// Must is Do for requests that must be answered, with one of the statuses if
 // any are given.
 func (g *Gateway) Must(method, path string, body any, statuses ...int) Answer {
 	g.T.Helper()
@@ -273,9 +272,9 @@ func (g *Gateway) Outcome(id string) Answer {
 	}
 }
 
-// Balanced fails unless the account of all messages is even with nothing open,
-// and returns how many were accepted. It waits for the ledger, which may have an
-// outcome a moment after its sender.
+// Balanced fails unless every accepted message has exactly one outcome in the ledger,
+// and returns how many were accepted. Balanced waits for the ledger, which may get an
+// outcome a moment later than the sender.
 func (g *Gateway) Balanced() int {
 	g.T.Helper()
 	var accepted, settled, even float64

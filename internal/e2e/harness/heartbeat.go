@@ -15,8 +15,8 @@ import (
 	"bareclaw/internal/testkit/check"
 )
 
-// SlotLength is an interval whose slots begin on no day of these tests; with another
-// number of hours it is another slot.
+// SlotLength returns a heartbeat interval so long that no slot begins during a test. Another n
+// gives another interval, and so another slot.
 func SlotLength(n int) string { return fmt.Sprintf("BARECLAW_HEARTBEAT_INTERVAL=%dh", 500_000+n) }
 
 // With returns the machine with further settings.

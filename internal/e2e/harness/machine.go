@@ -37,7 +37,7 @@ type Machine struct {
 	Env []string
 	Log *LockedBuffer // stderr of all daemons
 
-	Program string // that daemons and commands are started from; empty: the test binary
+	Program string // that daemons and commands are started from; empty: that of Bareclaw
 }
 
 // NewMachine makes one with the scripted claude. Settings are NAME=VALUE.

@@ -11,9 +11,9 @@ import (
 	"bareclaw/internal/testkit/check"
 )
 
-// NewUser makes a machine of somebody who sees the program for the first time: with an empty
-// home, where no setting is in the environment. Claude is found by its name, and logged in
-// while .logged-in is in the home.
+// NewUser makes the machine of a user who sees the program for the first time: the home is
+// empty, and the environment has no settings. claude is on the PATH, and logged in while the
+// home has a file .logged-in.
 func NewUser(t *testing.T) *Machine {
 	t.Helper()
 	m := NewMachine(t)

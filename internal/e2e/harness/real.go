@@ -79,7 +79,7 @@ type RealMachine struct {
 	*Machine
 	*messagesapi.Standin
 	Before  atomic.Pointer[http.HandlerFunc] // sees a request first, if set
-	waiters atomic.Int32                     // requests that hold keeps
+	waiters atomic.Int32                     // requests that Hold keeps waiting
 }
 
 // NewRealMachine makes one with nothing of the user's own: home, configuration

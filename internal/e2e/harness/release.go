@@ -16,10 +16,10 @@ import (
 	"bareclaw/internal/testkit/check"
 )
 
-// MannerVariable says how the program that is built from brokenSource misbehaves.
+// MannerVariable says how a program that includes BrokenSource misbehaves.
 const MannerVariable = "BARECLAW_TEST_MANNER"
 
-// BrokenSource is a file more in the program's source: what it does to a daemon.
+// BrokenSource is an additional source file that makes the daemon misbehave.
 const BrokenSource = `package daemon
 
 import (
@@ -82,8 +82,8 @@ func buildRelease(name, path string) error {
 // opens is where a daemon opens its records: too late to be refused by the one before.
 const opens = "func (d *daemon) open() error {\n"
 
-// brokenOverlay writes what adds brokenSource to the source, and the manner in which a
-// daemon fails when it has taken over.
+// brokenOverlay writes an overlay for go build that adds BrokenSource, and a call of late
+// where the daemon opens its records. brokenOverlay returns the overlay's path.
 func brokenOverlay() (path string, err error) {
 	root, err := os.Getwd()
 	if err != nil {
@@ -109,8 +109,8 @@ func brokenOverlay() (path string, err error) {
 	return path, errors.Join(err, os.WriteFile(path, b, 0o600))
 }
 
-// Install makes the machine one on which a release is installed, and trials take so long;
-// empty for as long as they do where nobody tests.
+// Install installs a release on the machine and sets how long trials take; an empty trial
+// leaves them as long as outside of tests.
 func (m *Machine) Install(name, trial string) {
 	m.T.Helper()
 	for _, later := range []string{"v1", "v2", "broken"} {
@@ -160,8 +160,8 @@ func (g *Gateway) OnTrial(old int) (now lockfile.Holder) {
 	return now
 }
 
-// Fails upgrades to a release, which on trial gets a signal, and fails unless the old
-// program is back then, for a reason.
+// Fails upgrades to a release and sends the new worker a signal during the trial. The test
+// fails unless the gateway then goes back to v1 and gives the reason.
 func (g *Gateway) Fails(name string, sig syscall.Signal, says string, args ...string) {
 	g.T.Helper()
 	old := g.Worker()

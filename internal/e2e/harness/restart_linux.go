@@ -9,12 +9,11 @@ import (
 	"bareclaw/internal/testkit/check"
 )
 
-// coming is how many processes may be started on the whole machine before the one
-// whose number is guessed.
+// coming is how many processes may start on the whole machine, so that the next worker's
+// process id is among those that Ahead covers.
 const coming = 4000
 
-// Ahead calls leave with the path that each of the next processes would listen on
-// for its predecessor.
+// Ahead calls leave with the path of the hand-over socket of each of the next process ids.
 func (m *Machine) Ahead(leave func(path string) error) {
 	m.T.Helper()
 	b, err := os.ReadFile("/proc/loadavg")

@@ -82,8 +82,8 @@ func (g *Gateway) Occupy(key string) (id string, finish func()) {
 	return id, func() { g.Touch(name) }
 }
 
-// Task begins a turn that goes on until the returned function is called, which fails unless a
-// gateway then answers its message, of which there was one turn, and owes nothing.
+// Task begins a turn that goes on until finish is called. finish fails unless the gateway then
+// answers the turn's message, which began one turn only, and no message is left without outcome.
 func (g *Gateway) Task(key string) (finish func(g *Gateway)) {
 	g.T.Helper()
 	id, end := g.Occupy(key)
@@ -132,7 +132,7 @@ type Stream struct {
 	T      testing.TB
 	answer Answer // but for its body
 	Events chan Event
-	Seen   []Event // what next has returned
+	Seen   []Event // all events that Next has read
 	Close  func()
 }
 
@@ -206,7 +206,7 @@ func (s *Stream) Next(kinds ...string) (Event, bool) {
 	}
 }
 
-// Want is next for an event that has to come.
+// Want is Next for an event that has to come.
 func (s *Stream) Want(kinds ...string) Answer {
 	s.T.Helper()
 	e, ok := s.Next(kinds...)

@@ -73,7 +73,7 @@ func NewChat(t testing.TB, settings ...string) (m *Machine, api *botapi.Server, 
 	return NewChatWith(t, []botapi.Option{botapi.WithoutRates()}, settings...)
 }
 
-// NewChatWith is newChat with a Bot API server of its own kind.
+// NewChatWith is NewChat with options for the Bot API server.
 func NewChatWith(t testing.TB, options []botapi.Option, settings ...string) (m *Machine, api *botapi.Server, anna *botapi.User, chat *botapi.Chat) {
 	t.Helper()
 	api = botapi.New(t, options...)
@@ -115,8 +115,8 @@ func SomePicture(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// isStatus finds what is shown of a turn beside what is said in it. There is that wherever
-// a turn takes long, as any may on a busy machine.
+// isStatus reports whether a message is the status or the summary of a turn. On a busy machine
+// any turn may take long enough to have a status.
 func isStatus(m botapi.Message) bool {
 	if len(m.Entities) == 0 {
 		return false

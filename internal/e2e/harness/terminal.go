@@ -185,8 +185,8 @@ func (x *Display) Ends() int {
 	return x.Cmd.ProcessState.ExitCode()
 }
 
-// Exits is ends, fails unless the command has that exit status, and returns everything
-// that was written.
+// Exits waits for the end of the command, fails unless it has the exit status, and returns
+// everything that was written.
 func (x *Display) Exits(status int) string {
 	x.T.Helper()
 	if got := x.Ends(); got != status {
@@ -203,8 +203,8 @@ func (x *Display) Expect(text string) {
 	}
 }
 
-// ExpectOneOf is expect for what comes first of several texts, empty if the command
-// ends before.
+// ExpectOneOf is Expect for several texts. It returns the text that comes first, or "" if
+// the command ends before.
 func (x *Display) ExpectOneOf(texts ...string) string {
 	x.T.Helper()
 	timeout := time.After(Patience)

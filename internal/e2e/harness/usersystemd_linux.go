@@ -32,10 +32,9 @@ type UserManager struct {
 	Version int
 }
 
-// WithUserManager runs the test with that name again in namespaces of its own, and
-// there the function, with a systemd for users. Where that cannot be the test is
-// skipped, saying so; in CI it must be. Home is in the /run that only the test and what
-// it starts can see.
+// WithUserManager runs the test again in namespaces of its own, and there calls f with a
+// `systemd --user`. Where that is impossible the test is skipped, or fails if
+// BARECLAW_REQUIRE_SYSTEMD is 1. home is in a /run that only the test and its children see.
 func WithUserManager(t *testing.T, home string, f func(*testing.T, *UserManager)) {
 	if note := os.Getenv(insideVariable); note != "" {
 		m := startUserManager(t, home)

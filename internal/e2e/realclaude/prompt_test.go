@@ -12,10 +12,9 @@ import (
 	"bareclaw/internal/testkit/botapi"
 )
 
-// TestRealAgentKnowsItself has claude use what its system prompt tells it of, in its
-// Bash, with a token set that it does not know: it asks how the gateway is, speaks on
-// another channel, makes and removes a reminder and restarts the gateway, and its turn
-// goes on.
+// TestRealAgentKnowsItself has claude run the commands of its system prompt in Bash, on a
+// gateway with a token that claude does not know: claude asks for the status, sets a
+// reminder, speaks on another channel and restarts the gateway, and its turn goes on.
 func TestRealAgentKnowsItself(t *testing.T) {
 	t.Parallel()
 	api := botapi.New(t, botapi.WithoutRates())

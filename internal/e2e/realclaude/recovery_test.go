@@ -18,9 +18,9 @@ type realMoment struct {
 	// reach begins a turn and brings it there. It returns the message and what
 	// lets the turn go on.
 	reach func(*harness.RealGateway) (id string, goOn func())
-	// answer is what the message is answered with if it is answered, and resent
-	// that it is so whatever was killed. Otherwise its sender is told that the
-	// turn was interrupted.
+	// answer is the text of the answer. resent says that the message is answered
+	// whatever was killed; otherwise its sender may be told that the turn was
+	// interrupted.
 	answer string
 	resent bool
 	// asked is how often the model is asked about the message.

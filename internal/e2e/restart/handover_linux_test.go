@@ -292,8 +292,8 @@ func TestEndDuringARestart(t *testing.T) {
 	}
 }
 
-// TestReadyWhenItIsWrittenDown has daemons be slow to write down that they are the gateway:
-// until that is done they do not say that they are ready, since commands go by it.
+// TestReadyWhenItIsWrittenDown delays the writes of the lock file: a daemon reports that it is
+// ready only when the lock file names it, since commands read that file.
 func TestReadyWhenItIsWrittenDown(t *testing.T) {
 	t.Parallel()
 	harness.NeedStrace(t)

@@ -152,8 +152,8 @@ func TestRestartOnAFullDisk(t *testing.T) {
 	g.Usable("busy")
 }
 
-// TestSecondSignal tells a daemon to end whose disk keeps it from that, and then once more: it
-// ends without waiting, as after a crash, and the next one takes up what there was.
+// TestSecondSignal tells a daemon twice to end while a slow disk keeps it from ending: after the
+// second signal it ends at once, as in a crash, and the next daemon takes up the messages.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	for name, signals := range map[string][2]syscall.Signal{

@@ -59,8 +59,8 @@ func (h *heart) setting(settings ...string) {
 	h.Write("work/.env", strings.Join(settings, "\n")+"\n", 0o600)
 }
 
-// serve starts the gateway by hand and waits until it has seen to the heartbeat, of
-// which it says this.
+// serve starts the gateway by hand and waits until the gateway logs this about the
+// heartbeat.
 func (h *heart) serve(says string) *harness.Gateway {
 	h.T.Helper()
 	before := len(h.Log.String())

@@ -27,7 +27,7 @@ type mac struct {
 func newMac(t *testing.T) *mac {
 	t.Helper()
 	m := harness.NewMachine(t)
-	launchctlProgram, err := os.Executable() // see TestMain
+	launchctlProgram, err := os.Executable() // see harness.Main
 	check.OK(t, err)
 	for _, dir := range []string{"launchd", "bin"} {
 		check.OK(t, os.Mkdir(m.Path(dir), 0o700))

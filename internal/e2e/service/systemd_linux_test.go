@@ -124,7 +124,7 @@ func (u *unit) showOf(name, property string) string {
 	return u.systemctl("show", "--value", "--property="+property, name)
 }
 
-// isWell fails unless systemd sees the unit at work, started once, with the daemon
+// isWell fails unless systemd sees the unit at work, started once, with the supervisor
 // as its main process.
 func (u *unit) isWell() {
 	u.T.Helper()

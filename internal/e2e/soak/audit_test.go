@@ -21,8 +21,8 @@ import (
 // soakToken is how a message of the soak is known wherever it appears.
 var soakToken = regexp.MustCompile(`T\d+-\d+T`)
 
-// calm replaces the daemon, which has seen a lot, by a fresh one, and fails if the
-// old one held more than that.
+// calm replaces the daemon by a fresh one, and fails if the old daemon held many more
+// file descriptors or goroutines, or much more memory.
 func (r *soakRun) calm() *harness.Gateway {
 	r.T.Helper()
 	worn := r.holdings()
@@ -72,8 +72,8 @@ func (r *soakRun) audit(g *harness.Gateway) {
 		}
 	}
 	r.nothingLoose()
-	// One that handed over answers late requests for lateGrace, also when the gateway was
-	// ended meanwhile and another one has begun.
+	// A worker that handed over answers late requests for lateGrace, and its supervisor waits
+	// for that, also when the gateway was ended meanwhile and another one has begun.
 	r.Eventually("the daemons before this one have ended", func() bool { return len(r.roles("serve")) == 1 })
 	g.EndsAll()
 	r.quietLogs()
@@ -135,9 +135,8 @@ func (a *soakAudit) line(g *harness.Gateway, l *soakLine) int {
 	return len(outcomes) - 1
 }
 
-// stopped checks that each turn that was stopped is one that somebody had named, or that
-// there is a message which was to go first, and waited when the turn ended. Each such
-// message stops one turn.
+// stopped checks each turn that was stopped: a request named the turn, or a message of mode
+// interrupt waited when the turn ended. Each such message stops one turn.
 func (a *soakAudit) stopped(l *soakLine, stopped, outcomes map[string]harness.Answer) {
 	a.T.Helper()
 	outcomeOf := func(s *soakMessage) (o harness.Answer, accepted bool) {

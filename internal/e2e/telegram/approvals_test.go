@@ -9,8 +9,8 @@ import (
 	"bareclaw/internal/testkit/botapi"
 )
 
-// recorded waits until it is on record that everything was sent that the chat shows: what
-// follows is sent after that.
+// recorded waits until all messages that the chat shows are on record as sent: the answer to a
+// command is sent after them.
 func (c *talk) recorded() { c.ask("/usage", "This chat today") }
 
 func TestTelegramPermission(t *testing.T) {

@@ -269,8 +269,8 @@ func TestPushWithdrawn(t *testing.T) {
 	}
 }
 
-// TestPushAtTheEnd: at the end of the gateway what waits is withdrawn and told so,
-// and what may have been sent is not said to be lost.
+// TestPushAtTheEnd: a gateway that ends withdraws the pushes that wait, and says so to their
+// callers; a push that may have been sent is answered as unconfirmed.
 func TestPushAtTheEnd(t *testing.T) {
 	t.Parallel()
 	p := harness.NewPushTest(t)

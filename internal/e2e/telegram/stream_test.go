@@ -53,8 +53,7 @@ func TestTelegramDraftStopped(t *testing.T) {
 	c.Balanced()
 }
 
-// newestStoppedWithin fails unless the turn of a conversation's newest message ended in time;
-// see stoppedWithin.
+// newestStoppedWithin is StoppedWithin for the newest message of a conversation.
 func newestStoppedWithin(g *harness.Gateway, key string, limit, late time.Duration) {
 	g.T.Helper()
 	ids := g.History(key) // the newest first

@@ -129,7 +129,7 @@ func told(t testing.TB, api *botapi.Server, tap botapi.Tap, parts ...string) str
 	return text
 }
 
-// hangUp restarts the daemon in place, and waits until it is of that generation.
+// hangUp restarts the gateway by SIGHUP, and waits for a daemon of a later generation.
 func hangUp(g *harness.Gateway, generation float64) {
 	g.T.Helper()
 	if err := g.Cmd.Process.Signal(syscall.SIGHUP); err != nil {

@@ -26,7 +26,7 @@
 //
 // What Telegram tolerates and drops (an entity that cannot be shown, a number that is
 // none) and parse_mode, which our adapter must not use, are violations: they fail the
-// test. The documented limits of rates hold unless [WithoutRates] is given; a call before
+// test. The documented rate limits hold unless [WithoutRates] is given; a call before
 // retry_after is over counts in [Server.RateViolations].
 package botapi
 

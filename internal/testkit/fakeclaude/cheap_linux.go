@@ -8,11 +8,11 @@ import (
 	"unsafe"
 )
 
-// A hundred of these share the machine with what they measure, each with a pause
-// after every message. Around a call that may block, the scheduler wakes the
-// thread that looks for blocked ones, which costs more than all the rest: so
-// stdin is waited for with epoll, and the calls themselves are kept from the
-// scheduler. There is only one goroutine that they could hold up.
+// A hundred fake claudes share the machine with the program under measurement, each
+// idle between two messages. Around a system call that may block, Go's scheduler
+// wakes its monitor thread, which costs more than all the rest. So epoll waits for
+// stdin, and raw system calls bypass the scheduler; they can hold up only the one
+// goroutine that there is.
 
 // eachChunk gives take what arrives on stdin, until that ends or take fails.
 func eachChunk(stdin io.Reader, take func(chunk []byte) error) error {
