@@ -197,7 +197,7 @@ func TestParseWhen(t *testing.T) {
 		"cron 0 9 * *":                   "4 fields",
 		"cron 61 9 * * *":                "no cron expression",
 		"cron 0 9 30 2 *":                "never comes",
-		"@every 1h":                      `there is "every"`,
+		"@every 1h":                      `use "every"`,
 		"@reboot":                        "no cron expression",
 		"cron TZ=UTC 9 * * *":            "zone is a member",
 		"at 2026-11-22 18:45":            "is past: it is 2026-11-22 18:45:30 there now",
