@@ -131,7 +131,9 @@ func (a *Adapter) wireOutgoing(client *botapi.Client) {
 	a.sender = outbox.NewSender(client, a.env)
 	a.out = outbox.New(a.env, a.sender, o.FileOver)
 	outbox.Compose(a.out, core.DeliverReply, a.composeReply)
-	outbox.Compose(a.out, core.DeliverBackground, a.composeBackground)
+	outbox.Compose(a.out, core.DeliverBackground, func(_ context.Context, _ core.Delivery, b core.BackgroundBody) ([]outbox.Part, error) {
+		return a.out.AnswerParts(b.Text, 0, 0), nil
+	})
 	a.live = live.New(a.env, a.out, a.sender, progress.Options{Show: o.Shown, Dir: o.CWD})
 	a.approvals = approvals.New(a.env, a.out)
 	a.pusher = newPusher(a.env, a.out, uploads, a.chats, a.health)
@@ -233,10 +235,6 @@ func (a *Adapter) pruneRecords(ctx context.Context) {
 		a.env.Records.Warn(ctx, "old records are kept", a.env.ForgetRecords(ctx, env.Expired(time.Now())...))
 		env.Pause(ctx, pruneEvery)
 	}
-}
-
-func (a *Adapter) composeBackground(_ context.Context, _ core.Delivery, b core.BackgroundBody) ([]outbox.Part, error) {
-	return a.out.AnswerParts(b.Text, 0, 0), nil
 }
 
 func (a *Adapter) composeReply(ctx context.Context, d core.Delivery, _ struct{}) ([]outbox.Part, error) {

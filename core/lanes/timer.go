@@ -32,11 +32,6 @@ func (l *lane) unused() bool {
 		(len(l.queue.items) == 0 || l.queue.parked != nil)
 }
 
-func (l *lane) endUnused() {
-	l.manager.stats.Idled.Add(1)
-	l.conv.end(cmp.Or(l.conv.outdated(), "idle"))
-}
-
 func (l *lane) evict() {
 	switch {
 	case l.conv.ending || !l.conv.slot.Evicting(): // the session is ending, in use again, or gone
@@ -135,7 +130,8 @@ func (l *lane) onTimer() {
 		l.stalled()
 	}
 	if over(l.idleDue()) {
-		l.endUnused()
+		l.manager.stats.Idled.Add(1)
+		l.conv.end(cmp.Or(l.conv.outdated(), "idle"))
 	}
 	if over(l.queue.parkDue()) {
 		l.queue.tryAgain()

@@ -74,7 +74,7 @@ func openWith(path string, log *slog.Logger, migrations []string) (*Ledger, erro
 	case err != nil:
 		return nil, fmt.Errorf("open ledger %s: %w", path, err)
 	}
-	q := newQueue()
+	q := &queue{wake: make(chan struct{}, 1)}
 	r, err := openReader(path, q)
 	if err != nil {
 		_ = conn.close()

@@ -43,8 +43,6 @@ type queue struct {
 	closed bool
 }
 
-func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
-
 // put appends e. After close, put fails e instead.
 func (q *queue) put(e entry) {
 	q.mu.Lock()

@@ -45,10 +45,6 @@ func startTime(pid int) (uint64, error) {
 
 func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
-func noSuchProcess(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
-}
-
 // A stat is what /proc/PID/stat says: proc_pid_stat(5).
 type stat struct {
 	zombie  bool // the first thread has ended
@@ -58,7 +54,7 @@ type stat struct {
 
 func statOf(pid int) (stat, error) {
 	b, err := os.ReadFile(procFile(pid, "stat"))
-	if noSuchProcess(err) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 		return stat{}, os.ErrProcessDone
 	}
 	if err != nil {

@@ -94,7 +94,7 @@ func quote(s string) string {
 // The usual value needs no change.
 func oneLine(value json.RawMessage) (json.RawMessage, error) {
 	value = bytes.Trim(value, " \t\r\n") // the white space of JSON only
-	if !validJSON(value) {
+	if !jsontext.Value(value).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
 		return nil, errJSON
 	}
 	if bytes.ContainsAny(value, "\n\r") {

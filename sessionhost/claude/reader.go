@@ -198,10 +198,6 @@ func eachField(b []byte, visit visitor) error {
 	return nil
 }
 
-func validJSON(b []byte) bool {
-	return jsontext.Value(b).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-}
-
 // keyOf returns the decoded key of a quoted one; only an escaped key costs an allocation,
 // and claude writes none.
 func keyOf(quoted []byte) []byte {
