@@ -9,6 +9,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
 )
@@ -68,6 +69,20 @@ func TestIdleWithoutDaemon(t *testing.T) {
 	}
 	if _, err := st.hosts().Attach(t.Context(), "c"); !errors.Is(err, core.ErrNoHost) {
 		t.Errorf("attach after the end: %v, want ErrNoHost", err)
+	}
+}
+
+// TestIdleBeforeTheFirstDaemon: a claude that is idle since its daemon takes long to connect is
+// kept, however short the idle timeout is.
+func TestIdleBeforeTheFirstDaemon(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	st.o.IdleTimeout = shortIdle
+	h := st.hosts()
+	b, err := h.o.bootstrap(h.o.place("c"), core.Launch{SessionID: newID(t)})
+	check.OK(t, err)
+	if least := 2 * h.o.ConnectTimeout; b.IdleTimeout < least {
+		t.Errorf("an idle claude is kept for %v before the first daemon, want at least %v", b.IdleTimeout, least)
 	}
 }
 

@@ -206,7 +206,7 @@ type Bootstrap struct {
 	Argv         []string      `json:"argv"` // claude's command line, program first
 	Dir          string        `json:"dir"`
 	StartTimeout time.Duration `json:"start_timeout"`          // for claude to answer initialize
-	IdleTimeout  time.Duration `json:"idle_timeout,omitempty"` // how long an idle claude is kept without a daemon; 0: for ever
+	IdleTimeout  time.Duration `json:"idle_timeout,omitempty"` // how long an idle claude is kept before the first hello; 0: for ever
 	MemLimit     int64         `json:"mem_limit"`              // bytes of events kept in memory
 	SpoolLimit   int64         `json:"spool_limit"`            // bytes of events kept in all
 }
