@@ -22,9 +22,9 @@ func TestMake(t *testing.T) {
 		"empty":              {0o755, "", "chmod 700 "},
 		"of a gateway":       {0o750, "api.sock", "chmod 700 "},
 		"not to be written":  {0o500, "", "chmod 700 "},
-		"a home":             {0o755, "letters.txt", "set VARIABLE to a directory of its own, as "},
-		"temporary files":    {0o777 | os.ModeSticky, "api.sock", "set VARIABLE to a directory of its own, as "},
-		"for everybody":      {0o777, "", "set VARIABLE to a directory of its own, as "},
+		"a home":             {0o755, "letters.txt", "set VARIABLE to a directory for the gateway alone, such as "},
+		"temporary files":    {0o777 | os.ModeSticky, "api.sock", "set VARIABLE to a directory for the gateway alone, such as "},
+		"for everybody":      {0o777, "", "set VARIABLE to a directory for the gateway alone, such as "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -89,8 +89,8 @@ func TestRuntimeDirectoryOfOthers(t *testing.T) {
 		want  string
 	}{
 		{0o755, "", "chmod 700 " + m.Path("run")},
-		{0o777 | os.ModeSticky, "letter.txt", "BARECLAW_RUNTIME_DIR to a directory of its own"}, // as /tmp
-		{0o755, "letter.txt", "BARECLAW_RUNTIME_DIR to a directory of its own"},                 // as /run
+		{0o777 | os.ModeSticky, "letter.txt", "BARECLAW_RUNTIME_DIR to a directory for the gateway alone"}, // as /tmp
+		{0o755, "letter.txt", "BARECLAW_RUNTIME_DIR to a directory for the gateway alone"},                 // as /run
 	} {
 		check.OK(t, os.Chmod(m.Path("run"), c.mode))
 		if c.holds != "" {
