@@ -52,11 +52,13 @@ func toolName(tool string) string {
 	return humanize.Shorten(clean(tool), maxLine/2)
 }
 
+var fileTools = []string{"Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "NotebookRead", "LS"}
+
 // targetText shortens a tool's target to at most room characters: a command to its first
 // line, a file to the end of its path, relative to dir for a file inside dir.
 func targetText(tool, target, dir string, room int) string {
 	target = strings.TrimSpace(target)
-	if isFileTool(tool) || strings.HasPrefix(target, "/") && tool != "Bash" {
+	if slices.Contains(fileTools, tool) || strings.HasPrefix(target, "/") && tool != "Bash" {
 		return cutPath(clean(fromDir(target, dir)), room)
 	}
 	first, rest, _ := strings.Cut(target, "\n")
@@ -64,10 +66,6 @@ func targetText(tool, target, dir string, room int) string {
 		first = strings.TrimSpace(first) + " …"
 	}
 	return humanize.Shorten(clean(first), room)
-}
-
-func isFileTool(tool string) bool {
-	return slices.Contains([]string{"Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "NotebookRead", "LS"}, tool)
 }
 
 // fromDir returns the path of file relative to dir if file is in dir.

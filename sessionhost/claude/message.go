@@ -5,11 +5,13 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
-// decode reads what it can of a JSON value into v: a member of another type counts as
-// absent, as does everything in a value of another kind.
-func decode(value []byte, v any) { _ = json.Unmarshal(value, v) }
+// decode reads what it can of a JSON value into v: a member of another type counts as absent, as
+// does everything in a value of another kind. jsonv1 is encoding/json in half the time.
+func decode(value []byte, v any) { _ = jsonv1.Unmarshal(value, v) }
 
 func decoded[T any](value []byte) (v T) {
 	decode(value, &v)

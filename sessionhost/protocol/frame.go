@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"time"
 
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
 	"bareclaw/internal/peercred"
 	"bareclaw/sessionhost/claude"
 )
@@ -135,7 +137,7 @@ func DecodeFrame(b []byte) (f Frame, payload []byte, err error) {
 		payload = b[i+len(lineField) : len(b)-1]
 		header = append(append(make([]byte, 0, i+1), b[:i]...), '}')
 	}
-	if err := json.Unmarshal(header, &f); err != nil {
+	if err := jsonv1.Unmarshal(header, &f); err != nil {
 		return Frame{}, nil, fmt.Errorf("decode frame: %w", err)
 	}
 	return f, payload, nil
@@ -178,7 +180,7 @@ func DecodeEntry(b []byte) (Entry, error) {
 		}
 	}
 	var s Entry
-	if err := json.Unmarshal(b, &s); err != nil {
+	if err := jsonv1.Unmarshal(b, &s); err != nil {
 		return Entry{}, fmt.Errorf("decode event: %w", err)
 	}
 	return s, nil
