@@ -22,8 +22,8 @@ const (
 	writeTimeout = 10 * time.Second
 	// stopTimeout bounds the wait for a stopping host.
 	stopTimeout = 10 * time.Second
-	// ackDelay is how long an acknowledgement, which wakes the host, waits for a frame or more events.
-	ackDelay = 100 * time.Millisecond
+	// ackDelay is how long an acknowledgement waits for a frame to travel with.
+	ackDelay = 20 * time.Millisecond
 	// eventBuffer bounds the batches read ahead of the lane, and maxBatch the events of a
 	// batch.
 	eventBuffer = 8
