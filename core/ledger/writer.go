@@ -3,6 +3,7 @@ package ledger
 import (
 	"errors"
 	"log/slog"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -65,6 +66,7 @@ func (w *writer) run() {
 	defer idle.Stop()
 	var spare []entry
 	for {
+		runtime.Gosched() // other changes that are about to come share the transaction
 		items, closed := w.queue.take(spare)
 		if len(items) == 0 {
 			spare = items
