@@ -78,10 +78,11 @@ type Session interface {
 	// Ack tells the host that events up to seq need no replay. The session may send the
 	// acknowledgement with a short delay.
 	Ack(seq uint64)
-	// Events returns the session's events, each once and in order, in batches as received.
+	// Events returns the session's events, each once and in order, in batches as received. The
+	// receiver frees each batch.
 	// The channel is closed when the host is gone; if the agent ended first, an Exited event
 	// precedes the close.
-	Events() <-chan []Event
+	Events() <-chan *Batch
 	// Stop ends the agent and its host without waiting. Events is closed when both have
 	// ended.
 	Stop(how StopMode) error
@@ -172,7 +173,7 @@ type Event struct {
 	Kind      EventKind
 	At        time.Time       // time at which the host read the line; zero if unknown
 	Type      string          // the agent's name for the event
-	Raw       json.RawMessage // the agent's line, unchanged; nil for events of the host
+	Raw       json.RawMessage // the agent's line, unchanged, until the event's batch is freed; nil for events of the host
 	Turn      TurnID
 	Phase     Phase
 	Result    *Result

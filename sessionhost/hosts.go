@@ -19,6 +19,7 @@ import (
 	"bareclaw/internal/privatedir"
 	"bareclaw/internal/proc"
 	"bareclaw/sessionhost/claude"
+	"bareclaw/sessionhost/pipe"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -291,9 +292,13 @@ var errNoAnswer = errors.New("the host does not answer")
 // than a longer wait, because the host could greet the two in either order.
 func (h *hostKeeper) connect(ctx context.Context, key core.ChannelKey, socket string, pid int) (*session, error) {
 	var d net.Dialer
-	c, err := d.DialContext(ctx, "unix", socket)
+	conn, err := d.DialContext(ctx, "unix", socket)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
+	}
+	c, err := pipe.NewSocket(conn)
+	if err != nil {
+		return nil, err
 	}
 	o := h.o
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -197,7 +197,7 @@ func (l *listener) next() (core.Event, bool) {
 			if !ok {
 				return core.Event{}, false
 			}
-			for _, ev := range batch {
+			for _, ev := range batch.Events {
 				if ev.Kind == core.LogFull {
 					l.full = append(l.full, ev.Detail)
 				} else {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net"
 	"strconv"
 	"sync"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/internal/proc"
 	"bareclaw/sessionhost/claude"
+	"bareclaw/sessionhost/pipe"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -24,21 +24,19 @@ const (
 	stopTimeout = 10 * time.Second
 	// ackDelay is how long an acknowledgement waits for a frame to travel with.
 	ackDelay = 20 * time.Millisecond
-	// eventBuffer bounds the batches read ahead of the lane, and maxBatch the events of a
-	// batch.
+	// eventBuffer bounds the batches read ahead of the lane. A batch is passed on once it holds
+	// maxBatch events.
 	eventBuffer = 8
 	maxBatch    = 64
-	// extraEvents is the room of a batch for entries that are several events.
-	extraEvents = 2
 )
 
 // A session is the daemon's end of one host, a core.Session.
 type session struct {
-	c        net.Conn
+	c        *pipe.Socket
 	info     core.SessionInfo
 	launchID string // how the host was started
 	frames   *claude.Reader
-	events   chan []core.Event
+	events   chan *core.Batch
 	quit     chan struct{} // closed by Detach
 	once     sync.Once
 	tr       translator
@@ -53,10 +51,7 @@ type session struct {
 
 // handshake exchanges hello and welcome with the host. A pid other than 0 must be the
 // host's.
-func handshake(c net.Conn, key core.ChannelKey, pid int, o Options) (*session, error) {
-	if err := protocol.CheckPeer(c); err != nil {
-		return nil, err
-	}
+func handshake(c *pipe.Socket, key core.ChannelKey, pid int, o Options) (*session, error) {
 	hello, err := protocol.EncodeFrame(protocol.Frame{Type: protocol.FrameHello, Version: protocol.Version, Generation: o.Generation, Host: pid, IdleTimeout: cmp.Or(o.IdleTimeout, -1)}, nil)
 	if err != nil {
 		return nil, err
@@ -80,7 +75,7 @@ func handshake(c net.Conn, key core.ChannelKey, pid int, o Options) (*session, e
 		return nil, fmt.Errorf("host speaks version %d for channel %q, want %d for %q", w.Version, w.Channel, protocol.Version, key)
 	}
 	s := &session{
-		c: c, frames: frames, events: make(chan []core.Event, eventBuffer), quit: make(chan struct{}),
+		c: c, frames: frames, events: make(chan *core.Batch, eventBuffer), quit: make(chan struct{}),
 		info:     core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready, Said: w.Seq, Replays: w.Kept, Tasks: w.Tasks, Settings: w.Settings},
 		launchID: w.Launch, tr: translator{sessionID: w.SessionID, answeredTo: w.Seq, log: o.Log.With("channel", string(key))},
 	}
@@ -105,7 +100,7 @@ func handshake(c net.Conn, key core.ChannelKey, pid int, o Options) (*session, e
 func (s *session) Info() core.SessionInfo { return s.info }
 
 // Events returns the session's events.
-func (s *session) Events() <-chan []core.Event { return s.events }
+func (s *session) Events() <-chan *core.Batch { return s.events }
 
 // Hand gives claude a turn.
 func (s *session) Hand(id core.TurnID, line []byte) error {
@@ -214,7 +209,7 @@ func (s *session) sendLocked(f protocol.Frame, payload []byte) error {
 func (s *session) read() {
 	defer close(s.events)
 	defer func() { _ = s.c.Close() }()
-	var batch []core.Event
+	var batch *core.Batch
 	for {
 		line, err := s.frames.Next()
 		if err != nil {
@@ -231,16 +226,10 @@ func (s *session) read() {
 			s.mu.Unlock()
 		}
 		if batch == nil {
-			batch = make([]core.Event, 0, min(1+s.frames.Buffered(), maxBatch)+extraEvents)
+			batch = core.NewBatch()
 		}
-		known := len(batch)
-		batch = s.tr.translate(batch, entry)
-		if entry.At != 0 {
-			for i := known; i < len(batch); i++ {
-				batch[i].At = time.UnixMicro(entry.At)
-			}
-		}
-		if len(batch) < maxBatch && s.frames.More() {
+		s.tr.translate(batch, entry)
+		if len(batch.Events) < maxBatch && s.frames.More() {
 			continue
 		}
 		select {
@@ -261,42 +250,56 @@ type translator struct {
 	log        *slog.Logger
 }
 
-// translate appends the events of one log entry. The end of tool calls and a new session id
-// come as events of their own before the event of their line.
-func (t *translator) translate(to []core.Event, s protocol.Entry) []core.Event {
+// translate adds the events of one log entry. The end of tool calls and a new session id come
+// as events of their own before the event of their line.
+func (t *translator) translate(to *core.Batch, s protocol.Entry) {
+	first := len(to.Events)
 	switch {
 	case s.Exit != nil:
-		return append(to, core.Event{Seq: s.Seq, Kind: core.Exited, Type: "exit", Exit: s.Exit.Core()})
+		to.Add(core.Event{Kind: core.Exited, Type: "exit", Exit: s.Exit.Core()})
 	case s.Backpressure != nil:
-		return append(to, core.Event{Seq: s.Seq, Kind: core.LogFull, Type: "full", Detail: s.Backpressure.Problem})
+		to.Add(core.Event{Kind: core.LogFull, Type: "full", Detail: s.Backpressure.Problem})
 	case s.Ready:
-		return append(to, core.Event{Seq: s.Seq, Kind: core.Readied, Type: "ready"})
+		to.Add(core.Event{Kind: core.Readied, Type: "ready"})
 	case s.Bound != "":
-		return append(to, core.Event{Seq: s.Seq, Kind: core.Said, Type: "bound"})
+		to.Add(core.Event{Kind: core.Said, Type: "bound"})
 	case s.Event == nil:
 		t.log.Warn("claude printed a line that is no JSON object", "bytes", len(s.Bad))
 		t.log.Debug("claude printed a line that is no JSON object", "line", s.Bad) // the line may be a part of an answer
-		return append(to, core.Event{Seq: s.Seq, Kind: core.Said, Type: "bad_line"})
+		to.Add(core.Event{Kind: core.Said, Type: "bad_line"})
+	case claude.IsPlainStreamEvent(s.Event): // most events of a turn
+		to.Add(core.Event{Kind: core.Said, Type: claude.TypeStreamEvent, Raw: to.Keep(s.Event)})
+	default:
+		t.translateLine(to, to.Keep(s.Event), s.Seq <= t.answeredTo)
 	}
-	if claude.IsPlainStreamEvent(s.Event) { // most events of a turn
-		return append(to, core.Event{Seq: s.Seq, Kind: core.Said, Type: claude.TypeStreamEvent, Raw: bytes.Clone(s.Event)})
+	for i := range to.Events[first:] {
+		ev := &to.Events[first+i]
+		if ev.Seq = s.Seq; s.At != 0 {
+			ev.At = time.UnixMicro(s.At)
+		}
 	}
-	ev, err := claude.Decode(bytes.Clone(s.Event))
+}
+
+// translateLine adds the events of a line from claude. answered reports whether a permission
+// request in the line may be answered already.
+func (t *translator) translateLine(to *core.Batch, line []byte, answered bool) {
+	ev, err := claude.Decode(line)
 	if err != nil {
 		t.log.Warn("claude printed a line that is no JSON object", "err", err)
-		return append(to, core.Event{Seq: s.Seq, Kind: core.Said, Type: "bad_line"})
-	}
-	e := ev.Translate()
-	if e.Seq = s.Seq; e.Kind == core.Requested && e.Seq <= t.answeredTo {
-		e.Kind = core.Said
+		to.Add(core.Event{Kind: core.Said, Type: "bad_line"})
+		return
 	}
 	for _, call := range ev.ToolsEnded() {
-		to = append(to, core.Event{Seq: s.Seq, Kind: core.ToolEnded, Type: "tool_ended", ToolID: call})
+		to.Add(core.Event{Kind: core.ToolEnded, Type: "tool_ended", ToolID: call})
 	}
 	if id := t.newSession(&ev); id != "" {
-		to = append(to, core.Event{Seq: s.Seq, Kind: core.SessionNew, Type: "session", SessionID: id})
+		to.Add(core.Event{Kind: core.SessionNew, Type: "session", SessionID: id})
 	}
-	return append(to, e)
+	e := ev.Translate()
+	if e.Kind == core.Requested && answered {
+		e.Kind = core.Said
+	}
+	to.Add(e)
 }
 
 // newSession returns the event's session id if it is new. After /clear the system/init

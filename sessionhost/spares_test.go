@@ -100,8 +100,9 @@ func TestBoundIsHeardAgain(t *testing.T) {
 	t.Parallel()
 	st := newStation(t)
 	var tr translator
-	got := tr.translate(nil, protocol.Entry{Seq: 3, Bound: "c"})
-	if len(got) != 1 || got[0].Kind != core.Said || got[0].Seq != 3 {
+	var batch core.Batch
+	tr.translate(&batch, protocol.Entry{Seq: 3, Bound: "c"})
+	if got := batch.Events; len(got) != 1 || got[0].Kind != core.Said || got[0].Seq != 3 {
 		t.Errorf("translated to %+v", got)
 	}
 	h, _ := st.spare()

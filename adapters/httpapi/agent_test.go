@@ -180,7 +180,7 @@ func (*agent) Fate(context.Context, core.ChannelKey, string, core.TurnID) (core.
 }
 
 func (a *agent) Start(_ context.Context, _ core.ChannelKey, l core.Launch) (core.Session, error) {
-	return &session{agent: a, info: core.SessionInfo{SessionID: l.SessionID, HostPID: 12, AgentPID: 13, Ready: true}, events: make(chan []core.Event, 1<<10)}, nil
+	return &session{agent: a, info: core.SessionInfo{SessionID: l.SessionID, HostPID: 12, AgentPID: 13, Ready: true}, events: make(chan *core.Batch, 1<<10)}, nil
 }
 
 // release answers a held turn, once it is handed over.
@@ -209,7 +209,7 @@ type session struct {
 
 	agent  *agent
 	info   core.SessionInfo
-	events chan []core.Event
+	events chan *core.Batch
 
 	mu     sync.Mutex // guards the fields below
 	seq    uint64
@@ -219,10 +219,10 @@ type session struct {
 	closed bool
 }
 
-func (s *session) Info() core.SessionInfo      { return s.info }
-func (s *session) Events() <-chan []core.Event { return s.events }
-func (s *session) Ack(uint64)                  {}
-func (s *session) Detach()                     { s.end() }
+func (s *session) Info() core.SessionInfo     { return s.info }
+func (s *session) Events() <-chan *core.Batch { return s.events }
+func (s *session) Ack(uint64)                 {}
+func (s *session) Detach()                    { s.end() }
 
 func (s *session) Stop(core.StopMode) error {
 	s.say(core.Event{Kind: core.Exited, Exit: &core.Exit{Code: "agent_exit"}})
@@ -249,7 +249,7 @@ func (s *session) say(events ...core.Event) {
 		s.seq++
 		events[i].Seq, events[i].At = s.seq, time.Now()
 	}
-	s.events <- events
+	s.events <- &core.Batch{Events: events}
 }
 
 func (s *session) Hand(id core.TurnID, line []byte) error {

@@ -38,18 +38,18 @@ func (quickAgent) Compose(_ core.TurnID, content json.RawMessage) ([]byte, error
 }
 
 func (quickAgent) Start(context.Context, core.ChannelKey, core.Launch) (core.Session, error) {
-	return &quickSession{events: make(chan []core.Event, 1)}, nil
+	return &quickSession{events: make(chan *core.Batch, 1)}, nil
 }
 
 type quickSession struct {
 	core.Session
-	events chan []core.Event
+	events chan *core.Batch
 	seq    uint64
 }
 
 func (*quickSession) Info() core.SessionInfo { return core.SessionInfo{Ready: true} }
 
-func (s *quickSession) Events() <-chan []core.Event { return s.events }
+func (s *quickSession) Events() <-chan *core.Batch { return s.events }
 
 func (s *quickSession) Ack(uint64) {}
 
@@ -57,11 +57,11 @@ func (s *quickSession) Detach() { close(s.events) }
 
 func (s *quickSession) Hand(id core.TurnID, _ []byte) error {
 	s.seq += 3
-	s.events <- []core.Event{
-		{Seq: s.seq - 2, Kind: core.TurnState, Turn: id, Phase: core.PhaseStarted},
-		{Seq: s.seq - 1, Kind: core.Resulted, Result: &core.Result{Turns: []core.TurnID{id}, Text: "ok"}},
-		{Seq: s.seq, Kind: core.TurnState, Turn: id, Phase: core.PhaseCompleted},
-	}
+	batch := core.NewBatch()
+	batch.Add(core.Event{Seq: s.seq - 2, Kind: core.TurnState, Turn: id, Phase: core.PhaseStarted})
+	batch.Add(core.Event{Seq: s.seq - 1, Kind: core.Resulted, Result: &core.Result{Turns: []core.TurnID{id}, Text: "ok"}})
+	batch.Add(core.Event{Seq: s.seq, Kind: core.TurnState, Turn: id, Phase: core.PhaseCompleted})
+	s.events <- batch
 	return nil
 }
 

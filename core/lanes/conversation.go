@@ -150,7 +150,7 @@ func (cv *conversation) detachIfLeaving(s core.Session) bool {
 	return true
 }
 
-func (cv *conversation) events() <-chan []core.Event {
+func (cv *conversation) events() <-chan *core.Batch {
 	if cv.session == nil {
 		return nil
 	}

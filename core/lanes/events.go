@@ -1,6 +1,7 @@
 package lanes
 
 import (
+	"bytes"
 	"cmp"
 	"log/slog"
 	"slices"
@@ -33,7 +34,7 @@ type listener struct {
 	recovery *recovery
 }
 
-func (ln *listener) handle(ev core.Event) {
+func (ln *listener) handle(ev *core.Event) {
 	if ev.Kind == core.LogFull {
 		ln.onHostBlocked(ev.Detail)
 		return
@@ -60,7 +61,7 @@ func (ln *listener) handle(ev core.Event) {
 		ln.turnState(ev) // first: the start of a turn is published before the turn's events
 	}
 	if ev.Raw != nil && !again && ln.listening() {
-		u := core.Update{Kind: core.UpdateEvent, Raw: ev.Raw}
+		u := core.Update{Kind: core.UpdateEvent, Raw: bytes.Clone(ev.Raw)}
 		if f := ln.turns.current(); f != nil {
 			u.Turn, u.Messages = f.turn.ID, f.turn.Members
 		}
@@ -106,7 +107,7 @@ func (ln *listener) handle(ev core.Event) {
 
 // noteOutput records whether the agent works without a request, for example on the report of
 // a background task, and marks the first output in a turn.
-func (ln *listener) noteOutput(ev core.Event) {
+func (ln *listener) noteOutput(ev *core.Event) {
 	switch ev.Type {
 	case "assistant", "stream_event":
 		ln.conv.session.background.Speaks(len(ln.turns.list) > 0)
@@ -122,7 +123,7 @@ func (ln *listener) noteOutput(ev core.Event) {
 // toolBegun marks the running turn as having begun a tool, after which the gateway never
 // runs the turn again without a request. An event without a tool name only announces the
 // call.
-func (ln *listener) toolBegun(ev core.Event) {
+func (ln *listener) toolBegun(ev *core.Event) {
 	f := ln.turns.current()
 	if f == nil {
 		return
@@ -136,7 +137,7 @@ func (ln *listener) toolBegun(ev core.Event) {
 
 // retrying publishes the agent's retry of a failed API call. If the API refuses the login,
 // retrying ends the turn, because further retries cannot succeed.
-func (ln *listener) retrying(ev core.Event) {
+func (ln *listener) retrying(ev *core.Event) {
 	ln.turns.mark("retry", ev.Detail)
 	u := core.Update{Kind: core.UpdateRetrying, Detail: ev.Detail}
 	f := ln.turns.current()
@@ -149,7 +150,7 @@ func (ln *listener) retrying(ev core.Event) {
 	}
 }
 
-func (ln *listener) turnState(ev core.Event) {
+func (ln *listener) turnState(ev *core.Event) {
 	f := ln.turns.find(ev.Turn)
 	if f == nil { // the turn already has an outcome
 		return
@@ -184,7 +185,7 @@ func (ln *listener) turnState(ev core.Event) {
 	}
 }
 
-func (ln *listener) resulted(ev core.Event) {
+func (ln *listener) resulted(ev *core.Event) {
 	r := ev.Result
 	if r.Background {
 		ln.background(ev)
@@ -213,7 +214,7 @@ func (ln *listener) resulted(ev core.Event) {
 	ln.recovery.lookUpDone()
 }
 
-func (ln *listener) background(ev core.Event) {
+func (ln *listener) background(ev *core.Event) {
 	r := ev.Result
 	ln.conv.session.background.TurnEnds()
 	ln.conv.cost.Note(r)
@@ -237,7 +238,7 @@ func (ln *listener) background(ev core.Event) {
 }
 
 // sessionNew adopts the agent's new session id (/clear creates a new id).
-func (ln *listener) sessionNew(ev core.Event) {
+func (ln *listener) sessionNew(ev *core.Event) {
 	if ev.SessionID == ln.conv.id || ev.SessionID == "" {
 		return
 	}

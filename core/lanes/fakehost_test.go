@@ -49,7 +49,7 @@ func (h *fakeHost) connectLocked(by *life) *fakeSession {
 	if h.client != nil {
 		h.client.cutLocked()
 	}
-	s := &fakeSession{h: h, life: by, events: make(chan []core.Event, 1), quit: make(chan struct{}), info: core.SessionInfo{
+	s := &fakeSession{h: h, life: by, events: make(chan *core.Batch, 1), quit: make(chan struct{}), info: core.SessionInfo{
 		SessionID: h.launch.SessionID, HostPID: h.pid, AgentPID: 1000 + h.pid, Ready: h.ready, Said: h.next, Replays: h.next > h.acked, Stale: h.outdated,
 		Turns: slices.Clone(h.turns), Working: slices.Clone(h.working), Requests: slices.Clone(h.requests), Tasks: h.tasks, Settings: h.launch.Settings.Fingerprint(),
 	}}

@@ -14,7 +14,7 @@ type fakeSession struct {
 	h      *fakeHost
 	life   *life
 	info   core.SessionInfo
-	events chan []core.Event
+	events chan *core.Batch
 	quit   chan struct{}
 	isCut  bool
 	busy   sync.Mutex // held during each call: there may be one at a time
@@ -29,13 +29,13 @@ func (s *fakeSession) pump(after uint64) {
 		for !s.isCut && !s.h.ended && (len(s.h.log) == 0 || s.h.log[len(s.h.log)-1].Seq <= after) {
 			s.h.changed.Wait()
 		}
-		var batch []core.Event
+		batch := core.NewBatch()
 		for _, ev := range s.h.log {
 			if ev.Seq > after {
 				if ev.Kind == core.Requested && ev.Seq <= s.info.Said { // those that wait are in Info
 					ev.Kind = core.Said
 				}
-				batch = append(batch, ev)
+				batch.Add(ev)
 			}
 		}
 		over := s.isCut || s.h.ended
@@ -43,7 +43,7 @@ func (s *fakeSession) pump(after uint64) {
 		if over {
 			return
 		}
-		after = batch[len(batch)-1].Seq
+		after = batch.Events[len(batch.Events)-1].Seq
 		select {
 		case s.events <- batch:
 		case <-s.quit:
@@ -75,7 +75,7 @@ var errCut = errors.New("connection is cut")
 
 func (s *fakeSession) Info() core.SessionInfo { return s.info }
 
-func (s *fakeSession) Events() <-chan []core.Event { return s.events }
+func (s *fakeSession) Events() <-chan *core.Batch { return s.events }
 
 func (s *fakeSession) Hand(id core.TurnID, line []byte) error {
 	s.h.a.panicIf("hand")

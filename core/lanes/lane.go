@@ -81,10 +81,11 @@ func (l *lane) step(ctx context.Context) (over bool) {
 			break
 		}
 		l.conv.session.activity.touch()
-		for _, ev := range batch {
-			l.listener.handle(ev)
+		for i := range batch.Events {
+			l.listener.handle(&batch.Events[i])
 			l.advance()
 		}
+		batch.Free()
 		l.handled()
 		l.turns.endStopped()
 	}

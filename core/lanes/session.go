@@ -13,7 +13,7 @@ import (
 // called without a session.
 type agentSession struct {
 	core.Session
-	events         <-chan []core.Event
+	events         <-chan *core.Batch
 	info           core.SessionInfo
 	ready          bool
 	interruptLater bool   // stopped turns wait for the end of the session's replay before the interrupt
@@ -64,7 +64,7 @@ type replayedTurns []core.TurnID
 
 // isReplay reports whether the event belongs to a turn with an earlier outcome, and must be
 // called once per event. open reports whether the event's turn has no outcome yet.
-func (r *replayedTurns) isReplay(ev core.Event, open bool) bool {
+func (r *replayedTurns) isReplay(ev *core.Event, open bool) bool {
 	if ev.Kind != core.TurnState {
 		return len(*r) > 0
 	}
@@ -149,7 +149,7 @@ func (a *activity) touch() { a.lastHeard, a.reported = time.Now(), false }
 
 func (a *activity) silence() time.Duration { return time.Since(a.lastHeard).Round(time.Second) }
 
-func (a *activity) begin(ev core.Event) {
+func (a *activity) begin(ev *core.Event) {
 	a.tool, a.last, a.call = ev.Tool, ev.Tool+": "+ev.Target, ev.ToolID
 	if ev.Timeout <= 0 {
 		return

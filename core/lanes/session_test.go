@@ -64,7 +64,7 @@ func TestReplayedTurns(t *testing.T) {
 		{state("new", core.PhaseStarted), true, false},
 		{core.Event{}, false, false},
 	} {
-		if got := r.isReplay(step.ev, step.open); got != step.replay {
+		if got := r.isReplay(&step.ev, step.open); got != step.replay {
 			t.Errorf("event %d is a replay: %v", i, got)
 		}
 	}
@@ -89,7 +89,7 @@ func TestActivity(t *testing.T) {
 		a.touch()
 		time.Sleep(20 * time.Second)
 		due(40 * time.Second)
-		a.begin(core.Event{Tool: "Bash", Target: "make", ToolID: "1", Timeout: 5 * time.Minute})
+		a.begin(&core.Event{Tool: "Bash", Target: "make", ToolID: "1", Timeout: 5 * time.Minute})
 		due(6 * time.Minute)
 		if a.tool != "Bash" || a.describe() != "Bash: make" {
 			t.Errorf("in use: %q, known: %q", a.tool, a.describe())

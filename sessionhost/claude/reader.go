@@ -6,14 +6,10 @@ import (
 	"cmp"
 	"errors"
 	"io"
-	"net"
 	"sync"
-	"syscall"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"bareclaw/internal/proc"
 )
 
 // DefaultLineLimit is the longest line a Reader returns unless told otherwise,
@@ -36,8 +32,8 @@ type Line struct {
 // reported. A Reader is not safe for concurrent use.
 type Reader struct {
 	source io.Reader
-	conn   syscall.RawConn // of the source; nil if the runtime does not poll the source
-	src    *bufio.Reader   // of the source; nil while a pollable source has no input
+	idle   waiter        // the source; nil for a source that cannot wait
+	src    *bufio.Reader // of the source; nil while a waiter has no input
 	limit  int
 	long   []byte // a line that the buffer of src does not hold
 	err    error  // sticky, from src
@@ -47,17 +43,15 @@ type Reader struct {
 // time.
 var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, bufferBytes) }}
 
+// A waiter is a source that waits until its Read would not.
+type waiter interface{ AwaitInput() error }
+
 // NewReader returns a Reader of r for lines of up to limit bytes; 0 means
-// DefaultLineLimit. A Reader of a network connection occupies a buffer only while there is
-// input.
+// DefaultLineLimit. A Reader of a source with a method AwaitInput occupies a buffer only
+// while there is input.
 func NewReader(r io.Reader, limit int) *Reader {
 	lines := &Reader{source: r, limit: cmp.Or(limit, DefaultLineLimit)}
-	if c, ok := r.(net.Conn); ok {
-		if c, ok := c.(syscall.Conn); ok {
-			lines.conn, _ = c.SyscallConn() // without: a buffer of its own
-		}
-	}
-	if lines.conn == nil {
+	if lines.idle, _ = r.(waiter); lines.idle == nil {
 		lines.src = bufio.NewReaderSize(r, bufferBytes)
 	}
 	return lines
@@ -67,9 +61,9 @@ func NewReader(r io.Reader, limit int) *Reader {
 // last line without newline counts. The error is io.EOF at the end, else the source's.
 func (r *Reader) Next() (Line, error) {
 	for r.err == nil {
-		if r.conn != nil && r.unread() == 0 {
+		if r.idle != nil && r.unread() == 0 {
 			r.releaseBuffer()
-			if r.err = proc.AwaitInput(r.conn); r.err != nil {
+			if r.err = r.idle.AwaitInput(); r.err != nil {
 				break
 			}
 			r.src = buffers.Get().(*bufio.Reader)
@@ -80,7 +74,7 @@ func (r *Reader) Next() (Line, error) {
 			return line, nil
 		}
 	}
-	if r.conn != nil {
+	if r.idle != nil {
 		r.releaseBuffer()
 	}
 	return Line{}, r.err
@@ -110,16 +104,6 @@ func (r *Reader) More() bool {
 	unread, _ := r.src.Peek(r.src.Buffered()) // reads nothing
 	i := bytes.LastIndexByte(unread, '\n')
 	return i >= 0 && len(bytes.TrimSpace(unread[:i])) > 0
-}
-
-// Buffered returns the number of lines that Next would return without waiting, blank lines
-// included.
-func (r *Reader) Buffered() int {
-	if r.src == nil {
-		return 0
-	}
-	unread, _ := r.src.Peek(r.src.Buffered()) // reads nothing
-	return bytes.Count(unread, []byte{'\n'})
 }
 
 // next returns the bytes up to the next newline, or to the end of the stream.

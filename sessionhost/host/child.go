@@ -13,6 +13,7 @@ import (
 
 	"bareclaw/internal/proc"
 	"bareclaw/sessionhost/claude"
+	"bareclaw/sessionhost/pipe"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -37,9 +38,9 @@ const (
 type child struct {
 	cmd    *exec.Cmd
 	stdin  *os.File
-	input  *pipeWriter // writes the queued lines; never blocks on a claude that does not read
+	input  *pipe.Writer // writes the queued lines; never blocks on a claude that does not read
 	stdout *os.File
-	output pipeReader // of stdout
+	output pipe.Reader // of stdout
 	stderr *proc.Tail
 	ended  chan struct{} // closed when the process has ended
 	left   atomic.Int64  // bytes still to be read after claude's end; 0 before the end
@@ -66,9 +67,9 @@ func startChild(b protocol.Bootstrap, m protocol.EnvMark) (*child, error) {
 		return nil, fmt.Errorf("make stdin pipe: %w", err)
 	}
 	defer func() { _ = stdinR.Close() }()
-	c := &child{stdin: stdinW, stdout: stdoutR, output: newPipeReader(stdoutR), stderr: &proc.Tail{}, ended: make(chan struct{})}
+	c := &child{stdin: stdinW, stdout: stdoutR, output: pipe.NewReader(stdoutR), stderr: &proc.Tail{}, ended: make(chan struct{})}
 	// A failed write needs no report: claude's exit follows.
-	c.input = newPipeWriter(stdinW, c.nextLine, func(error) { _ = stdinW.Close() })
+	c.input = pipe.NewWriter(stdinW, c.nextLine, func(error) { _ = stdinW.Close() })
 	c.cmd = exec.Command(b.Argv[0], b.Argv[1:]...)
 	c.cmd.Dir, c.cmd.Env = b.Dir, append(os.Environ(), protocol.EnvMarkVariable+"="+m.String())
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = stdinR, stdoutW, c.stderr
@@ -105,7 +106,7 @@ func (c *child) change(f func()) {
 	c.mu.Lock()
 	f()
 	c.mu.Unlock()
-	c.input.flush()
+	c.input.Flush()
 }
 
 // nextLine returns the next line to write, nil if the queue is empty. It closes the input

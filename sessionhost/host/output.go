@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bareclaw/sessionhost/claude"
+	"bareclaw/sessionhost/pipe"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -113,14 +114,14 @@ func (h *host) sendLogSoon() {
 func (h *host) sendLog() {
 	h.sendTimer.Stop()
 	h.sendsSoon.Store(false) // after Stop, which must not end a timer that is set meanwhile
-	var w *pipeWriter
+	var w *pipe.Writer
 	h.mu.Lock()
 	if h.daemon != nil {
 		w = h.daemon.writer
 	}
 	h.mu.Unlock()
 	if w != nil {
-		w.flush()
+		w.Flush()
 	}
 }
 

@@ -3,7 +3,6 @@
 package host
 
 import (
-	"net"
 	"os"
 	"syscall"
 )
@@ -13,11 +12,3 @@ import (
 func childAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func reserveSpace(*os.File, int64) bool { return false }
-
-func readNow(fd uintptr, p []byte) (int, error)  { return syscall.Read(int(fd), p) }
-func writeNow(fd uintptr, p []byte) (int, error) { return syscall.Write(int(fd), p) }
-
-// A socket is the host's end of the connection to a daemon.
-type socket struct{ *net.UnixConn }
-
-func newSocket(c *net.UnixConn) (*socket, error) { return &socket{c}, nil }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"bareclaw/sessionhost/claude"
+	"bareclaw/sessionhost/pipe"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -20,10 +21,10 @@ const helloTimeout = 5 * time.Second
 
 // A connection is the host's connection to one daemon.
 type connection struct {
-	*socket
+	*pipe.Socket
 	host     *host
 	released chan struct{} // closed when no frame of the connection is handled any more
-	writer   *pipeWriter   // of the log to the daemon; nil before the welcome is sent; guarded by the host's mutex
+	writer   *pipe.Writer  // of the log to the daemon; nil before the welcome is sent; guarded by the host's mutex
 
 	// Used by the writer alone.
 	after  uint64 // the last entry read
@@ -53,17 +54,12 @@ func (h *host) accept(l *net.UnixListener) {
 }
 
 func (h *host) serve(conn *net.UnixConn) {
-	if err := protocol.CheckPeer(conn); err != nil {
-		h.log.Warn("connection refused", "err", err)
-		_ = conn.Close()
-		return
-	}
-	socket, err := newSocket(conn)
+	socket, err := pipe.NewSocket(conn)
 	if err != nil {
-		h.log.Error("daemon not served", "err", err)
+		h.log.Warn("connection refused", "err", err)
 		return
 	}
-	c := &connection{socket: socket, host: h, released: make(chan struct{})}
+	c := &connection{Socket: socket, host: h, released: make(chan struct{})}
 	defer func() { _ = c.Close() }()
 	defer h.onDisconnect(c)
 	frames := claude.NewReader(c, protocol.MaxFrameBytes)
@@ -262,7 +258,7 @@ const batchBytes = 64 << 10
 
 // startSending sends the daemon each unacknowledged event, and from now on each new event.
 func (c *connection) startSending() {
-	w := newPipeWriter(c, c.next, func(err error) {
+	w := pipe.NewWriter(c, c.next, func(err error) {
 		c.host.log.Info("daemon no longer reached", "err", err)
 		if !protocol.IsDisconnect(err) {
 			_ = c.Close()

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"bareclaw/sessionhost/claude"
+	"bareclaw/sessionhost/pipe"
 )
 
 // toolNotes note on disk the turns that have begun a tool. Such a turn must never run again
@@ -68,7 +69,7 @@ func (n *toolNotes) note() error {
 			b = append(append(b, id...), '\n')
 		}
 	}
-	if written, err := writeNow(n.file.Fd(), b); err != nil || written < len(b) {
+	if written, err := pipe.WriteNow(n.file.Fd(), b); err != nil || written < len(b) {
 		return fmt.Errorf("write tool notes: %w", cmp.Or(err, io.ErrShortWrite))
 	}
 	if n.size += int64(len(b)); n.size > n.reserved-noteSpace/2 && reserveSpace(n.file, noteSpace) {

@@ -1,4 +1,6 @@
-package host
+// Package pipe reads and writes the pipes and sockets that connect daemon, session host and
+// claude, with fewer wake-ups of threads and processes than packages os and net cause.
+package pipe
 
 import (
 	"errors"
@@ -7,20 +9,21 @@ import (
 	"syscall"
 )
 
-// A pipeReader reads a pipe or a socket that the runtime polls, with less work for the
+// A Reader reads a pipe or a socket that the runtime polls, with less work for the
 // scheduler than their Read methods: see readNow.
-type pipeReader struct {
+type Reader struct {
 	conn syscall.RawConn // waits
 	read func(fd uintptr, p []byte) (int, error)
 }
 
-func newPipeReader(c syscall.Conn) pipeReader {
+// NewReader returns a Reader of c.
+func NewReader(c syscall.Conn) Reader {
 	conn, _ := c.SyscallConn() // fails for nil alone
-	return pipeReader{conn, readNow}
+	return Reader{conn, readNow}
 }
 
 // Read waits for input.
-func (i pipeReader) Read(p []byte) (n int, err error) {
+func (i Reader) Read(p []byte) (n int, err error) {
 	waitErr := i.conn.Read(func(fd uintptr) (done bool) {
 		n, err = i.read(fd, p)
 		return !errors.Is(err, syscall.EAGAIN)
@@ -34,14 +37,14 @@ func (i pipeReader) Read(p []byte) (n int, err error) {
 	return max(n, 0), err
 }
 
-// A pipeWriter writes to a pipe or a socket that the runtime polls. flush never waits for
+// A Writer writes to a pipe or a socket that the runtime polls. Flush never waits for
 // the other end: it writes as much as fits, nearly always everything, and leaves the rest
 // to a waiting goroutine.
-type pipeWriter struct {
+type Writer struct {
 	w    io.Writer
-	conn syscall.RawConn              // of w
-	next func() (p []byte, err error) // the next bytes to write, empty if none; valid until the following call
-	fail func(err error)              // called once, when the other end is lost
+	conn syscall.RawConn // of w
+	next func() (p []byte, err error)
+	fail func(err error)
 
 	mu   sync.Mutex
 	busy bool // the goroutine writes, or the other end is lost
@@ -53,13 +56,16 @@ type pollable interface {
 	syscall.Conn
 }
 
-func newPipeWriter(w pollable, next func() ([]byte, error), fail func(error)) *pipeWriter {
+// NewWriter returns a Writer to w. next returns the next bytes to write, none if nothing is
+// pending, which are valid until the following call. fail is called once, when the other end
+// is lost.
+func NewWriter(w pollable, next func() ([]byte, error), fail func(error)) *Writer {
 	conn, _ := w.SyscallConn() // fails for nil alone
-	return &pipeWriter{w: w, conn: conn, next: next, fail: fail}
+	return &Writer{w: w, conn: conn, next: next, fail: fail}
 }
 
-// flush writes the pending bytes. It is called after each addition.
-func (o *pipeWriter) flush() {
+// Flush writes the pending bytes. It is called after each addition.
+func (o *Writer) Flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for !o.busy {
@@ -82,9 +88,9 @@ func (o *pipeWriter) flush() {
 }
 
 // try writes as much as fits at once, perhaps nothing.
-func (o *pipeWriter) try(p []byte) (n int, err error) {
+func (o *Writer) try(p []byte) (n int, err error) {
 	closed := o.conn.Write(func(fd uintptr) (done bool) {
-		n, err = writeNow(fd, p)
+		n, err = WriteNow(fd, p)
 		return true
 	})
 	switch {
@@ -97,7 +103,7 @@ func (o *pipeWriter) try(p []byte) (n int, err error) {
 }
 
 // writeRest writes p and all further bytes until none is pending.
-func (o *pipeWriter) writeRest(p []byte) {
+func (o *Writer) writeRest(p []byte) {
 	for len(p) > 0 {
 		_, err := o.w.Write(p)
 		o.mu.Lock()

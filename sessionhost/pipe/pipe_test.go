@@ -1,4 +1,4 @@
-package host
+package pipe
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 
 // A spring is what an outlet of these tests writes: what was added, in order.
 type spring struct {
-	*pipeWriter
+	*Writer
 	r *os.File // the other end
 
 	mu     sync.Mutex
@@ -30,7 +30,7 @@ func newSpring(t *testing.T) *spring {
 	check.OK(t, err)
 	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
 	s := &spring{r: r, failed: make(chan error, 10)}
-	s.pipeWriter = newPipeWriter(w, s.take, func(err error) { s.failed <- err })
+	s.Writer = NewWriter(w, s.take, func(err error) { s.failed <- err })
 	return s
 }
 
@@ -47,7 +47,7 @@ func (s *spring) add(p []byte) {
 	s.mu.Lock()
 	s.queue = append(s.queue, p)
 	s.mu.Unlock()
-	s.flush()
+	s.Flush()
 }
 
 // TestOutletDoesNotWait adds more than a pipe holds while nobody reads, and reads
@@ -83,7 +83,7 @@ func TestOutletInOrder(t *testing.T) {
 			s.add(fmt.Appendf(nil, "%8d %s\n", i, bytes.Repeat([]byte{'.'}, i%300)))
 		}
 	}()
-	in := newPipeReader(s.r)
+	in := NewReader(s.r)
 	_ = s.r.SetReadDeadline(time.Now().Add(time.Minute))
 	var all []byte
 	for p := make([]byte, 1<<16); bytes.Count(all, []byte{'\n'}) < lines; {
@@ -125,7 +125,7 @@ func TestInlet(t *testing.T) {
 	r, w, err := os.Pipe()
 	check.OK(t, err)
 	defer func() { _ = r.Close() }()
-	in := newPipeReader(r)
+	in := NewReader(r)
 	_ = r.SetReadDeadline(time.Now())
 	if n, err := in.Read(make([]byte, 10)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("read %d bytes with error %v, want a timeout", n, err)

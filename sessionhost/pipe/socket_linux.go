@@ -1,4 +1,4 @@
-package host
+package pipe
 
 import (
 	"errors"
@@ -15,26 +15,31 @@ import (
 // A socket is the host's end of the connection to a daemon. The runtime would poll a
 // net.UnixConn for input and room at once, and wake the host whenever the daemon reads. A
 // socket polls an epoll instance instead, for input alone.
-type socket struct {
-	pipeReader
+type Socket struct {
+	Reader
 	file    *os.File        // the connection, unknown to the runtime's poller
 	conn    syscall.RawConn // of file; keeps the file open during a call
 	input   *os.File        // the epoll instance
 	writeBy time.Time       // bounds Write; none if zero
 }
 
-// newSocket takes over the connection, which it closes.
-func newSocket(c *net.UnixConn) (*socket, error) {
+// NewSocket takes over a connection. NewSocket closes the connection and returns an error
+// unless the other end is a process of this user.
+func NewSocket(c net.Conn) (*Socket, error) {
 	defer func() { _ = c.Close() }()
+	conn, err := sameUser(c)
+	if err != nil {
+		return nil, err
+	}
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("make an epoll instance: %w", err)
 	}
 	_ = unix.SetNonblock(fd, true) // for the runtime's poller
-	s := &socket{input: os.NewFile(uintptr(fd), "epoll")}
-	s.pipeReader = pipeReader{read: s.readNow}
-	s.pipeReader.conn, _ = s.input.SyscallConn() // fails for nil alone, as below
-	if s.file, err = unpolled(c); err == nil {
+	s := &Socket{input: os.NewFile(uintptr(fd), "epoll")}
+	s.Reader = Reader{read: s.readNow}
+	s.Reader.conn, _ = s.input.SyscallConn() // fails for nil alone, as below
+	if s.file, err = unpolled(conn); err == nil {
 		s.conn, _ = s.file.SyscallConn()
 		_ = s.conn.Control(func(socket uintptr) {
 			err = unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, int(socket), &unix.EpollEvent{Events: unix.EPOLLIN})
@@ -58,7 +63,7 @@ func unpolled(c *net.UnixConn) (file *os.File, err error) {
 		var dup int
 		if dup, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); err == nil {
 			_ = unix.SetNonblock(dup, false)
-			file = os.NewFile(uintptr(dup), "daemon")
+			file = os.NewFile(uintptr(dup), "socket")
 			_ = unix.SetNonblock(dup, true)
 		}
 	})
@@ -74,7 +79,10 @@ func pending(epoll uintptr) bool {
 	return errno == 0 && n > 0
 }
 
-func (s *socket) readNow(epoll uintptr, p []byte) (n int, err error) {
+// AwaitInput waits until Read would not.
+func (s *Socket) AwaitInput() error { return s.Reader.conn.Read(pending) }
+
+func (s *Socket) readNow(epoll uintptr, p []byte) (n int, err error) {
 	closed := s.conn.Control(func(fd uintptr) {
 		n, err = readNow(fd, p)
 		for errors.Is(err, syscall.EAGAIN) && pending(epoll) {
@@ -87,13 +95,13 @@ func (s *socket) readNow(epoll uintptr, p []byte) (n int, err error) {
 	return n, err
 }
 
-// Write waits until all of p is taken. It occupies a thread meanwhile: only a daemon that
-// does not read makes a host wait.
-func (s *socket) Write(p []byte) (n int, err error) {
+// Write waits until all of p is taken. It occupies a thread meanwhile: only an end that does
+// not read makes the other wait.
+func (s *Socket) Write(p []byte) (n int, err error) {
 	closed := s.conn.Control(func(fd uintptr) { // the descriptor stays open until then
 		for n < len(p) && err == nil {
 			var taken int
-			taken, err = writeNow(fd, p[n:])
+			taken, err = WriteNow(fd, p[n:])
 			n += taken
 			if errors.Is(err, syscall.EAGAIN) {
 				err = s.awaitRoom(fd)
@@ -103,7 +111,7 @@ func (s *socket) Write(p []byte) (n int, err error) {
 	return n, errors.Join(closed, err)
 }
 
-func (s *socket) awaitRoom(fd uintptr) error {
+func (s *Socket) awaitRoom(fd uintptr) error {
 	wait := -1 // for ever
 	if !s.writeBy.IsZero() {
 		wait = int(max(0, time.Until(s.writeBy).Milliseconds()))
@@ -118,26 +126,26 @@ func (s *socket) awaitRoom(fd uintptr) error {
 	return err
 }
 
-// SyscallConn serves a pipeWriter.
-func (s *socket) SyscallConn() (syscall.RawConn, error) { return s.conn, nil }
+// SyscallConn serves a Writer.
+func (s *Socket) SyscallConn() (syscall.RawConn, error) { return s.conn, nil }
 
 // SetReadDeadline bounds Read, as net's does.
-func (s *socket) SetReadDeadline(t time.Time) error { return s.input.SetReadDeadline(t) }
+func (s *Socket) SetReadDeadline(t time.Time) error { return s.input.SetReadDeadline(t) }
 
 // SetWriteDeadline bounds each Write from now on.
-func (s *socket) SetWriteDeadline(t time.Time) error {
+func (s *Socket) SetWriteDeadline(t time.Time) error {
 	s.writeBy = t
 	return nil
 }
 
 // CloseRead ends the input: Read returns the bytes that have arrived, and then io.EOF.
-func (s *socket) CloseRead() (err error) {
+func (s *Socket) CloseRead() (err error) {
 	closed := s.conn.Control(func(fd uintptr) { err = unix.Shutdown(int(fd), unix.SHUT_RD) })
 	return errors.Join(closed, err)
 }
 
 // Close ends the connection, and wakes a waiting Read or Write.
-func (s *socket) Close() error {
+func (s *Socket) Close() error {
 	// A waiting Write keeps the descriptor open, and is woken here.
 	_ = s.conn.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) })
 	return errors.Join(s.input.Close(), s.file.Close())

@@ -1,4 +1,4 @@
-package host
+package pipe
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 )
 
 // connected returns both ends of a connection, the host's as a socket.
-func connected(t *testing.T) (*socket, *net.UnixConn) {
+func connected(t *testing.T) (*Socket, *net.UnixConn) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gw") // t.TempDir may be too long for a socket
 	check.OK(t, err)
@@ -27,7 +27,7 @@ func connected(t *testing.T) (*socket, *net.UnixConn) {
 	t.Cleanup(func() { _ = peer.Close() })
 	conn, err := l.AcceptUnix()
 	check.OK(t, err)
-	s, err := newSocket(conn)
+	s, err := NewSocket(conn)
 	check.OK(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s, peer

@@ -10,15 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"os"
 	"strconv"
 	"syscall"
 	"time"
 
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
-	"bareclaw/internal/peercred"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -211,22 +208,6 @@ type Bootstrap struct {
 	IdleTimeout  time.Duration `json:"idle_timeout,omitempty"` // how long an idle claude is kept before the first hello; 0: for ever
 	MemLimit     int64         `json:"mem_limit"`              // bytes of events kept in memory
 	SpoolLimit   int64         `json:"spool_limit"`            // bytes of events kept in all
-}
-
-// CheckPeer refuses a peer of another user.
-func CheckPeer(c net.Conn) error {
-	uc, ok := c.(*net.UnixConn)
-	if !ok {
-		return fmt.Errorf("peer of %T has no credentials", c)
-	}
-	uid, err := peercred.UnixUID(uc)
-	if err != nil {
-		return fmt.Errorf("ask for the peer's credentials: %w", err)
-	}
-	if int(uid) != os.Getuid() {
-		return fmt.Errorf("peer has uid %d, want %d", uid, os.Getuid())
-	}
-	return nil
 }
 
 // IsDisconnect reports whether the error means that the other end is gone.
