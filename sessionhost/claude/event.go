@@ -213,7 +213,12 @@ func (e *Event) BeginsTool() bool {
 	}
 	switch e.Type {
 	case TypeStreamEvent:
-		inner := decoded[streamed](e.stream)
+		inner := decoded[struct {
+			Type  string `json:"type"`
+			Block struct {
+				Type string `json:"type"`
+			} `json:"content_block"`
+		}](e.stream)
 		return inner.Type == "content_block_start" && isToolCall(inner.Block.Type)
 	case TypeAssistant:
 		return slices.ContainsFunc(decoded[message](e.message).Content, func(b block) bool { return isToolCall(b.Type) })

@@ -32,6 +32,7 @@ type eventLog struct {
 	working []string      // turns that claude had begun, and not finished, before the first entry
 	next    uint64        // sequence number of the next entry
 	mem     int64         // bytes in memory
+	chunk   []byte        // the newest of these bytes, used again once no entry is kept
 	spool   *os.File
 	spooled int64 // end of the spool file
 	onDisk  int   // entries in the spool file
@@ -90,9 +91,9 @@ func newEventLog(memLimit, limit int64, create func() (*os.File, error), full fu
 	return l
 }
 
-// append adds an entry, encoded with its sequence number, and the step that the entry tells,
-// if any. It blocks while the log is full, but drops a partial message instead.
-func (l *eventLog) append(partial bool, s *step, encode func(seq uint64) []byte) error {
+// append adds the entry that encode appends for a sequence number, and the step that the entry
+// tells, if any. It blocks while the log is full, but drops a partial message instead.
+func (l *eventLog) append(partial bool, s *step, encode func(b []byte, seq uint64) []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if partial && l.used() >= l.limit/2 {
@@ -101,7 +102,7 @@ func (l *eventLog) append(partial bool, s *step, encode func(seq uint64) []byte)
 	}
 	defer func() { l.waiting = nil }()
 	for !l.closed {
-		data, err := encode(l.next), errLogFull
+		data, err := l.encode(encode), errLogFull
 		if len(l.entries) == 0 || l.used()+int64(len(data)) <= l.limit {
 			err = l.put(data, s)
 		}
@@ -172,9 +173,28 @@ func (l *eventLog) put(data []byte, s *step) error {
 	return nil
 }
 
+// A chunk of chunkBytes gets entries until less than minRoom is left, more than most of them
+// take.
+const (
+	chunkBytes = 8 << 10
+	minRoom    = 1 << 10
+)
+
+// encode returns the next entry in the free part of the chunk, which keep gives to the entry.
+func (l *eventLog) encode(encode func(b []byte, seq uint64) []byte) []byte {
+	if cap(l.chunk)-len(l.chunk) < minRoom {
+		l.chunk = make([]byte, 0, chunkBytes)
+	}
+	used := len(l.chunk)
+	grown := encode(l.chunk, l.next)
+	l.chunk = grown[:used]
+	return grown[used:]
+}
+
 func (l *eventLog) keep(e storedEntry) {
 	if e.data != nil {
 		l.mem += int64(e.n)
+		l.chunk = l.chunk[:len(l.chunk)+int(e.n)]
 	} else {
 		l.spooled += int64(e.n)
 		l.onDisk++
@@ -238,8 +258,10 @@ func (l *eventLog) ack(seq uint64) {
 		}
 		l.entries[n] = storedEntry{}
 	}
-	if l.entries = l.entries[n:]; len(l.entries) == 0 {
-		l.entries = nil // frees the memory of a long turn
+	if n < len(l.entries) {
+		l.entries = l.entries[n:]
+	} else {
+		l.clear()
 	}
 	if l.onDisk == 0 && l.spooled > 0 {
 		l.spooled = 0
@@ -251,6 +273,14 @@ func (l *eventLog) ack(seq uint64) {
 	l.changed.Broadcast()
 }
 
+// clear empties the list of entries, and keeps the memory of a usual turn for the next one.
+func (l *eventLog) clear() {
+	l.entries, l.chunk = l.entries[:0], l.chunk[:0]
+	if cap(l.entries) > 64 || cap(l.chunk) > 2*chunkBytes {
+		l.entries, l.chunk = nil, nil
+	}
+}
+
 func (l *eventLog) length() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -258,10 +288,10 @@ func (l *eventLog) length() int {
 }
 
 // finish adds the last entry, also to a full or closed log, and closes the log.
-func (l *eventLog) finish(encode func(seq uint64) []byte) {
+func (l *eventLog) finish(encode func(b []byte, seq uint64) []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	data := encode(l.next)
+	data := l.encode(encode)
 	l.keep(storedEntry{data: data, n: int32(len(data))})
 	l.closed, l.ended = true, true
 	l.changed.Broadcast()

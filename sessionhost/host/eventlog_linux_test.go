@@ -70,7 +70,7 @@ func TestSpoolThatIsFullInALine(t *testing.T) {
 		batch, _, err := l.read(nil, 2, 1<<20)
 		check.OK(t, err)
 		for seq := uint64(3); seq <= 7; seq++ {
-			want := entryOf(10_000)(seq)
+			want := entryOf(10_000)(nil, seq)
 			if !bytes.HasPrefix(batch, want) {
 				t.Fatalf("entry %d is not what was written", seq)
 			}

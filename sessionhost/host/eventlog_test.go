@@ -21,12 +21,12 @@ import (
 )
 
 // entryOf returns what encodes an entry of n bytes.
-func entryOf(n int) func(uint64) []byte {
-	return func(seq uint64) []byte {
-		b := bytes.Repeat([]byte{'.'}, n)
-		copy(b, fmt.Sprintf("%d ", seq))
-		b[n-1] = '\n'
-		return b
+func entryOf(n int) func([]byte, uint64) []byte {
+	return func(b []byte, seq uint64) []byte {
+		entry := bytes.Repeat([]byte{'.'}, n)
+		copy(entry, fmt.Sprintf("%d ", seq))
+		entry[n-1] = '\n'
+		return append(b, entry...)
 	}
 }
 
@@ -390,7 +390,7 @@ func TestWorklist(t *testing.T) {
 	} {
 		ev, err := claude.Decode([]byte(line))
 		check.OK(t, err)
-		check.OK(t, l.append(false, stepOf(&ev), func(seq uint64) []byte { return protocol.EncodeEvent(seq, time.UnixMicro(7), ev.Raw) }))
+		check.OK(t, l.append(false, stepOf(&ev), func(b []byte, seq uint64) []byte { return protocol.AppendEvent(b, seq, time.UnixMicro(7), ev.Raw) }))
 	}
 	for seq, want := range []string{"[]", "[]", "[a]", "[a]", "[a b]", "[a b]", "[a]", "[]", "[c]", "[]", "[]"} {
 		l.ack(uint64(seq))

@@ -190,8 +190,8 @@ func (h *host) onClaudeExit(e claude.Exit) {
 	e.Ready, e.Timeout, e.Idle = h.ready, h.timedOut, h.idle.closing
 	h.requests = nil // nobody waits for an answer any more
 	h.mu.Unlock()
-	h.events.finish(func(seq uint64) []byte {
-		return protocol.EncodeEntry(protocol.Entry{Seq: seq, At: time.Now().UnixMicro(), Exit: &e})
+	h.events.finish(func(b []byte, seq uint64) []byte {
+		return append(b, protocol.EncodeEntry(protocol.Entry{Seq: seq, At: time.Now().UnixMicro(), Exit: &e})...)
 	})
 	h.sendLog()
 	close(h.exited)

@@ -83,7 +83,9 @@ func (h *host) observe(ev *claude.Event, at time.Time) (forDaemon bool) {
 }
 
 func (h *host) keep(ev *claude.Event, at time.Time) {
-	err := h.events.append(ev.Type == claude.TypeStreamEvent, stepOf(ev), func(seq uint64) []byte { return protocol.EncodeEvent(seq, at, ev.Raw) })
+	err := h.events.append(ev.Type == claude.TypeStreamEvent, stepOf(ev), func(b []byte, seq uint64) []byte {
+		return protocol.AppendEvent(b, seq, at, ev.Raw)
+	})
 	if err != nil {
 		h.log.Error("event not kept", "err", err)
 	}
@@ -91,9 +93,9 @@ func (h *host) keep(ev *claude.Event, at time.Time) {
 
 func (h *host) appendOwn(e protocol.Entry) {
 	e.At = time.Now().UnixMicro()
-	err := h.events.append(false, nil, func(seq uint64) []byte {
+	err := h.events.append(false, nil, func(b []byte, seq uint64) []byte {
 		e.Seq = seq
-		return protocol.EncodeEntry(e)
+		return append(b, protocol.EncodeEntry(e)...)
 	})
 	if err != nil {
 		h.log.Error("event not kept", "err", err)

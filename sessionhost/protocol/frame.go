@@ -146,9 +146,8 @@ const (
 	eventField = `,"event":`
 )
 
-// EncodeEvent returns the log entry for a line of claude, newline included.
-func EncodeEvent(seq uint64, at time.Time, event []byte) []byte {
-	b := make([]byte, 0, len(seqField)+20+len(atField)+20+len(eventField)+len(event)+2)
+// AppendEvent appends the log entry for a line of claude, newline included.
+func AppendEvent(b []byte, seq uint64, at time.Time, event []byte) []byte {
 	b = strconv.AppendUint(append(b, seqField...), seq, 10)
 	b = strconv.AppendInt(append(b, atField...), at.UnixMicro(), 10)
 	b = append(append(b, eventField...), event...)

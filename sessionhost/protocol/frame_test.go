@@ -62,11 +62,11 @@ func TestSaidRoundTrip(t *testing.T) {
 		t.Errorf("an entry of an older host became %+v, %v", got, err)
 	}
 	var plain Entry // as older daemons decode what they do not know
-	if err := json.Unmarshal(EncodeEvent(7, time.UnixMicro(9), []byte(`{"a":1}`)), &plain); err != nil || plain.Seq != 7 || plain.At != 9 || string(plain.Event) != `{"a":1}` {
+	if err := json.Unmarshal(AppendEvent(nil, 7, time.UnixMicro(9), []byte(`{"a":1}`)), &plain); err != nil || plain.Seq != 7 || plain.At != 9 || string(plain.Event) != `{"a":1}` {
 		t.Errorf("an entry is no plain JSON: %+v, %v", plain, err)
 	}
 	for _, event := range []string{"{}", `{"seq":1,"event":{"a":1}}`, `{"type":"x","html":"<b>","deep":{"event":"}"}}`} {
-		b := EncodeEvent(42, time.UnixMicro(1_700_000_000_000_007), []byte(event))
+		b := AppendEvent(nil, 42, time.UnixMicro(1_700_000_000_000_007), []byte(event))
 		if !json.Valid(b) || b[len(b)-1] != '\n' {
 			t.Errorf("%q is not a line of JSON", b)
 		}
@@ -86,7 +86,7 @@ func FuzzSaid(f *testing.F) {
 	f.Add([]byte(`}`), uint64(5))
 	f.Fuzz(func(t *testing.T, event []byte, seq uint64) {
 		_, _ = DecodeEntry(event)
-		line := EncodeEvent(seq, time.UnixMicro(int64(seq)), event)
+		line := AppendEvent(nil, seq, time.UnixMicro(int64(seq)), event)
 		got, err := DecodeEntry(line[:len(line)-1])
 		if err != nil || got.Seq != seq || got.At != int64(seq) || !bytes.Equal(got.Event, event) {
 			t.Errorf("event %q with number %d became %+v, %v", event, seq, got, err)
