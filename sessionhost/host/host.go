@@ -86,7 +86,7 @@ func Run(log *slog.Logger) int {
 	// A host does little but pass lines on: one processor hands them from
 	// goroutine to goroutine without waking another thread.
 	runtime.GOMAXPROCS(1)
-	debug.SetGCPercent(25)
+	debug.SetGCPercent(50)
 	b, listener, lock, err := inheritedFiles()
 	if err != nil {
 		log.Error("session host not started", "err", err)

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A socket is the host's end of the connection to a daemon. The runtime would poll a
-// net.UnixConn for input and room at once, and wake the host whenever the daemon reads. A
-// socket polls an epoll instance instead, for input alone.
+// A Socket is one end of the connection between a daemon and a session host. The runtime
+// would poll a net.UnixConn for input and room at once, and wake this process whenever the
+// other end reads. A Socket polls an epoll instance instead, for input alone.
 type Socket struct {
 	Reader
 	file    *os.File        // the connection, unknown to the runtime's poller
