@@ -122,10 +122,7 @@ func (d *daemon) serve() error {
 	if err := d.sockets.deposit(d.lock); err != nil {
 		return err
 	}
-	if err := d.describe(false); err != nil {
-		return err
-	}
-	d.ready.Store(true) // after describe: a client that sees ready finds this process in the lock file
+	d.ready.Store(true)
 	d.parent.Serving(d.serveHeld(), d.restarts.onTrial.Load())
 	d.unwatch = d.watch()
 	go d.restarts.afterTrial(d.life) // ends with d.life
@@ -253,6 +250,9 @@ func (d *daemon) open() error {
 	chats.options.Restart, chats.options.Holder, chats.options.StartedAt = d.restarts.request, d.supervisor.PID, d.startedAt
 	var scheduler *schedule.Scheduler
 	serve := func() error {
+		if err := d.describe(false); err != nil { // a client with an answer finds this process in the lock file
+			return err
+		}
 		scheduler = newScheduler(&d.engine, chats)
 		d.http.start(httpapi.Options{
 			Core: d.engine.manager, Push: &d.push, Schedules: scheduler, Log: d.log, Metrics: chats.writeMetrics, Peer: samePeer,
