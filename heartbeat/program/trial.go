@@ -148,11 +148,10 @@ func Begin(stateDir, self string) (*Trial, Verdict, error) {
 		return t, NoTrial, err // somebody tries another program
 	}
 	sum, err := Sum(t.Program.Path())
-	switch {
-	case err != nil:
+	if err != nil {
 		return t, NoTrial, err
-	case sum == t.To.SHA256:
-	default: // it was not put in place, or was taken from it, and the record is not of it
+	}
+	if sum != t.To.SHA256 { // the new program was not put in place, or has been replaced since
 		t.End(WentBack, "It was cut short.")
 		return t, NoTrial, t.Save(stateDir)
 	}

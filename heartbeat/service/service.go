@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"runtime"
 	"syscall"
@@ -136,62 +137,27 @@ func Local() Manager { return For(Native()) }
 
 // For returns the service manager of this user of the given kind.
 func For(system System) Manager {
-	dirs, err := LocalDirs()
-	switch {
-	case err != nil:
-		return homeless{system, err}
-	case system == Launchd:
-		return launchdManager{dirs: dirs}
+	if system == Launchd {
+		return launchdManager{LocalDirs()}
 	}
-	return systemdManager{dirs: dirs}
+	return systemdManager{LocalDirs()}
 }
 
-// homeless is the manager of a user whose directories are not known. All requests fail.
-type homeless struct {
-	system System
-	err    error
-}
-
-// System implements [Manager].
-func (h homeless) System() System { return h.system }
-
-// Available implements [Manager].
-func (h homeless) Available(context.Context) error { return h.err }
-
-// Status implements [Manager].
-func (h homeless) Status(context.Context, Job, Spec) (Status, error) { return Status{}, h.err }
-
-// Start implements [Manager].
-func (h homeless) Start(context.Context, Job) error { return h.err }
-
-// Stop implements [Manager].
-func (h homeless) Stop(context.Context, Job) error { return h.err }
-
-// Restart implements [Manager].
-func (h homeless) Restart(context.Context, Job) error { return h.err }
-
-// Install implements [Manager].
-func (h homeless) Install(context.Context, Job, Spec) (did []string, err error) { return nil, h.err }
-
-// Uninstall implements [Manager].
-func (h homeless) Uninstall(context.Context, Job) (did []string, err error) { return nil, h.err }
-
-// LocalDirs returns the directories of this user's service files.
-func LocalDirs() (Dirs, error) {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return Dirs{}, fmt.Errorf("find where service files are: %w", err)
+// LocalDirs returns the directories of this user's service files. Without an absolute $HOME,
+// the home directory is that of the user's account, as for the service manager.
+func LocalDirs() Dirs {
+	home := os.Getenv("HOME")
+	if account, err := user.Current(); err == nil && !filepath.IsAbs(home) {
+		home = account.HomeDir
 	}
-	if !filepath.IsAbs(home) {
-		return Dirs{}, fmt.Errorf("find where service files are: $HOME, %q, is not an absolute path", home)
-	}
+	home = filepath.Join("/", home)
 	base := func(variable, otherwise string) string { // the XDG Base Directory Specification requires ignoring a relative path
 		if dir := os.Getenv(variable); filepath.IsAbs(dir) {
 			return filepath.Clean(dir)
 		}
 		return filepath.Join(home, otherwise)
 	}
-	return Dirs{Home: filepath.Clean(home), Config: base("XDG_CONFIG_HOME", ".config"), Data: base("XDG_DATA_HOME", ".local/share")}, nil
+	return Dirs{Home: home, Config: base("XDG_CONFIG_HOME", ".config"), Data: base("XDG_DATA_HOME", ".local/share")}
 }
 
 // WorkingDir returns the default working directory of a service, from where the service

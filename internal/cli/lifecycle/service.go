@@ -129,11 +129,7 @@ func (s *ServiceInstall) Run(c *command.Context, cfg config.Config, r service.Re
 }
 
 func (p place) print(c *command.Context, job service.Job, spec service.Spec) error {
-	dirs, err := service.LocalDirs()
-	if err != nil {
-		return err
-	}
-	files, err := service.Files(p.manager().System(), job, spec, dirs)
+	files, err := service.Files(p.manager().System(), job, spec, service.LocalDirs())
 	if err != nil {
 		return err
 	}
