@@ -12,6 +12,7 @@ import (
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
+	"bareclaw/internal/wait"
 )
 
 // run performs the tick: revive the gateway, then request the run of the slot.
@@ -124,10 +125,8 @@ func (t *tick) awaitRun(ctx context.Context) (api.Occurrence, error) {
 }
 
 func (t *tick) pause(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(time.Second):
+	if err := wait.Sleep(ctx, time.Second); err != nil {
+		return err
 	}
 	return t.revive(ctx)
 }

@@ -18,6 +18,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/internal/privatedir"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/wait"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/pipe"
 	"bareclaw/sessionhost/protocol"
@@ -165,10 +166,8 @@ func acquireLock(ctx context.Context, p protocol.Place) (*os.File, error) {
 		if lock != nil {
 			return lock, nil
 		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if err := wait.Sleep(ctx, 20*time.Millisecond); err != nil {
+			return nil, err
 		}
 	}
 	return nil, fmt.Errorf("%s: %w, and no record names the process", p.LockPath, protocol.ErrLocked)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"bareclaw/internal/proc"
+	"bareclaw/internal/wait"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -180,16 +181,11 @@ func EndAll(ctx context.Context, stateDir string) error {
 func awaitRecords(ctx context.Context, stateDir, runtimeDir string, except []string) (missing []string) {
 	ctx, cancel := context.WithTimeout(ctx, recordGrace)
 	defer cancel()
-	for {
-		if missing = hostsWithoutRecord(stateDir, runtimeDir, except); len(missing) == 0 {
-			return nil
-		}
-		select {
-		case <-time.After(protocol.RetryInterval / 10):
-		case <-ctx.Done():
-			return missing
-		}
-	}
+	_ = wait.Poll(ctx, protocol.RetryInterval/10, func() (bool, error) { // the result says what is missing
+		missing = hostsWithoutRecord(stateDir, runtimeDir, except)
+		return len(missing) == 0, nil
+	})
+	return missing
 }
 
 // hostsWithoutRecord returns the locks of live hosts without a record, found by their

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"bareclaw/core"
+	"bareclaw/internal/wait"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -49,7 +50,7 @@ type spares struct {
 	ctx  context.Context // ends the goroutines
 	stop context.CancelFunc
 	wg   sync.WaitGroup
-	wake chan struct{} // wakes run
+	wake wait.Signal // wakes run
 
 	mu    sync.Mutex // guards the fields below
 	all   map[int]*spare
@@ -60,7 +61,7 @@ type spares struct {
 
 func newSpares(k *hostKeeper) *spares {
 	ctx, stop := context.WithCancel(context.Background())
-	return &spares{hostKeeper: k, ctx: ctx, stop: stop, wake: make(chan struct{}, 1), all: map[int]*spare{}}
+	return &spares{hostKeeper: k, ctx: ctx, stop: stop, wake: wait.NewSignal(), all: map[int]*spare{}}
 }
 
 func spareKey(slot int) core.ChannelKey { return core.ChannelKey(protocol.SpareChannel(slot)) }
@@ -324,10 +325,7 @@ func (p *spares) postpone(d time.Duration) {
 		p.due = due
 	}
 	p.mu.Unlock()
-	select {
-	case p.wake <- struct{}{}:
-	default: // a wake-up is pending
-	}
+	p.wake.Send()
 }
 
 func (p *spares) memoryShort() bool {

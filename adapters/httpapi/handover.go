@@ -180,12 +180,3 @@ func (l *lifecycle) reason() Reason {
 	r, _ := errors.AsType[Reason](context.Cause(l))
 	return r
 }
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}

@@ -11,6 +11,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
+	"bareclaw/internal/wait"
 )
 
 // maxRetryAfter bounds the header Retry-After: a parked channel may continue sooner than
@@ -70,7 +71,7 @@ func (m *messages) submitAsync(w *response, r *http.Request, sub core.Submission
 	}
 	noteReplay(w, t)
 	w.Header().Set("Preference-Applied", "respond-async")
-	if isClosed(m.parked(t)) {
+	if wait.IsClosed(m.parked(t)) {
 		return nil, answerParked(w, &t.Message, t.QueuePosition())
 	}
 	return nil, answerAccepted(w, &t.Message, core.QueuePosition{})
@@ -93,13 +94,13 @@ func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submissi
 	select {
 	case <-t.Done(): // already, but for a repeated message or when the server drains
 	case <-m.parked(t):
-		if !isClosed(t.Done()) {
+		if !wait.IsClosed(t.Done()) {
 			return nil, answerParked(w, &t.Message, t.QueuePosition())
 		}
 	case <-r.Context().Done():
 		return nil, context.Cause(r.Context())
 	case <-m.lifecycle.Done():
-		if !isClosed(t.Done()) { // if both are closed, the outcome is the better answer
+		if !wait.IsClosed(t.Done()) { // if both are closed, the outcome is the better answer
 			if m.lifecycle.handingOver() {
 				return nil, leaveHeld(w, r, &t.Message)
 			}
@@ -116,7 +117,7 @@ func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submissi
 // whose channel has continued since it was parked.
 func (m *messages) parked(t *core.Ticket) <-chan struct{} {
 	parked := t.Parked()
-	if t.Existing && isClosed(parked) && m.Core.Lookup.QueuePosition(t.Message.ID).Until.IsZero() {
+	if t.Existing && wait.IsClosed(parked) && m.Core.Lookup.QueuePosition(t.Message.ID).Until.IsZero() {
 		return nil
 	}
 	return parked

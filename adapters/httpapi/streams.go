@@ -12,6 +12,7 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 	"bareclaw/core/feed"
+	"bareclaw/internal/wait"
 )
 
 // streams serves updates as server-sent events.
@@ -118,7 +119,7 @@ func (s *streams) follow(ctx context.Context, st *stream, done <-chan struct{}) 
 			going = false
 		}
 	}
-	over = isClosed(done) // also when the server drains: the outcome is the better end
+	over = wait.IsClosed(done) // also when the server drains: the outcome is the better end
 	st.sendAll()
 	if reason := s.lifecycle.reason(); reason != "" && !over {
 		st.end(reason)

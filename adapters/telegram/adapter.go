@@ -37,6 +37,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/lanes"
 	"bareclaw/core/progress"
+	"bareclaw/internal/wait"
 )
 
 // Names used by the daemon: see [chats.Name] and [chats.Prefix].
@@ -233,7 +234,7 @@ func (a *Adapter) Health() Health {
 func (a *Adapter) pruneRecords(ctx context.Context) {
 	for ctx.Err() == nil {
 		a.env.Records.Warn(ctx, "old records are kept", a.env.ForgetRecords(ctx, env.Expired(time.Now())...))
-		env.Pause(ctx, pruneEvery)
+		_ = wait.Sleep(ctx, pruneEvery)
 	}
 }
 

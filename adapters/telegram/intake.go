@@ -14,6 +14,7 @@ import (
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/inbound"
 	"bareclaw/core"
+	"bareclaw/internal/wait"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -58,8 +59,8 @@ type intake struct {
 // A line holds the updates of one conversation. A single goroutine handles the line.
 type line struct {
 	waiting []*arrival
-	last    time.Time     // of the last arrival
-	more    chan struct{} // signalled with each arrival, and when polls work again
+	last    time.Time   // of the last arrival
+	more    wait.Signal // sent with each arrival, and when polls work again
 }
 
 const (
@@ -87,12 +88,12 @@ func (n *intake) add(r *arrival) {
 	defer n.mu.Unlock()
 	l := n.lines[to]
 	if l == nil {
-		l = &line{more: make(chan struct{}, 1)}
+		l = &line{more: wait.NewSignal()}
 		n.lines[to] = l
 		n.env.Work.Go(func(ctx context.Context) { n.run(ctx, to, l) })
 	}
 	l.waiting, l.last = append(l.waiting, r), time.Now()
-	l.wake()
+	l.more.Send()
 }
 
 // polled notes whether a poll succeeded. While polls fail, the rest of an album or a long
@@ -106,7 +107,7 @@ func (n *intake) polled(ok bool) {
 	case n.since.IsZero():
 		n.since = time.Now()
 		for _, l := range n.lines {
-			l.wake()
+			l.more.Send()
 		}
 	}
 }
@@ -146,13 +147,6 @@ func (n *intake) handle(ctx context.Context, batch []*arrival, do func() error) 
 		return
 	}
 	n.receiver.handled(ctx, batch...)
-}
-
-func (l *line) wake() {
-	select {
-	case l.more <- struct{}{}:
-	default:
-	}
 }
 
 func (l *line) await(ctx context.Context, d time.Duration) {

@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
@@ -18,6 +15,7 @@ import (
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 	"bareclaw/internal/lockfile"
+	"bareclaw/internal/wait"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -60,11 +58,11 @@ func (p *poller) poll(ctx context.Context) {
 		})
 		p.sender.Cooldowns.Await(ctx, outbox.Polls)
 	}
-	offset, wait, heard := p.resumeOffset(ctx), time.Duration(0), time.Now()
+	offset, hold, heard := p.resumeOffset(ctx), time.Duration(0), time.Now()
 	for failures := 0; ctx.Err() == nil; {
 		next := offset
 		err := env.Guard(p.env.Log, "poll", func() (err error) {
-			next, err = p.pollOnce(ctx, offset, wait)
+			next, err = p.pollOnce(ctx, offset, hold)
 			return err
 		})
 		switch {
@@ -77,22 +75,22 @@ func (p *poller) poll(ctx context.Context) {
 		}
 		p.intake.polled(err == nil)
 		if err == nil {
-			offset, wait, failures = next, p.timeout, 0
+			offset, hold, failures = next, p.timeout, 0
 			continue
 		}
 		p.sender.Cooldowns.Note(outbox.Polls, err)
 		p.unwell(err)
 		failures++
-		env.Pause(ctx, pollPause(err, failures))
-		wait = 0 // to learn at once when polls work again
+		_ = wait.Sleep(ctx, pollPause(err, failures))
+		hold = 0 // to learn at once when polls work again
 	}
 }
 
-func (p *poller) pollOnce(ctx context.Context, offset int64, wait time.Duration) (int64, error) {
+func (p *poller) pollOnce(ctx context.Context, offset int64, hold time.Duration) (int64, error) {
 	if err := p.introduce(ctx); err != nil {
 		return offset, err
 	}
-	updates, err := p.client.Updates(ctx, offset, wait)
+	updates, err := p.client.Updates(ctx, offset, hold)
 	if err == nil {
 		offset, err = p.receive(ctx, updates, offset)
 	}
@@ -253,36 +251,16 @@ func (p *poller) lock(ctx context.Context) *os.File {
 		return nil
 	}
 	for ctx.Err() == nil {
-		f, err := lockPolling(p.lockFile, p.holder)
+		f, err := lockfile.Own(p.lockFile, p.holder, lockfile.Try)
 		if err == nil {
 			return f
 		}
 		if problem := lockProblem(err, p.lockFile); p.health.failed(problem) {
 			p.env.Log.Warn("telegram: no messages are received", "problem", problem, "err", err)
 		}
-		env.Pause(ctx, lockPause)
+		_ = wait.Sleep(ctx, lockPause)
 	}
 	return nil
-}
-
-func lockPolling(path string, holder int) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of the polling lock: %w", err)
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open the polling lock: %w", err)
-	}
-	if err = lockfile.Try(f); err == nil {
-		if err = f.Truncate(0); err == nil {
-			_, err = f.WriteAt([]byte(strconv.Itoa(holder)+"\n"), 0)
-		}
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, fmt.Errorf("take the polling lock: %w", err)
-	}
-	return f, nil
 }
 
 func lockProblem(err error, path string) string {
@@ -290,8 +268,7 @@ func lockProblem(err error, path string) string {
 		return "Telegram is not polled: " + err.Error()
 	}
 	who := ""
-	text, _ := os.ReadFile(path) // without a process id the problem is told all the same
-	if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+	if pid := lockfile.Owner(path); pid > 0 {
 		who = fmt.Sprintf(" (pid %d)", pid)
 	}
 	return "Another gateway of this user" + who + " receives this bot's messages. Stop it, or give this one another bot."

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/wait"
 )
 
 // A Broker holds the streams of all watched channels. The zero value is ready to use. All
@@ -55,7 +56,7 @@ func (h *Broker) attach(key core.ChannelKey, after *core.UpdateID) *Subscription
 		f = newStream()
 		h.putLocked(key, f)
 	}
-	s := &Subscription{broker: h, key: key, stream: f, c: make(chan struct{}, 1)}
+	s := &Subscription{broker: h, key: key, stream: f, c: wait.NewSignal()}
 	f.attach(s, after, h.uses.Add(1))
 	return s
 }
@@ -203,7 +204,7 @@ type Subscription struct {
 	broker *Broker
 	key    core.ChannelKey
 	stream *stream
-	c      chan struct{}
+	c      wait.Signal
 	from   core.UpdateID
 	gap    bool
 
@@ -258,12 +259,5 @@ func (s *Subscription) add(u core.Update) {
 		s.queue = append(s.queue, u)
 	}
 	s.mu.Unlock()
-	s.wake()
-}
-
-func (s *Subscription) wake() {
-	select {
-	case s.c <- struct{}{}:
-	default: // a wake-up is already pending
-	}
+	s.c.Send()
 }

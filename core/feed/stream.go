@@ -162,7 +162,7 @@ func (f *stream) attach(s *Subscription, after *core.UpdateID, use uint64) {
 	}
 	s.queue = f.kept.last(int(f.last - s.from.Number))
 	if len(s.queue) > 0 {
-		s.wake()
+		s.c.Send()
 	}
 	f.subs = append(f.subs, s)
 }

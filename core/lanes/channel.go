@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/wait"
 )
 
 // maxPanics bounds the panics in a row before the process ends: the lane cannot even fail
@@ -230,7 +231,7 @@ func (c *channel) logPanic(p any) {
 // functions come from admitted messages, bounded by the queue limit, from the lane's own
 // timers, and from callers waiting for an answer.
 type mailbox struct {
-	wake chan struct{}
+	wake wait.Signal
 
 	mu     sync.Mutex
 	queue  []func()
@@ -239,7 +240,7 @@ type mailbox struct {
 	batch []func() // being run; owned by the lane's goroutine
 }
 
-func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
+func newMailbox() *mailbox { return &mailbox{wake: wait.NewSignal()} }
 
 // post queues f, or reports false if the mailbox is closed.
 func (m *mailbox) post(f func()) bool {
@@ -250,15 +251,8 @@ func (m *mailbox) post(f func()) bool {
 	}
 	m.queue = append(m.queue, f)
 	m.mu.Unlock()
-	m.notify()
+	m.wake.Send()
 	return true
-}
-
-func (m *mailbox) notify() {
-	select {
-	case m.wake <- struct{}{}:
-	default: // a wake-up is already pending
-	}
 }
 
 // close closes the mailbox to new functions. If functions are queued, close does nothing and
@@ -283,7 +277,7 @@ func (m *mailbox) drain(then func()) {
 	m.mu.Unlock()
 	defer func() {
 		if len(m.batch) > 0 {
-			m.notify()
+			m.wake.Send()
 		}
 	}()
 	for len(m.batch) > 0 {

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"bareclaw/core"
 	"bareclaw/core/sessionpool"
 	"bareclaw/core/spending"
+	"bareclaw/internal/wait"
 
 	"github.com/google/uuid"
 )
@@ -126,9 +126,7 @@ func (cv *conversation) sessionUse(ctx context.Context, id string) (core.Session
 			return use, err
 		}
 		cv.log.Error("session not started yet", "err", err, "retry_in", pause)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if wait.Sleep(ctx, pause) != nil {
 			return use, err
 		}
 	}

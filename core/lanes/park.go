@@ -8,6 +8,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/spending"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/wait"
 )
 
 const (
@@ -130,7 +131,7 @@ func (q *queue) parkDue() time.Time {
 	case !q.now().Before(q.parked.until):
 		return time.Now()
 	}
-	return earliest(q.parked.due, time.Now().Add(parkLook))
+	return wait.Earliest(q.parked.due, time.Now().Add(parkLook))
 }
 
 // tryAgain lets the waiting messages run. After the same failure the channel parks again.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/wait"
 )
 
 // idleDue returns when to end the unused session, or when to check again; zero if never.
@@ -106,7 +107,7 @@ type timer struct {
 // later time; onTimer checks the deadlines and the next step sets the timer again. A turn of
 // usual length therefore costs no timer.
 func (l *lane) setTimer() {
-	due := earliest(l.stallDue(), l.idleDue(), l.queue.parkDue())
+	due := wait.Earliest(l.stallDue(), l.idleDue(), l.queue.parkDue())
 	if due.IsZero() || !l.timer.set.IsZero() && !due.Before(l.timer.set) {
 		return
 	}
@@ -136,15 +137,4 @@ func (l *lane) onTimer() {
 	if over(l.queue.parkDue()) {
 		l.queue.tryAgain()
 	}
-}
-
-// earliest returns the first of the non-zero moments, or zero.
-func earliest(moments ...time.Time) time.Time {
-	var first time.Time
-	for _, t := range moments {
-		if first.IsZero() || !t.IsZero() && t.Before(first) {
-			first = t
-		}
-	}
-	return first
 }

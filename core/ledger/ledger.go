@@ -26,6 +26,7 @@ import (
 	"sync"
 
 	"bareclaw/core"
+	"bareclaw/internal/wait"
 )
 
 // A Ledger is an open ledger file and implements [core.Ledger] and the store of package
@@ -74,7 +75,7 @@ func openWith(path string, log *slog.Logger, migrations []string) (*Ledger, erro
 	case err != nil:
 		return nil, fmt.Errorf("open ledger %s: %w", path, err)
 	}
-	q := &queue{wake: make(chan struct{}, 1)}
+	q := &queue{wake: wait.NewSignal()}
 	r, err := openReader(path, q)
 	if err != nil {
 		_ = conn.close()

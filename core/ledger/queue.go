@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/wait"
 )
 
 // An entry is a queued change. An entry without ops is a barrier.
@@ -28,7 +29,7 @@ const lingerTime = 10 * time.Millisecond
 // admitted messages, a message is queued at most a few times, and refusing an outcome
 // for lack of room would lose the outcome.
 type queue struct {
-	wake   chan struct{} // signals new entries or close; capacity 1
+	wake   wait.Signal   // new entries, or close
 	landed atomic.Uint64 // entries committed or refused
 	// unposted reports arrivals that reads would not find. The writer stores unposted
 	// before landed.
@@ -62,7 +63,7 @@ func (q *queue) put(e entry) {
 	}
 	q.items = append(q.items, e)
 	q.ripe = q.ripe || e.isBarrier()
-	q.notify()
+	q.wake.Send()
 }
 
 // commit writes ops and returns once the ops are durable or ctx ends.
@@ -94,7 +95,7 @@ func (q *queue) ripen() {
 	q.mu.Lock()
 	q.armed, q.ripe = false, true
 	q.mu.Unlock()
-	q.notify()
+	q.wake.Send()
 }
 
 // take returns the entries to write now and installs spare as the queue's empty buffer.
@@ -115,7 +116,7 @@ func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true
 	q.mu.Unlock()
-	q.notify()
+	q.wake.Send()
 }
 
 // state returns idle when every added entry has landed and can be read, and closed after
@@ -124,11 +125,4 @@ func (q *queue) state() (idle, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.landed.Load() == q.added && !q.unposted.Load(), q.closed
-}
-
-func (q *queue) notify() {
-	select {
-	case q.wake <- struct{}{}:
-	default: // a wake-up is already pending
-	}
 }

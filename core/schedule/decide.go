@@ -11,6 +11,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/wait"
 )
 
 // adapterName is the adapter name shown to the agent for answers without a delivering
@@ -63,10 +64,7 @@ func (s *Scheduler) startPrecheck(ctx context.Context, d decision) {
 	s.tasks.Go(func() { // ends with ctx
 		if err := s.decideByPrecheck(ctx, &d); err != nil {
 			s.logRetry(ctx, "schedule "+d.job.ID, err)
-			select {
-			case <-time.After(retryDelay):
-			case <-ctx.Done():
-			}
+			_ = wait.Sleep(ctx, retryDelay) // the end of ctx is noticed below
 		}
 		select {
 		case s.prechecked <- d.job.ID:

@@ -42,7 +42,7 @@ func (s *Scheduler) Add(ctx context.Context, j Job) (added Job, existing bool, e
 	if active(all) >= MaxJobs {
 		return Job{}, false, ErrTooMany
 	}
-	defer s.wake() // also after an error: the store may keep the job after ctx has ended
+	defer s.wake.Send() // also after an error: the store may keep the job after ctx has ended
 	return j, false, s.o.Store.AddJob(ctx, j)
 }
 
@@ -146,13 +146,6 @@ func (s *Scheduler) Trigger(ctx context.Context, id string, due time.Time) (Occu
 		}
 	}
 	return r.occurrence(lasting, due)
-}
-
-func (s *Scheduler) wake() {
-	select {
-	case s.wakeup <- struct{}{}:
-	default: // a wake-up is already pending
-	}
 }
 
 // Stats counts outcomes since the start of the process.

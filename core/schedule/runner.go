@@ -12,6 +12,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/wait"
 )
 
 // A runner carries out the runs of one built-in job. One goroutine makes all passes: a
@@ -21,8 +22,8 @@ import (
 type runner struct {
 	s      *Scheduler
 	job    BuiltIn
-	since  time.Time     // start of the process, shown as the job's creation
-	wakeup chan struct{} // capacity 1
+	since  time.Time // start of the process, shown as the job's creation
+	wakeup wait.Signal
 
 	mu sync.Mutex // protects busy, and sends to wakeup
 	// busy is nil while the runner is idle, and closed at the end of a pass, or once the
@@ -31,7 +32,7 @@ type runner struct {
 }
 
 func newRunner(s *Scheduler, job BuiltIn) *runner {
-	return &runner{s: s, job: job, since: s.now(), wakeup: make(chan struct{}, 1)}
+	return &runner{s: s, job: job, since: s.now(), wakeup: wait.NewSignal()}
 }
 
 // request records that a slot is to run, and returns the channel of wake, nil for a
@@ -65,10 +66,7 @@ func (r *runner) wake() <-chan struct{} {
 	if r.busy == nil {
 		r.busy = make(chan struct{})
 	}
-	select {
-	case r.wakeup <- struct{}{}:
-	default: // a pass is requested already
-	}
+	r.wakeup.Send()
 	return r.busy
 }
 
@@ -84,9 +82,7 @@ func (r *runner) run(ctx context.Context) {
 		}
 		if err := r.pass(ctx); err != nil {
 			r.s.logRetry(ctx, "schedule "+r.job.ID, err)
-			select {
-			case <-time.After(retryDelay):
-			case <-ctx.Done():
+			if wait.Sleep(ctx, retryDelay) != nil {
 				return
 			}
 			r.wake()

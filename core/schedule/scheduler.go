@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/wait"
 )
 
 const (
@@ -69,8 +70,8 @@ type Options struct {
 // A Scheduler stores jobs and sends their messages when due. All methods are safe for
 // concurrent use. Callers may add, read and remove jobs also before and after Run.
 type Scheduler struct {
-	o      Options
-	wakeup chan struct{} // requests a poll; capacity 1
+	o    Options
+	wake wait.Signal // requests a poll
 
 	// mu is held while a job is added or removed, and while an occurrence is sent, so
 	// that a removed job sends nothing more.
@@ -91,7 +92,7 @@ func New(o Options) *Scheduler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Scheduler{o: o, wakeup: make(chan struct{}, 1), prechecking: map[string]bool{}, prechecked: make(chan string), runners: map[string]*runner{}}
+	s := &Scheduler{o: o, wake: wait.NewSignal(), prechecking: map[string]bool{}, prechecked: make(chan string), runners: map[string]*runner{}}
 	s.counts = map[Outcome]*atomic.Int64{Sent: {}, Skipped: {}, Missed: {}, Refused: {}}
 	for _, b := range o.BuiltIns {
 		s.runners[b.ID] = newRunner(s, b)
@@ -118,7 +119,7 @@ func (s *Scheduler) Run(ctx context.Context) {
 			return
 		case id := <-s.prechecked:
 			delete(s.prechecking, id)
-		case <-s.wakeup:
+		case <-s.wake:
 		case <-timer.C:
 		}
 		if wait := s.poll(ctx); wait > 0 {

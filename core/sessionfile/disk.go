@@ -1,10 +1,8 @@
 package sessionfile
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,25 +31,14 @@ func follow(path string) (string, error) {
 	return "", errors.New("too many symbolic links")
 }
 
-// lockFile takes the lock until the returned file is closed. The file holds the owner's
-// pid and is never removed, because a removed lock could be held twice.
+// lockFile takes the lock until the returned file is closed.
 func lockFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
+	f, err := lockfile.Own(path, os.Getpid(), lockfile.Acquire)
+	switch {
+	case errors.Is(err, lockfile.ErrHeld):
+		return nil, fmt.Errorf("it is in use by another bareclaw, process %d", lockfile.Owner(path))
+	case err != nil:
 		return nil, fmt.Errorf("its directory cannot be written (set BARECLAW_SESSION_FILE to another path): %w", err)
-	}
-	err = lockfile.Acquire(f)
-	if errors.Is(err, lockfile.ErrHeld) {
-		owner, _ := io.ReadAll(f)
-		err = fmt.Errorf("it is in use by another bareclaw, process %s", bytes.TrimSpace(owner))
-	} else if err == nil {
-		if err = f.Truncate(0); err == nil {
-			_, err = fmt.Fprintln(f, os.Getpid())
-		}
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
 	}
 	return f, nil
 }

@@ -51,9 +51,6 @@ func Open(path string, log *slog.Logger) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("session file %s: %w", path, err)
 	}
-	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
-		return nil, fmt.Errorf("session file %s: make its directory: %w", target, err)
-	}
 	lock, err := lockFile(target + ".lock")
 	if err != nil {
 		return nil, fmt.Errorf("session file %s: %w", target, err)

@@ -251,15 +251,7 @@ func (e *engine) restoreFeeds() {
 func awaitUpdates(ctx context.Context, f *os.File) (*io.SectionReader, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, updatesTimeout, fmt.Errorf("the earlier process did not write its updates within %s", updatesTimeout))
 	defer cancel()
-	err := lockfile.Try(f)
-	for errors.Is(err, lockfile.ErrHeld) {
-		select {
-		case <-time.After(updatesLook):
-			err = lockfile.Try(f)
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
+	err := lockfile.Await(ctx, f, updatesLook)
 	st, statErr := f.Stat()
 	if err := cmp.Or(statErr, err); err != nil { // the former also says that the file was closed
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/heartbeat/program"
 	"bareclaw/heartbeat/supervisor"
+	"bareclaw/internal/wait"
 )
 
 // lookTimeout is how long one look at a program on trial may take.
@@ -116,10 +117,8 @@ func (r *restarts) tellUpgrade(ctx context.Context) {
 	_, look := supervisor.TrialTimes()
 	first := looksToTell * look
 	for pause := first; r.tellOnce(ctx); pause += first {
-		select {
-		case <-ctx.Done():
+		if wait.Sleep(ctx, pause) != nil {
 			return // the next process tells it
-		case <-time.After(pause):
 		}
 	}
 }

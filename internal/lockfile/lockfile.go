@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bareclaw/internal/proc"
+	"bareclaw/internal/wait"
 )
 
 // ErrHeld reports that another open file holds the lock.
@@ -52,16 +53,48 @@ func Open(path string, take func(*os.File) error) (*os.File, error) {
 	return f, nil
 }
 
+// Own is Open for a file that names the process to which the lock belongs. Own makes a missing
+// directory. The file must not be removed, because a removed lock could be held twice.
+func Own(path string, pid int, take func(*os.File) error) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	return Open(path, func(f *os.File) error {
+		err := take(f)
+		if err == nil {
+			err = f.Truncate(0)
+		}
+		if err == nil {
+			_, err = fmt.Fprintln(f, pid)
+		}
+		return err
+	})
+}
+
+// Owner returns the process named in the file of a lock, 0 if unknown.
+func Owner(path string) int {
+	text, _ := os.ReadFile(path)
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return pid
+}
+
 // Acquire retries Try for at most half a second, because a child of the previous owner
 // may hold the descriptor for a moment, between fork and exec.
 func Acquire(f *os.File) error {
-	const tries, pause = 50, 10 * time.Millisecond
-	err := Try(f)
-	for n := 1; n < tries && errors.Is(err, ErrHeld); n++ {
-		time.Sleep(pause)
-		err = Try(f)
-	}
-	return err
+	ctx, cancel := context.WithTimeoutCause(context.Background(), time.Second/2, ErrHeld)
+	defer cancel()
+	return Await(ctx, f, 10*time.Millisecond)
+}
+
+// Await retries Try with pauses. If ctx ends before, Await returns the cause of ctx.
+func Await(ctx context.Context, f *os.File, pause time.Duration) error {
+	return wait.Poll(ctx, pause, func() (bool, error) {
+		err := Try(f)
+		if errors.Is(err, ErrHeld) {
+			return false, nil
+		}
+		return true, err
+	})
 }
 
 // A Holder describes the gateway that holds the state directory's lock: a supervisor and

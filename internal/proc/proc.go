@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"time"
 
+	"bareclaw/internal/wait"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -119,22 +121,13 @@ func find(pid int, start uint64) (*os.Process, error) {
 
 // waitByPolling is WaitGone for systems without process handles.
 func waitByPolling(ctx context.Context, pid int, start uint64) error {
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
+	return wait.Poll(ctx, pollInterval, func() (bool, error) {
 		err := verify(pid, start)
 		if errors.Is(err, os.ErrProcessDone) {
-			return nil
+			return true, nil
 		}
-		if err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-		}
-	}
+		return false, err
+	})
 }
 
 // A Tail keeps the last bytes that a process prints, however much comes.

@@ -15,6 +15,7 @@ import (
 	"bareclaw/internal/atomicfile"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/wait"
 )
 
 // stoppedName is the mark of a gateway that a person has stopped.
@@ -113,7 +114,7 @@ const startLook = 20 * time.Millisecond
 // ends. The lock ends with release, or with the process.
 func LockStart(ctx context.Context, dir string) (release func(), err error) {
 	f, err := lockfile.Open(filepath.Join(dir, startLockName), func(f *os.File) error {
-		return poll(ctx, func() error { return lockfile.Try(f) })
+		return lockfile.Await(ctx, f, startLook)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("lock the start of the gateway: %w", err)
@@ -131,30 +132,21 @@ func AwaitStart(ctx context.Context, dir string) error {
 	}
 	if err == nil {
 		defer func() { _ = f.Close() }()
-		err = poll(ctx, func() error {
+		err = wait.Poll(ctx, startLook, func() (bool, error) {
 			if lockfile.IsStateHeld(dir) {
-				return nil
+				return true, nil
 			}
-			return lockfile.Try(f)
+			err := lockfile.Try(f)
+			if errors.Is(err, lockfile.ErrHeld) {
+				return false, nil
+			}
+			return true, err
 		})
 	}
 	if err != nil {
 		return fmt.Errorf("wait for a tick that starts the gateway: %w", err)
 	}
 	return nil
-}
-
-func poll(ctx context.Context, try func() error) error {
-	for tick := time.Tick(startLook); ; {
-		if err := try(); !errors.Is(err, lockfile.ErrHeld) {
-			return err
-		}
-		select {
-		case <-tick:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }
 
 // Gateway returns the gateway that holds a state directory, or held the directory last, and

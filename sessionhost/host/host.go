@@ -22,6 +22,7 @@ import (
 	"syscall"
 	"time"
 
+	"bareclaw/internal/wait"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
 )
@@ -215,7 +216,7 @@ func (h *host) endIdle() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := &h.idle
-	if h.daemon != nil || isClosed(h.asked) || isClosed(h.exited) || t.closing || t.timeout <= 0 {
+	if h.daemon != nil || wait.IsClosed(h.asked) || wait.IsClosed(h.exited) || t.closing || t.timeout <= 0 {
 		return // the timer is started again when the daemon leaves
 	}
 	now := time.Now()
@@ -282,15 +283,6 @@ func (h *host) connected() *connection {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.daemon
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // inheritedFiles reads the bootstrap, and marks the inherited descriptors so that claude

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"bareclaw/internal/wait"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/pipe"
 	"bareclaw/sessionhost/protocol"
@@ -247,7 +248,7 @@ func (h *host) rebind(to protocol.Place) error {
 		return errors.New("the host has a channel")
 	case h.idle.closing:
 		return errors.New("claude is ending")
-	case isClosed(h.exited):
+	case wait.IsClosed(h.exited):
 		return errors.New("claude has ended")
 	}
 	return h.registration.move(to)

@@ -109,19 +109,16 @@ func (r Record) ClaudeAlive() bool {
 // LockFile takes the lock that a host holds for its life. It returns ErrLocked while
 // another process holds the lock.
 func LockFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open session lock: %w", err)
-	}
-	err = lockfile.Try(f)
-	if err == nil && !stillAt(f, path) {
-		err = lockfile.ErrHeld
-	}
-	if err != nil {
-		_ = f.Close()
-		if errors.Is(err, lockfile.ErrHeld) {
-			return nil, ErrLocked
+	f, err := lockfile.Open(path, func(f *os.File) error {
+		if err := lockfile.Try(f); err != nil || stillAt(f, path) {
+			return err
 		}
+		return lockfile.ErrHeld
+	})
+	switch {
+	case errors.Is(err, lockfile.ErrHeld):
+		return nil, ErrLocked
+	case err != nil:
 		return nil, fmt.Errorf("lock session: %w", err)
 	}
 	return f, nil

@@ -10,6 +10,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
+	"bareclaw/internal/wait"
 )
 
 // Pauses between attempts to reach the gateway: most restarts are over at once, but a
@@ -61,10 +62,10 @@ func (f *Following) Post(ctx context.Context, path string, body any, key string)
 		f.note(e)
 		return nil
 	}
-	wait := firstRetry
+	pause := firstRetry
 	opened := func() {
 		f.reached, f.away = true, time.Time{}
-		wait = firstRetry
+		pause = firstRetry
 	}
 	for {
 		var err error
@@ -80,12 +81,10 @@ func (f *Following) Post(ctx context.Context, path string, body any, key string)
 		if err := f.lost(ctx, err); err != nil {
 			return nil, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(wait):
+		if err := wait.Sleep(ctx, pause); err != nil {
+			return nil, err
 		}
-		wait = min(2*wait, lastRetry)
+		pause = min(2*pause, lastRetry)
 	}
 }
 

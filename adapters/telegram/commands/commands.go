@@ -19,6 +19,7 @@ import (
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/internal/wait"
 
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
@@ -215,7 +216,7 @@ func (h *Handler) RegisterMenu(ctx context.Context) {
 		}
 		h.Sender.Cooldowns.Note(outbox.Menu, err)
 		h.Log.Warn("telegram: the menu is not registered", "err", h.Sender.Client.CleanError("register commands", err))
-		env.Pause(ctx, max(throttle.Backoff(failures, menuPause), botapi.RetryAfter(err)))
+		_ = wait.Sleep(ctx, max(throttle.Backoff(failures, menuPause), botapi.RetryAfter(err)))
 	}
 }
 

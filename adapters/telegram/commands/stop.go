@@ -13,6 +13,7 @@ import (
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/internal/wait"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -73,7 +74,7 @@ func (s *stops) stop(ctx context.Context, c Call) view.Note {
 		}
 	}
 	slow := s.Work.Start(func(pause context.Context) {
-		if env.Pause(pause, stopShown); pause.Err() == nil { // with ctx, not pause: Cancel must not cut the recording short
+		if wait.Sleep(pause, stopShown) == nil { // with ctx, not pause: Cancel must not cut the recording short
 			s.Out.Say(ctx, progressID(c), c.Address.Key(), view.Note{Text: "Stopping…", ReplyTo: c.Message.ID})
 		}
 	})

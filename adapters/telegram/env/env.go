@@ -18,6 +18,7 @@ import (
 	"bareclaw/core/feed"
 	"bareclaw/core/lanes"
 	"bareclaw/core/settings"
+	"bareclaw/internal/wait"
 )
 
 // A Core has the methods of all components of a manager.
@@ -143,16 +144,6 @@ func Guard(log *slog.Logger, doing string, f func() error) (err error) {
 	return f()
 }
 
-// Pause waits for d or until ctx ends.
-func Pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
-
 // IsStorage reports whether the ledger could not be written.
 func IsStorage(err error) bool {
 	return errors.Is(err, core.ErrStorage) || errors.Is(err, core.ErrStorageFull)
@@ -169,6 +160,6 @@ func UntilRecorded(ctx context.Context, f func() error, waiting func(error)) err
 		if waiting != nil {
 			waiting(err)
 		}
-		Pause(ctx, StoragePause)
+		_ = wait.Sleep(ctx, StoragePause)
 	}
 }

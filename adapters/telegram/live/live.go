@@ -21,6 +21,7 @@ import (
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 	"bareclaw/core/progress"
+	"bareclaw/internal/wait"
 )
 
 // Views are the views of all conversations with an open message. Their methods are safe
@@ -56,7 +57,7 @@ func (vs *Views) Follow(key core.ChannelKey) {
 	defer vs.mu.Unlock()
 	if v := vs.byKey[key]; v != nil {
 		v.followed = time.Now()
-		v.signal()
+		v.wake.Send()
 	} else if to, ok := vs.env.Moves.Of(key); ok {
 		vs.startLocked(vs.newView(to))
 	}
@@ -64,7 +65,7 @@ func (vs *Views) Follow(key core.ChannelKey) {
 
 func (vs *Views) newView(to chats.Address) *View {
 	v := &View{
-		Views: vs, key: to.Key(), to: to, updates: vs.env.Subscribe(to.Key()), fold: progress.New(vs.progress), wake: make(chan struct{}, 1),
+		Views: vs, key: to.Key(), to: to, updates: vs.env.Subscribe(to.Key()), fold: progress.New(vs.progress), wake: wait.NewSignal(),
 		open: map[core.MessageID]core.TurnID{}, settled: map[core.MessageID]time.Time{},
 	}
 	v.text = textMessage{View: v}
@@ -86,7 +87,7 @@ func (vs *Views) Hold(d core.Delivery) bool {
 	v := vs.byKey[d.Channel]
 	if v != nil {
 		v.held = append(v.held, heldDelivery{d, time.Now()})
-		v.signal()
+		v.wake.Send()
 	}
 	return v != nil
 }

@@ -16,6 +16,7 @@ import (
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 	"bareclaw/core/progress"
+	"bareclaw/internal/wait"
 
 	"github.com/go-telegram/bot"
 )
@@ -50,7 +51,7 @@ func (v *View) showStatus(state progress.View, now time.Time) time.Time {
 	}
 	from := v.statusChanged.Add(every)
 	if !posted && len(calls) == 0 { // whoever wants each call wants the first at once
-		from = later(from, v.statusSince.Add(statusDelay))
+		from = wait.Latest(from, v.statusSince.Add(statusDelay))
 	}
 	if now.Before(from) {
 		return from
@@ -58,7 +59,7 @@ func (v *View) showStatus(state progress.View, now time.Time) time.Time {
 	if v.status.set(markdown.Render(view.Status(calls, line)), view.StopButton(state)) {
 		v.statusChanged = now
 	}
-	return later(state.NextChange(now), now.Add(every))
+	return wait.Latest(state.NextChange(now), now.Add(every))
 }
 
 // endStatus replaces the status message of a turn with the final text in Markdown, or deletes
@@ -134,7 +135,7 @@ func (t *textMessage) show(ctx context.Context, v progress.View, now time.Time) 
 	if len(v.Text) == t.bytes && (!draft || now.Sub(t.changed) < draftRefresh) {
 		return time.Time{}
 	}
-	if from := later(t.changed.Add(every), t.began.Add(textDelay)); now.Before(from) {
+	if from := wait.Latest(t.changed.Add(every), t.began.Add(textDelay)); now.Before(from) {
 		return from
 	}
 	if !draft && len(v.Text) < minText {

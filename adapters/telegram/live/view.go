@@ -13,6 +13,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/feed"
 	"bareclaw/core/progress"
+	"bareclaw/internal/wait"
 )
 
 // maxHold bounds how long an outcome waits for the view, and a view for an outcome.
@@ -55,7 +56,7 @@ type View struct {
 	statusChanged time.Time                   // last change of the status
 	ended         []func(ctx context.Context) // finalize statuses, once an outcome of the turn is queued
 
-	wake chan struct{} // signalled when a field below has changed
+	wake wait.Signal // sent when a field below has changed
 
 	// Views.mu guards the fields below.
 	followed time.Time      // last call of Follow
@@ -83,13 +84,6 @@ func (v *View) release(d core.Delivery) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.held = slices.DeleteFunc(v.held, func(h heldDelivery) bool { return h.ID == d.ID })
-}
-
-func (v *View) signal() {
-	select {
-	case v.wake <- struct{}{}:
-	default:
-	}
 }
 
 // run shows the conversation until no message is open, or ctx ends. If run panics, the
@@ -311,26 +305,9 @@ func (v *View) show(ctx context.Context, now time.Time) time.Time {
 	if v.verbose == 0 || len(v.open) == 0 {
 		return next
 	}
-	next = earliest(next, v.showStatus(state, now))
+	next = wait.Earliest(next, v.showStatus(state, now))
 	if state.Turn == v.turn {
-		next = earliest(next, v.text.show(ctx, state, now))
+		next = wait.Earliest(next, v.text.show(ctx, state, now))
 	}
 	return next
-}
-
-// earliest returns the earliest moment. Zero moments do not count.
-func earliest(first time.Time, others ...time.Time) time.Time {
-	for _, t := range others {
-		if !t.IsZero() && t.Before(first) {
-			first = t
-		}
-	}
-	return first
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/throttle"
+	"bareclaw/internal/wait"
 
 	"github.com/go-telegram/bot"
 	"github.com/google/renameio/v2"
@@ -99,7 +99,7 @@ func (d *Downloader) load(ctx context.Context, id string, to *os.File) (int64, e
 		if try == maxAttempts {
 			return have, &Error{Why: "Telegram did not deliver it after several attempts", Err: err}
 		}
-		env.Pause(ctx, max(throttle.Backoff(try, attemptTime), botapi.RetryAfter(err)))
+		_ = wait.Sleep(ctx, max(throttle.Backoff(try, attemptTime), botapi.RetryAfter(err)))
 	}
 }
 
@@ -166,7 +166,7 @@ func (d *Downloader) Prune(ctx context.Context, maxAge time.Duration) {
 		if err := prune(d.Dir, maxAge, time.Now()); err != nil {
 			d.Log.Warn("telegram: old files are not removed", "err", err)
 		}
-		env.Pause(ctx, pruneEvery)
+		_ = wait.Sleep(ctx, pruneEvery)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/throttle"
+	"bareclaw/internal/wait"
 
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
@@ -97,7 +98,7 @@ func (s *Sender) Typing(to chats.Address) {
 func (s *Sender) TypeUntil(ctx context.Context, to chats.Address) (end func()) {
 	ctx, end = context.WithCancel(ctx)
 	s.env.Work.Go(func(context.Context) { // ends by end, or with ctx
-		for ; ctx.Err() == nil; env.Pause(ctx, TypingEvery) {
+		for ; ctx.Err() == nil; _ = wait.Sleep(ctx, TypingEvery) {
 			s.Typing(to)
 		}
 	})
@@ -186,7 +187,7 @@ func (c *Cooldowns) Left(scope string) time.Duration {
 // Await waits until a scope may be called, or ctx ends.
 func (c *Cooldowns) Await(ctx context.Context, scope string) {
 	for left := c.Left(scope); left > 0 && ctx.Err() == nil; left = c.Left(scope) {
-		env.Pause(ctx, left)
+		_ = wait.Sleep(ctx, left)
 	}
 }
 

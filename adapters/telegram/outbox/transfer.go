@@ -12,6 +12,7 @@ import (
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
+	"bareclaw/internal/wait"
 
 	"github.com/go-telegram/bot"
 )
@@ -75,7 +76,7 @@ func (t *transfer) prepare(ctx context.Context) ([]Part, error) {
 			return nil, fmt.Errorf("%w: %w", ErrClosing, err)
 		}
 		t.o.env.Log.Warn("telegram: a delivery waits for the ledger", "channel", string(t.Channel), "delivery", t.ID, "err", err)
-		env.Pause(ctx, throttle.Backoff(failures, maxPause))
+		_ = wait.Sleep(ctx, throttle.Backoff(failures, maxPause))
 	}
 }
 
@@ -130,7 +131,7 @@ func (t *transfer) sendPart(ctx context.Context, part Part) (id int, err error) 
 			if failures++; failures == 1 {
 				t.o.env.Log.Warn("telegram: a message is sent again", "channel", string(t.Channel), "delivery", t.ID, "err", err)
 			}
-			env.Pause(ctx, throttle.Backoff(failures, maxDelay))
+			_ = wait.Sleep(ctx, throttle.Backoff(failures, maxDelay))
 		}
 	}
 }

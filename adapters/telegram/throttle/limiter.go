@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"bareclaw/internal/wait"
 )
 
 // A Limiter lets sends begin. Its methods are safe for concurrent use.
@@ -66,7 +68,7 @@ func (l *Limiter) Hold(id int64, until time.Time) {
 }
 
 func (l *Limiter) holdLocked(c *chat, until time.Time) {
-	c.held = latest(c.held, until)
+	c.held = wait.Latest(c.held, until)
 	c.sent.drain(l.limitOf(c), until)
 }
 
@@ -86,7 +88,7 @@ func (l *Limiter) chatLocked(id int64) *chat {
 	if len(l.chats) >= l.crowd {
 		now := time.Now()
 		for id, c := range l.chats {
-			if c.waiting == [classes]int{} && c.inFlight == [classes]int{} && !latest(c.held, c.sent.full, c.hinted.full).After(now) {
+			if c.waiting == [classes]int{} && c.inFlight == [classes]int{} && !wait.Latest(c.held, c.sent.full, c.hinted.full).After(now) {
 				delete(l.chats, id)
 			}
 		}
@@ -156,7 +158,7 @@ func (l *Limiter) opensLocked(r *request) (at time.Time, ok bool) {
 		}
 	}
 	full := light+l.inFlight[Durable] >= l.limits.inFlight
-	at = latest(c.held, l.global.at(l.limits.global, spare))
+	at = wait.Latest(c.held, l.global.at(l.limits.global, spare))
 	switch r.class {
 	case Durable:
 		full = full || c.inFlight[Durable] > 0
@@ -164,9 +166,9 @@ func (l *Limiter) opensLocked(r *request) (at time.Time, ok bool) {
 		full = full || c.inFlight[Progress]+c.inFlight[Durable]+c.waiting[Durable] > 0
 	case Hint:
 		full = full || c.inFlight[Hint] >= l.limits.hint.burst
-		return latest(at, c.hinted.at(l.limits.hint, 0)), !full
+		return wait.Latest(at, c.hinted.at(l.limits.hint, 0)), !full
 	}
-	return latest(at, c.sent.at(l.limitOf(c), spare)), !full
+	return wait.Latest(at, c.sent.at(l.limitOf(c), spare)), !full
 }
 
 func (l *Limiter) dispatchLocked() {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"bareclaw/internal/wait"
 )
 
 // A trouble is an error that carries the pause of the chat.
@@ -293,7 +295,7 @@ func (w *traffic) ends(chat int64, class Class, err error) {
 	w.busy[fmt.Sprint(chat, class)]--
 	w.busy["all"]--
 	if pause, ok := errors.AsType[trouble](err); ok {
-		w.held[chat] = latest(w.held[chat], time.Now().Add(time.Duration(pause)))
+		w.held[chat] = wait.Latest(w.held[chat], time.Now().Add(time.Duration(pause)))
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"bareclaw/internal/wait"
 )
 
 // A Class says how much a send matters.
@@ -75,21 +77,12 @@ func (b *bucket) at(l limit, spare int) time.Time {
 	return b.full.Add(-time.Duration(missing) * l.every)
 }
 
-func (b *bucket) take(l limit, now time.Time) { b.full = latest(b.full, now).Add(l.every) }
+func (b *bucket) take(l limit, now time.Time) { b.full = wait.Latest(b.full, now).Add(l.every) }
 
 // drain leaves a single token at a moment: a burst after a pause requested by Telegram
 // would lead to the next pause.
 func (b *bucket) drain(l limit, until time.Time) {
-	b.full = latest(b.full, until.Add(time.Duration(l.burst-1)*l.every))
-}
-
-func latest(first time.Time, others ...time.Time) time.Time {
-	for _, t := range others {
-		if t.After(first) {
-			first = t
-		}
-	}
-	return first
+	b.full = wait.Latest(b.full, until.Add(time.Duration(l.burst-1)*l.every))
 }
 
 // Backoff returns the delay after a number of failures in a row: a second, doubled with

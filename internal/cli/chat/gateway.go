@@ -12,8 +12,8 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core"
-	"bareclaw/internal/cli/command"
 	"bareclaw/internal/term"
+	"bareclaw/internal/wait"
 )
 
 const (
@@ -104,10 +104,7 @@ func (g *gateway) watch(ctx context.Context, turn core.TurnID, send func(tea.Msg
 			return
 		}
 		send(lost(true))
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
+		_ = wait.Sleep(ctx, pause) // the loop notices the end of ctx
 		pause = min(2*pause, againAtMost)
 	}
 }
@@ -162,7 +159,7 @@ func (g *gateway) say(ctx context.Context, text string) tea.Msg {
 	in := api.MessageRequest{Channel: g.channel, Text: text, CanAsk: true, Context: api.Origin{User: g.user}}
 	header := http.Header{"Prefer": {"respond-async"}, api.HeaderIdempotencyKey: {uuid.NewString()}}
 	said := said{text: text}
-	_ = command.Poll(ctx, againAfter, func() (bool, error) { // the last attempt has the error
+	_ = wait.Poll(ctx, againAfter, func() (bool, error) { // the last attempt has the error
 		said.err = g.DoWith(ctx, http.MethodPost, api.PathMessage, header, in, &said.message)
 		_, refused := errors.AsType[*client.Error](said.err)
 		return said.err == nil || refused, nil

@@ -37,21 +37,6 @@ const silenceLimit = 30 * time.Second
 // errSilent means that a gateway accepted a request and does not answer.
 var errSilent = errors.New("no answer")
 
-// Poll calls done until it reports true or returns an error, at once and then with pauses. It
-// returns that error, or the cause of the end of ctx.
-func Poll(ctx context.Context, pause time.Duration, done func() (bool, error)) error {
-	for tick := time.Tick(pause); ; {
-		if ok, err := done(); ok || err != nil {
-			return err
-		}
-		select {
-		case <-tick:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
 // Get sends a GET request and decodes the answer. Get gives up on a gateway that hangs.
 func (c *Context) Get(gateway *client.Client, path string, out any) error {
 	limit := cmp.Or(c.patience, silenceLimit)

@@ -19,6 +19,7 @@ import (
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/statemark"
 	"bareclaw/internal/term"
+	"bareclaw/internal/wait"
 )
 
 // restartPatience is how long a ready new process may take to serve.
@@ -91,7 +92,7 @@ func awaitSuccessor(c *command.Context, gateway *client.Client, generation uint6
 	ctx, cancel := context.WithTimeoutCause(c.Context, restartPatience, errors.New("no new process serves"))
 	defer cancel()
 	var silent error
-	err = command.Poll(ctx, restartLook, func() (bool, error) {
+	err = wait.Poll(ctx, restartLook, func() (bool, error) {
 		now = api.Health{}
 		silent = gateway.Do(ctx, http.MethodGet, api.PathHealth, nil, &now)
 		return silent == nil && now.Ready && now.Generation > generation, nil
@@ -237,7 +238,7 @@ func lastUpgrade(ctx context.Context, gateway *client.Client) (u api.Upgrade, er
 // process takes over.
 func awaitUpgrade(ctx context.Context, gateway *client.Client, before api.Upgrade) (u api.Upgrade, err error) {
 	heard := time.Now()
-	err = command.Poll(ctx, pollUpgrade, func() (bool, error) {
+	err = wait.Poll(ctx, pollUpgrade, func() (bool, error) {
 		u, err = lastUpgrade(ctx, gateway)
 		if err == nil && (u.BeganAt.IsZero() || u.BeganAt.Equal(before.BeganAt)) { // a clock may have been set back since
 			err = errors.New("the gateway does not know of it")

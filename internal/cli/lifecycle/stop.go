@@ -18,6 +18,7 @@ import (
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/statemark"
+	"bareclaw/internal/wait"
 	"bareclaw/sessionhost"
 )
 
@@ -249,7 +250,7 @@ func (s *stopping) signalAll(sig syscall.Signal) error {
 	}
 	defer func() { _ = turn.Close() }()
 	told, first := map[proc.Process]bool{}, false
-	return command.Poll(s.c.Context, stopLook, func() (bool, error) {
+	return wait.Poll(s.c.Context, stopLook, func() (bool, error) {
 		first = first || !errors.Is(lockfile.Try(turn), lockfile.ErrHeld)
 		h, alive, _ := statemark.Gateway(s.stateDir)
 		if p := (proc.Process{PID: h.PID, Start: h.Start}); alive && !told[p] && (first || sig == syscall.SIGKILL) {

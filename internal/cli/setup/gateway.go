@@ -13,12 +13,12 @@ import (
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
-	"bareclaw/internal/cli/command"
 	"bareclaw/internal/cli/doctor"
 	"bareclaw/internal/detached"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/logfile"
 	"bareclaw/internal/term"
+	"bareclaw/internal/wait"
 )
 
 // readyLimit is how long the gateway may take to serve.
@@ -151,7 +151,7 @@ func gatewayHealth(ctx context.Context, cfg config.Config) (h api.Health, ok boo
 func awaitGateway(ctx context.Context, w *wizard, cfg config.Config, old api.Health) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	err := command.Poll(ctx, 50*time.Millisecond, func() (bool, error) {
+	err := wait.Poll(ctx, 50*time.Millisecond, func() (bool, error) {
 		h, ok := gatewayHealth(ctx, cfg)
 		return ok && h.Ready && (h.PID != old.PID || h.StartedAt.After(old.StartedAt)), nil
 	})

@@ -22,6 +22,7 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/term"
+	"bareclaw/internal/wait"
 )
 
 const (
@@ -89,13 +90,10 @@ func describe(u models.User) string {
 // the file is open.
 func lockPolling(w *wizard) (*os.File, error) {
 	dir, _, err := config.UserDirs()
-	if err == nil {
-		err = os.MkdirAll(dir, 0o700)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("make room for the polling lock: %w", err)
+		return nil, err
 	}
-	f, err := lockfile.Open(config.Config{UserDir: dir, TelegramToken: config.NewSecret(w.bot.token)}.TelegramLock(), lockfile.Try)
+	f, err := lockfile.Own(config.Config{UserDir: dir, TelegramToken: config.NewSecret(w.bot.token)}.TelegramLock(), os.Getpid(), lockfile.Try)
 	if errors.Is(err, lockfile.ErrHeld) {
 		return nil, trouble("a gateway of yours receives this bot's messages now, and would get the tap",
 			"stop it and run this again, or add the numeric id to BARECLAW_ALLOWED_USERS in "+w.path)
@@ -186,10 +184,7 @@ func pollForTap(ctx context.Context, w *wizard, code string) (models.User, error
 			return models.User{}, trouble("so many messages wait for the bot that Telegram shows none after them",
 				"start the gateway with --allowed-users and your numeric id: it reads them")
 		}
-		select {
-		case <-time.After(pollPause):
-		case <-ctx.Done():
-		}
+		_ = wait.Sleep(ctx, pollPause) // the next poll notices the end of ctx
 	}
 }
 

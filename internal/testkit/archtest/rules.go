@@ -63,6 +63,7 @@ func rooms() []room {
 		{"internal/proc", nil, leaf},
 		{"internal/statemark", nil, leaf},
 		{"internal/term", nil, leaf},
+		{"internal/wait", nil, leaf},
 	}
 }
 
