@@ -3,6 +3,8 @@ package core
 import (
 	"context"
 	"sync/atomic"
+
+	"bareclaw/internal/wait"
 )
 
 // A Ticket represents a submitted message until the message has an outcome. Copies of a
@@ -60,7 +62,7 @@ func (f *future) Refusal() error { return f.refusal }
 // Park marks the message as waiting on a parked channel, at the position at.
 func (f *future) Park(at QueuePosition) {
 	parked := *f.parked.Load()
-	if !IsClosed(parked) {
+	if !wait.IsClosed(parked) {
 		f.position.Store(&at)
 		close(parked)
 	}
@@ -68,7 +70,7 @@ func (f *future) Park(at QueuePosition) {
 
 // Unpark records that the channel continues. A later Park closes a new Parked channel.
 func (f *future) Unpark() {
-	if IsClosed(*f.parked.Load()) {
+	if wait.IsClosed(*f.parked.Load()) {
 		parked := make(chan struct{})
 		f.parked.Store(&parked)
 	}
@@ -110,19 +112,9 @@ func (f *future) Wait(ctx context.Context) (Message, error) {
 	select {
 	case <-f.done:
 	case <-ctx.Done():
-		if !IsClosed(f.done) {
+		if !wait.IsClosed(f.done) {
 			return Message{}, context.Cause(ctx)
 		}
 	}
 	return f.Result()
-}
-
-// IsClosed reports whether a channel that carries no values is closed.
-func IsClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }

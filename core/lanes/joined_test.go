@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/internal/wait"
 )
 
 // Who learns that another message was answered with the text finds it there at once.
@@ -20,7 +21,7 @@ func TestCarrierIsThereFirst(t *testing.T) {
 		there := make(chan bool)
 		go func() {
 			<-first.Done()
-			there <- core.IsClosed(second.Done())
+			there <- wait.IsClosed(second.Done())
 		}()
 		d.resolve([]*core.Message{&carried, &carrier})
 		if !<-there {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"bareclaw/core"
+	"bareclaw/internal/wait"
 )
 
 // History is the part of the ledger that adapters read unchanged.
@@ -25,7 +26,7 @@ type Lookup struct {
 
 // Message returns the present state of a message.
 func (k *Lookup) Message(ctx context.Context, id core.MessageID) (core.Message, error) {
-	if t, ok := k.m.tickets.find(id); ok && core.IsClosed(t.Done()) { // perhaps before the ledger has the outcome
+	if t, ok := k.m.tickets.find(id); ok && wait.IsClosed(t.Done()) { // perhaps before the ledger has the outcome
 		return t.Result()
 	}
 	return k.m.o.Ledger.Message(ctx, id)
@@ -183,7 +184,7 @@ func (d *ticketIndex) unresolved() map[core.ChannelKey][]core.MessageID {
 	defer d.mu.Unlock()
 	all := map[core.ChannelKey][]core.MessageID{}
 	for id, t := range d.open {
-		if !core.IsClosed(t.Done()) {
+		if !wait.IsClosed(t.Done()) {
 			all[t.Message.Channel] = append(all[t.Message.Channel], id)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"bareclaw/core/sessionpool"
 	"bareclaw/core/settings"
 	"bareclaw/core/spending"
+	"bareclaw/internal/wait"
 )
 
 // Options configure a Manager. Ledger, Agent, Sessions and Log are required.
@@ -298,7 +299,7 @@ func (m *Manager) Alive(ctx context.Context) error {
 	m.o.Ledger.Write(core.Change{}, func(error) { close(written) })
 	for _, l := range m.lanes.all() {
 		_, err := ask(ctx, l.channel, func() bool { return true })
-		if err != nil && !errors.Is(err, errRetired) && !core.IsClosed(l.done) {
+		if err != nil && !errors.Is(err, errRetired) && !wait.IsClosed(l.done) {
 			return fmt.Errorf("channel %q does not answer: %w", l.key, err)
 		}
 	}
@@ -312,7 +313,7 @@ func (m *Manager) writerAlive(ctx context.Context, written <-chan struct{}) erro
 	defer look.Stop()
 	for {
 		now := m.o.Ledger.Progress()
-		if m.progress.Swap(now) != now || core.IsClosed(written) {
+		if m.progress.Swap(now) != now || wait.IsClosed(written) {
 			return nil
 		}
 		select {

@@ -117,17 +117,7 @@ func (t *Task) Cancel(ctx context.Context) {
 }
 
 // Running reports whether the goroutine has not ended.
-func (t *Task) Running() bool {
-	if t == nil {
-		return false
-	}
-	select {
-	case <-t.done:
-		return false
-	default:
-		return true
-	}
-}
+func (t *Task) Running() bool { return t != nil && !wait.IsClosed(t.done) }
 
 // ErrPanic marks an error made by Guard from a panic.
 var ErrPanic = errors.New("internal error")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -108,7 +107,7 @@ var errExpired = trouble("nobody opened the link in time", "run this again, or w
 // confirmation. A refused person is followed by another code.
 func findOwner(ctx context.Context, w *wizard) (models.User, error) {
 	for {
-		code := newCode()
+		code := rand.Text()
 		invite(w, "https://t.me/"+w.bot.Username+"?start="+code)
 		tap, err := watchForTap(ctx, w, code)
 		if err != nil || !w.asks() {
@@ -120,12 +119,6 @@ func findOwner(ctx context.Context, w *wizard) (models.User, error) {
 		}
 		w.note("Not let in. Here is another link, with a new code.")
 	}
-}
-
-func newCode() string {
-	b := make([]byte, 12) // 96 bits
-	_, _ = rand.Read(b)   // never fails
-	return base64.RawURLEncoding.EncodeToString(b)
 }
 
 func invite(w *wizard, link string) {

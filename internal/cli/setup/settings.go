@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -94,7 +93,7 @@ func chooseToken(ctx context.Context, w *wizard) error {
 		case "y", "yes", "n", "no":
 			return trouble("this is an answer and no token", "g makes one; Enter takes what is in brackets")
 		case "g", Generate:
-			token = newToken()
+			token = rand.Text()
 			w.note("A token was made; it will be in the file of the settings.")
 		case None:
 			token = ""
@@ -104,12 +103,6 @@ func chooseToken(ctx context.Context, w *wizard) error {
 		}
 		return w.choose(varHTTP, token)
 	})
-}
-
-func newToken() string {
-	b := make([]byte, 32)
-	_, _ = rand.Read(b) // never fails
-	return hex.EncodeToString(b)
 }
 
 func chooseDirectory(ctx context.Context, w *wizard) error {

@@ -3,6 +3,7 @@ package setup
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"maps"
 	"net"
@@ -130,7 +131,7 @@ func (w *wizard) adopt() error {
 	case None:
 		w.choices[varHTTP] = ""
 	case Generate: // only if none is set
-		w.choices[varHTTP] = cmp.Or(token, newToken())
+		w.choices[varHTTP] = cmp.Or(token, rand.Text())
 	}
 	set := config.Heartbeat(w.current(varHeartbeat))
 	switch {
