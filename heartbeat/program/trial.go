@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bareclaw/internal/atomicfile"
+	"bareclaw/internal/lockfile"
 )
 
 // A State says how far an upgrade is.
@@ -81,6 +82,22 @@ func (t *Trial) Save(stateDir string) error {
 		return fmt.Errorf("write the record of the upgrade: %w", err)
 	}
 	return nil
+}
+
+// Amend changes the record of an upgrade that is on trial, and returns the record, nil if there is
+// none. Worker and supervisor may do so at the same time.
+func Amend(stateDir string, change func(*Trial)) (*Trial, error) {
+	lock, err := lockfile.Open(filepath.Join(stateDir, Name+".lock"), lockfile.Acquire)
+	if err != nil {
+		return nil, fmt.Errorf("lock the record of the upgrade: %w", err)
+	}
+	defer func() { _ = lock.Close() }()
+	t, err := Load(stateDir)
+	if err == nil && t != nil && t.State == OnTrial {
+		change(t)
+		err = t.Save(stateDir)
+	}
+	return t, err
 }
 
 // GoBack puts the old program back in place after a trial that failed, ends and saves the

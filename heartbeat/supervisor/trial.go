@@ -88,11 +88,7 @@ func (s *supervisor) confirm(w *worker) {
 	s.trial, w.trial = nil, false
 	w.unbound()
 	w.release()
-	t, err := program.Load(s.StateDir)
-	if err == nil && t != nil && t.State == program.OnTrial {
-		t.End(program.Confirmed, "")
-		err = t.Save(s.StateDir)
-	}
+	t, err := program.Amend(s.StateDir, func(t *program.Trial) { t.End(program.Confirmed, "") })
 	if err != nil || t == nil {
 		s.Log.Error("the upgrade is not recorded", "err", err)
 	} else {

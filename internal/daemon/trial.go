@@ -101,12 +101,7 @@ func (r *restarts) leaveTrial() {
 	if !r.onTrial.Load() {
 		return
 	}
-	t, err := program.Load(r.cfg.StateDir)
-	if err == nil && t != nil && t.State == program.OnTrial {
-		t.Leaving = true
-		err = t.Save(r.cfg.StateDir)
-	}
-	if err != nil {
+	if _, err := program.Amend(r.cfg.StateDir, func(t *program.Trial) { t.Leaving = true }); err != nil {
 		r.log.Error("the end of the trial is not noted", "err", err)
 	}
 }
