@@ -228,14 +228,14 @@ func (p *spares) run(left []int) {
 		}
 	}
 	for p.ctx.Err() == nil {
-		slot, wait := p.next()
-		if slot > 0 && wait <= 0 {
+		slot, pause := p.next()
+		if slot > 0 && pause <= 0 {
 			p.start(slot)
 			continue
 		}
 		var due <-chan time.Time
 		if slot > 0 {
-			due = time.After(wait)
+			due = time.After(pause)
 		}
 		select {
 		case <-p.ctx.Done():
@@ -247,7 +247,7 @@ func (p *spares) run(left []int) {
 
 // next returns the slot to fill and the time until then; 0 when all slots are full, or a
 // start is under way.
-func (p *spares) next() (slot int, wait time.Duration) {
+func (p *spares) next() (slot int, pause time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := p.o.Spares; i > 0; i-- {

@@ -120,10 +120,10 @@ func (n *intake) handleAside(ctx context.Context, r *arrival) {
 
 func (n *intake) run(ctx context.Context, to chats.Address, l *line) {
 	for {
-		batch, wait := n.next(ctx, to, l)
+		batch, pause := n.next(ctx, to, l)
 		switch {
-		case wait > 0:
-			l.await(ctx, wait)
+		case pause > 0:
+			l.await(ctx, pause)
 		case len(batch) == 0:
 			return
 		default:
@@ -160,7 +160,7 @@ func (l *line) await(ctx context.Context, d time.Duration) {
 // next returns the arrivals to be handled together, or how long to wait for more
 // arrivals. If the line is empty or ctx has ended, next ends the line and returns
 // nothing.
-func (n *intake) next(ctx context.Context, to chats.Address, l *line) (batch []*arrival, wait time.Duration) {
+func (n *intake) next(ctx context.Context, to chats.Address, l *line) (batch []*arrival, pause time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if ctx.Err() != nil || len(l.waiting) == 0 {

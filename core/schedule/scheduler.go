@@ -122,8 +122,8 @@ func (s *Scheduler) Run(ctx context.Context) {
 		case <-s.wake:
 		case <-timer.C:
 		}
-		if wait := s.poll(ctx); wait > 0 {
-			timer.Reset(wait)
+		if pause := s.poll(ctx); pause > 0 {
+			timer.Reset(pause)
 		} else {
 			timer.Stop() // until a job is added
 		}
@@ -132,7 +132,7 @@ func (s *Scheduler) Run(ctx context.Context) {
 
 // poll processes all due jobs and returns the time until the next poll; 0 means until a
 // job is added.
-func (s *Scheduler) poll(ctx context.Context) (wait time.Duration) {
+func (s *Scheduler) poll(ctx context.Context) (pause time.Duration) {
 	if s.now().Year() < firstYear {
 		return pollInterval
 	}
@@ -142,7 +142,7 @@ func (s *Scheduler) poll(ctx context.Context) (wait time.Duration) {
 		return retryDelay
 	}
 	s.prune(ctx)
-	wait = pollInterval
+	pause = pollInterval
 	for i := range jobs {
 		j := &jobs[i]
 		if ctx.Err() != nil {
@@ -158,13 +158,13 @@ func (s *Scheduler) poll(ctx context.Context) (wait time.Duration) {
 			next = s.now().Add(retryDelay)
 		}
 		if !next.IsZero() {
-			wait = min(wait, max(next.Sub(s.now()), time.Millisecond))
+			pause = min(pause, max(next.Sub(s.now()), time.Millisecond))
 		}
 	}
 	if len(jobs) == 0 && len(s.runners) == 0 {
 		return 0
 	}
-	return wait
+	return pause
 }
 
 // logRetry logs an operation to be retried, unless the process is ending.

@@ -220,8 +220,8 @@ func (h *host) endIdle() {
 		return // the timer is started again when the daemon leaves
 	}
 	now := time.Now()
-	if wait := t.due(!h.ready || len(h.requests) > 0, now).Sub(now); wait > 0 {
-		t.timer.Reset(wait)
+	if left := t.due(!h.ready || len(h.requests) > 0, now).Sub(now); left > 0 {
+		t.timer.Reset(left)
 		return
 	}
 	t.closing = true

@@ -16,7 +16,7 @@ import (
 	"bareclaw/internal/testkit/check"
 )
 
-var startLink = regexp.MustCompile(`https://t\.me/fake_bot\?start=([A-Za-z0-9_-]{16})`)
+var startLink = regexp.MustCompile(`https://t\.me/fake_bot\?start=([A-Z2-7]{26})`)
 
 // lastCode returns the code of the link that was shown last.
 func lastCode(x *harness.Display) string {
@@ -114,7 +114,7 @@ func pairOnScreen(t *testing.T, s *harness.Display, api *botapi.Server, anna *bo
 	mallory := api.User(666, "Mallory\x1b[2J", "", "")
 	private := api.Private(mallory)
 	private.Send(mallory, "/start")
-	private.Send(mallory, "/start "+code[:15]+"x")
+	private.Send(mallory, "/start "+code[:25]+"x")
 	private.Send(mallory, "/start  "+code)
 	api.Group(-100, "Everybody", mallory, anna).Send(mallory, "/start "+code)
 	private.Send(mallory, "/start "+code) // who has seen the screen
