@@ -76,7 +76,7 @@ func runTests(m *testing.M) int {
 		}
 		return path, nil
 	})
-	if err := errors.Join(writeTracer(dir), writeLate(dir)); err != nil {
+	if err := errors.Join(check.DependOnSources("../internal/testkit"), writeTracer(dir), writeLate(dir)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -19,41 +19,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// smallDisk mounts a file system of 2 MiB, and skips the test, saying so, where
-// that is not allowed.
+// smallDisk returns a directory on a file system of 2 MiB.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=2m,mode=700"); err != nil {
-		roottest.Unavailable(t, "a full and a read-only disk: mounting takes root: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Errorf("unmount: %v", err)
-		}
-	})
+	roottest.SmallDisk(t, dir, "2m")
 	return dir
-}
-
-// fill leaves no room on the disk and returns what gives it back.
-func fill(t *testing.T, dir string) (free func()) {
-	t.Helper()
-	path := filepath.Join(dir, "filler")
-	f, err := os.Create(path)
-	check.OK(t, err)
-	defer f.Close()
-	block := make([]byte, 4096)
-	for err == nil {
-		_, err = f.Write(block)
-	}
-	if !errors.Is(err, unix.ENOSPC) {
-		t.Fatal(err)
-	}
-	return func() {
-		if err := os.Remove(path); err != nil {
-			t.Error(err)
-		}
-	}
 }
 
 func TestFullDisk(t *testing.T) {
@@ -64,7 +35,7 @@ func TestFullDisk(t *testing.T) {
 	check.OK(t, err)
 	var want core.Balance
 	for round := range 3 {
-		free := fill(t, dir)
+		free := roottest.Fill(t, dir)
 		var refused *core.Message
 		for refused == nil {
 			m := message("c")
@@ -113,7 +84,7 @@ func TestArrivalsOnFullDisk(t *testing.T) {
 		mustWrite(t, l, core.Change{Accept: []*core.Message{m}})
 		want = append(want, m)
 	}
-	free := fill(t, dir)
+	free := roottest.Fill(t, dir)
 	for _, m := range want {
 		if _, err := l.Message(t.Context(), m.ID); err != nil && !errors.Is(err, core.ErrStorageFull) {
 			t.Fatalf("error = %v, want ErrStorageFull", err)

@@ -3,7 +3,6 @@ package sessionfile_test
 import (
 	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,21 +19,11 @@ import (
 func TestFullAndReadOnlyDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m,mode=700"); err != nil {
-		roottest.Unavailable(t, "a full and a read-only disk: mounting takes root: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Errorf("unmount: %v", err)
-		}
-	})
+	roottest.SmallDisk(t, dir, "1m")
 	path := filepath.Join(dir, "sessions.json")
 	f := open(t, path)
 	set(t, f, "a", idA)
-	filler := filepath.Join(dir, "filler")
-	if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
-		t.Fatalf("fill the disk: %v", err)
-	}
+	free := roottest.Fill(t, dir)
 	if err := f.Set("b", idB); !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), path) {
 		t.Errorf("error = %v, want ENOSPC and the file's name", err)
 	}
@@ -44,7 +33,7 @@ func TestFullAndReadOnlyDisk(t *testing.T) {
 	if _, ok := f.Get("b"); ok || len(f.All()) != 1 {
 		t.Errorf("entries = %v, want what is on the disk", f.All())
 	}
-	check.OK(t, os.Remove(filler))
+	free()
 	set(t, f, "b", idB)
 	if got := contents(t, path); !strings.Contains(got, idB) {
 		t.Errorf("file = %q", got)

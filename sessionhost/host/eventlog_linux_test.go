@@ -20,14 +20,7 @@ import (
 func TestSpoolThatIsFullInALine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16k"); err != nil {
-		roottest.Unavailable(t, "a spool that is full in the middle of a line: mounting takes root: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Errorf("unmount: %v", err)
-		}
-	})
+	roottest.SmallDisk(t, dir, "16k")
 	synctest.Test(t, func(t *testing.T) {
 		var l *eventLog
 		var told []error

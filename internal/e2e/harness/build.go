@@ -83,7 +83,7 @@ var built sync.Map
 func onceBuilt(name, variant string, build func(path string) error) (path string, err error) {
 	once, _ := built.LoadOrStore(filepath.Join(variant, name), sync.OnceValues(func() (string, error) {
 		dir, err := cacheDir()
-		if err != nil {
+		if err = errors.Join(err, check.DependOnSources(".")); err != nil {
 			return "", err
 		}
 		path := filepath.Join(dir, variant, name)

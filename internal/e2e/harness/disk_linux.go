@@ -1,10 +1,7 @@
 package harness
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -17,16 +14,8 @@ import (
 // skips the test, saying so, where that is not allowed.
 func (m *Machine) SmallDisk(name, size string) {
 	m.T.Helper()
-	dir := m.Path(name)
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=700,size="+size); err != nil {
-		roottest.Unavailable(m.T, "a full and a read-only disk: mounting takes root: %v", err)
-	}
-	m.T.Cleanup(func() {
-		m.EndHosts()
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			m.T.Errorf("unmount: %v", err)
-		}
-	})
+	roottest.SmallDisk(m.T, m.Path(name), size)
+	m.T.Cleanup(m.EndHosts) // before the disk goes
 }
 
 // Remount makes a state directory on a disk of 2 MiB read-only or writable. The kernel refuses the
@@ -39,22 +28,7 @@ func (m *Machine) Remount(flags uintptr) {
 // Fill leaves no room on the small disk of a directory and returns what gives it back.
 func (m *Machine) Fill(name string) (free func()) {
 	m.T.Helper()
-	path := filepath.Join(m.Path(name), "filler")
-	f, err := os.Create(path)
-	check.OK(m.T, err)
-	defer f.Close()
-	block := make([]byte, 4096)
-	for err == nil {
-		_, err = f.Write(block)
-	}
-	if !errors.Is(err, unix.ENOSPC) {
-		m.T.Fatal(err)
-	}
-	return func() {
-		if err := os.Remove(path); err != nil {
-			m.T.Error(err)
-		}
-	}
+	return roottest.Fill(m.T, m.Path(name))
 }
 
 // Refusals sends messages until one is refused. It returns the text of that one

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bareclaw/internal/testkit/check"
 )
 
 // TestImports checks the project as it is.
@@ -32,8 +34,10 @@ func TestImports(t *testing.T) {
 // load asks the go command for our packages as they are built for goos.
 func load(t *testing.T, goos string) []Package {
 	t.Helper()
+	const root = "../../.."
+	check.OK(t, check.DependOnSources(root))
 	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "./...")
-	cmd.Dir = "../../.."
+	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOOS="+goos, "CGO_ENABLED=0")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

@@ -1,5 +1,5 @@
-// Package roottest ends tests that need what only root has: small disks, other users,
-// PID namespaces. CI requires them.
+// Package roottest gives tests what only root has, such as small disks, and ends tests that need
+// what is missing: those disks, other users, PID namespaces. CI requires them.
 package roottest
 
 import (
