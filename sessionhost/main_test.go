@@ -307,17 +307,10 @@ func (st *station) signal(pid int, start uint64, sig syscall.Signal) {
 	}
 }
 
-// eventually waits until cond holds: for what only a file or another process can tell. The
-// pauses grow with the wait.
+// eventually waits until cond holds.
 func (st *station) eventually(what string, cond func() bool) {
 	st.t.Helper()
-	for begun := time.Now(); !cond(); {
-		waited := time.Since(begun)
-		if waited > patience {
-			st.t.Fatalf("waited in vain: %s", what)
-		}
-		<-time.After(min(max(waited/5, time.Millisecond), 100*time.Millisecond))
-	}
+	check.Eventually(st.t, patience, what, cond)
 }
 
 func (st *station) exists(name string) bool {

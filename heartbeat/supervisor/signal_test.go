@@ -1,8 +1,10 @@
 package supervisor
 
 import (
+	"log/slog"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -48,6 +50,61 @@ func TestEndOfAWorker(t *testing.T) {
 			}
 			if status := w.exitStatus(cmd.ProcessState); w.pendingSignal != c.pending || status != c.status {
 				t.Errorf("status %d and pending %v, want %d and %v", status, w.pendingSignal, c.status, c.pending)
+			}
+		})
+	}
+}
+
+// TestAfterAWorker ends the worker that serves, or was to serve: another one is started, the
+// gateway ends, or a pause begins.
+func TestAfterAWorker(t *testing.T) {
+	t.Setenv(WrapVariable, "true") // workers do nothing
+	const started, paused = "started", "paused"
+	for name, c := range map[string]struct {
+		status int // of the worker
+		worker *worker
+		asked  os.Signal
+		served bool
+		want   string // or the status of the gateway
+	}{
+		"another program is in place":              {exitcode.StartAgain, &worker{phase: preparing}, nil, false, started},
+		"and the end was asked for":                {exitcode.StartAgain, &worker{phase: preparing}, syscall.SIGTERM, true, started},
+		"it was told to end":                       {0, &worker{phase: serving, told: true}, syscall.SIGTERM, true, "0"},
+		"it failed as it ended":                    {1, &worker{phase: serving, told: true}, syscall.SIGTERM, true, "1"},
+		"it had not seen that sessions are to end": {1, &worker{phase: serving}, syscall.SIGINT, true, started},
+		"the end was asked for before it served":   {1, &worker{phase: starting, pendingSignal: syscall.SIGTERM}, syscall.SIGTERM, true, "0"},
+		"it never served":                          {2, &worker{phase: starting}, nil, false, "2"},
+		"it crashed":                               {2, &worker{phase: serving}, nil, true, paused},
+		"it failed while it took over":             {2, &worker{phase: starting, heir: true}, nil, true, started},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.Command("sh", "-c", "exit "+strconv.Itoa(c.status))
+			_ = cmd.Run() // its status is looked at
+			c.worker.process = cmd.Process
+			s := &supervisor{
+				Options: Options{Log: slog.New(slog.DiscardHandler), BeforeStart: func() {}},
+				events:  make(chan event, 4), endSignal: c.asked, served: c.served,
+			}
+			s.afterCurrent(c.worker, cmd.ProcessState)
+			got := ""
+			switch {
+			case s.current != nil:
+				got = started
+				if s.current.pendingSignal != c.asked {
+					t.Errorf("the next worker gets %v, want %v", s.current.pendingSignal, c.asked)
+				}
+				for e := range s.events {
+					if e.ended != nil {
+						break
+					}
+				}
+			case s.pause != nil:
+				got = paused
+			case s.done:
+				got = strconv.Itoa(s.status)
+			}
+			if got != c.want {
+				t.Errorf("after the worker: %q, want %q", got, c.want)
 			}
 		})
 	}

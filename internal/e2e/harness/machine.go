@@ -186,19 +186,10 @@ func await(t testing.TB, c <-chan struct{}, inVain func() string) {
 	}
 }
 
-// Eventually waits until cond holds. It is for what only a file or another process can
-// tell. The pauses grow with the wait, so that many waiting tests leave the machine to what
-// they wait for.
+// Eventually waits until cond holds: see [check.Eventually].
 func (m *Machine) Eventually(what string, cond func() bool) {
 	m.T.Helper()
-	const shortest, longest = 2 * time.Millisecond, 400 * time.Millisecond
-	for begun := time.Now(); !cond(); {
-		waited := time.Since(begun)
-		if waited > Patience {
-			m.T.Fatalf("waited in vain: %s", what)
-		}
-		<-time.After(min(max(waited/5, shortest), longest))
-	}
+	check.Eventually(m.T, Patience, what, cond)
 }
 
 // Touch makes an empty file, which lets a scripted turn go on.
