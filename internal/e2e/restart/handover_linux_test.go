@@ -179,7 +179,7 @@ func TestWorkerCrashes(t *testing.T) {
 // serves: a person's Ctrl-C ends the sessions all the same.
 func TestEndWithoutAWorker(t *testing.T) {
 	t.Parallel()
-	starts := func(m *harness.Machine, g *harness.Gateway, sig syscall.Signal) {
+	starts := func(m *harness.Machine, g *harness.Gateway, signals ...syscall.Signal) {
 		check.OK(t, syscall.Mkfifo(m.Path("gate"), 0o600))
 		crash(m)
 		var gate *os.File
@@ -188,7 +188,13 @@ func TestEndWithoutAWorker(t *testing.T) {
 			gate, err = os.OpenFile(m.Path("gate"), os.O_WRONLY|syscall.O_NONBLOCK, 0)
 			return err == nil
 		})
-		check.OK(t, g.Cmd.Process.Signal(sig))
+		for _, sig := range signals {
+			check.OK(t, g.Cmd.Process.Signal(sig))
+		}
+		if len(signals) > 1 { // the worker never goes on
+			m.T.Cleanup(func() { _ = gate.Close() })
+			return
+		}
 		check.OK(t, gate.Close())
 	}
 	for name, c := range map[string]struct {
@@ -211,6 +217,7 @@ func TestEndWithoutAWorker(t *testing.T) {
 		}, 0},
 		"SIGINT as the next one starts":  {func(m *harness.Machine, g *harness.Gateway) { starts(m, g, syscall.SIGINT) }, 0},
 		"SIGTERM as the next one starts": {func(m *harness.Machine, g *harness.Gateway) { starts(m, g, syscall.SIGTERM) }, 1},
+		"twice while the next one hangs": {func(m *harness.Machine, g *harness.Gateway) { starts(m, g, syscall.SIGINT, syscall.SIGTERM) }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
