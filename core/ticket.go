@@ -3,8 +3,6 @@ package core
 import (
 	"context"
 	"sync/atomic"
-
-	"bareclaw/internal/wait"
 )
 
 // A Ticket represents a submitted message until the message has an outcome. Copies of a
@@ -24,7 +22,8 @@ type Ticket struct {
 type future struct {
 	accepted chan struct{}                 // closed when the message is durable, or refused
 	refusal  error                         // written before accepted is closed
-	parked   atomic.Pointer[chan struct{}] // closed while the message waits on a parked channel
+	isParked bool                          // the message waits on a parked channel; used by the lane alone
+	parked   atomic.Pointer[chan struct{}] // closed while isParked
 	position atomic.Pointer[QueuePosition] // position at the time of parking; set before parked is closed
 	done     chan struct{}                 // closed when the message has an outcome, or is refused
 	outcome  *Message                      // written once, before done is closed; nil when refused
@@ -61,16 +60,17 @@ func (f *future) Refusal() error { return f.refusal }
 
 // Park marks the message as waiting on a parked channel, at the position at.
 func (f *future) Park(at QueuePosition) {
-	parked := *f.parked.Load()
-	if !wait.IsClosed(parked) {
+	if !f.isParked {
+		f.isParked = true
 		f.position.Store(&at)
-		close(parked)
+		close(*f.parked.Load())
 	}
 }
 
 // Unpark records that the channel continues. A later Park closes a new Parked channel.
 func (f *future) Unpark() {
-	if wait.IsClosed(*f.parked.Load()) {
+	if f.isParked {
+		f.isParked = false
 		parked := make(chan struct{})
 		f.parked.Store(&parked)
 	}
@@ -112,7 +112,9 @@ func (f *future) Wait(ctx context.Context) (Message, error) {
 	select {
 	case <-f.done:
 	case <-ctx.Done():
-		if !wait.IsClosed(f.done) {
+		select {
+		case <-f.done:
+		default:
 			return Message{}, context.Cause(ctx)
 		}
 	}

@@ -73,7 +73,7 @@ func TestCheck(t *testing.T) {
 			[]string{module + "/adapters/telegram", module + "/core/ledger", module + "/mcp", module}},
 		{imports("/adapters/telegram/markdown", module+"/adapters/telegram/throttle"), nil},
 		{imports("/internal/proc", module+"/internal/lockfile", module+"/core"), []string{module + "/core"}},
-		{imports("/core", "context", "net", "net/netip", "os/exec"), []string{"net", "os/exec"}},
+		{imports("/core", "context", "net", "net/netip", "os/exec", module+"/internal/wait"), []string{module + "/internal/wait", "net", "os/exec"}},
 		{imports("/internal/bench", module+"/adapters/httpapi", module), nil},
 		{Package{ImportPath: module, Deps: program}, []string{program[1], program[3], program[4]}},
 		{Package{ImportPath: module + "/core", Deps: program}, nil}, // what reaches the program shows there
