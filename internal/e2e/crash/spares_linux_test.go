@@ -78,9 +78,7 @@ func TestCrashOfBothWhileASpareIsTaken(t *testing.T) {
 	g = m.Start()
 	_ = proc.Signal(spare.PID, spare.Start, syscall.SIGCONT)
 	g.Outcome(id).Want(t, "all the same")
-	m.Eventually("the spare is gone", func() bool {
-		return !proc.Alive(spare.PID, spare.Start) && !proc.Alive(spare.ClaudePID, spare.ClaudeStart)
-	})
+	m.HostEnded(spare)
 	if n := m.Begun("all the same"); n != 1 {
 		t.Errorf("turn was begun %d times", n)
 	}

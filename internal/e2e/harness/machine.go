@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -105,6 +106,15 @@ func (m *Machine) Hosts() map[string]HostRecord {
 		}
 	}
 	return hosts
+}
+
+// HostEnded waits for the end of a host and its claude. A host removes its record, and ends the
+// connection to its daemon, a moment before its end.
+func (m *Machine) HostEnded(r HostRecord) {
+	m.T.Helper()
+	m.Eventually(fmt.Sprintf("host and claude have ended: %+v", r), func() bool {
+		return !proc.Alive(r.PID, r.Start) && !proc.Alive(r.ClaudePID, r.ClaudeStart)
+	})
 }
 
 // EndHosts ends whatever a test left, by pid and start time: what its records name,

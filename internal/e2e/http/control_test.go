@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"bareclaw/internal/e2e/harness"
-	"bareclaw/internal/proc"
 )
 
 func interrupt(g *harness.Gateway, key string, statuses ...int) harness.Answer {
@@ -20,9 +19,7 @@ func TestResetForgetsTheSessionAndKeepsTheHistory(t *testing.T) {
 	if a := g.Must("DELETE", "/channels/http", nil, 200); a.Str("status") != "reset" || a.Str("channel") != "http" {
 		t.Errorf("reset says %s", a.Body)
 	}
-	if proc.Alive(host.PID, host.Start) || proc.Alive(host.ClaudePID, host.ClaudeStart) {
-		t.Errorf("processes of the old session are alive: %+v", host)
-	}
+	m.HostEnded(host)
 	if id, ok := sessionFile(m)["http"]; ok {
 		t.Errorf("session file still has %s", id)
 	}

@@ -73,8 +73,10 @@ func endsIdle(t *testing.T, sig syscall.Signal) (took, late time.Duration) {
 		t.Errorf("exit status %d, want %d", code, harness.ExitOK)
 	}
 	stays := sig == syscall.SIGTERM
-	if proc.Alive(host.PID, host.Start) != stays || proc.Alive(host.ClaudePID, host.ClaudeStart) != stays {
-		t.Errorf("host and claude alive: %v, %v, want %v", proc.Alive(host.PID, host.Start), proc.Alive(host.ClaudePID, host.ClaudeStart), stays)
+	if !stays {
+		m.HostEnded(host)
+	} else if !proc.Alive(host.PID, host.Start) || !proc.Alive(host.ClaudePID, host.ClaudeStart) {
+		t.Errorf("host or claude has ended: %+v", host)
 	}
 	if left := m.Glob("run/*"); !stays && len(left) != 0 {
 		t.Errorf("left in the runtime directory: %q", left)
