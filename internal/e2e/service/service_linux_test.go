@@ -373,6 +373,7 @@ func serviceHasSocket(t *testing.T, i *installation) {
 	if now := i.Say("http", "pid").Str("text"); now != claude { // which starts it
 		t.Errorf("claude was %s and is %s", claude, now)
 	}
+	i.Eventually("systemd knows that it serves", func() bool { return i.show("ActiveState") == "active" }) // it answers a moment before
 	i.statusIsWell()
 	i.does("service install", ".wants/bareclaw.socket", "started bareclaw.service, pid ")
 	i.found()
