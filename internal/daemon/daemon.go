@@ -43,7 +43,7 @@ const EchoSubcommand = "echo-agent"
 var ErrStartAgain = errors.New("the earlier program is in place again")
 
 // heapRoom is the growth of the daemon's heap between two garbage collections, in bytes.
-const heapRoom = 6 << 20
+const heapRoom = 10 << 20
 
 // Work is the gateway below its supervisor. Work serves until a signal ends the gateway,
 // another worker has taken over, or the supervisor has ended.
