@@ -100,12 +100,7 @@ func EncodeJSON(v any) (json.RawMessage, error) {
 }
 
 func sendersDiffer(ms []*Message) bool {
-	for _, m := range ms[1:] {
-		if m.Adapter != ms[0].Adapter || m.Origin != ms[0].Origin {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ms[1:], func(m *Message) bool { return m.Adapter != ms[0].Adapter || m.Origin != ms[0].Origin })
 }
 
 // originPrefix returns the line, newline included, that tells the agent a message's origin:

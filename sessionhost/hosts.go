@@ -4,6 +4,7 @@
 package sessionhost
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -71,15 +72,9 @@ const startAttempts = 3
 
 // New makes the directories for hosts.
 func New(o Options) (*Hosts, error) {
-	if o.MemLimit == 0 {
-		o.MemLimit = 256 << 10
-	}
-	if o.ConnectTimeout == 0 {
-		o.ConnectTimeout = connectTimeout
-	}
-	if o.SpoolLimit == 0 {
-		o.SpoolLimit = 64 << 20
-	}
+	o.MemLimit = cmp.Or(o.MemLimit, 256<<10)
+	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, connectTimeout)
+	o.SpoolLimit = cmp.Or(o.SpoolLimit, 64<<20)
 	for _, dir := range []string{filepath.Join(o.StateDir, "hosts"), o.RuntimeDir} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("make directory for session hosts: %w", err)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -98,10 +99,7 @@ func (s *Server) router(all []route) *chi.Mux {
 
 // allowed returns the methods accepted by the request's path, as an Allow header.
 func allowed(mux *chi.Mux, r *http.Request) string {
-	path := r.URL.RawPath
-	if path == "" {
-		path = r.URL.Path
-	}
+	path := cmp.Or(r.URL.RawPath, r.URL.Path)
 	var taken []string
 	for _, m := range methods {
 		if mux.Match(chi.NewRouteContext(), m, path) {

@@ -2,6 +2,7 @@ package lanes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,31 @@ func TestAskedWhileRetiring(t *testing.T) {
 		w.m.lanes.mu.Unlock()
 		if err := w.m.Reset(t.Context(), "c"); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// Each new and each ended lane is counted.
+func TestLanesAreCounted(t *testing.T) {
+	var counts []int
+	o := Options{IdleTimeout: idleTimeout, LanesChanged: func(lanes int) { counts = append(counts, lanes) }}
+	play(t, o, func(t *testing.T, w *world) {
+		w.submit("one")
+		w.answer("ok")
+		if _, err := w.m.lanes.findOrStart("another", &recovered{live: true}); err != nil {
+			t.Fatal(err)
+		}
+		w.after(idleTimeout)
+		w.after(time.Minute)
+		now := 0
+		for _, n := range counts {
+			if n != now+1 && n != now-1 {
+				t.Errorf("counted %v: not one lane at a time", counts)
+			}
+			now = n
+		}
+		if slices.Max(counts) != 2 || now != 0 {
+			t.Errorf("counted %v, want two lanes, and in the end none", counts)
 		}
 	})
 }

@@ -47,6 +47,8 @@ type Options struct {
 	Deliverers map[string]string
 	Advice     Advice // for texts about limits, permissions and settings
 	Now        func() time.Time
+	// LanesChanged receives the number of lanes after each change, and must not block.
+	LanesChanged func(lanes int)
 }
 
 // Advice holds parts of texts that tell people how to change the gateway's behaviour. Lanes
@@ -144,6 +146,9 @@ func New(o Options) *Manager {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.LanesChanged == nil {
+		o.LanesChanged = func(int) {}
+	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	ledger := &deliveringLedger{Ledger: o.Ledger, adapters: adapterstore.New(o.Ledger, o.Deliverers, o.Now, o.Log)}
 	o.Ledger = ledger
@@ -152,7 +157,7 @@ func New(o Options) *Manager {
 		o: o, ctx: ctx, stop: stop, tickets: &ticketIndex{open: map[core.MessageID]*core.Ticket{}}, pool: sessionpool.New(o.MaxSessions),
 		budget: &spending.Budget{Limit: o.DailyBudget},
 	}
-	m.lanes = newRegistry(m.startLane)
+	m.lanes = newRegistry(m.startLane, o.LanesChanged)
 	m.ChannelSettings = settings.New(ledger.Ledger, m.lanes.wake)
 	ledger.settings = m.ChannelSettings
 	m.Lookup, m.Directory, m.Decider = &Lookup{o.Ledger, m}, &Directory{m}, &Decider{m}

@@ -94,9 +94,7 @@ func (rv *recovery) attached(s core.Session, err error, cost float64, approvals 
 	rv.conv.adopt(s)
 	rv.conv.cost.Attach(rv.conv.id, cost)
 	rv.conv.session.background.expectNews() // the agent may be reporting ended tasks
-	if rv.conv.id == "" {
-		rv.conv.id = rv.conv.session.info.SessionID
-	}
+	rv.conv.id = cmp.Or(rv.conv.id, rv.conv.session.info.SessionID)
 	rv.conv.remember(func() {}) // the earlier process may have died before saving the id
 	rv.log.Info("session attached", "host_pid", rv.conv.session.info.HostPID, "turns_in_flight", len(rv.turns.list))
 	rv.desk.restore(approvals)

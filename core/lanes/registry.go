@@ -10,7 +10,8 @@ import (
 
 // A registry holds the lanes of the active channels.
 type registry struct {
-	start func(core.ChannelKey, *recovered) *lane // makes and runs a lane
+	start   func(core.ChannelKey, *recovered) *lane // makes and runs a lane
+	changed func(lanes int)
 
 	mu      sync.Mutex // guards the fields below
 	lanes   map[core.ChannelKey]*lane
@@ -18,8 +19,8 @@ type registry struct {
 	closed  bool
 }
 
-func newRegistry(start func(core.ChannelKey, *recovered) *lane) *registry {
-	return &registry{start: start, lanes: map[core.ChannelKey]*lane{}, greeted: map[core.ChannelKey]struct{}{}}
+func newRegistry(start func(core.ChannelKey, *recovered) *lane, changed func(lanes int)) *registry {
+	return &registry{start: start, changed: changed, lanes: map[core.ChannelKey]*lane{}, greeted: map[core.ChannelKey]struct{}{}}
 }
 
 func (r *registry) find(key core.ChannelKey) (*lane, bool) {
@@ -39,6 +40,7 @@ func (r *registry) findOrStart(key core.ChannelKey, rec *recovered) (*lane, erro
 	}
 	if r.lanes[key] == nil {
 		r.lanes[key] = r.start(key, rec)
+		r.changed(len(r.lanes))
 	}
 	return r.lanes[key], nil
 }
@@ -78,6 +80,7 @@ func (r *registry) remove(l *lane) bool {
 		return false
 	}
 	delete(r.lanes, l.key)
+	r.changed(len(r.lanes))
 	return true
 }
 

@@ -172,12 +172,8 @@ func unknown(err error) bool { return retryable(err) || errors.Is(err, context.D
 
 // permanent reports whether another attempt cannot help or could deliver the text twice.
 func permanent(err error) bool {
-	for _, kind := range []error{core.ErrUnconfirmed, core.ErrNoPusher, core.ErrNotAllowed, core.ErrBadContent, core.ErrKeyReused} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
+	kinds := []error{core.ErrUnconfirmed, core.ErrNoPusher, core.ErrNotAllowed, core.ErrBadContent, core.ErrKeyReused}
+	return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
 }
 
 func (r *runner) push(ctx context.Context, p core.Push) error {

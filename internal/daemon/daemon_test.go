@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -45,6 +46,24 @@ func TestSystemPrompt(t *testing.T) {
 	}
 	if n := len(got); n > 2500 {
 		t.Errorf("the prompt has %d bytes", n)
+	}
+}
+
+// TestUseProcessors holds that few lanes share one processor, and that more lanes get all. It
+// is not parallel: the setting is the process's.
+func TestUseProcessors(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "")
+	defer runtime.SetDefaultGOMAXPROCS()
+	runtime.SetDefaultGOMAXPROCS()
+	all := runtime.GOMAXPROCS(0)
+	for _, step := range []struct{ lanes, want int }{{0, 1}, {fewLanes, 1}, {fewLanes + 1, all}, {fewLanes + 2, all}, {fewLanes + 1, all}, {fewLanes, 1}} {
+		if useProcessors(step.lanes); runtime.GOMAXPROCS(0) != step.want {
+			t.Errorf("%d lanes use %d processors, want %d", step.lanes, runtime.GOMAXPROCS(0), step.want)
+		}
+	}
+	t.Setenv("GOMAXPROCS", "3")
+	if useProcessors(fewLanes + 1); runtime.GOMAXPROCS(0) != 1 {
+		t.Errorf("the user's choice is overruled by %d processors", runtime.GOMAXPROCS(0))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -68,7 +69,7 @@ func (e *engine) start() (err error) {
 		IdleTimeout: e.cfg.IdleTimeout, MaxSessions: cmp.Or(e.cfg.MaxSessions, sessionpool.LimitFor(memory.Total())),
 		TurnBudget: e.cfg.MaxBudgetUSD, DailyBudget: e.cfg.DailyBudgetUSD,
 		Approvals: lanes.ApprovalPolicy(e.cfg.Approvals), ApprovalTimeout: e.cfg.ApprovalTimeout,
-		Greeting: e.agent.greeting(), Deliverers: deliverers, Advice: advice(),
+		Greeting: e.agent.greeting(), Deliverers: deliverers, Advice: advice(), LanesChanged: useProcessors,
 	})
 	go func() { // ends when leftover processes have been looked at
 		if err := e.hosts.Sweep(context.Background()); err != nil {
@@ -77,6 +78,22 @@ func (e *engine) start() (err error) {
 	}()
 	e.restoreFeeds()
 	return nil
+}
+
+// fewLanes is the number of lanes up to which one processor serves best: handing work from
+// goroutine to goroutine wakes no thread then.
+const fewLanes = 12
+
+// useProcessors makes this process use one processor for few lanes, and all for more. It does
+// nothing if the environment sets GOMAXPROCS.
+func useProcessors(lanes int) {
+	switch {
+	case os.Getenv("GOMAXPROCS") != "":
+	case lanes <= fewLanes:
+		runtime.GOMAXPROCS(1)
+	case lanes == fewLanes+1:
+		runtime.SetDefaultGOMAXPROCS() // which stops the program for a moment: not again for each further lane
+	}
 }
 
 // advice names the settings and commands that change what the core reports.

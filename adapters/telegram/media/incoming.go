@@ -138,10 +138,7 @@ func safeName(name string) string {
 		_, size := utf8.DecodeLastRuneInString(stem)
 		stem = stem[:len(stem)-size]
 	}
-	if stem == "" {
-		stem = "file"
-	}
-	return stem + ext
+	return cmp.Or(stem, "file") + ext
 }
 
 // StickerName returns the emoji of a sticker, followed by known details in parentheses.

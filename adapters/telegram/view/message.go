@@ -3,6 +3,7 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -30,10 +31,7 @@ type Button struct {
 
 // Summary returns the sender and the text of a message, on one line.
 func Summary(m *core.Message) string {
-	text := m.Content.Text
-	if text == "" {
-		text = blocksText(m.Content.Blocks)
-	}
+	text := cmp.Or(m.Content.Text, blocksText(m.Content.Blocks))
 	if m.Origin.User != "" {
 		text = m.Origin.User + ": " + text
 	}
@@ -114,9 +112,7 @@ func Reply(r *core.Reply) string {
 	case core.Cancelled:
 		b.WriteString("⏹ ")
 	default:
-		if text == "" {
-			text = "*Claude ended this turn without an answer.*"
-		}
+		text = cmp.Or(text, "*Claude ended this turn without an answer.*")
 	}
 	b.WriteString(text)
 	return b.String()

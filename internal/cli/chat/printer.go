@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -39,9 +40,7 @@ func (p *printer) next(space int) tea.Cmd {
 	}
 	n := min(len(p.rows), max(1, space/2))
 	text := strings.Join(p.rows[:n], "\n")
-	if text == "" {
-		text = " " // an empty line would not be printed
-	}
+	text = cmp.Or(text, " ") // an empty line would not be printed
 	p.rows, p.busy = p.rows[n:], true
 	return tea.Sequence(tea.Println(text), func() tea.Msg { return printed{} })
 }

@@ -169,10 +169,7 @@ func loginSeen(environ []string) string {
 	if service.Lookup(environ, "CLAUDE_CODE_OAUTH_TOKEN") != "" {
 		return "the subscription's token in CLAUDE_CODE_OAUTH_TOKEN"
 	}
-	dir := service.Lookup(environ, "CLAUDE_CONFIG_DIR")
-	if dir == "" {
-		dir = filepath.Join(service.Lookup(environ, "HOME"), ".claude")
-	}
+	dir := cmp.Or(service.Lookup(environ, "CLAUDE_CONFIG_DIR"), filepath.Join(service.Lookup(environ, "HOME"), ".claude"))
 	if path := filepath.Join(dir, ".credentials.json"); exists(path) {
 		return "the login kept in " + path
 	}
