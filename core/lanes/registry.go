@@ -11,7 +11,7 @@ import (
 // A registry holds the lanes of the active channels.
 type registry struct {
 	start   func(core.ChannelKey, *recovered) *lane // makes and runs a lane
-	changed func(lanes int)
+	changed func(lanes int)                         // Options.LanesChanged
 
 	mu      sync.Mutex // guards the fields below
 	lanes   map[core.ChannelKey]*lane
