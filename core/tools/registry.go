@@ -1,0 +1,150 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"bareclaw/internal/wait"
+)
+
+// ErrUnknown means that no tool has the name.
+var ErrUnknown = errors.New("there is no such tool")
+
+// A Registry holds the tools by name. All methods are safe for concurrent use.
+type Registry struct {
+	log *slog.Logger
+
+	mu      sync.RWMutex // guards the fields below
+	tools   map[string]Tool
+	watches []wait.Signal
+}
+
+// NewRegistry returns a registry without tools.
+func NewRegistry(log *slog.Logger) *Registry { return &Registry{log: log, tools: map[string]Tool{}} }
+
+// Set replaces all tools of a source. Set changes nothing and returns an error if a tool is
+// unfit, or has the name of another one.
+func (r *Registry) Set(source Source, all []Tool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := maps.Clone(r.tools)
+	maps.DeleteFunc(next, func(_ string, t Tool) bool { return t.Source == source })
+	for _, t := range all {
+		t.Source = source
+		if err := t.check(); err != nil {
+			return err
+		}
+		for name, other := range next {
+			if shown(name) == shown(t.Name) {
+				return fmt.Errorf("tool %q: %q, a %s tool, has that name", t.Name, name, other.Source)
+			}
+		}
+		next[t.Name] = t
+	}
+	r.tools = next
+	for _, w := range r.watches {
+		w.Send()
+	}
+	return nil
+}
+
+// Watch returns a signal that is sent after each change.
+func (r *Registry) Watch() wait.Signal {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := wait.NewSignal()
+	r.watches = append(r.watches, w)
+	return w
+}
+
+// List returns all tools, sorted by name.
+func (r *Registry) List() []Tool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(r.tools), func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Find returns the tool with a name.
+func (r *Registry) Find(name string) (Tool, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	t, ok := r.tools[name]
+	return t, ok
+}
+
+// Call carries out a call and logs the call. A fault of the tool is a result with IsError. The
+// error is ErrUnknown, or the cause of ctx.
+func (r *Registry) Call(ctx context.Context, name string, c Call) (Result, error) {
+	t, ok := r.Find(name)
+	if !ok {
+		return Result{}, fmt.Errorf("%w: %q", ErrUnknown, name)
+	}
+	limit := t.Timeout
+	if limit == 0 {
+		limit = DefaultTimeout
+	}
+	late := fmt.Errorf("%s did not end within %s", name, limit)
+	bounded, cancel := context.WithTimeoutCause(ctx, limit, late)
+	defer cancel()
+	began := time.Now()
+	result, err := t.handle(bounded, c)
+	switch {
+	case ctx.Err() != nil:
+		return Result{}, context.Cause(ctx)
+	case bounded.Err() != nil:
+		err = late
+	}
+	if err != nil {
+		result = Result{Text: err.Error(), IsError: true}
+	}
+	r.log.Info("tool called", "tool", name, "source", string(t.Source), "channel", string(c.Channel), "took", time.Since(began), "failed", result.IsError)
+	return result, nil
+}
+
+// handle calls the tool. A panic is an error: a fault of one tool must not end the daemon.
+func (t *Tool) handle(ctx context.Context, c Call) (_ Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("an internal error: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return t.Handle(ctx, c)
+}
+
+// maxName is the length of the longest name that claude takes, in bytes: claude drops tools whose
+// name with the prefix mcp__bareclaw__ has more than 128.
+const maxName = 128 - len("mcp__bareclaw__")
+
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// check returns why claude could not use the tool. Claude drops all tools of a server if one has
+// no schema of an object.
+func (t *Tool) check() error {
+	var schema struct {
+		Type any `json:"type"`
+	}
+	switch err := json.Unmarshal(t.Input, &schema); {
+	case !nameForm.MatchString(t.Name) || len(t.Name) > maxName:
+		return fmt.Errorf("tool %q: a name is 1 to %d letters, digits and _ . -", t.Name, maxName)
+	case err != nil:
+		return fmt.Errorf("tool %q: its schema is not a JSON object: %w", t.Name, err)
+	case schema.Type != "object":
+		return fmt.Errorf("tool %q: the type of its schema must be \"object\"", t.Name)
+	case t.Handle == nil:
+		return fmt.Errorf("tool %q has no handler", t.Name)
+	}
+	return nil
+}
+
+// shown returns the name under which claude shows a tool.
+func shown(name string) string { return strings.ReplaceAll(name, ".", "_") }

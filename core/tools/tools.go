@@ -1,0 +1,64 @@
+// Package tools keeps the tools that claude and other MCP clients call. The package knows
+// neither MCP nor how a tool works.
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"bareclaw/core"
+)
+
+// A Source says who provides a tool.
+type Source string
+
+// The sources.
+const (
+	Gateway Source = "gateway" // the daemon
+	Builtin Source = "builtin" // the program of the tool host
+	Dynamic Source = "dynamic" // a file in the tools directory
+)
+
+// A Tool is a function that a model may call.
+type Tool struct {
+	Name        string
+	Description string
+	Source      Source
+	Input       json.RawMessage // JSON Schema of the arguments, whose type is "object"
+	Output      json.RawMessage // JSON Schema of Result.Structured; nil: none
+	Annotations Annotations
+	Timeout     time.Duration // of a call; 0: DefaultTimeout
+	Pinned      bool          // claude sees the tool from the start, and need not search
+	Handle      Handler
+}
+
+// DefaultTimeout bounds the call of a tool that sets no limit.
+const DefaultTimeout = 30 * time.Second
+
+// Annotations are hints for clients.
+type Annotations struct {
+	Title       string
+	ReadOnly    bool // changes nothing: may run again, and beside others
+	Idempotent  bool // may run again
+	Destructive bool
+}
+
+// A Handler carries out a call. An error is told to the model, which may try again.
+type Handler func(ctx context.Context, c Call) (Result, error)
+
+// A Call is one call of a tool.
+type Call struct {
+	// ID identifies the call for ever, also when the call is repeated; empty if the client has
+	// no such id.
+	ID      string
+	Channel core.ChannelKey // whose session calls; empty for a client outside of sessions
+	Args    json.RawMessage // an object
+}
+
+// A Result is what a tool returns. With Structured, clients show nothing else.
+type Result struct {
+	Text       string          // for the model and people
+	Structured json.RawMessage // an object
+	IsError    bool
+}
