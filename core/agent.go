@@ -75,6 +75,8 @@ type Session interface {
 	Interrupt() error
 	// Answer decides a tool permission request; the first answer wins.
 	Answer(requestID string, d Answer) error
+	// Respond answers a request to the gateway's tools; the first answer wins.
+	Respond(requestID string, response json.RawMessage) error
 	// Ack tells the host that events up to seq need no replay. The session may send the
 	// acknowledgement with a short delay.
 	Ack(seq uint64)
@@ -106,9 +108,10 @@ type SessionInfo struct {
 	HostPID   int
 	HostStart uint64 // start time of the host, to tell apart processes with the same pid
 	AgentPID  int
-	Turns     []TurnID  // turns handed to the process, newest last (bounded)
-	Working   []TurnID  // turns that the agent had begun and not completed before the first of Events
-	Requests  []Request // permission requests that wait for an answer
+	Turns     []TurnID      // turns handed to the process, newest last (bounded)
+	Working   []TurnID      // turns that the agent had begun and not completed before the first of Events
+	Requests  []Request     // permission requests that wait for an answer
+	Calls     []ToolRequest // requests to tools that wait for an answer
 	Ready     bool
 	Said      uint64 // number of the host's last event at the time of attaching
 	Replays   bool   // the host now replays events up to Said
@@ -137,20 +140,22 @@ type EventKind int
 // The kinds of events. Every line of the agent arrives as an event with the raw line; kinds
 // besides Said also carry the named fields.
 const (
-	Said         EventKind = iota // nothing a lane acts on
-	TurnState                     // Turn, Phase
-	Resulted                      // Result
-	Requested                     // Request
-	RequestGone                   // Request.ID: can no longer be answered
-	SessionNew                    // SessionID: the conversation continues under the new id; precedes the event of the same line, with the same Seq
-	ToolBegun                     // Tool, Target, ToolID, Timeout
-	ToolEnded                     // ToolID
-	Retrying                      // Detail, Status: the agent's own retries of a failing API
-	Limited                       // Until: a usage limit refuses the agent; a result says whether the turn ended because of the limit
-	TasksChanged                  // Tasks: number of live background tasks
-	Readied                       // the agent is ready
-	Exited                        // Exit
-	LogFull                       // Seq is the last event before the log became full; the host sends no more until Seq is acknowledged or, with Detail, until the problem in Detail is fixed
+	Said          EventKind = iota // nothing a lane acts on
+	TurnState                      // Turn, Phase
+	Resulted                       // Result
+	Requested                      // Request
+	RequestGone                    // Request.ID: can no longer be answered
+	ToolRequested                  // ToolRequest
+	ToolCancelled                  // ToolRequest.MessageID: nobody waits for the answer any more
+	SessionNew                     // SessionID: the conversation continues under the new id; precedes the event of the same line, with the same Seq
+	ToolBegun                      // Tool, Target, ToolID, Timeout
+	ToolEnded                      // ToolID
+	Retrying                       // Detail, Status: the agent's own retries of a failing API
+	Limited                        // Until: a usage limit refuses the agent; a result says whether the turn ended because of the limit
+	TasksChanged                   // Tasks: number of live background tasks
+	Readied                        // the agent is ready
+	Exited                         // Exit
+	LogFull                        // Seq is the last event before the log became full; the host sends no more until Seq is acknowledged or, with Detail, until the problem in Detail is fixed
 )
 
 // Phase is the agent's progress on a turn.
@@ -169,26 +174,27 @@ func (p Phase) Done() bool { return p == PhaseCompleted || p == PhaseCancelled }
 
 // An Event is a line of the agent, or a fact reported by the host.
 type Event struct {
-	Seq       uint64
-	Kind      EventKind
-	At        time.Time       // time at which the host read the line; zero if unknown
-	Type      string          // the agent's name for the event
-	Raw       json.RawMessage // the agent's line, unchanged, until the event's batch is freed; nil for events of the host
-	Turn      TurnID
-	Phase     Phase
-	Result    *Result
-	Request   *Request
-	SessionID string
-	Tool      string
-	Target    string
-	ToolID    string        // the agent's id of a call
-	Timeout   time.Duration // bound declared by the call; 0 if not declared
-	Detail    string
-	Status    int       // HTTP status of the failing API; 0 without a response
-	Until     time.Time // end of the limit; zero if unknown
-	Tasks     int
-	Model     string // model used by the session from now on; empty if not reported
-	Exit      *Exit
+	Seq         uint64
+	Kind        EventKind
+	At          time.Time       // time at which the host read the line; zero if unknown
+	Type        string          // the agent's name for the event
+	Raw         json.RawMessage // the agent's line, unchanged, until the event's batch is freed; nil for events of the host
+	Turn        TurnID
+	Phase       Phase
+	Result      *Result
+	Request     *Request
+	ToolRequest *ToolRequest
+	SessionID   string
+	Tool        string
+	Target      string
+	ToolID      string        // the agent's id of a call
+	Timeout     time.Duration // bound declared by the call; 0 if not declared
+	Detail      string
+	Status      int       // HTTP status of the failing API; 0 without a response
+	Until       time.Time // end of the limit; zero if unknown
+	Tasks       int
+	Model       string // model used by the session from now on; empty if not reported
+	Exit        *Exit
 }
 
 // A Result is the agent's report of a turn's end. A Result answers the named turns, and no
@@ -214,6 +220,14 @@ type Request struct {
 	Tool       string
 	Input      json.RawMessage
 	Suggestion json.RawMessage
+}
+
+// A ToolRequest is a request of the agent to the gateway's tools.
+type ToolRequest struct {
+	ID        string          // for [Session.Respond]
+	MessageID string          // the id in Message, as JSON
+	Message   json.RawMessage // a JSON-RPC request of MCP
+	At        time.Time       // when the host read the request; zero if unknown
 }
 
 // An Exit is the end of the agent's process.

@@ -47,6 +47,9 @@ type Options struct {
 	Log            *slog.Logger
 	MemLimit       int64 // bytes of unacknowledged events in a host's memory; 0 means 256 KiB
 	SpoolLimit     int64 // and in all; 0 means 64 MiB
+	// ToolServer is the path of the file with the hosts' own answers to MCP requests, which
+	// SetToolAnswers writes. Without a path sessions get no tools of the gateway.
+	ToolServer string
 	// Spares is how many sessions are kept ready for new channels; none where sessions
 	// cannot be resumed.
 	Spares int
@@ -61,7 +64,10 @@ type Hosts struct {
 }
 
 // A hostKeeper starts and reaches hosts, of channels and of spares.
-type hostKeeper struct{ o Options }
+type hostKeeper struct {
+	o     Options
+	tools toolServer
+}
 
 // connectTimeout is how long a host may take to answer the daemon's hello before the daemon
 // waits once more.
@@ -86,7 +92,7 @@ func New(o Options) (*Hosts, error) {
 	if !o.Lasting {
 		o.Spares = 0
 	}
-	return &Hosts{newSpares(&hostKeeper{o})}, nil
+	return &Hosts{newSpares(&hostKeeper{o: o, tools: toolServer{path: o.ToolServer, sessions: map[*session]struct{}{}}})}, nil
 }
 
 // Lasting reports whether sessions can be resumed by id later on.
@@ -112,7 +118,7 @@ func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (
 	for attempt := 1; ; attempt++ {
 		s, err := h.launch(ctx, key, b, p)
 		if err == nil {
-			go s.read() // ends with the connection
+			go h.readSession(s) // ends with the connection
 			return s, nil
 		}
 		if attempt == startAttempts || !protocol.IsDisconnect(err) {
@@ -188,7 +194,7 @@ func (h *Hosts) Attach(ctx context.Context, key core.ChannelKey) (core.Session, 
 		}
 		return nil, fmt.Errorf("attach session host %d: %w", r.PID, err)
 	}
-	go s.read() // ends with the connection
+	go h.readSession(s) // ends with the connection
 	s.info.Stale = h.o.outdated(s.launchID)
 	return s, nil
 }
@@ -295,6 +301,7 @@ func (h *hostKeeper) connect(ctx context.Context, key core.ChannelKey, socket st
 		return nil, err
 	}
 	o := h.o
+	changes := h.tools.begin()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := time.AfterFunc(o.ConnectTimeout, func() {
@@ -309,6 +316,8 @@ func (h *hostKeeper) connect(ctx context.Context, key core.ChannelKey, socket st
 	}
 	if err != nil {
 		_ = c.Close()
+		return nil, err
 	}
-	return s, err
+	s.toolChanges = changes
+	return s, nil
 }

@@ -32,14 +32,17 @@ const (
 
 // A session is the daemon's end of one host, a core.Session.
 type session struct {
-	c        *pipe.Socket
-	info     core.SessionInfo
-	launchID string // how the host was started
-	frames   *claude.Reader
-	events   chan *core.Batch
-	quit     chan struct{} // closed by Detach
-	once     sync.Once
-	tr       translator
+	c           *pipe.Socket
+	info        core.SessionInfo
+	launchID    string // how the host was started
+	hasTools    bool   // claude has the gateway's tools
+	toolChanges int    // toolServer.begin before the handshake
+	toolList    string // protocol.ListID of the list that claude had at the handshake; "" for none
+	frames      *claude.Reader
+	events      chan *core.Batch
+	quit        chan struct{} // closed by Detach
+	once        sync.Once
+	tr          translator
 
 	mu         sync.Mutex // guards writing and the fields below
 	ack        uint64     // to be sent
@@ -52,7 +55,10 @@ type session struct {
 // handshake exchanges hello and welcome with the host. A pid other than 0 must be the
 // host's.
 func handshake(c *pipe.Socket, key core.ChannelKey, pid int, o Options) (*session, error) {
-	hello, err := protocol.EncodeFrame(protocol.Frame{Type: protocol.FrameHello, Version: protocol.Version, Generation: o.Generation, Host: pid, IdleTimeout: cmp.Or(o.IdleTimeout, -1)}, nil)
+	hello, err := protocol.EncodeFrame(protocol.Frame{
+		Type: protocol.FrameHello, Version: protocol.Version, Generation: o.Generation, Host: pid,
+		IdleTimeout: cmp.Or(o.IdleTimeout, -1), Tools: o.ToolServer != "",
+	}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +83,7 @@ func handshake(c *pipe.Socket, key core.ChannelKey, pid int, o Options) (*sessio
 	s := &session{
 		c: c, frames: frames, events: make(chan *core.Batch, eventBuffer), quit: make(chan struct{}),
 		info:     core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready, Said: w.Seq, Replays: w.Kept, Tasks: w.Tasks, Settings: w.Settings},
-		launchID: w.Launch, tr: translator{sessionID: w.SessionID, answeredTo: w.Seq, log: o.Log.With("channel", string(key))},
+		launchID: w.Launch, hasTools: w.Tools, toolList: w.ToolList, tr: translator{sessionID: w.SessionID, answeredTo: w.Seq, log: o.Log.With("channel", string(key))},
 	}
 	s.info.HostStart, _ = proc.StartTime(w.PID) // 0 if the host has just ended
 	for _, id := range w.Turns {
@@ -90,6 +96,8 @@ func handshake(c *pipe.Socket, key core.ChannelKey, pid int, o Options) (*sessio
 		if ev, err := claude.Decode(raw); err == nil {
 			if r := ev.PermissionRequest(); r != nil {
 				s.info.Requests = append(s.info.Requests, *r)
+			} else if c := ev.ToolRequest(); c != nil {
+				s.info.Calls = append(s.info.Calls, *c)
 			}
 		}
 	}
@@ -123,6 +131,18 @@ func (s *session) Answer(requestID string, a core.Answer) error {
 		line = claude.AllowLine(requestID, a.UpdatedInput, forThisProcess(a.Rules))
 	}
 	return s.send(protocol.Frame{Type: protocol.FrameAnswer, ID: requestID}, line)
+}
+
+// Respond answers a request to the gateway's tools.
+func (s *session) Respond(requestID string, response json.RawMessage) error {
+	return s.send(protocol.Frame{Type: protocol.FrameAnswer, ID: requestID}, claude.MCPResponseLine(requestID, response))
+}
+
+// tellToolsChanged makes claude ask for the list of tools. A host without tools is told nothing.
+func (s *session) tellToolsChanged() {
+	if s.hasTools {
+		_ = s.send(protocol.Frame{Type: protocol.FrameWrite}, claude.ToolsChangedLine("bareclaw-tools")) // a broken connection shows by itself
+	}
 }
 
 // forThisProcess limits claude's suggested rules to the current process: no settings file
@@ -202,6 +222,14 @@ func (s *session) sendLocked(f protocol.Frame, payload []byte) error {
 	}
 	s.acked = max(s.acked, f.Seq)
 	return nil
+}
+
+// readSession reads the session until its connection ends, and tells claude of changed tools
+// meanwhile.
+func (h *hostKeeper) readSession(s *session) {
+	h.tools.add(s)
+	defer h.tools.remove(s)
+	s.read()
 }
 
 // read passes the host's events on until the connection ends. Events that arrived together
@@ -296,7 +324,7 @@ func (t *translator) translateLine(to *core.Batch, line []byte, answered bool) {
 		to.Add(core.Event{Kind: core.SessionNew, Type: "session", SessionID: id})
 	}
 	e := ev.Translate()
-	if e.Kind == core.Requested && answered {
+	if answered && (e.Kind == core.Requested || e.Kind == core.ToolRequested) {
 		e.Kind = core.Said
 	}
 	to.Add(e)

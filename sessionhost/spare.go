@@ -124,7 +124,7 @@ func (p *spares) bind(ctx context.Context, key core.ChannelKey, l core.Launch) *
 	p.drop(sp, false)
 	sp.s.info.Ready, sp.s.info.Stale = true, p.o.outdated(sp.s.launchID)
 	sp.s.tr.log = p.o.Log.With("channel", string(key))
-	go sp.s.read() // ends with the connection
+	go p.readSession(sp.s) // ends with the connection
 	return sp.s
 }
 

@@ -30,6 +30,7 @@ type listener struct {
 	queue    *queue
 	conv     *conversation
 	desk     *approvalDesk
+	calls    *toolRequests
 	turns    *turns
 	recovery *recovery
 }
@@ -75,7 +76,14 @@ func (ln *listener) handle(ev *core.Event) {
 		s.replayed.drop(ev.Result.Turns)
 	case core.Requested:
 		ln.desk.request(*ev.Request, ln.turns.running())
+	case core.ToolRequested:
+		r := *ev.ToolRequest
+		r.At = ev.At
+		ln.calls.begin(r)
+	case core.ToolCancelled:
+		ln.calls.cancel(func(r *toolRequest) bool { return r.MessageID == ev.ToolRequest.MessageID })
 	case core.RequestGone:
+		ln.calls.cancel(func(r *toolRequest) bool { return r.ID == ev.Request.ID })
 		ln.desk.void(func(a *pendingApproval) bool { return a.approval.RequestID == ev.Request.ID })
 	case core.SessionNew:
 		ln.sessionNew(ev)

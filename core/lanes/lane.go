@@ -24,6 +24,7 @@ type lane struct {
 	queue    *queue
 	conv     *conversation
 	desk     *approvalDesk
+	calls    *toolRequests
 	turns    *turns
 	recovery *recovery
 	listener *listener
@@ -40,9 +41,10 @@ func newLane(m *Manager, key core.ChannelKey) *lane {
 	l.conv = &conversation{channel: c, queue: l.queue, slot: m.pool.Slot(c.post, l.evict)}
 	l.conv.id, _ = m.o.Sessions.Get(key)
 	l.desk = &approvalDesk{channel: c, conv: l.conv, pending: map[string]*pendingApproval{}}
+	l.calls = &toolRequests{channel: c, conv: l.conv, running: map[string]*toolRequest{}}
 	l.turns = &turns{channel: c, queue: l.queue, conv: l.conv, desk: l.desk}
-	l.recovery = &recovery{channel: c, queue: l.queue, conv: l.conv, desk: l.desk, turns: l.turns}
-	l.listener = &listener{channel: c, queue: l.queue, conv: l.conv, desk: l.desk, turns: l.turns, recovery: l.recovery}
+	l.recovery = &recovery{channel: c, queue: l.queue, conv: l.conv, desk: l.desk, calls: l.calls, turns: l.turns}
+	l.listener = &listener{channel: c, queue: l.queue, conv: l.conv, desk: l.desk, calls: l.calls, turns: l.turns, recovery: l.recovery}
 	l.intake = &intake{channel: c, queue: l.queue, conv: l.conv, turns: l.turns, advance: l.advance}
 	return l
 }

@@ -31,6 +31,7 @@ type Options struct {
 	Sessions core.SessionIDs
 	Log      *slog.Logger
 
+	Tools           ToolServer     // answers the agents' requests to tools; nil where there are no tools
 	QueueLimit      int            // messages without an outcome per channel; 0 means 1000
 	TurnTimeout     time.Duration  // interrupt a turn running longer; 0 means never
 	StallAfter      time.Duration  // report a turn silent for longer as stuck; 0 means never

@@ -26,6 +26,7 @@ type recovery struct {
 	queue *queue
 	conv  *conversation
 	desk  *approvalDesk
+	calls *toolRequests
 	turns *turns
 	nth   int // number of recoveries; results of all but the latest are ignored
 }
@@ -99,6 +100,7 @@ func (rv *recovery) attached(s core.Session, err error, cost float64, approvals 
 	rv.log.Info("session attached", "host_pid", rv.conv.session.info.HostPID, "turns_in_flight", len(rv.turns.list))
 	rv.desk.restore(approvals)
 	rv.desk.sync(rv.turns.running())
+	rv.calls.sync()
 	isOpen := func(id core.TurnID) bool { return rv.turns.find(id) != nil }
 	rv.conv.session.replayed = slices.DeleteFunc(slices.Clone(rv.conv.session.info.Working), isOpen)
 	var unknown []*inflight
@@ -133,6 +135,7 @@ func (rv *recovery) sessionGone() {
 	}
 	rv.conv.session.acks.ack = nil
 	rv.conv.session = nil
+	rv.calls.cancelAll()
 	rv.desk.void(func(*pendingApproval) bool { return true })
 	for _, f := range rv.turns.list {
 		if f.answered {

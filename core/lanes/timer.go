@@ -29,7 +29,7 @@ func (l *lane) idleDue() time.Time {
 // unused reports whether the session can be ended without a loss: the session has no turn
 // and no background tasks, gets no turn now, and waits for no approval.
 func (l *lane) unused() bool {
-	return l.conv.session != nil && !l.isBusy() && len(l.turns.list) == 0 && len(l.desk.pending) == 0 && l.conv.session.background.Tasks == 0 &&
+	return l.conv.session != nil && !l.isBusy() && len(l.turns.list) == 0 && len(l.desk.pending) == 0 && len(l.calls.running) == 0 && l.conv.session.background.Tasks == 0 &&
 		(len(l.queue.items) == 0 || l.queue.parked != nil)
 }
 
@@ -57,11 +57,11 @@ func (l *lane) updateSlot() {
 }
 
 // stallDue returns when the running turn counts as stuck without further events. stallDue
-// returns zero while a person decides an approval, while the host does not read the agent,
+// returns zero while a person decides an approval, while a tool of the gateway is at work, while the host does not read the agent,
 // while the turn is being ended, and after the channel has been notified.
 func (l *lane) stallDue() time.Time {
 	after := l.manager.o.StallAfter
-	if after <= 0 || l.conv.session == nil || len(l.desk.pending) > 0 || l.conv.session.hostBlocked != "" {
+	if after <= 0 || l.conv.session == nil || len(l.desk.pending) > 0 || len(l.calls.running) > 0 || l.conv.session.hostBlocked != "" {
 		return time.Time{}
 	}
 	if f := l.turns.running(); f == nil || !f.handed || f.stop != nil {

@@ -37,11 +37,17 @@ func UserLine(id string, content json.RawMessage) ([]byte, error) {
 	return append(line, tail...), nil
 }
 
-// InitializeLine asks claude to get ready.
-func InitializeLine(requestID string) []byte { return requestLine(requestID, "initialize") }
+// InitializeLine asks claude to get ready. With tools, claude asks this end of the pipe for
+// the tools of [ToolServer].
+func InitializeLine(requestID string, tools bool) []byte {
+	if tools {
+		return requestLine(requestID, "initialize", `,"sdkMcpServers":[`+quote(ToolServer)+`]`)
+	}
+	return requestLine(requestID, "initialize", "")
+}
 
 // InterruptLine stops the running turn; queued messages stay.
-func InterruptLine(requestID string) []byte { return requestLine(requestID, "interrupt") }
+func InterruptLine(requestID string) []byte { return requestLine(requestID, "interrupt", "") }
 
 // AllowLine answers can_use_tool with yes. updatedInput replaces the tool's input and
 // updatedPermissions adds rules, unless nil. Invalid JSON makes the answer a refusal.
@@ -80,8 +86,9 @@ func responseLine(rest string) []byte {
 	return []byte(`{"type":"control_response","response":{"subtype":` + rest + "}}\n")
 }
 
-func requestLine(requestID, subtype string) []byte {
-	return []byte(`{"type":"control_request","request_id":` + quote(requestID) + `,"request":{"subtype":` + quote(subtype) + "}}\n")
+// requestLine is a control request; rest are the members after its subtype.
+func requestLine(requestID, subtype, rest string) []byte {
+	return []byte(`{"type":"control_request","request_id":` + quote(requestID) + `,"request":{"subtype":` + quote(subtype) + rest + "}}\n")
 }
 
 // quote returns a JSON string, as valid UTF-8.

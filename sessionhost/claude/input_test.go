@@ -49,7 +49,7 @@ func TestControlLines(t *testing.T) {
 		line []byte
 		want string
 	}{
-		{InitializeLine("r"), `{"type":"control_request","request_id":"r","request":{"subtype":"initialize"}}`},
+		{InitializeLine("r", false), `{"type":"control_request","request_id":"r","request":{"subtype":"initialize"}}`},
 		{InterruptLine("r"), `{"type":"control_request","request_id":"r","request":{"subtype":"interrupt"}}`},
 		{AllowLine("r", nil, nil), `{"type":"control_response","response":{"subtype":"success","request_id":"r","response":{"behavior":"allow"}}}`},
 		{AllowLine("r", json.RawMessage("{\n}"), json.RawMessage(`[]`)), `{"type":"control_response","response":{"subtype":"success","request_id":"r","response":{"behavior":"allow","updatedInput":{},"updatedPermissions":[]}}}`},

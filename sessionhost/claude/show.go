@@ -148,6 +148,8 @@ func (e *Event) Translate() core.Event {
 	case TypeControlRequest:
 		if t.Request = e.PermissionRequest(); t.Request != nil {
 			t.Kind = core.Requested
+		} else if m := e.MCPMessage(); m != nil {
+			m.toolEvent(&t)
 		}
 	case TypeCancelRequest:
 		t.Kind, t.Request = core.RequestGone, &core.Request{ID: e.CancelRequest()}

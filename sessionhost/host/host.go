@@ -61,6 +61,8 @@ type host struct {
 	mu         sync.Mutex // guards the fields below
 	generation int64      // of the newest daemon so far
 	daemon     *connection
+	noTools    bool     // the newest daemon carries out no calls of tools
+	toolList   string   // protocol.ListID of the list that claude was last given
 	turns      []string // ids of turns that this host was given
 	requests   requests
 	idle       idleTracker
@@ -140,7 +142,7 @@ func (h *host) startClaude() {
 	}
 	h.child = c
 	h.registration.addClaude(c.cmd.Process.Pid)
-	c.send(claude.InitializeLine(initializeID), true)
+	c.send(claude.InitializeLine(initializeID, h.b.ToolServer != ""), true)
 	if !h.registration.isSpare() { // a spare begins no tool
 		h.tools.reserve()
 	}

@@ -135,9 +135,12 @@ func badLine(line claude.Line) string {
 	return text
 }
 
-// onControlRequest keeps a permission request for the daemon to answer. Any other request
-// is answered with an error at once, because an unanswered request blocks the turn for ever.
+// onControlRequest keeps a permission request, or a call of a tool, for the daemon to answer. Any
+// other request is answered at once, because an unanswered request blocks the turn for ever.
 func (h *host) onControlRequest(ev *claude.Event) (forDaemon bool) {
+	if m := ev.MCPMessage(); m != nil {
+		return h.onMCPMessage(m, ev.Raw)
+	}
 	r, subtype, ok := ev.ControlRequest()
 	if ok && ev.PermissionRequest() == nil {
 		h.child.send(claude.ErrorLine(r.ID, "not supported by this gateway: "+subtype), true)
@@ -173,7 +176,7 @@ func (h *host) onControlResponse(ev *claude.Event) {
 	}
 }
 
-// requests are the permission requests of claude that wait for an answer, oldest first.
+// requests are the permission requests and the calls of claude that wait for an answer, oldest first.
 type requests []request
 
 type request struct {

@@ -123,7 +123,7 @@ func (h *host) welcome() protocol.Welcome {
 	return protocol.Welcome{
 		Type: protocol.FrameWelcome, Version: protocol.Version, Channel: h.registration.at().Channel, SessionID: h.b.SessionID,
 		PID: os.Getpid(), ClaudePID: h.registration.claudePID(), Ready: h.ready, Launch: h.b.Launch, Settings: h.b.Settings,
-		Tasks: h.idle.activity.Tasks, Turns: slices.Clone(h.turns), Working: working, Requests: asked, Seq: last, Kept: kept,
+		Tasks: h.idle.activity.Tasks, Turns: slices.Clone(h.turns), Working: working, Requests: asked, Tools: h.b.ToolServer != "", ToolList: h.toolList, Seq: last, Kept: kept,
 	}
 }
 
@@ -150,6 +150,7 @@ func (h *host) replaceDaemon(c *connection, hello protocol.Frame) error {
 	if hello.IdleTimeout != 0 {
 		h.idle.timeout = max(hello.IdleTimeout, 0)
 	}
+	h.setTools(hello)
 	return nil
 }
 

@@ -6,6 +6,8 @@ package protocol
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,7 +37,7 @@ const (
 	FrameHello  = "hello"  // Version, Generation, Host, IdleTimeout: the first frame
 	FrameTurn   = "turn"   // ID, line: hand a turn to claude
 	FrameWrite  = "write"  // line: pass any other line to claude
-	FrameAnswer = "answer" // ID (of the request), line: answer a control request, once
+	FrameAnswer = "answer" // ID (of the request), line: answer a control request, once; of a permission or a call
 	FrameAck    = "ack"    // Seq: events up to it need no replay
 	FrameStop   = "stop"   // Gently or Patient: end claude and the host
 	FrameBind   = "bind"   // line: the new place of a spare
@@ -61,6 +63,7 @@ type Frame struct {
 	// IdleTimeout is how long an idle claude is kept without a daemon: 0 means no change, a
 	// negative value for ever.
 	IdleTimeout time.Duration `json:"idle_timeout,omitempty"`
+	Tools       bool          `json:"tools,omitempty"` // in a hello: the daemon carries out calls of tools
 }
 
 // A Welcome is the host's answer to a hello.
@@ -78,9 +81,11 @@ type Welcome struct {
 	Turns     []string          `json:"turns,omitempty"`
 	Working   []string          `json:"working,omitempty"` // turns begun and unfinished before the first entry that follows
 	Requests  []json.RawMessage `json:"requests,omitempty"`
-	Seq       uint64            `json:"seq,omitempty"`   // of the last event so far: up to here only Requests wait for an answer
-	Kept      bool              `json:"kept,omitempty"`  // entries up to Seq follow; older hosts do not say
-	Error     string            `json:"error,omitempty"` // with FrameRefused
+	Seq       uint64            `json:"seq,omitempty"`       // of the last event so far: up to here only Requests wait for an answer
+	Tools     bool              `json:"tools,omitempty"`     // claude has the gateway's tools
+	ToolList  string            `json:"tool_list,omitempty"` // ListID of the list that claude was last given
+	Kept      bool              `json:"kept,omitempty"`      // entries up to Seq follow; older hosts do not say
+	Error     string            `json:"error,omitempty"`     // with FrameRefused
 }
 
 // An Entry is one entry of the host's event log, or a notice about the log. Exactly one
@@ -207,6 +212,15 @@ type Bootstrap struct {
 	IdleTimeout  time.Duration `json:"idle_timeout,omitempty"` // how long an idle claude is kept before the first hello; 0: for ever
 	MemLimit     int64         `json:"mem_limit"`              // bytes of events kept in memory
 	SpoolLimit   int64         `json:"spool_limit"`            // bytes of events kept in all
+	// ToolServer is the path of the file with the host's own answers to claude's MCP requests,
+	// by method: an object of results. Without a path claude gets no tools of the gateway.
+	ToolServer string `json:"tool_server,omitempty"`
+}
+
+// ListID identifies a list of tools.
+func ListID(list []byte) string {
+	sum := sha256.Sum256(list)
+	return hex.EncodeToString(sum[:8])
 }
 
 // IsDisconnect reports whether the error means that the other end is gone.

@@ -99,7 +99,7 @@ func (t *turn) run(ctx context.Context, cancel context.CancelCauseFunc, path, di
 	stop := context.AfterFunc(ctx, func() { _ = out.Close() }) // a process outside the group may hold the pipe open
 	defer stop()
 	t.in = in
-	t.send(claude.InitializeLine(initID))
+	t.send(claude.InitializeLine(initID, false))
 	for lines := claude.NewReader(out, 0); len(t.found) == 0; {
 		line, err := lines.Next()
 		if err != nil {
