@@ -53,6 +53,7 @@ type Call struct {
 	// no such id.
 	ID      string
 	Channel core.ChannelKey // whose session calls; empty for a client outside of sessions
+	Session string          // its id
 	Args    json.RawMessage // an object
 }
 

@@ -261,8 +261,9 @@ func (d *daemon) open() error {
 		}, &d.sockets)
 		return nil
 	}
+	hands := &toolsPart{base: &d.base, engine: &d.engine}
 	d.parts = partList{
-		d.engine.part(), chats.part(), {start: d.engine.recover}, {start: serve, stop: d.http.stop},
+		{start: hands.start}, d.engine.part(), {start: hands.fill}, loop(d.life, hands.publish), chats.part(), {start: d.engine.recover}, {start: serve, stop: d.http.stop},
 		loop(d.life, chats.poll), loop(d.life, func(ctx context.Context) { scheduler.Run(ctx) }),
 	}
 	d.closers = append(d.closers, d.engine.closeRecords)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +39,8 @@ type engine struct {
 	sessions   *sessionfile.File
 	hosts      *sessionhost.Hosts
 	manager    *lanes.Manager
+	tools      lanes.ToolServer // answers sessions
+	toolServer string           // path of the file with the answers of session hosts
 }
 
 func (e *engine) part() part { return part{e.start, e.stop, e.health} }
@@ -63,7 +66,7 @@ func (e *engine) start() (err error) {
 		deliverers[telegram.Prefix] = telegram.Name
 	}
 	e.manager = lanes.New(lanes.Options{
-		Ledger: e.ledger, Agent: e.hosts, Sessions: e.sessions, Log: e.log,
+		Tools: e.tools, Ledger: e.ledger, Agent: e.hosts, Sessions: e.sessions, Log: e.log,
 		QueueLimit: e.cfg.QueueLimit, TurnTimeout: e.cfg.Timeout,
 		StallAfter: e.cfg.StallAfter, StallAction: lanes.StallAction(e.cfg.StallAction),
 		IdleTimeout: e.cfg.IdleTimeout, MaxSessions: cmp.Or(e.cfg.MaxSessions, sessionpool.LimitFor(memory.Total())),
@@ -173,12 +176,12 @@ func (e *engine) newHosts() (*sessionhost.Hosts, error) {
 		Env:     append(claude.Environ(os.Environ(), e.cfg.PassEnv), client.SocketVariable+"="+client.Socket(e.cfg)),
 		Program: e.agent.program,
 		Launch: claude.Launch{
-			MaxTurns: e.cfg.MaxTurns, MaxBudgetUSD: e.cfg.MaxBudgetUSD, AllowedTools: strings.Join(e.cfg.AllowedTools, ","), Model: e.cfg.Model,
+			MaxTurns: e.cfg.MaxTurns, MaxBudgetUSD: e.cfg.MaxBudgetUSD, AllowedTools: strings.Join(append(slices.Clone(e.cfg.AllowedTools), claude.ToolRules), ","), Model: e.cfg.Model,
 			PermissionMode: e.cfg.PermissionMode, AppendSystemPrompt: e.prompt(),
 		},
 		ConfigDir: configDir, Lasting: e.agent.kind == config.AgentClaude,
 		Generation: e.generation, StartTimeout: e.cfg.StartTimeout, IdleTimeout: e.cfg.IdleTimeout, Log: e.log,
-		Spares: e.cfg.WarmSpares, MemoryFree: memory.Available,
+		ToolServer: e.toolServer, Spares: e.cfg.WarmSpares, MemoryFree: memory.Available,
 	})
 }
 

@@ -20,7 +20,7 @@ func rooms() []room {
 	)
 	return []room{
 		{"", []string{"heartbeat/supervisor", "internal/daemon", "internal/cli", "sessionhost/host", "sessionhost/protocol", "heartbeat"}, "main selects the role of the process; internal/daemon wires the rooms"},
-		{"internal/daemon", []string{"adapters/httpapi", "adapters/httpapi/api", "adapters/httpapi/client", "adapters/telegram", "heartbeat", "heartbeat/program", "heartbeat/service", "heartbeat/supervisor", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/adapterstore", "core/config", "core/feed", "core/lanes", "core/ledger", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
+		{"internal/daemon", []string{"mcp", "core/tools", "adapters/httpapi", "adapters/httpapi/api", "adapters/httpapi/client", "adapters/telegram", "heartbeat", "heartbeat/program", "heartbeat/service", "heartbeat/supervisor", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/adapterstore", "core/config", "core/feed", "core/lanes", "core/ledger", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
 		{"internal/cli", []string{"adapters/telegram/botapi", "adapters/httpapi/api", "adapters/httpapi/client", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/config", "core/ledger", "core/progress", "core/schedule"}, "the command line knows the gateway as a client, and the files it looks after; of the adapters only the Bot API client; not the wiring"},
 		{"adapters/httpapi", []string{"adapters/httpapi/api", "adapters/httpapi/client", "core", "core/feed", "core/lanes", "core/progress", "core/schedule", "core/settings", "docs"}, adapter},
 		{"adapters/httpapi/api", nil, "the API's shapes know neither the server nor its clients"},
@@ -45,6 +45,8 @@ func rooms() []room {
 		{"core/progress", []string{"core"}, "progress folds core's updates, whoever shows them"},
 		{"core/schedule", []string{"core"}, "schedules know core, nothing that uses them"},
 		{"core/sessionfile", []string{"core"}, "the session file knows core, nothing that uses it"},
+		{"core/tools", []string{"core"}, "tools know core; what they do comes as interfaces"},
+		{"mcp", []string{"core", "core/tools"}, "mcp knows the registry of tools, not what they do"},
 		{"core/settings", []string{"core"}, "settings of channels know core; the ledger comes as an interface"},
 		{"contrib", nil, "contrib imports nothing of ours"},
 		{"docs", nil, "docs imports nothing of ours"},

@@ -1,0 +1,213 @@
+// Package mcp offers the gateway's tools by the Model Context Protocol: to clients over HTTP,
+// and to the sessions of channels, whose session hosts pass requests on.
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"bareclaw/core"
+	"bareclaw/core/tools"
+	"bareclaw/internal/wait"
+)
+
+// Name is the server's name for clients.
+const Name = "bareclaw"
+
+// instructions tell a model what the server is for. claude reads at most 4,096 characters.
+const instructions = "Tools of the gateway that this conversation runs in. Search them with tool_search; call any of them with tool_call."
+
+// A Server offers the tools of a registry.
+type Server struct {
+	tools   *tools.Registry
+	version string
+	log     *slog.Logger
+	sdk     *sdk.Server
+	offered map[string]string // by name, the description of the tool as JSON; used by Follow alone
+}
+
+// New returns a server without tools: Follow offers them.
+func New(registry *tools.Registry, version string, log *slog.Logger) *Server {
+	s := &Server{tools: registry, version: version, log: log, offered: map[string]string{}}
+	s.sdk = sdk.NewServer(&sdk.Implementation{Name: Name, Title: "BAREclaw", Version: version}, &sdk.ServerOptions{
+		Instructions: instructions,
+		Logger:       log,
+		PageSize:     maxTools,
+		Capabilities: &sdk.ServerCapabilities{Logging: &sdk.LoggingCapabilities{}, Tools: &sdk.ToolCapabilities{ListChanged: true}},
+	})
+	return s
+}
+
+// maxTools is more than anybody has: clients need not ask for further pages.
+const maxTools = 100_000
+
+// settleTime is how long changes of the tools are gathered before clients hear of them.
+const settleTime = 100 * time.Millisecond
+
+// Follow offers the registry's tools as they change, until ctx ends. publish receives the
+// answers of session hosts, at first and after each change.
+func (s *Server) Follow(ctx context.Context, publish func(answers map[string]json.RawMessage)) {
+	changed := s.tools.Watch()
+	for {
+		publish(s.offer(s.tools.List()))
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+		if wait.Sleep(ctx, settleTime) != nil {
+			return
+		}
+	}
+}
+
+// offer makes the SDK's server offer exactly these tools, and returns the answers of session
+// hosts.
+func (s *Server) offer(all []tools.Tool) map[string]json.RawMessage {
+	listed := make([]json.RawMessage, 0, len(all))
+	offered := make(map[string]string, len(all))
+	for i := range all {
+		described := describe(&all[i])
+		b, err := json.Marshal(described)
+		if err != nil { // impossible: the registry has checked the schemas
+			s.log.Error("tool not offered", "tool", all[i].Name, "err", err)
+			continue
+		}
+		listed = append(listed, b)
+		offered[all[i].Name] = string(b)
+		if s.offered[all[i].Name] != string(b) {
+			s.sdk.AddTool(described, s.call)
+		}
+	}
+	var gone []string
+	for name := range s.offered {
+		if _, ok := offered[name]; !ok {
+			gone = append(gone, name)
+		}
+	}
+	s.sdk.RemoveTools(gone...)
+	s.offered = offered
+	return map[string]json.RawMessage{
+		"initialize": encode(&sdk.InitializeResult{
+			ProtocolVersion: sessionProtocol, ServerInfo: &sdk.Implementation{Name: Name, Version: s.version}, Instructions: instructions,
+			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}},
+		}),
+		methodList: encode(map[string]any{"tools": listed}),
+		methodPing: encode(struct{}{}),
+	}
+}
+
+// sessionProtocol is the version that claude speaks with a server behind its pipe.
+const sessionProtocol = "2025-11-25"
+
+const (
+	methodCall = "tools/call"
+	methodList = "tools/list"
+	methodPing = "ping"
+)
+
+// describe returns a tool as clients see it.
+func describe(t *tools.Tool) *sdk.Tool {
+	d := &sdk.Tool{Name: t.Name, Title: t.Annotations.Title, Description: t.Description, InputSchema: t.Input}
+	if t.Output != nil {
+		d.OutputSchema = t.Output
+	}
+	destructive := t.Annotations.Destructive
+	d.Annotations = &sdk.ToolAnnotations{ReadOnlyHint: t.Annotations.ReadOnly, IdempotentHint: t.Annotations.Idempotent, DestructiveHint: &destructive}
+	if t.Pinned {
+		d.Meta = sdk.Meta{"anthropic/alwaysLoad": true} // else claude must search for the tool first
+	}
+	return d
+}
+
+// call carries out a call of a client over HTTP.
+func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	result, err := s.tools.Call(ctx, r.Params.Name, tools.Call{Args: r.Params.Arguments})
+	if err != nil {
+		return nil, err
+	}
+	return resultOf(result), nil
+}
+
+func resultOf(r tools.Result) *sdk.CallToolResult {
+	out := &sdk.CallToolResult{IsError: r.IsError}
+	text := r.Text
+	if r.Structured != nil {
+		out.StructuredContent = r.Structured
+		text = string(r.Structured) // clients that know no structure read the same
+	}
+	out.Content = []sdk.Content{&sdk.TextContent{Text: text}}
+	return out
+}
+
+// Answer carries out a request of a channel's session, and returns the response. The response
+// to a request that is no call of a tool is an error: session hosts answer the others.
+func (s *Server) Answer(ctx context.Context, channel core.ChannelKey, session string, r core.ToolRequest) json.RawMessage {
+	result, err := s.answer(ctx, channel, session, r)
+	response := map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(r.MessageID), "result": result}
+	if err != nil {
+		delete(response, "result")
+		response["error"] = asRPCError(err)
+	}
+	return encode(response)
+}
+
+func (s *Server) answer(ctx context.Context, channel core.ChannelKey, session string, r core.ToolRequest) (any, error) {
+	var m struct {
+		Method string `json:"method"`
+		Params struct {
+			Name string          `json:"name"`
+			Args json.RawMessage `json:"arguments"`
+			Meta struct {
+				CallID string `json:"claudecode/toolUseId"`
+			} `json:"_meta"`
+		} `json:"params"`
+	}
+	if err := json.Unmarshal(r.Message, &m); err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	}
+	if m.Method != methodCall {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("there is no method %q", m.Method)}
+	}
+	result, err := s.tools.Call(ctx, m.Params.Name, tools.Call{Channel: channel, Session: session, ID: m.Params.Meta.CallID, Args: m.Params.Args})
+	if err != nil {
+		return nil, err
+	}
+	return resultOf(result), nil
+}
+
+func asRPCError(err error) *jsonrpc.Error {
+	var known *jsonrpc.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+}
+
+func encode(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("mcp: a plain value does not encode: " + err.Error())
+	}
+	return b
+}
+
+// methods are those that clients over HTTP may call.
+var methods = []string{
+	"initialize", methodPing, "server/discover", methodList, methodCall, "completion/complete", "logging/setLevel",
+	"prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read", "resources/subscribe",
+	"resources/unsubscribe", "subscriptions/listen",
+}
+
+func isMethod(m string) bool { return slices.Contains(methods, m) }
+
+var _ http.Handler = (*Handler)(nil)
