@@ -64,6 +64,10 @@ func routes(s *shared) []route {
 		{http.MethodDelete, "/schedules/{id}", schedules.remove},
 		{http.MethodPost, "/schedules/{id}/run", withBody(schedules.run)},
 
+		{http.MethodPost, api.PathMCP, s.serveMCP},
+		{http.MethodGet, api.PathMCP, s.serveMCP},
+		{http.MethodDelete, api.PathMCP, s.serveMCP},
+
 		{http.MethodGet, api.PathHealth, admin.health},
 		{http.MethodGet, api.PathMetrics, admin.metrics},
 		{http.MethodPost, api.PathRestart, admin.postRestart},

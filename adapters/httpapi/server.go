@@ -39,6 +39,7 @@ const (
 type Options struct {
 	Core      *lanes.Manager
 	Push      *core.PushRegistry
+	MCP       http.Handler // serves the gateway's tools
 	Log       *slog.Logger
 	Schedules *schedule.Scheduler
 

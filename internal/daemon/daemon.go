@@ -248,6 +248,7 @@ func (d *daemon) takeState() (err error) {
 func (d *daemon) open() error {
 	chats := &telegramPart{base: &d.base, engine: &d.engine}
 	chats.options.Restart, chats.options.Holder, chats.options.StartedAt = d.restarts.request, d.supervisor.PID, d.startedAt
+	hands := &toolsPart{base: &d.base, engine: &d.engine}
 	var scheduler *schedule.Scheduler
 	serve := func() error {
 		if err := d.describe(false); err != nil { // a client with an answer finds this process in the lock file
@@ -255,13 +256,12 @@ func (d *daemon) open() error {
 		}
 		scheduler = newScheduler(&d.engine, chats)
 		d.http.start(httpapi.Options{
-			Core: d.engine.manager, Push: &d.push, Schedules: scheduler, Log: d.log, Metrics: chats.writeMetrics, Peer: samePeer,
+			Core: d.engine.manager, Push: &d.push, MCP: hands.server.Handler(), Schedules: scheduler, Log: d.log, Metrics: chats.writeMetrics, Peer: samePeer,
 			Health: d.health, Restart: d.restarts.request, Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
 			Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
 		}, &d.sockets)
 		return nil
 	}
-	hands := &toolsPart{base: &d.base, engine: &d.engine}
 	d.parts = partList{
 		{start: hands.start}, d.engine.part(), {start: hands.fill}, loop(d.life, hands.publish), chats.part(), {start: d.engine.recover}, {start: serve, stop: d.http.stop},
 		loop(d.life, chats.poll), loop(d.life, func(ctx context.Context) { scheduler.Run(ctx) }),

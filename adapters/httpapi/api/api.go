@@ -17,6 +17,7 @@ const (
 	PathApprovals = "/approvals"
 	PathSchedules = "/schedules"
 	PathRestart   = "/restart"
+	PathMCP       = "/mcp"
 	PathUpgrade   = "/upgrade"
 	PathHealth    = "/health"
 	PathMetrics   = "/metrics"
