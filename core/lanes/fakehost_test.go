@@ -32,6 +32,8 @@ type fakeHost struct {
 	requests   []core.Request
 	tasks      int
 	answers    map[string]core.Answer
+	calls      []core.ToolRequest
+	responses  map[string]string // by the call's id
 	interrupts int
 	ready      bool
 	exited     bool
@@ -51,7 +53,7 @@ func (h *fakeHost) connectLocked(by *life) *fakeSession {
 	}
 	s := &fakeSession{h: h, life: by, events: make(chan *core.Batch, 1), quit: make(chan struct{}), info: core.SessionInfo{
 		SessionID: h.launch.SessionID, HostPID: h.pid, AgentPID: 1000 + h.pid, Ready: h.ready, Said: h.next, Replays: h.next > h.acked, Stale: h.outdated,
-		Turns: slices.Clone(h.turns), Working: slices.Clone(h.working), Requests: slices.Clone(h.requests), Tasks: h.tasks, Settings: h.launch.Settings.Fingerprint(),
+		Turns: slices.Clone(h.turns), Working: slices.Clone(h.working), Requests: slices.Clone(h.requests), Calls: slices.Clone(h.calls), Tasks: h.tasks, Settings: h.launch.Settings.Fingerprint(),
 	}}
 	h.client = s
 	go s.pump(h.acked) // ends with the connection or the host
@@ -90,7 +92,7 @@ func (h *fakeHost) exitLocked(e core.Exit) {
 		return
 	}
 	h.sayLocked(core.Event{Kind: core.Exited, Type: "exit", Exit: &e})
-	h.exited, h.requests = true, nil
+	h.exited, h.requests, h.calls = true, nil, nil
 	close(h.stop)
 }
 
@@ -300,6 +302,22 @@ func (h *fakeHost) ask(id, tool string) {
 	r := core.Request{ID: id, Tool: tool, Input: json.RawMessage(`{"command":"ls"}`), Suggestion: json.RawMessage(`[{"type":"addRules"}]`)}
 	h.requests = append(h.requests, r)
 	h.sayLocked(core.Event{Kind: core.Requested, Type: "control_request", Request: &r})
+}
+
+// call requests a tool of the gateway.
+func (h *fakeHost) call(id, message string) {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	r := core.ToolRequest{ID: id, MessageID: "1" + id[1:], Message: json.RawMessage(message)}
+	h.calls = append(h.calls, r)
+	h.sayLocked(core.Event{Kind: core.ToolRequested, Type: "control_request", ToolRequest: &r})
+}
+
+// response returns the response to a call, "" before.
+func (h *fakeHost) response(id string) string {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	return h.responses[id]
 }
 
 // answered returns what a request was answered with.

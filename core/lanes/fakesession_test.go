@@ -1,6 +1,7 @@
 package lanes
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -32,7 +33,7 @@ func (s *fakeSession) pump(after uint64) {
 		batch := core.NewBatch()
 		for _, ev := range s.h.log {
 			if ev.Seq > after {
-				if ev.Kind == core.Requested && ev.Seq <= s.info.Said { // those that wait are in Info
+				if (ev.Kind == core.Requested || ev.Kind == core.ToolRequested) && ev.Seq <= s.info.Said { // those that wait are in Info
 					ev.Kind = core.Said
 				}
 				batch.Add(ev)
@@ -135,6 +136,24 @@ func (s *fakeSession) Answer(requestID string, d core.Answer) error {
 		s.h.answers = map[string]core.Answer{}
 	}
 	s.h.answers[requestID] = d
+	return nil
+}
+
+func (s *fakeSession) Respond(requestID string, response json.RawMessage) error {
+	leave, reaches := s.call("Respond")
+	defer leave()
+	if !reaches {
+		return errCut
+	}
+	i := slices.IndexFunc(s.h.calls, func(r core.ToolRequest) bool { return r.ID == requestID })
+	if i < 0 {
+		return nil // the first answer wins
+	}
+	s.h.calls = slices.Delete(s.h.calls, i, i+1)
+	if s.h.responses == nil {
+		s.h.responses = map[string]string{}
+	}
+	s.h.responses[requestID] = string(response)
 	return nil
 }
 

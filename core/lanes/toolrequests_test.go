@@ -1,0 +1,130 @@
+package lanes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"bareclaw/core"
+)
+
+// A heldTools is a server of tools whose answers a test gives.
+type heldTools struct {
+	mu    sync.Mutex
+	begun []string // channel, session and message of each request
+	ended []error  // why requests ended without an answer
+	wait  chan string
+}
+
+func (h *heldTools) Answer(ctx context.Context, channel core.ChannelKey, session string, r core.ToolRequest) json.RawMessage {
+	h.mu.Lock()
+	h.begun = append(h.begun, string(channel)+" "+session+" "+string(r.Message))
+	h.mu.Unlock()
+	select {
+	case answer := <-h.wait:
+		return json.RawMessage(answer)
+	case <-ctx.Done():
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.ended = append(h.ended, context.Cause(ctx))
+		return nil
+	}
+}
+
+func (h *heldTools) counts() (begun, ended int) {
+	synctest.Wait()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.begun), len(h.ended)
+}
+
+func (h *heldTools) want(t *testing.T, begun, ended int) {
+	t.Helper()
+	if b, e := h.counts(); b != begun || e != ended {
+		t.Fatalf("%d requests begun and %d ended, want %d and %d", b, e, begun, ended)
+	}
+}
+
+func TestToolRequest(t *testing.T) {
+	server := &heldTools{}
+	play(t, Options{Tools: server, StallAfter: time.Minute, IdleTimeout: time.Minute}, func(t *testing.T, w *world) {
+		server.wait = make(chan string) // in the bubble
+		m, h, id := w.begun("one")
+		h.call("k1", `{"a":1}`)
+		server.want(t, 1, 0)
+		w.after(time.Hour) // neither a stall nor idleness
+		if n := w.m.stats.Stalled.Load(); n != 0 || h.response("k1") != "" {
+			t.Errorf("%d stalls, response %q", n, h.response("k1"))
+		}
+		if want := "c " + h.launch.SessionID + ` {"a":1}`; server.begun[0] != want {
+			t.Errorf("begun as %q, want %q", server.begun[0], want)
+		}
+		server.wait <- `{"b":2}`
+		synctest.Wait()
+		if got := h.response("k1"); got != `{"b":2}` {
+			t.Errorf("response %q", got)
+		}
+		h.result("ok", id)
+		w.wants(m, core.Answered, "", "ok")
+	})
+}
+
+// A request that the agent withdraws, by either way, and one of a session that ends, is
+// cancelled and gets no response.
+func TestToolRequestCancelled(t *testing.T) {
+	t.Parallel()
+	for name, cancel := range map[string]func(h *fakeHost){
+		"by MCP": func(h *fakeHost) {
+			h.say(core.Event{Kind: core.ToolCancelled, Type: "control_request", ToolRequest: &core.ToolRequest{MessageID: "11"}})
+		},
+		"as a control request": func(h *fakeHost) {
+			h.say(core.Event{Kind: core.RequestGone, Type: "control_cancel_request", Request: &core.Request{ID: "k1"}})
+		},
+		"by the end of the session": func(h *fakeHost) { h.die() },
+	} {
+		server := &heldTools{}
+		t.Run(name, func(t *testing.T) {
+			playNow(t, Options{Tools: server}, func(t *testing.T, w *world) {
+				server.wait = make(chan string)
+				_, h, _ := w.begun("one")
+				h.call("k1", `{}`)
+				h.call("k2", `{}`)
+				server.want(t, 2, 0)
+				cancel(h)
+				if _, ended := server.counts(); ended == 0 || !errors.Is(server.ended[0], context.Canceled) || h.response("k1") != "" {
+					t.Errorf("ended: %v, response %q", server.ended, h.response("k1"))
+				}
+			})
+		})
+	}
+}
+
+// A request that a process leaves unanswered is answered by the next one, once.
+func TestToolRequestTakenOver(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(w *world){"left": (*world).detach, "killed": (*world).crash} {
+		server := &heldTools{}
+		t.Run(name, func(t *testing.T) {
+			playNow(t, Options{Tools: server}, func(t *testing.T, w *world) {
+				server.wait = make(chan string)
+				_, h, _ := w.begun("one")
+				h.call("k1", `{}`)
+				server.want(t, 1, 0)
+				leave(w)
+				w.start()
+				server.want(t, 2, 1)
+				server.wait <- `"done"`
+				synctest.Wait()
+				if got := h.response("k1"); got != `"done"` {
+					t.Errorf("response %q", got)
+				}
+				w.restart()
+				server.want(t, 2, 1) // nothing is asked again
+			})
+		})
+	}
+}
