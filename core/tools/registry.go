@@ -14,6 +14,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"bareclaw/core"
 	"bareclaw/internal/wait"
 )
 
@@ -22,15 +25,19 @@ var ErrUnknown = errors.New("there is no such tool")
 
 // A Registry holds the tools by name. All methods are safe for concurrent use.
 type Registry struct {
-	log *slog.Logger
+	log      *slog.Logger
+	sessions func(name string) bool // which tools sessions may use
 
 	mu      sync.RWMutex // guards the fields below
 	tools   map[string]Tool
 	watches []wait.Signal
 }
 
-// NewRegistry returns a registry without tools.
-func NewRegistry(log *slog.Logger) *Registry { return &Registry{log: log, tools: map[string]Tool{}} }
+// NewRegistry returns a registry without tools. Sessions may use the tools that sessions
+// accepts; nil accepts all.
+func NewRegistry(log *slog.Logger, sessions func(name string) bool) *Registry {
+	return &Registry{log: log, sessions: sessions, tools: map[string]Tool{}}
+}
 
 // Set replaces all tools of a source. Set changes nothing and returns an error if a tool is
 // unfit, or has the name of another one.
@@ -74,6 +81,18 @@ func (r *Registry) List() []Tool {
 	return slices.SortedFunc(maps.Values(r.tools), func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
 }
 
+// ListFor returns the tools that a channel's session may use, sorted by name; all tools for a
+// client outside of sessions, which has no channel.
+func (r *Registry) ListFor(channel core.ChannelKey) []Tool {
+	return slices.DeleteFunc(r.List(), func(t Tool) bool { return !r.MayUse(t.Name, channel) })
+}
+
+// MayUse reports whether a channel's session may use the tool. A client outside of sessions
+// may use all tools.
+func (r *Registry) MayUse(name string, channel core.ChannelKey) bool {
+	return channel == "" || r.sessions == nil || name == SearchName || name == CallName || r.sessions(name)
+}
+
 // Find returns the tool with a name.
 func (r *Registry) Find(name string) (Tool, bool) {
 	r.mu.RLock()
@@ -86,8 +105,11 @@ func (r *Registry) Find(name string) (Tool, bool) {
 // error is ErrUnknown, or the cause of ctx.
 func (r *Registry) Call(ctx context.Context, name string, c Call) (Result, error) {
 	t, ok := r.Find(name)
-	if !ok {
+	if !ok || !r.MayUse(name, c.Channel) {
 		return Result{}, fmt.Errorf("%w: %q", ErrUnknown, name)
+	}
+	if err := t.checkArgs(&c); err != nil {
+		return Result{Text: err.Error(), IsError: true}, nil
 	}
 	limit := t.Timeout
 	if limit == 0 {
@@ -142,6 +164,29 @@ func (t *Tool) check() error {
 		return fmt.Errorf("tool %q: the type of its schema must be \"object\"", t.Name)
 	case t.Handle == nil:
 		return fmt.Errorf("tool %q has no handler", t.Name)
+	}
+	var s jsonschema.Schema
+	err := json.Unmarshal(t.Input, &s)
+	if err == nil {
+		t.args, err = s.Resolve(nil)
+	}
+	if err != nil {
+		return fmt.Errorf("tool %q: its schema cannot be used: %w", t.Name, err)
+	}
+	return nil
+}
+
+// checkArgs returns which argument does not fit the schema: claude does not check.
+func (t *Tool) checkArgs(c *Call) error {
+	if len(c.Args) == 0 || string(c.Args) == "null" {
+		c.Args = json.RawMessage("{}")
+	}
+	var args any
+	if err := json.Unmarshal(c.Args, &args); err != nil {
+		return fmt.Errorf("the arguments of %s are no JSON: %w", t.Name, err)
+	}
+	if err := t.args.Validate(args); err != nil {
+		return fmt.Errorf("the arguments of %s do not fit its schema: %w", t.Name, err)
 	}
 	return nil
 }

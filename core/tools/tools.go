@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"bareclaw/core"
 )
 
@@ -31,6 +33,8 @@ type Tool struct {
 	Timeout     time.Duration // of a call; 0: DefaultTimeout
 	Pinned      bool          // claude sees the tool from the start, and need not search
 	Handle      Handler
+
+	args *jsonschema.Resolved // made by Registry.Set
 }
 
 // DefaultTimeout bounds the call of a tool that sets no limit.

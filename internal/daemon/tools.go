@@ -22,7 +22,7 @@ type toolsPart struct {
 
 // newTools makes the registry, before the engine starts.
 func (t *toolsPart) start() error {
-	t.registry = tools.NewRegistry(t.log)
+	t.registry = tools.NewRegistry(t.log, nil)
 	t.server = mcp.New(t.registry, buildinfo.Version(), t.log)
 	t.engine.tools, t.engine.toolServer = t.server, filepath.Join(t.cfg.RuntimeDir, "tools.json")
 	return nil
@@ -30,7 +30,7 @@ func (t *toolsPart) start() error {
 
 // fill adds the tools that need the engine.
 func (t *toolsPart) fill() error {
-	return t.registry.Set(tools.Gateway, gateway.Tools(t.engine.manager.Directory))
+	return t.registry.Set(tools.Gateway, append(tools.Dispatchers(t.registry), gateway.Tools(t.engine.manager.Directory)...))
 }
 
 // publish offers the tools to sessions, until ctx ends.

@@ -1,0 +1,151 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The tools that reach the others. Their schemas never change, because a model goes on using
+// the schema that it has once seen.
+const (
+	SearchName = "tool_search"
+	CallName   = "tool_call"
+)
+
+// maxFound is how many tools a search returns.
+const maxFound = 10
+
+// Dispatchers returns tool_search and tool_call.
+func Dispatchers(r *Registry) []Tool {
+	return []Tool{
+		{
+			Name:        SearchName,
+			Description: "Find tools of the gateway by words of their names and descriptions. Returns the present schemas; a tool may have changed since the conversation began. An empty query lists all tools.",
+			Input:       json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"Words, such as: compare json"}},"required":["query"]}`),
+			Annotations: Annotations{ReadOnly: true, Idempotent: true},
+			Pinned:      true,
+			Handle:      r.search,
+		},
+		{
+			Name:        CallName,
+			Description: "Call a tool of the gateway by name, also one that was made during the conversation. tool_search shows names and schemas.",
+			Input:       json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"args":{"type":"object","description":"The arguments, as the tool's schema says."}},"required":["name"]}`),
+			Pinned:      true,
+			Handle:      r.callByName,
+		},
+	}
+}
+
+// A found is a tool in the result of a search.
+type found struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Source      Source          `json:"source"`
+	Schema      json.RawMessage `json:"inputSchema"`
+}
+
+func (r *Registry) search(_ context.Context, c Call) (Result, error) {
+	var args struct {
+		Query string `json:"query"`
+	}
+	if err := json.Unmarshal(c.Args, &args); err != nil {
+		return Result{}, err
+	}
+	type hit struct {
+		tool  Tool
+		score int
+	}
+	words := strings.FieldsFunc(strings.ToLower(args.Query), func(r rune) bool { return !isWord(r) })
+	var hits []hit
+	for _, t := range r.ListFor(c.Channel) {
+		if score := matchScore(&t, words); score > 0 || len(words) == 0 {
+			hits = append(hits, hit{t, score})
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
+	if len(words) > 0 {
+		hits = hits[:min(len(hits), maxFound)]
+	}
+	list := make([]found, len(hits))
+	for i, h := range hits {
+		list[i] = found{h.tool.Name, h.tool.Description, h.tool.Source, h.tool.Input}
+	}
+	b, err := json.Marshal(map[string]any{"tools": list})
+	if err != nil {
+		return Result{}, fmt.Errorf("encode the result: %w", err)
+	}
+	return Result{Structured: b}, nil
+}
+
+// matchScore counts the words that a tool has: in its name for more than in its description.
+func matchScore(t *Tool, words []string) (score int) {
+	name, description := strings.ToLower(t.Name), strings.ToLower(t.Description)
+	for _, w := range words {
+		switch {
+		case strings.Contains(name, w):
+			score += 3
+		case strings.Contains(description, w):
+			score++
+		}
+	}
+	return score
+}
+
+func isWord(r rune) bool { return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r > 127 }
+
+func (r *Registry) callByName(ctx context.Context, c Call) (Result, error) {
+	var args struct {
+		Name string          `json:"name"`
+		Args json.RawMessage `json:"args"`
+	}
+	if err := json.Unmarshal(c.Args, &args); err != nil {
+		return Result{}, err
+	}
+	t, ok := r.Find(args.Name)
+	switch {
+	case !ok || !r.MayUse(args.Name, c.Channel):
+		return Result{}, fmt.Errorf("there is no tool %q%s", args.Name, r.nearest(args.Name, c))
+	case t.Source != Builtin && t.Source != Dynamic:
+		return Result{}, fmt.Errorf("%s is called by its own name only, not by %s", args.Name, CallName)
+	}
+	c.Args = args.Args
+	return r.Call(ctx, args.Name, c)
+}
+
+// nearest returns the names that resemble an unknown one, as the end of a sentence.
+func (r *Registry) nearest(name string, c Call) string {
+	var like []string
+	for _, t := range r.ListFor(c.Channel) {
+		if len(like) < 3 && distance(t.Name, name) <= max(2, len(name)/3) {
+			like = append(like, t.Name)
+		}
+	}
+	if like == nil {
+		return "; " + SearchName + " lists all"
+	}
+	return "; did you mean " + strings.Join(like, ", ") + "?"
+}
+
+// distance is the number of bytes to insert, remove or replace to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}

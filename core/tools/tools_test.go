@@ -1,0 +1,170 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"bareclaw/internal/testkit/check"
+)
+
+var anyObject = json.RawMessage(`{"type":"object"}`)
+
+// echo returns its arguments.
+func echo(name string) Tool {
+	return Tool{Name: name, Description: "Echo " + name, Input: anyObject, Handle: func(_ context.Context, c Call) (Result, error) {
+		return Result{Structured: c.Args}, nil
+	}}
+}
+
+func registry(t *testing.T, sessions func(string) bool, all ...Tool) *Registry {
+	t.Helper()
+	r := NewRegistry(slog.New(slog.DiscardHandler), sessions)
+	check.OK(t, r.Set(Dynamic, all))
+	check.OK(t, r.Set(Gateway, Dispatchers(r)))
+	return r
+}
+
+func TestUnfitTools(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		change func(*Tool)
+		says   string
+	}{
+		{func(t *Tool) { t.Name = "" }, "a name is"},
+		{func(t *Tool) { t.Name = strings.Repeat("x", maxName+1) }, "a name is"},
+		{func(t *Tool) { t.Name = "two words" }, "a name is"},
+		{func(t *Tool) { t.Input = nil }, "not a JSON object"},
+		{func(t *Tool) { t.Input = json.RawMessage(`[]`) }, "not a JSON object"},
+		{func(t *Tool) { t.Input = json.RawMessage(`{"anyOf":[{"type":"object"}]}`) }, `must be "object"`},
+		{func(t *Tool) { t.Input = json.RawMessage(`{"type":"object","properties":{"a":{"pattern":"("}}}`) }, "cannot be used"},
+		{func(t *Tool) { t.Handle = nil }, "no handler"},
+		{func(t *Tool) { t.Name = "a_b" }, `"a.b", a dynamic tool, has that name`},
+	} {
+		bad := echo("other")
+		c.change(&bad)
+		r := registry(t, nil, echo("a.b"))
+		if err := r.Set(Builtin, []Tool{bad}); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%+v: %v, want %q", bad.Name, err, c.says)
+		}
+		if n := len(r.List()); n != 3 {
+			t.Errorf("%d tools after a refusal", n)
+		}
+	}
+}
+
+func TestCall(t *testing.T) {
+	t.Parallel()
+	strict := echo("strict")
+	strict.Input = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)
+	failing := echo("failing")
+	failing.Handle = func(context.Context, Call) (Result, error) { return Result{}, errors.New("no luck") }
+	panicking := echo("panicking")
+	panicking.Handle = func(context.Context, Call) (Result, error) { panic("a fault") }
+	r := registry(t, func(name string) bool { return name != "failing" }, strict, failing, panicking, echo("anything"))
+	for _, c := range []struct{ tool, args, text, structured string }{
+		{"strict", `{"n":1}`, "", `{"n":1}`},
+		{"strict", `{"n":"1"}`, `/properties/n`, ""},
+		{"strict", `{}`, `"n"`, ""},
+		{"strict", `{"n":1,"m":2}`, `"m"`, ""},
+		{"strict", `[`, "are no JSON", ""},
+		{"failing", ``, "no luck", ""},
+		{"panicking", ``, "a fault", ""},
+		{"anything", ``, "", `{}`},
+		{CallName, `{"name":"strict","args":{"n":2}}`, "", `{"n":2}`},
+		{CallName, `{"name":"strict","args":{"n":2.5}}`, "/properties/n", ""},
+		{CallName, `{"name":"strct"}`, "did you mean strict?", ""},
+		{CallName, `{"name":"tool_search","args":{"query":""}}`, "by its own name only", ""},
+		{CallName, `{"nam":"strict"}`, `"name"`, ""},
+	} {
+		got, err := r.Call(t.Context(), c.tool, Call{Args: json.RawMessage(c.args)})
+		if err != nil || got.IsError != (c.structured == "") || !strings.Contains(got.Text, c.text) || string(got.Structured) != c.structured {
+			t.Errorf("%s %s: %+v, %v; want %q %q", c.tool, c.args, got, err, c.text, c.structured)
+		}
+	}
+	if _, err := r.Call(t.Context(), "none", Call{}); !errors.Is(err, ErrUnknown) {
+		t.Error(err)
+	}
+	if _, err := r.Call(t.Context(), "failing", Call{Channel: "c"}); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a session called a tool that sessions may not use: %v", err)
+	}
+	got, err := r.Call(t.Context(), CallName, Call{Channel: "c", Args: json.RawMessage(`{"name":"failing"}`)})
+	if err != nil || !strings.Contains(got.Text, "there is no tool") || strings.Contains(got.Text, "mean failing") {
+		t.Errorf("by name: %+v, %v", got, err)
+	}
+}
+
+func TestSlowTool(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow := echo("slow")
+		slow.Timeout = time.Second
+		slow.Handle = func(ctx context.Context, _ Call) (Result, error) {
+			<-ctx.Done()
+			return Result{}, context.Cause(ctx)
+		}
+		r := registry(t, nil, slow)
+		began := time.Now()
+		got, err := r.Call(t.Context(), "slow", Call{})
+		if err != nil || !got.IsError || !strings.Contains(got.Text, "did not end within 1s") || time.Since(began) != time.Second {
+			t.Errorf("%+v, %v after %s", got, err, time.Since(began))
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errors.New("withdrawn"))
+		if _, err := r.Call(ctx, "slow", Call{}); err == nil || err.Error() != "withdrawn" {
+			t.Errorf("cancelled: %v", err)
+		}
+	})
+}
+
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	compare := echo("json_diff")
+	compare.Description = "Compare two documents"
+	r := registry(t, func(name string) bool { return name != "secret" }, compare, echo("json_format"), echo("secret"))
+	for query, want := range map[string]string{
+		"":             "json_diff json_format tool_call tool_search",
+		"json":         "json_diff json_format",
+		"Compare JSON": "json_diff json_format",
+		"compare":      "json_diff",
+		"secret":       "",
+		"???":          "json_diff json_format tool_call tool_search",
+	} {
+		args, err := json.Marshal(map[string]string{"query": query})
+		check.OK(t, err)
+		got, err := r.Call(t.Context(), SearchName, Call{Channel: "c", Args: args})
+		check.OK(t, err)
+		var list struct {
+			Tools []found `json:"tools"`
+		}
+		check.OK(t, json.Unmarshal(got.Structured, &list))
+		var names []string
+		for _, f := range list.Tools {
+			names = append(names, f.Name)
+		}
+		if strings.Join(names, " ") != want {
+			t.Errorf("%q finds %q, want %q", query, names, want)
+		}
+	}
+}
+
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	r := registry(t, nil)
+	w := r.Watch()
+	check.OK(t, r.Set(Dynamic, []Tool{echo("b"), echo("a")}))
+	select {
+	case <-w:
+	default:
+		t.Error("the change is not told")
+	}
+	check.OK(t, r.Set(Dynamic, []Tool{echo("a")}))
+	if _, ok := r.Find("b"); ok || len(r.List()) != 3 {
+		t.Errorf("tools are %v", r.List())
+	}
+}
