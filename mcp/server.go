@@ -82,7 +82,9 @@ func (s *Server) offer(all []tools.Tool) map[string]json.RawMessage {
 			s.log.Error("tool not offered", "tool", all[i].Name, "err", err)
 			continue
 		}
-		listed = append(listed, b)
+		if s.tools.ForSessions(all[i].Name) {
+			listed = append(listed, b)
+		}
 		offered[all[i].Name] = string(b)
 		if s.offered[all[i].Name] != string(b) {
 			s.sdk.AddTool(described, s.call)

@@ -90,7 +90,12 @@ func (r *Registry) ListFor(channel core.ChannelKey) []Tool {
 // MayUse reports whether a channel's session may use the tool. A client outside of sessions
 // may use all tools.
 func (r *Registry) MayUse(name string, channel core.ChannelKey) bool {
-	return channel == "" || r.sessions == nil || name == SearchName || name == CallName || r.sessions(name)
+	return channel == "" || r.ForSessions(name)
+}
+
+// ForSessions reports whether sessions may use the tool.
+func (r *Registry) ForSessions(name string) bool {
+	return r.sessions == nil || name == SearchName || name == CallName || r.sessions(name)
 }
 
 // Find returns the tool with a name.
