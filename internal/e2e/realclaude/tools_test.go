@@ -17,7 +17,7 @@ func TestRealGatewayTools(t *testing.T) {
 	g.Mentions(g.Outcome(id), `"name":"channel_list"`, "inputSchema")
 	id = g.Tell("http", `tool:mcp__bareclaw__tool_call {"name":"channel_lits"}`)
 	g.Mentions(g.Outcome(id), "did you mean channel_list?")
-	offered := m.API.Requests()[0].Tools
+	offered := m.Requests()[0].Tools
 	for _, name := range []string{"mcp__bareclaw__tool_search", "mcp__bareclaw__tool_call"} {
 		if !slices.Contains(offered, name) {
 			t.Errorf("the model is not offered %s: %q", name, offered)
