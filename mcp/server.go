@@ -42,7 +42,10 @@ func New(registry *tools.Registry, version string, log *slog.Logger) *Server {
 		Instructions: instructions,
 		Logger:       log,
 		PageSize:     maxTools,
-		Capabilities: &sdk.ServerCapabilities{Logging: &sdk.LoggingCapabilities{}, Tools: &sdk.ToolCapabilities{ListChanged: true}},
+		Capabilities: &sdk.ServerCapabilities{
+			Logging: &sdk.LoggingCapabilities{}, //nolint:staticcheck // deprecated since 2026-07-28, and used by older clients
+			Tools:   &sdk.ToolCapabilities{ListChanged: true},
+		},
 	})
 	return s
 }

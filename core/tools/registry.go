@@ -124,7 +124,7 @@ func (r *Registry) Call(ctx context.Context, name string, c Call) (Result, error
 	bounded, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
 	began := time.Now()
-	result, err := t.handle(bounded, c)
+	result, err := r.handle(bounded, &t, c)
 	switch {
 	case ctx.Err() != nil:
 		return Result{}, context.Cause(ctx)
@@ -139,10 +139,11 @@ func (r *Registry) Call(ctx context.Context, name string, c Call) (Result, error
 }
 
 // handle calls the tool. A panic is an error: a fault of one tool must not end the daemon.
-func (t *Tool) handle(ctx context.Context, c Call) (_ Result, err error) {
+func (r *Registry) handle(ctx context.Context, t *Tool, c Call) (_ Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("an internal error: %v\n%s", p, debug.Stack())
+			r.log.Error("panic in a tool", "tool", t.Name, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("%s failed by an error of the gateway, which its log describes", t.Name)
 		}
 	}()
 	return t.Handle(ctx, c)

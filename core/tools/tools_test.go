@@ -74,7 +74,7 @@ func TestCall(t *testing.T) {
 		{"strict", `{"n":1,"m":2}`, `"m"`, ""},
 		{"strict", `[`, "are no JSON", ""},
 		{"failing", ``, "no luck", ""},
-		{"panicking", ``, "a fault", ""},
+		{"panicking", ``, "failed by an error of the gateway", ""},
 		{"anything", ``, "", `{}`},
 		{CallName, `{"name":"strict","args":{"n":2}}`, "", `{"n":2}`},
 		{CallName, `{"name":"strict","args":{"n":2.5}}`, "/properties/n", ""},
