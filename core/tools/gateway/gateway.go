@@ -47,7 +47,7 @@ func listChannels(ctx context.Context, directory Directory, own core.ChannelKey)
 	}
 	list := make([]channel, len(all))
 	for i, st := range all {
-		list[i] = channel{st.Key, st.Key == own, string(st.State), st.Waiting, st.Messages, st.LastAt}
+		list[i] = channel{st.Key, st.Key == own, st.State, st.Waiting, st.Messages, st.LastAt}
 	}
 	return structured(map[string]any{"channels": list})
 }
