@@ -2,7 +2,9 @@ package sessionhost
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"bareclaw/internal/atomicfile"
@@ -16,6 +18,7 @@ type toolServer struct {
 	path string
 
 	mu       sync.Mutex // guards the fields below
+	removed  bool       // the file: sessions are gone for good
 	list     string     // protocol.ListID of the present list of tools
 	changes  int
 	sessions map[*session]struct{}
@@ -31,9 +34,24 @@ func (h *Hosts) SetToolAnswers(results map[string]json.RawMessage) error {
 	return h.tools.set(b, protocol.ListID(results[claude.MethodList]))
 }
 
+// RemoveToolAnswers removes the hosts' answers, once all sessions have ended. A later
+// SetToolAnswers does nothing.
+func (h *Hosts) RemoveToolAnswers() error {
+	h.tools.mu.Lock()
+	defer h.tools.mu.Unlock()
+	h.tools.removed = true
+	if err := os.Remove(h.tools.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove the answers of the tool server: %w", err)
+	}
+	return nil
+}
+
 func (t *toolServer) set(b []byte, list string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.removed {
+		return nil
+	}
 	if err := atomicfile.Write(t.path, b, 0o600); err != nil {
 		return fmt.Errorf("write the answers of the tool server: %w", err)
 	}

@@ -134,7 +134,7 @@ func (e *engine) endHosts() error {
 	if err := errors.Join(e.manager.Shutdown(ctx), <-spares); err != nil {
 		return fmt.Errorf("end session hosts: %w", err)
 	}
-	return nil
+	return e.hosts.RemoveToolAnswers()
 }
 
 func (e *engine) health(h *api.Health) { addProblem(h, e.sessions.Problem()) }
