@@ -85,6 +85,12 @@ type Config struct {
 	//
 	// Rules such as Bash(git log *) or mcp__server__tool are fine.
 	AllowedTools []string `env:"BARECLAW_ALLOWED_TOOLS" default:"Read,Glob,Grep,Bash,Write,Edit,Skill,Task" kind:"tools"`
+	// Tools are the tools of the gateway that Claude sees and may call: `all`, `none`, or a
+	// list of names.
+	//
+	// The tools tool_search and tool_call are always there; they reach the others of this list
+	// only. Clients at /mcp have all tools, whatever this says.
+	Tools []string `env:"BARECLAW_TOOLS" default:"all" kind:"gateway-tools"`
 	// MaxTurns is the number of agentic turns that one message may take.
 	//
 	// The limit stops tool loops.

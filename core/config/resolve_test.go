@@ -48,6 +48,7 @@ func TestEveryVariableIsUsed(t *testing.T) {
 		{"BARECLAW_MODEL", "opus[1m]", "opus[1m]"},
 		{"BARECLAW_PERMISSION_MODE", "plan", "plan"},
 		{"BARECLAW_ALLOWED_TOOLS", "Bash(cut -d, -f1), mcp__a__*", []string{"Bash(cut -d, -f1)", "mcp__a__*"}},
+		{"BARECLAW_TOOLS", "channel_list, a.b-c", []string{"channel_list", "a.b-c"}},
 		{"BARECLAW_MAX_TURNS", "1", 1},
 		{"BARECLAW_MAX_BUDGET_USD", "0.50", 0.5},
 		{"BARECLAW_DAILY_BUDGET_USD", "20", 20},
@@ -112,6 +113,7 @@ func TestBadValues(t *testing.T) {
 		"BARECLAW_MODEL":              {"--help", "a b", "a\x01"},
 		"BARECLAW_PERMISSION_MODE":    {"yolo"},
 		"BARECLAW_ALLOWED_TOOLS":      {",", "Read,,Bash", "--dangerously-skip-permissions", "Read,-p", "Ba\x1bsh", "Bash(ls", "Bash)", "\xff"},
+		"BARECLAW_TOOLS":              {"a,,b", "two words", "mcp__bareclaw__*", "all,a", "a,none", strings.Repeat("x", 114)},
 		"BARECLAW_MAX_TURNS":          {"0", "-1", "many", "1000001"},
 		"BARECLAW_MAX_BUDGET_USD":     {"-1", "NaN", "inf", "1e9", "1000000.01", "$5", "0x10", "1_000", "5,00", ".", "1.2.3"},
 		"BARECLAW_DAILY_BUDGET_USD":   {"-0.5", "nan", "+Inf", "1e9", "999999999999"},
@@ -150,6 +152,16 @@ func TestBadValues(t *testing.T) {
 			if text := p.err().Error(); strings.ContainsAny(text, "\n\x00\x01\x1b") {
 				t.Errorf("%s=%q: error is not one plain line: %q", name, value, text)
 			}
+		}
+	}
+}
+
+func TestOffersTool(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][2]bool{"": {true, true}, "all": {true, true}, "none": {}, "a": {true, false}, "b,a": {true, true}} {
+		c := resolved(t, testMachine(t), map[string]string{"BARECLAW_TOOLS": text})
+		if got := [2]bool{c.OffersTool("a"), c.OffersTool("b")}; got != want {
+			t.Errorf("BARECLAW_TOOLS=%s offers a and b: %v, want %v", text, got, want)
 		}
 	}
 }
