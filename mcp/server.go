@@ -32,12 +32,13 @@ type Server struct {
 	version string
 	log     *slog.Logger
 	sdk     *sdk.Server
-	offered map[string]string // by name, the description of the tool as JSON; used by Follow alone
+	changed wait.Signal       // of the registry's tools
+	offered map[string]string // by name, the description of the tool as JSON; used by Offer and Follow
 }
 
-// New returns a server without tools: Follow offers them.
+// New returns a server without tools: Offer and Follow offer them.
 func New(registry *tools.Registry, version string, log *slog.Logger) *Server {
-	s := &Server{tools: registry, version: version, log: log, offered: map[string]string{}}
+	s := &Server{tools: registry, version: version, log: log, changed: registry.Watch(), offered: map[string]string{}}
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: Name, Title: "BAREclaw", Version: version}, &sdk.ServerOptions{
 		Instructions: instructions,
 		Logger:       log,
@@ -56,20 +57,29 @@ const maxTools = 100_000
 // settleTime is how long changes of the tools are gathered before clients hear of them.
 const settleTime = 100 * time.Millisecond
 
-// Follow offers the registry's tools as they change, until ctx ends. publish receives the
-// answers of session hosts, at first and after each change.
+// Offer offers the registry's tools, and returns the answers of session hosts. Offer and Follow
+// must not run at the same time.
+func (s *Server) Offer() map[string]json.RawMessage {
+	select {
+	case <-s.changed: // by what is listed now
+	default:
+	}
+	return s.offer(s.tools.List())
+}
+
+// Follow offers the registry's tools after each change since the last Offer, until ctx ends.
+// publish receives the answers of session hosts.
 func (s *Server) Follow(ctx context.Context, publish func(answers map[string]json.RawMessage)) {
-	changed := s.tools.Watch()
 	for {
-		publish(s.offer(s.tools.List()))
 		select {
 		case <-ctx.Done():
 			return
-		case <-changed:
+		case <-s.changed:
 		}
 		if wait.Sleep(ctx, settleTime) != nil {
 			return
 		}
+		publish(s.Offer())
 	}
 }
 

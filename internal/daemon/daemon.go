@@ -263,8 +263,8 @@ func (d *daemon) open() error {
 		return nil
 	}
 	d.parts = partList{
-		{start: hands.start}, d.engine.part(), {start: hands.fill}, loop(d.life, hands.publish), chats.part(), {start: d.engine.recover}, {start: serve, stop: d.http.stop},
-		loop(d.life, chats.poll), loop(d.life, func(ctx context.Context) { scheduler.Run(ctx) }),
+		{start: hands.start}, d.engine.part(), {start: hands.fill}, chats.part(), {start: d.engine.recover}, {start: serve, stop: d.http.stop},
+		loop(d.life, hands.follow), loop(d.life, chats.poll), loop(d.life, func(ctx context.Context) { scheduler.Run(ctx) }),
 	}
 	d.closers = append(d.closers, d.engine.closeRecords)
 	return d.parts.start()

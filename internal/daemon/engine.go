@@ -45,8 +45,7 @@ type engine struct {
 
 func (e *engine) part() part { return part{e.start, e.stop, e.health} }
 
-// start opens the records, finds the session hosts and makes the lanes, which do nothing
-// before recover.
+// start opens the records and makes the lanes, which do nothing before recover.
 func (e *engine) start() (err error) {
 	if err := e.openRecords(); err != nil {
 		return err
@@ -57,9 +56,6 @@ func (e *engine) start() (err error) {
 	}
 	if e.hosts, err = e.newHosts(); err != nil {
 		return err
-	}
-	if err := e.hosts.KeepSpares(context.Background()); err != nil {
-		return fmt.Errorf("take over spare sessions: %w", err)
 	}
 	deliverers := map[string]string{}
 	if e.cfg.TelegramToken.IsSet() {
@@ -109,7 +105,12 @@ func advice() lanes.Advice {
 	}
 }
 
+// recover takes up sessions and messages. It starts spares too, so it needs the answers of session
+// hosts: claude asks for the tools once, as it starts.
 func (e *engine) recover() error {
+	if err := e.hosts.KeepSpares(context.Background()); err != nil {
+		return fmt.Errorf("take over spare sessions: %w", err)
+	}
 	if err := e.manager.Recover(context.Background()); err != nil {
 		return fmt.Errorf("take up messages of the earlier process: %w", err)
 	}

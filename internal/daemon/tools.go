@@ -20,24 +20,40 @@ type toolsPart struct {
 	server   *mcp.Server
 }
 
-// newTools makes the registry, before the engine starts.
+// start makes the registry, before the engine starts.
 func (t *toolsPart) start() error {
-	t.registry = tools.NewRegistry(t.log, nil)
+	t.registry = tools.NewRegistry(t.log, t.cfg.OffersTool)
 	t.server = mcp.New(t.registry, buildinfo.Version(), t.log)
 	t.engine.tools, t.engine.toolServer = t.server, filepath.Join(t.cfg.RuntimeDir, "tools.json")
 	return nil
 }
 
-// fill adds the tools that need the engine.
+// fill adds the tools that need the engine, and offers all tools to sessions: a session host
+// that the engine recovers answers claude at once.
 func (t *toolsPart) fill() error {
-	return t.registry.Set(tools.Gateway, append(tools.Dispatchers(t.registry), gateway.Tools(t.engine.manager.Directory)...))
+	if err := t.registry.Set(tools.Gateway, append(tools.Dispatchers(t.registry), gateway.Tools(t.engine.manager.Directory)...)); err != nil {
+		return err
+	}
+	t.warnOfUnknown()
+	t.publish(t.server.Offer())
+	return nil
 }
 
-// publish offers the tools to sessions, until ctx ends.
-func (t *toolsPart) publish(ctx context.Context) {
-	t.server.Follow(ctx, func(answers map[string]json.RawMessage) {
-		if err := t.engine.hosts.SetToolAnswers(answers); err != nil {
-			t.log.Error("sessions do not hear of changed tools", "err", err)
+// follow offers changed tools to sessions, until ctx ends.
+func (t *toolsPart) follow(ctx context.Context) { t.server.Follow(ctx, t.publish) }
+
+// publish gives the session hosts their answers.
+func (t *toolsPart) publish(answers map[string]json.RawMessage) {
+	if err := t.engine.hosts.SetToolAnswers(answers); err != nil {
+		t.log.Error("sessions do not hear of changed tools", "err", err)
+	}
+}
+
+// warnOfUnknown warns of each name in BARECLAW_TOOLS that no tool has.
+func (t *toolsPart) warnOfUnknown() {
+	for _, name := range t.cfg.NamedTools() {
+		if _, ok := t.registry.Find(name); !ok {
+			t.log.Warn("configuration", "problem", "BARECLAW_TOOLS names "+name+", but there is no such tool; sessions may use it once it is made")
 		}
-	})
+	}
 }
