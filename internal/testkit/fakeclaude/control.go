@@ -12,14 +12,21 @@ func respond(request, subtype string, more ...any) ordered {
 
 func (s *session) control(e envelope) {
 	var r struct {
-		Subtype string `json:"subtype"`
+		Subtype string          `json:"subtype"`
+		Servers []string        `json:"sdkMcpServers"`
+		Message json.RawMessage `json:"message"`
 	}
 	_ = json.Unmarshal(e.Request, &r) // no object: no subtype
 	switch {
 	case r.Subtype == "initialize" && s.noInit:
 	case r.Subtype == "initialize":
-		s.emit(respond(e.RequestID, "success", "response",
-			object{"pid": os.Getpid(), "claude_code_version": version, "current_permission_mode": s.permissionMode}))
+		s.mcp.connect(r.Servers, func() {
+			s.emit(respond(e.RequestID, "success", "response",
+				object{"pid": os.Getpid(), "claude_code_version": version, "current_permission_mode": s.permissionMode}))
+		})
+	case r.Subtype == "mcp_message":
+		s.emit(respond(e.RequestID, "success"))
+		s.mcp.told(r.Message)
 	case r.Subtype == "interrupt":
 		s.interrupt(e.RequestID)
 	default:
@@ -39,6 +46,7 @@ func (s *session) interrupt(request string) {
 	}
 	if s.turn != nil {
 		s.turn.withdraw()
+		s.turn.cancelCall()
 		s.turn.stopped = true
 	}
 	s.emit(respond(request, "success", "response", object{"still_queued": still}))
@@ -53,7 +61,7 @@ func (s *session) answered(response json.RawMessage, line []byte) {
 		Response  decision `json:"response"`
 		Error     string   `json:"error"`
 	}
-	if json.Unmarshal(response, &r) != nil {
+	if json.Unmarshal(response, &r) != nil || s.mcp.answered(r.RequestID, response) {
 		return
 	}
 	s.emit(json.RawMessage(line))

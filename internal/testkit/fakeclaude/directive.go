@@ -90,8 +90,15 @@ var scripts = map[string]script{
 		t.sayInPieces(said)
 		t.toolWait(file)
 	}},
-	"edit":       {numberText, func(t *turn, d directive) { t.edit(d.ms(), d.arg) }},
-	"call":       {fileText, func(t *turn, d directive) { t.call(d.file()) }},
+	"edit": {numberText, func(t *turn, d directive) { t.edit(d.ms(), d.arg) }},
+	"call": {fileText, func(t *turn, d directive) { t.call(d.file()) }},
+	"mcp": {fileText, func(t *turn, d directive) {
+		file, rest := d.file()
+		name, input, _ := strings.Cut(rest, " ")
+		t.callServer(file, name, input)
+	}},
+	"mcpsend":    {text, func(t *turn, d directive) { t.sendServer(d.arg) }},
+	"tools":      {bare, says(func(t *turn, _ directive) string { return t.toolNames() })},
 	"leave":      {numberText, func(t *turn, d directive) { t.tool(d.arg, func() bool { leave(); return t.pause(d.ms()) }) }},
 	"background": {numberText, func(t *turn, d directive) { t.background(d.ms(), d.arg) }},
 

@@ -32,6 +32,10 @@
 //	                    COMMAND that begins with "ask " asks can_use_tool first
 //	call TOOL INPUT     one call of any tool with that JSON, which asks
 //	                    can_use_tool first, then "final: OUTCOME"
+//	mcp FILE TOOL INPUT one call of a tool of the MCP server that the host is, with that
+//	                    JSON, once FILE exists ("-": at once), then "final: OUTCOME"
+//	mcpsend MESSAGE     send that JSON-RPC message to the server, reply the answer
+//	tools               reply a JSON array of the server's tools
 //	toolwait FILE       one Bash call that runs until FILE exists
 //	interim FILE TEXT   TEXT, streamed for a second, then toolwait FILE
 //	edit MS FILE        one Edit call of that length that changes one line of FILE to

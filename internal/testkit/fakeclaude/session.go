@@ -35,7 +35,8 @@ type session struct {
 	turn       *turn           // nil when idle
 	tasks      []task          // background tasks, by due time
 	noInit     bool            // initialize is never answered
-	code       int             // the exit code at the end of stdin
+	mcp        mcpClient
+	code       int // the exit code at the end of stdin
 	cost       float64
 }
 
@@ -69,6 +70,7 @@ func newSession(f flags, args []string, getenv func(string) string, stdout, stde
 	if s.cwd, err = os.Getwd(); err != nil {
 		return nil, err
 	}
+	s.mcp = mcpClient{s: s, waiting: map[string]func(mcpAnswer){}}
 	config := getenv("CLAUDE_CONFIG_DIR")
 	if getenv("FAKECLAUDE_NOTRANSCRIPT") != "" || f.forgets {
 		config = ""
@@ -83,8 +85,9 @@ func newSession(f flags, args []string, getenv func(string) string, stdout, stde
 // note adds a line to the journal, which a test reads to prove what reached this program
 // and what it did, across restarts: one JSON object, appended with a single write. Events:
 // start, taken (a user message was read), dropped (its uuid was known), begun (it is part of
-// a turn; a folded one too), tool (a tool ran), ended (the turn is over), exit. A killed
-// process writes no exit.
+// a turn; a folded one too), tool (a tool ran), call and called (a tool of the host's server was
+// asked for, and has answered), listed, unlisted and list_changed (that server's tools, no tools,
+// and that they have changed), ended (the turn is over), exit. A killed process writes no exit.
 func (s *session) note(event, uuid, text string) {
 	if s.journal != nil {
 		s.write(s.journal, string(encode(ordered{"time", time.Now(), "pid", os.Getpid(), "session", s.id, "event", event, "uuid", uuid, "text", text})))

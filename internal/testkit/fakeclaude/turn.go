@@ -12,20 +12,21 @@ import (
 // turn is one run of the agent: the answer to one or more messages, or, with
 // an origin and no messages, the report of a background task.
 type turn struct {
-	s        *session
-	messages []*message // own ones first, then those folded in
-	own      int
-	uuid     string // of the prompt in the transcript
-	content  json.RawMessage
-	text     string
-	origin   object
-	rounds   int
-	replayed bool      // the prompt has been given back
-	deaf     bool      // interrupts are not noticed
-	stopped  bool      // by an interrupt
-	question string    // the request id of a pending can_use_tool
-	decision *decision // its answer
-	streamID string    // the API message being streamed, "" when none is
+	s          *session
+	messages   []*message // own ones first, then those folded in
+	own        int
+	uuid       string // of the prompt in the transcript
+	content    json.RawMessage
+	text       string
+	origin     object
+	rounds     int
+	replayed   bool      // the prompt has been given back
+	deaf       bool      // interrupts are not noticed
+	stopped    bool      // by an interrupt
+	question   string    // the request id of a pending can_use_tool
+	decision   *decision // its answer
+	serverCall *int      // the message id of a running call of the host's server
+	streamID   string    // the API message being streamed, "" when none is
 }
 
 // takeTurn takes the messages of the next turn out of the queue: all that
