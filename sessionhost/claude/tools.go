@@ -32,7 +32,7 @@ type MCPMessage struct {
 	Method    string          // "" for the answer to a request
 	ID        json.RawMessage // nil for a notification
 	Raw       json.RawMessage // the whole message
-	cancels   json.RawMessage // the ID of the request that a notification cancels
+	Cancels   json.RawMessage // the ID of the request that a notification withdraws; nil for any other message
 }
 
 // MCPMessage returns the MCP message in the event, nil for any other event.
@@ -52,7 +52,7 @@ func (e *Event) MCPMessage() *MCPMessage {
 	}](in.Message)
 	msg := &MCPMessage{RequestID: r.ID, Server: in.Server, Method: m.Method, ID: m.ID, Raw: in.Message}
 	if m.Method == methodCancelled {
-		msg.cancels = decoded[struct {
+		msg.Cancels = decoded[struct {
 			ID json.RawMessage `json:"requestId"`
 		}](m.Params).ID
 	}
@@ -62,14 +62,11 @@ func (e *Event) MCPMessage() *MCPMessage {
 // IsRequest reports whether the message is a request, which needs a result.
 func (m *MCPMessage) IsRequest() bool { return m.Method != "" && m.ID != nil }
 
-// Cancels reports whether the message withdraws a request.
-func (m *MCPMessage) Cancels() bool { return m.cancels != nil }
-
 // toolEvent fills in the event for a lane.
 func (m *MCPMessage) toolEvent(t *core.Event) {
 	switch {
-	case m.Cancels():
-		t.Kind, t.ToolRequest = core.ToolCancelled, &core.ToolRequest{MessageID: string(m.cancels)}
+	case m.Cancels != nil:
+		t.Kind, t.ToolRequest = core.ToolCancelled, &core.ToolRequest{MessageID: string(m.Cancels)}
 	case m.IsRequest():
 		t.Kind, t.ToolRequest = core.ToolRequested, m.request()
 	}

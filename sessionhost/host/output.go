@@ -149,7 +149,7 @@ func (h *host) onControlRequest(ev *claude.Event) (forDaemon bool) {
 	if ok {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.requests.add(r.ID, ev.Raw)
+		h.requests.add(request{id: r.ID, raw: ev.Raw})
 	}
 	return true
 }
@@ -158,7 +158,7 @@ func (h *host) onControlRequest(ev *claude.Event) (forDaemon bool) {
 func (h *host) forgetRequest(id string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.requests.remove(id)
+	return h.requests.remove(func(q request) bool { return q.id == id }) > 0
 }
 
 // onControlResponse notes that claude has answered initialize: turns may be written.
@@ -180,18 +180,21 @@ func (h *host) onControlResponse(ev *claude.Event) {
 type requests []request
 
 type request struct {
-	id  string
-	raw json.RawMessage // the whole event
+	id   string
+	call string          // the JSON-RPC id of a call; empty for a permission request
+	raw  json.RawMessage // the whole event
 }
 
 // add keeps a copy of the request. A request with a known id replaces the older one.
-func (r *requests) add(id string, raw []byte) {
-	r.remove(id)
-	*r = append(*r, request{id, bytes.Clone(raw)})
+func (r *requests) add(q request) {
+	r.remove(func(older request) bool { return older.id == q.id })
+	q.raw = bytes.Clone(q.raw)
+	*r = append(*r, q)
 }
 
-func (r *requests) remove(id string) bool {
+// remove removes the selected requests, and returns how many.
+func (r *requests) remove(which func(request) bool) int {
 	known := len(*r)
-	*r = slices.DeleteFunc(*r, func(q request) bool { return q.id == id })
-	return len(*r) < known
+	*r = slices.DeleteFunc(*r, which)
+	return known - len(*r)
 }

@@ -20,8 +20,13 @@ func (h *host) onMCPMessage(m *claude.MCPMessage, raw []byte) (forDaemon bool) {
 		h.child.send(claude.ErrorLine(m.RequestID, "there is no MCP server "+m.Server), true)
 		return false
 	case !m.IsRequest(): // a notification, or an answer to a request of ours
+		if m.Cancels != nil {
+			h.mu.Lock()
+			h.requests.remove(func(q request) bool { return q.call == string(m.Cancels) })
+			h.mu.Unlock()
+		}
 		h.child.send(m.ReceivedLine(), true)
-		return m.Cancels()
+		return m.Cancels != nil
 	}
 	if result, err := h.ownAnswer(m.Method); err != nil {
 		h.log.Error("claude's request to the gateway's tools not answered", "method", m.Method, "err", err)
@@ -39,7 +44,7 @@ func (h *host) onMCPMessage(m *claude.MCPMessage, raw []byte) (forDaemon bool) {
 	h.mu.Lock()
 	refuse := h.noTools
 	if !refuse {
-		h.requests.add(m.RequestID, raw)
+		h.requests.add(request{m.RequestID, string(m.ID), raw})
 	}
 	h.mu.Unlock()
 	if refuse {
@@ -72,12 +77,10 @@ func (h *host) setTools(hello protocol.Frame) {
 	if !h.noTools {
 		return
 	}
-	for _, r := range h.requests {
-		if ev, err := claude.Decode(r.raw); err == nil {
-			if m := ev.MCPMessage(); m != nil {
-				h.requests.remove(r.id)
-				h.child.send(m.RefusalLine(noToolsText), true)
-			}
+	h.requests.remove(func(q request) bool {
+		if ev, err := claude.Decode(q.raw); err == nil && q.call != "" {
+			h.child.send(ev.MCPMessage().RefusalLine(noToolsText), true)
 		}
-	}
+		return q.call != ""
+	})
 }
