@@ -1,0 +1,5 @@
+package builtin
+
+import "bareclaw/core/tools"
+
+func dataTools() []tools.Tool { return nil }

@@ -1,0 +1,5 @@
+package builtin
+
+import "bareclaw/core/tools"
+
+func testTools() []tools.Tool { return nil }

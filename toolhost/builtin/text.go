@@ -1,0 +1,5 @@
+package builtin
+
+import "bareclaw/core/tools"
+
+func textTools() []tools.Tool { return nil }

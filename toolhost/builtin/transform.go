@@ -1,0 +1,5 @@
+package builtin
+
+import "bareclaw/core/tools"
+
+func transformTools() []tools.Tool { return nil }
