@@ -1,0 +1,511 @@
+package schema
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"bareclaw/toolhost/builtin/value"
+)
+
+// A Fault is a place where a value does not fit a schema.
+type Fault struct {
+	Path    string `json:"path" jsonschema:"JSON pointer to the place in the value; empty for the whole"`
+	Keyword string `json:"keyword" jsonschema:"the keyword of the schema that is violated"`
+	Message string `json:"message"`
+}
+
+func (f Fault) String() string {
+	if f.Path == "" {
+		return f.Message
+	}
+	return f.Path + " " + f.Message
+}
+
+// maxFaults is how many faults Check returns.
+const maxFaults = 100
+
+// Check returns where v does not fit the schema, at most 100 places, or no place if v fits. It
+// returns an error if the schema refers to itself without end, and the cause of ctx.
+func (s *Schema) Check(ctx context.Context, v any) (_ []Fault, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case abort:
+			err = p.err
+		default:
+			panic(p)
+		}
+	}()
+	r := &run{Schema: s, ctx: ctx}
+	got := r.check(s.root, place{value: v, scope: []*node{s.root.resource}})
+	return got.faults, nil
+}
+
+// A run is one check of a value.
+type run struct {
+	*Schema
+	ctx   context.Context
+	steps int
+}
+
+// An abort is a panic that ends a run.
+type abort struct{ err error }
+
+// A place is a part of the value on which schemas are applied.
+type place struct {
+	value  any
+	path   string
+	scope  []*node // the resources in use, from the outermost
+	active *active // the schemas in use at this part
+}
+
+type active struct {
+	node *node
+	next *active
+}
+
+// An outcome says what does not fit, and of an array or object that fits, which members were
+// looked at: for unevaluatedItems and unevaluatedProperties.
+type outcome struct {
+	faults     []Fault
+	properties map[string]bool
+	items      map[int]bool
+}
+
+func (o *outcome) fits() bool { return len(o.faults) == 0 }
+
+func (o *outcome) fault(p place, keyword, format string, args ...any) {
+	if len(o.faults) < maxFaults {
+		o.faults = append(o.faults, Fault{p.path, keyword, fmt.Sprintf(format, args...)})
+	}
+}
+
+// merge adds the outcome of a schema that applies to the same place.
+func (o *outcome) merge(other *outcome) {
+	o.faults = append(o.faults, other.faults[:min(len(other.faults), maxFaults-len(o.faults))]...)
+	o.see(other)
+}
+
+func (o *outcome) see(other *outcome) {
+	for name := range other.properties {
+		o.property(name)
+	}
+	for i := range other.items {
+		o.item(i)
+	}
+}
+
+func (o *outcome) property(name string) {
+	if o.properties == nil {
+		o.properties = map[string]bool{}
+	}
+	o.properties[name] = true
+}
+
+func (o *outcome) item(i int) {
+	if o.items == nil {
+		o.items = map[int]bool{}
+	}
+	o.items[i] = true
+}
+
+// check applies a schema to a place.
+func (r *run) check(n *node, p place) *outcome {
+	if r.steps++; r.steps%4096 == 0 && r.ctx.Err() != nil {
+		panic(abort{context.Cause(r.ctx)})
+	}
+	for a := p.active; a != nil; a = a.next {
+		if a.node == n {
+			panic(abort{n.fault("", "the schema refers to itself without end")})
+		}
+	}
+	p.active = &active{n, p.active}
+	if n.resource != p.scope[len(p.scope)-1] {
+		p.scope = append(slices.Clip(p.scope), n.resource)
+	}
+	o := &outcome{}
+	switch {
+	case n.always != nil && !*n.always:
+		o.fault(p, "false", "is not allowed")
+		return o
+	case n.always != nil:
+		return o
+	}
+	if n.ref != nil {
+		o.merge(r.check(n.ref, p))
+	}
+	if n.dynamic != nil {
+		o.merge(r.check(n.dynamic.resolve(p.scope), p))
+	}
+	r.checkValue(n, p, o)
+	r.checkLogic(n, p, o)
+	switch v := p.value.(type) {
+	case json.Number:
+		n.checkNumber(v, p, o)
+	case string:
+		r.checkString(n, v, p, o)
+	case []any:
+		r.checkArray(n, v, p, o)
+	case map[string]any:
+		r.checkObject(n, v, p, o)
+	}
+	if !o.fits() || !r.tracks {
+		o.properties, o.items = nil, nil
+	}
+	return o
+}
+
+// member returns a place within an array or object.
+func (p place) member(name string, v any) place {
+	return place{value: v, path: p.path + "/" + escape(name), scope: p.scope}
+}
+
+func (d *dynamicRef) resolve(scope []*node) *node {
+	switch {
+	case d.anchor != "":
+		for _, resource := range scope {
+			if n := resource.anchors[d.anchor]; n != nil {
+				return n
+			}
+		}
+	case d.target.recursive:
+		target := d.target
+		for _, resource := range slices.Backward(scope) {
+			if !resource.recursive {
+				break
+			}
+			target = resource
+		}
+		return target
+	}
+	return d.target
+}
+
+func (r *run) checkValue(n *node, p place, o *outcome) {
+	switch want := n.keywords["type"].(type) {
+	case string:
+		if !isType(p.value, want) {
+			o.fault(p, "type", "must be %s, is %s", want, value.Type(p.value))
+		}
+	case []any:
+		if !slices.ContainsFunc(want, func(w any) bool { return isType(p.value, w.(string)) }) {
+			o.fault(p, "type", "must be one of %s, is %s", brief(want), value.Type(p.value))
+		}
+	}
+	if allowed, ok := n.keywords["enum"].([]any); ok && !slices.ContainsFunc(allowed, func(a any) bool { return value.Equal(a, p.value) }) {
+		o.fault(p, "enum", "must be one of %s", brief(allowed))
+	}
+	if want, ok := n.keywords["const"]; ok && !value.Equal(want, p.value) {
+		o.fault(p, "const", "must be %s", brief(want))
+	}
+}
+
+func isType(v any, name string) bool {
+	if name == "integer" {
+		n, ok := v.(json.Number)
+		return ok && value.IsInteger(n)
+	}
+	return value.Type(v) == name
+}
+
+func (r *run) checkLogic(n *node, p place, o *outcome) {
+	for i := range length(n, "allOf") {
+		o.merge(r.check(r.child(n, "allOf", strconv.Itoa(i)), p))
+	}
+	r.checkAlternatives(n, p, o, "anyOf")
+	r.checkAlternatives(n, p, o, "oneOf")
+	if not := r.child(n, "not"); not != nil && r.check(not, p).fits() {
+		o.fault(p, "not", "must not fit the schema of not")
+	}
+	if condition := r.child(n, "if"); condition != nil {
+		branch := "then"
+		if got := r.check(condition, p); got.fits() {
+			o.see(got)
+		} else {
+			branch = "else"
+		}
+		if then := r.child(n, branch); then != nil {
+			o.merge(r.check(then, p))
+		}
+	}
+}
+
+// checkAlternatives applies anyOf and oneOf.
+func (r *run) checkAlternatives(n *node, p place, o *outcome, keyword string) {
+	var fit []int
+	var reasons []string
+	all := length(n, keyword)
+	for i := range all {
+		got := r.check(r.child(n, keyword, strconv.Itoa(i)), p)
+		if got.fits() {
+			fit = append(fit, i)
+			o.see(got)
+		} else {
+			first := got.faults[0]
+			first.Path = strings.TrimPrefix(first.Path, p.path)
+			reasons = append(reasons, first.String())
+		}
+	}
+	switch {
+	case all == 0:
+	case len(fit) == 0:
+		o.fault(p, keyword, "fits none of the schemas: %s", cut(strings.Join(reasons, "; ")))
+	case keyword == "oneOf" && len(fit) > 1:
+		o.fault(p, keyword, "fits the schemas %d and %d of oneOf, and must fit one", fit[0], fit[1])
+	}
+}
+
+func (n *node) checkNumber(v json.Number, p place, o *outcome) {
+	lowest, hasLowest := n.keywords["minimum"].(json.Number)
+	highest, hasHighest := n.keywords["maximum"].(json.Number)
+	// In draft 4, the exclusive bounds are properties of the others.
+	switch exclusive := n.keywords["exclusiveMinimum"].(type) {
+	case bool:
+		if exclusive && hasLowest && value.Compare(v, lowest) == 0 {
+			o.fault(p, "exclusiveMinimum", "must be greater than %s", lowest)
+		}
+	case json.Number:
+		if value.Compare(v, exclusive) <= 0 {
+			o.fault(p, "exclusiveMinimum", "must be greater than %s", exclusive)
+		}
+	}
+	switch exclusive := n.keywords["exclusiveMaximum"].(type) {
+	case bool:
+		if exclusive && hasHighest && value.Compare(v, highest) == 0 {
+			o.fault(p, "exclusiveMaximum", "must be less than %s", highest)
+		}
+	case json.Number:
+		if value.Compare(v, exclusive) >= 0 {
+			o.fault(p, "exclusiveMaximum", "must be less than %s", exclusive)
+		}
+	}
+	if hasLowest && value.Compare(v, lowest) < 0 {
+		o.fault(p, "minimum", "must be at least %s", lowest)
+	}
+	if hasHighest && value.Compare(v, highest) > 0 {
+		o.fault(p, "maximum", "must be at most %s", highest)
+	}
+	if unit, ok := n.keywords["multipleOf"].(json.Number); ok && !value.IsMultiple(v, unit) {
+		o.fault(p, "multipleOf", "must be a multiple of %s", unit)
+	}
+}
+
+func (r *run) checkString(n *node, v string, p place, o *outcome) {
+	n.checkSize(utf8.RuneCountInString(v), "Length", "characters", p, o)
+	if pattern, ok := n.keywords["pattern"].(string); ok && !r.matches(pattern, v) {
+		o.fault(p, "pattern", "must match the pattern %s", pattern)
+	}
+	if name, ok := n.keywords["format"].(string); ok && !hasFormat(v, name) {
+		o.fault(p, "format", "must have the format %s", name)
+	}
+}
+
+func (r *run) matches(pattern, text string) bool {
+	ok, err := r.patterns.match(r.ctx, pattern, text)
+	if err != nil {
+		panic(abort{err})
+	}
+	return ok
+}
+
+// checkSize applies the keywords min<what> and max<what>.
+func (n *node) checkSize(size int, what, unit string, p place, o *outcome) {
+	if least := n.count("min"+what, 0); size < least {
+		o.fault(p, "min"+what, "must have at least %d %s, has %d", least, unit, size)
+	}
+	if most := n.count("max"+what, size); size > most {
+		o.fault(p, "max"+what, "must have at most %d %s, has %d", most, unit, size)
+	}
+}
+
+func (r *run) checkArray(n *node, v []any, p place, o *outcome) {
+	n.checkSize(len(v), "Items", "items", p, o)
+	if unique, _ := n.keywords["uniqueItems"].(bool); unique {
+		checkUnique(v, p, o)
+	}
+	first, rest := length(n, "prefixItems"), r.child(n, "items")
+	tuple := "prefixItems"
+	if list, ok := n.keywords["items"].([]any); ok { // before 2020-12
+		tuple, first, rest = "items", len(list), r.child(n, "additionalItems")
+	}
+	for i, e := range v {
+		var s *node
+		if i < first {
+			s = r.child(n, tuple, strconv.Itoa(i))
+		} else {
+			s = rest
+		}
+		if s != nil {
+			o.faults = append(o.faults, r.within(s, p.member(strconv.Itoa(i), e), o)...)
+			r.seeItem(o, i)
+		}
+	}
+	r.checkContains(n, v, p, o)
+	if s := r.child(n, "unevaluatedItems"); s != nil {
+		for i, e := range v {
+			if !o.items[i] {
+				o.faults = append(o.faults, r.within(s, p.member(strconv.Itoa(i), e), o)...)
+				r.seeItem(o, i)
+			}
+		}
+	}
+}
+
+func (r *run) seeItem(o *outcome, i int) {
+	if r.tracks {
+		o.item(i)
+	}
+}
+
+func (r *run) seeProperty(o *outcome, name string) {
+	if r.tracks {
+		o.property(name)
+	}
+}
+
+// within applies a schema to a member, and returns as many faults as there is room for.
+func (r *run) within(s *node, p place, o *outcome) []Fault {
+	faults := r.check(s, p).faults
+	return faults[:min(len(faults), maxFaults-len(o.faults))]
+}
+
+func checkUnique(v []any, p place, o *outcome) {
+	seen := make(map[string]int, len(v))
+	for i, e := range v {
+		key := value.Key(e)
+		if first, ok := seen[key]; ok {
+			o.fault(p, "uniqueItems", "must have no equal items, but %d and %d are equal", first, i)
+			return
+		}
+		seen[key] = i
+	}
+}
+
+func (r *run) checkContains(n *node, v []any, p place, o *outcome) {
+	s := r.child(n, "contains")
+	if s == nil {
+		return
+	}
+	var matches int
+	for i, e := range v {
+		if r.check(s, p.member(strconv.Itoa(i), e)).fits() {
+			matches++
+			if n.draft >= draft2020 {
+				r.seeItem(o, i)
+			}
+		}
+	}
+	if least := n.count("minContains", 1); matches < least {
+		o.fault(p, "contains", "must have at least %d items that fit the schema of contains, has %d", least, matches)
+	}
+	if most := n.count("maxContains", matches); matches > most {
+		o.fault(p, "maxContains", "must have at most %d items that fit the schema of contains, has %d", most, matches)
+	}
+}
+
+func (r *run) checkObject(n *node, v map[string]any, p place, o *outcome) {
+	n.checkSize(len(v), "Properties", "properties", p, o)
+	required(n.keywords["required"], "required", v, p, o)
+	r.checkDependencies(n, v, p, o)
+	properties, _ := n.keywords["properties"].(map[string]any)
+	patternProperties, _ := n.keywords["patternProperties"].(map[string]any)
+	byPattern := slices.Sorted(maps.Keys(patternProperties))
+	others := r.child(n, "additionalProperties")
+	names := r.child(n, "propertyNames")
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		at := p.member(name, v[name])
+		if names != nil {
+			if got := r.check(names, place{value: name, path: at.path, scope: p.scope}); !got.fits() {
+				o.fault(p, "propertyNames", "must not have the property %q, whose name %s", name, got.faults[0].Message)
+			}
+		}
+		known := false
+		if _, known = properties[name]; known {
+			o.faults = append(o.faults, r.within(r.child(n, "properties", name), at, o)...)
+		}
+		for _, pattern := range byPattern {
+			if r.matches(pattern, name) {
+				known = true
+				o.faults = append(o.faults, r.within(r.child(n, "patternProperties", pattern), at, o)...)
+			}
+		}
+		if known {
+			r.seeProperty(o, name)
+		} else if others != nil {
+			r.checkOther(others, "additionalProperties", name, p, at, o)
+		}
+	}
+	if s := r.child(n, "unevaluatedProperties"); s != nil {
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if !o.properties[name] {
+				r.checkOther(s, "unevaluatedProperties", name, p, p.member(name, v[name]), o)
+			}
+		}
+	}
+}
+
+// checkOther applies the schema for properties that nothing else names.
+func (r *run) checkOther(s *node, keyword, name string, p, at place, o *outcome) {
+	if s.always != nil && !*s.always {
+		o.fault(p, keyword, "must not have the property %q", name)
+		return
+	}
+	o.faults = append(o.faults, r.within(s, at, o)...)
+	r.seeProperty(o, name)
+}
+
+func (r *run) checkDependencies(n *node, v map[string]any, p place, o *outcome) {
+	for _, keyword := range []string{"dependentRequired", "dependentSchemas", "dependencies"} {
+		dependencies, _ := n.keywords[keyword].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(dependencies)) {
+			if _, ok := v[name]; !ok {
+				continue
+			}
+			if s := r.child(n, keyword, name); s != nil {
+				o.merge(r.check(s, p))
+			} else {
+				required(dependencies[name], keyword, v, p, o)
+			}
+		}
+	}
+}
+
+// required checks that an object has the properties of a list.
+func required(list any, keyword string, v map[string]any, p place, o *outcome) {
+	names, _ := list.([]any)
+	for _, name := range names {
+		if name, ok := name.(string); ok {
+			if _, ok := v[name]; !ok {
+				o.fault(p, keyword, "must have the property %q", name)
+			}
+		}
+	}
+}
+
+func length(n *node, keyword string) int {
+	list, _ := n.keywords[keyword].([]any)
+	return len(list)
+}
+
+// brief returns JSON, shortened.
+func brief(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return cut(string(b))
+}
+
+func cut(text string) string {
+	const most = 200
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most]) + "…"
+}

@@ -1,0 +1,403 @@
+// Package schema checks JSON values against JSON Schemas of the drafts 4, 6, 7, 2019-09 and
+// 2020-12. A schema without $schema may use the keywords of all drafts. Values and schemas are
+// those of package value.
+//
+// References lead to parts of the same schema: nothing is loaded. The formats date-time, date,
+// time, email, ipv4, ipv6, uri and uuid are checked in all drafts, other formats never.
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bareclaw/toolhost/builtin/value"
+)
+
+// A Schema is ready to check values, one at a time. Its user closes it.
+type Schema struct {
+	raw     any
+	root    *node
+	nodes   map[string]*node // by JSON pointer
+	targets map[string]*node // by absolute URI, with the fragment of an anchor
+	tracks  bool             // whether a keyword asks which members others have evaluated
+
+	patterns patterns
+}
+
+// A node is one schema within the document.
+type node struct {
+	pointer  string
+	always   *bool          // what the schema true or false says of all values
+	keywords map[string]any // those which the draft knows
+	draft    draft
+	base     string // absolute URI of the resource
+	resource *node  // the outermost schema with this base
+
+	ref       *node            // of $ref
+	dynamic   *dynamicRef      // of $dynamicRef or $recursiveRef
+	anchors   map[string]*node // the resource's dynamic anchors
+	recursive bool             // $recursiveAnchor
+}
+
+// A dynamicRef leads to the outermost schema in use that has the anchor; without an anchor, to the
+// outermost with $recursiveAnchor.
+type dynamicRef struct {
+	target *node // where it leads at first
+	anchor string
+}
+
+type draft int
+
+const (
+	draft4    draft = 4
+	draft6    draft = 6
+	draft7    draft = 7
+	draft2019 draft = 2019
+	draft2020 draft = 2020
+	anyDraft  draft = 9999 // keywords of all drafts
+)
+
+// draftOf returns the draft that $schema names.
+func draftOf(uri string) (draft, error) {
+	_, name, _ := strings.Cut(strings.TrimSuffix(uri, "#"), "://json-schema.org/")
+	switch name {
+	case "draft-04/schema":
+		return draft4, nil
+	case "draft-06/schema":
+		return draft6, nil
+	case "draft-07/schema":
+		return draft7, nil
+	case "draft/2019-09/schema":
+		return draft2019, nil
+	case "draft/2020-12/schema", "schema":
+		return draft2020, nil
+	}
+	return 0, fmt.Errorf("$schema %q is none of the drafts 4, 6, 7, 2019-09 and 2020-12", uri)
+}
+
+// knows reports whether the keyword means something in the draft.
+func (d draft) knows(keyword string) bool {
+	switch keyword {
+	case "const", "contains", "propertyNames":
+		return d >= draft6
+	case "if", "then", "else":
+		return d >= draft7
+	case "$anchor", "dependentRequired", "dependentSchemas", "minContains", "maxContains", "unevaluatedItems", "unevaluatedProperties":
+		return d >= draft2019
+	case "$recursiveRef", "$recursiveAnchor":
+		return d == draft2019
+	case "prefixItems", "$dynamicRef", "$dynamicAnchor":
+		return d >= draft2020
+	case "additionalItems":
+		return d != draft2020
+	case "dependencies":
+		return d <= draft7 || d == anyDraft
+	case "id":
+		return d == draft4
+	case "$id":
+		return d != draft4
+	}
+	return true
+}
+
+// Compile returns the schema that v describes, or an error that names the place in v which is
+// wrong.
+func Compile(v any) (*Schema, error) {
+	s := &Schema{raw: v, nodes: map[string]*node{}, targets: map[string]*node{}}
+	if err := s.compile(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Close ends the use of the schema.
+func (s *Schema) Close() error { return s.patterns.close() }
+
+func (s *Schema) compile() (err error) {
+	if s.root, err = s.add(s.raw, "", nil); err != nil {
+		return err
+	}
+	// References may lead to parts that are no schemas otherwise, which then have references too.
+	for done := map[*node]bool{}; len(done) < len(s.nodes); {
+		for _, pointer := range slices.Sorted(maps.Keys(s.nodes)) {
+			if n := s.nodes[pointer]; !done[n] {
+				done[n] = true
+				if err := s.link(n); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// add makes nodes of a schema and all schemas in it.
+func (s *Schema) add(raw any, pointer string, parent *node) (*node, error) {
+	n := &node{pointer: pointer, draft: anyDraft}
+	if parent != nil {
+		n.draft, n.base, n.resource = parent.draft, parent.base, parent.resource
+	} else {
+		n.resource = n
+	}
+	s.nodes[pointer] = n
+	if b, ok := raw.(bool); ok {
+		n.always = &b
+		return n, nil
+	}
+	keywords, ok := raw.(map[string]any)
+	if !ok {
+		return nil, n.fault("", "a schema must be an object, true or false, not %s", value.Type(raw))
+	}
+	if uri, ok := keywords["$schema"].(string); ok {
+		d, err := draftOf(uri)
+		if err != nil {
+			return nil, n.fault("", "%v", err)
+		}
+		n.draft = d
+	}
+	n.keywords = maps.Clone(keywords)
+	maps.DeleteFunc(n.keywords, func(keyword string, _ any) bool { return !n.draft.knows(keyword) })
+	if _, ok := keywords["$ref"].(string); ok && n.draft <= draft7 {
+		n.keywords = map[string]any{"$ref": keywords["$ref"]} // beside which all else is ignored
+	}
+	if err := n.check(); err != nil {
+		return nil, err
+	}
+	if err := s.identify(n); err != nil {
+		return nil, err
+	}
+	return n, s.addChildren(n, keywords)
+}
+
+// identify registers the names under which references find the node.
+func (s *Schema) identify(n *node) error {
+	id, _ := n.keywords["$id"].(string)
+	if n.draft == draft4 {
+		id, _ = n.keywords["id"].(string)
+	}
+	plain, anchor, _ := strings.Cut(id, "#")
+	if plain != "" {
+		base, err := resolve(n.base, plain)
+		if err != nil {
+			return n.fault("$id", "%v", err)
+		}
+		n.base, n.resource = base, n
+	}
+	if n.resource == n {
+		s.targets[n.base] = n
+	}
+	if anchor != "" {
+		s.targets[n.base+"#"+anchor] = n
+	}
+	for _, keyword := range []string{"$anchor", "$dynamicAnchor"} {
+		name, ok := n.keywords[keyword].(string)
+		if !ok {
+			continue
+		}
+		s.targets[n.base+"#"+name] = n
+		if keyword == "$dynamicAnchor" {
+			if n.resource.anchors == nil {
+				n.resource.anchors = map[string]*node{}
+			}
+			n.resource.anchors[name] = n
+		}
+	}
+	if recursive, _ := n.keywords["$recursiveAnchor"].(bool); recursive {
+		n.recursive = true
+	}
+	return nil
+}
+
+// addChildren adds the schemas in the keywords, of which some may be ignored beside $ref: other
+// references may lead to them.
+func (s *Schema) addChildren(n *node, keywords map[string]any) error {
+	for _, keyword := range slices.Sorted(maps.Keys(keywords)) {
+		if !n.draft.knows(keyword) {
+			continue
+		}
+		at := n.pointer + "/" + escape(keyword)
+		switch child := keywords[keyword].(type) {
+		case []any:
+			if formOf(keyword)&schemaList == 0 {
+				continue
+			}
+			for i, raw := range child {
+				if _, err := s.add(raw, at+"/"+strconv.Itoa(i), n); err != nil {
+					return err
+				}
+			}
+		case map[string]any:
+			switch form := formOf(keyword); {
+			case form&oneSchema != 0:
+				if _, err := s.add(child, at, n); err != nil {
+					return err
+				}
+			case form&schemaMap != 0:
+				for _, name := range slices.Sorted(maps.Keys(child)) {
+					if _, isList := child[name].([]any); isList && keyword == "dependencies" {
+						continue
+					}
+					if _, err := s.add(child[name], at+"/"+escape(name), n); err != nil {
+						return err
+					}
+				}
+			}
+		case bool:
+			if formOf(keyword)&oneSchema != 0 {
+				if _, err := s.add(child, at, n); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// link resolves the references and compiles the patterns of a node.
+func (s *Schema) link(n *node) (err error) {
+	if ref, ok := n.keywords["$ref"].(string); ok {
+		if n.ref, err = s.find(n, "$ref", ref); err != nil {
+			return err
+		}
+	}
+	if ref, ok := n.keywords["$dynamicRef"].(string); ok {
+		target, err := s.find(n, "$dynamicRef", ref)
+		if err != nil {
+			return err
+		}
+		_, anchor, _ := strings.Cut(ref, "#")
+		n.dynamic = &dynamicRef{target: target}
+		if target.keywords["$dynamicAnchor"] == anchor {
+			n.dynamic.anchor = anchor
+		}
+	}
+	if ref, ok := n.keywords["$recursiveRef"].(string); ok {
+		target, err := s.find(n, "$recursiveRef", ref)
+		if err != nil {
+			return err
+		}
+		n.dynamic = &dynamicRef{target: target}
+	}
+	for _, keyword := range []string{"unevaluatedItems", "unevaluatedProperties"} {
+		if _, ok := n.keywords[keyword]; ok {
+			s.tracks = true
+		}
+	}
+	return s.compilePatterns(n)
+}
+
+func (s *Schema) compilePatterns(n *node) error {
+	if pattern, ok := n.keywords["pattern"].(string); ok {
+		if err := s.patterns.compile(pattern); err != nil {
+			return n.fault("pattern", "%v", err)
+		}
+	}
+	properties, _ := n.keywords["patternProperties"].(map[string]any)
+	for _, pattern := range slices.Sorted(maps.Keys(properties)) {
+		if err := s.patterns.compile(pattern); err != nil {
+			return n.fault("patternProperties", "%v", err)
+		}
+	}
+	return nil
+}
+
+// find returns the schema to which a reference leads.
+func (s *Schema) find(n *node, keyword, ref string) (*node, error) {
+	uri, err := resolve(n.base, ref)
+	if err != nil {
+		return nil, n.fault(keyword, "%v", err)
+	}
+	uri, fragment, _ := strings.Cut(uri, "#")
+	if fragment, err = url.PathUnescape(fragment); err != nil {
+		return nil, n.fault(keyword, "%v", err)
+	}
+	if fragment != "" && fragment[0] != '/' {
+		if target := s.targets[uri+"#"+fragment]; target != nil {
+			return target, nil
+		}
+	} else if resource := s.targets[uri]; resource != nil {
+		if target, err := s.at(resource, fragment); target != nil || err != nil {
+			return target, err
+		}
+	}
+	return nil, n.fault(keyword, "%q leads nowhere; a reference must lead to a part of the same schema", ref)
+}
+
+// at returns the schema at a JSON pointer within a resource, or nil. A place that no keyword makes
+// a schema becomes one.
+func (s *Schema) at(resource *node, pointer string) (*node, error) {
+	raw, parent := s.raw, resource
+	whole := resource.pointer + pointer
+	for at := ""; at != whole; {
+		token, _, _ := strings.Cut(whole[len(at)+1:], "/")
+		at += "/" + token
+		switch v := raw.(type) {
+		case map[string]any:
+			child, ok := v[unescape(token)]
+			if !ok {
+				return nil, nil
+			}
+			raw = child
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(v) {
+				return nil, nil
+			}
+			raw = v[i]
+		default:
+			return nil, nil
+		}
+		if n := s.nodes[at]; n != nil && len(at) >= len(resource.pointer) {
+			parent = n
+		}
+	}
+	if n := s.nodes[whole]; n != nil {
+		return n, nil
+	}
+	return s.add(raw, whole, parent)
+}
+
+// child returns the schema in a keyword of the node; names lead further into the keyword.
+func (s *Schema) child(n *node, keyword string, names ...string) *node {
+	pointer := n.pointer + "/" + escape(keyword)
+	for _, name := range names {
+		pointer += "/" + escape(name)
+	}
+	return s.nodes[pointer]
+}
+
+func (n *node) fault(keyword, format string, args ...any) error {
+	at := n.pointer
+	if keyword != "" {
+		at += "/" + keyword
+	}
+	if at == "" {
+		return fmt.Errorf("schema: "+format, args...)
+	}
+	return fmt.Errorf("schema at "+at+": "+format, args...) // a pointer has no verbs: see escape
+}
+
+func resolve(base, ref string) (string, error) {
+	b, err := url.Parse(base)
+	if err != nil {
+		return "", err
+	}
+	u, err := b.Parse(ref)
+	if err != nil {
+		return "", err
+	}
+	return u.String(), nil
+}
+
+func escape(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}
+
+func unescape(token string) string {
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+}
