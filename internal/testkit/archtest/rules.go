@@ -47,6 +47,7 @@ func rooms() []room {
 		{"core/sessionfile", []string{"core"}, "the session file knows core, nothing that uses it"},
 		{"core/tools", []string{"core"}, "tools know core; what they do comes as interfaces"},
 		{"mcp", []string{"core", "core/tools"}, "mcp knows the registry of tools, not what they do"},
+		{"toolhost/script", []string{"core", "core/tools"}, "script knows tools, not who calls them; functions with authority come as an interface"},
 		{"core/settings", []string{"core"}, "settings of channels know core; the ledger comes as an interface"},
 		{"contrib", nil, "contrib imports nothing of ours"},
 		{"docs", nil, "docs imports nothing of ours"},

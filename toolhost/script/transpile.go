@@ -1,0 +1,182 @@
+package script
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf16"
+
+	"github.com/evanw/esbuild/pkg/api"
+	"github.com/go-sourcemap/sourcemap"
+	"modernc.org/quickjs"
+)
+
+// A program is the JavaScript of a file.
+type program struct {
+	file      string
+	code      string // an expression: a function that fills module.exports
+	bytecode  []byte // of code
+	sourceMap []byte // from code to the file; parsed when a stack is shown, since it takes memory
+}
+
+// The code is the body of a function. Because that function begins on a line of its own, no frame
+// of a stack in the first line is the file's: such frames are those of the shims.
+const (
+	banner = `(function(module,exports,require){"use strict";`
+	footer = `})`
+)
+
+func transpile(file string, source []byte) (program, error) {
+	p := program{file: file}
+	options := transformOptions(file)
+	options.Format = api.FormatCommonJS
+	options.Banner, options.Footer = banner, footer
+	r, err := transform(source, options)
+	if err != nil {
+		return p, err
+	}
+	p.code, p.sourceMap = string(r.Code), r.Map
+	return p, nil
+}
+
+func transformOptions(file string) api.TransformOptions {
+	return api.TransformOptions{
+		Sourcefile:     file,
+		Loader:         api.LoaderTS,
+		Target:         api.ES2023,
+		Charset:        api.CharsetUTF8,
+		LegalComments:  api.LegalCommentsNone,
+		Sourcemap:      api.SourceMapExternal,
+		SourcesContent: api.SourcesContentExclude,
+		TsconfigRaw:    "{}",
+		LogLimit:       1,
+	}
+}
+
+// transform returns the first error of esbuild as an *Error.
+func transform(source []byte, options api.TransformOptions) (api.TransformResult, error) {
+	r := api.Transform(string(source), options)
+	if len(r.Errors) == 0 {
+		return r, nil
+	}
+	e := &Error{File: options.Sourcefile, Text: r.Errors[0].Text}
+	if at := r.Errors[0].Location; at != nil {
+		e.Line, e.Column = at.Line, at.Column+1
+	}
+	return r, e
+}
+
+// frame finds a position in a line of a stack.
+var frame = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<eval>:(\d+):(\d+)`) })
+
+// sourceStack returns a stack of the machine with positions in the file, without the frames of
+// the shims, and the first of these positions, which is 0, 0 if there is none.
+func (p *program) sourceStack(stack string) (out string, line, column int) {
+	positions := newPositions(p.sourceMap)
+	var b strings.Builder
+	for text := range strings.Lines(stack) {
+		at := frame().FindStringSubmatchIndex(text)
+		if at == nil {
+			b.WriteString(text)
+			continue
+		}
+		l, _ := strconv.Atoi(text[at[2]:at[3]])
+		c, _ := strconv.Atoi(text[at[4]:at[5]])
+		if l, c = positions.find(l, c-1); l == 0 {
+			continue
+		}
+		if line == 0 {
+			line, column = l, c
+		}
+		fmt.Fprintf(&b, "%s%s:%d:%d%s", text[:at[0]], p.file, l, c, text[at[1]:])
+	}
+	return strings.TrimRight(b.String(), "\n"), line, column
+}
+
+// positions finds positions of code in the source.
+type positions struct{ consumer *sourcemap.Consumer }
+
+func newPositions(sourceMap []byte) positions {
+	c, err := sourcemap.Parse("", sourceMap)
+	if err != nil {
+		return positions{}
+	}
+	return positions{c}
+}
+
+// find returns the position in the source, counted from 1, of a position in the code whose line
+// counts from 1 and whose column counts from 0. find returns 0, 0 if there is none.
+func (p positions) find(line, column int) (int, int) {
+	if p.consumer == nil {
+		return 0, 0
+	}
+	_, _, line, column, ok := p.consumer.Source(line, column)
+	if !ok {
+		return 0, 0
+	}
+	return line, column + 1
+}
+
+// positionOf returns the line and column, counted from 1, of an offset.
+func positionOf(source []byte, offset int) (line, column int) {
+	before := source[:offset]
+	return 1 + bytes.Count(before, []byte("\n")), offset - bytes.LastIndexByte(before, '\n')
+}
+
+// utf16Len returns the length of a text in the units that columns of source maps count.
+func utf16Len(s string) (n int) {
+	for _, r := range s {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}
+
+// start makes a machine and loads the file into it.
+func (p *program) start(ctx context.Context, memory uintptr, permissions []string, host Functions, log func(string)) (*machine, error) {
+	m, err := newMachine(memory, permissions, host, log)
+	if err != nil {
+		return nil, err
+	}
+	o, err := m.load(ctx, p.bytecode)
+	if err != nil {
+		m.close()
+		return nil, err
+	}
+	if o.kind == "fail" {
+		m.close()
+		return nil, errors.New(o.text)
+	}
+	return m, nil
+}
+
+// check compiles the code and runs its top level. It returns the declaration of the tool.
+func (p *program) check(ctx context.Context) (string, error) {
+	m, err := newMachine(loadMemoryLimit, nil, nil, func(string) {})
+	if err != nil {
+		return "", err
+	}
+	defer m.close()
+	if p.bytecode, err = m.vm.Compile(p.code, quickjs.EvalGlobal); err != nil {
+		return "", p.fault(err.Error(), stackOf(err))
+	}
+	o, err := m.load(ctx, p.bytecode)
+	switch {
+	case err != nil:
+		return "", p.fault(err.Error(), o.stack)
+	case o.kind == "fail":
+		return "", p.fault(o.text, o.stack)
+	}
+	return o.text, nil
+}
+
+// fault returns the error of a file whose top level fails.
+func (p *program) fault(message, stack string) error {
+	e := &Error{File: p.file, Text: message}
+	_, e.Line, e.Column = p.sourceStack(stack)
+	return e
+}

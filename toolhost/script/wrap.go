@@ -1,0 +1,34 @@
+package script
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// Wrap returns the file of a tool whose handler has the given code as its body. The first line of
+// the code is the line linesBefore + 1 of the file.
+func Wrap(name, description string, schema json.RawMessage, code string, permissions []string) (source []byte, linesBefore int) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "import type { DynamicTool } from '../../shared/types.js';\n\nexport const tool: DynamicTool = {\n")
+	fmt.Fprintf(&b, "  name: %s,\n  description: %s,\n", quote(name), quote(description))
+	var indented bytes.Buffer
+	if json.Indent(&indented, schema, "  ", "  ") != nil {
+		indented.Reset()
+		indented.WriteString("null")
+	}
+	fmt.Fprintf(&b, "  schema: %s,\n", indented.Bytes())
+	if len(permissions) > 0 {
+		list, _ := json.Marshal(permissions) // strings can be encoded
+		fmt.Fprintf(&b, "  permissions: %s,\n", list)
+	}
+	fmt.Fprintf(&b, "  async handler(args: Record<string, any>) {\n")
+	linesBefore = bytes.Count(b.Bytes(), []byte("\n"))
+	fmt.Fprintf(&b, "%s\n  },\n};\n", code)
+	return b.Bytes(), linesBefore
+}
+
+func quote(s string) string {
+	b, _ := json.Marshal(s) // a string can be encoded
+	return string(b)
+}
