@@ -42,21 +42,31 @@ func NewRegistry(log *slog.Logger, sessions func(name string) bool) *Registry {
 // Set replaces all tools of a source. Set changes nothing and returns an error if a tool is
 // unfit, or has the name of another one.
 func (r *Registry) Set(source Source, all []Tool) error {
+	return r.SetAll(map[Source][]Tool{source: all})
+}
+
+// SetAll replaces all tools of several sources at once, as Set does for one: a tool may move
+// from one source to another.
+func (r *Registry) SetAll(sources map[Source][]Tool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	next := maps.Clone(r.tools)
-	maps.DeleteFunc(next, func(_ string, t Tool) bool { return t.Source == source })
-	for _, t := range all {
-		t.Source = source
-		if err := t.check(); err != nil {
-			return err
-		}
-		for name, other := range next {
-			if shown(name) == shown(t.Name) {
-				return fmt.Errorf("tool %q: %q, a %s tool, has that name", t.Name, name, other.Source)
+	maps.DeleteFunc(next, func(_ string, t Tool) bool { _, replaced := sources[t.Source]; return replaced })
+	taken := make(map[string]Tool, len(next)) // by the name that claude shows
+	for name, t := range next {
+		taken[shown(name)] = t
+	}
+	for source, all := range sources {
+		for _, t := range all {
+			t.Source = source
+			if err := t.Check(); err != nil {
+				return err
 			}
+			if other, ok := taken[shown(t.Name)]; ok {
+				return fmt.Errorf("tool %q: %q, a %s tool, has that name", t.Name, other.Name, other.Source)
+			}
+			next[t.Name], taken[shown(t.Name)] = t, t
 		}
-		next[t.Name] = t
 	}
 	r.tools = next
 	for _, w := range r.watches {
@@ -155,9 +165,9 @@ const maxName = 128 - len("mcp__bareclaw__")
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
-// check returns why claude could not use the tool. Claude drops all tools of a server if one has
-// no schema of an object.
-func (t *Tool) check() error {
+// Check returns why claude could not use the tool, and prepares the check of arguments. Claude
+// drops all tools of a server if one has no schema of an object.
+func (t *Tool) Check() error {
 	var schema struct {
 		Type any `json:"type"`
 	}

@@ -34,7 +34,7 @@ type Tool struct {
 	Pinned      bool          // claude sees the tool from the start, and need not search
 	Handle      Handler
 
-	args *jsonschema.Resolved // made by Registry.Set
+	args *jsonschema.Resolved // made by Check
 }
 
 // DefaultTimeout bounds the call of a tool that sets no limit.
