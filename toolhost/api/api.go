@@ -1,0 +1,131 @@
+// Package api defines what the daemon and the tool host say to each other: JSON over HTTP on
+// two Unix sockets. The tool host serves the Path constants on the first, and calls the
+// functions that scripts may use on the second, which the daemon serves.
+package api
+
+import "encoding/json"
+
+// Subcommand is the hidden role of the program that runs tools.
+const Subcommand = "tool-host"
+
+// A Bootstrap tells the tool host its parameters, as one line of its standard input. The input
+// then stays open: its end means that the daemon has ended.
+type Bootstrap struct {
+	ToolsDir  string   `json:"tools_dir"`
+	Functions string   `json:"functions"` // path of the socket with the functions of scripts
+	Reserved  []string `json:"reserved"`  // names that no file may use
+}
+
+// ListenerFD is the file descriptor of the tool host's listening socket.
+const ListenerFD = 3
+
+// The paths that the tool host serves.
+const (
+	PathHealth   = "/health"   // GET: a Health
+	PathTools    = "/tools"    // GET: a list of Tool; DELETE /tools/{name} forgets a tool whose file is gone: a Done
+	PathCall     = "/call"     // POST a CallRequest: a CallResult
+	PathReload   = "/reload"   // POST: a Reloaded
+	PathShutdown = "/shutdown" // POST: a Done, and the tool host ends
+)
+
+// A Health says how the tool host does.
+type Health struct {
+	Status      string  `json:"status"`
+	Uptime      int64   `json:"uptime"` // milliseconds
+	ToolCount   int     `json:"toolCount"`
+	LastError   *string `json:"lastError"` // why a file could not be loaded; nil: all could
+	MemoryUsage Memory  `json:"memoryUsage"`
+}
+
+// Healthy is the status of a tool host that answers.
+const Healthy = "healthy"
+
+// A Memory is the heap of the tool host, in bytes.
+type Memory struct {
+	HeapUsed  uint64 `json:"heapUsed"`
+	HeapTotal uint64 `json:"heapTotal"`
+}
+
+// A Tool describes a loaded tool.
+type Tool struct {
+	Name         string          `json:"name"`
+	Description  string          `json:"description"`
+	InputSchema  json.RawMessage `json:"inputSchema"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  *Annotations    `json:"annotations,omitempty"`
+	TimeoutMS    int64           `json:"timeoutMs,omitempty"`
+	File         string          `json:"file,omitempty"` // in the tools directory; empty for a built-in tool
+}
+
+// Annotations are hints for clients, as MCP names them.
+type Annotations struct {
+	Title           string `json:"title,omitempty"`
+	ReadOnlyHint    bool   `json:"readOnlyHint,omitempty"`
+	IdempotentHint  bool   `json:"idempotentHint,omitempty"`
+	DestructiveHint bool   `json:"destructiveHint,omitempty"`
+}
+
+// A CallRequest calls a tool.
+type CallRequest struct {
+	Tool string          `json:"tool"`
+	Args json.RawMessage `json:"args,omitempty"`
+}
+
+// A CallResult is what a tool has returned, in the shape of MCP.
+type CallResult struct {
+	Content           []Content       `json:"content"`
+	StructuredContent json.RawMessage `json:"structuredContent,omitempty"`
+	IsError           bool            `json:"isError,omitempty"`
+}
+
+// A Content is a part of a result; its type is always "text".
+type Content struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// A Done answers a request that returns nothing else.
+type Done struct {
+	Success bool   `json:"success"`
+	Error   string `json:"error,omitempty"`
+}
+
+// A Reloaded lists the tools by name after the tools directory was read again.
+type Reloaded struct {
+	Success bool     `json:"success"`
+	Loaded  []string `json:"loaded"`
+}
+
+// CreateTool is the tool that makes tools. The tool host checks the code, and returns a
+// NewFile for the daemon to write, because only the daemon can write files.
+const CreateTool = "dynamic_tool_create"
+
+// A NewFile is a file of the tools directory.
+type NewFile struct {
+	File   string `json:"file"`
+	Source string `json:"source"`
+}
+
+// DeletedFile lists, line by line, the built-in tools that were deleted. The file is in the
+// tools directory, so that snapshots contain it; names that begin with _ are no tools.
+const DeletedFile = "_deleted"
+
+// The functions of scripts, which the daemon serves. Errors are a Done with status 403.
+const (
+	PathFetch     = "/fetch"    // POST a script.FetchRequest: a script.FetchResponse
+	PathReadFile  = "/fs/read"  // POST a FileRequest: a FileResult
+	PathWriteFile = "/fs/write" // POST a FileRequest: a FileResult
+	PathListFiles = "/fs/list"  // POST a FileRequest: a FileResult
+)
+
+// A FileRequest names a file, and the contents to write.
+type FileRequest struct {
+	Path string `json:"path"`
+	Data []byte `json:"data,omitempty"`
+}
+
+// A FileResult has the contents of a file, or the names in a directory.
+type FileResult struct {
+	Data  []byte   `json:"data,omitempty"`
+	Names []string `json:"names,omitempty"`
+}

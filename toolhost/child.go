@@ -1,0 +1,148 @@
+package toolhost
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"bareclaw/internal/proc"
+	"bareclaw/toolhost/api"
+)
+
+// endGrace is how long a tool host may take to end before it is killed.
+const endGrace = time.Second
+
+// A child is a running tool host.
+type child struct {
+	pid       int
+	startedAt time.Time
+	client    *client
+	cmd       *exec.Cmd
+	input     io.Closer     // the tool host ends when its input does
+	exited    chan struct{} // closed when the process has ended; err is set then
+	err       error
+	left      chan struct{} // closed when the child is no longer the present one
+}
+
+// passedOn are the variables of the environment that the tool host sees.
+var passedOn = []string{"TZ", "LANG", "TMPDIR"}
+
+// startChild starts a tool host that serves a listening socket.
+func startChild(self string, boot api.Bootstrap, socket string, listener *os.File, log *slog.Logger) (*child, error) {
+	line, err := json.Marshal(boot)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self, api.Subcommand)
+	cmd.Dir = "/"
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return !slices.Contains(passedOn, name)
+	})
+	cmd.ExtraFiles = []*os.File{listener} // becomes api.ListenerFD
+	last := &proc.Tail{}
+	cmd.Stderr = &logWriter{log: log, last: last}
+	cmd.SysProcAttr = attributes()
+	input, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("start the tool host: %w", err)
+	}
+	c := &child{pid: cmd.Process.Pid, startedAt: time.Now(), client: newClient(socket), cmd: cmd, input: input, exited: make(chan struct{}), left: make(chan struct{})}
+	go func() { // ends with the process
+		err := cmd.Wait()
+		if err == nil {
+			err = errors.New("the tool host has ended")
+		}
+		if says := last.LastLine(); says != "" {
+			err = fmt.Errorf("%w: %s", err, says)
+		}
+		c.err = err
+		close(c.exited)
+	}()
+	if _, err := input.Write(append(line, '\n')); err != nil {
+		c.stop()
+		return nil, fmt.Errorf("start the tool host: %w", err)
+	}
+	return c, nil
+}
+
+// awaitReady returns when the tool host answers.
+func (c *child) awaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the tool host did not answer within %s", startTimeout))
+	defer cancel()
+	answered := make(chan error, 1)
+	go func() { // ends with ctx
+		_, err := c.client.health(ctx)
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		return err
+	case <-c.exited:
+		return c.err
+	}
+}
+
+// stop ends the process and returns when the process has ended.
+func (c *child) stop() {
+	_ = c.input.Close()
+	late := time.AfterFunc(endGrace, c.kill)
+	defer late.Stop()
+	<-c.exited
+	c.client.close()
+}
+
+// endedWell reports whether a process that has ended was told to end.
+func (c *child) endedWell() bool { return c.cmd.ProcessState.Success() }
+
+// kill ends the process at once.
+func (c *child) kill() { _ = c.cmd.Process.Kill() } // an error means that it has ended
+
+// A logWriter passes the records of a tool host's log on.
+type logWriter struct {
+	log  *slog.Logger
+	last *proc.Tail // of the output that is no record, such as a panic
+	rest []byte
+}
+
+// Write implements io.Writer.
+func (w *logWriter) Write(p []byte) (int, error) {
+	w.rest = append(w.rest, p...)
+	for {
+		line, rest, whole := bytes.Cut(w.rest, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		w.rest = rest
+		w.record(line)
+	}
+}
+
+func (w *logWriter) record(line []byte) {
+	var record map[string]any
+	var level slog.Level
+	if json.Unmarshal(line, &record) != nil || level.UnmarshalText([]byte(fmt.Sprint(record[slog.LevelKey]))) != nil {
+		_, _ = w.last.Write(append(line, '\n'))
+		w.log.Error("tool host", "says", string(line))
+		return
+	}
+	var attrs []any
+	for key, value := range record {
+		if key != slog.LevelKey && key != slog.MessageKey && key != slog.TimeKey {
+			attrs = append(attrs, key, value)
+		}
+	}
+	w.log.Log(context.Background(), level, fmt.Sprint(record[slog.MessageKey]), attrs...)
+}

@@ -1,0 +1,81 @@
+package toolhost
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"bareclaw/core/tools"
+	"bareclaw/internal/atomicfile"
+	"bareclaw/toolhost/api"
+)
+
+// createTool returns dynamic_tool_create, with which sessions make tools.
+func createTool(handle tools.Handler) tools.Tool {
+	return tools.Tool{
+		Name: api.CreateTool,
+		Description: "Make a tool from TypeScript, or replace one that was made. The code is the body of an async function of args and returns the result, an object or a string. " +
+			"There is no require, import or process. fetch needs the permission network; fs.readFile, fs.writeFile and fs.list need filesystem; the gateway's owner decides what they reach. " +
+			"Afterwards the tool can be called at once by " + tools.CallName + ".",
+		Input: json.RawMessage(`{"type":"object","properties":{` +
+			`"name":{"type":"string","description":"lowercase letters, digits and _, at most 50"},` +
+			`"description":{"type":"string","description":"what the tool does"},` +
+			`"schema":{"type":"object","description":"JSON Schema of args; its type is object"},` +
+			`"code":{"type":"string","description":"such as: return { reversed: [...args.text].reverse().join('') };"},` +
+			`"permissions":{"type":"array","items":{"type":"string","enum":["browser","network","filesystem","ai"]}}},` +
+			`"required":["name","description","schema","code"]}`),
+		Timeout: changeTimeout,
+		Handle:  handle,
+	}
+}
+
+// create has the tool host check the tool, writes the file, and offers the tool.
+func (h *Host) create(ctx context.Context, c tools.Call) (tools.Result, error) {
+	var args struct {
+		Name string `json:"name"`
+	}
+	if err := json.Unmarshal(c.Args, &args); err != nil {
+		return tools.Result{}, err
+	}
+	if slices.Contains(protected, args.Name) {
+		return tools.Result{}, fmt.Errorf("name: %q is protected and cannot be replaced", args.Name)
+	}
+	checked, err := h.call(ctx, api.CreateTool, c.Args, true)
+	if err != nil || checked.IsError {
+		return checked, err
+	}
+	var file api.NewFile
+	if err := json.Unmarshal(checked.Structured, &file); err != nil {
+		return tools.Result{}, fmt.Errorf("the tool host's answer: %w", err)
+	}
+	name := args.Name + ".ts"
+	if t := h.tools()[args.Name]; t.File != "" {
+		name = filepath.Base(t.File)
+	}
+	maker := fmt.Sprintf("// Made with %s by channel %q, %s.\n", api.CreateTool, c.Channel, time.Now().UTC().Format(time.RFC3339))
+	if err := h.writeFile(name, []byte(maker+file.Source)); err != nil {
+		return tools.Result{}, fmt.Errorf("write the tool: %w", err)
+	}
+	present, err := h.await(ctx)
+	if err == nil {
+		err = h.reload(ctx, present)
+	}
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("the tool is written, and will be offered later: %w", err)
+	}
+	if h.tools()[args.Name].File != name {
+		return tools.Result{}, errors.New("the tool is written, but cannot be loaded; worker_status says why (lastError)")
+	}
+	return tools.Result{Text: fmt.Sprintf("Tool '%s' created successfully. Call it now: %s with name %q.", args.Name, tools.CallName, args.Name)}, nil
+}
+
+// writeFile replaces a file of the tools directory.
+func (h *Host) writeFile(name string, contents []byte) error {
+	h.changing.Lock()
+	defer h.changing.Unlock()
+	return atomicfile.Write(filepath.Join(h.o.ToolsDir, name), contents, 0o600)
+}

@@ -1,0 +1,240 @@
+package toolhost
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"code.dny.dev/ssrf"
+
+	"bareclaw/toolhost/api"
+	"bareclaw/toolhost/script"
+)
+
+// Grants are what scripts may use, beside computing, if they declare the permission. The zero
+// value grants nothing.
+type Grants struct {
+	Hosts []string    // that fetch reaches; "*.example.com" is each name below example.com
+	Dirs  []Directory // whose files fs reaches
+}
+
+// A Directory is a granted directory.
+type Directory struct {
+	Path     string // absolute
+	ReadOnly bool
+}
+
+// ParseGrants reads grants such as "network:api.example.com" and "filesystem:/srv/data:ro".
+func ParseGrants(list []string) (g Grants, err error) {
+	for _, grant := range list {
+		kind, what, _ := strings.Cut(grant, ":")
+		path, readOnly := strings.CutSuffix(what, ":ro")
+		switch {
+		case kind == "network" && what != "" && !strings.ContainsAny(what, "/: "):
+			g.Hosts = append(g.Hosts, strings.ToLower(what))
+		case kind == "filesystem" && filepath.IsAbs(path):
+			g.Dirs = append(g.Dirs, Directory{filepath.Clean(path), readOnly})
+		default:
+			return Grants{}, fmt.Errorf("%q is no grant: write network:HOST, network:*.DOMAIN, filesystem:/PATH or filesystem:/PATH:ro", grant)
+		}
+	}
+	return g, nil
+}
+
+const (
+	// maxFetched bounds the body that fetch returns, in bytes.
+	maxFetched = 4 << 20
+	// maxFile bounds a file that a script reads or writes, in bytes.
+	maxFile = 4 << 20
+	// fetchTimeout bounds a fetch with all its redirects.
+	fetchTimeout = 30 * time.Second
+)
+
+// functions carry out what scripts may use.
+type functions struct {
+	grants Grants
+	client *http.Client
+}
+
+var _ script.Functions = (*functions)(nil)
+
+func newFunctions(g Grants) *functions {
+	f := &functions{grants: g}
+	// The guard sees each address after its name was resolved: a name cannot lead to a private one.
+	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: ssrf.New(ssrf.WithAnyPort()).Safe}
+	f.client = &http.Client{
+		Timeout:   fetchTimeout,
+		Transport: &http.Transport{DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second, MaxIdleConns: 8, IdleConnTimeout: time.Minute},
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if len(via) >= 10 {
+				return errors.New("stopped after 10 redirects")
+			}
+			return f.checkURL(r.URL)
+		},
+	}
+	return f
+}
+
+func (f *functions) checkURL(u *url.URL) error {
+	host := strings.ToLower(u.Hostname())
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("fetch knows http and https, not %q", u.Scheme)
+	case u.User != nil:
+		return errors.New("a URL with a user name is refused")
+	case !slices.ContainsFunc(f.grants.Hosts, func(g string) bool {
+		domain, isDomain := strings.CutPrefix(g, "*")
+		return g == host || isDomain && strings.HasSuffix(host, domain)
+	}):
+		return fmt.Errorf("the host %q is not granted; the gateway's owner adds network:%s to BARECLAW_TOOL_GRANTS", host, host)
+	}
+	return nil
+}
+
+// Fetch sends a request to a granted host, and implements script.Functions, as the other
+// methods do.
+func (f *functions) Fetch(ctx context.Context, in script.FetchRequest) (out script.FetchResponse, err error) {
+	r, err := http.NewRequestWithContext(ctx, in.Method, in.URL, bytes.NewReader(in.Body))
+	if err != nil {
+		return out, err
+	}
+	if err := f.checkURL(r.URL); err != nil {
+		return out, err
+	}
+	if in.Header != nil {
+		r.Header = in.Header
+	}
+	answer, err := f.client.Do(r)
+	if err != nil {
+		return out, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := readAtMost(answer.Body, maxFetched)
+	if err != nil {
+		return out, fmt.Errorf("fetch %s: %w", in.URL, err)
+	}
+	return script.FetchResponse{URL: answer.Request.URL.String(), Status: answer.StatusCode, Header: answer.Header, Body: body}, nil
+}
+
+func readAtMost(r io.Reader, limit int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		err = fmt.Errorf("there are more than %d bytes", limit)
+	}
+	return b, err
+}
+
+// open opens the granted directory that a path is in. The returned name is relative to it.
+func (f *functions) open(path string, write bool) (root *os.Root, name string, err error) {
+	if !filepath.IsAbs(path) {
+		return nil, "", fmt.Errorf("%q must be an absolute path", path)
+	}
+	path = filepath.Clean(path)
+	for _, d := range f.grants.Dirs {
+		rel, err := filepath.Rel(d.Path, path)
+		switch {
+		case err != nil || !filepath.IsLocal(rel):
+		case write && d.ReadOnly:
+			return nil, "", fmt.Errorf("%s is granted for reading only", d.Path)
+		default:
+			root, err = os.OpenRoot(d.Path)
+			return root, rel, err
+		}
+	}
+	return nil, "", fmt.Errorf("%q is not granted; the gateway's owner adds filesystem:PATH to BARECLAW_TOOL_GRANTS", path)
+}
+
+func (f *functions) ReadFile(_ context.Context, path string) ([]byte, error) {
+	root, name, err := f.open(path, false)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	st, err := root.Stat(name)
+	if err == nil && !st.Mode().IsRegular() { // opening a pipe would wait
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	return readAtMost(file, maxFile)
+}
+
+func (f *functions) WriteFile(_ context.Context, path string, data []byte) error {
+	root, name, err := f.open(path, true)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	if st, err := root.Stat(name); err == nil && !st.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", path)
+	}
+	return root.WriteFile(name, data, 0o600)
+}
+
+func (f *functions) ListFiles(_ context.Context, path string) (names []string, err error) {
+	root, name, err := f.open(path, false)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	entries, err := fs.ReadDir(root.FS(), name)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, err
+}
+
+// handler serves the functions to the tool host.
+func (f *functions) handler() http.Handler {
+	m := http.NewServeMux()
+	m.HandleFunc("POST "+api.PathFetch, serve(f.Fetch))
+	m.HandleFunc("POST "+api.PathReadFile, serve(func(ctx context.Context, r api.FileRequest) (api.FileResult, error) {
+		data, err := f.ReadFile(ctx, r.Path)
+		return api.FileResult{Data: data}, err
+	}))
+	m.HandleFunc("POST "+api.PathWriteFile, serve(func(ctx context.Context, r api.FileRequest) (api.FileResult, error) {
+		return api.FileResult{}, f.WriteFile(ctx, r.Path, r.Data)
+	}))
+	m.HandleFunc("POST "+api.PathListFiles, serve(func(ctx context.Context, r api.FileRequest) (api.FileResult, error) {
+		names, err := f.ListFiles(ctx, r.Path)
+		return api.FileResult{Names: names}, err
+	}))
+	return m
+}
+
+// serve returns a handler that decodes a request and encodes the outcome.
+func serve[In, Out any](do func(ctx context.Context, in In) (Out, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var in In
+		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 2*maxFile)).Decode(&in)
+		var out Out
+		if err == nil {
+			out, err = do(r.Context(), in)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err != nil {
+			w.WriteHeader(http.StatusForbidden)
+			_ = json.NewEncoder(w).Encode(api.Done{Error: err.Error()}) // the tool host has gone otherwise
+			return
+		}
+		_ = json.NewEncoder(w).Encode(out) // likewise
+	}
+}

@@ -1,0 +1,77 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"bareclaw/core/tools"
+	"bareclaw/toolhost/api"
+	"bareclaw/toolhost/script"
+)
+
+// maxName is the length of the longest name of a script's tool, in bytes.
+const maxName = 50
+
+var nameForm = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// checkTool returns the part of dynamic_tool_create that the tool host carries out: the tool
+// checks the code and returns the file, which the daemon writes. The daemon offers the whole.
+func (l *loader) checkTool() tools.Tool {
+	return tools.Tool{
+		Name:        api.CreateTool,
+		Description: "Check a tool, and return its file.",
+		Input: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"description":{"type":"string"},"schema":{"type":"object"},` +
+			`"code":{"type":"string"},"permissions":{"type":"array","items":{"type":"string"}}},"required":["name","description","schema","code"]}`),
+		Annotations: tools.Annotations{ReadOnly: true, Idempotent: true},
+		Handle:      l.create,
+	}
+}
+
+// create checks a tool.
+func (l *loader) create(ctx context.Context, c tools.Call) (tools.Result, error) {
+	var args struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Schema      json.RawMessage `json:"schema"`
+		Code        string          `json:"code"`
+		Permissions []string        `json:"permissions"`
+	}
+	if err := json.Unmarshal(c.Args, &args); err != nil {
+		return tools.Result{}, err
+	}
+	switch {
+	case !nameForm.MatchString(args.Name) || len(args.Name) > maxName:
+		return tools.Result{}, fmt.Errorf("name: %q must be a lowercase letter followed by lowercase letters, digits and _, at most %d in all", args.Name, maxName)
+	case len(args.Code) > script.MaxSource:
+		return tools.Result{}, fmt.Errorf("code: %d bytes are too many; at most %d", len(args.Code), script.MaxSource)
+	}
+	source, first := script.Wrap(args.Name, args.Description, args.Schema, args.Code, args.Permissions)
+	s, err := script.Compile(ctx, "code", source)
+	if err != nil {
+		return tools.Result{}, inCode(err, first)
+	}
+	defer s.Close()
+	t := l.toolOf(s)
+	if err := l.check(&t); err != nil {
+		return tools.Result{}, err
+	}
+	b, err := json.Marshal(api.NewFile{File: args.Name + ".ts", Source: string(source)})
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("encode the file: %w", err)
+	}
+	return tools.Result{Structured: b}, nil
+}
+
+// inCode makes an error of the file point into the given code, which begins in line first.
+func inCode(err error, first int) error {
+	var at *script.Error
+	if !errors.As(err, &at) || at.Line < first {
+		return err
+	}
+	moved := *at
+	moved.Line -= first - 1
+	return &moved
+}

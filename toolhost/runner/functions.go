@@ -1,0 +1,74 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"bareclaw/toolhost/api"
+	"bareclaw/toolhost/script"
+)
+
+// functions has the daemon carry out what scripts may use.
+type functions struct{ client *http.Client }
+
+var _ script.Functions = (*functions)(nil)
+
+// newFunctions returns the functions that the daemon serves on a Unix socket.
+func newFunctions(socket string) *functions {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
+	return &functions{&http.Client{Transport: &http.Transport{DialContext: dial}}}
+}
+
+// ask has the daemon carry out a function.
+func (f *functions) ask(ctx context.Context, path string, in, out any) error {
+	b, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://daemon"+path, bytes.NewReader(b))
+	if err != nil {
+		return err
+	}
+	answer, err := f.client.Do(r)
+	if err != nil {
+		return fmt.Errorf("the gateway does not answer: %w", err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		var refused api.Done
+		if err := json.NewDecoder(answer.Body).Decode(&refused); err != nil {
+			return fmt.Errorf("the gateway answers with status %d", answer.StatusCode)
+		}
+		return errors.New(refused.Error)
+	}
+	return json.NewDecoder(answer.Body).Decode(out)
+}
+
+// Fetch implements script.Functions, as the other methods do.
+func (f *functions) Fetch(ctx context.Context, r script.FetchRequest) (out script.FetchResponse, err error) {
+	err = f.ask(ctx, api.PathFetch, r, &out)
+	return out, err
+}
+
+func (f *functions) ReadFile(ctx context.Context, path string) ([]byte, error) {
+	var out api.FileResult
+	err := f.ask(ctx, api.PathReadFile, api.FileRequest{Path: path}, &out)
+	return out.Data, err
+}
+
+func (f *functions) WriteFile(ctx context.Context, path string, data []byte) error {
+	return f.ask(ctx, api.PathWriteFile, api.FileRequest{Path: path, Data: data}, new(api.FileResult))
+}
+
+func (f *functions) ListFiles(ctx context.Context, path string) ([]string, error) {
+	var out api.FileResult
+	err := f.ask(ctx, api.PathListFiles, api.FileRequest{Path: path}, &out)
+	return out.Names, err
+}

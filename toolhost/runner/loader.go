@@ -1,0 +1,311 @@
+package runner
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"bareclaw/core/tools"
+	"bareclaw/toolhost/api"
+	"bareclaw/toolhost/builtin"
+	"bareclaw/toolhost/script"
+)
+
+// A loader keeps the tools as the tools directory defines them.
+type loader struct {
+	dir       string
+	reserved  []string
+	functions script.Functions
+	log       *slog.Logger
+	onStuck   func(tool string) // is told of a script that does not stop
+	registry  *tools.Registry
+
+	loading sync.Mutex       // held while the directory is read; guards files
+	files   map[string]*file // by name
+
+	mu       sync.Mutex    // guards the fields below
+	problems []string      // why files could not be loaded, sorted by file
+	tools    []api.Tool    // sorted by name
+	version  string        // of tools
+	changed  chan struct{} // closed when there is another version
+}
+
+// A file is a file of the tools directory.
+type file struct {
+	sum     [sha256.Size]byte
+	script  *script.Script // the last version that could be loaded; nil: none
+	tool    tools.Tool     // which the script defines
+	problem string         // why the present contents are not loaded
+	clash   string         // why the tool is not offered
+}
+
+func newLoader(boot api.Bootstrap, log *slog.Logger, onStuck func(tool string)) *loader {
+	quiet := slog.New(problemsOnly{log.Handler()}) // the daemon logs the calls
+	return &loader{
+		dir: boot.ToolsDir, reserved: boot.Reserved, log: log, onStuck: onStuck, functions: newFunctions(boot.Functions),
+		registry: tools.NewRegistry(quiet, nil), files: map[string]*file{}, changed: make(chan struct{}),
+	}
+}
+
+// A problemsOnly handler leaves out records that tell of no problem.
+type problemsOnly struct{ slog.Handler }
+
+// Enabled reports whether records of the level are logged.
+func (problemsOnly) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+
+// load reads the tools directory and replaces the tools whose files have changed. A file that
+// cannot be loaded keeps its earlier tool.
+func (l *loader) load(ctx context.Context) {
+	l.loading.Lock()
+	defer l.loading.Unlock()
+	deleted, err := l.readFiles(ctx)
+	var problems []string
+	if err != nil {
+		problems = append(problems, err.Error())
+	}
+	dynamic, files := l.dynamicTools()
+	for _, name := range slices.Sorted(maps.Keys(l.files)) {
+		if f := l.files[name]; f.problem != "" || f.clash != "" {
+			problems = append(problems, f.problem+f.clash)
+		}
+	}
+	own := []tools.Tool{l.checkTool()}
+	for _, t := range builtin.Tools() {
+		if files[t.Name] == "" && !slices.Contains(deleted, t.Name) {
+			own = append(own, t)
+		}
+	}
+	if err := l.registry.SetAll(map[tools.Source][]tools.Tool{tools.Builtin: own, tools.Dynamic: dynamic}); err != nil {
+		problems = append(problems, err.Error()) // impossible: each tool was checked
+		l.log.Error("the tools stay as they are", "err", err)
+	}
+	l.publish(files, problems)
+}
+
+// publish describes the tools of the registry, and wakes those who wait for another list.
+func (l *loader) publish(files map[string]string, problems []string) {
+	all := l.registry.List()
+	list := make([]api.Tool, len(all))
+	for i, t := range all {
+		list[i] = api.Tool{
+			Name: t.Name, Description: t.Description, InputSchema: t.Input, OutputSchema: t.Output, TimeoutMS: t.Timeout.Milliseconds(), File: files[t.Name],
+			Annotations: &api.Annotations{Title: t.Annotations.Title, ReadOnlyHint: t.Annotations.ReadOnly, IdempotentHint: t.Annotations.Idempotent, DestructiveHint: t.Annotations.Destructive},
+		}
+	}
+	b, err := json.Marshal(list)
+	if err != nil {
+		l.log.Error("list of tools not encoded", "err", err) // impossible: the schemas were checked
+	}
+	sum := sha256.Sum256(b)
+	version := `"` + hex.EncodeToString(sum[:8]) + `"`
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.problems, l.tools = problems, list
+	if version != l.version {
+		l.version = version
+		close(l.changed)
+		l.changed = make(chan struct{})
+	}
+}
+
+// readFiles compiles the files of the tools directory whose contents have changed. It returns
+// the deleted built-in tools, and why the directory could not be read.
+func (l *loader) readFiles(ctx context.Context) (deleted []string, err error) {
+	root, err := os.OpenRoot(l.dir)
+	if err != nil {
+		return nil, fmt.Errorf("read the tools directory: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil, fmt.Errorf("read the tools directory: %w", err)
+	}
+	present := map[string]bool{}
+	for _, e := range entries {
+		if !isToolFile(e.Name()) {
+			continue
+		}
+		present[e.Name()] = true
+		if l.files[e.Name()] == nil {
+			l.files[e.Name()] = &file{}
+		}
+		l.readFile(ctx, root, e.Name())
+	}
+	for name, f := range l.files {
+		if !present[name] {
+			f.replace(nil)
+			delete(l.files, name)
+			l.log.Info("tool file gone", "file", name)
+		}
+	}
+	b, err := root.ReadFile(api.DeletedFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the list of deleted tools: %w", err)
+	}
+	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
+		deleted = append(deleted, strings.TrimSpace(s.Text()))
+	}
+	return deleted, nil
+}
+
+// isToolFile reports whether a file may define a tool, by its name.
+func isToolFile(name string) bool {
+	return strings.HasSuffix(name, ".ts") && !strings.HasSuffix(name, ".d.ts") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_")
+}
+
+// readFile loads a file if its contents have changed.
+func (l *loader) readFile(ctx context.Context, root *os.Root, name string) {
+	f := l.files[name]
+	source, err := readSource(root, name)
+	if err != nil {
+		f.sum = [sha256.Size]byte{}
+		l.fail(f, fmt.Sprintf("%s: %v", name, err))
+		return
+	}
+	sum := sha256.Sum256(source)
+	if f.sum == sum {
+		return
+	}
+	f.sum = sum
+	s, err := script.Compile(ctx, name, source)
+	if err != nil {
+		l.fail(f, err.Error())
+		return
+	}
+	t := l.toolOf(s)
+	if err := l.check(&t); err != nil {
+		s.Close()
+		l.fail(f, fmt.Sprintf("%s: %v", name, err))
+		return
+	}
+	f.replace(s)
+	f.tool, f.problem = t, ""
+	l.log.Info("tool loaded", "tool", t.Name, "file", name)
+}
+
+// fail notes why the file's contents are not loaded, and logs a new reason.
+func (l *loader) fail(f *file, problem string) {
+	if f.problem != problem {
+		l.log.Error("tool not loaded", "err", problem, "earlier_version_serves", f.script != nil)
+	}
+	f.problem = problem
+}
+
+// replace replaces the script; calls under way go on with the earlier one.
+func (f *file) replace(s *script.Script) {
+	if f.script != nil {
+		f.script.Close()
+	}
+	f.script = s
+}
+
+// readSource reads a file, unless a symbolic link leads out of the directory.
+func readSource(root *os.Root, name string) ([]byte, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	st, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !st.Mode().IsRegular():
+		return nil, errors.New("not a regular file")
+	case st.Size() > script.MaxSource:
+		return nil, fmt.Errorf("the file has %d bytes; at most %d are loaded", st.Size(), script.MaxSource)
+	}
+	return io.ReadAll(io.LimitReader(f, script.MaxSource+1))
+}
+
+// check returns why a tool cannot be offered.
+func (l *loader) check(t *tools.Tool) error {
+	if slices.Contains(l.reserved, t.Name) || t.Name == api.CreateTool {
+		return fmt.Errorf("the name %q is reserved for a tool of the gateway; choose another one", t.Name)
+	}
+	return t.Check()
+}
+
+// dynamicTools returns the tools of all files, and by name the file of each tool. Where two
+// files define a tool of the same name, the first file counts.
+func (l *loader) dynamicTools() (all []tools.Tool, files map[string]string) {
+	files = map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(l.files)) {
+		f := l.files[name]
+		if f.script == nil {
+			continue
+		}
+		if first, taken := files[f.tool.Name]; taken {
+			f.clash = fmt.Sprintf("%s: %s defines the tool %q already", name, first, f.tool.Name)
+			continue
+		}
+		f.clash = ""
+		files[f.tool.Name] = name
+		all = append(all, f.tool)
+	}
+	return all, files
+}
+
+func (l *loader) toolOf(s *script.Script) tools.Tool {
+	t := s.Tool(l.functions, func(line string) { l.log.Info("script says", "tool", s.Name, "line", line) })
+	handle := t.Handle
+	t.Handle = func(ctx context.Context, c tools.Call) (tools.Result, error) {
+		result, err := handle(ctx, c)
+		if errors.Is(err, script.ErrStuck) {
+			l.onStuck(s.Name)
+		}
+		return result, err
+	}
+	return t
+}
+
+// list returns the tools, sorted by name, and the version of the list.
+func (l *loader) list() (list []api.Tool, version string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tools, l.version
+}
+
+// awaitOther waits until there is another version, and reports whether there is one.
+func (l *loader) awaitOther(ctx context.Context, version string) bool {
+	for {
+		l.mu.Lock()
+		now, changed := l.version, l.changed
+		l.mu.Unlock()
+		if now != version {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// problem returns why files could not be loaded; empty if all could.
+func (l *loader) problem() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch n := len(l.problems); n {
+	case 0:
+		return ""
+	case 1:
+		return l.problems[0]
+	default:
+		return fmt.Sprintf("%s (and %d more)", l.problems[0], n-1)
+	}
+}

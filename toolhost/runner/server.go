@@ -1,0 +1,137 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"bareclaw/core/tools"
+	"bareclaw/toolhost/api"
+)
+
+// maxRequest bounds a request, in bytes.
+const maxRequest = 4 << 20
+
+// A server answers the daemon.
+type server struct {
+	loader    *loader
+	startedAt time.Time
+	once      sync.Once
+	shutdown  chan struct{} // closed when the process is to end
+}
+
+func (s *server) routes() http.Handler {
+	m := http.NewServeMux()
+	m.HandleFunc("GET "+api.PathHealth, s.health)
+	m.HandleFunc("GET "+api.PathTools, s.list)
+	m.HandleFunc("DELETE "+api.PathTools+"/{name}", s.forget)
+	m.HandleFunc("POST "+api.PathCall, s.call)
+	m.HandleFunc("POST "+api.PathReload, s.reload)
+	m.HandleFunc("POST "+api.PathShutdown, s.end)
+	return m
+}
+
+func (s *server) health(w http.ResponseWriter, _ *http.Request) {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	h := api.Health{
+		Status: api.Healthy, Uptime: time.Since(s.startedAt).Milliseconds(), ToolCount: len(s.loader.registry.List()),
+		MemoryUsage: api.Memory{HeapUsed: m.HeapAlloc, HeapTotal: m.HeapSys},
+	}
+	if problem := s.loader.problem(); problem != "" {
+		h.LastError = &problem
+	}
+	write(w, http.StatusOK, h)
+}
+
+// list answers with the tools. A client that has a list, which the header If-None-Match names,
+// waits for another one for as many seconds as the header Prefer says.
+func (s *server) list(w http.ResponseWriter, r *http.Request) {
+	if has := r.Header.Get("If-None-Match"); has != "" {
+		seconds, _ := strconv.Atoi(strings.TrimPrefix(r.Header.Get("Prefer"), "wait=")) // 0: do not wait
+		ctx, cancel := context.WithTimeout(r.Context(), time.Duration(seconds)*time.Second)
+		defer cancel()
+		if !s.loader.awaitOther(ctx, has) {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	list, version := s.loader.list()
+	w.Header().Set("ETag", version)
+	write(w, http.StatusOK, list)
+}
+
+func (s *server) call(w http.ResponseWriter, r *http.Request) {
+	var c api.CallRequest
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err == nil {
+		err = json.Unmarshal(body, &c)
+	}
+	if err == nil && c.Tool == "" {
+		err = errors.New(`"tool" is missing`)
+	}
+	if err != nil {
+		write(w, http.StatusBadRequest, api.Done{Error: "the request is not {tool, args}: " + err.Error()})
+		return
+	}
+	result, err := s.loader.registry.Call(r.Context(), c.Tool, tools.Call{Args: c.Args})
+	if err != nil {
+		result = tools.Result{Text: err.Error(), IsError: true}
+	}
+	write(w, http.StatusOK, resultOf(c.Tool, result))
+}
+
+// resultOf returns a result in the shape of MCP. Clients that know no structure read the same
+// as text.
+func resultOf(tool string, r tools.Result) api.CallResult {
+	text := r.Text
+	switch {
+	case r.IsError && !strings.HasPrefix(text, "Tool: "):
+		text = fmt.Sprintf("Tool: %s\nError: %s", tool, text)
+	case r.Structured != nil:
+		text = string(r.Structured)
+	}
+	return api.CallResult{Content: []api.Content{{Type: "text", Text: text}}, StructuredContent: r.Structured, IsError: r.IsError}
+}
+
+func (s *server) reload(w http.ResponseWriter, r *http.Request) {
+	s.loader.load(r.Context())
+	list, _ := s.loader.list()
+	loaded := make([]string, len(list))
+	for i, t := range list {
+		loaded[i] = t.Name
+	}
+	write(w, http.StatusOK, api.Reloaded{Success: true, Loaded: loaded})
+}
+
+// forget drops a tool whose file is gone.
+func (s *server) forget(w http.ResponseWriter, r *http.Request) {
+	s.loader.load(r.Context())
+	name := r.PathValue("name")
+	if t, ok := s.loader.registry.Find(name); ok && t.Source == tools.Dynamic {
+		write(w, http.StatusConflict, api.Done{Error: fmt.Sprintf("a file in the tools directory still defines %q", name)})
+		return
+	}
+	write(w, http.StatusOK, api.Done{Success: true})
+}
+
+func (s *server) end(w http.ResponseWriter, _ *http.Request) {
+	write(w, http.StatusOK, api.Done{Success: true})
+	s.once.Do(func() { close(s.shutdown) })
+}
+
+func write(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // an error means that the client has gone
+}

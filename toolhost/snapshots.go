@@ -1,0 +1,234 @@
+package toolhost
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"bareclaw/internal/atomicfile"
+)
+
+// Names of snapshots that the gateway makes.
+const (
+	initialName = "initial"         // before the first change
+	rescueName  = "before_rollback" // before a rollback, of what the rollback replaces
+)
+
+// A snapshot describes a copy of the tools directory.
+type snapshot struct {
+	ID        string    `json:"id"` // the name, _ and the milliseconds since 1970
+	Name      string    `json:"name"`
+	CreatedAt time.Time `json:"createdAt"`
+	ToolCount int       `json:"toolCount"`
+}
+
+// snapshots keeps copies of the tools directory. Its methods must not be called concurrently.
+type snapshots struct {
+	tools string // the tools directory
+	dir   string // of the copies
+	keep  int    // how many copies are kept, beside the initial one
+}
+
+func newSnapshots(tools string, keep int) *snapshots {
+	return &snapshots{tools: tools, dir: filepath.Join(filepath.Dir(tools), "snapshots"), keep: keep}
+}
+
+var snapshotName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// checkName returns why people cannot use a name.
+func checkName(name string) error {
+	switch {
+	case !snapshotName.MatchString(name):
+		return fmt.Errorf("name: %q must be 1 to 64 letters, digits and . _ -, and begin with a letter or digit", name)
+	case name == initialName || name == rescueName:
+		return fmt.Errorf("name: the gateway uses %q itself; choose another name", name)
+	}
+	return nil
+}
+
+// create copies the tools directory.
+func (s *snapshots) create(name string, toolCount int) (snapshot, error) {
+	sn := snapshot{Name: name, CreatedAt: time.Now().UTC().Truncate(time.Millisecond), ToolCount: toolCount}
+	sn.ID = fmt.Sprintf("%s_%d", name, sn.CreatedAt.UnixMilli())
+	for isThere(filepath.Join(s.dir, sn.ID)) { // made in the same millisecond
+		sn.CreatedAt = sn.CreatedAt.Add(time.Millisecond)
+		sn.ID = fmt.Sprintf("%s_%d", name, sn.CreatedAt.UnixMilli())
+	}
+	part := filepath.Join(s.dir, "."+sn.ID)
+	err := os.MkdirAll(part, 0o700)
+	if err == nil {
+		err = copyTree(s.tools, filepath.Join(part, "tools"))
+	}
+	if err == nil {
+		err = atomicfile.WriteJSON(filepath.Join(part, "metadata.json"), sn)
+	}
+	if err == nil {
+		err = os.Rename(part, filepath.Join(s.dir, sn.ID))
+	}
+	if err != nil {
+		_ = os.RemoveAll(part) // hidden, so a rest is no snapshot
+		return snapshot{}, fmt.Errorf("keep a snapshot of the tools: %w", err)
+	}
+	s.prune()
+	return sn, nil
+}
+
+// list returns the snapshots, the newest first.
+func (s *snapshots) list() ([]snapshot, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list the snapshots: %w", err)
+	}
+	var all []snapshot
+	for _, e := range entries {
+		var sn snapshot
+		b, err := os.ReadFile(filepath.Join(s.dir, e.Name(), "metadata.json"))
+		if err != nil || json.Unmarshal(b, &sn) != nil || strings.HasPrefix(e.Name(), ".") {
+			continue // no snapshot, or a part of one
+		}
+		sn.ID = e.Name()
+		all = append(all, sn)
+	}
+	slices.SortFunc(all, func(a, b snapshot) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.ID, a.ID))
+	})
+	return all, nil
+}
+
+// find returns a snapshot by its id; without an id the most recent one that nobody needs to
+// undo a rollback.
+func (s *snapshots) find(id string) (snapshot, error) {
+	all, err := s.list()
+	if err != nil {
+		return snapshot{}, err
+	}
+	i := slices.IndexFunc(all, func(sn snapshot) bool { return sn.ID == id || id == "" && sn.Name != rescueName })
+	switch {
+	case i >= 0:
+		return all[i], nil
+	case id == "":
+		return snapshot{}, errors.New("there is no snapshot; worker_snapshot makes one")
+	}
+	return snapshot{}, fmt.Errorf("there is no snapshot %q; worker_snapshots lists all", id)
+}
+
+// makeInitial keeps the first state of the tools, unless that is kept already.
+func (s *snapshots) makeInitial(toolCount int) error {
+	all, err := s.list()
+	if err != nil || slices.ContainsFunc(all, func(sn snapshot) bool { return sn.Name == initialName }) {
+		return err
+	}
+	_, err = s.create(initialName, toolCount)
+	return err
+}
+
+// restore makes the tools directory a copy of a snapshot. The present tools are kept as a
+// snapshot of their own.
+func (s *snapshots) restore(sn snapshot, toolCount int) error {
+	if _, err := s.create(rescueName, toolCount); err != nil {
+		return err
+	}
+	from := filepath.Join(s.dir, sn.ID, "tools")
+	part, next := s.beside("part"), s.beside("next")
+	err := errors.Join(os.RemoveAll(part), os.RemoveAll(next))
+	if err == nil {
+		err = copyTree(from, part)
+	}
+	if err == nil {
+		err = os.Rename(part, next)
+	}
+	if err == nil {
+		err = s.swap()
+	}
+	if err != nil { // the directory may be a mount, or its parent not ours
+		err = s.restoreInside(from)
+	}
+	if err != nil {
+		return fmt.Errorf("roll back to %s: %w", sn.ID, err)
+	}
+	return nil
+}
+
+// beside returns a path that can be renamed to the tools directory.
+func (s *snapshots) beside(what string) string {
+	return filepath.Join(filepath.Dir(s.tools), "."+filepath.Base(s.tools)+"."+what)
+}
+
+// swap replaces the tools directory by the next one. If the process is killed meanwhile,
+// finish completes the work.
+func (s *snapshots) swap() error {
+	old := s.beside("old")
+	if err := os.RemoveAll(old); err != nil {
+		return err
+	}
+	if err := os.Rename(s.tools, old); err != nil {
+		return err
+	}
+	err := os.Rename(s.beside("next"), s.tools)
+	if err != nil {
+		return errors.Join(err, os.Rename(old, s.tools))
+	}
+	return os.RemoveAll(old)
+}
+
+// finish completes a rollback that was cut, and makes a missing tools directory.
+func (s *snapshots) finish() error {
+	if next := s.beside("next"); !isThere(s.tools) && isThere(next) {
+		if err := os.Rename(next, s.tools); err != nil {
+			return fmt.Errorf("finish the rollback of the tools: %w", err)
+		}
+	}
+	_ = errors.Join(os.RemoveAll(s.beside("part")), os.RemoveAll(s.beside("next")), os.RemoveAll(s.beside("old"))) // rests do no harm
+	if err := os.MkdirAll(s.tools, 0o700); err != nil {
+		return fmt.Errorf("make the tools directory (BARECLAW_TOOLS_DIR): %w", err)
+	}
+	return nil
+}
+
+// restoreInside replaces the contents of the tools directory.
+func (s *snapshots) restoreInside(from string) error {
+	entries, err := os.ReadDir(s.tools)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(s.tools, e.Name())))
+	}
+	if err != nil {
+		return err
+	}
+	return os.CopyFS(s.tools, os.DirFS(from))
+}
+
+// prune removes the oldest snapshots beyond the limit, but never the initial one.
+func (s *snapshots) prune() {
+	all, err := s.list()
+	if err != nil {
+		return // the next snapshot tries again
+	}
+	all = slices.DeleteFunc(all, func(sn snapshot) bool { return sn.Name == initialName })
+	for _, sn := range all[min(len(all), s.keep):] {
+		_ = os.RemoveAll(filepath.Join(s.dir, sn.ID)) // likewise
+	}
+}
+
+// copyTree copies a directory to a new one. A missing directory is an empty one.
+func copyTree(from, to string) error {
+	if !isThere(from) {
+		return os.MkdirAll(to, 0o700)
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	return os.CopyFS(to, os.DirFS(from))
+}
+
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
