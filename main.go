@@ -16,6 +16,8 @@ import (
 	"bareclaw/internal/exitcode"
 	"bareclaw/sessionhost/host"
 	"bareclaw/sessionhost/protocol"
+	"bareclaw/toolhost/api"
+	"bareclaw/toolhost/runner"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -29,6 +31,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			return host.Run(slog.New(slog.NewTextHandler(stderr, nil)))
 		case supervisor.Subcommand:
 			return work(stderr)
+		case api.Subcommand:
+			return runner.Run(stdin, stderr)
 		case daemon.EchoSubcommand:
 			return echoagent.Run(args[1:], stdin, stdout, stderr)
 		}

@@ -138,11 +138,11 @@ func (w *logWriter) record(line []byte) {
 		w.log.Error("tool host", "says", string(line))
 		return
 	}
-	var attrs []any
+	attrs := []any{"says", record[slog.MessageKey]}
 	for key, value := range record {
 		if key != slog.LevelKey && key != slog.MessageKey && key != slog.TimeKey {
 			attrs = append(attrs, key, value)
 		}
 	}
-	w.log.Log(context.Background(), level, fmt.Sprint(record[slog.MessageKey]), attrs...)
+	w.log.Log(context.Background(), level, "tool host", attrs...)
 }

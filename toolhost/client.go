@@ -30,20 +30,20 @@ func (c *client) close() { c.http.CloseIdleConnections() }
 // origin stands for the tool host in URLs.
 const origin = "http://toolhost"
 
-// do sends a request and decodes the answer into out, unless the answer has another status
-// than 200.
-func (c *client) do(ctx context.Context, method, path string, header http.Header, in, out any) (*http.Response, error) {
+// ask sends a request with some headers, and decodes the answer into out unless the answer says
+// that nothing is new. It returns the version of the answer.
+func (c *client) ask(ctx context.Context, method, path string, header http.Header, in, out any) (version string, err error) {
 	var body io.Reader
 	if in != nil {
 		b, err := json.Marshal(in)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		body = bytes.NewReader(b)
 	}
 	r, err := http.NewRequestWithContext(ctx, method, origin+path, body)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if header != nil {
 		r.Header = header
@@ -53,52 +53,44 @@ func (c *client) do(ctx context.Context, method, path string, header http.Header
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return nil, err
+		return "", err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	if answer.StatusCode != http.StatusOK {
-		return answer, nil
+	switch answer.StatusCode {
+	case http.StatusOK:
+		err = json.NewDecoder(answer.Body).Decode(out)
+	case http.StatusNotModified:
+	default:
+		err = errors.New(answer.Status)
 	}
-	if err := json.NewDecoder(answer.Body).Decode(out); err != nil {
-		return nil, fmt.Errorf("the tool host's answer to %s: %w", path, err)
+	if err != nil {
+		return "", fmt.Errorf("the tool host's answer to %s: %w", path, err)
 	}
-	return answer, nil
-}
-
-// ask is do for requests that have no other status than 200.
-func (c *client) ask(ctx context.Context, method, path string, in, out any) error {
-	answer, err := c.do(ctx, method, path, nil, in, out)
-	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the tool host answers %s with %s", path, answer.Status)
-	}
-	return err
+	return answer.Header.Get("ETag"), nil
 }
 
 func (c *client) health(ctx context.Context) (h api.Health, err error) {
-	err = c.ask(ctx, http.MethodGet, api.PathHealth, nil, &h)
+	_, err = c.ask(ctx, http.MethodGet, api.PathHealth, nil, nil, &h)
 	return h, err
 }
 
 // list returns the tools and the version of the list.
 func (c *client) list(ctx context.Context) (list []api.Tool, version string, err error) {
-	answer, err := c.do(ctx, http.MethodGet, api.PathTools, nil, nil, &list)
-	if err != nil {
-		return nil, "", err
-	}
-	return list, answer.Header.Get("ETag"), nil
+	version, err = c.ask(ctx, http.MethodGet, api.PathTools, nil, nil, &list)
+	return list, version, err
 }
 
 // awaitOther waits for another list than that of a version, for some time.
 func (c *client) awaitOther(ctx context.Context, version string) error {
 	header := http.Header{"If-None-Match": {version}, "Prefer": {"wait=30"}}
-	_, err := c.do(ctx, http.MethodGet, api.PathTools, header, nil, new([]api.Tool))
+	_, err := c.ask(ctx, http.MethodGet, api.PathTools, header, nil, new([]api.Tool))
 	return err
 }
 
 // call calls a tool. An error means that the tool host did not answer.
 func (c *client) call(ctx context.Context, name string, args json.RawMessage) (tools.Result, error) {
 	var r api.CallResult
-	if err := c.ask(ctx, http.MethodPost, api.PathCall, api.CallRequest{Tool: name, Args: args}, &r); err != nil {
+	if _, err := c.ask(ctx, http.MethodPost, api.PathCall, nil, api.CallRequest{Tool: name, Args: args}, &r); err != nil {
 		return tools.Result{}, err
 	}
 	if len(r.Content) == 0 {
@@ -108,6 +100,13 @@ func (c *client) call(ctx context.Context, name string, args json.RawMessage) (t
 }
 
 // reload has the tool host read the tools directory.
-func (c *client) reload(ctx context.Context) error {
-	return c.ask(ctx, http.MethodPost, api.PathReload, nil, new(api.Reloaded))
+func (c *client) reload(ctx context.Context) (r api.Reloaded, err error) {
+	_, err = c.ask(ctx, http.MethodPost, api.PathReload, nil, nil, &r)
+	return r, err
+}
+
+// shutdown tells the tool host to end.
+func (c *client) shutdown(ctx context.Context) error {
+	_, err := c.ask(ctx, http.MethodPost, api.PathShutdown, nil, nil, new(api.Done))
+	return err
 }

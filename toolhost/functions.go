@@ -36,23 +36,6 @@ type Directory struct {
 	ReadOnly bool
 }
 
-// ParseGrants reads grants such as "network:api.example.com" and "filesystem:/srv/data:ro".
-func ParseGrants(list []string) (g Grants, err error) {
-	for _, grant := range list {
-		kind, what, _ := strings.Cut(grant, ":")
-		path, readOnly := strings.CutSuffix(what, ":ro")
-		switch {
-		case kind == "network" && what != "" && !strings.ContainsAny(what, "/: "):
-			g.Hosts = append(g.Hosts, strings.ToLower(what))
-		case kind == "filesystem" && filepath.IsAbs(path):
-			g.Dirs = append(g.Dirs, Directory{filepath.Clean(path), readOnly})
-		default:
-			return Grants{}, fmt.Errorf("%q is no grant: write network:HOST, network:*.DOMAIN, filesystem:/PATH or filesystem:/PATH:ro", grant)
-		}
-	}
-	return g, nil
-}
-
 const (
 	// maxFetched bounds the body that fetch returns, in bytes.
 	maxFetched = 4 << 20
@@ -103,8 +86,7 @@ func (f *functions) checkURL(u *url.URL) error {
 	return nil
 }
 
-// Fetch sends a request to a granted host, and implements script.Functions, as the other
-// methods do.
+// Fetch sends a request to a granted host.
 func (f *functions) Fetch(ctx context.Context, in script.FetchRequest) (out script.FetchResponse, err error) {
 	r, err := http.NewRequestWithContext(ctx, in.Method, in.URL, bytes.NewReader(in.Body))
 	if err != nil {
@@ -156,6 +138,7 @@ func (f *functions) open(path string, write bool) (root *os.Root, name string, e
 	return nil, "", fmt.Errorf("%q is not granted; the gateway's owner adds filesystem:PATH to BARECLAW_TOOL_GRANTS", path)
 }
 
+// ReadFile reads a file of a granted directory.
 func (f *functions) ReadFile(_ context.Context, path string) ([]byte, error) {
 	root, name, err := f.open(path, false)
 	if err != nil {
@@ -177,6 +160,7 @@ func (f *functions) ReadFile(_ context.Context, path string) ([]byte, error) {
 	return readAtMost(file, maxFile)
 }
 
+// WriteFile replaces the contents of a file in a granted directory.
 func (f *functions) WriteFile(_ context.Context, path string, data []byte) error {
 	root, name, err := f.open(path, true)
 	if err != nil {
@@ -189,6 +173,7 @@ func (f *functions) WriteFile(_ context.Context, path string, data []byte) error
 	return root.WriteFile(name, data, 0o600)
 }
 
+// ListFiles returns the names in a granted directory.
 func (f *functions) ListFiles(_ context.Context, path string) (names []string, err error) {
 	root, name, err := f.open(path, false)
 	if err != nil {

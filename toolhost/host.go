@@ -152,7 +152,7 @@ func pauseAfter(failures int) time.Duration {
 
 // hostSockets are the two sockets between daemon and tool host.
 type hostSockets struct {
-	path      string   // of the tool host's socket
+	path      string // of the tool host's socket
 	listener  net.Listener
 	file      *os.File // the listener, for tool hosts
 	functions *http.Server

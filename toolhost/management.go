@@ -183,7 +183,7 @@ func readPlan(_ context.Context, c tools.Call) (tools.Result, error) {
 	case !filepath.IsAbs(args.Path):
 		return tools.Result{}, fmt.Errorf("path: %q must be an absolute path", args.Path)
 	case slices.Contains(strings.Split(args.Path, "/"), ".."):
-		return tools.Result{}, fmt.Errorf("path: %q must not contain ..", args.Path)
+		return tools.Result{}, fmt.Errorf("path: %q must not lead upwards with .. in it", args.Path)
 	}
 	path, err := filepath.EvalSymlinks(args.Path)
 	if err != nil {
@@ -259,9 +259,9 @@ func (h *Host) deleteFile(t api.Tool) error {
 
 // reload has the tool host read the tools directory, and offers the tools that are there.
 func (h *Host) reload(ctx context.Context, c *child) error {
-	if err := c.client.reload(ctx); err != nil {
-		return err
+	_, err := c.client.reload(ctx)
+	if err == nil {
+		_, err = h.refresh(ctx, c)
 	}
-	_, err := h.refresh(ctx, c)
 	return err
 }

@@ -45,6 +45,7 @@ const (
 	tcpListener   listener = iota // the TCP address
 	localListener                 // the Unix socket of the user's own programs
 	innerListener                 // the Unix socket of a predecessor, which has checked its clients
+	toolListener                  // the TCP address of the tool host
 )
 
 type servedListener struct {
@@ -69,7 +70,7 @@ func listenerOf(r *http.Request) listener {
 // check returns why the request is refused, or nil. On the Unix sockets only the
 // peer matters.
 func (g *guard) check(r *http.Request, from listener) *problem {
-	if from != tcpListener {
+	if from == localListener || from == innerListener {
 		return g.checkPeer(r)
 	}
 	if !g.knownHost(r.Host) {

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"context"
 	"net/http"
+
+	"bareclaw/adapters/httpapi/api"
 )
 
 // serveMCP passes a request on to the MCP server. The stream of a GET ends when the server
@@ -15,5 +17,11 @@ func (s *shared) serveMCP(w *response, r *http.Request) (any, error) {
 		r = r.WithContext(ctx)
 	}
 	s.MCP.ServeHTTP(w, r)
+	return nil, nil
+}
+
+// serveToolHost passes a request on to the tool host.
+func (s *shared) serveToolHost(w *response, r *http.Request) (any, error) {
+	http.StripPrefix(api.PathToolHost, s.ToolHost).ServeHTTP(w, r)
 	return nil, nil
 }

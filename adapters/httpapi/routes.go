@@ -68,6 +68,13 @@ func routes(s *shared) []route {
 		{http.MethodGet, api.PathMCP, s.serveMCP},
 		{http.MethodDelete, api.PathMCP, s.serveMCP},
 
+		{http.MethodGet, api.PathToolHost + "/health", s.serveToolHost},
+		{http.MethodGet, api.PathToolHost + "/tools", s.serveToolHost},
+		{http.MethodDelete, api.PathToolHost + "/tools/{name}", s.serveToolHost},
+		{http.MethodPost, api.PathToolHost + "/call", s.serveToolHost},
+		{http.MethodPost, api.PathToolHost + "/reload", s.serveToolHost},
+		{http.MethodPost, api.PathToolHost + "/shutdown", s.serveToolHost},
+
 		{http.MethodGet, api.PathHealth, admin.health},
 		{http.MethodGet, api.PathMetrics, admin.metrics},
 		{http.MethodPost, api.PathRestart, admin.postRestart},
@@ -161,7 +168,7 @@ func (s *Server) handler(router http.Handler) http.Handler {
 		from := listenerOf(r)
 		res := &response{
 			ResponseWriter: w, log: s.log, bodyLimit: s.bodyLimit, route: "other", local: from == localListener,
-			repeated: from != tcpListener && r.Header.Get(repeatedHeader) != "",
+			repeated: (from == localListener || from == innerListener) && r.Header.Get(repeatedHeader) != "",
 		}
 		defer s.readOn(res, r)
 		defer s.finish(res, r, r.Method, time.Now()) // a hand-over changes the method
@@ -172,6 +179,9 @@ func (s *Server) handler(router http.Handler) http.Handler {
 			logRefusal(res, r, p)
 			fail(res, r, p)
 			return
+		}
+		if from == toolListener { // whose paths are those of the tool host alone
+			r.URL.Path, r.URL.RawPath, r.RequestURI = api.PathToolHost+r.URL.Path, "", api.PathToolHost+r.RequestURI
 		}
 		if s.lifecycle.handingOver() {
 			s.handover.proxy(res, r)

@@ -40,6 +40,7 @@ type Options struct {
 	Core      *lanes.Manager
 	Push      *core.PushRegistry
 	MCP       http.Handler // serves the gateway's tools
+	ToolHost  http.Handler // serves the paths of the tool host
 	Log       *slog.Logger
 	Schedules *schedule.Scheduler
 
@@ -116,6 +117,10 @@ func (s *Server) Serve(l net.Listener) error { return s.serve(tcpListener, l) }
 // ServeLocal is Serve for the Unix listener of the user's own programs: without checks of
 // token, Host and Origin, and without requests that would give the agent permissions.
 func (s *Server) ServeLocal(l net.Listener) error { return s.serve(localListener, l) }
+
+// ServeTools is Serve for the TCP listener of the tool host: its paths are those below
+// api.PathToolHost.
+func (s *Server) ServeTools(l net.Listener) error { return s.serve(toolListener, l) }
 
 // ServeInner serves the requests forwarded by a predecessor, on a Unix listener, also after
 // HandOver. It checks only the peer, because the predecessor has checked the clients.

@@ -91,6 +91,23 @@ type Config struct {
 	// The tools tool_search and tool_call are always there; they reach the others of this list
 	// only. Clients at /mcp have all tools, whatever this says.
 	Tools []string `env:"BARECLAW_TOOLS" default:"all" kind:"gateway-tools"`
+	// ToolsDir is the directory of the tools that are TypeScript files. Snapshots of the
+	// directory are kept beside it, in snapshots.
+	//
+	// Claude makes such tools itself; a file that you put there works at once.
+	ToolsDir string `env:"BARECLAW_TOOLS_DIR" kind:"path" unset:"tools below the state directory"`
+	// ToolGrants are what the tools of the tools directory may use: hosts that they fetch from
+	// and directories whose files they read or write.
+	//
+	// A tool must also declare the permission. Addresses in private networks cannot be granted.
+	ToolGrants []ToolGrant `env:"BARECLAW_TOOL_GRANTS" kind:"grants" unset:"none"`
+	// SnapshotsKeep is the number of snapshots of the tools directory that are kept, beside the
+	// first one.
+	SnapshotsKeep int `env:"BARECLAW_SNAPSHOTS_KEEP" default:"50" kind:"int 1 10000"`
+	// ToolHostAddr is a further address on which the tool host answers, for other programs.
+	//
+	// Requests are checked as those for `BARECLAW_PORT`.
+	ToolHostAddr string `env:"BARECLAW_TOOLHOST_ADDR" kind:"loopback-address" unset:"none"`
 	// MaxTurns is the number of agentic turns that one message may take.
 	//
 	// The limit stops tool loops.

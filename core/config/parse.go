@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -301,4 +302,23 @@ func IsLoopback(host string) bool {
 	}
 	addr, err := netip.ParseAddr(host)
 	return err == nil && addr.Unmap().IsLoopback()
+}
+
+// parseLoopbackAddress reads the address and the port of a listener that only this machine
+// reaches.
+func parseLoopbackAddress(s string) (string, error) {
+	host, port, err := net.SplitHostPort(s)
+	if err == nil {
+		host, err = parseHost(host)
+	}
+	if err == nil {
+		_, err = between(1, math.MaxUint16)(port)
+	}
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%s is not an address with a port", quoted(s))
+	case !IsLoopback(host):
+		return "", fmt.Errorf("%s can be reached by others", quoted(host))
+	}
+	return net.JoinHostPort(host, port), nil
 }

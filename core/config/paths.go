@@ -134,6 +134,28 @@ func (m machine) textOrFile(s string) (string, error) {
 	return "@" + path, err
 }
 
+// grant reads what tools may use: network:HOST, network:*.DOMAIN, filesystem:/PATH, or
+// filesystem:/PATH:ro.
+func (m machine) grant(s string) (g ToolGrant, err error) {
+	kind, what, _ := strings.Cut(s, ":")
+	switch kind {
+	case "network":
+		domain, isDomain := strings.CutPrefix(what, "*.")
+		if g.Host, err = parseHost(domain); err == nil && isDomain {
+			g.Host = "*." + g.Host
+		}
+	case "filesystem":
+		what, g.ReadOnly = strings.CutSuffix(what, ":ro")
+		if !strings.HasPrefix(what, "/") && !strings.HasPrefix(what, "~/") {
+			return g, fmt.Errorf("%s is no absolute path", quoted(what))
+		}
+		g.Dir, err = m.path(what)
+	default:
+		err = fmt.Errorf("%s has neither network: nor filesystem: in front", quoted(s))
+	}
+	return g, err
+}
+
 // reason returns the cause of a file error without the path repeated by the error.
 func reason(err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {

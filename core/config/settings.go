@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -119,7 +120,10 @@ var kinds = sync.OnceValue(func() map[string]kind {
 		"word":          of("a word", parseWord),
 		"tools":         of("a comma-separated list, as Read,Bash(git log *)", parseTools),
 		"gateway-tools": of("all, none or a comma-separated list of names, as channel_list,json_format", parseGatewayTools),
-		"names":         of("a comma-separated list of variable names, none of them BARECLAW_…", listOf(parseName)),
+		"grants": {"a comma-separated list of network:HOST, network:*.DOMAIN, filesystem:/PATH and filesystem:/PATH:ro", "",
+			func(m machine, text string, _ []string) (any, error) { return listOf(m.grant)(text) }},
+		"loopback-address": of("a loopback address with a port, as 127.0.0.1:3001", parseLoopbackAddress),
+		"names":            of("a comma-separated list of variable names, none of them BARECLAW_…", listOf(parseName)),
 
 		"path":      at(path, machine.path),
 		"directory": at(directory, machine.directory),
@@ -209,6 +213,9 @@ func (r *resolver) resolveDirectories() {
 	c.UserDir = cmp.Or(shared, c.StateDir)
 	if r.texts["BARECLAW_RUNTIME_DIR"] == "" {
 		c.RuntimeDir = r.runtimeDir(c.StateDir)
+	}
+	if r.texts["BARECLAW_TOOLS_DIR"] == "" {
+		c.ToolsDir = filepath.Join(c.StateDir, "tools")
 	}
 	if err := privatedir.CheckSocketDir(c.RuntimeDir); err != nil {
 		c.RuntimeDir = ""

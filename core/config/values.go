@@ -62,6 +62,13 @@ func (c Config) OffersTool(name string) bool {
 // LogJSON is the LogFormat for slog's JSON handler; any other value selects the text handler.
 const LogJSON = "json"
 
+// A ToolGrant is one thing that tools of the tools directory may use: a host, or a directory.
+type ToolGrant struct {
+	Host     string // "*.example.com" is each name below example.com
+	Dir      string // absolute
+	ReadOnly bool   // of the directory
+}
+
 // TelegramLock returns the path of the lock file of the process that receives the bot's
 // messages, empty without a bot. All daemons of this user share the file.
 func (c Config) TelegramLock() string {

@@ -53,7 +53,7 @@ func Work() error {
 	if err != nil {
 		return err
 	}
-	d := &daemon{supervisor: proc.Process{PID: os.Getppid()}, startedAt: time.Now()}
+	d := &daemon{supervisor: proc.Process{PID: os.Getppid()}, startedAt: time.Now(), served: make(chan struct{})}
 	d.parent, d.environ = parent, os.Environ() // as it is before .env
 	d.life, d.leaving = context.WithCancel(context.Background())
 	d.sockets.base, d.engine.base, d.http.base, d.restarts.base = &d.base, &d.base, &d.base, &d.base
@@ -90,6 +90,7 @@ type daemon struct {
 	supervisor proc.Process         // its process
 	startedAt  time.Time
 	ready      atomic.Bool
+	served     chan struct{}      // closed when ready is set
 	leaving    context.CancelFunc // ends life
 
 	lock     *lockfile.StateLock
@@ -123,6 +124,7 @@ func (d *daemon) serve() error {
 		return err
 	}
 	d.ready.Store(true)
+	close(d.served)
 	d.parent.Serving(d.serveHeld(), d.restarts.onTrial.Load())
 	d.unwatch = d.watch()
 	go d.restarts.afterTrial(d.life) // ends with d.life
@@ -248,7 +250,7 @@ func (d *daemon) takeState() (err error) {
 func (d *daemon) open() error {
 	chats := &telegramPart{base: &d.base, engine: &d.engine}
 	chats.options.Restart, chats.options.Holder, chats.options.StartedAt = d.restarts.request, d.supervisor.PID, d.startedAt
-	hands := &toolsPart{base: &d.base, engine: &d.engine}
+	hands := &toolsPart{base: &d.base, engine: &d.engine, ready: d.served}
 	var scheduler *schedule.Scheduler
 	serve := func() error {
 		if err := d.describe(false); err != nil { // a client with an answer finds this process in the lock file
@@ -256,7 +258,7 @@ func (d *daemon) open() error {
 		}
 		scheduler = newScheduler(&d.engine, chats)
 		d.http.start(httpapi.Options{
-			Core: d.engine.manager, Push: &d.push, MCP: hands.server.Handler(), Schedules: scheduler, Log: d.log, Metrics: chats.writeMetrics, Peer: samePeer,
+			Core: d.engine.manager, Push: &d.push, MCP: hands.server.Handler(), ToolHost: hands.host.Handler(), Schedules: scheduler, Log: d.log, Metrics: chats.writeMetrics, Peer: samePeer,
 			Health: d.health, Restart: d.restarts.request, Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
 			Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
 		}, &d.sockets)
@@ -264,7 +266,7 @@ func (d *daemon) open() error {
 	}
 	d.parts = partList{
 		{start: hands.start}, d.engine.part(), {start: hands.fill}, chats.part(), {start: d.engine.recover}, {start: serve, stop: d.http.stop},
-		loop(d.life, hands.follow), loop(d.life, chats.poll), loop(d.life, func(ctx context.Context) { scheduler.Run(ctx) }),
+		loop(d.life, hands.follow), loop(d.life, hands.run), loop(d.life, chats.poll), loop(d.life, func(ctx context.Context) { scheduler.Run(ctx) }),
 	}
 	d.closers = append(d.closers, d.engine.closeRecords)
 	return d.parts.start()

@@ -23,32 +23,39 @@ const (
 	lockFile = "lock"
 	tcpFile  = "tcp"
 	unixFile = "unix"
+	toolFile = "tools"
 )
 
-// sockets are the two listeners of the API.
+// sockets are the listeners of the API.
 type sockets struct {
 	*base
 	passed map[string]*os.File // by a service manager, by tcpFile and unixFile
 	tcp    net.Listener
 	unix   net.Listener // the API socket
+	tools  net.Listener // the address of the tool host; nil: none
 }
 
 func (s *sockets) apiSocket() string { return client.Socket(s.cfg) }
 
 // close closes the listeners. The supervisor may have copies.
 func (s *sockets) close() {
-	for _, l := range []net.Listener{s.tcp, s.unix} {
+	for _, l := range []net.Listener{s.tcp, s.unix, s.tools} {
 		if l != nil {
 			_ = l.Close()
 		}
 	}
 }
 
-// listen opens the two listeners of the API. listen prefers a socket passed by a service
+// listen opens the listeners of the API. listen prefers a socket passed by a service
 // manager, then the socket of an earlier worker if the configured address has not changed.
 func (s *sockets) listen() (err error) {
-	if s.tcp, err = s.listenTCP(); err != nil {
+	if s.tcp, err = s.listenTCP(tcpFile, net.JoinHostPort(s.cfg.Host, strconv.Itoa(s.cfg.Port)), "BARECLAW_HOST, BARECLAW_PORT"); err != nil {
 		return err
+	}
+	if s.cfg.ToolHostAddr != "" {
+		if s.tools, err = s.listenTCP(toolFile, s.cfg.ToolHostAddr, "BARECLAW_TOOLHOST_ADDR"); err != nil {
+			return err
+		}
 	}
 	if err := privatedir.Make(s.cfg.RuntimeDir, "BARECLAW_RUNTIME_DIR"); err != nil {
 		return fmt.Errorf("use the runtime directory: %w", err)
@@ -57,14 +64,14 @@ func (s *sockets) listen() (err error) {
 	return err
 }
 
-func (s *sockets) listenTCP() (net.Listener, error) {
-	address := net.JoinHostPort(s.cfg.Host, strconv.Itoa(s.cfg.Port))
+// listenTCP opens a listener on the address that the variables configure.
+func (s *sockets) listenTCP(name, address, variables string) (net.Listener, error) {
 	wanted := func(a net.Addr) bool {
 		have, isTCP := a.(*net.TCPAddr)
 		want, err := net.ResolveTCPAddr("tcp", address)
 		return err == nil && isTCP && sameIP(have.IP, want.IP) && (want.Port == 0 || have.Port == want.Port)
 	}
-	l, fits, err := s.given(tcpFile, wanted, address+" (BARECLAW_HOST, BARECLAW_PORT)")
+	l, fits, err := s.given(name, wanted, fmt.Sprintf("%s (%s)", address, variables))
 	if err != nil || fits {
 		return l, err
 	}
@@ -74,9 +81,9 @@ func (s *sockets) listenTCP() (net.Listener, error) {
 	l, err = net.Listen("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("port %d is in use by another program; stop it, or set BARECLAW_PORT: %w", s.cfg.Port, err)
+		return nil, fmt.Errorf("the address %s is in use by another program; stop it, or set another port (%s): %w", address, variables, err)
 	case err != nil:
-		return nil, fmt.Errorf("listen for HTTP (BARECLAW_HOST, BARECLAW_PORT): %w", err)
+		return nil, fmt.Errorf("listen for HTTP (%s): %w", variables, err)
 	}
 	return l, nil
 }
@@ -152,8 +159,8 @@ func (s *sockets) vacant() error {
 // that a service manager has passed are there already.
 func (s *sockets) deposit(lock *lockfile.StateLock) error {
 	files := map[string]*os.File{lockFile: lock.File()}
-	for name, l := range map[string]net.Listener{tcpFile: s.tcp, unixFile: s.unix} {
-		if s.passed[name] != nil {
+	for name, l := range map[string]net.Listener{tcpFile: s.tcp, unixFile: s.unix, toolFile: s.tools} {
+		if s.passed[name] != nil || l == nil {
 			continue
 		}
 		f, err := l.(interface{ File() (*os.File, error) }).File()

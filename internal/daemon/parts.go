@@ -90,17 +90,20 @@ func loop(life context.Context, run func(context.Context)) part {
 // httpGrace is how long held requests may take to be answered at the end.
 const httpGrace = 1500 * time.Millisecond
 
-// An httpPart serves the API on the daemon's two listeners.
+// An httpPart serves the API on the daemon's listeners.
 type httpPart struct {
 	*base
-	failed chan error // of serving; capacity 2
+	failed chan error // of serving; capacity 3
 	server *httpapi.Server
 }
 
 func (h *httpPart) start(o httpapi.Options, s *sockets) {
-	h.server, h.failed = httpapi.New(o), make(chan error, 2)
+	h.server, h.failed = httpapi.New(o), make(chan error, 3)
 	go func() { h.failed <- h.server.Serve(s.tcp) }()       // ends by stop
 	go func() { h.failed <- h.server.ServeLocal(s.unix) }() // likewise
+	if s.tools != nil {
+		go func() { h.failed <- h.server.ServeTools(s.tools) }() // likewise
+	}
 }
 
 func (h *httpPart) stop(why stopReason) error {

@@ -3,12 +3,16 @@ package daemon
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
+	"slices"
 
+	"bareclaw/core/config"
 	"bareclaw/core/tools"
 	"bareclaw/core/tools/gateway"
 	"bareclaw/internal/buildinfo"
 	"bareclaw/mcp"
+	"bareclaw/toolhost"
 )
 
 // A toolsPart is the gateway's tools, and the server through which sessions and clients call
@@ -18,6 +22,8 @@ type toolsPart struct {
 	engine   *engine
 	registry *tools.Registry
 	server   *mcp.Server
+	host     *toolhost.Host
+	ready    <-chan struct{} // closed when the gateway serves
 }
 
 // start makes the registry, before the engine starts.
@@ -28,19 +34,55 @@ func (t *toolsPart) start() error {
 	return nil
 }
 
-// fill adds the tools that need the engine, and offers all tools to sessions: a session host
-// that the engine recovers answers claude at once.
+// fill adds the tools that need the engine. Where no earlier process has left the answers of
+// session hosts, fill offers these tools to sessions: a session host that the engine recovers
+// answers claude at once.
 func (t *toolsPart) fill() error {
-	if err := t.registry.Set(tools.Gateway, append(tools.Dispatchers(t.registry), gateway.Tools(t.engine.manager.Directory)...)); err != nil {
+	t.host = toolhost.New(toolhost.Options{
+		Self: t.self, ToolsDir: t.cfg.ToolsDir, RuntimeDir: t.cfg.RuntimeDir, KeepSnapshots: t.cfg.SnapshotsKeep,
+		Grants: grants(t.cfg.ToolGrants), Registry: t.registry, Log: t.log,
+	})
+	own := slices.Concat(tools.Dispatchers(t.registry), gateway.Tools(t.engine.manager.Directory), t.host.Management())
+	if err := t.registry.Set(tools.Gateway, own); err != nil {
 		return err
 	}
-	t.warnOfUnknown()
-	t.publish(t.server.Offer())
+	if _, err := os.Stat(t.engine.toolServer); err != nil {
+		t.publish(t.server.Offer())
+	}
 	return nil
 }
 
-// follow offers changed tools to sessions, until ctx ends.
-func (t *toolsPart) follow(ctx context.Context) { t.server.Follow(ctx, t.publish) }
+func grants(all []config.ToolGrant) (g toolhost.Grants) {
+	for _, grant := range all {
+		if grant.Host != "" {
+			g.Hosts = append(g.Hosts, grant.Host)
+		} else {
+			g.Dirs = append(g.Dirs, toolhost.Directory{Path: grant.Dir, ReadOnly: grant.ReadOnly})
+		}
+	}
+	return g
+}
+
+// run keeps the tool host running until ctx ends. The tool host must not delay the start of
+// the gateway.
+func (t *toolsPart) run(ctx context.Context) {
+	select {
+	case <-t.ready:
+		t.host.Run(ctx)
+	case <-ctx.Done():
+	}
+}
+
+// follow offers changed tools to sessions, from the moment that the tools are known until ctx
+// ends: a restart of the gateway must not take tools away for a moment.
+func (t *toolsPart) follow(ctx context.Context) {
+	select {
+	case <-t.host.Settled():
+		t.warnOfUnknown()
+		t.server.Follow(ctx, t.publish)
+	case <-ctx.Done():
+	}
+}
 
 // publish gives the session hosts their answers.
 func (t *toolsPart) publish(answers map[string]json.RawMessage) {

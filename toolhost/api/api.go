@@ -3,7 +3,14 @@
 // functions that scripts may use on the second, which the daemon serves.
 package api
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"bareclaw/core/tools"
+)
 
 // Subcommand is the hidden role of the program that runs tools.
 const Subcommand = "tool-host"
@@ -128,4 +135,26 @@ type FileRequest struct {
 type FileResult struct {
 	Data  []byte   `json:"data,omitempty"`
 	Names []string `json:"names,omitempty"`
+}
+
+// ResultOf returns the result of a call in the shape of MCP. Clients that know no structure
+// read the same as text.
+func ResultOf(tool string, r tools.Result) CallResult {
+	text := r.Text
+	switch {
+	case r.IsError && !strings.HasPrefix(text, "Tool: "):
+		text = fmt.Sprintf("Tool: %s\nError: %s", tool, text)
+	case r.Structured != nil:
+		text = string(r.Structured)
+	}
+	return CallResult{Content: []Content{{Type: "text", Text: text}}, StructuredContent: r.Structured, IsError: r.IsError}
+}
+
+// Write answers a request with JSON.
+func Write(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // an error means that the client has gone
 }

@@ -48,10 +48,10 @@ func (l *loader) create(ctx context.Context, c tools.Call) (tools.Result, error)
 	case len(args.Code) > script.MaxSource:
 		return tools.Result{}, fmt.Errorf("code: %d bytes are too many; at most %d", len(args.Code), script.MaxSource)
 	}
-	source, first := script.Wrap(args.Name, args.Description, args.Schema, args.Code, args.Permissions)
+	source, before := script.Wrap(args.Name, args.Description, args.Schema, args.Code, args.Permissions)
 	s, err := script.Compile(ctx, "code", source)
 	if err != nil {
-		return tools.Result{}, inCode(err, first)
+		return tools.Result{}, inCode(err, before)
 	}
 	defer s.Close()
 	t := l.toolOf(s)
@@ -65,13 +65,13 @@ func (l *loader) create(ctx context.Context, c tools.Call) (tools.Result, error)
 	return tools.Result{Structured: b}, nil
 }
 
-// inCode makes an error of the file point into the given code, which begins in line first.
-func inCode(err error, first int) error {
+// inCode makes an error of the file point into the given code, which begins after some lines.
+func inCode(err error, linesBefore int) error {
 	var at *script.Error
-	if !errors.As(err, &at) || at.Line < first {
+	if !errors.As(err, &at) || at.Line <= linesBefore {
 		return err
 	}
 	moved := *at
-	moved.Line -= first - 1
+	moved.Line -= linesBefore
 	return &moved
 }

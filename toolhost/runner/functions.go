@@ -51,22 +51,25 @@ func (f *functions) ask(ctx context.Context, path string, in, out any) error {
 	return json.NewDecoder(answer.Body).Decode(out)
 }
 
-// Fetch implements script.Functions, as the other methods do.
+// Fetch sends a request to a granted host.
 func (f *functions) Fetch(ctx context.Context, r script.FetchRequest) (out script.FetchResponse, err error) {
 	err = f.ask(ctx, api.PathFetch, r, &out)
 	return out, err
 }
 
+// ReadFile reads a file of a granted directory.
 func (f *functions) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	var out api.FileResult
 	err := f.ask(ctx, api.PathReadFile, api.FileRequest{Path: path}, &out)
 	return out.Data, err
 }
 
+// WriteFile replaces the contents of a file in a granted directory.
 func (f *functions) WriteFile(ctx context.Context, path string, data []byte) error {
 	return f.ask(ctx, api.PathWriteFile, api.FileRequest{Path: path, Data: data}, new(api.FileResult))
 }
 
+// ListFiles returns the names in a granted directory.
 func (f *functions) ListFiles(ctx context.Context, path string) ([]string, error) {
 	var out api.FileResult
 	err := f.ask(ctx, api.PathListFiles, api.FileRequest{Path: path}, &out)

@@ -75,10 +75,10 @@ func run(stdin io.Reader, log *slog.Logger) (status int, err error) {
 	})
 	l.load(context.Background())
 	go l.watch(context.Background()) // ends with the process
-	gone := make(chan error, 1)
+	gone := make(chan struct{})
 	go func() { // ends with the daemon
-		_, err := io.Copy(io.Discard, in)
-		gone <- err
+		defer close(gone)
+		_, _ = io.Copy(io.Discard, in)
 	}()
 	s := &server{loader: l, startedAt: time.Now(), shutdown: make(chan struct{})}
 	web := &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}

@@ -49,7 +49,7 @@ func (s *server) health(w http.ResponseWriter, _ *http.Request) {
 	if problem := s.loader.problem(); problem != "" {
 		h.LastError = &problem
 	}
-	write(w, http.StatusOK, h)
+	api.Write(w, http.StatusOK, h)
 }
 
 // list answers with the tools. A client that has a list, which the header If-None-Match names,
@@ -66,7 +66,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 	}
 	list, version := s.loader.list()
 	w.Header().Set("ETag", version)
-	write(w, http.StatusOK, list)
+	api.Write(w, http.StatusOK, list)
 }
 
 func (s *server) call(w http.ResponseWriter, r *http.Request) {
@@ -79,27 +79,14 @@ func (s *server) call(w http.ResponseWriter, r *http.Request) {
 		err = errors.New(`"tool" is missing`)
 	}
 	if err != nil {
-		write(w, http.StatusBadRequest, api.Done{Error: "the request is not {tool, args}: " + err.Error()})
+		api.Write(w, http.StatusBadRequest, api.Done{Error: "the request is not {tool, args}: " + err.Error()})
 		return
 	}
 	result, err := s.loader.registry.Call(r.Context(), c.Tool, tools.Call{Args: c.Args})
 	if err != nil {
 		result = tools.Result{Text: err.Error(), IsError: true}
 	}
-	write(w, http.StatusOK, resultOf(c.Tool, result))
-}
-
-// resultOf returns a result in the shape of MCP. Clients that know no structure read the same
-// as text.
-func resultOf(tool string, r tools.Result) api.CallResult {
-	text := r.Text
-	switch {
-	case r.IsError && !strings.HasPrefix(text, "Tool: "):
-		text = fmt.Sprintf("Tool: %s\nError: %s", tool, text)
-	case r.Structured != nil:
-		text = string(r.Structured)
-	}
-	return api.CallResult{Content: []api.Content{{Type: "text", Text: text}}, StructuredContent: r.Structured, IsError: r.IsError}
+	api.Write(w, http.StatusOK, api.ResultOf(c.Tool, result))
 }
 
 func (s *server) reload(w http.ResponseWriter, r *http.Request) {
@@ -109,7 +96,7 @@ func (s *server) reload(w http.ResponseWriter, r *http.Request) {
 	for i, t := range list {
 		loaded[i] = t.Name
 	}
-	write(w, http.StatusOK, api.Reloaded{Success: true, Loaded: loaded})
+	api.Write(w, http.StatusOK, api.Reloaded{Success: true, Loaded: loaded})
 }
 
 // forget drops a tool whose file is gone.
@@ -117,21 +104,13 @@ func (s *server) forget(w http.ResponseWriter, r *http.Request) {
 	s.loader.load(r.Context())
 	name := r.PathValue("name")
 	if t, ok := s.loader.registry.Find(name); ok && t.Source == tools.Dynamic {
-		write(w, http.StatusConflict, api.Done{Error: fmt.Sprintf("a file in the tools directory still defines %q", name)})
+		api.Write(w, http.StatusConflict, api.Done{Error: fmt.Sprintf("a file in the tools directory still defines %q", name)})
 		return
 	}
-	write(w, http.StatusOK, api.Done{Success: true})
+	api.Write(w, http.StatusOK, api.Done{Success: true})
 }
 
 func (s *server) end(w http.ResponseWriter, _ *http.Request) {
-	write(w, http.StatusOK, api.Done{Success: true})
+	api.Write(w, http.StatusOK, api.Done{Success: true})
 	s.once.Do(func() { close(s.shutdown) })
-}
-
-func write(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // an error means that the client has gone
 }

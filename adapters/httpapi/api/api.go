@@ -18,6 +18,7 @@ const (
 	PathSchedules = "/schedules"
 	PathRestart   = "/restart"
 	PathMCP       = "/mcp"
+	PathToolHost  = "/toolhost" // before the paths of the tool host
 	PathUpgrade   = "/upgrade"
 	PathHealth    = "/health"
 	PathMetrics   = "/metrics"

@@ -19,8 +19,8 @@ func rooms() []room {
 		leaf    = "a leaf imports only other leaves"
 	)
 	return []room{
-		{"", []string{"heartbeat/supervisor", "internal/daemon", "internal/cli", "sessionhost/host", "sessionhost/protocol", "heartbeat"}, "main selects the role of the process; internal/daemon wires the rooms"},
-		{"internal/daemon", []string{"mcp", "core/tools", "adapters/httpapi", "adapters/httpapi/api", "adapters/httpapi/client", "adapters/telegram", "heartbeat", "heartbeat/program", "heartbeat/service", "heartbeat/supervisor", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/adapterstore", "core/config", "core/feed", "core/lanes", "core/ledger", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
+		{"", []string{"heartbeat/supervisor", "internal/daemon", "internal/cli", "sessionhost/host", "sessionhost/protocol", "heartbeat", "toolhost/api", "toolhost/runner"}, "main selects the role of the process; internal/daemon wires the rooms"},
+		{"internal/daemon", []string{"mcp", "core/tools", "toolhost", "adapters/httpapi", "adapters/httpapi/api", "adapters/httpapi/client", "adapters/telegram", "heartbeat", "heartbeat/program", "heartbeat/service", "heartbeat/supervisor", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/adapterstore", "core/config", "core/feed", "core/lanes", "core/ledger", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
 		{"internal/cli", []string{"adapters/telegram/botapi", "adapters/httpapi/api", "adapters/httpapi/client", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/config", "core/ledger", "core/progress", "core/schedule"}, "the command line knows the gateway as a client, and the files it looks after; of the adapters only the Bot API client; not the wiring"},
 		{"adapters/httpapi", []string{"adapters/httpapi/api", "adapters/httpapi/client", "core", "core/feed", "core/lanes", "core/progress", "core/schedule", "core/settings", "docs"}, adapter},
 		{"adapters/httpapi/api", nil, "the API's shapes know neither the server nor its clients"},
@@ -47,7 +47,11 @@ func rooms() []room {
 		{"core/sessionfile", []string{"core"}, "the session file knows core, nothing that uses it"},
 		{"core/tools", []string{"core"}, "tools know core; what they do comes as interfaces"},
 		{"mcp", []string{"core", "core/tools"}, "mcp knows the registry of tools, not what they do"},
+		{"toolhost/builtin", []string{"core", "core/tools"}, "built-in tools compute, and know nothing of their host"},
 		{"toolhost/script", []string{"core", "core/tools"}, "script knows tools, not who calls them; functions with authority come as an interface"},
+		{"toolhost", []string{"toolhost/api", "toolhost/script", "core", "core/tools"}, "the daemon's end knows the registry and what the two ends say, not how tools run"},
+		{"toolhost/api", []string{"core/tools"}, "the shapes know neither end"},
+		{"toolhost/runner", []string{"toolhost/api", "toolhost/builtin", "toolhost/script", "core/tools"}, "the tool host knows tools, nothing of the gateway"},
 		{"core/settings", []string{"core"}, "settings of channels know core; the ledger comes as an interface"},
 		{"contrib", nil, "contrib imports nothing of ours"},
 		{"docs", nil, "docs imports nothing of ours"},
