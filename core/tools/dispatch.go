@@ -105,9 +105,9 @@ func (r *Registry) callByName(ctx context.Context, c Call) (Result, error) {
 	if err := json.Unmarshal(c.Args, &args); err != nil {
 		return Result{}, err
 	}
-	t, ok := r.Find(args.Name)
+	t, ok := r.find(ctx, args.Name, c.Channel)
 	switch {
-	case !ok || !r.MayUse(args.Name, c.Channel):
+	case !ok:
 		return Result{}, fmt.Errorf("there is no tool %q%s", args.Name, r.nearest(args.Name, c))
 	case t.Source != Builtin && t.Source != Dynamic:
 		return Result{}, fmt.Errorf("%s is called by its own name only, not by %s", args.Name, CallName)

@@ -28,9 +28,10 @@ type Registry struct {
 	log      *slog.Logger
 	sessions func(name string) bool // which tools sessions may use
 
-	mu      sync.RWMutex // guards the fields below
-	tools   map[string]Tool
-	watches []wait.Signal
+	mu       sync.RWMutex // guards the fields below
+	tools    map[string]Tool
+	watches  []wait.Signal
+	complete <-chan struct{} // closed when all tools are known; nil: they are
 }
 
 // NewRegistry returns a registry without tools. Sessions may use the tools that sessions
@@ -108,6 +109,29 @@ func (r *Registry) ForSessions(name string) bool {
 	return r.sessions == nil || name == SearchName || name == CallName || r.sessions(name)
 }
 
+// Await makes calls of unknown tools wait until complete is closed: more tools are to come.
+func (r *Registry) Await(complete <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.complete = complete
+}
+
+// find is Find for a caller's channel. If more tools are to come, find waits for an unknown one.
+func (r *Registry) find(ctx context.Context, name string, channel core.ChannelKey) (Tool, bool) {
+	t, ok := r.Find(name)
+	r.mu.RLock()
+	complete := r.complete
+	r.mu.RUnlock()
+	if !ok && complete != nil {
+		select {
+		case <-complete:
+			t, ok = r.Find(name)
+		case <-ctx.Done():
+		}
+	}
+	return t, ok && r.MayUse(name, channel)
+}
+
 // Find returns the tool with a name.
 func (r *Registry) Find(name string) (Tool, bool) {
 	r.mu.RLock()
@@ -119,8 +143,8 @@ func (r *Registry) Find(name string) (Tool, bool) {
 // Call carries out a call and logs the call. A fault of the tool is a result with IsError. The
 // error is ErrUnknown, or the cause of ctx.
 func (r *Registry) Call(ctx context.Context, name string, c Call) (Result, error) {
-	t, ok := r.Find(name)
-	if !ok || !r.MayUse(name, c.Channel) {
+	t, ok := r.find(ctx, name, c.Channel)
+	if !ok {
 		return Result{}, fmt.Errorf("%w: %q", ErrUnknown, name)
 	}
 	if err := t.checkArgs(&c); err != nil {

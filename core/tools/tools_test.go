@@ -168,3 +168,41 @@ func TestWatch(t *testing.T) {
 		t.Errorf("tools are %v", r.List())
 	}
 }
+
+func TestToolMovesToAnotherSource(t *testing.T) {
+	t.Parallel()
+	r := registry(t, nil, echo("a"), echo("b"))
+	check.OK(t, r.SetAll(map[Source][]Tool{Dynamic: {echo("b")}, Builtin: {echo("a")}}))
+	if a, _ := r.Find("a"); a.Source != Builtin {
+		t.Errorf("the source is %s", a.Source)
+	}
+	if err := r.SetAll(map[Source][]Tool{Dynamic: {echo("b")}, Builtin: {echo("a"), echo("b")}}); err == nil {
+		t.Error("two tools have one name")
+	}
+}
+
+func TestCallWaitsForToolsToCome(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		complete := make(chan struct{})
+		r := registry(t, nil)
+		r.Await(complete)
+		results := make(chan error, 3)
+		for _, name := range []string{"late", "never"} {
+			go func() {
+				_, err := r.Call(t.Context(), name, Call{})
+				results <- err
+			}()
+		}
+		synctest.Wait()
+		check.OK(t, r.Set(Builtin, []Tool{echo("late")}))
+		if len(results) != 0 {
+			t.Error("a call ended before all tools were known")
+		}
+		close(complete)
+		first, second := <-results, <-results
+		if (first == nil) == (second == nil) || !errors.Is(errors.Join(first, second), ErrUnknown) {
+			t.Errorf("the calls end with %v and %v", first, second)
+		}
+	})
+}
