@@ -425,8 +425,8 @@ func (r *run) checkObject(n *node, v map[string]any, p place, o *outcome) {
 				o.fault(p, "propertyNames", "must not have the property %q, whose name %s", name, got.faults[0].Message)
 			}
 		}
-		known := false
-		if _, known = properties[name]; known {
+		_, known := properties[name]
+		if known {
 			o.faults = append(o.faults, r.within(r.child(n, "properties", name), at, o)...)
 		}
 		for _, pattern := range byPattern {

@@ -344,8 +344,8 @@ func (s *Schema) at(resource *node, pointer string) (*node, error) {
 			}
 			raw = child
 		case []any:
-			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(v) {
+			i, ok := index(token, len(v))
+			if !ok {
 				return nil, nil
 			}
 			raw = v[i]
@@ -360,6 +360,12 @@ func (s *Schema) at(resource *node, pointer string) (*node, error) {
 		return n, nil
 	}
 	return s.add(raw, whole, parent)
+}
+
+// index returns the number in a JSON pointer that leads to an item of an array.
+func index(token string, length int) (int, bool) {
+	i, err := strconv.Atoi(token)
+	return i, err == nil && i >= 0 && i < length
 }
 
 // child returns the schema in a keyword of the node; names lead further into the keyword.
