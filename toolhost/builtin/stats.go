@@ -95,22 +95,37 @@ func computeStats(ctx context.Context, in statsArgs) (stats, error) {
 	return out, nil
 }
 
-// newNumbers refuses what no floating-point number can hold: the scale would have millions of digits.
 func newNumbers(data []json.Number) (numbers, error) {
-	values, places := make([]decimal, len(data)), 0
+	n := numbers{make([]*big.Int, len(data)), big.NewInt(1)}
+	exact, rest := make([]*big.Rat, len(data)), new(big.Int)
 	for i, text := range data {
-		d := parseDecimal(text)
-		if d.exponent > 309 || d.exponent < -323 || len(d.digits) > 1000 {
+		r, ok := parseExact(text)
+		if !ok {
 			return numbers{}, fmt.Errorf("data[%d]: %.40s is out of range", i, text)
 		}
-		values[i], places = d, max(places, d.places())
+		if rest.Rem(n.scale, r.Denom()).Sign() != 0 {
+			common := rest.GCD(nil, nil, n.scale, r.Denom())
+			n.scale.Mul(n.scale, new(big.Int).Quo(r.Denom(), common))
+		}
+		exact[i] = r
 	}
-	n := numbers{make([]*big.Int, len(data)), powerOfTen(places)}
-	for i, d := range values {
-		n.sorted[i] = d.scaled(places)
+	for i, r := range exact {
+		n.sorted[i] = new(big.Int).Mul(r.Num(), new(big.Int).Quo(n.scale, r.Denom()))
 	}
 	slices.SortFunc(n.sorted, (*big.Int).Cmp)
 	return n, nil
+}
+
+// parseExact takes numbers in the range of floating-point numbers. Smaller ones are 0: a few
+// characters such as 1e-999999999 must not become a fraction of as many digits.
+func parseExact(text json.Number) (*big.Rat, bool) {
+	switch f, err := text.Float64(); {
+	case err != nil:
+		return nil, false
+	case f == 0:
+		return new(big.Rat), true
+	}
+	return new(big.Rat).SetString(string(text))
 }
 
 // ratio returns a scaled integer divided by the scale and the divisors.

@@ -20,6 +20,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"bareclaw/core/tools"
+	"bareclaw/toolhost/builtin/value"
 )
 
 func transformTools() []tools.Tool {
@@ -92,14 +93,14 @@ func formatJSON(_ context.Context, in jsonArgs) (jsonResult, error) {
 		}
 		options = append(options, jsontext.WithIndent(strings.Repeat(" ", in.Indent)))
 	}
-	value := jsontext.Value(in.JSON)
-	err := value.Format(options...)
+	text := jsontext.Value(in.JSON)
+	err := text.Format(options...)
 	var syntax *jsontext.SyntacticError
 	switch {
 	case err == nil && in.Action == "validate":
 		return jsonResult{Valid: true}, nil
 	case err == nil:
-		return jsonResult{Valid: true, Result: new(string(value))}, nil
+		return jsonResult{Valid: true, Result: new(string(text))}, nil
 	case !errors.As(err, &syntax):
 		return jsonResult{}, fmt.Errorf("json: %w", err)
 	}
@@ -176,7 +177,7 @@ func (d *objectDiff) compare(path string, expected, actual any, deep bool) {
 			return
 		}
 	}
-	if valueKey(expected) != valueKey(actual) {
+	if !value.Equal(expected, actual) {
 		d.add(path, "changed", &expected, &actual)
 	}
 }
@@ -287,7 +288,7 @@ func flatten(to, values []any) []any {
 func unique(values []any) []any {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(values, func(v any) bool {
-		key := valueKey(v)
+		key := value.Key(v)
 		again := seen[key]
 		seen[key] = true
 		return again
@@ -298,34 +299,9 @@ func unique(values []any) []any {
 func filter(values, others []any, in bool) []any {
 	known := map[string]bool{}
 	for _, v := range others {
-		known[valueKey(v)] = true
+		known[value.Key(v)] = true
 	}
-	return slices.DeleteFunc(values, func(v any) bool { return known[valueKey(v)] != in })
-}
-
-// valueKey returns a text that equal values share, and others do not have.
-func valueKey(v any) string { return string(must(encode(normal(v)))) }
-
-// normal returns a decoded JSON value with its numbers in one form. Encoding sorts members.
-func normal(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		return json.RawMessage(parseDecimal(v).String())
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = normal(e)
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for name, e := range v {
-			out[name] = normal(e)
-		}
-		return out
-	default:
-		return v
-	}
+	return slices.DeleteFunc(values, func(v any) bool { return known[value.Key(v)] != in })
 }
 
 // sorted returns the values in order: null, false, true, numbers by value, texts by code point,
@@ -334,7 +310,7 @@ func sorted(values []any) []any {
 	type keyed struct {
 		value  any
 		rank   int
-		number decimal
+		number json.Number
 		text   string
 	}
 	all := make([]keyed, len(values))
@@ -342,16 +318,16 @@ func sorted(values []any) []any {
 		k := keyed{value: v, rank: rank(v)}
 		switch v := v.(type) {
 		case json.Number:
-			k.number = parseDecimal(v)
+			k.number = v
 		case string:
 			k.text = v
 		case []any, map[string]any:
-			k.text = valueKey(v)
+			k.text = value.Key(v)
 		}
 		all[i] = k
 	}
 	slices.SortStableFunc(all, func(a, b keyed) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), a.number.compare(b.number), strings.Compare(a.text, b.text))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), value.Compare(a.number, b.number), strings.Compare(a.text, b.text))
 	})
 	out := make([]any, len(all))
 	for i, k := range all {

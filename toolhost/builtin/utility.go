@@ -14,6 +14,7 @@ import (
 	"github.com/nlnwa/whatwg-url/url"
 
 	"bareclaw/core/tools"
+	"bareclaw/toolhost/builtin/value"
 )
 
 // maxWait is the longest wait_ms, in milliseconds.
@@ -115,12 +116,14 @@ func parseURL(_ context.Context, in urlArgs) (urlParts, error) {
 	if err != nil {
 		return urlParts{}, fmt.Errorf("url: %w", err)
 	}
-	params := map[string][]string{}
-	u.SearchParams().Iterate(func(p *url.NameValuePair) { params[p.Name] = append(params[p.Name], p.Value) })
-	return urlParts{
+	parts := urlParts{
 		Href: u.Href(false), Origin: origin(u), Protocol: u.Protocol(), Username: u.Username(), Password: u.Password(),
-		Host: u.Host(), Hostname: u.Hostname(), Port: u.Port(), Pathname: u.Pathname(), Search: u.Search(), Hash: u.Hash(), Params: params,
-	}, nil
+		Host: u.Host(), Hostname: u.Hostname(), Port: u.Port(), Pathname: u.Pathname(), Search: u.Search(), Hash: u.Hash(),
+		Params: map[string][]string{},
+	}
+	// This comes last, because it rewrites the query.
+	u.SearchParams().Iterate(func(p *url.NameValuePair) { parts.Params[p.Name] = append(parts.Params[p.Name], p.Value) })
+	return parts, nil
 }
 
 func origin(u *url.Url) string {
@@ -200,7 +203,7 @@ func choose(_ context.Context, in choiceArgs) (choice, error) {
 			in.Items[i], in.Items[j], j = in.Items[j], in.Items[i], i
 		}
 		result[i] = in.Items[j]
-		if size += len(valueKey(result[i])); size > maxResult {
+		if size += len(value.Key(result[i])); size > maxResult {
 			return choice{}, fmt.Errorf("count: %w", errTooLarge)
 		}
 	}

@@ -1,13 +1,13 @@
-#!/usr/bin/env python3
-"""Writes the test cases of string_diff and hash_text: python3 make_text.py"""
+"""Write the test cases of string_diff and hash_text."""
 import difflib
 import hashlib
 import json
+import pathlib
 
 
 def write(tool, cases):
-    with open(f"{tool}.json", "w", encoding="utf-8") as f:
-        f.write("[\n" + ",\n".join(json.dumps(c, ensure_ascii=False) for c in cases) + "\n]\n")
+    rows = ",\n".join(json.dumps(c, ensure_ascii=False) for c in cases)
+    pathlib.Path(__file__).with_name(tool + ".json").write_text(f"[\n{rows}\n]\n", encoding="utf-8")
 
 
 def diff(name, expected, actual, **options):
