@@ -29,7 +29,13 @@ type testCase struct {
 // checks returns the tests of results that are not the same each time. They run for all cases of a
 // tool that end with a result.
 func checks() map[string]func(t *testing.T, args, result map[string]any) {
-	return map[string]func(t *testing.T, args, result map[string]any){}
+	return map[string]func(t *testing.T, args, result map[string]any){
+		"array_operations": checkShuffle,
+		"date_utils":       checkNow,
+		"env_info":         checkEnvironment,
+		"random_choice":    checkChoice,
+		"timestamp_now":    checkTimestamp,
+	}
 }
 
 func TestTools(t *testing.T) {

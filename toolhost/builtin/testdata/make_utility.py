@@ -215,6 +215,8 @@ write("date_utils", [
     formatted("2026-02-03T04:05:06.789Z", "unix", unix_ms(stamp) // 1000), formatted("1969-12-31T23:59:59.5Z", "unix", -1),
     formatted("2026-02-03T23:05:06-05:00", "date", "2026-02-04"), formatted("1970-01-01", "unix", 0),
     {"name": "add with a format", "args": {"operation": "add", "date": "2024-01-31", "amount": 1, "unit": "months", "format": "date"}, "want": {"result": "2024-02-29"}},
+    *({"name": "now as " + form, "args": {"operation": "now", "format": form}, "has": {}} for form in ("iso", "date", "time", "datetime", "unix")),
+    {"name": "the month that is now", "args": {"operation": "startOf", "unit": "months"}, "has": {}},
     refused("parse nothing", {"operation": "parse"}, "date: "), refused("diff from nothing", {"operation": "diff", "date2": "2024-01-01"}, "date: "),
     refused("diff to nothing", {"operation": "diff", "date": "2024-01-01"}, "date2: "), refused("diff to no date", {"operation": "diff", "date": "2024-01-01", "date2": "x"}, "date2: "),
     refused("no amount", {"operation": "add", "date": "2024-01-01", "unit": "days"}, "amount: "), refused("no unit", {"operation": "add", "date": "2024-01-01", "amount": 1}, "unit: "),
