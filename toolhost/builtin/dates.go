@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -236,7 +235,7 @@ func parseDate(field, text string) (time.Time, error) {
 	for _, layout := range []string{
 		"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04",
 		"2006-01-02 15:04:05Z07:00", time.DateTime, "2006-01-02 15:04",
-		time.DateOnly, "2006-01", "2006", time.RFC1123Z, http.TimeFormat,
+		time.DateOnly, "2006-01", "2006", time.RFC1123Z, "Mon, 02 Jan 2006 15:04:05 GMT",
 	} {
 		if date, err := time.Parse(layout, text); err == nil {
 			return time.UnixMilli(date.UnixMilli()).UTC(), nil

@@ -42,11 +42,10 @@ type regexMatch struct {
 
 // matchAll is the program of a match.
 const matchAll = `(pattern, flags, text, most) => {
-	const regex = new RegExp(pattern, flags), matches = [];
+	const regex = new RegExp(pattern, flags), matches = [], orNull = g => g ?? null;
 	let count = 0;
 	for (const m of regex.global ? text.matchAll(regex) : [regex.exec(text)]) {
 		if (m === null || ++count > most) continue;
-		const orNull = g => g === undefined ? null : g;
 		const named = m.groups && Object.fromEntries(Object.entries(m.groups).map(([k, v]) => [k, orNull(v)]));
 		matches.push({match: m[0], index: m.index, groups: m.slice(1).map(orNull), named});
 	}
