@@ -115,8 +115,8 @@ func (l *lane) canDispatch() bool {
 
 // prepareDispatch reports whether a turn can begin now. Without a session slot, the lane
 // queues for a slot; with a spent budget, the lane parks or replaces the session. A session
-// with outdated settings is replaced, unless background tasks, the report of ended tasks or
-// pending approvals keep the process: then the turn runs with the old settings.
+// with outdated settings is replaced, unless background tasks, the report of ended tasks,
+// pending approvals or calls of tools keep the process: then the turn runs with the old settings.
 func (l *lane) prepareDispatch() bool {
 	switch {
 	case !l.queue.withinDailyBudget():
@@ -124,7 +124,7 @@ func (l *lane) prepareDispatch() bool {
 	case l.conv.turnBudgetSpent():
 		l.conv.end("a part of a turn's budget is spent")
 		return false
-	case l.conv.settingsStale() && !l.conv.session.background.keepsSettings() && len(l.desk.pending) == 0:
+	case l.conv.settingsStale() && !l.conv.session.background.keepsSettings() && len(l.desk.pending) == 0 && len(l.calls.running) == 0:
 		l.conv.end("its channel has other settings")
 		return false
 	}

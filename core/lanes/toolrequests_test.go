@@ -68,6 +68,12 @@ func TestToolRequest(t *testing.T) {
 		if got := h.response("k1"); got != `{"b":2}` {
 			t.Errorf("response %q", got)
 		}
+		for _, stalls := range []int64{0, 1} { // the agent's silence counts from the response
+			if n := w.m.stats.Stalled.Load(); n != stalls {
+				t.Errorf("%d stalls, want %d", n, stalls)
+			}
+			w.after(time.Minute)
+		}
 		h.result("ok", id)
 		w.wants(m, core.Answered, "", "ok")
 	})

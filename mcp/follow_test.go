@@ -1,0 +1,68 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"bareclaw/core/tools"
+	"bareclaw/internal/testkit/check"
+)
+
+func named(names ...string) (all []tools.Tool) {
+	for _, name := range names {
+		all = append(all, tools.Tool{Name: name, Input: json.RawMessage(`{"type":"object"}`), Handle: func(context.Context, tools.Call) (tools.Result, error) {
+			return tools.Result{}, nil
+		}})
+	}
+	return all
+}
+
+// TestFollow holds that sessions get each change within 250 ms, a burst of changes once, and
+// only the tools that sessions may use. What Offer has offered does not come again.
+func TestFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := tools.NewRegistry(slog.New(slog.DiscardHandler), func(name string) bool { return name != "hidden" })
+		s := New(registry, "v1", slog.New(slog.DiscardHandler))
+		check.OK(t, registry.Set(tools.Gateway, named("b", "hidden", "a")))
+		var published []string // names of the tools
+		publish := func(answers map[string]json.RawMessage) {
+			var list struct{ Tools []struct{ Name string } }
+			check.OK(t, json.Unmarshal(answers[methodList], &list))
+			published = append(published, strings.Trim(fmt.Sprint(list.Tools), "[]"))
+		}
+		want := func(all ...string) {
+			t.Helper()
+			synctest.Wait()
+			if fmt.Sprint(published) != fmt.Sprint(all) {
+				t.Fatalf("published %q, want %q", published, all)
+			}
+		}
+		publish(s.Offer())
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.Follow(ctx, publish)
+		}()
+		time.Sleep(time.Hour)
+		want("{a} {b}")
+		for range 20 { // a burst
+			check.OK(t, registry.Set(tools.Dynamic, named("d")))
+			time.Sleep(time.Millisecond)
+			check.OK(t, registry.Set(tools.Dynamic, named("c")))
+		}
+		time.Sleep(250 * time.Millisecond)
+		want("{a} {b}", "{a} {b} {c}")
+		check.OK(t, registry.Set(tools.Dynamic, nil))
+		time.Sleep(250 * time.Millisecond)
+		want("{a} {b}", "{a} {b} {c}", "{a} {b}")
+		cancel()
+		<-done
+	})
+}
