@@ -24,3 +24,17 @@ func TestRealGatewayTools(t *testing.T) {
 		}
 	}
 }
+
+// TestRealToolMadeAndCalled makes a tool and calls it in one turn, in TypeScript, without a
+// restart of anything.
+func TestRealToolMadeAndCalled(t *testing.T) {
+	_, g := harness.StartReal(t)
+	id := g.Tell("http", `calls [`+
+		`{"tool":"mcp__bareclaw__dynamic_tool_create","input":{"name":"reverse_string","description":"Reverse a string",`+
+		`"schema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]},`+
+		`"code":"const text = args.text as string; return { reversed: [...text].reverse().join('') };"}},`+
+		`{"tool":"mcp__bareclaw__tool_call","input":{"name":"reverse_string","args":{"text":"h\u00e9llo"}}}]`)
+	g.Mentions(g.Outcome(id), "final after 2 call(s)", `{"reversed":"olléh"}`)
+	id = g.Tell("other", `tool:mcp__bareclaw__tool_call {"name":"reverse_string","args":{"text":1}}`)
+	g.Mentions(g.Outcome(id), "do not fit its schema", "text")
+}

@@ -20,6 +20,8 @@
 //	tool:NAME JSON|CMD    one tool call, then a final text quoting its result; for
 //	                      bash a bare string is the command
 //	tools:NAME N CMD      N tool calls, one per model request, then a final text
+//	calls [{"tool":NAME,"input":OBJECT},…]
+//	                      these tool calls, one per model request, then a final text
 //	error STATUS [xN|model=M]
 //	                      an API error of that HTTP status; xN: only the first N
 //	                      requests with this text fail; model=M: only those for M

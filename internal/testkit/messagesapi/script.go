@@ -96,7 +96,7 @@ type play func(*Stream)
 // scripts has a function for each verb, which makes the reply of a directive.
 var scripts = map[string]func(scene) (play, *apiError){
 	"echo": func(s scene) (play, *apiError) { return say(s.arg), nil },
-	"slow": scene.slow, "gate": scene.gate, "hang": scene.hang, "tool": scene.call, "tools": scene.call, "error": scene.fault, "usage": scene.usage,
+	"slow": scene.slow, "gate": scene.gate, "hang": scene.hang, "tool": scene.call, "tools": scene.call, "calls": scene.calls, "error": scene.fault, "usage": scene.usage,
 	"history": func(s scene) (play, *apiError) { return say(s.req.history()), nil },
 	"image": func(s scene) (play, *apiError) {
 		types := s.req.images()
@@ -204,19 +204,42 @@ func (s scene) call() (play, *apiError) {
 		rounds, arg = n, rest
 	}
 	if s.rounds >= rounds {
-		return say(fmt.Sprintf("final after %d call(s): %s", s.rounds, first(strings.Join(s.req.toolResults(), "\n"), 300))), nil
+		return s.final(), nil
 	}
-	name := s.tool
+	return s.useTool(s.tool, arg)
+}
+
+// calls makes the calls of a list, one per model request.
+func (s scene) calls() (play, *apiError) {
+	var list []struct {
+		Tool  string          `json:"tool"`
+		Input json.RawMessage `json:"input"`
+	}
+	if err := json.Unmarshal([]byte(s.arg), &list); err != nil || len(list) == 0 {
+		return nil, s.badDirective("want a list of {tool, input}")
+	}
+	if s.rounds >= len(list) {
+		return s.final(), nil
+	}
+	return s.useTool(list[s.rounds].Tool, string(list[s.rounds].Input))
+}
+
+// final ends a turn with calls.
+func (s scene) final() play {
+	return say(fmt.Sprintf("final after %d call(s): %s", s.rounds, first(strings.Join(s.req.toolResults(), "\n"), 300)))
+}
+
+// useTool calls a tool, whose name may be written in any case.
+func (s scene) useTool(name, input string) (play, *apiError) {
 	for _, offered := range s.req.toolNames() {
 		if strings.EqualFold(offered, name) {
 			name = offered
 		}
 	}
-	input := arg
-	switch isObject := strings.HasPrefix(arg, "{") && json.Valid([]byte(arg)); {
+	switch isObject := strings.HasPrefix(input, "{") && json.Valid([]byte(input)); {
 	case isObject:
 	case strings.EqualFold(name, "bash"):
-		input = Bash(arg)
+		input = Bash(input)
 	default:
 		return nil, s.badDirective("the input wants a JSON object")
 	}
