@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -63,31 +62,63 @@ func diffStrings(_ context.Context, in diffArgs) (stringDiff, error) {
 	if err != nil {
 		return out, err
 	}
-	out.Unified = unified.String()
+	var text strings.Builder
+	if !out.Identical {
+		text.WriteString("--- expected\n+++ actual\n")
+	}
 	for _, hunk := range unified.Hunks {
-		before, after := hunk.FromLine, hunk.ToLine
-		for _, l := range hunk.Lines {
-			d := lineDiff{Text: strings.TrimSuffix(l.Content, "\n")}
-			switch l.Kind {
-			case udiff.Delete:
-				d.Type, d.Line = "removed", before
-				out.Removed++
-			case udiff.Insert:
-				d.Type, d.Line = "added", after
-				out.Added++
-			}
-			if l.Kind != udiff.Insert {
-				before++
-			}
-			if l.Kind != udiff.Delete {
-				after++
-			}
-			if d.Type != "" && len(out.Diffs) < maxListed {
-				out.Diffs = append(out.Diffs, d)
-			}
+		out.addHunk(&text, hunk)
+	}
+	out.Unified = text.String()
+	return out, nil
+}
+
+// addHunk counts, lists and writes the lines of a hunk. The String method of the library writes
+// wrong line numbers for hunks without context.
+func (d *stringDiff) addHunk(text *strings.Builder, hunk *udiff.Hunk) {
+	var body strings.Builder
+	before, after := hunk.FromLine, hunk.ToLine
+	for _, l := range hunk.Lines {
+		switch l.Kind {
+		case udiff.Delete:
+			d.add("removed", before, l.Content)
+			d.Removed++
+			before++
+			body.WriteByte('-')
+		case udiff.Insert:
+			d.add("added", after, l.Content)
+			d.Added++
+			after++
+			body.WriteByte('+')
+		default:
+			before++
+			after++
+			body.WriteByte(' ')
+		}
+		body.WriteString(l.Content)
+		if !strings.HasSuffix(l.Content, "\n") {
+			body.WriteString("\n\\ No newline at end of file\n")
 		}
 	}
-	return out, nil
+	fmt.Fprintf(text, "@@ -%s +%s @@\n%s", lineRange(hunk.FromLine, before), lineRange(hunk.ToLine, after), body.String())
+}
+
+func (d *stringDiff) add(kind string, line int, content string) {
+	if len(d.Diffs) < maxListed {
+		d.Diffs = append(d.Diffs, lineDiff{kind, line, strings.TrimSuffix(content, "\n")})
+	}
+}
+
+// lineRange names the lines from start and before end. No lines are named by the line before them.
+func lineRange(start, end int) string {
+	switch end - start {
+	case 0:
+		return fmt.Sprintf("%d,0", start-1)
+	case 1:
+		return strconv.Itoa(start)
+	default:
+		return fmt.Sprintf("%d,%d", start, end-start)
+	}
 }
 
 type templateArgs struct {
@@ -106,13 +137,14 @@ var placeholder = sync.OnceValue(func() *regexp.Regexp {
 
 func renderTemplate(_ context.Context, in templateArgs) (rendered, error) {
 	var b strings.Builder
-	missing, end := []string{}, 0
+	missing, seen, end := []string{}, map[string]bool{}, 0
 	for _, at := range placeholder().FindAllStringSubmatchIndex(in.Template, -1) {
 		whole, name := in.Template[at[0]:at[1]], in.Template[at[2]:at[3]]
 		text, ok := lookUpText(in.Variables, name)
 		if !ok {
 			text = whole
-			if !slices.Contains(missing, name) {
+			if !seen[name] {
+				seen[name] = true
 				missing = append(missing, name)
 			}
 		}
