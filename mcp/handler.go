@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -17,15 +16,22 @@ import (
 // maxBody bounds a request, in bytes.
 const maxBody = 4 << 20
 
-// sessionTimeout ends sessions of clients that were not heard of for so long.
-const sessionTimeout = time.Hour
+// maxEvents bounds what is kept for clients that resume a stream, in bytes of all sessions.
+const maxEvents = 2 << 20
 
 // statelessFrom is the first protocol version without sessions.
 const statelessFrom = "2026-07-28"
 
+const (
+	headerVersion = "Mcp-Protocol-Version"
+	headerSession = "Mcp-Session-Id"
+)
+
 // A Handler serves all versions of MCP, from 2024-11-05 to 2026-07-28, on one URL. The SDK has a
-// handler for each kind of client, and the Handler chooses by the first request.
+// handler for each kind of client, and the Handler chooses by the request. Sessions go on when
+// the process is replaced.
 type Handler struct {
+	sessions  *sessions
 	stateful  http.Handler // sessions and streams, up to 2025-11-25
 	stateless http.Handler // without sessions, from 2026-07-28
 	plain     http.Handler // answers in JSON, for curl and scripts
@@ -34,12 +40,17 @@ type Handler struct {
 // NewHandler returns a handler for an SDK server.
 func NewHandler(server *sdk.Server, log *slog.Logger) *Handler {
 	get := func(*http.Request) *sdk.Server { return server }
-	options := sdk.StreamableHTTPOptions{Logger: log, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true} // the API has its own
+	events := sdk.NewMemoryEventStore(nil)
+	events.SetMaxBytes(maxEvents)
+	options := sdk.StreamableHTTPOptions{Logger: problems(log), MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true} // the API has its own
 	stateful, stateless, plain := options, options, options
-	stateful.EventStore, stateful.SessionTimeout = sdk.NewMemoryEventStore(nil), sessionTimeout
+	stateful.EventStore, stateful.SessionTimeout = events, sessionTimeout
 	stateless.Stateless, stateless.PropagateRequestCancellation = true, true
 	plain.Stateless, plain.JSONResponse = true, true
-	return &Handler{sdk.NewStreamableHTTPHandler(get, &stateful), sdk.NewStreamableHTTPHandler(get, &stateless), sdk.NewStreamableHTTPHandler(get, &plain)}
+	return &Handler{
+		&sessions{server: server, events: events, revived: map[string]*revived{}},
+		sdk.NewStreamableHTTPHandler(get, &stateful), sdk.NewStreamableHTTPHandler(get, &stateless), sdk.NewStreamableHTTPHandler(get, &plain),
+	}
 }
 
 // Handler returns a handler for the server's tools.
@@ -47,13 +58,75 @@ func (s *Server) Handler() *Handler { return NewHandler(s.sdk, s.log) }
 
 // ServeHTTP serves one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w = &rpcErrors{ResponseWriter: w}
+	m, ok := readMessage(w, r)
+	if !ok {
+		return
+	}
+	session := r.Header.Get(headerSession)
 	switch {
-	case r.Header.Get("Mcp-Protocol-Version") >= statelessFrom:
+	case r.Header.Get(headerVersion) >= statelessFrom:
 		h.stateless.ServeHTTP(w, r)
+	case m.Method != "" && m.ID != nil && !isMethod(m.Method):
+		writeError(w, http.StatusOK, m.ID, jsonrpc.CodeMethodNotFound, "there is no method "+m.Method)
+	case m.Method == "initialize": // begins a session, also where the client has one
+		r.Header.Del(headerSession)
+		h.begin(w, r, h.stateful)
+	case session != "":
+		h.serveSession(w, r, session)
+	case r.Method != http.MethodPost:
+		h.stateful.ServeHTTP(w, r) // refuses the request
+	default:
+		h.begin(w, r, h.stateless)
+	}
+}
+
+// begin serves a request outside of sessions: with streams for a client that takes them.
+func (h *Handler) begin(w http.ResponseWriter, r *http.Request, streams http.Handler) {
+	if strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/event-stream") {
+		streams.ServeHTTP(w, r)
 		return
-	case r.Header.Get("Mcp-Session-Id") != "" || r.Method != http.MethodPost:
+	}
+	r.Header.Set("Accept", "application/json, text/event-stream") // which the SDK requires
+	r.Header.Set("Content-Type", "application/json")
+	h.plain.ServeHTTP(w, r)
+}
+
+// serveSession serves a request of a session that this process or an earlier one has begun.
+func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, id string) {
+	s := h.sessions
+	switch ended := r.Method == http.MethodDelete; {
+	case s.isEnded(id):
+		http.Error(w, "the client has ended this session; initialize another one", http.StatusNotFound)
+	case s.isOwn(id):
+		if ended {
+			s.end(id)
+		}
 		h.stateful.ServeHTTP(w, r)
-		return
+	case ended:
+		s.end(id)
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		session, err := s.revive(r.Context(), id, r.Header.Get(headerVersion))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		session.ServeHTTP(w, r)
+	}
+}
+
+// A message is what the Handler reads of a request.
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+}
+
+// readMessage reads the body of a POST, which can be read again afterwards. Where the body is no
+// JSON, readMessage answers the request and reports false.
+func readMessage(w http.ResponseWriter, r *http.Request) (m message, ok bool) {
+	if r.Method != http.MethodPost {
+		return m, true
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
@@ -62,41 +135,59 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			status = http.StatusRequestEntityTooLarge
 		}
 		http.Error(w, "the request could not be read: "+err.Error(), status)
-		return
+		return m, false
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	streams := strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/event-stream")
-	var m struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-		Params struct {
-			Meta struct {
-				Version string `json:"io.modelcontextprotocol/protocolVersion"`
-			} `json:"_meta"`
-		} `json:"params"`
+	if err := json.Unmarshal(body, &m); err != nil && !json.Valid(body) {
+		status := http.StatusOK
+		if r.Header.Get(headerVersion) >= statelessFrom {
+			status = http.StatusBadRequest
+		}
+		writeError(w, status, nil, jsonrpc.CodeParseError, "the request is no JSON: "+err.Error())
+		return m, false
 	}
-	err = json.Unmarshal(body, &m)
-	switch {
-	case err != nil && !json.Valid(body):
-		writeError(w, nil, jsonrpc.CodeParseError, "the request is no JSON: "+err.Error())
-	case m.Method != "" && m.ID != nil && !isMethod(m.Method):
-		writeError(w, m.ID, jsonrpc.CodeMethodNotFound, "there is no method "+m.Method)
-	case m.Method == "initialize" && streams:
-		h.stateful.ServeHTTP(w, r)
-	case streams || m.Params.Meta.Version != "":
-		h.stateless.ServeHTTP(w, r)
-	default:
-		r.Header.Set("Accept", "application/json, text/event-stream") // which the SDK requires
-		r.Header.Set("Content-Type", "application/json")
-		h.plain.ServeHTTP(w, r)
-	}
+	return m, true
 }
 
 // writeError answers a request with a JSON-RPC error.
-func writeError(w http.ResponseWriter, id json.RawMessage, code int64, text string) {
+func writeError(w http.ResponseWriter, status int, id json.RawMessage, code int64, text string) {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
 	_, _ = w.Write(append(encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": &jsonrpc.Error{Code: code, Message: text}}), '\n')) // nobody else to tell
 }
+
+// codeNoSession is the code of the other SDKs for a session that has ended.
+const codeNoSession = -32001
+
+// rpcErrors makes JSON-RPC errors of the SDK's errors in plain text.
+type rpcErrors struct {
+	http.ResponseWriter
+	plain int // the status of an error whose text follows; 0: none
+}
+
+// WriteHeader holds the header of a plain error back, until its text is written.
+func (w *rpcErrors) WriteHeader(status int) {
+	if status >= http.StatusBadRequest && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+		w.plain = status
+		return
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *rpcErrors) Write(b []byte) (int, error) {
+	if w.plain == 0 {
+		return w.ResponseWriter.Write(b)
+	}
+	code := int64(jsonrpc.CodeInvalidRequest)
+	if w.plain == http.StatusNotFound {
+		code = codeNoSession
+	}
+	writeError(w.ResponseWriter, w.plain, nil, code, string(bytes.TrimSpace(b)))
+	return len(b), nil
+}
+
+// Unwrap serves http.ResponseController.
+func (w *rpcErrors) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -41,14 +41,29 @@ func New(registry *tools.Registry, version string, log *slog.Logger) *Server {
 	s := &Server{tools: registry, version: version, log: log, changed: registry.Watch(), offered: map[string]string{}}
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: Name, Title: "BAREclaw", Version: version}, &sdk.ServerOptions{
 		Instructions: instructions,
-		Logger:       log,
+		Logger:       problems(log),
 		PageSize:     maxTools,
+		// There are neither prompts nor resources. Clients that ask all the same need an answer.
+		CompletionHandler: func(context.Context, *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
+			return &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{Values: []string{}}}, nil
+		},
+		SubscribeHandler:   func(context.Context, *sdk.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
 		Capabilities: &sdk.ServerCapabilities{
 			Logging: &sdk.LoggingCapabilities{}, //nolint:staticcheck // deprecated since 2026-07-28, and used by older clients
 			Tools:   &sdk.ToolCapabilities{ListChanged: true},
 		},
 	})
 	return s
+}
+
+// problems returns a log without what the SDK says of each request.
+func problems(log *slog.Logger) *slog.Logger { return slog.New(warnings{log.Handler()}) }
+
+type warnings struct{ slog.Handler }
+
+func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
 }
 
 // maxTools is more than anybody has: clients need not ask for further pages.

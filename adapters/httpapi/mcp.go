@@ -7,10 +7,10 @@ import (
 	"bareclaw/adapters/httpapi/api"
 )
 
-// serveMCP passes a request on to the MCP server. The stream of a GET ends when the server
-// drains: the client opens another one at the successor.
+// serveMCP passes a request on to the MCP server. Streams without an end, of a GET or of a
+// subscription, end when the server drains: the client opens another one at the successor.
 func (s *shared) serveMCP(w *response, r *http.Request) (any, error) {
-	if r.Method == http.MethodGet {
+	if r.Method == http.MethodGet || r.Header.Get("Mcp-Method") == "subscriptions/listen" {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		defer context.AfterFunc(s.lifecycle, cancel)()

@@ -1,0 +1,349 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"bareclaw/core/tools"
+	"bareclaw/internal/testkit/check"
+)
+
+// patience is how long a test waits for what comes by itself.
+const patience = 20 * time.Second
+
+// A process is a handler as one process of the gateway has it, with its tools.
+type process struct {
+	registry *tools.Registry
+	server   *Server
+	handler  *Handler
+}
+
+func newProcess(t *testing.T, names ...string) *process {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	p := &process{registry: tools.NewRegistry(log, nil)}
+	p.set(t, names...)
+	p.server = New(p.registry, "v1", log)
+	p.server.offer(p.registry.List())
+	p.handler = p.server.Handler()
+	t.Cleanup(func() {
+		for s := range p.server.sdk.Sessions() {
+			_ = s.Close()
+		}
+	})
+	return p
+}
+
+// set makes the names the tools of the process; each returns its arguments.
+func (p *process) set(t *testing.T, names ...string) {
+	t.Helper()
+	all := make([]tools.Tool, len(names))
+	for i, name := range names {
+		all[i] = tools.Tool{Name: name, Description: "Echo", Input: json.RawMessage(`{"type":"object"}`), Handle: func(_ context.Context, c tools.Call) (tools.Result, error) {
+			return tools.Result{Structured: c.Args}, nil
+		}}
+	}
+	check.OK(t, p.registry.Set(tools.Dynamic, all))
+}
+
+// A gateway serves one process after another at the same URL.
+type gateway struct {
+	*httptest.Server
+	now    atomic.Pointer[process]
+	client *http.Client // whose requests never meet a connection of a killed process
+}
+
+func serve(t *testing.T, first *process) *gateway {
+	t.Helper()
+	g := &gateway{client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+	g.now.Store(first)
+	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.now.Load().handler.ServeHTTP(w, r) }))
+	t.Cleanup(func() {
+		g.CloseClientConnections()
+		g.Close()
+	})
+	return g
+}
+
+// replace kills the process, and lets another one serve.
+func (g *gateway) replace(next *process) {
+	g.now.Store(next)
+	g.CloseClientConnections()
+}
+
+// send sends a request; headers are pairs.
+func (g *gateway) send(t *testing.T, method, body string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, g.URL, strings.NewReader(body))
+	check.OK(t, err)
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := g.client.Do(req)
+	check.OK(t, err)
+	defer func() { _ = res.Body.Close() }()
+	b, err := io.ReadAll(res.Body)
+	check.OK(t, err)
+	return res, string(b)
+}
+
+// streams are the headers of a client that takes streams.
+func streams(more ...string) []string {
+	return append([]string{"Accept", "application/json, text/event-stream", "Content-Type", "application/json"}, more...)
+}
+
+const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
+
+// begin begins a session and returns its id.
+func (g *gateway) begin(t *testing.T) string {
+	t.Helper()
+	res, body := g.send(t, "POST", initialize, streams()...)
+	id := res.Header.Get(headerSession)
+	if res.StatusCode != http.StatusOK || id == "" || !strings.Contains(body, `"protocolVersion":"2025-11-25"`) {
+		t.Fatalf("initialize: %d, session %q, %s", res.StatusCode, id, body)
+	}
+	return id
+}
+
+// TestSessionsOutliveTheProcess goes on with a session after the process that has begun it was
+// killed, with a client that does not initialize again.
+func TestSessionsOutliveTheProcess(t *testing.T) {
+	t.Parallel()
+	g := serve(t, newProcess(t, "echo"))
+	changed := make(chan struct{}, 10)
+	client := sdk.NewClient(&sdk.Implementation{Name: "c", Version: "1"}, &sdk.ClientOptions{
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { changed <- struct{}{} },
+	})
+	session, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: g.URL, HTTPClient: g.client}, &sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	check.OK(t, err)
+	defer func() { _ = session.Close() }()
+	names := func() (all []string) {
+		t.Helper()
+		list, err := session.ListTools(t.Context(), nil)
+		check.OK(t, err)
+		for _, tool := range list.Tools {
+			all = append(all, tool.Name)
+		}
+		return all
+	}
+	if got := fmt.Sprint(names()); got != "[echo]" {
+		t.Fatalf("tools %s", got)
+	}
+
+	next := newProcess(t, "echo", "new")
+	g.replace(next)
+	if got := fmt.Sprint(names()); got != "[echo new]" {
+		t.Errorf("tools of the next process: %s", got)
+	}
+	result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "new", Arguments: map[string]int{"n": 1}})
+	check.OK(t, err)
+	if got := fmt.Sprint(result.StructuredContent); got != "map[n:1]" {
+		t.Errorf("the result is %s", got)
+	}
+
+	// The client opens its stream again, with a pause.
+	for n := 0; ; n++ {
+		next.set(t, "echo", fmt.Sprint("made", n))
+		next.server.offer(next.registry.List())
+		select {
+		case <-changed:
+			return
+		case <-time.After(200 * time.Millisecond):
+		}
+		if n > 100 {
+			t.Fatal("the client does not hear of changed tools")
+		}
+	}
+}
+
+// TestRevivedSessionCancels cancels a call in a session of an earlier process.
+func TestRevivedSessionCancels(t *testing.T) {
+	t.Parallel()
+	g := serve(t, newProcess(t, "hang"))
+	id := g.begin(t)
+	began, ended := make(chan struct{}), make(chan error, 1)
+	next := newProcess(t)
+	check.OK(t, next.registry.Set(tools.Dynamic, []tools.Tool{{Name: "hang", Input: json.RawMessage(`{"type":"object"}`), Timeout: time.Hour, Handle: func(ctx context.Context, _ tools.Call) (tools.Result, error) {
+		close(began)
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return tools.Result{}, ctx.Err()
+	}}}))
+	next.server.offer(next.registry.List())
+	g.replace(next)
+	go func() {
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL, strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"hang"}}`))
+		for i, all := 0, streams(headerSession, id); i < len(all); i += 2 {
+			req.Header.Set(all[i], all[i+1])
+		}
+		if res, err := g.client.Do(req); err == nil {
+			_ = res.Body.Close()
+		}
+	}()
+	<-began
+	res, _ := g.send(t, "POST", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`, streams(headerSession, id)...)
+	if res.StatusCode != http.StatusAccepted {
+		t.Errorf("cancelled: %d", res.StatusCode)
+	}
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Error("the call goes on")
+	}
+}
+
+// TestEndedSessions are refused, so that their clients initialize again.
+func TestEndedSessions(t *testing.T) {
+	t.Parallel()
+	for name, replaced := range map[string]bool{"by the process that has begun it": false, "by the next": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := serve(t, newProcess(t, "echo"))
+			id := g.begin(t)
+			if replaced {
+				g.replace(newProcess(t, "echo"))
+				if res, body := g.send(t, "POST", `{"jsonrpc":"2.0","id":2,"method":"ping"}`, streams(headerSession, id)...); res.StatusCode != http.StatusOK {
+					t.Fatalf("ping: %d %s", res.StatusCode, body)
+				}
+			}
+			if res, _ := g.send(t, "DELETE", "", headerSession, id); res.StatusCode != http.StatusNoContent {
+				t.Errorf("DELETE: %d", res.StatusCode)
+			}
+			for method, body := range map[string]string{"POST": `{"jsonrpc":"2.0","id":2,"method":"ping"}`, "GET": "", "DELETE": ""} {
+				if res, text := g.send(t, method, body, streams(headerSession, id)...); res.StatusCode != http.StatusNotFound || !strings.Contains(text, `"code":-32001`) {
+					t.Errorf("%s: %d %s", method, res.StatusCode, text)
+				}
+			}
+			if res, text := g.send(t, "POST", initialize, streams(headerSession, id)...); res.StatusCode != http.StatusOK || res.Header.Get(headerSession) == id {
+				t.Errorf("initialize: %d %s", res.StatusCode, text)
+			}
+		})
+	}
+}
+
+// TestAnswers holds what a client gets that sends single requests.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	g := serve(t, newProcess(t, "b", "a"))
+	own := g.begin(t)
+	const newest = "2026-07-28"
+	modern := func(method string) []string { return streams(headerVersion, newest, "Mcp-Method", method) }
+	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+	curl := []string{"Content-Type", "application/x-www-form-urlencoded"}
+	for _, c := range []struct {
+		name, body string
+		headers    []string
+		status     int
+		has        string
+	}{
+		{"list", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, curl, 200, `"tools":[{"annotations":{"destructiveHint":false,"idempotentHint":false,"readOnlyHint":false},"description":"Echo","inputSchema":{"type":"object"},"name":"a"},{`},
+		{"call", `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"a","arguments":{"n":1}}}`, curl, 200, `"structuredContent":{"n":1}`},
+		{"initialize", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`, curl, 200, `"protocolVersion":"2025-11-25"`},
+		{"ping", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, curl, 200, `"result":{}`},
+		{"set a level", `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}`, curl, 200, `"result":{}`},
+		{"complete", `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"v"}}}`, curl, 200, `"completion":{"values":[]}`},
+		{"subscribe", `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"file:///x"}}`, curl, 200, `"result":{}`},
+		{"unsubscribe", `{"jsonrpc":"2.0","id":1,"method":"resources/unsubscribe","params":{"uri":"file:///x"}}`, curl, 200, `"result":{}`},
+		{"resources", `{"jsonrpc":"2.0","id":1,"method":"resources/list"}`, curl, 200, `"resources":[]`},
+		{"prompts", `{"jsonrpc":"2.0","id":1,"method":"prompts/list"}`, curl, 200, `"prompts":[]`},
+		{"unknown tool", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"c"}}`, curl, 200, `"code":-32602`},
+		{"unknown method", `{"jsonrpc":"2.0","id":1,"method":"none"}`, curl, 200, `"error":{"code":-32601,`},
+		{"no JSON", `{"jsonrpc":`, curl, 200, `"code":-32700`},
+		{"no request", `{}`, curl, 400, `"code":-32600`},
+		{"nothing", ``, curl, 200, `"code":-32700`},
+		{"too much", `"` + strings.Repeat("x", maxBody) + `"`, curl, 413, `"code":-32600`},
+		{"notification", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, curl, 202, ``},
+
+		{"unknown method in a session", `{"jsonrpc":"2.0","id":1,"method":"none"}`, streams(headerSession, own), 200, `"error":{"code":-32601,`},
+		{"no JSON in a session", `{"jsonrpc":`, streams(headerSession, own), 200, `"code":-32700`},
+		{"list in a session", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, streams(headerSession, own), 200, `"name":"a"`},
+		{"list in a session of another process", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, streams(headerSession, "other"), 200, `"name":"a"`},
+		{"unknown version", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, streams(headerVersion, "1999-01-01"), 400, `"code":-32600`},
+
+		{"newest list", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + meta + `}}`, modern("tools/list"), 200, `"ttlMs":0`},
+		{"newest discovery", `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{` + meta + `}}`, modern("server/discover"), 200, `"supportedVersions":["2026-07-28"`},
+		{"newest unknown method", `{"jsonrpc":"2.0","id":1,"method":"none","params":{` + meta + `}}`, modern("none"), 404, `"code":-32601`},
+		{"newest without JSON", `{"jsonrpc":`, modern("none"), 400, `"code":-32700`},
+		{"newest ping", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{` + meta + `}}`, modern("ping"), 404, `"code":-32601`},
+		{"newest header alone", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, modern("tools/list"), 400, `"code":-32602`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			res, body := g.send(t, "POST", c.body, c.headers...)
+			if res.StatusCode != c.status || !strings.Contains(body, c.has) {
+				t.Errorf("%d %s, want %d %s", res.StatusCode, body, c.status, c.has)
+			}
+			if c.headers[0] != "Accept" && res.StatusCode != http.StatusAccepted && (res.Header.Get("Content-Type") != "application/json" || !json.Valid([]byte(body))) {
+				t.Errorf("no JSON: %s %s", res.Header.Get("Content-Type"), body)
+			}
+		})
+	}
+}
+
+// TestOtherMethods are refused in JSON.
+func TestOtherMethods(t *testing.T) {
+	t.Parallel()
+	g := serve(t, newProcess(t))
+	for _, c := range []struct {
+		method  string
+		headers []string
+		status  int
+	}{
+		{"GET", streams(), 400},
+		{"DELETE", streams(), 400},
+		{"PUT", streams(headerSession, "other"), 405},
+		{"GET", streams(headerVersion, "2026-07-28"), 405},
+		{"DELETE", streams(headerVersion, "2026-07-28", headerSession, "other"), 405},
+	} {
+		if res, body := g.send(t, c.method, "", c.headers...); res.StatusCode != c.status || !strings.Contains(body, `"jsonrpc":"2.0"`) {
+			t.Errorf("%s %v: %d %s", c.method, c.headers, res.StatusCode, body)
+		}
+	}
+}
+
+// TestListIsStable: clients that cache prompts must get the same bytes, whatever happened between.
+func TestListIsStable(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t, "c", "a", "b")
+	g := serve(t, p)
+	_, first := g.send(t, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	p.set(t, "b", "new", "c", "a")
+	p.server.offer(p.registry.List())
+	_, other := g.send(t, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	p.set(t, "b", "c", "a")
+	p.server.offer(p.registry.List())
+	if _, again := g.send(t, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); again != first || other == first {
+		t.Errorf("first\n%s\nagain\n%s", first, again)
+	}
+	g.replace(newProcess(t, "b", "a", "c"))
+	if _, next := g.send(t, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); next != first {
+		t.Errorf("first\n%s\nof the next process\n%s", first, next)
+	}
+}
+
+// TestQuietLog: clients that come and go are not worth a line each.
+func TestQuietLog(t *testing.T) {
+	t.Parallel()
+	var said bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&said, nil))
+	p := &process{registry: tools.NewRegistry(log, nil)}
+	p.server = New(p.registry, "v1", log)
+	p.handler = p.server.Handler()
+	g := serve(t, p)
+	g.send(t, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	if said.Len() > 0 {
+		t.Errorf("the log has\n%s", said.String())
+	}
+}
