@@ -35,6 +35,7 @@ func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 		o.Upgrade = func(context.Context, api.UpgradeRequest) error { return fault }
 	})
 	r.refusals()
+	r.mcp()
 
 	failed := r.send("POST", "/message", `{"text":"fail api_error","channel":"failed"}`).field(t, "message_id").(string)
 	cut := r.continuable(r.send("POST", "/message", `{"text":"cut","channel":"cut"}`).field(t, "message_id").(string))
@@ -110,6 +111,9 @@ func (r *rig) refusals() {
 	for _, documented := range r.recorder.Uncovered() {
 		op, status := documented[:len(documented)-4], documented[len(documented)-3:]
 		method, path, _ := strings.Cut(op, " ")
+		if path == api.PathMCP && status != "401" && status != "403" {
+			continue // refused by the MCP server
+		}
 		nothing := strings.NewReplacer("{key}", "nobody", "{id}", "none").Replace(path)
 		switch status {
 		case "400":
@@ -133,6 +137,45 @@ func (r *rig) refusals() {
 			r.must(413, method+" "+nothing, `{"text":"`+strings.Repeat("x", 100<<10)+`"}`)
 		case "415":
 			r.must(415, method+" "+nothing, "text", "Content-Type", "text/plain")
+		}
+	}
+}
+
+// answerMCP answers as the MCP server does: with the status that the test asks for, or with
+// success.
+func answerMCP(w http.ResponseWriter, r *http.Request) {
+	status, _ := strconv.Atoi(r.Header.Get("Test-Status"))
+	switch {
+	case r.Method == http.MethodDelete && status == 0:
+		status = http.StatusNoContent
+	case status == 0:
+		status = http.StatusOK
+	}
+	switch {
+	case status == http.StatusOK && r.Method != http.MethodPost:
+		w.Header().Set("Content-Type", "text/event-stream")
+		_ = http.NewResponseController(w).Flush()
+		return
+	case status == http.StatusOK:
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`))
+		return
+	case status >= http.StatusBadRequest:
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}`))
+		return
+	}
+	w.WriteHeader(status)
+}
+
+// mcp provokes the answers of the MCP server, which pass through as they are.
+func (r *rig) mcp() {
+	r.Helper()
+	for _, documented := range r.recorder.Uncovered() {
+		op, status := documented[:len(documented)-4], documented[len(documented)-3:]
+		if code, _ := strconv.Atoi(status); strings.HasSuffix(op, " "+api.PathMCP) {
+			r.must(code, op, "", "Test-Status", status)
 		}
 	}
 }

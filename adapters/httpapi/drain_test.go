@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
 )
 
 // TestDrain holds what becomes of everything that is held when the gateway ends.
@@ -47,6 +49,47 @@ func TestDrain(t *testing.T) {
 				t.Errorf("health: %s", a.body)
 			}
 		})
+	}
+}
+
+// TestDrainEndsStreamsOfMCP holds that streams without an end last as long as the server, and that
+// a call may end.
+func TestDrainEndsStreamsOfMCP(t *testing.T) {
+	t.Parallel()
+	ends := make(chan struct{})
+	r := newRig(t, func(o *Options) {
+		o.MCP = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-r.Context().Done():
+				_, _ = w.Write([]byte("cut"))
+			case <-ends:
+				_, _ = w.Write([]byte("done"))
+			}
+		})
+	})
+	begin := func(method, body string, headers ...string) (end func() string) {
+		resp, err := r.client.Do(r.request(method, "/mcp", body, headers...))
+		check.OK(t, err)
+		return func() string {
+			defer func() { _ = resp.Body.Close() }()
+			b, err := io.ReadAll(resp.Body)
+			check.OK(t, err)
+			return string(b)
+		}
+	}
+	stream, listen, call := begin("GET", ""), begin("POST", "{}", "Mcp-Method", "subscriptions/listen"), begin("POST", "{}", "Mcp-Method", "tools/call")
+	r.server.Drain(Restarting)
+	for name, end := range map[string]func() string{"stream": stream, "subscription": listen} {
+		if got := end(); got != "cut" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	close(ends)
+	if got := call(); got != "done" {
+		t.Errorf("call: %q", got)
 	}
 }
 

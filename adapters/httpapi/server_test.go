@@ -36,7 +36,7 @@ var startedAt = time.Date(2026, 1, 2, 3, 4, 5, 678900000, time.UTC)
 // options are those of a server of the gateway.
 func (g *gateway) options(log io.Writer) Options {
 	o := Options{
-		Core: g.Manager, Push: &core.PushRegistry{}, BodyLimit: 64 << 10,
+		Core: g.Manager, Push: &core.PushRegistry{}, MCP: http.HandlerFunc(answerMCP), BodyLimit: 64 << 10,
 		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Health: func() api.Health {
 			return api.Health{Ledger: &api.Ledger{}, PID: 42, Version: "v1", Ready: true, StartedAt: startedAt, Agent: api.Agent{Kind: "echo"}}
