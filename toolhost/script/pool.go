@@ -1,11 +1,11 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,99 +21,118 @@ const stuckAfter = 2 * time.Second
 
 // guard runs f, which ends when ctx ends. If f does not end then, guard returns an error that
 // wraps ErrStuck.
-func guard(ctx context.Context, f func() error) error {
-	done := make(chan error, 1)
-	go func() { // ends with f; code that is stuck stays until the process ends
-		var err error
+func guard[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() { // ends with f; code that cannot be stopped runs until the process ends
+		var r result
 		defer func() {
 			if p := recover(); p != nil {
-				err = fmt.Errorf("the engine failed: %v", p)
+				r.err = fmt.Errorf("the engine failed: %v", p)
 			}
-			done <- err
+			done <- r
 		}()
-		err = f()
+		r.value, r.err = f()
 	}()
 	select {
-	case err := <-done:
-		return err
+	case r := <-done:
+		return r.value, r.err
 	case <-ctx.Done():
 	}
 	select {
-	case err := <-done:
-		return err
+	case r := <-done:
+		return r.value, r.err
 	case <-time.After(stuckAfter):
-		return fmt.Errorf("%w: %w", context.Cause(ctx), ErrStuck)
+		var none T
+		return none, fmt.Errorf("%w: %w", context.Cause(ctx), ErrStuck)
 	}
 }
 
 // maxMachines is how many calls of one tool run at once.
 const maxMachines = 4
 
-// A pool holds the machines of a tool.
+// A pool holds the machines of a script.
 type pool struct {
-	free chan struct{} // a token for each machine that may run
+	running chan struct{} // a token for each call that runs
 
 	mu     sync.Mutex // guards the fields below
-	idle   []*machine // the one used last is used next
+	idle   []*machine // the one used last is used next, so that calls in a row find the state of the module
 	closed bool
 }
 
-func newPool() *pool { return &pool{free: make(chan struct{}, maxMachines)} }
+func newPool() *pool { return &pool{running: make(chan struct{}, maxMachines)} }
 
 // Tool returns the tool. Its calls may use host as far as the permissions of the script go; nil:
 // not at all. What the tool writes to the console goes to log, which must be safe for concurrent
-// use.
+// use; nil discards the lines. An error of a call wraps ErrStuck if the process must be ended.
 func (s *Script) Tool(host Functions, log func(line string)) tools.Tool {
+	if log == nil {
+		log = func(string) {}
+	}
 	return tools.Tool{
 		Name:        s.Name,
 		Description: s.Description,
+		Source:      tools.Dynamic,
 		Input:       s.Input,
 		Output:      s.Output,
 		Annotations: s.Annotations,
 		Timeout:     s.Timeout,
-		Source:      tools.Dynamic,
 		Handle: func(ctx context.Context, c tools.Call) (tools.Result, error) {
-			return s.handle(ctx, host, log, c)
+			ctx, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("%s did not end within %s", s.Name, s.Timeout))
+			defer cancel()
+			o, err := guard(ctx, func() (outcome, error) { return s.call(ctx, host, log, string(c.Args)) })
+			return s.result(o, err)
 		},
 	}
 }
 
-func (s *Script) handle(ctx context.Context, host Functions, log func(string), c tools.Call) (tools.Result, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("%s did not end within %s", s.Name, s.Timeout))
-	defer cancel()
-	args := string(c.Args)
-	if args == "" {
-		args = "{}"
-	}
-	var o outcome
-	err := guard(ctx, func() (err error) {
-		o, err = s.pool.call(ctx, s, host, log, args)
-		return err
-	})
-	return s.result(o, err)
-}
-
-// call runs the handler on an idle machine or a new one.
-func (p *pool) call(ctx context.Context, s *Script, host Functions, log func(string), args string) (o outcome, err error) {
+// call runs the handler.
+func (s *Script) call(ctx context.Context, host Functions, log func(string), args string) (outcome, error) {
 	select {
-	case p.free <- struct{}{}:
-		defer func() { <-p.free }()
+	case s.pool.running <- struct{}{}:
+		defer func() { <-s.pool.running }()
 	case <-ctx.Done():
 		return outcome{}, context.Cause(ctx)
 	}
-	m := p.take()
-	if m == nil {
-		if m, err = s.code.start(ctx, memoryLimit, s.Permissions, host, log); err != nil {
-			return outcome{}, err
+	m, err := s.machine(ctx, host, log)
+	if err != nil {
+		return outcome{}, err
+	}
+	fit := false // to be used again; not after a panic either
+	defer func() {
+		if fit {
+			s.pool.give(m)
+		} else {
+			m.close()
 		}
+	}()
+	r := &run{code: &s.code, host: host, log: log}
+	o, err := r.perform(ctx, m, "call", cmp.Or(args, "{}"))
+	fit = err == nil
+	return o, err
+}
+
+// machine returns an idle machine or a new one.
+func (s *Script) machine(ctx context.Context, host Functions, log func(string)) (*machine, error) {
+	if m := s.pool.take(); m != nil {
+		return m, nil
 	}
-	o, err = m.run(ctx, func() error { return m.call("call", args) })
-	if err != nil || strings.Contains(o.text, "out of memory") {
+	m, err := newMachine(memoryLimit, s.Permissions)
+	if err != nil {
+		return nil, err
+	}
+	o, err := m.load(ctx, &run{code: &s.code, host: host, log: log})
+	if err == nil && o.kind == "fail" {
+		err = s.code.fault(o)
+	}
+	if err != nil {
 		m.close()
-		return o, err
+		return nil, err
 	}
-	p.give(m)
-	return o, nil
+	return m, nil
 }
 
 func (p *pool) take() *machine {
@@ -149,22 +168,24 @@ func (s *Script) Close() {
 	p.idle = nil
 }
 
-// result makes the result of a call of its outcome.
+// result makes a result or an error of an outcome.
 func (s *Script) result(o outcome, err error) (tools.Result, error) {
 	switch {
+	case errors.Is(err, errOutOfMemory):
+		return tools.Result{}, s.fault(fmt.Sprintf("out of memory: a tool has %d MiB", memoryLimit>>20), o.stack, err)
 	case err != nil:
 		return tools.Result{}, s.fault(err.Error(), o.stack, err)
 	case o.kind == "fail":
 		return tools.Result{}, s.fault(o.text, o.stack, nil)
-	case len(o.text) > MaxOutput:
-		return tools.Result{}, s.fault(fmt.Sprintf("the result has %d bytes; a result has at most %d", len(o.text), MaxOutput), "", nil)
+	case o.kind == "large" || len(o.text) > MaxOutput:
+		return tools.Result{}, s.fault(fmt.Sprintf("the result is too large: a result has at most %d bytes", MaxOutput), "", nil)
 	case o.kind == "object":
 		return tools.Result{Structured: json.RawMessage(o.text)}, nil
 	}
 	return tools.Result{Text: o.text}, nil
 }
 
-// A fault is the error of a call.
+// A fault is the error of a call, as people read it.
 type fault struct {
 	tool, message, stack string
 	cause                error

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"strings"
@@ -39,6 +40,9 @@ func Scan(file string, source []byte) error {
 	if len(source) > MaxSource {
 		return &Error{File: file, Text: fmt.Sprintf("the file has %d bytes; a tool has at most %d", len(source), MaxSource)}
 	}
+	if depth := nesting(source); depth > maxNesting {
+		return &Error{File: file, Text: fmt.Sprintf("the file nests %d brackets; a tool nests at most %d", depth, maxNesting)}
+	}
 	// Esbuild drops comments and types, and writes words in one way only.
 	options := transformOptions(file)
 	options.MinifyWhitespace = true
@@ -56,7 +60,42 @@ func Scan(file string, source []byte) error {
 		row := 1 + strings.Count(before, "\n")
 		e := &Error{File: file, Text: fmt.Sprintf("%s is not allowed: %s", p.name, p.reason)}
 		e.Line, e.Column = newPositions(r.Map).find(row, utf16Len(before[strings.LastIndexByte(before, '\n')+1:]))
+		e.Line, e.Column = p.near(source, e.Line, e.Column)
 		return e
 	}
 	return nil
+}
+
+// near returns where the pattern is, when a source map has found where its token begins: a text
+// of many lines is one token.
+func (p pattern) near(source []byte, line, column int) (int, int) {
+	offset := 0
+	for n := line; n > 1; n-- {
+		offset += bytes.IndexByte(source[offset:], '\n') + 1
+	}
+	offset = min(offset+max(column-1, 0), len(source))
+	at := p.form.FindSubmatchIndex(source[offset:])
+	if at == nil {
+		return line, column
+	}
+	return positionOf(source, offset+at[2])
+}
+
+// maxNesting is how deep the brackets of a file may be nested. The parser of esbuild has no bound
+// and would end the process.
+const maxNesting = 1000
+
+// nesting returns how deep brackets are nested. Those in texts count, which hardly matters.
+func nesting(source []byte) (deepest int) {
+	depth := 0
+	for _, c := range source {
+		switch c {
+		case '(', '[', '{':
+			depth++
+			deepest = max(deepest, depth)
+		case ')', ']', '}':
+			depth = max(depth-1, 0)
+		}
+	}
+	return deepest
 }

@@ -21,11 +21,14 @@ package script
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"sync"
 	"time"
+
+	"modernc.org/quickjs"
 
 	"bareclaw/core/tools"
 )
@@ -39,6 +42,7 @@ const (
 	memoryLimit     = 64 << 20 // bytes of one machine
 	loadMemoryLimit = 16 << 20 // the same while the file is checked
 	loadTimeout     = 250 * time.Millisecond
+	compileTimeout  = 10 * time.Second // of all that Compile does
 )
 
 // A Script is a tool made from a file. All methods are safe for concurrent use.
@@ -74,30 +78,60 @@ func (e *Error) Error() string {
 // 250 ms and 16 MiB. The error is an *Error if the file is at fault, and wraps ErrStuck if the
 // process must be ended.
 func Compile(ctx context.Context, file string, source []byte) (*Script, error) {
-	if err := Scan(file, source); err != nil {
-		return nil, err
-	}
-	code, err := transpile(file, source)
-	if err != nil {
-		return nil, err
-	}
-	late := fmt.Errorf("the top level did not end within %s", loadTimeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, loadTimeout, late)
+	ctx, cancel := context.WithTimeoutCause(ctx, compileTimeout, &Error{File: file, Text: fmt.Sprintf("the file could not be compiled within %s", compileTimeout)})
 	defer cancel()
-	var declared string
-	err = guard(ctx, func() (err error) {
-		declared, err = code.check(ctx)
-		return err
+	return guard(ctx, func() (*Script, error) {
+		if err := Scan(file, source); err != nil {
+			return nil, err
+		}
+		code, err := transpile(file, source)
+		if err != nil {
+			return nil, err
+		}
+		declared, err := code.check(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s := &Script{code: code, pool: newPool()}
+		if err := s.declare(declared); err != nil {
+			line, column := exportPosition(source)
+			return nil, &Error{file, line, column, err.Error()}
+		}
+		return s, nil
 	})
+}
+
+// check makes the bytecode and runs the top level of the file. It returns the declaration of the
+// tool.
+func (p *program) check(ctx context.Context) (declared string, err error) {
+	// Which permissions the tool declares is not known before. Here they give nothing.
+	m, err := newMachine(loadMemoryLimit, []string{network, filesystem})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	s := &Script{code: code, pool: newPool()}
-	if err := s.declare(declared); err != nil {
-		line, column := exportPosition(source)
-		return nil, &Error{file, line, column, err.Error()}
+	defer m.close()
+	if p.bytecode, err = m.vm.Compile(p.code, quickjs.EvalGlobal); err != nil {
+		return "", p.fault(outcome{text: err.Error()})
 	}
-	return s, nil
+	ctx, cancel := context.WithTimeoutCause(ctx, loadTimeout, fmt.Errorf("the top level of the file did not end within %s", loadTimeout))
+	defer cancel()
+	o, err := m.load(ctx, &run{code: p, log: func(string) {}})
+	switch {
+	case errors.Is(err, errOutOfMemory):
+		o.text = fmt.Sprintf("out of memory: the top level of a file has %d MiB", loadMemoryLimit>>20)
+	case err != nil:
+		o.text = err.Error()
+	case o.kind == "object":
+		return o.text, nil
+	}
+	return "", p.fault(o)
+}
+
+// fault returns the error of a file whose top level fails.
+func (p *program) fault(o outcome) error {
+	e := &Error{File: p.file, Text: o.text}
+	_, e.Line, e.Column = p.sourceStack(o.stack)
+	return e
 }
 
 // Names of permissions.

@@ -2,8 +2,6 @@ package script
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/evanw/esbuild/pkg/api"
 	"github.com/go-sourcemap/sourcemap"
-	"modernc.org/quickjs"
 )
 
 // A program is the JavaScript of a file.
@@ -134,49 +131,4 @@ func utf16Len(s string) (n int) {
 		n += utf16.RuneLen(r)
 	}
 	return n
-}
-
-// start makes a machine and loads the file into it.
-func (p *program) start(ctx context.Context, memory uintptr, permissions []string, host Functions, log func(string)) (*machine, error) {
-	m, err := newMachine(memory, permissions, host, log)
-	if err != nil {
-		return nil, err
-	}
-	o, err := m.load(ctx, p.bytecode)
-	if err != nil {
-		m.close()
-		return nil, err
-	}
-	if o.kind == "fail" {
-		m.close()
-		return nil, errors.New(o.text)
-	}
-	return m, nil
-}
-
-// check compiles the code and runs its top level. It returns the declaration of the tool.
-func (p *program) check(ctx context.Context) (string, error) {
-	m, err := newMachine(loadMemoryLimit, nil, nil, func(string) {})
-	if err != nil {
-		return "", err
-	}
-	defer m.close()
-	if p.bytecode, err = m.vm.Compile(p.code, quickjs.EvalGlobal); err != nil {
-		return "", p.fault(err.Error(), stackOf(err))
-	}
-	o, err := m.load(ctx, p.bytecode)
-	switch {
-	case err != nil:
-		return "", p.fault(err.Error(), o.stack)
-	case o.kind == "fail":
-		return "", p.fault(o.text, o.stack)
-	}
-	return o.text, nil
-}
-
-// fault returns the error of a file whose top level fails.
-func (p *program) fault(message, stack string) error {
-	e := &Error{File: p.file, Text: message}
-	_, e.Line, e.Column = p.sourceStack(stack)
-	return e
 }

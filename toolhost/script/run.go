@@ -1,0 +1,294 @@
+package script
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Limits of a run.
+const (
+	maxLog        = 64 << 10       // bytes
+	maxOperations = 16             // that run at once
+	maxTimer      = 2 * MaxTimeout // a timer cannot outlive its run
+)
+
+// A run is the time from a call of an entry of the machine to its outcome. It serves the timers
+// and operations of the tool.
+type run struct {
+	code *program
+	host Functions // nil: none
+	log  func(line string)
+
+	ctx        context.Context // the engine passes none to operate
+	m          *machine
+	outcome    *outcome // nil while the run goes on
+	logged     int      // bytes
+	timers     []timer  // by time
+	operations map[int]context.CancelFunc
+	ended      chan settlement // of operations
+}
+
+// An outcome is how a run ended.
+type outcome struct {
+	kind  string // "text", "object", "large" or "fail"
+	text  string // the result, or the message of an error
+	stack string // of an error
+}
+
+type timer struct {
+	id int
+	at time.Time
+}
+
+// A settlement is the end of an operation.
+type settlement struct {
+	id      int
+	results []any // strings
+	err     error
+}
+
+var (
+	errEnded       = errors.New("the call of the tool has ended")
+	errIdle        = errors.New("the handler's promise can no longer settle: no timer and no call of fetch or fs is left that could settle it")
+	errOutOfMemory = errors.New("out of memory")
+)
+
+// perform calls an entry of the machine and serves the tool until there is an outcome. An error
+// means that the machine must not be used any more.
+func (r *run) perform(ctx context.Context, m *machine, entry string, args ...any) (outcome, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(errEnded)
+	r.ctx, r.m, r.operations, r.ended = ctx, m, map[int]context.CancelFunc{}, make(chan settlement)
+	m.run = r
+	defer func() { m.run = nil }()
+	defer r.interruptAfter(ctx)()
+
+	err := m.call(entry, args...)
+	for err == nil {
+		if err = m.drain(); err != nil || r.outcome != nil {
+			break
+		}
+		err = r.next()
+	}
+	if err == nil {
+		err = m.call("reset")
+	}
+	switch {
+	case ctx.Err() != nil:
+		return outcome{}, context.Cause(ctx)
+	case err != nil && strings.Contains(err.Error(), "out of memory"):
+		return outcome{}, errOutOfMemory
+	case err != nil:
+		return outcome{}, err
+	case r.outcome.kind == "fail" && r.outcome.text == "out of memory":
+		return *r.outcome, errOutOfMemory
+	}
+	return *r.outcome, nil
+}
+
+// interruptAfter stops the code when ctx ends. The engine forgets an interrupt that comes between
+// two calls of entries, therefore it is repeated until the returned function is called.
+func (r *run) interruptAfter(ctx context.Context) (stop func()) {
+	stopped := make(chan struct{})
+	unwatch := context.AfterFunc(ctx, func() {
+		again := time.NewTicker(10 * time.Millisecond)
+		defer again.Stop()
+		for {
+			r.m.vm.Interrupt()
+			select {
+			case <-stopped:
+				return
+			case <-again.C:
+			}
+		}
+	})
+	return func() {
+		unwatch()
+		close(stopped)
+	}
+}
+
+// next waits for a timer or the end of an operation, and tells the machine.
+func (r *run) next() error {
+	var due <-chan time.Time
+	switch {
+	case len(r.timers) > 0:
+		due = time.After(time.Until(r.timers[0].at))
+	case len(r.operations) == 0:
+		// Without memory the engine may drop the job that would end the handler.
+		if err := r.m.call("probe"); err != nil || r.outcome != nil {
+			return err
+		}
+		return errIdle
+	}
+	select {
+	case <-r.ctx.Done():
+		return r.ctx.Err()
+	case <-due:
+		id := r.timers[0].id
+		r.timers = r.timers[1:]
+		return r.m.call("settle", id, nil)
+	case s := <-r.ended:
+		if _, ok := r.operations[s.id]; !ok {
+			return nil // cancelled
+		}
+		r.cancel(s.id)
+		if s.err != nil {
+			return r.m.call("settle", s.id, s.err.Error())
+		}
+		return r.m.call("settle", append([]any{s.id, nil}, s.results...)...)
+	}
+}
+
+// operate carries out what shims.js asks for. The machine throws an error as a TypeError.
+func (r *run) operate(args []any) (any, error) {
+	text := func(i int) string {
+		s, _ := args[i].(string)
+		return s
+	}
+	id := func() int {
+		n, _ := args[1].(int)
+		return n
+	}
+	switch name := text(0); name {
+	case "text", "object":
+		return nil, r.end(outcome{kind: name, text: text(1)})
+	case "large":
+		return nil, r.end(outcome{kind: name})
+	case "fail":
+		return nil, r.end(outcome{kind: name, text: text(1), stack: text(2)})
+	case "log":
+		r.write(text(1))
+		return nil, nil
+	case "timer":
+		r.startTimer(id(), args[2])
+		return nil, nil
+	case "cancel":
+		r.cancel(id())
+		return nil, nil
+	case "fetch", "readFile", "writeFile", "listFiles":
+		return nil, r.begin(id(), name, args[2:])
+	default:
+		return compute(name, args[1:])
+	}
+}
+
+// end keeps the first outcome.
+func (r *run) end(o outcome) error {
+	if r.outcome == nil {
+		r.outcome = &o
+	}
+	return nil
+}
+
+func (r *run) write(line string) {
+	switch r.logged += len(line); {
+	case r.logged <= maxLog:
+		stack, _, _ := r.code.sourceStack(line)
+		r.log(stack)
+	case r.logged-len(line) <= maxLog:
+		r.log(fmt.Sprintf("more than %d bytes: the rest is left out", maxLog))
+	}
+}
+
+func (r *run) startTimer(id int, ms any) {
+	wait := maxTimer
+	switch ms := ms.(type) {
+	case int:
+		wait = min(wait, time.Duration(ms)*time.Millisecond)
+	case float64:
+		if ms < float64(maxTimer.Milliseconds()) {
+			wait = time.Duration(ms * float64(time.Millisecond))
+		}
+	}
+	t := timer{id, time.Now().Add(wait)}
+	i, _ := slices.BinarySearchFunc(r.timers, t, func(a, b timer) int {
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.id, b.id))
+	})
+	r.timers = slices.Insert(r.timers, i, t)
+}
+
+// cancel ends a timer or an operation, if there is one with that id.
+func (r *run) cancel(id int) {
+	r.timers = slices.DeleteFunc(r.timers, func(t timer) bool { return t.id == id })
+	if end, ok := r.operations[id]; ok {
+		end()
+		delete(r.operations, id)
+	}
+}
+
+// begin starts an operation.
+func (r *run) begin(id int, name string, args []any) error {
+	switch {
+	case r.host == nil:
+		return fmt.Errorf("%s is not granted to the tool", name)
+	case len(r.operations) == maxOperations:
+		return fmt.Errorf("at most %d calls of fetch and fs may run at once; await some of them first", maxOperations)
+	}
+	ctx, cancel := context.WithCancel(r.ctx)
+	r.operations[id] = cancel
+	go func() { // ends with the operation, and that with the run
+		results, err := use(ctx, r.host, name, args)
+		select {
+		case r.ended <- settlement{id, results, err}:
+		case <-ctx.Done():
+		}
+	}()
+	return nil
+}
+
+// use calls one of the functions.
+func use(ctx context.Context, host Functions, name string, args []any) ([]any, error) {
+	first, _ := args[0].(string)
+	switch name {
+	case "readFile":
+		data, err := host.ReadFile(ctx, first)
+		return []any{pack(data)}, err
+	case "writeFile":
+		data, _ := args[1].(string)
+		return nil, host.WriteFile(ctx, first, unpack(data))
+	case "listFiles":
+		names, err := host.ListFiles(ctx, first)
+		if err != nil {
+			return nil, err
+		}
+		list, err := json.Marshal(append([]string{}, names...)) // never null
+		return []any{string(list)}, err
+	default:
+		return fetch(ctx, host, first, args[1])
+	}
+}
+
+func fetch(ctx context.Context, host Functions, request string, body any) ([]any, error) {
+	var asked struct {
+		URL     string            `json:"url"`
+		Method  string            `json:"method"`
+		Headers map[string]string `json:"headers"`
+	}
+	if err := json.Unmarshal([]byte(request), &asked); err != nil {
+		return nil, err
+	}
+	packed, _ := body.(string)
+	r := FetchRequest{URL: asked.URL, Method: asked.Method, Header: map[string][]string{}, Body: unpack(packed)}
+	for name, value := range asked.Headers {
+		r.Header.Set(name, value)
+	}
+	got, err := host.Fetch(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	var headers [][2]string
+	for name, values := range got.Header {
+		for _, v := range values {
+			headers = append(headers, [2]string{name, v})
+		}
+	}
+	head, err := json.Marshal(map[string]any{"url": got.URL, "status": got.Status, "headers": append([][2]string{}, headers...)})
+	return []any{string(head), pack(got.Body)}, err
+}
