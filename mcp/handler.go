@@ -11,6 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"bareclaw/internal/problemlog"
 )
 
 // maxBody bounds a request, in bytes.
@@ -42,7 +44,7 @@ func NewHandler(server *sdk.Server, log *slog.Logger) *Handler {
 	get := func(*http.Request) *sdk.Server { return server }
 	events := sdk.NewMemoryEventStore(nil)
 	events.SetMaxBytes(maxEvents)
-	options := sdk.StreamableHTTPOptions{Logger: problems(log), MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true} // the API has its own
+	options := sdk.StreamableHTTPOptions{Logger: problemlog.Of(log), MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true} // the API has its own
 	stateful, stateless, plain := options, options, options
 	stateful.EventStore, stateful.SessionTimeout = events, sessionTimeout
 	stateless.Stateless, stateless.PropagateRequestCancellation = true, true

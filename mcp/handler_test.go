@@ -36,7 +36,7 @@ func newProcess(t *testing.T, names ...string) *process {
 	p := &process{registry: tools.NewRegistry(log, nil)}
 	p.set(t, names...)
 	p.server = New(p.registry, "v1", log)
-	p.server.offer(p.registry.List())
+	p.server.Offer()
 	p.handler = p.server.Handler()
 	t.Cleanup(func() {
 		for s := range p.server.sdk.Sessions() {
@@ -156,7 +156,7 @@ func TestSessionsOutliveTheProcess(t *testing.T) {
 	// The client opens its stream again, with a pause.
 	for n := 0; ; n++ {
 		next.set(t, "echo", fmt.Sprint("made", n))
-		next.server.offer(next.registry.List())
+		next.server.Offer()
 		select {
 		case <-changed:
 			return
@@ -181,7 +181,7 @@ func TestRevivedSessionCancels(t *testing.T) {
 		ended <- ctx.Err()
 		return tools.Result{}, ctx.Err()
 	}}}))
-	next.server.offer(next.registry.List())
+	next.server.Offer()
 	g.replace(next)
 	go func() {
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL, strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"hang"}}`))
@@ -198,7 +198,10 @@ func TestRevivedSessionCancels(t *testing.T) {
 		t.Errorf("cancelled: %d", res.StatusCode)
 	}
 	select {
-	case <-ended:
+	case err := <-ended:
+		if err == nil {
+			t.Error("the call has no cause to end")
+		}
 	case <-time.After(patience):
 		t.Error("the call goes on")
 	}
@@ -248,7 +251,7 @@ func TestAnswers(t *testing.T) {
 		status     int
 		has        string
 	}{
-		{"list", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, curl, 200, `"tools":[{"annotations":{"destructiveHint":false,"idempotentHint":false,"readOnlyHint":false},"description":"Echo","inputSchema":{"type":"object"},"name":"a"},{`},
+		{"list", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, curl, 200, `"tools":[{"_meta":{"anthropic/maxResultSizeChars":500000},"annotations":{"destructiveHint":false,"idempotentHint":false,"readOnlyHint":false},"description":"Echo","inputSchema":{"type":"object"},"name":"a"},{`},
 		{"call", `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"a","arguments":{"n":1}}}`, curl, 200, `"structuredContent":{"n":1}`},
 		{"initialize", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`, curl, 200, `"protocolVersion":"2025-11-25"`},
 		{"ping", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, curl, 200, `"result":{}`},
@@ -320,16 +323,28 @@ func TestListIsStable(t *testing.T) {
 	g := serve(t, p)
 	_, first := g.send(t, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	p.set(t, "b", "new", "c", "a")
-	p.server.offer(p.registry.List())
 	_, other := g.send(t, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	p.set(t, "b", "c", "a")
-	p.server.offer(p.registry.List())
 	if _, again := g.send(t, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); again != first || other == first {
 		t.Errorf("first\n%s\nagain\n%s", first, again)
 	}
 	g.replace(newProcess(t, "b", "a", "c"))
 	if _, next := g.send(t, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); next != first {
 		t.Errorf("first\n%s\nof the next process\n%s", first, next)
+	}
+}
+
+// TestToolAtOnce: a tool can be called by its name as soon as the registry has the tool.
+func TestToolAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	g := serve(t, p)
+	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":1}}}`
+	for _, has := range []string{`"code":-32602`, `"structuredContent":{"x":1}`} {
+		if _, body := g.send(t, "POST", call); !strings.Contains(body, has) {
+			t.Errorf("%s, want %s", body, has)
+		}
+		p.set(t, "a")
 	}
 }
 

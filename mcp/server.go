@@ -3,13 +3,16 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -17,6 +20,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/tools"
+	"bareclaw/internal/problemlog"
 	"bareclaw/internal/wait"
 )
 
@@ -32,16 +36,19 @@ type Server struct {
 	version string
 	log     *slog.Logger
 	sdk     *sdk.Server
-	changed wait.Signal       // of the registry's tools
-	offered map[string]string // by name, the description of the tool as JSON; used by Offer and Follow
+	changed wait.Signal // of the registry's tools; used by Offer and Follow
+
+	mu      sync.Mutex                 // guards the fields below
+	latest  int64                      // the version of the registry's tools that the SDK's server offers
+	offered map[string]json.RawMessage // their descriptions, by name
 }
 
 // New returns a server without tools: Offer and Follow offer them.
 func New(registry *tools.Registry, version string, log *slog.Logger) *Server {
-	s := &Server{tools: registry, version: version, log: log, changed: registry.Watch(), offered: map[string]string{}}
+	s := &Server{tools: registry, version: version, log: log, changed: registry.Watch(), offered: map[string]json.RawMessage{}}
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: Name, Title: "BAREclaw", Version: version}, &sdk.ServerOptions{
 		Instructions: instructions,
-		Logger:       problems(log),
+		Logger:       problemlog.Of(log),
 		PageSize:     maxTools,
 		// There are neither prompts nor resources. Clients that ask all the same need an answer.
 		CompletionHandler: func(context.Context, *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
@@ -54,16 +61,15 @@ func New(registry *tools.Registry, version string, log *slog.Logger) *Server {
 			Tools:   &sdk.ToolCapabilities{ListChanged: true},
 		},
 	})
+	s.sdk.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+			if method == methodCall || method == methodList { // a tool that was just made is there
+				s.update()
+			}
+			return next(ctx, method, r)
+		}
+	})
 	return s
-}
-
-// problems returns a log without what the SDK says of each request.
-func problems(log *slog.Logger) *slog.Logger { return slog.New(warnings{log.Handler()}) }
-
-type warnings struct{ slog.Handler }
-
-func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
-	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
 }
 
 // maxTools is more than anybody has: clients need not ask for further pages.
@@ -79,7 +85,7 @@ func (s *Server) Offer() map[string]json.RawMessage {
 	case <-s.changed: // by what is listed now
 	default:
 	}
-	return s.offer(s.tools.List())
+	return s.answers(s.update())
 }
 
 // Follow offers the registry's tools after each change since the last Offer, until ctx ends.
@@ -98,34 +104,40 @@ func (s *Server) Follow(ctx context.Context, publish func(answers map[string]jso
 	}
 }
 
-// offer makes the SDK's server offer exactly these tools, and returns the answers of session
-// hosts.
-func (s *Server) offer(all []tools.Tool) map[string]json.RawMessage {
-	listed := make([]json.RawMessage, 0, len(all))
-	offered := make(map[string]string, len(all))
-	for i := range all {
-		described := describe(&all[i])
-		b, err := json.Marshal(described)
-		if err != nil { // impossible: the registry has checked the schemas
-			s.log.Error("tool not offered", "tool", all[i].Name, "err", err)
-			continue
-		}
-		if s.tools.ForSessions(all[i].Name) {
-			listed = append(listed, b)
-		}
-		offered[all[i].Name] = string(b)
-		if s.offered[all[i].Name] != string(b) {
+// update makes the SDK's server offer the registry's tools, and returns their descriptions by
+// name, which nobody changes.
+func (s *Server) update() map[string]json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	version := s.tools.Version()
+	if version == s.latest {
+		return s.offered
+	}
+	offered := map[string]json.RawMessage{}
+	for _, t := range s.tools.List() {
+		described := describe(&t)
+		offered[t.Name] = encode(described)
+		if !bytes.Equal(s.offered[t.Name], offered[t.Name]) {
 			s.sdk.AddTool(described, s.call)
 		}
 	}
-	var gone []string
 	for name := range s.offered {
-		if _, ok := offered[name]; !ok {
-			gone = append(gone, name)
+		if offered[name] == nil {
+			s.sdk.RemoveTools(name)
 		}
 	}
-	s.sdk.RemoveTools(gone...)
-	s.offered = offered
+	s.latest, s.offered = version, offered
+	return offered
+}
+
+// answers returns the answers of session hosts.
+func (s *Server) answers(offered map[string]json.RawMessage) map[string]json.RawMessage {
+	listed := make([]json.RawMessage, 0, len(offered))
+	for _, name := range slices.Sorted(maps.Keys(offered)) {
+		if s.tools.ForSessions(name) {
+			listed = append(listed, offered[name])
+		}
+	}
 	return map[string]json.RawMessage{
 		"initialize": encode(&sdk.InitializeResult{
 			ProtocolVersion: sessionProtocol, ServerInfo: &sdk.Implementation{Name: Name, Version: s.version}, Instructions: instructions,
@@ -153,17 +165,22 @@ func describe(t *tools.Tool) *sdk.Tool {
 	}
 	destructive := t.Annotations.Destructive
 	d.Annotations = &sdk.ToolAnnotations{ReadOnlyHint: t.Annotations.ReadOnly, IdempotentHint: t.Annotations.Idempotent, DestructiveHint: &destructive}
+	d.Meta = sdk.Meta{"anthropic/maxResultSizeChars": maxResult}
 	if t.Pinned {
-		d.Meta = sdk.Meta{"anthropic/alwaysLoad": true} // else claude must search for the tool first
+		d.Meta["anthropic/alwaysLoad"] = true // else claude must search for the tool first
 	}
 	return d
 }
+
+// maxResult is the most that claude shows the model of a result, in characters, if a tool asks
+// for so much. Claude writes a longer result to a file and shows its beginning.
+const maxResult = 500_000
 
 // call carries out a call of a client over HTTP.
 func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	result, err := s.tools.Call(ctx, r.Params.Name, tools.Call{Args: r.Params.Arguments})
 	if err != nil {
-		return nil, err
+		return nil, asRPCError(err)
 	}
 	return resultOf(result), nil
 }

@@ -30,6 +30,7 @@ type Registry struct {
 
 	mu       sync.RWMutex // guards the fields below
 	tools    map[string]Tool
+	version  int64 // counts the changes
 	watches  []wait.Signal
 	complete <-chan struct{} // closed when all tools are known; nil: they are
 }
@@ -70,6 +71,7 @@ func (r *Registry) SetAll(sources map[Source][]Tool) error {
 		}
 	}
 	r.tools = next
+	r.version++
 	for _, w := range r.watches {
 		w.Send()
 	}
@@ -83,6 +85,13 @@ func (r *Registry) Watch() wait.Signal {
 	w := wait.NewSignal()
 	r.watches = append(r.watches, w)
 	return w
+}
+
+// Version returns a number that is another one after each change.
+func (r *Registry) Version() int64 {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.version
 }
 
 // List returns all tools, sorted by name.

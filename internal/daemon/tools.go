@@ -47,8 +47,9 @@ func (t *toolsPart) fill() error {
 	if err := t.registry.Set(tools.Gateway, own); err != nil {
 		return err
 	}
+	answers := t.server.Offer()
 	if _, err := os.Stat(t.engine.toolServer); err != nil {
-		t.publish(t.server.Offer())
+		t.publish(answers)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"sync"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/problemlog"
 	"bareclaw/toolhost/api"
 	"bareclaw/toolhost/builtin"
 	"bareclaw/toolhost/script"
@@ -53,18 +54,12 @@ type file struct {
 }
 
 func newLoader(boot api.Bootstrap, log *slog.Logger, onStuck func(tool string)) *loader {
-	quiet := slog.New(problemsOnly{log.Handler()}) // the daemon logs the calls
+	quiet := problemlog.Of(log) // the daemon logs the calls
 	return &loader{
 		dir: boot.ToolsDir, reserved: boot.Reserved, log: log, onStuck: onStuck, functions: newFunctions(boot.Functions),
 		registry: tools.NewRegistry(quiet, nil), files: map[string]*file{}, changed: make(chan struct{}),
 	}
 }
-
-// A problemsOnly handler leaves out records that tell of no problem.
-type problemsOnly struct{ slog.Handler }
-
-// Enabled reports whether records of the level are logged.
-func (problemsOnly) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
 
 // load reads the tools directory and replaces the tools whose files have changed. A file that
 // cannot be loaded keeps its earlier tool.
