@@ -35,6 +35,9 @@ func checks() map[string]func(t *testing.T, args, result map[string]any) {
 		"env_info":         checkEnvironment,
 		"random_choice":    checkChoice,
 		"timestamp_now":    checkTimestamp,
+		"data_generate":    checkGenerated,
+		"data_from_schema": checkFitting,
+		"data_edge_cases":  checkEdgeCases,
 	}
 }
 
