@@ -93,7 +93,7 @@
     }
   }
 
-  const atob = (text) => host("atob", String(text));
+  const atob = (text) => host("encode", "base64", String(text));
   const btoa = (packed) => {
     packed = String(packed);
     if (/[^\0-\xff]/.test(packed)) throw new RangeError("btoa: the text has characters beyond U+00FF; use Buffer or TextEncoder");
@@ -198,7 +198,7 @@
 
   const show = (value) => {
     try {
-      if (typeof value === "string") return value;
+      if (typeof value === "string" || typeof value === "bigint") return String(value);
       if (value instanceof Error) return `${value.name}: ${value.message}\n${value.stack ?? ""}`.trimEnd();
       return stringify(value) ?? String(value);
     } catch {

@@ -21,8 +21,8 @@ type program struct {
 	sourceMap []byte // from code to the file; parsed when a stack is shown, since it takes memory
 }
 
-// The code is the body of a function. Because that function begins on a line of its own, no frame
-// of a stack in the first line is the file's: such frames are those of the shims.
+// The code is the body of a function. As the banner takes the first line, the frames of a stack
+// that are in the first line are those of the shims.
 const (
 	banner = `(function(module,exports,require){"use strict";`
 	footer = `})`
@@ -68,41 +68,49 @@ func transform(source []byte, options api.TransformOptions) (api.TransformResult
 	return r, e
 }
 
+// maxFrames bounds the lines of a stack that people see.
+const maxFrames = 20
+
 // frame finds a position in a line of a stack.
 var frame = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<eval>:(\d+):(\d+)`) })
 
 // sourceStack returns a stack of the machine with positions in the file, without the frames of
 // the shims, and the first of these positions, which is 0, 0 if there is none.
 func (p *program) sourceStack(stack string) (out string, line, column int) {
-	positions := newPositions(p.sourceMap)
-	var b strings.Builder
-	for text := range strings.Lines(stack) {
-		at := frame().FindStringSubmatchIndex(text)
-		if at == nil {
-			b.WriteString(text)
-			continue
-		}
-		l, _ := strconv.Atoi(text[at[2]:at[3]])
-		c, _ := strconv.Atoi(text[at[4]:at[5]])
-		if l, c = positions.find(l, c-1); l == 0 {
-			continue
-		}
-		if line == 0 {
-			line, column = l, c
-		}
-		fmt.Fprintf(&b, "%s%s:%d:%d%s", text[:at[0]], p.file, l, c, text[at[1]:])
+	if !strings.Contains(stack, "<eval>") {
+		return stack, 0, 0
 	}
-	return strings.TrimRight(b.String(), "\n"), line, column
+	positions := newPositions(p.sourceMap)
+	var lines []string
+	for text := range strings.SplitSeq(stack, "\n") {
+		if strings.Contains(text, "at __host (native)") {
+			continue
+		}
+		if at := frame().FindStringSubmatchIndex(text); at != nil {
+			l, _ := strconv.Atoi(text[at[2]:at[3]])
+			c, _ := strconv.Atoi(text[at[4]:at[5]])
+			if l, c = positions.find(l, c-1); l == 0 {
+				continue
+			}
+			if line == 0 {
+				line, column = l, c
+			}
+			text = fmt.Sprintf("%s%s:%d:%d%s", text[:at[0]], p.file, l, c, text[at[1]:])
+		}
+		if len(lines) == maxFrames {
+			lines = append(lines, "    ...")
+			break
+		}
+		lines = append(lines, text)
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n"), line, column
 }
 
 // positions finds positions of code in the source.
 type positions struct{ consumer *sourcemap.Consumer }
 
 func newPositions(sourceMap []byte) positions {
-	c, err := sourcemap.Parse("", sourceMap)
-	if err != nil {
-		return positions{}
-	}
+	c, _ := sourcemap.Parse("", sourceMap) // esbuild's maps can be parsed; else positions are unknown
 	return positions{c}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // Wrap returns the file of a tool whose handler has the given code as its body. The first line of
@@ -29,6 +30,9 @@ func Wrap(name, description string, schema json.RawMessage, code string, permiss
 }
 
 func quote(s string) string {
-	b, _ := json.Marshal(s) // a string can be encoded
-	return string(b)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a string can be encoded
+	return strings.TrimSuffix(b.String(), "\n")
 }
