@@ -92,7 +92,7 @@ func New(o Options) (*Hosts, error) {
 	if !o.Lasting {
 		o.Spares = 0
 	}
-	return &Hosts{newSpares(&hostKeeper{o: o, tools: toolServer{path: o.ToolServer, sessions: map[*session]struct{}{}}})}, nil
+	return &Hosts{newSpares(&hostKeeper{o: o, tools: newToolServer(o.ToolServer)})}, nil
 }
 
 // Lasting reports whether sessions can be resumed by id later on.

@@ -31,7 +31,7 @@ func (h *Hosts) SetToolAnswers(results map[string]json.RawMessage) error {
 	if err != nil {
 		return fmt.Errorf("encode the answers of the tool server: %w", err)
 	}
-	return h.tools.set(b, protocol.ListID(results[claude.MethodList]))
+	return h.tools.set(b)
 }
 
 // RemoveToolAnswers removes the hosts' answers, once all sessions have ended. A later
@@ -46,7 +46,21 @@ func (h *Hosts) RemoveToolAnswers() error {
 	return nil
 }
 
-func (t *toolServer) set(b []byte, list string) error {
+// newToolServer begins with what an earlier daemon has left: a session is told only of what has
+// changed since.
+func newToolServer(path string) toolServer {
+	b, _ := os.ReadFile(path) // none yet: no list
+	return toolServer{path: path, list: listIn(b), sessions: map[*session]struct{}{}}
+}
+
+// listIn returns the protocol.ListID that hosts compute of the file's list of tools.
+func listIn(b []byte) string {
+	var results map[string]json.RawMessage
+	_ = json.Unmarshal(b, &results) // a damaged file has no list
+	return protocol.ListID(results[claude.MethodList])
+}
+
+func (t *toolServer) set(b []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.removed {
@@ -55,6 +69,7 @@ func (t *toolServer) set(b []byte, list string) error {
 	if err := atomicfile.Write(t.path, b, 0o600); err != nil {
 		return fmt.Errorf("write the answers of the tool server: %w", err)
 	}
+	list := listIn(b)
 	if t.list == list {
 		return nil
 	}

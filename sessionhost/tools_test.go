@@ -269,6 +269,13 @@ func TestToolsChanged(t *testing.T) {
 	h.offers(t, "c")
 	attach(h)
 	told(3, `["c"]`)
+	h = st.generation(4) // which offers nothing new, and not at once
+	attach(h)
+	told(3, `["c"]`)
+	h.offers(t, "c")
+	told(3, `["c"]`)
+	h.offers(t, "d")
+	told(4, `["d"]`)
 }
 
 // TestSessionWithoutTools has no server: claude's messages to one are refused.
