@@ -92,11 +92,14 @@ func handshake(c *pipe.Socket, key core.ChannelKey, pid int, o Options) (*sessio
 	for _, id := range w.Working {
 		s.info.Working = append(s.info.Working, core.TurnID(id))
 	}
-	for _, raw := range w.Requests {
+	for i, raw := range w.Requests {
 		if ev, err := claude.Decode(raw); err == nil {
 			if r := ev.PermissionRequest(); r != nil {
 				s.info.Requests = append(s.info.Requests, *r)
 			} else if c := ev.ToolRequest(); c != nil {
+				if i < len(w.RequestedAt) {
+					c.At = time.UnixMicro(w.RequestedAt[i])
+				}
 				s.info.Calls = append(s.info.Calls, *c)
 			}
 		}

@@ -73,6 +73,9 @@ func TestReadFateDamage(t *testing.T) {
 		{"odd shapes", line("u", "", userRest) + line("v", "u", `"type":"assistant","message":7`) + line("w", "v", `"type":"user","message":{"content":{}},"isMeta":true`) +
 			line("x", "w", `"type":"attachment","attachment":[]`) + line("y", "x", answerRest), answered},
 		{"a sidechain", line("u", "", userRest) + line("v", "u", `"isSidechain":true,`+toolRest) + line("w", "v", `"isSidechain":true,`+answerRest), core.Fate{Begun: true}},
+		{"a failed call", line("u", "", userRest) + line("v", "u", toolRest) +
+			line("w", "v", `"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"no such file"}]}`),
+			core.Fate{Begun: true, ToolBegun: true, Done: "Edit (/a), failed"}},
 		{"the next turn's answer", line("u", "", userRest) + line("v", "u", toolRest) + line("n", "v", userRest) + line("w", "n", answerRest), edited},
 	} {
 		got, err := readFate(strings.NewReader(tc.transcript), "u")

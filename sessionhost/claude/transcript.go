@@ -203,6 +203,7 @@ type call struct {
 	target   string // what the call worked on
 	refused  bool   // it never ran
 	finished bool   // the result is known; else the call may have run in part or in full
+	failed   bool   // the result is an error
 }
 
 // String describes the call for a person.
@@ -211,8 +212,11 @@ func (c call) String() string {
 	if c.target != "" {
 		s += " (" + c.target + ")"
 	}
-	if !c.finished {
+	switch {
+	case !c.finished:
 		s += ", not finished"
+	case c.failed:
+		s += ", failed"
 	}
 	return s
 }
@@ -264,7 +268,7 @@ func (t *turn) addAssistant(e *entry) {
 func (t *turn) addUser(e *entry) {
 	for _, b := range e.Message.Content {
 		if b.Type == "tool_result" {
-			t.returned(b.ToolUseID, e)
+			t.returned(&b, e)
 		}
 	}
 	switch head := e.head(); {
@@ -280,15 +284,15 @@ func (t *turn) addUser(e *entry) {
 
 // returned notes the result of a call. A call stopped while it ran (by an interrupt, or a
 // resumed session) stays unfinished; a call refused before it ran does not count.
-func (t *turn) returned(id string, e *entry) {
+func (t *turn) returned(b *block, e *entry) {
 	for i := range t.calls {
 		c := &t.calls[i]
-		if c.id != id {
+		if c.id != b.ToolUseID {
 			continue
 		}
 		switch {
 		case e.Denial == "":
-			c.finished = true
+			c.finished, c.failed = true, b.IsError
 		case e.DeniedBeforeRun, e.Denial != "interrupted" && e.Denial != "user-rejected":
 			c.refused = true
 		}

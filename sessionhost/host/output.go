@@ -69,7 +69,7 @@ func (h *host) observe(ev *claude.Event, at time.Time) (forDaemon bool) {
 	h.mu.Unlock()
 	switch ev.Type {
 	case claude.TypeControlRequest:
-		return h.onControlRequest(ev)
+		return h.onControlRequest(ev, at)
 	case claude.TypeCancelRequest:
 		h.forgetRequest(ev.CancelRequest())
 	case claude.TypeControlResponse:
@@ -137,9 +137,9 @@ func badLine(line claude.Line) string {
 
 // onControlRequest keeps a permission request, or a call of a tool, for the daemon to answer. Any
 // other request is answered at once, because an unanswered request blocks the turn for ever.
-func (h *host) onControlRequest(ev *claude.Event) (forDaemon bool) {
+func (h *host) onControlRequest(ev *claude.Event, at time.Time) (forDaemon bool) {
 	if m := ev.MCPMessage(); m != nil {
-		return h.onMCPMessage(m, ev.Raw)
+		return h.onMCPMessage(m, ev.Raw, at)
 	}
 	r, subtype, ok := ev.ControlRequest()
 	if ok && ev.PermissionRequest() == nil {
@@ -149,7 +149,7 @@ func (h *host) onControlRequest(ev *claude.Event) (forDaemon bool) {
 	if ok {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.requests.add(request{id: r.ID, raw: ev.Raw})
+		h.requests.add(request{id: r.ID, raw: ev.Raw, at: at})
 	}
 	return true
 }
@@ -183,6 +183,7 @@ type request struct {
 	id   string
 	call string          // the JSON-RPC id of a call; empty for a permission request
 	raw  json.RawMessage // the whole event
+	at   time.Time       // when the host read the event
 }
 
 // add keeps a copy of the request. A request with a known id replaces the older one.

@@ -117,13 +117,14 @@ func (h *host) welcome() protocol.Welcome {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var asked []json.RawMessage
+	var askedAt []int64
 	for _, r := range h.requests {
-		asked = append(asked, r.raw)
+		asked, askedAt = append(asked, r.raw), append(askedAt, r.at.UnixMicro())
 	}
 	return protocol.Welcome{
 		Type: protocol.FrameWelcome, Version: protocol.Version, Channel: h.registration.at().Channel, SessionID: h.b.SessionID,
 		PID: os.Getpid(), ClaudePID: h.registration.claudePID(), Ready: h.ready, Launch: h.b.Launch, Settings: h.b.Settings,
-		Tasks: h.idle.activity.Tasks, Turns: slices.Clone(h.turns), Working: working, Requests: asked, Tools: h.b.ToolServer != "", ToolList: h.toolList, Seq: last, Kept: kept,
+		Tasks: h.idle.activity.Tasks, Turns: slices.Clone(h.turns), Working: working, Requests: asked, RequestedAt: askedAt, Tools: h.b.ToolServer != "", ToolList: h.toolList, Seq: last, Kept: kept,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"time"
 
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
@@ -14,7 +15,7 @@ const noToolsText = "The gateway has no tools at present."
 
 // onMCPMessage handles a message of claude to the gateway's tools. The host answers what the
 // file of the daemon has an answer for, and notifications. Other requests wait for the daemon.
-func (h *host) onMCPMessage(m *claude.MCPMessage, raw []byte) (forDaemon bool) {
+func (h *host) onMCPMessage(m *claude.MCPMessage, raw []byte, at time.Time) (forDaemon bool) {
 	switch {
 	case h.b.ToolServer == "" || m.Server != claude.ToolServer:
 		h.child.send(claude.ErrorLine(m.RequestID, "there is no MCP server "+m.Server), true)
@@ -44,7 +45,7 @@ func (h *host) onMCPMessage(m *claude.MCPMessage, raw []byte) (forDaemon bool) {
 	h.mu.Lock()
 	refuse := h.noTools
 	if !refuse {
-		h.requests.add(request{m.RequestID, string(m.ID), raw})
+		h.requests.add(request{m.RequestID, string(m.ID), raw, at})
 	}
 	h.mu.Unlock()
 	if refuse {

@@ -81,11 +81,13 @@ type Welcome struct {
 	Turns     []string          `json:"turns,omitempty"`
 	Working   []string          `json:"working,omitempty"` // turns begun and unfinished before the first entry that follows
 	Requests  []json.RawMessage `json:"requests,omitempty"`
-	Seq       uint64            `json:"seq,omitempty"`       // of the last event so far: up to here only Requests wait for an answer
-	Tools     bool              `json:"tools,omitempty"`     // claude has the gateway's tools
-	ToolList  string            `json:"tool_list,omitempty"` // ListID of the list that claude was last given
-	Kept      bool              `json:"kept,omitempty"`      // entries up to Seq follow; older hosts do not say
-	Error     string            `json:"error,omitempty"`     // with FrameRefused
+	// RequestedAt are the times of Requests, in microseconds since 1970; older hosts do not say.
+	RequestedAt []int64 `json:"requested_at,omitempty"`
+	Seq         uint64  `json:"seq,omitempty"`       // of the last event so far: up to here only Requests wait for an answer
+	Tools       bool    `json:"tools,omitempty"`     // claude has the gateway's tools
+	ToolList    string  `json:"tool_list,omitempty"` // ListID of the list that claude was last given
+	Kept        bool    `json:"kept,omitempty"`      // entries up to Seq follow; older hosts do not say
+	Error       string  `json:"error,omitempty"`     // with FrameRefused
 }
 
 // An Entry is one entry of the host's event log, or a notice about the log. Exactly one
