@@ -228,7 +228,25 @@ type ToolRequest struct {
 	MessageID string          // the id in Message, as JSON
 	Message   json.RawMessage // a JSON-RPC request of MCP
 	At        time.Time       // when the host read the request; zero if unknown
+	Turn      TurnID          // running at the request; empty outside of turns
 }
+
+// A ToolCall is what became of a call of one of the gateway's tools.
+type ToolCall struct {
+	Tool    string
+	BegunAt time.Time
+	Outcome ToolOutcome
+}
+
+// ToolOutcome is the outcome of a call, as part of a sentence.
+type ToolOutcome string
+
+// The outcomes of a call.
+const (
+	ToolDone    ToolOutcome = "done"
+	ToolFailed  ToolOutcome = "failed"
+	ToolUnknown ToolOutcome = "outcome unknown" // begun, and cut by the end of a process
+)
 
 // An Exit is the end of the agent's process.
 type Exit struct {

@@ -139,12 +139,12 @@ func neutral(name string) string {
 
 // RetryContent returns the contents of a turn's messages, after a note to the agent if the
 // agent may have begun to work on the turn. turn is nil without an earlier turn; members has
-// at least one message.
-func RetryContent(members []*Message, turn *Turn) (Content, error) {
+// at least one message; calls are the turn's calls of the gateway's tools.
+func RetryContent(members []*Message, turn *Turn, calls []ToolCall) (Content, error) {
 	last := members[len(members)-1]
 	note := ""
-	if turn != nil && MayHaveActed(&last.Reply, turn) && !IsCommand(last) {
-		note = continueNote(last.Reply.Done)
+	if turn != nil && (MayHaveActed(&last.Reply, turn) || len(calls) > 0) && !IsCommand(last) {
+		note = continueNote(last.Reply.Done, calls)
 	}
 	if len(members) == 1 && note == "" {
 		return last.Content, nil
@@ -168,10 +168,28 @@ func MayHaveActed(r *Reply, t *Turn) bool {
 	return r.Done != "" || r.Code == CodeInterrupted && r.State == Failed || slices.ContainsFunc(t.Marks, begun)
 }
 
-func continueNote(done string) string {
+func continueNote(done string, calls []ToolCall) string {
 	note := "Your work on the message below was cut short before you had answered it."
 	if done != "" {
 		note += " You had begun: " + done + "."
 	}
+	if len(calls) > 0 {
+		note += " Of the gateway's tools you had called: " + describeCalls(calls) + "."
+	}
 	return note + " Check what has taken effect, and continue from there without repeating finished work. The message was:\n\n"
+}
+
+// maxNoted bounds the calls that a note describes.
+const maxNoted = 20
+
+// describeCalls names the calls with their outcomes, the last ones if they are many.
+func describeCalls(calls []ToolCall) string {
+	var parts []string
+	if over := len(calls) - maxNoted; over > 0 {
+		parts, calls = append(parts, fmt.Sprintf("%d earlier ones", over)), calls[over:]
+	}
+	for _, c := range calls {
+		parts = append(parts, fmt.Sprintf("%s (%s)", c.Tool, c.Outcome))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -197,9 +197,13 @@ func resultOf(r tools.Result) *sdk.CallToolResult {
 }
 
 // Answer carries out a request of a channel's session, and returns the response. The response
-// to a request that is no call of a tool is an error: session hosts answer the others.
+// to a request that is no call of a tool is an error: session hosts answer the others. The
+// response is nil when the gateway ends: the next process answers.
 func (s *Server) Answer(ctx context.Context, channel core.ChannelKey, session string, r core.ToolRequest) json.RawMessage {
 	result, err := s.answer(ctx, channel, session, r)
+	if errors.Is(err, core.ErrClosed) {
+		return nil
+	}
 	response := map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(r.MessageID), "result": result}
 	if err != nil {
 		delete(response, "result")
@@ -225,11 +229,18 @@ func (s *Server) answer(ctx context.Context, channel core.ChannelKey, session st
 	if m.Method != methodCall {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("there is no method %q", m.Method)}
 	}
-	result, err := s.tools.Call(ctx, m.Params.Name, tools.Call{Channel: channel, Session: session, ID: m.Params.Meta.CallID, Args: m.Params.Args})
+	result, err := s.tools.Call(ctx, m.Params.Name, tools.Call{
+		Channel: channel, Session: session, ID: m.Params.Meta.CallID, Turn: r.Turn, At: r.At, Args: m.Params.Args,
+	})
 	if err != nil {
 		return nil, err
 	}
 	return resultOf(result), nil
+}
+
+// CallsOf returns what became of the recorded calls of a session's turn.
+func (s *Server) CallsOf(ctx context.Context, session string, turn core.TurnID) ([]core.ToolCall, error) {
+	return s.tools.CallsOf(ctx, session, turn)
 }
 
 func asRPCError(err error) *jsonrpc.Error {

@@ -57,8 +57,8 @@ func (k *Decider) Decide(ctx context.Context, id string, d core.Decision) (core.
 }
 
 // Resubmission returns a submission to retry a failed or cancelled message. The content
-// combines all messages of the same turn, and lists the completed work if the turn had begun
-// a tool. The caller submits the submission as usual, any number of times: the first is
+// combines all messages of the same turn, and lists the completed work and the calls of the
+// gateway's tools if the turn had begun a tool. The caller submits the submission as usual, any number of times: the first is
 // accepted, and repeated submissions get the first ticket. Acceptance also decides the
 // pending question about continuing the turn, if any. Errors: ErrNotFound, and ErrNotFailed
 // together with the message's present state.
@@ -79,7 +79,11 @@ func (k *Decider) Resubmission(ctx context.Context, id core.MessageID) (core.Sub
 		Channel: carrier.Channel, Adapter: carrier.Adapter, Origin: carrier.Origin, CanAsk: carrier.CanAsk, Deliver: carrier.Deliver, Mode: core.Collect,
 		RetryOf: carrier.ID, SourceKey: "retry:" + string(carrier.ID),
 	}
-	if s.Content, err = core.RetryContent(members, turn); err != nil {
+	calls, err := k.callsOf(ctx, turn)
+	if err != nil {
+		return core.Submission{}, msg, err
+	}
+	if s.Content, err = core.RetryContent(members, turn, calls); err != nil {
 		return core.Submission{}, msg, fmt.Errorf("message %s: %w: %w", id, core.ErrBadContent, err)
 	}
 	if turn != nil {
@@ -109,6 +113,18 @@ func (k *Decider) turnOf(ctx context.Context, msg core.Message) (*core.Turn, []*
 		}
 	}
 	return &turn, members, nil
+}
+
+// callsOf returns the turn's calls of the gateway's tools.
+func (k *Decider) callsOf(ctx context.Context, turn *core.Turn) ([]core.ToolCall, error) {
+	if turn == nil || k.m.o.Tools == nil {
+		return nil, nil
+	}
+	calls, err := k.m.o.Tools.CallsOf(ctx, turn.SessionID, turn.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read the tool calls of turn %s: %w", turn.ID, err)
+	}
+	return calls, nil
 }
 
 func (k *Decider) undecided(ctx context.Context, turn core.TurnID) (*core.Approval, error) {

@@ -79,7 +79,7 @@ func (ln *listener) handle(ev *core.Event) {
 	case core.ToolRequested:
 		r := *ev.ToolRequest
 		r.At = ev.At
-		ln.calls.begin(r)
+		ln.calls.begin(r, ln.turns.running())
 	case core.ToolCancelled:
 		ln.calls.cancel(func(r *toolRequest) bool { return r.MessageID == ev.ToolRequest.MessageID })
 	case core.RequestGone:

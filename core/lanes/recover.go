@@ -100,7 +100,7 @@ func (rv *recovery) attached(s core.Session, err error, cost float64, approvals 
 	rv.log.Info("session attached", "host_pid", rv.conv.session.info.HostPID, "turns_in_flight", len(rv.turns.list))
 	rv.desk.restore(approvals)
 	rv.desk.sync(rv.turns.running())
-	rv.calls.sync()
+	rv.calls.sync(rv.turns.running())
 	isOpen := func(id core.TurnID) bool { return rv.turns.find(id) != nil }
 	rv.conv.session.replayed = slices.DeleteFunc(slices.Clone(rv.conv.session.info.Working), isOpen)
 	var unknown []*inflight

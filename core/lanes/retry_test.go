@@ -42,7 +42,7 @@ func TestContentAgainMixesTextAndBlocks(t *testing.T) {
 		{Channel: "c", Adapter: "http", Origin: core.Origin{User: "Bob"}, Content: core.Content{Text: "and say"},
 			Reply: core.Reply{State: core.Failed, Code: core.CodeInterrupted, Done: "Read (x)"}},
 	}
-	c, err := core.RetryContent(members, &core.Turn{})
+	c, err := core.RetryContent(members, &core.Turn{}, nil)
 	if err != nil || c.Text != "" || len(c.Blocks) != 4 {
 		t.Fatalf("content is %+v, %v", c, err)
 	}

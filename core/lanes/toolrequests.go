@@ -11,8 +11,11 @@ import (
 // goroutines.
 type ToolServer interface {
 	// Answer carries out a request of the channel's session and returns the response, a JSON-RPC
-	// message. When ctx ends, nobody reads the response any more.
+	// message; nil leaves the request to the next process of the gateway. ctx ends when the agent
+	// has the response, or does not wait for a response any more.
 	Answer(ctx context.Context, channel core.ChannelKey, session string, r core.ToolRequest) json.RawMessage
+	// CallsOf returns what became of the calls of a session's turn, oldest first.
+	CallsOf(ctx context.Context, session string, turn core.TurnID) ([]core.ToolCall, error)
 }
 
 // toolRequests are the requests of a channel's session to the gateway's tools that are being
@@ -28,14 +31,17 @@ type toolRequest struct {
 	cancel context.CancelFunc
 }
 
-// begin answers a request, once.
-func (tr *toolRequests) begin(r core.ToolRequest) {
+// begin answers a request, once. f is the running turn; nil for none.
+func (tr *toolRequests) begin(r core.ToolRequest, f *inflight) {
 	if tr.running[r.ID] != nil {
 		return // taken from the host's list; the event is a replay
 	}
 	server := tr.manager.o.Tools
 	if server == nil { // the hosts know, and refuse calls themselves
 		return
+	}
+	if f != nil {
+		r.Turn = f.turn.ID
 	}
 	ctx, cancel := context.WithCancel(tr.manager.ctx)
 	running := &toolRequest{r, cancel}
@@ -49,8 +55,8 @@ func (tr *toolRequests) begin(r core.ToolRequest) {
 
 // end passes the response to the agent, unless the agent has withdrawn the request.
 func (tr *toolRequests) end(r *toolRequest, response json.RawMessage) {
-	r.cancel()
-	if tr.running[r.ID] != r {
+	defer r.cancel()
+	if tr.running[r.ID] != r || response == nil {
 		return
 	}
 	delete(tr.running, r.ID)
@@ -73,9 +79,9 @@ func (tr *toolRequests) cancel(which func(*toolRequest) bool) {
 // cancelAll ends all requests, because the session is gone.
 func (tr *toolRequests) cancelAll() { tr.cancel(func(*toolRequest) bool { return true }) }
 
-// sync takes up the requests that the host of an earlier process lists.
-func (tr *toolRequests) sync() {
+// sync takes up the requests that the host of an earlier process lists. f is as in begin.
+func (tr *toolRequests) sync(f *inflight) {
 	for _, r := range tr.conv.session.info.Calls {
-		tr.begin(r)
+		tr.begin(r, f)
 	}
 }

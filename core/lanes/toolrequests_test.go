@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,16 +17,22 @@ import (
 type heldTools struct {
 	mu    sync.Mutex
 	begun []string // channel, session and message of each request
-	ended []error  // why requests ended without an answer
+	turns []core.TurnID
+	calls []core.ToolCall // of every turn
+	ended []error         // why requests ended without an answer
 	wait  chan string
 }
 
 func (h *heldTools) Answer(ctx context.Context, channel core.ChannelKey, session string, r core.ToolRequest) json.RawMessage {
 	h.mu.Lock()
 	h.begun = append(h.begun, string(channel)+" "+session+" "+string(r.Message))
+	h.turns = append(h.turns, r.Turn)
 	h.mu.Unlock()
 	select {
 	case answer := <-h.wait:
+		if answer == "" {
+			return nil
+		}
 		return json.RawMessage(answer)
 	case <-ctx.Done():
 		h.mu.Lock()
@@ -33,6 +40,10 @@ func (h *heldTools) Answer(ctx context.Context, channel core.ChannelKey, session
 		h.ended = append(h.ended, context.Cause(ctx))
 		return nil
 	}
+}
+
+func (h *heldTools) CallsOf(context.Context, string, core.TurnID) ([]core.ToolCall, error) {
+	return h.calls, nil
 }
 
 func (h *heldTools) counts() (begun, ended int) {
@@ -62,6 +73,9 @@ func TestToolRequest(t *testing.T) {
 		}
 		if want := "c " + h.launch.SessionID + ` {"a":1}`; server.begun[0] != want {
 			t.Errorf("begun as %q, want %q", server.begun[0], want)
+		}
+		if server.turns[0] != id {
+			t.Errorf("begun in turn %q, want %q", server.turns[0], id)
 		}
 		server.wait <- `{"b":2}`
 		synctest.Wait()
@@ -133,4 +147,40 @@ func TestToolRequestTakenOver(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestToolRequestLeft: a request without a response is left to the next process.
+func TestToolRequestLeft(t *testing.T) {
+	server := &heldTools{}
+	play(t, Options{Tools: server}, func(t *testing.T, w *world) {
+		server.wait = make(chan string)
+		_, h, _ := w.begun("one")
+		h.call("k1", `{}`)
+		server.wait <- "" // no response
+		synctest.Wait()
+		if got := h.response("k1"); got != "" {
+			t.Errorf("response %q", got)
+		}
+		w.restart()
+		server.wait <- `"done"`
+		synctest.Wait()
+		if got := h.response("k1"); got != `"done"` {
+			t.Errorf("response %q of the next process", got)
+		}
+	})
+}
+
+// TestToolsOfACutTurn: the message that continues a cut turn says what became of the turn's calls.
+func TestToolsOfACutTurn(t *testing.T) {
+	server := &heldTools{calls: []core.ToolCall{{Tool: "push_send", Outcome: core.ToolDone}, {Tool: "restart_self", Outcome: core.ToolUnknown}}}
+	play(t, Options{Tools: server}, func(t *testing.T, w *world) {
+		m, h, id := w.begun("one")
+		h.tool(id)
+		h.die()
+		w.wants(m, core.Failed, core.CodeInterrupted, "")
+		s, _, err := w.m.Decider.Resubmission(t.Context(), m.Message.ID)
+		if want := "push_send (done), restart_self (outcome unknown)."; err != nil || !strings.Contains(s.Content.Text, want) {
+			t.Errorf("%q, %v; want %q in it", s.Content.Text, err, want)
+		}
+	})
 }

@@ -33,12 +33,31 @@ type Registry struct {
 	version  int64 // counts the changes
 	watches  []wait.Signal
 	complete <-chan struct{} // closed when all tools are known; nil: they are
+	calls    *callLog
 }
 
 // NewRegistry returns a registry without tools. Sessions may use the tools that sessions
 // accepts; nil accepts all.
 func NewRegistry(log *slog.Logger, sessions func(name string) bool) *Registry {
 	return &Registry{log: log, sessions: sessions, tools: map[string]Tool{}}
+}
+
+// RecordCalls makes the registry record the calls of sessions, and carry out each at most once.
+func (r *Registry) RecordCalls(records RecordStore) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = &callLog{records: records, log: r.log}
+}
+
+// CallsOf returns what became of a turn's recorded calls, oldest first.
+func (r *Registry) CallsOf(ctx context.Context, session string, turn core.TurnID) ([]core.ToolCall, error) {
+	return r.recorded().ofTurn(ctx, session, turn)
+}
+
+func (r *Registry) recorded() *callLog {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.calls
 }
 
 // Set replaces all tools of a source. Set changes nothing and returns an error if a tool is
@@ -149,36 +168,50 @@ func (r *Registry) Find(name string) (Tool, bool) {
 	return t, ok
 }
 
-// Call carries out a call and logs the call. A fault of the tool is a result with IsError. The
-// error is ErrUnknown, or the cause of ctx.
+// Call carries out a call and logs the call. A call of a session that is on record is not
+// carried out again. A fault of the tool is a result with IsError. The error is ErrUnknown, the
+// cause of ctx, or core.ErrClosed.
 func (r *Registry) Call(ctx context.Context, name string, c Call) (Result, error) {
 	t, ok := r.find(ctx, name, c.Channel)
 	if !ok {
 		return Result{}, fmt.Errorf("%w: %q", ErrUnknown, name)
 	}
 	if err := t.checkArgs(&c); err != nil {
-		return Result{Text: err.Error(), IsError: true}, nil
+		return failed("%s", err), nil
 	}
+	if c.Answered == nil { // else set by the call of tool_call
+		c.Answered = ctx.Done()
+	}
+	began := time.Now()
+	result, err := r.recorded().once(ctx, &t, c, func(c Call) (Result, error) { return r.run(ctx, &t, c) })
+	if err != nil {
+		return Result{}, err
+	}
+	r.log.Info("tool called", "tool", name, "source", string(t.Source), "channel", string(c.Channel), "took", time.Since(began), "failed", result.IsError)
+	return result, nil
+}
+
+// run carries out a call within the time of the tool.
+func (r *Registry) run(ctx context.Context, t *Tool, c Call) (Result, error) {
 	limit := t.Timeout
 	if limit == 0 {
 		limit = DefaultTimeout
 	}
-	late := fmt.Errorf("%s did not end within %s", name, limit)
+	late := fmt.Errorf("%s did not end within %s", t.Name, limit)
 	bounded, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
-	began := time.Now()
-	result, err := r.handle(bounded, &t, c)
+	result, err := r.handle(bounded, t, c)
 	switch {
+	case err == nil: // the tool has taken effect, even if ctx has ended meanwhile
+		return result, nil
+	case errors.Is(err, core.ErrClosed):
+		return Result{}, err
 	case ctx.Err() != nil:
 		return Result{}, context.Cause(ctx)
 	case bounded.Err() != nil:
 		err = late
 	}
-	if err != nil {
-		result = Result{Text: err.Error(), IsError: true}
-	}
-	r.log.Info("tool called", "tool", name, "source", string(t.Source), "channel", string(c.Channel), "took", time.Since(began), "failed", result.IsError)
-	return result, nil
+	return failed("%s", err), nil
 }
 
 // handle calls the tool. A panic is an error: a fault of one tool must not end the daemon.

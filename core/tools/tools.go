@@ -32,6 +32,7 @@ type Tool struct {
 	Annotations Annotations
 	Timeout     time.Duration // of a call; 0: DefaultTimeout
 	Pinned      bool          // claude sees the tool from the start, and need not search
+	Keyed       bool          // takes effect once for all calls with the same Call.Key
 	Handle      Handler
 
 	args *jsonschema.Resolved // made by Check
@@ -48,7 +49,8 @@ type Annotations struct {
 	Destructive bool
 }
 
-// A Handler carries out a call. An error is told to the model, which may try again.
+// A Handler carries out a call. An error is told to the model, which may try again, except for
+// core.ErrClosed: then the next process of the gateway carries out the call.
 type Handler func(ctx context.Context, c Call) (Result, error)
 
 // A Call is one call of a tool.
@@ -58,7 +60,22 @@ type Call struct {
 	ID      string
 	Channel core.ChannelKey // whose session calls; empty for a client outside of sessions
 	Session string          // its id
+	Turn    core.TurnID     // being answered; empty outside of turns
 	Args    json.RawMessage // an object
+	At      time.Time       // when the session asked; zero if unknown
+	// Repeated says that an earlier process had begun the call, of a tool that is idempotent or
+	// keyed.
+	Repeated bool
+	// Answered is closed when the caller has the answer, or does not wait any more.
+	Answered <-chan struct{}
+}
+
+// Key identifies the call among all calls; empty for a call that cannot be repeated.
+func (c *Call) Key() string {
+	if c.Session == "" || c.ID == "" {
+		return ""
+	}
+	return c.Session + "/" + c.ID
 }
 
 // A Result is what a tool returns. With Structured, clients show nothing else.

@@ -42,6 +42,7 @@ func (t *toolsPart) fill() error {
 		Self: t.self, ToolsDir: t.cfg.ToolsDir, RuntimeDir: t.cfg.RuntimeDir, KeepSnapshots: t.cfg.SnapshotsKeep,
 		Grants: grants(t.cfg.ToolGrants), Registry: t.registry, Log: t.log,
 	})
+	t.registry.RecordCalls(t.engine.manager.Adapters)
 	t.registry.Await(t.host.Settled())
 	own := slices.Concat(tools.Dispatchers(t.registry), gateway.Tools(t.engine.manager.Directory), t.host.Management())
 	if err := t.registry.Set(tools.Gateway, own); err != nil {
