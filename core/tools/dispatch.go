@@ -118,16 +118,25 @@ func (r *Registry) callByName(ctx context.Context, c Call) (Result, error) {
 
 // nearest returns the names that resemble an unknown one, as the end of a sentence.
 func (r *Registry) nearest(name string, c Call) string {
-	var like []string
+	var names []string
 	for _, t := range r.ListFor(c.Channel) {
-		if len(like) < 3 && distance(t.Name, name) <= max(2, len(name)/3) {
-			like = append(like, t.Name)
-		}
+		names = append(names, t.Name)
 	}
+	like := Nearest(name, names)
 	if like == nil {
 		return "; " + SearchName + " lists all"
 	}
 	return "; did you mean " + strings.Join(like, ", ") + "?"
+}
+
+// Nearest returns the names, at most three, that resemble an unknown one; nil for none.
+func Nearest(name string, among []string) (like []string) {
+	for _, n := range among {
+		if len(like) < 3 && distance(n, name) <= max(2, len(name)/3) {
+			like = append(like, n)
+		}
+	}
+	return like
 }
 
 // distance is the number of bytes to insert, remove or replace to make b of a.

@@ -250,13 +250,16 @@ func (d *daemon) takeState() (err error) {
 func (d *daemon) open() error {
 	chats := &telegramPart{base: &d.base, engine: &d.engine}
 	chats.options.Restart, chats.options.Holder, chats.options.StartedAt = d.restarts.request, d.supervisor.PID, d.startedAt
-	hands := &toolsPart{base: &d.base, engine: &d.engine, ready: d.served}
+	hands := &toolsPart{base: &d.base, engine: &d.engine, restarts: &d.restarts, ready: d.served}
 	var scheduler *schedule.Scheduler
+	fill := func() error {
+		scheduler = newScheduler(&d.engine, chats)
+		return hands.fill(scheduler)
+	}
 	serve := func() error {
 		if err := d.describe(false); err != nil { // a client with an answer finds this process in the lock file
 			return err
 		}
-		scheduler = newScheduler(&d.engine, chats)
 		d.http.start(httpapi.Options{
 			Core: d.engine.manager, Push: &d.push, MCP: hands.server.Handler(), ToolHost: hands.host.Handler(), Schedules: scheduler, Log: d.log, Metrics: chats.writeMetrics, Peer: samePeer,
 			Health: d.health, Restart: d.restarts.request, Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
@@ -265,7 +268,7 @@ func (d *daemon) open() error {
 		return nil
 	}
 	d.parts = partList{
-		{start: hands.start}, d.engine.part(), {start: hands.fill}, chats.part(), {start: d.engine.recover}, {start: serve, stop: d.http.stop},
+		{start: hands.start}, d.engine.part(), {start: fill}, chats.part(), {start: d.engine.recover}, {start: serve, stop: d.http.stop},
 		loop(d.life, hands.follow), loop(d.life, hands.run), loop(d.life, chats.poll), loop(d.life, func(ctx context.Context) { scheduler.Run(ctx) }),
 	}
 	d.closers = append(d.closers, d.engine.closeRecords)

@@ -44,21 +44,29 @@ type restarts struct {
 // An attempt is a restart that is being prepared. Whoever asks meanwhile shares the
 // attempt.
 type attempt struct {
-	done chan struct{} // closed when err is known
-	err  error         // why no other worker can take over
+	done    chan struct{}     // closed when err is known
+	err     error             // why no other worker can take over
+	answers []<-chan struct{} // closed when callers have their answer, which comes before the hand-over
 }
+
+// answerGrace bounds how long the hand-over waits for the answers of callers.
+const answerGrace = 2 * time.Second
 
 // errOnTrial refuses a restart while this program is on trial.
 var errOnTrial = errors.New("a new program is on trial; try again when that is over, in half a minute")
 
 // request has the supervisor start another worker. It returns nil when that worker is ready
 // and about to take over, or the reason why no worker can.
-func (r *restarts) request(ctx context.Context) error {
+func (r *restarts) request(ctx context.Context) error { return r.requestBy(ctx, nil) }
+
+// requestBy is request for a caller whose answer needs this worker: the hand-over waits until
+// answered is closed.
+func (r *restarts) requestBy(ctx context.Context, answered <-chan struct{}) error {
 	if r.onTrial.Load() {
 		r.log.Error("not restarted", "err", errOnTrial)
 		return errOnTrial
 	}
-	return r.begin(ctx, nil)
+	return r.begin(ctx, nil, answered)
 }
 
 // requestUpgrade is request with another program, which is on trial then.
@@ -69,12 +77,12 @@ func (r *restarts) requestUpgrade(ctx context.Context, o api.UpgradeRequest) err
 	if r.onTrial.Load() {
 		return fmt.Errorf("%w: %w", httpapi.ErrUpgrading, errOnTrial)
 	}
-	return r.begin(ctx, &o)
+	return r.begin(ctx, &o, nil)
 }
 
 // begin begins an attempt, or shares the one under way, and waits for its end. An upgrade
 // shares none.
-func (r *restarts) begin(ctx context.Context, upgrade *api.UpgradeRequest) error {
+func (r *restarts) begin(ctx context.Context, upgrade *api.UpgradeRequest, answered <-chan struct{}) error {
 	r.mu.Lock()
 	a := r.attempt
 	switch {
@@ -85,6 +93,9 @@ func (r *restarts) begin(ctx context.Context, upgrade *api.UpgradeRequest) error
 		a = &attempt{done: make(chan struct{})}
 		r.attempt = a
 		go r.try(a, upgrade) // ends within the time that building and starting may take
+	}
+	if answered != nil {
+		a.answers = append(a.answers, answered)
 	}
 	r.mu.Unlock()
 	select {
@@ -105,6 +116,7 @@ func (r *restarts) try(a *attempt, upgrade *api.UpgradeRequest) {
 		r.attempt = nil // the next one tries again
 		r.problem = "The last restart failed: " + a.err.Error()
 	}
+	answers := a.answers
 	r.mu.Unlock()
 	close(a.done)
 	if a.err != nil {
@@ -112,7 +124,20 @@ func (r *restarts) try(a *attempt, upgrade *api.UpgradeRequest) {
 		r.tellUpgrade(r.life)
 		return
 	}
+	awaitAnswers(answers)
 	r.prepared <- struct{}{} // capacity 1, and there is one attempt at a time
+}
+
+// awaitAnswers returns when all callers have their answers, or the grace is over.
+func awaitAnswers(answers []<-chan struct{}) {
+	late := time.After(answerGrace)
+	for _, answered := range answers {
+		select {
+		case <-answered:
+		case <-late:
+			return
+		}
+	}
 }
 
 // startSuccessor starts a worker of the upgrade's program, of a build of the source, or else

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"bareclaw/core/config"
+	"bareclaw/core/schedule"
 	"bareclaw/core/tools"
 	"bareclaw/core/tools/gateway"
 	"bareclaw/internal/buildinfo"
@@ -20,6 +21,7 @@ import (
 type toolsPart struct {
 	*base
 	engine   *engine
+	restarts *restarts
 	registry *tools.Registry
 	server   *mcp.Server
 	host     *toolhost.Host
@@ -34,17 +36,20 @@ func (t *toolsPart) start() error {
 	return nil
 }
 
-// fill adds the tools that need the engine. Where no earlier process has left the answers of
+// fill adds the tools that need the engine and the scheduler. Where no earlier process has left the answers of
 // session hosts, fill offers these tools to sessions: a session host that the engine recovers
 // answers claude at once.
-func (t *toolsPart) fill() error {
+func (t *toolsPart) fill(scheduler *schedule.Scheduler) error {
+	m := t.engine.manager
 	t.host = toolhost.New(toolhost.Options{
 		Self: t.self, ToolsDir: t.cfg.ToolsDir, RuntimeDir: t.cfg.RuntimeDir, KeepSnapshots: t.cfg.SnapshotsKeep,
 		Grants: grants(t.cfg.ToolGrants), Registry: t.registry, Log: t.log,
 	})
-	t.registry.RecordCalls(t.engine.manager.Adapters)
+	t.registry.RecordCalls(m.Adapters)
 	t.registry.Await(t.host.Settled())
-	own := slices.Concat(tools.Dispatchers(t.registry), gateway.Tools(t.engine.manager.Directory), t.host.Management())
+	own := slices.Concat(tools.Dispatchers(t.registry), gateway.Tools(gateway.Options{
+		Channels: m.Directory, Submit: m.Submit, Messages: m.Lookup, Turns: t.engine.ledger, Push: &t.push, Schedules: scheduler, Restart: t.restarts.requestBy,
+	}), t.host.Management())
 	if err := t.registry.Set(tools.Gateway, own); err != nil {
 		return err
 	}

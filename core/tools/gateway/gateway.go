@@ -1,62 +1,161 @@
 // Package gateway defines the tools with which a session uses the gateway that the session runs
-// in.
+// in. A call that is repeated takes effect once, because messages, pushes and schedules bear the
+// key of the call.
 package gateway
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"bareclaw/core"
 	"bareclaw/core/tools"
 )
+
+// Options are what the tools use of the gateway. All are required.
+type Options struct {
+	Channels  Directory
+	Submit    func(ctx context.Context, s core.Submission) (*core.Ticket, error) // as lanes.Manager.Submit
+	Messages  Messages
+	Turns     Turns
+	Push      Pusher
+	Schedules Scheduler
+	// Restart replaces the process of the gateway. Restart returns when the next process could
+	// take over, which begins when answered is closed, or the reason why no process can.
+	Restart func(ctx context.Context, answered <-chan struct{}) error
+}
 
 // A Directory knows the channels.
 type Directory interface {
 	Channels(ctx context.Context) ([]core.ChannelStatus, error)
 }
 
+// Messages reads messages. The methods are those of lanes.Lookup.
+type Messages interface {
+	Message(ctx context.Context, id core.MessageID) (core.Message, error)
+	QueuePosition(id core.MessageID) core.QueuePosition
+	Trace(ctx context.Context, id core.MessageID) (core.Trace, error)
+}
+
+// Turns reads turns.
+type Turns interface {
+	Turn(ctx context.Context, id core.TurnID) (core.Turn, error)
+}
+
 // Tools returns the gateway's tools.
-func Tools(channels Directory) []tools.Tool {
-	return []tools.Tool{{
-		Name:        "channel_list",
-		Description: "List the channels of the gateway: conversations with people, scripts and timers, each with a session of its own.",
-		Input:       json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
-		Annotations: tools.Annotations{ReadOnly: true, Idempotent: true},
-		Handle: func(ctx context.Context, c tools.Call) (tools.Result, error) {
-			return listChannels(ctx, channels, c.Channel)
+func Tools(o Options) []tools.Tool {
+	ch := channels{o.Channels}
+	send := &sender{channels: ch, submit: o.Submit, messages: o.Messages, turns: o.Turns}
+	push := pushes{o.Push}
+	jobs := schedules{ch, o.Schedules}
+	trace := traces{o.Messages}
+	restart := restarts{o.Restart}
+	return []tools.Tool{
+		{
+			Name:        "channel_list",
+			Description: "List the channels of the gateway: conversations with people, scripts and timers, each with a session of its own.",
+			Input:       object(``),
+			Annotations: tools.Annotations{Title: "List channels", ReadOnly: true, Idempotent: true},
+			Handle:      handler(ch.list),
 		},
-	}}
+		{
+			Name: "channel_send",
+			Description: "Send a message to the agent of another channel, and wait for the reply, which comes to you alone. " +
+				"If there is no reply within wait_s, the result has the message_id and the state, and message_trace shows the reply later. To reach the people of a channel, use push_send.",
+			Input: object(`"channel":{"type":"string","description":"A channel of channel_list."},"text":{"type":"string","minLength":1},`+
+				`"wait_s":{"type":"integer","minimum":0,"maximum":600,"description":"How long to wait for the reply, in seconds; 120 by default."}`, "channel", "text"),
+			Annotations: tools.Annotations{Title: "Ask another channel"},
+			Timeout:     maxWait + waitGrace, Keyed: true,
+			Handle: handler(send.send),
+		},
+		{
+			Name:        "push_send",
+			Description: "Send a text or a file to the people of a channel, without an agent, also to your own channel before you are done. A channel tg-… is a Telegram chat.",
+			Input: object(`"channel":{"type":"string"},"text":{"type":"string","description":"Markdown; with a file, the caption."},`+
+				`"file":{"type":"string","description":"The path of a file."}`, "channel"),
+			Annotations: tools.Annotations{Title: "Send to people"},
+			Timeout:     pushTimeout, Keyed: true,
+			Handle: handler(push.send),
+		},
+		{
+			Name:        "schedule_create",
+			Description: "Have a text sent to a channel later or regularly. The text comes to the agent of the channel as a message, and the answer goes to the people there.",
+			Input: object(`"text":{"type":"string","minLength":1},`+
+				`"when":{"type":"string","description":"in 20m; at 2030-01-31 09:00; every 2h; or cron 0 9 * * 1-5"},`+
+				`"channel":{"type":"string","description":"Your own channel by default."},`+
+				`"tz":{"type":"string","description":"The time zone of when, such as Europe/Berlin; that of the machine by default."},`+
+				`"missed":{"type":"string","description":"What becomes of a time that the gateway missed: skip, once (sent late) or within 30m."},`+
+				`"budget_usd":{"type":"number","minimum":0,"description":"What the messages may cost a day; 0 for any amount."}`, "text", "when"),
+			Annotations: tools.Annotations{Title: "Create a schedule"},
+			Keyed:       true,
+			Handle:      handler(jobs.create),
+		},
+		{
+			Name:        "schedule_list",
+			Description: "List the schedules of all channels with their next times.",
+			Input:       object(``),
+			Annotations: tools.Annotations{Title: "List schedules", ReadOnly: true, Idempotent: true},
+			Handle:      handler(jobs.list),
+		},
+		{
+			Name:        "schedule_delete",
+			Description: "Delete a schedule. Messages that it has sent already go on.",
+			Input:       object(`"id":{"type":"string"}`, "id"),
+			Annotations: tools.Annotations{Title: "Delete a schedule", Idempotent: true, Destructive: true},
+			Handle:      handler(jobs.remove),
+		},
+		{
+			Name:        "restart_self",
+			Description: "Restart the gateway, with its present program or, where it builds its source, with the source as it is now. Your turn goes on. A gateway that cannot start is refused, with the reason.",
+			Input:       object(``),
+			Annotations: tools.Annotations{Title: "Restart the gateway"},
+			Timeout:     restartTimeout,
+			Handle:      handler(restart.restart),
+		},
+		{
+			Name:        "message_trace",
+			Description: "Show what became of a message: its state, its reply, and the steps of its turn.",
+			Input:       object(`"id":{"type":"string","description":"A message_id."}`, "id"),
+			Annotations: tools.Annotations{Title: "Trace a message", ReadOnly: true, Idempotent: true},
+			Handle:      handler(trace.show),
+		},
+	}
 }
 
-// A channel is a row of channel_list.
-type channel struct {
-	Channel  core.ChannelKey `json:"channel"`
-	Own      bool            `json:"own,omitempty"` // of the session that asks
-	State    string          `json:"state"`
-	Waiting  int             `json:"waiting,omitempty"`
-	Messages int             `json:"messages"`
-	LastAt   time.Time       `json:"last_at,omitzero"`
-}
-
-func listChannels(ctx context.Context, directory Directory, own core.ChannelKey) (tools.Result, error) {
-	all, err := directory.Channels(ctx)
+// object returns the schema of an object with these properties and no others.
+func object(properties string, required ...string) json.RawMessage {
+	b, err := json.Marshal(struct {
+		Type       string          `json:"type"`
+		Properties json.RawMessage `json:"properties"`
+		Required   []string        `json:"required,omitempty"`
+		Additional bool            `json:"additionalProperties"`
+	}{"object", json.RawMessage("{" + properties + "}"), required, false})
 	if err != nil {
-		return tools.Result{}, err
+		panic("gateway: a schema is no JSON: " + err.Error())
 	}
-	list := make([]channel, len(all))
-	for i, st := range all {
-		list[i] = channel{st.Key, st.Key == own, st.State, st.Waiting, st.Messages, st.LastAt}
-	}
-	return structured(map[string]any{"channels": list})
+	return b
 }
 
-// structured returns a result that is an object.
-func structured(v any) (tools.Result, error) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return tools.Result{}, fmt.Errorf("encode the result: %w", err)
+// handler returns a handler that decodes the arguments, and encodes the result as an object.
+func handler[A any](do func(ctx context.Context, c tools.Call, args A) (any, error)) tools.Handler {
+	return func(ctx context.Context, c tools.Call) (tools.Result, error) {
+		var args A
+		if err := json.Unmarshal(c.Args, &args); err != nil {
+			return tools.Result{}, fmt.Errorf("read the arguments: %w", err)
+		}
+		result, err := do(ctx, c, args)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		b, err := core.EncodeJSON(result)
+		return tools.Result{Structured: b}, err
 	}
-	return tools.Result{Structured: b}, nil
+}
+
+// sourceKey binds what a call makes to the call; empty for a call without a key.
+func sourceKey(c *tools.Call) string {
+	if key := c.Key(); key != "" {
+		return "tool:" + key
+	}
+	return ""
 }

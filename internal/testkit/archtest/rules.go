@@ -20,7 +20,7 @@ func rooms() []room {
 	)
 	return []room{
 		{"", []string{"heartbeat/supervisor", "internal/daemon", "internal/cli", "sessionhost/host", "sessionhost/protocol", "heartbeat", "toolhost/api", "toolhost/runner"}, "main selects the role of the process; internal/daemon wires the rooms"},
-		{"internal/daemon", []string{"mcp", "core/tools", "toolhost", "adapters/httpapi", "adapters/httpapi/api", "adapters/httpapi/client", "adapters/telegram", "heartbeat", "heartbeat/program", "heartbeat/service", "heartbeat/supervisor", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/adapterstore", "core/config", "core/feed", "core/lanes", "core/ledger", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
+		{"internal/daemon", []string{"mcp", "core/tools", "core/tools/gateway", "toolhost", "adapters/httpapi", "adapters/httpapi/api", "adapters/httpapi/client", "adapters/telegram", "heartbeat", "heartbeat/program", "heartbeat/service", "heartbeat/supervisor", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/adapterstore", "core/config", "core/feed", "core/lanes", "core/ledger", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
 		{"internal/cli", []string{"adapters/telegram/botapi", "adapters/httpapi/api", "adapters/httpapi/client", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/config", "core/ledger", "core/progress", "core/schedule"}, "the command line knows the gateway as a client, and the files it looks after; of the adapters only the Bot API client; not the wiring"},
 		{"adapters/httpapi", []string{"adapters/httpapi/api", "adapters/httpapi/client", "core", "core/feed", "core/lanes", "core/progress", "core/schedule", "core/settings", "docs"}, adapter},
 		{"adapters/httpapi/api", nil, "the API's shapes know neither the server nor its clients"},
@@ -46,6 +46,7 @@ func rooms() []room {
 		{"core/schedule", []string{"core"}, "schedules know core, nothing that uses them"},
 		{"core/sessionfile", []string{"core"}, "the session file knows core, nothing that uses it"},
 		{"core/tools", []string{"core"}, "tools know core; what they do comes as interfaces"},
+		{"core/tools/gateway", []string{"core", "core/schedule", "core/tools"}, "the gateway's tools know core and schedules; what they use comes as interfaces"},
 		{"mcp", []string{"core", "core/tools"}, "mcp knows the registry of tools, not what they do"},
 		{"toolhost/builtin", []string{"core", "core/tools"}, "built-in tools compute, and know nothing of their host"},
 		{"toolhost/script", []string{"core", "core/tools"}, "script knows tools, not who calls them; functions with authority come as an interface"},
