@@ -19,6 +19,7 @@ import (
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/adapters/telegram"
 	"bareclaw/core/config"
+	"bareclaw/core/tools/gateway"
 	"bareclaw/internal/testkit/check"
 )
 
@@ -43,6 +44,11 @@ func TestSystemPrompt(t *testing.T) {
 	}
 	if without := systemPrompt("bareclaw", "", "notes", false); strings.Contains(without, "source is in") {
 		t.Errorf("a source is told of where there is none:\n%s", without)
+	}
+	for _, tool := range gateway.Tools(gateway.Options{}) {
+		if !strings.Contains(got, tool.Name) {
+			t.Errorf("the prompt does not name the tool %s", tool.Name)
+		}
 	}
 	if n := len(got); n > 2500 {
 		t.Errorf("the prompt has %d bytes", n)
