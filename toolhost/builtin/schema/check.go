@@ -216,21 +216,21 @@ func isType(v any, name string) bool {
 
 func (r *run) checkLogic(n *node, p place, o *outcome) {
 	for i := range length(n, "allOf") {
-		o.merge(r.check(r.child(n, "allOf", strconv.Itoa(i)), p))
+		o.merge(r.check(n.item("allOf", i), p))
 	}
 	r.checkAlternatives(n, p, o, "anyOf")
 	r.checkAlternatives(n, p, o, "oneOf")
-	if not := r.child(n, "not"); not != nil && r.check(not, p).fits() {
+	if not := n.child("not"); not != nil && r.check(not, p).fits() {
 		o.fault(p, "not", "must not fit the schema of not")
 	}
-	if condition := r.child(n, "if"); condition != nil {
+	if condition := n.child("if"); condition != nil {
 		branch := "then"
 		if got := r.check(condition, p); got.fits() {
 			o.see(got)
 		} else {
 			branch = "else"
 		}
-		if then := r.child(n, branch); then != nil {
+		if then := n.child(branch); then != nil {
 			o.merge(r.check(then, p))
 		}
 	}
@@ -242,7 +242,7 @@ func (r *run) checkAlternatives(n *node, p place, o *outcome, keyword string) {
 	var reasons []string
 	all := length(n, keyword)
 	for i := range all {
-		got := r.check(r.child(n, keyword, strconv.Itoa(i)), p)
+		got := r.check(n.item(keyword, i), p)
 		if got.fits() {
 			fit = append(fit, i)
 			o.see(got)
@@ -329,15 +329,15 @@ func (r *run) checkArray(n *node, v []any, p place, o *outcome) {
 	if unique, _ := n.keywords["uniqueItems"].(bool); unique {
 		checkUnique(v, p, o)
 	}
-	first, rest := length(n, "prefixItems"), r.child(n, "items")
+	first, rest := length(n, "prefixItems"), n.child("items")
 	tuple := "prefixItems"
 	if list, ok := n.keywords["items"].([]any); ok { // before 2020-12
-		tuple, first, rest = "items", len(list), r.child(n, "additionalItems")
+		tuple, first, rest = "items", len(list), n.child("additionalItems")
 	}
 	for i, e := range v {
 		var s *node
 		if i < first {
-			s = r.child(n, tuple, strconv.Itoa(i))
+			s = n.item(tuple, i)
 		} else {
 			s = rest
 		}
@@ -347,7 +347,7 @@ func (r *run) checkArray(n *node, v []any, p place, o *outcome) {
 		}
 	}
 	r.checkContains(n, v, p, o)
-	if s := r.child(n, "unevaluatedItems"); s != nil {
+	if s := n.child("unevaluatedItems"); s != nil {
 		for i, e := range v {
 			if !o.items[i] {
 				o.faults = append(o.faults, r.within(s, p.member(strconv.Itoa(i), e), o)...)
@@ -388,7 +388,7 @@ func checkUnique(v []any, p place, o *outcome) {
 }
 
 func (r *run) checkContains(n *node, v []any, p place, o *outcome) {
-	s := r.child(n, "contains")
+	s := n.child("contains")
 	if s == nil {
 		return
 	}
@@ -416,8 +416,8 @@ func (r *run) checkObject(n *node, v map[string]any, p place, o *outcome) {
 	properties, _ := n.keywords["properties"].(map[string]any)
 	patternProperties, _ := n.keywords["patternProperties"].(map[string]any)
 	byPattern := slices.Sorted(maps.Keys(patternProperties))
-	others := r.child(n, "additionalProperties")
-	names := r.child(n, "propertyNames")
+	others := n.child("additionalProperties")
+	names := n.child("propertyNames")
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		at := p.member(name, v[name])
 		if names != nil {
@@ -427,12 +427,12 @@ func (r *run) checkObject(n *node, v map[string]any, p place, o *outcome) {
 		}
 		_, known := properties[name]
 		if known {
-			o.faults = append(o.faults, r.within(r.child(n, "properties", name), at, o)...)
+			o.faults = append(o.faults, r.within(n.member("properties", name), at, o)...)
 		}
 		for _, pattern := range byPattern {
 			if r.matches(pattern, name) {
 				known = true
-				o.faults = append(o.faults, r.within(r.child(n, "patternProperties", pattern), at, o)...)
+				o.faults = append(o.faults, r.within(n.member("patternProperties", pattern), at, o)...)
 			}
 		}
 		if known {
@@ -441,7 +441,7 @@ func (r *run) checkObject(n *node, v map[string]any, p place, o *outcome) {
 			r.checkOther(others, "additionalProperties", name, p, at, o)
 		}
 	}
-	if s := r.child(n, "unevaluatedProperties"); s != nil {
+	if s := n.child("unevaluatedProperties"); s != nil {
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if !o.properties[name] {
 				r.checkOther(s, "unevaluatedProperties", name, p, p.member(name, v[name]), o)
@@ -467,7 +467,7 @@ func (r *run) checkDependencies(n *node, v map[string]any, p place, o *outcome) 
 			if _, ok := v[name]; !ok {
 				continue
 			}
-			if s := r.child(n, keyword, name); s != nil {
+			if s := n.member(keyword, name); s != nil {
 				o.merge(r.check(s, p))
 			} else {
 				required(dependencies[name], keyword, v, p, o)

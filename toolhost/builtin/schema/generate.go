@@ -19,12 +19,13 @@ import (
 // which does not prove that there is none.
 func (s *Schema) Generate(ctx context.Context, text func(format string) string) (any, error) {
 	const attempts = 50
+	g := &generator{Schema: s, ctx: ctx, text: text}
 	var reason error
 	for range attempts {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		v, err := (&generator{Schema: s, ctx: ctx, text: text}).generate(0, s.root)
+		v, err := g.generate(0, s.root)
 		if err != nil {
 			reason = err
 			continue
@@ -52,7 +53,7 @@ const (
 	smallDepth = 4  // from which only what is required is made
 	mostDepth  = 64 // of a value
 	mostItems  = 10_000
-	mostParts  = 100_000 // values within a value
+	mostParts  = 100_000 // values within all attempts
 )
 
 // generate makes a value for several schemas, which mostly fits all of them.
@@ -61,7 +62,7 @@ func (g *generator) generate(depth int, of ...*node) (any, error) {
 		return nil, fmt.Errorf("the value would be deeper than %d", mostDepth)
 	}
 	if g.parts++; g.parts > mostParts {
-		return nil, fmt.Errorf("the value would have more than %d parts", mostParts)
+		return nil, fmt.Errorf("the value needs more than %d parts", mostParts)
 	}
 	all, err := g.collect(nil, nil, of...)
 	if err != nil {
@@ -124,17 +125,17 @@ func (g *generator) collect(all joint, path []*node, of ...*node) (_ joint, err 
 // branches returns the schemas of allOf, and a choice from those of anyOf, oneOf and if.
 func (g *generator) branches(n *node) (with []*node) {
 	for i := range length(n, "allOf") {
-		with = append(with, g.child(n, "allOf", strconv.Itoa(i)))
+		with = append(with, n.item("allOf", i))
 	}
 	for _, keyword := range []string{"anyOf", "oneOf"} {
 		if count := length(n, keyword); count > 0 {
-			with = append(with, g.child(n, keyword, strconv.Itoa(rand.N(count))))
+			with = append(with, n.item(keyword, rand.N(count)))
 		}
 	}
-	if condition := g.child(n, "if"); condition != nil {
-		choice := []*node{g.child(n, "else")}
+	if condition := n.child("if"); condition != nil {
+		choice := []*node{n.child("else")}
 		if rand.N(2) == 0 {
-			choice = []*node{condition, g.child(n, "then")}
+			choice = []*node{condition, n.child("then")}
 		}
 		with = append(with, choice...)
 	}
@@ -240,7 +241,7 @@ func (g *generator) object(depth int, all joint) (any, error) {
 	for _, n := range all {
 		named, _ := n.keywords["properties"].(map[string]any)
 		for name := range named {
-			s := g.child(n, "properties", name)
+			s := n.member("properties", name)
 			properties[name] = append(properties[name], s)
 			if depth < smallDepth && rand.N(4) > 0 && (s.always == nil || *s.always) {
 				wanted[name] = true
@@ -325,10 +326,10 @@ func (g *generator) others(all joint, name string) (schemas []*node) {
 		byPattern, _ := n.keywords["patternProperties"].(map[string]any)
 		for pattern := range byPattern {
 			if ok, err := g.patterns.match(g.ctx, pattern, name); ok && err == nil {
-				schemas = append(schemas, g.child(n, "patternProperties", pattern))
+				schemas = append(schemas, n.member("patternProperties", pattern))
 			}
 		}
-		if s := g.child(n, "additionalProperties"); s != nil && len(schemas) == 0 {
+		if s := n.child("additionalProperties"); s != nil && len(schemas) == 0 {
 			schemas = append(schemas, s)
 		}
 	}
@@ -346,7 +347,7 @@ func (g *generator) array(depth int, all joint) (any, error) {
 	}
 	contained := 0
 	for _, n := range all {
-		if g.child(n, "contains") != nil {
+		if n.child("contains") != nil {
 			contained = max(contained, n.count("minContains", 1))
 		}
 	}
@@ -372,17 +373,17 @@ func (g *generator) item(depth int, all joint, i int, contained bool, refused fu
 	const attempts = 100
 	var schemas []*node
 	for _, n := range all {
-		tuple, rest := "prefixItems", g.child(n, "items")
+		tuple, rest := "prefixItems", n.child("items")
 		if _, ok := n.keywords["items"].([]any); ok {
-			tuple, rest = "items", g.child(n, "additionalItems")
+			tuple, rest = "items", n.child("additionalItems")
 		}
-		if s := g.child(n, tuple, strconv.Itoa(i)); s != nil {
+		if s := n.item(tuple, i); s != nil {
 			rest = s
 		}
 		if rest != nil {
 			schemas = append(schemas, rest)
 		}
-		if s := g.child(n, "contains"); s != nil && contained {
+		if s := n.child("contains"); s != nil && contained {
 			schemas = append(schemas, s)
 		}
 	}

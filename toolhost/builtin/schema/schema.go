@@ -34,6 +34,7 @@ type node struct {
 	pointer  string
 	always   *bool          // what the schema true or false says of all values
 	keywords map[string]any // those which the draft knows
+	children map[child]*node
 	draft    draft
 	base     string // absolute URI of the resource
 	resource *node  // the outermost schema with this base
@@ -43,6 +44,10 @@ type node struct {
 	anchors   map[string]*node // the resource's dynamic anchors
 	recursive bool             // $recursiveAnchor
 }
+
+// A child is the place of a schema in a keyword, which is a name or a number in those that have
+// several schemas.
+type child struct{ keyword, name string }
 
 // A dynamicRef leads to the outermost schema in use that has the anchor; without an anchor, to the
 // outermost with $recursiveAnchor.
@@ -216,46 +221,56 @@ func (s *Schema) identify(n *node) error {
 // addChildren adds the schemas in the keywords, of which some may be ignored beside $ref: other
 // references may lead to them.
 func (s *Schema) addChildren(n *node, keywords map[string]any) error {
+	n.children = map[child]*node{}
 	for _, keyword := range slices.Sorted(maps.Keys(keywords)) {
 		if !n.draft.knows(keyword) {
 			continue
 		}
-		at := n.pointer + "/" + escape(keyword)
-		switch child := keywords[keyword].(type) {
+		form := formOf(keyword)
+		switch v := keywords[keyword].(type) {
 		case []any:
-			if formOf(keyword)&schemaList == 0 {
-				continue
-			}
-			for i, raw := range child {
-				if _, err := s.add(raw, at+"/"+strconv.Itoa(i), n); err != nil {
-					return err
+			for i, raw := range v {
+				if form&schemaList != 0 {
+					if err := s.addChild(n, child{keyword, strconv.Itoa(i)}, raw); err != nil {
+						return err
+					}
 				}
 			}
 		case map[string]any:
-			switch form := formOf(keyword); {
-			case form&oneSchema != 0:
-				if _, err := s.add(child, at, n); err != nil {
+			if form&oneSchema != 0 {
+				if err := s.addChild(n, child{keyword: keyword}, v); err != nil {
 					return err
 				}
-			case form&schemaMap != 0:
-				for _, name := range slices.Sorted(maps.Keys(child)) {
-					if _, isList := child[name].([]any); isList && keyword == "dependencies" {
-						continue
-					}
-					if _, err := s.add(child[name], at+"/"+escape(name), n); err != nil {
+			}
+			for _, name := range slices.Sorted(maps.Keys(v)) {
+				_, isList := v[name].([]any)
+				if form&schemaMap != 0 && (!isList || keyword != "dependencies") {
+					if err := s.addChild(n, child{keyword, name}, v[name]); err != nil {
 						return err
 					}
 				}
 			}
 		case bool:
-			if formOf(keyword)&oneSchema != 0 {
-				if _, err := s.add(child, at, n); err != nil {
+			if form&oneSchema != 0 {
+				if err := s.addChild(n, child{keyword: keyword}, v); err != nil {
 					return err
 				}
 			}
 		}
 	}
 	return nil
+}
+
+func (s *Schema) addChild(n *node, at child, raw any) error {
+	pointer := n.pointer + "/" + at.keyword
+	if at.name != "" || formOf(at.keyword)&oneSchema == 0 {
+		pointer += "/" + escape(at.name)
+	}
+	added, err := s.add(raw, pointer, n)
+	if _, ok := n.keywords[at.keyword]; ok {
+		n.children[at] = added
+	}
+	return err
 }
 
 // link resolves the references and compiles the patterns of a node.
@@ -368,14 +383,14 @@ func index(token string, length int) (int, bool) {
 	return i, err == nil && i >= 0 && i < length
 }
 
-// child returns the schema in a keyword of the node; names lead further into the keyword.
-func (s *Schema) child(n *node, keyword string, names ...string) *node {
-	pointer := n.pointer + "/" + escape(keyword)
-	for _, name := range names {
-		pointer += "/" + escape(name)
-	}
-	return s.nodes[pointer]
-}
+// child returns the schema in a keyword, or nil.
+func (n *node) child(keyword string) *node { return n.children[child{keyword: keyword}] }
+
+// member returns the schema with a name in a keyword, or nil.
+func (n *node) member(keyword, name string) *node { return n.children[child{keyword, name}] }
+
+// item returns the schema with a number in a keyword, or nil.
+func (n *node) item(keyword string, i int) *node { return n.member(keyword, strconv.Itoa(i)) }
 
 func (n *node) fault(keyword, format string, args ...any) error {
 	at := n.pointer
@@ -401,9 +416,9 @@ func resolve(base, ref string) (string, error) {
 }
 
 func escape(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
 func unescape(token string) string {
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 }

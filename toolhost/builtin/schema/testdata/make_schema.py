@@ -60,6 +60,8 @@ CASES = [
     (ALL, TREE, [{"value": 1}, {"value": 1, "children": [{"value": 2}, {"value": 3, "children": []}]}, {"value": 1, "children": [{"value": "2"}]}, {"value": 1, "children": [{}]}]),
     (ALL, {"definitions": {"a/b~c": {"type": "string"}}, "properties": {"x": {"$ref": "#/definitions/a~1b~0c"}}}, [{"x": "s"}, {"x": 1}]),
     (ALL, {"properties": {"x": {"$ref": "#/definitions/n", "maximum": 3}}, "definitions": {"n": {"type": "integer"}}}, [{"x": 5}, {"x": 2}, {"x": "s"}]),
+    (ALL, {"properties": {"x": {"$ref": "#/definitions/n", "not": {"type": "integer"}}}, "definitions": {"n": {}}}, [{"x": 5}, {"x": "s"}]),
+    (ALL, {"properties": {"": {"type": "integer"}, "x": {"$ref": "#/properties/"}}}, [{"": 1, "x": 1}, {"": "s"}, {"x": "s"}]),
     (["4"], {"id": "http://x.test/root.json", "properties": {"a": {"$ref": "b.json"}}, "definitions": {"b": {"id": "b.json", "type": "integer"}}}, [{"a": 1}, {"a": "s"}]),
     (ALL[1:], {"$id": "http://x.test/root.json", "properties": {"a": {"$ref": "b.json"}}, "definitions": {"b": {"$id": "b.json", "type": "integer"}}}, [{"a": 1}, {"a": "s"}]),
     (NEW, {"$ref": "#here", "$defs": {"d": {"$anchor": "here", "type": "integer"}}}, [1, "s"]),
