@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -54,16 +55,25 @@ func checkName(name string) error {
 	return nil
 }
 
-// create copies the tools directory.
+// create copies the tools directory, and removes the oldest copies beyond the limit.
 func (s *snapshots) create(name string, toolCount int) (snapshot, error) {
+	sn, err := s.copy(name, toolCount)
+	if err == nil {
+		s.prune()
+	}
+	return sn, err
+}
+
+// copy copies the tools directory. Nobody finds a copy before it is whole.
+func (s *snapshots) copy(name string, toolCount int) (snapshot, error) {
 	sn := snapshot{Name: name, CreatedAt: time.Now().UTC().Truncate(time.Millisecond), ToolCount: toolCount}
 	sn.ID = fmt.Sprintf("%s_%d", name, sn.CreatedAt.UnixMilli())
 	for isThere(filepath.Join(s.dir, sn.ID)) { // made in the same millisecond
 		sn.CreatedAt = sn.CreatedAt.Add(time.Millisecond)
 		sn.ID = fmt.Sprintf("%s_%d", name, sn.CreatedAt.UnixMilli())
 	}
-	part := filepath.Join(s.dir, "."+sn.ID)
-	err := os.MkdirAll(part, 0o700)
+	part := filepath.Join(s.dir, "."+sn.ID) // hidden, so a rest is no snapshot
+	err := errors.Join(os.MkdirAll(part, 0o700), os.MkdirAll(s.tools, 0o700))
 	if err == nil {
 		err = copyTree(s.tools, filepath.Join(part, "tools"))
 	}
@@ -74,10 +84,9 @@ func (s *snapshots) create(name string, toolCount int) (snapshot, error) {
 		err = os.Rename(part, filepath.Join(s.dir, sn.ID))
 	}
 	if err != nil {
-		_ = os.RemoveAll(part) // hidden, so a rest is no snapshot
+		_ = removeTree(part) // or at the next start
 		return snapshot{}, fmt.Errorf("keep a snapshot of the tools: %w", err)
 	}
-	s.prune()
 	return sn, nil
 }
 
@@ -133,22 +142,23 @@ func (s *snapshots) makeInitial(toolCount int) error {
 // restore makes the tools directory a copy of a snapshot. The present tools are kept as a
 // snapshot of their own.
 func (s *snapshots) restore(sn snapshot, toolCount int) error {
-	if _, err := s.create(rescueName, toolCount); err != nil {
+	if err := s.finish(); err != nil {
 		return err
 	}
+	if _, err := s.copy(rescueName, toolCount); err != nil {
+		return err
+	}
+	defer s.prune() // only now: the snapshot may be the oldest
 	from := filepath.Join(s.dir, sn.ID, "tools")
 	part, next := s.beside("part"), s.beside("next")
-	err := errors.Join(os.RemoveAll(part), os.RemoveAll(next))
-	if err == nil {
-		err = copyTree(from, part)
-	}
+	err := copyTree(from, part)
 	if err == nil {
 		err = os.Rename(part, next)
 	}
 	if err == nil {
 		err = s.swap()
 	}
-	if err != nil { // the directory may be a mount, or its parent not ours
+	if err != nil {
 		err = s.restoreInside(from)
 	}
 	if err != nil {
@@ -163,30 +173,39 @@ func (s *snapshots) beside(what string) string {
 }
 
 // swap replaces the tools directory by the next one. If the process is killed meanwhile,
-// finish completes the work.
+// finish completes the work. A directory that is a mount or a symbolic link cannot be replaced, nor
+// one in a directory of somebody else.
 func (s *snapshots) swap() error {
-	old := s.beside("old")
-	if err := os.RemoveAll(old); err != nil {
+	st, err := os.Lstat(s.tools)
+	if err != nil {
 		return err
 	}
+	if !st.IsDir() {
+		return fmt.Errorf("%s is a symbolic link", s.tools)
+	}
+	old := s.beside("old")
 	if err := os.Rename(s.tools, old); err != nil {
 		return err
 	}
-	err := os.Rename(s.beside("next"), s.tools)
-	if err != nil {
+	if err := os.Rename(s.beside("next"), s.tools); err != nil {
 		return errors.Join(err, os.Rename(old, s.tools))
 	}
-	return os.RemoveAll(old)
+	_ = removeTree(old) // or at the next start
+	return nil
 }
 
-// finish completes a rollback that was cut, and makes a missing tools directory.
+// finish completes a rollback that was cut, removes what cut copies have left, and makes a missing
+// tools directory.
 func (s *snapshots) finish() error {
 	if next := s.beside("next"); !isThere(s.tools) && isThere(next) {
 		if err := os.Rename(next, s.tools); err != nil {
 			return fmt.Errorf("finish the rollback of the tools: %w", err)
 		}
 	}
-	_ = errors.Join(os.RemoveAll(s.beside("part")), os.RemoveAll(s.beside("next")), os.RemoveAll(s.beside("old"))) // rests do no harm
+	rests, _ := filepath.Glob(filepath.Join(s.dir, ".*")) // the pattern is right
+	for _, rest := range append(rests, s.beside("part"), s.beside("next"), s.beside("old")) {
+		_ = removeTree(rest) // does no harm
+	}
 	if err := os.MkdirAll(s.tools, 0o700); err != nil {
 		return fmt.Errorf("make the tools directory (BARECLAW_TOOLS_DIR): %w", err)
 	}
@@ -197,35 +216,103 @@ func (s *snapshots) finish() error {
 func (s *snapshots) restoreInside(from string) error {
 	entries, err := os.ReadDir(s.tools)
 	for _, e := range entries {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(s.tools, e.Name())))
+		err = errors.Join(err, removeTree(filepath.Join(s.tools, e.Name())))
 	}
 	if err != nil {
 		return err
 	}
-	return os.CopyFS(s.tools, os.DirFS(from))
+	return copyEntries(from, s.tools)
 }
 
-// prune removes the oldest snapshots beyond the limit, but never the initial one.
+// prune removes the oldest snapshots beyond the limit, but never the initial one. The limit counts
+// for people's snapshots and for those before rollbacks: a tool host that crashes for ever must
+// not push out the former.
 func (s *snapshots) prune() {
 	all, err := s.list()
 	if err != nil {
 		return // the next snapshot tries again
 	}
-	all = slices.DeleteFunc(all, func(sn snapshot) bool { return sn.Name == initialName })
-	for _, sn := range all[min(len(all), s.keep):] {
-		_ = os.RemoveAll(filepath.Join(s.dir, sn.ID)) // likewise
+	kept := map[bool]int{}
+	for _, sn := range all {
+		if sn.Name == initialName {
+			continue
+		}
+		rescue := sn.Name == rescueName
+		if kept[rescue]++; kept[rescue] > s.keep {
+			_ = removeTree(filepath.Join(s.dir, sn.ID)) // likewise
+		}
 	}
 }
 
-// copyTree copies a directory to a new one. A missing directory is an empty one.
+// copyTree copies a directory to a new one, with all modes.
 func copyTree(from, to string) error {
-	if !isThere(from) {
-		return os.MkdirAll(to, 0o700)
-	}
-	if err := os.MkdirAll(to, 0o700); err != nil {
+	st, err := os.Stat(from)
+	if err != nil {
 		return err
 	}
-	return os.CopyFS(to, os.DirFS(from))
+	if err := os.Mkdir(to, 0o700); err != nil {
+		return err
+	}
+	if err := copyEntries(from, to); err != nil {
+		return err
+	}
+	return os.Chmod(to, st.Mode()) // last: the mode may forbid writing
+}
+
+// copyEntries copies all files, directories and symbolic links of a directory.
+func copyEntries(from, to string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		source, target := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
+		switch e.Type() {
+		case 0:
+			err = copyFile(source, target)
+		case fs.ModeDir:
+			err = copyTree(source, target)
+		case fs.ModeSymlink:
+			var path string
+			if path, err = os.Readlink(source); err == nil {
+				err = os.Symlink(path, target)
+			}
+		default: // a pipe or socket is no part of a tool
+		}
+		if err != nil && isThere(source) { // an editor may have removed its temporary file
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	st, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Chmod(st.Mode()), out.Sync(), out.Close())
+}
+
+// removeTree removes a directory with all in it, also if modes forbid that.
+func removeTree(path string) error {
+	_ = filepath.WalkDir(path, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			err = os.Chmod(path, 0o700)
+		}
+		return err
+	}) // RemoveAll reports errors
+	return os.RemoveAll(path)
 }
 
 func isThere(path string) bool {
