@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"code.dny.dev/ssrf"
@@ -124,35 +125,42 @@ func (f *functions) open(path string, write bool) (root *os.Root, name string, e
 		return nil, "", fmt.Errorf("%q must be an absolute path", path)
 	}
 	path = filepath.Clean(path)
+	refused := fmt.Errorf("%q is not granted; the gateway's owner adds filesystem:PATH to BARECLAW_TOOL_GRANTS", path)
 	for _, d := range f.grants.Dirs {
 		rel, err := filepath.Rel(d.Path, path)
 		switch {
 		case err != nil || !filepath.IsLocal(rel):
-		case write && d.ReadOnly:
-			return nil, "", fmt.Errorf("%s is granted for reading only", d.Path)
+		case write && d.ReadOnly: // another grant may allow more
+			refused = fmt.Errorf("%s is granted for reading only", d.Path)
 		default:
 			root, err = os.OpenRoot(d.Path)
 			return root, rel, err
 		}
 	}
-	return nil, "", fmt.Errorf("%q is not granted; the gateway's owner adds filesystem:PATH to BARECLAW_TOOL_GRANTS", path)
+	return nil, "", refused
 }
 
-// ReadFile reads a file of a granted directory.
-func (f *functions) ReadFile(_ context.Context, path string) ([]byte, error) {
-	root, name, err := f.open(path, false)
+// openFile opens a regular file of a granted directory. The flag O_NONBLOCK keeps a pipe from
+// blocking the call.
+func (f *functions) openFile(path string, write bool, flag int) (*os.File, error) {
+	root, name, err := f.open(path, write)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	st, err := root.Stat(name)
-	if err == nil && !st.Mode().IsRegular() { // opening a pipe would wait
-		err = fmt.Errorf("%s is not a regular file", path)
-	}
+	file, err := root.OpenFile(name, flag|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	file, err := root.Open(name)
+	if st, err := file.Stat(); err != nil || !st.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%s is not a regular file", path), err, file.Close())
+	}
+	return file, nil
+}
+
+// ReadFile reads a file of a granted directory.
+func (f *functions) ReadFile(_ context.Context, path string) ([]byte, error) {
+	file, err := f.openFile(path, false, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -162,15 +170,15 @@ func (f *functions) ReadFile(_ context.Context, path string) ([]byte, error) {
 
 // WriteFile replaces the contents of a file in a granted directory.
 func (f *functions) WriteFile(_ context.Context, path string, data []byte) error {
-	root, name, err := f.open(path, true)
+	if len(data) > maxFile {
+		return fmt.Errorf("%s: %d bytes are too many; at most %d are written", path, len(data), maxFile)
+	}
+	file, err := f.openFile(path, true, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }()
-	if st, err := root.Stat(name); err == nil && !st.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file", path)
-	}
-	return root.WriteFile(name, data, 0o600)
+	_, err = file.Write(data)
+	return errors.Join(err, file.Close())
 }
 
 // ListFiles returns the names in a granted directory.
