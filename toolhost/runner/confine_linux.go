@@ -3,9 +3,13 @@ package runner
 import (
 	"fmt"
 	"log/slog"
+	"os"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
+	landlocksys "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
+
+	"bareclaw/toolhost/api"
 )
 
 const (
@@ -16,20 +20,37 @@ const (
 	maxFiles = 1024
 )
 
-// confine takes all rights from the process but to read the tools directory. The kernel then
-// refuses writing, programs and TCP; without Landlock the script engine alone is the wall.
-func confine(toolsDir string, log *slog.Logger) error {
+// confine takes all rights from the process but to read the tools directory and to connect to
+// the functions of scripts. The kernel then refuses writing, programs, TCP, and signals to other
+// processes, as far as its version knows how to; without Landlock the script engine alone is the
+// wall.
+func confine(boot api.Bootstrap, log *slog.Logger) error {
 	for resource, limit := range map[int]uint64{unix.RLIMIT_DATA: maxData, unix.RLIMIT_NOFILE: maxFiles, unix.RLIMIT_CORE: 0} {
-		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
+		var now unix.Rlimit
+		err := unix.Getrlimit(resource, &now)
+		if err == nil {
+			limit = min(limit, now.Max) // which cannot be raised
+			err = unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit})
+		}
+		if err != nil {
 			return fmt.Errorf("limit the process: %w", err)
 		}
 	}
-	err := landlock.V5.BestEffort().Restrict(
-		landlock.RODirs(toolsDir),
-		landlock.RODirs("/usr/share/zoneinfo").IgnoreIfMissing(),
-		landlock.ROFiles("/etc/localtime").IgnoreIfMissing(),
-	)
-	if err != nil {
+	// Landlock does this too, but only where the kernel has it.
+	if err := landlocksys.AllThreadsPrctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("renounce privileges: %w", err)
+	}
+	const read = landlocksys.AccessFSReadFile | landlocksys.AccessFSReadDir
+	rules := []landlock.Rule{
+		landlock.PathAccess(landlocksys.AccessFSResolveUnix, boot.Functions).IgnoreIfMissing(),
+		landlock.PathAccess(read, "/usr/share/zoneinfo").IgnoreIfMissing(),
+		landlock.PathAccess(landlocksys.AccessFSReadFile, "/etc/localtime").IgnoreIfMissing(),
+	}
+	// Without a directory there is nothing to read, and no rule must fail on that.
+	if st, err := os.Stat(boot.ToolsDir); err == nil && st.IsDir() {
+		rules = append(rules, landlock.PathAccess(read, boot.ToolsDir))
+	}
+	if err := landlock.V10.BestEffort().Restrict(rules...); err != nil {
 		log.Warn("the kernel does not confine the tool host", "err", err)
 	}
 	return nil

@@ -2,7 +2,11 @@
 
 package runner
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"bareclaw/toolhost/api"
+)
 
 // confine does nothing where the kernel has no Landlock.
-func confine(string, *slog.Logger) error { return nil }
+func confine(api.Bootstrap, *slog.Logger) error { return nil }

@@ -49,11 +49,14 @@ func (l *loader) create(ctx context.Context, c tools.Call) (tools.Result, error)
 		return tools.Result{}, fmt.Errorf("code: %d bytes are too many; at most %d", len(args.Code), script.MaxSource)
 	}
 	source, before := script.Wrap(args.Name, args.Description, args.Schema, args.Code, args.Permissions)
-	s, err := script.Compile(ctx, "code", source)
+	s, err := l.compile(ctx, "code", source)
 	if err != nil {
 		return tools.Result{}, inCode(err, before)
 	}
 	defer s.Close()
+	if s.Name != args.Name {
+		return tools.Result{}, fmt.Errorf("code: it must be the body of a function, but ends the function and defines the tool %q", s.Name)
+	}
 	t := l.toolOf(s)
 	if err := l.check(&t); err != nil {
 		return tools.Result{}, err

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"bareclaw/core/tools"
 	"bareclaw/internal/problemlog"
@@ -62,19 +63,22 @@ func newLoader(boot api.Bootstrap, log *slog.Logger, onStuck func(tool string)) 
 }
 
 // load reads the tools directory and replaces the tools whose files have changed. A file that
-// cannot be loaded keeps its earlier tool.
-func (l *loader) load(ctx context.Context) {
+// cannot be loaded keeps its earlier tool. Load takes no context, because a file whose check is cut
+// would count as broken until it changes.
+func (l *loader) load() {
 	l.loading.Lock()
 	defer l.loading.Unlock()
-	deleted, err := l.readFiles(ctx)
+	deleted, err := l.readFiles()
 	var problems []string
 	if err != nil {
 		problems = append(problems, err.Error())
 	}
 	dynamic, files := l.dynamicTools()
 	for _, name := range slices.Sorted(maps.Keys(l.files)) {
-		if f := l.files[name]; f.problem != "" || f.clash != "" {
-			problems = append(problems, f.problem+f.clash)
+		for _, problem := range []string{l.files[name].problem, l.files[name].clash} {
+			if problem != "" {
+				problems = append(problems, problem)
+			}
 		}
 	}
 	own := []tools.Tool{l.checkTool()}
@@ -118,7 +122,7 @@ func (l *loader) publish(files map[string]string, problems []string) {
 
 // readFiles compiles the files of the tools directory whose contents have changed. It returns
 // the deleted built-in tools, and why the directory could not be read.
-func (l *loader) readFiles(ctx context.Context) (deleted []string, err error) {
+func (l *loader) readFiles() (deleted []string, err error) {
 	root, err := os.OpenRoot(l.dir)
 	if err != nil {
 		return nil, fmt.Errorf("read the tools directory: %w", err)
@@ -137,7 +141,7 @@ func (l *loader) readFiles(ctx context.Context) (deleted []string, err error) {
 		if l.files[e.Name()] == nil {
 			l.files[e.Name()] = &file{}
 		}
-		l.readFile(ctx, root, e.Name())
+		l.readFile(root, e.Name())
 	}
 	for name, f := range l.files {
 		if !present[name] {
@@ -146,7 +150,7 @@ func (l *loader) readFiles(ctx context.Context) (deleted []string, err error) {
 			l.log.Info("tool file gone", "file", name)
 		}
 	}
-	b, err := root.ReadFile(api.DeletedFile)
+	b, err := readSource(root, api.DeletedFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read the list of deleted tools: %w", err)
 	}
@@ -162,7 +166,7 @@ func isToolFile(name string) bool {
 }
 
 // readFile loads a file if its contents have changed.
-func (l *loader) readFile(ctx context.Context, root *os.Root, name string) {
+func (l *loader) readFile(root *os.Root, name string) {
 	f := l.files[name]
 	source, err := readSource(root, name)
 	if err != nil {
@@ -175,7 +179,7 @@ func (l *loader) readFile(ctx context.Context, root *os.Root, name string) {
 		return
 	}
 	f.sum = sum
-	s, err := script.Compile(ctx, name, source)
+	s, err := l.compile(context.Background(), name, source)
 	if err != nil {
 		l.fail(f, err.Error())
 		return
@@ -189,6 +193,15 @@ func (l *loader) readFile(ctx context.Context, root *os.Root, name string) {
 	f.replace(s)
 	f.tool, f.problem = t, ""
 	l.log.Info("tool loaded", "tool", t.Name, "file", name)
+}
+
+// compile is script.Compile, but ends the process if the code cannot be stopped.
+func (l *loader) compile(ctx context.Context, file string, source []byte) (*script.Script, error) {
+	s, err := script.Compile(ctx, file, source)
+	if errors.Is(err, script.ErrStuck) {
+		l.onStuck(file)
+	}
+	return s, err
 }
 
 // fail notes why the file's contents are not loaded, and logs a new reason.
@@ -209,7 +222,7 @@ func (f *file) replace(s *script.Script) {
 
 // readSource reads a file, unless a symbolic link leads out of the directory.
 func readSource(root *os.Root, name string) ([]byte, error) {
-	f, err := root.Open(name)
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not block the start
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +257,10 @@ func (l *loader) dynamicTools() (all []tools.Tool, files map[string]string) {
 			continue
 		}
 		if first, taken := files[f.tool.Name]; taken {
-			f.clash = fmt.Sprintf("%s: %s defines the tool %q already", name, first, f.tool.Name)
+			if clash := fmt.Sprintf("%s: %s defines the tool %q already", name, first, f.tool.Name); clash != f.clash {
+				f.clash = clash
+				l.log.Error("tool not offered", "err", clash)
+			}
 			continue
 		}
 		f.clash = ""

@@ -63,7 +63,7 @@ func run(stdin io.Reader, log *slog.Logger) (status int, err error) {
 		return 0, fmt.Errorf("use the listening socket: %w", err)
 	}
 	debug.SetMemoryLimit(softMemory)
-	if err := confine(boot.ToolsDir, log); err != nil {
+	if err := confine(boot, log); err != nil {
 		return 0, err
 	}
 	stuck := make(chan string, 1)
@@ -73,14 +73,14 @@ func run(stdin io.Reader, log *slog.Logger) (status int, err error) {
 		default: // the process ends already
 		}
 	})
-	l.load(context.Background())
+	l.load()
 	go l.watch(context.Background()) // ends with the process
 	gone := make(chan struct{})
 	go func() { // ends with the daemon
 		defer close(gone)
 		_, _ = io.Copy(io.Discard, in)
 	}()
-	s := &server{loader: l, startedAt: time.Now(), shutdown: make(chan struct{})}
+	s := newServer(l)
 	web := &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }() // ends with the listener
@@ -93,7 +93,7 @@ func run(stdin io.Reader, log *slog.Logger) (status int, err error) {
 		log.Error("a script does not stop: the tool host ends", "tool", tool)
 		time.Sleep(stuckGrace)
 		return exitStuck, nil
-	case <-s.shutdown:
+	case <-s.ending.Done():
 		ctx, cancel := context.WithTimeout(context.Background(), shutdownGrace)
 		defer cancel()
 		if err := web.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"bareclaw/core/tools"
@@ -24,8 +23,14 @@ const maxRequest = 4 << 20
 type server struct {
 	loader    *loader
 	startedAt time.Time
-	once      sync.Once
-	shutdown  chan struct{} // closed when the process is to end
+	ending    context.Context // ends when the process is to end
+	end       context.CancelFunc
+}
+
+func newServer(l *loader) *server {
+	s := &server{loader: l, startedAt: time.Now()}
+	s.ending, s.end = context.WithCancel(context.Background())
+	return s
 }
 
 func (s *server) routes() http.Handler {
@@ -35,7 +40,7 @@ func (s *server) routes() http.Handler {
 	m.HandleFunc("DELETE "+api.PathTools+"/{name}", s.forget)
 	m.HandleFunc("POST "+api.PathCall, s.call)
 	m.HandleFunc("POST "+api.PathReload, s.reload)
-	m.HandleFunc("POST "+api.PathShutdown, s.end)
+	m.HandleFunc("POST "+api.PathShutdown, s.shutdown)
 	return m
 }
 
@@ -59,6 +64,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 		seconds, _ := strconv.Atoi(strings.TrimPrefix(r.Header.Get("Prefer"), "wait=")) // 0: do not wait
 		ctx, cancel := context.WithTimeout(r.Context(), time.Duration(seconds)*time.Second)
 		defer cancel()
+		defer context.AfterFunc(s.ending, cancel)()
 		if !s.loader.awaitOther(ctx, has) {
 			w.WriteHeader(http.StatusNotModified)
 			return
@@ -89,8 +95,8 @@ func (s *server) call(w http.ResponseWriter, r *http.Request) {
 	api.Write(w, http.StatusOK, api.ResultOf(c.Tool, result))
 }
 
-func (s *server) reload(w http.ResponseWriter, r *http.Request) {
-	s.loader.load(r.Context())
+func (s *server) reload(w http.ResponseWriter, _ *http.Request) {
+	s.loader.load()
 	list, _ := s.loader.list()
 	loaded := make([]string, len(list))
 	for i, t := range list {
@@ -101,7 +107,7 @@ func (s *server) reload(w http.ResponseWriter, r *http.Request) {
 
 // forget drops a tool whose file is gone.
 func (s *server) forget(w http.ResponseWriter, r *http.Request) {
-	s.loader.load(r.Context())
+	s.loader.load()
 	name := r.PathValue("name")
 	if t, ok := s.loader.registry.Find(name); ok && t.Source == tools.Dynamic {
 		api.Write(w, http.StatusConflict, api.Done{Error: fmt.Sprintf("a file in the tools directory still defines %q", name)})
@@ -110,7 +116,7 @@ func (s *server) forget(w http.ResponseWriter, r *http.Request) {
 	api.Write(w, http.StatusOK, api.Done{Success: true})
 }
 
-func (s *server) end(w http.ResponseWriter, _ *http.Request) {
+func (s *server) shutdown(w http.ResponseWriter, _ *http.Request) {
 	api.Write(w, http.StatusOK, api.Done{Success: true})
-	s.once.Do(func() { close(s.shutdown) })
+	s.end()
 }

@@ -2,9 +2,12 @@ package runner
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"bareclaw/toolhost/api"
 )
 
 const (
@@ -13,6 +16,8 @@ const (
 	// slowPoll is how often the directory is read where nothing tells of changes, as on a
 	// network file system.
 	slowPoll = 5 * time.Second
+	// longestSettling is how long changes of files are gathered at most, while more come.
+	longestSettling = time.Second
 )
 
 // watch loads files as they change, until ctx ends.
@@ -28,22 +33,30 @@ func (l *loader) watch(ctx context.Context) {
 	if err != nil {
 		l.log.Warn("changed files are found after some seconds only", "err", err)
 	}
-	settled := time.NewTimer(slowPoll)
+	settled := time.NewTimer(settleTime) // files may have changed before the watcher was there
 	defer settled.Stop()
-	for {
+	for first := time.Now(); ; { // when the first of the gathered changes came
 		select {
 		case <-ctx.Done():
 			return
 		case e := <-events:
-			if !e.Has(fsnotify.Chmod) {
-				settled.Reset(settleTime)
+			if !concerns(filepath.Base(e.Name)) {
+				continue
 			}
+			if first.IsZero() {
+				first = time.Now()
+			}
+			settled.Reset(min(settleTime, time.Until(first.Add(longestSettling))))
 		case err := <-errs: // events may be lost
 			l.log.Warn("watching the tools directory", "err", err)
 			settled.Reset(settleTime)
 		case <-settled.C:
-			l.load(ctx)
+			first = time.Time{}
+			l.load()
 			settled.Reset(slowPoll)
 		}
 	}
 }
+
+// concerns reports whether tools depend on a file, by its name.
+func concerns(name string) bool { return isToolFile(name) || name == api.DeletedFile }
