@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -30,6 +31,7 @@ type child struct {
 	input     io.Closer     // the tool host ends when its input does
 	exited    chan struct{} // closed when the process has ended; err is set then
 	err       error
+	directory os.FileInfo   // the tools directory that the process reads; nil: there was none
 	left      chan struct{} // closed when the child is no longer the present one
 }
 
@@ -110,6 +112,10 @@ func (c *child) endedWell() bool { return c.cmd.ProcessState.Success() }
 // kill ends the process at once.
 func (c *child) kill() { _ = c.cmd.Process.Kill() } // an error means that it has ended
 
+// maxLine bounds a line of a tool host's log, in bytes. The rest of a longer line is a line of its
+// own.
+const maxLine = 64 << 10
+
 // A logWriter passes the records of a tool host's log on.
 type logWriter struct {
 	log  *slog.Logger
@@ -122,7 +128,10 @@ func (w *logWriter) Write(p []byte) (int, error) {
 	w.rest = append(w.rest, p...)
 	for {
 		line, rest, whole := bytes.Cut(w.rest, []byte("\n"))
-		if !whole {
+		switch {
+		case len(line) > maxLine:
+			line, rest = w.rest[:maxLine:maxLine], w.rest[maxLine:]
+		case !whole:
 			return len(p), nil
 		}
 		w.rest = rest
@@ -139,9 +148,9 @@ func (w *logWriter) record(line []byte) {
 		return
 	}
 	attrs := []any{"says", record[slog.MessageKey]}
-	for key, value := range record {
+	for _, key := range slices.Sorted(maps.Keys(record)) {
 		if key != slog.LevelKey && key != slog.MessageKey && key != slog.TimeKey {
-			attrs = append(attrs, key, value)
+			attrs = append(attrs, key, record[key])
 		}
 	}
 	w.log.Log(context.Background(), level, "tool host", attrs...)

@@ -2,6 +2,7 @@ package toolhost
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,16 +31,25 @@ func (c *client) close() { c.http.CloseIdleConnections() }
 // origin stands for the tool host in URLs.
 const origin = "http://toolhost"
 
+// maxAnswer bounds an answer of the tool host, in bytes.
+const maxAnswer = 32 << 20
+
+// errNoAnswer means that the tool host has ended, or does not do what it was asked for.
+var errNoAnswer = errors.New("the tool host does not answer")
+
 // ask sends a request with some headers, and decodes the answer into out unless the answer says
-// that nothing is new. It returns the version of the answer.
+// that nothing is new. It returns the version of the answer. The error is errNoAnswer, the cause
+// of ctx, or what is wrong with the request or the answer.
 func (c *client) ask(ctx context.Context, method, path string, header http.Header, in, out any) (version string, err error) {
 	var body io.Reader
 	if in != nil {
-		b, err := json.Marshal(in)
-		if err != nil {
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false) // code has many < and &, which would be six bytes each
+		if err := e.Encode(in); err != nil {
 			return "", err
 		}
-		body = bytes.NewReader(b)
+		body = &b
 	}
 	r, err := http.NewRequestWithContext(ctx, method, origin+path, body)
 	if err != nil {
@@ -50,23 +60,35 @@ func (c *client) ask(ctx context.Context, method, path string, header http.Heade
 	}
 	answer, err := c.http.Do(r)
 	if err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return "", err
+		return "", noAnswer(ctx, err)
 	}
 	defer func() { _ = answer.Body.Close() }()
-	switch answer.StatusCode {
-	case http.StatusOK:
-		err = json.NewDecoder(answer.Body).Decode(out)
-	case http.StatusNotModified:
+	b, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	if err != nil {
+		return "", noAnswer(ctx, err)
+	}
+	switch {
+	case len(b) > maxAnswer:
+		err = fmt.Errorf("it has more than %d bytes", maxAnswer)
+	case answer.StatusCode == http.StatusOK:
+		err = json.Unmarshal(b, out)
+	case answer.StatusCode == http.StatusNotModified:
 	default:
-		err = errors.New(answer.Status)
+		var refused api.Done
+		_ = json.Unmarshal(b, &refused) // then the status says all
+		err = errors.New(cmp.Or(refused.Error, answer.Status))
 	}
 	if err != nil {
 		return "", fmt.Errorf("the tool host's answer to %s: %w", path, err)
 	}
 	return answer.Header.Get("ETag"), nil
+}
+
+func noAnswer(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%w: %w", errNoAnswer, err)
 }
 
 func (c *client) health(ctx context.Context) (h api.Health, err error) {
@@ -87,7 +109,7 @@ func (c *client) awaitOther(ctx context.Context, version string) error {
 	return err
 }
 
-// call calls a tool. An error means that the tool host did not answer.
+// call calls a tool.
 func (c *client) call(ctx context.Context, name string, args json.RawMessage) (tools.Result, error) {
 	var r api.CallResult
 	if _, err := c.ask(ctx, http.MethodPost, api.PathCall, nil, api.CallRequest{Tool: name, Args: args}, &r); err != nil {

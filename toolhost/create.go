@@ -56,6 +56,11 @@ func (h *Host) create(ctx context.Context, c tools.Call) (tools.Result, error) {
 	if t := h.tools()[args.Name]; t.File != "" {
 		name = filepath.Base(t.File)
 	}
+	for _, t := range h.tools() {
+		if t.File == name && t.Name != args.Name {
+			return tools.Result{}, fmt.Errorf("name: the file %s defines the tool %q; choose another name, or delete that tool first", name, t.Name)
+		}
+	}
 	maker := fmt.Sprintf("// Made with %s by channel %q, %s.\n", api.CreateTool, c.Channel, time.Now().UTC().Format(time.RFC3339))
 	if err := h.writeFile(name, []byte(maker+file.Source)); err != nil {
 		return tools.Result{}, fmt.Errorf("write the tool: %w", err)

@@ -4,6 +4,7 @@
 package toolhost
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,6 +59,7 @@ type Host struct {
 	requests  chan *request
 	settled   chan struct{} // closed when the tools are known, or the first start has failed
 	settle    sync.Once
+	ended     chan struct{} // closed when Run has ended
 
 	changing sync.Mutex // held while files of the tools directory or snapshots change
 	listing  sync.Mutex // held while the registry gets a list of tools
@@ -81,7 +83,8 @@ type request struct {
 func New(o Options) *Host {
 	return &Host{
 		o: o, functions: newFunctions(o.Grants), snapshots: newSnapshots(o.ToolsDir, o.KeepSnapshots),
-		requests: make(chan *request), settled: make(chan struct{}), present: make(chan struct{}), offered: map[string]api.Tool{},
+		requests: make(chan *request), settled: make(chan struct{}), ended: make(chan struct{}),
+		present: make(chan struct{}), offered: map[string]api.Tool{},
 	}
 }
 
@@ -89,8 +92,9 @@ func New(o Options) *Host {
 // could not be started.
 func (h *Host) Settled() <-chan struct{} { return h.settled }
 
-// Run keeps a tool host running until ctx ends, and then ends it.
+// Run keeps a tool host running until ctx ends, and then ends it. Run must be called once.
 func (h *Host) Run(ctx context.Context) {
+	defer close(h.ended)
 	defer h.settle.Do(func() { close(h.settled) })
 	sockets, err := h.listen()
 	if err != nil {
@@ -136,9 +140,6 @@ func (h *Host) Run(ctx context.Context) {
 			_ = wait.Sleep(ctx, pauseAfter(failures)) // then ctx has ended
 			failures++
 		}
-	}
-	if waiting != nil {
-		waiting.done <- context.Cause(ctx)
 	}
 }
 
@@ -212,6 +213,7 @@ func (h *Host) start(ctx context.Context, s *hostSockets) (*child, error) {
 	if err != nil {
 		h.o.Log.Error("tools of files are missing", "err", err)
 	}
+	directory, _ := os.Stat(h.o.ToolsDir) // nil: not there
 	c, err := startChild(h.o.Self, s.boot, s.path, s.file, h.o.Log)
 	if err != nil {
 		return nil, err
@@ -223,14 +225,17 @@ func (h *Host) start(ctx context.Context, s *hostSockets) (*child, error) {
 		c.stop()
 		return nil, err
 	}
-	h.setChild(c)
-	h.settle.Do(func() { close(h.settled) })
-	h.o.Log.Info("tool host ready", "pid", c.pid, "tools", len(h.tools()), "took", time.Since(c.startedAt))
+	c.directory = directory
+	took := time.Since(c.startedAt)
 	h.changing.Lock()
-	defer h.changing.Unlock()
-	if err := h.snapshots.makeInitial(len(h.tools())); err != nil {
+	err = h.snapshots.makeInitial(len(h.tools())) // before anybody can change a tool
+	h.changing.Unlock()
+	if err != nil {
 		h.o.Log.Error("the first state of the tools is not kept", "err", err)
 	}
+	h.setChild(c)
+	h.settle.Do(func() { close(h.settled) })
+	h.o.Log.Info("tool host ready", "pid", c.pid, "tools", len(h.tools()), "took", took)
 	return c, nil
 }
 
@@ -246,7 +251,6 @@ func (h *Host) watch(ctx context.Context, c *child) ending {
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go h.follow(life, c) // ends with life
-	directory, _ := os.Stat(h.o.ToolsDir)
 	tick := time.NewTicker(healthPause)
 	defer tick.Stop()
 	for unanswered := 0; ; {
@@ -264,11 +268,9 @@ func (h *Host) watch(ctx context.Context, c *child) ending {
 			return ending{crashed: true}
 		case <-tick.C:
 		}
-		if now, err := os.Stat(h.o.ToolsDir); err != nil || directory == nil || !os.SameFile(now, directory) {
-			if directory != nil || err == nil {
-				h.o.Log.Warn("the tools directory was replaced: the tool host starts again", "dir", h.o.ToolsDir)
-				return ending{}
-			}
+		if now, _ := os.Stat(h.o.ToolsDir); !sameFile(now, c.directory) {
+			h.o.Log.Warn("the tools directory was replaced: the tool host starts again", "dir", h.o.ToolsDir)
+			return ending{}
 		}
 		if h.answers(ctx, c) {
 			unanswered = 0
@@ -284,6 +286,11 @@ func (h *Host) watch(ctx context.Context, c *child) ending {
 	}
 }
 
+// sameFile is os.SameFile where nil stands for a file that is not there.
+func sameFile(a, b os.FileInfo) bool {
+	return a == nil && b == nil || a != nil && b != nil && os.SameFile(a, b)
+}
+
 func (h *Host) answers(ctx context.Context, c *child) bool {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
@@ -296,14 +303,17 @@ func (h *Host) answers(ctx context.Context, c *child) bool {
 
 // follow takes over the tools as they change, until ctx ends.
 func (h *Host) follow(ctx context.Context, c *child) {
-	version, err := h.refresh(ctx, c)
-	for err == nil {
-		if err = c.client.awaitOther(ctx, version); err == nil {
-			version, err = h.refresh(ctx, c)
+	for problem := ""; ctx.Err() == nil; {
+		version, err := h.refresh(ctx, c)
+		if err == nil {
+			problem = ""
+			err = c.client.awaitOther(ctx, version)
 		}
-	}
-	if ctx.Err() == nil {
-		h.o.Log.Warn("changes of tools are not followed until the tool host starts again", "err", err)
+		if err == nil || wait.Sleep(ctx, healthPause) != nil || err.Error() == problem {
+			continue // also if the tool host has ended
+		}
+		problem = err.Error()
+		h.o.Log.Warn("changed tools are not offered yet", "err", err)
 	}
 }
 
@@ -356,6 +366,8 @@ func (h *Host) setChild(c *child) {
 	close(h.present)
 }
 
+var errEnded = errors.New("the tool host has ended with the gateway")
+
 // await returns the present tool host, and waits for one if there is none.
 func (h *Host) await(ctx context.Context) (*child, error) {
 	late := time.NewTimer(startTimeout)
@@ -371,11 +383,13 @@ func (h *Host) await(ctx context.Context) (*child, error) {
 		case <-present:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-late.C:
-			if problem == "" {
-				problem = fmt.Sprintf("The tool host did not start within %s.", startTimeout)
+		case <-h.ended:
+			if problem != "" {
+				return nil, errors.New(problem)
 			}
-			return nil, errors.New(problem)
+			return nil, errEnded
+		case <-late.C:
+			return nil, errors.New(cmp.Or(problem, fmt.Sprintf("The tool host did not start within %s.", startTimeout)))
 		}
 	}
 }
@@ -388,12 +402,16 @@ func (h *Host) replace(ctx context.Context, between func() error) error {
 	}
 	select {
 	case h.requests <- r:
+	case <-h.ended:
+		return errEnded
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	select {
 	case err := <-r.done:
 		return err
+	case <-h.ended:
+		return errEnded
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -3,6 +3,7 @@ package toolhost
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -72,19 +73,21 @@ func (h *Host) toolOf(d api.Tool) tools.Tool {
 // call has the tool host carry out a call. If the tool host ends meanwhile, a call that may run
 // again is repeated once.
 func (h *Host) call(ctx context.Context, name string, args json.RawMessage, again bool) (tools.Result, error) {
-	for {
+	for repeated := false; ; {
 		c, err := h.await(ctx)
 		if err != nil {
 			return tools.Result{}, err
 		}
 		result, err := c.client.call(ctx, name, args)
 		switch {
-		case err == nil || ctx.Err() != nil:
+		case !errors.Is(err, errNoAnswer):
 			return result, err
 		case !again:
 			return tools.Result{}, fmt.Errorf("the tool host ended during the call of %s, which may have had effects: %w", name, err)
+		case repeated:
+			return tools.Result{}, fmt.Errorf("the tool host ended twice during the call of %s: %w", name, err)
 		}
-		again = false
+		repeated = true
 		awaitGone(ctx, c)
 	}
 }
