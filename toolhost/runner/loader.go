@@ -23,6 +23,7 @@ import (
 	"bareclaw/internal/problemlog"
 	"bareclaw/toolhost/api"
 	"bareclaw/toolhost/builtin"
+	"bareclaw/toolhost/builtin/schema"
 	"bareclaw/toolhost/script"
 )
 
@@ -244,7 +245,31 @@ func (l *loader) check(t *tools.Tool) error {
 	if slices.Contains(l.reserved, t.Name) || t.Name == api.CreateTool {
 		return fmt.Errorf("the name %q is reserved for a tool of the gateway; choose another one", t.Name)
 	}
+	for member, text := range map[string]json.RawMessage{"schema": t.Input, "outputSchema": t.Output} {
+		if err := checkSchema(text); err != nil {
+			return fmt.Errorf("the %s of the tool is wrong: %w", member, err)
+		}
+	}
 	return t.Check()
+}
+
+// checkSchema returns what is wrong with a schema, if there is one. A model may refuse all tools
+// because of one wrong schema.
+func checkSchema(text json.RawMessage) error {
+	if text == nil {
+		return nil
+	}
+	var v any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return err
+	}
+	s, err := schema.Compile(v)
+	if err == nil {
+		s.Close()
+	}
+	return err
 }
 
 // dynamicTools returns the tools of all files, and by name the file of each tool. Where two

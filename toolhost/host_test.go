@@ -1,0 +1,156 @@
+package toolhost
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"bareclaw/core/tools"
+	"bareclaw/internal/testkit/check"
+)
+
+// TestTools: the registry has the tools of files and of the program when the Host has settled.
+func TestTools(t *testing.T) {
+	t.Parallel()
+	r := prepare(t)
+	r.write("greet.ts", fileWith("greet", "Greet", "outputSchema: { type: 'object' }, timeoutMs: 2000, annotations: { title: 'Hi', readOnlyHint: true, idempotentHint: true },", "return { hello: args.name };"))
+	r.run()
+	<-r.Settled()
+	got, ok := r.o.Registry.Find("greet")
+	want := tools.Annotations{Title: "Hi", ReadOnly: true, Idempotent: true}
+	if !ok || got.Source != tools.Dynamic || got.Annotations != want || string(got.Output) != `{"type":"object"}` || got.Timeout != 2*time.Second+extraTime {
+		t.Errorf("greet is %+v", got)
+	}
+	if hello, ok := r.o.Registry.Find("hello_world"); !ok || hello.Source != tools.Builtin || hello.Timeout != tools.DefaultTimeout+extraTime {
+		t.Errorf("hello_world is %+v", hello)
+	}
+	if create, _ := r.o.Registry.Find("dynamic_tool_create"); create.Source != tools.Gateway {
+		t.Errorf("dynamic_tool_create is %+v", create)
+	}
+	r.gives("greet", `{"name":"Ann"}`, `{"hello":"Ann"}`)
+	r.gives(tools.CallName, `{"name":"greet","args":{"name":"Ann"}}`, `{"hello":"Ann"}`)
+	if n := len(entries(t, r.runtime)); n != 2 {
+		t.Errorf("%d sockets", n)
+	}
+	for _, name := range entries(t, r.runtime) {
+		if st, err := os.Stat(filepath.Join(r.runtime, name)); err != nil || st.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, st.Mode(), err)
+		}
+	}
+}
+
+// TestEnd: the end of Run ends the process, also one that hangs, and removes the sockets.
+func TestEnd(t *testing.T) {
+	t.Parallel()
+	for _, hangs := range []bool{false, true} {
+		r := start(t)
+		c := r.child
+		if hangs {
+			check.OK(t, syscall.Kill(c.pid, syscall.SIGSTOP))
+		}
+		r.stop()
+		if err := syscall.Kill(c.pid, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("the process has not ended: %v", err)
+		}
+		if names := entries(t, r.runtime); len(names) > 0 {
+			t.Errorf("left behind: %v", names)
+		}
+		began := time.Now()
+		r.refuses("hello_world", `{}`, "ended with the gateway")
+		r.refuses("worker_restart", `{}`, "ended with the gateway")
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("refused after %s", took)
+		}
+		if s := r.now(); s.PID != 0 || s.Health != nil || s.Healthy {
+			t.Errorf("the state is %+v", s)
+		}
+	}
+}
+
+// TestStatus holds the shape of worker_status, before and after the start.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	r := prepare(t)
+	golden(t, "status_before.json", string(r.call("worker_status", `{}`).Structured))
+	r.run()
+	<-r.Settled()
+	golden(t, "status.json", string(r.call("worker_status", `{}`).Structured))
+	s := r.now()
+	if !s.Healthy || s.PID <= 0 || time.Since(*s.StartedAt) > time.Minute || s.Health.ToolCount != len(r.tools()) {
+		t.Errorf("the state is %+v", s)
+	}
+}
+
+// TestTexts holds what the management tools say.
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.write("mine.ts", file("mine", "Mine", "return 1;"))
+	r.offers("mine", "Mine")
+	var texts []string
+	for _, c := range [][2]string{
+		{"worker_snapshot", `{"name":"before_refactor"}`},
+		{"dynamic_tool_delete", `{"name":"mine"}`},
+		{"worker_rollback", `{}`},
+		{"worker_snapshots", `{}`},
+		{"worker_restart", `{}`},
+		{"dynamic_tool_create", `{"name":"made","description":"Made","schema":{"type":"object"},"code":"return 1"}`},
+	} {
+		got := r.call(c[0], c[1])
+		if got.IsError || got.Structured != nil {
+			t.Errorf("%s: %s", c[0], shortened(got))
+		}
+		texts = append(texts, got.Text)
+	}
+	golden(t, "texts.txt", strings.Join(texts, "\n"))
+	r.offers("mine", "Mine")
+}
+
+// TestReplaceWhileDown: a restart that is asked for while no tool host runs ends with its caller.
+func TestReplaceWhileDown(t *testing.T) {
+	t.Parallel()
+	r := prepare(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := r.replace(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
+
+var (
+	anyID     = regexp.MustCompile(`_\d{13}\b`)
+	anyTime   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
+	anyNumber = regexp.MustCompile(`("(?:pid|uptime|heapUsed|heapTotal)": ?)\d+`)
+	anyCount  = regexp.MustCompile(`("toolCount": ?|\()\d+( tools)?`)
+)
+
+// golden compares a text, without what differs from run to run, with a file.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	if strings.HasSuffix(name, ".json") {
+		var v any
+		if err := json.Unmarshal([]byte(got), &v); err != nil {
+			t.Fatalf("%s: %v: %s", name, err, got)
+		}
+	}
+	for form, as := range map[*regexp.Regexp]string{anyID: "_<ms>", anyTime: "<time>", anyNumber: "$1<number>", anyCount: "$1<count>$2"} {
+		got = form.ReplaceAllString(got, as)
+	}
+	got = strings.TrimSpace(got) + "\n"
+	path := filepath.Join("testdata", name)
+	if *update {
+		check.OK(t, os.WriteFile(path, []byte(got), 0o600))
+	}
+	want, err := os.ReadFile(path)
+	check.OK(t, err)
+	if got != string(want) {
+		t.Errorf("%s: got\n%s\nwant\n%s\n(-update writes it)", name, got, want)
+	}
+}
