@@ -11,8 +11,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"bareclaw/internal/problemlog"
 )
 
 // maxBody bounds a request, in bytes.
@@ -44,7 +42,7 @@ func NewHandler(server *sdk.Server, log *slog.Logger) *Handler {
 	get := func(*http.Request) *sdk.Server { return server }
 	events := sdk.NewMemoryEventStore(nil)
 	events.SetMaxBytes(maxEvents)
-	options := sdk.StreamableHTTPOptions{Logger: problemlog.Of(log), MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true} // the API has its own
+	options := sdk.StreamableHTTPOptions{Logger: quiet(log), MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true} // the API has its own
 	stateful, stateless, plain := options, options, options
 	stateful.EventStore, stateful.SessionTimeout = events, sessionTimeout
 	stateless.Stateless, stateless.PropagateRequestCancellation = true, true

@@ -20,7 +20,6 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/tools"
-	"bareclaw/internal/problemlog"
 	"bareclaw/internal/wait"
 )
 
@@ -48,7 +47,7 @@ func New(registry *tools.Registry, version string, log *slog.Logger) *Server {
 	s := &Server{tools: registry, version: version, log: log, changed: registry.Watch(), offered: map[string]json.RawMessage{}}
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: Name, Title: "BAREclaw", Version: version}, &sdk.ServerOptions{
 		Instructions: instructions,
-		Logger:       problemlog.Of(log),
+		Logger:       quiet(log),
 		PageSize:     maxTools,
 		// There are neither prompts nor resources. Clients that ask all the same need an answer.
 		CompletionHandler: func(context.Context, *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
@@ -70,6 +69,21 @@ func New(registry *tools.Registry, version string, log *slog.Logger) *Server {
 		}
 	})
 	return s
+}
+
+// quiet returns a log for the SDK, whose words are about what clients do: nobody must act on them.
+func quiet(log *slog.Logger) *slog.Logger { return slog.New(debugging{log.Handler()}) }
+
+// debugging makes all records those of the level Debug.
+type debugging struct{ slog.Handler }
+
+func (d debugging) Enabled(ctx context.Context, _ slog.Level) bool {
+	return d.Handler.Enabled(ctx, slog.LevelDebug)
+}
+
+func (d debugging) Handle(ctx context.Context, r slog.Record) error {
+	r.Level = slog.LevelDebug
+	return d.Handler.Handle(ctx, r)
 }
 
 // maxTools is more than anybody has: clients need not ask for further pages.

@@ -20,7 +20,6 @@ import (
 	"syscall"
 
 	"bareclaw/core/tools"
-	"bareclaw/internal/problemlog"
 	"bareclaw/toolhost/api"
 	"bareclaw/toolhost/builtin"
 	"bareclaw/toolhost/builtin/schema"
@@ -56,12 +55,18 @@ type file struct {
 }
 
 func newLoader(boot api.Bootstrap, log *slog.Logger, onStuck func(tool string)) *loader {
-	quiet := problemlog.Of(log) // the daemon logs the calls
+	quiet := slog.New(problemsOnly{log.Handler()}) // the daemon logs the calls
 	return &loader{
 		dir: boot.ToolsDir, reserved: boot.Reserved, log: log, onStuck: onStuck, functions: newFunctions(boot.Functions),
 		registry: tools.NewRegistry(quiet, nil), files: map[string]*file{}, changed: make(chan struct{}),
 	}
 }
+
+// A problemsOnly handler leaves out records that tell of no problem.
+type problemsOnly struct{ slog.Handler }
+
+// Enabled implements slog.Handler.
+func (problemsOnly) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
 
 // load reads the tools directory and replaces the tools whose files have changed. A file that
 // cannot be loaded keeps its earlier tool. Load takes no context, because a file whose check is cut

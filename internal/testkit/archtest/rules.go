@@ -68,7 +68,6 @@ func rooms() []room {
 		{"internal/peercred", nil, leaf},
 		{"internal/precheck", nil, leaf},
 		{"internal/privatedir", nil, leaf},
-		{"internal/problemlog", nil, leaf},
 		{"internal/proc", nil, leaf},
 		{"internal/statemark", nil, leaf},
 		{"internal/term", nil, leaf},

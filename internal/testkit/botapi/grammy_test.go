@@ -2,89 +2,23 @@ package botapi_test
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/lockedfile"
-
 	"bareclaw/internal/testkit/botapi"
-	"bareclaw/internal/testkit/realclaude"
+	"bareclaw/internal/testkit/npm"
 )
-
-// grammy returns a node_modules directory with the client of other people that
-// checks this server: what testdata/grammy/package-lock.json names, checked by
-// npm against the checksums there, none of its scripts run. It is fetched once.
-//
-// Where node or npm is missing or npm reaches nothing, the test is skipped,
-// unless BARECLAW_REQUIRE_GRAMMY=1 says that it must run.
-func grammy(t *testing.T) string {
-	t.Helper()
-	dir, err := fetchGrammy(t)
-	if err == nil {
-		return filepath.Join(dir, "node_modules")
-	}
-	if os.Getenv("BARECLAW_REQUIRE_GRAMMY") == "1" {
-		t.Fatal(err)
-	}
-	t.Skipf("cross-checks with grammY SKIPPED: %v", err)
-	return ""
-}
-
-func fetchGrammy(t *testing.T) (string, error) {
-	cache, err := realclaude.CacheDir()
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", err
-	}
-	lock, err := os.ReadFile("testdata/grammy/package-lock.json")
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(cache, fmt.Sprintf("grammy-%x", sha256.Sum256(lock))[:23])
-	unlock, err := lockedfile.MutexAt(dir + ".lock").Lock()
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
-	}
-	return dir, installGrammy(t, dir)
-}
-
-// installGrammy makes the directory appear whole. The caller holds its lock.
-func installGrammy(t *testing.T, dir string) (err error) {
-	temp := dir + ".tmp" // also what an interrupted try left
-	if err := os.RemoveAll(temp); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	if err := os.CopyFS(temp, os.DirFS("testdata/grammy")); err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1")
-	cmd.Dir = temp
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("npm ci: %w: %s", err, out)
-	}
-	return os.Rename(temp, dir)
-}
 
 // startGrammy runs the bot of testdata until the test ends, which fails if it
 // does not end well.
 func startGrammy(t *testing.T, s *botapi.Server, report *botapi.Chat) {
 	t.Helper()
-	modules := grammy(t)
+	modules := npm.Modules(t, "grammy", "testdata/grammy", "BARECLAW_REQUIRE_GRAMMY")
 	cmd := exec.Command("node", "testdata/grammy/bot.cjs")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "NODE_PATH=" + modules,
 		"FAKE_URL=" + s.URL(), "FAKE_TOKEN=" + s.Token(), fmt.Sprintf("REPORT_CHAT=%d", report.ID())}

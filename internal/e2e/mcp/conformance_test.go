@@ -1,0 +1,78 @@
+package mcp
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"bareclaw/adapters/httpapi"
+	"bareclaw/internal/testkit/check"
+	"bareclaw/internal/testkit/npm"
+	"bareclaw/mcp"
+)
+
+// suites returns the node_modules of other people's programs, and a node that runs them.
+func suites(t *testing.T) (modules, node string) {
+	t.Helper()
+	modules = npm.Modules(t, "mcp-suites", "internal/e2e/mcp/testdata/suites", "BARECLAW_REQUIRE_MCP")
+	found, _ := filepath.Glob(filepath.Join(modules, "node-*", "bin", "node"))
+	if len(found) == 0 {
+		return modules, "node" // on macOS that of the machine
+	}
+	return modules, found[0]
+}
+
+// runNode runs a program for node, and returns what it says. The test fails if the program does.
+func runNode(t *testing.T, node string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), node, args...)
+	// The programs start other programs by name.
+	cmd.Env = []string{"PATH=" + filepath.Dir(node) + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "NO_COLOR=1"}
+	cmd.Dir, cmd.WaitDelay = t.TempDir(), time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// TestConformance holds the handler of /mcp, behind the checks of the API, to the suites of the
+// protocol, which also say what is conformance and what an extension.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	modules, node := suites(t)
+	log := slog.New(slog.DiscardHandler)
+	server := httpapi.New(httpapi.Options{MCP: mcp.NewHandler(newFixture(log), log), Log: log})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check.OK(t, err)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	t.Cleanup(func() {
+		check.OK(t, server.Shutdown(context.Background(), httpapi.ShuttingDown))
+		check.OK(t, <-served)
+	})
+	for _, c := range []struct {
+		suite, requirements, passes string
+	}{
+		{"conformance", "", "Total: 40 passed, 0 failed"},
+		{"conformance-next", "2025-11-25", "Total: 84 passed, 0 failed"},
+		{"conformance-next", "2026-07-28", "Total: 165 passed"}, // what fails is of an extension
+	} {
+		t.Run(c.suite+c.requirements, func(t *testing.T) {
+			t.Parallel()
+			args := []string{filepath.Join(modules, c.suite, "dist", "index.js"), "server", "--url", "http://" + l.Addr().String() + "/mcp"}
+			if c.requirements != "" {
+				args = append(args, "--requirements", c.requirements)
+			}
+			if said := runNode(t, node, args...); !strings.Contains(said, c.passes) {
+				t.Errorf("want %q in\n%s", c.passes, said)
+			}
+		})
+	}
+}
