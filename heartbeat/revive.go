@@ -18,6 +18,15 @@ import (
 	"bareclaw/internal/statemark"
 )
 
+// Revive returns nil once the gateway serves, and starts a gateway that is down, unless a person
+// has stopped the gateway. Of the options it uses those for a start; o.Out is told what happens.
+func Revive(ctx context.Context, o Options) error {
+	if err := os.MkdirAll(o.Config.StateDir, 0o700); err != nil {
+		return fmt.Errorf("make the state directory: %w", err)
+	}
+	return (&tick{Options: o, log: log{o.Out}}).revive(ctx)
+}
+
 // revive returns nil once the gateway serves. revive starts a gateway that is down, but
 // only waits for a gateway that is alive, even if hanging, because a second gateway
 // could not lock the state directory.

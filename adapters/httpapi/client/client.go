@@ -101,38 +101,64 @@ func (c *Client) DoWith(ctx context.Context, method, path string, header http.He
 // send sends a request and returns the reply, whose body the caller closes. A status of 400
 // or more is an [*Error].
 func (c *Client) send(ctx context.Context, method, path string, header http.Header, in any) (*http.Response, error) {
-	var body io.Reader
+	var body []byte
 	if in != nil {
-		b, err := json.Marshal(in)
-		if err != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
 			return nil, fmt.Errorf("make the request %s %s: %w", method, path, err)
 		}
-		body = bytes.NewReader(b)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	req, err := c.request(ctx, method, path, header, body)
+	if err != nil {
+		return nil, err
+	}
+	res, err := c.do(req)
+	if err == nil && res.StatusCode >= http.StatusBadRequest {
+		defer func() { _ = res.Body.Close() }()
+		return nil, refusal(res)
+	}
+	return res, err
+}
+
+// Pass sends a request on a connection of its own, with a body of JSON as it is, and returns the
+// reply whatever its status, whose body the caller closes. A connection of its own is never that
+// of a gateway that has ended meanwhile. The error holds [ErrUnreachable] if nothing was sent.
+func (c *Client) Pass(ctx context.Context, method, path string, header http.Header, body []byte) (*http.Response, error) {
+	req, err := c.request(ctx, method, path, header, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Close = true
+	return c.do(req)
+}
+
+// request makes a request; a nil body is none.
+func (c *Client) request(ctx context.Context, method, path string, header http.Header, body []byte) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("make the request %s %s: %w", method, path, err)
 	}
 	for name, values := range header {
 		req.Header[name] = values
 	}
-	if in != nil {
+	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
+	return req, nil
+}
+
+func (c *Client) do(req *http.Request) (*http.Response, error) {
 	res, err := c.http.Do(req)
-	switch {
+	switch ctx := req.Context(); {
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("ask the gateway %s: %w", c.where, context.Cause(ctx))
 	case notThere(err) != nil:
 		return nil, fmt.Errorf("%w %s: %w", ErrUnreachable, c.where, notThere(err))
 	case err != nil:
 		return nil, fmt.Errorf("ask the gateway %s: %w", c.where, err)
-	case res.StatusCode >= http.StatusBadRequest:
-		defer func() { _ = res.Body.Close() }()
-		return nil, refusal(res)
 	}
 	return res, nil
 }

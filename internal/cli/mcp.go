@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"bareclaw/heartbeat"
+	"bareclaw/heartbeat/service"
+	"bareclaw/internal/cli/bridge"
+	"bareclaw/internal/cli/command"
+)
+
+// An mcp passes messages between an MCP client, which starts this command, and the gateway.
+type mcp struct {
+	Dir string `type:"existingdir" placeholder:"PATH" help:"The directory whose .env says which gateway; your home directory unless it is given."`
+}
+
+// Help is shown below the summary.
+func (*mcp) Help() string {
+	return "A client starts this command and speaks MCP on its standard input and output; the gateway need not run. Claude Code is told of it with\n\n" +
+		"  claude mcp add bareclaw -- bareclaw mcp\n\n" +
+		"and other clients with {\"mcpServers\": {\"bareclaw\": {\"command\": \"bareclaw\", \"args\": [\"mcp\"]}}}.\n\n" +
+		"A restart of the gateway meanwhile does no harm. A gateway that you have stopped stays so. The command ends with its input."
+}
+
+// Run runs the command.
+func (m *mcp) Run(c *command.Context) error {
+	if err := m.enter(); err != nil {
+		return err
+	}
+	gateway, err := c.Client()
+	if err != nil {
+		return err
+	}
+	b := &bridge.Bridge{Gateway: gateway, Out: c.Out}
+	if !command.InSession() { // else the gateway runs
+		b.Revive = func(ctx context.Context) error { return revive(ctx, c) }
+	}
+	return b.Run(c.Context, c.In)
+}
+
+// enter leaves the directory in which the client has started this command: that of whatever
+// project is open, whose .env must not say what runs as the user.
+func (m *mcp) enter() (err error) {
+	dir := m.Dir
+	if dir == "" {
+		if dir, err = os.UserHomeDir(); err != nil {
+			return fmt.Errorf("find the home directory; --dir names another one: %w", err)
+		}
+	}
+	if err := os.Chdir(dir); err != nil {
+		return fmt.Errorf("enter the directory of the settings: %w", err)
+	}
+	return nil
+}
+
+// revive starts the gateway if it is down, unless a person has stopped it.
+func revive(ctx context.Context, c *command.Context) error {
+	cfg, err := c.Config()
+	if err != nil {
+		return err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("find the working directory: %w", err)
+	}
+	return heartbeat.Revive(ctx, heartbeat.Options{
+		Config: cfg, Service: service.Local(), Self: c.Self, Dir: dir, Environ: c.Environ, StartLimit: heartbeat.StartLimit, Out: c.Err,
+	})
+}
