@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"bareclaw/core/tools"
 	"bareclaw/toolhost/builtin/schema"
@@ -94,15 +93,15 @@ func difference(actual, expected any, strict bool) (path, found string) {
 		for _, name := range slices.Sorted(maps.Keys(want)) {
 			member, ok := got[name]
 			if !ok {
-				return pointer(name), "is missing"
+				return value.Pointer(name), "is missing"
 			}
 			if path, found := difference(member, want[name], strict); found != "" {
-				return pointer(name) + path, found
+				return value.Pointer(name) + path, found
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(got)) {
 			if _, ok := want[name]; !ok {
-				return pointer(name), "is not expected"
+				return value.Pointer(name), "is not expected"
 			}
 		}
 		return "", ""
@@ -110,12 +109,7 @@ func difference(actual, expected any, strict bool) (path, found string) {
 	if value.Equal(actual, expected) || !strict && looselyEqual(actual, expected) {
 		return "", ""
 	}
-	return "", fmt.Sprintf("is %s, expected %s", brief(actual), brief(expected))
-}
-
-// pointer returns the JSON pointer to a member.
-func pointer(name string) string {
-	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	return "", fmt.Sprintf("is %s, expected %s", value.Brief(actual), value.Brief(expected))
 }
 
 // looselyEqual reports whether two values, of which at least one is neither an array nor an
@@ -217,16 +211,6 @@ func textToNumber(text string) (json.Number, bool) {
 	return json.Number(n), json.Valid([]byte(n))
 }
 
-// brief returns JSON for a message, shortened.
-func brief(v any) string {
-	const most = 200
-	text := string(must(encode(v)))
-	if utf8.RuneCountInString(text) > most {
-		return string([]rune(text)[:most]) + "…"
-	}
-	return text
-}
-
 type containsArgs struct {
 	Text          string `json:"text"`
 	Substring     string `json:"substring"`
@@ -240,9 +224,9 @@ func assertContains(_ context.Context, in containsArgs) (assertion, error) {
 		text, substring = strings.Map(foldCase, text), strings.Map(foldCase, substring)
 	}
 	if strings.Contains(text, substring) {
-		return asserted(true, in.Message, "the text contains "+brief(in.Substring)), nil
+		return asserted(true, in.Message, "the text contains "+value.Brief(in.Substring)), nil
 	}
-	return asserted(false, in.Message, brief(in.Text)+" does not contain "+brief(in.Substring)), nil
+	return asserted(false, in.Message, value.Brief(in.Text)+" does not contain "+value.Brief(in.Substring)), nil
 }
 
 // foldCase returns the same character for all that differ in case alone, such as σ, ς and Σ.
@@ -261,9 +245,9 @@ type truthyArgs struct {
 
 func assertTruthy(_ context.Context, in truthyArgs) (assertion, error) {
 	if isTruthy(in.Value) {
-		return asserted(true, in.Message, brief(in.Value)+" is truthy"), nil
+		return asserted(true, in.Message, value.Brief(in.Value)+" is truthy"), nil
 	}
-	return asserted(false, in.Message, brief(in.Value)+" is not truthy"), nil
+	return asserted(false, in.Message, value.Brief(in.Value)+" is not truthy"), nil
 }
 
 func isTruthy(v any) bool {

@@ -31,11 +31,14 @@ type dataResult struct {
 }
 
 func newDataResult(count int, one func() (any, error)) (dataResult, error) {
-	all := []any{}
+	all, size := []any{}, 0
 	for range count {
 		v, err := one()
 		if err != nil {
 			return dataResult{}, err
+		}
+		if size += len(must(encode(v))); size > maxResult {
+			return dataResult{}, fmt.Errorf("count: %w", errTooLarge)
 		}
 		all = append(all, v)
 	}

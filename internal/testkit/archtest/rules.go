@@ -95,6 +95,10 @@ func testOnly() []string {
 		"github.com/rogpeppe/go-internal",
 		"github.com/hinshun/vt10x",
 		"go.uber.org/goleak",
+		// Each makes tables of a megabyte when a program starts, which each session host would
+		// pay for.
+		"github.com/brianvoe/gofakeit",
+		"github.com/santhosh-tekuri/jsonschema",
 	}
 }
 

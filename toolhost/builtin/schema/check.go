@@ -163,7 +163,7 @@ func (r *run) check(n *node, p place) *outcome {
 
 // member returns a place within an array or object.
 func (p place) member(name string, v any) place {
-	return place{value: v, path: p.path + "/" + escape(name), scope: p.scope}
+	return place{value: v, path: p.path + value.Pointer(name), scope: p.scope}
 }
 
 func (d *dynamicRef) resolve(scope []*node) *node {
@@ -195,14 +195,14 @@ func (r *run) checkValue(n *node, p place, o *outcome) {
 		}
 	case []any:
 		if !slices.ContainsFunc(want, func(w any) bool { return isType(p.value, w.(string)) }) {
-			o.fault(p, "type", "must be one of %s, is %s", brief(want), value.Type(p.value))
+			o.fault(p, "type", "must be one of %s, is %s", value.Brief(want), value.Type(p.value))
 		}
 	}
 	if allowed, ok := n.keywords["enum"].([]any); ok && !slices.ContainsFunc(allowed, func(a any) bool { return value.Equal(a, p.value) }) {
-		o.fault(p, "enum", "must be one of %s", brief(allowed))
+		o.fault(p, "enum", "must be one of %s", value.Brief(allowed))
 	}
 	if want, ok := n.keywords["const"]; ok && !value.Equal(want, p.value) {
-		o.fault(p, "const", "must be %s", brief(want))
+		o.fault(p, "const", "must be %s", value.Brief(want))
 	}
 }
 
@@ -255,7 +255,7 @@ func (r *run) checkAlternatives(n *node, p place, o *outcome, keyword string) {
 	switch {
 	case all == 0:
 	case len(fit) == 0:
-		o.fault(p, keyword, "fits none of the schemas: %s", cut(strings.Join(reasons, "; ")))
+		o.fault(p, keyword, "fits none of the schemas: %s", value.Shorten(strings.Join(reasons, "; "), 200))
 	case keyword == "oneOf" && len(fit) > 1:
 		o.fault(p, keyword, "fits the schemas %d and %d of oneOf, and must fit one", fit[0], fit[1])
 	}
@@ -491,21 +491,4 @@ func required(list any, keyword string, v map[string]any, p place, o *outcome) {
 func length(n *node, keyword string) int {
 	list, _ := n.keywords[keyword].([]any)
 	return len(list)
-}
-
-// brief returns JSON, shortened.
-func brief(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err.Error()
-	}
-	return cut(string(b))
-}
-
-func cut(text string) string {
-	const most = 200
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most]) + "…"
 }

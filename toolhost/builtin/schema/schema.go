@@ -264,7 +264,7 @@ func (s *Schema) addChildren(n *node, keywords map[string]any) error {
 func (s *Schema) addChild(n *node, at child, raw any) error {
 	pointer := n.pointer + "/" + at.keyword
 	if at.name != "" || formOf(at.keyword)&oneSchema == 0 {
-		pointer += "/" + escape(at.name)
+		pointer += value.Pointer(at.name)
 	}
 	added, err := s.add(raw, pointer, n)
 	if _, ok := n.keywords[at.keyword]; ok {
@@ -397,10 +397,10 @@ func (n *node) fault(keyword, format string, args ...any) error {
 	if keyword != "" {
 		at += "/" + keyword
 	}
-	if at == "" {
-		return fmt.Errorf("schema: "+format, args...)
+	if at != "" {
+		at = " at " + at
 	}
-	return fmt.Errorf("schema at "+at+": "+format, args...) // a pointer has no verbs: see escape
+	return fmt.Errorf("schema%s: %s", at, fmt.Sprintf(format, args...))
 }
 
 func resolve(base, ref string) (string, error) {
@@ -413,10 +413,6 @@ func resolve(base, ref string) (string, error) {
 		return "", err
 	}
 	return u.String(), nil
-}
-
-func escape(name string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
 func unescape(token string) string {

@@ -102,6 +102,7 @@ func TestWrongSchemas(t *testing.T) {
 		`{"type":"strin"}`:                 "schema at /type: must be one or several of null,",
 		`{"properties":{"a":{"type":1}}}`:  "schema at /properties/a/type: ",
 		`{"properties":{"a":7}}`:           "schema at /properties/a: a schema must be",
+		`{"properties":{"100%d":7}}`:       "schema at /properties/100%d: a schema must be",
 		`{"properties":[]}`:                "schema at /properties: must be an object of schemas",
 		`{"items":{"minLength":-1}}`:       "schema at /items/minLength: must be an integer from 0",
 		`{"multipleOf":0}`:                 "schema at /multipleOf: must be a number above 0",

@@ -59,6 +59,7 @@ write("data_from_schema", [
     {"name": "bounds of draft 4", "args": {"schema": {"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer", "minimum": 1, "exclusiveMinimum": True, "maximum": 2}}, "want": {"count": 1, "data": 2}},
     {"name": "a tuple of 2020-12", "args": {"schema": {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "array", "prefixItems": [{"const": 1}, {"const": "a"}], "items": False, "minItems": 2}}, "want": {"count": 1, "data": [1, "a"]}},
     {"name": "nothing fits", "args": {"schema": {"not": {}}}, "error": "no value that fits the schema was found"},
+    {"name": "too much", "args": {"schema": {"type": "array", "minItems": 9000, "items": {"const": "x" * 100}}, "count": 1000}, "error": "the result would be larger than"},
     {"name": "a wrong schema", "args": {"schema": {"type": "text"}}, "error": "schema at /type"},
     {"name": "too many", "args": {"schema": {}, "count": 1001}, "error": "count"},
     {"name": "no schema", "args": {}, "error": "schema"},

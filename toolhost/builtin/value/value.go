@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Type returns the name of a value's type in JSON Schema, with "number" also for integers.
@@ -51,6 +52,31 @@ func Equal(a, b any) bool {
 		return false
 	}
 	return a == b
+}
+
+// Brief returns a value as JSON for a message, shortened to 200 characters.
+func Brief(v any) string {
+	const most = 200
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err.Error()
+	}
+	return Shorten(strings.TrimSuffix(b.String(), "\n"), most)
+}
+
+// Shorten returns a text with at most so many characters, and … where some were left out.
+func Shorten(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most]) + "…"
+}
+
+// Pointer returns the JSON pointer to a member of an object.
+func Pointer(name string) string {
+	return "/" + strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
 // Key returns a text that only equal values share.
