@@ -58,10 +58,11 @@ type equalsResult struct {
 }
 
 func assertEquals(_ context.Context, in equalsArgs) (equalsResult, error) {
-	path, found := difference(in.Actual, in.Expected, in.Strict)
+	at, found := difference(nil, in.Actual, in.Expected, in.Strict)
 	if found == "" {
 		return equalsResult{assertion: asserted(true, in.Message, "the values are equal")}, nil
 	}
+	path := at.String()
 	if path != "" {
 		found = "at " + path + " " + found
 	}
@@ -69,47 +70,51 @@ func assertEquals(_ context.Context, in equalsArgs) (equalsResult, error) {
 }
 
 // difference returns where two values differ first and how, or nothing.
-func difference(actual, expected any, strict bool) (path, found string) {
+func difference(at *value.Path, actual, expected any, strict bool) (_ *value.Path, found string) {
 	switch want := expected.(type) {
 	case []any:
-		got, ok := actual.([]any)
-		if !ok {
-			break
+		if got, ok := actual.([]any); ok {
+			return itemDifference(at, got, want, strict)
 		}
-		for i := range min(len(got), len(want)) {
-			if path, found := difference(got[i], want[i], strict); found != "" {
-				return "/" + strconv.Itoa(i) + path, found
-			}
-		}
-		if len(got) != len(want) {
-			return "", fmt.Sprintf("is an array of %d, expected one of %d", len(got), len(want))
-		}
-		return "", ""
 	case map[string]any:
-		got, ok := actual.(map[string]any)
-		if !ok {
-			break
+		if got, ok := actual.(map[string]any); ok {
+			return memberDifference(at, got, want, strict)
 		}
-		for _, name := range slices.Sorted(maps.Keys(want)) {
-			member, ok := got[name]
-			if !ok {
-				return value.Pointer(name), "is missing"
-			}
-			if path, found := difference(member, want[name], strict); found != "" {
-				return value.Pointer(name) + path, found
-			}
-		}
-		for _, name := range slices.Sorted(maps.Keys(got)) {
-			if _, ok := want[name]; !ok {
-				return value.Pointer(name), "is not expected"
-			}
-		}
-		return "", ""
 	}
 	if value.Equal(actual, expected) || !strict && looselyEqual(actual, expected) {
-		return "", ""
+		return nil, ""
 	}
-	return "", fmt.Sprintf("is %s, expected %s", value.Brief(actual), value.Brief(expected))
+	return at, fmt.Sprintf("is %s, expected %s", value.Brief(actual), value.Brief(expected))
+}
+
+func itemDifference(at *value.Path, got, want []any, strict bool) (_ *value.Path, found string) {
+	for i := range min(len(got), len(want)) {
+		if where, found := difference(at.Member(strconv.Itoa(i)), got[i], want[i], strict); found != "" {
+			return where, found
+		}
+	}
+	if len(got) != len(want) {
+		return at, fmt.Sprintf("is an array of %d, expected one of %d", len(got), len(want))
+	}
+	return nil, ""
+}
+
+func memberDifference(at *value.Path, got, want map[string]any, strict bool) (_ *value.Path, found string) {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		member, ok := got[name]
+		if !ok {
+			return at.Member(name), "is missing"
+		}
+		if where, found := difference(at.Member(name), member, want[name], strict); found != "" {
+			return where, found
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if _, ok := want[name]; !ok {
+			return at.Member(name), "is not expected"
+		}
+	}
+	return nil, ""
 }
 
 // looselyEqual reports whether two values, of which at least one is neither an array nor an
@@ -137,32 +142,35 @@ func looselyEqual(a, b any) bool {
 
 // primitive returns the text that JavaScript compares in place of an array or object.
 func primitive(v any) (_ any, isComposite bool) {
-	switch v := v.(type) {
-	case []any:
-		texts := make([]string, len(v))
-		for i, e := range v {
-			texts[i] = toText(e)
-		}
-		return strings.Join(texts, ","), true
-	case map[string]any:
-		return "[object Object]", true
+	switch v.(type) {
+	case []any, map[string]any:
+		var b strings.Builder
+		writeText(&b, v)
+		return b.String(), true
 	}
 	return v, false
 }
 
-// toText returns the text of a member of an array.
-func toText(v any) string {
-	switch v, _ := primitive(v); v := v.(type) {
+// writeText writes the text to which JavaScript converts a member of an array.
+func writeText(b *strings.Builder, v any) {
+	switch v := v.(type) {
 	case nil:
-		return ""
+	case []any:
+		for i, e := range v {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			writeText(b, e)
+		}
+	case map[string]any:
+		b.WriteString("[object Object]")
 	case json.Number:
 		if f, err := v.Float64(); err == nil && strings.ContainsAny(string(v), ".eE") {
-			b, _ := json.Marshal(f) // as JavaScript writes numbers
-			return string(b)
+			v = json.Number(must(json.Marshal(f))) // as JavaScript writes numbers
 		}
-		return string(v)
+		b.WriteString(string(v))
 	default:
-		return fmt.Sprint(v)
+		fmt.Fprint(b, v)
 	}
 }
 

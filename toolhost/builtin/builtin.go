@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -62,7 +63,7 @@ func define[In, Out any](name, description string, defaults In, handle func(ctx 
 			var in In
 			for _, args := range [][]byte{absent, c.Args} {
 				if err := decode(args, &in); err != nil {
-					return tools.Result{}, fmt.Errorf("the arguments of %s: %w", name, err)
+					return tools.Result{}, fmt.Errorf("the arguments of %s: %w", name, explain(err))
 				}
 			}
 			out, err := handle(ctx, in)
@@ -89,6 +90,16 @@ func decode(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
 	return d.Decode(v)
+}
+
+// explain says in words of JSON which argument fits its schema but not its type in Go: an integer
+// of more than 64 bits, or one that is written as 5.0.
+func explain(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("%s: %s cannot be used; write an integer of at most 18 digits, without fraction and exponent", wrong.Field, wrong.Value)
+	}
+	return err
 }
 
 // encode encodes a value as JSON that people can read: with < and & as they are.

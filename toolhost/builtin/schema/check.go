@@ -60,7 +60,7 @@ type abort struct{ err error }
 // A place is a part of the value on which schemas are applied.
 type place struct {
 	value  any
-	path   string
+	path   *value.Path
 	scope  []*node // the resources in use, from the outermost
 	active *active // the schemas in use at this part
 }
@@ -82,7 +82,7 @@ func (o *outcome) fits() bool { return len(o.faults) == 0 }
 
 func (o *outcome) fault(p place, keyword, format string, args ...any) {
 	if len(o.faults) < maxFaults {
-		o.faults = append(o.faults, Fault{p.path, keyword, fmt.Sprintf(format, args...)})
+		o.faults = append(o.faults, Fault{p.path.String(), keyword, fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -163,7 +163,7 @@ func (r *run) check(n *node, p place) *outcome {
 
 // member returns a place within an array or object.
 func (p place) member(name string, v any) place {
-	return place{value: v, path: p.path + value.Pointer(name), scope: p.scope}
+	return place{value: v, path: p.path.Member(name), scope: p.scope}
 }
 
 func (d *dynamicRef) resolve(scope []*node) *node {
@@ -239,7 +239,7 @@ func (r *run) checkLogic(n *node, p place, o *outcome) {
 // checkAlternatives applies anyOf and oneOf.
 func (r *run) checkAlternatives(n *node, p place, o *outcome, keyword string) {
 	var fit []int
-	var reasons []string
+	var reasons []Fault
 	all := length(n, keyword)
 	for i := range all {
 		got := r.check(n.item(keyword, i), p)
@@ -247,18 +247,33 @@ func (r *run) checkAlternatives(n *node, p place, o *outcome, keyword string) {
 			fit = append(fit, i)
 			o.see(got)
 		} else {
-			first := got.faults[0]
-			first.Path = strings.TrimPrefix(first.Path, p.path)
-			reasons = append(reasons, first.String())
+			reasons = append(reasons, got.faults[0])
 		}
 	}
 	switch {
 	case all == 0:
 	case len(fit) == 0:
-		o.fault(p, keyword, "fits none of the schemas: %s", value.Shorten(strings.Join(reasons, "; "), 200))
+		o.fault(p, keyword, "fits none of the schemas: %s", summarize(reasons, p.path.String()))
 	case keyword == "oneOf" && len(fit) > 1:
 		o.fault(p, keyword, "fits the schemas %d and %d of oneOf, and must fit one", fit[0], fit[1])
 	}
+}
+
+// summarize returns faults in one line, with the rest of their paths after the prefix.
+func summarize(faults []Fault, prefix string) string {
+	const most = 200
+	var b strings.Builder
+	for _, f := range faults {
+		if b.Len() > 0 {
+			b.WriteString("; ")
+		}
+		f.Path = strings.TrimPrefix(f.Path, prefix)
+		b.WriteString(f.String())
+		if b.Len() > 4*most {
+			break
+		}
+	}
+	return value.Shorten(b.String(), most)
 }
 
 func (n *node) checkNumber(v json.Number, p place, o *outcome) {

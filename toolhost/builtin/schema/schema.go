@@ -36,6 +36,7 @@ type node struct {
 	keywords map[string]any // those which the draft knows
 	children map[child]*node
 	draft    draft
+	depth    int
 	base     string // absolute URI of the resource
 	resource *node  // the outermost schema with this base
 
@@ -55,6 +56,9 @@ type dynamicRef struct {
 	target *node // where it leads at first
 	anchor string
 }
+
+// maxDepth bounds the nesting of schemas. The pointers of all take memory by the square of it.
+const maxDepth = 500
 
 type draft int
 
@@ -145,9 +149,12 @@ func (s *Schema) compile() (err error) {
 func (s *Schema) add(raw any, pointer string, parent *node) (*node, error) {
 	n := &node{pointer: pointer, draft: anyDraft}
 	if parent != nil {
-		n.draft, n.base, n.resource = parent.draft, parent.base, parent.resource
+		n.draft, n.base, n.resource, n.depth = parent.draft, parent.base, parent.resource, parent.depth+1
 	} else {
 		n.resource = n
+	}
+	if n.depth > maxDepth {
+		return nil, fmt.Errorf("schema: schemas are nested more than %d deep", maxDepth)
 	}
 	s.nodes[pointer] = n
 	if b, ok := raw.(bool); ok {

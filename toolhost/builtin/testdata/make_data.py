@@ -1,10 +1,11 @@
 """Write the cases of the tools that make data. What they make is checked in Go."""
 import json
 import pathlib
+import re
 
 
 def write(tool, cases):
-    rows = ",\n".join(json.dumps(c, ensure_ascii=False) for c in cases)
+    rows = ",\n".join(re.sub(r'"exactly ([^"]*)"', r"\1", json.dumps(c, ensure_ascii=False)) for c in cases)
     pathlib.Path(__file__).with_name(tool + ".json").write_text(f"[\n{rows}\n]\n")
 
 
@@ -28,6 +29,7 @@ write("data_generate", [
     {"name": "too many", "args": {"type": "word", "count": 1001}, "error": "count"},
     {"name": "a count of zero", "args": {"type": "word", "count": 0}, "error": "count"},
     {"name": "half a count", "args": {"type": "word", "count": 1.5}, "error": "count"},
+    {"name": "a fraction of zero", "args": {"type": "word", "count": "exactly 5.0"}, "error": "count: number 5.0 cannot be used"},
     {"name": "no type", "args": {}, "error": "type"},
 ])
 

@@ -74,11 +74,6 @@ func Shorten(text string, most int) string {
 	return string([]rune(text)[:most]) + "…"
 }
 
-// Pointer returns the JSON pointer to a member of an object.
-func Pointer(name string) string {
-	return "/" + strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
-}
-
 // Key returns a text that only equal values share.
 func Key(v any) string {
 	var b strings.Builder

@@ -111,3 +111,20 @@ func read(t *testing.T, text string) (v any) {
 	}
 	return v
 }
+
+func TestPath(t *testing.T) {
+	t.Parallel()
+	var p *Path
+	if p.String() != "" {
+		t.Errorf("the whole is %q", p)
+	}
+	if got := p.Member("a/b").Member("0").Member("").Member("~1").String(); got != "/a~1b/0//~01" {
+		t.Error(got)
+	}
+	for range 1000 {
+		p = p.Member(strings.Repeat("x", 100))
+	}
+	if got := p.Member("last").String(); len(got) > 1010 || !strings.HasPrefix(got, "…/x") || !strings.HasSuffix(got, "/last") {
+		t.Errorf("%d bytes: %.20s", len(got), got)
+	}
+}
