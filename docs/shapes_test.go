@@ -12,6 +12,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"bareclaw/adapters/httpapi/api"
+	toolhost "bareclaw/toolhost/api"
 )
 
 // shapes are the types of package api, and the schemas that describe them.
@@ -21,6 +22,8 @@ var shapes = map[string]any{
 	"Queued": api.Queued{}, "Started": api.Started{}, "Notice": api.Notice{}, "Background": api.Background{}, "Ending": api.Ending{},
 	"ChannelStatus": api.Channel{}, "Rule": api.Rule{}, "Approval": api.Approval{}, "Schedule": api.Schedule{}, "Occurrence": api.Occurrence{},
 	"Upgrade": api.Upgrade{}, "Health": api.Health{}, "Error": api.Error{},
+	"ToolHostHealth": toolhost.Health{}, "ToolHostTool": toolhost.Tool{}, "ToolHostCall": toolhost.CallRequest{}, "ToolHostResult": toolhost.CallResult{},
+	"ToolHostReloaded": toolhost.Reloaded{}, "ToolHostDone": toolhost.Done{},
 }
 
 // TestShapesAreDocumented compares each struct of package api with its schema: both have the
@@ -35,7 +38,7 @@ func TestShapesAreDocumented(t *testing.T) {
 			t.Errorf("the document has no schema %s", name)
 			continue
 		}
-		for _, wrong := range differences(reflect.TypeOf(value), schema.Value, !strings.HasSuffix(name, "Request")) {
+		for _, wrong := range differences(reflect.TypeOf(value), schema.Value, !strings.HasSuffix(name, "Request") && name != "ToolHostCall") {
 			t.Errorf("%s.%s", name, wrong)
 		}
 	}

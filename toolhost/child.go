@@ -33,6 +33,7 @@ type child struct {
 	err       error
 	directory os.FileInfo   // the tools directory that the process reads; nil: there was none
 	left      chan struct{} // closed when the child is no longer the present one
+	health    *api.Health   // the last answer; nil: none came
 }
 
 // passedOn are the variables of the environment that the tool host sees.
@@ -84,14 +85,19 @@ func startChild(self string, boot api.Bootstrap, socket string, listener *os.Fil
 func (c *child) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the tool host did not answer within %s", startTimeout))
 	defer cancel()
-	answered := make(chan error, 1)
+	type answer struct {
+		health api.Health
+		err    error
+	}
+	answered := make(chan answer, 1)
 	go func() { // ends with ctx
-		_, err := c.client.health(ctx)
-		answered <- err
+		health, err := c.client.health(ctx)
+		answered <- answer{health, err}
 	}()
 	select {
-	case err := <-answered:
-		return err
+	case a := <-answered:
+		c.health = &a.health
+		return a.err
 	case <-c.exited:
 		return c.err
 	}

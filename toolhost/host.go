@@ -64,13 +64,14 @@ type Host struct {
 	changing sync.Mutex // held while files of the tools directory or snapshots change
 	listing  sync.Mutex // held while the registry gets a list of tools
 
-	mu        sync.Mutex // guards the fields below
-	child     *child     // the running one; nil: none
-	present   chan struct{}
-	offered   map[string]api.Tool // the tools, by name
-	restarts  int                 // crashes since the last rollback
-	problem   string              // why no tool host runs
-	unhealthy bool                // the tool host did not answer last
+	mu         sync.Mutex // guards the fields below, and the health of the child
+	child      *child     // the running one; nil: none
+	present    chan struct{}
+	offered    map[string]api.Tool // the tools, by name
+	restarts   int                 // crashes since the last rollback
+	crashes    int64               // since the start of the daemon
+	problem    string              // why no tool host runs
+	rolledBack string              // what became of the last rollback after crashes; empty if people know
 }
 
 // A request has the tool host replaced.
@@ -294,10 +295,12 @@ func sameFile(a, b os.FileInfo) bool {
 func (h *Host) answers(ctx context.Context, c *child) bool {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	_, err := c.client.health(ctx)
+	health, err := c.client.health(ctx)
 	h.mu.Lock()
-	h.unhealthy = err != nil
-	h.mu.Unlock()
+	defer h.mu.Unlock()
+	if c.health = &health; err != nil {
+		c.health = nil
+	}
 	return err == nil
 }
 
@@ -321,6 +324,7 @@ func (h *Host) follow(ctx context.Context, c *child) {
 func (h *Host) recover() {
 	h.mu.Lock()
 	h.restarts++
+	h.crashes++
 	n := h.restarts
 	h.mu.Unlock()
 	if n <= maxRestarts {
@@ -334,10 +338,21 @@ func (h *Host) recover() {
 		err = h.snapshots.restore(sn, len(h.tools()))
 	}
 	if err != nil {
+		h.noteRollback(fmt.Sprintf("The tool host has crashed %d times, and its tools could not be rolled back: %v.", n, err))
 		h.o.Log.Error("the tools are not rolled back", "err", err)
 		return
 	}
+	h.noteRollback(fmt.Sprintf("The tools were rolled back to the snapshot %s at %s, because the tool host had crashed %d times. "+
+		"What they were before is the newest snapshot %s. A call of worker_restart or worker_rollback ends this notice.",
+		sn.ID, time.Now().Format(time.DateTime), n, rescueName))
 	h.o.Log.Warn("the tools are rolled back, because the tool host has crashed too often", "snapshot", sn.ID, "crashes", n)
+}
+
+// noteRollback notes what people should know of a rollback; empty if they do.
+func (h *Host) noteRollback(says string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.rolledBack = says
 }
 
 func (h *Host) setRestarts(n int) {
@@ -362,7 +377,7 @@ func (h *Host) setChild(c *child) {
 		h.child, h.present = nil, make(chan struct{})
 		return
 	}
-	h.child, h.problem, h.unhealthy = c, "", false
+	h.child, h.problem = c, ""
 	close(h.present)
 }
 

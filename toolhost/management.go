@@ -67,49 +67,11 @@ func (h *Host) Management() []tools.Tool {
 	}
 }
 
-// A status is the result of worker_status.
-type status struct {
-	PID          int         `json:"pid"`
-	Status       string      `json:"status"` // running, starting, failed
-	StartedAt    *time.Time  `json:"startedAt"`
-	RestartCount int         `json:"restartCount"`
-	Healthy      bool        `json:"healthy"`
-	Problem      string      `json:"problem,omitempty"`
-	Health       *api.Health `json:"health"`
-}
-
-func (h *Host) status(ctx context.Context, _ tools.Call) (tools.Result, error) {
-	b, err := json.Marshal(h.statusNow(ctx))
-	if err != nil {
-		return tools.Result{}, err
-	}
-	return tools.Result{Structured: b}, nil
-}
-
-func (h *Host) statusNow(ctx context.Context) status {
-	h.mu.Lock()
-	c, s := h.child, status{RestartCount: h.restarts, Status: "starting", Problem: h.problem}
-	h.mu.Unlock()
-	if s.Problem != "" {
-		s.Status = "failed"
-	}
-	if c == nil {
-		return s
-	}
-	started := c.startedAt.UTC().Truncate(time.Millisecond)
-	s.PID, s.Status, s.StartedAt = c.pid, "running", &started
-	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
-	defer cancel()
-	if health, err := c.client.health(ctx); err == nil {
-		s.Health, s.Healthy = &health, health.Status == api.Healthy
-	}
-	return s
-}
-
 func (h *Host) restart(ctx context.Context, _ tools.Call) (tools.Result, error) {
 	if err := h.replace(ctx, nil); err != nil {
 		return tools.Result{}, err
 	}
+	h.noteRollback("")
 	return tools.Result{Text: "Secondary server restarted successfully"}, nil
 }
 
@@ -154,6 +116,7 @@ func (h *Host) rollback(ctx context.Context, c tools.Call) (tools.Result, error)
 		return tools.Result{}, err
 	}
 	h.setRestarts(0)
+	h.noteRollback("")
 	return tools.Result{Text: "Rolled back to snapshot: " + sn.ID}, nil
 }
 

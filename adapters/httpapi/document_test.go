@@ -21,7 +21,7 @@ var goodBodies = map[string]string{
 	"POST /message": `{"text":"a"}`, "POST /send": `{"channel":"tg-1","text":"a"}`, "POST /restart": `{}`, "POST /upgrade": `{"path":"/new"}`,
 	"PATCH /channels/{key}": `{"model":"haiku"}`, "POST /channels/{key}/interrupt": `{}`, "POST /messages/{id}/retry": `{}`,
 	"POST /approvals/{id}": `{"behavior":"continue"}`, "POST /schedules": `{"channel":"http","text":"a","when":"@yearly"}`,
-	"POST /schedules/{id}/run": `{"due":"2026-01-02T03:04:05Z"}`,
+	"POST /schedules/{id}/run": `{"due":"2026-01-02T03:04:05Z"}`, "POST /toolhost/call": `{"tool":"mine","args":{}}`,
 }
 
 // TestEveryDocumentedAnswerIsGiven provokes each answer of docs/openapi.yaml. What an answer
@@ -31,6 +31,7 @@ func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 	var fault error // of what is behind POST /send, /restart and /upgrade
 	r := newRigOn(t, func(o *lanes.Options) { o.QueueLimit = 2 }, func(o *Options) {
 		o.Push.Register("tg-", func(context.Context, core.Push) error { return fault })
+		o.ToolHost = toolHost(func() error { return fault })
 		o.Restart = func(context.Context) error { return fault }
 		o.Upgrade = func(context.Context, api.UpgradeRequest) error { return fault }
 	})
@@ -72,7 +73,9 @@ func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 	fault = ErrUpgrading
 	r.must(409, "POST /upgrade", goodBodies["POST /upgrade"])
 	fault = nil
-	for _, op := range []string{"POST /send", "POST /restart", "POST /upgrade"} {
+	for _, op := range []string{
+		"POST /send", "POST /restart", "POST /upgrade", "POST /toolhost/call", "POST /toolhost/reload", "POST /toolhost/shutdown", "DELETE /toolhost/tools/mine",
+	} {
 		r.must(200, op, goodBodies[op])
 	}
 	r.messages(failed, cut)
@@ -80,7 +83,7 @@ func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 	r.must(200, "DELETE /channels/asks/rules/"+rule, "")
 	for _, path := range []string{
 		"/messages/" + failed, "/messages/" + failed + "/content", "/messages/" + failed + "/events", "/messages/" + failed + "/trace", "/upgrade", "/channels",
-		"/channels/http", "/channels/http/messages", "/approvals", "/schedules", "/schedules/" + job, "/health", "/metrics", "/openapi.yaml",
+		"/channels/http", "/channels/http/messages", "/approvals", "/schedules", "/schedules/" + job, "/health", "/metrics", "/openapi.yaml", "/toolhost/health", "/toolhost/tools",
 	} {
 		r.must(200, "GET "+path, "")
 	}

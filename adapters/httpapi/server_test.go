@@ -24,9 +24,11 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
+	"bareclaw/core/tools"
 	"bareclaw/docs"
 	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/openapi"
+	toolhost "bareclaw/toolhost/api"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,12 +41,13 @@ func (g *gateway) options(log io.Writer) Options {
 		Core: g.Manager, Push: &core.PushRegistry{}, MCP: http.HandlerFunc(answerMCP), BodyLimit: 64 << 10,
 		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Health: func() api.Health {
-			return api.Health{Ledger: &api.Ledger{}, PID: 42, Version: "v1", Ready: true, StartedAt: startedAt, Agent: api.Agent{Kind: "echo"}}
+			return api.Health{Ledger: &api.Ledger{}, PID: 42, Version: "v1", Ready: true, StartedAt: startedAt, Agent: api.Agent{Kind: "echo"}, Tools: &api.Tools{Host: api.ToolRunner{Status: "running", PID: 43, StartedAt: startedAt, Healthy: true, HeapUsed: 1}}}
 		},
 		Restart:     func(context.Context) error { return nil },
 		Upgrade:     func(context.Context, api.UpgradeRequest) error { return nil },
 		LastUpgrade: func() (api.Upgrade, error) { return api.Upgrade{State: "none"}, nil },
 		Metrics:     func(*metrics.Writer) {},
+		ToolHost:    toolHost(func() error { return nil }),
 	}
 	o.Schedules = schedule.New(schedule.Options{
 		Store: g.ledger, Log: o.Log, Precheck: func(context.Context, string) (schedule.PrecheckResult, error) { return schedule.PrecheckResult{}, nil },
@@ -57,6 +60,35 @@ func (g *gateway) options(log io.Writer) Options {
 		},
 	})
 	return o
+}
+
+// toolHost answers in the place of the tool host: with status 503 while there is a fault, and
+// with 400 to anything that is wrong. The answers of the real one are tested in its package.
+func toolHost(fault func() error) http.Handler {
+	mux, done := http.NewServeMux(), toolhost.Done{Success: true}
+	for pattern, reply := range map[string]any{
+		"GET " + toolhost.PathHealth:               toolhost.Health{Status: toolhost.Healthy},
+		"GET " + toolhost.PathTools:                []toolhost.Tool{{Name: "mine", Description: "Mine", InputSchema: []byte(`{"type":"object"}`), Annotations: &toolhost.Annotations{}, File: "mine.ts"}},
+		"DELETE " + toolhost.PathTools + "/mine":   done,
+		"POST " + toolhost.PathCall:                toolhost.ResultOf("mine", tools.Result{Structured: []byte(`{"a":1}`)}),
+		"POST " + toolhost.PathReload:              toolhost.Reloaded{Success: true, Loaded: []string{"mine"}},
+		"POST " + toolhost.PathShutdown:            done,
+		"DELETE " + toolhost.PathTools + "/{name}": nil,
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			var body any
+			switch {
+			case fault() != nil:
+				w.Header().Set("Retry-After", "1")
+				toolhost.Write(w, http.StatusServiceUnavailable, toolhost.Done{Error: "The tool host is starting."})
+			case reply == nil || r.URL.RawQuery != "" || r.ContentLength != 0 && json.UnmarshalRead(r.Body, &body) != nil:
+				toolhost.Write(w, http.StatusBadRequest, toolhost.Done{Error: "no"})
+			default:
+				toolhost.Write(w, http.StatusOK, reply)
+			}
+		})
+	}
+	return mux
 }
 
 // A rig is a server on real listeners. Everything that goes through client or

@@ -120,6 +120,17 @@ func (r *Registry) List() []Tool {
 	return slices.SortedFunc(maps.Values(r.tools), func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
 }
 
+// Count returns the number of tools by source.
+func (r *Registry) Count() map[Source]int {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	n := map[Source]int{}
+	for name := range r.tools {
+		n[r.tools[name].Source]++
+	}
+	return n
+}
+
 // ListFor returns the tools that a channel's session may use, sorted by name; all tools for a
 // client outside of sessions, which has no channel.
 func (r *Registry) ListFor(channel core.ChannelKey) []Tool {

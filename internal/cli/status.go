@@ -116,6 +116,13 @@ func gatewayFacts(h *api.Health, address string, now time.Time) *command.Facts {
 		t.AddPainted("messages", fmt.Sprintf("%d accepted, %d failed, %d open", h.Ledger.Accepted, h.Ledger.Failed, h.Ledger.Waiting),
 			redUnless(h.Ledger.Balanced))
 	}
+	if tools := h.Tools; tools != nil {
+		says := fmt.Sprintf("%d of the gateway, %d built in, %d dynamic", tools.Gateway, tools.Builtin, tools.Dynamic)
+		if !tools.Host.Healthy {
+			says += ", tool host " + tools.Host.Status
+		}
+		t.AddPainted("tools", says, redUnless(tools.Host.Healthy && tools.Host.LastError == ""))
+	}
 	if tg := h.Telegram; tg != nil {
 		says := "not connected"
 		if tg.Ready {

@@ -268,7 +268,7 @@ func (d *daemon) open() error {
 		return nil
 	}
 	d.parts = partList{
-		{start: hands.start}, d.engine.part(), {start: fill}, chats.part(), {start: d.engine.recover}, {start: serve, stop: d.http.stop},
+		{start: hands.start}, d.engine.part(), {start: fill, health: hands.health}, chats.part(), {start: d.engine.recover}, {start: serve, stop: d.http.stop},
 		loop(d.life, hands.follow), loop(d.life, hands.run), loop(d.life, chats.poll), loop(d.life, func(ctx context.Context) { scheduler.Run(ctx) }),
 	}
 	d.closers = append(d.closers, d.engine.closeRecords)

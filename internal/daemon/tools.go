@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core/config"
 	"bareclaw/core/schedule"
 	"bareclaw/core/tools"
@@ -97,6 +98,24 @@ func (t *toolsPart) publish(answers map[string]json.RawMessage) {
 	if err := t.engine.hosts.SetToolAnswers(answers); err != nil {
 		t.log.Error("sessions do not hear of changed tools", "err", err)
 	}
+}
+
+func (t *toolsPart) health(h *api.Health) {
+	now, count := t.host.Status(), t.registry.Count()
+	h.Tools = &api.Tools{
+		Gateway: count[tools.Gateway], Builtin: count[tools.Builtin], Dynamic: count[tools.Dynamic],
+		Host: api.ToolRunner{Status: now.Status, PID: now.PID, Restarts: now.RestartCount, Healthy: now.Healthy, Problem: now.Problem},
+	}
+	if now.StartedAt != nil {
+		h.Tools.Host.StartedAt = *now.StartedAt
+	}
+	if last := now.Health; last != nil {
+		h.Tools.Host.HeapUsed = last.MemoryUsage.HeapUsed
+		if last.LastError != nil {
+			h.Tools.Host.LastError = *last.LastError
+		}
+	}
+	h.Problems = append(h.Problems, now.Problems()...)
 }
 
 // warnOfUnknown warns of each name in BARECLAW_TOOLS that no tool has.

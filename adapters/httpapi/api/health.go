@@ -18,6 +18,7 @@ type Health struct {
 	Spares     Spares         `json:"spares"`
 	Ledger     *Ledger        `json:"ledger,omitzero"`
 	Spending   Spending       `json:"spending"`
+	Tools      *Tools         `json:"tools,omitzero"`
 	Telegram   *Telegram      `json:"telegram,omitzero"`
 }
 
@@ -84,6 +85,27 @@ type Spending struct {
 	Day      string  `json:"day"`
 	SpentUSD float64 `json:"spent_usd"`
 	LimitUSD float64 `json:"limit_usd,omitzero"`
+}
+
+// Tools counts the gateway's tools by source, and describes the process that runs most of them.
+type Tools struct {
+	Gateway int        `json:"gateway"`
+	Builtin int        `json:"builtin"`
+	Dynamic int        `json:"dynamic"` // files in the tools directory
+	Host    ToolRunner `json:"host"`
+}
+
+// A ToolRunner is the tool host, the process that runs built-in and dynamic tools. Status is
+// running, starting or failed.
+type ToolRunner struct {
+	Status    string    `json:"status"`
+	PID       int       `json:"pid,omitzero"`
+	StartedAt time.Time `json:"started_at,omitzero"`
+	Restarts  int       `json:"restarts"` // crashes since the last rollback
+	Healthy   bool      `json:"healthy"`
+	Problem   string    `json:"problem,omitzero"`    // why none runs
+	LastError string    `json:"last_error,omitzero"` // why a file cannot be loaded
+	HeapUsed  uint64    `json:"heap_used,omitzero"`  // bytes
 }
 
 // Telegram is the state of the Telegram bot.
