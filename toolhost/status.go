@@ -65,15 +65,20 @@ func (s *Status) Problems() (problems []string) {
 	return problems
 }
 
-// status is the tool worker_status. It asks the tool host, whose last answer may be a second old.
-func (h *Host) status(ctx context.Context, _ tools.Call) (tools.Result, error) {
+// statusNow is Status with a new answer of the tool host.
+func (h *Host) statusNow(ctx context.Context) Status {
 	h.mu.Lock()
 	c := h.child
 	h.mu.Unlock()
 	if c != nil {
 		h.answers(ctx, c)
 	}
-	b, err := json.Marshal(h.Status())
+	return h.Status()
+}
+
+// status is the tool worker_status.
+func (h *Host) status(ctx context.Context, _ tools.Call) (tools.Result, error) {
+	b, err := json.Marshal(h.statusNow(ctx))
 	if err != nil {
 		return tools.Result{}, err
 	}

@@ -170,7 +170,7 @@ func (s *Server) observe(res *response, method string, took time.Duration) {
 	if res.status != 0 {
 		status = strconv.Itoa(res.status)
 	}
-	s.requests.Observe(method, res.route, status, took)
+	s.requests.Observe(took, method, res.route, status)
 }
 
 func (a *admin) metrics(w *response, r *http.Request) (any, error) {

@@ -75,7 +75,7 @@ type Server struct {
 	guard     guard
 	lifecycle *lifecycle
 	handover  *handover
-	requests  metrics.Requests
+	requests  *metrics.Histogram
 	http      *http.Server
 	mu        sync.Mutex     // protects listeners
 	listeners []net.Listener // served until HandOver
@@ -86,9 +86,11 @@ func New(o Options) *Server {
 	o.BodyLimit = cmp.Or(o.BodyLimit, defaultBodyLimit)
 	l := newLifecycle()
 	s := &Server{
+		requests: metrics.NewHistogram("bareclaw_http_request_duration_seconds",
+			"Duration of requests, waits and streams included, by route and status (gone: the client disconnected first).", "method", "route", "status"),
 		log: o.Log, bodyLimit: o.BodyLimit, guard: newGuard(o), lifecycle: l, handover: &handover{lifecycle: l, log: o.Log, settled: make(chan struct{})},
 	}
-	all := routes(&shared{Options: o, lifecycle: l, requests: &s.requests, contents: make(chan struct{}, maxContentReads)})
+	all := routes(&shared{Options: o, lifecycle: l, requests: s.requests, contents: make(chan struct{}, maxContentReads)})
 	s.http = &http.Server{ // no WriteTimeout: waits and streams last as long as a turn
 		Handler:           s.handler(s.router(all)),
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -106,7 +108,7 @@ type shared struct {
 	Options
 
 	lifecycle *lifecycle
-	requests  *metrics.Requests
+	requests  *metrics.Histogram
 	contents  chan struct{} // has an entry for each content being read
 }
 

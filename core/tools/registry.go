@@ -34,6 +34,7 @@ type Registry struct {
 	watches  []wait.Signal
 	complete <-chan struct{} // closed when all tools are known; nil: they are
 	calls    *callLog
+	ended    func(CallEnd) // is told of each call; nil: nobody
 }
 
 // NewRegistry returns a registry without tools. Sessions may use the tools that sessions
@@ -182,24 +183,20 @@ func (r *Registry) Find(name string) (Tool, bool) {
 // Call carries out a call and logs the call. A call of a session that is on record is not
 // carried out again. A fault of the tool is a result with IsError. The error is ErrUnknown, the
 // cause of ctx, or core.ErrClosed.
-func (r *Registry) Call(ctx context.Context, name string, c Call) (Result, error) {
+func (r *Registry) Call(ctx context.Context, name string, c Call) (result Result, err error) {
 	t, ok := r.find(ctx, name, c.Channel)
 	if !ok {
 		return Result{}, fmt.Errorf("%w: %q", ErrUnknown, name)
 	}
+	began := time.Now()
+	defer func() { r.end(&t, c.Channel, time.Since(began), outcomeOf(result, err)) }()
 	if err := t.checkArgs(&c); err != nil {
 		return failed("%s", err), nil
 	}
 	if c.Answered == nil { // else set by the call of tool_call
 		c.Answered = ctx.Done()
 	}
-	began := time.Now()
-	result, err := r.recorded().once(ctx, &t, c, func(c Call) (Result, error) { return r.run(ctx, &t, c) })
-	if err != nil {
-		return Result{}, err
-	}
-	r.log.Info("tool called", "tool", name, "source", string(t.Source), "channel", string(c.Channel), "took", time.Since(began), "failed", result.IsError)
-	return result, nil
+	return r.recorded().once(ctx, &t, c, func(c Call) (Result, error) { return r.run(ctx, &t, c) })
 }
 
 // run carries out a call within the time of the tool.

@@ -99,6 +99,32 @@ func TestCall(t *testing.T) {
 	}
 }
 
+// TestEndsOfCalls: each call is in the log, and counted by its outcome.
+func TestEndsOfCalls(t *testing.T) {
+	t.Parallel()
+	failing := echo("failing")
+	failing.Handle = func(context.Context, Call) (Result, error) { return Result{}, errors.New("no luck") }
+	var log strings.Builder
+	r := NewRegistry(slog.New(slog.NewTextHandler(&log, nil)), nil)
+	check.OK(t, r.Set(Builtin, []Tool{echo("good"), failing}))
+	var ends []string
+	r.OnCall(func(e CallEnd) { ends = append(ends, string(e.Source)+" "+string(e.Outcome)) })
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		ctx        context.Context
+		tool, args string
+	}{{t.Context(), "good", "{}"}, {t.Context(), "good", "["}, {t.Context(), "failing", "{}"}, {cancelled, "failing", "{}"}, {t.Context(), "unknown", "{}"}} {
+		_, _ = r.Call(c.ctx, c.tool, Call{Channel: "desk", Args: json.RawMessage(c.args)})
+	}
+	if got := strings.Join(ends, ", "); got != "builtin ok, builtin failed, builtin failed, builtin cancelled" {
+		t.Errorf("the calls ended with %s", got)
+	}
+	if n := strings.Count(log.String(), "channel=desk"); n != len(ends) || !strings.Contains(log.String(), "tool=failing source=builtin channel=desk took=") {
+		t.Errorf("the log is\n%s", log.String())
+	}
+}
+
 func TestSlowTool(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core/config"
 	"bareclaw/core/schedule"
 	"bareclaw/core/tools"
@@ -26,12 +27,15 @@ type toolsPart struct {
 	registry *tools.Registry
 	server   *mcp.Server
 	host     *toolhost.Host
+	calls    *metrics.Histogram
 	ready    <-chan struct{} // closed when the gateway serves
 }
 
 // start makes the registry, before the engine starts.
 func (t *toolsPart) start() error {
 	t.registry = tools.NewRegistry(t.log, t.cfg.OffersTool)
+	t.calls = metrics.NewHistogram("bareclaw_tool_call_duration_seconds", "Duration of calls of the gateway's tools since start, by source and outcome.", "source", "outcome")
+	t.registry.OnCall(func(e tools.CallEnd) { t.calls.Observe(e.Took, string(e.Source), string(e.Outcome)) })
 	t.server = mcp.New(t.registry, buildinfo.Version(), t.log)
 	t.engine.tools, t.engine.toolServer = t.server, filepath.Join(t.cfg.RuntimeDir, "tools.json")
 	return nil
@@ -116,6 +120,19 @@ func (t *toolsPart) health(h *api.Health) {
 		}
 	}
 	h.Problems = append(h.Problems, now.Problems()...)
+}
+
+func (t *toolsPart) writeMetrics(w *metrics.Writer) {
+	now, count := t.host.Status(), t.registry.Count()
+	for _, source := range []tools.Source{tools.Builtin, tools.Dynamic, tools.Gateway} {
+		w.Gauge("bareclaw_tools", "Tools by source.", float64(count[source]), "source", string(source))
+	}
+	t.calls.WriteTo(w)
+	w.Gauge("bareclaw_tool_host_up", "1 while the process that runs tools answers.", map[bool]float64{true: 1}[now.Healthy])
+	w.Counter("bareclaw_tool_host_crashes_total", "Crashes of the process that runs tools, since start.", float64(now.Crashes))
+	if now.Health != nil {
+		w.Gauge("bareclaw_tool_host_heap_bytes", "Heap of the process that runs tools; left out while it does not answer.", float64(now.Health.MemoryUsage.HeapUsed))
+	}
 }
 
 // warnOfUnknown warns of each name in BARECLAW_TOOLS that no tool has.

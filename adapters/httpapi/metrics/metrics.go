@@ -67,57 +67,62 @@ func (w *Writer) sample(name string, value float64, labels []string) {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// buckets are the upper bounds of a request's duration, in seconds.
+// buckets are the upper bounds of durations, in seconds.
 var buckets = [...]float64{.0005, .001, .0025, .005, .01, .025, .1, .5, 1, 5, 30, 120, 600, math.Inf(1)}
 
-// Requests counts requests by duration. The zero value is ready to use. All methods are safe
-// for concurrent use.
-type Requests struct {
-	mu     sync.Mutex // protects the fields below
-	series map[request]*durations
+// A Histogram counts durations by the values of its labels. All methods are safe for concurrent
+// use.
+type Histogram struct {
+	name, help string
+	labels     []string
+
+	mu     sync.Mutex            // protects series
+	series map[string]*durations // by the values, joined
 }
 
-// A request is the kind of a request.
-type request struct{ method, route, status string }
-
 type durations struct {
+	labels []string             // pairs of name and value
 	counts [len(buckets)]uint64 // by the smallest bucket
 	sum    float64              // seconds
 }
 
-// Observe counts a request. Callers must bound the number of different texts.
-func (r *Requests) Observe(method, route, status string, took time.Duration) {
+// NewHistogram returns a histogram without durations.
+func NewHistogram(name, help string, labels ...string) *Histogram {
+	return &Histogram{name: name, help: help, labels: labels, series: map[string]*durations{}}
+}
+
+// Observe counts a duration, with a value for each label. Callers must bound the number of
+// different values.
+func (h *Histogram) Observe(took time.Duration, values ...string) {
 	i, _ := slices.BinarySearch(buckets[:], took.Seconds())
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	key := request{method, route, status}
-	if r.series == nil {
-		r.series = map[request]*durations{}
-	}
-	d := r.series[key]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	key := strings.Join(values, "\x00")
+	d := h.series[key]
 	if d == nil {
 		d = &durations{}
-		r.series[key] = d
+		for i, name := range h.labels {
+			d.labels = append(d.labels, name, values[i])
+		}
+		h.series[key] = d
 	}
 	d.counts[i]++
 	d.sum += took.Seconds()
 }
 
-// WriteTo adds the durations of all requests.
-func (r *Requests) WriteTo(w *Writer) {
-	const name = "bareclaw_http_request_duration_seconds"
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	w.header(name, "Duration of requests, waits and streams included, by route and status (gone: the client disconnected first).", "histogram")
-	for key, d := range r.series {
-		labels := []string{"method", key.method, "route", key.route, "status", key.status}
-		count := uint64(0)
+// WriteTo adds the durations, sorted by the values of their labels.
+func (h *Histogram) WriteTo(w *Writer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w.header(h.name, h.help, "histogram")
+	for _, key := range slices.Sorted(maps.Keys(h.series)) {
+		d, count := h.series[key], uint64(0)
 		for i, n := range d.counts {
 			count += n
-			w.sample(name+"_bucket", float64(count), append(labels[:len(labels):len(labels)], "le", number(buckets[i])))
+			w.sample(h.name+"_bucket", float64(count), append(d.labels[:len(d.labels):len(d.labels)], "le", number(buckets[i])))
 		}
-		w.sample(name+"_sum", d.sum, labels)
-		w.sample(name+"_count", float64(count), labels)
+		w.sample(h.name+"_sum", d.sum, d.labels)
+		w.sample(h.name+"_count", float64(count), d.labels)
 	}
 }
 

@@ -20,11 +20,11 @@ func TestFormat(t *testing.T) {
 	s.Turns.Store(8)
 	writeStats(&w, &s)
 	w.Gauge("build", "A build.", 1, "version", "a \"b\" \\ \n c", "go", "1")
-	var r Requests
-	r.Observe("GET", "/health", "200", time.Millisecond)
-	r.Observe("GET", "/health", "200", time.Hour)
-	r.Observe("POST", "/message", "gone", 3*time.Second)
-	r.WriteTo(&w)
+	h := NewHistogram("request_duration_seconds", "Durations.", "method", "status")
+	h.Observe(time.Millisecond, "GET", "200")
+	h.Observe(time.Hour, "GET", "200")
+	h.Observe(3*time.Second, "POST", "gone")
+	h.WriteTo(&w)
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(w.String()))
 	if err != nil {
@@ -39,7 +39,7 @@ func TestFormat(t *testing.T) {
 	if got := families["build"].GetMetric()[0].GetLabel()[0].GetValue(); got != "a \"b\" \\ \n c" {
 		t.Errorf("a label is %q", got)
 	}
-	for _, m := range families["bareclaw_http_request_duration_seconds"].GetMetric() {
+	for _, m := range families["request_duration_seconds"].GetMetric() {
 		h := m.GetHistogram()
 		below := map[float64]uint64{}
 		for _, b := range h.GetBucket() {

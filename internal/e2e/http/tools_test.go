@@ -39,6 +39,26 @@ func TestHealthTellsOfTools(t *testing.T) {
 	}
 	m.Write("state/tools/greet.ts", greeter, 0o600)
 	toolHost(g, "the tool is counted", func(tools, _ map[string]any) bool { return tools["dynamic"] == 1.0 })
+	call := func(args any) string {
+		return string(g.Must("POST", "/toolhost/call", harness.Obj{"tool": "greet", "args": args}, 200).Body)
+	}
+	for args, want := range map[any]string{"none": `"isError":true`, 1: `"isError":true`, nil: `"structuredContent":{"greeting":"hello"}`} {
+		if got := call(args); !strings.Contains(got, want) {
+			t.Errorf("with the arguments %v the answer is %s", args, got)
+		}
+	}
+	samples := g.Metrics()
+	for name, want := range map[string]float64{
+		"bareclaw_tool_host_up": 1, "bareclaw_tool_host_crashes_total": 0, `bareclaw_tools{source="dynamic"}`: 1,
+		`bareclaw_tool_call_duration_seconds_count{source="dynamic",outcome="ok"}`: 1, `bareclaw_tool_call_duration_seconds_count{source="dynamic",outcome="failed"}`: 2,
+	} {
+		if got, known := samples[name]; !known || got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if samples["bareclaw_tool_host_heap_bytes"] == 0 || samples[`bareclaw_tools{source="gateway"}`] == 0 {
+		t.Errorf("samples are %v", samples)
+	}
 	m.Write("state/tools/broken.ts", "export const tool = {\n  name: ,\n};\n", 0o600)
 	health, host = toolHost(g, "the broken file is told of", func(_, host map[string]any) bool { return host["last_error"] != nil })
 	if says := fmt.Sprint(health.JSON["problems"]); health.Str("status") != "degraded" || !strings.Contains(says, "broken.ts:2:") || !strings.HasPrefix(fmt.Sprint(host["last_error"]), "broken.ts:2:") {

@@ -1,0 +1,52 @@
+package tools
+
+import (
+	"time"
+
+	"bareclaw/core"
+)
+
+// An Outcome is how a call has ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Succeeded Outcome = "ok"
+	Failed    Outcome = "failed"    // the result is an error, of the tool or of the arguments
+	Cancelled Outcome = "cancelled" // nobody waited for the result any more
+)
+
+func outcomeOf(r Result, err error) Outcome {
+	switch {
+	case err != nil:
+		return Cancelled
+	case r.IsError:
+		return Failed
+	}
+	return Succeeded
+}
+
+// A CallEnd describes a call that has ended.
+type CallEnd struct {
+	Source  Source
+	Outcome Outcome
+	Took    time.Duration
+}
+
+// OnCall has f called at the end of each call. f must not block.
+func (r *Registry) OnCall(f func(CallEnd)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = f
+}
+
+// end logs the end of a call, and tells of it.
+func (r *Registry) end(t *Tool, channel core.ChannelKey, took time.Duration, o Outcome) {
+	r.log.Info("tool called", "tool", t.Name, "source", string(t.Source), "channel", string(channel), "took", took, "outcome", string(o))
+	r.mu.RLock()
+	ended := r.ended
+	r.mu.RUnlock()
+	if ended != nil {
+		ended(CallEnd{t.Source, o, took})
+	}
+}
