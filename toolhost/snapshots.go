@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"bareclaw/internal/atomicfile"
+	"bareclaw/toolhost/api"
 )
 
 // Names of snapshots that the gateway makes.
@@ -39,7 +40,7 @@ type snapshots struct {
 }
 
 func newSnapshots(tools string, keep int) *snapshots {
-	return &snapshots{tools: tools, dir: filepath.Join(filepath.Dir(tools), "snapshots"), keep: keep}
+	return &snapshots{tools: tools, dir: api.SnapshotsDir(tools), keep: keep}
 }
 
 var snapshotName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -78,7 +79,7 @@ func (s *snapshots) copy(name string, toolCount int) (snapshot, error) {
 		err = copyTree(s.tools, filepath.Join(part, "tools"))
 	}
 	if err == nil {
-		err = atomicfile.WriteJSON(filepath.Join(part, "metadata.json"), sn)
+		err = atomicfile.WriteJSON(filepath.Join(part, api.SnapshotFile), sn)
 	}
 	if err == nil {
 		err = os.Rename(part, filepath.Join(s.dir, sn.ID))
@@ -99,7 +100,7 @@ func (s *snapshots) list() ([]snapshot, error) {
 	var all []snapshot
 	for _, e := range entries {
 		var sn snapshot
-		b, err := os.ReadFile(filepath.Join(s.dir, e.Name(), "metadata.json"))
+		b, err := os.ReadFile(filepath.Join(s.dir, e.Name(), api.SnapshotFile))
 		if err != nil || json.Unmarshal(b, &sn) != nil || strings.HasPrefix(e.Name(), ".") {
 			continue // no snapshot, or a part of one
 		}

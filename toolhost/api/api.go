@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 
 	"bareclaw/core/tools"
@@ -116,6 +117,13 @@ type NewFile struct {
 // DeletedFile lists, line by line, the built-in tools that were deleted. The file is in the
 // tools directory, so that snapshots contain it; names that begin with _ are no tools.
 const DeletedFile = "_deleted"
+
+// SnapshotsDir returns the directory with the snapshots of a tools directory.
+func SnapshotsDir(tools string) string { return filepath.Join(filepath.Dir(tools), "snapshots") }
+
+// SnapshotFile is the file of a snapshot that describes it; a directory without the file is no
+// snapshot.
+const SnapshotFile = "metadata.json"
 
 // The functions of scripts, which the daemon serves. Errors are a Done with status 403.
 const (

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// The names of what an archive may hold, besides files below [Media].
+// The names of what an archive may hold. A name that ends in / is a directory.
 const (
 	about      = "about.json"
 	Ledger     = "ledger.db"
@@ -28,12 +28,14 @@ const (
 	ConfigEnv  = "config.env"  // of the configuration directory
 	WorkingEnv = "working.env" // of the directory in which the command was run
 	Media      = "media/"
+	Tools      = "tools/"
+	Snapshots  = "snapshots/" // of the tools
 )
 
-// format is raised when an older program would misread the archive.
-const format = 1
+// format is raised when an older program would refuse or misread the archive. 2 has tools.
+const format = 2
 
-// maxSmall bounds each file but the ledger and media, in bytes.
+// maxSmall bounds each file but the ledger and those in directories, in bytes.
 const maxSmall = 64 << 20
 
 // An About describes an archive.
@@ -44,12 +46,15 @@ type About struct {
 	MadeAt  time.Time `json:"made_at"`
 }
 
-// A Part is a file of a backup, with words for people.
-type Part struct{ Name, Path, What string }
+// A Part is a file or directory of a backup, with words for people.
+type Part struct {
+	Name, Path, What string
+	Only             []string // the saved entries of a directory; nil: all
+}
 
-// Write writes an archive of the parts that exist and, unless media is empty, of the files
-// below that directory. It returns what was saved, and fails when ctx ends.
-func Write(ctx context.Context, out io.Writer, a About, parts []Part, media string) (saved []string, err error) {
+// Write writes an archive of the parts that exist. It returns what was saved, and fails when ctx
+// ends.
+func Write(ctx context.Context, out io.Writer, a About, parts []Part) (saved []string, err error) {
 	z := gzip.NewWriter(out)
 	w := &writer{ctx, tar.NewWriter(z), a.MadeAt}
 	a.Format = format
@@ -61,20 +66,13 @@ func Write(ctx context.Context, out io.Writer, a About, parts []Part, media stri
 		return nil, err
 	}
 	for _, p := range parts {
-		added, err := w.addFile(p.Name, p.Path)
+		what, err := w.addPart(p)
 		if err != nil {
 			return nil, err
 		}
-		if added {
-			saved = append(saved, p.What)
+		if what != "" {
+			saved = append(saved, what)
 		}
-	}
-	if media != "" {
-		n, err := w.addMedia(media)
-		if err != nil {
-			return nil, fmt.Errorf("save the media: %w", err)
-		}
-		saved = append(saved, fmt.Sprintf("%d received files", n))
 	}
 	return saved, errors.Join(w.tar.Close(), z.Close())
 }
@@ -83,6 +81,29 @@ type writer struct {
 	ctx context.Context
 	tar *tar.Writer
 	at  time.Time
+}
+
+// addPart adds a part and returns what was saved; empty: nothing is there.
+func (w *writer) addPart(p Part) (what string, err error) {
+	if !strings.HasSuffix(p.Name, "/") {
+		added, err := w.addFile(p.Name, p.Path)
+		if !added {
+			return "", err
+		}
+		return p.What, err
+	}
+	files, entries := 0, p.Only
+	if entries == nil {
+		entries = []string{""}
+	}
+	for _, entry := range entries {
+		n, err := w.addTree(p, entry)
+		if err != nil {
+			return "", fmt.Errorf("save %s: %w", p.Path, err)
+		}
+		files += n
+	}
+	return fmt.Sprintf("%d %s", files, p.What), nil
 }
 
 // addFile adds a file under a name, and reports whether the file exists.
@@ -114,16 +135,17 @@ func (w *writer) add(name string, size int64, r io.Reader) error {
 	return nil
 }
 
-// addMedia adds the files below a directory. Files that disappear meanwhile are left out.
-func (w *writer) addMedia(dir string) (files int, err error) {
-	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+// addTree adds the files below an entry of a directory. Files that disappear meanwhile are left
+// out.
+func (w *writer) addTree(p Part, entry string) (files int, err error) {
+	err = filepath.WalkDir(filepath.Join(p.Path, entry), func(path string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !e.Type().IsRegular() {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		added, err := w.addFile(Media+strings.TrimPrefix(filepath.ToSlash(path[len(dir):]), "/"), path)
+		added, err := w.addFile(p.Name+strings.TrimPrefix(filepath.ToSlash(path[len(p.Path):]), "/"), path)
 		if added {
 			files++
 		}
@@ -173,8 +195,8 @@ func readAbout(in *tar.Reader) (a About, err error) {
 	if err := json.NewDecoder(in).Decode(&a); err != nil {
 		return a, fmt.Errorf("it does not say what it is: %w", noEOF(err))
 	}
-	if a.Format != format {
-		return a, fmt.Errorf("it has format %d, and this program reads %d; use the newer bareclaw that wrote it", a.Format, format)
+	if a.Format < 1 || a.Format > format {
+		return a, fmt.Errorf("it has format %d, and this program reads up to %d; use the newer bareclaw that wrote it", a.Format, format)
 	}
 	return a, nil
 }
@@ -205,11 +227,12 @@ func noEOF(err error) error {
 
 func unpackOne(root *os.Root, h *tar.Header, in io.Reader) error {
 	small := h.Name == Sessions || h.Name == Notes || h.Name == ConfigEnv || h.Name == WorkingEnv
-	media := strings.HasPrefix(h.Name, Media) && h.Name != Media && filepath.IsLocal(h.Name) && filepath.Clean(h.Name) == h.Name
+	below := func(dir string) bool { return strings.HasPrefix(h.Name, dir) && h.Name != dir }
+	inTree := (below(Media) || below(Tools) || below(Snapshots)) && filepath.IsLocal(h.Name) && filepath.Clean(h.Name) == h.Name
 	switch {
 	case h.Typeflag != tar.TypeReg:
 		return fmt.Errorf("%q is not a plain file", h.Name)
-	case !small && !media && h.Name != Ledger:
+	case !small && !inTree && h.Name != Ledger:
 		return fmt.Errorf("%q is nothing that a backup holds", h.Name)
 	case small && h.Size > maxSmall:
 		return fmt.Errorf("%q is too large", h.Name)

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -45,20 +44,26 @@ func TestRoundTrip(t *testing.T) {
 	check.OK(t, os.Symlink("/etc/passwd", filepath.Join(from, "tg-1", "link")))
 	check.OK(t, os.WriteFile(filepath.Join(from, "notes"), []byte("remember"), 0o600))
 	var b bytes.Buffer
-	parts := []backup.Part{{backup.Notes, filepath.Join(from, "notes"), "notes"}, {backup.Ledger, filepath.Join(from, "none"), "what is not there"}}
-	saved, err := backup.Write(t.Context(), &b, backup.About{Version: "v1", Schema: 5, MadeAt: time.Now()}, parts, filepath.Join(from, "tg-1"))
-	if want := []string{"notes", "1 received files"}; err != nil || !slices.Equal(saved, want) { // a link is none
-		t.Errorf("saved %q, %v, want %q", saved, err, want)
+	check.OK(t, os.MkdirAll(filepath.Join(from, "tools", "lib"), 0o700))
+	for _, name := range []string{"a.ts", "lib/b.ts", "other"} {
+		check.OK(t, os.WriteFile(filepath.Join(from, "tools", name), []byte(name), 0o600))
 	}
-	saved, err = backup.Write(t.Context(), io.Discard, backup.About{}, nil, filepath.Join(from, "none"))
-	if want := []string{"0 received files"}; err != nil || !slices.Equal(saved, want) {
+	parts := []backup.Part{
+		{Name: backup.Notes, Path: filepath.Join(from, "notes"), What: "notes"},
+		{Name: backup.Ledger, Path: filepath.Join(from, "none"), What: "what is not there"},
+		{Name: backup.Media, Path: filepath.Join(from, "tg-1"), What: "received files"},
+		{Name: backup.Tools, Path: filepath.Join(from, "tools"), What: "files of tools", Only: []string{"a.ts", "lib"}},
+		{Name: backup.Snapshots, Path: filepath.Join(from, "none"), What: "files of snapshots"},
+	}
+	saved, err := backup.Write(t.Context(), &b, backup.About{Version: "v1", Schema: 5, MadeAt: time.Now()}, parts)
+	if want := []string{"notes", "1 received files", "2 files of tools", "0 files of snapshots"}; err != nil || !slices.Equal(saved, want) { // a link is none
 		t.Errorf("saved %q, %v, want %q", saved, err, want)
 	}
 	a, err := backup.Unpack(t.Context(), &b, to)
 	if err != nil || a.Version != "v1" || a.Schema != 5 {
 		t.Fatalf("it is %+v, %v", a, err)
 	}
-	for name, want := range map[string]string{"notes.md": "remember", "media/deep/ä b.jpg": "picture"} {
+	for name, want := range map[string]string{"notes.md": "remember", "media/deep/ä b.jpg": "picture", "tools/a.ts": "a.ts", "tools/lib/b.ts": "lib/b.ts"} {
 		if got, err := os.ReadFile(filepath.Join(to, name)); err != nil || string(got) != want {
 			t.Errorf("%s is %q, %v", name, got, err)
 		}
@@ -78,10 +83,11 @@ func TestUnpackRefuses(t *testing.T) {
 		"cut short":     {whole[:len(whole)-20], "unexpected EOF"},
 		"empty":         {packed(t), "unexpected EOF"},
 		"not said":      {packed(t, file("notes.md")), "does not say what it is"},
-		"newer":         {packed(t, tar.Header{Typeflag: tar.TypeReg, Name: "about.json", Uname: `{"format":2}`}), "newer bareclaw"},
+		"newer":         {packed(t, tar.Header{Typeflag: tar.TypeReg, Name: "about.json", Uname: `{"format":3}`}), "newer bareclaw"},
 		"above":         {packed(t, about, file("../evil")), "nothing that a backup holds"},
 		"absolute":      {packed(t, about, file("/tmp/evil")), "nothing that a backup holds"},
 		"above media":   {packed(t, about, file("media/../../evil")), "nothing that a backup holds"},
+		"above tools":   {packed(t, about, file("tools/../evil")), "nothing that a backup holds"},
 		"media itself":  {packed(t, about, file("media/.")), "nothing that a backup holds"},
 		"something":     {packed(t, about, file("daemon.lock")), "nothing that a backup holds"},
 		"twice":         {packed(t, about, file("notes.md"), file("notes.md")), "exists"},

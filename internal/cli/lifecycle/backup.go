@@ -16,6 +16,7 @@ import (
 	"bareclaw/core/ledger"
 	"bareclaw/internal/cli/backup"
 	"bareclaw/internal/cli/command"
+	toolhost "bareclaw/toolhost/api"
 )
 
 // Backup copies the state of the gateway into one file. The gateway may run.
@@ -52,17 +53,16 @@ func (b *Backup) Run(c *command.Context, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
-	media := ""
+	parts := slices.Concat([]backup.Part{{Name: backup.Ledger, Path: copied, What: "the ledger"}}, stateParts(cfg), env, toolParts(cfg))
 	if b.Media {
-		media = filepath.Join(cfg.StateDir, "media")
+		parts = append(parts, mediaPart(cfg))
 	}
-	parts := slices.Concat([]backup.Part{{Name: backup.Ledger, Path: copied, What: "the ledger"}}, stateParts(cfg), env)
 	written := filepath.Join(work, "backup")
 	f, err := os.OpenFile(written, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
-	saved, err := backup.Write(c.Context, f, backup.About{Version: c.Version, Schema: v.Schema, MadeAt: time.Now().UTC()}, parts, media)
+	saved, err := backup.Write(c.Context, f, backup.About{Version: c.Version, Schema: v.Schema, MadeAt: time.Now().UTC()}, parts)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
@@ -104,6 +104,34 @@ func stateParts(cfg config.Config) []backup.Part {
 		{Name: backup.Sessions, Path: cfg.SessionFile, What: "session ids"},
 		{Name: backup.Notes, Path: filepath.Join(cfg.ConfigDir, "notes.md"), What: "Claude's notes"},
 	}
+}
+
+func mediaPart(cfg config.Config) backup.Part {
+	return backup.Part{Name: backup.Media, Path: filepath.Join(cfg.StateDir, "media"), What: "received files"}
+}
+
+// toolParts are the tools directory and its snapshots, as far as there are files. The directory
+// of snapshots may have entries of others, which are not saved.
+func toolParts(cfg config.Config) (parts []backup.Part) {
+	if entries, err := os.ReadDir(cfg.ToolsDir); err == nil && len(entries) > 0 {
+		parts = append(parts, backup.Part{Name: backup.Tools, Path: cfg.ToolsDir, What: "files of tools"})
+	}
+	dir := toolhost.SnapshotsDir(cfg.ToolsDir)
+	if ids := snapshotsIn(dir); len(ids) > 0 {
+		parts = append(parts, backup.Part{Name: backup.Snapshots, Path: dir, What: "files of tools' snapshots", Only: ids})
+	}
+	return parts
+}
+
+// snapshotsIn returns the names of the snapshots in a directory.
+func snapshotsIn(dir string) (ids []string) {
+	entries, _ := os.ReadDir(dir) // none: there are no snapshots
+	for _, e := range entries {
+		if _, err := os.Stat(filepath.Join(dir, e.Name(), toolhost.SnapshotFile)); err == nil && !strings.HasPrefix(e.Name(), ".") {
+			ids = append(ids, e.Name())
+		}
+	}
+	return ids
 }
 
 // copyTree copies a file or a directory for this user alone. It fails when ctx ends.

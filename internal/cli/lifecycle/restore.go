@@ -20,6 +20,7 @@ import (
 	"bareclaw/internal/statemark"
 	"bareclaw/internal/term"
 	"bareclaw/sessionhost"
+	toolhost "bareclaw/toolhost/api"
 )
 
 // Restore puts a backup back. The gateway must not run.
@@ -148,7 +149,9 @@ func (p *placing) putAll(work string, all []backup.Part) error {
 		if err := p.put(from, one.Path); err != nil {
 			return err
 		}
-		p.what = append(p.what, one.What)
+		if !slices.Contains(p.what, one.What) {
+			p.what = append(p.what, one.What)
+		}
 	}
 	return nil
 }
@@ -168,10 +171,21 @@ func (p *placing) putState(work string, cfg config.Config) error {
 			return err
 		}
 	}
-	media := strings.TrimSuffix(backup.Media, "/")
-	return p.putAll(work, append(stateParts(cfg),
-		backup.Part{Name: media, Path: filepath.Join(cfg.StateDir, media), What: "received files"},
-		backup.Part{Name: backup.Ledger, Path: database, What: "the ledger"}))
+	return p.putAll(work, slices.Concat(stateParts(cfg), []backup.Part{
+		mediaPart(cfg), {Name: backup.Tools, Path: cfg.ToolsDir, What: "tools"},
+	}, missingSnapshots(work, cfg), []backup.Part{{Name: backup.Ledger, Path: database, What: "the ledger"}}))
+}
+
+// missingSnapshots are the snapshots of the backup that are not there: the others stay as they
+// are, since a snapshot never changes.
+func missingSnapshots(work string, cfg config.Config) (parts []backup.Part) {
+	for _, id := range snapshotsIn(filepath.Join(work, backup.Snapshots)) {
+		path := filepath.Join(toolhost.SnapshotsDir(cfg.ToolsDir), id)
+		if _, err := os.Lstat(path); err != nil {
+			parts = append(parts, backup.Part{Name: backup.Snapshots + id, Path: path, What: "snapshots of tools"})
+		}
+	}
+	return parts
 }
 
 // clear moves an existing file aside.

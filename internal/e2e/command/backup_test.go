@@ -31,13 +31,16 @@ func TestBackupAndRestore(t *testing.T) {
 	m.Write("home/.config/bareclaw/notes.md", "likes tea", 0o600)
 	m.Write("home/.config/bareclaw/.env", "BARECLAW_QUEUE_LIMIT=9\n", 0o600)
 	m.Write("state/media/tg-1/a.jpg", "picture", 0o600)
+	const tool = "export const tool = { name: 'kept', description: 'Kept', schema: { type: 'object' }, handler() { return {}; } };\n"
+	m.Write("state/tools/kept.ts", tool, 0o600)
 	file := m.Path("backup.tar.gz")
 	does(m, harness.ExitFailure, "nothing to back up", "backup", file)
 	g := m.Start()
 	first := g.Say("http", "echo one").Str("message_id")
 	running := g.Tell("busy", "wait "+m.Path("go"))
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
-	does(m, harness.ExitOK, "1 received files", "backup", "--media", file)
+	m.Eventually("the first state of the tools is kept", func() bool { return len(m.Glob("state/snapshots/initial_*")) == 1 })
+	does(m, harness.ExitOK, "1 files of tools, 2 files of tools' snapshots, 1 received files", "backup", "--media", file)
 	does(m, harness.ExitFailure, "is there already", "backup", file)
 	does(m, harness.ExitUsage, "give it a name", "backup", "-")
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
@@ -52,10 +55,11 @@ func TestBackupAndRestore(t *testing.T) {
 	does(m, harness.ExitOK, "Ended", "stop", "--sessions")
 	does(m, harness.ExitFailure, "is there already; with --force", "restore", file)
 	m.Write("work/.env", "BARECLAW_MAX_TURNS=8\n", 0o600)
+	m.Write("state/tools/later.ts", tool, 0o600)
 	does(m, harness.ExitFailure, "work/.env is there already", "restore", file)
 	does(m, harness.ExitOK, "Moved aside", "restore", "--force", file)
 	wantFile(m, "work/.env", settings)
-	for _, pattern := range []string{"state/ledger.db.before-restore-*", "work/.env.before-restore-*", "state/media.before-restore-*/tg-1/a.jpg"} {
+	for _, pattern := range []string{"state/ledger.db.before-restore-*", "work/.env.before-restore-*", "state/media.before-restore-*/tg-1/a.jpg", "state/tools.before-restore-*/later.ts"} {
 		if len(m.Glob(pattern)) != 1 {
 			t.Errorf("%s: %v", pattern, m.Glob(pattern))
 		}
@@ -71,6 +75,10 @@ func TestBackupAndRestore(t *testing.T) {
 		wantFile(m, "home/.config/bareclaw/notes.md", "likes tea")
 		wantFile(m, "home/.config/bareclaw/.env", "BARECLAW_QUEUE_LIMIT=9\n")
 		wantFile(m, "state/media/tg-1/a.jpg", "picture")
+		wantFile(m, "state/tools/kept.ts", tool)
+		if kept, later := m.Glob("state/snapshots/initial_*/tools/kept.ts"), m.Glob("state/tools/later.ts"); len(kept) != 1 || len(later) > 0 {
+			t.Errorf("snapshots with the tool: %q; later tools: %q", kept, later)
+		}
 		g := m.Start()
 		g.Must("GET", "/messages/"+first, nil, 200).Want(t, "one")
 		g.Must("GET", "/messages/"+later, nil, 404)
