@@ -31,7 +31,7 @@ type child struct {
 	input     io.Closer     // the tool host ends when its input does
 	exited    chan struct{} // closed when the process has ended; err is set then
 	err       error
-	directory os.FileInfo   // the tools directory that the process reads; nil: there was none
+	directory directory     // the tools directory that the process may read
 	left      chan struct{} // closed when the child is no longer the present one
 	health    *api.Health   // the last answer; nil: none came
 }
@@ -110,6 +110,38 @@ func (c *child) stop() {
 	defer late.Stop()
 	<-c.exited
 	c.client.close()
+	c.directory.close()
+}
+
+// A directory notices when another one takes its place.
+type directory struct {
+	path string
+	then os.FileInfo // nil: there was none
+	open *os.File    // keeps the file system from using the number of a removed directory again; nil: not readable
+}
+
+func openDirectory(path string) directory {
+	d := directory{path: path}
+	d.then, _ = os.Stat(path)
+	d.open, _ = os.Open(path)
+	return d
+}
+
+func (d directory) close() { _ = d.open.Close() } // also without a file
+
+// wasReplaced reports whether the path leads to another directory. A missing one is made anew.
+func (d directory) wasReplaced() bool {
+	now, err := os.Stat(d.path)
+	if err != nil && os.MkdirAll(d.path, 0o700) == nil {
+		now, err = os.Stat(d.path)
+	}
+	switch {
+	case err != nil:
+		return d.then != nil
+	case d.then == nil:
+		return true
+	}
+	return !os.SameFile(d.then, now)
 }
 
 // endedWell reports whether a process that has ended was told to end.

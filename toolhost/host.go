@@ -214,11 +214,13 @@ func (h *Host) start(ctx context.Context, s *hostSockets) (*child, error) {
 	if err != nil {
 		h.o.Log.Error("tools of files are missing", "err", err)
 	}
-	directory, _ := os.Stat(h.o.ToolsDir) // nil: not there
+	directory := openDirectory(h.o.ToolsDir)
 	c, err := startChild(h.o.Self, s.boot, s.path, s.file, h.o.Log)
 	if err != nil {
+		directory.close()
 		return nil, err
 	}
+	c.directory = directory
 	if err = c.awaitReady(ctx); err == nil {
 		_, err = h.refresh(ctx, c)
 	}
@@ -226,7 +228,6 @@ func (h *Host) start(ctx context.Context, s *hostSockets) (*child, error) {
 		c.stop()
 		return nil, err
 	}
-	c.directory = directory
 	took := time.Since(c.startedAt)
 	h.changing.Lock()
 	err = h.snapshots.makeInitial(len(h.tools())) // before anybody can change a tool
@@ -269,7 +270,7 @@ func (h *Host) watch(ctx context.Context, c *child) ending {
 			return ending{crashed: true}
 		case <-tick.C:
 		}
-		if now, _ := os.Stat(h.o.ToolsDir); !sameFile(now, c.directory) {
+		if c.directory.wasReplaced() {
 			h.o.Log.Warn("the tools directory was replaced: the tool host starts again", "dir", h.o.ToolsDir)
 			return ending{}
 		}
@@ -285,11 +286,6 @@ func (h *Host) watch(ctx context.Context, c *child) ending {
 			c.kill()
 		}
 	}
-}
-
-// sameFile is os.SameFile where nil stands for a file that is not there.
-func sameFile(a, b os.FileInfo) bool {
-	return a == nil && b == nil || a != nil && b != nil && os.SameFile(a, b)
 }
 
 func (h *Host) answers(ctx context.Context, c *child) bool {

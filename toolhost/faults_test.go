@@ -1,0 +1,281 @@
+package toolhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"bareclaw/core/tools"
+	"bareclaw/internal/testkit/check"
+)
+
+// kill ends the process as a crash does, and returns when another one serves.
+func (r *running) kill(signal syscall.Signal) {
+	r.t.Helper()
+	r.hit(signal)
+	r.revived()
+}
+
+func (r *running) hit(signal syscall.Signal) {
+	r.t.Helper()
+	r.mu.Lock()
+	c := r.child
+	r.mu.Unlock()
+	check.OK(r.t, syscall.Kill(c.pid, signal))
+	if signal == syscall.SIGSTOP {
+		r.eventually("the process does not answer", func() bool { return !r.answers(r.t.Context(), c) })
+		return
+	}
+	select {
+	case <-c.left:
+	case <-time.After(patience):
+		r.t.Fatal("the end of the process is not noticed")
+	}
+}
+
+func (r *running) revived() {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	if _, err := r.await(ctx); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestCrash: a tool host that ends by itself is there again at once, with its tools.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.write("mine.ts", file("mine", "Mine", "return 'mine';"))
+	r.offers("mine", "Mine")
+	before := r.now().PID
+	began := time.Now()
+	r.kill(syscall.SIGKILL)
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("back after %s", took)
+	}
+	r.gives("mine", `{}`, "mine")
+	if s := r.now(); s.PID == before || s.RestartCount != 1 || !s.Healthy || s.Problem != "" {
+		t.Errorf("the state is %+v", s)
+	}
+	if !r.log.has("level=ERROR", "the tool host has crashed", fmt.Sprintf("pid=%d", before), "signal: killed") {
+		t.Error("the crash is not logged")
+	}
+	r.gives("worker_restart", `{}`, "Secondary server restarted successfully")
+	if s := r.now(); s.RestartCount != 1 {
+		t.Errorf("a restart that was asked for counts: %+v", s)
+	}
+}
+
+// TestCrashDuringCalls: each of 200 calls under way ends in a result or a clear error when the tool
+// host is killed, those that may run again in a result.
+func TestCrashDuringCalls(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	const body = "await new Promise((done) => setTimeout(done, args.ms)); return 'done';"
+	r.write("once.ts", file("once", "Once", body))
+	r.write("again.ts", fileWith("again", "Again", "annotations: { idempotentHint: true },", body))
+	r.offers("once", "Once")
+	r.offers("again", "Again")
+	var calls sync.WaitGroup
+	results := make(chan tools.Result, 200)
+	for i := range cap(results) {
+		name := []string{"once", "again"}[i%2]
+		calls.Go(func() {
+			got := r.call(name, `{"ms":100}`)
+			if got.IsError && name == "again" {
+				t.Errorf("again: %s", shortened(got))
+			}
+			results <- got
+		})
+	}
+	<-time.After(50 * time.Millisecond) // some calls run, and most wait
+	began := time.Now()
+	r.kill(syscall.SIGKILL)
+	r.gives("hello_world", `{}`, `{"greeting":"Hello, World!"}`)
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("back after %s", took)
+	}
+	calls.Wait()
+	close(results)
+	cut := 0
+	for got := range results {
+		switch {
+		case !got.IsError && got.Text == "done":
+		case got.IsError && strings.Contains(got.Text, "the tool host ended during the call of once, which may have had effects"):
+			cut++
+		default:
+			t.Errorf("a call ends with %s", shortened(got))
+		}
+	}
+	if cut == 0 || cut > 100 {
+		t.Errorf("%d calls were cut", cut)
+	}
+}
+
+// TestTooManyCrashes: the sixth crash rolls back to the most recent snapshot that is not one of
+// before a rollback.
+func TestTooManyCrashes(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.write("good.ts", file("good", "Good", "return 1;"))
+	r.offers("good", "Good")
+	r.call("worker_snapshot", `{"name":"good"}`)
+	r.write("good.ts", file("good", "Other", "return 1;"))
+	r.offers("good", "Other")
+	r.call("worker_rollback", `{}`)
+	r.write("bad.ts", file("bad", "Bad", "return 2;"))
+	r.offers("bad", "Bad")
+	for n := 1; n <= maxRestarts; n++ {
+		r.kill(syscall.SIGKILL)
+		if s := r.now(); s.RestartCount != n {
+			t.Fatalf("after %d crashes the state is %+v", n, s)
+		}
+		r.offers("bad", "Bad")
+	}
+	r.kill(syscall.SIGKILL)
+	r.offers("good", "Good")
+	r.offers("bad", "")
+	if s := r.now(); s.RestartCount != 0 || !s.Healthy {
+		t.Errorf("the state is %+v", s)
+	}
+	if !r.log.has("level=WARN", "rolled back", r.ids("good")[0]) {
+		t.Error("the rollback is not logged")
+	}
+	rescued := r.ids(rescueName)
+	if len(rescued) != 2 {
+		t.Fatalf("snapshots of before a rollback are %v", rescued)
+	}
+	r.gives("worker_rollback", `{"snapshot":"`+rescued[0]+`"}`, "Rolled back to snapshot: "+rescued[0])
+	r.offers("bad", "Bad")
+}
+
+// TestHang: a tool host that does not answer is replaced, and calls wait for that.
+func TestHang(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.hit(syscall.SIGSTOP)
+	r.gives("hello_world", `{}`, `{"greeting":"Hello, World!"}`)
+	r.revived()
+	if s := r.now(); s.RestartCount != 1 || !s.Healthy {
+		t.Errorf("the state is %+v", s)
+	}
+	if !r.log.has("level=ERROR", "does not answer") {
+		t.Error("the hang is not logged")
+	}
+}
+
+// TestNeverStarts: a tool host that does not start is tried with pauses, and calls say why.
+func TestNeverStarts(t *testing.T) {
+	t.Parallel()
+	bin := filepath.Join(t.TempDir(), "broken")
+	check.OK(t, os.WriteFile(bin, []byte("#!/bin/sh\necho no luck today >&2\nexit 7\n"), 0o700))
+	r := start(t, func(o *Options) { o.Self = bin })
+	r.eventually("the reason", func() bool {
+		s := r.now()
+		return s.Status == "failed" && strings.Contains(s.Problem, "exit status 7: no luck today")
+	})
+	if got := r.call("worker_status", `{}`); got.IsError {
+		t.Errorf("worker_status: %s", shortened(got))
+	}
+	r.refuses("worker_restart", `{}`, "exit status 7: no luck today")
+	if n := strings.Count(r.log.String(), "the tool host does not start"); n > 12 {
+		t.Errorf("%d starts in ten seconds", n)
+	}
+	check.OK(t, os.Remove(bin))
+	self, err := os.Executable()
+	check.OK(t, err)
+	check.OK(t, os.Symlink(self, bin))
+	r.revived()
+	r.gives("hello_world", `{}`, `{"greeting":"Hello, World!"}`)
+}
+
+// TestPauses: the pauses between starts grow to a bound.
+func TestPauses(t *testing.T) {
+	t.Parallel()
+	before := time.Duration(-1)
+	for n := range 100 {
+		p := pauseAfter(n)
+		if p < before || p > maxPause || n == 0 && p != 0 {
+			t.Errorf("pause %d is %s, after %s", n, p, before)
+		}
+		before = p
+	}
+	if before != maxPause {
+		t.Errorf("the longest pause is %s", before)
+	}
+}
+
+// TestSilent: a call ends with its caller, also if the tool host never answers.
+func TestSilent(t *testing.T) {
+	t.Parallel()
+	r := start(t, func(o *Options) { o.Self = programOf(t, silentRole) })
+	tool, ok := r.o.Registry.Find("silent")
+	if !ok || tool.Timeout != time.Second+extraTime {
+		t.Fatalf("silent is %+v", tool)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := tool.Handle(ctx, tools.Call{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	began := time.Now()
+	r.stop()
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the end took %s", took)
+	}
+}
+
+// programOf returns a program that is this one in a role.
+func programOf(t *testing.T, role string) string {
+	t.Helper()
+	self, err := os.Executable()
+	check.OK(t, err)
+	path := filepath.Join(t.TempDir(), "program")
+	check.OK(t, os.WriteFile(path, []byte("#!/bin/sh\nexec "+self+" "+role+"\n"), 0o700))
+	return path
+}
+
+// TestDirectoryFaults: whatever happens to the tools directory, the tools of the program serve,
+// and those of files come back.
+func TestDirectoryFaults(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		harm func(r *running) error
+		mend func(r *running) error
+	}{
+		"deleted":       {func(r *running) error { return os.RemoveAll(r.dir) }, nil},
+		"parent gone":   {func(r *running) error { return os.RemoveAll(filepath.Dir(r.dir)) }, nil},
+		"replaced":      {func(r *running) error { return errors.Join(os.Rename(r.dir, r.dir+"2"), os.Mkdir(r.dir, 0o700)) }, nil},
+		"made anew":     {func(r *running) error { return errors.Join(os.RemoveAll(r.dir), os.Mkdir(r.dir, 0o700)) }, nil},
+		"a file":        {func(r *running) error { return errors.Join(os.RemoveAll(r.dir), os.WriteFile(r.dir, nil, 0o600)) }, func(r *running) error { return os.Remove(r.dir) }},
+		"dangling link": {func(r *running) error { return errors.Join(os.RemoveAll(r.dir), os.Symlink("nowhere", r.dir)) }, func(r *running) error { return os.Remove(r.dir) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := start(t)
+			r.write("mine.ts", file("mine", "Mine", "return 'mine';"))
+			r.offers("mine", "Mine")
+			check.OK(t, c.harm(r))
+			r.offers("mine", "")
+			r.gives("hello_world", `{}`, `{"greeting":"Hello, World!"}`)
+			if c.mend != nil {
+				r.refuses("dynamic_tool_create", creation(t, "made", "return 1"), "write the tool")
+				check.OK(t, c.mend(r))
+			}
+			r.eventually("the directory", func() bool { st, err := os.Stat(r.dir); return err == nil && st.IsDir() })
+			r.write("mine.ts", file("mine", "Again", "return 'again';"))
+			r.offers("mine", "Again")
+			if s := r.now(); s.RestartCount != 0 {
+				t.Errorf("the state is %+v", s)
+			}
+		})
+	}
+}
