@@ -46,8 +46,8 @@ func asserted(passed bool, given, found string) assertion {
 }
 
 type equalsArgs struct {
-	Actual   any    `json:"actual"`
-	Expected any    `json:"expected"`
+	Actual   any    `json:"actual" jsonschema:"any value"`
+	Expected any    `json:"expected" jsonschema:"any value"`
 	Strict   bool   `json:"strict,omitempty" jsonschema:"false compares as == of JavaScript does: 1 equals \"1\" and true"`
 	Message  string `json:"message,omitempty" jsonschema:"what the assertion is about"`
 }
@@ -247,7 +247,7 @@ func foldCase(r rune) rune {
 }
 
 type truthyArgs struct {
-	Value   any    `json:"value"`
+	Value   any    `json:"value" jsonschema:"any value"`
 	Message string `json:"message,omitempty" jsonschema:"what the assertion is about"`
 }
 
@@ -273,7 +273,7 @@ func isTruthy(v any) bool {
 }
 
 type typeArgs struct {
-	Value        any    `json:"value"`
+	Value        any    `json:"value" jsonschema:"any value"`
 	ExpectedType string `json:"expectedType" enum:"string,number,boolean,object,array,null,undefined,function" jsonschema:"no JSON value is undefined or a function"`
 	Message      string `json:"message,omitempty" jsonschema:"what the assertion is about"`
 }
@@ -312,7 +312,7 @@ func assertRange(_ context.Context, in rangeArgs) (assertion, error) {
 }
 
 type schemaArgs struct {
-	Data    any            `json:"data"`
+	Data    any            `json:"data" jsonschema:"any value"`
 	Schema  map[string]any `json:"schema" jsonschema:"JSON Schema; $schema names the draft, and without it the keywords of all drafts are known. References lead to parts of the same schema."`
 	Message string         `json:"message,omitempty" jsonschema:"what the assertion is about"`
 }

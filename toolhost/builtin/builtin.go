@@ -46,8 +46,9 @@ func Tools() []tools.Tool {
 //	min:"0"     the smallest number
 //	max:"9"     the largest number
 //
-// Arguments of type any have json.Number for numbers, which keeps all digits. Out must have no nil
-// slice. The tool is read-only and idempotent.
+// Arguments of type any have json.Number for numbers, which keeps all digits; fields of that type
+// need a description, because clients refuse the schema true that is there without. Out must have
+// no nil slice. The tool is read-only and idempotent.
 func define[In, Out any](name, description string, defaults In, handle func(ctx context.Context, in In) (Out, error)) tools.Tool {
 	absent, err := json.Marshal(defaults)
 	if err != nil {
@@ -156,11 +157,9 @@ func refine(s *jsonschema.Schema, t reflect.Type) {
 	case reflect.Pointer:
 		refine(s, t.Elem())
 	case reflect.Slice, reflect.Array:
-		if s.Items != nil {
-			refine(s.Items, t.Elem())
-		}
+		s.Items = refined(s.Items, t.Elem())
 	case reflect.Map:
-		refine(s.AdditionalProperties, t.Elem())
+		s.AdditionalProperties = refined(s.AdditionalProperties, t.Elem())
 	case reflect.Struct:
 		s.AdditionalProperties = nil
 		for _, f := range reflect.VisibleFields(t) {
@@ -170,6 +169,15 @@ func refine(s *jsonschema.Schema, t reflect.Type) {
 			}
 		}
 	}
+}
+
+// refined returns the schema of what a slice or map contains, or nil if that is anything.
+func refined(s *jsonschema.Schema, t reflect.Type) *jsonschema.Schema {
+	if s == nil || t.Kind() == reflect.Interface {
+		return nil
+	}
+	refine(s, t)
+	return s
 }
 
 func applyTags(s *jsonschema.Schema, tag reflect.StructTag) {

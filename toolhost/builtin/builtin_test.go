@@ -157,5 +157,32 @@ func TestAllTools(t *testing.T) {
 		if tool.Description == "" || !tool.Annotations.ReadOnly {
 			t.Errorf("%s has no description, or is not read-only", tool.Name)
 		}
+		for _, raw := range []json.RawMessage{tool.Input, tool.Output} {
+			var schema any
+			check.OK(t, json.Unmarshal(raw, &schema))
+			if hasBareProperty(schema) {
+				t.Errorf("%s: the schema of a property is true or false, which clients refuse: %s", tool.Name, raw)
+			}
+		}
 	}
+}
+
+func hasBareProperty(schema any) bool {
+	switch schema := schema.(type) {
+	case []any:
+		return slices.ContainsFunc(schema, hasBareProperty)
+	case map[string]any:
+		properties, _ := schema["properties"].(map[string]any)
+		for _, p := range properties {
+			if _, ok := p.(map[string]any); !ok {
+				return true
+			}
+		}
+		for _, child := range schema {
+			if hasBareProperty(child) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -194,7 +194,7 @@ type step struct {
 	Action   string `json:"action"`
 	Selector string `json:"selector,omitempty"`
 	URL      string `json:"url,omitempty"`
-	Value    any    `json:"value,omitempty"`
+	Value    any    `json:"value,omitempty" jsonschema:"what is entered, any value"`
 }
 
 type deduplicateArgs struct {
