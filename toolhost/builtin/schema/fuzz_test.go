@@ -35,7 +35,7 @@ func FuzzSchema(f *testing.F) {
 		if err != nil {
 			return
 		}
-		defer s.Close()
+		defer func() { check.OK(t, s.Close()) }()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err = s.Check(ctx, w)
