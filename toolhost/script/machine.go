@@ -20,13 +20,19 @@ var shims = sync.OnceValues(func() ([]byte, error) {
 	if len(r.Errors) > 0 {
 		return nil, fmt.Errorf("shims.js: %s", r.Errors[0].Text)
 	}
+	return bytecode("(" + strings.TrimRight(string(r.Code), ";\n") + ")")
+})
+
+// bytecode compiles an expression.
+func bytecode(expression string) ([]byte, error) {
 	vm, err := quickjs.NewVM()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make a virtual machine: %w", err)
 	}
-	defer vm.Close()
-	return vm.Compile("("+strings.TrimRight(string(r.Code), ";\n")+")", quickjs.EvalGlobal)
-})
+	defer func() { _ = vm.Close() }() // never fails
+	vm.SetMemoryLimit(memoryLimit)
+	return vm.Compile(expression, quickjs.EvalGlobal)
+}
 
 // A machine is a virtual machine for one tool. Only one goroutine at a time may use a machine.
 type machine struct {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,24 +52,32 @@ func guard[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 }
 
-// maxMachines is how many calls of one tool run at once.
-const maxMachines = 4
+const (
+	maxMachines = 4                // of one tool, and so how many of its calls run at once
+	maxIdle     = 10 * time.Minute // a machine takes 0.3 MiB
+)
 
 // A pool holds the machines of a script.
 type pool struct {
 	running chan struct{} // a token for each call that runs
 
 	mu     sync.Mutex // guards the fields below
-	idle   []*machine // the one used last is used next, so that calls in a row find the state of the module
+	idle   []idle     // the one used last is used next, so that calls in a row find the state of the module
 	closed bool
+}
+
+// An idle machine waits for the next call.
+type idle struct {
+	machine *machine
+	expiry  *time.Timer
 }
 
 func newPool() *pool { return &pool{running: make(chan struct{}, maxMachines)} }
 
-// Tool returns the tool. Its calls may use host as far as the permissions of the script go; nil:
-// not at all. What the tool writes to the console goes to log, which must be safe for concurrent
+// Tool returns the tool. Its calls may use functions as far as the permissions of the script go;
+// nil: not at all. What the tool writes to the console goes to log, which must be safe for concurrent
 // use; nil discards the lines. An error of a call wraps ErrStuck if the process must be ended.
-func (s *Script) Tool(host Functions, log func(line string)) tools.Tool {
+func (s *Script) Tool(functions Functions, log func(line string)) tools.Tool {
 	if log == nil {
 		log = func(string) {}
 	}
@@ -83,21 +92,21 @@ func (s *Script) Tool(host Functions, log func(line string)) tools.Tool {
 		Handle: func(ctx context.Context, c tools.Call) (tools.Result, error) {
 			ctx, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("%s did not end within %s", s.Name, s.Timeout))
 			defer cancel()
-			o, err := guard(ctx, func() (outcome, error) { return s.call(ctx, host, log, string(c.Args)) })
+			o, err := guard(ctx, func() (outcome, error) { return s.call(ctx, functions, log, string(c.Args)) })
 			return s.result(o, err)
 		},
 	}
 }
 
 // call runs the handler.
-func (s *Script) call(ctx context.Context, host Functions, log func(string), args string) (outcome, error) {
+func (s *Script) call(ctx context.Context, functions Functions, log func(string), args string) (outcome, error) {
 	select {
 	case s.pool.running <- struct{}{}:
 		defer func() { <-s.pool.running }()
 	case <-ctx.Done():
 		return outcome{}, context.Cause(ctx)
 	}
-	m, err := s.machine(ctx, host, log)
+	m, err := s.machine(ctx, functions, log)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -109,14 +118,14 @@ func (s *Script) call(ctx context.Context, host Functions, log func(string), arg
 			m.close()
 		}
 	}()
-	r := &run{code: &s.code, host: host, log: log}
+	r := &run{code: s.code, functions: functions, log: log}
 	o, err := r.perform(ctx, m, "call", cmp.Or(args, "{}"))
 	fit = err == nil
 	return o, err
 }
 
 // machine returns an idle machine or a new one.
-func (s *Script) machine(ctx context.Context, host Functions, log func(string)) (*machine, error) {
+func (s *Script) machine(ctx context.Context, functions Functions, log func(string)) (*machine, error) {
 	if m := s.pool.take(); m != nil {
 		return m, nil
 	}
@@ -124,7 +133,7 @@ func (s *Script) machine(ctx context.Context, host Functions, log func(string)) 
 	if err != nil {
 		return nil, err
 	}
-	o, err := m.load(ctx, &run{code: &s.code, host: host, log: log})
+	o, err := m.load(ctx, &run{code: s.code, functions: functions, log: log})
 	if err == nil && o.kind == "fail" {
 		err = s.code.fault(o)
 	}
@@ -141,9 +150,10 @@ func (p *pool) take() *machine {
 	if len(p.idle) == 0 {
 		return nil
 	}
-	m := p.idle[len(p.idle)-1]
+	last := p.idle[len(p.idle)-1]
 	p.idle = p.idle[:len(p.idle)-1]
-	return m
+	last.expiry.Stop()
+	return last.machine
 }
 
 func (p *pool) give(m *machine) {
@@ -153,17 +163,30 @@ func (p *pool) give(m *machine) {
 		m.close()
 		return
 	}
-	p.idle = append(p.idle, m)
+	p.idle = append(p.idle, idle{m, time.AfterFunc(maxIdle, func() { p.expire(m) })})
 }
 
-// Close frees the machines of the script. Calls that run may end; they and later calls still work.
+// expire closes a machine unless it has been taken meanwhile.
+func (p *pool) expire(m *machine) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle = slices.DeleteFunc(p.idle, func(i idle) bool {
+		if i.machine == m {
+			m.close()
+		}
+		return i.machine == m
+	})
+}
+
+// Close frees the machines of the script. Calls go on to work, each on a machine of its own.
 func (s *Script) Close() {
 	p := s.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	for _, m := range p.idle {
-		m.close()
+	for _, i := range p.idle {
+		i.expiry.Stop()
+		i.machine.close()
 	}
 	p.idle = nil
 }

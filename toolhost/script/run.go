@@ -21,9 +21,9 @@ const (
 // A run is the time from a call of an entry of the machine to its outcome. It serves the timers
 // and operations of the tool.
 type run struct {
-	code *program
-	host Functions // nil: none
-	log  func(line string)
+	code      *program
+	functions Functions // nil: none
+	log       func(line string)
 
 	ctx        context.Context // the engine passes none to operate
 	m          *machine
@@ -148,8 +148,10 @@ func (r *run) next() error {
 
 // operate carries out what shims.js asks for. The machine throws an error as a TypeError.
 func (r *run) operate(args []any) (any, error) {
-	text := func(i int) string {
-		s, _ := args[i].(string)
+	text := func(i int) (s string) {
+		if i < len(args) {
+			s, _ = args[i].(string)
+		}
 		return s
 	}
 	id := func() int {
@@ -157,34 +159,22 @@ func (r *run) operate(args []any) (any, error) {
 		return n
 	}
 	switch name := text(0); name {
-	case "text", "object":
-		return nil, r.end(outcome{kind: name, text: text(1)})
-	case "large":
-		return nil, r.end(outcome{kind: name})
-	case "fail":
-		return nil, r.end(outcome{kind: name, text: text(1), stack: text(2)})
+	case "text", "object", "large", "fail":
+		if r.outcome == nil { // the first one counts
+			r.outcome = &outcome{kind: name, text: text(1), stack: text(2)}
+		}
 	case "log":
 		r.write(text(1))
-		return nil, nil
 	case "timer":
 		r.startTimer(id(), args[2])
-		return nil, nil
 	case "cancel":
 		r.cancel(id())
-		return nil, nil
 	case "fetch", "readFile", "writeFile", "listFiles":
 		return nil, r.begin(id(), name, args[2:])
 	default:
 		return compute(name, args[1:])
 	}
-}
-
-// end keeps the first outcome.
-func (r *run) end(o outcome) error {
-	if r.outcome == nil {
-		r.outcome = &o
-	}
-	return nil
+	return nil, nil
 }
 
 func (r *run) write(line string) {
@@ -226,7 +216,7 @@ func (r *run) cancel(id int) {
 // begin starts an operation.
 func (r *run) begin(id int, name string, args []any) error {
 	switch {
-	case r.host == nil:
+	case r.functions == nil:
 		return fmt.Errorf("%s is not granted to the tool", name)
 	case len(r.operations) == maxOperations:
 		return fmt.Errorf("at most %d calls of fetch and fs may run at once; await some of them first", maxOperations)
@@ -234,7 +224,7 @@ func (r *run) begin(id int, name string, args []any) error {
 	ctx, cancel := context.WithCancel(r.ctx)
 	r.operations[id] = cancel
 	go func() { // ends with the operation, and that with the run
-		results, err := use(ctx, r.host, name, args)
+		results, err := use(ctx, r.functions, name, args)
 		select {
 		case r.ended <- settlement{id, results, err}:
 		case <-ctx.Done():
@@ -244,28 +234,28 @@ func (r *run) begin(id int, name string, args []any) error {
 }
 
 // use calls one of the functions.
-func use(ctx context.Context, host Functions, name string, args []any) ([]any, error) {
+func use(ctx context.Context, functions Functions, name string, args []any) ([]any, error) {
 	first, _ := args[0].(string)
 	switch name {
 	case "readFile":
-		data, err := host.ReadFile(ctx, first)
+		data, err := functions.ReadFile(ctx, first)
 		return []any{pack(data)}, err
 	case "writeFile":
 		data, _ := args[1].(string)
-		return nil, host.WriteFile(ctx, first, unpack(data))
+		return nil, functions.WriteFile(ctx, first, unpack(data))
 	case "listFiles":
-		names, err := host.ListFiles(ctx, first)
+		names, err := functions.ListFiles(ctx, first)
 		if err != nil {
 			return nil, err
 		}
 		list, err := json.Marshal(append([]string{}, names...)) // never null
 		return []any{string(list)}, err
 	default:
-		return fetch(ctx, host, first, args[1])
+		return fetch(ctx, functions, first, args[1])
 	}
 }
 
-func fetch(ctx context.Context, host Functions, request string, body any) ([]any, error) {
+func fetch(ctx context.Context, functions Functions, request string, body any) ([]any, error) {
 	var asked struct {
 		URL     string            `json:"url"`
 		Method  string            `json:"method"`
@@ -279,16 +269,16 @@ func fetch(ctx context.Context, host Functions, request string, body any) ([]any
 	for name, value := range asked.Headers {
 		r.Header.Set(name, value)
 	}
-	got, err := host.Fetch(ctx, r)
+	got, err := functions.Fetch(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	var headers [][2]string
+	headers := [][2]string{} // never null
 	for name, values := range got.Header {
 		for _, v := range values {
 			headers = append(headers, [2]string{name, v})
 		}
 	}
-	head, err := json.Marshal(map[string]any{"url": got.URL, "status": got.Status, "headers": append([][2]string{}, headers...)})
+	head, err := json.Marshal(map[string]any{"url": got.URL, "status": got.Status, "headers": headers})
 	return []any{string(head), pack(got.Body)}, err
 }

@@ -68,6 +68,7 @@ func FuzzScan(f *testing.F) {
 	f.Add([]byte(reverse))
 	f.Add([]byte("x = `a${eval('1')}\n` /* require( */"))
 	f.Add([]byte("'\\\u2028'; eval('1')"))
+	f.Add([]byte("!\u2028"))
 	f.Fuzz(func(t *testing.T, source []byte) {
 		err := Scan("a.ts", source)
 		if err == nil {
@@ -77,10 +78,15 @@ func FuzzScan(f *testing.F) {
 		if !ok {
 			t.Fatalf("no *Error: %v", err)
 		}
-		if lines := strings.Count(string(source), "\n") + 1; e.Line > lines {
-			t.Errorf("%v in a file of %d lines", err, lines)
+		if n := lines(source); e.Line > n {
+			t.Errorf("%v in a file of %d lines", err, n)
 		}
 	})
+}
+
+// lines counts lines as JavaScript has them.
+func lines(source []byte) int {
+	return 1 + strings.Count(strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n").Replace(string(source)), "\n")
 }
 
 func BenchmarkScan(b *testing.B) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"bareclaw/core/tools"
@@ -115,6 +116,7 @@ func TestRefusedFiles(t *testing.T) {
 		{tool("handler: 1"), "the handler of the tool must be a function"},
 		{tool("schema: undefined"), `the schema of the tool must be a JSON Schema whose type is "object"`},
 		{tool("schema: {type: 'array'}"), `the schema of the tool must be a JSON Schema whose type is "object"`},
+		{tool("schema: {type: 'object', properties: {a: {pattern: '('}}}"), "a.ts:2:2: the schema of the tool cannot be used: "},
 		{tool("outputSchema: true"), `the outputSchema of the tool must be a JSON Schema whose type is "object"`},
 		{tool("permissions: 'network'"), "the permissions of the tool must be a list"},
 		{tool("permissions: ['root']"), `there is no permission "root"; there are network and filesystem`},
@@ -134,7 +136,7 @@ func TestRefusedFiles(t *testing.T) {
 		{"interface A {}\nfunction f(): void {\n  missing();\n}\nf();", "a.ts:3:3: 'missing' is not defined"},
 		{"await 1", "Top-level await"},
 		{"for (;;) {}", "a.ts: the top level of the file did not end within 250ms"},
-		{"const a = []; for (;;) a.push('x'.repeat(1000) + a.length)", "out of memory: the top level of a file has 16 MiB"},
+		{"export const a = 'x'.repeat(20 << 20)", "a.ts:1:22: out of memory: the top level of a file has 16 MiB"},
 		{"const f = () => f() + 1; f()", "stack overflow"},
 		{"fetch('http://example.com')\n" + tool(""), ""},
 		{"// " + strings.Repeat("x", MaxSource), "a.ts: the file has 1048579 bytes; a tool has at most 1048576"},
@@ -318,6 +320,27 @@ func TestOverlappingCalls(t *testing.T) {
 	wg.Wait()
 }
 
+func TestIdleMachine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := body(t, "return globalThis.calls = (globalThis.calls ?? 0) + 1")
+		for _, want := range []string{"1", "2", "1"} {
+			got, err := call(t, s, "")
+			if err != nil || got.Text != want {
+				t.Errorf("got %s, %v; want %s", got.Text, err, want)
+			}
+			if want == "2" {
+				time.Sleep(maxIdle)
+				synctest.Wait()
+				if len(s.pool.idle) != 0 {
+					t.Error("the machine is left")
+				}
+			}
+		}
+		s.Close()
+	})
+}
+
 func TestClose(t *testing.T) {
 	t.Parallel()
 	s := body(t, "return 1")
@@ -467,8 +490,8 @@ func FuzzCompile(f *testing.F) {
 		}
 		if e, ok := errors.AsType[*Error](err); !ok {
 			t.Errorf("no *Error: %v", err)
-		} else if lines := strings.Count(string(source), "\n") + 1; e.Line > lines {
-			t.Errorf("%v in a file of %d lines", err, lines)
+		} else if n := lines(source); e.Line > n {
+			t.Errorf("%v in a file of %d lines", err, n)
 		}
 	})
 }

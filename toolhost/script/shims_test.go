@@ -164,7 +164,7 @@ func TestRequest(t *testing.T) {
 	_, err := body(t, `await fetch("http://a/", {method: "post", headers: [["x-a", "1"], ["X-A", "2"]], body: new URLSearchParams({q: "é"})})`, "network").Tool(&w, nil).Handle(t.Context(), tools.Call{})
 	check.OK(t, err)
 	r := w.asked[0]
-	if r.URL != "http://a/" || r.Method != "POST" || string(r.Body) != "q=%C3%A9" || r.Header.Get("X-A") != "1, 2" || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+	if r.URL != "http://a/" || r.Method != http.MethodPost || string(r.Body) != "q=%C3%A9" || r.Header.Get("X-A") != "1, 2" || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		t.Errorf("got %+v", r)
 	}
 }

@@ -9,64 +9,8 @@ import (
 	"sync"
 	"unicode/utf16"
 
-	"github.com/evanw/esbuild/pkg/api"
 	"github.com/go-sourcemap/sourcemap"
 )
-
-// A program is the JavaScript of a file.
-type program struct {
-	file      string
-	code      string // an expression: a function that fills module.exports
-	bytecode  []byte // of code
-	sourceMap []byte // from code to the file; parsed when a stack is shown, since it takes memory
-}
-
-// The code is the body of a function. As the banner takes the first line, the frames of a stack
-// that are in the first line are those of the shims.
-const (
-	banner = `(function(module,exports,require){"use strict";`
-	footer = `})`
-)
-
-func transpile(file string, source []byte) (program, error) {
-	p := program{file: file}
-	options := transformOptions(file)
-	options.Format = api.FormatCommonJS
-	options.Banner, options.Footer = banner, footer
-	r, err := transform(source, options)
-	if err != nil {
-		return p, err
-	}
-	p.code, p.sourceMap = string(r.Code), r.Map
-	return p, nil
-}
-
-func transformOptions(file string) api.TransformOptions {
-	return api.TransformOptions{
-		Sourcefile:     file,
-		Loader:         api.LoaderTS,
-		Target:         api.ES2023,
-		Charset:        api.CharsetUTF8,
-		LegalComments:  api.LegalCommentsNone,
-		Sourcemap:      api.SourceMapExternal,
-		SourcesContent: api.SourcesContentExclude,
-		TsconfigRaw:    "{}",
-		LogLimit:       1,
-	}
-}
-
-// transform returns the first error of esbuild as an *Error.
-func transform(source []byte, options api.TransformOptions) (api.TransformResult, error) {
-	r := api.Transform(string(source), options)
-	if len(r.Errors) == 0 {
-		return r, nil
-	}
-	e := &Error{File: options.Sourcefile, Text: r.Errors[0].Text}
-	if at := r.Errors[0].Location; at != nil {
-		e.Line, e.Column = at.Line, at.Column+1
-	}
-	return r, e
-}
 
 // maxFrames bounds the lines of a stack that people see.
 const maxFrames = 20
