@@ -177,8 +177,8 @@ var exported = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // exportPosition returns where the tool is exported, or the beginning of the file.
-func exportPosition(source []byte) (line, column int) {
-	at := exported().FindIndex(source)
+func exportPosition(source string) (line, column int) {
+	at := exported().FindStringIndex(source)
 	if at == nil {
 		return 1, 1
 	}

@@ -1,7 +1,6 @@
 package script
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -72,9 +71,9 @@ func (p positions) find(line, column int) (int, int) {
 }
 
 // positionOf returns the line and column, counted from 1, of an offset.
-func positionOf(source []byte, offset int) (line, column int) {
+func positionOf(source string, offset int) (line, column int) {
 	before := source[:offset]
-	return 1 + bytes.Count(before, []byte("\n")), offset - bytes.LastIndexByte(before, '\n')
+	return 1 + strings.Count(before, "\n"), offset - strings.LastIndexByte(before, '\n')
 }
 
 // utf16Len returns the length of a text in the units that columns of source maps count.

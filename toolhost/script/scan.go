@@ -1,38 +1,63 @@
 package script
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"strings"
 	"sync"
 )
 
-// A pattern is something that code must not contain.
+// A pattern is something that code must not contain: a word and what follows it.
 type pattern struct {
 	name, reason string
-	form         *regexp.Regexp
+	word         string
+	rest         *regexp.Regexp
 }
 
 // patterns are found as words: evaluate( is not eval(. They tell an author early what cannot
 // work; what stops a tool is that its machine has no authority.
 var patterns = sync.OnceValue(func() []pattern {
-	word := func(name, reason, form string) pattern {
-		return pattern{name, reason, regexp.MustCompile(`(?:^|[^\w$])(` + form + `)`)}
-	}
+	follows := func(form string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + form + `)`) }
+	call := follows(`(?:\?\.)?\s*\(`)
+	end := follows(`\W|$`)
+	const (
+		modules    = "a tool has no modules"
+		otherCode  = "a tool must not run other code than its own"
+		prototypes = "a tool must not change prototypes"
+		processes  = "a tool must not start processes"
+	)
 	return []pattern{
-		word("process.exit", "a tool must not end its server", `process(?:\?\.|\s*\.\s*)exit\b`),
-		word("require()", "a tool has no modules", `require(?:\?\.)?\s*\(`),
-		word("import()", "a tool has no modules", `import\s*\(`),
-		word("eval()", "a tool must not run other code than its own", `eval(?:\?\.)?\s*\(`),
-		word("new Function()", "a tool must not run other code than its own", `new\s+Function\b`),
-		word("__proto__", "a tool must not change prototypes", `__proto__\b`),
-		word("constructor[", "a tool must not reach for constructors", `constructor(?:\?\.)?\s*\[`),
-		word("child_process", "a tool must not start processes", `child_process\b`),
-		word("Bun.spawnSync", "a tool must not start processes", `Bun(?:\?\.|\s*\.\s*)spawnSync\b`),
-		word("Bun.spawn", "a tool must not start processes", `Bun(?:\?\.|\s*\.\s*)spawn\b`),
+		{"process.exit", "a tool must not end its server", "process", follows(`\s*\??\.\s*exit\b`)},
+		{"require()", modules, "require", call},
+		{"import()", modules, "import", call},
+		{"eval()", otherCode, "eval", call},
+		{"new Function()", otherCode, "new", follows(`\s+Function\b`)},
+		{"__proto__", prototypes, "__proto__", end},
+		{"constructor[", prototypes, "constructor", follows(`(?:\?\.)?\s*\[`)},
+		{"child_process", processes, "child_process", end},
+		{"Bun.spawnSync", processes, "Bun", follows(`\s*\??\.\s*spawnSync\b`)},
+		{"Bun.spawn", processes, "Bun", follows(`\s*\??\.\s*spawn\b`)},
 	}
 })
+
+// find returns the offset of the pattern in a text, or -1.
+func (p pattern) find(text string) int {
+	for from := 0; ; {
+		i := strings.Index(text[from:], p.word)
+		if i < 0 {
+			return -1
+		}
+		i += from
+		from = i + len(p.word)
+		if (i == 0 || !isWord(text[i-1])) && p.rest.MatchString(text[from:]) {
+			return i
+		}
+	}
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+}
 
 // Scan returns an *Error if the source contains one of the patterns that tools must not contain,
 // also in a string, or is no TypeScript. Comments and types may contain them.
@@ -52,33 +77,28 @@ func Scan(file string, source []byte) error {
 	}
 	code := string(r.Code)
 	for _, p := range patterns() {
-		at := p.form.FindStringSubmatchIndex(code)
-		if at == nil {
-			continue
+		if at := p.find(code); at >= 0 {
+			e := &Error{File: file, Text: fmt.Sprintf("%s is not allowed: %s", p.name, p.reason)}
+			e.Line, e.Column = p.near(string(source), r.Map, code[:at])
+			return e
 		}
-		before := code[:at[2]]
-		row := 1 + strings.Count(before, "\n")
-		e := &Error{File: file, Text: fmt.Sprintf("%s is not allowed: %s", p.name, p.reason)}
-		e.Line, e.Column = newPositions(r.Map).find(row, utf16Len(before[strings.LastIndexByte(before, '\n')+1:]))
-		e.Line, e.Column = p.near(source, e.Line, e.Column)
-		return e
 	}
 	return nil
 }
 
-// near returns where the pattern is, when a source map has found where its token begins: a text
-// of many lines is one token.
-func (p pattern) near(source []byte, line, column int) (int, int) {
+// near returns where in the source the pattern is that follows the given code.
+func (p pattern) near(source string, sourceMap []byte, before string) (line, column int) {
+	line, column = newPositions(sourceMap).find(1+strings.Count(before, "\n"), utf16Len(before[strings.LastIndexByte(before, '\n')+1:]))
+	// The map says where the token begins, and a text of many lines is one token.
 	offset := 0
 	for n := line; n > 1; n-- {
-		offset += bytes.IndexByte(source[offset:], '\n') + 1
+		offset += strings.IndexByte(source[offset:], '\n') + 1
 	}
 	offset = min(offset+max(column-1, 0), len(source))
-	at := p.form.FindSubmatchIndex(source[offset:])
-	if at == nil {
-		return line, column
+	if at := p.find(source[offset:]); at >= 0 {
+		return positionOf(source, offset+at)
 	}
-	return positionOf(source, offset+at[2])
+	return line, column
 }
 
 // maxNesting is how deep the brackets of a file may be nested. The parser of esbuild has no bound

@@ -92,7 +92,7 @@ func Compile(ctx context.Context, file string, source []byte) (*Script, error) {
 		}
 		s := &Script{code: code, pool: newPool()}
 		if err := s.declare(declared); err != nil {
-			line, column := exportPosition(source)
+			line, column := exportPosition(string(source))
 			return nil, &Error{file, line, column, err.Error()}
 		}
 		return s, nil
