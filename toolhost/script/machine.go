@@ -16,7 +16,11 @@ var shimsSource string
 
 // shims returns the bytecode of shims.js.
 var shims = sync.OnceValues(func() ([]byte, error) {
-	r := api.Transform(shimsSource, api.TransformOptions{Target: api.ES2023, MinifyWhitespace: true})
+	r := api.Transform(shimsSource, api.TransformOptions{
+		Target:           api.ES2023,
+		MinifyWhitespace: true,                                       // to one line
+		Supported:        map[string]bool{"template-literal": false}, // may have lines
+	})
 	if len(r.Errors) > 0 {
 		return nil, fmt.Errorf("shims.js: %s", r.Errors[0].Text)
 	}

@@ -9,13 +9,19 @@
 //	  },
 //	};
 //
-// Optional are permissions, annotations, outputSchema and timeoutMs. The code runs in a virtual
-// machine that has no authority: no modules, processes, environment, files or network, but for
-// the [Functions] that the tool declares permissions for.
+// Optional are permissions, annotations, outputSchema and timeoutMs. The file may import types and
+// nothing else.
+//
+// The code runs in a virtual machine that has no authority: no modules, processes or environment,
+// and neither files nor network but for the [Functions] of the permissions that the tool declares.
+// Beside the language of 2023 the machine has console, setTimeout, setInterval, queueMicrotask,
+// structuredClone, TextEncoder, TextDecoder, Buffer, atob, btoa, URL, URLSearchParams,
+// AbortController, performance.now and, of crypto, randomUUID, getRandomValues and subtle.digest.
+// There is no Intl.
 //
 // The state of the module outlives a call, but a tool must not rely on that: calls that overlap
-// run in machines of their own, and a machine is replaced after a timeout or when its memory
-// is exhausted. Timers and calls of fetch and fs end with the call of the tool.
+// run in machines of their own, and a machine ends after a timeout, when its memory is exhausted,
+// and when it is idle for long. Timers and calls of fetch and fs end with the call of the tool.
 package script
 
 import (
@@ -72,8 +78,8 @@ func (e *Error) Error() string {
 // 250 ms and 16 MiB. The error is an *Error if the file is at fault, the cause of ctx, or wraps
 // ErrStuck if the process must be ended.
 //
-// Code that is nested tens of thousands deep other than by brackets, such as as many exclamation
-// marks, overflows the stack of the process.
+// Operators that are nested tens of thousands deep, such as a file of exclamation marks, overflow
+// the stack of the parser, which ends the process.
 func Compile(ctx context.Context, file string, source []byte) (*Script, error) {
 	late := &Error{File: file, Text: fmt.Sprintf("the file could not be compiled within %s", compileTimeout)}
 	ctx, cancel := context.WithTimeoutCause(ctx, compileTimeout, late)

@@ -210,6 +210,7 @@ func TestFaults(t *testing.T) {
 		{"const x: number = 1;\n\n  const f = () => { throw new TypeError('in f') };\nf();", "Tool: test\nError: in f\n\nStack trace:\nTypeError: in f\n    at f (test.ts:12:31)\n    at handler (test.ts:13:1)", false},
 		{"await null; nothing()", "\nError: 'nothing' is not defined\n\nStack trace:\nReferenceError: 'nothing' is not defined\n    at handler (test.ts:10:13)", false},
 		{"return new URL('x')", "\nError: invalid URL: \"x\"\n\nStack trace:\nTypeError: invalid URL: \"x\"\n    at handler (test.ts:10:12)", false},
+		{"const p = new URLSearchParams(); p.set('a', 1); p.forEach(() => { throw new Error('e') })", "\nError: e\n\nStack trace:\nError: e\n    at <anonymous> (test.ts:10:77)\n    at handler (test.ts:10:51)", false},
 		{"throw 'x'", "Tool: test\nError: x\n\nStack trace:\n", false},
 		{"throw null", "\nError: a value that is no Error was thrown: null\n", false},
 		{"throw undefined", "\nError: a value that is no Error was thrown: undefined\n", false},

@@ -210,11 +210,8 @@
 
   // Addresses.
 
-  // parts says which members of a URL come from Go.
-  const parts = ["protocol", "username", "password", "host", "hostname", "port", "pathname", "search", "hash"];
-
   class URL {
-    #url; // the parts, href and origin
+    #url; // the members that come from Go
     #params;
     constructor(url, base) {
       this.#url = parse(host("url", String(url), base === undefined ? "" : String(base)));
@@ -231,7 +228,7 @@
       this.#url = parse(host("setURL", this.#url.href, part, String(value)));
     }
     static {
-      for (const part of ["href", "origin", ...parts])
+      for (const part of ["href", "origin", "protocol", "username", "password", "host", "hostname", "port", "pathname", "search", "hash"])
         Object.defineProperty(this.prototype, part, {
           get() {
             return this.#url[part];
