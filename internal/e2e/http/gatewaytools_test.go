@@ -14,7 +14,7 @@ func calls(t *testing.T, tool string, args harness.Obj) string {
 	t.Helper()
 	b, err := json.Marshal(args)
 	check.OK(t, err)
-	return "mcp / " + tool + " " + string(b)
+	return "mcp - " + tool + " " + string(b)
 }
 
 // TestGatewayTools has sessions call each tool of the gateway, well and badly.

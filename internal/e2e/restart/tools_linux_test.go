@@ -38,7 +38,7 @@ func TestToolCalledWithoutDaemon(t *testing.T) {
 	m.Eventually("the turn runs", func() bool { return m.Begun("mcp") == 1 })
 	g.Kill()
 	m.Touch("go")
-	m.Eventually("the tool is called", func() bool { return m.Did("tool", "schedule_create") })
+	m.Eventually("the tool is called", func() bool { return m.Did("call", "schedule_create") })
 	g = m.Start()
 	answer(g, id, `"text":"later"`, `"channel":"a"`)
 	if n := schedules(g); n != 1 {
@@ -55,9 +55,9 @@ func TestToolCutByKill(t *testing.T) {
 	building, _ := heldBuild(m) // whose shell the end of the test ends
 	g := m.Start()
 	g.Say("b", "echo hello")
-	sent := g.Tell("a", `mcp / channel_send {"channel":"b","text":"wait `+m.Path("go")+`"}`)
+	sent := g.Tell("a", `mcp - channel_send {"channel":"b","text":"wait `+m.Path("go")+`"}`)
 	m.Eventually("the message is being answered", func() bool { return m.BegunOn("b", "wait") == 1 })
-	restarted := g.Tell("c", "mcp / restart_self {}")
+	restarted := g.Tell("c", "mcp - restart_self {}")
 	m.Eventually("the gateway is being restarted", building)
 	g.Kill()
 	g = m.Start()
@@ -80,7 +80,7 @@ func TestToolCallsOfACutTurn(t *testing.T) {
 	m := harness.NewMachine(t)
 	building, _ := heldBuild(m) // whose shell the end of the test ends
 	g := m.Start()
-	id := g.Tell("a", "once "+m.Path("once")+" mcp / restart_self {}")
+	id := g.Tell("a", "once "+m.Path("once")+" mcp - restart_self {}")
 	m.Eventually("the gateway is being restarted", building)
 	g.Kill()
 	m.EndHosts()
@@ -98,10 +98,10 @@ func TestToolCallsOfACutTurn(t *testing.T) {
 func TestRestartByTool(t *testing.T) {
 	m, g := harness.Started(t)
 	g.Say("b", "echo hello")
-	sent := g.Tell("a", `mcp / channel_send {"channel":"b","text":"wait `+m.Path("go")+`"}`)
+	sent := g.Tell("a", `mcp - channel_send {"channel":"b","text":"wait `+m.Path("go")+`"}`)
 	m.Eventually("the message is being answered", func() bool { return m.BegunOn("b", "wait") == 1 })
 	generation := g.Generation()
-	answer(g, g.Tell("c", "mcp / restart_self {}"), `"status":"restarting"`)
+	answer(g, g.Tell("c", "mcp - restart_self {}"), `"status":"restarting"`)
 	g.Restarted(generation)
 	m.Touch("go")
 	answer(g, sent, `"reply":"waited for `)

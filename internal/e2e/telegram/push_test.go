@@ -289,3 +289,36 @@ func TestPushAtTheEnd(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// TestPushByTool has a session push by a tool while the gateway is killed, ended and started, or
+// restarted: the push is sent once, and the session has the result.
+func TestPushByTool(t *testing.T) {
+	t.Parallel()
+	for name, again := range map[string]func(p *harness.PushTest){
+		"killed": func(p *harness.PushTest) {
+			p.Kill()
+			p.Gateway = p.Machine.Start()
+		},
+		"ended": func(p *harness.PushTest) {
+			p.Signal(syscall.SIGTERM)
+			p.Gateway = p.Machine.Start()
+		},
+		"restarted": func(p *harness.PushTest) { p.Restart() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := harness.NewPushTest(t)
+			held := p.API.Hold("sendMessage", 7)
+			id := p.Tell("http", `mcp - push_send {"channel":"tg-7","text":"by tool"}`)
+			p.API.Await(t, "the push", held.Reached)
+			again(p)
+			if text := p.Outcome(id).Str("text"); !strings.Contains(text, `"status":"sent"`) {
+				t.Errorf("the session is told %q", text)
+			}
+			if got := p.Chat.FromBot(); len(got) != 1 || got[0].Text != "by tool" {
+				t.Errorf("got %v", got)
+			}
+			p.Balanced()
+		})
+	}
+}
