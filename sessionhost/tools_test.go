@@ -290,3 +290,23 @@ func TestSessionWithoutTools(t *testing.T) {
 		t.Errorf("a ping is answered with %s", got)
 	}
 }
+
+// TestSpareHearsOfChanges changes the tools while a session waits for a channel: the channel has the
+// new ones, was told once, and can call them.
+func TestSpareHearsOfChanges(t *testing.T) {
+	t.Parallel()
+	st := newStation(t).withTools()
+	st.hosts().offers(t, "a")
+	h, _ := st.spare()
+	h.offers(t, "a", "b")
+	s := st.begin(h, core.Launch{SessionID: st.reserve(h)})
+	st.eventually("claude has the new tools", func() bool { return s.answer("tools") == `["a","b"]` })
+	if n := strings.Count(st.read("journal"), `"event":"list_changed"`); n != 1 {
+		t.Errorf("claude was told %d times of the change, want once", n)
+	}
+	s.hand("mcp - b {}")
+	s.responds(s.called(), "done")
+	if got := s.result(); got != "final: done" {
+		t.Errorf("a call ends with %q", got)
+	}
+}
