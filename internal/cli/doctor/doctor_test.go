@@ -106,6 +106,15 @@ func TestRoomOnTheDisk(t *testing.T) {
 	tells(t, r.found, "", "disk_slow")
 }
 
+func TestLandlock(t *testing.T) {
+	t.Parallel()
+	var r report
+	judgeLandlock(&r, 0, errors.New("function not implemented"))
+	judgeLandlock(&r, 3, nil)
+	judgeLandlock(&r, 4, nil)
+	tells(t, r.found, "landlock_missing", "landlock_missing", "")
+}
+
 func TestALedgerThatIsTooLargeToBeSearched(t *testing.T) {
 	t.Parallel()
 	var r report

@@ -40,6 +40,7 @@ func checks() []check {
 		{name: "address", run: checkAddress},
 		{name: "gateway", run: checkGateway},
 		{name: "sessions", run: checkSessions},
+		{name: "tools", run: checkTools},
 		{name: "ledger", bound: ledgerBound, run: checkLedger},
 		{name: "telegram", bound: 2 * bound, run: checkTelegram},
 		{name: "service", bound: 2 * bound, run: checkService},

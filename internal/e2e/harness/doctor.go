@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,6 +89,13 @@ func (d *Diagnosis) Silent(codes ...string) {
 			d.T.Errorf("doctor tells of %s: %s", code, f.What)
 		}
 	}
+}
+
+// Says reports whether a check has found something that is as it should be, with that text.
+func (d *Diagnosis) Says(check, part string) bool {
+	return slices.ContainsFunc(d.Findings, func(f doctor.Finding) bool {
+		return f.Check == check && f.Level == doctor.OK && strings.Contains(f.What, part)
+	})
 }
 
 // Fine fails unless a check has found only what is as it should be, and said so with

@@ -24,11 +24,19 @@ func TestDoctorOfADiskThatIsSmallAndReadOnly(t *testing.T) {
 	d := m.Quick()
 	d.Tells(doctor.Warning, "state_file_system", "tmpfs", "BARECLAW_STATE_DIR")
 	d.Tells(doctor.Problem, "disk_full", m.Path("state"))
+	m.Write("state/tools/a.ts", "", 0o600)
+	m.Write("state/snapshots/initial_1/metadata.json", "{}", 0o600)
 	m.Remount(syscall.MS_RDONLY)
 	m.Set("BARECLAW_CWD=" + m.Path("state"))
 	d = m.Quick()
 	d.Tells(doctor.Problem, "directory_unusable", "read-only")
 	d.Tells(doctor.Problem, "cwd_unwritable", m.Path("state"))
+	d.Tells(doctor.Warning, "tools_unwritable", "BARECLAW_TOOLS_DIR", m.Path("state/tools"))
+	if n := strings.Count(d.Raw, `"tools_unwritable"`); n != 2 {
+		t.Errorf("%d directories of tools cannot be written, want 2: tools and snapshots", n)
+	}
+	m.Set("BARECLAW_TOOLS_DIR=" + m.Path("state/none"))
+	m.Quick().Tells(doctor.Problem, "tools_unusable", "cannot be made")
 }
 
 // TestDoctorWhereProcessesCannotBeListed has the system refuse /proc.

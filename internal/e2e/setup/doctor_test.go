@@ -40,6 +40,9 @@ func TestDoctorOfAHealthyGatewayFindsNothingAndLeavesNothing(t *testing.T) {
 	d.Fine("gateway", fmt.Sprintf("pid %d", g.Worker()), "its socket and at 127.0.0.1")
 	d.Fine("ledger", "1 message accepted, 0 open")
 	d.Fine("sessions", "Session hosts alive: 1")
+	if !d.Says("tools", "The tools directory "+m.Path("state/tools")+" can be read and written.") {
+		t.Errorf("of the tools: %s", d.Raw)
+	}
 	if after := tree(t, m.Path("state")) + tree(t, m.Path("run")) + tree(t, m.Path("work")); after != before {
 		t.Errorf("doctor has changed something:\n%s\nwas\n%s", after, before)
 	}
@@ -163,6 +166,31 @@ func TestDoctorOfTheClock(t *testing.T) {
 	later := time.Now().Add(24 * time.Hour)
 	check.OK(t, os.Chtimes(m.Path("state/ledger.db"), later, later))
 	m.Quick().Tells(doctor.Problem, "clock_behind", m.Path("state/ledger.db"))
+}
+
+func TestDoctorOfTools(t *testing.T) {
+	t.Parallel()
+	port := harness.TakenPort(t)
+	m := harness.NewMachine(t, "BARECLAW_TOOLHOST_ADDR=127.0.0.1:"+port, "BARECLAW_TOOL_GRANTS=filesystem:/nowhere/at/all")
+	d := m.Quick()
+	d.Tells(doctor.Problem, "toolhost_port_taken", port, "BARECLAW_TOOLHOST_ADDR")
+	d.Tells(doctor.Warning, "grant_unusable", "/nowhere/at/all")
+	m.Set("BARECLAW_TOOLHOST_ADDR=127.0.0.1:"+harness.FreePort(t), "BARECLAW_TOOL_GRANTS=filesystem:"+m.Path("home"))
+	g := m.Start()
+	g.Eventually("the tool host runs", func() bool { return m.Quick().Says("tools", "The tool host (pid ") })
+	d = m.Quick()
+	d.Silent("toolhost_port_taken", "toolhost_silent", "grant_unusable", "tools_open")
+	d.Tells(doctor.Warning, "grant_wide", m.Path("home/.config/bareclaw"))
+	m.Set("BARECLAW_TOOLHOST_ADDR=127.0.0.1:" + harness.FreePort(t))
+	check.OK(t, os.Chmod(m.Path("state/tools"), 0o777))
+	d = m.Quick("--fix")
+	d.Tells(doctor.Warning, "toolhost_silent", "bareclaw restart")
+	if f := d.Tells(doctor.Warning, "tools_open", "chmod go-w"); !f.Fixed {
+		t.Errorf("not mended: %s", f.Failed)
+	}
+	m.Quick().Silent("tools_open")
+	m.Set("BARECLAW_TOOLS_DIR=" + m.Write("file", "", 0o600))
+	m.Quick().Tells(doctor.Problem, "tools_unusable", m.Path("file"))
 }
 
 func TestDoctorOfTheAddress(t *testing.T) {
