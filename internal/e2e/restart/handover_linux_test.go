@@ -76,7 +76,7 @@ func TestFirstProcessReapsOrphans(t *testing.T) {
 	}
 	g.Must("DELETE", "/channels/http", nil, 200)
 	m.Eventually("what the session left is gone, zombies too", func() bool { return len(sleeping()) == 0 })
-	m.Eventually("there is nothing but the gateway", func() bool { return len(inNamespaceOf(t, first)) == 3 }) // process 1, supervisor and worker
+	m.Eventually("there is nothing but the gateway", func() bool { return len(inNamespaceOf(t, first)) == 4 }) // process 1, supervisor, worker and tool host
 	g.Say("http", "echo hello").Want(t, "hello")
 	g.Balanced()
 }
