@@ -1,8 +1,6 @@
 package toolhost
 
 import (
-	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"bareclaw/internal/atomicfile"
@@ -23,14 +20,6 @@ const (
 	initialName = "initial"         // before the first change
 	rescueName  = "before_rollback" // before a rollback, of what the rollback replaces
 )
-
-// A snapshot describes a copy of the tools directory.
-type snapshot struct {
-	ID        string    `json:"id"` // the name, _ and the milliseconds since 1970
-	Name      string    `json:"name"`
-	CreatedAt time.Time `json:"createdAt"`
-	ToolCount int       `json:"toolCount"`
-}
 
 // snapshots keeps copies of the tools directory. Its methods must not be called concurrently.
 type snapshots struct {
@@ -57,7 +46,7 @@ func checkName(name string) error {
 }
 
 // create copies the tools directory, and removes the oldest copies beyond the limit.
-func (s *snapshots) create(name string, toolCount int) (snapshot, error) {
+func (s *snapshots) create(name string, toolCount int) (api.Snapshot, error) {
 	sn, err := s.copy(name, toolCount)
 	if err == nil {
 		s.prune()
@@ -66,8 +55,8 @@ func (s *snapshots) create(name string, toolCount int) (snapshot, error) {
 }
 
 // copy copies the tools directory. Nobody finds a copy before it is whole.
-func (s *snapshots) copy(name string, toolCount int) (snapshot, error) {
-	sn := snapshot{Name: name, CreatedAt: time.Now().UTC().Truncate(time.Millisecond), ToolCount: toolCount}
+func (s *snapshots) copy(name string, toolCount int) (api.Snapshot, error) {
+	sn := api.Snapshot{Name: name, CreatedAt: time.Now().UTC().Truncate(time.Millisecond), ToolCount: toolCount}
 	sn.ID = fmt.Sprintf("%s_%d", name, sn.CreatedAt.UnixMilli())
 	for isThere(filepath.Join(s.dir, sn.ID)) { // made in the same millisecond
 		sn.CreatedAt = sn.CreatedAt.Add(time.Millisecond)
@@ -86,54 +75,35 @@ func (s *snapshots) copy(name string, toolCount int) (snapshot, error) {
 	}
 	if err != nil {
 		_ = removeTree(part) // or at the next start
-		return snapshot{}, fmt.Errorf("keep a snapshot of the tools: %w", err)
+		return api.Snapshot{}, fmt.Errorf("keep a snapshot of the tools: %w", err)
 	}
 	return sn, nil
 }
 
 // list returns the snapshots, the newest first.
-func (s *snapshots) list() ([]snapshot, error) {
-	entries, err := os.ReadDir(s.dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list the snapshots: %w", err)
-	}
-	var all []snapshot
-	for _, e := range entries {
-		var sn snapshot
-		b, err := os.ReadFile(filepath.Join(s.dir, e.Name(), api.SnapshotFile))
-		if err != nil || json.Unmarshal(b, &sn) != nil || strings.HasPrefix(e.Name(), ".") {
-			continue // no snapshot, or a part of one
-		}
-		sn.ID = e.Name()
-		all = append(all, sn)
-	}
-	slices.SortFunc(all, func(a, b snapshot) int {
-		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.ID, a.ID))
-	})
-	return all, nil
-}
+func (s *snapshots) list() ([]api.Snapshot, error) { return api.Snapshots(s.dir) }
 
 // find returns a snapshot by its id; without an id the most recent one that nobody needs to
 // undo a rollback.
-func (s *snapshots) find(id string) (snapshot, error) {
+func (s *snapshots) find(id string) (api.Snapshot, error) {
 	all, err := s.list()
 	if err != nil {
-		return snapshot{}, err
+		return api.Snapshot{}, err
 	}
-	i := slices.IndexFunc(all, func(sn snapshot) bool { return sn.ID == id || id == "" && sn.Name != rescueName })
+	i := slices.IndexFunc(all, func(sn api.Snapshot) bool { return sn.ID == id || id == "" && sn.Name != rescueName })
 	switch {
 	case i >= 0:
 		return all[i], nil
 	case id == "":
-		return snapshot{}, errors.New("there is no snapshot; worker_snapshot makes one")
+		return api.Snapshot{}, errors.New("there is no snapshot; worker_snapshot makes one")
 	}
-	return snapshot{}, fmt.Errorf("there is no snapshot %q; worker_snapshots lists all", id)
+	return api.Snapshot{}, fmt.Errorf("there is no snapshot %q; worker_snapshots lists all", id)
 }
 
 // makeInitial keeps the first state of the tools, unless that is kept already.
 func (s *snapshots) makeInitial(toolCount int) error {
 	all, err := s.list()
-	if err != nil || slices.ContainsFunc(all, func(sn snapshot) bool { return sn.Name == initialName }) {
+	if err != nil || slices.ContainsFunc(all, func(sn api.Snapshot) bool { return sn.Name == initialName }) {
 		return err
 	}
 	_, err = s.create(initialName, toolCount)
@@ -142,7 +112,7 @@ func (s *snapshots) makeInitial(toolCount int) error {
 
 // restore makes the tools directory a copy of a snapshot. The present tools are kept as a
 // snapshot of their own.
-func (s *snapshots) restore(sn snapshot, toolCount int) error {
+func (s *snapshots) restore(sn api.Snapshot, toolCount int) error {
 	if err := s.finish(); err != nil {
 		return err
 	}

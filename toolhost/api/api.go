@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strings"
 
 	"bareclaw/core/tools"
@@ -108,6 +107,18 @@ type Reloaded struct {
 // NewFile for the daemon to write, because only the daemon can write files.
 const CreateTool = "dynamic_tool_create"
 
+// maxName is the length of the longest name of a tool that is made, in bytes.
+const maxName = 50
+
+// CheckName returns why no tool can be made with a name. Names that other tools have are fine.
+func CheckName(name string) error {
+	const letters, others = "abcdefghijklmnopqrstuvwxyz", "0123456789_"
+	if name == "" || len(name) > maxName || strings.Trim(name, letters+others) != "" || !strings.Contains(letters, name[:1]) {
+		return fmt.Errorf("%q must be a lowercase letter followed by lowercase letters, digits and _, at most %d in all", name, maxName)
+	}
+	return nil
+}
+
 // A NewFile is a file of the tools directory.
 type NewFile struct {
 	File   string `json:"file"`
@@ -117,13 +128,6 @@ type NewFile struct {
 // DeletedFile lists, line by line, the built-in tools that were deleted. The file is in the
 // tools directory, so that snapshots contain it; names that begin with _ are no tools.
 const DeletedFile = "_deleted"
-
-// SnapshotsDir returns the directory with the snapshots of a tools directory.
-func SnapshotsDir(tools string) string { return filepath.Join(filepath.Dir(tools), "snapshots") }
-
-// SnapshotFile is the file of a snapshot that describes it; a directory without the file is no
-// snapshot.
-const SnapshotFile = "metadata.json"
 
 // The functions of scripts, which the daemon serves. Errors are a Done with status 403.
 const (

@@ -5,17 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 
 	"bareclaw/core/tools"
 	"bareclaw/toolhost/api"
 	"bareclaw/toolhost/script"
 )
-
-// maxName is the length of the longest name of a script's tool, in bytes.
-const maxName = 50
-
-var nameForm = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 // checkTool returns the part of dynamic_tool_create that the tool host carries out: the tool
 // checks the code and returns the file, which the daemon writes. The daemon offers the whole.
@@ -42,10 +36,10 @@ func (l *loader) create(ctx context.Context, c tools.Call) (tools.Result, error)
 	if err := json.Unmarshal(c.Args, &args); err != nil {
 		return tools.Result{}, err
 	}
-	switch {
-	case !nameForm.MatchString(args.Name) || len(args.Name) > maxName:
-		return tools.Result{}, fmt.Errorf("name: %q must be a lowercase letter followed by lowercase letters, digits and _, at most %d in all", args.Name, maxName)
-	case len(args.Code) > script.MaxSource:
+	if err := api.CheckName(args.Name); err != nil {
+		return tools.Result{}, fmt.Errorf("name: %w", err)
+	}
+	if len(args.Code) > script.MaxSource {
 		return tools.Result{}, fmt.Errorf("code: %d bytes are too many; at most %d", len(args.Code), script.MaxSource)
 	}
 	source, before := script.Wrap(args.Name, args.Description, args.Schema, args.Code, args.Permissions)

@@ -123,13 +123,11 @@ func toolParts(cfg config.Config) (parts []backup.Part) {
 	return parts
 }
 
-// snapshotsIn returns the names of the snapshots in a directory.
+// snapshotsIn returns the names of the snapshots in a directory, none if it cannot be read.
 func snapshotsIn(dir string) (ids []string) {
-	entries, _ := os.ReadDir(dir) // none: there are no snapshots
-	for _, e := range entries {
-		if _, err := os.Stat(filepath.Join(dir, e.Name(), toolhost.SnapshotFile)); err == nil && !strings.HasPrefix(e.Name(), ".") {
-			ids = append(ids, e.Name())
-		}
+	all, _ := toolhost.Snapshots(dir)
+	for _, sn := range all {
+		ids = append(ids, sn.ID)
 	}
 	return ids
 }
