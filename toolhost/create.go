@@ -44,7 +44,7 @@ func (h *Host) create(ctx context.Context, c tools.Call) (tools.Result, error) {
 	if slices.Contains(protected, args.Name) {
 		return tools.Result{}, fmt.Errorf("name: %q is protected and cannot be replaced", args.Name)
 	}
-	checked, err := h.call(ctx, api.CreateTool, c.Args, true)
+	checked, err := h.call(ctx, api.CreateTool, c.Args, false)
 	if err != nil || checked.IsError {
 		return checked, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"bareclaw/core/tools"
 	"bareclaw/toolhost/api"
@@ -48,8 +49,9 @@ func (l *loader) create(ctx context.Context, c tools.Call) (tools.Result, error)
 		return tools.Result{}, inCode(err, before)
 	}
 	defer s.Close()
-	if s.Name != args.Name {
-		return tools.Result{}, fmt.Errorf("code: it must be the body of a function, but ends the function and defines the tool %q", s.Name)
+	more := func(permission string) bool { return !slices.Contains(args.Permissions, permission) }
+	if s.Name != args.Name || slices.ContainsFunc(s.Permissions, more) {
+		return tools.Result{}, errors.New("code: it must be the body of a function, but ends the function and changes what the tool is")
 	}
 	t := l.toolOf(s)
 	if err := l.check(&t); err != nil {

@@ -39,9 +39,9 @@ const (
 	MaxOutput  = 1 << 20 // bytes of the JSON or text that a call returns
 	MaxTimeout = 10 * time.Minute
 
-	memoryLimit     = 64 << 20 // bytes of one machine
-	loadMemoryLimit = 16 << 20 // the same while the file is checked
-	loadTimeout     = 250 * time.Millisecond
+	memoryLimit     = 64 << 20         // bytes of one machine
+	loadMemoryLimit = 16 << 20         // the same while the file is checked
+	loadTimeout     = 2 * time.Second  // a file that only defines a tool takes a millisecond; a busy machine must not refuse it
 	compileTimeout  = 10 * time.Second // of all that Compile does
 )
 
@@ -75,7 +75,7 @@ func (e *Error) Error() string {
 }
 
 // Compile checks a file and makes a Script of it. The top level of the file runs once, in at most
-// 250 ms and 16 MiB. The error is an *Error if the file is at fault, the cause of ctx, or wraps
+// two seconds and 16 MiB. The error is an *Error if the file is at fault, the cause of ctx, or wraps
 // ErrStuck if the process must be ended.
 //
 // Operators that are nested tens of thousands deep, such as a file of exclamation marks, overflow
