@@ -9,10 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -36,6 +36,7 @@ type Server struct {
 	log     *slog.Logger
 	sdk     *sdk.Server
 	changed wait.Signal // of the registry's tools; used by Offer and Follow
+	used    atomic.Bool // a client has come: the SDK's server, which takes much memory, knows no tools before
 
 	mu      sync.Mutex                 // guards the fields below
 	latest  int64                      // the version of the registry's tools that the SDK's server offers
@@ -62,9 +63,8 @@ func New(registry *tools.Registry, version string, log *slog.Logger) *Server {
 	})
 	s.sdk.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
-			if method == methodCall || method == methodList { // a tool that was just made is there
-				s.update()
-			}
+			s.used.Store(true)
+			s.update() // a tool that was just made is there
 			return next(ctx, method, r)
 		}
 	})
@@ -99,7 +99,10 @@ func (s *Server) Offer() map[string]json.RawMessage {
 	case <-s.changed: // by what is listed now
 	default:
 	}
-	return s.answers(s.update())
+	if s.used.Load() {
+		s.update() // which tells the clients
+	}
+	return s.answers()
 }
 
 // Follow offers the registry's tools after each change since the last Offer, until ctx ends.
@@ -118,14 +121,13 @@ func (s *Server) Follow(ctx context.Context, publish func(answers map[string]jso
 	}
 }
 
-// update makes the SDK's server offer the registry's tools, and returns their descriptions by
-// name, which nobody changes.
-func (s *Server) update() map[string]json.RawMessage {
+// update makes the SDK's server offer the registry's tools.
+func (s *Server) update() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	version := s.tools.Version()
 	if version == s.latest {
-		return s.offered
+		return
 	}
 	offered := map[string]json.RawMessage{}
 	for _, t := range s.tools.List() {
@@ -141,15 +143,14 @@ func (s *Server) update() map[string]json.RawMessage {
 		}
 	}
 	s.latest, s.offered = version, offered
-	return offered
 }
 
 // answers returns the answers of session hosts.
-func (s *Server) answers(offered map[string]json.RawMessage) map[string]json.RawMessage {
-	listed := make([]json.RawMessage, 0, len(offered))
-	for _, name := range slices.Sorted(maps.Keys(offered)) {
-		if s.tools.ForSessions(name) {
-			listed = append(listed, offered[name])
+func (s *Server) answers() map[string]json.RawMessage {
+	listed := []json.RawMessage{}
+	for _, t := range s.tools.List() {
+		if s.tools.ForSessions(t.Name) {
+			listed = append(listed, encode(describe(&t)))
 		}
 	}
 	return map[string]json.RawMessage{

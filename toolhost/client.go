@@ -102,11 +102,12 @@ func (c *client) list(ctx context.Context) (list []api.Tool, version string, err
 	return list, version, err
 }
 
-// awaitOther waits for another list than that of a version, for some time.
-func (c *client) awaitOther(ctx context.Context, version string) error {
+// awaitOther waits for another list than that of a version, for some time, and reports whether
+// there is one.
+func (c *client) awaitOther(ctx context.Context, version string) (bool, error) {
 	header := http.Header{"If-None-Match": {version}, "Prefer": {"wait=30"}}
-	_, err := c.ask(ctx, http.MethodGet, api.PathTools, header, nil, new([]api.Tool))
-	return err
+	other, err := c.ask(ctx, http.MethodGet, api.PathTools, header, nil, new([]api.Tool))
+	return err == nil && other != "", err
 }
 
 // call calls a tool.

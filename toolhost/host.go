@@ -222,7 +222,7 @@ func (h *Host) start(ctx context.Context, s *hostSockets) (*child, error) {
 	}
 	c.directory = directory
 	if err = c.awaitReady(ctx); err == nil {
-		_, err = h.refresh(ctx, c)
+		err = h.refresh(ctx, c)
 	}
 	if err != nil {
 		c.stop()
@@ -303,10 +303,12 @@ func (h *Host) answers(ctx context.Context, c *child) bool {
 // follow takes over the tools as they change, until ctx ends.
 func (h *Host) follow(ctx context.Context, c *child) {
 	for problem := ""; ctx.Err() == nil; {
-		version, err := h.refresh(ctx, c)
+		changed, err := c.client.awaitOther(ctx, h.listedOf(c))
+		if changed {
+			err = h.refresh(ctx, c)
+		}
 		if err == nil {
 			problem = ""
-			err = c.client.awaitOther(ctx, version)
 		}
 		if err == nil || wait.Sleep(ctx, healthPause) != nil || err.Error() == problem {
 			continue // also if the tool host has ended

@@ -224,7 +224,7 @@ func (h *Host) deleteFile(t api.Tool) error {
 func (h *Host) reload(ctx context.Context, c *child) error {
 	_, err := c.client.reload(ctx)
 	if err == nil {
-		_, err = h.refresh(ctx, c)
+		err = h.refresh(ctx, c)
 	}
 	return err
 }

@@ -87,7 +87,7 @@ func (h *Host) serveCall(_ *child, r *http.Request) (any, error) {
 func (h *Host) serveReload(c *child, r *http.Request) (any, error) {
 	reloaded, err := c.client.reload(r.Context())
 	if err == nil {
-		_, err = h.refresh(r.Context(), c)
+		err = h.refresh(r.Context(), c)
 	}
 	return reloaded, err
 }

@@ -15,13 +15,13 @@ import (
 // end of the time itself: the time to start a tool host and to notice one that hangs.
 const extraTime = startTimeout + 5*time.Second
 
-// refresh offers the tools that a tool host has now, and returns the version of its list.
-func (h *Host) refresh(ctx context.Context, c *child) (version string, err error) {
+// refresh offers the tools that a tool host has now.
+func (h *Host) refresh(ctx context.Context, c *child) error {
 	h.listing.Lock()
 	defer h.listing.Unlock()
 	list, version, err := c.client.list(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
 	offered := make(map[string]api.Tool, len(list))
 	all := map[tools.Source][]tools.Tool{tools.Builtin: nil, tools.Dynamic: nil}
@@ -34,12 +34,19 @@ func (h *Host) refresh(ctx context.Context, c *child) (version string, err error
 		all[t.Source] = append(all[t.Source], t)
 	}
 	if err := h.o.Registry.SetAll(all); err != nil {
-		return "", fmt.Errorf("offer the tools of the tool host: %w", err)
+		return fmt.Errorf("offer the tools of the tool host: %w", err)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.offered = offered
-	return version, nil
+	h.offered, c.listed = offered, version
+	return nil
+}
+
+// listedOf returns the version of the tool host's list that is offered.
+func (h *Host) listedOf(c *child) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return c.listed
 }
 
 // tools returns the tools of the tool host, by name.

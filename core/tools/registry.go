@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,8 +14,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"bareclaw/core"
 	"bareclaw/internal/wait"
@@ -81,8 +80,13 @@ func (r *Registry) SetAll(sources map[Source][]Tool) error {
 	for source, all := range sources {
 		for _, t := range all {
 			t.Source = source
-			if err := t.Check(); err != nil {
+			if err := t.fits(); err != nil {
 				return err
+			}
+			if old := r.tools[t.Name]; bytes.Equal(old.Input, t.Input) {
+				t.args = old.args
+			} else {
+				t.args = &argsSchema{input: t.Input}
 			}
 			if other, ok := taken[shown(t.Name)]; ok {
 				return fmt.Errorf("tool %q: %q, a %s tool, has that name", t.Name, other.Name, other.Source)
@@ -239,9 +243,9 @@ const maxName = 128 - len("mcp__bareclaw__")
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
-// Check returns why claude could not use the tool, and prepares the check of arguments. Claude
-// drops all tools of a server if one has no schema of an object.
-func (t *Tool) Check() error {
+// fits returns why claude could not use the tool. Claude drops all tools of a server if one has
+// no schema of an object.
+func (t *Tool) fits() error {
 	var schema struct {
 		Type any `json:"type"`
 	}
@@ -254,29 +258,6 @@ func (t *Tool) Check() error {
 		return fmt.Errorf("tool %q: the type of its schema must be \"object\"", t.Name)
 	case t.Handle == nil:
 		return fmt.Errorf("tool %q has no handler", t.Name)
-	}
-	var s jsonschema.Schema
-	err := json.Unmarshal(t.Input, &s)
-	if err == nil {
-		t.args, err = s.Resolve(nil)
-	}
-	if err != nil {
-		return fmt.Errorf("tool %q: its schema cannot be used: %w", t.Name, err)
-	}
-	return nil
-}
-
-// checkArgs returns which argument does not fit the schema: claude does not check.
-func (t *Tool) checkArgs(c *Call) error {
-	if len(c.Args) == 0 || string(c.Args) == "null" {
-		c.Args = json.RawMessage("{}")
-	}
-	var args any
-	if err := json.Unmarshal(c.Args, &args); err != nil {
-		return fmt.Errorf("the arguments of %s are no JSON: %w", t.Name, err)
-	}
-	if err := t.args.Validate(args); err != nil {
-		return fmt.Errorf("the arguments of %s do not fit its schema: %w", t.Name, err)
 	}
 	return nil
 }

@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"bareclaw/core"
 )
 
@@ -35,7 +33,7 @@ type Tool struct {
 	Keyed       bool          // takes effect once for all calls with the same Call.Key
 	Handle      Handler
 
-	args *jsonschema.Resolved // made by Check
+	args *argsSchema // made by the registry
 }
 
 // DefaultTimeout bounds the call of a tool that sets no limit.

@@ -42,7 +42,6 @@ func TestUnfitTools(t *testing.T) {
 		{func(t *Tool) { t.Input = nil }, "not a JSON object"},
 		{func(t *Tool) { t.Input = json.RawMessage(`[]`) }, "not a JSON object"},
 		{func(t *Tool) { t.Input = json.RawMessage(`{"anyOf":[{"type":"object"}]}`) }, `must be "object"`},
-		{func(t *Tool) { t.Input = json.RawMessage(`{"type":"object","properties":{"a":{"pattern":"("}}}`) }, "cannot be used"},
 		{func(t *Tool) { t.Handle = nil }, "no handler"},
 		{func(t *Tool) { t.Name = "a_b" }, `"a.b", a dynamic tool, has that name`},
 	} {
@@ -192,6 +191,19 @@ func TestWatch(t *testing.T) {
 	check.OK(t, r.Set(Dynamic, []Tool{echo("a")}))
 	if _, ok := r.Find("b"); ok || len(r.List()) != 3 {
 		t.Errorf("tools are %v", r.List())
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	good, bad := echo("a"), echo("a")
+	bad.Input = json.RawMessage(`{"type":"object","properties":{"a":{"pattern":"("}}}`)
+	check.OK(t, good.Check())
+	if err := bad.Check(); err == nil || !strings.Contains(err.Error(), "cannot be used") {
+		t.Errorf("a schema with a broken pattern: %v", err)
+	}
+	if result, err := registry(t, nil, bad).Call(t.Context(), "a", Call{}); err != nil || !result.IsError {
+		t.Errorf("a call with such a schema: %+v, %v", result, err)
 	}
 }
 
