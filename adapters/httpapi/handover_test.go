@@ -51,6 +51,26 @@ func TestForwardedRequestKeepsItsMethod(t *testing.T) {
 	}
 }
 
+// TestStreamsOfMCPAreNotForwarded: a forwarded stream would keep this process as long as its client.
+func TestStreamsOfMCPAreNotForwarded(t *testing.T) {
+	r := startRig(t, nil)
+	o := r.options(io.Discard)
+	o.MCP = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	inner := r.succeed(o)
+	one := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
+	t.Cleanup(one.CloseIdleConnections)
+	r.do(one, r.request("GET", "/health", "")) // keeps a connection
+	r.server.HandOver()
+	r.server.Forward(inner, inner)
+	if a := r.do(one, r.request("GET", "/mcp", "")); a.status != http.StatusOK || a.body != "" || a.header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("got %d %s", a.status, a.body)
+	}
+}
+
 // TestForwardedRequestKeepsItsBody hands a request over whose large body is still arriving: the
 // successor makes the change.
 func TestForwardedRequestKeepsItsBody(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 	"bareclaw/adapters/httpapi/api"
 )
 
-// serveMCP passes a request on to the MCP server. Streams without an end, of a GET or of a
-// subscription, end when the server drains: the client opens another one at the successor.
+// serveMCP passes a request on to the MCP server. A stream without an end ends when the server
+// drains: the client opens another one at the successor.
 func (s *shared) serveMCP(w *response, r *http.Request) (any, error) {
-	if r.Method == http.MethodGet || r.Header.Get("Mcp-Method") == "subscriptions/listen" {
+	if isUnending(r) {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		defer context.AfterFunc(s.lifecycle, cancel)()
@@ -18,6 +18,20 @@ func (s *shared) serveMCP(w *response, r *http.Request) (any, error) {
 	}
 	s.MCP.ServeHTTP(w, r)
 	return nil, nil
+}
+
+// isUnending reports whether a request opens a stream that lasts as long as its client: one of an
+// MCP session, or a subscription.
+func isUnending(r *http.Request) bool {
+	return r.URL.Path == api.PathMCP && (r.Method == http.MethodGet || r.Header.Get("Mcp-Method") == "subscriptions/listen")
+}
+
+// endAtOnce answers with a stream that has ended. After a hand-over this makes the client go to
+// the successor; a forwarded stream would keep the process that forwards it.
+func endAtOnce(w *response) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Connection", "close")
+	w.WriteHeader(http.StatusOK)
 }
 
 // serveToolHost passes a request on to the tool host.

@@ -183,11 +183,14 @@ func (s *Server) handler(router http.Handler) http.Handler {
 		if from == toolListener { // whose paths are those of the tool host alone
 			r.URL.Path, r.URL.RawPath, r.RequestURI = api.PathToolHost+r.URL.Path, "", api.PathToolHost+r.RequestURI
 		}
-		if s.lifecycle.handingOver() {
+		switch {
+		case !s.lifecycle.handingOver():
+			router.ServeHTTP(res, r)
+		case isUnending(r):
+			endAtOnce(res)
+		default:
 			s.handover.proxy(res, r)
-			return
 		}
-		router.ServeHTTP(res, r)
 	})
 }
 

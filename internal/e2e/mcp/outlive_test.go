@@ -102,7 +102,9 @@ func TestBridgeOutlivesTheGateway(t *testing.T) {
 			}
 			works(t, session)
 
+			h = m.LockFile()
 			m.KillHolder() // supervisor and daemon
+			m.Eventually("the gateway has ended", func() bool { return !proc.Alive(h.PID, h.Start) && !proc.Alive(h.Worker, h.WorkerStart) })
 			works(t, session)
 
 			m.Invoke(nil, "restart").Wait(harness.ExitOK)
