@@ -77,10 +77,12 @@ func quiet(log *slog.Logger) *slog.Logger { return slog.New(debugging{log.Handle
 // debugging makes all records those of the level Debug.
 type debugging struct{ slog.Handler }
 
+// Enabled reports whether the log has the level Debug.
 func (d debugging) Enabled(ctx context.Context, _ slog.Level) bool {
 	return d.Handler.Enabled(ctx, slog.LevelDebug)
 }
 
+// Handle handles a record with the level Debug.
 func (d debugging) Handle(ctx context.Context, r slog.Record) error {
 	r.Level = slog.LevelDebug
 	return d.Handler.Handle(ctx, r)

@@ -161,7 +161,7 @@ func TestPassing(t *testing.T) {
 		"a call that is cut":          {call, []http.HandlerFunc{die}, []string{`Whether x was carried out is not known`}},
 		"a call that is cut half way": {call, []http.HandlerFunc{stream(`{"jsonrpc":"2.0","method":"notifications/progress"}`)}, []string{"progress", `"id":"c"`}},
 		"a subscription that is cut":  {`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}`, []http.HandlerFunc{stream(`{"method":"a"}`), stream(`{"method":"b"}`, done)}, []string{`"a"`, `"b"`, done}},
-		"a notification and a list":   {`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n\n" + list, []http.HandlerFunc{func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(202) }, stream(done)}, []string{done}},
+		"a notification and a list":   {`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n\n" + list, []http.HandlerFunc{func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, stream(done)}, []string{done}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

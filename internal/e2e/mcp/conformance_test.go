@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func runNode(t *testing.T, env []string, node string, args ...string) string {
 			path = is
 		}
 	}
-	cmd.Env = append(env, "PATH="+filepath.Dir(node)+":"+path, "NO_COLOR=1") // the programs start other programs by name
+	cmd.Env = append(slices.Clone(env), "PATH="+filepath.Dir(node)+":"+path, "NO_COLOR=1") // the programs start other programs by name
 	cmd.Dir, cmd.WaitDelay = t.TempDir(), time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {

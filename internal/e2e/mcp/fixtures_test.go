@@ -1,3 +1,4 @@
+//nolint:staticcheck // The suite asks also for what is deprecated.
 package mcp
 
 import (
@@ -152,7 +153,7 @@ func (f fixture) conversations() {
 		if err := json.Unmarshal(r.Params.Arguments, &args); err != nil {
 			return nil, err
 		}
-		answer, err := r.Session.CreateMessage(ctx, sampling(args.Prompt, 100)) //nolint:staticcheck // what older clients know
+		answer, err := r.Session.CreateMessage(ctx, sampling(args.Prompt, 100))
 		if err != nil {
 			return nil, err
 		}
@@ -201,7 +202,7 @@ func (f fixture) conversations() {
 }
 
 func logTo(ctx context.Context, s *sdk.ServerSession, line string) error {
-	return s.Log(ctx, &sdk.LoggingMessageParams{Level: "info", Data: line}) //nolint:staticcheck // what older clients know
+	return s.Log(ctx, &sdk.LoggingMessageParams{Level: "info", Data: line})
 }
 
 func elicit(ctx context.Context, r *sdk.CallToolRequest, title, message string, form object) (*sdk.CallToolResult, error) {
@@ -238,8 +239,8 @@ func (f fixture) diagnostics() {
 	})
 }
 
-func sampling(prompt string, limit int64) *sdk.CreateMessageParams { //nolint:staticcheck // what the suite asks for
-	return &sdk.CreateMessageParams{MaxTokens: limit, Messages: []*sdk.SamplingMessage{{Role: "user", Content: text("%s", prompt)}}} //nolint:staticcheck // likewise
+func sampling(prompt string, limit int64) *sdk.CreateMessageParams {
+	return &sdk.CreateMessageParams{MaxTokens: limit, Messages: []*sdk.SamplingMessage{{Role: "user", Content: text("%s", prompt)}}}
 }
 
 func form(message, field, kind string) *sdk.ElicitParams {
@@ -255,7 +256,7 @@ type round struct {
 // inputs adds tools that return a request for input, and go on when they are called with it.
 func (f fixture) inputs() {
 	name := form("What is your name?", "name", "string")
-	roots := &sdk.ListRootsParams{} //nolint:staticcheck // what the suite asks for
+	roots := &sdk.ListRootsParams{}
 	f.asking("test_input_required_result_elicitation", round{asks: sdk.InputRequestMap{"user_name": name}})
 	f.asking("test_input_required_result_sampling", round{asks: sdk.InputRequestMap{"capital_question": sampling("What is the capital of France?", 100)}})
 	f.asking("test_input_required_result_list_roots", round{asks: sdk.InputRequestMap{"client_roots": roots}})
