@@ -39,9 +39,10 @@ func scenarios() []scenario {
 		{name: "restart", run: onlyOurs(served(instant, restarts))},
 		{name: "restart", run: onlyOurs(served(scripted, watchedRestarts))},
 		{name: "recovery", run: onlyOurs(served(instant, recovery))},
-		{name: "tools", run: onlyOurs(served(instant, toolCalls))},
 		{name: "reclaim", run: reclaimed(reclaim)},
 		{name: "known", run: reclaimed(knownChannels)},
+		{name: "tools", run: onlyOurs(toolRequests)},
+		{name: "toolhost", run: onlyOurs(served(instant, toolHost))},
 		{name: "chats", run: onlyOurs(withBot(instant, chats))},
 		{name: "chatcalls", run: onlyOurs(withBot(scripted, chatCalls))},
 		{name: "chatmemory", run: onlyOurs(withBot(scripted, chatMemory))},
@@ -136,7 +137,9 @@ type plan struct {
 	sizes        []int // MiB of a big message
 	restarts     int
 	syncs        int
-	calls        int           // of a tool
+	tools        int           // that are offered
+	toolRequests int           // of each kind
+	toolRestarts int           // of the tool host
 	chats        int           // of Telegram
 	longTurn     time.Duration // in a chat
 	chatMessages int           // of all chats together
@@ -147,14 +150,14 @@ func fullPlan() plan {
 	return plan{
 		rounds: 7, starts: 20, warm: time.Second, bareMessages: 1500, coldChannels: 60, burst: 50, load: 2 * time.Second, loads: []int{1, 10, 100},
 		crowds: []int{1, 50, 200}, idle: time.Second, known: 1000, chats: 100, longTurn: time.Minute, chatMessages: 10_000, eventTurns: 9,
-		sizeRounds: 5, sizes: []int{1, 10}, restarts: 20, syncs: 1000, calls: 2000, patience: 3 * time.Second,
+		sizeRounds: 5, sizes: []int{1, 10}, restarts: 20, syncs: 1000, tools: 150, toolRequests: 300, toolRestarts: 20, patience: 3 * time.Second,
 	}
 }
 
 func quickPlan() plan {
 	p := fullPlan()
 	p.rounds, p.starts, p.bareMessages, p.coldChannels, p.load, p.known = 1, 5, 1000, 20, 1500*time.Millisecond, 200
-	p.chats, p.longTurn, p.chatMessages, p.eventTurns, p.sizeRounds, p.restarts, p.syncs, p.calls = 20, 5*time.Second, 400, 3, 2, 4, 200, 200
+	p.chats, p.longTurn, p.chatMessages, p.eventTurns, p.sizeRounds, p.restarts, p.syncs, p.toolRequests, p.toolRestarts = 20, 5*time.Second, 400, 3, 2, 4, 200, 50, 5
 	return p
 }
 

@@ -4,127 +4,156 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// manyTools is the number of tools of the gateway whose list is measured.
-const manyTools = 150
+// toolRequests measures requests of MCP to a server that offers many tools, among them files in
+// its tools directory, and the same requests to the SDK alone.
+func toolRequests(ctx context.Context, l *lab, t target) ([]figure, error) {
+	dir := filepath.Join(l.dir, "tools")
+	return served(instant, func(ctx context.Context, s *server) ([]figure, error) { return s.toolRequests(ctx, dir) })(ctx, l, t.with("BARECLAW_TOOLS_DIR="+dir))
+}
 
-// toolCalls measures the tools of the gateway over MCP: calls, lists, tools that are made, and
-// the process that runs them.
-func toolCalls(ctx context.Context, s *server) ([]figure, error) {
+const (
+	listTools = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	callOwn   = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"channel_list","arguments":{}}}`
+	callMade  = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bench_0","arguments":{}}}`
+)
+
+func (s *server) toolRequests(ctx context.Context, dir string) ([]figure, error) {
 	c, err := dial(s.addr)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	pid, err := c.toolHost(ctx, s)
+	all, err := s.makeTools(ctx, c, dir)
 	if err != nil {
 		return nil, err
 	}
-	time.Sleep(settle)
-	_, idle, err := sizeOf(pid)
+	alone := httptest.NewServer(sdkAlone(all))
+	defer alone.Close()
+	bare, err := dial(alone.Listener.Addr().String())
 	if err != nil {
-		return nil, errCannotSee
+		return nil, err
 	}
-	m := toolMeter{server: s, client: c}
-	var figures []figure
-	health := m.times(s.lab.plan.calls, func(int) []byte { return s.request(http.MethodGet, "/health") }, "pid")
-	calls := m.times(s.lab.plan.calls, func(int) []byte { return s.toolCall("hello_world", `{"name":"you"}`) }, "Hello, you!")
-	made := m.times(manyTools-m.count(), func(n int) []byte {
-		return s.toolCall("dynamic_tool_create", fmt.Sprintf(`{"name":"made_%d","description":"Add numbers","schema":{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a","b"]},"code":"return { sum: args.a + args.b };"}`, n))
-	}, "created successfully")
-	scripts := m.times(s.lab.plan.calls, func(int) []byte { return s.toolCall("made_0", `{"a":1,"b":2}`) }, `{"sum":3}`)
-	lists := m.times(s.lab.plan.calls/10, func(int) []byte { return s.rpc("tools/list", `{}`) }, "made_0")
-	starts := m.times(s.lab.plan.restarts, func(int) []byte { return s.toolCall("worker_restart", `{}`) }, "restarted")
-	if m.err != nil {
-		return nil, m.err
-	}
-	for _, f := range []struct {
-		id, name string
-		times    []time.Duration
-	}{
-		{"health", "GET /health, for comparison", health},
-		{"call", "call of a built-in tool", calls},
-		{"script", "call of a tool in TypeScript", scripts},
-		{"list", "list of " + strconv.Itoa(manyTools) + " tools", lists},
-		{"made", "make a tool, until it can be called", made},
-		{"start", "restart of the tool host with " + strconv.Itoa(manyTools) + " tools", starts},
-	} {
-		figures = append(figures, ms("tools."+f.id+".p50", f.name+", p50", median(f.times)), ms("tools."+f.id+".p99", f.name+", p99", quantile(f.times, 0.99)))
-	}
-	figures = append(figures, mib("tools.host", "tool host PSS, idle", idle))
-	_, pss, err := sizeOf(s.daemon())
-	return append(figures, mib("tools.daemonpss", "daemon PSS, with "+strconv.Itoa(manyTools)+" tools", pss)), err
-}
-
-// rpc returns the bytes of a request of MCP.
-func (s *server) rpc(method, params string) []byte {
-	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
-	return []byte("POST /mcp HTTP/1.1\r\nHost: " + s.addr + "\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
-}
-
-func (s *server) toolCall(name, args string) []byte {
-	return s.rpc("tools/call", `{"name":"`+name+`","arguments":`+args+`}`)
-}
-
-// toolHost returns the process id of the tool host, once it runs.
-func (c *client) toolHost(ctx context.Context, s *server) (pid int, err error) {
-	var answer struct {
-		Result struct {
-			Structured struct {
-				PID int `json:"pid"`
-			} `json:"structuredContent"`
-		} `json:"result"`
-	}
-	awaited := await(ctx, readyWithin, time.Millisecond, func() bool {
-		_, body, doErr := c.do(s.toolCall("worker_status", `{}`), time.Second)
-		if err = doErr; err == nil {
-			err = json.Unmarshal(body, &answer)
+	defer bare.Close()
+	var own, made, list, bareCall, bareList []time.Duration
+	for range s.lab.plan.toolRequests {
+		for _, x := range []struct { // in turn, so that a busy moment hits all
+			c     *client
+			body  string
+			times *[]time.Duration
+		}{{c, callOwn, &own}, {bare, callOwn, &bareCall}, {c, callMade, &made}, {c, listTools, &list}, {bare, listTools, &bareList}} {
+			began := time.Now()
+			if _, err := s.rpc(x.c, x.body); err != nil {
+				return nil, err
+			}
+			*x.times = append(*x.times, time.Since(began))
 		}
-		return err != nil || answer.Result.Structured.PID != 0
+	}
+	many := strconv.Itoa(len(all)) + " tools"
+	return []figure{
+		ms("tools.call.sdk", "tools/call, the SDK alone, p50", median(bareCall)),
+		ms("tools.call.p50", "tools/call of a tool of the daemon, p50", median(own)),
+		ms("tools.call.p99", "tools/call of a tool of the daemon, p99", quantile(own, 0.99)),
+		ms("tools.made.p50", "tools/call of a tool that is a file, p50", median(made)),
+		ms("tools.made.p99", "tools/call of a tool that is a file, p99", quantile(made, 0.99)),
+		ms("tools.list.sdk", "tools/list of "+many+", the SDK alone, p50", median(bareList)),
+		ms("tools.list.p50", "tools/list of "+many+", p50", median(list)),
+		ms("tools.list.p99", "tools/list of "+many+", p99", quantile(list, 0.99)),
+		{id: "tools.list.ratio", name: "tools/list of " + many + ", p50, by that of the SDK alone", unit: "×", value: float64(median(list)) / float64(median(bareList))},
+	}, nil
+}
+
+// makeTools writes files until the server has as many tools as the plan says, and returns all.
+func (s *server) makeTools(ctx context.Context, c *client, dir string) ([]*sdk.Tool, error) {
+	all, err := s.awaitTools(ctx, c, func(all []*sdk.Tool) bool { // those of the tool host come last
+		return slices.ContainsFunc(all, func(t *sdk.Tool) bool { return t.Name == "hello_world" })
 	})
-	if err == nil {
-		err = awaited
-	}
-	return answer.Result.Structured.PID, err
-}
-
-// A toolMeter takes times on one connection. After an error it does nothing.
-type toolMeter struct {
-	*server
-	*client
-	err error
-}
-
-// times sends n requests, each of which must be answered with a text, and returns how long the
-// answers took.
-func (m *toolMeter) times(n int, request func(int) []byte, want string) (took []time.Duration) {
-	for i := 0; i < n && m.err == nil; i++ {
-		began := time.Now()
-		status, body, err := m.do(request(i), askTimeout)
-		took = append(took, time.Since(began))
-		if m.err = err; err == nil && (status != http.StatusOK || !bytes.Contains(body, []byte(want))) {
-			m.err = refusal{status, string(body[:min(len(body), 300)])}
+	for n := range max(0, s.lab.plan.tools-len(all)) {
+		name := "bench_" + strconv.Itoa(n)
+		text := `export const tool = {name: "` + name + `", description: "Returns what it is given. ` + strings.Repeat("More of it. ", 10) + `",
+  schema: {type: "object", properties: {text: {type: "string", description: "What to return."}}}, async handler(args) { return {text: args.text ?? ""}; }};`
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name+".ts"), []byte(text), 0o600)
 		}
 	}
-	return took
+	if err != nil {
+		return nil, err
+	}
+	return s.awaitTools(ctx, c, func(all []*sdk.Tool) bool { return len(all) >= s.lab.plan.tools })
 }
 
-// count returns the number of tools.
-func (m *toolMeter) count() (n int) {
-	var list struct {
-		Result struct {
-			Tools []struct{} `json:"tools"`
-		} `json:"result"`
+// awaitTools returns the server's tools once they are enough.
+func (s *server) awaitTools(ctx context.Context, c *client, enough func([]*sdk.Tool) bool) (all []*sdk.Tool, err error) {
+	var failed error
+	err = await(ctx, time.Minute, 50*time.Millisecond, func() bool {
+		all, failed = s.tools(c)
+		return failed != nil || enough(all)
+	})
+	return all, errors.Join(failed, err)
+}
+
+// tools returns what the server offers.
+func (s *server) tools(c *client) ([]*sdk.Tool, error) {
+	body, err := s.rpc(c, listTools)
+	if err != nil {
+		return nil, err
 	}
-	_, body, err := m.do(m.rpc("tools/list", `{}`), askTimeout)
-	if err == nil {
-		err = json.Unmarshal(body, &list)
+	var said struct{ Result sdk.ListToolsResult }
+	err = json.Unmarshal(body, &said)
+	return said.Result.Tools, err
+}
+
+// rpc sends a request of MCP and returns the response, which must be a result.
+func (s *server) rpc(c *client, body string) ([]byte, error) {
+	head := "POST /mcp HTTP/1.1\r\nHost: " + s.addr + "\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n"
+	if c.RemoteAddr().String() == s.addr { // else the SDK's, which answers all in JSON
+		head = strings.Replace(head, ", text/event-stream", "", 1)
 	}
-	m.err = err
-	return len(list.Result.Tools)
+	status, answer, err := c.do([]byte(head+body), askTimeout)
+	if err == nil && (status != http.StatusOK || !bytes.Contains(answer, []byte(`"result"`)) || bytes.Contains(answer, []byte(`"isError":true`))) {
+		err = refusal{status, string(answer[:min(len(answer), 300)])}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", body, err)
+	}
+	return answer, nil
+}
+
+// encoded returns a schema as JSON, and nil of nil.
+func encoded(schema any) any {
+	if schema == nil {
+		return nil
+	}
+	b, err := json.Marshal(schema)
+	if err != nil {
+		panic(err) // it was decoded from JSON
+	}
+	return json.RawMessage(b)
+}
+
+// sdkAlone serves the same tools without the gateway.
+func sdkAlone(all []*sdk.Tool) http.Handler {
+	server := sdk.NewServer(&sdk.Implementation{Name: "alone", Version: "1"}, &sdk.ServerOptions{PageSize: len(all) + 1})
+	for _, t := range all {
+		t.InputSchema, t.OutputSchema = encoded(t.InputSchema), encoded(t.OutputSchema) // as ours has them
+		server.AddTool(t, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return &sdk.CallToolResult{}, nil
+		})
+	}
+	options := &sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, Logger: slog.New(slog.DiscardHandler)}
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, options)
 }
