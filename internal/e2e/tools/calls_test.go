@@ -73,6 +73,7 @@ func TestCallEnds(t *testing.T) {
 			if a := g.Outcome(id); a.Str("state") != c.state {
 				t.Errorf("the outcome is %s, want %s", a.Body, c.state)
 			}
+			g.Eventually("the tool is told to end", func() bool { return strings.Contains(g.Log.String(), `"outcome":"cancelled"`) })
 			g.Say("a", "echo next").Want(t, "next")
 			if n := done(m, "called"); n != 0 {
 				t.Errorf("claude has %d answers of a call that nobody waits for", n)
