@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"bareclaw/core"
 	"bareclaw/core/tools"
 	"bareclaw/internal/wait"
 	"bareclaw/toolhost/api"
@@ -379,7 +380,8 @@ func (h *Host) setChild(c *child) {
 	close(h.present)
 }
 
-var errEnded = errors.New("the tool host has ended with the gateway")
+// errEnded leaves a call to the next process of the gateway.
+var errEnded = fmt.Errorf("the tool host has ended with the gateway: %w", core.ErrClosed)
 
 // await returns the present tool host, and waits for one if there is none.
 func (h *Host) await(ctx context.Context) (*child, error) {
