@@ -182,7 +182,7 @@ func describe(t *tools.Tool) *sdk.Tool {
 	}
 	destructive := t.Annotations.Destructive
 	d.Annotations = &sdk.ToolAnnotations{ReadOnlyHint: t.Annotations.ReadOnly, IdempotentHint: t.Annotations.Idempotent, DestructiveHint: &destructive}
-	d.Meta = sdk.Meta{"anthropic/maxResultSizeChars": maxResult}
+	d.Meta = sdk.Meta{"anthropic/maxResultSizeChars": maxResult, "bareclaw/source": t.Source}
 	if t.Pinned {
 		d.Meta["anthropic/alwaysLoad"] = true // else claude must search for the tool first
 	}

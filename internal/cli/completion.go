@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/term"
 
@@ -95,14 +96,11 @@ func walk(parser *kong.Kong, words []string) (at *kong.Node, given int) {
 	return at, given
 }
 
-// candidates returns the candidates for an argument: its values, or the channels of a
-// gateway that answers at once.
+// candidates returns the candidates for an argument: its values, snapshots, or the channels or
+// tools of a gateway that answers at once.
 func candidates(c *command.Context, arg *kong.Positional) []string {
 	if arg.Enum != "" {
 		return arg.EnumSlice()
-	}
-	if arg.Name != "channel" {
-		return nil
 	}
 	ctx, cancel := context.WithTimeout(c.Context, completionPatience)
 	defer cancel()
@@ -112,15 +110,25 @@ func candidates(c *command.Context, arg *kong.Positional) []string {
 	if err != nil {
 		return nil
 	}
-	channels, err := command.ListChannels(&quick, gateway)
+	var names []string
+	switch arg.Name {
+	case "channel":
+		names, err = channelNames(&quick, gateway)
+	case "tool":
+		names, err = toolNames(&quick, gateway)
+	case "snapshot":
+		names, err = snapshotIDs(&quick)
+	}
 	if err != nil {
 		return nil
 	}
-	names := make([]string, 0, len(channels))
+	return slices.DeleteFunc(names, func(name string) bool { return name != term.SafeLine(name) }) // which a terminal cannot show
+}
+
+func channelNames(c *command.Context, gateway *client.Client) (names []string, err error) {
+	channels, err := command.ListChannels(c, gateway)
 	for _, ch := range channels {
-		if ch.Channel == term.SafeLine(ch.Channel) { // a terminal can show the name
-			names = append(names, ch.Channel)
-		}
+		names = append(names, ch.Channel)
 	}
-	return names
+	return names, err
 }

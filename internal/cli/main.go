@@ -42,6 +42,7 @@ type commandLine struct {
 	Channels  channels  `cmd:"" group:"use" help:"List the channels, or show or change one."`
 	Approvals approvals `cmd:"" group:"use" help:"List what waits for a decision, or decide."`
 	Schedule  schedules `cmd:"" group:"use" help:"Manage reminders and regular tasks."`
+	Tools     tools     `cmd:"" group:"use" help:"List, call and make the tools of Claude."`
 	MCP       mcp       `cmd:"" group:"use" name:"mcp" help:"Offer the gateway's tools to an MCP client, which starts this command."`
 
 	Messages messages `cmd:"" group:"message" help:"List the messages of a channel."`

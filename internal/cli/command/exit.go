@@ -54,6 +54,7 @@ func ExitStatus(err error) int {
 var inCommands = strings.NewReplacer(
 	"GET /channels/{key}/rules lists", "`bareclaw channels rules` lists", "GET /channels lists", "`bareclaw channels` lists",
 	"GET /schedules lists", "`bareclaw schedule list` lists", "GET /approvals lists", "`bareclaw approvals` lists",
+	"worker_snapshots lists", "`bareclaw tools snapshots` lists", "worker_snapshot makes", "`bareclaw tools snapshot` makes",
 	"POST /channels/{key}/interrupt", "`bareclaw channels interrupt`", "DELETE /schedules/{id}", "`bareclaw schedule remove`",
 )
 

@@ -20,6 +20,7 @@ func TestCompletion(t *testing.T) {
 		{"service sta", "start\nstatus\n"},
 		{"channels re", "reset\n"},
 		{"completion ", "bash\nzsh\nfish\n"},
+		{"tools sn", "snapshots\nsnapshot\n"},
 		{"send --id", "--idempotency-key\n"},
 		{"send --timeout 5s d", ""}, // no gateway, no channels
 		{"nothing at all", ""},
@@ -40,6 +41,7 @@ func TestCompletion(t *testing.T) {
 	}
 	completes("desk\ndusk\n", "send", "--timeout", "5s", "d")
 	completes("desk\ndusk\nwith space $HOME\n", "channels", "show", "")
+	completes("hello_world\n", "tools", "call", "hel")
 	m.Command(exitcode.OK, "complete-words", "--", "send", "desk", "d").Prints("")
 }
 

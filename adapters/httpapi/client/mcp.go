@@ -1,0 +1,55 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"bareclaw/adapters/httpapi/api"
+)
+
+// A Tool is a tool of the gateway.
+type Tool struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Meta        struct {
+		Source string `json:"bareclaw/source"` // gateway, builtin or dynamic
+	} `json:"_meta"`
+}
+
+// A ToolResult is the result of a call. Structured, if there is any, is an object.
+type ToolResult struct {
+	Content []struct {
+		Text string `json:"text"`
+	} `json:"content"`
+	Structured json.RawMessage `json:"structuredContent"`
+	IsError    bool            `json:"isError"`
+}
+
+// MCP sends a request of the Model Context Protocol, and decodes its result into out. An error of
+// the protocol is an [*Error] with the status 200.
+func (c *Client) MCP(ctx context.Context, method string, params, out any) error {
+	var reply struct {
+		Result json.RawMessage `json:"result"`
+		Error  *struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	request := map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+	if err := c.Do(ctx, http.MethodPost, api.PathMCP, request, &reply); err != nil {
+		return err
+	}
+	if reply.Error != nil {
+		return &Error{Status: http.StatusOK, Text: reply.Error.Message}
+	}
+	if err := json.Unmarshal(reply.Result, out); err != nil {
+		return fmt.Errorf("understand the gateway's reply to %s: %w", method, err)
+	}
+	return nil
+}
+
+// CallTool calls a tool with arguments, an object, and decodes the result into out.
+func (c *Client) CallTool(ctx context.Context, name string, args json.RawMessage, out any) error {
+	return c.MCP(ctx, "tools/call", map[string]any{"name": name, "arguments": args}, out)
+}

@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/cli/command"
+	"bareclaw/internal/humanize"
+	"bareclaw/internal/term"
+	toolhost "bareclaw/toolhost/api"
+)
+
+type tools struct {
+	List      toolList      `cmd:"" default:"withargs" help:"List the tools that Claude and other clients may call."`
+	Call      toolCall      `cmd:"" help:"Call a tool and print the result."`
+	New       toolNew       `cmd:"" help:"Begin a tool: write its file into the tools directory."`
+	Snapshots toolSnapshots `cmd:"" help:"List the snapshots of the tools."`
+	Snapshot  toolSnapshot  `cmd:"" help:"Keep a copy of all tools, to roll back to."`
+	Rollback  toolRollback  `cmd:"" help:"Replace all tools by those of a snapshot."`
+}
+
+type toolList listed
+
+// toolWidth is how much of a tool's name a table shows, in cells.
+const toolWidth = 32
+
+// Run runs the command.
+func (l *toolList) Run(c *command.Context, gateway *client.Client) error {
+	var reply json.RawMessage
+	if err := gateway.MCP(c.Context, "tools/list", struct{}{}, &reply); err != nil {
+		return err
+	}
+	return printReply(c, reply, l.JSON, func(got *struct{ Tools []client.Tool }) error {
+		t := &command.Table{Widest: []int{toolWidth}}
+		t.Head(term.Faint, "TOOL", "SOURCE", "")
+		for _, tool := range got.Tools {
+			t.Add(command.Text(tool.Name).Painted(term.Bold), command.Text(tool.Meta.Source), command.Text(tool.Description))
+		}
+		return c.PrintTable(t)
+	})
+}
+
+type toolCall struct {
+	Tool string `arg:"" help:"The tool."`
+	Args string `arg:"" optional:"" default:"{}" help:"Its arguments, a JSON object; - reads them from standard input."`
+	JSON bool   `name:"json" help:"Print the whole result, as MCP has it."`
+}
+
+// Help is shown below the summary.
+func (*toolCall) Help() string {
+	return "A result with structure is printed as JSON, any other result as text. " +
+		"If the tool fails, its text goes to standard error, and the exit status is 1.\n\n" +
+		"bareclaw tools call hello_world"
+}
+
+// Run runs the command.
+func (t *toolCall) Run(c *command.Context, gateway *client.Client) error {
+	text, err := command.MessageText(c, t.Args)
+	if err != nil {
+		return err
+	}
+	var args map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &args); err != nil || args == nil {
+		return command.Usagef("the arguments must be a JSON object, such as '{\"text\": \"hello\"}'")
+	}
+	return callTool(c, gateway, t.Tool, json.RawMessage(text), t.JSON)
+}
+
+// callTool calls a tool and prints the result.
+func callTool(c *command.Context, gateway *client.Client, name string, args json.RawMessage, asJSON bool) error {
+	wheel := command.StartSpinner(c.Err, "Calling "+term.SafeLine(name))
+	var reply json.RawMessage
+	err := gateway.CallTool(c.Context, name, args, &reply)
+	wheel.End()
+	if refused, isRefusal := errors.AsType[*client.Error](err); isRefusal && refused.Status == http.StatusOK {
+		return fmt.Errorf("%w; `bareclaw tools` lists all", err)
+	}
+	if err != nil {
+		return err
+	}
+	var result client.ToolResult
+	if err := json.Unmarshal(reply, &result); err != nil {
+		return fmt.Errorf("understand the gateway's reply: %w", err)
+	}
+	var texts []string
+	for _, part := range result.Content {
+		texts = append(texts, part.Text)
+	}
+	text := strings.TrimRight(strings.Join(texts, "\n"), "\n")
+	switch {
+	case asJSON:
+		err = c.PrintJSON(reply)
+	case result.IsError:
+		c.Tellf("%s", command.ErrorText(errors.New(text)))
+	case result.Structured != nil:
+		err = c.PrintIndented(result.Structured)
+	case term.IsTerminal(c.Out):
+		err = c.PrintLines(term.Safe(text))
+	default:
+		err = c.PrintLines(text) // unchanged for a program
+	}
+	if err == nil && result.IsError {
+		err = command.ErrFailed
+	}
+	return err
+}
+
+type toolSnapshots listed
+
+// Run runs the command. It needs no gateway.
+func (s *toolSnapshots) Run(c *command.Context) error {
+	all, err := snapshots(c)
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return c.PrintJSON(map[string]any{"snapshots": append([]toolhost.Snapshot{}, all...)})
+	}
+	if len(all) == 0 {
+		c.Tellf("There are no snapshots yet. The gateway makes the first one when it is started.")
+		return nil
+	}
+	t, now := &command.Table{}, time.Now()
+	t.Head(term.Faint, "SNAPSHOT", "TOOLS", "MADE")
+	for _, sn := range all {
+		t.Add(command.Text(sn.ID).Painted(term.Bold), command.Text(strconv.Itoa(sn.ToolCount)), command.Text(humanize.Ago(sn.CreatedAt, now)))
+	}
+	return c.PrintTable(t)
+}
+
+// snapshots returns the snapshots of the tools, the newest first.
+func snapshots(c *command.Context) ([]toolhost.Snapshot, error) {
+	if command.InSession() {
+		return nil, errToolsInSession
+	}
+	cfg, err := c.Config()
+	if err != nil {
+		return nil, err
+	}
+	return toolhost.Snapshots(toolhost.SnapshotsDir(cfg.ToolsDir))
+}
+
+type toolSnapshot struct {
+	Name string `arg:"" help:"Its name, such as before_experiment; the id is the name and the time."`
+}
+
+// Run runs the command.
+func (s *toolSnapshot) Run(c *command.Context, gateway *client.Client) error {
+	return callTool(c, gateway, "worker_snapshot", encoded(map[string]string{"name": s.Name}), false)
+}
+
+type toolRollback struct {
+	Snapshot string `arg:"" optional:"" help:"The snapshot's id, as snapshots shows it; the newest one that no rollback has made if left out."`
+	Yes      bool   `help:"Do not ask."`
+}
+
+// Help is shown below the summary.
+func (*toolRollback) Help() string {
+	return "What is replaced is kept as a snapshot before_rollback_…, to which you can roll back in turn."
+}
+
+// Run runs the command.
+func (r *toolRollback) Run(c *command.Context, gateway *client.Client) error {
+	args := map[string]string{}
+	to := "the newest snapshot"
+	if r.Snapshot != "" {
+		args["snapshot"], to = r.Snapshot, "the snapshot "+term.SafeLine(r.Snapshot)
+	}
+	if !r.Yes {
+		if err := c.Confirm("This replaces all tools by those of " + to + ". The present tools are kept as a snapshot. Go on?"); err != nil {
+			return err
+		}
+	}
+	return callTool(c, gateway, "worker_rollback", encoded(args), false)
+}
+
+func encoded(args map[string]string) json.RawMessage {
+	b, _ := json.Marshal(args) // strings can be encoded
+	return b
+}
+
+// toolNames returns the names of all tools.
+func toolNames(c *command.Context, gateway *client.Client) (names []string, err error) {
+	var got struct{ Tools []client.Tool }
+	err = gateway.MCP(c.Context, "tools/list", struct{}{}, &got)
+	for _, t := range got.Tools {
+		names = append(names, t.Name)
+	}
+	return names, err
+}
+
+// snapshotIDs returns the ids of all snapshots of the tools.
+func snapshotIDs(c *command.Context) (ids []string, err error) {
+	all, err := snapshots(c)
+	for _, sn := range all {
+		ids = append(ids, sn.ID)
+	}
+	return ids, err
+}
+
+// toolHostPath returns the path of the tool host in the gateway's API.
+func toolHostPath(path string) string { return api.PathToolHost + path }
+
+// loadTool has the gateway read the tools directory, and returns whether a file defines a tool
+// now, and else why not.
+func loadTool(c *command.Context, gateway *client.Client, file string) (loaded bool, why string, err error) {
+	if err := gateway.Do(c.Context, http.MethodPost, toolHostPath(toolhost.PathReload), nil, nil); err != nil {
+		return false, "", err
+	}
+	var all []toolhost.Tool
+	if err := gateway.Do(c.Context, http.MethodGet, toolHostPath(toolhost.PathTools), nil, &all); err != nil {
+		return false, "", err
+	}
+	for _, t := range all {
+		if t.File == file {
+			return true, "", nil
+		}
+	}
+	var health toolhost.Health
+	if err := gateway.Do(c.Context, http.MethodGet, toolHostPath(toolhost.PathHealth), nil, &health); err != nil {
+		return false, "", err
+	}
+	why = "the gateway has another tools directory (BARECLAW_TOOLS_DIR); `bareclaw restart` reads the settings anew"
+	if health.LastError != nil {
+		why = *health.LastError
+	}
+	return false, why, nil
+}
