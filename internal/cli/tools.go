@@ -43,7 +43,18 @@ func (l *toolList) Run(c *command.Context, gateway *client.Client) error {
 		for _, tool := range got.Tools {
 			t.Add(command.Text(tool.Name).Painted(term.Bold), command.Text(tool.Meta.Source), command.Text(tool.Description))
 		}
-		return c.PrintTable(t)
+		if err := c.PrintTable(t); err != nil {
+			return err
+		}
+		var health toolhost.Health
+		err := c.Get(gateway, toolHostPath(toolhost.PathHealth), &health)
+		switch {
+		case err != nil:
+			c.Tellf("%s", term.WrapIndented(c.Err, "", "Tools may be missing: "+command.ErrorText(err)))
+		case health.LastError != nil:
+			c.Tellf("%s", term.WrapIndented(c.Err, "", "A tool cannot be loaded: "+term.Safe(*health.LastError)))
+		}
+		return nil
 	})
 }
 
