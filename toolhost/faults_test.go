@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -13,7 +16,9 @@ import (
 	"time"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/proc"
 	"bareclaw/internal/testkit/check"
+	testchild "bareclaw/internal/testkit/child"
 )
 
 // kill ends the process as a crash does, and returns when another one serves.
@@ -277,5 +282,35 @@ func TestDirectoryFaults(t *testing.T) {
 				t.Errorf("the state is %+v", s)
 			}
 		})
+	}
+}
+
+// TestDaemonKilled: a tool host does not outlive its daemon, also if it hangs.
+func TestDaemonKilled(t *testing.T) {
+	t.Parallel()
+	for _, hangs := range []bool{false, true} {
+		if hangs && runtime.GOOS != "linux" {
+			continue // a tool host that hangs does not see the end of its input
+		}
+		dir, err := os.MkdirTemp("", "th")
+		check.OK(t, err)
+		defer func() { check.OK(t, os.RemoveAll(dir)) }()
+		self, err := os.Executable()
+		check.OK(t, err)
+		daemon := exec.Command(self, daemonRole, dir)
+		line, _ := testchild.Start(t, daemon)
+		pid, err := strconv.Atoi(strings.TrimSpace(line))
+		check.OK(t, err)
+		if hangs {
+			check.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
+		}
+		began, err := proc.StartTime(pid)
+		check.OK(t, err)
+		check.OK(t, daemon.Process.Kill())
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		if err := proc.WaitGone(ctx, pid, began); err != nil {
+			t.Errorf("the tool host outlives its daemon (hangs: %t): %v", hangs, err)
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -42,6 +41,8 @@ const (
 	maxFetched = 4 << 20
 	// maxFile bounds a file that a script reads or writes, in bytes.
 	maxFile = 4 << 20
+	// maxNames bounds the names that a script gets of a directory.
+	maxNames = 10_000
 	// fetchTimeout bounds a fetch with all its redirects.
 	fetchTimeout = 30 * time.Second
 )
@@ -100,6 +101,9 @@ func (f *functions) Fetch(ctx context.Context, in script.FetchRequest) (out scri
 		r.Header = in.Header
 	}
 	answer, err := f.client.Do(r)
+	if errors.Is(err, ssrf.ErrProhibitedIP) {
+		err = fmt.Errorf("fetch reaches public addresses only: %w", err)
+	}
 	if err != nil {
 		return out, err
 	}
@@ -181,17 +185,24 @@ func (f *functions) WriteFile(_ context.Context, path string, data []byte) error
 	return errors.Join(err, file.Close())
 }
 
-// ListFiles returns the names in a granted directory.
+// ListFiles returns the names in a granted directory, sorted; of a directory with more than
+// maxNames only some.
 func (f *functions) ListFiles(_ context.Context, path string) (names []string, err error) {
 	root, name, err := f.open(path, false)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	entries, err := fs.ReadDir(root.FS(), name)
-	for _, e := range entries {
-		names = append(names, e.Name())
+	dir, err := root.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
 	}
+	defer func() { _ = dir.Close() }()
+	names, err = dir.Readdirnames(maxNames)
+	if errors.Is(err, io.EOF) {
+		err = nil // the directory is empty
+	}
+	slices.Sort(names)
 	return names, err
 }
 

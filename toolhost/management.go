@@ -217,6 +217,9 @@ func (h *Host) deleteFile(t api.Tool) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
+	if len(list) > 0 && list[len(list)-1] != '\n' { // a person has written it
+		list = append(list, '\n')
+	}
 	return atomicfile.Write(path, append(list, t.Name+"\n"...), 0o600)
 }
 

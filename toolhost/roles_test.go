@@ -1,10 +1,14 @@
 package toolhost
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 
 	"bareclaw/toolhost/api"
 )
@@ -15,7 +19,16 @@ const (
 	silentRole = "a-silent-tool-host"
 )
 
-func beDaemon(string) {}
+// beDaemon runs a Host until the process is killed, and prints the process id of its tool host.
+func beDaemon(dir string) {
+	o := hostOptions(filepath.Join(dir, "tools"), dir, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	h := New(o)
+	go func() {
+		<-h.Settled()
+		fmt.Println(h.statusNow(context.Background()).PID)
+	}()
+	h.Run(context.Background())
+}
 
 // beSilent is a tool host that answers everything but calls.
 func beSilent() {

@@ -131,6 +131,7 @@ func (s *snapshots) restore(sn api.Snapshot, toolCount int) error {
 	}
 	if err != nil {
 		err = s.restoreInside(from)
+		_ = errors.Join(removeTree(part), removeTree(next)) // or at the next start
 	}
 	if err != nil {
 		return fmt.Errorf("roll back to %s: %w", sn.ID, err)
