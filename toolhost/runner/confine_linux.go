@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -21,9 +22,9 @@ const (
 )
 
 // confine takes all rights from the process but to read the tools directory and to connect to
-// the functions of scripts. The kernel then refuses writing, programs, TCP, and signals to other
-// processes, as far as its version knows how to; without Landlock the script engine alone is the
-// wall.
+// the functions of scripts. The kernel then refuses writing, programs, the network, and signals to
+// other processes, as far as its version knows how to; without Landlock the script engine is the
+// wall before files.
 func confine(boot api.Bootstrap, log *slog.Logger) error {
 	for resource, limit := range map[int]uint64{unix.RLIMIT_DATA: maxData, unix.RLIMIT_NOFILE: maxFiles, unix.RLIMIT_CORE: 0} {
 		var now unix.Rlimit
@@ -50,7 +51,7 @@ func confine(boot api.Bootstrap, log *slog.Logger) error {
 	if st, err := os.Stat(boot.ToolsDir); err == nil && st.IsDir() {
 		rules = append(rules, landlock.PathAccess(read, boot.ToolsDir))
 	}
-	if err := landlock.V10.BestEffort().Restrict(rules...); err != nil {
+	if err := errors.Join(onlyUnixSockets(), landlock.V10.BestEffort().Restrict(rules...)); err != nil {
 		log.Warn("the kernel does not confine the tool host", "err", err)
 	}
 	return nil
