@@ -81,7 +81,8 @@ func (s *sockets) listenTCP(name, address, variables string) (net.Listener, erro
 	l, err = net.Listen("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("the address %s is in use by another program; stop it, or set another port (%s): %w", address, variables, err)
+		_, port, _ := net.SplitHostPort(address) // it was resolved above
+		return nil, fmt.Errorf("port %s is in use by another program; stop it, or set another port (%s): %w", port, variables, err)
 	case err != nil:
 		return nil, fmt.Errorf("listen for HTTP (%s): %w", variables, err)
 	}

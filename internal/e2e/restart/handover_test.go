@@ -173,7 +173,7 @@ func TestRestartThatCannotBe(t *testing.T) {
 	if args := g.Say("new", "args").Str("text"); !strings.Contains(args, `"--max-turns","3"`) {
 		t.Errorf("claude was started with %s", args)
 	}
-	if h := g.Must("GET", "/health", nil, 200); h.Str("status") != "ok" || strings.Contains(string(h.Body), "restart") {
+	if h := g.Must("GET", "/health", nil, 200); h.Str("status") != "ok" || strings.Contains(string(h.Body), "restart failed") {
 		t.Errorf("health is %s", h.Body)
 	}
 }

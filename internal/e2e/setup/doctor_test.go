@@ -27,7 +27,9 @@ func TestDoctorOfAHealthyGatewayFindsNothingAndLeavesNothing(t *testing.T) {
 	g := m.Start()
 	g.Say("http", "hello").Want(t, "ok: hello")
 	g.Balanced()
-	g.Eventually("the gateway has written all", func() bool { return strings.Contains(m.Log.String(), "heartbeat not installed") })
+	g.Eventually("the gateway has written all", func() bool {
+		return strings.Contains(m.Log.String(), "heartbeat not installed") && strings.Contains(m.Log.String(), "tool host ready")
+	})
 	before := tree(t, m.Path("state")) + tree(t, m.Path("run")) + tree(t, m.Path("work"))
 	d := m.Doctor()
 	if !d.Healthy || d.Version != buildinfo.Version() {
