@@ -28,7 +28,7 @@ var commandRunners = map[string][]string{
 }
 
 // dataFences are the languages of blocks that nobody types into a shell.
-var dataFences = []string{"json", "text", "http", "ini", "env", "go", "yaml"}
+var dataFences = []string{"json", "text", "http", "ini", "env", "go", "ts", "yaml"}
 
 // shellLine finds a command in a block of data.
 var shellLine = regexp.MustCompile(`(?m)^\s*(\$ )?(sudo |[A-Z_]+=\S+ )*(bareclaw|go|curl|make|systemctl|loginctl|launchctl|git|docker|podman) [^|]`)

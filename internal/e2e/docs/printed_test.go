@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -89,6 +90,51 @@ func TestBackupAsPrinted(t *testing.T) {
 	if n := g.Balanced(); n != 1 {
 		t.Errorf("%d messages, want 1", n)
 	}
+}
+
+// TestToolsPage makes, calls, changes and rolls back the tool of docs/tools.md.
+func TestToolsPage(t *testing.T) {
+	t.Parallel()
+	needBash(t)
+	m := harness.NewMachine(t)
+	m.Installed()
+	g := m.Start()
+	g.Eventually("tools are there", func() bool { return strings.Contains(m.Log.String(), "tool host ready") })
+	m.AsPrinted(harness.Printed(t, "docs/tools.md", "bareclaw tools new"))
+	file := m.Path("state/tools/reverse_string.ts")
+	if _, err := os.Stat(file); err != nil {
+		t.Fatal(err)
+	}
+	source := ""
+	for _, b := range harness.Blocks(t, "docs/tools.md") {
+		if b.Lang == "ts" {
+			source = b.Text
+		}
+	}
+	check.OK(t, os.WriteFile(file, []byte(source), 0o600))
+	call := harness.Printed(t, "docs/tools.md", "bareclaw tools call")
+	says := func(want string) {
+		t.Helper()
+		g.Eventually("the tool says "+want, func() bool {
+			out, _, status := m.Run("tools", "call", "reverse_string", `{"text": "héllo"}`)
+			return status == 0 && strings.Contains(out, want)
+		})
+	}
+	says("olléh")
+	if out := m.AsPrinted(call); !strings.Contains(out, "olléh") {
+		t.Errorf("the page's call says %q", out)
+	}
+	commands := harness.Printed(t, "docs/tools.md", "bareclaw tools snapshot ")
+	keep, rollback, _ := strings.Cut(commands, "bareclaw tools rollback")
+	listed := m.AsPrinted(keep)
+	id := regexp.MustCompile(`before_experiment_[0-9]+`).FindString(listed)
+	if id == "" {
+		t.Fatalf("no snapshot in\n%s", listed)
+	}
+	check.OK(t, os.WriteFile(file, []byte(strings.Replace(source, ".reverse()", "", 1)), 0o600))
+	says("héllo")
+	m.AsPrinted(harness.Replaced(t, "bareclaw tools rollback"+rollback, "before_experiment_1706012345679", "--yes "+id))
+	says("olléh")
 }
 
 // section returns what a document says below a heading of the second level.
