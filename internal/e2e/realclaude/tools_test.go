@@ -1,6 +1,7 @@
 package realclaude
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -60,4 +61,17 @@ func TestRealToolMadeAndCalled(t *testing.T) {
 	g.Mentions(g.Outcome(id), "final after 2 call(s)", `{"reversed":"olléh"}`)
 	id = g.Tell("other", `tool:mcp__bareclaw__tool_call {"name":"reverse_string","args":{"text":1}}`)
 	g.Mentions(g.Outcome(id), "do not fit its schema", "text")
+}
+
+// TestRealLargeResult: the model gets a result whole that claude would cut to a beginning, had the
+// tool not asked for more.
+func TestRealLargeResult(t *testing.T) {
+	m, g := harness.StartReal(t)
+	const size = 100_000
+	id := g.Tell("http", fmt.Sprintf(`tool:mcp__bareclaw__tool_call {"name":"template_render","args":{"template":"{{a}}","variables":{"a":"%s"}}}`, strings.Repeat("x", size)))
+	g.Mentions(g.Outcome(id), "final after 1 call(s)", `"result":"xxx`)
+	all := m.Requests()
+	if results := strings.Join(all[len(all)-1].ToolResults, ""); strings.Count(results, "x") < size {
+		t.Errorf("the model gets %d bytes: %.300s", len(results), results)
+	}
 }
