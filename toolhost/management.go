@@ -82,7 +82,7 @@ func (h *Host) snapshot(_ context.Context, c tools.Call) (tools.Result, error) {
 	if err := json.Unmarshal(c.Args, &args); err != nil {
 		return tools.Result{}, err
 	}
-	if err := checkName(args.Name); err != nil {
+	if err := checkSnapshotName(args.Name); err != nil {
 		return tools.Result{}, err
 	}
 	h.changing.Lock()

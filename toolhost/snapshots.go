@@ -32,12 +32,13 @@ func newSnapshots(tools string, keep int) *snapshots {
 	return &snapshots{tools: tools, dir: api.SnapshotsDir(tools), keep: keep}
 }
 
-var snapshotName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+// maxSnapshotName is the length of the longest name, in bytes.
+const maxSnapshotName = 64
 
-// checkName returns why people cannot use a name.
-func checkName(name string) error {
-	switch {
-	case !snapshotName.MatchString(name):
+// checkSnapshotName returns why people cannot use a name for a snapshot.
+func checkSnapshotName(name string) error {
+	switch form := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`); {
+	case !form.MatchString(name) || len(name) > maxSnapshotName:
 		return fmt.Errorf("name: %q must be 1 to 64 letters, digits and . _ -, and begin with a letter or digit", name)
 	case name == initialName || name == rescueName:
 		return fmt.Errorf("name: the gateway uses %q itself; choose another name", name)
