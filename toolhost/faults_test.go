@@ -314,3 +314,24 @@ func TestDaemonKilled(t *testing.T) {
 		}
 	}
 }
+
+// endless is code that the engine cannot interrupt.
+const endless = "'a'.repeat(2e6).indexOf('a'.repeat(1e6) + 'b');"
+
+// TestStuck: code that cannot be stopped costs the process, and nobody else's result.
+func TestStuck(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.write("stuck.ts", fileWith("stuck", "Stuck", "timeoutMs: 100,", endless+" return 1;"))
+	r.offers("stuck", "Stuck")
+	began := time.Now()
+	r.refuses("stuck", `{}`, "stuck did not end within 100ms")
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the call took %s", took)
+	}
+	r.eventually("another process", func() bool { s := r.now(); return s.RestartCount == 1 && s.Healthy })
+	r.gives("hello_world", `{}`, `{"greeting":"Hello, World!"}`)
+	if !r.log.has("level=ERROR", "a script does not stop", "tool=stuck") {
+		t.Error("nothing is logged")
+	}
+}

@@ -26,6 +26,8 @@ const (
 	// startTimeout is how long a tool host may take until it answers, and how long calls wait
 	// for one.
 	startTimeout = 10 * time.Second
+	// loadTimeout is how long a tool host that answers may take to load all files.
+	loadTimeout = time.Minute
 	// healthPause is the time between two questions whether the tool host answers.
 	healthPause = time.Second
 	// healthTimeout is how long the tool host may take to answer.
@@ -223,10 +225,13 @@ func (h *Host) start(ctx context.Context, s *hostSockets) (*child, error) {
 	}
 	c.directory = directory
 	if err = c.awaitReady(ctx); err == nil {
-		err = h.refresh(ctx, c)
+		err = h.takeOver(ctx, c)
 	}
 	if err != nil {
 		c.stop()
+		if errors.Is(err, errNoAnswer) {
+			err = c.err // which says why
+		}
 		return nil, err
 	}
 	took := time.Since(c.startedAt)
@@ -240,6 +245,13 @@ func (h *Host) start(ctx context.Context, s *hostSockets) (*child, error) {
 	h.settle.Do(func() { close(h.settled) })
 	h.o.Log.Info("tool host ready", "pid", c.pid, "tools", len(h.tools()), "took", took)
 	return c, nil
+}
+
+// takeOver offers the tools of a tool host that has just started, when it has loaded all files.
+func (h *Host) takeOver(ctx context.Context, c *child) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, loadTimeout, fmt.Errorf("the tool host did not load all files within %s", loadTimeout))
+	defer cancel()
+	return h.refresh(ctx, c)
 }
 
 // An ending says why a tool host is to be replaced. The zero value means the end of the daemon,

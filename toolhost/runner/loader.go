@@ -41,7 +41,7 @@ type loader struct {
 	mu       sync.Mutex    // guards the fields below
 	problems []string      // why files could not be loaded, sorted by file
 	tools    []api.Tool    // sorted by name
-	version  string        // of tools
+	version  string        // of tools; empty before the first load
 	changed  chan struct{} // closed when there is another version
 }
 
@@ -313,8 +313,9 @@ func (l *loader) toolOf(s *script.Script) tools.Tool {
 	return t
 }
 
-// list returns the tools, sorted by name, and the version of the list.
-func (l *loader) list() (list []api.Tool, version string) {
+// list returns the tools, sorted by name, and the version of the list. It waits for the first load.
+func (l *loader) list(ctx context.Context) (list []api.Tool, version string) {
+	l.awaitOther(ctx, "")
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.tools, l.version

@@ -73,7 +73,6 @@ func run(stdin io.Reader, log *slog.Logger) (status int, err error) {
 		default: // the process ends already
 		}
 	})
-	l.load()
 	go l.watch(context.Background()) // ends with the process
 	gone := make(chan struct{})
 	go func() { // ends with the daemon

@@ -70,7 +70,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	list, version := s.loader.list()
+	list, version := s.loader.list(r.Context())
 	w.Header().Set("ETag", version)
 	api.Write(w, http.StatusOK, list)
 }
@@ -88,6 +88,7 @@ func (s *server) call(w http.ResponseWriter, r *http.Request) {
 		api.Write(w, http.StatusBadRequest, api.Done{Error: "the request is not {tool, args}: " + err.Error()})
 		return
 	}
+	s.loader.list(r.Context()) // the first load
 	result, err := s.loader.registry.Call(r.Context(), c.Tool, tools.Call{Args: c.Args})
 	if err != nil {
 		result = tools.Result{Text: err.Error(), IsError: true}
@@ -95,9 +96,9 @@ func (s *server) call(w http.ResponseWriter, r *http.Request) {
 	api.Write(w, http.StatusOK, api.ResultOf(c.Tool, result))
 }
 
-func (s *server) reload(w http.ResponseWriter, _ *http.Request) {
+func (s *server) reload(w http.ResponseWriter, r *http.Request) {
 	s.loader.load()
-	list, _ := s.loader.list()
+	list, _ := s.loader.list(r.Context())
 	loaded := make([]string, len(list))
 	for i, t := range list {
 		loaded[i] = t.Name

@@ -20,7 +20,7 @@ const (
 	longestSettling = time.Second
 )
 
-// watch loads files as they change, until ctx ends.
+// watch loads all files, and then those that change, until ctx ends.
 func (l *loader) watch(ctx context.Context) {
 	var events chan fsnotify.Event // nil without a watcher
 	var errs chan error
@@ -33,9 +33,10 @@ func (l *loader) watch(ctx context.Context) {
 	if err != nil {
 		l.log.Warn("changed files are found after some seconds only", "err", err)
 	}
-	settled := time.NewTimer(settleTime) // files may have changed before the watcher was there
+	l.load() // after the watcher is there: no change escapes
+	settled := time.NewTimer(slowPoll)
 	defer settled.Stop()
-	for first := time.Now(); ; { // when the first of the gathered changes came
+	for first := (time.Time{}); ; { // when the first of the gathered changes came; zero: there is none
 		select {
 		case <-ctx.Done():
 			return
