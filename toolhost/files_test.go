@@ -97,7 +97,7 @@ func TestOtherFiles(t *testing.T) {
 	check.OK(t, os.Mkdir(r.path("directory.ts"), 0o700))
 	check.OK(t, os.Mkdir(r.path("below"), 0o700))
 	r.write("below/deep.ts", file("deep", "Deep", "return 1;"))
-	check.OK(t, syscall.Mkfifo(r.path("fifo.ts"), 0o600))
+	mkfifo(t, r.path("fifo.ts"))
 	socket, err := net.Listen("unix", filepath.Join(r.runtime, "s"))
 	check.OK(t, err)
 	defer func() { _ = socket.Close() }()
@@ -201,4 +201,9 @@ func TestShadow(t *testing.T) {
 	r.offers("hash_text", "")
 	r.gives("dynamic_tool_create", creation(t, "hash_text", "return 'again'"), `Tool 'hash_text' created successfully. Call it now: tool_call with name "hash_text".`)
 	r.gives("hash_text", `{}`, "again")
+}
+
+func mkfifo(t *testing.T, path string) {
+	t.Helper()
+	check.OK(t, syscall.Mkfifo(path, 0o600))
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -148,7 +147,7 @@ func TestFiles(t *testing.T) {
 	for link, to := range map[string]string{"rw/out": "../secret", "rw/outdir": "..", "rw/abs": in("secret"), "rw/inside": "here", "rw/new": "../made"} {
 		check.OK(t, os.Symlink(to, in(link)))
 	}
-	check.OK(t, syscall.Mkfifo(in("rw/fifo"), 0o600))
+	mkfifo(t, in("rw/fifo"))
 	check.OK(t, os.WriteFile(in("rw/big"), nil, 0o600))
 	check.OK(t, os.Truncate(in("rw/big"), maxFile+1))
 	f := newFunctions(Grants{Dirs: []Directory{{Path: in("ro"), ReadOnly: true}, {Path: in("ro/inner")}, {Path: in("rw")}, {Path: in("missing")}}})

@@ -118,6 +118,20 @@ func TestTexts(t *testing.T) {
 	r.offers("mine", "Mine")
 }
 
+// TestEarlyCall: calls wait for the tool host to start, and those before its start know no tools.
+func TestEarlyCall(t *testing.T) {
+	t.Parallel()
+	r := prepare(t)
+	done := make(chan tools.Result)
+	go func() { done <- r.call("worker_restart", `{}`) }()
+	r.refuses(tools.CallName, `{"name":"hello_world"}`, "there is no tool")
+	r.run()
+	if got := <-done; got.IsError {
+		t.Error(shortened(got))
+	}
+	r.gives("hello_world", `{}`, `{"greeting":"Hello, World!"}`)
+}
+
 // TestReplaceWhileDown: a restart that is asked for while no tool host runs ends with its caller.
 func TestReplaceWhileDown(t *testing.T) {
 	t.Parallel()

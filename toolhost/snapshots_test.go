@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -91,7 +92,7 @@ func TestRestore(t *testing.T) {
 		"empty":   {removeTree, false},
 		"pipe":    {func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "pipe.ts"), 0o600) }, false},
 		"rests":   {func(dir string) error { return os.MkdirAll(filepath.Dir(dir)+"/.tools.next/x", 0o500) }, false},
-		"symlink": {func(dir string) error { return moveAway(dir) }, true},
+		"symlink": {moveAway, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -277,5 +278,44 @@ func TestRollback(t *testing.T) {
 	}
 	if s := r.now(); s.RestartCount != 0 {
 		t.Errorf("the state is %+v", s)
+	}
+}
+
+// TestRollbackAtOnce: rollbacks, creations, deletions, snapshots and restarts at the same time all
+// end, and leave whole tools.
+func TestRollbackAtOnce(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.call("worker_snapshot", `{"name":"mine"}`)
+	var all sync.WaitGroup
+	for i := range 4 {
+		for _, c := range [][2]string{
+			{"worker_rollback", `{}`},
+			{"dynamic_tool_create", creation(t, fmt.Sprintf("made_%d", i), "return 'made'")},
+			{"dynamic_tool_delete", `{"name":"hash_text"}`},
+			{"worker_snapshot", `{"name":"other"}`},
+			{"worker_restart", `{}`},
+			{"worker_snapshots", `{}`},
+			{"hello_world", `{}`},
+		} {
+			all.Go(func() {
+				if got := r.call(c[0], c[1]); got.IsError && strings.HasPrefix(c[0], "worker_") {
+					t.Errorf("%s: %s", c[0], shortened(got))
+				}
+			})
+		}
+	}
+	all.Wait()
+	if s := r.now(); s.RestartCount != 0 {
+		t.Errorf("the state is %+v", s)
+	}
+	r.gives("worker_restart", `{}`, "Secondary server restarted successfully")
+	for _, name := range entries(t, r.dir) {
+		if made, ok := strings.CutSuffix(name, ".ts"); ok {
+			r.gives(made, `{}`, "made")
+		}
+	}
+	if problem := r.lastError(); problem != "" {
+		t.Errorf("lastError is %s", problem)
 	}
 }

@@ -271,10 +271,10 @@ func checkSchema(text json.RawMessage) error {
 		return err
 	}
 	s, err := schema.Compile(v)
-	if err == nil {
-		s.Close()
+	if err != nil {
+		return err
 	}
-	return err
+	return s.Close()
 }
 
 // dynamicTools returns the tools of all files, and by name the file of each tool. Where two
