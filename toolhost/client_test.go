@@ -30,8 +30,10 @@ func TestStrangeAnswers(t *testing.T) {
 		"no content": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"content":[]}`)) }, "no content", false},
 		"nothing":    {func(http.ResponseWriter, *http.Request) {}, "unexpected end", false},
 		"a status":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, "500 Internal Server Error", false},
-		"a reason":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"error":"no luck"}`, http.StatusInternalServerError) }, "no luck", false},
-		"an end":     {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "does not answer", true},
+		"a reason": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, `{"error":"no luck"}`, http.StatusInternalServerError)
+		}, "no luck", false},
+		"an end": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "does not answer", true},
 		"half": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(`{"content":`))
 			_ = http.NewResponseController(w).Flush()

@@ -34,6 +34,7 @@ type loader struct {
 	log       *slog.Logger
 	onStuck   func(tool string) // is told of a script that does not stop
 	registry  *tools.Registry
+	builtin   []tools.Tool
 
 	loading sync.Mutex       // held while the directory is read; guards files
 	files   map[string]*file // by name
@@ -58,7 +59,7 @@ func newLoader(boot api.Bootstrap, log *slog.Logger, onStuck func(tool string)) 
 	quiet := slog.New(problemsOnly{log.Handler()}) // the daemon logs the calls
 	return &loader{
 		dir: boot.ToolsDir, reserved: boot.Reserved, log: log, onStuck: onStuck, functions: newFunctions(boot.Functions),
-		registry: tools.NewRegistry(quiet, nil), files: map[string]*file{}, changed: make(chan struct{}),
+		registry: tools.NewRegistry(quiet, nil), builtin: builtin.Tools(), files: map[string]*file{}, changed: make(chan struct{}),
 	}
 }
 
@@ -88,7 +89,7 @@ func (l *loader) load() {
 		}
 	}
 	own := []tools.Tool{l.checkTool()}
-	for _, t := range builtin.Tools() {
+	for _, t := range l.builtin {
 		if files[t.Name] == "" && !slices.Contains(deleted, t.Name) {
 			own = append(own, t)
 		}
@@ -198,7 +199,9 @@ func (l *loader) readFile(root *os.Root, name string) {
 	}
 	f.replace(s)
 	f.tool, f.problem = t, ""
-	l.log.Info("tool loaded", "tool", t.Name, "file", name)
+	if l.version != "" { // at the start the daemon logs how many there are
+		l.log.Info("tool loaded", "tool", t.Name, "file", name)
+	}
 }
 
 // compile is script.Compile, but ends the process if the code cannot be stopped.
