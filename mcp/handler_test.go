@@ -348,6 +348,33 @@ func TestToolAtOnce(t *testing.T) {
 	}
 }
 
+// TestToolsToCome: a list, and the call of an unknown tool, wait until all tools are known.
+func TestToolsToCome(t *testing.T) {
+	t.Parallel()
+	for _, request := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"late","arguments":{}}}`,
+	} {
+		p, complete := newProcess(t), make(chan struct{})
+		p.registry.ExpectMore(complete)
+		g := serve(t, p)
+		answer := make(chan string, 1)
+		go func() {
+			_, body := g.send(t, "POST", request)
+			answer <- body
+		}()
+		_, other := g.send(t, "POST", `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+		if strings.Contains(other, "error") || len(answer) > 0 {
+			t.Errorf("%s is answered before the tools are known", request)
+		}
+		p.set(t, "late")
+		close(complete)
+		if body := <-answer; strings.Contains(body, "error") || !strings.Contains(body, "late") && !strings.Contains(body, `"structuredContent"`) {
+			t.Errorf("%s: %s", request, body)
+		}
+	}
+}
+
 // TestQuietLog: clients that come and go are not worth a line each.
 func TestQuietLog(t *testing.T) {
 	t.Parallel()

@@ -64,11 +64,25 @@ func New(registry *tools.Registry, version string, log *slog.Logger) *Server {
 	s.sdk.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 			s.used.Store(true)
+			if s.wantsAll(method, r) {
+				s.tools.Wait(ctx)
+			}
 			s.update() // a tool that was just made is there
 			return next(ctx, method, r)
 		}
 	})
 	return s
+}
+
+// wantsAll reports whether a request must wait until all tools are known: a moment after the start
+// of the gateway.
+func (s *Server) wantsAll(method string, r sdk.Request) bool {
+	call, isCall := r.(*sdk.CallToolRequest)
+	if !isCall {
+		return method == methodList
+	}
+	_, known := s.tools.Find(call.Params.Name)
+	return !known
 }
 
 // quiet returns a log for the SDK, whose words are about what clients do: nobody must act on them.

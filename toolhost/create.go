@@ -26,25 +26,24 @@ func createTool(handle tools.Handler) tools.Tool {
 			`"description":{"type":"string","description":"what the tool does"},` +
 			`"schema":{"type":"object","description":"JSON Schema of args; its type is object"},` +
 			`"code":{"type":"string","description":"such as: return { reversed: [...args.text].reverse().join('') };"},` +
-			`"permissions":{"type":"array","items":{"type":"string","enum":["browser","network","filesystem","ai"]}}},` +
+			`"permissions":{"type":"array","items":{"type":"string","enum":["browser","network","filesystem","ai"]},"description":"browser and ai are not available yet"}},` +
 			`"required":["name","description","schema","code"]}`),
 		Timeout: changeTimeout,
 		Handle:  handle,
 	}
 }
 
+// createArgs are the arguments of dynamic_tool_create that the daemon looks at.
+type createArgs struct {
+	Name string `json:"name"`
+}
+
 // create has the tool host check the tool, writes the file, and offers the tool.
-func (h *Host) create(ctx context.Context, c tools.Call) (tools.Result, error) {
-	var args struct {
-		Name string `json:"name"`
-	}
-	if err := json.Unmarshal(c.Args, &args); err != nil {
-		return tools.Result{}, err
-	}
+func (k *Keeper) create(ctx context.Context, c tools.Call, args createArgs) (tools.Result, error) {
 	if slices.Contains(protected, args.Name) {
 		return tools.Result{}, fmt.Errorf("name: %q is protected and cannot be replaced", args.Name)
 	}
-	checked, err := h.call(ctx, api.CreateTool, c.Args, false)
+	checked, err := k.call(ctx, api.CreateTool, c.Args, false)
 	if err != nil || checked.IsError {
 		return checked, err
 	}
@@ -53,34 +52,34 @@ func (h *Host) create(ctx context.Context, c tools.Call) (tools.Result, error) {
 		return tools.Result{}, fmt.Errorf("the tool host's answer: %w", err)
 	}
 	name := args.Name + ".ts"
-	if t := h.tools()[args.Name]; t.File != "" {
+	if t := k.tools()[args.Name]; t.File != "" {
 		name = filepath.Base(t.File)
 	}
-	for _, t := range h.tools() {
+	for _, t := range k.tools() {
 		if t.File == name && t.Name != args.Name {
 			return tools.Result{}, fmt.Errorf("name: the file %s defines the tool %q; choose another name, or delete that tool first", name, t.Name)
 		}
 	}
 	maker := fmt.Sprintf("// Made with %s by channel %q, %s.\n", api.CreateTool, c.Channel, time.Now().UTC().Format(time.RFC3339))
-	if err := h.writeFile(name, []byte(maker+file.Source)); err != nil {
+	if err := k.writeFile(name, []byte(maker+file.Source)); err != nil {
 		return tools.Result{}, fmt.Errorf("write the tool: %w", err)
 	}
-	present, err := h.await(ctx)
+	present, err := k.await(ctx)
 	if err == nil {
-		err = h.reload(ctx, present)
+		err = k.reload(ctx, present)
 	}
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("the tool is written, and will be offered later: %w", err)
 	}
-	if h.tools()[args.Name].File != name {
+	if k.tools()[args.Name].File != name {
 		return tools.Result{}, errors.New("the tool is written, but cannot be loaded; worker_status says why (lastError)")
 	}
 	return tools.Result{Text: fmt.Sprintf("Tool '%s' created successfully. Call it now: %s with name %q.", args.Name, tools.CallName, args.Name)}, nil
 }
 
 // writeFile replaces a file of the tools directory.
-func (h *Host) writeFile(name string, contents []byte) error {
-	h.changing.Lock()
-	defer h.changing.Unlock()
-	return atomicfile.Write(filepath.Join(h.o.ToolsDir, name), contents, 0o600)
+func (k *Keeper) writeFile(name string, contents []byte) error {
+	k.changing.Lock()
+	defer k.changing.Unlock()
+	return atomicfile.Write(filepath.Join(k.o.ToolsDir, name), contents, 0o600)
 }

@@ -44,9 +44,9 @@ func TestMain(m *testing.M) {
 // patience bounds waits for another process.
 const patience = 20 * time.Second
 
-// A running is a Host with a real process, as the daemon has it.
+// A running is a Keeper with a real process, as the daemon has it.
 type running struct {
-	*Host
+	*Keeper
 	t       testing.TB
 	dir     string // of the tools
 	runtime string // directory of the sockets
@@ -54,7 +54,7 @@ type running struct {
 	stop    func() // ends Run, once
 }
 
-// start starts a Host and returns when the tools are known.
+// start starts a Keeper and returns when the tools are known.
 func start(t testing.TB, change ...func(*Options)) *running {
 	t.Helper()
 	r := prepare(t, change...)
@@ -67,7 +67,7 @@ func start(t testing.TB, change ...func(*Options)) *running {
 	return r
 }
 
-// prepare makes a Host that does not run yet.
+// prepare makes a Keeper that does not run yet.
 func prepare(t testing.TB, change ...func(*Options)) *running {
 	t.Helper()
 	runtime, err := os.MkdirTemp("", "th") // t.TempDir may be too long for a socket
@@ -78,7 +78,7 @@ func prepare(t testing.TB, change ...func(*Options)) *running {
 		c(&o)
 	}
 	r.dir = o.ToolsDir
-	r.Host = New(o)
+	r.Keeper = New(o)
 	check.OK(t, o.Registry.Set(tools.Gateway, append(tools.Dispatchers(o.Registry), r.Management()...)))
 	t.Cleanup(func() {
 		r.stop()

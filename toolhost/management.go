@@ -18,7 +18,7 @@ import (
 	"bareclaw/toolhost/api"
 )
 
-// protected are the tools that cannot be deleted or replaced.
+// protected are the tools that can be neither deleted, nor replaced with dynamic_tool_create.
 var protected = []string{api.CreateTool, "hello_world"}
 
 // maxPlan bounds the file that plan_read returns, in bytes.
@@ -28,102 +28,100 @@ const maxPlan = 1 << 20
 const changeTimeout = time.Minute
 
 // Management returns the tools that look after the tool host.
-func (h *Host) Management() []tools.Tool {
+func (k *Keeper) Management() []tools.Tool {
 	const none = `{"type":"object","properties":{},"additionalProperties":false}`
 	return []tools.Tool{
 		{
 			Name: "worker_status", Description: "Show how the tool host does, the process that runs tools.", Input: json.RawMessage(none),
-			Annotations: tools.Annotations{ReadOnly: true, Idempotent: true}, Handle: h.status,
+			Annotations: tools.Annotations{ReadOnly: true, Idempotent: true}, Handle: k.status,
 		},
 		{
 			Name: "worker_restart", Description: "Restart the tool host, with all tools loaded anew.", Input: json.RawMessage(none),
-			Annotations: tools.Annotations{Idempotent: true}, Timeout: changeTimeout, Handle: h.restart,
+			Annotations: tools.Annotations{Idempotent: true}, Timeout: changeTimeout, Handle: k.restart,
 		},
 		{
 			Name: "worker_snapshot", Description: "Keep a copy of all tools, to roll back to.",
 			Input:   json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","description":"such as before_experiment"}},"required":["name"]}`),
-			Timeout: changeTimeout, Handle: h.snapshot,
+			Timeout: changeTimeout, Handle: tools.WithArgs(k.snapshot),
 		},
 		{
 			Name: "worker_rollback", Description: "Replace all tools by those of a snapshot. The present tools are kept as a snapshot too.",
-			Input:       json.RawMessage(`{"type":"object","properties":{"snapshot":{"type":"string","description":"its id; the most recent one if left out"}}}`),
-			Annotations: tools.Annotations{Destructive: true}, Timeout: changeTimeout, Handle: h.rollback,
+			Input:       json.RawMessage(`{"type":"object","properties":{"snapshot":{"type":"string","description":"its id; if left out, the newest one that is not named before_rollback"}}}`),
+			Annotations: tools.Annotations{Destructive: true}, Timeout: changeTimeout, Handle: tools.WithArgs(k.rollback),
 		},
 		{
 			Name: "worker_snapshots", Description: "List the snapshots of the tools, the newest first.", Input: json.RawMessage(none),
-			Annotations: tools.Annotations{ReadOnly: true, Idempotent: true}, Handle: h.listSnapshots,
+			Annotations: tools.Annotations{ReadOnly: true, Idempotent: true}, Handle: k.listSnapshots,
 		},
 		{
 			Name: "plan_read", Description: "Read a Markdown file.",
 			Input:       json.RawMessage(`{"type":"object","properties":{"path":{"type":"string","description":"absolute path of a .md file"}},"required":["path"]}`),
-			Annotations: tools.Annotations{ReadOnly: true, Idempotent: true}, Handle: readPlan,
+			Annotations: tools.Annotations{ReadOnly: true, Idempotent: true}, Handle: tools.WithArgs(readPlan),
 		},
 		{
 			Name: "dynamic_tool_delete", Description: "Delete a tool.",
 			Input:       json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`),
-			Annotations: tools.Annotations{Destructive: true}, Timeout: changeTimeout, Handle: h.delete,
+			Annotations: tools.Annotations{Destructive: true}, Timeout: changeTimeout, Handle: tools.WithArgs(k.delete),
 		},
-		createTool(h.create),
+		createTool(tools.WithArgs(k.create)),
 	}
 }
 
-func (h *Host) restart(ctx context.Context, _ tools.Call) (tools.Result, error) {
-	if err := h.replace(ctx, nil); err != nil {
+func (k *Keeper) restart(ctx context.Context, _ tools.Call) (tools.Result, error) {
+	if err := k.replace(ctx, nil); err != nil {
 		return tools.Result{}, err
 	}
-	h.noteRollback("")
-	return tools.Result{Text: "Secondary server restarted successfully"}, nil
+	k.noteRollback("")
+	return tools.Result{Text: "Secondary server restarted successfully"}, nil // the words that clients of such servers know
 }
 
-func (h *Host) snapshot(_ context.Context, c tools.Call) (tools.Result, error) {
-	var args struct {
-		Name string `json:"name"`
-	}
-	if err := json.Unmarshal(c.Args, &args); err != nil {
-		return tools.Result{}, err
-	}
+// nameArgs are the arguments of tools that take a name.
+type nameArgs struct {
+	Name string `json:"name"`
+}
+
+func (k *Keeper) snapshot(_ context.Context, _ tools.Call, args nameArgs) (tools.Result, error) {
 	if err := checkSnapshotName(args.Name); err != nil {
 		return tools.Result{}, err
 	}
-	h.changing.Lock()
-	defer h.changing.Unlock()
-	sn, err := h.snapshots.create(args.Name, len(h.tools()))
+	k.changing.Lock()
+	defer k.changing.Unlock()
+	sn, err := k.snapshots.create(args.Name, len(k.tools()))
 	if err != nil {
 		return tools.Result{}, err
 	}
 	return tools.Result{Text: "Snapshot created: " + sn.ID}, nil
 }
 
-func (h *Host) rollback(ctx context.Context, c tools.Call) (tools.Result, error) {
-	var args struct {
-		Snapshot string `json:"snapshot"`
-	}
-	if err := json.Unmarshal(c.Args, &args); err != nil {
-		return tools.Result{}, err
-	}
-	h.changing.Lock()
-	sn, err := h.snapshots.find(args.Snapshot)
-	h.changing.Unlock()
+// rollbackArgs are the arguments of worker_rollback.
+type rollbackArgs struct {
+	Snapshot string `json:"snapshot"`
+}
+
+func (k *Keeper) rollback(ctx context.Context, _ tools.Call, args rollbackArgs) (tools.Result, error) {
+	k.changing.Lock()
+	sn, err := k.snapshots.find(args.Snapshot)
+	k.changing.Unlock()
 	if err != nil {
 		return tools.Result{}, err
 	}
-	err = h.replace(ctx, func() error {
-		h.changing.Lock()
-		defer h.changing.Unlock()
-		return h.snapshots.restore(sn, len(h.tools()))
+	err = k.replace(ctx, func() error {
+		k.changing.Lock()
+		defer k.changing.Unlock()
+		return k.snapshots.restore(sn, len(k.tools()))
 	})
 	if err != nil {
 		return tools.Result{}, err
 	}
-	h.setRestarts(0)
-	h.noteRollback("")
+	k.setRestarts(0)
+	k.noteRollback("")
 	return tools.Result{Text: "Rolled back to snapshot: " + sn.ID}, nil
 }
 
-func (h *Host) listSnapshots(context.Context, tools.Call) (tools.Result, error) {
-	h.changing.Lock()
-	all, err := h.snapshots.list()
-	h.changing.Unlock()
+func (k *Keeper) listSnapshots(context.Context, tools.Call) (tools.Result, error) {
+	k.changing.Lock()
+	all, err := k.snapshots.list()
+	k.changing.Unlock()
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -134,14 +132,13 @@ func (h *Host) listSnapshots(context.Context, tools.Call) (tools.Result, error) 
 	return tools.Result{Text: cmp.Or(strings.Join(lines, "\n"), "There are no snapshots.")}, nil
 }
 
+// planArgs are the arguments of plan_read.
+type planArgs struct {
+	Path string `json:"path"`
+}
+
 // readPlan returns a Markdown file. A symbolic link counts as what it leads to.
-func readPlan(_ context.Context, c tools.Call) (tools.Result, error) {
-	var args struct {
-		Path string `json:"path"`
-	}
-	if err := json.Unmarshal(c.Args, &args); err != nil {
-		return tools.Result{}, err
-	}
+func readPlan(_ context.Context, _ tools.Call, args planArgs) (tools.Result, error) {
 	switch {
 	case !filepath.IsAbs(args.Path):
 		return tools.Result{}, fmt.Errorf("path: %q must be an absolute path", args.Path)
@@ -174,45 +171,39 @@ func readPlan(_ context.Context, c tools.Call) (tools.Result, error) {
 }
 
 // delete deletes a dynamic tool with its file, or a built-in tool until a rollback.
-func (h *Host) delete(ctx context.Context, c tools.Call) (tools.Result, error) {
-	var args struct {
-		Name string `json:"name"`
-	}
-	if err := json.Unmarshal(c.Args, &args); err != nil {
-		return tools.Result{}, err
-	}
-	return tools.Result{Text: fmt.Sprintf("Tool '%s' deleted successfully", args.Name)}, h.deleteTool(ctx, args.Name)
+func (k *Keeper) delete(ctx context.Context, _ tools.Call, args nameArgs) (tools.Result, error) {
+	return tools.Result{Text: fmt.Sprintf("Tool '%s' deleted successfully", args.Name)}, k.deleteTool(ctx, args.Name)
 }
 
-func (h *Host) deleteTool(ctx context.Context, name string) error {
+func (k *Keeper) deleteTool(ctx context.Context, name string) error {
 	if slices.Contains(protected, name) {
 		return fmt.Errorf("name: %q is protected and cannot be deleted", name)
 	}
-	present, err := h.await(ctx)
+	present, err := k.await(ctx)
 	if err != nil {
 		return err
 	}
-	t, ok := h.tools()[name]
+	t, ok := k.tools()[name]
 	if !ok {
-		if _, other := h.o.Registry.Find(name); other {
+		if _, other := k.o.Registry.Find(name); other {
 			return fmt.Errorf("name: %q is a tool of the gateway and cannot be deleted", name)
 		}
 		return fmt.Errorf("name: there is no tool %q; %s lists all", name, tools.SearchName)
 	}
-	if err := h.deleteFile(t); err != nil {
+	if err := k.deleteFile(t); err != nil {
 		return fmt.Errorf("delete %s: %w", name, err)
 	}
-	return h.reload(ctx, present)
+	return k.reload(ctx, present)
 }
 
 // deleteFile removes the file of a tool, or notes that a built-in tool is deleted.
-func (h *Host) deleteFile(t api.Tool) error {
-	h.changing.Lock()
-	defer h.changing.Unlock()
+func (k *Keeper) deleteFile(t api.Tool) error {
+	k.changing.Lock()
+	defer k.changing.Unlock()
 	if t.File != "" {
-		return os.Remove(filepath.Join(h.o.ToolsDir, filepath.Base(t.File)))
+		return os.Remove(filepath.Join(k.o.ToolsDir, filepath.Base(t.File)))
 	}
-	path := filepath.Join(h.o.ToolsDir, api.DeletedFile)
+	path := filepath.Join(k.o.ToolsDir, api.DeletedFile)
 	list, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -224,10 +215,10 @@ func (h *Host) deleteFile(t api.Tool) error {
 }
 
 // reload has the tool host read the tools directory, and offers the tools that are there.
-func (h *Host) reload(ctx context.Context, c *child) error {
+func (k *Keeper) reload(ctx context.Context, c *child) error {
 	_, err := c.client.reload(ctx)
 	if err == nil {
-		err = h.refresh(ctx, c)
+		err = k.refresh(ctx, c)
 	}
 	return err
 }

@@ -19,7 +19,7 @@ const (
 	silentRole = "a-silent-tool-host"
 )
 
-// beDaemon runs a Host until the process is killed, and prints the process id of its tool host.
+// beDaemon runs a Keeper until the process is killed, and prints the process id of its tool host.
 func beDaemon(dir string) {
 	o := hostOptions(filepath.Join(dir, "tools"), dir, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	h := New(o)

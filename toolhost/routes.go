@@ -17,20 +17,20 @@ const maxRequest = 4 << 20
 // Handler serves the paths of the tool host to other programs, with status 503 while no tool
 // host runs. Calls and deletions take the same way as those of sessions. The caller checks the
 // clients.
-func (h *Host) Handler() http.Handler {
+func (k *Keeper) Handler() http.Handler {
 	m := http.NewServeMux()
 	for pattern, answer := range map[string]func(c *child, r *http.Request) (any, error){
-		"GET " + api.PathHealth:               h.serveHealth,
-		"GET " + api.PathTools:                h.serveList,
-		"DELETE " + api.PathTools + "/{name}": h.serveDelete,
-		"POST " + api.PathCall:                h.serveCall,
-		"POST " + api.PathReload:              h.serveReload,
-		"POST " + api.PathShutdown:            h.serveShutdown,
+		"GET " + api.PathHealth:               k.serveHealth,
+		"GET " + api.PathTools:                k.serveList,
+		"DELETE " + api.PathTools + "/{name}": k.serveDelete,
+		"POST " + api.PathCall:                k.serveCall,
+		"POST " + api.PathReload:              k.serveReload,
+		"POST " + api.PathShutdown:            k.serveShutdown,
 	} {
 		m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			h.mu.Lock()
-			c, problem := h.child, h.problem
-			h.mu.Unlock()
+			k.mu.Lock()
+			c, problem := k.child, k.problem
+			k.mu.Unlock()
 			if c == nil {
 				w.Header().Set("Retry-After", "1")
 				api.Write(w, http.StatusServiceUnavailable, api.Done{Error: cmp.Or(problem, "The tool host is starting.")})
@@ -48,12 +48,12 @@ func (h *Host) Handler() http.Handler {
 	return m
 }
 
-func (h *Host) serveHealth(c *child, r *http.Request) (any, error) {
+func (k *Keeper) serveHealth(c *child, r *http.Request) (any, error) {
 	return c.client.health(r.Context())
 }
 
 // serveList answers with the tools; dynamic_tool_create is described as it works here.
-func (h *Host) serveList(c *child, r *http.Request) (any, error) {
+func (k *Keeper) serveList(c *child, r *http.Request) (any, error) {
 	list, _, err := c.client.list(r.Context())
 	if i := slices.IndexFunc(list, func(t api.Tool) bool { return t.Name == api.CreateTool }); i >= 0 {
 		whole := createTool(nil)
@@ -62,11 +62,11 @@ func (h *Host) serveList(c *child, r *http.Request) (any, error) {
 	return list, err
 }
 
-func (h *Host) serveDelete(_ *child, r *http.Request) (any, error) {
-	return api.Done{Success: true}, h.deleteTool(r.Context(), r.PathValue("name"))
+func (k *Keeper) serveDelete(_ *child, r *http.Request) (any, error) {
+	return api.Done{Success: true}, k.deleteTool(r.Context(), r.PathValue("name"))
 }
 
-func (h *Host) serveCall(_ *child, r *http.Request) (any, error) {
+func (k *Keeper) serveCall(_ *child, r *http.Request) (any, error) {
 	var c api.CallRequest
 	if err := json.NewDecoder(r.Body).Decode(&c); err != nil {
 		return nil, fmt.Errorf("the request is not {tool, args}: %w", err)
@@ -75,8 +75,8 @@ func (h *Host) serveCall(_ *child, r *http.Request) (any, error) {
 		return nil, fmt.Errorf("the request is not {tool, args}: %q is missing", "tool")
 	}
 	result, err := tools.Result{}, fmt.Errorf("%w: %q", tools.ErrUnknown, c.Tool)
-	if _, ok := h.tools()[c.Tool]; ok {
-		result, err = h.o.Registry.Call(r.Context(), c.Tool, tools.Call{Args: c.Args})
+	if _, ok := k.tools()[c.Tool]; ok {
+		result, err = k.o.Registry.Call(r.Context(), c.Tool, tools.Call{Args: c.Args})
 	}
 	if err != nil {
 		result = tools.Result{Text: err.Error(), IsError: true}
@@ -84,14 +84,14 @@ func (h *Host) serveCall(_ *child, r *http.Request) (any, error) {
 	return api.ResultOf(c.Tool, result), nil
 }
 
-func (h *Host) serveReload(c *child, r *http.Request) (any, error) {
+func (k *Keeper) serveReload(c *child, r *http.Request) (any, error) {
 	reloaded, err := c.client.reload(r.Context())
 	if err == nil {
-		err = h.refresh(r.Context(), c)
+		err = k.refresh(r.Context(), c)
 	}
 	return reloaded, err
 }
 
-func (h *Host) serveShutdown(c *child, r *http.Request) (any, error) {
+func (k *Keeper) serveShutdown(c *child, r *http.Request) (any, error) {
 	return api.Done{Success: true}, c.client.shutdown(r.Context())
 }

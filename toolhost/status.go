@@ -2,7 +2,6 @@ package toolhost
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -32,14 +31,14 @@ const (
 )
 
 // Status says how the tool host did a second ago. Status asks no process, and so is quick.
-func (h *Host) Status() Status {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	s := Status{Status: isStarting, RestartCount: h.restarts, Problem: h.problem, Crashes: h.crashes, RolledBack: h.rolledBack}
+func (k *Keeper) Status() Status {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := Status{Status: isStarting, RestartCount: k.restarts, Problem: k.problem, Crashes: k.crashes, RolledBack: k.rolledBack}
 	if s.Problem != "" {
 		s.Status = hasFailed
 	}
-	if c := h.child; c != nil {
+	if c := k.child; c != nil {
 		started := c.startedAt.UTC().Truncate(time.Millisecond)
 		s.PID, s.Status, s.StartedAt = c.pid, isRunning, &started
 		s.Health, s.Healthy = c.health, c.health != nil && c.health.Status == api.Healthy
@@ -66,21 +65,17 @@ func (s *Status) Problems() (problems []string) {
 }
 
 // statusNow is Status with a new answer of the tool host.
-func (h *Host) statusNow(ctx context.Context) Status {
-	h.mu.Lock()
-	c := h.child
-	h.mu.Unlock()
+func (k *Keeper) statusNow(ctx context.Context) Status {
+	k.mu.Lock()
+	c := k.child
+	k.mu.Unlock()
 	if c != nil {
-		h.answers(ctx, c)
+		k.answers(ctx, c)
 	}
-	return h.Status()
+	return k.Status()
 }
 
 // status is the tool worker_status.
-func (h *Host) status(ctx context.Context, _ tools.Call) (tools.Result, error) {
-	b, err := json.Marshal(h.statusNow(ctx))
-	if err != nil {
-		return tools.Result{}, err
-	}
-	return tools.Result{Structured: b}, nil
+func (k *Keeper) status(ctx context.Context, _ tools.Call) (tools.Result, error) {
+	return tools.Object(k.statusNow(ctx))
 }

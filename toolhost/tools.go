@@ -16,9 +16,9 @@ import (
 const extraTime = startTimeout + 5*time.Second
 
 // refresh offers the tools that a tool host has now.
-func (h *Host) refresh(ctx context.Context, c *child) error {
-	h.listing.Lock()
-	defer h.listing.Unlock()
+func (k *Keeper) refresh(ctx context.Context, c *child) error {
+	k.listing.Lock()
+	defer k.listing.Unlock()
 	list, version, err := c.client.list(ctx)
 	if err != nil {
 		return err
@@ -30,34 +30,34 @@ func (h *Host) refresh(ctx context.Context, c *child) error {
 		if d.Name == api.CreateTool { // which the daemon offers
 			continue
 		}
-		t := h.toolOf(d)
+		t := k.toolOf(d)
 		all[t.Source] = append(all[t.Source], t)
 	}
-	if err := h.o.Registry.SetAll(all); err != nil {
+	if err := k.o.Registry.SetAll(all); err != nil {
 		return fmt.Errorf("offer the tools of the tool host: %w", err)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.offered, c.listed = offered, version
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.offered, c.listed = offered, version
 	return nil
 }
 
 // listedOf returns the version of the tool host's list that is offered.
-func (h *Host) listedOf(c *child) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (k *Keeper) listedOf(c *child) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	return c.listed
 }
 
 // tools returns the tools of the tool host, by name.
-func (h *Host) tools() map[string]api.Tool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.offered
+func (k *Keeper) tools() map[string]api.Tool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.offered
 }
 
 // toolOf returns a tool that the tool host carries out.
-func (h *Host) toolOf(d api.Tool) tools.Tool {
+func (k *Keeper) toolOf(d api.Tool) tools.Tool {
 	t := tools.Tool{Name: d.Name, Description: d.Description, Source: tools.Builtin, Input: d.InputSchema, Output: d.OutputSchema}
 	if d.File != "" {
 		t.Source = tools.Dynamic
@@ -72,16 +72,16 @@ func (h *Host) toolOf(d api.Tool) tools.Tool {
 	t.Timeout += extraTime
 	again := t.Annotations.ReadOnly || t.Annotations.Idempotent
 	t.Handle = func(ctx context.Context, c tools.Call) (tools.Result, error) {
-		return h.call(ctx, d.Name, c.Args, again)
+		return k.call(ctx, d.Name, c.Args, again)
 	}
 	return t
 }
 
 // call has the tool host carry out a call. If the tool host ends meanwhile, a call that may run
 // again is repeated once.
-func (h *Host) call(ctx context.Context, name string, args json.RawMessage, again bool) (tools.Result, error) {
+func (k *Keeper) call(ctx context.Context, name string, args json.RawMessage, again bool) (tools.Result, error) {
 	for repeated := false; ; {
-		c, err := h.await(ctx)
+		c, err := k.await(ctx)
 		if err != nil {
 			return tools.Result{}, err
 		}

@@ -28,14 +28,14 @@ func Dispatchers(r *Registry) []Tool {
 			Input:       json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"Words, such as: compare json"}},"required":["query"]}`),
 			Annotations: Annotations{ReadOnly: true, Idempotent: true},
 			Pinned:      true,
-			Handle:      r.search,
+			Handle:      WithArgs(r.search),
 		},
 		{
 			Name:        CallName,
 			Description: "Call a tool of the gateway by name, also one that was made during the conversation. tool_search shows names and schemas.",
 			Input:       json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"args":{"type":"object","description":"The arguments, as the tool's schema says."}},"required":["name"]}`),
 			Pinned:      true,
-			Handle:      r.callByName,
+			Handle:      WithArgs(r.callByName),
 		},
 	}
 }
@@ -48,13 +48,12 @@ type found struct {
 	Schema      json.RawMessage `json:"inputSchema"`
 }
 
-func (r *Registry) search(_ context.Context, c Call) (Result, error) {
-	var args struct {
-		Query string `json:"query"`
-	}
-	if err := json.Unmarshal(c.Args, &args); err != nil {
-		return Result{}, err
-	}
+// searchArgs are the arguments of tool_search.
+type searchArgs struct {
+	Query string `json:"query"`
+}
+
+func (r *Registry) search(_ context.Context, c Call, args searchArgs) (Result, error) {
 	type hit struct {
 		tool  Tool
 		score int
@@ -74,11 +73,7 @@ func (r *Registry) search(_ context.Context, c Call) (Result, error) {
 	for i, h := range hits {
 		list[i] = found{h.tool.Name, h.tool.Description, h.tool.Source, h.tool.Input}
 	}
-	b, err := json.Marshal(map[string]any{"tools": list})
-	if err != nil {
-		return Result{}, fmt.Errorf("encode the result: %w", err)
-	}
-	return Result{Structured: b}, nil
+	return Object(map[string]any{"tools": list})
 }
 
 // matchScore counts the words that a tool has: in its name for more than in its description.
@@ -97,14 +92,13 @@ func matchScore(t *Tool, words []string) (score int) {
 
 func isWord(r rune) bool { return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r > 127 }
 
-func (r *Registry) callByName(ctx context.Context, c Call) (Result, error) {
-	var args struct {
-		Name string          `json:"name"`
-		Args json.RawMessage `json:"args"`
-	}
-	if err := json.Unmarshal(c.Args, &args); err != nil {
-		return Result{}, err
-	}
+// callArgs are the arguments of tool_call.
+type callArgs struct {
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+}
+
+func (r *Registry) callByName(ctx context.Context, c Call, args callArgs) (Result, error) {
 	t, ok := r.find(ctx, args.Name, c.Channel)
 	switch {
 	case !ok:

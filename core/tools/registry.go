@@ -153,25 +153,34 @@ func (r *Registry) ForSessions(name string) bool {
 	return r.sessions == nil || name == SearchName || name == CallName || r.sessions(name)
 }
 
-// Await makes calls of unknown tools wait until complete is closed: more tools are to come.
-func (r *Registry) Await(complete <-chan struct{}) {
+// ExpectMore says that more tools are to come until complete is closed: calls of unknown tools
+// wait until then.
+func (r *Registry) ExpectMore(complete <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.complete = complete
 }
 
-// find is Find for a caller's channel. If more tools are to come, find waits for an unknown one.
-func (r *Registry) find(ctx context.Context, name string, channel core.ChannelKey) (Tool, bool) {
-	t, ok := r.Find(name)
+// Wait blocks until all tools have come, or ctx ends.
+func (r *Registry) Wait(ctx context.Context) {
 	r.mu.RLock()
 	complete := r.complete
 	r.mu.RUnlock()
-	if !ok && complete != nil {
-		select {
-		case <-complete:
-			t, ok = r.Find(name)
-		case <-ctx.Done():
-		}
+	if complete == nil {
+		return
+	}
+	select {
+	case <-complete:
+	case <-ctx.Done():
+	}
+}
+
+// find is Find for a caller's channel. If more tools are to come, find waits for an unknown one.
+func (r *Registry) find(ctx context.Context, name string, channel core.ChannelKey) (Tool, bool) {
+	t, ok := r.Find(name)
+	if !ok {
+		r.Wait(ctx)
+		t, ok = r.Find(name)
 	}
 	return t, ok && r.MayUse(name, channel)
 }

@@ -224,7 +224,7 @@ func TestCallWaitsForToolsToCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		complete := make(chan struct{})
 		r := registry(t, nil)
-		r.Await(complete)
+		r.ExpectMore(complete)
 		results := make(chan error, 3)
 		for _, name := range []string{"late", "never"} {
 			go func() {

@@ -26,7 +26,7 @@ type toolsPart struct {
 	restarts *restarts
 	registry *tools.Registry
 	server   *mcp.Server
-	host     *toolhost.Host
+	host     *toolhost.Keeper
 	calls    *metrics.Histogram
 	ready    <-chan struct{} // closed when the gateway serves
 }
@@ -51,7 +51,7 @@ func (t *toolsPart) fill(scheduler *schedule.Scheduler) error {
 		Grants: grants(t.cfg.ToolGrants), Registry: t.registry, Log: t.log,
 	})
 	t.registry.RecordCalls(m.Adapters)
-	t.registry.Await(t.host.Settled())
+	t.registry.ExpectMore(t.host.Settled())
 	own := slices.Concat(tools.Dispatchers(t.registry), gateway.Tools(gateway.Options{
 		Channels: m.Directory, Submit: m.Submit, Messages: m.Lookup, Turns: t.engine.ledger, Push: &t.push, Schedules: scheduler, Restart: t.restarts.requestBy,
 	}), t.host.Management())

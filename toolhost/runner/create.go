@@ -21,22 +21,21 @@ func (l *loader) checkTool() tools.Tool {
 		Input: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"description":{"type":"string"},"schema":{"type":"object"},` +
 			`"code":{"type":"string"},"permissions":{"type":"array","items":{"type":"string"}}},"required":["name","description","schema","code"]}`),
 		Annotations: tools.Annotations{ReadOnly: true, Idempotent: true},
-		Handle:      l.create,
+		Handle:      tools.WithArgs(l.create),
 	}
 }
 
+// createArgs are the arguments of dynamic_tool_create.
+type createArgs struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"schema"`
+	Code        string          `json:"code"`
+	Permissions []string        `json:"permissions"`
+}
+
 // create checks a tool.
-func (l *loader) create(ctx context.Context, c tools.Call) (tools.Result, error) {
-	var args struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description"`
-		Schema      json.RawMessage `json:"schema"`
-		Code        string          `json:"code"`
-		Permissions []string        `json:"permissions"`
-	}
-	if err := json.Unmarshal(c.Args, &args); err != nil {
-		return tools.Result{}, err
-	}
+func (l *loader) create(ctx context.Context, _ tools.Call, args createArgs) (tools.Result, error) {
 	if err := api.CheckName(args.Name); err != nil {
 		return tools.Result{}, fmt.Errorf("name: %w", err)
 	}

@@ -6,7 +6,6 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"bareclaw/core"
 	"bareclaw/core/tools"
@@ -138,18 +137,13 @@ func object(properties string, required ...string) json.RawMessage {
 
 // handler returns a handler that decodes the arguments, and encodes the result as an object.
 func handler[A any](do func(ctx context.Context, c tools.Call, args A) (any, error)) tools.Handler {
-	return func(ctx context.Context, c tools.Call) (tools.Result, error) {
-		var args A
-		if err := json.Unmarshal(c.Args, &args); err != nil {
-			return tools.Result{}, fmt.Errorf("read the arguments: %w", err)
-		}
+	return tools.WithArgs(func(ctx context.Context, c tools.Call, args A) (tools.Result, error) {
 		result, err := do(ctx, c, args)
 		if err != nil {
 			return tools.Result{}, err
 		}
-		b, err := core.EncodeJSON(result)
-		return tools.Result{Structured: b}, err
-	}
+		return tools.Object(result)
+	})
 }
 
 // sourceKey binds what a call makes to the call; empty for a call without a key.

@@ -17,7 +17,7 @@ import (
 	"bareclaw/internal/testkit/check"
 )
 
-// TestTools: the registry has the tools of files and of the program when the Host has settled.
+// TestTools: the registry has the tools of files and of the program when the Keeper has settled.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	r := prepare(t)

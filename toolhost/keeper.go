@@ -43,7 +43,7 @@ const (
 	maxPause = 30 * time.Second
 )
 
-// Options are the parameters of a Host.
+// Options are the parameters of a Keeper.
 type Options struct {
 	Self          string // path of this program
 	ToolsDir      string
@@ -54,8 +54,8 @@ type Options struct {
 	Log           *slog.Logger
 }
 
-// A Host keeps the tool host running. All methods are safe for concurrent use.
-type Host struct {
+// A Keeper keeps the tool host running. All methods are safe for concurrent use.
+type Keeper struct {
 	o         Options
 	functions *functions
 	snapshots *snapshots
@@ -83,9 +83,9 @@ type request struct {
 	done    chan error   // receives the outcome; capacity 1
 }
 
-// New returns a Host. Run starts the tool host.
-func New(o Options) *Host {
-	return &Host{
+// New returns a Keeper. Run starts the tool host.
+func New(o Options) *Keeper {
+	return &Keeper{
 		o: o, functions: newFunctions(o.Grants), snapshots: newSnapshots(o.ToolsDir, o.KeepSnapshots),
 		requests: make(chan *request), settled: make(chan struct{}), ended: make(chan struct{}),
 		present: make(chan struct{}), offered: map[string]api.Tool{},
@@ -94,22 +94,22 @@ func New(o Options) *Host {
 
 // Settled returns a channel that is closed when the tools are known, or the first tool host
 // could not be started.
-func (h *Host) Settled() <-chan struct{} { return h.settled }
+func (k *Keeper) Settled() <-chan struct{} { return k.settled }
 
 // Run keeps a tool host running until ctx ends, and then ends it. Run must be called once.
-func (h *Host) Run(ctx context.Context) {
-	defer close(h.ended)
-	defer h.settle.Do(func() { close(h.settled) })
-	sockets, err := h.listen()
+func (k *Keeper) Run(ctx context.Context) {
+	defer close(k.ended)
+	defer k.settle.Do(func() { close(k.settled) })
+	sockets, err := k.listen()
 	if err != nil {
-		h.fail(err)
-		h.o.Log.Error("no tool host: only the gateway's own tools work", "err", err)
+		k.fail(err)
+		k.o.Log.Error("no tool host: only the gateway's own tools work", "err", err)
 		return
 	}
 	defer sockets.close()
 	var waiting *request // for the next tool host
 	for failures := 0; ctx.Err() == nil; {
-		c, err := h.start(ctx, sockets)
+		c, err := k.start(ctx, sockets)
 		if waiting != nil {
 			waiting.done <- err
 			waiting = nil
@@ -117,17 +117,17 @@ func (h *Host) Run(ctx context.Context) {
 		var end ending
 		if err == nil {
 			began := time.Now()
-			end = h.watch(ctx, c)
-			h.setChild(nil)
+			end = k.watch(ctx, c)
+			k.setChild(nil)
 			c.stop()
 			if time.Since(began) > maxPause {
 				failures = 0
 			}
 		} else if ctx.Err() == nil {
-			h.fail(err)
-			h.o.Log.Error("the tool host does not start", "err", err)
+			k.fail(err)
+			k.o.Log.Error("the tool host does not start", "err", err)
 			end.crashed = true
-			h.settle.Do(func() { close(h.settled) })
+			k.settle.Do(func() { close(k.settled) })
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -140,7 +140,7 @@ func (h *Host) Run(ctx context.Context) {
 				waiting = nil
 			}
 		case end.crashed:
-			h.recover()
+			k.afterCrash()
 			_ = wait.Sleep(ctx, pauseAfter(failures)) // then ctx has ended
 			failures++
 		}
@@ -164,10 +164,10 @@ type hostSockets struct {
 	boot      api.Bootstrap
 }
 
-func (h *Host) listen() (*hostSockets, error) {
-	s := &hostSockets{path: filepath.Join(h.o.RuntimeDir, "toolhost.sock")}
-	s.boot = api.Bootstrap{ToolsDir: h.o.ToolsDir, Functions: filepath.Join(h.o.RuntimeDir, "functions.sock")}
-	for _, t := range h.o.Registry.List() {
+func (k *Keeper) listen() (*hostSockets, error) {
+	s := &hostSockets{path: filepath.Join(k.o.RuntimeDir, "toolhost.sock")}
+	s.boot = api.Bootstrap{ToolsDir: k.o.ToolsDir, Functions: filepath.Join(k.o.RuntimeDir, "functions.sock")}
+	for _, t := range k.o.Registry.List() {
 		s.boot.Reserved = append(s.boot.Reserved, t.Name)
 	}
 	listener, err := listenUnix(s.path)
@@ -184,7 +184,7 @@ func (h *Host) listen() (*hostSockets, error) {
 		s.close()
 		return nil, err
 	}
-	s.functions = &http.Server{Handler: h.functions.handler(), ReadHeaderTimeout: startTimeout, ErrorLog: slog.NewLogLogger(h.o.Log.Handler(), slog.LevelWarn)}
+	s.functions = &http.Server{Handler: k.functions.handler(), ReadHeaderTimeout: startTimeout, ErrorLog: slog.NewLogLogger(k.o.Log.Handler(), slog.LevelWarn)}
 	go func() { _ = s.functions.Serve(functions) }() // ends by close
 	return s, nil
 }
@@ -210,22 +210,22 @@ func (s *hostSockets) close() {
 }
 
 // start starts a tool host and takes over its tools.
-func (h *Host) start(ctx context.Context, s *hostSockets) (*child, error) {
-	h.changing.Lock()
-	err := h.snapshots.finish()
-	h.changing.Unlock()
+func (k *Keeper) start(ctx context.Context, s *hostSockets) (*child, error) {
+	k.changing.Lock()
+	err := k.snapshots.finish()
+	k.changing.Unlock()
 	if err != nil {
-		h.o.Log.Error("tools of files are missing", "err", err)
+		k.o.Log.Error("tools of files are missing", "err", err)
 	}
-	directory := openDirectory(h.o.ToolsDir)
-	c, err := startChild(h.o.Self, s.boot, s.path, s.file, h.o.Log)
+	directory := openDirectory(k.o.ToolsDir)
+	c, err := startChild(k.o.Self, s.boot, s.path, s.file, k.o.Log)
 	if err != nil {
 		directory.close()
 		return nil, err
 	}
 	c.directory = directory
 	if err = c.awaitReady(ctx); err == nil {
-		err = h.takeOver(ctx, c)
+		err = k.takeOver(ctx, c)
 	}
 	if err != nil {
 		c.stop()
@@ -235,23 +235,23 @@ func (h *Host) start(ctx context.Context, s *hostSockets) (*child, error) {
 		return nil, err
 	}
 	took := time.Since(c.startedAt)
-	h.changing.Lock()
-	err = h.snapshots.makeInitial(len(h.tools())) // before anybody can change a tool
-	h.changing.Unlock()
+	k.changing.Lock()
+	err = k.snapshots.makeInitial(len(k.tools())) // before anybody can change a tool
+	k.changing.Unlock()
 	if err != nil {
-		h.o.Log.Error("the first state of the tools is not kept", "err", err)
+		k.o.Log.Error("the first state of the tools is not kept", "err", err)
 	}
-	h.setChild(c)
-	h.settle.Do(func() { close(h.settled) })
-	h.o.Log.Info("tool host ready", "pid", c.pid, "tools", len(h.tools()), "took", took)
+	k.setChild(c)
+	k.settle.Do(func() { close(k.settled) })
+	k.o.Log.Info("tool host ready", "pid", c.pid, "tools", len(k.tools()), "took", took)
 	return c, nil
 }
 
 // takeOver offers the tools of a tool host that has just started, when it has loaded all files.
-func (h *Host) takeOver(ctx context.Context, c *child) error {
+func (k *Keeper) takeOver(ctx context.Context, c *child) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, loadTimeout, fmt.Errorf("the tool host did not load all files within %s", loadTimeout))
 	defer cancel()
-	return h.refresh(ctx, c)
+	return k.refresh(ctx, c)
 }
 
 // An ending says why a tool host is to be replaced. The zero value means the end of the daemon,
@@ -262,51 +262,51 @@ type ending struct {
 }
 
 // watch returns when the tool host is to be replaced.
-func (h *Host) watch(ctx context.Context, c *child) ending {
+func (k *Keeper) watch(ctx context.Context, c *child) ending {
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go h.follow(life, c) // ends with life
+	go k.follow(life, c) // ends with life
 	tick := time.NewTicker(healthPause)
 	defer tick.Stop()
 	for unanswered := 0; ; {
 		select {
 		case <-ctx.Done():
 			return ending{}
-		case r := <-h.requests:
+		case r := <-k.requests:
 			return ending{request: r}
 		case <-c.exited:
 			if c.endedWell() {
-				h.o.Log.Info("the tool host was told to end", "pid", c.pid)
+				k.o.Log.Info("the tool host was told to end", "pid", c.pid)
 				return ending{}
 			}
-			h.o.Log.Error("the tool host has crashed", "pid", c.pid, "err", c.err)
+			k.o.Log.Error("the tool host has crashed", "pid", c.pid, "err", c.err)
 			return ending{crashed: true}
 		case <-tick.C:
 		}
 		if c.directory.wasReplaced() {
-			h.o.Log.Warn("the tools directory was replaced: the tool host starts again", "dir", h.o.ToolsDir)
+			k.o.Log.Warn("the tools directory was replaced: the tool host starts again", "dir", k.o.ToolsDir)
 			return ending{}
 		}
-		if h.answers(ctx, c) {
+		if k.answers(ctx, c) {
 			unanswered = 0
 			if time.Since(c.startedAt) > wellAfter {
-				h.setRestarts(0)
+				k.setRestarts(0)
 			}
 			continue
 		}
 		if unanswered++; unanswered == maxUnanswered {
-			h.o.Log.Error("the tool host does not answer: it is killed", "pid", c.pid)
+			k.o.Log.Error("the tool host does not answer: it is killed", "pid", c.pid)
 			c.kill()
 		}
 	}
 }
 
-func (h *Host) answers(ctx context.Context, c *child) bool {
+func (k *Keeper) answers(ctx context.Context, c *child) bool {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	health, err := c.client.health(ctx)
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if c.health = &health; err != nil {
 		c.health = nil
 	}
@@ -314,11 +314,11 @@ func (h *Host) answers(ctx context.Context, c *child) bool {
 }
 
 // follow takes over the tools as they change, until ctx ends.
-func (h *Host) follow(ctx context.Context, c *child) {
+func (k *Keeper) follow(ctx context.Context, c *child) {
 	for problem := ""; ctx.Err() == nil; {
-		changed, err := c.client.awaitOther(ctx, h.listedOf(c))
+		changed, err := c.client.awaitOther(ctx, k.listedOf(c))
 		if changed {
-			err = h.refresh(ctx, c)
+			err = k.refresh(ctx, c)
 		}
 		if err == nil {
 			problem = ""
@@ -327,82 +327,82 @@ func (h *Host) follow(ctx context.Context, c *child) {
 			continue // also if the tool host has ended
 		}
 		problem = err.Error()
-		h.o.Log.Warn("changed tools are not offered yet", "err", err)
+		k.o.Log.Warn("changed tools are not offered yet", "err", err)
 	}
 }
 
-// recover counts a crash. After too many the tools are rolled back.
-func (h *Host) recover() {
-	h.mu.Lock()
-	h.restarts++
-	h.crashes++
-	n := h.restarts
-	h.mu.Unlock()
+// afterCrash counts a crash. After too many the tools are rolled back.
+func (k *Keeper) afterCrash() {
+	k.mu.Lock()
+	k.restarts++
+	k.crashes++
+	n := k.restarts
+	k.mu.Unlock()
 	if n <= maxRestarts {
 		return
 	}
-	h.setRestarts(0)
-	h.changing.Lock()
-	defer h.changing.Unlock()
-	sn, err := h.snapshots.find("")
+	k.setRestarts(0)
+	k.changing.Lock()
+	defer k.changing.Unlock()
+	sn, err := k.snapshots.find("")
 	if err == nil {
-		err = h.snapshots.restore(sn, len(h.tools()))
+		err = k.snapshots.restore(sn, len(k.tools()))
 	}
 	if err != nil {
-		h.noteRollback(fmt.Sprintf("The tool host has crashed %d times, and its tools could not be rolled back: %v.", n, err))
-		h.o.Log.Error("the tools are not rolled back", "err", err)
+		k.noteRollback(fmt.Sprintf("The tool host has crashed %d times, and its tools could not be rolled back: %v.", n, err))
+		k.o.Log.Error("the tools are not rolled back", "err", err)
 		return
 	}
-	h.noteRollback(fmt.Sprintf("The tools were rolled back to the snapshot %s at %s, because the tool host had crashed %d times. "+
+	k.noteRollback(fmt.Sprintf("The tools were rolled back to the snapshot %s at %s, because the tool host had crashed %d times. "+
 		"What they were before is the newest snapshot %s. A call of worker_restart or worker_rollback ends this notice.",
 		sn.ID, time.Now().Format(time.DateTime), n, rescueName))
-	h.o.Log.Warn("the tools are rolled back, because the tool host has crashed too often", "snapshot", sn.ID, "crashes", n)
+	k.o.Log.Warn("the tools are rolled back, because the tool host has crashed too often", "snapshot", sn.ID, "crashes", n)
 }
 
 // noteRollback notes what people should know of a rollback; empty if they do.
-func (h *Host) noteRollback(says string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.rolledBack = says
+func (k *Keeper) noteRollback(says string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.rolledBack = says
 }
 
-func (h *Host) setRestarts(n int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.restarts = n
+func (k *Keeper) setRestarts(n int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.restarts = n
 }
 
 // fail notes why no tool host runs.
-func (h *Host) fail(err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.problem = "The tool host does not run: " + err.Error()
+func (k *Keeper) fail(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.problem = "The tool host does not run: " + err.Error()
 }
 
 // setChild makes a tool host that has just started, or none, the present one.
-func (h *Host) setChild(c *child) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (k *Keeper) setChild(c *child) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if c == nil {
-		close(h.child.left)
-		h.child, h.present = nil, make(chan struct{})
+		close(k.child.left)
+		k.child, k.present = nil, make(chan struct{})
 		return
 	}
-	h.child, h.problem = c, ""
-	close(h.present)
+	k.child, k.problem = c, ""
+	close(k.present)
 }
 
 // errEnded leaves a call to the next process of the gateway.
 var errEnded = fmt.Errorf("the tool host has ended with the gateway: %w", core.ErrClosed)
 
 // await returns the present tool host, and waits for one if there is none.
-func (h *Host) await(ctx context.Context) (*child, error) {
+func (k *Keeper) await(ctx context.Context) (*child, error) {
 	late := time.NewTimer(startTimeout)
 	defer late.Stop()
 	for {
-		h.mu.Lock()
-		c, present, problem := h.child, h.present, h.problem
-		h.mu.Unlock()
+		k.mu.Lock()
+		c, present, problem := k.child, k.present, k.problem
+		k.mu.Unlock()
 		if c != nil {
 			return c, nil
 		}
@@ -410,7 +410,7 @@ func (h *Host) await(ctx context.Context) (*child, error) {
 		case <-present:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-h.ended:
+		case <-k.ended:
 			if problem != "" {
 				return nil, errors.New(problem)
 			}
@@ -422,14 +422,14 @@ func (h *Host) await(ctx context.Context) (*child, error) {
 }
 
 // replace has the tool host replaced by another one, and returns when that serves.
-func (h *Host) replace(ctx context.Context, between func() error) error {
+func (k *Keeper) replace(ctx context.Context, between func() error) error {
 	r := &request{between, make(chan error, 1)}
-	if _, err := h.await(ctx); err != nil {
+	if _, err := k.await(ctx); err != nil {
 		return err
 	}
 	select {
-	case h.requests <- r:
-	case <-h.ended:
+	case k.requests <- r:
+	case <-k.ended:
 		return errEnded
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -437,7 +437,7 @@ func (h *Host) replace(ctx context.Context, between func() error) error {
 	select {
 	case err := <-r.done:
 		return err
-	case <-h.ended:
+	case <-k.ended:
 		return errEnded
 	case <-ctx.Done():
 		return context.Cause(ctx)

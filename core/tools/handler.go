@@ -1,0 +1,26 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"bareclaw/core"
+)
+
+// WithArgs returns a Handler that decodes the arguments.
+func WithArgs[A any](do func(ctx context.Context, c Call, args A) (Result, error)) Handler {
+	return func(ctx context.Context, c Call) (Result, error) {
+		var args A
+		if err := json.Unmarshal(c.Args, &args); err != nil {
+			return Result{}, fmt.Errorf("read the arguments: %w", err)
+		}
+		return do(ctx, c, args)
+	}
+}
+
+// Object returns a result that is an object, such as a struct.
+func Object(v any) (Result, error) {
+	b, err := core.EncodeJSON(v)
+	return Result{Structured: b}, err
+}
