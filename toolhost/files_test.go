@@ -125,7 +125,7 @@ func TestOtherFiles(t *testing.T) {
 	for name, says := range map[string]string{
 		"big.ts": "at most 1048576", "dangling.ts": "no such file", "directory.ts": "not a regular file", "empty.ts": "must export a constant named tool",
 		"fifo.ts": "not a regular file", "link.ts": "escapes", "loop.ts": "", "socket.ts": "escapes", "zero.ts": "escapes",
-		"good.ts": `again.ts defines the tool \"good\" already`,
+		"again.ts": `good.ts defines the tool \"good\" already`,
 	} {
 		if !r.log.has("level=ERROR", name, says) {
 			t.Errorf("nothing is logged of %s", name)
@@ -136,7 +136,8 @@ func TestOtherFiles(t *testing.T) {
 	}
 }
 
-// TestSameName: of two files with one tool the first counts, and the second takes its place.
+// TestSameName: of two files with one tool the first counts, and the second takes its place; a file
+// with the name of the tool counts before all.
 func TestSameName(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -151,6 +152,10 @@ func TestSameName(t *testing.T) {
 	if problem := r.lastError(); problem != "" {
 		t.Errorf("lastError is %s", problem)
 	}
+	r.write("a.ts", file("twice", "From a", "return 'a';"))
+	r.offers("twice", "From a")
+	r.write("twice.ts", file("twice", "From twice", "return 'twice';"))
+	r.offers("twice", "From twice")
 }
 
 // TestDelete: tools of files and of the program can be deleted, but for the protected ones, and

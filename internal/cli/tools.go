@@ -39,7 +39,7 @@ func (l *toolList) Run(c *command.Context, gateway *client.Client) error {
 	}
 	return printReply(c, reply, l.JSON, func(got *struct{ Tools []client.Tool }) error {
 		t := &command.Table{Widest: []int{toolWidth}}
-		t.Head(term.Faint, "TOOL", "SOURCE", "")
+		t.Head(term.Faint, "TOOL", "SOURCE", "DESCRIPTION")
 		for _, tool := range got.Tools {
 			t.Add(command.Text(tool.Name).Painted(term.Bold), command.Text(tool.Meta.Source), command.Text(tool.Description))
 		}
@@ -68,7 +68,7 @@ type toolCall struct {
 func (*toolCall) Help() string {
 	return "A result with structure is printed as JSON, any other result as text. " +
 		"If the tool fails, its text goes to standard error, and the exit status is 1.\n\n" +
-		"bareclaw tools call hello_world"
+		"Example: bareclaw tools call hello_world '{\"name\": \"you\"}'"
 }
 
 // Run runs the command.
@@ -81,6 +81,8 @@ func (t *toolCall) Run(c *command.Context, gateway *client.Client) error {
 	if err := json.Unmarshal([]byte(text), &args); err != nil || args == nil {
 		return command.Usagef("the arguments must be a JSON object, such as '{\"text\": \"hello\"}'")
 	}
+	// A file that was just saved counts. If the tool host does not answer, the call says why.
+	_ = gateway.Do(c.Context, http.MethodPost, toolHostPath(toolhost.PathReload), nil, nil)
 	return callTool(c, gateway, t.Tool, json.RawMessage(text), t.JSON)
 }
 

@@ -119,9 +119,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// A NewFile is a file of the tools directory.
+// A NewFile is what the file of a new tool contains.
 type NewFile struct {
-	File   string `json:"file"`
 	Source string `json:"source"`
 }
 

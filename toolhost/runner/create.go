@@ -56,11 +56,7 @@ func (l *loader) create(ctx context.Context, _ tools.Call, args createArgs) (too
 	if err := l.check(&t); err != nil {
 		return tools.Result{}, err
 	}
-	b, err := json.Marshal(api.NewFile{File: args.Name + ".ts", Source: string(source)})
-	if err != nil {
-		return tools.Result{}, fmt.Errorf("encode the file: %w", err)
-	}
-	return tools.Result{Structured: b}, nil
+	return tools.Object(api.NewFile{Source: string(source)})
 }
 
 // inCode makes an error of the file point into the given code, which begins after some lines.

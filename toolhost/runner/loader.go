@@ -281,24 +281,29 @@ func checkSchema(text json.RawMessage) error {
 }
 
 // dynamicTools returns the tools of all files, and by name the file of each tool. Where two
-// files define a tool of the same name, the first file counts.
+// files define a tool of the same name, the file with that name counts, or else the first.
 func (l *loader) dynamicTools() (all []tools.Tool, files map[string]string) {
 	files = map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(l.files)) {
+	names := slices.Sorted(maps.Keys(l.files))
+	for _, name := range names {
+		if f := l.files[name]; f.script != nil && (files[f.tool.Name] == "" || name == f.tool.Name+".ts") {
+			files[f.tool.Name] = name
+		}
+	}
+	for _, name := range names {
 		f := l.files[name]
-		if f.script == nil {
-			continue
-		}
-		if first, taken := files[f.tool.Name]; taken {
-			if clash := fmt.Sprintf("%s: %s defines the tool %q already", name, first, f.tool.Name); clash != f.clash {
+		switch {
+		case f.script == nil:
+		case files[f.tool.Name] == name:
+			f.clash = ""
+			all = append(all, f.tool)
+		default:
+			clash := fmt.Sprintf("%s: %s defines the tool %q already", name, files[f.tool.Name], f.tool.Name)
+			if clash != f.clash {
 				f.clash = clash
-				l.log.Error("tool not offered", "err", clash)
+				l.log.Error("tool not offered", "file", name, "err", clash)
 			}
-			continue
 		}
-		f.clash = ""
-		files[f.tool.Name] = name
-		all = append(all, f.tool)
 	}
 	return all, files
 }

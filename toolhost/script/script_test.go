@@ -206,11 +206,11 @@ func TestFaults(t *testing.T) {
 		code, says string
 		lost       bool // the machine must not be used again
 	}{
-		{"throw new Error('boom')", "Tool: test\nError: boom\n\nStack trace:\nError: boom\n    at handler (test.ts:10:11)", false},
-		{"const x: number = 1;\n\n  const f = () => { throw new TypeError('in f') };\nf();", "Tool: test\nError: in f\n\nStack trace:\nTypeError: in f\n    at f (test.ts:12:31)\n    at handler (test.ts:13:1)", false},
-		{"await null; nothing()", "\nError: 'nothing' is not defined\n\nStack trace:\nReferenceError: 'nothing' is not defined\n    at handler (test.ts:10:13)", false},
-		{"return new URL('x')", "\nError: invalid URL: \"x\"\n\nStack trace:\nTypeError: invalid URL: \"x\"\n    at handler (test.ts:10:12)", false},
-		{"const p = new URLSearchParams(); p.set('a', 1); p.forEach(() => { throw new Error('e') })", "\nError: e\n\nStack trace:\nError: e\n    at <anonymous> (test.ts:10:77)\n    at handler (test.ts:10:51)", false},
+		{"throw new Error('boom')", "Tool: test\nError: boom\n\nStack trace:\nError: boom\n    at handler (test.ts:8:11)", false},
+		{"const x: number = 1;\n\n  const f = () => { throw new TypeError('in f') };\nf();", "Tool: test\nError: in f\n\nStack trace:\nTypeError: in f\n    at f (test.ts:10:31)\n    at handler (test.ts:11:1)", false},
+		{"await null; nothing()", "\nError: 'nothing' is not defined\n\nStack trace:\nReferenceError: 'nothing' is not defined\n    at handler (test.ts:8:13)", false},
+		{"return new URL('x')", "\nError: invalid URL: \"x\"\n\nStack trace:\nTypeError: invalid URL: \"x\"\n    at handler (test.ts:8:12)", false},
+		{"const p = new URLSearchParams(); p.set('a', 1); p.forEach(() => { throw new Error('e') })", "\nError: e\n\nStack trace:\nError: e\n    at <anonymous> (test.ts:8:77)\n    at handler (test.ts:8:51)", false},
 		{"throw 'x'", "Tool: test\nError: x\n\nStack trace:\n", false},
 		{"throw null", "\nError: a value that is no Error was thrown: null\n", false},
 		{"throw undefined", "\nError: a value that is no Error was thrown: undefined\n", false},
@@ -434,7 +434,7 @@ func TestConsole(t *testing.T) {
 	s := body(t, `console.log("a", {b: 1}, [undefined], 2n, null); console.error(new Error("e")); for (let i = 0; i < 100; i++) console.debug("x".repeat(20000));`)
 	_, err := s.Tool(nil, func(l string) { lines = append(lines, l) }).Handle(t.Context(), tools.Call{})
 	check.OK(t, err)
-	want := []string{`a {"b":1} [null] 2 null`, "Error: e\n    at handler (test.ts:10:68)"}
+	want := []string{`a {"b":1} [null] 2 null`, "Error: e\n    at handler (test.ts:8:68)"}
 	if len(lines) != 9 || !slices.Equal(lines[:2], want) || len(lines[2]) != 10000 || lines[8] != "more than 65536 bytes: the rest is left out" {
 		t.Errorf("%d lines: %.300q", len(lines), lines)
 	}
@@ -443,9 +443,7 @@ func TestConsole(t *testing.T) {
 func TestWrap(t *testing.T) {
 	t.Parallel()
 	source, before := Wrap("a", "It's \"b\"\n</script>", json.RawMessage(`{"type":"object","properties":{"x":{}}}`), "const s = args.x as string;\nreturn s; // end", []string{"network"})
-	want := `import type { DynamicTool } from '../../shared/types.js';
-
-export const tool: DynamicTool = {
+	want := `export const tool = {
   name: "a",
   description: "It's \"b\"\n</script>",
   schema: {
@@ -461,7 +459,7 @@ return s; // end
   },
 };
 `
-	if string(source) != want || before != 13 {
+	if string(source) != want || before != 11 {
 		t.Errorf("%d lines before the code of:\n%s", before, source)
 	}
 	s, err := Compile(t.Context(), "a.ts", source)

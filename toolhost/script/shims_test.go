@@ -75,7 +75,7 @@ func TestShimErrors(t *testing.T) {
 		{`await crypto.subtle.digest("MD5", new Uint8Array())`, `the digest "MD5" is not available; there are SHA-1, SHA-256, SHA-384 and SHA-512`},
 	} {
 		_, err := call(t, body(t, c.code), "")
-		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "at handler (test.ts:10:") {
+		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "at handler (test.ts:8:") {
 			t.Errorf("%s: %v; want %s", c.code, err, c.says)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // the code is the line linesBefore + 1 of the file.
 func Wrap(name, description string, schema json.RawMessage, code string, permissions []string) (source []byte, linesBefore int) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "import type { DynamicTool } from '../../shared/types.js';\n\nexport const tool: DynamicTool = {\n")
+	fmt.Fprintf(&b, "export const tool = {\n")
 	fmt.Fprintf(&b, "  name: %s,\n  description: %s,\n", quote(name), quote(description))
 	var indented bytes.Buffer
 	if json.Indent(&indented, schema, "  ", "  ") != nil {

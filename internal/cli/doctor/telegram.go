@@ -1,13 +1,14 @@
 package doctor
 
 import (
-	"bareclaw/adapters/telegram/botapi"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"time"
+
+	"bareclaw/adapters/telegram/botapi"
 )
 
 const telegramBound = 20 * time.Second
