@@ -211,6 +211,12 @@ func TestPrune(t *testing.T) {
 	if n, mine, initial := len(idsOf(t, s, rescueName)), len(idsOf(t, s, "mine")), len(idsOf(t, s, initialName)); n != 3 || mine != 3 || initial != 1 {
 		t.Errorf("there are %d, %d and %d snapshots", n, mine, initial)
 	}
+	rescued, err := s.find(idsOf(t, s, rescueName)[2]) // the next rollback pushes this one out
+	check.OK(t, err)
+	check.OK(t, s.restore(rescued, 1))
+	if names := fmt.Sprint(entries(t, s.tools)); names != "[a.ts]" {
+		t.Errorf("restored is %s", names)
+	}
 	if newest, err := s.find(""); err != nil || newest.ID != made[0] {
 		t.Errorf("the most recent one is %+v, %v", newest, err)
 	}
