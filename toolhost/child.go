@@ -77,7 +77,7 @@ func startChild(self string, boot api.Bootstrap, socket string, listener *os.Fil
 	}()
 	if _, err := input.Write(append(line, '\n')); err != nil {
 		c.stop()
-		return nil, fmt.Errorf("start the tool host: %w", err)
+		return nil, c.err // which says why
 	}
 	return c, nil
 }

@@ -191,14 +191,22 @@ func TestNeverStarts(t *testing.T) {
 		t.Errorf("worker_status: %s", shortened(got))
 	}
 	r.refuses("worker_restart", `{}`, "exit status 7: no luck today")
+	r.refuses("dynamic_tool_delete", `{"name":"mine"}`, "exit status 7: no luck today") // after ten seconds
 	if n := strings.Count(r.log.String(), "the tool host does not start"); n > 12 {
 		t.Errorf("%d starts in ten seconds", n)
+	}
+	check.OK(t, os.MkdirAll(filepath.Join(r.snapshots.dir, "good_1", "tools"), 0o700))
+	check.OK(t, os.WriteFile(filepath.Join(r.snapshots.dir, "good_1", "tools", "a.ts"), nil, 0o600))
+	check.OK(t, os.WriteFile(filepath.Join(r.snapshots.dir, "good_1", "metadata.json"), []byte(`{"name":"good"}`), 0o600))
+	r.refuses("worker_rollback", `{"snapshot":"good_1"}`, "exit status 7: no luck today")
+	if names := fmt.Sprint(entries(t, r.dir)); names != "[a.ts]" {
+		t.Errorf("the directory has %s", names)
 	}
 	check.OK(t, os.Remove(bin))
 	self, err := os.Executable()
 	check.OK(t, err)
 	check.OK(t, os.Symlink(self, bin))
-	r.revived()
+	r.gives("worker_restart", `{}`, "Secondary server restarted successfully")
 	r.gives("hello_world", `{}`, `{"greeting":"Hello, World!"}`)
 }
 

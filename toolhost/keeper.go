@@ -132,19 +132,42 @@ func (k *Keeper) Run(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 		case end.request != nil:
-			if waiting = end.request; waiting.between == nil {
-				continue
-			}
-			if err := waiting.between(); err != nil {
-				waiting.done <- err
-				waiting = nil
-			}
+			waiting = end.request.begin()
 		case end.crashed:
 			k.afterCrash()
-			_ = wait.Sleep(ctx, pauseAfter(failures)) // then ctx has ended
+			if r := k.pause(ctx, pauseAfter(failures)); r != nil {
+				waiting = r.begin()
+			}
 			failures++
 		}
 	}
+}
+
+// begin does what is to be done while no tool host runs. It returns the request, or nil if that
+// has failed.
+func (r *request) begin() *request {
+	if r.between == nil {
+		return r
+	}
+	if err := r.between(); err != nil {
+		r.done <- err
+		return nil
+	}
+	return r
+}
+
+// pause waits before the next start. A request ends the pause: people may know how to mend the
+// tools.
+func (k *Keeper) pause(ctx context.Context, d time.Duration) *request {
+	over := time.NewTimer(d)
+	defer over.Stop()
+	select {
+	case r := <-k.requests:
+		return r
+	case <-over.C:
+	case <-ctx.Done():
+	}
+	return nil
 }
 
 // pauseAfter returns how long to wait after a crash: after the first not at all.
@@ -421,24 +444,21 @@ func (k *Keeper) await(ctx context.Context) (*child, error) {
 	}
 }
 
-// replace has the tool host replaced by another one, and returns when that serves.
+// replace has the tool host replaced by another one, also if none runs, and returns when that
+// serves.
 func (k *Keeper) replace(ctx context.Context, between func() error) error {
 	r := &request{between, make(chan error, 1)}
-	if _, err := k.await(ctx); err != nil {
-		return err
-	}
 	select {
 	case k.requests <- r:
 	case <-k.ended:
-		return errEnded
 	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 	select {
 	case err := <-r.done:
 		return err
 	case <-k.ended:
-		return errEnded
+		_, err := k.await(ctx)
+		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
