@@ -28,8 +28,9 @@ func createTool(handle tools.Handler) tools.Tool {
 			`"code":{"type":"string","description":"such as: return { reversed: [...args.text].reverse().join('') };"},` +
 			`"permissions":{"type":"array","items":{"type":"string","enum":["browser","network","filesystem","ai"]},"description":"browser and ai are not available yet"}},` +
 			`"required":["name","description","schema","code"]}`),
-		Timeout: changeTimeout,
-		Handle:  handle,
+		Annotations: tools.Annotations{Idempotent: true},
+		Timeout:     changeTimeout,
+		Handle:      handle,
 	}
 }
 
