@@ -32,7 +32,6 @@ type child struct {
 	exited    chan struct{} // closed when the process has ended; err is set then
 	err       error
 	directory directory     // the tools directory that the process may read
-	listed    string        // the version of its list that is offered; the Keeper guards it
 	left      chan struct{} // closed when the child is no longer the present one
 	health    *api.Health   // the last answer; nil: none came
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"bareclaw/core/tools"
-	"bareclaw/internal/atomicfile"
 	"bareclaw/toolhost/api"
 )
 
@@ -40,11 +39,11 @@ type createArgs struct {
 }
 
 // create has the tool host check the tool, writes the file, and offers the tool.
-func (k *Keeper) create(ctx context.Context, c tools.Call, args createArgs) (tools.Result, error) {
+func (m *manager) create(ctx context.Context, c tools.Call, args createArgs) (tools.Result, error) {
 	if slices.Contains(protected, args.Name) {
 		return tools.Result{}, fmt.Errorf("name: %q is protected and cannot be replaced", args.Name)
 	}
-	checked, err := k.call(ctx, api.CreateTool, c.Args, false)
+	checked, err := m.offer.call(ctx, api.CreateTool, c.Args, false)
 	if err != nil || checked.IsError {
 		return checked, err
 	}
@@ -53,34 +52,28 @@ func (k *Keeper) create(ctx context.Context, c tools.Call, args createArgs) (too
 		return tools.Result{}, fmt.Errorf("the tool host's answer: %w", err)
 	}
 	name := args.Name + ".ts"
-	if t := k.tools()[args.Name]; t.File != "" {
+	if t, _ := m.offer.find(args.Name); t.File != "" {
 		name = filepath.Base(t.File)
 	}
-	for _, t := range k.tools() {
+	all, _ := m.offer.tools()
+	for _, t := range all {
 		if t.File == name && t.Name != args.Name {
 			return tools.Result{}, fmt.Errorf("name: the file %s defines the tool %q; choose another name, or delete that tool first", name, t.Name)
 		}
 	}
 	maker := fmt.Sprintf("// Made with %s by channel %q, %s.\n", api.CreateTool, c.Channel, time.Now().UTC().Format(time.RFC3339))
-	if err := k.writeFile(name, []byte(maker+file.Source)); err != nil {
+	if err := m.files.write(name, []byte(maker+file.Source)); err != nil {
 		return tools.Result{}, fmt.Errorf("write the tool: %w", err)
 	}
-	present, err := k.await(ctx)
+	present, err := m.state.await(ctx)
 	if err == nil {
-		err = k.reload(ctx, present)
+		_, err = m.offer.reload(ctx, present)
 	}
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("the tool is written, and will be offered later: %w", err)
 	}
-	if k.tools()[args.Name].File != name {
+	if t, _ := m.offer.find(args.Name); t.File != name {
 		return tools.Result{}, errors.New("the tool is written, but cannot be loaded; worker_status says why (lastError)")
 	}
 	return tools.Result{Text: fmt.Sprintf("Tool '%s' created successfully. Call it now: %s with name %q.", args.Name, tools.CallName, args.Name)}, nil
-}
-
-// writeFile replaces a file of the tools directory.
-func (k *Keeper) writeFile(name string, contents []byte) error {
-	k.changing.Lock()
-	defer k.changing.Unlock()
-	return atomicfile.Write(filepath.Join(k.o.ToolsDir, name), contents, 0o600)
 }

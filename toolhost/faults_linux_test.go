@@ -79,7 +79,7 @@ func TestWithoutRights(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	read := func(name string) string {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", r.child.pid, name))
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", r.state.child.pid, name))
 		check.OK(t, err)
 		return string(b)
 	}
@@ -88,7 +88,7 @@ func TestWithoutRights(t *testing.T) {
 			t.Errorf("the environment has %s", v)
 		}
 	}
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", r.child.pid))
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", r.state.child.pid))
 	check.OK(t, err)
 	for _, path := range threads {
 		if b, err := os.ReadFile(path); err == nil && !strings.Contains(string(b), "NoNewPrivs:\t1") { // a thread may have ended
@@ -102,10 +102,10 @@ func TestWithoutRights(t *testing.T) {
 			t.Errorf("%s: %.60s, want %s", name, line, want)
 		}
 	}
-	if dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", r.child.pid)); err != nil || dir != "/" {
+	if dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", r.state.child.pid)); err != nil || dir != "/" {
 		t.Errorf("the working directory is %s, %v", dir, err)
 	}
-	if group, err := syscall.Getpgid(r.child.pid); err != nil || group != r.child.pid {
+	if group, err := syscall.Getpgid(r.state.child.pid); err != nil || group != r.state.child.pid {
 		t.Errorf("the process group is %d, %v", group, err)
 	}
 }

@@ -30,12 +30,10 @@ func (r *running) kill(signal syscall.Signal) {
 
 func (r *running) hit(signal syscall.Signal) {
 	r.t.Helper()
-	r.mu.Lock()
-	c := r.child
-	r.mu.Unlock()
+	c, _ := r.state.now()
 	check.OK(r.t, syscall.Kill(c.pid, signal))
 	if signal == syscall.SIGSTOP {
-		r.eventually("the process does not answer", func() bool { return !r.answers(r.t.Context(), c) })
+		r.eventually("the process does not answer", func() bool { return !r.state.ask(r.t.Context(), c) })
 		return
 	}
 	select {
@@ -49,7 +47,7 @@ func (r *running) revived() {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
-	if _, err := r.await(ctx); err != nil {
+	if _, err := r.state.await(ctx); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -195,9 +193,9 @@ func TestNeverStarts(t *testing.T) {
 	if n := strings.Count(r.log.String(), "the tool host does not start"); n > 12 {
 		t.Errorf("%d starts in ten seconds", n)
 	}
-	check.OK(t, os.MkdirAll(filepath.Join(r.snapshots.dir, "good_1", "tools"), 0o700))
-	check.OK(t, os.WriteFile(filepath.Join(r.snapshots.dir, "good_1", "tools", "a.ts"), nil, 0o600))
-	check.OK(t, os.WriteFile(filepath.Join(r.snapshots.dir, "good_1", "metadata.json"), []byte(`{"name":"good"}`), 0o600))
+	check.OK(t, os.MkdirAll(filepath.Join(r.files.dir, "good_1", "tools"), 0o700))
+	check.OK(t, os.WriteFile(filepath.Join(r.files.dir, "good_1", "tools", "a.ts"), nil, 0o600))
+	check.OK(t, os.WriteFile(filepath.Join(r.files.dir, "good_1", "metadata.json"), []byte(`{"name":"good"}`), 0o600))
 	r.refuses("worker_rollback", `{"snapshot":"good_1"}`, "exit status 7: no luck today")
 	if names := fmt.Sprint(entries(t, r.dir)); names != "[a.ts]" {
 		t.Errorf("the directory has %s", names)

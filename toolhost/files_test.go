@@ -25,7 +25,7 @@ func TestHotReload(t *testing.T) {
 	r.offers("a", "two")
 	r.gives("a", `{}`, "2")
 	check.OK(t, os.Rename(r.path("a.ts"), r.path("b.ts")))
-	r.eventually("b.ts defines a", func() bool { return r.tools()["a"].File == "b.ts" })
+	r.eventually("b.ts defines a", func() bool { t, _ := r.offer.find("a"); return t.File == "b.ts" })
 	r.gives("a", `{}`, "2")
 	check.OK(t, os.Remove(r.path("b.ts")))
 	r.offers("a", "")

@@ -4,22 +4,15 @@
 package toolhost
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
-	"bareclaw/core"
 	"bareclaw/core/tools"
-	"bareclaw/internal/wait"
-	"bareclaw/toolhost/api"
 )
 
 const (
@@ -56,25 +49,13 @@ type Options struct {
 
 // A Keeper keeps the tool host running. All methods are safe for concurrent use.
 type Keeper struct {
-	o         Options
-	functions *functions
-	snapshots *snapshots
-	requests  chan *request
-	settled   chan struct{} // closed when the tools are known, or the first start has failed
-	settle    sync.Once
-	ended     chan struct{} // closed when Run has ended
-
-	changing sync.Mutex // held while files of the tools directory or snapshots change
-	listing  sync.Mutex // held while the registry gets a list of tools
-
-	mu         sync.Mutex // guards the fields below, and the health of the child
-	child      *child     // the running one; nil: none
-	present    chan struct{}
-	offered    map[string]api.Tool // the tools, by name
-	restarts   int                 // crashes since the last rollback
-	crashes    int64               // since the start of the daemon
-	problem    string              // why no tool host runs
-	rolledBack string              // what became of the last rollback after crashes; empty if people know
+	o        Options
+	state    *state
+	offer    *offer
+	files    *toolFiles
+	requests chan *request
+	settled  chan struct{} // closed when the tools are known, or the first start has failed
+	settle   func()        // closes settled, once
 }
 
 // A request has the tool host replaced.
@@ -85,24 +66,39 @@ type request struct {
 
 // New returns a Keeper. Run starts the tool host.
 func New(o Options) *Keeper {
-	return &Keeper{
-		o: o, functions: newFunctions(o.Grants), snapshots: newSnapshots(o.ToolsDir, o.KeepSnapshots),
-		requests: make(chan *request), settled: make(chan struct{}), ended: make(chan struct{}),
-		present: make(chan struct{}), offered: map[string]api.Tool{},
+	k := &Keeper{
+		o: o, state: newState(), files: newToolFiles(o.ToolsDir, o.KeepSnapshots),
+		requests: make(chan *request), settled: make(chan struct{}),
 	}
+	k.offer = &offer{registry: o.Registry, state: k.state}
+	k.settle = sync.OnceFunc(func() { close(k.settled) })
+	return k
 }
 
 // Settled returns a channel that is closed when the tools are known, or the first tool host
 // could not be started.
 func (k *Keeper) Settled() <-chan struct{} { return k.settled }
 
+// Status says how the tool host did a second ago. Status asks no process, and so is quick.
+func (k *Keeper) Status() Status { return k.state.status() }
+
+// Management returns the tools that look after the tool host.
+func (k *Keeper) Management() []tools.Tool { return k.manager().tools() }
+
+// Handler serves the paths of the tool host to other programs, with status 503 while no tool
+// host runs. Calls and deletions take the same way as those of sessions. The caller checks the
+// clients.
+func (k *Keeper) Handler() http.Handler { return (&server{k.manager()}).routes() }
+
+func (k *Keeper) manager() *manager { return &manager{k.state, k.offer, k.files, k.replace} }
+
 // Run keeps a tool host running until ctx ends, and then ends it. Run must be called once.
 func (k *Keeper) Run(ctx context.Context) {
-	defer close(k.ended)
-	defer k.settle.Do(func() { close(k.settled) })
-	sockets, err := k.listen()
+	defer close(k.state.ended)
+	defer k.settle()
+	sockets, err := listen(&k.o)
 	if err != nil {
-		k.fail(err)
+		k.state.fail(err)
 		k.o.Log.Error("no tool host: only the gateway's own tools work", "err", err)
 		return
 	}
@@ -118,16 +114,16 @@ func (k *Keeper) Run(ctx context.Context) {
 		if err == nil {
 			began := time.Now()
 			end = k.watch(ctx, c)
-			k.setChild(nil)
+			k.state.set(nil)
 			c.stop()
 			if time.Since(began) > maxPause {
 				failures = 0
 			}
 		} else if ctx.Err() == nil {
-			k.fail(err)
+			k.state.fail(err)
 			k.o.Log.Error("the tool host does not start", "err", err)
 			end.crashed = true
-			k.settle.Do(func() { close(k.settled) })
+			k.settle()
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -178,66 +174,9 @@ func pauseAfter(failures int) time.Duration {
 	return min(25*time.Millisecond<<min(failures, 12), maxPause)
 }
 
-// hostSockets are the two sockets between daemon and tool host.
-type hostSockets struct {
-	path      string // of the tool host's socket
-	listener  net.Listener
-	file      *os.File // the listener, for tool hosts
-	functions *http.Server
-	boot      api.Bootstrap
-}
-
-func (k *Keeper) listen() (*hostSockets, error) {
-	s := &hostSockets{path: filepath.Join(k.o.RuntimeDir, "toolhost.sock")}
-	s.boot = api.Bootstrap{ToolsDir: k.o.ToolsDir, Functions: filepath.Join(k.o.RuntimeDir, "functions.sock")}
-	for _, t := range k.o.Registry.List() {
-		s.boot.Reserved = append(s.boot.Reserved, t.Name)
-	}
-	listener, err := listenUnix(s.path)
-	if err != nil {
-		return nil, err
-	}
-	s.listener = listener
-	if s.file, err = listener.File(); err != nil {
-		s.close()
-		return nil, err
-	}
-	functions, err := listenUnix(s.boot.Functions)
-	if err != nil {
-		s.close()
-		return nil, err
-	}
-	s.functions = &http.Server{Handler: k.functions.handler(), ReadHeaderTimeout: startTimeout, ErrorLog: slog.NewLogLogger(k.o.Log.Handler(), slog.LevelWarn)}
-	go func() { _ = s.functions.Serve(functions) }() // ends by close
-	return s, nil
-}
-
-// listenUnix listens on a private Unix socket, also if a killed process has left the path.
-func listenUnix(path string) (*net.UnixListener, error) {
-	_ = os.Remove(path) // Listen reports anything else
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err == nil {
-		err = os.Chmod(path, 0o600)
-	}
-	return l, err
-}
-
-func (s *hostSockets) close() {
-	_ = s.listener.Close()
-	if s.file != nil {
-		_ = s.file.Close()
-	}
-	if s.functions != nil {
-		_ = s.functions.Close()
-	}
-}
-
 // start starts a tool host and takes over its tools.
 func (k *Keeper) start(ctx context.Context, s *hostSockets) (*child, error) {
-	k.changing.Lock()
-	err := k.snapshots.finish()
-	k.changing.Unlock()
-	if err != nil {
+	if err := k.files.finish(); err != nil {
 		k.o.Log.Error("tools of files are missing", "err", err)
 	}
 	directory := openDirectory(k.o.ToolsDir)
@@ -258,15 +197,12 @@ func (k *Keeper) start(ctx context.Context, s *hostSockets) (*child, error) {
 		return nil, err
 	}
 	took := time.Since(c.startedAt)
-	k.changing.Lock()
-	err = k.snapshots.makeInitial(len(k.tools())) // before anybody can change a tool
-	k.changing.Unlock()
-	if err != nil {
+	if err := k.files.makeInitial(k.offer.count()); err != nil { // before anybody can change a tool
 		k.o.Log.Error("the first state of the tools is not kept", "err", err)
 	}
-	k.setChild(c)
-	k.settle.Do(func() { close(k.settled) })
-	k.o.Log.Info("tool host ready", "pid", c.pid, "tools", len(k.tools()), "took", took)
+	k.state.set(c)
+	k.settle()
+	k.o.Log.Info("tool host ready", "pid", c.pid, "tools", k.offer.count(), "took", took)
 	return c, nil
 }
 
@@ -274,7 +210,7 @@ func (k *Keeper) start(ctx context.Context, s *hostSockets) (*child, error) {
 func (k *Keeper) takeOver(ctx context.Context, c *child) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, loadTimeout, fmt.Errorf("the tool host did not load all files within %s", loadTimeout))
 	defer cancel()
-	return k.refresh(ctx, c)
+	return k.offer.refresh(ctx, c)
 }
 
 // An ending says why a tool host is to be replaced. The zero value means the end of the daemon,
@@ -288,7 +224,7 @@ type ending struct {
 func (k *Keeper) watch(ctx context.Context, c *child) ending {
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go k.follow(life, c) // ends with life
+	go k.offer.follow(life, c, func(err error) { k.o.Log.Warn("changed tools are not offered yet", "err", err) }) // ends with life
 	tick := time.NewTicker(healthPause)
 	defer tick.Stop()
 	for unanswered := 0; ; {
@@ -310,10 +246,10 @@ func (k *Keeper) watch(ctx context.Context, c *child) ending {
 			k.o.Log.Warn("the tools directory was replaced: the tool host starts again", "dir", k.o.ToolsDir)
 			return ending{}
 		}
-		if k.answers(ctx, c) {
+		if k.state.ask(ctx, c) {
 			unanswered = 0
 			if time.Since(c.startedAt) > wellAfter {
-				k.setRestarts(0)
+				k.state.forgetCrashes()
 			}
 			continue
 		}
@@ -324,124 +260,26 @@ func (k *Keeper) watch(ctx context.Context, c *child) ending {
 	}
 }
 
-func (k *Keeper) answers(ctx context.Context, c *child) bool {
-	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
-	defer cancel()
-	health, err := c.client.health(ctx)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if c.health = &health; err != nil {
-		c.health = nil
-	}
-	return err == nil
-}
-
-// follow takes over the tools as they change, until ctx ends.
-func (k *Keeper) follow(ctx context.Context, c *child) {
-	for problem := ""; ctx.Err() == nil; {
-		changed, err := c.client.awaitOther(ctx, k.listedOf(c))
-		if changed {
-			err = k.refresh(ctx, c)
-		}
-		if err == nil {
-			problem = ""
-		}
-		if err == nil || wait.Sleep(ctx, healthPause) != nil || err.Error() == problem {
-			continue // also if the tool host has ended
-		}
-		problem = err.Error()
-		k.o.Log.Warn("changed tools are not offered yet", "err", err)
-	}
-}
-
 // afterCrash counts a crash. After too many the tools are rolled back.
 func (k *Keeper) afterCrash() {
-	k.mu.Lock()
-	k.restarts++
-	k.crashes++
-	n := k.restarts
-	k.mu.Unlock()
+	n := k.state.countCrash()
 	if n <= maxRestarts {
 		return
 	}
-	k.setRestarts(0)
-	k.changing.Lock()
-	defer k.changing.Unlock()
-	sn, err := k.snapshots.find("")
+	k.state.forgetCrashes()
+	sn, err := k.files.find("")
 	if err == nil {
-		err = k.snapshots.restore(sn, len(k.tools()))
+		err = k.files.restore(sn, k.offer.count())
 	}
 	if err != nil {
-		k.noteRollback(fmt.Sprintf("The tool host has crashed %d times, and its tools could not be rolled back: %v.", n, err))
+		k.state.noteRollback(fmt.Sprintf("The tool host has crashed %d times, and its tools could not be rolled back: %v.", n, err))
 		k.o.Log.Error("the tools are not rolled back", "err", err)
 		return
 	}
-	k.noteRollback(fmt.Sprintf("The tools were rolled back to the snapshot %s at %s, because the tool host had crashed %d times. "+
+	k.state.noteRollback(fmt.Sprintf("The tools were rolled back to the snapshot %s at %s, because the tool host had crashed %d times. "+
 		"What they were before is the newest snapshot %s. A call of worker_restart or worker_rollback ends this notice.",
 		sn.ID, time.Now().Format(time.DateTime), n, rescueName))
 	k.o.Log.Warn("the tools are rolled back, because the tool host has crashed too often", "snapshot", sn.ID, "crashes", n)
-}
-
-// noteRollback notes what people should know of a rollback; empty if they do.
-func (k *Keeper) noteRollback(says string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.rolledBack = says
-}
-
-func (k *Keeper) setRestarts(n int) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.restarts = n
-}
-
-// fail notes why no tool host runs.
-func (k *Keeper) fail(err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.problem = "The tool host does not run: " + err.Error()
-}
-
-// setChild makes a tool host that has just started, or none, the present one.
-func (k *Keeper) setChild(c *child) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if c == nil {
-		close(k.child.left)
-		k.child, k.present = nil, make(chan struct{})
-		return
-	}
-	k.child, k.problem = c, ""
-	close(k.present)
-}
-
-// errEnded leaves a call to the next process of the gateway.
-var errEnded = fmt.Errorf("the tool host has ended with the gateway: %w", core.ErrClosed)
-
-// await returns the present tool host, and waits for one if there is none.
-func (k *Keeper) await(ctx context.Context) (*child, error) {
-	late := time.NewTimer(startTimeout)
-	defer late.Stop()
-	for {
-		k.mu.Lock()
-		c, present, problem := k.child, k.present, k.problem
-		k.mu.Unlock()
-		if c != nil {
-			return c, nil
-		}
-		select {
-		case <-present:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-k.ended:
-			if problem != "" {
-				return nil, errors.New(problem)
-			}
-			return nil, errEnded
-		case <-late.C:
-			return nil, errors.New(cmp.Or(problem, fmt.Sprintf("The tool host did not start within %s.", startTimeout)))
-		}
-	}
 }
 
 // replace has the tool host replaced by another one, also if none runs, and returns when that
@@ -450,14 +288,14 @@ func (k *Keeper) replace(ctx context.Context, between func() error) error {
 	r := &request{between, make(chan error, 1)}
 	select {
 	case k.requests <- r:
-	case <-k.ended:
+	case <-k.state.ended:
 	case <-ctx.Done():
 	}
 	select {
 	case err := <-r.done:
 		return err
-	case <-k.ended:
-		_, err := k.await(ctx)
+	case <-k.state.ended:
+		_, err := k.state.await(ctx)
 		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -53,7 +53,7 @@ func TestEnd(t *testing.T) {
 	t.Parallel()
 	for _, hangs := range []bool{false, true} {
 		r := start(t)
-		c := r.child
+		c := r.state.child
 		if hangs {
 			check.OK(t, syscall.Kill(c.pid, syscall.SIGSTOP))
 		}
@@ -88,7 +88,7 @@ func TestStatus(t *testing.T) {
 	<-r.Settled()
 	golden(t, "status.json", string(r.call("worker_status", `{}`).Structured))
 	s := r.now()
-	if !s.Healthy || s.PID <= 0 || time.Since(*s.StartedAt) > time.Minute || s.Health.ToolCount != len(r.tools()) {
+	if !s.Healthy || s.PID <= 0 || time.Since(*s.StartedAt) > time.Minute || s.Health.ToolCount != r.offer.count() {
 		t.Errorf("the state is %+v", s)
 	}
 }

@@ -172,7 +172,7 @@ func (r *running) write(name, contents string) {
 func (r *running) path(name string) string { return filepath.Join(r.dir, name) }
 
 // now is the state that worker_status shows.
-func (r *running) now() Status { return r.statusNow(r.t.Context()) }
+func (r *running) now() Status { return r.state.statusNow(r.t.Context()) }
 
 // lastError returns why a file is not loaded.
 func (r *running) lastError() string {

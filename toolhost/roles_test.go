@@ -25,7 +25,7 @@ func beDaemon(dir string) {
 	h := New(o)
 	go func() {
 		<-h.Settled()
-		fmt.Println(h.statusNow(context.Background()).PID)
+		fmt.Println(h.state.statusNow(context.Background()).PID)
 	}()
 	h.Run(context.Background())
 }

@@ -3,8 +3,6 @@ package toolhost
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,17 +19,6 @@ const (
 	rescueName  = "before_rollback" // before a rollback, of what the rollback replaces
 )
 
-// snapshots keeps copies of the tools directory. Its methods must not be called concurrently.
-type snapshots struct {
-	tools string // the tools directory
-	dir   string // of the copies
-	keep  int    // how many copies are kept, beside the initial one
-}
-
-func newSnapshots(tools string, keep int) *snapshots {
-	return &snapshots{tools: tools, dir: api.SnapshotsDir(tools), keep: keep}
-}
-
 // maxSnapshotName is the length of the longest name, in bytes.
 const maxSnapshotName = 64
 
@@ -47,32 +34,34 @@ func checkSnapshotName(name string) error {
 }
 
 // create copies the tools directory, and removes the oldest copies beyond the limit.
-func (s *snapshots) create(name string, toolCount int) (api.Snapshot, error) {
-	sn, err := s.copy(name, toolCount)
+func (f *toolFiles) create(name string, toolCount int) (api.Snapshot, error) {
+	f.changing.Lock()
+	defer f.changing.Unlock()
+	sn, err := f.copy(name, toolCount)
 	if err == nil {
-		s.prune()
+		f.prune()
 	}
 	return sn, err
 }
 
 // copy copies the tools directory. Nobody finds a copy before it is whole.
-func (s *snapshots) copy(name string, toolCount int) (api.Snapshot, error) {
+func (f *toolFiles) copy(name string, toolCount int) (api.Snapshot, error) {
 	sn := api.Snapshot{Name: name, CreatedAt: time.Now().UTC().Truncate(time.Millisecond), ToolCount: toolCount}
 	sn.ID = fmt.Sprintf("%s_%d", name, sn.CreatedAt.UnixMilli())
-	for isThere(filepath.Join(s.dir, sn.ID)) { // made in the same millisecond
+	for isThere(filepath.Join(f.dir, sn.ID)) { // made in the same millisecond
 		sn.CreatedAt = sn.CreatedAt.Add(time.Millisecond)
 		sn.ID = fmt.Sprintf("%s_%d", name, sn.CreatedAt.UnixMilli())
 	}
-	part := filepath.Join(s.dir, "."+sn.ID) // hidden, so a rest is no snapshot
-	err := errors.Join(os.MkdirAll(part, 0o700), os.MkdirAll(s.tools, 0o700))
+	part := filepath.Join(f.dir, "."+sn.ID) // hidden, so a rest is no snapshot
+	err := errors.Join(os.MkdirAll(part, 0o700), os.MkdirAll(f.tools, 0o700))
 	if err == nil {
-		err = copyTree(s.tools, filepath.Join(part, "tools"))
+		err = copyTree(f.tools, filepath.Join(part, "tools"))
 	}
 	if err == nil {
 		err = atomicfile.WriteJSON(filepath.Join(part, api.SnapshotFile), sn)
 	}
 	if err == nil {
-		err = os.Rename(part, filepath.Join(s.dir, sn.ID))
+		err = os.Rename(part, filepath.Join(f.dir, sn.ID))
 	}
 	if err != nil {
 		_ = removeTree(part) // or at the next start
@@ -82,12 +71,12 @@ func (s *snapshots) copy(name string, toolCount int) (api.Snapshot, error) {
 }
 
 // list returns the snapshots, the newest first.
-func (s *snapshots) list() ([]api.Snapshot, error) { return api.Snapshots(s.dir) }
+func (f *toolFiles) list() ([]api.Snapshot, error) { return api.Snapshots(f.dir) }
 
 // find returns a snapshot by its id; without an id the most recent one that nobody needs to
 // undo a rollback.
-func (s *snapshots) find(id string) (api.Snapshot, error) {
-	all, err := s.list()
+func (f *toolFiles) find(id string) (api.Snapshot, error) {
+	all, err := f.list()
 	if err != nil {
 		return api.Snapshot{}, err
 	}
@@ -102,36 +91,40 @@ func (s *snapshots) find(id string) (api.Snapshot, error) {
 }
 
 // makeInitial keeps the first state of the tools, unless that is kept already.
-func (s *snapshots) makeInitial(toolCount int) error {
-	all, err := s.list()
+func (f *toolFiles) makeInitial(toolCount int) error {
+	all, err := f.list()
 	if err != nil || slices.ContainsFunc(all, func(sn api.Snapshot) bool { return sn.Name == initialName }) {
 		return err
 	}
-	_, err = s.create(initialName, toolCount)
+	f.changing.Lock()
+	defer f.changing.Unlock()
+	_, err = f.copy(initialName, toolCount)
 	return err
 }
 
 // restore makes the tools directory a copy of a snapshot. The present tools are kept as a
 // snapshot of their own.
-func (s *snapshots) restore(sn api.Snapshot, toolCount int) error {
-	if err := s.finish(); err != nil {
+func (f *toolFiles) restore(sn api.Snapshot, toolCount int) error {
+	f.changing.Lock()
+	defer f.changing.Unlock()
+	if err := f.tidy(); err != nil {
 		return err
 	}
-	if _, err := s.copy(rescueName, toolCount); err != nil {
+	if _, err := f.copy(rescueName, toolCount); err != nil {
 		return err
 	}
-	defer s.prune() // only now: the snapshot may be the oldest
-	from := filepath.Join(s.dir, sn.ID, "tools")
-	part, next := s.beside("part"), s.beside("next")
+	defer f.prune() // only now: the snapshot may be the oldest
+	from := filepath.Join(f.dir, sn.ID, "tools")
+	part, next := f.beside("part"), f.beside("next")
 	err := copyTree(from, part)
 	if err == nil {
 		err = os.Rename(part, next)
 	}
 	if err == nil {
-		err = s.swap()
+		err = f.swap()
 	}
 	if err != nil {
-		err = s.restoreInside(from)
+		err = f.restoreInside(from)
 		_ = errors.Join(removeTree(part), removeTree(next)) // or at the next start
 	}
 	if err != nil {
@@ -141,67 +134,49 @@ func (s *snapshots) restore(sn api.Snapshot, toolCount int) error {
 }
 
 // beside returns a path that can be renamed to the tools directory.
-func (s *snapshots) beside(what string) string {
-	return filepath.Join(filepath.Dir(s.tools), "."+filepath.Base(s.tools)+"."+what)
+func (f *toolFiles) beside(what string) string {
+	return filepath.Join(filepath.Dir(f.tools), "."+filepath.Base(f.tools)+"."+what)
 }
 
 // swap replaces the tools directory by the next one. If the process is killed meanwhile,
 // finish completes the work. A directory that is a mount or a symbolic link cannot be replaced, nor
 // one in a directory of somebody else.
-func (s *snapshots) swap() error {
-	st, err := os.Lstat(s.tools)
+func (f *toolFiles) swap() error {
+	st, err := os.Lstat(f.tools)
 	if err != nil {
 		return err
 	}
 	if !st.IsDir() {
-		return fmt.Errorf("%s is a symbolic link", s.tools)
+		return fmt.Errorf("%s is a symbolic link", f.tools)
 	}
-	old := s.beside("old")
-	if err := os.Rename(s.tools, old); err != nil {
+	old := f.beside("old")
+	if err := os.Rename(f.tools, old); err != nil {
 		return err
 	}
-	if err := os.Rename(s.beside("next"), s.tools); err != nil {
-		return errors.Join(err, os.Rename(old, s.tools))
+	if err := os.Rename(f.beside("next"), f.tools); err != nil {
+		return errors.Join(err, os.Rename(old, f.tools))
 	}
 	_ = removeTree(old) // or at the next start
 	return nil
 }
 
-// finish completes a rollback that was cut, removes what cut copies have left, and makes a missing
-// tools directory.
-func (s *snapshots) finish() error {
-	if next := s.beside("next"); !isThere(s.tools) && isThere(next) {
-		if err := os.Rename(next, s.tools); err != nil {
-			return fmt.Errorf("finish the rollback of the tools: %w", err)
-		}
-	}
-	rests, _ := filepath.Glob(filepath.Join(s.dir, ".*")) // the pattern is right
-	for _, rest := range append(rests, s.beside("part"), s.beside("next"), s.beside("old")) {
-		_ = removeTree(rest) // does no harm
-	}
-	if err := os.MkdirAll(s.tools, 0o700); err != nil {
-		return fmt.Errorf("make the tools directory (BARECLAW_TOOLS_DIR): %w", err)
-	}
-	return nil
-}
-
 // restoreInside replaces the contents of the tools directory.
-func (s *snapshots) restoreInside(from string) error {
-	entries, err := os.ReadDir(s.tools)
+func (f *toolFiles) restoreInside(from string) error {
+	entries, err := os.ReadDir(f.tools)
 	for _, e := range entries {
-		err = errors.Join(err, removeTree(filepath.Join(s.tools, e.Name())))
+		err = errors.Join(err, removeTree(filepath.Join(f.tools, e.Name())))
 	}
 	if err != nil {
 		return err
 	}
-	return copyEntries(from, s.tools)
+	return copyEntries(from, f.tools)
 }
 
 // prune removes the oldest snapshots beyond the limit, but never the initial one. The limit counts
 // for people's snapshots and for those before rollbacks: a tool host that crashes for ever must
 // not push out the former.
-func (s *snapshots) prune() {
-	all, err := s.list()
+func (f *toolFiles) prune() {
+	all, err := f.list()
 	if err != nil {
 		return // the next snapshot tries again
 	}
@@ -211,84 +186,8 @@ func (s *snapshots) prune() {
 			continue
 		}
 		rescue := sn.Name == rescueName
-		if kept[rescue]++; kept[rescue] > s.keep {
-			_ = removeTree(filepath.Join(s.dir, sn.ID)) // likewise
+		if kept[rescue]++; kept[rescue] > f.keep {
+			_ = removeTree(filepath.Join(f.dir, sn.ID)) // likewise
 		}
 	}
-}
-
-// copyTree copies a directory to a new one, with all modes.
-func copyTree(from, to string) error {
-	st, err := os.Stat(from)
-	if err != nil {
-		return err
-	}
-	if err := os.Mkdir(to, 0o700); err != nil {
-		return err
-	}
-	if err := copyEntries(from, to); err != nil {
-		return err
-	}
-	return os.Chmod(to, st.Mode()) // last: the mode may forbid writing
-}
-
-// copyEntries copies all files, directories and symbolic links of a directory.
-func copyEntries(from, to string) error {
-	entries, err := os.ReadDir(from)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		source, target := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
-		switch e.Type() {
-		case 0:
-			err = copyFile(source, target)
-		case fs.ModeDir:
-			err = copyTree(source, target)
-		case fs.ModeSymlink:
-			var path string
-			if path, err = os.Readlink(source); err == nil {
-				err = os.Symlink(path, target)
-			}
-		default: // a pipe or socket is no part of a tool
-		}
-		if err != nil && isThere(source) { // an editor may have removed its temporary file
-			return err
-		}
-	}
-	return nil
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }()
-	st, err := in.Stat()
-	if err != nil {
-		return err
-	}
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Chmod(st.Mode()), out.Sync(), out.Close())
-}
-
-// removeTree removes a directory with all in it, also if modes forbid that.
-func removeTree(path string) error {
-	_ = filepath.WalkDir(path, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() {
-			err = os.Chmod(path, 0o700)
-		}
-		return err
-	}) // RemoveAll reports errors
-	return os.RemoveAll(path)
-}
-
-func isThere(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }

@@ -16,10 +16,10 @@ import (
 // ids returns the ids of the snapshots with a name, the newest first.
 func (r *running) ids(name string) []string {
 	r.t.Helper()
-	return idsOf(r.t, r.snapshots, name)
+	return idsOf(r.t, r.files, name)
 }
 
-func idsOf(t testing.TB, s *snapshots, name string) (ids []string) {
+func idsOf(t testing.TB, s *toolFiles, name string) (ids []string) {
 	t.Helper()
 	all, err := s.list()
 	check.OK(t, err)
@@ -96,7 +96,7 @@ func TestRestore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSnapshots(filepath.Join(t.TempDir(), "tools"), 50)
+			s := newToolFiles(filepath.Join(t.TempDir(), "tools"), 50)
 			fill(t, s.tools)
 			if c.inside {
 				check.OK(t, c.harm(s.tools))
@@ -138,18 +138,18 @@ func TestRestoreCut(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
-		steps func(s *snapshots, from string) error
+		steps func(s *toolFiles, from string) error
 		rolls bool
 	}{
-		{"while copying", func(s *snapshots, from string) error { return copyTree(from, s.beside("part")) }, false},
-		{"before the directory goes", func(s *snapshots, from string) error { return copyTree(from, s.beside("next")) }, false},
-		{"before the new one comes", func(s *snapshots, from string) error {
+		{"while copying", func(s *toolFiles, from string) error { return copyTree(from, s.beside("part")) }, false},
+		{"before the directory goes", func(s *toolFiles, from string) error { return copyTree(from, s.beside("next")) }, false},
+		{"before the new one comes", func(s *toolFiles, from string) error {
 			if err := copyTree(from, s.beside("next")); err != nil {
 				return err
 			}
 			return os.Rename(s.tools, s.beside("old"))
 		}, true},
-		{"before the old one is removed", func(s *snapshots, from string) error {
+		{"before the old one is removed", func(s *toolFiles, from string) error {
 			if err := os.Rename(s.tools, s.beside("old")); err != nil {
 				return err
 			}
@@ -158,7 +158,7 @@ func TestRestoreCut(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := newSnapshots(filepath.Join(t.TempDir(), "tools"), 50)
+			s := newToolFiles(filepath.Join(t.TempDir(), "tools"), 50)
 			fill(t, s.tools)
 			then := tree(t, s.tools)
 			sn, err := s.create("mine", 7)
@@ -187,7 +187,7 @@ func TestRestoreCut(t *testing.T) {
 // TestPrune: the oldest snapshots go, but never the initial one, nor the one to restore.
 func TestPrune(t *testing.T) {
 	t.Parallel()
-	s := newSnapshots(filepath.Join(t.TempDir(), "tools"), 3)
+	s := newToolFiles(filepath.Join(t.TempDir(), "tools"), 3)
 	check.OK(t, s.makeInitial(1))
 	check.OK(t, s.makeInitial(1))
 	check.OK(t, os.WriteFile(filepath.Join(s.tools, "a.ts"), []byte("a"), 0o600))
@@ -236,13 +236,13 @@ func TestSnapshotNames(t *testing.T) {
 	for _, id := range []string{"none_1", "../tools", "/", ".", "initial"} {
 		r.refuses("worker_rollback", `{"snapshot":"`+id+`"}`, "there is no snapshot", "worker_snapshots lists all")
 	}
-	check.OK(t, os.MkdirAll(filepath.Join(r.snapshots.dir, "no_snapshot"), 0o700))
-	check.OK(t, os.WriteFile(filepath.Join(r.snapshots.dir, "file"), nil, 0o600))
+	check.OK(t, os.MkdirAll(filepath.Join(r.files.dir, "no_snapshot"), 0o700))
+	check.OK(t, os.WriteFile(filepath.Join(r.files.dir, "file"), nil, 0o600))
 	if got := r.call("worker_snapshots", `{}`); got.IsError || strings.Count(got.Text, "\n") != 0 || !strings.HasPrefix(got.Text, "initial_") {
 		t.Errorf("the snapshots are %s", shortened(got))
 	}
 	r.gives("worker_rollback", `{}`, "Rolled back to snapshot: "+r.ids(initialName)[0])
-	check.OK(t, removeTree(r.snapshots.dir))
+	check.OK(t, removeTree(r.files.dir))
 	r.gives("worker_snapshots", `{}`, "There are no snapshots.")
 	r.refuses("worker_rollback", `{}`, "there is no snapshot; worker_snapshot makes one")
 	pid := r.now().PID

@@ -1,11 +1,9 @@
 package toolhost
 
 import (
-	"context"
 	"fmt"
 	"time"
 
-	"bareclaw/core/tools"
 	"bareclaw/toolhost/api"
 )
 
@@ -30,22 +28,6 @@ const (
 	hasFailed  = "failed"
 )
 
-// Status says how the tool host did a second ago. Status asks no process, and so is quick.
-func (k *Keeper) Status() Status {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	s := Status{Status: isStarting, RestartCount: k.restarts, Problem: k.problem, Crashes: k.crashes, RolledBack: k.rolledBack}
-	if s.Problem != "" {
-		s.Status = hasFailed
-	}
-	if c := k.child; c != nil {
-		started := c.startedAt.UTC().Truncate(time.Millisecond)
-		s.PID, s.Status, s.StartedAt = c.pid, isRunning, &started
-		s.Health, s.Healthy = c.health, c.health != nil && c.health.Status == api.Healthy
-	}
-	return s
-}
-
 // Problems returns a sentence for each thing that is wrong with the tool host and its tools.
 func (s *Status) Problems() (problems []string) {
 	switch {
@@ -62,20 +44,4 @@ func (s *Status) Problems() (problems []string) {
 		problems = append(problems, s.RolledBack)
 	}
 	return problems
-}
-
-// statusNow is Status with a new answer of the tool host.
-func (k *Keeper) statusNow(ctx context.Context) Status {
-	k.mu.Lock()
-	c := k.child
-	k.mu.Unlock()
-	if c != nil {
-		k.answers(ctx, c)
-	}
-	return k.Status()
-}
-
-// status is the tool worker_status.
-func (k *Keeper) status(ctx context.Context, _ tools.Call) (tools.Result, error) {
-	return tools.Object(k.statusNow(ctx))
 }

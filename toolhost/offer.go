@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/wait"
 	"bareclaw/toolhost/api"
 )
 
@@ -15,10 +17,22 @@ import (
 // end of the time itself: the time to start a tool host and to notice one that hangs.
 const extraTime = startTimeout + 5*time.Second
 
+// An offer is the tool host's tools in the registry. All methods are safe for concurrent use.
+type offer struct {
+	registry *tools.Registry
+	state    *state
+
+	listing sync.Mutex // held while the registry gets a list of tools
+
+	mu      sync.Mutex          // guards the fields below
+	offered map[string]api.Tool // by name; nobody changes the map
+	version string              // of the tool host's list
+}
+
 // refresh offers the tools that a tool host has now.
-func (k *Keeper) refresh(ctx context.Context, c *child) error {
-	k.listing.Lock()
-	defer k.listing.Unlock()
+func (o *offer) refresh(ctx context.Context, c *child) error {
+	o.listing.Lock()
+	defer o.listing.Unlock()
 	list, version, err := c.client.list(ctx)
 	if err != nil {
 		return err
@@ -30,34 +44,68 @@ func (k *Keeper) refresh(ctx context.Context, c *child) error {
 		if d.Name == api.CreateTool { // which the daemon offers
 			continue
 		}
-		t := k.toolOf(d)
+		t := o.toolOf(d)
 		all[t.Source] = append(all[t.Source], t)
 	}
-	if err := k.o.Registry.SetAll(all); err != nil {
+	if err := o.registry.SetAll(all); err != nil {
 		return fmt.Errorf("offer the tools of the tool host: %w", err)
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.offered, c.listed = offered, version
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.offered, o.version = offered, version
 	return nil
 }
 
-// listedOf returns the version of the tool host's list that is offered.
-func (k *Keeper) listedOf(c *child) string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return c.listed
+// reload has a tool host read the tools directory, and offers the tools that are there.
+func (o *offer) reload(ctx context.Context, c *child) (api.Reloaded, error) {
+	reloaded, err := c.client.reload(ctx)
+	if err == nil {
+		err = o.refresh(ctx, c)
+	}
+	return reloaded, err
 }
 
-// tools returns the tools of the tool host, by name.
-func (k *Keeper) tools() map[string]api.Tool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.offered
+// follow takes over the tools as they change, until ctx ends. log is told of a new problem.
+func (o *offer) follow(ctx context.Context, c *child, log func(err error)) {
+	for problem := ""; ctx.Err() == nil; {
+		_, version := o.tools()
+		changed, err := c.client.awaitOther(ctx, version)
+		if changed {
+			err = o.refresh(ctx, c)
+		}
+		if err == nil {
+			problem = ""
+		}
+		if err == nil || wait.Sleep(ctx, healthPause) != nil || err.Error() == problem {
+			continue // also if the tool host has ended
+		}
+		problem = err.Error()
+		log(err)
+	}
+}
+
+// tools returns the tools of the tool host by name, and the version of the list.
+func (o *offer) tools() (all map[string]api.Tool, version string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.offered, o.version
+}
+
+// find returns a tool of the tool host.
+func (o *offer) find(name string) (api.Tool, bool) {
+	all, _ := o.tools()
+	t, ok := all[name]
+	return t, ok
+}
+
+// count returns the number of tools.
+func (o *offer) count() int {
+	all, _ := o.tools()
+	return len(all)
 }
 
 // toolOf returns a tool that the tool host carries out.
-func (k *Keeper) toolOf(d api.Tool) tools.Tool {
+func (o *offer) toolOf(d api.Tool) tools.Tool {
 	t := tools.Tool{Name: d.Name, Description: d.Description, Source: tools.Builtin, Input: d.InputSchema, Output: d.OutputSchema}
 	if d.File != "" {
 		t.Source = tools.Dynamic
@@ -72,16 +120,16 @@ func (k *Keeper) toolOf(d api.Tool) tools.Tool {
 	t.Timeout += extraTime
 	again := t.Annotations.ReadOnly || t.Annotations.Idempotent
 	t.Handle = func(ctx context.Context, c tools.Call) (tools.Result, error) {
-		return k.call(ctx, d.Name, c.Args, again)
+		return o.call(ctx, d.Name, c.Args, again)
 	}
 	return t
 }
 
 // call has the tool host carry out a call. If the tool host ends meanwhile, a call that may run
 // again is repeated once.
-func (k *Keeper) call(ctx context.Context, name string, args json.RawMessage, again bool) (tools.Result, error) {
+func (o *offer) call(ctx context.Context, name string, args json.RawMessage, again bool) (tools.Result, error) {
 	for repeated := false; ; {
-		c, err := k.await(ctx)
+		c, err := o.state.await(ctx)
 		if err != nil {
 			return tools.Result{}, err
 		}
