@@ -389,3 +389,18 @@ func TestQuietLog(t *testing.T) {
 		t.Errorf("the log has\n%s", said.String())
 	}
 }
+
+// TestRefusedSchema: a schema that the SDK refuses costs its own tool only.
+func TestRefusedSchema(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t, "a")
+	g := serve(t, p)
+	bad := tools.Tool{
+		Name: "bad", Input: json.RawMessage(`{"type":"object","properties":{"x":{"type":"object","x-mcp-header":"no name"}}}`),
+		Handle: func(context.Context, tools.Call) (tools.Result, error) { return tools.Result{}, nil },
+	}
+	check.OK(t, p.registry.Set(tools.Builtin, []tools.Tool{bad}))
+	if _, body := g.send(t, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); !strings.Contains(body, `"name":"a"`) || strings.Contains(body, `"name":"bad"`) {
+		t.Errorf("the list is %s", body)
+	}
+}

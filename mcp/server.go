@@ -150,7 +150,7 @@ func (s *Server) update() {
 		described := describe(&t)
 		offered[t.Name] = encode(described)
 		if !bytes.Equal(s.offered[t.Name], offered[t.Name]) {
-			s.sdk.AddTool(described, s.call)
+			s.offer(described)
 		}
 	}
 	for name := range s.offered {
@@ -159,6 +159,19 @@ func (s *Server) update() {
 		}
 	}
 	s.latest, s.offered = version, offered
+}
+
+// offer makes the SDK's server offer a tool. The SDK panics if it refuses a schema, as one that names
+// headers which HTTP does not allow; anybody may have written the schema, and the others are offered
+// all the same.
+func (s *Server) offer(t *sdk.Tool) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.sdk.RemoveTools(t.Name) // the version before
+			s.log.Error("tool not offered to clients over HTTP", "tool", t.Name, "err", fmt.Sprint(p))
+		}
+	}()
+	s.sdk.AddTool(t, s.call)
 }
 
 // answers returns the answers of session hosts.
