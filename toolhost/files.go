@@ -67,8 +67,7 @@ func (f *toolFiles) tidy() error {
 			return fmt.Errorf("finish the rollback of the tools: %w", err)
 		}
 	}
-	rests, _ := filepath.Glob(filepath.Join(f.dir, ".*")) // the pattern is right
-	for _, rest := range append(rests, f.beside("part"), f.beside("next"), f.beside("old")) {
+	for _, rest := range []string{f.unfinished(), f.beside("part"), f.beside("next"), f.beside("old")} {
 		_ = removeTree(rest) // does no harm
 	}
 	if err := os.MkdirAll(f.tools, 0o700); err != nil {

@@ -52,8 +52,8 @@ func (f *toolFiles) copy(name string, toolCount int) (api.Snapshot, error) {
 		sn.CreatedAt = sn.CreatedAt.Add(time.Millisecond)
 		sn.ID = fmt.Sprintf("%s_%d", name, sn.CreatedAt.UnixMilli())
 	}
-	part := filepath.Join(f.dir, "."+sn.ID) // hidden, so a rest is no snapshot
-	err := errors.Join(os.MkdirAll(part, 0o700), os.MkdirAll(f.tools, 0o700))
+	part := f.unfinished()
+	err := errors.Join(removeTree(part), os.MkdirAll(part, 0o700), os.MkdirAll(f.tools, 0o700))
 	if err == nil {
 		err = copyTree(f.tools, filepath.Join(part, "tools"))
 	}
@@ -69,6 +69,9 @@ func (f *toolFiles) copy(name string, toolCount int) (api.Snapshot, error) {
 	}
 	return sn, nil
 }
+
+// unfinished returns the path of the copy that is not whole yet.
+func (f *toolFiles) unfinished() string { return filepath.Join(f.dir, ".unfinished") }
 
 // list returns the snapshots, the newest first.
 func (f *toolFiles) list() ([]api.Snapshot, error) { return api.Snapshots(f.dir) }

@@ -168,7 +168,8 @@ func TestRestoreCut(t *testing.T) {
 			if c.rolls {
 				want = then
 			}
-			check.OK(t, os.MkdirAll(filepath.Join(s.dir, ".mine_1/tools"), 0o700)) // of a copy that was cut
+			check.OK(t, os.MkdirAll(filepath.Join(s.dir, ".unfinished/tools"), 0o700)) // of a copy that was cut
+			check.OK(t, os.MkdirAll(filepath.Join(s.dir, ".git"), 0o700))          // of somebody else
 			check.OK(t, c.steps(s, filepath.Join(s.dir, sn.ID, "tools")))
 			check.OK(t, s.finish())
 			if got := tree(t, s.tools); got != want {
@@ -177,7 +178,7 @@ func TestRestoreCut(t *testing.T) {
 			if names := entries(t, filepath.Dir(s.tools)); fmt.Sprint(names) != "[snapshots tools]" {
 				t.Errorf("left behind: %v", names)
 			}
-			if names := entries(t, s.dir); fmt.Sprint(names) != "["+sn.ID+"]" {
+			if names := entries(t, s.dir); fmt.Sprint(names) != "[.git "+sn.ID+"]" {
 				t.Errorf("left behind: %v", names)
 			}
 		})
