@@ -356,7 +356,10 @@ func TestToolsToCome(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"late","arguments":{}}}`,
 	} {
 		p, complete := newProcess(t), make(chan struct{})
-		p.registry.ExpectMore(complete)
+		p.registry.ExpectMore(func(context.Context) error {
+			<-complete
+			return nil
+		})
 		g := serve(t, p)
 		answer := make(chan string, 1)
 		go func() {

@@ -65,7 +65,9 @@ func New(registry *tools.Registry, version string, log *slog.Logger) *Server {
 		return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 			s.used.Store(true)
 			if s.wantsAll(method, r) {
-				s.tools.Wait(ctx)
+				if err := s.tools.Wait(ctx); err != nil && method == methodCall {
+					return nil, asRPCError(err)
+				}
 			}
 			s.update() // a tool that was just made is there
 			return next(ctx, method, r)

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"bareclaw/internal/proc"
 	"bareclaw/toolhost/api"
 )
 
@@ -52,8 +51,8 @@ func startChild(self string, boot api.Bootstrap, socket string, listener *os.Fil
 		return !slices.Contains(passedOn, name)
 	})
 	cmd.ExtraFiles = []*os.File{listener} // becomes api.ListenerFD
-	last := &proc.Tail{}
-	cmd.Stderr = &logWriter{log: log, last: last}
+	says := &logWriter{log: log}
+	cmd.Stderr = says
 	cmd.SysProcAttr = attributes()
 	input, err := cmd.StdinPipe()
 	if err == nil {
@@ -68,8 +67,8 @@ func startChild(self string, boot api.Bootstrap, socket string, listener *os.Fil
 		if err == nil {
 			err = errors.New("the tool host has ended")
 		}
-		if says := last.LastLine(); says != "" {
-			err = fmt.Errorf("%w: %s", err, says)
+		if says.reason != "" {
+			err = fmt.Errorf("%w: %s", err, says.reason)
 		}
 		c.err = err
 		close(c.exited)
@@ -154,11 +153,16 @@ func (c *child) kill() { _ = c.cmd.Process.Kill() } // an error means that it ha
 // own.
 const maxLine = 64 << 10
 
+// maxDump is how many lines are logged that are no records: the stacks of a tool host that has
+// crashed may be thousands.
+const maxDump = 40
+
 // A logWriter passes the records of a tool host's log on.
 type logWriter struct {
-	log  *slog.Logger
-	last *proc.Tail // of the output that is no record, such as a panic
-	rest []byte
+	log    *slog.Logger
+	dumped int    // lines that are no records
+	reason string // for the end of the process: the line with which the program's words of it begin
+	rest   []byte
 }
 
 // Write implements io.Writer.
@@ -181,8 +185,7 @@ func (w *logWriter) record(line []byte) {
 	var record map[string]any
 	var level slog.Level
 	if json.Unmarshal(line, &record) != nil || level.UnmarshalText([]byte(fmt.Sprint(record[slog.LevelKey]))) != nil {
-		_, _ = w.last.Write(append(line, '\n'))
-		w.log.Error("tool host", "says", string(line))
+		w.dump(string(line))
 		return
 	}
 	attrs := []any{"says", record[slog.MessageKey]}
@@ -192,4 +195,22 @@ func (w *logWriter) record(line []byte) {
 		}
 	}
 	w.log.Log(context.Background(), level, "tool host", attrs...)
+}
+
+// dump logs a line of a tool host that crashes, up to a limit.
+func (w *logWriter) dump(line string) {
+	if w.reason == "" || isReason(line) && !isReason(w.reason) {
+		w.reason = line
+	}
+	switch w.dumped++; {
+	case w.dumped <= maxDump:
+		w.log.Error("tool host", "says", line)
+	case w.dumped == maxDump+1:
+		w.log.Error("tool host", "says", fmt.Sprintf("more than %d lines: the rest is left out", maxDump))
+	}
+}
+
+// isReason reports whether a line says why a program of Go has crashed.
+func isReason(line string) bool {
+	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"bareclaw/internal/proc"
 	"bareclaw/internal/testkit/check"
 )
 
@@ -72,7 +71,7 @@ func TestStrangeAnswers(t *testing.T) {
 func TestLogWriter(t *testing.T) {
 	t.Parallel()
 	book := &logbook{}
-	w := &logWriter{log: slog.New(slog.NewTextHandler(book, nil)), last: &proc.Tail{}}
+	w := &logWriter{log: slog.New(slog.NewTextHandler(book, nil))}
 	write := func(text string) {
 		t.Helper()
 		if n, err := w.Write([]byte(text)); n != len(text) || err != nil {
@@ -86,8 +85,8 @@ func TestLogWriter(t *testing.T) {
 			t.Errorf("there is no %s in\n%s", line, book)
 		}
 	}
-	if got := w.last.LastLine(); got != "[1]" {
-		t.Errorf("the last line is %q", got)
+	if w.reason != "panic: no luck" {
+		t.Errorf("the reason is %q", w.reason)
 	}
 	write("\n")
 	for i := range 100 {

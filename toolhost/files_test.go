@@ -2,6 +2,7 @@ package toolhost
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -211,4 +212,61 @@ func TestShadow(t *testing.T) {
 func mkfifo(t *testing.T, path string) {
 	t.Helper()
 	check.OK(t, syscall.Mkfifo(path, 0o600))
+}
+
+// TestWildSchemas: a schema that refers to itself, or takes too long to apply, costs its own calls
+// only.
+func TestWildSchemas(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	var wide strings.Builder // 2^34 steps
+	for i := range 34 {
+		fmt.Fprintf(&wide, "d%d: { allOf: [{ $ref: '#/$defs/d%d' }, { $ref: '#/$defs/d%d' }] }, ", i, i+1, i+1)
+	}
+	for name, schema := range map[string]string{
+		"endless": "{ type: 'object', allOf: [{ $ref: '#' }] }",
+		"wide":    "{ type: 'object', $ref: '#/$defs/d0', $defs: { " + wide.String() + "d34: {} } }",
+		"fine":    "{ type: 'object', properties: { a: { type: 'string', pattern: '^x' } } }",
+	} {
+		r.write(name+".ts", strings.Replace(fileWith(name, "Takes anything", "timeoutMs: 1000,", "return 'well';"), "{ type: 'object' }", schema, 1))
+		r.offers(name, "Takes anything")
+	}
+	pid := r.now().PID
+	r.refuses("endless", `{}`, "refers to itself without end")
+	r.refuses("wide", `{}`, "did not end within 1s")
+	r.refuses("fine", `{"a":"y"}`, "do not fit its schema", "/a")
+	r.gives("fine", `{"a":"x"}`, "well")
+	if now := r.now().PID; now != pid {
+		t.Errorf("process %d has taken the place of %d", now, pid)
+	}
+}
+
+// TestSlowFiles: files that cannot be loaded, and take long until that is known, do not look like a
+// tool host that does not start.
+func TestSlowFiles(t *testing.T) {
+	t.Parallel()
+	r := prepare(t)
+	for i := range 6 {
+		r.write(fmt.Sprintf("a%d.ts", i), "for (;;) {}\nexport const tool = {};\n")
+	}
+	r.write("b.ts", file("b", "last", "return 1;"))
+	r.o.Registry.ExpectMore(r.AwaitTools)
+	r.run()
+	r.gives("hello_world", `{}`, `{"greeting":"Hello, World!"}`)
+	r.offers("b", "last")
+	if s := r.now(); s.RestartCount != 0 || !strings.Contains(r.lastError(), "(and 5 more)") {
+		t.Errorf("the state is %+v, %s", s, r.lastError())
+	}
+}
+
+// TestDump: of the stacks of a tool host that crashes the log has the beginning, and the reason.
+func TestDump(t *testing.T) {
+	t.Parallel()
+	log := &logbook{}
+	w := &logWriter{log: slog.New(slog.NewTextHandler(log, nil))}
+	_, err := fmt.Fprintf(w, "runtime: stack exceeds\nfatal error: stack overflow\n%s", strings.Repeat("goroutine\n", 1000))
+	check.OK(t, err)
+	if n := strings.Count(log.String(), "\n"); n != maxDump+1 || w.reason != "fatal error: stack overflow" || !log.has("the rest is left out") {
+		t.Errorf("%d lines, the reason %q", n, w.reason)
+	}
 }

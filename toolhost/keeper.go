@@ -79,6 +79,20 @@ func New(o Options) *Keeper {
 // could not be started.
 func (k *Keeper) Settled() <-chan struct{} { return k.settled }
 
+// AwaitTools returns when the tools are known, and else why they are not.
+func (k *Keeper) AwaitTools(ctx context.Context) error {
+	select {
+	case <-k.settled:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if k.offer.count() > 0 {
+		return nil
+	}
+	_, err := k.state.await(ctx)
+	return err
+}
+
 // Status says how the tool host did a second ago. Status asks no process, and so is quick.
 func (k *Keeper) Status() Status { return k.state.status() }
 

@@ -15,6 +15,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/tools"
 	"bareclaw/internal/testkit/check"
+	"bareclaw/toolhost/api"
 )
 
 // TestTools: the registry has the tools of files and of the program when the Keeper has settled.
@@ -76,6 +77,23 @@ func TestEnd(t *testing.T) {
 		if s := r.now(); s.PID != 0 || s.Health != nil || s.Healthy {
 			t.Errorf("the state is %+v", s)
 		}
+	}
+}
+
+// TestEndBeforeReady: a call of a tool that is not known yet, or waits for the tool host, is left to the next
+// process, and has not begun.
+func TestEndBeforeReady(t *testing.T) {
+	t.Parallel()
+	r := prepare(t)
+	r.o.Registry.ExpectMore(r.AwaitTools)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.Run(ctx)
+	if _, err := r.o.Registry.Call(t.Context(), "hello_world", tools.Call{}); !errors.Is(err, core.ErrClosed) {
+		t.Errorf("an unknown tool: %v", err)
+	}
+	if _, err := r.offer.toolOf(api.Tool{Name: "act"}).Handle(t.Context(), tools.Call{}); !errors.Is(err, tools.ErrNotBegun) {
+		t.Errorf("a call that waits: %v", err)
 	}
 }
 

@@ -108,7 +108,7 @@ func (o *offer) count() int {
 func (o *offer) toolOf(d api.Tool) tools.Tool {
 	t := tools.Tool{Name: d.Name, Description: d.Description, Source: tools.Builtin, Input: d.InputSchema, Output: d.OutputSchema}
 	if d.File != "" {
-		t.Source = tools.Dynamic
+		t.Source, t.ChecksArgs = tools.Dynamic, true // in the tool host, which may be killed
 	}
 	if a := d.Annotations; a != nil {
 		t.Annotations = tools.Annotations{Title: a.Title, ReadOnly: a.ReadOnlyHint, Idempotent: a.IdempotentHint, Destructive: a.DestructiveHint}
@@ -130,6 +130,9 @@ func (o *offer) toolOf(d api.Tool) tools.Tool {
 func (o *offer) call(ctx context.Context, name string, args json.RawMessage, again bool) (tools.Result, error) {
 	for repeated := false; ; {
 		c, err := o.state.await(ctx)
+		if errors.Is(err, errEnded) && !repeated {
+			return tools.Result{}, tools.ErrNotBegun
+		}
 		if err != nil {
 			return tools.Result{}, err
 		}

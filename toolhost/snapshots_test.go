@@ -169,7 +169,7 @@ func TestRestoreCut(t *testing.T) {
 				want = then
 			}
 			check.OK(t, os.MkdirAll(filepath.Join(s.dir, ".unfinished/tools"), 0o700)) // of a copy that was cut
-			check.OK(t, os.MkdirAll(filepath.Join(s.dir, ".git"), 0o700))          // of somebody else
+			check.OK(t, os.MkdirAll(filepath.Join(s.dir, ".git"), 0o700))              // of somebody else
 			check.OK(t, c.steps(s, filepath.Join(s.dir, sn.ID, "tools")))
 			check.OK(t, s.finish())
 			if got := tree(t, s.tools); got != want {

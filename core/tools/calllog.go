@@ -60,6 +60,7 @@ type callRecord struct {
 	Turn    core.TurnID `json:"turn,omitempty"`
 	BegunAt time.Time   `json:"begun_at"`
 	Result  *Result     `json:"result,omitempty"` // nil until the call has ended
+	Waits   bool        `json:"waits,omitempty"`  // the call had not begun when the gateway ended
 }
 
 // once returns the result of run, or the recorded result of an earlier run. An error of run
@@ -70,6 +71,9 @@ func (l *callLog) once(ctx context.Context, t *Tool, c Call, run func(Call) (Res
 		return run(c)
 	}
 	known, err := l.read(ctx, key)
+	if err == nil && known.Waits {
+		err = core.ErrNotFound
+	}
 	switch {
 	case errors.Is(err, core.ErrNotFound):
 		if late := time.Since(c.At); !c.At.IsZero() && late > beginWithin {
@@ -98,12 +102,17 @@ func (l *callLog) once(ctx context.Context, t *Tool, c Call, run func(Call) (Res
 		return failed("%s was not carried out, and nothing has been done, because the call cannot be recorded: %s. Call it again when that is mended.", t.Name, err), nil
 	}
 	result, err := run(c)
+	if err != nil && !errors.Is(err, ErrNotBegun) {
+		return Result{}, err
+	}
+	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
 	if err != nil {
+		known.Waits = true
+		_ = l.write(lasting, key, known) // else the next process says that the outcome is unknown
 		return Result{}, err
 	}
 	known.Result = &result
-	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
-	defer cancel()
 	if err := l.write(lasting, key, known); err != nil {
 		l.log.Error("result of a tool not recorded", "tool", t.Name, "channel", string(c.Channel), "err", err)
 	}
@@ -163,7 +172,7 @@ func (l *callLog) ofTurn(ctx context.Context, session string, turn core.TurnID) 
 	var calls []core.ToolCall
 	for _, doc := range all {
 		var r callRecord
-		if json.Unmarshal(doc.Doc, &r) != nil || r.Turn != turn { // what cannot be read is of another program
+		if json.Unmarshal(doc.Doc, &r) != nil || r.Turn != turn || r.Waits { // what cannot be read is of another program
 			continue
 		}
 		c := core.ToolCall{Tool: r.Tool, BegunAt: r.BegunAt, Outcome: core.ToolUnknown}

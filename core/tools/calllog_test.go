@@ -212,3 +212,26 @@ func TestOldRecordsAreRemoved(t *testing.T) {
 		t.Errorf("%d records are left: %+v", len(left), left)
 	}
 }
+
+// TestCallThatHasNotBegun: the next process carries out a call that has waited in vain, unless it is
+// too late.
+func TestCallThatHasNotBegun(t *testing.T) {
+	t.Parallel()
+	for age, want := range map[time.Duration]string{0: "well", 2 * beginWithin: "nothing has been done"} {
+		rt := newRecordedTool(t, says("well"))
+		c := Call{Session: "s", ID: "1", Turn: "turn"}
+		handle := rt.tool.Handle
+		rt.tool.Handle = func(context.Context, Call) (Result, error) { return Result{}, ErrNotBegun }
+		rt.restart()
+		if _, err := rt.r.Call(t.Context(), "act", c); !errors.Is(err, core.ErrClosed) {
+			t.Fatalf("a call that waits: %v", err)
+		}
+		if calls, err := rt.r.CallsOf(t.Context(), "s", "turn"); err != nil || len(calls) > 0 {
+			t.Errorf("of a call that has not begun: %v, %v", calls, err)
+		}
+		rt.tool.Handle = handle
+		rt.restart()
+		c.At = time.Now().Add(-age)
+		rt.want("act", c, want, age > 0, map[bool]int{true: 1}[age == 0])
+	}
+}

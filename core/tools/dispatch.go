@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // The tools that reach the others. Their schemas never change, because a model goes on using
@@ -15,6 +16,9 @@ const (
 	SearchName = "tool_search"
 	CallName   = "tool_call"
 )
+
+// longestCall is more than any tool takes that tool_call reaches, which has its own limit.
+const longestCall = 15 * time.Minute
 
 // maxFound is how many tools a search returns.
 const maxFound = 10
@@ -35,6 +39,7 @@ func Dispatchers(r *Registry) []Tool {
 			Description: "Call a tool of the gateway by name, also one that was made during the conversation. tool_search shows names and schemas.",
 			Input:       json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"args":{"type":"object","description":"The arguments, as the tool's schema says."}},"required":["name"]}`),
 			Pinned:      true,
+			Timeout:     longestCall,
 			Handle:      WithArgs(r.callByName),
 		},
 	}
@@ -99,8 +104,10 @@ type callArgs struct {
 }
 
 func (r *Registry) callByName(ctx context.Context, c Call, args callArgs) (Result, error) {
-	t, ok := r.find(ctx, args.Name, c.Channel)
+	t, ok, err := r.find(ctx, args.Name, c.Channel)
 	switch {
+	case err != nil:
+		return Result{}, err
 	case !ok:
 		return Result{}, fmt.Errorf("there is no tool %q%s", args.Name, r.nearest(args.Name, c))
 	case t.Source != Builtin && t.Source != Dynamic:

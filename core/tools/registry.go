@@ -31,7 +31,7 @@ type Registry struct {
 	tools    map[string]Tool
 	version  int64 // counts the changes
 	watches  []wait.Signal
-	complete <-chan struct{} // closed when all tools are known; nil: they are
+	complete func(context.Context) error // returns when all tools are known, or why they will not be; nil: they are
 	calls    *callLog
 	ended    func(CallEnd) // is told of each call; nil: nobody
 }
@@ -153,36 +153,39 @@ func (r *Registry) ForSessions(name string) bool {
 	return r.sessions == nil || name == SearchName || name == CallName || r.sessions(name)
 }
 
-// ExpectMore says that more tools are to come until complete is closed: calls of unknown tools
-// wait until then.
-func (r *Registry) ExpectMore(complete <-chan struct{}) {
+// ExpectMore says that more tools are to come until complete returns: calls of unknown tools wait
+// until then. The error of complete ends such a call; core.ErrClosed leaves the call to the next
+// process of the gateway.
+func (r *Registry) ExpectMore(complete func(context.Context) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.complete = complete
 }
 
-// Wait blocks until all tools have come, or ctx ends.
-func (r *Registry) Wait(ctx context.Context) {
+// Wait blocks until all tools have come. An error says why they will not, or is the cause of ctx.
+func (r *Registry) Wait(ctx context.Context) error {
 	r.mu.RLock()
 	complete := r.complete
 	r.mu.RUnlock()
 	if complete == nil {
-		return
+		return nil
 	}
-	select {
-	case <-complete:
-	case <-ctx.Done():
-	}
+	return complete(ctx)
 }
 
 // find is Find for a caller's channel. If more tools are to come, find waits for an unknown one.
-func (r *Registry) find(ctx context.Context, name string, channel core.ChannelKey) (Tool, bool) {
-	t, ok := r.Find(name)
-	if !ok {
-		r.Wait(ctx)
-		t, ok = r.Find(name)
+func (r *Registry) find(ctx context.Context, name string, channel core.ChannelKey) (t Tool, ok bool, err error) {
+	if !r.MayUse(name, channel) {
+		return t, false, nil
 	}
-	return t, ok && r.MayUse(name, channel)
+	if t, ok = r.Find(name); ok {
+		return t, true, nil
+	}
+	err = r.Wait(ctx)
+	if t, ok = r.Find(name); ok {
+		err = nil
+	}
+	return t, ok, err
 }
 
 // Find returns the tool with a name.
@@ -197,8 +200,15 @@ func (r *Registry) Find(name string) (Tool, bool) {
 // carried out again. A fault of the tool is a result with IsError. The error is ErrUnknown, the
 // cause of ctx, or core.ErrClosed.
 func (r *Registry) Call(ctx context.Context, name string, c Call) (result Result, err error) {
-	t, ok := r.find(ctx, name, c.Channel)
-	if !ok {
+	t, ok, err := r.find(ctx, name, c.Channel)
+	switch {
+	case errors.Is(err, core.ErrClosed):
+		return Result{}, err
+	case ctx.Err() != nil && !ok:
+		return Result{}, context.Cause(ctx)
+	case err != nil:
+		return failed("%s is not known yet: %s", name, err), nil
+	case !ok:
 		return Result{}, fmt.Errorf("%w: %q", ErrUnknown, name)
 	}
 	began := time.Now()

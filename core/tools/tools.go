@@ -5,6 +5,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"bareclaw/core"
@@ -31,6 +32,7 @@ type Tool struct {
 	Timeout     time.Duration // of a call; 0: DefaultTimeout
 	Pinned      bool          // claude sees the tool from the start, and need not search
 	Keyed       bool          // takes effect once for all calls with the same Call.Key
+	ChecksArgs  bool          // Handle checks the arguments: the schema may be anybody's, and a check of it may never end
 	Handle      Handler
 
 	args *argsSchema // made by the registry
@@ -50,6 +52,9 @@ type Annotations struct {
 // A Handler carries out a call. An error is told to the model, which may try again, except for
 // core.ErrClosed: then the next process of the gateway carries out the call.
 type Handler func(ctx context.Context, c Call) (Result, error)
+
+// ErrNotBegun is the core.ErrClosed of a call that has waited in vain, and has no effect.
+var ErrNotBegun = fmt.Errorf("the call has not begun: %w", core.ErrClosed)
 
 // A Call is one call of a tool.
 type Call struct {

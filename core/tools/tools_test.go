@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"bareclaw/core"
 	"bareclaw/internal/testkit/check"
 )
 
@@ -224,7 +225,10 @@ func TestCallWaitsForToolsToCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		complete := make(chan struct{})
 		r := registry(t, nil)
-		r.ExpectMore(complete)
+		r.ExpectMore(func(context.Context) error {
+			<-complete
+			return nil
+		})
 		results := make(chan error, 3)
 		for _, name := range []string{"late", "never"} {
 			go func() {
@@ -243,4 +247,44 @@ func TestCallWaitsForToolsToCome(t *testing.T) {
 			t.Errorf("the calls end with %v and %v", first, second)
 		}
 	})
+}
+
+// TestLongCallByName: a tool that is called by tool_call has its own time.
+func TestLongCallByName(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow := echo("slow")
+		slow.Timeout = 10 * time.Minute
+		slow.Handle = func(context.Context, Call) (Result, error) {
+			time.Sleep(9 * time.Minute)
+			return Result{Text: "well"}, nil
+		}
+		r := registry(t, nil, slow)
+		if got, err := r.Call(t.Context(), CallName, Call{Args: json.RawMessage(`{"name":"slow"}`)}); err != nil || got.Text != "well" {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+// TestToolsThatDoNotCome: an unknown tool may be one that is still to come, so the call is left to
+// the next process, or says why the tool does not come.
+func TestToolsThatDoNotCome(t *testing.T) {
+	t.Parallel()
+	r := registry(t, nil)
+	why := core.ErrClosed
+	r.ExpectMore(func(context.Context) error { return why })
+	for _, c := range []Call{{}, {Args: json.RawMessage(`{"name":"late"}`)}} {
+		name := "late"
+		if c.Args != nil {
+			name = CallName
+		}
+		why = core.ErrClosed
+		if _, err := r.Call(t.Context(), name, c); !errors.Is(err, core.ErrClosed) {
+			t.Errorf("%s: %v", name, err)
+		}
+		why = errors.New("out of order")
+		if got, err := r.Call(t.Context(), name, c); err != nil || !got.IsError || !strings.Contains(got.Text, "out of order") {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
 }

@@ -51,7 +51,7 @@ func (t *toolsPart) fill(scheduler *schedule.Scheduler) error {
 		Grants: grants(t.cfg.ToolGrants), Registry: t.registry, Log: t.log,
 	})
 	t.registry.RecordCalls(m.Adapters)
-	t.registry.ExpectMore(t.host.Settled())
+	t.registry.ExpectMore(t.host.AwaitTools)
 	own := slices.Concat(tools.Dispatchers(t.registry), gateway.Tools(gateway.Options{
 		Channels: m.Directory, Submit: m.Submit, Messages: m.Lookup, Turns: t.engine.ledger, Push: &t.push, Schedules: scheduler, Restart: t.restarts.requestBy,
 	}), t.host.Management())

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"bareclaw/core/tools"
 	"bareclaw/toolhost/api"
@@ -69,13 +70,23 @@ type problemsOnly struct{ slog.Handler }
 // Enabled implements slog.Handler.
 func (problemsOnly) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
 
+// longestLoad is how long files are read until the tools found so far are offered: files that
+// cannot be loaded take seconds each, and the daemon must not take the start for a crash.
+const longestLoad = 4 * time.Second
+
+// loadAll is load for all files, however long they take.
+func (l *loader) loadAll() {
+	for l.load() {
+	}
+}
+
 // load reads the tools directory and replaces the tools whose files have changed. A file that
-// cannot be loaded keeps its earlier tool. Load takes no context, because a file whose check is cut
-// would count as broken until it changes.
-func (l *loader) load() {
+// cannot be loaded keeps its earlier tool. Load reports whether files are left for another time.
+// Load takes no context, because a file whose check is cut would count as broken until it changes.
+func (l *loader) load() (more bool) {
 	l.loading.Lock()
 	defer l.loading.Unlock()
-	deleted, err := l.readFiles()
+	deleted, more, err := l.readFiles()
 	var problems []string
 	if err != nil {
 		problems = append(problems, err.Error())
@@ -99,6 +110,7 @@ func (l *loader) load() {
 		l.log.Error("the tools stay as they are", "err", err)
 	}
 	l.publish(files, problems)
+	return more
 }
 
 // publish describes the tools of the registry, and wakes those who wait for another list.
@@ -127,19 +139,19 @@ func (l *loader) publish(files map[string]string, problems []string) {
 	}
 }
 
-// readFiles compiles the files of the tools directory whose contents have changed. It returns
-// the deleted built-in tools, and why the directory could not be read.
-func (l *loader) readFiles() (deleted []string, err error) {
+// readFiles compiles the files of the tools directory whose contents have changed, for some time. It
+// returns the deleted built-in tools, whether files are left, and why the directory could not be read.
+func (l *loader) readFiles() (deleted []string, more bool, err error) {
 	root, err := os.OpenRoot(l.dir)
 	if err != nil {
-		return nil, fmt.Errorf("read the tools directory: %w", err)
+		return nil, false, fmt.Errorf("read the tools directory: %w", err)
 	}
 	defer func() { _ = root.Close() }()
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
-		return nil, fmt.Errorf("read the tools directory: %w", err)
+		return nil, false, fmt.Errorf("read the tools directory: %w", err)
 	}
-	present := map[string]bool{}
+	present, compiled, began := map[string]bool{}, 0, time.Now()
 	for _, e := range entries {
 		if !isToolFile(e.Name()) {
 			continue
@@ -148,7 +160,12 @@ func (l *loader) readFiles() (deleted []string, err error) {
 		if l.files[e.Name()] == nil {
 			l.files[e.Name()] = &file{}
 		}
-		l.readFile(root, e.Name())
+		switch l.readFile(root, e.Name(), compiled > 0 && time.Since(began) > longestLoad) {
+		case isCompiled:
+			compiled++
+		case isLeft:
+			more = true
+		}
 	}
 	for name, f := range l.files {
 		if !present[name] {
@@ -159,12 +176,12 @@ func (l *loader) readFiles() (deleted []string, err error) {
 	}
 	b, err := readSource(root, api.DeletedFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read the list of deleted tools: %w", err)
+		return nil, more, fmt.Errorf("read the list of deleted tools: %w", err)
 	}
 	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
 		deleted = append(deleted, strings.TrimSpace(s.Text()))
 	}
-	return deleted, nil
+	return deleted, more, nil
 }
 
 // isToolFile reports whether a file may define a tool, by its name.
@@ -172,36 +189,49 @@ func isToolFile(name string) bool {
 	return strings.HasSuffix(name, ".ts") && !strings.HasSuffix(name, ".d.ts") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_")
 }
 
-// readFile loads a file if its contents have changed.
-func (l *loader) readFile(root *os.Root, name string) {
+// A reading is what was done about a file.
+type reading int
+
+const (
+	isKnown    reading = iota // the file is as it was, or cannot be read
+	isCompiled                // the file has changed
+	isLeft                    // the same, and it is not loaded yet
+)
+
+// readFile loads a file if its contents have changed, or leaves it for another time.
+func (l *loader) readFile(root *os.Root, name string, leave bool) reading {
 	f := l.files[name]
 	source, err := readSource(root, name)
 	if err != nil {
 		f.sum = [sha256.Size]byte{}
 		l.fail(f, fmt.Sprintf("%s: %v", name, err))
-		return
+		return isKnown
 	}
 	sum := sha256.Sum256(source)
-	if f.sum == sum {
-		return
+	switch {
+	case f.sum == sum:
+		return isKnown
+	case leave:
+		return isLeft
 	}
 	f.sum = sum
 	s, err := l.compile(context.Background(), name, source)
 	if err != nil {
 		l.fail(f, err.Error())
-		return
+		return isCompiled
 	}
 	t := l.toolOf(s)
 	if err := l.check(&t); err != nil {
 		s.Close()
 		l.fail(f, fmt.Sprintf("%s: %v", name, err))
-		return
+		return isCompiled
 	}
 	f.replace(s)
 	f.tool, f.problem = t, ""
 	if l.version != "" { // at the start the daemon logs how many there are
 		l.log.Info("tool loaded", "tool", t.Name, "file", name)
 	}
+	return isCompiled
 }
 
 // compile is script.Compile, but ends the process if the code cannot be stopped.
@@ -267,17 +297,27 @@ func checkSchema(text json.RawMessage) error {
 	if text == nil {
 		return nil
 	}
-	var v any
+	s, err := compileSchema(text)
+	if err == nil {
+		err = s.Close()
+	}
+	return err
+}
+
+func compileSchema(text json.RawMessage) (*schema.Schema, error) {
+	v, err := decode(text)
+	if err != nil {
+		return nil, err
+	}
+	return schema.Compile(v)
+}
+
+// decode decodes JSON and keeps all digits of numbers.
+func decode(text []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
-		return err
-	}
-	s, err := schema.Compile(v)
-	if err != nil {
-		return err
-	}
-	return s.Close()
+	err = d.Decode(&v)
+	return v, err
 }
 
 // dynamicTools returns the tools of all files, and by name the file of each tool. Where two
@@ -311,7 +351,11 @@ func (l *loader) dynamicTools() (all []tools.Tool, files map[string]string) {
 func (l *loader) toolOf(s *script.Script) tools.Tool {
 	t := s.Tool(l.functions, func(line string) { l.log.Info("script says", "tool", s.Name, "line", line) })
 	handle := t.Handle
+	t.ChecksArgs = true
 	t.Handle = func(ctx context.Context, c tools.Call) (tools.Result, error) {
+		if err := checkArgs(ctx, &t, c.Args); err != nil {
+			return tools.Result{}, err
+		}
 		result, err := handle(ctx, c)
 		if errors.Is(err, script.ErrStuck) {
 			l.onStuck(s.Name)
@@ -319,6 +363,30 @@ func (l *loader) toolOf(s *script.Script) tools.Tool {
 		return result, err
 	}
 	return t
+}
+
+// checkArgs returns where the arguments do not fit the schema of a file's tool. The schema may
+// refer to itself, or apply so many schemas that the check takes too long: ctx ends it.
+func checkArgs(ctx context.Context, t *tools.Tool, args json.RawMessage) (err error) {
+	s, err := compileSchema(t.Input)
+	if err != nil {
+		return fmt.Errorf("the schema of %s cannot be used: %w", t.Name, err)
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	v, err := decode(args)
+	if err != nil {
+		return fmt.Errorf("the arguments of %s are no JSON: %w", t.Name, err)
+	}
+	faults, err := s.Check(ctx, v)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("the schema of %s cannot be used: %w", t.Name, err)
+	case len(faults) > 0:
+		return fmt.Errorf("the arguments of %s do not fit its schema: %s", t.Name, faults[0])
+	}
+	return nil
 }
 
 // list returns the tools, sorted by name, and the version of the list. It waits for the first load.

@@ -97,7 +97,7 @@ func (s *server) call(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) reload(w http.ResponseWriter, r *http.Request) {
-	s.loader.load()
+	s.loader.loadAll()
 	list, _ := s.loader.list(r.Context())
 	loaded := make([]string, len(list))
 	for i, t := range list {
@@ -108,7 +108,7 @@ func (s *server) reload(w http.ResponseWriter, r *http.Request) {
 
 // forget drops a tool whose file is gone.
 func (s *server) forget(w http.ResponseWriter, r *http.Request) {
-	s.loader.load()
+	s.loader.loadAll()
 	name := r.PathValue("name")
 	if t, ok := s.loader.registry.Find(name); ok && t.Source == tools.Dynamic {
 		api.Write(w, http.StatusConflict, api.Done{Error: fmt.Sprintf("a file in the tools directory still defines %q", name)})

@@ -33,8 +33,13 @@ func (l *loader) watch(ctx context.Context) {
 	if err != nil {
 		l.log.Warn("changed files are found after some seconds only", "err", err)
 	}
-	l.load() // after the watcher is there: no change escapes
-	settled := time.NewTimer(slowPoll)
+	load := func() (next time.Duration) {
+		if l.load() {
+			return 0
+		}
+		return slowPoll
+	}
+	settled := time.NewTimer(load()) // after the watcher is there: no change escapes
 	defer settled.Stop()
 	for first := (time.Time{}); ; { // when the first of the gathered changes came; zero: there is none
 		select {
@@ -53,8 +58,7 @@ func (l *loader) watch(ctx context.Context) {
 			settled.Reset(settleTime)
 		case <-settled.C:
 			first = time.Time{}
-			l.load()
-			settled.Reset(slowPoll)
+			settled.Reset(load())
 		}
 	}
 }
