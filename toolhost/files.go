@@ -1,6 +1,7 @@
 package toolhost
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -62,9 +63,11 @@ func (f *toolFiles) finish() error {
 
 // tidy is finish for a caller that holds the lock.
 func (f *toolFiles) tidy() error {
-	if next := f.beside("next"); !isThere(f.tools) && isThere(next) {
-		if err := os.Rename(next, f.tools); err != nil {
-			return fmt.Errorf("finish the rollback of the tools: %w", err)
+	for _, what := range []string{"next", "old"} {
+		if left := f.beside(what); !isThere(f.tools) && isThere(left) {
+			if err := os.Rename(left, f.tools); err != nil {
+				return fmt.Errorf("finish the rollback of the tools: %w", err)
+			}
 		}
 	}
 	for _, rest := range []string{f.unfinished(), f.beside("part"), f.beside("next"), f.beside("old")} {
@@ -76,8 +79,9 @@ func (f *toolFiles) tidy() error {
 	return nil
 }
 
-// copyTree copies a directory to a new one, with all modes.
-func copyTree(from, to string) error {
+// copyTree copies a directory to a new one, with all modes, until ctx ends: a large directory must not
+// hold up the end of the gateway.
+func copyTree(ctx context.Context, from, to string) error {
 	st, err := os.Stat(from)
 	if err != nil {
 		return err
@@ -85,25 +89,28 @@ func copyTree(from, to string) error {
 	if err := os.Mkdir(to, 0o700); err != nil {
 		return err
 	}
-	if err := copyEntries(from, to); err != nil {
+	if err := copyEntries(ctx, from, to); err != nil {
 		return err
 	}
 	return os.Chmod(to, st.Mode()) // last: the mode may forbid writing
 }
 
 // copyEntries copies all files, directories and symbolic links of a directory.
-func copyEntries(from, to string) error {
+func copyEntries(ctx context.Context, from, to string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		source, target := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
 		switch e.Type() {
 		case 0:
 			err = copyFile(source, target)
 		case fs.ModeDir:
-			err = copyTree(source, target)
+			err = copyTree(ctx, source, target)
 		case fs.ModeSymlink:
 			var path string
 			if path, err = os.Readlink(source); err == nil {

@@ -144,7 +144,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		case end.request != nil:
 			waiting = end.request.begin()
 		case end.crashed:
-			k.afterCrash()
+			k.afterCrash(ctx)
 			if r := k.pause(ctx, pauseAfter(failures)); r != nil {
 				waiting = r.begin()
 			}
@@ -211,7 +211,7 @@ func (k *Keeper) start(ctx context.Context, s *hostSockets) (*child, error) {
 		return nil, err
 	}
 	took := time.Since(c.startedAt)
-	if err := k.files.makeInitial(k.offer.count()); err != nil { // before anybody can change a tool
+	if err := k.files.makeInitial(ctx, k.offer.count()); err != nil { // before anybody can change a tool
 		k.o.Log.Error("the first state of the tools is not kept", "err", err)
 	}
 	k.state.set(c)
@@ -275,7 +275,7 @@ func (k *Keeper) watch(ctx context.Context, c *child) ending {
 }
 
 // afterCrash counts a crash. After too many the tools are rolled back.
-func (k *Keeper) afterCrash() {
+func (k *Keeper) afterCrash(ctx context.Context) {
 	n := k.state.countCrash()
 	if n <= maxRestarts {
 		return
@@ -283,7 +283,7 @@ func (k *Keeper) afterCrash() {
 	k.state.forgetCrashes()
 	sn, err := k.files.find("")
 	if err == nil {
-		err = k.files.restore(sn, k.offer.count())
+		err = k.files.restore(ctx, sn, k.offer.count())
 	}
 	if err != nil {
 		k.state.noteRollback(fmt.Sprintf("The tool host has crashed %d times, and its tools could not be rolled back: %v.", n, err))

@@ -84,11 +84,11 @@ type nameArgs struct {
 	Name string `json:"name"`
 }
 
-func (m *manager) snapshot(_ context.Context, _ tools.Call, args nameArgs) (tools.Result, error) {
+func (m *manager) snapshot(ctx context.Context, _ tools.Call, args nameArgs) (tools.Result, error) {
 	if err := checkSnapshotName(args.Name); err != nil {
 		return tools.Result{}, err
 	}
-	sn, err := m.files.create(args.Name, m.offer.count())
+	sn, err := m.files.create(ctx, args.Name, m.offer.count())
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -105,7 +105,7 @@ func (m *manager) rollback(ctx context.Context, _ tools.Call, args rollbackArgs)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	if err := m.replace(ctx, func() error { return m.files.restore(sn, m.offer.count()) }); err != nil {
+	if err := m.replace(ctx, func() error { return m.files.restore(ctx, sn, m.offer.count()) }); err != nil {
 		return tools.Result{}, err
 	}
 	m.state.forgetCrashes()

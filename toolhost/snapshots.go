@@ -1,6 +1,7 @@
 package toolhost
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -34,10 +35,10 @@ func checkSnapshotName(name string) error {
 }
 
 // create copies the tools directory, and removes the oldest copies beyond the limit.
-func (f *toolFiles) create(name string, toolCount int) (api.Snapshot, error) {
+func (f *toolFiles) create(ctx context.Context, name string, toolCount int) (api.Snapshot, error) {
 	f.changing.Lock()
 	defer f.changing.Unlock()
-	sn, err := f.copy(name, toolCount)
+	sn, err := f.copy(ctx, name, toolCount)
 	if err == nil {
 		f.prune()
 	}
@@ -45,7 +46,7 @@ func (f *toolFiles) create(name string, toolCount int) (api.Snapshot, error) {
 }
 
 // copy copies the tools directory. Nobody finds a copy before it is whole.
-func (f *toolFiles) copy(name string, toolCount int) (api.Snapshot, error) {
+func (f *toolFiles) copy(ctx context.Context, name string, toolCount int) (api.Snapshot, error) {
 	sn := api.Snapshot{Name: name, CreatedAt: time.Now().UTC().Truncate(time.Millisecond), ToolCount: toolCount}
 	sn.ID = fmt.Sprintf("%s_%d", name, sn.CreatedAt.UnixMilli())
 	for isThere(filepath.Join(f.dir, sn.ID)) { // made in the same millisecond
@@ -55,7 +56,7 @@ func (f *toolFiles) copy(name string, toolCount int) (api.Snapshot, error) {
 	part := f.unfinished()
 	err := errors.Join(removeTree(part), os.MkdirAll(part, 0o700), os.MkdirAll(f.tools, 0o700))
 	if err == nil {
-		err = copyTree(f.tools, filepath.Join(part, "tools"))
+		err = copyTree(ctx, f.tools, filepath.Join(part, "tools"))
 	}
 	if err == nil {
 		err = atomicfile.WriteJSON(filepath.Join(part, api.SnapshotFile), sn)
@@ -94,40 +95,42 @@ func (f *toolFiles) find(id string) (api.Snapshot, error) {
 }
 
 // makeInitial keeps the first state of the tools, unless that is kept already.
-func (f *toolFiles) makeInitial(toolCount int) error {
+func (f *toolFiles) makeInitial(ctx context.Context, toolCount int) error {
 	all, err := f.list()
 	if err != nil || slices.ContainsFunc(all, func(sn api.Snapshot) bool { return sn.Name == initialName }) {
 		return err
 	}
 	f.changing.Lock()
 	defer f.changing.Unlock()
-	_, err = f.copy(initialName, toolCount)
+	_, err = f.copy(ctx, initialName, toolCount)
 	return err
 }
 
 // restore makes the tools directory a copy of a snapshot. The present tools are kept as a
 // snapshot of their own.
-func (f *toolFiles) restore(sn api.Snapshot, toolCount int) error {
+func (f *toolFiles) restore(ctx context.Context, sn api.Snapshot, toolCount int) error {
 	f.changing.Lock()
 	defer f.changing.Unlock()
 	if err := f.tidy(); err != nil {
 		return err
 	}
-	if _, err := f.copy(rescueName, toolCount); err != nil {
+	if _, err := f.copy(ctx, rescueName, toolCount); err != nil {
 		return err
 	}
 	defer f.prune() // only now: the snapshot may be the oldest
 	from := filepath.Join(f.dir, sn.ID, "tools")
 	part, next := f.beside("part"), f.beside("next")
-	err := copyTree(from, part)
+	err := copyTree(ctx, from, part)
 	if err == nil {
 		err = os.Rename(part, next)
 	}
 	if err == nil {
 		err = f.swap()
 	}
-	if err != nil {
+	if err != nil && ctx.Err() == nil { // else the gateway ends
 		err = f.restoreInside(from)
+	}
+	if isThere(f.tools) { // else finish takes the next one
 		_ = errors.Join(removeTree(part), removeTree(next)) // or at the next start
 	}
 	if err != nil {
@@ -172,7 +175,7 @@ func (f *toolFiles) restoreInside(from string) error {
 	if err != nil {
 		return err
 	}
-	return copyEntries(from, f.tools)
+	return copyEntries(context.Background(), from, f.tools) // to the end: half of the tools are no state to leave
 }
 
 // prune removes the oldest snapshots beyond the limit, but never the initial one. The limit counts

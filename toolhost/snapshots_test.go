@@ -1,6 +1,8 @@
 package toolhost
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -10,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"bareclaw/core"
 	"bareclaw/internal/testkit/check"
 )
 
@@ -102,14 +105,14 @@ func TestRestore(t *testing.T) {
 				check.OK(t, c.harm(s.tools))
 			}
 			before := tree(t, s.tools+"/")
-			sn, err := s.create("mine", 7)
+			sn, err := s.create(t.Context(), "mine", 7)
 			check.OK(t, err)
 			if !c.inside {
 				check.OK(t, c.harm(s.tools))
 			} else {
 				check.OK(t, os.Remove(filepath.Join(s.tools, "a.ts")))
 			}
-			check.OK(t, s.restore(sn, 8))
+			check.OK(t, s.restore(t.Context(), sn, 8))
 			if got := tree(t, s.tools+"/"); got != before {
 				t.Errorf("got\n%s\nwant\n%s", got, before)
 			}
@@ -141,10 +144,10 @@ func TestRestoreCut(t *testing.T) {
 		steps func(s *toolFiles, from string) error
 		rolls bool
 	}{
-		{"while copying", func(s *toolFiles, from string) error { return copyTree(from, s.beside("part")) }, false},
-		{"before the directory goes", func(s *toolFiles, from string) error { return copyTree(from, s.beside("next")) }, false},
+		{"while copying", func(s *toolFiles, from string) error { return copyTree(context.Background(), from, s.beside("part")) }, false},
+		{"before the directory goes", func(s *toolFiles, from string) error { return copyTree(context.Background(), from, s.beside("next")) }, false},
 		{"before the new one comes", func(s *toolFiles, from string) error {
-			if err := copyTree(from, s.beside("next")); err != nil {
+			if err := copyTree(context.Background(), from, s.beside("next")); err != nil {
 				return err
 			}
 			return os.Rename(s.tools, s.beside("old"))
@@ -153,15 +156,16 @@ func TestRestoreCut(t *testing.T) {
 			if err := os.Rename(s.tools, s.beside("old")); err != nil {
 				return err
 			}
-			return copyTree(from, s.tools)
+			return copyTree(context.Background(), from, s.tools)
 		}, true},
+		{"without the new one", func(s *toolFiles, _ string) error { return os.Rename(s.tools, s.beside("old")) }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := newToolFiles(filepath.Join(t.TempDir(), "tools"), 50)
 			fill(t, s.tools)
 			then := tree(t, s.tools)
-			sn, err := s.create("mine", 7)
+			sn, err := s.create(t.Context(), "mine", 7)
 			check.OK(t, err)
 			check.OK(t, os.WriteFile(filepath.Join(s.tools, "new.ts"), nil, 0o600))
 			want := tree(t, s.tools)
@@ -189,12 +193,12 @@ func TestRestoreCut(t *testing.T) {
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	s := newToolFiles(filepath.Join(t.TempDir(), "tools"), 3)
-	check.OK(t, s.makeInitial(1))
-	check.OK(t, s.makeInitial(1))
+	check.OK(t, s.makeInitial(t.Context(), 1))
+	check.OK(t, s.makeInitial(t.Context(), 1))
 	check.OK(t, os.WriteFile(filepath.Join(s.tools, "a.ts"), []byte("a"), 0o600))
 	var made []string
 	for range 5 {
-		sn, err := s.create("mine", 1)
+		sn, err := s.create(t.Context(), "mine", 1)
 		check.OK(t, err)
 		made = append([]string{sn.ID}, made...)
 	}
@@ -204,7 +208,7 @@ func TestPrune(t *testing.T) {
 	oldest, err := s.find(made[2])
 	check.OK(t, err)
 	for range 5 {
-		check.OK(t, s.restore(oldest, 1))
+		check.OK(t, s.restore(t.Context(), oldest, 1))
 		if b, err := os.ReadFile(filepath.Join(s.tools, "a.ts")); err != nil || string(b) != "a" {
 			t.Fatalf("restored is %q, %v", b, err)
 		}
@@ -214,7 +218,7 @@ func TestPrune(t *testing.T) {
 	}
 	rescued, err := s.find(idsOf(t, s, rescueName)[2]) // the next rollback pushes this one out
 	check.OK(t, err)
-	check.OK(t, s.restore(rescued, 1))
+	check.OK(t, s.restore(t.Context(), rescued, 1))
 	if names := fmt.Sprint(entries(t, s.tools)); names != "[a.ts]" {
 		t.Errorf("restored is %s", names)
 	}
@@ -324,5 +328,31 @@ func TestRollbackAtOnce(t *testing.T) {
 	}
 	if problem := r.lastError(); problem != "" {
 		t.Errorf("lastError is %s", problem)
+	}
+}
+
+// TestSnapshotsEnd: the end of the gateway does not wait for a copy, and a rollback that was cut has changed
+// nothing.
+func TestSnapshotsEnd(t *testing.T) {
+	t.Parallel()
+	s := newToolFiles(filepath.Join(t.TempDir(), "tools"), 50)
+	fill(t, s.tools)
+	sn, err := s.create(t.Context(), "mine", 7)
+	check.OK(t, err)
+	check.OK(t, os.WriteFile(filepath.Join(s.tools, "new.ts"), nil, 0o600))
+	want := tree(t, s.tools)
+	ctx, end := context.WithCancelCause(t.Context())
+	end(core.ErrClosed)
+	if _, err := s.create(ctx, "other", 7); !errors.Is(err, core.ErrClosed) {
+		t.Errorf("a copy after the end: %v", err)
+	}
+	if err := s.restore(ctx, sn, 7); !errors.Is(err, core.ErrClosed) {
+		t.Errorf("a rollback after the end: %v", err)
+	}
+	if got := tree(t, s.tools); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if names := entries(t, s.dir); fmt.Sprint(names) != "["+sn.ID+"]" {
+		t.Errorf("left behind: %v", names)
 	}
 }
