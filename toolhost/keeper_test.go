@@ -106,7 +106,7 @@ func TestStatus(t *testing.T) {
 	<-r.Settled()
 	golden(t, "status.json", string(r.call("worker_status", `{}`).Structured))
 	s := r.now()
-	if !s.Healthy || s.PID <= 0 || time.Since(*s.StartedAt) > time.Minute || s.Health.ToolCount != r.offer.count() {
+	if !s.Healthy || s.PID <= 0 || time.Since(s.StartedAt.Time) > time.Minute || s.Health.ToolCount != r.offer.count() {
 		t.Errorf("the state is %+v", s)
 	}
 }
@@ -189,5 +189,16 @@ func golden(t *testing.T, name, got string) {
 	check.OK(t, err)
 	if got != string(want) {
 		t.Errorf("%s: got\n%s\nwant\n%s\n(-update writes it)", name, got, want)
+	}
+}
+
+// TestMoment: the milliseconds are shown also if they are zero.
+func TestMoment(t *testing.T) {
+	t.Parallel()
+	for nanos, want := range map[int]string{0: "000", 240_000_000: "240", 1_999_999: "001"} {
+		at := time.Date(2026, 1, 23, 15, 0, 0, nanos, time.FixedZone("", 3600))
+		if b, err := json.Marshal(Status{StartedAt: &Moment{at}}); err != nil || !strings.Contains(string(b), `"startedAt":"2026-01-23T14:00:00.`+want+`Z"`) {
+			t.Errorf("got %s, %v", b, err)
+		}
 	}
 }

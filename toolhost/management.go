@@ -120,7 +120,7 @@ func (m *manager) listSnapshots(context.Context, tools.Call) (tools.Result, erro
 	}
 	lines := make([]string, len(all))
 	for i, sn := range all {
-		lines[i] = fmt.Sprintf("%s (%d tools, %s)", sn.ID, sn.ToolCount, sn.CreatedAt.Format("2006-01-02T15:04:05.000Z"))
+		lines[i] = fmt.Sprintf("%s (%d tools, %s)", sn.ID, sn.ToolCount, Moment{sn.CreatedAt})
 	}
 	return tools.Result{Text: cmp.Or(strings.Join(lines, "\n"), "There are no snapshots.")}, nil
 }

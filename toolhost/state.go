@@ -128,8 +128,7 @@ func (s *state) status() Status {
 		st.Status = hasFailed
 	}
 	if c := s.child; c != nil {
-		started := c.startedAt.UTC().Truncate(time.Millisecond)
-		st.PID, st.Status, st.StartedAt = c.pid, isRunning, &started
+		st.PID, st.Status, st.StartedAt = c.pid, isRunning, &Moment{c.startedAt.UTC().Truncate(time.Millisecond)}
 		st.Health, st.Healthy = c.health, c.health != nil && c.health.Status == api.Healthy
 	}
 	return st

@@ -11,7 +11,7 @@ import (
 type Status struct {
 	PID          int         `json:"pid"`
 	Status       string      `json:"status"` // running, starting or failed
-	StartedAt    *time.Time  `json:"startedAt"`
+	StartedAt    *Moment     `json:"startedAt"`
 	RestartCount int         `json:"restartCount"` // crashes since the last rollback
 	Healthy      bool        `json:"healthy"`
 	Problem      string      `json:"problem,omitempty"` // why no tool host runs
@@ -20,6 +20,15 @@ type Status struct {
 	Crashes    int64  `json:"-"` // since the start of the daemon
 	RolledBack string `json:"-"` // what became of the last rollback after crashes; empty if people know
 }
+
+// A Moment is a time that is shown as JavaScript shows it: in UTC, always with milliseconds.
+type Moment struct{ time.Time }
+
+// String returns such as 2026-01-23T14:00:00.000Z.
+func (m Moment) String() string { return m.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// MarshalJSON implements json.Marshaler: that of time.Time leaves zeros out.
+func (m Moment) MarshalJSON() ([]byte, error) { return []byte(`"` + m.String() + `"`), nil }
 
 // The values of Status.Status.
 const (

@@ -111,7 +111,7 @@ func (t *toolsPart) health(h *api.Health) {
 		Host: api.ToolRunner{Status: now.Status, PID: now.PID, Restarts: now.RestartCount, Healthy: now.Healthy, Problem: now.Problem},
 	}
 	if now.StartedAt != nil {
-		h.Tools.Host.StartedAt = *now.StartedAt
+		h.Tools.Host.StartedAt = now.StartedAt.Time
 	}
 	if last := now.Health; last != nil {
 		h.Tools.Host.HeapUsed = last.MemoryUsage.HeapUsed
