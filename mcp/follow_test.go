@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -31,10 +32,15 @@ func TestFollow(t *testing.T) {
 		s := New(registry, "v1", slog.New(slog.DiscardHandler))
 		check.OK(t, registry.Set(tools.Gateway, named("b", "hidden", "a")))
 		var published []string // names of the tools
-		publish := func(answers map[string]json.RawMessage) {
+		var full error         // why nothing can be published
+		publish := func(answers map[string]json.RawMessage) error {
+			if full != nil {
+				return full
+			}
 			var list struct{ Tools []struct{ Name string } }
 			check.OK(t, json.Unmarshal(answers[methodList], &list))
 			published = append(published, strings.Trim(fmt.Sprint(list.Tools), "[]"))
+			return nil
 		}
 		want := func(all ...string) {
 			t.Helper()
@@ -43,7 +49,7 @@ func TestFollow(t *testing.T) {
 				t.Fatalf("published %q, want %q", published, all)
 			}
 		}
-		publish(s.Offer())
+		check.OK(t, publish(s.Offer()))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
@@ -62,6 +68,12 @@ func TestFollow(t *testing.T) {
 		check.OK(t, registry.Set(tools.Dynamic, nil))
 		time.Sleep(250 * time.Millisecond)
 		want("{a} {b}", "{a} {b} {c}", "{a} {b}")
+		full = errors.New("no space left on device")
+		check.OK(t, registry.Set(tools.Dynamic, named("e")))
+		time.Sleep(time.Minute)
+		full = nil
+		time.Sleep(publishPause)
+		want("{a} {b}", "{a} {b} {c}", "{a} {b}", "{a} {b} {e}")
 		cancel()
 		<-done
 	})

@@ -378,6 +378,23 @@ func TestToolsToCome(t *testing.T) {
 	}
 }
 
+// TestManySessions: sessions of earlier processes do not fill the memory.
+func TestManySessions(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t, "a")
+	g := serve(t, p)
+	for i := range maxRevived + 20 {
+		if _, body := g.send(t, "POST", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, streams(headerSession, fmt.Sprint("earlier-", i))...); !strings.Contains(body, `"result"`) {
+			t.Fatal(body)
+		}
+	}
+	check.Eventually(t, patience, "few sessions are left", func() bool {
+		p.handler.sessions.mu.Lock()
+		defer p.handler.sessions.mu.Unlock()
+		return len(p.handler.sessions.revived) <= maxRevived && p.handler.sessions.revived["earlier-0"] == nil
+	})
+}
+
 // TestQuietLog: clients that come and go are not worth a line each.
 func TestQuietLog(t *testing.T) {
 	t.Parallel()

@@ -123,9 +123,12 @@ func (s *Server) Offer() map[string]json.RawMessage {
 	return s.answers()
 }
 
+// publishPause is the time between two attempts to publish.
+const publishPause = 5 * time.Second
+
 // Follow offers the registry's tools after each change since the last Offer, until ctx ends.
-// publish receives the answers of session hosts.
-func (s *Server) Follow(ctx context.Context, publish func(answers map[string]json.RawMessage)) {
+// publish receives the answers of session hosts, again if it returns an error.
+func (s *Server) Follow(ctx context.Context, publish func(answers map[string]json.RawMessage) error) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -135,7 +138,11 @@ func (s *Server) Follow(ctx context.Context, publish func(answers map[string]jso
 		if wait.Sleep(ctx, settleTime) != nil {
 			return
 		}
-		publish(s.Offer())
+		for publish(s.Offer()) != nil {
+			if wait.Sleep(ctx, publishPause) != nil {
+				return
+			}
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -15,6 +16,10 @@ import (
 // sessionTimeout ends sessions of clients that were not heard of for so long. A client that
 // returns later has its session revived.
 const sessionTimeout = time.Hour
+
+// maxRevived bounds how many sessions are revived at once. The one that was not used for the longest
+// time makes room for another one.
+const maxRevived = 1000
 
 // maxEnded bounds how many sessions are known to have been ended by their clients.
 const maxEnded = 1000
@@ -35,6 +40,7 @@ type sessions struct {
 type revived struct {
 	*sdk.StreamableServerTransport
 	session *sdk.ServerSession
+	usedAt  time.Time
 	unused  *time.Timer
 }
 
@@ -59,10 +65,15 @@ func (s *sessions) revive(ctx context.Context, id, version string) (http.Handler
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.revived[id]; r != nil {
+		r.usedAt = time.Now()
 		r.unused.Reset(sessionTimeout)
 		return r, nil
 	}
-	r := &revived{StreamableServerTransport: &sdk.StreamableServerTransport{SessionID: id, EventStore: s.events}}
+	if len(s.revived) >= maxRevived {
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(s.revived)), func(a, b string) int { return s.revived[a].usedAt.Compare(s.revived[b].usedAt) })
+		go s.drop(oldest) // ends when the session's calls have ended
+	}
+	r := &revived{usedAt: time.Now(), StreamableServerTransport: &sdk.StreamableServerTransport{SessionID: id, EventStore: s.events}}
 	var err error
 	r.session, err = s.server.Connect(context.WithoutCancel(ctx), r.StreamableServerTransport, &sdk.ServerSessionOptions{State: &sdk.ServerSessionState{
 		InitializeParams:  &sdk.InitializeParams{ProtocolVersion: cmp.Or(version, "2025-03-26")}, // older versions have no such header

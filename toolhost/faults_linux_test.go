@@ -96,7 +96,7 @@ func TestWithoutRights(t *testing.T) {
 		}
 	}
 	limits := read("limits")
-	for name, want := range map[string]string{"Max data size": "1073741824", "Max open files": "1024", "Max core file size": "0"} {
+	for name, want := range map[string]string{"Max data size": "2147483648", "Max open files": "1024", "Max core file size": "0"} {
 		_, line, _ := strings.Cut(limits, name)
 		if fields := strings.Fields(line); len(fields) < 2 || fields[0] != want || fields[1] != want {
 			t.Errorf("%s: %.60s, want %s", name, line, want)

@@ -2,6 +2,7 @@ package toolhost
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -58,7 +60,10 @@ var _ script.Functions = (*functions)(nil)
 func newFunctions(g Grants) *functions {
 	f := &functions{grants: g}
 	// The guard sees each address after its name was resolved: a name cannot lead to a private one.
-	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: ssrf.New(ssrf.WithAnyPort()).Safe}
+	guard := ssrf.New(ssrf.WithAnyPort())
+	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: func(network, address string, c syscall.RawConn) error {
+		return cmp.Or(guard.Safe(network, address, c), refuseOwn(address))
+	}}
 	f.client = &http.Client{
 		Timeout:   fetchTimeout,
 		Transport: &http.Transport{DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second, MaxIdleConns: 8, IdleConnTimeout: time.Minute},
@@ -70,6 +75,24 @@ func newFunctions(g Grants) *functions {
 		},
 	}
 	return f
+}
+
+// refuseOwn refuses the addresses of this machine, some of which may be public.
+func refuseOwn(address string) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return err
+	}
+	for _, a := range own {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Unmap() == to.Addr().WithZone("").Unmap() {
+			return fmt.Errorf("%s is an address of this machine", to.Addr())
+		}
+	}
+	return nil
 }
 
 func (f *functions) checkURL(u *url.URL) error {

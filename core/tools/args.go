@@ -30,7 +30,7 @@ func (a *argsSchema) compile() (*jsonschema.Resolved, error) {
 
 // Check returns why a registry or claude could not use the tool.
 func (t *Tool) Check() error {
-	if err := t.fits(); err != nil {
+	if err := t.fits(); err != nil || t.ChecksArgs {
 		return err
 	}
 	if _, err := (&argsSchema{input: t.Input}).compile(); err != nil {

@@ -60,7 +60,7 @@ func (t *toolsPart) fill(scheduler *schedule.Scheduler) error {
 	}
 	answers := t.server.Offer()
 	if _, err := os.Stat(t.engine.toolServer); err != nil {
-		t.publish(answers)
+		_ = t.publish(answers) // follow publishes again when all tools are known
 	}
 	return nil
 }
@@ -98,10 +98,12 @@ func (t *toolsPart) follow(ctx context.Context) {
 }
 
 // publish gives the session hosts their answers.
-func (t *toolsPart) publish(answers map[string]json.RawMessage) {
-	if err := t.engine.hosts.SetToolAnswers(answers); err != nil {
+func (t *toolsPart) publish(answers map[string]json.RawMessage) error {
+	err := t.engine.hosts.SetToolAnswers(answers)
+	if err != nil {
 		t.log.Error("sessions do not hear of changed tools", "err", err)
 	}
+	return err
 }
 
 func (t *toolsPart) health(h *api.Health) {

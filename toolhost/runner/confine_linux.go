@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// maxData bounds the memory of the process, in bytes. RLIMIT_AS cannot: a Go process
-	// reserves more than a gigabyte of addresses.
-	maxData = 1 << 30
+	// maxData bounds the memory of the process, in bytes: some thirty calls may take all that a
+	// call can. RLIMIT_AS cannot bound it: a Go process reserves more than a gigabyte of addresses.
+	maxData = 2 << 30
 	// maxFiles is the number of files that may be open at once.
 	maxFiles = 1024
 )

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"bareclaw/core/tools"
 )
 
@@ -82,18 +80,7 @@ func objectSchema(member string, v any) (json.RawMessage, error) {
 	if !ok || schema["type"] != "object" {
 		return nil, fmt.Errorf("the %s of the tool must be a JSON Schema whose type is \"object\"", member)
 	}
-	text, err := json.Marshal(schema)
-	if err != nil {
-		return nil, err
-	}
-	var parsed jsonschema.Schema
-	if err = json.Unmarshal(text, &parsed); err == nil {
-		_, err = parsed.Resolve(nil)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the %s of the tool cannot be used: %w", member, err)
-	}
-	return text, nil
+	return json.Marshal(schema)
 }
 
 func (s *Script) declarePermissions(v any) error {

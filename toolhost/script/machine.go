@@ -78,6 +78,18 @@ func (m *machine) setUp(permissions []string) error {
 	return err
 }
 
+// isSmall reports whether the machine holds little memory. The engine does not tell how much, but
+// refuses memory to a machine that has more than its limit.
+func (m *machine) isSmall() bool {
+	m.vm.SetMemoryLimit(maxIdleMemory)
+	defer m.vm.SetMemoryLimit(memoryLimit)
+	v, err := m.vm.EvalValue("[]", quickjs.EvalGlobal)
+	if err == nil {
+		v.Free()
+	}
+	return err == nil
+}
+
 // load runs the top level of a file. The outcome is the declaration of the tool.
 func (m *machine) load(ctx context.Context, r *run) (outcome, error) {
 	f, err := m.vm.EvalBytecodeValue(r.code.bytecode)

@@ -55,6 +55,8 @@ func guard[T any](ctx context.Context, f func() (T, error)) (T, error) {
 const (
 	maxMachines = 4                // of one tool, and so how many of its calls run at once
 	maxIdle     = 10 * time.Minute // a machine takes 0.3 MiB
+
+	maxIdleMemory = 2 << 20 // bytes of a machine that waits for the next call
 )
 
 // A pool holds the machines of a script.
@@ -120,7 +122,7 @@ func (s *Script) call(ctx context.Context, functions Functions, log func(string)
 	}()
 	r := &run{code: s.code, functions: functions, log: log}
 	o, err := r.perform(ctx, m, "call", cmp.Or(args, "{}"))
-	fit = err == nil
+	fit = err == nil && m.isSmall()
 	return o, err
 }
 
