@@ -175,7 +175,12 @@ func notThere(err error) error {
 func refusal(res *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // an incomplete body is better than none
 	var said api.Error
-	if json.Unmarshal(body, &said) != nil || said.Error == "" {
+	var rpc rpcError
+	switch {
+	case json.Unmarshal(body, &said) == nil && said.Error != "":
+	case json.Unmarshal(body, &rpc) == nil && rpc.Error.Message != "":
+		said.Error = rpc.Error.Message
+	default:
 		said.Error = "The gateway answered " + res.Status + "."
 		if text := strings.TrimSpace(string(body)); text != "" && len(text) < 500 {
 			said.Error += " " + text

@@ -35,6 +35,7 @@ func TestRefusals(t *testing.T) {
 		{429, `{"error":"The queue is full.","code":"queue_full"}`, "queue_full", "The queue is full."},
 		{502, `<html>`, "", "The gateway answered 502 Bad Gateway. <html>"},
 		{500, strings.Repeat("x", 1000), "", "The gateway answered 500 Internal Server Error."},
+		{413, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the request is too large"}}`, "", "the request is too large"},
 		{404, ``, "", "The gateway answered 404 Not Found."},
 	}
 	for _, row := range rows {

@@ -27,20 +27,25 @@ type ToolResult struct {
 	IsError    bool            `json:"isError"`
 }
 
+// An rpcError is a response of MCP that is an error.
+type rpcError struct {
+	Error struct {
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
 // MCP sends a request of the Model Context Protocol, and decodes its result into out. An error of
 // the protocol is an [*Error] with the status 200.
 func (c *Client) MCP(ctx context.Context, method string, params, out any) error {
 	var reply struct {
 		Result json.RawMessage `json:"result"`
-		Error  *struct {
-			Message string `json:"message"`
-		} `json:"error"`
+		rpcError
 	}
 	request := map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 	if err := c.Do(ctx, http.MethodPost, api.PathMCP, request, &reply); err != nil {
 		return err
 	}
-	if reply.Error != nil {
+	if reply.Error.Message != "" {
 		return &Error{Status: http.StatusOK, Text: reply.Error.Message}
 	}
 	if err := json.Unmarshal(reply.Result, out); err != nil {
