@@ -18,9 +18,6 @@ import (
 	"bareclaw/toolhost/api"
 )
 
-// endGrace is how long a tool host may take to end before it is killed.
-const endGrace = time.Second
-
 // A child is a running tool host.
 type child struct {
 	pid       int
@@ -102,12 +99,17 @@ func (c *child) awaitReady(ctx context.Context) error {
 	}
 }
 
-// stop ends the process and returns when the process has ended.
+// stop ends the process and returns when the process has ended. The process has nothing to do at
+// its end, and is not asked: that would take longer.
 func (c *child) stop() {
-	_ = c.input.Close()
-	late := time.AfterFunc(endGrace, c.kill)
-	defer late.Stop()
+	c.leave()
 	<-c.exited
+}
+
+// leave ends the process and does not wait: a hand-over need not take that time.
+func (c *child) leave() {
+	c.kill()
+	_ = c.input.Close()
 	c.client.close()
 	c.directory.close()
 }

@@ -129,6 +129,10 @@ func (k *Keeper) Run(ctx context.Context) {
 			began := time.Now()
 			end = k.watch(ctx, c)
 			k.state.set(nil)
+			if ctx.Err() != nil {
+				c.leave()
+				return
+			}
 			c.stop()
 			if time.Since(began) > maxPause {
 				failures = 0
