@@ -26,7 +26,7 @@ type toolsPart struct {
 	restarts *restarts
 	registry *tools.Registry
 	server   *mcp.Server
-	host     *toolhost.Keeper
+	keeper   *toolhost.Keeper
 	calls    *metrics.Histogram
 	ready    <-chan struct{} // closed when the gateway serves
 }
@@ -41,20 +41,19 @@ func (t *toolsPart) start() error {
 	return nil
 }
 
-// fill adds the tools that need the engine and the scheduler. Where no earlier process has left the answers of
-// session hosts, fill offers these tools to sessions: a session host that the engine recovers
-// answers claude at once.
+// fill adds the gateway's own tools. If an earlier process has left no tools.json, fill publishes
+// them to session hosts, so that a recovered host can answer claude at once.
 func (t *toolsPart) fill(scheduler *schedule.Scheduler) error {
 	m := t.engine.manager
-	t.host = toolhost.New(toolhost.Options{
+	t.keeper = toolhost.New(toolhost.Options{
 		Self: t.self, ToolsDir: t.cfg.ToolsDir, RuntimeDir: t.cfg.RuntimeDir, KeepSnapshots: t.cfg.SnapshotsKeep,
 		Grants: grants(t.cfg.ToolGrants), Registry: t.registry, Log: t.log,
 	})
 	t.registry.RecordCalls(m.Adapters)
-	t.registry.ExpectMore(t.host.AwaitTools)
+	t.registry.ExpectMore(t.keeper.AwaitTools)
 	own := slices.Concat(tools.Dispatchers(t.registry), gateway.Tools(gateway.Options{
 		Channels: m.Directory, Submit: m.Submit, Messages: m.Lookup, Turns: t.engine.ledger, Push: &t.push, Schedules: scheduler, Restart: t.restarts.requestBy,
-	}), t.host.Management())
+	}), t.keeper.Management())
 	if err := t.registry.Set(tools.Gateway, own); err != nil {
 		return err
 	}
@@ -81,7 +80,7 @@ func grants(all []config.ToolGrant) (g toolhost.Grants) {
 func (t *toolsPart) run(ctx context.Context) {
 	select {
 	case <-t.ready:
-		t.host.Run(ctx)
+		t.keeper.Run(ctx)
 	case <-ctx.Done():
 	}
 }
@@ -90,7 +89,7 @@ func (t *toolsPart) run(ctx context.Context) {
 // ends: a restart of the gateway must not take tools away for a moment.
 func (t *toolsPart) follow(ctx context.Context) {
 	select {
-	case <-t.host.Settled():
+	case <-t.keeper.Settled():
 		t.warnOfUnknown()
 		t.server.Follow(ctx, t.publish)
 	case <-ctx.Done():
@@ -107,7 +106,7 @@ func (t *toolsPart) publish(answers map[string]json.RawMessage) error {
 }
 
 func (t *toolsPart) health(h *api.Health) {
-	now, count := t.host.Status(), t.registry.Count()
+	now, count := t.keeper.Status(), t.registry.Count()
 	h.Tools = &api.Tools{
 		Gateway: count[tools.Gateway], Builtin: count[tools.Builtin], Dynamic: count[tools.Dynamic],
 		Host: api.ToolRunner{Status: now.Status, PID: now.PID, Restarts: now.RestartCount, Healthy: now.Healthy, Problem: now.Problem},
@@ -125,7 +124,7 @@ func (t *toolsPart) health(h *api.Health) {
 }
 
 func (t *toolsPart) writeMetrics(w *metrics.Writer) {
-	now, count := t.host.Status(), t.registry.Count()
+	now, count := t.keeper.Status(), t.registry.Count()
 	for _, source := range []tools.Source{tools.Builtin, tools.Dynamic, tools.Gateway} {
 		w.Gauge("bareclaw_tools", "Tools by source.", float64(count[source]), "source", string(source))
 	}
