@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"bareclaw/toolhost/api"
@@ -27,6 +28,7 @@ type child struct {
 	input     io.Closer     // the tool host ends when its input does
 	exited    chan struct{} // closed when the process has ended; err is set then
 	err       error
+	loading   api.File      // that was being loaded when the process ended; set with err
 	directory directory     // the tools directory that the process may read
 	left      chan struct{} // closed when the child is no longer the present one
 	health    *api.Health   // the last answer; nil: none came
@@ -49,6 +51,7 @@ func startChild(self string, boot api.Bootstrap, socket string, listener *os.Fil
 	})
 	cmd.ExtraFiles = []*os.File{listener} // becomes api.ListenerFD
 	says := &logWriter{log: log}
+	says.onFatal = sync.OnceFunc(func() { time.AfterFunc(dumpGrace, func() { _ = cmd.Process.Kill() }) }) // an error means that it has ended
 	cmd.Stderr = says
 	cmd.SysProcAttr = attributes()
 	input, err := cmd.StdinPipe()
@@ -67,7 +70,7 @@ func startChild(self string, boot api.Bootstrap, socket string, listener *os.Fil
 		if says.reason != "" {
 			err = fmt.Errorf("%w: %s", err, says.reason)
 		}
-		c.err = err
+		c.err, c.loading = err, says.loading
 		close(c.exited)
 	}()
 	if _, err := input.Write(append(line, '\n')); err != nil {
@@ -155,6 +158,10 @@ func (c *child) kill() { _ = c.cmd.Process.Kill() } // an error means that it ha
 // own.
 const maxLine = 64 << 10
 
+// dumpGrace is how long a tool host that crashes may print stacks. Deep ones take it half a minute,
+// in which no tool works.
+const dumpGrace = 250 * time.Millisecond
+
 // maxDump is how many lines are logged that are no records: the stacks of a tool host that has
 // crashed may be thousands.
 const maxDump = 40
@@ -165,6 +172,9 @@ type logWriter struct {
 	dumped int    // lines that are no records
 	reason string // for the end of the process: the line with which the program's words of it begin
 	rest   []byte
+
+	loading api.File // that the tool host has begun to load
+	onFatal func()   // is called when the tool host prints why it crashes; nil: nothing
 }
 
 // Write implements io.Writer.
@@ -190,6 +200,12 @@ func (w *logWriter) record(line []byte) {
 		w.dump(string(line))
 		return
 	}
+	if record[slog.MessageKey] == api.MessageLoading {
+		var l struct{ File api.File }
+		_ = json.Unmarshal(line, &l) // else no file is blamed
+		w.loading = l.File
+		return
+	}
 	attrs := []any{"says", record[slog.MessageKey]}
 	for _, key := range slices.Sorted(maps.Keys(record)) {
 		if key != slog.LevelKey && key != slog.MessageKey && key != slog.TimeKey {
@@ -201,6 +217,9 @@ func (w *logWriter) record(line []byte) {
 
 // dump logs a line of a tool host that crashes, up to a limit.
 func (w *logWriter) dump(line string) {
+	if strings.HasPrefix(line, fatal) && w.onFatal != nil {
+		w.onFatal()
+	}
 	if w.reason == "" || isReason(line) && !isReason(w.reason) {
 		w.reason = line
 	}
@@ -212,7 +231,10 @@ func (w *logWriter) dump(line string) {
 	}
 }
 
+// fatal is how a program of Go begins to say why it crashes, in which case it cannot go on.
+const fatal = "fatal error: "
+
 // isReason reports whether a line says why a program of Go has crashed.
 func isReason(line string) bool {
-	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
+	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, fatal)
 }

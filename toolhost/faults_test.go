@@ -341,3 +341,24 @@ func TestStuck(t *testing.T) {
 		t.Error("nothing is logged")
 	}
 }
+
+// TestCrashingFile: a file that crashes whoever loads it costs itself only, until it changes.
+func TestCrashingFile(t *testing.T) {
+	t.Parallel()
+	r := prepare(t)
+	r.write("a.ts", file("a", "first", "return 'a';"))
+	r.write("bang.ts", "export const x = "+strings.Repeat("!", 700_000)+"1;\n")
+	r.write("c.ts", file("c", "last", "return 'c';"))
+	r.run()
+	r.offers("a", "first")
+	r.offers("c", "last")
+	r.gives("c", `{}`, "c")
+	if s := r.now(); s.RestartCount != maxBlamed || !strings.Contains(r.lastError(), "bang.ts: the tool host crashes when it loads this file") {
+		t.Errorf("the state is %+v, %s", s, r.lastError())
+	}
+	r.write("bang.ts", file("bang", "mended", "return 'bang';"))
+	r.offers("bang", "mended")
+	if problem := r.lastError(); problem != "" {
+		t.Errorf("lastError is %s", problem)
+	}
+}

@@ -53,6 +53,7 @@ type Keeper struct {
 	state    *state
 	offer    *offer
 	files    *toolFiles
+	suspects suspects // used by Run alone
 	requests chan *request
 	settled  chan struct{} // closed when the tools are known, or the first start has failed
 	settle   func()        // closes settled, once
@@ -67,7 +68,7 @@ type request struct {
 // New returns a Keeper. Run starts the tool host.
 func New(o Options) *Keeper {
 	k := &Keeper{
-		o: o, state: newState(), files: newToolFiles(o.ToolsDir, o.KeepSnapshots),
+		o: o, state: newState(), files: newToolFiles(o.ToolsDir, o.KeepSnapshots), suspects: suspects{},
 		requests: make(chan *request), settled: make(chan struct{}),
 	}
 	k.offer = &offer{registry: o.Registry, state: k.state}
@@ -198,7 +199,9 @@ func (k *Keeper) start(ctx context.Context, s *hostSockets) (*child, error) {
 		k.o.Log.Error("tools of files are missing", "err", err)
 	}
 	directory := openDirectory(k.o.ToolsDir)
-	c, err := startChild(k.o.Self, s.boot, s.path, s.file, k.o.Log)
+	boot := s.boot
+	boot.Skipped = k.suspects.skipped()
+	c, err := startChild(k.o.Self, boot, s.path, s.file, k.o.Log)
 	if err != nil {
 		directory.close()
 		return nil, err
@@ -209,6 +212,7 @@ func (k *Keeper) start(ctx context.Context, s *hostSockets) (*child, error) {
 	}
 	if err != nil {
 		c.stop()
+		k.blame(c)
 		if errors.Is(err, errNoAnswer) {
 			err = c.err // which says why
 		}
@@ -224,11 +228,27 @@ func (k *Keeper) start(ctx context.Context, s *hostSockets) (*child, error) {
 	return c, nil
 }
 
-// takeOver offers the tools of a tool host that has just started, when it has loaded all files.
+// blame looks for a file to leave out after a crash.
+func (k *Keeper) blame(c *child) {
+	if k.suspects.blame(c.loading) {
+		k.o.Log.Error("a file is left out until it changes: the tool host crashes when it loads the file", "file", c.loading.Name)
+	}
+}
+
+// takeOver offers the tools of a tool host that has just started, when it has loaded all files. If
+// the tool host ends before, the error says why: the request alone would wait for the next tool host,
+// because the socket stays open.
 func (k *Keeper) takeOver(ctx context.Context, c *child) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, loadTimeout, fmt.Errorf("the tool host did not load all files within %s", loadTimeout))
 	defer cancel()
-	return k.offer.refresh(ctx, c)
+	offered := make(chan error, 1)
+	go func() { offered <- k.offer.refresh(ctx, c) }() // ends with ctx
+	select {
+	case err := <-offered:
+		return err
+	case <-c.exited:
+		return c.err
+	}
 }
 
 // An ending says why a tool host is to be replaced. The zero value means the end of the daemon,
@@ -257,6 +277,7 @@ func (k *Keeper) watch(ctx context.Context, c *child) ending {
 				return ending{}
 			}
 			k.o.Log.Error("the tool host has crashed", "pid", c.pid, "err", c.err)
+			k.blame(c)
 			return ending{crashed: true}
 		case <-tick.C:
 		}

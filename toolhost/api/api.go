@@ -21,7 +21,18 @@ type Bootstrap struct {
 	ToolsDir  string   `json:"tools_dir"`
 	Functions string   `json:"functions"` // path of the socket with the functions of scripts
 	Reserved  []string `json:"reserved"`  // names that no file may use
+	Skipped   []File   `json:"skipped"`   // crash whoever loads them
 }
+
+// A File is a file of the tools directory with certain contents.
+type File struct {
+	Name string `json:"name"`
+	Sum  string `json:"sum"` // of the contents
+}
+
+// MessageLoading is the message of a log record that has the File that the tool host begins to load
+// as the attribute "file"; empty when the file is loaded. The daemon keeps such records.
+const MessageLoading = "loading"
 
 // ListenerFD is the file descriptor of the tool host's listening socket.
 const ListenerFD = 3

@@ -30,6 +30,9 @@ const (
 const (
 	// softMemory is the size of the heap from which on garbage is collected eagerly, in bytes.
 	softMemory = 512 << 20
+	// maxStack bounds the stack of a goroutine, in bytes: a file that is nested without reason ends
+	// the process, and does not take a gigabyte before.
+	maxStack = 256 << 20
 	// shutdownGrace is how long calls may go on when the tool host is told to end.
 	shutdownGrace = 2 * time.Second
 )
@@ -63,6 +66,7 @@ func run(stdin io.Reader, log *slog.Logger) (status int, err error) {
 		return 0, fmt.Errorf("use the listening socket: %w", err)
 	}
 	debug.SetMemoryLimit(softMemory)
+	debug.SetMaxStack(maxStack)
 	if err := confine(boot, log); err != nil {
 		return 0, err
 	}
