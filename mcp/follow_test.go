@@ -71,6 +71,7 @@ func TestFollow(t *testing.T) {
 		full = errors.New("no space left on device")
 		check.OK(t, registry.Set(tools.Dynamic, named("e")))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		full = nil
 		time.Sleep(publishPause)
 		want("{a} {b}", "{a} {b} {c}", "{a} {b}", "{a} {b} {e}")

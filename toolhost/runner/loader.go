@@ -221,8 +221,8 @@ func (l *loader) readFile(root *os.Root, name string, leave bool) reading {
 		l.fail(f, name+": the tool host crashes when it loads this file, which is left out until it changes")
 		return isKnown
 	}
-	l.log.Info(api.MessageLoading, "file", contents)
-	defer l.log.Info(api.MessageLoading, "file", api.File{})
+	l.log.Info(api.MessageLoading, "file", contents)         //nolint:sloglint // a constant of both ends
+	defer l.log.Info(api.MessageLoading, "file", api.File{}) //nolint:sloglint // likewise
 	s, err := l.compile(context.Background(), name, source)
 	if err != nil {
 		l.fail(f, err.Error())
