@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,7 +33,7 @@ func TestFollow(t *testing.T) {
 		s := New(registry, "v1", slog.New(slog.DiscardHandler))
 		check.OK(t, registry.Set(tools.Gateway, named("b", "hidden", "a")))
 		var published []string // names of the tools
-		var full error         // why nothing can be published
+		var full atomic.Bool   // nothing can be published
 		publish := func(answers map[string]json.RawMessage) error {
 			if full.Load() {
 				return errors.New("no space left on device")
