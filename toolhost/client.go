@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 
 	"bareclaw/core/tools"
@@ -18,12 +17,7 @@ import (
 // A client speaks with one tool host.
 type client struct{ http *http.Client }
 
-func newClient(socket string) *client {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	}
-	return &client{&http.Client{Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 8}}}
-}
+func newClient(socket string) *client { return &client{api.Client(socket)} }
 
 // close closes the connections that nobody uses.
 func (c *client) close() { c.http.CloseIdleConnections() }

@@ -11,9 +11,6 @@ import (
 	"bareclaw/toolhost/api"
 )
 
-// maxRequest bounds the body of a request, in bytes.
-const maxRequest = 4 << 20
-
 // A server serves the paths of the tool host to other programs.
 type server struct{ *manager }
 
@@ -34,7 +31,7 @@ func (s *server) routes() http.Handler {
 				api.Write(w, http.StatusServiceUnavailable, api.Done{Error: cmp.Or(problem, "The tool host is starting.")})
 				return
 			}
-			r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
+			r.Body = http.MaxBytesReader(w, r.Body, api.MaxRequest)
 			reply, err := answer(c, r)
 			if err != nil {
 				api.Write(w, http.StatusBadRequest, api.Done{Error: err.Error()})

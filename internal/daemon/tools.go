@@ -57,9 +57,8 @@ func (t *toolsPart) fill(scheduler *schedule.Scheduler) error {
 	if err := t.registry.Set(tools.Gateway, own); err != nil {
 		return err
 	}
-	answers := t.server.Offer()
 	if _, err := os.Stat(t.engine.toolServer); err != nil {
-		_ = t.publish(answers) // follow publishes again when all tools are known
+		_ = t.publish(t.server.Offer()) // follow publishes again when all tools are known
 	}
 	return nil
 }

@@ -4,8 +4,10 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 
@@ -170,6 +172,17 @@ func ResultOf(tool string, r tools.Result) CallResult {
 		text = string(r.Structured)
 	}
 	return CallResult{Content: []Content{{Type: "text", Text: text}}, StructuredContent: r.Structured, IsError: r.IsError}
+}
+
+// MaxRequest bounds the body of a request to the tool host, in bytes.
+const MaxRequest = 4 << 20
+
+// Client returns a client for a Unix socket. The host of its URLs is ignored.
+func Client(socket string) *http.Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
+	return &http.Client{Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 8}}
 }
 
 // Write answers a request with JSON.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 
 	"bareclaw/toolhost/api"
@@ -19,12 +18,7 @@ type functions struct{ client *http.Client }
 var _ script.Functions = (*functions)(nil)
 
 // newFunctions returns the functions that the daemon serves on a Unix socket.
-func newFunctions(socket string) *functions {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	}
-	return &functions{&http.Client{Transport: &http.Transport{DialContext: dial}}}
-}
+func newFunctions(socket string) *functions { return &functions{api.Client(socket)} }
 
 // ask has the daemon carry out a function.
 func (f *functions) ask(ctx context.Context, path string, in, out any) error {

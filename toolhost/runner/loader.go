@@ -38,8 +38,10 @@ type loader struct {
 	registry  *tools.Registry
 	builtin   []tools.Tool
 
-	loading sync.Mutex       // held while the directory is read; guards files
+	loading sync.Mutex       // held while the directory is read; guards the fields below
 	files   map[string]*file // by name
+	deleted []string         // built-in tools
+	stale   bool             // the tools differ from those that are offered
 
 	mu       sync.Mutex    // guards the fields below
 	problems []string      // why files could not be loaded, sorted by file
@@ -61,7 +63,7 @@ func newLoader(boot api.Bootstrap, log *slog.Logger, onStuck func(tool string)) 
 	quiet := slog.New(problemsOnly{log.Handler()}) // the daemon logs the calls
 	return &loader{
 		dir: boot.ToolsDir, reserved: boot.Reserved, skipped: boot.Skipped, log: log, onStuck: onStuck, functions: newFunctions(boot.Functions),
-		registry: tools.NewRegistry(quiet, nil), builtin: builtin.Tools(), files: map[string]*file{}, changed: make(chan struct{}),
+		registry: tools.NewRegistry(quiet, nil), builtin: builtin.Tools(), files: map[string]*file{}, stale: true, changed: make(chan struct{}),
 	}
 }
 
@@ -87,12 +89,15 @@ func (l *loader) loadAll() {
 func (l *loader) load() (more bool) {
 	l.loading.Lock()
 	defer l.loading.Unlock()
-	deleted, more, err := l.readFiles()
+	more, err := l.readFiles()
+	offered := func() {} // tells those who wait
+	if l.stale {
+		l.stale, offered = false, l.offer()
+	}
 	var problems []string
 	if err != nil {
 		problems = append(problems, err.Error())
 	}
-	dynamic, files := l.dynamicTools()
 	for _, name := range slices.Sorted(maps.Keys(l.files)) {
 		for _, problem := range []string{l.files[name].problem, l.files[name].clash} {
 			if problem != "" {
@@ -100,22 +105,31 @@ func (l *loader) load() (more bool) {
 			}
 		}
 	}
+	l.mu.Lock()
+	l.problems = problems
+	l.mu.Unlock()
+	offered()
+	return more
+}
+
+// offer offers the tools of all files, and the built-in tools that are neither deleted nor replaced
+// by a file. The returned function tells those who wait for another list.
+func (l *loader) offer() (publish func()) {
+	dynamic, files := l.dynamicTools()
 	own := []tools.Tool{l.checkTool()}
 	for _, t := range l.builtin {
-		if files[t.Name] == "" && !slices.Contains(deleted, t.Name) {
+		if files[t.Name] == "" && !slices.Contains(l.deleted, t.Name) {
 			own = append(own, t)
 		}
 	}
 	if err := l.registry.SetAll(map[tools.Source][]tools.Tool{tools.Builtin: own, tools.Dynamic: dynamic}); err != nil {
-		problems = append(problems, err.Error()) // impossible: each tool was checked
-		l.log.Error("the tools stay as they are", "err", err)
+		l.log.Error("the tools stay as they are", "err", err) // impossible: each tool was checked
 	}
-	l.publish(files, problems)
-	return more
+	return func() { l.publish(files) }
 }
 
 // publish describes the tools of the registry, and wakes those who wait for another list.
-func (l *loader) publish(files map[string]string, problems []string) {
+func (l *loader) publish(files map[string]string) {
 	all := l.registry.List()
 	list := make([]api.Tool, len(all))
 	for i, t := range all {
@@ -132,7 +146,7 @@ func (l *loader) publish(files map[string]string, problems []string) {
 	version := `"` + hex.EncodeToString(sum[:8]) + `"`
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.problems, l.tools = problems, list
+	l.tools = list
 	if version != l.version {
 		l.version = version
 		close(l.changed)
@@ -141,16 +155,16 @@ func (l *loader) publish(files map[string]string, problems []string) {
 }
 
 // readFiles compiles the files of the tools directory whose contents have changed, for some time. It
-// returns the deleted built-in tools, whether files are left, and why the directory could not be read.
-func (l *loader) readFiles() (deleted []string, more bool, err error) {
+// reports whether files are left, and why the directory could not be read.
+func (l *loader) readFiles() (more bool, err error) {
 	root, err := os.OpenRoot(l.dir)
 	if err != nil {
-		return nil, false, fmt.Errorf("read the tools directory: %w", err)
+		return false, fmt.Errorf("read the tools directory: %w", err)
 	}
 	defer func() { _ = root.Close() }()
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
-		return nil, false, fmt.Errorf("read the tools directory: %w", err)
+		return false, fmt.Errorf("read the tools directory: %w", err)
 	}
 	present, compiled, began := map[string]bool{}, 0, time.Now()
 	for _, e := range entries {
@@ -164,6 +178,7 @@ func (l *loader) readFiles() (deleted []string, more bool, err error) {
 		switch l.readFile(root, e.Name(), compiled > 0 && time.Since(began) > longestLoad) {
 		case isCompiled:
 			compiled++
+			l.stale = true
 		case isLeft:
 			more = true
 		}
@@ -172,17 +187,22 @@ func (l *loader) readFiles() (deleted []string, more bool, err error) {
 		if !present[name] {
 			f.replace(nil)
 			delete(l.files, name)
+			l.stale = true
 			l.log.Info("tool file gone", "file", name)
 		}
 	}
 	b, err := readSource(root, api.DeletedFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, more, fmt.Errorf("read the list of deleted tools: %w", err)
+		return more, fmt.Errorf("read the list of deleted tools: %w", err)
 	}
+	var deleted []string
 	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
 		deleted = append(deleted, strings.TrimSpace(s.Text()))
 	}
-	return deleted, more, nil
+	if !slices.Equal(deleted, l.deleted) {
+		l.deleted, l.stale = deleted, true
+	}
+	return more, nil
 }
 
 // isToolFile reports whether a file may define a tool, by its name.

@@ -16,9 +16,6 @@ import (
 	"bareclaw/toolhost/api"
 )
 
-// maxRequest bounds a request, in bytes.
-const maxRequest = 4 << 20
-
 // A server answers the daemon.
 type server struct {
 	loader    *loader
@@ -77,7 +74,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) call(w http.ResponseWriter, r *http.Request) {
 	var c api.CallRequest
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, api.MaxRequest))
 	if err == nil {
 		err = json.Unmarshal(body, &c)
 	}

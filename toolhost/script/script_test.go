@@ -19,7 +19,7 @@ import (
 	"bareclaw/internal/testkit/check"
 )
 
-const reverse = `import type { DynamicTool } from '../../shared/types.js';
+const reverse = `import type { DynamicTool } from './types.js';
 
 export const tool: DynamicTool = {
   name: 'reverse_string',

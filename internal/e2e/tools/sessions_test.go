@@ -2,6 +2,8 @@ package tools
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,4 +123,68 @@ func TestToolsChange(t *testing.T) {
 	if n := done(m, "listed"); n != listed {
 		t.Errorf("claude asked for its tools %d times more after a restart", n-listed)
 	}
+}
+
+// hang is a tool that does not end by itself within the time of a test.
+const hang = `export const tool = { name: "hang", description: "Hangs.", schema: { type: "object" }, timeoutMs: 600000, async handler() {
+	console.log("it hangs"); await new Promise((done) => setTimeout(done, 600000)); } };`
+
+// TestHangingTool: a tool that hangs holds up the session that calls it, and no other one.
+func TestHangingTool(t *testing.T) {
+	m, g := harness.Started(t)
+	g.Eventually("the tools are known", func() bool { return lists(g, "json_format") })
+	m.Write("state/tools/hang.ts", hang, 0o600)
+	g.Eventually("the tool is there", func() bool { return lists(g, "hang") })
+	id := g.Tell("a", `mcp - tool_call {"name":"hang"}`)
+	g.Eventually("the tool hangs", func() bool { return strings.Contains(m.Log.String(), "it hangs") })
+	for range 3 {
+		g.Say("b", `mcp - tool_call {"name":"json_format","args":{"json":"[1, 2]","action":"minify"}}`).Want(t, `final: {"valid":true,"result":"[1,2]"}`)
+	}
+	g.Must("POST", "/channels/a/interrupt", nil, 200)
+	if a := g.Outcome(id); a.Str("state") != "cancelled" {
+		t.Errorf("the outcome is %s", a.Body)
+	}
+}
+
+// TestToolHostAddress: the tool host answers at an address of its own, behind the checks of the API,
+// also while the gateway is replaced.
+func TestToolHostAddress(t *testing.T) {
+	address := "127.0.0.1:" + harness.FreePort(t)
+	_, g := harness.Started(t, "BARECLAW_TOOLHOST_ADDR="+address)
+	ask := func(method, path, host, body string) (status int, answer string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+path, strings.NewReader(body))
+		check.OK(t, err)
+		r.Host = host
+		res, err := http.DefaultClient.Do(r)
+		check.OK(t, err)
+		defer func() { _ = res.Body.Close() }()
+		b, err := io.ReadAll(res.Body)
+		check.OK(t, err)
+		return res.StatusCode, string(b)
+	}
+	serves := func() bool {
+		status, answer := ask(http.MethodGet, "/health", "", "")
+		return status == http.StatusOK && strings.Contains(answer, `"toolCount":36`)
+	}
+	g.Eventually("the tool host serves", serves)
+	if status, answer := ask(http.MethodPost, "/call", "", `{"tool":"hello_world","args":{"name":"World"}}`); status != http.StatusOK || !strings.Contains(answer, `"structuredContent":{"greeting":"Hello, World!"}`) {
+		t.Errorf("a call: %d %s", status, answer)
+	}
+	if status, answer := ask(http.MethodGet, "/health", "evil.example", ""); status != http.StatusForbidden {
+		t.Errorf("a foreign host: %d %s", status, answer)
+	}
+	if status, answer := ask(http.MethodGet, "/channels", "", ""); status != http.StatusNotFound {
+		t.Errorf("a path of the API: %d %s", status, answer)
+	}
+	g.Restart() // ask fails if the connection is refused
+	for !serves() {
+		if status, answer := ask(http.MethodGet, "/health", "", ""); status != http.StatusOK && status != http.StatusServiceUnavailable {
+			t.Fatalf("during the start of the next tool host: %d %s", status, answer)
+		}
+	}
+	if status, answer := ask(http.MethodPost, "/shutdown", "", ""); status != http.StatusOK || !strings.Contains(answer, `"success":true`) {
+		t.Errorf("a shutdown: %d %s", status, answer)
+	}
+	g.Eventually("there is another tool host", serves)
 }
