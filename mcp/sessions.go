@@ -71,7 +71,7 @@ func (s *sessions) revive(ctx context.Context, id, version string) (http.Handler
 	}
 	if len(s.revived) >= maxRevived {
 		oldest := slices.MinFunc(slices.Collect(maps.Keys(s.revived)), func(a, b string) int { return s.revived[a].usedAt.Compare(s.revived[b].usedAt) })
-		go s.drop(oldest) // ends when the session's calls have ended
+		go s.take(oldest).close() // ends when the session's calls have ended
 	}
 	r := &revived{usedAt: time.Now(), StreamableServerTransport: &sdk.StreamableServerTransport{SessionID: id, EventStore: s.events}}
 	var err error
@@ -87,16 +87,27 @@ func (s *sessions) revive(ctx context.Context, id, version string) (http.Handler
 	return r, nil
 }
 
-// drop forgets a revived session, if there is one.
-func (s *sessions) drop(id string) {
-	s.mu.Lock()
+// take removes a revived session and returns it; nil if there is none. The caller holds the lock.
+func (s *sessions) take(id string) *revived {
 	r := s.revived[id]
 	delete(s.revived, id)
-	s.mu.Unlock()
+	return r
+}
+
+// close ends the session when its calls have ended.
+func (r *revived) close() {
 	if r != nil {
 		r.unused.Stop()
-		_ = r.session.Close() // waits for calls
+		_ = r.session.Close()
 	}
+}
+
+// drop ends a revived session, if there is one, and waits for its calls.
+func (s *sessions) drop(id string) {
+	s.mu.Lock()
+	r := s.take(id)
+	s.mu.Unlock()
+	r.close()
 }
 
 // end notes that the client has ended a session, which is then not revived.
