@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 )
 
 // ErrUnknownPeer means that the kernel knows no open socket at the other end: the socket
@@ -27,6 +28,24 @@ func UnixUID(c *net.UnixConn) (uid uint32, err error) {
 		return 0, fmt.Errorf("peer of unix socket: %w", err)
 	}
 	return uid, nil
+}
+
+// SameUser returns c if a process of this process's user is at the other end of a Unix socket.
+// Otherwise, or if c is no Unix socket, it returns an error and leaves c open. SameUser does
+// not block.
+func SameUser(c net.Conn) (*net.UnixConn, error) {
+	conn, ok := c.(*net.UnixConn)
+	if !ok {
+		return nil, fmt.Errorf("the peer of a %T has no credentials", c)
+	}
+	uid, err := UnixUID(conn)
+	if err != nil {
+		return nil, err
+	}
+	if int64(uid) != int64(os.Getuid()) {
+		return nil, fmt.Errorf("the other end of the socket belongs to another user (uid %d)", uid)
+	}
+	return conn, nil
 }
 
 // TCPUID returns the user whose socket is the other end of a TCP connection within this

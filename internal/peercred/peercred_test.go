@@ -77,8 +77,17 @@ func TestUnixUID(t *testing.T) {
 	if uid, err := UnixUID(conn); err != nil || uid != uint32(os.Getuid()) {
 		t.Errorf("UnixUID = %d, %v, want uid %d", uid, err, os.Getuid())
 	}
+	if same, err := SameUser(conn); err != nil || same != conn {
+		t.Errorf("SameUser = %v, %v, want the connection", same, err)
+	}
 	_ = conn.Close()
 	if _, err := UnixUID(conn); err == nil {
 		t.Error("a closed connection has a peer")
+	}
+	if _, err := SameUser(conn); err == nil {
+		t.Error("the peer of a closed connection is the same user")
+	}
+	if _, err := SameUser(&net.TCPConn{}); err == nil {
+		t.Error("the peer of a TCP connection is the same user")
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"bareclaw/internal/peercred"
 )
 
 // A Socket is one end of the connection between a daemon and a session host. The runtime
@@ -27,7 +29,7 @@ type Socket struct {
 // unless the other end is a process of this user.
 func NewSocket(c net.Conn) (*Socket, error) {
 	defer func() { _ = c.Close() }()
-	conn, err := sameUser(c)
+	conn, err := peercred.SameUser(c)
 	if err != nil {
 		return nil, err
 	}

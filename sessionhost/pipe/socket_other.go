@@ -7,6 +7,7 @@ import (
 	"net"
 	"syscall"
 
+	"bareclaw/internal/peercred"
 	"bareclaw/internal/proc"
 )
 
@@ -24,7 +25,7 @@ type Socket struct {
 // NewSocket takes over a connection. NewSocket closes the connection and returns an error
 // unless the other end is a process of this user.
 func NewSocket(c net.Conn) (*Socket, error) {
-	conn, err := sameUser(c)
+	conn, err := peercred.SameUser(c)
 	if err != nil {
 		_ = c.Close()
 		return nil, err

@@ -1,0 +1,108 @@
+// Package visible shows texts of others so that nothing in them is hidden: a character without
+// a glyph is written as an escape, \u{200B}.
+package visible
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text returns a text with an escape for every character without a glyph of its own: control and
+// format characters, blanks other than the space, fillers, tags, and variation selectors. Line
+// ends and tabs stay, and so does what only shapes its neighbours: U+FE0F after a symbol, U+200D
+// within an emoji, both joiners between letters of a script that has them. Bytes that are no
+// UTF-8 become U+FFFD.
+func Text(s string) string { return escape(s, hidden) }
+
+// Prose is Text for texts that are read rather than run: the blanks of typography stay, such as
+// the no-break space.
+func Prose(s string) string {
+	return escape(s, func(r rune) bool { return hidden(r) && !unicode.Is(unicode.Zs, r) })
+}
+
+func escape(s string, hide func(rune) bool) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return hide(r) || r == utf8.RuneError }) {
+		return s
+	}
+	var b strings.Builder
+	text := []rune(strings.ToValidUTF8(s, "\uFFFD"))
+	for i, r := range text {
+		if hide(r) && !shapes(text, i) {
+			fmt.Fprintf(&b, `\u{%04X}`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// hidden reports whether a character has no glyph of its own.
+func hidden(r rune) bool {
+	switch r {
+	case '\n', '\t', ' ':
+		return false
+	case '\u2800', '\uFFFC': // the blank of Braille; a stand-in for an object
+		return true
+	}
+	if r <= unicode.MaxASCII {
+		return r < ' ' || r == 0x7F
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zs, unicode.Zl, unicode.Zp,
+		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
+		!unicode.Is(unicode.Prepended_Concatenation_Mark, r) // signs above the digits that follow
+}
+
+const (
+	nonJoiner = '\u200C'
+	joiner    = '\u200D'
+	asText    = '\uFE0E'
+	asEmoji   = '\uFE0F'
+	keycap    = '\u20E3'
+)
+
+// shapes reports whether the hidden character at i changes how its neighbours look, as it is
+// meant to.
+func shapes(text []rune, i int) bool {
+	var before, after rune
+	if i > 0 {
+		before = text[i-1]
+	}
+	if i+1 < len(text) {
+		after = text[i+1]
+	}
+	switch text[i] {
+	case asEmoji, asText:
+		return isSymbol(before) || after == keycap && strings.ContainsRune("0123456789#*", before)
+	case joiner:
+		return (isSymbol(before) || before == asEmoji && i > 1 && isSymbol(text[i-2])) && isSymbol(after) || isJoined(before, after)
+	case nonJoiner:
+		return isJoined(before, after)
+	}
+	return false
+}
+
+// isSymbol reports whether an emoji may consist of the character.
+func isSymbol(r rune) bool {
+	return r > unicode.MaxASCII && (unicode.In(r, unicode.So, unicode.Sm) || r == '‼' || r == '⁉' || r == '〰' || r == 'ℹ' ||
+		r >= 0x1F3FB && r <= 0x1F3FF) // tones of skin
+}
+
+// joining are scripts whose letters change with their neighbours, which the joiners control:
+// https://www.unicode.org/versions/Unicode16.0.0/core-spec/chapter-23/#G23126
+var joining = []*unicode.RangeTable{
+	unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Nko, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati,
+	unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer,
+}
+
+// isJoined reports whether a joiner between two characters can have an effect: both are letters,
+// or marks of letters, of one such script.
+func isJoined(before, after rune) bool {
+	for _, script := range joining {
+		if unicode.Is(script, before) && unicode.Is(script, after) {
+			return unicode.In(before, unicode.L, unicode.M) && unicode.In(after, unicode.L, unicode.M)
+		}
+	}
+	return false
+}
