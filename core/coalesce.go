@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // maxTurnBytes bounds the messages coalesced into a turn. A larger single message becomes a
@@ -34,10 +33,11 @@ func BatchSize(ms []*Message) int {
 
 // Coalesce turns messages into the content of a turn: a JSON string, or an array of content
 // blocks if any message has blocks. Texts are joined by a blank line. The context prefix
-// appears once, or before each message if the senders differ.
+// appears once, or before each message if the senders differ; no other line begins like a
+// prefix.
 func Coalesce(ms []*Message) (json.RawMessage, error) {
 	if len(ms) == 1 && IsCommand(ms[0]) {
-		return EncodeJSON(ms[0].Content.Text)
+		return EncodeJSON(unforged(ms[0].Content.Text))
 	}
 	own := sendersDiffer(ms)
 	c, err := joinContents(ms, func(i int) string {
@@ -57,18 +57,26 @@ func Coalesce(ms []*Message) (json.RawMessage, error) {
 
 // joinContents joins the contents of messages, each after its head. Texts are joined by a
 // blank line; if any message has blocks, the result has blocks.
-func joinContents(ms []*Message, head func(i int) string) (c Content, err error) {
-	if !slices.ContainsFunc(ms, func(m *Message) bool { return len(m.Content.Blocks) > 0 }) {
+func joinContents(ms []*Message, head func(i int) string) (joined Content, err error) {
+	contents := make([]Content, len(ms))
+	blocks := false
+	for i, m := range ms {
+		if contents[i], err = ownWords(m); err != nil {
+			return Content{}, err
+		}
+		blocks = blocks || len(m.Content.Blocks) > 0
+	}
+	if !blocks {
 		texts := make([]string, len(ms))
-		for i, m := range ms {
-			texts[i] = head(i) + m.Content.Text
+		for i, c := range contents {
+			texts[i] = head(i) + c.Text
 		}
 		return Content{Text: strings.Join(texts, "\n\n")}, nil
 	}
-	for i, m := range ms {
+	for i, c := range contents {
 		text := head(i)
-		if len(m.Content.Blocks) == 0 {
-			text += m.Content.Text
+		if len(c.Blocks) == 0 {
+			text += c.Text
 		} else {
 			text = strings.TrimRight(text, "\n")
 		}
@@ -80,11 +88,11 @@ func joinContents(ms []*Message, head func(i int) string) (c Content, err error)
 			if err != nil {
 				return Content{}, err
 			}
-			c.Blocks = append(c.Blocks, b)
+			joined.Blocks = append(joined.Blocks, b)
 		}
-		c.Blocks = append(c.Blocks, m.Content.Blocks...)
+		joined.Blocks = append(joined.Blocks, c.Blocks...)
 	}
-	return c, nil
+	return joined, nil
 }
 
 // EncodeJSON encodes v as json.Marshal does, but without HTML escapes, which would only make
@@ -103,40 +111,6 @@ func sendersDiffer(ms []*Message) bool {
 	return slices.ContainsFunc(ms[1:], func(m *Message) bool { return m.Adapter != ms[0].Adapter || m.Origin != ms[0].Origin })
 }
 
-// originPrefix returns the line, newline included, that tells the agent a message's origin:
-// [channel: C, adapter: A, user: U, chat: T, topic: N].
-func originPrefix(m *Message) string {
-	var sb strings.Builder
-	sb.WriteString("[channel: " + neutral(string(m.Channel)) + ", adapter: " + neutral(m.Adapter))
-	for _, f := range [...]struct{ name, value string }{
-		{"user", m.Origin.User}, {"chat", m.Origin.Chat}, {"topic", m.Origin.Topic},
-	} {
-		if f.value != "" {
-			sb.WriteString(", " + f.name + ": " + neutral(f.value))
-		}
-	}
-	sb.WriteString("]\n")
-	return sb.String()
-}
-
-// neutral replaces, in an outside name, all characters that could end the prefix's bracket or
-// line, or begin another field.
-func neutral(name string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '[':
-			return '('
-		case r == ']':
-			return ')'
-		case r == ',':
-			return ';'
-		case unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r):
-			return ' '
-		}
-		return r
-	}, name)
-}
-
 // RetryContent returns the contents of a turn's messages, after a note to the agent if the
 // agent may have begun to work on the turn. turn is nil without an earlier turn; members has
 // at least one message; calls are the turn's calls of the gateway's tools.
@@ -145,9 +119,6 @@ func RetryContent(members []*Message, turn *Turn, calls []ToolCall) (Content, er
 	note := ""
 	if turn != nil && (MayHaveActed(&last.Reply, turn) || len(calls) > 0) && !IsCommand(last) {
 		note = continueNote(last.Reply.Done, calls)
-	}
-	if len(members) == 1 && note == "" {
-		return last.Content, nil
 	}
 	own := sendersDiffer(members)
 	return joinContents(members, func(i int) (head string) {
@@ -171,7 +142,7 @@ func MayHaveActed(r *Reply, t *Turn) bool {
 func continueNote(done string, calls []ToolCall) string {
 	note := "Your work on the message below was cut short before you had answered it."
 	if done != "" {
-		note += " You had begun: " + done + "."
+		note += " You had begun: " + strings.Map(inert, done) + "."
 	}
 	if len(calls) > 0 {
 		note += " Of the gateway's tools you had called: " + describeCalls(calls) + "."

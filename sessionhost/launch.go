@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 
 	"bareclaw/core"
@@ -22,7 +23,7 @@ func (o *Options) place(key core.ChannelKey) protocol.Place {
 }
 
 // launchID identifies how hosts are started now: the program's file, claude's command line
-// without the session, and the directory. A host of another launch goes on, and is replaced
+// without the session, what the launch adds to the environment, and the directory. A host of another launch goes on, and is replaced
 // when idle. The id is empty if the program cannot be found.
 func (o *Options) launchID() string {
 	program, err := o.Program()
@@ -35,7 +36,7 @@ func (o *Options) launchID() string {
 	}
 	l := o.Launch
 	l.SessionID, l.Resume = "", false
-	b, err := json.Marshal([]any{self.Size(), self.ModTime().UnixNano(), program, l.Args(), o.Dir})
+	b, err := json.Marshal([]any{self.Size(), self.ModTime().UnixNano(), program, l.Args(), l.Environ(), o.Dir})
 	if err != nil {
 		panic(fmt.Sprintf("sessionhost: strings do not encode: %v", err))
 	}
@@ -117,7 +118,7 @@ func (o *Options) spawn(b protocol.Bootstrap, p protocol.Place, lock *os.File) (
 	}
 	defer func() { _ = log.Close() }()
 	cmd := exec.Command(o.Self, protocol.Subcommand)
-	cmd.Env, cmd.Dir = o.Env, "/"
+	cmd.Env, cmd.Dir = slices.Concat(o.Env, o.Launch.Environ()), "/"
 	cmd.Stderr = log
 	cmd.ExtraFiles = []*os.File{r, socket, lock} // FDBootstrap, FDListener, FDLock
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

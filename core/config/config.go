@@ -85,6 +85,12 @@ type Config struct {
 	//
 	// Rules such as Bash(git log *) or mcp__server__tool are fine.
 	AllowedTools []string `env:"BARECLAW_ALLOWED_TOOLS" default:"Read,Glob,Grep,Bash,Write,Edit,Skill,Task" kind:"tools"`
+	// FileMentions is what `@path` in a message does: with `on` claude attaches the file, without
+	// asking, before the model reads the message; with `off` it does not.
+	//
+	// Only what an allowed person types counts; in forwarded texts, quotes, names and titles
+	// `@path` never does anything.
+	FileMentions string `env:"BARECLAW_FILE_MENTIONS" default:"off" kind:"choice off on"`
 	// Tools are the tools of the gateway that Claude sees and may call: `all`, `none`, or a
 	// list of names.
 	//

@@ -40,6 +40,9 @@ const (
 	LogFileOff  = "off"
 )
 
+// FileMentionsOn is the FileMentions that has claude attach the files a message mentions.
+const FileMentionsOn = "on"
+
 // The values of Tools besides names.
 const (
 	ToolsAll  = "all"

@@ -38,6 +38,9 @@ type Launch struct {
 	Model              string
 	PermissionMode     string
 	AppendSystemPrompt string
+	// FileMentions makes @path in a user text the content of the file. Without, claude only
+	// tells the model that the file was mentioned. See [Inert] for texts of others.
+	FileMentions bool
 }
 
 // Args returns the command line after the program's name. No value is taken for a flag.
@@ -69,6 +72,14 @@ func (l Launch) Args() []string {
 		return appendFlag(args, "--resume", l.SessionID)
 	}
 	return appendFlag(args, "--session-id", l.SessionID)
+}
+
+// Environ returns what the launch adds to claude's environment, as KEY=value strings.
+func (l Launch) Environ() []string {
+	if l.FileMentions {
+		return nil
+	}
+	return []string{noFileMentions + "=1"}
 }
 
 // settings returns the value of --settings, "" without rules. claude adds the rules to the
@@ -123,8 +134,9 @@ func Environ(parent, pass []string) []string {
 }
 
 const (
-	noTraffic = "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"
-	mcpWait   = "CLAUDE_CODE_MCP_STARTUP_WAIT_MS"
+	noTraffic      = "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"
+	noFileMentions = "CLAUDE_CODE_DISABLE_FILE_MENTIONS"
+	mcpWait        = "CLAUDE_CODE_MCP_STARTUP_WAIT_MS"
 
 	// Otherwise a dead MCP server delays the first turn by 26 s. A later server still joins
 	// the session.

@@ -52,3 +52,14 @@ func TestEnviron(t *testing.T) {
 		t.Errorf("the user's own wait was not kept: %q", got)
 	}
 }
+
+// TestFileMentionsAreOff holds that the files a text mentions are attached only on request.
+func TestFileMentionsAreOff(t *testing.T) {
+	t.Parallel()
+	if got := (Launch{}).Environ(); !slices.Equal(got, []string{"CLAUDE_CODE_DISABLE_FILE_MENTIONS=1"}) {
+		t.Errorf("without file mentions: %q", got)
+	}
+	if got := (Launch{FileMentions: true}).Environ(); len(got) != 0 {
+		t.Errorf("with file mentions: %q", got)
+	}
+}
