@@ -72,6 +72,9 @@ type Options struct {
 
 	// Shown decodes a line of the agent into events for display.
 	Shown func(line json.RawMessage) []core.DisplayEvent
+	// Inert returns a text of others so that it means nothing to the agent's program; nil: the
+	// text as it is.
+	Inert func(text string) string
 	// Restart restarts the gateway; see /restart.
 	Restart   func(context.Context) error
 	Version   string    // of the gateway, for people
@@ -106,6 +109,9 @@ func New(o Options) (*Adapter, error) {
 	o.API = strings.TrimRight(cmp.Or(o.API, botapi.DefaultAPI), "/")
 	o.PollTimeout = cmp.Or(o.PollTimeout, 50*time.Second)
 	o.FileOver = cmp.Or(o.FileOver, 5)
+	if o.Inert == nil {
+		o.Inert = func(text string) string { return text }
+	}
 	id, _, _ := strings.Cut(o.Token, ":")
 	bot, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
@@ -148,7 +154,7 @@ func (a *Adapter) wireOutgoing(client *botapi.Client) {
 
 func (a *Adapter) wireIncoming(client *botapi.Client, bot int64) {
 	o := &a.o
-	reader := &inbound.Reader{Downloader: a.files, Sender: a.sender, Transcribe: o.Transcribe, BotName: a.health.name, Log: o.Log}
+	reader := &inbound.Reader{Downloader: a.files, Sender: a.sender, Transcribe: o.Transcribe, BotName: a.health.name, Inert: o.Inert, Log: o.Log}
 	a.receiver = &receiver{
 		env: a.env, commands: a.commands, live: a.live, out: a.out, chats: a.chats, reader: reader, bot: a.health.name,
 	}

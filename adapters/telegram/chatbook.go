@@ -11,6 +11,7 @@ import (
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/core"
+	"bareclaw/internal/visible"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -142,9 +143,9 @@ func topicName(m *models.Message) (name string, current bool) {
 }
 
 func (c *chatBook) origin(ctx context.Context, a chats.Address, m *models.Message) core.Origin {
-	o := core.Origin{Chat: m.Chat.Title, User: chats.FullName(m.From)}
+	o := core.Origin{Chat: visible.Prose(m.Chat.Title), User: visible.Prose(chats.FullName(m.From))}
 	if a.Thread != 0 {
-		o.Topic = cmp.Or(c.topic(ctx, a), strconv.Itoa(a.Thread))
+		o.Topic = cmp.Or(visible.Prose(c.topic(ctx, a)), strconv.Itoa(a.Thread))
 	}
 	return o
 }

@@ -46,7 +46,7 @@ func (v *receiver) edited(ctx context.Context, to chats.Address, r *arrival) err
 	if old.State == core.Waiting {
 		err := env.UntilRecorded(ctx, func() error { return v.env.Amend(ctx, old.ID, content) }, nil)
 		if err == nil {
-			link.Caption = inbound.Text(m, v.bot())
+			link.Caption = v.reader.Text(m)
 			v.env.Records.LinkMessage(ctx, to.Chat, m.ID, link)
 			return ctx.Err()
 		}
@@ -64,7 +64,7 @@ func (v *receiver) edited(ctx context.Context, to chats.Address, r *arrival) err
 // together, editedContent replaces only the text of the edited message.
 func (v *receiver) editedContent(ctx context.Context, to chats.Address, link env.Link, old core.Message, m *models.Message) (core.Content, error) {
 	if (m.MediaGroupID != "" || link.Part) && old.ID != "" {
-		return recaption(old.Content, link.Caption, inbound.Text(m, v.bot())), nil
+		return recaption(old.Content, link.Caption, v.reader.Text(m)), nil
 	}
 	b, err := v.reader.Read(ctx, to, []*models.Message{m})
 	if b.Empty {

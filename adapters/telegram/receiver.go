@@ -170,7 +170,7 @@ func sizeHash(n int) string {
 func (v *receiver) accepted(ctx context.Context, to chats.Address, batch []*arrival, t *core.Ticket) error {
 	v.env.Records.LinkSource(ctx, to.Chat, batch[0].update.Message.ID, t.Message.ID)
 	for _, m := range messagesOf(batch) {
-		v.env.Records.LinkMessage(ctx, to.Chat, m.ID, env.Link{Message: t.Message.ID, Part: true, Caption: inbound.Text(m, v.bot())})
+		v.env.Records.LinkMessage(ctx, to.Chat, m.ID, env.Link{Message: t.Message.ID, Part: true, Caption: v.reader.Text(m)})
 	}
 	return ctx.Err()
 }

@@ -151,7 +151,7 @@ func (t *telegramPart) start() (err error) {
 		return nil
 	}
 	o := t.options
-	o.Core, o.Push, o.Log, o.Shown = t.engine.manager, &t.push, t.log, claude.Show
+	o.Core, o.Push, o.Log, o.Shown, o.Inert = t.engine.manager, &t.push, t.log, claude.Show, claude.Inert
 	o.Token, o.API, o.Allowed = cfg.TelegramToken.Reveal(), cfg.TelegramAPI, cfg.AllowedUsers
 	o.StateDir, o.LockFile, o.FileOver, o.MediaMaxAge, o.Transcribe = cfg.StateDir, cfg.TelegramLock(), cfg.FileOver, cfg.MediaMaxAge, cfg.Transcribe
 	o.SendRoots, o.CWD, o.Withheld = cfg.SendRoots, cfg.CWD, []string{cfg.StateDir, cfg.RuntimeDir, cfg.UserDir}

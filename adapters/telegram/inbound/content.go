@@ -23,6 +23,7 @@ import (
 type received struct {
 	media.File
 	path       string
+	about      string          // what it is
 	failure    string          // why the file is not here
 	block      json.RawMessage // shows an image
 	hidden     string          // why an image is not shown
@@ -36,6 +37,7 @@ type Reader struct {
 	Sender     *outbox.Sender
 	Transcribe string // command to transcribe voice messages; empty: none
 	BotName    func() string
+	Inert      func(string) string // takes its meaning for the agent's program from a text
 	Log        *slog.Logger
 }
 
@@ -64,7 +66,7 @@ func (b *Result) Problems() string {
 func (r *Reader) Read(ctx context.Context, to chats.Address, ms []*models.Message) (Result, error) {
 	var says []reading
 	for _, m := range ms {
-		says = append(says, read(m, r.BotName()))
+		says = append(says, r.read(m))
 	}
 	if slices.ContainsFunc(says, func(s reading) bool { return len(s.files) > 0 }) {
 		defer r.Sender.TypeUntil(ctx, to)()
@@ -85,7 +87,7 @@ func (r *Reader) Read(ctx context.Context, to chats.Address, ms []*models.Messag
 }
 
 func (r *Reader) receive(ctx context.Context, to chats.Address, m media.File, left int64) received {
-	f := received{File: m, path: filepath.Join(r.Downloader.Dir, string(to.Key()), m.Name)}
+	f := received{File: m, path: filepath.Join(r.Downloader.Dir, string(to.Key()), r.Inert(m.Name))}
 	n, err := r.Downloader.Download(ctx, &m, f.path)
 	if err != nil {
 		if f.failure = "the download failed"; ctx.Err() == nil {
@@ -96,14 +98,14 @@ func (r *Reader) receive(ctx context.Context, to chats.Address, m media.File, le
 		}
 		return f
 	}
-	f.Bytes = n
+	f.about, f.Ask = r.ofOthers(m.Described(n)), r.ofOthers(m.Ask)
 	if f.Image {
 		f.block, f.hidden = media.ShowImage(f.path, left)
 	}
 	if f.Spoken && r.Transcribe != "" {
-		f.transcript, err = media.Transcribe(ctx, r.Transcribe, f.path)
-		if err != nil {
-			f.deaf = err.Error()
+		transcript, err := media.Transcribe(ctx, r.Transcribe, f.path)
+		if f.transcript = r.ofOthers(transcript); err != nil {
+			f.deaf = r.ofOthers(err.Error())
 		}
 	}
 	return f
@@ -195,12 +197,12 @@ func (f *received) tell(body *text) {
 		body.add(sep, "(saved to "+f.path+")")
 		return
 	}
-	body.add("\n", f.Described(f.Bytes)+"\nSaved to: "+f.path)
+	body.add("\n", f.about+"\nSaved to: "+f.path)
 	if f.hidden != "" {
 		body.add("\n", "(It is not shown here: "+f.hidden+".)")
 	}
 	if f.transcript != "" {
-		body.add("\n", "Transcript: "+defused(f.transcript))
+		body.add("\n", "Transcript: "+f.transcript)
 	}
 	if f.deaf != "" {
 		body.add("\n", "(It could not be transcribed: "+f.deaf+".)")

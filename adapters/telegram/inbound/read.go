@@ -5,7 +5,6 @@ package inbound
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"bareclaw/adapters/telegram/media"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/visible"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -30,60 +30,67 @@ type reading struct {
 	empty bool         // the message has no understood content
 }
 
-// read reads a message. bot is the user name of the bot, to be removed where the name
-// only addresses the bot.
-func read(m *models.Message, bot string) reading {
-	r := reading{text: Text(m, bot), facts: Facts(m)}
+func (r *Reader) read(m *models.Message) reading {
+	s := reading{text: r.Text(m), facts: r.ofOthers(Facts(m))}
 	if f, ok := media.FileOf(m); ok {
-		r.files = append(r.files, f)
+		s.files = append(s.files, f)
 	}
-	if strings.TrimSpace(r.text) == "" {
-		r.text = ""
+	if strings.TrimSpace(s.text) == "" {
+		s.text = ""
 	}
-	r.empty = r.text == "" && r.facts == "" && len(r.files) == 0
-	if strings.HasPrefix(r.text, "/") && len(r.files) == 0 && m.ForwardOrigin == nil {
-		return r // a command of Claude, recognised by the first character
+	s.empty = s.text == "" && s.facts == "" && len(s.files) == 0
+	if strings.HasPrefix(s.text, "/") && len(s.files) == 0 && isTyped(m) {
+		return s // a command of Claude, recognised by the first character
 	}
-	r.lead = defused(forwarded(m) + quoted(m))
-	if m.ForwardOrigin != nil {
-		r.text, r.facts = defused(r.text), defused(r.facts)
-	}
+	s.lead = r.ofOthers(passedOn(m) + quoted(m))
 	if to := m.ReplyToMessage; to != nil && to.Chat.ID == m.Chat.ID {
 		if f, ok := media.FileOf(to); ok {
 			f.Quoted = true
-			r.files = append(r.files, f)
+			s.files = append(s.files, f)
 		}
 	}
-	return r
+	return s
 }
 
-// Text returns the text or caption of a message as Markdown; a text beginning with a
-// slash is returned unformatted, as a possible command of Claude.
-func Text(m *models.Message, bot string) string {
+// Text returns the text or caption of a message as Markdown, without the name of the bot
+// where it only addresses the bot; a text beginning with a slash is returned unformatted, as a
+// possible command of Claude.
+func (r *Reader) Text(m *models.Message) string {
 	text, entities := m.Text, m.Entities
 	if text == "" {
 		text, entities = m.Caption, m.CaptionEntities
 	}
-	if strings.HasPrefix(chats.Unaddressed(text, bot), "/") {
-		return chats.Unaddressed(text, bot)
+	bot := r.BotName()
+	if !strings.HasPrefix(chats.Unaddressed(text, bot), "/") {
+		text = entitiesMarkdown(text, entities)
 	}
-	return chats.Unaddressed(entitiesMarkdown(text, entities), bot)
+	text = chats.Unaddressed(text, bot)
+	if !isTyped(m) {
+		return r.ofOthers(text)
+	}
+	return text
 }
 
-// speaker matches the beginning of the line that names the speaker to Claude.
-var speaker = regexp.MustCompile(`(?i)\[(\s*channel\s*:)`)
+// isTyped reports whether the sender has written the text of a message.
+func isTyped(m *models.Message) bool { return m.ForwardOrigin == nil && m.ViaBot == nil }
 
-// defused changes a text of people without access, to prevent the text from imitating
-// the beginning of another person's message.
-func defused(text string) string { return speaker.ReplaceAllString(text, "($1") }
+// ofOthers returns a text that the sender has not typed as Claude gets the text: nothing in it
+// is hidden, and nothing is an instruction to the program.
+func (r *Reader) ofOthers(text string) string {
+	return r.Inert(visible.Prose(newlines.Replace(text)))
+}
 
 var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-func forwarded(m *models.Message) string {
-	if m.ForwardOrigin == nil {
-		return ""
+// passedOn says whose text the sender passes on.
+func passedOn(m *models.Message) string {
+	switch {
+	case m.ForwardOrigin != nil:
+		return "Forwarded from " + originName(m.ForwardOrigin) + ":\n"
+	case m.ViaBot != nil:
+		return "Made with the bot " + orSomebody(m.ViaBot.Username) + ":\n"
 	}
-	return "Forwarded from " + originName(m.ForwardOrigin) + ":\n"
+	return ""
 }
 
 func originName(o *models.MessageOrigin) string {
@@ -220,7 +227,7 @@ func (s Splitter) unfinished(m *models.Message) bool {
 // isPart reports whether a message may be part of a longer text at all: only text, and
 // written by the sender.
 func isPart(m *models.Message) bool {
-	return m != nil && m.Text != "" && m.From != nil && m.ForwardOrigin == nil && m.ExternalReply == nil && m.MediaGroupID == ""
+	return m != nil && m.Text != "" && m.From != nil && isTyped(m) && m.ExternalReply == nil && m.MediaGroupID == ""
 }
 
 // continues reports whether a message is the next part of a text.
