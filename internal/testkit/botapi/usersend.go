@@ -1,6 +1,7 @@
 package botapi
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 
@@ -28,6 +29,16 @@ func InAlbum(id string) SendOption { return func(m *stored) { m.album = id } }
 
 // ReplyingTo answers a message of the chat.
 func ReplyingTo(messageID int) SendOption { return func(m *stored) { m.ReplyTo = messageID } }
+
+// WithMembers adds members of a JSON object to the message as the bot gets it, for what users
+// pass on: a forward's origin, a quote, a poll.
+func WithMembers(members json.RawMessage) SendOption {
+	return func(m *stored) {
+		if err := json.Unmarshal(members, &m.extra); err != nil {
+			panic(fmt.Sprintf("members of a message: %v", err))
+		}
+	}
+}
 
 var commandText = regexp.MustCompile(`^/[a-zA-Z0-9_]{1,32}(@[a-zA-Z0-9_]+)?`)
 
