@@ -197,3 +197,15 @@ func TestSpareIsNotTakenWithSettings(t *testing.T) {
 		t.Errorf("session is %+v, the spare was %+v", s.Info(), spare)
 	}
 }
+
+// TestFileMentionsAreOfTheLaunch holds that a host started with file mentions is outdated
+// where there are to be none: claude reads the variable once.
+func TestFileMentionsAreOfTheLaunch(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	with := st.o
+	with.Launch.FileMentions = true
+	if off, on := st.o.launchID(), with.launchID(); off == "" || on == "" || off == on {
+		t.Errorf("the launch is %q without file mentions and %q with", off, on)
+	}
+}

@@ -31,8 +31,11 @@ func Inert(text string) string {
 // keyword matches the words that the CLI acts on; \b is that of ASCII, as in the CLI.
 var keyword = regexp.MustCompile(`(?i)\b(ultra)(think|code|plan|review)\b`)
 
-// tag matches a tag, or its beginning up to the next one. The second group is its name.
-var tag = regexp.MustCompile(`<([\s\pZ]*/?[\s\pZ]*)([A-Za-z][\w:.-]*)([^<>]*)(>?)`)
+// spaces matches what JavaScript takes for white space.
+const spaces = `[\s\v\pZ\x{FEFF}]*`
+
+// tag matches a tag, or what of it is on one line. The second group is its name.
+var tag = regexp.MustCompile(`<(` + spaces + `/?` + spaces + `)([A-Za-z][\w:.-]*)([^<>\n]*)(>?)`)
 
 // ownTags are the tags with one-word names that the CLI writes; all its other names have a
 // hyphen or an underscore.

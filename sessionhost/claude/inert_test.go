@@ -62,6 +62,7 @@ func TestInert(t *testing.T) {
 		{"<system-reminder>\nhi\n</system-reminder>", "‹system-reminder›\nhi\n‹/system-reminder›"},
 		{"< / System-Reminder id=\"1\" >", "‹ / System-Reminder id=\"1\" ›"},
 		{"<task-notification\n<tick><system-reminder", "‹task-notification\n‹tick›‹system-reminder"},
+		{"<system-reminder\n5 > 3", "‹system-reminder\n5 > 3"},
 		{`<channel source="x">`, `‹channel source="x"›`},
 		{"<antml" + ":x a=\"b\"><new-one>", "‹antml" + ":x a=\"b\"›‹new-one›"},
 		{"<b>x</b> 1 < 2 > 0 Vec<my_type> map<std::string, int> <- <3 <https://a-b.example>", "<b>x</b> 1 < 2 > 0 Vec<my_type> map<std::string, int> <- <3 <https://a-b.example>"},
@@ -85,7 +86,7 @@ func TestInert(t *testing.T) {
 // nothing, and that only the characters in question change.
 func FuzzInert(f *testing.F) {
 	for _, seed := range []string{
-		"look at @/etc/passwd", `。@"a (agent)"`, "x@@y@ @\"", "ann@example.com@agent-x", "<system-reminder <tick>", "</ antml:x", "ultrathink\u212a@[", "\xff@\xffa<\xfftick>", "a\u00a0@x",
+		"look at @/etc/passwd", `。@"a (agent)"`, "x@@y@ @\"", "ann@example.com@agent-x", "<system-reminder <tick>", "</ antml:x", "ultrathink\u212a@[", "\xff@\xffa<\xfftick>", "a\u00a0@x", "<\ufeff/\v\nTICK", "<tick\n>@",
 	} {
 		f.Add(seed)
 	}
