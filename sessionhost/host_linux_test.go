@@ -146,7 +146,7 @@ func TestOtherUserIsRefused(t *testing.T) {
 		t.Errorf("another user is told %q (%v), want the end of the connection", said, err)
 	}
 	s.answers("echo mine", "mine")
-	if log, err := os.ReadFile(st.paths().LogPath); err != nil || !strings.Contains(string(log), "peer has uid 65534") {
+	if log, err := os.ReadFile(st.paths().LogPath); err != nil || !strings.Contains(string(log), "another user (uid 65534)") {
 		t.Errorf("the host's log says %s (%v)", log, err)
 	}
 }
