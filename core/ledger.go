@@ -210,6 +210,7 @@ type SettingsChange struct {
 	Channel        ChannelKey
 	Model          *string // nil: unchanged; empty: reset to the gateway's default
 	PermissionMode *string
+	Tools          *string
 	Add            []Rule   // rules to add; a rule already present (compared by Rule) changes nothing
 	Remove         []string // ids; unknown ids change nothing
 }

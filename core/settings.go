@@ -27,6 +27,7 @@ const (
 type Settings struct {
 	Model          string // empty: the gateway's default
 	PermissionMode string // empty: the gateway's default
+	Tools          string // the gateway's tools that sessions may use; empty: the gateway's default
 	Rules          []Rule // oldest first; in addition to the gateway's rules
 
 	// HadModel and HadPermissionMode record that an override was removed: a resumed session
@@ -52,6 +53,9 @@ func (s Settings) Apply(c *SettingsChange) Settings {
 	if c.PermissionMode != nil {
 		s.PermissionMode, s.HadPermissionMode = *c.PermissionMode, *c.PermissionMode == ""
 	}
+	if c.Tools != nil {
+		s.Tools = *c.Tools
+	}
 	s.Rules = slices.DeleteFunc(slices.Clone(s.Rules), func(r Rule) bool { return slices.Contains(c.Remove, r.ID) })
 	for _, r := range c.Add {
 		if !s.HasRule(r.Rule) {
@@ -69,15 +73,19 @@ func (s *Settings) HasRule(rule string) bool {
 // Fingerprint identifies settings by their effect on the start of a session. The fingerprint
 // of settings without an effect is empty.
 func (s Settings) Fingerprint() string {
-	if s.Model == "" && s.PermissionMode == "" && len(s.Rules) == 0 {
+	if s.Model == "" && s.PermissionMode == "" && s.Tools == "" && len(s.Rules) == 0 {
 		return ""
 	}
-	parts := make([]string, 0, len(s.Rules)+2)
+	parts := make([]string, 0, len(s.Rules)+3)
 	for _, r := range s.Rules {
 		parts = append(parts, r.Rule)
 	}
 	slices.Sort(parts)
-	b, err := json.Marshal(append(parts, s.Model, s.PermissionMode))
+	parts = append(parts, s.Model, s.PermissionMode)
+	if s.Tools != "" { // else the fingerprint is that of earlier programs
+		parts = append(parts, s.Tools)
+	}
+	b, err := json.Marshal(parts)
 	if err != nil {
 		panic(fmt.Sprintf("core: strings do not encode: %v", err))
 	}

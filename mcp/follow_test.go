@@ -12,8 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"bareclaw/core"
 	"bareclaw/core/tools"
 	"bareclaw/internal/testkit/check"
+	"bareclaw/internal/toolset"
 )
 
 func named(names ...string) (all []tools.Tool) {
@@ -25,21 +27,26 @@ func named(names ...string) (all []tools.Tool) {
 	return all
 }
 
+// few lets sessions use some tools.
+type few struct{ tools.Sessions }
+
+func (few) Tools(core.ChannelKey) toolset.Set { return "a,b,c,d,e" }
+
 // TestFollow holds that sessions get each change within 250 ms, a burst of changes once, and
 // only the tools that sessions may use. What Offer has offered does not come again.
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		registry := tools.NewRegistry(slog.New(slog.DiscardHandler), func(name string) bool { return name != "hidden" })
+		registry := tools.NewRegistry(slog.New(slog.DiscardHandler), few{})
 		s := New(registry, "v1", slog.New(slog.DiscardHandler))
 		check.OK(t, registry.Set(tools.Gateway, named("b", "hidden", "a")))
 		var published []string // names of the tools
 		var full atomic.Bool   // nothing can be published
-		publish := func(answers map[string]json.RawMessage) error {
+		publish := func() error {
 			if full.Load() {
 				return errors.New("no space left on device")
 			}
 			var list struct{ Tools []struct{ Name string } }
-			check.OK(t, json.Unmarshal(answers[methodList], &list))
+			check.OK(t, json.Unmarshal(s.Answers("")[methodList], &list))
 			published = append(published, strings.Trim(fmt.Sprint(list.Tools), "[]"))
 			return nil
 		}
@@ -50,7 +57,8 @@ func TestFollow(t *testing.T) {
 				t.Fatalf("published %q, want %q", published, all)
 			}
 		}
-		check.OK(t, publish(s.Offer()))
+		s.Offer()
+		check.OK(t, publish())
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
@@ -77,5 +85,12 @@ func TestFollow(t *testing.T) {
 		want("{a} {b}", "{a} {b} {c}", "{a} {b}", "{a} {b} {e}")
 		cancel()
 		<-done
+		for set, want := range map[toolset.Set]string{"e,none_such": "[{e}]", toolset.All: "[{a} {b} {e} {hidden}]", toolset.None: "[]"} {
+			var list struct{ Tools []struct{ Name string } }
+			check.OK(t, json.Unmarshal(s.Answers(set)[methodList], &list))
+			if got := fmt.Sprint(list.Tools); got != want {
+				t.Errorf("sessions with the tools %s are offered %s, want %s", set, got, want)
+			}
+		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -68,7 +69,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Header.Get(headerVersion) >= statelessFrom:
 		h.stateless.ServeHTTP(w, r)
 	case m.Method != "" && m.ID != nil && !isMethod(m.Method):
-		writeError(w, http.StatusOK, m.ID, jsonrpc.CodeMethodNotFound, "there is no method "+m.Method)
+		writeError(w, http.StatusOK, m.ID, jsonrpc.CodeMethodNotFound, fmt.Sprintf("there is no method %.120s", m.Method))
 	case m.Method == "initialize": // begins a session, also where the client has one
 		r.Header.Del(headerSession)
 		h.begin(w, r, h.stateful)

@@ -20,6 +20,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/tools"
+	"bareclaw/internal/toolset"
 	"bareclaw/internal/wait"
 )
 
@@ -110,9 +111,8 @@ const maxTools = 100_000
 // settleTime is how long changes of the tools are gathered before clients hear of them.
 const settleTime = 100 * time.Millisecond
 
-// Offer offers the registry's tools, and returns the answers of session hosts. Offer and Follow
-// must not run at the same time.
-func (s *Server) Offer() map[string]json.RawMessage {
+// Offer offers the registry's tools to clients. Offer and Follow must not run at the same time.
+func (s *Server) Offer() {
 	select {
 	case <-s.changed: // by what is listed now
 	default:
@@ -120,15 +120,14 @@ func (s *Server) Offer() map[string]json.RawMessage {
 	if s.used.Load() {
 		s.update() // which tells the clients
 	}
-	return s.answers()
 }
 
 // publishPause is the time between two attempts to publish.
 const publishPause = 5 * time.Second
 
-// Follow offers the registry's tools after each change since the last Offer, until ctx ends.
-// publish receives the answers of session hosts, again if it returns an error.
-func (s *Server) Follow(ctx context.Context, publish func(answers map[string]json.RawMessage) error) {
+// Follow offers the registry's tools after each change since the last Offer, until ctx ends. publish offers them to
+// sessions, with Answers, and is called again if it returns an error.
+func (s *Server) Follow(ctx context.Context, publish func() error) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -138,7 +137,7 @@ func (s *Server) Follow(ctx context.Context, publish func(answers map[string]jso
 		if wait.Sleep(ctx, settleTime) != nil {
 			return
 		}
-		for publish(s.Offer()) != nil {
+		for s.Offer(); publish() != nil; s.Offer() {
 			if wait.Sleep(ctx, publishPause) != nil {
 				return
 			}
@@ -183,13 +182,12 @@ func (s *Server) offer(t *sdk.Tool) {
 	s.sdk.AddTool(t, s.call)
 }
 
-// answers returns the answers of session hosts.
-func (s *Server) answers() map[string]json.RawMessage {
+// Answers returns the answers of session hosts, by method, for sessions with a set of tools; for no
+// choice, with the gateway's own set.
+func (s *Server) Answers(set toolset.Set) map[string]json.RawMessage {
 	listed := []json.RawMessage{}
-	for _, t := range s.tools.List() {
-		if s.tools.ForSessions(t.Name) {
-			listed = append(listed, encode(describe(&t)))
-		}
+	for _, t := range s.tools.ListOf(set) {
+		listed = append(listed, encode(describe(&t)))
 	}
 	return map[string]json.RawMessage{
 		"initialize": encode(&sdk.InitializeResult{
@@ -280,7 +278,7 @@ func (s *Server) answer(ctx context.Context, channel core.ChannelKey, session st
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
 	if m.Method != methodCall {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("there is no method %q", m.Method)}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("there is no method %.120q", m.Method)}
 	}
 	result, err := s.tools.Call(ctx, m.Params.Name, tools.Call{
 		Channel: channel, Session: session, ID: m.Params.Meta.CallID, Turn: r.Turn, At: r.At, Args: m.Params.Args,

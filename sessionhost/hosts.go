@@ -47,9 +47,13 @@ type Options struct {
 	Log            *slog.Logger
 	MemLimit       int64 // bytes of unacknowledged events in a host's memory; 0 means 256 KiB
 	SpoolLimit     int64 // and in all; 0 means 64 MiB
-	// ToolServer is the path of the file with the hosts' own answers to MCP requests, which
-	// SetToolAnswers writes. Without a path sessions get no tools of the gateway.
+	// ToolServer is the path of the file with the hosts' own answers to MCP requests. Sessions
+	// with a set of tools of their own have a file beside it. Without a path sessions get no tools
+	// of the gateway.
 	ToolServer string
+	// ToolAnswers returns these answers, by method, for sessions that may use a set of tools; for
+	// "", the gateway's own set.
+	ToolAnswers func(set string) map[string]json.RawMessage
 	// Spares is how many sessions are kept ready for new channels; none where sessions
 	// cannot be resumed.
 	Spares int
@@ -92,7 +96,7 @@ func New(o Options) (*Hosts, error) {
 	if !o.Lasting {
 		o.Spares = 0
 	}
-	return &Hosts{newSpares(&hostKeeper{o: o, tools: newToolServer(o.ToolServer)})}, nil
+	return &Hosts{newSpares(&hostKeeper{o: o, tools: newToolServer(o.ToolServer, o.ToolAnswers)})}, nil
 }
 
 // Lasting reports whether sessions can be resumed by id later on.
@@ -114,6 +118,9 @@ func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (
 	b, err := h.o.bootstrap(p, l)
 	if err != nil {
 		return nil, err
+	}
+	if b.ToolServer, err = h.tools.provide(l.Settings.Tools); err != nil {
+		h.o.Log.Error("a session starts without tools", "channel", string(key), "err", err)
 	}
 	for attempt := 1; ; attempt++ {
 		s, err := h.launch(ctx, key, b, p)

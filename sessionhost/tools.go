@@ -1,10 +1,16 @@
 package sessionhost
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"bareclaw/internal/atomicfile"
@@ -12,72 +18,127 @@ import (
 	"bareclaw/sessionhost/protocol"
 )
 
-// A toolServer is what the sessions of the gateway know of its tools: the hosts' own answers,
-// in one file that all hosts read, and the connected sessions, which are told of changes.
+// A toolServer is what the sessions of the gateway know of its tools: the hosts' own answers, in
+// one file for all hosts whose sessions may use the same tools, and the connected sessions, which
+// are told of changes.
 type toolServer struct {
-	path string
+	path    string
+	answers func(set string) map[string]json.RawMessage // as Options.ToolAnswers
 
-	mu       sync.Mutex // guards the fields below
-	removed  bool       // the file: sessions are gone for good
-	list     string     // protocol.ListID of the present list of tools
+	mu       sync.Mutex        // guards the fields below
+	removed  bool              // the files: sessions are gone for good
+	lists    map[string]string // protocol.ListID of the present list of tools, by set; "" is the gateway's set
 	changes  int
 	sessions map[*session]struct{}
 }
 
-// SetToolAnswers replaces the answers that hosts give to MCP requests, by method, and tells
-// each claude if the list of tools has changed.
-func (h *Hosts) SetToolAnswers(results map[string]json.RawMessage) error {
-	b, err := json.Marshal(results)
-	if err != nil {
-		return fmt.Errorf("encode the answers of the tool server: %w", err)
-	}
-	return h.tools.set(b)
-}
+// methodSet stands among the answers of a file for a set of its own, and names the set. No claude
+// asks for the method.
+const methodSet = "bareclaw/tools"
 
-// RemoveToolAnswers removes the hosts' answers, once all sessions have ended. A later
-// SetToolAnswers does nothing.
-func (h *Hosts) RemoveToolAnswers() error {
-	h.tools.mu.Lock()
-	defer h.tools.mu.Unlock()
-	h.tools.removed = true
-	if err := os.Remove(h.tools.path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove the answers of the tool server: %w", err)
-	}
-	return nil
-}
-
-// newToolServer begins with what an earlier daemon has left: a session is told only of what has
-// changed since.
-func newToolServer(path string) toolServer {
-	b, _ := os.ReadFile(path) // none yet: no list
-	return toolServer{path: path, list: listIn(b), sessions: map[*session]struct{}{}}
-}
-
-// listIn returns the protocol.ListID that hosts compute of the file's list of tools.
-func listIn(b []byte) string {
-	var results map[string]json.RawMessage
-	_ = json.Unmarshal(b, &results) // a damaged file has no list
-	return protocol.ListID(results[claude.MethodList])
-}
-
-func (t *toolServer) set(b []byte) error {
+// OfferTools writes the answers that hosts give to MCP requests anew, and tells each claude if a
+// list of tools has changed.
+func (h *Hosts) OfferTools() error {
+	t := &h.tools
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.removed {
 		return nil
 	}
-	if err := atomicfile.Write(t.path, b, 0o600); err != nil {
+	before := maps.Clone(t.lists)
+	var errs []error
+	for set := range before {
+		errs = append(errs, t.writeLocked(set))
+	}
+	if !maps.Equal(before, t.lists) {
+		t.changes++
+		for s := range t.sessions {
+			s.tellToolsChanged() // also a session whose list is the same, which claude then finds
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// RemoveToolAnswers removes the hosts' answers, once all sessions have ended. A later OfferTools
+// does nothing.
+func (h *Hosts) RemoveToolAnswers() error {
+	t := &h.tools
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.removed = true
+	var errs []error
+	for set := range t.lists {
+		if err := os.Remove(t.file(set)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("remove the answers of the tool server: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// newToolServer begins with what an earlier daemon has left: a session is told only of what has
+// changed since.
+func newToolServer(path string, answers func(set string) map[string]json.RawMessage) toolServer {
+	return toolServer{path: path, answers: answers, lists: leftLists(path), sessions: map[*session]struct{}{}}
+}
+
+// leftLists returns the lists in the files that are there.
+func leftLists(path string) map[string]string {
+	lists := map[string]string{}
+	b, _ := os.ReadFile(path) // none yet: no list
+	_, lists[""] = setAndList(b)
+	left, _ := globIn(filepath.Dir(path), strings.TrimSuffix(filepath.Base(path), ".json")+"-*.json") // the pattern is well-formed
+	for _, file := range left {
+		b, _ := os.ReadFile(file)
+		if set, list := setAndList(b); set != "" {
+			lists[set] = list
+		}
+	}
+	return lists
+}
+
+// setAndList returns the set of a file's answers, and the protocol.ListID that hosts compute of
+// their list of tools. A damaged file has no set and no list.
+func setAndList(b []byte) (set, list string) {
+	var results map[string]json.RawMessage
+	_ = json.Unmarshal(b, &results)
+	_ = json.Unmarshal(results[methodSet], &set)
+	return set, protocol.ListID(results[claude.MethodList])
+}
+
+// file returns the path of the answers for sessions with a set.
+func (t *toolServer) file(set string) string {
+	if set == "" || t.path == "" {
+		return t.path
+	}
+	sum := sha256.Sum256([]byte(set))
+	return strings.TrimSuffix(t.path, ".json") + "-" + hex.EncodeToString(sum[:8]) + ".json"
+}
+
+// provide returns the path of the answers for a session that is about to start.
+func (t *toolServer) provide(set string) (path string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, known := t.lists[set]; !known && t.path != "" && !t.removed {
+		err = t.writeLocked(set)
+	}
+	return t.file(set), err
+}
+
+// writeLocked writes the answers for a set.
+func (t *toolServer) writeLocked(set string) error {
+	results := t.answers(set)
+	if set != "" {
+		results = maps.Clone(results)
+		results[methodSet], _ = json.Marshal(set) // a text always encodes
+	}
+	b, err := json.Marshal(results)
+	if err != nil {
+		return fmt.Errorf("encode the answers of the tool server: %w", err)
+	}
+	if err := atomicfile.Write(t.file(set), b, 0o600); err != nil {
 		return fmt.Errorf("write the answers of the tool server: %w", err)
 	}
-	list := listIn(b)
-	if t.list == list {
-		return nil
-	}
-	t.list = list
-	t.changes++
-	for s := range t.sessions {
-		s.tellToolsChanged()
-	}
+	_, t.lists[set] = setAndList(b)
 	return nil
 }
 
@@ -93,7 +154,8 @@ func (t *toolServer) add(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sessions[s] = struct{}{}
-	if t.changes != s.toolChanges || s.toolList != "" && s.toolList != t.list {
+	present := s.toolList == "" || slices.Contains(slices.Collect(maps.Values(t.lists)), s.toolList)
+	if t.changes != s.toolChanges || !present {
 		s.tellToolsChanged()
 	}
 }

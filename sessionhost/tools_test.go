@@ -3,6 +3,8 @@ package sessionhost
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,18 +19,22 @@ func (st *station) withTools() *station {
 	return st
 }
 
-// offers makes a daemon offer tools of these names.
+// offers makes a daemon offer tools of these names: all of them to sessions without a set of their
+// own.
 func (h *Hosts) offers(t testing.TB, names ...string) {
 	t.Helper()
-	list := []map[string]string{}
-	for _, name := range names {
-		list = append(list, map[string]string{"name": name})
+	h.tools.answers = func(set string) map[string]json.RawMessage {
+		list := []map[string]string{}
+		for _, name := range names {
+			if set == "" || slices.Contains(strings.Split(set, ","), name) {
+				list = append(list, map[string]string{"name": name})
+			}
+		}
+		b, err := json.Marshal(map[string]any{"tools": list})
+		check.OK(t, err)
+		return map[string]json.RawMessage{"initialize": json.RawMessage(`{"serverInfo":{"name":"bareclaw"}}`), "ping": json.RawMessage(`{}`), claude.MethodList: b}
 	}
-	answers := map[string]json.RawMessage{"initialize": json.RawMessage(`{"serverInfo":{"name":"bareclaw"}}`), "ping": json.RawMessage(`{}`)}
-	var err error
-	answers[claude.MethodList], err = json.Marshal(map[string]any{"tools": list})
-	check.OK(t, err)
-	check.OK(t, h.SetToolAnswers(answers))
+	check.OK(t, h.OfferTools())
 }
 
 // startWithTools begins a session on channel "c" of a daemon with the tool "a".
@@ -308,5 +314,42 @@ func TestSpareHearsOfChanges(t *testing.T) {
 	s.responds(s.called(), "done")
 	if got := s.result(); got != "final: done" {
 		t.Errorf("a call ends with %q", got)
+	}
+}
+
+// TestSetsOfTools gives sessions sets of tools of their own: each claude has those of its set, hears
+// of changes, also from a later daemon, and no file is left in the end.
+func TestSetsOfTools(t *testing.T) {
+	t.Parallel()
+	st := newStation(t).withTools()
+	h := st.hosts()
+	h.offers(t, "a", "b", "c")
+	s := st.begin(h, core.Launch{SessionID: newID(t), Settings: core.Settings{Tools: "b,d"}})
+	s.answers("tools", `["b"]`)
+	plain, err := h.Start(t.Context(), "plain", core.Launch{SessionID: newID(t)})
+	check.OK(t, err)
+	all := st.listen(plain)
+	all.answers("tools", `["a","b","c"]`)
+	h.offers(t, "a", "b", "c", "d")
+	st.eventually("claude has the new tool of its set", func() bool { return s.answer("tools") == `["b","d"]` })
+	s.Detach()
+	all.Detach()
+
+	h = st.generation(2)
+	again, err := h.Attach(t.Context(), "c")
+	check.OK(t, err)
+	s = st.listen(again)
+	s.answers("tools", `["b","d"]`)
+	told := strings.Count(st.read("journal"), `"event":"list_changed"`)
+	h.offers(t, "a", "b", "c", "d") // nothing has changed
+	s.answers("tools", `["b","d"]`)
+	if n := strings.Count(st.read("journal"), `"event":"list_changed"`); n != told {
+		t.Errorf("claude was told %d times more of the same tools", n-told)
+	}
+	h.offers(t, "d")
+	st.eventually("claude has what is left of its set", func() bool { return s.answer("tools") == `["d"]` })
+	check.OK(t, h.RemoveToolAnswers())
+	if left, err := filepath.Glob(st.path("tools*.json")); err != nil || len(left) > 0 {
+		t.Errorf("left: %q, %v", left, err)
 	}
 }

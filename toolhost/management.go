@@ -27,13 +27,14 @@ type manager struct {
 	replace func(ctx context.Context, between func() error) error // see Keeper.replace
 }
 
-// tools returns the tools by which the manager is asked.
+// tools returns the tools by which the manager is asked. Those that change something reach all
+// channels, whose sessions all have the same tools and snapshots.
 func (m *manager) tools() []tools.Tool {
 	const none = `{"type":"object","properties":{},"additionalProperties":false}`
 	return []tools.Tool{
 		{
 			Name: "worker_status", Description: "Show how the tool host does, the process that runs tools.", Input: json.RawMessage(none),
-			Annotations: tools.Annotations{ReadOnly: true, Idempotent: true}, Handle: m.status,
+			Annotations: tools.Annotations{ReadOnly: true, Idempotent: true}, Reach: tools.ReachOwn, Handle: m.status,
 		},
 		{
 			Name: "worker_restart", Description: "Restart the tool host, with all tools loaded anew.", Input: json.RawMessage(none),
@@ -51,12 +52,12 @@ func (m *manager) tools() []tools.Tool {
 		},
 		{
 			Name: "worker_snapshots", Description: "List the snapshots of the tools, the newest first.", Input: json.RawMessage(none),
-			Annotations: tools.Annotations{ReadOnly: true, Idempotent: true}, Handle: m.listSnapshots,
+			Annotations: tools.Annotations{ReadOnly: true, Idempotent: true}, Reach: tools.ReachOwn, Handle: m.listSnapshots,
 		},
 		{
 			Name: "plan_read", Description: "Read a Markdown file.",
 			Input:       json.RawMessage(`{"type":"object","properties":{"path":{"type":"string","description":"absolute path of a .md file"}},"required":["path"]}`),
-			Annotations: tools.Annotations{ReadOnly: true, Idempotent: true}, Handle: tools.WithArgs(readPlan),
+			Annotations: tools.Annotations{ReadOnly: true, Idempotent: true}, Reach: tools.ReachOwn, Handle: tools.WithArgs(readPlan),
 		},
 		{
 			Name: "dynamic_tool_delete", Description: "Delete a tool.",
@@ -143,7 +144,7 @@ func (m *manager) deleteTool(ctx context.Context, name string) error {
 		if _, other := m.offer.registry.Find(name); other {
 			return fmt.Errorf("name: %q is a tool of the gateway and cannot be deleted", name)
 		}
-		return fmt.Errorf("name: there is no tool %q; %s lists all", name, tools.SearchName)
+		return fmt.Errorf("name: there is no tool %.120q; %s lists all", name, tools.SearchName)
 	}
 	if err := m.files.remove(t); err != nil {
 		return fmt.Errorf("delete %s: %w", name, err)

@@ -106,7 +106,7 @@ func (o *offer) count() int {
 
 // toolOf returns a tool that the tool host carries out.
 func (o *offer) toolOf(d api.Tool) tools.Tool {
-	t := tools.Tool{Name: d.Name, Description: d.Description, Source: tools.Builtin, Input: d.InputSchema, Output: d.OutputSchema}
+	t := tools.Tool{Name: d.Name, Description: d.Description, Source: tools.Builtin, Input: d.InputSchema, Output: d.OutputSchema, Reach: tools.ReachOwn}
 	if d.File != "" {
 		t.Source, t.ChecksArgs = tools.Dynamic, true // in the tool host, which may be killed
 	}

@@ -25,9 +25,9 @@ type planArgs struct {
 func readPlan(_ context.Context, _ tools.Call, args planArgs) (tools.Result, error) {
 	switch {
 	case !filepath.IsAbs(args.Path):
-		return tools.Result{}, fmt.Errorf("path: %q must be an absolute path", args.Path)
+		return tools.Result{}, fmt.Errorf("path: %.300q must be an absolute path", args.Path)
 	case slices.Contains(strings.Split(args.Path, "/"), ".."):
-		return tools.Result{}, fmt.Errorf("path: %q must not lead upwards with .. in it", args.Path)
+		return tools.Result{}, fmt.Errorf("path: %.300q must not lead upwards with .. in it", args.Path)
 	}
 	path, err := filepath.EvalSymlinks(args.Path)
 	if err != nil {

@@ -27,7 +27,7 @@ const maxSnapshotName = 64
 func checkSnapshotName(name string) error {
 	switch form := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`); {
 	case !form.MatchString(name) || len(name) > maxSnapshotName:
-		return fmt.Errorf("name: %q must be 1 to 64 letters, digits and . _ -, and begin with a letter or digit", name)
+		return fmt.Errorf("name: %.120q must be 1 to 64 letters, digits and . _ -, and begin with a letter or digit", name)
 	case name == initialName || name == rescueName:
 		return fmt.Errorf("name: the gateway uses %q itself; choose another name", name)
 	}
@@ -91,7 +91,7 @@ func (f *toolFiles) find(id string) (api.Snapshot, error) {
 	case id == "":
 		return api.Snapshot{}, errors.New("there is no snapshot; worker_snapshot makes one")
 	}
-	return api.Snapshot{}, fmt.Errorf("there is no snapshot %q; worker_snapshots lists all", id)
+	return api.Snapshot{}, fmt.Errorf("there is no snapshot %.120q; worker_snapshots lists all", id)
 }
 
 // makeInitial keeps the first state of the tools, unless that is kept already.

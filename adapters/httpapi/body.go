@@ -149,7 +149,7 @@ func wrongMember(err error, code, prefix string) error {
 // memberCodes are the codes of invalid members whose code is not "bad_" and the member's
 // name.
 var memberCodes = map[string]string{
-	"message": api.BadText, "budget_usd": api.BadBudget, "model": api.BadSetting, "permission_mode": api.BadSetting,
+	"message": api.BadText, "budget_usd": api.BadBudget, "model": api.BadSetting, "permission_mode": api.BadSetting, "tools": api.BadSetting,
 	"rollback": api.BadPath, "turn_id": api.InvalidBody,
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
+	"bareclaw/core/settings"
 )
 
 const (
@@ -118,7 +119,7 @@ func (c *channels) shape(st *core.ChannelStatus) api.Channel {
 		Since: st.Since, Why: st.Why, Until: st.Until,
 		Waiting: st.Waiting, Running: st.Running, TurnID: string(st.Turn), Activity: st.Activity,
 		Messages: st.Messages, Approvals: st.Approvals, LastAt: st.LastAt,
-		Model: own.Model, PermissionMode: own.PermissionMode, Rules: len(own.Rules),
+		Model: own.Model, PermissionMode: own.PermissionMode, Tools: own.Tools, Rules: len(own.Rules),
 	}
 }
 
@@ -128,10 +129,11 @@ func (c *channels) change(w *response, r *http.Request, key core.ChannelKey) (an
 	if err := readBody(w, r, &in); err != nil {
 		return nil, err
 	}
-	if in.Model == nil && in.PermissionMode == nil {
-		return nil, badRequest(api.BadSetting, `Send "model", "permission_mode" or both; an empty text takes the setting back.`)
+	choice := settings.Choice{Model: in.Model, PermissionMode: in.PermissionMode, Tools: in.Tools}
+	if choice == (settings.Choice{}) {
+		return nil, badRequest(api.BadSetting, `Send "model", "permission_mode" or "tools"; an empty text takes the setting back.`)
 	}
-	if err := c.Core.ChannelSettings.ChangeSettings(r.Context(), key, in.Model, in.PermissionMode); err != nil {
+	if err := c.Core.ChannelSettings.ChangeSettings(r.Context(), key, choice); err != nil {
 		return nil, err
 	}
 	return c.show(w, r, key)

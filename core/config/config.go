@@ -15,6 +15,8 @@ package config
 import (
 	"log/slog"
 	"time"
+
+	"bareclaw/internal/toolset"
 )
 
 // Config holds the settings of the gateway.
@@ -95,8 +97,9 @@ type Config struct {
 	// list of names.
 	//
 	// The tools tool_search and tool_call are always there; they reach the others of this list
-	// only. Clients at /mcp have all tools, whatever this says.
-	Tools []string `env:"BARECLAW_TOOLS" default:"all" kind:"gateway-tools"`
+	// only. A channel can have a list of its own: bareclaw channels set CHANNEL --tools LIST.
+	// Clients at /mcp have all tools, whatever this says.
+	Tools toolset.Set `env:"BARECLAW_TOOLS" default:"all" kind:"gateway-tools"`
 	// ToolsDir is the directory of the tools that are TypeScript files. Snapshots of the
 	// directory are kept beside it, in snapshots.
 	//

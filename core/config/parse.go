@@ -152,26 +152,6 @@ func parseTools(s string) ([]string, error) {
 	return tools, nil
 }
 
-// parseGatewayTools reads ToolsAll, ToolsNone or a list of names of the gateway's tools.
-func parseGatewayTools(s string) ([]string, error) {
-	names, err := listOf(parseGatewayTool)(s)
-	if err == nil && len(names) > 1 && (slices.Contains(names, ToolsAll) || slices.Contains(names, ToolsNone)) {
-		return nil, fmt.Errorf("%s stands among names", quoted(s))
-	}
-	return names, err
-}
-
-// maxToolBytes is the length of the longest name that claude takes: with the prefix
-// mcp__bareclaw__ a name has at most 128 bytes.
-const maxToolBytes = 113
-
-func parseGatewayTool(s string) (string, error) {
-	if len(s) > maxToolBytes || !regexp.MustCompile(`^[A-Za-z0-9_.-]+$`).MatchString(s) {
-		return "", fmt.Errorf("%s is not the name of a tool: 1 to %d letters, digits and _ . -", quoted(s), maxToolBytes)
-	}
-	return s, nil
-}
-
 func splitList(s string, isComma func(rune) bool) ([]string, error) {
 	var list []string
 	start := 0

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"bareclaw/internal/privatedir"
+	"bareclaw/internal/toolset"
 )
 
 // A Variable describes one environment variable.
@@ -119,7 +120,7 @@ var kinds = sync.OnceValue(func() map[string]kind {
 		"text":          of("a text", func(s string) (string, error) { return s, nil }),
 		"word":          of("a word", parseWord),
 		"tools":         of("a comma-separated list, as Read,Bash(git log *)", parseTools),
-		"gateway-tools": of("all, none or a comma-separated list of names, as channel_list,json_format", parseGatewayTools),
+		"gateway-tools": of("all, none or a comma-separated list of names, as channel_list,json_format", toolset.Parse),
 		"grants": {"a comma-separated list of network:HOST, network:*.DOMAIN, filesystem:/PATH and filesystem:/PATH:ro", "",
 			func(m machine, text string, _ []string) (any, error) { return listOf(m.grant)(text) }},
 		"loopback-address": of("a loopback address with a port, as 127.0.0.1:3001", parseLoopbackAddress),

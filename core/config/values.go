@@ -43,25 +43,6 @@ const (
 // FileMentionsOn is the FileMentions that has claude attach the files a message mentions.
 const FileMentionsOn = "on"
 
-// The values of Tools besides names.
-const (
-	ToolsAll  = "all"
-	ToolsNone = "none"
-)
-
-// NamedTools returns the names in Tools, nil for ToolsAll and ToolsNone.
-func (c Config) NamedTools() []string {
-	if slices.Contains(c.Tools, ToolsAll) || slices.Contains(c.Tools, ToolsNone) {
-		return nil
-	}
-	return c.Tools
-}
-
-// OffersTool reports whether claude may see and call the gateway's tool.
-func (c Config) OffersTool(name string) bool {
-	return slices.Contains(c.Tools, ToolsAll) || slices.Contains(c.NamedTools(), name)
-}
-
 // LogJSON is the LogFormat for slog's JSON handler; any other value selects the text handler.
 const LogJSON = "json"
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/core/settings"
 )
 
 // remotely has the outcome of a message delivered by the courier.
@@ -35,7 +36,7 @@ func (c *chaos) meddle(key core.ChannelKey) {
 		}()
 	case 4:
 		model := oneOf(c.rnd, "", "opus", "sonnet")
-		go func() { _ = m.ChannelSettings.ChangeSettings(life, key, &model, nil) }()
+		go func() { _ = m.ChannelSettings.ChangeSettings(life, key, settings.Choice{Model: &model}) }()
 	default:
 		rule := oneOf(c.rnd, "Read", "Bash(make)")
 		go func() {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/core/settings"
 	"bareclaw/core/spending"
 )
 
@@ -55,7 +56,7 @@ var userSteps = map[string]func(*scene, context.Context, step) error{
 	},
 	"set": func(s *scene, ctx context.Context, p step) error { // set model=m mode=m
 		model, mode := p.values["model"], p.values["mode"]
-		return s.m.ChannelSettings.ChangeSettings(ctx, "c", &model, &mode)
+		return s.m.ChannelSettings.ChangeSettings(ctx, "c", settings.Choice{Model: &model, PermissionMode: &mode})
 	},
 	"rule": func(s *scene, ctx context.Context, p step) error {
 		_, err := addRule(ctx, s.m, "c", p.word(1), "ann")

@@ -12,6 +12,8 @@ var (
 		`INSERT INTO settings(channel, model) VALUES(?,?) ON CONFLICT(channel) DO UPDATE SET model=excluded.model`)
 	stmtMode = newStatement("set the permission mode of", `INSERT INTO settings(channel, permission_mode) VALUES(?,?)
 		ON CONFLICT(channel) DO UPDATE SET permission_mode=excluded.permission_mode`)
+	stmtTools = newStatement("set the tools of",
+		`INSERT INTO settings(channel, tools) VALUES(?,?) ON CONFLICT(channel) DO UPDATE SET tools=excluded.tools`)
 	stmtAddRule    = newStatement("store rule", `INSERT INTO rules(id, channel, rule, doc) VALUES(?,?,?,?) ON CONFLICT(channel, rule) DO NOTHING`)
 	stmtRemoveRule = newStatement("remove rule", `DELETE FROM rules WHERE id=? AND channel=?`)
 )
@@ -29,6 +31,9 @@ func changeSettings(k *compiler, c *core.SettingsChange) {
 	}
 	if c.PermissionMode != nil {
 		k.add(stmtMode, channel, channel, *c.PermissionMode)
+	}
+	if c.Tools != nil {
+		k.add(stmtTools, channel, channel, *c.Tools)
 	}
 	for _, id := range c.Remove {
 		k.add(stmtRemoveRule, id, id, channel)
@@ -59,7 +64,7 @@ func (l channels) Settings(ctx context.Context) (map[core.ChannelKey]core.Settin
 		var key core.ChannelKey
 		var s core.Settings
 		var model, mode *string
-		err = scan(&key, &model, &mode)
+		err = scan(&key, &model, &mode, &s.Tools)
 		if model != nil {
 			s.Model, s.HadModel = *model, *model == ""
 		}
@@ -68,7 +73,7 @@ func (l channels) Settings(ctx context.Context) (map[core.ChannelKey]core.Settin
 		}
 		all[key] = s
 		return struct{}{}, err
-	}, `SELECT channel, model, permission_mode FROM settings`)
+	}, `SELECT channel, model, permission_mode, tools FROM settings`)
 	if err != nil {
 		return nil, err
 	}

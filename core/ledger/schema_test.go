@@ -20,7 +20,7 @@ import (
 
 // latest is the newest schema of which testdata has a file, as a script: what the program
 // of that time had written when it was killed, as `sqlite3 ledger.db .dump` tells it.
-const latest = 5
+const latest = 6
 
 // earlier makes the file that a killed program of an earlier schema has left.
 func earlier(t *testing.T, schema int) (path string) {
@@ -88,6 +88,10 @@ func contents(t *testing.T, l *ledger.Ledger, schema int) string {
 	if schema >= 5 {
 		settings, err := l.Settings(ctx)
 		add(settings, err)
+	}
+	if schema >= 6 {
+		jobs, err := l.Jobs(ctx)
+		add(jobs, err)
 	}
 	var text strings.Builder
 	for _, what := range all {

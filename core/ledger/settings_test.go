@@ -14,7 +14,7 @@ func TestSettings(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l := openAt(t, path)
-	model, mode, none := "haiku", "plan", ""
+	model, mode, some, none := "haiku", "plan", "channel_list,push_send", ""
 	rule := func(text string) core.Rule {
 		return core.Rule{ID: newID(), Channel: "c", Rule: text, Tool: "Bash", CreatedAt: day, By: "ann"}
 	}
@@ -26,6 +26,9 @@ func TestSettings(t *testing.T) {
 		{Channel: "c", Remove: []string{one.ID, "unknown"}},
 		{Channel: "d", Model: &model},
 		{Channel: "d", Model: &none},
+		{Channel: "c", Tools: &some},
+		{Channel: "f", Tools: &some},
+		{Channel: "f", Tools: &none},
 		{Channel: "e", Remove: []string{two.ID}},
 	} {
 		mustWrite(t, l, core.Change{Settings: []core.SettingsChange{c}})
@@ -35,8 +38,9 @@ func TestSettings(t *testing.T) {
 	got, err := l.Settings(t.Context())
 	check.OK(t, err)
 	want := map[core.ChannelKey]core.Settings{
-		"c": {Model: "haiku", PermissionMode: "plan", Rules: []core.Rule{two}},
+		"c": {Model: "haiku", PermissionMode: "plan", Tools: some, Rules: []core.Rule{two}},
 		"d": {HadModel: true},
+		"f": {},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("settings are %+v\nwant %+v", got, want)

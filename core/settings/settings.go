@@ -1,5 +1,5 @@
 // Package settings holds each channel's overrides of the gateway's configuration: the model,
-// the permission mode, and rules for tools.
+// the permission mode, the gateway's tools, and rules for tools.
 //
 // The ledger has the record. A [Cache] keeps all settings in memory, because few channels
 // have settings and every dispatch reads them.
@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"bareclaw/core"
+	"bareclaw/internal/toolset"
 )
 
 // A Cache holds the settings of all channels, and writes changes to the ledger before
@@ -67,19 +68,34 @@ func (c *Cache) Keys() []core.ChannelKey {
 	return slices.Collect(maps.Keys(c.all))
 }
 
-// ChangeSettings sets the model and the permission mode from the channel's next turn on. An
-// empty value removes a setting, and nil leaves a setting unchanged. A live session is
-// replaced between turns, and the conversation is kept. Only the agent knows the valid
-// models, so an invalid model shows in the next reply. ChangeSettings returns once the
+// A Choice is what people choose for a channel. An empty value removes a setting, and nil leaves
+// a setting unchanged.
+type Choice struct {
+	Model, PermissionMode *string
+	Tools                 *string // as toolset.Parse reads
+}
+
+// ChangeSettings sets what is chosen from the channel's next turn on; calls of tools obey at once.
+// A live session is replaced between turns, and the conversation is kept. Only the agent knows
+// the valid models, so an invalid model shows in the next reply. ChangeSettings returns once the
 // change is durable. Errors: ErrBadSetting, storage errors, ErrClosed.
-func (c *Cache) ChangeSettings(ctx context.Context, key core.ChannelKey, model, mode *string) error {
-	if model != nil && !core.IsModelName(*model) {
+func (c *Cache) ChangeSettings(ctx context.Context, key core.ChannelKey, choice Choice) error {
+	change := core.SettingsChange{Channel: key, Model: choice.Model, PermissionMode: choice.PermissionMode}
+	if choice.Tools != nil {
+		set, err := toolset.Parse(*choice.Tools)
+		if err != nil {
+			return fmt.Errorf("%w: tools: %w", core.ErrBadSetting, err)
+		}
+		change.Tools = new(string(set))
+	}
+	if model := choice.Model; model != nil && !core.IsModelName(*model) {
 		return fmt.Errorf("%w: %.40q is no name of a model", core.ErrBadSetting, *model)
 	}
+	mode := choice.PermissionMode
 	if modes := core.PermissionModes(); mode != nil && *mode != "" && !slices.Contains(modes, *mode) {
 		return fmt.Errorf("%w: %.40q is no permission mode; there are %s", core.ErrBadSetting, *mode, strings.Join(modes, ", "))
 	}
-	return c.change(ctx, core.SettingsChange{Channel: key, Model: model, PermissionMode: mode})
+	return c.change(ctx, change)
 }
 
 // RemoveRule removes a rule of the channel. Errors: ErrNotFound if the channel has no rule

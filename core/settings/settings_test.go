@@ -26,15 +26,20 @@ func TestCache(t *testing.T) {
 	check.OK(t, err)
 	check.OK(t, c.change(ctx, core.SettingsChange{Channel: "c", Add: []core.Rule{rule}}))
 	model, none := "haiku", ""
-	check.OK(t, c.ChangeSettings(ctx, "c", &model, nil))
+	check.OK(t, c.ChangeSettings(ctx, "c", Choice{Model: &model}))
 	for _, bad := range []string{"-x", "a b", "\x00", strings.Repeat("m", 101)} {
-		if err := c.ChangeSettings(ctx, "c", &bad, nil); !errors.Is(err, core.ErrBadSetting) {
+		if err := c.ChangeSettings(ctx, "c", Choice{Model: &bad}); !errors.Is(err, core.ErrBadSetting) {
 			t.Errorf("model %q: %v", bad, err)
 		}
 	}
 	yolo := "yolo"
-	if err := c.ChangeSettings(ctx, "c", nil, &yolo); !errors.Is(err, core.ErrBadSetting) {
+	if err := c.ChangeSettings(ctx, "c", Choice{PermissionMode: &yolo}); !errors.Is(err, core.ErrBadSetting) {
 		t.Errorf("mode %q: %v", yolo, err)
+	}
+	some, unfit := " push_send, channel_list ", "all,push_send"
+	check.OK(t, c.ChangeSettings(ctx, "c", Choice{Tools: &some}))
+	if err := c.ChangeSettings(ctx, "c", Choice{Tools: &unfit}); !errors.Is(err, core.ErrBadSetting) {
+		t.Errorf("tools %q: %v", unfit, err)
 	}
 	if err := c.RemoveRule(ctx, "other", rule.ID); !errors.Is(err, core.ErrNotFound) {
 		t.Errorf("remove a rule of another channel: %v", err)
@@ -43,22 +48,22 @@ func TestCache(t *testing.T) {
 	known, err := l.Settings(ctx)
 	check.OK(t, err)
 	next.Fill(known)
-	if s := next.Settings("c"); s.Model != "haiku" || len(s.Rules) != 1 || s.Rules[0].By != "ann" || next.Fingerprint("c") != c.Fingerprint("c") {
+	if s := next.Settings("c"); s.Model != "haiku" || s.Tools != "push_send,channel_list" || len(s.Rules) != 1 || s.Rules[0].By != "ann" || next.Fingerprint("c") != c.Fingerprint("c") {
 		t.Errorf("the next cache has %+v", s)
 	}
 	check.OK(t, c.RemoveRule(ctx, "c", rule.ID))
 	if err := c.RemoveRule(ctx, "c", rule.ID); !errors.Is(err, core.ErrNotFound) {
 		t.Errorf("remove a rule again: %v", err)
 	}
-	check.OK(t, c.ChangeSettings(ctx, "c", &none, nil))
-	if s := c.Settings("c"); s.Model != "" || !s.HadModel || len(s.Rules) != 0 || c.Fingerprint("c") != "" {
+	check.OK(t, c.ChangeSettings(ctx, "c", Choice{Model: &none, Tools: &none}))
+	if s := c.Settings("c"); s.Model != "" || !s.HadModel || s.Tools != "" || len(s.Rules) != 0 || c.Fingerprint("c") != "" {
 		t.Errorf("settings are %+v", s)
 	}
-	if !slices.Equal(changed, []core.ChannelKey{"c", "c", "c", "c"}[:len(changed)]) || len(changed) != 4 {
+	if !slices.Equal(changed, []core.ChannelKey{"c", "c", "c", "c", "c"}) {
 		t.Errorf("changed = %v", changed)
 	}
 	check.OK(t, l.Close())
-	if err := c.ChangeSettings(ctx, "c", &model, nil); !errors.Is(err, core.ErrClosed) || c.Settings("c").Model != "" {
+	if err := c.ChangeSettings(ctx, "c", Choice{Model: &model}); !errors.Is(err, core.ErrClosed) || c.Settings("c").Model != "" {
 		t.Errorf("a change that was not written: %v, %+v", err, c.Settings("c"))
 	}
 }

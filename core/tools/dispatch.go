@@ -32,6 +32,7 @@ func Dispatchers(r *Registry) []Tool {
 			Input:       json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"Words, such as: compare json"}},"required":["query"]}`),
 			Annotations: Annotations{ReadOnly: true, Idempotent: true},
 			Pinned:      true,
+			Reach:       ReachOwn,
 			Handle:      WithArgs(r.search),
 		},
 		{
@@ -40,6 +41,7 @@ func Dispatchers(r *Registry) []Tool {
 			Input:       json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"args":{"type":"object","description":"The arguments, as the tool's schema says."}},"required":["name"]}`),
 			Pinned:      true,
 			Timeout:     longestCall,
+			Reach:       ReachOwn, // the tool that is called has its own
 			Handle:      WithArgs(r.callByName),
 		},
 	}
@@ -109,7 +111,7 @@ func (r *Registry) callByName(ctx context.Context, c Call, args callArgs) (Resul
 	case err != nil:
 		return Result{}, err
 	case !ok:
-		return Result{}, fmt.Errorf("there is no tool %q%s", args.Name, r.nearest(args.Name, c))
+		return Result{}, fmt.Errorf("there is no tool %.120q%s", args.Name, r.nearest(args.Name, c))
 	case t.Source != Builtin && t.Source != Dynamic:
 		return Result{}, fmt.Errorf("%s is called by its own name only, not by %s", args.Name, CallName)
 	}
@@ -130,10 +132,12 @@ func (r *Registry) nearest(name string, c Call) string {
 	return "; did you mean " + strings.Join(like, ", ") + "?"
 }
 
-// Nearest returns the names, at most three, that resemble an unknown one; nil for none.
+// Nearest returns the names, at most three, that resemble an unknown one, of any length; nil for
+// none.
 func Nearest(name string, among []string) (like []string) {
+	limit := max(2, len(name)/3)
 	for _, n := range among {
-		if len(like) < 3 && distance(n, name) <= max(2, len(name)/3) {
+		if len(name)-len(n) <= limit && len(like) < 3 && distance(n, name) <= limit { // the distance is at least the difference in length
 			like = append(like, n)
 		}
 	}

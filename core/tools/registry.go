@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/toolset"
 	"bareclaw/internal/wait"
 )
 
@@ -25,7 +25,7 @@ var ErrUnknown = errors.New("there is no such tool")
 // A Registry holds the tools by name. All methods are safe for concurrent use.
 type Registry struct {
 	log      *slog.Logger
-	sessions func(name string) bool // which tools sessions may use
+	sessions Sessions // nil: sessions may call all tools
 
 	mu       sync.RWMutex // guards the fields below
 	tools    map[string]Tool
@@ -36,9 +36,9 @@ type Registry struct {
 	ended    func(CallEnd) // is told of each call; nil: nobody
 }
 
-// NewRegistry returns a registry without tools. Sessions may use the tools that sessions
-// accepts; nil accepts all.
-func NewRegistry(log *slog.Logger, sessions func(name string) bool) *Registry {
+// NewRegistry returns a registry without tools. Without sessions, sessions may do what clients of
+// the user may.
+func NewRegistry(log *slog.Logger, sessions Sessions) *Registry {
 	return &Registry{log: log, sessions: sessions, tools: map[string]Tool{}}
 }
 
@@ -136,21 +136,36 @@ func (r *Registry) Count() map[Source]int {
 	return n
 }
 
+// ListOf returns the tools that sessions with a set of tools may use, sorted by name; for no
+// choice, those of the gateway's own set.
+func (r *Registry) ListOf(set toolset.Set) []Tool {
+	switch {
+	case set != "":
+	case r.sessions == nil:
+		set = toolset.All
+	default:
+		set = r.sessions.Tools("")
+	}
+	return slices.DeleteFunc(r.List(), func(t Tool) bool { return !inSet(set, t.Name) })
+}
+
 // ListFor returns the tools that a channel's session may use, sorted by name; all tools for a
 // client outside of sessions, which has no channel.
-func (r *Registry) ListFor(channel core.ChannelKey) []Tool {
-	return slices.DeleteFunc(r.List(), func(t Tool) bool { return !r.MayUse(t.Name, channel) })
+func (r *Registry) ListFor(channel core.ChannelKey) []Tool { return r.ListOf(r.setOf(channel)) }
+
+// setOf returns the tools that a channel's session may use. A client outside of sessions may use
+// all tools.
+func (r *Registry) setOf(channel core.ChannelKey) toolset.Set {
+	if channel == "" || r.sessions == nil {
+		return toolset.All
+	}
+	return r.sessions.Tools(channel)
 }
 
-// MayUse reports whether a channel's session may use the tool. A client outside of sessions
-// may use all tools.
-func (r *Registry) MayUse(name string, channel core.ChannelKey) bool {
-	return channel == "" || r.ForSessions(name)
-}
-
-// ForSessions reports whether sessions may use the tool.
-func (r *Registry) ForSessions(name string) bool {
-	return r.sessions == nil || name == SearchName || name == CallName || r.sessions(name)
+// inSet reports whether sessions with the set may use the tool. By tool_search and tool_call they
+// reach the others of the set only.
+func inSet(set toolset.Set, name string) bool {
+	return name == SearchName || name == CallName || set.Has(name)
 }
 
 // ExpectMore says that more tools are to come until complete returns: calls of unknown tools wait
@@ -175,7 +190,7 @@ func (r *Registry) Wait(ctx context.Context) error {
 
 // find is Find for a caller's channel. If more tools are to come, find waits for an unknown one.
 func (r *Registry) find(ctx context.Context, name string, channel core.ChannelKey) (t Tool, ok bool, err error) {
-	if !r.MayUse(name, channel) {
+	if !inSet(r.setOf(channel), name) {
 		return t, false, nil
 	}
 	if t, ok = r.Find(name); ok {
@@ -207,9 +222,9 @@ func (r *Registry) Call(ctx context.Context, name string, c Call) (result Result
 	case ctx.Err() != nil && !ok:
 		return Result{}, context.Cause(ctx)
 	case err != nil:
-		return failed("%s is not known yet: %s", name, err), nil
+		return failed("%.120s is not known yet: %s", name, err), nil
 	case !ok:
-		return Result{}, fmt.Errorf("%w: %q", ErrUnknown, name)
+		return Result{}, fmt.Errorf("%w: %.120q", ErrUnknown, name)
 	}
 	began := time.Now()
 	defer func() { r.end(&t, c.Channel, time.Since(began), outcomeOf(result, err)) }()
@@ -245,7 +260,8 @@ func (r *Registry) run(ctx context.Context, t *Tool, c Call) (Result, error) {
 	return failed("%s", err), nil
 }
 
-// handle calls the tool. A panic is an error: a fault of one tool must not end the daemon.
+// handle calls the tool, unless the call reaches too far. A panic is an error: a fault of one
+// tool must not end the daemon.
 func (r *Registry) handle(ctx context.Context, t *Tool, c Call) (_ Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -253,14 +269,11 @@ func (r *Registry) handle(ctx context.Context, t *Tool, c Call) (_ Result, err e
 			err = fmt.Errorf("%s failed by an error of the gateway, which its log describes", t.Name)
 		}
 	}()
+	if err := r.permit(ctx, t, c); err != nil {
+		return Result{}, err
+	}
 	return t.Handle(ctx, c)
 }
-
-// maxName is the length of the longest name that claude takes, in bytes: claude drops tools whose
-// name with the prefix mcp__bareclaw__ has more than 128.
-const maxName = 128 - len("mcp__bareclaw__")
-
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
 // fits returns why claude could not use the tool. Claude drops all tools of a server if one has
 // no schema of an object.
@@ -269,8 +282,8 @@ func (t *Tool) fits() error {
 		Type any `json:"type"`
 	}
 	switch err := json.Unmarshal(t.Input, &schema); {
-	case !nameForm.MatchString(t.Name) || len(t.Name) > maxName:
-		return fmt.Errorf("tool %q: a name is 1 to %d letters, digits and _ . -", t.Name, maxName)
+	case !toolset.IsName(t.Name):
+		return fmt.Errorf("tool %.150q: a name is 1 to %d letters, digits and _ . -", t.Name, toolset.MaxName)
 	case err != nil:
 		return fmt.Errorf("tool %q: its schema is not a JSON object: %w", t.Name, err)
 	case schema.Type != "object":

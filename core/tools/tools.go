@@ -33,6 +33,7 @@ type Tool struct {
 	Pinned      bool          // claude sees the tool from the start, and need not search
 	Keyed       bool          // takes effect once for all calls with the same Call.Key
 	ChecksArgs  bool          // Handle checks the arguments: the schema may be anybody's, and a check of it may never end
+	Reach       Reach         // the channel that a call acts on; nil: all channels
 	Handle      Handler
 
 	args *argsSchema // made by the registry
@@ -62,6 +63,7 @@ type Call struct {
 	// no such id.
 	ID      string
 	Channel core.ChannelKey // whose session calls; empty for a client outside of sessions
+	Local   bool            // came over the socket that claude's own commands reach
 	Session string          // its id
 	Turn    core.TurnID     // being answered; empty outside of turns
 	Args    json.RawMessage // an object
@@ -80,6 +82,9 @@ func (c *Call) Key() string {
 	}
 	return c.Session + "/" + c.ID
 }
+
+// ByUser reports whether a client of the user calls, which may do what the user may.
+func (c *Call) ByUser() bool { return c.Channel == "" && !c.Local }
 
 // A Result is what a tool returns. With Structured, clients show nothing else.
 type Result struct {

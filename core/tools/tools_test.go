@@ -12,6 +12,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/testkit/check"
+	"bareclaw/internal/toolset"
 )
 
 var anyObject = json.RawMessage(`{"type":"object"}`)
@@ -23,7 +24,7 @@ func echo(name string) Tool {
 	}}
 }
 
-func registry(t *testing.T, sessions func(string) bool, all ...Tool) *Registry {
+func registry(t *testing.T, sessions Sessions, all ...Tool) *Registry {
 	t.Helper()
 	r := NewRegistry(slog.New(slog.DiscardHandler), sessions)
 	check.OK(t, r.Set(Dynamic, all))
@@ -38,7 +39,7 @@ func TestUnfitTools(t *testing.T) {
 		says   string
 	}{
 		{func(t *Tool) { t.Name = "" }, "a name is"},
-		{func(t *Tool) { t.Name = strings.Repeat("x", maxName+1) }, "a name is"},
+		{func(t *Tool) { t.Name = strings.Repeat("x", toolset.MaxName+1) }, "a name is"},
 		{func(t *Tool) { t.Name = "two words" }, "a name is"},
 		{func(t *Tool) { t.Input = nil }, "not a JSON object"},
 		{func(t *Tool) { t.Input = json.RawMessage(`[]`) }, "not a JSON object"},
@@ -66,7 +67,7 @@ func TestCall(t *testing.T) {
 	failing.Handle = func(context.Context, Call) (Result, error) { return Result{}, errors.New("no luck") }
 	panicking := echo("panicking")
 	panicking.Handle = func(context.Context, Call) (Result, error) { panic("a fault") }
-	r := registry(t, func(name string) bool { return name != "failing" }, strict, failing, panicking, echo("anything"))
+	r := registry(t, fakeSessions{tools: "strict,panicking,anything"}, strict, failing, panicking, echo("anything"))
 	for _, c := range []struct{ tool, args, text, structured string }{
 		{"strict", `{"n":1}`, "", `{"n":1}`},
 		{"strict", `{"n":"1"}`, `/properties/n`, ""},
@@ -152,7 +153,7 @@ func TestSearch(t *testing.T) {
 	t.Parallel()
 	compare := echo("json_diff")
 	compare.Description = "Compare two documents"
-	r := registry(t, func(name string) bool { return name != "secret" }, compare, echo("json_format"), echo("secret"))
+	r := registry(t, fakeSessions{tools: "json_diff,json_format"}, compare, echo("json_format"), echo("secret"))
 	for query, want := range map[string]string{
 		"":             "json_diff json_format tool_call tool_search",
 		"json":         "json_diff json_format",

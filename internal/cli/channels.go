@@ -19,7 +19,7 @@ import (
 type channels struct {
 	List      channelList      `cmd:"" default:"withargs" help:"List the channels."`
 	Show      channelShow      `cmd:"" help:"Show all that is known of a channel."`
-	Set       channelSet       `cmd:"" help:"Set a channel's model or permission mode; an empty value resets the setting."`
+	Set       channelSet       `cmd:"" help:"Set a channel's model, permission mode or tools; an empty value resets the setting."`
 	Rules     channelRules     `cmd:"" help:"List what the agent may do on a channel without asking, or remove a rule."`
 	Interrupt channelInterrupt `cmd:"" help:"End the running turn, and keep the session."`
 	Reset     channelReset     `cmd:"" help:"Begin a new session with the next message."`
@@ -103,6 +103,7 @@ func (s *channelShow) Run(c *command.Context, gateway *client.Client) error {
 		facts.Add("turn", ch.TurnID)
 		facts.Add("model", ch.Model)
 		facts.Add("permission mode", ch.PermissionMode)
+		facts.Add("tools", ch.Tools)
 		facts.Add("rules", ch.Rules)
 		return c.PrintTable(&facts.Table)
 	})
@@ -112,15 +113,16 @@ type channelSet struct {
 	Channel        string  `arg:"" help:"The channel, which need not exist yet."`
 	Model          *string `placeholder:"MODEL" help:"The model, as for claude --model."`
 	PermissionMode *string `placeholder:"MODE" help:"The permission mode, as for claude --permission-mode."`
+	Tools          *string `placeholder:"LIST" help:"The gateway's tools that its sessions may use, as BARECLAW_TOOLS: all, none or names."`
 	JSON           bool    `name:"json" help:"Print JSON."`
 }
 
 // Run runs the command.
 func (s *channelSet) Run(c *command.Context, gateway command.Decider) error {
-	if s.Model == nil && s.PermissionMode == nil {
-		return command.Usagef("set what? Give --model, --permission-mode or both")
+	change := api.ChannelChange{Model: s.Model, PermissionMode: s.PermissionMode, Tools: s.Tools}
+	if change == (api.ChannelChange{}) {
+		return command.Usagef("set what? Give --model, --permission-mode or --tools")
 	}
-	change := api.ChannelChange{Model: s.Model, PermissionMode: s.PermissionMode}
 	return request(c, gateway.Client, http.MethodPatch, api.ChannelPath(s.Channel), change, s.JSON, printing(c, "Set. The change applies from the next turn on."))
 }
 

@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -41,6 +42,8 @@ type engine struct {
 	manager    *lanes.Manager
 	tools      lanes.ToolServer // answers sessions
 	toolServer string           // path of the file with the answers of session hosts
+	// toolAnswers returns these answers for a set of tools.
+	toolAnswers func(set string) map[string]json.RawMessage
 }
 
 func (e *engine) part() part { return part{e.start, e.stop, e.health} }
@@ -182,7 +185,7 @@ func (e *engine) newHosts() (*sessionhost.Hosts, error) {
 		},
 		ConfigDir: configDir, Lasting: e.agent.kind == config.AgentClaude,
 		Generation: e.generation, StartTimeout: e.cfg.StartTimeout, IdleTimeout: e.cfg.IdleTimeout, Log: e.log,
-		ToolServer: e.toolServer, Spares: e.cfg.WarmSpares, MemoryFree: memory.Available,
+		ToolServer: e.toolServer, ToolAnswers: e.toolAnswers, Spares: e.cfg.WarmSpares, MemoryFree: memory.Available,
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"bareclaw/core/tools"
 	"bareclaw/core/tools/gateway"
 	"bareclaw/internal/buildinfo"
+	"bareclaw/internal/toolset"
 	"bareclaw/mcp"
 	"bareclaw/toolhost"
 )
@@ -33,12 +34,17 @@ type toolsPart struct {
 
 // start makes the registry, before the engine starts.
 func (t *toolsPart) start() error {
-	t.registry = tools.NewRegistry(t.log, t.cfg.OffersTool)
+	t.registry = tools.NewRegistry(t.log, sessionRights{t.engine})
 	t.calls = metrics.NewHistogram("bareclaw_tool_call_duration_seconds", "Duration of calls of the gateway's tools since start, by source and outcome.", "source", "outcome")
 	t.registry.OnCall(func(e tools.CallEnd) { t.calls.Observe(e.Took, string(e.Source), string(e.Outcome)) })
 	t.server = mcp.New(t.registry, buildinfo.Version(), t.log)
-	t.engine.tools, t.engine.toolServer = t.server, filepath.Join(t.cfg.RuntimeDir, "tools.json")
+	t.engine.tools, t.engine.toolServer, t.engine.toolAnswers = t.server, filepath.Join(t.cfg.RuntimeDir, "tools.json"), t.answers
 	return nil
+}
+
+// answers returns the answers of session hosts for a set of tools.
+func (t *toolsPart) answers(set string) map[string]json.RawMessage {
+	return t.server.Answers(toolset.Set(set))
 }
 
 // fill adds the gateway's own tools. If an earlier process has left no tools.json, fill publishes
@@ -53,12 +59,14 @@ func (t *toolsPart) fill(scheduler *schedule.Scheduler) error {
 	t.registry.ExpectMore(t.keeper.AwaitTools)
 	own := slices.Concat(tools.Dispatchers(t.registry), gateway.Tools(gateway.Options{
 		Channels: m.Directory, Submit: m.Submit, Messages: m.Lookup, Turns: t.engine.ledger, Push: &t.push, Schedules: scheduler, Restart: t.restarts.requestBy,
+		Builds: t.restartSource() != "",
 	}), t.keeper.Management())
 	if err := t.registry.Set(tools.Gateway, own); err != nil {
 		return err
 	}
 	if _, err := os.Stat(t.engine.toolServer); err != nil {
-		_ = t.publish(t.server.Offer()) // follow publishes again when all tools are known
+		t.server.Offer()
+		_ = t.publish() // follow publishes again when all tools are known
 	}
 	return nil
 }
@@ -96,8 +104,8 @@ func (t *toolsPart) follow(ctx context.Context) {
 }
 
 // publish gives the session hosts their answers.
-func (t *toolsPart) publish(answers map[string]json.RawMessage) error {
-	err := t.engine.hosts.SetToolAnswers(answers)
+func (t *toolsPart) publish() error {
+	err := t.engine.hosts.OfferTools()
 	if err != nil {
 		t.log.Error("sessions do not hear of changed tools", "err", err)
 	}
@@ -137,7 +145,7 @@ func (t *toolsPart) writeMetrics(w *metrics.Writer) {
 
 // warnOfUnknown warns of each name in BARECLAW_TOOLS that no tool has.
 func (t *toolsPart) warnOfUnknown() {
-	for _, name := range t.cfg.NamedTools() {
+	for name := range t.cfg.Tools.Names() {
 		if _, ok := t.registry.Find(name); !ok {
 			t.log.Warn("configuration", "problem", "BARECLAW_TOOLS names "+name+", but there is no such tool; sessions may use it once it is made")
 		}

@@ -127,7 +127,7 @@ const maxName = 50
 func CheckName(name string) error {
 	const letters, others = "abcdefghijklmnopqrstuvwxyz", "0123456789_"
 	if name == "" || len(name) > maxName || strings.Trim(name, letters+others) != "" || !strings.Contains(letters, name[:1]) {
-		return fmt.Errorf("%q must be a lowercase letter followed by lowercase letters, digits and _, at most %d in all", name, maxName)
+		return fmt.Errorf("%.120q must be a lowercase letter followed by lowercase letters, digits and _, at most %d in all", name, maxName)
 	}
 	return nil
 }

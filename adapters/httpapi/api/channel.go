@@ -29,6 +29,7 @@ type Channel struct {
 	LastAt         time.Time `json:"last_at,omitzero"`
 	Model          string    `json:"model,omitzero"`
 	PermissionMode string    `json:"permission_mode,omitzero"`
+	Tools          string    `json:"tools,omitzero"`
 	Rules          int       `json:"rules,omitzero"`
 }
 
@@ -37,6 +38,7 @@ type Channel struct {
 type ChannelChange struct {
 	Model          *string `json:"model,omitzero"`
 	PermissionMode *string `json:"permission_mode,omitzero"`
+	Tools          *string `json:"tools,omitzero"`
 }
 
 // ChannelReset is the reply to DELETE /channels/{key}.

@@ -9,6 +9,7 @@ import (
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/core/settings"
 )
 
 // choice returns a command that calls set with its argument, or show if there is no argument
@@ -168,7 +169,7 @@ func (s *chat) setModel(ctx context.Context, to chats.Address, name string) view
 	if name == view.ModelReset {
 		own = ""
 	}
-	switch err := s.Core.ChangeSettings(ctx, to.Key(), &own, nil); {
+	switch err := s.Core.ChangeSettings(ctx, to.Key(), settings.Choice{Model: &own}); {
 	case errors.Is(err, core.ErrBadSetting):
 		return view.BadModel(name)
 	case err != nil:
@@ -209,7 +210,7 @@ func (s *chat) setMode(ctx context.Context, to chats.Address, name string) view.
 }
 
 func (s *chat) useMode(ctx context.Context, to chats.Address, own string) view.Note {
-	if err := s.Core.ChangeSettings(ctx, to.Key(), nil, &own); err != nil {
+	if err := s.Core.ChangeSettings(ctx, to.Key(), settings.Choice{PermissionMode: &own}); err != nil {
 		return s.failed(ctx, "set the permission mode", err)
 	}
 	return view.Mode("From the next turn on the permission mode is "+view.Configured(own)+".", own)

@@ -33,6 +33,9 @@ func Channel(st core.ChannelStatus, own core.Settings, used core.Usage, g Gatewa
 	}
 	line("Model", "%s%s", Configured(own.Model), InUse(st))
 	line("Mode", "%s", Configured(own.PermissionMode))
+	if own.Tools != "" {
+		line("Tools", "%s", Configured(own.Tools))
+	}
 	line("Rules", "%d", len(own.Rules))
 	line("This chat", "%s, %s", Count(used.Turns, "turn", "turns"), humanize.USD(used.Spent))
 	if st.SessionID != "" {

@@ -46,7 +46,7 @@ func (ch channels) check(ctx context.Context, key core.ChannelKey) error {
 		return nil
 	}
 	if like := tools.Nearest(string(key), names); like != nil {
-		return fmt.Errorf("there is no channel %q; did you mean %s?", key, strings.Join(like, ", "))
+		return fmt.Errorf("there is no channel %.300q; did you mean %s?", key, strings.Join(like, ", "))
 	}
-	return fmt.Errorf("there is no channel %q; channel_list lists all", key)
+	return fmt.Errorf("there is no channel %.300q; channel_list lists all", key)
 }

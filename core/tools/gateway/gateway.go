@@ -22,6 +22,8 @@ type Options struct {
 	// Restart replaces the process of the gateway. Restart returns when the next process could
 	// take over, which begins when answered is closed, or the reason why no process can.
 	Restart func(ctx context.Context, answered <-chan struct{}) error
+	// Builds says that Restart runs what the gateway's source is by then.
+	Builds bool
 }
 
 // A Directory knows the channels.
@@ -48,13 +50,14 @@ func Tools(o Options) []tools.Tool {
 	push := pushes{o.Push}
 	jobs := schedules{ch, o.Schedules}
 	trace := traces{o.Messages}
-	restart := restarts{o.Restart}
+	restart := restarts{o.Restart, o.Builds}
 	return []tools.Tool{
 		{
 			Name:        "channel_list",
 			Description: "List the channels of the gateway: conversations with people, scripts and timers, each with a session of its own.",
 			Input:       object(``),
 			Annotations: tools.Annotations{Title: "List channels", ReadOnly: true, Idempotent: true},
+			Reach:       tools.ReachOwn,
 			Handle:      handler(ch.list),
 		},
 		{
@@ -65,6 +68,7 @@ func Tools(o Options) []tools.Tool {
 				`"wait_s":{"type":"integer","minimum":0,"maximum":600,"description":"How long to wait for the reply, in seconds; 120 by default."}`, "channel", "text"),
 			Annotations: tools.Annotations{Title: "Ask another channel"},
 			Timeout:     maxWait + waitGrace, Keyed: true,
+			Reach:  tools.ReachOf(send.target),
 			Handle: handler(send.send),
 		},
 		{
@@ -74,6 +78,7 @@ func Tools(o Options) []tools.Tool {
 				`"file":{"type":"string","description":"The path of a file."}`, "channel"),
 			Annotations: tools.Annotations{Title: "Send to people"},
 			Timeout:     pushTimeout, Keyed: true,
+			Reach:  tools.ReachOf(push.target),
 			Handle: handler(push.send),
 		},
 		{
@@ -87,13 +92,15 @@ func Tools(o Options) []tools.Tool {
 				`"budget_usd":{"type":"number","minimum":0,"description":"What the messages may cost a day; 0 for any amount."}`, "text", "when"),
 			Annotations: tools.Annotations{Title: "Create a schedule"},
 			Keyed:       true,
+			Reach:       tools.ReachOf(jobs.target),
 			Handle:      handler(jobs.create),
 		},
 		{
 			Name:        "schedule_list",
-			Description: "List the schedules of all channels with their next times.",
+			Description: "List the schedules of all channels with their next times; the texts are those of your own channel.",
 			Input:       object(``),
 			Annotations: tools.Annotations{Title: "List schedules", ReadOnly: true, Idempotent: true},
+			Reach:       tools.ReachOwn,
 			Handle:      handler(jobs.list),
 		},
 		{
@@ -101,6 +108,7 @@ func Tools(o Options) []tools.Tool {
 			Description: "Delete a schedule. Messages that it has sent already go on.",
 			Input:       object(`"id":{"type":"string"}`, "id"),
 			Annotations: tools.Annotations{Title: "Delete a schedule", Idempotent: true, Destructive: true},
+			Reach:       tools.ReachOf(jobs.channelOf),
 			Handle:      handler(jobs.remove),
 		},
 		{
@@ -109,13 +117,15 @@ func Tools(o Options) []tools.Tool {
 			Input:       object(``),
 			Annotations: tools.Annotations{Title: "Restart the gateway"},
 			Timeout:     restartTimeout,
+			Reach:       restart.reach(),
 			Handle:      handler(restart.restart),
 		},
 		{
 			Name:        "message_trace",
-			Description: "Show what became of a message: its state, its reply, and the steps of its turn.",
+			Description: "Show what became of a message of your channel, or of one that you have sent with channel_send: its state, its reply, and the steps of its turn.",
 			Input:       object(`"id":{"type":"string","description":"A message_id."}`, "id"),
 			Annotations: tools.Annotations{Title: "Trace a message", ReadOnly: true, Idempotent: true},
+			Reach:       tools.ReachOf(trace.channelOf),
 			Handle:      handler(trace.show),
 		},
 	}

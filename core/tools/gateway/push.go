@@ -30,6 +30,10 @@ type pushArgs struct {
 	File    string          `json:"file"`
 }
 
+func (pushes) target(_ context.Context, _ tools.Call, args pushArgs) (core.ChannelKey, error) {
+	return args.Channel, nil
+}
+
 func (ps pushes) send(ctx context.Context, c tools.Call, args pushArgs) (any, error) {
 	p := core.Push{Channel: args.Channel, Text: args.Text}
 	if key := sourceKey(&c); key != "" {
@@ -48,7 +52,7 @@ func (ps pushes) send(ctx context.Context, c tools.Call, args pushArgs) (any, er
 	case err == nil:
 		return map[string]any{"channel": args.Channel, "status": "sent"}, nil
 	case errors.Is(err, core.ErrNoPusher):
-		return nil, fmt.Errorf("nothing is sent to channel %q: %s", args.Channel, ps.pushable())
+		return nil, fmt.Errorf("nothing is sent to channel %.300q: %s", args.Channel, ps.pushable())
 	case errors.Is(err, core.ErrClosed), ctx.Err() != nil:
 		return nil, err
 	case isTold && told.Text != "":

@@ -12,7 +12,17 @@ import (
 const restartTimeout = 6 * time.Minute
 
 type restarts struct {
-	begin func(ctx context.Context, answered <-chan struct{}) error
+	begin  func(ctx context.Context, answered <-chan struct{}) error
+	builds bool
+}
+
+// reach is that of all channels where a restart runs what somebody has written into the source:
+// the gateway's process holds the rights of each channel.
+func (r restarts) reach() tools.Reach {
+	if r.builds {
+		return nil
+	}
+	return tools.ReachOwn
 }
 
 func (r restarts) restart(ctx context.Context, c tools.Call, _ struct{}) (any, error) {

@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,14 +38,18 @@ type createArgs struct {
 	BudgetUSD float64         `json:"budget_usd"`
 }
 
+// target returns the channel that the text is for: the caller's own by default.
+func (schedules) target(_ context.Context, c tools.Call, args createArgs) (core.ChannelKey, error) {
+	return cmp.Or(args.Channel, c.Channel), nil
+}
+
 func (s schedules) create(ctx context.Context, c tools.Call, args createArgs) (any, error) {
+	args.Channel = cmp.Or(args.Channel, c.Channel)
 	switch {
 	case strings.TrimSpace(args.Text) == "":
 		return nil, errors.New("the text is blank")
-	case args.Channel == "" && c.Channel == "":
-		return nil, errors.New("name the channel that the text is for")
 	case args.Channel == "":
-		args.Channel = c.Channel
+		return nil, errors.New("name the channel that the text is for")
 	}
 	if args.Channel != c.Channel {
 		if err := s.channels.check(ctx, args.Channel); err != nil {
@@ -63,7 +69,7 @@ func (s schedules) create(ctx context.Context, c tools.Call, args createArgs) (a
 type job struct {
 	ID        string          `json:"id"`
 	Channel   core.ChannelKey `json:"channel"`
-	Text      string          `json:"text"`
+	Text      string          `json:"text,omitempty"`
 	When      string          `json:"when"`
 	TZ        string          `json:"tz,omitempty"`
 	Missed    string          `json:"missed"`
@@ -76,20 +82,35 @@ func (s schedules) show(j *schedule.Job) job {
 	return job{j.ID, j.Channel, j.Text, j.When, j.TZ, j.Missed, j.Budget, s.Next(j), j.DoneAt}
 }
 
-func (s schedules) list(ctx context.Context, _ tools.Call, _ struct{}) (any, error) {
+// list lists all schedules. What another channel is told is not for this one.
+func (s schedules) list(ctx context.Context, c tools.Call, _ struct{}) (any, error) {
 	all, err := s.Jobs(ctx)
 	list := make([]job, len(all))
 	for i := range all {
 		list[i] = s.show(&all[i])
+		if !c.ByUser() && all[i].Channel != c.Channel {
+			list[i].Text = ""
+		}
 	}
 	return map[string]any{"schedules": list}, err
 }
 
-func (s schedules) remove(ctx context.Context, c tools.Call, args struct{ ID string }) (any, error) {
+// channelOf returns the channel of the schedule to delete; that of the caller where there is none.
+func (s schedules) channelOf(ctx context.Context, c tools.Call, args removeArgs) (core.ChannelKey, error) {
+	all, err := s.Jobs(ctx)
+	if i := slices.IndexFunc(all, func(j schedule.Job) bool { return j.ID == args.ID }); i >= 0 {
+		return all[i].Channel, nil
+	}
+	return c.Channel, err
+}
+
+type removeArgs struct{ ID string }
+
+func (s schedules) remove(ctx context.Context, c tools.Call, args removeArgs) (any, error) {
 	err := s.Remove(ctx, args.ID)
 	if errors.Is(err, core.ErrNotFound) {
 		if !c.Repeated {
-			return nil, fmt.Errorf("there is no schedule %q; schedule_list lists all", args.ID)
+			return nil, fmt.Errorf("there is no schedule %.60q; schedule_list lists all", args.ID)
 		}
 		err = nil // the call itself has deleted the schedule
 	}

@@ -42,6 +42,10 @@ type sendArgs struct {
 	WaitS   *int            `json:"wait_s"`
 }
 
+func (*sender) target(_ context.Context, _ tools.Call, args sendArgs) (core.ChannelKey, error) {
+	return args.Channel, nil
+}
+
 // wait is how long the call waits for the reply, from the time of the call.
 func (a *sendArgs) wait(at time.Time) time.Duration {
 	d := defaultWait

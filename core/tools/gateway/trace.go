@@ -54,10 +54,28 @@ type delivery struct {
 	Error string             `json:"error,omitempty"`
 }
 
-func (ts traces) show(ctx context.Context, _ tools.Call, args struct{ ID core.MessageID }) (any, error) {
+type traceArgs struct{ ID core.MessageID }
+
+// channelOf returns the channel whose content the trace shows. A session sees the messages of its
+// own channel, and what its channel has sent to others by channel_send.
+func (ts traces) channelOf(ctx context.Context, c tools.Call, args traceArgs) (core.ChannelKey, error) {
+	m, err := ts.Message(ctx, args.ID)
+	if errors.Is(err, core.ErrNotFound) {
+		return c.Channel, nil
+	}
+	if err != nil || c.Channel == "" || m.Channel == c.Channel {
+		return m.Channel, err
+	}
+	if m.Adapter == sendAdapter && m.Origin.User == string(c.Channel) {
+		return c.Channel, nil
+	}
+	return "", fmt.Errorf("message %q is of channel %q; message_trace shows the messages of your own channel, and those that you have sent with channel_send", args.ID, m.Channel)
+}
+
+func (ts traces) show(ctx context.Context, _ tools.Call, args traceArgs) (any, error) {
 	t, err := ts.Trace(ctx, args.ID)
 	if errors.Is(err, core.ErrNotFound) {
-		return nil, fmt.Errorf("there is no message %q", args.ID)
+		return nil, fmt.Errorf("there is no message %.60q", args.ID)
 	}
 	if err != nil {
 		return nil, err

@@ -71,6 +71,7 @@ func rooms() []room {
 		{"internal/proc", nil, leaf},
 		{"internal/statemark", nil, leaf},
 		{"internal/term", nil, leaf},
+		{"internal/toolset", nil, leaf},
 		{"internal/visible", nil, leaf},
 		{"internal/wait", nil, leaf},
 	}

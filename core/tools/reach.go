@@ -1,0 +1,92 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"bareclaw/core"
+	"bareclaw/internal/toolset"
+)
+
+// Sessions are what a registry must know to decide on the calls of sessions. The methods return
+// what applies at the moment of the call.
+type Sessions interface {
+	// Tools returns the tools that the session of a channel may use; for "", those of a channel
+	// without a choice of its own.
+	Tools(channel core.ChannelKey) toolset.Set
+	// Mode returns the permission mode of a channel; for "", that of a channel without one of its
+	// own.
+	Mode(channel core.ChannelKey) string
+	// OwnModes returns the permission modes of the channels that have one of their own.
+	OwnModes() map[core.ChannelKey]string
+}
+
+// A Reach returns the channel that a call acts on, or whose content the call shows. A session may
+// call a tool only if the agent of that channel may do no more unasked than the agent that calls:
+// else a permission mode would protect from nobody who can reach another channel.
+type Reach func(ctx context.Context, c Call) (core.ChannelKey, error)
+
+// ReachOwn is the Reach of a tool that computes, that shows what every session may know, or that
+// acts on the channel of its caller alone.
+func ReachOwn(_ context.Context, c Call) (core.ChannelKey, error) { return c.Channel, nil }
+
+// ReachOf returns the Reach of a tool whose arguments say which channel it is.
+func ReachOf[A any](channel func(ctx context.Context, c Call, args A) (core.ChannelKey, error)) Reach {
+	return func(ctx context.Context, c Call) (core.ChannelKey, error) {
+		args, err := decodeArgs[A](c)
+		if err != nil {
+			return "", err
+		}
+		return channel(ctx, c, args)
+	}
+}
+
+// permit returns why the call reaches too far, with what a person can do.
+func (r *Registry) permit(ctx context.Context, t *Tool, c Call) error {
+	if r.sessions == nil || c.ByUser() {
+		return nil
+	}
+	if t.Reach == nil {
+		return r.permitAll(t, c)
+	}
+	target, err := t.Reach(ctx, c)
+	if err != nil || target == c.Channel {
+		return err
+	}
+	if own, other := r.sessions.Mode(c.Channel), r.sessions.Mode(target); !core.MayDirect(own, other) {
+		return fmt.Errorf("%s is refused: %s, and channel %.300q has %s, so its agent may do more unasked than you may. "+
+			"A person can write there, or change one of the two modes", t.Name, callerHas(c, own), target, shownMode(other))
+	}
+	return nil
+}
+
+// permitAll is permit for a tool that reaches all channels, with those to come.
+func (r *Registry) permitAll(t *Tool, c Call) error {
+	refused := func(own, whose, other string) error {
+		return fmt.Errorf("%s is refused: it concerns all channels; %s, and %s %s, so there are agents that may do more unasked than you may. "+
+			"A person can do it, or change the modes", t.Name, callerHas(c, own), whose, shownMode(other))
+	}
+	own, modes := r.sessions.Mode(c.Channel), r.sessions.OwnModes()
+	if other := r.sessions.Mode(""); !core.MayDirect(own, other) {
+		return refused(own, "a channel without a mode of its own has", other)
+	}
+	for _, key := range slices.Sorted(maps.Keys(modes)) {
+		if !core.MayDirect(own, modes[key]) {
+			return refused(own, fmt.Sprintf("channel %.300q has", key), modes[key])
+		}
+	}
+	return nil
+}
+
+// callerHas begins the reason of a refusal.
+func callerHas(c Call, mode string) string {
+	if c.Local {
+		return "a call that does not come from a session has the gateway's own permission mode, " + shownMode(mode)
+	}
+	return "your channel has the permission mode " + shownMode(mode)
+}
+
+func shownMode(mode string) string { return cmp.Or(mode, "that Claude's own settings choose") }

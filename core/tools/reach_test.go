@@ -1,0 +1,122 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
+	"bareclaw/internal/toolset"
+)
+
+// fakeSessions are sessions that may all use the same tools.
+type fakeSessions struct {
+	tools toolset.Set
+	mode  string // of channels without one of their own
+	own   map[core.ChannelKey]string
+}
+
+func (f fakeSessions) Tools(core.ChannelKey) toolset.Set               { return cmp.Or(f.tools, toolset.All) }
+func (f fakeSessions) Mode(key core.ChannelKey) string                 { return cmp.Or(f.own[key], f.mode) }
+func (f fakeSessions) OwnModes() map[core.ChannelKey]string            { return f.own }
+func (f fakeSessions) with(key core.ChannelKey, m string) fakeSessions { f.own[key] = m; return f }
+
+// TestReach calls tools of each reach from channels with more and with fewer rights, from clients of
+// the user, and over the socket that claude's own commands reach, directly and by name.
+func TestReach(t *testing.T) {
+	t.Parallel()
+	computes, named, changesAll, lost := echo("computes"), echo("named"), echo("changes_all"), echo("lost")
+	computes.Reach = ReachOwn
+	named.Reach = ReachOf(func(_ context.Context, _ Call, args struct{ Channel core.ChannelKey }) (core.ChannelKey, error) {
+		return args.Channel, nil
+	})
+	lost.Reach = func(context.Context, Call) (core.ChannelKey, error) { return "", errors.New("it cannot be known") }
+	const goesThrough = ""
+	for _, c := range []struct {
+		what, gateway string
+		call          Call
+		tool, target  string
+		says          string
+	}{
+		{"own channel", "", Call{Channel: "plans"}, "named", "plans", goesThrough},
+		{"a channel with more rights", "", Call{Channel: "plans"}, "named", "boss", `your channel has the permission mode plan, and channel "boss" has bypassPermissions`},
+		{"a channel with fewer rights", "", Call{Channel: "boss"}, "named", "plans", goesThrough},
+		{"a channel with equal rights", "", Call{Channel: "plans"}, "named", "plans too", goesThrough},
+		{"both as the gateway", "", Call{Channel: "x"}, "named", "y", goesThrough},
+		{"a channel without a mode may do as claude's settings say", "", Call{Channel: "edits"}, "named", "x", `channel "x" has that Claude's own settings choose`},
+		{"a mode of the gateway", "acceptEdits", Call{Channel: "edits"}, "named", "x", goesThrough},
+		{"a channel without a mode of its own", "plan", Call{Channel: "x"}, "named", "edits", `has the permission mode plan, and channel "edits" has acceptEdits`},
+		{"a client of the user", "plan", Call{}, "named", "boss", goesThrough},
+		{"the socket", "plan", Call{Local: true}, "named", "boss", `does not come from a session has the gateway's own permission mode, plan,`},
+		{"the socket of a gateway with all rights", "bypassPermissions", Call{Local: true}, "named", "boss", goesThrough},
+		{"computing", "", Call{Channel: "plans"}, "computes", "", goesThrough},
+		{"computing over the socket", "plan", Call{Local: true}, "computes", "", goesThrough},
+		{"all channels, from one of many", "", Call{Channel: "plans"}, "changes_all", "", `a channel without a mode of its own has that Claude's own settings choose`},
+		{"all channels, from one with fewer rights than another", "acceptEdits", Call{Channel: "edits"}, "changes_all", "", `channel "boss" has bypassPermissions`},
+		{"all channels, from the one with all rights", "", Call{Channel: "boss"}, "changes_all", "", goesThrough},
+		{"all channels, by the user", "", Call{}, "changes_all", "", goesThrough},
+		{"all channels, over the socket", "acceptEdits", Call{Local: true}, "changes_all", "", `changes_all is refused: it concerns all channels`},
+		{"unknown", "", Call{Channel: "boss"}, "lost", "", "it cannot be known"},
+	} {
+		sessions := fakeSessions{mode: c.gateway, own: map[core.ChannelKey]string{}}.with("plans", "plan").with("plans too", "plan").with("edits", "acceptEdits").with("boss", "bypassPermissions")
+		r := registry(t, sessions, computes, named, changesAll, lost)
+		args, err := json.Marshal(map[string]string{"channel": c.target})
+		check.OK(t, err)
+		for _, tool := range []string{c.tool, CallName} {
+			c.call.Args = args
+			if tool == CallName {
+				c.call.Args = json.RawMessage(`{"name":"` + c.tool + `","args":` + string(args) + `}`)
+			}
+			got, err := r.Call(t.Context(), tool, c.call)
+			if err != nil || got.IsError != (c.says != goesThrough) || !strings.Contains(got.Text, c.says) {
+				t.Errorf("%s, by %s: %+v, %v; want %q", c.what, tool, got, err, c.says)
+			}
+			if refusal := strings.Contains(got.Text, "refused"); refusal && !strings.Contains(got.Text, "A person can") {
+				t.Errorf("%s: it does not say what a person can do: %s", c.what, got.Text)
+			}
+		}
+	}
+}
+
+// TestReachOfLaterSettings: what is set counts for the next call.
+func TestReachOfLaterSettings(t *testing.T) {
+	t.Parallel()
+	sessions := fakeSessions{own: map[core.ChannelKey]string{}}
+	changes := echo("changes_all")
+	r := registry(t, sessions, changes)
+	for _, step := range []struct {
+		mode    string
+		refused bool
+	}{{"", false}, {"plan", true}, {"bypassPermissions", false}, {"default", true}} {
+		sessions.own["c"] = step.mode
+		got, err := r.Call(t.Context(), "changes_all", Call{Channel: "c"})
+		if err != nil || got.IsError != step.refused {
+			t.Errorf("with the mode %q: %+v, %v", step.mode, got, err)
+		}
+	}
+}
+
+// TestLongNames: an unknown name may be of any length; it takes no time, and the answer is short.
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	r := registry(t, fakeSessions{}, echo("a"), echo("b"))
+	long := strings.Repeat("x", 2<<20)
+	got, err := r.Call(t.Context(), CallName, Call{Channel: "c", Args: json.RawMessage(`{"name":"` + long + `"}`)})
+	if err != nil || !got.IsError || len(got.Text) > 300 {
+		t.Errorf("%.300s (%d bytes), %v", got.Text, len(got.Text), err)
+	}
+	if _, err := r.Call(t.Context(), long, Call{Channel: "c"}); !errors.Is(err, ErrUnknown) || len(err.Error()) > 300 {
+		t.Errorf("the error is %.300s", err)
+	}
+	var names []string
+	for range 1000 {
+		names = append(names, strings.Repeat("y", toolset.MaxName))
+	}
+	if like := Nearest(long, names); like != nil {
+		t.Errorf("it resembles %.300q", like)
+	}
+}
