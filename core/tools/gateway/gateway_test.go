@@ -28,6 +28,8 @@ type fakeGateway struct {
 	pushed    []core.Push
 	pushErr   error
 	schedules *schedule.Scheduler
+	turns     Turns
+	senders   map[core.MessageID]string // channels that have sent a message to another one
 }
 
 func newFakeGateway(t *testing.T) *fakeGateway {
@@ -37,11 +39,16 @@ func newFakeGateway(t *testing.T) *fakeGateway {
 	t.Cleanup(func() { check.OK(t, l.Close()) })
 	f := &fakeGateway{t: t, tools: tools.NewRegistry(slog.New(slog.DiscardHandler), nil), tickets: map[string]*core.Ticket{}}
 	f.schedules = schedule.New(schedule.Options{Store: l, Log: slog.New(slog.DiscardHandler), Admit: func(context.Context, core.ChannelKey) error { return nil }})
-	check.OK(t, f.tools.Set(tools.Gateway, Tools(Options{
-		Channels: f, Submit: f.submit, Messages: f, Turns: l, Push: f, Schedules: f.schedules,
-		Restart: func(context.Context, <-chan struct{}) error { return errors.New("it does not compile") },
-	})))
+	f.turns = l
+	check.OK(t, f.tools.Set(tools.Gateway, Tools(f.options())))
 	return f
+}
+
+func (f *fakeGateway) options() Options {
+	return Options{
+		Channels: f, Submit: f.submit, Messages: f, Turns: f.turns, Push: f, Schedules: f.schedules,
+		Restart: func(context.Context, <-chan struct{}) error { return errors.New("it does not compile") },
+	}
 }
 
 func (f *fakeGateway) Channels(context.Context) ([]core.ChannelStatus, error) {
@@ -59,15 +66,24 @@ func (f *fakeGateway) submit(_ context.Context, s core.Submission) (*core.Ticket
 }
 
 func (f *fakeGateway) Message(_ context.Context, id core.MessageID) (core.Message, error) {
-	return core.Message{ID: id, Channel: core.ChannelKey(strings.TrimPrefix(string(id), "m-")), State: core.Waiting}, nil
+	channel, ok := strings.CutPrefix(string(id), "m-")
+	if !ok {
+		return core.Message{}, core.ErrNotFound
+	}
+	m := core.Message{ID: id, Channel: core.ChannelKey(channel), State: core.Waiting, Prompt: core.Prompt{Text: "for " + channel}}
+	if from := f.senders[id]; from != "" {
+		m.Adapter, m.Origin.User = sendAdapter, from
+	}
+	return m, nil
 }
 
 func (f *fakeGateway) QueuePosition(core.MessageID) core.QueuePosition {
 	return core.QueuePosition{Position: 1, Why: "all sessions are in use"}
 }
 
-func (f *fakeGateway) Trace(context.Context, core.MessageID) (core.Trace, error) {
-	return core.Trace{}, core.ErrNotFound
+func (f *fakeGateway) Trace(ctx context.Context, id core.MessageID) (core.Trace, error) {
+	m, err := f.Message(ctx, id)
+	return core.Trace{Message: m}, err
 }
 
 func (f *fakeGateway) Send(_ context.Context, p core.Push) error {
