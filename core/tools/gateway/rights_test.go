@@ -149,3 +149,15 @@ type unreadable struct{ Messages }
 func (unreadable) Message(context.Context, core.MessageID) (core.Message, error) {
 	return core.Message{}, errors.New("cannot be read")
 }
+
+// TestReachOfTools: a new tool that reaches all channels stands here, on purpose.
+func TestReachOfTools(t *testing.T) {
+	t.Parallel()
+	for _, builds := range []bool{false, true} {
+		for _, tool := range Tools(Options{Builds: builds}) {
+			if all := tool.Reach == nil; all != (builds && tool.Name == "restart_self") {
+				t.Errorf("%s reaches all channels: %v", tool.Name, all)
+			}
+		}
+	}
+}

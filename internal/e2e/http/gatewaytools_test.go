@@ -47,7 +47,8 @@ func TestGatewayTools(t *testing.T) {
 		{calls(t, "schedule_create", harness.Obj{"text": "echo x", "when": "soon"}), []string{`when: `, "does not say when"}},
 		{calls(t, "schedule_create", harness.Obj{"text": "echo x", "when": "in 3h", "channel": "bta"}), []string{"did you mean beta?"}},
 		{calls(t, "schedule_create", harness.Obj{"text": "echo x", "when": "in 3h", "precheck": "true"}), []string{"precheck"}},
-		{calls(t, "schedule_list", nil), []string{`"text":"echo x"`}},
+		{calls(t, "schedule_create", harness.Obj{"text": "echo own", "when": "in 3h"}), []string{`"channel":"alpha"`}},
+		{calls(t, "schedule_list", nil), []string{`"channel":"beta","when":"at `, `"channel":"alpha","text":"echo own"`}},
 		{calls(t, "schedule_delete", harness.Obj{"id": "none"}), []string{`there is no schedule \"none\"`}},
 		{calls(t, "message_trace", harness.Obj{"id": "none"}), []string{`there is no message \"none\"`}},
 	} {
@@ -65,7 +66,10 @@ func TestGatewayTools(t *testing.T) {
 		t.Errorf("schedule not deleted: %q", text)
 	}
 	g.Must("GET", "/schedules/"+id, nil, 404)
-	told := g.Tell("beta", "echo traced")
+	if text := g.Say("alpha", calls(t, "message_trace", harness.Obj{"id": g.Say("beta", "echo traced").Str("message_id")})).Str("text"); !strings.Contains(text, `is of channel "beta"`) {
+		t.Errorf("the trace of another channel's message is %q", text)
+	}
+	told := g.Tell("alpha", "echo traced")
 	g.Outcome(told)
 	if text := g.Say("alpha", calls(t, "message_trace", harness.Obj{"id": told})).Str("text"); !strings.Contains(text, `"reply":"traced"`) || !strings.Contains(text, `"what":"started"`) {
 		t.Errorf("trace is %q", text)
