@@ -92,7 +92,8 @@ func TestBackupAsPrinted(t *testing.T) {
 	}
 }
 
-// TestToolsPage makes, calls, changes and rolls back the tool of docs/tools.md.
+// TestToolsPage makes, calls, changes and rolls back the tool of docs/tools.md, and gives a channel
+// tools of its own.
 func TestToolsPage(t *testing.T) {
 	t.Parallel()
 	needBash(t)
@@ -135,6 +136,15 @@ func TestToolsPage(t *testing.T) {
 	says("héllo")
 	m.AsPrinted(harness.Replaced(t, "bareclaw tools rollback"+rollback, "before_experiment_1706012345679", "--yes "+id))
 	says("olléh")
+	set, reset, _ := strings.Cut(harness.Printed(t, "docs/tools.md", "bareclaw channels set"), "\n")
+	m.AsPrinted(set)
+	if own := g.Channel("desk").Str("tools"); own != "channel_list,json_format" {
+		t.Errorf("the channel has the tools %q", own)
+	}
+	m.AsPrinted(reset)
+	if own := g.Channel("desk").Str("tools"); own != "" {
+		t.Errorf("the channel still has the tools %q", own)
+	}
 }
 
 // section returns what a document says below a heading of the second level.
