@@ -251,6 +251,9 @@ type Config struct {
 	// ConfigDir is the directory of the user's own settings, such as .env. It need not
 	// exist.
 	ConfigDir string
-	// Unknown describes the BARECLAW_ variables that nothing reads, in a sentence each.
+	// Unknown describes the variables that nothing reads, in a sentence each: unknown ones named
+	// BARECLAW_, and others in the .env of the working directory.
 	Unknown []string
+
+	sources map[string]string // of the variables that are set, by name
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ type Report struct {
 	Config   Config     // settings with a problem are zero
 	Problems []*Problem // empty: Config is usable
 	Files    []EnvFile  // the .env files in order of precedence
+	Unread   string     // path of a .env in the working directory that does not count; empty if there is none
 }
 
 // An EnvFile describes a .env file as found.
@@ -31,13 +33,16 @@ type EnvFile struct {
 
 // Examine does the work of [Load], with the same effect on the environment, and reports
 // everything known even about an invalid configuration.
-func Examine() Report {
+func Examine(role Role) Report {
 	var r Report
-	files, _ := DotEnvFiles()    // load reports the error
-	for _, file := range files { // before loading a file can change the next file's path
+	cfg, p := load(role)
+	files, _ := DotEnvFiles(role) // load has reported the error
+	for _, file := range files {
 		r.Files = append(r.Files, lookAt(file))
 	}
-	cfg, p := load()
+	if here, err := filepath.Abs(".env"); err == nil && !slices.Contains(files, here) && lookAt(here).Found {
+		r.Unread = here
+	}
 	r.Config = cfg
 	for _, err := range p {
 		if problem, ok := errors.AsType[*Problem](err); ok {
@@ -132,14 +137,13 @@ const maxTypos = 2
 // entries, except known variables, variables set by the gateway and variables for the
 // project's own tests.
 func unknown(environ []string) (out []string) {
-	given := []string{prefix + "SOCKET", prefix + "SESSION"} // set by the gateway for claude's tools
 	var known []string
 	for _, v := range Variables() {
 		known = append(known, v.Name)
 	}
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, prefix) || slices.Contains(known, name) || slices.Contains(given, name) ||
+		if !strings.HasPrefix(name, prefix) || slices.Contains(known, name) || isGiven(name) ||
 			strings.HasPrefix(name, prefix+"TEST_") || strings.HasPrefix(name, prefix+"REQUIRE_") {
 			continue
 		}
@@ -153,6 +157,9 @@ func unknown(environ []string) (out []string) {
 	slices.Sort(out)
 	return out
 }
+
+// isGiven reports whether the gateway sets the variable for claude's tools.
+func isGiven(name string) bool { return name == prefix+"SOCKET" || name == prefix+"SESSION" }
 
 // edits returns the number of characters in which two names differ.
 func edits(a, b string) (n int) {

@@ -15,7 +15,7 @@ func TestExamineTellsWhatItCanOfAWrongConfiguration(t *testing.T) {
 	}
 	write(t, first, "BARECLAW_PORT=x\nBARECLAW_QUEUE_LIMIT=7\nBARECLAW_MAX_TURNS=0\nBARECLAW_HTTP_TOKEN=a-secret\nSOME_API_KEY=k\nEMPTY_TOKEN=\n")
 	check.OK(t, os.Chmod(first, 0o644))
-	r := Examine()
+	r := Examine(AsGateway)
 	if len(r.Problems) != 2 || !r.Wrong("BARECLAW_PORT") || !r.Wrong("BARECLAW_MAX_TURNS") || r.Wrong("BARECLAW_QUEUE_LIMIT") {
 		t.Errorf("problems: %v", r.Problems)
 	}

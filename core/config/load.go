@@ -16,16 +16,36 @@ import (
 	"github.com/joho/godotenv"
 )
 
-// Load reads .env in the working directory, then $XDG_CONFIG_HOME/bareclaw/.env
-// (~/.config/bareclaw/.env without XDG_CONFIG_HOME), then the environment. Variables already
-// in the environment stay unchanged, even when empty; of the two files the first wins.
+// A Role is what a program reads the settings for. It decides whether the .env of the working
+// directory counts.
+type Role int
+
+const (
+	// AsCommand is the role of a program that may be called in any directory.
+	AsCommand Role = iota
+	// AsGateway is the role of the gateway, and of whatever sets one up: a person has chosen
+	// the directory for it.
+	AsGateway
+)
+
+// Load reads the environment, the .env of the working directory, and the user's .env
+// ($XDG_CONFIG_HOME/bareclaw/.env, ~/.config/bareclaw/.env without XDG_CONFIG_HOME). The
+// environment wins, even with an empty value, and then the working directory's file.
+//
+// The working directory may be a repository that somebody else has written, whose .env must not
+// decide what runs as the user, or who gets the user's token. So the file counts only for the
+// gateway, and for commands where the directory is on record because a gateway was started
+// or set up there (see [Remember]); only variables named BARECLAW_ are taken from it; and no
+// token is sent to an address of another file (see [Config.MaySendToken]). The user's file may
+// hold any variable.
+//
 // Variables from the files are added to the process's own environment, for the tools of
 // claude: call Load before starting anything.
 //
 // The error joins a [*Problem] for every mistake; the Config is then not usable. A missing
 // .env is not an error.
-func Load() (Config, error) {
-	cfg, p := load()
+func Load(role Role) (Config, error) {
+	cfg, p := load(role)
 	if err := p.err(); err != nil {
 		return Config{}, err
 	}
@@ -33,74 +53,115 @@ func Load() (Config, error) {
 }
 
 // load is Load, returning the valid settings along with all problems.
-func load() (Config, problems) {
+func load(role Role) (Config, problems) {
 	var p problems
 	cwd, err := os.Getwd()
 	p.check("working directory", "", err)
 	vars := variablesOf(os.Environ())
-	vars.addDotEnv(cwd, &p, os.Setenv)
-	cfg, wrong := resolve(vars, machineAt(cwd, vars.get)) // after loading: a .env may set HOME and the XDG directories
-	cfg.Unknown = unknown(os.Environ())
+	left := vars.addDotEnv(cwd, role, &p, os.Setenv)
+	cfg, wrong := resolve(vars.values, machineAt(cwd, vars.get)) // after loading: the user's .env may set HOME and the XDG directories
+	cfg.Unknown, cfg.sources = append(unknown(os.Environ()), left...), vars.sources
 	return cfg, append(p, wrong...)
 }
 
-// StateDirOf returns the state directory that [Load] would find for a program started in dir
+// StateDirOf returns the state directory that [Load] would find for a gateway started in dir
 // with the variables of environ, in the form NAME=value. Without HOME or an XDG variable in
 // environ, the variable of the current process applies. The error reports an invalid .env or
 // path.
 func StateDirOf(dir string, environ []string) (string, error) {
 	vars := variablesOf(environ)
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
-		vars.add(name, os.Getenv(name))
+		vars.add(name, os.Getenv(name), fromEnvironment)
 	}
 	var p problems
-	vars.addDotEnv(dir, &p, func(string, string) error { return nil })
+	vars.addDotEnv(dir, AsGateway, &p, func(string, string) error { return nil })
 	m := machineAt(dir, vars.get)
 	path, err := m.stateDir()
-	if own := vars["BARECLAW_STATE_DIR"]; own != "" {
+	if own := vars.get("BARECLAW_STATE_DIR"); own != "" {
 		path, err = m.path(own)
 	}
 	return path, errors.Join(p.err(), err)
 }
 
-// variables are the variables of an environment, by name.
-type variables map[string]string
+// fromEnvironment is the source of the variables that the process was started with. The other
+// sources are paths of files.
+const fromEnvironment = "the environment"
+
+// variables are the variables of an environment: their values and sources, by name.
+type variables struct{ values, sources map[string]string }
 
 func variablesOf(environ []string) variables {
-	vars := variables{}
+	vars := variables{map[string]string{}, map[string]string{}}
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
-		vars[name] = value
+		vars.values[name], vars.sources[name] = value, fromEnvironment
 	}
 	return vars
 }
 
-func (v variables) get(name string) string { return v[name] }
+func (v variables) get(name string) string { return v.values[name] }
 
 // add sets a variable unless it is set already, and reports whether add did.
-func (v variables) add(name, value string) bool {
-	_, known := v[name]
+func (v variables) add(name, value, source string) bool {
+	_, known := v.values[name]
 	if !known {
-		v[name] = value
+		v.values[name], v.sources[name] = value, source
 	}
 	return !known
 }
 
 // addDotEnv adds the variables of the .env files of a program started in dir, except
-// variables already set, and calls set for each. An unusable file sets nothing.
-func (v variables) addDotEnv(dir string, p *problems, set func(name, value string) error) {
-	for _, file := range dotEnvFiles(dir, v.get) {
-		vars, err := ReadDotEnv(file)
-		if err != nil {
-			*p = append(*p, err)
-			continue
-		}
+// variables already set, and calls set for each. An unusable file sets nothing. addDotEnv
+// returns a sentence about what it has left out of the file in dir, if it has.
+func (v variables) addDotEnv(dir string, role Role, p *problems, set func(name, value string) error) (left []string) {
+	here, users := dotEnvFiles(dir, v.get)
+	addAll := func(file string, vars map[string]string) {
 		for name, value := range vars {
-			if v.add(name, value) {
+			if v.add(name, value, file) {
 				p.check(file, "values without NUL bytes", set(name, value))
 			}
 		}
 	}
+	ofUser := p.readDotEnv(users)
+	if here != users && (role == AsGateway || isOnRecord(dir, v.over(ofUser))) {
+		vars := p.readDotEnv(here)
+		left = onlySettings(here, users, vars)
+		addAll(here, vars)
+	}
+	addAll(users, ofUser)
+	return left
+}
+
+// over returns the lookup of variables among v, and where v lacks them among others.
+func (v variables) over(others map[string]string) func(name string) string {
+	return func(name string) string {
+		if value, known := v.values[name]; known {
+			return value
+		}
+		return others[name]
+	}
+}
+
+// onlySettings removes from the variables of a working directory's file all that are no settings
+// of the gateway, and returns a sentence that names them, if there are any.
+func onlySettings(file, users string, vars map[string]string) []string {
+	var names []string
+	for name := range vars {
+		if !strings.HasPrefix(name, prefix) || isGiven(name) {
+			names = append(names, name)
+			delete(vars, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	const enough = 5
+	if len(names) > enough {
+		names = append(names[:enough], "…")
+	}
+	return []string{fmt.Sprintf("%s sets %s: of this file only BARECLAW_ variables count; put others into %s",
+		file, strings.Join(names, ", "), cmp.Or(users, "the environment"))}
 }
 
 // Check returns the problem of a variable's value, a [*Problem]; nil for a valid value. Only
@@ -133,22 +194,43 @@ func UserDirs() (state, config string, err error) {
 const maxDotEnvBytes = 64 << 10
 
 // DotEnvFiles returns the paths of the files read by [Load], in order of precedence: .env of
-// the working directory, then .env of the user's configuration directory if known.
-func DotEnvFiles() ([]string, error) {
+// the working directory if it counts for the role, then .env of the user's configuration
+// directory if known.
+func DotEnvFiles(role Role) ([]string, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return nil, fmt.Errorf("find the working directory: %w", err)
 	}
-	return dotEnvFiles(cwd, os.Getenv), nil
+	here, users := dotEnvFiles(cwd, os.Getenv)
+	var files []string
+	if here != users && (role == AsGateway || OnRecord(cwd)) {
+		files = append(files, here)
+	}
+	if users != "" {
+		files = append(files, users)
+	}
+	return files, nil
 }
 
-// dotEnvFiles is DotEnvFiles for a process with the given directory and environment.
-func dotEnvFiles(cwd string, getenv func(string) string) []string {
-	files := []string{filepath.Join(cwd, ".env")}
+// dotEnvFiles returns the paths of the .env files for a process with the given directory and
+// environment; that of the user is empty if unknown.
+func dotEnvFiles(cwd string, getenv func(string) string) (here, users string) {
 	if dir := configDir(getenv("XDG_CONFIG_HOME"), getenv("HOME")); dir != "" {
-		files = append(files, filepath.Join(dir, ".env"))
+		users = filepath.Join(dir, ".env")
 	}
-	return files
+	return filepath.Join(cwd, ".env"), users
+}
+
+// readDotEnv is ReadDotEnv for a file whose problem is recorded.
+func (p *problems) readDotEnv(file string) map[string]string {
+	if file == "" {
+		return nil
+	}
+	vars, err := ReadDotEnv(file)
+	if err != nil {
+		*p = append(*p, err)
+	}
+	return vars
 }
 
 // ReadDotEnv returns the variables of a file; a missing file has none. The error, a

@@ -58,7 +58,7 @@ func write(t *testing.T, file, text string) {
 
 func TestLoadWithoutFiles(t *testing.T) {
 	world(t)
-	c, err := Load()
+	c, err := Load(AsGateway)
 	check.OK(t, err)
 	if c.Port != 3000 || c.CWD != os.Getenv("HOME") || c.Unknown != nil {
 		t.Errorf("Load = %+v, want the defaults", c)
@@ -72,9 +72,9 @@ func TestLoadPrecedence(t *testing.T) {
 	}
 	t.Setenv("BARECLAW_PORT", "1")
 	t.Setenv("BARECLAW_MODEL", "") // set to nothing: the default, whatever the files say
-	write(t, first, "BARECLAW_PORT=2\r\nBARECLAW_MAX_TURNS=2\r\nBARECLAW_MODEL=opus\r\nTOOL_TOKEN='a$b'\r\n")
-	write(t, second, "\ufeffBARECLAW_PORT=3\nexport BARECLAW_MAX_TURNS=3\nBARECLAW_QUEUE_LIMIT=\"3\"\nBARECLAW_PROT=3")
-	c, err := Load()
+	write(t, first, "BARECLAW_PORT=2\r\nBARECLAW_MAX_TURNS=2\r\nBARECLAW_MODEL=opus\r\n")
+	write(t, second, "\ufeffBARECLAW_PORT=3\nexport BARECLAW_MAX_TURNS=3\nBARECLAW_QUEUE_LIMIT=\"3\"\nBARECLAW_PROT=3\nTOOL_TOKEN='a$b'\n")
+	c, err := Load(AsGateway)
 	check.OK(t, err)
 	if c.Port != 1 || c.MaxTurns != 2 || c.QueueLimit != 3 || c.Model != "" {
 		t.Errorf("port %d, turns %d, queue %d, model %q; want 1, 2, 3 and none", c.Port, c.MaxTurns, c.QueueLimit, c.Model)
@@ -94,7 +94,7 @@ func TestLoadFindsConfigUnderHome(t *testing.T) {
 	dir := filepath.Join(os.Getenv("HOME"), ".config", "bareclaw")
 	check.OK(t, os.MkdirAll(dir, 0o700))
 	write(t, filepath.Join(dir, ".env"), "BARECLAW_PORT=4")
-	if c, err := Load(); err != nil || c.Port != 4 {
+	if c, err := Load(AsGateway); err != nil || c.Port != 4 {
 		t.Errorf("Load = port %d, %v, want 4", c.Port, err)
 	}
 }
@@ -103,21 +103,20 @@ func TestLoadFindsConfigUnderHome(t *testing.T) {
 func TestLoadReportsFilesAndVariables(t *testing.T) {
 	first, second := world(t)
 	t.Setenv("BARECLAW_PORT", "x")
-	write(t, first, "A=1\n\n# a comment\nB=\"two\nlines\"\npassword: sesame\nBARECLAW_HTTP_TOKEN=\"sesame\n")
+	write(t, first, "BARECLAW_MODEL=1\n\n# a comment\nB=\"two\nlines\"\npassword: sesame\nBARECLAW_HTTP_TOKEN=\"sesame\n")
 	check.OK(t, os.Mkdir(second, 0o700))
-	unset(t, "A")
-	_, err := Load()
+	_, err := Load(AsGateway)
 	if err == nil {
 		t.Fatal("Load took everything")
 	}
 	lines := strings.Split(err.Error(), "\n")
-	if len(lines) != 3 || !strings.HasPrefix(lines[0], first+":7: ") || !strings.HasPrefix(lines[1], second+": ") || !strings.HasPrefix(lines[2], "BARECLAW_PORT: ") {
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], second+": ") || !strings.HasPrefix(lines[1], first+":7: ") || !strings.HasPrefix(lines[2], "BARECLAW_PORT: ") {
 		t.Errorf("problems:\n%v\nwant one of %s:7, one of %s and one of BARECLAW_PORT", err, first, second)
 	}
 	if strings.Contains(err.Error(), "sesame") {
 		t.Errorf("the file's content is in the error:\n%v", err)
 	}
-	if _, ok := os.LookupEnv("A"); ok {
+	if _, ok := os.LookupEnv("BARECLAW_MODEL"); ok {
 		t.Error("a file that cannot be understood set a variable")
 	}
 }
@@ -134,21 +133,20 @@ func TestDotEnvOfStrangers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			first, second := world(t)
-			unset(t, "A")
-			write(t, first, "BARECLAW_CLAUDE=/tmp/theirs\nA=1\n")
+			write(t, first, "BARECLAW_CLAUDE=/tmp/theirs\n")
 			write(t, second, "BARECLAW_HTTP_TOKEN=mine\n")
 			if err := c.give(first); err != nil {
 				roottest.Unavailable(t, "a .env %s: %v", c.name, err)
 			}
-			_, err := Load()
+			_, err := Load(AsGateway)
 			problem, ok := errors.AsType[*Problem](err)
 			if !ok || problem.Source != first || !strings.Contains(problem.Problem, c.want) {
 				t.Fatalf("got %v, want a problem of %s that says %q", err, first, c.want)
 			}
-			if value, ok := os.LookupEnv("A"); ok {
-				t.Errorf("it set A=%s all the same", value)
+			if value, ok := os.LookupEnv("BARECLAW_CLAUDE"); ok {
+				t.Errorf("it set BARECLAW_CLAUDE=%s all the same", value)
 			}
-			if files := Examine().Files; files[0].Distrust == "" || files[1].Distrust != "" {
+			if files := Examine(AsGateway).Files; files[0].Distrust == "" || files[1].Distrust != "" {
 				t.Errorf("found %+v", files)
 			}
 		})

@@ -32,8 +32,8 @@ func CheckSocketDir(dir string) error {
 	return nil
 }
 
-// Make creates a directory with mode 0700. Make does not change an existing directory
-// that other users own or can enter; the error names the command or the variable for a
+// Make creates a directory with mode 0700. Make follows no symbolic link to it, and does not
+// change an existing directory that other users own or can enter; the error names the command or the variable for a
 // remedy.
 func Make(dir, variable string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
@@ -43,12 +43,14 @@ func Make(dir, variable string) error {
 	if err == nil || !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	info, err := os.Stat(dir)
+	info, err := os.Lstat(dir) // where all may write, another user's link could lead elsewhere later
 	if err != nil {
 		return err
 	}
 	stat, known := info.Sys().(*syscall.Stat_t)
 	switch mode := info.Mode().Perm(); {
+	case info.Mode()&fs.ModeSymlink != 0:
+		return fmt.Errorf("%s is a symbolic link; set %s to a directory", dir, variable)
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a directory", dir)
 	case known && int(stat.Uid) != os.Getuid():

@@ -51,6 +51,11 @@ func TestMake(t *testing.T) {
 			}
 		})
 	}
+	link := filepath.Join(t.TempDir(), "link")
+	check.OK(t, os.Symlink(t.TempDir(), link))
+	if err := Make(link, "VARIABLE"); err == nil || !strings.Contains(err.Error(), "set VARIABLE to a directory") {
+		t.Errorf("a symbolic link: %v", err)
+	}
 	file := filepath.Join(t.TempDir(), "file")
 	check.OK(t, os.WriteFile(file, nil, 0o600))
 	if err := Make(file, "VARIABLE"); err == nil || !strings.Contains(err.Error(), "not a directory") {

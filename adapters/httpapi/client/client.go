@@ -46,22 +46,25 @@ type Client struct {
 	base  string
 	token string
 	where string
+
+	// direct returns the client that repeats what the Unix socket refuses; nil if the refusal
+	// counts.
+	direct func() *Client
 }
 
 // OverSocket returns a client for the gateway's Unix socket, which needs no token and
-// refuses to decide approvals.
+// refuses what widens permissions. Nothing is sent to another user's socket.
 func OverSocket(path string) *Client {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", path)
-	}
-	return &Client{
-		http: &http.Client{Transport: &http.Transport{DialContext: dial}}, base: "http://localhost", where: "at the socket " + path,
-	}
+	where := "at the socket " + path
+	return over(unixDialer(path), "localhost", "", where)
 }
 
-// OverTCP returns a client for an address, HOST:PORT. An empty token is not sent.
-func OverTCP(address, token string) *Client {
-	return &Client{http: &http.Client{Transport: &http.Transport{}}, base: "http://" + address, token: token, where: "at " + address}
+// OverTCP returns a client for the address, HOST:PORT, of a gateway that runs. An empty token is
+// not sent, and nothing is sent to another user's program.
+func OverTCP(address, token string) *Client { return trust{live: true}.client(address, token) }
+
+func over(dial dialer, host, token, where string) *Client {
+	return &Client{http: &http.Client{Transport: &http.Transport{DialContext: dial}}, base: "http://" + host, token: token, where: where}
 }
 
 // Where names the gateway's socket or address for a person.
@@ -108,11 +111,7 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 			return nil, fmt.Errorf("make the request %s %s: %w", method, path, err)
 		}
 	}
-	req, err := c.request(ctx, method, path, header, body)
-	if err != nil {
-		return nil, err
-	}
-	res, err := c.do(req)
+	res, err := c.ask(ctx, method, path, header, body, false)
 	if err == nil && res.StatusCode >= http.StatusBadRequest {
 		defer func() { _ = res.Body.Close() }()
 		return nil, refusal(res)
@@ -124,12 +123,39 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 // reply whatever its status, whose body the caller closes. A connection of its own is never that
 // of a gateway that has ended meanwhile. The error holds [ErrUnreachable] if nothing was sent.
 func (c *Client) Pass(ctx context.Context, method, path string, header http.Header, body []byte) (*http.Response, error) {
+	return c.ask(ctx, method, path, header, body, true)
+}
+
+// ask sends a request, alone on its connection if so wanted, and returns the reply. What the Unix
+// socket refuses because claude can reach it, a command of the user asks again over TCP: a
+// refused request has had no effect.
+func (c *Client) ask(ctx context.Context, method, path string, header http.Header, body []byte, alone bool) (*http.Response, error) {
 	req, err := c.request(ctx, method, path, header, body)
 	if err != nil {
 		return nil, err
 	}
-	req.Close = true
-	return c.do(req)
+	req.Close = alone
+	res, err := c.do(req)
+	if err != nil || c.direct == nil || !notOnSocket(res) {
+		return res, err
+	}
+	_ = res.Body.Close()
+	return c.direct().ask(ctx, method, path, header, body, true)
+}
+
+// notOnSocket reports whether a reply refuses what only the TCP address serves. The reply can be
+// read as before.
+func notOnSocket(res *http.Response) bool {
+	if res.StatusCode != http.StatusForbidden {
+		return false
+	}
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // an incomplete body is better than none
+	res.Body = struct {
+		io.Reader
+		io.Closer
+	}{bytes.NewReader(body), res.Body}
+	var said api.Error
+	return json.Unmarshal(body, &said) == nil && said.Code == api.NotOnSocket
 }
 
 // request makes a request; a nil body is none.
@@ -152,7 +178,10 @@ func (c *Client) request(ctx context.Context, method, path string, header http.H
 
 func (c *Client) do(req *http.Request) (*http.Response, error) {
 	res, err := c.http.Do(req)
+	distrusted, isDistrusted := errors.AsType[*distrustError](err)
 	switch ctx := req.Context(); {
+	case isDistrusted:
+		return nil, distrusted
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("ask the gateway %s: %w", c.where, context.Cause(ctx))
 	case notThere(err) != nil:
@@ -172,8 +201,11 @@ func notThere(err error) error {
 	return nil
 }
 
+// maxRefusal bounds the body of a refusal, in bytes.
+const maxRefusal = 64 << 10
+
 func refusal(res *http.Response) error {
-	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // an incomplete body is better than none
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // an incomplete body is better than none
 	var said api.Error
 	var rpc rpcError
 	switch {
@@ -236,16 +268,29 @@ func Inherited() *Client {
 // Socket returns the path of the Unix socket of a gateway with the configuration.
 func Socket(cfg config.Config) string { return filepath.Join(cfg.RuntimeDir, "api.sock") }
 
-// Local returns a client of the gateway with the configuration, over its socket.
-func Local(cfg config.Config) *Client { return OverSocket(Socket(cfg)) }
+// Local returns a client of the gateway with the configuration, over its socket. What the socket
+// refuses is asked again as [Direct] does, outside of claude's sessions.
+func Local(cfg config.Config) *Client {
+	c := OverSocket(Socket(cfg))
+	if Inherited() == nil {
+		c.direct = func() *Client { return Direct(cfg) }
+	}
+	return c
+}
 
 // Direct returns a client of the gateway with the configuration over TCP, where approvals
 // can be decided. The address is that of the running daemon, or else the configured one.
 func Direct(cfg config.Config) *Client {
-	address := net.JoinHostPort(cfg.Host, strconv.Itoa(cfg.Port))
 	h, err := lockfile.ReadHolder(filepath.Join(cfg.StateDir, lockfile.StateLockName))
 	if err == nil && h.Address != "" && proc.Alive(h.PID, h.Start) {
-		address = h.Address
+		return At(cfg, h.Address, true, "BARECLAW_STATE_DIR")
 	}
-	return OverTCP(address, cfg.HTTPToken.Reveal())
+	return At(cfg, net.JoinHostPort(cfg.Host, strconv.Itoa(cfg.Port)), false, "BARECLAW_STATE_DIR", "BARECLAW_HOST", "BARECLAW_PORT")
+}
+
+// At returns a client for an address, HOST:PORT, with the token of the configuration, unless the
+// named variables, which decide the address, come from another file than the token. If live, a
+// gateway that runs is known to listen there.
+func At(cfg config.Config, address string, live bool, names ...string) *Client {
+	return trust{live: live, stateDir: cfg.StateDir, refusal: cfg.MaySendToken(names...)}.client(address, cfg.HTTPToken.Reveal())
 }
