@@ -32,7 +32,7 @@ type Options struct {
 	Service service.Launcher
 
 	Self    string   // path of this program, used to start a gateway
-	Dir     string   // working directory of a started gateway
+	Dir     string   // working directory of a started gateway, if on record: see config.Remember
 	Environ []string // environment of a started gateway, without variables from .env: the gateway loads .env itself
 
 	// Isolate moves a gateway started by the tick into a separate unit; nil unless

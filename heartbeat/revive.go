@@ -79,7 +79,7 @@ func (t *tick) start(ctx context.Context) error {
 		return t.awaitReady(ctx, nil)
 	}
 	t.log.printf("the gateway is down: starting %q; what it prints goes to %q", t.Self+" serve", t.gatewayLog())
-	g := detached.Gateway{Self: t.Self, Dir: t.Dir, Environ: t.Environ, Log: t.gatewayLog()}
+	g := detached.Gateway{Self: t.Self, Dir: t.startDir(), Environ: t.Environ, Log: t.gatewayLog()}
 	if t.Isolate != nil {
 		g.Prepare = func(pid int) {
 			if err := t.Isolate(ctx, pid); err != nil {
@@ -92,6 +92,16 @@ func (t *tick) start(ctx context.Context) error {
 		return err
 	}
 	return t.awaitReady(ctx, started.Ended)
+}
+
+// startDir returns the working directory of a gateway that no person starts. A gateway reads the
+// .env of its directory whatever it is: one that is not on record must not come into effect
+// because a tick was called beside it.
+func (t *tick) startDir() string {
+	if config.OnRecord(t.Dir) {
+		return t.Dir
+	}
+	return t.Config.StateDir
 }
 
 // A stoppedError reports that a person has stopped the gateway, and forbids a start.

@@ -36,12 +36,14 @@ type EnvFile struct {
 func Examine(role Role) Report {
 	var r Report
 	cfg, p := load(role)
-	files, _ := DotEnvFiles(role) // load has reported the error
-	for _, file := range files {
-		r.Files = append(r.Files, lookAt(file))
+	here, users, _ := DotEnvFiles(role) // load has reported the error
+	for _, file := range []string{here, users} {
+		if file != "" {
+			r.Files = append(r.Files, lookAt(file))
+		}
 	}
-	if here, err := filepath.Abs(".env"); err == nil && !slices.Contains(files, here) && lookAt(here).Found {
-		r.Unread = here
+	if file, err := filepath.Abs(".env"); err == nil && here == "" && file != users && lookAt(file).Found {
+		r.Unread = file
 	}
 	r.Config = cfg
 	for _, err := range p {

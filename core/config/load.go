@@ -193,23 +193,18 @@ func UserDirs() (state, config string, err error) {
 // again.
 const maxDotEnvBytes = 64 << 10
 
-// DotEnvFiles returns the paths of the files read by [Load], in order of precedence: .env of
-// the working directory if it counts for the role, then .env of the user's configuration
-// directory if known.
-func DotEnvFiles(role Role) ([]string, error) {
+// DotEnvFiles returns the paths of the files read by [Load]: the .env of the working directory,
+// empty if it does not count for the role or is the user's, and the user's, empty if unknown.
+func DotEnvFiles(role Role) (here, users string, err error) {
 	cwd, err := os.Getwd()
 	if err != nil {
-		return nil, fmt.Errorf("find the working directory: %w", err)
+		return "", "", fmt.Errorf("find the working directory: %w", err)
 	}
-	here, users := dotEnvFiles(cwd, os.Getenv)
-	var files []string
-	if here != users && (role == AsGateway || OnRecord(cwd)) {
-		files = append(files, here)
+	here, users = dotEnvFiles(cwd, os.Getenv)
+	if here == users || role != AsGateway && !OnRecord(cwd) {
+		here = ""
 	}
-	if users != "" {
-		files = append(files, users)
-	}
-	return files, nil
+	return here, users, nil
 }
 
 // dotEnvFiles returns the paths of the .env files for a process with the given directory and

@@ -41,6 +41,23 @@ func Remember() error {
 // OnRecord reports whether a directory is on record: see [Remember].
 func OnRecord(dir string) bool { return isOnRecord(dir, os.Getenv) }
 
+// WorkingDir returns the default working directory of a service, from where the service reads
+// .env: the current directory if a .env is there and on record, else the user's home.
+func WorkingDir() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the working directory: %w", err)
+	}
+	if lookAt(filepath.Join(dir, ".env")).Found && OnRecord(dir) {
+		return dir, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find the working directory: no gateway has read a .env in %s, and %w", dir, err)
+	}
+	return home, nil
+}
+
 func isOnRecord(dir string, getenv func(string) string) bool {
 	path, file, err := recordOf(dir, getenv)
 	if err != nil {

@@ -118,3 +118,26 @@ func TestMaySendToken(t *testing.T) {
 		})
 	}
 }
+
+// TestWorkingDir has a service run where its .env counts, and otherwise in the user's home.
+func TestWorkingDir(t *testing.T) {
+	first, _ := world(t)
+	home, project := os.Getenv("HOME"), filepath.Dir(first)
+	want := func(what, want string) {
+		t.Helper()
+		if got, err := WorkingDir(); err != nil || got != want {
+			t.Errorf("%s it is %q, %v; want %s", what, got, err, want)
+		}
+	}
+	want("without a .env", home)
+	write(t, first, "")
+	want("with a .env that no gateway has read", home)
+	check.OK(t, Remember())
+	want("with a .env on record", project)
+	check.OK(t, os.Remove(first))
+	want("without a .env any more", home)
+	t.Setenv("HOME", "")
+	if got, err := WorkingDir(); err == nil {
+		t.Errorf("without a home it is %q", got)
+	}
+}

@@ -160,23 +160,6 @@ func LocalDirs() Dirs {
 	return Dirs{Home: home, Config: base("XDG_CONFIG_HOME", ".config"), Data: base("XDG_DATA_HOME", ".local/share")}
 }
 
-// WorkingDir returns the default working directory of a service, from where the service
-// reads .env: the current directory if a .env exists there, else the user's home.
-func WorkingDir() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("find the working directory: %w", err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, ".env")); err == nil {
-		return dir, nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("find the working directory: there is no .env in %s, and %w", dir, err)
-	}
-	return home, nil
-}
-
 // ErrHeld is wrapped in the error of an installation that is complete except for the
 // start: a gateway outside the service manager holds the lock of the state directory.
 var ErrHeld = errors.New("a gateway that is not the service's has the state directory")

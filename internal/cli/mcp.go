@@ -13,7 +13,7 @@ import (
 
 // An mcp passes messages between an MCP client, which starts this command, and the gateway.
 type mcp struct {
-	Dir string `type:"existingdir" placeholder:"PATH" help:"The directory whose .env says which gateway; your home directory unless it is given."`
+	Dir string `type:"existingdir" placeholder:"PATH" help:"The directory whose .env says which gateway, where a gateway has read it before; your home directory unless it is given."`
 }
 
 // Help is shown below the summary.

@@ -192,7 +192,7 @@ func exitOnSecond(signals <-chan os.Signal) {
 // prepare does all that can be done while another worker serves: prepare reads the
 // configuration, takes the state directory, and listens.
 func (d *daemon) prepare() (err error) {
-	if d.cfg, err = config.Load(); err != nil {
+	if d.cfg, err = loadConfig(); err != nil {
 		return err
 	}
 	if d.self, err = os.Executable(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"bareclaw/adapters/telegram"
 	"bareclaw/core"
 	"bareclaw/core/adapterstore"
+	"bareclaw/core/config"
 	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
 	"bareclaw/heartbeat"
@@ -56,7 +57,7 @@ func newScheduler(e *engine, chats *telegramPart) *schedule.Scheduler {
 // and heartbeat keep each other alive. keepHeartbeat waits for the service manager, until the
 // daemon's life ends at the latest.
 func (b *base) keepHeartbeat(echo bool) {
-	dir, _ := service.WorkingDir() // an empty directory is refused
+	dir, _ := config.WorkingDir() // an empty directory is refused
 	in := heartbeat.Ensure(b.life, heartbeat.Host{Config: b.cfg, Service: service.Local(), Request: service.Request{
 		Binary: b.self, Dir: dir, Environ: b.environ, Claude: b.cfg.Claude, Echo: echo,
 		StateDir: b.cfg.StateDir, Interval: b.cfg.HeartbeatInterval,

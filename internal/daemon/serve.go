@@ -38,7 +38,7 @@ func Serve() (status int, err error) {
 	}
 	passed := activation.Files(true)
 	environ := without(os.Environ(), supervisor.StateVariable) // before .env, which each worker reads anew
-	cfg, err := config.Load()
+	cfg, err := loadConfig()
 	if err != nil && !supervisor.IsRenewed() { // a renewed supervisor must not end
 		return 0, err
 	}
@@ -48,6 +48,16 @@ func Serve() (status int, err error) {
 		StateDir: cfg.StateDir, Environ: environ, Passed: passed, Log: newLog(cfg, log), BeforeStart: log.follow,
 		WorkerEnviron: without(environ, "NOTIFY_SOCKET", "WATCHDOG_PID"), // a service manager knows the supervisor alone
 	}), nil
+}
+
+// loadConfig returns the configuration, and notes that the .env of the working directory counts:
+// commands that are called here talk to this gateway.
+func loadConfig() (config.Config, error) {
+	cfg, err := config.Load(config.AsGateway)
+	if noted := config.Remember(); noted != nil && err == nil {
+		cfg.Unknown = append(cfg.Unknown, noted.Error()) // without the record the gateway works all the same
+	}
+	return cfg, err
 }
 
 // leaveSession executes this program anew if a process of a session started this process: the

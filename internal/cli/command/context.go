@@ -26,6 +26,11 @@ type Context struct {
 	Version  string   // of this program
 	Self     string   // absolute path of this program's file
 	Environ  []string // before any .env was read
+	Dir      string   // in which the program was called; empty if unknown
+
+	// Role decides before the first call of Config whether the .env of the working directory
+	// counts where it is not on record.
+	Role config.Role
 
 	settings *config.Config // the result of Config; nil: not read yet
 	patience time.Duration  // with a silent gateway; 0: silenceLimit
@@ -49,11 +54,11 @@ func (c *Context) Get(gateway *client.Client, path string, out any) error {
 	return err
 }
 
-// Config returns the configuration of this directory and environment. The first call
-// reads the configuration.
+// Config returns the configuration of this environment, and of this directory where its .env
+// counts: see [config.Load]. The first call reads the configuration.
 func (c *Context) Config() (config.Config, error) {
 	if c.settings == nil {
-		cfg, err := config.Load()
+		cfg, err := config.Load(c.Role)
 		if err != nil {
 			return config.Config{}, err
 		}

@@ -31,6 +31,11 @@ func checkConfiguration(_ context.Context, r *report) {
 	for _, f := range r.Report.Files {
 		checkEnvFile(r, f)
 	}
+	if r.Report.Unread != "" {
+		r.note("env_unread", r.Report.Unread+" is not read: no gateway was started or set up in this directory.",
+			"It may be somebody else's, as in a cloned repository. A gateway that is started here reads it, and then commands do.",
+			"`bareclaw serve`, if these are settings of yours")
+	}
 	if client.Inherited() != nil {
 		r.note("inside_session", "This runs within a session of the gateway, where its settings are not known.",
 			"The findings may be about another configuration than that of the session's gateway.",

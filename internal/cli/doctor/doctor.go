@@ -39,7 +39,7 @@ type Doctor struct {
 // Run runs all checks and prints the findings. Run fails if a problem is left.
 func (d *Doctor) Run(c *command.Context) error {
 	o := Options{
-		Report: config.Examine(), Version: c.Version, Self: c.Self,
+		Report: config.Examine(c.Role), Version: c.Version, Self: c.Self,
 		Turn: d.Turn, Offline: d.Offline, Fix: d.Fix,
 	}
 	o.Environ, o.Services = os.Environ(), service.Local() // with the variables of .env files
@@ -62,7 +62,7 @@ func (d *Doctor) Run(c *command.Context) error {
 
 // serviceHere describes a service installed now, or returns why no service may be installed.
 func serviceHere(c *command.Context, cfg config.Config) (service.Spec, error) {
-	dir, err := service.WorkingDir()
+	dir, err := config.WorkingDir()
 	if err != nil {
 		return service.Spec{}, err
 	}

@@ -104,7 +104,7 @@ func checkToolAddress(ctx context.Context, r *report, address string) {
 	ctx, cancel := context.WithTimeout(ctx, healthBound)
 	defer cancel()
 	var said toolhost.Health
-	err := client.OverTCP(address, r.cfg.HTTPToken.Reveal()).Do(ctx, http.MethodGet, toolhost.PathHealth, nil, &said)
+	err := client.At(r.cfg, address, true, "BARECLAW_TOOLHOST_ADDR").Do(ctx, http.MethodGet, toolhost.PathHealth, nil, &said)
 	if refused, isRefusal := errors.AsType[*client.Error](err); isRefusal && refused.Status == http.StatusServiceUnavailable {
 		err = nil // the gateway says so itself
 	}

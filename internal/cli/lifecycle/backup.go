@@ -49,7 +49,7 @@ func (b *Backup) Run(c *command.Context, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
-	env, err := envParts()
+	env, err := envParts(c.Role)
 	if err != nil {
 		return err
 	}
@@ -85,15 +85,15 @@ func isFree(file string) error {
 	return nil
 }
 
-// envParts are the files of settings, which are read before everything else.
-func envParts() ([]backup.Part, error) {
-	files, err := config.DotEnvFiles()
-	parts := []backup.Part{
-		{Name: backup.WorkingEnv, What: "settings of this directory with their secrets"},
-		{Name: backup.ConfigEnv, What: "settings with their secrets"},
-	}[:len(slices.Compact(files))]
-	for i := range parts {
-		parts[i].Path = files[i]
+// envParts are the files of settings, which are read before everything else. That of the working
+// directory is one where it counts for the role.
+func envParts(role config.Role) (parts []backup.Part, err error) {
+	here, users, err := config.DotEnvFiles(role)
+	if here != "" {
+		parts = append(parts, backup.Part{Name: backup.WorkingEnv, Path: here, What: "settings of this directory with their secrets"})
+	}
+	if users != "" {
+		parts = append(parts, backup.Part{Name: backup.ConfigEnv, Path: users, What: "settings with their secrets"})
 	}
 	return parts, err
 }

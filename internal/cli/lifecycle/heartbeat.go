@@ -40,6 +40,9 @@ func (h *HeartbeatInstall) Run(c *command.Context, cfg config.Config, r service.
 	if err != nil {
 		return err
 	}
+	if err := h.takeUp(c, r.Dir); err != nil {
+		return err
+	}
 	consent := heartbeat.ConsentAsk
 	if h.Revive || cfg.Heartbeat == config.HeartbeatRevive {
 		consent = heartbeat.ConsentRevive

@@ -48,12 +48,15 @@ func (r *Restore) Run(c *command.Context) (err error) {
 			}
 		}
 	}()
-	env, err := envParts()
+	env, err := envParts(config.AsGateway)
 	if err != nil {
 		return err
 	}
 	if err := p.putAll(work, env); err != nil {
 		return err
+	}
+	if _, err := os.Lstat(filepath.Join(work, backup.WorkingEnv)); err == nil {
+		c.Role = config.AsGateway // the file of this directory is the restored one
 	}
 	cfg, err := c.Config() // only now: restored settings may name other directories
 	if err != nil {

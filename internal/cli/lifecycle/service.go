@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -31,7 +32,7 @@ type Service struct {
 // where is where a service is installed.
 type where struct {
 	System string `help:"Service manager: systemd or launchd; that of this system if none is given." enum:"systemd,launchd," default:"" placeholder:"NAME"`
-	Dir    string `help:"Working directory, whose .env is read; this one if there is a .env in it, else your home." type:"path" placeholder:"DIR"`
+	Dir    string `help:"Working directory, whose .env is read; this one if a gateway has read the .env in it before, else your home." type:"path" placeholder:"DIR"`
 }
 
 // place is where and how a service is installed.
@@ -48,13 +49,15 @@ func (w where) manager() service.Manager {
 }
 
 // enter changes to the service's working directory, so that the service's configuration is
-// read.
-func (w where) enter() (dir string, err error) {
+// read. Its .env counts as for the gateway: the directory is the home, on record, or named by a
+// person.
+func (w where) enter(c *command.Context) (dir string, err error) {
 	if dir = w.Dir; dir == "" {
-		if dir, err = service.WorkingDir(); err != nil {
+		if dir, err = config.WorkingDir(); err != nil {
 			return "", err
 		}
 	}
+	c.Role = config.AsGateway
 	if err := os.Chdir(dir); err != nil {
 		return "", fmt.Errorf("go to the working directory: %w", err)
 	}
@@ -63,7 +66,7 @@ func (w where) enter() (dir string, err error) {
 
 // ProvideConfig returns the configuration of the service's working directory, for kong.
 func (w where) ProvideConfig(c *command.Context) (config.Config, error) {
-	if _, err := w.enter(); err != nil {
+	if _, err := w.enter(c); err != nil {
 		return config.Config{}, err
 	}
 	return c.Config()
@@ -71,7 +74,7 @@ func (w where) ProvideConfig(c *command.Context) (config.Config, error) {
 
 // ProvideRequest describes the service, for kong.
 func (p place) ProvideRequest(c *command.Context, cfg config.Config) (service.Request, error) {
-	dir, err := p.enter()
+	dir, err := p.enter(c)
 	r := service.Request{
 		Binary: c.Self, Dir: dir, Environ: c.Environ, Claude: cfg.Claude, StateDir: cfg.StateDir, Interval: cfg.HeartbeatInterval,
 	}
@@ -79,6 +82,23 @@ func (p place) ProvideRequest(c *command.Context, cfg config.Config) (service.Re
 		r.Binary, r.Chosen = p.Binary, true
 	}
 	return r, err
+}
+
+// takeUp says which .env the job reads from now on: that of its directory, which is the present
+// one and gets on record. It also says of one that was passed over.
+func (w where) takeUp(c *command.Context, dir string) error {
+	if here := filepath.Join(c.Dir, ".env"); w.Dir == "" && c.Dir != dir && exists(here) {
+		c.Say([]string{"does not read " + here + ": no gateway was started or set up there; --dir " + c.Dir + " has it read"})
+	}
+	if file := filepath.Join(dir, ".env"); exists(file) {
+		c.Say([]string{"reads " + file + " at each start"})
+	}
+	return config.Remember()
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // ServiceInstall is the command `service install`.
@@ -112,6 +132,9 @@ func (s *ServiceInstall) Run(c *command.Context, cfg config.Config, r service.Re
 		return errors.Join(err, s.print(c, service.Gateway, spec))
 	}
 	if err != nil {
+		return err
+	}
+	if err := s.takeUp(c, r.Dir); err != nil {
 		return err
 	}
 	m := s.manager()
@@ -148,7 +171,7 @@ type ServiceUninstall struct {
 
 // Run runs the command.
 func (s *ServiceUninstall) Run(c *command.Context) error {
-	_, err := s.enter()
+	_, err := s.enter(c)
 	cfg, errConfig := c.Config()
 	if err := keepDown(c.Context, cfg.StateDir, func() error {
 		did, err := s.manager().Uninstall(c.Context, service.Gateway)

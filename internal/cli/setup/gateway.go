@@ -227,7 +227,7 @@ func runDoctor(ctx context.Context, w *wizard) (Outcome, error) {
 	if w.NoDoctor {
 		return skipped("as asked (--no-doctor)"), nil
 	}
-	o := doctor.Options{Report: config.Examine(), Version: w.c.Version, Self: w.c.Self, Answered: w.answered, Services: w.service}
+	o := doctor.Options{Report: config.Examine(config.AsGateway), Version: w.c.Version, Self: w.c.Self, Answered: w.answered, Services: w.service}
 	o.Environ = os.Environ() // including the variables of .env files
 	o.Spec, o.Unfit = service.NewSpec(w.request(o.Report.Config))
 	findings := doctor.Run(ctx, o)

@@ -80,15 +80,25 @@ func choosePort(ctx context.Context, w *wizard) error {
 }
 
 func chooseToken(ctx context.Context, w *wizard) error {
-	has := "none: only programs of your own user are answered"
-	if w.current(varHTTP) != "" {
-		has = "keep the one that is set"
+	byDefault, has := w.current(varHTTP), "keep the one that is set"
+	switch {
+	case byDefault != "":
+	case w.fresh && w.asks():
+		byDefault, has = Generate, "make one"
+	default:
+		has = "none: only programs of your own user are answered"
+	}
+	if w.current(varHTTP) == "" && w.asks() && !w.given(varHTTP) {
+		w.note("A token keeps out what reaches the gateway through programs of yours: web pages, reverse proxies, forwarded ports. " +
+			"`bareclaw` finds it by itself; curl and other programs have to send it.")
 	}
 	q := question{
-		text: "Token that requests over TCP must carry: g makes one, or type it", has: has, secret: true,
-		help: "Without one the gateway listens on this machine alone and answers only your own user. none takes away the one that is set.",
+		text: "Token that requests over TCP must carry: g makes one, none is none, or type it", has: has, secret: true,
+		help: "Without one the gateway listens on this machine alone and answers every program of your own user, also one that passes on the requests of others: " +
+			"a reverse proxy, ssh -L, the port forwarding of an editor. The token is kept in the file of the settings; " +
+			"programs send it as \"Authorization: Bearer TOKEN\". none takes away the one that is set.",
 	}
-	return w.settle(ctx, varHTTP, q, w.current(varHTTP), func(token string) error {
+	return w.settle(ctx, varHTTP, q, byDefault, func(token string) error {
 		switch strings.ToLower(token) {
 		case "y", "yes", "n", "no":
 			return trouble("this is an answer and no token", "g makes one; Enter takes what is in brackets")

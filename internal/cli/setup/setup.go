@@ -5,9 +5,12 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io/fs"
 	"maps"
 	"net"
+	"os"
 	"slices"
+	"strings"
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
@@ -46,6 +49,9 @@ type wizard struct {
 func (w *wizard) run(ctx context.Context) (Summary, error) {
 	if err := w.open(); err != nil {
 		return Summary{}, err
+	}
+	if names := w.readHere(); len(names) > 0 {
+		w.tell("The .env in this directory is read too, and wins for a gateway that is started here. It sets %s.", strings.Join(names, ", "))
 	}
 	summary := Summary{EnvFile: w.path}
 	steps := steps()
@@ -95,20 +101,22 @@ func steps() []step {
 
 // open reads the settings.
 func (w *wizard) open() error {
-	files, err := config.DotEnvFiles()
+	here, users, err := config.DotEnvFiles(config.AsGateway)
 	if err != nil {
 		return err
 	}
-	if len(files) < 2 {
+	if users == "" {
 		return trouble("The directory of the user's configuration is not known.", "set HOME or XDG_CONFIG_HOME")
 	}
-	w.path = files[1]
+	w.path = users
 	if _, err := openEnv(w.path); err != nil {
 		return err
 	}
+	_, missing := os.Stat(w.path)
+	w.fresh = errors.Is(missing, fs.ErrNotExist)
 	w.shadows = map[string]string{}
-	if files[0] != w.path {
-		if w.shadows, err = config.ReadDotEnv(files[0]); err != nil {
+	if here != "" {
+		if w.shadows, err = config.ReadDotEnv(here); err != nil {
 			return err
 		}
 	}
@@ -145,7 +153,7 @@ func (w *wizard) adopt() error {
 
 // request describes the service as `bareclaw service install` does.
 func (w *wizard) request(cfg config.Config) service.Request {
-	dir, _ := service.WorkingDir() // none is refused as a directory
+	dir, _ := config.WorkingDir() // none is refused as a directory
 	return service.Request{
 		Binary: w.c.Self, Dir: dir, Environ: w.daemonEnviron(), Claude: cfg.Claude, StateDir: cfg.StateDir, Interval: cfg.HeartbeatInterval,
 		Echo: w.claude == "", // the first step has reported a missing claude

@@ -23,6 +23,9 @@ func saveSettings(_ context.Context, w *wizard) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	if err := config.Remember(); err != nil { // from now on commands read the .env here
+		return Outcome{}, err
+	}
 	notes, err := makeNotes()
 	if err != nil {
 		return Outcome{}, err
@@ -98,6 +101,7 @@ type store struct {
 	shadows       map[string]string // set by a .env that wins over the file
 	choices       map[string]string // by variable
 	wrote         bool              // the file has changed
+	fresh         bool              // the file did not exist when the run began
 }
 
 func (s *store) inEnviron(name string) string { return service.Lookup(s.environ, name) }
@@ -182,7 +186,7 @@ func (s *store) load() (config.Config, error) {
 			_ = os.Unsetenv(name)
 		}
 	}
-	return config.Load()
+	return config.Load(config.AsGateway)
 }
 
 // daemonEnviron is the environment of a new gateway, without the variables of its file of
@@ -193,6 +197,11 @@ func (s *store) daemonEnviron() []string {
 		name, _, _ := strings.Cut(entry, "=")
 		return vars[name] != "" && strings.HasPrefix(name, "BARECLAW_")
 	})
+}
+
+// readHere lists the settings in the .env of the working directory.
+func (s *store) readHere() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.shadows)), func(name string) bool { return !strings.HasPrefix(name, "BARECLAW_") })
 }
 
 // shadowed lists the choices that another .env overrides.
