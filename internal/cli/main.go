@@ -129,7 +129,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends a command that does not listen to the first
-	dir, _ := os.Getwd() // a command that needs it says so
+	dir, _ := os.Getwd()         // a command that needs it says so
 	c := &command.Context{
 		Context: ctx, In: stdin, Out: stdout, Err: stderr, Version: buildinfo.Version(), Self: self, Environ: os.Environ(), Dir: dir,
 	}
