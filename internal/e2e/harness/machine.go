@@ -73,6 +73,13 @@ func Started(t *testing.T, settings ...string) (*Machine, *Gateway) {
 	return m, m.Start()
 }
 
+// Remembers has a gateway read the .env in the directory work, which counts for commands from then
+// on. The gateway does not serve, because of another setting.
+func (m *Machine) Remembers() {
+	m.T.Helper()
+	m.With("BARECLAW_PORT=none").Command(ExitUsage, "serve")
+}
+
 // Path returns the path of a file of the machine.
 func (m *Machine) Path(name string) string { return filepath.Join(m.Dir, name) }
 

@@ -49,13 +49,14 @@ func newHeartAt(t *testing.T, manager *harness.UserManager) *heart {
 	err := errors.Join(os.MkdirAll(h.Path("xdg/bareclaw"), 0o700), os.Remove(h.Path("state")), os.Symlink(h.Path("xdg/bareclaw"), h.Path("state"))) // where the tests look
 	check.OK(t, err)
 	h.setting()
+	h.Remembers()
 	return h
 }
 
 // setting makes a .env with these settings besides those that all have.
 func (h *heart) setting(settings ...string) {
 	h.T.Helper()
-	settings = append([]string{"FAKECLAUDE_LOG=" + h.Path("journal"), "BARECLAW_HEARTBEAT_MESSAGE='echo HEARTBEAT_OK'"}, settings...)
+	settings = append([]string{"BARECLAW_HEARTBEAT_MESSAGE='echo HEARTBEAT_OK'"}, settings...)
 	h.Write("work/.env", strings.Join(settings, "\n")+"\n", 0o600)
 }
 

@@ -212,6 +212,7 @@ func TestHeartbeatRevives(t *testing.T) {
 	address := net.JoinHostPort("127.0.0.1", port)
 	settings := "BARECLAW_PORT=" + port + "\nBARECLAW_HTTP_TOKEN=sesame\nBARECLAW_HEARTBEAT_MESSAGE=echo HEARTBEAT_OK\n"
 	check.OK(t, os.WriteFile(m.Path("work/.env"), []byte(settings), 0o600))
+	m.Remembers()
 	m.Beat(0)
 	m.WantBeats("ok", 1)
 	first := m.Holder()

@@ -37,7 +37,9 @@ func newMac(t *testing.T) *mac {
 		check.OK(t, os.Symlink(target, link))
 	}
 	m.Env = append(m.Env, "PATH="+m.Path("bin")+":"+os.Getenv("PATH"), launchctl.Variable+"="+m.Path("launchd"))
-	m.Write("work/.env", "FAKECLAUDE_LOG="+m.Path("journal")+"\n", 0o600)
+	writeUsers(t, m.Path("home"), "FAKECLAUDE_LOG="+m.Path("journal"))
+	m.Write("work/.env", "# the gateway's\n", 0o600)
+	m.Remembers()
 	c := &mac{Gateway: &harness.Gateway{Machine: m, Sock: m.Path("run/api.sock"), HTTP: harness.NewClient(t)}, program: program}
 	t.Cleanup(func() {
 		c.bareclaw("service", "uninstall")
@@ -78,6 +80,33 @@ func (c *mac) legacy(line string) {
 	cmd.Env = c.Env
 	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
 		c.T.Errorf("%s: %v\n%s", line, err, out)
+	}
+}
+
+// TestServiceInARepository installs the service in a directory with somebody's .env, which counts
+// only if the user says so.
+func TestServiceInARepository(t *testing.T) {
+	t.Parallel()
+	c := newMac(t)
+	here, clone := c.Path("work"), c.Path("clone")
+	check.OK(t, os.Rename(here, clone)) // another directory than that on record
+	c.Write("work/.env", "BARECLAW_CLAUDE=./evil.sh\nBARECLAW_QUEUE_LIMIT=none\n", 0o600)
+	c.Write("work/evil.sh", "#!/bin/sh\ntouch "+c.Path("ran")+"\n", 0o700)
+	check.OK(t, os.RemoveAll(c.Path("home/.local/state")))
+	plist := c.Path("home/Library/LaunchAgents/com.bareclaw.gateway.plist")
+	install := []string{"service", "install", "--binary", c.program}
+	c.does(0, install, "does not read "+here+"/.env: no gateway was started or set up there; --dir "+here+" has it read", "wrote "+plist, "loaded com.bareclaw.gateway, pid ")
+	found(c.Gateway)
+	c.Say("http", "echo hello").Want(t, "hello")
+	if text := c.Contents("home/Library/LaunchAgents/com.bareclaw.gateway.plist"); strings.Contains(text, here) {
+		t.Errorf("the service runs in the repository:\n%s", text)
+	}
+	c.does(2, append(install, "--dir", here), "BARECLAW_QUEUE_LIMIT")
+	c.Write("work/.env", "BARECLAW_QUEUE_LIMIT=9\n", 0o600)
+	c.does(0, append(install, "--dir", here), "reads "+here+"/.env at each start", "wrote "+plist)
+	c.does(0, install, "reads "+here+"/.env at each start", "unchanged "+plist) // now it is on record
+	if _, err := os.Stat(c.Path("ran")); err == nil {
+		t.Error("the repository's program ran")
 	}
 }
 
@@ -184,9 +213,6 @@ func TestInstallationAsPrinted(t *testing.T) {
 		check.OK(t, os.RemoveAll(filepath.Dir(i.program)))
 		i.program = filepath.Join(manager.Home, ".local/bin/bareclaw")
 		i.Env = append(append(i.Env, harness.GoEnv(t)...), "PATH="+filepath.Dir(i.program)+":"+os.Getenv("PATH"))
-		settings := filepath.Join(manager.Home, ".config/bareclaw/.env")
-		check.OK(t, os.MkdirAll(filepath.Dir(settings), 0o700))
-		check.OK(t, os.WriteFile(settings, []byte("FAKECLAUDE_LOG="+i.Path("journal")+"\n"), 0o600))
 		run := func(lines string) string { // in this directory, which is the one of the README
 			t.Helper()
 			cmd := exec.Command("bash", "-e", "-c", lines)
@@ -220,7 +246,7 @@ func TestInstallationAsPrinted(t *testing.T) {
 		}
 		run("bareclaw heartbeat install")
 		run(harness.Printed(t, "docs/operations.md", "bareclaw service uninstall"))
-		if files := slices.DeleteFunc(i.files(), func(f string) bool { return f == settings || strings.Contains(f, "/.config/go/") }); len(files) > 0 {
+		if files := slices.DeleteFunc(i.files(), func(f string) bool { return strings.Contains(f, "/.config/go/") }); len(files) > 0 {
 			t.Errorf("left behind: %v", files)
 		}
 		if hosts := i.Hosts(); len(hosts) > 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -43,13 +44,23 @@ type installation struct {
 	program string
 }
 
+// writeUsers writes the user's file of settings below a home: variables for the tools of claude
+// stand in that file alone.
+func writeUsers(t *testing.T, home string, settings ...string) {
+	t.Helper()
+	dir := filepath.Join(home, ".config", "bareclaw")
+	check.OK(t, errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, ".env"), []byte(strings.Join(settings, "\n")+"\n"), 0o600)))
+}
+
 // newInstallation puts the program into the home of a systemd, with a directory whose
 // .env is the gateway's.
 func newInstallation(t *testing.T, manager *harness.UserManager) *installation {
 	t.Helper()
 	m := harness.NewMachine(t)
 	m.Env = append(m.Env, "HOME="+manager.Home, "XDG_RUNTIME_DIR="+harness.RuntimeDir)
-	m.Write("work/.env", "FAKECLAUDE_LOG="+m.Path("journal")+"\n", 0o600)
+	writeUsers(t, manager.Home, "FAKECLAUDE_LOG="+m.Path("journal"))
+	m.Write("work/.env", "# the gateway's\n", 0o600)
+	m.Remembers()
 	if out, err := manager.Systemctl("set-environment", "GORACE=atexit_sleep_ms=0"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -102,11 +113,12 @@ func (i *installation) install() {
 	i.found()
 }
 
-// files lists what is in the home besides the program.
+// files lists what is in the home besides the program, the settings and the state.
 func (i *installation) files() (paths []string) {
 	i.T.Helper()
 	err := filepath.WalkDir(i.manager.Home, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && path != i.program {
+		mine := path == i.program || path == filepath.Join(i.manager.Home, ".config/bareclaw/.env") || strings.Contains(path, "/.local/state/")
+		if err == nil && !d.IsDir() && !mine {
 			paths = append(paths, path)
 		}
 		return err
@@ -322,7 +334,7 @@ func serviceIsStoppedByCommands(t *testing.T, i *installation) {
 // serviceWithSocketIsStopped: nobody who connects starts a gateway that was stopped.
 func serviceWithSocketIsStopped(t *testing.T, i *installation) {
 	port := harness.FreePort(t)
-	i.Write("work/.env", "FAKECLAUDE_LOG="+i.Path("journal")+"\nBARECLAW_PORT="+port+"\n", 0o600)
+	i.Write("work/.env", "BARECLAW_PORT="+port+"\n", 0o600)
 	i.Env = slices.DeleteFunc(i.Env, func(v string) bool { return strings.HasPrefix(v, "BARECLAW_PORT=") })
 	i.does("service install --socket", "started bareclaw.service, pid ")
 	i.found()

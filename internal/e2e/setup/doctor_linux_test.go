@@ -133,6 +133,7 @@ func TestDoctorMendsAService(t *testing.T) {
 		self := m.Executable()
 		m.Program = filepath.Join("/run/home", "bareclaw")
 		harness.CopyProgram(t, self, m.Program)
+		m.Remembers()
 		m.Quick().Tells(doctor.Note, "service_missing", "bareclaw service install")
 		m.Quick().Tells(doctor.Warning, "gateway_down", "bareclaw service install")
 		for _, job := range []string{"service", "heartbeat"} {

@@ -78,7 +78,12 @@ func TestDoctorTellsEverythingThatIsWrongWithTheSettings(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t, "BARECLAW_PORT=x", "BARECLAW_MAX_TURNS=-1", "BARECLAW_PROT=1")
 	m.Write("work/.env", "BARECLAW_HTTP_TOKEN=hush-hush-hush-hush\nBARECLAW_QUEUE_LIMIT=none\n", 0o644)
+	unread := m.Quick()
+	unread.Tells(doctor.Note, "env_unread", m.Path("work/.env")+" is not read", "bareclaw serve")
+	unread.Silent("env_readable")
+	m.Remembers()
 	d := m.Quick()
+	d.Silent("env_unread")
 	var wrong []string
 	for _, f := range d.Findings {
 		if f.Code == "setting_wrong" {
@@ -152,6 +157,7 @@ func TestDoctorOfWhatBelongsToAnotherUser(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
 	env := m.Write("work/.env", "# nothing\n", 0o600)
+	m.Remembers()
 	for _, path := range []string{env, m.Path("state")} {
 		if err := os.Chown(path, os.Getuid()+4711, -1); err != nil {
 			roottest.Unavailable(t, "files of another user: giving them away takes root: %v", err)
