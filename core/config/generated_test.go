@@ -23,12 +23,14 @@ const exampleFile, tableFile = "../../.env.example", "../../docs/settings.md"
 const exampleHead = `# BAREclaw's settings. Every line is optional: without any of them the gateway
 # listens on localhost and runs claude in your home directory.
 #
-# Copy this file to .env in the directory the gateway is started in, or to
-# $XDG_CONFIG_HOME/bareclaw/.env (~/.config/bareclaw/.env), and remove the # before
-# each line you change. Both files are read; the first file's values win, and a
-# variable that is already in the environment wins over both. Other variables may
-# stand here too: claude and its tools see them. A file that belongs to another
-# user, or that every user can write, is refused: it decides what is run.
+# Copy this file to $XDG_CONFIG_HOME/bareclaw/.env (~/.config/bareclaw/.env), which
+# every command reads, or to .env in the directory the gateway is started in, and
+# remove the # before each line you change. Both files are read; the values of the
+# one in the directory win, and a variable that is already in the environment wins
+# over both. Other variables may stand in the file in ~/.config only: claude and its
+# tools see them. Commands read the one in a directory where a gateway has read it
+# before, and send a token to no address of the other file. A file that belongs to
+# another user, or that every user can write, is refused: it decides what is run.
 #
 # NAME=value, NAME="value" and NAME='value' all work. Put a value that contains
 # a $ or a # in single quotes. An empty value means the default.

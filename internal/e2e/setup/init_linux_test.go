@@ -144,7 +144,9 @@ func TestInitWithoutClaude(t *testing.T) {
 	s.Answer("Enter looks again", "")
 	s.Expect("Claude Code was not found")
 	s.Answer("Enter looks again", "s")
+	s.Expect("A token keeps out what reaches the gateway through programs of yours")
 	s.Answer("Token that requests", "")
+	s.Expect("A token was made")
 	s.Answer("Directory", "")
 	s.Answer("Token of your Telegram bot", "")
 	s.Answer("Start the gateway", "")
@@ -152,6 +154,12 @@ func TestInitWithoutClaude(t *testing.T) {
 	s.Expect("answered in")
 	s.Ends()
 	m.CheckSaved(t, map[string]string{"BARECLAW_CWD": "~"})
+	vars, err := config.ReadDotEnv(m.Path(harness.EnvFile))
+	check.OK(t, err)
+	if token := vars["BARECLAW_HTTP_TOKEN"]; len(token) < 26 || strings.Contains(s.Shown(), token) {
+		t.Errorf("the token has %d characters, or was shown", len(token))
+	}
+	m.Command(exitcode.OK, "channels", "set", "init", "--model", "haiku") // which takes the token
 }
 
 // TestInitFindsClaudeOffThePath remembers where it is.
