@@ -61,6 +61,11 @@ func TestSocketRefusalIsAskedOverTCP(t *testing.T) {
 			t.Setenv(SocketVariable, path)
 		}
 		c := Local(cfg)
+		_ = c.CallTool(t.Context(), "channel_send", nil, nil) // it is only looked where it arrives
+		if first := strings.Join(asked, "\n"); strings.HasPrefix(first, "socket ") != inSession || len(asked) != 1 {
+			t.Errorf("in a session %t: a tool was called by\n%s", inSession, first)
+		}
+		asked = nil
 		err := c.DoWith(t.Context(), "POST", "/upgrade", http.Header{"Prefer": {"x"}}, map[string]int{"n": 1}, nil)
 		refused, isRefusal := errors.AsType[*Error](err)
 		want := []string{`socket POST /upgrade x  {"n":1}`, `tcp POST /upgrade x Bearer sesame {"n":1}`}

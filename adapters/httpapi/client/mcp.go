@@ -54,7 +54,12 @@ func (c *Client) MCP(ctx context.Context, method string, params, out any) error 
 	return nil
 }
 
-// CallTool calls a tool with arguments, an object, and decodes the result into out.
+// CallTool calls a tool with arguments, an object, and decodes the result into out. Commands of the
+// user call tools over TCP: on the Unix socket a tool refuses what the agent may not do, in its
+// result.
 func (c *Client) CallTool(ctx context.Context, name string, args json.RawMessage, out any) error {
+	if c.direct != nil {
+		c = c.direct()
+	}
 	return c.MCP(ctx, "tools/call", map[string]any{"name": name, "arguments": args}, out)
 }
