@@ -83,7 +83,11 @@ func overTCP(ctx context.Context, r *report) {
 	c := client.Direct(r.cfg)
 	err := c.Do(ctx, http.MethodGet, api.PathHealth, nil, nil)
 	refused, isRefusal := errors.AsType[*client.Error](err)
+	apart, isApart := errors.AsType[*config.Problem](err)
 	switch {
+	case isApart:
+		r.problem("token_apart", apart.Source+": "+apart.Problem+".", "Commands that need the token are refused, such as answers to permission requests.",
+			"put both settings into one file")
 	case err == nil:
 		r.ok("It answers over its socket and %s.", c.Where())
 	case isRefusal && refused.Status == http.StatusUnauthorized:

@@ -26,6 +26,11 @@ func saveSettings(_ context.Context, w *wizard) (Outcome, error) {
 	if err := config.Remember(); err != nil { // from now on commands read the .env here
 		return Outcome{}, err
 	}
+	if cfg, err := w.load(); err == nil {
+		if err := cfg.MaySendToken(varState, varHost, varPort); err != nil {
+			w.note("Note: commands in this directory will refuse to send the token. %s", term.SafeLine(err.Error()))
+		}
+	}
 	notes, err := makeNotes()
 	if err != nil {
 		return Outcome{}, err
@@ -87,6 +92,7 @@ const (
 	varAgent  = "BARECLAW_AGENT"
 	varBot    = "BARECLAW_TELEGRAM_TOKEN"
 	varAPI    = "BARECLAW_TELEGRAM_API"
+	varState  = "BARECLAW_STATE_DIR"
 	varUsers  = "BARECLAW_ALLOWED_USERS"
 	varNotify = "BARECLAW_HEARTBEAT_NOTIFY"
 
@@ -217,7 +223,7 @@ func (s *store) shadowed() []string {
 
 // stateDir returns the state directory, empty if unknown.
 func (s *store) stateDir() string {
-	if dir := expandHome(s.current("BARECLAW_STATE_DIR")); dir != "" {
+	if dir := expandHome(s.current(varState)); dir != "" {
 		abs, _ := filepath.Abs(dir)
 		return abs
 	}

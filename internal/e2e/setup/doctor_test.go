@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -104,6 +105,21 @@ func TestDoctorTellsEverythingThatIsWrongWithTheSettings(t *testing.T) {
 	}
 	m.Write("work/.env", "a line that is none\n", 0o600)
 	m.Quick().Tells(doctor.Problem, "setting_wrong")
+}
+
+// TestDoctorOfATokenApart has the token in the user's file, and the gateway's state in another.
+func TestDoctorOfATokenApart(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	m.Env = slices.DeleteFunc(m.Env, func(v string) bool { return strings.HasPrefix(v, "BARECLAW_STATE_DIR=") })
+	m.Write(harness.EnvFile, "BARECLAW_HTTP_TOKEN=hush-hush-hush-hush\n", 0o600)
+	m.Write("work/.env", "BARECLAW_STATE_DIR="+m.Path("state")+"\n", 0o600)
+	m.Start()
+	if d := m.Quick(); strings.Contains(d.Raw, "hush") {
+		t.Error("a secret is shown")
+	} else {
+		d.Tells(doctor.Problem, "token_apart", m.Path("work/.env"), m.Path(harness.EnvFile), "one file")
+	}
 }
 
 func TestDoctorMendsWhatItCan(t *testing.T) {
