@@ -73,6 +73,9 @@ func Started(t *testing.T, settings ...string) (*Machine, *Gateway) {
 	return m, m.Start()
 }
 
+// EnvFile is the user's own file of settings, where init saves them.
+const EnvFile = "home/.config/bareclaw/.env"
+
 // Remembers has a gateway read the .env in the directory work, which counts for commands from then
 // on. The gateway does not serve, because of another setting.
 func (m *Machine) Remembers() {

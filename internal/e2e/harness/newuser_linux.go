@@ -43,9 +43,6 @@ uuid=$(printf '%s' "$line" | sed 's/.*"uuid":"\([^"]*\)".*/\1/')
 printf '%s\n' '{"type":"result","subtype":"success","is_error":true,"result":"Not logged in · Please run /login","session_id":"x","user_message_uuids":["'"$uuid"'"]}'
 `
 
-// EnvFile is where init saves settings.
-const EnvFile = "home/.config/bareclaw/.env"
-
 // OnScreen runs a command in a terminal.
 func (m *Machine) OnScreen(args ...string) *Display {
 	m.T.Helper()

@@ -87,8 +87,8 @@ func TestRestartIntoAnotherDirectory(t *testing.T) {
 	}
 }
 
-// TestRestartIntoTheSameDirectory names the directories that the gateway has by another
-// path: that is no change.
+// TestRestartIntoTheSameDirectory names the state directory that the gateway has by another path:
+// that is no change. Another path of the runtime directory may be turned elsewhere, and is refused.
 func TestRestartIntoTheSameDirectory(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
@@ -100,6 +100,10 @@ func TestRestartIntoTheSameDirectory(t *testing.T) {
 		check.OK(t, os.Symlink(m.Path(dir), m.Path(dir+"-link")))
 	}
 	directoriesInDotEnv(m, "BARECLAW_STATE_DIR="+m.Path("state-link"), "BARECLAW_RUNTIME_DIR="+m.Path("run-link"))
+	if refused := g.Must("POST", "/restart", nil, 503); !strings.Contains(refused.Str("error"), "run-link is a symbolic link") {
+		t.Errorf("a link to the runtime directory: %s", refused.Body)
+	}
+	directoriesInDotEnv(m, "BARECLAW_STATE_DIR="+m.Path("state-link"))
 	g.Must("POST", "/restart", nil, 200)
 	g.Restarted(generation)
 	finish(g)
