@@ -67,5 +67,7 @@ func TestNothingForNobody(t *testing.T) {
 		t.Errorf("the gateway got %q", buf[:n])
 	}
 	check.OK(t, conn.Close())
-	<-begun
+	if err := <-begun; err == nil {
+		t.Error("a connection that was closed has an answer")
+	}
 }

@@ -104,7 +104,7 @@ func checkPrivate(r *report, dir string, info fs.FileInfo, err error, open, vari
 }
 
 func checkRuntime(r *report, dir string) {
-	info, err := os.Stat(dir)
+	info, err := os.Lstat(dir) // the gateway follows no link to it
 	switch missing := errors.Is(err, fs.ErrNotExist); {
 	case missing && r.holder().alive:
 		again := "start the gateway anew; `loginctl enable-linger` keeps the directory"

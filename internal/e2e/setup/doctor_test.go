@@ -164,6 +164,9 @@ func TestDoctorOfDirectoriesThatCannotBeUsed(t *testing.T) {
 	m.Set("BARECLAW_STATE_DIR="+m.Path("file"), "BARECLAW_RUNTIME_DIR="+m.Path("run"))
 	m.Quick().Tells(doctor.Problem, "directory_unusable", "is not a directory")
 
+	check.OK(t, os.Symlink(m.Path("run"), m.Path("link")))
+	m.Set("BARECLAW_STATE_DIR="+m.Path("state"), "BARECLAW_RUNTIME_DIR="+m.Path("link"))
+	m.Quick().Tells(doctor.Problem, "directory_unusable", m.Path("link")+" is not a directory")
 	m.Set("BARECLAW_STATE_DIR="+m.Path("state"), "BARECLAW_RUNTIME_DIR="+m.Path("gone"))
 	claimState(m, "127.0.0.1:1")
 	m.Quick().Tells(doctor.Problem, "runtime_missing", m.Path("gone"))
