@@ -128,14 +128,15 @@ func (m *Machine) HostEnded(r HostRecord) {
 }
 
 // EndHosts ends whatever a test left, by pid and start time: what its records name,
-// and, where the system shows it, what was just being started.
+// and, where the system shows it, what was just being started. A claude is killed before its
+// host, whose end it would notice, and could write an answer.
 func (m *Machine) EndHosts() {
 	defer m.endRest()
 	for _, r := range m.Hosts() {
-		_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL)
 		if r.ClaudePID > 0 {
 			_ = proc.Signal(r.ClaudePID, r.ClaudeStart, syscall.SIGKILL)
 		}
+		_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL)
 	}
 }
 
