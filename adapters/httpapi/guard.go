@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,7 +17,8 @@ import (
 )
 
 // A guard decides which clients may use the API. Checks run in a fixed order, before the
-// lookup of the route and before the body is read: Host, origin, token, peer.
+// lookup of the route and before the body is read: service workers, Host, origin, token,
+// proxies, peer.
 type guard struct {
 	token   [sha256.Size]byte
 	guarded bool // requests need the token
@@ -67,23 +70,65 @@ func listenerOf(r *http.Request) listener {
 	return from
 }
 
-// check returns why the request is refused, or nil. On the Unix sockets only the
-// peer matters.
+// check returns why the request is refused, or nil. On the Unix sockets the peer matters, and a
+// token where one is sent: a predecessor has checked tokens, and its own may have been another one.
 func (g *guard) check(r *http.Request, from listener) *problem {
-	if from == localListener || from == innerListener {
+	switch {
+	case r.Header.Get("Service-Worker") == "script":
+		return noWorker()
+	case from == innerListener:
 		return g.checkPeer(r)
-	}
-	if !g.knownHost(r.Host) {
+	case from == localListener:
+		return cmp.Or(g.checkPeer(r), g.checkSentToken(r))
+	case !g.knownHost(r.Host):
 		return refuse(http.StatusForbidden, api.ForeignHost,
 			"The Host header names no host of this gateway; use a loopback address, or add the name to BARECLAW_ALLOWED_HOSTS.")
+	case g.guarded:
+		return cmp.Or(g.checkOrigin(r), g.checkToken(r))
 	}
-	if !g.sameOrigin(r) {
-		return refuse(http.StatusForbidden, api.ForeignOrigin, "Requests from web pages of another origin are refused.")
+	return cmp.Or(checkBrowser(r), g.checkSentToken(r), checkProxy(r), g.checkPeer(r))
+}
+
+// noWorker refuses the script of a service worker and has the browser remove the worker. A worker
+// that an earlier server on this port has registered acts in the name of this origin; the update
+// of its own script is the one request that it cannot answer itself.
+func noWorker() *problem {
+	return refuse(http.StatusNotFound, api.NotFound, "There is no service worker here.").with("Clear-Site-Data", `"storage"`)
+}
+
+// checkBrowser refuses requests of web pages. There is no page of the gateway, so that a page of
+// its own origin comes from another server that had the port before. Node's fetch sends
+// Sec-Fetch-Mode alone.
+func checkBrowser(r *http.Request) *problem {
+	for _, name := range []string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Dest", "Sec-Fetch-User"} {
+		if _, sent := r.Header[name]; sent {
+			return foreignOrigin(r)
+		}
 	}
-	if g.guarded {
-		return g.checkToken(r)
+	return nil
+}
+
+// foreignOrigin refuses a request of a web page. A person who opens the address gets a text.
+func foreignOrigin(r *http.Request) *problem {
+	p := refuse(http.StatusForbidden, api.ForeignOrigin, "Requests from web pages are refused.")
+	if r.Header.Get("Sec-Fetch-Mode") == "navigate" || r.Header.Get("Sec-Fetch-Dest") == "document" {
+		p.plain = "This is the HTTP API of a BAREclaw gateway. It serves programs, and has no web page.\n"
 	}
-	return g.checkPeer(r)
+	return p
+}
+
+// checkProxy refuses requests that a proxy has forwarded: the peer is then the proxy, which
+// belongs to the gateway's user whoever has sent the request.
+func checkProxy(r *http.Request) *problem {
+	for name := range r.Header {
+		switch {
+		case slices.Contains([]string{"Forwarded", "Via", "X-Real-Ip"}, name), strings.HasPrefix(name, "X-Forwarded-"),
+			strings.HasPrefix(name, "Cf-"), strings.HasSuffix(name, "-Client-Ip"):
+			return refuse(http.StatusForbidden, api.ProxyWithoutToken,
+				"This request came through a proxy ("+name+"), which hides whose it is; set BARECLAW_HTTP_TOKEN and send the token with each request.")
+		}
+	}
+	return nil
 }
 
 // knownHost prevents DNS rebinding: a web page can make its host name resolve to a
@@ -106,32 +151,49 @@ func hostname(host string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// sameOrigin applies http.CrossOriginProtection to every method, because other web pages
-// must not read replies to GET either. Programs other than browsers send neither header.
-func (g *guard) sameOrigin(r *http.Request) bool {
+// checkOrigin refuses requests of other origins. It applies http.CrossOriginProtection to every
+// method, because other web pages must not read replies to GET either. Programs other than
+// browsers send neither header.
+func (g *guard) checkOrigin(r *http.Request) *problem {
 	origins, sites := r.Header["Origin"], r.Header["Sec-Fetch-Site"]
 	if len(origins) == 0 && len(sites) == 0 {
-		return true
+		return nil
 	}
 	if len(origins) > 1 || len(sites) > 1 {
-		return false
+		return foreignOrigin(r)
 	}
 	for _, origin := range origins {
 		if u, err := url.Parse(origin); err != nil || u.Host != r.Host {
-			return false
+			return foreignOrigin(r)
 		}
 	}
 	probe := http.Request{Method: http.MethodPost, Host: r.Host, URL: r.URL, Header: r.Header}
-	return g.cross.Check(&probe) == nil
+	if g.cross.Check(&probe) != nil {
+		return foreignOrigin(r)
+	}
+	return nil
+}
+
+// checkSentToken refuses a wrong token where none is needed: who sends one expects a gateway that
+// knows it.
+func (g *guard) checkSentToken(r *http.Request) *problem {
+	if _, sent := r.Header["Authorization"]; !sent {
+		return nil
+	}
+	return g.checkToken(r)
 }
 
 func (g *guard) checkToken(r *http.Request) *problem {
 	if values := r.Header["Authorization"]; len(values) == 1 {
 		scheme, token, _ := strings.Cut(values[0], " ")
 		sum := sha256.Sum256([]byte(strings.TrimLeft(token, " ")))
-		if strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1 {
+		if g.guarded && strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1 {
 			return nil
 		}
+	}
+	if !g.guarded {
+		return refuse(http.StatusUnauthorized, api.Unauthorized,
+			"This gateway has no token (BARECLAW_HTTP_TOKEN), and so does not know the one in the header Authorization.").with("WWW-Authenticate", "Bearer")
 	}
 	return refuse(http.StatusUnauthorized, api.Unauthorized,
 		"Send the token of BARECLAW_HTTP_TOKEN in the header \"Authorization: Bearer …\", and nowhere else.").with("WWW-Authenticate", "Bearer")

@@ -32,8 +32,9 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-func TestOrigins(t *testing.T) {
-	r := startRig(t, func(o *Options) { o.AllowedHosts = []string{"box.lan"} })
+// TestOriginsWithAToken: pages of the gateway's own origin may use the API with the token.
+func TestOriginsWithAToken(t *testing.T) {
+	r := startRig(t, func(o *Options) { o.AllowedHosts, o.Token = []string{"box.lan"}, "right" })
 	own := strings.TrimPrefix(r.url, "http://")
 	for _, c := range []struct {
 		origin, site, host string
@@ -56,7 +57,7 @@ func TestOrigins(t *testing.T) {
 		{"http://" + own, "cross-site", "", false},
 	} {
 		for _, op := range [][2]string{{"GET", "/channels"}, {"GET", "/openapi.yaml"}, {"POST", "/restart"}, {"OPTIONS", "/message"}, {"GET", "/none"}} {
-			req := r.request(op[0], op[1], "")
+			req := r.request(op[0], op[1], "", "Authorization", "Bearer right")
 			if c.host != "" {
 				req.Host = c.host
 			}
@@ -76,6 +77,109 @@ func TestOrigins(t *testing.T) {
 	if len(r.accepted(t)) != 0 {
 		t.Error("a foreign page was heard")
 	}
+}
+
+// TestNoPageIsHeardWithoutAToken: pages of the gateway's own origin are those of a server that had
+// the port before.
+func TestNoPageIsHeardWithoutAToken(t *testing.T) {
+	r := startRig(t, nil)
+	own := r.url
+	for _, headers := range [][]string{
+		{"Origin", own}, {"Origin", "https://evil.example"}, {"Origin", "null"},
+		{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Site", "none"}, {"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "new"},
+		{"Sec-Fetch-Dest", "empty"}, {"Sec-Fetch-User", "?1"},
+		{"Origin", own, "Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty"},
+	} {
+		for _, op := range [][3]string{
+			{"GET", "/channels"}, {"POST", "/message", `{"text":"a"}`}, {"POST", "/mcp", "{}"}, {"POST", "/toolhost/call", "{}"},
+			{"PATCH", "/channels/a", `{"model":"opus"}`}, {"POST", "/upgrade", `{"path":"/bin/true"}`}, {"OPTIONS", "/message"}, {"GET", "/none"},
+		} {
+			if a := r.send(op[0], op[1], op[2], headers...); a.status != http.StatusForbidden || a.field(t, "code") != "foreign_origin" {
+				t.Errorf("%s %s with %q: got %d %s", op[0], op[1], headers, a.status, a.body)
+			}
+		}
+	}
+	if len(r.accepted(t)) != 0 {
+		t.Error("a page was heard")
+	}
+	r.want(r.send("GET", "/channels", "", "Sec-Fetch-Mode", "cors"), http.StatusOK, "") // as Node's fetch
+
+	visitor := &http.Client{Transport: &http.Transport{}}
+	t.Cleanup(visitor.CloseIdleConnections)
+	for _, headers := range [][]string{
+		{"Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document", "Sec-Fetch-User", "?1"},
+		{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"},
+	} {
+		for _, path := range []string{"/", "/channels", "/<script>"} {
+			a := r.do(visitor, r.request("GET", path, "", headers...))
+			if a.status != http.StatusForbidden || a.header.Get("Content-Type") != "text/plain; charset=utf-8" || !strings.Contains(a.body, "no web page") {
+				t.Errorf("a visit of %s: got %d %q %s", path, a.status, a.header, a.body)
+			}
+		}
+	}
+}
+
+// TestServiceWorkersAreRemoved: the browser asks for a worker's script past the worker.
+func TestServiceWorkersAreRemoved(t *testing.T) {
+	t.Parallel()
+	for _, token := range []string{"", "right"} {
+		r := newRig(t, func(o *Options) { o.Token = token })
+		for _, c := range []*http.Client{r.client, r.local} {
+			for _, path := range []string{"/sw.js", "/", "/scripts/channels"} {
+				a := r.do(c, r.request("GET", path, "", "Service-Worker", "script", "Sec-Fetch-Site", "same-origin", "Sec-Fetch-Dest", "serviceworker"))
+				r.want(a, http.StatusNotFound, "not_found")
+				if got := a.header.Get("Clear-Site-Data"); got != `"storage"` {
+					t.Errorf("%s: Clear-Site-Data is %q", path, got)
+				}
+			}
+		}
+		for _, path := range []string{"/sw.js", "/channels"} {
+			if a := r.send("GET", path, "", "Sec-Fetch-Dest", "serviceworker"); a.header.Get("Clear-Site-Data") != "" {
+				t.Errorf("%s without Service-Worker: got %q", path, a.header)
+			}
+		}
+	}
+}
+
+// TestNoProxyWithoutAToken: behind a proxy of the gateway's user everybody is that user.
+func TestNoProxyWithoutAToken(t *testing.T) {
+	t.Parallel()
+	headers := []string{"Forwarded", "Via", "X-Real-IP", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Anything",
+		"CF-Connecting-IP", "CF-Ray", "True-Client-IP", "X-Client-IP"}
+	r := newRig(t, nil)
+	for _, name := range headers {
+		for _, value := range []string{"x", ""} {
+			req := r.request("GET", "/channels", "")
+			req.Header[http.CanonicalHeaderKey(name)] = []string{value}
+			a := r.do(r.client, req)
+			r.want(a, http.StatusForbidden, "proxy_without_token")
+			if !strings.Contains(a.body, "BARECLAW_HTTP_TOKEN") {
+				t.Errorf("%s: the refusal does not name the setting: %s", name, a.body)
+			}
+		}
+		r.want(r.do(r.local, r.request("GET", "/channels", "", name, "x")), http.StatusOK, "")
+	}
+	guarded := newRig(t, func(o *Options) { o.Token = "right" })
+	for _, name := range headers {
+		guarded.want(guarded.send("GET", "/channels", "", name, "x", "Authorization", "Bearer right"), http.StatusOK, "")
+	}
+}
+
+// TestAWrongTokenIsRefusedEverywhere: who sends a token expects a gateway that knows it.
+func TestAWrongTokenIsRefusedEverywhere(t *testing.T) {
+	t.Parallel()
+	open, guarded := newRig(t, nil), newRig(t, func(o *Options) { o.Token = "right" })
+	for _, auth := range []string{"Bearer wrong", "Bearer", "Bearer ", "Basic cmlnaHQ6", "right"} {
+		for _, r := range []*rig{open, guarded} {
+			for _, c := range []*http.Client{r.client, r.local} {
+				r.want(r.do(c, r.request("GET", "/health", "", "Authorization", auth)), http.StatusUnauthorized, "unauthorized")
+			}
+		}
+	}
+	guarded.want(guarded.do(guarded.local, guarded.request("GET", "/health", "", "Authorization", "Bearer right")), http.StatusOK, "")
+	empty := open.request("GET", "/health", "")
+	empty.Header["Authorization"] = []string{""}
+	open.want(open.do(open.client, empty), http.StatusUnauthorized, "unauthorized")
 }
 
 func TestTokenGuardsEveryRoute(t *testing.T) {

@@ -87,6 +87,7 @@ type problem struct {
 	status  int
 	headers map[string]string
 	body    api.Error
+	plain   string // sent in place of body, for a person; empty: body is sent
 }
 
 func (p *problem) Error() string { return p.body.Code + ": " + p.body.Error }

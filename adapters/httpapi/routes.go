@@ -242,7 +242,11 @@ func fail(w *response, r *http.Request, err error) {
 		w.Header().Set("Connection", "close")
 		w.bodyRefused = true
 	}
-	_ = w.show(p.status, &p.body) // the client may have disconnected
+	if p.plain != "" {
+		_ = w.bytes(p.status, "text/plain; charset=utf-8", []byte(p.plain)) // the client may have disconnected
+		return
+	}
+	_ = w.show(p.status, &p.body) // likewise
 }
 
 const (

@@ -48,6 +48,7 @@ const (
 	NotPending           = "not_pending"
 	NotWaiting           = "not_waiting"
 	OutcomeNotWritten    = "outcome_not_written"
+	ProxyWithoutToken    = "proxy_without_token"
 	QueueFull            = "queue_full"
 	RestartFailed        = "restart_failed"
 	ShuttingDown         = "shutting_down"
