@@ -92,6 +92,7 @@ func testOnly() []string {
 	return []string{
 		"testing",
 		"net/http/httptest",
+		"github.com/chromedp",
 		"github.com/creack/pty",
 		"github.com/getkin/kin-openapi",
 		"github.com/rogpeppe/go-internal",
