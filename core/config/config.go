@@ -36,7 +36,8 @@ type Config struct {
 	//
 	// The log names the port that was picked.
 	Port int `env:"BARECLAW_PORT" default:"3000" kind:"int 0 65535" accepted:"0 to 65535, where 0 picks a free port"`
-	// AllowedHosts are further host names that requests may carry in `Host`.
+	// AllowedHosts are further host names that requests may carry in `Host`. They need
+	// `BARECLAW_HTTP_TOKEN`.
 	//
 	// The loopback names and `BARECLAW_HOST` are always allowed. A reverse proxy, for
 	// example, passes its own name on.

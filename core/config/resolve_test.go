@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -205,6 +206,17 @@ func TestOpenAddressNeedsToken(t *testing.T) {
 	for _, host := range []string{"0.0.0.0", "::", "192.168.1.2", "box.lan", "localhost.example.org"} {
 		resolved(t, m, map[string]string{"BARECLAW_HOST": host, "BARECLAW_HTTP_TOKEN": "sesame"})
 	}
+}
+
+func TestOtherNamesNeedToken(t *testing.T) {
+	t.Parallel()
+	m := testMachine(t)
+	hosts := map[string]string{"BARECLAW_ALLOWED_HOSTS": "chat.example.org"}
+	if _, problems := resolve(hosts, m); len(problems) != 1 || !strings.Contains(fmt.Sprint(problems), "BARECLAW_HTTP_TOKEN") {
+		t.Errorf("without a token: %v", problems)
+	}
+	hosts["BARECLAW_HTTP_TOKEN"] = "sesame"
+	resolved(t, m, hosts)
 }
 
 func TestWarnings(t *testing.T) {

@@ -166,6 +166,10 @@ func resolve(texts map[string]string, m machine) (Config, problems) {
 		r.add("BARECLAW_HOST", "a loopback address such as 127.0.0.1, or any address together with BARECLAW_HTTP_TOKEN",
 			"%s can be reached by others, and whoever reaches the gateway can run commands as this user", quoted(r.config.Host))
 	}
+	if len(r.config.AllowedHosts) > 0 && r.texts["BARECLAW_HTTP_TOKEN"] == "" {
+		r.add("BARECLAW_ALLOWED_HOSTS", "empty, or host names together with BARECLAW_HTTP_TOKEN",
+			"requests for other names come through a proxy of this user, and whoever reaches the proxy can run commands as this user")
+	}
 	if r.texts["BARECLAW_TELEGRAM_TOKEN"] != "" && r.texts["BARECLAW_ALLOWED_USERS"] == "" {
 		r.add("BARECLAW_ALLOWED_USERS", kinds()["user-ids"].accepted,
 			"it is empty, but BARECLAW_TELEGRAM_TOKEN is set, and a bot that listens to everyone lets everyone run commands")

@@ -179,11 +179,6 @@ func checkExposure(_ context.Context, r *report) {
 			"HTTP is not encrypted: who can listen on the way reads the token, and whoever has it runs commands as this user.",
 			"set BARECLAW_HOST=127.0.0.1 and put a reverse proxy with TLS before it")
 	}
-	if len(r.cfg.AllowedHosts) > 0 && !guarded {
-		r.warning("proxy_without_token", "Requests for "+strings.Join(r.cfg.AllowedHosts, ", ")+" are accepted without a token.",
-			"Requests that a reverse proxy of this user forwards count as this user's: whoever reaches the proxy commands the gateway.",
-			setToken)
-	}
 	if !guarded && !r.tellsPeers {
 		r.warning("peer_unknown", "Other users of this machine can command the gateway.",
 			"This system does not tell which user is at the other end of a TCP connection.", setToken)

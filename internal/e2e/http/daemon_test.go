@@ -19,8 +19,8 @@ import (
 // while another program keeps the ledger locked.
 func TestAnswersOfADaemon(t *testing.T) {
 	t.Parallel()
-	p := harness.NewPushTest(t, "BARECLAW_ALLOWED_HOSTS=box.lan", "BARECLAW_BODY_LIMIT=64KiB")
-	g := through(p.Gateway, openapi.New(t, docs.OpenAPI(), &http.Transport{}))
+	p := harness.NewPushTest(t, "BARECLAW_ALLOWED_HOSTS=box.lan", "BARECLAW_HTTP_TOKEN="+harness.Token, "BARECLAW_BODY_LIMIT=64KiB")
+	g := through(p.Gateway, openapi.New(t, docs.OpenAPI(), &http.Transport{})).Bearer()
 	g.Say("http", "echo one").Want(t, "one")
 	for _, path := range []string{"/health", "/metrics", "/openapi.yaml", "/channels", "/channels/http", "/schedules", "/upgrade"} {
 		g.Must("GET", path, nil, 200)

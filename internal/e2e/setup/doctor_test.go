@@ -249,7 +249,7 @@ func TestDoctorOfTheExposure(t *testing.T) {
 	d.Tells(doctor.Warning, "exposed", "0.0.0.0")
 	d.Tells(doctor.Warning, "setting_odd", "openssl rand")
 	m.Set("BARECLAW_HOST=127.0.0.1", "BARECLAW_HTTP_TOKEN=", "BARECLAW_ALLOWED_HOSTS=chat.example.org")
-	m.Quick().Tells(doctor.Warning, "proxy_without_token", "chat.example.org", "openssl rand")
+	m.Quick().Tells(doctor.Problem, "setting_wrong", "BARECLAW_ALLOWED_HOSTS", "BARECLAW_HTTP_TOKEN")
 	m.Set("BARECLAW_HOST=0.0.0.0")
 	m.Quick().Tells(doctor.Problem, "setting_wrong", "BARECLAW_HOST")
 }
