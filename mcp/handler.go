@@ -12,6 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"bareclaw/core"
 )
 
 // maxBody bounds a request, in bytes.
@@ -26,6 +28,7 @@ const statelessFrom = "2026-07-28"
 const (
 	headerVersion = "Mcp-Protocol-Version"
 	headerSession = "Mcp-Session-Id"
+	headerLocal   = "Bareclaw-Local" // set here alone: calls of a session do not have the context of their request
 )
 
 // A Handler serves all versions of MCP, from 2024-11-05 to 2026-07-28, on one URL. The SDK has a
@@ -60,6 +63,10 @@ func (s *Server) Handler() *Handler { return NewHandler(s.sdk, s.log) }
 // ServeHTTP serves one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w = &rpcErrors{ResponseWriter: w}
+	r.Header.Del(headerLocal)
+	if core.IsLocal(r.Context()) {
+		r.Header.Set(headerLocal, "true")
+	}
 	m, ok := readMessage(w, r)
 	if !ok {
 		return

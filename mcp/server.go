@@ -229,7 +229,8 @@ const maxResult = 500_000
 
 // call carries out a call of a client over HTTP.
 func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-	result, err := s.tools.Call(ctx, r.Params.Name, tools.Call{Args: r.Params.Arguments})
+	local := r.Extra != nil && r.Extra.Header.Get(headerLocal) != ""
+	result, err := s.tools.Call(ctx, r.Params.Name, tools.Call{Local: local, Args: r.Params.Arguments})
 	if err != nil {
 		return nil, asRPCError(err)
 	}

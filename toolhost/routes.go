@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"bareclaw/core"
 	"bareclaw/core/tools"
 	"bareclaw/toolhost/api"
 )
@@ -71,7 +72,7 @@ func (s *server) serveCall(_ *child, r *http.Request) (any, error) {
 	}
 	result, err := tools.Result{}, fmt.Errorf("%w: %.120q", tools.ErrUnknown, c.Tool)
 	if _, ok := s.offer.find(c.Tool); ok {
-		result, err = s.offer.registry.Call(r.Context(), c.Tool, tools.Call{Args: c.Args})
+		result, err = s.offer.registry.Call(r.Context(), c.Tool, tools.Call{Local: core.IsLocal(r.Context()), Args: c.Args})
 	}
 	if err != nil {
 		result = tools.Result{Text: err.Error(), IsError: true}

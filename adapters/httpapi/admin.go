@@ -28,6 +28,9 @@ func (a *admin) postRestart(w *response, r *http.Request) (any, error) {
 	if err := readOptionalBody(w, r, &struct{}{}); err != nil {
 		return nil, err
 	}
+	if w.local && a.RestartBuilds {
+		return nil, notOnSocket("A restart that builds the program from its source tree (BARECLAW_SOURCE) is requested over TCP")
+	}
 	return replaced(a.Restart(r.Context()), api.RestartFailed)
 }
 

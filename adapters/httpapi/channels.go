@@ -25,11 +25,17 @@ const (
 // interrupts and resets channels.
 type channels struct{ *shared }
 
-func (c *channels) reset(_ *response, r *http.Request, key core.ChannelKey) (any, error) {
+func (c *channels) reset(w *response, r *http.Request, key core.ChannelKey) (any, error) {
+	if err := c.checkReach(w, key); err != nil {
+		return nil, err
+	}
 	return api.ChannelReset{Status: "reset", Channel: string(key)}, c.Core.Reset(r.Context(), key)
 }
 
 func (c *channels) interrupt(w *response, r *http.Request, key core.ChannelKey) (any, error) {
+	if err := c.checkReach(w, key); err != nil {
+		return nil, err
+	}
 	// A predecessor that has chosen the turn also sends the rest of the reply.
 	var asked api.Interruption
 	if err := readOptionalBody(w, r, &asked); err != nil {

@@ -99,6 +99,9 @@ func (l *lookups) untilParam(r *http.Request) (func(context.Context, core.Messag
 }
 
 func (l *lookups) cancel(w *response, r *http.Request) (any, error) {
+	if err := l.checkReachOfMessage(r.Context(), w, pathMessage(r)); err != nil {
+		return nil, err
+	}
 	m, err := l.Core.Cancel(r.Context(), pathMessage(r))
 	if w.repeated && errors.Is(err, core.ErrNotWaiting) && m.Reply.Code == core.CodeCancelled {
 		err = nil // the repeated request itself cancelled the message

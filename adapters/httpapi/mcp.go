@@ -16,7 +16,7 @@ func (s *shared) serveMCP(w *response, r *http.Request) (any, error) {
 		defer context.AfterFunc(s.lifecycle, cancel)()
 		r = r.WithContext(ctx)
 	}
-	s.MCP.ServeHTTP(w, r)
+	s.MCP.ServeHTTP(w, marked(w, r))
 	return nil, nil
 }
 
@@ -36,6 +36,14 @@ func endAtOnce(w *response) {
 
 // serveToolHost passes a request on to the tool host.
 func (s *shared) serveToolHost(w *response, r *http.Request) (any, error) {
-	http.StripPrefix(api.PathToolHost, s.ToolHost).ServeHTTP(w, r)
+	http.StripPrefix(api.PathToolHost, s.ToolHost).ServeHTTP(w, marked(w, r))
 	return nil, nil
+}
+
+// changeToolHost is serveToolHost for a request that changes the tools of all channels.
+func (s *shared) changeToolHost(w *response, r *http.Request) (any, error) {
+	if err := s.checkReachOfAll(w); err != nil {
+		return nil, err
+	}
+	return s.serveToolHost(w, r)
 }

@@ -31,6 +31,9 @@ func (m *messages) post(w *response, r *http.Request) (any, error) {
 	if err := m.checkChannel(r.Context(), sub.Channel); err != nil {
 		return nil, err
 	}
+	if err := m.checkReach(w, sub.Channel); err != nil {
+		return nil, err
+	}
 	return m.submit(w, r, sub)
 }
 
@@ -47,6 +50,12 @@ func (m *messages) retry(w *response, r *http.Request) (any, error) {
 		return nil, p
 	}
 	if err != nil {
+		return nil, err
+	}
+	if w.local && sub.Decides != nil {
+		return nil, notOnSocket("A turn that was cut is continued over TCP, because that answers a question to a person")
+	}
+	if err := m.checkReach(w, sub.Channel); err != nil {
 		return nil, err
 	}
 	w.resend = func() []byte { return nil }

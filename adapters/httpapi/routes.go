@@ -24,10 +24,22 @@ var methods = []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.
 // than nil is a shape of the API, and the answer with the status 200.
 type handlerFunc func(w *response, r *http.Request) (reply any, err error)
 
+// A socketAccess says what a route does on the Unix socket. The agent's own commands reach the
+// socket, and the agent must not widen what it may do, nor act where others may do more.
+type socketAccess int
+
+const (
+	_             socketAccess = iota // each route must say it
+	socketServes                      // the route reads, or acts within the gateway's own rights
+	socketLimits                      // the handler refuses what is beyond those rights
+	socketRefuses                     // the whole route is served over TCP alone
+)
+
 // A route is a method and a path of the API with a handler. Patterns equal the patterns
 // of the OpenAPI document.
 type route struct {
 	method, pattern string
+	onSocket        socketAccess
 	handle          handlerFunc
 }
 
@@ -35,52 +47,50 @@ func routes(s *shared) []route {
 	messages, lookups, streams, channels := &messages{s}, &lookups{s}, &streams{s}, &channels{s}
 	approvals, pushes, schedules, admin := &approvals{s}, &pushes{s}, &schedules{s}, &admin{s}
 	return []route{
-		{http.MethodPost, api.PathMessage, messages.post},
-		{http.MethodPost, "/messages/{id}/retry", messages.retry},
-		{http.MethodGet, "/messages/{id}", lookups.get},
-		{http.MethodDelete, "/messages/{id}", lookups.cancel},
-		{http.MethodGet, "/messages/{id}/content", lookups.content},
-		{http.MethodGet, "/messages/{id}/trace", lookups.trace},
-		{http.MethodGet, "/messages/{id}/events", streams.message},
+		{http.MethodPost, api.PathMessage, socketLimits, messages.post},
+		{http.MethodPost, "/messages/{id}/retry", socketLimits, messages.retry},
+		{http.MethodGet, "/messages/{id}", socketServes, lookups.get},
+		{http.MethodDelete, "/messages/{id}", socketLimits, lookups.cancel},
+		{http.MethodGet, "/messages/{id}/content", socketServes, lookups.content},
+		{http.MethodGet, "/messages/{id}/trace", socketServes, lookups.trace},
+		{http.MethodGet, "/messages/{id}/events", socketServes, streams.message},
 
-		{http.MethodGet, api.PathChannels, channels.list},
-		{http.MethodGet, "/channels/{key}", s.onChannel(channels.show)},
-		{http.MethodPatch, "/channels/{key}", overTCP(s.onChannel(channels.change),
-			"Settings are changed over TCP: this socket is open to the agent's own commands, and the agent must not change what it may do.")},
-		{http.MethodDelete, "/channels/{key}", s.onChannel(channels.reset)},
-		{http.MethodPost, "/channels/{key}/interrupt", s.onChannel(channels.interrupt)},
-		{http.MethodGet, "/channels/{key}/messages", s.onChannel(channels.messages)},
-		{http.MethodGet, "/channels/{key}/events", s.onChannel(streams.channel)},
-		{http.MethodGet, "/channels/{key}/rules", s.onChannel(channels.rules)},
-		{http.MethodDelete, "/channels/{key}/rules/{id}", s.onChannel(channels.removeRule)},
+		{http.MethodGet, api.PathChannels, socketServes, channels.list},
+		{http.MethodGet, "/channels/{key}", socketServes, s.onChannel(channels.show)},
+		{http.MethodPatch, "/channels/{key}", socketRefuses, s.onChannel(channels.change)},
+		{http.MethodDelete, "/channels/{key}", socketLimits, s.onChannel(channels.reset)},
+		{http.MethodPost, "/channels/{key}/interrupt", socketLimits, s.onChannel(channels.interrupt)},
+		{http.MethodGet, "/channels/{key}/messages", socketServes, s.onChannel(channels.messages)},
+		{http.MethodGet, "/channels/{key}/events", socketServes, s.onChannel(streams.channel)},
+		{http.MethodGet, "/channels/{key}/rules", socketServes, s.onChannel(channels.rules)},
+		{http.MethodDelete, "/channels/{key}/rules/{id}", socketServes, s.onChannel(channels.removeRule)},
 
-		{http.MethodGet, api.PathApprovals, approvals.list},
-		{http.MethodPost, "/approvals/{id}", overTCP(withBody(approvals.decide),
-			"Approvals are decided over TCP: this socket is open to the agent's own commands, and the agent must not allow itself.")},
-		{http.MethodPost, api.PathSend, withBody(pushes.post)},
-		{http.MethodPost, api.PathSchedules, withBody(schedules.post)},
-		{http.MethodGet, api.PathSchedules, schedules.list},
-		{http.MethodGet, "/schedules/{id}", schedules.get},
-		{http.MethodDelete, "/schedules/{id}", schedules.remove},
-		{http.MethodPost, "/schedules/{id}/run", withBody(schedules.run)},
+		{http.MethodGet, api.PathApprovals, socketServes, approvals.list},
+		{http.MethodPost, "/approvals/{id}", socketRefuses, withBody(approvals.decide)},
+		{http.MethodPost, api.PathSend, socketServes, withBody(pushes.post)},
+		{http.MethodPost, api.PathSchedules, socketLimits, withBody(schedules.post)},
+		{http.MethodGet, api.PathSchedules, socketServes, schedules.list},
+		{http.MethodGet, "/schedules/{id}", socketServes, schedules.get},
+		{http.MethodDelete, "/schedules/{id}", socketLimits, schedules.remove},
+		{http.MethodPost, "/schedules/{id}/run", socketServes, withBody(schedules.run)},
 
-		{http.MethodPost, api.PathMCP, s.serveMCP},
-		{http.MethodGet, api.PathMCP, s.serveMCP},
-		{http.MethodDelete, api.PathMCP, s.serveMCP},
+		{http.MethodPost, api.PathMCP, socketServes, s.serveMCP},
+		{http.MethodGet, api.PathMCP, socketServes, s.serveMCP},
+		{http.MethodDelete, api.PathMCP, socketServes, s.serveMCP},
 
-		{http.MethodGet, api.PathToolHost + "/health", s.serveToolHost},
-		{http.MethodGet, api.PathToolHost + "/tools", s.serveToolHost},
-		{http.MethodDelete, api.PathToolHost + "/tools/{name}", s.serveToolHost},
-		{http.MethodPost, api.PathToolHost + "/call", s.serveToolHost},
-		{http.MethodPost, api.PathToolHost + "/reload", s.serveToolHost},
-		{http.MethodPost, api.PathToolHost + "/shutdown", s.serveToolHost},
+		{http.MethodGet, api.PathToolHost + "/health", socketServes, s.serveToolHost},
+		{http.MethodGet, api.PathToolHost + "/tools", socketServes, s.serveToolHost},
+		{http.MethodDelete, api.PathToolHost + "/tools/{name}", socketLimits, s.changeToolHost},
+		{http.MethodPost, api.PathToolHost + "/call", socketServes, s.serveToolHost},
+		{http.MethodPost, api.PathToolHost + "/reload", socketServes, s.serveToolHost},
+		{http.MethodPost, api.PathToolHost + "/shutdown", socketLimits, s.changeToolHost},
 
-		{http.MethodGet, api.PathHealth, admin.health},
-		{http.MethodGet, api.PathMetrics, admin.metrics},
-		{http.MethodPost, api.PathRestart, admin.postRestart},
-		{http.MethodGet, api.PathUpgrade, func(*response, *http.Request) (any, error) { return s.LastUpgrade() }},
-		{http.MethodPost, api.PathUpgrade, withBody(admin.postUpgrade)},
-		{http.MethodGet, api.PathOpenAPI, func(w *response, _ *http.Request) (any, error) {
+		{http.MethodGet, api.PathHealth, socketServes, admin.health},
+		{http.MethodGet, api.PathMetrics, socketServes, admin.metrics},
+		{http.MethodPost, api.PathRestart, socketLimits, admin.postRestart},
+		{http.MethodGet, api.PathUpgrade, socketServes, func(*response, *http.Request) (any, error) { return s.LastUpgrade() }},
+		{http.MethodPost, api.PathUpgrade, socketRefuses, withBody(admin.postUpgrade)},
+		{http.MethodGet, api.PathOpenAPI, socketServes, func(w *response, _ *http.Request) (any, error) {
 			return nil, w.bytes(http.StatusOK, "application/yaml", docs.OpenAPI())
 		}},
 	}
@@ -89,7 +99,7 @@ func routes(s *shared) []route {
 func (s *Server) router(all []route) *chi.Mux {
 	mux := chi.NewRouter()
 	for _, rt := range all {
-		h := s.adapt(rt.pattern, s.whileOpen(rt))
+		h := s.adapt(rt.pattern, s.whileOpen(rt.guarded()))
 		mux.MethodFunc(rt.method, rt.pattern, h)
 		if rt.method == http.MethodGet {
 			mux.MethodFunc(http.MethodHead, rt.pattern, h) // net/http leaves out the body
@@ -147,17 +157,6 @@ func (s *Server) whileOpen(rt route) handlerFunc {
 			return nil, shuttingDown()
 		}
 		return rt.handle(w, r)
-	}
-}
-
-// overTCP returns a handler that is not served on the Unix socket: the agent's own commands
-// reach the socket, and the agent must not give itself permissions.
-func overTCP(h handlerFunc, refusal string) handlerFunc {
-	return func(w *response, r *http.Request) (any, error) {
-		if w.local {
-			return nil, refuse(http.StatusForbidden, api.NotOnSocket, refusal)
-		}
-		return h(w, r)
 	}
 }
 

@@ -16,9 +16,8 @@ import (
 
 type schedules struct{ *shared }
 
-// post makes a schedule. A job with a precheck is refused on the Unix socket: the
-// agent's own commands reach the socket, and permission for a command that makes a
-// schedule does not permit every command line in a precheck.
+// post makes a schedule. A job with a precheck is refused on the Unix socket: permission
+// for a command that makes a schedule does not permit every command line in a precheck.
 func (s *schedules) post(w *response, r *http.Request, in *api.ScheduleRequest) (any, error) {
 	req, err := newScheduleRequest(in)
 	if err != nil {
@@ -27,9 +26,11 @@ func (s *schedules) post(w *response, r *http.Request, in *api.ScheduleRequest) 
 	if err := s.checkChannel(r.Context(), req.Channel); err != nil {
 		return nil, err
 	}
+	if err := s.checkReach(w, req.Channel); err != nil {
+		return nil, err
+	}
 	if req.Precheck != "" && w.local {
-		return nil, refuse(http.StatusForbidden, api.NotOnSocket,
-			"A schedule with a precheck is made over TCP: this socket is open to the agent's own commands, and a precheck runs without its permissions.")
+		return nil, notOnSocket("A schedule with a precheck, which is a command that nobody is asked about, is made over TCP")
 	}
 	key, err := idempotencyKey(r)
 	if err != nil {
@@ -131,6 +132,13 @@ func (s *schedules) run(_ *response, r *http.Request, in *api.RunRequest) (any, 
 }
 
 func (s *schedules) remove(w *response, r *http.Request) (any, error) {
+	if w.local {
+		if j, _, err := s.Schedules.Job(r.Context(), pathParam(r, "id")); err == nil { // else Remove says what is wrong
+			if err := s.checkReach(w, j.Channel); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return remove(w, r, s.Schedules.Remove)
 }
 

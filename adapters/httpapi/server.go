@@ -47,6 +47,11 @@ type Options struct {
 	// Health returns the state of the daemon for GET /health and GET /metrics, without the
 	// figures of core; Ledger holds only the problem. Health must be quick.
 	Health func() api.Health
+	// RestartBuilds says that Restart builds the program from a source tree.
+	RestartBuilds bool
+	// PermissionMode is the one of channels without one of their own; empty: the agent's own
+	// settings choose.
+	PermissionMode string
 	// Restart starts another process, and returns when the new process is ready to take
 	// over. The client receives the error; after an error the present process continues.
 	Restart func(ctx context.Context) error

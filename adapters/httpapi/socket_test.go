@@ -1,6 +1,9 @@
 package httpapi
 
 import (
+	"context"
+	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,18 +12,21 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-json-experiment/json"
 
+	"bareclaw/core"
 	"bareclaw/docs"
 	"bareclaw/internal/testkit/check"
 )
 
 // TestTheSocketRefusesWhatIsDocumented sends every operation of the document, with each member that
-// its body may have, over the Unix socket: refused is what the document says, and that is served over TCP.
+// its body may have, over the Unix socket, on a channel that lets its agent do more than the gateway's
+// own settings do: refused is what the document says, and that is served over TCP.
 func TestTheSocketRefusesWhatIsDocumented(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromData(docs.OpenAPI())
 	check.OK(t, err)
-	r := newRig(t, nil)
+	r := newRig(t, func(o *Options) { o.RestartBuilds = true })
 	r.want(r.send("POST", "/message", `{"text":"a"}`), http.StatusOK, "")
+	message := r.accepted(t)[0].ID
 	approval := r.asks("Bash", `{"command":"ls"}`)
 	var refused, documented []string
 	for path, item := range doc.Paths.Map() {
@@ -32,8 +38,18 @@ func TestTheSocketRefusesWhatIsDocumented(t *testing.T) {
 			if strings.HasSuffix(path, "/events") {
 				method = http.MethodHead
 			}
-			target := strings.NewReplacer("{key}", "http", "{id}", approval).Replace(path)
 			for _, body := range bodies(t, op) {
+				id := approval
+				switch {
+				case name == "POST /messages/{id}/retry":
+					id = r.failed("http")
+				case strings.HasPrefix(path, "/messages/"):
+					id = string(message)
+				case name == "DELETE /schedules/{id}":
+					id = r.addJob("http")
+				}
+				check.OK(t, r.ChannelSettings.ChangeSettings(t.Context(), "http", nil, new("acceptEdits")))
+				target := strings.NewReplacer("{key}", "http", "{id}", id).Replace(path)
 				switch a := r.do(r.local, r.request(method, target, body)); {
 				case a.status == http.StatusForbidden && a.field(t, "code") == "not_on_socket":
 					if !slices.Contains(refused, name) {
@@ -53,6 +69,99 @@ func TestTheSocketRefusesWhatIsDocumented(t *testing.T) {
 	if !slices.Equal(refused, documented) || len(refused) == 0 {
 		t.Errorf("the socket refuses %q, the document says %q", refused, documented)
 	}
+}
+
+// TestTheSocketServesWhatIsWithinTheGatewaysRights sends over the Unix socket what it refuses for
+// other channels, or of a gateway whose restarts build a program.
+func TestTheSocketServesWhatIsWithinTheGatewaysRights(t *testing.T) {
+	t.Parallel()
+	for name, modes := range map[string][2]string{"no choice": {"", ""}, "narrower": {"acceptEdits", "plan"}, "the same": {"auto", "auto"}, "the default": {"", "default"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, func(o *Options) { o.PermissionMode = modes[0] })
+			check.OK(t, r.ChannelSettings.ChangeSettings(t.Context(), "http", nil, new(modes[1])))
+			job, failed := r.addJob("http"), r.failed("http")
+			for _, op := range [][3]string{
+				{"POST", "/message", `{"text":"a"}`}, {"POST", "/messages/" + failed + "/retry"}, {"POST", "/schedules", `{"channel":"http","text":"a","when":"in 1h"}`},
+				{"DELETE", "/schedules/" + job}, {"DELETE", "/channels/http"}, {"POST", "/restart"}, {"POST", "/toolhost/shutdown"}, {"DELETE", "/toolhost/tools/mine"},
+			} {
+				if a := r.do(r.local, r.request(op[0], op[1], op[2])); a.status >= http.StatusBadRequest {
+					t.Errorf("%s %s: got %d %s", op[0], op[1], a.status, a.body)
+				}
+			}
+		})
+	}
+}
+
+// TestCutTurnsAreNotContinuedOverTheSocket: that would answer a question to a person.
+func TestCutTurnsAreNotContinuedOverTheSocket(t *testing.T) {
+	r := startRig(t, nil)
+	cut := r.ended("cut", "http")
+	path := "/messages/" + cut + "/retry"
+	r.want(r.do(r.local, r.request("POST", path, "")), http.StatusForbidden, "not_on_socket")
+	if all, err := r.Decider.Approvals(t.Context()); err != nil || len(all) != 1 || all[0].Kind != core.ApprovalContinue {
+		t.Errorf("%d approvals wait: %v", len(all), err)
+	}
+	r.want(r.send("POST", path, ""), http.StatusOK, "")
+}
+
+// TestToolsHearOfTheSocket: tools keep to the gateway's own rights there.
+func TestToolsHearOfTheSocket(t *testing.T) {
+	t.Parallel()
+	says := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, "%t", core.IsLocal(r.Context())) // the client reads it
+	})
+	r := newRig(t, func(o *Options) { o.MCP, o.ToolHost = says, says })
+	for network, want := range map[string]string{"unix": "true", "tcp": "false"} {
+		address := map[string]string{"unix": r.socket, "tcp": strings.TrimPrefix(r.url, "http://")}[network]
+		c := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}}}
+		t.Cleanup(c.CloseIdleConnections)
+		for _, path := range []string{"/mcp", "/toolhost/call"} {
+			if a := r.do(c, r.request("POST", path, "{}")); a.body != want {
+				t.Errorf("%s over %s: got %s", path, network, a.body)
+			}
+		}
+	}
+}
+
+// TestEachRouteSaysWhatTheSocketMayDo: one that does not would be served.
+func TestEachRouteSaysWhatTheSocketMayDo(t *testing.T) {
+	t.Parallel()
+	for _, rt := range routes(&shared{}) {
+		if rt.onSocket < socketServes || rt.onSocket > socketRefuses {
+			t.Errorf("%s %s says nothing", rt.method, rt.pattern)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a route that says nothing is served")
+		}
+	}()
+	route{method: http.MethodGet, pattern: "/new"}.guarded()
+}
+
+// addJob makes a schedule for a channel, and returns its id.
+func (r *rig) addJob(channel string) (id string) {
+	r.Helper()
+	a := r.send("POST", "/schedules", `{"channel":"`+channel+`","text":"a","when":"in 1h"}`)
+	r.want(a, http.StatusCreated, "")
+	return a.field(r, "id").(string)
+}
+
+// failed returns a message on a channel that has failed, and asks nobody.
+func (r *rig) failed(channel string) (id string) {
+	r.Helper()
+	return r.ended("fail", channel)
+}
+
+// ended returns a message of a text on a channel, with an outcome.
+func (r *rig) ended(text, channel string) (id string) {
+	r.Helper()
+	a := r.send("POST", "/message", `{"text":"`+text+`","channel":"`+channel+`"}`)
+	r.want(a, http.StatusOK, "")
+	return a.field(r, "message_id").(string)
 }
 
 // bodies returns bodies for an operation: one with the members that are required, and one for
