@@ -48,11 +48,11 @@ func NewHandler(server *sdk.Server, log *slog.Logger) *Handler {
 	events.SetMaxBytes(maxEvents)
 	options := sdk.StreamableHTTPOptions{Logger: quiet(log), MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true} // the API has its own
 	stateful, stateless, plain := options, options, options
-	stateful.EventStore, stateful.SessionTimeout = events, sessionTimeout
+	stateful.EventStore = events // and sessions ends those that are not used
 	stateless.Stateless, stateless.PropagateRequestCancellation = true, true
 	plain.Stateless, plain.JSONResponse = true, true
 	return &Handler{
-		&sessions{server: server, events: events, revived: map[string]*revived{}},
+		&sessions{server: server, events: events, all: map[string]*session{}},
 		sdk.NewStreamableHTTPHandler(get, &stateful), sdk.NewStreamableHTTPHandler(get, &stateless), sdk.NewStreamableHTTPHandler(get, &plain),
 	}
 }
@@ -62,7 +62,8 @@ func (s *Server) Handler() *Handler { return NewHandler(s.sdk, s.log) }
 
 // ServeHTTP serves one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w = &rpcErrors{ResponseWriter: w}
+	answer := &answer{ResponseWriter: w}
+	w = answer
 	r.Header.Del(headerLocal)
 	if core.IsLocal(r.Context()) {
 		r.Header.Set(headerLocal, "true")
@@ -79,6 +80,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusOK, m.ID, jsonrpc.CodeMethodNotFound, fmt.Sprintf("there is no method %.120s", m.Method))
 	case m.Method == "initialize": // begins a session, also where the client has one
 		r.Header.Del(headerSession)
+		answer.begun = func(id string) { h.sessions.begun(id, h.stateful) }
 		h.begin(w, r, h.stateful)
 	case session != "":
 		h.serveSession(w, r, session)
@@ -103,23 +105,22 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request, streams http.Han
 // serveSession serves a request of a session that this process or an earlier one has begun.
 func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, id string) {
 	s := h.sessions
-	switch ended := r.Method == http.MethodDelete; {
+	switch {
 	case s.isEnded(id):
 		http.Error(w, "the client has ended this session; initialize another one", http.StatusNotFound)
-	case s.isOwn(id):
-		if ended {
-			s.end(id)
-		}
-		h.stateful.ServeHTTP(w, r)
-	case ended:
+		return
+	case r.Method == http.MethodDelete:
 		s.end(id)
 		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	session, err := s.find(r.Context(), id, r.Header.Get(headerVersion))
+	switch {
+	case errors.Is(err, errLongID):
+		http.Error(w, err.Error(), http.StatusNotFound)
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
 	default:
-		session, err := s.revive(r.Context(), id, r.Header.Get(headerVersion))
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
 		session.ServeHTTP(w, r)
 	}
 }
@@ -170,14 +171,25 @@ func writeError(w http.ResponseWriter, status int, id json.RawMessage, code int6
 // codeNoSession is the code of the other SDKs for a session that has ended.
 const codeNoSession = -32001
 
-// rpcErrors makes JSON-RPC errors of the SDK's errors in plain text.
-type rpcErrors struct {
+// An answer makes JSON-RPC errors of the SDK's errors in plain text, and tells of the session that
+// the request has begun.
+type answer struct {
 	http.ResponseWriter
-	plain int // the status of an error whose text follows; 0: none
+	plain int             // the status of an error whose text follows; 0: none
+	begun func(id string) // called before the client can know the session; nil: none is begun
+}
+
+// tell calls begun once, if there is a session.
+func (w *answer) tell() {
+	if id := w.Header().Get(headerSession); id != "" && w.begun != nil {
+		w.begun(id)
+		w.begun = nil
+	}
 }
 
 // WriteHeader holds the header of a plain error back, until its text is written.
-func (w *rpcErrors) WriteHeader(status int) {
+func (w *answer) WriteHeader(status int) {
+	w.tell()
 	if status >= http.StatusBadRequest && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
 		w.plain = status
 		return
@@ -185,7 +197,8 @@ func (w *rpcErrors) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *rpcErrors) Write(b []byte) (int, error) {
+func (w *answer) Write(b []byte) (int, error) {
+	w.tell()
 	if w.plain == 0 {
 		return w.ResponseWriter.Write(b)
 	}
@@ -198,4 +211,4 @@ func (w *rpcErrors) Write(b []byte) (int, error) {
 }
 
 // Unwrap serves http.ResponseController.
-func (w *rpcErrors) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *answer) Unwrap() http.ResponseWriter { return w.ResponseWriter }

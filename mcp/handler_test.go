@@ -16,6 +16,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"bareclaw/core"
 	"bareclaw/core/tools"
 	"bareclaw/internal/testkit/check"
 )
@@ -378,21 +379,85 @@ func TestToolsToCome(t *testing.T) {
 	}
 }
 
-// TestManySessions: sessions of earlier processes do not fill the memory.
+// TestManySessions: neither sessions of earlier processes nor those that are begun here fill the
+// memory, and a client whose session was ended to make room goes on all the same.
 func TestManySessions(t *testing.T) {
 	t.Parallel()
-	p := newProcess(t, "a")
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	for name, another := range map[string]func(g *gateway, i int) (id string){
+		"of earlier processes": func(g *gateway, i int) string { return fmt.Sprint("earlier-", i) },
+		"begun here":           func(g *gateway, _ int) string { return g.begin(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProcess(t, "a")
+			g := serve(t, p)
+			first := another(g, 0)
+			for i := range maxSessions + 20 {
+				if _, body := g.send(t, "POST", ping, streams(headerSession, another(g, 1+i))...); !strings.Contains(body, `"result"`) {
+					t.Fatal(body)
+				}
+			}
+			check.Eventually(t, patience, "few sessions are left", func() bool {
+				n := 0
+				for session := range p.server.sdk.Sessions() {
+					n++
+					if session.ID() == first {
+						return false
+					}
+				}
+				return n <= maxSessions
+			})
+			if _, body := g.send(t, "POST", ping, streams(headerSession, first)...); !strings.Contains(body, `"result"`) {
+				t.Errorf("the first session: %s", body)
+			}
+		})
+	}
+}
+
+// TestLongSessionIDs: an id that no gateway has made takes no memory.
+func TestLongSessionIDs(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
 	g := serve(t, p)
-	for i := range maxRevived + 20 {
-		if _, body := g.send(t, "POST", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, streams(headerSession, fmt.Sprint("earlier-", i))...); !strings.Contains(body, `"result"`) {
-			t.Fatal(body)
+	id := strings.Repeat("x", maxSessionID+1)
+	if res, body := g.send(t, "POST", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, streams(headerSession, id)...); res.StatusCode != http.StatusNotFound || !strings.Contains(body, `"code":-32001`) {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+	g.send(t, "DELETE", "", headerSession, id)
+	if p.handler.sessions.isEnded(id) || len(p.handler.sessions.all) > 0 {
+		t.Error("the session is known")
+	}
+}
+
+// TestCallsHearOfTheSocket: a call keeps to the gateway's own rights if its request came over the
+// socket that claude's commands reach, whatever the client says.
+func TestCallsHearOfTheSocket(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	check.OK(t, p.registry.Set(tools.Dynamic, []tools.Tool{{
+		Name: "whence", Input: json.RawMessage(`{"type":"object"}`),
+		Handle: func(_ context.Context, c tools.Call) (tools.Result, error) {
+			return tools.Result{Text: fmt.Sprint("local: ", c.Local)}, nil
+		},
+	}}))
+	g := serve(t, p)
+	session := g.begin(t) // over TCP
+	socket := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.handler.ServeHTTP(w, r.WithContext(core.WithLocal(r.Context())))
+	}))
+	defer socket.Close()
+	local := &gateway{Server: socket, client: g.client}
+	for name, headers := range map[string][]string{
+		"plain": nil, "stateless": streams(), "session": streams(headerSession, session), "earlier session": streams(headerSession, "earlier"),
+	} {
+		const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"whence","arguments":{}}}`
+		for where, to := range map[string]*gateway{"true": local, "false": g} {
+			if _, body := to.send(t, "POST", call, append([]string{headerLocal, "forged"}, headers...)...); !strings.Contains(body, "local: "+where) {
+				t.Errorf("%s: %s, want local: %s", name, body, where)
+			}
 		}
 	}
-	check.Eventually(t, patience, "few sessions are left", func() bool {
-		p.handler.sessions.mu.Lock()
-		defer p.handler.sessions.mu.Unlock()
-		return len(p.handler.sessions.revived) <= maxRevived && p.handler.sessions.revived["earlier-0"] == nil
-	})
 }
 
 // TestQuietLog: clients that come and go are not worth a line each.

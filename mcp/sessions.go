@@ -3,6 +3,7 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -17,101 +18,118 @@ import (
 // returns later has its session revived.
 const sessionTimeout = time.Hour
 
-// maxRevived bounds how many sessions are revived at once. The one that was not used for the longest
-// time makes room for another one.
-const maxRevived = 1000
+// maxSessions bounds how many sessions there are at once. The one that was not used for the longest
+// time makes room for another one; its client has it revived.
+const maxSessions = 1000
+
+// maxSessionID bounds the id of a session, in bytes. The ids that are made here have 26.
+const maxSessionID = 128
 
 // maxEnded bounds how many sessions are known to have been ended by their clients.
 const maxEnded = 1000
 
-// sessions revives sessions that the SDK's handler does not know: an earlier process has begun
-// them, or they were not used for long. Clients do not initialize again when they learn that a
-// session is gone, but fail until they are restarted.
+// sessions keeps the sessions of clients. It revives those that it does not know: an earlier process
+// has begun them, or they were not used for long. Clients do not initialize again when they learn
+// that a session is gone, but fail until they are restarted.
 type sessions struct {
 	server *sdk.Server
 	events sdk.EventStore
 
-	mu      sync.Mutex // guards the fields below
-	revived map[string]*revived
-	ended   []string // by their clients, newest last
+	mu    sync.Mutex // guards the fields below
+	all   map[string]*session
+	ended []string // by their clients, newest last
 }
 
-// A revived session is one that goes on without a handshake.
-type revived struct {
-	*sdk.StreamableServerTransport
-	session *sdk.ServerSession
-	usedAt  time.Time
-	unused  *time.Timer
+// A session is one that was begun here, or goes on without a handshake.
+type session struct {
+	http.Handler // of its requests
+
+	usedAt time.Time
+	unused *time.Timer
 }
 
-// isOwn reports whether the SDK's handler has the session.
-func (s *sessions) isOwn(id string) bool {
+// errLongID refuses a session whose id was not made by any gateway.
+var errLongID = errors.New("there is no such session; initialize another one")
+
+// find returns the session with an id, and revives it if need be. The client speaks a version of the
+// protocol; what it has told when it began the session is lost then.
+func (s *sessions) find(ctx context.Context, id, version string) (*session, error) {
+	if len(id) > maxSessionID {
+		return nil, errLongID
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.revived[id] != nil {
-		return false
+	if known := s.all[id]; known != nil {
+		known.usedAt = time.Now()
+		known.unused.Reset(sessionTimeout)
+		return known, nil
 	}
-	for session := range s.server.Sessions() {
-		if session.ID() == id {
-			return true
-		}
-	}
-	return false
-}
-
-// revive returns the session with an id, whose client speaks a version of the protocol. What the
-// client has told when it began the session is lost.
-func (s *sessions) revive(ctx context.Context, id, version string) (http.Handler, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r := s.revived[id]; r != nil {
-		r.usedAt = time.Now()
-		r.unused.Reset(sessionTimeout)
-		return r, nil
-	}
-	if len(s.revived) >= maxRevived {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(s.revived)), func(a, b string) int { return s.revived[a].usedAt.Compare(s.revived[b].usedAt) })
-		go s.take(oldest).close() // ends when the session's calls have ended
-	}
-	r := &revived{usedAt: time.Now(), StreamableServerTransport: &sdk.StreamableServerTransport{SessionID: id, EventStore: s.events}}
-	var err error
-	r.session, err = s.server.Connect(context.WithoutCancel(ctx), r.StreamableServerTransport, &sdk.ServerSessionOptions{State: &sdk.ServerSessionState{
+	transport := &sdk.StreamableServerTransport{SessionID: id, EventStore: s.events}
+	_, err := s.server.Connect(context.WithoutCancel(ctx), transport, &sdk.ServerSessionOptions{State: &sdk.ServerSessionState{
 		InitializeParams:  &sdk.InitializeParams{ProtocolVersion: cmp.Or(version, "2025-03-26")}, // older versions have no such header
 		InitializedParams: &sdk.InitializedParams{},
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("revive the session: %w", err)
 	}
-	r.unused = time.AfterFunc(sessionTimeout, func() { s.drop(id) })
-	s.revived[id] = r
-	return r, nil
+	return s.add(id, transport), nil
 }
 
-// take removes a revived session and returns it; nil if there is none. The caller holds the lock.
-func (s *sessions) take(id string) *revived {
-	r := s.revived[id]
-	delete(s.revived, id)
-	return r
+// begun adds a session that a handler of the SDK has begun and serves.
+func (s *sessions) begun(id string, by http.Handler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.add(id, by)
 }
 
-// close ends the session when its calls have ended.
-func (r *revived) close() {
-	if r != nil {
-		r.unused.Stop()
-		_ = r.session.Close()
+// add adds a session, and makes room for it. The caller holds the lock.
+func (s *sessions) add(id string, handler http.Handler) *session {
+	if len(s.all) >= maxSessions {
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(s.all)), func(a, b string) int { return s.all[a].usedAt.Compare(s.all[b].usedAt) })
+		go closeAll(s.take(oldest)) // ends when the session's calls have ended
+	}
+	added := &session{Handler: handler, usedAt: time.Now(), unused: time.AfterFunc(sessionTimeout, func() { s.drop(id) })}
+	s.all[id] = added
+	return added
+}
+
+// take removes a session, if there is one, and returns what the caller must close. The caller holds
+// the lock.
+func (s *sessions) take(id string) (open []*sdk.ServerSession) {
+	taken := s.all[id]
+	if taken == nil {
+		return nil
+	}
+	taken.unused.Stop()
+	delete(s.all, id)
+	for session := range s.server.Sessions() {
+		if session.ID() == id {
+			open = append(open, session)
+		}
+	}
+	return open
+}
+
+// closeAll ends sessions when their calls have ended.
+func closeAll(open []*sdk.ServerSession) {
+	for _, session := range open {
+		_ = session.Close()
 	}
 }
 
-// drop ends a revived session, if there is one, and waits for its calls.
+// drop ends a session, if there is one, and waits for its calls.
 func (s *sessions) drop(id string) {
 	s.mu.Lock()
-	r := s.take(id)
+	open := s.take(id)
 	s.mu.Unlock()
-	r.close()
+	closeAll(open)
 }
 
 // end notes that the client has ended a session, which is then not revived.
 func (s *sessions) end(id string) {
+	if len(id) > maxSessionID {
+		return
+	}
 	s.mu.Lock()
 	s.ended = append(s.ended[max(0, len(s.ended)+1-maxEnded):], id)
 	s.mu.Unlock()
