@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -21,14 +22,82 @@ import (
 	"bareclaw/internal/humanize"
 )
 
-const bodyTimeout = 2 * time.Minute
+const (
+	// bodyTimeout bounds how long a body may take to arrive, also where nobody reads it.
+	bodyTimeout = 2 * time.Minute
+	// maxBodies bounds the bodies under way on all listeners together, in bytes.
+	maxBodies = 256 << 20
+)
+
+// A timedBody is a body that must arrive within bodyTimeout. What comes after it has no deadline:
+// answers may take as long as turns.
+type timedBody struct {
+	io.ReadCloser
+	conn *http.ResponseController
+}
+
+// timed returns the request's body with its deadline. Where deadlines are not supported the body may
+// take longer.
+func timed(w http.ResponseWriter, r *http.Request) io.ReadCloser {
+	if r.ContentLength == 0 {
+		return r.Body
+	}
+	conn := http.NewResponseController(w)
+	_ = conn.SetReadDeadline(time.Now().Add(bodyTimeout))
+	return &timedBody{r.Body, conn}
+}
+
+// Read ends the deadline with the body.
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		_ = b.conn.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// errTooManyBodies means that maxBodies bytes are under way.
+var errTooManyBodies = errors.New("too many bodies")
+
+// A bodyBudget counts the bytes of bodies that are being read, or whose requests are being served.
+type bodyBudget struct{ held atomic.Int64 }
+
+// A heldBody is the part of a request in the budget.
+type heldBody struct {
+	budget *bodyBudget
+	size   int64
+}
+
+// hold counts n more bytes, unless there are too many.
+func (b *heldBody) hold(n int) error {
+	b.size += int64(n)
+	if b.budget.held.Add(int64(n)) > maxBodies {
+		return errTooManyBodies
+	}
+	return nil
+}
+
+// release ends the request's part: nothing of its body is kept any more, or core has taken it over.
+func (b *heldBody) release() {
+	b.budget.held.Add(-b.size)
+	b.size = 0
+}
+
+// A countingReader holds what it reads.
+type countingReader struct {
+	io.Reader
+	body *heldBody
+}
+
+// Read returns errTooManyBodies when what it has read is too much.
+func (c countingReader) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	return n, cmp.Or(c.body.hold(n), err)
+}
 
 // readBody reads the request's JSON body into a shape. Unknown members are ignored, so
 // that newer clients can use an older gateway; null counts as absent.
 func readBody(w *response, r *http.Request, shape any) error {
-	if p := checkContentType(r); p != nil {
-		return p
-	}
 	body, err := receiveBody(w, r)
 	if err != nil {
 		return err
@@ -58,7 +127,20 @@ func readOptionalBody(w *response, r *http.Request, shape any) error {
 	return readBody(w, r, shape)
 }
 
+// bufferBody receives the body of a request that another handler serves.
+func bufferBody(w *response, r *http.Request) error {
+	body, err := receiveBody(w, r)
+	if err == nil {
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}
+	return err
+}
+
+// checkContentType refuses bodies that are not JSON. No body needs no type.
 func checkContentType(r *http.Request) *problem {
+	if r.ContentLength == 0 {
+		return nil
+	}
 	ct := r.Header.Get("Content-Type")
 	if ct != "application/json" {
 		if media, _, err := mime.ParseMediaType(ct); err != nil || media != "application/json" {
@@ -72,20 +154,23 @@ func checkContentType(r *http.Request) *problem {
 	return nil
 }
 
+// receiveBody returns the body, which counts as held until the request ends or releases it.
 func receiveBody(w *response, r *http.Request) ([]byte, error) {
+	if p := checkContentType(r); p != nil {
+		return nil, p
+	}
 	limit := w.bodyLimit
 	if r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
-	rc := http.NewResponseController(w)
-	// Where deadlines are not supported the body may take longer.
-	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
-	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
-	var buf bytes.Buffer
-	if n := r.ContentLength; n > 0 { // not more on the client's word alone
-		buf.Grow(int(min(n, 1<<20)) + bytes.MinRead)
+	body, err := io.ReadAll(countingReader{http.MaxBytesReader(w.ResponseWriter, r.Body, limit), &w.body})
+	if err != nil {
+		w.body.release()
 	}
-	_, err := buf.ReadFrom(http.MaxBytesReader(w.ResponseWriter, r.Body, limit))
+	if errors.Is(err, errTooManyBodies) {
+		return nil, refuse(http.StatusServiceUnavailable, api.TooManyBodies,
+			"The gateway is receiving as many bodies as it may; send this again in a moment.").with("Retry-After", "1")
+	}
 	if tooBig := (*http.MaxBytesError)(nil); errors.As(err, &tooBig) {
 		return nil, tooLarge(limit)
 	}
@@ -93,7 +178,7 @@ func receiveBody(w *response, r *http.Request) ([]byte, error) {
 		return nil, badRequest(api.IncompleteBody, "The body ended early or stopped arriving; send it again.")
 	}
 	w.bodyRead = true
-	return buf.Bytes(), nil
+	return body, nil
 }
 
 func tooLarge(limit int64) *problem {

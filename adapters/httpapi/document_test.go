@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -114,7 +115,7 @@ func (r *rig) refusals() {
 	for _, documented := range r.recorder.Uncovered() {
 		op, status := documented[:len(documented)-4], documented[len(documented)-3:]
 		method, path, _ := strings.Cut(op, " ")
-		if path == api.PathMCP && status != "401" && status != "403" {
+		if path == api.PathMCP && !slices.Contains([]string{"401", "403", "415"}, status) {
 			continue // refused by the MCP server
 		}
 		nothing := strings.NewReplacer("{key}", "nobody", "{id}", "none").Replace(path)

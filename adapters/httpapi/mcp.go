@@ -10,7 +10,11 @@ import (
 // serveMCP passes a request on to the MCP server. A stream without an end ends when the server
 // drains: the client opens another one at the successor.
 func (s *shared) serveMCP(w *response, r *http.Request) (any, error) {
+	if err := bufferBody(w, r); err != nil {
+		return nil, err
+	}
 	if isUnending(r) {
+		w.body.release() // the MCP server reads it at once
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		defer context.AfterFunc(s.lifecycle, cancel)()
@@ -36,6 +40,9 @@ func endAtOnce(w *response) {
 
 // serveToolHost passes a request on to the tool host.
 func (s *shared) serveToolHost(w *response, r *http.Request) (any, error) {
+	if err := bufferBody(w, r); err != nil {
+		return nil, err
+	}
 	http.StripPrefix(api.PathToolHost, s.ToolHost).ServeHTTP(w, marked(w, r))
 	return nil, nil
 }

@@ -95,13 +95,13 @@ func noteReplay(w *response, t *core.Ticket) {
 // submitAndWait holds the request until the message has an outcome, or waits on a parked
 // channel. A disconnect of the client does not affect the message.
 func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submission) (any, error) {
-	t, err := m.Core.SubmitAndWait(r.Context(), sub, m.lifecycle.Done())
+	t, err := m.accept(w, r, sub)
 	if err != nil {
 		return nil, err
 	}
 	noteReplay(w, t)
 	select {
-	case <-t.Done(): // already, but for a repeated message or when the server drains
+	case <-t.Done(): // already, but for a repeated or large message or when the server drains
 	case <-m.parked(t):
 		if !wait.IsClosed(t.Done()) {
 			return nil, answerParked(w, &t.Message, t.QueuePosition())
@@ -120,6 +120,17 @@ func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submissi
 	}
 	msg := t.Outcome()
 	return m.showOutcome(r.Context(), &msg, core.QueuePosition{}, shortPrompt), nil
+}
+
+// accept submits a message whose sender waits. A large body counts as held until the message is
+// accepted; the sender of another one is woken only once.
+func (m *messages) accept(w *response, r *http.Request, sub core.Submission) (*core.Ticket, error) {
+	defer w.body.release()
+	if w.body.size > smallContent {
+		return m.Core.Submit(r.Context(), sub)
+	}
+	w.body.release()
+	return m.Core.SubmitAndWait(r.Context(), sub, m.lifecycle.Done())
 }
 
 // parked is closed while the message waits on a parked channel; nil for a repeated message

@@ -25,6 +25,7 @@ type response struct {
 	http.ResponseWriter
 	log         *slog.Logger
 	bodyLimit   int64
+	body        heldBody // what was read of it
 	route       string
 	status      int
 	local       bool          // the request came over the Unix socket of the user's own programs

@@ -166,10 +166,12 @@ func (s *Server) handler(router http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from := listenerOf(r)
 		res := &response{
-			ResponseWriter: w, log: s.log, bodyLimit: s.bodyLimit, route: "other", local: from == localListener,
+			ResponseWriter: w, log: s.log, bodyLimit: s.bodyLimit, body: heldBody{budget: &s.bodies}, route: "other", local: from == localListener,
 			repeated: (from == localListener || from == innerListener) && r.Header.Get(repeatedHeader) != "",
 		}
 		defer s.readOn(res, r)
+		defer res.body.release()
+		r.Body = timed(w, r)
 		defer s.finish(res, r, r.Method, time.Now()) // a hand-over changes the method
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")

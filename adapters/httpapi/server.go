@@ -77,6 +77,7 @@ type Options struct {
 type Server struct {
 	log       *slog.Logger
 	bodyLimit int64
+	bodies    bodyBudget
 	guard     guard
 	lifecycle *lifecycle
 	handover  *handover

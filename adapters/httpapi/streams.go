@@ -37,6 +37,7 @@ func (s *streams) submit(w *response, r *http.Request, sub core.Submission) (any
 	if err != nil {
 		return nil, err
 	}
+	w.body.release()
 	noteReplay(w, t)
 	st.open()
 	if t.Existing {

@@ -165,24 +165,6 @@ func TestDeadStreamIsNoticed(t *testing.T) {
 	})
 }
 
-func TestSlowBodyIsGivenUp(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := pipe(t, newGateway(t, nil))
-		start := time.Now()
-		write(t, c, post("/message", `{"text":`, "Content-Length: 100\r\n"))
-		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		check.OK(t, err)
-		body, err := io.ReadAll(resp.Body)
-		if err != nil || resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), "incomplete_body") {
-			t.Errorf("got %d %s, %v", resp.StatusCode, body, err)
-		}
-		if took := time.Since(start); took != bodyTimeout {
-			t.Errorf("it took %v", took)
-		}
-	})
-}
-
 // TestLongWait holds that no deadline of the body or of the connection ends a
 // wait.
 func TestLongWait(t *testing.T) {

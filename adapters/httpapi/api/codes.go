@@ -54,6 +54,7 @@ const (
 	ShuttingDown         = "shutting_down"
 	StorageFull          = "storage_full"
 	StorageUnavailable   = "storage_unavailable"
+	TooManyBodies        = "too_many_bodies"
 	TooManySchedules     = "too_many_schedules"
 	Unauthorized         = "unauthorized"
 	UnsupportedMediaType = "unsupported_media_type"
