@@ -187,6 +187,7 @@ func (a *admin) metrics(w *response, r *http.Request) (any, error) {
 	metrics.WriteSchedules(r.Context(), &m, a.Schedules, a.Log)
 	a.Metrics(&m)
 	a.requests.WriteTo(&m)
+	a.refusals.WriteTo(&m)
 	metrics.WriteProcess(&m, own.StartedAt)
 	return nil, w.bytes(http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", []byte(m.String()))
 }

@@ -28,6 +28,7 @@ type response struct {
 	body        heldBody // what was read of it
 	route       string
 	status      int
+	refused     bool          // by the guard
 	local       bool          // the request came over the Unix socket of the user's own programs
 	repeated    bool          // another process may have carried out the request
 	bodyRead    bool          // to its end

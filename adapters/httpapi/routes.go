@@ -15,7 +15,6 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/docs"
-	"bareclaw/internal/humanize"
 )
 
 var methods = []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPatch, http.MethodPost}
@@ -177,7 +176,8 @@ func (s *Server) handler(router http.Handler) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
 		if p := s.guard.check(r, from); p != nil {
-			logRefusal(res, r, p)
+			res.refused = true
+			s.refusals.note(r, p.body.Code)
 			fail(res, r, p)
 			return
 		}
@@ -208,18 +208,13 @@ func (s *Server) finish(res *response, r *http.Request, method string, start tim
 	}
 	took := time.Since(start)
 	s.observe(res, method, took)
-	if ctx := r.Context(); s.log.Enabled(ctx, slog.LevelDebug) {
+	if ctx := r.Context(); !res.refused && s.log.Enabled(ctx, slog.LevelDebug) {
 		s.log.DebugContext(context.WithoutCancel(ctx), "http request", "method", method, "route", res.route, "status", res.status,
 			"ms", float64(took.Microseconds())/1000, "local", res.local)
 	}
 	if cause != nil {
 		panic(http.ErrAbortHandler) // the reply was half written: cut the connection
 	}
-}
-
-func logRefusal(w *response, r *http.Request, p *problem) {
-	w.log.Info("http request refused", "code", p.body.Code, "method", r.Method, "remote", r.RemoteAddr,
-		"host", humanize.Shorten(r.Host, maxQuoted), "origin", humanize.Shorten(r.Header.Get("Origin"), maxQuoted))
 }
 
 // fail answers with an error. A disconnected client gets nothing.

@@ -82,6 +82,7 @@ type Server struct {
 	lifecycle *lifecycle
 	handover  *handover
 	requests  *metrics.Histogram
+	refusals  *refusals
 	http      *http.Server
 	mu        sync.Mutex     // protects listeners
 	listeners []net.Listener // served until HandOver
@@ -94,9 +95,10 @@ func New(o Options) *Server {
 	s := &Server{
 		requests: metrics.NewHistogram("bareclaw_http_request_duration_seconds",
 			"Duration of requests, waits and streams included, by route and status (gone: the client disconnected first).", "method", "route", "status"),
-		log: o.Log, bodyLimit: o.BodyLimit, guard: newGuard(o), lifecycle: l, handover: &handover{lifecycle: l, log: o.Log, settled: make(chan struct{})},
+		refusals: &refusals{log: o.Log, counts: map[string]*refusalCount{}},
+		log:      o.Log, bodyLimit: o.BodyLimit, guard: newGuard(o), lifecycle: l, handover: &handover{lifecycle: l, log: o.Log, settled: make(chan struct{})},
 	}
-	all := routes(&shared{Options: o, lifecycle: l, requests: s.requests, contents: make(chan struct{}, maxContentReads)})
+	all := routes(&shared{Options: o, lifecycle: l, requests: s.requests, refusals: s.refusals, contents: make(chan struct{}, maxContentReads)})
 	s.http = &http.Server{ // no WriteTimeout: waits and streams last as long as a turn
 		Handler:           s.handler(s.router(all)),
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -115,6 +117,7 @@ type shared struct {
 
 	lifecycle *lifecycle
 	requests  *metrics.Histogram
+	refusals  *refusals
 	contents  chan struct{} // has an entry for each content being read
 }
 
@@ -177,6 +180,7 @@ func (s *Server) Forward(inner, local string) { s.handover.settle(inner, local) 
 // answered. When ctx ends first, Shutdown cuts the remaining connections and returns an
 // error.
 func (s *Server) Shutdown(ctx context.Context, reason Reason) error {
+	defer s.refusals.close()
 	s.Drain(reason)
 	if err := s.http.Shutdown(ctx); err != nil {
 		return fmt.Errorf("shut down http: %w", errors.Join(err, s.http.Close()))
