@@ -89,6 +89,7 @@ type daemon struct {
 	base
 	logged     lockfile.LogLocation // where the log is kept
 	supervisor proc.Process         // its process
+	before     proc.Process         // the worker that this one takes over from; zero: none
 	startedAt  time.Time
 	ready      atomic.Bool
 	served     chan struct{}      // closed when ready is set
@@ -202,6 +203,11 @@ func (d *daemon) prepare() (err error) {
 		return err
 	}
 	d.closers = append(d.closers, d.lock.Release)
+	if d.parent.IsHeir() {
+		// If it cannot be read, the requests that are held are answered as if the gateway ended.
+		h, _ := lockfile.ReadHolder(filepath.Join(d.cfg.StateDir, lockfile.StateLockName))
+		d.before = proc.Process{PID: h.Worker, Start: h.WorkerStart}
+	}
 	if d.parent.First() {
 		if err := statemark.ClearStopped(d.cfg.StateDir); err != nil {
 			return err

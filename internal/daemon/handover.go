@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	sd "github.com/coreos/go-systemd/v22/daemon"
 
 	"bareclaw/adapters/httpapi"
+	"bareclaw/internal/peercred"
+	"bareclaw/internal/proc"
 )
 
 const (
@@ -99,6 +102,9 @@ func (d *daemon) serveHeld() (path string) {
 		}
 		return ""
 	}
+	if !proc.Alive(d.before.PID, d.before.Start) {
+		return "" // nobody waits for it
+	}
 	path = filepath.Join(d.cfg.RuntimeDir, fmt.Sprintf("handover-%d.sock", os.Getpid()))
 	_ = os.Remove(path) // of a process that was killed and had the same pid; Listen reports anything else
 	l, err := net.Listen("unix", path)
@@ -110,10 +116,44 @@ func (d *daemon) serveHeld() (path string) {
 		d.log.Error("requests of the process before are answered as if the gateway ended", "err", err)
 		return ""
 	}
-	go func() { // ends when the server is shut down
-		if err := d.http.server.ServeInner(l); err != nil {
+	go func() { // ends when the server is shut down, or l is closed
+		if err := d.http.server.ServeInner(heldListener{l, d.before.PID, d.log}); err != nil {
 			d.log.Error("requests of the process before are not served", "err", err)
 		}
 	}()
+	go func() { // ends with the process before, or with this one
+		if err := proc.WaitGone(context.Background(), d.before.PID, d.before.Start); err != nil {
+			d.log.Warn("the socket for requests of the process before is closed early", "err", err)
+		}
+		_ = l.Close()
+	}()
 	return path
+}
+
+// A heldListener accepts connections of one process alone: what it serves is not checked again.
+type heldListener struct {
+	net.Listener
+
+	pid int
+	log *slog.Logger
+}
+
+// Accept waits for a connection of the process.
+func (l heldListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		pid := 0
+		conn, err := peercred.SameUser(c)
+		if err == nil {
+			pid, err = peercred.UnixPID(conn)
+		}
+		if err == nil && pid == l.pid {
+			return c, nil
+		}
+		l.log.Debug("connection of another process than the one before refused", "pid", pid, "err", err)
+		_ = c.Close()
+	}
 }

@@ -30,6 +30,20 @@ func UnixUID(c *net.UnixConn) (uid uint32, err error) {
 	return uid, nil
 }
 
+// UnixPID returns the process at the other end of a Unix socket at the time of connect or listen.
+// UnixPID does not block.
+func UnixPID(c *net.UnixConn) (pid int, err error) {
+	raw, err := c.SyscallConn()
+	if err == nil {
+		closed := raw.Control(func(fd uintptr) { pid, err = unixPeerPID(int(fd)) })
+		err = errors.Join(closed, err)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("process at the other end of a unix socket: %w", err)
+	}
+	return pid, nil
+}
+
 // SameUser returns c if a process of this process's user is at the other end of a Unix socket.
 // Otherwise, or if c is no Unix socket, it returns an error and leaves c open. SameUser does
 // not block.

@@ -14,4 +14,8 @@ func unixPeer(fd int) (uid uint32, err error) {
 	return cred.Uid, nil
 }
 
+func unixPeerPID(fd int) (pid int, err error) {
+	return unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
+}
+
 func tcpPeer(_, _ net.Addr) (uid uint32, ok bool, err error) { return 0, false, nil }

@@ -18,6 +18,14 @@ func unixPeer(fd int) (uid uint32, err error) {
 	return cred.Uid, nil
 }
 
+func unixPeerPID(fd int) (pid int, err error) {
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return 0, err
+	}
+	return int(cred.Pid), nil
+}
+
 // tcpPeer asks the kernel's sock_diag(7), which answers within the send.
 func tcpPeer(local, remote net.Addr) (uid uint32, ok bool, err error) {
 	request, err := requestFor(remote, local) // the peer's socket has our addresses the other way round

@@ -72,10 +72,14 @@ func TestUnixUID(t *testing.T) {
 	check.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	l := listen(t, "unix", filepath.Join(dir, "s"))
-	start(t, exec.Command(os.Args[0]), l)
+	cmd := exec.Command(os.Args[0])
+	start(t, cmd, l)
 	conn := accept(t, l).(*net.UnixConn)
 	if uid, err := UnixUID(conn); err != nil || uid != uint32(os.Getuid()) {
 		t.Errorf("UnixUID = %d, %v, want uid %d", uid, err, os.Getuid())
+	}
+	if pid, err := UnixPID(conn); err != nil || pid != cmd.Process.Pid {
+		t.Errorf("UnixPID = %d, %v, want %d", pid, err, cmd.Process.Pid)
 	}
 	if same, err := SameUser(conn); err != nil || same != conn {
 		t.Errorf("SameUser = %v, %v, want the connection", same, err)
