@@ -175,6 +175,11 @@ func (s *Server) handler(router http.Handler) http.Handler {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
+		if len(r.TransferEncoding) > 0 {
+			// A Content-Length may have stood beside it, which net/http hides: what follows may be what
+			// a proxy took for a part of this body (RFC 9112, section 6.1).
+			h.Set("Connection", "close")
+		}
 		if p := s.guard.check(r, from); p != nil {
 			res.refused = true
 			s.refusals.note(r, p.body.Code)
