@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/http/httptest"
+	"net/http/httputil"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,13 +50,33 @@ func runNode(t *testing.T, env []string, node string, args ...string) string {
 	return string(out)
 }
 
+// withToken returns a server that sends requests on to an address with a token, which the suites cannot
+// do: they want a page of the server's own origin served, and without a token there is none.
+func withToken(t *testing.T, address, token string) *httptest.Server {
+	t.Helper()
+	front := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", address, r.In.Host
+			r.Out.Header.Set("Authorization", "Bearer "+token)
+		},
+		FlushInterval: -1, // streams
+		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo),
+	})
+	t.Cleanup(func() {
+		front.CloseClientConnections()
+		front.Close()
+	})
+	return front
+}
+
 // TestConformance holds the handler of /mcp, behind the checks of the API, to the suites of the
 // protocol, which also say what is conformance and what an extension.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	modules, node := suites(t)
+	const token = "correct-horse-battery-staple"
 	log := slog.New(slog.DiscardHandler)
-	server := httpapi.New(httpapi.Options{MCP: mcp.NewHandler(newFixture(log), log), Log: log})
+	server := httpapi.New(httpapi.Options{MCP: mcp.NewHandler(newFixture(log), log), Log: log, Token: token})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check.OK(t, err)
 	served := make(chan error, 1)
@@ -63,6 +85,7 @@ func TestConformance(t *testing.T) {
 		check.OK(t, server.Shutdown(context.Background(), httpapi.ShuttingDown))
 		check.OK(t, <-served)
 	})
+	front := withToken(t, l.Addr().String(), token)
 	for _, c := range []struct {
 		suite, requirements, passes string
 	}{
@@ -72,7 +95,7 @@ func TestConformance(t *testing.T) {
 	} {
 		t.Run(c.suite+c.requirements, func(t *testing.T) {
 			t.Parallel()
-			args := []string{filepath.Join(modules, c.suite, "dist", "index.js"), "server", "--url", "http://" + l.Addr().String() + "/mcp"}
+			args := []string{filepath.Join(modules, c.suite, "dist", "index.js"), "server", "--url", front.URL + "/mcp"}
 			if c.requirements != "" {
 				args = append(args, "--requirements", c.requirements)
 			}

@@ -156,6 +156,7 @@ func TestToolHostAddress(t *testing.T) {
 		r, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+path, strings.NewReader(body))
 		check.OK(t, err)
 		r.Host = host
+		r.Header.Set("Content-Type", "application/json")
 		res, err := http.DefaultClient.Do(r)
 		check.OK(t, err)
 		defer func() { _ = res.Body.Close() }()
