@@ -19,7 +19,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 		log := &lockedBuffer{}
 		_, s := pipeTo(t, newGateway(t, nil), log)
 		request := func(host string) *http.Request {
-			r := httptest.NewRequest("GET", "http://"+host+"/", nil)
+			r := httptest.NewRequest(http.MethodGet, "http://"+host+"/", nil)
 			r.Header.Set("Origin", "http://\"evil\".example "+strings.Repeat("x", 500))
 			return r
 		}

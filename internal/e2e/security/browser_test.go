@@ -49,7 +49,7 @@ func promise[T any](expression string) chromedp.Action[T] {
 
 // earlierServer is a server that had the gateway's port before: its page leaves a service worker
 // in the browser that answers every visit with a page of its own.
-func earlierServer(t *testing.T, ctx context.Context, port string) {
+func earlierServer(ctx context.Context, t *testing.T, port string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:"+port)
 	check.OK(t, err)
@@ -83,7 +83,7 @@ func earlierServer(t *testing.T, ctx context.Context, port string) {
 func TestPagesOfAnEarlierServerAreKeptOut(t *testing.T) {
 	t.Parallel()
 	ctx, port := browser(t), harness.FreePort(t)
-	earlierServer(t, ctx, port)
+	earlierServer(ctx, t, port)
 	m := harness.NewMachine(t, "BARECLAW_PORT="+port)
 	g := m.Start()
 	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

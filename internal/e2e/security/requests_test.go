@@ -115,7 +115,9 @@ func TestRequestsOfStrangersAreRefused(t *testing.T) {
 	tools := "127.0.0.1:" + harness.FreePort(t)
 	m := harness.NewMachine(t, "BARECLAW_TOOLHOST_ADDR="+tools)
 	g := m.Start()
-	m.Eventually("the tool host runs", func() bool { return strings.HasPrefix(exchange(t, tools, get("/health", "Host: localhost")), "HTTP/1.1 200 ") })
+	m.Eventually("the tool host runs", func() bool {
+		return strings.HasPrefix(exchange(t, tools, get("/health", "Host: localhost")), "HTTP/1.1 200 ")
+	})
 	attack := func(t *testing.T, rows []raw) {
 		for _, row := range rows {
 			for _, address := range []string{strings.TrimPrefix(g.Base, "http://"), tools} {
@@ -152,7 +154,7 @@ func exchange(t *testing.T, address, sent string) string {
 	defer func() { _ = c.Close() }()
 	check.OK(t, c.SetDeadline(time.Now().Add(10*time.Second)))
 	_, _ = io.WriteString(c, sent) // the answer may come before everything is sent
-	answer, _ := io.ReadAll(c) // a reset ends it too
+	answer, _ := io.ReadAll(c)     // a reset ends it too
 	return string(answer)
 }
 
