@@ -56,11 +56,14 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errTooManyBodies means that maxBodies bytes are under way.
+// errTooManyBodies means that as many bytes are under way as the budget allows.
 var errTooManyBodies = errors.New("too many bodies")
 
 // A bodyBudget counts the bytes of bodies that are being read, or whose requests are being served.
-type bodyBudget struct{ held atomic.Int64 }
+type bodyBudget struct {
+	limit int64
+	held  atomic.Int64
+}
 
 // A heldBody is the part of a request in the budget.
 type heldBody struct {
@@ -71,7 +74,7 @@ type heldBody struct {
 // hold counts n more bytes, unless there are too many.
 func (b *heldBody) hold(n int) error {
 	b.size += int64(n)
-	if b.budget.held.Add(int64(n)) > maxBodies {
+	if b.budget.held.Add(int64(n)) > b.budget.limit {
 		return errTooManyBodies
 	}
 	return nil

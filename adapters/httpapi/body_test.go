@@ -81,12 +81,13 @@ func TestBodiesAreJSON(t *testing.T) {
 // TestBodiesUnderWayAreBounded has clients that send large bodies and do not finish them, on all
 // listeners: further ones are refused until the others have gone.
 func TestBodiesUnderWayAreBounded(t *testing.T) {
-	const size = 32 << 20
+	const size, limit = 1 << 20, 16 << 20
 	r := startRig(t, func(o *Options) { o.BodyLimit = size + 1 })
+	r.server.bodies.limit = limit
 	tools := r.serveTools()
 	paths := []string{"/message", "/mcp", "/toolhost/call"}
 	var held []net.Conn
-	for i := range maxBodies / size {
+	for i := range limit / size {
 		address, path := strings.TrimPrefix(r.url, "http://"), paths[i%len(paths)]
 		if i%4 == 3 {
 			address, path = tools, "/call"
@@ -98,7 +99,7 @@ func TestBodiesUnderWayAreBounded(t *testing.T) {
 		_, err = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{%s", path, size+1, strings.Repeat(" ", size-1))
 		check.OK(t, err)
 	}
-	check.Eventually(t, time.Minute, "the bodies have arrived", func() bool { return r.server.bodies.held.Load() == maxBodies })
+	check.Eventually(t, time.Minute, "the bodies have arrived", func() bool { return r.server.bodies.held.Load() == limit })
 	for _, op := range withBodies {
 		method, path, _ := strings.Cut(op, " ")
 		a := r.do(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, r.request(method, path, `{"text":"a"}`))

@@ -30,7 +30,7 @@ func FuzzMessageBody(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		w := httptest.NewRecorder()
-		res := &response{ResponseWriter: w, log: slog.New(slog.DiscardHandler), bodyLimit: 64 << 10, body: heldBody{budget: &bodyBudget{}}}
+		res := &response{ResponseWriter: w, log: slog.New(slog.DiscardHandler), bodyLimit: 64 << 10, body: heldBody{budget: &bodyBudget{limit: maxBodies}}}
 		r := httptest.NewRequest(http.MethodPost, "http://localhost/message", strings.NewReader(string(body)))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Idempotency-Key", "k")
