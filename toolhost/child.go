@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
@@ -37,9 +38,13 @@ type child struct {
 // passedOn are the variables of the environment that the tool host sees.
 var passedOn = []string{"TZ", "LANG", "TMPDIR"}
 
-// startChild starts a tool host that serves a listening socket.
-func startChild(self string, boot api.Bootstrap, socket string, listener *os.File, log *slog.Logger) (*child, error) {
+// startChild starts a tool host, for which a server carries out functions.
+func startChild(self string, boot api.Bootstrap, functions *http.Server, log *slog.Logger) (*child, error) {
 	line, err := json.Marshal(boot)
+	if err != nil {
+		return nil, err
+	}
+	conns, err := connect()
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +54,7 @@ func startChild(self string, boot api.Bootstrap, socket string, listener *os.Fil
 		name, _, _ := strings.Cut(v, "=")
 		return !slices.Contains(passedOn, name)
 	})
-	cmd.ExtraFiles = []*os.File{listener} // becomes api.ListenerFD
+	cmd.ExtraFiles = conns.inherited // become api.CallsFD and its siblings
 	says := &logWriter{log: log}
 	says.onFatal = sync.OnceFunc(func() { time.AfterFunc(dumpGrace, func() { _ = cmd.Process.Kill() }) }) // an error means that it has ended
 	cmd.Stderr = says
@@ -59,9 +64,11 @@ func startChild(self string, boot api.Bootstrap, socket string, listener *os.Fil
 		err = cmd.Start()
 	}
 	if err != nil {
+		conns.close()
 		return nil, fmt.Errorf("start the tool host: %w", err)
 	}
-	c := &child{pid: cmd.Process.Pid, startedAt: time.Now(), client: newClient(socket), cmd: cmd, input: input, exited: make(chan struct{}), left: make(chan struct{})}
+	conns.bequeath()
+	c := &child{pid: cmd.Process.Pid, startedAt: time.Now(), cmd: cmd, input: input, exited: make(chan struct{}), left: make(chan struct{})}
 	go func() { // ends with the process
 		err := cmd.Wait()
 		if err == nil {
@@ -73,6 +80,11 @@ func startChild(self string, boot api.Bootstrap, socket string, listener *os.Fil
 		c.err, c.loading = err, says.loading
 		close(c.exited)
 	}()
+	go func() { _ = api.Serve(functions, conns.functions) }() // ends with the connection, and that with the process
+	if c.client, err = newClient(conns.calls, conns.control); err != nil {
+		c.stop()
+		return nil, fmt.Errorf("start the tool host: %w", err)
+	}
 	if _, err := input.Write(append(line, '\n')); err != nil {
 		c.stop()
 		return nil, c.err // which says why

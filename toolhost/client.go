@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 
 	"bareclaw/core/tools"
@@ -15,15 +16,29 @@ import (
 )
 
 // A client speaks with one tool host.
-type client struct{ http *http.Client }
+type client struct{ calls, control *http.ClientConn }
 
-func newClient(socket string) *client { return &client{api.Client(socket)} }
+// newClient returns a client for the two connections that the tool host serves.
+func newClient(calls, control net.Conn) (*client, error) {
+	c, err := api.Connect(calls, func() {})
+	if err != nil {
+		return nil, err
+	}
+	d, err := api.Connect(control, func() {})
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return &client{c, d}, nil
+}
 
-// close closes the connections that nobody uses.
-func (c *client) close() { c.http.CloseIdleConnections() }
-
-// origin stands for the tool host in URLs.
-const origin = "http://toolhost"
+// close ends the requests under way.
+func (c *client) close() {
+	if c == nil {
+		return
+	}
+	_ = c.calls.Close()
+	_ = c.control.Close()
+}
 
 // maxAnswer bounds an answer of the tool host, in bytes.
 const maxAnswer = 32 << 20
@@ -31,10 +46,10 @@ const maxAnswer = 32 << 20
 // errNoAnswer means that the tool host has ended, or does not do what it was asked for.
 var errNoAnswer = errors.New("the tool host does not answer")
 
-// ask sends a request with some headers, and decodes the answer into out unless the answer says
+// ask sends a request over a connection, and decodes the answer into out unless the answer says
 // that nothing is new. It returns the version of the answer. The error is errNoAnswer, the cause
 // of ctx, or what is wrong with the request or the answer.
-func (c *client) ask(ctx context.Context, method, path string, header http.Header, in, out any) (version string, err error) {
+func ask(ctx context.Context, over *http.ClientConn, method, path string, header http.Header, in, out any) (version string, err error) {
 	var body io.Reader
 	if in != nil {
 		var b bytes.Buffer
@@ -45,14 +60,14 @@ func (c *client) ask(ctx context.Context, method, path string, header http.Heade
 		}
 		body = &b
 	}
-	r, err := http.NewRequestWithContext(ctx, method, origin+path, body)
+	r, err := http.NewRequestWithContext(ctx, method, api.Origin+path, body)
 	if err != nil {
 		return "", err
 	}
 	if header != nil {
 		r.Header = header
 	}
-	answer, err := c.http.Do(r)
+	answer, err := over.RoundTrip(r)
 	if err != nil {
 		return "", noAnswer(ctx, err)
 	}
@@ -86,13 +101,13 @@ func noAnswer(ctx context.Context, err error) error {
 }
 
 func (c *client) health(ctx context.Context) (h api.Health, err error) {
-	_, err = c.ask(ctx, http.MethodGet, api.PathHealth, nil, nil, &h)
+	_, err = ask(ctx, c.control, http.MethodGet, api.PathHealth, nil, nil, &h)
 	return h, err
 }
 
 // list returns the tools and the version of the list.
 func (c *client) list(ctx context.Context) (list []api.Tool, version string, err error) {
-	version, err = c.ask(ctx, http.MethodGet, api.PathTools, nil, nil, &list)
+	version, err = ask(ctx, c.control, http.MethodGet, api.PathTools, nil, nil, &list)
 	return list, version, err
 }
 
@@ -100,14 +115,14 @@ func (c *client) list(ctx context.Context) (list []api.Tool, version string, err
 // there is one.
 func (c *client) awaitOther(ctx context.Context, version string) (bool, error) {
 	header := http.Header{"If-None-Match": {version}, "Prefer": {"wait=30"}}
-	other, err := c.ask(ctx, http.MethodGet, api.PathTools, header, nil, new([]api.Tool))
+	other, err := ask(ctx, c.control, http.MethodGet, api.PathTools, header, nil, new([]api.Tool))
 	return err == nil && other != "", err
 }
 
 // call calls a tool.
 func (c *client) call(ctx context.Context, name string, args json.RawMessage) (tools.Result, error) {
 	var r api.CallResult
-	if _, err := c.ask(ctx, http.MethodPost, api.PathCall, nil, api.CallRequest{Tool: name, Args: args}, &r); err != nil {
+	if _, err := ask(ctx, c.calls, http.MethodPost, api.PathCall, nil, api.CallRequest{Tool: name, Args: args}, &r); err != nil {
 		return tools.Result{}, err
 	}
 	if len(r.Content) == 0 {
@@ -118,12 +133,12 @@ func (c *client) call(ctx context.Context, name string, args json.RawMessage) (t
 
 // reload has the tool host read the tools directory.
 func (c *client) reload(ctx context.Context) (r api.Reloaded, err error) {
-	_, err = c.ask(ctx, http.MethodPost, api.PathReload, nil, nil, &r)
+	_, err = ask(ctx, c.control, http.MethodPost, api.PathReload, nil, nil, &r)
 	return r, err
 }
 
 // shutdown tells the tool host to end.
 func (c *client) shutdown(ctx context.Context) error {
-	_, err := c.ask(ctx, http.MethodPost, api.PathShutdown, nil, nil, new(api.Done))
+	_, err := ask(ctx, c.control, http.MethodPost, api.PathShutdown, nil, nil, new(api.Done))
 	return err
 }

@@ -4,15 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"bareclaw/internal/socketpair"
 	"bareclaw/internal/testkit/check"
+	"bareclaw/toolhost/api"
 )
 
 // TestStrangeAnswers: the daemon takes no harm from a tool host that answers wrongly, and does not
@@ -46,17 +47,18 @@ func TestStrangeAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, err := os.MkdirTemp("", "th")
+			ours, theirs, err := socketpair.New("test")
 			check.OK(t, err)
-			defer func() { check.OK(t, os.RemoveAll(dir)) }()
-			socket := filepath.Join(dir, "s")
-			server := httptest.NewUnstartedServer(c.answer)
-			check.OK(t, server.Listener.Close())
-			server.Listener, err = net.Listen("unix", socket)
+			conn, err := socketpair.Conn(theirs)
 			check.OK(t, err)
-			server.Start()
-			defer server.Close()
-			client := newClient(socket)
+			server := api.NewServer(c.answer, slog.New(slog.DiscardHandler))
+			var serving sync.WaitGroup
+			serving.Go(func() { _ = api.Serve(server, conn) })
+			defer serving.Wait()
+			defer func() { _ = server.Close() }()
+			calls, err := api.Connect(ours, func() {})
+			check.OK(t, err)
+			client := &client{calls, calls}
 			defer client.close()
 			_, err = client.call(t.Context(), "any", nil)
 			if err == nil || !strings.Contains(err.Error(), c.says) || errors.Is(err, errNoAnswer) != c.gone {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"bareclaw/core/tools"
+	"bareclaw/toolhost/api"
 )
 
 const (
@@ -40,7 +41,6 @@ const (
 type Options struct {
 	Self          string // path of this program
 	ToolsDir      string
-	RuntimeDir    string
 	KeepSnapshots int
 	Grants        Grants
 	Registry      *tools.Registry // gets the tools of the tool host
@@ -111,16 +111,15 @@ func (k *Keeper) manager() *manager { return &manager{k.state, k.offer, k.files,
 func (k *Keeper) Run(ctx context.Context) {
 	defer close(k.state.ended)
 	defer k.settle()
-	sockets, err := listen(&k.o)
-	if err != nil {
-		k.state.fail(err)
-		k.o.Log.Error("no tool host: only the gateway's own tools work", "err", err)
-		return
+	functions := api.NewServer(newFunctions(k.o.Grants).handler(), k.o.Log)
+	defer func() { _ = functions.Close() }()
+	boot := api.Bootstrap{ToolsDir: k.o.ToolsDir}
+	for _, t := range k.o.Registry.List() {
+		boot.Reserved = append(boot.Reserved, t.Name)
 	}
-	defer sockets.close()
 	var waiting *request // for the next tool host
 	for failures := 0; ctx.Err() == nil; {
-		c, err := k.start(ctx, sockets)
+		c, err := k.start(ctx, boot, functions)
 		if waiting != nil {
 			waiting.done <- err
 			waiting = nil
@@ -194,14 +193,13 @@ func pauseAfter(failures int) time.Duration {
 }
 
 // start starts a tool host and takes over its tools.
-func (k *Keeper) start(ctx context.Context, s *hostSockets) (*child, error) {
+func (k *Keeper) start(ctx context.Context, boot api.Bootstrap, functions *http.Server) (*child, error) {
 	if err := k.files.finish(); err != nil {
 		k.o.Log.Error("tools of files are missing", "err", err)
 	}
 	directory := openDirectory(k.o.ToolsDir)
-	boot := s.boot
 	boot.Skipped = k.suspects.skipped()
-	c, err := startChild(k.o.Self, boot, s.path, s.file, k.o.Log)
+	c, err := startChild(k.o.Self, boot, functions, k.o.Log)
 	if err != nil {
 		directory.close()
 		return nil, err
@@ -236,8 +234,7 @@ func (k *Keeper) blame(c *child) {
 }
 
 // takeOver offers the tools of a tool host that has just started, when it has loaded all files. If
-// the tool host ends before, the error says why: the request alone would wait for the next tool host,
-// because the socket stays open.
+// the tool host ends before, the error says why.
 func (k *Keeper) takeOver(ctx context.Context, c *child) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, loadTimeout, fmt.Errorf("the tool host did not load all files within %s", loadTimeout))
 	defer cancel()

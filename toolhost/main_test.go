@@ -47,11 +47,10 @@ const patience = 20 * time.Second
 // A running is a Keeper with a real process, as the daemon has it.
 type running struct {
 	*Keeper
-	t       testing.TB
-	dir     string // of the tools
-	runtime string // directory of the sockets
-	log     *logbook
-	stop    func() // ends Run, once
+	t    testing.TB
+	dir  string // of the tools
+	log  *logbook
+	stop func() // ends Run, once
 }
 
 // start starts a Keeper and returns when the tools are known.
@@ -70,10 +69,8 @@ func start(t testing.TB, change ...func(*Options)) *running {
 // prepare makes a Keeper that does not run yet.
 func prepare(t testing.TB, change ...func(*Options)) *running {
 	t.Helper()
-	runtime, err := os.MkdirTemp("", "th") // t.TempDir may be too long for a socket
-	check.OK(t, err)
-	r := &running{t: t, runtime: runtime, dir: filepath.Join(t.TempDir(), "tools"), log: &logbook{}, stop: func() {}}
-	o := hostOptions(r.dir, r.runtime, slog.New(slog.NewTextHandler(r.log, nil)))
+	r := &running{t: t, dir: filepath.Join(t.TempDir(), "tools"), log: &logbook{}, stop: func() {}}
+	o := hostOptions(r.dir, slog.New(slog.NewTextHandler(r.log, nil)))
 	for _, c := range change {
 		c(&o)
 	}
@@ -85,18 +82,17 @@ func prepare(t testing.TB, change ...func(*Options)) *running {
 		if t.Failed() {
 			t.Logf("the log of %s:\n%s", t.Name(), r.log)
 		}
-		check.OK(t, os.RemoveAll(runtime))
 	})
 	return r
 }
 
 // hostOptions are the usual options.
-func hostOptions(dir, runtime string, log *slog.Logger) Options {
+func hostOptions(dir string, log *slog.Logger) Options {
 	self, err := os.Executable()
 	if err != nil {
 		panic(err)
 	}
-	return Options{Self: self, ToolsDir: dir, RuntimeDir: runtime, KeepSnapshots: 50, Registry: tools.NewRegistry(log, nil), Log: log}
+	return Options{Self: self, ToolsDir: dir, KeepSnapshots: 50, Registry: tools.NewRegistry(log, nil), Log: log}
 }
 
 func (r *running) run() {

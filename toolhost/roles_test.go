@@ -4,12 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 
+	"bareclaw/internal/socketpair"
 	"bareclaw/toolhost/api"
 )
 
@@ -21,7 +22,7 @@ const (
 
 // beDaemon runs a Keeper until the process is killed, and prints the process id of its tool host.
 func beDaemon(dir string) {
-	o := hostOptions(filepath.Join(dir, "tools"), dir, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	o := hostOptions(filepath.Join(dir, "tools"), slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	h := New(o)
 	go func() {
 		<-h.Settled()
@@ -32,10 +33,6 @@ func beDaemon(dir string) {
 
 // beSilent is a tool host that answers everything but calls.
 func beSilent() {
-	l, err := net.FileListener(os.NewFile(api.ListenerFD, "listener"))
-	if err != nil {
-		panic(err)
-	}
 	forever := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	m := http.NewServeMux()
 	m.HandleFunc("POST "+api.PathCall, forever)
@@ -50,6 +47,14 @@ func beSilent() {
 		w.Header().Set("ETag", `"1"`)
 		api.Write(w, http.StatusOK, []api.Tool{{Name: "silent", Description: "Silent", InputSchema: json.RawMessage(`{"type":"object"}`), TimeoutMS: 1000}})
 	})
-	_ = http.Serve(l, m)
+	s := api.NewServer(m, slog.New(slog.DiscardHandler))
+	for _, fd := range []uintptr{api.CallsFD, api.ControlFD} {
+		conn, err := socketpair.Conn(os.NewFile(fd, "daemon"))
+		if err != nil {
+			panic(err)
+		}
+		go func() { _ = api.Serve(s, conn) }()
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(1)
 }

@@ -10,11 +10,11 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"bareclaw/internal/proc"
+	"bareclaw/internal/socketpair"
 )
 
 // The kinds of messages to a worker.
@@ -67,37 +67,20 @@ type link struct {
 }
 
 func newLink(f *os.File) (*link, error) {
-	defer func() { _ = f.Close() }()
-	conn, err := net.FileConn(f)
+	conn, err := socketpair.Conn(f)
 	if err != nil {
-		return nil, fmt.Errorf("use the control socket: %w", err)
+		return nil, fmt.Errorf("the control socket: %w", err)
 	}
-	unixConn, ok := conn.(*net.UnixConn)
-	if !ok {
-		return nil, errors.Join(errors.New("the control socket is no Unix socket"), conn.Close())
-	}
-	return &link{conn: unixConn}, nil
+	return &link{conn: conn}, nil
 }
 
 // newPair returns a link and the file of its other end. No other child inherits either.
 func newPair() (*link, *os.File, error) {
-	syscall.ForkLock.RLock()
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-	if err == nil {
-		unix.CloseOnExec(pair[0])
-		unix.CloseOnExec(pair[1])
-	}
-	syscall.ForkLock.RUnlock()
+	conn, theirs, err := socketpair.New("control")
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a control socket: %w", err)
+		return nil, nil, fmt.Errorf("the control socket: %w", err)
 	}
-	theirs := os.NewFile(uintptr(pair[1]), "control")
-	l, err := newLink(os.NewFile(uintptr(pair[0]), "control"))
-	if err != nil {
-		_ = theirs.Close()
-		return nil, nil, err
-	}
-	return l, theirs, nil
+	return &link{conn: conn}, theirs, nil
 }
 
 // write sends a message. The files stay the caller's. An error means that the other

@@ -52,7 +52,7 @@ func (t *toolsPart) answers(set string) map[string]json.RawMessage {
 func (t *toolsPart) fill(scheduler *schedule.Scheduler) error {
 	m := t.engine.manager
 	t.keeper = toolhost.New(toolhost.Options{
-		Self: t.self, ToolsDir: t.cfg.ToolsDir, RuntimeDir: t.cfg.RuntimeDir, KeepSnapshots: t.cfg.SnapshotsKeep,
+		Self: t.self, ToolsDir: t.cfg.ToolsDir, KeepSnapshots: t.cfg.SnapshotsKeep,
 		Grants: grants(t.cfg.ToolGrants), Registry: t.registry, Log: t.log,
 	})
 	t.registry.RecordCalls(m.Adapters)

@@ -1,13 +1,11 @@
 // Package api defines what the daemon and the tool host say to each other: JSON over HTTP on
-// two Unix sockets. The tool host serves the Path constants on the first, and calls the
-// functions that scripts may use on the second, which the daemon serves.
+// three connections, which the tool host inherits. The tool host serves the Path constants on two
+// of them, and calls the functions that scripts may use on the third, which the daemon serves.
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 
@@ -20,10 +18,9 @@ const Subcommand = "tool-host"
 // A Bootstrap tells the tool host its parameters, as one line of its standard input. The input
 // then stays open: its end means that the daemon has ended.
 type Bootstrap struct {
-	ToolsDir  string   `json:"tools_dir"`
-	Functions string   `json:"functions"` // path of the socket with the functions of scripts
-	Reserved  []string `json:"reserved"`  // names that no file may use
-	Skipped   []File   `json:"skipped"`   // crash whoever loads them
+	ToolsDir string   `json:"tools_dir"`
+	Reserved []string `json:"reserved"` // names that no file may use
+	Skipped  []File   `json:"skipped"`  // end whoever loads or runs them
 }
 
 // A File is a file of the tools directory with certain contents.
@@ -35,9 +32,6 @@ type File struct {
 // MessageLoading is the message of a log record that has the File that the tool host begins to load
 // as the attribute "file"; empty when the file is loaded. The daemon keeps such records.
 const MessageLoading = "loading"
-
-// ListenerFD is the file descriptor of the tool host's listening socket.
-const ListenerFD = 3
 
 // The paths that the tool host serves.
 const (
@@ -176,14 +170,6 @@ func ResultOf(tool string, r tools.Result) CallResult {
 
 // MaxRequest bounds the body of a request to the tool host, in bytes.
 const MaxRequest = 4 << 20
-
-// Client returns a client for a Unix socket. The host of its URLs is ignored.
-func Client(socket string) *http.Client {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	}
-	return &http.Client{Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 8}}
-}
 
 // Write answers a request with JSON.
 func Write(w http.ResponseWriter, status int, v any) {

@@ -43,7 +43,6 @@ func confine(boot api.Bootstrap, log *slog.Logger) error {
 	}
 	const read = landlocksys.AccessFSReadFile | landlocksys.AccessFSReadDir
 	rules := []landlock.Rule{
-		landlock.PathAccess(landlocksys.AccessFSResolveUnix, boot.Functions).IgnoreIfMissing(),
 		landlock.PathAccess(read, "/usr/share/zoneinfo").IgnoreIfMissing(),
 		landlock.PathAccess(landlocksys.AccessFSReadFile, "/etc/localtime").IgnoreIfMissing(),
 	}

@@ -13,12 +13,9 @@ import (
 )
 
 // functions has the daemon carry out what scripts may use.
-type functions struct{ client *http.Client }
+type functions struct{ client *http.ClientConn }
 
 var _ script.Functions = (*functions)(nil)
-
-// newFunctions returns the functions that the daemon serves on a Unix socket.
-func newFunctions(socket string) *functions { return &functions{api.Client(socket)} }
 
 // ask has the daemon carry out a function.
 func (f *functions) ask(ctx context.Context, path string, in, out any) error {
@@ -26,11 +23,11 @@ func (f *functions) ask(ctx context.Context, path string, in, out any) error {
 	if err != nil {
 		return err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://daemon"+path, bytes.NewReader(b))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, api.Origin+path, bytes.NewReader(b))
 	if err != nil {
 		return err
 	}
-	answer, err := f.client.Do(r)
+	answer, err := f.client.RoundTrip(r)
 	if err != nil {
 		return fmt.Errorf("the gateway does not answer: %w", err)
 	}

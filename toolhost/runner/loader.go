@@ -59,10 +59,10 @@ type file struct {
 	clash   string         // why the tool is not offered
 }
 
-func newLoader(boot api.Bootstrap, log *slog.Logger, onStuck func(tool string)) *loader {
+func newLoader(boot api.Bootstrap, functions script.Functions, log *slog.Logger, onStuck func(tool string)) *loader {
 	quiet := slog.New(problemsOnly{log.Handler()}) // the daemon logs the calls
 	return &loader{
-		dir: boot.ToolsDir, reserved: boot.Reserved, skipped: boot.Skipped, log: log, onStuck: onStuck, functions: newFunctions(boot.Functions),
+		dir: boot.ToolsDir, reserved: boot.Reserved, skipped: boot.Skipped, log: log, onStuck: onStuck, functions: functions,
 		registry: tools.NewRegistry(quiet, nil), builtin: builtin.Tools(), files: map[string]*file{}, stale: true, changed: make(chan struct{}),
 	}
 }

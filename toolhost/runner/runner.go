@@ -12,11 +12,13 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"runtime/debug"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
+
+	"bareclaw/internal/socketpair"
 	"bareclaw/toolhost/api"
 )
 
@@ -59,39 +61,67 @@ func run(stdin io.Reader, log *slog.Logger) (status int, err error) {
 	if err := json.Unmarshal(line, &boot); err != nil {
 		return 0, fmt.Errorf("read the parameters: %w", err)
 	}
-	f := os.NewFile(api.ListenerFD, "listener")
-	listener, err := net.FileListener(f)
-	_ = f.Close()
+	conns, err := inherit()
 	if err != nil {
-		return 0, fmt.Errorf("use the listening socket: %w", err)
+		return 0, err
 	}
 	debug.SetMemoryLimit(softMemory)
 	debug.SetMaxStack(maxStack)
+	watcher, err := watch(boot.ToolsDir) // which takes rights that the process will not have
+	if err != nil {
+		log.Warn("changed files are found after some seconds only", "err", err)
+	}
 	if err := confine(boot, log); err != nil {
 		return 0, err
 	}
+	return serve(boot, conns, watcher, in, log)
+}
+
+// connections are the tool host's ends of what connects it with the daemon.
+type connections struct{ calls, control, functions net.Conn }
+
+func inherit() (c connections, err error) {
+	for fd, end := range map[uintptr]*net.Conn{api.CallsFD: &c.calls, api.ControlFD: &c.control, api.FunctionsFD: &c.functions} {
+		conn, err := socketpair.Conn(os.NewFile(fd, "daemon"))
+		if err != nil {
+			return c, err
+		}
+		*end = conn
+	}
+	return c, nil
+}
+
+// serve answers the daemon until the process is to end. The end of a connection is the end of the
+// process too: there is no other way to have one again.
+func serve(boot api.Bootstrap, conns connections, watcher *fsnotify.Watcher, in io.Reader, log *slog.Logger) (status int, err error) {
+	broken := make(chan error, 3)
+	client, err := api.Connect(conns.functions, func() { broken <- errors.New("the connection for functions has ended") })
+	if err != nil {
+		return 0, fmt.Errorf("use the connection for functions: %w", err)
+	}
 	stuck := make(chan string, 1)
-	l := newLoader(boot, log, func(tool string) {
+	l := newLoader(boot, &functions{client}, log, func(tool string) {
 		select {
 		case stuck <- tool:
 		default: // the process ends already
 		}
 	})
-	go l.watch(context.Background()) // ends with the process
+	go l.follow(context.Background(), watcher) // ends with the process
 	gone := make(chan struct{})
 	go func() { // ends with the daemon
 		defer close(gone)
 		_, _ = io.Copy(io.Discard, in)
 	}()
 	s := newServer(l)
-	web := &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
-	served := make(chan error, 1)
-	go func() { served <- web.Serve(listener) }() // ends with the listener
+	web := api.NewServer(s.routes(), log)
+	for name, conn := range map[string]net.Conn{"calls": conns.calls, "control": conns.control} {
+		go func() { broken <- fmt.Errorf("the connection for %s: %w", name, api.Serve(web, conn)) }() // ends with the connection
+	}
 	select {
-	case err := <-served:
-		return 0, fmt.Errorf("serve: %w", err)
 	case <-gone:
 		return exitEnded, nil
+	case err := <-broken:
+		return 0, err
 	case tool := <-stuck:
 		log.Error("a script does not stop: the tool host ends", "tool", tool)
 		time.Sleep(stuckGrace)

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -20,18 +21,26 @@ const (
 	longestSettling = time.Second
 )
 
-// watch loads all files, and then those that change, until ctx ends.
-func (l *loader) watch(ctx context.Context) {
+// watch returns a watcher of a directory; nil with an error.
+func watch(dir string) (*fsnotify.Watcher, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Add(dir); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+// follow loads all files, and then those that change, until ctx ends. Without a watcher it finds
+// changes after some seconds.
+func (l *loader) follow(ctx context.Context, w *fsnotify.Watcher) {
 	var events chan fsnotify.Event // nil without a watcher
 	var errs chan error
-	w, err := fsnotify.NewWatcher()
-	if err == nil {
+	if w != nil {
 		defer func() { _ = w.Close() }()
 		events, errs = w.Events, w.Errors
-		err = w.Add(l.dir)
-	}
-	if err != nil {
-		l.log.Warn("changed files are found after some seconds only", "err", err)
 	}
 	load := func() (next time.Duration) {
 		if l.load() {

@@ -69,6 +69,7 @@ func rooms() []room {
 		{"internal/precheck", nil, leaf},
 		{"internal/privatedir", nil, leaf},
 		{"internal/proc", nil, leaf},
+		{"internal/socketpair", nil, leaf},
 		{"internal/statemark", nil, leaf},
 		{"internal/term", nil, leaf},
 		{"internal/toolset", nil, leaf},
