@@ -21,10 +21,10 @@ const (
 	maxFiles = 1024
 )
 
-// confine takes all rights from the process but to read the tools directory and to connect to
-// the functions of scripts. The kernel then refuses writing, programs, the network, and signals to
-// other processes, as far as its version knows how to; without Landlock the script engine is the
-// wall before files.
+// confine takes all rights from the process but to compute, to read the tools directory, and to talk
+// over the connections that it has. Two parts of the kernel see to that: a filter of system calls, which
+// refuses on every kernel whatever has no rule, and Landlock, which decides what can be read. Without
+// Landlock the script engine is the wall before the user's files.
 func confine(boot api.Bootstrap, log *slog.Logger) error {
 	for resource, limit := range map[int]uint64{unix.RLIMIT_DATA: maxData, unix.RLIMIT_NOFILE: maxFiles, unix.RLIMIT_CORE: 0} {
 		var now unix.Rlimit
@@ -50,8 +50,9 @@ func confine(boot api.Bootstrap, log *slog.Logger) error {
 	if st, err := os.Stat(boot.ToolsDir); err == nil && st.IsDir() {
 		rules = append(rules, landlock.PathAccess(read, boot.ToolsDir))
 	}
-	if err := errors.Join(onlyUnixSockets(), landlock.V10.BestEffort().Restrict(rules...)); err != nil {
-		log.Warn("the kernel does not confine the tool host", "err", err)
+	err := landlock.V10.BestEffort().Restrict(rules...) // first: the filter refuses the calls for that
+	if err = errors.Join(err, restrictCalls()); err != nil {
+		log.Warn("the kernel does not confine the tool host as it should", "err", err)
 	}
 	return nil
 }
