@@ -20,12 +20,12 @@ import (
 	"github.com/nlnwa/whatwg-url/url"
 )
 
+// maxRandom is how many random bytes a tool gets at once.
+const maxRandom = 1 << 16
+
 // compute carries out an operation of shims.js that needs nothing but its arguments.
-func compute(name string, args []any) (any, error) {
-	text := func(i int) string {
-		s, _ := args[i].(string)
-		return s
-	}
+func compute(name string, args arguments) (any, error) {
+	text := args.text
 	switch name {
 	case "encode":
 		b, err := encode(text(0), text(1))
@@ -37,8 +37,11 @@ func compute(name string, args []any) (any, error) {
 	case "uuid":
 		return uuid.NewString(), nil
 	case "random":
-		n, _ := args[0].(int)
-		b := make([]byte, min(n, 1<<16))
+		n, ok := args[0].(int)
+		if !ok || n < 0 || n > maxRandom {
+			return nil, fmt.Errorf("crypto.getRandomValues gives 0 to %d bytes at once", maxRandom)
+		}
+		b := make([]byte, n)
 		_, err := rand.Read(b)
 		return pack(b), err
 	case "digest":

@@ -20,6 +20,16 @@ var ErrStuck = errors.New("the code of the tool cannot be stopped")
 // stuckAfter is how long after its end a call has to stop.
 const stuckAfter = 2 * time.Second
 
+// caught runs f. A panic is an error: it must end the process in no goroutine.
+func caught[T any](f func() (T, error)) (value T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the engine failed: %v", p)
+		}
+	}()
+	return f()
+}
+
 // guard runs f, which ends when ctx ends. If f does not end then, guard returns an error that
 // wraps ErrStuck.
 func guard[T any](ctx context.Context, f func() (T, error)) (T, error) {
@@ -30,13 +40,8 @@ func guard[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	done := make(chan result, 1)
 	go func() { // ends with f; code that cannot be stopped runs until the process ends
 		var r result
-		defer func() {
-			if p := recover(); p != nil {
-				r.err = fmt.Errorf("the engine failed: %v", p)
-			}
-			done <- r
-		}()
-		r.value, r.err = f()
+		r.value, r.err = caught(f)
+		done <- r
 	}()
 	select {
 	case r := <-done:

@@ -146,35 +146,71 @@ func (r *run) next() error {
 	}
 }
 
+// argumentCounts are the operations that shims.js asks for, and how many arguments each has.
+var argumentCounts = map[string]int{
+	"text": 1, "object": 1, "large": 0, "fail": 2, "log": 1,
+	"timer": 2, "cancel": 1, "fetch": 3, "readFile": 2, "writeFile": 3, "listFiles": 2, // the first is the id
+	"encode": 2, "decode": 2, "now": 0, "uuid": 0, "random": 1, "digest": 2, "url": 2, "setURL": 3, "parseQuery": 1, "formatQuery": 1,
+}
+
+// arguments are those of an operation. Each may be of another type than it should be, because a tool
+// can change the language below shims.js.
+type arguments []any
+
+// text returns a text; empty if the argument is none.
+func (a arguments) text(i int) string {
+	s, _ := a[i].(string)
+	return s
+}
+
+// number returns a whole number; 0 if the argument is none.
+func (a arguments) number(i int) int {
+	n, _ := a[i].(int)
+	return n
+}
+
 // operate carries out what shims.js asks for. The machine throws an error as a TypeError.
-func (r *run) operate(args []any) (any, error) {
-	text := func(i int) (s string) {
-		if i < len(args) {
-			s, _ = args[i].(string)
-		}
-		return s
+func (r *run) operate(all []any) (any, error) {
+	if r == nil {
+		return nil, errEnded
 	}
-	id := func() int {
-		n, _ := args[1].(int)
-		return n
+	if len(all) == 0 {
+		return nil, errors.New("there is no operation")
 	}
-	switch name := text(0); name {
-	case "text", "object", "large", "fail":
-		if r.outcome == nil { // the first one counts
-			r.outcome = &outcome{kind: name, text: text(1), stack: text(2)}
-		}
+	name, args := arguments(all).text(0), arguments(all[1:])
+	want, ok := argumentCounts[name]
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("there is no operation %q", name)
+	case len(args) != want:
+		return nil, fmt.Errorf("%s has %d arguments, not %d; the tool has changed the language", name, want, len(args))
+	}
+	switch name {
+	case "text", "object":
+		r.end(outcome{kind: name, text: args.text(0)})
+	case "large":
+		r.end(outcome{kind: name})
+	case "fail":
+		r.end(outcome{kind: name, text: args.text(0), stack: args.text(1)})
 	case "log":
-		r.write(text(1))
+		r.write(args.text(0))
 	case "timer":
-		r.startTimer(id(), args[2])
+		r.startTimer(args.number(0), args[1])
 	case "cancel":
-		r.cancel(id())
+		r.cancel(args.number(0))
 	case "fetch", "readFile", "writeFile", "listFiles":
-		return nil, r.begin(id(), name, args[2:])
+		return nil, r.begin(args.number(0), name, args[1:])
 	default:
-		return compute(name, args[1:])
+		return compute(name, args)
 	}
 	return nil, nil
+}
+
+// end notes the outcome; the first one counts.
+func (r *run) end(o outcome) {
+	if r.outcome == nil {
+		r.outcome = &o
+	}
 }
 
 func (r *run) write(line string) {
@@ -214,7 +250,7 @@ func (r *run) cancel(id int) {
 }
 
 // begin starts an operation.
-func (r *run) begin(id int, name string, args []any) error {
+func (r *run) begin(id int, name string, args arguments) error {
 	switch {
 	case r.functions == nil:
 		return fmt.Errorf("%s is not granted to the tool", name)
@@ -224,7 +260,7 @@ func (r *run) begin(id int, name string, args []any) error {
 	ctx, cancel := context.WithCancel(r.ctx)
 	r.operations[id] = cancel
 	go func() { // ends with the operation, and that with the run
-		results, err := use(ctx, r.functions, name, args)
+		results, err := caught(func() ([]any, error) { return use(ctx, r.functions, name, args) })
 		select {
 		case r.ended <- settlement{id, results, err}:
 		case <-ctx.Done():
@@ -234,15 +270,14 @@ func (r *run) begin(id int, name string, args []any) error {
 }
 
 // use calls one of the functions.
-func use(ctx context.Context, functions Functions, name string, args []any) ([]any, error) {
-	first, _ := args[0].(string)
+func use(ctx context.Context, functions Functions, name string, args arguments) ([]any, error) {
+	first := args.text(0)
 	switch name {
 	case "readFile":
 		data, err := functions.ReadFile(ctx, first)
 		return []any{pack(data)}, err
 	case "writeFile":
-		data, _ := args[1].(string)
-		return nil, functions.WriteFile(ctx, first, unpack(data))
+		return nil, functions.WriteFile(ctx, first, unpack(args.text(1)))
 	case "listFiles":
 		names, err := functions.ListFiles(ctx, first)
 		if err != nil {
@@ -251,11 +286,11 @@ func use(ctx context.Context, functions Functions, name string, args []any) ([]a
 		list, err := json.Marshal(append([]string{}, names...)) // never null
 		return []any{string(list)}, err
 	default:
-		return fetch(ctx, functions, first, args[1])
+		return fetch(ctx, functions, first, args.text(1))
 	}
 }
 
-func fetch(ctx context.Context, functions Functions, request string, body any) ([]any, error) {
+func fetch(ctx context.Context, functions Functions, request, packed string) ([]any, error) {
 	var asked struct {
 		URL     string            `json:"url"`
 		Method  string            `json:"method"`
@@ -264,7 +299,6 @@ func fetch(ctx context.Context, functions Functions, request string, body any) (
 	if err := json.Unmarshal([]byte(request), &asked); err != nil {
 		return nil, err
 	}
-	packed, _ := body.(string)
 	r := FetchRequest{URL: asked.URL, Method: asked.Method, Header: map[string][]string{}, Body: unpack(packed)}
 	for name, value := range asked.Headers {
 		r.Header.Set(name, value)
