@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"bareclaw/core/tools"
 	"bareclaw/toolhost/api"
 )
 
@@ -30,9 +31,12 @@ type child struct {
 	exited    chan struct{} // closed when the process has ended; err is set then
 	err       error
 	loading   api.File      // that was being loaded when the process ended; set with err
+	stuck     api.File      // whose code could not be stopped; set with err
 	directory directory     // the tools directory that the process may read
-	left      chan struct{} // closed when the child is no longer the present one
+	left      chan struct{} // closed when the child is no longer the present one; verdict is set then
+	verdict   string        // what was done about the file that is to blame, for the end of a sentence; empty: nothing
 	health    *api.Health   // the last answer; nil: none came
+	calls     underWay
 }
 
 // passedOn are the variables of the environment that the tool host sees.
@@ -77,7 +81,7 @@ func startChild(self string, boot api.Bootstrap, functions *http.Server, log *sl
 		if says.reason != "" {
 			err = fmt.Errorf("%w: %s", err, says.reason)
 		}
-		c.err, c.loading = err, says.loading
+		c.err, c.loading, c.stuck = err, says.loading, says.stuck
 		close(c.exited)
 	}()
 	go func() { _ = api.Serve(functions, conns.functions) }() // ends with the connection, and that with the process
@@ -112,6 +116,43 @@ func (c *child) awaitReady(ctx context.Context) error {
 	case <-c.exited:
 		return c.err
 	}
+}
+
+// call has the process carry out a call. A call that gets no answer stays under way.
+func (c *child) call(ctx context.Context, t api.Tool, args json.RawMessage) (tools.Result, error) {
+	file := api.File{Name: t.File, Sum: t.Sum}
+	c.calls.begin(file)
+	result, err := c.client.call(ctx, t.Name, args)
+	if !errors.Is(err, errNoAnswer) {
+		c.calls.end(file)
+	}
+	return result, err
+}
+
+// awaitLeft returns when the tool host, which did not answer, is no longer the present one. It
+// returns the verdict.
+func (c *child) awaitLeft(ctx context.Context) (verdict string) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	select {
+	case <-c.left:
+		return c.verdict
+	case <-ctx.Done():
+		return ""
+	}
+}
+
+// explain returns why the process has ended by itself: the file to blame, if one is known, and
+// whether calls explain the end.
+func (c *child) explain() (culprit api.File, byCalls bool) {
+	only, byCalls := c.calls.any()
+	switch none := (api.File{}); {
+	case c.stuck != none:
+		return c.stuck, true
+	case c.loading != none:
+		return c.loading, true
+	}
+	return only, byCalls
 }
 
 // stop ends the process and returns when the process has ended. The process has nothing to do at
@@ -186,6 +227,7 @@ type logWriter struct {
 	rest   []byte
 
 	loading api.File // that the tool host has begun to load
+	stuck   api.File // whose code the tool host cannot stop
 	onFatal func()   // is called when the tool host prints why it crashes; nil: nothing
 }
 
@@ -212,11 +254,16 @@ func (w *logWriter) record(line []byte) {
 		w.dump(string(line))
 		return
 	}
-	if record[slog.MessageKey] == api.MessageLoading {
-		var l struct{ File api.File }
-		_ = json.Unmarshal(line, &l) // else no file is blamed
-		w.loading = l.File
+	var about struct{ File api.File }
+	switch record[slog.MessageKey] {
+	case api.MessageLoading:
+		_ = json.Unmarshal(line, &about) // else no file is blamed
+		w.loading = about.File
 		return
+	case api.MessageStuck:
+		_ = json.Unmarshal(line, &about) // likewise
+		w.stuck = about.File
+		delete(record, "file")
 	}
 	attrs := []any{"says", record[slog.MessageKey]}
 	for _, key := range slices.Sorted(maps.Keys(record)) {

@@ -71,7 +71,7 @@ func New(o Options) *Keeper {
 		o: o, state: newState(), files: newToolFiles(o.ToolsDir, o.KeepSnapshots), suspects: suspects{},
 		requests: make(chan *request), settled: make(chan struct{}),
 	}
-	k.offer = &offer{registry: o.Registry, state: k.state}
+	k.offer = &offer{registry: o.Registry, state: k.state, admission: newAdmission()}
 	k.settle = sync.OnceFunc(func() { close(k.settled) })
 	return k
 }
@@ -148,7 +148,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		case end.request != nil:
 			waiting = end.request.begin()
 		case end.crashed:
-			k.afterCrash(ctx)
+			k.afterCrash(ctx, end.explained)
 			if r := k.pause(ctx, pauseAfter(failures)); r != nil {
 				waiting = r.begin()
 			}
@@ -210,7 +210,8 @@ func (k *Keeper) start(ctx context.Context, boot api.Bootstrap, functions *http.
 	}
 	if err != nil {
 		c.stop()
-		k.blame(c)
+		culprit, _ := c.explain()
+		k.blame(culprit)
 		if errors.Is(err, errNoAnswer) {
 			err = c.err // which says why
 		}
@@ -226,11 +227,14 @@ func (k *Keeper) start(ctx context.Context, boot api.Bootstrap, functions *http.
 	return c, nil
 }
 
-// blame looks for a file to leave out after a crash.
-func (k *Keeper) blame(c *child) {
-	if k.suspects.blame(c.loading) {
-		k.o.Log.Error("a file is left out until it changes: the tool host crashes when it loads the file", "file", c.loading.Name)
+// blame counts the end of a tool host that a file is to blame for; the zero value: none is. It returns
+// what is done about the file, for the end of a sentence.
+func (k *Keeper) blame(f api.File) (verdict string) {
+	if f == (api.File{}) || !k.suspects.blame(f) {
+		return ""
 	}
+	k.o.Log.Error("a file is left out until it changes: the tool host ends when it loads or runs the file", "file", f.Name)
+	return fmt.Sprintf("; %s is left out until it changes", f.Name)
 }
 
 // takeOver offers the tools of a tool host that has just started, when it has loaded all files. If
@@ -251,8 +255,9 @@ func (k *Keeper) takeOver(ctx context.Context, c *child) error {
 // An ending says why a tool host is to be replaced. The zero value means the end of the daemon,
 // or of a tool host that was told to end.
 type ending struct {
-	crashed bool
-	request *request
+	crashed   bool
+	explained bool // by calls or by a file: the other tools are not at fault
+	request   *request
 }
 
 // watch returns when the tool host is to be replaced.
@@ -274,8 +279,9 @@ func (k *Keeper) watch(ctx context.Context, c *child) ending {
 				return ending{}
 			}
 			k.o.Log.Error("the tool host has crashed", "pid", c.pid, "err", c.err)
-			k.blame(c)
-			return ending{crashed: true}
+			culprit, explained := c.explain()
+			c.verdict = k.blame(culprit)
+			return ending{crashed: true, explained: explained}
 		case <-tick.C:
 		}
 		if c.directory.wasReplaced() {
@@ -296,9 +302,9 @@ func (k *Keeper) watch(ctx context.Context, c *child) ending {
 	}
 }
 
-// afterCrash counts a crash. After too many the tools are rolled back.
-func (k *Keeper) afterCrash(ctx context.Context) {
-	n := k.state.countCrash()
+// afterCrash counts a crash. After too many that nothing explains the tools are rolled back.
+func (k *Keeper) afterCrash(ctx context.Context, explained bool) {
+	n := k.state.countCrash(explained)
 	if n <= maxRestarts {
 		return
 	}

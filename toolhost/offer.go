@@ -19,8 +19,9 @@ const extraTime = startTimeout + 5*time.Second
 
 // An offer is the tool host's tools in the registry. All methods are safe for concurrent use.
 type offer struct {
-	registry *tools.Registry
-	state    *state
+	registry  *tools.Registry
+	state     *state
+	admission *admission
 
 	listing sync.Mutex // held while the registry gets a list of tools
 
@@ -120,14 +121,19 @@ func (o *offer) toolOf(d api.Tool) tools.Tool {
 	t.Timeout += extraTime
 	again := t.Annotations.ReadOnly || t.Annotations.Idempotent
 	t.Handle = func(ctx context.Context, c tools.Call) (tools.Result, error) {
-		return o.call(ctx, d.Name, c.Args, again)
+		return o.call(ctx, d, c.Args, again)
 	}
 	return t
 }
 
 // call has the tool host carry out a call. If the tool host ends meanwhile, a call that may run
 // again is repeated once.
-func (o *offer) call(ctx context.Context, name string, args json.RawMessage, again bool) (tools.Result, error) {
+func (o *offer) call(ctx context.Context, t api.Tool, args json.RawMessage, again bool) (tools.Result, error) {
+	leave, err := o.admission.enter(ctx, t.Name)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	defer leave()
 	for repeated := false; ; {
 		c, err := o.state.await(ctx)
 		if errors.Is(err, errEnded) && !repeated {
@@ -136,26 +142,17 @@ func (o *offer) call(ctx context.Context, name string, args json.RawMessage, aga
 		if err != nil {
 			return tools.Result{}, err
 		}
-		result, err := c.client.call(ctx, name, args)
-		switch {
-		case !errors.Is(err, errNoAnswer):
+		result, err := c.call(ctx, t, args)
+		if !errors.Is(err, errNoAnswer) {
 			return result, err
+		}
+		verdict := c.awaitLeft(ctx)
+		switch {
 		case !again:
-			return tools.Result{}, fmt.Errorf("the tool host ended during the call of %s, which may have had effects: %w", name, err)
+			return tools.Result{}, fmt.Errorf("the tool host ended during the call of %s, which may have had effects, and had to be restarted%s: %w", t.Name, verdict, err)
 		case repeated:
-			return tools.Result{}, fmt.Errorf("the tool host ended twice during the call of %s: %w", name, err)
+			return tools.Result{}, fmt.Errorf("the tool host ended twice during the call of %s, and had to be restarted%s: %w", t.Name, verdict, err)
 		}
 		repeated = true
-		awaitGone(ctx, c)
-	}
-}
-
-// awaitGone returns when a tool host that did not answer is no longer the present one.
-func awaitGone(ctx context.Context, c *child) {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	select {
-	case <-c.left:
-	case <-ctx.Done():
 	}
 }

@@ -20,6 +20,7 @@ type state struct {
 	child      *child        // the running one; nil: none
 	present    chan struct{} // closed while there is one
 	restarts   int           // crashes since the last rollback
+	unclear    int           // of these, those that neither calls nor a file explain
 	crashes    int64         // since the start of the daemon
 	problem    string        // why no tool host runs
 	rolledBack string        // what became of the last rollback after crashes; empty if people know
@@ -96,20 +97,24 @@ func (s *state) fail(err error) {
 	s.problem = "The tool host does not run: " + err.Error()
 }
 
-// countCrash returns how many crashes there were since the last rollback.
-func (s *state) countCrash() int {
+// countCrash counts a crash. It returns how many crashes there were since the last rollback that
+// nothing explains.
+func (s *state) countCrash(explained bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.restarts++
 	s.crashes++
-	return s.restarts
+	if !explained {
+		s.unclear++
+	}
+	return s.unclear
 }
 
 // forgetCrashes begins to count anew.
 func (s *state) forgetCrashes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.restarts = 0
+	s.restarts, s.unclear = 0, 0
 }
 
 // noteRollback notes what people should know of a rollback; empty if they do.

@@ -1,19 +1,20 @@
 package toolhost
 
-import "bareclaw/toolhost/api"
+import (
+	"sync"
 
-// maxBlamed is how often a tool host may crash while it loads a file before the file is left out.
-// The first time something else may have been the cause.
+	"bareclaw/toolhost/api"
+)
+
+// maxBlamed is how often a tool host may end while it loads or runs a file before the file is left
+// out. The first time something else may have been the cause.
 const maxBlamed = 2
 
-// suspects count the crashes of tool hosts while they were loading a file.
+// suspects count the ends of tool hosts that files are blamed for.
 type suspects map[api.File]int
 
-// blame counts a crash. It reports whether the file is left out from now on.
+// blame counts an end. It reports whether the file is left out from now on.
 func (s suspects) blame(f api.File) bool {
-	if f == (api.File{}) { // no file was being loaded
-		return false
-	}
 	s[f]++
 	return s[f] == maxBlamed
 }
@@ -26,4 +27,46 @@ func (s suspects) skipped() (files []api.File) {
 		}
 	}
 	return files
+}
+
+// underWay are the calls that a tool host carries out, by the file of the tool; built-in tools have
+// none. All methods are safe for concurrent use.
+type underWay struct {
+	mu    sync.Mutex // guards calls
+	calls map[api.File]int
+}
+
+func (u *underWay) begin(f api.File) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.calls == nil {
+		u.calls = map[api.File]int{}
+	}
+	u.calls[f]++
+}
+
+func (u *underWay) end(f api.File) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.calls[f]--; u.calls[f] == 0 {
+		delete(u.calls, f)
+	}
+}
+
+// any reports whether there are calls, and the file to which all calls of files belong; the zero
+// value if there is no such file, and so nobody to blame.
+func (u *underWay) any() (f api.File, calls bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	files := 0
+	for file := range u.calls {
+		if file != (api.File{}) {
+			f = file
+			files++
+		}
+	}
+	if files != 1 {
+		f = api.File{}
+	}
+	return f, len(u.calls) > 0
 }

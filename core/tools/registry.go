@@ -254,7 +254,7 @@ func (r *Registry) run(ctx context.Context, t *Tool, c Call) (Result, error) {
 		return Result{}, err
 	case ctx.Err() != nil:
 		return Result{}, context.Cause(ctx)
-	case bounded.Err() != nil:
+	case bounded.Err() != nil && !errors.Is(err, late): // else the tool says more
 		err = late
 	}
 	return failed("%s", err), nil

@@ -26,12 +26,16 @@ type Bootstrap struct {
 // A File is a file of the tools directory with certain contents.
 type File struct {
 	Name string `json:"name"`
-	Sum  string `json:"sum"` // of the contents
+	Sum  string `json:"sum"` // of the contents: SHA-256 in hexadecimal digits
 }
 
 // MessageLoading is the message of a log record that has the File that the tool host begins to load
 // as the attribute "file"; empty when the file is loaded. The daemon keeps such records.
 const MessageLoading = "loading"
+
+// MessageStuck is the message of a log record that has the File whose code cannot be stopped as the
+// attribute "file"; empty for code that has no file. Then the tool host ends.
+const MessageStuck = "a script does not stop: the tool host ends"
 
 // The paths that the tool host serves.
 const (
@@ -69,6 +73,7 @@ type Tool struct {
 	Annotations  *Annotations    `json:"annotations,omitempty"`
 	TimeoutMS    int64           `json:"timeoutMs,omitempty"`
 	File         string          `json:"file,omitempty"` // in the tools directory; empty for a built-in tool
+	Sum          string          `json:"sum,omitempty"`  // of the file, as in File
 }
 
 // Annotations are hints for clients, as MCP names them.

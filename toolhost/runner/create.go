@@ -43,7 +43,7 @@ func (l *loader) create(ctx context.Context, _ tools.Call, args createArgs) (too
 		return tools.Result{}, fmt.Errorf("code: %d bytes are too many; at most %d", len(args.Code), script.MaxSource)
 	}
 	source, before := script.Wrap(args.Name, args.Description, args.Schema, args.Code, args.Permissions)
-	s, err := l.compile(ctx, "code", source)
+	s, err := l.compile(ctx, "code", api.File{}, source)
 	if err != nil {
 		return tools.Result{}, inCode(err, before)
 	}
@@ -52,7 +52,7 @@ func (l *loader) create(ctx context.Context, _ tools.Call, args createArgs) (too
 	if s.Name != args.Name || slices.ContainsFunc(s.Permissions, more) {
 		return tools.Result{}, errors.New("code: it must be the body of a function, but ends the function and changes what the tool is")
 	}
-	t := l.toolOf(s)
+	t := l.toolOf(s, api.File{})
 	if err := l.check(&t); err != nil {
 		return tools.Result{}, err
 	}

@@ -34,7 +34,7 @@ type loader struct {
 	skipped   []api.File
 	functions script.Functions
 	log       *slog.Logger
-	onStuck   func(tool string) // is told of a script that does not stop
+	onStuck   func(tool string, f api.File) // is told of a script that does not stop
 	registry  *tools.Registry
 	builtin   []tools.Tool
 
@@ -54,12 +54,13 @@ type loader struct {
 type file struct {
 	sum     [sha256.Size]byte
 	script  *script.Script // the last version that could be loaded; nil: none
+	loaded  api.File       // which the script was made from
 	tool    tools.Tool     // which the script defines
 	problem string         // why the present contents are not loaded
 	clash   string         // why the tool is not offered
 }
 
-func newLoader(boot api.Bootstrap, functions script.Functions, log *slog.Logger, onStuck func(tool string)) *loader {
+func newLoader(boot api.Bootstrap, functions script.Functions, log *slog.Logger, onStuck func(tool string, f api.File)) *loader {
 	quiet := slog.New(problemsOnly{log.Handler()}) // the daemon logs the calls
 	return &loader{
 		dir: boot.ToolsDir, reserved: boot.Reserved, skipped: boot.Skipped, log: log, onStuck: onStuck, functions: functions,
@@ -118,7 +119,7 @@ func (l *loader) offer() (publish func()) {
 	dynamic, files := l.dynamicTools()
 	own := []tools.Tool{l.checkTool()}
 	for _, t := range l.builtin {
-		if files[t.Name] == "" && !slices.Contains(l.deleted, t.Name) {
+		if files[t.Name].Name == "" && !slices.Contains(l.deleted, t.Name) {
 			own = append(own, t)
 		}
 	}
@@ -129,12 +130,12 @@ func (l *loader) offer() (publish func()) {
 }
 
 // publish describes the tools of the registry, and wakes those who wait for another list.
-func (l *loader) publish(files map[string]string) {
+func (l *loader) publish(files map[string]api.File) {
 	all := l.registry.List()
 	list := make([]api.Tool, len(all))
 	for i, t := range all {
 		list[i] = api.Tool{
-			Name: t.Name, Description: t.Description, InputSchema: t.Input, OutputSchema: t.Output, TimeoutMS: t.Timeout.Milliseconds(), File: files[t.Name],
+			Name: t.Name, Description: t.Description, InputSchema: t.Input, OutputSchema: t.Output, TimeoutMS: t.Timeout.Milliseconds(), File: files[t.Name].Name, Sum: files[t.Name].Sum,
 			Annotations: &api.Annotations{Title: t.Annotations.Title, ReadOnlyHint: t.Annotations.ReadOnly, IdempotentHint: t.Annotations.Idempotent, DestructiveHint: t.Annotations.Destructive},
 		}
 	}
@@ -238,24 +239,24 @@ func (l *loader) readFile(root *os.Root, name string, leave bool) reading {
 	f.sum = sum
 	contents := api.File{Name: name, Sum: hex.EncodeToString(sum[:])}
 	if slices.Contains(l.skipped, contents) {
-		l.fail(f, name+": the tool host crashes when it loads this file, which is left out until it changes")
+		l.fail(f, name+": the tool host has ended twice while it loaded or ran this file, which is left out until it changes")
 		return isKnown
 	}
 	l.log.Info(api.MessageLoading, "file", contents)         //nolint:sloglint // a constant of both ends
 	defer l.log.Info(api.MessageLoading, "file", api.File{}) //nolint:sloglint // likewise
-	s, err := l.compile(context.Background(), name, source)
+	s, err := l.compile(context.Background(), name, contents, source)
 	if err != nil {
 		l.fail(f, err.Error())
 		return isCompiled
 	}
-	t := l.toolOf(s)
+	t := l.toolOf(s, contents)
 	if err := l.check(&t); err != nil {
 		s.Close()
 		l.fail(f, fmt.Sprintf("%s: %v", name, err))
 		return isCompiled
 	}
 	f.replace(s)
-	f.tool, f.problem = t, ""
+	f.loaded, f.tool, f.problem = contents, t, ""
 	if l.version != "" { // at the start the daemon logs how many there are
 		l.log.Info("tool loaded", "tool", t.Name, "file", name)
 	}
@@ -263,10 +264,10 @@ func (l *loader) readFile(root *os.Root, name string, leave bool) reading {
 }
 
 // compile is script.Compile, but ends the process if the code cannot be stopped.
-func (l *loader) compile(ctx context.Context, file string, source []byte) (*script.Script, error) {
-	s, err := script.Compile(ctx, file, source)
+func (l *loader) compile(ctx context.Context, name string, file api.File, source []byte) (*script.Script, error) {
+	s, err := script.Compile(ctx, name, source)
 	if errors.Is(err, script.ErrStuck) {
-		l.onStuck(file)
+		l.onStuck(name, file)
 	}
 	return s, err
 }
@@ -350,23 +351,23 @@ func decode(text []byte) (v any, err error) {
 
 // dynamicTools returns the tools of all files, and by name the file of each tool. Where two
 // files define a tool of the same name, the file with that name counts, or else the first.
-func (l *loader) dynamicTools() (all []tools.Tool, files map[string]string) {
-	files = map[string]string{}
+func (l *loader) dynamicTools() (all []tools.Tool, files map[string]api.File) {
+	files = map[string]api.File{}
 	names := slices.Sorted(maps.Keys(l.files))
 	for _, name := range names {
-		if f := l.files[name]; f.script != nil && (files[f.tool.Name] == "" || name == f.tool.Name+".ts") {
-			files[f.tool.Name] = name
+		if f := l.files[name]; f.script != nil && (files[f.tool.Name].Name == "" || name == f.tool.Name+".ts") {
+			files[f.tool.Name] = f.loaded
 		}
 	}
 	for _, name := range names {
 		f := l.files[name]
 		switch {
 		case f.script == nil:
-		case files[f.tool.Name] == name:
+		case files[f.tool.Name].Name == name:
 			f.clash = ""
 			all = append(all, f.tool)
 		default:
-			clash := fmt.Sprintf("%s: %s defines the tool %q already", name, files[f.tool.Name], f.tool.Name)
+			clash := fmt.Sprintf("%s: %s defines the tool %q already", name, files[f.tool.Name].Name, f.tool.Name)
 			if clash != f.clash {
 				f.clash = clash
 				l.log.Error("tool not offered", "file", name, "err", clash)
@@ -376,7 +377,8 @@ func (l *loader) dynamicTools() (all []tools.Tool, files map[string]string) {
 	return all, files
 }
 
-func (l *loader) toolOf(s *script.Script) tools.Tool {
+// toolOf returns the tool of a script that was made from a file.
+func (l *loader) toolOf(s *script.Script, file api.File) tools.Tool {
 	t := s.Tool(l.functions, func(line string) { l.log.Info("script says", "tool", s.Name, "line", line) })
 	handle := t.Handle
 	t.ChecksArgs = true
@@ -386,7 +388,7 @@ func (l *loader) toolOf(s *script.Script) tools.Tool {
 		}
 		result, err := handle(ctx, c)
 		if errors.Is(err, script.ErrStuck) {
-			l.onStuck(s.Name)
+			l.onStuck(s.Name, file)
 		}
 		return result, err
 	}

@@ -27,7 +27,7 @@ func toolFile(name, description, body string) []byte {
 func loaderOf(t *testing.T) (*loader, *bytes.Buffer) {
 	t.Helper()
 	var b bytes.Buffer
-	l := newLoader(api.Bootstrap{ToolsDir: t.TempDir(), Reserved: []string{"worker_status"}}, nil, slog.New(slog.NewTextHandler(&b, nil)), func(tool string) { t.Errorf("%s is stuck", tool) })
+	l := newLoader(api.Bootstrap{ToolsDir: t.TempDir(), Reserved: []string{"worker_status"}}, nil, slog.New(slog.NewTextHandler(&b, nil)), func(tool string, _ api.File) { t.Errorf("%s is stuck", tool) })
 	return l, &b
 }
 

@@ -99,10 +99,14 @@ func serve(boot api.Bootstrap, conns connections, watcher *fsnotify.Watcher, in 
 	if err != nil {
 		return 0, fmt.Errorf("use the connection for functions: %w", err)
 	}
-	stuck := make(chan string, 1)
-	l := newLoader(boot, &functions{client}, log, func(tool string) {
+	type tool struct {
+		name string
+		file api.File
+	}
+	stuck := make(chan tool, 1)
+	l := newLoader(boot, &functions{client}, log, func(name string, file api.File) {
 		select {
-		case stuck <- tool:
+		case stuck <- tool{name, file}:
 		default: // the process ends already
 		}
 	})
@@ -122,8 +126,8 @@ func serve(boot api.Bootstrap, conns connections, watcher *fsnotify.Watcher, in 
 		return exitEnded, nil
 	case err := <-broken:
 		return 0, err
-	case tool := <-stuck:
-		log.Error("a script does not stop: the tool host ends", "tool", tool)
+	case t := <-stuck:
+		log.Error(api.MessageStuck, "tool", t.name, "file", t.file) //nolint:sloglint // a constant of both ends
 		time.Sleep(stuckGrace)
 		return exitStuck, nil
 	case <-s.ending.Done():

@@ -15,7 +15,7 @@ import (
 
 // ErrStuck means that the code of a tool cannot be stopped. A goroutine runs it until the process
 // ends, so the process should end.
-var ErrStuck = errors.New("the code of the tool cannot be stopped")
+var ErrStuck = errors.New("the code of the tool cannot be stopped, and the tool host has to be restarted")
 
 // stuckAfter is how long after its end a call has to stop.
 const stuckAfter = 2 * time.Second

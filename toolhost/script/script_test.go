@@ -390,7 +390,7 @@ func TestStuck(t *testing.T) {
 	s := body(t, "return [].indexOf.call({length: 2 ** 50}, 1)")
 	s.Timeout = 100 * time.Millisecond
 	_, err := call(t, s, "")
-	if !errors.Is(err, ErrStuck) || !strings.Contains(err.Error(), "Error: test did not end within 100ms: the code of the tool cannot be stopped\n") {
+	if !errors.Is(err, ErrStuck) || !strings.Contains(err.Error(), "Error: test did not end within 100ms: the code of the tool cannot be stopped, and the tool host has to be restarted\n") {
 		t.Fatal(err)
 	}
 	fmt.Println("is stuck")
