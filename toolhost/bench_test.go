@@ -1,6 +1,9 @@
 package toolhost
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // BenchmarkSpawn is the time from the end of one tool host until the next one serves.
 func BenchmarkSpawn(b *testing.B) {
@@ -36,5 +39,18 @@ func BenchmarkCall(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkFunction is one call of a tool that lists a granted directory.
+func BenchmarkFunction(b *testing.B) {
+	dir := b.TempDir()
+	r := start(b, func(o *Options) { o.Grants.Dirs = []Directory{{Path: dir}} })
+	r.write("lists.ts", fileWith("lists", "Lists", "permissions: ['filesystem'],", fmt.Sprintf("return (await fs.list(%q)).length;", dir)))
+	r.offers("lists", "Lists")
+	for b.Loop() {
+		if got := r.call("lists", `{}`); got.IsError {
+			b.Fatal(shortened(got))
+		}
 	}
 }

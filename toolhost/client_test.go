@@ -47,25 +47,34 @@ func TestStrangeAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ours, theirs, err := socketpair.New("test")
-			check.OK(t, err)
-			conn, err := socketpair.Conn(theirs)
-			check.OK(t, err)
-			server := api.NewServer(c.answer, slog.New(slog.DiscardHandler))
-			var serving sync.WaitGroup
-			serving.Go(func() { _ = api.Serve(server, conn) })
-			defer serving.Wait()
-			defer func() { _ = server.Close() }()
-			calls, err := api.Connect(ours, func() {})
-			check.OK(t, err)
+			calls := connectTo(t, c.answer)
 			client := &client{calls, calls}
-			defer client.close()
-			_, err = client.call(t.Context(), "any", nil)
+			_, err := client.call(t.Context(), "any", nil)
 			if err == nil || !strings.Contains(err.Error(), c.says) || errors.Is(err, errNoAnswer) != c.gone {
 				t.Errorf("got %v", err)
 			}
 		})
 	}
+}
+
+// connectTo returns a client of a handler at the other end of a connection.
+func connectTo(t *testing.T, h http.Handler) *http.ClientConn {
+	t.Helper()
+	ours, theirs, err := socketpair.New("test")
+	check.OK(t, err)
+	conn, err := socketpair.Conn(theirs)
+	check.OK(t, err)
+	server := api.NewServer(h, slog.New(slog.DiscardHandler))
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = api.Serve(server, conn) })
+	client, err := api.Connect(ours, func() {})
+	check.OK(t, err)
+	t.Cleanup(func() {
+		_ = client.Close()
+		_ = server.Close()
+		serving.Wait()
+	})
+	return client
 }
 
 // TestLogWriter: records keep their level, other output is kept for the reason of a crash, and no

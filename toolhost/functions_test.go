@@ -1,6 +1,7 @@
 package toolhost
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -10,10 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"bareclaw/internal/testkit/check"
+	"bareclaw/toolhost/api"
 	"bareclaw/toolhost/script"
 )
 
@@ -233,4 +236,39 @@ func TestScriptsUse(t *testing.T) {
 	r.refuses("gets", `{"url":"http://example.org"}`, "network:example.org", "BARECLAW_TOOL_GRANTS")
 	r.refuses("gets", `{"url":"http://localhost:1"}`, "public addresses only")
 	r.gives("undeclared", `{}`, "undefinedundefined")
+}
+
+// TestFunctionsTogether: large files pass over the connection while many other requests are begun and
+// given up, and none of that harms the connection.
+func TestFunctionsTogether(t *testing.T) {
+	t.Parallel()
+	granted := t.TempDir()
+	client := connectTo(t, newFunctions(Grants{Dirs: []Directory{{Path: granted}}}).handler())
+	large := []byte(strings.Repeat("0123456789abcdef", maxFile/16))
+	var asking sync.WaitGroup
+	for i := range 3 {
+		path := filepath.Join(granted, fmt.Sprint(i))
+		asking.Go(func() {
+			var got api.FileResult
+			_, err := ask(t.Context(), client, http.MethodPost, api.PathWriteFile, nil, api.FileRequest{Path: path, Data: large}, &got)
+			expectError(t, "write", err, "")
+			_, err = ask(t.Context(), client, http.MethodPost, api.PathReadFile, nil, api.FileRequest{Path: path}, &got)
+			if expectError(t, "read", err, ""); !bytes.Equal(got.Data, large) {
+				t.Errorf("%s has %d bytes", path, len(got.Data))
+			}
+		})
+		asking.Go(func() {
+			for n := range 300 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n%7)*100*time.Microsecond)
+				_, _ = ask(ctx, client, http.MethodPost, api.PathReadFile, nil, api.FileRequest{Path: path}, new(api.FileResult))
+				cancel()
+			}
+		})
+	}
+	asking.Wait()
+	var got api.FileResult
+	_, err := ask(t.Context(), client, http.MethodPost, api.PathListFiles, nil, api.FileRequest{Path: granted}, &got)
+	if expectError(t, "list", err, ""); len(got.Names) != 3 {
+		t.Errorf("the names are %v", got.Names)
+	}
 }
