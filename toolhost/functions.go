@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/netip"
@@ -21,6 +22,7 @@ import (
 
 	"code.dny.dev/ssrf"
 
+	"bareclaw/internal/withheld"
 	"bareclaw/toolhost/api"
 	"bareclaw/toolhost/script"
 )
@@ -51,14 +53,16 @@ const (
 
 // functions carry out what scripts may use.
 type functions struct {
-	grants Grants
-	client *http.Client
+	grants   Grants
+	withheld withheld.Dirs
+	client   *http.Client
 }
 
 var _ script.Functions = (*functions)(nil)
 
-func newFunctions(g Grants) *functions {
-	f := &functions{grants: g}
+// newFunctions returns the functions that reach what is granted, but for files in withheld directories.
+func newFunctions(g Grants, never withheld.Dirs) *functions {
+	f := &functions{grants: g, withheld: never}
 	// The guard sees each address after its name was resolved: a name cannot lead to a private one.
 	guard := ssrf.New(ssrf.WithAnyPort())
 	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: func(network, address string, c syscall.RawConn) error {
@@ -146,36 +150,62 @@ func readAtMost(r io.Reader, limit int64) ([]byte, error) {
 	return b, err
 }
 
-// open opens the granted directory that a path is in. The returned name is relative to it.
-func (f *functions) open(path string, write bool) (root *os.Root, name string, err error) {
-	if !filepath.IsAbs(path) {
-		return nil, "", fmt.Errorf("%q must be an absolute path", path)
-	}
-	path = filepath.Clean(path)
-	refused := fmt.Errorf("%q is not granted; the gateway's owner adds filesystem:PATH to BARECLAW_TOOL_GRANTS", path)
-	for _, d := range f.grants.Dirs {
-		rel, err := filepath.Rel(d.Path, path)
-		switch {
-		case err != nil || !filepath.IsLocal(rel):
-		case write && d.ReadOnly: // another grant may allow more
-			refused = fmt.Errorf("%s is granted for reading only", d.Path)
-		default:
-			root, err = os.OpenRoot(d.Path)
-			return root, rel, err
-		}
-	}
-	return nil, "", refused
-}
-
-// openFile opens a regular file of a granted directory. The flag O_NONBLOCK keeps a pipe from
-// blocking the call.
-func (f *functions) openFile(path string, write bool, flag int) (*os.File, error) {
-	root, name, err := f.open(path, write)
+// open opens a file or directory by the flags of open(2), if the path is in a granted directory, and
+// leads to a place there that is not withheld.
+func (f *functions) open(path string, flag int) (*os.File, error) {
+	root, err := f.rootOf(path, flag&syscall.O_ACCMODE != syscall.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }()
-	file, err := root.OpenFile(name, flag|syscall.O_NONBLOCK, 0o600)
+	resolved, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) && flag&os.O_CREATE != 0 {
+		var dir string
+		dir, err = filepath.EvalSymlinks(filepath.Dir(path))
+		resolved = filepath.Join(dir, filepath.Base(path))
+	}
+	if err != nil {
+		return nil, err
+	}
+	rel, ok := withheld.Below(root, resolved)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%s escapes from the granted directory %s", path, root)
+	case f.withheld.Hold(resolved):
+		err = withheld.Err
+	default:
+		var file *os.File
+		if file, err = f.withheld.Open(root, rel, flag, 0o600); err == nil {
+			return file, nil
+		}
+	}
+	if errors.Is(err, withheld.Err) {
+		err = fmt.Errorf("%s is out of reach, whatever is granted: %w", path, err)
+	}
+	return nil, err
+}
+
+// rootOf returns the granted directory that a path is in, without symbolic links.
+func (f *functions) rootOf(path string, write bool) (string, error) {
+	if !filepath.IsAbs(path) {
+		return "", fmt.Errorf("%q must be an absolute path", path)
+	}
+	refused := fmt.Errorf("%q is not granted; the gateway's owner adds filesystem:PATH to BARECLAW_TOOL_GRANTS", filepath.Clean(path))
+	for _, d := range f.grants.Dirs {
+		_, ok := withheld.Below(d.Path, path)
+		switch {
+		case !ok:
+		case write && d.ReadOnly: // another grant may allow more
+			refused = fmt.Errorf("%s is granted for reading only", d.Path)
+		default:
+			return filepath.EvalSymlinks(d.Path)
+		}
+	}
+	return "", refused
+}
+
+// openFile opens a regular file.
+func (f *functions) openFile(path string, flag int) (*os.File, error) {
+	file, err := f.open(path, flag)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +217,7 @@ func (f *functions) openFile(path string, write bool, flag int) (*os.File, error
 
 // ReadFile reads a file of a granted directory.
 func (f *functions) ReadFile(_ context.Context, path string) ([]byte, error) {
-	file, err := f.openFile(path, false, os.O_RDONLY)
+	file, err := f.openFile(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +230,7 @@ func (f *functions) WriteFile(_ context.Context, path string, data []byte) error
 	if len(data) > maxFile {
 		return fmt.Errorf("%s: %d bytes are too many; at most %d are written", path, len(data), maxFile)
 	}
-	file, err := f.openFile(path, true, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+	file, err := f.openFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return err
 	}
@@ -211,12 +241,7 @@ func (f *functions) WriteFile(_ context.Context, path string, data []byte) error
 // ListFiles returns the names in a granted directory, sorted; of a directory with more than
 // maxNames only some.
 func (f *functions) ListFiles(_ context.Context, path string) (names []string, err error) {
-	root, name, err := f.open(path, false)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = root.Close() }()
-	dir, err := root.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	dir, err := f.open(path, os.O_RDONLY|syscall.O_DIRECTORY)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -31,7 +32,7 @@ func TestFetchRefused(t *testing.T) {
 	for _, host := range private {
 		granted = append(granted, strings.Trim(host, "[]"))
 	}
-	f := newFunctions(Grants{Hosts: granted})
+	f := newFunctions(Grants{Hosts: granted}, nil)
 	defer f.client.CloseIdleConnections()
 	refuses := func(url, says string) {
 		t.Helper()
@@ -98,7 +99,7 @@ func reaching(t *testing.T, f *functions, handler http.HandlerFunc) {
 // hosts only.
 func TestFetch(t *testing.T) {
 	t.Parallel()
-	f := newFunctions(Grants{Hosts: []string{"*.example.com", "example.org"}})
+	f := newFunctions(Grants{Hosts: []string{"*.example.com", "example.org"}}, nil)
 	reaching(t, f, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/echo":
@@ -153,7 +154,7 @@ func TestFiles(t *testing.T) {
 	mkfifo(t, in("rw/fifo"))
 	check.OK(t, os.WriteFile(in("rw/big"), nil, 0o600))
 	check.OK(t, os.Truncate(in("rw/big"), maxFile+1))
-	f := newFunctions(Grants{Dirs: []Directory{{Path: in("ro"), ReadOnly: true}, {Path: in("ro/inner")}, {Path: in("rw")}, {Path: in("missing")}}})
+	f := newFunctions(Grants{Dirs: []Directory{{Path: in("ro"), ReadOnly: true}, {Path: in("ro/inner")}, {Path: in("rw")}, {Path: in("missing")}}}, nil)
 	const ungranted = "is not granted; the gateway's owner adds filesystem:PATH to BARECLAW_TOOL_GRANTS"
 	for path, want := range map[string]struct{ read, write string }{ // what the errors say; empty: none
 		in("rw/here"):            {},
@@ -167,7 +168,7 @@ func TestFiles(t *testing.T) {
 		in("rw/out"):             {"escapes", "escapes"},
 		in("rw/abs"):             {"escapes", "escapes"},
 		in("rw/outdir/secret"):   {"escapes", "escapes"},
-		in("rw/new"):             {"escapes", "escapes"},
+		in("rw/new"):             {"no such file", "too many levels"},
 		in("rw/fifo"):            {"not a regular file", "no such device"},
 		in("rw/sub"):             {"not a regular file", "is a directory"},
 		in("rw"):                 {"not a regular file", "is a directory"},
@@ -209,6 +210,68 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// TestWithheld: the gateway's own directories are out of reach, whatever is granted and whichever way
+// leads there.
+func TestWithheld(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	in := func(path string) string { return filepath.Join(base, path) }
+	for _, dir := range []string{"state", "config/sub", "other", "mine"} {
+		check.OK(t, os.MkdirAll(in(dir), 0o700))
+	}
+	for _, path := range []string{"state/ledger.db", "config/.env", "config/sub/x", "mine/here"} {
+		check.OK(t, os.WriteFile(in(path), []byte(path), 0o600))
+	}
+	check.OK(t, os.Symlink(in("config"), in("mine/link")))
+	check.OK(t, os.Symlink("../config/.env", in("mine/env")))
+	check.OK(t, os.Symlink(in("state"), in("statelink")))
+	for _, granted := range [][]string{{"/"}, {base}, {in("config"), in("state"), in("statelink"), base}} {
+		var g Grants
+		for _, dir := range granted {
+			g.Dirs = append(g.Dirs, Directory{Path: dir})
+		}
+		f := newFunctions(g, []string{in("state"), in("config"), in("missing")})
+		for _, path := range []string{
+			"state/ledger.db", "config/.env", "config/sub/x", "config/new", "mine/link/.env", "mine/link/sub/x", "mine/env", "statelink/ledger.db", "mine/../config/.env",
+			"other/../state/ledger.db", "mine/link/new",
+		} {
+			err := f.WriteFile(t.Context(), in(path), nil)
+			expectError(t, "write "+path, err, "out of reach")
+			if _, err = f.ReadFile(t.Context(), in(path)); !strings.HasSuffix(path, "new") {
+				expectError(t, "read "+path, err, "out of reach")
+			}
+		}
+		for _, path := range []string{"state", "config", "config/sub", "mine/link", "statelink"} {
+			_, err := f.ListFiles(t.Context(), in(path))
+			expectError(t, "list "+path, err, "out of reach")
+		}
+		_, err := f.ReadFile(t.Context(), in("mine/here"))
+		expectError(t, "read mine/here", err, "")
+	}
+	for _, path := range []string{"state/ledger.db", "config/.env", "config/sub/x"} {
+		if b, err := os.ReadFile(in(path)); err != nil || string(b) != path {
+			t.Errorf("%s has %q, %v", path, b, err)
+		}
+	}
+	if runtime.GOOS != "linux" {
+		return
+	}
+	f := newFunctions(Grants{Dirs: []Directory{{Path: "/"}}}, []string{in("state")})
+	open, err := os.Open(in("state/ledger.db"))
+	check.OK(t, err)
+	defer func() { _ = open.Close() }()
+	for _, path := range []string{
+		"/proc/self/environ", "/proc/thread-self/environ", fmt.Sprintf("/proc/%d/environ", os.Getppid()), "/proc/self/root" + in("state/ledger.db"),
+		fmt.Sprintf("/proc/self/fd/%d", open.Fd()), "/proc/self/cwd/functions.go/../../../proc/self/mem",
+	} {
+		if _, err := f.ReadFile(t.Context(), path); err == nil {
+			t.Errorf("%s was read", path)
+		}
+	}
+	_, err = f.ReadFile(t.Context(), "/proc/meminfo")
+	expectError(t, "read /proc/meminfo", err, "")
+}
+
 func expectError(t *testing.T, what string, err error, says string) {
 	t.Helper()
 	if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
@@ -243,7 +306,7 @@ func TestScriptsUse(t *testing.T) {
 func TestFunctionsTogether(t *testing.T) {
 	t.Parallel()
 	granted := t.TempDir()
-	client := connectTo(t, newFunctions(Grants{Dirs: []Directory{{Path: granted}}}).handler())
+	client := connectTo(t, newFunctions(Grants{Dirs: []Directory{{Path: granted}}}, nil).handler())
 	large := []byte(strings.Repeat("0123456789abcdef", maxFile/16))
 	var asking sync.WaitGroup
 	for i := range 3 {
@@ -260,7 +323,7 @@ func TestFunctionsTogether(t *testing.T) {
 		asking.Go(func() {
 			for n := range 300 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n%7)*100*time.Microsecond)
-				_, _ = ask(ctx, client, http.MethodPost, api.PathReadFile, nil, api.FileRequest{Path: path}, new(api.FileResult))
+				_, _ = ask(ctx, client, http.MethodPost, api.PathListFiles, nil, api.FileRequest{Path: granted}, new(api.FileResult))
 				cancel()
 			}
 		})

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/withheld"
 	"bareclaw/toolhost/api"
 )
 
@@ -43,8 +45,14 @@ type Options struct {
 	ToolsDir      string
 	KeepSnapshots int
 	Grants        Grants
+	Withheld      []string        // directories that no grant reaches, beside those of the tools and their snapshots
 	Registry      *tools.Registry // gets the tools of the tool host
 	Log           *slog.Logger
+}
+
+// withheld returns the directories that no grant reaches.
+func (o *Options) withheld() withheld.Dirs {
+	return append(slices.Clone(o.Withheld), o.ToolsDir, api.SnapshotsDir(o.ToolsDir))
 }
 
 // A Keeper keeps the tool host running. All methods are safe for concurrent use.
@@ -111,7 +119,7 @@ func (k *Keeper) manager() *manager { return &manager{k.state, k.offer, k.files,
 func (k *Keeper) Run(ctx context.Context) {
 	defer close(k.state.ended)
 	defer k.settle()
-	functions := api.NewServer(newFunctions(k.o.Grants).handler(), k.o.Log)
+	functions := api.NewServer(newFunctions(k.o.Grants, k.o.withheld()).handler(), k.o.Log)
 	defer func() { _ = functions.Close() }()
 	boot := api.Bootstrap{ToolsDir: k.o.ToolsDir}
 	for _, t := range k.o.Registry.List() {

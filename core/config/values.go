@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"bareclaw/internal/withheld"
 )
 
 // SourceOff is the Source of a program that is never built from source.
@@ -61,6 +63,21 @@ func (c Config) TelegramLock() string {
 		return ""
 	}
 	return filepath.Join(c.UserDir, "telegram-"+id+".lock")
+}
+
+// OwnDirs returns the gateway's own directories: no tool reaches them, and no file is sent from
+// them, whatever is granted.
+func (c Config) OwnDirs() []string { return []string{c.StateDir, c.RuntimeDir, c.UserDir, c.ConfigDir} }
+
+// NeverSent returns the directories that no file is sent from: the gateway's own, and the one with
+// the settings of all the user's programs, unless claude works there.
+func (c Config) NeverSent() []string {
+	dirs := c.OwnDirs()
+	all := filepath.Dir(c.ConfigDir)
+	if _, works := withheld.Below(all, c.CWD); c.ConfigDir != c.StateDir && !works {
+		dirs = append(dirs, all)
+	}
+	return dirs
 }
 
 // shortToken is the length below which a token guarding an open address deserves a warning.

@@ -154,7 +154,7 @@ func (t *telegramPart) start() (err error) {
 	o.Core, o.Push, o.Log, o.Shown, o.Inert = t.engine.manager, &t.push, t.log, claude.Show, claude.Inert
 	o.Token, o.API, o.Allowed = cfg.TelegramToken.Reveal(), cfg.TelegramAPI, cfg.AllowedUsers
 	o.StateDir, o.LockFile, o.FileOver, o.MediaMaxAge, o.Transcribe = cfg.StateDir, cfg.TelegramLock(), cfg.FileOver, cfg.MediaMaxAge, cfg.Transcribe
-	o.SendRoots, o.CWD, o.Withheld = cfg.SendRoots, cfg.CWD, []string{cfg.StateDir, cfg.RuntimeDir, cfg.UserDir}
+	o.SendRoots, o.CWD, o.Withheld = cfg.SendRoots, cfg.CWD, cfg.NeverSent()
 	o.Version, o.Agent = "bareclaw "+buildinfo.Version(), t.engine.agent.describe()
 	if t.adapter, err = telegram.New(o); err != nil {
 		return err

@@ -53,7 +53,7 @@ func (t *toolsPart) fill(scheduler *schedule.Scheduler) error {
 	m := t.engine.manager
 	t.keeper = toolhost.New(toolhost.Options{
 		Self: t.self, ToolsDir: t.cfg.ToolsDir, KeepSnapshots: t.cfg.SnapshotsKeep,
-		Grants: grants(t.cfg.ToolGrants), Registry: t.registry, Log: t.log,
+		Grants: grants(t.cfg.ToolGrants), Withheld: t.cfg.OwnDirs(), Registry: t.registry, Log: t.log,
 	})
 	t.registry.RecordCalls(m.Adapters)
 	t.registry.ExpectMore(t.keeper.AwaitTools)

@@ -75,6 +75,7 @@ func rooms() []room {
 		{"internal/toolset", nil, leaf},
 		{"internal/visible", nil, leaf},
 		{"internal/wait", nil, leaf},
+		{"internal/withheld", nil, leaf},
 	}
 }
 

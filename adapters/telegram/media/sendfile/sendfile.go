@@ -10,14 +10,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"bareclaw/internal/withheld"
 )
 
-const withheld = "it is in a directory of the gateway's own, which is never sent from."
+const ofGateway = "it is in a directory of the gateway's own, which is never sent from."
 
 // maxPath is the maximum length of a path, in bytes: PATH_MAX of Linux.
 const maxPath = 4096
@@ -25,10 +26,10 @@ const maxPath = 4096
 // A Policy defines which files may be sent. Directories are absolute paths; missing
 // directories are ignored. The methods of a Policy are safe for concurrent use.
 type Policy struct {
-	Base     string   // base of relative paths
-	Media    string   // permitted, though inside a withheld directory
-	Roots    []string // permitted
-	Withheld []string // never permitted, except for files below Media
+	Base     string        // base of relative paths
+	Media    string        // permitted, though inside a withheld directory
+	Roots    []string      // permitted
+	Withheld withheld.Dirs // never permitted, except for files below Media
 }
 
 // A Refusal explains to a person why a file is not sent and which files could be sent.
@@ -57,13 +58,13 @@ func (p *Policy) find(resolved string) (root, rel, why string) {
 		if err != nil {
 			continue
 		}
-		rel, ok := below(root, resolved)
+		rel, ok := withheld.Below(root, resolved)
 		switch {
 		case !ok:
 		case hidden(rel):
 			why = "hidden files, and files in hidden directories, are never sent."
 		case p.withheld(resolved):
-			why = withheld
+			why = ofGateway
 		default:
 			return root, rel, ""
 		}
@@ -79,24 +80,11 @@ func (p *Policy) allowed() string {
 
 func (p *Policy) withheld(resolved string) bool {
 	if media, err := filepath.EvalSymlinks(p.Media); err == nil {
-		if _, ok := below(media, resolved); ok {
+		if _, ok := withheld.Below(media, resolved); ok {
 			return false
 		}
 	}
-	for _, dir := range p.Withheld {
-		if resolved, err := filepath.EvalSymlinks(dir); err == nil {
-			dir = resolved
-		}
-		if _, ok := below(dir, resolved); ok {
-			return true
-		}
-	}
-	return false
-}
-
-func below(dir, path string) (string, bool) {
-	rel, err := filepath.Rel(dir, path)
-	return rel, err == nil && filepath.IsLocal(rel)
+	return p.Withheld.Hold(resolved)
 }
 
 func hidden(rel string) bool {
@@ -137,7 +125,7 @@ func (p *Policy) unresolved(abs string, err error) string {
 	for _, dir := range p.places() {
 		resolved, _ := filepath.EvalSymlinks(dir)
 		for _, root := range []string{dir, resolved} {
-			if _, ok := below(root, abs); ok && root != "" {
+			if _, ok := withheld.Below(root, abs); ok && root != "" {
 				return reason(err)
 			}
 		}
@@ -153,8 +141,8 @@ func reason(err error) string {
 		return "the gateway may not read it."
 	case errors.Is(err, errIrregular):
 		return irregular
-	case errors.Is(err, errWithheld):
-		return withheld
+	case errors.Is(err, withheld.Err):
+		return ofGateway
 	case errors.Is(err, unix.ELOOP):
 		return "it was replaced while it was opened."
 	}
@@ -164,50 +152,25 @@ func reason(err error) string {
 	return "it cannot be opened: " + err.Error() + "."
 }
 
-var (
-	errIrregular = errors.New("no regular file")
-	errWithheld  = errors.New("below a withheld directory")
-)
+var errIrregular = errors.New("no regular file")
 
-// walk opens the file at rel below root one path element at a time, and follows no
-// symbolic link, to exclude links inserted after the check. Directories are compared with
-// the withheld directories, which may have alternative names.
+// walk opens the regular file at rel below root.
 func (p *Policy) walk(root, rel string) (*os.File, error) {
-	var never []fs.FileInfo
-	if media, err := filepath.EvalSymlinks(p.Media); err != nil || media != root { // Media is exempt
-		for _, dir := range p.Withheld {
-			if info, err := os.Stat(dir); err == nil {
-				never = append(never, info)
-			}
-		}
+	never := p.Withheld
+	if media, err := filepath.EvalSymlinks(p.Media); err == nil && media == root { // Media is exempt
+		never = nil
 	}
-	f, err := os.Open(root)
+	f, err := never.Open(root, rel, unix.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
-	elements := strings.Split(rel, "/")
-	for i, name := range elements {
-		fd, err := -1, error(unix.EINTR)
-		for errors.Is(err, unix.EINTR) { // a signal may interrupt network file systems
-			fd, err = unix.Openat(int(f.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errIrregular
+	}
+	if err != nil {
 		_ = f.Close()
-		if err != nil {
-			return nil, err
-		}
-		f = os.NewFile(uintptr(fd), name)
-		info, err := f.Stat()
-		switch last := i == len(elements)-1; {
-		case err != nil:
-		case last && !info.Mode().IsRegular():
-			err = errIrregular
-		case slices.ContainsFunc(never, func(w fs.FileInfo) bool { return os.SameFile(info, w) }):
-			err = errWithheld
-		}
-		if err != nil {
-			_ = f.Close()
-			return nil, err
-		}
+		return nil, err
 	}
 	return f, nil
 }
