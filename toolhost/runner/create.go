@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"bareclaw/core/tools"
@@ -48,8 +49,7 @@ func (l *loader) create(ctx context.Context, _ tools.Call, args createArgs) (too
 		return tools.Result{}, inCode(err, before)
 	}
 	defer s.Close()
-	more := func(permission string) bool { return !slices.Contains(args.Permissions, permission) }
-	if s.Name != args.Name || slices.ContainsFunc(s.Permissions, more) {
+	if !script.IsBody(args.Code) || !args.describe(s) {
 		return tools.Result{}, errors.New("code: it must be the body of a function, but ends the function and changes what the tool is")
 	}
 	t := l.toolOf(s, api.File{})
@@ -57,6 +57,22 @@ func (l *loader) create(ctx context.Context, _ tools.Call, args createArgs) (too
 		return tools.Result{}, err
 	}
 	return tools.Object(api.NewFile{Source: string(source)})
+}
+
+// describe reports whether each member of a script but its handler is as it was asked for. What is not
+// asked for must not be there.
+func (a *createArgs) describe(s *script.Script) bool {
+	return s.Name == a.Name && s.Description == a.Description && sameJSON(s.Input, a.Schema) && s.Output == nil &&
+		s.Annotations == (tools.Annotations{}) && s.Timeout == tools.DefaultTimeout && sameSet(s.Permissions, a.Permissions)
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+func sameSet(a, b []string) bool {
+	return slices.Equal(slices.Compact(slices.Sorted(slices.Values(a))), slices.Compact(slices.Sorted(slices.Values(b))))
 }
 
 // inCode makes an error of the file point into the given code, which begins after some lines.

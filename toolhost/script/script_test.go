@@ -538,3 +538,25 @@ func TestLargeMachine(t *testing.T) {
 		}
 	}
 }
+
+// TestIsBody: code that ends its function is no body, whatever follows.
+func TestIsBody(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]bool{
+		"":         true,
+		"return 1": true,
+		"const f = (x: number): number => x;\nreturn await f(args.a); // done": true,
+		"return { name: 'other' };": true,
+		"return `}`":                true,
+		"return 1 }, name: 'other', async handler() {":          false,
+		"return 1 }, get annotations() { return {}":             false,
+		"return 1 }, ['name']: 'other', async handler() {":      false,
+		"return 1 }, ...other, async handler() {":               false,
+		"return 1 } }; export const other = { async handler(){": false,
+		"return 1 /*": false,
+	} {
+		if got := IsBody(code); got != want {
+			t.Errorf("%q: %t", code, got)
+		}
+	}
+}

@@ -29,6 +29,14 @@ func Wrap(name, description string, schema json.RawMessage, code string, permiss
 	return b.Bytes(), linesBefore
 }
 
+// IsBody reports whether code is the body of a function and nothing else. Code that ends the
+// function of [Wrap] and goes on with other members of the tool is none: beside a function that stands alone
+// there can be no members.
+func IsBody(code string) bool {
+	_, err := transform([]byte("(async function (args: Record<string, any>) {\n"+code+"\n})"), transformOptions("code"))
+	return err == nil
+}
+
 func quote(s string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
