@@ -116,18 +116,12 @@ func checkToolAddress(ctx context.Context, r *report, address string) {
 	r.ok("The tool host answers at %s; loaded: %s.", address, humanize.Count(said.ToolCount, "tool"))
 }
 
-// minLandlockABI is the first version of Landlock that refuses TCP.
-const minLandlockABI = 4
-
-// judgeLandlock notes a kernel that does not confine the tool host.
+// judgeLandlock notes a kernel that does not keep the tool host from reading files.
 func judgeLandlock(r *report, abi int, err error) {
-	const what = "Scripts have no way to files or the network of their own; the kernel would be a second wall."
-	switch {
-	case err != nil:
-		r.note("landlock_missing", "The kernel cannot confine the tool host: it has no Landlock, or Landlock is switched off.", what, "")
-	case abi < minLandlockABI:
-		r.note("landlock_missing", fmt.Sprintf("The kernel's Landlock (version %d) keeps the tool host from files, and not from TCP, which needs Linux 6.7.", abi), what, "")
-	default:
-		r.ok("The kernel confines the tool host (Landlock, version %d).", abi)
+	if err != nil {
+		r.note("landlock_missing", "The kernel cannot keep the tool host from reading your files: it has no Landlock, or Landlock is switched off.",
+			"Scripts have no way to files of their own; the kernel would be a second wall. Whatever else the tool host does not need is refused all the same.", "")
+		return
 	}
+	r.ok("The kernel keeps the tool host from files (Landlock, version %d).", abi)
 }

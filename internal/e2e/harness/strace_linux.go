@@ -2,14 +2,18 @@ package harness
 
 import (
 	"bufio"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"bareclaw/internal/testkit/check"
 )
@@ -85,21 +89,24 @@ func (tr *Tracer) Detach() {
 	<-tr.done
 }
 
-// HostSockets returns what has strace look at nothing but the daemon's connections to
-// session hosts: those of its Unix sockets that have no name.
+// HostSockets returns what has strace look at nothing but the daemon's connections to session hosts:
+// those of its Unix sockets whose other end was accepted by a socket with a path.
 func (m *Machine) HostSockets(daemon int) (all []string) {
 	m.T.Helper()
 	list, err := os.ReadFile("/proc/net/unix")
 	check.OK(m.T, err)
-	nameless := map[string]bool{}
+	named := map[uint64]bool{} // by inode
 	for line := range strings.Lines(string(list)) {
-		if words := strings.Fields(line); len(words) == 7 {
-			nameless["socket:["+words[6]+"]"] = true
+		if words := strings.Fields(line); len(words) == 8 {
+			inode, _ := strconv.ParseUint(words[6], 10, 32) // the first line has none
+			named[inode] = true
 		}
 	}
 	fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", daemon))
 	for _, fd := range fds {
-		if to, err := os.Readlink(fd); err == nil && nameless[to] {
+		to, _ := os.Readlink(fd)
+		inode, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimPrefix(to, "socket:["), "]"), 10, 32)
+		if err == nil && !named[inode] && named[m.otherEnd(inode)] {
 			all = append(all, "-P", to)
 		}
 	}
@@ -107,6 +114,57 @@ func (m *Machine) HostSockets(daemon int) (all []string) {
 		m.T.Fatal("the daemon has no connection to a host")
 	}
 	return all
+}
+
+// The messages of sock_diag(7) about Unix sockets, which x/sys does not declare: <linux/unix_diag.h>.
+type (
+	unixDiagRequest struct {
+		unix.NlMsghdr
+		Family, Protocol    uint8
+		_                   uint16
+		States, Inode, Show uint32
+		Cookie              uint64
+	}
+	unixDiagMessage struct {
+		Family, Type, State, _ uint8
+		Inode                  uint32
+		Cookie                 uint64
+	}
+)
+
+const (
+	sockDiagByFamily = 20
+	showPeer         = 4 // UDIAG_SHOW_PEER
+	peerAttribute    = 2 // UNIX_DIAG_PEER
+)
+
+// otherEnd returns the inode at the other end of a Unix socket; 0 if the socket is none, or has none.
+func (m *Machine) otherEnd(inode uint64) uint64 {
+	m.T.Helper()
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
+	check.OK(m.T, err)
+	defer func() { _ = unix.Close(fd) }()
+	request := unixDiagRequest{Family: unix.AF_UNIX, States: ^uint32(0), Inode: uint32(inode), Show: showPeer, Cookie: ^uint64(0)}
+	request.Len, request.Type, request.Flags = uint32(binary.Size(request)), sockDiagByFamily, unix.NLM_F_REQUEST
+	b, err := binary.Append(nil, binary.NativeEndian, request)
+	check.OK(m.T, err)
+	check.OK(m.T, unix.Sendto(fd, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
+	b = make([]byte, 4096)
+	n, _, err := unix.Recvfrom(fd, b, 0)
+	check.OK(m.T, err)
+	messages, err := syscall.ParseNetlinkMessage(b[:n])
+	check.OK(m.T, err)
+	for _, msg := range messages {
+		rest := msg.Data[min(len(msg.Data), binary.Size(unixDiagMessage{})):]
+		for msg.Header.Type == sockDiagByFamily && len(rest) >= 8 { // attributes: length, type, value
+			length := int(binary.NativeEndian.Uint16(rest))
+			if binary.NativeEndian.Uint16(rest[2:]) == peerAttribute {
+				return uint64(binary.NativeEndian.Uint32(rest[4:]))
+			}
+			rest = rest[min(len(rest), max(8, (length+3)&^3)):]
+		}
+	}
+	return 0
 }
 
 // Hold60 has a system call take a minute.
