@@ -109,7 +109,8 @@ type Config struct {
 	// ToolGrants are what the tools of the tools directory may use: hosts that they fetch from
 	// and directories whose files they read or write.
 	//
-	// A tool must also declare the permission. Addresses in private networks cannot be granted.
+	// A tool must also declare the permission. Addresses in private networks cannot be granted;
+	// the gateway's own directories are out of reach whatever is granted.
 	ToolGrants []ToolGrant `env:"BARECLAW_TOOL_GRANTS" kind:"grants" unset:"none"`
 	// SnapshotsKeep is the number of snapshots of the tools directory that are kept, beside the
 	// first one.
