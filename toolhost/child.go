@@ -85,11 +85,10 @@ func startChild(self string, boot api.Bootstrap, functions *http.Server, log *sl
 		close(c.exited)
 	}()
 	go func() { _ = api.Serve(functions, conns.functions) }() // ends with the connection, and that with the process
-	if c.client, err = newClient(conns.calls, conns.control); err != nil {
-		c.stop()
-		return nil, fmt.Errorf("start the tool host: %w", err)
+	if c.client, err = newClient(conns.calls, conns.control); err == nil {
+		_, err = input.Write(append(line, '\n'))
 	}
-	if _, err := input.Write(append(line, '\n')); err != nil {
+	if err != nil { // the process has ended
 		c.stop()
 		return nil, c.err // which says why
 	}
