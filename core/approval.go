@@ -8,6 +8,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The deliveries made for approvals on channels whose adapter delivers. Both have an
@@ -59,6 +63,9 @@ func (g grant) rule() string {
 // for changing files in the directory. Without a usable suggestion, the rule is the bare
 // name of the tool; for Bash, the exact command, unless the command is longer than a line or
 // contains pattern characters.
+//
+// AlwaysRules leaves out rules that a person cannot see whole, because of characters without a
+// glyph or of long runs of spaces.
 func AlwaysRules(a Approval) []string {
 	var rules []string
 	for _, g := range grants(&a) {
@@ -77,17 +84,30 @@ func grants(a *Approval) []grant {
 	}
 	return slices.DeleteFunc(all, func(g grant) bool {
 		_, err := NewRule(a.Channel, g.rule(), "", a.CreatedAt)
-		return err != nil
+		return err != nil || !isSeen(g.rule())
+	})
+}
+
+// longestGap is the longest run of spaces in a rule that a person is offered.
+const longestGap = 20
+
+// isSeen reports whether a person sees each character of a rule: each has a glyph of its own, and
+// no gap pushes the rest out of sight.
+func isSeen(rule string) bool {
+	return !strings.Contains(rule, strings.Repeat(" ", longestGap+1)) && !strings.ContainsFunc(rule, func(r rune) bool {
+		return r == '\u2800' || r == '\uFFFC' || // the blank of Braille; a stand-in for an object
+			!unicode.IsPrint(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 	})
 }
 
 func suggested(a *Approval) []grant {
 	var entries []struct {
-		Type, Behavior string
-		Rules          []grant
-		Directories    []string
+		Type        string   `json:"type"`
+		Behavior    string   `json:"behavior"`
+		Rules       []grant  `json:"rules"`
+		Directories []string `json:"directories"`
 	}
-	if json.Unmarshal(a.Suggestion, &entries) != nil {
+	if DecodeInput(a.Suggestion, &entries) != nil {
 		return nil
 	}
 	var all []grant
@@ -119,12 +139,21 @@ func ownGrant(a *Approval) []grant {
 	if a.Tool != "Bash" {
 		return []grant{{Tool: a.Tool}}
 	}
-	var input struct{ Command string }
-	if json.Unmarshal(a.Input, &input) != nil || strings.Trim(input.Command, " ") != input.Command ||
+	var input struct {
+		Command string `json:"command"`
+	}
+	if DecodeInput(a.Input, &input) != nil || strings.Trim(input.Command, " ") != input.Command ||
 		input.Command == "" || strings.ContainsAny(input.Command, "*\n") || strings.HasSuffix(input.Command, ":") {
 		return nil
 	}
 	return []grant{{"Bash", input.Command}}
+}
+
+// DecodeInput decodes the input of a tool into v as the agent reads it: by the exact names of
+// members. An object with two members of one name is an error, because only one of the two would
+// be shown.
+func DecodeInput(input json.RawMessage, v any) error {
+	return jsonv2.Unmarshal(input, v, jsontext.AllowInvalidUTF8(true))
 }
 
 // SessionRules encodes the rules of AlwaysRules for the agent's running process; nil without
@@ -174,8 +203,10 @@ type Option struct {
 // Questions returns the questions of the approval, and false for an approval of any tool but
 // ToolAskUser or for unreadable input.
 func Questions(a Approval) ([]Question, bool) {
-	var input struct{ Questions []Question }
-	if a.Kind != ApprovalTool || a.Tool != ToolAskUser || json.Unmarshal(a.Input, &input) != nil || len(input.Questions) == 0 {
+	var input struct {
+		Questions []Question `json:"questions"`
+	}
+	if a.Kind != ApprovalTool || a.Tool != ToolAskUser || DecodeInput(a.Input, &input) != nil || len(input.Questions) == 0 {
 		return nil, false
 	}
 	return input.Questions, true

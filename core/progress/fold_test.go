@@ -212,6 +212,7 @@ func TestChanges(t *testing.T) {
 	}{
 		{"Edit", `{"file_path":"/f","old_string":"a","new_string":"b","replace_all":true}`, []Change{{"c", "Edit", "/f", "a", "b"}}},
 		{"Write", `{"file_path":"/f","content":"new"}`, []Change{{"c", "Write", "/f", "", "new"}}},
+		{"Write", `{"FILE_PATH":"/safe","file_path":"/f","content":"new","Content":"x"}`, []Change{{"c", "Write", "/f", "", "new"}}},
 		{"NotebookEdit", `{"notebook_path":"/n","new_source":"1+1","cell_id":"x"}`, []Change{{"c", "NotebookEdit", "/n", "", "1+1"}}},
 		{"MultiEdit", `{"file_path":"/f","edits":[{"old_string":"a","new_string":"b"},{"old_string":"c","new_string":"d"}]}`,
 			[]Change{{"c/0", "MultiEdit", "/f", "a", "b"}, {"c/1", "MultiEdit", "/f", "c", "d"}}},

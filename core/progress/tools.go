@@ -146,7 +146,7 @@ func changes(tool, id string, input json.RawMessage) []Change {
 			New string `json:"new_string"`
 		} `json:"edits"`
 	}
-	if json.Unmarshal(input, &in) != nil {
+	if core.DecodeInput(input, &in) != nil {
 		return nil
 	}
 	switch tool {

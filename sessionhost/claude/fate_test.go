@@ -92,6 +92,8 @@ func TestTarget(t *testing.T) {
 		`{"description":"d","command":"ls"}`: "ls",
 		`{"command":"","description":"d"}`:   "d",
 		`{"x":1}`:                            "",
+		`{"Command":"ls","command":"rm"}`:    "rm",
+		`{"command":"ls","command":"rm"}`:    "rm",
 		`7`:                                  "",
 		`{"url":"` + long + `"}`:             strings.Repeat("é", 100),
 	} {

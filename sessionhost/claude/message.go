@@ -6,12 +6,17 @@ import (
 	"time"
 	"unicode/utf8"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
 // decode reads what it can of a JSON value into v: a member of another type counts as absent, as
-// does everything in a value of another kind. jsonv1 is encoding/json in half the time.
-func decode(value []byte, v any) { _ = jsonv1.Unmarshal(value, v) }
+// does everything in a value of another kind. Members have exactly the names of v's, as claude
+// reads them, and the last of two wins.
+func decode(value []byte, v any) { _ = jsonv2.Unmarshal(value, v, likeClaude) }
+
+// likeClaude is encoding/json, in half the time, with exact names.
+var likeClaude = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(), jsonv2.MatchCaseInsensitiveNames(false))
 
 func decoded[T any](value []byte) (v T) {
 	decode(value, &v)
@@ -88,7 +93,7 @@ func ToolTarget(input []byte) string {
 	keys := [...]string{"command", "file_path", "notebook_path", "path", "url", "query", "pattern", "skill", "description", "prompt"}
 	best, rank := "", len(keys)
 	_ = eachField(input, func(key, value []byte) { // no object, no target
-		for i, k := range keys[:rank] {
+		for i, k := range keys[:min(rank+1, len(keys))] { // the last of duplicate keys wins
 			if string(key) == k && text(value) != "" {
 				best, rank = text(value), i
 			}

@@ -133,6 +133,7 @@ func TestToolTimeout(t *testing.T) {
 		{"Bash", `{"command":"make"}`, 0},
 		{"Bash", `{"timeout":-5}`, 0},
 		{"Bash", `{"timeout":"600000"}`, 0},
+		{"Bash", `{"timeout":1000,"Timeout":600000,"Run_In_Background":true}`, time.Second},
 		{"Bash", `[]`, 0},
 		{"Read", `{"timeout":600000}`, 0},
 	} {

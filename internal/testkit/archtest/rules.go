@@ -72,6 +72,7 @@ func rooms() []room {
 		{"internal/socketpair", nil, leaf},
 		{"internal/statemark", nil, leaf},
 		{"internal/term", nil, leaf},
+		{"internal/toolinput", nil, leaf},
 		{"internal/toolset", nil, leaf},
 		{"internal/visible", nil, leaf},
 		{"internal/wait", nil, leaf},
