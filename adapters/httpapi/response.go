@@ -72,12 +72,15 @@ func (w *response) show(status int, shape any) error {
 // timeLayout is RFC 3339 in UTC with microseconds.
 const timeLayout = "2006-01-02T15:04:05.000000Z07:00"
 
-// encoding writes all times of the API in the same form, strings of raw values unchanged, and
-// invalid UTF-8 as replacement characters.
-var encoding = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true), json.WithMarshalers(json.MarshalToFunc(func(enc *jsontext.Encoder, t time.Time) error {
-	var buf [len(timeLayout) + 2]byte
-	return enc.WriteValue(append(t.UTC().AppendFormat(append(buf[:0], '"'), timeLayout), '"'))
-})))
+// encoding writes all times of the API in the same form, raw values unchanged, also with a member
+// twice, and invalid UTF-8 as replacement characters.
+var encoding = json.JoinOptions(
+	jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true),
+	json.WithMarshalers(json.MarshalToFunc(func(enc *jsontext.Encoder, t time.Time) error {
+		var buf [len(timeLayout) + 2]byte
+		return enc.WriteValue(append(t.UTC().AppendFormat(append(buf[:0], '"'), timeLayout), '"'))
+	})),
+)
 
 func marshal(shape any) (jsontext.Value, error) { return json.Marshal(shape, encoding) }
 

@@ -98,28 +98,37 @@ func TestDeliveryOfNothing(t *testing.T) {
 	}
 }
 
-// TestDeliveryInFewerParts: what an earlier process has begun in more parts is finished
-// with the file that has all of it.
-func TestDeliveryInFewerParts(t *testing.T) {
+// TestDeliveryInOtherParts: what an earlier process has begun in more parts is sent anew, and
+// ends with the file that has all of it. An earlier version has not noted how many parts there
+// were: then the file alone comes.
+func TestDeliveryInOtherParts(t *testing.T) {
 	t.Parallel()
-	a, _, _, chat := ready(t, func(_ *lanes.Options, o *Options) { o.FileOver = 2 })
-	body, err := json.Marshal(core.BackgroundBody{Text: strings.Repeat("word ", 5000)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &core.Delivery{ID: "background:1", Kind: core.DeliverBackground, Adapter: Name, Channel: "tg-7", Body: body}
-	if err := a.env.Deliver(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
-	begun := *d
-	begun.Progress = json.RawMessage(`{"sent":[1,2,3]}`)
-	if err := a.env.Delivered(t.Context(), begun); err != nil {
-		t.Fatal(err)
-	}
-	defer run(t, a)()
-	chat.AwaitMessage("the file", func(m fakeapi.Message) bool { return m.Media != nil })
-	if now, err := a.out.Wait(t.Context(), d.ID); err != nil || now.State != core.DeliverySent {
-		t.Errorf("it is %+v, %v", now, err)
+	for progress, messages := range map[string]int{`{"sent":[1,2,3]}`: 1, `{"sent":[1],"parts":7}`: 2, `{"sent":[1],"parts":2}`: 1} {
+		t.Run(progress, func(t *testing.T) {
+			t.Parallel()
+			a, _, _, chat := ready(t, func(_ *lanes.Options, o *Options) { o.FileOver = 2 })
+			body, err := json.Marshal(core.BackgroundBody{Text: strings.Repeat("word ", 5000)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := &core.Delivery{ID: "background:1", Kind: core.DeliverBackground, Adapter: Name, Channel: "tg-7", Body: body}
+			if err := a.env.Deliver(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			begun := *d
+			begun.Progress = json.RawMessage(progress)
+			if err := a.env.Delivered(t.Context(), begun); err != nil {
+				t.Fatal(err)
+			}
+			defer run(t, a)()
+			file := chat.AwaitMessage("the file", func(m fakeapi.Message) bool { return m.Media != nil })
+			if now, err := a.out.Wait(t.Context(), d.ID); err != nil || now.State != core.DeliverySent {
+				t.Errorf("it is %+v, %v", now, err)
+			}
+			if sent := chat.FromBot(); len(sent) != messages || sent[messages-1].ID != file.ID {
+				t.Errorf("%d messages were sent, want %d, and last the file", len(sent), messages)
+			}
+		})
 	}
 }
 

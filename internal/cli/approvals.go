@@ -11,6 +11,7 @@ import (
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
+	"bareclaw/internal/visible"
 )
 
 type approvals struct {
@@ -64,39 +65,86 @@ type approvalShow struct {
 
 // Run runs the command.
 func (s *approvalShow) Run(c *command.Context, gateway *client.Client) error {
-	return fetch(c, gateway, api.PathApprovals, false, func(got *api.Approvals) error {
-		a, err := only(got.Approvals, approvalID, "approval", s.ID)
-		if err != nil {
-			return err
-		}
-		if s.JSON {
-			return c.PrintJSON(a)
-		}
-		var facts command.Facts
-		facts.Add("approval", a.ID)
-		facts.Add("channel", a.Channel)
-		facts.Add("from", a.Prompt.User)
-		facts.Add("prompt", firstWords(a.Prompt))
-		facts.Add("left", timeLeft(a, time.Now()))
-		facts.Add("--always", strings.Join(a.Always, ", "))
-		whole := call(a)
-		if a.Tool != "" {
-			whole = chat.Whole(a.Tool, a.Input)
-		}
-		return c.PrintLines(append(facts.Lines(term.PaletteFor(c.Out), command.Unlimited), "", strings.TrimRight(term.Safe(whole), "\n"))...)
-	})
+	a, err := pendingApproval(c, gateway, s.ID)
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return c.PrintJSON(a)
+	}
+	return printRequest(c, a)
+}
+
+// pendingApproval returns the pending approval with an id, or with the beginning of one.
+func pendingApproval(c *command.Context, gateway *client.Client, id string) (*api.Approval, error) {
+	var pending api.Approvals
+	if err := c.Get(gateway, api.PathApprovals, &pending); err != nil {
+		return nil, err
+	}
+	return only(pending.Approvals, approvalID, "approval", id)
+}
+
+// printRequest prints all that allowing an approval allows.
+func printRequest(c *command.Context, a *api.Approval) error {
+	var facts command.Facts
+	facts.Add("approval", a.ID)
+	facts.Add("channel", a.Channel)
+	facts.Add("from", a.Prompt.User)
+	facts.Add("prompt", firstWords(a.Prompt))
+	facts.Add("left", timeLeft(a, time.Now()))
+	lines := facts.Lines(term.PaletteFor(c.Out), command.Unlimited)
+	for _, rule := range a.Always {
+		lines = append(lines, "--always  "+visible.Line(rule))
+	}
+	if len(a.Suggestion) > 0 {
+		lines = append(lines, "--remember  "+visible.Line(string(a.Suggestion)))
+	}
+	whole := call(a)
+	if a.Tool != "" {
+		whole = chat.Whole(a.Tool, a.Input)
+	}
+	return c.PrintLines(append(lines, "", strings.TrimRight(term.Safe(whole), "\n"))...)
 }
 
 type approvalAllow struct {
 	ID       string `arg:"" name:"id" help:"The approval's id, or the beginning of it."`
 	Always   bool   `help:"Never ask again for this on its channel."`
 	Remember bool   `help:"Do not ask again in this session."`
+	Yes      bool   `help:"Do not ask."`
 	JSON     bool   `name:"json" help:"Print JSON."`
 }
 
-// Run runs the command.
+// Help is shown below the summary.
+func (*approvalAllow) Help() string {
+	return "The whole request is printed first, as “approvals show” prints it. At a terminal you are then asked whether to allow it."
+}
+
+// Run runs the command. A request that no longer waits is left to the gateway, which says what
+// became of it.
 func (a *approvalAllow) Run(c *command.Context, gateway command.Decider) error {
-	return decide(c, gateway, a.ID, api.Decision{Behavior: api.Allow, Always: a.Always, Remember: a.Remember}, a.JSON)
+	asked, err := pendingApproval(c, gateway.Client, a.ID)
+	if err != nil && len(a.ID) < fullID {
+		return err
+	}
+	id := a.ID
+	if err == nil {
+		id = asked.ID
+		if err := a.confirm(c, asked); err != nil {
+			return err
+		}
+	}
+	return decide(c, gateway, id, api.Decision{Behavior: api.Allow, Always: a.Always, Remember: a.Remember}, a.JSON)
+}
+
+// confirm shows the request, and asks the person at the terminal.
+func (a *approvalAllow) confirm(c *command.Context, asked *api.Approval) error {
+	if a.JSON {
+		return nil // for a program, which shows the request itself
+	}
+	if err := printRequest(c, asked); err != nil || a.Yes {
+		return err
+	}
+	return c.Confirm("Allow this?")
 }
 
 type approvalDeny struct {
@@ -107,21 +155,18 @@ type approvalDeny struct {
 
 // Run runs the command.
 func (a *approvalDeny) Run(c *command.Context, gateway command.Decider) error {
-	return decide(c, gateway, a.ID, api.Decision{Behavior: api.Deny, Message: a.Message}, a.JSON)
-}
-
-func decide(c *command.Context, gateway command.Decider, id string, body api.Decision, asJSON bool) error {
+	id := a.ID
 	if len(id) < fullID {
-		var pending api.Approvals
-		if err := c.Get(gateway.Client, api.PathApprovals, &pending); err != nil {
-			return err
-		}
-		a, err := only(pending.Approvals, approvalID, "approval", id)
+		asked, err := pendingApproval(c, gateway.Client, id)
 		if err != nil {
 			return err
 		}
-		id = a.ID
+		id = asked.ID
 	}
+	return decide(c, gateway, id, api.Decision{Behavior: api.Deny, Message: a.Message}, a.JSON)
+}
+
+func decide(c *command.Context, gateway command.Decider, id string, body api.Decision, asJSON bool) error {
 	return request(c, gateway.Client, http.MethodPost, api.ApprovalPath(id), body, asJSON, func(a *api.Approval) error {
 		if a.State == "" {
 			return c.PrintLines("Decided.")

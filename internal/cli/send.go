@@ -18,6 +18,7 @@ import (
 	"bareclaw/core/progress"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/term"
+	"bareclaw/internal/visible"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -265,7 +266,7 @@ func (a *activity) take(u core.Update) string {
 // call names the tool of an approval and the object of the call.
 func call(a *api.Approval) string {
 	if target := claude.ToolTarget(a.Input); target != "" {
-		return a.Tool + ": " + target
+		return visible.Line(a.Tool) + ": " + visible.Text(target)
 	}
-	return cmp.Or(a.Tool, "a turn that was cut, to be continued")
+	return cmp.Or(visible.Line(a.Tool), "a turn that was cut, to be continued")
 }

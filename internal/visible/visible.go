@@ -60,6 +60,9 @@ var longRuns = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m:^(?:[\t\p{Zs}]*\n){4,})|[\t\p{Zs}]{21,}`)
 })
 
+// Escape returns the escape of a character.
+func Escape(r rune) string { return fmt.Sprintf(`\u{%04X}`, r) }
+
 func escape(s string, hide func(rune) bool) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return hide(r) || r == utf8.RuneError }) {
 		return s
@@ -68,7 +71,7 @@ func escape(s string, hide func(rune) bool) string {
 	text := []rune(strings.ToValidUTF8(s, "\uFFFD"))
 	for i, r := range text {
 		if hide(r) && !shapes(text, i) {
-			fmt.Fprintf(&b, `\u{%04X}`, r)
+			b.WriteString(Escape(r))
 			continue
 		}
 		b.WriteRune(r)

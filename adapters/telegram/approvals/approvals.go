@@ -18,12 +18,9 @@ import (
 	"bareclaw/core"
 )
 
-// KindInput is the delivery of a tool's whole input. Body is a core.ApprovalBody.
+// KindInput is the delivery of a request again, which an earlier version had shortened. Body is
+// a core.ApprovalBody.
 const KindInput core.DeliveryKind = "input"
-
-// maxInputText is the length of the longest input shown in the chat, in UTF-16 units; a
-// longer input is sent as a file.
-const maxInputText = 3500
 
 // A Handler shows approvals and accepts decisions. Its methods are safe for concurrent
 // use.
@@ -37,7 +34,7 @@ type Handler struct {
 func New(e *env.Env, out *outbox.Outbox) *Handler {
 	h := &Handler{env: e, out: out}
 	outbox.Compose(out, core.DeliverApproval, h.composeRequest)
-	outbox.Compose(out, KindInput, h.composeInput)
+	outbox.Compose(out, KindInput, h.composeRequest)
 	outbox.Compose(out, core.DeliverApprovalClosed, func(ctx context.Context, _ core.Delivery, b core.ApprovalBody) ([]outbox.Part, error) {
 		return h.composeEdit(ctx, b.ID, 0)
 	})
@@ -72,13 +69,20 @@ func (h *Handler) look(ctx context.Context, id string) (view.Request, error) {
 	return view.Tool(&p), nil
 }
 
+// composeRequest composes all that the request is about, and last the message with the buttons:
+// nobody must allow what has not been sent.
 func (h *Handler) composeRequest(ctx context.Context, _ core.Delivery, b core.ApprovalBody) ([]outbox.Part, error) {
 	look, err := h.look(ctx, b.ID)
 	if err != nil {
 		return nil, err
 	}
+	var before []outbox.Part
+	for _, d := range look.Before.Documents {
+		before = append(before, outbox.Parts(d)...)
+	}
+	before = h.out.OrFile(before, &outbox.File{Name: look.Before.FileName, Content: look.Before.FileText, Caption: "All of it."})
 	ask := &outbox.Text{Document: look.Text.Split(markdown.MaxUnits)[0], Buttons: look.Buttons} // a single message, to be edited later
-	return append(outbox.Parts(look.Before), ask), nil
+	return append(before, ask), nil
 }
 
 // composeEdit composes the delivery that shows the current state of an approval in a
@@ -95,19 +99,6 @@ func (h *Handler) composeEdit(ctx context.Context, id string, message int) ([]ou
 		return nil, err
 	}
 	return []outbox.Part{&outbox.Change{Message: message, Text: outbox.Text{Document: look.Text, Buttons: look.Buttons}}}, nil
-}
-
-func (h *Handler) composeInput(ctx context.Context, _ core.Delivery, body core.ApprovalBody) ([]outbox.Part, error) {
-	p, err := h.env.Approval(ctx, body.ID)
-	if err != nil {
-		return nil, fmt.Errorf("read approval %s: %w", body.ID, err)
-	}
-	text := view.Indented(p.Input)
-	if markdown.Length(text) > maxInputText {
-		return []outbox.Part{&outbox.File{Name: p.Tool + ".json", Content: text, Caption: "The whole input of " + p.Tool}}, nil
-	}
-	var b markdown.Builder
-	return outbox.Parts(b.Text("The whole input of ").Bold(p.Tool).Pre("json", text).Document()), nil
 }
 
 // AskPending delivers the pending approvals that have no delivery, for example approvals
@@ -160,11 +151,15 @@ func (h *Handler) failed(ctx context.Context, doing string, err error) string {
 
 func (h *Handler) decideTapped(decision core.Decision) chats.Action {
 	return func(ctx context.Context, t chats.Tap) string {
+		p, err := h.env.Approval(ctx, t.Arg)
+		if err == nil && p.State == core.ApprovalPending && decision.Allow && isCut(t.Markup) {
+			return "This message does not show all of the request. Tap “Show all”, and decide below the request that comes."
+		}
 		decision := decision
 		decision.By = chats.FullName(&t.User)
 		text, won := h.decide(ctx, t.Arg, decision)
 		h.editTapped(ctx, t, t.Arg)
-		if won && decision.Always {
+		if won && decision.Always && len(core.AlwaysRules(p)) > 0 {
 			text += " From now on this is always allowed in this chat; /rules removes the rule."
 		}
 		return text
@@ -182,13 +177,18 @@ func (h *Handler) editTapped(ctx context.Context, t chats.Tap, approval string) 
 	h.out.Edit(ctx, "edit:"+t.Key+":tapped", t.Address.Key(), outbox.Edit{Message: t.Message, Approval: approval})
 }
 
+// showAll sends a request again. The button is below requests of earlier versions, which did not
+// show all.
 func (h *Handler) showAll(ctx context.Context, t chats.Tap) string {
 	p, err := h.env.Approval(ctx, t.Arg)
-	if err != nil {
+	switch {
+	case err != nil:
 		return requestGone
+	case p.State != core.ApprovalPending:
+		return view.TooLate(&p)
 	}
 	h.deliver(ctx, KindInput, "input:"+t.Key, &p)
-	return ""
+	return "The whole request is sent again."
 }
 
 // revise explains how to send a plan back: a revision needs a text.

@@ -19,9 +19,8 @@ type Builder struct {
 	broken bool   // a block ended: the next text begins on a new line
 }
 
-// Text adds text literally, without interpreting markup. Invalid UTF-8, control
-// characters and bidirectional controls become U+FFFD, line separators become line
-// breaks, tabs become spaces.
+// Text adds text literally, without interpreting markup, as Clean shows it. Tabs become
+// spaces.
 func (b *Builder) Text(text string) *Builder {
 	b.write(text)
 	return b

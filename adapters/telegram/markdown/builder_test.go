@@ -5,7 +5,7 @@ import "testing"
 func TestBuilder(t *testing.T) {
 	t.Parallel()
 	var b Builder
-	b.Text("**not** bold ").Bold("bold").Text(" ").Italic("it").Pre("go", "\n\tx\n").Text("after").Edit("f", "", "x").Text("end")
+	b.Text("**not** bold ").Bold("bold").Text(" ").Italic("it").Pre("go", "\n\tx\n").Text("after").Edit("f", "", "x", Excerpt).Text("end")
 	const want = `**not** bold bold it
     x
 after
@@ -28,12 +28,12 @@ end
 
 func edited(file, before, after string) Document {
 	var b Builder
-	return b.Edit(file, before, after).Document()
+	return b.Edit(file, before, after, Excerpt).Document()
 }
 
 func written(file, content string) Document {
 	var b Builder
-	return b.Write(file, content).Document()
+	return b.Write(file, content, Excerpt).Document()
 }
 
 // TestBuilderHostile puts texts that Telegram would refuse everywhere.

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -27,9 +28,14 @@ func TestDiff(t *testing.T) {
 		{"something new", edited("x", "", "\tif **a** {\n"), "Edit: x\n+     if **a** {"},
 		{"all removed", edited("x", "a\n\nb", ""), "Edit: x\n- a\n- \n- b"},
 		{"a line more, none ended", edited("x", "a", "a\nb"), "Edit: x\n~~a\n+ b"},
-		{"nothing", edited("x", "a", "a\n"), "Edit: x\nno lines changed"},
-		{"a file", written("a b.md", "# T\r\n\r\n\x00"), "Write: a b.md\n+ # T\n+ \n+ \uFFFD"},
-		{"an empty file", written("x", ""), "Write: x\nno lines changed"},
+		{"nothing", edited("x", "a", "a"), "Edit: x\nno lines changed"},
+		{"a line end", edited("x", "a", "a\n"), "Edit: x\nonly the end of the last line changes"},
+		{"hidden characters", edited("x", "a\nb", "a\nb\u200b"), "Edit: x\n~~a\n- b\n+ b\\u{200B}"},
+		{"an escape becomes what it stands for", edited("x", `b\u{200B}`, "b\u200b"), "Edit: x\n- b\\u{200B}\n+ b\\u{200B}"},
+		{"empty lines", edited("x", "a", "a\n"+strings.Repeat("\n", 900)+"b"), "Edit: x\n~~a\n+ ⏎×900\n+ b"},
+		{"a name of two lines", written("x\nEdit: y\u2060", "a"), `Write: x\u{000A}Edit: y\u{2060}` + "\n+ a"},
+		{"a file", written("a b.md", "# T\r\n\r\n\x00"), `Write: a b.md` + "\n" + `+ # T\u{000D}` + "\n" + `+ \u{000D}` + "\n" + `+ \u{0000}`},
+		{"an empty file", written("x", ""), "Write: x\nnothing: the file is empty"},
 		{
 			"a long line", written("x", strings.Repeat("x", 5000)),
 			"Write: x\n+ " + strings.Repeat("x", maxDiffLineUnits-3) + "…",
@@ -72,4 +78,32 @@ func TestDiffBounds(t *testing.T) {
 	if n := Length(d.Text); n > 3500 {
 		t.Errorf("%d units", n)
 	}
+}
+
+// TestWholeDiff holds that nothing is left out or folded.
+func TestWholeDiff(t *testing.T) {
+	t.Parallel()
+	var before, after, want strings.Builder
+	for i := range 600 {
+		fmt.Fprintf(&before, "line %d\n", i)
+		fmt.Fprintf(&after, "line %d%s\n", i, strings.Repeat("!", i%599/598*1000))
+	}
+	before.WriteString("\t" + strings.Repeat("x", 5000))
+	for i := range 600 {
+		if i == 598 {
+			fmt.Fprintf(&want, "- line %d\n+ line %d%s\n", i, i, strings.Repeat("!", 1000))
+			continue
+		}
+		fmt.Fprintf(&want, "~~line %d\n", i)
+	}
+	want.WriteString("-     " + strings.Repeat("x", 5000))
+	var b Builder
+	d := b.Edit("/x", before.String(), after.String(), Whole).Document()
+	if got := strings.ReplaceAll(d.Text, unchanged, "~~"); got != "Edit: /x\n"+want.String() {
+		t.Errorf("text:\n%s", got)
+	}
+	if last := d.Entities[len(d.Entities)-1]; last.Type != "blockquote" {
+		t.Errorf("the diff is a %s", last.Type)
+	}
+	checkSplit(t, d, MaxUnits)
 }

@@ -50,7 +50,7 @@ func composed(s string) Document {
 	for _, address := range []string{s, "https://example.com/" + s} {
 		b.link(address, s, func() { b.write(s) })
 	}
-	b.Pre(s, s).Edit(s, "", s)
-	b.Text(s).Write(s, s).Text(s)
+	b.Pre(s, s).Edit(s, "", s, Excerpt)
+	b.Text(s).Write(s, s, Whole).Text(s)
 	return b.Document()
 }

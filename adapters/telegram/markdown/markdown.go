@@ -26,6 +26,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-telegram/bot/models"
+
+	"bareclaw/internal/visible"
 )
 
 // A Document is a text with formatting. Documents returned by this package are valid
@@ -193,27 +195,30 @@ const replacement = utf8.RuneError
 var telegramChanges = strings.NewReplacer(
 	"\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n",
 	"a\u030A", "å", "A\u030A", "Å", "u\u030A", "ů", "U\u030A", "Ů", "w\u030A", "ẘ", "y\u030A", "ẙ",
-	"\u030A", "", "\u0333", "", "\u033F", "",
 )
 
-// Clean replaces or removes everything in text that Telegram refuses (invalid UTF-8), or
-// silently removes or replaces (control characters, carriage returns, U+2028 to U+202E,
-// three combining marks), and the characters that can reorder displayed text: in an
-// approval people must see the command that will run. Harmful characters become U+FFFD,
-// as visible evidence. Tabs remain.
+// Clean makes visible what Telegram silently removes or replaces (control characters, three
+// combining marks), and the characters that can reorder displayed text: they become escapes as
+// those of the package visible. Carriage returns and U+2028 and U+2029 become line breaks, bytes
+// that are no UTF-8 U+FFFD. Tabs remain.
 func Clean(text string) string {
-	return strings.Map(func(c rune) rune {
+	text = telegramChanges.Replace(text)
+	var b strings.Builder
+	for _, c := range text {
 		if harmful(c) {
-			return replacement
+			b.WriteString(visible.Escape(c))
+			continue
 		}
-		return c
-	}, telegramChanges.Replace(text))
+		b.WriteRune(c)
+	}
+	return b.String()
 }
 
 // harmful reports whether Telegram removes or replaces the character c, or c reorders
 // text.
 func harmful(c rune) bool {
-	return c < ' ' && c != '\n' && c != '\t' || c >= 0x7F && c <= 0x9F || c >= '\u2028' && c <= '\u202E' || c >= '\u2066' && c <= '\u2069'
+	return c < ' ' && c != '\n' && c != '\t' || c >= 0x7F && c <= 0x9F || c >= '\u2028' && c <= '\u202E' || c >= '\u2066' && c <= '\u2069' ||
+		c == '\u030A' || c == '\u0333' || c == '\u033F'
 }
 
 // isBlank reports whether text has no visible character. Telegram refuses blank

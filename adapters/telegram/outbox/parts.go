@@ -14,6 +14,7 @@ import (
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/internal/visible"
 
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
@@ -60,11 +61,17 @@ func (o *Outbox) AnswerParts(source string, replace, replyTo int) []Part {
 	if len(parts) == 0 {
 		parts = NoteParts(view.Note{Text: "(The answer contains nothing that can be displayed.)", ReplyTo: replyTo})
 	}
-	if len(parts) > o.fileOver {
-		parts = []Part{parts[0], &File{Name: "answer.md", Content: source, Caption: "The whole answer."}}
-	}
+	parts = o.OrFile(parts, &File{Name: "answer.md", Content: source, Caption: "The whole answer."})
 	parts[0].(*Text).Replace = replace
 	return parts
+}
+
+// OrFile returns the messages, or, if these are too many, the first and a file with all of them.
+func (o *Outbox) OrFile(messages []Part, file *File) []Part {
+	if len(messages) > o.fileOver {
+		return []Part{messages[0], file}
+	}
+	return messages
 }
 
 // Send sends or edits the message. If Telegram refuses the formatting, Send sends the
@@ -122,7 +129,7 @@ func keyboard(buttons [][]view.Button) *models.InlineKeyboardMarkup {
 	for _, row := range buttons {
 		var out []models.InlineKeyboardButton
 		for _, b := range row {
-			out = append(out, models.InlineKeyboardButton{Text: markdown.Clean(b.Text), CallbackData: b.Data})
+			out = append(out, models.InlineKeyboardButton{Text: markdown.Clean(visible.Line(b.Text)), CallbackData: b.Data})
 		}
 		k.InlineKeyboard = append(k.InlineKeyboard, out)
 	}
@@ -252,14 +259,8 @@ func (o *Outbox) SentAs(ctx context.Context, delivery string) ([]int, error) {
 
 // SentBy returns the messages sent so far for a delivery.
 func SentBy(d core.Delivery) ([]int, error) {
-	if d.Progress == nil {
-		return nil, nil
-	}
-	var done sendState
-	if err := json.Unmarshal(d.Progress, &done); err != nil {
-		return nil, fmt.Errorf("read the progress of delivery %s: %w", d.ID, err)
-	}
-	return done.Sent, nil
+	done, err := progressOf(d)
+	return done.Sent, err
 }
 
 // LastSent returns the last message sent for a delivery; 0: none.

@@ -33,7 +33,7 @@ type transfer struct {
 	core.Delivery
 	o    *Outbox
 	to   chats.Address
-	sent []int // messages of the sent parts
+	done sendState
 
 	// Outbox.mu guards the fields below.
 	uncertain bool // a part has arrived or may have, or is in flight
@@ -41,8 +41,8 @@ type transfer struct {
 }
 
 // run sends the unsent parts. An error that is not Interrupted means that the delivery has
-// failed for good. An earlier process with other settings may have made more parts: then
-// run sends the last part again, which may be the file with the whole text.
+// failed for good. An earlier process with other settings may have made other parts: then run
+// sends all of them, since the last part must not come before what it is about.
 func (t *transfer) run(ctx context.Context) error {
 	parts, err := t.prepare(ctx)
 	if err != nil || t.State != core.DeliveryPending {
@@ -51,12 +51,16 @@ func (t *transfer) run(ctx context.Context) error {
 	if len(parts) == 0 {
 		return t.progress(ctx, true)
 	}
-	for n := min(len(t.sent), len(parts)-1); n < len(parts); n++ {
+	if t.done.Parts != 0 && t.done.Parts != len(parts) {
+		t.done.Sent = nil
+	}
+	t.done.Parts = len(parts)
+	for n := min(len(t.done.Sent), len(parts)-1); n < len(parts); n++ {
 		id, err := t.sendPart(ctx, parts[n])
 		if err != nil {
 			return err
 		}
-		t.sent = append(t.sent, id)
+		t.done.Sent = append(t.done.Sent, id)
 		if err := t.progress(ctx, n == len(parts)-1); err != nil {
 			return err
 		}
@@ -91,7 +95,7 @@ func (t *transfer) compose(ctx context.Context) ([]Part, error) {
 	if d.State != core.DeliveryPending {
 		return nil, nil
 	}
-	if t.sent, err = SentBy(d); err != nil {
+	if t.done, err = progressOf(d); err != nil {
 		return nil, Undeliverable(err)
 	}
 	to, ok := t.o.env.Moves.Of(d.Channel)
@@ -172,15 +176,26 @@ func timeLimit(p Part) time.Duration {
 	return botapi.CallTimeout
 }
 
-// sendState is the progress of a delivery: the messages sent for the parts.
+// sendState is the progress of a delivery.
 type sendState struct {
-	Sent []int `json:"sent,omitempty"`
+	Sent  []int `json:"sent,omitempty"`  // messages of the sent parts
+	Parts int   `json:"parts,omitempty"` // number of all parts; 0 if an earlier version began to send
+}
+
+func progressOf(d core.Delivery) (done sendState, err error) {
+	if d.Progress == nil {
+		return done, nil
+	}
+	if err = json.Unmarshal(d.Progress, &done); err != nil {
+		return done, fmt.Errorf("read the progress of delivery %s: %w", d.ID, err)
+	}
+	return done, nil
 }
 
 // progress records how far the delivery is. If the progress cannot be recorded, the next
 // process continues.
 func (t *transfer) progress(ctx context.Context, whole bool) (err error) {
-	if t.Progress, err = json.Marshal(sendState{t.sent}); err != nil {
+	if t.Progress, err = json.Marshal(t.done); err != nil {
 		return err
 	}
 	d := t.Delivery
@@ -190,8 +205,8 @@ func (t *transfer) progress(ctx context.Context, whole bool) (err error) {
 	if err := t.o.record(ctx, d); err != nil {
 		return fmt.Errorf("%w: %w", ErrClosing, err)
 	}
-	if n := len(t.sent); n > 0 && t.sent[n-1] != 0 {
-		t.o.env.Records.LinkMessage(ctx, t.to.Chat, t.sent[n-1], env.Link{Message: d.Message, Delivery: d.ID})
+	if n := len(t.done.Sent); n > 0 && t.done.Sent[n-1] != 0 {
+		t.o.env.Records.LinkMessage(ctx, t.to.Chat, t.done.Sent[n-1], env.Link{Message: d.Message, Delivery: d.ID})
 	}
 	return nil
 }

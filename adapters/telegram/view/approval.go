@@ -1,7 +1,6 @@
 package view
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -9,40 +8,68 @@ import (
 
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
+	"bareclaw/internal/toolinput"
+	"bareclaw/internal/visible"
 )
 
 const (
-	// InputShown is how much of a tool's input is part of the request, in UTF-16 units.
-	InputShown = 1000
+	// maxRulesText is the longest text of rules that is offered, in UTF-16 units.
+	maxRulesText = 1000
+	// doneShown is how much is shown of what an interrupted turn had done, in UTF-16 units.
+	doneShown = 1000
 	// labelShown bounds the text of a button: phones show a single line.
 	labelShown = 60
 	// ToastShown bounds the text shown after a tap, in characters:
 	// https://core.telegram.org/bots/api#answercallbackquery
 	ToastShown = 200
+	// afterInput is the room for what a message says below the input of a tool, besides rules:
+	// how to answer, or the outcome. In UTF-16 units.
+	afterInput = 450
 )
 
 // A Request is an approval rendered for the chat.
 type Request struct {
-	Before  markdown.Document // sent first, unless empty
+	Before  Attachment
 	Text    markdown.Document // message to be edited when the approval changes
 	Buttons [][]Button
+}
+
+// An Attachment is what a request is about and has no room for. It is sent before the request,
+// and is empty for most. If it takes too many messages, the file has all of it.
+type Attachment struct {
+	Documents []markdown.Document
+	FileName  string
+	FileText  string
 }
 
 func decided(b *markdown.Builder, p *core.Approval) Request {
 	return Request{Text: b.Bold(Outcome(p)).Document()}
 }
 
-// Tool renders the request to use a tool.
+// Tool renders the request to use a tool. The whole input is shown: in the message, or before
+// the message where a message has no room for the input.
 func Tool(p *core.Approval) Request {
 	var b markdown.Builder
-	b.Text("Claude asks to use ").Bold(p.Tool).Text("\n")
-	whole := showInput(&b, p.Tool, p.Input)
+	title := func() { b.Text("Claude asks to use ").Bold(visible.Line(p.Tool)) }
+	title()
+	b.Text("\n")
+	showInput(&b, p.Tool, p.Input)
+	whole, rules := b.Document(), AlwaysRules(p)
+	var before Attachment
+	if !hasRoom(whole, rules) {
+		before = Attachment{[]markdown.Document{whole}, "request.txt", whole.Text}
+		b = markdown.Builder{}
+		title()
+		b.Text(". The whole request is above.\n")
+	}
 	b.Text("\n")
 	if p.State != core.ApprovalPending {
-		return decided(&b, p)
+		r := decided(&b, p)
+		r.Before = before
+		return r
 	}
 	rows := [][]Button{{{"Allow", "ok:" + p.ID}, {"Deny", "no:" + p.ID}}}
-	if rules := AlwaysRules(p); len(rules) > 0 {
+	if len(rules) > 0 {
 		label := "Always " + strings.Join(rules, ", ")
 		if Brief(label, labelShown) != label {
 			b.Text("“Always” would allow, from now on in this chat:").Pre("", strings.Join(rules, "\n")).Text("\n")
@@ -51,73 +78,85 @@ func Tool(p *core.Approval) Request {
 		rows = append(rows, []Button{{label, "always:" + p.ID}})
 	}
 	b.Italic("Reply to this message to deny it and say why. Open until " + Clock(p.ExpiresAt) + ".")
-	if !whole {
-		rows = append(rows, []Button{{"Show all", "all:" + p.ID}})
-	}
-	return Request{Text: b.Document(), Buttons: rows}
+	return Request{Before: before, Text: b.Document(), Buttons: rows}
 }
 
-// AlwaysRules returns the rules added by “Always”; none if the rules are too long to be
-// shown whole, since nobody must allow a hidden rule.
+// hasRoom reports whether one message has room for a tool's input and all that may be said below
+// the input. The answer depends on nothing that changes while the approval is open.
+func hasRoom(input markdown.Document, rules []string) bool {
+	room := markdown.MaxUnits - afterInput - markdown.Length(strings.Join(rules, "\n"))
+	return markdown.Length(input.Text) <= room && len(input.Split(markdown.MaxUnits)) == 1
+}
+
+// AlwaysRules returns the rules added by “Always”; none if the rules cannot be shown whole and
+// as they are, since nobody must allow a hidden rule.
 func AlwaysRules(p *core.Approval) []string {
 	rules := core.AlwaysRules(*p)
-	if markdown.Length(strings.Join(rules, "\n")) > InputShown {
+	if text := strings.Join(rules, "\n"); markdown.Length(text) > maxRulesText || markdown.Clean(visible.Code(text)) != text {
 		return nil
 	}
 	return rules
 }
 
-// showInput renders the input of a tool, and reports whether the whole input is shown.
-func showInput(b *markdown.Builder, tool string, input json.RawMessage) (whole bool) {
-	var in struct {
-		Command     string
-		Description string
-		FilePath    string `json:"file_path"`
-		OldString   string `json:"old_string"`
-		NewString   string `json:"new_string"`
-		Content     string
+// showInput renders the whole input of a tool: what people look for first, and then every other
+// member by its name. An input of another form is shown as JSON.
+func showInput(b *markdown.Builder, tool string, raw json.RawMessage) {
+	in := toolinput.Read(raw)
+	if !showKnown(b, tool, in) {
+		b.Pre("json", in.JSON())
+		return
 	}
-	_ = json.Unmarshal(input, &in) // an unknown input is shown as JSON
-	switch {
-	case tool == "Bash" && in.Command != "":
-		if in.Description != "" {
-			b.Text(Brief(in.Description, 200) + "\n")
-		}
-		b.Pre("bash", markdown.Shorten(in.Command, InputShown))
-		return markdown.Length(in.Command) <= InputShown
-	case tool == "Edit" && in.FilePath != "":
-		b.Edit(in.FilePath, in.OldString, in.NewString)
-		return false
-	case tool == "Write" && in.FilePath != "":
-		b.Write(in.FilePath, in.Content)
-		return false
+	for _, m := range in.Rest() {
+		b.Text(m.String() + "\n")
 	}
-	text := Indented(input)
-	b.Pre("json", markdown.Shorten(text, InputShown))
-	return markdown.Length(text) <= InputShown
 }
 
-// Indented returns JSON indented for people.
-func Indented(raw json.RawMessage) string {
-	var v any
-	if json.Unmarshal(raw, &v) == nil {
-		var b strings.Builder
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		if e.Encode(v) == nil {
-			return strings.TrimSpace(b.String())
+// showKnown renders the members of an input that are shown without their names, and takes them
+// from the input.
+func showKnown(b *markdown.Builder, tool string, in *toolinput.Input) bool {
+	switch tool {
+	case "Bash":
+		command, ok := in.Take("command")
+		if !ok {
+			return false
+		}
+		if description, ok := in.Take("description"); ok {
+			b.Text(OneLine(visible.Prose(description)) + "\n")
+		}
+		b.Pre("bash", visible.Code(command))
+		return true
+	case "Edit":
+		file, isFile := in.Take("file_path")
+		before, hasBefore := in.Take("old_string")
+		after, hasAfter := in.Take("new_string")
+		if isFile && hasBefore && hasAfter {
+			b.Edit(file, before, after, markdown.Whole)
+			return true
+		}
+	case "Write":
+		file, isFile := in.Take("file_path")
+		content, hasContent := in.Take("content")
+		if isFile && hasContent {
+			b.Write(file, content, markdown.Whole)
+			return true
 		}
 	}
-	return cmp.Or(string(raw), "{}")
+	return false
 }
 
 // Plan renders a plan with the request to carry out the plan.
 func Plan(p *core.Approval) Request {
-	var in struct{ Plan string }
-	_ = json.Unmarshal(p.Input, &in) // without a plan, nothing is left to show
-	plan := markdown.Render(in.Plan)
+	in := toolinput.Read(p.Input)
+	source, _ := in.Take("plan") // without a plan, the words above are the plan
+	source = visible.Compact(visible.Prose(source))
+	plan := markdown.Render(source)
 	var b markdown.Builder
+	for _, m := range in.Rest() {
+		b.Text(m.String() + "\n")
+	}
+	more := b.Document()
+	before := Attachment{[]markdown.Document{plan, more}, "plan.md", source + "\n\n" + more.Text}
+	b = markdown.Builder{}
 	if plan.Text == "" {
 		b.Text("Claude has described a plan above.\n")
 	} else {
@@ -125,11 +164,11 @@ func Plan(p *core.Approval) Request {
 	}
 	if p.State != core.ApprovalPending {
 		r := decided(&b, p)
-		r.Before = plan
+		r.Before = before
 		return r
 	}
 	b.Text("Shall Claude carry it out? ").Italic("To change it, reply to this message. Open until " + Clock(p.ExpiresAt) + ".")
-	return Request{Before: plan, Text: b.Document(), Buttons: [][]Button{{{"Approve", "ok:" + p.ID}, {"Revise", "revise:" + p.ID}}}}
+	return Request{Before: before, Text: b.Document(), Buttons: [][]Button{{{"Approve", "ok:" + p.ID}, {"Revise", "revise:" + p.ID}}}}
 }
 
 // Continue renders the request to continue an interrupted turn.
@@ -137,7 +176,7 @@ func Continue(p *core.Approval, m *core.Message) Request {
 	var b markdown.Builder
 	b.Text("Claude was cut off while working on: ").Italic(Summary(m)).Text("\n")
 	if m.Reply.Done != "" {
-		b.Text("It had started:").Pre("", markdown.Shorten(m.Reply.Done, InputShown))
+		b.Text("It had started:").Pre("", markdown.Shorten(visible.Code(m.Reply.Done), doneShown))
 	}
 	b.Text("\n")
 	if p.State != core.ApprovalPending {
@@ -157,7 +196,7 @@ func words(p *core.Approval) (subject, yes, no string) {
 	case p.Tool == core.ToolExitPlan:
 		return "The plan", "Approved", "Sent back"
 	}
-	return p.Tool, "Allowed", "Denied"
+	return visible.Line(p.Tool), "Allowed", "Denied"
 }
 
 // Outcome describes the outcome of an approval, and names the person who decided.
@@ -231,6 +270,12 @@ func (a *Answers) ByQuestion(questions []core.Question) map[string][]string {
 
 // Questions renders the open question, below the answered questions.
 func Questions(p *core.Approval, questions []core.Question, a Answers) Request {
+	r := question(p, questions, a)
+	r.Before = shortened(questions)
+	return r
+}
+
+func question(p *core.Approval, questions []core.Question, a Answers) Request {
 	var b markdown.Builder
 	for i, given := range a.Given[:min(len(a.Given), len(questions))] {
 		b.Text("✓ " + Brief(questions[i].Question, 200) + " ").Bold(Brief(strings.Join(given, ", "), 200)).Text("\n")
@@ -245,23 +290,55 @@ func Questions(p *core.Approval, questions []core.Question, a Answers) Request {
 	if n >= len(questions) {
 		return Request{Text: b.Text("\n").Italic("Answering…").Document()}
 	}
+	if len(a.Given) > 0 {
+		b.Text("\n")
+	}
+	showQuestion(&b, questions, n, markdown.Shorten)
+	b.Text("\n").Italic("Or reply to this message with your own words. Open until " + Clock(p.ExpiresAt) + ".")
+	return Request{Text: b.Document(), Buttons: optionButtons(p.ID, n, questions[n], a)}
+}
+
+// showQuestion renders a question with its options. The function limit shortens a text to a
+// number of UTF-16 units.
+func showQuestion(b *markdown.Builder, questions []core.Question, n int, limit func(text string, units int) string) {
 	q := questions[n]
 	title := "Claude asks"
 	if len(questions) > 1 {
 		title += fmt.Sprintf(" (%d of %d)", n+1, len(questions))
 	}
-	if len(a.Given) > 0 {
-		b.Text("\n")
-	}
-	b.Bold(title).Text("\n" + markdown.Shorten(q.Question, 1000) + "\n")
+	b.Bold(title).Text("\n" + limit(visible.Compact(visible.Prose(q.Question)), 1000) + "\n")
 	for _, o := range q.Options {
-		b.Text("\n• ").Bold(Brief(o.Label, 100))
+		b.Text("\n• ").Bold(limit(OneLine(visible.Prose(o.Label)), 100))
 		if o.Description != "" {
-			b.Text(" – " + Brief(o.Description, 300))
+			b.Text(" – " + limit(OneLine(visible.Prose(o.Description)), 300))
 		}
 	}
-	b.Text("\n\n").Italic("Or reply to this message with your own words. Open until " + Clock(p.ExpiresAt) + ".")
-	return Request{Text: b.Document(), Buttons: optionButtons(p.ID, n, q, a)}
+	b.Text("\n")
+}
+
+// shortened returns all questions with all of their options, if the message has no room for one
+// of them: an answer goes to Claude whole.
+func shortened(questions []core.Question) Attachment {
+	var b markdown.Builder
+	cut := false
+	for n, q := range questions {
+		showQuestion(&b, questions, n, func(text string, units int) string {
+			cut = cut || markdown.Shorten(text, units) != text
+			return text
+		})
+		for _, o := range q.Options {
+			if o.Preview != "" {
+				cut = true
+				b.Text("\n"+OneLine(visible.Prose(o.Label))+":").Pre("", visible.Code(o.Preview))
+			}
+		}
+		b.Text("\n")
+	}
+	whole := b.Document()
+	if !cut && markdown.Length(whole.Text) <= markdown.MaxUnits/2 {
+		return Attachment{}
+	}
+	return Attachment{[]markdown.Document{whole}, "questions.txt", whole.Text}
 }
 
 // optionButtons returns a button for each option. The data of the buttons name the

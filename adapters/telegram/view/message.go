@@ -12,6 +12,7 @@ import (
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
 	"bareclaw/core/progress"
+	"bareclaw/internal/visible"
 )
 
 // A Note is a message of the gateway itself, for example the answer to a command, or the
@@ -94,9 +95,9 @@ func StopButton(v progress.View) [][]Button {
 func Change(c progress.Change) markdown.Document {
 	var b markdown.Builder
 	if c.Old == "" {
-		return b.Write(c.File, c.New).Document()
+		return b.Write(c.File, c.New, markdown.Excerpt).Document()
 	}
-	return b.Edit(c.File, c.Old, c.New).Document()
+	return b.Edit(c.File, c.Old, c.New, markdown.Excerpt).Document()
 }
 
 // Reply renders the outcome of a message as Markdown.
@@ -151,9 +152,10 @@ func Fence(least, text string) string {
 	return least
 }
 
-// Brief shortens a text to one line of at most n UTF-16 units.
+// Brief shortens a text to one line of at most n UTF-16 units, with escapes for the characters
+// without a glyph.
 func Brief(text string, n int) string {
-	return markdown.Shorten(OneLine(text), n)
+	return markdown.Shorten(OneLine(visible.Prose(text)), n)
 }
 
 // Count returns a number with its noun.

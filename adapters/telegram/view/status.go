@@ -5,8 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/visible"
 )
 
 // A Gateway holds the versions of the gateway and the agent, and the time of the start.
@@ -148,12 +150,12 @@ func Rules(rules []core.Rule) Note {
 			fmt.Fprintf(&b, "\nAnd %d more, shown when some of these are removed.", len(rules)-i)
 			break
 		}
-		fmt.Fprintf(&b, "%d\\. %s", i+1, Code(Brief(r.Rule, 120)))
+		fmt.Fprintf(&b, "%d\\. %s", i+1, Code(markdown.Shorten(visible.Line(r.Rule), 120)))
 		if r.By != "" {
 			fmt.Fprintf(&b, " by %s", Literal(Brief(r.By, 40)))
 		}
 		b.WriteString("\n")
-		rows = append(rows, []Button{{Text: fmt.Sprintf("Remove %d: %s", i+1, Brief(r.Rule, 40)), Data: "unrule:" + r.ID}})
+		rows = append(rows, []Button{{Text: fmt.Sprintf("Remove %d: %s", i+1, markdown.Shorten(visible.Line(r.Rule), 40)), Data: "unrule:" + r.ID}})
 	}
 	return Note{Text: b.String(), Buttons: rows}
 }

@@ -3,7 +3,6 @@ package chat
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 	"bareclaw/internal/term"
+	"bareclaw/internal/toolinput"
+	"bareclaw/internal/visible"
 )
 
 // A form collects the answer to an approval: yes or no, or the answers to several questions.
@@ -28,8 +29,8 @@ func newForm(a core.Approval) *form {
 	return f
 }
 
-// Whole returns the complete text for the decision about a tool, with unescaped control
-// characters.
+// Whole returns the complete text for the decision about a tool, with escapes for the characters
+// without a glyph.
 func Whole(tool string, input json.RawMessage) string {
 	f := newForm(core.Approval{Tool: tool, Input: input})
 	parts := []string{f.show()}
@@ -50,7 +51,7 @@ func (f *form) show() string {
 	case a.Tool == core.ToolExitPlan:
 		return plan(a.Input) + "\n\nCarry out this plan?"
 	}
-	return "Allow " + term.SafeLine(a.Tool) + "?\n" + indent(input(a))
+	return "Allow " + visible.Line(a.Tool) + "?\n" + indent(input(a.Tool, a.Input))
 }
 
 func (f *form) keys() string {
@@ -69,7 +70,7 @@ func (f *form) keys() string {
 	}
 	keys := "[y] allow   [n] deny, or write why not"
 	if len(f.always) > 0 {
-		keys += "   [a] always " + term.SafeLine(strings.Join(f.always, ", "))
+		keys += "   [a] always " + visible.Line(strings.Join(f.always, ", "))
 	}
 	return keys
 }
@@ -85,15 +86,18 @@ type question core.Question
 
 func (q question) show() string {
 	var b strings.Builder
-	b.WriteString(q.Question)
+	b.WriteString(visible.Compact(visible.Prose(q.Question)))
 	for i, o := range q.Options {
-		fmt.Fprintf(&b, "\n[%d] %s", i+1, term.SafeLine(o.Label))
+		fmt.Fprintf(&b, "\n[%d] %s", i+1, oneLine(o.Label))
 		if o.Description != "" {
-			b.WriteString(": " + term.SafeLine(o.Description))
+			b.WriteString(": " + oneLine(o.Description))
 		}
 	}
 	return b.String()
 }
+
+// oneLine returns words with a single space between two of them.
+func oneLine(s string) string { return term.SafeLine(visible.Prose(s)) }
 
 func (q question) chosen(words string) []string {
 	parts := []string{words}
@@ -148,37 +152,46 @@ func (f *form) words(words string) (api.Decision, bool) {
 	return api.Decision{Behavior: api.Allow, Answers: f.answers}, true
 }
 
-func input(a core.Approval) string {
-	var fields map[string]any
-	if json.Unmarshal(a.Input, &fields) != nil || len(fields) == 0 {
-		return string(a.Input)
-	}
-	var b strings.Builder
-	if command, isText := fields["command"].(string); isText && a.Tool == "Bash" {
-		b.WriteString(command + "\n")
-		delete(fields, "command")
-		delete(fields, "description") // claude's description of the command
-	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		text, isText := fields[name].(string)
-		if !isText {
-			j, err := json.Marshal(fields[name])
-			if err != nil {
-				continue // cannot happen: the value was decoded from JSON
-			}
-			text = string(j)
+// input returns the whole input of a tool: the command of Bash, and every other member by its
+// name. The lines of a longer text are indented, so that none of them looks like a member.
+func input(tool string, raw json.RawMessage) string {
+	in := toolinput.Read(raw)
+	var lines []string
+	if tool == "Bash" {
+		if command, ok := in.Take("command"); ok {
+			lines = append(lines, visible.Code(command))
 		}
-		fmt.Fprintf(&b, "%s: %s\n", name, text)
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	for _, m := range in.Rest() {
+		lines = append(lines, member(m))
+	}
+	if len(lines) == 0 {
+		return in.JSON()
+	}
+	return strings.Join(lines, "\n")
+}
+
+func member(m toolinput.Member) string {
+	text, ok := m.Text()
+	switch {
+	case !ok:
+		return m.String()
+	case strings.Contains(text, "\n"):
+		return m.Label() + ":\n" + indent(strings.TrimSuffix(visible.Code(text), "\n"))
+	}
+	return m.Label() + ": " + visible.Code(text)
 }
 
 func plan(raw json.RawMessage) string {
-	var in struct{ Plan string }
-	if json.Unmarshal(raw, &in) != nil || in.Plan == "" {
-		return "Claude has a plan."
+	in := toolinput.Read(raw)
+	parts := []string{"Claude has a plan."}
+	if text, ok := in.Take("plan"); ok && text != "" {
+		parts[0] = visible.Compact(visible.Prose(text))
 	}
-	return in.Plan
+	for _, m := range in.Rest() {
+		parts = append(parts, member(m))
+	}
+	return strings.Join(parts, "\n")
 }
 
 func indent(s string) string { return "  " + strings.ReplaceAll(s, "\n", "\n  ") }

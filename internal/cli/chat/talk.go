@@ -181,7 +181,7 @@ func (t *talk) remove(a core.Approval, state string) []line {
 	}
 	cut := t.asks[i].cut()
 	t.asks = slices.Delete(t.asks, i, i+1)
-	subject := strings.TrimSpace(term.SafeLine(a.Tool + " " + claude.ToolTarget(a.Input)))
+	subject := strings.TrimSpace(oneLine(a.Tool + " " + claude.ToolTarget(a.Input)))
 	if cut {
 		subject = "The turn that was cut"
 	}

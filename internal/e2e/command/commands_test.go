@@ -312,13 +312,13 @@ func TestApprovalCommands(t *testing.T) {
 			return id != ""
 		})
 		m.Command(exitcode.OK, "approvals").Shows(id[:8], "ops", "Bash: ask ls")
-		m.Command(exitcode.OK, "approvals", "show", id[:8]).Shows("approval  "+id, "Allow Bash?\n  ask ls \uFFFD2J"+long+"the end\n")
+		m.Command(exitcode.OK, "approvals", "show", id[:8]).Shows("approval  "+id, `  ask ls \u{202E}2J`+long+"the end\n  description: scripted call\n")
 		if got := m.Command(exitcode.OK, "approvals", "show", id, "--json").Document().Str("id"); got != id {
 			t.Errorf("shown is %q, want %q", got, id)
 		}
 		m.Command(exitcode.Failed, "approvals", "show", "none").Tells("no approval whose id begins with none")
 		m.Command(exitcode.OK, "status").Shows("Waits for a decision", id[:8], "1 approval to decide")
-		m.Command(exitcode.OK, append([]string{"approvals", args[0], id[:8]}, args[1:]...)...).Shows("Bash: ask ls")
+		m.Command(exitcode.OK, append([]string{"approvals", args[0], id[:8]}, args[1:]...)...).Shows(`Bash: ask ls \u{202E}2J`)
 		i.Ends(exitcode.OK)
 	}
 	decide("deny", "--message", "not now")

@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -205,32 +204,101 @@ func TestTelegramPermissionInAGroup(t *testing.T) {
 	c.Balanced()
 }
 
-// What does not fit the question is shown when somebody asks for it.
+// The whole input is shown: in the question, or before the question where that has no room.
 func TestTelegramPermissionShowsAll(t *testing.T) {
 	t.Parallel()
-	c := newQuickTalk(t)
-	c.send("tool 0 ask " + strings.Repeat("long ", 300))
-	q := c.asks("Show all")
-	if len(q.Text) > 1300 {
-		t.Errorf("the question is %d bytes long", len(q.Text))
+	c := newQuickTalk(t, "BARECLAW_TELEGRAM_FILE_OVER=2", "BARECLAW_APPROVALS=ask")
+	long := strings.Repeat("long ", 600) + "the end"
+	c.send("tool 0 ask " + long)
+	q := c.asks("Allow", "Claude asks to use Bash", long)
+	if len(q.Buttons) != 2 {
+		t.Errorf("its buttons are %v", q.Buttons)
 	}
-	c.tap(q, "Show all")
-	c.says("The whole input of Bash", strings.Repeat("long ", 299))
 	c.tap(q, "Deny")
-	c.settles(q, "Denied")
+	c.settles(q, long, "Denied by Anna Arden")
 
-	input, err := json.Marshal(harness.Obj{"file_path": "/x/y.go", "content": strings.Repeat("line\n", 600)})
-	if err != nil {
-		t.Fatal(err)
+	c.send(harness.Calling(t, "Write", harness.Obj{"file_path": "/x/y.go", "content": strings.Repeat("line\n", 600) + "the end"}))
+	q = c.asks("Allow", "Claude asks to use Write. The whole request is above.")
+	first, last := c.says("Write: /x/y.go\n+ line"), c.says("+ the end")
+	if first.ID >= last.ID || last.ID >= q.ID || len(first.Buttons)+len(last.Buttons) > 0 {
+		t.Errorf("the request is in the messages %d, %d and %d", first.ID, last.ID, q.ID)
 	}
-	c.send("call Write " + string(input))
-	q = c.asks("Show all", "Claude asks to use Write", "y.go", "+ line")
-	c.tap(q, "Show all")
-	c.chat.AwaitMessage("a file", func(m botapi.Message) bool {
-		return m.Media != nil && m.Media.Name == "Write.json" && strings.Contains(string(m.Media.Data), "/x/y.go")
-	})
-	c.tap(q, "Allow")
+	c.send("yes", botapi.ReplyingTo(first.ID))
 	c.says("final: allowed Write")
+
+	long = "true #" + strings.Repeat(" word", 3000) + "\nthe end" // too long for a message to the bot
+	id := c.Tell(c.key(), harness.Calling(t, "Bash", harness.Obj{"command": long, "timeout": 7}))
+	file := c.chat.AwaitMessage("a file", func(m botapi.Message) bool { return m.Media != nil })
+	if text := string(file.Media.Data); file.Media.Name != "request.txt" || !strings.HasSuffix(text, " word\nthe end\ntimeout: 7\n") {
+		t.Errorf("the file %s ends with %q", file.Media.Name, text[max(0, len(text)-50):])
+	}
+	q = c.asks("Allow", "Claude asks to use Bash. The whole request is above.")
+	if file.ID >= q.ID {
+		t.Errorf("the file is message %d, the question %d", file.ID, q.ID)
+	}
+	c.tap(q, "Allow")
+	if text := c.Outcome(id).Str("text"); !strings.HasPrefix(text, "final: allowed Bash") {
+		t.Errorf("the outcome is %.100q", text)
+	}
+	c.Balanced()
+}
+
+// No button is there, and no reply allows anything, before all of a request is in the chat, also
+// when the daemon is killed meanwhile.
+func TestTelegramButtonsComeLast(t *testing.T) {
+	t.Parallel()
+	m, api, anna, chat := harness.NewChat(t, "BARECLAW_APPROVALS=ask")
+	prefer(m, channelOf(chat), 0) // no status, which might be held instead
+	c := &talk{m.Start(), api, anna, chat}
+	held := api.HoldLater(1, "sendMessage", chat.ID())
+	id := c.Tell(c.key(), harness.Calling(t, "Bash", harness.Obj{"command": "true #" + strings.Repeat(" word", 2000) + "\nthe end"}))
+	api.Await(t, "the second part", held.Reached)
+	first := c.says("Claude asks to use Bash\ntrue #")
+	c.send("yes", botapi.ReplyingTo(first.ID))
+	c.Eventually("the reply is answered", func() bool { return c.TelegramHealth()["pending"] == 2.0 })
+	c.Asked(1)
+	c.Kill()
+	held.Release()
+	if len(chat.FromBot()) > 1 {
+		t.Fatalf("the chat has %v", harness.Texts(chat))
+	}
+	c.again()
+	q := c.asks("Allow")
+	c.says("Not all of the request is shown yet")
+	for _, m := range chat.FromBot() {
+		if strings.HasSuffix(m.Text, "the end") != (m.ID == q.ID-1) || len(m.Buttons) > 0 != (m.ID == q.ID) {
+			t.Errorf("message %d ends with %q and has the buttons %v; the question is %d", m.ID, m.Text[max(0, len(m.Text)-20):], m.Buttons, q.ID)
+		}
+		if m.ID == q.ID {
+			break
+		}
+	}
+	c.Asked(1)
+	c.tap(q, "Allow")
+	if text := c.Outcome(id).Str("text"); !strings.HasPrefix(text, "final: allowed Bash") {
+		t.Errorf("the outcome is %.100q", text)
+	}
+	c.Balanced()
+}
+
+// The button of an earlier version brings the request again, whole.
+func TestTelegramShowAll(t *testing.T) {
+	t.Parallel()
+	c := newQuickTalk(t)
+	c.send("tool 0 ask rm")
+	q := c.asks("Allow", "ask rm")
+	c.recorded()
+	data := "all:" + c.Asked(1)[0].Str("id")
+	c.tapData(q, data, "The whole request is sent again")
+	again := c.chat.AwaitMessage("the request again", func(m botapi.Message) bool {
+		_, ok := m.Button("Allow")
+		return ok && m.ID > q.ID && strings.Contains(m.Text, "ask rm")
+	})
+	c.tap(again, "Allow", "Allowed by Anna Arden")
+	c.settles(again, "Allowed by Anna Arden")
+	c.settles(q, "Allowed by Anna Arden")
+	c.tapData(q, data, "Too late: Allowed by Anna Arden")
+	answers(c.chat, "final: ran: ask rm")
 	c.Balanced()
 }
 

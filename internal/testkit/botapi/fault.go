@@ -160,9 +160,12 @@ type Held struct {
 // Hold keeps the next call of the method in the chat waiting before it is carried out,
 // until Release or until the client goes. An empty method is any, chat 0 is any; for
 // getUpdates it is a poll that stalls.
-func (s *Server) Hold(method string, chat int64) *Held {
+func (s *Server) Hold(method string, chat int64) *Held { return s.HoldLater(0, method, chat) }
+
+// HoldLater is Hold for a later call: earlier calls are carried out before.
+func (s *Server) HoldLater(earlier int, method string, chat int64) *Held {
 	h := &Held{s: s, free: make(chan time.Time)}
-	s.Script(method, chat, Step{before: h.wait})
+	s.Script(method, chat, append(make([]Step, earlier), Step{before: h.wait})...)
 	return h
 }
 
