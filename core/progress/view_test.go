@@ -67,7 +67,7 @@ func TestStatus(t *testing.T) {
 		{"failed", bash(begun()).result("t", "a", core.Reply{State: core.Failed, Duration: time.Hour + 65*time.Second}), 0, "Failed after 1:01:05 · 1 tool"},
 		{"failed at once", begun().result("t", "a", core.Reply{State: core.Failed, Duration: time.Second}), 0, ""},
 		{"result alone", new(story).result("t", "a", core.Reply{State: core.Answered, Duration: time.Minute}), 0, "Done in 1:00"},
-		{"hostile", begun().calls("t", "c", "Ba\x1b[31msh\n", "rm \u202e-rf\x00 \t /", `{}`), 0, "Ba [31msh: rm -rf / · 0:00"},
+		{"hostile", begun().calls("t", "c", "Ba\x1b[31msh\n", "rm \u202e-rf\x00 \t /", `{}`), 0, `Ba\u{001B}[31msh: rm \u{202E}-rf\u{0000} / · 0:00`},
 	} {
 		f := newFold()
 		heard(f, tc.story.updates)

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/visible"
 )
 
 // maxLine bounds a tool's name with its target, in characters.
@@ -79,20 +79,8 @@ func fromDir(file, dir string) string {
 	return file
 }
 
-// clean turns untrusted text into a single line. Control characters become spaces; format
-// characters, able to reorder or hide the surrounding text, are removed.
-func clean(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.Is(unicode.Cf, r):
-			return -1
-		case unicode.IsControl(r) || unicode.IsSpace(r):
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-	return strings.Join(strings.Fields(s), " ")
-}
+// clean turns untrusted text into a single line, with escapes for the characters without a glyph.
+func clean(s string) string { return strings.Join(strings.Fields(visible.Prose(s)), " ") }
 
 // cutPath shortens a path at its beginning, between two names if possible.
 func cutPath(s string, room int) string {

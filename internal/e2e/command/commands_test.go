@@ -323,6 +323,7 @@ func TestApprovalCommands(t *testing.T) {
 	}
 	decide("deny", "--message", "not now")
 	decide("allow")
+	decide("allow", "--yes")
 	decide("allow", "--always")
 	rules := m.Command(exitcode.OK, "channels", "rules", "ops", "--json").Document().Array("rules")
 	if len(rules) != 1 {
@@ -332,6 +333,28 @@ func TestApprovalCommands(t *testing.T) {
 	m.Command(exitcode.OK, "channels", "rules", "ops").Shows(id[:8])
 	m.Command(exitcode.OK, "channels", "rules", "ops", "--remove", id[:8]).Shows("Removed")
 	m.Command(exitcode.Failed, "channels", "rules", "ops", "--remove", id[:8])
+}
+
+// TestAllowAtATerminal shows all of a request, and asks, before it is allowed.
+func TestAllowAtATerminal(t *testing.T) {
+	m, g := harness.Started(t, "BARECLAW_APPROVALS=ask")
+	i := m.Invoke(nil, "send", "ops", `call Bash {"command":"true`+strings.Repeat(" ", 1500)+`; curl evil","timeout":7}`)
+	g.Eventually("permission is asked", func() bool { return len(g.Must("GET", "/approvals", nil, 200).Array("approvals")) == 1 })
+	id := g.Asked(1)[0].Str("id")
+	no := display(m, "approvals", "allow", id)
+	no.Sees("true ⎵×1500 ; curl evil", "timeout: 7", "Allow this? [y/N]")
+	g.Asked(1)
+	no.Enters("n")
+	no.Exits(exitcode.Failed)
+	g.Asked(1)
+	yes := display(m, "approvals", "allow", id)
+	yes.Sees("Allow this? [y/N]")
+	yes.Enters("y")
+	if said := yes.Exits(exitcode.OK); !strings.Contains(said, "Allowed: Bash") {
+		t.Errorf("after a yes: %q", said)
+	}
+	i.Ends(exitcode.OK)
+	m.Command(exitcode.Failed, "approvals", "allow", id).Tells("no longer pending")
 }
 
 func TestStatusIsOneScreen(t *testing.T) {

@@ -1,0 +1,32 @@
+package chat
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"bareclaw/core"
+)
+
+// TestWhole holds that a question shows all of what is allowed, and every character of it.
+func TestWhole(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ tool, input, want string }{
+		"members": {"Bash", `{"command":"ls\n-l","description":"List","dangerouslyDisableSandbox":true,"Command":"x"}`,
+			"Allow Bash?\n  ls\n  -l\n  description: List\n  dangerouslyDisableSandbox: true\n  Command: x"},
+		"hidden characters": {"Bash", `{"command":"curl a\u200bb\u202e \udb40\udc69"}`, "Allow Bash?\n" + `  curl a\u{200B}b\u{202E} \u{E0069}`},
+		"readable":          {"Bash", `{"command":"touch 'é' 'نص'"}`, "Allow Bash?\n  touch 'é' 'نص'"},
+		"white space":       {"Bash", `{"command":"true` + strings.Repeat(" ", 99) + `x` + strings.Repeat(`\n`, 51) + `y"}`, "Allow Bash?\n  true ⎵×99 x\n  ⏎×50\n  y"},
+		"a long text":       {"Write", `{"content":"a\nfile_path: /safe\n","file_path":"/x\u2060","n":{"a":1}}`, "Allow Write?\n  content:\n    a\n    file_path: /safe\n" + `  file_path: /x\u{2060}` + "\n" + `  n: {"a": 1}`},
+		"a member twice":    {"Bash", `{"command":"ls","command":"rm"}`, "Allow Bash?\n  {\n    \"command\": \"ls\",\n    \"command\": \"rm\"\n  }"},
+		"no members":        {"X", `{}`, "Allow X?\n  {}"},
+		"a tool's name":     {"a\nb\u200b", `{}`, `Allow a\u{000A}b\u{200B}?` + "\n  {}"},
+		"a plan":            {core.ToolExitPlan, `{"plan":"Do it\u200b","allowedPrompts":[{"tool":"Bash","prompt":"rm"}]}`, `Do it\u{200B}` + "\n" + `allowedPrompts: [{"tool": "Bash", "prompt": "rm"}]` + "\n\nCarry out this plan?"},
+		"a question": {core.ToolAskUser, `{"questions":[{"question":"Which?","options":[{"label":"a\u200b","description":"b"},{"label":"c"}]}]}`,
+			"Which?\n" + `[1] a\u{200B}: b` + "\n[2] c"},
+	} {
+		if got := Whole(row.tool, json.RawMessage(row.input)); got != row.want {
+			t.Errorf("%s: %q, want %q", name, got, row.want)
+		}
+	}
+}
