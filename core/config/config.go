@@ -199,7 +199,8 @@ type Config struct {
 	AllowedUsers []int64 `env:"BARECLAW_ALLOWED_USERS" kind:"user-ids" unset:"none"`
 	// TelegramAPI is the base URL of the Bot API, for a Bot API server of your own.
 	TelegramAPI string `env:"BARECLAW_TELEGRAM_API" default:"https://api.telegram.org" kind:"url"`
-	// FileOver is the number of messages above which the rest of an answer comes as a file.
+	// FileOver is the number of messages above which the rest of an answer, or of a request for
+	// permission, comes as a file.
 	FileOver int `env:"BARECLAW_TELEGRAM_FILE_OVER" default:"5" kind:"int 1 1000"`
 	// MediaMaxAge is how long received files are kept; 0 means for ever.
 	MediaMaxAge time.Duration `env:"BARECLAW_MEDIA_MAX_AGE" default:"30d" kind:"age"`
