@@ -14,6 +14,7 @@ import (
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
+	"bareclaw/internal/visible"
 )
 
 type channels struct {
@@ -150,7 +151,7 @@ func (r *channelRules) Run(c *command.Context, gateway *client.Client) error {
 		}
 		var t command.Table
 		for _, rule := range got.Rules {
-			t.Add(command.Text(rule.ID[:min(8, len(rule.ID))]), command.Text(rule.Rule), command.Text(rule.By))
+			t.Add(command.Text(rule.ID[:min(8, len(rule.ID))]), command.Text(visible.Line(rule.Rule)), command.Text(rule.By))
 		}
 		return c.PrintTable(&t)
 	})

@@ -54,6 +54,20 @@ func (f *form) show() string {
 	return "Allow " + visible.Line(a.Tool) + "?\n" + indent(input(a.Tool, a.Input))
 }
 
+// ask returns the complete question, with the rules that have no room beside the keys.
+func (f *form) ask() string {
+	if f.hasRoom() {
+		return f.show()
+	}
+	return f.show() + "\n[a] would always allow on this channel:\n" + indent(visible.Code(strings.Join(f.always, "\n")))
+}
+
+// hasRoom reports whether the rules fit beside the keys, which stay on the screen.
+func (f *form) hasRoom() bool { return len(strings.Join(f.always, ", ")) <= maxBesideKeys }
+
+// maxBesideKeys is the longest text of rules beside the keys, in bytes.
+const maxBesideKeys = 60
+
 func (f *form) keys() string {
 	a := f.approval
 	switch {
@@ -69,8 +83,11 @@ func (f *form) keys() string {
 		return "[y] yes   [n] no, or write what to change"
 	}
 	keys := "[y] allow   [n] deny, or write why not"
-	if len(f.always) > 0 {
+	switch {
+	case len(f.always) > 0 && f.hasRoom():
 		keys += "   [a] always " + visible.Line(strings.Join(f.always, ", "))
+	case len(f.always) > 0:
+		keys += "   [a] always, as shown above"
 	}
 	return keys
 }

@@ -30,3 +30,23 @@ func TestWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestRulesHaveRoom holds that rules are shown whole: a long one above the keys, where nothing is
+// cut.
+func TestRulesHaveRoom(t *testing.T) {
+	t.Parallel()
+	for command, row := range map[string]struct{ above, keys string }{
+		"npm test":                          {"", "[a] always Bash(npm test)"},
+		"npm" + strings.Repeat(" test", 30): {"[a] would always allow on this channel:\n  Bash(npm" + strings.Repeat(" test", 30) + ")", "[a] always, as shown above"},
+		"npm test\u2060":                    {"", "or write why not"},
+	} {
+		input, err := json.Marshal(map[string]string{"command": command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := newForm(core.Approval{Tool: "Bash", Input: input})
+		if above := strings.TrimPrefix(strings.TrimPrefix(f.ask(), f.show()), "\n"); above != row.above || !strings.HasSuffix(f.keys(), row.keys) {
+			t.Errorf("%q: %q above the keys %q", command, above, f.keys())
+		}
+	}
+}

@@ -158,7 +158,7 @@ func (t *talk) ask() []line {
 		return nil
 	}
 	t.askedAt = time.Now()
-	return []line{{asQuestion, t.asks[0].show()}}
+	return []line{{asQuestion, t.asks[0].ask()}}
 }
 
 func (t *talk) closed(a core.Approval) []line {
