@@ -86,7 +86,7 @@ func TestChatQuestions(t *testing.T) {
 	x.Sees("ExitPlanMode: allowed")
 
 	g.Tell("desk", harness.Calling(t, "Bash", harness.Obj{"command": "ls -la", "dangerouslyDisableSandbox": true, "description": "Say hello"}), "can_ask", true)
-	x.Sees("? Allow Bash?\n    ls -la\n    dangerouslyDisableSandbox: true\n? [y]") // no more and no less than what is done
+	x.Sees("? Allow Bash?\n    ls -la\n    dangerouslyDisableSandbox: true\n    description: Say hello\n? [y]") // every member, and nothing else
 	x.Types("n" + harness.KeyEnter)
 	x.Sees("ls -la: denied")
 	g.Balanced()
