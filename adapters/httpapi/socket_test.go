@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"bareclaw/core"
+	"bareclaw/core/settings"
 	"bareclaw/docs"
 	"bareclaw/internal/testkit/check"
 )
@@ -48,7 +49,7 @@ func TestTheSocketRefusesWhatIsDocumented(t *testing.T) {
 				case name == "DELETE /schedules/{id}":
 					id = r.addJob("http")
 				}
-				check.OK(t, r.ChannelSettings.ChangeSettings(t.Context(), "http", nil, new("acceptEdits")))
+				check.OK(t, r.ChannelSettings.ChangeSettings(t.Context(), "http", settings.Choice{PermissionMode: new("acceptEdits")}))
 				target := strings.NewReplacer("{key}", "http", "{id}", id).Replace(path)
 				switch a := r.do(r.local, r.request(method, target, body)); {
 				case a.status == http.StatusForbidden && a.field(t, "code") == "not_on_socket":
