@@ -80,7 +80,7 @@ func TestTheSocketServesWhatIsWithinTheGatewaysRights(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, func(o *Options) { o.PermissionMode = modes[0] })
-			check.OK(t, r.ChannelSettings.ChangeSettings(t.Context(), "http", nil, new(modes[1])))
+			check.OK(t, r.ChannelSettings.ChangeSettings(t.Context(), "http", settings.Choice{PermissionMode: new(modes[1])}))
 			job, failed := r.addJob("http"), r.failed("http")
 			for _, op := range [][3]string{
 				{"POST", "/message", `{"text":"a"}`}, {"POST", "/messages/" + failed + "/retry"}, {"POST", "/schedules", `{"channel":"http","text":"a","when":"in 1h"}`},
