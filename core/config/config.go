@@ -56,6 +56,8 @@ type Config struct {
 	// which project Claude sees.
 	CWD string `env:"BARECLAW_CWD" default:"~" kind:"directory" section:"Files"`
 	// SessionFile is the file with the session id of each channel.
+	//
+	// A symbolic link in its place is refused, because a project could bring one along.
 	SessionFile string `env:"BARECLAW_SESSION_FILE" default:".bareclaw-sessions.json" kind:"text" accepted:"a path, absolute, starting with ~/ or relative to BARECLAW_CWD"`
 	// StateDir is the directory of everything that must outlive a restart.
 	//

@@ -12,23 +12,28 @@ import (
 	"bareclaw/internal/lockfile"
 )
 
-// follow resolves symbolic links, also to a file that does not exist yet.
-func follow(path string) (string, error) {
-	path, err := filepath.Abs(path)
+// errLink reports a symbolic link where the file, or its lock, should be. The directory may be
+// anybody's project, so a link there must not decide which file is replaced.
+var errLink = errors.New("it is a symbolic link, and links are not followed here: remove the link, or set BARECLAW_SESSION_FILE to the path of the file itself")
+
+// open opens the file for reading. A link, and what is no regular file, is an error.
+func open(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // a named pipe would wait
+	if errors.Is(err, unix.ELOOP) {
+		return nil, errLink
+	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	for range 40 { // as many as Linux follows: path_resolution(7)
-		next, err := os.Readlink(path)
-		if err != nil {
-			return path, nil //nolint:nilerr // no link, or nothing there; in any other case reading the file fails as well
-		}
-		if !filepath.IsAbs(next) {
-			next = filepath.Join(filepath.Dir(path), next)
-		}
-		path = next
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is not a regular file")
 	}
-	return "", errors.New("too many symbolic links")
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // lockFile takes the lock until the returned file is closed.
@@ -37,6 +42,8 @@ func lockFile(path string) (*os.File, error) {
 	switch {
 	case errors.Is(err, lockfile.ErrHeld):
 		return nil, fmt.Errorf("it is in use by another bareclaw, process %d", lockfile.Owner(path))
+	case errors.Is(err, unix.ELOOP):
+		return nil, fmt.Errorf("its lock %s: %w", path, errLink)
 	case err != nil:
 		return nil, fmt.Errorf("its directory cannot be written (set BARECLAW_SESSION_FILE to another path): %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -29,7 +30,7 @@ import (
 // A File is an open session file. It implements [core.SessionIDs]; all methods are safe
 // for concurrent use.
 type File struct {
-	path    string // the real path, symbolic links resolved
+	path    string // absolute
 	lock    *os.File
 	problem string
 
@@ -43,22 +44,26 @@ type File struct {
 
 var _ core.SessionIDs = (*File)(nil)
 
-// Open reads the file, which may be missing, and locks the file until Close. Symbolic
-// links are followed and stay. The error explains a bad place, or names the process that
-// holds the file. Damaged contents are no error: see [File.Problem].
+// Open reads the file, which may be missing, and locks the file until Close. A symbolic
+// link in the place of the file or of its lock is refused; links among the directories are
+// followed. The error explains a bad place, or names the process that holds the file. Damaged
+// contents are no error: see [File.Problem].
 func Open(path string, log *slog.Logger) (*File, error) {
-	target, err := follow(path)
+	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("session file %s: %w", path, err)
 	}
-	lock, err := lockFile(target + ".lock")
-	if err != nil {
-		return nil, fmt.Errorf("session file %s: %w", target, err)
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == fs.ModeSymlink { // before a lock is made
+		return nil, fmt.Errorf("session file %s: %w", path, errLink)
 	}
-	f := &File{path: target, lock: lock}
+	lock, err := lockFile(path + ".lock")
+	if err != nil {
+		return nil, fmt.Errorf("session file %s: %w", path, err)
+	}
+	f := &File{path: path, lock: lock}
 	if err := f.load(log); err != nil {
 		_ = lock.Close()
-		return nil, fmt.Errorf("session file %s: %w", target, err)
+		return nil, fmt.Errorf("session file %s: %w", path, err)
 	}
 	return f, nil
 }
@@ -100,20 +105,11 @@ func (f *File) load(log *slog.Logger) error {
 	if err := checkWritable(filepath.Dir(f.path)); err != nil {
 		return err
 	}
-	info, err := os.Stat(f.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	b, err := f.read()
+	if errors.Is(err, fs.ErrNotExist) {
 		f.ids = map[core.ChannelKey]string{}
 		return nil
-	case err == nil && !info.Mode().IsRegular():
-		return errors.New("it is not a regular file")
-	case err == nil:
-		err = os.Chmod(f.path, 0o600)
 	}
-	if err != nil {
-		return err
-	}
-	b, err := os.ReadFile(f.path)
 	if err != nil {
 		return err
 	}
@@ -131,6 +127,19 @@ func (f *File) load(log *slog.Logger) error {
 	f.problem = fmt.Sprintf("The session file %s was damaged: %s. %d entries were kept; the original is %s.", f.path, problem, len(f.ids), aside)
 	log.Warn("session file was damaged", "file", f.path, "kept", len(f.ids), "original", aside, "problem", problem)
 	return nil
+}
+
+// read returns the contents, and makes the file private.
+func (f *File) read() ([]byte, error) {
+	file, err := open(f.path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	if err := file.Chmod(0o600); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(file)
 }
 
 func (f *File) write(ids map[core.ChannelKey]string) error {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 )
 
 // childEnv makes the test binary hold that session file until its input ends.
@@ -218,36 +218,73 @@ func TestEveryDamagedFileIsKept(t *testing.T) {
 	}
 }
 
-func TestSymbolicLinkStays(t *testing.T) {
+// TestLinksAreRefused: a link in the place of the file or of its lock, wherever the link leads,
+// changes nothing, and nothing appears beside it.
+func TestLinksAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, place := range map[string]string{"the file": "sessions.json", "its lock": "sessions.json.lock"} {
+		for to, target := range map[string]string{"a file": "victim", "a session file": "other.json", "nothing": "missing", "itself": place, "a directory": "."} {
+			t.Run(name+" to "+to, func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				check.OK(t, os.WriteFile(filepath.Join(dir, "victim"), []byte("alias ls=ls\n"), 0o644))
+				check.OK(t, os.WriteFile(filepath.Join(dir, "other.json"), []byte(`{"a": "`+idA+`"}`), 0o644))
+				check.OK(t, os.Symlink(target, filepath.Join(dir, place)))
+				before := listed(t, dir)
+				_, err := sessionfile.Open(filepath.Join(dir, "sessions.json"), slog.New(slog.DiscardHandler))
+				if err == nil || !strings.Contains(err.Error(), "symbolic link") || !strings.Contains(err.Error(), "BARECLAW_SESSION_FILE") {
+					t.Errorf("error = %v, want one that names the link and the setting", err)
+				}
+				if after := listed(t, dir); after != before {
+					t.Errorf("the directory was\n%s\nand is\n%s", before, after)
+				}
+			})
+		}
+	}
+}
+
+// listed describes the files of a directory: modes, sizes and contents.
+func listed(t testing.TB, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	check.OK(t, err)
+	var all strings.Builder
+	for _, e := range entries {
+		info, err := e.Info()
+		check.OK(t, err)
+		text := ""
+		if e.Type().IsRegular() {
+			text = contents(t, filepath.Join(dir, e.Name()))
+		}
+		fmt.Fprintln(&all, e.Name(), info.Mode(), text)
+	}
+	return all.String()
+}
+
+// TestDirectoriesMayBeLinks: a file system's own layout is no harm, and the lock is the same.
+func TestDirectoriesMayBeLinks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	check.OK(t, os.Mkdir(filepath.Join(dir, "real"), 0o700))
-	link, target := filepath.Join(dir, "sessions.json"), filepath.Join(dir, "real", "s.json")
-	for from, to := range map[string]string{link: "second.json", filepath.Join(dir, "second.json"): "real/s.json"} {
-		check.OK(t, os.Symlink(to, from))
+	check.OK(t, os.Symlink("real", filepath.Join(dir, "link")))
+	set(t, open(t, filepath.Join(dir, "link", "s.json")), "a", idA)
+	if got := contents(t, filepath.Join(dir, "real", "s.json")); !strings.Contains(got, idA) {
+		t.Errorf("file = %q", got)
 	}
-	set(t, open(t, link), "a", idA)
-	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != fs.ModeSymlink {
-		t.Errorf("the link is %v, %v", info.Mode(), err)
-	}
-	if got := contents(t, target); !strings.Contains(got, idA) {
-		t.Errorf("target = %q", got)
-	}
-	if _, err := sessionfile.Open(target, slog.New(slog.DiscardHandler)); err == nil {
-		t.Error("the target can be opened beside the link")
-	}
-	check.OK(t, os.Symlink("loop", filepath.Join(dir, "loop")))
-	if _, err := sessionfile.Open(filepath.Join(dir, "loop"), slog.New(slog.DiscardHandler)); err == nil {
-		t.Error("a link to itself was opened")
+	if _, err := sessionfile.Open(filepath.Join(dir, "real", "s.json"), slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("the file can be opened twice")
 	}
 }
 
 func TestOpenRefusesBadPlaces(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for name, path := range map[string]string{"in a file": filepath.Join(dir, "file", "s.json"), "a directory": filepath.Join(dir, "d")} {
-		check.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
-		check.OK(t, os.MkdirAll(filepath.Join(dir, "d"), 0o700))
+	check.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	check.OK(t, os.MkdirAll(filepath.Join(dir, "d"), 0o700))
+	check.OK(t, unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+	for name, path := range map[string]string{
+		"in a file": filepath.Join(dir, "file", "s.json"), "a directory": filepath.Join(dir, "d"), "a named pipe": filepath.Join(dir, "pipe"),
+	} {
 		if _, err := sessionfile.Open(path, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: error = %v, want one that names %s", name, err, path)
 		}

@@ -40,9 +40,10 @@ func Try(f *os.File) error {
 }
 
 // Open opens a file, which is made if absent, and takes its lock by [Try] or [Acquire]. The
-// lock ends with the file.
+// lock ends with the file. A symbolic link is not followed, because owners write into their
+// locks: the error is ELOOP.
 func Open(path string, take func(*os.File) error) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
