@@ -86,6 +86,13 @@ type Config struct {
 	Model string `env:"BARECLAW_MODEL" kind:"word" accepted:"a model's name, as for claude --model" unset:"the choice of claude"`
 	// PermissionMode is the permission mode, as for `claude --permission-mode`.
 	PermissionMode string `env:"BARECLAW_PERMISSION_MODE" kind:"choice acceptEdits auto bypassPermissions default dontAsk manual plan" unset:"the choice of claude"`
+	// SettingSources is whose settings Claude follows: `all` are yours and those of the
+	// directory that Claude runs in, `user` are yours alone.
+	//
+	// With `all` Claude runs the hooks and the MCP servers of that directory, and follows its
+	// environment variables, without asking: choose `user` for a directory whose contents
+	// others write. Then its `CLAUDE.md`, skills and agents do not count either.
+	SettingSources string `env:"BARECLAW_SETTING_SOURCES" default:"all" kind:"choice all user"`
 	// AllowedTools are the tools that run without asking.
 	//
 	// Rules such as Bash(git log *) or mcp__server__tool are fine.

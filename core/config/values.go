@@ -45,6 +45,9 @@ const (
 // FileMentionsOn is the FileMentions that has claude attach the files a message mentions.
 const FileMentionsOn = "on"
 
+// SettingSourcesAll is the value of SettingSources that leaves no source out.
+const SettingSourcesAll = "all"
+
 // LogJSON is the LogFormat for slog's JSON handler; any other value selects the text handler.
 const LogJSON = "json"
 

@@ -181,7 +181,8 @@ func (e *engine) newHosts() (*sessionhost.Hosts, error) {
 		Program: e.agent.program,
 		Launch: claude.Launch{
 			MaxTurns: e.cfg.MaxTurns, MaxBudgetUSD: e.cfg.MaxBudgetUSD, AllowedTools: strings.Join(append(slices.Clone(e.cfg.AllowedTools), claude.ToolRules), ","), Model: e.cfg.Model,
-			PermissionMode: e.cfg.PermissionMode, AppendSystemPrompt: e.prompt(), FileMentions: e.cfg.FileMentions == config.FileMentionsOn,
+			SettingSources: strings.TrimPrefix(e.cfg.SettingSources, config.SettingSourcesAll), PermissionMode: e.cfg.PermissionMode, AppendSystemPrompt: e.prompt(),
+			FileMentions: e.cfg.FileMentions == config.FileMentionsOn,
 		},
 		ConfigDir: configDir, Lasting: e.agent.kind == config.AgentClaude,
 		Generation: e.generation, StartTimeout: e.cfg.StartTimeout, IdleTimeout: e.cfg.IdleTimeout, Log: e.log,

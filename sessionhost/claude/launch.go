@@ -34,7 +34,10 @@ type Launch struct {
 	AllowedTools string // rules separated by commas
 	// Allow are further rules, passed through --settings: --allowedTools splits rules at
 	// brackets and commas, and one unreadable rule would spoil the others.
-	Allow              []string
+	Allow []string
+	// SettingSources are the sources of settings that claude reads, separated by commas; all
+	// if empty.
+	SettingSources     string
 	Model              string
 	PermissionMode     string
 	AppendSystemPrompt string
@@ -65,6 +68,7 @@ func (l Launch) Args() []string {
 	// always the session's.
 	args = appendFlag(args, "--allowedTools", l.AllowedTools)
 	args = appendFlag(args, "--settings", l.settings())
+	args = appendFlag(args, "--setting-sources", l.SettingSources)
 	args = appendFlag(args, "--model", l.Model)
 	args = appendFlag(args, "--permission-mode", l.PermissionMode)
 	args = appendFlag(args, "--append-system-prompt", l.AppendSystemPrompt)

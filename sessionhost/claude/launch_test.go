@@ -19,6 +19,8 @@ func TestArgs(t *testing.T) {
 			[]string{"--max-turns", "25", "--allowedTools", "Read,Bash(git *)", "--session-id", someUUID}},
 		{"resume, everything", Launch{SessionID: someUUID, Resume: true, MaxTurns: 1, AllowedTools: "Read", Model: "opus", PermissionMode: "plan", AppendSystemPrompt: "You are\nhere."},
 			[]string{"--max-turns", "1", "--allowedTools", "Read", "--model", "opus", "--permission-mode", "plan", "--append-system-prompt", "You are\nhere.", "--resume", someUUID}},
+		{"the user's settings alone", Launch{SessionID: someUUID, AllowedTools: "Read", SettingSources: "user", Model: "opus"},
+			[]string{"--allowedTools", "Read", "--setting-sources", "user", "--model", "opus", "--session-id", someUUID}},
 		{"a budget", Launch{SessionID: someUUID, MaxBudgetUSD: 0.00005}, []string{"--max-budget-usd", "0.00005", "--session-id", someUUID}},
 		{"no tools, no limit", Launch{SessionID: someUUID}, []string{"--session-id", someUUID}},
 		{"rules", Launch{SessionID: someUUID, AllowedTools: "Read", Allow: []string{"Bash(f \\(a\\), b)", `Bash(echo "x")`}},

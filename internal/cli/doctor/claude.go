@@ -169,8 +169,7 @@ func loginSeen(environ []string) string {
 	if service.Lookup(environ, "CLAUDE_CODE_OAUTH_TOKEN") != "" {
 		return "the subscription's token in CLAUDE_CODE_OAUTH_TOKEN"
 	}
-	dir := cmp.Or(service.Lookup(environ, "CLAUDE_CONFIG_DIR"), filepath.Join(service.Lookup(environ, "HOME"), ".claude"))
-	if path := filepath.Join(dir, ".credentials.json"); exists(path) {
+	if path := filepath.Join(claudeDir(environ), ".credentials.json"); exists(path) {
 		return "the login kept in " + path
 	}
 	return ""
@@ -179,4 +178,9 @@ func loginSeen(environ []string) string {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// claudeDir returns the directory of claude's own settings.
+func claudeDir(environ []string) string {
+	return cmp.Or(service.Lookup(environ, "CLAUDE_CONFIG_DIR"), filepath.Join(service.Lookup(environ, "HOME"), ".claude"))
 }

@@ -34,6 +34,7 @@ func checks() []check {
 		{name: "claude", run: checkClaude},
 		{name: "login", run: checkLogin},
 		{name: "turn", bound: turnBound, run: checkTurn},
+		{name: "project", run: checkProject},
 		{name: "directories", run: checkDirectories},
 		{name: "disk", run: checkDisk},
 		{name: "clock", run: checkClock},

@@ -9,12 +9,14 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 
 	"bareclaw/core/config"
+	"bareclaw/internal/cli/doctor"
 	"bareclaw/internal/statemark"
 	"bareclaw/internal/term"
 )
@@ -116,6 +118,40 @@ func chooseToken(ctx context.Context, w *wizard) error {
 }
 
 func chooseDirectory(ctx context.Context, w *wizard) error {
+	if w.asks() && !w.given(varCWD) {
+		w.note("In its directory Claude runs hooks and MCP servers of .claude and .mcp.json without asking: choose one whose files you trust.")
+	}
+	if err := askDirectory(ctx, w); err != nil {
+		return err
+	}
+	found := lookAtProject(ctx, w)
+	if found.Level == doctor.Warning {
+		w.note("%s %s", found.What, found.Why)
+		w.advise(found.Command)
+	}
+	return nil
+}
+
+// lookAtProject returns what files of the chosen directory have claude do by themselves.
+func lookAtProject(ctx context.Context, w *wizard) doctor.Finding {
+	const sources = "BARECLAW_SETTING_SOURCES"
+	dir := cmp.Or(w.current(varCWD), "~")
+	if dir == "~" {
+		dir += "/"
+	}
+	dir, err := filepath.Abs(expandHome(dir))
+	if err != nil {
+		return doctor.Finding{} // the gateway reports it
+	}
+	return doctor.Project(ctx, doctor.Options{
+		Environ: append(slices.Clone(w.environ), sources+"="+w.current(sources)),
+		Report: config.Report{Config: config.Config{
+			Agent: config.Agent(w.current(varAgent)), CWD: dir, SettingSources: cmp.Or(w.current(sources), config.SettingSourcesAll),
+		}},
+	})
+}
+
+func askDirectory(ctx context.Context, w *wizard) error {
 	byDefault := cmp.Or(w.current(varCWD), "~")
 	q := question{
 		text: "Directory that Claude works in", has: byDefault,
