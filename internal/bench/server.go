@@ -105,6 +105,7 @@ func (s *server) exec() error {
 		"BARECLAW_PORT=" + port, "BARECLAW_CWD=" + home, "BARECLAW_STATE_DIR=" + filepath.Join(s.dir, "state"),
 		"BARECLAW_RUNTIME_DIR=" + s.runtime, "BARECLAW_CLAUDE=" + s.claude, "BARECLAW_AGENT=claude",
 		"BARECLAW_LOG_LEVEL=warn", "BARECLAW_SOURCE=off", "BARECLAW_MAX_SESSIONS=1000",
+		proc.ReadableVariable + "=1", // the sizes of its processes are measured
 	}, s.settings...)
 	s.exited = make(chan struct{})
 	began := time.Now()

@@ -50,6 +50,10 @@ const heapRoom = 10 << 20
 // another worker has taken over, or the supervisor has ended.
 func Work() error {
 	memory.Pace(heapRoom)
+	if err := proc.Conceal(); err != nil {
+		return err
+	}
+	proc.CloseInherited(1) // which is the control socket; a supervisor of an older program has closed nothing
 	parent, err := supervisor.Inherit()
 	if err != nil {
 		return err

@@ -27,7 +27,11 @@ import (
 // status when the gateway has ended. Process 1 of a container only starts the
 // supervisor and collects the processes that sessions leave behind.
 func Serve() (status int, err error) {
+	if err := proc.Conceal(); err != nil {
+		return 0, err
+	}
 	if os.Getpid() == 1 && !supervisor.IsRenewed() {
+		proc.CloseInherited(passedToInit())
 		return proc.RunAsInit()
 	}
 	if err := errors.Join(leaveSession(), service.LoadEnv()); err != nil {
@@ -36,7 +40,10 @@ func Serve() (status int, err error) {
 	if os.Getenv("LISTEN_PID") == "1" { // the sockets come from process 1
 		_ = os.Setenv("LISTEN_PID", strconv.Itoa(os.Getpid())) // the name is valid
 	}
-	passed := activation.Files(true)
+	passed := activation.Files(true) // which marks them as this program's own
+	if !supervisor.IsRenewed() {     // else what is open is what the supervisor keeps
+		proc.CloseInherited(0)
+	}
 	environ := without(os.Environ(), supervisor.StateVariable) // before .env, which each worker reads anew
 	cfg, err := loadConfig()
 	if err != nil && !supervisor.IsRenewed() { // a renewed supervisor must not end
@@ -58,6 +65,15 @@ func loadConfig() (config.Config, error) {
 		cfg.Unknown = append(cfg.Unknown, noted.Error()) // without the record the gateway works all the same
 	}
 	return cfg, err
+}
+
+// passedToInit returns the number of sockets that a service manager has passed to process 1.
+func passedToInit() int {
+	if os.Getenv("LISTEN_PID") != "1" {
+		return 0
+	}
+	n, _ := strconv.Atoi(os.Getenv("LISTEN_FDS")) // the supervisor ignores a number that is none
+	return max(n, 0)
 }
 
 // leaveSession executes this program anew if a process of a session started this process: the

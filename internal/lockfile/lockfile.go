@@ -167,9 +167,13 @@ func heldBy(path, dir string) error {
 	if err != nil {
 		return fmt.Errorf("another gateway uses %s; stop it first, or set BARECLAW_STATE_DIR to another directory", dir)
 	}
-	if pids := openIn(path); len(pids) > 0 && !proc.Alive(h.PID, h.Start) { // a process hung while taking over
-		return fmt.Errorf("the gateway (pid %d) that used %s has ended, but its lock is still held, perhaps by a gateway that is starting: process %s; "+
-			"if no gateway serves in a minute, run: kill %[3]s", h.PID, dir, strings.Join(pids, " "))
+	if !proc.Alive(h.PID, h.Start) { // a process hung while taking over
+		which, kill := "", "end the process that `pgrep -fl 'bareclaw worker'` shows" // others do not see what a gateway has open
+		if pids := strings.Join(openIn(path), " "); pids != "" {
+			which, kill = ": process "+pids, "run: kill "+pids
+		}
+		return fmt.Errorf("the gateway (pid %d) that used %s has ended, but its lock is still held, perhaps by a gateway that is starting%s; "+
+			"if no gateway serves in a minute, %s", h.PID, dir, which, kill)
 	}
 	return fmt.Errorf("another gateway (pid %d, at %s, since %s) uses %s; end that first, with `bareclaw stop`, or set BARECLAW_STATE_DIR, BARECLAW_RUNTIME_DIR and BARECLAW_PORT to others",
 		h.PID, h.Address, h.StartedAt.Format(time.RFC3339), dir)

@@ -57,12 +57,22 @@ func NewMachine(t testing.TB, settings ...string) *Machine {
 		"FAKECLAUDE_LOG=" + m.Path("journal"),
 		"GORACE=atexit_sleep_ms=0 " + os.Getenv("GORACE"), // or each process takes a second to end
 	}, settings...)
+	m.Env = append(m.Env, Readable()...)
 	t.Cleanup(func() {
 		m.EndHosts()
 		m.showLogs()
 		_ = os.RemoveAll(dir)
 	})
 	return m
+}
+
+// Readable is what lets tests of an ordinary user look at the processes of gateways. Root can
+// anyway.
+func Readable() []string {
+	if os.Getuid() == 0 {
+		return nil
+	}
+	return []string{proc.ReadableVariable + "=1"}
 }
 
 // Started runs the test in parallel with others, on a new machine with a daemon.

@@ -22,6 +22,7 @@ func NewUser(t *testing.T) *Machine {
 		"FAKECLAUDE_LOG=" + m.Path("journal"), "REAL_CLAUDE=" + FakeClaude(t),
 		"GORACE=atexit_sleep_ms=0 " + os.Getenv("GORACE"),
 	}
+	m.Env = append(m.Env, Readable()...)
 	m.Write("bin/claude", ClaudeWithLogin, 0o700)
 	m.Touch("home/.logged-in")
 	// The machine cleans up by what is below its state directory.
