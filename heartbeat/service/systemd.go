@@ -20,6 +20,10 @@ import (
 //   - systemd retries a failing gateway for some minutes, then leaves the failed unit for a
 //     person to inspect. The shell runs kill, because the path of kill varies between
 //     systems. An out-of-memory kill of a single claude must not stop the service (OOMPolicy).
+//   - Nothing bounds what the processes may do: claude works there as the person who has
+//     installed the units. NoNewPrivileges would take sudo, containers without root and crontab
+//     away; UMask=0077 would hide what claude makes from web servers and colleagues, and the
+//     gateway makes its own files private by itself. The unit for a whole system has both.
 //   - systemd runs no two ticks at once, and a hanging tick would block all later ticks. A
 //     working tick abandons its work after half an hour (TimeoutStartSec).
 func systemdFiles(job Job, spec Spec, dirs Dirs) (files []File, err error) {
