@@ -71,7 +71,7 @@ func lookAt(path string) EnvFile {
 		return f // Load reports the reason
 	}
 	for name, value := range vars {
-		if value != "" && isSecretName(name) {
+		if value != "" && IsSecretName(name) {
 			f.Secrets = append(f.Secrets, name)
 		}
 	}
@@ -79,8 +79,8 @@ func lookAt(path string) EnvFile {
 	return f
 }
 
-// isSecretName reports whether a variable with the name usually holds a credential.
-func isSecretName(name string) bool {
+// IsSecretName reports whether a variable with the name usually holds a credential.
+func IsSecretName(name string) bool {
 	name = strings.ToUpper(name)
 	return slices.ContainsFunc([]string{"TOKEN", "KEY", "SECRET", "PASSWORD", "PASSPHRASE"}, func(word string) bool {
 		return strings.HasSuffix(name, word)

@@ -77,7 +77,7 @@ func (l channels) Settings(ctx context.Context) (map[core.ChannelKey]core.Settin
 	if err != nil {
 		return nil, err
 	}
-	rules, err := readAll(ctx, l.reader, "the rules of channels", scanRule, `SELECT id, channel, rule, doc FROM rules ORDER BY seq`)
+	rules, err := readAll(ctx, l.reader, "the rules of channels", scanRule, selectRules)
 	for _, r := range rules {
 		s := all[r.Channel]
 		s.Rules = append(s.Rules, r)
@@ -85,6 +85,8 @@ func (l channels) Settings(ctx context.Context) (map[core.ChannelKey]core.Settin
 	}
 	return all, err
 }
+
+const selectRules = `SELECT id, channel, rule, doc FROM rules ORDER BY seq`
 
 func scanRule(scan scanFunc) (r core.Rule, err error) {
 	var d ruleDoc

@@ -38,6 +38,37 @@ const format = 2
 // maxSmall bounds each file but the ledger and those in directories, in bytes.
 const maxSmall = 64 << 20
 
+// What an archive may unpack to: a backup of texts and pictures takes a good part of its contents,
+// and a small file that becomes a huge one is none.
+const (
+	maxFiles   = 200_000
+	freeBytes  = 4 << 30 // of any archive
+	maxPerByte = 100     // further bytes, for each byte of the archive
+)
+
+// A bound is what an archive may still unpack to.
+type bound struct {
+	bytes int64
+	files int
+}
+
+func boundOf(packed int64) *bound {
+	return &bound{bytes: freeBytes + maxPerByte*packed, files: maxFiles}
+}
+
+// take counts a file, and returns an error if the archive has more than it may.
+func (b *bound) take(h *tar.Header) error {
+	b.files--
+	b.bytes -= h.Size
+	switch {
+	case b.files < 0:
+		return fmt.Errorf("it has more than %d files, which no backup has", maxFiles)
+	case b.bytes < 0:
+		return fmt.Errorf("it unpacks to more than %d GiB and %d times its size, which no backup does", freeBytes>>30, maxPerByte)
+	}
+	return nil
+}
+
 // An About describes an archive.
 type About struct {
 	Format  int       `json:"format"`
@@ -154,10 +185,10 @@ func (w *writer) addTree(p Part, entry string) (files int, err error) {
 	return files, err
 }
 
-// Unpack writes the contents of an archive into an existing directory, which should be
-// empty and private, until ctx ends. An archive with other contents is refused; files
-// written before stay.
-func Unpack(ctx context.Context, r io.Reader, dir string) (About, error) {
+// Unpack writes the contents of an archive of a size into an existing directory, which should
+// be empty and private, until ctx ends. An archive with other contents, or with far more than its
+// size, is refused; files written before stay.
+func Unpack(ctx context.Context, r io.Reader, size int64, dir string) (About, error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {
 		return About{}, fmt.Errorf("it is no backup: %w", err)
@@ -169,9 +200,13 @@ func Unpack(ctx context.Context, r io.Reader, dir string) (About, error) {
 	}
 	defer func() { _ = root.Close() }()
 	a, err := readAbout(in)
+	room := boundOf(size)
 	for err == nil {
 		var h *tar.Header
 		if h, err = in.Next(); err == nil {
+			err = room.take(h)
+		}
+		if err == nil {
 			err = unpackOne(root, h, Until(ctx, in))
 		}
 	}

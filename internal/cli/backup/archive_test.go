@@ -59,7 +59,7 @@ func TestRoundTrip(t *testing.T) {
 	if want := []string{"notes", "1 received files", "2 files of tools", "0 files of snapshots"}; err != nil || !slices.Equal(saved, want) { // a link is none
 		t.Errorf("saved %q, %v, want %q", saved, err, want)
 	}
-	a, err := backup.Unpack(t.Context(), &b, to)
+	a, err := backup.Unpack(t.Context(), &b, int64(b.Len()), to)
 	if err != nil || a.Version != "v1" || a.Schema != 5 {
 		t.Fatalf("it is %+v, %v", a, err)
 	}
@@ -99,10 +99,36 @@ func TestUnpackRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := backup.Unpack(t.Context(), bytes.NewReader(c.archive), t.TempDir()); err == nil || !strings.Contains(err.Error(), c.says) {
+			if _, err := backup.Unpack(t.Context(), bytes.NewReader(c.archive), int64(len(c.archive)), t.TempDir()); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("error is %v, want one that says %q", err, c.says)
 			}
 		})
+	}
+}
+
+// TestUnpackIsBounded: a small archive does not fill the disk, neither with bytes nor with files. A
+// size is refused before anything of the file is written.
+func TestUnpackIsBounded(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	w := tar.NewWriter(z)
+	put := func(name, text string, size int64) {
+		check.OK(t, w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size}))
+		_, err := w.Write([]byte(text))
+		check.OK(t, err)
+	}
+	put("about.json", about.Uname, int64(len(about.Uname)))
+	put("media/first", "x", 1)
+	put("media/bomb", "", 5<<30)
+	check.OK(t, z.Flush())
+	dir := t.TempDir()
+	_, err := backup.Unpack(t.Context(), &b, int64(b.Len()), dir)
+	if err == nil || !strings.Contains(err.Error(), "more than 4 GiB and 100 times its size") {
+		t.Errorf("error is %v", err)
+	}
+	if written, err := filepath.Glob(filepath.Join(dir, "media/*")); err != nil || len(written) != 1 {
+		t.Errorf("written are %v, %v", written, err)
 	}
 }
 
@@ -130,7 +156,7 @@ func FuzzUnpack(f *testing.F) {
 		outer := t.TempDir()
 		inner := filepath.Join(outer, "in")
 		check.OK(t, os.Mkdir(inner, 0o700))
-		_, _ = backup.Unpack(t.Context(), &b, inner)
+		_, _ = backup.Unpack(t.Context(), &b, int64(b.Len()), inner)
 		entries, err := os.ReadDir(outer)
 		if err != nil || len(entries) != 1 {
 			t.Fatalf("beside its directory there is %v, %v", entries, err)

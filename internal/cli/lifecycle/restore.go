@@ -27,6 +27,13 @@ import (
 type Restore struct {
 	File  string `arg:"" help:"The file that bareclaw backup has written."`
 	Force bool   `help:"Restore even where files exist already, and move those aside."`
+	Yes   bool   `help:"Agree to all that the backup decides. Needed where there is no terminal to ask at."`
+}
+
+// Help is shown below the summary.
+func (*Restore) Help() string {
+	return "Before anything is put in place, what the backup decides is listed: settings that run programs or let others in, " +
+		"permission modes and rules, schedules, tools. Restore what you have saved yourself, or read the list with care."
 }
 
 // Run restores the backup. A failure takes everything back.
@@ -50,6 +57,9 @@ func (r *Restore) Run(c *command.Context) (err error) {
 	}()
 	env, err := envParts(config.AsGateway)
 	if err != nil {
+		return err
+	}
+	if err := agree(c, work, env, r.Yes); err != nil {
 		return err
 	}
 	if err := p.putAll(work, env); err != nil {
@@ -90,7 +100,11 @@ func (r *Restore) unpack(ctx context.Context, work string) (backup.About, error)
 		return backup.About{}, fmt.Errorf("open the backup: %w", err)
 	}
 	defer func() { _ = f.Close() }()
-	a, err := backup.Unpack(ctx, f, work)
+	info, err := f.Stat()
+	if err != nil {
+		return backup.About{}, fmt.Errorf("open the backup: %w", err)
+	}
+	a, err := backup.Unpack(ctx, f, info.Size(), work)
 	if err != nil {
 		return a, fmt.Errorf("%s: %w", r.File, err)
 	}

@@ -46,18 +46,18 @@ func TestBackupAndRestore(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the backup is %v, %v", info, err)
 	}
-	does(m, harness.ExitFailure, "end that first, with `bareclaw stop`", "restore", file)
+	does(m, harness.ExitFailure, "end that first, with `bareclaw stop`", "restore", "--yes", file)
 	m.Touch("go")
 	g.Outcome(running)
 	later := g.Say("http", "echo two").Str("message_id")
 	g.Signal(syscall.SIGTERM)
-	does(m, harness.ExitFailure, "`bareclaw stop --sessions`", "restore", "--force", file)
+	does(m, harness.ExitFailure, "`bareclaw stop --sessions`", "restore", "--yes", "--force", file)
 	does(m, harness.ExitOK, "Ended", "stop", "--sessions")
-	does(m, harness.ExitFailure, "is there already; with --force", "restore", file)
+	does(m, harness.ExitFailure, "is there already; with --force", "restore", "--yes", file)
 	m.Write("work/.env", "BARECLAW_MAX_TURNS=8\n", 0o600)
 	m.Write("state/tools/later.ts", tool, 0o600)
-	does(m, harness.ExitFailure, "work/.env is there already", "restore", file)
-	does(m, harness.ExitOK, "Moved aside", "restore", "--force", file)
+	does(m, harness.ExitFailure, "work/.env is there already", "restore", "--yes", file)
+	does(m, harness.ExitOK, "Moved aside", "restore", "--yes", "--force", file)
 	wantFile(m, "work/.env", settings)
 	for _, pattern := range []string{"state/ledger.db.before-restore-*", "work/.env.before-restore-*", "state/media.before-restore-*/tg-1/a.jpg", "state/tools.before-restore-*/later.ts"} {
 		if len(m.Glob(pattern)) != 1 {
@@ -69,7 +69,7 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 
 	other := harness.NewMachine(t)
-	does(other, harness.ExitOK, "the ledger", "restore", file)
+	does(other, harness.ExitOK, "the ledger", "restore", "--yes", file)
 	for _, m := range []*harness.Machine{m, other} {
 		wantFile(m, "work/.env", settings)
 		wantFile(m, "home/.config/bareclaw/notes.md", "likes tea")
