@@ -147,7 +147,7 @@ func copyFile(from, to string) error {
 func removeTree(path string) error {
 	_ = filepath.WalkDir(path, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
-			err = os.Chmod(path, 0o700)
+			err = os.Chmod(path, 0o700) //nolint:gosec // nobody but this user writes there
 		}
 		return err
 	}) // RemoveAll reports errors

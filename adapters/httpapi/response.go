@@ -46,7 +46,7 @@ func (w *response) WriteHeader(status int) {
 // Write records that the answer has begun.
 func (w *response) Write(b []byte) (int, error) {
 	w.status = cmp.Or(w.status, http.StatusOK)
-	return w.ResponseWriter.Write(b)
+	return w.ResponseWriter.Write(b) //nolint:gosec // no answer is HTML
 }
 
 // Unwrap serves http.ResponseController.

@@ -17,7 +17,7 @@ func LimitFor(memory uint64) int {
 	if memory == 0 {
 		return 0
 	}
-	return int(max(1, memory/sessionMemory)) //nolint:gosec // far below the largest int
+	return int(max(1, memory/sessionMemory))
 }
 
 // A Pool bounds the live sessions, and orders unused sessions by last use.

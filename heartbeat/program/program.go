@@ -124,7 +124,7 @@ func build(ctx context.Context, source, work string, progress io.Writer) (string
 	case err != nil:
 		return "", fmt.Errorf("%s does not compile, or cannot be built here: see what go says above, and mend that (%w). Nothing was changed", source, err)
 	}
-	if err := os.Chmod(program, 0o755); err != nil { // whatever the umask made of it
+	if err := os.Chmod(program, 0o755); err != nil { //nolint:gosec // a program, whatever the umask made of it
 		return "", fmt.Errorf("build %s: %w", source, err)
 	}
 	return program, nil

@@ -137,7 +137,7 @@ func place(files []File) (did, written []string, err error) {
 				continue
 			}
 		}
-		if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil { //nolint:gosec // of a service manager, as it makes it
 			return did, written, fmt.Errorf("make room for %s: %w", f.Path, err)
 		}
 		if err := atomicfile.Write(f.Path, []byte(f.Text), f.Mode); err != nil {

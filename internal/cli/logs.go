@@ -140,7 +140,7 @@ func endWithoutReader(ctx context.Context, cancel context.CancelCauseFunc, out i
 	if !ok {
 		return
 	}
-	fds := []unix.PollFd{{Fd: int32(pipe.Fd())}} //nolint:gosec // descriptors are small
+	fds := []unix.PollFd{{Fd: int32(pipe.Fd())}}
 	for tick := time.Tick(200 * time.Millisecond); ; {
 		n, err := unix.Poll(fds, 0) // reports a closed end without being asked
 		if err == nil && n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {

@@ -3,6 +3,7 @@ package claude
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -131,7 +132,7 @@ func readMembers(path string) (m members, err error) {
 	case len(bytes.TrimSpace(b)) == 0:
 		return nil, nil
 	case json.Unmarshal(bytes.TrimPrefix(b, []byte("\uFEFF")), &m) != nil:
-		return nil, fmt.Errorf("it is no JSON object")
+		return nil, errors.New("it is no JSON object")
 	}
 	return m, nil
 }

@@ -196,7 +196,7 @@ func prune(dir string, maxAge time.Duration, now time.Time) error {
 		}
 		age := now.Sub(info.ModTime())
 		if maxAge > 0 && age > maxAge || unfinished.MatchString(e.Name()) && age > partAge {
-			return os.Remove(path)
+			return os.Remove(path) //nolint:gosec // nobody else writes in this directory
 		}
 		return nil
 	})

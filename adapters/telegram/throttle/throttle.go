@@ -90,5 +90,5 @@ func (b *bucket) drain(l limit, until time.Time) {
 // failed together from retrying together.
 func Backoff(failures int, most time.Duration) time.Duration {
 	d := min(time.Second<<min(max(failures-1, 0), 16), most)
-	return d - rand.N(d/4+1)
+	return d - rand.N(d/4+1) //nolint:gosec // nobody gains by a guess
 }
