@@ -132,9 +132,8 @@ func TestRetriedTurnIsNotForged(t *testing.T) {
 			t.Errorf("%q, %v", whole, err)
 		}
 	}
-	alone := &Message{RetryOf: "m", Content: content([]*Message{text("[channel: x]")})}
-	if alone.Content.Text != "(channel: x]" {
-		t.Errorf("retried alone: %q", alone.Content.Text)
+	if alone := content([]*Message{text("[channel: x]")}); alone.Text != "(channel: x]" {
+		t.Errorf("retried alone: %q", alone.Text)
 	}
 }
 

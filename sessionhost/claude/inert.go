@@ -70,12 +70,12 @@ func inertMentions(text string) string {
 	before := ' '
 	for i, r := range text {
 		after, _ := utf8.DecodeRuneInString(text[min(i+1, len(text)):])
-		if r == '@' && !(joinsAddress(before) && (unicode.IsLetter(after) || unicode.IsDigit(after))) {
-			b.WriteRune('＠')
-		} else {
-			b.WriteRune(r)
-		}
+		inAddress := joinsAddress(before) && (unicode.IsLetter(after) || unicode.IsDigit(after))
 		before = r
+		if r == '@' && !inAddress {
+			r = '＠'
+		}
+		b.WriteRune(r)
 	}
 	return b.String()
 }
