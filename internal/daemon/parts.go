@@ -126,9 +126,9 @@ func (h *httpPart) drain(why httpapi.Reason) {
 // samePeer reports whether the other end of a connection may belong to the user of this
 // process: over TCP only Linux knows whose it is.
 func samePeer(c net.Conn) bool {
-	if u, isUnix := c.(*net.UnixConn); isUnix {
-		uid, err := peercred.UnixUID(u)
-		return err == nil && int(uid) == os.Getuid()
+	if _, isUnix := c.(*net.UnixConn); isUnix {
+		_, err := peercred.SameUser(c)
+		return err == nil
 	}
 	uid, known, err := peercred.TCPUID(c.LocalAddr(), c.RemoteAddr())
 	return err == nil && (!known || int(uid) == os.Getuid())
