@@ -108,7 +108,7 @@ func awaitSuccessor(c *command.Context, gateway *client.Client, generation uint6
 type Upgrade struct {
 	From     string `placeholder:"FILE|DIR" help:"The new program: its file, or a directory that holds a program named bareclaw, or its source, which is built."`
 	Rollback bool   `help:"Put the program back that was there before the last upgrade."`
-	Channel  string `placeholder:"CHANNEL" help:"Channel that gets the result; by default, from within a session, the session's own."`
+	Channel  string `placeholder:"CHANNEL" help:"Channel that gets the result as well."`
 }
 
 // Validate is called when the arguments have been read.
@@ -126,8 +126,14 @@ const (
 	upgradePatience = time.Minute
 )
 
+// errUpgradeInside refuses what the gateway's Unix socket refuses, before anything is built.
+var errUpgradeInside = errors.New("a session cannot put another program in the place of its own gateway; run this command in a terminal of your own")
+
 // Run upgrades the gateway, or without a gateway the file of this program.
 func (u *Upgrade) Run(c *command.Context, gateway *client.Client) error {
+	if command.InSession() {
+		return errUpgradeInside
+	}
 	work, err := os.MkdirTemp("", "bareclaw-upgrade-") // private
 	if err != nil {
 		return fmt.Errorf("make room for the new program: %w", err)
@@ -152,11 +158,6 @@ func (u *Upgrade) Run(c *command.Context, gateway *client.Client) error {
 	}
 	if err != nil {
 		return err
-	}
-	if u.Channel == "" {
-		if u.Channel, err = command.OwnChannel(c, gateway); err != nil {
-			return err
-		}
 	}
 	c.Sayf("The gateway runs; asking it to try the new program.")
 	order := api.UpgradeRequest{Path: file, Rollback: u.Rollback, Channel: u.Channel}

@@ -107,5 +107,5 @@ func TestRollbackCommand(t *testing.T) {
 	}
 	m.Command(exitcode.Failed, "tools", "call", "first", `{"text":"x"}`)
 	m.Command(exitcode.Failed, "tools", "rollback", "none").Tells(`no snapshot "none"`, "`bareclaw tools snapshots` lists all")
-	m.Command(exitcode.OK, "tools", "snapshots").Shows("before_rollback_", initial, "just now")
+	m.Command(exitcode.OK, "tools", "snapshots").Shows("before_rollback_", initial)
 }

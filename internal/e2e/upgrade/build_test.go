@@ -163,8 +163,8 @@ func TestRestartInstalledFromATurn(t *testing.T) {
 	finish(g)
 }
 
-// TestRestartFromATurn edits the source twice, as claude may, and restarts the gateway from
-// inside of a turn each time: the source's new program answers, and the turn goes on.
+// TestRestartFromATurn edits the source twice, as claude may, and restarts the gateway by its tool
+// each time: the source's new program answers, and running turns go on. A command of claude builds nothing.
 func TestRestartFromATurn(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t, "BARECLAW_LOG_FORMAT=text", harness.TrialVariable+"=1s")
@@ -181,7 +181,13 @@ func TestRestartFromATurn(t *testing.T) {
 	for _, release := range []string{"v7.0.1", "v7.0.2"} {
 		edited := strings.Replace(string(b), "var release string", `var release = "`+release+`"`, 1)
 		check.OK(t, os.WriteFile(source, []byte(edited), 0o600))
-		inside.Command(exitcode.OK, "restart").Shows("Restarted in ")
+		inside.Command(exitcode.Failed, "restart").Tells("builds the program")
+		generation := g.Generation()
+		restarting := g.Tell("tools", "mcp - restart_self {}")
+		g.Restarted(generation)
+		if text := g.Outcome(restarting).Str("text"); !strings.Contains(text, `"status":"restarting"`) {
+			t.Errorf("restart_self answers %q", text)
+		}
 		if now := g.Must("GET", "/health", nil, 200).Str("version"); !strings.Contains(now, release) {
 			t.Errorf("after the restart the version is %q, want %s", now, release)
 		}

@@ -1,40 +1,30 @@
 package upgrade
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
-	"bareclaw/adapters/httpapi/client"
 	"bareclaw/heartbeat/program"
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/testkit/botapi"
-	"bareclaw/sessionhost/protocol"
 )
 
-// A toldTest is a gateway of release v1 with a bot, and a chat from which an upgrade is
-// asked for.
+// A toldTest is a gateway of release v1 with a bot, and a chat that is told of upgrades.
 type toldTest struct {
 	*harness.Gateway
-	api     *botapi.Server
-	anna    *botapi.User
-	chat    *botapi.Chat
-	session []string // the environment that claude's Bash has in this chat
+	api  *botapi.Server
+	anna *botapi.User
+	chat *botapi.Chat
 }
 
 func newToldTest(t *testing.T, trial string, settings ...string) *toldTest {
 	t.Helper()
 	m, api, anna, chat := harness.NewChat(t, settings...)
 	m.Install("v1", trial)
-	u := &toldTest{Gateway: m.Start(), api: api, anna: anna, chat: chat}
-	marker := u.Say("tg-7", "env "+protocol.EnvMarkVariable).Str("text")
-	u.session = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + m.Path("home"), client.SocketVariable + "=" + u.Sock, protocol.EnvMarkVariable + "=" + marker,
-	}
-	return u
+	return &toldTest{Gateway: m.Start(), api: api, anna: anna, chat: chat}
 }
 
 // working has a turn run in the chat.
@@ -45,11 +35,10 @@ func (u *toldTest) working() *toldTest {
 	return u
 }
 
-// commandedInside starts a command of the installed program as claude's Bash does.
-func (u *toldTest) commandedInside(args ...string) *harness.Invocation {
-	in := *u.Machine
-	in.Env = u.session
-	return in.Invoke(nil, args...)
+// upgrade starts an upgrade to a release, of which the chat is to hear.
+func (u *toldTest) upgrade(release string) *harness.Invocation {
+	u.T.Helper()
+	return u.Invoke(nil, "upgrade", "--from", harness.ReleaseOf(u.T, release), "--channel", "tg-7")
 }
 
 // tells fails unless the chat has heard what became of the upgrade, once: now, and after
@@ -78,8 +67,8 @@ func (u *toldTest) tells(verdict string) {
 	u.Balanced()
 }
 
-// TestUpgradeIsTold has claude upgrade the gateway from a chat: that hears what became of it, without
-// having been named, and once, whatever is killed or refused.
+// TestUpgradeIsTold upgrades the gateway while a chat is answered: the chat hears what became of it,
+// once, whatever is killed or refused.
 func TestUpgradeIsTold(t *testing.T) {
 	t.Parallel()
 	const back = "The gateway went back from v2 to v1: the new program ended while it was on trial"
@@ -92,19 +81,19 @@ func TestUpgradeIsTold(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T){
 		"it stays": func(t *testing.T) {
 			u := newToldTest(t, "1s").working()
-			u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "v2")).Says(harness.ExitOK, "Upgraded from v1 to v2")
+			u.upgrade("v2").Says(harness.ExitOK, "Upgraded from v1 to v2")
 			u.Serves("v2")
 			u.tells("The gateway was upgraded from v1 to v2.")
 		},
 		"it does not start": func(t *testing.T) {
 			u := newToldTest(t, "", harness.MannerVariable+"=dies").working()
-			u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "broken")).Says(harness.ExitFailure, "exit status 7")
+			u.upgrade("broken").Says(harness.ExitFailure, "exit status 7")
 			u.tells("The gateway went back from broken to v1: ")
 		},
 		"it is killed": func(t *testing.T) {
 			u := newToldTest(t, "").working()
 			old := u.Worker()
-			upgrade := u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "v2"))
+			upgrade := u.upgrade("v2")
 			now := u.OnTrial(old)
 			signal(t, now.Worker, now.WorkerStart, syscall.SIGKILL)
 			upgrade.Says(harness.ExitFailure, "went back from v2 to v1")
@@ -131,14 +120,14 @@ func TestUpgradeIsTold(t *testing.T) {
 		"Telegram refuses it first": func(t *testing.T) {
 			u := newToldTest(t, "1s")
 			u.api.Script("sendMessage", u.chat.ID(), botapi.Refuse(400, "Bad Request: not just now"), botapi.Refuse(400, "Bad Request: not just now"))
-			u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "v2")).Says(harness.ExitOK, "Upgraded from v1 to v2")
+			u.upgrade("v2").Says(harness.ExitOK, "Upgraded from v1 to v2")
 			u.Serves("v2")
 			u.tells("The gateway was upgraded from v1 to v2.")
 		},
 		"the gateway ends before Telegram takes it": func(t *testing.T) {
 			u := newToldTest(t, "1s")
 			u.api.Script("sendMessage", u.chat.ID(), botapi.TooMany(5))
-			u.commandedInside("upgrade", "--from", harness.ReleaseOf(t, "v2")).Says(harness.ExitOK, "Upgraded from v1 to v2")
+			u.upgrade("v2").Says(harness.ExitOK, "Upgraded from v1 to v2")
 			u.Eventually("Telegram has been asked", func() bool { return u.api.Scripted() == 0 })
 			u.Signal(syscall.SIGTERM)
 			u.Gateway = u.Start()
