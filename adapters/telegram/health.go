@@ -16,6 +16,7 @@ import (
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/adapters/telegram/view"
+	"bareclaw/internal/guard"
 )
 
 // Health is the state of the adapter.
@@ -92,7 +93,7 @@ func pollProblem(err error) string {
 		switch {
 		case errors.Is(err, botapi.ErrPollHung), errors.Is(err, context.DeadlineExceeded):
 			return "Telegram does not answer: polls hang."
-		case errors.Is(err, env.ErrPanic):
+		case errors.Is(err, guard.ErrPanic):
 			return "An internal error interrupted the poll; see the log."
 		}
 		return "Telegram cannot be reached: " + botapi.NetworkReason(err)

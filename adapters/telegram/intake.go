@@ -14,6 +14,7 @@ import (
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/inbound"
 	"bareclaw/core"
+	"bareclaw/internal/guard"
 	"bareclaw/internal/wait"
 
 	"github.com/go-telegram/bot/models"
@@ -30,7 +31,7 @@ type arrival struct {
 // readable: without the id Telegram would deliver the update again with every poll.
 func decode(log *slog.Logger, in *core.Inbound) (*arrival, error) {
 	r := &arrival{Inbound: in}
-	err := env.Guard(log, "update", func() (err error) {
+	err := guard.Do(log, "reading an update", func() (err error) {
 		r.update, err = botapi.DecodeUpdate(in.Body)
 		return err
 	})
@@ -136,11 +137,11 @@ func (n *intake) run(ctx context.Context, to chats.Address, l *line) {
 // handle apologizes to the sender, and the updates are not tried again. Interrupted
 // updates are left to the next process.
 func (n *intake) handle(ctx context.Context, batch []*arrival, do func() error) {
-	err := env.Guard(n.env.Log, "message", do)
+	err := guard.Do(n.env.Log, "handling a message", do)
 	switch {
 	case ctx.Err() != nil:
 		return
-	case errors.Is(err, env.ErrPanic):
+	case errors.Is(err, guard.ErrPanic):
 		n.receiver.apologize(ctx, batch[0])
 	case err != nil: // handled again after the next start
 		n.env.Log.Error("telegram: an update is not handled", "update", batch[0].ID, "err", err)

@@ -14,6 +14,7 @@ import (
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
+	"bareclaw/internal/guard"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/wait"
 
@@ -61,7 +62,7 @@ func (p *poller) poll(ctx context.Context) {
 	offset, hold, heard := p.resumeOffset(ctx), time.Duration(0), time.Now()
 	for failures := 0; ctx.Err() == nil; {
 		next := offset
-		err := env.Guard(p.env.Log, "poll", func() (err error) {
+		err := guard.Do(p.env.Log, "polling Telegram", func() (err error) {
 			next, err = p.pollOnce(ctx, offset, hold)
 			return err
 		})

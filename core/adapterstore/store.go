@@ -9,11 +9,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/guard"
 )
 
 // inboundKept is how long handled items stay recorded. No remote service may deliver an item
@@ -91,12 +91,10 @@ func (s *Store) HandOver(ds []*core.Delivery) {
 
 // pass survives a panic of an adapter: the goroutine may be the ledger's.
 func (s *Store) pass(c *consumer, d core.Delivery) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.log.Error("panic while a delivery was handed over", "delivery", d.ID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-		}
-	}()
-	c.take(d)
+	_ = guard.Do(s.log, "handing a delivery to its adapter", func() error {
+		c.take(d)
+		return nil
+	}, "delivery", d.ID)
 }
 
 // Deliver records a delivery together with records, and hands the delivery to the adapter.

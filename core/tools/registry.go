@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/guard"
 	"bareclaw/internal/toolset"
 	"bareclaw/internal/wait"
 )
@@ -262,17 +262,17 @@ func (r *Registry) run(ctx context.Context, t *Tool, c Call) (Result, error) {
 
 // handle calls the tool, unless the call reaches too far. A panic is an error: a fault of one
 // tool must not end the daemon.
-func (r *Registry) handle(ctx context.Context, t *Tool, c Call) (_ Result, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			r.log.Error("panic in a tool", "tool", t.Name, "panic", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("%s failed by an error of the gateway, which its log describes", t.Name)
+func (r *Registry) handle(ctx context.Context, t *Tool, c Call) (result Result, err error) {
+	err = guard.Do(r.log, "running a tool", func() (err error) {
+		if err = r.permit(ctx, t, c); err == nil {
+			result, err = t.Handle(ctx, c)
 		}
-	}()
-	if err := r.permit(ctx, t, c); err != nil {
-		return Result{}, err
+		return err
+	}, "tool", t.Name)
+	if errors.Is(err, guard.ErrPanic) {
+		err = fmt.Errorf("%s failed by an error of the gateway, which its log describes", t.Name)
 	}
-	return t.Handle(ctx, c)
+	return result, err
 }
 
 // fits returns why claude could not use the tool. Claude drops all tools of a server if one has

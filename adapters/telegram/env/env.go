@@ -6,9 +6,7 @@ package env
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"bareclaw/core/feed"
 	"bareclaw/core/lanes"
 	"bareclaw/core/settings"
+	"bareclaw/internal/guard"
 	"bareclaw/internal/wait"
 )
 
@@ -78,7 +77,7 @@ func (g *Group) Go(f func(context.Context)) {
 	g.wg.Add(1)
 	go func() { // ends with f, which ends with the group's context
 		defer g.wg.Done()
-		_ = Guard(g.log, "background task", func() error { f(g.ctx); return nil })
+		_ = guard.Do(g.log, "running in the background", func() error { f(g.ctx); return nil })
 	}()
 }
 
@@ -118,21 +117,6 @@ func (t *Task) Cancel(ctx context.Context) {
 
 // Running reports whether the goroutine has not ended.
 func (t *Task) Running() bool { return t != nil && !wait.IsClosed(t.done) }
-
-// ErrPanic marks an error made by Guard from a panic.
-var ErrPanic = errors.New("internal error")
-
-// Guard calls f. Guard logs a panic with the stack and returns ErrPanic: a fault in one
-// message or channel must not end the daemon.
-func Guard(log *slog.Logger, doing string, f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			log.Error("telegram: recovered from a panic", "doing", doing, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = fmt.Errorf("%w while handling the %s", ErrPanic, doing)
-		}
-	}()
-	return f()
-}
 
 // IsStorage reports whether the ledger could not be written.
 func IsStorage(err error) bool {

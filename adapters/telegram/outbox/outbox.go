@@ -17,6 +17,7 @@ import (
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/internal/guard"
 )
 
 // An Outbox queues and sends the deliveries of each conversation. Its methods are safe
@@ -103,7 +104,7 @@ func (o *Outbox) Failed() int64 { return o.failed.Load() }
 func (o *Outbox) sendLoop(key core.ChannelKey) {
 	o.env.Work.Go(func(ctx context.Context) {
 		for t := o.next(ctx, key); t != nil; t = o.next(ctx, key) {
-			err := env.Guard(o.env.Log, "delivery", func() error { return t.run(ctx) })
+			err := guard.Do(o.env.Log, "sending a delivery", func() error { return t.run(ctx) })
 			if Interrupted(err) {
 				return // a part may have been sent: the delivery can no longer be withdrawn
 			}

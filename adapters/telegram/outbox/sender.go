@@ -13,6 +13,7 @@ import (
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/throttle"
+	"bareclaw/internal/guard"
 	"bareclaw/internal/wait"
 
 	"github.com/go-telegram/bot"
@@ -59,7 +60,7 @@ func (s *Sender) Send(ctx context.Context, to chats.Address, class throttle.Clas
 // recorded.
 func (s *Sender) sendWithin(ctx context.Context, limit time.Duration, to chats.Address, class throttle.Class, do func(context.Context) error) error {
 	err := s.limiter.Do(ctx, to.Chat, class, func() error {
-		err := env.Guard(s.env.Log, "message to a chat", func() error { return s.Call(limit, do) })
+		err := guard.Do(s.env.Log, "sending to a chat", func() error { return s.Call(limit, do) })
 		s.Cooldowns.Note(scopeChat+strconv.FormatInt(to.Chat, 10), err)
 		return err
 	})
@@ -118,7 +119,7 @@ func (u undeliverable) Unwrap() []error { return []error{u.error, ErrUndeliverab
 
 // Permanent reports whether no further attempt can succeed after an error.
 func Permanent(err error) bool {
-	return errors.Is(err, ErrUndeliverable) || errors.Is(err, env.ErrPanic) || errors.Is(err, bot.ErrorForbidden) || errors.Is(err, bot.ErrorBadRequest)
+	return errors.Is(err, ErrUndeliverable) || errors.Is(err, guard.ErrPanic) || errors.Is(err, bot.ErrorForbidden) || errors.Is(err, bot.ErrorBadRequest)
 }
 
 // Interrupted reports whether the adapter ended first: the next process continues.
