@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/guard"
 	"bareclaw/toolhost/api"
 )
 
@@ -96,7 +97,7 @@ func startChild(self string, boot api.Bootstrap, functions *http.Server, log *sl
 }
 
 // awaitReady returns when the tool host answers.
-func (c *child) awaitReady(ctx context.Context) error {
+func (c *child) awaitReady(ctx context.Context, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the tool host did not answer within %s", startTimeout))
 	defer cancel()
 	type answer struct {
@@ -105,8 +106,12 @@ func (c *child) awaitReady(ctx context.Context) error {
 	}
 	answered := make(chan answer, 1)
 	go func() { // ends with ctx
-		health, err := c.client.health(ctx)
-		answered <- answer{health, err}
+		var a answer
+		a.err = guard.Do(log, "asking the tool host for its health", func() (err error) {
+			a.health, err = c.client.health(ctx)
+			return err
+		})
+		answered <- a
 	}()
 	select {
 	case a := <-answered:
@@ -230,7 +235,7 @@ type logWriter struct {
 	onFatal func()   // is called when the tool host prints why it crashes; nil: nothing
 }
 
-// Write implements io.Writer.
+// Write implements io.Writer. A panic costs one line: the goroutine is not ours.
 func (w *logWriter) Write(p []byte) (int, error) {
 	w.rest = append(w.rest, p...)
 	for {
@@ -242,7 +247,10 @@ func (w *logWriter) Write(p []byte) (int, error) {
 			return len(p), nil
 		}
 		w.rest = rest
-		w.record(line)
+		_ = guard.Do(w.log, "reading the tool host's log", func() error {
+			w.record(line)
+			return nil
+		})
 	}
 }
 

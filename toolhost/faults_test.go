@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -424,6 +425,92 @@ func TestFlood(t *testing.T) {
 	if s := r.now(); s.PID != before || s.RestartCount != 0 {
 		t.Errorf("the state is %+v", s)
 	}
+}
+
+// A fragile handler panics once, at the first record that has a text.
+type fragile struct {
+	slog.Handler
+	text string
+	once *sync.Once
+}
+
+// Handle implements slog.Handler.
+func (f fragile) Handle(ctx context.Context, r slog.Record) error {
+	bad := strings.Contains(r.Message, f.text)
+	r.Attrs(func(a slog.Attr) bool {
+		bad = bad || a.Value.String() == f.text
+		return true
+	})
+	if bad {
+		f.once.Do(func() { panic("a fault at " + f.text) })
+	}
+	return f.Handler.Handle(ctx, r)
+}
+
+func fragileAt(text string) func(*Options) {
+	return func(o *Options) { o.Log = slog.New(fragile{o.Log.Handler(), text, new(sync.Once)}) }
+}
+
+// TestPanicReadingTheLog: a fault in reading what the tool host writes costs one line.
+func TestPanicReadingTheLog(t *testing.T) {
+	t.Parallel()
+	r := start(t, fragileAt("bang"))
+	r.write("says.ts", file("says", "Says", "console.log(args.line); return 'said';"))
+	r.offers("says", "Says")
+	for _, line := range []string{"bang", "boom"} {
+		r.gives("says", `{"line":"`+line+`"}`, "said")
+	}
+	r.eventually("the panic and the next line are logged", func() bool {
+		return r.log.has("level=ERROR", "a fault at bang", "stack=") && r.log.has("line=boom")
+	})
+	if s := r.now(); s.RestartCount != 0 {
+		t.Errorf("the state is %+v", s)
+	}
+}
+
+// TestPanicWatching: a fault in watching the tool host has another one started.
+func TestPanicWatching(t *testing.T) {
+	t.Parallel()
+	r := start(t, fragileAt("the tool host has crashed"))
+	for n := 1; n <= 2; n++ {
+		r.kill(syscall.SIGKILL)
+		r.gives("hello_world", `{}`, `{"greeting":"Hello, World!"}`)
+		if s := r.now(); s.RestartCount != n {
+			t.Errorf("the state is %+v", s)
+		}
+	}
+	if !r.log.has("level=ERROR", "a fault at the tool host has crashed", "stack=") {
+		t.Error("the panic is not logged")
+	}
+}
+
+// TestPanicTakingOver: a fault in reading the list of tools leaves the tools as they are. If there are none
+// yet, the tool host counts as one that does not start.
+func TestPanicTakingOver(t *testing.T) {
+	t.Parallel()
+	r := prepare(t)
+	r.use(nil) // which panics
+	r.run()
+	r.eventually("the tool host does not start", func() bool { return strings.Contains(r.now().Problem, "internal error while") })
+	r.use(r.o.Registry)
+	r.gives("worker_restart", `{}`, "Secondary server restarted successfully")
+
+	panics := func() int { return strings.Count(r.log.String(), "recovered from a panic") }
+	before := panics()
+	r.use(nil)
+	r.write("new.ts", file("new", "New", "return 1;"))
+	r.eventually("the panic is logged", func() bool { return panics() > before })
+	r.gives("hello_world", `{}`, `{"greeting":"Hello, World!"}`)
+	r.use(r.o.Registry)
+	r.gives("worker_restart", `{}`, "Secondary server restarted successfully")
+	r.gives("new", `{}`, "1")
+}
+
+// use has the tools offered to a registry.
+func (r *running) use(registry *tools.Registry) {
+	r.offer.listing.Lock()
+	defer r.offer.listing.Unlock()
+	r.offer.registry = registry
 }
 
 // TestCrashingCode: code that ends whoever checks it is told to whoever wanted a tool of it, and nobody

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/guard"
 	"bareclaw/internal/withheld"
 	"bareclaw/toolhost/api"
 )
@@ -135,7 +136,11 @@ func (k *Keeper) Run(ctx context.Context) {
 		var end ending
 		if err == nil {
 			began := time.Now()
-			end = k.watch(ctx, c)
+			end.crashed = true // unless watch returns
+			_ = guard.Do(k.o.Log, "watching the tool host", func() error {
+				end = k.watch(ctx, c)
+				return nil
+			})
 			k.state.set(nil)
 			if ctx.Err() != nil {
 				c.leave()
@@ -213,7 +218,7 @@ func (k *Keeper) start(ctx context.Context, boot api.Bootstrap, functions *http.
 		return nil, err
 	}
 	c.directory = directory
-	if err = c.awaitReady(ctx); err == nil {
+	if err = c.awaitReady(ctx, k.o.Log); err == nil {
 		err = k.takeOver(ctx, c)
 	}
 	if err != nil {
@@ -251,7 +256,9 @@ func (k *Keeper) takeOver(ctx context.Context, c *child) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, loadTimeout, fmt.Errorf("the tool host did not load all files within %s", loadTimeout))
 	defer cancel()
 	offered := make(chan error, 1)
-	go func() { offered <- k.offer.refresh(ctx, c) }() // ends with ctx
+	go func() { // ends with ctx
+		offered <- guard.Do(k.o.Log, "reading the list of tools", func() error { return k.offer.refresh(ctx, c) })
+	}()
 	select {
 	case err := <-offered:
 		return err
@@ -272,7 +279,7 @@ type ending struct {
 func (k *Keeper) watch(ctx context.Context, c *child) ending {
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go k.offer.follow(life, c, func(err error) { k.o.Log.Warn("changed tools are not offered yet", "err", err) }) // ends with life
+	go k.offer.follow(life, c, k.o.Log) // ends with life
 	tick := time.NewTicker(healthPause)
 	defer tick.Stop()
 	for unanswered := 0; ; {

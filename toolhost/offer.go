@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/guard"
 	"bareclaw/internal/wait"
 	"bareclaw/toolhost/api"
 )
@@ -66,23 +68,34 @@ func (o *offer) reload(ctx context.Context, c *child) (api.Reloaded, error) {
 	return reloaded, err
 }
 
-// follow takes over the tools as they change, until ctx ends. log is told of a new problem.
-func (o *offer) follow(ctx context.Context, c *child, log func(err error)) {
+// follow takes over the tools as they change, until ctx ends. It logs a new problem, and keeps the
+// tools that are offered.
+func (o *offer) follow(ctx context.Context, c *child, log *slog.Logger) {
 	for problem := ""; ctx.Err() == nil; {
-		_, version := o.tools()
-		changed, err := c.client.awaitOther(ctx, version)
-		if changed {
-			err = o.refresh(ctx, c)
-		}
-		if err == nil {
+		err := guard.Do(log, "reading the list of tools", func() error { return o.followOne(ctx, c) })
+		pause := healthPause
+		switch {
+		case err == nil:
 			problem = ""
+		case errors.Is(err, guard.ErrPanic):
+			pause = maxPause // the log has a stack for each
 		}
-		if err == nil || wait.Sleep(ctx, healthPause) != nil || err.Error() == problem {
+		if err == nil || wait.Sleep(ctx, pause) != nil || err.Error() == problem {
 			continue // also if the tool host has ended
 		}
 		problem = err.Error()
-		log(err)
+		log.Warn("changed tools are not offered yet", "err", err)
 	}
+}
+
+// followOne waits for another list of tools, for some time, and offers them.
+func (o *offer) followOne(ctx context.Context, c *child) error {
+	_, version := o.tools()
+	changed, err := c.client.awaitOther(ctx, version)
+	if changed {
+		err = o.refresh(ctx, c)
+	}
+	return err
 }
 
 // tools returns the tools of the tool host by name, and the version of the list.

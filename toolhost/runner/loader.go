@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/guard"
 	"bareclaw/toolhost/api"
 	"bareclaw/toolhost/builtin"
 	"bareclaw/toolhost/builtin/schema"
@@ -242,25 +243,35 @@ func (l *loader) readFile(root *os.Root, name string, leave bool) reading {
 		l.fail(f, name+": the tool host has ended twice while it loaded or ran this file, which is left out until it changes")
 		return isKnown
 	}
-	l.log.Info(api.MessageLoading, "file", contents)         //nolint:sloglint // a constant of both ends
-	defer l.log.Info(api.MessageLoading, "file", api.File{}) //nolint:sloglint // likewise
-	s, err := l.compile(context.Background(), name, contents, source)
+	err = guard.Do(l.log, "loading a tool", func() error { return l.replace(f, contents, source) }, "file", name)
+	if errors.Is(err, guard.ErrPanic) {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
 	if err != nil {
 		l.fail(f, err.Error())
-		return isCompiled
+	}
+	return isCompiled
+}
+
+// replace makes a file's tool anew of its contents. The error names the file.
+func (l *loader) replace(f *file, contents api.File, source []byte) error {
+	l.log.Info(api.MessageLoading, "file", contents)         //nolint:sloglint // a constant of both ends
+	defer l.log.Info(api.MessageLoading, "file", api.File{}) //nolint:sloglint // likewise
+	s, err := l.compile(context.Background(), contents.Name, contents, source)
+	if err != nil {
+		return err
 	}
 	t := l.toolOf(s, contents)
 	if err := l.check(&t); err != nil {
 		s.Close()
-		l.fail(f, fmt.Sprintf("%s: %v", name, err))
-		return isCompiled
+		return fmt.Errorf("%s: %w", contents.Name, err)
 	}
 	f.replace(s)
 	f.loaded, f.tool, f.problem = contents, t, ""
 	if l.version != "" { // at the start the daemon logs how many there are
-		l.log.Info("tool loaded", "tool", t.Name, "file", name)
+		l.log.Info("tool loaded", "tool", t.Name, "file", contents.Name)
 	}
-	return isCompiled
+	return nil
 }
 
 // compile is script.Compile, but ends the process if the code cannot be stopped.

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,6 +146,58 @@ func TestWait(t *testing.T) {
 			t.Errorf("at the end: %d after %s", status, took)
 		}
 	})
+}
+
+// A fragile handler panics once, at the first record with a message and a file of a name.
+type fragile struct {
+	slog.Handler
+	message, file string
+	once          *sync.Once
+}
+
+// Handle implements slog.Handler.
+func (f fragile) Handle(ctx context.Context, r slog.Record) error {
+	named := false
+	r.Attrs(func(a slog.Attr) bool {
+		named = named || a.Key == "file" && strings.Contains(a.Value.String(), f.file)
+		return true
+	})
+	if named && r.Message == f.message {
+		f.once.Do(func() { panic("a fault") })
+	}
+	return f.Handler.Handle(ctx, r)
+}
+
+// TestPanics: a fault in loading a file costs that file only, until it changes, and a fault in following the
+// directory costs one look at it.
+func TestPanics(t *testing.T) {
+	t.Parallel()
+	for message, problem := range map[string]string{api.MessageLoading: "bang.ts: internal error while loading a tool", "tool file gone": ""} {
+		t.Run(message, func(t *testing.T) {
+			t.Parallel()
+			l, log := loaderOf(t)
+			l.log = slog.New(fragile{l.log.Handler(), message, "bang.ts", new(sync.Once)})
+			l.put(t, "bang.ts", toolFile("bang", "Does", ""))
+			l.put(t, "good.ts", toolFile("good", "Does", ""))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			w, err := watch(l.dir)
+			check.OK(t, err)
+			ended := make(chan struct{})
+			go func() { defer close(ended); l.follow(ctx, w) }() // ends with ctx
+			has := func(name string) bool { _, ok := l.registry.Find(name); return ok }
+			check.Eventually(t, 20*time.Second, "the other file is loaded", func() bool { return has("good") && l.problem() == problem })
+			check.OK(t, os.Remove(filepath.Join(l.dir, "bang.ts")))
+			check.Eventually(t, 20*time.Second, "the file is gone", func() bool { return !has("bang") && l.problem() == "" })
+			l.put(t, "new.ts", toolFile("new", "Does", ""))
+			check.Eventually(t, 20*time.Second, "a new file is loaded", func() bool { return has("new") })
+			cancel()
+			<-ended
+			if !strings.Contains(log.String(), "a fault") {
+				t.Errorf("the panic is not logged:\n%s", log)
+			}
+		})
+	}
 }
 
 // TestCheckTool: a tool is checked without being offered, and its file is what makes it.

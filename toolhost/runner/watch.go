@@ -8,6 +8,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"bareclaw/internal/guard"
 	"bareclaw/toolhost/api"
 )
 
@@ -43,10 +44,14 @@ func (l *loader) follow(ctx context.Context, w *fsnotify.Watcher) {
 		events, errs = w.Events, w.Errors
 	}
 	load := func() (next time.Duration) {
-		if l.load() {
-			return 0
-		}
-		return slowPoll
+		next = slowPoll
+		_ = guard.Do(l.log, "reading the tools directory", func() error {
+			if l.load() {
+				next = 0
+			}
+			return nil
+		})
+		return next
 	}
 	settled := time.NewTimer(load()) // after the watcher is there: no change escapes
 	defer settled.Stop()
