@@ -22,40 +22,59 @@ const (
 type admission struct {
 	all *semaphore.Weighted
 
-	mu    sync.Mutex                     // guards tools
-	tools map[string]*semaphore.Weighted // by name
+	mu    sync.Mutex        // guards tools and what is in them
+	tools map[string]*share // by name; tools without calls have none
+}
+
+// A share bounds the calls of one tool.
+type share struct {
+	running *semaphore.Weighted
+	calls   int // that run or wait
 }
 
 func newAdmission() *admission {
-	return &admission{all: semaphore.NewWeighted(maxCalls), tools: map[string]*semaphore.Weighted{}}
+	return &admission{all: semaphore.NewWeighted(maxCalls), tools: map[string]*share{}}
 }
 
 // enter waits until a call of a tool may begin. The caller calls leave when the call has ended.
 func (a *admission) enter(ctx context.Context, tool string) (leave func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, admissionTimeout, fmt.Errorf("%s was not called, because too many calls of tools are under way; call it again later", tool))
 	defer cancel()
-	own := a.of(tool)
-	if own.Acquire(ctx, 1) != nil {
+	own := a.join(tool)
+	if own.running.Acquire(ctx, 1) != nil {
+		a.part(tool, own)
 		return nil, context.Cause(ctx)
 	}
 	if a.all.Acquire(ctx, 1) != nil {
-		own.Release(1)
+		own.running.Release(1)
+		a.part(tool, own)
 		return nil, context.Cause(ctx)
 	}
 	return func() {
 		a.all.Release(1)
-		own.Release(1)
+		own.running.Release(1)
+		a.part(tool, own)
 	}, nil
 }
 
-// of returns the share of a tool.
-func (a *admission) of(tool string) *semaphore.Weighted {
+// join counts a call, and returns the share of its tool.
+func (a *admission) join(tool string) *share {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.tools[tool]
 	if s == nil {
-		s = semaphore.NewWeighted(maxCallsOfTool)
+		s = &share{running: semaphore.NewWeighted(maxCallsOfTool)}
 		a.tools[tool] = s
 	}
+	s.calls++
 	return s
+}
+
+// part undoes join.
+func (a *admission) part(tool string, s *share) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s.calls--; s.calls == 0 {
+		delete(a.tools, tool)
+	}
 }

@@ -4,22 +4,27 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// TestAdmission: calls wait for their turn, not for ever, and no tool takes all places.
+// TestAdmission: calls wait for their turn, not for ever, no tool takes all places, and nothing is kept
+// of tools that have no calls.
 func TestAdmission(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := newAdmission()
+		var entered []func()
 		enter := func(tool string) func() {
 			t.Helper()
 			leave, err := a.enter(t.Context(), tool)
 			if err != nil {
 				t.Fatal(err)
 			}
+			leave = sync.OnceFunc(leave)
+			entered = append(entered, leave)
 			return leave
 		}
 		refused := func(tool string) {
@@ -49,6 +54,12 @@ func TestAdmission(t *testing.T) {
 		enter("third")
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("waited for %s", took)
+		}
+		for _, leave := range entered {
+			leave()
+		}
+		if len(a.tools) > 0 || !a.all.TryAcquire(maxCalls) {
+			t.Errorf("kept when all have left: %v", a.tools)
 		}
 	})
 }
