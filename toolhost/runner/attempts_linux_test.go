@@ -17,8 +17,6 @@ import (
 type attempt struct {
 	name string
 	do   func() error
-	// abi is the version of Landlock from which on the kernel refuses the attempt; 0: each kernel does.
-	abi int
 }
 
 // A place is where a confined process tries: the tools directory, another directory of the user with
@@ -61,23 +59,24 @@ func (p place) allowed() []attempt {
 	}
 }
 
-// refused are the attempts that the kernel must refuse. None does harm outside of the two directories
+// refused are the attempts that each kernel must refuse. None does harm outside of the two directories
 // where it is not refused.
 func (p place) refused() (all []attempt) {
-	for _, group := range [][]attempt{p.reading(), p.writing(), p.attributes(), p.sockets(), p.families(), p.programs(), p.processes(), shared(), p.kernel()} {
+	for _, group := range [][]attempt{p.writing(), p.attributes(), p.sockets(), p.families(), p.programs(), p.processes(), shared(), p.kernel()} {
 		all = append(all, group...)
 	}
 	return all
 }
 
+// reading are the attempts that only Landlock refuses.
 func (p place) reading() []attempt {
 	return []attempt{
-		{"read elsewhere", read(p.other + "/secret"), 1},
-		{"read by a link", read(p.tools + "/link.ts"), 1},
-		{"read /etc/passwd", read("/etc/passwd"), 1},
-		{"read the environment of others", read(fmt.Sprintf("/proc/%d/environ", p.parent)), 1},
-		{"read this program", read("/proc/self/exe"), 1},
-		{"list /", func() error { _, err := os.ReadDir("/"); return err }, 1},
+		{"read elsewhere", read(p.other + "/secret")},
+		{"read by a link", read(p.tools + "/link.ts")},
+		{"read /etc/passwd", read("/etc/passwd")},
+		{"read the environment of others", read(fmt.Sprintf("/proc/%d/environ", p.parent))},
+		{"read this program", read("/proc/self/exe")},
+		{"list /", func() error { _, err := os.ReadDir("/"); return err }},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ func beConfined(args []string) {
 		os.Exit(1)
 	}
 	outcomes := map[string]outcome{}
-	for _, a := range append(p.allowed(), p.refused()...) {
+	for _, a := range slices.Concat(p.allowed(), p.refused(), p.reading()) {
 		if err := a.do(); err != nil {
 			outcomes[a.name] = outcome{err.Error(), errors.Is(err, os.ErrPermission)}
 		}
@@ -56,13 +57,10 @@ type outcome struct {
 	Refused bool // with EPERM or EACCES
 }
 
-// TestConfined: the kernel refuses the process whatever it does not need, and lets it do the rest.
+// TestConfined: the kernel refuses the process whatever it does not need, and lets it do the rest. What
+// only Landlock refuses is a test of its own, which a kernel without Landlock cannot run.
 func TestConfined(t *testing.T) {
 	t.Parallel()
-	abi := landlockABI()
-	if abi == 0 {
-		roottest.Unavailable(t, "what the kernel refuses the tool host: this kernel has no Landlock")
-	}
 	tools, other := t.TempDir(), shortDir(t)
 	fillFor(t, tools, other)
 	for _, path := range []string{other + "/api.sock", other + "/bus", "@bareclaw-test"} {
@@ -83,13 +81,15 @@ func TestConfined(t *testing.T) {
 		}
 	}
 	for _, a := range p.refused() {
-		switch got := outcomes[a.name]; {
-		case got == (outcome{}) && abi < a.abi:
-			t.Logf("NOT TESTED: %s: this kernel has Landlock %d, not %d", a.name, abi, a.abi)
-		case !got.Refused:
-			t.Errorf("%s: %q is no refusal", a.name, got.Problem)
-		}
+		outcomes[a.name].mustBeRefused(t, a)
 	}
+	t.Run("reading", func(t *testing.T) {
+		t.Parallel()
+		needLandlock(t)
+		for _, a := range p.reading() {
+			outcomes[a.name].mustBeRefused(t, a)
+		}
+	})
 	if st, err := os.Stat(other + "/secret"); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("the secret has mode %v, %v", st.Mode(), err)
 	}
@@ -98,12 +98,26 @@ func TestConfined(t *testing.T) {
 	}
 }
 
+func (o outcome) mustBeRefused(t *testing.T, a attempt) {
+	t.Helper()
+	if !o.Refused {
+		t.Errorf("%s: %q is no refusal", a.name, o.Problem)
+	}
+}
+
+// needLandlock ends a test of what only Landlock refuses where the kernel has none.
+func needLandlock(t *testing.T) {
+	t.Helper()
+	_, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		roottest.Unavailable(t, "what only Landlock refuses the tool host: this kernel has none")
+	}
+}
+
 // TestConfinedWithoutTools: a tools directory that cannot be one takes no other restriction away.
 func TestConfinedWithoutTools(t *testing.T) {
 	t.Parallel()
-	if landlockABI() == 0 {
-		roottest.Unavailable(t, "what the kernel refuses the tool host: this kernel has no Landlock")
-	}
+	needLandlock(t)
 	other := shortDir(t)
 	check.OK(t, os.WriteFile(filepath.Join(other, "file"), nil, 0o600))
 	check.OK(t, os.Symlink("nowhere", filepath.Join(other, "dangling")))
@@ -156,13 +170,4 @@ func shortDir(t *testing.T) string {
 	check.OK(t, err)
 	t.Cleanup(func() { check.OK(t, os.RemoveAll(dir)) })
 	return dir
-}
-
-// landlockABI returns the version of the kernel's Landlock; 0: none.
-func landlockABI() int {
-	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 {
-		return 0
-	}
-	return int(version)
 }
