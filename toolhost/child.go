@@ -34,8 +34,8 @@ type child struct {
 	loading   api.File      // that was being loaded when the process ended; set with err
 	stuck     api.File      // whose code could not be stopped; set with err
 	directory directory     // the tools directory that the process may read
-	left      chan struct{} // closed when the child is no longer the present one; verdict is set then
-	verdict   string        // what was done about the file that is to blame, for the end of a sentence; empty: nothing
+	left      chan struct{} // closed when the child is no longer the present one; leftOut is set then
+	leftOut   string        // the file that is left out from now on, because it is to blame; empty: none
 	health    *api.Health   // the last answer; nil: none came
 	calls     underWay
 }
@@ -72,7 +72,7 @@ func startChild(self string, boot api.Bootstrap, functions *http.Server, log *sl
 		conns.close()
 		return nil, fmt.Errorf("start the tool host: %w", err)
 	}
-	conns.bequeath()
+	conns.closeInherited()
 	c := &child{pid: cmd.Process.Pid, startedAt: time.Now(), cmd: cmd, input: input, exited: make(chan struct{}), left: make(chan struct{})}
 	go func() { // ends with the process
 		err := cmd.Wait()
@@ -134,13 +134,13 @@ func (c *child) call(ctx context.Context, t api.Tool, args json.RawMessage) (too
 }
 
 // awaitLeft returns when the tool host, which did not answer, is no longer the present one. It
-// returns the verdict.
-func (c *child) awaitLeft(ctx context.Context) (verdict string) {
+// returns the file that is left out because of that; empty: none.
+func (c *child) awaitLeft(ctx context.Context) (leftOut string) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	select {
 	case <-c.left:
-		return c.verdict
+		return c.leftOut
 	case <-ctx.Done():
 		return ""
 	}
@@ -149,7 +149,7 @@ func (c *child) awaitLeft(ctx context.Context) (verdict string) {
 // explain returns why the process has ended by itself: the file to blame, if one is known, and
 // whether calls explain the end.
 func (c *child) explain() (culprit api.File, byCalls bool) {
-	only, byCalls := c.calls.any()
+	only, byCalls := c.calls.culprit()
 	switch none := (api.File{}); {
 	case c.stuck != none:
 		return c.stuck, true

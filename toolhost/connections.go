@@ -27,8 +27,8 @@ func connect() (c *connections, err error) {
 	return c, nil
 }
 
-// bequeath closes the ends that the process has.
-func (c *connections) bequeath() {
+// closeInherited closes our copies of the child's ends, once the child has started.
+func (c *connections) closeInherited() {
 	for _, f := range c.inherited {
 		_ = f.Close()
 	}
@@ -37,7 +37,7 @@ func (c *connections) bequeath() {
 
 // close closes all ends.
 func (c *connections) close() {
-	c.bequeath()
+	c.closeInherited()
 	for _, end := range []net.Conn{c.calls, c.control, c.functions} {
 		if end != nil {
 			_ = end.Close()

@@ -241,13 +241,13 @@ func (k *Keeper) start(ctx context.Context, boot api.Bootstrap, functions *http.
 }
 
 // blame counts the end of a tool host that a file is to blame for; the zero value: none is. It returns
-// what is done about the file, for the end of a sentence.
-func (k *Keeper) blame(f api.File) (verdict string) {
+// the name of the file if the file is left out from now on.
+func (k *Keeper) blame(f api.File) (leftOut string) {
 	if f == (api.File{}) || !k.suspects.blame(f) {
 		return ""
 	}
 	k.o.Log.Error("a file is left out until it changes: the tool host ends when it loads or runs the file", "file", f.Name)
-	return fmt.Sprintf("; %s is left out until it changes", f.Name)
+	return f.Name
 }
 
 // takeOver offers the tools of a tool host that has just started, when it has loaded all files. If
@@ -295,7 +295,7 @@ func (k *Keeper) watch(ctx context.Context, c *child) ending {
 			}
 			k.o.Log.Error("the tool host has crashed", "pid", c.pid, "err", c.err)
 			culprit, explained := c.explain()
-			c.verdict = k.blame(culprit)
+			c.leftOut = k.blame(culprit)
 			return ending{crashed: true, explained: explained}
 		case <-tick.C:
 		}

@@ -147,7 +147,7 @@ func (o *offer) call(ctx context.Context, t api.Tool, args json.RawMessage, agai
 		return tools.Result{}, err
 	}
 	defer leave()
-	for repeated := false; ; {
+	for repeated := false; ; repeated = true {
 		c, err := o.state.await(ctx)
 		if errors.Is(err, errEnded) && !repeated {
 			return tools.Result{}, tools.ErrNotBegun
@@ -159,13 +159,25 @@ func (o *offer) call(ctx context.Context, t api.Tool, args json.RawMessage, agai
 		if !errors.Is(err, errNoAnswer) {
 			return result, err
 		}
-		verdict := c.awaitLeft(ctx)
-		switch {
-		case !again:
-			return tools.Result{}, fmt.Errorf("the tool host ended during the call of %s, which may have had effects, and had to be restarted%s: %w", t.Name, verdict, err)
-		case repeated:
-			return tools.Result{}, fmt.Errorf("the tool host ended twice during the call of %s, and had to be restarted%s: %w", t.Name, verdict, err)
+		leftOut := c.awaitLeft(ctx)
+		if repeated || !again {
+			return tools.Result{}, fmt.Errorf("the tool host ended %s and had to be restarted%s: %w", during(t.Name, repeated), withoutFile(leftOut), err)
 		}
-		repeated = true
 	}
+}
+
+// during says during what the tool host ended.
+func during(call string, repeated bool) string {
+	if repeated {
+		return fmt.Sprintf("twice during the call of %s,", call)
+	}
+	return fmt.Sprintf("during the call of %s, which may have had effects,", call)
+}
+
+// withoutFile says that a file is left out; empty: nothing.
+func withoutFile(leftOut string) string {
+	if leftOut == "" {
+		return ""
+	}
+	return fmt.Sprintf("; %s is left out until it changes", leftOut)
 }

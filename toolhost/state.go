@@ -16,14 +16,14 @@ import (
 type state struct {
 	ended chan struct{} // closed when the gateway ends, and no tool host comes any more
 
-	mu         sync.Mutex    // guards the fields below, and the health of the child
-	child      *child        // the running one; nil: none
-	present    chan struct{} // closed while there is one
-	restarts   int           // crashes since the last rollback
-	unclear    int           // of these, those that neither calls nor a file explain
-	crashes    int64         // since the start of the daemon
-	problem    string        // why no tool host runs
-	rolledBack string        // what became of the last rollback after crashes; empty if people know
+	mu          sync.Mutex    // guards the fields below, and the health of the child
+	child       *child        // the running one; nil: none
+	present     chan struct{} // closed while there is one
+	restarts    int           // crashes since the last rollback
+	unexplained int           // of these, those that neither calls nor a file explain
+	crashes     int64         // since the start of the daemon
+	problem     string        // why no tool host runs
+	rolledBack  string        // what became of the last rollback after crashes; empty if people know
 }
 
 func newState() *state { return &state{ended: make(chan struct{}), present: make(chan struct{})} }
@@ -105,16 +105,16 @@ func (s *state) countCrash(explained bool) int {
 	s.restarts++
 	s.crashes++
 	if !explained {
-		s.unclear++
+		s.unexplained++
 	}
-	return s.unclear
+	return s.unexplained
 }
 
 // forgetCrashes begins to count anew.
 func (s *state) forgetCrashes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.restarts, s.unclear = 0, 0
+	s.restarts, s.unexplained = 0, 0
 }
 
 // noteRollback notes what people should know of a rollback; empty if they do.

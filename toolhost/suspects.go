@@ -53,9 +53,9 @@ func (u *underWay) end(f api.File) {
 	}
 }
 
-// any reports whether there are calls, and the file to which all calls of files belong; the zero
-// value if there is no such file, and so nobody to blame.
-func (u *underWay) any() (f api.File, calls bool) {
+// culprit returns the one file whose tools are running, zero if there is none or more than one, and
+// whether anything is running.
+func (u *underWay) culprit() (f api.File, busy bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	files := 0

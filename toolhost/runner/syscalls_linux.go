@@ -13,12 +13,12 @@ import (
 // A rule lets the process make a system call.
 type rule struct {
 	call uint32
-	// only restricts the call to certain values of an argument; nil: any call is allowed.
-	only *only
+	// when restricts the call to certain values of an argument; nil: any call is allowed.
+	when *condition
 }
 
-// An only is what an argument of a system call, of which just some bits count, may be.
-type only struct {
+// A condition is what an argument of a system call, of which just some bits count, may be.
+type condition struct {
 	arg, bits uint32
 	values    []uint32
 }
@@ -54,14 +54,14 @@ func rules(pid int) []rule {
 	}
 	own := []uint32{uint32(pid)}
 	return append(all,
-		rule{unix.SYS_OPENAT, &only{2, writing, []uint32{0}}},
-		rule{unix.SYS_MMAP, &only{2, unix.PROT_EXEC, []uint32{0}}},
-		rule{unix.SYS_MPROTECT, &only{2, unix.PROT_EXEC, []uint32{0}}},
-		rule{unix.SYS_CLONE, &only{0, unix.CLONE_THREAD | newNamespaces, []uint32{unix.CLONE_THREAD}}},
-		rule{unix.SYS_TGKILL, &only{0, allBits, own}},
-		rule{unix.SYS_KILL, &only{0, allBits, own}},
-		rule{unix.SYS_PRCTL, &only{0, allBits, []uint32{unix.PR_SET_NAME, unix.PR_GET_NAME, unix.PR_SET_VMA}}},
-		rule{unix.SYS_FCNTL, &only{1, allBits, []uint32{unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL, unix.F_DUPFD_CLOEXEC}}},
+		rule{unix.SYS_OPENAT, &condition{2, writing, []uint32{0}}},
+		rule{unix.SYS_MMAP, &condition{2, unix.PROT_EXEC, []uint32{0}}},
+		rule{unix.SYS_MPROTECT, &condition{2, unix.PROT_EXEC, []uint32{0}}},
+		rule{unix.SYS_CLONE, &condition{0, unix.CLONE_THREAD | newNamespaces, []uint32{unix.CLONE_THREAD}}},
+		rule{unix.SYS_TGKILL, &condition{0, allBits, own}},
+		rule{unix.SYS_KILL, &condition{0, allBits, own}},
+		rule{unix.SYS_PRCTL, &condition{0, allBits, []uint32{unix.PR_SET_NAME, unix.PR_GET_NAME, unix.PR_SET_VMA}}},
+		rule{unix.SYS_FCNTL, &condition{1, allBits, []uint32{unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL, unix.F_DUPFD_CLOEXEC}}},
 	)
 }
 
@@ -103,13 +103,14 @@ func filter(arch uint32, pid int) []bpf.Instruction {
 	return append(f, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_CLONE3, SkipFalse: 1}, unknown, refuse)
 }
 
-// instructions go on behind themselves if the call, whose number is loaded, is another one.
+// instructions expects the number of the call in the accumulator. For another call they fall
+// through.
 func (r rule) instructions() (all []bpf.Instruction) {
-	if r.only == nil {
+	if r.when == nil {
 		return []bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: r.call, SkipFalse: 1}, allow}
 	}
-	all = append(all, bpf.LoadAbsolute{Off: offsetFirstArg + sizeOfArg*r.only.arg, Size: 4}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: r.only.bits})
-	for _, v := range r.only.values {
+	all = append(all, bpf.LoadAbsolute{Off: offsetFirstArg + sizeOfArg*r.when.arg, Size: 4}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: r.when.bits})
+	for _, v := range r.when.values {
 		all = append(all, bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipFalse: 1}, allow)
 	}
 	all = append(all, refuse)
