@@ -170,15 +170,15 @@ func (f *functions) open(path string, flag int) (*os.File, error) {
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("%s escapes from the granted directory %s", path, root)
-	case f.withheld.Hold(resolved):
-		err = withheld.Err
+	case f.withheld.Contain(resolved):
+		err = withheld.ErrWithheld
 	default:
 		var file *os.File
 		if file, err = f.withheld.Open(root, rel, flag, 0o600); err == nil {
 			return file, nil
 		}
 	}
-	if errors.Is(err, withheld.Err) {
+	if errors.Is(err, withheld.ErrWithheld) {
 		err = fmt.Errorf("%s is out of reach, whatever is granted: %w", path, err)
 	}
 	return nil, err

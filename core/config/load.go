@@ -36,7 +36,7 @@ const (
 // decide what runs as the user, or who gets the user's token. So the file counts only for the
 // gateway, and for commands where the directory is on record because a gateway was started
 // or set up there (see [Remember]); only variables named BARECLAW_ are taken from it; and no
-// token is sent to an address of another file (see [Config.MaySendToken]). The user's file may
+// token is sent to an address of another file (see [Config.CheckTokenTarget]). The user's file may
 // hold any variable.
 //
 // Variables from the files are added to the process's own environment, for the tools of

@@ -85,10 +85,10 @@ func recordOf(dir string, getenv func(string) string) (path, file string, err er
 	return path, filepath.Join(shared, recordName, hex.EncodeToString(sum[:16])), nil
 }
 
-// MaySendToken returns an error if the HTTP token must not be sent to an address that the named
+// CheckTokenTarget returns an error if the HTTP token must not be sent to an address that the named
 // variables decide, because a file sets one of them and the token is not from that file. A token
 // from the environment may go to an address of the user's own file.
-func (c Config) MaySendToken(names ...string) error {
+func (c Config) CheckTokenTarget(names ...string) error {
 	const token = "BARECLAW_HTTP_TOKEN"
 	if !c.HTTPToken.IsSet() {
 		return nil

@@ -111,9 +111,9 @@ func TestMaySendToken(t *testing.T) {
 			if !c.live {
 				names = append(names, "BARECLAW_PORT")
 			}
-			err = cfg.MaySendToken(names...)
+			err = cfg.CheckTokenTarget(names...)
 			if (err == nil) != c.want || err != nil && (strings.Contains(err.Error(), "sesame") || !strings.Contains(err.Error(), first)) {
-				t.Errorf("MaySendToken = %v, want it allowed: %t", err, c.want)
+				t.Errorf("CheckTokenTarget = %v, want it allowed: %t", err, c.want)
 			}
 		})
 	}

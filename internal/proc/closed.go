@@ -21,23 +21,23 @@ func Conceal() error {
 	return conceal()
 }
 
-// CloseInherited closes the descriptors above standard error that whoever started this process
-// has left open, except the first of them, whose number is passed: none of them may reach what this
-// process starts. Call it before the process opens descriptors without close-on-exec.
+// CloseInherited closes the descriptors that this process has inherited, except 0 to 2 and the next
+// keep ones, so that no child gets them. Call it before the process opens descriptors without
+// close-on-exec.
 //
 // A descriptor that came through exec has no close-on-exec flag; those that this program opens
 // have one.
-func CloseInherited(passed int) {
+func CloseInherited(keep int) {
 	syscall.ForkLock.Lock()
 	defer syscall.ForkLock.Unlock()
 	entries, err := os.ReadDir("/dev/fd")
 	if err != nil { // nothing is mounted there
-		closeFrom(3 + passed)
+		closeFrom(3 + keep)
 		return
 	}
 	for _, e := range entries {
 		fd, err := strconv.Atoi(e.Name())
-		if err != nil || fd < 3+passed {
+		if err != nil || fd < 3+keep {
 			continue
 		}
 		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {

@@ -14,15 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Err means that a file is in a withheld directory.
-var Err = errors.New("it is in a directory of the gateway's own")
+// ErrWithheld means that a file is in a withheld directory.
+var ErrWithheld = errors.New("it is in a directory of the gateway's own")
 
 // Dirs are withheld directories, by absolute paths. Directories that do not exist are ignored.
 type Dirs []string
 
-// Hold reports whether a path, which has no symbolic links, is one of the directories or below one,
+// Contain reports whether a path, which has no symbolic links, is one of the directories or below one,
 // or shows a process from within: its environment, memory and open files.
-func (d Dirs) Hold(path string) bool {
+func (d Dirs) Contain(path string) bool {
 	return ofProcess(path) || slices.ContainsFunc(d, func(dir string) bool {
 		if resolved, err := filepath.EvalSymlinks(dir); err == nil {
 			dir = resolved
@@ -45,9 +45,9 @@ func Below(dir, path string) (rel string, ok bool) {
 }
 
 // Open opens the file or directory at rel below root, with the flags of open(2). It goes one
-// element of the path at a time and follows no symbolic link, to exclude links that were inserted after a
-// check. It compares directories with the withheld ones, which may have other names as well. It never
-// blocks on a pipe or a device. The caller has resolved the symbolic links of root.
+// element of the path at a time and follows no symbolic link, to exclude links that were inserted
+// after a check. It compares directories with the withheld ones, which may have other names as
+// well. It never blocks on a pipe or a device. The caller has resolved the symbolic links of root.
 func (d Dirs) Open(root, rel string, flag int, mode uint32) (*os.File, error) {
 	var never []fs.FileInfo
 	for _, dir := range d {
@@ -85,7 +85,7 @@ func enter(dir *os.File, name string, flag int, mode uint32, never []fs.FileInfo
 	f := os.NewFile(uintptr(fd), filepath.Join(dir.Name(), name))
 	info, err := f.Stat()
 	if err == nil && slices.ContainsFunc(never, func(n fs.FileInfo) bool { return os.SameFile(info, n) }) {
-		err = Err
+		err = ErrWithheld
 	}
 	if err != nil {
 		_ = f.Close()

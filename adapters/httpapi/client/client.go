@@ -292,5 +292,5 @@ func Direct(cfg config.Config) *Client {
 // named variables, which decide the address, come from another file than the token. If live, a
 // gateway that runs is known to listen there.
 func At(cfg config.Config, address string, live bool, names ...string) *Client {
-	return trust{live: live, stateDir: cfg.StateDir, refusal: cfg.MaySendToken(names...)}.client(address, cfg.HTTPToken.Reveal())
+	return trust{live: live, stateDir: cfg.StateDir, refusal: cfg.CheckTokenTarget(names...)}.client(address, cfg.HTTPToken.Reveal())
 }

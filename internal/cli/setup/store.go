@@ -27,7 +27,7 @@ func saveSettings(_ context.Context, w *wizard) (Outcome, error) {
 		return Outcome{}, err
 	}
 	if cfg, err := w.load(); err == nil {
-		if err := cfg.MaySendToken(varState, varHost, varPort); err != nil {
+		if err := cfg.CheckTokenTarget(varState, varHost, varPort); err != nil {
 			w.note("Note: commands in this directory will refuse to send the token. %s", term.SafeLine(err.Error()))
 		}
 	}

@@ -84,7 +84,7 @@ func (p *Policy) withheld(resolved string) bool {
 			return false
 		}
 	}
-	return p.Withheld.Hold(resolved)
+	return p.Withheld.Contain(resolved)
 }
 
 func hidden(rel string) bool {
@@ -141,7 +141,7 @@ func reason(err error) string {
 		return "the gateway may not read it."
 	case errors.Is(err, errIrregular):
 		return irregular
-	case errors.Is(err, withheld.Err):
+	case errors.Is(err, withheld.ErrWithheld):
 		return ofGateway
 	case errors.Is(err, unix.ELOOP):
 		return "it was replaced while it was opened."
