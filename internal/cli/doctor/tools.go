@@ -19,6 +19,7 @@ import (
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/config"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/withheld"
 	toolhost "bareclaw/toolhost/api"
 )
 
@@ -82,12 +83,10 @@ func checkGrant(r *report, g config.ToolGrant) {
 			"Tools that need it fail.", change)
 		return
 	}
-	for _, kept := range []string{r.cfg.StateDir, r.cfg.ConfigDir, r.cfg.ToolsDir} {
-		if rel, err := filepath.Rel(g.Dir, kept); kept != "" && err == nil && filepath.IsLocal(rel) {
-			r.warning("grant_wide", fmt.Sprintf("Tools may use the directory %s (BARECLAW_TOOL_GRANTS), and so also %s in it.", g.Dir, kept),
-				"A tool could read every message and secret, or change other tools.", "grant a directory of its own")
-			return
-		}
+	never := withheld.Dirs(append(r.cfg.OwnDirs(), r.cfg.ToolsDir, toolhost.SnapshotsDir(r.cfg.ToolsDir)))
+	if dir, err := filepath.EvalSymlinks(g.Dir); err == nil && never.Contain(dir) {
+		r.warning("grant_withheld", fmt.Sprintf("Tools cannot use the directory %s, which BARECLAW_TOOL_GRANTS names: %v.", g.Dir, withheld.ErrWithheld),
+			"Tools that need it fail.", "change BARECLAW_TOOL_GRANTS")
 	}
 }
 

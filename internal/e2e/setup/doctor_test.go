@@ -207,8 +207,12 @@ func TestDoctorOfTools(t *testing.T) {
 	g := m.Start()
 	g.Eventually("the tool host runs", func() bool { return m.Quick().Says("tools", "The tool host (pid ") })
 	d = m.Quick()
-	d.Silent("toolhost_port_taken", "toolhost_silent", "grant_unusable", "tools_open")
-	d.Tells(doctor.Warning, "grant_wide", m.Path("home/.config/bareclaw"))
+	d.Silent("toolhost_port_taken", "toolhost_silent", "grant_unusable", "grant_withheld", "tools_open")
+	check.OK(t, os.Symlink(m.Path("state"), m.Path("link")))
+	for _, dir := range []string{m.Path("state"), m.Path("state/tools"), m.Path("link")} {
+		m.Set("BARECLAW_TOOL_GRANTS=filesystem:" + dir)
+		m.Quick().Tells(doctor.Warning, "grant_withheld", dir, "gateway's own")
+	}
 	m.Set("BARECLAW_TOOLHOST_ADDR=127.0.0.1:" + harness.FreePort(t))
 	check.OK(t, os.Chmod(m.Path("state/tools"), 0o777))
 	d = m.Quick("--fix")
