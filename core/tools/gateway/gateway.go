@@ -19,6 +19,8 @@ type Options struct {
 	Turns     Turns
 	Push      Pusher
 	Schedules Scheduler
+	// Inert returns a text that nobody has typed so that it means nothing to the agent's program.
+	Inert func(text string) string
 	// Restart replaces the process of the gateway. Restart returns when the next process could
 	// take over, which begins when answered is closed, or the reason why no process can.
 	Restart func(ctx context.Context, answered <-chan struct{}) error
@@ -46,9 +48,9 @@ type Turns interface {
 // Tools returns the gateway's tools.
 func Tools(o Options) []tools.Tool {
 	ch := channels{o.Channels}
-	send := &sender{channels: ch, submit: o.Submit, messages: o.Messages, turns: o.Turns}
+	send := &sender{channels: ch, submit: o.Submit, messages: o.Messages, turns: o.Turns, inert: o.Inert}
 	push := pushes{o.Push}
-	jobs := schedules{ch, o.Schedules}
+	jobs := schedules{ch, o.Schedules, o.Inert}
 	trace := traces{o.Messages}
 	restart := restarts{o.Restart, o.Builds}
 	return []tools.Tool{

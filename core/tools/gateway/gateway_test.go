@@ -47,6 +47,7 @@ func newFakeGateway(t *testing.T) *fakeGateway {
 func (f *fakeGateway) options() Options {
 	return Options{
 		Channels: f, Submit: f.submit, Messages: f, Turns: f.turns, Push: f, Schedules: f.schedules,
+		Inert:   strings.NewReplacer("@", "＠").Replace,
 		Restart: func(context.Context, <-chan struct{}) error { return errors.New("it does not compile") },
 	}
 }
@@ -179,7 +180,7 @@ func TestSendWaits(t *testing.T) {
 func TestRepeatedSend(t *testing.T) {
 	t.Parallel()
 	f := newFakeGateway(t)
-	s := &sender{channels: channels{f}, submit: f.submit, messages: f, turns: nil}
+	s := &sender{channels: channels{f}, submit: f.submit, messages: f, turns: nil, inert: f.options().Inert}
 	end, _ := s.waits.begin("b", "a")
 	defer end()
 	c := tools.Call{Channel: "a", Session: "s", ID: "1"}
@@ -242,6 +243,31 @@ func TestSchedules(t *testing.T) {
 	c.Repeated = true
 	f.want("schedule_delete", id, c, `"status":"deleted"`)
 	f.want("schedule_list", `{}`, c, `{"schedules":[]}`)
+}
+
+// TestNobodyHasTypedWhatToolsSend: a text of an agent means nothing to the program of another one,
+// nor later to its own.
+func TestNobodyHasTypedWhatToolsSend(t *testing.T) {
+	t.Parallel()
+	f := newFakeGateway(t)
+	for i, channel := range []core.ChannelKey{"@a", ""} { // a session, and a client that is an agent as well
+		f.call("channel_send", `{"channel":"b","text":"see @/secret","wait_s":0}`, tools.Call{Channel: channel})
+		sub := f.submitted[i]
+		if want := strings.Replace(string(channel), "@", "＠", 1); sub.Content.Text != "see ＠/secret" || sub.Origin.User != want {
+			t.Errorf("%q submits %q of %q", channel, sub.Content.Text, sub.Origin.User)
+		}
+		f.want("schedule_create", `{"text":"see @/secret","when":"in 1h","channel":"b"}`, tools.Call{Channel: channel}, `"text":"see ＠/secret"`)
+	}
+	all, err := f.schedules.Jobs(t.Context())
+	check.OK(t, err)
+	for _, j := range all {
+		if j.Text != "see ＠/secret" {
+			t.Errorf("the schedule is to send %q", j.Text)
+		}
+	}
+	if len(all) != 2 {
+		t.Errorf("there are %d schedules", len(all))
+	}
 }
 
 func TestRefusedRestart(t *testing.T) {
