@@ -105,6 +105,49 @@ func TestSubmissionHasWhatWasSent(t *testing.T) {
 	}
 }
 
+// TestNamesMeanNothing: names in a request are often those of others, and its text is not. A
+// request that is repeated has the key of the names as they were sent.
+func TestNamesMeanNothing(t *testing.T) {
+	r := startRig(t, func(o *Options) { o.Inert = strings.NewReplacer("@", "＠").Replace })
+	body := `{"text":"see @x","context":{"user":"U @x","chat":"C @x","topic":"@x"}}`
+	for _, c := range []*http.Client{r.client, r.local, r.client} {
+		r.want(r.do(c, r.request("POST", "/message", body, "Idempotency-Key", "k")), http.StatusOK, "")
+	}
+	got := r.accepted(t)
+	if len(got) != 1 || got[0].Content.Text != "see @x" || got[0].Origin != (core.Origin{User: "U ＠x", Chat: "C ＠x", Topic: "＠x"}) {
+		t.Errorf("submitted: %+v", got)
+	}
+}
+
+// TestMentionsAreSentOverTCP: the agent's own commands reach the Unix socket, and must not
+// have a file attached that the agent would have to ask for.
+func TestMentionsAreSentOverTCP(t *testing.T) {
+	t.Parallel()
+	inert := strings.NewReplacer("@", "＠").Replace
+	for _, mentions := range []bool{true, false} {
+		r := newRig(t, func(o *Options) { o.Inert, o.FileMentions = inert, mentions })
+		for _, op := range [][2]string{
+			{"/message", `{"text":"see @/secret"}`},
+			{"/message", `{"content":[{"type":"text","text":"a"},{"type":"text","text":"see @/secret"}]}`},
+			{"/schedules", `{"channel":"http","text":"see @/secret","when":"in 1h"}`},
+		} {
+			if a := r.do(r.local, r.request("POST", op[0], op[1])); mentions {
+				r.want(a, http.StatusForbidden, "not_on_socket")
+			} else if a.status >= http.StatusBadRequest {
+				t.Errorf("%s %s without mentions: got %d %s", op[0], op[1], a.status, a.body)
+			}
+			for name, a := range map[string]answer{
+				"over TCP":  r.send("POST", op[0], op[1]),
+				"without @": r.do(r.local, r.request("POST", op[0], inert(op[1]))),
+			} {
+				if a.status >= http.StatusBadRequest {
+					t.Errorf("%s %s %s: got %d %s", op[0], op[1], name, a.status, a.body)
+				}
+			}
+		}
+	}
+}
+
 // TestChannelNames holds that every allowed name is a channel of its own, and
 // reachable as a path.
 func TestChannelNames(t *testing.T) {

@@ -34,7 +34,10 @@ func (m *messages) post(w *response, r *http.Request) (any, error) {
 	if err := m.checkReach(w, sub.Channel); err != nil {
 		return nil, err
 	}
-	return m.submit(w, r, sub)
+	if err := m.checkTyped(w, texts(&sub.Content)...); err != nil {
+		return nil, err
+	}
+	return m.submit(w, r, m.withInertNames(sub))
 }
 
 // retry submits the content of a failed or cancelled message again, as a new message,

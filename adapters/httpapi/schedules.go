@@ -29,6 +29,9 @@ func (s *schedules) post(w *response, r *http.Request, in *api.ScheduleRequest) 
 	if err := s.checkReach(w, req.Channel); err != nil {
 		return nil, err
 	}
+	if err := s.checkTyped(w, req.Text); err != nil {
+		return nil, err
+	}
 	if req.Precheck != "" && w.local {
 		return nil, notOnSocket("A schedule with a precheck, which is a command that nobody is asked about, is made over TCP")
 	}

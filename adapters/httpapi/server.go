@@ -35,7 +35,7 @@ const (
 	maxHeaderBytes    = 64 << 10
 )
 
-// Options configure a Server. Peer, Token, Host, AllowedHosts and BodyLimit are optional.
+// Options configure a Server. Inert, Peer, Token, Host, AllowedHosts and BodyLimit are optional.
 type Options struct {
 	Core      *lanes.Manager
 	Push      *core.PushRegistry
@@ -52,6 +52,11 @@ type Options struct {
 	// PermissionMode is the one of channels without one of their own; empty: the agent's own
 	// settings choose.
 	PermissionMode string
+	// Inert returns a text of others so that it means nothing to the agent's program; nil: the
+	// text as it is.
+	Inert func(text string) string
+	// FileMentions says that the agent's program attaches the files that a typed text mentions.
+	FileMentions bool
 	// Restart starts another process, and returns when the new process is ready to take
 	// over. The client receives the error; after an error the present process continues.
 	Restart func(ctx context.Context) error
@@ -91,6 +96,9 @@ type Server struct {
 // New returns a Server without listeners.
 func New(o Options) *Server {
 	o.BodyLimit = cmp.Or(o.BodyLimit, defaultBodyLimit)
+	if o.Inert == nil {
+		o.Inert = func(text string) string { return text }
+	}
 	l := newLifecycle()
 	s := &Server{
 		requests: metrics.NewHistogram("bareclaw_http_request_duration_seconds",

@@ -77,6 +77,36 @@ func (in *messageBody) submission() (core.Submission, error) {
 	return sub, checkText(in.Text)
 }
 
+// withInertNames returns the submission with an origin that means nothing to the agent's program.
+func (s *shared) withInertNames(sub core.Submission) core.Submission {
+	o := &sub.Origin
+	o.User, o.Chat, o.Topic = s.Inert(o.User), s.Inert(o.Chat), s.Inert(o.Topic)
+	return sub
+}
+
+// checkTyped refuses on the Unix socket a text to which the agent's program reacts before the
+// agent does, where it then attaches files: permission for a command that sends a text does not
+// permit every file.
+func (s *shared) checkTyped(w *response, texts ...string) error {
+	changes := func(text string) bool { return s.Inert(text) != text }
+	if !w.local || !s.FileMentions || !slices.ContainsFunc(texts, changes) {
+		return nil
+	}
+	return notOnSocket("A text with @path, which attaches the file unasked, or with another word that claude acts on is sent over TCP; ＠path attaches nothing")
+}
+
+// texts returns all texts of a message that count as typed.
+func texts(c *core.Content) []string {
+	all := []string{c.Text}
+	for _, raw := range c.Blocks {
+		var b block
+		if err := jsonv2.Unmarshal(raw, &b); err == nil { // checkBlocks has read it
+			all = append(all, b.Text)
+		}
+	}
+	return all
+}
+
 func encodeSubmission(sub *core.Submission) []byte {
 	body, err := marshal(api.MessageRequest{
 		Text: sub.Content.Text, Content: sub.Content.Blocks, Channel: string(sub.Channel), Mode: string(sub.Mode), CanAsk: sub.CanAsk, Context: api.Origin(sub.Origin),

@@ -100,8 +100,8 @@ type Config struct {
 	// FileMentions is what `@path` in a message does: with `on` claude attaches the file, without
 	// asking, before the model reads the message; with `off` it does not.
 	//
-	// Only what an allowed person types counts; in forwarded texts, quotes, names and titles
-	// `@path` never does anything.
+	// Only what an allowed person types counts, or a program sends over HTTP; in forwarded texts,
+	// quotes, names and titles, and in what Claude sends, `@path` never does anything.
 	FileMentions string `env:"BARECLAW_FILE_MENTIONS" default:"off" kind:"choice off on"`
 	// Tools are the tools of the gateway that Claude sees and may call: `all`, `none`, or a
 	// list of names.

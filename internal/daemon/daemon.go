@@ -28,6 +28,7 @@ import (
 	"bareclaw/internal/memory"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/statemark"
+	"bareclaw/sessionhost/claude"
 )
 
 // hostsGrace is how long session hosts may take to end on a full shutdown.
@@ -275,6 +276,7 @@ func (d *daemon) open() error {
 			Core: d.engine.manager, Push: &d.push, MCP: hands.server.Handler(), ToolHost: hands.keeper.Handler(), Schedules: scheduler, Log: d.log, Peer: samePeer,
 			Metrics: func(w *metrics.Writer) { hands.writeMetrics(w); chats.writeMetrics(w) },
 			Health:  d.health, Restart: d.restarts.request, RestartBuilds: d.restartSource() != "", PermissionMode: d.cfg.PermissionMode, Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
+			Inert: claude.Inert, FileMentions: d.cfg.FileMentions == config.FileMentionsOn,
 			Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
 		}, &d.sockets)
 		return nil
