@@ -122,7 +122,7 @@ func New(o Options) (*Adapter, error) {
 		return nil, err
 	}
 	a := &Adapter{o: o, env: env.New(o.Core, o.Log), health: &health{pollTimeout: o.PollTimeout}}
-	a.chats = newChatBook(a.env, o.Allowed)
+	a.chats = newChatBook(a.env, o.Allowed, o.Inert)
 	a.wireOutgoing(client)
 	a.wireIncoming(client, bot)
 	o.Push.Register(Prefix, a.pusher.push)

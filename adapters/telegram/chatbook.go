@@ -34,13 +34,14 @@ func movedKey(chat int64) string { return env.RecordMoved + strconv.FormatInt(ch
 type chatBook struct {
 	env     *env.Env
 	allowed map[int64]bool // users obeyed by the bot
+	inert   func(string) string
 
 	mu    sync.Mutex // guards spoke
 	spoke map[int64]bool
 }
 
-func newChatBook(e *env.Env, allowed []int64) *chatBook {
-	c := &chatBook{env: e, allowed: map[int64]bool{}, spoke: map[int64]bool{}}
+func newChatBook(e *env.Env, allowed []int64, inert func(string) string) *chatBook {
+	c := &chatBook{env: e, allowed: map[int64]bool{}, inert: inert, spoke: map[int64]bool{}}
 	for _, user := range allowed {
 		c.allowed[user] = true
 	}
@@ -143,9 +144,10 @@ func topicName(m *models.Message) (name string, current bool) {
 }
 
 func (c *chatBook) origin(ctx context.Context, a chats.Address, m *models.Message) core.Origin {
-	o := core.Origin{Chat: visible.Prose(m.Chat.Title), User: visible.Prose(chats.FullName(m.From))}
+	name := func(text string) string { return c.inert(visible.Prose(text)) }
+	o := core.Origin{Chat: name(m.Chat.Title), User: name(chats.FullName(m.From))}
 	if a.Thread != 0 {
-		o.Topic = cmp.Or(visible.Prose(c.topic(ctx, a)), strconv.Itoa(a.Thread))
+		o.Topic = cmp.Or(name(c.topic(ctx, a)), strconv.Itoa(a.Thread))
 	}
 	return o
 }

@@ -37,7 +37,7 @@ func TestWhoIsHeard(t *testing.T) {
 		`{"update_id":1,"message":{"from":{"id":8},"chat":{"id":-77},"forum_topic_created":{"name":"x"}}}`:               false,
 		`{"update_id":1,"poll":{"id":"5"}}`:                                                                              false,
 	} {
-		a := &poller{chats: newChatBook(nil, []int64{7})}
+		a := &poller{chats: newChatBook(nil, []int64{7}, nil)}
 		a.chats.heard(-5)
 		u, err := botapi.DecodeUpdate(json.RawMessage(update))
 		if got := a.hears(&u); got != heard || err != nil {

@@ -31,7 +31,8 @@ var cliMentions = []*regexp.Regexp{
 var cliKeyword = regexp.MustCompile(`(?i)\bultra(?:think|code|plan|review)\b`)
 
 // cliTags are the tags of the CLI's own notes, which it takes out of texts that others wrote:
-// those of its commands, of messages between sessions, of the editor, and of the API.
+// those of its commands, of messages between sessions, of the editor, and of the API. The names
+// are spelled as there: its program text has no <command_name> or <local_command_stdout>.
 var cliTags = strings.Fields(`
 	bash-input bash-stdout bash-stderr bash-exit-code local-command-stdout local-command-stderr local-command-caveat
 	command-name command-message command-args command-contents skill-format user-memory-input user-prompt-submit-hook post-tool-use-hook
