@@ -8,6 +8,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/visible"
 )
 
 // Phase is the present activity of the channel.
@@ -105,7 +106,7 @@ const maxWhy = 200
 func (v View) Status(now time.Time) string {
 	switch v.Phase {
 	case Waiting:
-		return joined(humanize.Shorten(clean(v.Why), maxWhy), v.queue())
+		return joined(humanize.Shorten(visible.Words(v.Why), maxWhy), v.queue())
 	case Starting:
 		return joined("Starting", elapsed(now.Sub(v.Since)), v.background())
 	case Running:
@@ -138,7 +139,7 @@ func (v View) silent() bool { return v.Stalled && len(v.Approvals) == 0 }
 func (v View) Activity(now time.Time) string {
 	switch v.Phase {
 	case Waiting:
-		return "Waiting: " + humanize.Shorten(clean(v.Why), maxWhy)
+		return "Waiting: " + humanize.Shorten(visible.Words(v.Why), maxWhy)
 	case Starting:
 		return "Starting"
 	case Running:
@@ -156,7 +157,7 @@ func (v View) doing(now time.Time) string {
 	case v.silent():
 		return joined("Nothing heard for "+elapsed(now.Sub(v.Heard)), tool)
 	case v.Retrying != "":
-		return "Trying again: " + humanize.Shorten(clean(v.Retrying), maxLine)
+		return "Trying again: " + humanize.Shorten(visible.Words(v.Retrying), maxLine)
 	case v.Compacting:
 		return "Shortening the conversation"
 	case tool != "":

@@ -49,7 +49,7 @@ func toolName(tool string) string {
 	if rest, ok := strings.CutPrefix(tool, "mcp__"); ok {
 		tool = strings.ReplaceAll(rest, "__", " ")
 	}
-	return humanize.Shorten(clean(tool), maxLine/2)
+	return humanize.Shorten(visible.Words(tool), maxLine/2)
 }
 
 var fileTools = []string{"Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "NotebookRead", "LS"}
@@ -59,13 +59,13 @@ var fileTools = []string{"Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "
 func targetText(tool, target, dir string, room int) string {
 	target = strings.TrimSpace(target)
 	if slices.Contains(fileTools, tool) || strings.HasPrefix(target, "/") && tool != "Bash" {
-		return cutPath(clean(fromDir(target, dir)), room)
+		return cutPath(visible.Words(fromDir(target, dir)), room)
 	}
 	first, rest, _ := strings.Cut(target, "\n")
 	if rest != "" {
 		first = strings.TrimSpace(first) + " …"
 	}
-	return humanize.Shorten(clean(first), room)
+	return humanize.Shorten(visible.Words(first), room)
 }
 
 // fromDir returns the path of file relative to dir if file is in dir.
@@ -78,9 +78,6 @@ func fromDir(file, dir string) string {
 	}
 	return file
 }
-
-// clean turns untrusted text into a single line, with escapes for the characters without a glyph.
-func clean(s string) string { return strings.Join(strings.Fields(visible.Prose(s)), " ") }
 
 // cutPath shortens a path at its beginning, between two names if possible.
 func cutPath(s string, room int) string {

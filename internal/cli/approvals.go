@@ -122,16 +122,15 @@ func (*approvalAllow) Help() string {
 // Run runs the command. A request that no longer waits is left to the gateway, which says what
 // became of it.
 func (a *approvalAllow) Run(c *command.Context, gateway command.Decider) error {
-	asked, err := pendingApproval(c, gateway.Client, a.ID)
-	if err != nil && len(a.ID) < fullID {
-		return err
-	}
 	id := a.ID
-	if err == nil {
-		id = asked.ID
+	switch asked, err := pendingApproval(c, gateway.Client, id); {
+	case err == nil:
 		if err := a.confirm(c, asked); err != nil {
 			return err
 		}
+		id = asked.ID
+	case len(id) < fullID:
+		return err
 	}
 	return decide(c, gateway, id, api.Decision{Behavior: api.Allow, Always: a.Always, Remember: a.Remember}, a.JSON)
 }

@@ -24,21 +24,28 @@ func Prose(s string) string {
 	return escape(s, func(r rune) bool { return hidden(r) && !unicode.Is(unicode.Zs, r) })
 }
 
-// Code returns a command, or the text of a file, so that nothing in it is hidden: it is
-// Compact of Text.
-func Code(s string) string { return Compact(Text(s)) }
+// Words returns the words of a text on one line, as Prose shows them, with a single space between
+// two of them.
+func Words(s string) string { return strings.Join(strings.Fields(Prose(s)), " ") }
+
+// Paragraphs returns a text to read, such as a plan, as Prose shows it. Long white space is
+// counted as in Code.
+func Paragraphs(s string) string { return compact(Prose(s)) }
+
+// Code returns a command, or the text of a file, as Text shows it. Long runs of white space, which
+// could push what follows them out of sight, are counted: ⎵×1500 between two spaces stands for
+// 1,500 spaces, ⇥×40 for 40 tabs, ⎵⇥×90 for a mix of both, and a line ⏎×1200 for 1,200 empty
+// lines, which may have blanks. Up to 20 blanks and 3 empty lines stay.
+func Code(s string) string { return compact(Text(s)) }
 
 // Line is Code for a text that must stay on one line, such as a name: line ends and tabs are
 // escaped too.
 func Line(s string) string {
-	return Compact(escape(s, func(r rune) bool { return hidden(r) || r == '\n' || r == '\t' }))
+	return compact(escape(s, func(r rune) bool { return hidden(r) || r == '\n' || r == '\t' }))
 }
 
-// Compact counts long runs of white space, which could push what follows them out of sight:
-// ⎵×1500 between two spaces stands for 1,500 spaces, ⇥×40 for 40 tabs, ⎵⇥×90 for a mix of both,
-// and a line ⏎×1200 for 1,200 empty lines, which may have blanks. Up to 20 blanks and 3 empty
-// lines stay.
-func Compact(s string) string {
+// compact counts long runs of white space, as Code says.
+func compact(s string) string {
 	return longRuns().ReplaceAllStringFunc(s, func(run string) string {
 		if n := strings.Count(run, "\n"); n > 0 {
 			return fmt.Sprintf("⏎×%d\n", n)
@@ -54,7 +61,7 @@ func Compact(s string) string {
 	})
 }
 
-// longRuns matches what Compact counts: empty lines, which begin at the start of a line, or
+// longRuns matches what compact counts: empty lines, which begin at the start of a line, or
 // blanks.
 var longRuns = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m:^(?:[\t\p{Zs}]*\n){4,})|[\t\p{Zs}]{21,}`)

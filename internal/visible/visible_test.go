@@ -71,8 +71,15 @@ func TestCode(t *testing.T) {
 	if got, want := Line("a\nb\tc"+blank(" ", 99)+"d\u200b"), `a\u{000A}b\u{0009}c ⎵×99 d\u{200B}`; got != want {
 		t.Errorf("Line is %q, want %q", got, want)
 	}
-	if got, want := Compact(Prose("a"+blank("\u00a0", 50)+"b")), "a ⎵×50 b"; got != want {
-		t.Errorf("Compact of Prose is %q, want %q", got, want)
+	if got, want := Paragraphs("a"+blank("\u00a0", 50)+"b"), "a ⎵×50 b"; got != want {
+		t.Errorf("Paragraphs is %q, want %q", got, want)
+	}
+}
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	if got, want := Words("\n a\u200b\t\n b\u00a0"+strings.Repeat(" ", 99)+"c\r"), `a\u{200B} b c\u{000D}`; got != want {
+		t.Errorf("Words is %q, want %q", got, want)
 	}
 }
 

@@ -167,20 +167,13 @@ func (h *Handler) shownAs(ctx context.Context, key core.ChannelKey, message int)
 
 // Below returns the approval named by the buttons of a message, or "". Below finds a
 // request that was sent but not recorded before the gateway was killed.
-func Below(m *models.Message) string { return argument(m.ReplyMarkup, "ok", "no") }
-
-// isCut reports whether a message shows only a part of a request: earlier versions put the button
-// “Show all” below such a message.
-func isCut(buttons *models.InlineKeyboardMarkup) bool { return argument(buttons, "all") != "" }
-
-// argument returns the argument of the first button with one of the verbs, or "".
-func argument(buttons *models.InlineKeyboardMarkup, verbs ...string) string {
-	if buttons == nil {
+func Below(m *models.Message) string {
+	if m.ReplyMarkup == nil {
 		return ""
 	}
-	for _, row := range buttons.InlineKeyboard {
+	for _, row := range m.ReplyMarkup.InlineKeyboard {
 		for _, b := range row {
-			if verb, arg, _ := strings.Cut(b.CallbackData, ":"); slices.Contains(verbs, verb) {
+			if verb, arg, _ := strings.Cut(b.CallbackData, ":"); verb == "allow" || verb == "deny" {
 				return arg
 			}
 		}
@@ -189,13 +182,18 @@ func argument(buttons *models.InlineKeyboardMarkup, verbs ...string) string {
 }
 
 // isShown reports whether all of a request is in the chat, so that a reply to the message may
-// allow the request: the buttons come last.
+// allow the request. The buttons come last: the message has them, or is followed by the message
+// that has them. The last message without such buttons is of an earlier version.
 func (h *Handler) isShown(ctx context.Context, approval string, m *models.Message) bool {
 	if Below(m) != "" {
-		return !isCut(m.ReplyMarkup)
+		return true
 	}
 	d, err := h.env.Delivery(ctx, core.ApprovalDelivery(approval))
-	return err == nil && d.State == core.DeliverySent
+	if err != nil || d.State != core.DeliverySent {
+		return false
+	}
+	sent, err := outbox.SentBy(d)
+	return err == nil && slices.Contains(sent[:max(0, len(sent)-1)], m.ID)
 }
 
 // decisive reports whether a reply decides an approval. Only a plain word decides whether to
@@ -227,7 +225,7 @@ func (h *Handler) decideByText(ctx context.Context, p *core.Approval, m *models.
 		decision.Message = m.Text
 	}
 	if decision.Allow && !h.isShown(ctx, p.ID, m.ReplyToMessage) {
-		return "Not all of the request is shown yet. Please read it to its end, and then decide by a button or a reply."
+		return "Not all of the request is shown yet. Please read it to its end, and then decide by a button."
 	}
 	text, won := h.decide(ctx, p.ID, decision)
 	if won && decision.Message != "" {

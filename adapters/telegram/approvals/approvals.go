@@ -18,8 +18,8 @@ import (
 	"bareclaw/core"
 )
 
-// KindInput is the delivery of a request again, which an earlier version had shortened. Body is
-// a core.ApprovalBody.
+// KindInput is the delivery of a request again, since the message of an earlier version may not show
+// all of it. Body is a core.ApprovalBody.
 const KindInput core.DeliveryKind = "input"
 
 // A Handler shows approvals and accepts decisions. Its methods are safe for concurrent
@@ -151,15 +151,11 @@ func (h *Handler) failed(ctx context.Context, doing string, err error) string {
 
 func (h *Handler) decideTapped(decision core.Decision) chats.Action {
 	return func(ctx context.Context, t chats.Tap) string {
-		p, err := h.env.Approval(ctx, t.Arg)
-		if err == nil && p.State == core.ApprovalPending && decision.Allow && isCut(t.Markup) {
-			return "This message does not show all of the request. Tap “Show all”, and decide below the request that comes."
-		}
 		decision := decision
 		decision.By = chats.FullName(&t.User)
 		text, won := h.decide(ctx, t.Arg, decision)
 		h.editTapped(ctx, t, t.Arg)
-		if won && decision.Always && len(core.AlwaysRules(p)) > 0 {
+		if p, err := h.env.Approval(ctx, t.Arg); won && decision.Always && err == nil && len(core.AlwaysRules(p)) > 0 {
 			text += " From now on this is always allowed in this chat; /rules removes the rule."
 		}
 		return text
@@ -177,10 +173,11 @@ func (h *Handler) editTapped(ctx context.Context, t chats.Tap, approval string) 
 	h.out.Edit(ctx, "edit:"+t.Key+":tapped", t.Address.Key(), outbox.Edit{Message: t.Message, Approval: approval})
 }
 
-// showAll sends a request again. The button is below requests of earlier versions, which did not
-// show all.
-func (h *Handler) showAll(ctx context.Context, t chats.Tap) string {
-	p, err := h.env.Approval(ctx, t.Arg)
+// askAgain sends a request again. The button is of an earlier version, which may not have shown all
+// of the request.
+func (h *Handler) askAgain(ctx context.Context, t chats.Tap) string {
+	id, _, _ := strings.Cut(t.Arg, ":")
+	p, err := h.env.Approval(ctx, id)
 	switch {
 	case err != nil:
 		return requestGone
@@ -188,7 +185,7 @@ func (h *Handler) showAll(ctx context.Context, t chats.Tap) string {
 		return view.TooLate(&p)
 	}
 	h.deliver(ctx, KindInput, "input:"+t.Key, &p)
-	return "The whole request is sent again."
+	return "This button is of an earlier version. The request is sent again, whole: please decide there."
 }
 
 // revise explains how to send a plan back: a revision needs a text.
@@ -205,11 +202,15 @@ func (h *Handler) revise(ctx context.Context, t chats.Tap) string {
 
 // Actions returns the actions of the buttons below requests, by verb.
 func (h *Handler) Actions() map[string]chats.Action {
-	return map[string]chats.Action{
-		"ok": h.ownChat(h.decideTapped(core.Decision{Allow: true})), "no": h.ownChat(h.decideTapped(core.Decision{})),
-		"always": h.ownChat(h.decideTapped(core.Decision{Allow: true, Always: true})),
-		"all":    h.ownChat(h.showAll), "revise": h.ownChat(h.revise), "q": h.ownChat(h.option),
+	actions := map[string]chats.Action{
+		"allow": h.ownChat(h.decideTapped(core.Decision{Allow: true})), "deny": h.ownChat(h.decideTapped(core.Decision{})),
+		"rule":   h.ownChat(h.decideTapped(core.Decision{Allow: true, Always: true})),
+		"change": h.ownChat(h.revise), "answer": h.ownChat(h.option),
 	}
+	for _, verb := range []string{"ok", "no", "always", "all", "revise", "q"} { // of earlier versions
+		actions[verb] = h.ownChat(h.askAgain)
+	}
+	return actions
 }
 
 // ownChat restricts a button to the approvals of the button's chat: the data of a tap

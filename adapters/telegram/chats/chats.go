@@ -77,9 +77,8 @@ func ParseAddress(key core.ChannelKey) (Address, bool) {
 type Tap struct {
 	Key     string // source key
 	Address Address
-	Message int                          // message with the button
-	Markup  *models.InlineKeyboardMarkup // all buttons of the message, if Telegram shows them
-	Stale   bool                         // the message is too old for Telegram to show: its topic is not known
+	Message int  // message with the button
+	Stale   bool // the message is too old for Telegram to show: its topic is not known
 	User    models.User
 	Verb    string
 	Arg     string

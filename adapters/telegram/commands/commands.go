@@ -253,7 +253,7 @@ func (h *Handler) Tapped(ctx context.Context, key string, q *models.CallbackQuer
 	t := chats.Tap{Key: key, User: q.From}
 	t.Verb, t.Arg, _ = strings.Cut(q.Data, ":")
 	if m := q.Message.Message; m != nil {
-		t.Address, t.Message, t.Markup = chats.AddressOf(m), m.ID, m.ReplyMarkup
+		t.Address, t.Message = chats.AddressOf(m), m.ID
 	} else if m := q.Message.InaccessibleMessage; m != nil {
 		t.Address, t.Message, t.Stale = chats.Address{Chat: m.Chat.ID}, m.MessageID, true
 	}

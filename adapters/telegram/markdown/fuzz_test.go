@@ -24,6 +24,7 @@ func FuzzRender(f *testing.F) {
 		checkSplit(t, Render(source), MaxUnits)
 		checkSplit(t, RenderPartial(source), MaxUnits)
 		checkSplit(t, Plain(source), MaxUnits)
+		checkSplit(t, RenderWhole(source), MaxUnits)
 		checkSplit(t, composed(source), MaxUnits)
 		checkSplit(t, edited(source, source, source[len(source)/2:]), MaxUnits)
 	})

@@ -185,6 +185,38 @@ func ByteOffsets(text string) []int {
 	return append(offsets, len(text))
 }
 
+// isOpen reports whether all of the text is in sight: no part must be tapped first, and each
+// character has a glyph.
+func (d Document) isOpen() bool {
+	return d.Text == visible.Prose(d.Text) && !slices.ContainsFunc(d.Entities, func(e models.MessageEntity) bool {
+		return e.Type == models.MessageEntityTypeSpoiler || e.Type == models.MessageEntityTypeExpandableBlockquote
+	})
+}
+
+// withLanguages returns the text with the languages of code blocks, which Telegram shows above
+// the code.
+func (d Document) withLanguages() string {
+	var b strings.Builder
+	at := 0
+	for _, s := range spansOf(d) {
+		if s.isPre() {
+			b.WriteString(d.Text[at:s.start] + s.entity.Language)
+			at = s.start
+		}
+	}
+	return b.String() + d.Text[at:]
+}
+
+// lettersOf returns the letters, with their marks, and the digits of a text.
+func lettersOf(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.In(c, unicode.L, unicode.M, unicode.N) {
+			return c
+		}
+		return -1
+	}, text)
+}
+
 const replacement = utf8.RuneError
 
 // telegramChanges makes those of Telegram's changes to a text that lose nothing. Telegram

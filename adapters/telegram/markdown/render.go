@@ -24,6 +24,17 @@ func Render(source string) Document {
 	return r.Document()
 }
 
+// RenderWhole renders Markdown for a decision: nobody must allow what is not seen. The document is
+// Render's if that shows every letter and digit of the source, in their order, and folds and hides
+// nothing. Else it is the source as text, for example because of a link, whose address is not
+// shown, a spoiler, or a character reference.
+func RenderWhole(source string) Document {
+	if d := Render(source); d.isOpen() && lettersOf(d.withLanguages()) == lettersOf(Clean(source)) {
+		return d
+	}
+	return Plain(source)
+}
+
 const (
 	// maxIndents limits the indentation written per line: lists and quotes may be nested
 	// a thousand levels deep around lines of a single character.

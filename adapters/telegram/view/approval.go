@@ -13,7 +13,8 @@ import (
 const (
 	// maxRulesText is the longest text of rules that is offered, in UTF-16 units.
 	maxRulesText = 1000
-	// doneShown is how much is shown of what an interrupted turn had done, in UTF-16 units.
+	// doneShown is the longest text of what an interrupted turn had done that is in the message
+	// itself, in UTF-16 units.
 	doneShown = 1000
 	// labelShown bounds the text of a button: phones show a single line.
 	labelShown = 60
@@ -66,14 +67,14 @@ func Tool(p *core.Approval) Request {
 		r.Before = before
 		return r
 	}
-	rows := [][]Button{{{"Allow", "ok:" + p.ID}, {"Deny", "no:" + p.ID}}}
+	rows := [][]Button{{{"Allow", "allow:" + p.ID}, {"Deny", "deny:" + p.ID}}}
 	if len(rules) > 0 {
 		label := "Always " + strings.Join(rules, ", ")
 		if Brief(label, labelShown) != label {
 			b.Text("“Always” would allow, from now on in this chat:").Pre("", strings.Join(rules, "\n")).Text("\n")
 			label = "Always (see above)"
 		}
-		rows = append(rows, []Button{{label, "always:" + p.ID}})
+		rows = append(rows, []Button{{label, "rule:" + p.ID}})
 	}
 	b.Italic("Reply to this message to deny it and say why. Open until " + Clock(p.ExpiresAt) + ".")
 	return Request{Before: before, Text: b.Document(), Buttons: rows}
@@ -119,7 +120,7 @@ func showKnown(b *markdown.Builder, tool string, in *toolinput.Input) bool {
 			return false
 		}
 		if description, ok := in.Take("description"); ok {
-			b.Text(OneLine(visible.Prose(description)) + "\n")
+			b.Text(visible.Words(description) + "\n")
 		}
 		b.Pre("bash", visible.Code(command))
 		return true
@@ -146,8 +147,8 @@ func showKnown(b *markdown.Builder, tool string, in *toolinput.Input) bool {
 func Plan(p *core.Approval) Request {
 	in := toolinput.Read(p.Input)
 	source, _ := in.Take("plan") // without a plan, the words above are the plan
-	source = visible.Compact(visible.Prose(source))
-	plan := markdown.Render(source)
+	source = visible.Paragraphs(source)
+	plan := markdown.RenderWhole(source)
 	var b markdown.Builder
 	for _, m := range in.Rest() {
 		b.Text(m.String() + "\n")
@@ -166,22 +167,29 @@ func Plan(p *core.Approval) Request {
 		return r
 	}
 	b.Text("Shall Claude carry it out? ").Italic("To change it, reply to this message. Open until " + Clock(p.ExpiresAt) + ".")
-	return Request{Before: before, Text: b.Document(), Buttons: [][]Button{{{"Approve", "ok:" + p.ID}, {"Revise", "revise:" + p.ID}}}}
+	return Request{Before: before, Text: b.Document(), Buttons: [][]Button{{{"Approve", "allow:" + p.ID}, {"Revise", "change:" + p.ID}}}}
 }
 
 // Continue renders the request to continue an interrupted turn.
 func Continue(p *core.Approval, m *core.Message) Request {
 	var b markdown.Builder
 	b.Text("Claude was cut off while working on: ").Italic(Summary(m)).Text("\n")
-	if m.Reply.Done != "" {
-		b.Text("It had started:").Pre("", markdown.Shorten(visible.Code(m.Reply.Done), doneShown))
+	var before Attachment
+	switch done := visible.Code(m.Reply.Done); {
+	case markdown.Length(done) > doneShown:
+		before = Attachment{[]markdown.Document{new(markdown.Builder).Text("Claude had started:").Pre("", done).Document()}, "started.txt", done}
+		b.Text("What it had started is above.\n")
+	case done != "":
+		b.Text("It had started:").Pre("", done)
 	}
 	b.Text("\n")
 	if p.State != core.ApprovalPending {
-		return decided(&b, p)
+		r := decided(&b, p)
+		r.Before = before
+		return r
 	}
 	b.Text("Shall Claude continue? ").Italic("Open until " + Clock(p.ExpiresAt) + ".")
-	return Request{Text: b.Document(), Buttons: [][]Button{{{"Continue", "ok:" + p.ID}, {"Drop", "no:" + p.ID}}}}
+	return Request{Before: before, Text: b.Document(), Buttons: [][]Button{{{"Continue", "allow:" + p.ID}, {"Drop", "deny:" + p.ID}}}}
 }
 
 // words returns the subject of an approval, and the outcomes.

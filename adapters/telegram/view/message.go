@@ -155,7 +155,7 @@ func Fence(least, text string) string {
 // Brief shortens a text to one line of at most n UTF-16 units, with escapes for the characters
 // without a glyph.
 func Brief(text string, n int) string {
-	return markdown.Shorten(OneLine(visible.Prose(text)), n)
+	return markdown.Shorten(visible.Words(text), n)
 }
 
 // Count returns a number with its noun.

@@ -81,11 +81,11 @@ func showQuestion(b *markdown.Builder, questions []core.Question, n int, limit f
 	if len(questions) > 1 {
 		title += fmt.Sprintf(" (%d of %d)", n+1, len(questions))
 	}
-	b.Bold(title).Text("\n" + limit(visible.Compact(visible.Prose(q.Question)), 1000) + "\n")
+	b.Bold(title).Text("\n" + limit(visible.Paragraphs(q.Question), 1000) + "\n")
 	for _, o := range q.Options {
-		b.Text("\n• ").Bold(limit(OneLine(visible.Prose(o.Label)), 100))
+		b.Text("\n• ").Bold(limit(visible.Words(o.Label), 100))
 		if o.Description != "" {
-			b.Text(" – " + limit(OneLine(visible.Prose(o.Description)), 300))
+			b.Text(" – " + limit(visible.Words(o.Description), 300))
 		}
 	}
 	b.Text("\n")
@@ -104,7 +104,7 @@ func shortened(questions []core.Question) Attachment {
 		for _, o := range q.Options {
 			if o.Preview != "" {
 				cut = true
-				b.Text("\n"+OneLine(visible.Prose(o.Label))+":").Pre("", visible.Code(o.Preview))
+				b.Text("\n"+visible.Words(o.Label)+":").Pre("", visible.Code(o.Preview))
 			}
 		}
 		b.Text("\n")
@@ -129,11 +129,11 @@ func optionButtons(id string, n int, q core.Question, a Answers) [][]Button {
 			}
 			label = box + label
 		}
-		rows = append(rows, []Button{{label, fmt.Sprintf("q:%s:%d:%d", id, n, i)}})
+		rows = append(rows, []Button{{label, fmt.Sprintf("answer:%s:%d:%d", id, n, i)}})
 	}
 	var last []Button
 	if q.MultiSelect {
-		last = append(last, Button{"Done", fmt.Sprintf("q:%s:%d:done", id, n)})
+		last = append(last, Button{"Done", fmt.Sprintf("answer:%s:%d:done", id, n)})
 	}
-	return append(rows, append(last, Button{"Other…", fmt.Sprintf("q:%s:%d:other", id, n)}, Button{"No answer", "no:" + id}))
+	return append(rows, append(last, Button{"Other…", fmt.Sprintf("answer:%s:%d:other", id, n)}, Button{"No answer", "deny:" + id}))
 }

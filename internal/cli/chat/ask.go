@@ -9,7 +9,6 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
-	"bareclaw/internal/term"
 	"bareclaw/internal/toolinput"
 	"bareclaw/internal/visible"
 )
@@ -103,18 +102,18 @@ type question core.Question
 
 func (q question) show() string {
 	var b strings.Builder
-	b.WriteString(visible.Compact(visible.Prose(q.Question)))
+	b.WriteString(visible.Paragraphs(q.Question))
 	for i, o := range q.Options {
-		fmt.Fprintf(&b, "\n[%d] %s", i+1, oneLine(o.Label))
+		fmt.Fprintf(&b, "\n[%d] %s", i+1, visible.Words(o.Label))
 		if o.Description != "" {
-			b.WriteString(": " + oneLine(o.Description))
+			b.WriteString(": " + visible.Words(o.Description))
+		}
+		if o.Preview != "" {
+			b.WriteString("\n" + indent(visible.Code(o.Preview)))
 		}
 	}
 	return b.String()
 }
-
-// oneLine returns words with a single space between two of them.
-func oneLine(s string) string { return term.SafeLine(visible.Prose(s)) }
 
 func (q question) chosen(words string) []string {
 	parts := []string{words}
@@ -203,7 +202,7 @@ func plan(raw json.RawMessage) string {
 	in := toolinput.Read(raw)
 	parts := []string{"Claude has a plan."}
 	if text, ok := in.Take("plan"); ok && text != "" {
-		parts[0] = visible.Compact(visible.Prose(text))
+		parts[0] = visible.Paragraphs(text)
 	}
 	for _, m := range in.Rest() {
 		parts = append(parts, member(m))

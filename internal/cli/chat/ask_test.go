@@ -24,6 +24,8 @@ func TestWhole(t *testing.T) {
 		"a plan":            {core.ToolExitPlan, `{"plan":"Do it\u200b","allowedPrompts":[{"tool":"Bash","prompt":"rm"}]}`, `Do it\u{200B}` + "\n" + `allowedPrompts: [{"tool": "Bash", "prompt": "rm"}]` + "\n\nCarry out this plan?"},
 		"a question": {core.ToolAskUser, `{"questions":[{"question":"Which?","options":[{"label":"a\u200b","description":"b"},{"label":"c"}]}]}`,
 			"Which?\n" + `[1] a\u{200B}: b` + "\n[2] c"},
+		"a preview": {core.ToolAskUser, `{"questions":[{"question":"Which?","options":[{"label":"a","preview":"x\n[2] y\u200b"},{"label":"b"}]}]}`,
+			"Which?\n[1] a\n  x\n" + `  [2] y\u{200B}` + "\n[2] b"},
 	} {
 		if got := Whole(row.tool, json.RawMessage(row.input)); got != row.want {
 			t.Errorf("%s: %q, want %q", name, got, row.want)

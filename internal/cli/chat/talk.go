@@ -11,6 +11,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/progress"
 	"bareclaw/internal/term"
+	"bareclaw/internal/visible"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -181,7 +182,7 @@ func (t *talk) remove(a core.Approval, state string) []line {
 	}
 	cut := t.asks[i].cut()
 	t.asks = slices.Delete(t.asks, i, i+1)
-	subject := strings.TrimSpace(oneLine(a.Tool + " " + claude.ToolTarget(a.Input)))
+	subject := strings.TrimSpace(visible.Words(a.Tool + " " + claude.ToolTarget(a.Input)))
 	if cut {
 		subject = "The turn that was cut"
 	}

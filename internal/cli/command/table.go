@@ -7,6 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"bareclaw/internal/term"
+	"bareclaw/internal/visible"
 )
 
 // A Cell is a text of one line with its colour.
@@ -15,8 +16,9 @@ type Cell struct {
 	colour term.Colour
 }
 
-// Text returns the cell of a text from outside.
-func Text(s string) Cell { return Cell{text: term.SafeLine(s)} }
+// Text returns the cell of a text from outside. What a terminal may not get is replaced as by
+// term.Safe, and the other characters without a glyph become escapes.
+func Text(s string) Cell { return Cell{text: visible.Words(term.Safe(s))} }
 
 // RightAligned returns the cell of an ASCII text aligned to the right of a column of width cells.
 func RightAligned(s string, width int) Cell {

@@ -54,7 +54,7 @@ func TestApprovalsShowAll(t *testing.T) {
 			}
 		}
 		allow, _ := q.Button("Allow")
-		id := strings.TrimPrefix(allow.Data, "ok:")
+		id := strings.TrimPrefix(allow.Data, "allow:")
 		m.Command(exitcode.OK, "approvals", "show", id).Shows("Allow Bash?\n", row.terminal)
 		m.Command(exitcode.OK, "approvals", "allow", id).Shows("Allow Bash?\n", row.terminal, "Allowed: Bash")
 		harness.Settled(t, api, chat, q.ID, "Allowed")

@@ -281,19 +281,25 @@ func TestTelegramButtonsComeLast(t *testing.T) {
 	c.Balanced()
 }
 
-// The button of an earlier version brings the request again, whole.
-func TestTelegramShowAll(t *testing.T) {
+// The buttons of an earlier version, whose message may not show all, allow nothing: they bring the
+// request again, whole.
+func TestTelegramButtonsOfEarlierVersions(t *testing.T) {
 	t.Parallel()
 	c := newQuickTalk(t)
 	c.send("tool 0 ask rm")
 	q := c.asks("Allow", "ask rm")
 	c.recorded()
-	data := "all:" + c.Asked(1)[0].Str("id")
-	c.tapData(q, data, "The whole request is sent again")
-	again := c.chat.AwaitMessage("the request again", func(m botapi.Message) bool {
-		_, ok := m.Button("Allow")
-		return ok && m.ID > q.ID && strings.Contains(m.Text, "ask rm")
-	})
+	data := "ok:" + c.Asked(1)[0].Str("id")
+	again := q
+	for _, former := range []string{data, strings.Replace(data, "ok:", "q:", 1) + ":0:0"} {
+		c.tapData(q, former, "The request is sent again, whole")
+		last := again.ID
+		again = c.chat.AwaitMessage("the request again", func(m botapi.Message) bool {
+			_, ok := m.Button("Allow")
+			return ok && m.ID > last && strings.Contains(m.Text, "ask rm")
+		})
+	}
+	c.Asked(1)
 	c.tap(again, "Allow", "Allowed by Anna Arden")
 	c.settles(again, "Allowed by Anna Arden")
 	c.settles(q, "Allowed by Anna Arden")
@@ -314,8 +320,8 @@ func TestTelegramButtonsOfOtherChats(t *testing.T) {
 	id := c.Asked(1)[0].Str("id")
 	c.waits(1, "echo waits")
 	list := c.ask("/queue", "1 message is waiting")
-	forged := []string{list.Buttons[0][0].Data, list.Buttons[0][1].Data, "q:" + id + ":0:0"}
-	for _, verb := range []string{"ok", "no", "always", "all", "revise"} {
+	forged := []string{list.Buttons[0][0].Data, list.Buttons[0][1].Data, "answer:" + id + ":0:0", "q:" + id + ":0:0"}
+	for _, verb := range []string{"allow", "deny", "rule", "change", "ok", "no", "always", "all", "revise"} {
 		forged = append(forged, verb+":"+id)
 	}
 	for _, data := range forged {
