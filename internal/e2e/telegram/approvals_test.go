@@ -1,6 +1,8 @@
 package telegram
 
 import (
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -282,7 +284,7 @@ func TestTelegramButtonsComeLast(t *testing.T) {
 }
 
 // The buttons of an earlier version, whose message may not show all, allow nothing: they bring the
-// request again, whole.
+// request again, whole. Nor does a reply allow anything, whatever Telegram says of the buttons.
 func TestTelegramButtonsOfEarlierVersions(t *testing.T) {
 	t.Parallel()
 	c := newQuickTalk(t)
@@ -290,6 +292,9 @@ func TestTelegramButtonsOfEarlierVersions(t *testing.T) {
 	q := c.asks("Allow", "ask rm")
 	c.recorded()
 	data := "ok:" + c.Asked(1)[0].Str("id")
+	c.withoutButtons(q)
+	c.send("yes", botapi.ReplyingTo(q.ID))
+	c.says("Not all of the request is shown yet")
 	again := q
 	for _, former := range []string{data, strings.Replace(data, "ok:", "q:", 1) + ":0:0"} {
 		c.tapData(q, former, "The request is sent again, whole")
@@ -306,6 +311,17 @@ func TestTelegramButtonsOfEarlierVersions(t *testing.T) {
 	c.tapData(q, data, "Too late: Allowed by Anna Arden")
 	answers(c.chat, "final: ran: ask rm")
 	c.Balanced()
+}
+
+// withoutButtons removes the buttons of a message.
+func (c *talk) withoutButtons(m botapi.Message) {
+	c.T.Helper()
+	body := fmt.Sprintf(`{"chat_id":%d,"message_id":%d,"text":"Claude asks"}`, c.chat.ID(), m.ID)
+	resp, err := http.Post(c.api.URL()+"/bot"+c.api.Token()+"/editMessageText", "application/json", strings.NewReader(body))
+	if err != nil || resp.StatusCode != http.StatusOK {
+		c.T.Fatalf("edit of the message: %v, %v", resp, err)
+	}
+	resp.Body.Close()
 }
 
 // A tap can bring whatever data somebody's program likes: it does something only in the
