@@ -121,10 +121,10 @@ func New(o Options) (*Adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Adapter{o: o, env: env.New(o.Core, o.Log), health: &health{pollTimeout: o.PollTimeout}}
+	a := &Adapter{o: o, env: env.New(o.Core, bot, o.Log), health: &health{pollTimeout: o.PollTimeout}}
 	a.chats = newChatBook(a.env, o.Allowed, o.Inert)
 	a.wireOutgoing(client)
-	a.wireIncoming(client, bot)
+	a.wireIncoming(client)
 	o.Push.Register(Prefix, a.pusher.push)
 	return a, nil
 }
@@ -152,7 +152,7 @@ func (a *Adapter) wireOutgoing(client *botapi.Client) {
 	a.files = &media.Downloader{Client: client, Cooldowns: a.sender.Cooldowns, Dir: mediaDir, Log: o.Log}
 }
 
-func (a *Adapter) wireIncoming(client *botapi.Client, bot int64) {
+func (a *Adapter) wireIncoming(client *botapi.Client) {
 	o := &a.o
 	reader := &inbound.Reader{Downloader: a.files, Sender: a.sender, Transcribe: o.Transcribe, BotName: a.health.name, Inert: o.Inert, Log: o.Log}
 	a.receiver = &receiver{
@@ -161,7 +161,7 @@ func (a *Adapter) wireIncoming(client *botapi.Client, bot int64) {
 	a.intake = newIntake(a.receiver, a.env)
 	a.poller = &poller{
 		env: a.env, client: client, sender: a.sender, chats: a.chats, health: a.health, intake: a.intake,
-		bot: bot, timeout: o.PollTimeout, lockFile: o.LockFile, holder: o.Holder, stale: staleOffset,
+		timeout: o.PollTimeout, lockFile: o.LockFile, holder: o.Holder, stale: staleOffset,
 	}
 }
 

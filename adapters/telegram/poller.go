@@ -39,7 +39,6 @@ type poller struct {
 	health *health
 	intake *intake
 
-	bot      int64         // id of the bot
 	timeout  time.Duration // of a poll
 	lockFile string
 	holder   int           // process id in the lock file
@@ -120,8 +119,8 @@ func (p *poller) introduce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if me.ID != p.bot {
-		return &botapi.Error{Method: "getMe", Status: http.StatusUnauthorized, Text: fmt.Sprintf("the token is of bot %d, not %d", me.ID, p.bot)}
+	if me.ID != p.env.Bot {
+		return &botapi.Error{Method: "getMe", Status: http.StatusUnauthorized, Text: fmt.Sprintf("the token is of bot %d, not %d", me.ID, p.env.Bot)}
 	}
 	p.introduced = true
 	known := p.health.name()
@@ -139,7 +138,7 @@ func (p *poller) resumeOffset(ctx context.Context) int64 {
 		return 0
 	}
 	bot, update, ok := parseSourceKey(last.ID)
-	if !ok || bot != p.bot {
+	if !ok || bot != p.env.Bot {
 		return 0
 	}
 	return update + 1
@@ -187,7 +186,7 @@ func (p *poller) receive(ctx context.Context, updates []json.RawMessage, offset 
 		case !p.hears(&r.update):
 			p.health.strangers.Add(1)
 		default:
-			r.ID = sourceKey(p.bot, id)
+			r.ID = sourceKey(p.env.Bot, id)
 			in, arrivals = append(in, r.Inbound), append(arrivals, r)
 		}
 	}

@@ -105,7 +105,7 @@ func TestUnreadableUpdates(t *testing.T) {
 			t.Errorf("after %s and a good one comes %d, %v", nameless, next, err)
 		}
 	}
-	if in, err := a.env.LastInbound(context.WithoutCancel(t.Context()), Name); err != nil || in.ID != sourceKey(a.poller.bot, 12) {
+	if in, err := a.env.LastInbound(context.WithoutCancel(t.Context()), Name); err != nil || in.ID != sourceKey(a.env.Bot, 12) {
 		t.Errorf("recorded: %+v, %v", in, err)
 	}
 }

@@ -33,7 +33,7 @@ type receiver struct {
 // isOwn reports whether a message is for the bot itself: messages for the bot are no
 // part of a longer text.
 func (v *receiver) isOwn(m *models.Message) bool {
-	return v.commands.Calls(m) || m.ReplyToMessage != nil && approvals.Below(m.ReplyToMessage) != ""
+	return v.commands.Calls(m) || m.ReplyToMessage != nil && approvals.Below(m.ReplyToMessage, v.env.Bot) != ""
 }
 
 // handled records that updates are done. If recording fails, the updates are handled

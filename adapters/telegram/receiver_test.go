@@ -134,7 +134,7 @@ func TestTextIsGathered(t *testing.T) {
 		"a command":        {[]string{full, `"text":"/status","date":5`}, 0, 1},
 		"a long command":   {[]string{`"text":"/model ` + strings.Repeat("x", 3500) + `","date":5`, end}, 0, 1},
 		"a long decision": {[]string{text(markdown.MaxUnits, 5, `,"reply_to_message":{"message_id":1,"date":1,"chat":{"id":7,"type":"private"},`+
-			`"reply_markup":{"inline_keyboard":[[{"text":"Allow","callback_data":"allow:a1"}]]}}`), end}, 0, 1},
+			fmt.Sprintf(`"from":{"id":%d,"is_bot":true,"first_name":"b"},`, a.env.Bot)+`"reply_markup":{"inline_keyboard":[[{"text":"Allow","callback_data":"allow:a1"}]]}}`), end}, 0, 1},
 		"no command":        {[]string{full, `"text":"/etc/passwd","date":5`}, 0, 2},
 		"a photo":           {[]string{full, `"caption":"x","photo":[{"file_id":"x"}],"date":5`}, 0, 1},
 		"long of two units": {[]string{text(0, 5, "")[:8] + strings.Repeat("\U0001F600", 3500/2-1) + `","date":5`}, 0, 1},

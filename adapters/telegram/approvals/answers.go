@@ -136,7 +136,7 @@ func (h *Handler) Reply(ctx context.Context, to chats.Address, key, note string,
 	again, err := h.env.Records.Get(ctx, env.RecordReply+key, &begun)
 	h.env.Records.Error(ctx, "the record of a reply is not readable", err)
 	if !again {
-		begun.Approval = cmp.Or(h.shownAs(ctx, to.Key(), m.ReplyToMessage.ID), Below(m.ReplyToMessage))
+		begun.Approval = cmp.Or(h.shownAs(ctx, to.Key(), m.ReplyToMessage.ID), Below(m.ReplyToMessage, h.env.Bot))
 		if begun.Approval == "" {
 			return false
 		}
@@ -165,10 +165,11 @@ func (h *Handler) shownAs(ctx context.Context, key core.ChannelKey, message int)
 	return ""
 }
 
-// Below returns the approval named by the buttons of a message, or "". Below finds a
-// request that was sent but not recorded before the gateway was killed.
-func Below(m *models.Message) string {
-	if m.ReplyMarkup == nil {
+// Below returns the approval named by the buttons of a message of the bot, or "". Below finds a
+// request that was sent but not recorded before the gateway was killed. Members of a group can
+// have other bots send any buttons.
+func Below(m *models.Message, bot int64) string {
+	if m.ReplyMarkup == nil || m.From == nil || m.From.ID != bot || m.ViaBot != nil {
 		return ""
 	}
 	for _, row := range m.ReplyMarkup.InlineKeyboard {
@@ -185,7 +186,7 @@ func Below(m *models.Message) string {
 // allow the request. The buttons come last: the message has them, or is followed by the message
 // that has them. The last message without such buttons is of an earlier version.
 func (h *Handler) isShown(ctx context.Context, approval string, m *models.Message) bool {
-	if Below(m) != "" {
+	if Below(m, h.env.Bot) != "" {
 		return true
 	}
 	d, err := h.env.Delivery(ctx, core.ApprovalDelivery(approval))

@@ -33,8 +33,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestBelow holds that a request is known by its buttons, and that those of earlier versions do not
-// count.
+// TestBelow holds that a request is known by its buttons, and that those of earlier versions and
+// those of others do not count.
 func TestBelow(t *testing.T) {
 	t.Parallel()
 	below := func(data ...string) *models.InlineKeyboardMarkup {
@@ -54,8 +54,19 @@ func TestBelow(t *testing.T) {
 		{below("stop:t1"), ""},
 		{nil, ""},
 	} {
-		if got := Below(&models.Message{ReplyMarkup: row.buttons}); got != row.approval {
+		if got := Below(&models.Message{From: &models.User{ID: 7}, ReplyMarkup: row.buttons}, 7); got != row.approval {
 			t.Errorf("%v: it is of %q", row.buttons, got)
+		}
+	}
+	for name, m := range map[string]*models.Message{
+		"another bot":                {From: &models.User{ID: 8}},
+		"a member, by an inline bot": {From: &models.User{ID: 9}, ViaBot: &models.User{ID: 8}},
+		"this bot, by an inline bot": {From: &models.User{ID: 7}, ViaBot: &models.User{ID: 8}},
+		"nobody":                     {},
+	} {
+		m.ReplyMarkup = below("allow:a1", "deny:a1")
+		if got := Below(m, 7); got != "" {
+			t.Errorf("buttons of %s name the request %q", name, got)
 		}
 	}
 }

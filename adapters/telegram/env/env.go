@@ -34,15 +34,17 @@ type Core struct {
 // An Env holds the dependencies shared by the components of an adapter.
 type Env struct {
 	Core
+	Bot     int64 // id of the bot
 	Records *Store
 	Work    *Group
 	Log     *slog.Logger
 	Moves   *chats.Moves
 }
 
-// New returns the dependencies of an adapter that serves the channels of a manager.
-func New(m *lanes.Manager, log *slog.Logger) *Env {
+// New returns the dependencies of an adapter that serves the channels of a manager by a bot.
+func New(m *lanes.Manager, bot int64, log *slog.Logger) *Env {
 	return &Env{
+		Bot:     bot,
 		Core:    Core{m, m.Lookup, m.Directory, m.Decider, m.ChannelSettings, m.Adapters, m.Feeds},
 		Records: &Store{m.Adapters, log}, Work: NewGroup(log), Log: log, Moves: &chats.Moves{},
 	}
