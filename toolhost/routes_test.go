@@ -1,13 +1,18 @@
 package toolhost
 
 import (
+	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"bareclaw/core"
+	"bareclaw/core/tools"
 	"bareclaw/internal/testkit/check"
+	"bareclaw/internal/toolset"
 	"bareclaw/toolhost/api"
 )
 
@@ -17,6 +22,36 @@ func (r *running) ask(method, path, body string) (status int, answer string) {
 	w := httptest.NewRecorder()
 	r.Handler().ServeHTTP(w, httptest.NewRequestWithContext(r.t.Context(), method, path, strings.NewReader(body)))
 	return w.Code, w.Body.String()
+}
+
+// plans are the rights of a gateway with the mode plan and a channel that may do everything.
+type plans struct{}
+
+func (plans) Tools(core.ChannelKey) toolset.Set { return toolset.All }
+func (plans) Mode(core.ChannelKey) string       { return "plan" }
+func (plans) OwnModes() map[core.ChannelKey]string {
+	return map[core.ChannelKey]string{"boss": "bypassPermissions"}
+}
+
+// TestCallsOverTheSocket has a tool made for all channels by a request over the gateway's socket, which
+// claude's own commands reach, and by one of the user.
+func TestCallsOverTheSocket(t *testing.T) {
+	t.Parallel()
+	r := start(t, func(o *Options) { o.Registry = tools.NewRegistry(slog.New(slog.DiscardHandler), plans{}) })
+	for _, c := range []struct {
+		ctx  context.Context
+		says string
+	}{
+		{core.WithLocal(t.Context()), "is refused: it concerns all channels; a call that does not come from a session"},
+		{t.Context(), "created successfully"},
+	} {
+		w := httptest.NewRecorder()
+		body := `{"tool":"dynamic_tool_create","args":{"name":"made","description":"d","schema":{"type":"object"},"code":"return 1"}}`
+		r.Handler().ServeHTTP(w, httptest.NewRequestWithContext(c.ctx, "POST", api.PathCall, strings.NewReader(body)))
+		if !strings.Contains(w.Body.String(), c.says) {
+			t.Errorf("got %d %s, want %q in it", w.Code, w.Body, c.says)
+		}
+	}
 }
 
 // TestRoutes holds the shapes of the six paths.

@@ -139,6 +139,17 @@ func bufferBody(w *response, r *http.Request) error {
 	return err
 }
 
+// jsonOnly returns h for requests without a body, or with one of JSON. A route that reads no body
+// refuses others too, so that a web page must ask before it sends a request anywhere.
+func jsonOnly(h handlerFunc) handlerFunc {
+	return func(w *response, r *http.Request) (any, error) {
+		if p := checkContentType(r); p != nil {
+			return nil, p
+		}
+		return h(w, r)
+	}
+}
+
 // checkContentType refuses bodies that are not JSON. No body needs no type.
 func checkContentType(r *http.Request) *problem {
 	if r.ContentLength == 0 {
@@ -159,9 +170,6 @@ func checkContentType(r *http.Request) *problem {
 
 // receiveBody returns the body, which counts as held until the request ends or releases it.
 func receiveBody(w *response, r *http.Request) ([]byte, error) {
-	if p := checkContentType(r); p != nil {
-		return nil, p
-	}
 	limit := w.bodyLimit
 	if r.ContentLength > limit {
 		return nil, tooLarge(limit)

@@ -70,8 +70,9 @@ func listenerOf(r *http.Request) listener {
 	return from
 }
 
-// check returns why the request is refused, or nil. On the Unix sockets the peer matters, and a
-// token where one is sent: a predecessor has checked tokens, and its own may have been another one.
+// check returns why the request is refused, or nil. On the Unix sockets the peer matters, which must
+// not be a relay, and a token where one is sent: a predecessor has checked its clients, and its token
+// may have been another one.
 func (g *guard) check(r *http.Request, from listener) *problem {
 	switch {
 	case r.Header.Get("Service-Worker") == "script":
@@ -79,7 +80,7 @@ func (g *guard) check(r *http.Request, from listener) *problem {
 	case from == innerListener:
 		return g.checkPeer(r)
 	case from == localListener:
-		return cmp.Or(g.checkPeer(r), g.checkSentToken(r))
+		return cmp.Or(g.checkPeer(r), checkBrowser(r), checkProxy(r), g.checkSentToken(r))
 	case !g.knownHost(r.Host):
 		return refuse(http.StatusForbidden, api.ForeignHost,
 			"The Host header names no host of this gateway; use a loopback address, or add the name to BARECLAW_ALLOWED_HOSTS.")
@@ -125,7 +126,7 @@ func checkProxy(r *http.Request) *problem {
 		case slices.Contains([]string{"Forwarded", "Via", "X-Real-Ip"}, name), strings.HasPrefix(name, "X-Forwarded-"),
 			strings.HasPrefix(name, "Cf-"), strings.HasSuffix(name, "-Client-Ip"):
 			return refuse(http.StatusForbidden, api.ProxyWithoutToken,
-				"This request came through a proxy ("+name+"), which hides whose it is; set BARECLAW_HTTP_TOKEN and send the token with each request.")
+				"This request came through a proxy ("+name+"), which hides whose it is; set BARECLAW_HTTP_TOKEN, and send each request to the TCP address, with the token.")
 		}
 	}
 	return nil

@@ -157,7 +157,6 @@ func TestNoProxyWithoutAToken(t *testing.T) {
 				t.Errorf("%s: the refusal does not name the setting: %s", name, a.body)
 			}
 		}
-		r.want(r.do(r.local, r.request("GET", "/channels", "", name, "x")), http.StatusOK, "")
 	}
 	guarded := newRig(t, func(o *Options) { o.Token = "right" })
 	for _, name := range headers {
@@ -261,7 +260,7 @@ func TestSocketNeedsNoTokenButDecidesNothing(t *testing.T) {
 	r := startRig(t, func(o *Options) { o.Token = "right" })
 	approval := r.asks("Bash", `{"command":"ls"}`)
 	for _, path := range []string{"/health", "/channels", "/approvals", "/metrics"} {
-		r.want(r.do(r.local, r.request("GET", path, "", "Host", "anything", "Origin", "https://anything.example")), http.StatusOK, "")
+		r.want(r.do(r.local, r.request("GET", path, "", "Host", "anything")), http.StatusOK, "")
 	}
 	r.want(r.do(r.local, r.request("POST", "/message", `{"text":"a"}`)), http.StatusOK, "")
 	r.want(r.do(r.local, r.request("POST", "/restart", "")), http.StatusOK, "")
@@ -269,6 +268,23 @@ func TestSocketNeedsNoTokenButDecidesNothing(t *testing.T) {
 	r.want(r.do(r.local, r.request("PATCH", "/channels/a", `{"permission_mode":"bypassPermissions"}`)), http.StatusForbidden, "not_on_socket")
 	if a, err := r.Decider.Approval(t.Context(), approval); err != nil || a.State != core.ApprovalPending {
 		t.Errorf("it is %s: %v", a.State, err)
+	}
+}
+
+// TestRelaysToTheSocketAreRefused: the peer at the socket is then a program of the user, whoever has
+// sent the request. That holds with a token too, which the socket does not ask for.
+func TestRelaysToTheSocketAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, token := range []string{"", "right"} {
+		r := newRig(t, func(o *Options) { o.Token = token })
+		for header, code := range map[string]string{
+			"Origin": "foreign_origin", "Sec-Fetch-Site": "foreign_origin", "Sec-Fetch-Dest": "foreign_origin", "Sec-Fetch-User": "foreign_origin",
+			"Forwarded": "proxy_without_token", "Via": "proxy_without_token", "X-Forwarded-For": "proxy_without_token", "X-Real-Ip": "proxy_without_token",
+			"Cf-Connecting-Ip": "proxy_without_token", "True-Client-Ip": "proxy_without_token",
+		} {
+			r.want(r.do(r.local, r.request("GET", "/health", "", header, "http://localhost")), http.StatusForbidden, code)
+		}
+		r.want(r.do(r.local, r.request("GET", "/health", "", "Sec-Fetch-Mode", "cors")), http.StatusOK, "") // as Node's fetch
 	}
 }
 

@@ -66,12 +66,12 @@ func routes(s *shared) []route {
 
 		{http.MethodGet, api.PathApprovals, socketServes, approvals.list},
 		{http.MethodPost, "/approvals/{id}", socketRefuses, withBody(approvals.decide)},
-		{http.MethodPost, api.PathSend, socketServes, withBody(pushes.post)},
+		{http.MethodPost, api.PathSend, socketLimits, withBody(pushes.post)},
 		{http.MethodPost, api.PathSchedules, socketLimits, withBody(schedules.post)},
 		{http.MethodGet, api.PathSchedules, socketServes, schedules.list},
 		{http.MethodGet, "/schedules/{id}", socketServes, schedules.get},
 		{http.MethodDelete, "/schedules/{id}", socketLimits, schedules.remove},
-		{http.MethodPost, "/schedules/{id}/run", socketServes, withBody(schedules.run)},
+		{http.MethodPost, "/schedules/{id}/run", socketLimits, withBody(schedules.run)},
 
 		{http.MethodPost, api.PathMCP, socketServes, s.serveMCP},
 		{http.MethodGet, api.PathMCP, socketServes, s.serveMCP},
@@ -98,7 +98,7 @@ func routes(s *shared) []route {
 func (s *Server) router(all []route) *chi.Mux {
 	mux := chi.NewRouter()
 	for _, rt := range all {
-		h := s.adapt(rt.pattern, s.whileOpen(rt.guarded()))
+		h := s.adapt(rt.pattern, jsonOnly(s.whileOpen(rt.guarded())))
 		mux.MethodFunc(rt.method, rt.pattern, h)
 		if rt.method == http.MethodGet {
 			mux.MethodFunc(http.MethodHead, rt.pattern, h) // net/http leaves out the body

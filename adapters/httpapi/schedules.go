@@ -115,7 +115,10 @@ func showOccurrence(o *schedule.Occurrence) api.Occurrence {
 
 // run runs a built-in schedule once for the due time in the body, even if the request is
 // repeated.
-func (s *schedules) run(_ *response, r *http.Request, in *api.RunRequest) (any, error) {
+func (s *schedules) run(w *response, r *http.Request, in *api.RunRequest) (any, error) {
+	if err := s.checkReachOfSchedule(w, r); err != nil {
+		return nil, err
+	}
 	wait, err := waitParam(r)
 	if err != nil {
 		return nil, err
@@ -135,14 +138,26 @@ func (s *schedules) run(_ *response, r *http.Request, in *api.RunRequest) (any, 
 }
 
 func (s *schedules) remove(w *response, r *http.Request) (any, error) {
-	if w.local {
-		if j, _, err := s.Schedules.Job(r.Context(), pathParam(r, "id")); err == nil { // else Remove says what is wrong
-			if err := s.checkReach(w, j.Channel); err != nil {
-				return nil, err
-			}
-		}
+	if err := s.checkReachOfSchedule(w, r); err != nil {
+		return nil, err
 	}
 	return remove(w, r, s.Schedules.Remove)
+}
+
+// checkReachOfSchedule is checkReach for the channel of a schedule. One that does not exist is left
+// to what follows.
+func (s *schedules) checkReachOfSchedule(w *response, r *http.Request) error {
+	if !w.local {
+		return nil
+	}
+	j, _, err := s.Schedules.Job(r.Context(), pathParam(r, "id"))
+	if errors.Is(err, core.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.checkReach(w, j.Channel)
 }
 
 func remove(w *response, r *http.Request, remove func(ctx context.Context, id string) error) (any, error) {

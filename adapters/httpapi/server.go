@@ -135,7 +135,8 @@ type shared struct {
 func (s *Server) Serve(l net.Listener) error { return s.serve(tcpListener, l) }
 
 // ServeLocal is Serve for the Unix listener of the user's own programs: without checks of
-// token, Host and Origin, and without requests that would give the agent permissions.
+// token and Host, and without requests of web pages and proxies, or that would give the agent
+// permissions.
 func (s *Server) ServeLocal(l net.Listener) error { return s.serve(localListener, l) }
 
 // ServeTools is Serve for the TCP listener of the tool host: its paths are those below

@@ -1,0 +1,156 @@
+package security
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/exitcode"
+	"bareclaw/internal/testkit/check"
+	"bareclaw/internal/testkit/roottest"
+)
+
+// calledAt has a client at /mcp call a tool of the gateway, and returns the answer.
+func calledAt(g *harness.Gateway, tool string, args harness.Obj) string {
+	g.T.Helper()
+	a, err := g.Do("POST", "/mcp", harness.Obj{
+		"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": harness.Obj{"name": tool, "arguments": args},
+	}, "Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", "2025-06-18")
+	check.OK(g.T, err)
+	if a.Status != http.StatusOK {
+		g.T.Errorf("%s at /mcp: got %d %s", tool, a.Status, a.Body)
+	}
+	return strings.ReplaceAll(string(a.Body), `\"`, `"`)
+}
+
+// TestCommandsOfClaudeAtTheSocket asks the real api.sock, which the commands that Claude runs reach, for
+// what would widen what Claude may do, and to have the agent of a channel act that may do more than the
+// gateway's own settings allow. Nothing of it happens. The rest is served, and the user's own commands
+// and heartbeat reach that channel over TCP.
+func TestCommandsOfClaudeAtTheSocket(t *testing.T) {
+	m, g := harness.Started(t, "BARECLAW_APPROVALS=ask", "BARECLAW_SOURCE="+t.TempDir(),
+		"BARECLAW_HEARTBEAT_MESSAGE=echo **HEARTBEAT_OK**", harness.SlotLength(0))
+	for _, channel := range []string{"boss", "heartbeat"} {
+		g.Must("PATCH", "/channels/"+channel, harness.Obj{"permission_mode": "bypassPermissions"}, 200)
+	}
+	kept := g.Schedule("boss", "echo kept", "in 3h")
+	failed := g.Say("boss", "maxturns").Str("message_id")
+	asked := g.Tell("asks", `call Bash {"command":"ls"}`)
+	var approval string
+	g.Eventually("a person is asked", func() bool {
+		for _, a := range g.Must("GET", "/approvals", nil, 200).Array("approvals") {
+			approval = a.Str("id")
+		}
+		return approval != ""
+	})
+
+	socket := g.OverSocket()
+	for _, request := range []struct {
+		op   string
+		body harness.Obj
+	}{
+		{"POST /upgrade", harness.Obj{"path": "/bin/true"}},
+		{"POST /upgrade", harness.Obj{"rollback": true}},
+		{"POST /restart", nil}, // builds the source
+		{"POST /approvals/" + approval, harness.Obj{"behavior": "allow"}},
+		{"POST /approvals/" + approval, harness.Obj{"behavior": "allow", "always": true}},
+		{"PATCH /channels/asks", harness.Obj{"permission_mode": "bypassPermissions"}},
+		{"PATCH /channels/asks", harness.Obj{"tools": "all"}},
+		{"POST /message", harness.Obj{"channel": "boss", "text": "echo attacked"}},
+		{"POST /messages/" + failed + "/retry", nil},
+		{"DELETE /messages/" + failed, nil},
+		{"POST /send", harness.Obj{"channel": "boss", "text": "attacked"}},
+		{"POST /schedules", harness.Obj{"channel": "boss", "text": "echo attacked", "when": "in 1h"}},
+		{"POST /schedules", harness.Obj{"channel": "asks", "text": "echo attacked", "when": "in 1h", "precheck": "true"}},
+		{"DELETE /schedules/" + kept, nil},
+		{"POST /schedules/heartbeat/run", harness.Obj{"due": "2026-01-02T03:04:05Z"}},
+		{"DELETE /channels/boss", nil},
+		{"POST /channels/boss/interrupt", nil},
+		{"DELETE /toolhost/tools/mine", nil},
+		{"POST /toolhost/shutdown", nil},
+	} {
+		method, path, _ := strings.Cut(request.op, " ")
+		var body any
+		if request.body != nil {
+			body = request.body
+		}
+		a, err := socket.Do(method, path, body)
+		check.OK(t, err)
+		a.Refused(t, request.op, http.StatusForbidden, "not_on_socket")
+	}
+	made := harness.Obj{"name": "made", "description": "d", "schema": harness.Obj{"type": "object"}, "code": "return 'made';"}
+	const refused = "is refused: "
+	for tool, args := range map[string]harness.Obj{
+		"channel_send": {"channel": "boss", "text": "echo attacked"}, "push_send": {"channel": "boss", "text": "attacked"},
+		"schedule_create": {"channel": "boss", "text": "echo attacked", "when": "in 1h"}, "schedule_delete": {"id": kept},
+		"dynamic_tool_create": made, "worker_restart": nil, "worker_rollback": nil, "restart_self": nil,
+	} {
+		if got := calledAt(socket, tool, args); !strings.Contains(got, refused) {
+			t.Errorf("%s at the socket's /mcp: got %s", tool, got)
+		}
+	}
+	if a := socket.Must("POST", "/toolhost/call", harness.Obj{"tool": "dynamic_tool_create", "args": made}, 200); !strings.Contains(string(a.Body), refused) {
+		t.Errorf("a tool for all, by the socket's /toolhost/call: %s", a.Body)
+	}
+	if n := m.Begun("attacked"); n != 0 {
+		t.Errorf("the agent that may do more was told to act %d times", n)
+	}
+	if all := g.Must("GET", "/schedules", nil, 200).Array("schedules"); len(all) != 1 || all[0].Str("id") != kept {
+		t.Errorf("the schedules are %v", all)
+	}
+	if waiting := g.Must("GET", "/approvals", nil, 200).Array("approvals"); len(waiting) != 1 {
+		t.Errorf("%d approvals wait", len(waiting))
+	}
+
+	socket.Say("peer", "echo served").Want(t, "served")
+	socket.Must("DELETE", "/schedules/"+socket.Schedule("peer", "echo later", "in 3h"), nil, 200)
+	if got := calledAt(socket, "channel_send", harness.Obj{"channel": "peer", "text": "echo passed on"}); !strings.Contains(got, "passed on") {
+		t.Errorf("a message to a channel that may do no more: %s", got)
+	}
+	m.Command(exitcode.OK, "send", "boss", "echo by the user").Shows("by the user")
+	m.Beat(0)
+	m.WantBeats("ok", 1)
+
+	g.Must("POST", "/approvals/"+approval, harness.Obj{"behavior": "deny"}, 200)
+	g.Outcome(asked)
+	g.Balanced()
+}
+
+// TestStrangersAtASocket has another user try the Unix sockets of a gateway, whose directory and modes
+// are left open as a careless administrator might: the gateway looks whose the other end is.
+func TestStrangersAtASocket(t *testing.T) {
+	if os.Getuid() != 0 {
+		roottest.Unavailable(t, "a caller of another user: only root can start one")
+	}
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		roottest.Unavailable(t, "a caller of another user: %v", err)
+	}
+	for name, settings := range map[string][]string{"no token": nil, "a token": {"BARECLAW_HTTP_TOKEN=" + harness.Token}} {
+		t.Run(name, func(t *testing.T) {
+			m, g := harness.Started(t, settings...)
+			g.OverSocket().Say("own", "echo served").Want(t, "served") // a host's socket is there
+			check.OK(t, os.Chmod(m.Dir, 0o755))
+			check.OK(t, os.Chmod(m.Path("run"), 0o755))
+			sockets := m.Glob("run/*.sock")
+			for _, socket := range sockets {
+				check.OK(t, os.Chmod(socket, 0o777))
+				cmd := exec.Command(curl, "-sS", "-m", "10", "-w", "%{http_code}", "-H", "Content-Type: application/json", "-d", `{"text":"echo attacked"}`,
+					"--unix-socket", socket, "http://localhost/message")
+				cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/bin:/bin"}
+				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: roottest.Stranger, Gid: roottest.Stranger}}
+				out, err := cmd.CombinedOutput()
+				if says := string(out); socket == g.Sock && !strings.HasSuffix(says, "403") || socket != g.Sock && err == nil {
+					t.Errorf("another user gets at %s: %s (%v)", socket, says, err)
+				}
+			}
+			if len(sockets) == 0 || m.Begun("attacked") != 0 {
+				t.Errorf("at the sockets %q another user was heard %d times", sockets, m.Begun("attacked"))
+			}
+		})
+	}
+}
