@@ -28,7 +28,7 @@ func named(names ...string) (all []tools.Tool) {
 }
 
 // few lets sessions use some tools.
-type few struct{ tools.Sessions }
+type few struct{ tools.Policy }
 
 func (few) Tools(core.ChannelKey) toolset.Set { return "a,b,c,d,e" }
 
@@ -36,7 +36,8 @@ func (few) Tools(core.ChannelKey) toolset.Set { return "a,b,c,d,e" }
 // only the tools that sessions may use. What Offer has offered does not come again.
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		registry := tools.NewRegistry(slog.New(slog.DiscardHandler), few{})
+		registry := tools.NewRegistry(slog.New(slog.DiscardHandler))
+		registry.Restrict(few{})
 		s := New(registry, "v1", slog.New(slog.DiscardHandler))
 		check.OK(t, registry.Set(tools.Gateway, named("b", "hidden", "a")))
 		var published []string // names of the tools

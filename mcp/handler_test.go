@@ -34,7 +34,7 @@ type process struct {
 func newProcess(t *testing.T, names ...string) *process {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	p := &process{registry: tools.NewRegistry(log, nil)}
+	p := &process{registry: tools.NewRegistry(log)}
 	p.set(t, names...)
 	p.server = New(p.registry, "v1", log)
 	p.server.Offer()
@@ -465,7 +465,7 @@ func TestQuietLog(t *testing.T) {
 	t.Parallel()
 	var said bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&said, nil))
-	p := &process{registry: tools.NewRegistry(log, nil)}
+	p := &process{registry: tools.NewRegistry(log)}
 	p.server = New(p.registry, "v1", log)
 	p.handler = p.server.Handler()
 	g := serve(t, p)

@@ -92,7 +92,7 @@ func hostOptions(dir string, log *slog.Logger) Options {
 	if err != nil {
 		panic(err)
 	}
-	return Options{Self: self, ToolsDir: dir, KeepSnapshots: 50, Registry: tools.NewRegistry(log, nil), Log: log}
+	return Options{Self: self, ToolsDir: dir, KeepSnapshots: 50, Registry: tools.NewRegistry(log), Log: log}
 }
 
 func (r *running) run() {

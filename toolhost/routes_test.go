@@ -3,14 +3,12 @@ package toolhost
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"bareclaw/core"
-	"bareclaw/core/tools"
 	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/toolset"
 	"bareclaw/toolhost/api"
@@ -37,7 +35,7 @@ func (plans) OwnModes() map[core.ChannelKey]string {
 // claude's own commands reach, and by one of the user.
 func TestCallsOverTheSocket(t *testing.T) {
 	t.Parallel()
-	r := start(t, func(o *Options) { o.Registry = tools.NewRegistry(slog.New(slog.DiscardHandler), plans{}) })
+	r := start(t, func(o *Options) { o.Registry.Restrict(plans{}) })
 	for _, c := range []struct {
 		ctx  context.Context
 		says string

@@ -49,9 +49,6 @@ type Options struct {
 	Health func() api.Health
 	// RestartBuilds says that Restart builds the program from a source tree.
 	RestartBuilds bool
-	// PermissionMode is the one of channels without one of their own; empty: the agent's own
-	// settings choose.
-	PermissionMode string
 	// Inert returns a text of others so that it means nothing to the agent's program; nil: the
 	// text as it is.
 	Inert func(text string) string

@@ -35,8 +35,8 @@ func notOnSocket(what string) *problem {
 // checkReach refuses a request on the Unix socket that acts on a channel whose agent may do more
 // unasked than the gateway's settings let agents do.
 func (s *shared) checkReach(w *response, key core.ChannelKey) error {
-	mode := s.Core.ChannelSettings.Settings(key).PermissionMode
-	if !w.local || mode == "" || core.MayDirect(s.PermissionMode, mode) {
+	own, mode := s.Core.ChannelSettings.Mode(""), s.Core.ChannelSettings.Mode(key)
+	if !w.local || core.MayDirect(own, mode) {
 		return nil
 	}
 	return notOnSocket(fmt.Sprintf("Channel %q has the permission mode %s, so that its agent may do more than others, and is reached over TCP, or by the gateway's tools (such as push_send) from a session that may do as much", key, mode))
@@ -44,7 +44,7 @@ func (s *shared) checkReach(w *response, key core.ChannelKey) error {
 
 // checkReachOfAll is checkReach for a request that acts on what all channels share.
 func (s *shared) checkReachOfAll(w *response) error {
-	for _, key := range s.Core.ChannelSettings.Keys() {
+	for key := range s.Core.ChannelSettings.OwnModes() {
 		if err := s.checkReach(w, key); err != nil {
 			return err
 		}

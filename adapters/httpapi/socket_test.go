@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"bareclaw/core"
+	"bareclaw/core/lanes"
 	"bareclaw/core/settings"
 	"bareclaw/docs"
 	"bareclaw/internal/testkit/check"
@@ -93,8 +94,7 @@ func TestTheSocketServesWhatIsWithinTheGatewaysRights(t *testing.T) {
 	for name, modes := range map[string][2]string{"no choice": {"", ""}, "narrower": {"acceptEdits", "plan"}, "the same": {"auto", "auto"}, "the default": {"", "default"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, func(o *Options) {
-				o.PermissionMode = modes[0]
+			r := newRigOn(t, func(o *lanes.Options) { o.Defaults.PermissionMode = modes[0] }, func(o *Options) {
 				o.Push.Register("tg-", func(context.Context, core.Push) error { return nil })
 			})
 			for _, channel := range []core.ChannelKey{"http", "tg-1", "heartbeat"} {

@@ -31,6 +31,7 @@ type Options struct {
 	Sessions core.SessionIDs
 	Log      *slog.Logger
 
+	Defaults        core.Settings  // apply to channels without settings of their own
 	Tools           ToolServer     // answers the agents' requests to tools; nil where there are no tools
 	QueueLimit      int            // messages without an outcome per channel; 0 means 1000
 	TurnTimeout     time.Duration  // interrupt a turn running longer; 0 means never
@@ -159,7 +160,7 @@ func New(o Options) *Manager {
 		budget: &spending.Budget{Limit: o.DailyBudget},
 	}
 	m.lanes = newRegistry(m.startLane, o.LanesChanged)
-	m.ChannelSettings = settings.New(ledger.Ledger, m.lanes.wake)
+	m.ChannelSettings = settings.New(ledger.Ledger, m.lanes.wake, o.Defaults)
 	ledger.settings = m.ChannelSettings
 	m.Lookup, m.Directory, m.Decider = &Lookup{o.Ledger, m}, &Directory{m}, &Decider{m}
 	return m

@@ -6,6 +6,7 @@
 package settings
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -20,8 +21,9 @@ import (
 // A Cache holds the settings of all channels, and writes changes to the ledger before
 // applying them. All methods are safe for concurrent use.
 type Cache struct {
-	ledger  core.Writer
-	changed func(core.ChannelKey)
+	ledger   core.Writer
+	changed  func(core.ChannelKey)
+	defaults core.Settings
 
 	mu  sync.RWMutex // protects all
 	all map[core.ChannelKey]entry
@@ -33,10 +35,10 @@ type entry struct {
 	fingerprint string // of Settings
 }
 
-// New returns a cache without settings. The cache calls changed, which must not block,
-// after each change of a channel's settings by an adapter.
-func New(ledger core.Writer, changed func(core.ChannelKey)) *Cache {
-	return &Cache{ledger: ledger, changed: changed, all: map[core.ChannelKey]entry{}}
+// New returns a cache without settings of channels, for a gateway with the defaults. The cache
+// calls changed, which must not block, after each change of a channel's settings by an adapter.
+func New(ledger core.Writer, changed func(core.ChannelKey), defaults core.Settings) *Cache {
+	return &Cache{ledger: ledger, changed: changed, defaults: defaults, all: map[core.ChannelKey]entry{}}
 }
 
 // Fill adds the settings read from the ledger.
@@ -51,6 +53,31 @@ func (c *Cache) Fill(known map[core.ChannelKey]core.Settings) {
 // Settings returns the channel's own settings, to be treated as read-only, or the zero
 // value.
 func (c *Cache) Settings(key core.ChannelKey) core.Settings { return c.entry(key).Settings }
+
+// Tools returns the gateway's tools that the channel's sessions may use: the channel's own choice,
+// or the gateway's. An empty key stands for a channel without settings of its own.
+func (c *Cache) Tools(key core.ChannelKey) toolset.Set {
+	return toolset.Set(cmp.Or(c.Settings(key).Tools, c.defaults.Tools))
+}
+
+// Mode is Tools for the permission mode. An empty mode leaves the choice to the agent's own
+// settings.
+func (c *Cache) Mode(key core.ChannelKey) string {
+	return cmp.Or(c.Settings(key).PermissionMode, c.defaults.PermissionMode)
+}
+
+// OwnModes returns the permission modes of the channels that have one of their own.
+func (c *Cache) OwnModes() map[core.ChannelKey]string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	modes := map[core.ChannelKey]string{}
+	for key, e := range c.all {
+		if e.PermissionMode != "" {
+			modes[key] = e.PermissionMode
+		}
+	}
+	return modes
+}
 
 // Fingerprint returns the fingerprint of the channel's settings.
 func (c *Cache) Fingerprint(key core.ChannelKey) string { return c.entry(key).fingerprint }
@@ -68,15 +95,14 @@ func (c *Cache) Keys() []core.ChannelKey {
 	return slices.Collect(maps.Keys(c.all))
 }
 
-// A Choice is what people choose for a channel. An empty value removes a setting, and nil leaves
-// a setting unchanged.
+// A Choice changes a channel's settings: nil leaves one alone, empty removes it.
 type Choice struct {
 	Model, PermissionMode *string
 	Tools                 *string // as toolset.Parse reads
 }
 
-// ChangeSettings sets what is chosen from the channel's next turn on; calls of tools obey at once.
-// A live session is replaced between turns, and the conversation is kept. Only the agent knows
+// ChangeSettings makes a choice. The model and mode apply from the next turn, the tools at once. A
+// live session is replaced between turns, and the conversation is kept. Only the agent knows
 // the valid models, so an invalid model shows in the next reply. ChangeSettings returns once the
 // change is durable. Errors: ErrBadSetting, storage errors, ErrClosed.
 func (c *Cache) ChangeSettings(ctx context.Context, key core.ChannelKey, choice Choice) error {

@@ -21,7 +21,7 @@ func TestCache(t *testing.T) {
 	check.OK(t, err)
 	defer func() { _ = l.Close() }()
 	ctx, changed := t.Context(), []core.ChannelKey{}
-	c := New(l, func(key core.ChannelKey) { changed = append(changed, key) })
+	c := New(l, func(key core.ChannelKey) { changed = append(changed, key) }, core.Settings{})
 	rule, err := core.NewRule("c", "Read", "ann", time.Now())
 	check.OK(t, err)
 	check.OK(t, c.change(ctx, core.SettingsChange{Channel: "c", Add: []core.Rule{rule}}))
@@ -44,7 +44,7 @@ func TestCache(t *testing.T) {
 	if err := c.RemoveRule(ctx, "other", rule.ID); !errors.Is(err, core.ErrNotFound) {
 		t.Errorf("remove a rule of another channel: %v", err)
 	}
-	next := New(l, nil)
+	next := New(l, nil, core.Settings{})
 	known, err := l.Settings(ctx)
 	check.OK(t, err)
 	next.Fill(known)
@@ -65,5 +65,24 @@ func TestCache(t *testing.T) {
 	check.OK(t, l.Close())
 	if err := c.ChangeSettings(ctx, "c", Choice{Model: &model}); !errors.Is(err, core.ErrClosed) || c.Settings("c").Model != "" {
 		t.Errorf("a change that was not written: %v, %+v", err, c.Settings("c"))
+	}
+}
+
+// TestDefaults: what a channel has not chosen is the gateway's.
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	c := New(nil, nil, core.Settings{PermissionMode: "plan", Tools: "push_send"})
+	c.Fill(map[core.ChannelKey]core.Settings{
+		"mode": {PermissionMode: "auto"}, "tools": {Tools: "none"}, "former": {HadPermissionMode: true},
+	})
+	for key, want := range map[core.ChannelKey][2]string{
+		"": {"plan", "push_send"}, "none": {"plan", "push_send"}, "former": {"plan", "push_send"}, "mode": {"auto", "push_send"}, "tools": {"plan", "none"},
+	} {
+		if got := [2]string{c.Mode(key), string(c.Tools(key))}; got != want {
+			t.Errorf("channel %q has %q, want %q", key, got, want)
+		}
+	}
+	if own := c.OwnModes(); len(own) != 1 || own["mode"] != "auto" {
+		t.Errorf("channels have the modes %v of their own", own)
 	}
 }

@@ -11,9 +11,8 @@ import (
 	"bareclaw/internal/toolset"
 )
 
-// Sessions are what a registry must know to decide on the calls of sessions. The methods return
-// what applies at the moment of the call.
-type Sessions interface {
+// A Policy says what sessions may call. The methods return what applies at the moment of the call.
+type Policy interface {
 	// Tools returns the tools that the session of a channel may use; for "", those of a channel
 	// without a choice of its own.
 	Tools(channel core.ChannelKey) toolset.Set
@@ -23,6 +22,13 @@ type Sessions interface {
 	// OwnModes returns the permission modes of the channels that have one of their own.
 	OwnModes() map[core.ChannelKey]string
 }
+
+// unrestricted is the policy that lets sessions call every tool.
+type unrestricted struct{}
+
+func (unrestricted) Tools(core.ChannelKey) toolset.Set    { return toolset.All }
+func (unrestricted) Mode(core.ChannelKey) string          { return "" }
+func (unrestricted) OwnModes() map[core.ChannelKey]string { return nil }
 
 // A Reach returns the channel that a call acts on, or whose content the call shows. A session may
 // call a tool only if the agent of that channel may do no more unasked than the agent that calls:
@@ -46,17 +52,18 @@ func ReachOf[A any](channel func(ctx context.Context, c Call, args A) (core.Chan
 
 // permit returns why the call reaches too far, with what a person can do.
 func (r *Registry) permit(ctx context.Context, t *Tool, c Call) error {
-	if r.sessions == nil || c.ByUser() {
+	if c.ByUser() {
 		return nil
 	}
+	policy := r.restrictions()
 	if t.Reach == nil {
-		return r.permitAll(t, c)
+		return permitAll(policy, t, c)
 	}
 	target, err := t.Reach(ctx, c)
 	if err != nil || target == c.Channel {
 		return err
 	}
-	if own, other := r.sessions.Mode(c.Channel), r.sessions.Mode(target); !core.MayDirect(own, other) {
+	if own, other := policy.Mode(c.Channel), policy.Mode(target); !core.MayDirect(own, other) {
 		return fmt.Errorf("%s is refused: %s, and channel %.300q has %s, so its agent may do more unasked than you may. "+
 			"A person can write there, or change one of the two modes", t.Name, callerHas(c, own), target, shownMode(other))
 	}
@@ -64,13 +71,13 @@ func (r *Registry) permit(ctx context.Context, t *Tool, c Call) error {
 }
 
 // permitAll is permit for a tool that reaches all channels, with those to come.
-func (r *Registry) permitAll(t *Tool, c Call) error {
+func permitAll(policy Policy, t *Tool, c Call) error {
 	refused := func(own, whose, other string) error {
 		return fmt.Errorf("%s is refused: it concerns all channels; %s, and %s %s, so there are agents that may do more unasked than you may. "+
 			"A person can do it, or change the modes", t.Name, callerHas(c, own), whose, shownMode(other))
 	}
-	own, modes := r.sessions.Mode(c.Channel), r.sessions.OwnModes()
-	if other := r.sessions.Mode(""); !core.MayDirect(own, other) {
+	own, modes := policy.Mode(c.Channel), policy.OwnModes()
+	if other := policy.Mode(""); !core.MayDirect(own, other) {
 		return refused(own, "a channel without a mode of its own has", other)
 	}
 	for _, key := range slices.Sorted(maps.Keys(modes)) {

@@ -13,17 +13,17 @@ import (
 	"bareclaw/internal/toolset"
 )
 
-// fakeSessions are sessions that may all use the same tools.
-type fakeSessions struct {
+// fakePolicy lets all sessions use the same tools.
+type fakePolicy struct {
 	tools toolset.Set
 	mode  string // of channels without one of their own
 	own   map[core.ChannelKey]string
 }
 
-func (f fakeSessions) Tools(core.ChannelKey) toolset.Set               { return cmp.Or(f.tools, toolset.All) }
-func (f fakeSessions) Mode(key core.ChannelKey) string                 { return cmp.Or(f.own[key], f.mode) }
-func (f fakeSessions) OwnModes() map[core.ChannelKey]string            { return f.own }
-func (f fakeSessions) with(key core.ChannelKey, m string) fakeSessions { f.own[key] = m; return f }
+func (f fakePolicy) Tools(core.ChannelKey) toolset.Set             { return cmp.Or(f.tools, toolset.All) }
+func (f fakePolicy) Mode(key core.ChannelKey) string               { return cmp.Or(f.own[key], f.mode) }
+func (f fakePolicy) OwnModes() map[core.ChannelKey]string          { return f.own }
+func (f fakePolicy) with(key core.ChannelKey, m string) fakePolicy { f.own[key] = m; return f }
 
 // TestReach calls tools of each reach from channels with more and with fewer rights, from clients of
 // the user, and over the socket that claude's own commands reach, directly and by name.
@@ -62,8 +62,8 @@ func TestReach(t *testing.T) {
 		{"all channels, over the socket", "acceptEdits", Call{Local: true}, "changes_all", "", `changes_all is refused: it concerns all channels`},
 		{"unknown", "", Call{Channel: "boss"}, "lost", "", "it cannot be known"},
 	} {
-		sessions := fakeSessions{mode: c.gateway, own: map[core.ChannelKey]string{}}.with("plans", "plan").with("plans too", "plan").with("edits", "acceptEdits").with("boss", "bypassPermissions")
-		r := registry(t, sessions, computes, named, changesAll, lost)
+		policy := fakePolicy{mode: c.gateway, own: map[core.ChannelKey]string{}}.with("plans", "plan").with("plans too", "plan").with("edits", "acceptEdits").with("boss", "bypassPermissions")
+		r := registry(t, policy, computes, named, changesAll, lost)
 		args, err := json.Marshal(map[string]string{"channel": c.target})
 		check.OK(t, err)
 		for _, tool := range []string{c.tool, CallName} {
@@ -85,14 +85,14 @@ func TestReach(t *testing.T) {
 // TestReachOfLaterSettings: what is set counts for the next call.
 func TestReachOfLaterSettings(t *testing.T) {
 	t.Parallel()
-	sessions := fakeSessions{own: map[core.ChannelKey]string{}}
+	policy := fakePolicy{own: map[core.ChannelKey]string{}}
 	changes := echo("changes_all")
-	r := registry(t, sessions, changes)
+	r := registry(t, policy, changes)
 	for _, step := range []struct {
 		mode    string
 		refused bool
 	}{{"", false}, {"plan", true}, {"bypassPermissions", false}, {"default", true}} {
-		sessions.own["c"] = step.mode
+		policy.own["c"] = step.mode
 		got, err := r.Call(t.Context(), "changes_all", Call{Channel: "c"})
 		if err != nil || got.IsError != step.refused {
 			t.Errorf("with the mode %q: %+v, %v", step.mode, got, err)
@@ -103,7 +103,7 @@ func TestReachOfLaterSettings(t *testing.T) {
 // TestLongNames: an unknown name may be of any length; it takes no time, and the answer is short.
 func TestLongNames(t *testing.T) {
 	t.Parallel()
-	r := registry(t, fakeSessions{}, echo("a"), echo("b"))
+	r := registry(t, fakePolicy{}, echo("a"), echo("b"))
 	long := strings.Repeat("x", 2<<20)
 	got, err := r.Call(t.Context(), CallName, Call{Channel: "c", Args: json.RawMessage(`{"name":"` + long + `"}`)})
 	if err != nil || !got.IsError || len(got.Text) > 300 {

@@ -24,10 +24,10 @@ var ErrUnknown = errors.New("there is no such tool")
 
 // A Registry holds the tools by name. All methods are safe for concurrent use.
 type Registry struct {
-	log      *slog.Logger
-	sessions Sessions // nil: sessions may call all tools
+	log *slog.Logger
 
 	mu       sync.RWMutex // guards the fields below
+	policy   Policy
 	tools    map[string]Tool
 	version  int64 // counts the changes
 	watches  []wait.Signal
@@ -36,10 +36,23 @@ type Registry struct {
 	ended    func(CallEnd) // is told of each call; nil: nobody
 }
 
-// NewRegistry returns a registry without tools. Without sessions, sessions may do what clients of
-// the user may.
-func NewRegistry(log *slog.Logger, sessions Sessions) *Registry {
-	return &Registry{log: log, sessions: sessions, tools: map[string]Tool{}}
+// NewRegistry returns a registry without tools. Sessions may call every tool until Restrict is
+// called.
+func NewRegistry(log *slog.Logger) *Registry {
+	return &Registry{log: log, policy: unrestricted{}, tools: map[string]Tool{}}
+}
+
+// Restrict makes the registry ask the policy what sessions may call.
+func (r *Registry) Restrict(policy Policy) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.policy = policy
+}
+
+func (r *Registry) restrictions() Policy {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.policy
 }
 
 // RecordCalls makes the registry record the calls of sessions, and carry out each at most once.
@@ -139,12 +152,8 @@ func (r *Registry) Count() map[Source]int {
 // ListOf returns the tools that sessions with a set of tools may use, sorted by name; for no
 // choice, those of the gateway's own set.
 func (r *Registry) ListOf(set toolset.Set) []Tool {
-	switch {
-	case set != "":
-	case r.sessions == nil:
-		set = toolset.All
-	default:
-		set = r.sessions.Tools("")
+	if set == "" {
+		set = r.restrictions().Tools("")
 	}
 	return slices.DeleteFunc(r.List(), func(t Tool) bool { return !inSet(set, t.Name) })
 }
@@ -156,10 +165,10 @@ func (r *Registry) ListFor(channel core.ChannelKey) []Tool { return r.ListOf(r.s
 // setOf returns the tools that a channel's session may use. A client outside of sessions may use
 // all tools.
 func (r *Registry) setOf(channel core.ChannelKey) toolset.Set {
-	if channel == "" || r.sessions == nil {
+	if channel == "" {
 		return toolset.All
 	}
-	return r.sessions.Tools(channel)
+	return r.restrictions().Tools(channel)
 }
 
 // inSet reports whether sessions with the set may use the tool. By tool_search and tool_call they

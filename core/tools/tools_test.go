@@ -24,9 +24,12 @@ func echo(name string) Tool {
 	}}
 }
 
-func registry(t *testing.T, sessions Sessions, all ...Tool) *Registry {
+func registry(t *testing.T, policy Policy, all ...Tool) *Registry {
 	t.Helper()
-	r := NewRegistry(slog.New(slog.DiscardHandler), sessions)
+	r := NewRegistry(slog.New(slog.DiscardHandler))
+	if policy != nil {
+		r.Restrict(policy)
+	}
 	check.OK(t, r.Set(Dynamic, all))
 	check.OK(t, r.Set(Gateway, Dispatchers(r)))
 	return r
@@ -67,7 +70,7 @@ func TestCall(t *testing.T) {
 	failing.Handle = func(context.Context, Call) (Result, error) { return Result{}, errors.New("no luck") }
 	panicking := echo("panicking")
 	panicking.Handle = func(context.Context, Call) (Result, error) { panic("a fault") }
-	r := registry(t, fakeSessions{tools: "strict,panicking,anything"}, strict, failing, panicking, echo("anything"))
+	r := registry(t, fakePolicy{tools: "strict,panicking,anything"}, strict, failing, panicking, echo("anything"))
 	for _, c := range []struct{ tool, args, text, structured string }{
 		{"strict", `{"n":1}`, "", `{"n":1}`},
 		{"strict", `{"n":"1"}`, `/properties/n`, ""},
@@ -106,7 +109,7 @@ func TestEndsOfCalls(t *testing.T) {
 	failing := echo("failing")
 	failing.Handle = func(context.Context, Call) (Result, error) { return Result{}, errors.New("no luck") }
 	var log strings.Builder
-	r := NewRegistry(slog.New(slog.NewTextHandler(&log, nil)), nil)
+	r := NewRegistry(slog.New(slog.NewTextHandler(&log, nil)))
 	check.OK(t, r.Set(Builtin, []Tool{echo("good"), failing}))
 	var ends []string
 	r.OnCall(func(e CallEnd) { ends = append(ends, string(e.Source)+" "+string(e.Outcome)) })
@@ -153,7 +156,7 @@ func TestSearch(t *testing.T) {
 	t.Parallel()
 	compare := echo("json_diff")
 	compare.Description = "Compare two documents"
-	r := registry(t, fakeSessions{tools: "json_diff,json_format"}, compare, echo("json_format"), echo("secret"))
+	r := registry(t, fakePolicy{tools: "json_diff,json_format"}, compare, echo("json_format"), echo("secret"))
 	for query, want := range map[string]string{
 		"":             "json_diff json_format tool_call tool_search",
 		"json":         "json_diff json_format",

@@ -275,7 +275,7 @@ func (d *daemon) open() error {
 		d.http.start(httpapi.Options{
 			Core: d.engine.manager, Push: &d.push, MCP: hands.server.Handler(), ToolHost: hands.keeper.Handler(), Schedules: scheduler, Log: d.log, Peer: samePeer,
 			Metrics: func(w *metrics.Writer) { hands.writeMetrics(w); chats.writeMetrics(w) },
-			Health:  d.health, Restart: d.restarts.request, RestartBuilds: d.restartSource() != "", PermissionMode: d.cfg.PermissionMode, Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
+			Health:  d.health, Restart: d.restarts.request, RestartBuilds: d.restartSource() != "", Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
 			Inert: claude.Inert, FileMentions: d.cfg.FileMentions == config.FileMentionsOn,
 			Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
 		}, &d.sockets)

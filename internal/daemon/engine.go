@@ -18,6 +18,7 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/adapters/telegram"
+	"bareclaw/core"
 	"bareclaw/core/config"
 	"bareclaw/core/feed"
 	"bareclaw/core/lanes"
@@ -65,7 +66,8 @@ func (e *engine) start() (err error) {
 		deliverers[telegram.Prefix] = telegram.Name
 	}
 	e.manager = lanes.New(lanes.Options{
-		Tools: e.tools, Ledger: e.ledger, Agent: e.hosts, Sessions: e.sessions, Log: e.log,
+		Defaults: core.Settings{PermissionMode: e.cfg.PermissionMode, Tools: string(e.cfg.Tools)},
+		Tools:    e.tools, Ledger: e.ledger, Agent: e.hosts, Sessions: e.sessions, Log: e.log,
 		QueueLimit: e.cfg.QueueLimit, TurnTimeout: e.cfg.Timeout,
 		StallAfter: e.cfg.StallAfter, StallAction: lanes.StallAction(e.cfg.StallAction),
 		IdleTimeout: e.cfg.IdleTimeout, MaxSessions: cmp.Or(e.cfg.MaxSessions, sessionpool.LimitFor(memory.Total())),

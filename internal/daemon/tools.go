@@ -35,7 +35,7 @@ type toolsPart struct {
 
 // start makes the registry, before the engine starts.
 func (t *toolsPart) start() error {
-	t.registry = tools.NewRegistry(t.log, sessionRights{t.engine})
+	t.registry = tools.NewRegistry(t.log)
 	t.calls = metrics.NewHistogram("bareclaw_tool_call_duration_seconds", "Duration of calls of the gateway's tools since start, by source and outcome.", "source", "outcome")
 	t.registry.OnCall(func(e tools.CallEnd) { t.calls.Observe(e.Took, string(e.Source), string(e.Outcome)) })
 	t.server = mcp.New(t.registry, buildinfo.Version(), t.log)
@@ -56,6 +56,7 @@ func (t *toolsPart) fill(scheduler *schedule.Scheduler) error {
 		Self: t.self, ToolsDir: t.cfg.ToolsDir, KeepSnapshots: t.cfg.SnapshotsKeep,
 		Grants: grants(t.cfg.ToolGrants), Withheld: t.cfg.OwnDirs(), Registry: t.registry, Log: t.log,
 	})
+	t.registry.Restrict(m.ChannelSettings)
 	t.registry.RecordCalls(m.Adapters)
 	t.registry.ExpectMore(t.keeper.AwaitTools)
 	own := slices.Concat(tools.Dispatchers(t.registry), gateway.Tools(gateway.Options{

@@ -43,7 +43,7 @@ func checks() map[string]func(t *testing.T, args, result map[string]any) {
 
 func TestTools(t *testing.T) {
 	t.Parallel()
-	registry := tools.NewRegistry(slog.New(slog.DiscardHandler), nil)
+	registry := tools.NewRegistry(slog.New(slog.DiscardHandler))
 	check.OK(t, registry.Set(tools.Builtin, Tools()))
 	for _, tool := range Tools() {
 		t.Run(tool.Name, func(t *testing.T) {

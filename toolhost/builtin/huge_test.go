@@ -42,7 +42,7 @@ func TestHuge(t *testing.T) {
 	} {
 		t.Run(c.tool, func(t *testing.T) {
 			t.Parallel()
-			registry := tools.NewRegistry(slog.New(slog.DiscardHandler), nil)
+			registry := tools.NewRegistry(slog.New(slog.DiscardHandler))
 			check.OK(t, registry.Set(tools.Builtin, Tools()))
 			began := time.Now()
 			got, err := registry.Call(t.Context(), c.tool, tools.Call{Args: []byte(c.args)})

@@ -160,7 +160,7 @@ func TestTimestampInZones(t *testing.T) {
 func TestLongWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		registry := tools.NewRegistry(slog.New(slog.DiscardHandler), nil)
+		registry := tools.NewRegistry(slog.New(slog.DiscardHandler))
 		check.OK(t, registry.Set(tools.Builtin, Tools()))
 		began := time.Now()
 		got, err := registry.Call(t.Context(), "wait_ms", tools.Call{Args: json.RawMessage(`{"ms":30000}`)})

@@ -65,7 +65,7 @@ func newLoader(boot api.Bootstrap, functions script.Functions, log *slog.Logger,
 	quiet := slog.New(problemsOnly{log.Handler()}) // the daemon logs the calls
 	return &loader{
 		dir: boot.ToolsDir, reserved: boot.Reserved, skipped: boot.Skipped, log: log, onStuck: onStuck, functions: functions,
-		registry: tools.NewRegistry(quiet, nil), builtin: builtin.Tools(), files: map[string]*file{}, stale: true, changed: make(chan struct{}),
+		registry: tools.NewRegistry(quiet), builtin: builtin.Tools(), files: map[string]*file{}, stale: true, changed: make(chan struct{}),
 	}
 }
 

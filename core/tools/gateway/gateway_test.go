@@ -37,7 +37,7 @@ func newFakeGateway(t *testing.T) *fakeGateway {
 	l, err := ledger.Open(filepath.Join(t.TempDir(), "ledger.db"), slog.New(slog.DiscardHandler))
 	check.OK(t, err)
 	t.Cleanup(func() { check.OK(t, l.Close()) })
-	f := &fakeGateway{t: t, tools: tools.NewRegistry(slog.New(slog.DiscardHandler), nil), tickets: map[string]*core.Ticket{}}
+	f := &fakeGateway{t: t, tools: tools.NewRegistry(slog.New(slog.DiscardHandler)), tickets: map[string]*core.Ticket{}}
 	f.schedules = schedule.New(schedule.Options{Store: l, Log: slog.New(slog.DiscardHandler), Admit: func(context.Context, core.ChannelKey) error { return nil }})
 	f.turns = l
 	check.OK(t, f.tools.Set(tools.Gateway, Tools(f.options())))

@@ -32,7 +32,8 @@ func (m modes) OwnModes() map[core.ChannelKey]string {
 // withModes makes the gateway look at the modes of channels.
 func (f *fakeGateway) withModes(m modes, builds bool) *fakeGateway {
 	f.t.Helper()
-	f.tools = tools.NewRegistry(slog.New(slog.DiscardHandler), m)
+	f.tools = tools.NewRegistry(slog.New(slog.DiscardHandler))
+	f.tools.Restrict(m)
 	o := f.options()
 	o.Builds = builds
 	check.OK(f.t, f.tools.Set(tools.Gateway, Tools(o)))
