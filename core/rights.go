@@ -5,9 +5,13 @@ import (
 	"slices"
 )
 
-// rights are the permission modes, from the one that lets the agent do least unasked to the one
-// that lets it do most.
-var rights = []string{"plan", "dontAsk", "default", "auto", "acceptEdits", "bypassPermissions"}
+// permissionModes are the permission modes of channels, from the one that lets the agent do least
+// unasked to the one that lets it do most. Names in a row mean the same.
+var permissionModes = [][]string{{"plan"}, {"dontAsk"}, {"default", "manual"}, {"auto"}, {"acceptEdits"}, {"bypassPermissions"}}
+
+// PermissionModes returns the names of the permission modes, from the one that lets the agent do
+// least unasked to the one that lets it do most.
+func PermissionModes() []string { return slices.Concat(permissionModes...) }
 
 // MayDirect reports whether an agent with the permission mode own may make an agent with the
 // mode other act: other must not let its agent do more unasked than own does. An empty mode
@@ -18,10 +22,7 @@ func MayDirect(own, other string) bool {
 	return own == other || from >= 0 && to >= 0 && from >= to
 }
 
-// rank returns the place of a mode among rights, or a negative number.
+// rank returns the place of a mode among permissionModes, or a negative number.
 func rank(mode string) int {
-	if mode == "manual" { // another name
-		mode = "default"
-	}
-	return slices.Index(rights, mode)
+	return slices.IndexFunc(permissionModes, func(names []string) bool { return slices.Contains(names, mode) })
 }

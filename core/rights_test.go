@@ -32,9 +32,9 @@ func TestMayDirect(t *testing.T) {
 			t.Errorf("MayDirect(%q, %q) = %t, want %t", row.own, row.other, got, row.want)
 		}
 	}
-	for _, mode := range PermissionModes() {
-		if rank(mode) < 0 {
-			t.Errorf("the mode %s has no place among the rights", mode)
+	for i, mode := range PermissionModes() {
+		if !MayDirect(mode, PermissionModes()[max(0, i-1)]) {
+			t.Errorf("%s lets the agent do less than the mode before it", mode)
 		}
 	}
 }

@@ -93,11 +93,6 @@ func (s Settings) Fingerprint() string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// PermissionModes returns the permission modes available to channels.
-func PermissionModes() []string {
-	return []string{"default", "manual", "acceptEdits", "plan", "dontAsk", "auto", "bypassPermissions"}
-}
-
 // IsModelName reports whether s is empty or has the form of a model's name. Only the agent
 // knows whether the model exists.
 func IsModelName(s string) bool {
