@@ -40,7 +40,7 @@ type sessions struct {
 	ended []string // by their clients, newest last
 }
 
-// A session is one that was begun here, or goes on without a handshake.
+// A session was initialized by this process, or revived from an earlier one.
 type session struct {
 	http.Handler // of its requests
 

@@ -103,7 +103,7 @@ func systemPrompt(program, source, notes string, builds bool) string {
 }
 
 func (b *base) prompt() string {
-	return systemPrompt(b.self, b.knownSource(), filepath.Join(b.cfg.ConfigDir, notesName), b.restartSource() != "")
+	return systemPrompt(b.self, b.knownSource(), filepath.Join(b.cfg.ConfigDir, notesName), b.restartBuilds())
 }
 
 // shellWord returns s as one word of a shell's command line.

@@ -92,13 +92,13 @@ type base struct {
 // A daemon is one gateway process, the worker of a supervisor.
 type daemon struct {
 	base
-	logged     lockfile.LogLocation // where the log is kept
-	supervisor proc.Process         // its process
-	before     proc.Process         // the worker that this one takes over from; zero: none
-	startedAt  time.Time
-	ready      atomic.Bool
-	served     chan struct{}      // closed when ready is set
-	leaving    context.CancelFunc // ends life
+	logged      lockfile.LogLocation // where the log is kept
+	supervisor  proc.Process         // its process
+	predecessor proc.Process         // the worker that this one takes over from; zero: none
+	startedAt   time.Time
+	ready       atomic.Bool
+	served      chan struct{}      // closed when ready is set
+	leaving     context.CancelFunc // ends life
 
 	lock     *lockfile.StateLock
 	sockets  sockets
@@ -211,7 +211,7 @@ func (d *daemon) prepare() (err error) {
 	if d.parent.IsHeir() {
 		// If it cannot be read, the requests that are held are answered as if the gateway ended.
 		h, _ := lockfile.ReadHolder(filepath.Join(d.cfg.StateDir, lockfile.StateLockName))
-		d.before = proc.Process{PID: h.Worker, Start: h.WorkerStart}
+		d.predecessor = proc.Process{PID: h.Worker, Start: h.WorkerStart}
 	}
 	if d.parent.First() {
 		if err := statemark.ClearStopped(d.cfg.StateDir); err != nil {
@@ -275,7 +275,8 @@ func (d *daemon) open() error {
 		d.http.start(httpapi.Options{
 			Core: d.engine.manager, Push: &d.push, MCP: hands.server.Handler(), ToolHost: hands.keeper.Handler(), Schedules: scheduler, Log: d.log, Peer: samePeer,
 			Metrics: func(w *metrics.Writer) { hands.writeMetrics(w); chats.writeMetrics(w) },
-			Health:  d.health, Restart: d.restarts.request, RestartBuilds: d.restartSource() != "", Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
+			Health:  d.health, Restart: d.restarts.request, RestartBuilds: d.restartBuilds(),
+			Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
 			Inert: claude.Inert, FileMentions: d.cfg.FileMentions == config.FileMentionsOn,
 			Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
 		}, &d.sockets)

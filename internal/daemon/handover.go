@@ -102,7 +102,7 @@ func (d *daemon) serveHeld() (path string) {
 		}
 		return ""
 	}
-	if !proc.Alive(d.before.PID, d.before.Start) {
+	if !proc.Alive(d.predecessor.PID, d.predecessor.Start) {
 		return "" // nobody waits for it
 	}
 	path = filepath.Join(d.cfg.RuntimeDir, fmt.Sprintf("handover-%d.sock", os.Getpid()))
@@ -117,12 +117,12 @@ func (d *daemon) serveHeld() (path string) {
 		return ""
 	}
 	go func() { // ends when the server is shut down, or l is closed
-		if err := d.http.server.ServeInner(heldListener{l, d.before.PID, d.log}); err != nil {
+		if err := d.http.server.ServeInner(heldListener{Listener: l, pid: d.predecessor.PID, log: d.log}); err != nil {
 			d.log.Error("requests of the process before are not served", "err", err)
 		}
 	}()
 	go func() { // ends with the process before, or with this one
-		if err := proc.WaitGone(context.Background(), d.before.PID, d.before.Start); err != nil {
+		if err := proc.WaitGone(context.Background(), d.predecessor.PID, d.predecessor.Start); err != nil {
 			d.log.Warn("the socket for requests of the process before is closed early", "err", err)
 		}
 		_ = l.Close()

@@ -183,7 +183,7 @@ type candidate struct {
 // candidate puts the program of an upgrade, or of the source if restarts build it, in place.
 // Without either, the candidate is this program. After an error everything is as before.
 func (r *restarts) candidate(ctx context.Context, upgrade *api.UpgradeRequest) (c candidate, err error) {
-	if upgrade == nil && r.restartSource() == "" {
+	if upgrade == nil && !r.restartBuilds() {
 		return candidate{path: r.self}, runnable(r.self)
 	}
 	place := program.Place(program.Built(r.cfg.StateDir))
@@ -311,6 +311,9 @@ func (b *base) restartSource() string {
 	}
 	return ""
 }
+
+// restartBuilds reports whether a restart builds the program from a source tree.
+func (b *base) restartBuilds() bool { return b.restartSource() != "" }
 
 // knownSource returns the source tree of this program, empty if there is none on this
 // machine.

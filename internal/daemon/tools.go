@@ -61,7 +61,7 @@ func (t *toolsPart) fill(scheduler *schedule.Scheduler) error {
 	t.registry.ExpectMore(t.keeper.AwaitTools)
 	own := slices.Concat(tools.Dispatchers(t.registry), gateway.Tools(gateway.Options{
 		Channels: m.Directory, Submit: m.Submit, Messages: m.Lookup, Turns: t.engine.ledger, Push: &t.push, Schedules: scheduler, Restart: t.restarts.requestBy,
-		Inert: claude.Inert, Builds: t.restartSource() != "",
+		Inert: claude.Inert, RestartBuilds: t.restartBuilds(),
 	}), t.keeper.Management())
 	if err := t.registry.Set(tools.Gateway, own); err != nil {
 		return err

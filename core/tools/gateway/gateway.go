@@ -24,8 +24,8 @@ type Options struct {
 	// Restart replaces the process of the gateway. Restart returns when the next process could
 	// take over, which begins when answered is closed, or the reason why no process can.
 	Restart func(ctx context.Context, answered <-chan struct{}) error
-	// Builds says that Restart runs what the gateway's source is by then.
-	Builds bool
+	// RestartBuilds says that Restart runs what the gateway's source is by then.
+	RestartBuilds bool
 }
 
 // A Directory knows the channels.
@@ -52,7 +52,7 @@ func Tools(o Options) []tools.Tool {
 	push := pushes{o.Push}
 	jobs := schedules{ch, o.Schedules, o.Inert}
 	trace := traces{o.Messages}
-	restart := restarts{o.Restart, o.Builds}
+	restart := restarts{o.Restart, o.RestartBuilds}
 	return []tools.Tool{
 		{
 			Name:        "channel_list",

@@ -35,7 +35,7 @@ func (f *fakeGateway) withModes(m modes, builds bool) *fakeGateway {
 	f.tools = tools.NewRegistry(slog.New(slog.DiscardHandler))
 	f.tools.Restrict(m)
 	o := f.options()
-	o.Builds = builds
+	o.RestartBuilds = builds
 	check.OK(f.t, f.tools.Set(tools.Gateway, Tools(o)))
 	return f
 }
@@ -155,7 +155,7 @@ func (unreadable) Message(context.Context, core.MessageID) (core.Message, error)
 func TestReachOfTools(t *testing.T) {
 	t.Parallel()
 	for _, builds := range []bool{false, true} {
-		for _, tool := range Tools(Options{Builds: builds}) {
+		for _, tool := range Tools(Options{RestartBuilds: builds}) {
 			if all := tool.Reach == nil; all != (builds && tool.Name == "restart_self") {
 				t.Errorf("%s reaches all channels: %v", tool.Name, all)
 			}
