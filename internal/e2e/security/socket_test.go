@@ -2,16 +2,12 @@ package security
 
 import (
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/exitcode"
 	"bareclaw/internal/testkit/check"
-	"bareclaw/internal/testkit/roottest"
 )
 
 // calledAt has a client at /mcp call a tool of the gateway, and returns the answer.
@@ -118,39 +114,4 @@ func TestCommandsOfClaudeAtTheSocket(t *testing.T) {
 	g.Must("POST", "/approvals/"+approval, harness.Obj{"behavior": "deny"}, 200)
 	g.Outcome(asked)
 	g.Balanced()
-}
-
-// TestStrangersAtASocket has another user try the Unix sockets of a gateway, whose directory and modes
-// are left open as a careless administrator might: the gateway looks whose the other end is.
-func TestStrangersAtASocket(t *testing.T) {
-	if os.Getuid() != 0 {
-		roottest.Unavailable(t, "a caller of another user: only root can start one")
-	}
-	curl, err := exec.LookPath("curl")
-	if err != nil {
-		roottest.Unavailable(t, "a caller of another user: %v", err)
-	}
-	for name, settings := range map[string][]string{"no token": nil, "a token": {"BARECLAW_HTTP_TOKEN=" + harness.Token}} {
-		t.Run(name, func(t *testing.T) {
-			m, g := harness.Started(t, settings...)
-			g.OverSocket().Say("own", "echo served").Want(t, "served") // a host's socket is there
-			check.OK(t, os.Chmod(m.Dir, 0o755))
-			check.OK(t, os.Chmod(m.Path("run"), 0o755))
-			sockets := m.Glob("run/*.sock")
-			for _, socket := range sockets {
-				check.OK(t, os.Chmod(socket, 0o777))
-				cmd := exec.Command(curl, "-sS", "-m", "10", "-w", "%{http_code}", "-H", "Content-Type: application/json", "-d", `{"text":"echo attacked"}`,
-					"--unix-socket", socket, "http://localhost/message")
-				cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/bin:/bin"}
-				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: roottest.Stranger, Gid: roottest.Stranger}}
-				out, err := cmd.CombinedOutput()
-				if says := string(out); socket == g.Sock && !strings.HasSuffix(says, "403") || socket != g.Sock && err == nil {
-					t.Errorf("another user gets at %s: %s (%v)", socket, says, err)
-				}
-			}
-			if len(sockets) == 0 || m.Begun("attacked") != 0 {
-				t.Errorf("at the sockets %q another user was heard %d times", sockets, m.Begun("attacked"))
-			}
-		})
-	}
 }
