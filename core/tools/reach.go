@@ -26,8 +26,13 @@ type Policy interface {
 // unrestricted is the policy that lets sessions call every tool.
 type unrestricted struct{}
 
-func (unrestricted) Tools(core.ChannelKey) toolset.Set    { return toolset.All }
-func (unrestricted) Mode(core.ChannelKey) string          { return "" }
+// Tools returns all tools.
+func (unrestricted) Tools(core.ChannelKey) toolset.Set { return toolset.All }
+
+// Mode returns the same mode for each channel.
+func (unrestricted) Mode(core.ChannelKey) string { return "" }
+
+// OwnModes returns none.
 func (unrestricted) OwnModes() map[core.ChannelKey]string { return nil }
 
 // A Reach returns the channel that a call acts on, or whose content the call shows. A session may
