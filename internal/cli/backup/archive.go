@@ -187,18 +187,29 @@ func (w *writer) addTree(p Part, entry string) (files int, err error) {
 
 // Unpack writes the contents of an archive of a size into an existing directory, which should
 // be empty and private, until ctx ends. An archive with other contents, or with far more than its
-// size, is refused; files written before stay.
-func Unpack(ctx context.Context, r io.Reader, size int64, dir string) (About, error) {
-	z, err := gzip.NewReader(r)
-	if err != nil {
-		return About{}, fmt.Errorf("it is no backup: %w", err)
-	}
-	in := tar.NewReader(z)
+// size, is refused before anything is written.
+func Unpack(ctx context.Context, r io.ReadSeeker, size int64, dir string) (About, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return About{}, fmt.Errorf("unpack the backup: %w", err)
 	}
 	defer func() { _ = root.Close() }()
+	if _, err := read(ctx, r, size, func(*tar.Header, io.Reader) error { return nil }); err != nil {
+		return About{}, err
+	}
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return About{}, fmt.Errorf("unpack the backup: %w", err)
+	}
+	return read(ctx, r, size, func(h *tar.Header, in io.Reader) error { return write(root, h, in) })
+}
+
+// read reads a whole archive of a size, and calls visit for each file that a backup may hold.
+func read(ctx context.Context, r io.Reader, size int64, visit func(*tar.Header, io.Reader) error) (About, error) {
+	z, err := gzip.NewReader(Until(ctx, r))
+	if err != nil {
+		return About{}, fmt.Errorf("it is no backup: %w", err)
+	}
+	in := tar.NewReader(z)
 	a, err := readAbout(in)
 	room := boundOf(size)
 	for err == nil {
@@ -207,7 +218,10 @@ func Unpack(ctx context.Context, r io.Reader, size int64, dir string) (About, er
 			err = room.take(h)
 		}
 		if err == nil {
-			err = unpackOne(root, h, Until(ctx, in))
+			err = examine(h)
+		}
+		if err == nil {
+			err = visit(h, Until(ctx, in))
 		}
 	}
 	if errors.Is(err, io.EOF) {
@@ -260,7 +274,8 @@ func noEOF(err error) error {
 	return err
 }
 
-func unpackOne(root *os.Root, h *tar.Header, in io.Reader) error {
+// examine returns an error unless a backup may hold the file.
+func examine(h *tar.Header) error {
 	small := h.Name == Sessions || h.Name == Notes || h.Name == ConfigEnv || h.Name == WorkingEnv
 	below := func(dir string) bool { return strings.HasPrefix(h.Name, dir) && h.Name != dir }
 	inTree := (below(Media) || below(Tools) || below(Snapshots)) && filepath.IsLocal(h.Name) && filepath.Clean(h.Name) == h.Name
@@ -272,6 +287,10 @@ func unpackOne(root *os.Root, h *tar.Header, in io.Reader) error {
 	case small && h.Size > maxSmall:
 		return fmt.Errorf("%q is too large", h.Name)
 	}
+	return nil
+}
+
+func write(root *os.Root, h *tar.Header, in io.Reader) error {
 	if dir := filepath.Dir(h.Name); dir != "." {
 		if err := root.MkdirAll(dir, 0o700); err != nil {
 			return err
