@@ -35,8 +35,8 @@ const (
 var programSettings = strings.Fields(`apiKeyHelper awsAuthRefresh awsCredentialExport gcpAuthRefresh otelHeadersHelper proxyAuthHelper`)
 
 // ProjectFiles returns the files of a directory, and of those above it, that have claude run
-// programs or change its environment without asking: with -p claude asks for no trust. Files in
-// configDir are the user's own and are left out.
+// programs, change its environment or do more without asking: with -p claude asks for no trust.
+// Files in configDir are the user's own and are left out.
 //
 // claude takes settings.json from the directory alone, settings.local.json also from the root
 // of its repository, and .mcp.json from all directories above.
@@ -57,9 +57,9 @@ func ProjectFiles(dir, configDir string) []ProjectFile {
 		}
 	}
 	add(filepath.Join(dir, ".claude", "settings.json"), settingsActs)
-	add(filepath.Join(dir, ".claude", "settings.local.json"), settingsActs)
+	add(filepath.Join(dir, ".claude", "settings.local.json"), localActs)
 	if root := repositoryOf(dir); root != "" && root != dir {
-		add(filepath.Join(root, ".claude", "settings.local.json"), settingsActs)
+		add(filepath.Join(root, ".claude", "settings.local.json"), localActs)
 	}
 	for at := dir; ; at = filepath.Dir(at) {
 		add(filepath.Join(at, ".mcp.json"), serverActs)
@@ -69,24 +69,45 @@ func ProjectFiles(dir, configDir string) []ProjectFile {
 	}
 }
 
-func settingsActs(m members) (acts []string) {
-	for _, c := range []struct{ text, names string }{
-		{"runs hooks (%s)", m.object("hooks").names(nil)},
-		{"sets variables (%s)", m.object("env").names(nil)}, // their values may be secrets
-		{"runs the programs of %s", m.names(programSettings)},
-	} {
-		if c.names != "" {
-			acts = append(acts, fmt.Sprintf(c.text, c.names))
+// An act is what a file has claude do, with a verb for the names.
+type act struct{ text, names string }
+
+func said(all ...act) (acts []string) {
+	for _, a := range all {
+		if a.names != "" {
+			acts = append(acts, fmt.Sprintf(a.text, a.names))
 		}
 	}
 	return acts
 }
 
-func serverActs(m members) []string {
-	if names := m.object("mcpServers").names(nil); names != "" {
-		return []string{"starts MCP servers (" + names + ")"}
+// settingsActs knows of the permission modes only the one that claude takes from a project and
+// that lets it do more: bypassPermissions and auto of a project count for nothing.
+func settingsActs(m members) []string {
+	mode := ""
+	if m.object("permissions").is("defaultMode", "acceptEdits") {
+		mode = "acceptEdits"
 	}
-	return nil
+	return said(
+		act{"runs hooks (%s)", m.object("hooks").names(nil)},
+		act{"sets variables (%s)", m.object("env").names(nil)}, // their values may be secrets
+		act{"runs the programs of %s", m.names(programSettings)},
+		act{"lets Claude edit files unasked (%s)", mode},
+	)
+}
+
+// localActs adds the permissions that claude takes from settings.local.json alone.
+// enableAllProjectMcpServers is not among them: the servers of .mcp.json start without it.
+func localActs(m members) []string {
+	permissions := m.object("permissions")
+	return append(settingsActs(m), said(
+		act{"allows tools (%s)", permissions.list("allow")},
+		act{"opens directories (%s)", permissions.list("additionalDirectories")},
+	)...)
+}
+
+func serverActs(m members) []string {
+	return said(act{"starts MCP servers (%s)", m.object("mcpServers").names(nil)})
 }
 
 // members are those of a JSON object.
@@ -104,8 +125,29 @@ func (m members) names(among []string) string {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		empty := slices.Contains([]string{"null", "[]", "{}", `""`}, string(m[name]))
 		if !empty && (among == nil || slices.Contains(among, name)) {
-			all = append(all, humanize.Shorten(name, maxName))
+			all = append(all, name)
 		}
+	}
+	return joined(all)
+}
+
+// is reports whether a member is a text.
+func (m members) is(name, text string) bool {
+	var s string
+	return json.Unmarshal(m[name], &s) == nil && s == text
+}
+
+// list lists the texts of a member, none if that is no list of texts.
+func (m members) list(name string) string {
+	var all []string
+	_ = json.Unmarshal(m[name], &all) // claude ignores what is no list
+	return joined(all)
+}
+
+// joined returns the first names, shortened, and how many more there are.
+func joined(all []string) string {
+	for i, name := range all {
+		all[i] = humanize.Shorten(name, maxName)
 	}
 	if more := len(all) - maxNames; more > 0 {
 		all = append(all[:maxNames], fmt.Sprintf("%d more", more))

@@ -126,3 +126,45 @@ func TestRealProjectActs(t *testing.T) {
 	}
 	g.Balanced()
 }
+
+// TestRealProjectPermits writes permissions into the files of a project: claude.ProjectFiles names
+// them where claude follows them, and nowhere else. Nobody can be asked, so what is not permitted
+// is refused.
+func TestRealProjectPermits(t *testing.T) {
+	t.Parallel()
+	const shared, local, root = "repository/part/.claude/settings.json", "repository/part/.claude/settings.local.json", "repository/.claude/settings.local.json"
+	const bash, write, read = "tool:bash touch CWD/made", `tool:Write {"file_path":"CWD/made","content":"made"}`, `tool:Read {"file_path":"CWD/../../outside"}`
+	for _, row := range []struct {
+		file, permissions, call string
+		follows                 bool
+	}{
+		{shared, `"allow": ["Bash(touch *)"]`, bash, false},
+		{local, `"allow": ["Bash(touch *)"]`, bash, true},
+		{root, `"allow": ["Bash(touch *)"]`, bash, true},
+		{shared, `"additionalDirectories": ["CWD/../.."]`, read, false},
+		{local, `"additionalDirectories": ["CWD/../.."]`, read, true},
+		{shared, `"defaultMode": "acceptEdits"`, write, true},
+		{local, `"defaultMode": "acceptEdits"`, write, true},
+		{local, `"defaultMode": "bypassPermissions"`, bash, false},
+		{local, `"defaultMode": "auto"`, bash, false},
+	} {
+		t.Run(row.permissions+" in "+row.file, func(t *testing.T) {
+			m := harness.NewRealMachine(t, "IS_SANDBOX=1", "BARECLAW_ALLOWED_TOOLS=Glob", "BARECLAW_APPROVALS=deny") // root may bypass in a sandbox alone
+			cwd := m.Path("work/repository/part")
+			m.Set("BARECLAW_CWD=" + cwd)
+			check.OK(t, os.MkdirAll(m.Path("work/repository/.git"), 0o700))
+			check.OK(t, os.MkdirAll(cwd, 0o700))
+			check.OK(t, os.MkdirAll(filepath.Dir(m.Path("work/"+row.file)), 0o700))
+			in := strings.NewReplacer("CWD", cwd)
+			m.Write("work/"+row.file, in.Replace(`{"permissions": {`+row.permissions+`}}`), 0o600)
+			m.Write("work/outside", "CONTENTS", 0o600)
+			answer := m.Start().Say("http", in.Replace(row.call))
+			if did := m.Exists("work/repository/part/made") || strings.Contains(string(answer.Body), "CONTENTS"); did != row.follows {
+				t.Errorf("claude follows: %t, want %t; it says %s", did, row.follows, answer.Body)
+			}
+			if named := claude.ProjectFiles(cwd, m.Path("home/claude-config")); len(named) > 0 != row.follows {
+				t.Errorf("the files that act are %q", named)
+			}
+		})
+	}
+}
