@@ -24,7 +24,8 @@ import (
 // A field with an env tag is a setting. The tag "kind" names the parser and its
 // arguments, "accepted" describes good values where the kind alone does not, "default" is
 // the value of a variable unset or empty, and "unset" describes a default that depends on
-// the machine. The first paragraph of a field's comment is the field's row in
+// the machine. "harmless" marks a setting that runs no programs, and says neither who may reach
+// the gateway nor where files are read and written. The first paragraph of a field's comment is the field's row in
 // docs/settings.md; .env.example has the whole comment.
 type Config struct {
 	// Host is the IP address or host name to listen on. An address that others can reach
@@ -35,7 +36,7 @@ type Config struct {
 	// Port is the TCP port of the HTTP server; 0 picks a free one.
 	//
 	// The log names the port that was picked.
-	Port int `env:"BARECLAW_PORT" default:"3000" kind:"int 0 65535" accepted:"0 to 65535, where 0 picks a free port"`
+	Port int `env:"BARECLAW_PORT" default:"3000" kind:"int 0 65535" accepted:"0 to 65535, where 0 picks a free port" harmless:"true"`
 	// AllowedHosts are further host names that requests may carry in `Host`. They need
 	// `BARECLAW_HTTP_TOKEN`.
 	//
@@ -50,7 +51,7 @@ type Config struct {
 	// BodyLimit is the size of the largest request body.
 	//
 	// A larger body is refused with status 413.
-	BodyLimit int64 `env:"BARECLAW_BODY_LIMIT" default:"32MiB" kind:"bytes"`
+	BodyLimit int64 `env:"BARECLAW_BODY_LIMIT" default:"32MiB" kind:"bytes" harmless:"true"`
 
 	// CWD is the existing directory that Claude runs in. It decides which `CLAUDE.md` and
 	// which project Claude sees.
@@ -83,7 +84,7 @@ type Config struct {
 	// A name is looked up in PATH.
 	Claude string `env:"BARECLAW_CLAUDE" default:"claude" kind:"command"`
 	// Model is the model, as for `claude --model`.
-	Model string `env:"BARECLAW_MODEL" kind:"word" accepted:"a model's name, as for claude --model" unset:"the choice of claude"`
+	Model string `env:"BARECLAW_MODEL" kind:"word" accepted:"a model's name, as for claude --model" unset:"the choice of claude" harmless:"true"`
 	// PermissionMode is the permission mode, as for `claude --permission-mode`.
 	PermissionMode string `env:"BARECLAW_PERMISSION_MODE" kind:"choice acceptEdits auto bypassPermissions default dontAsk manual plan" unset:"the choice of claude"`
 	// SettingSources is whose settings Claude follows: `all` are yours and those of the
@@ -123,7 +124,7 @@ type Config struct {
 	ToolGrants []ToolGrant `env:"BARECLAW_TOOL_GRANTS" kind:"grants" unset:"none"`
 	// SnapshotsKeep is the number of snapshots of the tools directory that are kept, beside the
 	// first one.
-	SnapshotsKeep int `env:"BARECLAW_SNAPSHOTS_KEEP" default:"50" kind:"int 1 10000"`
+	SnapshotsKeep int `env:"BARECLAW_SNAPSHOTS_KEEP" default:"50" kind:"int 1 10000" harmless:"true"`
 	// ToolHostAddr is a further address on which the tool host answers, for other programs.
 	//
 	// Requests are checked as those for `BARECLAW_PORT`.
@@ -131,7 +132,7 @@ type Config struct {
 	// MaxTurns is the number of agentic turns that one message may take.
 	//
 	// The limit stops tool loops.
-	MaxTurns int `env:"BARECLAW_MAX_TURNS" default:"25" kind:"int 1 1000000"`
+	MaxTurns int `env:"BARECLAW_MAX_TURNS" default:"25" kind:"int 1 1000000" harmless:"true"`
 	// MaxBudgetUSD is the amount of US dollars that one turn may cost, by Claude's own
 	// estimate; 0 means any amount.
 	//
@@ -139,12 +140,12 @@ type Config struct {
 	// limit. Then the turn ends and its sender is told. A claude that has spent a tenth of
 	// the limit is replaced between turns, which takes a second: a turn may be ended from
 	// nine tenths on.
-	MaxBudgetUSD float64 `env:"BARECLAW_MAX_BUDGET_USD" default:"0" kind:"usd"`
+	MaxBudgetUSD float64 `env:"BARECLAW_MAX_BUDGET_USD" default:"0" kind:"usd" harmless:"true"`
 	// DailyBudgetUSD is the amount of US dollars that all turns of a day may cost together;
 	// 0 means any amount. Above the limit messages wait until midnight, local time.
 	//
 	// Running turns go on, and the senders of waiting messages are told.
-	DailyBudgetUSD float64 `env:"BARECLAW_DAILY_BUDGET_USD" default:"0" kind:"usd"`
+	DailyBudgetUSD float64 `env:"BARECLAW_DAILY_BUDGET_USD" default:"0" kind:"usd" harmless:"true"`
 	// PassEnv is the list of variables that Claude sees although they are withheld by
 	// default, such as `ANTHROPIC_API_KEY`.
 	//
@@ -155,49 +156,49 @@ type Config struct {
 	// sender told; 0 means never.
 	//
 	// A turn may well take many minutes.
-	Timeout time.Duration `env:"BARECLAW_TIMEOUT_MS" default:"0" kind:"milliseconds" section:"Turns"`
+	Timeout time.Duration `env:"BARECLAW_TIMEOUT_MS" default:"0" kind:"milliseconds" section:"Turns" harmless:"true"`
 	// StartTimeout is how long claude may take to start.
 	//
 	// After that the message fails with the reason.
-	StartTimeout time.Duration `env:"BARECLAW_START_TIMEOUT" default:"1m" kind:"duration"`
+	StartTimeout time.Duration `env:"BARECLAW_START_TIMEOUT" default:"1m" kind:"duration" harmless:"true"`
 	// StallAfter is how long a turn may be silent before its channel is told that the turn
 	// seems stuck; 0 means for ever.
 	//
 	// A Bash call with a timeout of its own may be silent for that long besides, and
 	// waiting for a permission does not count.
-	StallAfter time.Duration `env:"BARECLAW_STALL_AFTER" default:"10m" kind:"optional-duration"`
+	StallAfter time.Duration `env:"BARECLAW_STALL_AFTER" default:"10m" kind:"optional-duration" harmless:"true"`
 	// StallAction is what else happens to a stuck turn: `notify` is nothing, `interrupt`
 	// asks claude to end the turn, `kill` ends claude.
 	//
 	// A claude that does not end the turn within 5 seconds is ended. The conversation is
 	// kept in each case.
-	StallAction string `env:"BARECLAW_STALL_ACTION" default:"notify" kind:"choice notify interrupt kill"`
+	StallAction string `env:"BARECLAW_STALL_ACTION" default:"notify" kind:"choice notify interrupt kill" harmless:"true"`
 	// IdleTimeout is how long an unused claude is kept; 0 means for ever. The next message
 	// resumes the conversation.
 	//
 	// Unused means without a turn, a permission request or a background task. Resuming
 	// takes a second. The time also runs while no gateway runs.
-	IdleTimeout time.Duration `env:"BARECLAW_IDLE_TIMEOUT" default:"30m" kind:"optional-duration"`
+	IdleTimeout time.Duration `env:"BARECLAW_IDLE_TIMEOUT" default:"30m" kind:"optional-duration" harmless:"true"`
 	// MaxSessions is the number of claudes that may be alive at once; 0 means one for each
 	// 400 MiB of memory. The least recently used claude makes room for another one.
 	//
 	// Each takes some 200 MB. While all are busy, further channels wait. The memory is the
 	// machine's, or the container's if that is less.
-	MaxSessions int `env:"BARECLAW_MAX_SESSIONS" default:"0" kind:"int 0 1000000"`
+	MaxSessions int `env:"BARECLAW_MAX_SESSIONS" default:"0" kind:"int 0 1000000" harmless:"true"`
 	// WarmSpares is the number of claudes that are kept ready, so that the first message of
 	// a new channel need not wait for a start.
 	//
 	// Each takes some 160 MB. None is started while less than 800 MiB of memory are free.
-	WarmSpares int `env:"BARECLAW_WARM_SPARES" default:"0" kind:"int 0 64"`
+	WarmSpares int `env:"BARECLAW_WARM_SPARES" default:"0" kind:"int 0 64" harmless:"true"`
 	// QueueLimit is the number of messages without an outcome that one channel may hold.
 	//
 	// Further messages are refused with status 429.
-	QueueLimit int `env:"BARECLAW_QUEUE_LIMIT" default:"1000" kind:"int 1 1000000"`
+	QueueLimit int `env:"BARECLAW_QUEUE_LIMIT" default:"1000" kind:"int 1 1000000" harmless:"true"`
 	// Approvals is what happens to a permission request: `ask` waits for an answer, `deny`
 	// refuses at once and says how to allow the tool.
 	Approvals string `env:"BARECLAW_APPROVALS" kind:"choice ask deny" unset:"ask on a channel that can ask, deny on any other, such as HTTP"`
 	// ApprovalTimeout is how long a permission request waits before it is denied.
-	ApprovalTimeout time.Duration `env:"BARECLAW_APPROVAL_TIMEOUT" default:"10m" kind:"duration"`
+	ApprovalTimeout time.Duration `env:"BARECLAW_APPROVAL_TIMEOUT" default:"10m" kind:"duration" harmless:"true"`
 
 	// TelegramToken is the token of your Telegram bot, which switches Telegram on.
 	TelegramToken Secret `env:"BARECLAW_TELEGRAM_TOKEN" kind:"bot-token" secret:"true" unset:"none" section:"Telegram"`
@@ -210,9 +211,9 @@ type Config struct {
 	TelegramAPI string `env:"BARECLAW_TELEGRAM_API" default:"https://api.telegram.org" kind:"url"`
 	// FileOver is the number of messages above which the rest of an answer, or of a request for
 	// permission, comes as a file.
-	FileOver int `env:"BARECLAW_TELEGRAM_FILE_OVER" default:"5" kind:"int 1 1000"`
+	FileOver int `env:"BARECLAW_TELEGRAM_FILE_OVER" default:"5" kind:"int 1 1000" harmless:"true"`
 	// MediaMaxAge is how long received files are kept; 0 means for ever.
-	MediaMaxAge time.Duration `env:"BARECLAW_MEDIA_MAX_AGE" default:"30d" kind:"age"`
+	MediaMaxAge time.Duration `env:"BARECLAW_MEDIA_MAX_AGE" default:"30d" kind:"age" harmless:"true"`
 	// Transcribe is a command line for sh that turns a voice message into text: it reads the
 	// path of the audio file on standard input and writes the text to standard output.
 	//
@@ -230,9 +231,9 @@ type Config struct {
 	//
 	// The job runs under systemd or launchd. Asking Claude is billed, or counts against your
 	// plan's limits; `revive` costs nothing. `bareclaw heartbeat install` counts as agreed.
-	Heartbeat Heartbeat `env:"BARECLAW_HEARTBEAT" default:"auto" kind:"choice auto on revive off" section:"Heartbeat"`
+	Heartbeat Heartbeat `env:"BARECLAW_HEARTBEAT" default:"auto" kind:"choice auto on revive off" section:"Heartbeat" harmless:"true"`
 	// HeartbeatInterval is the time between two heartbeats.
-	HeartbeatInterval time.Duration `env:"BARECLAW_HEARTBEAT_INTERVAL" default:"1h" kind:"interval"`
+	HeartbeatInterval time.Duration `env:"BARECLAW_HEARTBEAT_INTERVAL" default:"1h" kind:"interval" harmless:"true"`
 	// HeartbeatMessage is what a heartbeat says to Claude: a text, or `@` and the path of a
 	// file.
 	HeartbeatMessage string `env:"BARECLAW_HEARTBEAT_MESSAGE" kind:"text-or-file" unset:"a question whether anything needs attention, to be answered HEARTBEAT_OK if not"`
@@ -253,9 +254,9 @@ type Config struct {
 	// messages.
 	//
 	// Of each message and answer up to 64 KiB are written.
-	LogLevel slog.Level `env:"BARECLAW_LOG_LEVEL" default:"info" kind:"level"`
+	LogLevel slog.Level `env:"BARECLAW_LOG_LEVEL" default:"info" kind:"level" harmless:"true"`
 	// LogFormat is the format of log lines.
-	LogFormat string `env:"BARECLAW_LOG_FORMAT" default:"text" kind:"choice text json"`
+	LogFormat string `env:"BARECLAW_LOG_FORMAT" default:"text" kind:"choice text json" harmless:"true"`
 
 	// UserDir is the directory that all daemons of this user share, whatever their
 	// StateDir is. It need not exist yet.

@@ -132,6 +132,10 @@ func quoted(value string) string {
 
 const prefix = "BARECLAW_"
 
+// IsSetting reports whether the name of a variable is one for the gateway's settings, also if this
+// program knows no such setting.
+func IsSetting(name string) bool { return strings.HasPrefix(name, prefix) }
+
 // maxTypos bounds the characters in which a typo differs from the name that was meant.
 const maxTypos = 2
 
@@ -145,7 +149,7 @@ func unknown(environ []string) (out []string) {
 	}
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, prefix) || slices.Contains(known, name) || isGiven(name) ||
+		if !IsSetting(name) || slices.Contains(known, name) || isGiven(name) ||
 			strings.HasPrefix(name, prefix+"TEST_") || strings.HasPrefix(name, prefix+"REQUIRE_") {
 			continue
 		}

@@ -54,6 +54,12 @@ func settingOf(name string) setting {
 	return all[slices.IndexFunc(all, func(s setting) bool { return s.Name == name })]
 }
 
+// IsHarmless reports whether a variable is a setting that anybody may choose: it runs no programs,
+// and says neither who may reach the gateway nor where files are read and written.
+func IsHarmless(name string) bool {
+	return slices.ContainsFunc(settings(), func(s setting) bool { return s.Name == name && s.field.Tag.Get("harmless") == "true" })
+}
+
 // Variables lists every variable read by [Load], in the order of .env.example.
 func Variables() []Variable {
 	var out []Variable

@@ -11,10 +11,17 @@ import (
 
 // Standing is what a ledger has a gateway do by itself, or lets Claude do unasked.
 type Standing struct {
-	Jobs    []schedule.Job // that have occurrences to come
-	Modes   map[core.ChannelKey]string
-	Rules   []core.Rule
-	Waiting int64 // messages without an outcome
+	Jobs  []schedule.Job // that have occurrences to come
+	Modes map[core.ChannelKey]string
+	Rules []core.Rule
+	Given []Given // what waits, or was cut off
+	Inbox int64   // updates of chats that no adapter has read yet
+}
+
+// A Given is a text that Claude may be given when a gateway starts.
+type Given struct {
+	Channel core.ChannelKey
+	Text    string // shortened as in lists; of a turn that was cut off, the line as Claude reads it
 }
 
 // ReadStanding reads a ledger file that no process has open, without changing the file. Tables
@@ -41,16 +48,56 @@ func (s *Standing) read(ctx context.Context, c *sql.Conn) error {
 			s.Rules, err = list(ctx, c, scanRule, selectRules)
 		case "settings":
 			_, err = list(ctx, c, s.scanMode, `SELECT channel, permission_mode FROM settings WHERE permission_mode<>''`)
+		case "messages":
+			_, err = list(ctx, c, s.scanMessage, `SELECT m.channel, m.doc, coalesce(m.content, b.data, '')
+				FROM messages m LEFT JOIN bodies b ON m.content IS NULL AND b.kind=0 AND b.owner=m.id WHERE m.state<2 ORDER BY m.seq`)
+		case "turns":
+			_, err = list(ctx, c, s.scanOpenTurn, turnColumns+`WHERE t.ended_at=0 ORDER BY t.seq`)
+		case "arrivals":
+			_, err = list(ctx, c, s.scanMessage, `SELECT channel, doc, content FROM arrivals ORDER BY seq`)
+			if err == nil {
+				_, err = list(ctx, c, s.scanLine, `SELECT channel, line FROM arrivals WHERE line IS NOT NULL ORDER BY seq`)
+			}
+		case "inbox":
+			_, err = list(ctx, c, func(scan scanFunc) (struct{}, error) { return struct{}{}, scan(&s.Inbox) }, `SELECT count(*) FROM inbox WHERE handled=0`)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	balance, err := list(ctx, c, scanBalance, selectBalance)
-	if err == nil && len(balance) > 0 {
-		s.Waiting = balance[0].Waiting
+	return nil
+}
+
+// scanMessage reads the content itself: a program that writes a ledger of its own may describe it
+// as it likes.
+func (s *Standing) scanMessage(scan scanFunc) (_ struct{}, err error) {
+	var key core.ChannelKey
+	var doc messageDoc
+	var stored string
+	if err = scan(&key, storedDoc{&doc}, &stored); err != nil {
+		return struct{}{}, err
 	}
-	return err
+	content, err := decodeContent(stored, doc.Blocks)
+	s.give(key, core.PromptOf(content).Text)
+	return struct{}{}, err
+}
+
+func (s *Standing) scanOpenTurn(scan scanFunc) (_ struct{}, err error) {
+	t, err := scanTurn(scan)
+	s.give(t.Channel, string(t.Line))
+	return struct{}{}, err
+}
+
+func (s *Standing) scanLine(scan scanFunc) (_ struct{}, err error) {
+	var key core.ChannelKey
+	var line string
+	err = scan(&key, &line)
+	s.give(key, line)
+	return struct{}{}, err
+}
+
+func (s *Standing) give(key core.ChannelKey, text string) {
+	s.Given = append(s.Given, Given{key, core.Prompt{Text: text}.Short().Text})
 }
 
 func (s *Standing) scanMode(scan scanFunc) (_ struct{}, err error) {

@@ -115,11 +115,16 @@ func (c check) carryOut(parent context.Context, l *look) []Finding {
 		r.problem("check_hangs", fmt.Sprintf("This check was not done after %v.", limit+grace),
 			"Something that it asked does not answer: a file system, a program or the network.", "")
 	}
-	for i := range r.found { // texts from outside become safe for a terminal
-		f := &r.found[i]
-		f.Check, f.What, f.Why, f.Command = c.name, term.SafeLine(f.What), term.SafeLine(f.Why), term.SafeLine(f.Command)
+	for i, f := range r.found {
+		r.found[i] = f.of(c.name)
 	}
 	return r.found
+}
+
+// of returns the finding as one of a check, with texts that are safe for a terminal.
+func (f Finding) of(check string) Finding {
+	f.Check, f.What, f.Why, f.Command = check, term.SafeLine(f.What), term.SafeLine(f.Why), term.SafeLine(f.Command)
+	return f
 }
 
 func fixAll(ctx context.Context, findings []Finding) {

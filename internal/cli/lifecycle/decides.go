@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"bareclaw/core/config"
 	"bareclaw/core/ledger"
@@ -24,19 +23,11 @@ import (
 // errUnasked ends a restore that a person must agree to and nobody can be asked.
 var errUnasked = errors.New("nothing was put in place, because there is no terminal to ask at: read what is listed above, and agree with --yes")
 
-// harmless are the settings that neither run programs, nor say who may reach the gateway, nor where
-// files are read and written. All others are shown, also those that are new.
-var harmless = strings.Fields(`BARECLAW_PORT BARECLAW_BODY_LIMIT BARECLAW_MODEL BARECLAW_MAX_TURNS BARECLAW_MAX_BUDGET_USD
-	BARECLAW_DAILY_BUDGET_USD BARECLAW_TIMEOUT_MS BARECLAW_START_TIMEOUT BARECLAW_STALL_AFTER BARECLAW_STALL_ACTION
-	BARECLAW_IDLE_TIMEOUT BARECLAW_MAX_SESSIONS BARECLAW_WARM_SPARES BARECLAW_QUEUE_LIMIT BARECLAW_APPROVAL_TIMEOUT
-	BARECLAW_TELEGRAM_FILE_OVER BARECLAW_MEDIA_MAX_AGE BARECLAW_SNAPSHOTS_KEEP BARECLAW_HEARTBEAT BARECLAW_HEARTBEAT_INTERVAL
-	BARECLAW_LOG_LEVEL BARECLAW_LOG_FORMAT`)
-
 const (
-	// maxFiles bounds the files that are listed, by name.
-	maxFiles = 20
-	// maxText bounds what is shown of a schedule's text, in characters. Commands and settings are
-	// shown whole.
+	// maxRows bounds the files, snapshots and messages that are listed.
+	maxRows = 20
+	// maxText bounds what is shown of the text of a message or schedule, in characters. Commands and
+	// settings are shown whole.
 	maxText = 200
 )
 
@@ -57,7 +48,7 @@ func agree(c *command.Context, work string, env []backup.Part, yes bool) error {
 	for _, d := range all {
 		c.Tellf("  %s", term.SafeLine(d.what))
 		for _, row := range d.rows {
-			c.Tellf("    %s", term.SafeLine(visible.Text(row)))
+			c.Tellf("    %s", visible.Line(row))
 		}
 	}
 	switch {
@@ -94,8 +85,9 @@ func decisions(ctx context.Context, work string, env []backup.Part) (all []decis
 		{"permission modes of channels:", modesIn(standing)},
 		{"rules by which Claude is not asked:", rulesIn(standing)},
 		{"schedules, with the commands that are run before each message:", jobsIn(standing)},
-		{"messages that wait, which Claude is given at the next start:", waitingIn(standing)},
+		{"messages that Claude may be given at the next start:", givenIn(standing)},
 		{"files of tools, which Claude may call:", filesIn(filepath.Join(work, backup.Tools))},
+		{"snapshots of tools, to which the gateway may roll back:", toolsIn(filepath.Join(work, backup.Snapshots))},
 		{"notes that Claude reads when a conversation begins:", filesIn(filepath.Join(work, backup.Notes))},
 	} {
 		add(part.what, part.rows)
@@ -103,7 +95,7 @@ func decisions(ctx context.Context, work string, env []backup.Part) (all []decis
 	return all, nil
 }
 
-// settingsIn lists the settings of a saved file that are not harmless, none if the same file is at
+// settingsIn lists the settings of a saved file that are not harmless, also those that are new, none if the same file is at
 // path. A variable that is no setting is shown by name: every program that the gateway starts gets it.
 func settingsIn(saved, path string) (rows []string, err error) {
 	contents, err := os.ReadFile(saved)
@@ -122,8 +114,8 @@ func settingsIn(saved, path string) (rows []string, err error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		switch {
-		case slices.Contains(harmless, name) || vars[name] == "":
-		case !strings.HasPrefix(name, "BARECLAW_"):
+		case config.IsHarmless(name) || vars[name] == "":
+		case !config.IsSetting(name):
 			rows = append(rows, name+" (a variable of all programs that the gateway starts)")
 		case config.IsSecretName(name):
 			rows = append(rows, name+" (a secret)")
@@ -159,15 +151,31 @@ func jobsIn(s ledger.Standing) (rows []string) {
 	return rows
 }
 
-func waitingIn(s ledger.Standing) []string {
-	if s.Waiting == 0 {
-		return nil
+func givenIn(s ledger.Standing) (rows []string) {
+	for _, g := range s.Given {
+		rows = append(rows, fmt.Sprintf("%s: %s", g.Channel, humanize.Shorten(g.Text, maxText)))
 	}
-	return []string{humanize.Count(int(s.Waiting), "message")}
+	rows = listed(rows)
+	if s.Inbox > 0 {
+		rows = append(rows, humanize.Count(int(s.Inbox), "update")+" of chats, not read yet")
+	}
+	return rows
 }
 
-// filesIn lists the files at a path, with paths relative to it.
-func filesIn(path string) (rows []string) {
+// toolsIn lists the snapshots in a directory that have files of tools, with their number.
+func toolsIn(snapshots string) (rows []string) {
+	for _, id := range snapshotsIn(snapshots) {
+		if n := len(allFilesIn(filepath.Join(snapshots, id))) - 1; n > 0 { // beside the one that describes it
+			rows = append(rows, fmt.Sprintf("%s (%s)", id, humanize.Count(n, "file")))
+		}
+	}
+	return listed(rows)
+}
+
+// filesIn lists the first files at a path, with paths relative to it.
+func filesIn(path string) []string { return listed(allFilesIn(path)) }
+
+func allFilesIn(path string) (rows []string) {
 	_ = filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error { // nothing is there, or what this program has just written
 		if err == nil && !e.IsDir() {
 			rel, _ := filepath.Rel(filepath.Dir(path), file) // both are below the same directory
@@ -175,8 +183,13 @@ func filesIn(path string) (rows []string) {
 		}
 		return nil
 	})
-	if more := len(rows) - maxFiles; more > 0 {
-		rows = append(rows[:maxFiles], fmt.Sprintf("… and %d more", more))
+	return rows
+}
+
+// listed returns the first rows, and how many more there are.
+func listed(rows []string) []string {
+	if more := len(rows) - maxRows; more > 0 {
+		return append(rows[:maxRows], fmt.Sprintf("… and %d more", more))
 	}
 	return rows
 }

@@ -124,7 +124,7 @@ func chooseDirectory(ctx context.Context, w *wizard) error {
 	if err := askDirectory(ctx, w); err != nil {
 		return err
 	}
-	found := lookAtProject(ctx, w)
+	found := lookAtProject(w)
 	if found.Level == doctor.Warning {
 		w.note("%s %s", found.What, found.Why)
 		w.advise(found.Command)
@@ -133,22 +133,17 @@ func chooseDirectory(ctx context.Context, w *wizard) error {
 }
 
 // lookAtProject returns what files of the chosen directory have claude do by themselves.
-func lookAtProject(ctx context.Context, w *wizard) doctor.Finding {
+func lookAtProject(w *wizard) doctor.Finding {
 	const sources = "BARECLAW_SETTING_SOURCES"
 	dir := cmp.Or(w.current(varCWD), "~")
 	if dir == "~" {
 		dir += "/"
 	}
 	dir, err := filepath.Abs(expandHome(dir))
-	if err != nil {
-		return doctor.Finding{} // the gateway reports it
+	if err != nil || config.Agent(w.current(varAgent)) == config.AgentEcho {
+		return doctor.Finding{} // of a wrong directory the gateway tells
 	}
-	return doctor.Project(ctx, doctor.Options{
-		Environ: append(slices.Clone(w.environ), sources+"="+w.current(sources)),
-		Report: config.Report{Config: config.Config{
-			Agent: config.Agent(w.current(varAgent)), CWD: dir, SettingSources: cmp.Or(w.current(sources), config.SettingSourcesAll),
-		}},
-	})
+	return doctor.Project(dir, append(slices.Clone(w.environ), sources+"="+w.current(sources)))
 }
 
 func askDirectory(ctx context.Context, w *wizard) error {

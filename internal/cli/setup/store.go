@@ -188,7 +188,7 @@ func (s *store) load() (config.Config, error) {
 		return config.Config{}, err
 	}
 	for name := range vars {
-		if strings.HasPrefix(name, "BARECLAW_") {
+		if config.IsSetting(name) {
 			_ = os.Unsetenv(name)
 		}
 	}
@@ -201,13 +201,13 @@ func (s *store) daemonEnviron() []string {
 	vars, _ := config.ReadDotEnv(s.path) // open has reported an error
 	return slices.DeleteFunc(slices.Clone(s.environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return vars[name] != "" && strings.HasPrefix(name, "BARECLAW_")
+		return vars[name] != "" && config.IsSetting(name)
 	})
 }
 
 // readHere lists the settings in the .env of the working directory.
 func (s *store) readHere() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.shadows)), func(name string) bool { return !strings.HasPrefix(name, "BARECLAW_") })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.shadows)), func(name string) bool { return !config.IsSetting(name) })
 }
 
 // shadowed lists the choices that another .env overrides.

@@ -1,6 +1,7 @@
 package security
 
 import (
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -14,6 +15,12 @@ import (
 	"bareclaw/internal/testkit/roottest"
 )
 
+// commandsWithToken send the token over TCP.
+var commandsWithToken = [][]string{
+	{"approvals", "allow", "abcd"}, {"channels", "set", "desk", "--model", "haiku"},
+	{"schedule", "add", "desk", "hello", "--in", "1h", "--precheck", "true"},
+}
+
 // TestTokenAfterTheGateway: another user listens on the port of a gateway that is down.
 func TestTokenAfterTheGateway(t *testing.T) {
 	t.Parallel()
@@ -21,10 +28,7 @@ func TestTokenAfterTheGateway(t *testing.T) {
 	stranger := roottest.ListenAs(t, roottest.Stranger, "tcp", "127.0.0.1:0", answer)
 	_, port, _ := net.SplitHostPort(stranger.Addr().String())
 	m := harness.NewMachine(t, "BARECLAW_PORT="+port, "BARECLAW_HTTP_TOKEN="+usersToken)
-	for _, args := range [][]string{
-		{"approvals", "allow", "abcd"}, {"channels", "set", "desk", "--model", "haiku"},
-		{"schedule", "add", "desk", "hello", "--in", "1h", "--precheck", "true"},
-	} {
+	for _, args := range commandsWithToken {
 		m.Command(exitcode.Failed, args...).Tells("belongs to another user")
 		if got := stranger.Got(); got != "" {
 			t.Errorf("%v: another user got %q", args, got)
@@ -65,4 +69,39 @@ func TestStrangersAtASocket(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTokenToAnUnknownProgram: no gateway is on record, and the kernel does not know who is at the
+// other end of an address that is not loopback: here a connection that nobody has accepted, as it
+// were another machine's.
+func TestTokenToAnUnknownProgram(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", net.JoinHostPort(outerAddress(t), "0"))
+	check.OK(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	host, port, _ := net.SplitHostPort(l.Addr().String())
+	m := harness.NewMachine(t, "BARECLAW_HOST="+host, "BARECLAW_PORT="+port, "BARECLAW_HTTP_TOKEN="+usersToken)
+	for _, args := range commandsWithToken {
+		m.Command(exitcode.Unreachable, args...).Tells("none is on record that runs, and nothing was sent")
+		conn, err := l.Accept()
+		check.OK(t, err)
+		if got, err := io.ReadAll(conn); len(got) > 0 || err != nil {
+			t.Errorf("%v: an unknown program got %q, %v", args, got, err)
+		}
+		check.OK(t, conn.Close())
+	}
+}
+
+// outerAddress returns an address of this machine that is not loopback.
+func outerAddress(t *testing.T) string {
+	t.Helper()
+	all, err := net.InterfaceAddrs()
+	check.OK(t, err)
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+			return n.IP.String()
+		}
+	}
+	t.Skip("NOT TESTED: an unknown program: this machine has only loopback addresses")
+	return ""
 }
