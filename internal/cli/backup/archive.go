@@ -187,20 +187,32 @@ func (w *writer) addTree(p Part, entry string) (files int, err error) {
 
 // Unpack writes the contents of an archive of a size into an existing directory, which should
 // be empty and private, until ctx ends. An archive with other contents, or with far more than its
-// size, is refused before anything is written.
-func Unpack(ctx context.Context, r io.ReadSeeker, size int64, dir string) (About, error) {
+// size, is refused: before anything is written if it can be read twice, as a file can. Of a pipe,
+// files written before stay.
+func Unpack(ctx context.Context, r io.Reader, size int64, dir string) (About, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return About{}, fmt.Errorf("unpack the backup: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	if _, err := read(ctx, r, size, func(*tar.Header, io.Reader) error { return nil }); err != nil {
-		return About{}, err
-	}
-	if _, err := r.Seek(0, io.SeekStart); err != nil {
-		return About{}, fmt.Errorf("unpack the backup: %w", err)
+	if rewind(r) == nil {
+		if _, err := read(ctx, r, size, func(*tar.Header, io.Reader) error { return nil }); err != nil {
+			return About{}, err
+		}
+		if err := rewind(r); err != nil {
+			return About{}, fmt.Errorf("read the backup again: %w", err)
+		}
 	}
 	return read(ctx, r, size, func(h *tar.Header, in io.Reader) error { return write(root, h, in) })
+}
+
+func rewind(r io.Reader) error {
+	s, ok := r.(io.Seeker)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	_, err := s.Seek(0, io.SeekStart)
+	return err
 }
 
 // read reads a whole archive of a size, and calls visit for each file that a backup may hold.
