@@ -11,11 +11,12 @@ import (
 
 // Standing is what a ledger has a gateway do by itself, or lets Claude do unasked.
 type Standing struct {
-	Jobs  []schedule.Job // that have occurrences to come
-	Modes map[core.ChannelKey]string
-	Rules []core.Rule
-	Given []Given // what waits, or was cut off
-	Inbox int64   // updates of chats that no adapter has read yet
+	Jobs   []schedule.Job // that have occurrences to come
+	Modes  map[core.ChannelKey]string
+	Rules  []core.Rule
+	Given  []Given                 // what waits, or was cut off
+	Inbox  int64                   // updates of chats that no adapter has read yet
+	Unsent map[core.ChannelKey]int // deliveries that are not sent yet, which may have files
 }
 
 // A Given is a text that Claude may be given when a gateway starts.
@@ -27,7 +28,7 @@ type Given struct {
 // ReadStanding reads a ledger file that no process has open, without changing the file. Tables
 // that an older ledger lacks are empty.
 func ReadStanding(ctx context.Context, path string) (s Standing, err error) {
-	s.Modes = map[core.ChannelKey]string{}
+	s.Modes, s.Unsent = map[core.ChannelKey]string{}, map[core.ChannelKey]int{}
 	err = view(path, true, func(c *sql.Conn) error { return s.read(ctx, c) })
 	if err != nil {
 		return Standing{}, fmt.Errorf("read ledger %s: %w", path, err)
@@ -58,6 +59,8 @@ func (s *Standing) read(ctx context.Context, c *sql.Conn) error {
 			if err == nil {
 				_, err = list(ctx, c, s.scanLine, `SELECT channel, line FROM arrivals WHERE line IS NOT NULL ORDER BY seq`)
 			}
+		case "deliveries":
+			_, err = list(ctx, c, s.scanUnsent, `SELECT channel, count(*) FROM deliveries WHERE state='pending' GROUP BY channel`)
 		case "inbox":
 			_, err = list(ctx, c, func(scan scanFunc) (struct{}, error) { return struct{}{}, scan(&s.Inbox) }, `SELECT count(*) FROM inbox WHERE handled=0`)
 		}
@@ -105,5 +108,13 @@ func (s *Standing) scanMode(scan scanFunc) (_ struct{}, err error) {
 	var mode string
 	err = scan(&key, &mode)
 	s.Modes[key] = mode
+	return struct{}{}, err
+}
+
+func (s *Standing) scanUnsent(scan scanFunc) (_ struct{}, err error) {
+	var key core.ChannelKey
+	var n int
+	err = scan(&key, &n)
+	s.Unsent[key] = n
 	return struct{}{}, err
 }

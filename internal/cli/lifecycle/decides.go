@@ -86,6 +86,7 @@ func decisions(ctx context.Context, work string, env []backup.Part) (all []decis
 		{"rules by which Claude is not asked:", rulesIn(standing)},
 		{"schedules, with the commands that are run before each message:", jobsIn(standing)},
 		{"messages that Claude may be given at the next start:", givenIn(standing)},
+		{"what is sent at the next start:", unsentIn(standing)},
 		{"files of tools, which Claude may call:", filesIn(filepath.Join(work, backup.Tools))},
 		{"snapshots of tools, to which the gateway may roll back:", toolsIn(filepath.Join(work, backup.Snapshots))},
 		{"notes that Claude reads when a conversation begins:", filesIn(filepath.Join(work, backup.Notes))},
@@ -160,6 +161,13 @@ func givenIn(s ledger.Standing) (rows []string) {
 		rows = append(rows, humanize.Count(int(s.Inbox), "update")+" of chats, not read yet")
 	}
 	return rows
+}
+
+func unsentIn(s ledger.Standing) (rows []string) {
+	for _, key := range slices.Sorted(maps.Keys(s.Unsent)) {
+		rows = append(rows, fmt.Sprintf("%s: %s", key, humanize.Count(s.Unsent[key], "delivery")))
+	}
+	return listed(rows)
 }
 
 // toolsIn lists the snapshots in a directory that have files of tools, with their number.
