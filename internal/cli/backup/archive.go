@@ -42,6 +42,7 @@ const maxSmall = 64 << 20
 // and a small file that becomes a huge one is none.
 const (
 	maxFiles   = 200_000
+	maxDepth   = 16      // directories on the way to a file
 	freeBytes  = 4 << 30 // of any archive
 	maxPerByte = 100     // further bytes, for each byte of the archive
 )
@@ -294,6 +295,8 @@ func examine(h *tar.Header) error {
 	switch {
 	case h.Typeflag != tar.TypeReg:
 		return fmt.Errorf("%q is not a plain file", h.Name)
+	case strings.Count(h.Name, "/") > maxDepth:
+		return fmt.Errorf("%.60q… lies below more than %d directories", h.Name, maxDepth)
 	case !small && !inTree && h.Name != Ledger:
 		return fmt.Errorf("%q is nothing that a backup holds", h.Name)
 	case small && h.Size > maxSmall:

@@ -42,7 +42,11 @@ func (r *Restore) Run(c *command.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("make room for what is restored: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(work) }()
+	defer func() {
+		if left := os.RemoveAll(work); left != nil {
+			err = errors.Join(err, fmt.Errorf("remove what was unpacked: %w", left))
+		}
+	}()
 	a, err := r.unpack(c.Context, work)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"bareclaw/internal/e2e/harness"
@@ -31,6 +32,7 @@ func TestHostileArchives(t *testing.T) {
 		"named pipe":                {[]tar.Header{{Typeflag: tar.TypeFifo, Name: "notes.md"}}, "not a plain file"},
 		"bomb":                      {[]tar.Header{{Typeflag: tar.TypeReg, Name: "media/bomb", Size: 5 << 30}}, "unpacks to more than 4 GiB"},
 		"bomb in place of settings": {[]tar.Header{{Typeflag: tar.TypeReg, Name: "config.env", Size: 1 << 30}}, "too large"},
+		"directories of no end":     {[]tar.Header{file("media/" + strings.Repeat("d/", 17) + "a")}, "more than 16 directories"},
 		"too many files":            {slices.Repeat([]tar.Header{file("media/a")}, 1000), "more than 200000 files"},
 	} {
 		t.Run(name, func(t *testing.T) {
