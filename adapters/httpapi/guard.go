@@ -75,7 +75,7 @@ func listenerOf(r *http.Request) listener {
 // may have been another one.
 func (g *guard) check(r *http.Request, from listener) *problem {
 	switch {
-	case r.Header.Get("Service-Worker") == "script":
+	case slices.Contains(r.Header["Service-Worker"], "script"):
 		return noWorker()
 	case from == innerListener:
 		return g.checkPeer(r)
@@ -122,14 +122,21 @@ func foreignOrigin(r *http.Request) *problem {
 // belongs to the gateway's user whoever has sent the request.
 func checkProxy(r *http.Request) *problem {
 	for name := range r.Header {
-		switch {
-		case slices.Contains([]string{"Forwarded", "Via", "X-Real-Ip"}, name), strings.HasPrefix(name, "X-Forwarded-"),
-			strings.HasPrefix(name, "Cf-"), strings.HasSuffix(name, "-Client-Ip"):
+		if ofProxy(name) {
 			return refuse(http.StatusForbidden, api.ProxyWithoutToken,
 				"This request came through a proxy ("+name+"), which hides whose it is; set BARECLAW_HTTP_TOKEN, and send each request to the TCP address, with the token.")
 		}
 	}
 	return nil
+}
+
+// ofProxy reports whether proxies, tunnels and content delivery networks add the header, named in
+// its canonical form: RFC 7239, and what is usual.
+func ofProxy(name string) bool {
+	return slices.Contains([]string{"Forwarded", "Via", "X-Real-Ip", "X-Realip", "X-Proxyuser-Ip", "Cdn-Loop", "X-Amzn-Trace-Id", "X-Vercel-Id"}, name) ||
+		strings.HasSuffix(name, "Client-Ip") || slices.ContainsFunc([]string{
+		"X-Forwarded", "X-Original-", "Cf-", "X-Envoy-", "X-Azure-", "X-Appengine-", "Fly-", "Tailscale-",
+	}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // knownHost prevents DNS rebinding: a web page can make its host name resolve to a

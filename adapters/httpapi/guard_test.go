@@ -145,7 +145,8 @@ func TestServiceWorkersAreRemoved(t *testing.T) {
 func TestNoProxyWithoutAToken(t *testing.T) {
 	t.Parallel()
 	headers := []string{"Forwarded", "Via", "X-Real-IP", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Anything",
-		"CF-Connecting-IP", "CF-Ray", "True-Client-IP", "X-Client-IP"}
+		"CF-Connecting-IP", "CF-Ray", "True-Client-IP", "X-Client-IP", "Client-IP", "X-Forwarded", "X-RealIP", "X-Original-Host", "CDN-Loop",
+		"X-Envoy-External-Address", "X-Azure-ClientIP", "X-Appengine-User-Ip", "Tailscale-User-Login", "Fly-Client-IP"}
 	r := newRig(t, nil)
 	for _, name := range headers {
 		for _, value := range []string{"x", ""} {
