@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A Set is a set of tools in the form that people write: All, None, or names with commas between
@@ -24,10 +25,10 @@ const (
 // name with the prefix mcp__bareclaw__ has more than 128.
 const MaxName = 128 - len("mcp__bareclaw__")
 
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]+$`) })
 
 // IsName reports whether a tool may have the name.
-func IsName(name string) bool { return len(name) <= MaxName && nameForm.MatchString(name) }
+func IsName(name string) bool { return len(name) <= MaxName && nameForm().MatchString(name) }
 
 // maxSet bounds a set, in bytes: more than all names together that anybody has.
 const maxSet = 64 << 10

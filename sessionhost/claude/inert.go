@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -23,19 +24,21 @@ import (
 // A command needs no care, since a turn begins with the text of the gateway. The tests have
 // the CLI's own expressions and lists, taken from the program text of version 2.1.329.
 func Inert(text string) string {
-	text = keyword.ReplaceAllString(text, "$1-$2")
-	text = tag.ReplaceAllStringFunc(text, inertTag)
+	text = keyword().ReplaceAllString(text, "$1-$2")
+	text = tag().ReplaceAllStringFunc(text, inertTag)
 	return inertMentions(text)
 }
 
 // keyword matches the words that the CLI acts on; \b is that of ASCII, as in the CLI.
-var keyword = regexp.MustCompile(`(?i)\b(ultra)(think|code|plan|review)\b`)
+var keyword = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\b(ultra)(think|code|plan|review)\b`) })
 
 // spaces matches what JavaScript takes for white space.
 const spaces = `[\s\v\pZ\x{FEFF}]*`
 
 // tag matches a tag, or what of it is on one line. The second group is its name.
-var tag = regexp.MustCompile(`<(` + spaces + `/?` + spaces + `)([A-Za-z][\w:.-]*)([^<>\n]*)(>?)`)
+var tag = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`<(` + spaces + `/?` + spaces + `)([A-Za-z][\w:.-]*)([^<>\n]*)(>?)`)
+})
 
 // ownTags are the tags with one-word names that the CLI writes; all its other names have a
 // hyphen or an underscore.
@@ -49,7 +52,7 @@ var ownTagsUnderscored = []string{
 }
 
 func inertTag(s string) string {
-	part := tag.FindStringSubmatch(s)
+	part := tag().FindStringSubmatch(s)
 	name := strings.ToLower(part[2])
 	if !strings.Contains(name, "-") && !strings.HasPrefix(name, "antml:") && !slices.Contains(ownTags, name) && !slices.Contains(ownTagsUnderscored, name) {
 		return s
