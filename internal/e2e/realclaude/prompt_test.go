@@ -31,7 +31,7 @@ func TestRealAgentKnowsItself(t *testing.T) {
 		return a
 	}
 	g.Say("http", "echo hello").Want(t, "hello")
-	told(m, "`"+run+" restart`", filepath.Join("bareclaw", "notes.md"))
+	told(m, "restart_self restarts the gateway", filepath.Join("bareclaw", "notes.md"))
 
 	bash(fmt.Sprintf("%s status --json > %s", run, m.Path("status")))
 	if b, err := os.ReadFile(m.Path("status")); err != nil || !strings.Contains(string(b), `"http"`) {

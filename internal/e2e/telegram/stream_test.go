@@ -104,7 +104,7 @@ func TestTelegramStopButton(t *testing.T) {
 	tap := group.Tap(anna, status.ID, "⏹ Stop")
 	api.Await(t, "the tap is answered", func() bool {
 		a, answered := tap.Answer()
-		return answered && a == "Stopped."
+		return answered && (a == "Stopped." || a == "Stopping…") // the latter on a busy machine
 	})
 	group.AwaitMessage("that it was stopped", fromBot("⏹ "))
 	newestStoppedWithin(g, "tg--1001", harness.Promised, late())
