@@ -37,6 +37,9 @@ const MessageLoading = "loading"
 // attribute "file"; empty for code that has no file. Then the tool host ends.
 const MessageStuck = "a script does not stop: the tool host ends"
 
+// MessageCannotRun is the message of a log record that says as the attribute "err" why the tool host ends.
+const MessageCannotRun = "the tool host cannot run"
+
 // The paths that the tool host serves.
 const (
 	PathHealth   = "/health"   // GET: a Health

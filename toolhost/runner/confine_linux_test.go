@@ -3,16 +3,19 @@ package runner
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
 	"bareclaw/internal/socketpair"
@@ -24,9 +27,16 @@ import (
 // confinedRole is the role of this program that confines itself and tries what must fail.
 const confinedRole = "confined"
 
+// unfilteredRole is the role of this program in which the kernel does not take the filter of system calls.
+const unfilteredRole = "unfiltered"
+
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == confinedRole {
 		beConfined(os.Args[2:])
+		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == unfilteredRole {
+		beUnfiltered()
 		return
 	}
 	os.Exit(m.Run())
@@ -48,6 +58,40 @@ func beConfined(args []string) {
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(outcomes); err != nil {
 		os.Exit(1)
+	}
+}
+
+// beUnfiltered tries to confine a process that has a thread with another filter, and prints the error.
+func beUnfiltered() {
+	installed := make(chan error)
+	go func() { // ends with the process
+		runtime.LockOSThread()
+		err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+		if err == nil {
+			err = install([]bpf.Instruction{allow}, 0)
+		}
+		installed <- err
+		select {}
+	}()
+	if err := <-installed; err != nil {
+		fmt.Println("the test has failed:", err)
+		return
+	}
+	fmt.Println(confine(api.Bootstrap{}, slog.New(slog.DiscardHandler)))
+}
+
+// TestUnfiltered: the tool host does not go on without the filter of system calls.
+func TestUnfiltered(t *testing.T) {
+	t.Parallel()
+	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		roottest.Unavailable(t, "the filter of system calls: there is none for this processor")
+	}
+	self, err := os.Executable()
+	check.OK(t, err)
+	out, err := exec.Command(self, unfilteredRole).Output()
+	check.OK(t, err)
+	if !strings.HasPrefix(string(out), "filter system calls: ") {
+		t.Errorf("the outcome is %s", out)
 	}
 }
 

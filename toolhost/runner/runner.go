@@ -45,7 +45,7 @@ func Run(stdin io.Reader, stderr io.Writer) int {
 	log := slog.New(slog.NewJSONHandler(stderr, nil))
 	status, err := run(stdin, log)
 	if err != nil {
-		log.Error("the tool host cannot run", "err", err)
+		log.Error(api.MessageCannotRun, "err", err) //nolint:sloglint // a constant of both ends
 		return exitError
 	}
 	return status

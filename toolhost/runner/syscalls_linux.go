@@ -125,7 +125,12 @@ func restrictCalls() error {
 	if !ok {
 		return nil
 	}
-	code, err := bpf.Assemble(filter(arch, os.Getpid()))
+	return install(filter(arch, os.Getpid()), unix.SECCOMP_FILTER_FLAG_TSYNC)
+}
+
+// install has the kernel ask a filter about the system calls of this thread; by flags, of all.
+func install(f []bpf.Instruction, flags uintptr) error {
+	code, err := bpf.Assemble(f)
 	if err != nil {
 		return err
 	}
@@ -134,7 +139,7 @@ func restrictCalls() error {
 		raw[i] = unix.SockFilter{Code: c.Op, Jt: c.Jt, Jf: c.Jf, K: c.K}
 	}
 	program := unix.SockFprog{Len: uint16(len(raw)), Filter: &raw[0]}
-	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program)))
+	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&program)))
 	if errno != 0 {
 		return fmt.Errorf("filter system calls: %w", errno)
 	}
