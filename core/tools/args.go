@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -37,6 +38,23 @@ func (t *Tool) Check() error {
 		return fmt.Errorf("tool %q: its schema cannot be used: %w", t.Name, err)
 	}
 	return nil
+}
+
+// largeArgs is the size from which on arguments wait for their check, in bytes: many checks at once would
+// leave no processor to whatever else the program does.
+const largeArgs = 64 << 10
+
+// checkArgs is that of the tool. Of large arguments few are checked at once; the others wait, until ctx ends.
+func (r *Registry) checkArgs(ctx context.Context, t *Tool, c *Call) error {
+	if len(c.Args) >= largeArgs {
+		select {
+		case r.checks <- struct{}{}:
+			defer func() { <-r.checks }()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return t.checkArgs(c)
 }
 
 // checkArgs returns which argument does not fit the schema, unless the tool checks that itself:

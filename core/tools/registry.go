@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -24,7 +25,8 @@ var ErrUnknown = errors.New("there is no such tool")
 
 // A Registry holds the tools by name. All methods are safe for concurrent use.
 type Registry struct {
-	log *slog.Logger
+	log    *slog.Logger
+	checks chan struct{} // has a token for each check of large arguments at work
 
 	mu       sync.RWMutex // guards the fields below
 	policy   Policy
@@ -39,7 +41,7 @@ type Registry struct {
 // NewRegistry returns a registry without tools. Sessions may call every tool until Restrict is
 // called.
 func NewRegistry(log *slog.Logger) *Registry {
-	return &Registry{log: log, policy: unrestricted{}, tools: map[string]Tool{}}
+	return &Registry{log: log, checks: make(chan struct{}, runtime.GOMAXPROCS(0)), policy: unrestricted{}, tools: map[string]Tool{}}
 }
 
 // Restrict makes the registry ask the policy what sessions may call.
@@ -237,7 +239,10 @@ func (r *Registry) Call(ctx context.Context, name string, c Call) (result Result
 	}
 	began := time.Now()
 	defer func() { r.end(&t, c.Channel, time.Since(began), outcomeOf(result, err)) }()
-	if err := t.checkArgs(&c); err != nil {
+	if err := r.checkArgs(ctx, &t, &c); err != nil {
+		if ctx.Err() != nil {
+			return Result{}, context.Cause(ctx)
+		}
 		return failed("%s", err), nil
 	}
 	if c.Answered == nil { // else set by the call of tool_call

@@ -292,3 +292,47 @@ func TestToolsThatDoNotCome(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeArguments: of large arguments few are checked at once, while small ones do not wait; a call that
+// waits ends with its caller.
+func TestLargeArguments(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := registry(t, nil, echo("a"))
+		large := json.RawMessage(`{"text":"` + strings.Repeat("x", largeArgs) + `"}`)
+		for range cap(r.checks) {
+			r.checks <- struct{}{} // a check at work
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		outcome := make(chan error)
+		go func() {
+			_, err := r.Call(ctx, "a", Call{Args: large})
+			outcome <- err
+		}()
+		synctest.Wait()
+		if got, err := r.Call(t.Context(), "a", Call{Args: json.RawMessage(`{}`)}); err != nil || got.IsError {
+			t.Errorf("small: %+v, %v", got, err)
+		}
+		cancel()
+		if err := <-outcome; !errors.Is(err, context.Canceled) {
+			t.Errorf("a caller that has gone: %v", err)
+		}
+		go func() {
+			_, err := r.Call(t.Context(), "a", Call{Args: large})
+			outcome <- err
+		}()
+		synctest.Wait()
+		select {
+		case err := <-outcome:
+			t.Fatalf("checked at once: %v", err)
+		default:
+		}
+		<-r.checks
+		if err := <-outcome; err != nil {
+			t.Error(err)
+		}
+		if len(r.checks) != cap(r.checks)-1 {
+			t.Errorf("%d checks at work", len(r.checks))
+		}
+	})
+}
