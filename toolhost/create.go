@@ -43,7 +43,7 @@ func (m *manager) create(ctx context.Context, c tools.Call, args createArgs) (to
 	if slices.Contains(protected, args.Name) {
 		return tools.Result{}, fmt.Errorf("name: %q is protected and cannot be replaced", args.Name)
 	}
-	checked, err := m.offer.call(ctx, api.Tool{Name: api.CreateTool}, c.Args, false)
+	checked, err := m.offer.call(ctx, api.Tool{Name: api.CreateTool}, c, false)
 	if errors.Is(err, errNoAnswer) {
 		err = fmt.Errorf("code: nothing was made, because the tool host ended while it checked the code, and had to be restarted; the code may be the cause: %w", errors.Unwrap(err))
 	}

@@ -2,7 +2,6 @@ package toolhost
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -134,15 +133,15 @@ func (o *offer) toolOf(d api.Tool) tools.Tool {
 	t.Timeout += extraTime
 	again := t.Annotations.ReadOnly || t.Annotations.Idempotent
 	t.Handle = func(ctx context.Context, c tools.Call) (tools.Result, error) {
-		return o.call(ctx, d, c.Args, again)
+		return o.call(ctx, d, c, again)
 	}
 	return t
 }
 
 // call has the tool host carry out a call. If the tool host ends meanwhile, a call that may run
 // again is repeated once.
-func (o *offer) call(ctx context.Context, t api.Tool, args json.RawMessage, again bool) (tools.Result, error) {
-	leave, err := o.admission.enter(ctx, t.Name)
+func (o *offer) call(ctx context.Context, t api.Tool, call tools.Call, again bool) (tools.Result, error) {
+	leave, err := o.admission.enter(ctx, t.Name, call.Channel)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -155,7 +154,7 @@ func (o *offer) call(ctx context.Context, t api.Tool, args json.RawMessage, agai
 		if err != nil {
 			return tools.Result{}, err
 		}
-		result, err := c.call(ctx, t, args)
+		result, err := c.call(ctx, t, call.Args)
 		if !errors.Is(err, errNoAnswer) {
 			return result, err
 		}
