@@ -32,7 +32,8 @@ type child struct {
 	exited    chan struct{} // closed when the process has ended; err is set then
 	err       error
 	loading   api.File      // that was being loaded when the process ended; set with err
-	stuck     api.File      // whose code could not be stopped; set with err
+	stuck     *api.File     // whose code could not be stopped; empty for code that has no file; nil: none; set with err
+	hung      bool          // it was killed because it did not answer
 	directory directory     // the tools directory that the process may read
 	left      chan struct{} // closed when the child is no longer the present one; leftOut is set then
 	leftOut   string        // the file that is left out from now on, because it is to blame; empty: none
@@ -146,17 +147,22 @@ func (c *child) awaitLeft(ctx context.Context) (leftOut string) {
 	}
 }
 
-// explain returns why the process has ended by itself: the file to blame, if one is known, and
-// whether calls explain the end.
-func (c *child) explain() (culprit api.File, byCalls bool) {
-	only, byCalls := c.calls.culprit()
+// explain returns why the process has ended: the file to blame, if there is no other suspect, and
+// whether the end speaks for no fault of the other tools. A process that was killed because it did not
+// answer may have lacked the processor, which is nobody's fault.
+func (c *child) explain() (culprit api.File, explained bool) {
+	only, busy := c.calls.culprit()
 	switch none := (api.File{}); {
-	case c.stuck != none:
-		return c.stuck, true
-	case c.loading != none:
-		return c.loading, true
+	case c.hung:
+		return none, true
+	case c.stuck != nil:
+		return *c.stuck, true
+	case c.loading == none:
+		return only, busy
+	case busy:
+		return none, true
 	}
-	return only, byCalls
+	return c.loading, true
 }
 
 // stop ends the process and returns when the process has ended. The process has nothing to do at
@@ -227,12 +233,12 @@ const maxDump = 40
 type logWriter struct {
 	log    *slog.Logger
 	dumped int    // lines that are no records
-	reason string // for the end of the process: the line with which the program's words of it begin
+	reason string // for the end of the process: as the tool host says, or the line with which a crash begins
 	rest   []byte
 
-	loading api.File // that the tool host has begun to load
-	stuck   api.File // whose code the tool host cannot stop
-	onFatal func()   // is called when the tool host prints why it crashes; nil: nothing
+	loading api.File  // that the tool host has begun to load
+	stuck   *api.File // whose code the tool host cannot stop; nil: none
+	onFatal func()    // is called when the tool host prints why it crashes; nil: nothing
 }
 
 // Write implements io.Writer. A panic costs one line: the goroutine is not ours.
@@ -269,8 +275,10 @@ func (w *logWriter) record(line []byte) {
 		return
 	case api.MessageStuck:
 		_ = json.Unmarshal(line, &about) // likewise
-		w.stuck = about.File
+		w.stuck = &about.File
 		delete(record, "file")
+	case api.MessageCannotRun:
+		w.reason = fmt.Sprint(record["err"])
 	}
 	attrs := []any{"says", record[slog.MessageKey]}
 	for _, key := range slices.Sorted(maps.Keys(record)) {

@@ -282,6 +282,7 @@ func (k *Keeper) watch(ctx context.Context, c *child) ending {
 	go k.offer.follow(life, c, k.o.Log) // ends with life
 	tick := time.NewTicker(healthPause)
 	defer tick.Stop()
+	var due time.Time
 	for unanswered := 0; ; {
 		select {
 		case <-ctx.Done():
@@ -297,7 +298,7 @@ func (k *Keeper) watch(ctx context.Context, c *child) ending {
 			culprit, explained := c.explain()
 			c.leftOut = k.blame(culprit)
 			return ending{crashed: true, explained: explained}
-		case <-tick.C:
+		case due = <-tick.C:
 		}
 		if c.directory.wasReplaced() {
 			k.o.Log.Warn("the tools directory was replaced: the tool host starts again", "dir", k.o.ToolsDir)
@@ -310,8 +311,12 @@ func (k *Keeper) watch(ctx context.Context, c *child) ending {
 			}
 			continue
 		}
+		if time.Since(due) > 2*healthTimeout {
+			continue // the daemon was late itself, and may have missed the answer
+		}
 		if unanswered++; unanswered == maxUnanswered {
 			k.o.Log.Error("the tool host does not answer: it is killed", "pid", c.pid)
+			c.hung = true
 			c.kill()
 		}
 	}

@@ -53,20 +53,14 @@ func (u *underWay) end(f api.File) {
 	}
 }
 
-// culprit returns the one file whose tools are running, zero if there is none or more than one, and
-// whether anything is running.
+// culprit returns the file whose tool is the only one running, zero if that has no file or others run
+// too, and whether anything is running.
 func (u *underWay) culprit() (f api.File, busy bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	files := 0
-	for file := range u.calls {
-		if file != (api.File{}) {
-			f = file
-			files++
+	if len(u.calls) == 1 {
+		for f = range u.calls {
 		}
-	}
-	if files != 1 {
-		f = api.File{}
 	}
 	return f, len(u.calls) > 0
 }

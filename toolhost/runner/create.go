@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,6 +36,9 @@ type createArgs struct {
 	Permissions []string        `json:"permissions"`
 }
 
+// errNoBody means that code does more than fill the body of the handler.
+var errNoBody = errors.New("code: it must be the body of a function, but ends the function and changes what the tool is")
+
 // create checks a tool.
 func (l *loader) create(ctx context.Context, _ tools.Call, args createArgs) (tools.Result, error) {
 	if err := api.CheckName(args.Name); err != nil {
@@ -44,13 +48,16 @@ func (l *loader) create(ctx context.Context, _ tools.Call, args createArgs) (too
 		return tools.Result{}, fmt.Errorf("code: %d bytes are too many; at most %d", len(args.Code), script.MaxSource)
 	}
 	source, before := script.Wrap(args.Name, args.Description, args.Schema, args.Code, args.Permissions)
+	if !script.IsBody(args.Code) { // before any of it runs
+		return tools.Result{}, cmp.Or(inCode(script.CheckSource("code", source), before), errNoBody)
+	}
 	s, err := l.compile(ctx, "code", api.File{}, source)
 	if err != nil {
 		return tools.Result{}, inCode(err, before)
 	}
 	defer s.Close()
-	if !script.IsBody(args.Code) || !args.describe(s) {
-		return tools.Result{}, errors.New("code: it must be the body of a function, but ends the function and changes what the tool is")
+	if !args.describe(s) {
+		return tools.Result{}, errNoBody
 	}
 	t := l.toolOf(s, api.File{})
 	if err := l.check(&t); err != nil {

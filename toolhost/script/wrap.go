@@ -29,6 +29,15 @@ func Wrap(name, description string, schema json.RawMessage, code string, permiss
 	return b.Bytes(), linesBefore
 }
 
+// CheckSource returns what is wrong with a file, as far as that shows before any of it runs.
+func CheckSource(file string, source []byte) error {
+	if err := Scan(file, source); err != nil {
+		return err
+	}
+	_, err := transform(source, transformOptions(file))
+	return err
+}
+
 // IsBody reports whether code is the body of a function and nothing else. Code that ends the
 // function of [Wrap] and goes on with other members of the tool is none: beside a function that stands alone
 // there can be no members.
