@@ -28,9 +28,10 @@ const exampleHead = `# BAREclaw's settings. Every line is optional: without any 
 # remove the # before each line you change. Both files are read; the values of the
 # one in the directory win, and a variable that is already in the environment wins
 # over both. Other variables may stand in the file in ~/.config only: claude and its
-# tools see them. Commands read the one in a directory where a gateway has read it
-# before, and send a token to no address of the other file. A file that belongs to
-# another user, or that every user can write, is refused: it decides what is run.
+# tools see them. Commands read the one in a directory where a gateway was started
+# or set up before, and never send a token to an address that the other file sets.
+# A file that belongs to another user, or that every user can write, is refused: it
+# decides what is run.
 #
 # NAME=value, NAME="value" and NAME='value' all work. Put a value that contains
 # a $ or a # in single quotes. An empty value means the default.
