@@ -15,7 +15,8 @@ const (
 	// maxCalls is the number of calls that the tool host has at once, those included that wait there
 	// for a machine.
 	maxCalls = 256
-	// maxCallsOfTool is how many of them one tool may have, so that slow tools leave room for others.
+	// maxCallsOfTool is how many of them one channel may have of one tool, so that slow tools leave room
+	// for others.
 	maxCallsOfTool = 16
 	// maxCallsOfCaller is how many of them one channel may have, and all clients outside of sessions
 	// together, so that none keeps the others out.
@@ -26,7 +27,7 @@ const (
 
 // An admission bounds the calls under way. All methods are safe for concurrent use.
 type admission struct {
-	tools, callers *shares
+	tools, callers *shares // of a channel's calls of a tool, and of a channel's calls
 	all            *semaphore.Weighted
 }
 
@@ -39,7 +40,7 @@ func newAdmission() *admission {
 func (a *admission) enter(ctx context.Context, tool string, channel core.ChannelKey) (leave func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, admissionTimeout, fmt.Errorf("%s was not called, because too many calls of tools are under way; call it again later", tool))
 	defer cancel()
-	leaveTool, err := a.tools.enter(ctx, tool) // first: what waits for a slow tool takes nothing else
+	leaveTool, err := a.tools.enter(ctx, string(channel)+"\x00"+tool) // first: what waits for a slow tool takes nothing else
 	if err != nil {
 		return nil, err
 	}

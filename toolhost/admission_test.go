@@ -43,10 +43,21 @@ func TestAdmission(t *testing.T) {
 			enter("many", "")
 		}
 		refused("many", "")
-		refused("many", "tg-1")
+		enter("many", "tg-1")()
 		for i := range maxCallsOfCaller - maxCallsOfTool {
 			enter(fmt.Sprint("few", i/maxCallsOfTool), "")
 		}
+		waiting := make(chan struct{})
+		go func() { // its own share is full, and it keeps nobody else from the tool
+			defer close(waiting)
+			for range maxCallsOfTool {
+				go func() { _, _ = a.enter(t.Context(), "other", "") }()
+			}
+		}()
+		synctest.Wait()
+		<-waiting
+		enter("other", "tg-1")()
+		time.Sleep(admissionTimeout)
 		refused("other", "")
 		for i := range maxCalls - maxCallsOfCaller {
 			enter(fmt.Sprint("other", i/maxCallsOfTool), fmt.Sprint("tg-", i/maxCallsOfCaller))

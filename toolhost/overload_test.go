@@ -17,7 +17,7 @@ func TestRefusedArguments(t *testing.T) {
 	before := r.now().PID
 	args := `{"a":[` + strings.Repeat(`"`+strings.Repeat("x", 17)+`",`, 100_000) + `0]}`
 	var calls sync.WaitGroup
-	for range 120 {
+	for range 40 {
 		calls.Go(func() { r.refuses("object_diff", args, "the arguments of object_diff do not fit its schema") })
 	}
 	for range 20 {

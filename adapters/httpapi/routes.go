@@ -66,7 +66,7 @@ func routes(s *shared) []route {
 
 		{http.MethodGet, api.PathApprovals, socketServes, approvals.list},
 		{http.MethodPost, "/approvals/{id}", socketRefuses, withBody(approvals.decide)},
-		{http.MethodPost, api.PathSend, socketLimits, withBody(pushes.post)},
+		{http.MethodPost, api.PathSend, socketServes, withBody(pushes.post)},
 		{http.MethodPost, api.PathSchedules, socketLimits, withBody(schedules.post)},
 		{http.MethodGet, api.PathSchedules, socketServes, schedules.list},
 		{http.MethodGet, "/schedules/{id}", socketServes, schedules.get},

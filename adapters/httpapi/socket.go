@@ -39,7 +39,7 @@ func (s *shared) checkReach(w *response, key core.ChannelKey) error {
 	if !w.local || core.MayDirect(own, mode) {
 		return nil
 	}
-	return notOnSocket(fmt.Sprintf("Channel %q has the permission mode %s, so that its agent may do more than others, and is reached over TCP, or by the gateway's tools (such as push_send) from a session that may do as much", key, mode))
+	return notOnSocket(fmt.Sprintf("Channel %q has the permission mode %s, so that its agent may do more than others, and is reached over TCP, or by the gateway's tools (such as channel_send) from a session that may do as much", key, mode))
 }
 
 // checkReachOfAll is checkReach for a request that acts on what all channels share.

@@ -34,6 +34,7 @@ func TestTheSocketRefusesWhatIsDocumented(t *testing.T) {
 	harmless := map[string]string{
 		"DELETE /channels/{key}/rules/{id}": "takes a permission away",
 		"POST /mcp":                         "tools look at the caller's rights",
+		"POST /send":                        "makes no agent act",
 		"DELETE /mcp":                       "ends a session of the caller",
 		"POST /toolhost/call":               "tools look at the caller's rights",
 		"POST /toolhost/reload":             "reads the files as they are",

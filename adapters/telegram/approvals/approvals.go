@@ -207,9 +207,10 @@ func (h *Handler) Actions() map[string]chats.Action {
 		"rule":   h.ownChat(h.decideTapped(core.Decision{Allow: true, Always: true})),
 		"change": h.ownChat(h.revise), "answer": h.ownChat(h.option),
 	}
-	for _, verb := range []string{"ok", "no", "always", "all", "revise", "q"} { // of earlier versions
+	for _, verb := range []string{"ok", "always", "all", "revise", "q"} { // of earlier versions
 		actions[verb] = h.ownChat(h.askAgain)
 	}
+	actions["no"] = actions["deny"] // likewise: to deny, nobody needs to see all
 	return actions
 }
 

@@ -59,7 +59,6 @@ func TestCommandsOfClaudeAtTheSocket(t *testing.T) {
 		{"POST /message", harness.Obj{"channel": "boss", "text": "echo attacked"}},
 		{"POST /messages/" + failed + "/retry", nil},
 		{"DELETE /messages/" + failed, nil},
-		{"POST /send", harness.Obj{"channel": "boss", "text": "attacked"}},
 		{"POST /schedules", harness.Obj{"channel": "boss", "text": "echo attacked", "when": "in 1h"}},
 		{"POST /schedules", harness.Obj{"channel": "asks", "text": "echo attacked", "when": "in 1h", "precheck": "true"}},
 		{"DELETE /schedules/" + kept, nil},

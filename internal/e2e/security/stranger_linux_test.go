@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/exitcode"
@@ -83,6 +84,7 @@ func TestTokenToAnUnknownProgram(t *testing.T) {
 	m := harness.NewMachine(t, "BARECLAW_HOST="+host, "BARECLAW_PORT="+port, "BARECLAW_HTTP_TOKEN="+usersToken)
 	for _, args := range commandsWithToken {
 		m.Command(exitcode.Unreachable, args...).Tells("none is on record that runs, and nothing was sent")
+		check.OK(t, l.(*net.TCPListener).SetDeadline(time.Now().Add(harness.Patience)))
 		conn, err := l.Accept()
 		check.OK(t, err)
 		if got, err := io.ReadAll(conn); len(got) > 0 || err != nil {
@@ -98,7 +100,7 @@ func outerAddress(t *testing.T) string {
 	all, err := net.InterfaceAddrs()
 	check.OK(t, err)
 	for _, a := range all {
-		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && n.IP.To4() != nil {
 			return n.IP.String()
 		}
 	}
