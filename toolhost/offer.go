@@ -49,11 +49,11 @@ func (o *offer) refresh(ctx context.Context, c *child) error {
 		t := o.toolOf(d)
 		all[t.Source] = append(all[t.Source], t)
 	}
+	o.mu.Lock() // first, so that whoever sees a tool in the registry finds its file here
+	defer o.mu.Unlock()
 	if err := o.registry.SetAll(all); err != nil {
 		return fmt.Errorf("offer the tools of the tool host: %w", err)
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	o.offered, o.version = offered, version
 	return nil
 }
