@@ -316,7 +316,6 @@ func TestPlanHidesNothing(t *testing.T) {
 // there is too much of it.
 func TestContinueIsWhole(t *testing.T) {
 	t.Parallel()
-	m := &core.Message{}
 	for n, row := range map[int]struct {
 		before int
 		text   string
@@ -325,6 +324,7 @@ func TestContinueIsWhole(t *testing.T) {
 		2:  {0, "It had started:\nBash (make)\nBash (make)\nBash (rm \\u{200B}x)\n"},
 		99: {1, "What it had started is above."},
 	} {
+		m := &core.Message{}
 		if n > 0 {
 			m.Reply.Done = strings.Repeat("Bash (make)\n", n) + "Bash (rm \u200bx)"
 		}

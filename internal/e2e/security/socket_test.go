@@ -44,6 +44,7 @@ func TestCommandsOfClaudeAtTheSocket(t *testing.T) {
 		return approval != ""
 	})
 
+	toolUser{g}.host() // else its routes answer that it is starting
 	socket := g.OverSocket()
 	for _, request := range []struct {
 		op   string
