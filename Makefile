@@ -32,7 +32,7 @@ export GORACE := atexit_sleep_ms=0 $(GORACE)
 
 .PHONY: help
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/bareclaw
@@ -70,6 +70,14 @@ LIVES ?= 200
 soak: ## mixed traffic while everything is killed and restarted, then an audit; 200 rounds at random; SOAK=5m
 	LIVES=$(LIVES) $(GO) test $(RACE) -v -run RandomLives -timeout 60m ./core/lanes
 	BARECLAW_TEST_SOAK=$(SOAK) $(GO) test $(RACE) -v -run Soak -timeout 60m ./internal/e2e/soak
+
+# The version that claude-next runs, such as 2.1.340; npm's newest unless it is given.
+CLAUDE ?= $(shell npm view @anthropic-ai/claude-code version)
+
+.PHONY: claude-next
+claude-next: ## the tests with the real claude CLI against its newest version on npm; CLAUDE=2.1.340
+	BARECLAW_TEST_CLAUDE=$(CLAUDE) BARECLAW_REQUIRE_CLAUDE=1 $(GO) test $(RACE) -vet=off -count=1 -parallel 4 -timeout 40m \
+		./internal/e2e/realclaude ./internal/e2e/mcp ./sessionhost/...
 
 .PHONY: crash
 crash: ## the long runs of the crash tests; takes up to an hour

@@ -12,27 +12,34 @@
 package realclaude
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"testing"
 	"time"
 )
 
 // Version is the CLI the tests are written for.
-const Version = "2.1.329"
+const Version = "2.1.332"
+
+// Chosen returns the version that the tests run with: [Version], unless the environment
+// variable BARECLAW_TEST_CLAUDE names another, such as 2.1.340. npm vouches for the checksum
+// of another one.
+func Chosen() string { return cmp.Or(os.Getenv("BARECLAW_TEST_CLAUDE"), Version) }
 
 // integrity is dist.integrity of each platform's package at [Version], as npm reports it.
 var integrity = map[string]string{
-	"linux-x64":        "sha512-+n4lu1ubYAp02Y0X/MAUnxw9yY6SHHZ77F+IoW+V0wVoFuiI9opdH6gofjf14gXJCEYMTNpks7Gn1i8XZTKAWA==",
-	"linux-x64-musl":   "sha512-EouW7B/aG3GOQBmzN9MxHV9uTOE2r6E+VIlFBrBgIEBuBBF4qH1GTvg5/CVf53gGp4DgVf1CYdBHjS+2NeDP4A==",
-	"linux-arm64":      "sha512-IiG5umFToSCVWqB1lEsxxwIxKgxPXyZ3DRU915v8J4Bz5Q3JpslM0ew1m5yaT+lFXBPvYxmsEgi0XI68XHND0A==",
-	"linux-arm64-musl": "sha512-uVWrRp60cqvikJ13Rtmlkd8WuJtJEWAuGJzenJ0or0I7by05kRWopFdDdpWYQi8dRIJ6+W9T9w+PA4B+EjfCXQ==",
-	"darwin-x64":       "sha512-6cjJiD19yxOzdnzErJ8ougFKoksK/wUvOJb6V2iCXg1rM9gGEY1I7HE8jQnvh6buAuXHtHaahfoiiISaplOxYg==",
-	"darwin-arm64":     "sha512-brgS94FOoB+ekq1gIeNpBtGAbzWxE1UEeBQWfk1KX1BStrMIxwWXriPfQLKEkFTWHpmGXv2fZxxMQJsR+5PhZw==",
+	"linux-x64":        "sha512-f4JWhzwYutJIHScC7/dYOPX6s28tt7ZADhsOi8zwOHq5fFPEuUeChh2NMfinSg0GrUckYxaeebC4h0DqiKzLcw==",
+	"linux-x64-musl":   "sha512-QoQzwipnqRAdBKDAJNJ2Qvl37G6x8nCugfOQa+nuMcGIRgGEOLeWoq3pTLMQRScL37estAQBGH9ygR3WFVbIfw==",
+	"linux-arm64":      "sha512-BlHNEtK38KBPWU31F4lUSS9sHclCyfWbThT1CErvxxH8+XcljYLZlQwdyXBkTD62rw1TgfE1u1a+quMWS0NSJg==",
+	"linux-arm64-musl": "sha512-jdjkkJLfAQ9M1HbT05tZHQpGNZUEPUebYwW/xpiMypZddB0lNlHlB9mXfOVV/UUPO0JCghj1NSQjxhhJc4L4CA==",
+	"darwin-x64":       "sha512-i0GV2ejBOeHMXs+XPCd1IaJj1GV3VdZl8hiQD6hLMR/N7f4Nt8q4Edj1GYJCKXPLJa/zsE9Uv6r9rZ/ldVFQPQ==",
+	"darwin-arm64":     "sha512-L/F5mypyB7SK59cesiAqGv1bVNd+8xTn0LF5kV6EGL6UMhofVJMFlokhDRoxNzANNC5i/5JdzfJyDOKUbZObiA==",
 }
 
 // ErrUnavailable marks what keeps the CLI away without anything being wrong:
@@ -82,7 +89,13 @@ func fetch(ctx context.Context, trustFailure time.Duration) (string, error) {
 	if integrity[platform] == "" {
 		return "", fmt.Errorf("%w: no build for %s", ErrUnavailable, platform)
 	}
-	return store{dir: dir, platform: platform, integrity: integrity[platform], npm: "npm"}.fetch(ctx, trustFailure)
+	s := store{dir: dir, platform: platform, version: Chosen(), npm: "npm"}
+	if s.version == Version {
+		s.integrity = integrity[platform]
+	} else if !regexp.MustCompile(`^\d+\.\d+\.\d+$`).MatchString(s.version) {
+		return "", fmt.Errorf("BARECLAW_TEST_CLAUDE is %q, which is not a version such as %s", s.version, Version)
+	}
+	return s.fetch(ctx, trustFailure)
 }
 
 // platformHere names the build. A Linux is a musl one if it has musl's loader and not

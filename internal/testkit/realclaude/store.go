@@ -1,6 +1,7 @@
 package realclaude
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha512"
 	"encoding/base64"
@@ -26,12 +27,13 @@ const probeTimeout = 45 * time.Second
 //	NAME.unavailable   why the last try reached nothing; its age counts
 //	NAME.tmp           a fetch in progress
 type store struct {
-	dir, platform, integrity string
-	npm                      string // the program
+	dir, platform, version string
+	integrity              string // as npm writes it; empty to ask npm
+	npm                    string // the program
 }
 
 func (s store) path(suffix string) string {
-	return filepath.Join(s.dir, "claude-"+Version+"-"+s.platform+suffix)
+	return filepath.Join(s.dir, "claude-"+s.version+"-"+s.platform+suffix)
 }
 
 // fetch returns the path of the program. An unavailability found less than
@@ -62,7 +64,7 @@ func (s store) fetch(ctx context.Context, trustFailure time.Duration) (string, e
 		return "", errors.Join(err, os.WriteFile(note, []byte(err.Error()), 0o644))
 	}
 	if err != nil {
-		return "", fmt.Errorf("install claude %s: %w", Version, err)
+		return "", fmt.Errorf("install claude %s: %w", s.version, err)
 	}
 	return program, nil
 }
@@ -70,14 +72,14 @@ func (s store) fetch(ctx context.Context, trustFailure time.Duration) (string, e
 // install fetches, checks, unpacks and tries the package in a temporary directory and
 // renames it into place. The caller holds the lock.
 func (s store) install(ctx context.Context) (err error) {
-	temp, spec := s.path(".tmp"), "@anthropic-ai/claude-code-"+s.platform+"@"+Version
+	temp, spec := s.path(".tmp"), "@anthropic-ai/claude-code-"+s.platform+"@"+s.version
 	if err := errors.Join(os.RemoveAll(temp), os.Mkdir(temp, 0o755)); err != nil { // what a killed fetch left
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	probe, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	_, err = run(probe, temp, nil, s.npm, "view", "--fetch-retries=1", spec, "version")
+	published, err := run(probe, temp, nil, s.npm, "view", "--fetch-retries=1", spec, "dist.integrity")
 	if err == nil {
 		_, err = run(ctx, temp, nil, s.npm, "pack", "--silent", "--ignore-scripts", "--pack-destination", temp, spec)
 	}
@@ -96,8 +98,8 @@ func (s store) install(ctx context.Context) (err error) {
 		return err
 	}
 	sum := sha512.Sum512(archive)
-	if got := "sha512-" + base64.StdEncoding.EncodeToString(sum[:]); got != s.integrity {
-		return fmt.Errorf("checksum of %s is %s, want %s", found[0], got, s.integrity)
+	if got := "sha512-" + base64.StdEncoding.EncodeToString(sum[:]); got != cmp.Or(s.integrity, published) {
+		return fmt.Errorf("checksum of %s is %s, want %s", found[0], got, cmp.Or(s.integrity, published))
 	}
 	if _, err := run(ctx, temp, nil, "tar", "-xzf", found[0]); err != nil {
 		return err
@@ -105,8 +107,8 @@ func (s store) install(ctx context.Context) (err error) {
 	unpacked := filepath.Join(temp, "package")
 	// Nobody listens at that address; a version needs no API.
 	said, err := run(ctx, temp, Env(temp, "http://127.0.0.1:9"), filepath.Join(unpacked, "claude"), "--version")
-	if err != nil || !strings.HasPrefix(said, Version+" ") {
-		return fmt.Errorf("claude --version says %q, want %s: %w", said, Version, err)
+	if err != nil || !strings.HasPrefix(said, s.version+" ") {
+		return fmt.Errorf("claude --version says %q, want %s: %w", said, s.version, err)
 	}
 	return errors.Join(os.RemoveAll(s.path("")), os.Rename(unpacked, s.path(""))) // without its program the old one is of no use
 }

@@ -24,7 +24,7 @@ func newStore(t *testing.T, version string) (s store, calls func() string) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"package/claude": "#!/bin/sh\necho '" + version + " (Claude Code)'\n",
-		"npm":            `#!/bin/sh` + "\n" + `cd ` + dir + `; echo $1 >>calls; [ ! -e down ] || { echo unreachable; exit 1; }; [ $1 != pack ] || cp published $5/claude.tgz`,
+		"npm":            `#!/bin/sh` + "\n" + `cd ` + dir + `; echo $1 >>calls; [ ! -e down ] || { echo unreachable; exit 1; }; case $1 in view) cat sum ;; pack) cp published $5/claude.tgz ;; esac`,
 	} {
 		err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755)
 		check.OK(t, errors.Join(err, executable.Write(filepath.Join(dir, name), []byte(text))))
@@ -35,11 +35,13 @@ func newStore(t *testing.T, version string) (s store, calls func() string) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	sum := sha512.Sum512(archive)
+	integrity := "sha512-" + base64.StdEncoding.EncodeToString(sum[:])
+	check.OK(t, os.WriteFile(filepath.Join(dir, "sum"), []byte(integrity), 0o600))
 	calls = func() string {
 		b, _ := os.ReadFile(filepath.Join(dir, "calls")) // none yet
 		return strings.Join(strings.Fields(string(b)), " ")
 	}
-	return store{filepath.Join(dir, "cache"), "test", "sha512-" + base64.StdEncoding.EncodeToString(sum[:]), filepath.Join(dir, "npm")}, calls
+	return store{dir: filepath.Join(dir, "cache"), platform: "test", version: Version, integrity: integrity, npm: filepath.Join(dir, "npm")}, calls
 }
 
 // TestFetch fetches several times at once, after a fetch that was killed, and once more.
@@ -71,6 +73,22 @@ func TestFetchRefuses(t *testing.T) {
 		if _, err := s.fetch(t.Context(), 0); err == nil || errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), want) || exists(s.path("")) {
 			t.Errorf("error %v, want %q", err, want)
 		}
+	}
+}
+
+// TestFetchOfAnotherVersion asks npm for the checksum, which is held like a known one.
+func TestFetchOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t, "3.0.0")
+	s.version, s.integrity = "3.0.0", ""
+	if _, err := s.fetch(t.Context(), 0); err != nil {
+		t.Error(err)
+	}
+	changed, _ := newStore(t, "3.0.0")
+	changed.version, changed.integrity = "3.0.0", ""
+	check.OK(t, os.WriteFile(filepath.Join(filepath.Dir(changed.dir), "sum"), []byte("sha512-other"), 0o600))
+	if _, err := changed.fetch(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "checksum") {
+		t.Errorf("error %v, want one of the checksum", err)
 	}
 }
 
