@@ -34,11 +34,11 @@ func findings(t *testing.T) map[string]string {
 	return found
 }
 
-// TestFindingsOfDoctorAreDocumented holds the tables of operations.md to the code: each
+// TestFindingsOfDoctorAreDocumented holds the table of doctor.md to the code: each
 // finding has its row, with its check and its level, in the order of the checks.
 func TestFindingsOfDoctorAreDocumented(t *testing.T) {
 	t.Parallel()
-	text := read(t, filepath.Join(root, "docs/operations.md"))
+	text := read(t, filepath.Join(root, "docs/doctor.md"))
 	documented := map[string]string{}
 	var checks []string
 	for _, m := range regexp.MustCompile("(?m)^\\| ([a-z]*) ?\\| (problem|warning|note) \\| `([a-z_]+)` \\|").FindAllStringSubmatch(text, -1) {
@@ -50,17 +50,17 @@ func TestFindingsOfDoctorAreDocumented(t *testing.T) {
 	if want := findings(t); !maps.Equal(documented, want) {
 		for code, level := range want {
 			if documented[code] != level {
-				t.Errorf("operations.md says that %s is a %q, and the code a %s", code, documented[code], level)
+				t.Errorf("doctor.md says that %s is a %q, and the code a %s", code, documented[code], level)
 			}
 		}
 		for code := range documented {
 			if want[code] == "" {
-				t.Errorf("operations.md knows the finding %s, which there is not", code)
+				t.Errorf("doctor.md knows the finding %s, which there is not", code)
 			}
 		}
 	}
 	if want := append(doctor.Names(), "any"); !slices.Equal(checks, want) {
-		t.Errorf("operations.md lists the checks %q, want %q", checks, want)
+		t.Errorf("doctor.md lists the checks %q, want %q", checks, want)
 	}
 }
 

@@ -21,10 +21,11 @@ import (
 
 // commandRunners are the tests that run every command of a document which has no marker.
 var commandRunners = map[string][]string{
-	"README.md":          {"TestReadmeFirstRun", "TestReadmeCommands"},
-	"docs/http.md":       {"TestReadmeCommands"},
-	"docs/operations.md": {"TestEverydayCommandsAsPrinted"},
-	"docs/telegram.md":   {"TestTelegramPage"},
+	"README.md":        {"TestReadmeFirstRun", "TestReadmeCommands"},
+	"docs/http.md":     {"TestReadmeCommands"},
+	"docs/commands.md": {"TestEverydayCommandsAsPrinted"},
+	"docs/trouble.md":  {"TestEverydayCommandsAsPrinted"},
+	"docs/telegram.md": {"TestTelegramPage"},
 }
 
 // dataFences are the languages of blocks that nobody types into a shell.

@@ -19,7 +19,7 @@ import (
 func needBash(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("NOT TESTED: the commands of docs/operations.md need bash, which is not installed")
+		t.Skip("NOT TESTED: the commands of the docs need bash, which is not installed")
 	}
 }
 
@@ -34,7 +34,7 @@ func TestScheduleCommandsAsPrinted(t *testing.T) {
 	// The precheck of the page is made over TCP: the socket does not take it.
 	m.Env = append(m.Env, "BARECLAW_PORT="+harness.FreePort(t), "BARECLAW_HTTP_TOKEN="+harness.Token)
 	g := m.Start().Bearer()
-	printed := harness.Printed(t, "docs/operations.md", "bareclaw schedule add tg-12345")
+	printed := harness.Printed(t, "docs/schedules.md", "bareclaw schedule add tg-12345")
 	add, rest, _ := strings.Cut(printed, "bareclaw schedule list")
 	m.AsPrinted(add)
 	schedules := g.Must("GET", "/schedules", nil, 200).Array("schedules")
@@ -62,7 +62,7 @@ func TestUpgradeAsPrinted(t *testing.T) {
 	m.Env = append(m.Env, "PATH="+m.Path("bin")+":"+os.Getenv("PATH"))
 	g := m.Start()
 	harness.CopyProgram(t, harness.ReleaseOf(t, "v2"), m.Path("work/bareclaw-v1.3.0"))
-	upgrade, rollback, _ := strings.Cut(harness.Printed(t, "docs/operations.md", "bareclaw upgrade --from"), "\n")
+	upgrade, rollback, _ := strings.Cut(harness.Printed(t, "docs/upgrade.md", "bareclaw upgrade --from"), "\n")
 	m.AsPrinted(upgrade)
 	g.Serves("v2")
 	m.AsPrinted(rollback)
@@ -80,7 +80,7 @@ func TestBackupAsPrinted(t *testing.T) {
 	g := m.Start()
 	id := g.Say("http", "echo kept").Str("message_id")
 	g.Balanced() // an outcome is told a moment before it is written down
-	lines := harness.Replaced(t, harness.Printed(t, "docs/operations.md", "bareclaw backup FILE"), " FILE", " "+m.Path("backup.tar.gz"))
+	lines := harness.Replaced(t, harness.Printed(t, "docs/upgrade.md", "bareclaw backup FILE"), " FILE", " "+m.Path("backup.tar.gz"))
 	backup, restore, _ := strings.Cut(lines, "\n")
 	m.AsPrinted(backup)
 	g.Signal(syscall.SIGINT)
@@ -147,21 +147,8 @@ func TestToolsPage(t *testing.T) {
 	}
 }
 
-// section returns what a document says below a heading of the second level.
-func section(t *testing.T, file, heading string) string {
-	t.Helper()
-	b, err := os.ReadFile(file)
-	check.OK(t, err)
-	_, after, found := strings.Cut(string(b), "\n## "+heading+"\n")
-	if !found {
-		t.Fatalf("%s has no %q", file, heading)
-	}
-	text, _, _ := strings.Cut(after, "\n## ")
-	return text
-}
-
-// TestEverydayCommandsAsPrinted runs all commands of docs/operations.md that have no test of
-// their own, line by line: those for every day.
+// TestEverydayCommandsAsPrinted runs all commands of docs/commands.md and docs/trouble.md that
+// have no test of their own, line by line.
 func TestEverydayCommandsAsPrinted(t *testing.T) {
 	t.Parallel()
 	needBash(t)
@@ -170,8 +157,9 @@ func TestEverydayCommandsAsPrinted(t *testing.T) {
 	m.Write("home/.claude/.credentials.json", "{}", 0o600) // or doctor says that nobody is logged in
 	g := m.Start()
 	ran := 0
-	text := section(t, "docs/operations.md", "Everyday commands")
-	for _, b := range harness.Blocks(t, "docs/operations.md") {
+	text, err := os.ReadFile("docs/commands.md")
+	check.OK(t, err)
+	for _, b := range append(harness.Blocks(t, "docs/commands.md"), harness.Blocks(t, "docs/trouble.md")...) {
 		if !b.IsCommand() || b.Marker != "" {
 			continue
 		}
@@ -197,7 +185,7 @@ func TestEverydayCommandsAsPrinted(t *testing.T) {
 	}
 	for _, status := range strings.Split(cli.ExitStatuses, ";") {
 		words := strings.Fields(strings.TrimPrefix(status, "Exit status: "))
-		if !strings.Contains(text, "\n| "+words[0]+" | ") {
+		if !strings.Contains(string(text), "\n| "+words[0]+" | ") {
 			t.Errorf("the exit status %s of the help is not in the table", words[0])
 		}
 	}

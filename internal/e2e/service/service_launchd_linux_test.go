@@ -205,7 +205,7 @@ func TestLaunchdHeartbeatLog(t *testing.T) {
 }
 
 // TestInstallationAsPrinted builds the program into a home, has a `systemd --user` keep it
-// running, and removes everything, with the commands of README.md and docs/operations.md.
+// running, and removes everything, with the commands of README.md, docs/run.md and docs/heartbeat.md.
 func TestInstallationAsPrinted(t *testing.T) {
 	t.Parallel()
 	harness.WithUserManager(t, "/run/home", func(t *testing.T, manager *harness.UserManager) {
@@ -223,13 +223,13 @@ func TestInstallationAsPrinted(t *testing.T) {
 			}
 			return string(out)
 		}
-		build, _, _ := strings.Cut(harness.Printed(t, "docs/operations.md", "bareclaw init\n"), "\n")
+		build, _, _ := strings.Cut(harness.Printed(t, "docs/run.md", "bareclaw init\n"), "\n")
 		run(build)
 		run(harness.Printed(t, "README.md", "bareclaw service install"))
 		i.found()
 		i.isWell()
 		i.Say("http", "echo hello").Want(t, "hello")
-		if out := run(harness.Printed(t, "docs/operations.md", "bareclaw service status")); !strings.Contains(out, "pid ") {
+		if out := run(harness.Printed(t, "docs/run.md", "bareclaw service status")); !strings.Contains(out, "pid ") {
 			t.Errorf("the status names no process:\n%s", out)
 		}
 		i.found()
@@ -240,12 +240,12 @@ func TestInstallationAsPrinted(t *testing.T) {
 		if files, _ := filepath.Glob(units); len(files) != 2 {
 			t.Errorf("the heartbeat has the files %v", files)
 		}
-		run(harness.Printed(t, "docs/operations.md", "systemctl --user disable --now bareclaw-heartbeat.timer"))
+		run(harness.Printed(t, "docs/heartbeat.md", "systemctl --user disable --now bareclaw-heartbeat.timer"))
 		if files, _ := filepath.Glob(units); len(files) != 0 {
 			t.Errorf("of the heartbeat are left %v", files)
 		}
 		run("bareclaw heartbeat install")
-		run(harness.Printed(t, "docs/operations.md", "bareclaw service uninstall"))
+		run(harness.Printed(t, "docs/run.md", "bareclaw service uninstall"))
 		if files := slices.DeleteFunc(i.files(), func(f string) bool { return strings.Contains(f, "/.config/go/") }); len(files) > 0 {
 			t.Errorf("left behind: %v", files)
 		}
@@ -265,7 +265,7 @@ func TestInitForScriptsAsPrinted(t *testing.T) {
 	m.Env = append(m.Env, "BARECLAW_TELEGRAM_API="+api.URL())
 	check.OK(t, os.Symlink(m.Executable(), m.Path("bin/bareclaw")))
 	m.Write("work/token.txt", api.Token()+"\n", 0o600)
-	m.AsPrinted(harness.Replaced(t, harness.Printed(t, "docs/operations.md", "bareclaw init --yes"), "--port 4000", "--port "+port))
+	m.AsPrinted(harness.Replaced(t, harness.Printed(t, "docs/run.md", "bareclaw init --yes"), "--port 4000", "--port "+port))
 	m.CheckSaved(t, map[string]string{"BARECLAW_PORT": port, "BARECLAW_TELEGRAM_TOKEN": api.Token(), "BARECLAW_ALLOWED_USERS": "123456789"})
 	chat.Send(anna, "hello")
 	chat.AwaitText("ok: hello")
@@ -285,7 +285,7 @@ func TestSocketActivateAsPrinted(t *testing.T) {
 		}
 	}
 	m.Write("home/.config/bareclaw/.env", strings.Join(settings, "\n")+"\n", 0o600)
-	cmd := exec.Command("bash", "-e", "-c", "exec "+harness.Replaced(t, harness.Printed(t, "docs/operations.md", "systemd-socket-activate"), "127.0.0.1:3000", address))
+	cmd := exec.Command("bash", "-e", "-c", "exec "+harness.Replaced(t, harness.Printed(t, "docs/run.md", "systemd-socket-activate"), "127.0.0.1:3000", address))
 	cmd.Env, cmd.Dir, cmd.Stderr = m.Env, m.Path("work"), m.Log
 	check.OK(t, cmd.Start())
 	ended := make(chan struct{})
@@ -311,7 +311,7 @@ func TestLaunchdHeartbeatRemovedAsPrinted(t *testing.T) {
 	t.Parallel()
 	c := newMac(t)
 	c.does(0, []string{"heartbeat", "install", "--binary", c.program}, "loaded com.bareclaw.heartbeat")
-	c.legacy(harness.Printed(t, "docs/operations.md", "launchctl unload"))
+	c.legacy(harness.Printed(t, "docs/heartbeat.md", "launchctl unload"))
 	c.does(0, []string{"heartbeat", "status"}, "not installed")
 	if files := c.Glob("home/Library/LaunchAgents/*"); len(files) > 0 {
 		t.Errorf("left behind: %v", files)

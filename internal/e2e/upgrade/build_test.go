@@ -112,10 +112,10 @@ func TestRestartBuilds(t *testing.T) {
 		t.Errorf("hosts left after Ctrl-C: %v", hosts)
 	}
 
-	// What was built is installed, as docs/operations.md has it, where its state is in the usual place.
+	// What was built is installed, as docs/upgrade.md has it, where its state is in the usual place.
 	m.Write("home/.local/bin/bareclaw", "an older one", 0o755)
 	check.OK(t, errors.Join(os.MkdirAll(m.Path("home/.local/state"), 0o700), os.Symlink(m.Path("state"), m.Path("home/.local/state/bareclaw"))))
-	m.AsPrinted(harness.Printed(t, "docs/operations.md", "install -m 755"))
+	m.AsPrinted(harness.Printed(t, "docs/upgrade.md", "install -m 755"))
 	newer, err := program.Sum(m.Path("state/bin/bareclaw"))
 	if installed, failed := program.Sum(m.Path("home/.local/bin/bareclaw")); err != nil || failed != nil || installed != newer {
 		t.Errorf("installed was another program than was built: %v, %v", err, failed)
