@@ -285,7 +285,7 @@ func TestSocketActivateAsPrinted(t *testing.T) {
 		}
 	}
 	m.Write("home/.config/bareclaw/.env", strings.Join(settings, "\n")+"\n", 0o600)
-	cmd := exec.Command("bash", "-e", "-c", "exec "+harness.Replaced(t, harness.Printed(t, "docs/run.md", "systemd-socket-activate"), "127.0.0.1:3000", address))
+	cmd := exec.Command("bash", "-e", "-c", "exec "+harness.Replaced(t, harness.Printed(t, "docs/lifetimes.md", "systemd-socket-activate"), "127.0.0.1:3000", address))
 	cmd.Env, cmd.Dir, cmd.Stderr = m.Env, m.Path("work"), m.Log
 	check.OK(t, cmd.Start())
 	ended := make(chan struct{})
