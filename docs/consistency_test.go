@@ -157,7 +157,7 @@ func firstCells(table [][]string) []string {
 func TestTargetsAreDocumented(t *testing.T) {
 	t.Parallel()
 	var want []string
-	for _, m := range regexp.MustCompile(`(?m)^([a-z]+):.*## `).FindAllStringSubmatch(read(t, filepath.Join(root, "Makefile")), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^([a-z-]+):.*## `).FindAllStringSubmatch(read(t, filepath.Join(root, "Makefile")), -1) {
 		if m[1] != "help" {
 			want = append(want, "make "+m[1])
 		}
