@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"bareclaw/internal/cli"
 	"bareclaw/internal/daemon"
 	"bareclaw/internal/echoagent"
-	"bareclaw/internal/exitcode"
 	"bareclaw/sessionhost/host"
 	"bareclaw/sessionhost/protocol"
 	"bareclaw/toolhost/api"
@@ -54,9 +52,5 @@ func serve(stderr io.Writer) int {
 
 // work is the gateway below its supervisor.
 func work(stderr io.Writer) int {
-	err := daemon.Work()
-	if errors.Is(err, daemon.ErrStartAgain) {
-		return exitcode.StartAgain
-	}
-	return cli.Report(err, stderr)
+	return cli.Report(daemon.Work(), stderr)
 }

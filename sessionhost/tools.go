@@ -124,7 +124,8 @@ func (t *toolServer) provide(set string) (path string, err error) {
 	return t.file(set), err
 }
 
-// writeLocked writes the answers for a set.
+// writeLocked writes the answers for a set. It does not wait for the disk, for which a hand-over would
+// wait too: the runtime directory need not outlive the machine's boot.
 func (t *toolServer) writeLocked(set string) error {
 	results := t.answers(set)
 	if set != "" {
@@ -135,7 +136,7 @@ func (t *toolServer) writeLocked(set string) error {
 	if err != nil {
 		return fmt.Errorf("encode the answers of the tool server: %w", err)
 	}
-	if err := atomicfile.Write(t.file(set), b, 0o600); err != nil {
+	if err := atomicfile.WriteSoon(t.file(set), b, 0o600); err != nil {
 		return fmt.Errorf("write the answers of the tool server: %w", err)
 	}
 	_, t.lists[set] = setAndList(b)

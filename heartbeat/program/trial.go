@@ -28,8 +28,8 @@ const (
 const maxStarts = 3
 
 // A Trial is the record of the last upgrade. The worker that prepares the upgrade makes the
-// record, the new worker notes its own starts and end, the supervisor decides the trial, and
-// the worker that serves afterwards notes the attempts to send the Summary.
+// record, the supervisor counts the starts of the new program and decides the trial, the new worker
+// notes its own end, and the worker that serves afterwards notes the attempts to send the Summary.
 type Trial struct {
 	ID             string    `json:"id"`
 	State          State     `json:"state"`
@@ -143,45 +143,80 @@ func (t *Trial) PushID() string {
 	return fmt.Sprintf("%s:%d", t.ID, t.NotifyAttempts+1)
 }
 
-// A Verdict says what an upgrade on trial means for a process that has just started.
+// A Verdict says what an upgrade on trial means for a supervisor that starts its first worker.
 type Verdict int
 
 // The verdicts.
 const (
-	NoTrial  Verdict = iota // no upgrade is on trial, or that of another program
-	Go                      // this is the new program, which may serve
-	GoneBack                // the old program is in place: start that
+	NoTrial  Verdict = iota // the program of this process is not on trial
+	Go                      // it is, and may be started
+	GoneBack                // it was, and the old program is in place again: start that
 )
 
-// Begin counts the start of a process that holds the state directory. At its third start a
-// program on trial puts the old program back. self is the path of the process's program.
+// CountStart counts the start of a new program's worker. It comes before the start, since the worker
+// may be one that does nothing. The start after an end that was asked for does not count.
+func CountStart(stateDir string) (*Trial, error) {
+	return Amend(stateDir, func(t *Trial) {
+		if !t.Leaving {
+			t.Starts++
+		}
+		t.Leaving = false
+	})
+}
+
+// Begin judges, in a supervisor without a worker, whether its program is on trial, and counts the
+// start. Instead of the third start it puts the old program back in place. self is the path of the
+// process's program. Nothing is counted while another process holds the state directory: a gateway
+// that leaves, or one that has nothing to do with this process. After an error the verdict holds all
+// the same.
 func Begin(stateDir, self string) (*Trial, Verdict, error) {
 	t, err := Load(stateDir)
 	if err != nil || t == nil || t.State != OnTrial {
 		return t, NoTrial, err
 	}
-	path, err := filepath.EvalSymlinks(self)
-	if err != nil || Place(path) != t.Program {
-		return t, NoTrial, err // somebody tries another program
-	}
-	sum, err := Sum(t.Program.Path())
-	if err != nil {
+	sum, err := Sum(Running(self))
+	if err != nil || sum != t.To.SHA256 {
 		return t, NoTrial, err
 	}
-	if sum != t.To.SHA256 { // the new program was not put in place, or has been replaced since
-		t.End(WentBack, "It was cut short.")
-		return t, NoTrial, t.Save(stateDir)
+	if lockfile.IsStateHeld(stateDir) {
+		return t, Go, nil
 	}
-	if !t.Leaving {
-		t.Starts++
+	counted, err := CountStart(stateDir)
+	if err != nil {
+		return t, Go, err
 	}
-	t.Leaving = false
-	if t.Starts < maxStarts {
-		return t, Go, t.Save(stateDir)
+	if t = counted; t.Starts < maxStarts {
+		return t, Go, nil
 	}
 	if err := t.Program.Rollback(); err != nil {
 		return t, Go, err
 	}
 	t.End(WentBack, fmt.Sprintf("It was started %d times and did not stay.", t.Starts))
 	return t, GoneBack, t.Save(stateDir)
+}
+
+// Judge reports, in a worker that holds the state directory, whether the worker's program is on
+// trial. What counts is the program that runs: the file at its path may have been replaced since
+// the start. If the worker runs the old program, the upgrade was cut short, and Judge puts the old
+// file back. self is the path of the process's program.
+func Judge(stateDir, self string) (t *Trial, onTrial bool, err error) {
+	t, err = Load(stateDir)
+	if err != nil || t == nil || t.State != OnTrial {
+		return t, false, err
+	}
+	runs, err := Sum(Running(self))
+	if err != nil || runs == t.To.SHA256 {
+		return t, err == nil, err
+	}
+	switch inPlace, err := Sum(t.Program.Path()); {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return t, false, err
+	case inPlace != t.To.SHA256: // the new program was not put in place, or has been replaced since
+		t.End(WentBack, "It was cut short. Try again.")
+		return t, false, t.Save(stateDir)
+	case runs == t.From.SHA256:
+		_, err := t.GoBack(stateDir, errors.New("the gateway was killed, or crashed, before the new program could take over. Try again"))
+		return t, false, err
+	}
+	return t, false, nil // somebody tries another program
 }

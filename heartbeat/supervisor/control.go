@@ -50,6 +50,8 @@ type message struct {
 	First bool   `json:"first,omitempty"` // with start: a person or a service manager starts the gateway
 	Heir  bool   `json:"heir,omitempty"`  // with start: another worker serves, or holds requests
 
+	ForNow bool `json:"for_now,omitempty"` // with failed: a later worker may serve
+
 	Names []string            `json:"names,omitempty"` // of the files
 	files map[string]*os.File // by name
 }

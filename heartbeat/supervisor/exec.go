@@ -44,12 +44,14 @@ func (s *supervisor) renew() {
 		return
 	}
 	defer w.reading.Unlock()
+	holdReload()
+	defer letReload()
 	if len(s.signals) > 0 || len(s.events) > 0 { // the next program would not know of them
 		return
 	}
 	w.file = nil // once is enough
 	err := s.exec(w)
-	signal.Notify(s.signals, syscall.SIGHUP) // ignored by exec
+	signal.Notify(s.signals, syscall.SIGHUP) // where holdReload had it ignored
 	s.Log.Error("the supervisor cannot replace its own program", "path", w.path, "err", err)
 }
 
@@ -76,9 +78,6 @@ func (s *supervisor) exec(w *worker) error {
 	}
 	setCloseOnExec(all, 0)
 	defer setCloseOnExec(all, unix.FD_CLOEXEC)
-	// An ignored signal stays ignored until Run asks for it again; any other would end the
-	// process in between.
-	signal.Ignore(syscall.SIGHUP)
 	err = syscall.Exec(w.path, []string{w.path, "serve"}, append(slices.Clip(s.Environ), StateVariable+"="+string(b)))
 	return fmt.Errorf("start %s: %w", w.path, err)
 }

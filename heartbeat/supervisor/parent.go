@@ -19,6 +19,9 @@ const Subcommand = "worker"
 // controlFD is the descriptor of a worker's control socket.
 const controlFD = 3
 
+// ErrGone means that the supervisor has ended. Whoever started it decides what follows.
+var ErrGone = errors.New("the supervisor has ended")
+
 // A Parent is the supervisor as its worker sees it. Methods that send do nothing when the
 // supervisor has ended: see Gone. All methods are safe for concurrent use.
 type Parent struct {
@@ -79,7 +82,7 @@ func (p *Parent) reply(ctx context.Context, wanted string) (m message, err error
 		select {
 		case m = <-p.replies:
 		case <-p.gone:
-			return m, errors.New("the supervisor has ended")
+			return m, ErrGone
 		case <-ctx.Done():
 			return m, context.Cause(ctx)
 		}
@@ -158,14 +161,16 @@ func (p *Parent) Serving(path string, onTrial bool) {
 // maxReason bounds the text of an error that is sent, in bytes.
 const maxReason = 16 << 10
 
-// Failed reports why this process cannot serve.
-func (p *Parent) Failed(err error) {
+// Failed reports why this process cannot serve. forNow means that another process may serve later
+// without anybody mending anything here: for want of room, say.
+func (p *Parent) Failed(err error, forNow bool) {
 	text := err.Error()
-	_ = p.link.write(message{Kind: msgFailed, Error: text[:min(len(text), maxReason)]})
+	_ = p.link.write(message{Kind: msgFailed, Error: text[:min(len(text), maxReason)], ForNow: forNow})
 }
 
 // Restart has the supervisor start another worker of the program at path, and blocks until
-// the worker is ready: the caller then calls Release. After an error nothing has changed.
+// the worker is ready: the caller then calls Release. After an error nothing has changed, unless it is
+// ErrGone: then another supervisor may have started that program.
 // Only one call may be under way. The supervisor keeps place open during a trial, so that no
 // other process replaces the program; place may be nil.
 func (p *Parent) Restart(path string, onTrial bool, place *os.File) error {

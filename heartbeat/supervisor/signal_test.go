@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -67,13 +68,12 @@ func TestAfterAWorker(t *testing.T) {
 		served bool
 		want   string // or the status of the gateway
 	}{
-		"another program is in place":              {exitcode.StartAgain, &worker{phase: preparing}, nil, false, started},
-		"and the end was asked for":                {exitcode.StartAgain, &worker{phase: preparing}, syscall.SIGTERM, true, started},
 		"it was told to end":                       {0, &worker{phase: serving, told: true}, syscall.SIGTERM, true, "0"},
 		"it failed as it ended":                    {1, &worker{phase: serving, told: true}, syscall.SIGTERM, true, "1"},
 		"it had not seen that sessions are to end": {1, &worker{phase: serving}, syscall.SIGINT, true, started},
 		"the end was asked for before it served":   {1, &worker{phase: starting, pendingSignal: syscall.SIGTERM}, syscall.SIGTERM, true, "0"},
 		"it never served":                          {2, &worker{phase: starting}, nil, false, "2"},
+		"it never served, for want of room":        {1, &worker{phase: starting, failed: errors.New("the disk is full"), failedForNow: true}, nil, false, paused},
 		"it crashed":                               {2, &worker{phase: serving}, nil, true, paused},
 		"it failed while it took over":             {2, &worker{phase: starting, heir: true}, nil, true, started},
 	} {

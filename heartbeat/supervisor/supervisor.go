@@ -26,6 +26,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -38,7 +39,10 @@ import (
 const (
 	// readyTimeout is how long a worker may take until it could serve.
 	readyTimeout = 10 * time.Second
-	// serveTimeout is how long a worker that takes over may take then until it serves.
+	// startTimeout is how long a worker may take until it could serve that takes over from nobody: it
+	// may have to wait for half a minute until the worker of a killed supervisor has left.
+	startTimeout = 45 * time.Second
+	// serveTimeout is how long a worker that takes over, or is on trial, may take then until it serves.
 	serveTimeout = 30 * time.Second
 	// minPause and maxPause bound the pause before a crashed worker is started again. The
 	// pause doubles with each crash.
@@ -88,6 +92,7 @@ type supervisor struct {
 	reload bool // a SIGHUP came that no worker could take
 
 	pause   <-chan time.Time // ends a pause after a crash
+	refusal *refusal         // of clients in a pause; nil while they wait
 	crashes int
 	since   time.Time // when the current worker began to serve
 
@@ -99,6 +104,7 @@ type supervisor struct {
 // Run supervises the gateway until the gateway ends, and returns the exit status. In a
 // supervisor that has replaced itself, Run goes on with its worker.
 func Run(o Options) (status int) {
+	runtime.LockOSThread() // the system takes the end of a worker's parent thread for that of the parent
 	s := &supervisor{Options: o, signals: make(chan os.Signal, 16), events: make(chan event, 64), files: map[string]*os.File{}}
 	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT)
 	if err := s.begin(); err != nil {
@@ -114,8 +120,8 @@ func Run(o Options) (status int) {
 		case sig := <-s.signals:
 			s.onSignal(sig)
 		case <-s.pause:
-			s.pause = nil
-			s.start(s.known(), false)
+			s.resume()
+			s.start(s.known())
 		case <-beat:
 			if s.current == nil || s.current.phase != serving { // a worker tells by itself when it serves
 				s.notify(sd.SdNotifyWatchdog)
@@ -142,23 +148,42 @@ func (s *supervisor) begin() (err error) {
 	if err != nil || kept {
 		return err
 	}
-	s.start(s.known(), true)
+	s.startFirst()
 	return nil
+}
+
+// startFirst starts the first worker: of this program, unless an upgrade to it has failed too often.
+func (s *supervisor) startFirst() {
+	t, verdict, err := program.Begin(s.StateDir, s.self)
+	if err != nil {
+		s.Log.Error("the record of the last upgrade is not used", "err", err)
+	}
+	path := s.known()
+	if verdict == program.GoneBack {
+		s.Log.Error("going back to the program before", "from", t.To.Version, "to", t.From.Version, "err", t.Reason)
+		path = t.Program.Path()
+	}
+	s.start(path)
+	if s.current != nil {
+		s.current.trial = verdict == program.Go
+	}
 }
 
 // known returns a path of the program that this process runs: the last that is known to
 // work.
 func (s *supervisor) known() string { return program.Running(s.self) }
 
-func (s *supervisor) start(path string, first bool) {
+// start starts a worker that takes over from nobody.
+func (s *supervisor) start(path string) {
 	w, err := s.spawn(path, s.events)
 	if err != nil {
 		s.Log.Error("the gateway cannot be started", "err", err)
-		s.crashed(first)
+		s.crashed(err)
 		return
 	}
 	s.current, w.pendingSignal = w, s.endSignal
-	w.tell(message{Kind: msgStart, First: first, Heir: s.old != nil, files: s.files})
+	w.bound(startTimeout)
+	w.tell(message{Kind: msgStart, First: !s.served, Heir: s.old != nil, files: s.files})
 }
 
 func (s *supervisor) take(e event) {
@@ -193,7 +218,7 @@ func (s *supervisor) take(e event) {
 		}
 		s.drop()
 	case msgFailed:
-		w.failed = errors.New(e.Error)
+		w.failed, w.failedForNow = errors.New(e.Error), e.ForNow
 	case msgNotify:
 		s.notify(e.State)
 	case msgHealth:
@@ -214,6 +239,11 @@ func (s *supervisor) onRestart(w *worker, m message) {
 		w.tell(message{Kind: msgRefused, Error: err.Error()})
 		return
 	}
+	if m.Trial {
+		if _, err := program.CountStart(s.StateDir); err != nil {
+			s.Log.Error("the start of the new program is not counted", "err", err)
+		}
+	}
 	next.heir, next.trial, next.place = true, m.Trial, m.files[placeFile]
 	next.bound(readyTimeout)
 	next.tell(message{Kind: msgStart, Heir: true, files: s.files})
@@ -226,6 +256,9 @@ func (s *supervisor) onReady(w *worker) {
 	switch w {
 	case s.current:
 		w.phase = starting
+		if w.trial {
+			w.bound(serveTimeout)
+		}
 		w.tell(message{Kind: msgGo})
 	case s.next:
 		if s.current != nil { // else drop has killed next, whose end follows as an event
@@ -242,7 +275,7 @@ func (s *supervisor) onReleased(w *worker) {
 	s.old, s.current, s.next = w, s.next, nil
 	if s.current == nil { // the next worker ended when this one had begun to hand over
 		s.Log.Error("the new process failed; the program before goes on", "err", "it ended before it took over")
-		s.start(s.known(), false)
+		s.start(s.known())
 		return
 	}
 	s.current.phase = starting
@@ -298,35 +331,44 @@ func (s *supervisor) onEnd(w *worker, state *os.ProcessState) {
 func (s *supervisor) afterCurrent(w *worker, state *os.ProcessState) {
 	switch {
 	case w.trial && s.endSignal == nil && (w.failed != nil || !w.told):
-		s.start(s.goBack(w.reason(state)), false)
+		s.start(s.goBack(w.reason(state)))
 	case w.heir && w.phase == starting && !w.told:
 		s.Log.Error("the new process failed; the program before goes on", "err", w.reason(state))
-		s.start(s.known(), false)
-	case state.ExitCode() == exitcode.StartAgain: // the worker has put another program in place
-		s.start(s.self, false)
+		s.start(s.known())
 	case s.endSignal == syscall.SIGINT && !w.told && w.phase == serving: // the worker has not seen the signal
-		s.start(s.known(), false)
+		s.start(s.known())
 	case w.told || s.endSignal != nil:
 		s.endSignal = syscall.SIGTERM
 		s.finish(w.exitStatus(state))
-	case !s.served || os.Getenv(CrashVariable) != "":
+	case !s.served && !w.failedForNow || os.Getenv(CrashVariable) != "":
+		if w.failed == nil { // else the worker has said it
+			s.Log.Error("the gateway cannot be started", "err", w.reason(state))
+		}
 		s.endSignal = syscall.SIGTERM
 		if s.old != nil {
 			s.old.signal(syscall.SIGTERM)
 		}
 		s.finish(w.exitStatus(state))
 	default:
-		s.Log.Error("the gateway has crashed", "pid", w.process.Pid, "ended", state.String())
-		s.crashed(false)
+		why := w.reason(state)
+		s.Log.Error("the gateway has crashed", "pid", w.process.Pid, "ended", state.String(), "err", why)
+		s.pauseAfter(why)
 	}
 }
 
-func (s *supervisor) crashed(first bool) {
-	if first {
+// crashed follows a worker that could not be started at all.
+func (s *supervisor) crashed(why error) {
+	if !s.served {
 		s.endSignal = syscall.SIGTERM
 		s.finish(exitcode.Failed)
 		return
 	}
+	s.pauseAfter(why)
+}
+
+// pauseAfter begins the pause before another worker is started. Clients wait during the first pause,
+// which is short, and are refused in the others.
+func (s *supervisor) pauseAfter(why error) {
 	if !s.since.IsZero() && time.Since(s.since) > steadyTime {
 		s.crashes = 0
 	}
@@ -334,6 +376,16 @@ func (s *supervisor) crashed(first bool) {
 	s.crashes, s.since = s.crashes+1, time.Time{}
 	s.Log.Info("the gateway is started again", "in", pause)
 	s.pause = time.After(pause)
+	if pause > minPause {
+		s.refusal = refuse(s.files, pause)
+	}
+}
+
+// resume ends the pause.
+func (s *supervisor) resume() {
+	s.pause = nil
+	s.refusal.end()
+	s.refusal = nil
 }
 
 func (s *supervisor) onSignal(sig os.Signal) {
@@ -346,7 +398,8 @@ func (s *supervisor) onSignal(sig os.Signal) {
 		return
 	}
 	paused := s.pause != nil
-	if s.endSignal, s.pause = sig, nil; sig != syscall.SIGINT {
+	s.resume()
+	if s.endSignal = sig; sig != syscall.SIGINT {
 		s.endSignal = syscall.SIGTERM
 	}
 	s.drop()
@@ -356,7 +409,7 @@ func (s *supervisor) onSignal(sig os.Signal) {
 		}
 	}
 	if paused && sig == syscall.SIGINT { // only a worker can end the sessions
-		s.start(s.known(), false)
+		s.start(s.known())
 	}
 	s.finish(exitcode.OK)
 }

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"bareclaw/internal/exitcode"
+	"bareclaw/internal/wait"
 )
 
 // WrapVariable is a command that runs workers. Tests set it.
@@ -42,10 +44,11 @@ type worker struct {
 	place         *os.File  // keeps others from replacing that program; nil for none
 	told          bool      // it ends because it was told to
 	failed        error     // why it cannot serve, or why its program cannot stay
+	failedForNow  bool      // a later worker may serve
 
-	limit   *time.Timer
-	late    atomic.Bool // it was killed because it took too long
-	reading sync.Mutex  // held by relay from the first byte of a message until the event is sent
+	unlimit context.CancelFunc // ends the limit of bound; nil for none
+	late    atomic.Bool        // it was killed because it took too long
+	reading sync.Mutex         // held by relay from the first byte of a message until the event is sent
 }
 
 // An event is a message of a worker, or its end.
@@ -69,8 +72,9 @@ func (o Options) spawn(path string, events chan<- event) (*worker, error) {
 	cmd.Env = o.WorkerEnviron
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.ExtraFiles = []*os.File{theirs}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = attributes()
 	file, _ := os.Stat(path) // Start says what is wrong
+	letReloadHere()
 	if err := cmd.Start(); err != nil {
 		_ = l.conn.Close()
 		return nil, fmt.Errorf("start %s: %w", path, err)
@@ -128,18 +132,30 @@ func (w *worker) end(sig os.Signal) {
 	}
 }
 
-// bound kills the worker unless it gets to its next phase, or reports its health, in time.
+// boundSteps is the number of parts in which bound measures its time.
+const boundSteps = 10
+
+// bound kills the worker unless it gets to its next phase, or reports its health, in time. While this
+// process stands still no time passes: of a longer stop at most one step is counted, and the
+// messages that have come meanwhile are read before the next step is over.
 func (w *worker) bound(d time.Duration) {
 	w.unbound()
-	w.limit = time.AfterFunc(d, func() {
+	ctx, unlimit := context.WithCancel(context.Background())
+	w.unlimit = unlimit
+	go func() { // ends with ctx, or when the worker was killed
+		for range boundSteps {
+			if wait.Sleep(ctx, d/boundSteps) != nil {
+				return
+			}
+		}
 		w.late.Store(true)
 		_ = w.process.Kill()
-	})
+	}()
 }
 
 func (w *worker) unbound() {
-	if w.limit != nil {
-		w.limit.Stop()
+	if w.unlimit != nil {
+		w.unlimit()
 	}
 }
 
@@ -155,8 +171,10 @@ func (w *worker) reason(state *os.ProcessState) error {
 	switch {
 	case w.failed != nil:
 		return w.failed
-	case w.late.Load() && w.phase == preparing:
+	case w.late.Load() && w.phase == preparing && w.heir:
 		return fmt.Errorf("it was not ready within %s", readyTimeout)
+	case w.late.Load() && w.phase == preparing:
+		return fmt.Errorf("it was not ready within %s", startTimeout)
 	case w.late.Load() && w.phase == serving:
 		return fmt.Errorf("it does not answer: no report of its health for %s", maxSilence)
 	case w.late.Load():

@@ -31,6 +31,24 @@ func Write(path string, contents []byte, mode fs.FileMode) error {
 	return SyncDir(dir)
 }
 
+// WriteSoon is Write for contents that need not survive a power failure: it does not wait for the disk.
+// After a power failure the file may be damaged.
+func WriteSoon(path string, contents []byte, mode fs.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path))
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(contents)
+	err = errors.Join(err, f.Chmod(mode), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
 // WriteJSON replaces the contents of a private file by a value as JSON.
 func WriteJSON(path string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")

@@ -1,6 +1,7 @@
 package atomicfile
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,10 +13,20 @@ import (
 // no temporary file stays.
 func TestWriteReplacesContentsAndMode(t *testing.T) {
 	t.Parallel()
+	for name, write := range map[string]func(string, []byte, fs.FileMode) error{"Write": Write, "WriteSoon": WriteSoon} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testWrite(t, write)
+		})
+	}
+}
+
+func testWrite(t *testing.T, write func(string, []byte, fs.FileMode) error) {
+	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
 	check.OK(t, os.WriteFile(path, []byte("old"), 0o644))
-	check.OK(t, Write(path, []byte("new"), 0o600))
+	check.OK(t, write(path, []byte("new"), 0o600))
 	b, err := os.ReadFile(path)
 	if err != nil || string(b) != "new" {
 		t.Errorf("the file has %q, %v", b, err)

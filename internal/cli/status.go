@@ -72,6 +72,9 @@ func overviewLines(c *command.Context, o *overview) []string {
 	for _, p := range append([]string{o.Health.Agent.Problem}, o.Health.Problems...) {
 		lines = append(lines, problemLines(term.SafeLine(p), colours, width)...)
 	}
+	if failed := o.Health.FailedRestart; failed != nil {
+		lines = append(lines, term.Wrap("The last restart failed ("+humanize.Ago(failed.At, now)+"), and the gateway went on as it was: "+term.SafeLine(failed.Error), width)...)
+	}
 	lines = append(lines, "")
 	lines = append(lines, shownChannels(o.Channels, colours, now, width)...)
 	if len(o.Approvals) > 0 {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -40,10 +41,6 @@ const endGrace = 30 * time.Second
 // EchoSubcommand is the hidden role that stands in for a missing claude.
 const EchoSubcommand = "echo-agent"
 
-// ErrStartAgain means that the worker has put the earlier program back in place, which is
-// to be started instead.
-var ErrStartAgain = errors.New("the earlier program is in place again")
-
 // heapRoom is the growth of the daemon's heap between two garbage collections, in bytes.
 const heapRoom = 10 << 20
 
@@ -73,9 +70,16 @@ func Work() error {
 		err = d.serve()
 	}
 	if err != nil {
-		parent.Failed(err)
+		parent.Failed(err, wantsRoom(err))
 	}
 	return err
+}
+
+// wantsRoom reports whether an error may go away by itself: the disk is full, or too many files are
+// open.
+func wantsRoom(err error) bool {
+	wants := func(one error) bool { return errors.Is(err, one) }
+	return slices.ContainsFunc([]error{core.ErrStorageFull, syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE}, wants)
 }
 
 // A base is what the parts of the daemon share.
@@ -225,9 +229,7 @@ func (d *daemon) prepare() (err error) {
 	for _, w := range d.cfg.Warnings() {
 		d.log.Warn("configuration", "problem", w)
 	}
-	if err := d.restarts.takeTrial(); err != nil {
-		return err
-	}
+	d.restarts.takeTrial()
 	d.closers = append(d.closers, d.sockets.close)
 	return d.sockets.listen()
 }
@@ -321,7 +323,7 @@ func (d *daemon) health() api.Health {
 		addProblem(&h, "Messages are refused and outcomes wait to be written: "+err.Error())
 	}
 	d.parts.health(&h)
-	addProblem(&h, d.restarts.lastProblem())
+	h.FailedRestart = d.restarts.lastFailure()
 	return h
 }
 

@@ -22,6 +22,7 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/core/ledger"
 	"bareclaw/heartbeat/program"
+	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/buildinfo"
 )
 
@@ -36,9 +37,9 @@ type restarts struct {
 	onTrial atomic.Bool // this program is new, and is replaced by the old program if it fails
 	verdict sync.Mutex  // held while the record of a finished upgrade is read, reported and written
 
-	mu      sync.Mutex // protects the fields below
-	attempt *attempt   // a restart under way
-	problem string     // why the last restart failed
+	mu      sync.Mutex         // protects the fields below
+	attempt *attempt           // a restart under way
+	failure *api.FailedRestart // the last one; nil if none has failed
 }
 
 // An attempt is a restart that is being prepared. Whoever asks meanwhile shares the
@@ -114,7 +115,7 @@ func (r *restarts) try(a *attempt, upgrade *api.UpgradeRequest) {
 	}
 	if a.err != nil {
 		r.attempt = nil // the next one tries again
-		r.problem = "The last restart failed: " + a.err.Error()
+		r.failure = &api.FailedRestart{At: time.Now().UTC(), Error: a.err.Error()}
 	}
 	answers := a.answers
 	r.mu.Unlock()
@@ -158,7 +159,10 @@ func (r *restarts) startSuccessor(upgrade *api.UpgradeRequest) error {
 	}
 	defer func() { _ = c.hold.Close() }() // nil is no file
 	err = r.parent.Restart(c.path, c.trial != nil, c.hold)
-	if err != nil && c.trial != nil {
+	switch {
+	case errors.Is(err, supervisor.ErrGone): // file and record are the next start's, which may be under way
+		return fmt.Errorf("%w: %w", core.ErrClosed, err)
+	case err != nil && c.trial != nil:
 		r.log.Error("going back to the program before", "from", c.trial.To.Version, "to", c.trial.From.Version, "err", err)
 		if _, err := c.trial.GoBack(r.cfg.StateDir, err); err != nil {
 			r.log.Error("going back is not complete", "err", err)
@@ -167,10 +171,12 @@ func (r *restarts) startSuccessor(upgrade *api.UpgradeRequest) error {
 	return err
 }
 
-func (r *restarts) lastProblem() string {
+// lastFailure returns the last restart or upgrade since the start of this process that failed, nil
+// if none has.
+func (r *restarts) lastFailure() *api.FailedRestart {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.problem
+	return r.failure
 }
 
 // A candidate is the program of a restart.

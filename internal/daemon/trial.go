@@ -45,25 +45,17 @@ func noRoom(dir string) bool {
 	return unix.Statfs(dir, &st) == nil && st.Bavail*uint64(st.Bsize) < 1<<20
 }
 
-// takeTrial finds out at the start of this process whether its program is on trial. After too
-// many starts on trial, takeTrial puts the old program back.
-func (r *restarts) takeTrial() error {
-	t, verdict, err := program.Begin(r.cfg.StateDir, r.self)
+// takeTrial finds out at the start of this process whether its program is on trial. An upgrade that
+// was cut short is over.
+func (r *restarts) takeTrial() {
+	t, onTrial, err := program.Judge(r.cfg.StateDir, r.self)
+	r.onTrial.Store(onTrial)
 	switch {
 	case err != nil:
 		r.log.Error("the record of the last upgrade is not used", "err", err)
-		r.onTrial.Store(verdict == program.Go) // though its start could not be counted
-	case verdict == program.Go:
-		r.onTrial.Store(true)
+	case onTrial:
 		r.log.Info("this program is on trial", "from", t.From.Version, "to", t.To.Version, "start", t.Starts)
-	case verdict == program.GoneBack:
-		r.log.Error("going back to the program before", "from", t.To.Version, "to", t.From.Version, "err", t.Reason)
-		if r.parent.IsHeir() {
-			return errors.New(t.Reason) // the old program serves
-		}
-		return ErrStartAgain
 	}
-	return nil
 }
 
 // afterTrial reports the health of a program on trial until the trial is over. Then, or at

@@ -7,6 +7,5 @@ const (
 	Failed      = 1   // what was asked for failed, or something is wrong
 	Usage       = 2   // bad arguments or configuration
 	Unreachable = 3   // the gateway cannot be reached
-	StartAgain  = 75  // of a worker: another program is in its place, and is to be started
 	Interrupted = 130 // ended by Ctrl-C
 )

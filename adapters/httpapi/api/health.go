@@ -20,6 +20,14 @@ type Health struct {
 	Spending   Spending       `json:"spending"`
 	Tools      *Tools         `json:"tools,omitzero"`
 	Telegram   *Telegram      `json:"telegram,omitzero"`
+
+	FailedRestart *FailedRestart `json:"failed_restart,omitzero"` // since StartedAt
+}
+
+// A FailedRestart is a restart or an upgrade after which the gateway went on as it was.
+type FailedRestart struct {
+	At    time.Time `json:"at"`
+	Error string    `json:"error"`
 }
 
 // Values of Health.Status.

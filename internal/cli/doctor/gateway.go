@@ -73,6 +73,10 @@ func checkRunning(r *report, h holder) {
 	for _, p := range said.Problems {
 		r.problem("gateway_unwell", p, "The gateway says so itself; it works as well as it can.", "bareclaw logs")
 	}
+	if failed := said.FailedRestart; failed != nil {
+		r.note("gateway_unwell", "The last restart failed, at "+failed.At.Local().Format(time.DateTime)+": "+failed.Error,
+			"The gateway went on as it was: what was to change has not changed.", "bareclaw restart")
+	}
 }
 
 // overTCP requests the gateway's health with the token over TCP, as another program

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -43,10 +44,22 @@ type Tracer struct {
 // -e inject=; each thread counts its calls by itself. More are further arguments.
 func (m *Machine) Trace(pid int, inject string, more ...string) *Tracer {
 	m.T.Helper()
+	return m.trace(pid, inject, append([]string{"-b", "execve"}, more...)...)
+}
+
+// HoldExec has the process, which may replace its own program, take three seconds to begin with
+// that. Those that it starts take as long.
+func (m *Machine) HoldExec(pid int) *Tracer {
+	m.T.Helper()
+	return m.trace(pid, "execve:delay_enter=3000000")
+}
+
+func (m *Machine) trace(pid int, inject string, more ...string) *Tracer {
+	m.T.Helper()
 	NeedStrace(m.T)
 	calls, _, _ := strings.Cut(inject, ":")
 	tr := &Tracer{t: m.T, done: make(chan struct{})}
-	args := append([]string{"-f", "-b", "execve", "-o", os.DevNull, "-e", "trace=" + calls, "-e", "inject=" + inject, "-p", strconv.Itoa(pid)}, more...)
+	args := append([]string{"-f", "-o", os.DevNull, "-e", "trace=" + calls, "-e", "inject=" + inject, "-p", strconv.Itoa(pid)}, more...)
 	tr.cmd = exec.Command("strace", args...)
 	stderr, err := tr.cmd.StderrPipe()
 	check.OK(m.T, err)
@@ -87,6 +100,19 @@ func (m *Machine) Trace(pid int, inject string, more ...string) *Tracer {
 func (tr *Tracer) Detach() {
 	_ = tr.cmd.Process.Kill() // the kernel then lets go of what was traced
 	<-tr.done
+}
+
+// InCall reports whether a thread of the process is in one of the system calls, or kept from it.
+func InCall(pid int, calls ...int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid)) // none when it has ended
+	for _, path := range threads {
+		b, err := os.ReadFile(path)
+		number, _, _ := strings.Cut(string(b), " ")
+		if call, notNumber := strconv.Atoi(number); err == nil && notNumber == nil && slices.Contains(calls, call) {
+			return true
+		}
+	}
+	return false
 }
 
 // HostSockets returns what has strace look at nothing but the daemon's connections to session hosts:

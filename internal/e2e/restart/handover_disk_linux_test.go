@@ -3,9 +3,6 @@ package restart
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,19 +33,6 @@ func heldBuild(m *harness.Machine) (building func() bool, release func()) {
 		}
 }
 
-// inCall reports whether a thread of the process is in one of the system calls, or kept from it.
-func inCall(pid int, calls ...int) bool {
-	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid)) // none when it has ended
-	for _, path := range threads {
-		b, err := os.ReadFile(path)
-		number, _, _ := strings.Cut(string(b), " ")
-		if call, notNumber := strconv.Atoi(number); err == nil && notNumber == nil && slices.Contains(calls, call) {
-			return true
-		}
-	}
-	return false
-}
-
 // TestHandOverOnASlowDisk hands over while messages are being written to a disk whose sync
 // takes long: each is accepted once, carried out once and answered.
 func TestHandOverOnASlowDisk(t *testing.T) {
@@ -72,7 +56,7 @@ func TestHandOverOnASlowDisk(t *testing.T) {
 			pid, synced := g.Worker(), m.Path("synced")
 			disk := m.Trace(pid, fmt.Sprintf("fdatasync,fsync:delay_enter=%d", sync.Microseconds()), "-o", synced)
 			idle := g.Hold(harness.Obj{"channel": "idle", "text": "echo to idle"})
-			m.Eventually("a message is being written", func() bool { return inCall(pid, unix.SYS_FDATASYNC, unix.SYS_FSYNC) })
+			m.Eventually("a message is being written", func() bool { return harness.InCall(pid, unix.SYS_FDATASYNC, unix.SYS_FSYNC) })
 			busy := g.Hold(harness.Obj{"channel": "busy", "text": "echo to busy"})
 			fresh := g.Hold(harness.Obj{"channel": "fresh", "text": "echo to fresh"}, "Prefer", "respond-async")
 			release()

@@ -42,7 +42,7 @@ func TestInterruptDuringARestart(t *testing.T) {
 			pid, synced := g.Worker(), m.Path("synced")
 			disk := m.Trace(pid, "fdatasync,fsync:delay_enter=6000000", "-o", synced)
 			go ask(interrupt, "/channels/http/interrupt", body)
-			m.Eventually("the outcome is being written", func() bool { return inCall(pid, unix.SYS_FDATASYNC, unix.SYS_FSYNC) })
+			m.Eventually("the outcome is being written", func() bool { return harness.InCall(pid, unix.SYS_FDATASYNC, unix.SYS_FSYNC) })
 			release()
 			m.Eventually("it is written", func() bool {
 				b, _ := os.ReadFile(synced)
