@@ -83,5 +83,12 @@ claude-next: ## the tests with the real claude CLI against its newest version on
 crash: ## the long runs of the crash tests; takes up to an hour
 	BARECLAW_TEST_SOAK=1 $(GO) test $(RACE) -run 'Crash|Replay|KillNine|RealKill' -timeout 60m ./internal/e2e/... ./sessionhost/... ./core/ledger
 
+# Which mutations: a regular expression of promise, package or test.
+MUTATE ?= .
+
+.PHONY: mutate
+mutate: ## break each promise of docs/lifetimes.md once, and see its test fail; hours; MUTATE=regexp selects
+	$(GO) run ./internal/testkit/mutate -run '$(MUTATE)'
+
 $(GOLANGCI_LINT):
 	GOBIN="$(@D)" $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)

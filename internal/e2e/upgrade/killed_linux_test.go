@@ -188,7 +188,8 @@ func agreed(m *harness.Machine, g *harness.Gateway, from, to string) {
 }
 
 // TestSupervisorThatStoodStill stops the supervisor, while an upgrade is on trial, for longer than
-// a new program may be silent: the reports of the worker wait for it, and the program stays.
+// a new program may be silent: the reports of the worker wait for it, and the program stays, though
+// reading them takes a moment.
 func TestSupervisorThatStoodStill(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
@@ -196,6 +197,7 @@ func TestSupervisorThatStoodStill(t *testing.T) {
 	g := m.Start()
 	begunTrial(t, m, g, "v2")
 	h := m.LockFile()
+	m.Trace(g.Cmd.Process.Pid, "recvmsg:delay_enter=300000")
 	check.OK(t, g.Cmd.Process.Signal(syscall.SIGSTOP))
 	stopped := time.Now()
 	m.Eventually("a worker on trial would have been silent for too long", func() bool { return time.Since(stopped) > 14*time.Second })

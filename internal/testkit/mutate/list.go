@@ -3,8 +3,8 @@ package main
 // mutations are in the order of the rows of docs/lifetimes.md.
 var mutations = []Mutation{
 	{
-		Promise: "the client leaves", File: "adapters/httpapi/messages.go",
-		Old: "Submit(context.WithoutCancel(", New: "Submit((", Package: "./core/lanes", Test: "TestSubmitterLeaves",
+		Promise: "the client leaves", File: "core/lanes/channel.go",
+		Old: "		if then := work(c.manager.ctx); then != nil && c.manager.ctx.Err() == nil {", New: "		if then := work(c.manager.ctx); then != nil && c.manager.ctx.Err() != nil {", Package: "./core/lanes", Test: "TestSubmitterLeaves",
 	},
 	{
 		Promise: "SIGHUP, `POST /restart`", File: "core/lanes/lane.go",
@@ -76,10 +76,6 @@ var mutations = []Mutation{
 		Package: "./internal/e2e/restart", Test: "TestHandOverOnASlowDisk",
 	},
 	{
-		Promise: "the same on a disk whose sync takes seconds", File: "sessionhost/tools.go",
-		Old: "atomicfile.WriteSoon(", New: "atomicfile.Write(", Package: "./internal/e2e/restart", Test: "TestHandOverWaitsForNoList",
-	},
-	{
 		Promise: "an interrupt while the gateway restarts", File: "adapters/httpapi/channels.go",
 		Old: "if done.Turn != \"\" {", New: "if false {", Package: "./internal/e2e/restart", Test: "TestInterruptDuringARestart",
 	},
@@ -105,7 +101,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "a restart or an upgrade after `BARECLAW_STATE_DIR`", File: "internal/lockfile/lockfile.go",
-		Old: "if err != nil || !os.SameFile(have, want) {", New: "if err != nil || have == want {", Package: "./internal/e2e/restart", Test: "TestHandOverToOtherDirectories",
+		Old: "if err != nil || !os.SameFile(have, want) {", New: "if err != nil || have == want {", Package: "./internal/e2e/restart", Test: "TestRestartIntoAnotherDirectory",
 	},
 	{
 		Promise: "an upgrade whose program does not start", File: "heartbeat/supervisor/trial.go",
@@ -136,8 +132,8 @@ var mutations = []Mutation{
 		Old: "const maxStarts = 3", New: "const maxStarts = 4", Package: "./internal/e2e/upgrade", Test: "TestTrialIsCutShort",
 	},
 	{
-		Promise: "the supervisor is stopped while an upgrade is on trial", File: "heartbeat/supervisor/trial.go",
-		Old: "	w.bound(maxSilence)\n", New: "", Package: "./heartbeat/supervisor", Test: "TestSilenceOnTrial",
+		Promise: "the supervisor is stopped (SIGSTOP) while an upgrade is on trial", File: "heartbeat/supervisor/worker.go",
+		Old: "const boundSteps = 10", New: "const boundSteps = 1", Package: "./internal/e2e/upgrade", Test: "TestSupervisorThatStoodStill",
 	},
 	{
 		Promise: "SIGHUP while the supervisor replaces its own program", File: "heartbeat/supervisor/exec.go",
@@ -145,7 +141,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "the new process dies before it takes over", File: "heartbeat/supervisor/supervisor.go",
-		Old: "	case s.next:\n", New: "", Package: "./internal/e2e/upgrade", Test: "TestUpgradeThatFails",
+		Old: "			s.current.tell(message{Kind: msgRefused, Error: fmt.Sprintf(", New: "			_ = w; s.Log.Debug(fmt.Sprintf(", Package: "./internal/e2e/upgrade", Test: "TestUpgradeThatFails",
 	},
 	{
 		Promise: "the new process dies while it takes over", File: "heartbeat/supervisor/supervisor.go",
@@ -153,7 +149,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "the new process dies after it took over", File: "adapters/httpapi/handover.go",
-		Old: "	case w.held != nil:", New: "	case false:", Package: "./internal/e2e/restart", Test: "TestNewProcessDies",
+		Old: "	case w.held != nil:", New: "	case false:", Package: "./internal/e2e/restart", Test: "TestSuccessorDies",
 	},
 	{
 		Promise: "the daemon crashes", File: "heartbeat/supervisor/supervisor.go",
@@ -197,7 +193,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "`kill -9` of the supervisor", File: "internal/daemon/daemon.go",
-		Old: "		case <-d.parent.Gone():", New: "		case <-make(chan int):", Package: "./internal/e2e/upgrade", Test: "TestTrialIsCutShort",
+		Old: "		case <-d.parent.Gone():", New: "		case <-make(chan int):", Package: "./internal/e2e/restart", Test: "TestSupervisorIsKilled",
 	},
 	{
 		Promise: "`kill -9` of the daemon when it has accepted a message with `mode: interrupt`", File: "core/lanes/admit.go",
@@ -299,8 +295,83 @@ var mutations = []Mutation{
 		Promise: "a restart on a full disk", File: "internal/daemon/restart.go",
 		Old: "	if err := r.engine.ledger.Probe(ctx); err != nil {", New: "	if err := r.engine.ledger.Probe(ctx); false {", Package: "./internal/e2e/restart", Test: "TestRestartOnAFullDisk",
 	},
+	{
+		Promise: "the daemon dies while a channel goes on under another key", File: "adapters/telegram/chats/chats.go",
+		Old: "		a.Chat = to", New: "		_ = to", Package: "./internal/e2e/telegram", Test: "TestTelegramGroupBecomesASupergroup",
+	},
+	{
+		Promise: "a tick is killed between clearing its session and its question", File: "core/schedule/runner.go",
+		Old: "r.submit(ctx, r.job.Fresh, key+\":fresh\")", New: "r.submit(ctx, r.job.Fresh, o.Why+time.Now().String())", Package: "./core/schedule", Test: "TestTriggerKilled",
+	},
+	{
+		Promise: "the daemon hangs while a tick comes", File: "heartbeat/tick.go",
+		Old: "		case err != nil && time.Now().After(deadline):", New: "		case false:", Package: "./heartbeat", Test: "TestHungGateway",
+	},
+	{
+		Promise: "SIGINT (Ctrl-C)", File: "internal/daemon/daemon.go",
+		Old: "		if err := statemark.MarkStopped(d.cfg.StateDir); err != nil {", New: "		if err := error(nil); err != nil {", Package: "./internal/e2e/service", Test: "TestHeartbeatCannotRevive|TestHeartbeatRevives",
+	},
+	{
+		Promise: "`kill -9` of the daemon, also during a restart", File: "heartbeat/supervisor/supervisor.go",
+		Old: "	if s.next != nil {", New: "	if s.next == nil {", Package: "./internal/e2e/restart", Test: "TestDaemonIsKilledDuringARestart",
+	},
+	{
+		Promise: "a tool does not end, or takes too much memory", File: "toolhost/suspects.go",
+		Old: "	return s[f] == maxBlamed", New: "	return false", Package: "./toolhost", Test: "TestStuck",
+	},
+	{
+		Promise: "a file in the tools directory has a mistake", File: "toolhost/runner/loader.go",
+		Old: "	f.problem = problem", New: "	f.problem, f.script = problem, nil", Package: "./toolhost", Test: "TestBrokenFile",
+	},
+	{
+		Promise: "the tools directory is deleted, or the gateway is killed during a rollback", File: "toolhost/files.go",
+		Old: "!isThere(f.tools) && isThere(left) {", New: "false {", Package: "./toolhost", Test: "TestRestoreCut",
+	},
+	{
+		Promise: "a spare dies, or the daemon, while a new channel takes it", File: "sessionhost/spares.go",
+		Old: "	if isThere(p.placeOf(slot).ReservedPath()) {", New: "	if false {", Package: "./internal/e2e/crash", Test: "TestCrashOfDaemonWhileASpareIsTaken",
+	},
+	{
+		Promise: "claude no longer knows the session, or cannot read its transcript", File: "core/lanes/recover.go",
+		Old: "	rv.turns.notice(core.Notice{Code: \"fresh_session\"", New: "	_ = (core.Notice{Code: \"fresh_session\"", Package: "./core/lanes", Test: "TestRecovery",
+	},
+	{
+		Promise: "login is refused (401)", File: "core/lanes/events.go",
+		Old: "		ln.turns.interrupt(f, &stop{reply: failure(core.CodeNotLoggedIn, loginText), grace: patientGrace})", New: "		_ = f", Package: "./core/lanes", Test: "TestPark|TestResults",
+	},
+	{
+		Promise: "Telegram cannot be reached, or refuses the bot", File: "adapters/telegram/poller.go",
+		Old: "	if problem := pollProblem(err); p.health.failed(problem) {", New: "	if problem := pollProblem(err); p.health.failed(\"\") {", Package: "./internal/e2e/telegram", Test: "TestTelegramTroubleIsTold",
+	},
+	{
+		Promise: "the daemon is killed or replaced while Telegram asks it to wait", File: "adapters/telegram/outbox/sender.go",
+		Old: "			hold(chat, now.Add(left))", New: "			_ = chat", Package: "./internal/e2e/telegram", Test: "TestTelegramRetryAfterOutlivesTheDaemon",
+	},
+	{
+		Promise: "the daemon is killed between an update and its answer", File: "adapters/telegram/poller.go",
+		Old: "		offset, err = p.receive(ctx, updates, offset)", New: "		offset, err = offset+int64(len(updates)), nil", Package: "./internal/e2e/crash", Test: "TestTelegramCrashAtEveryStep",
+	},
+	{
+		Promise: "the daemon is restarted, handed over or killed while a schedule is due", File: "core/schedule/scheduler.go",
+		Old: "	if err := s.skipDecided(ctx, &d); err != nil {", New: "	if err := ctx.Err(); err != nil {", Package: "./core/schedule", Test: "TestKilledBeforeItIsRecorded",
+	},
+	{
+		Promise: "the daemon does not run, or the machine sleeps, when a schedule is due", File: "core/schedule/when.go",
+		Old: "		case late <= within:", New: "		case true:", Package: "./core/schedule", Test: "TestSleep|TestMissedRules",
+	},
+	{
+		Promise: "the daemon hangs", File: "internal/daemon/watchdog.go",
+		Old: "		if err := w.look(life); err != nil {", New: "		if err := w.look(life); false {", Package: "./internal/daemon", Test: "TestWatchdogOfWhatIsStuck",
+	},
+	{
+		Promise: "a turn is interrupted on a full disk", File: "core/lanes/requests.go",
+		Old: "		err = fmt.Errorf(\"%w: %w\", core.ErrUnwritten, unwritten)", New: "		_ = core.ErrUnwritten", Package: "./core/lanes", Test: "TestInterrupt",
+	},
 }
 
 // elsewhere says of promises why no line of ours breaks them, or which test would need more than a
 // line.
-var elsewhere = map[string]string{}
+var elsewhere = map[string]string{
+	"the power fails": "of a whole machine: what is synced, and in which order, is tested in core/ledger by kills at each system call",
+	"a tick hangs":    "systemd ends it, by TimeoutStartSec of the unit: heartbeat/service",
+}
