@@ -3,6 +3,7 @@ package supervisor
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -22,6 +23,7 @@ type keptState struct {
 	Path    string         `json:"path"`   // of the worker's program
 	Control int            `json:"control"`
 	Files   map[string]int `json:"files"`
+	Signals int            `json:"signals"` // a pipe with the numbers of signals that came too late; 0 for none
 
 	StateDir string `json:"state_dir"` // see Options
 }
@@ -67,7 +69,13 @@ func (s *supervisor) exec(w *worker) error {
 	}
 	defer func() { _ = control.Close() }()
 	kept.Control = descriptor(control)
-	all = append(all, kept.Control)
+	late, stop, err := s.catchSignals()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	kept.Signals = descriptor(late)
+	all = append(all, kept.Control, kept.Signals)
 	for name, f := range s.files {
 		kept.Files[name] = descriptor(f)
 		all = append(all, kept.Files[name])
@@ -80,6 +88,45 @@ func (s *supervisor) exec(w *worker) error {
 	defer setCloseOnExec(all, unix.FD_CLOEXEC)
 	err = syscall.Exec(w.path, []string{w.path, "serve"}, append(slices.Clip(s.Environ), StateVariable+"="+string(b)))
 	return fmt.Errorf("start %s: %w", w.path, err)
+}
+
+// catchSignals writes the signals that come from now on to a pipe, for the next program, until stop is
+// called: then they are this program's again.
+func (s *supervisor) catchSignals() (late *os.File, stop func(), err error) {
+	late, to, err := os.Pipe()
+	if err != nil {
+		return nil, nil, fmt.Errorf("keep late signals: %w", err)
+	}
+	stopping, stopped := make(chan struct{}), make(chan struct{})
+	go func() { // ends by stop, or with this program
+		defer close(stopped)
+		for {
+			select {
+			case sig := <-s.signals:
+				_, _ = to.Write([]byte{byte(sig.(syscall.Signal))}) // there is room
+			case <-stopping:
+				return
+			}
+		}
+	}()
+	return late, func() {
+		close(stopping)
+		<-stopped
+		_ = to.Close()
+		s.replay(late)
+	}, nil
+}
+
+// replay takes signals out of a pipe whose other end is closed.
+func (s *supervisor) replay(late *os.File) {
+	defer func() { _ = late.Close() }()
+	numbers, _ := io.ReadAll(io.LimitReader(late, int64(cap(s.signals)))) // what cannot be read is lost
+	for _, n := range numbers {
+		select {
+		case s.signals <- syscall.Signal(n):
+		default: // others have come since
+		}
+	}
 }
 
 func setCloseOnExec(fds []int, flag int) {
@@ -115,6 +162,10 @@ func (s *supervisor) restore() (ok bool, err error) {
 	l, err := newLink(os.NewFile(uintptr(kept.Control), "control"))
 	if err != nil {
 		return false, err
+	}
+	if kept.Signals > 0 {
+		unix.CloseOnExec(kept.Signals)
+		s.replay(os.NewFile(uintptr(kept.Signals), "signals"))
 	}
 	process, err := os.FindProcess(kept.Worker)
 	if err != nil {

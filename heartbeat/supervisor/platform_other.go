@@ -14,8 +14,5 @@ func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: tr
 // signal: an ignored signal stays ignored. One that comes meanwhile is lost.
 func holdReload() { signal.Ignore(syscall.SIGHUP) }
 
-// letReload does nothing: Run asks for the signal again.
+// letReload does nothing: the supervisor asks for the signal again.
 func letReload() {}
-
-// letReloadHere does nothing.
-func letReloadHere() {}

@@ -74,7 +74,7 @@ func (o Options) spawn(path string, events chan<- event) (*worker, error) {
 	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.SysProcAttr = attributes()
 	file, _ := os.Stat(path) // Start says what is wrong
-	letReloadHere()
+	letReload()
 	if err := cmd.Start(); err != nil {
 		_ = l.conn.Close()
 		return nil, fmt.Errorf("start %s: %w", path, err)

@@ -126,10 +126,12 @@ func TestKilledAtEveryStepOfAnUpgrade(t *testing.T) {
 					g = m.Start()
 				}
 				quiet++
+				agreed(m, g, now, next)
 				if killed {
 					kills, quiet = kills+1, 0
+					g.Signal(syscall.SIGTERM) // or pauses after crashes would grow
+					g = m.Start()
 				}
-				agreed(m, g, now, next)
 				if now != versionInPlace(m, now, next) {
 					now, next = next, now
 				}
