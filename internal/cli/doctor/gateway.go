@@ -74,7 +74,7 @@ func checkRunning(r *report, h holder) {
 		r.problem("gateway_unwell", p, "The gateway says so itself; it works as well as it can.", "bareclaw logs")
 	}
 	if failed := said.FailedRestart; failed != nil {
-		r.note("gateway_unwell", "The last restart failed, at "+failed.At.Local().Format(time.DateTime)+": "+failed.Error,
+		r.note("restart_failed", "The last restart failed, at "+failed.At.Local().Format(time.DateTime)+": "+failed.Error,
 			"The gateway went on as it was: what was to change has not changed.", "bareclaw restart")
 	}
 }

@@ -269,6 +269,9 @@ func TestDoctorOfAGatewayThatIsNotWell(t *testing.T) {
 	}{
 		{"another version", func(s *standIn) { s.health["version"] = "v0.0.1" }, doctor.Warning, "version_differs", []string{"v0.0.1", buildinfo.Version(), "bareclaw restart"}},
 		{"problems", func(s *standIn) { s.health["problems"] = []string{"Something \x1b[31mred."} }, doctor.Problem, "gateway_unwell", []string{"Something \uFFFD[31mred."}},
+		{"failed restart", func(s *standIn) {
+			s.health["failed_restart"] = map[string]any{"at": "2026-01-02T03:04:05Z", "error": "Something \x1b[31mred."}
+		}, doctor.Note, "restart_failed", []string{"Something \uFFFD[31mred.", "bareclaw restart"}},
 		{"draining", func(s *standIn) { s.health["status"] = "draining" }, doctor.Note, "gateway_busy", []string{"draining"}},
 		{"refuses", func(s *standIn) { s.status = 403 }, doctor.Problem, "gateway_refuses", []string{"Not you."}},
 		{"another token", func(s *standIn) { s.token = "secret-of-before"; s.Set("BARECLAW_HTTP_TOKEN=secret-of-now-0123") }, doctor.Problem, "token_refused", []string{"bareclaw restart"}},

@@ -3,8 +3,9 @@ package main
 // mutations are in the order of the rows of docs/lifetimes.md.
 var mutations = []Mutation{
 	{
-		Promise: "the client leaves", File: "core/lanes/channel.go",
-		Old: "		if then := work(c.manager.ctx); then != nil && c.manager.ctx.Err() == nil {", New: "		if then := work(c.manager.ctx); then != nil && c.manager.ctx.Err() != nil {", Package: "./core/lanes", Test: "TestSubmitterLeaves",
+		Promise: "the client leaves", File: "adapters/httpapi/messages.go",
+		Old: "	case <-r.Context().Done():", New: "	case <-r.Context().Done(): _, _ = m.Core.Interrupt(context.Background(), sub.Channel, \"\")",
+		Package: "./adapters/httpapi", Test: "TestClientLeaves",
 	},
 	{
 		Promise: "SIGHUP, `POST /restart`", File: "core/lanes/lane.go",

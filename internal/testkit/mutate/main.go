@@ -137,8 +137,10 @@ func (m *Mutation) try(tree string) (err error) {
 		cmd.Dir = tree
 		return cmd.CombinedOutput()
 	}
-	if out, err := in("build", "./..."); err != nil {
-		return fmt.Errorf("it does not compile: %s", bytes.TrimSpace(out))
+	if strings.HasPrefix(m.Package, "./internal/e2e/") { // whose tests build the program themselves
+		if out, err := in("build", "-o", os.DevNull, "."); err != nil {
+			return fmt.Errorf("it does not compile: %s", bytes.TrimSpace(out))
+		}
 	}
 	out, err := in("test", "-vet=off", "-count=1", "-timeout", testTimeout.String(), "-run", "^("+m.Test+")$", m.Package)
 	switch failed := (*exec.ExitError)(nil); {
