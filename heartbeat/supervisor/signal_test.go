@@ -74,6 +74,8 @@ func TestAfterAWorker(t *testing.T) {
 		"the end was asked for before it served":   {1, &worker{phase: starting, pendingSignal: syscall.SIGTERM}, syscall.SIGTERM, true, "0"},
 		"it never served":                          {2, &worker{phase: starting}, nil, false, "2"},
 		"it never served, for want of room":        {1, &worker{phase: starting, failed: errors.New("the disk is full"), failedForNow: true}, nil, false, paused},
+		"the first on trial says why":              {1, &worker{phase: preparing, trial: true, failed: errors.New("a wrong setting")}, nil, false, "1"},
+		"the first on trial says nothing":          {1, &worker{phase: preparing, trial: true}, nil, false, started},
 		"it crashed":                               {2, &worker{phase: serving}, nil, true, paused},
 		"it failed while it took over":             {2, &worker{phase: starting, heir: true}, nil, true, started},
 	} {
@@ -82,7 +84,7 @@ func TestAfterAWorker(t *testing.T) {
 			_ = cmd.Run() // its status is looked at
 			c.worker.process = cmd.Process
 			s := &supervisor{
-				Options: Options{Log: slog.New(slog.DiscardHandler), BeforeStart: func() {}},
+				Options: Options{StateDir: t.TempDir(), Log: slog.New(slog.DiscardHandler), BeforeStart: func() {}},
 				events:  make(chan event, 4), endSignal: c.asked, served: c.served,
 			}
 			s.afterCurrent(c.worker, cmd.ProcessState)

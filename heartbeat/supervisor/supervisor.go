@@ -330,7 +330,7 @@ func (s *supervisor) onEnd(w *worker, state *os.ProcessState) {
 // afterCurrent decides what follows the end of the worker that served, or was to serve.
 func (s *supervisor) afterCurrent(w *worker, state *os.ProcessState) {
 	switch {
-	case w.trial && s.endSignal == nil && (w.failed != nil || !w.told):
+	case w.trial && s.endSignal == nil && s.isCondemned(w):
 		s.start(s.goBack(w.reason(state)))
 	case w.heir && w.phase == starting && !w.told:
 		s.Log.Error("the new process failed; the program before goes on", "err", w.reason(state))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bareclaw/heartbeat/program"
+	"bareclaw/internal/lockfile"
 )
 
 const (
@@ -95,6 +96,19 @@ func (s *supervisor) confirm(w *worker) {
 		s.Log.Info("upgraded", "from", t.From.Version, "to", t.To.Version)
 	}
 	w.tell(message{Kind: msgTrialOver})
+}
+
+// isCondemned reports whether the end of a worker is the fault of its program, which is on trial. A
+// first worker that says why it cannot begin may have met a wrong setting or another gateway: then
+// the number of starts decides. So it does while another process holds the state directory.
+func (s *supervisor) isCondemned(w *worker) bool {
+	switch {
+	case w.failedForNow:
+		return false
+	case w.heir || w.phase >= starting:
+		return w.failed != nil || !w.told
+	}
+	return w.failed == nil && !w.told && !lockfile.IsStateHeld(s.StateDir)
 }
 
 // goBack puts the earlier program back after a trial that failed, and returns the path of

@@ -234,6 +234,10 @@ func TestTrialIsEnded(t *testing.T) {
 	if a := g.Must("POST", "/upgrade", harness.Obj{"path": harness.ReleaseOf(t, "v1")}, 409); a.Str("code") != "upgrade_running" {
 		t.Errorf("another upgrade: %s", a.Body)
 	}
+	m.Command(harness.ExitFailure, "serve") // another gateway decides nothing about it, and counts nothing
+	if rec := m.Trial(); rec.State != program.OnTrial {
+		t.Errorf("the record is %+v", rec)
+	}
 	g.Signal(syscall.SIGTERM)
 	if code := g.Cmd.ProcessState.ExitCode(); code != harness.ExitOK {
 		t.Errorf("it ends with %d", code)
