@@ -47,6 +47,8 @@ const (
 	// minPause and maxPause bound the pause before a crashed worker is started again. The
 	// pause doubles with each crash.
 	minPause, maxPause = time.Second, time.Minute
+	// waitPause is the longest pause in which clients wait; in longer ones they are refused.
+	waitPause = 2 * time.Second
 	// steadyTime is how long a worker serves until earlier crashes are forgotten.
 	steadyTime = 5 * time.Minute
 	// abortGrace is how long a worker may take to print its stacks when a service manager's
@@ -178,7 +180,7 @@ func (s *supervisor) start(path string) {
 	w, err := s.spawn(path, s.events)
 	if err != nil {
 		s.Log.Error("the gateway cannot be started", "err", err)
-		s.crashed(err)
+		s.crashed()
 		return
 	}
 	s.current, w.pendingSignal = w, s.endSignal
@@ -350,25 +352,23 @@ func (s *supervisor) afterCurrent(w *worker, state *os.ProcessState) {
 		}
 		s.finish(w.exitStatus(state))
 	default:
-		why := w.reason(state)
-		s.Log.Error("the gateway has crashed", "pid", w.process.Pid, "ended", state.String(), "err", why)
-		s.pauseAfter(why)
+		s.Log.Error("the gateway has crashed", "pid", w.process.Pid, "ended", state.String(), "err", w.reason(state))
+		s.beginPause()
 	}
 }
 
 // crashed follows a worker that could not be started at all.
-func (s *supervisor) crashed(why error) {
+func (s *supervisor) crashed() {
 	if !s.served {
 		s.endSignal = syscall.SIGTERM
 		s.finish(exitcode.Failed)
 		return
 	}
-	s.pauseAfter(why)
+	s.beginPause()
 }
 
-// pauseAfter begins the pause before another worker is started. Clients wait during the first pause,
-// which is short, and are refused in the others.
-func (s *supervisor) pauseAfter(why error) {
+// beginPause begins the pause before another worker is started.
+func (s *supervisor) beginPause() {
 	if !s.since.IsZero() && time.Since(s.since) > steadyTime {
 		s.crashes = 0
 	}
@@ -376,7 +376,7 @@ func (s *supervisor) pauseAfter(why error) {
 	s.crashes, s.since = s.crashes+1, time.Time{}
 	s.Log.Info("the gateway is started again", "in", pause)
 	s.pause = time.After(pause)
-	if pause > minPause {
+	if pause > waitPause {
 		s.refusal = refuse(s.files, pause)
 	}
 }
