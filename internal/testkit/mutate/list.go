@@ -94,7 +94,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "a restart that cannot be", File: "heartbeat/supervisor/supervisor.go",
-		Old: "			s.current.tell(message{Kind: msgRefused, Error: fmt.Sprintf(", New: "			_ = w; s.Log.Debug(fmt.Sprintf(", Package: "./internal/e2e/crash", Test: "TestFailedRestart",
+		Old: "			s.current.tell(message{Kind: msgRefused", New: "			w.tell(message{Kind: msgRefused", Package: "./internal/e2e/crash", Test: "TestFailedRestart",
 	},
 	{
 		Promise: "a restart that cannot be", File: "internal/daemon/daemon.go",
@@ -142,7 +142,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "the new process dies before it takes over", File: "heartbeat/supervisor/supervisor.go",
-		Old: "			s.current.tell(message{Kind: msgRefused, Error: fmt.Sprintf(", New: "			_ = w; s.Log.Debug(fmt.Sprintf(", Package: "./internal/e2e/upgrade", Test: "TestUpgradeThatFails",
+		Old: "			s.current.tell(message{Kind: msgRefused", New: "			w.tell(message{Kind: msgRefused", Package: "./internal/e2e/upgrade", Test: "TestUpgradeThatFails",
 	},
 	{
 		Promise: "the new process dies while it takes over", File: "heartbeat/supervisor/supervisor.go",
