@@ -113,11 +113,11 @@ type SessionInfo struct {
 	Requests  []Request     // permission requests that wait for an answer
 	Calls     []ToolRequest // requests to tools that wait for an answer
 	Ready     bool
-	Said      uint64 // number of the host's last event at the time of attaching
-	Replays   bool   // the host now replays events up to Said
-	Tasks     int    // background tasks that are alive
-	Stale     bool   // started with another program or configuration than a new session would be
-	Settings  string // fingerprint of the channel's settings at the session's start
+	Said      uint64   // number of the host's last event at the time of attaching
+	Replays   bool     // the host now replays events up to Said
+	Tasks     []string // descriptions of the background tasks that are alive; a description may be empty
+	Stale     bool     // started with another program or configuration than a new session would be
+	Settings  string   // fingerprint of the channel's settings at the session's start
 }
 
 // Knows reports whether the turn was handed to the session's process.
@@ -152,7 +152,9 @@ const (
 	ToolEnded                      // ToolID
 	Retrying                       // Detail, Status: the agent's own retries of a failing API
 	Limited                        // Until: a usage limit refuses the agent; a result says whether the turn ended because of the limit
-	TasksChanged                   // Tasks: number of live background tasks
+	TasksChanged                   // Tasks: the live background tasks
+	OwnTurn                        // Detail: what woke the agent, if known; the agent begins a turn that no message asked for, unless a turn is open
+	Warned                         // Detail: a warning of the agent for the user
 	Readied                        // the agent is ready
 	Exited                         // Exit
 	LogFull                        // Seq is the last event before the log became full; the host sends no more until Seq is acknowledged or, with Detail, until the problem in Detail is fixed
@@ -192,16 +194,18 @@ type Event struct {
 	Detail      string
 	Status      int       // HTTP status of the failing API; 0 without a response
 	Until       time.Time // end of the limit; zero if unknown
-	Tasks       int
-	Model       string // model used by the session from now on; empty if not reported
+	Tasks       []string  // descriptions; a description may be empty
+	Model       string    // model used by the session from now on; empty if not reported
 	Exit        *Exit
 }
 
 // A Result is the agent's report of a turn's end. A Result answers the named turns, and no
-// turn when Background is set.
+// turn when Background is set. The agent does not mark each of its own turns: a Result that
+// names no turn while no turn is under way belongs to one, too.
 type Result struct {
 	Turns       []TurnID  `json:"turns,omitempty"`
 	Background  bool      `json:"background,omitempty"`
+	WokenBy     string    `json:"woken_by,omitempty"` // with Background: what began the turn, for a person; empty if unknown
 	Text        string    `json:"text,omitempty"`
 	IsError     bool      `json:"is_error,omitempty"`
 	Interrupted bool      `json:"interrupted,omitempty"` // the turn was aborted

@@ -173,12 +173,13 @@ type Mark struct {
 	Took   time.Duration `json:"took_ns,omitempty"` // duration of an ended tool
 }
 
-// A Background is a result without a message: the result of an agent's task that finished
-// after its turn had ended.
+// A Background is a result without a message: of a turn that the agent began by itself, for
+// example when a task had finished after the end of its turn.
 type Background struct {
 	ID        string
 	Channel   ChannelKey
-	Text      string
+	Text      string // empty if the agent said nothing: the result is counted, and told to nobody
+	WokenBy   string // what began the turn, for a person; empty if unknown
 	IsError   bool
 	CreatedAt time.Time
 

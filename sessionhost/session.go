@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -82,7 +83,7 @@ func handshake(c *pipe.Socket, key core.ChannelKey, pid int, o Options) (*sessio
 	}
 	s := &session{
 		c: c, frames: frames, events: make(chan *core.Batch, eventBuffer), quit: make(chan struct{}),
-		info:     core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready, Said: w.Seq, Replays: w.Kept, Tasks: w.Tasks, Settings: w.Settings},
+		info:     core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready, Said: w.Seq, Replays: w.Kept, Tasks: w.TaskNames, Settings: w.Settings},
 		launchID: w.Launch, hasTools: w.Tools, toolList: w.ToolList, tr: translator{sessionID: w.SessionID, answeredTo: w.Seq, log: o.Log.With("channel", string(key))},
 	}
 	s.info.HostStart, _ = proc.StartTime(w.PID) // 0 if the host has just ended
@@ -90,7 +91,12 @@ func handshake(c *pipe.Socket, key core.ChannelKey, pid int, o Options) (*sessio
 		s.info.Turns = append(s.info.Turns, core.TurnID(id))
 	}
 	for _, id := range w.Working {
-		s.info.Working = append(s.info.Working, core.TurnID(id))
+		if slices.Contains(w.Turns, id) { // else claude's own schedule began the turn
+			s.info.Working = append(s.info.Working, core.TurnID(id))
+		}
+	}
+	for len(s.info.Tasks) < w.Tasks { // an older host
+		s.info.Tasks = append(s.info.Tasks, "")
 	}
 	for i, raw := range w.Requests {
 		if ev, err := claude.Decode(raw); err == nil {

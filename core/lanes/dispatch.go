@@ -79,6 +79,20 @@ func (ts *turns) notice(n core.Notice) {
 	ts.notices = append(ts.notices, n)
 }
 
+// warn adds a warning of the agent to the reply of the running turn, or of the next turn.
+func (ts *turns) warn(text string) {
+	const maxBytes, maxWarnings = 1000, 5
+	text, _ = core.TruncateText(text, maxBytes)
+	n := core.Notice{Code: "claude_warning", Text: "Claude warns: " + text}
+	known := ts.notices
+	if f := ts.running(); f != nil {
+		known = f.turn.Notices
+	}
+	if len(known) < maxWarnings && !slices.Contains(known, n) {
+		ts.notice(n)
+	}
+}
+
 // freeze takes the first n messages from the queue and writes the turn to the ledger: uuid,
 // members and the exact bytes for the agent. Members not written yet become durable in the
 // same change.

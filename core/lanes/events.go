@@ -2,14 +2,10 @@ package lanes
 
 import (
 	"bytes"
-	"cmp"
-	"log/slog"
 	"slices"
 	"time"
 
 	"bareclaw/core"
-
-	"github.com/google/uuid"
 )
 
 const (
@@ -33,6 +29,7 @@ type listener struct {
 	calls    *toolRequests
 	turns    *turns
 	recovery *recovery
+	ownTurns *ownTurns
 }
 
 func (ln *listener) handle(ev *core.Event) {
@@ -73,6 +70,7 @@ func (ln *listener) handle(ev *core.Event) {
 	case core.Said, core.TurnState:
 	case core.Resulted:
 		ln.resulted(ev)
+		s.background.endTurn()
 		s.replayed.drop(ev.Result.Turns)
 	case core.Requested:
 		ln.desk.request(*ev.Request, ln.turns.running())
@@ -102,6 +100,12 @@ func (ln *listener) handle(ev *core.Event) {
 		ln.queue.limit = ev.Until
 	case core.TasksChanged:
 		s.background.setTasks(ev.Tasks)
+	case core.OwnTurn:
+		ln.ownTurns.begin(ev)
+	case core.Warned:
+		if !again {
+			ln.turns.warn(ev.Detail)
+		}
 	case core.Readied:
 		s.ready, ln.conv.startRefusals = true, 0
 		ln.turns.mark("agent_ready", "")
@@ -123,8 +127,6 @@ func (ln *listener) noteOutput(ev *core.Event) {
 			f.spoke = true
 			f.mark(ln.eventTime(), "first_event", "")
 		}
-	case "result":
-		ln.conv.session.background.OwnTurn = false
 	}
 }
 
@@ -195,8 +197,8 @@ func (ln *listener) turnState(ev *core.Event) {
 
 func (ln *listener) resulted(ev *core.Event) {
 	r := ev.Result
-	if r.Background {
-		ln.background(ev)
+	if r.Background || ln.ownTurns.owns(r) {
+		ln.ownTurns.end(ev)
 		return
 	}
 	var named []*inflight
@@ -220,29 +222,6 @@ func (ln *listener) resulted(ev *core.Event) {
 	}
 	ln.turns.finish(named, reply, r)
 	ln.recovery.lookUpDone()
-}
-
-func (ln *listener) background(ev *core.Event) {
-	r := ev.Result
-	ln.conv.session.background.TurnEnds()
-	ln.conv.cost.Note(r)
-	// The line contains a uuid, so a replayed line yields the same id.
-	id := uuid.NewSHA1(uuid.NameSpaceOID, ev.Raw).String()
-	if slices.ContainsFunc(ln.conv.counted, func(b core.Background) bool { return b.ID == id }) {
-		return // the total may contain later results
-	}
-	cost := ln.conv.cost.Add(r, ln.conv.session.isKnown())
-	b := &core.Background{
-		ID: id, Channel: ln.key, Text: cmp.Or(r.Text, r.Error), IsError: r.IsError, CreatedAt: ln.now(),
-		SessionID: ln.conv.id, CostUSD: cost, TotalCost: r.TotalCost,
-	}
-	if ln.log.Enabled(ln.manager.ctx, slog.LevelDebug) {
-		text, _ := core.TruncateText(b.Text, core.MaxPromptBytes)
-		ln.log.Debug("background result", "id", b.ID, "text", text)
-	}
-	ln.manager.budget.Add(b.CreatedAt, cost)
-	ln.journal.save(core.Change{Background: []*core.Background{b}, Lazy: true}, ln.conv.session.acks.hold(), nil)
-	ln.publish(core.Update{Kind: core.UpdateBackground, Background: b})
 }
 
 // sessionNew adopts the agent's new session id (/clear creates a new id).

@@ -53,7 +53,7 @@ func (h *fakeHost) connectLocked(by *life) *fakeSession {
 	}
 	s := &fakeSession{h: h, life: by, events: make(chan *core.Batch, 1), quit: make(chan struct{}), info: core.SessionInfo{
 		SessionID: h.launch.SessionID, HostPID: h.pid, AgentPID: 1000 + h.pid, Ready: h.ready, Said: h.next, Replays: h.next > h.acked, Stale: h.outdated,
-		Turns: slices.Clone(h.turns), Working: slices.Clone(h.working), Requests: slices.Clone(h.requests), Calls: slices.Clone(h.calls), Tasks: h.tasks, Settings: h.launch.Settings.Fingerprint(),
+		Turns: slices.Clone(h.turns), Working: slices.Clone(h.working), Requests: slices.Clone(h.requests), Calls: slices.Clone(h.calls), Tasks: make([]string, h.tasks), Settings: h.launch.Settings.Fingerprint(),
 	}}
 	h.client = s
 	go s.pump(h.acked) // ends with the connection or the host
@@ -238,7 +238,7 @@ func (h *fakeHost) runs(tasks int) {
 	h.a.mu.Lock()
 	defer h.a.mu.Unlock()
 	h.tasks = tasks
-	h.sayLocked(core.Event{Kind: core.TasksChanged, Type: "system", Tasks: tasks})
+	h.sayLocked(core.Event{Kind: core.TasksChanged, Type: "system", Tasks: make([]string, tasks)})
 }
 
 // retries says that a call of the API failed with the status.

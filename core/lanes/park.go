@@ -190,12 +190,16 @@ func (q *queue) withinDailyBudget() bool {
 }
 
 func (q *queue) budgetPark(now time.Time) *park {
-	b := q.manager.budget
 	until := spending.NextDay(now)
-	spent, limit := humanize.USDOfLimit(b.On(core.Day(now)), b.Limit)
 	return &park{
 		code: core.ParkedForBudget, firm: true, since: now, until: until, due: time.Now().Add(until.Sub(now)),
-		why: fmt.Sprintf("The daily budget of %s%s is used up (%s spent today). What waits runs at %s.",
-			limit, parenthesized(q.manager.o.Advice.DailyBudget), spent, until.Format(parkStamp)),
+		why: q.budgetUsed(now) + " What waits runs at " + until.Format(parkStamp) + ".",
 	}
+}
+
+// budgetUsed says that the daily budget is used up.
+func (q *queue) budgetUsed(now time.Time) string {
+	b := q.manager.budget
+	spent, limit := humanize.USDOfLimit(b.On(core.Day(now)), b.Limit)
+	return fmt.Sprintf("The daily budget of %s%s is used up (%s spent today).", limit, parenthesized(q.manager.o.Advice.DailyBudget), spent)
 }

@@ -26,7 +26,7 @@ type agentSession struct {
 
 func newAgentSession(s core.Session) *agentSession {
 	a := &agentSession{Session: s, events: s.Events(), info: s.Info(), acks: acks{ack: s.Ack}}
-	a.ready, a.background.Tasks = a.info.Ready, a.info.Tasks
+	a.ready, a.background.Tasks, a.background.names = a.info.Ready, len(a.info.Tasks), a.info.Tasks
 	a.activity.touch()
 	return a
 }
@@ -190,18 +190,48 @@ func (a *activity) stallDue(after time.Duration) time.Time {
 	return silent.Add(after)
 }
 
-// background is the agent's work without a request of a user: background tasks, and reports
-// of ended tasks.
+// background is the agent's work without a request of a user: background tasks, reports of
+// ended tasks, and other turns that the agent begins by itself.
 type background struct {
 	core.Activity
-	newsGuessed bool // NewsUntil is a guess made while attaching, not caused by an event
+	names       []string // descriptions of the live tasks
+	newsGuessed bool     // NewsUntil is a guess made while attaching, not caused by an event
+	own         ownTurn
+	wokenBy     string // what woke the agent for its own turn; empty if unknown, and without a turn
+	toldRefusal string // the day on which the channel was told that the agent's own turns are ended
 }
 
-// setTasks records the number of live tasks. After the last task's end the agent may report.
-func (b *background) setTasks(n int) {
+// An ownTurn is the progress of a turn that the agent began by itself.
+type ownTurn int
+
+// The states of the agent's own turn.
+const (
+	noOwnTurn ownTurn = iota
+	ownTurnRuns
+	ownTurnRefused // the daily budget is spent, so the turn is being ended
+)
+
+// setTasks records the live tasks. After the last task's end the agent may report.
+func (b *background) setTasks(names []string) {
+	n := len(names)
+	b.names = names
 	b.newsGuessed = b.newsGuessed && (b.Tasks == 0 || n > 0)
 	b.SetTasks(n, time.Now())
 }
+
+// beginOwnTurn records the begin of a turn of the agent's own, and reports whether the begin is
+// news: the agent announces some turns twice.
+func (b *background) beginOwnTurn(wokenBy string) (isNew bool) {
+	b.wokenBy = cmp.Or(b.wokenBy, wokenBy)
+	isNew = b.own == noOwnTurn
+	if isNew {
+		b.own = ownTurnRuns
+	}
+	return isNew
+}
+
+// endTurn records the end of a turn, begun by a message or by the agent.
+func (b *background) endTurn() { b.OwnTurn, b.own, b.wokenBy = false, noOwnTurn, "" }
 
 // expectNews gives the agent the time to begin a report that may be due.
 func (b *background) expectNews() {

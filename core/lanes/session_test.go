@@ -110,11 +110,11 @@ func TestActivity(t *testing.T) {
 			t.Errorf("known: %q", a.describe())
 		}
 		var b background
-		b.setTasks(1)
+		b.setTasks(make([]string, 1))
 		if !b.keepsSettings() || b.mayReport() {
 			t.Error("a task keeps the settings, and reports nothing")
 		}
-		b.setTasks(0)
+		b.setTasks(make([]string, 0))
 		if !b.keepsSettings() || !b.mayReport() {
 			t.Error("the end of the last task may be reported")
 		}

@@ -34,7 +34,8 @@ type Event struct {
 	session, uuid, parent         []byte
 	message, apiMessageID, stream []byte // of assistant, user and stream events
 	requestID, request, response  []byte // of control events
-	turn, state                   []byte // of lifecycle events
+	turn, state, wakeup           []byte // of lifecycle events
+	answers                       []byte // ids of the messages that an event belongs to
 	tasks, status, compacted      []byte // of system events
 	model                         []byte // of system/init events
 	apiError                      bool
@@ -90,6 +91,10 @@ func (e *Event) member(key, value []byte) {
 		e.turn = value
 	case "state":
 		e.state = value
+	case "wakeup_source":
+		e.wakeup = value
+	case "user_message_uuids":
+		e.answers = value
 	case "tasks":
 		e.tasks = value
 	case "status":
@@ -133,6 +138,36 @@ func (e *Event) Lifecycle() (message string, phase core.Phase) {
 		return "", ""
 	}
 	return text(e.turn), core.Phase(text(e.state))
+}
+
+// BeginsOwnTurn reports whether claude begins a turn that no message asked for, and what woke
+// claude, for a person; empty if unknown. Each turn begins with a system/init event, which names
+// the messages of the turn. Before that, claude's own schedules announce themselves. The caller
+// must know of no open turn: versions before 2.1.329 name no messages.
+func (e *Event) BeginsOwnTurn() (wokenBy string, ok bool) {
+	switch {
+	case e.Type == TypeLifecycle && e.wakeup != nil:
+		_, phase := e.Lifecycle()
+		return wakeupName(text(e.wakeup)), phase == core.PhaseStarted
+	case e.Type == TypeSystem && e.Subtype == "init":
+		return "", e.answers == nil
+	}
+	return "", false
+}
+
+// wakeupName returns a source of a turn for a person; empty for an unknown source.
+func wakeupName(source string) string {
+	switch source {
+	case "schedule_wakeup":
+		return "a schedule of Claude's own (CronCreate)"
+	case "loop_wakeup":
+		return "a reminder of Claude's own (ScheduleWakeup)"
+	case "task-notification":
+		return "a background task"
+	case "peer":
+		return "another session"
+	}
+	return ""
 }
 
 // The subtype of a control request that asks for permission to use a tool.
@@ -191,13 +226,20 @@ func (e *Event) CancelRequest() (requestID string) {
 	return text(e.requestID)
 }
 
-// BackgroundTasks returns the number of live background tasks from a
-// system/background_tasks_changed event, false for any other event.
-func (e *Event) BackgroundTasks() (n int, ok bool) {
+// BackgroundTasks returns the descriptions of the live background tasks from a
+// system/background_tasks_changed event, false for any other event. A task may have no
+// description.
+func (e *Event) BackgroundTasks() (tasks []string, ok bool) {
 	if e.Type != TypeSystem || e.Subtype != "background_tasks_changed" {
-		return 0, false
+		return nil, false
 	}
-	return len(decoded[[]json.RawMessage](e.tasks)), true // not an array: none
+	for _, raw := range decoded[[]json.RawMessage](e.tasks) { // not an array: none
+		t := decoded[struct {
+			Description string `json:"description"`
+		}](raw)
+		tasks = append(tasks, truncated(t.Description))
+	}
+	return tasks, true
 }
 
 // BeginsTool reports whether the event announces a tool call: from here on the turn must

@@ -67,6 +67,7 @@ func (l Launch) Args() []string {
 	// --allowedTools takes every argument up to the next flag, so a flag must follow:
 	// always the session's.
 	args = appendFlag(args, "--allowedTools", l.AllowedTools)
+	args = appendFlag(args, "--disallowedTools", ownSchedules)
 	args = appendFlag(args, "--settings", l.settings())
 	args = appendFlag(args, "--setting-sources", l.SettingSources)
 	args = appendFlag(args, "--model", l.Model)
@@ -86,13 +87,21 @@ func (l Launch) Environ() []string {
 	return []string{noFileMentions + "=1"}
 }
 
-// settings returns the value of --settings, "" without rules. claude adds the rules to the
-// rules in the user's own settings.
+// ownSchedules are claude's tools for later and regular turns. Their schedules live in the
+// process: claude would spend money without a message, and a reminder would not outlive an idle
+// session. The gateway's own schedules take their place.
+const ownSchedules = "CronCreate,CronDelete,CronList,ScheduleWakeup"
+
+// settings returns the value of --settings. claude adds the rules to the rules in the user's own
+// settings. Messages of other sessions are refused: with its tool SendMessage, which needs no
+// permission, a claude could otherwise speak in any chat. claude's own subagents still receive
+// messages.
 func (l Launch) settings() string {
-	if len(l.Allow) == 0 {
-		return ""
+	settings := map[string]any{"crossSessionInbound": "refuse"}
+	if len(l.Allow) > 0 {
+		settings["permissions"] = map[string]any{"allow": l.Allow}
 	}
-	b, err := json.Marshal(map[string]any{"permissions": map[string]any{"allow": l.Allow}})
+	b, err := json.Marshal(settings)
 	if err != nil {
 		panic("claude: strings do not encode: " + err.Error())
 	}

@@ -99,14 +99,19 @@ func ToolTarget(input []byte) string {
 			}
 		}
 	})
-	if len(best) > targetBytes {
-		cut := targetBytes
-		for cut > 0 && !utf8.RuneStart(best[cut]) {
-			cut--
-		}
-		best = best[:cut]
+	return truncated(best)
+}
+
+// truncated returns at most the first targetBytes bytes of a text.
+func truncated(s string) string {
+	if len(s) <= targetBytes {
+		return s
 	}
-	return best
+	cut := targetBytes
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut]
 }
 
 // maxToolTimeout is more than claude lets a tool run.

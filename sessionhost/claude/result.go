@@ -217,6 +217,7 @@ type Exit struct {
 	Ready   bool   `json:"ready"`             // claude had answered initialize
 	Timeout bool   `json:"timeout,omitempty"` // ended because initialize was not answered in time
 	Idle    bool   `json:"idle,omitempty"`    // ended by the host, idle and without a daemon
+	Stopped bool   `json:"stopped,omitempty"` // ended by the host: claude began a turn by itself while the gateway was stopped
 	Error   string `json:"error,omitempty"`   // the process could not be started
 }
 
@@ -252,6 +253,8 @@ func (e Exit) explain() (code, text string) {
 		return CodeAgentStart, "Claude ended while starting, " + e.how() + "." + words
 	case e.Idle:
 		return core.CodeAgentExit, "The idle session was ended while no gateway was running."
+	case e.Stopped:
+		return core.CodeAgentExit, "The session was ended: Claude began a turn by itself while the gateway was stopped."
 	case e.Signal == "" && e.Status == 0:
 		return core.CodeAgentExit, "Claude ended by itself, with exit status 0." + words
 	}

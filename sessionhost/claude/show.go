@@ -120,11 +120,11 @@ func (e *Event) showSystem() []core.DisplayEvent {
 		}
 		s.Kind, s.Text = core.DisplayRetry, fmt.Sprintf("%s, attempt %d of %d", r.Reason, r.Attempt, r.MaxRetries)
 	default:
-		n, ok := e.BackgroundTasks()
+		tasks, ok := e.BackgroundTasks()
 		if !ok {
 			return nil
 		}
-		s.Kind, s.Tasks = core.DisplayTasks, n
+		s.Kind, s.Tasks = core.DisplayTasks, len(tasks)
 	}
 	return []core.DisplayEvent{s}
 }
@@ -137,8 +137,7 @@ func (e *Event) Translate() core.Event {
 	t := core.Event{Type: e.Type, Raw: e.Raw}
 	switch e.Type {
 	case TypeLifecycle:
-		message, phase := e.Lifecycle()
-		t.Kind, t.Turn, t.Phase = core.TurnState, core.TurnID(message), phase
+		e.translateLifecycle(&t)
 	case TypeResult:
 		r := e.Result()
 		if r.Code == core.CodeNotLoggedIn { // claude's own words are for a person at its terminal
@@ -169,6 +168,15 @@ func (e *Event) Translate() core.Event {
 	return t
 }
 
+func (e *Event) translateLifecycle(t *core.Event) {
+	if wokenBy, ok := e.BeginsOwnTurn(); ok {
+		t.Kind, t.Detail = core.OwnTurn, wokenBy
+		return
+	}
+	message, phase := e.Lifecycle()
+	t.Kind, t.Turn, t.Phase = core.TurnState, core.TurnID(message), phase
+}
+
 func (e *Event) translateTool(t *core.Event) {
 	if !bytes.Contains(e.message, toolUseSuffix) { // most messages are text
 		return
@@ -189,10 +197,30 @@ func (e *Event) translateSystem(t *core.Event) {
 		t.Detail = fmt.Sprintf("%s (status %d), attempt %d of %d in %s", r.Reason, r.Status, r.Attempt, r.MaxRetries, r.delay())
 	case "init":
 		t.Model = text(e.model)
+		if _, ok := e.BeginsOwnTurn(); ok {
+			t.Kind = core.OwnTurn
+		}
+	case "informational":
+		if warning := e.warning(); warning != "" {
+			t.Kind, t.Detail = core.Warned, warning
+		}
 	}
-	if n, ok := e.BackgroundTasks(); ok {
-		t.Kind, t.Tasks = core.TasksChanged, n
+	if tasks, ok := e.BackgroundTasks(); ok {
+		t.Kind, t.Tasks = core.TasksChanged, tasks
 	}
+}
+
+// warning returns the text of a system/informational event that warns the user, and which is
+// part of no answer; empty for a mere hint.
+func (e *Event) warning() string {
+	w := decoded[struct {
+		Content string `json:"content"`
+		Level   string `json:"level"`
+	}](e.Raw)
+	if w.Level != "warning" && w.Level != "error" {
+		return ""
+	}
+	return strings.TrimSpace(w.Content)
 }
 
 // Result decodes a result event, the end of a turn. A result answers the messages whose
@@ -214,7 +242,9 @@ func (e *Event) Result() core.Result {
 			res.Turns = append(res.Turns, core.TurnID(id))
 		}
 	}
-	res.Background = r.Origin.Kind != "" && len(res.Turns) == 0 // else messages were folded into the turn
+	if res.Background = r.Origin.Kind != "" && len(res.Turns) == 0; res.Background { // else messages were folded into the turn
+		res.WokenBy = wakeupName(r.Origin.Kind)
+	}
 	if r.IsError {
 		res.Code, res.Error = r.failure()
 		res.Until = r.limitEnds(time.Now())

@@ -22,6 +22,7 @@ import (
 	"syscall"
 	"time"
 
+	"bareclaw/internal/statemark"
 	"bareclaw/internal/wait"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
@@ -190,7 +191,7 @@ func (h *host) awaitOutput(read <-chan struct{}) {
 
 func (h *host) onClaudeExit(e claude.Exit) {
 	h.mu.Lock()
-	e.Ready, e.Timeout, e.Idle = h.ready, h.timedOut, h.idle.closing
+	e.Ready, e.Timeout, e.Idle, e.Stopped = h.ready, h.timedOut, h.idle.closing == endingIdle, h.idle.closing == endingOwnTurn
 	h.requests = nil // nobody waits for an answer any more
 	h.mu.Unlock()
 	h.events.finish(func(b []byte, seq uint64) []byte {
@@ -218,7 +219,7 @@ func (h *host) endIdle() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := &h.idle
-	if h.daemon != nil || wait.IsClosed(h.asked) || wait.IsClosed(h.exited) || t.closing || t.timeout <= 0 {
+	if h.daemon != nil || wait.IsClosed(h.asked) || wait.IsClosed(h.exited) || t.closing != notEnding || t.timeout <= 0 {
 		return // the timer is started again when the daemon leaves
 	}
 	now := time.Now()
@@ -226,9 +227,25 @@ func (h *host) endIdle() {
 		t.timer.Reset(left)
 		return
 	}
-	t.closing = true
+	t.closing = endingIdle
 	h.log.Info("idle claude is ended, no daemon is connected", "timeout", t.timeout)
 	h.child.end(graceful, patientGrace)
+}
+
+// endOwnTurn ends a claude that has begun a turn by itself after a person has stopped the
+// gateway: a stopped gateway spends nothing. The host stays as long as a daemon needs its events.
+func (h *host) endOwnTurn() {
+	if _, stopped := statemark.StoppedAt(h.b.StateDir); !stopped {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.daemon != nil || h.idle.closing != notEnding {
+		return
+	}
+	h.idle.closing = endingOwnTurn
+	h.log.Info("claude is ended: it began a turn by itself, and the gateway is stopped")
+	h.child.end(prompt, termGrace)
 }
 
 func (h *host) stop(gently bool, grace time.Duration) {
@@ -267,7 +284,7 @@ func (h *host) isUnneeded() bool {
 	onlyExit := h.events.length() == 1 // before the lock: the log's mutex is never taken with the host's held
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.idle.closing && h.daemon == nil && (onlyExit || h.registration.isSpare())
+	return h.idle.closing != notEnding && h.daemon == nil && (onlyExit || h.registration.isSpare())
 }
 
 // flush gives a connected daemon a moment to acknowledge the last events.

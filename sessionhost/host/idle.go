@@ -15,16 +15,29 @@ type idleTracker struct {
 	since      time.Time           // of the last line to or from claude, or of the last daemon's leaving
 	unfinished map[string]struct{} // turns that claude was given and has not finished
 	activity   core.Activity       // claude's work beside these turns
-	closing    bool                // claude is being ended because it was idle
+	tasks      []string            // descriptions of the background tasks that are alive
+	closing    ending              // why claude is being ended without a daemon's request; notEnding otherwise
 }
 
-func (t *idleTracker) observe(ev *claude.Event, now time.Time) {
+// An ending is why a host ends its claude without a daemon's request.
+type ending int
+
+// The reasons.
+const (
+	notEnding ending = iota
+	endingIdle
+	endingOwnTurn // claude has begun a turn by itself while the gateway was stopped
+)
+
+// observe notes an event, and reports whether claude begins a turn that nobody asked for.
+func (t *idleTracker) observe(ev *claude.Event, now time.Time) (ownTurn bool) {
 	t.since = now
 	switch ev.Type {
 	case claude.TypeLifecycle:
 		if turn, phase := ev.Lifecycle(); phase.Done() {
 			delete(t.unfinished, turn)
 		}
+		_, ownTurn = ev.BeginsOwnTurn()
 	case claude.TypeAssistant, claude.TypeStreamEvent:
 		if !ev.Subagent() {
 			t.activity.Speaks(len(t.unfinished) > 0)
@@ -32,10 +45,16 @@ func (t *idleTracker) observe(ev *claude.Event, now time.Time) {
 	case claude.TypeResult:
 		t.activity.TurnEnds()
 	case claude.TypeSystem:
-		if n, ok := ev.BackgroundTasks(); ok {
-			t.activity.SetTasks(n, now)
+		if tasks, ok := ev.BackgroundTasks(); ok {
+			t.tasks = tasks
+			t.activity.SetTasks(len(tasks), now)
 		}
+		_, ownTurn = ev.BeginsOwnTurn()
 	}
+	if ownTurn = ownTurn && len(t.unfinished) == 0; ownTurn {
+		t.activity.Speaks(false)
+	}
+	return ownTurn
 }
 
 func (t *idleTracker) restart(now time.Time) {

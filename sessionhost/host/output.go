@@ -65,8 +65,11 @@ func isUrgent(ev *claude.Event) bool {
 
 func (h *host) observe(ev *claude.Event, at time.Time) (forDaemon bool) {
 	h.mu.Lock()
-	h.idle.observe(ev, at)
+	ownTurn := h.idle.observe(ev, at) && h.daemon == nil
 	h.mu.Unlock()
+	if ownTurn {
+		h.endOwnTurn()
+	}
 	switch ev.Type {
 	case claude.TypeControlRequest:
 		return h.onControlRequest(ev, at)

@@ -124,7 +124,7 @@ func (h *host) welcome() protocol.Welcome {
 	return protocol.Welcome{
 		Type: protocol.FrameWelcome, Version: protocol.Version, Channel: h.registration.at().Channel, SessionID: h.b.SessionID,
 		PID: os.Getpid(), ClaudePID: h.registration.claudePID(), Ready: h.ready, Launch: h.b.Launch, Settings: h.b.Settings,
-		Tasks: h.idle.activity.Tasks, Turns: slices.Clone(h.turns), Working: working, Requests: asked, RequestedAt: askedAt, Tools: h.b.ToolServer != "", ToolList: h.toolList, Seq: last, Kept: kept,
+		Tasks: h.idle.activity.Tasks, TaskNames: h.idle.tasks, Turns: slices.Clone(h.turns), Working: working, Requests: asked, RequestedAt: askedAt, Tools: h.b.ToolServer != "", ToolList: h.toolList, Seq: last, Kept: kept,
 	}
 }
 
@@ -248,7 +248,7 @@ func (h *host) rebind(to protocol.Place) error {
 	switch {
 	case !h.registration.isSpare():
 		return errors.New("the host has a channel")
-	case h.idle.closing:
+	case h.idle.closing != notEnding:
 		return errors.New("claude is ending")
 	case wait.IsClosed(h.exited):
 		return errors.New("claude has ended")

@@ -75,9 +75,10 @@ type Welcome struct {
 	PID       int               `json:"pid"`
 	ClaudePID int               `json:"claude_pid"`
 	Ready     bool              `json:"ready"`
-	Launch    string            `json:"launch,omitempty"`   // from the bootstrap
-	Settings  string            `json:"settings,omitempty"` // likewise
-	Tasks     int               `json:"tasks,omitempty"`    // live background tasks
+	Launch    string            `json:"launch,omitempty"`     // from the bootstrap
+	Settings  string            `json:"settings,omitempty"`   // likewise
+	Tasks     int               `json:"tasks,omitempty"`      // live background tasks
+	TaskNames []string          `json:"task_names,omitempty"` // their descriptions; older hosts do not say
 	Turns     []string          `json:"turns,omitempty"`
 	Working   []string          `json:"working,omitempty"` // turns begun and unfinished before the first entry that follows
 	Requests  []json.RawMessage `json:"requests,omitempty"`
@@ -208,7 +209,8 @@ type Bootstrap struct {
 	Settings string `json:"settings,omitempty"`
 	Place
 	SessionID    string        `json:"session_id"`
-	Argv         []string      `json:"argv"` // claude's command line, program first
+	StateDir     string        `json:"state_dir,omitempty"` // of the gateway, with the mark of a gateway that a person has stopped
+	Argv         []string      `json:"argv"`                // claude's command line, program first
 	Dir          string        `json:"dir"`
 	StartTimeout time.Duration `json:"start_timeout"`          // for claude to answer initialize
 	IdleTimeout  time.Duration `json:"idle_timeout,omitempty"` // how long an idle claude is kept before the first hello; 0: for ever
