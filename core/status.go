@@ -29,10 +29,11 @@ type ChannelStatus struct {
 	HostPID, AgentPID int
 	Waiting, Running  int // messages
 	Turn              TurnID
-	Activity          string // the tool in use
-	Model             string // model reported by the session; empty: unknown
-	HostBlocked       string // why the agent's output is not read; else empty
-	Messages          int    // number of messages ever accepted
+	Activity          string   // the tool in use
+	Background        []string // descriptions of the background tasks that are alive; a description may be empty
+	Model             string   // model reported by the session; empty: unknown
+	HostBlocked       string   // why the agent's output is not read; else empty
+	Messages          int      // number of messages ever accepted
 	LastAt            time.Time
 	Approvals         int // pending
 }

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -263,7 +262,7 @@ func (h *hostKeeper) records() ([]recordFile, error) {
 // Fate reads the fate of a turn from claude's transcript and the host's notes. A session
 // without a transcript never began a turn.
 func (h *Hosts) Fate(_ context.Context, key core.ChannelKey, sessionID string, id core.TurnID) (core.Fate, error) {
-	fate, err := h.recorded(sessionID, id)
+	fate, err := h.o.transcript(sessionID).fate(id)
 	if err != nil {
 		return core.Fate{}, fmt.Errorf("read the fate of turn %s: %w", id, err)
 	}
@@ -275,20 +274,6 @@ func (h *Hosts) Fate(_ context.Context, key core.ChannelKey, sessionID string, i
 		fate.Begun, fate.ToolBegun = true, true
 	}
 	return fate, nil
-}
-
-func (h *Hosts) recorded(sessionID string, id core.TurnID) (core.Fate, error) {
-	if !h.o.Lasting {
-		return core.Fate{}, nil
-	}
-	path, err := claude.FindTranscript(h.o.ConfigDir, sessionID)
-	if errors.Is(err, fs.ErrNotExist) {
-		return core.Fate{}, nil
-	}
-	if err != nil {
-		return core.Fate{}, err
-	}
-	return claude.ReadFate(path, id)
 }
 
 // errNoAnswer means that a host did not answer the daemon's hello.

@@ -139,13 +139,13 @@ func TestSettingsOnTheCommandLine(t *testing.T) {
 		want    []string
 		without []string
 	}{
-		{"none", core.Launch{SessionID: newID(t), Resume: true}, nil, []string{"--model", "--permission-mode", "--settings"}},
+		{"none", core.Launch{SessionID: newID(t), Resume: true}, nil, []string{"--model", "--permission-mode"}},
 		{"all", core.Launch{SessionID: newID(t), Settings: own},
-			[]string{"--settings", `{"permissions":{"allow":["Bash(a, b)"]}}`, "--model", "haiku", "--permission-mode", "plan"}, nil},
+			[]string{"--settings", `{"crossSessionInbound":"refuse","permissions":{"allow":["Bash(a, b)"]}}`, "--model", "haiku", "--permission-mode", "plan"}, nil},
 		{"taken back", core.Launch{SessionID: newID(t), Resume: true, Settings: core.Settings{HadModel: true, HadPermissionMode: true}},
-			[]string{"--model", "default", "--permission-mode", "default"}, []string{"--settings"}},
+			[]string{"--model", "default", "--permission-mode", "default"}, nil},
 		{"taken back, new session", core.Launch{SessionID: newID(t), Settings: core.Settings{HadModel: true, HadPermissionMode: true}},
-			nil, []string{"--model", "--permission-mode", "--settings"}},
+			nil, []string{"--model", "--permission-mode"}},
 	} {
 		b, err := h.o.bootstrap(st.paths(), row.l)
 		check.OK(t, err)

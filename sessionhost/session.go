@@ -84,7 +84,7 @@ func handshake(c *pipe.Socket, key core.ChannelKey, pid int, o Options) (*sessio
 	s := &session{
 		c: c, frames: frames, events: make(chan *core.Batch, eventBuffer), quit: make(chan struct{}),
 		info:     core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready, Said: w.Seq, Replays: w.Kept, Tasks: w.TaskNames, Settings: w.Settings},
-		launchID: w.Launch, hasTools: w.Tools, toolList: w.ToolList, tr: translator{sessionID: w.SessionID, answeredTo: w.Seq, log: o.Log.With("channel", string(key))},
+		launchID: w.Launch, hasTools: w.Tools, toolList: w.ToolList, tr: translator{sessionID: w.SessionID, answeredTo: w.Seq, log: o.Log.With("channel", string(key)), record: func(id string) claude.Record { return o.transcript(id) }},
 	}
 	s.info.HostStart, _ = proc.StartTime(w.PID) // 0 if the host has just ended
 	for _, id := range w.Turns {
@@ -285,6 +285,8 @@ type translator struct {
 	// host's welcome lists the open requests.
 	answeredTo uint64
 	log        *slog.Logger
+	turn       claude.Follower
+	record     func(sessionID string) claude.Record
 }
 
 // translate adds the events of one log entry. The end of tool calls and a new session id come
@@ -332,7 +334,11 @@ func (t *translator) translateLine(to *core.Batch, line []byte, answered bool) {
 	if id := t.newSession(&ev); id != "" {
 		to.Add(core.Event{Kind: core.SessionNew, Type: "session", SessionID: id})
 	}
+	t.turn.Follow(&ev)
 	e := ev.Translate()
+	if e.Kind == core.Resulted {
+		t.turn.Complete(e.Result, t.record(t.sessionID))
+	}
 	if answered && (e.Kind == core.Requested || e.Kind == core.ToolRequested) {
 		e.Kind = core.Said
 	}

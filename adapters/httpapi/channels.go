@@ -123,7 +123,7 @@ func (c *channels) shape(st *core.ChannelStatus) api.Channel {
 	return api.Channel{
 		Channel: string(st.Key), State: st.State, SessionID: st.SessionID, HostPID: st.HostPID, AgentPID: st.AgentPID,
 		Since: st.Since, Why: st.Why, Until: st.Until,
-		Waiting: st.Waiting, Running: st.Running, TurnID: string(st.Turn), Activity: st.Activity,
+		Waiting: st.Waiting, Running: st.Running, TurnID: string(st.Turn), Activity: st.Activity, Background: st.Background,
 		Messages: st.Messages, Approvals: st.Approvals, LastAt: st.LastAt,
 		Model: own.Model, PermissionMode: own.PermissionMode, Tools: own.Tools, Rules: len(own.Rules),
 	}

@@ -69,7 +69,7 @@ func showApproval(a *core.Approval) api.Approval {
 func approvalKind(a *core.Approval) string { return cmp.Or(string(a.Kind), "tool") }
 
 func showBackground(g *core.Background) api.Background {
-	return api.Background{ID: g.ID, Text: g.Text, IsError: g.IsError, CreatedAt: g.CreatedAt}
+	return api.Background{ID: g.ID, Text: g.Text, WokenBy: g.WokenBy, IsError: g.IsError, CreatedAt: g.CreatedAt}
 }
 
 func showRule(r *core.Rule) api.Rule {

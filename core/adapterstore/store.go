@@ -149,6 +149,9 @@ func (s *Store) ForChange(c *core.Change) (ds []*core.Delivery) {
 		}
 	}
 	for _, b := range c.Background {
+		if b.Text == "" { // only counted
+			continue
+		}
 		add(core.DeliverBackground, b.ID, b.Channel, "", core.BackgroundBody{Text: b.Text, IsError: b.IsError}, b.CreatedAt)
 	}
 	for _, a := range c.Approvals {

@@ -163,6 +163,7 @@ func (l *lane) present() core.ChannelStatus {
 	}
 	if l.conv.session != nil {
 		st.HostPID, st.AgentPID = l.conv.session.info.HostPID, l.conv.session.info.AgentPID
+		st.Background = l.conv.session.background.names
 	}
 	for _, f := range l.turns.list {
 		if !f.answered {

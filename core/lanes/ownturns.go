@@ -79,6 +79,7 @@ func (o *ownTurns) end(ev *core.Event) {
 		ID: id, Channel: o.key, Text: cmp.Or(r.Text, r.Error), WokenBy: wokenBy, IsError: r.IsError, CreatedAt: o.now(),
 		SessionID: o.conv.id, CostUSD: cost, TotalCost: r.TotalCost,
 	}
+	o.manager.budget.Add(b.CreatedAt, cost)
 	if refused && r.Interrupted {
 		b.Text = o.refusal(wokenBy)
 	}
@@ -87,7 +88,6 @@ func (o *ownTurns) end(ev *core.Event) {
 		text, _ := core.TruncateText(b.Text, core.MaxPromptBytes)
 		o.log.Debug("background result", "id", b.ID, "text", text)
 	}
-	o.manager.budget.Add(b.CreatedAt, cost)
 	o.journal.save(core.Change{Background: []*core.Background{b}, Lazy: true}, s.acks.hold(), nil)
 	if b.Text != "" {
 		o.publish(core.Update{Kind: core.UpdateBackground, Background: b})

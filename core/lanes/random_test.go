@@ -33,6 +33,7 @@ type chaos struct {
 	spent float64            // what all agents have really cost
 	saved map[string]float64 // the totals of sessions, as a resumed process finds them
 	total map[*fakeHost]float64
+	owned int // turns of the agents' own
 }
 
 // pays puts into a result what it has cost since the last one of its process.
@@ -337,6 +338,7 @@ func (c *chaos) calm() {
 		c.inOrder()
 	}
 	c.delivered()
+	c.ownResults()
 	for _, key := range chaosChannels {
 		m := c.submit("still there?", in(key))
 		c.after(5 * time.Minute) // more than a turn may take
@@ -414,7 +416,15 @@ func (c *chaos) player(seed uint64) func(*fakeHost) {
 		}
 		h.becomeReady()
 		for {
+			own := make(<-chan time.Time) // the agent begins a turn by itself
+			if rnd.IntN(3) == 0 && !c.calmed.Load() {
+				own = time.After(time.Duration(rnd.IntN(5000)) * time.Millisecond)
+			}
 			select {
+			case <-own:
+				if !c.ownTurn(h, rnd, pause) {
+					return
+				}
 			case id := <-h.turn:
 				if !c.serve(h, rnd, id, pause) {
 					return

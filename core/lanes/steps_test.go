@@ -188,7 +188,9 @@ var agentSteps = map[string]func(*scene, step){
 	"wake": func(s *scene, p step) { // wake [by]: the agent begins a turn that nobody asked for
 		s.agentOf(p).say(core.Event{Kind: core.OwnTurn, Type: "system", Detail: p.word(1)})
 	},
-	"warn": func(s *scene, p step) { s.agentOf(p).say(core.Event{Kind: core.Warned, Type: "system", Detail: p.word(1)}) },
+	"warn": func(s *scene, p step) {
+		s.agentOf(p).say(core.Event{Kind: core.Warned, Type: "system", Detail: p.word(1)})
+	},
 	"stray": func(s *scene, p step) { // stray text [error=code]: a result without a turn
 		r := core.Result{Text: p.word(1), TotalCost: s.number(p.values["total"]), Cost: s.number(p.values["cost"])}
 		if code := p.values["error"]; code != "" {

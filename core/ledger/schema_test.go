@@ -20,7 +20,7 @@ import (
 
 // latest is the newest schema of which testdata has a file, as a script: what the program
 // of that time had written when it was killed, as `sqlite3 ledger.db .dump` tells it.
-const latest = 6
+const latest = 7
 
 // earlier makes the file that a killed program of an earlier schema has left.
 func earlier(t *testing.T, schema int) (path string) {

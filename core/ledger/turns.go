@@ -24,7 +24,7 @@ var (
 	stmtSessionCost = newStatement("note session", `INSERT INTO sessions(id, ours, completed, total_cost) VALUES(?,0,0,?)
 		ON CONFLICT(id) DO UPDATE SET total_cost=excluded.total_cost WHERE total_cost<excluded.total_cost`)
 	stmtBackground = newStatement("store background result",
-		`INSERT INTO backgrounds(id, channel, created_at, is_error, text) VALUES(?,?,?,?,?) ON CONFLICT(id) DO NOTHING`)
+		`INSERT INTO backgrounds(id, channel, created_at, is_error, text, woken_by) VALUES(?,?,?,?,?,?) ON CONFLICT(id) DO NOTHING`)
 )
 
 func beginTurn(k *compiler, t *core.Turn) {
@@ -75,7 +75,7 @@ func endTurn(k *compiler, t *core.Turn) {
 }
 
 func addBackground(k *compiler, b *core.Background) {
-	k.add(stmtBackground, b.ID, b.ID, string(b.Channel), nanos(b.CreatedAt), b.IsError, b.Text).paid = paid(b.CreatedAt, b.CostUSD)
+	k.add(stmtBackground, b.ID, b.ID, string(b.Channel), nanos(b.CreatedAt), b.IsError, b.Text, b.WokenBy).paid = paid(b.CreatedAt, b.CostUSD)
 	if b.SessionID != "" && b.TotalCost > 0 {
 		k.add(stmtSessionCost, b.SessionID, b.SessionID, b.TotalCost)
 	}
@@ -119,9 +119,9 @@ func (l turns) SessionUse(ctx context.Context, sessionID string) (core.SessionUs
 // Backgrounds implements [core.TurnReader]. For a limit below 1 the list is empty.
 func (l turns) Backgrounds(ctx context.Context, key core.ChannelKey, limit int) ([]core.Background, error) {
 	return readAll(ctx, l.reader, "background results of "+string(key), func(scan scanFunc) (b core.Background, err error) {
-		err = scan(&b.ID, &b.Channel, at(&b.CreatedAt), &b.IsError, &b.Text)
+		err = scan(&b.ID, &b.Channel, at(&b.CreatedAt), &b.IsError, &b.Text, &b.WokenBy)
 		return b, err
-	}, `SELECT id, channel, created_at, is_error, text FROM backgrounds WHERE channel=? ORDER BY seq DESC LIMIT ?`, string(key), max(0, limit))
+	}, `SELECT id, channel, created_at, is_error, text, woken_by FROM backgrounds WHERE channel=? ORDER BY seq DESC LIMIT ?`, string(key), max(0, limit))
 }
 
 var stmtApproval = newStatement("store approval",

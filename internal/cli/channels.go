@@ -64,6 +64,9 @@ func remark(ch api.Channel, now time.Time) string {
 	if ch.Activity != "" {
 		parts = append(parts, ch.Activity)
 	}
+	if len(ch.Background) > 0 {
+		parts = append(parts, "in the background: "+backgroundTasks(ch.Background))
+	}
 	if !ch.Until.IsZero() {
 		parts = append(parts, "until "+humanize.Clock(ch.Until, now))
 	}
@@ -71,6 +74,15 @@ func remark(ch api.Channel, now time.Time) string {
 		parts = append(parts, ch.Why)
 	}
 	return strings.Join(parts, "; ")
+}
+
+// backgroundTasks names the background tasks of a session.
+func backgroundTasks(tasks []string) string {
+	var named []string
+	for _, t := range tasks {
+		named = append(named, cmp.Or(t, "a task"))
+	}
+	return strings.Join(named, ", ")
 }
 
 var stateColours = map[string]term.Colour{
@@ -95,6 +107,7 @@ func (s *channelShow) Run(c *command.Context, gateway *client.Client) error {
 			facts.Add("until", humanize.Clock(ch.Until, now))
 		}
 		facts.Add("activity", ch.Activity)
+		facts.Add("in the background", backgroundTasks(ch.Background))
 		facts.Add("messages", fmt.Sprintf("%d ever, %d in the queue, %d in the turn", ch.Messages, ch.Waiting, ch.Running))
 		facts.Add("last message", humanize.Age(ch.LastAt, now))
 		facts.Add("approvals", ch.Approvals)

@@ -21,6 +21,7 @@ const (
 	TypeControlResponse = "control_response"
 	TypeCancelRequest   = "control_cancel_request"
 	TypeRateLimit       = "rate_limit_event"
+	TypeReset           = "conversation_reset" // /clear
 )
 
 // An Event is one line of claude's output, decoded once. Its methods read the members that

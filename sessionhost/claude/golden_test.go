@@ -121,7 +121,7 @@ func (s *summary) add(t *testing.T, line []byte) {
 	case core.Retrying:
 		s.notes = append(s.notes, "retry "+ev.Detail)
 	case core.TasksChanged:
-		s.notes = append(s.notes, fmt.Sprintf("background tasks: %d", ev.Tasks))
+		s.notes = append(s.notes, fmt.Sprintf("background tasks: %d", len(ev.Tasks)))
 	default:
 		s.other(&e, ev)
 	}

@@ -57,6 +57,7 @@ func (l Launch) Args() []string {
 		"--replay-user-messages",
 		"--permission-prompt-tool", "stdio",
 		"--system-prompt-snapshot", "off", // else a changed prompt is ignored on resume
+		"--disallowedTools", ownSchedules,
 	}
 	if l.MaxTurns > 0 {
 		args = append(args, "--max-turns", strconv.Itoa(l.MaxTurns))
@@ -67,7 +68,6 @@ func (l Launch) Args() []string {
 	// --allowedTools takes every argument up to the next flag, so a flag must follow:
 	// always the session's.
 	args = appendFlag(args, "--allowedTools", l.AllowedTools)
-	args = appendFlag(args, "--disallowedTools", ownSchedules)
 	args = appendFlag(args, "--settings", l.settings())
 	args = appendFlag(args, "--setting-sources", l.SettingSources)
 	args = appendFlag(args, "--model", l.Model)

@@ -6,7 +6,11 @@ import (
 )
 
 var fixedArgs = []string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
-	"--include-partial-messages", "--replay-user-messages", "--permission-prompt-tool", "stdio", "--system-prompt-snapshot", "off"}
+	"--include-partial-messages", "--replay-user-messages", "--permission-prompt-tool", "stdio", "--system-prompt-snapshot", "off",
+	"--disallowedTools", "CronCreate,CronDelete,CronList,ScheduleWakeup"}
+
+// refusing is the setting without rules.
+const refusing = `{"crossSessionInbound":"refuse"}`
 
 func TestArgs(t *testing.T) {
 	t.Parallel()
@@ -16,17 +20,17 @@ func TestArgs(t *testing.T) {
 		want []string
 	}{
 		{"first", Launch{SessionID: someUUID, MaxTurns: 25, AllowedTools: "Read,Bash(git *)"},
-			[]string{"--max-turns", "25", "--allowedTools", "Read,Bash(git *)", "--session-id", someUUID}},
+			[]string{"--max-turns", "25", "--allowedTools", "Read,Bash(git *)", "--settings", refusing, "--session-id", someUUID}},
 		{"resume, everything", Launch{SessionID: someUUID, Resume: true, MaxTurns: 1, AllowedTools: "Read", Model: "opus", PermissionMode: "plan", AppendSystemPrompt: "You are\nhere."},
-			[]string{"--max-turns", "1", "--allowedTools", "Read", "--model", "opus", "--permission-mode", "plan", "--append-system-prompt", "You are\nhere.", "--resume", someUUID}},
+			[]string{"--max-turns", "1", "--allowedTools", "Read", "--settings", refusing, "--model", "opus", "--permission-mode", "plan", "--append-system-prompt", "You are\nhere.", "--resume", someUUID}},
 		{"the user's settings alone", Launch{SessionID: someUUID, AllowedTools: "Read", SettingSources: "user", Model: "opus"},
-			[]string{"--allowedTools", "Read", "--setting-sources", "user", "--model", "opus", "--session-id", someUUID}},
-		{"a budget", Launch{SessionID: someUUID, MaxBudgetUSD: 0.00005}, []string{"--max-budget-usd", "0.00005", "--session-id", someUUID}},
-		{"no tools, no limit", Launch{SessionID: someUUID}, []string{"--session-id", someUUID}},
+			[]string{"--allowedTools", "Read", "--settings", refusing, "--setting-sources", "user", "--model", "opus", "--session-id", someUUID}},
+		{"a budget", Launch{SessionID: someUUID, MaxBudgetUSD: 0.00005}, []string{"--max-budget-usd", "0.00005", "--settings", refusing, "--session-id", someUUID}},
+		{"no tools, no limit", Launch{SessionID: someUUID}, []string{"--settings", refusing, "--session-id", someUUID}},
 		{"rules", Launch{SessionID: someUUID, AllowedTools: "Read", Allow: []string{"Bash(f \\(a\\), b)", `Bash(echo "x")`}},
-			[]string{"--allowedTools", "Read", "--settings", `{"permissions":{"allow":["Bash(f \\(a\\), b)","Bash(echo \"x\")"]}}`, "--session-id", someUUID}},
+			[]string{"--allowedTools", "Read", "--settings", `{"crossSessionInbound":"refuse","permissions":{"allow":["Bash(f \\(a\\), b)","Bash(echo \"x\")"]}}`, "--session-id", someUUID}},
 		{"values like flags", Launch{SessionID: "--continue", AllowedTools: "--dangerously-skip-permissions", Model: "-x", PermissionMode: "--", AppendSystemPrompt: "--- rules ---"},
-			[]string{"--allowedTools=--dangerously-skip-permissions", "--model=-x", "--permission-mode=--", "--append-system-prompt=--- rules ---", "--session-id=--continue"}},
+			[]string{"--allowedTools=--dangerously-skip-permissions", "--settings", refusing, "--model=-x", "--permission-mode=--", "--append-system-prompt=--- rules ---", "--session-id=--continue"}},
 	} {
 		if got, want := tc.l.Args(), slices.Concat(fixedArgs, tc.want); !slices.Equal(got, want) {
 			t.Errorf("%s:\ngot  %q\nwant %q", tc.name, got, want)

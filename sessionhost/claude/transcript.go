@@ -194,6 +194,7 @@ type turn struct {
 	by          string // the uuid of the first message
 	interrupted bool
 	end         core.Fate // Answered, Failed, Code and Text, as the turn stands after an entry
+	blocked     core.Fate // end when a hook blocked the end of the turn for the first time
 	calls       []call
 }
 
@@ -228,8 +229,11 @@ func (t *turn) add(e *entry) {
 	case TypeUser:
 		t.addUser(e)
 	case TypeSystem:
-		if e.Subtype == "local_command" {
-			t.printed(text(e.Printed))
+		switch printed := text(e.Printed); {
+		case e.Subtype == "local_command":
+			t.printed(printed)
+		case e.Subtype == "informational" && strings.HasPrefix(printed, markBlockedForGood) && t.blocked.Answered:
+			t.end = t.blocked
 		}
 	case "attachment":
 		if e.Attachment.Type == "max_turns_reached" {
@@ -278,6 +282,9 @@ func (t *turn) addUser(e *entry) {
 	case strings.HasPrefix(head, markStdout):
 		t.printed(head)
 	case e.Meta && head != "" && !strings.HasPrefix(head, markCaveat):
+		if !t.blocked.Answered && strings.HasPrefix(head, markBlocked) {
+			t.blocked = t.end
+		}
 		t.end = core.Fate{} // claude's own request to go on; the caveat belongs to the next command
 	}
 }

@@ -24,6 +24,7 @@ type Channel struct {
 	Running        int       `json:"running"`
 	TurnID         string    `json:"turn_id,omitzero"`
 	Activity       string    `json:"activity,omitzero"`
+	Background     []string  `json:"background_tasks,omitempty"`
 	Messages       int       `json:"messages"`
 	Approvals      int       `json:"approvals"`
 	LastAt         time.Time `json:"last_at,omitzero"`

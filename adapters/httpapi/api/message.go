@@ -207,6 +207,7 @@ type Started struct {
 type Background struct {
 	ID        string    `json:"id"`
 	Text      string    `json:"text"`
+	WokenBy   string    `json:"woken_by,omitzero"`
 	IsError   bool      `json:"is_error"`
 	CreatedAt time.Time `json:"created_at"`
 }

@@ -171,7 +171,7 @@ func (s *Updates) Take(e Event) (u core.Update, ok bool, err error) {
 	case api.EventBackground:
 		var b api.Background
 		err = json.Unmarshal(data, &b)
-		u.Background = &core.Background{ID: b.ID, Text: b.Text, IsError: b.IsError, CreatedAt: b.CreatedAt}
+		u.Background = &core.Background{ID: b.ID, Text: b.Text, WokenBy: b.WokenBy, IsError: b.IsError, CreatedAt: b.CreatedAt}
 	case api.EventNotice:
 		var n api.Notice
 		err = json.Unmarshal(data, &n)

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -25,6 +26,9 @@ func Channel(st core.ChannelStatus, own core.Settings, used core.Usage, g Gatewa
 		fmt.Fprintf(&b, "**%s**: %s\n", name, fmt.Sprintf(format, args...))
 	}
 	line("Now", "%s", Activity(st, time.Now()))
+	if len(st.Background) > 0 {
+		line("In the background", "%s", backgroundTasks(st.Background))
+	}
 	waiting := "nothing"
 	if st.Waiting > 0 {
 		waiting = Count(st.Waiting, "message", "messages") + ", see /queue"
@@ -46,6 +50,15 @@ func Channel(st core.ChannelStatus, own core.Settings, used core.Usage, g Gatewa
 	line("Agent", "%s", Literal(g.Agent))
 	line("Gateway", "%s, up %s", Literal(g.Version), Duration(time.Since(g.Began)))
 	return b.String()
+}
+
+// backgroundTasks names the background tasks of a session.
+func backgroundTasks(tasks []string) string {
+	var named []string
+	for _, t := range tasks {
+		named = append(named, cmp.Or(Code(Brief(t, 80)), "a task"))
+	}
+	return strings.Join(named, ", ")
 }
 
 // Activity describes the activity of a channel.

@@ -30,7 +30,7 @@ const (
 	alone = "-p --verbose --version --include-partial-messages --replay-user-messages --strict-mcp-config --no-session-persistence"
 	one   = "--input-format --output-format --session-id --resume --permission-prompt-tool --permission-mode --model --max-turns --max-budget-usd " +
 		"--append-system-prompt --system-prompt --system-prompt-snapshot --settings"
-	many = "--allowedTools --tools"
+	many = "--allowedTools --disallowedTools --tools"
 )
 
 // required is what every session is started with.
