@@ -48,7 +48,7 @@ var soakKinds = map[string]soakKind{
 	"rubbish":    {weight: 2, text: soakText("rubbish\n%s"), answer: soakReply("rubbish")},
 	"noresult":   {weight: 3, text: soakText("noresult wrote %s"), answer: soakReply("wrote TOKEN")},
 	"lastwords":  {weight: 2, text: soakText("resultdie 0\n%s"), answer: soakReply("last words")},
-	"clear":      {weight: 2, text: soakText("/clear %s"), answer: soakReply("")},
+	"clear":      {weight: 2, text: soakText("/clear %s"), answer: soakReply("A new conversation has begun.")},
 	"dies":       {weight: 2, text: soakText("die 3\n%s"), codes: []string{"agent_exit"}},
 	"diesonce":   {weight: 3, text: soakOnce("kill"), answer: soakReply("again")},
 	"vanishes":   {weight: 2, text: soakOnce("vanish"), answer: soakReply("again")},
