@@ -15,6 +15,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/testkit/check"
+	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -116,7 +117,7 @@ func TestBadLineIsLoggedAtDebugAlone(t *testing.T) {
 	t.Parallel()
 	for _, level := range []slog.Level{slog.LevelInfo, slog.LevelDebug} {
 		var log bytes.Buffer
-		tr := translator{log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))}
+		tr := translator{record: func(string) claude.Record { return sessionRecord{o: &Options{}} }, log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))}
 		for _, s := range []protocol.Entry{{Bad: `{"text":"xyzzy`}, {Event: []byte(`{"type":"assistant","message":"xyzzy`)}, {Event: []byte(`{"type":"result","result":{"xyzzy":1}}`)}} {
 			tr.translate(core.NewBatch(), s)
 		}

@@ -48,10 +48,10 @@ func TestOwnTurns(t *testing.T) {
 			script begins; send one; begin one; detach; start; wait 1s; stray odd error=odd; wait 1s; backgrounds; finish one ok; one answered ok`,
 		"it does not begin when the daily budget is spent, and the channel is told once": `
 			with budget=1 deliver=c:chat; send one; pays one ok 1.5; one answered ok; watch; wake "a schedule"; interrupted 1
-			stray aborted error=interrupted total=1.625; wait 1s; spent 1.625
-			delivered chat 1 "Claude began a turn by itself (a schedule), which was ended: The daily budget of $1.00 (BUDGET) is used up ($1.63 spent today)."
-			wake "a schedule"; wake; interrupted 2; stray aborted error=interrupted total=1.75; wait 1s; spent 1.75
-			told background times=1; delivered chat 1 "Claude began a turn by itself (a schedule)"`,
+			stray aborted error=interrupted total=1.75; wait 1s; spent 1.75
+			delivered chat 1 "Claude began a turn by itself (a schedule), which was ended: The daily budget of $1.00 (BUDGET) is used up ($1.75 spent today). The conversation goes on with your next message."
+			wake "a schedule"; wake; interrupted 2; stray aborted error=interrupted total=2; wait 1s; spent 2
+			told background times=1`,
 		"one that runs when the daily budget is reached may finish": `
 			with budget=1; send one; pays one ok 0.75; wake; say type=assistant; stray tick total=1.5; wait 1s; interrupted 0
 			backgrounds tick; spent 1.5; send two; state parked "daily budget" until=midnight waiting=1`,

@@ -124,7 +124,7 @@ func appendFlag(args []string, flag, value string) []string {
 // withheld. The last of duplicates wins.
 func Environ(parent, pass []string) []string {
 	at := make(map[string]int, len(parent)) // index in env by name
-	env := make([]string, 0, len(parent)+2)
+	env := make([]string, 0, len(parent)+3)
 	set := func(name, entry string) {
 		if i, ok := at[name]; ok {
 			env[i] = entry
@@ -140,6 +140,7 @@ func Environ(parent, pass []string) []string {
 		}
 	}
 	set(noTraffic, noTraffic+"=1")
+	set(noSchedules, noSchedules+"=1")
 	if _, ok := at[mcpWait]; !ok {
 		set(mcpWait, mcpWait+"="+mcpWaitDefault)
 	}
@@ -150,6 +151,9 @@ const (
 	noTraffic      = "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"
 	noFileMentions = "CLAUDE_CODE_DISABLE_FILE_MENTIONS"
 	mcpWait        = "CLAUDE_CODE_MCP_STARTUP_WAIT_MS"
+	// Otherwise claude carries out the schedules of other sessions in .claude/scheduled_tasks.json
+	// of the working directory, also without the tools.
+	noSchedules = "CLAUDE_CODE_DISABLE_CRON"
 
 	// Otherwise a dead MCP server delays the first turn by 26 s. A later server still joins
 	// the session.

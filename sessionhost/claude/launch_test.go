@@ -50,11 +50,11 @@ func TestEnviron(t *testing.T) {
 	got := Environ(parent, []string{"ANTHROPIC_API_KEY", "BARECLAW_PORT", "ABSENT"})
 	want := []string{"PATH=/bin", "EMPTY=", "HOME=/new", "A=b=c", "BARECLAW_PORT=1", "ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL=u", "ANTHROPIC_MODEL=m",
 		"CLAUDE_CONFIG_DIR=/c", "CLAUDE_CODE_OAUTH_TOKEN=t", "CLAUDE_CODE_USE_BEDROCK=1", "CLAUDE_CODE_SKIP_VERTEX_AUTH=1", "CLAUDE_CODE_MAX_RETRIES=2",
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MCP_STARTUP_WAIT_MS=5000"}
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_DISABLE_CRON=1", "CLAUDE_CODE_MCP_STARTUP_WAIT_MS=5000"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	if got := Environ([]string{"CLAUDE_CODE_MCP_STARTUP_WAIT_MS=9"}, nil); !slices.Contains(got, "CLAUDE_CODE_MCP_STARTUP_WAIT_MS=9") || len(got) != 2 {
+	if got := Environ([]string{"CLAUDE_CODE_MCP_STARTUP_WAIT_MS=9"}, nil); !slices.Contains(got, "CLAUDE_CODE_MCP_STARTUP_WAIT_MS=9") || len(got) != 3 {
 		t.Errorf("the user's own wait was not kept: %q", got)
 	}
 }
