@@ -88,9 +88,6 @@ func (c *chaos) ownTurn(h *fakeHost, rnd *rand.Rand, pause func() bool) bool {
 	if rnd.IntN(6) == 0 {
 		r.IsError, r.Code, r.Error, r.Text = true, "api", r.Text, ""
 	}
-	c.mu.Lock()
-	c.owned++
-	c.mu.Unlock()
 	c.pays(h, r)
 	return true
 }

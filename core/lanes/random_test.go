@@ -33,7 +33,6 @@ type chaos struct {
 	spent float64            // what all agents have really cost
 	saved map[string]float64 // the totals of sessions, as a resumed process finds them
 	total map[*fakeHost]float64
-	owned int // turns of the agents' own
 }
 
 // pays puts into a result what it has cost since the last one of its process.
