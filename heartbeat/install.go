@@ -67,7 +67,7 @@ func (h Host) unwilling() string {
 	case auto && h.Config.StateDir != h.Config.UserDir:
 		return "the state directory is not the usual one; set BARECLAW_HEARTBEAT=on for a heartbeat of this gateway"
 	case h.Config.Heartbeat != config.HeartbeatOn && Declined(h.Config.StateDir):
-		return "it was declined or uninstalled; `bareclaw heartbeat install` installs it"
+		return errDeclined.Error()
 	}
 	if err := service.Lasting(h.Request.Binary); err != nil {
 		return err.Error()
@@ -98,25 +98,31 @@ func (h Host) install(ctx context.Context) ([]string, error) {
 	return did, err
 }
 
+// errDeclined refuses the installation of a heartbeat that the user does not want.
+var errDeclined = errors.New("it was declined or uninstalled; `bareclaw heartbeat install` installs it")
+
 // errNobodyAgreed refuses the installation of a paid job without the user's consent.
 var errNobodyAgreed = errors.New("nobody has agreed to it: `bareclaw init` asks, and `bareclaw heartbeat install` installs it")
 
-// agree returns why a job must not be installed although the user has not declined, and
-// records the consent implied by BARECLAW_HEARTBEAT. Without a setting the user must
-// have consented; an installed job counts as consent, because older versions kept no
-// record. If the user declines in the meantime, the refusal takes effect.
+// agree returns why a job must not be installed, and records the consent implied by
+// BARECLAW_HEARTBEAT. Without a setting the user must have consented; an installed job
+// counts as consent, because older versions kept no record. agree is called after the
+// service manager was asked, so it also sees a refusal recorded meanwhile.
 func (h Host) agree(s service.Status) error {
 	if h.Config.Heartbeat == config.HeartbeatOn {
 		return nil
 	}
 	c, err := ReadConsent(h.Config.StateDir)
-	if err != nil || c != ConsentNone {
+	switch {
+	case err != nil:
 		return err
-	}
-	if h.Config.Heartbeat == config.HeartbeatRevive {
+	case c == ConsentNo:
+		return errDeclined
+	case c != ConsentNone:
+		return nil
+	case h.Config.Heartbeat == config.HeartbeatRevive:
 		return writeConsent(h.Config.StateDir, ConsentRevive)
-	}
-	if !s.Installed || Elsewhere(s, h.Config.StateDir) != "" {
+	case !s.Installed || Elsewhere(s, h.Config.StateDir) != "":
 		return errNobodyAgreed
 	}
 	return writeConsent(h.Config.StateDir, ConsentAsk)

@@ -124,6 +124,18 @@ func TestUninstalledWhileAGatewayInstalls(t *testing.T) {
 	}
 }
 
+// TestDeclinedWhileTheManagerIsAsked: a heartbeat that is declined while the service manager
+// answers is not installed, not even to be taken away again.
+func TestDeclinedWhileTheManagerIsAsked(t *testing.T) {
+	t.Parallel()
+	h, m := newHost(t)
+	m.looked = func() error { return SaveConsent(h.Config.StateDir, ConsentNo) }
+	in := Ensure(t.Context(), h)
+	if len(m.installed) > 0 || m.uninstalled > 0 || !strings.Contains(in.Why, "declined or uninstalled") {
+		t.Errorf("installed %v, uninstalled %d times; it says %+v", m.installed, m.uninstalled, in)
+	}
+}
+
 // TestOlderInstallationIsAgreedTo: a heartbeat that was installed before anybody was asked
 // is kept up to date, and the agreement is recorded, so that it comes again where its files
 // were removed.

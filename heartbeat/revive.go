@@ -16,6 +16,7 @@ import (
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/logfile"
 	"bareclaw/internal/statemark"
+	"bareclaw/internal/term"
 )
 
 // Revive returns nil once the gateway serves, and starts a gateway that is down, unless a person
@@ -25,6 +26,31 @@ func Revive(ctx context.Context, o Options) error {
 		return fmt.Errorf("make the state directory: %w", err)
 	}
 	return (&tick{Options: o, log: log{o.Out}}).revive(ctx)
+}
+
+// Start starts the gateway for a person, also one that a person has stopped, and returns once the
+// gateway serves. running reports that it did already. Of the options Start uses those for a start.
+func Start(ctx context.Context, o Options) (running bool, err error) {
+	if err := os.MkdirAll(o.Config.StateDir, 0o700); err != nil {
+		return false, fmt.Errorf("make the state directory: %w", err)
+	}
+	t := &tick{Options: o, log: log{o.Out}}
+	release, err := statemark.LockStart(ctx, o.Config.StateDir)
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	if h, err := t.find(ctx); err == nil && h.Ready {
+		return true, nil
+	}
+	if _, alive, _ := statemark.Gateway(o.Config.StateDir); alive { // a second one could not lock the state directory
+		return true, t.awaitReady(ctx, nil)
+	}
+	managed, err := t.hasService(ctx)
+	if err != nil {
+		return false, err
+	}
+	return false, t.launch(ctx, managed)
 }
 
 // revive returns nil once the gateway serves. revive starts a gateway that is down, but
@@ -71,6 +97,12 @@ func (t *tick) start(ctx context.Context) error {
 		return stoppedError{at}
 	}
 	t.woke = true
+	return t.launch(ctx, managed)
+}
+
+// launch starts a gateway that is down, through its service if managed, and returns once the
+// gateway serves.
+func (t *tick) launch(ctx context.Context, managed bool) error {
 	if managed {
 		t.log.printf("the gateway is down: starting its service")
 		if err := t.Service.Start(ctx, service.Gateway); err != nil {
@@ -91,7 +123,7 @@ func (t *tick) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return t.awaitReady(ctx, started.Ended)
+	return t.awaitReady(ctx, started)
 }
 
 // startDir returns the working directory of a gateway that no person starts. A gateway reads the
@@ -108,7 +140,7 @@ func (t *tick) startDir() string {
 type stoppedError struct{ at time.Time }
 
 func (e stoppedError) Error() string {
-	return "the gateway was stopped by you at " + e.at.Local().Format(time.DateTime) + ", and stays so until you start it, or the machine boots"
+	return "the gateway was stopped by you at " + e.at.Local().Format(time.DateTime) + ", and stays so until you start it (`bareclaw start`), or the machine boots"
 }
 
 // find checks the gateway's health on the configured socket. If the socket differs, as
@@ -121,6 +153,15 @@ func (t *tick) find(ctx context.Context) (api.Health, error) {
 		return t.gateway.health(ctx)
 	}
 	return h, err
+}
+
+// pid returns the gateway's process as other commands name it, the supervisor; the worker if that
+// is not known.
+func (t *tick) pid(h api.Health) int {
+	if holder, alive, _ := statemark.Gateway(t.Config.StateDir); alive {
+		return holder.PID
+	}
+	return h.PID
 }
 
 func (t *tick) gatewayLog() string { return filepath.Join(t.Config.StateDir, logfile.Name) }
@@ -161,10 +202,13 @@ func Elsewhere(s service.Status, stateDir string) string {
 	return theirs
 }
 
-// awaitReady returns nil once the gateway serves. ended, if not nil, delivers the exit
-// of the started process; the exit is no failure while another process holds the state
-// directory.
-func (t *tick) awaitReady(ctx context.Context, ended <-chan error) error {
+// awaitReady returns nil once the gateway serves. started, if not nil, is the process that was
+// started; its exit is no failure while another process holds the state directory.
+func (t *tick) awaitReady(ctx context.Context, started *detached.Process) error {
+	var ended <-chan error
+	if started != nil {
+		ended = started.Ended
+	}
 	ctx, cancel := context.WithTimeout(ctx, t.StartLimit)
 	defer cancel()
 	const pause, between = 50 * time.Millisecond, 5 * time.Second
@@ -176,7 +220,7 @@ func (t *tick) awaitReady(ctx context.Context, ended <-chan error) error {
 	for {
 		h, err := t.find(ctx)
 		if err == nil && h.Ready {
-			t.log.printf("the gateway (pid %d) serves", h.PID)
+			t.log.printf("the gateway (pid %d) serves", t.pid(h))
 			return nil
 		}
 		if ctx.Err() == nil {
@@ -198,6 +242,9 @@ func (t *tick) awaitReady(ctx context.Context, ended <-chan error) error {
 		case err := <-ended:
 			over, ended = err, nil
 			if !lockfile.IsStateHeld(t.Config.StateDir) {
+				if said := started.LastLine(); said != "" {
+					return fmt.Errorf("the gateway ended at once: %s (all it said is in %s)", term.SafeLine(said), t.gatewayLog())
+				}
 				return fmt.Errorf("the gateway ended at once (%w); %s says why", err, t.gatewayLog())
 			}
 		case <-next.C:

@@ -143,6 +143,10 @@ func For(system System) Manager {
 	return systemdManager{LocalDirs()}
 }
 
+// StartsAtBoot reports whether the jobs of this user begin when the machine boots; else they begin
+// when the user logs in.
+func StartsAtBoot(system System) bool { return system == Systemd && lingers() }
+
 // LocalDirs returns the directories of this user's service files. Without an absolute $HOME,
 // the home directory is that of the user's account, as for the service manager.
 func LocalDirs() Dirs {

@@ -39,14 +39,19 @@ func (l *logs) Validate() error {
 	return nil
 }
 
-// Run runs the command.
-func (l *logs) Run(c *command.Context, cfg config.Config) error {
+// Run runs the command. It also works with wrong settings, of which the log may tell.
+func (l *logs) Run(c *command.Context) error {
+	cfg, wrong := c.LenientConfig()
+	defer tellWrong(c, wrong)
+	if cfg.StateDir == "" {
+		return wrong[0]
+	}
 	h, _, err := statemark.Gateway(cfg.StateDir)                                  // the running or the last one
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, io.EOF) { // the file is empty while the first gateway starts
 		return err
 	}
 	kept := h.Log
-	if kept == (lockfile.LogLocation{}) && cfg.LogFile == config.LogFileAuto { // no gateway yet
+	if kept == (lockfile.LogLocation{}) && (cfg.LogFile == config.LogFileAuto || cfg.LogFile == "") { // no gateway yet, or a wrong setting
 		kept.Path = filepath.Join(cfg.StateDir, logfile.Name)
 	}
 	switch {

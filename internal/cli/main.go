@@ -51,6 +51,7 @@ type commandLine struct {
 	Retry    retry    `cmd:"" group:"message" help:"Try a failed message again."`
 
 	Logs    logs              `cmd:"" group:"keep" help:"Show the gateway's log."`
+	Start   lifecycle.Start   `cmd:"" group:"keep" help:"Start the gateway in the background: its service, if one is installed."`
 	Stop    lifecycle.Stop    `cmd:"" group:"keep" help:"End the gateway; it stays down until you start it."`
 	Restart lifecycle.Restart `cmd:"" group:"keep" help:"Have a new process take over; turns in progress go on."`
 	Doctor  doctor.Doctor     `cmd:"" group:"keep" help:"Look for what is wrong, and say how to mend it."`
@@ -106,7 +107,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		kong.Exit(func(status int) { exit = status }), // after --help
 		kong.BindTo(stdout, (*io.Writer)(nil)),
 		kong.BindToProvider((*command.Context).Config),
-		kong.BindToProvider((*command.Context).Client),
+		kong.BindToProvider((*command.Context).LiveClient),
 		kong.BindToProvider((*command.Context).Decider),
 	)
 	if err != nil {
@@ -133,7 +134,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	c := &command.Context{
 		Context: ctx, In: stdin, Out: stdout, Err: stderr, Version: buildinfo.Version(), Self: self, Environ: os.Environ(), Dir: dir,
 	}
-	return Report(parsed.Run(c), stderr)
+	return Report(command.Explain(c, parsed.Run(c)), stderr)
 }
 
 // describeUsage explains arguments that cannot be parsed, and names the matching help. An

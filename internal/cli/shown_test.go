@@ -65,7 +65,7 @@ func TestAnswersThatCannotBeUnderstood(t *testing.T) {
 			_, _ = io.WriteString(w, `{}`)
 		}))
 		c := &command.Context{Context: t.Context(), Out: io.Discard, Err: io.Discard}
-		err := (&status{JSON: true}).Run(c, client.OverTCP(server.Listener.Addr().String(), ""))
+		_, err := look(c, client.OverTCP(server.Listener.Addr().String(), ""))
 		if server.Close(); wrong != (err != nil) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -4,21 +4,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
-	"bareclaw/heartbeat/service"
+	"bareclaw/core/config"
 	"bareclaw/internal/cli/command"
-	"bareclaw/internal/cli/lifecycle"
 	"bareclaw/internal/humanize"
-	"bareclaw/internal/lockfile"
-	"bareclaw/internal/statemark"
 	"bareclaw/internal/term"
 )
 
@@ -29,15 +23,43 @@ type status listed
 // An overview is the status as the gateway reports it.
 type overview struct {
 	Running   bool           `json:"running"`
+	PID       int            `json:"pid,omitempty"` // of the gateway, as a service manager knows it; health has that of the worker
 	Health    *api.Health    `json:"health,omitempty"`
 	Channels  []api.Channel  `json:"channels,omitzero"`
 	Approvals []api.Approval `json:"approvals,omitzero"`
 	Schedules []api.Schedule `json:"schedules,omitzero"`
 	Last      *stopped       `json:"last,omitempty"`
+	Settings  []string       `json:"wrong_settings,omitempty"`
 }
 
-// Run runs the command.
-func (s *status) Run(c *command.Context, gateway *client.Client) error {
+// Run runs the command. It also works with wrong settings: the gateway may run with earlier ones.
+func (s *status) Run(c *command.Context) error {
+	gateway, wrong := gatewayInAnyCase(c)
+	o, err := look(c, gateway)
+	for _, p := range wrong {
+		o.Settings = append(o.Settings, p.Error())
+	}
+	unreachable := errors.Is(err, client.ErrUnreachable) && !command.InSession()
+	switch {
+	case unreachable && s.JSON:
+		if cfg, _ := c.LenientConfig(); cfg.StateDir != "" {
+			down, lookErr := command.LookDown(cfg.StateDir)
+			err = errors.Join(err, lookErr)
+			o.Last = describe(down)
+		}
+		err = errors.Join(err, c.PrintJSON(o))
+	case err != nil:
+	case s.JSON:
+		return c.PrintJSON(o)
+	default:
+		err = c.PrintLines(overviewLines(c, &o)...)
+	}
+	tellWrong(c, wrong)
+	return err
+}
+
+// look asks the gateway. With an error the overview is empty.
+func look(c *command.Context, gateway *client.Client) (overview, error) {
 	var health api.Health
 	var channels api.Channels
 	var approvals api.Approvals
@@ -46,25 +68,42 @@ func (s *status) Run(c *command.Context, gateway *client.Client) error {
 		path string
 		into any
 	}{{api.PathHealth, &health}, {api.PathChannels, &channels}, {api.PathApprovals, &approvals}, {api.PathSchedules, &schedules}} {
-		err := c.Get(gateway, part.path, part.into)
-		if errors.Is(err, client.ErrUnreachable) && !command.InSession() {
-			return reportNotRunning(c, s.JSON, err)
-		}
-		if err != nil {
-			return err
+		if err := c.Get(gateway, part.path, part.into); err != nil {
+			return overview{}, err
 		}
 	}
-	o := overview{Running: true, Health: &health, Channels: channels.Channels, Approvals: approvals.Approvals, Schedules: schedules.Schedules}
-	if s.JSON {
-		return c.PrintJSON(o)
+	return overview{
+		Running: true, PID: command.GatewayPID(c, health.PID), Health: &health, Channels: channels.Channels, Approvals: approvals.Approvals, Schedules: schedules.Schedules,
+	}, nil
+}
+
+// gatewayInAnyCase returns a client also where settings are wrong, and what is wrong. Such a client
+// sends no token.
+func gatewayInAnyCase(c *command.Context) (*client.Client, []*config.Problem) {
+	if inherited := client.Inherited(); inherited != nil {
+		return inherited, nil
 	}
-	return c.PrintLines(overviewLines(c, &o)...)
+	cfg, wrong := c.LenientConfig()
+	if len(wrong) > 0 {
+		return client.OverSocket(client.Socket(cfg)), wrong
+	}
+	return client.Local(cfg), nil
+}
+
+// tellWrong says which settings cannot be used by a command that works without them.
+func tellWrong(c *command.Context, wrong []*config.Problem) {
+	for _, p := range wrong {
+		c.Tellf("%s", term.WrapIndented(c.Err, "", "wrong setting: "+term.SafeLine(p.Error())))
+	}
+	if len(wrong) > 0 {
+		c.Tellf("%s", term.WrapIndented(c.Err, "", "A gateway that is started now ends with that; one that runs goes on with its earlier settings."))
+	}
 }
 
 func overviewLines(c *command.Context, o *overview) []string {
 	width, _ := term.Columns(c.Out) // also in a pipe, since the status is a single screen
 	colours, now := term.PaletteFor(c.Out), time.Now()
-	facts := gatewayFacts(o.Health, gatewayAddress(c), now)
+	facts := gatewayFacts(o.Health, o.PID, term.SafeLine(command.GatewayHere(c).Address), now)
 	for i, line := range nextSchedules(o.Schedules, now) {
 		facts.Add([]string{"schedules", ""}[min(i, 1)], line)
 	}
@@ -96,10 +135,10 @@ func problemLines(problem string, colours term.Palette, width int) []string {
 	return lines
 }
 
-func gatewayFacts(h *api.Health, address string, now time.Time) *command.Facts {
+func gatewayFacts(h *api.Health, pid int, address string, now time.Time) *command.Facts {
 	t := &command.Facts{}
 	state := cmp.Or(redUnless(h.Status == api.StatusOK), term.Green)
-	t.AddPainted("gateway", fmt.Sprintf("%s, version %s, up %s, pid %d", h.Status, h.Version, humanize.Duration(humanize.Milliseconds(h.UptimeMS)), h.PID), state)
+	t.AddPainted("gateway", fmt.Sprintf("%s, version %s, up %s, pid %d", h.Status, h.Version, humanize.Duration(humanize.Milliseconds(h.UptimeMS)), pid), state)
 	if address != "" {
 		t.Add("address", "http://"+address)
 	}
@@ -171,20 +210,6 @@ func shownChannels(all []api.Channel, colours term.Palette, now time.Time, width
 	return lines
 }
 
-// gatewayAddress returns the address of the running gateway, empty if unknown: a session
-// does not know the state directory of its gateway.
-func gatewayAddress(c *command.Context) string {
-	if command.InSession() {
-		return ""
-	}
-	cfg, err := c.Config()
-	if err != nil {
-		return ""
-	}
-	h, _, _ := statemark.Gateway(cfg.StateDir) // unknown: empty
-	return term.SafeLine(h.Address)
-}
-
 // A stopped describes the last gateway while none answers.
 type stopped struct {
 	PID       int        `json:"pid,omitempty"`
@@ -192,68 +217,25 @@ type stopped struct {
 	EndedAt   *time.Time `json:"ended_at,omitempty"`   // orderly end
 	Crashed   bool       `json:"crashed"`              // unexpected end
 	Hung      bool       `json:"hung"`                 // the process is alive
+	Crashing  bool       `json:"crashing"`             // the process is alive, and starts its worker again and again
 	StoppedAt *time.Time `json:"stopped_at,omitempty"` // stop by a person; only a person, or a boot, starts the gateway again
 }
 
-// reportNotRunning says when the gateway ended and how, and returns the error of the command.
-func reportNotRunning(c *command.Context, asJSON bool, why error) error {
-	cfg, err := c.Config()
-	if err != nil {
-		return err
+// describe returns the last gateway for programs, nil if there was none.
+func describe(d command.Down) *stopped {
+	if d.Why == command.NeverRan {
+		return nil
 	}
-	last, said, err := lastGateway(cfg.StateDir, time.Now())
-	if err != nil {
-		return errors.Join(why, err)
+	last := &stopped{PID: d.PID, Crashed: d.Why == command.Crashed, Crashing: d.Why == command.Crashing}
+	last.Hung = slices.Contains([]command.Downtime{command.Starting, command.Crashing, command.Unresponsive}, d.Why)
+	if !d.StartedAt.IsZero() {
+		last.StartedAt = &d.StartedAt
 	}
-	if at, byUser := statemark.StoppedAt(cfg.StateDir); byUser && last != nil && !last.Hung {
-		last.StoppedAt, last.Crashed = &at, false
-		said = fmt.Sprintf("The gateway was stopped by you at %s, and stays down until you start it.", humanize.Clock(at, time.Now()))
+	switch d.Why {
+	case command.StoppedByYou:
+		last.StoppedAt = &d.At
+	case command.Ended:
+		last.EndedAt = &d.At
 	}
-	if asJSON {
-		if err := c.PrintJSON(overview{Last: last}); err != nil {
-			return err
-		}
-	} else {
-		c.Tellf("%s", said)
-		c.Tellf("Its state is in %s.", term.SafeLine(cfg.StateDir))
-		if last != nil && last.StoppedAt != nil {
-			managed, err := lifecycle.ManagedBy(c.Context, service.Local(), cfg.StateDir)
-			if err != nil { // the service manager does not answer
-				c.Tellf("%s", command.ErrorText(err))
-			}
-			c.Tellf("Start it with `%s`.", managed.StartCommand())
-		}
-	}
-	if last == nil {
-		return command.NeverRan(why)
-	}
-	return why
-}
-
-// lastGateway describes the last gateway by its lock file.
-func lastGateway(stateDir string, now time.Time) (last *stopped, said string, err error) {
-	h, alive, err := statemark.Gateway(stateDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, "No gateway has run here yet.", nil
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	last = &stopped{PID: h.PID, StartedAt: &h.StartedAt}
-	switch {
-	case alive:
-		last.Hung = true
-		return last, fmt.Sprintf("The gateway's process %d has been running since %s, but cannot be reached.", h.PID, humanize.Clock(h.StartedAt, now)), nil
-	case !h.Ended:
-		last.Crashed = true
-		return last, fmt.Sprintf("The gateway that was started %s (pid %d) has crashed or was killed.",
-			humanize.Clock(h.StartedAt, now), h.PID), nil
-	}
-	st, err := os.Stat(filepath.Join(stateDir, lockfile.StateLockName))
-	if err != nil {
-		return nil, "", fmt.Errorf("look at the state directory's lock: %w", err)
-	}
-	at := st.ModTime() // the last write was at the gateway's end
-	last.EndedAt = &at
-	return last, fmt.Sprintf("The gateway has ended as it was told to, %s (it was started %s).", humanize.Clock(at, now), humanize.Clock(h.StartedAt, now)), nil
+	return last
 }

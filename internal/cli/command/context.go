@@ -33,6 +33,7 @@ type Context struct {
 	Role config.Role
 
 	settings *config.Config // the result of Config; nil: not read yet
+	examined *config.Report // of LenientConfig; nil: not asked
 	patience time.Duration  // with a silent gateway; 0: silenceLimit
 }
 
@@ -42,14 +43,23 @@ const silenceLimit = 30 * time.Second
 // errSilent means that a gateway accepted a request and does not answer.
 var errSilent = errors.New("no answer")
 
-// Get sends a GET request and decodes the answer. Get gives up on a gateway that hangs.
+// Get sends a GET request and decodes the answer. Get gives up on a gateway that hangs, and
+// soon on a gateway that has crashed.
 func (c *Context) Get(gateway *client.Client, path string, out any) error {
 	limit := cmp.Or(c.patience, silenceLimit)
-	ctx, cancel := context.WithTimeoutCause(c.Context, limit, errSilent)
-	defer cancel()
+	limited, stop := context.WithTimeoutCause(c.Context, limit, errSilent)
+	defer stop()
+	ctx, cancel := context.WithCancelCause(limited)
+	defer cancel(nil)
+	if cfg, _ := c.LenientConfig(); !InSession() {
+		go watchWorker(ctx, cfg.StateDir, cancel) // ends with ctx
+	}
 	err := gateway.Do(ctx, http.MethodGet, path, nil, out)
-	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
+	switch cause := context.Cause(ctx); {
+	case err != nil && errors.Is(cause, errSilent):
 		return fmt.Errorf("the gateway %s runs and has not answered within %s; `bareclaw doctor` says what to do", gateway.Where(), limit)
+	case err != nil && errors.Is(cause, errCrashing):
+		return cause
 	}
 	return err
 }
@@ -67,6 +77,23 @@ func (c *Context) Config() (config.Config, error) {
 	return *c.settings, nil
 }
 
+// LenientConfig is Config for commands that must work with wrong settings: as far as the settings
+// can be used they are returned along with the problems. Without problems further calls of Config
+// return the same.
+func (c *Context) LenientConfig() (config.Config, []*config.Problem) {
+	if c.settings != nil {
+		return *c.settings, nil
+	}
+	if c.examined == nil {
+		report := config.Examine(c.Role)
+		c.examined = &report
+	}
+	if len(c.examined.Problems) == 0 {
+		c.settings = &c.examined.Config
+	}
+	return c.examined.Config, c.examined.Problems
+}
+
 // Client returns a client of the gateway, which need not run: the gateway of the
 // enclosing session if claude runs this command, else the configured gateway.
 func (c *Context) Client() (*client.Client, error) {
@@ -78,6 +105,16 @@ func (c *Context) Client() (*client.Client, error) {
 		return nil, err
 	}
 	return client.Local(cfg), nil
+}
+
+// LiveClient is Client for a command that would wait in vain for a gateway that crashes again and
+// again: the error then holds [client.ErrUnreachable].
+func (c *Context) LiveClient() (*client.Client, error) {
+	gateway, err := c.Client()
+	if err == nil && !InSession() {
+		err = awaitWorker(c.Context, c.settings.StateDir)
+	}
+	return gateway, err
 }
 
 // InSession reports whether claude runs this command in a session of the gateway.
@@ -95,6 +132,9 @@ func (c *Context) Decider() (Decider, error) {
 		return Decider{}, ErrInSession
 	}
 	cfg, err := c.Config()
+	if err == nil {
+		err = awaitWorker(c.Context, cfg.StateDir)
+	}
 	if err != nil {
 		return Decider{}, err
 	}

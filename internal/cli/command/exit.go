@@ -24,15 +24,6 @@ type usageError struct{ error }
 // Usagef returns an error that means [exitcode.Usage], with a text for a person.
 func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// A neverRanError means that no gateway has run on this machine yet.
-type neverRanError struct{ error }
-
-// Unwrap returns the error without this cause.
-func (e neverRanError) Unwrap() error { return e.error }
-
-// NeverRan marks an error as caused by a machine where no gateway has run yet.
-func NeverRan(err error) error { return neverRanError{err} }
-
 // ExitStatus returns the exit status for the error of a command.
 func ExitStatus(err error) int {
 	_, misconfigured := errors.AsType[*config.Problem](err)
@@ -69,12 +60,12 @@ func ErrorText(err error) string { return term.Safe(inCommands.Replace(err.Error
 
 // Advice returns what to do about an error, empty if the text of the error says so.
 func Advice(err error) string {
-	_, neverRan := errors.AsType[neverRanError](err)
+	down, isDown := errors.AsType[downError](err)
 	switch {
-	case neverRan:
-		return "Set it up with `bareclaw init`, or start it as it is with `bareclaw serve`."
+	case isDown:
+		return down.Advice()
 	case errors.Is(err, client.ErrUnreachable):
-		return "Is it running? Start it with `bareclaw serve`, or `bareclaw service install`; `bareclaw doctor` looks further."
+		return "Is it running? `bareclaw start` starts it; `bareclaw doctor` looks further."
 	}
 	return ""
 }

@@ -41,6 +41,7 @@ func (*Restart) Help() string {
 
 // A restarted is the result of a restart.
 type restarted struct {
+	PID    int    `json:"pid"` // of the gateway, which goes on; before and after are its workers
 	Before served `json:"before"`
 	After  served `json:"after"`
 	TookMS int64  `json:"took_ms"`
@@ -74,6 +75,7 @@ func (r *Restart) Run(c *command.Context, gateway *client.Client) error {
 		return errors.New("the new process failed while it took over, so the old one was started anew; see `bareclaw logs`")
 	}
 	out := restarted{
+		PID:    command.GatewayPID(c, after.PID),
 		Before: served{before.PID, before.Version, before.Generation}, After: served{after.PID, after.Version, after.Generation},
 		TookMS: time.Since(began).Milliseconds(),
 	}
@@ -84,7 +86,7 @@ func (r *Restart) Run(c *command.Context, gateway *client.Client) error {
 	if after.Version != before.Version {
 		version = term.SafeLine(before.Version) + " → " + version
 	}
-	return c.PrintLines(fmt.Sprintf("Restarted in %s: pid %d → %d, version %s.", humanize.Duration(humanize.Milliseconds(out.TookMS)), before.PID, after.PID, version))
+	return c.PrintLines(fmt.Sprintf("Restarted in %s: pid %d, version %s.", humanize.Duration(humanize.Milliseconds(out.TookMS)), out.PID, version))
 }
 
 // awaitSuccessor waits until a process of a later generation serves.

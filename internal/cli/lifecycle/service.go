@@ -24,7 +24,7 @@ type Service struct {
 	Install   ServiceInstall   `cmd:"" help:"Install the gateway's service and start it, or bring it up to date."`
 	Uninstall ServiceUninstall `cmd:"" help:"Stop the gateway and remove its service. What it keeps, as its ledger, stays."`
 	Start     ServiceStart     `cmd:"" help:"Start the service."`
-	Stop      ServiceStop      `cmd:"" help:"Stop the service; it stays down until you start it, or the machine boots."`
+	Stop      ServiceStop      `cmd:"" help:"Stop the service; it stays down until you start it, or the next boot."`
 	Restart   ServiceRestart   `cmd:"" help:"Stop the service and start it; sessions go on."`
 	Status    ServiceStatus    `cmd:"" help:"Show whether the service is installed and runs."`
 }
@@ -270,7 +270,7 @@ func (*ServiceStop) Help() string { return (*Stop)(nil).Help() }
 
 // Run runs the command.
 func (s *ServiceStop) Run(c *command.Context, managed Management, cfg config.Config) error {
-	return (&stopping{c, cfg.StateDir, managed, s.stopFlags}).run()
+	return (&stopping{c, cfg.StateDir, managed, s.manager(), s.stopFlags}).run()
 }
 
 // ServiceRestart ends the installed service and starts it.

@@ -40,7 +40,7 @@ type stopFlags struct {
 // Help is shown below the summary.
 func (*Stop) Help() string {
 	return "If a service manager runs the gateway, the command stops the service. Sessions go on unless --sessions is given, and the next gateway takes them up. " +
-		"The heartbeat leaves the gateway down until you start it, or the machine boots."
+		"Nothing starts the gateway again but you, with `bareclaw start`, and where a service or the heartbeat is installed the next boot."
 }
 
 // Run runs the command.
@@ -56,7 +56,7 @@ func (s *Stop) Run(c *command.Context) error {
 	if err != nil {
 		return err
 	}
-	return (&stopping{c, cfg.StateDir, managed, s.stopFlags}).run()
+	return (&stopping{c, cfg.StateDir, managed, service.Local(), s.stopFlags}).run()
 }
 
 // A Management is the service of a gateway. The zero value is no service.
@@ -70,13 +70,8 @@ func (m Management) active() bool {
 	return m.Manager != nil && (m.status.Active || m.status.PID > 0 || strings.HasPrefix(m.status.State, "activating"))
 }
 
-// StartCommand returns the command that starts the gateway.
-func (m Management) StartCommand() string {
-	if m.Manager != nil {
-		return "bareclaw service start"
-	}
-	return "bareclaw serve"
-}
+// startCommand is the command that starts the gateway, whoever runs it.
+const startCommand = "bareclaw start"
 
 // ManagedBy returns the service of the gateway with a state directory, if the manager
 // answers and has such a service.
@@ -103,6 +98,33 @@ type stopReport struct {
 	Kept     int            `json:"sessions_kept"`
 	TookMS   int64          `json:"took_ms"`
 	StartCmd string         `json:"start_command"`
+	Returns  comeback       `json:"starts_again,omitempty"` // when something else than a person starts it
+}
+
+// A comeback is when something starts a gateway again that a person has stopped.
+type comeback string
+
+// The comebacks. A stop counts until the machine boots.
+const (
+	never   comeback = ""
+	atBoot  comeback = "boot"
+	atLogin comeback = "login" // the first one after a boot
+)
+
+// comebackOf returns when the installed jobs of a service manager start a gateway again.
+func comebackOf(ctx context.Context, manager service.Manager, managed Management, stateDir string) comeback {
+	starts := managed.Manager != nil
+	if !starts && manager.Available(ctx) == nil {
+		beat, err := manager.Status(ctx, service.Heartbeat, service.Spec{})
+		starts = err == nil && beat.Installed && heartbeat.Elsewhere(beat, stateDir) == ""
+	}
+	switch {
+	case !starts:
+		return never
+	case service.StartsAtBoot(manager.System()):
+		return atBoot
+	}
+	return atLogin
 }
 
 // A stopping is one run of stop.
@@ -110,13 +132,14 @@ type stopping struct {
 	c        *command.Context
 	stateDir string
 	managed  Management
+	manager  service.Manager
 	flags    stopFlags
 }
 
 // run stops the gateway and reports what was done.
 func (s *stopping) run() error {
 	began := time.Now()
-	r := stopReport{StartCmd: s.managed.StartCommand()}
+	r := stopReport{StartCmd: startCommand, Returns: comebackOf(s.c.Context, s.manager, s.managed, s.stateDir)}
 	if err := keepDown(s.c.Context, s.stateDir, func() error { return s.stop(&r) }); err != nil {
 		return err
 	}
@@ -172,7 +195,8 @@ func (r *stopReport) lines() (lines []string) {
 	if r.Kept > 0 {
 		lines = append(lines, humanize.Count(r.Kept, "session")+" kept for the next gateway; `bareclaw stop --sessions` ends what is left.")
 	}
-	return append(lines, "It stays down until you start it, with `"+r.StartCmd+"`, or the machine boots.")
+	until := map[comeback]string{atBoot: ", or the machine boots", atLogin: ", or you log in after the machine has booted"}[r.Returns]
+	return append(lines, "It stays down until you start it, with `"+r.StartCmd+"`"+until+".")
 }
 
 func (s *stopping) stop(r *stopReport) error {

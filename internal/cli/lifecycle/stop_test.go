@@ -50,7 +50,7 @@ func TestStopNote(t *testing.T) {
 			defer func() { _ = null.Close() }()
 			ctx := &command.Context{Context: t.Context(), Out: null, Err: null}
 			m := Management{stopper{stop: func() error { return c.stop(dir) }}, service.Status{Installed: true, Active: true}}
-			err = (&stopping{ctx, dir, m, stopFlags{}}).run()
+			err = (&stopping{ctx, dir, m, m, stopFlags{}}).run()
 			if _, noted := statemark.StoppedAt(dir); noted != c.want {
 				t.Errorf("noted: %v, want %v; the stop returns %v", noted, c.want, err)
 			}
