@@ -58,20 +58,34 @@ func dial(ctx context.Context, address string, greet func(*dbus.Conn) error) (bu
 	return bus{conn}, err
 }
 
+// An unavailableError says why no service manager answers, and what to do.
+type unavailableError struct {
+	why   string
+	tried []error
+}
+
+func (e unavailableError) Error() string   { return e.why }
+func (e unavailableError) Unwrap() []error { return e.tried }
+
+// Tried returns the failed attempts to reach a service manager that are behind an error, for
+// debugging; empty if there are none.
+func Tried(err error) []error {
+	e, _ := errors.AsType[unavailableError](err)
+	return e.tried
+}
+
 // unanswered explains why a user's systemd cannot be reached and how to fix the problem.
-// booted reports whether systemd is the machine's init. The message ends with the errors of
-// both attempted connections, for debugging.
-func unanswered(uid int, booted bool, direct, overBus error) error {
-	why := "this user has no systemd here, as after su or sudo. Log in as the user itself, or run `sudo loginctl enable-linger $USER` and set XDG_RUNTIME_DIR=/run/user/" + strconv.Itoa(uid)
+// booted reports whether systemd is the machine's init.
+func unanswered(uid int, booted bool, tried ...error) error {
+	why := "this user has no systemd here, as after su or sudo: log in as the user itself, or run `sudo loginctl enable-linger $USER` and set XDG_RUNTIME_DIR=/run/user/" + strconv.Itoa(uid)
 	switch {
 	case !booted:
-		why = "this system is not run by systemd, as most containers are not, nor WSL unless /etc/wsl.conf says systemd=true. " +
-			"Have what starts programs here run `bareclaw serve`, and start it again whenever it ends; the heartbeat cannot be installed"
+		why = "systemd is not running here (containers, WSL without systemd=true): run `bareclaw serve` from whatever starts programs here"
 	case uid == 0:
-		why = "root has no systemd of its own here. Install as the user who is to talk to Claude, use contrib/systemd/system/bareclaw.service for the whole system, " +
-			"or have what starts programs here run `bareclaw serve`; the heartbeat cannot be installed for root"
+		why = "root has no systemd of its own here: install as the user who is to talk to Claude, use contrib/systemd/system/bareclaw.service for the whole system, " +
+			"or run `bareclaw serve` from whatever starts programs here"
 	}
-	return fmt.Errorf("no service manager answers: %s (what was tried: %w; %w)", why, direct, overBus)
+	return unavailableError{why, tried}
 }
 
 func (b bus) reload(ctx context.Context) error {

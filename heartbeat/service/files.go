@@ -50,7 +50,7 @@ func (j Job) names() naming {
 	return naming{
 		arguments: []string{"serve"}, units: []string{gatewayUnit, socketUnit}, stopped: []string{socketUnit, gatewayUnit},
 		service: gatewayUnit, label: "com.bareclaw.gateway", envFile: "service.env",
-		install: "bareclaw service install", start: "bareclaw service start", load: "bareclaw service start",
+		install: "bareclaw service install", start: "bareclaw start", load: "bareclaw start",
 	}
 }
 

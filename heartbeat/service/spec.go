@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"bareclaw/internal/getclaude"
 )
 
 // A Request holds the inputs of [NewSpec].
@@ -67,8 +69,8 @@ func findClaude(name, path string) (string, error) {
 			return name, nil
 		}
 	}
-	return "", fmt.Errorf("%w (looked for %q: %w): install it with `npm install -g @anthropic-ai/claude-code` and run `claude` once to log in, "+
-		"set BARECLAW_CLAUDE to its path, or ask for `--agent echo` if the echo agent is what you want", ErrNoClaude, name, err)
+	return "", fmt.Errorf("%w (looked for %q: %w): install it with %s and run `claude` once to log in, "+
+		"set BARECLAW_CLAUDE to its path, or ask for `--agent echo` if the echo agent is what you want", ErrNoClaude, name, err, getclaude.Advice)
 }
 
 // Lasting returns an error if the program at path is missing or lies in a directory

@@ -126,7 +126,7 @@ func (s *channelShow) Run(c *command.Context, gateway *client.Client) error {
 type channelSet struct {
 	Channel        string  `arg:"" help:"The channel, which need not exist yet."`
 	Model          *string `placeholder:"MODEL" help:"The model, as for claude --model."`
-	PermissionMode *string `placeholder:"MODE" help:"The permission mode, as for claude --permission-mode."`
+	PermissionMode *string `placeholder:"MODE" help:"The permission mode, as for claude --permission-mode: default (asks), acceptEdits, auto, plan, dontAsk or bypassPermissions."`
 	Tools          *string `placeholder:"LIST" help:"The gateway's tools that its sessions may use, as BARECLAW_TOOLS: all, none or names."`
 	JSON           bool    `name:"json" help:"Print JSON."`
 }

@@ -12,10 +12,11 @@ import (
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core"
 	"bareclaw/core/config"
+	"bareclaw/internal/getclaude"
 )
 
 // installHint says how to get the real agent.
-const installHint = "Install Claude Code with `npm install -g @anthropic-ai/claude-code`, run `claude` once to log in, and restart the gateway."
+const installHint = "Install Claude Code with " + getclaude.Advice + ", run `claude` once to log in, and restart the gateway."
 
 // An agent is what answers messages on this machine.
 type agent struct {

@@ -21,6 +21,7 @@ import (
 	"github.com/google/uuid"
 
 	"bareclaw/internal/exitcode"
+	"bareclaw/internal/getclaude"
 	"bareclaw/internal/humanize"
 )
 
@@ -35,7 +36,7 @@ const quotedRunes = 300
 const notice = `I am not Claude. Claude Code is not asked here (there is no "claude" on the PATH, or BARECLAW_AGENT=echo is set), so this is the built-in echo agent: it can only repeat what it was told.
 
 To talk to Claude:
-1. npm install -g @anthropic-ai/claude-code
+1. ` + getclaude.Installer + ` (or with Node 22 or newer: ` + getclaude.ByNpm + `)
 2. run "claude" once in a terminal and log in
 3. restart the gateway (set BARECLAW_AGENT=claude if it should never fall back to the echo agent)`
 

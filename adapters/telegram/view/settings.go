@@ -25,7 +25,7 @@ const (
 var modelAliases = []string{"opus", "sonnet", "haiku", ModelReset}
 
 // modesShown are the modes with a button: other modes are rarely wanted.
-var modesShown = []string{"default", "acceptEdits", "plan", ModeBypass, ModeReset}
+var modesShown = []string{"default", "acceptEdits", "auto", "plan", ModeBypass, ModeReset}
 
 var verbosities = [...]string{"answers only", "answers, and what Claude is doing", "everything that Claude does and says"}
 

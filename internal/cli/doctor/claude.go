@@ -20,13 +20,14 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/program"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/getclaude"
 	"bareclaw/internal/humanize"
 	"bareclaw/sessionhost/claude"
 )
 
 const (
-	installClaude = "`npm install -g @anthropic-ai/claude-code`, then run `claude` once to log in"
-	updateClaude  = "npm install -g @anthropic-ai/claude-code"
+	installClaude = getclaude.Advice + "; then run `claude` once to log in"
+	updateClaude  = "`claude update`, or install it anew: " + getclaude.Advice
 	// versionBound is the time limit for claude to print its version.
 	versionBound = 10 * time.Second
 )
@@ -139,7 +140,7 @@ func checkLogin(_ context.Context, r *report) {
 	case r.Answered || r.Turn && !r.Offline || runtime.GOOS == "darwin": // an answer shows the login, or the keychain has one and cannot be read
 	default:
 		r.warning("login_missing", "No login was found where claude usually has one.",
-			"claude may have one elsewhere (apiKeyHelper); without any, no message is answered.", "run `claude` once to log in")
+			"claude may have one elsewhere (apiKeyHelper); without any, no message is answered.", r.loginAdvice())
 	}
 	var withheld []string
 	for _, key := range [...]string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_API_KEY"} {
@@ -166,8 +167,8 @@ func loginSeen(environ []string) string {
 			return "the key in " + key + " (BARECLAW_PASS_ENV), each use of which is paid for"
 		}
 	}
-	if service.Lookup(environ, "CLAUDE_CODE_OAUTH_TOKEN") != "" {
-		return "the subscription's token in CLAUDE_CODE_OAUTH_TOKEN"
+	if service.Lookup(environ, LoginVariable) != "" {
+		return "the subscription's token in " + LoginVariable
 	}
 	if path := filepath.Join(claudeDir(environ), ".credentials.json"); exists(path) {
 		return "the login kept in " + path

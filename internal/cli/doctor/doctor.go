@@ -90,6 +90,7 @@ func (d *Doctor) print(c *command.Context, findings []Finding) error {
 // Options select the checks and carry their environment.
 type Options struct {
 	Report   config.Report
+	EnvFile  string   // path of the user's file of settings; empty: that of Report
 	Version  string   // version of the program
 	Self     string   // path of the program's file
 	Environ  []string // environment of the process, with additions from .env files
@@ -230,13 +231,16 @@ func newLook(o Options) *look {
 // errNoServices reports that the machine has no supported service manager.
 var errNoServices = errors.New("there is no service manager here that is known")
 
-// startGateway returns the advice to start the gateway: as a service only if a service
-// manager answers.
-func (l *look) startGateway() string {
-	if l.keeper() != nil {
-		return "`bareclaw serve` in a terminal"
+// startGateway is the advice to start the gateway.
+const startGateway = "bareclaw start"
+
+// loginAdvice says how to log claude in.
+func (l *look) loginAdvice() string {
+	file := l.EnvFile
+	if files := l.Report.Files; file == "" && len(files) > 0 { // the last one is the user's
+		file = files[len(files)-1].Path
 	}
-	return "`bareclaw service install`, or `bareclaw serve` in a terminal"
+	return LoginAdvice(file)
 }
 
 func (l *look) claudeEnviron() []string { return claude.Environ(l.Environ, l.cfg.PassEnv) }

@@ -31,13 +31,13 @@ func checkGateway(ctx context.Context, r *report) {
 		overTCP(ctx, r)
 	case stopped:
 		r.warning("gateway_down", "The gateway was stopped by you at "+stoppedAt.Local().Format(time.DateTime)+", and stays down until you start it.",
-			"Nothing is accepted.", r.startGateway())
+			"Nothing is accepted.", startGateway)
 	case h.known && !h.Ended:
 		r.problem("gateway_died", fmt.Sprintf("The gateway (pid %d, since %s) has ended without being told to, and is not running.",
 			h.PID, h.StartedAt.Format(time.DateTime)), "Nothing is accepted. What was accepted is answered after the next start.",
-			r.startGateway()+"; `bareclaw logs` says why it ended")
+			"`"+startGateway+"`; `bareclaw logs` says why it ended")
 	default:
-		r.warning("gateway_down", "The gateway is not running.", "Nothing is accepted.", r.startGateway())
+		r.warning("gateway_down", "The gateway is not running.", "Nothing is accepted.", startGateway)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/term"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -175,7 +177,7 @@ func (t *turn) judge(r core.Result) {
 }
 
 func (t *turn) notLoggedIn(how string) {
-	t.problem("not_logged_in", "claude is not logged in: "+shorten(how), "No message is answered; channels park until there is a login.", claude.LoginAdvice)
+	t.problem(NotLoggedIn, term.SafeSentence("Claude is not logged in: "+strings.TrimRight(shorten(how), ".")), "No message is answered until there is a login.", t.loginAdvice())
 }
 
 func (t *turn) unanswered(ctx context.Context, exit error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"bareclaw/core/config"
@@ -156,7 +157,7 @@ func heartbeatLines(out io.Writer, s *heartbeat.Status) (lines []string) {
 	} else {
 		line("tells", "nobody: BARECLAW_HEARTBEAT_NOTIFY is not set")
 	}
-	if s.Gateway != nil && s.Gateway.Why != "" && !s.Installed {
+	if s.Gateway != nil && s.Gateway.Why != "" && !s.Installed && !slices.Contains(s.Problems, s.Gateway.Why) {
 		line("gateway", "did not install it at its start: %s", s.Gateway.Why)
 	}
 	for _, p := range s.Problems {

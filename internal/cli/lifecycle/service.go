@@ -196,7 +196,8 @@ func (s *ServiceUninstall) Run(c *command.Context) error {
 // ServiceStatus is the command `service status`.
 type ServiceStatus struct {
 	place
-	JSON bool `name:"json" help:"Print JSON."`
+	JSON    bool `name:"json" help:"Print JSON."`
+	Verbose bool `short:"v" help:"Tell what was tried where the service manager does not answer."`
 }
 
 // Run runs the command.
@@ -204,6 +205,11 @@ func (s *ServiceStatus) Run(c *command.Context, cfg config.Config, r service.Req
 	spec, missing := service.NewSpec(r)
 	st, err := s.manager().Status(c.Context, service.Gateway, spec)
 	if err != nil {
+		for _, tried := range service.Tried(err) {
+			if s.Verbose {
+				c.Tellf("tried: %s", command.ErrorText(tried))
+			}
+		}
 		return err
 	}
 	if missing != nil && st.Problem == "" {

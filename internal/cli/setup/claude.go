@@ -7,14 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"bareclaw/core/config"
 	"bareclaw/internal/cli/doctor"
+	"bareclaw/internal/getclaude"
 	"bareclaw/internal/term"
 )
 
-const installClaude = "install Claude Code with `npm install -g @anthropic-ai/claude-code`, or as https://docs.claude.com/en/docs/claude-code says"
+const installClaude = "install Claude Code with " + getclaude.Advice
 
 func findClaude(ctx context.Context, w *wizard) (Outcome, error) {
 	if w.current(varAgent) == string(config.AgentEcho) {
@@ -114,52 +114,4 @@ func usualPlaces() (paths []string) {
 		paths = append(paths, found...)
 	}
 	return paths
-}
-
-func checkLogin(ctx context.Context, w *wizard) (Outcome, error) {
-	switch {
-	case w.claude == "":
-		return skipped("there is no claude to ask"), nil
-	case w.NoTurn:
-		return skipped("as asked (--no-turn)"), nil
-	}
-	ask, err := w.agree(ctx, "Ask Claude one small question, to see that it is logged in?", "It is one call of the model, with your login. Nothing of it is kept.")
-	if err != nil || !ask {
-		return skipped("not asked"), err
-	}
-	for {
-		w.note("Asking Claude; this takes a few seconds, or up to a minute and a half if nothing answers …")
-		found := oneTurn(ctx, w)
-		if ctx.Err() != nil {
-			return Outcome{}, ctx.Err()
-		}
-		if found.Level == doctor.OK {
-			w.answered = true
-			return unchanged(found.What), nil
-		}
-		failed := trouble(found.What, found.Command)
-		if !w.asks() {
-			return failed, nil
-		}
-		w.note("%s %s", found.What, found.Why)
-		w.advise(found.Command)
-		_, err := w.ask(ctx, question{text: "Enter asks again, s goes on without", help: "It can be mended later too: messages then wait until Claude is logged in."})
-		switch {
-		case errors.Is(err, errSkip):
-			return failed, nil
-		case err != nil:
-			return Outcome{}, err
-		}
-	}
-}
-
-// oneTurn lets claude answer in a temporary directory.
-func oneTurn(ctx context.Context, w *wizard) doctor.Finding {
-	found := doctor.Turn(ctx, doctor.Options{Turn: true, Environ: w.environ, Report: config.Report{Config: config.Config{
-		Agent: config.AgentClaude, Claude: w.claude, Model: w.current("BARECLAW_MODEL"), PassEnv: strings.Split(w.current("BARECLAW_PASS_ENV"), ","),
-	}}})
-	if found.Level == "" {
-		return doctor.Finding{Level: doctor.Problem, What: "Claude could not be asked.", Command: "bareclaw doctor"}
-	}
-	return found
 }

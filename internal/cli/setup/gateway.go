@@ -38,6 +38,7 @@ func startGateway(ctx context.Context, w *wizard) (Outcome, error) {
 	}
 	if err := w.service.Available(ctx); err != nil {
 		w.note("%s", term.SafeSentence(err.Error()))
+		w.toldNoService = true
 		return startAlone(ctx, w, cfg)
 	}
 	name := string(w.service.System())
@@ -98,7 +99,7 @@ func installGateway(ctx context.Context, w *wizard, spec service.Spec) error {
 		w.noteAll(did)
 	}
 	if err != nil {
-		return trouble(term.SafeLine(err.Error()), "see `bareclaw service status`, or run the gateway yourself with `bareclaw serve`")
+		return trouble(term.SafeLine(err.Error()), "see `bareclaw service status`, or run the gateway without a service: `bareclaw init --no-service`")
 	}
 	return nil
 }
@@ -116,18 +117,18 @@ func startAlone(ctx context.Context, w *wizard, cfg config.Config) (Outcome, err
 	start := !w.NoStart
 	if start {
 		var err error
-		start, err = w.agree(ctx, "Start the gateway now, in the background?", "Nothing starts it again after the machine does. In a terminal of its own it is started by `bareclaw serve`.")
+		start, err = w.agree(ctx, "Start the gateway now, in the background?", "It will not start again after a reboot. `bareclaw stop` ends it, `bareclaw start` starts it again, and `bareclaw serve` runs it in a terminal.")
 		if err != nil {
 			return Outcome{}, err
 		}
 	}
 	if !start {
-		return Outcome{State: Skipped, Detail: "the gateway does not run", Next: "start it with `bareclaw serve`"}, nil
+		return Outcome{State: Skipped, Detail: "the gateway does not run", Next: "start it with `bareclaw start`"}, nil
 	}
 	if err := launchGateway(ctx, w, cfg); err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{State: Done, Detail: "the gateway runs in the background", Next: "nothing starts it again after the machine does: have `bareclaw serve` started when it boots"}, nil
+	return Outcome{State: Done, Detail: "the gateway runs in the background", Next: "it will not start again after a reboot; start it at boot with `bareclaw serve`"}, nil
 }
 
 func restartGateway(ctx context.Context, w *wizard, cfg config.Config, old api.Health) (Outcome, error) {
@@ -156,7 +157,7 @@ func awaitGateway(ctx context.Context, w *wizard, cfg config.Config, old api.Hea
 		return ok && h.Ready && (h.PID != old.PID || h.StartedAt.After(old.StartedAt)), nil
 	})
 	if err != nil {
-		return trouble(fmt.Sprintf("the gateway does not serve after %s", readyLimit), "see what it says: `bareclaw logs`, or start it with `bareclaw serve`")
+		return trouble(fmt.Sprintf("the gateway does not serve after %s", readyLimit), "see what it says: `bareclaw logs`")
 	}
 	w.running = true
 	return nil
@@ -234,7 +235,11 @@ func runDoctor(ctx context.Context, w *wizard) (Outcome, error) {
 	if ctx.Err() != nil {
 		return Outcome{}, ctx.Err()
 	}
-	if err := doctor.Print(w.out, findings, true); err != nil {
+	shown := findings
+	if w.toldNoService {
+		shown = slices.DeleteFunc(slices.Clone(findings), func(f doctor.Finding) bool { return f.Code == doctor.ServiceUnavailable })
+	}
+	if err := doctor.Print(w.out, shown, true); err != nil {
 		return Outcome{}, fmt.Errorf("print what was found: %w", err)
 	}
 	switch {

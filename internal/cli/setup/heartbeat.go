@@ -42,7 +42,7 @@ func offerHeartbeat(ctx context.Context, w *wizard) (Outcome, error) {
 		why = "it cannot be a job of " + name + ": " + term.Safe(err.Error())
 	}
 	if w.service.Available(ctx) != nil {
-		why = name + " would call it, and does not answer"
+		why = "needs " + name + ", which is not running here"
 	}
 	switch {
 	case why != "" && w.Heartbeat != "": // a failure only for a user who asked for the heartbeat

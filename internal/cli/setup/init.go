@@ -37,6 +37,9 @@ type Init struct {
 	BotTokenFile  string `name:"telegram-token-file" placeholder:"FILE" help:"File that holds the token of your Telegram bot; - is standard input."`
 	AllowedUsers  string `placeholder:"IDS" help:"Numeric ids of the Telegram users that the bot listens to, comma-separated."`
 
+	LoginTokenFile string `name:"claude-token-file" placeholder:"FILE" help:"File that holds a login of Claude made by claude setup-token; - is standard input."`
+	Permissions    string `enum:"free,ask,auto," default:"" placeholder:"CHOICE" help:"What Claude may do without asking: free runs any command and edits any file, ask asks before, auto leaves it to Anthropic's safety check. Without it what is set stays, by default free."`
+
 	Yes bool `short:"y" help:"Ask nothing: take these flags, else what is set, else defaults. Needed where there is no terminal."`
 
 	Pair        bool          `help:"Wait for a person to open the bot's link, and allow that person, also with --yes or if users are allowed already."`
@@ -96,14 +99,23 @@ func (i *Init) Run(c *command.Context) error {
 }
 
 func (i *Init) settings(in io.Reader) (map[string]string, error) {
-	if i.HTTPTokenFile == "-" && i.BotTokenFile == "-" {
-		return nil, &config.Problem{Source: "--http-token-file, --telegram-token-file", Problem: "both are standard input", Accepted: "a file for one of them"}
+	files := map[string]string{"BARECLAW_HTTP_TOKEN": i.HTTPTokenFile, "BARECLAW_TELEGRAM_TOKEN": i.BotTokenFile, varLogin: i.LoginTokenFile}
+	piped := 0
+	for _, path := range files {
+		if path == "-" {
+			piped++
+		}
+	}
+	if piped > 1 {
+		return nil, &config.Problem{
+			Source: "--http-token-file, --telegram-token-file, --claude-token-file", Problem: "more than one is standard input", Accepted: "- for one of them",
+		}
 	}
 	values := map[string]string{
 		"BARECLAW_CLAUDE": i.Claude, "BARECLAW_AGENT": i.Agent, "BARECLAW_PORT": i.Port, "BARECLAW_CWD": i.CWD, "BARECLAW_SOURCE": i.Source,
 		"BARECLAW_HTTP_TOKEN": i.HTTPToken, "BARECLAW_ALLOWED_USERS": i.AllowedUsers,
 	}
-	for name, path := range map[string]string{"BARECLAW_HTTP_TOKEN": i.HTTPTokenFile, "BARECLAW_TELEGRAM_TOKEN": i.BotTokenFile} {
+	for name, path := range files {
 		if path == "" {
 			continue
 		}
@@ -118,7 +130,11 @@ func (i *Init) settings(in io.Reader) (map[string]string, error) {
 			delete(values, name)
 			continue
 		}
-		if err := config.Check(name, value); err != nil {
+		check := config.Check
+		if name == varLogin {
+			check = func(_, value string) error { return checkLoginToken(value) }
+		}
+		if err := check(name, value); err != nil {
 			return nil, err
 		}
 	}

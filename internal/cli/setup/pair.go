@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 	"rsc.io/qr"
 
@@ -70,9 +69,6 @@ func pairOwner(ctx context.Context, w *wizard) (Outcome, error) {
 		return Outcome{}, err
 	}
 	w.newOwner = owner.ID
-	if _, err := w.bot.client.SendMessage(ctx, &bot.SendMessageParams{ChatID: owner.ID, Text: "You are connected. The gateway listens to you here."}); err != nil && ctx.Err() == nil {
-		w.note("The greeting was not sent: %s", term.SafeLine(err.Error()))
-	}
 	return done("the bot listens to " + describe(owner)), nil
 }
 
@@ -122,9 +118,15 @@ func findOwner(ctx context.Context, w *wizard) (models.User, error) {
 }
 
 func invite(w *wizard, link string) {
-	w.note("Open this link with the Telegram that shall talk to the bot, and tap Start:")
+	kind := w.inEnviron("TERM")
+	code := !w.NoQR && kind != "" && kind != "dumb"
+	how := "Open this link on a device with your Telegram, and tap Start:"
+	if code {
+		how = "Scan this code with your phone, or open the link on a device with your Telegram, and tap Start:"
+	}
+	w.note("%s", how)
 	w.note("  %s", term.SafeLine(link))
-	if kind := w.inEnviron("TERM"); !w.NoQR && kind != "" && kind != "dumb" {
+	if code {
 		w.say("%s", drawQR(link))
 	}
 }
@@ -150,7 +152,7 @@ func watchForTap(ctx context.Context, w *wizard, code string) (models.User, erro
 
 // pollForTap polls until somebody opens the link. Polls acknowledge nothing, because the
 // gateway must see the other messages. So each poll returns all unacknowledged updates, at
-// once. The gateway sees the tap too, and answers with a greeting.
+// once. The gateway sees the tap too, and answers with the only greeting.
 func pollForTap(ctx context.Context, w *wizard, code string) (models.User, error) {
 	advice := map[int]string{
 		http.StatusConflict:     "stop the program that receives them, or its webhook, or make another bot",

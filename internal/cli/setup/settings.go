@@ -161,12 +161,12 @@ func askDirectory(ctx context.Context, w *wizard) error {
 		if _, statErr := os.Stat(path); !errors.Is(statErr, fs.ErrNotExist) || !strings.HasPrefix(path, "/") {
 			return err
 		}
-		yes, askErr := w.confirm(ctx, term.SafeLine(dir)+" does not exist. Make it?", "It is made readable by you alone.")
+		yes, askErr := w.confirm(ctx, term.SafeLine(dir)+" does not exist. Create it?", "It is made readable by you alone.")
 		if askErr != nil {
 			return askErr
 		}
 		if !yes {
-			return err
+			return errAnother
 		}
 		if err := os.MkdirAll(path, 0o700); err != nil {
 			return fmt.Errorf("make the directory: %w", err)
@@ -174,6 +174,9 @@ func askDirectory(ctx context.Context, w *wizard) error {
 		return w.choose(varCWD, dir)
 	})
 }
+
+// errAnother has a question asked again of a user who has just declined.
+var errAnother = errors.New("another answer is wanted")
 
 // checkPort returns why the gateway could not listen on a port, nil if it could or already
 // does.
@@ -187,9 +190,14 @@ func checkPort(w *wizard, port string) error {
 		return nil
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return trouble("port "+port+" is in use by another program", "choose another with --port "+freePort(w.host(), port)+", or end that program")
+		free := freePort(w.host(), port)
+		next := "choose another with --port " + free + ", or end that program"
+		if w.asks() && !w.given(varPort) {
+			next = "try " + free
+		}
+		return trouble("port "+port+" is in use by another program", next)
 	}
-	return trouble(fmt.Sprintf("the gateway could not listen on %s: %v", address, err), "choose another port with --port")
+	return trouble(fmt.Sprintf("the gateway could not listen on %s: %v", address, err), "choose another port")
 }
 
 func freePort(host, after string) string {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 
@@ -38,6 +39,9 @@ type wizard struct {
 	newOwner  int64       // Telegram id allowed in this run
 	answered  bool        // claude has answered, hence has a login
 	portTaken bool
+
+	toldNoService bool // the user has read why no service manager answers
+
 	launched  bool    // a gateway was started, and may not answer yet
 	running   bool    // the gateway answers
 	firstCost float64 // of the first message, in US dollars; 0: not known
@@ -89,6 +93,7 @@ func steps() []step {
 		{"claude", "Claude Code", findClaude},
 		{"login", "Its login", checkLogin},
 		{"settings", "Settings", chooseSettings},
+		{"permissions", "What Claude may do", choosePermissions},
 		{"telegram", "Telegram", chooseBot},
 		{"save", "Saving", saveSettings},
 		{"pairing", "Who may talk to the bot", pairOwner},
@@ -176,6 +181,9 @@ func (w *wizard) settle(ctx context.Context, name string, q question, byDefault 
 		if err == nil || !w.asks() || w.given(name) {
 			return err
 		}
+		if errors.Is(err, errAnother) {
+			continue
+		}
 		o := failure(err)
 		w.note("%s", term.SafeLine(o.Detail))
 		w.advise(o.Next)
@@ -210,7 +218,7 @@ func (w *wizard) close(s Summary) {
 		w.say("  State      %s", term.SafeLine(dir))
 	}
 	if !w.running {
-		w.say("  Start      bareclaw serve")
+		w.say("  Start      bareclaw start")
 		return
 	}
 	address := net.JoinHostPort(w.host(), w.port())
@@ -221,7 +229,30 @@ func (w *wizard) close(s Summary) {
 	if s.Bot != "" && w.current(varUsers) != "" {
 		w.say("  Telegram   https://t.me/%s", term.SafeLine(s.Bot))
 	}
-	w.say("  Next       bareclaw chat")
-	w.say("             bareclaw status")
-	w.say("             bareclaw send CHANNEL TEXT")
+	name := w.commandName()
+	next := []string{name + " chat", name + " status", name + " send CHANNEL TEXT"}
+	if s.Bot != "" && w.current(varUsers) != "" {
+		next = []string{"say hello to @" + term.SafeLine(s.Bot), name + " status"}
+	}
+	for i, line := range next {
+		w.say("  %-10s %s", []string{"Next", ""}[min(i, 1)], line)
+	}
+	if name != programName {
+		w.tell("%s is not in a directory of your PATH, so it is called by its whole name.", programName)
+	}
+}
+
+// programName is what a person calls.
+const programName = "bareclaw"
+
+// commandName returns how a person calls this program: by its name if the PATH leads to it, else by
+// its path.
+func (w *wizard) commandName() string {
+	found, err := exec.LookPath(programName)
+	a, errA := os.Stat(found)
+	b, errB := os.Stat(w.c.Self)
+	if err == nil && errA == nil && errB == nil && os.SameFile(a, b) {
+		return programName
+	}
+	return term.SafeLine(w.c.Self)
 }

@@ -123,7 +123,7 @@ func (s *store) current(name string) string {
 
 // set returns the value of a variable in the .env files. Empty means the default.
 func (s *store) set(name string) string {
-	if value := s.shadows[name]; value != "" {
+	if value := s.shadows[name]; value != "" && config.IsSetting(name) { // nothing else counts there
 		return value
 	}
 	return s.saved(name)
@@ -201,7 +201,7 @@ func (s *store) daemonEnviron() []string {
 	vars, _ := config.ReadDotEnv(s.path) // open has reported an error
 	return slices.DeleteFunc(slices.Clone(s.environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return vars[name] != "" && config.IsSetting(name)
+		return vars[name] != "" && (config.IsSetting(name) || name == varLogin)
 	})
 }
 

@@ -61,6 +61,7 @@ func rooms() []room {
 		{"internal/detached", nil, leaf},
 		{"internal/echoagent", nil, leaf},
 		{"internal/exitcode", nil, leaf},
+		{"internal/getclaude", nil, leaf},
 		{"internal/guard", nil, leaf},
 		{"internal/humanize", nil, leaf},
 		{"internal/lockfile", nil, leaf},
