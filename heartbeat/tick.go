@@ -38,7 +38,7 @@ func isStopped(err error) bool {
 
 func (t *tick) work(ctx context.Context) error {
 	if !Asks(t.Config) {
-		t.log.printf("the gateway serves; the agent is not asked, as was agreed or BARECLAW_HEARTBEAT says")
+		t.log.printf("the gateway serves; Claude is not asked (revive only)")
 		return t.records.add(t.report(Serves, ""))
 	}
 	return t.ask(ctx)

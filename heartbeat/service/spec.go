@@ -43,7 +43,7 @@ func NewSpec(r Request) (Spec, error) {
 		problems[0] = executable(r.Binary)
 	}
 	if info, err := os.Stat(r.Dir); err != nil || !info.IsDir() {
-		problems = append(problems, fmt.Errorf("the working directory %s is no directory", r.Dir))
+		problems = append(problems, fmt.Errorf("the working directory %s is not a directory", r.Dir))
 	}
 	if !r.Echo {
 		var err error

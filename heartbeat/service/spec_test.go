@@ -64,7 +64,7 @@ func TestNewSpec(t *testing.T) {
 	if !errors.Is(err, ErrNoClaude) {
 		t.Errorf("without claude: %v", err)
 	}
-	for _, want := range []string{"no-claude", "--agent echo", gone + " is no directory", "there is no file " + gone} {
+	for _, want := range []string{"no-claude", "--agent echo", gone + " is not a directory", "there is no file " + gone} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}

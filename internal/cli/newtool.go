@@ -63,7 +63,7 @@ func (n *toolNew) Run(c *command.Context, gateway *client.Client) error {
 	}
 	c.Sayf("Made %s.", term.SafeLine(file))
 	if !runs {
-		c.Sayf("The gateway loads the tool when it runs: bareclaw serve")
+		c.Sayf("The gateway loads the tool when it runs: bareclaw start")
 		return nil
 	}
 	loaded, why, err := loadTool(c, gateway, filepath.Base(file))

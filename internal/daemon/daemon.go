@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -29,6 +30,7 @@ import (
 	"bareclaw/internal/memory"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/statemark"
+	"bareclaw/internal/term"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -97,6 +99,7 @@ type base struct {
 type daemon struct {
 	base
 	logged      lockfile.LogLocation // where the log is kept
+	terminal    *greeter             // of a person who has started the gateway; nil if nobody sees it
 	supervisor  proc.Process         // its process
 	predecessor proc.Process         // the worker that this one takes over from; zero: none
 	startedAt   time.Time
@@ -139,6 +142,9 @@ func (d *daemon) serve() error {
 	d.parent.Serving(d.serveHeld(), d.restarts.onTrial.Load())
 	d.unwatch = d.watch()
 	go d.restarts.afterTrial(d.life) // ends with d.life
+	if d.terminal != nil {
+		d.terminal.greet(greeting(d.sockets.tcp.Addr().String(), d.cfg, d.engine.agent.problem))
+	}
 	d.log.Info("ready", "address", "http://"+d.sockets.tcp.Addr().String(), "socket", d.sockets.apiSocket(), "agent", d.engine.agent.kind,
 		"pid", os.Getpid(), "took", time.Since(d.startedAt))
 	go d.keepHeartbeat(d.engine.agent.kind == config.AgentEcho) // ends with d.life
@@ -236,7 +242,13 @@ func (d *daemon) prepare() (err error) {
 
 // openLog opens the log of this worker. The gateway serves even without a writable log file.
 func (d *daemon) openLog() {
-	w, where, done, err := openLogWriter(d.cfg)
+	terminal := io.Writer(os.Stderr)
+	if d.parent.First() && term.IsTerminal(os.Stderr) {
+		d.terminal = &greeter{out: os.Stderr}
+		terminal = d.terminal
+		d.closers = append(d.closers, func() { d.terminal.greet("") }) // of a gateway that does not serve
+	}
+	w, where, done, err := openLogWriter(d.cfg, terminal)
 	d.closers = append(d.closers, done)
 	d.log, d.logged = newLog(d.cfg, w), where
 	if err != nil {

@@ -34,30 +34,30 @@ func (e escaping) Write(line []byte) (int, error) {
 }
 
 // openLogWriter returns the writer of the log, for stderr and, unless the journal keeps
-// stderr, for a file. If stderr is already the file, as in a detached gateway, each line is
+// stderr, for a file. Lines for stderr go to terminal, which passes them on. If stderr is already the file, as in a detached gateway, each line is
 // written once. With an error the writer writes to stderr alone.
-func openLogWriter(cfg config.Config) (w io.Writer, where lockfile.LogLocation, done func(), err error) {
+func openLogWriter(cfg config.Config, terminal io.Writer) (w io.Writer, where lockfile.LogLocation, done func(), err error) {
 	done = func() {}
 	detached := logfile.IsLog(os.Stderr, usualLog(cfg))
 	path := cfg.LogFile
 	switch path {
 	case config.LogFileOff:
 		if !detached {
-			return os.Stderr, where, done, nil
+			return terminal, where, done, nil
 		}
 		path = usualLog(cfg) // nobody else keeps it within bounds
 	case config.LogFileAuto:
 		if journaled(os.Getenv("JOURNAL_STREAM"), os.Stderr) {
-			return os.Stderr, lockfile.LogLocation{Unit: unitOf(os.ReadFile("/proc/self/cgroup"))}, done, nil
+			return terminal, lockfile.LogLocation{Unit: unitOf(os.ReadFile("/proc/self/cgroup"))}, done, nil
 		}
 		path = usualLog(cfg)
 	}
 	f, err := logfile.Open(path, logfile.MaxBytes)
 	if err != nil {
-		return os.Stderr, where, done, fmt.Errorf("%s: %w", path, err)
+		return terminal, where, done, fmt.Errorf("%s: %w", path, err)
 	}
 	done = func() { _ = f.Close() }
-	w = io.MultiWriter(f, os.Stderr) // the file first, whose writes never fail: each line on stderr is in the file
+	w = io.MultiWriter(f, terminal) // the file first, whose writes never fail: each line on stderr is in the file
 	if f.Adopt(os.Stderr) || detached {
 		w = f
 	}

@@ -106,7 +106,7 @@ type supervisorLog struct {
 }
 
 func (l supervisorLog) Write(line []byte) (int, error) {
-	w, _, done, _ := openLogWriter(l.cfg) // after an error w is stderr
+	w, _, done, _ := openLogWriter(l.cfg, os.Stderr) // after an error w is stderr
 	defer done()
 	return w.Write(line)
 }

@@ -112,6 +112,10 @@ type Holder struct {
 	Ended     bool        `json:"ended,omitempty"` // ended on request, not by a crash
 }
 
+// LacksWorker reports whether the worker has ended, as between a crash and the next start. A new
+// worker describes itself before it serves.
+func (h Holder) LacksWorker() bool { return h.Worker > 0 && !proc.Alive(h.Worker, h.WorkerStart) }
+
 // A LogLocation names a daemon's log: a file, or the journal of systemd. The zero value
 // means no log.
 type LogLocation struct {

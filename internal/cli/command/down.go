@@ -13,7 +13,6 @@ import (
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/lockfile"
-	"bareclaw/internal/proc"
 	"bareclaw/internal/statemark"
 	"bareclaw/internal/term"
 	"bareclaw/internal/wait"
@@ -63,7 +62,7 @@ func LookDown(stateDir string) (Down, error) {
 	d.PID, d.StartedAt = h.PID, h.StartedAt
 	stoppedAt, stopped := statemark.StoppedAt(stateDir)
 	switch {
-	case alive && workerIsDead(h):
+	case alive && h.LacksWorker():
 		d.Why = Crashing
 	case alive:
 		d.Why = Unresponsive
@@ -79,12 +78,6 @@ func LookDown(stateDir string) (Down, error) {
 		d.Why, d.At = Ended, st.ModTime() // the last write was at the gateway's end
 	}
 	return d, nil
-}
-
-// workerIsDead reports whether the worker has ended of a gateway that is alive. A new worker
-// describes itself before it serves.
-func workerIsDead(h lockfile.Holder) bool {
-	return h.Worker > 0 && !proc.Alive(h.Worker, h.WorkerStart)
 }
 
 // String describes the downtime in words that go on a sentence about a command.
@@ -181,7 +174,7 @@ var errCrashing = fmt.Errorf("%w: it has crashed", client.ErrUnreachable)
 func awaitWorker(ctx context.Context, stateDir string) error {
 	crashing := func() bool {
 		h, alive, err := statemark.Gateway(stateDir)
-		return err == nil && alive && workerIsDead(h)
+		return err == nil && alive && h.LacksWorker()
 	}
 	if !crashing() {
 		return nil

@@ -209,7 +209,7 @@ func newLook(o Options) *look {
 		return h
 	})
 	l.health = sync.OnceValues(func() (h api.Health, err error) {
-		if !l.holder().alive {
+		if holder := l.holder(); !holder.alive || holder.LacksWorker() {
 			return h, client.ErrUnreachable
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), healthBound)

@@ -26,6 +26,9 @@ func checkGateway(ctx context.Context, r *report) {
 	h := r.holder()
 	stoppedAt, stopped := statemark.StoppedAt(r.cfg.StateDir)
 	switch {
+	case h.alive && h.LacksWorker():
+		r.problem("gateway_crashing", fmt.Sprintf("The gateway (pid %d) crashes: its worker has ended, and is started again after a pause of a minute at most.", h.PID),
+			"Nothing is answered meanwhile; a restart is not heard either.", "`bareclaw logs` says why; once that is mended, wait for the next start, or `bareclaw stop` and `bareclaw start`")
 	case h.alive:
 		checkRunning(r, h)
 		overTCP(ctx, r)
@@ -62,10 +65,10 @@ func checkRunning(r *report, h holder) {
 			fmt.Sprintf("`kill -HUP %d`; if that changes nothing, `bareclaw stop --now`, and start it: nothing is lost", h.PID))
 		return
 	case said.Version != r.Version:
-		r.warning("version_differs", fmt.Sprintf("The gateway (pid %d) runs version %s, and this program is %s.", said.PID, said.Version, r.Version),
+		r.warning("version_differs", fmt.Sprintf("The gateway (pid %d) runs version %s, and this program is %s.", h.PID, said.Version, r.Version),
 			"What was changed since is not in effect.", "bareclaw restart")
 	default:
-		r.ok("The gateway (pid %d) runs version %s.", said.PID, said.Version)
+		r.ok("The gateway (pid %d) runs version %s.", h.PID, said.Version)
 	}
 	if said.Status == api.StatusStarting || said.Status == api.StatusDraining {
 		r.note("gateway_busy", "The gateway is "+said.Status+".", "It accepts nothing until that is over.", "")
@@ -120,7 +123,7 @@ func checkAddress(ctx context.Context, r *report) {
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(r.cfg.Host, "0"))
 	if err != nil {
-		r.problem("address_foreign", fmt.Sprintf("%s (BARECLAW_HOST) is no address of this machine: %v.", r.cfg.Host, err),
+		r.problem("address_foreign", fmt.Sprintf("%s (BARECLAW_HOST) is not an address of this machine: %v.", r.cfg.Host, err),
 			"The gateway cannot listen there, and does not start.", "set BARECLAW_HOST to 127.0.0.1, or to another address of this machine")
 		return
 	}

@@ -5,9 +5,6 @@ import "bareclaw/internal/term"
 // LoginVariable is the variable from which claude takes a login that `claude setup-token` has made.
 const LoginVariable = "CLAUDE_CODE_OAUTH_TOKEN"
 
-// NotLoggedIn is the code of the finding that claude has no login.
-const NotLoggedIn = "not_logged_in"
-
 // LoginAdvice says how to log claude in on the gateway's machine, where envFile is the gateway's
 // file of settings; empty if unknown.
 func LoginAdvice(envFile string) string {

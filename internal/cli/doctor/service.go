@@ -15,9 +15,6 @@ import (
 	"bareclaw/internal/term"
 )
 
-// ServiceUnavailable is the code of the finding that the service manager does not answer.
-const ServiceUnavailable = "service_unavailable"
-
 // lingerDir has a file for each user whose services run without a login
 // (systemd-logind).
 const lingerDir = "/var/lib/systemd/linger/"
@@ -29,7 +26,7 @@ func checkService(ctx context.Context, r *report) {
 		r.note("service_unknown", term.SafeSentence(err.Error()), why, "have what starts your programs run `bareclaw serve`")
 		return
 	case err != nil:
-		r.note(ServiceUnavailable, term.SafeSentence(err.Error()), why, "")
+		r.note("service_unavailable", term.SafeSentence(err.Error()), why, "")
 		return
 	}
 	checkJob(ctx, r, service.Gateway, "The gateway", "bareclaw service install", why)

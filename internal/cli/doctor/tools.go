@@ -61,7 +61,7 @@ func checkToolsDir(r *report, dir string) {
 		}
 		r.ok("The tools directory %s does not exist yet; the gateway makes it.", dir)
 	case err != nil || !info.IsDir() || unix.Access(dir, unix.R_OK|unix.X_OK) != nil:
-		r.problem("tools_unusable", fmt.Sprintf("The tools directory %s (BARECLAW_TOOLS_DIR) is no directory, or cannot be read.", dir), why, "ls -ld "+quote(dir))
+		r.problem("tools_unusable", fmt.Sprintf("The tools directory %s (BARECLAW_TOOLS_DIR) is not a directory, or cannot be read.", dir), why, "ls -ld "+quote(dir))
 	case unix.Access(dir, unix.W_OK) != nil:
 		r.warning("tools_unwritable", fmt.Sprintf("The tools directory %s (BARECLAW_TOOLS_DIR) cannot be written.", dir),
 			"Claude can make, replace and delete no tools.", "ls -ld "+quote(dir))

@@ -177,7 +177,7 @@ func (t *turn) judge(r core.Result) {
 }
 
 func (t *turn) notLoggedIn(how string) {
-	t.problem(NotLoggedIn, term.SafeSentence("Claude is not logged in: "+strings.TrimRight(shorten(how), ".")), "No message is answered until there is a login.", t.loginAdvice())
+	t.problem("not_logged_in", term.SafeSentence("Claude is not logged in: "+strings.TrimRight(shorten(how), ".")), "No message is answered until there is a login.", t.loginAdvice())
 }
 
 func (t *turn) unanswered(ctx context.Context, exit error) {

@@ -57,3 +57,53 @@ func TestStopNote(t *testing.T) {
 		})
 	}
 }
+
+// jobs is a service manager with some jobs of a gateway.
+type jobs struct {
+	service.Manager
+	absent    bool
+	heartbeat service.Status
+}
+
+func (j jobs) System() service.System { return service.Launchd } // whose jobs begin when the user logs in
+
+func (j jobs) Available(context.Context) error {
+	if j.absent {
+		return errors.New("no bus")
+	}
+	return nil
+}
+
+func (j jobs) Status(_ context.Context, job service.Job, _ service.Spec) (service.Status, error) {
+	if job == service.Heartbeat {
+		return j.heartbeat, nil
+	}
+	return service.Status{}, nil
+}
+
+// TestStopSaysWhatStartsItAgain: a boot is named only where something starts the gateway then.
+func TestStopSaysWhatStartsItAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const alone = "It stays down until you start it, with `bareclaw start`."
+	for name, c := range map[string]struct {
+		jobs    jobs
+		managed bool
+		want    string
+	}{
+		"nothing":             {jobs{}, false, alone},
+		"no manager":          {jobs{absent: true, heartbeat: service.Status{Installed: true}}, false, alone},
+		"service":             {jobs{}, true, "It stays down until you start it, with `bareclaw start`, or you log in after the machine has booted."},
+		"heartbeat":           {jobs{heartbeat: service.Status{Installed: true}}, false, "It stays down until you start it, with `bareclaw start`, or you log in after the machine has booted."},
+		"another's heartbeat": {jobs{heartbeat: service.Status{Installed: true, Dir: dir, Environ: []string{"BARECLAW_STATE_DIR=/of/another"}}}, false, alone},
+	} {
+		managed := Management{}
+		if c.managed {
+			managed.Manager = c.jobs
+		}
+		r := stopReport{Returns: comebackOf(t.Context(), c.jobs, managed, dir)}
+		if r.StartCmd = startCommand; r.lines()[0] != c.want {
+			t.Errorf("%s: %q", name, r.lines())
+		}
+	}
+}

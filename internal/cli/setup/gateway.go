@@ -237,7 +237,7 @@ func runDoctor(ctx context.Context, w *wizard) (Outcome, error) {
 	}
 	shown := findings
 	if w.toldNoService {
-		shown = slices.DeleteFunc(slices.Clone(findings), func(f doctor.Finding) bool { return f.Code == doctor.ServiceUnavailable })
+		shown = slices.DeleteFunc(slices.Clone(findings), func(f doctor.Finding) bool { return f.Code == "service_unavailable" })
 	}
 	if err := doctor.Print(w.out, shown, true); err != nil {
 		return Outcome{}, fmt.Errorf("print what was found: %w", err)

@@ -55,7 +55,7 @@ func checkLogin(ctx context.Context, w *wizard) (Outcome, error) {
 
 // askAgain waits until the user has mended what is wrong. For a missing login it takes a token.
 func askAgain(ctx context.Context, w *wizard, found doctor.Finding) error {
-	if found.Code != doctor.NotLoggedIn {
+	if found.Code != "not_logged_in" {
 		w.advise(found.Command)
 		_, err := w.ask(ctx, question{text: "Enter asks again, s goes on without", help: "It can be mended later too: messages then wait until Claude answers."})
 		return err

@@ -227,6 +227,6 @@ func TestChatNeedsATerminal(t *testing.T) {
 	g.Command(harness.ExitUsage, "chat", "desk").Tells("bareclaw send desk")
 	display(g.With("TERM=dumb"), "chat", "desk").Exits(harness.ExitUsage)
 	stopped := display(harness.NewMachine(t), "chat")
-	stopped.Sees("bareclaw serve", "bareclaw doctor")
+	stopped.Sees("bareclaw start")
 	stopped.Exits(3)
 }

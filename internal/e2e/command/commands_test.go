@@ -360,7 +360,7 @@ func TestAllowAtATerminal(t *testing.T) {
 func TestStatusIsOneScreen(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t, "BARECLAW_DAILY_BUDGET_USD=5")
-	m.Command(exitcode.Unreachable, "status").Prints("").Tells("No gateway has run here yet", "bareclaw init", "bareclaw serve")
+	m.Command(exitcode.Unreachable, "status").Prints("").Tells("no gateway has run here yet", "bareclaw init", "bareclaw start")
 	g := m.Start()
 	m.Command(exitcode.OK, "status").Shows("No channel yet")
 	g.Signal(syscall.SIGTERM)
@@ -388,9 +388,9 @@ func TestStatusIsOneScreen(t *testing.T) {
 		t.Errorf("the last gateway is %v", last)
 	}
 	m.Start().Signal(syscall.SIGTERM)
-	m.Command(exitcode.Unreachable, "status").Tells("ended as it was told to")
+	m.Command(exitcode.Unreachable, "status").Tells("it ended normally at ")
 	for _, args := range [][]string{{"send", "desk", "hello"}, {"channels"}, {"approvals"}, {"restart"}, {"trace", "x"}} {
-		m.Command(exitcode.Unreachable, args...).Prints("").Tells("cannot be reached", "Is it running?")
+		m.Command(exitcode.Unreachable, args...).Prints("").Tells("the gateway is not running: it ended normally at ", "Start it with `bareclaw start`")
 	}
 	h := m.LockFile()
 	if proc.Alive(h.PID, h.Start) {

@@ -26,12 +26,12 @@ func TestStop(t *testing.T) {
 	id := g.Tell("desk", "wait "+g.Path("go"))
 	g.Begins("wait ")
 	claude := g.Hosts()["desk"].ClaudePID
-	m.Command(harness.ExitOK, "stop").Shows("Stopped the gateway (pid "+strconv.Itoa(h.PID)+") in ", "1 session kept", "`bareclaw serve`")
+	m.Command(harness.ExitOK, "stop").Shows("Stopped the gateway (pid "+strconv.Itoa(h.PID)+") in ", "1 session kept", "It stays down until you start it, with `bareclaw start`.")
 	g.WaitEnd()
 	if proc.Alive(h.PID, h.Start) || !m.LockFile().Ended || g.Hosts()["desk"].ClaudePID != claude {
 		t.Errorf("the gateway: %+v, hosts: %v", m.LockFile(), g.Hosts())
 	}
-	m.Command(exitcode.Unreachable, "status").Tells("stopped by you", "Start it with `bareclaw serve`")
+	m.Command(exitcode.Unreachable, "status").Tells("the gateway is not running: you stopped it at ", "Start it with `bareclaw start`")
 	last, _ := m.Command(exitcode.Unreachable, "status", "--json").Document().JSON["last"].(map[string]any)
 	if last["stopped_at"] == nil || last["crashed"] != false {
 		t.Errorf("the last gateway is %v", last)

@@ -15,9 +15,9 @@ import (
 func TestToolsFromTheFirstFileOn(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t, "BARECLAW_HTTP_TOKEN="+harness.Token)
-	m.Command(exitcode.Unreachable, "tools").Tells("cannot be reached")
+	m.Command(exitcode.Unreachable, "tools").Tells("no gateway has run here yet")
 	m.Command(exitcode.OK, "tools", "snapshots").Prints("").Tells("no snapshots yet")
-	m.Command(exitcode.OK, "tools", "new", "turn_around").Shows("Made "+m.Path("state/tools/turn_around.ts"), "bareclaw serve")
+	m.Command(exitcode.OK, "tools", "new", "turn_around").Shows("Made "+m.Path("state/tools/turn_around.ts"), "bareclaw start")
 	m.Command(exitcode.Failed, "tools", "new", "turn_around").Tells("is there already")
 	for _, name := range []string{"Turn", "1st", "a-b", strings.Repeat("x", 51), "../evil", ""} {
 		m.Command(exitcode.Usage, "tools", "new", name).Tells("lowercase letters")

@@ -33,10 +33,10 @@ func NewUser(t *testing.T) *Machine {
 	return m
 }
 
-// ClaudeWithLogin is the scripted claude where there is a login, and otherwise says
-// what the real one says.
+// ClaudeWithLogin is the scripted claude where there is a login, which is also the token in the
+// file .accepts, and otherwise says what the real one says.
 const ClaudeWithLogin = `#!/bin/sh
-if [ -e "$HOME/.logged-in" ] || [ "$1" = --version ]; then exec "$REAL_CLAUDE" "$@"; fi
+if [ -e "$HOME/.logged-in" ] || [ "$CLAUDE_CODE_OAUTH_TOKEN" = "$(cat "$HOME/.accepts" 2>/dev/null || echo none)" ] || [ "$1" = --version ]; then exec "$REAL_CLAUDE" "$@"; fi
 read -r line
 printf '%s\n' '{"type":"control_response","response":{"subtype":"success","request_id":"doctor","response":{}}}'
 read -r line

@@ -140,8 +140,8 @@ func TestLaunchdService(t *testing.T) {
 
 	stop, start := []string{"service", "stop"}, []string{"service", "start"}
 	before := c.LockFile()
-	c.does(0, stop, "Stopped the gateway (pid "+strconv.Itoa(before.PID)+") through launchd", "`bareclaw service start`")
-	c.does(1, status, "launchd does not have it", "`bareclaw service start`")
+	c.does(0, stop, "Stopped the gateway (pid "+strconv.Itoa(before.PID)+") through launchd", "`bareclaw start`, or you log in")
+	c.does(1, status, "launchd does not have it", "`bareclaw start`")
 	c.does(3, stop, "no gateway runs here")
 	c.does(0, start, "Started the service, pid ")
 	found(c.Gateway)

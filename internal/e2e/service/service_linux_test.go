@@ -296,11 +296,11 @@ func serviceIsStoppedByCommands(t *testing.T, i *installation) {
 	i.does("service start", "runs already", strconv.Itoa(first.PID))
 	for _, stop := range []string{"stop", "service stop", "stop --now"} {
 		before := i.LockFile()
-		i.does(stop, "Stopped the gateway (pid "+strconv.Itoa(before.PID)+") through systemd", "1 session kept", "`bareclaw service start`")
+		i.does(stop, "Stopped the gateway (pid "+strconv.Itoa(before.PID)+") through systemd", "1 session kept", "`bareclaw start`, or ")
 		if state := i.show("ActiveState"); state != "inactive" || proc.Alive(before.PID, before.Start) {
 			t.Errorf("after %s the unit is %s", stop, state)
 		}
-		if out, status := i.bareclaw("status"); status != 3 || !strings.Contains(out, "stopped by you") || !strings.Contains(out, "`bareclaw service start`") {
+		if out, status := i.bareclaw("status"); status != 3 || !strings.Contains(out, "you stopped it at") || !strings.Contains(out, "`bareclaw start`") {
 			t.Errorf("status after %s: %d\n%s", stop, status, out)
 		}
 		if out, status := i.bareclaw("heartbeat", "run"); status != 0 || !strings.Contains(out, "stopped by you") || i.show("ActiveState") != "inactive" {
@@ -325,7 +325,7 @@ func serviceIsStoppedByCommands(t *testing.T, i *installation) {
 	i.systemctl("start", i.name) // a person may use systemd itself
 	i.found()
 	i.killMain()
-	if out, _ := i.bareclaw("status"); strings.Contains(out, "stopped by you") {
+	if out, _ := i.bareclaw("status"); strings.Contains(out, "you stopped it") {
 		t.Errorf("a gateway that was started and has died was stopped:\n%s", out)
 	}
 	i.does("stop --sessions")

@@ -41,7 +41,7 @@ func TestDoctorOfAHealthyGatewayFindsNothingAndLeavesNothing(t *testing.T) {
 		d.Fine(check)
 	}
 	d.Fine("login", "the login kept in "+m.Path("home/.claude/.credentials.json"))
-	d.Fine("gateway", fmt.Sprintf("pid %d", g.Worker()), "its socket and at 127.0.0.1")
+	d.Fine("gateway", fmt.Sprintf("pid %d", m.LockFile().PID), "its socket and at 127.0.0.1")
 	d.Fine("ledger", "1 message accepted, 0 open")
 	d.Fine("sessions", "Session hosts alive: 1")
 	if !d.Says("tools", "The tools directory "+m.Path("state/tools")+" can be read and written.") {
@@ -62,7 +62,7 @@ func TestDoctorOnANewMachine(t *testing.T) {
 		t.Errorf("what is new is no problem: %s", d.Raw)
 	}
 	d.Tells(doctor.Note, "state_missing", m.Path("home/state"))
-	d.Tells(doctor.Warning, "gateway_down", "bareclaw serve")
+	d.Tells(doctor.Warning, "gateway_down", "bareclaw start")
 	if strings.Contains(d.Raw, "service install") {
 		t.Errorf("a service is advised where there is nothing that runs one: %s", d.Raw)
 	}
