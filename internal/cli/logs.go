@@ -42,10 +42,10 @@ func (l *logs) Validate() error {
 // Run runs the command. It also works with wrong settings, of which the log may tell.
 func (l *logs) Run(c *command.Context) error {
 	cfg, wrong := c.LenientConfig()
-	defer tellWrong(c, wrong)
 	if cfg.StateDir == "" {
 		return wrong[0]
 	}
+	tellWrong(c, wrong)
 	h, _, err := statemark.Gateway(cfg.StateDir)                                  // the running or the last one
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, io.EOF) { // the file is empty while the first gateway starts
 		return err

@@ -35,6 +35,9 @@ type overview struct {
 // Run runs the command. It also works with wrong settings: the gateway may run with earlier ones.
 func (s *status) Run(c *command.Context) error {
 	gateway, wrong := gatewayInAnyCase(c)
+	if gateway == nil {
+		return wrong[0]
+	}
 	o, err := look(c, gateway)
 	for _, p := range wrong {
 		o.Settings = append(o.Settings, p.Error())
@@ -78,12 +81,15 @@ func look(c *command.Context, gateway *client.Client) (overview, error) {
 }
 
 // gatewayInAnyCase returns a client also where settings are wrong, and what is wrong. Such a client
-// sends no token.
+// sends no token. The client is nil if the settings do not say where the gateway is.
 func gatewayInAnyCase(c *command.Context) (*client.Client, []*config.Problem) {
 	if inherited := client.Inherited(); inherited != nil {
 		return inherited, nil
 	}
 	cfg, wrong := c.LenientConfig()
+	if len(wrong) > 0 && (cfg.StateDir == "" || cfg.RuntimeDir == "") {
+		return nil, wrong
+	}
 	if len(wrong) > 0 {
 		return client.OverSocket(client.Socket(cfg)), wrong
 	}

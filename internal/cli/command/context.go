@@ -51,8 +51,10 @@ func (c *Context) Get(gateway *client.Client, path string, out any) error {
 	defer stop()
 	ctx, cancel := context.WithCancelCause(limited)
 	defer cancel(nil)
-	if cfg, _ := c.LenientConfig(); !InSession() {
-		go watchWorker(ctx, cfg.StateDir, cancel) // ends with ctx
+	if !InSession() {
+		if cfg, _ := c.LenientConfig(); cfg.StateDir != "" {
+			go watchWorker(ctx, cfg.StateDir, cancel) // ends with ctx
+		}
 	}
 	err := gateway.Do(ctx, http.MethodGet, path, nil, out)
 	switch cause := context.Cause(ctx); {

@@ -208,6 +208,9 @@ func GatewayHere(c *Context) lockfile.Holder {
 		return lockfile.Holder{}
 	}
 	cfg, _ := c.LenientConfig()
+	if cfg.StateDir == "" {
+		return lockfile.Holder{}
+	}
 	h, _, _ := statemark.Gateway(cfg.StateDir)
 	return h
 }

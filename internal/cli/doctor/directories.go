@@ -107,7 +107,7 @@ func checkRuntime(r *report, dir string) {
 	info, err := os.Lstat(dir) // the gateway follows no link to it
 	switch missing := errors.Is(err, fs.ErrNotExist); {
 	case missing && r.holder().alive:
-		again := "start the gateway anew; `loginctl enable-linger` keeps the directory"
+		again := "`bareclaw stop`, then `bareclaw start`; `loginctl enable-linger` keeps the directory"
 		if r.keeper() == nil {
 			again = "`bareclaw service install`, or " + again
 		}

@@ -192,6 +192,9 @@ func launchGateway(ctx context.Context, w *wizard, cfg config.Config) error {
 // answerLimit is how long the first answer may take.
 const answerLimit = 2 * time.Minute
 
+// firstChannel is the channel of the first message: that of `bareclaw chat`, which goes on there.
+const firstChannel = "terminal"
+
 // sendFirstMessage sends a message to the gateway and shows the answer.
 func sendFirstMessage(ctx context.Context, w *wizard) (Outcome, error) {
 	switch {
@@ -211,12 +214,12 @@ func sendFirstMessage(ctx context.Context, w *wizard) (Outcome, error) {
 	limited, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	begun := time.Now()
-	if err := gateway.Do(limited, "POST", api.PathMessage, api.MessageRequest{Channel: "init", Text: text}, &answer); err != nil {
+	if err := gateway.Do(limited, "POST", api.PathMessage, api.MessageRequest{Channel: firstChannel, Text: text}, &answer); err != nil {
 		return Outcome{}, trouble("no answer came: "+term.SafeLine(err.Error()), "see `bareclaw status`: the message may still be answered")
 	}
 	took := humanize.Duration(time.Since(begun))
 	if answer.IsError {
-		return Outcome{}, trouble("the message failed: "+term.SafeLine(answer.Text), "mend that, then: bareclaw send init hello")
+		return Outcome{}, trouble("the message failed: "+term.SafeLine(answer.Text), "mend that, then: bareclaw send "+firstChannel+" hello")
 	}
 	w.answered = w.answered || len(answer.Notices) == 0 // the echo agent's answers have notices
 	w.firstCost = answer.CostUSD

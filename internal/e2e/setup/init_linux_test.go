@@ -161,7 +161,7 @@ func TestInitWithoutClaude(t *testing.T) {
 	if token := vars["BARECLAW_HTTP_TOKEN"]; len(token) < 26 || strings.Contains(s.Shown(), token) {
 		t.Errorf("the token has %d characters, or was shown", len(token))
 	}
-	m.Command(exitcode.OK, "channels", "set", "init", "--model", "haiku") // which takes the token
+	m.Command(exitcode.OK, "channels", "set", "terminal", "--model", "haiku") // which takes the token
 }
 
 // TestInitFindsClaudeOffThePath remembers where it is.
