@@ -19,7 +19,7 @@ func TestInitWithEveryStepSkipped(t *testing.T) {
 	t.Parallel()
 	m := harness.NewUser(t)
 	s := m.OnScreen("init", "--no-service", "--no-start", "--no-doctor")
-	for _, question := range []string{"Ask Claude", "Port [", "Token of your Telegram bot"} {
+	for _, question := range []string{"Ask Claude", "Port [", "1, 2 or 3", "Token of your Telegram bot"} {
 		s.Answer(question, "s")
 	}
 	s.Expect("every setting has its default")
@@ -53,7 +53,7 @@ func TestInitInterruptedWhileTheGatewayStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := m.OnScreen("init", "--no-turn", "--no-service", "--no-doctor")
-	for _, answer := range []string{harness.FreePort(t), "", "", "", "y"} {
+	for _, answer := range []string{harness.FreePort(t), "", "", "", "", "y"} {
 		s.Asks()
 		s.Types(answer + "\n")
 		s.Expect("\n")

@@ -280,7 +280,7 @@ func TestInitPermissions(t *testing.T) {
 	s.Answer("Port [", "")
 	s.Answer("Token that requests", "")
 	s.Answer("Directory", "")
-	s.Expect("By default it runs any command and edits any file without asking.")
+	s.Expect("1 free: Claude runs any command and edits any file without asking.")
 	s.Answer("1, 2 or 3 [ask]", "3")
 	s.Exits(0)
 	m.CheckSaved(t, map[string]string{"BARECLAW_ALLOWED_TOOLS": "Read,Glob,Grep,Skill,Task", "BARECLAW_PERMISSION_MODE": "auto"})

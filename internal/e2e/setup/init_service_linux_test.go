@@ -60,6 +60,7 @@ func TestInitAsksForTheHeartbeat(t *testing.T) {
 				x.Answer("Token that requests over TCP must carry", "")
 				x.Answer("Directory that Claude works in [~]", "")
 			}
+			x.Answer("1, 2 or 3", "")
 			return x
 		}
 		// says fails unless a run ends well and has said all of this, on however many lines.
