@@ -118,6 +118,7 @@ type SessionInfo struct {
 	Tasks     []string // descriptions of the background tasks that are alive; a description may be empty
 	Stale     bool     // started with another program or configuration than a new session would be
 	Settings  string   // fingerprint of the channel's settings at the session's start
+	Version   string   // of the agent's program; empty if unknown
 }
 
 // Knows reports whether the turn was handed to the session's process.
@@ -196,6 +197,7 @@ type Event struct {
 	Until       time.Time // end of the limit; zero if unknown
 	Tasks       []string  // descriptions; a description may be empty
 	Model       string    // model used by the session from now on; empty if not reported
+	Version     string    // version of the agent's program; empty if not reported
 	Exit        *Exit
 }
 
@@ -203,19 +205,22 @@ type Event struct {
 // turn when Background is set. The agent does not mark each of its own turns: a Result that
 // names no turn while no turn is under way belongs to one, too.
 type Result struct {
-	Turns       []TurnID  `json:"turns,omitempty"`
-	Background  bool      `json:"background,omitempty"`
-	WokenBy     string    `json:"woken_by,omitempty"` // with Background: what began the turn, for a person; empty if unknown
-	Text        string    `json:"text,omitempty"`
-	IsError     bool      `json:"is_error,omitempty"`
-	Interrupted bool      `json:"interrupted,omitempty"` // the turn was aborted
-	Code        string    `json:"code,omitempty"`        // stable word for an error
-	Error       string    `json:"error,omitempty"`       // the error for a person
-	SessionID   string    `json:"session_id,omitempty"`
-	TotalCost   float64   `json:"total_cost,omitempty"` // USD, running total of the session
-	Cost        float64   `json:"cost,omitempty"`       // USD since the previous result of the same process; 0 if unreported
-	NumTurns    int       `json:"num_turns,omitempty"`
-	Until       time.Time `json:"until,omitzero"` // with Code usage_limit: end of the limit, if the error names a time
+	Turns       []TurnID `json:"turns,omitempty"`
+	Background  bool     `json:"background,omitempty"`
+	WokenBy     string   `json:"woken_by,omitempty"` // with Background: what began the turn, for a person; empty if unknown
+	Text        string   `json:"text,omitempty"`
+	IsError     bool     `json:"is_error,omitempty"`
+	Interrupted bool     `json:"interrupted,omitempty"` // the turn was aborted
+	Code        string   `json:"code,omitempty"`        // stable word for an error
+	Error       string   `json:"error,omitempty"`       // the error for a person
+	SessionID   string   `json:"session_id,omitempty"`
+	TotalCost   float64  `json:"total_cost,omitempty"` // USD, running total of the session
+	Cost        float64  `json:"cost,omitempty"`       // USD since the previous result of the same process; 0 if unreported
+	NumTurns    int      `json:"num_turns,omitempty"`
+	// Refused names the reason for which the API refuses the conversation as it is, the same
+	// for each repetition; empty for any other result.
+	Refused string    `json:"refused,omitempty"`
+	Until   time.Time `json:"until,omitzero"` // with Code usage_limit: end of the limit, if the error names a time
 }
 
 // A Request asks for permission to use a tool.
@@ -257,6 +262,9 @@ type Exit struct {
 	Reason ExitReason
 	Code   string // stable word for the failure
 	Text   string // the event and the agent's last words, for a person
+	// Wait says, for a person, why the agent cannot be started now and may be later; empty
+	// unless the agent never became ready and another try may help.
+	Wait string
 }
 
 // ExitReason classifies an exit for a lane.

@@ -29,6 +29,12 @@ const (
 
 	// CodeBadModel may be caused by the channel's settings.
 	CodeBadModel = "bad_model"
+
+	// CodePromptTooLong means that the conversation is too long for the model, and
+	// CodeRefused that the API has refused the conversation for the same reason before:
+	// every further message of the conversation would be refused too.
+	CodePromptTooLong = "prompt_too_long"
+	CodeRefused       = "conversation_refused"
 )
 
 // Complete returns the reply with all fields required for an outcome of its state. Every
@@ -105,6 +111,7 @@ func (e *DuplicateError) Error() string {
 type AgentError struct {
 	Code string
 	Text string
+	Wait string // as in Exit
 	Err  error
 }
 

@@ -31,6 +31,7 @@ type ChannelStatus struct {
 	Turn              TurnID
 	Activity          string   // the tool in use
 	Background        []string // descriptions of the background tasks that are alive; a description may be empty
+	Version           string   // version of the live session's agent program; empty: unknown
 	Model             string   // model reported by the session; empty: unknown
 	HostBlocked       string   // why the agent's output is not read; else empty
 	Messages          int      // number of messages ever accepted

@@ -24,6 +24,7 @@ const (
 	UpdateRetrying       UpdateKind = "retrying"   // Detail
 	UpdateStalled        UpdateKind = "stalled"    // Turn, Messages, Detail: duration of the silence, and the last activity before
 	UpdateParked         UpdateKind = "parked"     // Messages that wait, Detail: why no turn is begun, and until when
+	UpdateHeld           UpdateKind = "held"       // Turn, Messages, Detail: why the agent cannot be started now, for a turn that waits until it can
 	UpdateSession        UpdateKind = "session"    // Detail: the event in the session's life
 	UpdateDropped        UpdateKind = "dropped"    // Dropped events: the subscriber was too slow
 )

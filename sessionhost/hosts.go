@@ -68,8 +68,9 @@ type Hosts struct {
 
 // A hostKeeper starts and reaches hosts, of channels and of spares.
 type hostKeeper struct {
-	o     Options
-	tools toolServer
+	o        Options
+	tools    toolServer
+	presence *presence
 }
 
 // connectTimeout is how long a host may take to answer the daemon's hello before the daemon
@@ -95,7 +96,10 @@ func New(o Options) (*Hosts, error) {
 	if !o.Lasting {
 		o.Spares = 0
 	}
-	return &Hosts{newSpares(&hostKeeper{o: o, tools: newToolServer(o.ToolServer, o.ToolAnswers)})}, nil
+	return &Hosts{newSpares(&hostKeeper{
+		o: o, tools: newToolServer(o.ToolServer, o.ToolAnswers),
+		presence: newPresence(filepath.Join(o.StateDir, "hosts", "claude.last"), o.Log),
+	})}, nil
 }
 
 // Lasting reports whether sessions can be resumed by id later on.
@@ -113,6 +117,25 @@ func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (
 	if s := h.bind(ctx, key, l); s != nil {
 		return s, nil
 	}
+	s, err := h.start(ctx, key, l)
+	switch wait := h.presence.waitAfter(err); {
+	case err == nil:
+		return s, nil
+	case wait != "" && ctx.Err() == nil:
+		return nil, &core.AgentError{Code: codeOf(err), Text: "Claude cannot be started now", Err: err, Wait: wait}
+	}
+	return nil, err
+}
+
+// codeOf returns the stable word for a failed start.
+func codeOf(err error) string {
+	if agent, ok := errors.AsType[*core.AgentError](err); ok {
+		return agent.Code
+	}
+	return core.CodeAgentFailed
+}
+
+func (h *Hosts) start(ctx context.Context, key core.ChannelKey, l core.Launch) (core.Session, error) {
 	p := h.o.place(key)
 	b, err := h.o.bootstrap(p, l)
 	if err != nil {
@@ -145,6 +168,7 @@ func (h *hostKeeper) launch(ctx context.Context, key core.ChannelKey, b protocol
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	file := fileOf(b.Argv[0])
 	host, err := h.o.spawn(b, p, lock)
 	if err != nil {
 		return nil, err
@@ -152,8 +176,13 @@ func (h *hostKeeper) launch(ctx context.Context, key core.ChannelKey, b protocol
 	s, err := h.connect(context.WithoutCancel(ctx), key, p.Socket, 0)
 	if err != nil {
 		_ = host.Kill() // the host may have ended; the next start ends its leftovers
+		return nil, err
 	}
-	return s, err
+	s.setProgram(startedProgram{h.presence, file, h.o.Program})
+	if s.info.Version == "" {
+		s.info.Version = h.presence.versionOf(file)
+	}
+	return s, nil
 }
 
 // acquireLock takes the session lock. It ends the holder, and the leftovers of an earlier
@@ -200,6 +229,7 @@ func (h *Hosts) Attach(ctx context.Context, key core.ChannelKey) (core.Session, 
 		}
 		return nil, fmt.Errorf("attach session host %d: %w", r.PID, err)
 	}
+	s.setProgram(startedProgram{h.presence, programFile{}, h.o.Program})
 	go h.readSession(s) // ends with the connection
 	s.info.Stale = h.o.outdated(s.launchID)
 	return s, nil

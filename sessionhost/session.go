@@ -40,6 +40,7 @@ type session struct {
 	toolChanges int    // toolServer.begin before the handshake
 	toolList    string // protocol.ListID of the list that claude had at the handshake; "" for none
 	frames      *claude.Reader
+	program     startedProgram
 	events      chan *core.Batch
 	quit        chan struct{} // closed by Detach
 	once        sync.Once
@@ -83,7 +84,7 @@ func handshake(c *pipe.Socket, key core.ChannelKey, pid int, o Options) (*sessio
 	}
 	s := &session{
 		c: c, frames: frames, events: make(chan *core.Batch, eventBuffer), quit: make(chan struct{}),
-		info:     core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready, Said: w.Seq, Replays: w.Kept, Tasks: w.TaskNames, Settings: w.Settings},
+		info:     core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready, Said: w.Seq, Replays: w.Kept, Tasks: w.TaskNames, Settings: w.Settings, Version: w.Claude},
 		launchID: w.Launch, hasTools: w.Tools, toolList: w.ToolList, tr: translator{sessionID: w.SessionID, answeredTo: w.Seq, log: o.Log.With("channel", string(key)), record: func(id string) claude.Record { return o.transcript(id) }},
 	}
 	s.info.HostStart, _ = proc.StartTime(w.PID) // 0 if the host has just ended
@@ -287,6 +288,7 @@ type translator struct {
 	log        *slog.Logger
 	turn       claude.Follower
 	record     func(sessionID string) claude.Record
+	program    startedProgram
 }
 
 // translate adds the events of one log entry. The end of tool calls and a new session id come
@@ -295,11 +297,12 @@ func (t *translator) translate(to *core.Batch, s protocol.Entry) {
 	first := len(to.Events)
 	switch {
 	case s.Exit != nil:
-		to.Add(core.Event{Kind: core.Exited, Type: "exit", Exit: s.Exit.Core()})
+		to.Add(core.Event{Kind: core.Exited, Type: "exit", Exit: t.program.exit(s.Exit)})
 	case s.Backpressure != nil:
 		to.Add(core.Event{Kind: core.LogFull, Type: "full", Detail: s.Backpressure.Problem})
 	case s.Ready:
-		to.Add(core.Event{Kind: core.Readied, Type: "ready"})
+		t.program.ready(s.Claude)
+		to.Add(core.Event{Kind: core.Readied, Type: "ready", Version: s.Claude})
 	case s.Bound != "":
 		to.Add(core.Event{Kind: core.Said, Type: "bound"})
 	case s.Event == nil:

@@ -272,7 +272,7 @@ func (st *stream) sendUpdate(u *core.Update) {
 		st.sendShape(api.EventApprovalClosed, showApproval(u.Approval))
 	case core.UpdateBackground:
 		st.sendShape(api.EventBackground, showBackground(u.Background))
-	case core.UpdateRetrying, core.UpdateSession, core.UpdateStalled, core.UpdateParked:
+	case core.UpdateRetrying, core.UpdateSession, core.UpdateStalled, core.UpdateParked, core.UpdateHeld:
 		st.sendShape(api.EventNotice, api.Notice{Code: string(u.Kind), Text: u.Detail})
 	case core.UpdateDropped:
 		text := strconv.Itoa(u.Dropped) + " events were left out because they were not read fast enough."

@@ -16,6 +16,7 @@ import (
 
 type opening struct {
 	session   core.Session
+	refusals  refusals
 	launch    core.Launch
 	cost      float64
 	saveError error // failure to save the session id
@@ -41,6 +42,8 @@ type conversation struct {
 	opening       bool          // a session is being started
 	attaching     bool          // the session host of an earlier process is being looked for
 	ending        bool          // the unused session is being ended
+	held          *hold         // why the next start is postponed; nil if the agent could be started
+	refusals      refusals      // of the API, since the session's last answer
 	startRefusals int           // consecutive starts in which the agent refused the id
 	exit          *core.Exit    // reason for the last session's end, as reported by the session
 	unassigned    *core.Result  // an error result without turn ids
@@ -109,6 +112,9 @@ func (cv *conversation) launch(ctx context.Context, id string, unopened, exists 
 			o.err = &core.AgentError{Code: core.CodeStorage, Text: "The ledger could not be read", Err: err}
 		}
 		o.launch.Resume, o.cost = exists || use.Completed || !use.Ours, use.TotalCost
+		if use.Completed {
+			o.refusals = cv.refusalsOf(ctx, id)
+		}
 	}
 	if o.err == nil {
 		o.session, o.err = cv.manager.o.Agent.Start(ctx, cv.key, o.launch)
@@ -125,7 +131,9 @@ func (cv *conversation) sessionUse(ctx context.Context, id string) (core.Session
 		if !errors.Is(err, core.ErrStorageFull) {
 			return use, err
 		}
-		cv.log.Error("session not started yet", "err", err, "retry_in", pause)
+		if pause == firstSaveRetry {
+			cv.log.Error("session not started yet", "err", err)
+		}
 		if wait.Sleep(ctx, pause) != nil {
 			return use, err
 		}
@@ -135,7 +143,19 @@ func (cv *conversation) sessionUse(ctx context.Context, id string) (core.Session
 func (cv *conversation) adopt(s core.Session) {
 	cv.session = newAgentSession(s)
 	cv.exit, cv.unassigned = nil, nil
+	if cv.session.ready {
+		cv.held = nil
+	}
 	cv.publishedUpTo = cv.manager.Feeds.PublishedUpTo(cv.key, cv.session.host())
+}
+
+// noteVersion records the version of the agent's program, if an event reports one.
+func (cv *conversation) noteVersion(version string) {
+	if version == "" || version == cv.session.info.Version {
+		return
+	}
+	cv.log.Info("session reports its version", "agent_version", version)
+	cv.session.info.Version = version
 }
 
 func (cv *conversation) detachIfLeaving(s core.Session) bool {

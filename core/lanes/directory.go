@@ -162,7 +162,7 @@ func (l *lane) present() core.ChannelStatus {
 		Waiting: len(l.queue.items), Approvals: len(l.desk.pending), Why: l.queue.why(), HostBlocked: l.conv.session.blocked(), Model: l.conv.model,
 	}
 	if l.conv.session != nil {
-		st.HostPID, st.AgentPID = l.conv.session.info.HostPID, l.conv.session.info.AgentPID
+		st.HostPID, st.AgentPID, st.Version = l.conv.session.info.HostPID, l.conv.session.info.AgentPID, l.conv.session.info.Version
 		st.Background = l.conv.session.background.names
 	}
 	for _, f := range l.turns.list {

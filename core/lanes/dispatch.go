@@ -1,6 +1,7 @@
 package lanes
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -273,7 +274,7 @@ func (ts *turns) steer(it *queued, f *inflight) {
 }
 
 func (ts *turns) openSession() {
-	if ts.conv.session != nil || ts.conv.opening || !ts.conv.slot.Acquire() {
+	if ts.conv.session != nil || ts.conv.opening || ts.conv.heldBack() != "" || !ts.conv.slot.Acquire() {
 		return
 	}
 	ts.conv.opening = true
@@ -297,13 +298,19 @@ func (ts *turns) opened(o opening) {
 	case ts.conv.detachIfLeaving(o.session):
 		return
 	case o.err != nil:
+		if e, ok := errors.AsType[*core.AgentError](o.err); ok && e.Wait != "" {
+			ts.hold(e.Wait)
+			return
+		}
 		ts.log.Error("session not started", "err", o.err)
 		ts.endTurns(startFailure(o.err))
 		return
 	}
 	ts.conv.adopt(o.session)
+	ts.conv.refusals = o.refusals
 	ts.conv.cost.Launch(o.launch.SessionID, o.cost)
-	ts.log.Info("session started", "session", o.launch.SessionID, "resume", o.launch.Resume, "host_pid", ts.conv.session.info.HostPID)
+	ts.log.Info("session started", "session", o.launch.SessionID, "resume", o.launch.Resume, "host_pid", ts.conv.session.info.HostPID,
+		"agent_version", ts.conv.session.info.Version)
 	if o.saveError != nil {
 		ts.log.Error("session id not saved", "err", o.saveError)
 		ts.notice(core.Notice{Code: "session_not_saved", Text: "The session id could not be saved (" + o.saveError.Error() +

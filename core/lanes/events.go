@@ -54,6 +54,7 @@ func (ln *listener) handle(ev *core.Event) {
 	if ev.Model != "" {
 		ln.conv.model = ev.Model
 	}
+	ln.conv.noteVersion(ev.Version)
 	again := s.replayed.isReplay(ev, ln.turns.find(ev.Turn) != nil)
 	if ev.Kind == core.TurnState {
 		ln.turnState(ev) // first: the start of a turn is published before the turn's events
@@ -107,7 +108,7 @@ func (ln *listener) handle(ev *core.Event) {
 			ln.turns.warn(ev.Detail)
 		}
 	case core.Readied:
-		s.ready, ln.conv.startRefusals = true, 0
+		s.ready, ln.conv.startRefusals, ln.conv.held = true, 0, nil
 		ln.turns.mark("agent_ready", "")
 	case core.Exited:
 		ln.conv.exit = ev.Exit

@@ -71,6 +71,8 @@ func (w *world) start() {
 	o.Advice = Advice{
 		DailyBudget: "BUDGET", MaxSessions: "SESSIONS", TurnTimeout: "TIMEOUT", AskPeople: "ask people", AllowTool: "allow the tool",
 		UndoModel: "take back the model", UndoMode: "take back the mode", Undo: "take back all",
+		Login: "log in", Shorten: "shorten", NewConversation: func(key core.ChannelKey) string { return "new " + string(key) },
+		Retry: func(id core.MessageID) string { return "retry " + string(id) },
 	}
 	o.Ledger, o.Agent, o.Sessions = ledgerOf{w.ledger, w.life}, agentOf{w.agent, w.life}, w.sessions
 	w.m = New(o)

@@ -51,11 +51,14 @@ func (ts *turns) endAll(r core.Reply) {
 // first turn carries the text; the other messages refer to the carrier.
 func (ts *turns) finish(fs []*inflight, reply core.Reply, r *core.Result) {
 	fs, reply = withFolded(fs), reply.Complete()
+	reply = ts.withRemedy(fs, reply, r)
 	now := ts.now()
 	var p *park
 	if parks(reply.Code) {
 		p = ts.queue.newPark(reply.Code, r)
-		reply.Notices = []core.Notice{{Code: "parked", Text: p.why}}
+		if reply.Code != core.CodeNotLoggedIn { // else the outcome says it
+			reply.Notices = []core.Notice{{Code: "parked", Text: p.why}}
+		}
 	}
 	var v outcomes
 	for _, f := range fs {

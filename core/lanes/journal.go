@@ -11,11 +11,12 @@ import (
 	"bareclaw/core/settings"
 )
 
-// firstSaveRetry is the first pause between attempts to write an outcome, and saveRetry
-// bounds the later pauses.
+// firstSaveRetry is the first pause between attempts to write an outcome. saveRetry bounds the
+// later pauses: an outcome is on record within a second after the storage works again. The
+// attempts of all lanes are one failing write of the ledger.
 const (
 	firstSaveRetry = 50 * time.Millisecond
-	saveRetry      = 5 * time.Second
+	saveRetry      = 800 * time.Millisecond
 )
 
 // A deliveringLedger adds the deliveries of approvals and background results to each change.
@@ -123,7 +124,9 @@ func (j *journal) notSaved(u unsaved, err error) {
 		return // the retry is already scheduled
 	}
 	j.pause = min(max(2*j.pause, firstSaveRetry), saveRetry)
-	j.log.Error("change not written yet", "err", err, "retry_in", j.pause)
+	if j.pause == firstSaveRetry {
+		j.log.Error("change not written yet, it is tried again until it is", "err", err)
+	}
 	time.AfterFunc(j.pause, func() { j.post(j.saveAgain) })
 }
 

@@ -37,7 +37,7 @@ type lane struct {
 func newLane(m *Manager, key core.ChannelKey) *lane {
 	c := newChannel(m, key)
 	l := &lane{channel: c}
-	l.queue = &queue{channel: c, delay: func() string { return cmp.Or(l.conv.session.blocked(), l.conv.slotWait()) }}
+	l.queue = &queue{channel: c, delay: func() string { return cmp.Or(l.conv.session.blocked(), l.conv.waitsFor(), l.conv.slotWait()) }}
 	l.conv = &conversation{channel: c, queue: l.queue, slot: m.pool.Slot(c.post, l.evict)}
 	l.conv.id, _ = m.o.Sessions.Get(key)
 	l.desk = &approvalDesk{channel: c, conv: l.conv, pending: map[string]*pendingApproval{}}
@@ -239,7 +239,7 @@ func (l *lane) reset(done func(error)) {
 				if err != nil {
 					err = fmt.Errorf("close channel %q: %w", l.key, err)
 				}
-				l.resetting, l.conv.id, l.conv.unopened, l.conv.exit = nil, "", false, nil
+				l.resetting, l.conv.id, l.conv.unopened, l.conv.exit, l.conv.held = nil, "", false, nil, nil
 				done(err)
 				l.endOperation()
 			}

@@ -65,6 +65,10 @@ type Advice struct {
 	// UndoModel and UndoMode say how to remove a channel's model or permission mode, and Undo
 	// how to remove any setting.
 	UndoModel, UndoMode, Undo string
+	Login                     string                       // how to log the agent in, as in "run X and restart"
+	Retry                     func(core.MessageID) string  // how to run a message again
+	Shorten                   string                       // how to shorten a conversation
+	NewConversation           func(core.ChannelKey) string // how to begin a new conversation
 }
 
 // parenthesized returns name in parentheses after a space; empty for an empty name.

@@ -29,13 +29,8 @@ const (
 // statusUnauthorized is the HTTP status of the API refusing the login.
 const statusUnauthorized = 401
 
-// parkStamp is the time layout of a park's end in messages.
-const parkStamp = "2006-01-02 15:04 MST"
-
-// loginAgain is the advice after a refused login.
-const loginAgain = "log in again on the gateway's machine, with `claude` or `claude setup-token`"
-
-const loginText = "Claude is not logged in any more (the API answered 401): " + loginAgain + "."
+// loginText are the words about a login that the API refuses while the agent still tries.
+const loginText = "the API answered 401"
 
 // A park is the reason for a channel to begin no turn although messages wait: each turn
 // would fail for a cause outside the messages.
@@ -70,10 +65,10 @@ func (q *queue) newPark(code string, r *core.Result) *park {
 		}
 	}
 	p.until, p.due = now.Round(0).Add(pause), time.Now().Add(pause)
-	at := p.until.Format(parkStamp)
+	at := humanize.Clock(p.until, now)
 	switch {
 	case code == core.CodeNotLoggedIn:
-		p.why = "Claude is not logged in: " + loginAgain + ". What waits is tried again with the next message, or at " + at + "."
+		p.why = "Claude is not logged in." + sentence("On the gateway's machine, ", q.manager.o.Advice.Login) + " What waits is tried again with the next message, or at " + at + "."
 	case p.firm:
 		p.why = "The usage limit is reached. What waits is tried again at " + at + "."
 	default:
@@ -193,7 +188,7 @@ func (q *queue) budgetPark(now time.Time) *park {
 	until := spending.NextDay(now)
 	return &park{
 		code: core.ParkedForBudget, firm: true, since: now, until: until, due: time.Now().Add(until.Sub(now)),
-		why: q.budgetUsed(now) + " What waits runs at " + until.Format(parkStamp) + ".",
+		why: q.budgetUsed(now) + " What waits runs at " + humanize.Clock(until, now) + ".",
 	}
 }
 
@@ -202,4 +197,12 @@ func (q *queue) budgetUsed(now time.Time) string {
 	b := q.manager.budget
 	spent, limit := humanize.USDOfLimit(b.On(core.Day(now)), b.Limit)
 	return fmt.Sprintf("The daily budget of %s%s is used up (%s spent today).", limit, parenthesized(q.manager.o.Advice.DailyBudget), spent)
+}
+
+// sentence returns a sentence of advice after a space; empty for empty advice.
+func sentence(begin, advice string) string {
+	if advice == "" {
+		return ""
+	}
+	return " " + begin + advice + "."
 }

@@ -67,11 +67,12 @@ func (rv *recovery) restore(r *recovered) {
 		s, err := rv.manager.o.Agent.Attach(rv.manager.ctx, rv.key)
 		use, uerr := rv.manager.o.Ledger.SessionUse(rv.manager.ctx, id)
 		paid, perr := rv.manager.o.Ledger.Backgrounds(rv.manager.ctx, rv.key, countedAtMost)
+		refused := rv.conv.refusalsOf(rv.manager.ctx, id)
 		if err := errors.Join(uerr, perr); err != nil {
 			rv.log.Warn("cost of session not known", "err", err)
 		}
 		rv.post(func() { // also when the lane is leaving
-			rv.conv.counted = paid
+			rv.conv.counted, rv.conv.refusals = paid, refused
 			rv.attached(s, err, use.TotalCost, r.approvals)
 		})
 	})
@@ -285,9 +286,13 @@ func (rv *recovery) handAgain(f *inflight, fate core.Fate) {
 }
 
 // prepareRestart prepares the next start after the agent refused to resume an unknown
-// session id or to begin an existing session id. prepareRestart reports false if the agent
-// could not start at all, or refused more than maxAttempts times.
+// session id or to begin an existing session id, or could not start now. prepareRestart
+// reports false if the agent could not start at all, or refused more than maxAttempts times.
 func (rv *recovery) prepareRestart() bool {
+	if why := rv.conv.exit.Wait; why != "" {
+		rv.turns.hold(why)
+		return true
+	}
 	rv.conv.startRefusals++
 	if rv.conv.exit.Reason == core.ExitStartFailed || rv.conv.startRefusals > maxAttempts {
 		rv.conv.startRefusals = 0

@@ -95,18 +95,18 @@ func TestPark(t *testing.T) {
 	scripts := map[string]string{
 		"a refused login ends the turn at once": `
 			send one two; begin one; http 401; http 401; interrupted 1; watch; abort one
-			one failed not_logged_in "claude setup-token"
-			told parked "log in again" of=two; state parked "claude setup-token" until=5m waiting=1
+			one failed not_logged_in "the API answered 401"
+			told parked "log in" of=two; state parked "log in" until=5m waiting=1
 			position two 1; wait 5m; process 2
 			answer two ok; two answered ok; state ready why=""`,
 		"an agent that does not obey is ended, with the same code": `
-			send one; begin one; http 401; wait 5s; one failed not_logged_in "log in again"`,
+			send one; begin one; http 401; wait 5s; one failed not_logged_in "log in"`,
 		"a new message is a reason to try, and fails if that does": `
 			send one two; fail one not_logged_in; one failed not_logged_in; wait 1m; send three; turns two,three
 			begin two; http 401; abort two
-			three failed not_logged_in "log in again"; state parked "log in again" until=5m waiting=1; wait 5m
+			three failed not_logged_in "log in"; state parked "log in" until=5m waiting=1; wait 5m
 			turns two; fail two not_logged_in
-			state parked "log in again" until=5m waiting=1; send four; answer four ok; two answered into=four
+			state parked "log in" until=5m waiting=1; send four; answer four ok; two answered into=four
 			four answered ok`,
 		"a turn with a tool is not run again": `
 			send one two; fail one not_logged_in; wait 5m; begin two; tool two; fail two usage_limit
@@ -149,7 +149,7 @@ func TestPark(t *testing.T) {
 			answer three ok; two answered into=three; three answered ok`,
 		"a turn whose record cannot be read may have begun a tool": `
 			send one two; fail one not_logged_in; wait 5m; begin two; http 401; records unreadable; wait 5s
-			two failed not_logged_in "log in again"`,
+			two failed not_logged_in "log in"`,
 	}
 	scenarios(t, scripts)
 }

@@ -262,7 +262,7 @@ func (s *scene) result(p step) (*fakeHost, []core.TurnID) {
 	h, ids := s.turns(p.word(1))
 	r := core.Result{
 		Turns: ids, Text: p.word(2), SessionID: cmp.Or(p.values["session"], h.launch.SessionID),
-		TotalCost: s.number(p.values["total"]), Cost: s.number(p.values["cost"]), Until: s.moment(p.values["until"]),
+		TotalCost: s.number(p.values["total"]), Cost: s.number(p.values["cost"]), Until: s.moment(p.values["until"]), Refused: p.values["refused"],
 	}
 	if code := p.values["error"]; code != "" {
 		r.IsError, r.Code, r.Error, r.Text = true, code, cmp.Or(p.word(3), code), ""
@@ -323,10 +323,12 @@ var worldSteps = map[string]func(*scene, step){
 	"unreadable": func(s *scene, p step) { s.ledger.setUnreadable(named[p.word(1)]) },
 	"block":      func(s *scene, p step) { s.unblock[p.word(1)] = s.agent.block(p.word(1)) },
 	"unblock":    func(s *scene, p step) { s.unblock[p.word(1)]() },
-	"missing": func(s *scene, _ step) {
-		s.agent.startErr = &core.AgentError{Code: "agent_missing", Text: "Claude Code was not found."}
+	"missing": func(s *scene, p step) { // missing [wait="why a later start may succeed"]
+		s.setAgent(func() {
+			s.agent.startErr = &core.AgentError{Code: "agent_missing", Text: "Claude Code was not found.", Wait: p.values["wait"]}
+		})
 	},
-	"found":    func(s *scene, _ step) { s.agent.startErr = nil },
+	"found":    func(s *scene, _ step) { s.setAgent(func() { s.agent.startErr = nil }) },
 	"records":  func(s *scene, p step) { s.setAgent(func() { s.agent.fateErr = unless(p.has("readable")) }) },
 	"attached": func(s *scene, p step) { s.setAgent(func() { s.agent.attachErr = unless(p.has("possible")) }) },
 	"sessions": func(s *scene, p step) { s.sessions.err = unless(p.has("saved")) },
@@ -347,6 +349,9 @@ var worldSteps = map[string]func(*scene, step){
 			},
 			"late": func(h *fakeHost) {
 				h.exit(core.Exit{Reason: core.ExitStartFailed, Code: "agent_timeout", Text: "Claude did not start."})
+			},
+			"broken": func(h *fakeHost) {
+				h.exit(core.Exit{Reason: core.ExitStartFailed, Code: "agent_start", Text: "Claude ended while starting.", Wait: "Claude is being updated."})
 			},
 			"begins":  func(h *fakeHost) { h.begin(<-h.turn) },
 			"answers": answers,

@@ -112,6 +112,8 @@ func (f *Fold) Take(u core.Update) News {
 		f.queued(u)
 	case core.UpdateParked:
 		f.parked(u)
+	case core.UpdateHeld:
+		f.held(u)
 	case core.UpdateStarted:
 		f.started(u)
 	case core.UpdateEvent:
@@ -252,6 +254,19 @@ func (f *Fold) parked(u core.Update) {
 	}
 	f.why = u.Detail
 	f.wait(u, u.Messages...)
+}
+
+// held records the reason why a turn waits for the agent to start. A turn that had begun runs
+// again.
+func (f *Fold) held(u core.Update) {
+	if t := f.runs(u.Turn); t != nil {
+		t.Retrying = u.Detail
+		return
+	}
+	if !f.past[string(u.Turn)] {
+		f.why = u.Detail
+		f.wait(u, u.Messages...)
+	}
 }
 
 // Adopt takes over the core's status of the channel, for a Fold that begins while a turn

@@ -47,13 +47,17 @@ const (
 	CodeMaxTurns       = "max_turns"
 	CodeRateLimited    = "rate_limited"
 	CodeOverloaded     = "overloaded"
-	CodePromptTooLong  = "prompt_too_long"
+	CodeCompactFailed  = "compact_failed"  // /compact could not shorten the conversation
 	CodeUnknownSession = "unknown_session" // --resume of a session claude does not have
 	CodeAPIError       = "api_error"
 )
 
-// LoginAdvice is the remedy for core.CodeNotLoggedIn on the gateway's machine.
-const LoginAdvice = "run `claude` once to log in; on a machine without a browser: `claude setup-token`, then set CLAUDE_CODE_OAUTH_TOKEN"
+// LoginAdvice returns the remedy for core.CodeNotLoggedIn on the gateway's machine, as part of a
+// sentence; file is the gateway's file of settings.
+func LoginAdvice(file string) string {
+	return "run `claude` once to log in; without a browser there: run `claude setup-token` on any machine, put the line `CLAUDE_CODE_OAUTH_TOKEN=…` into `" +
+		file + "`, and run `bareclaw restart`"
+}
 
 // failure returns a stable code and a sentence for a person, both "" without an error.
 // claude's words for people are passed on, its diagnostics never.
@@ -69,12 +73,6 @@ func (r rawResult) failure() (code, sentence string) {
 		return code, "Claude stopped: the turn reached its budget (BARECLAW_MAX_BUDGET_USD). Send another message to go on from there."
 	case core.CodeInterrupted:
 		return code, "The turn was interrupted."
-	case core.CodeNotLoggedIn: // claude names a command of its terminal
-		sentence = "Claude is not logged in. On the gateway's machine " + LoginAdvice + "."
-		if s := r.words(); s != "" {
-			sentence += " Claude says: " + s
-		}
-		return code, sentence
 	}
 	if s := r.words(); s != "" {
 		return code, s
@@ -91,6 +89,60 @@ func (r rawResult) words() string {
 	return ""
 }
 
+// compaction is the beginning of claude's words when /compact fails. claude reports them as an
+// answer, in a turn without the model.
+const compaction = "Error during compaction: "
+
+func (r rawResult) compactionFailed() bool {
+	return r.NumTurns == 0 && strings.HasPrefix(r.Text, compaction)
+}
+
+// refused returns the kind of a refusal that meets every further message of the conversation
+// too: the HTTP status and claude's words without digits and the ids of requests. It returns ""
+// for any other result.
+func (r rawResult) refused() string {
+	if !r.IsError {
+		return ""
+	}
+	words := strings.TrimPrefix(r.words(), compaction)
+	switch code := r.failureCode(); {
+	case code == core.CodePromptTooLong, code == CodeCompactFailed && r.says("prompt is too long", "conversation too long"):
+		return core.CodePromptTooLong
+	case code != CodeAPIError && code != CodeCompactFailed, !refusesContent(r.apiStatus()):
+		return ""
+	}
+	return strconv.Itoa(r.apiStatus()) + " " + strings.TrimSpace(variable().ReplaceAllString(words, ""))
+}
+
+// variable matches what differs between two refusals of the same kind.
+var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`req_\w+|\d+`) })
+
+// refusesContent reports whether the API, with an HTTP status, refuses what the conversation
+// holds, and not the account, the model or the moment.
+func refusesContent(status int) bool {
+	switch status {
+	case 400, 413, 422:
+		return true
+	}
+	return false
+}
+
+// statusNamed finds the HTTP status in claude's words.
+var statusNamed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`API Error: (\d{3})\b`) })
+
+// apiStatus returns the HTTP status of the failed API call, 0 without one. A failed /compact has
+// it in its words only.
+func (r rawResult) apiStatus() int {
+	if r.APIErrorStatus != 0 {
+		return int(r.APIErrorStatus)
+	}
+	n := 0
+	if m := statusNamed().FindStringSubmatch(r.words()); m != nil {
+		n, _ = strconv.Atoi(m[1]) // three digits
+	}
+	return n
+}
+
 func (r rawResult) failureCode() string {
 	switch {
 	case r.Subtype == "error_max_turns", r.TerminalReason == "max_turns":
@@ -101,13 +153,15 @@ func (r rawResult) failureCode() string {
 		return core.CodeInterrupted
 	case r.Subtype == "error_during_execution" && r.says("no conversation found with session id"):
 		return CodeUnknownSession
+	case r.compactionFailed():
+		return CodeCompactFailed
 	case r.TerminalReason == "prompt_too_long", r.TerminalReason == "blocking_limit", r.says("prompt is too long"):
-		return CodePromptTooLong
+		return core.CodePromptTooLong
 	case r.says("usage limit", "hit your", "credit balance is too low", "out of extra usage", "limit reached · resets", "limit reached ∙ resets"), r.APIErrorStatus == 402:
 		return core.CodeUsageLimit
 	case r.APIErrorStatus == 404 && r.says("issue with the selected model"):
 		return core.CodeBadModel
-	case r.APIErrorStatus == 401, r.says("not logged in", "/login"):
+	case r.APIErrorStatus == 401, r.APIErrorStatus == 403 && r.says("failed to authenticate"), r.says("not logged in", "/login"):
 		return core.CodeNotLoggedIn
 	case r.APIErrorStatus == 429:
 		return CodeRateLimited
@@ -260,6 +314,10 @@ func (e Exit) explain() (code, text string) {
 	}
 	return core.CodeAgentExit, "Claude ended in the middle of its work, " + e.how() + "." + words
 }
+
+// IsNotProgram reports whether there was nothing to run: the system could not, or the program is
+// a script whose interpreter found nothing.
+func (e Exit) IsNotProgram() bool { return e.Error != "" || e.Status == 126 || e.Status == 127 }
 
 func (e Exit) how() string {
 	if e.Signal != "" {

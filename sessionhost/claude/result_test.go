@@ -31,7 +31,7 @@ func TestFailure(t *testing.T) {
 		{"credit", rawResult{IsError: true, Text: "Credit balance is too low", APIErrorStatus: 400}, core.CodeUsageLimit, "Credit"},
 		{"overloaded", rawResult{IsError: true, Text: "API Error: Repeated 529", APIErrorStatus: 529}, CodeOverloaded, "529"},
 		{"unknown model", rawResult{IsError: true, Text: "There's an issue with the selected model (x). It may not exist", APIErrorStatus: 404}, core.CodeBadModel, "selected model"},
-		{"too long", rawResult{IsError: true, Text: "Prompt is too long", TerminalReason: "blocking_limit"}, CodePromptTooLong, "too long"},
+		{"too long", rawResult{IsError: true, Text: "Prompt is too long", TerminalReason: "blocking_limit"}, core.CodePromptTooLong, "too long"},
 		{"other API error", rawResult{IsError: true, Text: "API Error: 500", APIErrorStatus: 500}, CodeAPIError, "500"},
 		{"no connection", rawResult{IsError: true, Text: "API Error: Connection dropped", TerminalReason: "api_error"}, CodeAPIError, "dropped"},
 		{"only diagnostics", rawResult{IsError: true, Errors: []string{"[ede_diagnostic] x", " "}}, core.CodeAgentError, "did not say"},

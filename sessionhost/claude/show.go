@@ -196,7 +196,7 @@ func (e *Event) translateSystem(t *core.Event) {
 		t.Kind, t.Status = core.Retrying, int(r.Status)
 		t.Detail = fmt.Sprintf("%s (status %d), attempt %d of %d in %s", r.Reason, r.Status, r.Attempt, r.MaxRetries, r.delay())
 	case "init":
-		t.Model = text(e.model)
+		t.Model, t.Version = text(e.model), e.Version()
 		if _, ok := e.BeginsOwnTurn(); ok {
 			t.Kind = core.OwnTurn
 		}
@@ -230,6 +230,7 @@ func (e *Event) warning() string {
 func (e *Event) Result() core.Result {
 	r := rawResult{Subtype: e.Subtype}
 	decode(e.Raw, &r)
+	r.IsError = r.IsError || r.compactionFailed()
 	res := core.Result{
 		Text: r.Text, IsError: r.IsError, Interrupted: r.interrupted(),
 		SessionID: e.SessionID(), TotalCost: r.TotalCostUSD, NumTurns: int(r.NumTurns),
@@ -247,6 +248,7 @@ func (e *Event) Result() core.Result {
 	}
 	if r.IsError {
 		res.Code, res.Error = r.failure()
+		res.Refused = r.refused()
 		res.Until = r.limitEnds(time.Now())
 	}
 	return res
@@ -275,6 +277,26 @@ type Init struct {
 
 // Init decodes a system/init event.
 func (e *Event) Init() Init { return decoded[Init](e.Raw) }
+
+// Version returns claude's version from a system/init event or from the answer to initialize,
+// "" from any other event, and for a version of an odd form.
+func (e *Event) Version() string {
+	var version string
+	switch {
+	case e.Type == TypeSystem && e.Subtype == "init":
+		version = e.Init().Version
+	case e.Type == TypeControlResponse:
+		version = decoded[struct{ Response Init }](e.response).Response.Version
+	}
+	const longest = 40
+	odd := func(r rune) bool {
+		return r != '.' && r != '-' && r != '+' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}
+	if len(version) > longest || strings.ContainsFunc(version, odd) {
+		return ""
+	}
+	return version
+}
 
 // An APIRetry is a repeated API call. claude repeats even a 401 for minutes, although no
 // repetition cures a wrong key.

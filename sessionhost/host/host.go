@@ -67,8 +67,9 @@ type host struct {
 	turns      []string // ids of turns that this host was given
 	requests   requests
 	idle       idleTracker
-	ready      bool // claude has answered initialize
-	timedOut   bool // claude did not answer in time, and is being ended
+	ready      bool   // claude has answered initialize
+	version    string // of claude, once ready
+	timedOut   bool   // claude did not answer in time, and is being ended
 
 	sendsSoon atomic.Bool // sendTimer runs
 	sendTimer *time.Timer

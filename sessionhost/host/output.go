@@ -171,11 +171,11 @@ func (h *host) onControlResponse(ev *claude.Event) {
 	}
 	h.mu.Lock()
 	first := !h.ready
-	h.ready = true
+	h.ready, h.version = true, ev.Version()
 	h.mu.Unlock()
 	if first {
 		h.child.setReady()
-		h.appendOwn(protocol.Entry{Ready: true})
+		h.appendOwn(protocol.Entry{Ready: true, Claude: ev.Version()})
 	}
 }
 

@@ -88,6 +88,7 @@ type Welcome struct {
 	Tools       bool    `json:"tools,omitempty"`     // claude has the gateway's tools
 	ToolList    string  `json:"tool_list,omitempty"` // ListID of the list that claude was last given
 	Kept        bool    `json:"kept,omitempty"`      // entries up to Seq follow; older hosts do not say
+	Claude      string  `json:"claude,omitempty"`    // claude's version, once ready; older hosts do not say
 	Error       string  `json:"error,omitempty"`     // with FrameRefused
 }
 
@@ -95,13 +96,14 @@ type Welcome struct {
 // field beside Seq and At is set.
 type Entry struct {
 	Seq          uint64          `json:"seq"`
-	At           int64           `json:"at,omitempty"`    // when the host read the event, in microseconds since 1970; 0 from older hosts
-	Event        json.RawMessage `json:"event,omitempty"` // a line of claude's stdout
-	Bad          string          `json:"bad,omitempty"`   // the beginning of a line without a JSON object
-	Ready        bool            `json:"ready,omitempty"` // claude answered initialize
-	Exit         *claude.Exit    `json:"exit,omitempty"`  // claude has ended; the last entry
-	Bound        string          `json:"bound,omitempty"` // the new channel of a spare
-	Backpressure *Backpressure   `json:"full,omitempty"`  // a notice: the daemon is to acknowledge all entries up to Seq, the last one
+	At           int64           `json:"at,omitempty"`     // when the host read the event, in microseconds since 1970; 0 from older hosts
+	Event        json.RawMessage `json:"event,omitempty"`  // a line of claude's stdout
+	Bad          string          `json:"bad,omitempty"`    // the beginning of a line without a JSON object
+	Ready        bool            `json:"ready,omitempty"`  // claude answered initialize
+	Claude       string          `json:"claude,omitempty"` // with Ready: claude's version; older hosts do not say
+	Exit         *claude.Exit    `json:"exit,omitempty"`   // claude has ended; the last entry
+	Bound        string          `json:"bound,omitempty"`  // the new channel of a spare
+	Backpressure *Backpressure   `json:"full,omitempty"`   // a notice: the daemon is to acknowledge all entries up to Seq, the last one
 }
 
 // Backpressure says that the log has no room for claude's next event, and that claude's
