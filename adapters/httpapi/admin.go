@@ -123,7 +123,7 @@ func status(draining, ready, problems bool) string {
 func showActive(c *core.ChannelStatus) api.ActiveChannel {
 	return api.ActiveChannel{
 		Channel: string(c.Key), State: c.State, Since: c.Since, Why: c.Why, Until: c.Until, Activity: c.Activity,
-		Waiting: c.Waiting, Running: c.Running, HostPID: c.HostPID, AgentPID: c.AgentPID,
+		Waiting: c.Waiting, Running: c.Running, HostPID: c.HostPID, AgentPID: c.AgentPID, AgentVersion: c.Version,
 	}
 }
 
@@ -138,7 +138,6 @@ func standstills(o *core.Overview) (problems []string) {
 
 // remedies tell a person how to end a channel's parking, by code.
 var remedies = map[string]string{
-	core.CodeNotLoggedIn: "To log in, run `claude` on the gateway's machine.",
 	core.CodeUsageLimit:  "Nothing else has to be done.",
 	core.ParkedForBudget: "To go on before that, raise BARECLAW_DAILY_BUDGET_USD and restart the gateway.",
 }

@@ -121,7 +121,7 @@ func (c *channels) show(_ *response, r *http.Request, key core.ChannelKey) (any,
 func (c *channels) shape(st *core.ChannelStatus) api.Channel {
 	own := c.Core.ChannelSettings.Settings(st.Key)
 	return api.Channel{
-		Channel: string(st.Key), State: st.State, SessionID: st.SessionID, HostPID: st.HostPID, AgentPID: st.AgentPID,
+		Channel: string(st.Key), State: st.State, SessionID: st.SessionID, HostPID: st.HostPID, AgentPID: st.AgentPID, AgentVersion: st.Version,
 		Since: st.Since, Why: st.Why, Until: st.Until,
 		Waiting: st.Waiting, Running: st.Running, TurnID: string(st.Turn), Activity: st.Activity, Background: st.Background,
 		Messages: st.Messages, Approvals: st.Approvals, LastAt: st.LastAt,

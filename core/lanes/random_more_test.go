@@ -160,6 +160,12 @@ func (c *chaos) firstComesFirst(change core.Change) {
 	}
 	slices.SortStableFunc(waiting, func(a, b core.Message) int { return a.Rank - b.Rank })
 	for _, t := range change.Begin {
+		waits := func(id core.MessageID) bool {
+			return slices.ContainsFunc(waiting, func(m core.Message) bool { return m.ID == id })
+		}
+		if slices.ContainsFunc(t.Members, func(id core.MessageID) bool { return !waits(id) }) {
+			continue // a member was refused meanwhile, and so the ledger refuses the turn
+		}
 		left := slices.Clone(t.Members)
 		for _, m := range waiting {
 			switch i := slices.Index(left, m.ID); {

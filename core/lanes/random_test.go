@@ -175,7 +175,7 @@ func (c *chaos) act() {
 		c.retryOne()
 	case n < 92:
 		c.agent.mu.Lock()
-		c.agent.startErr = &core.AgentError{Code: "agent_missing", Text: "gone"}
+		c.agent.startErr = &core.AgentError{Code: "agent_missing", Text: "gone", Wait: oneOf(c.rnd, "", "It is being updated.")}
 		c.agent.mu.Unlock()
 	case n < 93:
 		for _, s := range c.sent {

@@ -114,6 +114,7 @@ func (s *channelShow) Run(c *command.Context, gateway *client.Client) error {
 		facts.Add("session", ch.SessionID)
 		facts.Add("host pid", ch.HostPID)
 		facts.Add("agent pid", ch.AgentPID)
+		facts.Add("agent version", ch.AgentVersion)
 		facts.Add("turn", ch.TurnID)
 		facts.Add("model", ch.Model)
 		facts.Add("permission mode", ch.PermissionMode)

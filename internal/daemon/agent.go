@@ -16,7 +16,7 @@ import (
 )
 
 // installHint says how to get the real agent.
-const installHint = "Install Claude Code with " + getclaude.Advice + ", run `claude` once to log in, and restart the gateway."
+const installHint = "Install Claude Code with " + getclaude.Advice + ", and run `claude` once to log in."
 
 // An agent is what answers messages on this machine.
 type agent struct {
@@ -33,7 +33,7 @@ func chooseAgent(cfg config.Config, self string) agent {
 	if cfg.Agent == config.AgentEcho || cfg.Agent == config.AgentAuto && err != nil {
 		problem := "This is the echo agent, not Claude: BARECLAW_AGENT=echo is set."
 		if cfg.Agent == config.AgentAuto {
-			problem = fmt.Sprintf("This is the echo agent, not Claude: %q was not found. %s", cfg.Claude, installHint)
+			problem = fmt.Sprintf("This is the echo agent, not Claude: %q was not found. %s Then run `bareclaw restart`.", cfg.Claude, installHint)
 		}
 		return agent{kind: config.AgentEcho, problem: problem,
 			program: func() ([]string, error) { return []string{self, EchoSubcommand}, nil }}

@@ -73,7 +73,7 @@ func (e *engine) start() (err error) {
 		IdleTimeout: e.cfg.IdleTimeout, MaxSessions: cmp.Or(e.cfg.MaxSessions, sessionpool.LimitFor(memory.Total())),
 		TurnBudget: e.cfg.MaxBudgetUSD, DailyBudget: e.cfg.DailyBudgetUSD,
 		Approvals: lanes.ApprovalPolicy(e.cfg.Approvals), ApprovalTimeout: e.cfg.ApprovalTimeout,
-		Greeting: e.agent.greeting(), Deliverers: deliverers, Advice: advice(), LanesChanged: useProcessors,
+		Greeting: e.agent.greeting(), Deliverers: deliverers, Advice: e.advice(), LanesChanged: useProcessors,
 	})
 	go func() { // ends when leftover processes have been looked at
 		if err := e.hosts.Sweep(context.Background()); err != nil {
@@ -101,14 +101,25 @@ func useProcessors(lanes int) {
 }
 
 // advice names the settings and commands that change what the core reports.
-func advice() lanes.Advice {
+func (e *engine) advice() lanes.Advice {
 	return lanes.Advice{
 		DailyBudget: "BARECLAW_DAILY_BUDGET_USD", MaxSessions: "BARECLAW_MAX_SESSIONS", TurnTimeout: "BARECLAW_TIMEOUT_MS",
 		AskPeople: "set BARECLAW_APPROVALS=ask and answer at /approvals, then restart the gateway",
 		AllowTool: "add the tool to BARECLAW_ALLOWED_TOOLS",
 		UndoModel: "/model default", UndoMode: "/mode reset", Undo: "over HTTP with PATCH /channels/{key} and an empty value",
+		Login: claude.LoginAdvice(filepath.Join(e.cfg.ConfigDir, ".env")), Shorten: "`/compact`",
+		Retry: func(id core.MessageID) string { return "`bareclaw retry " + shortID(id) + "`" },
+		NewConversation: func(key core.ChannelKey) string {
+			if strings.HasPrefix(string(key), telegram.Prefix) {
+				return "`/new`"
+			}
+			return "`bareclaw channels reset " + shellWord(string(key)) + "`"
+		},
 	}
 }
+
+// shortID returns the end of a message's id, which is enough for commands.
+func shortID(id core.MessageID) string { return string(id[max(0, len(id)-8):]) }
 
 // recover takes up sessions and messages. It starts spares too, so it needs the answers of session
 // hosts: claude asks for the tools once, as it starts.

@@ -52,11 +52,14 @@ const (
 	CodeAPIError       = "api_error"
 )
 
+// LoginVariable is the variable from which claude takes a login that `claude setup-token` has made.
+const LoginVariable = "CLAUDE_CODE_OAUTH_TOKEN"
+
 // LoginAdvice returns the remedy for core.CodeNotLoggedIn on the gateway's machine, as part of a
 // sentence; file is the gateway's file of settings.
 func LoginAdvice(file string) string {
-	return "run `claude` once to log in; without a browser there: run `claude setup-token` on any machine, put the line `CLAUDE_CODE_OAUTH_TOKEN=…` into `" +
-		file + "`, and run `bareclaw restart`"
+	return "run `claude` once and log in; without a browser run `claude setup-token` on any machine, put the line `" + LoginVariable + "=…` into `" +
+		file + "` (`bareclaw init` asks for it), then `bareclaw restart`"
 }
 
 // failure returns a stable code and a sentence for a person, both "" without an error.

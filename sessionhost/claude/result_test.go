@@ -23,8 +23,11 @@ func TestFailure(t *testing.T) {
 			Errors: []string{"[ede_diagnostic] result_type=user"}}, core.CodeInterrupted, "interrupted"},
 		{"max turns", rawResult{IsError: true, Subtype: "error_max_turns", Errors: []string{"Reached maximum number of turns (2)"}}, CodeMaxTurns, "BARECLAW_MAX_TURNS"},
 		{"budget", rawResult{IsError: true, Subtype: "error_max_budget_usd"}, core.CodeMaxBudget, "BARECLAW_MAX_BUDGET_USD"},
-		{"no key", rawResult{IsError: true, Text: "Not logged in · Please run /login", TerminalReason: "api_error"}, core.CodeNotLoggedIn, "run `claude` once to log in; on a machine without a browser: `claude setup-token`, then set CLAUDE_CODE_OAUTH_TOKEN. Claude says: Not logged in · Please run /login"},
-		{"wrong key", rawResult{IsError: true, Text: "Failed to authenticate. API Error: 401", APIErrorStatus: 401}, core.CodeNotLoggedIn, "`claude setup-token`, then set CLAUDE_CODE_OAUTH_TOKEN. Claude says: Failed to authenticate. API Error: 401"},
+		{"no key", rawResult{IsError: true, Text: "Not logged in · Please run /login", TerminalReason: "api_error"}, core.CodeNotLoggedIn, "Not logged in · Please run /login"},
+		{"forbidden", rawResult{IsError: true, Text: "Failed to authenticate. API Error: 403 Your organization has been disabled.", APIErrorStatus: 403}, core.CodeNotLoggedIn, "403"},
+		{"forbidden in another way", rawResult{IsError: true, Text: "API Error: 403 no", APIErrorStatus: 403}, CodeAPIError, "403"},
+		{"compaction", rawResult{IsError: true, Text: "Error during compaction: API Error: 400 odd"}, CodeCompactFailed, "API Error: 400 odd"},
+		{"wrong key", rawResult{IsError: true, Text: "Failed to authenticate. API Error: 401", APIErrorStatus: 401}, core.CodeNotLoggedIn, "Failed to authenticate. API Error: 401"},
 		{"rate limit", rawResult{IsError: true, Text: "API Error: Request rejected (429)", APIErrorStatus: 429}, CodeRateLimited, "429"},
 		{"subscription limit", rawResult{IsError: true, Text: "You've hit your limit · resets 3pm", APIErrorStatus: 429}, core.CodeUsageLimit, "3pm"},
 		{"weekly limit", rawResult{IsError: true, Text: "Weekly limit reached ∙ resets 10am (Asia/Seoul)", APIErrorStatus: 429}, core.CodeUsageLimit, "10am"},
@@ -40,6 +43,43 @@ func TestFailure(t *testing.T) {
 		code, sentence := tc.r.failure()
 		if code != tc.code || !strings.Contains(sentence, tc.says) || strings.Contains(sentence, "[ede") || (code == "") != (sentence == "") {
 			t.Errorf("%s: failure() = %q, %q", tc.name, code, sentence)
+		}
+	}
+}
+
+// Two refusals are of one kind if they differ in numbers only, whether a message or /compact met them.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	const block = "API Error: 400 messages.1.content.5: blocks cannot be modified."
+	for _, tc := range []struct {
+		r    rawResult
+		kind string
+	}{
+		{rawResult{Text: block}, ""},
+		{rawResult{IsError: true, Text: block, APIErrorStatus: 400}, "400 API Error:  messages..content.: blocks cannot be modified."},
+		{rawResult{IsError: true, Text: "API Error: 400 messages.12.content.7: blocks cannot be modified.", APIErrorStatus: 400}, "400 API Error:  messages..content.: blocks cannot be modified."},
+		{rawResult{IsError: true, Text: compaction + block}, "400 API Error:  messages..content.: blocks cannot be modified."},
+		{rawResult{IsError: true, Text: compaction + "Prompt is too long"}, core.CodePromptTooLong},
+		{rawResult{IsError: true, Text: compaction + "Not enough messages to compact."}, ""},
+		{rawResult{IsError: true, Text: "Prompt is too long", TerminalReason: "blocking_limit"}, core.CodePromptTooLong},
+		{rawResult{IsError: true, Text: "Request too large (max 32MB).", APIErrorStatus: 413}, "413 Request too large (max MB)."},
+		{rawResult{IsError: true, Text: "API Error: 400 odd (req_011CSHoEeqs5C35K2UUqR7Fy)", APIErrorStatus: 400}, "400 API Error:  odd ()"},
+		{rawResult{IsError: true, Text: "API Error: 403 no", APIErrorStatus: 403}, ""},
+		{rawResult{IsError: true, Text: "API Error: 500 oops", APIErrorStatus: 500}, ""},
+		{rawResult{IsError: true, Text: "Credit balance is too low", APIErrorStatus: 400}, ""},
+	} {
+		if got := tc.r.refused(); got != tc.kind {
+			t.Errorf("%+v is refused as %q, want %q", tc.r, got, tc.kind)
+		}
+	}
+	for line, failed := range map[string]bool{
+		`{"type":"result","is_error":false,"num_turns":0,"result":"Error during compaction: API Error: 400 odd"}`: true,
+		`{"type":"result","is_error":false,"num_turns":1,"result":"Error during compaction: is what they say"}`:    false,
+	} {
+		e, err := Decode([]byte(line))
+		check.OK(t, err)
+		if r := e.Result(); r.IsError != failed || failed && (r.Code != CodeCompactFailed || r.Refused == "") {
+			t.Errorf("%s: %+v", line, r)
 		}
 	}
 }

@@ -17,6 +17,7 @@ type Channel struct {
 	SessionID      string    `json:"session_id,omitzero"`
 	HostPID        int       `json:"host_pid,omitzero"`
 	AgentPID       int       `json:"agent_pid,omitzero"`
+	AgentVersion   string    `json:"agent_version,omitzero"`
 	Since          time.Time `json:"since,omitzero"`
 	Why            string    `json:"why,omitzero"`
 	Until          time.Time `json:"until,omitzero"`

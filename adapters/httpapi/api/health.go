@@ -63,6 +63,8 @@ type ActiveChannel struct {
 	Running  int       `json:"running"`
 	HostPID  int       `json:"host_pid,omitzero"`
 	AgentPID int       `json:"agent_pid,omitzero"`
+	// AgentVersion is the version of the session's agent program.
+	AgentVersion string `json:"agent_version,omitzero"`
 }
 
 // Hosts counts the session hosts.

@@ -47,7 +47,7 @@ func Channel(st core.ChannelStatus, own core.Settings, used core.Usage, g Gatewa
 	if st.SessionID != "" {
 		line("Session", "%s", Code(st.SessionID))
 	}
-	line("Agent", "%s", Literal(g.Agent))
+	line("Agent", "%s%s", Literal(g.Agent), ofVersion(st.Version))
 	line("Gateway", "%s, up %s", Literal(g.Version), Duration(time.Since(g.Began)))
 	return b.String()
 }
@@ -61,10 +61,22 @@ func backgroundTasks(tasks []string) string {
 	return strings.Join(named, ", ")
 }
 
+// ofVersion names the version of the live session's program, which may differ from that of the
+// program's file.
+func ofVersion(version string) string {
+	if version == "" {
+		return ""
+	}
+	return ", version " + Literal(version)
+}
+
 // Activity describes the activity of a channel.
 func Activity(st core.ChannelStatus, now time.Time) string {
 	switch st.State {
 	case core.StateRunning:
+		if st.Why != "" {
+			return "waiting. " + Literal(st.Why)
+		}
 		text := "working for " + Duration(now.Sub(st.Since))
 		if st.Activity != "" {
 			text += ", using " + Code(st.Activity)

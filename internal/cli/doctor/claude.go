@@ -167,8 +167,8 @@ func loginSeen(environ []string) string {
 			return "the key in " + key + " (BARECLAW_PASS_ENV), each use of which is paid for"
 		}
 	}
-	if service.Lookup(environ, LoginVariable) != "" {
-		return "the subscription's token in " + LoginVariable
+	if service.Lookup(environ, claude.LoginVariable) != "" {
+		return "the subscription's token in " + claude.LoginVariable
 	}
 	if path := filepath.Join(claudeDir(environ), ".credentials.json"); exists(path) {
 		return "the login kept in " + path

@@ -7,6 +7,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/peercred"
 	"bareclaw/internal/statemark"
+	"bareclaw/internal/term"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -240,7 +242,7 @@ func (l *look) loginAdvice() string {
 	if files := l.Report.Files; file == "" && len(files) > 0 { // the last one is the user's
 		file = files[len(files)-1].Path
 	}
-	return LoginAdvice(file)
+	return claude.LoginAdvice(term.SafeLine(cmp.Or(file, "~/.config/bareclaw/.env")))
 }
 
 func (l *look) claudeEnviron() []string { return claude.Environ(l.Environ, l.cfg.PassEnv) }

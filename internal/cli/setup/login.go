@@ -9,10 +9,11 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/internal/cli/doctor"
+	"bareclaw/sessionhost/claude"
 )
 
 // varLogin is the variable from which claude takes a login that `claude setup-token` has made.
-const varLogin = doctor.LoginVariable
+const varLogin = claude.LoginVariable
 
 func checkLogin(ctx context.Context, w *wizard) (Outcome, error) {
 	switch {
@@ -64,7 +65,7 @@ func askAgain(ctx context.Context, w *wizard, found doctor.Finding) error {
 	for {
 		token, err := w.ask(ctx, question{
 			text: "Token, or Enter to ask Claude again; s goes on without", secret: true,
-			help: "The token is kept in " + w.path + ", which only you can read. What you type is not shown. It can be done later too: " + doctor.LoginAdvice(w.path) + ".",
+			help: "The token is kept in " + w.path + ", which only you can read. What you type is not shown. It can be done later too: " + claude.LoginAdvice(w.path) + ".",
 		})
 		if err != nil || token == "" {
 			return err
