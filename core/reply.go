@@ -20,6 +20,9 @@ const (
 	CodeInternal    = "internal_error" // a fault in the gateway (a panic)
 	CodeAgentError  = "agent_error"    // the agent reported an error without a code
 
+	CodeAgentMissing = "agent_missing" // the agent could not be run
+	CodeAgentStart   = "agent_start"   // the agent ended while it started
+
 	// Codes of the agent that park the channel.
 	CodeNotLoggedIn = "not_logged_in"
 	CodeUsageLimit  = "usage_limit"

@@ -269,5 +269,9 @@ func (a *Adapter) composeReply(ctx context.Context, d core.Delivery, _ struct{})
 	if to, ok := chats.ParseAddress(d.Channel); ok && (to.Group() || r.State != core.Answered) {
 		replyTo = a.env.Records.SourceOf(ctx, d.Message)
 	}
-	return a.out.AnswerParts(view.Reply(&r), replace, replyTo), nil
+	parts := a.out.AnswerParts(view.Reply(&r), replace, replyTo)
+	if text, ok := parts[len(parts)-1].(*outbox.Text); ok {
+		text.Buttons = view.Remedies(&m)
+	}
+	return parts, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -154,6 +155,7 @@ func gatewayFacts(h *api.Health, pid int, address string, now time.Time) *comman
 		sessions += fmt.Sprintf(", %d of %d spare", h.Spares.Ready, h.Spares.Wanted)
 	}
 	t.Add("sessions", sessions)
+	t.Add("claude", versions(h.Channels.Active))
 	today := humanize.USD(h.Spending.SpentUSD)
 	if h.Spending.LimitUSD > 0 {
 		spent, limit := humanize.USDOfLimit(h.Spending.SpentUSD, h.Spending.LimitUSD)
@@ -183,6 +185,21 @@ func gatewayFacts(h *api.Health, pid int, address string, now time.Time) *comman
 		t.AddPainted("telegram", says, redUnless(tg.Ready))
 	}
 	return t
+}
+
+// versions names the versions of claude that live sessions run, empty if none is known.
+func versions(active []api.ActiveChannel) string {
+	count := map[string]int{}
+	for _, ch := range active {
+		if ch.AgentVersion != "" {
+			count[ch.AgentVersion]++
+		}
+	}
+	var all []string
+	for _, v := range slices.Sorted(maps.Keys(count)) {
+		all = append(all, fmt.Sprintf("%s (%s)", v, humanize.Count(count[v], "session")))
+	}
+	return strings.Join(all, ", ")
 }
 
 // redUnless is the colour of a fact: none if all is well.

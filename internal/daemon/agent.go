@@ -54,9 +54,9 @@ func chooseAgent(cfg config.Config, self string) agent {
 
 func missingClaude(name string, err error) *core.AgentError {
 	if errors.Is(err, fs.ErrPermission) {
-		return &core.AgentError{Code: "agent_missing", Text: fmt.Sprintf("%s is not executable. Check BARECLAW_CLAUDE.", name)}
+		return &core.AgentError{Code: core.CodeAgentMissing, Text: fmt.Sprintf("%s is not executable. Check BARECLAW_CLAUDE.", name)}
 	}
-	return &core.AgentError{Code: "agent_missing", Text: fmt.Sprintf("Claude Code was not found (looked for %q). %s Or set BARECLAW_CLAUDE to its path.", name, installHint)}
+	return &core.AgentError{Code: core.CodeAgentMissing, Text: fmt.Sprintf("Claude Code was not found (looked for %q). %s Or set BARECLAW_CLAUDE to its path.", name, installHint)}
 }
 
 func (a agent) describe() string { return strings.TrimSpace(string(a.kind) + " " + a.path) }

@@ -261,9 +261,9 @@ func clockTime(now time.Time, month, day, clock, zone string) time.Time {
 
 // The codes of exits before claude was ready.
 const (
-	CodeAgentMissing = "agent_missing" // claude could not be run
+	CodeAgentMissing = core.CodeAgentMissing
 	CodeAgentTimeout = "agent_timeout" // claude did not get ready in time
-	CodeAgentStart   = "agent_start"   // claude ended while it started
+	CodeAgentStart   = core.CodeAgentStart
 )
 
 // An Exit is the end of a claude process, also as an entry of a host's event log.

@@ -71,7 +71,7 @@ func New(o Options) *Handler {
 	h.actions = map[string]chats.Action{
 		"drop": o.ownChat(c.drop), "now": o.ownChat(c.runNow), "unrule": c.removeRule,
 		"model": o.setting(c.setModel), "mode": o.setting(c.tapMode), "verbose": o.setting(c.setVerbose),
-		"stop": h.tapStop, "edit": o.RunEdited,
+		"stop": h.tapStop, "edit": o.RunEdited, view.RetryVerb: o.ownChat(o.retry), view.RenewVerb: o.ownChat(o.renew),
 	}
 	maps.Copy(h.actions, o.Approvals.Actions())
 	return h

@@ -119,6 +119,29 @@ func Reply(r *core.Reply) string {
 	return b.String()
 }
 
+// The verbs of the buttons below a failure.
+const (
+	RetryVerb  = "retry" // + message id: run the message again
+	RenewVerb  = "new"   // + message id: forget the conversation that refused the message
+	retryLabel = "Retry"
+	renewLabel = "New conversation"
+)
+
+// Remedies returns the buttons below the outcome of a message: what can be done about a failure
+// whose cause is not in the message itself.
+func Remedies(m *core.Message) [][]Button {
+	if m.State != core.Failed || m.Reply.Coalesced {
+		return nil
+	}
+	switch m.Reply.Code {
+	case core.CodeNotLoggedIn, core.CodeAgentMissing, core.CodeAgentStart:
+		return [][]Button{{{retryLabel, RetryVerb + ":" + string(m.ID)}}}
+	case core.CodeRefused, core.CodePromptTooLong:
+		return [][]Button{{{renewLabel, RenewVerb + ":" + string(m.ID)}}}
+	}
+	return nil
+}
+
 // Literal escapes a text, on one line, to make Markdown show the text unchanged.
 func Literal(text string) string {
 	var b strings.Builder

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"go/version"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -78,7 +79,7 @@ func checkVersion(ctx context.Context, r *report, path string) {
 	cmd.Env, cmd.WaitDelay = r.claudeEnviron(), time.Second
 	ownGroup(cmd)
 	out, err := cmd.Output()
-	found := regexp.MustCompile(`\d+\.\d+\.\d+`).FindString(string(out[:min(len(out), 1000)]))
+	found := versionIn(string(out[:min(len(out), 1000)]))
 	switch {
 	case ctx.Err() != nil:
 		r.problem("claude_hangs", fmt.Sprintf("%s --version did not answer within %v.", path, versionBound),
@@ -95,7 +96,35 @@ func checkVersion(ctx context.Context, r *report, path string) {
 	default:
 		r.ok("%s is version %s, which is known to work.", path, found)
 	}
+	if err == nil {
+		checkSessionVersions(r, found)
+	}
 }
+
+// checkSessionVersions names the sessions of the running gateway whose claude is older than the
+// program.
+func checkSessionVersions(r *report, found string) {
+	h, err := r.health()
+	if err != nil || found == "" {
+		return
+	}
+	old := map[string][]string{}
+	for _, ch := range h.Channels.Active {
+		if v := versionIn(ch.AgentVersion); v != "" && older(v, found) {
+			old[v] = append(old[v], ch.Channel)
+		}
+	}
+	for _, v := range slices.SortedFunc(maps.Keys(old), func(a, b string) int { return version.Compare("go"+a, "go"+b) }) {
+		runs := "still run"
+		if len(old[v]) == 1 {
+			runs += "s"
+		}
+		r.note("sessions_old", fmt.Sprintf("%s %s version %s: %s.", humanize.Count(len(old[v]), "session"), runs, v, humanize.Shorten(strings.Join(old[v], ", "), 200)),
+			"They go on with it until they have been idle, and then resume with "+found+".", "to change at once, `bareclaw stop --sessions` and `bareclaw start`")
+	}
+}
+
+func versionIn(s string) string { return regexp.MustCompile(`\d+\.\d+\.\d+`).FindString(s) }
 
 func said(out []byte, err error) string {
 	exit, isExit := errors.AsType[*exec.ExitError](err)
