@@ -17,7 +17,7 @@ func TestTelegramOutcomes(t *testing.T) {
 		want []string
 	}{
 		"an error of the API": {text: "apierror 500", want: []string{"⚠️ API Error: 500 scripted error 500"}},
-		"no login":            {text: "notloggedin", want: []string{"Claude is not logged in: log in again on the gateway's machine, with claude or claude setup-token. What waits"}},
+		"no login":            {text: "notloggedin", want: []string{"⚠️ This message was not answered: Claude is not logged in"}},
 		"a crash":             {text: "die 3", want: []string{"⚠️ "}},
 		"nothing said":        {text: "slow 1  ", want: []string{"w0 w1 w2 w3"}},
 		"a background result": {text: "background 100 and this", want: []string{"final: Command running in background", "and this"}},
