@@ -3,6 +3,7 @@ package claude
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -92,13 +93,16 @@ func (r rawResult) words() string {
 	return ""
 }
 
-// compaction is the beginning of claude's words when /compact fails. claude reports them as an
+// compactions are the beginnings of claude's words when /compact fails. claude reports them as an
 // answer, in a turn without the model.
-const compaction = "Error during compaction: "
+var compactions = []string{"Error during compaction: ", "Compaction failed · "}
 
 func (r rawResult) compactionFailed() bool {
-	return r.NumTurns == 0 && strings.HasPrefix(r.Text, compaction)
+	return r.NumTurns == 0 && slices.ContainsFunc(compactions, func(begin string) bool { return strings.HasPrefix(r.Text, begin) })
 }
+
+// requestTooLarge is the kind of refusals for the size of the conversation in bytes.
+const requestTooLarge = "request_too_large"
 
 // refused returns the kind of a refusal that meets every further message of the conversation
 // too: the HTTP status and claude's words without digits and the ids of requests. It returns ""
@@ -107,10 +111,16 @@ func (r rawResult) refused() string {
 	if !r.IsError {
 		return ""
 	}
-	words := strings.TrimPrefix(r.words(), compaction)
+	words := r.words()
+	for _, begin := range compactions {
+		words = strings.TrimPrefix(words, begin)
+	}
 	switch code := r.failureCode(); {
-	case code == core.CodePromptTooLong, code == CodeCompactFailed && r.says("prompt is too long", "conversation too long"):
+	case code == core.CodePromptTooLong,
+		code == CodeCompactFailed && r.says("prompt is too long", "conversation too long", "below the context limit"):
 		return core.CodePromptTooLong
+	case code == CodeAPIError && r.apiStatus() == 413, code == CodeCompactFailed && r.says("exceeds size limits"):
+		return requestTooLarge
 	case code != CodeAPIError && code != CodeCompactFailed, !refusesContent(r.apiStatus()):
 		return ""
 	}

@@ -58,11 +58,13 @@ func TestRefusals(t *testing.T) {
 		{rawResult{Text: block}, ""},
 		{rawResult{IsError: true, Text: block, APIErrorStatus: 400}, "400 API Error:  messages..content.: blocks cannot be modified."},
 		{rawResult{IsError: true, Text: "API Error: 400 messages.12.content.7: blocks cannot be modified.", APIErrorStatus: 400}, "400 API Error:  messages..content.: blocks cannot be modified."},
-		{rawResult{IsError: true, Text: compaction + block}, "400 API Error:  messages..content.: blocks cannot be modified."},
-		{rawResult{IsError: true, Text: compaction + "Prompt is too long"}, core.CodePromptTooLong},
-		{rawResult{IsError: true, Text: compaction + "Not enough messages to compact."}, ""},
+		{rawResult{IsError: true, Text: compactions[0] + block}, "400 API Error:  messages..content.: blocks cannot be modified."},
+		{rawResult{IsError: true, Text: compactions[0] + "Prompt is too long"}, core.CodePromptTooLong},
+		{rawResult{IsError: true, Text: compactions[0] + "Not enough messages to compact."}, ""},
+		{rawResult{IsError: true, Text: "Compaction failed · conversation could not be reduced below the context limit"}, core.CodePromptTooLong},
+		{rawResult{IsError: true, Text: "Compaction failed · attached media exceeds size limits"}, requestTooLarge},
 		{rawResult{IsError: true, Text: "Prompt is too long", TerminalReason: "blocking_limit"}, core.CodePromptTooLong},
-		{rawResult{IsError: true, Text: "Request too large (max 32MB).", APIErrorStatus: 413}, "413 Request too large (max MB)."},
+		{rawResult{IsError: true, Text: "Request too large (max 32MB).", APIErrorStatus: 413}, requestTooLarge},
 		{rawResult{IsError: true, Text: "API Error: 400 odd (req_011CSHoEeqs5C35K2UUqR7Fy)", APIErrorStatus: 400}, "400 API Error:  odd ()"},
 		{rawResult{IsError: true, Text: "API Error: 403 no", APIErrorStatus: 403}, ""},
 		{rawResult{IsError: true, Text: "API Error: 500 oops", APIErrorStatus: 500}, ""},
@@ -73,8 +75,9 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	for line, failed := range map[string]bool{
-		`{"type":"result","is_error":false,"num_turns":0,"result":"Error during compaction: API Error: 400 odd"}`: true,
-		`{"type":"result","is_error":false,"num_turns":1,"result":"Error during compaction: is what they say"}`:    false,
+		`{"type":"result","is_error":false,"num_turns":0,"result":"Error during compaction: API Error: 400 odd"}`:            true,
+		`{"type":"result","is_error":false,"num_turns":0,"result":"Compaction failed · attached media exceeds size limits"}`: true,
+		`{"type":"result","is_error":false,"num_turns":1,"result":"Error during compaction: is what they say"}`:              false,
 	} {
 		e, err := Decode([]byte(line))
 		check.OK(t, err)

@@ -286,7 +286,9 @@ func (e *Event) Version() string {
 	case e.Type == TypeSystem && e.Subtype == "init":
 		version = e.Init().Version
 	case e.Type == TypeControlResponse:
-		version = decoded[struct{ Response Init }](e.response).Response.Version
+		version = decoded[struct {
+			Response Init `json:"response"`
+		}](e.response).Response.Version
 	}
 	const longest = 40
 	odd := func(r rune) bool {

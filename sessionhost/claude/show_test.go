@@ -140,3 +140,20 @@ func FuzzShow(f *testing.F) {
 		}
 	})
 }
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		`{"type":"control_response","response":{"subtype":"success","request_id":"i1","response":{"pid":1,"claude_code_version":"2.1.329"}}}`: "2.1.329",
+		`{"type":"system","subtype":"init","claude_code_version":"2.1.332-dev.3+x"}`:                                                          "2.1.332-dev.3+x",
+		`{"type":"system","subtype":"init","claude_code_version":"2.1\u001b[2J"}`:                                                             "",
+		`{"type":"system","subtype":"init"}`: "",
+		`{"type":"control_response","response":{"subtype":"error","request_id":"i1","error":"no"}}`: "",
+		`{"type":"assistant","claude_code_version":"2.1.329"}`:                                      "",
+	} {
+		e, err := Decode([]byte(line))
+		if got := e.Version(); err != nil || got != want {
+			t.Errorf("%s: version %q, want %q", line, got, want)
+		}
+	}
+}

@@ -37,7 +37,7 @@ func TestClaudeMisbehavesInATurn(t *testing.T) {
 		"says nothing at all": {text: "noresult", code: "interrupted", words: []string{"without an answer", "not run again"}, begun: 1},
 		"reaches max turns":   {text: "maxturns", code: "max_turns", words: []string{"limit"}, begun: 1},
 		"ends at max turns":   {text: "maxturns 1", code: "max_turns", words: []string{"limit"}, begun: 1},
-		"is not logged in":    {text: "notloggedin", code: "not_logged_in", words: []string{"Not logged in", "/login", "run `claude` once", "`claude setup-token`", "CLAUDE_CODE_OAUTH_TOKEN"}, begun: 1},
+		"is not logged in":    {text: "notloggedin", code: "not_logged_in", words: []string{"This message was not answered", "Not logged in", "run `claude` once", "`claude setup-token`", "`CLAUDE_CODE_OAUTH_TOKEN=…`", "`bareclaw restart`", "`bareclaw retry "}, begun: 1},
 		"prints rubbish":      {text: "rubbish", answer: "rubbish", begun: 1},
 		"prints a long line":  {text: "longline 10000000", answer: "longline 10000000", begun: 1},
 		"floods stderr":       {text: "stderr 50000000", answer: "stderr 50000000", begun: 1},
@@ -123,6 +123,58 @@ func TestClaudeIsMissing(t *testing.T) {
 			g.Say("a", "echo 1").Failed(t, "agent_missing", "BARECLAW_CLAUDE", c.words)
 			check.OK(t, errors.Join(os.RemoveAll(path), os.Symlink(harness.FakeClaude(t), path)))
 			g.Usable("a")
+			g.Balanced()
+			g.EndsAll()
+		})
+	}
+}
+
+// TestClaudeIsAway takes away, cuts off or empties the claude of a gateway that has seen it work, as
+// an update does. What comes meanwhile waits, also through a restart, and runs once.
+func TestClaudeIsAway(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]func(path string) error{
+		"missing": os.Remove,
+		"empty":   func(path string) error { return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o700)) },
+		"cut": func(path string) error {
+			whole, err := os.ReadFile(path)
+			return errors.Join(err, os.Remove(path), os.WriteFile(path, whole[:4000], 0o700))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := harness.NewMachine(t, "BARECLAW_AGENT=claude")
+			path := m.Path("claude-link")
+			m.Env = append(m.Env, "BARECLAW_CLAUDE="+path)
+			link := func() {
+				check.OK(t, errors.Join(os.RemoveAll(path), os.Symlink(harness.FakeClaude(t), path)))
+			}
+			link()
+			g := m.Start()
+			g.Usable("warm")
+			m.Eventually("what worked is on record", func() bool {
+				_, err := os.Stat(m.Path("state/hosts/claude.last"))
+				return err == nil
+			})
+			check.OK(t, damage(path))
+			g.Usable("warm") // its session goes on
+			ids := []string{g.Tell("a", "tool 0 one"), g.Tell("b", "tool 0 two")}
+			waits := func() bool {
+				return strings.Contains(g.Channel("a").Str("why"), "being updated") && strings.Contains(g.Channel("b").Str("why"), "being updated")
+			}
+			m.Eventually("it is said what they wait for", waits)
+			g.Kill()
+			g = m.Start()
+			m.Eventually("they wait again", waits)
+			if open := g.Must("GET", "/messages/"+ids[0], nil, 200); open.Str("state") != "running" {
+				t.Errorf("the message is %s", open.Body)
+			}
+			link()
+			g.Outcome(ids[0]).Want(t, "final: ran: one")
+			g.Outcome(ids[1]).Want(t, "final: ran: two")
+			if tools(m, "one") != 1 || tools(m, "two") != 1 {
+				t.Error("a turn ran twice")
+			}
 			g.Balanced()
 			g.EndsAll()
 		})

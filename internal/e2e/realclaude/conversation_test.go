@@ -122,7 +122,7 @@ func TestRealWaitingMessagesBecomeOneTurn(t *testing.T) {
 
 func TestRealAPIErrors(t *testing.T) {
 	_, g := harness.StartReal(t, "CLAUDE_CODE_MAX_RETRIES=0")
-	for _, c := range []struct{ status, code string }{{"401", "not_logged_in"}, {"403", "api_error"}, {"529", "overloaded"}} {
+	for _, c := range []struct{ status, code string }{{"401", "not_logged_in"}, {"403", "not_logged_in"}, {"529", "overloaded"}} {
 		a := g.Say("http", "error "+c.status)
 		g.Failed(a, "failed", c.code)
 		g.Mentions(a, "scripted error "+c.status)

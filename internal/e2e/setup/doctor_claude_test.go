@@ -40,6 +40,25 @@ func TestDoctorOfClaude(t *testing.T) {
 	}
 }
 
+// TestDoctorFindsSessionsOfAnOlderClaude: claude has updated itself under a running gateway.
+func TestDoctorFindsSessionsOfAnOlderClaude(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	path := m.Path("claude-link")
+	check.OK(t, os.Symlink(harness.FakeClaude(t), path))
+	m.Set("BARECLAW_CLAUDE=" + path)
+	g := m.Start()
+	g.Usable("one")
+	version := g.Channel("one").Str("agent_version")
+	check.OK(t, os.Remove(path))
+	check.OK(t, os.Symlink(scriptedClaude(m, "2.1.1000", ""), path))
+	m.Quick().Tells(doctor.Note, "sessions_old", "1 session still runs version "+version+": one.", "2.1.1000", "bareclaw start")
+	if said, _, _ := m.Run("status"); !strings.Contains(said, version+" (1 session)") {
+		t.Errorf("status: %s", said)
+	}
+	g.EndsAll()
+}
+
 func TestDoctorOfAClaudeThatHangs(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
