@@ -60,6 +60,8 @@ type MessageReader interface {
 	// than before if before is not empty. The messages have no Content and a short Prompt:
 	// many contents with media would not fit into memory.
 	Messages(ctx context.Context, key ChannelKey, limit int, before MessageID) ([]Message, error)
+	// MessageIDs returns at most limit ids of messages that begin or end with the text.
+	MessageIDs(ctx context.Context, text string, limit int) ([]MessageID, error)
 	// Open returns every message without an outcome, ordered by rank and then oldest first,
 	// and every open turn, in order of beginning. A change may come between the two reads.
 	Open(ctx context.Context) ([]Message, []Turn, error)
@@ -180,6 +182,10 @@ type Change struct {
 	Reorder    []Rank           // of waiting messages; never lazy
 	Settings   []SettingsChange // of channels; never lazy
 
+	// Forget removes channels: their messages with an outcome that is delivered, with all that
+	// belongs to these messages, their background results, settings and rules. Counts and costs
+	// stay. Never lazy.
+	Forget []ChannelKey
 	// ForgetRecords removes records by age.
 	ForgetRecords []RecordRange
 	// ForgetInbound removes handled inbounds received before the time.

@@ -75,6 +75,8 @@ var (
 	ErrKeyReused = errors.New("idempotency key was used with a different message")
 	// ErrNotWaiting: the message is running or has its outcome already.
 	ErrNotWaiting = errors.New("message is not waiting")
+	// ErrBusy: the channel has messages without an outcome.
+	ErrBusy = errors.New("channel has open messages")
 	// ErrNotFailed: the message was answered, or has no outcome yet.
 	ErrNotFailed = errors.New("message has not failed")
 	// ErrNotPending: the approval has been decided, has expired or is void.

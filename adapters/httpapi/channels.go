@@ -32,6 +32,27 @@ func (c *channels) reset(w *response, r *http.Request, key core.ChannelKey) (any
 	return api.ChannelReset{Status: "reset", Channel: string(key)}, c.Core.Reset(r.Context(), key)
 }
 
+// remove removes a channel with its history, its settings and its schedules. A channel with open
+// messages stays as it is.
+func (c *channels) remove(w *response, r *http.Request, key core.ChannelKey) (any, error) {
+	if err := readOptionalBody(w, r, &struct{}{}); err != nil {
+		return nil, err
+	}
+	shown := api.ChannelRemoved{Status: "removed", Channel: string(key)}
+	gone, err := c.Core.Remove(r.Context(), key)
+	switch {
+	case errors.Is(err, core.ErrBusy):
+		return nil, refuse(http.StatusConflict, api.ChannelBusy,
+			"This channel has messages that wait or run. Let them end, or cancel them with DELETE /channels/{key}, and remove it then.")
+	case errors.Is(err, core.ErrNotFound) && w.repeated: // the repeated request itself removed the channel
+	case err != nil:
+		return nil, err
+	}
+	shown.Messages, shown.Kept = gone.Messages, gone.Kept
+	shown.Schedules, err = c.Schedules.RemoveOf(r.Context(), key)
+	return shown, err
+}
+
 func (c *channels) interrupt(w *response, r *http.Request, key core.ChannelKey) (any, error) {
 	if err := c.checkReach(w, key); err != nil {
 		return nil, err
@@ -156,7 +177,7 @@ func (c *channels) rules(_ *response, r *http.Request, key core.ChannelKey) (sho
 // removeRule removes a rule. The agent may remove rules too, because a removal only adds
 // requests for permission.
 func (c *channels) removeRule(w *response, r *http.Request, key core.ChannelKey) (any, error) {
-	return remove(w, r, func(ctx context.Context, id string) error { return c.Core.ChannelSettings.RemoveRule(ctx, key, id) })
+	return remove(w, r, pathParam(r, "id"), func(ctx context.Context, id string) error { return c.Core.ChannelSettings.RemoveRule(ctx, key, id) })
 }
 
 const (

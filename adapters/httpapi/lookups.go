@@ -24,11 +24,21 @@ const (
 
 type lookups struct{ *shared }
 
-func pathMessage(r *http.Request) core.MessageID { return core.MessageID(pathParam(r, "id")) }
+// onMessage returns a handler that is called with the id of the message in the request's path,
+// which may be shortened.
+func (s *shared) onMessage(h func(w *response, r *http.Request, id core.MessageID) (any, error)) handlerFunc {
+	return func(w *response, r *http.Request) (any, error) {
+		id, err := s.Core.Lookup.Find(r.Context(), pathParam(r, "id"))
+		if err != nil {
+			return nil, err
+		}
+		return h(w, r, id)
+	}
+}
 
 // get shows a message. With ?wait=30s, get first waits for the outcome, for at most 30 s; with
 // &until=parked the wait also ends when the message waits on a parked channel.
-func (l *lookups) get(w *response, r *http.Request) (any, error) {
+func (l *lookups) get(w *response, r *http.Request, id core.MessageID) (any, error) {
 	wait, err := waitParam(r)
 	if err != nil {
 		return nil, err
@@ -37,7 +47,6 @@ func (l *lookups) get(w *response, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := pathMessage(r)
 	if wait == 0 {
 		m, err := l.Core.Lookup.Message(r.Context(), id)
 		if err != nil {
@@ -98,11 +107,11 @@ func (l *lookups) untilParam(r *http.Request) (func(context.Context, core.Messag
 	return nil, badRequest(api.BadWait, `The parameter until must be "outcome" or "parked".`)
 }
 
-func (l *lookups) cancel(w *response, r *http.Request) (any, error) {
-	if err := l.checkReachOfMessage(r.Context(), w, pathMessage(r)); err != nil {
+func (l *lookups) cancel(w *response, r *http.Request, id core.MessageID) (any, error) {
+	if err := l.checkReachOfMessage(r.Context(), w, id); err != nil {
 		return nil, err
 	}
-	m, err := l.Core.Cancel(r.Context(), pathMessage(r))
+	m, err := l.Core.Cancel(r.Context(), id)
 	if w.repeated && errors.Is(err, core.ErrNotWaiting) && m.Reply.Code == core.CodeCancelled {
 		err = nil // the repeated request itself cancelled the message
 	}
@@ -117,13 +126,13 @@ func (l *lookups) cancel(w *response, r *http.Request) (any, error) {
 	return l.showOutcome(r.Context(), &m, core.QueuePosition{}, shortPrompt), nil
 }
 
-func (l *lookups) trace(_ *response, r *http.Request) (any, error) {
-	t, err := l.Core.Lookup.Trace(r.Context(), pathMessage(r))
+func (l *lookups) trace(_ *response, r *http.Request, id core.MessageID) (any, error) {
+	t, err := l.Core.Lookup.Trace(r.Context(), id)
 	return showTrace(&t), err
 }
 
 // content shows a message's content as submitted, media included.
-func (l *lookups) content(w *response, r *http.Request) (any, error) {
+func (l *lookups) content(w *response, r *http.Request, id core.MessageID) (any, error) {
 	select {
 	case l.contents <- struct{}{}:
 	case <-r.Context().Done():
@@ -131,7 +140,7 @@ func (l *lookups) content(w *response, r *http.Request) (any, error) {
 	}
 	release := sync.OnceFunc(func() { <-l.contents })
 	defer release()
-	m, err := l.Core.Lookup.Message(r.Context(), pathMessage(r))
+	m, err := l.Core.Lookup.Message(r.Context(), id)
 	if err != nil {
 		return nil, err
 	}

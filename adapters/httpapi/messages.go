@@ -42,11 +42,11 @@ func (m *messages) post(w *response, r *http.Request) (any, error) {
 
 // retry submits the content of a failed or cancelled message again, as a new message,
 // and answers like post.
-func (m *messages) retry(w *response, r *http.Request) (any, error) {
+func (m *messages) retry(w *response, r *http.Request, id core.MessageID) (any, error) {
 	if err := readOptionalBody(w, r, &struct{}{}); err != nil {
 		return nil, err
 	}
-	sub, msg, err := m.Core.Decider.Resubmission(r.Context(), pathMessage(r))
+	sub, msg, err := m.Core.Decider.Resubmission(r.Context(), id)
 	if errors.Is(err, core.ErrNotFailed) {
 		p := refuse(http.StatusConflict, api.NotFailed, "Only a message that failed or was cancelled can be tried again; this one is "+string(msg.State)+".")
 		p.body.Message = showMessage(&msg, core.QueuePosition{}, shortPrompt)

@@ -18,6 +18,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
+	"bareclaw/internal/shortid"
 )
 
 // A response records the answer to a request. Its status is 0 until the answer begins.
@@ -114,8 +115,11 @@ func (p *problem) with(header, value string) *problem {
 }
 
 func explain(w *response, err error) *problem {
+	unclear := (*shortid.NoMatchError)(nil)
 	switch {
-	case errors.Is(err, core.ErrNotFound):
+	case errors.As(err, &unclear) && unclear.Found > 0:
+		return refuse(http.StatusConflict, api.AmbiguousID, sentence(unclear)+".")
+	case errors.Is(err, core.ErrNotFound), unclear != nil:
 		return refuse(http.StatusNotFound, api.NotFound, notFoundText(w.route))
 	case errors.Is(err, core.ErrQueueFull):
 		return refuse(http.StatusTooManyRequests, api.QueueFull,

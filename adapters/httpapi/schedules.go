@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/schedule"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/shortid"
 )
 
 type schedules struct{ *shared }
@@ -87,11 +89,27 @@ func scheduleHash(j *schedule.Job) string {
 
 func (s *schedules) list(_ *response, r *http.Request) (any, error) {
 	jobs, err := s.Schedules.Jobs(r.Context())
-	return api.Schedules{Schedules: each(jobs, s.show)}, err
+	return api.Schedules{Zone: s.Schedules.Zone(), Schedules: each(jobs, s.show)}, err
 }
 
-func (s *schedules) get(_ *response, r *http.Request) (any, error) {
-	j, all, err := s.Schedules.Job(r.Context(), pathParam(r, "id"))
+// onSchedule returns a handler that is called with the id of the schedule in the request's path,
+// which may be shortened. An id that is not known goes on to the handler as it is.
+func (s *schedules) onSchedule(h func(w *response, r *http.Request, id string) (any, error)) handlerFunc {
+	return func(w *response, r *http.Request) (any, error) {
+		text := pathParam(r, "id")
+		id, err := s.Schedules.Find(r.Context(), text)
+		if none := (*shortid.NoMatchError)(nil); errors.As(err, &none) && none.Found == 0 {
+			id, err = text, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return h(w, r, id)
+	}
+}
+
+func (s *schedules) get(_ *response, r *http.Request, id string) (any, error) {
+	j, all, err := s.Schedules.Job(r.Context(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +120,8 @@ func (s *schedules) get(_ *response, r *http.Request) (any, error) {
 
 func showOccurrence(o *schedule.Occurrence) api.Occurrence {
 	shown := api.Occurrence{
-		Due: o.Due, Outcome: string(o.Outcome), DecidedAt: o.DecidedAt, MessageID: string(o.Message), Late: o.Late, Status: o.Status, Why: o.Why,
+		Due: o.Due, Outcome: string(o.Outcome), DecidedAt: o.DecidedAt, MessageID: string(o.Message), Late: o.Late, ByHand: o.ByHand,
+		Status: o.Status, Why: o.Why,
 	}
 	if a := o.Answer; a != nil {
 		shown.Answer = &api.Answer{
@@ -113,10 +132,14 @@ func showOccurrence(o *schedule.Occurrence) api.Occurrence {
 	return shown
 }
 
-// run runs a built-in schedule once for the due time in the body, even if the request is
-// repeated.
-func (s *schedules) run(w *response, r *http.Request, in *api.RunRequest) (any, error) {
-	if err := s.checkReachOfSchedule(w, r); err != nil {
+// run runs a schedule once for the due time in the body, even if the request is repeated. A
+// built-in schedule is waited for.
+func (s *schedules) run(w *response, r *http.Request, id string) (any, error) {
+	var in api.RunRequest
+	if err := readBody(w, r, &in); err != nil {
+		return nil, err
+	}
+	if err := s.checkReachOfSchedule(w, r, id); err != nil {
 		return nil, err
 	}
 	wait, err := waitParam(r)
@@ -127,30 +150,55 @@ func (s *schedules) run(w *response, r *http.Request, in *api.RunRequest) (any, 
 	if err != nil {
 		return nil, badRequest(api.BadDue, `"due" must be the time at which the run is due, such as 2030-01-31T09:00:00Z.`)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), wait)
-	defer cancel()
-	defer context.AfterFunc(s.lifecycle, cancel)()
-	o, err := s.Schedules.Trigger(ctx, pathParam(r, "id"), due)
+	o, err := s.runFor(r.Context(), id, due, wait)
 	if errors.Is(err, schedule.ErrSlot) {
 		return nil, badRequest(api.BadDue, `"due" is in the future.`)
 	}
 	return showOccurrence(&o), err
 }
 
-func (s *schedules) remove(w *response, r *http.Request) (any, error) {
-	if err := s.checkReachOfSchedule(w, r); err != nil {
+func (s *schedules) runFor(ctx context.Context, id string, due time.Time, wait time.Duration) (schedule.Occurrence, error) {
+	if !s.Schedules.IsBuiltIn(id) {
+		return s.Schedules.RunNow(ctx, id, due)
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	defer context.AfterFunc(s.lifecycle, cancel)()
+	return s.Schedules.Trigger(ctx, id, due)
+}
+
+// changing returns a handler that changes a schedule with change.
+func (s *schedules) changing(change func(ctx context.Context, id string) (schedule.Job, error)) handlerFunc {
+	return s.onSchedule(func(w *response, r *http.Request, id string) (any, error) {
+		if err := readOptionalBody(w, r, &struct{}{}); err != nil {
+			return nil, err
+		}
+		if err := s.checkReachOfSchedule(w, r, id); err != nil {
+			return nil, err
+		}
+		j, err := change(r.Context(), id)
+		if errors.Is(err, schedule.ErrOver) {
+			return nil, refuse(http.StatusConflict, api.ScheduleOver,
+				"No time of this schedule is to come. Run it with POST /schedules/{id}/run, or make a new one.")
+		}
+		return s.show(&j), err
+	})
+}
+
+func (s *schedules) remove(w *response, r *http.Request, id string) (any, error) {
+	if err := s.checkReachOfSchedule(w, r, id); err != nil {
 		return nil, err
 	}
-	return remove(w, r, s.Schedules.Remove)
+	return remove(w, r, id, s.Schedules.Remove)
 }
 
 // checkReachOfSchedule is checkReach for the channel of a schedule. One that does not exist is left
 // to what follows.
-func (s *schedules) checkReachOfSchedule(w *response, r *http.Request) error {
+func (s *schedules) checkReachOfSchedule(w *response, r *http.Request, id string) error {
 	if !w.local {
 		return nil
 	}
-	j, _, err := s.Schedules.Job(r.Context(), pathParam(r, "id"))
+	j, _, err := s.Schedules.Job(r.Context(), id)
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
 	}
@@ -160,8 +208,7 @@ func (s *schedules) checkReachOfSchedule(w *response, r *http.Request) error {
 	return s.checkReach(w, j.Channel)
 }
 
-func remove(w *response, r *http.Request, remove func(ctx context.Context, id string) error) (any, error) {
-	id := pathParam(r, "id")
+func remove(w *response, r *http.Request, id string, remove func(ctx context.Context, id string) error) (any, error) {
 	err := remove(r.Context(), id)
 	if w.repeated && errors.Is(err, core.ErrNotFound) {
 		err = nil // the repeated request itself removed the schedule
@@ -172,10 +219,14 @@ func remove(w *response, r *http.Request, remove func(ctx context.Context, id st
 func (s *schedules) show(j *schedule.Job) api.Schedule {
 	shown := api.Schedule{
 		ID: j.ID, Channel: string(j.Channel), Text: j.Text, When: j.When, TZ: j.TZ, Missed: j.Missed, Precheck: j.Precheck, BudgetUSD: j.Budget,
-		State: "active", CreatedAt: j.CreatedAt, DoneAt: j.DoneAt, Next: s.Schedules.Next(j),
+		State: api.ScheduleActive, Zone: cmp.Or(j.TZ, s.Schedules.Zone()), Adapter: s.Schedules.DeliveredBy(j.Channel),
+		CreatedAt: j.CreatedAt, DoneAt: j.DoneAt, Next: s.Schedules.Next(j),
 	}
-	if !j.DoneAt.IsZero() {
-		shown.State = "done"
+	switch {
+	case !j.DoneAt.IsZero():
+		shown.State = api.ScheduleDone
+	case j.Paused:
+		shown.State = api.SchedulePaused
 	}
 	return shown
 }

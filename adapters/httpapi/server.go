@@ -47,6 +47,8 @@ type Options struct {
 	// Health returns the state of the daemon for GET /health and GET /metrics, without the
 	// figures of core; Ledger holds only the problem. Health must be quick.
 	Health func() api.Health
+	// Settings are the settings in force, without secrets.
+	Settings []api.Setting
 	// RestartBuilds says that Restart builds the program from a source tree.
 	RestartBuilds bool
 	// Inert returns a text of others so that it means nothing to the agent's program; nil: the

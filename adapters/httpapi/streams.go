@@ -49,8 +49,8 @@ func (s *streams) submit(w *response, r *http.Request, sub core.Submission) (any
 }
 
 // message is GET /messages/{id}/events: the same stream for an already accepted message.
-func (s *streams) message(w *response, r *http.Request) (any, error) {
-	m, err := s.Core.Lookup.Message(r.Context(), pathMessage(r))
+func (s *streams) message(w *response, r *http.Request, id core.MessageID) (any, error) {
+	m, err := s.Core.Lookup.Message(r.Context(), id)
 	if err != nil {
 		return nil, err
 	}

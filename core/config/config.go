@@ -245,6 +245,12 @@ type Config struct {
 	// Reports are kept on the channel "heartbeat" as well.
 	HeartbeatNotify string `env:"BARECLAW_HEARTBEAT_NOTIFY" kind:"channel" unset:"none"`
 
+	// TZ is the time zone of schedules, of the day that a budget is for, and of all times that
+	// people see, such as Europe/Berlin. Claude's commands get it as `TZ`.
+	//
+	// A schedule can have a zone of its own: bareclaw schedule add --tz ZONE.
+	TZ string `env:"BARECLAW_TZ" kind:"zone" unset:"TZ, else the machine's" section:"Time" harmless:"true"`
+
 	// LogFile is the file of the log besides stderr: `auto` is `bareclaw.log` in the state
 	// directory unless the journal of systemd has the log, `off` is none.
 	//
@@ -269,4 +275,5 @@ type Config struct {
 	Unknown []string
 
 	sources map[string]string // of the variables that are set, by name
+	texts   map[string]string // of the settings, by name; empty: the default depends on the machine
 }

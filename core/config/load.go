@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/joho/godotenv"
+
+	"bareclaw/internal/zone"
 )
 
 // A Role is what a program reads the settings for. It decides whether the .env of the working
@@ -40,12 +42,15 @@ const (
 // hold any variable.
 //
 // Variables from the files are added to the process's own environment, for the tools of
-// claude: call Load before starting anything.
+// claude, and BARECLAW_TZ becomes the local time zone: call Load before starting anything.
 //
 // The error joins a [*Problem] for every mistake; the Config is then not usable. A missing
 // .env is not an error.
 func Load(role Role) (Config, error) {
 	cfg, p := load(role)
+	if cfg.TZ != "" {
+		p.check("BARECLAW_TZ", "", zone.Use(cfg.TZ))
+	}
 	if err := p.err(); err != nil {
 		return Config{}, err
 	}

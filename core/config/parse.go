@@ -17,6 +17,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
+
+	"bareclaw/internal/zone"
 )
 
 const (
@@ -74,6 +76,11 @@ func parseAge(s string) (time.Duration, error) {
 
 // maxChannelBytes is the core's bound for a channel's key.
 const maxChannelBytes = 256
+
+func parseZone(s string) (string, error) {
+	_, err := zone.Load(s)
+	return s, err
+}
 
 func parseChannel(s string) (string, error) {
 	if len(s) > maxChannelBytes {

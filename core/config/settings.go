@@ -123,6 +123,7 @@ var kinds = sync.OnceValue(func() map[string]kind {
 		"user-ids":      of("a comma-separated list of Telegram user ids, as 123456789,987654321", listOf(between[int64](1, math.MaxInt64))),
 		"channel":       of("a channel, as tg-123456789", parseChannel),
 		"line":          of("a command line for sh", parsePrintable),
+		"zone":          of("a time zone, as Europe/Berlin or UTC", parseZone),
 		"text":          of("a text", func(s string) (string, error) { return s, nil }),
 		"word":          of("a word", parseWord),
 		"tools":         of("a comma-separated list, as Read,Bash(git log *)", parseTools),
@@ -167,6 +168,7 @@ func resolve(texts map[string]string, m machine) (Config, problems) {
 	for _, s := range settings() {
 		r.read(s)
 	}
+	r.config.texts = r.texts
 	r.resolveDirectories()
 	if r.config.Host != "" && !IsLoopback(r.config.Host) && r.texts["BARECLAW_HTTP_TOKEN"] == "" {
 		r.add("BARECLAW_HOST", "a loopback address such as 127.0.0.1, or any address together with BARECLAW_HTTP_TOKEN",

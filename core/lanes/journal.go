@@ -34,17 +34,18 @@ func (l *deliveringLedger) Write(c core.Change, done func(error)) {
 	if len(c.Approvals)+len(c.Background) > 0 {
 		c.Deliver = slices.Concat(c.Deliver, l.adapters.ForChange(&c))
 	}
-	if len(c.Deliver)+len(c.Settings) == 0 {
+	if len(c.Deliver)+len(c.Settings)+len(c.Forget) == 0 {
 		l.Ledger.Write(c, done)
 		return
 	}
-	c.Lazy = false                            // an adapter waits for each delivery
-	deliver, changed := c.Deliver, c.Settings // a closure with c would have each change allocated
+	c.Lazy = false                                                 // an adapter waits for each delivery
+	deliver, changed, forgotten := c.Deliver, c.Settings, c.Forget // a closure with c would have each change allocated
 	l.Ledger.Write(c, func(err error) {
 		if err == nil {
 			for i := range changed {
 				l.settings.Apply(&changed[i])
 			}
+			l.settings.Forget(forgotten...)
 			l.adapters.HandOver(deliver)
 		}
 		done(err)

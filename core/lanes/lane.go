@@ -223,9 +223,27 @@ func (l *lane) abandon() {
 	}
 }
 
-func (l *lane) reset(done func(error)) {
+// resetIdle is reset for a lane without open messages; the error is ErrBusy for any other lane.
+func (l *lane) resetIdle(done func(error)) {
+	if len(l.queue.items)+len(l.turns.list) > 0 {
+		done(fmt.Errorf("channel %q: %w", l.key, core.ErrBusy))
+		return
+	}
+	if !l.canReset() {
+		l.retryLater(func() { l.resetIdle(done) })
+		return
+	}
+	l.reset(done)
+}
+
+// canReset reports whether nothing is under way that a reset would cut.
+func (l *lane) canReset() bool {
 	moving := slices.ContainsFunc(l.queue.items, func(it *queued) bool { return it.moving })
-	if l.resetting != nil || l.isBusy() || l.conv.opening || l.conv.saving > 0 || moving || l.queue.reordering {
+	return l.resetting == nil && !l.isBusy() && !l.conv.opening && l.conv.saving == 0 && !moving && !l.queue.reordering
+}
+
+func (l *lane) reset(done func(error)) {
+	if !l.canReset() {
 		l.retryLater(func() { l.reset(done) })
 		return
 	}

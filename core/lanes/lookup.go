@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"bareclaw/core"
+	"bareclaw/internal/shortid"
 	"bareclaw/internal/wait"
 )
 
@@ -31,6 +32,26 @@ func (k *Lookup) Message(ctx context.Context, id core.MessageID) (core.Message, 
 	}
 	return k.m.o.Ledger.Message(ctx, id)
 }
+
+// Find returns the id that text stands for: an id, or the beginning or the end of one. A complete
+// id need not be known. The error for no id, or several, is a [*shortid.NoMatchError].
+func (k *Lookup) Find(ctx context.Context, text string) (core.MessageID, error) {
+	if len(text) >= shortid.Full {
+		return core.MessageID(text), nil
+	}
+	ids, err := k.m.o.Ledger.MessageIDs(ctx, text, maxMatches)
+	if err != nil {
+		return "", err
+	}
+	id, err := shortid.Find(ids, func(id *core.MessageID) string { return string(*id) }, "message", text)
+	if err != nil {
+		return "", err
+	}
+	return *id, nil
+}
+
+// maxMatches bounds how many ids of one text are counted.
+const maxMatches = 100
 
 // Ticket returns a ticket for a message accepted earlier, or ErrNotFound.
 func (k *Lookup) Ticket(ctx context.Context, id core.MessageID) (*core.Ticket, error) {

@@ -240,13 +240,47 @@ func (m *Manager) Reset(ctx context.Context, key core.ChannelKey) error {
 	if _, err := m.Directory.Channel(ctx, key); err != nil {
 		return err
 	}
+	return m.closeChannel(ctx, key, (*lane).reset)
+}
+
+// closeChannel ends the channel's session by closing, a method of the channel's lane.
+func (m *Manager) closeChannel(ctx context.Context, key core.ChannelKey, closing func(l *lane, done func(error))) error {
 	for {
 		l, err := m.lanes.findOrStart(key, nil)
 		if err != nil {
 			return err
 		}
-		if err = perform(ctx, l.channel, l.reset); !errors.Is(err, errRetired) { // else the lane retired before the reset
+		err = perform(ctx, l.channel, func(done func(error)) { closing(l, done) })
+		if !errors.Is(err, errRetired) { // else the lane retired before the reset
 			return err
 		}
 	}
+}
+
+// A Removal describes a removed channel.
+type Removal struct {
+	Messages int // messages that are gone
+	Kept     int // messages that have come meanwhile, or whose outcome is still to be delivered
+}
+
+// Remove ends the channel's session and removes the channel with its history, settings and rules. What
+// was counted and spent stays. A channel with open messages is not removed: Remove takes no outcome
+// away before it was told. Errors: ErrNotFound, ErrBusy, and storage errors, after which the session
+// is ended and nothing else has changed.
+func (m *Manager) Remove(ctx context.Context, key core.ChannelKey) (Removal, error) {
+	before, err := m.Directory.Channel(ctx, key)
+	if err != nil {
+		return Removal{}, err
+	}
+	if err := m.closeChannel(ctx, key, (*lane).resetIdle); err != nil {
+		return Removal{}, err
+	}
+	if err := core.WriteAndWait(ctx, m.o.Ledger, core.Change{Forget: []core.ChannelKey{key}}, nil); err != nil {
+		return Removal{}, fmt.Errorf("remove channel %q: %w", key, err)
+	}
+	after, err := m.Directory.Channel(ctx, key)
+	if errors.Is(err, core.ErrNotFound) {
+		err = nil
+	}
+	return Removal{Messages: max(0, before.Messages-after.Messages), Kept: after.Messages}, err
 }

@@ -62,6 +62,9 @@ func compile(c *core.Change) *compiler {
 	for i := range c.Settings {
 		changeSettings(k, &c.Settings[i])
 	}
+	for _, key := range c.Forget {
+		forgetChannel(k, key)
+	}
 	return k
 }
 

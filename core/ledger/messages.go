@@ -259,6 +259,12 @@ func (l messages) promptOfBody(ctx context.Context, id core.MessageID) (p core.P
 	return p, err
 }
 
+// MessageIDs implements [core.MessageReader]. It reads the ids of all messages, from their index.
+func (l messages) MessageIDs(ctx context.Context, text string, limit int) ([]core.MessageID, error) {
+	return readAll(ctx, l.reader, "the messages whose id has "+text, column[core.MessageID],
+		`SELECT id FROM messages WHERE substr(id, 1, length(?1))=?1 OR substr(id, -length(?1))=?1 LIMIT ?2`, text, limit)
+}
+
 // Open implements [core.MessageReader].
 func (l messages) Open(ctx context.Context) ([]core.Message, []core.Turn, error) {
 	ms, err := readAll(ctx, l.reader, "open messages", scanMessage, messageColumns+`WHERE m.state<2 ORDER BY m.rank, m.seq`)

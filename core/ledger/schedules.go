@@ -16,6 +16,7 @@ var (
 	stmtDecideJob          = newStatement("decide about schedule", `UPDATE schedules SET decided_to=?2, done_at=max(done_at,?3) WHERE id=?1`)
 	stmtSetBackJob         = newStatement("set back schedule", `UPDATE schedules SET decided_to=?2, done_at=0 WHERE id=?1`)
 	stmtSetBackOccurrences = newStatement("forget what was missed too early by", `DELETE FROM occurrences WHERE schedule=?1 AND due>?2 AND outcome='missed'`)
+	stmtReplaceJob         = newStatement("change schedule", `UPDATE schedules SET decided_to=?2, doc=?3 WHERE id=?1`)
 	stmtRemoveJob          = newStatement("remove schedule", `DELETE FROM schedules WHERE id=?`)
 	stmtDropOccurrences    = newStatement("remove the occurrences of", `DELETE FROM occurrences WHERE schedule=?`)
 	stmtOccurrence         = newStatement("record an occurrence of", `INSERT INTO occurrences(schedule, due, decided_at, outcome, message, doc)
@@ -47,10 +48,22 @@ type schedules struct{ *reader }
 // AddJob implements [schedule.Store].
 func (l schedules) AddJob(ctx context.Context, j schedule.Job) error {
 	k := &compiler{}
+	k.add(stmtAddJob, j.ID, j.ID, string(j.Channel), nanos(j.DecidedTo), nanos(j.DoneAt), documentOf(k, j))
+	return l.queue.commit(ctx, k)
+}
+
+// ReplaceJob implements [schedule.Store].
+func (l schedules) ReplaceJob(ctx context.Context, j schedule.Job) error {
+	k := &compiler{}
+	k.add(stmtReplaceJob, j.ID, j.ID, nanos(j.DecidedTo), documentOf(k, j))
+	return l.queue.commit(ctx, k)
+}
+
+// documentOf returns the part of a job that is no column.
+func documentOf(k *compiler, j schedule.Job) string {
 	doc := jobDoc{j, nanos(j.CreatedAt)}
 	doc.ID, doc.Channel, doc.CreatedAt, doc.DecidedTo, doc.DoneAt = "", "", time.Time{}, time.Time{}, time.Time{}
-	k.add(stmtAddJob, j.ID, j.ID, string(j.Channel), nanos(j.DecidedTo), nanos(j.DoneAt), k.doc(doc))
-	return l.queue.commit(ctx, k)
+	return k.doc(doc)
 }
 
 // Decide implements [schedule.Store].
@@ -77,7 +90,7 @@ func (l schedules) PutOccurrences(ctx context.Context, job string, all []schedul
 }
 
 func putOccurrence(k *compiler, s *statement, job string, o *schedule.Occurrence) {
-	doc := k.doc(schedule.Occurrence{Status: o.Status, Late: o.Late, Why: o.Why, Answer: o.Answer})
+	doc := k.doc(schedule.Occurrence{Status: o.Status, Late: o.Late, ByHand: o.ByHand, Why: o.Why, Answer: o.Answer})
 	k.add(s, job, job, nanos(o.Due), nanos(o.DecidedAt), string(o.Outcome), nullable(string(o.Message)), doc)
 }
 

@@ -106,7 +106,7 @@ func (s *Scheduler) commit(ctx context.Context, d *decision) error {
 	if errors.Is(err, core.ErrNotFound) {
 		return nil // the job was removed meanwhile
 	}
-	if err != nil {
+	if err != nil || j.Paused { // paused meanwhile: Resume decides from when on times count
 		return err
 	}
 	d.job = j

@@ -87,10 +87,10 @@ func (s *Scheduler) complete(j *Job) error {
 	return nil
 }
 
-// Next returns the next due times of a job, at most three.
+// Next returns the next due times of a job, at most three; none of a paused job.
 func (s *Scheduler) Next(j *Job) []time.Time {
 	t, err := timesOf(j, s.o.Zone)
-	if err != nil || !j.DoneAt.IsZero() {
+	if err != nil || !j.DoneAt.IsZero() || j.Paused {
 		return nil
 	}
 	return t.upcoming(s.now(), shown)

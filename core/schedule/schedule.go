@@ -48,6 +48,7 @@ type Job struct {
 	Missed   string          `json:"missed"`             // what becomes of missed occurrences, see parseMissed
 	Precheck string          `json:"precheck,omitempty"` // a command line; empty: none
 	Budget   float64         `json:"budget,omitempty"`   // bound on the USD per day of the job's messages; 0: no bound
+	Paused   bool            `json:"paused,omitempty"`   // nothing is sent or decided until the job is resumed
 
 	SourceKey  string `json:"source_key,omitempty"` // source key of the creating request; empty: none
 	SourceHash string `json:"source_hash,omitempty"`
@@ -78,6 +79,7 @@ type Occurrence struct {
 	Message   core.MessageID `json:"message,omitempty"` // the sent message
 	Status    int            `json:"status,omitempty"`  // exit status of the precheck, if any
 	Late      bool           `json:"late,omitempty"`    // sent after the due time
+	ByHand    bool           `json:"by_hand,omitempty"` // an extra due time, made by RunNow
 	Why       string         `json:"why,omitempty"`     // reason, for a person; may be empty
 	Answer    *Answer        `json:"answer,omitempty"`  // answer to a built-in job's message; nil before the answer
 }
@@ -105,6 +107,9 @@ type Jobs interface {
 	AddJob(ctx context.Context, j Job) error
 	// Jobs returns all jobs, done ones included, oldest first.
 	Jobs(ctx context.Context) ([]Job, error)
+	// ReplaceJob replaces the document of a job and the time up to which the job is decided.
+	// ReplaceJob replaces nothing of a removed job.
+	ReplaceJob(ctx context.Context, j Job) error
 	// RemoveJob deletes a job and its occurrences; the error is ErrNotFound for an
 	// unknown id.
 	RemoveJob(ctx context.Context, id string) error
@@ -132,8 +137,8 @@ type Recorder interface {
 	// the job is decided and deletes later missed occurrences, since they are still to
 	// come. SetBack records nothing for a removed job.
 	SetBack(ctx context.Context, job string, to time.Time) error
-	// PutOccurrences replaces occurrences of a built-in job in one transaction and
-	// deletes the oldest occurrences beyond keep.
+	// PutOccurrences replaces occurrences of a job, which may be a built-in one, in one
+	// transaction and deletes the oldest occurrences beyond keep.
 	PutOccurrences(ctx context.Context, job string, all []Occurrence, keep int) error
 }
 

@@ -73,8 +73,8 @@ type Scheduler struct {
 	o    Options
 	wake wait.Signal // requests a poll
 
-	// mu is held while a job is added or removed, and while an occurrence is sent, so
-	// that a removed job sends nothing more.
+	// mu is held while a job is added, changed or removed, and while an occurrence is sent,
+	// so that a removed or paused job sends nothing more.
 	mu sync.Mutex
 
 	prechecking map[string]bool // jobs with a running precheck; only touched by Run
@@ -149,7 +149,7 @@ func (s *Scheduler) poll(ctx context.Context) (pause time.Duration) {
 			return retryDelay
 		}
 		early := j.DecidedTo.After(s.now())
-		if !j.DoneAt.IsZero() && !early || s.prechecking[j.ID] {
+		if !j.DoneAt.IsZero() && !early || j.Paused || s.prechecking[j.ID] {
 			continue
 		}
 		next, err := s.process(ctx, j)

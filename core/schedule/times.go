@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/netresearch/go-cron"
+
+	"bareclaw/internal/zone"
 )
 
 // times computes the due times of a job.
@@ -34,11 +36,11 @@ func zoneOf(name string, local *time.Location) (*time.Location, error) {
 	if name == "" {
 		return local, nil
 	}
-	zone, err := time.LoadLocation(name)
-	if err != nil || name == "Local" { // LoadLocation accepts Local, which is no IANA name
-		return nil, invalid("tz", "%q is no time zone. Send an IANA name, such as Europe/Berlin, or no name for the machine's zone.", name)
+	z, err := zone.Load(name)
+	if err != nil {
+		return nil, invalid("tz", "%q is not a time zone. Send an IANA name, such as Europe/Berlin, or no name for the gateway's zone.", name)
 	}
-	return zone, nil
+	return z, nil
 }
 
 // next returns the first due time after t, the zero time if none follows.

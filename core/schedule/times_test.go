@@ -10,7 +10,7 @@ import (
 	"bareclaw/internal/testkit/check"
 )
 
-func zone(t testing.TB, name string) *time.Location {
+func zoneNamed(t testing.TB, name string) *time.Location {
 	t.Helper()
 	z, err := time.LoadLocation(name)
 	check.OK(t, err)
@@ -77,7 +77,7 @@ func TestClockChanges(t *testing.T) {
 			t.Parallel()
 			from, err := time.Parse(time.RFC3339, c.from)
 			check.OK(t, err)
-			s := cronTimes(t, c.cron, zone(t, c.zone))
+			s := cronTimes(t, c.cron, zoneNamed(t, c.zone))
 			if got := stamps(s.upcoming(from, len(c.want))); !slices.Equal(got, c.want) {
 				t.Errorf("%s is due\n%s\nwant\n%s", c.cron, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 			}
@@ -92,7 +92,7 @@ func TestAgainstClocks(t *testing.T) {
 	for _, name := range []string{"UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			z := zone(t, name)
+			z := zoneNamed(t, name)
 			s := cronTimes(t, "*/15 * * * 1-5", z)
 			from := time.Date(2026, 1, 1, 0, 0, 0, 0, z)
 			due := s.next(from.Add(-time.Second))
@@ -163,7 +163,7 @@ func TestBetween(t *testing.T) {
 // TestParseWhen reads what it accepts, and says what that is about all else.
 func TestParseWhen(t *testing.T) {
 	t.Parallel()
-	berlin := zone(t, "Europe/Berlin")
+	berlin := zoneNamed(t, "Europe/Berlin")
 	now := time.Date(2026, 11, 22, 17, 45, 30, 5, time.UTC) // 18:45 there
 	for text, want := range map[string]string{
 		"cron 0 9 * * 1-5":             "cron 0 9 * * 1-5",
@@ -259,7 +259,7 @@ func FuzzParseWhen(f *testing.F) {
 	} {
 		f.Add(text, int64(1790000000))
 	}
-	berlin := zone(f, "Europe/Berlin")
+	berlin := zoneNamed(f, "Europe/Berlin")
 	f.Fuzz(func(t *testing.T, text string, unix int64) {
 		now := time.Unix(unix%(1<<33), 0).UTC()
 		when, err := ParseWhen(text, now, berlin)

@@ -141,6 +141,16 @@ func (c *Cache) change(ctx context.Context, change core.SettingsChange) error {
 	})
 }
 
+// Forget drops the settings of channels, once the ledger has forgotten the channels. Calls must have
+// the ledger's order.
+func (c *Cache) Forget(keys ...core.ChannelKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, key := range keys {
+		delete(c.all, key)
+	}
+}
+
 // Apply applies a durable change. Calls must have the ledger's order.
 func (c *Cache) Apply(change *core.SettingsChange) {
 	c.mu.Lock()

@@ -19,6 +19,7 @@ import (
 
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/httpapi/client"
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
 	"bareclaw/core/config"
@@ -288,8 +289,8 @@ func (d *daemon) open() error {
 		}
 		d.http.start(httpapi.Options{
 			Core: d.engine.manager, Push: &d.push, MCP: hands.server.Handler(), ToolHost: hands.keeper.Handler(), Schedules: scheduler, Log: d.log, Peer: samePeer,
-			Metrics: func(w *metrics.Writer) { hands.writeMetrics(w); chats.writeMetrics(w) },
-			Health:  d.health, Restart: d.restarts.request, RestartBuilds: d.restartBuilds(),
+			Metrics:  func(w *metrics.Writer) { hands.writeMetrics(w); chats.writeMetrics(w) },
+			Settings: client.Settings(d.cfg), Health: d.health, Restart: d.restarts.request, RestartBuilds: d.restartBuilds(),
 			Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
 			Inert: claude.Inert, FileMentions: d.cfg.FileMentions == config.FileMentionsOn,
 			Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,

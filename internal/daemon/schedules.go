@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	_ "time/tzdata" // zones are also known where the system has none, as in a bare container
 
 	"golang.org/x/sync/semaphore"
 

@@ -21,6 +21,7 @@ const (
 	PathToolHost  = "/toolhost" // before the paths of the tool host
 	PathUpgrade   = "/upgrade"
 	PathHealth    = "/health"
+	PathSettings  = "/settings"
 	PathMetrics   = "/metrics"
 	PathOpenAPI   = "/openapi.yaml"
 )

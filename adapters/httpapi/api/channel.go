@@ -49,6 +49,15 @@ type ChannelReset struct {
 	Channel string `json:"channel"`
 }
 
+// ChannelRemoved is the reply to POST /channels/{key}/remove.
+type ChannelRemoved struct {
+	Status    string `json:"status"`
+	Channel   string `json:"channel"`
+	Messages  int    `json:"messages"`  // that are gone
+	Kept      int    `json:"kept"`      // that came meanwhile, or whose outcome is still to be delivered
+	Schedules int    `json:"schedules"` // that are gone
+}
+
 // History is the reply to GET /channels/{key}/messages, newest first.
 type History struct {
 	Channel    string       `json:"channel"`

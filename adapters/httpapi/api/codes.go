@@ -2,6 +2,7 @@ package api
 
 // Codes of refused requests: the member code of an Error.
 const (
+	AmbiguousID          = "ambiguous_id"
 	BadAnswers           = "bad_answers"
 	BadAlways            = "bad_always"
 	BadBehavior          = "bad_behavior"
@@ -26,6 +27,7 @@ const (
 	BadWait              = "bad_wait"
 	BadWhen              = "bad_when"
 	BodyTooLarge         = "body_too_large"
+	ChannelBusy          = "channel_busy"
 	ChannelRefused       = "channel_refused"
 	DeliveryFailed       = "delivery_failed"
 	DeliveryUnconfirmed  = "delivery_unconfirmed"
@@ -51,6 +53,7 @@ const (
 	ProxyWithoutToken    = "proxy_without_token"
 	QueueFull            = "queue_full"
 	RestartFailed        = "restart_failed"
+	ScheduleOver         = "schedule_over"
 	ShuttingDown         = "shutting_down"
 	StorageFull          = "storage_full"
 	StorageUnavailable   = "storage_unavailable"

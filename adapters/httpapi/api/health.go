@@ -129,6 +129,19 @@ type Telegram struct {
 	Failed    int64     `json:"failed"`
 }
 
+// Settings is the reply to GET /settings.
+type Settings struct {
+	Settings []Setting `json:"settings"`
+}
+
+// A Setting is a setting of the gateway that is in force. Source is "default", "the environment" or
+// the path of a file. The Value of a secret is a placeholder.
+type Setting struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Source string `json:"source"`
+}
+
 // Restarting is the reply to POST /restart and POST /upgrade.
 type Restarting struct {
 	Status string `json:"status"`

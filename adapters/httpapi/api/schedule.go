@@ -15,6 +15,7 @@ type ScheduleRequest struct {
 
 // Schedules is the reply to GET /schedules.
 type Schedules struct {
+	Zone      string     `json:"zone"` // of schedules without a tz
 	Schedules []Schedule `json:"schedules"`
 }
 
@@ -29,6 +30,8 @@ type Schedule struct {
 	Precheck  string      `json:"precheck,omitzero"`
 	BudgetUSD float64     `json:"budget_usd,omitzero"`
 	State     string      `json:"state"`
+	Zone      string      `json:"zone"`             // in which its times are: TZ, else the gateway's
+	Adapter   string      `json:"adapter,omitzero"` // delivers the answers; empty: they are only recorded
 	CreatedAt time.Time   `json:"created_at"`
 	DoneAt    time.Time   `json:"done_at,omitzero"`
 	Next      []time.Time `json:"next"`
@@ -43,10 +46,18 @@ type Occurrence struct {
 	DecidedAt time.Time `json:"decided_at"`
 	MessageID string    `json:"message_id,omitzero"`
 	Late      bool      `json:"late,omitzero"`
+	ByHand    bool      `json:"by_hand,omitzero"`
 	Status    int       `json:"status,omitzero"`
 	Why       string    `json:"why,omitzero"`
 	Answer    *Answer   `json:"answer,omitzero"`
 }
+
+// Values of Schedule.State.
+const (
+	ScheduleActive = "active"
+	SchedulePaused = "paused"
+	ScheduleDone   = "done"
+)
 
 // Values of Occurrence.Outcome.
 const (

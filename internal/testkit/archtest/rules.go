@@ -71,6 +71,7 @@ func rooms() []room {
 		{"internal/precheck", nil, leaf},
 		{"internal/privatedir", nil, leaf},
 		{"internal/proc", nil, leaf},
+		{"internal/shortid", nil, leaf},
 		{"internal/socketpair", nil, leaf},
 		{"internal/statemark", nil, leaf},
 		{"internal/term", nil, leaf},
@@ -79,6 +80,7 @@ func rooms() []room {
 		{"internal/visible", nil, leaf},
 		{"internal/wait", nil, leaf},
 		{"internal/withheld", nil, leaf},
+		{"internal/zone", nil, leaf},
 	}
 }
 
