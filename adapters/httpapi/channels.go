@@ -14,6 +14,7 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 	"bareclaw/core/settings"
+	"bareclaw/internal/humanize"
 )
 
 const (
@@ -136,7 +137,15 @@ func (c *channels) list(_ *response, r *http.Request) (any, error) {
 
 func (c *channels) show(_ *response, r *http.Request, key core.ChannelKey) (any, error) {
 	st, err := c.Core.Directory.Channel(r.Context(), key)
-	return c.shape(&st), err
+	if err != nil {
+		return nil, err
+	}
+	used, err := c.Core.Directory.Usage(r.Context(), key)
+	shown := c.shape(&st)
+	shown.Usage = &api.Usage{
+		Turns: used.Turns, TurnsToday: used.TurnsToday, SpentUSD: humanize.RoundUSD(used.Spent), SpentTodayUSD: humanize.RoundUSD(used.SpentToday),
+	}
+	return shown, err
 }
 
 func (c *channels) shape(st *core.ChannelStatus) api.Channel {

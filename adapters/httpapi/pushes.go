@@ -65,11 +65,7 @@ func pushID(w *response, r *http.Request) (string, error) {
 func (s *pushes) notSent(r *http.Request, p *core.Push, err error) error {
 	switch {
 	case errors.Is(err, core.ErrNoPusher):
-		refusal := refuse(http.StatusNotFound, api.NoAdapter, "No adapter sends to this channel; its name must begin with one of the registered prefixes.")
-		if refusal.body.Prefixes = s.Push.Prefixes(); refusal.body.Prefixes == nil {
-			refusal.body.Prefixes = []string{}
-		}
-		return refusal
+		return noAdapter(s.Push.Prefixes())
 	case errors.Is(err, core.ErrClosed):
 		r.Header.Set(pushHeader, p.ID)
 		return err
@@ -94,6 +90,18 @@ func (s *pushes) notSent(r *http.Request, p *core.Push, err error) error {
 		return unconfirmed(text)
 	}
 	return refuse(http.StatusBadGateway, api.DeliveryFailed, cmp.Or(text, "The adapter could not deliver this; the gateway's log says why."))
+}
+
+// noAdapter refuses a push to a channel that leads to nobody.
+func noAdapter(prefixes []string) *problem {
+	text := "Nobody is behind this channel, so that nothing can be pushed to it; no adapter is set up that could."
+	if len(prefixes) > 0 {
+		text = "Nobody is behind this channel: texts and files can be pushed to channels whose name begins with " + strings.Join(prefixes, " or ") +
+			". To give Claude a file, name its path in the text of a message."
+	}
+	refusal := refuse(http.StatusNotFound, api.NoAdapter, text)
+	refusal.body.Prefixes = prefixes
+	return refusal
 }
 
 func unconfirmed(text string) *problem {

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/aymanbagabas/go-udiff"
+	"bareclaw/internal/typo"
 )
 
 // A Report describes a configuration, valid or not.
@@ -154,8 +154,8 @@ func unknown(environ []string) (out []string) {
 			continue
 		}
 		text := name + " is set, but there is no such variable"
-		nearest := slices.MinFunc(known, func(a, b string) int { return edits(name, a) - edits(name, b) })
-		if edits(name, nearest) <= maxTypos {
+		nearest := slices.MinFunc(known, func(a, b string) int { return typo.Distance(name, a) - typo.Distance(name, b) })
+		if typo.Distance(name, nearest) <= maxTypos {
 			text += "; did you mean " + nearest + "?"
 		}
 		out = append(out, text)
@@ -166,11 +166,3 @@ func unknown(environ []string) (out []string) {
 
 // isGiven reports whether the gateway sets the variable for claude's tools.
 func isGiven(name string) bool { return name == prefix+"SOCKET" || name == prefix+"SESSION" }
-
-// edits returns the number of characters in which two names differ.
-func edits(a, b string) (n int) {
-	for _, e := range udiff.Strings(a, b) {
-		n += max(e.End-e.Start, len(e.New))
-	}
-	return n
-}

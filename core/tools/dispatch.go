@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"bareclaw/internal/typo"
 )
 
 // The tools that reach the others. Their schemas never change, because a model goes on using
@@ -137,29 +139,9 @@ func (r *Registry) nearest(name string, c Call) string {
 func Nearest(name string, among []string) (like []string) {
 	limit := max(2, len(name)/3)
 	for _, n := range among {
-		if len(name)-len(n) <= limit && len(like) < 3 && distance(n, name) <= limit { // the distance is at least the difference in length
+		if len(name)-len(n) <= limit && len(like) < 3 && typo.Distance(n, name) <= limit { // the distance is at least the difference in length
 			like = append(like, n)
 		}
 	}
 	return like
-}
-
-// distance is the number of bytes to insert, remove or replace to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }

@@ -10,6 +10,7 @@ import (
 	"bareclaw/internal/cli/chat"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/shortid"
 	"bareclaw/internal/term"
 	"bareclaw/internal/visible"
 )
@@ -38,13 +39,10 @@ func (l *approvalList) Run(c *command.Context, gateway *client.Client) error {
 
 func approvalTable(pending []api.Approval, now time.Time) *command.Table {
 	t := &command.Table{Widest: []int{0, channelWidth}, Shared: true}
+	t.Head(term.Faint, "ID", "CHANNEL", "LEFT", "ASKS FOR", "PROMPT")
 	for i := range pending {
 		a := &pending[i]
-		left := timeLeft(a, now)
-		if left != "" {
-			left += " left"
-		}
-		t.Add(command.Text(a.ID[:min(8, len(a.ID))]).Painted(term.Bold), command.Text(a.Channel), command.Text(left), command.Text(call(a)), command.Text(firstWords(a.Prompt)))
+		t.Add(idCell(a.ID), command.Text(a.Channel), command.Text(timeLeft(a, now)), command.Text(call(a)), command.Text(firstWords(a.Prompt)))
 	}
 	return t
 }
@@ -59,7 +57,7 @@ func timeLeft(a *api.Approval, now time.Time) string {
 
 // An approvalShow shows a whole approval, because nobody should allow a hidden request.
 type approvalShow struct {
-	ID   string `arg:"" name:"id" help:"The approval's id, or the beginning of it."`
+	ID   string `arg:"" name:"id" help:"The approval's id, or the end of it that the list shows."`
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
@@ -107,7 +105,7 @@ func printRequest(c *command.Context, a *api.Approval) error {
 }
 
 type approvalAllow struct {
-	ID       string `arg:"" name:"id" help:"The approval's id, or the beginning of it."`
+	ID       string `arg:"" name:"id" help:"The approval's id, or the end of it that the list shows."`
 	Always   bool   `help:"Never ask again for this on its channel."`
 	Remember bool   `help:"Do not ask again in this session."`
 	Yes      bool   `help:"Do not ask."`
@@ -129,7 +127,7 @@ func (a *approvalAllow) Run(c *command.Context, gateway command.Decider) error {
 			return err
 		}
 		id = asked.ID
-	case len(id) < fullID:
+	case len(id) < shortid.Full:
 		return err
 	}
 	return decide(c, gateway, id, api.Decision{Behavior: api.Allow, Always: a.Always, Remember: a.Remember}, a.JSON)
@@ -147,7 +145,7 @@ func (a *approvalAllow) confirm(c *command.Context, asked *api.Approval) error {
 }
 
 type approvalDeny struct {
-	ID      string `arg:"" name:"id" help:"The approval's id, or the beginning of it."`
+	ID      string `arg:"" name:"id" help:"The approval's id, or the end of it that the list shows."`
 	Message string `placeholder:"TEXT" help:"What the agent is told."`
 	JSON    bool   `name:"json" help:"Print JSON."`
 }
@@ -155,7 +153,7 @@ type approvalDeny struct {
 // Run runs the command.
 func (a *approvalDeny) Run(c *command.Context, gateway command.Decider) error {
 	id := a.ID
-	if len(id) < fullID {
+	if len(id) < shortid.Full {
 		asked, err := pendingApproval(c, gateway.Client, id)
 		if err != nil {
 			return err

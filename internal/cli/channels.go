@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -23,7 +24,9 @@ type channels struct {
 	Set       channelSet       `cmd:"" help:"Set a channel's model, permission mode or tools; an empty value resets the setting."`
 	Rules     channelRules     `cmd:"" help:"List what the agent may do on a channel without asking, or remove a rule."`
 	Interrupt channelInterrupt `cmd:"" help:"End the running turn, and keep the session."`
+	Usage     channelUsage     `cmd:"" help:"Show what a channel has cost."`
 	Reset     channelReset     `cmd:"" help:"Begin a new session with the next message."`
+	Remove    channelRemove    `cmd:"" help:"Remove a channel with its history, settings and schedules."`
 }
 
 // channelWidth is how much of a channel's name a table shows, in cells.
@@ -120,6 +123,9 @@ func (s *channelShow) Run(c *command.Context, gateway *client.Client) error {
 		facts.Add("permission mode", ch.PermissionMode)
 		facts.Add("tools", ch.Tools)
 		facts.Add("rules", ch.Rules)
+		if ch.Usage != nil {
+			facts.Add("cost", costOf(ch.Usage))
+		}
 		return c.PrintTable(&facts.Table)
 	})
 }
@@ -143,7 +149,7 @@ func (s *channelSet) Run(c *command.Context, gateway command.Decider) error {
 
 type channelRules struct {
 	Channel string `arg:"" help:"The channel."`
-	Remove  string `placeholder:"ID" help:"Remove this rule; the beginning of its id is enough."`
+	Remove  string `placeholder:"ID" help:"Remove this rule; the end of its id that the list shows is enough."`
 	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
@@ -164,8 +170,9 @@ func (r *channelRules) Run(c *command.Context, gateway *client.Client) error {
 			return nil
 		}
 		var t command.Table
+		t.Head(term.Faint, "ID", "RULE", "BY")
 		for _, rule := range got.Rules {
-			t.Add(command.Text(rule.ID[:min(8, len(rule.ID))]), command.Text(visible.Line(rule.Rule)), command.Text(rule.By))
+			t.Add(idCell(rule.ID), command.Text(visible.Line(rule.Rule)), command.Text(rule.By))
 		}
 		return c.PrintTable(&t)
 	})
@@ -196,4 +203,93 @@ func (r *channelReset) Run(c *command.Context, gateway *client.Client) error {
 	}
 	return request(c, gateway, http.MethodDelete, api.ChannelPath(r.Channel), nil, r.JSON,
 		printing(c, "The session is forgotten; the next message begins a new one. The history is kept."))
+}
+
+type channelUsage ofChannel
+
+// Run runs the command.
+func (u *channelUsage) Run(c *command.Context, gateway *client.Client) error {
+	return fetch(c, gateway, api.ChannelPath(u.Channel), u.JSON, func(ch *api.Channel) error {
+		if ch.Usage == nil { // an older gateway
+			return errors.New("the gateway does not say; `bareclaw restart` starts the present program")
+		}
+		return c.PrintLines(term.SafeLine(ch.Channel) + ": " + costOf(ch.Usage))
+	})
+}
+
+func costOf(u *api.Usage) string {
+	return fmt.Sprintf("%s in %s, %s of it in %s today",
+		humanize.USD(u.SpentUSD), humanize.Count(u.Turns, "turn"), humanize.USD(u.SpentTodayUSD), humanize.Count(u.TurnsToday, "turn"))
+}
+
+type channelRemove struct {
+	Channel string `arg:"" help:"The channel."`
+	Yes     bool   `help:"Do not ask; cancel what waits or runs."`
+	JSON    bool   `name:"json" help:"Print JSON."`
+}
+
+// Help is shown below the summary.
+func (*channelRemove) Help() string {
+	return "Its session is ended, and what waits or runs is cancelled: who waits for an answer is told. Its messages and answers, model, " +
+		"permission mode, tools and rules are gone, and so are its schedules. What it has cost stays in the sums of the days. " +
+		"Claude's own transcript stays where claude keeps it, and files that people sent stay until they are too old (BARECLAW_MEDIA_MAX_AGE).\n\n" +
+		"A Telegram chat stays paired with the bot: its next message begins the channel anew."
+}
+
+// Run runs the command.
+func (r *channelRemove) Run(c *command.Context, gateway command.Decider) error {
+	path := api.ChannelPath(r.Channel)
+	var channel api.Channel
+	if err := c.Get(gateway.Client, path, &channel); err != nil {
+		return err
+	}
+	open := channel.Waiting + channel.Running
+	if err := r.confirm(c, gateway.Client, &channel, open); err != nil {
+		return err
+	}
+	if open > 0 { // whoever waits is told before anything is removed
+		if err := gateway.Do(c.Context, http.MethodDelete, path, nil, nil); err != nil {
+			return err
+		}
+	}
+	return request(c, gateway.Client, http.MethodPost, path+"/remove", nil, r.JSON, func(gone *api.ChannelRemoved) error {
+		line := fmt.Sprintf("Removed %s with %s", term.SafeLine(gone.Channel), humanize.Count(gone.Messages, "message"))
+		if gone.Schedules > 0 {
+			line += " and " + humanize.Count(gone.Schedules, "schedule")
+		}
+		lines := []string{line + "."}
+		if gone.Kept > 0 {
+			lines = append(lines, humanize.Count(gone.Kept, "message")+" stayed: new, or with an answer that is still being delivered. Remove the channel again later.")
+		}
+		return c.PrintLines(lines...)
+	})
+}
+
+// confirm asks the person at the terminal, and says what goes.
+func (r *channelRemove) confirm(c *command.Context, gateway *client.Client, ch *api.Channel, open int) error {
+	if r.Yes {
+		return nil
+	}
+	if !term.IsTerminal(c.In) {
+		return command.Usagef("nobody can be asked here; --yes removes the channel without a question")
+	}
+	var jobs api.Schedules
+	if err := c.Get(gateway, api.PathSchedules, &jobs); err != nil {
+		return err
+	}
+	due := 0
+	for i := range jobs.Schedules {
+		if jobs.Schedules[i].Channel == ch.Channel {
+			due++
+		}
+	}
+	question := fmt.Sprintf("Remove %s with its %s", term.SafeLine(ch.Channel), humanize.Count(ch.Messages, "message"))
+	if due > 0 {
+		question += " and " + humanize.Count(due, "schedule")
+	}
+	question += "?"
+	if open > 0 {
+		question += fmt.Sprintf(" %s without an answer, cancelled first.", humanize.Count(open, "message"))
+	}
+	return c.Confirm(question + " This cannot be undone.")
 }

@@ -13,39 +13,9 @@ import (
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/shortid"
 	"bareclaw/internal/term"
 )
-
-// Limits of the search for a message by the beginning of its id.
-const (
-	searchedChannels = 50
-	searchedMessages = 100 // of each channel
-)
-
-// findMessage returns the full id of a message from its beginning.
-func findMessage(c *command.Context, gateway *client.Client, id string) (string, error) {
-	if len(id) >= fullID {
-		return id, nil
-	}
-	channels, err := command.ListChannels(c, gateway)
-	if err != nil {
-		return "", err
-	}
-	slices.SortFunc(channels, func(a, b api.Channel) int { return b.LastAt.Compare(a.LastAt) })
-	var recent []api.Message
-	for _, ch := range channels[:min(len(channels), searchedChannels)] {
-		var got api.History
-		if err := c.Get(gateway, historyPath(ch.Channel, searchedMessages), &got); err != nil {
-			return "", err
-		}
-		recent = append(recent, got.Messages...)
-	}
-	m, err := only(recent, func(m *api.Message) string { return m.ID }, "message", id)
-	if err != nil {
-		return "", err
-	}
-	return m.ID, nil
-}
 
 func historyPath(channel string, limit int) string {
 	return fmt.Sprintf("%s/messages?limit=%d", api.ChannelPath(channel), limit)
@@ -54,35 +24,62 @@ func historyPath(channel string, limit int) string {
 type messages struct {
 	Channel string `arg:"" help:"The channel."`
 	N       int    `name:"count" short:"n" default:"20" help:"How many, the newest first; 500 at most."`
+	Open    bool   `help:"Only those that wait or run."`
 	JSON    bool   `name:"json" help:"Print JSON."`
+}
+
+// maxHistory is how many messages the gateway lists at most.
+const maxHistory = 500
+
+// Validate checks the number.
+func (m *messages) Validate() error {
+	if m.N < 1 || m.N > maxHistory {
+		return command.Usagef("--count must be a number from 1 to %d", maxHistory)
+	}
+	return nil
 }
 
 // Run runs the command.
 func (m *messages) Run(c *command.Context, gateway *client.Client) error {
-	return fetch(c, gateway, historyPath(m.Channel, m.N), m.JSON, func(got *api.History) error {
-		if len(got.Messages) == 0 {
+	n := m.N
+	if m.Open { // the newest may be over, as a message that was put first
+		n = maxHistory
+	}
+	return fetch(c, gateway, historyPath(m.Channel, n), m.JSON && !m.Open, func(got *api.History) error {
+		if m.Open {
+			got.Messages = slices.DeleteFunc(got.Messages, func(msg api.Message) bool { return msg.Final() })
+			got.Messages = got.Messages[:min(len(got.Messages), m.N)]
+		}
+		switch {
+		case m.JSON:
+			return c.PrintJSON(got)
+		case len(got.Messages) == 0 && m.Open:
+			c.Tellf("Nothing waits or runs on this channel.")
+			return nil
+		case len(got.Messages) == 0:
 			c.Tellf("No message yet on this channel.")
 			return nil
 		}
-		now, t := time.Now(), command.Table{Shared: true}
-		for _, msg := range got.Messages {
-			t.Add(command.Text(msg.ID), command.Text(msg.State).Painted(stateColours[msg.State]), command.Text(humanize.Age(msg.ReceivedAt, now)),
-				command.Text(firstWords(msg.Prompt)), command.Text(cmp.Or(msg.Text, msg.Error)))
-		}
-		return c.PrintTable(&t)
+		return c.PrintTable(messageTable(got.Messages, time.Now()))
 	})
+}
+
+func messageTable(all []api.Message, now time.Time) *command.Table {
+	t := &command.Table{Shared: true}
+	t.Head(term.Faint, "ID", "STATE", "AGE", "PROMPT", "ANSWER")
+	for _, msg := range all {
+		t.Add(idCell(msg.ID), command.Text(msg.State).Painted(stateColours[msg.State]), command.Text(humanize.Age(msg.ReceivedAt, now)),
+			command.Text(firstWords(msg.Prompt)), command.Text(cmp.Or(msg.Text, msg.Error)))
+	}
+	return t
 }
 
 type cancel ofMessage
 
 // Run runs the command.
 func (m *cancel) Run(c *command.Context, gateway *client.Client) error {
-	id, err := findMessage(c, gateway, m.ID)
-	if err != nil {
-		return err
-	}
-	return request(c, gateway, http.MethodDelete, api.MessagePath(id), nil, m.JSON, func(cancelled *api.Message) error {
-		line := "Cancelled " + term.SafeLine(id)
+	return request(c, gateway, http.MethodDelete, api.MessagePath(m.ID), nil, m.JSON, func(cancelled *api.Message) error {
+		line := "Cancelled " + term.SafeLine(cancelled.ID)
 		if words := firstWords(cancelled.Prompt); words != "" {
 			line += ": " + words
 		}
@@ -91,38 +88,64 @@ func (m *cancel) Run(c *command.Context, gateway *client.Client) error {
 }
 
 type retry struct {
-	ID      string        `arg:"" name:"id" help:"The message's id, or the beginning of it."`
+	ID      string        `arg:"" name:"id" help:"The message's id, or the end of it that messages shows."`
 	Timeout time.Duration `placeholder:"10m" help:"How long to wait for the answer. The message goes on after that."`
 	JSON    bool          `name:"json" help:"Print what the gateway says as JSON."`
 }
 
 // Run runs the command.
 func (m *retry) Run(c *command.Context, gateway *client.Client) error {
-	id, err := findMessage(c, gateway, m.ID)
-	if err != nil {
-		return err
-	}
 	var failed api.Message
-	if err := c.Get(gateway, api.MessagePath(id), &failed); err != nil {
+	if err := c.Get(gateway, api.MessagePath(m.ID), &failed); err != nil {
 		return err
 	}
 	if command.IsOwnChannel(c, gateway, failed.Channel) {
 		return errors.New("this runs in the session of the message's own channel, which would wait for itself")
 	}
-	return sendAndWait(c, exchange{gateway: gateway, path: api.MessagePath(id) + "/retry", timeout: m.Timeout, json: m.JSON})
+	return sendAndWait(c, exchange{gateway: gateway, path: api.MessagePath(failed.ID) + "/retry", timeout: m.Timeout, json: m.JSON})
 }
 
-type trace ofMessage
+type trace struct {
+	Of   string `arg:"" optional:"" name:"id" help:"The message's id, or the end of it that messages shows; or a channel, for its newest message. The newest of all channels if left out."`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
 
 // Run runs the command.
 func (t *trace) Run(c *command.Context, gateway *client.Client) error {
-	id, err := findMessage(c, gateway, t.ID)
+	id, err := t.find(c, gateway)
 	if err != nil {
 		return err
 	}
 	return fetch(c, gateway, api.MessagePath(id)+"/trace", t.JSON, func(got *api.Trace) error {
 		return c.PrintLines(traceLines(got, term.PaletteFor(c.Out), c.Width())...)
 	})
+}
+
+// find returns the id of the message that the argument stands for. A channel's name wins over an id.
+func (t *trace) find(c *command.Context, gateway *client.Client) (string, error) {
+	if len(t.Of) == shortid.Full {
+		return t.Of, nil
+	}
+	channels, err := command.ListChannels(c, gateway)
+	if err != nil {
+		return "", err
+	}
+	slices.SortFunc(channels, func(a, b api.Channel) int { return b.LastAt.Compare(a.LastAt) })
+	i := slices.IndexFunc(channels, func(ch api.Channel) bool { return ch.Channel == t.Of || t.Of == "" && ch.Messages > 0 })
+	switch {
+	case i < 0 && t.Of == "":
+		return "", errors.New("there is no message yet")
+	case i < 0:
+		return t.Of, nil
+	}
+	var newest api.History
+	if err := c.Get(gateway, historyPath(channels[i].Channel, 1), &newest); err != nil {
+		return "", err
+	}
+	if len(newest.Messages) == 0 {
+		return "", fmt.Errorf("there is no message yet on %s", term.SafeLine(channels[i].Channel))
+	}
+	return newest.Messages[0].ID, nil
 }
 
 func traceLines(t *api.Trace, colours term.Palette, width int) []string {

@@ -10,7 +10,7 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/cli/command"
-	"bareclaw/internal/humanize"
+	"bareclaw/internal/shortid"
 	"bareclaw/internal/term"
 )
 
@@ -24,11 +24,11 @@ type (
 		JSON    bool   `name:"json" help:"Print JSON."`
 	}
 	ofMessage struct {
-		ID   string `arg:"" name:"id" help:"The message's id, or the beginning of it."`
+		ID   string `arg:"" name:"id" help:"The message's id, or the end of it that messages shows."`
 		JSON bool   `name:"json" help:"Print JSON."`
 	}
 	ofSchedule struct {
-		ID   string `arg:"" help:"The schedule's id, as list shows it."`
+		ID   string `arg:"" help:"The schedule's id, or its beginning or end."`
 		JSON bool   `name:"json" help:"Print JSON."`
 	}
 )
@@ -70,29 +70,17 @@ func printing(c *command.Context, text string) func(*any) error {
 	return func(*any) error { return c.PrintLines(text) }
 }
 
-// fullID is the length of a complete id in characters. A shorter id is the beginning of an
-// id.
-const fullID = 36
-
-// only returns the one element whose id begins with beginning. thing names the elements.
-func only[T any](all []T, id func(*T) string, thing, beginning string) (*T, error) {
-	if beginning == "" {
-		return nil, command.Usagef("which %s? Give its id, or the beginning of it", thing)
+// only returns the one element that text stands for: its id, or the beginning or the end of it. thing
+// names the elements.
+func only[T any](all []T, id func(*T) string, thing, text string) (*T, error) {
+	if text == "" {
+		return nil, command.Usagef("which %s? Give its id, or the end of it", thing)
 	}
-	var found []*T
-	for i := range all {
-		if strings.HasPrefix(id(&all[i]), beginning) {
-			found = append(found, &all[i])
-		}
-	}
-	switch len(found) {
-	case 0:
-		return nil, fmt.Errorf("there is no %s whose id begins with %s", thing, term.SafeLine(beginning))
-	case 1:
-		return found[0], nil
-	}
-	return nil, fmt.Errorf("%s have an id that begins with %s; give more of it", humanize.Count(len(found), thing), term.SafeLine(beginning))
+	return shortid.Find(all, id, thing, text)
 }
+
+// idCell returns the cell of an id, as far as lists show it.
+func idCell(id string) command.Cell { return command.Text(shortid.Of(id)).Painted(term.Bold) }
 
 // promptCells is how much of a prompt is shown, in cells. A terminal may show less.
 const promptCells = 200

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -30,7 +31,7 @@ type send struct {
 	Text           []string      `arg:"" optional:"" help:"What to say; - reads it from standard input."`
 	Push           bool          `xor:"how" help:"Push the text to the channel's people without asking an agent: the default where claude itself runs this command."`
 	Ask            bool          `xor:"how" help:"Ask the channel's agent: the default except where claude itself runs this command."`
-	File           string        `type:"path" placeholder:"PATH" help:"Push a file too."`
+	File           string        `type:"path" placeholder:"PATH" help:"Push a file too, or on a channel without people behind it, and with --ask, tell Claude where it is."`
 	Async          bool          `help:"Do not wait for the answer; print the message's id."`
 	Mode           string        `enum:"collect,steer,interrupt" default:"collect" help:"How to treat a running turn: wait for its end (collect), hand the message to it (steer), or end it (interrupt)."`
 	Timeout        time.Duration `placeholder:"10m" help:"How long to wait for the answer. The message goes on after that."`
@@ -48,8 +49,8 @@ func (*send) Help() string {
 
 // Validate refuses flags that exclude each other.
 func (s *send) Validate() error {
-	if (s.Push || s.File != "") && (s.Ask || s.hasAskFlag()) {
-		return command.Usagef("--push and --file go with no option for asking: --ask, --async, --mode, --timeout, --idempotency-key")
+	if s.Push && s.hasAskFlag() {
+		return command.Usagef("--push cannot be combined with --async, --mode, --timeout or --idempotency-key, which are for asking")
 	}
 	if s.Timeout < 0 {
 		return command.Usagef("--timeout must not be negative")
@@ -71,10 +72,34 @@ func (s *send) Run(c *command.Context, gateway *client.Client) error {
 	if strings.TrimSpace(words) == "" && s.File == "" {
 		return command.Usagef("send what? Give a text that is not blank, or - to read it from standard input")
 	}
-	if s.Push || s.File != "" || command.InSession() && !s.Ask {
-		return s.push(c, gateway, words)
+	asks := s.Ask || s.hasAskFlag() && !command.InSession()
+	if s.Push || s.File != "" && !asks || command.InSession() && !s.Ask {
+		err := s.push(c, gateway, words)
+		refused, ok := errors.AsType[*client.Error](err)
+		if !ok || refused.Code != api.NoAdapter || s.Push || command.InSession() {
+			return err
+		}
+	}
+	if s.File != "" {
+		if words, err = withFile(words, s.File); err != nil {
+			return err
+		}
 	}
 	return s.ask(c, gateway, words)
+}
+
+// withFile returns a text that tells Claude where a file is, which runs on the same machine.
+func withFile(words, file string) (string, error) {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("look at the file: %w", err)
+	case !info.Mode().IsRegular():
+		return "", command.Usagef("%s is not a file", file)
+	case strings.ContainsFunc(file, term.IsUnsafe):
+		return "", command.Usagef("the file's path has characters that cannot be shown; rename the file")
+	}
+	return strings.TrimSpace(words + "\n\n(A file for you is at " + file + ")"), nil
 }
 
 func (s *send) push(c *command.Context, gateway *client.Client, words string) error {
@@ -87,7 +112,7 @@ func (s *send) push(c *command.Context, gateway *client.Client, words string) er
 	}
 	var sent json.RawMessage
 	err := gateway.Do(c.Context, http.MethodPost, api.PathSend, body, &sent)
-	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == api.NoAdapter && !s.Push && s.File == "" {
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == api.NoAdapter && command.InSession() && !s.Push {
 		return fmt.Errorf("%w To ask the agent of that channel, add --ask", err)
 	}
 	if err != nil {
@@ -97,6 +122,11 @@ func (s *send) push(c *command.Context, gateway *client.Client, words string) er
 }
 
 func (s *send) ask(c *command.Context, gateway *client.Client, words string) error {
+	if !s.JSON {
+		if err := command.ConfirmNew(c, gateway, s.Channel); err != nil {
+			return err
+		}
+	}
 	body := api.MessageRequest{Channel: s.Channel, Text: words, Mode: s.Mode}
 	key := cmp.Or(s.IdempotencyKey, uuid.NewString()) // a request that is repeated makes no second message
 	if s.Async {

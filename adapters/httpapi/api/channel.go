@@ -33,6 +33,15 @@ type Channel struct {
 	PermissionMode string    `json:"permission_mode,omitzero"`
 	Tools          string    `json:"tools,omitzero"`
 	Rules          int       `json:"rules,omitzero"`
+	Usage          *Usage    `json:"usage,omitzero"` // only in the reply to GET /channels/{key}
+}
+
+// Usage is what a channel's messages have cost.
+type Usage struct {
+	Turns         int     `json:"turns"`
+	TurnsToday    int     `json:"turns_today"`
+	SpentUSD      float64 `json:"spent_usd"`
+	SpentTodayUSD float64 `json:"spent_today_usd"`
 }
 
 // A ChannelChange is the body of PATCH /channels/{key}: nil changes nothing, an empty

@@ -39,6 +39,9 @@ func (c *Chat) Run(ctx *command.Context, gate *client.Client) error {
 	} else if err != nil {
 		return err
 	}
+	if err := command.ConfirmNew(ctx, gate, c.Channel); err != nil {
+		return err
+	}
 	g := &gateway{Client: gate, decider: decider.Client, channel: c.Channel}
 	if u, err := user.Current(); err == nil {
 		g.user = u.Username

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/term"
+	"bareclaw/internal/typo"
 )
 
 // ErrDeclined ends a command that a person does not want to go on.
@@ -44,4 +46,29 @@ func (c *Context) Confirm(question string) error {
 		}
 		return nil
 	}
+}
+
+// ConfirmNew asks the person at the terminal before a channel is made whose name is like that of
+// another one. Elsewhere, and where the channels are not known, nothing is asked.
+func ConfirmNew(c *Context, gateway *client.Client, channel string) error {
+	if !term.IsTerminal(c.In) || InSession() {
+		return nil
+	}
+	all, err := ListChannels(c, gateway)
+	if err != nil {
+		return nil //nolint:nilerr // the request itself says what is wrong
+	}
+	var names []string
+	for _, ch := range all {
+		names = append(names, ch.Channel)
+	}
+	like := typo.Nearest(channel, names)
+	if like == "" {
+		return nil
+	}
+	err = c.Confirm(fmt.Sprintf("There is no channel %s yet, but there is %s. Make %s?", term.SafeLine(channel), term.SafeLine(like), term.SafeLine(channel)))
+	if errors.Is(err, ErrDeclined) {
+		return fmt.Errorf("%w; the channel that is there is %s", ErrDeclined, like)
+	}
+	return err
 }

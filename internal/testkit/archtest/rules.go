@@ -77,6 +77,7 @@ func rooms() []room {
 		{"internal/term", nil, leaf},
 		{"internal/toolinput", nil, leaf},
 		{"internal/toolset", nil, leaf},
+		{"internal/typo", nil, leaf},
 		{"internal/visible", nil, leaf},
 		{"internal/wait", nil, leaf},
 		{"internal/withheld", nil, leaf},
