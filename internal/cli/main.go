@@ -19,6 +19,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/core/config"
 	"bareclaw/core/ledger"
 	"bareclaw/heartbeat/program"
 	"bareclaw/heartbeat/service"
@@ -34,7 +37,11 @@ import (
 
 // commandLine is the grammar of the command line, in the order of the help.
 type commandLine struct {
-	Serve serve `cmd:"" default:"1" group:"run" help:"Run the gateway, until Ctrl-C. bareclaw init sets it up."`
+	Init       setup.Init          `cmd:"" group:"install" help:"Set the gateway up, step by step."`
+	Service    lifecycle.Service   `cmd:"" group:"install" help:"Have systemd or launchd keep the gateway running."`
+	Heartbeat  lifecycle.Heartbeat `cmd:"" group:"install" help:"Have Claude look around regularly, and start the gateway if it is down."`
+	Settings   settings            `cmd:"" group:"install" help:"Show the settings in force, and where each comes from."`
+	Completion completion          `cmd:"" group:"install" help:"Print a script that completes commands and channels in a shell."`
 
 	Status    status    `cmd:"" group:"use" help:"Show the gateway on one screen."`
 	Send      send      `cmd:"" group:"use" help:"Send a message to a channel and print the answer."`
@@ -54,27 +61,23 @@ type commandLine struct {
 	Start   lifecycle.Start   `cmd:"" group:"keep" help:"Start the gateway in the background: its service, if one is installed."`
 	Stop    lifecycle.Stop    `cmd:"" group:"keep" help:"End the gateway; it stays down until you start it."`
 	Restart lifecycle.Restart `cmd:"" group:"keep" help:"Have a new process take over; turns in progress go on."`
-	Doctor  doctor.Doctor     `cmd:"" group:"keep" help:"Look for what is wrong, and say how to mend it."`
-	Upgrade lifecycle.Upgrade `cmd:"" group:"keep" help:"Put a new program in the place of this one, and go back if it does not work."`
+	Doctor  doctor.Doctor     `cmd:"" group:"keep" help:"Check the installation and say how to fix what is wrong."`
+	Upgrade lifecycle.Upgrade `cmd:"" group:"keep" help:"Replace this program by a newer one, and go back if it does not work."`
 	Backup  lifecycle.Backup  `cmd:"" group:"keep" help:"Copy everything that the gateway keeps into one file."`
 	Restore lifecycle.Restore `cmd:"" group:"keep" help:"Put back what backup has saved."`
 
-	Init       setup.Init          `cmd:"" group:"install" help:"Set the gateway up, step by step."`
-	Service    lifecycle.Service   `cmd:"" group:"install" help:"Have systemd or launchd keep the gateway running."`
-	Heartbeat  lifecycle.Heartbeat `cmd:"" group:"install" help:"Have Claude look around regularly, and start the gateway if it is down."`
-	Completion completion          `cmd:"" group:"install" help:"Print a script that completes commands and channels in a shell."`
-
 	Complete complete `cmd:"" hidden:"" name:"complete-words"`
 
+	Serve   serve   `cmd:"" default:"1" group:"run" help:"Run the gateway, until Ctrl-C. bareclaw init sets it up."`
 	Version version `cmd:"" group:"run" help:"Print the version."`
 }
 
 func groups() []kong.Group {
 	return []kong.Group{
+		{Key: "install", Title: "Set up:"},
 		{Key: "use", Title: "Every day:"},
 		{Key: "message", Title: "One message:"},
 		{Key: "keep", Title: "Keep it running:"},
-		{Key: "install", Title: "Install:"},
 		{Key: "run", Title: "The gateway itself:"},
 	}
 }
@@ -106,6 +109,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(status int) { exit = status }), // after --help
 		kong.BindTo(stdout, (*io.Writer)(nil)),
+		kong.Bind(chat.Runner(Main)),
 		kong.BindToProvider((*command.Context).Config),
 		kong.BindToProvider((*command.Context).LiveClient),
 		kong.BindToProvider((*command.Context).Decider),
@@ -114,11 +118,15 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintln(stderr, "bareclaw:", err)
 		return exitcode.Failed
 	}
+	parser.Model.HelpFlag.Help = "Show this help."
 	parsed, err := parser.Parse(Arguments(args))
 	if exit >= 0 {
 		return exit
 	}
 	if err != nil {
+		if wantsJSON(args) {
+			return reportJSON(command.Usagef("%s", describeUsage(err)), stdout)
+		}
 		_, _ = fmt.Fprintln(stderr, term.WrapIndented(stderr, "", "bareclaw: "+term.Safe(describeUsage(err))))
 		return exitcode.Usage
 	}
@@ -134,32 +142,42 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	c := &command.Context{
 		Context: ctx, In: stdin, Out: stdout, Err: stderr, Version: buildinfo.Version(), Self: self, Environ: os.Environ(), Dir: dir,
 	}
-	return Report(command.Explain(c, parsed.Run(c)), stderr)
+	err = command.Explain(c, parsed.Run(c))
+	if err != nil && wantsJSON(args) && !c.HasPrintedJSON() && !command.Silent(err) {
+		return reportJSON(err, stdout)
+	}
+	return Report(err, stderr)
 }
 
-// describeUsage explains arguments that cannot be parsed, and names the matching help. An
-// argument in the place of a command counts as an unknown command.
-func describeUsage(err error) string {
-	says, about, named := err.Error(), "bareclaw", true
-	if wrong, ok := errors.AsType[*kong.ParseError](err); ok && wrong.Context.Selected() != nil {
-		node, args := wrong.Context.Selected(), wrong.Context.Args
-		named = node.Parent != nil && node.Parent.DefaultCmd == node && !slices.Contains(args, node.Name)
-		if named {
-			node = node.Parent
-		}
-		about = node.FullPath()
+// wantsJSON reports whether the arguments ask for JSON.
+func wantsJSON(args []string) bool {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
 	}
-	if unknown, ok := strings.CutPrefix(says, "unexpected argument "); ok && named {
-		says = "there is no command " + unknown
+	return slices.Contains(args, "--json")
+}
+
+// reportJSON is Report for a program, which reads JSON on standard output.
+func reportJSON(err error, stdout io.Writer) int {
+	status := command.ExitStatus(err)
+	document := struct {
+		api.Error
+		Advice string `json:"advice,omitempty"`
+	}{api.Error{Error: command.ErrorText(err), Code: exitcode.Name(status)}, command.Advice(err)}
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code != "" {
+		document.Code = refused.Code
 	}
-	return says + "\nTry: " + about + " --help"
+	if b, err := json.Marshal(document); err == nil { // texts can be encoded
+		_, _ = fmt.Fprintln(stdout, string(term.SafeJSON(b)))
+	}
+	return status
 }
 
 // Report prints an error with its advice and returns its exit status. The status of nil is
 // exitcode.OK, and nothing is printed.
 func Report(err error, stderr io.Writer) int {
 	if !command.Silent(err) {
-		_, _ = fmt.Fprintln(stderr, term.WrapIndented(stderr, "", "bareclaw: "+command.ErrorText(err)))
+		_, _ = fmt.Fprintln(stderr, term.WrapIndented(stderr, "", "bareclaw: "+lowerFirst(command.ErrorText(err))))
 		if advice := command.Advice(err); advice != "" {
 			_, _ = fmt.Fprintln(stderr, term.WrapIndented(stderr, "", advice))
 		}
@@ -172,12 +190,19 @@ const ExitStatuses = "Exit status: 0 done; 1 failed; 2 bad arguments or configur
 
 // Help prints the help of a command. The help of the program ends with the exit statuses.
 func Help(options kong.HelpOptions, ctx *kong.Context) error {
+	for n := ctx.Selected(); n != nil; n = n.Parent {
+		n.Group = nil // the commands below it are not in the group of the command
+	}
 	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
 		return err
 	}
 	if ctx.Selected() == nil || ctx.Empty() {
 		width, _ := term.Columns(ctx.Stdout)
-		if _, err := fmt.Fprintf(ctx.Stdout, "\n%s\n", strings.Join(term.Wrap(ExitStatuses, width), "\n")); err != nil {
+		_, users, _ := config.DotEnvFiles(config.AsCommand) // an unknown file is left out
+		if users != "" {
+			users = "Settings file: " + term.SafeLine(users) + "\n"
+		}
+		if _, err := fmt.Fprintf(ctx.Stdout, "\n%s%s\n", users, strings.Join(term.Wrap(ExitStatuses, width), "\n")); err != nil {
 			return fmt.Errorf("write the help: %w", err)
 		}
 	}
@@ -193,6 +218,9 @@ func Arguments(args []string) []string {
 	}
 	if len(args) > 0 && args[0] == "--version" {
 		return append([]string{"version"}, args[1:]...)
+	}
+	if len(args) > 0 && aliases()[args[0]] != "" {
+		args = append([]string{aliases()[args[0]]}, args[1:]...)
 	}
 	for i, arg := range args {
 		name, _, _ := strings.Cut(arg, "=")

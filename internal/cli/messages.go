@@ -179,7 +179,7 @@ func traceLines(t *api.Trace, colours term.Palette, width int) []string {
 		if mark.TookMS > 0 {
 			took = humanize.Duration(humanize.Milliseconds(mark.TookMS))
 		}
-		way.Add(command.RightAligned("+"+humanize.Duration(humanize.Milliseconds(mark.AfterMS)), 10).Painted(term.Faint), command.Text(mark.What), command.Text(took), command.Text(mark.Detail))
+		way.Add(command.RightAligned("+"+humanize.Duration(humanize.Milliseconds(mark.AfterMS)), 10).Painted(term.Faint), command.Text(strings.ReplaceAll(mark.What, "_", " ")), command.Text(took), command.Text(mark.Detail))
 	}
 	lines = append(lines, way.Lines(colours, width)...)
 	if said := cmp.Or(m.Text, m.Error); said != "" {

@@ -13,28 +13,34 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/schedule"
+	"bareclaw/heartbeat"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/shortid"
 	"bareclaw/internal/term"
+	zones "bareclaw/internal/zone"
 )
 
 type schedules struct {
 	Add    scheduleAdd    `cmd:"" help:"Send a text to a channel's agent at set times; the answer goes to the channel."`
 	List   scheduleList   `cmd:"" default:"withargs" help:"List the schedules."`
 	Show   scheduleShow   `cmd:"" help:"Show a schedule and what became of its last due times."`
+	Pause  schedulePause  `cmd:"" help:"Send nothing until it is resumed."`
+	Resume scheduleResume `cmd:"" help:"Send again, from the next due time on."`
+	Run    scheduleRun    `cmd:"" help:"Send the text now, besides its times."`
 	Remove scheduleRemove `cmd:"" help:"Remove a schedule."`
 }
 
 type scheduleAdd struct {
-	Channel string `arg:"" help:"The channel that the text is for, such as tg-12345."`
-	Text    string `arg:"" help:"What Claude gets; - reads it from standard input."`
+	Channel string `arg:"" optional:"" help:"The channel that the text is for, such as tg-12345."`
+	Text    string `arg:"" optional:"" help:"What Claude gets; - reads it from standard input."`
 
 	Cron  string `xor:"when" placeholder:"EXPR" help:"At the times of a cron expression: '0 9 * * 1-5', @daily."`
 	At    string `xor:"when" placeholder:"TIME" help:"Once: '2030-01-31 09:00', 18:30, 2030-01-31T09:00:00+01:00."`
 	In    string `xor:"when" placeholder:"DURATION" help:"Once, after a while: 20m, 1d12h."`
 	Every string `xor:"when" placeholder:"DURATION" help:"Again and again: 2h, 1d."`
 
-	TZ       string  `name:"tz" placeholder:"ZONE" help:"The zone of these times, such as Europe/Berlin; the machine's unless it is given."`
+	TZ       string  `name:"tz" placeholder:"ZONE" help:"The zone of these times, such as Europe/Berlin; that of the gateway (BARECLAW_TZ) unless it is given."`
 	Missed   string  `placeholder:"RULE" help:"What to do about times that passed while the gateway did not run: skip, once, 'within 30m'."`
 	Precheck string  `placeholder:"COMMAND" help:"A command line to run first: Claude is asked only if it ends with status 0."`
 	Budget   float64 `placeholder:"USD" help:"Limit of the cost of the answers per day; no limit by default."`
@@ -43,12 +49,16 @@ type scheduleAdd struct {
 
 // Help is shown below the summary.
 func (*scheduleAdd) Help() string {
-	return "One of --at, --in, --every and --cron sets the time."
+	return "One of --at, --in, --every and --cron sets the time.\n\n" +
+		"Examples:\n\n  bareclaw schedule add tg-12345 'remind me to call the dentist' --at 18:30\n\n" +
+		"  bareclaw schedule add ops 'look through the logs of the night' --cron '0 7 * * 1-5'"
 }
 
 // Validate checks the time and the budget.
 func (a *scheduleAdd) Validate() error {
 	switch {
+	case a.Channel == "" || a.Text == "":
+		return command.Usagef("which channel, which text, and when? bareclaw schedule add CHANNEL TEXT --at TIME (or --in, --every, --cron)")
 	case a.At == "" && a.In == "" && a.Every == "" && a.Cron == "":
 		return command.Usagef("when? Give one of --at TIME, --in DURATION, --every DURATION, --cron EXPR")
 	case !(a.Budget >= 0) || math.IsInf(a.Budget, 0): // NaN is neither
@@ -72,6 +82,9 @@ func (a *scheduleAdd) Run(c *command.Context, gateway *client.Client) error {
 			return err
 		}
 		gateway = direct.Client
+	}
+	if err := command.ConfirmNew(c, gateway, a.Channel); err != nil {
+		return err
 	}
 	kind, when, _ := a.when()
 	body := api.ScheduleRequest{Channel: a.Channel, Text: text, When: kind + " " + when, TZ: a.TZ, Missed: a.Missed, Precheck: a.Precheck, BudgetUSD: a.Budget}
@@ -107,7 +120,7 @@ func (a *scheduleAdd) inFlags(err error) error {
 		return err
 	}
 	says = strings.NewReplacer("Send ", "Give ", `"text" must`, "it must", "the zone is a member of its own", "the zone is given with --tz", `"every"`, "--every").Replace(says)
-	return fmt.Errorf("%s: %s", flag, says)
+	return command.Usagef("%s: %s", flag, says)
 }
 
 // when returns the flag with the time, the flag's value, and the syntax of the value.
@@ -131,7 +144,7 @@ func (l *scheduleList) Run(c *command.Context, gateway *client.Client) error {
 		if len(got.Schedules) == 0 {
 			return c.PrintLines("There are no schedules. Make one with `bareclaw schedule add`.")
 		}
-		return c.PrintLines(listLines(got.Schedules, time.Now())...)
+		return c.PrintLines(listLines(got, time.Now())...)
 	})
 }
 
@@ -153,20 +166,63 @@ func (r *scheduleRemove) Run(c *command.Context, gateway *client.Client) error {
 	})
 }
 
+type schedulePause ofSchedule
+
+// Run runs the command.
+func (p *schedulePause) Run(c *command.Context, gateway *client.Client) error {
+	return request(c, gateway, http.MethodPost, api.SchedulePath(p.ID)+"/pause", nil, p.JSON, func(s *api.Schedule) error {
+		return c.PrintLines("Paused schedule " + term.SafeLine(s.ID) + ". It sends nothing until `bareclaw schedule resume " + term.SafeLine(s.ID) + "`.")
+	})
+}
+
+type scheduleResume ofSchedule
+
+// Run runs the command.
+func (r *scheduleResume) Run(c *command.Context, gateway *client.Client) error {
+	return request(c, gateway, http.MethodPost, api.SchedulePath(r.ID)+"/resume", nil, r.JSON, func(s *api.Schedule) error {
+		return c.PrintLines(addedLines(s, time.Now())...)
+	})
+}
+
+type scheduleRun ofSchedule
+
+// Help is shown below the summary.
+func (*scheduleRun) Help() string {
+	return "The times of the schedule stay as they are: one that is still to come comes. A precheck is left out; the budget counts. " +
+		"The heartbeat is run by `bareclaw heartbeat run`."
+}
+
+// Run runs the command.
+func (r *scheduleRun) Run(c *command.Context, gateway *client.Client) error {
+	if r.ID == heartbeat.ID {
+		return command.Usagef("the heartbeat is run by `bareclaw heartbeat run`")
+	}
+	due := api.RunRequest{Due: time.Now().UTC().Format(time.RFC3339)}
+	return request(c, gateway, http.MethodPost, api.SchedulePath(r.ID)+"/run", due, r.JSON, func(o *api.Occurrence) error {
+		if o.Outcome != api.OutcomeSent {
+			return fmt.Errorf("not sent: %s", cmp.Or(o.Why, o.Outcome))
+		}
+		return c.PrintLines("Sent as message " + term.SafeLine(o.MessageID) + ". See what becomes of it: `bareclaw trace " + shortid.Of(term.SafeLine(o.MessageID)) + "`")
+	})
+}
+
 func addedLines(s *api.Schedule, now time.Time) []string {
 	lines := []string{term.SafeLine(fmt.Sprintf("Schedule %s on %s: %s", s.ID, s.Channel, whenDue(s)))}
 	for i, t := range s.Next {
 		lines = append(lines, []string{"  next ", "  then "}[min(i, 1)]+moment(t, now, zone(s)))
 	}
+	if s.Adapter == "" {
+		lines = append(lines, term.SafeLine(fmt.Sprintf("Nobody is behind %s: the answers stand in `bareclaw messages %s`.", s.Channel, s.Channel)))
+	}
 	return lines
 }
 
-// whenDue returns the times of a schedule, with the zone unless the zone is the machine's.
+// whenDue returns the times of a schedule, with the zone that they are in.
 func whenDue(s *api.Schedule) string {
-	if s.TZ == "" {
+	if s.Zone == "" { // an older gateway
 		return s.When
 	}
-	return s.When + " (" + s.TZ + ")"
+	return s.When + " (" + s.Zone + ")"
 }
 
 func scheduleLines(s *api.Schedule, now time.Time) []string {
@@ -191,11 +247,14 @@ func scheduleLines(s *api.Schedule, now time.Time) []string {
 
 func became(o *api.Occurrence, now time.Time, zone *time.Location) string {
 	text := o.Outcome
+	if o.ByHand {
+		text += " by hand"
+	}
 	if o.Late {
 		text += " late, " + moment(o.DecidedAt, now, zone)
 	}
 	if o.MessageID != "" {
-		text += ", message " + o.MessageID
+		text += ", message " + shortid.Of(o.MessageID)
 	}
 	if o.Why != "" {
 		text += ": " + o.Why
@@ -203,20 +262,28 @@ func became(o *api.Occurrence, now time.Time, zone *time.Location) string {
 	return text
 }
 
-// listLines shows each schedule on a line.
-func listLines(all []api.Schedule, now time.Time) []string {
+// listLines shows each schedule on a line, and then the zone of those without a zone of their own.
+func listLines(got *api.Schedules, now time.Time) []string {
 	const textCells = 40
 	var t command.Table
 	t.Head("", "ID", "CHANNEL", "WHEN", "NEXT", "TEXT")
-	for i := range all {
-		s := &all[i]
+	for i := range got.Schedules {
+		s := &got.Schedules[i]
 		next := cmp.Or(s.State, "-")
 		if len(s.Next) > 0 {
 			next = moment(s.Next[0], now, zone(s))
 		}
-		t.Add(command.Text(s.ID), command.Text(s.Channel), command.Text(whenDue(s)), command.Text(next), command.Text(command.Fit(term.SafeLine(s.Text), textCells)))
+		when := s.When
+		if s.TZ != "" {
+			when = whenDue(s)
+		}
+		t.Add(command.Text(s.ID), command.Text(s.Channel), command.Text(when), command.Text(next), command.Text(command.Fit(term.SafeLine(s.Text), textCells)))
 	}
-	return t.Lines(term.Palette{}, command.Unlimited)
+	lines := t.Lines(term.Palette{}, command.Unlimited)
+	if got.Zone != "" { // else an older gateway
+		lines = append(lines, "Times are those of "+term.SafeLine(got.Zone)+" where no zone is named.")
+	}
+	return lines
 }
 
 // nextSchedules describes the schedules that the status shows, those due next, each on a
@@ -232,11 +299,10 @@ func nextSchedules(all []api.Schedule, now time.Time) []string {
 	return lines
 }
 
-// zone returns the zone of a schedule: the machine's without a zone of its own, or for an
-// unknown zone.
+// zone returns the zone of a schedule: the machine's for an unknown zone.
 func zone(s *api.Schedule) *time.Location {
-	if zone, err := time.LoadLocation(s.TZ); err == nil && s.TZ != "" {
-		return zone
+	if z, err := zones.Load(s.Zone); err == nil {
+		return z
 	}
 	return time.Local
 }

@@ -18,6 +18,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/progress"
 	"bareclaw/internal/cli/command"
+	"bareclaw/internal/shortid"
 	"bareclaw/internal/term"
 	"bareclaw/internal/visible"
 	"bareclaw/sessionhost/claude"
@@ -211,7 +212,7 @@ func reportAbandoned(c *command.Context, id string, timeout time.Duration, err e
 		c.Tellf("It is not known whether the message was accepted: `bareclaw channels` shows what waits and runs.")
 		return err
 	}
-	c.Tellf("The message goes on without you. See what becomes of it: bareclaw trace %s", term.SafeLine(id))
+	c.Tellf("The message goes on without you. See what becomes of it: bareclaw trace %s", shortid.Of(term.SafeLine(id)))
 	return err
 }
 

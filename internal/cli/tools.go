@@ -111,7 +111,7 @@ func callTool(c *command.Context, gateway *client.Client, name string, args json
 	case asJSON:
 		err = c.PrintJSON(reply)
 	case result.IsError:
-		c.Tellf("%s", command.ErrorText(errors.New(text)))
+		c.Tellf("bareclaw: %s", command.ErrorText(errors.New(text)))
 	case result.Structured != nil:
 		err = c.PrintIndented(result.Structured)
 	case term.IsTerminal(c.Out):

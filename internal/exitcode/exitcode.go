@@ -9,3 +9,16 @@ const (
 	Unreachable = 3   // the gateway cannot be reached
 	Interrupted = 130 // ended by Ctrl-C
 )
+
+// Name returns the word for an exit status in a JSON document.
+func Name(status int) string {
+	switch status {
+	case Usage:
+		return "usage"
+	case Unreachable:
+		return "unreachable"
+	case Interrupted:
+		return "interrupted"
+	}
+	return "failed"
+}

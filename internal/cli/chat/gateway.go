@@ -30,6 +30,7 @@ const (
 type gateway struct {
 	*client.Client
 	decider       *client.Client // may decide approvals
+	run           Runner         // runs commands of the command line
 	channel, user string         // the user is the speaker's name, for claude; may be empty
 }
 

@@ -48,10 +48,11 @@ func (m *model) stop() tea.Cmd {
 	twice := now.Sub(m.ctrlC) < leaveWithin
 	m.ctrlC = now
 	switch {
+	case m.talk.turn() != "":
+		m.ctrlC = time.Time{} // the press that stops a turn does not count for leaving, nor does the next
+		return m.interrupt()
 	case twice:
 		return m.leave()
-	case m.talk.turn() != "":
-		return m.interrupt()
 	case m.input.Value() != "":
 		m.input.Reset()
 		m.at = len(m.past)
@@ -100,6 +101,9 @@ func (m *model) enter() tea.Cmd {
 func (m *model) entered(text string) tea.Cmd {
 	if text == "/help" {
 		return m.print([]line{{asNote, help}})
+	}
+	if do := m.command(text); do != nil {
+		return do
 	}
 	if len(m.talk.asks) > 0 {
 		f := m.talk.asks[0]

@@ -35,6 +35,7 @@ type Context struct {
 	settings *config.Config // the result of Config; nil: not read yet
 	examined *config.Report // of LenientConfig; nil: not asked
 	patience time.Duration  // with a silent gateway; 0: silenceLimit
+	printed  bool           // a JSON document is on standard output
 }
 
 // silenceLimit is how long a gateway may take to answer a GET request.

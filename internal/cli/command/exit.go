@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"bareclaw/adapters/httpapi/client"
@@ -28,10 +29,11 @@ func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 func ExitStatus(err error) int {
 	_, misconfigured := errors.AsType[*config.Problem](err)
 	_, misused := errors.AsType[usageError](err)
+	refused, _ := errors.AsType[*client.Error](err)
 	switch {
 	case err == nil:
 		return exitcode.OK
-	case misconfigured, misused:
+	case misconfigured, misused, refused != nil && refused.Status == http.StatusBadRequest:
 		return exitcode.Usage
 	case errors.Is(err, client.ErrUnreachable), errors.Is(err, ErrNotRunning):
 		return exitcode.Unreachable
@@ -46,7 +48,8 @@ var inCommands = strings.NewReplacer(
 	"GET /channels/{key}/rules lists", "`bareclaw channels rules` lists", "GET /channels lists", "`bareclaw channels` lists",
 	"GET /schedules lists", "`bareclaw schedule list` lists", "GET /approvals lists", "`bareclaw approvals` lists",
 	"worker_snapshots lists", "`bareclaw tools snapshots` lists", "worker_snapshot makes", "`bareclaw tools snapshot` makes",
-	"POST /channels/{key}/interrupt", "`bareclaw channels interrupt`", "DELETE /schedules/{id}", "`bareclaw schedule remove`",
+	"POST /channels/{key}/interrupt", "`bareclaw channels interrupt`", "DELETE /channels/{key}", "`bareclaw channels reset`",
+	"POST /schedules/{id}/run", "`bareclaw schedule run`", "DELETE /schedules/{id}", "`bareclaw schedule remove`",
 )
 
 // Silent reports whether an error needs no message: the command has printed why, or the

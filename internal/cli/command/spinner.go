@@ -41,7 +41,7 @@ func StartReminder(w io.Writer, text, reminder string) *Spinner {
 	s := &Spinner{w: w, text: text, began: time.Now()}
 	tick, show := spinnerTick, s.draw
 	if _, terminal := term.Columns(w); !terminal {
-		tick, show = reminderTick, func() { s.Say(fmt.Sprintf(reminder, humanize.Age(s.began, time.Now()))) }
+		tick, show = reminderTick, func() { s.Say(fmt.Sprintf(reminder, s.elapsed())) }
 		if reminder == "" {
 			return s
 		}
@@ -97,9 +97,17 @@ func (s *Spinner) draw() {
 	frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	frame := frames[int(time.Since(s.began)/spinnerTick)%len(frames)]
 	width, _ := term.Columns(s.w)
-	line := fmt.Sprintf("%c %s  %s", frame, humanize.Age(s.began, time.Now()), term.SafeLine(s.text))
+	line := fmt.Sprintf("%c %s  %s", frame, s.elapsed(), term.SafeLine(s.text))
 	_, _ = fmt.Fprint(s.w, "\r\x1b[K"+Fit(line, width-1))
 	s.shown = true
+}
+
+func (s *Spinner) elapsed() string {
+	now := time.Now()
+	if now.Sub(s.began) < time.Second {
+		return "0s"
+	}
+	return humanize.Age(s.began, now)
 }
 
 // clear removes the line. The caller holds the lock.

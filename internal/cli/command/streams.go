@@ -85,6 +85,10 @@ func (c *Context) PrintIndented(v any) error {
 	return c.printDocument(b.Bytes(), err)
 }
 
+// HasPrintedJSON reports whether the command has printed a JSON document, which then says what went
+// wrong as well.
+func (c *Context) HasPrintedJSON() bool { return c.printed }
+
 // Print prints a text on standard output.
 func (c *Context) Print(text string) error {
 	if _, err := fmt.Fprint(c.Out, text); err != nil {
@@ -114,6 +118,7 @@ func (c *Context) printDocument(raw []byte, err error) error {
 	if err != nil {
 		return fmt.Errorf("make the JSON output: %w", err)
 	}
+	c.printed = true
 	return c.Print(string(term.SafeJSON(bytes.TrimSpace(raw))) + "\n")
 }
 
