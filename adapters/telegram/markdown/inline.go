@@ -27,7 +27,7 @@ func (r *renderer) inline(n ast.Node) {
 			r.newline()
 		}
 	case *ast.String:
-		r.write(string(n.Value))
+		r.literal(string(n.Value))
 	case *ast.CodeSpan:
 		r.code(models.MessageEntity{Type: models.MessageEntityTypeCode}, r.codeOf(n))
 	case *ast.Emphasis:
@@ -47,6 +47,10 @@ func (r *renderer) inline(n ast.Node) {
 	case *ast.AutoLink:
 		r.write(r.autoLink(n))
 	case *ast.RawHTML:
+		if r.inTable && lineBreak().Match(n.Segments.Value(r.source)) {
+			r.write("\n")
+			return
+		}
 		r.literal(string(n.Segments.Value(r.source)))
 	default:
 		r.inlines(n)
@@ -80,11 +84,18 @@ func (r *renderer) linked(destination []byte, n ast.Node) {
 
 // plain returns the content of a node as plain text on one line, with the addresses of
 // links.
-func (r *renderer) plain(n ast.Node) string {
+func (r *renderer) plain(n ast.Node) string { return strings.ReplaceAll(r.cell(n), "\n", " ") }
+
+// cell returns the content of a node as plain text, on several lines if a cell of a table has
+// line breaks.
+func (r *renderer) cell(n ast.Node) string {
 	plain := renderer{source: r.source, inTable: r.inTable, plainText: true}
 	plain.inlines(n)
-	return strings.ReplaceAll(string(plain.text), "\n", " ")
+	return string(plain.text)
 }
+
+// lineBreak matches HTML's line break, the only one that a cell of a table can have.
+var lineBreak = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^<(?i:br)\s*/?>$`) })
 
 func (r *renderer) textOf(n *ast.Text) string {
 	if n.IsRaw() {

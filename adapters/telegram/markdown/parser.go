@@ -18,8 +18,12 @@ import (
 // goldmark/extension is not used: its expressions for links cost 300 kB in every process.
 var markdownParser = sync.OnceValue(func() parser.Parser {
 	return parser.NewParser(
-		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
+		parser.WithBlockParsers(append(parser.DefaultBlockParsers(),
+			util.Prioritized(numberParser{parser.NewListItemParser()}, 390), // before the parser without numbers
+			util.Prioritized(formulaBlockParser{}, 690),
+		)...),
 		parser.WithInlineParsers(
+			util.Prioritized(formulaParser{}, 90),
 			util.Prioritized(parser.NewCodeSpanParser(), 100),
 			util.Prioritized(taskParser{}, 150),
 			util.Prioritized(parser.NewLinkParser(), 200),
@@ -145,6 +149,43 @@ func dunder(line []byte) int {
 		return 0
 	}
 	return end
+}
+
+// A numberParser parses list items and keeps their numbers.
+type numberParser struct{ parser.BlockParser }
+
+// Open implements parser.BlockParser.
+func (p numberParser) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
+	line, _ := reader.PeekLine()
+	node, state := p.BlockParser.Open(parent, reader, pc)
+	if item, ok := node.(*ast.ListItem); ok {
+		digits := bytes.TrimLeft(line, " \t")
+		digits = digits[:len(digits)-len(bytes.TrimLeft(digits, "0123456789"))]
+		number, _ := strconv.Atoi(string(digits)) // 0 without digits: of a bullet
+		item.SetAttributeString(numberAttribute, number)
+	}
+	return node, state
+}
+
+const numberAttribute = "number"
+
+// numbersOf returns the numbers of a list's items as they are written. A list that repeats one
+// number counts on from there.
+func numbersOf(n *ast.List) []int {
+	var numbers []int
+	same := true
+	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
+		written, _ := item.AttributeString(numberAttribute)
+		number, _ := written.(int)
+		numbers = append(numbers, number)
+		same = same && number == n.Start
+	}
+	for i := range numbers {
+		if same {
+			numbers[i] = n.Start + i
+		}
+	}
+	return numbers
 }
 
 const bullet = "• "

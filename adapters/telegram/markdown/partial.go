@@ -20,7 +20,7 @@ import (
 // An open fence needs no special treatment: by CommonMark the code extends to the end. A
 // table is text until the line below the header is complete.
 func RenderPartial(source string) Document {
-	source = withoutMarkers(source)
+	source = withoutMarkers(withoutCutANSI(WithoutANSI(source)))
 	source = withoutAddress(withoutRun(source))
 	open := openRuns(lastParagraph(source))
 	slices.Reverse(open)

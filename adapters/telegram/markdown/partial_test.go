@@ -49,6 +49,10 @@ func TestRenderPartial(t *testing.T) {
 		{"```go\nx := `a", "```go\nx := `a"},
 		{"a\n\n> quote **b", "a\n\n> quote **b**"},
 		{"- item *b", "- item *b*"},
+		{"red \x1b[31", "red"},
+		{"red \x1b[31mt\x1b", "red t"},
+		{"1. a\n5. b", "1. a\n5. b"},
+		{"so \\(\\alpha", "so (\\alpha"},
 		{"done.", "done."},
 		{"", ""},
 	} {

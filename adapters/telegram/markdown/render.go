@@ -12,8 +12,10 @@ import (
 
 // Render converts Markdown to a document. Every input is valid; text that is not
 // Markdown is shown literally, and a source with hundreds of nested lists is shown
-// entirely as plain text. Render is safe for concurrent use.
+// entirely as plain text. The control sequences of terminals are removed. Render is safe for
+// concurrent use.
 func Render(source string) Document {
+	source = WithoutANSI(source)
 	if tooDeep().MatchString(source) {
 		return Plain(source)
 	}
@@ -146,7 +148,7 @@ func (r *renderer) table(n *east.Table) string {
 	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
 		var cells []string
 		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
-			cells = append(cells, strings.TrimSpace(r.plain(cell)))
+			cells = append(cells, strings.TrimSpace(r.cell(cell)))
 		}
 		rows = append(rows, cells)
 	}
@@ -155,19 +157,18 @@ func (r *renderer) table(n *east.Table) string {
 
 // list writes the items of a list, with indented continuation lines.
 func (r *renderer) list(n *ast.List) {
-	number := n.Start
-	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
-		if item != n.FirstChild() {
+	numbers := numbersOf(n)
+	for i, item := 0, n.FirstChild(); item != nil; i, item = i+1, item.NextSibling() {
+		if i > 0 {
 			r.write(separator(n.IsTight))
 		}
 		r.indent()
-		r.write(marker(n, number, item))
+		r.write(marker(n, numbers[i], item))
 		indent := "  "
 		if n.IsOrdered() {
 			indent = "   "
 		}
 		r.indented(indent, func() { r.blocks(item, n.IsTight) })
-		number++
 	}
 }
 

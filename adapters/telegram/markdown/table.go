@@ -112,25 +112,44 @@ func cellsOf(line text.Segment, source []byte, columns int) []text.Segment {
 	return cells
 }
 
-// alignedTable formats rows, the first of them the header, as lines of aligned columns.
+// alignedTable formats rows, the first of them the header, as lines of aligned columns. A cell
+// may have several lines.
 func alignedTable(rows [][]string, alignments []east.Alignment) string {
 	widths := make([]int, len(alignments))
 	for _, cells := range rows {
 		for i, text := range cells {
-			widths[i] = max(widths[i], min(uniseg.StringWidth(text), maxColumn))
+			for line := range strings.SplitSeq(text, "\n") {
+				widths[i] = max(widths[i], min(uniseg.StringWidth(line), maxColumn))
+			}
 		}
 	}
 	var b strings.Builder
 	for i, cells := range rows {
-		for j, c := range cells {
-			cells[j] = align(c, widths[j], alignments[j])
+		for _, line := range linesOf(cells) {
+			for j, c := range line {
+				line[j] = align(c, widths[j], alignments[j])
+			}
+			b.WriteString(strings.TrimRight(strings.Join(line, columnGap), " ") + "\n")
 		}
-		b.WriteString(strings.TrimRight(strings.Join(cells, columnGap), " ") + "\n")
 		if i == 0 {
 			b.WriteString(underlines(widths))
 		}
 	}
 	return b.String()
+}
+
+// linesOf returns the lines of a row: as many as the cell with the most lines has.
+func linesOf(cells []string) [][]string {
+	var lines [][]string
+	for j, c := range cells {
+		for i, text := range strings.Split(c, "\n") {
+			if i == len(lines) {
+				lines = append(lines, make([]string, len(cells)))
+			}
+			lines[i][j] = strings.TrimSpace(text)
+		}
+	}
+	return lines
 }
 
 func align(text string, width int, a east.Alignment) string {
