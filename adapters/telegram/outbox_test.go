@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
+	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 	"bareclaw/core/lanes"
@@ -176,5 +178,105 @@ func TestOffsetThatIsOld(t *testing.T) {
 	chat.AwaitText("Shown here")
 	if got := chat.FromBot(); len(got) != 2 {
 		t.Errorf("got %v", got)
+	}
+}
+
+// refusals are 400s that nobody has foreseen.
+var refusals = []string{
+	"message is too long", "TEXT_EMPTY", "inline keyboard button URL is invalid", "WEBPAGE_CURL_FAILED", "URL host is empty", "SOMETHING_NEW",
+}
+
+// TestRefusedMessage: a message that Telegram refuses is sent in another way, each time a simpler
+// one, and last a note says that it could not be shown.
+func TestRefusedMessage(t *testing.T) {
+	t.Parallel()
+	for _, why := range refusals {
+		for refused, want := range map[int]string{1: "bold word", 2: "message.txt", 3: "refused it (Bad Request: " + why + ")"} {
+			t.Run(fmt.Sprintf("%s %d", why, refused), func(t *testing.T) {
+				t.Parallel()
+				a, api, _, chat := serve(t)
+				a.out.Say(t.Context(), "note:0", "tg-7", view.Note{Text: "before"})
+				before := chat.AwaitText("before")
+				refuse := slices.Repeat([]fakeapi.Step{fakeapi.Refuse(400, "Bad Request: "+why)}, refused)
+				api.Script("sendMessage", 7, refuse[:min(refused, 2)]...)
+				if refused > 2 {
+					api.Script("sendDocument", 7, refuse[2:]...)
+				}
+				a.out.Say(t.Context(), "note:1", "tg-7", view.Note{Text: "**bold** word", ReplyTo: before.ID})
+				a.out.Say(t.Context(), "note:2", "tg-7", view.Note{Text: "after"})
+				chat.AwaitText("after")
+				got := chat.FromBot()[1:]
+				if len(got) != 2 {
+					t.Fatalf("the chat has %v", got)
+				}
+				text := got[0].Text
+				if got[0].Media != nil {
+					text = got[0].Media.Name
+					if string(got[0].Media.Data) != "bold word" {
+						t.Errorf("the file has %q", got[0].Media.Data)
+					}
+				}
+				if !strings.Contains(text, want) || len(got[0].Entities) > 0 || got[0].ReplyTo != 0 {
+					t.Errorf("got %+v, want %q", got[0], want)
+				}
+				if d, err := a.env.Delivery(t.Context(), "note:1"); err != nil || d.State != core.DeliverySent || d.Attempts != refused || d.Error != "" {
+					t.Errorf("it is recorded as %+v, %v", d, err)
+				}
+			})
+		}
+	}
+}
+
+// TestRefusedRequest: a request keeps its buttons as long as Telegram takes them, and an edit that
+// is refused is made without formats, or comes as a new message.
+func TestRefusedRequest(t *testing.T) {
+	t.Parallel()
+	refuse := fakeapi.Refuse(400, "Bad Request: SOMETHING_NEW")
+	a, api, _, chat := serve(t)
+	buttons := [][]view.Button{{{Text: "Go", Data: "x:1"}}}
+	api.Script("sendMessage", 7, refuse)
+	a.out.Say(t.Context(), "note:1", "tg-7", view.Note{Text: "**go?**", Buttons: buttons})
+	m := chat.AwaitText("go?")
+	if _, ok := m.Button("Go"); !ok || len(m.Entities) > 0 {
+		t.Errorf("it is asked as %+v", m)
+	}
+	api.Script("editMessageText", 7, refuse)
+	a.out.Edit(t.Context(), "edit:1", "tg-7", outbox.Edit{Message: m.ID, Note: view.Note{Text: "**gone**"}})
+	api.Await(t, "the edit", func() bool { now, _ := chat.Message(m.ID); return now.Text == "gone" && len(now.Entities) == 0 })
+	api.Script("editMessageText", 7, refuse, refuse)
+	a.out.Edit(t.Context(), "edit:2", "tg-7", outbox.Edit{Message: m.ID, Note: view.Note{Text: "anew"}})
+	if chat.AwaitText("anew").ID == m.ID {
+		t.Error("it was edited")
+	}
+}
+
+// TestRefusedAcrossACrash: a process that is killed between two ways leaves the delivery to the
+// next one, which sends the message once.
+func TestRefusedAcrossACrash(t *testing.T) {
+	t.Parallel()
+	a, api, _, chat := ready(t)
+	refuse := fakeapi.Refuse(400, "Bad Request: SOMETHING_NEW")
+	api.Script("sendMessage", 7, refuse, refuse, refuse, refuse)
+	held := api.Hold("sendDocument", 7)
+	stop := run(t, a)
+	a.out.Say(t.Context(), "note:1", "tg-7", view.Note{Text: "once"})
+	api.Await(t, "the third way", held.Reached)
+	stop() // the call that hangs is cut, as by a kill
+	defer held.Release()
+	b, err := New(a.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run(t, b)()
+	b.out.Say(t.Context(), "note:2", "tg-7", view.Note{Text: "after"})
+	chat.AwaitText("after")
+	n := 0
+	for _, m := range chat.FromBot() {
+		if m.Media != nil && string(m.Media.Data) == "once" {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("the chat has %v", chat.FromBot())
 	}
 }

@@ -43,6 +43,8 @@ func (e *Error) Error() string { return e.Why }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+const gone = "Telegram no longer has it"
+
 var errTooLarge = &Error{Why: "it is larger than 20 MB, the most that Telegram gives to bots"}
 
 // A Downloader saves the files attached to messages in a directory. The methods of a
@@ -97,7 +99,11 @@ func (d *Downloader) load(ctx context.Context, id string, to *os.File) (int64, e
 		d.Cooldowns.Note(outbox.Files, err)
 		d.Log.Warn("telegram: an attempt to download a file failed", "try", try, "bytes", have, "err", err)
 		if try == maxAttempts {
-			return have, &Error{Why: "Telegram did not deliver it after several attempts", Err: err}
+			why := "Telegram did not deliver it after several attempts"
+			if errors.Is(err, bot.ErrorBadRequest) {
+				why = gone
+			}
+			return have, &Error{Why: why, Err: err}
 		}
 		_ = wait.Sleep(ctx, max(throttle.Backoff(try, attemptTime), botapi.RetryAfter(err)))
 	}
@@ -109,13 +115,14 @@ func (d *Downloader) loadMore(ctx context.Context, id string, to *os.File, have 
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
 	f, err := d.Client.GetFile(ctx, &bot.GetFileParams{FileID: id})
-	if errors.Is(err, bot.ErrorBadRequest) || errors.Is(err, bot.ErrorForbidden) {
-		if strings.Contains(err.Error(), "too big") {
-			return have, errTooLarge
-		}
-		return have, &Error{Why: "Telegram no longer has it", Err: err}
-	}
-	if err != nil {
+	switch {
+	case botapi.Refused(err, "too big"):
+		return have, errTooLarge
+	case botapi.Refused(err, "temporarily unavailable"): // or gone: only a later attempt tells
+		return have, fmt.Errorf("getFile: %w", err)
+	case errors.Is(err, bot.ErrorBadRequest), errors.Is(err, bot.ErrorForbidden):
+		return have, &Error{Why: gone, Err: err}
+	case err != nil:
 		return have, fmt.Errorf("getFile: %w", err)
 	}
 	at := url.URL{Path: f.FilePath}

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -92,6 +93,30 @@ func TestFetchGoesOn(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(to), ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestFetchTriesAgain holds that a file that is "temporarily unavailable" is asked for again, and
+// that Telegram no longer has it only after the last attempt.
+func TestFetchTriesAgain(t *testing.T) {
+	t.Parallel()
+	api := fakeapi.New(t)
+	a := loose(t, api)
+	f := sentFile(t, a, api, fakeapi.Document("a.txt", "text/plain", []byte("a")))
+	away := fakeapi.Refuse(http.StatusBadRequest, "Bad Request: wrong file_id or the file is temporarily unavailable")
+	api.Script("getFile", 0, away)
+	if n, err := a.Download(t.Context(), &f, filepath.Join(a.Dir, "tg-7", f.Name)); err != nil || n != 1 {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	before := len(api.Calls("getFile"))
+	f.Name = "gone"
+	api.Script("getFile", 0, slices.Repeat([]fakeapi.Step{away}, maxAttempts)...)
+	_, err := a.Download(t.Context(), &f, filepath.Join(a.Dir, "tg-7", f.Name))
+	if known := (*Error)(nil); !errors.As(err, &known) || known.Why != "Telegram no longer has it" {
+		t.Errorf("got %v", err)
+	}
+	if n := len(api.Calls("getFile")) - before; n != maxAttempts {
+		t.Errorf("it was asked for %d times", n)
 	}
 }
 

@@ -148,6 +148,19 @@ func (m *Upload) Send(ctx context.Context, c *botapi.Client, to chats.Address) (
 	return m.sendAs(ctx, c, to, asDocument, io.LimitReader(f, size))
 }
 
+// Reduced implements outbox.Reducible: the same file with an unformatted caption, then as a
+// document.
+func (m *Upload) Reduced() []outbox.Part {
+	plain := *m
+	plain.Caption = markdown.Document{Text: m.Caption.Text}
+	if m.Kind == asDocument {
+		return []outbox.Part{&plain}
+	}
+	document := plain
+	document.Kind = asDocument
+	return []outbox.Part{&plain, &document}
+}
+
 // noPhoto reports whether Telegram refused a file as a photo: Telegram cannot decode the
 // file, or the sides are too long or too unequal.
 func noPhoto(err error) bool {

@@ -111,8 +111,12 @@ func (t *transfer) compose(ctx context.Context) ([]Part, error) {
 }
 
 // sendPart sends a part and returns the resulting message. sendPart blocks until
-// Telegram accepts the part or refuses the part for good, or the adapter ends.
+// Telegram accepts the part or refuses the part for good, or the adapter ends. A part that is
+// refused is sent in other ways: nothing of it has arrived, so that after a crash the next
+// process tries the same ways from the first one on.
 func (t *transfer) sendPart(ctx context.Context, part Part) (id int, err error) {
+	var ways []Part
+	refused := error(nil) // the first refusal, which is the one to tell
 	for failures := 0; ; {
 		err = t.o.sender.sendWithin(ctx, timeLimit(part), t.to, throttle.Durable, func(ctx context.Context) (err error) {
 			id, err = t.attempt(ctx, part)
@@ -126,6 +130,15 @@ func (t *transfer) sendPart(ctx context.Context, part Part) (id int, err error) 
 			t.o.env.Log.Debug("telegram: failed attempt not recorded", "err", err)
 		}
 		switch {
+		case isRefusedPart(err):
+			if refused == nil {
+				refused, ways = err, otherWays(part, &t.Delivery, err)
+			}
+			if len(ways) == 0 {
+				return 0, refused
+			}
+			t.o.env.Log.Warn("telegram: a refused message is sent in another way", "channel", string(t.Channel), "delivery", t.ID, "err", err)
+			part, ways, failures = ways[0], ways[1:], 0
 		case Permanent(err):
 			return 0, err
 		case botapi.RetryAfter(err) > 0: // the limiter holds the next call
