@@ -43,13 +43,44 @@ func (r *Reader) read(m *models.Message) reading {
 		return s // a command of Claude, recognised by the first character
 	}
 	s.lead = r.ofOthers(passedOn(m) + quoted(m))
-	if to := m.ReplyToMessage; to != nil && to.Chat.ID == m.Chat.ID {
+	if to := repliedTo(m); to != nil {
 		if f, ok := media.FileOf(to); ok {
 			f.Quoted = true
 			s.files = append(s.files, f)
 		}
 	}
 	return s
+}
+
+// repliedTo returns the replied-to message, of this chat or of another one; nil without any. Of a
+// message of another chat, what Telegram tells makes a message.
+func repliedTo(m *models.Message) *models.Message {
+	to, x := m.ReplyToMessage, m.ExternalReply
+	switch {
+	case to != nil && to.Chat.ID == m.Chat.ID:
+		return to
+	case to != nil || x == nil:
+		return nil
+	}
+	return &models.Message{
+		ID: x.MessageID, Date: sentAt(&x.Origin), Animation: x.Animation, Audio: x.Audio, Document: x.Document, Photo: x.Photo, Sticker: x.Sticker,
+		Video: x.Video, VideoNote: x.VideoNote, Voice: x.Voice, Checklist: x.Checklist, Contact: x.Contact, Dice: x.Dice, Location: x.Location,
+		Poll: x.Poll, Venue: x.Venue, Story: x.Story, Game: x.Game, Invoice: x.Invoice, Giveaway: x.Giveaway, PaidMedia: x.PaidMedia,
+	}
+}
+
+func sentAt(o *models.MessageOrigin) int {
+	switch {
+	case o.MessageOriginUser != nil:
+		return o.MessageOriginUser.Date
+	case o.MessageOriginHiddenUser != nil:
+		return o.MessageOriginHiddenUser.Date
+	case o.MessageOriginChat != nil:
+		return o.MessageOriginChat.Date
+	case o.MessageOriginChannel != nil:
+		return o.MessageOriginChannel.Date
+	}
+	return 0
 }
 
 // Text returns the text or caption of a message as Markdown, without the name of the bot
@@ -59,6 +90,9 @@ func (r *Reader) Text(m *models.Message) string {
 	text, entities := m.Text, m.Entities
 	if text == "" {
 		text, entities = m.Caption, m.CaptionEntities
+	}
+	if text == "" {
+		text = richText(m.RichMessage)
 	}
 	bot := r.BotName()
 	if !strings.HasPrefix(chats.Unaddressed(text, bot), "/") {
@@ -122,7 +156,7 @@ func quoted(m *models.Message) string {
 		}
 		text = gist(r)
 	case x != nil:
-		who = originName(&x.Origin)
+		who, text = originName(&x.Origin), gist(repliedTo(m))
 	}
 	if m.Quote != nil {
 		text = m.Quote.Text
@@ -137,11 +171,28 @@ func quoted(m *models.Message) string {
 }
 
 func gist(m *models.Message) string {
-	text := cmp.Or(m.Text, m.Caption)
+	text := cmp.Or(m.Text, m.Caption, richText(m.RichMessage))
 	if f, ok := media.FileOf(m); ok {
 		text = strings.TrimRight("("+f.Kind+") "+text, " ")
 	}
-	return cmp.Or(text, Facts(m))
+	return cmp.Or(text, Facts(m), unshown(m))
+}
+
+// unshown names what a replied-to message has where nothing of it can be told.
+func unshown(m *models.Message) string {
+	switch {
+	case m.Story != nil:
+		return "(story)"
+	case m.PaidMedia != nil:
+		return "(paid photos or videos)"
+	case m.Game != nil:
+		return "(game)"
+	case m.Invoice != nil:
+		return "(invoice)"
+	case m.Giveaway != nil:
+		return "(giveaway)"
+	}
+	return ""
 }
 
 // Facts describes the contents other than text and files.
