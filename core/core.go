@@ -46,6 +46,9 @@ const (
 	Collect   Mode = "collect"   // wait, and become part of the next turn
 	Steer     Mode = "steer"     // hand over at once; the agent folds the message into the running turn
 	Interrupt Mode = "interrupt" // end the running turn, then run
+	// Join continues what the same sender has just sent. A running turn of that sender that has
+	// done nothing yet is begun again with both; a turn that has is handed the message at once.
+	Join Mode = "join"
 )
 
 // Origin tells the agent the source of a message. Empty fields are left out of the prefix.

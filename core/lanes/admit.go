@@ -85,7 +85,12 @@ func (in *intake) acceptDone(it *queued, err error) {
 // message: a refused or duplicate message must not affect the running turn.
 func (in *intake) applyMode(it *queued) {
 	in.turns.interruptFor(it)
-	if f := in.turns.running(); f != nil && it.msg.Mode == core.Steer {
+	f := in.turns.running()
+	switch {
+	case f == nil:
+	case it.msg.Mode == core.Join && f.isOf(it.msg):
+		in.turns.join(it, f)
+	case it.msg.Mode == core.Steer:
 		in.turns.steer(it, f)
 	}
 }

@@ -203,7 +203,7 @@ func (ts *turns) unfreeze(f *inflight, err error) {
 		f.stop.wake(nil)
 		return
 	}
-	if f.stop != nil {
+	if f.stop != nil && !f.stop.again {
 		v := outcomes{stops: []*stop{f.stop}}
 		for _, it := range kept {
 			v.set(it, f.stop.reply)

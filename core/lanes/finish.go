@@ -78,6 +78,9 @@ func (ts *turns) finish(fs []*inflight, reply core.Reply, r *core.Result) {
 	// A new process does not know stops, and the next turn could overtake a lazy change.
 	v.replayable = r != nil && len(v.stops) == 0 && len(back) == 0
 	ts.queue.requeue(back)
+	if p == nil {
+		ts.queue.announceReturn(back)
+	}
 	ts.count(reply)
 	ts.logEnd(fs, reply, now)
 	if ts.conv.session != nil {

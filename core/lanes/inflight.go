@@ -3,6 +3,7 @@ package lanes
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,6 +103,7 @@ const patientGrace = 5 * time.Second
 
 // A stop is the reason for ending a turn early.
 type stop struct {
+	again   bool          // the messages return to the queue if no tool was begun, instead of the outcome
 	reply   core.Reply    // the outcome, if the agent gives no other
 	grace   time.Duration // time for the agent to end the turn; 0 means interruptGrace
 	waiters []func(error) // called once each
@@ -132,10 +134,37 @@ func (ts *turns) interruptFor(it *queued) {
 	}
 }
 
+// isOf reports whether the sender of the turn's last message has sent m too.
+func (f *inflight) isOf(m *core.Message) bool {
+	last := f.carrier()
+	return last.Adapter == m.Adapter && last.Origin == m.Origin
+}
+
+// beginsAgain reports whether an outcome with the code leaves the turn's messages to be begun again,
+// together with the message for which the turn was stopped. A turn that may have had an effect is
+// not begun again.
+func (f *inflight) beginsAgain(code string) bool {
+	return f.stop != nil && f.stop.again && code == core.CodeInterrupted && !f.toolBegun && !f.fateUnknown
+}
+
+// join adds a message to the running turn f of the same sender. A turn with an effect, with other
+// turns behind it, or of a command is handed the message instead; then the message may wait.
+func (ts *turns) join(it *queued, f *inflight) {
+	others := func(g *inflight) bool { return g != f && !g.answered }
+	if f.toolBegun || f.fateUnknown || slices.ContainsFunc(ts.list, others) || core.IsCommand(f.carrier()) || core.IsCommand(it.msg) {
+		ts.steer(it, f)
+		return
+	}
+	ts.interrupt(f, &stop{again: true, reply: interruption("Interrupted by the next message of the same sender.")})
+}
+
 // interrupt ends a turn: first by a request to the agent, and after the grace period by
 // ending the agent's process. A turn not handed over ends at once.
 func (ts *turns) interrupt(f *inflight, s *stop) {
 	if f.stop != nil {
+		if f.stop.again && !s.again { // whoever stops the turn does not want it begun again
+			f.stop.again, f.stop.reply = false, s.reply
+		}
 		f.stop.waiters = append(f.stop.waiters, s.waiters...)
 		ts.hurry(f, s)
 		return

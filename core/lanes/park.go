@@ -159,8 +159,12 @@ func (q *queue) onArrival(it *queued) {
 // isRequeued reports whether a message of turns failed by the parking cause returns to the
 // queue: the message already waited for the end of the cause, or through a restart, and no
 // turn is known or suspected to have begun a tool. The first message to meet the cause
-// fails, because a person may be waiting for the answer.
+// fails, because a person may be waiting for the answer. The messages of a turn that begins again
+// return too.
 func isRequeued(fs []*inflight, it *queued, code string) bool {
+	if slices.ContainsFunc(fs, func(f *inflight) bool { return f.beginsAgain(code) }) {
+		return true
+	}
 	begun := func(f *inflight) bool { return f.toolBegun || f.fateUnknown }
 	return parks(code) && it.requeueWhenParked && !slices.ContainsFunc(fs, begun)
 }

@@ -106,6 +106,14 @@ func (q *queue) announceDelay() {
 	}
 }
 
+// announceReturn reports messages of a turn that have returned to the queue.
+func (q *queue) announceReturn(items []*queued) {
+	for _, it := range items {
+		msg := *it.msg
+		q.publish(core.Update{Kind: core.UpdateQueued, Message: &msg, Position: q.position(msg.ID), Detail: q.why()})
+	}
+}
+
 func (q *queue) refuse(it *queued, err error) {
 	it.refused = true
 	q.manager.tickets.drop(it.msg.ID)

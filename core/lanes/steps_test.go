@@ -67,12 +67,12 @@ var userSteps = map[string]func(*scene, context.Context, step) error{
 func (s *scene) send(name string, p step) {
 	sub := core.Submission{
 		Channel: s.channel(p), Adapter: cmp.Or(p.values["by"], "test"), Content: core.Content{Text: name},
-		CanAsk: p.has("ask"), Deliver: p.has("deliver"), SourceKey: p.values["key"], SourceHash: p.values["hash"],
+		Origin: core.Origin{User: p.values["user"]}, CanAsk: p.has("ask"), Deliver: p.has("deliver"), SourceKey: p.values["key"], SourceHash: p.values["hash"],
 	}
 	if text, ok := p.values["text"]; ok {
 		sub.Content.Text = text
 	}
-	for _, mode := range []core.Mode{core.Steer, core.Interrupt} {
+	for _, mode := range []core.Mode{core.Steer, core.Interrupt, core.Join} {
 		if p.has(string(mode)) {
 			sub.Mode = mode
 		}
@@ -287,7 +287,7 @@ func (s *scene) moment(text string) time.Time {
 var worldSteps = map[string]func(*scene, step){
 	"send": func(s *scene, p step) { // send one two [steer|interrupt] [ask] [deliver] [wait] [in=c] [by=adapter] [key=k] [hash=h]
 		for _, name := range p.words[1:] {
-			if !slices.Contains([]string{"steer", "interrupt", "ask", "deliver", "wait"}, name) {
+			if !slices.Contains([]string{"steer", "interrupt", "join", "ask", "deliver", "wait"}, name) {
 				s.send(name, p)
 			}
 		}

@@ -34,17 +34,25 @@ func (h *Handler) option(ctx context.Context, t chats.Tap) string {
 		if number != a.Open() {
 			return "This question has already been answered."
 		}
+		if option == optionOther {
+			a.Writer, a.Name = t.User.ID, chats.FullName(&t.User)
+			return ""
+		}
 		return choose(questions[number], a, option)
 	})
 	h.editTapped(ctx, t, id)
+	if option == optionOther && text == "" {
+		return "Write your own words: your next message here is the answer."
+	}
 	return text
 }
+
+// optionOther is the button for an answer in the person's own words.
+const optionOther = "other"
 
 // choose applies a button to the open question, and returns a text if nothing changes.
 func choose(q core.Question, a *view.Answers, option string) string {
 	switch option {
-	case "other":
-		return "Reply to this message with your own words."
 	case "done":
 		if len(a.Picked) == 0 {
 			return "Choose at least one option first, or reply with your own words."
@@ -120,24 +128,27 @@ var (
 	alwaysWords = []string{"always"}
 )
 
-// Reply decides an approval by a reply to the approval's message, and confirms in the
-// note with the id. Reply returns false if the message decides nothing: a reply to a
-// decided approval is an ordinary message.
+// A decision by a text is recorded: after a crash the text must not be sent to Claude as a message.
+type textDecision struct {
+	Approval string `json:"approval"`
+	Awaited  bool   `json:"awaited,omitempty"` // the text was asked for by a button, and replies to nothing
+}
+
+// Reply decides an approval by a reply to the approval's message, or by the text that a person was
+// asked to write, and confirms in the note with the id. Reply returns false if the message decides
+// nothing: a reply to a decided approval is an ordinary message.
 func (h *Handler) Reply(ctx context.Context, to chats.Address, key, note string, m *models.Message) bool {
-	if m.ReplyToMessage == nil || m.Text == "" || m.ForwardOrigin != nil {
+	if m.Text == "" || m.ForwardOrigin != nil || m.ViaBot != nil || m.From == nil {
 		return false
 	}
 	if h.out.Recorded(ctx, note) {
 		return true
 	}
-	var begun struct { // after a crash, keeps the reply from being sent to Claude as a message
-		Approval string `json:"approval"`
-	}
+	var begun textDecision
 	again, err := h.env.Records.Get(ctx, env.RecordReply+key, &begun)
 	h.env.Records.Error(ctx, "the record of a reply is not readable", err)
 	if !again {
-		begun.Approval = cmp.Or(h.shownAs(ctx, to.Key(), m.ReplyToMessage.ID), Below(m.ReplyToMessage, h.env.Bot))
-		if begun.Approval == "" {
+		if begun = h.decidedBy(ctx, to.Key(), m); begun.Approval == "" {
 			return false
 		}
 	}
@@ -146,10 +157,27 @@ func (h *Handler) Reply(ctx context.Context, to chats.Address, key, note string,
 		return false
 	}
 	h.env.Records.Keep(ctx, "a reply", env.RecordReply+key, begun)
-	text := h.decideByText(ctx, &p, m, key)
+	text := h.decideByText(ctx, &p, m, key, begun.Awaited)
 	h.out.Say(ctx, note, to.Key(), view.Note{Text: view.Literal(text), ReplyTo: m.ID})
 	h.env.Records.Forget(ctx, "the record of a reply", env.RecordReply+key)
 	return true
+}
+
+// decidedBy returns what a text decides: the approval to which it replies, or the one for which its
+// sender was asked to write.
+func (h *Handler) decidedBy(ctx context.Context, key core.ChannelKey, m *models.Message) textDecision {
+	if to := m.ReplyToMessage; to != nil && to.ForumTopicCreated == nil {
+		return textDecision{Approval: cmp.Or(h.shownAs(ctx, key, to.ID), Below(to, h.env.Bot))}
+	}
+	for _, p := range h.pending(ctx) {
+		if p.Channel != key {
+			continue
+		}
+		if a, err := h.answersTo(ctx, p.ID); err == nil && a.Writer == m.From.ID {
+			return textDecision{Approval: p.ID, Awaited: true}
+		}
+	}
+	return textDecision{}
 }
 
 // shownAs returns the pending approval shown by a message of a channel, or "".
@@ -207,16 +235,26 @@ func isWord(text string, words []string) bool {
 	return slices.Contains(words, strings.ToLower(strings.Trim(text, " \n.!")))
 }
 
-func (h *Handler) decideByText(ctx context.Context, p *core.Approval, m *models.Message, key string) string {
+// decideByText decides an approval by a text. An awaited text is the answer as it is.
+func (h *Handler) decideByText(ctx context.Context, p *core.Approval, m *models.Message, key string, awaited bool) string {
 	if _, ok := core.Questions(*p); ok {
-		text := h.answer(ctx, p.ID, m.From, key, func(_ []core.Question, a *view.Answers) string {
-			a.Give(m.Text)
+		text := h.answer(ctx, p.ID, m.From, key, func(questions []core.Question, a *view.Answers) string {
+			chosen, err := []string{m.Text}, error(nil)
+			if !awaited {
+				chosen, err = questions[a.Open()].Chosen(m.Text)
+			}
+			if err != nil {
+				return err.Error()
+			}
+			a.Give(chosen...)
 			return ""
 		})
 		return cmp.Or(text, "Noted. Please answer the next question.")
 	}
 	decision := core.Decision{By: chats.FullName(m.From)}
 	switch {
+	case awaited:
+		decision.Message = m.Text
 	case isWord(m.Text, yesWords):
 		decision.Allow = true
 	case isWord(m.Text, alwaysWords) && len(view.AlwaysRules(p)) > 0:

@@ -188,7 +188,7 @@ func (h *Handler) askAgain(ctx context.Context, t chats.Tap) string {
 	return "This button is of an earlier version. The request is sent again, whole: please decide there."
 }
 
-// revise explains how to send a plan back: a revision needs a text.
+// revise sends a plan back with the next text of whoever tapped.
 func (h *Handler) revise(ctx context.Context, t chats.Tap) string {
 	p, err := h.env.Approval(ctx, t.Arg)
 	switch {
@@ -197,7 +197,12 @@ func (h *Handler) revise(ctx context.Context, t chats.Tap) string {
 	case p.State != core.ApprovalPending:
 		return view.TooLate(&p)
 	}
-	return "Reply to this message and write what to change."
+	h.answers.Lock()
+	defer h.answers.Unlock()
+	if err := h.env.Records.Put(ctx, env.RecordAnswers+p.ID, view.Answers{Writer: t.User.ID, Name: chats.FullName(&t.User)}); err != nil {
+		return h.failed(ctx, "record who revises the plan", err)
+	}
+	return "Write what to change: your next message here goes to Claude with the plan."
 }
 
 // Actions returns the actions of the buttons below requests, by verb.

@@ -11,7 +11,7 @@ import (
 var ansi = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:\x1b\[|\x{9B})[0-?]*[ -/]*[@-~]` + // CSI
 		`|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)` + // strings, such as the address of a link
-		`|\x1b[!-/]+[0-~]|\x1b[0-OQ-WYZ\\` + "`" + `-~]`) // others
+		`|\x1b[!-/]+[0-~]|\x1b[0-OQ-WYZ` + "`" + `-~]`) // others
 })
 
 // WithoutANSI removes the control sequences of terminals, such as colours, from an answer.

@@ -271,7 +271,7 @@ func TestLongQuestion(t *testing.T) {
 	p := &core.Approval{ID: "1", Tool: core.ToolAskUser, State: core.ApprovalPending}
 	short := core.Question{Question: "Which\u200b?", Options: []core.Option{{Label: "a\u202eb", Description: "c"}, {Label: "d"}}}
 	r := Questions(p, []core.Question{short}, Answers{})
-	if want := "Claude asks\n" + `Which\u{200B}?` + "\n\n" + `• a\u{202E}b – c` + "\n• d\n\n"; !strings.HasPrefix(r.Text.Text, want) || len(r.Before.Documents) > 0 {
+	if want := "Claude asks\n" + `Which\u{200B}?` + "\n\n" + `1. a\u{202E}b – c` + "\n2. d\n\n"; !strings.HasPrefix(r.Text.Text, want) || len(r.Before.Documents) > 0 {
 		t.Errorf("the question is %q, want %q first", r.Text.Text, want)
 	}
 	if got, want := r.Buttons[0][0].Text, `a\u{202E}b`; got != want {

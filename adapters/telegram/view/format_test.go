@@ -12,6 +12,7 @@ func TestTextsMeanNothing(t *testing.T) {
 	for _, text := range []string{
 		"plain words", "*a* _b_ __c__ ~~d~~ ||e|| `f` ``g`` [h](http://i.example)", "# no heading", "- no list", "1. no list", "> no quote",
 		"<b>&amp;</b>", "a\\b", "``` no fence", "`", "``", "$x$ | y", "http://example.com/a_b_c", "_", "a_", "_a_", "a*", "**",
+		`\(a\) \[b\] $\x$ $$y$$`, "(a) [b]",
 	} {
 		if got := markdown.Render(Literal(text)); got.Text != text || len(got.Entities) != 0 {
 			t.Errorf("literal %q shows as %q with %+v", text, got.Text, got.Entities)

@@ -146,7 +146,11 @@ func Remedies(m *core.Message) [][]Button {
 func Literal(text string) string {
 	var b strings.Builder
 	for _, r := range OneLine(text) {
-		if r < 0x80 && strings.ContainsRune("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", r) {
+		if strings.ContainsRune("$()[]", r) { // escaped, they would enclose formulas
+			fmt.Fprintf(&b, "&#%d;", r)
+			continue
+		}
+		if r < 0x80 && strings.ContainsRune("!\"#%&'*+,-./:;<=>?@\\^_`{|}~", r) {
 			b.WriteByte('\\')
 		}
 		b.WriteRune(r)

@@ -16,13 +16,17 @@ type Answers struct {
 	Given  [][]string `json:"given"`            // final answers
 	Picked []int      `json:"picked,omitempty"` // options picked until now of an open multiple choice
 	Last   string     `json:"last,omitempty"`   // source key of the last change, to be made only once
+	Writer int64      `json:"writer,omitempty"` // user whose next text is the answer
+	Name   string     `json:"name,omitempty"`   // of the writer
 }
 
 // Open returns the index of the first unanswered question.
 func (a *Answers) Open() int { return len(a.Given) }
 
 // Give answers the open question.
-func (a *Answers) Give(texts ...string) { a.Given, a.Picked = append(a.Given, texts), nil }
+func (a *Answers) Give(texts ...string) {
+	a.Given, a.Picked, a.Writer, a.Name = append(a.Given, texts), nil, 0, ""
+}
 
 // Toggle picks or unpicks an option of the open question.
 func (a *Answers) Toggle(option int) {
@@ -69,7 +73,11 @@ func question(p *core.Approval, questions []core.Question, a Answers) Request {
 		b.Text("\n")
 	}
 	showQuestion(&b, questions, n, markdown.Shorten)
-	b.Text("\n").Italic("Or reply to this message with your own words. Open until " + Clock(p.ExpiresAt) + ".")
+	how := "Or reply to this message with a number, or with your own words."
+	if a.Writer != 0 {
+		how = "The next message of " + Brief(a.Name, 100) + " is the answer."
+	}
+	b.Text("\n").Italic(how + " Open until " + Clock(p.ExpiresAt) + ".")
 	return Request{Text: b.Document(), Buttons: optionButtons(p.ID, n, questions[n], a)}
 }
 
@@ -82,8 +90,8 @@ func showQuestion(b *markdown.Builder, questions []core.Question, n int, limit f
 		title += fmt.Sprintf(" (%d of %d)", n+1, len(questions))
 	}
 	b.Bold(title).Text("\n" + limit(visible.Paragraphs(q.Question), 1000) + "\n")
-	for _, o := range q.Options {
-		b.Text("\n• ").Bold(limit(visible.Words(o.Label), 100))
+	for i, o := range q.Options {
+		b.Text(fmt.Sprintf("\n%d. ", i+1)).Bold(limit(visible.Words(o.Label), 100))
 		if o.Description != "" {
 			b.Text(" – " + limit(visible.Words(o.Description), 300))
 		}

@@ -3,8 +3,6 @@ package chat
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 
 	"bareclaw/adapters/httpapi/api"
@@ -20,6 +18,7 @@ type form struct {
 	questions []core.Question
 	at        int // index of the next question; the number of questions once all are answered
 	answers   map[string]string
+	problem   string // why the last words answered nothing
 }
 
 func newForm(a core.Approval) *form {
@@ -55,6 +54,9 @@ func (f *form) show() string {
 
 // ask returns the complete question, with the rules that have no room beside the keys.
 func (f *form) ask() string {
+	if f.problem != "" {
+		return f.problem + "\n" + f.show()
+	}
 	if f.hasRoom() {
 		return f.show()
 	}
@@ -97,7 +99,7 @@ func (f *form) answered() bool { return len(f.questions) > 0 && f.at == len(f.qu
 
 func (f *form) question() question { return question(f.questions[f.at]) }
 
-// A question takes numbers or words as an answer.
+// A question is shown with numbers, which are answers.
 type question core.Question
 
 func (q question) show() string {
@@ -113,24 +115,6 @@ func (q question) show() string {
 		}
 	}
 	return b.String()
-}
-
-func (q question) chosen(words string) []string {
-	parts := []string{words}
-	if q.MultiSelect {
-		parts = strings.Split(words, ",")
-	}
-	var all []string
-	for _, part := range parts {
-		n, err := strconv.Atoi(strings.TrimSpace(part))
-		if err != nil || n < 1 || n > len(q.Options) {
-			return []string{words}
-		}
-		if label := q.Options[n-1].Label; !slices.Contains(all, label) {
-			all = append(all, label)
-		}
-	}
-	return all
 }
 
 func (f *form) key(key string) (api.Decision, bool) {
@@ -152,7 +136,7 @@ func (f *form) key(key string) (api.Decision, bool) {
 }
 
 // words returns the decision of a person's words. Questions are decided with the last
-// answer.
+// answer; a number of no option is asked for again.
 func (f *form) words(words string) (api.Decision, bool) {
 	switch {
 	case f.cut():
@@ -160,8 +144,13 @@ func (f *form) words(words string) (api.Decision, bool) {
 	case len(f.questions) == 0:
 		return api.Decision{Behavior: api.Deny, Message: words}, true
 	}
-	q := f.question()
-	f.answers[q.Question] = strings.Join(q.chosen(words), ", ")
+	q := f.questions[f.at]
+	chosen, err := q.Chosen(words)
+	if f.problem = ""; err != nil {
+		f.problem = err.Error()
+		return api.Decision{}, false
+	}
+	f.answers[q.Question] = strings.Join(chosen, ", ")
 	if f.at++; f.at < len(f.questions) {
 		return api.Decision{}, false
 	}

@@ -52,3 +52,16 @@ func TestRulesHaveRoom(t *testing.T) {
 		}
 	}
 }
+
+// TestNumberOfNoOption holds that a mistyped number is no answer: the question is asked again, and
+// says so.
+func TestNumberOfNoOption(t *testing.T) {
+	t.Parallel()
+	f := newForm(core.Approval{Tool: core.ToolAskUser, Input: json.RawMessage(`{"questions":[{"question":"Which?","options":[{"label":"a"},{"label":"b"}]}]}`)})
+	if _, decided := f.words("7"); decided || !strings.HasPrefix(f.ask(), "There is no option 7. Choose 1 to 2, ") || !strings.HasSuffix(f.ask(), "\nWhich?\n[1] a\n[2] b") {
+		t.Errorf("decided: %v; asked is %q", decided, f.ask())
+	}
+	if d, decided := f.words("2"); !decided || d.Answers["Which?"] != "b" {
+		t.Errorf("decided: %v, %v", decided, d)
+	}
+}

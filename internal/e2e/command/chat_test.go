@@ -70,6 +70,8 @@ func TestChatQuestions(t *testing.T) {
 	x := chat(g, "desk")
 	g.Tell("desk", harness.Calling(t, "AskUserQuestion", harness.Obj{"questions": []harness.Obj{harness.Colours(), harness.Toppings()}}), "can_ask", true)
 	x.Sees("? Which colour?", "[2] Blue: cold", "a number, or words of your own")
+	x.Enters("7")
+	x.Sees("There is no option 7", "? ")
 	x.Enters("2")
 	x.Sees("? Which toppings?", "[3] Olives", "numbers with commas")
 	x.Enters("1, 3")

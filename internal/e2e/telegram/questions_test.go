@@ -16,11 +16,38 @@ func TestTelegramQuestion(t *testing.T) {
 	c := newQuickTalk(t)
 	c.send(harness.Calling(t, "AskUserQuestion", harness.Obj{"questions": []harness.Obj{harness.Colours()}}))
 	q := c.asks("Blue", "Claude asks", "Which colour?", "Red – warm *and* loud", "Blue – cold")
-	c.tap(q, "Other…", "Reply to this message")
+	c.send("7", botapi.ReplyingTo(q.ID))
+	c.says("There is no option 7. Choose 1 to 2")
+	c.tap(q, "Other…", "your next message here is the answer")
+	c.becomes(q, "The next message of Anna Arden is the answer.")
 	c.tap(q, "Blue", "Answered by Anna Arden")
 	c.settles(q, "Which colour? Blue", "Answered by Anna Arden")
 	c.says("final: allowed AskUserQuestion", `"answers":{"Which colour?":"Blue"}`)
 	c.Balanced()
+}
+
+// After “Other…” the next text is the answer, also with a restart between them, and nothing else is.
+func TestTelegramOwnWords(t *testing.T) {
+	t.Parallel()
+	for _, words := range []string{"7", "no, *violet*"} {
+		t.Run(words, func(t *testing.T) {
+			t.Parallel()
+			c := newQuickTalk(t)
+			c.send(harness.Calling(t, "AskUserQuestion", harness.Obj{"questions": []harness.Obj{harness.Colours(), harness.Toppings()}}))
+			q := c.asks("Blue", "Which colour?", "1. Red", "2. Blue")
+			c.tap(q, "Other…", "your next message here is the answer")
+			c.recorded()
+			c.again()
+			c.send(words)
+			c.says("Noted. Please answer the next question.")
+			q = c.becomes(q, "✓ Which colour? "+words, "(2 of 2)", "Which toppings?")
+			c.send("3, 1", botapi.ReplyingTo(q.ID))
+			c.says("final: allowed AskUserQuestion", `"Which colour?":"`+strings.ReplaceAll(words, "*", ""), `"Which toppings?":"Olives, Cheese"`)
+			if n := c.Balanced(); n != 1 {
+				t.Errorf("%d messages were accepted, want 1", n)
+			}
+		})
+	}
 }
 
 // Several questions come one after the other, and what is answered of them survives the
@@ -72,9 +99,12 @@ func TestTelegramPlan(t *testing.T) {
 	}{
 		"Approved by Anna Arden": {func(c *talk, q botapi.Message) { c.tap(q, "Approve") }, "final: allowed ExitPlanMode"},
 		"Sent back by Anna Arden: skip step two": {func(c *talk, q botapi.Message) {
-			c.tap(q, "Revise", "Reply to this message")
-			c.send("skip step two", botapi.ReplyingTo(q.ID))
+			c.tap(q, "Revise", "Write what to change")
+			c.send("skip step two")
 		}, "final: skip step two"},
+		"Sent back by Anna Arden: skip step three": {func(c *talk, q botapi.Message) {
+			c.send("skip step three", botapi.ReplyingTo(q.ID))
+		}, "final: skip step three"},
 	} {
 		t.Run(closed, func(t *testing.T) {
 			t.Parallel()
