@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,7 @@ import (
 type arrival struct {
 	*core.Inbound
 	update models.Update
+	at     time.Time // of the arrival in this process
 }
 
 // decode returns the arrival of an update. An undecodable update has only an id, if that is
@@ -49,7 +51,7 @@ func decode(log *slog.Logger, in *core.Inbound) (*arrival, error) {
 // and urgent updates, such as a tap on a button, are handled at once.
 type intake struct {
 	receiver *receiver
-	splitter inbound.Splitter
+	gatherer inbound.Gatherer
 	env      *env.Env
 
 	mu    sync.Mutex
@@ -60,14 +62,13 @@ type intake struct {
 // A line holds the updates of one conversation. A single goroutine handles the line.
 type line struct {
 	waiting []*arrival
-	last    time.Time   // of the last arrival
 	more    wait.Signal // sent with each arrival, and when polls work again
 }
 
 const (
-	// maxAlbum is the most messages of an album:
-	// https://core.telegram.org/bots/api#sendmediagroup
-	maxAlbum = 10
+	// holdPause is how long a message is held for what its sender sends with it: Telegram's clients
+	// send a comment and the forwarded messages at once, but as separate messages, the comment first.
+	holdPause = 300 * time.Millisecond
 	// gatherPause is how long to wait for the next message of an album or a long text:
 	// the messages arrive separately, and nothing marks the last message.
 	gatherPause = time.Second
@@ -76,7 +77,7 @@ const (
 )
 
 func newIntake(r *receiver, e *env.Env) *intake {
-	return &intake{receiver: r, splitter: inbound.Splitter{Own: r.isOwn}, env: e, lines: map[chats.Address]*line{}}
+	return &intake{receiver: r, gatherer: inbound.Gatherer{Own: r.isOwn}, env: e, lines: map[chats.Address]*line{}}
 }
 
 func (n *intake) add(r *arrival) {
@@ -93,7 +94,8 @@ func (n *intake) add(r *arrival) {
 		n.lines[to] = l
 		n.env.Work.Go(func(ctx context.Context) { n.run(ctx, to, l) })
 	}
-	l.waiting, l.last = append(l.waiting, r), time.Now()
+	r.at = time.Now()
+	l.waiting = append(l.waiting, r)
 	l.more.Send()
 }
 
@@ -168,38 +170,49 @@ func (n *intake) next(ctx context.Context, to chats.Address, l *line) (batch []*
 		delete(n.lines, to)
 		return nil, 0
 	}
-	size, more := n.size(l.waiting)
-	if size == len(l.waiting) && more {
-		left := maxGather - time.Since(l.last)
-		if !n.since.IsZero() {
-			left = min(left, gatherPause-min(time.Since(l.last), time.Since(n.since)))
-		}
-		if left > 0 {
-			return nil, left
-		}
+	batch, rest, next := n.gather(l.waiting)
+	if left := n.left(batch[len(batch)-1].at, next); left > 0 {
+		return nil, left
 	}
-	batch, l.waiting = l.waiting[:size:size], l.waiting[size:]
+	l.waiting = rest
 	return batch, 0
 }
 
-// size returns how many of the first arrivals form one message, and whether more
-// arrivals of the message may follow.
-func (n *intake) size(waiting []*arrival) (size int, more bool) {
-	if id := waiting[0].album(); id != "" {
-		size = 1
-		for size < min(len(waiting), maxAlbum) && waiting[size].album() == id {
-			size++
-		}
-		return size, size < maxAlbum
+// left returns how long to wait, after the arrival of a message at a time, for what may be next.
+func (n *intake) left(at time.Time, next inbound.Next) time.Duration {
+	since := time.Since(at)
+	switch {
+	case next == inbound.Bundled:
+		return max(0, holdPause-since)
+	case next == inbound.Nothing:
+		return 0
+	case n.since.IsZero():
+		return max(0, maxGather-since)
 	}
-	return n.splitter.Parts(messagesOf(waiting))
+	return max(0, min(maxGather-since, gatherPause-min(since, time.Since(n.since))))
 }
 
-func (r *arrival) album() string {
-	if r.update.Message == nil {
-		return ""
+// gather returns the arrivals that form one message with the first of those that wait, the rest, and
+// what may be next of the message. Messages of other people in between stay where they are.
+func (n *intake) gather(waiting []*arrival) (batch, rest []*arrival, next inbound.Next) {
+	first := waiting[0].update.Message
+	if first == nil {
+		return waiting[:1:1], waiting[1:], inbound.Nothing
 	}
-	return r.update.Message.MediaGroupID
+	ms := []*models.Message{first}
+	batch = waiting[:1:1]
+	for i, r := range waiting[1:] {
+		m := cmp.Or(r.update.Message, r.update.EditedMessage)
+		switch {
+		case m != nil && !inbound.SameSender(m, first):
+			rest = append(rest, r)
+		case m != nil && m == r.update.Message && n.gatherer.Continues(m, ms):
+			batch, ms = append(batch, r), append(ms, m)
+		default: // what comes next has begun
+			return batch, append(rest, waiting[i+1:]...), inbound.Nothing
+		}
+	}
+	return batch, rest, n.gatherer.Next(ms)
 }
 
 // address returns the conversation of an update, and whether the update waits for

@@ -3,7 +3,10 @@ package telegram
 import (
 	"context"
 	"errors"
+	"maps"
 	"strconv"
+	"sync"
+	"time"
 
 	"bareclaw/adapters/telegram/approvals"
 	"bareclaw/adapters/telegram/chats"
@@ -28,6 +31,42 @@ type receiver struct {
 	chats    *chatBook
 	reader   *inbound.Reader
 	bot      func() string // user name of the bot
+	sent     senders
+}
+
+// joinWithin is how long after a message has been submitted the next one of its sender continues it.
+const joinWithin = time.Second
+
+// A sender is a person in a conversation.
+type sender struct {
+	to   chats.Address
+	user int64
+}
+
+// senders knows who has just sent a message. Its methods are safe for concurrent use.
+type senders struct {
+	mu   sync.Mutex
+	last map[sender]time.Time // when a message was submitted, for joinWithin at least
+}
+
+// joins reports whether a message that arrived at a time continues an earlier one of its sender.
+func (s *senders) joins(by sender, at time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, ok := s.last[by]
+	return ok && at.Sub(last) <= joinWithin
+}
+
+// note notes that a message of a sender is submitted.
+func (s *senders) note(by sender) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(s.last, func(_ sender, at time.Time) bool { return now.Sub(at) > joinWithin })
+	if s.last == nil {
+		s.last = map[sender]time.Time{}
+	}
+	s.last[by] = now
 }
 
 // isOwn reports whether a message is for the bot itself: messages for the bot are no
@@ -113,10 +152,7 @@ func (v *receiver) command(ctx context.Context, to chats.Address, r *arrival) bo
 
 func (v *receiver) converse(ctx context.Context, to chats.Address, batch []*arrival) error {
 	ms := messagesOf(batch)
-	if len(ms) > 1 && ms[0].MediaGroupID == "" {
-		ms = []*models.Message{inbound.Join(ms)}
-	}
-	b, err := v.reader.Read(ctx, to, ms)
+	b, err := v.reader.Read(ctx, to, inbound.Gatherer{Own: v.isOwn}.Units(ms)...)
 	if err != nil {
 		return err
 	}
@@ -130,6 +166,11 @@ func (v *receiver) converse(ctx context.Context, to chats.Address, batch []*arri
 		Channel: to.Key(), Adapter: Name, Origin: v.chats.origin(ctx, to, ms[0]), Content: b.Content,
 		SourceKey: batch[0].ID, CanAsk: true, Deliver: true,
 	}
+	by := sender{to, ms[0].From.ID}
+	if v.sent.joins(by, batch[0].at) {
+		s.Mode = core.Join
+	}
+	defer v.sent.note(by)
 	if len(batch) == 1 {
 		t, err := v.offer(ctx, s)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/commands"
+	"bareclaw/adapters/telegram/inbound"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
 
@@ -104,74 +106,86 @@ func TestTextThatWasCutByACrash(t *testing.T) {
 	}
 }
 
-// TestTextIsGathered holds which parts are one text, and that no message waits that can
-// be no part of one, nor one that is far below the limit.
-func TestTextIsGathered(t *testing.T) {
+// forwarded are the members of a message that somebody forwards.
+const forwarded = `,"forward_origin":{"type":"hidden_user","date":1,"sender_user_name":"Dee"}`
+
+// TestGathered holds which arrivals form one message, what may be next, and that nothing may be where a
+// message is alone.
+func TestGathered(t *testing.T) {
 	t.Parallel()
 	a := recording(t)
 	text := func(n, date int, more string) string {
 		return fmt.Sprintf(`"text":"%s","date":%d%s`, strings.Repeat("x", n), date, more)
 	}
 	full, end := text(markdown.MaxUnits, 5, ""), text(10, 5, "")
+	album := func(id string) string {
+		return `"date":5,"media_group_id":"` + id + `","caption":"x","photo":[{"file_id":"x"}]`
+	}
+	below := fmt.Sprintf(`,"reply_to_message":{"message_id":1,"date":1,"chat":{"id":7,"type":"private"},"from":{"id":%d,"is_bot":true,"first_name":"b"},`, a.env.Bot) +
+		`"reply_markup":{"inline_keyboard":[[{"text":"Allow","callback_data":"allow:a1"}]]}}`
 	for name, c := range map[string]struct {
 		line []string
-		age  time.Duration
-		size int // 0: more is waited for
+		want string // numbers of the arrivals that are one message
+		next inbound.Next
 	}{
-		"short":            {[]string{end}, 0, 1},
-		"below":            {[]string{text(3500-1, 5, "")}, 0, 1},
-		"two short":        {[]string{end, end}, 0, 1},
-		"full":             {[]string{full}, 0, 0},
-		"full, late":       {[]string{full}, gatherPause, 1},
-		"full, end":        {[]string{full, end}, 0, 2},
-		"cut at a word":    {[]string{text(3900, 5, ""), end}, 0, 2},
-		"full, full":       {[]string{full, full}, 0, 0},
-		"full, full, end":  {[]string{full, full, end, end}, 0, 3},
-		"a second later":   {[]string{full, text(10, 7, "")}, 0, 2},
-		"later":            {[]string{full, text(10, 8, "")}, 0, 1},
-		"of somebody else": {[]string{full, `"text":"x","from":{"id":8},"date":5`}, 0, 1},
-		"a forward":        {[]string{full, text(10, 5, `,"forward_origin":{"type":"hidden_user","date":1,"sender_user_name":"x"}`)}, 0, 1},
-		"a command":        {[]string{full, `"text":"/status","date":5`}, 0, 1},
-		"a long command":   {[]string{`"text":"/model ` + strings.Repeat("x", 3500) + `","date":5`, end}, 0, 1},
-		"a long decision": {[]string{text(markdown.MaxUnits, 5, `,"reply_to_message":{"message_id":1,"date":1,"chat":{"id":7,"type":"private"},`+
-			fmt.Sprintf(`"from":{"id":%d,"is_bot":true,"first_name":"b"},`, a.env.Bot)+`"reply_markup":{"inline_keyboard":[[{"text":"Allow","callback_data":"allow:a1"}]]}}`), end}, 0, 1},
-		"no command":        {[]string{full, `"text":"/etc/passwd","date":5`}, 0, 2},
-		"a photo":           {[]string{full, `"caption":"x","photo":[{"file_id":"x"}],"date":5`}, 0, 1},
-		"long of two units": {[]string{text(0, 5, "")[:8] + strings.Repeat("\U0001F600", 3500/2-1) + `","date":5`}, 0, 1},
+		"alone":                  {[]string{end}, "1", inbound.Bundled},
+		"long":                   {[]string{text(3500-1, 5, "")}, "1", inbound.Bundled},
+		"two":                    {[]string{end, end}, "1 2", inbound.Bundled},
+		"two, far apart":         {[]string{end, text(10, 7, "")}, "1", inbound.Nothing},
+		"a comment and forwards": {[]string{end, text(10, 5, forwarded), text(10, 6, forwarded)}, "1 2 3", inbound.Bundled},
+		"a comment and an album": {[]string{end, album("1") + forwarded, album("1") + forwarded}, "1 2 3", inbound.Part},
+		"a comment and a voice":  {[]string{end, `"date":5,"voice":{"file_id":"x"}` + forwarded}, "1 2", inbound.Bundled},
+		"of others":              {[]string{end, `"text":"x","from":{"id":8},"date":5`}, "1", inbound.Bundled},
+		"others in between":      {[]string{end, `"text":"x","from":{"id":8},"date":5`, text(10, 5, forwarded)}, "1 3", inbound.Bundled},
+		"of a channel":           {[]string{end, `"text":"x","sender_chat":{"id":-5},"date":5`}, "1", inbound.Bundled},
+		"a command":              {[]string{`"text":"/status","date":5`, end}, "1", inbound.Nothing},
+		"a command after":        {[]string{end, `"text":"/status","date":5`}, "1", inbound.Nothing},
+		"a command of claude":    {[]string{`"text":"/compact","date":5`, end}, "1", inbound.Nothing},
+		"to a command of claude": {[]string{end, `"text":"@b /compact","date":5`}, "1", inbound.Nothing},
+		"a path":                 {[]string{`"text":"/etc/passwd","date":5`}, "1", inbound.Nothing},
+		"a reply":                {[]string{text(10, 5, `,"reply_to_message":{"message_id":1,"date":1,"chat":{"id":7,"type":"private"},"text":"x"}`)}, "1", inbound.Nothing},
+		"a decision":             {[]string{text(10, 5, below), end}, "1", inbound.Nothing},
+		"an edit":                {[]string{end, `"text":"edit"`, end}, "1", inbound.Nothing},
+		"a hundred forwards":     {slices.Repeat([]string{text(10, 5, forwarded)}, 102), "1 to 101", inbound.Nothing},
+		"a part":                 {[]string{full}, "1", inbound.Part},
+		"parts":                  {[]string{full, end}, "1 2", inbound.Bundled},
+		"cut at a word":          {[]string{text(3900, 5, ""), end}, "1 2", inbound.Bundled},
+		"unfinished parts":       {[]string{full, full}, "1 2", inbound.Part},
+		"a part, a second later": {[]string{full, text(10, 7, "")}, "1 2", inbound.Bundled},
+		"a part, later":          {[]string{full, text(10, 8, "")}, "1", inbound.Nothing},
+		"a part and a command":   {[]string{full, `"text":"/status","date":5`}, "1", inbound.Nothing},
+		"a long command":         {[]string{`"text":"/model ` + strings.Repeat("x", 3500) + `","date":5`, end}, "1", inbound.Nothing},
+		"a long decision":        {[]string{text(markdown.MaxUnits, 5, below), end}, "1", inbound.Nothing},
+		"no command":             {[]string{full, `"text":"/etc/passwd","date":5`}, "1 2", inbound.Nothing},
+		"a part and a photo":     {[]string{full, `"caption":"x","photo":[{"file_id":"x"}],"date":5`}, "1 2", inbound.Bundled},
+		"long of two units":      {[]string{text(0, 5, "")[:8] + strings.Repeat("\U0001F600", 3500/2-1) + `","date":5`}, "1", inbound.Bundled},
+		"an album":               {[]string{album("1")}, "1", inbound.Part},
+		"two of an album":        {[]string{album("1"), album("1")}, "1 2", inbound.Part},
+		"two albums":             {[]string{album("1"), album("2")}, "1 2", inbound.Part},
+		"an album and a text":    {[]string{album("1"), album("1"), end}, "1 2 3", inbound.Bundled},
+		"a full album":           {slices.Repeat([]string{album("1")}, 10), "1 to 10", inbound.Bundled},
+		"more than an album":     {slices.Repeat([]string{album("1")}, 11), "1 to 10", inbound.Nothing},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := newIntake(a.receiver, a.env)
-			n.since = time.Now().Add(-gatherPause)
-			l := &line{waiting: arrivals(t, c.line...), last: time.Now().Add(-c.age)}
-			batch, wait := n.next(t.Context(), chats.Address{}, l)
-			if len(batch) != c.size || wait > 0 != (c.size == 0) || wait > gatherPause || len(batch)+len(l.waiting) != len(c.line) {
-				t.Errorf("%d are handled, %v is waited", len(batch), wait)
+			all := arrivals(t, c.line...)
+			for _, r := range all {
+				if r.update.Message.Text == "edit" {
+					r.update.EditedMessage, r.update.Message = r.update.Message, nil
+				}
+			}
+			batch, rest, next := newIntake(a.receiver, a.env).gather(all)
+			var numbers []string
+			for _, r := range batch {
+				numbers = append(numbers, strconv.Itoa(slices.Index(all, r)+1))
+			}
+			got := strings.Join(numbers, " ")
+			if n := len(numbers); n > 3 {
+				got = "1 to " + numbers[n-1]
+			}
+			if got != c.want || next != c.next || len(batch)+len(rest) != len(all) {
+				t.Errorf("%s are one message, next is %d, want %s and %d", got, next, c.want, c.next)
 			}
 		})
-	}
-}
-
-// TestAlbumIsGathered holds which arrivals of a line are handled together, and that
-// nothing waits for more than it has to.
-func TestAlbumIsGathered(t *testing.T) {
-	t.Parallel()
-	one, two, plain := `"media_group_id":"1","caption":"x"`, `"media_group_id":"2","caption":"y"`, `"text":"z"`
-	for _, c := range []struct {
-		line []string
-		age  time.Duration // of the last one
-		size int           // 0: it is waited for more
-	}{
-		{[]string{plain}, 0, 1}, {[]string{plain, one}, 0, 1}, {[]string{one}, 0, 0}, {[]string{one, one}, 0, 0}, {[]string{one, one}, gatherPause, 2},
-		{[]string{one, one, plain}, 0, 2}, {[]string{one, one, two}, 0, 2}, {slices.Repeat([]string{one}, maxAlbum), 0, maxAlbum},
-		{slices.Repeat([]string{one}, maxAlbum+1), 0, maxAlbum},
-	} {
-		n := newIntake(nil, nil)
-		n.since = time.Now().Add(-gatherPause)
-		l := &line{waiting: arrivals(t, c.line...), last: time.Now().Add(-c.age)}
-		batch, wait := n.next(t.Context(), chats.Address{}, l)
-		if len(batch) != c.size || wait > 0 != (c.size == 0) || wait > gatherPause || len(batch)+len(l.waiting) != len(c.line) {
-			t.Errorf("%v after %v: %d are handled, %v is waited", c.line, c.age, len(batch), wait)
-		}
 	}
 }
 
@@ -181,12 +195,14 @@ func TestGatheringAwaitsPolls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := newIntake(nil, nil)
-		l := &line{waiting: arrivals(t, `"media_group_id":"1"`), last: time.Now(), more: make(chan struct{}, 1)}
+		l := &line{waiting: arrivals(t, `"media_group_id":"1"`), more: make(chan struct{}, 1)}
+		last := time.Now()
+		l.waiting[0].at = last
 		n.lines[chats.Address{}] = l
 		waits := func(want time.Duration) {
 			t.Helper()
 			if batch, wait := n.next(t.Context(), chats.Address{}, l); wait != want || len(batch) > 0 != (want == 0) {
-				t.Errorf("after %v %d are handled, %v is waited, want %v", time.Since(l.last), len(batch), wait, want)
+				t.Errorf("after %v %d are handled, %v is waited, want %v", time.Since(last), len(batch), wait, want)
 			}
 		}
 		time.Sleep(5 * time.Second)
@@ -203,10 +219,95 @@ func TestGatheringAwaitsPolls(t *testing.T) {
 		waits(gatherPause / 2)
 		n.polled(false)
 		waits(maxGather - 5*time.Second - gatherPause/2)
-		time.Sleep(time.Until(l.last.Add(maxGather)))
+		time.Sleep(time.Until(last.Add(maxGather)))
 		n.polled(true) // now and then
 		waits(0)
 	})
+}
+
+// TestHold holds how long a message is held: no longer than it takes a client to send what goes
+// with it, whether polls succeed or not.
+func TestHold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := newIntake(nil, nil)
+		for _, polls := range []bool{true, false} {
+			n.polled(polls)
+			at := time.Now()
+			if got := n.left(at, inbound.Bundled); got != holdPause {
+				t.Errorf("it is held for %v", got)
+			}
+			time.Sleep(holdPause)
+			if got := n.left(at, inbound.Bundled); got != 0 {
+				t.Errorf("it is held for %v more", got)
+			}
+			if got := n.left(time.Now(), inbound.Nothing); got != 0 {
+				t.Errorf("what is alone is held for %v", got)
+			}
+		}
+	})
+}
+
+// TestBundle holds what Claude reads of a comment with what was forwarded, and that a bundle that was
+// cut by a crash is read once.
+func TestBundle(t *testing.T) {
+	t.Parallel()
+	a := recording(t)
+	p := chats.Address{Chat: 7}
+	ann := strings.Replace(forwarded, "Dee", "Ann", 1)
+	all := arrivals(t, `"text":"What do you think of this?"`, `"text":"Friday."`+forwarded, `"text":"Monday."`+ann)
+	for _, n := range []int{1, 3, 3} { // none was noted as handled
+		if err := a.receiver.message(t.Context(), p, all[:n]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := a.accepts(t); !slices.Equal(got, []string{"What do you think of this?", "Forwarded from Dee:\nFriday.\n\nForwarded from Ann:\nMonday."}) {
+		t.Errorf("accepted are %q", got)
+	}
+	b := recording(t)
+	if err := b.receiver.message(t.Context(), p, all); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.accepts(t); !slices.Equal(got, []string{"What do you think of this?\n\nForwarded from Dee:\nFriday.\n\nForwarded from Ann:\nMonday."}) {
+		t.Errorf("accepted are %q", got)
+	}
+}
+
+// TestJoins holds which messages continue what their sender has just sent.
+func TestJoins(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var s senders
+		anna, bob := sender{chats.Address{Chat: 7}, 7}, sender{chats.Address{Chat: 7}, 8}
+		s.note(anna)
+		time.Sleep(joinWithin)
+		if !s.joins(anna, time.Now()) || s.joins(bob, time.Now()) || s.joins(sender{chats.Address{Chat: 8}, 7}, time.Now()) {
+			t.Error("somebody else continues it, or nobody")
+		}
+		time.Sleep(1)
+		s.note(bob)
+		if s.joins(anna, time.Now()) || len(s.last) != 1 {
+			t.Error("it is continued later")
+		}
+	})
+}
+
+// TestLaterParts holds that what a person sends up to a second later is told to continue what has
+// begun, and that of somebody else it is not.
+func TestLaterParts(t *testing.T) {
+	t.Parallel()
+	a := recording(t)
+	for i, r := range arrivals(t, `"text":"What?"`, `"text":"Friday."`+forwarded, `"text":"Hi","from":{"id":8}`) {
+		r.at = time.Now()
+		a.chats.allowed[8] = true
+		if err := a.receiver.message(t.Context(), chats.Address{Chat: 7}, []*arrival{r}); err != nil {
+			t.Fatal(err)
+		}
+		m, err := a.env.Message(t.Context(), a.env.Records.LinkOf(t.Context(), 7, i+1).Message)
+		if want := []core.Mode{core.Collect, core.Join, core.Collect}[i]; err != nil || m.Mode != want {
+			t.Errorf("message %d has the mode %s, %v, want %s", i+1, m.Mode, err, want)
+		}
+	}
 }
 
 // TestWhatIsLeftOut holds that nothing is submitted of what nobody has said, of users

@@ -62,28 +62,41 @@ func (b *Result) Problems() string {
 	return strings.Join(append(b.failed, "Claude got the rest of your message."), "\n")
 }
 
-// Read downloads the files of messages and makes a single content of all.
-func (r *Reader) Read(ctx context.Context, to chats.Address, ms []*models.Message) (Result, error) {
-	var says []reading
-	for _, m := range ms {
-		says = append(says, r.read(m))
+// A unit is a part of what one person has sent at once: a message, or an album.
+type unit struct {
+	says  []reading
+	files []received
+}
+
+// Read downloads the files of messages and makes a single content of all. The messages of a unit
+// are an album, or one.
+func (r *Reader) Read(ctx context.Context, to chats.Address, messages ...[]*models.Message) (Result, error) {
+	units := make([]unit, len(messages))
+	hasFiles := false
+	for i, ms := range messages {
+		for _, m := range ms {
+			s := r.read(m)
+			units[i].says = append(units[i].says, s)
+			hasFiles = hasFiles || len(s.files) > 0
+		}
 	}
-	if slices.ContainsFunc(says, func(s reading) bool { return len(s.files) > 0 }) {
+	if hasFiles {
 		defer r.Sender.TypeUntil(ctx, to)()
 	}
-	var files []received
 	left := int64(media.MaxImagesBytes)
-	for i := range says {
-		for _, m := range says[i].files {
-			f := r.receive(ctx, to, m, left)
-			left -= int64(len(f.block)) * 3 / 4
-			files = append(files, f)
+	for i := range units {
+		for _, s := range units[i].says {
+			for _, m := range s.files {
+				f := r.receive(ctx, to, m, left)
+				left -= int64(len(f.block)) * 3 / 4
+				units[i].files = append(units[i].files, f)
+			}
 		}
 	}
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}
-	return assemble(says, files)
+	return assemble(units)
 }
 
 func (r *Reader) receive(ctx context.Context, to chats.Address, m media.File, left int64) received {
@@ -111,39 +124,32 @@ func (r *Reader) receive(ctx context.Context, to chats.Address, m media.File, le
 	return f
 }
 
-func assemble(says []reading, files []received) (Result, error) {
+// assemble makes the content of units. Each unit has its own lead, such as the name of the sender of
+// a forwarded message, and its own files.
+func assemble(units []unit) (Result, error) {
 	var b Result
-	var body text
-	lead := ""
-	for _, s := range says {
-		lead = cmp.Or(lead, s.lead)
-		body.add("\n", s.text)
-		body.add("\n", s.facts)
-		b.unread = b.unread || s.empty
-	}
-	b.Empty = body.Len() == 0 && !slices.ContainsFunc(files, func(f received) bool { return f.failure == "" && !f.Quoted })
-	b.unread = b.unread && b.Empty
+	var whole text
 	var blocks []json.RawMessage
-	var ask string // about images without a text
-	for _, f := range files {
-		switch {
-		case f.block == nil:
-			continue
-		case len(blocks) == 0:
-			ask = f.Ask
-		case !f.Quoted:
-			ask = "What do you see in these images?"
+	ask := askAbout(units)
+	b.Empty = true
+	for i := range units {
+		u := &units[i]
+		b.Empty = b.Empty && u.isEmpty()
+		b.unread = b.unread || slices.ContainsFunc(u.says, func(s reading) bool { return s.empty })
+		whole.add("\n\n", strings.TrimSpace(u.text(ask)))
+		ask = ""
+		for k := range u.files {
+			b.failed = append(b.failed, u.files[k].failures()...)
+			if block := u.files[k].block; block != nil {
+				blocks = append(blocks, block)
+			}
 		}
-		blocks = append(blocks, f.block)
 	}
-	if body.Len() == 0 {
-		body.add("", ask)
+	if b.unread && !b.Empty {
+		b.unread = false
+		b.failed = append(b.failed, "A part of your message is of a kind that I do not understand. Send it as text or as a file.")
 	}
-	for i := range files {
-		files[i].tell(&body)
-		b.failed = append(b.failed, files[i].failures()...)
-	}
-	b.Content = core.Content{Text: strings.TrimSpace(lead + body.String())}
+	b.Content = core.Content{Text: whole.String()}
 	if len(blocks) == 0 {
 		return b, nil
 	}
@@ -153,6 +159,58 @@ func assemble(says []reading, files []received) (Result, error) {
 	}
 	b.Content = core.Content{Blocks: append(blocks, last)}
 	return b, nil
+}
+
+// words returns what a unit says, besides its files.
+func (u *unit) words() string {
+	var body text
+	for _, s := range u.says {
+		body.add("\n", s.text)
+		body.add("\n", s.facts)
+	}
+	return body.String()
+}
+
+// isEmpty reports whether nothing is left of a unit to submit.
+func (u *unit) isEmpty() bool {
+	return u.words() == "" && !slices.ContainsFunc(u.files, func(f received) bool { return f.failure == "" && !f.Quoted })
+}
+
+// text returns the text of a unit; a unit without words asks about its images.
+func (u *unit) text(ask string) string {
+	lead := ""
+	for _, s := range u.says {
+		lead = cmp.Or(lead, s.lead)
+	}
+	var body text
+	body.add("", cmp.Or(u.words(), ask))
+	for i := range u.files {
+		u.files[i].tell(&body)
+	}
+	return lead + body.String()
+}
+
+// askAbout returns the question about images that nobody has said a word about; empty if somebody
+// has.
+func askAbout(units []unit) (ask string) {
+	images := 0
+	for i := range units {
+		if units[i].words() != "" {
+			return ""
+		}
+		for _, f := range units[i].files {
+			switch {
+			case f.block == nil:
+				continue
+			case images == 0:
+				ask = f.Ask
+			case !f.Quoted:
+				ask = "What do you see in these images?"
+			}
+			images++
+		}
+	}
+	return ask
 }
 
 // TextBlock returns a content block with a text.

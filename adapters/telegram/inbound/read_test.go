@@ -89,7 +89,7 @@ func TestTextOfMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := reader("our_bot").read(parse(t, c.message))
-			b, err := assemble([]reading{s}, nil)
+			b, err := assemble([]unit{{says: []reading{s}}})
 			if err != nil || b.Content.Text != c.want || b.Empty != (c.want == "") {
 				t.Errorf("got %q (nothing %v, %v), want %q", b.Content.Text, b.Empty, err, c.want)
 			}
@@ -129,7 +129,7 @@ func TestFilesOfMessages(t *testing.T) {
 			if f.Image {
 				f.block = json.RawMessage(`{}`)
 			}
-			b, err := assemble([]reading{s}, []received{f})
+			b, err := assemble([]unit{{[]reading{s}, []received{f}}})
 			got := b.Content.Text
 			if n := len(b.Content.Blocks); n > 0 {
 				var last struct{ Text string }
@@ -164,7 +164,7 @@ func TestFilesThatAreMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, err := assemble([]reading{{text: c.text}}, []received{c.file})
+			b, err := assemble([]unit{{[]reading{{text: c.text}}, []received{c.file}}})
 			got := b.Content.Text
 			if b.Empty {
 				got = "-"
@@ -182,11 +182,11 @@ func TestAlbumIsOneMessage(t *testing.T) {
 	image := func(path string) received {
 		return received{File: media.File{Kind: "photo", Image: true, Ask: "?"}, path: path, block: json.RawMessage(`{}`)}
 	}
-	b, err := assemble([]reading{{}, {text: "second"}, {}}, []received{image("A"), image("B"), {File: media.File{Kind: "file"}, about: "File (0.0 KB)", path: "C"}})
+	b, err := assemble([]unit{{[]reading{{}, {text: "second"}, {}}, []received{image("A"), image("B"), {File: media.File{Kind: "file"}, about: "File (0.0 KB)", path: "C"}}}})
 	if err != nil || len(b.Content.Blocks) != 3 || !strings.Contains(string(b.Content.Blocks[2]), `second\n\n(saved to A)\n(saved to B)\nFile (0.0 KB)\nSaved to: C`) {
 		t.Errorf("got %s, %v", b.Content.Blocks, err)
 	}
-	b, _ = assemble([]reading{{}, {}}, []received{image("A"), image("B")})
+	b, _ = assemble([]unit{{[]reading{{}, {}}, []received{image("A"), image("B")}}})
 	if !strings.Contains(string(b.Content.Blocks[2]), "in these images?") {
 		t.Errorf("without a caption: %s", b.Content.Blocks[2])
 	}
@@ -202,7 +202,7 @@ func TestWhatNobodyUnderstands(t *testing.T) {
 		`{"migrate_to_chat_id":-5}`: true,
 	} {
 		m := parse(t, message)
-		b, err := assemble([]reading{reader("").read(m)}, nil)
+		b, err := assemble([]unit{{says: []reading{reader("").read(m)}}})
 		if IsService(m) != service || !b.unread || !b.Empty || b.Problems() == "" || err != nil {
 			t.Errorf("%s: service %v, unread %v, note %q", message, IsService(m), b.unread, b.Problems())
 		}
@@ -244,7 +244,7 @@ func FuzzUpdate(f *testing.F) {
 			}
 			files = append(files, received{File: file, path: "P"})
 		}
-		b, err := assemble([]reading{s}, files)
+		b, err := assemble([]unit{{[]reading{s}, files}})
 		if err != nil || !utf8.ValidString(b.Content.Text) || !b.Empty && b.Content.Text == "" && len(b.Content.Blocks) == 0 {
 			t.Errorf("content %q, %v", b.Content.Text, err)
 		}
