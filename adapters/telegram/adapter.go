@@ -80,6 +80,7 @@ type Options struct {
 	Version   string    // of the gateway, for people
 	StartedAt time.Time // of the gateway, for people
 	Agent     string    // name of the agent, for people
+	Models    []string  // names of the agent's models, offered by /model
 
 	PollTimeout time.Duration // how long Telegram may hold an empty poll; 0 means 50 s
 	HTTP        *http.Client  // nil: a new client
@@ -147,6 +148,7 @@ func (a *Adapter) wireOutgoing(client *botapi.Client) {
 	a.commands = commands.New(commands.Options{
 		Env: a.env, Out: a.out, Sender: a.sender, Live: a.live, Approvals: a.approvals, Restart: o.Restart, BotName: a.health.name,
 		Gateway:   view.Gateway{Version: o.Version, Agent: o.Agent, Began: o.StartedAt},
+		Models:    o.Models,
 		RunEdited: func(ctx context.Context, t chats.Tap) string { return a.receiver.runEdited(ctx, t) },
 	})
 	a.files = &media.Downloader{Client: client, Cooldowns: a.sender.Cooldowns, Dir: mediaDir, Log: o.Log}

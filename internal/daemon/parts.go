@@ -155,7 +155,7 @@ func (t *telegramPart) start() (err error) {
 	o.Token, o.API, o.Allowed = cfg.TelegramToken.Reveal(), cfg.TelegramAPI, cfg.AllowedUsers
 	o.StateDir, o.LockFile, o.FileOver, o.MediaMaxAge, o.Transcribe = cfg.StateDir, cfg.TelegramLock(), cfg.FileOver, cfg.MediaMaxAge, cfg.Transcribe
 	o.SendRoots, o.CWD, o.Withheld = cfg.SendRoots, cfg.CWD, cfg.NeverSent()
-	o.Version, o.Agent = "bareclaw "+buildinfo.Version(), t.engine.agent.describe()
+	o.Version, o.Agent, o.Models = "bareclaw "+buildinfo.Version(), t.engine.agent.describe(), claude.Models()
 	if t.adapter, err = telegram.New(o); err != nil {
 		return err
 	}

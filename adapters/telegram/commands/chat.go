@@ -161,7 +161,7 @@ func (s *chat) model(ctx context.Context, to chats.Address) view.Note {
 	if err != nil {
 		return s.failed(ctx, "read the state of the chat", err)
 	}
-	return view.Model("The model of this chat is "+view.Configured(own.Model)+view.InUse(st)+".", own.Model)
+	return view.Model("The model of this chat is "+view.Configured(own.Model)+view.InUse(st)+".", own.Model, s.Models)
 }
 
 func (s *chat) setModel(ctx context.Context, to chats.Address, name string) view.Note {
@@ -171,11 +171,11 @@ func (s *chat) setModel(ctx context.Context, to chats.Address, name string) view
 	}
 	switch err := s.Core.ChangeSettings(ctx, to.Key(), settings.Choice{Model: &own}); {
 	case errors.Is(err, core.ErrBadSetting):
-		return view.BadModel(name)
+		return view.BadModel(name, s.Models)
 	case err != nil:
 		return s.failed(ctx, "set the model", err)
 	}
-	return view.Model("From the next turn on the model is "+view.Configured(own)+".", own)
+	return view.Model("From the next turn on the model is "+view.Configured(own)+".", own, s.Models)
 }
 
 func (s *chat) mode(_ context.Context, to chats.Address) view.Note {

@@ -33,6 +33,7 @@ type Options struct {
 	Live      *live.Views
 	Approvals *approvals.Handler
 	Gateway   view.Gateway
+	Models    []string // names of models that the agent offers
 	// Restart restarts the gateway.
 	Restart func(context.Context) error
 	// BotName returns the bot's user name; empty while unknown.

@@ -41,7 +41,7 @@ func TestButtonsFit(t *testing.T) {
 			}
 		}
 	}
-	for _, n := range []Note{Model("x", "opus"), Mode("x", ""), Verbose("x", 1)} {
+	for _, n := range []Note{Model("x", "opus", []string{"opus", "fable"}), Mode("x", ""), Verbose("x", 1)} {
 		for _, row := range n.Buttons {
 			for _, b := range row {
 				if len(b.Data) > 64 {

@@ -22,8 +22,6 @@ const (
 	ModeKeep = "keep"
 )
 
-var modelAliases = []string{"opus", "sonnet", "haiku", ModelReset}
-
 // modesShown are the modes with a button: other modes are rarely wanted.
 var modesShown = []string{"default", "acceptEdits", "auto", "plan", ModeBypass, ModeReset}
 
@@ -49,15 +47,21 @@ func choices(text, verb string, perRow int, present string, all []string) Note {
 	return n
 }
 
-// Model shows a chat's own model, below a text.
-func Model(text, own string) Note {
-	return choices(text+" Tap a model, or write /model and its name.", "model", 3, cmp.Or(own, ModelReset), modelAliases)
+// Model shows a chat's own model, below a text, with the models that the agent offers. Any other is
+// written.
+func Model(text, own string, offered []string) Note {
+	all := append(slices.Clone(offered), ModelReset)
+	return choices(text+" Tap a model, or write /model and its name, any that Claude knows.", "model", 3, cmp.Or(own, ModelReset), all)
 }
 
 // BadModel refuses a model.
-func BadModel(name string) Note {
-	return Note{Text: Literal(Brief(name, 100)) + " is not the name of a model. Write one word such as `opus`, `sonnet`, `haiku`, " +
-		"the full name of a model, or `default` for the model that the gateway is configured with."}
+func BadModel(name string, offered []string) Note {
+	such := ""
+	if len(offered) > 0 {
+		such = " such as `" + strings.Join(offered, "`, `") + "`"
+	}
+	return Note{Text: Literal(Brief(name, 100)) + " is not the name of a model. Write one word" + such +
+		", the full name of a model, or `default` for the model that the gateway is configured with."}
 }
 
 // Mode shows a chat's own permission mode, below a text.
