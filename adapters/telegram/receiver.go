@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -46,27 +47,34 @@ type sender struct {
 // senders knows who has just sent a message. Its methods are safe for concurrent use.
 type senders struct {
 	mu   sync.Mutex
-	last map[sender]time.Time // when a message was submitted, for joinWithin at least
+	last map[sender]submitted // for joinWithin at least
+}
+
+// A submitted is what a sender has sent last.
+type submitted struct {
+	at    time.Time
+	typed bool // only a typed text
 }
 
 // joins reports whether a message that arrived at a time continues an earlier one of its sender.
-func (s *senders) joins(by sender, at time.Time) bool {
+// Typed texts do not: whoever writes the second may want to see the answer to the first.
+func (s *senders) joins(by sender, at time.Time, typed bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, ok := s.last[by]
-	return ok && at.Sub(last) <= joinWithin
+	return ok && at.Sub(last.at) <= joinWithin && !(typed && last.typed)
 }
 
 // note notes that a message of a sender is submitted.
-func (s *senders) note(by sender) {
+func (s *senders) note(by sender, typed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	maps.DeleteFunc(s.last, func(_ sender, at time.Time) bool { return now.Sub(at) > joinWithin })
+	maps.DeleteFunc(s.last, func(_ sender, last submitted) bool { return now.Sub(last.at) > joinWithin })
 	if s.last == nil {
-		s.last = map[sender]time.Time{}
+		s.last = map[sender]submitted{}
 	}
-	s.last[by] = now
+	s.last[by] = submitted{now, typed}
 }
 
 // isOwn reports whether a message is for the bot itself: messages for the bot are no
@@ -166,11 +174,11 @@ func (v *receiver) converse(ctx context.Context, to chats.Address, batch []*arri
 		Channel: to.Key(), Adapter: Name, Origin: v.chats.origin(ctx, to, ms[0]), Content: b.Content,
 		SourceKey: batch[0].ID, CanAsk: true, Deliver: true,
 	}
-	by := sender{to, ms[0].From.ID}
-	if v.sent.joins(by, batch[0].at) {
+	by, typed := sender{to, ms[0].From.ID}, !slices.ContainsFunc(ms, func(m *models.Message) bool { return !inbound.IsTypedText(m) })
+	if v.sent.joins(by, batch[0].at, typed) {
 		s.Mode = core.Join
 	}
-	defer v.sent.note(by)
+	defer v.sent.note(by, typed)
 	if len(batch) == 1 {
 		t, err := v.offer(ctx, s)
 		if err != nil {

@@ -130,8 +130,9 @@ func TestGathered(t *testing.T) {
 	}{
 		"alone":                  {[]string{end}, "1", inbound.Bundled},
 		"long":                   {[]string{text(3500-1, 5, "")}, "1", inbound.Bundled},
-		"two":                    {[]string{end, end}, "1 2", inbound.Bundled},
-		"two, far apart":         {[]string{end, text(10, 7, "")}, "1", inbound.Nothing},
+		"two":                    {[]string{end, end}, "1", inbound.Nothing},
+		"far apart":              {[]string{end, text(10, 7, forwarded)}, "1", inbound.Nothing},
+		"a forward and comments": {[]string{text(10, 5, forwarded), end, end}, "1 2", inbound.Nothing},
 		"a comment and forwards": {[]string{end, text(10, 5, forwarded), text(10, 6, forwarded)}, "1 2 3", inbound.Bundled},
 		"a comment and an album": {[]string{end, album("1") + forwarded, album("1") + forwarded}, "1 2 3", inbound.Part},
 		"a comment and a voice":  {[]string{end, `"date":5,"voice":{"file_id":"x"}` + forwarded}, "1 2", inbound.Bundled},
@@ -279,14 +280,17 @@ func TestJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s senders
 		anna, bob := sender{chats.Address{Chat: 7}, 7}, sender{chats.Address{Chat: 7}, 8}
-		s.note(anna)
+		s.note(anna, false)
 		time.Sleep(joinWithin)
-		if !s.joins(anna, time.Now()) || s.joins(bob, time.Now()) || s.joins(sender{chats.Address{Chat: 8}, 7}, time.Now()) {
+		if !s.joins(anna, time.Now(), true) || s.joins(bob, time.Now(), false) || s.joins(sender{chats.Address{Chat: 8}, 7}, time.Now(), false) {
 			t.Error("somebody else continues it, or nobody")
 		}
 		time.Sleep(1)
-		s.note(bob)
-		if s.joins(anna, time.Now()) || len(s.last) != 1 {
+		s.note(bob, true)
+		if s.joins(bob, time.Now(), true) || !s.joins(bob, time.Now(), false) {
+			t.Error("typed texts continue each other, or a forward does not continue a text")
+		}
+		if s.joins(anna, time.Now(), false) || len(s.last) != 1 {
 			t.Error("it is continued later")
 		}
 	})
@@ -297,14 +301,14 @@ func TestJoins(t *testing.T) {
 func TestLaterParts(t *testing.T) {
 	t.Parallel()
 	a := recording(t)
-	for i, r := range arrivals(t, `"text":"What?"`, `"text":"Friday."`+forwarded, `"text":"Hi","from":{"id":8}`) {
+	for i, r := range arrivals(t, `"text":"What?"`, `"text":"Friday."`+forwarded, `"text":"Hi","from":{"id":8}`, `"text":"there","from":{"id":8}`) {
 		r.at = time.Now()
 		a.chats.allowed[8] = true
 		if err := a.receiver.message(t.Context(), chats.Address{Chat: 7}, []*arrival{r}); err != nil {
 			t.Fatal(err)
 		}
 		m, err := a.env.Message(t.Context(), a.env.Records.LinkOf(t.Context(), 7, i+1).Message)
-		if want := []core.Mode{core.Collect, core.Join, core.Collect}[i]; err != nil || m.Mode != want {
+		if want := []core.Mode{core.Collect, core.Join, core.Collect, core.Collect}[i]; err != nil || m.Mode != want {
 			t.Errorf("message %d has the mode %s, %v, want %s", i+1, m.Mode, err, want)
 		}
 	}

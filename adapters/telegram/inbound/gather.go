@@ -70,8 +70,12 @@ func (g Gatherer) Continues(m *models.Message, before []*models.Message) bool {
 	case g.continuesText(m, last):
 		return true
 	}
-	return g.bundles(m) && g.bundles(last) && m.Date-last.Date <= bundleApart
+	return g.bundles(m) && g.bundles(last) && m.Date-last.Date <= bundleApart && !(IsTypedText(m) && IsTypedText(last))
 }
+
+// IsTypedText reports whether a message is only a text that its sender has typed. Two of these are
+// never sent at once.
+func IsTypedText(m *models.Message) bool { return m.Text != "" && isTyped(m) && m.RichMessage == nil }
 
 // Next returns what may be next of messages that form one. A reply is sent alone: clients forward
 // nothing with it.

@@ -23,17 +23,17 @@ func TestTelegramTogether(t *testing.T) {
 		want []string // in the order in which Claude reads it
 	}{
 		"a comment and a text": {func(c *talk) {
-			c.send("echo What do you think of this?")
+			c.send("What do you think of this?")
 			c.send("We should move the release to Friday.", forwardedFrom("Carla"))
 		}, []string{"What do you think of this?", "Forwarded from Carla:", "to Friday."}},
 		"a comment and an album": {func(c *talk) {
-			c.send("echo which is nicer?")
+			c.send("which is nicer?")
 			for _, file := range []string{"A.png", "B.png"} {
 				c.send("", forwardedFrom("Dee"), botapi.InAlbum("g"), botapi.WithMedia(botapi.Document(file, "image/png", harness.SomePicture(t))))
 			}
 		}, []string{"which is nicer?", "Forwarded from Dee:", "A.png", "B.png"}},
 		"a comment and a file": {func(c *talk) {
-			c.send("echo and this?")
+			c.send("and this?")
 			c.send("", forwardedFrom("Dee"), botapi.WithMedia(botapi.Document("plan.pdf", "application/pdf", []byte("x"))))
 		}, []string{"and this?", "Forwarded from Dee:", "plan.pdf"}},
 		"forwards": {func(c *talk) {
