@@ -24,7 +24,6 @@ import (
 
 	"bareclaw/internal/withheld"
 	"bareclaw/toolhost/api"
-	"bareclaw/toolhost/script"
 )
 
 // Grants are what scripts may use, beside computing, if they declare the permission. The zero
@@ -58,7 +57,7 @@ type functions struct {
 	client   *http.Client
 }
 
-var _ script.Functions = (*functions)(nil)
+var _ api.Functions = (*functions)(nil)
 
 // newFunctions returns the functions that reach what is granted, but for files in withheld directories.
 func newFunctions(g Grants, never withheld.Dirs) *functions {
@@ -116,7 +115,7 @@ func (f *functions) checkURL(u *url.URL) error {
 }
 
 // Fetch sends a request to a granted host.
-func (f *functions) Fetch(ctx context.Context, in script.FetchRequest) (out script.FetchResponse, err error) {
+func (f *functions) Fetch(ctx context.Context, in api.FetchRequest) (out api.FetchResponse, err error) {
 	r, err := http.NewRequestWithContext(ctx, in.Method, in.URL, bytes.NewReader(in.Body))
 	if err != nil {
 		return out, err
@@ -127,7 +126,16 @@ func (f *functions) Fetch(ctx context.Context, in script.FetchRequest) (out scri
 	if in.Header != nil {
 		r.Header = in.Header
 	}
-	answer, err := f.client.Do(r)
+	client := *f.client
+	switch in.Redirect {
+	case "manual":
+		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	case "error":
+		client.CheckRedirect = func(r *http.Request, _ []*http.Request) error {
+			return fmt.Errorf("the answer leads to %s, and fetch was told to refuse that", r.URL)
+		}
+	}
+	answer, err := client.Do(r)
 	if errors.Is(err, ssrf.ErrProhibitedIP) {
 		err = fmt.Errorf("fetch reaches public addresses only: %w", err)
 	}
@@ -139,7 +147,10 @@ func (f *functions) Fetch(ctx context.Context, in script.FetchRequest) (out scri
 	if err != nil {
 		return out, fmt.Errorf("fetch %s: %w", in.URL, err)
 	}
-	return script.FetchResponse{URL: answer.Request.URL.String(), Status: answer.StatusCode, Header: answer.Header, Body: body}, nil
+	return api.FetchResponse{
+		URL: answer.Request.URL.String(), Status: answer.StatusCode, StatusText: http.StatusText(answer.StatusCode),
+		Redirected: answer.Request.URL.String() != r.URL.String(), Header: answer.Header, Body: body,
+	}, nil
 }
 
 func readAtMost(r io.Reader, limit int64) ([]byte, error) {

@@ -18,7 +18,6 @@ import (
 
 	"bareclaw/internal/testkit/check"
 	"bareclaw/toolhost/api"
-	"bareclaw/toolhost/script"
 )
 
 // TestFetchRefused: fetch reaches granted hosts at public addresses only.
@@ -37,7 +36,7 @@ func TestFetchRefused(t *testing.T) {
 	refuses := func(url, says string) {
 		t.Helper()
 		began := time.Now()
-		_, err := f.Fetch(t.Context(), script.FetchRequest{URL: url, Method: "GET"})
+		_, err := f.Fetch(t.Context(), api.FetchRequest{URL: url, Method: "GET"})
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", url, err, says)
 		}
@@ -76,7 +75,7 @@ func TestFetchRefused(t *testing.T) {
 		"http://plain.example.org#@evil.org:port": "",
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 0) // nothing may be sent
-		if _, err := f.Fetch(ctx, script.FetchRequest{URL: url, Method: "GET"}); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := f.Fetch(ctx, api.FetchRequest{URL: url, Method: "GET"}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want %q", url, err, says)
 		}
 		cancel()
@@ -124,14 +123,14 @@ func TestFetch(t *testing.T) {
 			}
 		}
 	})
-	got, err := f.Fetch(t.Context(), script.FetchRequest{URL: "http://a.example.com/good", Method: "PUT", Header: http.Header{"X-Sent": {"x"}}, Body: []byte("data")})
+	got, err := f.Fetch(t.Context(), api.FetchRequest{URL: "http://a.example.com/good", Method: "PUT", Header: http.Header{"X-Sent": {"x"}}, Body: []byte("data")})
 	if err != nil || got.Status != http.StatusTeapot || string(got.Body) != "data" || got.URL != "http://example.org/echo" || got.Header.Get("X-Got") != "x at example.org" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	for path, says := range map[string]string{
 		"/bad": `"example.net" is not granted`, "/file": `not "file"`, "/again": "10 redirects", "/big": "more than 4194304 bytes", "/endless": "more than 4194304 bytes",
 	} {
-		if _, err := f.Fetch(t.Context(), script.FetchRequest{URL: "http://a.example.com" + path, Method: "GET"}); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := f.Fetch(t.Context(), api.FetchRequest{URL: "http://a.example.com" + path, Method: "GET"}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", path, err, says)
 		}
 	}

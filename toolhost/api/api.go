@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"bareclaw/core/tools"
 )
@@ -87,6 +88,9 @@ type Annotations struct {
 	DestructiveHint bool   `json:"destructiveHint,omitempty"`
 }
 
+// MachineWait is how long a call of a script waits for a machine, before its own time begins.
+const MachineWait = 30 * time.Second
+
 // A CallRequest calls a tool.
 type CallRequest struct {
 	Tool string          `json:"tool"`
@@ -145,7 +149,7 @@ const DeletedFile = "_deleted"
 
 // The functions of scripts, which the daemon serves. Errors are a Done with status 403.
 const (
-	PathFetch     = "/fetch"    // POST a script.FetchRequest: a script.FetchResponse
+	PathFetch     = "/fetch"    // POST a FetchRequest: a FetchResponse
 	PathReadFile  = "/fs/read"  // POST a FileRequest: a FileResult
 	PathWriteFile = "/fs/write" // POST a FileRequest: a FileResult
 	PathListFiles = "/fs/list"  // POST a FileRequest: a FileResult

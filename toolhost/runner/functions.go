@@ -9,13 +9,12 @@ import (
 	"net/http"
 
 	"bareclaw/toolhost/api"
-	"bareclaw/toolhost/script"
 )
 
 // functions has the daemon carry out what scripts may use.
 type functions struct{ client *http.ClientConn }
 
-var _ script.Functions = (*functions)(nil)
+var _ api.Functions = (*functions)(nil)
 
 // ask has the daemon carry out a function.
 func (f *functions) ask(ctx context.Context, path string, in, out any) error {
@@ -43,7 +42,7 @@ func (f *functions) ask(ctx context.Context, path string, in, out any) error {
 }
 
 // Fetch sends a request to a granted host.
-func (f *functions) Fetch(ctx context.Context, r script.FetchRequest) (out script.FetchResponse, err error) {
+func (f *functions) Fetch(ctx context.Context, r api.FetchRequest) (out api.FetchResponse, err error) {
 	err = f.ask(ctx, api.PathFetch, r, &out)
 	return out, err
 }

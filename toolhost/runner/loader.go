@@ -33,7 +33,7 @@ type loader struct {
 	dir       string
 	reserved  []string
 	skipped   []api.File
-	functions script.Functions
+	functions api.Functions
 	log       *slog.Logger
 	onStuck   func(tool string, f api.File) // is told of a script that does not stop
 	registry  *tools.Registry
@@ -61,7 +61,7 @@ type file struct {
 	clash   string         // why the tool is not offered
 }
 
-func newLoader(boot api.Bootstrap, functions script.Functions, log *slog.Logger, onStuck func(tool string, f api.File)) *loader {
+func newLoader(boot api.Bootstrap, functions api.Functions, log *slog.Logger, onStuck func(tool string, f api.File)) *loader {
 	quiet := slog.New(problemsOnly{log.Handler()}) // the daemon logs the calls
 	return &loader{
 		dir: boot.ToolsDir, reserved: boot.Reserved, skipped: boot.Skipped, log: log, onStuck: onStuck, functions: functions,

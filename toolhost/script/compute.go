@@ -1,6 +1,8 @@
 package script
 
 import (
+	"crypto/hmac"
+	"crypto/md5" //nolint:gosec // tools may want it
 	"crypto/rand"
 	"crypto/sha1" //nolint:gosec // tools may want it
 	"crypto/sha256"
@@ -10,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	neturl "net/url"
 	"strings"
 	"sync"
@@ -23,7 +26,7 @@ import (
 // maxRandom is how many random bytes a tool gets at once.
 const maxRandom = 1 << 16
 
-// compute carries out an operation of shims.js that needs nothing but its arguments.
+// compute carries out an operation of the shims that needs nothing but its arguments.
 func compute(name string, args arguments) (any, error) {
 	text := args.text
 	switch name {
@@ -46,6 +49,10 @@ func compute(name string, args arguments) (any, error) {
 		return pack(b), err
 	case "digest":
 		return digest(text(0), unpack(text(1)))
+	case "hmac":
+		return sign(text(0), unpack(text(1)), unpack(text(2)))
+	case "compare":
+		return compareTexts(text(0), text(1), text(2)), nil
 	case "url":
 		return parseURL(text(0), text(1))
 	case "setURL":
@@ -61,7 +68,7 @@ func compute(name string, args arguments) (any, error) {
 // processStart is when the first tool asked for the time.
 var processStart = sync.OnceValue(time.Now)
 
-// pack returns a string with one character for each byte, as shims.js passes bytes.
+// pack returns a string with one character for each byte, as the shims passes bytes.
 func pack(b []byte) string {
 	runes := make([]rune, len(b))
 	for i, c := range b {
@@ -137,25 +144,42 @@ func unknownEncoding(encoding string) error {
 	return fmt.Errorf("the encoding %q is not available; there are utf8, latin1, hex, base64 and base64url", encoding)
 }
 
-func digest(algorithm string, b []byte) (string, error) {
-	var sum []byte
+// hashOf returns what makes hashes of an algorithm, by its name in SubtleCrypto or in Node.
+func hashOf(algorithm string) (func() hash.Hash, error) {
 	switch algorithm {
-	case "SHA-1":
-		s := sha1.Sum(b) //nolint:gosec // tools may want it
-		sum = s[:]
-	case "SHA-256":
-		s := sha256.Sum256(b)
-		sum = s[:]
-	case "SHA-384":
-		s := sha512.Sum384(b)
-		sum = s[:]
-	case "SHA-512":
-		s := sha512.Sum512(b)
-		sum = s[:]
-	default:
-		return "", fmt.Errorf("the digest %q is not available; there are SHA-1, SHA-256, SHA-384 and SHA-512", algorithm)
+	case "md5":
+		return md5.New, nil
+	case "SHA-1", "sha1":
+		return sha1.New, nil
+	case "SHA-256", "sha256":
+		return sha256.New, nil
+	case "SHA-384", "sha384":
+		return sha512.New384, nil
+	case "SHA-512", "sha512":
+		return sha512.New, nil
 	}
-	return pack(sum), nil
+	return nil, fmt.Errorf("the digest %q is not available; there are SHA-1, SHA-256, SHA-384 and SHA-512", algorithm)
+}
+
+func digest(algorithm string, b []byte) (string, error) {
+	newHash, err := hashOf(algorithm)
+	if err != nil {
+		return "", err
+	}
+	h := newHash()
+	_, _ = h.Write(b) // never fails
+	return pack(h.Sum(nil)), nil
+}
+
+// sign returns the HMAC of bytes.
+func sign(algorithm string, key, b []byte) (string, error) {
+	newHash, err := hashOf(algorithm)
+	if err != nil {
+		return "", err
+	}
+	h := hmac.New(newHash, key)
+	_, _ = h.Write(b) // never fails
+	return pack(h.Sum(nil)), nil
 }
 
 // parseURL returns the parts of a URL as JSON.

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"bareclaw/core/tools"
+	"bareclaw/toolhost/api"
 )
 
 // A granting has functions that take whatever they get. Reading panics.
 type granting struct{}
 
-func (granting) Fetch(context.Context, FetchRequest) (FetchResponse, error) {
-	return FetchResponse{Status: 200}, nil
+func (granting) Fetch(context.Context, api.FetchRequest) (api.FetchResponse, error) {
+	return api.FetchResponse{Status: 200}, nil
 }
 
 func (granting) ReadFile(context.Context, string) ([]byte, error) { panic("no luck") }

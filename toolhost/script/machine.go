@@ -2,7 +2,7 @@ package script
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,18 +11,29 @@ import (
 	"modernc.org/quickjs"
 )
 
-//go:embed shims.js
-var shimsSource string
+//go:embed shims
+var shimSources embed.FS
 
-// shims returns the bytecode of shims.js.
+// shimFiles are the files of shims, in the order in which they are joined.
+var shimFiles = []string{"begin", "bytes", "timers", "console", "url", "copies", "crypto", "permissions", "intl", "tool"}
+
+// shims returns the bytecode of the function that makes a machine fit for tools.
 var shims = sync.OnceValues(func() ([]byte, error) {
-	r := api.Transform(shimsSource, api.TransformOptions{
+	var body strings.Builder
+	for _, name := range shimFiles {
+		b, err := shimSources.ReadFile("shims/" + name + ".js")
+		if err != nil {
+			return nil, err
+		}
+		body.Write(b)
+	}
+	r := api.Transform("(permissions, maxOutput) => {\n"+body.String()+"}", api.TransformOptions{
 		Target:           api.ES2023,
 		MinifyWhitespace: true,                                       // to one line
 		Supported:        map[string]bool{"template-literal": false}, // may have lines
 	})
 	if len(r.Errors) > 0 {
-		return nil, fmt.Errorf("shims.js: %s", r.Errors[0].Text)
+		return nil, fmt.Errorf("the shims: %s", r.Errors[0].Text)
 	}
 	return bytecode("(" + strings.TrimRight(string(r.Code), ";\n") + ")")
 })
@@ -41,7 +52,7 @@ func bytecode(expression string) ([]byte, error) {
 // A machine is a virtual machine for one tool. Only one goroutine at a time may use a machine.
 type machine struct {
 	vm    *quickjs.VM
-	enter quickjs.Value // the function that shims.js returns
+	enter quickjs.Value // the function that the shims return
 	run   *run          // serves the machine; nil outside of calls
 }
 
@@ -108,14 +119,21 @@ func (m *machine) close() {
 	_ = m.vm.Close() // never fails
 }
 
-// call calls an entry of shims.js. An error means that the machine must not be used any more.
+// call calls an entry of the shims. An error means that the machine must not be used any more.
 func (m *machine) call(entry string, args ...any) error {
 	_, err := m.enter.Call(quickjs.UndefinedValue, append([]any{entry}, args...)...)
 	return err
 }
 
-// drain runs what promises wait for.
-func (m *machine) drain() error {
-	_, err := m.vm.ExecutePendingJobs()
-	return err
+// drain runs what promises wait for, until nothing is left or ctx ends.
+func (m *machine) drain(ctx context.Context) error {
+	for {
+		n, err := m.vm.ExecutePendingJobs()
+		if err == nil || n < maxJobs || ctx.Err() != nil {
+			return err
+		}
+	}
 }
+
+// maxJobs is the number of jobs after which the engine ends to run them with an error: there may be more.
+const maxJobs = 1 << 20

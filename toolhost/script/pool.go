@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bareclaw/core/tools"
+	"bareclaw/toolhost/api"
 )
 
 // ErrStuck means that the code of a tool cannot be stopped. A goroutine runs it until the process
@@ -57,34 +58,33 @@ func guard[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 }
 
-const (
-	maxMachines = 4                // of one tool, and so how many of its calls run at once
-	maxIdle     = 10 * time.Minute // a machine takes 0.3 MiB
-
-	maxIdleMemory = 2 << 20 // bytes of a machine that waits for the next call
-)
-
-// A pool holds the machines of a script.
-type pool struct {
-	running chan struct{} // a token for each call that runs
-
-	mu     sync.Mutex // guards the fields below
-	idle   []idle     // the one used last is used next, so that calls in a row find the state of the module
-	closed bool
-}
-
 // An idle machine waits for the next call.
 type idle struct {
 	machine *machine
 	expiry  *time.Timer
 }
 
-func newPool() *pool { return &pool{running: make(chan struct{}, maxMachines)} }
+const (
+	maxIdle = 10 * time.Minute // a machine takes 0.3 MiB
+
+	maxIdleMemory = 2 << 20 // bytes of a machine that waits, for the next call or for something from outside
+)
+
+// A pool holds the machines of a script that no call has.
+type pool struct {
+	turns *turns
+
+	mu     sync.Mutex // guards the fields below
+	idle   []idle     // the one used last is used next, so that calls in a row find the state of the module
+	closed bool
+}
+
+func newPool() *pool { return &pool{turns: newTurns()} }
 
 // Tool returns the tool. Its calls may use functions as far as the permissions of the script go;
 // nil: not at all. What the tool writes to the console goes to log, which must be safe for concurrent
 // use; nil discards the lines. An error of a call wraps ErrStuck if the process must be ended.
-func (s *Script) Tool(functions Functions, log func(line string)) tools.Tool {
+func (s *Script) Tool(functions api.Functions, log func(line string)) tools.Tool {
 	if log == nil {
 		log = func(string) {}
 	}
@@ -95,25 +95,29 @@ func (s *Script) Tool(functions Functions, log func(line string)) tools.Tool {
 		Input:       s.Input,
 		Output:      s.Output,
 		Annotations: s.Annotations,
-		Timeout:     s.Timeout,
+		Timeout:     api.MachineWait + s.Timeout,
 		Handle: func(ctx context.Context, c tools.Call) (tools.Result, error) {
-			ctx, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("%s did not end within %s", s.Name, s.Timeout))
+			t, err := s.pool.turns.begin(ctx, s.Name)
+			if err != nil {
+				return s.result(outcome{}, err)
+			}
+			ctx, cancel := context.WithTimeoutCause(ctx, s.Timeout, &lateError{s.Name, s.Timeout, t})
 			defer cancel()
-			o, err := guard(ctx, func() (outcome, error) { return s.call(ctx, functions, log, string(c.Args)) })
+			o, err := guard(ctx, func() (outcome, error) {
+				defer t.end()
+				return s.call(ctx, &run{code: s.code, functions: functions, log: log, turn: t}, string(c.Args))
+			})
 			return s.result(o, err)
 		},
 	}
 }
 
+// Calls returns how many calls have begun, and how many wait for a machine.
+func (s *Script) Calls() (running, waiting int) { return s.pool.turns.count() }
+
 // call runs the handler.
-func (s *Script) call(ctx context.Context, functions Functions, log func(string), args string) (outcome, error) {
-	select {
-	case s.pool.running <- struct{}{}:
-		defer func() { <-s.pool.running }()
-	case <-ctx.Done():
-		return outcome{}, context.Cause(ctx)
-	}
-	m, err := s.machine(ctx, functions, log)
+func (s *Script) call(ctx context.Context, r *run, args string) (outcome, error) {
+	m, err := s.machine(ctx, r)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -125,14 +129,13 @@ func (s *Script) call(ctx context.Context, functions Functions, log func(string)
 			m.close()
 		}
 	}()
-	r := &run{code: s.code, functions: functions, log: log}
 	o, err := r.perform(ctx, m, "call", cmp.Or(args, "{}"))
 	fit = err == nil && m.isSmall()
 	return o, err
 }
 
 // machine returns an idle machine or a new one.
-func (s *Script) machine(ctx context.Context, functions Functions, log func(string)) (*machine, error) {
+func (s *Script) machine(ctx context.Context, r *run) (*machine, error) {
 	if m := s.pool.take(); m != nil {
 		return m, nil
 	}
@@ -140,7 +143,7 @@ func (s *Script) machine(ctx context.Context, functions Functions, log func(stri
 	if err != nil {
 		return nil, err
 	}
-	o, err := m.load(ctx, &run{code: s.code, functions: functions, log: log})
+	o, err := m.load(ctx, &run{code: r.code, functions: r.functions, log: r.log})
 	if err == nil && o.kind == "fail" {
 		err = s.code.fault(o)
 	}
@@ -166,7 +169,7 @@ func (p *pool) take() *machine {
 func (p *pool) give(m *machine) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if p.closed || len(p.idle) == maxComputing {
 		m.close()
 		return
 	}

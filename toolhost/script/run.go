@@ -9,12 +9,16 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"modernc.org/quickjs/intl"
+
+	"bareclaw/toolhost/api"
 )
 
 // Limits of a run.
 const (
 	maxLog        = 64 << 10       // bytes
-	maxOperations = 16             // that run at once
+	maxOperations = 16             // that run at once; the shims let others wait
 	maxTimer      = 2 * MaxTimeout // a timer cannot outlive its run
 )
 
@@ -22,8 +26,9 @@ const (
 // and operations of the tool.
 type run struct {
 	code      *program
-	functions Functions // nil: none
+	functions api.Functions // nil: none
 	log       func(line string)
+	turn      *turn // nil: computes whenever it wants
 
 	ctx        context.Context // the engine passes none to operate
 	m          *machine
@@ -71,7 +76,7 @@ func (r *run) perform(ctx context.Context, m *machine, entry string, args ...any
 
 	err := m.call(entry, args...)
 	for err == nil {
-		if err = m.drain(); err != nil || r.outcome != nil {
+		if err = m.drain(ctx); err != nil || r.outcome != nil {
 			break
 		}
 		err = r.next()
@@ -114,7 +119,8 @@ func (r *run) interruptAfter(ctx context.Context) (stop func()) {
 	}
 }
 
-// next waits for a timer or the end of an operation, and tells the machine.
+// next waits for a timer or the end of an operation, and tells the machine. Meanwhile another call of the tool may
+// compute.
 func (r *run) next() error {
 	var due <-chan time.Time
 	switch {
@@ -127,34 +133,72 @@ func (r *run) next() error {
 		}
 		return errIdle
 	}
-	select {
-	case <-r.ctx.Done():
-		return r.ctx.Err()
-	case <-due:
-		id := r.timers[0].id
-		r.timers = r.timers[1:]
-		return r.m.call("settle", id, nil)
-	case s := <-r.ended:
-		if _, ok := r.operations[s.id]; !ok {
-			return nil // cancelled
+	s, ok := r.poll(due)
+	if !ok {
+		if r.turn != nil && r.m.isSmall() {
+			r.turn.pause()
 		}
-		r.cancel(s.id)
-		if s.err != nil {
-			return r.m.call("settle", s.id, s.err.Error())
+		s = r.await(due)
+		if err := r.turn.resume(r.ctx); err != nil {
+			return err
 		}
-		return r.m.call("settle", append([]any{s.id, nil}, s.results...)...)
 	}
+	switch {
+	case r.ctx.Err() != nil:
+		return r.ctx.Err()
+	case s != nil:
+		return r.settle(s)
+	}
+	id := r.timers[0].id
+	r.timers = r.timers[1:]
+	return r.m.call("settle", id, nil)
 }
 
-// argumentCounts are the operations that shims.js asks for, and how many arguments each has.
+// await returns the operation that ends next; nil if a timer is due, or the run is over, before that.
+func (r *run) await(due <-chan time.Time) *settlement {
+	select {
+	case <-r.ctx.Done():
+	case <-due:
+	case s := <-r.ended:
+		return &s
+	}
+	return nil
+}
+
+// poll is await, but does not wait: it reports whether there was something.
+func (r *run) poll(due <-chan time.Time) (s *settlement, ok bool) {
+	select {
+	case <-r.ctx.Done():
+	case <-due:
+	case s := <-r.ended:
+		return &s, true
+	default:
+		return nil, false
+	}
+	return nil, true
+}
+
+// settle tells the machine of the end of an operation, unless that was cancelled.
+func (r *run) settle(s *settlement) error {
+	if _, ok := r.operations[s.id]; !ok {
+		return nil
+	}
+	r.cancel(s.id)
+	if s.err != nil {
+		return r.m.call("settle", s.id, s.err.Error())
+	}
+	return r.m.call("settle", append([]any{s.id, nil}, s.results...)...)
+}
+
+// argumentCounts are the operations that the shims asks for, and how many arguments each has.
 var argumentCounts = map[string]int{
 	"text": 1, "object": 1, "large": 0, "fail": 2, "log": 1,
 	"timer": 2, "cancel": 1, "fetch": 3, "readFile": 2, "writeFile": 3, "listFiles": 2, // the first is the id
-	"encode": 2, "decode": 2, "now": 0, "uuid": 0, "random": 1, "digest": 2, "url": 2, "setURL": 3, "parseQuery": 1, "formatQuery": 1,
+	"encode": 2, "decode": 2, "now": 0, "uuid": 0, "random": 1, "digest": 2, "hmac": 3, "intl": 0, "compare": 3, "url": 2, "setURL": 3, "parseQuery": 1, "formatQuery": 1,
 }
 
 // arguments are those of an operation. Each may be of another type than it should be, because a tool
-// can change the language below shims.js.
+// can change the language below the shims.
 type arguments []any
 
 // text returns a text; empty if the argument is none.
@@ -169,7 +213,7 @@ func (a arguments) number(i int) int {
 	return n
 }
 
-// operate carries out what shims.js asks for. The machine throws an error as a TypeError.
+// operate carries out what the shims asks for. The machine throws an error as a TypeError.
 func (r *run) operate(all []any) (any, error) {
 	if r == nil {
 		return nil, errEnded
@@ -198,6 +242,8 @@ func (r *run) operate(all []any) (any, error) {
 		r.startTimer(args.number(0), args[1])
 	case "cancel":
 		r.cancel(args.number(0))
+	case "intl":
+		return nil, intl.Register(r.m.vm)
 	case "fetch", "readFile", "writeFile", "listFiles":
 		return nil, r.begin(args.number(0), name, args[1:])
 	default:
@@ -255,7 +301,7 @@ func (r *run) begin(id int, name string, args arguments) error {
 	case r.functions == nil:
 		return fmt.Errorf("%s is not granted to the tool", name)
 	case len(r.operations) == maxOperations:
-		return fmt.Errorf("at most %d calls of fetch and fs may run at once; await some of them first", maxOperations)
+		return fmt.Errorf("more than %d calls of fetch and fs run at once; the tool has changed the language", maxOperations)
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
 	r.operations[id] = cancel
@@ -270,7 +316,7 @@ func (r *run) begin(id int, name string, args arguments) error {
 }
 
 // use calls one of the functions.
-func use(ctx context.Context, functions Functions, name string, args arguments) ([]any, error) {
+func use(ctx context.Context, functions api.Functions, name string, args arguments) ([]any, error) {
 	first := args.text(0)
 	switch name {
 	case "readFile":
@@ -290,16 +336,17 @@ func use(ctx context.Context, functions Functions, name string, args arguments) 
 	}
 }
 
-func fetch(ctx context.Context, functions Functions, request, packed string) ([]any, error) {
+func fetch(ctx context.Context, functions api.Functions, request, packed string) ([]any, error) {
 	var asked struct {
-		URL     string            `json:"url"`
-		Method  string            `json:"method"`
-		Headers map[string]string `json:"headers"`
+		URL      string            `json:"url"`
+		Method   string            `json:"method"`
+		Headers  map[string]string `json:"headers"`
+		Redirect string            `json:"redirect"`
 	}
 	if err := json.Unmarshal([]byte(request), &asked); err != nil {
 		return nil, err
 	}
-	r := FetchRequest{URL: asked.URL, Method: asked.Method, Header: map[string][]string{}, Body: unpack(packed)}
+	r := api.FetchRequest{URL: asked.URL, Method: asked.Method, Header: map[string][]string{}, Body: unpack(packed), Redirect: asked.Redirect}
 	for name, value := range asked.Headers {
 		r.Header.Set(name, value)
 	}
@@ -313,6 +360,6 @@ func fetch(ctx context.Context, functions Functions, request, packed string) ([]
 			headers = append(headers, [2]string{name, v})
 		}
 	}
-	head, err := json.Marshal(map[string]any{"url": got.URL, "status": got.Status, "headers": headers})
+	head, err := json.Marshal(map[string]any{"url": got.URL, "status": got.Status, "statusText": got.StatusText, "redirected": got.Redirected, "headers": headers})
 	return []any{string(head), pack(got.Body)}, err
 }

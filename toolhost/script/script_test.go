@@ -17,6 +17,7 @@ import (
 
 	"bareclaw/core/tools"
 	"bareclaw/internal/testkit/check"
+	"bareclaw/toolhost/api"
 )
 
 const reverse = `import type { DynamicTool } from './types.js';
@@ -65,7 +66,7 @@ func TestFile(t *testing.T) {
 	check.OK(t, err)
 	defer s.Close()
 	tool := s.Tool(nil, nil)
-	if tool.Name != "reverse_string" || tool.Description != "Reverse a string" || tool.Source != tools.Dynamic || tool.Timeout != tools.DefaultTimeout || s.Permissions != nil || tool.Output != nil {
+	if tool.Name != "reverse_string" || tool.Description != "Reverse a string" || tool.Source != tools.Dynamic || tool.Timeout != tools.DefaultTimeout+api.MachineWait || s.Permissions != nil || tool.Output != nil {
 		t.Errorf("got %+v", tool)
 	}
 	if want := `{"properties":{"text":{"description":"Text to reverse","type":"string"}},"required":["text"],"type":"object"}`; string(tool.Input) != want {
@@ -287,13 +288,13 @@ func TestCancelledCall(t *testing.T) {
 	}
 }
 
-// Calls that overlap run at once, and never more than maxMachines.
+// TestOverlappingCalls: calls that overlap compute at once, and never more than maxComputing.
 func TestOverlappingCalls(t *testing.T) {
 	t.Parallel()
-	s := body(t, "console.log('began'); await fs.readFile('gate'); return args", "filesystem")
-	gate := gate{entered: make(chan struct{}), open: make(chan struct{})}
-	tool := s.Tool(gate, nil)
-	const calls = 3 * maxMachines
+	s := body(t, "console.log('began'); return args")
+	entered, open := make(chan struct{}), make(chan struct{})
+	tool := s.Tool(nil, func(string) { entered <- struct{}{}; <-open })
+	const calls = 3 * maxComputing
 	var wg sync.WaitGroup
 	for i := range calls {
 		wg.Go(func() {
@@ -304,19 +305,86 @@ func TestOverlappingCalls(t *testing.T) {
 			}
 		})
 	}
-	for range maxMachines {
-		<-gate.entered
+	for range maxComputing {
+		<-entered
 	}
 	select {
-	case <-gate.entered:
-		t.Error("too many calls run at once")
+	case <-entered:
+		t.Error("too many calls compute at once")
 	default:
 	}
-	close(gate.open)
-	for range calls - maxMachines {
-		<-gate.entered
+	close(open)
+	for range calls - maxComputing {
+		<-entered
 	}
 	wg.Wait()
+}
+
+// TestWaitingCalls: calls that wait for a timer or a function do not keep others from the tool.
+func TestWaitingCalls(t *testing.T) {
+	t.Parallel()
+	for _, wait := range []string{"await fs.readFile('gate')", "await new Promise((r) => setTimeout(r, 1e6))"} {
+		s := body(t, "if (args.wait) { console.log('waits'); "+wait+" } return args", "filesystem")
+		waits := make(chan struct{})
+		tool := s.Tool(gate{entered: make(chan struct{}, 100)}, func(string) { waits <- struct{}{} })
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for range 4 * maxComputing {
+			wg.Go(func() { _, _ = tool.Handle(ctx, tools.Call{Args: json.RawMessage(`{"wait":true}`)}) }) // ends with ctx
+			<-waits
+		}
+		got, err := tool.Handle(t.Context(), tools.Call{Args: json.RawMessage(`{}`)})
+		if err != nil || string(got.Structured) != "{}" {
+			t.Errorf("%s: %s, %v", wait, got.Structured, err)
+		}
+		if running, waiting := s.Calls(); running < 4*maxComputing || waiting != 0 {
+			t.Errorf("%d calls run and %d wait", running, waiting)
+		}
+		cancel()
+		wg.Wait()
+	}
+}
+
+// TestTimeOfCalls: the time of a call begins when it has a machine, and the error of one that has none in time
+// says that the call has not begun.
+func TestTimeOfCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := body(t, "console.log(args.hold ?? ''); return 'done'")
+		s.Timeout = 5 * time.Second
+		busy := make(chan struct{})
+		tool := s.Tool(nil, func(hold string) {
+			if hold != "" {
+				<-busy
+			}
+		})
+		for range maxComputing {
+			go func() { _, _ = tool.Handle(t.Context(), tools.Call{Args: json.RawMessage(`{"hold":"x"}`)}) }() // ends when busy is closed
+		}
+		synctest.Wait()
+		late := make(chan error, 1)
+		go func() {
+			_, err := tool.Handle(t.Context(), tools.Call{Args: json.RawMessage(`{}`)})
+			late <- err
+		}()
+		synctest.Wait()
+		if running, waiting := s.Calls(); running != maxComputing || waiting != 1 {
+			t.Errorf("%d calls run and %d wait", running, waiting)
+		}
+		began := time.Now()
+		if err := <-late; err == nil || !strings.Contains(err.Error(), "the call of test has not begun") || time.Since(began) != api.MachineWait {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+		go func() {
+			_, err := tool.Handle(t.Context(), tools.Call{Args: json.RawMessage(`{}`)})
+			late <- err
+		}()
+		time.Sleep(2 * s.Timeout) // longer than the time of the call
+		close(busy)
+		check.OK(t, <-late)
+		synctest.Wait()
+		s.Close()
+	})
 }
 
 func TestIdleMachine(t *testing.T) {
@@ -357,7 +425,7 @@ func TestClose(t *testing.T) {
 
 // A gate keeps the calls of ReadFile until it is open.
 type gate struct {
-	Functions
+	api.Functions
 	entered, open chan struct{}
 }
 
@@ -505,7 +573,7 @@ func BenchmarkStart(b *testing.B) {
 	s, err := Compile(b.Context(), "reverse_string.ts", []byte(reverse))
 	check.OK(b, err)
 	for b.Loop() {
-		m, err := s.machine(b.Context(), nil, nil)
+		m, err := s.machine(b.Context(), &run{code: s.code})
 		check.OK(b, err)
 		m.close()
 	}

@@ -12,6 +12,7 @@ import (
 
 	"bareclaw/core/tools"
 	"bareclaw/internal/testkit/check"
+	"bareclaw/toolhost/api"
 )
 
 // The wanted results are those of Node 22.
@@ -85,22 +86,22 @@ func TestShimErrors(t *testing.T) {
 type world struct {
 	mu    sync.Mutex // guards the fields below
 	files map[string][]byte
-	asked []FetchRequest
+	asked []api.FetchRequest
 }
 
-func (w *world) Fetch(ctx context.Context, r FetchRequest) (FetchResponse, error) {
+func (w *world) Fetch(ctx context.Context, r api.FetchRequest) (api.FetchResponse, error) {
 	w.mu.Lock()
 	w.asked = append(w.asked, r)
 	w.mu.Unlock()
 	switch {
 	case strings.HasSuffix(r.URL, "/hang"):
 		<-ctx.Done()
-		return FetchResponse{}, ctx.Err()
+		return api.FetchResponse{}, ctx.Err()
 	case strings.HasSuffix(r.URL, "/refused"):
-		return FetchResponse{}, errors.New("the host is not granted")
+		return api.FetchResponse{}, errors.New("the host is not granted")
 	}
-	header := http.Header{"Content-Type": {"application/json"}, "X-Two": {"a", "b"}}
-	return FetchResponse{URL: r.URL + "/after", Status: 404, Header: header, Body: []byte(`{"é":[1]}`)}, nil
+	header := http.Header{"Content-Type": {"application/json"}, "X-Two": {"a", "b"}, "Set-Cookie": {"a=1", "b=2"}}
+	return api.FetchResponse{URL: r.URL + "/after", Status: 404, StatusText: "Not Found", Redirected: r.Redirect == "manual", Header: header, Body: []byte(`{"é":[1]}`)}, nil
 }
 
 func (w *world) ReadFile(_ context.Context, path string) ([]byte, error) {
@@ -142,7 +143,10 @@ func TestFunctions(t *testing.T) {
 		{code: `return fetch("http://a/hang", {signal: AbortSignal.abort()})`, says: "AbortError"},
 		{code: `fetch("http://a/hang"); return 1`, result: "1"}, // ends with the call
 		{code: `for (let i = 0; i < 17; i++) fetch("http://a/hang"); await null; return 1`, result: "1"},
-		{code: `return Promise.all(Array.from({length: 17}, () => fetch("http://a/hang")))`, says: "at most 16 calls of fetch and fs may run at once; await some of them first"},
+		{code: `const all = await Promise.all(Array.from({length: 100}, (_, i) => fetch("http://a/" + i))); return [all.length, all[99].url]`, result: `[100,"http://a/99/after"]`},
+		{code: `const c = new AbortController(); const all = Array.from({length: 40}, () => fetch("http://a/hang", {signal: c.signal})); c.abort(); const ended = await Promise.allSettled(all); return [ended.every((e) => e.reason.name === "AbortError"), (await fetch("http://a/")).status]`, result: `[true,404]`},
+		{code: `const refused = await Promise.allSettled(Array.from({length: 40}, () => fetch("http://a/refused"))); return refused.map((r) => r.status).filter((s) => s === "rejected").length`, result: `40`},
+		{code: `const r = await fetch("http://a/", {redirect: "manual"}); return [r.statusText, r.redirected, r.headers.getSetCookie(), r.clone().status]`, result: `["Not Found",true,["a=1","b=2"],404]`},
 		{code: `await fs.writeFile("b", new Uint8Array([0, 200])); await fs.writeFile("c", "é"); const b = await fs.readFile("b"); return [b.toString("hex"), Buffer.isBuffer(b), await fs.readFile("c", "utf8"), await fs.readFile("c", {encoding: "hex"}), await fs.list(), await fs.list("empty")]`,
 			result: `["00c8",true,"é","c3a9",["a","b","c"],[]]`},
 		{code: `return fs.readFile("none")`, says: "Error: there is no file none\n"},

@@ -1,4 +1,4 @@
-package script
+package api
 
 import (
 	"context"
@@ -21,12 +21,17 @@ type FetchRequest struct {
 	Method string      `json:"method"`
 	Header http.Header `json:"headers"`
 	Body   []byte      `json:"body"`
+	// Redirect says what becomes of an answer that leads elsewhere: "follow", which empty means too, "manual"
+	// or "error".
+	Redirect string `json:"redirect,omitempty"`
 }
 
 // A FetchResponse is the answer to a FetchRequest.
 type FetchResponse struct {
-	URL    string      `json:"url"` // after redirects
-	Status int         `json:"status"`
-	Header http.Header `json:"headers"`
-	Body   []byte      `json:"body"`
+	URL        string      `json:"url"` // after redirects
+	Status     int         `json:"status"`
+	StatusText string      `json:"statusText"` // such as "Not Found"
+	Redirected bool        `json:"redirected"`
+	Header     http.Header `json:"headers"`
+	Body       []byte      `json:"body"`
 }
