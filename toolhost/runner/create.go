@@ -47,9 +47,15 @@ func (l *loader) create(ctx context.Context, _ tools.Call, args createArgs) (too
 	if len(args.Code) > script.MaxSource {
 		return tools.Result{}, fmt.Errorf("code: %d bytes are too many; at most %d", len(args.Code), script.MaxSource)
 	}
+	if err := cmp.Or(script.CheckMembers(args.Description, args.Schema, args.Permissions), args.checkSchema()); err != nil {
+		return tools.Result{}, err
+	}
 	source, before := script.Wrap(args.Name, args.Description, args.Schema, args.Code, args.Permissions)
 	if !script.IsBody(args.Code) { // before any of it runs
 		return tools.Result{}, cmp.Or(inCode(script.CheckSource("code", source), before), errNoBody)
+	}
+	if err := script.CheckBody(args.Code); err != nil {
+		return tools.Result{}, fmt.Errorf("code: %w", err)
 	}
 	s, err := l.compile(ctx, "code", api.File{}, source)
 	if err != nil {
@@ -64,6 +70,14 @@ func (l *loader) create(ctx context.Context, _ tools.Call, args createArgs) (too
 		return tools.Result{}, err
 	}
 	return tools.Object(api.NewFile{Source: string(source)})
+}
+
+// checkSchema returns what is wrong with the schema.
+func (a *createArgs) checkSchema() error {
+	if err := checkSchema(a.Schema); err != nil {
+		return fmt.Errorf("schema: %w", err)
+	}
+	return nil
 }
 
 // describe reports whether each member of a script but its handler is as it was asked for. What is not

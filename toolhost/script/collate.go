@@ -31,8 +31,6 @@ func newCollator(how string) *collate.Collator {
 		options = append(options, collate.IgnoreCase, collate.IgnoreDiacritics)
 	case "accent":
 		options = append(options, collate.IgnoreCase)
-	case "case":
-		options = append(options, collate.IgnoreDiacritics)
 	}
 	if numeric != "" {
 		options = append(options, collate.Numeric)

@@ -92,15 +92,39 @@ func (s *Script) declarePermissions(v any) error {
 		return errors.New("the permissions of the tool must be a list, such as ['network']")
 	}
 	for _, p := range list {
-		switch p {
-		case network, filesystem:
-			if !slices.Contains(s.Permissions, p.(string)) {
-				s.Permissions = append(s.Permissions, p.(string))
-			}
-		case "ai", "browser":
-			return fmt.Errorf("the permission %q is not available yet; use network or filesystem", p)
-		default:
-			return fmt.Errorf("there is no permission %s; there are network and filesystem", show(p))
+		if err := checkPermission(p); err != nil {
+			return err
+		}
+		if !slices.Contains(s.Permissions, p.(string)) {
+			s.Permissions = append(s.Permissions, p.(string))
+		}
+	}
+	return nil
+}
+
+func checkPermission(p any) error {
+	switch p {
+	case network, filesystem:
+		return nil
+	case "ai", "browser":
+		return fmt.Errorf("the permission %q is not available yet; use network or filesystem", p)
+	}
+	return fmt.Errorf("there is no permission %s; there are network and filesystem", show(p))
+}
+
+// CheckMembers returns what is wrong with members of a tool that is made. The error begins with the name of
+// the member.
+func CheckMembers(description string, schema json.RawMessage, permissions []string) error {
+	if description == "" {
+		return errors.New("description: it must be a text that says what the tool does")
+	}
+	var members map[string]any
+	if json.Unmarshal(schema, &members) != nil || members["type"] != "object" {
+		return errors.New(`schema: it must be a JSON Schema whose type is "object", such as {"type":"object","properties":{"text":{"type":"string"}}}`)
+	}
+	for _, p := range permissions {
+		if err := checkPermission(p); err != nil {
+			return fmt.Errorf("permissions: %w", err)
 		}
 	}
 	return nil

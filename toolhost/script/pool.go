@@ -209,24 +209,13 @@ func (s *Script) result(o outcome, err error) (tools.Result, error) {
 	case err != nil:
 		return tools.Result{}, s.fault(err.Error(), o.stack, err)
 	case o.kind == "fail":
-		return tools.Result{}, s.fault(o.text+hint(o.text), o.stack, nil)
+		return tools.Result{}, s.fault(s.code.explain(o), o.stack, nil)
 	case o.kind == "large" || len(o.text) > MaxOutput:
 		return tools.Result{}, s.fault(fmt.Sprintf("the result is too large: a result has at most %d bytes", MaxOutput), "", nil)
 	case o.kind == "object":
 		return tools.Result{Structured: json.RawMessage(o.text)}, nil
 	}
 	return tools.Result{Text: o.text}, nil
-}
-
-// hint returns what to do about the message of an error.
-func hint(message string) string {
-	switch message {
-	case "'fetch' is not defined":
-		return "; the tool must declare permissions: ['" + network + "']"
-	case "'fs' is not defined":
-		return "; the tool must declare permissions: ['" + filesystem + "']"
-	}
-	return ""
 }
 
 // A fault is the error of a call, as people read it.

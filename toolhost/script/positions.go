@@ -38,7 +38,7 @@ func (p *program) sourceStack(stack string) (out string, line, column int) {
 			if line == 0 {
 				line, column = l, c
 			}
-			text = fmt.Sprintf("%s%s:%d:%d%s", text[:at[0]], p.file, l, c, text[at[1]:])
+			text = text[:at[0]] + p.place(l, c) + text[at[1]:]
 		}
 		if len(lines) == maxFrames {
 			lines = append(lines, "    ...")
@@ -47,6 +47,15 @@ func (p *program) sourceStack(stack string) (out string, line, column int) {
 		lines = append(lines, text)
 	}
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n"), line, column
+}
+
+// place returns how people find a position in the file. Who has made the tool knows the code, not the file.
+func (p *program) place(line, column int) string {
+	place := fmt.Sprintf("%s:%d:%d", p.file, line, column)
+	if p.before > 0 && line > p.before {
+		place = fmt.Sprintf("code:%d:%d, %s", line-p.before, column, place)
+	}
+	return place
 }
 
 // positions finds positions of code in the source.

@@ -12,6 +12,8 @@ import (
 // A program is the code of a file.
 type program struct {
 	file      string
+	source    string
+	before    int    // lines before the code that dynamic_tool_create was given; 0: it did not make the file
 	bytecode  []byte // of a function that fills module.exports
 	sourceMap []byte // to the file; parsed when a stack is shown, since it takes memory
 }
@@ -31,7 +33,7 @@ func transpile(file string, source []byte) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{file: file, sourceMap: r.Map}
+	p := &program{file: file, source: string(source), before: linesBefore(source), sourceMap: r.Map}
 	if p.bytecode, err = bytecode(string(r.Code)); err != nil {
 		o := outcome{text: err.Error()}
 		if e, ok := errors.AsType[*quickjs.Error](err); ok {
@@ -75,7 +77,7 @@ func (p *program) check(ctx context.Context) (declared string, err error) {
 
 // fault returns the error of a file that does not run.
 func (p *program) fault(o outcome) error {
-	e := &Error{File: p.file, Text: o.text}
+	e := &Error{File: p.file, Text: p.explain(o)}
 	_, e.Line, e.Column = p.sourceStack(o.stack)
 	return e
 }

@@ -91,7 +91,7 @@ func (r *run) perform(ctx context.Context, m *machine, entry string, args ...any
 		return outcome{}, errOutOfMemory
 	case err != nil:
 		return outcome{}, err
-	case r.outcome.kind == "fail" && r.outcome.text == "out of memory":
+	case r.code.isOutOfMemory(r.outcome):
 		return *r.outcome, errOutOfMemory
 	}
 	return *r.outcome, nil

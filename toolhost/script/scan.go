@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/evanw/esbuild/pkg/api"
 )
 
 // A pattern is something that code must not contain: a word and what follows it.
@@ -18,7 +20,7 @@ type pattern struct {
 // work; what stops a tool is that its machine has no authority.
 var patterns = sync.OnceValue(func() []pattern {
 	follows := func(form string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + form + `)`) }
-	call := follows(`(?:\?\.)?\s*\(`)
+	call := follows(`(?:\?\.)?\(`) // a space before the bracket is prose: what esbuild writes has none
 	end := follows(`\W|$`)
 	const (
 		modules    = "a tool has no modules"
@@ -31,9 +33,9 @@ var patterns = sync.OnceValue(func() []pattern {
 		{"require()", modules, "require", call},
 		{"import()", modules, "import", call},
 		{"eval()", otherCode, "eval", call},
-		{"new Function()", otherCode, "new", follows(`\s+Function\b`)},
+		{"new Function()", otherCode, "new", follows(`\s+Function(?:[^\w$\s]|$)`)},
 		{"__proto__", prototypes, "__proto__", end},
-		{"constructor[", prototypes, "constructor", follows(`(?:\?\.)?\s*\[`)},
+		{"constructor[", prototypes, "constructor", follows(`(?:\?\.)?\[`)},
 		{"child_process", processes, "child_process", end},
 		{"Bun.spawnSync", processes, "Bun", follows(`\s*\??\.\s*spawnSync\b`)},
 		{"Bun.spawn", processes, "Bun", follows(`\s*\??\.\s*spawn\b`)},
@@ -69,9 +71,7 @@ func Scan(file string, source []byte) error {
 		return &Error{File: file, Text: fmt.Sprintf("the file nests %d brackets; a tool nests at most %d", depth, maxNesting)}
 	}
 	// Esbuild drops comments and types, and writes words in one way only.
-	options := transformOptions(file)
-	options.MinifyWhitespace = true
-	r, err := transform(source, options)
+	r, err := transform(source, minifying(file))
 	if err != nil {
 		return err
 	}
@@ -86,15 +86,18 @@ func Scan(file string, source []byte) error {
 	return nil
 }
 
+// minifying are the options with which esbuild writes code in one way, without comments and types.
+func minifying(file string) api.TransformOptions {
+	options := transformOptions(file)
+	options.MinifyWhitespace = true
+	return options
+}
+
 // near returns where in the source the pattern is that follows the given code.
 func (p pattern) near(source string, sourceMap []byte, before string) (line, column int) {
 	line, column = newPositions(sourceMap).find(1+strings.Count(before, "\n"), utf16Len(before[strings.LastIndexByte(before, '\n')+1:]))
 	// The map says where the token begins, and a text of many lines is one token.
-	offset := 0
-	for n := line; n > 1; n-- {
-		offset += strings.IndexByte(source[offset:], '\n') + 1
-	}
-	offset = min(offset+max(column-1, 0), len(source))
+	offset := offsetOf(source, line, column)
 	if at := p.find(source[offset:]); at >= 0 {
 		return positionOf(source, offset+at)
 	}

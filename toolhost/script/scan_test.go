@@ -36,6 +36,13 @@ func TestScan(t *testing.T) {
 		{"x = `one\ntwo\n three require('x')`", "a.ts:3:8: require()"},
 		{"x = /child_process/", "child_process"},
 		{"'//'; eval('1')", "a.ts:1:7: eval()"},
+		// Prose in texts
+		{"x = 'Fields that require (at least) one value'", ""},
+		{"x = 'import (or paste) the text, eval (see below), a new Function for it'", ""},
+		{"require ('x')", "require()"},
+		{"x.constructor ['a']", "constructor["},
+		{"new Function", "new Function()"},
+		{"x = 'a constructor [sic]'", ""},
 		// As words
 		{"evaluate('1'); medieval('x'); $eval(1); retrieval(1)", ""},
 		{"requires('x'); prerequire('x')", ""},

@@ -3,8 +3,11 @@ package script
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+
+	"bareclaw/toolhost/api"
 )
 
 // Wrap returns the file of a tool whose handler has the given code as its body. The first line of
@@ -23,18 +26,36 @@ func Wrap(name, description string, schema json.RawMessage, code string, permiss
 		list, _ := json.Marshal(permissions) // strings can be encoded
 		fmt.Fprintf(&b, "  permissions: %s,\n", list)
 	}
-	fmt.Fprintf(&b, "  async handler(args: Record<string, any>) {\n")
+	b.WriteString(handlerLine)
 	linesBefore = bytes.Count(b.Bytes(), []byte("\n"))
 	fmt.Fprintf(&b, "%s\n  },\n};\n", code)
 	return b.Bytes(), linesBefore
 }
 
+// handlerLine is the line before the code.
+const handlerLine = "  async handler(args: Record<string, any>) {\n"
+
+// Made begins the files of tools that were made by dynamic_tool_create.
+const Made = "// Made with " + api.CreateTool
+
+// linesBefore returns how many lines the file of a tool has before the code, if the tool was made.
+func linesBefore(source []byte) int {
+	before, _, found := bytes.Cut(source, []byte("\n"+handlerLine))
+	if !found || !bytes.HasPrefix(source, []byte(Made)) {
+		return 0
+	}
+	return bytes.Count(before, []byte("\n")) + 2
+}
+
 // CheckSource returns what is wrong with a file, as far as that shows before any of it runs.
 func CheckSource(file string, source []byte) error {
-	if err := Scan(file, source); err != nil {
-		return err
+	err := Scan(file, source)
+	if err == nil {
+		_, err = transform(source, transformOptions(file))
 	}
-	_, err := transform(source, transformOptions(file))
+	if at, ok := errors.AsType[*Error](err); ok && at.Line > 0 {
+		return explainModule(string(source), at)
+	}
 	return err
 }
 

@@ -25,7 +25,7 @@ const collation = (locales, options) => {
   inEnglish(locales);
   held(options, { usage: "sort", ignorePunctuation: false, caseFirst: "false", collation: "default" });
   const sensitivity = options?.sensitivity ?? "variant";
-  if (!["base", "accent", "case", "variant"].includes(sensitivity)) throw new RangeError(`the sensitivity is base, accent, case or variant, not ${sensitivity}`);
+  if (!["base", "accent", "variant"].includes(sensitivity)) throw new RangeError(`the option sensitivity: ${stringify(sensitivity)} is not available in a tool; there are base, accent and variant`);
   return sensitivity + (options?.numeric ? " numeric" : "");
 };
 const compare = (a, b, how) => (a === b ? 0 : host("compare", a, b, how));
