@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"time"
@@ -18,7 +19,8 @@ func createTool(handle tools.Handler) tools.Tool {
 	return tools.Tool{
 		Name: api.CreateTool,
 		Description: "Make a tool from TypeScript, or replace one that was made. The code is the body of an async function of args and returns the result, an object or a string. " +
-			"There is no require, import or process. fetch needs the permission network; fs.readFile, fs.writeFile and fs.list need filesystem; the gateway's owner decides what they reach. " +
+			"Beside the language there are " + api.Available + ". fetch needs the permission network; fs.readFile, fs.writeFile and fs.list need filesystem; the gateway's owner decides what they reach. " +
+			"There are no modules (require, import), no process or environment, no Node fs, no Blob, FormData, streams or events, and no locale but en-US. " +
 			"Afterwards the tool can be called at once by " + tools.CallName + ".",
 		Input: json.RawMessage(`{"type":"object","properties":{` +
 			`"name":{"type":"string","description":"lowercase letters, digits and _, at most 50"},` +
@@ -64,8 +66,14 @@ func (m *manager) create(ctx context.Context, c tools.Call, args createArgs) (to
 			return tools.Result{}, fmt.Errorf("name: the file %s defines the tool %q; choose another name, or delete that tool first", name, t.Name)
 		}
 	}
-	maker := fmt.Sprintf("// Made with %s by channel %q, %s.\n", api.CreateTool, c.Channel, time.Now().UTC().Format(time.RFC3339))
-	if err := m.files.write(name, []byte(maker+file.Source)); err != nil {
+	signature := fmt.Sprintf("%s by %s, %s.\n", api.MadeTool, makerOf(&c), time.Now().UTC().Format(time.RFC3339))
+	err = m.files.write(name, []byte(signature+file.Source))
+	if errors.Is(err, fs.ErrNotExist) { // the directory was deleted a moment ago: the next tool host makes it anew
+		if err = m.replace(ctx, nil); err == nil {
+			err = m.files.write(name, []byte(signature+file.Source))
+		}
+	}
+	if err != nil {
 		return tools.Result{}, fmt.Errorf("write the tool: %w", err)
 	}
 	present, err := m.state.await(ctx)
@@ -79,4 +87,15 @@ func (m *manager) create(ctx context.Context, c tools.Call, args createArgs) (to
 		return tools.Result{}, errors.New("the tool is written, but cannot be loaded; worker_status says why (lastError)")
 	}
 	return tools.Result{Text: fmt.Sprintf("Tool '%s' created successfully. Call it now: %s with name %q.", args.Name, tools.CallName, args.Name)}, nil
+}
+
+// makerOf says who makes a tool.
+func makerOf(c *tools.Call) string {
+	switch {
+	case c.Channel != "":
+		return fmt.Sprintf("channel %q", c.Channel)
+	case c.Local:
+		return "a command of this machine"
+	}
+	return "a client outside of sessions"
 }

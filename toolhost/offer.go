@@ -130,6 +130,9 @@ func (o *offer) toolOf(d api.Tool) tools.Tool {
 	if t.Timeout == 0 {
 		t.Timeout = tools.DefaultTimeout
 	}
+	if d.File != "" {
+		t.Timeout += api.MachineWait
+	}
 	t.Timeout += extraTime
 	again := t.Annotations.ReadOnly || t.Annotations.Idempotent
 	t.Handle = func(ctx context.Context, c tools.Call) (tools.Result, error) {

@@ -57,6 +57,15 @@ type Health struct {
 	ToolCount   int     `json:"toolCount"`
 	LastError   *string `json:"lastError"` // why a file could not be loaded; nil: all could
 	MemoryUsage Memory  `json:"memoryUsage"`
+	// Busy are the tools of which calls wait for a machine.
+	Busy []Busy `json:"busy,omitempty"`
+}
+
+// A Busy tool has calls that have not begun.
+type Busy struct {
+	Tool    string `json:"tool"`
+	Running int    `json:"running"`
+	Waiting int    `json:"waiting"`
 }
 
 // Healthy is the status of a tool host that answers.
@@ -125,6 +134,14 @@ type Reloaded struct {
 // CreateTool is the tool that makes tools. The tool host checks the code, and returns a
 // NewFile for the daemon to write, because only the daemon can write files.
 const CreateTool = "dynamic_tool_create"
+
+// MadeTool begins the files of tools that CreateTool has made.
+const MadeTool = "// Made with " + CreateTool
+
+// Available says to those who write a tool what it has beside the language.
+const Available = "console, timers, URL, URLSearchParams, TextEncoder, TextDecoder, Buffer, structuredClone, atob, btoa, AbortController, performance.now, " +
+	"crypto (randomUUID, getRandomValues, randomBytes, createHash, createHmac, subtle.digest, and HMAC by subtle.importKey, sign and verify), " +
+	"and for en-US toLocaleString, localeCompare and Intl (DateTimeFormat, NumberFormat, Collator)"
 
 // maxName is the length of the longest name of a tool that is made, in bytes.
 const maxName = 50

@@ -44,11 +44,12 @@ type loader struct {
 	deleted []string         // built-in tools
 	stale   bool             // the tools differ from those that are offered
 
-	mu       sync.Mutex    // guards the fields below
-	problems []string      // why files could not be loaded, sorted by file
-	tools    []api.Tool    // sorted by name
-	version  string        // of tools; empty before the first load
-	changed  chan struct{} // closed when there is another version
+	mu       sync.Mutex       // guards the fields below
+	problems []string         // why files could not be loaded, sorted by file
+	tools    []api.Tool       // sorted by name
+	scripts  []*script.Script // of tools, sorted by name
+	version  string           // of tools; empty before the first load
+	changed  chan struct{}    // closed when there is another version
 }
 
 // A file is a file of the tools directory.
@@ -118,6 +119,7 @@ func (l *loader) load() (more bool) {
 // by a file. The returned function tells those who wait for another list.
 func (l *loader) offer() (publish func()) {
 	dynamic, files := l.dynamicTools()
+	scripts := l.scriptsOf(files)
 	own := []tools.Tool{l.checkTool()}
 	for _, t := range l.builtin {
 		if files[t.Name].Name == "" && !slices.Contains(l.deleted, t.Name) {
@@ -127,16 +129,20 @@ func (l *loader) offer() (publish func()) {
 	if err := l.registry.SetAll(map[tools.Source][]tools.Tool{tools.Builtin: own, tools.Dynamic: dynamic}); err != nil {
 		l.log.Error("the tools stay as they are", "err", err) // impossible: each tool was checked
 	}
-	return func() { l.publish(files) }
+	return func() { l.publish(files, scripts) }
 }
 
 // publish describes the tools of the registry, and wakes those who wait for another list.
-func (l *loader) publish(files map[string]api.File) {
+func (l *loader) publish(files map[string]api.File, scripts []*script.Script) {
 	all := l.registry.List()
 	list := make([]api.Tool, len(all))
 	for i, t := range all {
+		timeout := t.Timeout
+		if t.Source == tools.Dynamic {
+			timeout -= api.MachineWait
+		}
 		list[i] = api.Tool{
-			Name: t.Name, Description: t.Description, InputSchema: t.Input, OutputSchema: t.Output, TimeoutMS: t.Timeout.Milliseconds(), File: files[t.Name].Name, Sum: files[t.Name].Sum,
+			Name: t.Name, Description: t.Description, InputSchema: t.Input, OutputSchema: t.Output, TimeoutMS: timeout.Milliseconds(), File: files[t.Name].Name, Sum: files[t.Name].Sum,
 			Annotations: &api.Annotations{Title: t.Annotations.Title, ReadOnlyHint: t.Annotations.ReadOnly, IdempotentHint: t.Annotations.Idempotent, DestructiveHint: t.Annotations.Destructive},
 		}
 	}
@@ -148,7 +154,7 @@ func (l *loader) publish(files map[string]api.File) {
 	version := `"` + hex.EncodeToString(sum[:8]) + `"`
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tools = list
+	l.tools, l.scripts = list, scripts
 	if version != l.version {
 		l.version = version
 		close(l.changed)

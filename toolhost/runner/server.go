@@ -47,6 +47,7 @@ func (s *server) health(w http.ResponseWriter, _ *http.Request) {
 	h := api.Health{
 		Status: api.Healthy, Uptime: time.Since(s.startedAt).Milliseconds(), ToolCount: len(s.loader.registry.List()),
 		MemoryUsage: api.Memory{HeapUsed: m.HeapAlloc, HeapTotal: m.HeapSys},
+		Busy:        s.loader.busy(),
 	}
 	if problem := s.loader.problem(); problem != "" {
 		h.LastError = &problem

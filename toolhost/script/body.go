@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"bareclaw/toolhost/api"
 )
 
 // CheckBody returns why code cannot be the body of a handler, or would return nothing: then every call of the
@@ -111,7 +113,7 @@ func explainModule(source string, e *Error) error {
 	case m[2] == "":
 		told.Text = "import is not allowed: a tool has no modules"
 	default:
-		told.Text = fmt.Sprintf("%s cannot be imported: a tool has no modules, but it has %s", m[2], Available)
+		told.Text = fmt.Sprintf("%s cannot be imported: a tool has no modules, but it has %s", m[2], api.Available)
 	}
 	return &told
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf16"
+
+	"bareclaw/toolhost/api"
 )
 
 // has says of what a tool has only a part what that is.
@@ -29,11 +31,6 @@ var lacks = []string{
 	"MessageChannel", "BroadcastChannel", "XMLHttpRequest", "WebSocket", "EventSource", "Worker", "WebAssembly", "DOMParser",
 }
 
-// Available says what a tool has beside the language, for those who write one.
-const Available = "console, timers, URL, URLSearchParams, TextEncoder, TextDecoder, Buffer, structuredClone, atob, btoa, AbortController, performance.now, " +
-	"crypto (randomUUID, getRandomValues, randomBytes, createHash, createHmac, subtle.digest, HMAC by subtle.importKey, sign and verify), " +
-	"and for en-US only toLocaleString, localeCompare and Intl (DateTimeFormat, NumberFormat, Collator)"
-
 var undefinedName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^'([\w$]+)' is not defined$`) })
 
 // explain returns the message of an error with the name of what is missing, and what a tool has instead.
@@ -47,7 +44,7 @@ func (p *program) explain(o outcome) string {
 		case name == "process":
 			return "process is not available in a tool, which has no environment and no arguments but its own; pass args"
 		case slices.Contains(lacks, name):
-			return name + " is not available in a tool, which has " + Available
+			return name + " is not available in a tool, which has " + api.Available
 		}
 		return o.text
 	}

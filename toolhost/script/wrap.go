@@ -35,13 +35,10 @@ func Wrap(name, description string, schema json.RawMessage, code string, permiss
 // handlerLine is the line before the code.
 const handlerLine = "  async handler(args: Record<string, any>) {\n"
 
-// Made begins the files of tools that were made by dynamic_tool_create.
-const Made = "// Made with " + api.CreateTool
-
 // linesBefore returns how many lines the file of a tool has before the code, if the tool was made.
 func linesBefore(source []byte) int {
 	before, _, found := bytes.Cut(source, []byte("\n"+handlerLine))
-	if !found || !bytes.HasPrefix(source, []byte(Made)) {
+	if !found || !bytes.HasPrefix(source, []byte(api.MadeTool)) {
 		return 0
 	}
 	return bytes.Count(before, []byte("\n")) + 2
