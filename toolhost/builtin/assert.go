@@ -14,8 +14,8 @@ import (
 	"unicode"
 
 	"bareclaw/core/tools"
-	"bareclaw/toolhost/builtin/schema"
-	"bareclaw/toolhost/builtin/value"
+	"bareclaw/internal/schema"
+	"bareclaw/internal/schema/value"
 )
 
 func assertTools() []tools.Tool {

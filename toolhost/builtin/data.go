@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"bareclaw/core/tools"
-	"bareclaw/toolhost/builtin/schema"
-	"bareclaw/toolhost/builtin/value"
+	"bareclaw/internal/schema"
+	"bareclaw/internal/schema/value"
 )
 
 func dataTools() []tools.Tool {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"bareclaw/internal/schema/value"
 	"bareclaw/internal/testkit/check"
-	"bareclaw/toolhost/builtin/value"
 )
 
 // values returns what a tool has made.

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"bareclaw/core/tools"
-	"bareclaw/toolhost/builtin/value"
+	"bareclaw/internal/schema/value"
 )
 
 func performanceTools() []tools.Tool {

@@ -20,7 +20,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"bareclaw/core/tools"
-	"bareclaw/toolhost/builtin/value"
+	"bareclaw/internal/schema/value"
 )
 
 func transformTools() []tools.Tool {

@@ -14,7 +14,7 @@ import (
 	"github.com/nlnwa/whatwg-url/url"
 
 	"bareclaw/core/tools"
-	"bareclaw/toolhost/builtin/value"
+	"bareclaw/internal/schema/value"
 )
 
 // maxWait is the longest wait_ms, in milliseconds.

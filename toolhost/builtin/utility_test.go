@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/schema/value"
 	"bareclaw/internal/testkit/check"
-	"bareclaw/toolhost/builtin/value"
 )
 
 func checkShuffle(t *testing.T, args, result map[string]any) {

@@ -22,9 +22,9 @@ import (
 
 	"bareclaw/core/tools"
 	"bareclaw/internal/guard"
+	"bareclaw/internal/schema"
 	"bareclaw/toolhost/api"
 	"bareclaw/toolhost/builtin"
-	"bareclaw/toolhost/builtin/schema"
 	"bareclaw/toolhost/script"
 )
 

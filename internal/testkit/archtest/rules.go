@@ -71,6 +71,7 @@ func rooms() []room {
 		{"internal/precheck", nil, leaf},
 		{"internal/privatedir", nil, leaf},
 		{"internal/proc", nil, leaf},
+		{"internal/schema", nil, leaf},
 		{"internal/shortid", nil, leaf},
 		{"internal/socketpair", nil, leaf},
 		{"internal/statemark", nil, leaf},

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"bareclaw/toolhost/builtin/value"
+	"bareclaw/internal/schema/value"
 )
 
 // A form is what the value of a keyword may be, as a set.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math/big"
 
-	"bareclaw/toolhost/builtin/value"
+	"bareclaw/internal/schema/value"
 )
 
 // number makes a number that has the bounds and is a multiple of what the schemas say, exactly.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"bareclaw/toolhost/builtin/value"
+	"bareclaw/internal/schema/value"
 )
 
 // Generate returns a random value that fits the schema. Text returns the texts of a format, and

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"bareclaw/toolhost/builtin/value"
+	"bareclaw/internal/schema/value"
 )
 
 // A Fault is a place where a value does not fit a schema.

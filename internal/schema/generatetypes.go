@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"bareclaw/toolhost/builtin/value"
+	"bareclaw/internal/schema/value"
 )
 
 func (g *generator) object(depth int, all joint) (any, error) {

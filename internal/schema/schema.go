@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bareclaw/toolhost/builtin/value"
+	"bareclaw/internal/schema/value"
 )
 
 // A Schema is ready to check values, one at a time. Its user closes it.
