@@ -4,29 +4,61 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 
-	"github.com/google/jsonschema-go/jsonschema"
+	"bareclaw/internal/schema"
 )
 
-// An argsSchema checks the arguments of a tool. The schema is compiled when the tool is first
-// called: most tools of a process never are.
-type argsSchema struct {
+// An ArgsSchema checks the arguments of a tool. The schema is compiled once, when the tool is first called:
+// most tools of a process never are. All methods are safe for concurrent use.
+type ArgsSchema struct {
 	input json.RawMessage
 
 	once     sync.Once
-	resolved *jsonschema.Resolved
+	compiled *schema.Schema
 	err      error
 }
 
-func (a *argsSchema) compile() (*jsonschema.Resolved, error) {
-	a.once.Do(func() {
-		var s jsonschema.Schema
-		if a.err = json.Unmarshal(a.input, &s); a.err == nil {
-			a.resolved, a.err = s.Resolve(nil)
-		}
-	})
-	return a.resolved, a.err
+// NewArgsSchema returns the ArgsSchema of a JSON Schema.
+func NewArgsSchema(input json.RawMessage) *ArgsSchema { return &ArgsSchema{input: input} }
+
+func (a *ArgsSchema) compile() (*schema.Schema, error) {
+	a.once.Do(func() { a.compiled, a.err = schema.CompileJSON(a.input) })
+	return a.compiled, a.err
+}
+
+// maxArgsFaults is how many places an error names.
+const maxArgsFaults = 3
+
+// Check returns which arguments of a tool do not fit the schema, or the cause of ctx: a schema may refer to
+// itself, or apply so many schemas that a check takes too long.
+func (a *ArgsSchema) Check(ctx context.Context, tool string, args json.RawMessage) error {
+	s, err := a.compile()
+	if err != nil {
+		return fmt.Errorf("the schema of %s cannot be used: %w", tool, err)
+	}
+	v, err := schema.Decode(args)
+	if err != nil {
+		return fmt.Errorf("the arguments of %s are no JSON: %w", tool, err)
+	}
+	faults, err := s.Check(ctx, v)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("the schema of %s cannot be used: %w", tool, err)
+	case len(faults) == 0:
+		return nil
+	}
+	places := make([]string, 0, maxArgsFaults)
+	for _, f := range faults[:min(len(faults), maxArgsFaults)] {
+		places = append(places, f.String())
+	}
+	if more := len(faults) - len(places); more > 0 {
+		places = append(places, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Errorf("the arguments of %s do not fit its schema: %s", tool, strings.Join(places, "; "))
 }
 
 // Check returns why a registry or claude could not use the tool.
@@ -34,7 +66,7 @@ func (t *Tool) Check() error {
 	if err := t.fits(); err != nil || t.ChecksArgs {
 		return err
 	}
-	if _, err := (&argsSchema{input: t.Input}).compile(); err != nil {
+	if _, err := NewArgsSchema(t.Input).compile(); err != nil {
 		return fmt.Errorf("tool %q: its schema cannot be used: %w", t.Name, err)
 	}
 	return nil
@@ -54,28 +86,20 @@ func (r *Registry) checkArgs(ctx context.Context, t *Tool, c *Call) error {
 			return context.Cause(ctx)
 		}
 	}
-	return t.checkArgs(c)
+	return t.checkArgs(ctx, c)
 }
 
 // checkArgs returns which argument does not fit the schema, unless the tool checks that itself:
 // claude does not check.
-func (t *Tool) checkArgs(c *Call) error {
+func (t *Tool) checkArgs(ctx context.Context, c *Call) error {
 	if len(c.Args) == 0 || string(c.Args) == "null" {
 		c.Args = json.RawMessage("{}")
 	}
-	var args any
-	if err := json.Unmarshal(c.Args, &args); err != nil {
-		return fmt.Errorf("the arguments of %s are no JSON: %w", t.Name, err)
+	if !t.ChecksArgs {
+		return t.args.Check(ctx, t.Name, c.Args)
 	}
-	if t.ChecksArgs {
-		return nil
-	}
-	schema, err := t.args.compile()
-	if err != nil {
-		return fmt.Errorf("the schema of %s cannot be used: %w", t.Name, err)
-	}
-	if err := schema.Validate(args); err != nil {
-		return fmt.Errorf("the arguments of %s do not fit its schema: %w", t.Name, err)
+	if !json.Valid(c.Args) {
+		return fmt.Errorf("the arguments of %s are no JSON", t.Name)
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func (r *Registry) SetAll(sources map[Source][]Tool) error {
 			if old := r.tools[t.Name]; bytes.Equal(old.Input, t.Input) {
 				t.args = old.args
 			} else {
-				t.args = &argsSchema{input: t.Input}
+				t.args = NewArgsSchema(t.Input)
 			}
 			if other, ok := taken[shown(t.Name)]; ok {
 				return fmt.Errorf("tool %q: %q, a %s tool, has that name", t.Name, other.Name, other.Source)

@@ -36,7 +36,7 @@ type Tool struct {
 	Reach       Reach         // the channel that a call acts on; nil: all channels
 	Handle      Handler
 
-	args *argsSchema // made by the registry
+	args *ArgsSchema // made by the registry
 }
 
 // DefaultTimeout bounds the call of a tool that sets no limit.

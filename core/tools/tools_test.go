@@ -81,7 +81,7 @@ func TestCall(t *testing.T) {
 		{"panicking", ``, "failed by an error of the gateway", ""},
 		{"anything", ``, "", `{}`},
 		{CallName, `{"name":"strict","args":{"n":2}}`, "", `{"n":2}`},
-		{CallName, `{"name":"strict","args":{"n":2.5}}`, "/properties/n", ""},
+		{CallName, `{"name":"strict","args":{"n":2.5}}`, "/n", ""},
 		{CallName, `{"name":"strct"}`, "did you mean strict?", ""},
 		{CallName, `{"name":"tool_search","args":{"query":""}}`, "by its own name only", ""},
 		{CallName, `{"nam":"strict"}`, `"name"`, ""},

@@ -56,7 +56,7 @@ func (r *run) checkString(n *node, v string, p place, o *outcome) {
 }
 
 func (r *run) matches(pattern, text string) bool {
-	ok, err := r.patterns.match(r.ctx, pattern, text)
+	ok, err := r.match(r.ctx, pattern, text)
 	if err != nil {
 		panic(abort{err})
 	}

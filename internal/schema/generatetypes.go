@@ -101,7 +101,7 @@ func (g *generator) others(all joint, name string) (schemas []*node) {
 	for _, n := range all {
 		byPattern, _ := n.keywords["patternProperties"].(map[string]any)
 		for pattern := range byPattern {
-			if ok, err := g.patterns.match(g.ctx, pattern, name); ok && err == nil {
+			if ok, err := g.match(g.ctx, pattern, name); ok && err == nil {
 				schemas = append(schemas, n.member("patternProperties", pattern))
 			}
 		}

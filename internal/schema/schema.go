@@ -7,18 +7,20 @@
 package schema
 
 import (
-	"errors"
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"bareclaw/internal/schema/value"
 )
 
-// A Schema is ready to check values, one at a time. Its user closes it.
+// A Schema is ready to check values. All methods are safe for concurrent use.
 type Schema struct {
 	raw     any
 	root    *node
@@ -26,7 +28,7 @@ type Schema struct {
 	targets map[string]*node // by absolute URI, with the fragment of an anchor
 	tracks  bool             // whether a keyword asks which members others have evaluated
 
-	patterns patterns
+	patternTimeout time.Duration
 }
 
 // A node is one schema within the document.
@@ -117,15 +119,29 @@ func (d draft) knows(keyword string) bool {
 // Compile returns the schema that v describes, or an error that names the place in v which is
 // wrong.
 func Compile(v any) (*Schema, error) {
-	s := &Schema{raw: v, nodes: map[string]*node{}, targets: map[string]*node{}}
+	s := &Schema{raw: v, nodes: map[string]*node{}, targets: map[string]*node{}, patternTimeout: patternTimeout}
 	if err := s.compile(); err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, err
 	}
 	return s, nil
 }
 
-// Close ends the use of the schema.
-func (s *Schema) Close() error { return s.patterns.close() }
+// CompileJSON is Compile for the text of a schema.
+func CompileJSON(text []byte) (*Schema, error) {
+	v, err := Decode(text)
+	if err != nil {
+		return nil, err
+	}
+	return Compile(v)
+}
+
+// Decode decodes JSON as the values that schemas check: with all digits of numbers.
+func Decode(text []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	err = d.Decode(&v)
+	return v, err
+}
 
 func (s *Schema) compile() (err error) {
 	if s.root, err = s.add(s.raw, "", nil); err != nil {
@@ -315,13 +331,13 @@ func (s *Schema) link(n *node) (err error) {
 
 func (s *Schema) compilePatterns(n *node) error {
 	if pattern, ok := n.keywords["pattern"].(string); ok {
-		if err := s.patterns.compile(pattern); err != nil {
+		if err := checkPattern(pattern); err != nil {
 			return n.fault("pattern", "%v", err)
 		}
 	}
 	properties, _ := n.keywords["patternProperties"].(map[string]any)
 	for _, pattern := range slices.Sorted(maps.Keys(properties)) {
-		if err := s.patterns.compile(pattern); err != nil {
+		if err := checkPattern(pattern); err != nil {
 			return n.fault("patternProperties", "%v", err)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math/big"
@@ -353,12 +352,11 @@ func validate(ctx context.Context, in validatorArgs) (validatorResult, error) {
 }
 
 // fits returns where a value does not fit a schema, and an empty list if it fits.
-func fits(ctx context.Context, v any, raw map[string]any) (_ []schema.Fault, err error) {
+func fits(ctx context.Context, v any, raw map[string]any) ([]schema.Fault, error) {
 	s, err := schema.Compile(raw)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
 	faults, err := s.Check(ctx, v)
 	return append([]schema.Fault{}, faults...), err
 }

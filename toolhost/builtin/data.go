@@ -3,7 +3,6 @@ package builtin
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -97,12 +96,11 @@ type fromSchemaArgs struct {
 	Count  int            `json:"count,omitempty" min:"1" max:"1000"`
 }
 
-func dataFromSchema(ctx context.Context, in fromSchemaArgs) (_ dataResult, err error) {
+func dataFromSchema(ctx context.Context, in fromSchemaArgs) (dataResult, error) {
 	s, err := schema.Compile(in.Schema)
 	if err != nil {
 		return dataResult{}, err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
 	return newDataResult(in.Count, func() (any, error) { return s.Generate(ctx, formatted) })
 }
 

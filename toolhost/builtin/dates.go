@@ -226,11 +226,8 @@ func partsOf(date time.Time) *dateParts {
 // because they are not unique.
 func parseDate(field, text string) (time.Time, error) {
 	text = strings.TrimSpace(text)
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && len(text) >= 9 && len(text) <= 14 {
-		if len(text) <= 11 {
-			n *= 1000
-		}
-		return time.UnixMilli(n).UTC(), nil
+	if date, ok := parseUnix(text); ok {
+		return date, nil
 	}
 	for _, layout := range []string{
 		"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04",
@@ -242,4 +239,18 @@ func parseDate(field, text string) (time.Time, error) {
 		}
 	}
 	return time.Time{}, fmt.Errorf("%s: %q is no date; write it as 2006-01-02 or 2006-01-02T15:04:05Z", field, text)
+}
+
+// parseUnix returns a Unix time in seconds, or with 12 digits or more in milliseconds. Numbers of four to eight
+// digits may be years or dates, as in 20060102.
+func parseUnix(text string) (time.Time, bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	digits := len(strings.TrimLeft(text, "+-"))
+	switch isNegative := strings.HasPrefix(text, "-"); {
+	case err != nil, digits > 14, !isNegative && digits >= 4 && digits <= 8:
+		return time.Time{}, false
+	case digits <= 11:
+		n *= 1000
+	}
+	return time.UnixMilli(n).UTC(), true
 }

@@ -18,7 +18,7 @@ func reportTools() []tools.Tool {
 	return []tools.Tool{
 		define("report_summary", "Summarize the results of tests: how many passed, failed and were skipped.", summaryArgs{Format: "text"}, reportSummary),
 		define("report_failures", "Report the tests that failed, with their errors.", failuresArgs{Format: "text"}, reportFailures),
-		define("report_timing", "Report how long tests took, and the slowest ones.", timingArgs{ShowSlowest: 5, SortBy: "duration"}, reportTiming),
+		define("report_timing", "Report how long tests took, and the slowest ones. Skipped tests do not count.", timingArgs{ShowSlowest: 5, SortBy: "duration"}, reportTiming),
 	}
 }
 
@@ -203,7 +203,7 @@ type testTiming struct {
 
 func reportTiming(_ context.Context, in timingArgs) (timingResult, error) {
 	const mostFastest = 3
-	bySpeed := in.Results.sorted(slowestFirst)
+	bySpeed := slices.DeleteFunc(in.Results.sorted(slowestFirst), func(t testResult) bool { return t.Status == "skipped" }) // which took no time
 	out := timingResult{TotalDuration: in.Results.duration(), Slowest: []testTiming{}, Fastest: []testTiming{}}
 	var durations []float64
 	for _, t := range slices.Backward(bySpeed) {
@@ -220,7 +220,11 @@ func reportTiming(_ context.Context, in timingArgs) (timingResult, error) {
 		out.Slowest = append(out.Slowest, out.timing(t))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d in %s s\n\n", in.Results.title(), len(in.Results.Tests), fixed(out.TotalDuration/1000, 2))
+	ran := strconv.Itoa(len(bySpeed))
+	if skipped := len(in.Results.Tests) - len(bySpeed); skipped > 0 {
+		ran += fmt.Sprintf(" (and %d skipped)", skipped)
+	}
+	fmt.Fprintf(&b, "%s: %s in %s s\n\n", in.Results.title(), ran, fixed(out.TotalDuration/1000, 2))
 	fmt.Fprintf(&b, "Average %s ms, median %s ms, 95 %% at most %s ms\n", fixed(out.AverageDuration, 0), fixed(out.MedianDuration, 0), fixed(out.P95Duration, 0))
 	for _, list := range []struct {
 		title string

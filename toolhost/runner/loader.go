@@ -343,27 +343,8 @@ func checkSchema(text json.RawMessage) error {
 	if text == nil {
 		return nil
 	}
-	s, err := compileSchema(text)
-	if err == nil {
-		err = s.Close()
-	}
+	_, err := schema.CompileJSON(text)
 	return err
-}
-
-func compileSchema(text json.RawMessage) (*schema.Schema, error) {
-	v, err := decode(text)
-	if err != nil {
-		return nil, err
-	}
-	return schema.Compile(v)
-}
-
-// decode decodes JSON and keeps all digits of numbers.
-func decode(text []byte) (v any, err error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	err = d.Decode(&v)
-	return v, err
 }
 
 // dynamicTools returns the tools of all files, and by name the file of each tool. Where two
@@ -398,9 +379,10 @@ func (l *loader) dynamicTools() (all []tools.Tool, files map[string]api.File) {
 func (l *loader) toolOf(s *script.Script, file api.File) tools.Tool {
 	t := s.Tool(l.functions, func(line string) { l.log.Info("script says", "tool", s.Name, "line", line) })
 	handle := t.Handle
+	args := tools.NewArgsSchema(s.Input)
 	t.ChecksArgs = true
 	t.Handle = func(ctx context.Context, c tools.Call) (tools.Result, error) {
-		if err := checkArgs(ctx, &t, c.Args); err != nil {
+		if err := args.Check(ctx, s.Name, c.Args); err != nil {
 			return tools.Result{}, err
 		}
 		result, err := handle(ctx, c)
@@ -410,30 +392,6 @@ func (l *loader) toolOf(s *script.Script, file api.File) tools.Tool {
 		return result, err
 	}
 	return t
-}
-
-// checkArgs returns where the arguments do not fit the schema of a file's tool. The schema may
-// refer to itself, or apply so many schemas that the check takes too long: ctx ends it.
-func checkArgs(ctx context.Context, t *tools.Tool, args json.RawMessage) (err error) {
-	s, err := compileSchema(t.Input)
-	if err != nil {
-		return fmt.Errorf("the schema of %s cannot be used: %w", t.Name, err)
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	v, err := decode(args)
-	if err != nil {
-		return fmt.Errorf("the arguments of %s are no JSON: %w", t.Name, err)
-	}
-	faults, err := s.Check(ctx, v)
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case err != nil:
-		return fmt.Errorf("the schema of %s cannot be used: %w", t.Name, err)
-	case len(faults) > 0:
-		return fmt.Errorf("the arguments of %s do not fit its schema: %s", t.Name, faults[0])
-	}
-	return nil
 }
 
 // list returns the tools, sorted by name, and the version of the list. It waits for the first load.

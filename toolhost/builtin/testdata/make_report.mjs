@@ -73,7 +73,7 @@ function quantile(numbers, q) {
 }
 function timing(r, n = 5, by = "duration") {
 	const total = duration(r);
-	const all = r.tests.map(t => ({ name: t.name, status: t.status, duration: t.duration ?? 0, percent: 100 * (t.duration ?? 0) / total }));
+	const all = r.tests.filter(t => t.status !== "skipped").map(t => ({ name: t.name, status: t.status, duration: t.duration ?? 0, percent: 100 * (t.duration ?? 0) / total }));
 	const slow = all.toSorted((a, b) => b.duration - a.duration);
 	const order = { duration: () => 0, name: (a, b) => (a.name < b.name ? -1 : +(a.name > b.name)), status: (a, b) => (a.status < b.status ? -1 : +(a.status > b.status)) }[by];
 	const durations = all.map(t => t.duration);
@@ -92,7 +92,7 @@ write("report_timing", [
 	["none of the slowest", { results, showSlowest: 0 }, timing(results, 0)],
 	["text", { results: { name: "S", tests: results.tests.slice(0, 2) }, showSlowest: 1 }, { has: { output: "S: 2 in 2.13 s\n\nAverage 1063 ms, median 1063 ms, 95 % at most 1906 ms\n\nSlowest:\n  1. pays: 2000 ms, 94.1 %, failed\n\nFastest:\n  1. adds an item: 125 ms, 5.9 %, passed\n  2. pays: 2000 ms, 94.1 %, failed\n" } }],
 	["nothing", { results: none }, { want: { output: "Tests: 0 in 0.00 s\n\nAverage 0 ms, median 0 ms, 95 % at most 0 ms\n", totalDuration: 0, averageDuration: 0, medianDuration: 0, p95Duration: 0, slowest: [], fastest: [] } }],
-	["no durations", { results: { tests: [{ name: "a", status: "skipped" }] } }, { has: { totalDuration: 0, slowest: [{ name: "a", status: "skipped", duration: 0, percent: 0 }] } }],
+	["no durations", { results: { tests: [{ name: "a", status: "skipped" }] } }, { has: { totalDuration: 0, slowest: [], fastest: [], output: "Tests: 0 (and 1 skipped) in 0.00 s\n\nAverage 0 ms, median 0 ms, 95 % at most 0 ms\n" } }],
 	["a negative number of tests", { results, showSlowest: -1 }, { error: "showSlowest" }],
 	["an unknown order", { results, sortBy: "size" }, { error: "sortBy" }],
 	["no results", {}, { error: "results" }],

@@ -101,6 +101,6 @@ write("template_render", [
 	template("huge", "{{a}}".repeat(5000), { a: "ab" }),
 	["digits of big numbers", { template: "{{n}}", variables: { n: exact("9007199254740993") } }, { want: { result: "9007199254740993", missing: [] } }],
 	["too much", { template: "{{a}}".repeat(11000), variables: { a: "x".repeat(1000) } }, { error: "template: the result would be larger" }],
-	["no object", { template: "", variables: [] }, { error: "/properties/variables" }],
+	["no object", { template: "", variables: [] }, { error: "/variables" }],
 	["no variables", { template: "" }, { error: '"variables"' }],
 ]);

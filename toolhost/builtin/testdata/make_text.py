@@ -52,9 +52,9 @@ write("string_diff", [
         "diffs": [{"type": "removed", "line": 2, "text": "b"}, {"type": "added", "line": 2, "text": "b"}],
         "unified": "--- expected\n+++ actual\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n"}},
     {"name": "more than is listed", "args": {"expected": "", "actual": "x\n" * 1500}, "has": {"identical": False, "added": 1500}},
-    {"name": "no text", "args": {"expected": 1, "actual": ""}, "error": "/properties/expected"},
+    {"name": "no text", "args": {"expected": 1, "actual": ""}, "error": "/expected"},
     {"name": "missing", "args": {"expected": ""}, "error": '"actual"'},
-    {"name": "negative context", "args": {"expected": "", "actual": "", "context": -1}, "error": "/properties/context"},
+    {"name": "negative context", "args": {"expected": "", "actual": "", "context": -1}, "error": "/context"},
 ])
 
 
@@ -73,6 +73,6 @@ write("hash_text", [
     hashed("decomposed", "cafe\u0301"),
     hashed("astral and NUL", "\U0001f600\0", "md5"),
     hashed("huge", "abc" * 20000, "sha512"),
-    {"name": "unknown algorithm", "args": {"text": "", "algorithm": "crc32"}, "error": "/properties/algorithm"},
+    {"name": "unknown algorithm", "args": {"text": "", "algorithm": "crc32"}, "error": "/algorithm"},
     {"name": "no text", "args": {}, "error": '"text"'},
 ])
