@@ -27,7 +27,7 @@ func TestTools(t *testing.T) {
 	<-r.Settled()
 	got, ok := r.o.Registry.Find("greet")
 	want := tools.Annotations{Title: "Hi", ReadOnly: true, Idempotent: true}
-	if !ok || got.Source != tools.Dynamic || got.Annotations != want || string(got.Output) != `{"type":"object"}` || got.Timeout != 2*time.Second+extraTime {
+	if !ok || got.Source != tools.Dynamic || got.Annotations != want || string(got.Output) != `{"type":"object"}` || got.Timeout != 2*time.Second+api.MachineWait+extraTime {
 		t.Errorf("greet is %+v", got)
 	}
 	if hello, ok := r.o.Registry.Find("hello_world"); !ok || hello.Source != tools.Builtin || hello.Timeout != tools.DefaultTimeout+extraTime {

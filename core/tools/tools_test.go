@@ -73,7 +73,7 @@ func TestCall(t *testing.T) {
 	r := registry(t, fakePolicy{tools: "strict,panicking,anything"}, strict, failing, panicking, echo("anything"))
 	for _, c := range []struct{ tool, args, text, structured string }{
 		{"strict", `{"n":1}`, "", `{"n":1}`},
-		{"strict", `{"n":"1"}`, `/properties/n`, ""},
+		{"strict", `{"n":"1"}`, `/n`, ""},
 		{"strict", `{}`, `"n"`, ""},
 		{"strict", `{"n":1,"m":2}`, `"m"`, ""},
 		{"strict", `[`, "are no JSON", ""},

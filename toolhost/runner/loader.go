@@ -382,7 +382,9 @@ func (l *loader) toolOf(s *script.Script, file api.File) tools.Tool {
 	args := tools.NewArgsSchema(s.Input)
 	t.ChecksArgs = true
 	t.Handle = func(ctx context.Context, c tools.Call) (tools.Result, error) {
-		if err := args.Check(ctx, s.Name, c.Args); err != nil {
+		checking, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("%s did not end within %s", s.Name, s.Timeout))
+		defer cancel()
+		if err := args.Check(checking, s.Name, c.Args); err != nil {
 			return tools.Result{}, err
 		}
 		result, err := handle(ctx, c)

@@ -14,29 +14,41 @@ import (
 //go:embed shims
 var shimSources embed.FS
 
-// shimFiles are the files of shims, in the order in which they are joined.
-var shimFiles = []string{"begin", "bytes", "timers", "console", "url", "copies", "crypto", "permissions", "intl", "tool"}
+// shimFiles are the files of the shims that each machine has, in the order in which they are joined.
+var shimFiles = []string{"begin", "bytes", "timers", "locale", "tool"}
 
 // shims returns the bytecode of the function that makes a machine fit for tools.
-var shims = sync.OnceValues(func() ([]byte, error) {
+var shims = sync.OnceValues(func() ([]byte, error) { return shimCode("(permissions, maxOutput)", shimFiles...) })
+
+// parts are the bytecodes of shims that a machine has when it needs them.
+var parts = func() map[string]func() ([]byte, error) {
+	all := map[string]func() ([]byte, error){}
+	for _, name := range []string{"text", "buffer", "abort", "console", "url", "copies", "crypto", "web", "files", "intl"} {
+		all[name] = sync.OnceValues(func() ([]byte, error) { return shimCode("(shared)", "parts/"+name) })
+	}
+	return all
+}()
+
+// shimCode returns the bytecode of a function whose body are files of the shims.
+func shimCode(parameters string, files ...string) ([]byte, error) {
 	var body strings.Builder
-	for _, name := range shimFiles {
+	for _, name := range files {
 		b, err := shimSources.ReadFile("shims/" + name + ".js")
 		if err != nil {
 			return nil, err
 		}
 		body.Write(b)
 	}
-	r := api.Transform("(permissions, maxOutput) => {\n"+body.String()+"}", api.TransformOptions{
+	r := api.Transform(parameters+" => {\n"+body.String()+"}", api.TransformOptions{
 		Target:           api.ES2023,
 		MinifyWhitespace: true,                                       // to one line
 		Supported:        map[string]bool{"template-literal": false}, // may have lines
 	})
 	if len(r.Errors) > 0 {
-		return nil, fmt.Errorf("the shims: %s", r.Errors[0].Text)
+		return nil, fmt.Errorf("the shims %s: %s", files, r.Errors[0].Text)
 	}
 	return bytecode("(" + strings.TrimRight(string(r.Code), ";\n") + ")")
-})
+}
 
 // bytecode compiles an expression.
 func bytecode(expression string) ([]byte, error) {
@@ -48,6 +60,9 @@ func bytecode(expression string) ([]byte, error) {
 	vm.SetMemoryLimit(memoryLimit)
 	return vm.Compile(expression, quickjs.EvalGlobal)
 }
+
+// maxDepth is how deep calls may be nested: somewhat deeper than in Node. Each takes 1.4 kB of a stack.
+const maxDepth = 12_000
 
 // A machine is a virtual machine for one tool. Only one goroutine at a time may use a machine.
 type machine struct {
@@ -63,6 +78,7 @@ func newMachine(memory uintptr, permissions []string) (*machine, error) {
 		return nil, fmt.Errorf("make a virtual machine: %w", err)
 	}
 	vm.SetMemoryLimit(memory)
+	vm.SetMaxStackSize(maxDepth)
 	m := &machine{vm: vm}
 	if err := m.setUp(permissions); err != nil {
 		m.close()
@@ -87,6 +103,24 @@ func (m *machine) setUp(permissions []string) error {
 	defer f.Free()
 	m.enter, err = f.CallValue(quickjs.UndefinedValue, strings.Join(permissions, " "), MaxOutput)
 	return err
+}
+
+// loadPart hands a part of the shims to the machine.
+func (m *machine) loadPart(name string) error {
+	part, ok := parts[name]
+	if !ok {
+		return fmt.Errorf("there is no part %q", name)
+	}
+	code, err := part()
+	if err != nil {
+		return err
+	}
+	f, err := m.vm.EvalBytecodeValue(code)
+	if err != nil {
+		return err
+	}
+	defer f.Free()
+	return m.call("part", f)
 }
 
 // isSmall reports whether the machine holds little memory. The engine does not tell how much, but

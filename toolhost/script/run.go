@@ -194,7 +194,7 @@ func (r *run) settle(s *settlement) error {
 var argumentCounts = map[string]int{
 	"text": 1, "object": 1, "large": 0, "fail": 2, "log": 1,
 	"timer": 2, "cancel": 1, "fetch": 3, "readFile": 2, "writeFile": 3, "listFiles": 2, // the first is the id
-	"encode": 2, "decode": 2, "now": 0, "uuid": 0, "random": 1, "digest": 2, "hmac": 3, "intl": 0, "compare": 3, "url": 2, "setURL": 3, "parseQuery": 1, "formatQuery": 1,
+	"encode": 2, "decode": 2, "now": 0, "uuid": 0, "random": 1, "digest": 2, "hmac": 3, "intl": 0, "part": 1, "compare": 3, "url": 2, "setURL": 3, "parseQuery": 1, "formatQuery": 1,
 }
 
 // arguments are those of an operation. Each may be of another type than it should be, because a tool
@@ -242,6 +242,8 @@ func (r *run) operate(all []any) (any, error) {
 		r.startTimer(args.number(0), args[1])
 	case "cancel":
 		r.cancel(args.number(0))
+	case "part":
+		return nil, r.m.loadPart(args.text(0))
 	case "intl":
 		return nil, intl.Register(r.m.vm)
 	case "fetch", "readFile", "writeFile", "listFiles":

@@ -207,7 +207,7 @@ write("date_utils", [
     parsed("2024-02-29T23:30:00-01:00"), parsed("2024-02-29 12:00:00"), parsed("2024-02-29T12:00"), parsed("2026-02-03T04:05:06.7899Z"),
     parsed("0001-01-01"), parsed("9999-12-31T23:59:59.999Z"), parsed("2024-02", read("2024-02-01")), parsed("2024", read("2024-01-01")), parsed(" 2024-02-29\n", read("2024-02-29")),
     parsed(format_datetime(whole, usegmt=True), whole), parsed(format_datetime(whole.astimezone(BERLIN)), whole),
-    parsed(str(unix_ms(stamp) // 1000), whole), parsed(str(unix_ms(stamp)), stamp), parsed("-1000000000", EPOCH - timedelta(seconds=1e9)),
+    parsed(str(unix_ms(stamp) // 1000), whole), parsed(str(unix_ms(stamp)), stamp), parsed("-1000000000", EPOCH - timedelta(seconds=1e9)), parsed("0", EPOCH), parsed("60", EPOCH + timedelta(seconds=60)), parsed("-86400", EPOCH - timedelta(days=1)),
     *(unparsed(t) for t in ["2023-02-29", "1900-02-29", "2024-02-30", "2024-13-01", "2024-00-01", "2024-01-01T24:01:00Z", "2024-01-01T12:60:00Z",
                             "tomorrow", "NaN", "Infinity", "02/03/2024", "2024-1-1", "２０２４-01-01", "Tue, 03 Feb 2026 04:05:06 EST", "12345", "2024-01-01T00:00:00+1", "9" * 30]),
     formatted("2026-02-03T04:05:06.789Z", "iso", iso(stamp)), formatted("2026-02-03T04:05:06.789Z", "date", "2026-02-03"),

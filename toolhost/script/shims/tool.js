@@ -1,5 +1,16 @@
 // The tool.
 
+const show = (value) => {
+  try {
+    if (typeof value === "string" || typeof value === "bigint") return String(value);
+    if (value instanceof Error) return `${value.name}: ${value.message}\n${value.stack ?? ""}`.trimEnd();
+    return stringify(value) ?? String(value);
+  } catch {
+    return `a value of type ${typeof value} that cannot be shown`;
+  }
+};
+shared.show = show;
+
 let tool;
 
 // fail tells Go what was thrown: any value, also an object that throws when it is looked at.
@@ -60,6 +71,10 @@ const entries = {
     waiting.clear();
     queue.length = 0;
     running = 0;
+  },
+  // part gets the function of a part.
+  part(run) {
+    received = run;
   },
   // probe fails if there is hardly any memory.
   probe() {

@@ -1,4 +1,5 @@
-// What permissions give.
+// Requests.
+const { define, host, parse, stringify, permissions, later, pack, unpack, view } = shared;
 
 class Headers {
   #values = new Map(); // lists
@@ -72,30 +73,10 @@ if (permissions.includes("network")) {
   const fetch = async (url, { method = "GET", headers, body, signal, redirect = "follow" } = {}) => {
     if (!["follow", "manual", "error"].includes(redirect)) throw new TypeError(`redirect is follow, manual or error, not ${redirect}`);
     headers = new Headers(headers);
-    if (body instanceof URLSearchParams && !headers.has("content-type")) headers.set("content-type", "application/x-www-form-urlencoded;charset=UTF-8");
+    if (shared.URLSearchParams && body instanceof shared.URLSearchParams && !headers.has("content-type")) headers.set("content-type", "application/x-www-form-urlencoded;charset=UTF-8");
     const request = { url: String(url), method: String(method).toUpperCase(), headers: Object.fromEntries(headers), redirect };
     const [head, received] = await later("fetch", signal, stringify(request), body == null ? "" : pack(view(body)));
     return new Response(parse(head), received);
   };
   define({ fetch });
-}
-
-if (permissions.includes("filesystem")) {
-  define({
-    fs: {
-      async readFile(path, encoding) {
-        const [data] = await later("readFile", undefined, String(path));
-        const bytes = Buffer.from(unpack(data).buffer);
-        encoding = encoding?.encoding ?? encoding;
-        return encoding ? bytes.toString(encoding) : bytes;
-      },
-      async writeFile(path, data) {
-        await later("writeFile", undefined, String(path), pack(view(data)));
-      },
-      async list(path = ".") {
-        const [names] = await later("listFiles", undefined, String(path));
-        return parse(names);
-      },
-    },
-  });
 }

@@ -1,4 +1,5 @@
 // Addresses.
+const { define, host, parse, stringify } = shared;
 
 class URL {
   #url; // the members that come from Go
@@ -109,4 +110,5 @@ class URLSearchParams {
   }
 }
 
+shared.URLSearchParams = URLSearchParams;
 define({ URL, URLSearchParams });

@@ -1,4 +1,5 @@
 // Copies.
+const { define, named } = shared;
 
 const structuredClone = (value, seen = new Map()) => {
   if (typeof value === "function" || typeof value === "symbol") throw named("DataCloneError", `a ${typeof value} cannot be cloned`);

@@ -1,14 +1,6 @@
 // The console.
+const { define, host, show } = shared;
 
-const show = (value) => {
-  try {
-    if (typeof value === "string" || typeof value === "bigint") return String(value);
-    if (value instanceof Error) return `${value.name}: ${value.message}\n${value.stack ?? ""}`.trimEnd();
-    return stringify(value) ?? String(value);
-  } catch {
-    return `a value of type ${typeof value} that cannot be shown`;
-  }
-};
 let indent = "";
 const log = (...values) => host("log", (indent + values.map(show).join(" ")).slice(0, 10000));
 const counts = new Map();

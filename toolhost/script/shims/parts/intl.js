@@ -1,6 +1,8 @@
 // What depends on the locale. Go registers Intl when it is first touched; it knows en-US alone, and takes
 // any other locale for that. So what it does not know is refused here.
 
+const { define, host, method, stringify, localeMethods, typedArrays } = shared;
+
 const inEnglish = (locales) => {
   const first = typeof locales === "string" ? locales : locales?.[0]; // the others count if the first is unknown
   if (first === undefined || /^(en(-us)?|default)$/i.test(first)) return;
@@ -44,11 +46,9 @@ class Collator {
     return { locale: "en-US", usage: "sort", sensitivity, ignorePunctuation: false, collation: "default", numeric, caseFirst: "false" };
   }
   static supportedLocalesOf(locales) {
-    return touch().NumberFormat.supportedLocalesOf(locales);
+    return globalThis.Intl.NumberFormat.supportedLocalesOf(locales);
   }
 }
-
-const method = (object, name, value) => Object.defineProperty(object, name, { value, writable: true, configurable: true });
 
 // guarded is a constructor of formats that refuses what would be ignored.
 const guarded = (real) => {
@@ -60,63 +60,45 @@ const guarded = (real) => {
   return guard;
 };
 
-const localized = [];
-for (const [{ prototype }, ...names] of [[Date, "toLocaleString", "toLocaleDateString", "toLocaleTimeString"], [Number, "toLocaleString"], [BigInt, "toLocaleString"]])
-  for (const name of names) {
-    const entry = { prototype, name, real: undefined };
-    entry.own = {
-      [name](locales, options) {
-        formats(locales, options);
-        touch();
-        return entry.real.call(this, locales, options);
-      },
-    }[name];
-    method(prototype, name, entry.own);
-    localized.push(entry);
-  }
-
-let intl; // once touched
-const touch = () => {
-  if (intl) return intl;
-  const global = Object.getOwnPropertyDescriptor(globalThis, "Intl"); // which a tool may have replaced, like the methods
-  const present = localized.map(({ prototype, name }) => prototype[name]);
-  delete globalThis.Intl;
-  try {
-    host("intl");
-  } catch (error) {
-    if (global) Object.defineProperty(globalThis, "Intl", global);
-    throw error;
-  }
-  intl = globalThis.Intl;
-  localized.forEach((entry, i) => {
-    entry.real = entry.prototype[entry.name];
-    method(entry.prototype, entry.name, present[i]);
-  });
-  method(intl, "DateTimeFormat", guarded(intl.DateTimeFormat));
-  method(intl, "NumberFormat", guarded(intl.NumberFormat));
-  method(intl, "Collator", Collator);
-  if (global && "value" in global) define({ Intl: global.value });
-  return intl;
-};
-Object.defineProperty(globalThis, "Intl", { get: touch, set: (Intl) => define({ Intl }), configurable: true });
-
-method(String.prototype, "localeCompare", function localeCompare(that, locales, options) {
-  return compare(String(this), String(that), collation(locales, options));
-});
-
-// Letters change their case in other ways in these languages.
-for (const name of ["toLocaleUpperCase", "toLocaleLowerCase"]) {
-  const real = String.prototype[name];
-  const own = {
-    [name](locales) {
-      if (/^(tr|az|lt|el)\b/i.test(typeof locales === "string" ? locales : (locales?.[0] ?? ""))) inEnglish(locales);
-      return real.call(this);
-    },
-  };
-  method(String.prototype, name, own[name]);
+// Go registers Intl, and replaces methods of prototypes by those that know the locale. What stays there are the
+// stubs of locale.js, or what the tool has put in their places.
+const global = Object.getOwnPropertyDescriptor(globalThis, "Intl");
+const present = localeMethods.map(([object, name]) => object[name]);
+delete globalThis.Intl;
+try {
+  host("intl");
+} catch (error) {
+  if (global) Object.defineProperty(globalThis, "Intl", global);
+  throw error;
 }
+const { Intl } = globalThis;
+method(Intl, "DateTimeFormat", guarded(Intl.DateTimeFormat));
+method(Intl, "NumberFormat", guarded(Intl.NumberFormat));
+method(Intl, "Collator", Collator);
+if (global && "value" in global) define({ Intl: global.value });
 
-for (const { prototype } of [Array, Object.getPrototypeOf(Uint8Array)])
-  method(prototype, "toLocaleString", function toLocaleString(locales, options) {
+shared.localized = localeMethods.map(([object, name], i) => {
+  const real = object[name];
+  method(object, name, present[i]);
+  switch (name) {
+    case "localeCompare":
+      return function (that, locales, options) {
+        return compare(String(this), String(that), collation(locales, options));
+      };
+    case "toLocaleUpperCase":
+    case "toLocaleLowerCase":
+      return function (locales) {
+        // These languages change the case of letters in other ways.
+        if (/^(tr|az|lt|el)\b/i.test(typeof locales === "string" ? locales : (locales?.[0] ?? ""))) inEnglish(locales);
+        return name === "toLocaleUpperCase" ? String(this).toUpperCase() : String(this).toLowerCase();
+      };
+  }
+  if (object !== Array.prototype && object !== typedArrays)
+    return function (locales, options) {
+      formats(locales, options);
+      return real.call(this, locales, options);
+    };
+  return function (locales, options) {
     return Array.from(this, (item) => (item == null ? "" : item.toLocaleString(locales, options))).join(",");
-  });
+  };
+});

@@ -1,4 +1,7 @@
 // Random numbers, hashes and signatures.
+const { define, host, named, pack, unpack, view, load } = shared;
+load("buffer");
+const { Buffer } = shared;
 
 const algorithm = (name) => String(name?.name ?? name).toUpperCase(); // as SubtleCrypto has it
 const nodeAlgorithm = (name) => String(name).toLowerCase().replace("-", "");
