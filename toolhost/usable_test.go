@@ -23,7 +23,9 @@ func TestWaitingCallsOfOthers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var calls sync.WaitGroup
 	for range 8 {
-		calls.Go(func() { _, _ = r.o.Registry.Call(ctx, "slow", tools.Call{Channel: "tg-1", Args: []byte(`{"ms":29000}`)}) }) // ends with ctx
+		calls.Go(func() {
+			_, _ = r.o.Registry.Call(ctx, "slow", tools.Call{Channel: "tg-1", Args: []byte(`{"ms":29000}`)})
+		}) // ends with ctx
 	}
 	r.eventually("all wait", func() bool { return strings.Count(r.log.String(), "line=begun") == 8 })
 	got, err := r.o.Registry.Call(t.Context(), "slow", tools.Call{Channel: "tg-2"})
@@ -93,7 +95,7 @@ func TestMoneyAndDates(t *testing.T) {
 func TestOneChecker(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	r.write("waits.ts", strings.Replace(file("waits", "Waits", "return 1;"), "{ type: 'object' }", "{ type: 'object', properties: { ms: { type: 'integer', maximum: 30000 } }, additionalProperties: false }", 1))
+	r.write("waits.ts", strings.Replace(file("waits", "Waits", "return 1;"), "{ type: 'object' }", "{ type: 'object', properties: { ms: { type: 'number', maximum: 30000 } }, additionalProperties: false }", 1))
 	r.offers("waits", "Waits")
 	for _, args := range []string{`{"ms":30001}`, `{"ms":"1"}`, `{"ms":1,"other":2}`} {
 		builtin, dynamic := r.call("wait_ms", args), r.call("waits", args)

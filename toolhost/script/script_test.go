@@ -230,6 +230,8 @@ func TestFaults(t *testing.T) {
 		{"const a = []; for (;;) a.push('x'.repeat(1000) + a.length)", "\nError: out of memory: a tool has 64 MiB\n", true},
 		{"globalThis.a = []; for (;;) a.push(new Array(1000).fill(1))", "\nError: out of memory: a tool has 64 MiB\n", true},
 		{"console.log('x'.repeat(50 << 20))", "\nError: out of memory: a tool has 64 MiB\n", true},
+		{"setTimeout(() => { const a = []; for (;;) a.push(new Array(1000).fill(1)) }, 1); await new Promise(() => {})", "\nError: out of memory: a tool has 64 MiB\n", true},
+		{"await null; const a = []; for (;;) a.push(new Array(1000).fill(1))", "\nError: out of memory: a tool has 64 MiB\n", true},
 		{"await new Promise(() => {})", "\nError: the handler's promise can no longer settle: no timer and no call of fetch or fs is left that could settle it\n", true},
 		{"for (;;) {}", "\nError: test did not end within 200ms\n", true},
 		{"try { for (;;) {} } catch { for (;;) {} } finally { for (;;) {} }", "\nError: test did not end within 200ms\n", true},
@@ -260,6 +262,20 @@ func TestFaults(t *testing.T) {
 				t.Errorf("the machine is thrown away: %t, want %t", lost, c.lost)
 			}
 		})
+	}
+}
+
+// TestDepth: calls nest as deep as in Node.
+func TestDepth(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]string{
+		"const f = (n) => (n ? f(n - 1) + 1 : 0); return f(10_000)":                                                    "10000",
+		"const f = (n) => (n ? [n - 1].map(f)[0] + 1 : 0); return f(2_000)":                                            "2000",
+	} {
+		got, err := call(t, body(t, code), "")
+		if err != nil || got.Text != want {
+			t.Errorf("%s: %s, %v", code, got.Text, err)
+		}
 	}
 }
 
