@@ -127,6 +127,16 @@ func TestFetch(t *testing.T) {
 	if err != nil || got.Status != http.StatusTeapot || string(got.Body) != "data" || got.URL != "http://example.org/echo" || got.Header.Get("X-Got") != "x at example.org" {
 		t.Errorf("got %+v, %v", got, err)
 	}
+	if got.StatusText != "I'm a teapot" || !got.Redirected {
+		t.Errorf("got %+v", got)
+	}
+	got, err = f.Fetch(t.Context(), api.FetchRequest{URL: "http://a.example.com/bad", Method: "GET", Redirect: "manual"})
+	if err != nil || got.Status != http.StatusFound || got.Header.Get("Location") != "http://example.net/echo" || got.Redirected {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err = f.Fetch(t.Context(), api.FetchRequest{URL: "http://a.example.com/good", Method: "GET", Redirect: "error"}); err == nil || !strings.Contains(err.Error(), "leads to http://example.org/echo") {
+		t.Errorf("got %v", err)
+	}
 	for path, says := range map[string]string{
 		"/bad": `"example.net" is not granted`, "/file": `not "file"`, "/again": "10 redirects", "/big": "more than 4194304 bytes", "/endless": "more than 4194304 bytes",
 	} {

@@ -13,11 +13,9 @@
 // nothing else.
 //
 // The code runs in a virtual machine that has no authority: no modules, processes or environment,
-// and neither files nor network but for the [Functions] of the permissions that the tool declares.
-// Beside the language of 2023 the machine has console, setTimeout, setInterval, queueMicrotask,
-// structuredClone, TextEncoder, TextDecoder, Buffer, atob, btoa, URL, URLSearchParams,
-// AbortController, performance.now and, of crypto, randomUUID, getRandomValues and subtle.digest.
-// There is no Intl.
+// and neither files nor network but for the [api.Functions] of the permissions that the tool declares.
+// Beside the language of 2023 the machine has what [api.Available] names. Of what depends on a locale
+// there is en-US; other locales, and options that would have no effect, are errors.
 //
 // The state of the module outlives a call, but a tool must not rely on that: calls that overlap
 // run in machines of their own, and a machine ends after a timeout, when its memory is exhausted,

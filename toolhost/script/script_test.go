@@ -269,8 +269,8 @@ func TestFaults(t *testing.T) {
 func TestDepth(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]string{
-		"const f = (n) => (n ? f(n - 1) + 1 : 0); return f(10_000)":                                                    "10000",
-		"const f = (n) => (n ? [n - 1].map(f)[0] + 1 : 0); return f(2_000)":                                            "2000",
+		"const f = (n) => (n ? f(n - 1) + 1 : 0); return f(10_000)":         "10000",
+		"const f = (n) => (n ? [n - 1].map(f)[0] + 1 : 0); return f(2_000)": "2000",
 	} {
 		got, err := call(t, body(t, code), "")
 		if err != nil || got.Text != want {
