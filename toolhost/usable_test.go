@@ -36,11 +36,12 @@ func TestWaitingCallsOfOthers(t *testing.T) {
 	calls.Wait()
 }
 
-// TestBusyTools: worker_status says of which tools calls wait for a machine.
+// TestBusyTools: worker_status says of which tools calls wait for a machine, as for those of calls that hold much
+// memory while they wait.
 func TestBusyTools(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	r.write("busy.ts", file("busy", "Busy", "for (;;) {}"))
+	r.write("busy.ts", file("busy", "Busy", "const kept = new Array(1e6).fill(0); await new Promise((done) => setTimeout(done, 1e6)); return kept.length;"))
 	r.offers("busy", "Busy")
 	ctx, cancel := context.WithCancel(t.Context())
 	var calls sync.WaitGroup

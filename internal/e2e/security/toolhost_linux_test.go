@@ -18,7 +18,7 @@ func TestToolBreaksTheLanguage(t *testing.T) {
 	u := toolUser{g}
 	before := u.host()
 	u.make("precious", "return 'precious'")
-	u.make("hostile", "Array.prototype[Symbol.iterator] = function () { return { next() { return { done: true } } } }; await fs.readFile('/x')", "filesystem")
+	u.make("hostile", "void fs; Array.prototype[Symbol.iterator] = function () { return { next() { return { done: true } } } }; return await fs.readFile('/x')", "filesystem")
 	for range 6 {
 		if a := u.call("hostile", harness.Obj{}); a.JSON["isError"] != true {
 			t.Errorf("the call ends with %s", a.Body)
