@@ -317,10 +317,13 @@ func TestHeartbeatStatus(t *testing.T) {
 		return out
 	}
 	text := string(show())
-	for _, want := range []string{"not installed", "did not install it at its start: ", "said", "red"} {
+	for _, want := range []string{"not installed", "is in /tmp, where files do not stay", "said", "red"} { // each once, though the gateway says the second too
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
+	}
+	if strings.Count(text, "where files do not stay") != 1 {
+		t.Errorf("a reason is told more than once in\n%s", text)
 	}
 	if strings.ContainsAny(text, "\u202e\u009b\x1b") {
 		t.Errorf("characters that command a terminal are in %q", text)
