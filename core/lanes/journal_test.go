@@ -1,9 +1,11 @@
 package lanes
 
 import (
+	"bytes"
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,6 +26,36 @@ func (s *slate) Write(c core.Change, done func(error)) {
 		s.written = append(s.written, string(c.Requeue[0]))
 	}
 	done(s.err)
+}
+
+// TestJournalAfterALongOutage: what could not be written is on record within a second after the
+// storage works again, and the outage is logged once.
+func TestJournalAfterALongOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		ledger, inbox := &slate{err: core.ErrStorageFull}, newMailbox()
+		j := &journal{ledger: ledger, post: inbox.post, log: slog.New(slog.NewTextHandler(&log, nil))}
+		saved := false
+		pass := func(d time.Duration) {
+			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(firstSaveRetry) {
+				for range 3 { // functions post functions
+					inbox.drain(func() {})
+				}
+			}
+		}
+		j.save(core.Change{Requeue: []core.MessageID{"a"}}, func() { saved = true }, nil)
+		pass(time.Hour)
+		if ledger.err = nil; saved {
+			t.Fatal("written during the outage")
+		}
+		if pass(time.Second); !saved {
+			t.Error("not written a second after the outage")
+		}
+		if n := strings.Count(log.String(), "not written yet"); n != 1 {
+			t.Errorf("logged %d times", n)
+		}
+	})
 }
 
 // TestJournal: what the storage refuses is written later, in order, with pauses that grow. A
