@@ -14,7 +14,7 @@ type UpdateKind string
 // The kinds of updates.
 const (
 	UpdateAccepted       UpdateKind = "accepted" // Message
-	UpdateQueued         UpdateKind = "queued"   // Message, Position; Detail: reason to wait besides earlier messages
+	UpdateQueued         UpdateKind = "queued"   // Message, Position; Detail: reason to wait besides earlier messages; Turn: that has gone back to the queue, if any
 	UpdateStarted        UpdateKind = "started"  // Turn, Messages
 	UpdateEvent          UpdateKind = "event"    // Turn, Messages, Raw
 	UpdateResult         UpdateKind = "result"   // Message with its outcome; a single update for each message

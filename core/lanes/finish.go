@@ -79,7 +79,7 @@ func (ts *turns) finish(fs []*inflight, reply core.Reply, r *core.Result) {
 	v.replayable = r != nil && len(v.stops) == 0 && len(back) == 0
 	ts.queue.requeue(back)
 	if p == nil {
-		ts.queue.announceReturn(back)
+		ts.queue.announceReturn(fs[0].turn.ID, back)
 	}
 	ts.count(reply)
 	ts.logEnd(fs, reply, now)

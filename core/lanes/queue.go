@@ -106,11 +106,11 @@ func (q *queue) announceDelay() {
 	}
 }
 
-// announceReturn reports messages of a turn that have returned to the queue.
-func (q *queue) announceReturn(items []*queued) {
+// announceReturn reports the messages of a turn that have returned to the queue.
+func (q *queue) announceReturn(turn core.TurnID, items []*queued) {
 	for _, it := range items {
 		msg := *it.msg
-		q.publish(core.Update{Kind: core.UpdateQueued, Message: &msg, Position: q.position(msg.ID), Detail: q.why()})
+		q.publish(core.Update{Kind: core.UpdateQueued, Turn: turn, Message: &msg, Position: q.position(msg.ID), Detail: q.why()})
 	}
 }
 

@@ -214,7 +214,7 @@ func (c *chaos) up() {
 }
 
 func (c *chaos) send(key core.ChannelKey) {
-	change := []func(*core.Submission){in(key), mode([]core.Mode{core.Collect, core.Collect, core.Steer, core.Interrupt}[c.rnd.IntN(4)])}
+	change := []func(*core.Submission){in(key), mode([]core.Mode{core.Collect, core.Collect, core.Steer, core.Interrupt, core.Join}[c.rnd.IntN(5)])}
 	text := fmt.Sprintf("m%d;", len(c.sent))
 	if c.rnd.IntN(3) == 0 {
 		change = append(change, remotely)

@@ -236,10 +236,12 @@ func (f *Fold) accepted(u core.Update) {
 	f.wait(u, u.Message.ID)
 }
 
-// queued records the place of a waiting message. If it is of the running turn, the turn has gone
-// back to the queue, and queued discards the turn's state.
+// queued records the place of a waiting message. If the update names the running turn, the turn has
+// gone back to the queue, and queued discards the turn's state.
 func (f *Fold) queued(u core.Update) {
-	f.returned(u.Message.ID)
+	if u.Turn != "" && f.runs(u.Turn) != nil {
+		f.discard()
+	}
 	f.wait(u, u.Message.ID)
 	if i := slices.Index(f.waiting, u.Message.ID); i >= 0 {
 		f.why = u.Detail
@@ -251,17 +253,17 @@ func (f *Fold) queued(u core.Update) {
 // the running turn, the turn has gone back to the queue, and parked discards the turn's
 // state.
 func (f *Fold) parked(u core.Update) {
-	f.returned(u.Messages...)
+	if f.running() && slices.ContainsFunc(f.turn.members, func(id core.MessageID) bool { return slices.Contains(u.Messages, id) }) {
+		f.discard()
+	}
 	f.why = u.Detail
 	f.wait(u, u.Messages...)
 }
 
-// returned discards the running turn if one of its messages waits again.
-func (f *Fold) returned(ids ...core.MessageID) {
-	if f.running() && slices.ContainsFunc(f.turn.members, func(id core.MessageID) bool { return slices.Contains(ids, id) }) {
-		f.past.add(string(f.turn.Turn))
-		f.turn = nil
-	}
+// discard forgets the running turn, which has gone back to the queue.
+func (f *Fold) discard() {
+	f.past.add(string(f.turn.Turn))
+	f.turn = nil
 }
 
 // held records the reason why a turn waits for the agent to start. A turn that had begun runs

@@ -31,6 +31,7 @@ func TestStatus(t *testing.T) {
 		{"no seat", new(story).queued("a", 1, "All sessions are busy."), time.Minute, "All sessions are busy. · 1 waiting"},
 		{"parked", new(story).queued("a", 1, parked).add(core.Update{Kind: core.UpdateParked, Messages: []core.MessageID{"a"}, Detail: parked}), time.Hour, parked + " · 1 waiting"},
 		{"parked with the turn", begun().whole("t", "x", "hm").add(core.Update{Kind: core.UpdateParked, Messages: []core.MessageID{"a"}, Detail: parked}), time.Hour, parked + " · 1 waiting"},
+		{"back in the queue", begun().whole("t", "x", "hm").add(core.Update{Kind: core.UpdateQueued, Turn: "t", Message: &core.Message{ID: "a"}, Position: 1}), 3 * time.Second, "Starting · 0:00"},
 		{"goes on", new(story).queued("a", 1, parked).started("t", "a"), 3 * time.Second, "Working · 0:00"},
 		{"begun", begun(), 35*time.Second + time.Second, "Working · 0:35"},
 		{"thinks", one(core.DisplayEvent{Kind: core.DisplayThinking}), 12*time.Minute + 6*time.Second, "Thinking · 12:00"},
