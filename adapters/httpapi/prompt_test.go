@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-chi/chi/v5"
 
 	"bareclaw/core"
 )
@@ -99,17 +98,14 @@ func TestContentReadsAreBounded(t *testing.T) {
 	for len(l.contents) < maxContentReads-1 { // others read
 		l.contents <- struct{}{}
 	}
-	route := chi.NewRouteContext()
-	route.URLParams.Add("id", id)
 	req := r.request("GET", path, "")
-	req = req.WithContext(context.WithValue(req.Context(), chi.RouteCtxKey, route))
-	if _, err := l.content(&response{ResponseWriter: httptest.NewRecorder()}, req); err != nil || len(l.contents) != maxContentReads-1 {
+	if _, err := l.content(&response{ResponseWriter: httptest.NewRecorder()}, req, core.MessageID(id)); err != nil || len(l.contents) != maxContentReads-1 {
 		t.Errorf("%d places are taken after a reader has left its own, %v", len(l.contents), err)
 	}
 	l.contents <- struct{}{}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	if _, err := l.content(nil, r.request("GET", path, "").WithContext(gone)); !errors.Is(err, context.Canceled) {
+	if _, err := l.content(nil, r.request("GET", path, "").WithContext(gone), core.MessageID(id)); !errors.Is(err, context.Canceled) {
 		t.Errorf("one more has a place: %v", err)
 	}
 }
