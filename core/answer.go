@@ -24,8 +24,7 @@ func (q Question) Chosen(words string) ([]string, error) {
 		i := slices.IndexFunc(q.Options, func(o Option) bool { return o.Label == part })
 		if n, err := strconv.Atoi(part); i < 0 && err == nil {
 			if n < 1 || n > len(q.Options) {
-				return nil, fmt.Errorf("There is no option %d. Choose %s, or answer with words of your own; a number that is the answer itself is written %q.",
-					n, q.numbers(), strconv.Itoa(n)) //nolint:staticcheck // a sentence for people
+				return nil, &NoOptionError{n, len(q.Options)}
 			}
 			i = n - 1
 		}
@@ -43,11 +42,17 @@ func (q Question) Chosen(words string) ([]string, error) {
 	return all, nil
 }
 
-func (q Question) numbers() string {
-	if len(q.Options) == 1 {
-		return "1"
+// A NoOptionError says that a question has no option with a number.
+type NoOptionError struct{ Number, Options int }
+
+// Error tells a person what to do instead.
+func (e *NoOptionError) Error() string {
+	numbers := "1"
+	if e.Options > 1 {
+		numbers = fmt.Sprintf("1 to %d", e.Options)
 	}
-	return fmt.Sprintf("1 to %d", len(q.Options))
+	return fmt.Sprintf("There is no option %d. Choose %s, or answer with words of your own; a number that is the answer itself is written %q.",
+		e.Number, numbers, strconv.Itoa(e.Number))
 }
 
 // unquoted returns a number without the quotation marks around it. Other words keep theirs.

@@ -62,7 +62,7 @@ func (s *senders) joins(by sender, at time.Time, typed bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, ok := s.last[by]
-	return ok && at.Sub(last.at) <= joinWithin && !(typed && last.typed)
+	return ok && at.Sub(last.at) <= joinWithin && (!typed || !last.typed)
 }
 
 // note notes that a message of a sender is submitted.

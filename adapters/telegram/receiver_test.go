@@ -285,7 +285,7 @@ func TestJoins(t *testing.T) {
 		if !s.joins(anna, time.Now(), true) || s.joins(bob, time.Now(), false) || s.joins(sender{chats.Address{Chat: 8}, 7}, time.Now(), false) {
 			t.Error("somebody else continues it, or nobody")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Millisecond)
 		s.note(bob, true)
 		if s.joins(bob, time.Now(), true) || !s.joins(bob, time.Now(), false) {
 			t.Error("typed texts continue each other, or a forward does not continue a text")

@@ -52,8 +52,7 @@ const optionOther = "other"
 
 // choose applies a button to the open question, and returns a text if nothing changes.
 func choose(q core.Question, a *view.Answers, option string) string {
-	switch option {
-	case "done":
+	if option == "done" {
 		if len(a.Picked) == 0 {
 			return "Choose at least one option first, or reply with your own words."
 		}

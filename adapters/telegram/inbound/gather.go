@@ -70,7 +70,7 @@ func (g Gatherer) Continues(m *models.Message, before []*models.Message) bool {
 	case g.continuesText(m, last):
 		return true
 	}
-	return g.bundles(m) && g.bundles(last) && m.Date-last.Date <= bundleApart && !(IsTypedText(m) && IsTypedText(last))
+	return g.bundles(m) && g.bundles(last) && m.Date-last.Date <= bundleApart && (!IsTypedText(m) || !IsTypedText(last))
 }
 
 // IsTypedText reports whether a message is only a text that its sender has typed. Two of these are
