@@ -20,13 +20,13 @@ import (
 // program has the station run a file of its own, a link to the scripted claude at first.
 func (st *station) program() (path string, restore func()) {
 	st.t.Helper()
-	real, err := built.fake()
+	fake, err := built.fake()
 	check.OK(st.t, err)
 	path = st.path("bin-claude")
 	restore = func() {
 		st.t.Helper()
 		_ = os.Remove(path)
-		check.OK(st.t, os.Symlink(real, path))
+		check.OK(st.t, os.Symlink(fake, path))
 	}
 	restore()
 	st.o.Program = func() ([]string, error) {
@@ -120,9 +120,9 @@ func TestTheSameClaudeThatFailsIsNotAway(t *testing.T) {
 	t.Parallel()
 	st := newStation(t)
 	path := st.path("claude-script")
-	real, err := built.fake()
+	fake, err := built.fake()
 	check.OK(t, err)
-	check.OK(t, os.WriteFile(path, []byte("#!/bin/sh\n[ -e "+st.path("bad")+" ] && exit 1\nexec "+real+" \"$@\"\n"), 0o700))
+	check.OK(t, os.WriteFile(path, []byte("#!/bin/sh\n[ -e "+st.path("bad")+" ] && exit 1\nexec "+fake+" \"$@\"\n"), 0o700))
 	st.o.Program = func() ([]string, error) { return []string{path}, nil }
 	h := st.hosts()
 	if wait, code := st.outcome(h); code != "" {

@@ -339,7 +339,7 @@ var worldSteps = map[string]func(*scene, step){
 	"panic":    func(s *scene, p step) { s.setAgent(func() { s.agent.panicIn = p.word(1) }) },
 	"refuses":  func(s *scene, p step) { s.agent.refuses = p.word(1) },
 	"script": func(s *scene, p step) { // what each new process does: refuses, late, answers or begins
-		s.agent.script = map[string]func(*fakeHost){
+		script := map[string]func(*fakeHost){
 			"refuses": func(h *fakeHost) {
 				reason := core.ExitSessionInUse
 				if h.launch.Resume {
@@ -356,6 +356,7 @@ var worldSteps = map[string]func(*scene, step){
 			"begins":  func(h *fakeHost) { h.begin(<-h.turn) },
 			"answers": answers,
 		}[p.word(1)]
+		s.setAgent(func() { s.agent.script = script })
 	},
 	"known":  func(s *scene, p step) { s.setAgent(func() { s.agent.known[p.word(1)] = true }) },         // a session that can be resumed
 	"hasnot": func(s *scene, p step) { s.setAgent(func() { s.agent.hosts[s.channel(p)].turns = nil }) }, // the host knows no turn
