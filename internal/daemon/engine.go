@@ -27,6 +27,7 @@ import (
 	"bareclaw/core/sessionpool"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/memory"
+	"bareclaw/internal/shortid"
 	"bareclaw/sessionhost"
 	"bareclaw/sessionhost/claude"
 )
@@ -108,7 +109,7 @@ func (e *engine) advice() lanes.Advice {
 		AllowTool: "add the tool to BARECLAW_ALLOWED_TOOLS",
 		UndoModel: "/model default", UndoMode: "/mode reset", Undo: "over HTTP with PATCH /channels/{key} and an empty value",
 		Login: claude.LoginAdvice(filepath.Join(e.cfg.ConfigDir, ".env")), Shorten: "`/compact`",
-		Retry: func(id core.MessageID) string { return "`bareclaw retry " + shortID(id) + "`" },
+		Retry: func(id core.MessageID) string { return "`bareclaw retry " + shortid.Of(string(id)) + "`" },
 		NewConversation: func(key core.ChannelKey) string {
 			if strings.HasPrefix(string(key), telegram.Prefix) {
 				return "`/new`"
@@ -117,9 +118,6 @@ func (e *engine) advice() lanes.Advice {
 		},
 	}
 }
-
-// shortID returns the end of a message's id, which is enough for commands.
-func shortID(id core.MessageID) string { return string(id[max(0, len(id)-8):]) }
 
 // recover takes up sessions and messages. It starts spares too, so it needs the answers of session
 // hosts: claude asks for the tools once, as it starts.
