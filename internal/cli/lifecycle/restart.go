@@ -35,8 +35,8 @@ type Restart struct {
 
 // Help is shown below the summary.
 func (*Restart) Help() string {
-	return "Running turns go on, and no request is refused. If the source tree that the gateway was built from still exists, " +
-		"the program is built first. If the new process cannot take over, the old one goes on, and the command prints why."
+	return "Running turns go on, and no request is refused. A gateway that `go run` has started, or that has BARECLAW_SOURCE, builds its program first; " +
+		"any other takes the program's file as it is. If the new process cannot take over, the old one goes on, and the command prints why."
 }
 
 // A restarted is the result of a restart.
