@@ -72,6 +72,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	answer.id = m.ID
 	session := r.Header.Get(headerSession)
 	switch {
 	case r.Header.Get(headerVersion) >= statelessFrom:
@@ -175,6 +176,7 @@ const codeNoSession = -32001
 // the request has begun.
 type answer struct {
 	http.ResponseWriter
+	id    json.RawMessage // of the request; nil: it has none, or cannot be read
 	plain int             // the status of an error whose text follows; 0: none
 	begun func(id string) // called before the client can know the session; nil: none is begun
 }
@@ -206,7 +208,7 @@ func (w *answer) Write(b []byte) (int, error) {
 	if w.plain == http.StatusNotFound {
 		code = codeNoSession
 	}
-	writeError(w.ResponseWriter, w.plain, nil, code, string(bytes.TrimSpace(b)))
+	writeError(w.ResponseWriter, w.plain, w.id, code, string(bytes.TrimSpace(b)))
 	return len(b), nil
 }
 

@@ -66,7 +66,7 @@ func New(registry *tools.Registry, version string, log *slog.Logger) *Server {
 		return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 			s.used.Store(true)
 			if s.wantsAll(method, r) {
-				if err := s.tools.Wait(ctx); err != nil && method == methodCall {
+				if err := s.awaitTools(ctx, r); err != nil {
 					return nil, asRPCError(err)
 				}
 			}
@@ -86,6 +86,25 @@ func (s *Server) wantsAll(method string, r sdk.Request) bool {
 	}
 	_, known := s.tools.Find(call.Params.Name)
 	return !known
+}
+
+// awaitTools waits until all tools are known. The error says why a call cannot be carried out.
+func (s *Server) awaitTools(ctx context.Context, r sdk.Request) error {
+	call, isCall := r.(*sdk.CallToolRequest)
+	if !isCall {
+		_ = s.tools.Wait(ctx, "") // else the list has what is known
+		return nil
+	}
+	err := s.tools.Wait(ctx, call.Params.Name)
+	switch _, known := s.tools.Find(call.Params.Name); {
+	case known:
+		return nil
+	case errors.Is(err, core.ErrClosed):
+		return tools.NotBegun(call.Params.Name, err)
+	case err != nil:
+		return err
+	}
+	return s.tools.Unknown(call.Params.Name, "")
 }
 
 // quiet returns a log for the SDK, whose words are about what clients do: nobody must act on them.
@@ -214,8 +233,9 @@ func describe(t *tools.Tool) *sdk.Tool {
 	if t.Output != nil {
 		d.OutputSchema = t.Output
 	}
-	destructive := t.Annotations.Destructive
-	d.Annotations = &sdk.ToolAnnotations{ReadOnlyHint: t.Annotations.ReadOnly, IdempotentHint: t.Annotations.Idempotent, DestructiveHint: &destructive}
+	if a := t.Annotations; a != (tools.Annotations{}) { // else clients hear of no hint that nobody gave
+		d.Annotations = &sdk.ToolAnnotations{ReadOnlyHint: a.ReadOnly, IdempotentHint: a.Idempotent, DestructiveHint: a.Destructive.Value(), OpenWorldHint: a.OpenWorld.Value()}
+	}
 	d.Meta = sdk.Meta{"anthropic/maxResultSizeChars": maxResult, "bareclaw/source": t.Source}
 	if t.Pinned {
 		d.Meta["anthropic/alwaysLoad"] = true // else claude must search for the tool first
@@ -295,12 +315,23 @@ func (s *Server) CallsOf(ctx context.Context, session string, turn core.TurnID) 
 	return s.tools.CallsOf(ctx, session, turn)
 }
 
+// dataAgain is the member of an error's data that says of a call which the end of the gateway has cut whether
+// the call may be sent again. bareclaw mcp reads it.
+const dataAgain = "bareclaw/again"
+
+// asRPCError returns an error as JSON-RPC has it: only an unknown tool is a fault of the parameters.
 func asRPCError(err error) *jsonrpc.Error {
 	var known *jsonrpc.Error
-	if errors.As(err, &known) {
+	var cut *tools.CutError
+	switch {
+	case errors.As(err, &known):
 		return known
+	case errors.Is(err, tools.ErrUnknown):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	case errors.As(err, &cut):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: cut.Error(), Data: encode(map[string]bool{dataAgain: cut.Again})}
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 }
 
 func encode(v any) json.RawMessage {

@@ -17,7 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"bareclaw/core/tools"
 	"bareclaw/internal/guard"
 	"bareclaw/toolhost/api"
 )
@@ -32,13 +31,20 @@ type child struct {
 	exited    chan struct{} // closed when the process has ended; err is set then
 	err       error
 	loading   api.File      // that was being loaded when the process ended; set with err
-	stuck     *api.File     // whose code could not be stopped; empty for code that has no file; nil: none; set with err
+	stuck     *stuckCode    // that could not be interrupted; nil: none; set with err
 	hung      bool          // it was killed because it did not answer
 	directory directory     // the tools directory that the process may read
-	left      chan struct{} // closed when the child is no longer the present one; leftOut is set then
+	left      chan struct{} // closed when the child is no longer the present one; the next two are set then
+	blocked   string        // the tool that could not be interrupted, and is why; empty: none
 	leftOut   string        // the file that is left out from now on, because it is to blame; empty: none
 	health    *api.Health   // the last answer; nil: none came
 	calls     underWay
+}
+
+// stuckCode is code that the tool host cannot interrupt.
+type stuckCode struct {
+	Tool string
+	File api.File // zero for code that has no file
 }
 
 // passedOn are the variables of the environment that the tool host sees.
@@ -124,45 +130,46 @@ func (c *child) awaitReady(ctx context.Context, log *slog.Logger) error {
 }
 
 // call has the process carry out a call. A call that gets no answer stays under way.
-func (c *child) call(ctx context.Context, t api.Tool, args json.RawMessage) (tools.Result, error) {
+func (c *child) call(ctx context.Context, t api.Tool, args json.RawMessage) (api.CallReply, error) {
 	file := api.File{Name: t.File, Sum: t.Sum}
 	c.calls.begin(file)
-	result, err := c.client.call(ctx, t.Name, args)
+	reply, err := c.client.call(ctx, t.Name, args)
 	if !errors.Is(err, errNoAnswer) {
 		c.calls.end(file)
 	}
-	return result, err
+	return reply, err
 }
 
-// awaitLeft returns when the tool host, which did not answer, is no longer the present one. It
-// returns the file that is left out because of that; empty: none.
-func (c *child) awaitLeft(ctx context.Context) (leftOut string) {
+// awaitLeft returns when the tool host, which ends or did not answer, is no longer the present one. It returns
+// the tool that could not be interrupted, and the file that is left out because of the end; empty: none.
+func (c *child) awaitLeft(ctx context.Context) (stuck, leftOut string) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	select {
 	case <-c.left:
-		return c.leftOut
+		return c.blocked, c.leftOut
 	case <-ctx.Done():
-		return ""
+		return "", ""
 	}
 }
 
-// explain returns why the process has ended: the file to blame, if there is no other suspect, and
-// whether the end speaks for no fault of the other tools. A process that was killed because it did not
-// answer may have lacked the processor, which is nobody's fault.
-func (c *child) explain() (culprit api.File, explained bool) {
+// explain returns why the process has ended, and the file to blame, if there is no other suspect. A process
+// that was killed because it did not answer may have lacked the processor, which is nobody's fault.
+func (c *child) explain() (culprit api.File, why cause) {
 	only, busy := c.calls.culprit()
 	switch none := (api.File{}); {
 	case c.hung:
-		return none, true
+		return none, isKnownCrash
 	case c.stuck != nil:
-		return *c.stuck, true
+		return c.stuck.File, isStuck
+	case c.loading == none && busy:
+		return only, isKnownCrash
 	case c.loading == none:
-		return only, busy
+		return none, isUnknown
 	case busy:
-		return none, true
+		return none, isKnownCrash
 	}
-	return c.loading, true
+	return c.loading, isKnownCrash
 }
 
 // stop ends the process and returns when the process has ended. The process has nothing to do at
@@ -236,9 +243,9 @@ type logWriter struct {
 	reason string // for the end of the process: as the tool host says, or the line with which a crash begins
 	rest   []byte
 
-	loading api.File  // that the tool host has begun to load
-	stuck   *api.File // whose code the tool host cannot stop; nil: none
-	onFatal func()    // is called when the tool host prints why it crashes; nil: nothing
+	loading api.File   // that the tool host has begun to load
+	stuck   *stuckCode // that the tool host cannot interrupt; nil: none
+	onFatal func()     // is called when the tool host prints why it crashes; nil: nothing
 }
 
 // Write implements io.Writer. A panic costs one line: the goroutine is not ours.
@@ -267,7 +274,7 @@ func (w *logWriter) record(line []byte) {
 		w.dump(string(line))
 		return
 	}
-	var about struct{ File api.File }
+	var about stuckCode
 	switch record[slog.MessageKey] {
 	case api.MessageLoading:
 		_ = json.Unmarshal(line, &about) // else no file is blamed
@@ -275,7 +282,7 @@ func (w *logWriter) record(line []byte) {
 		return
 	case api.MessageStuck:
 		_ = json.Unmarshal(line, &about) // likewise
-		w.stuck = &about.File
+		w.stuck = &about
 		delete(record, "file")
 	case api.MessageCannotRun:
 		w.reason = fmt.Sprint(record["err"])

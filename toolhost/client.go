@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 
-	"bareclaw/core/tools"
 	"bareclaw/toolhost/api"
 )
 
@@ -47,34 +46,34 @@ const maxAnswer = 32 << 20
 var errNoAnswer = errors.New("the tool host does not answer")
 
 // ask sends a request over a connection, and decodes the answer into out unless the answer says
-// that nothing is new. It returns the version of the answer. The error is errNoAnswer, the cause
+// that nothing is new. It returns the header of the answer. The error is errNoAnswer, the cause
 // of ctx, or what is wrong with the request or the answer.
-func ask(ctx context.Context, over *http.ClientConn, method, path string, header http.Header, in, out any) (version string, err error) {
+func ask(ctx context.Context, over *http.ClientConn, method, path string, header http.Header, in, out any) (said http.Header, err error) {
 	var body io.Reader
 	if in != nil {
 		var b bytes.Buffer
 		e := json.NewEncoder(&b)
 		e.SetEscapeHTML(false) // code has many < and &, which would be six bytes each
 		if err := e.Encode(in); err != nil {
-			return "", err
+			return nil, err
 		}
 		body = &b
 	}
 	r, err := http.NewRequestWithContext(ctx, method, api.Origin+path, body)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if header != nil {
 		r.Header = header
 	}
 	answer, err := over.RoundTrip(r)
 	if err != nil {
-		return "", noAnswer(ctx, err)
+		return nil, noAnswer(ctx, err)
 	}
 	defer func() { _ = answer.Body.Close() }()
 	b, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	if err != nil {
-		return "", noAnswer(ctx, err)
+		return nil, noAnswer(ctx, err)
 	}
 	switch {
 	case len(b) > maxAnswer:
@@ -88,9 +87,9 @@ func ask(ctx context.Context, over *http.ClientConn, method, path string, header
 		err = errors.New(cmp.Or(refused.Error, answer.Status))
 	}
 	if err != nil {
-		return "", fmt.Errorf("the tool host's answer to %s: %w", path, err)
+		return nil, fmt.Errorf("the tool host's answer to %s: %w", path, err)
 	}
-	return answer.Header.Get("ETag"), nil
+	return answer.Header, nil
 }
 
 func noAnswer(ctx context.Context, err error) error {
@@ -105,30 +104,40 @@ func (c *client) health(ctx context.Context) (h api.Health, err error) {
 	return h, err
 }
 
-// list returns the tools and the version of the list.
-func (c *client) list(ctx context.Context) (list []api.Tool, version string, err error) {
-	version, err = ask(ctx, c.control, http.MethodGet, api.PathTools, nil, nil, &list)
-	return list, version, err
+// A list is what a tool host offers.
+type list struct {
+	tools   []api.Tool
+	version string
+	partial bool // files are left to be loaded
+}
+
+// list returns the tools.
+func (c *client) list(ctx context.Context) (l list, err error) {
+	said, err := ask(ctx, c.control, http.MethodGet, api.PathTools, nil, nil, &l.tools)
+	if err != nil {
+		return list{}, err
+	}
+	l.version, l.partial = said.Get("ETag"), said.Get(api.HeaderLoading) != ""
+	return l, nil
 }
 
 // awaitOther waits for another list than that of a version, for some time, and reports whether
 // there is one.
 func (c *client) awaitOther(ctx context.Context, version string) (bool, error) {
 	header := http.Header{"If-None-Match": {version}, "Prefer": {"wait=30"}}
-	other, err := ask(ctx, c.control, http.MethodGet, api.PathTools, header, nil, new([]api.Tool))
-	return err == nil && other != "", err
+	said, err := ask(ctx, c.control, http.MethodGet, api.PathTools, header, nil, new([]api.Tool))
+	return err == nil && said.Get("ETag") != "", err
 }
 
 // call calls a tool.
-func (c *client) call(ctx context.Context, name string, args json.RawMessage) (tools.Result, error) {
-	var r api.CallResult
+func (c *client) call(ctx context.Context, name string, args json.RawMessage) (r api.CallReply, err error) {
 	if _, err := ask(ctx, c.calls, http.MethodPost, api.PathCall, nil, api.CallRequest{Tool: name, Args: args}, &r); err != nil {
-		return tools.Result{}, err
+		return api.CallReply{}, err
 	}
 	if len(r.Content) == 0 {
-		return tools.Result{}, errors.New("the tool host's answer has no content")
+		return api.CallReply{}, errors.New("the tool host's answer has no content")
 	}
-	return tools.Result{Text: r.Content[0].Text, Structured: r.StructuredContent, IsError: r.IsError}, nil
+	return r, nil
 }
 
 // reload has the tool host read the tools directory.

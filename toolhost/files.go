@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -20,12 +21,13 @@ type toolFiles struct {
 	tools string // the tools directory
 	dir   string // of the snapshots
 	keep  int    // how many snapshots are kept, beside the initial one
+	good  *goodFiles
 
 	changing sync.Mutex // held while files change
 }
 
-func newToolFiles(tools string, keep int) *toolFiles {
-	return &toolFiles{tools: tools, dir: api.SnapshotsDir(tools), keep: keep}
+func newToolFiles(tools string, keep int, log *slog.Logger) *toolFiles {
+	return &toolFiles{tools: tools, dir: api.SnapshotsDir(tools), keep: keep, good: newGoodFiles(tools, log)}
 }
 
 // write replaces a file of the tools directory.
@@ -76,6 +78,7 @@ func (f *toolFiles) tidy() error {
 	if err := os.MkdirAll(f.tools, 0o700); err != nil {
 		return fmt.Errorf("make the tools directory (BARECLAW_TOOLS_DIR): %w", err)
 	}
+	_ = f.good.make() // without it tools end with broken files
 	return nil
 }
 

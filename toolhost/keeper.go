@@ -53,7 +53,7 @@ type Options struct {
 
 // withheld returns the directories that no grant reaches.
 func (o *Options) withheld() withheld.Dirs {
-	return append(slices.Clone(o.Withheld), o.ToolsDir, api.SnapshotsDir(o.ToolsDir))
+	return append(slices.Clone(o.Withheld), o.ToolsDir, api.SnapshotsDir(o.ToolsDir), api.GoodDir(o.ToolsDir))
 }
 
 // A Keeper keeps the tool host running. All methods are safe for concurrent use.
@@ -63,6 +63,7 @@ type Keeper struct {
 	offer    *offer
 	files    *toolFiles
 	suspects suspects // used by Run alone
+	pauses   pauses   // likewise
 	requests chan *request
 	settled  chan struct{} // closed when the tools are known, or the first start has failed
 	settle   func()        // closes settled, once
@@ -77,10 +78,11 @@ type request struct {
 // New returns a Keeper. Run starts the tool host.
 func New(o Options) *Keeper {
 	k := &Keeper{
-		o: o, state: newState(), files: newToolFiles(o.ToolsDir, o.KeepSnapshots), suspects: suspects{},
+		o: o, state: newState(), files: newToolFiles(o.ToolsDir, o.KeepSnapshots, o.Log), suspects: suspects{},
 		requests: make(chan *request), settled: make(chan struct{}),
 	}
-	k.offer = &offer{registry: o.Registry, state: k.state, admission: newAdmission()}
+	k.offer = newOffer(o.Registry, k.state)
+	o.Registry.ExplainMissing(k.whyMissing)
 	k.settle = sync.OnceFunc(func() { close(k.settled) })
 	return k
 }
@@ -89,18 +91,26 @@ func New(o Options) *Keeper {
 // could not be started.
 func (k *Keeper) Settled() <-chan struct{} { return k.settled }
 
-// AwaitTools returns when the tools are known, and else why they are not.
-func (k *Keeper) AwaitTools(ctx context.Context) error {
+// AwaitTools implements [tools.Awaiter]. It waits for a while until files are loaded.
+func (k *Keeper) AwaitTools(ctx context.Context, name string) error {
 	select {
 	case <-k.settled:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	if k.offer.count() > 0 {
-		return nil
+		return k.offer.await(ctx, name)
 	}
 	_, err := k.state.await(ctx)
 	return err
+}
+
+// whyMissing returns why there is no tool with a name, as a sentence; empty if no reason is known.
+func (k *Keeper) whyMissing(name string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
+	defer cancel()
+	now := k.state.statusNow(ctx)
+	return now.whyMissing(k.offer.fileOf(name))
 }
 
 // Status says how the tool host did a second ago. Status asks no process, and so is quick.
@@ -122,57 +132,68 @@ func (k *Keeper) Run(ctx context.Context) {
 	defer k.settle()
 	functions := api.NewServer(newFunctions(k.o.Grants, k.o.withheld()).handler(), k.o.Log)
 	defer func() { _ = functions.Close() }()
-	boot := api.Bootstrap{ToolsDir: k.o.ToolsDir}
+	go k.offer.followGood(ctx, k.files.good) // ends with ctx
+	boot := api.Bootstrap{ToolsDir: k.o.ToolsDir, GoodDir: k.files.good.dir}
 	for _, t := range k.o.Registry.List() {
 		boot.Reserved = append(boot.Reserved, t.Name)
 	}
 	var waiting *request // for the next tool host
-	for failures := 0; ctx.Err() == nil; {
-		c, err := k.start(ctx, boot, functions)
+	for ctx.Err() == nil {
+		c, why, err := k.start(ctx, boot, functions)
 		if waiting != nil {
 			waiting.done <- err
 			waiting = nil
 		}
-		var end ending
+		end := ending{cause: why}
 		if err == nil {
-			began := time.Now()
-			end.crashed = true // unless watch returns
-			_ = guard.Do(k.o.Log, "watching the tool host", func() error {
-				end = k.watch(ctx, c)
-				return nil
-			})
-			k.state.set(nil)
-			if ctx.Err() != nil {
-				c.leave()
-				return
-			}
-			c.stop()
-			if time.Since(began) > maxPause {
-				failures = 0
-			}
+			end = k.use(ctx, c)
 		} else if ctx.Err() == nil {
 			k.state.fail(err)
 			k.o.Log.Error("the tool host does not start", "err", err)
-			end.crashed = true
 			k.settle()
 		}
 		switch {
 		case ctx.Err() != nil:
 		case end.request != nil:
-			waiting = end.request.begin()
-		case end.crashed:
-			k.afterCrash(ctx, end.explained)
-			if r := k.pause(ctx, pauseAfter(failures)); r != nil {
-				waiting = r.begin()
+			waiting = k.begin(end.request)
+		case end.cause.isCrash():
+			if k.afterCrash(ctx, end.cause) {
+				k.pauses.rolledBack()
 			}
-			failures++
+			pause := k.pauses.next()
+			k.o.Log.Info("the tool host has crashed, and starts again", "pause", pause)
+			if r := k.pause(ctx, pause); r != nil {
+				waiting = k.begin(r)
+			}
 		}
 	}
 }
 
-// begin does what is to be done while no tool host runs. It returns the request, or nil if that
-// has failed.
-func (r *request) begin() *request {
+// use has a tool host serve until it is to be replaced, and ends it.
+func (k *Keeper) use(ctx context.Context, c *child) (end ending) {
+	began := time.Now()
+	end.cause = isUnknown // unless watch returns
+	_ = guard.Do(k.o.Log, "watching the tool host", func() error {
+		end = k.watch(ctx, c)
+		return nil
+	})
+	k.state.set(nil)
+	if ctx.Err() != nil {
+		c.leave()
+		return end
+	}
+	c.stop()
+	if time.Since(began) > maxPause {
+		k.pauses.reset()
+	}
+	return end
+}
+
+// begin does what is to be done while no tool host runs. Whoever asks for that may have mended what was wrong:
+// pauses and suspicions begin anew. It returns the request, or nil if that has failed.
+func (k *Keeper) begin(r *request) *request {
+	k.pauses.reset()
+	clear(k.suspects)
 	if r.between == nil {
 		return r
 	}
@@ -197,25 +218,17 @@ func (k *Keeper) pause(ctx context.Context, d time.Duration) *request {
 	return nil
 }
 
-// pauseAfter returns how long to wait after a crash: after the first not at all.
-func pauseAfter(failures int) time.Duration {
-	if failures == 0 {
-		return 0
-	}
-	return min(25*time.Millisecond<<min(failures, 12), maxPause)
-}
-
-// start starts a tool host and takes over its tools.
-func (k *Keeper) start(ctx context.Context, boot api.Bootstrap, functions *http.Server) (*child, error) {
+// start starts a tool host and takes over its tools. If that fails, why says what that counts as.
+func (k *Keeper) start(ctx context.Context, boot api.Bootstrap, functions *http.Server) (c *child, why cause, err error) {
 	if err := k.files.finish(); err != nil {
 		k.o.Log.Error("tools of files are missing", "err", err)
 	}
 	directory := openDirectory(k.o.ToolsDir)
 	boot.Skipped = k.suspects.skipped()
-	c, err := startChild(k.o.Self, boot, functions, k.o.Log)
+	c, err = startChild(k.o.Self, boot, functions, k.o.Log)
 	if err != nil {
 		directory.close()
-		return nil, err
+		return nil, isUnknown, err
 	}
 	c.directory = directory
 	if err = c.awaitReady(ctx, k.o.Log); err == nil {
@@ -223,12 +236,12 @@ func (k *Keeper) start(ctx context.Context, boot api.Bootstrap, functions *http.
 	}
 	if err != nil {
 		c.stop()
-		culprit, _ := c.explain()
-		k.blame(culprit)
+		culprit, why := c.explain()
+		k.blame(culprit, why)
 		if errors.Is(err, errNoAnswer) {
 			err = c.err // which says why
 		}
-		return nil, err
+		return nil, why, err
 	}
 	took := time.Since(c.startedAt)
 	if err := k.files.makeInitial(ctx, k.offer.count()); err != nil { // before anybody can change a tool
@@ -237,16 +250,17 @@ func (k *Keeper) start(ctx context.Context, boot api.Bootstrap, functions *http.
 	k.state.set(c)
 	k.settle()
 	k.o.Log.Info("tool host ready", "pid", c.pid, "tools", k.offer.count(), "took", took)
-	return c, nil
+	return c, wasTold, nil
 }
 
 // blame counts the end of a tool host that a file is to blame for; the zero value: none is. It returns
 // the name of the file if the file is left out from now on.
-func (k *Keeper) blame(f api.File) (leftOut string) {
-	if f == (api.File{}) || !k.suspects.blame(f) {
+func (k *Keeper) blame(f api.File, why cause) (leftOut string) {
+	if f == (api.File{}) || !k.suspects.blame(f, why) {
 		return ""
 	}
-	k.o.Log.Error("a file is left out until it changes: the tool host ends when it loads or runs the file", "file", f.Name)
+	k.pauses.reset() // the next start may well go better
+	k.o.Log.Error("a file is left out until it changes or worker_restart is called", "file", f.Name, "reason", k.suspects[f].why)
 	return f.Name
 }
 
@@ -270,9 +284,8 @@ func (k *Keeper) takeOver(ctx context.Context, c *child) error {
 // An ending says why a tool host is to be replaced. The zero value means the end of the daemon,
 // or of a tool host that was told to end.
 type ending struct {
-	crashed   bool
-	explained bool // by calls or by a file: the other tools are not at fault
-	request   *request
+	cause   cause
+	request *request // nil: nobody has asked for that
 }
 
 // watch returns when the tool host is to be replaced.
@@ -294,10 +307,15 @@ func (k *Keeper) watch(ctx context.Context, c *child) ending {
 				k.o.Log.Info("the tool host was told to end", "pid", c.pid)
 				return ending{}
 			}
-			k.o.Log.Error("the tool host has crashed", "pid", c.pid, "err", c.err)
-			culprit, explained := c.explain()
-			c.leftOut = k.blame(culprit)
-			return ending{crashed: true, explained: explained}
+			culprit, why := c.explain()
+			if why == isStuck {
+				c.blocked = c.stuck.Tool
+				k.o.Log.Error("the tool host starts again: a tool could not be interrupted", "pid", c.pid, "tool", c.stuck.Tool)
+			} else {
+				k.o.Log.Error("the tool host has crashed", "pid", c.pid, "err", c.err)
+			}
+			c.leftOut = k.blame(culprit, why)
+			return ending{cause: why}
 		case due = <-tick.C:
 		}
 		if c.directory.wasReplaced() {
@@ -322,11 +340,12 @@ func (k *Keeper) watch(ctx context.Context, c *child) ending {
 	}
 }
 
-// afterCrash counts a crash. After too many that nothing explains the tools are rolled back.
-func (k *Keeper) afterCrash(ctx context.Context, explained bool) {
-	n := k.state.countCrash(explained)
+// afterCrash counts a crash. After too many that nothing explains the tools are rolled back; it reports whether
+// they are.
+func (k *Keeper) afterCrash(ctx context.Context, why cause) bool {
+	n := k.state.countCrash(why)
 	if n <= maxRestarts {
-		return
+		return false
 	}
 	k.state.forgetCrashes()
 	sn, err := k.files.find("")
@@ -336,12 +355,14 @@ func (k *Keeper) afterCrash(ctx context.Context, explained bool) {
 	if err != nil {
 		k.state.noteRollback(fmt.Sprintf("The tool host has crashed %d times, and its tools could not be rolled back: %v.", n, err))
 		k.o.Log.Error("the tools are not rolled back", "err", err)
-		return
+		return false
 	}
+	clear(k.suspects)
 	k.state.noteRollback(fmt.Sprintf("The tools were rolled back to the snapshot %s at %s, because the tool host had crashed %d times. "+
 		"What they were before is the newest snapshot %s. A call of worker_restart or worker_rollback ends this notice.",
 		sn.ID, time.Now().Format(time.DateTime), n, rescueName))
 	k.o.Log.Warn("the tools are rolled back, because the tool host has crashed too often", "snapshot", sn.ID, "crashes", n)
+	return true
 }
 
 // replace has the tool host replaced by another one, also if none runs, and returns when that

@@ -33,22 +33,22 @@ func (m *manager) tools() []tools.Tool {
 	const none = `{"type":"object","properties":{},"additionalProperties":false}`
 	return []tools.Tool{
 		{
-			Name: "worker_status", Description: "Show how the tool host does, the process that runs tools.", Input: json.RawMessage(none),
+			Name: "worker_status", Description: "Show how the tool host does, the process that runs tools, which files of the tools directory (toolsDir) it cannot load, and why.", Input: json.RawMessage(none),
 			Annotations: tools.Annotations{ReadOnly: true, Idempotent: true}, Reach: tools.ReachOwn, Handle: m.status,
 		},
 		{
-			Name: "worker_restart", Description: "Restart the tool host, with all tools loaded anew.", Input: json.RawMessage(none),
-			Annotations: tools.Annotations{Idempotent: true}, Timeout: changeTimeout, Handle: m.restart,
+			Name: "worker_restart", Description: "Restart the tool host, with all tools loaded anew, also those that were left out.", Input: json.RawMessage(none),
+			Annotations: tools.Annotations{Idempotent: true, Destructive: tools.No}, Timeout: changeTimeout, Handle: m.restart,
 		},
 		{
 			Name: "worker_snapshot", Description: "Keep a copy of all tools, to roll back to.",
-			Input:   json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","description":"such as before_experiment"}},"required":["name"]}`),
-			Timeout: changeTimeout, Handle: tools.WithArgs(m.snapshot),
+			Input:       json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","description":"such as before_experiment"}},"required":["name"]}`),
+			Annotations: tools.Annotations{Destructive: tools.No}, Timeout: changeTimeout, Handle: tools.WithArgs(m.snapshot),
 		},
 		{
 			Name: "worker_rollback", Description: "Replace all tools by those of a snapshot. The present tools are kept as a snapshot too.",
 			Input:       json.RawMessage(`{"type":"object","properties":{"snapshot":{"type":"string","description":"its id; if left out, the newest one that is not named before_rollback"}}}`),
-			Annotations: tools.Annotations{Destructive: true}, Timeout: changeTimeout, Handle: tools.WithArgs(m.rollback),
+			Annotations: tools.Annotations{Destructive: tools.Yes}, Timeout: changeTimeout, Handle: tools.WithArgs(m.rollback),
 		},
 		{
 			Name: "worker_snapshots", Description: "List the snapshots of the tools, the newest first.", Input: json.RawMessage(none),
@@ -62,14 +62,17 @@ func (m *manager) tools() []tools.Tool {
 		{
 			Name: "dynamic_tool_delete", Description: "Delete a tool.",
 			Input:       json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`),
-			Annotations: tools.Annotations{Destructive: true}, Timeout: changeTimeout, Handle: tools.WithArgs(m.delete),
+			Annotations: tools.Annotations{Destructive: tools.Yes}, Timeout: changeTimeout, Handle: tools.WithArgs(m.delete),
 		},
-		createTool(tools.WithArgs(m.create)),
+		m.readTool(),
+		createTool(m.files.tools, tools.WithArgs(m.create)),
 	}
 }
 
 func (m *manager) status(ctx context.Context, _ tools.Call) (tools.Result, error) {
-	return tools.Object(m.state.statusNow(ctx))
+	now := m.state.statusNow(ctx)
+	now.ToolsDir = m.files.tools
+	return tools.Object(now)
 }
 
 func (m *manager) restart(ctx context.Context, _ tools.Call) (tools.Result, error) {

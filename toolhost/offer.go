@@ -1,10 +1,12 @@
 package toolhost
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -26,36 +28,109 @@ type offer struct {
 
 	listing sync.Mutex // held while the registry gets a list of tools
 
+	consoles *consoles
+	changed  wait.Signal // of the tools; used by followGood
+
 	mu      sync.Mutex          // guards the fields below
 	offered map[string]api.Tool // by name; nobody changes the map
 	version string              // of the tool host's list
+	gone    map[string]string   // files of tools that were offered and are no longer, by the tool's name
+	partial bool                // files are left to be loaded
+	news    chan struct{}       // closed at the next change of the fields above
 }
 
-// refresh offers the tools that a tool host has now.
+func newOffer(registry *tools.Registry, s *state) *offer {
+	return &offer{
+		registry: registry, state: s, admission: newAdmission(), consoles: newConsoles(), changed: wait.NewSignal(),
+		gone: map[string]string{}, partial: true, news: make(chan struct{}),
+	}
+}
+
+// refresh offers the tools that a tool host has now. While files are left to be loaded, the tools of before stay.
 func (o *offer) refresh(ctx context.Context, c *child) error {
 	o.listing.Lock()
 	defer o.listing.Unlock()
-	list, version, err := c.client.list(ctx)
+	l, err := c.client.list(ctx)
 	if err != nil {
 		return err
 	}
-	offered := make(map[string]api.Tool, len(list))
-	all := map[tools.Source][]tools.Tool{tools.Builtin: nil, tools.Dynamic: nil}
-	for _, d := range list {
+	before, _ := o.tools()
+	offered := make(map[string]api.Tool, len(l.tools))
+	if l.partial {
+		maps.Copy(offered, before)
+	}
+	for _, d := range l.tools {
 		offered[d.Name] = d
-		if d.Name == api.CreateTool { // which the daemon offers
-			continue
+	}
+	all := map[tools.Source][]tools.Tool{tools.Builtin: nil, tools.Dynamic: nil}
+	for name, d := range offered {
+		if name != api.CreateTool { // which the daemon offers
+			t := o.toolOf(d)
+			all[t.Source] = append(all[t.Source], t)
 		}
-		t := o.toolOf(d)
-		all[t.Source] = append(all[t.Source], t)
 	}
 	o.mu.Lock() // first, so that whoever sees a tool in the registry finds its file here
 	defer o.mu.Unlock()
 	if err := o.registry.SetAll(all); err != nil {
 		return fmt.Errorf("offer the tools of the tool host: %w", err)
 	}
-	o.offered, o.version = offered, version
+	o.offered, o.version, o.partial = offered, l.version, l.partial
+	o.noteGone(before)
+	close(o.news)
+	o.news = make(chan struct{})
+	o.changed.Send()
 	return nil
+}
+
+// maxGone is the number of tools whose files are remembered when they are no longer offered.
+const maxGone = 1000
+
+// noteGone notes the files of tools that were offered before and are no longer. The caller holds the lock.
+func (o *offer) noteGone(before map[string]api.Tool) {
+	maps.DeleteFunc(o.gone, func(name, _ string) bool { _, back := o.offered[name]; return back })
+	for name, d := range before {
+		if _, still := o.offered[name]; !still && d.File != "" && len(o.gone) < maxGone {
+			o.gone[name] = d.File
+		}
+	}
+}
+
+// await returns when there is a tool with a name, or no file is left to be loaded. After some time it returns an
+// error.
+func (o *offer) await(ctx context.Context, name string) error {
+	late := time.NewTimer(startTimeout)
+	defer late.Stop()
+	for {
+		o.mu.Lock()
+		_, known := o.offered[name]
+		done, news := known || !o.partial, o.news
+		o.mu.Unlock()
+		if done {
+			return nil
+		}
+		select {
+		case <-news:
+		case <-o.state.ended:
+			return errEnded
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-late.C:
+			return errors.New("the tool host is still loading files; call it again in a moment")
+		}
+	}
+}
+
+// followGood keeps the versions of files whose tools are offered, until ctx ends.
+func (o *offer) followGood(ctx context.Context, good *goodFiles) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.changed:
+		}
+		all, _ := o.tools()
+		good.keep(ctx, all)
+	}
 }
 
 // reload has a tool host read the tools directory, and offers the tools that are there.
@@ -111,6 +186,13 @@ func (o *offer) find(name string) (api.Tool, bool) {
 	return t, ok
 }
 
+// fileOf returns the name of the file that defines a tool, or has defined it, or would do so.
+func (o *offer) fileOf(name string) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return cmp.Or(o.offered[name].File, o.gone[name], name+".ts")
+}
+
 // count returns the number of tools.
 func (o *offer) count() int {
 	all, _ := o.tools()
@@ -123,9 +205,7 @@ func (o *offer) toolOf(d api.Tool) tools.Tool {
 	if d.File != "" {
 		t.Source, t.ChecksArgs = tools.Dynamic, true // in the tool host, which may be killed
 	}
-	if a := d.Annotations; a != nil {
-		t.Annotations = tools.Annotations{Title: a.Title, ReadOnly: a.ReadOnlyHint, Idempotent: a.IdempotentHint, Destructive: a.DestructiveHint}
-	}
+	t.Annotations = d.Annotations.Hints()
 	t.Timeout = time.Duration(d.TimeoutMS) * time.Millisecond
 	if t.Timeout == 0 {
 		t.Timeout = tools.DefaultTimeout
@@ -142,7 +222,7 @@ func (o *offer) toolOf(d api.Tool) tools.Tool {
 }
 
 // call has the tool host carry out a call. If the tool host ends meanwhile, a call that may run
-// again is repeated once.
+// again is repeated once, unless its own tool is the reason.
 func (o *offer) call(ctx context.Context, t api.Tool, call tools.Call, again bool) (tools.Result, error) {
 	leave, err := o.admission.enter(ctx, t.Name, call.Channel)
 	if err != nil {
@@ -157,29 +237,52 @@ func (o *offer) call(ctx context.Context, t api.Tool, call tools.Call, again boo
 		if err != nil {
 			return tools.Result{}, err
 		}
-		result, err := c.call(ctx, t, call.Args)
-		if !errors.Is(err, errNoAnswer) {
-			return result, err
+		reply, err := c.call(ctx, t, call.Args)
+		switch {
+		case err != nil && !errors.Is(err, errNoAnswer):
+			return tools.Result{}, err
+		case err == nil && !reply.Stuck:
+			o.consoles.keep(t.Name, call, reply.Console)
+			return tools.Result{Text: reply.Content[0].Text, Structured: reply.StructuredContent, IsError: reply.IsError}, nil
 		}
-		leftOut := c.awaitLeft(ctx)
-		if repeated || !again {
-			return tools.Result{}, fmt.Errorf("the tool host ended %s and had to be restarted%s: %w", during(t.Name, repeated), withoutFile(leftOut), err)
+		ended := &endedError{tool: t.Name, repeated: repeated, cause: err}
+		if ended.stuck, ended.leftOut = c.awaitLeft(ctx); reply.Stuck {
+			o.consoles.keep(t.Name, call, reply.Console)
+			ended.stuck = t.Name
+		}
+		if ended.stuck == t.Name || repeated || !again {
+			return tools.Result{}, ended
 		}
 	}
 }
 
-// during says during what the tool host ended.
-func during(call string, repeated bool) string {
-	if repeated {
-		return fmt.Sprintf("twice during the call of %s,", call)
-	}
-	return fmt.Sprintf("during the call of %s, which may have had effects,", call)
+// An endedError says that the tool host has ended during a call.
+type endedError struct {
+	tool     string // that was called
+	repeated bool   // the call had been cut before
+	stuck    string // the tool that could not be interrupted; empty: none
+	leftOut  string // the file that is left out because of that; empty: none
+	cause    error  // nil: the tool host has told before
 }
 
-// withoutFile says that a file is left out; empty: nothing.
-func withoutFile(leftOut string) string {
-	if leftOut == "" {
-		return ""
+// Error says what has happened, and whom it concerns.
+func (e *endedError) Error() string {
+	without := ""
+	if e.leftOut != "" {
+		without = fmt.Sprintf("; %s is left out until it changes or worker_restart is called", e.leftOut)
 	}
-	return fmt.Sprintf("; %s is left out until it changes", leftOut)
+	during := fmt.Sprintf("during the call of %s, which may have had effects,", e.tool)
+	if e.repeated {
+		during = fmt.Sprintf("twice during the call of %s,", e.tool)
+	}
+	switch {
+	case e.stuck == e.tool:
+		return fmt.Sprintf("the tool %s could not be interrupted after its time limit; the tool host was restarted%s", e.tool, without)
+	case e.stuck != "":
+		return fmt.Sprintf("the tool host was restarted %s because the tool %s could not be interrupted after its time limit%s", during, e.stuck, without)
+	}
+	return fmt.Sprintf("the tool host ended %s and had to be restarted%s: %v", during, without, e.cause)
 }
+
+// Unwrap returns the error of the connection.
+func (e *endedError) Unwrap() error { return e.cause }

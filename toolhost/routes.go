@@ -50,12 +50,12 @@ func (s *server) serveHealth(c *child, r *http.Request) (any, error) {
 
 // serveList answers with the tools; dynamic_tool_create is described as it works here.
 func (s *server) serveList(c *child, r *http.Request) (any, error) {
-	list, _, err := c.client.list(r.Context())
-	if i := slices.IndexFunc(list, func(t api.Tool) bool { return t.Name == api.CreateTool }); i >= 0 {
-		whole := createTool(nil)
-		list[i] = api.Tool{Name: whole.Name, Description: whole.Description, InputSchema: whole.Input}
+	l, err := c.client.list(r.Context())
+	if i := slices.IndexFunc(l.tools, func(t api.Tool) bool { return t.Name == api.CreateTool }); i >= 0 {
+		whole := createTool(s.files.tools, nil)
+		l.tools[i] = api.Tool{Name: whole.Name, Description: whole.Description, InputSchema: whole.Input}
 	}
-	return list, err
+	return l.tools, err
 }
 
 func (s *server) serveDelete(_ *child, r *http.Request) (any, error) {

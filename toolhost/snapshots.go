@@ -136,6 +136,7 @@ func (f *toolFiles) restore(ctx context.Context, sn api.Snapshot, toolCount int)
 	if err != nil {
 		return fmt.Errorf("roll back to %s: %w", sn.ID, err)
 	}
+	_ = f.good.clear() // what stays serves a file that is broken in the snapshot
 	return nil
 }
 

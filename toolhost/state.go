@@ -99,12 +99,12 @@ func (s *state) fail(err error) {
 
 // countCrash counts a crash. It returns how many crashes there were since the last rollback that
 // nothing explains.
-func (s *state) countCrash(explained bool) int {
+func (s *state) countCrash(why cause) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.restarts++
 	s.crashes++
-	if !explained {
+	if why == isUnknown {
 		s.unexplained++
 	}
 	return s.unexplained

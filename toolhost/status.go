@@ -15,7 +15,8 @@ type Status struct {
 	RestartCount int         `json:"restartCount"` // crashes since the last rollback
 	Healthy      bool        `json:"healthy"`
 	Problem      string      `json:"problem,omitempty"` // why no tool host runs
-	Health       *api.Health `json:"health"`            // the last answer; nil: none came
+	ToolsDir     string      `json:"toolsDir,omitempty"`
+	Health       *api.Health `json:"health"` // the last answer; nil: none came
 
 	Crashes    int64  `json:"-"` // since the start of the daemon
 	RolledBack string `json:"-"` // what became of the last rollback after crashes; empty if people know
@@ -47,10 +48,36 @@ func (s *Status) Problems() (problems []string) {
 	case s.Status == isRunning && !s.Healthy:
 		problems = append(problems, "The tool host does not answer; it is killed and started again if that lasts.")
 	case s.Health != nil && s.Health.LastError != nil:
-		problems = append(problems, "A tool cannot be loaded: "+*s.Health.LastError)
+		problems = append(problems, cannotLoad(s.Health))
 	}
 	if s.RolledBack != "" {
 		problems = append(problems, s.RolledBack)
 	}
 	return problems
+}
+
+// cannotLoad returns the sentence about the files of a tool host that are not loaded.
+func cannotLoad(h *api.Health) string {
+	if len(h.Problems) > 1 {
+		return fmt.Sprintf("%d files of tools cannot be loaded: %s", len(h.Problems), *h.LastError)
+	}
+	return "A tool cannot be loaded: " + *h.LastError
+}
+
+// whyMissing returns why a file defines no tool, as a sentence; empty if no reason is known.
+func (s *Status) whyMissing(file string) string {
+	switch {
+	case s.Problem != "":
+		return s.Problem
+	case s.Health == nil:
+		return ""
+	case s.Health.Loading:
+		return "The tool host is still loading files; call it again in a moment."
+	}
+	for _, p := range s.Health.Problems {
+		if p.File == file && p.Serves == "" {
+			return "Its file is not loaded: " + p.Text + "."
+		}
+	}
+	return ""
 }

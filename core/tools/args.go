@@ -10,55 +10,67 @@ import (
 	"bareclaw/internal/schema"
 )
 
-// An ArgsSchema checks the arguments of a tool. The schema is compiled once, when the tool is first called:
+// A Schema checks the arguments of a tool, or its results. It is compiled once, when the tool is first called:
 // most tools of a process never are. All methods are safe for concurrent use.
-type ArgsSchema struct {
-	input json.RawMessage
+type Schema struct {
+	text  json.RawMessage
+	words *words
 
 	once     sync.Once
 	compiled *schema.Schema
 	err      error
 }
 
-// NewArgsSchema returns the ArgsSchema of a JSON Schema.
-func NewArgsSchema(input json.RawMessage) *ArgsSchema { return &ArgsSchema{input: input} }
+// words are the formats of errors, which name the tool and the reason.
+type words struct{ unusable, noJSON, misfit string }
 
-func (a *ArgsSchema) compile() (*schema.Schema, error) {
-	a.once.Do(func() { a.compiled, a.err = schema.CompileJSON(a.input) })
-	return a.compiled, a.err
+var (
+	wordsOfArgs   = &words{"the schema of %s cannot be used: %w", "the arguments of %s are no JSON: %w", "the arguments of %s do not fit its schema: %s"}
+	wordsOfOutput = &words{"the outputSchema of %s cannot be used: %w", "the result of %s is not JSON: %w", "the result of %s does not fit its outputSchema: %s"}
+)
+
+// NewArgsSchema returns the Schema of arguments that a JSON Schema describes.
+func NewArgsSchema(text json.RawMessage) *Schema { return &Schema{text: text, words: wordsOfArgs} }
+
+// NewOutputSchema returns the Schema of results that a JSON Schema describes.
+func NewOutputSchema(text json.RawMessage) *Schema { return &Schema{text: text, words: wordsOfOutput} }
+
+func (s *Schema) compile() (*schema.Schema, error) {
+	s.once.Do(func() { s.compiled, s.err = schema.CompileJSON(s.text) })
+	return s.compiled, s.err
 }
 
-// maxArgsFaults is how many places an error names.
-const maxArgsFaults = 3
+// maxFaults is how many places an error names.
+const maxFaults = 3
 
-// Check returns which arguments of a tool do not fit the schema, or the cause of ctx: a schema may refer to
-// itself, or apply so many schemas that a check takes too long.
-func (a *ArgsSchema) Check(ctx context.Context, tool string, args json.RawMessage) error {
-	s, err := a.compile()
+// Check returns where a value of a tool does not fit, or the cause of ctx: a schema may refer to itself, or
+// apply so many schemas that a check takes too long.
+func (s *Schema) Check(ctx context.Context, tool string, value json.RawMessage) error {
+	compiled, err := s.compile()
 	if err != nil {
-		return fmt.Errorf("the schema of %s cannot be used: %w", tool, err)
+		return fmt.Errorf(s.words.unusable, tool, err)
 	}
-	v, err := schema.Decode(args)
+	v, err := schema.Decode(value)
 	if err != nil {
-		return fmt.Errorf("the arguments of %s are no JSON: %w", tool, err)
+		return fmt.Errorf(s.words.noJSON, tool, err)
 	}
-	faults, err := s.Check(ctx, v)
+	faults, err := compiled.Check(ctx, v)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return fmt.Errorf("the schema of %s cannot be used: %w", tool, err)
+		return fmt.Errorf(s.words.unusable, tool, err)
 	case len(faults) == 0:
 		return nil
 	}
-	places := make([]string, 0, maxArgsFaults)
-	for _, f := range faults[:min(len(faults), maxArgsFaults)] {
+	places := make([]string, 0, maxFaults)
+	for _, f := range faults[:min(len(faults), maxFaults)] {
 		places = append(places, f.String())
 	}
 	if more := len(faults) - len(places); more > 0 {
 		places = append(places, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Errorf("the arguments of %s do not fit its schema: %s", tool, strings.Join(places, "; "))
+	return fmt.Errorf(s.words.misfit, tool, strings.Join(places, "; "))
 }
 
 // Check returns why a registry or claude could not use the tool.

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"bareclaw/core"
 	"bareclaw/internal/typo"
 )
 
@@ -110,15 +112,27 @@ type callArgs struct {
 func (r *Registry) callByName(ctx context.Context, c Call, args callArgs) (Result, error) {
 	t, ok, err := r.find(ctx, args.Name, c.Channel)
 	switch {
+	case errors.Is(err, core.ErrClosed):
+		return Result{}, NotBegun(args.Name, err)
 	case err != nil:
 		return Result{}, err
 	case !ok:
-		return Result{}, fmt.Errorf("there is no tool %.120q%s", args.Name, r.nearest(args.Name, c))
+		return Result{}, r.noTool(args.Name, c)
 	case t.Source != Builtin && t.Source != Dynamic:
 		return Result{}, fmt.Errorf("%s is called by its own name only, not by %s", args.Name, CallName)
 	}
 	c.Args = args.Args
 	return r.Call(ctx, args.Name, c)
+}
+
+// noTool says that there is no tool with a name, and why, or which names resemble it.
+func (r *Registry) noTool(name string, c Call) error {
+	if inSet(r.setOf(c.Channel), name) {
+		if why := r.WhyMissing(name); why != "" {
+			return fmt.Errorf("there is no tool %.120q now. %s", name, why)
+		}
+	}
+	return fmt.Errorf("there is no tool %.120q%s", name, r.nearest(name, c))
 }
 
 // nearest returns the names that resemble an unknown one, as the end of a sentence.

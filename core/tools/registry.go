@@ -33,7 +33,8 @@ type Registry struct {
 	tools    map[string]Tool
 	version  int64 // counts the changes
 	watches  []wait.Signal
-	complete func(context.Context) error // returns when all tools are known, or why they will not be; nil: they are
+	complete Awaiter                  // nil: all tools are known
+	missing  func(name string) string // says why there is no tool with a name; nil: nobody knows
 	calls    *callLog
 	ended    func(CallEnd) // is told of each call; nil: nobody
 }
@@ -179,24 +180,58 @@ func inSet(set toolset.Set, name string) bool {
 	return name == SearchName || name == CallName || set.Has(name)
 }
 
-// ExpectMore says that more tools are to come until complete returns: calls of unknown tools wait
-// until then. The error of complete ends such a call; core.ErrClosed leaves the call to the next
-// process of the gateway.
-func (r *Registry) ExpectMore(complete func(context.Context) error) {
+// An Awaiter returns when the tool with a name is known, or all tools are; without a name, when all tools are.
+// The error says why they will not be.
+type Awaiter func(ctx context.Context, name string) error
+
+// ExpectMore says that more tools are to come: calls of unknown tools wait for complete. Its error ends such a
+// call; core.ErrClosed leaves the call to the next process of the gateway.
+func (r *Registry) ExpectMore(complete Awaiter) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.complete = complete
 }
 
-// Wait blocks until all tools have come. An error says why they will not, or is the cause of ctx.
-func (r *Registry) Wait(ctx context.Context) error {
+// ExplainMissing has the registry ask why there is no tool with a name. why returns a sentence; empty:
+// no reason is known.
+func (r *Registry) ExplainMissing(why func(name string) string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.missing = why
+}
+
+// WhyMissing returns why there is no tool with a name, as a sentence; empty if no reason is known.
+func (r *Registry) WhyMissing(name string) string {
+	r.mu.RLock()
+	why := r.missing
+	r.mu.RUnlock()
+	if why == nil {
+		return ""
+	}
+	return why(name)
+}
+
+// Unknown returns the ErrUnknown of a call of a tool that a channel's session does not have, with the
+// reason if there is one.
+func (r *Registry) Unknown(name string, channel core.ChannelKey) error {
+	if inSet(r.setOf(channel), name) {
+		if why := r.WhyMissing(name); why != "" {
+			return fmt.Errorf("%w: %.120q. %s", ErrUnknown, name, why)
+		}
+	}
+	return fmt.Errorf("%w: %.120q", ErrUnknown, name)
+}
+
+// Wait blocks until the tool with a name has come, or all tools have; without a name, until all have. An error
+// says why they will not, or is the cause of ctx.
+func (r *Registry) Wait(ctx context.Context, name string) error {
 	r.mu.RLock()
 	complete := r.complete
 	r.mu.RUnlock()
 	if complete == nil {
 		return nil
 	}
-	return complete(ctx)
+	return complete(ctx, name)
 }
 
 // find is Find for a caller's channel. If more tools are to come, find waits for an unknown one.
@@ -207,7 +242,7 @@ func (r *Registry) find(ctx context.Context, name string, channel core.ChannelKe
 	if t, ok = r.Find(name); ok {
 		return t, true, nil
 	}
-	err = r.Wait(ctx)
+	err = r.Wait(ctx, name)
 	if t, ok = r.Find(name); ok {
 		err = nil
 	}
@@ -229,15 +264,16 @@ func (r *Registry) Call(ctx context.Context, name string, c Call) (result Result
 	t, ok, err := r.find(ctx, name, c.Channel)
 	switch {
 	case errors.Is(err, core.ErrClosed):
-		return Result{}, err
+		return Result{}, NotBegun(name, err)
 	case ctx.Err() != nil && !ok:
 		return Result{}, context.Cause(ctx)
 	case err != nil:
 		return failed("%.120s is not known yet: %s", name, err), nil
 	case !ok:
-		return Result{}, fmt.Errorf("%w: %.120q", ErrUnknown, name)
+		return Result{}, r.Unknown(name, c.Channel)
 	}
 	began := time.Now()
+	defer func() { err = cutOf(&t, err) }()
 	defer func() { r.end(&t, c.Channel, time.Since(began), outcomeOf(result, err)) }()
 	if err := r.checkArgs(ctx, &t, &c); err != nil {
 		if ctx.Err() != nil {

@@ -5,6 +5,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -36,7 +37,7 @@ type Tool struct {
 	Reach       Reach         // the channel that a call acts on; nil: all channels
 	Handle      Handler
 
-	args *ArgsSchema // made by the registry
+	args *Schema // made by the registry
 }
 
 // DefaultTimeout bounds the call of a tool that sets no limit.
@@ -47,7 +48,38 @@ type Annotations struct {
 	Title       string
 	ReadOnly    bool // changes nothing: may run again, and beside others
 	Idempotent  bool // may run again
-	Destructive bool
+	Destructive Hint // may remove or replace something; clients assume so of a tool that does not say
+	OpenWorld   Hint // reaches what is outside of the gateway; likewise
+}
+
+// A Hint is an answer to a question that a tool need not answer.
+type Hint int
+
+// The values of a Hint.
+const (
+	Unsaid Hint = iota
+	Yes
+	No
+)
+
+// HintOf returns the Hint that a value of JSON gives; nil: there is none.
+func HintOf(v *bool) Hint {
+	switch {
+	case v == nil:
+		return Unsaid
+	case *v:
+		return Yes
+	}
+	return No
+}
+
+// Value returns the hint as a value of JSON; nil: nobody has given one.
+func (h Hint) Value() *bool {
+	if h == Unsaid {
+		return nil
+	}
+	yes := h == Yes
+	return &yes
 }
 
 // A Handler carries out a call. An error is told to the model, which may try again, except for
@@ -56,6 +88,36 @@ type Handler func(ctx context.Context, c Call) (Result, error)
 
 // ErrNotBegun is the core.ErrClosed of a call that has waited in vain, and has no effect.
 var ErrNotBegun = fmt.Errorf("the call has not begun: %w", core.ErrClosed)
+
+// A CutError is the error of a call that the end of the gateway has cut. It wraps core.ErrClosed.
+type CutError struct {
+	Tool  string
+	Again bool // the call has not begun, or may run again
+	cause error
+}
+
+// Error says whether to call the tool again.
+func (e *CutError) Error() string {
+	if e.Again {
+		return fmt.Sprintf("the gateway is restarting or shutting down: call %s again", e.Tool)
+	}
+	return fmt.Sprintf("the gateway is restarting or shutting down, and whether %s was carried out is not known: look before calling it again", e.Tool)
+}
+
+// Unwrap returns why the call was cut.
+func (e *CutError) Unwrap() error { return e.cause }
+
+// NotBegun returns the *CutError of a call of a tool that the gateway has not begun before it ended.
+func NotBegun(tool string, cause error) error { return &CutError{tool, true, cause} }
+
+// cutOf makes an error that leaves a call to the next process of the gateway a *CutError. A tool that
+// calls another one passes on what became of that call.
+func cutOf(t *Tool, err error) error {
+	if known := (*CutError)(nil); !errors.Is(err, core.ErrClosed) || errors.As(err, &known) {
+		return err
+	}
+	return &CutError{t.Name, t.Annotations.ReadOnly || t.Annotations.Idempotent || errors.Is(err, ErrNotBegun), err}
+}
 
 // A Call is one call of a tool.
 type Call struct {

@@ -52,7 +52,7 @@ func (l *toolList) Run(c *command.Context, gateway *client.Client) error {
 		case err != nil:
 			c.Tellf("%s", term.WrapIndented(c.Err, "", "Tools may be missing: "+command.ErrorText(err)))
 		case health.LastError != nil:
-			c.Tellf("%s", term.WrapIndented(c.Err, "", "A tool cannot be loaded: "+term.Safe(*health.LastError)))
+			c.Tellf("%s", term.WrapIndented(c.Err, "", "Not all files of tools are loaded: "+term.Safe(*health.LastError)))
 		}
 		return nil
 	})
@@ -241,8 +241,10 @@ func loadTool(c *command.Context, gateway *client.Client, file string) (loaded b
 		return false, "", err
 	}
 	why = "the gateway has another tools directory (BARECLAW_TOOLS_DIR); `bareclaw restart` reads the settings anew"
-	if health.LastError != nil {
-		why = *health.LastError
+	for _, p := range health.Problems {
+		if p.File == file {
+			why = p.Text
+		}
 	}
 	return false, why, nil
 }

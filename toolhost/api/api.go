@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,9 +20,22 @@ const Subcommand = "tool-host"
 // A Bootstrap tells the tool host its parameters, as one line of its standard input. The input
 // then stays open: its end means that the daemon has ended.
 type Bootstrap struct {
-	ToolsDir string   `json:"tools_dir"`
-	Reserved []string `json:"reserved"` // names that no file may use
-	Skipped  []File   `json:"skipped"`  // end whoever loads or runs them
+	ToolsDir string    `json:"tools_dir"`
+	GoodDir  string    `json:"good_dir"` // see GoodDir
+	Reserved []string  `json:"reserved"` // names that no file may use
+	Skipped  []Skipped `json:"skipped"`  // end whoever loads or runs them
+}
+
+// A Skipped is a file that is not loaded, and why, as a clause.
+type Skipped struct {
+	File File   `json:"file"`
+	Why  string `json:"why"`
+}
+
+// GoodDir returns the directory that has, of each file of a tools directory, the last version whose tool
+// could be loaded: it serves while the file is broken.
+func GoodDir(tools string) string {
+	return filepath.Join(filepath.Dir(tools), "."+filepath.Base(tools)+".good")
 }
 
 // A File is a file of the tools directory with certain contents.
@@ -34,9 +48,12 @@ type File struct {
 // as the attribute "file"; empty when the file is loaded. The daemon keeps such records.
 const MessageLoading = "loading"
 
-// MessageStuck is the message of a log record that has the File whose code cannot be stopped as the
-// attribute "file"; empty for code that has no file. Then the tool host ends.
+// MessageStuck is the message of a log record that has the tool whose code cannot be interrupted as the
+// attribute "tool", and its File as "file"; empty for code that has no file. Then the tool host ends.
 const MessageStuck = "a script does not stop: the tool host ends"
+
+// ExitStuck is the exit status of a tool host that has a tool whose code cannot be interrupted.
+const ExitStuck = 3
 
 // MessageCannotRun is the message of a log record that says as the attribute "err" why the tool host ends.
 const MessageCannotRun = "the tool host cannot run"
@@ -44,21 +61,33 @@ const MessageCannotRun = "the tool host cannot run"
 // The paths that the tool host serves.
 const (
 	PathHealth   = "/health"   // GET: a Health
-	PathTools    = "/tools"    // GET: a list of Tool; DELETE /tools/{name} forgets a tool whose file is gone: a Done
-	PathCall     = "/call"     // POST a CallRequest: a CallResult
+	PathTools    = "/tools"    // GET: a list of Tool, with HeaderLoading if it is not whole; DELETE /tools/{name} forgets a tool whose file is gone: a Done
+	PathCall     = "/call"     // POST a CallRequest: a CallReply
 	PathReload   = "/reload"   // POST: a Reloaded
 	PathShutdown = "/shutdown" // POST: a Done, and the tool host ends
 )
+
+// HeaderLoading is a header of the list of tools while files are left to be loaded.
+const HeaderLoading = "Bareclaw-Loading"
 
 // A Health says how the tool host does.
 type Health struct {
 	Status      string  `json:"status"`
 	Uptime      int64   `json:"uptime"` // milliseconds
 	ToolCount   int     `json:"toolCount"`
-	LastError   *string `json:"lastError"` // why a file could not be loaded; nil: all could
+	LastError   *string `json:"lastError"` // why files could not be loaded; nil: all could
 	MemoryUsage Memory  `json:"memoryUsage"`
-	// Busy are the tools of which calls wait for a machine.
-	Busy []Busy `json:"busy,omitempty"`
+
+	Problems []Problem `json:"problems,omitempty"` // of files, sorted by file
+	Loading  bool      `json:"loading,omitempty"`  // files are left to be loaded
+	Busy     []Busy    `json:"busy,omitempty"`     // the tools of which calls wait for a machine
+}
+
+// A Problem says why a file is not loaded, or its tool not offered.
+type Problem struct {
+	File   string `json:"file"` // empty: the directory
+	Text   string `json:"error"`
+	Serves string `json:"serves,omitempty"` // the tool that an earlier version of the file defines, which serves; empty: none
 }
 
 // A Busy tool has calls that have not begun.
@@ -94,7 +123,27 @@ type Annotations struct {
 	Title           string `json:"title,omitempty"`
 	ReadOnlyHint    bool   `json:"readOnlyHint,omitempty"`
 	IdempotentHint  bool   `json:"idempotentHint,omitempty"`
-	DestructiveHint bool   `json:"destructiveHint,omitempty"`
+	DestructiveHint *bool  `json:"destructiveHint,omitempty"` // nil: the tool does not say, likewise below
+	OpenWorldHint   *bool  `json:"openWorldHint,omitempty"`
+}
+
+// AnnotationsOf returns the annotations of a tool as MCP names them; nil if the tool has none.
+func AnnotationsOf(a tools.Annotations) *Annotations {
+	if a == (tools.Annotations{}) {
+		return nil
+	}
+	return &Annotations{a.Title, a.ReadOnly, a.Idempotent, a.Destructive.Value(), a.OpenWorld.Value()}
+}
+
+// Hints returns the annotations as a tool has them.
+func (a *Annotations) Hints() tools.Annotations {
+	if a == nil {
+		return tools.Annotations{}
+	}
+	return tools.Annotations{
+		Title: a.Title, ReadOnly: a.ReadOnlyHint, Idempotent: a.IdempotentHint,
+		Destructive: tools.HintOf(a.DestructiveHint), OpenWorld: tools.HintOf(a.OpenWorldHint),
+	}
 }
 
 // MachineWait is how long a call of a script waits for a machine, before its own time begins.
@@ -111,6 +160,14 @@ type CallResult struct {
 	Content           []Content       `json:"content"`
 	StructuredContent json.RawMessage `json:"structuredContent,omitempty"`
 	IsError           bool            `json:"isError,omitempty"`
+}
+
+// A CallReply is the answer of the tool host to a CallRequest of the daemon.
+type CallReply struct {
+	CallResult
+
+	Console []string `json:"console,omitempty"` // what the tool has written there meanwhile
+	Stuck   bool     `json:"stuck,omitempty"`   // the code of the tool cannot be interrupted, and the tool host ends
 }
 
 // A Content is a part of a result; its type is always "text".

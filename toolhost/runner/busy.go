@@ -19,13 +19,13 @@ func (l *loader) scriptsOf(files map[string]api.File) []*script.Script {
 }
 
 // busy returns the tools of which calls wait for a machine.
-func (l *loader) busy() (busy []api.Busy) {
-	l.mu.Lock()
-	scripts := l.scripts
-	l.mu.Unlock()
-	for _, s := range scripts {
-		if running, waiting := s.Calls(); waiting > 0 {
-			busy = append(busy, api.Busy{Tool: s.Name, Running: running, Waiting: waiting})
+func (s *listing) busy() (busy []api.Busy) {
+	s.mu.Lock()
+	scripts := s.scripts
+	s.mu.Unlock()
+	for _, c := range scripts {
+		if running, waiting := c.Calls(); waiting > 0 {
+			busy = append(busy, api.Busy{Tool: c.Name, Running: running, Waiting: waiting})
 		}
 	}
 	return busy

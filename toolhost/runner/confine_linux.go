@@ -46,8 +46,10 @@ func confine(boot api.Bootstrap, log *slog.Logger) error {
 		landlock.PathAccess(landlocksys.AccessFSReadFile, "/etc/localtime").IgnoreIfMissing(),
 	}
 	// Without a directory there is nothing to read, and no rule must fail on that.
-	if st, err := os.Stat(boot.ToolsDir); err == nil && st.IsDir() {
-		rules = append(rules, landlock.PathAccess(read, boot.ToolsDir))
+	for _, dir := range []string{boot.ToolsDir, boot.GoodDir} {
+		if st, err := os.Stat(dir); err == nil && st.IsDir() {
+			rules = append(rules, landlock.PathAccess(read, dir))
+		}
 	}
 	if err := landlock.V10.BestEffort().Restrict(rules...); err != nil { // first: the filter refuses the calls for that
 		log.Warn("the kernel does not confine the tool host as it should", "err", err)

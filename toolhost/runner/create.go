@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"bareclaw/core/tools"
 	"bareclaw/toolhost/api"
@@ -21,7 +22,7 @@ func (l *loader) checkTool() tools.Tool {
 		Name:        api.CreateTool,
 		Description: "Check a tool, and return its file.",
 		Input: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"description":{"type":"string"},"schema":{"type":"object"},` +
-			`"code":{"type":"string"},"permissions":{"type":"array","items":{"type":"string"}}},"required":["name","description","schema","code"]}`),
+			`"code":{"type":"string"},"permissions":{"type":"array","items":{"type":"string"}},"timeoutMs":{"type":"integer"},"outputSchema":{"type":"object"},"annotations":{"type":"object"}},"required":["name","description","schema","code"]}`),
 		Annotations: tools.Annotations{ReadOnly: true, Idempotent: true},
 		Handle:      tools.WithArgs(l.create),
 	}
@@ -34,6 +35,14 @@ type createArgs struct {
 	Schema      json.RawMessage `json:"schema"`
 	Code        string          `json:"code"`
 	Permissions []string        `json:"permissions"`
+	TimeoutMS   int64           `json:"timeoutMs"`
+	Output      json.RawMessage `json:"outputSchema"`
+	Annotations json.RawMessage `json:"annotations"`
+}
+
+// optional returns the members of the file that need not be there.
+func (a *createArgs) optional() script.Optional {
+	return script.Optional{Permissions: a.Permissions, TimeoutMS: a.TimeoutMS, Output: a.Output, Annotations: a.Annotations}
 }
 
 // errNoBody means that code does more than fill the body of the handler.
@@ -47,10 +56,10 @@ func (l *loader) create(ctx context.Context, _ tools.Call, args createArgs) (too
 	if len(args.Code) > script.MaxSource {
 		return tools.Result{}, fmt.Errorf("code: %d bytes are too many; at most %d", len(args.Code), script.MaxSource)
 	}
-	if err := cmp.Or(script.CheckMembers(args.Description, args.Schema, args.Permissions), args.checkSchema()); err != nil {
+	if err := cmp.Or(script.CheckMembers(args.Description, args.Schema, args.Permissions), args.checkSchemas()); err != nil {
 		return tools.Result{}, err
 	}
-	source, before := script.Wrap(args.Name, args.Description, args.Schema, args.Code, args.Permissions)
+	source, before := script.Wrap(args.Name, args.Description, args.Schema, args.Code, args.optional())
 	if !script.IsBody(args.Code) { // before any of it runs
 		return tools.Result{}, cmp.Or(inCode(script.CheckSource("code", source), before), errNoBody)
 	}
@@ -72,10 +81,13 @@ func (l *loader) create(ctx context.Context, _ tools.Call, args createArgs) (too
 	return tools.Object(api.NewFile{Source: string(source)})
 }
 
-// checkSchema returns what is wrong with the schema.
-func (a *createArgs) checkSchema() error {
-	if err := checkSchema(a.Schema); err != nil {
+// checkSchemas returns what is wrong with the schemas.
+func (a *createArgs) checkSchemas() error {
+	if err := cmp.Or(checkSchema(a.Schema), checkHeaders(a.Schema)); err != nil {
 		return fmt.Errorf("schema: %w", err)
+	}
+	if err := checkSchema(a.Output); err != nil {
+		return fmt.Errorf("outputSchema: %w", err)
 	}
 	return nil
 }
@@ -83,8 +95,16 @@ func (a *createArgs) checkSchema() error {
 // describe reports whether each member of a script but its handler is as it was asked for. What is not
 // asked for must not be there.
 func (a *createArgs) describe(s *script.Script) bool {
-	return s.Name == a.Name && s.Description == a.Description && sameJSON(s.Input, a.Schema) && s.Output == nil &&
-		s.Annotations == (tools.Annotations{}) && s.Timeout == tools.DefaultTimeout && sameSet(s.Permissions, a.Permissions)
+	timeout := tools.DefaultTimeout
+	if a.TimeoutMS != 0 {
+		timeout = time.Duration(a.TimeoutMS) * time.Millisecond
+	}
+	var hints *api.Annotations
+	if a.Annotations != nil && json.Unmarshal(a.Annotations, &hints) != nil {
+		return false
+	}
+	return s.Name == a.Name && s.Description == a.Description && sameJSON(s.Input, a.Schema) && (s.Output == nil && a.Output == nil || sameJSON(s.Output, a.Output)) &&
+		s.Annotations == hints.Hints() && s.Timeout == timeout && sameSet(s.Permissions, a.Permissions)
 }
 
 func sameJSON(a, b json.RawMessage) bool {

@@ -1,23 +1,15 @@
 package runner
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
 	"maps"
-	"os"
 	"slices"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"bareclaw/core/tools"
@@ -31,25 +23,24 @@ import (
 // A loader keeps the tools as the tools directory defines them.
 type loader struct {
 	dir       string
+	good      string // see api.GoodDir
 	reserved  []string
-	skipped   []api.File
+	skipped   map[api.File]string // why
 	functions api.Functions
 	log       *slog.Logger
 	onStuck   func(tool string, f api.File) // is told of a script that does not stop
 	registry  *tools.Registry
 	builtin   []tools.Tool
 
+	shown   *listing
+	longest time.Duration // of a load; see longestLoad
+
 	loading sync.Mutex       // held while the directory is read; guards the fields below
 	files   map[string]*file // by name
+	strays  []string         // names of files that look like tools and are none
 	deleted []string         // built-in tools
 	stale   bool             // the tools differ from those that are offered
-
-	mu       sync.Mutex       // guards the fields below
-	problems []string         // why files could not be loaded, sorted by file
-	tools    []api.Tool       // sorted by name
-	scripts  []*script.Script // of tools, sorted by name
-	version  string           // of tools; empty before the first load
-	changed  chan struct{}    // closed when there is another version
+	partial bool             // files were left for another time when the tools were offered
 }
 
 // A file is a file of the tools directory.
@@ -60,13 +51,19 @@ type file struct {
 	tool    tools.Tool     // which the script defines
 	problem string         // why the present contents are not loaded
 	clash   string         // why the tool is not offered
+
+	triedGood bool // the last good version of an earlier process was looked for
 }
 
 func newLoader(boot api.Bootstrap, functions api.Functions, log *slog.Logger, onStuck func(tool string, f api.File)) *loader {
 	quiet := slog.New(problemsOnly{log.Handler()}) // the daemon logs the calls
+	skipped := map[api.File]string{}
+	for _, s := range boot.Skipped {
+		skipped[s.File] = s.Why
+	}
 	return &loader{
-		dir: boot.ToolsDir, reserved: boot.Reserved, skipped: boot.Skipped, log: log, onStuck: onStuck, functions: functions,
-		registry: tools.NewRegistry(quiet), builtin: builtin.Tools(), files: map[string]*file{}, stale: true, changed: make(chan struct{}),
+		dir: boot.ToolsDir, good: boot.GoodDir, reserved: boot.Reserved, skipped: skipped, log: log, onStuck: onStuck, functions: functions,
+		registry: tools.NewRegistry(quiet), builtin: builtin.Tools(), files: map[string]*file{}, stale: true, shown: newListing(), longest: longestLoad,
 	}
 }
 
@@ -77,7 +74,7 @@ type problemsOnly struct{ slog.Handler }
 func (problemsOnly) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
 
 // longestLoad is how long files are read until the tools found so far are offered: files that
-// cannot be loaded take seconds each, and the daemon must not take the start for a crash.
+// cannot be loaded take seconds each, and calls of other tools must not wait for them.
 const longestLoad = 4 * time.Second
 
 // loadAll is load for all files, however long they take.
@@ -93,33 +90,45 @@ func (l *loader) load() (more bool) {
 	l.loading.Lock()
 	defer l.loading.Unlock()
 	more, err := l.readFiles()
-	offered := func() {} // tells those who wait
-	if l.stale {
-		l.stale, offered = false, l.offer()
+	var offered *offering // nil: as before
+	if l.stale || more != l.partial {
+		l.stale, l.partial, offered = false, more, l.offer()
 	}
-	var problems []string
-	if err != nil {
-		problems = append(problems, err.Error())
-	}
-	for _, name := range slices.Sorted(maps.Keys(l.files)) {
-		for _, problem := range []string{l.files[name].problem, l.files[name].clash} {
-			if problem != "" {
-				problems = append(problems, problem)
-			}
-		}
-	}
-	l.mu.Lock()
-	l.problems = problems
-	l.mu.Unlock()
-	offered()
+	l.shown.publish(offered, l.problems(err), more, l.log)
 	return more
 }
 
+// problems returns what people should know of the files, and of a directory that cannot be read.
+func (l *loader) problems(err error) (all []api.Problem) {
+	if err != nil {
+		all = append(all, api.Problem{Text: err.Error()})
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.files)) {
+		f := l.files[name]
+		for _, text := range []string{f.problem, f.clash} {
+			if text != "" {
+				all = append(all, api.Problem{File: name, Text: text, Serves: f.serves()})
+			}
+		}
+	}
+	for _, name := range l.strays {
+		all = append(all, api.Problem{File: name, Text: name + ": not loaded, because a tool is a file whose name ends in .ts; rename it"})
+	}
+	return all
+}
+
+// serves returns the name of the tool that an earlier version of the file defines; empty: none.
+func (f *file) serves() string {
+	if f.script == nil || f.clash != "" {
+		return ""
+	}
+	return f.tool.Name
+}
+
 // offer offers the tools of all files, and the built-in tools that are neither deleted nor replaced
-// by a file. The returned function tells those who wait for another list.
-func (l *loader) offer() (publish func()) {
+// by a file. It returns what the daemon sees.
+func (l *loader) offer() *offering {
 	dynamic, files := l.dynamicTools()
-	scripts := l.scriptsOf(files)
 	own := []tools.Tool{l.checkTool()}
 	for _, t := range l.builtin {
 		if files[t.Name].Name == "" && !slices.Contains(l.deleted, t.Name) {
@@ -129,11 +138,6 @@ func (l *loader) offer() (publish func()) {
 	if err := l.registry.SetAll(map[tools.Source][]tools.Tool{tools.Builtin: own, tools.Dynamic: dynamic}); err != nil {
 		l.log.Error("the tools stay as they are", "err", err) // impossible: each tool was checked
 	}
-	return func() { l.publish(files, scripts) }
-}
-
-// publish describes the tools of the registry, and wakes those who wait for another list.
-func (l *loader) publish(files map[string]api.File, scripts []*script.Script) {
 	all := l.registry.List()
 	list := make([]api.Tool, len(all))
 	for i, t := range all {
@@ -143,120 +147,19 @@ func (l *loader) publish(files map[string]api.File, scripts []*script.Script) {
 		}
 		list[i] = api.Tool{
 			Name: t.Name, Description: t.Description, InputSchema: t.Input, OutputSchema: t.Output, TimeoutMS: timeout.Milliseconds(), File: files[t.Name].Name, Sum: files[t.Name].Sum,
-			Annotations: &api.Annotations{Title: t.Annotations.Title, ReadOnlyHint: t.Annotations.ReadOnly, IdempotentHint: t.Annotations.Idempotent, DestructiveHint: t.Annotations.Destructive},
+			Annotations: api.AnnotationsOf(t.Annotations),
 		}
 	}
-	b, err := json.Marshal(list)
-	if err != nil {
-		l.log.Error("list of tools not encoded", "err", err) // impossible: the schemas were checked
-	}
-	sum := sha256.Sum256(b)
-	version := `"` + hex.EncodeToString(sum[:8]) + `"`
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.tools, l.scripts = list, scripts
-	if version != l.version {
-		l.version = version
-		close(l.changed)
-		l.changed = make(chan struct{})
-	}
+	return &offering{list, l.scriptsOf(files)}
 }
 
-// readFiles compiles the files of the tools directory whose contents have changed, for some time. It
-// reports whether files are left, and why the directory could not be read.
-func (l *loader) readFiles() (more bool, err error) {
-	root, err := os.OpenRoot(l.dir)
-	if err != nil {
-		return false, fmt.Errorf("read the tools directory: %w", err)
-	}
-	defer func() { _ = root.Close() }()
-	entries, err := fs.ReadDir(root.FS(), ".")
-	if err != nil {
-		return false, fmt.Errorf("read the tools directory: %w", err)
-	}
-	present, compiled, began := map[string]bool{}, 0, time.Now()
-	for _, e := range entries {
-		if !isToolFile(e.Name()) {
-			continue
-		}
-		present[e.Name()] = true
-		if l.files[e.Name()] == nil {
-			l.files[e.Name()] = &file{}
-		}
-		switch l.readFile(root, e.Name(), compiled > 0 && time.Since(began) > longestLoad) {
-		case isCompiled:
-			compiled++
-			l.stale = true
-		case isLeft:
-			more = true
-		}
-	}
-	for name, f := range l.files {
-		if !present[name] {
-			f.replace(nil)
-			delete(l.files, name)
-			l.stale = true
-			l.log.Info("tool file gone", "file", name)
-		}
-	}
-	b, err := readSource(root, api.DeletedFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return more, fmt.Errorf("read the list of deleted tools: %w", err)
-	}
-	var deleted []string
-	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
-		deleted = append(deleted, strings.TrimSpace(s.Text()))
-	}
-	if !slices.Equal(deleted, l.deleted) {
-		l.deleted, l.stale = deleted, true
-	}
-	return more, nil
-}
-
-// isToolFile reports whether a file may define a tool, by its name.
-func isToolFile(name string) bool {
-	return strings.HasSuffix(name, ".ts") && !strings.HasSuffix(name, ".d.ts") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_")
-}
-
-// A reading is what was done about a file.
-type reading int
-
-const (
-	isKnown    reading = iota // the file is as it was, or cannot be read
-	isCompiled                // the file has changed
-	isLeft                    // the same, and it is not loaded yet
-)
-
-// readFile loads a file if its contents have changed, or leaves it for another time.
-func (l *loader) readFile(root *os.Root, name string, leave bool) reading {
-	f := l.files[name]
-	source, err := readSource(root, name)
-	if err != nil {
-		f.sum = [sha256.Size]byte{}
-		l.fail(f, fmt.Sprintf("%s: %v", name, err))
-		return isKnown
-	}
-	sum := sha256.Sum256(source)
-	switch {
-	case f.sum == sum:
-		return isKnown
-	case leave:
-		return isLeft
-	}
-	f.sum = sum
-	contents := api.File{Name: name, Sum: hex.EncodeToString(sum[:])}
-	if slices.Contains(l.skipped, contents) {
-		l.fail(f, name+": the tool host has ended twice while it loaded or ran this file, which is left out until it changes")
-		return isKnown
-	}
-	err = guard.Do(l.log, "loading a tool", func() error { return l.replace(f, contents, source) }, "file", name)
+// tryReplace is replace, and makes an error of a panic.
+func (l *loader) tryReplace(f *file, contents api.File, source []byte) error {
+	err := guard.Do(l.log, "loading a tool", func() error { return l.replace(f, contents, source) }, "file", contents.Name)
 	if errors.Is(err, guard.ErrPanic) {
-		err = fmt.Errorf("%s: %w", name, err)
+		err = fmt.Errorf("%s: %w", contents.Name, err)
 	}
-	if err != nil {
-		l.fail(f, err.Error())
-	}
-	return isCompiled
+	return err
 }
 
 // replace makes a file's tool anew of its contents. The error names the file.
@@ -274,7 +177,7 @@ func (l *loader) replace(f *file, contents api.File, source []byte) error {
 	}
 	f.replace(s)
 	f.loaded, f.tool, f.problem = contents, t, ""
-	if l.version != "" { // at the start the daemon logs how many there are
+	if l.shown.isReady() { // at the start the daemon logs how many there are
 		l.log.Info("tool loaded", "tool", t.Name, "file", contents.Name)
 	}
 	return nil
@@ -284,6 +187,7 @@ func (l *loader) replace(f *file, contents api.File, source []byte) error {
 func (l *loader) compile(ctx context.Context, name string, file api.File, source []byte) (*script.Script, error) {
 	s, err := script.Compile(ctx, name, source)
 	if errors.Is(err, script.ErrStuck) {
+		notesOf(ctx).markStuck()
 		l.onStuck(name, file)
 	}
 	return s, err
@@ -305,25 +209,6 @@ func (f *file) replace(s *script.Script) {
 	f.script = s
 }
 
-// readSource reads a file, unless a symbolic link leads out of the directory.
-func readSource(root *os.Root, name string) ([]byte, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not block the start
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	st, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !st.Mode().IsRegular():
-		return nil, errors.New("not a regular file")
-	case st.Size() > script.MaxSource:
-		return nil, fmt.Errorf("the file has %d bytes; at most %d are loaded", st.Size(), script.MaxSource)
-	}
-	return io.ReadAll(io.LimitReader(f, script.MaxSource+1))
-}
-
 // check returns why a tool cannot be offered.
 func (l *loader) check(t *tools.Tool) error {
 	if slices.Contains(l.reserved, t.Name) || t.Name == api.CreateTool {
@@ -333,6 +218,9 @@ func (l *loader) check(t *tools.Tool) error {
 		if err := checkSchema(text); err != nil {
 			return fmt.Errorf("the %s of the tool is wrong: %w", member, err)
 		}
+	}
+	if err := checkHeaders(t.Input); err != nil {
+		return fmt.Errorf("the schema of the tool is wrong: %w", err)
 	}
 	return t.Check()
 }
@@ -377,60 +265,34 @@ func (l *loader) dynamicTools() (all []tools.Tool, files map[string]api.File) {
 
 // toolOf returns the tool of a script that was made from a file.
 func (l *loader) toolOf(s *script.Script, file api.File) tools.Tool {
-	t := s.Tool(l.functions, func(line string) { l.log.Info("script says", "tool", s.Name, "line", line) })
-	handle := t.Handle
-	args := tools.NewArgsSchema(s.Input)
+	t := s.Tool(nil, nil) // what is said of the tool
+	args, output := tools.NewArgsSchema(s.Input), tools.NewOutputSchema(s.Output)
+	check := func(ctx context.Context, against *tools.Schema, value json.RawMessage) error {
+		ctx, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("%s did not end within %s", s.Name, s.Timeout))
+		defer cancel()
+		return against.Check(ctx, s.Name, value)
+	}
 	t.ChecksArgs = true
 	t.Handle = func(ctx context.Context, c tools.Call) (tools.Result, error) {
-		checking, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("%s did not end within %s", s.Name, s.Timeout))
-		defer cancel()
-		if err := args.Check(checking, s.Name, c.Args); err != nil {
+		if err := check(ctx, args, c.Args); err != nil {
 			return tools.Result{}, err
 		}
-		result, err := handle(ctx, c)
-		if errors.Is(err, script.ErrStuck) {
+		notes := notesOf(ctx)
+		says := func(line string) {
+			l.log.Info("script says", "tool", s.Name, "line", line)
+			notes.write(line)
+		}
+		result, err := s.Tool(l.functions, says).Handle(ctx, c)
+		switch {
+		case errors.Is(err, script.ErrStuck):
+			notes.markStuck()
 			l.onStuck(s.Name, file)
+		case err == nil && s.Output != nil && result.Structured == nil:
+			err = fmt.Errorf("%s has an outputSchema, but its handler has returned no object: return an object that fits the outputSchema", s.Name)
+		case err == nil && s.Output != nil: // clients of MCP refuse a result that does not fit
+			err = check(ctx, output, result.Structured)
 		}
 		return result, err
 	}
 	return t
-}
-
-// list returns the tools, sorted by name, and the version of the list. It waits for the first load.
-func (l *loader) list(ctx context.Context) (list []api.Tool, version string) {
-	l.awaitOther(ctx, "")
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.tools, l.version
-}
-
-// awaitOther waits until there is another version, and reports whether there is one.
-func (l *loader) awaitOther(ctx context.Context, version string) bool {
-	for {
-		l.mu.Lock()
-		now, changed := l.version, l.changed
-		l.mu.Unlock()
-		if now != version {
-			return true
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return false
-		}
-	}
-}
-
-// problem returns why files could not be loaded; empty if all could.
-func (l *loader) problem() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch n := len(l.problems); n {
-	case 0:
-		return ""
-	case 1:
-		return l.problems[0]
-	default:
-		return fmt.Sprintf("%s (and %d more)", l.problems[0], n-1)
-	}
 }

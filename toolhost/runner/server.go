@@ -47,9 +47,10 @@ func (s *server) health(w http.ResponseWriter, _ *http.Request) {
 	h := api.Health{
 		Status: api.Healthy, Uptime: time.Since(s.startedAt).Milliseconds(), ToolCount: len(s.loader.registry.List()),
 		MemoryUsage: api.Memory{HeapUsed: m.HeapAlloc, HeapTotal: m.HeapSys},
-		Busy:        s.loader.busy(),
+		Busy:        s.loader.shown.busy(),
 	}
-	if problem := s.loader.problem(); problem != "" {
+	h.Problems, h.Loading = s.loader.shown.state()
+	if problem := summary(h.Problems); problem != "" {
 		h.LastError = &problem
 	}
 	api.Write(w, http.StatusOK, h)
@@ -63,13 +64,16 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), time.Duration(seconds)*time.Second)
 		defer cancel()
 		defer context.AfterFunc(s.ending, cancel)()
-		if !s.loader.awaitOther(ctx, has) {
+		if !s.loader.shown.awaitOther(ctx, has) {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
 	}
-	list, version := s.loader.list(r.Context())
+	list, version, partial := s.loader.shown.list(r.Context())
 	w.Header().Set("ETag", version)
+	if partial {
+		w.Header().Set(api.HeaderLoading, "true")
+	}
 	api.Write(w, http.StatusOK, list)
 }
 
@@ -86,17 +90,23 @@ func (s *server) call(w http.ResponseWriter, r *http.Request) {
 		api.Write(w, http.StatusBadRequest, api.Done{Error: "the request is not {tool, args}: " + err.Error()})
 		return
 	}
-	s.loader.list(r.Context()) // the first load
-	result, err := s.loader.registry.Call(r.Context(), c.Tool, tools.Call{Args: c.Args})
+	ctx, notes := withNotes(r.Context())
+	s.loader.shown.awaitOther(ctx, "") // the first load
+	if _, known := s.loader.registry.Find(c.Tool); !known {
+		s.loader.shown.awaitWhole(ctx)
+	}
+	result, err := s.loader.registry.Call(ctx, c.Tool, tools.Call{Args: c.Args})
 	if err != nil {
 		result = tools.Result{Text: err.Error(), IsError: true}
 	}
-	api.Write(w, http.StatusOK, api.ResultOf(c.Tool, result))
+	reply := api.CallReply{CallResult: api.ResultOf(c.Tool, result)}
+	reply.Console, reply.Stuck = notes.read()
+	api.Write(w, http.StatusOK, reply)
 }
 
 func (s *server) reload(w http.ResponseWriter, r *http.Request) {
 	s.loader.loadAll()
-	list, _ := s.loader.list(r.Context())
+	list, _, _ := s.loader.shown.list(r.Context())
 	loaded := make([]string, len(list))
 	for i, t := range list {
 		loaded[i] = t.Name
@@ -106,13 +116,20 @@ func (s *server) reload(w http.ResponseWriter, r *http.Request) {
 
 // forget drops a tool whose file is gone.
 func (s *server) forget(w http.ResponseWriter, r *http.Request) {
-	s.loader.loadAll()
 	name := r.PathValue("name")
-	if t, ok := s.loader.registry.Find(name); ok && t.Source == tools.Dynamic {
+	_, known := s.loader.registry.Find(name)
+	s.loader.loadAll()
+	t, there := s.loader.registry.Find(name)
+	switch {
+	case there && t.Source == tools.Dynamic:
 		api.Write(w, http.StatusConflict, api.Done{Error: fmt.Sprintf("a file in the tools directory still defines %q", name)})
-		return
+	case there:
+		api.Write(w, http.StatusConflict, api.Done{Error: fmt.Sprintf("%q is built in; the gateway deletes it", name)})
+	case !known:
+		api.Write(w, http.StatusNotFound, api.Done{Error: fmt.Sprintf("there is no tool %.120q", name)})
+	default:
+		api.Write(w, http.StatusOK, api.Done{Success: true})
 	}
-	api.Write(w, http.StatusOK, api.Done{Success: true})
 }
 
 func (s *server) shutdown(w http.ResponseWriter, _ *http.Request) {

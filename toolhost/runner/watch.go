@@ -77,5 +77,5 @@ func (l *loader) follow(ctx context.Context, w *fsnotify.Watcher) {
 	}
 }
 
-// concerns reports whether tools depend on a file, by its name.
-func concerns(name string) bool { return isToolFile(name) || name == api.DeletedFile }
+// concerns reports whether tools, or what is said of them, depend on a file, by its name.
+func concerns(name string) bool { return isToolFile(name) || isStray(name) || name == api.DeletedFile }

@@ -145,16 +145,20 @@ func (s *Script) declareAnnotations(v any) error {
 			}
 			continue
 		}
-		to := map[string]*bool{
-			"readOnlyHint":    &s.Annotations.ReadOnly,
-			"idempotentHint":  &s.Annotations.Idempotent,
-			"destructiveHint": &s.Annotations.Destructive,
-			"openWorldHint":   new(bool),
-		}[member]
-		if to == nil {
+		yes, isBool := value.(bool)
+		switch member {
+		case "readOnlyHint":
+			s.Annotations.ReadOnly = yes
+		case "idempotentHint":
+			s.Annotations.Idempotent = yes
+		case "destructiveHint":
+			s.Annotations.Destructive = tools.HintOf(&yes)
+		case "openWorldHint":
+			s.Annotations.OpenWorld = tools.HintOf(&yes)
+		default:
 			return fmt.Errorf("there is no annotation %q; there are title, readOnlyHint, idempotentHint, destructiveHint and openWorldHint", member)
 		}
-		if *to, ok = value.(bool); !ok {
+		if !isBool {
 			return fmt.Errorf("the annotation %s must be true or false", member)
 		}
 	}

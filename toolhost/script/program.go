@@ -98,6 +98,9 @@ func transformOptions(file string) api.TransformOptions {
 
 // transform returns the first error of esbuild as an *Error.
 func transform(source []byte, options api.TransformOptions) (api.TransformResult, error) {
+	if err := checkNesting(options.Sourcefile, source); err != nil {
+		return api.TransformResult{}, err
+	}
 	r := api.Transform(string(source), options)
 	if len(r.Errors) == 0 {
 		return r, nil

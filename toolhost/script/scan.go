@@ -67,9 +67,6 @@ func Scan(file string, source []byte) error {
 	if len(source) > MaxSource {
 		return &Error{File: file, Text: fmt.Sprintf("the file has %d bytes; a tool has at most %d", len(source), MaxSource)}
 	}
-	if depth := nesting(source); depth > maxNesting {
-		return &Error{File: file, Text: fmt.Sprintf("the file nests %d brackets; a tool nests at most %d", depth, maxNesting)}
-	}
 	// Esbuild drops comments and types, and writes words in one way only.
 	r, err := transform(source, minifying(file))
 	if err != nil {
@@ -102,23 +99,4 @@ func (p pattern) near(source string, sourceMap []byte, before string) (line, col
 		return positionOf(source, offset+at)
 	}
 	return line, column
-}
-
-// maxNesting is how deep the brackets of a file may be nested. The parser of esbuild has no bound
-// and would end the process.
-const maxNesting = 1000
-
-// nesting returns how deep brackets are nested. Those in texts count, which hardly matters.
-func nesting(source []byte) (deepest int) {
-	depth := 0
-	for _, c := range source {
-		switch c {
-		case '(', '[', '{':
-			depth++
-			deepest = max(deepest, depth)
-		case ')', ']', '}':
-			depth = max(depth-1, 0)
-		}
-	}
-	return deepest
 }

@@ -75,9 +75,6 @@ func (e *Error) Error() string {
 // Compile checks a file and makes a Script of it. The top level of the file runs once, in at most
 // two seconds and 16 MiB. The error is an *Error if the file is at fault, the cause of ctx, or wraps
 // ErrStuck if the process must be ended.
-//
-// Operators that are nested tens of thousands deep, such as a file of exclamation marks, overflow
-// the stack of the parser, which ends the process: the daemon then leaves the file out.
 func Compile(ctx context.Context, file string, source []byte) (*Script, error) {
 	late := &Error{File: file, Text: fmt.Sprintf("the file could not be compiled within %s", compileTimeout)}
 	ctx, cancel := context.WithTimeoutCause(ctx, compileTimeout, late)

@@ -10,22 +10,48 @@ import (
 	"bareclaw/toolhost/api"
 )
 
+// Optional are the members of a tool that need not be there.
+type Optional struct {
+	Permissions []string
+	TimeoutMS   int64           // 0: none is given
+	Output      json.RawMessage // nil: likewise
+	Annotations json.RawMessage // nil: likewise
+}
+
+// write writes the members that are given.
+func (o *Optional) write(b *bytes.Buffer) {
+	if len(o.Permissions) > 0 {
+		list, _ := json.Marshal(o.Permissions) // strings can be encoded
+		fmt.Fprintf(b, "  permissions: %s,\n", list)
+	}
+	if o.TimeoutMS != 0 {
+		fmt.Fprintf(b, "  timeoutMs: %d,\n", o.TimeoutMS)
+	}
+	if o.Output != nil {
+		fmt.Fprintf(b, "  outputSchema: %s,\n", indent(o.Output))
+	}
+	if o.Annotations != nil {
+		fmt.Fprintf(b, "  annotations: %s,\n", indent(o.Annotations))
+	}
+}
+
+// indent returns JSON as the value of a member.
+func indent(value json.RawMessage) []byte {
+	var b bytes.Buffer
+	if json.Indent(&b, value, "  ", "  ") != nil {
+		return []byte("null")
+	}
+	return b.Bytes()
+}
+
 // Wrap returns the file of a tool whose handler has the given code as its body. The first line of
 // the code is the line linesBefore + 1 of the file.
-func Wrap(name, description string, schema json.RawMessage, code string, permissions []string) (source []byte, linesBefore int) {
+func Wrap(name, description string, schema json.RawMessage, code string, optional Optional) (source []byte, linesBefore int) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "export const tool = {\n")
 	fmt.Fprintf(&b, "  name: %s,\n  description: %s,\n", quote(name), quote(description))
-	var indented bytes.Buffer
-	if json.Indent(&indented, schema, "  ", "  ") != nil {
-		indented.Reset()
-		indented.WriteString("null")
-	}
-	fmt.Fprintf(&b, "  schema: %s,\n", indented.Bytes())
-	if len(permissions) > 0 {
-		list, _ := json.Marshal(permissions) // strings can be encoded
-		fmt.Fprintf(&b, "  permissions: %s,\n", list)
-	}
+	fmt.Fprintf(&b, "  schema: %s,\n", indent(schema))
+	optional.write(&b)
 	b.WriteString(handlerLine)
 	linesBefore = bytes.Count(b.Bytes(), []byte("\n"))
 	fmt.Fprintf(&b, "%s\n  },\n};\n", code)

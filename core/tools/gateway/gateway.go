@@ -68,7 +68,7 @@ func Tools(o Options) []tools.Tool {
 				"If there is no reply within wait_s, the result has the message_id and the state, and message_trace shows the reply later. To reach the people of a channel, use push_send.",
 			Input: object(`"channel":{"type":"string","description":"A channel of channel_list."},"text":{"type":"string","minLength":1},`+
 				`"wait_s":{"type":"integer","minimum":0,"maximum":600,"description":"How long to wait for the reply, in seconds; 120 by default."}`, "channel", "text"),
-			Annotations: tools.Annotations{Title: "Ask another channel"},
+			Annotations: tools.Annotations{Title: "Ask another channel", Destructive: tools.No},
 			Timeout:     maxWait + waitGrace, Keyed: true,
 			Reach:  tools.ReachOf(send.target),
 			Handle: handler(send.send),
@@ -78,7 +78,7 @@ func Tools(o Options) []tools.Tool {
 			Description: "Send a text or a file to the people of a channel, without an agent, also to your own channel before you are done. A channel tg-… is a Telegram chat.",
 			Input: object(`"channel":{"type":"string"},"text":{"type":"string","description":"Markdown; with a file, the caption."},`+
 				`"file":{"type":"string","description":"The path of a file."}`, "channel"),
-			Annotations: tools.Annotations{Title: "Send to people"},
+			Annotations: tools.Annotations{Title: "Send to people", Destructive: tools.No},
 			Timeout:     pushTimeout, Keyed: true,
 			Reach:  tools.ReachOf(push.target),
 			Handle: handler(push.send),
@@ -92,7 +92,7 @@ func Tools(o Options) []tools.Tool {
 				`"tz":{"type":"string","description":"The time zone of when, such as Europe/Berlin; that of the machine by default."},`+
 				`"missed":{"type":"string","description":"What becomes of a time that the gateway missed: skip, once (sent late) or within 30m."},`+
 				`"budget_usd":{"type":"number","minimum":0,"description":"What the messages may cost a day; 0 for any amount."}`, "text", "when"),
-			Annotations: tools.Annotations{Title: "Create a schedule"},
+			Annotations: tools.Annotations{Title: "Create a schedule", Destructive: tools.No},
 			Keyed:       true,
 			Reach:       tools.ReachOf(jobs.target),
 			Handle:      handler(jobs.create),
@@ -109,7 +109,7 @@ func Tools(o Options) []tools.Tool {
 			Name:        "schedule_delete",
 			Description: "Delete a schedule. Messages that it has sent already go on.",
 			Input:       object(`"id":{"type":"string"}`, "id"),
-			Annotations: tools.Annotations{Title: "Delete a schedule", Idempotent: true, Destructive: true},
+			Annotations: tools.Annotations{Title: "Delete a schedule", Idempotent: true, Destructive: tools.Yes},
 			Reach:       tools.ReachOf(jobs.channelOf),
 			Handle:      handler(jobs.remove),
 		},
@@ -117,7 +117,7 @@ func Tools(o Options) []tools.Tool {
 			Name:        "restart_self",
 			Description: "Restart the gateway, with its present program or, where it builds its source, with the source as it is now. Your turn goes on. A gateway that cannot start is refused, with the reason.",
 			Input:       object(``),
-			Annotations: tools.Annotations{Title: "Restart the gateway"},
+			Annotations: tools.Annotations{Title: "Restart the gateway", Destructive: tools.No},
 			Timeout:     restartTimeout,
 			Reach:       restart.reach(),
 			Handle:      handler(restart.restart),

@@ -173,8 +173,8 @@ func (b *Bridge) deliver(ctx context.Context, m *message) {
 	}
 }
 
-// persist passes a message on until the gateway has answered. The call of a tool is sent once: it
-// may have an effect.
+// persist passes a message on until the gateway has answered. The call of a tool is sent once, because it
+// may have an effect, unless the gateway says that it may be sent again.
 func (b *Bridge) persist(ctx context.Context, m *message) error {
 	away, pause := time.Now(), firstRetry
 	for {
@@ -227,8 +227,12 @@ func (b *Bridge) pass(ctx context.Context, m *message) (reached bool, err error)
 		return false, fmt.Errorf("%w: %w", errCut, err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	var answered bool
+	var answered, again bool
 	answer := func(data []byte) {
+		if mayBeSentAgain(data) {
+			again = true
+			return
+		}
 		answered = b.answer(ctx, m, res.Header, data) || answered
 	}
 	switch media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); { // empty where it is none
@@ -248,10 +252,26 @@ func (b *Bridge) pass(ctx context.Context, m *message) (reached bool, err error)
 			return true, err
 		}
 	}
-	if !answered {
-		return true, errors.Join(errCut, err)
+	switch {
+	case answered:
+		return true, nil
+	case again:
+		return true, errRefused
 	}
-	return true, nil
+	return true, errors.Join(errCut, err)
+}
+
+// mayBeSentAgain reports whether a message says that the end of the gateway has cut a call which may be
+// sent again.
+func mayBeSentAgain(data []byte) bool {
+	var said struct {
+		Error struct {
+			Data struct {
+				Again bool `json:"bareclaw/again"` // as the package mcp writes it
+			} `json:"data"`
+		} `json:"error"`
+	}
+	return json.Unmarshal(data, &said) == nil && said.Error.Data.Again
 }
 
 // header returns what the transport over HTTP says of a message besides the message.

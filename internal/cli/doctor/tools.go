@@ -83,7 +83,7 @@ func checkGrant(r *report, g config.ToolGrant) {
 			"Tools that need it fail.", change)
 		return
 	}
-	never := withheld.Dirs(append(r.cfg.OwnDirs(), r.cfg.ToolsDir, toolhost.SnapshotsDir(r.cfg.ToolsDir)))
+	never := withheld.Dirs(append(r.cfg.OwnDirs(), r.cfg.ToolsDir, toolhost.SnapshotsDir(r.cfg.ToolsDir), toolhost.GoodDir(r.cfg.ToolsDir)))
 	if dir, err := filepath.EvalSymlinks(g.Dir); err == nil && never.Contain(dir) {
 		r.warning("grant_withheld", fmt.Sprintf("Tools cannot use the directory %s, which BARECLAW_TOOL_GRANTS names: %v.", g.Dir, withheld.ErrWithheld),
 			"Tools that need it fail.", "change BARECLAW_TOOL_GRANTS")
