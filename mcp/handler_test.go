@@ -252,7 +252,7 @@ func TestAnswers(t *testing.T) {
 		status     int
 		has        string
 	}{
-		{"list", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, curl, 200, `"tools":[{"_meta":{"anthropic/maxResultSizeChars":500000,"bareclaw/source":"dynamic"},"annotations":{"destructiveHint":false,"idempotentHint":false,"readOnlyHint":false},"description":"Echo","inputSchema":{"type":"object"},"name":"a"},{`},
+		{"list", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, curl, 200, `"tools":[{"_meta":{"anthropic/maxResultSizeChars":500000,"bareclaw/source":"dynamic"},"description":"Echo","inputSchema":{"type":"object"},"name":"a"},{`},
 		{"call", `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"a","arguments":{"n":1}}}`, curl, 200, `"structuredContent":{"n":1}`},
 		{"initialize", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`, curl, 200, `"protocolVersion":"2025-11-25"`},
 		{"ping", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, curl, 200, `"result":{}`},
@@ -263,6 +263,7 @@ func TestAnswers(t *testing.T) {
 		{"resources", `{"jsonrpc":"2.0","id":1,"method":"resources/list"}`, curl, 200, `"resources":[]`},
 		{"prompts", `{"jsonrpc":"2.0","id":1,"method":"prompts/list"}`, curl, 200, `"prompts":[]`},
 		{"unknown tool", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"c"}}`, curl, 200, `"code":-32602`},
+		{"call without params", `{"jsonrpc":"2.0","id":7,"method":"tools/call"}`, curl, 400, `"id":7`},
 		{"unknown method", `{"jsonrpc":"2.0","id":1,"method":"none"}`, curl, 200, `"error":{"code":-32601,`},
 		{"no JSON", `{"jsonrpc":`, curl, 200, `"code":-32700`},
 		{"no request", `{}`, curl, 400, `"code":-32600`},
@@ -357,7 +358,7 @@ func TestToolsToCome(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"late","arguments":{}}}`,
 	} {
 		p, complete := newProcess(t), make(chan struct{})
-		p.registry.ExpectMore(func(context.Context) error {
+		p.registry.ExpectMore(func(context.Context, string) error {
 			<-complete
 			return nil
 		})

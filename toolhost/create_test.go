@@ -144,7 +144,7 @@ func TestReservedInFiles(t *testing.T) {
 	}
 	r.write("z.ts", file("z", "Z", "return 1;"))
 	r.offers("z", "Z")
-	r.eventually("three problems", func() bool { return strings.Contains(r.lastError(), "(and 2 more)") })
+	r.eventually("three problems", func() bool { return strings.Count(r.lastError(), "is reserved") == 3 })
 	for _, name := range []string{"worker_restart", "tool_call", "dynamic_tool_create"} {
 		if tool, _ := r.o.Registry.Find(name); tool.Source != tools.Gateway {
 			t.Errorf("%+v", tool)

@@ -75,7 +75,7 @@ func TestBrokenFile(t *testing.T) {
 		t.Error("the problem is not logged")
 	}
 	r.write("b.ts", "new Function('a');")
-	r.eventually("the problem", func() bool { return strings.Contains(r.lastError(), "(and 1 more)") })
+	r.eventually("the problem", func() bool { return strings.Contains(r.lastError(), "; b.ts:1:1: new Function() is not allowed") })
 	check.OK(t, os.Remove(r.path("b.ts")))
 	r.write("a.ts", file("a", "mended", "return 2;"))
 	r.offers("a", "mended")
@@ -92,7 +92,7 @@ func TestOtherFiles(t *testing.T) {
 	r := prepare(t)
 	outside := filepath.Join(t.TempDir(), "outside.ts")
 	check.OK(t, os.WriteFile(outside, []byte(file("outside", "Outside", "return 1;")), 0o600))
-	for _, name := range []string{".hidden.ts", "_helper.ts", "types.d.ts", "note.md", "script.js"} {
+	for _, name := range []string{".hidden.ts", "_helper.ts", "types.d.ts", "note.md", "script.js", "page.tsx", "good.js"} {
 		r.write(name, "no TypeScript (")
 	}
 	check.OK(t, os.Mkdir(r.path("directory.ts"), 0o700))
@@ -135,8 +135,20 @@ func TestOtherFiles(t *testing.T) {
 			t.Errorf("nothing is logged of %s", name)
 		}
 	}
-	if !strings.HasSuffix(r.lastError(), "(and 9 more)") {
+	for _, name := range []string{"again.ts: good.ts defines", "big.ts: ", "loop.ts", "socket.ts", "zero.ts", "page.tsx", "script.js"} {
+		if !strings.Contains(r.lastError(), name) {
+			t.Errorf("lastError is %s, and does not name %s", r.lastError(), name)
+		}
+	}
+	if strings.Contains(r.lastError(), "good.js") { // which is made of good.ts
 		t.Errorf("lastError is %s", r.lastError())
+	}
+	var problems []string
+	for _, p := range r.now().Health.Problems {
+		problems = append(problems, p.File)
+	}
+	if got := strings.Join(problems, " "); got != "again.ts big.ts dangling.ts directory.ts empty.ts fifo.ts link.ts loop.ts socket.ts zero.ts page.tsx script.js" {
+		t.Errorf("the problems are of %s", got)
 	}
 }
 
@@ -257,7 +269,7 @@ func TestSlowFiles(t *testing.T) {
 	r.run()
 	r.gives("hello_world", `{}`, `{"greeting":"Hello, World!"}`)
 	r.offers("b", "last")
-	if s := r.now(); s.RestartCount != 0 || !strings.Contains(r.lastError(), "(and 5 more)") {
+	if s := r.now(); s.RestartCount != 0 || len(s.Health.Problems) != 6 {
 		t.Errorf("the state is %+v, %s", s, r.lastError())
 	}
 }

@@ -156,6 +156,7 @@ var (
 	anyID     = regexp.MustCompile(`_\d{13}\b`)
 	anyTime   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 	anyNumber = regexp.MustCompile(`("(?:pid|uptime|heapUsed|heapTotal)": ?)\d+`)
+	anyDir    = regexp.MustCompile(`("toolsDir": ?)"[^"]+"`)
 	anyCount  = regexp.MustCompile(`("toolCount": ?|\()\d+( tools)?`)
 )
 
@@ -168,7 +169,7 @@ func golden(t *testing.T, name, got string) {
 			t.Fatalf("%s: %v: %s", name, err, got)
 		}
 	}
-	for form, as := range map[*regexp.Regexp]string{anyID: "_<ms>", anyTime: "<time>", anyNumber: "$1<number>", anyCount: "$1<count>$2"} {
+	for form, as := range map[*regexp.Regexp]string{anyID: "_<ms>", anyTime: "<time>", anyNumber: "$1<number>", anyDir: `$1"<dir>"`, anyCount: "$1<count>$2"} {
 		got = form.ReplaceAllString(got, as)
 	}
 	got = strings.TrimSpace(got) + "\n"

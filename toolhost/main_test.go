@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -12,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,7 +34,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case api.Subcommand:
-			os.Exit(runner.Run(os.Stdin, os.Stderr))
+			os.Exit(runner.Run(os.Stdin, crasher{}))
 		case daemonRole:
 			beDaemon(os.Args[2])
 		case silentRole:
@@ -39,6 +42,23 @@ func TestMain(m *testing.M) {
 		}
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// crashing are the contents of a file that ends the tool host that loads it.
+const crashing = "export const bang = 1;\n"
+
+// A crasher is the standard error of a tool host. It ends the process when that begins to load a file that is
+// crashing.
+type crasher struct{}
+
+// Write implements io.Writer.
+func (crasher) Write(p []byte) (int, error) {
+	n, err := os.Stderr.Write(p)
+	if sum := sha256.Sum256([]byte(crashing)); bytes.Contains(p, []byte(hex.EncodeToString(sum[:]))) && bytes.Contains(p, []byte(`"`+api.MessageLoading+`"`)) {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+	return n, err
 }
 
 // patience bounds waits for another process.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,7 +100,7 @@ func TestRestore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newToolFiles(filepath.Join(t.TempDir(), "tools"), 50)
+			s := newToolFiles(filepath.Join(t.TempDir(), "tools"), 50, slog.New(slog.DiscardHandler))
 			fill(t, s.tools)
 			if c.inside {
 				check.OK(t, c.harm(s.tools))
@@ -120,7 +121,7 @@ func TestRestore(t *testing.T) {
 				t.Errorf("the directory is %v, %v", st.Mode(), err)
 			}
 			names := fmt.Sprint(entries(t, filepath.Dir(s.tools)))
-			if want := map[bool]string{false: "[snapshots tools]", true: "[elsewhere snapshots tools]"}[c.inside]; names != want {
+			if want := map[bool]string{false: "[.tools.good snapshots tools]", true: "[.tools.good elsewhere snapshots tools]"}[c.inside]; names != want {
 				t.Errorf("beside the directory are %s", names)
 			}
 		})
@@ -162,7 +163,7 @@ func TestRestoreCut(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := newToolFiles(filepath.Join(t.TempDir(), "tools"), 50)
+			s := newToolFiles(filepath.Join(t.TempDir(), "tools"), 50, slog.New(slog.DiscardHandler))
 			fill(t, s.tools)
 			then := tree(t, s.tools)
 			sn, err := s.create(t.Context(), "mine", 7)
@@ -179,7 +180,7 @@ func TestRestoreCut(t *testing.T) {
 			if got := tree(t, s.tools); got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
-			if names := entries(t, filepath.Dir(s.tools)); fmt.Sprint(names) != "[snapshots tools]" {
+			if names := entries(t, filepath.Dir(s.tools)); fmt.Sprint(names) != "[.tools.good snapshots tools]" {
 				t.Errorf("left behind: %v", names)
 			}
 			if names := entries(t, s.dir); fmt.Sprint(names) != "[.git "+sn.ID+"]" {
@@ -192,7 +193,7 @@ func TestRestoreCut(t *testing.T) {
 // TestPrune: the oldest snapshots go, but never the initial one, nor the one to restore.
 func TestPrune(t *testing.T) {
 	t.Parallel()
-	s := newToolFiles(filepath.Join(t.TempDir(), "tools"), 3)
+	s := newToolFiles(filepath.Join(t.TempDir(), "tools"), 3, slog.New(slog.DiscardHandler))
 	check.OK(t, s.makeInitial(t.Context(), 1))
 	check.OK(t, s.makeInitial(t.Context(), 1))
 	check.OK(t, os.WriteFile(filepath.Join(s.tools, "a.ts"), []byte("a"), 0o600))
@@ -335,7 +336,7 @@ func TestRollbackAtOnce(t *testing.T) {
 // nothing.
 func TestSnapshotsEnd(t *testing.T) {
 	t.Parallel()
-	s := newToolFiles(filepath.Join(t.TempDir(), "tools"), 50)
+	s := newToolFiles(filepath.Join(t.TempDir(), "tools"), 50, slog.New(slog.DiscardHandler))
 	fill(t, s.tools)
 	sn, err := s.create(t.Context(), "mine", 7)
 	check.OK(t, err)

@@ -229,7 +229,7 @@ func TestCallWaitsForToolsToCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		complete := make(chan struct{})
 		r := registry(t, nil)
-		r.ExpectMore(func(context.Context) error {
+		r.ExpectMore(func(context.Context, string) error {
 			<-complete
 			return nil
 		})
@@ -276,7 +276,7 @@ func TestToolsThatDoNotCome(t *testing.T) {
 	t.Parallel()
 	r := registry(t, nil)
 	why := core.ErrClosed
-	r.ExpectMore(func(context.Context) error { return why })
+	r.ExpectMore(func(context.Context, string) error { return why })
 	for _, c := range []Call{{}, {Args: json.RawMessage(`{"name":"late"}`)}} {
 		name := "late"
 		if c.Args != nil {

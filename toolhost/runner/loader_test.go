@@ -33,6 +33,11 @@ func loaderOf(t *testing.T) (*loader, *bytes.Buffer) {
 	return l, &b
 }
 
+func (l *loader) problem() string {
+	problems, _ := l.shown.state()
+	return summary(problems)
+}
+
 func (l *loader) put(t *testing.T, name string, contents []byte) {
 	t.Helper()
 	check.OK(t, os.WriteFile(filepath.Join(l.dir, name), contents, 0o600))
@@ -47,7 +52,7 @@ func TestLoad(t *testing.T) {
 		t.Helper()
 		l.load()
 		var dynamic []string
-		list, _ := l.list(t.Context())
+		list, _, _ := l.shown.list(t.Context())
 		for _, d := range list {
 			if d.File != "" {
 				dynamic = append(dynamic, d.Name+"="+d.Description)
@@ -58,7 +63,7 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	step("nothing", "", "")
-	_, empty := l.list(t.Context())
+	_, empty, _ := l.shown.list(t.Context())
 	l.put(t, "a.ts", toolFile("a", "one", ""))
 	step("a file", "a=one", "")
 	l.put(t, "a.ts", toolFile("a", "two", ""))
@@ -82,7 +87,7 @@ func TestLoad(t *testing.T) {
 	step("the first file gone", "a=Mine", "")
 	check.OK(t, os.Remove(filepath.Join(l.dir, "b.ts")))
 	step("all gone", "", "")
-	if _, version := l.list(t.Context()); version != empty {
+	if _, version, _ := l.shown.list(t.Context()); version != empty {
 		t.Errorf("the version of nothing is %s, and was %s", version, empty)
 	}
 }
@@ -111,11 +116,11 @@ func TestWait(t *testing.T) {
 	t.Parallel()
 	l, _ := loaderOf(t)
 	l.load()
-	_, version := l.list(t.Context())
+	_, version, _ := l.shown.list(t.Context())
 	synctest.Test(t, func(t *testing.T) {
-		l.mu.Lock()
-		l.changed = make(chan struct{}) // of this bubble
-		l.mu.Unlock()
+		l.shown.mu.Lock()
+		l.shown.changed = make(chan struct{}) // of this bubble
+		l.shown.mu.Unlock()
 		s := newServer(l)
 		ask := func(version, prefer string) (status int, took time.Duration) {
 			began := time.Now()

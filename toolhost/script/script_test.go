@@ -48,7 +48,7 @@ var object = json.RawMessage(`{"type":"object"}`)
 // body compiles a tool whose handler has the body.
 func body(t testing.TB, code string, permissions ...string) *Script {
 	t.Helper()
-	source, _ := Wrap("test", "A test", object, code, permissions)
+	source, _ := Wrap("test", "A test", object, code, Optional{Permissions: permissions})
 	s, err := Compile(t.Context(), "test.ts", source)
 	check.OK(t, err)
 	t.Cleanup(s.Close)
@@ -93,7 +93,7 @@ func TestOptionalMembers(t *testing.T) {
 		};`))
 	check.OK(t, err)
 	defer s.Close()
-	want := tools.Annotations{Title: "T", ReadOnly: true, Idempotent: true}
+	want := tools.Annotations{Title: "T", ReadOnly: true, Idempotent: true, Destructive: tools.No, OpenWorld: tools.Yes}
 	if s.Annotations != want || s.Timeout != 1500*time.Millisecond || !slices.Equal(s.Permissions, []string{"filesystem", "network"}) || string(s.Output) != `{"properties":{},"type":"object"}` {
 		t.Errorf("got %+v", s)
 	}
@@ -139,7 +139,7 @@ func TestRefusedFiles(t *testing.T) {
 		{"export const a = 'x'.repeat(20 << 20)", "a.ts:1:22: out of memory: the top level of a file has 16 MiB"},
 		{"fetch('http://example.com')\n" + tool(""), ""},
 		{"// " + strings.Repeat("x", MaxSource), "a.ts: the file has 1048579 bytes; a tool has at most 1048576"},
-		{strings.Repeat("(", 1<<19), "a.ts: the file nests 524288 brackets; a tool nests at most 1000"},
+		{strings.Repeat("(", 1<<19), "a.ts:1:1002: more than 1000 brackets are inside of each other here"},
 		{"\x00", "Unexpected"},
 	} {
 		s, err := Compile(t.Context(), "a.ts", []byte(c.source))
@@ -525,7 +525,7 @@ func TestConsole(t *testing.T) {
 
 func TestWrap(t *testing.T) {
 	t.Parallel()
-	source, before := Wrap("a", "It's \"b\"\n</script>", json.RawMessage(`{"type":"object","properties":{"x":{}}}`), "const s = args.x as string;\nreturn s; // end", []string{"network"})
+	source, before := Wrap("a", "It's \"b\"\n</script>", json.RawMessage(`{"type":"object","properties":{"x":{}}}`), "const s = args.x as string;\nreturn s; // end", Optional{Permissions: []string{"network"}})
 	want := `export const tool = {
   name: "a",
   description: "It's \"b\"\n</script>",
@@ -551,7 +551,7 @@ return s; // end
 	if s.Description != "It's \"b\"\n</script>" {
 		t.Errorf("the description is %q", s.Description)
 	}
-	source, before = Wrap("a", "b", object, "const x = 1;\nreturn x +;", nil)
+	source, before = Wrap("a", "b", object, "const x = 1;\nreturn x +;", Optional{})
 	_, err = Compile(t.Context(), "a.ts", source)
 	e, _ := errors.AsType[*Error](err)
 	if e == nil || e.Line-before != 2 || e.Column != 11 {

@@ -138,6 +138,7 @@ const (
 	call  = `{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"x"}}`
 	done  = `{"jsonrpc":"2.0","id":1,"result":{"done":true}}`
 	ended = `{"error":"The gateway is restarting.","code":"shutting_down"}`
+	again = `{"jsonrpc":"2.0","id":"c","error":{"code":-32603,"message":"cut","data":{"bareclaw/again":true}}}`
 )
 
 // TestPassing holds what a client hears of its messages.
@@ -159,6 +160,8 @@ func TestPassing(t *testing.T) {
 		"a gateway that shuts down":   {call, []http.HandlerFunc{answer(503, ended), answer(503, ended), stream(done)}, []string{done}},
 		"a list that is cut":          {list, []http.HandlerFunc{die, stream(), stream(done)}, []string{done}},
 		"a call that is cut":          {call, []http.HandlerFunc{die}, []string{`Whether x was carried out is not known`}},
+		"a call that may run again":   {call, []http.HandlerFunc{stream(again), answer(200, again), stream(done)}, []string{done}},
+		"a call that may not":         {call, []http.HandlerFunc{stream(strings.Replace(again, "true", "false", 1))}, []string{"-32603"}},
 		"a call that is cut half way": {call, []http.HandlerFunc{stream(`{"jsonrpc":"2.0","method":"notifications/progress"}`)}, []string{"progress", `"id":"c"`}},
 		"a subscription that is cut":  {`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}`, []http.HandlerFunc{stream(`{"method":"a"}`), stream(`{"method":"b"}`, done)}, []string{`"a"`, `"b"`, done}},
 		"a notification and a list":   {`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n\n" + list, []http.HandlerFunc{func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, stream(done)}, []string{done}},
