@@ -171,13 +171,13 @@ func (n *nesting) skipTo(rest []byte, text string) {
 func (n *nesting) skipQuoted(quote byte) {
 	n.operand = true
 	for n.at++; n.at < len(n.source); n.at++ {
-		switch c := n.source[n.at]; {
-		case c == '\\':
+		switch n.source[n.at] {
+		case '\\':
 			n.at++
-		case c == quote:
+		case quote:
 			n.at++
 			return
-		case c == '\n':
+		case '\n':
 			return
 		}
 	}
