@@ -13,7 +13,6 @@ import (
 
 	"bareclaw/internal/atomicfile"
 	"bareclaw/toolhost/api"
-	"bareclaw/toolhost/script"
 )
 
 // goodFiles keep, beside the tools directory, the last version of each file whose tool could be loaded. A tool
@@ -96,7 +95,7 @@ func readWithSum(path string) (contents []byte, sum string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if !st.Mode().IsRegular() || st.Size() > script.MaxSource {
+	if !st.Mode().IsRegular() || st.Size() > api.MaxSource {
 		return nil, "", errors.New("not a tool")
 	}
 	contents, err = os.ReadFile(path)

@@ -11,7 +11,6 @@ import (
 
 	"bareclaw/core/tools"
 	"bareclaw/toolhost/api"
-	"bareclaw/toolhost/script"
 )
 
 // readTool is the tool that shows the file of a tool.
@@ -71,8 +70,8 @@ func (f *toolFiles) read(name string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case !st.Mode().IsRegular() || st.Size() > script.MaxSource:
-		return "", fmt.Errorf("not a regular file of at most %d bytes", script.MaxSource)
+	case !st.Mode().IsRegular() || st.Size() > api.MaxSource:
+		return "", fmt.Errorf("not a regular file of at most %d bytes", api.MaxSource)
 	}
 	b, err := root.ReadFile(name)
 	return string(b), err

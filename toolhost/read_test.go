@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"bareclaw/core/tools"
 	"bareclaw/internal/testkit/check"
+	"bareclaw/toolhost/api"
 )
 
 // TestRead: who makes a tool can read its file, and what the last call has written to the console: the caller's own,
@@ -29,7 +31,7 @@ func TestRead(t *testing.T) {
 		check.OK(t, json.Unmarshal(result.Structured, &got))
 		return got
 	}
-	r.call("dynamic_tool_create", creation(t, "made", "console.log('so far', args); throw new Error('no')"))
+	r.call("dynamic_tool_create", creation(t, "made", "console.log('so far', args); if (args) throw new Error('no'); return {}"))
 	r.refuses("made", `{"a":1}`, "no")
 	got := read("tg-1")
 	if got.File != r.path("made.ts") || !strings.Contains(got.Source, "console.log('so far', args)") || len(got.Console) != 1 || !strings.Contains(got.Console[0], "so far") {
@@ -76,7 +78,7 @@ func TestCreateWhole(t *testing.T) {
 		`Tool 'made' created successfully. Call it now: tool_call with name "made".`)
 	made, _ := r.o.Registry.Find("made")
 	want := tools.Annotations{Title: "Makes", ReadOnly: true, OpenWorld: tools.No}
-	if made.Annotations != want || made.Timeout.Milliseconds() != 1500+extraTime.Milliseconds() || made.Output == nil {
+	if made.Annotations != want || made.Timeout != 1500*time.Millisecond+api.MachineWait+extraTime || made.Output == nil {
 		t.Errorf("it is %+v", made)
 	}
 	r.gives("made", `{}`, `{"a":1}`)

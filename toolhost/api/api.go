@@ -44,6 +44,9 @@ type File struct {
 	Sum  string `json:"sum"` // of the contents: SHA-256 in hexadecimal digits
 }
 
+// MaxSource is the size of the largest file that is loaded, in bytes.
+const MaxSource = 1 << 20
+
 // MessageLoading is the message of a log record that has the File that the tool host begins to load
 // as the attribute "file"; empty when the file is loaded. The daemon keeps such records.
 const MessageLoading = "loading"

@@ -53,8 +53,8 @@ func (l *loader) create(ctx context.Context, _ tools.Call, args createArgs) (too
 	if err := api.CheckName(args.Name); err != nil {
 		return tools.Result{}, fmt.Errorf("name: %w", err)
 	}
-	if len(args.Code) > script.MaxSource {
-		return tools.Result{}, fmt.Errorf("code: %d bytes are too many; at most %d", len(args.Code), script.MaxSource)
+	if len(args.Code) > api.MaxSource {
+		return tools.Result{}, fmt.Errorf("code: %d bytes are too many; at most %d", len(args.Code), api.MaxSource)
 	}
 	if err := cmp.Or(script.CheckMembers(args.Description, args.Schema, args.Permissions), args.checkSchemas()); err != nil {
 		return tools.Result{}, err

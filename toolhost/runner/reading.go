@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"bareclaw/toolhost/api"
-	"bareclaw/toolhost/script"
 )
 
 // readFiles compiles the files of the tools directory whose contents have changed, for some time. It
@@ -186,8 +185,8 @@ func readSource(root *os.Root, name string) ([]byte, error) {
 		return nil, err
 	case !st.Mode().IsRegular():
 		return nil, errors.New("not a regular file")
-	case st.Size() > script.MaxSource:
-		return nil, fmt.Errorf("the file has %d bytes; at most %d are loaded", st.Size(), script.MaxSource)
+	case st.Size() > api.MaxSource:
+		return nil, fmt.Errorf("the file has %d bytes; at most %d are loaded", st.Size(), api.MaxSource)
 	}
-	return io.ReadAll(io.LimitReader(f, script.MaxSource+1))
+	return io.ReadAll(io.LimitReader(f, api.MaxSource+1))
 }

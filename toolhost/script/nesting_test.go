@@ -65,8 +65,8 @@ func TestNesting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, n := range []int{300_000, maxChain - 100} {
 				code := shape(n)
-				if len(code) > MaxSource {
-					code = shape(MaxSource / (len(code)/n + 1))
+				if len(code) > maxSource {
+					code = shape(maxSource / (len(code)/n + 1))
 				}
 				IsBody(code)
 				_, err := Compile(t.Context(), "deep.ts", []byte("export const x = 1;\n"+code))

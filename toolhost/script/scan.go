@@ -64,8 +64,8 @@ func isWord(c byte) bool {
 // Scan returns an *Error if the source contains one of the patterns that tools must not contain,
 // also in a string, or is no TypeScript. Comments and types may contain them.
 func Scan(file string, source []byte) error {
-	if len(source) > MaxSource {
-		return &Error{File: file, Text: fmt.Sprintf("the file has %d bytes; a tool has at most %d", len(source), MaxSource)}
+	if len(source) > maxSource {
+		return &Error{File: file, Text: fmt.Sprintf("the file has %d bytes; a tool has at most %d", len(source), maxSource)}
 	}
 	// Esbuild drops comments and types, and writes words in one way only.
 	r, err := transform(source, minifying(file))

@@ -29,14 +29,15 @@ import (
 	"time"
 
 	"bareclaw/core/tools"
+	"bareclaw/toolhost/api"
 )
 
 // Limits of a tool.
 const (
-	MaxSource  = 1 << 20 // bytes of a file
 	MaxOutput  = 1 << 20 // bytes of the JSON or text that a call returns
 	MaxTimeout = 10 * time.Minute
 
+	maxSource       = api.MaxSource    // bytes of a file
 	memoryLimit     = 64 << 20         // bytes of one machine
 	loadMemoryLimit = 16 << 20         // the same while the file is checked
 	loadTimeout     = 2 * time.Second  // a file that only defines a tool takes a millisecond; a busy machine must not refuse it

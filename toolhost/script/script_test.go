@@ -138,7 +138,7 @@ func TestRefusedFiles(t *testing.T) {
 		{"for (;;) {}", "a.ts: the top level of the file did not end within 2s"},
 		{"export const a = 'x'.repeat(20 << 20)", "a.ts:1:22: out of memory: the top level of a file has 16 MiB"},
 		{"fetch('http://example.com')\n" + tool(""), ""},
-		{"// " + strings.Repeat("x", MaxSource), "a.ts: the file has 1048579 bytes; a tool has at most 1048576"},
+		{"// " + strings.Repeat("x", maxSource), "a.ts: the file has 1048579 bytes; a tool has at most 1048576"},
 		{strings.Repeat("(", 1<<19), "a.ts:1:1002: more than 1000 brackets are inside of each other here"},
 		{"\x00", "Unexpected"},
 	} {
