@@ -354,7 +354,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "claude is missing, cut off or empty", File: "core/lanes/dispatch.go",
-		Old: "			ts.hold(e.Wait)", New: "			return", Package: "./core/lanes", Test: "TestHold",
+		Old: "			ts.hold(e.Wait)", New: "			ts.endTurns(startFailure(o.err))", Package: "./core/lanes", Test: "TestHold",
 	},
 	{
 		Promise: "the daemon is killed while a turn is begun again with what its sender sent next", File: "core/lanes/admit.go",
