@@ -110,11 +110,11 @@ func NewRule(key ChannelKey, rule, by string, now time.Time) (Rule, error) {
 	switch {
 	case tool == "" || strings.HasPrefix(tool, "-") || strings.Trim(tool, "*") == "" || strings.ContainsFunc(tool, bad),
 		bracket && (len(content) < 2 || !strings.HasSuffix(content, ")")):
-		return Rule{}, fmt.Errorf("%w: %.60q is no rule; write Tool or Tool(what it may do), as Read or Bash(npm test:*)", ErrBadSetting, rule)
+		return Rule{}, fmt.Errorf("%w: %.60q is not a rule; write Tool or Tool(what it may do), as Read or Bash(npm test:*)", ErrBadSetting, rule)
 	case len(rule) > maxRuleBytes:
 		return Rule{}, fmt.Errorf("%w: the rule is longer than %d bytes", ErrBadSetting, maxRuleBytes)
 	case !utf8.ValidString(rule) || strings.ContainsFunc(rule, unicode.IsControl):
-		return Rule{}, fmt.Errorf("%w: the rule has control characters or is no UTF-8", ErrBadSetting)
+		return Rule{}, fmt.Errorf("%w: the rule has control characters or is not UTF-8", ErrBadSetting)
 	case slices.Contains(neverRuled, tool):
 		return Rule{}, fmt.Errorf("%w: %s asks a person, and no rule can answer", ErrBadSetting, tool)
 	}

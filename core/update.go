@@ -83,7 +83,7 @@ func ParseUpdateID(s string) (UpdateID, error) {
 	id.Stream, feedErr = strconv.ParseUint(feed, updateIDBase, 64)
 	id.Number, numberErr = strconv.ParseUint(n, 10, 64)
 	if feedErr != nil || numberErr != nil || id.Stream == 0 || id.String() != s {
-		return UpdateID{}, fmt.Errorf("%.40q is no id of an update", s)
+		return UpdateID{}, fmt.Errorf("%.40q is not an id of an update", s)
 	}
 	return id, nil
 }

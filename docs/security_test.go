@@ -42,7 +42,7 @@ func TestAttacksAreTried(t *testing.T) {
 		}
 		for _, name := range named {
 			if !tests[strings.Trim(name, "`")] {
-				t.Errorf("the row %q names %s, which is no test", columns[0], name)
+				t.Errorf("the row %q names %s, which is not a test", columns[0], name)
 			}
 		}
 	}

@@ -153,7 +153,7 @@ func readMessage(w http.ResponseWriter, r *http.Request) (m message, ok bool) {
 		if r.Header.Get(headerVersion) >= statelessFrom {
 			status = http.StatusBadRequest
 		}
-		writeError(w, status, nil, jsonrpc.CodeParseError, "the request is no JSON: "+err.Error())
+		writeError(w, status, nil, jsonrpc.CodeParseError, "the request is not JSON: "+err.Error())
 		return m, false
 	}
 	return m, true

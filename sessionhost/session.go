@@ -306,8 +306,8 @@ func (t *translator) translate(to *core.Batch, s protocol.Entry) {
 	case s.Bound != "":
 		to.Add(core.Event{Kind: core.Said, Type: "bound"})
 	case s.Event == nil:
-		t.log.Warn("claude printed a line that is no JSON object", "bytes", len(s.Bad))
-		t.log.Debug("claude printed a line that is no JSON object", "line", s.Bad) // the line may be a part of an answer
+		t.log.Warn("claude printed a line that is not a JSON object", "bytes", len(s.Bad))
+		t.log.Debug("claude printed a line that is not a JSON object", "line", s.Bad) // the line may be a part of an answer
 		to.Add(core.Event{Kind: core.Said, Type: "bad_line"})
 	case claude.IsPlainStreamEvent(s.Event): // most events of a turn
 		to.Add(core.Event{Kind: core.Said, Type: claude.TypeStreamEvent, Raw: to.Keep(s.Event)})
@@ -327,7 +327,7 @@ func (t *translator) translate(to *core.Batch, s protocol.Entry) {
 func (t *translator) translateLine(to *core.Batch, line []byte, answered bool) {
 	ev, err := claude.Decode(line)
 	if err != nil {
-		t.log.Warn("claude printed a line that is no JSON object", "err", err)
+		t.log.Warn("claude printed a line that is not a JSON object", "err", err)
 		to.Add(core.Event{Kind: core.Said, Type: "bad_line"})
 		return
 	}

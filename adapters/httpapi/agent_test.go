@@ -133,6 +133,10 @@ func (l *ledgerWithFaults) RemoveJob(ctx context.Context, id string) error {
 	return l.unlessFault(func() error { return l.Ledger.RemoveJob(ctx, id) })
 }
 
+func (l *ledgerWithFaults) ReplaceJob(ctx context.Context, j schedule.Job) error {
+	return l.unlessFault(func() error { return l.Ledger.ReplaceJob(ctx, j) })
+}
+
 func (l *ledgerWithFaults) PutOccurrences(ctx context.Context, job string, all []schedule.Occurrence, keep int) error {
 	return l.unlessFault(func() error { return l.Ledger.PutOccurrences(ctx, job, all, keep) })
 }

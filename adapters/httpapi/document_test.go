@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -22,6 +23,7 @@ var goodBodies = map[string]string{
 	"POST /message": `{"text":"a"}`, "POST /send": `{"channel":"tg-1","text":"a"}`, "POST /restart": `{}`, "POST /upgrade": `{"path":"/new"}`,
 	"PATCH /channels/{key}": `{"model":"haiku"}`, "POST /channels/{key}/interrupt": `{}`, "POST /messages/{id}/retry": `{}`,
 	"POST /approvals/{id}": `{"behavior":"continue"}`, "POST /schedules": `{"channel":"http","text":"a","when":"@yearly"}`,
+	"POST /channels/{key}/remove": `{}`, "POST /schedules/{id}/pause": `{}`, "POST /schedules/{id}/resume": `{}`,
 	"POST /schedules/{id}/run": `{"due":"2026-01-02T03:04:05Z"}`, "POST /toolhost/call": `{"tool":"mine","args":{}}`,
 }
 
@@ -44,11 +46,16 @@ func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 	r.must(200, "POST /approvals/"+r.asks("Bash", `{"command":"ls"}`), `{"behavior":"allow","always":true}`)
 	rule := r.must(200, "GET /channels/asks/rules", "").object(t)["rules"].([]any)[0].(map[string]any)["id"].(string)
 	job := r.must(201, "POST /schedules", goodBodies["POST /schedules"], "Idempotency-Key", "k").field(t, "id").(string)
+	paused := r.must(201, "POST /schedules", `{"channel":"gone","text":"a","when":"@yearly"}`).field(t, "id").(string)
+	r.must(200, "POST /schedules/"+paused+"/pause", "")
+	r.must(200, "POST /message", `{"text":"a","channel":"gone"}`)
 	r.occupy("busy")
 	there := map[string]string{
 		"POST /messages/{id}/retry": "/messages/" + failed + "/retry", "POST /approvals/{id}": "/approvals/" + cut,
 		"DELETE /channels/{key}/rules/{id}": "/channels/asks/rules/" + rule, "DELETE /schedules/{id}": "/schedules/" + job,
-		"POST /schedules/{id}/run": "/schedules/heartbeat/run", "PATCH /channels/{key}": "/channels/http", "POST /channels/{key}/interrupt": "/channels/busy/interrupt",
+		"POST /schedules/{id}/pause": "/schedules/" + job + "/pause", "POST /schedules/{id}/resume": "/schedules/" + paused + "/resume",
+		"POST /channels/{key}/remove": "/channels/gone/remove",
+		"POST /schedules/{id}/run":    "/schedules/heartbeat/run", "PATCH /channels/{key}": "/channels/http", "POST /channels/{key}/interrupt": "/channels/busy/interrupt",
 	}
 	for status, err := range map[string]error{" 503": core.ErrStorage, " 507": core.ErrStorageFull} {
 		r.ledger.fail(err)
@@ -84,11 +91,17 @@ func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 	r.must(200, "DELETE /channels/asks/rules/"+rule, "")
 	for _, path := range []string{
 		"/messages/" + failed, "/messages/" + failed + "/content", "/messages/" + failed + "/events", "/messages/" + failed + "/trace", "/upgrade", "/channels",
-		"/channels/http", "/channels/http/messages", "/approvals", "/schedules", "/schedules/" + job, "/health", "/metrics", "/openapi.yaml", "/toolhost/health", "/toolhost/tools",
+		"/channels/http", "/channels/http/messages", "/approvals", "/schedules", "/schedules/" + job, "/health", "/metrics", "/settings", "/openapi.yaml", "/toolhost/health", "/toolhost/tools",
 	} {
 		r.must(200, "GET "+path, "")
 	}
 	r.events(r.request("GET", "/channels/http/events", ""))
+	r.occupy("held")
+	r.must(409, "POST /channels/held/remove", "")
+	r.must(200, "POST /channels/gone/remove", "")
+	for _, op := range []string{"GET /messages/%s", "DELETE /messages/%s", "GET /messages/%s/content", "GET /messages/%s/events", "GET /messages/%s/trace", "POST /messages/%s/retry"} {
+		r.want(r.must(409, fmt.Sprintf(op, "01"), ""), 409, "ambiguous_id")
+	}
 	r.must(200, "DELETE /channels/http", "")
 	r.schedules(job)
 	for _, missing := range r.recorder.Uncovered() {
@@ -229,6 +242,9 @@ func (r *rig) schedules(job string) {
 	r.Helper()
 	r.must(200, "POST /schedules", goodBodies["POST /schedules"], "Idempotency-Key", "k")
 	r.must(422, "POST /schedules", `{"channel":"http","text":"b","when":"@yearly"}`, "Idempotency-Key", "k")
+	r.must(200, "POST /schedules/"+job+"/pause", "")
+	r.must(200, "POST /schedules/"+job[3:]+"/resume", "")
+	r.must(200, "POST /schedules/"+job+"/run", `{"due":"2026-01-02T03:04:05Z"}`)
 	r.must(200, "DELETE /schedules/"+job, "")
 	r.must(200, "POST /schedules/heartbeat/run", goodBodies["POST /schedules/{id}/run"])
 	var full sync.WaitGroup // all are written in a few syncs
@@ -240,5 +256,8 @@ func (r *rig) schedules(job string) {
 		})
 	}
 	full.Wait()
+	for _, op := range []string{"GET /schedules/00", "DELETE /schedules/00", "POST /schedules/00/run", "POST /schedules/00/pause", "POST /schedules/00/resume"} {
+		r.want(r.must(409, op, goodBodies["POST /schedules/{id}/run"]), 409, "ambiguous_id")
+	}
 	r.must(409, "POST /schedules", goodBodies["POST /schedules"])
 }

@@ -25,10 +25,14 @@ const (
 type lookups struct{ *shared }
 
 // onMessage returns a handler that is called with the id of the message in the request's path,
-// which may be shortened.
+// which may be shortened. An id that is not known goes on to the handler as it is.
 func (s *shared) onMessage(h func(w *response, r *http.Request, id core.MessageID) (any, error)) handlerFunc {
 	return func(w *response, r *http.Request) (any, error) {
-		id, err := s.Core.Lookup.Find(r.Context(), pathParam(r, "id"))
+		text := pathParam(r, "id")
+		id, err := s.Core.Lookup.Find(r.Context(), text)
+		if isUnknown(err) {
+			id, err = core.MessageID(text), nil
+		}
 		if err != nil {
 			return nil, err
 		}

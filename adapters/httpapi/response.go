@@ -117,9 +117,9 @@ func (p *problem) with(header, value string) *problem {
 func explain(w *response, err error) *problem {
 	unclear := (*shortid.NoMatchError)(nil)
 	switch {
-	case errors.As(err, &unclear) && unclear.Found > 0:
+	case errors.As(err, &unclear):
 		return refuse(http.StatusConflict, api.AmbiguousID, sentence(unclear)+".")
-	case errors.Is(err, core.ErrNotFound), unclear != nil:
+	case errors.Is(err, core.ErrNotFound):
 		return refuse(http.StatusNotFound, api.NotFound, notFoundText(w.route))
 	case errors.Is(err, core.ErrQueueFull):
 		return refuse(http.StatusTooManyRequests, api.QueueFull,
@@ -145,6 +145,12 @@ func explain(w *response, err error) *problem {
 		w.log.Error("http request failed", "route", w.route, "err", err)
 		return internalError()
 	}
+}
+
+// isUnknown reports whether an error means that a text stands for no id at all.
+func isUnknown(err error) bool {
+	none, ok := errors.AsType[*shortid.NoMatchError](err)
+	return ok && none.Found == 0
 }
 
 func internalError() *problem {

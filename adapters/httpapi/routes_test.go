@@ -416,3 +416,39 @@ func shapeOf(t *testing.T, shape any) map[string]any {
 	check.OK(t, err)
 	return answer{body: string(body)}.object(t)
 }
+
+// TestRemoveChannel: a channel goes with its history and schedules once nothing waits or runs on it,
+// and what it has cost stays.
+func TestRemoveChannel(t *testing.T) {
+	r := startRig(t, nil)
+	r.want(r.send("POST", "/message", `{"text":"a","channel":"desk"}`), 200, "")
+	r.want(r.send("POST", "/schedules", `{"channel":"desk","text":"a","when":"@yearly"}`), 201, "")
+	id := r.occupy("desk")
+	r.want(r.send("POST", "/channels/desk/remove", ""), 409, "channel_busy")
+	r.want(r.do(r.local, r.request("POST", "/channels/desk/remove", "")), 403, "not_on_socket")
+	r.want(r.send("DELETE", "/channels/desk", ""), 200, "")
+	before, err := r.Lookup.Balance(t.Context())
+	check.OK(t, err)
+	same(t, r.send("POST", "/channels/desk/remove", "").object(t), map[string]any{"status": "removed", "channel": "desk", "messages": 2.0, "kept": 0.0, "schedules": 1.0})
+	r.want(r.send("GET", "/channels/desk", ""), 404, "not_found")
+	r.want(r.send("GET", "/messages/"+id, ""), 404, "not_found")
+	r.want(r.send("POST", "/channels/desk/remove", ""), 404, "not_found")
+	if after, err := r.Lookup.Balance(t.Context()); err != nil || after != before {
+		t.Errorf("the account is %+v, %v; it was %+v", after, err, before)
+	}
+	r.want(r.send("POST", "/message", `{"text":"b","channel":"desk"}`), 200, "") // anew
+}
+
+// TestShortIDs: what lists show of an id finds the message.
+func TestShortIDs(t *testing.T) {
+	r := startRig(t, nil)
+	id := r.accept("a", "desk")
+	r.accept("b", "desk")
+	for _, text := range []string{id, id[len(id)-8:], id[:len(id)-1]} {
+		if a := r.send("GET", "/messages/"+text, ""); a.field(t, "message_id") != id {
+			t.Errorf("%s finds %s", text, a.body)
+		}
+	}
+	r.want(r.send("GET", "/messages/"+id[:2], ""), 409, "ambiguous_id")
+	r.want(r.send("GET", "/messages/zzzz", ""), 404, "not_found")
+}

@@ -13,7 +13,6 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/schedule"
 	"bareclaw/internal/humanize"
-	"bareclaw/internal/shortid"
 )
 
 type schedules struct{ *shared }
@@ -98,7 +97,7 @@ func (s *schedules) onSchedule(h func(w *response, r *http.Request, id string) (
 	return func(w *response, r *http.Request) (any, error) {
 		text := pathParam(r, "id")
 		id, err := s.Schedules.Find(r.Context(), text)
-		if none := (*shortid.NoMatchError)(nil); errors.As(err, &none) && none.Found == 0 {
+		if isUnknown(err) {
 			id, err = text, nil
 		}
 		if err != nil {
@@ -219,7 +218,7 @@ func remove(w *response, r *http.Request, id string, remove func(ctx context.Con
 func (s *schedules) show(j *schedule.Job) api.Schedule {
 	shown := api.Schedule{
 		ID: j.ID, Channel: string(j.Channel), Text: j.Text, When: j.When, TZ: j.TZ, Missed: j.Missed, Precheck: j.Precheck, BudgetUSD: j.Budget,
-		State: api.ScheduleActive, Zone: cmp.Or(j.TZ, s.Schedules.Zone()), Adapter: s.Schedules.DeliveredBy(j.Channel),
+		State: api.ScheduleActive, Zone: cmp.Or(j.TZ, s.Schedules.Zone()), Adapter: s.Core.Adapters.Deliverer(j.Channel),
 		CreatedAt: j.CreatedAt, DoneAt: j.DoneAt, Next: s.Schedules.Next(j),
 	}
 	switch {

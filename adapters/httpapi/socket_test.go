@@ -56,7 +56,7 @@ func TestTheSocketRefusesWhatIsDocumented(t *testing.T) {
 					id = r.failed("http")
 				case strings.HasPrefix(path, "/messages/"):
 					id = string(message)
-				case name == "DELETE /schedules/{id}":
+				case name == "DELETE /schedules/{id}", name == "POST /schedules/{id}/pause", name == "POST /schedules/{id}/resume":
 					id = r.addJob("http")
 				case name == "POST /schedules/{id}/run":
 					id = "heartbeat"
@@ -64,7 +64,11 @@ func TestTheSocketRefusesWhatIsDocumented(t *testing.T) {
 				for _, channel := range []core.ChannelKey{"http", "heartbeat"} {
 					check.OK(t, r.ChannelSettings.ChangeSettings(t.Context(), channel, settings.Choice{PermissionMode: new("acceptEdits")}))
 				}
-				target := strings.NewReplacer("{key}", "http", "{id}", id).Replace(path)
+				key := "http"
+				if name == "POST /channels/{key}/remove" { // would remove what others act on
+					key = "nobody"
+				}
+				target := strings.NewReplacer("{key}", key, "{id}", id).Replace(path)
 				switch a := r.do(r.local, r.request(method, target, body)); {
 				case a.status == http.StatusForbidden && a.field(t, "code") == "not_on_socket":
 					if !slices.Contains(refused, name) {

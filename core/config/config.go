@@ -275,5 +275,5 @@ type Config struct {
 	Unknown []string
 
 	sources map[string]string // of the variables that are set, by name
-	texts   map[string]string // of the settings, by name; empty: the default depends on the machine
+	given   map[string]string // texts of the settings, by name; empty: the default is in force
 }

@@ -25,7 +25,7 @@ func (c Config) InForce() []Value {
 	var all []Value
 	for _, s := range settings() {
 		v := Value{Name: s.Name, Source: FromDefault}
-		if c.texts[s.Name] != "" && c.sources[s.Name] != "" {
+		if c.given[s.Name] != "" {
 			v.Source = c.sources[s.Name]
 		}
 		v.Text = cmp.Or(c.textInForce(s), s.field.Tag.Get("unset"), "none")
@@ -41,7 +41,7 @@ func (c Config) textInForce(s setting) string {
 	case Secret:
 		return value.String()
 	case string:
-		text := c.texts[s.Name]
+		text := c.given[s.Name]
 		switch {
 		case s.Name == "BARECLAW_TZ":
 			return cmp.Or(value, zone.Name(time.Local, time.Now()))
@@ -50,7 +50,7 @@ func (c Config) textInForce(s setting) string {
 		}
 		return value
 	}
-	return c.texts[s.Name]
+	return cmp.Or(c.given[s.Name], s.Default)
 }
 
 // String returns the setting as a line of a .env.

@@ -147,7 +147,7 @@ func (m machine) grant(s string) (g ToolGrant, err error) {
 	case "filesystem":
 		what, g.ReadOnly = strings.CutSuffix(what, ":ro")
 		if !strings.HasPrefix(what, "/") && !strings.HasPrefix(what, "~/") {
-			return g, fmt.Errorf("%s is no absolute path", quoted(what))
+			return g, fmt.Errorf("%s is not an absolute path", quoted(what))
 		}
 		g.Dir, err = m.path(what)
 	default:

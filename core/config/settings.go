@@ -163,12 +163,11 @@ type resolver struct {
 // resolve parses every setting, each regardless of errors in the others. A missing or empty
 // text means the default.
 func resolve(texts map[string]string, m machine) (Config, problems) {
-	r := resolver{machine: m, texts: map[string]string{}}
+	r := resolver{machine: m, texts: map[string]string{}, config: Config{given: map[string]string{}}}
 	maps.Copy(r.texts, texts)
 	for _, s := range settings() {
 		r.read(s)
 	}
-	r.config.texts = r.texts
 	r.resolveDirectories()
 	if r.config.Host != "" && !IsLoopback(r.config.Host) && r.texts["BARECLAW_HTTP_TOKEN"] == "" {
 		r.add("BARECLAW_HOST", "a loopback address such as 127.0.0.1, or any address together with BARECLAW_HTTP_TOKEN",
@@ -192,6 +191,7 @@ func (r *resolver) read(s setting) {
 	if s.field.Tag.Get("secret") == "" {
 		text = strings.TrimSpace(text)
 	}
+	r.config.given[s.Name] = text
 	text = cmp.Or(text, s.Default)
 	r.texts[s.Name] = text
 	if text == "" {

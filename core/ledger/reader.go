@@ -130,7 +130,7 @@ func at(t *time.Time) *storedTime { return (*storedTime)(t) }
 func (t *storedTime) Scan(v any) error {
 	n, ok := v.(int64)
 	if !ok {
-		return fmt.Errorf("%T is no time", v)
+		return fmt.Errorf("%T is not a time", v)
 	}
 	*t = storedTime(fromNanos(n))
 	return nil
@@ -147,7 +147,7 @@ func (d storedDoc) Scan(v any) error {
 	case string:
 		return json.Unmarshal([]byte(text), d.into)
 	default:
-		return fmt.Errorf("%T is no document", v)
+		return fmt.Errorf("%T is not a document", v)
 	}
 }
 

@@ -34,10 +34,6 @@ func (s *Scheduler) Find(ctx context.Context, text string) (string, error) {
 // Zone returns the name of the zone of jobs without a zone of their own.
 func (s *Scheduler) Zone() string { return zone.Name(s.o.Zone, s.now()) }
 
-// DeliveredBy returns the name of the adapter that delivers the answers of jobs on a channel, empty
-// if the answers are only recorded.
-func (s *Scheduler) DeliveredBy(key core.ChannelKey) string { return s.o.Core.Deliverer(key) }
-
 // IsBuiltIn reports whether an id is that of a built-in job.
 func (s *Scheduler) IsBuiltIn(id string) bool { return s.runners[id] != nil }
 

@@ -48,13 +48,13 @@ func ParseWhen(text string, now time.Time, zone *time.Location) (When, error) {
 	case "in":
 		d, err := parseDuration(rest)
 		if err != nil || d <= 0 || d > farthest {
-			return When{}, invalid("when", "%q is no duration to wait. %s", rest, Accepted)
+			return When{}, invalid("when", "%q is not a duration to wait. %s", rest, Accepted)
 		}
 		return When{At: upToSecond(now.Add(d))}, nil
 	case "every":
 		d, err := parseDuration(rest)
 		if err != nil || d < minEvery || d > maxEvery || d%time.Second != 0 {
-			return When{}, invalid("when", "%q is no duration between a minute and 366 days, in whole seconds. %s", rest, Accepted)
+			return When{}, invalid("when", "%q is not a duration between a minute and 366 days, in whole seconds. %s", rest, Accepted)
 		}
 		return When{Every: d}, nil
 	}
@@ -67,7 +67,7 @@ func ParseWhen(text string, now time.Time, zone *time.Location) (When, error) {
 func parseCron(expression string, now time.Time, zone *time.Location) (When, error) {
 	c, err := newCron(expression)
 	if err != nil {
-		return When{}, invalid("when", "%q is no cron expression: %s. %s", expression, err, Accepted)
+		return When{}, invalid("when", "%q is not a cron expression: %s. %s", expression, err, Accepted)
 	}
 	if c.next(now, zone).IsZero() {
 		return When{}, invalid("when", "%q never comes.", expression)
@@ -107,7 +107,7 @@ func momentOf(text string, now time.Time, zone *time.Location) (time.Time, error
 	}
 	clock, err := time.Parse("15:04", text)
 	if err != nil {
-		return time.Time{}, invalid("when", "%q is no time. %s", text, Accepted)
+		return time.Time{}, invalid("when", "%q is not a time. %s", text, Accepted)
 	}
 	today := now.In(zone)
 	for day := range 3 { // today, or the next day with the time
@@ -143,7 +143,7 @@ func parseDuration(text string) (time.Duration, error) {
 	}
 	part, err := time.ParseDuration(rest)
 	if err != nil || part < 0 || part > 24*time.Hour {
-		return 0, invalid("when", "%q is no part of a day.", rest)
+		return 0, invalid("when", "%q is not a part of a day.", rest)
 	}
 	return whole + part, nil
 }

@@ -115,11 +115,11 @@ func (c *Cache) ChangeSettings(ctx context.Context, key core.ChannelKey, choice 
 		change.Tools = new(string(set))
 	}
 	if model := choice.Model; model != nil && !core.IsModelName(*model) {
-		return fmt.Errorf("%w: %.40q is no name of a model", core.ErrBadSetting, *model)
+		return fmt.Errorf("%w: %.40q is not the name of a model", core.ErrBadSetting, *model)
 	}
 	mode := choice.PermissionMode
 	if modes := core.PermissionModes(); mode != nil && *mode != "" && !slices.Contains(modes, *mode) {
-		return fmt.Errorf("%w: %.40q is no permission mode; there are %s", core.ErrBadSetting, *mode, strings.Join(modes, ", "))
+		return fmt.Errorf("%w: %.40q is not a permission mode; there are %s", core.ErrBadSetting, *mode, strings.Join(modes, ", "))
 	}
 	return c.change(ctx, change)
 }

@@ -154,7 +154,7 @@ func openTrusted(path string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && info.Mode().IsRegular() && !startsAsProgram(f) { // before trusted, which could advise chmod u+x
-		err = fmt.Errorf("%s is no program", path)
+		err = fmt.Errorf("%s is not a program", path)
 	}
 	if err == nil {
 		err = trusted(path, info)

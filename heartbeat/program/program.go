@@ -55,7 +55,7 @@ func Ask(ctx context.Context, path string) (Info, error) {
 	}
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):
-		return Info{}, fmt.Errorf("%s is no program for this machine (%s/%s)", path, runtime.GOOS, runtime.GOARCH)
+		return Info{}, fmt.Errorf("%s is not a program for this machine (%s/%s)", path, runtime.GOOS, runtime.GOARCH)
 	case err != nil && ctx.Err() != nil:
 		return Info{}, fmt.Errorf("%s does not answer `version --json` within %s", path, askTimeout)
 	case err != nil:

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +18,7 @@ func TestApprovalsHideNothing(t *testing.T) {
 	const hidden, shown = "a\u200bb\u2060\U000E0041\u202e", `a\u{200B}b\u{2060}\u{E0041}` + "\ufffd"
 	a := api.Approval{ID: "01a200a0-30df", Channel: hidden, Tool: "Bash", Input: json.RawMessage(`{"command":"ls"}`), Prompt: api.Prompt{User: hidden, Text: hidden}}
 	list := approvalTable([]api.Approval{a}, time.Now()).Lines(term.Palette{}, command.Unlimited)
-	if want := []string{"01a200a0  " + shown + "    Bash: ls  " + shown}; !slices.Equal(list, want) {
+	if want := "0a0-30df  " + shown + "        Bash: ls  " + shown; len(list) != 2 || list[1] != want {
 		t.Errorf("the list is %q, want %q", list, want)
 	}
 	var out strings.Builder

@@ -208,7 +208,7 @@ func (s *sockets) findPassed() error {
 }
 
 func kindOf(f *os.File) (kind string, err error) {
-	errNone := errors.New("it is no listening TCP or Unix socket (ListenStream= with Accept=no)")
+	errNone := errors.New("it is not a listening TCP or Unix socket (ListenStream= with Accept=no)")
 	l, err := net.FileListener(f)
 	if err != nil {
 		return "", errors.Join(errNone, err)

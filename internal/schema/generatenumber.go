@@ -75,7 +75,7 @@ func rational(text json.Number) (*big.Rat, error) {
 	}
 	r, ok := new(big.Rat).SetString(string(text))
 	if !ok {
-		return nil, fmt.Errorf("%s is no number", text)
+		return nil, fmt.Errorf("%s is not a number", text)
 	}
 	return r, nil
 }

@@ -43,7 +43,7 @@ func Conn(f *os.File) (*net.UnixConn, error) {
 	}
 	conn, ok := c.(*net.UnixConn)
 	if !ok {
-		return nil, errors.Join(errors.New("the inherited socket is no Unix socket"), c.Close())
+		return nil, errors.Join(errors.New("the inherited socket is not a Unix socket"), c.Close())
 	}
 	return conn, nil
 }

@@ -174,7 +174,7 @@ func readMembers(path string) (m members, err error) {
 	case len(bytes.TrimSpace(b)) == 0:
 		return nil, nil
 	case json.Unmarshal(bytes.TrimPrefix(b, []byte("\uFEFF")), &m) != nil:
-		return nil, errors.New("it is no JSON object")
+		return nil, errors.New("it is not a JSON object")
 	}
 	return m, nil
 }

@@ -125,7 +125,7 @@ func FuzzShow(f *testing.F) {
 		before := slices.Clone(line)
 		got := Show(line)
 		if len(got) > 0 && !json.Valid(line) {
-			t.Fatalf("%q is no line, but shows %+v", line, got)
+			t.Fatalf("%q is not a line, but shows %+v", line, got)
 		}
 		for _, s := range got {
 			if s.Kind == "" || strings.ToValidUTF8(s.Text+s.Target+s.ID+s.Tool, "") != s.Text+s.Target+s.ID+s.Tool {

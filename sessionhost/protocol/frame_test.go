@@ -63,7 +63,7 @@ func TestSaidRoundTrip(t *testing.T) {
 	}
 	var plain Entry // as older daemons decode what they do not know
 	if err := json.Unmarshal(AppendEvent(nil, 7, time.UnixMicro(9), []byte(`{"a":1}`)), &plain); err != nil || plain.Seq != 7 || plain.At != 9 || string(plain.Event) != `{"a":1}` {
-		t.Errorf("an entry is no plain JSON: %+v, %v", plain, err)
+		t.Errorf("an entry is not a plain JSON: %+v, %v", plain, err)
 	}
 	for _, event := range []string{"{}", `{"seq":1,"event":{"a":1}}`, `{"type":"x","html":"<b>","deep":{"event":"}"}}`} {
 		b := AppendEvent(nil, 42, time.UnixMicro(1_700_000_000_000_007), []byte(event))

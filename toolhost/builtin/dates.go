@@ -119,7 +119,7 @@ func (in dateArgs) move(date time.Time) (time.Time, error) {
 	case in.Unit == "":
 		return date, fmt.Errorf("unit: %s needs a unit", in.Operation)
 	case !fixed && amount != math.Trunc(amount):
-		return date, fmt.Errorf("amount: %v is no whole number of %s", *in.Amount, in.Unit)
+		return date, fmt.Errorf("amount: %v is not a whole number of %s", *in.Amount, in.Unit)
 	case !fixed && math.Abs(amount) > 12*9999, fixed && math.Abs(amount*length) > 9999*366*24*3600e3:
 		return date, fmt.Errorf("amount: %v %s are more than 9999 years", *in.Amount, in.Unit)
 	}
@@ -238,7 +238,7 @@ func parseDate(field, text string) (time.Time, error) {
 			return time.UnixMilli(date.UnixMilli()).UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s: %q is no date; write it as 2006-01-02 or 2006-01-02T15:04:05Z", field, text)
+	return time.Time{}, fmt.Errorf("%s: %q is not a date; write it as 2006-01-02 or 2006-01-02T15:04:05Z", field, text)
 }
 
 // parseUnix returns a Unix time in seconds, or with 12 digits or more in milliseconds. Numbers of four to eight

@@ -108,7 +108,7 @@ func regexError(err error) error {
 	case js.Message == "interrupted":
 		return fmt.Errorf("pattern: matching did not end within %s; avoid nested repetitions such as (a+)+", regexTimeout)
 	case js.Name == "SyntaxError" && js.Message != "out of memory":
-		return fmt.Errorf("pattern: it is no regular expression: %s", js.Message)
+		return fmt.Errorf("pattern: it is not a regular expression: %s", js.Message)
 	default:
 		return fmt.Errorf("pattern: matching needs more than %d MiB of memory; use a shorter text or fewer groups", regexMemory>>20)
 	}

@@ -49,7 +49,7 @@ func convertBase64(_ context.Context, in base64Args) (base64Result, error) {
 	b, err := decodeBase64(in.Text)
 	switch {
 	case err != nil:
-		return base64Result{}, fmt.Errorf("text: it is no base64: %w", err)
+		return base64Result{}, fmt.Errorf("text: it is not base64: %w", err)
 	case !utf8.Valid(b):
 		return base64Result{Hex: hex.EncodeToString(b)}, nil
 	default:

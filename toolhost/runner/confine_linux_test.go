@@ -145,7 +145,7 @@ func TestConfined(t *testing.T) {
 func (o outcome) mustBeRefused(t *testing.T, a attempt) {
 	t.Helper()
 	if !o.Refused {
-		t.Errorf("%s: %q is no refusal", a.name, o.Problem)
+		t.Errorf("%s: %q is not a refusal", a.name, o.Problem)
 	}
 }
 

@@ -39,7 +39,7 @@ type declaration struct {
 func (s *Script) declare(text string) error {
 	var d declaration
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
-		return fmt.Errorf("the exported tool is no JSON: %w", err)
+		return fmt.Errorf("the exported tool is not JSON: %w", err)
 	}
 	name, _ := d.Name.(string)
 	description, _ := d.Description.(string)

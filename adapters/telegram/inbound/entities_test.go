@@ -107,7 +107,7 @@ func FuzzWrittenMarkdown(f *testing.F) {
 		}
 		got := entitiesMarkdown(text, es)
 		if !utf8.ValidString(got) {
-			t.Fatalf("%q is no UTF-8", got)
+			t.Fatalf("%q is not UTF-8", got)
 		}
 		rest := got
 		for _, r := range strings.TrimSuffix(text, "\n") {

@@ -142,7 +142,7 @@ func object(properties string, required ...string) json.RawMessage {
 		Additional bool            `json:"additionalProperties"`
 	}{"object", json.RawMessage("{" + properties + "}"), required, false})
 	if err != nil {
-		panic("gateway: a schema is no JSON: " + err.Error())
+		panic("gateway: a schema is not JSON: " + err.Error())
 	}
 	return b
 }

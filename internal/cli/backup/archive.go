@@ -220,7 +220,7 @@ func rewind(r io.Reader) error {
 func read(ctx context.Context, r io.Reader, size int64, visit func(*tar.Header, io.Reader) error) (About, error) {
 	z, err := gzip.NewReader(Until(ctx, r))
 	if err != nil {
-		return About{}, fmt.Errorf("it is no backup: %w", err)
+		return About{}, fmt.Errorf("it is not a backup: %w", err)
 	}
 	in := tar.NewReader(z)
 	a, err := readAbout(in)

@@ -79,8 +79,8 @@ func TestUnpackRefuses(t *testing.T) {
 		archive []byte
 		says    string
 	}{
-		"nothing":       {nil, "no backup"},
-		"rubbish":       {[]byte("rubbish"), "no backup"},
+		"nothing":       {nil, "not a backup"},
+		"rubbish":       {[]byte("rubbish"), "not a backup"},
 		"cut short":     {whole[:len(whole)-20], "unexpected EOF"},
 		"empty":         {packed(t), "unexpected EOF"},
 		"not said":      {packed(t, file("notes.md")), "does not say what it is"},

@@ -20,43 +20,43 @@ type Runner func(args []string, in io.Reader, out, errs io.Writer) int
 // ran is what a command of the gateway has said.
 type ran struct{ lines []line }
 
-// command returns what a text does that is a command of the gateway, nil for any other text, which is
-// for claude. The answers are those of the command line.
-func (m *model) command(text string) tea.Cmd {
+// command carries out a text that is a command of the gateway, with the answers of the command line.
+// ours is false for any other text, which is for claude.
+func (m *model) command(text string) (do tea.Cmd, ours bool) {
 	name, arg, _ := strings.Cut(text, " ")
 	arg = strings.TrimSpace(arg)
 	channel := m.gateway.channel
 	switch name {
 	case "/stop":
 		if m.talk.turn() == "" {
-			return m.print([]line{{asNote, "Nothing is running."}})
+			return m.print([]line{{asNote, "Nothing is running."}}), true
 		}
-		return m.interrupt()
+		return m.interrupt(), true
 	case "/status":
-		return m.run("channels", "show", "--", channel)
+		return m.run("channels", "show", "--", channel), true
 	case "/new":
-		return m.run("channels", "reset", "--", channel)
+		return m.run("channels", "reset", "--", channel), true
 	case "/queue":
-		return m.run("messages", "--open", "--", channel)
+		return m.run("messages", "--open", "--", channel), true
 	case "/rules":
-		return m.run("channels", "rules", "--", channel)
+		return m.run("channels", "rules", "--", channel), true
 	case "/usage":
-		return m.run("channels", "usage", "--", channel)
+		return m.run("channels", "usage", "--", channel), true
 	case "/why":
 		if arg == "" {
 			arg = channel
 		}
-		return m.run("trace", "--", arg)
+		return m.run("trace", "--", arg), true
 	case "/model":
-		return m.setting(arg, "model", "--model="+arg)
+		return m.setting(arg, "model", "--model="+arg), true
 	case "/mode":
-		return m.setting(arg, "permission mode", "--permission-mode="+arg)
+		return m.setting(arg, "permission mode", "--permission-mode="+arg), true
 	case "/restart":
-		return m.elsewhere("bareclaw restart")
+		return m.elsewhere("bareclaw restart"), true
 	case "/verbose":
-		return m.print([]line{{asNote, "/verbose is for chats. Here you see all that Claude does."}})
+		return m.print([]line{{asNote, "/verbose is for chats. Here you see all that Claude does."}}), true
 	}
-	return nil
+	return nil, false
 }
 
 // elsewhere names the command of the terminal for what the chat itself does not do.

@@ -102,7 +102,7 @@ func (m *model) entered(text string) tea.Cmd {
 	if text == "/help" {
 		return m.print([]line{{asNote, help}})
 	}
-	if do := m.command(text); do != nil {
+	if do, ours := m.command(text); ours {
 		return do
 	}
 	if len(m.talk.asks) > 0 {

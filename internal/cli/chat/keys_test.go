@@ -33,7 +33,7 @@ func TestTypingWhenAsked(t *testing.T) {
 	m.talk.askedAt = time.Now().Add(-2 * startle)
 	m.key(key)
 	if got := m.input.Value(); got != "" {
-		t.Errorf("the prompt has %q: it is no answer any more", got)
+		t.Errorf("the prompt has %q: it is not an answer any more", got)
 	}
 	for text, want := range map[string]bool{"y": true, "yes": false, "c": false} {
 		if _, ok := m.talk.asks[0].key(text); ok != want {

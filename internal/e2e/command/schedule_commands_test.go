@@ -108,13 +108,13 @@ func TestScheduleAddSpeaksOfItsFlags(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"", []string{"ops", "x", "--cron", "0 9 * *"}, `--cron: "0 9 * *" is no cron expression`},
+		{"", []string{"ops", "x", "--cron", "0 9 * *"}, `--cron: "0 9 * *" is not a cron expression`},
 		{"", []string{"ops", "x", "--cron", "0 9 * *"}, "4 fields"},
 		{"", []string{"ops", "x", "--cron", "@every 2h"}, "--every"},
 		{"", []string{"ops", "x", "--cron", "TZ=UTC 9 * * *"}, "--tz"},
-		{"", []string{"ops", "x", "--at", "tomorrow"}, `--at: "tomorrow" is no time`},
+		{"", []string{"ops", "x", "--at", "tomorrow"}, `--at: "tomorrow" is not a time`},
 		{"", []string{"ops", "x", "--at", "2001-01-01 10:00"}, "--at: "},
-		{"", []string{"ops", "x", "--in", "soon"}, `--in: "soon" is no duration`},
+		{"", []string{"ops", "x", "--in", "soon"}, `--in: "soon" is not a duration`},
 		{"", []string{"ops", "x", "--every", "1s"}, "--every: "},
 		{"", []string{"ops", "x", "--in", "20m", "--tz", "Nowhere/Town"}, "--tz: "},
 		{"", []string{"ops", "x", "--in", "20m", "--missed", "never"}, "within 30m"},

@@ -67,7 +67,7 @@ func TestDoctorOfADamagedLedger(t *testing.T) {
 	}
 	m.Write("state/ledger.db", "", 0o600)
 	m.Quick().Fine("ledger", "empty")
-	m.Write("state/ledger.db", "this is no database at all, but it is long enough to be looked at as one"+string(make([]byte, page)), 0o600)
+	m.Write("state/ledger.db", "this is not a database at all, but it is long enough to be looked at as one"+string(make([]byte, page)), 0o600)
 	m.Quick().Tells(doctor.Problem, "ledger_damaged")
 	check.OK(t, os.Remove(m.Path("state/ledger.db")))
 	check.OK(t, os.Mkdir(m.Path("state/ledger.db"), 0o700))

@@ -41,7 +41,7 @@ func TestDoctorOfAProjectThatActs(t *testing.T) {
 		t.Errorf("doctor shows a value, a control character, or what does not act: %s", d.Raw)
 	}
 	if !d.Healthy {
-		t.Error("a warning is no problem")
+		t.Error("a warning is not a problem")
 	}
 
 	m.Set("BARECLAW_SETTING_SOURCES=all") // it was read, and is trusted

@@ -59,7 +59,7 @@ func TestDoctorOnANewMachine(t *testing.T) {
 	m.Set("BARECLAW_STATE_DIR="+m.Path("home/state"), "BARECLAW_RUNTIME_DIR="+m.Path("home/run"))
 	d := m.Doctor()
 	if !d.Healthy {
-		t.Errorf("what is new is no problem: %s", d.Raw)
+		t.Errorf("what is new is not a problem: %s", d.Raw)
 	}
 	d.Tells(doctor.Note, "state_missing", m.Path("home/state"))
 	d.Tells(doctor.Warning, "gateway_down", "bareclaw start")

@@ -48,7 +48,7 @@ func TestUpgradeFromSource(t *testing.T) {
 		m.Upgrades(harness.ExitFailure, m.Path(name)+" is neither", "--from", m.Path(name))
 		m.Upgrades(harness.ExitFailure, "name a program's file, a directory with", "--from", m.Path(name))
 	}
-	changedNothing("what is no source")
+	changedNothing("what is not a source")
 
 	const file = "source/internal/buildinfo/buildinfo.go"
 	b, err := os.ReadFile(m.Path(file))

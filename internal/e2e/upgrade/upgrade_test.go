@@ -272,7 +272,7 @@ func TestUpgradeRefuses(t *testing.T) {
 	cases := map[string]string{
 		m.Path("none"):                            "no such file",
 		put("plain", "#!/bin/sh\n", 0o600):        "not executable: chmod u+x",
-		put("passwd", "root:x:0:0:\n", 0o644):     "is no program",
+		put("passwd", "root:x:0:0:\n", 0o644):     "is not a program",
 		open:                                      "chmod go-w",
 		m.Path("pipe"):                            "not a regular file",
 		put("elf", "\x7fELF rubbish", 0o700):      "no program for this machine",
@@ -290,7 +290,7 @@ func TestUpgradeRefuses(t *testing.T) {
 		}
 		if a := g.Must("POST", "/upgrade", harness.Obj{"path": path}, 503); a.Str("code") != "upgrade_failed" || !strings.Contains(a.Str("error"), want) {
 			t.Errorf("%s: the gateway says %s", path, a.Body)
-		} else if strings.Contains(want, "is no program") && strings.Contains(a.Str("error"), "chmod") {
+		} else if strings.Contains(want, "is not a program") && strings.Contains(a.Str("error"), "chmod") {
 			t.Errorf("%s: the gateway would have it made a program: %s", path, a.Body)
 		}
 	}

@@ -96,7 +96,7 @@ func hidden(rel string) bool {
 func (p *Policy) Open(path string) (*os.File, error) {
 	refuse := func(why string) (*os.File, error) { return nil, &Refusal{path, why} }
 	if path == "" || len(path) > maxPath || strings.ContainsRune(path, 0) {
-		return refuse("this is no path of a file.")
+		return refuse("this is not the path of a file.")
 	}
 	abs := p.Absolute(path)
 	resolved, err := filepath.EvalSymlinks(abs)
