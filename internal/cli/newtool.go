@@ -27,6 +27,7 @@ var toolTemplate string
 
 type toolNew struct {
 	Name string `arg:"" help:"The tool's name: lowercase letters, digits and _, at most 50."`
+	JSON bool   `name:"json" help:"Print JSON."`
 }
 
 // Help is shown below the summary.
@@ -61,25 +62,36 @@ func (n *toolNew) Run(c *command.Context, gateway *client.Client) error {
 	if err := writeNew(file, strings.ReplaceAll(toolTemplate, "my_tool", n.Name)); err != nil {
 		return err
 	}
-	c.Sayf("Made %s.", term.SafeLine(file))
-	if !runs {
-		c.Sayf("The gateway loads the tool when it runs: bareclaw start")
+	say := func(format string, args ...any) {
+		if !n.JSON {
+			c.Sayf(format, args...)
+		}
+	}
+	made := func(loaded bool) error {
+		if n.JSON {
+			return c.PrintJSON(map[string]any{"name": n.Name, "file": file, "loaded": loaded})
+		}
 		return nil
+	}
+	say("Made %s.", term.SafeLine(file))
+	if !runs {
+		say("The gateway loads the tool when it runs: bareclaw start")
+		return made(false)
 	}
 	loaded, why, err := loadTool(c, gateway, filepath.Base(file))
 	refused, isRefusal := errors.AsType[*client.Error](err)
 	switch {
 	case isRefusal && refused.Status == http.StatusServiceUnavailable:
-		c.Sayf("The tool host does not run at this moment, and loads the tool when it does: bareclaw status")
-		return nil
+		say("The tool host does not run at this moment, and loads the tool when it does: bareclaw status")
+		return made(false)
 	case err != nil:
 		return err
 	case !loaded:
 		return fmt.Errorf("the tool is not loaded: %s", why)
 	}
-	c.Sayf("The gateway has loaded the tool. Try it, change the file, and try again: bareclaw tools call %s '{\"text\": \"hello\"}'", n.Name)
-	c.Sayf("What cannot be loaded is in `bareclaw status`, with line and column; the version before goes on serving.")
-	return nil
+	say("The gateway has loaded the tool. Try it, change the file, and try again: bareclaw tools call %s '{\"text\": \"hello\"}'", n.Name)
+	say("What cannot be loaded is in `bareclaw status`, with line and column; the version before goes on serving.")
+	return made(true)
 }
 
 // writeNew writes a file that must not exist, in a directory that may be missing.

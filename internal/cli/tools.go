@@ -162,16 +162,18 @@ func snapshots(c *command.Context) ([]toolhost.Snapshot, error) {
 
 type toolSnapshot struct {
 	Name string `arg:"" help:"Its name, such as before_experiment; the id is the name and the time."`
+	JSON bool   `name:"json" help:"Print the whole result, as MCP has it."`
 }
 
 // Run runs the command.
 func (s *toolSnapshot) Run(c *command.Context, gateway *client.Client) error {
-	return callTool(c, gateway, "worker_snapshot", encoded(map[string]string{"name": s.Name}), false)
+	return callTool(c, gateway, "worker_snapshot", encoded(map[string]string{"name": s.Name}), s.JSON)
 }
 
 type toolRollback struct {
 	Snapshot string `arg:"" optional:"" help:"The snapshot's id, as snapshots shows it; the newest one that no rollback has made if left out."`
 	Yes      bool   `help:"Do not ask."`
+	JSON     bool   `name:"json" help:"Print the whole result, as MCP has it."`
 }
 
 // Help is shown below the summary.
@@ -191,7 +193,7 @@ func (r *toolRollback) Run(c *command.Context, gateway *client.Client) error {
 			return err
 		}
 	}
-	return callTool(c, gateway, "worker_rollback", encoded(args), false)
+	return callTool(c, gateway, "worker_rollback", encoded(args), r.JSON)
 }
 
 func encoded(args map[string]string) json.RawMessage {

@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"bareclaw/internal/humanize"
 )
 
 // The names of what an archive may hold. A name that ends in / is a directory.
@@ -78,7 +80,8 @@ type About struct {
 	MadeAt  time.Time `json:"made_at"`
 }
 
-// A Part is a file or directory of a backup, with words for people.
+// A Part is a file or directory of a backup, with words for people: those of a directory follow the
+// number of its files, as "of tools" does.
 type Part struct {
 	Name, Path, What string
 	Only             []string // the saved entries of a directory; nil: all
@@ -135,7 +138,7 @@ func (w *writer) addPart(p Part) (what string, err error) {
 		}
 		files += n
 	}
-	return fmt.Sprintf("%d %s", files, p.What), nil
+	return humanize.Count(files, "file") + " " + p.What, nil
 }
 
 // addFile adds a file under a name, and reports whether the file exists.

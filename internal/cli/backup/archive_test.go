@@ -52,12 +52,12 @@ func TestRoundTrip(t *testing.T) {
 	parts := []backup.Part{
 		{Name: backup.Notes, Path: filepath.Join(from, "notes"), What: "notes"},
 		{Name: backup.Ledger, Path: filepath.Join(from, "none"), What: "what is not there"},
-		{Name: backup.Media, Path: filepath.Join(from, "tg-1"), What: "received files"},
-		{Name: backup.Tools, Path: filepath.Join(from, "tools"), What: "files of tools", Only: []string{"a.ts", "lib"}},
-		{Name: backup.Snapshots, Path: filepath.Join(from, "none"), What: "files of snapshots"},
+		{Name: backup.Media, Path: filepath.Join(from, "tg-1"), What: "received"},
+		{Name: backup.Tools, Path: filepath.Join(from, "tools"), What: "of tools", Only: []string{"a.ts", "lib"}},
+		{Name: backup.Snapshots, Path: filepath.Join(from, "none"), What: "of snapshots"},
 	}
 	saved, err := backup.Write(t.Context(), &b, backup.About{Version: "v1", Schema: 5, MadeAt: time.Now()}, parts)
-	if want := []string{"notes", "1 received files", "2 files of tools", "0 files of snapshots"}; err != nil || !slices.Equal(saved, want) { // a link is none
+	if want := []string{"notes", "1 file received", "2 files of tools", "0 files of snapshots"}; err != nil || !slices.Equal(saved, want) { // a link is none
 		t.Errorf("saved %q, %v, want %q", saved, err, want)
 	}
 	a, err := backup.Unpack(t.Context(), bytes.NewReader(b.Bytes()), int64(b.Len()), to)

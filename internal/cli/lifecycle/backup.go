@@ -23,6 +23,7 @@ import (
 type Backup struct {
 	File  string `arg:"" help:"The file to write; it must not exist."`
 	Media bool   `help:"Also the files that were received, which can be large."`
+	JSON  bool   `name:"json" help:"Print JSON."`
 }
 
 // Run writes the backup.
@@ -72,6 +73,9 @@ func (b *Backup) Run(c *command.Context, cfg config.Config) error {
 	if err := os.Rename(written, b.File); err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
+	if b.JSON {
+		return c.PrintJSON(map[string]any{"file": b.File, "saved": saved})
+	}
 	c.Sayf("Saved in %s: %s.", b.File, strings.Join(saved, ", "))
 	c.Sayf("It holds secrets if .env does, and what was said on all channels. Claude's own transcripts (~/.claude) are not in it.")
 	return nil
@@ -107,18 +111,18 @@ func stateParts(cfg config.Config) []backup.Part {
 }
 
 func mediaPart(cfg config.Config) backup.Part {
-	return backup.Part{Name: backup.Media, Path: filepath.Join(cfg.StateDir, "media"), What: "received files"}
+	return backup.Part{Name: backup.Media, Path: filepath.Join(cfg.StateDir, "media"), What: "received"}
 }
 
 // toolParts are the tools directory and its snapshots, as far as there are files. The directory
 // of snapshots may have entries of others, which are not saved.
 func toolParts(cfg config.Config) (parts []backup.Part) {
 	if entries, err := os.ReadDir(cfg.ToolsDir); err == nil && len(entries) > 0 {
-		parts = append(parts, backup.Part{Name: backup.Tools, Path: cfg.ToolsDir, What: "files of tools"})
+		parts = append(parts, backup.Part{Name: backup.Tools, Path: cfg.ToolsDir, What: "of tools"})
 	}
 	dir := toolhost.SnapshotsDir(cfg.ToolsDir)
 	if ids := snapshotsIn(dir); len(ids) > 0 {
-		parts = append(parts, backup.Part{Name: backup.Snapshots, Path: dir, What: "files of tools' snapshots", Only: ids})
+		parts = append(parts, backup.Part{Name: backup.Snapshots, Path: dir, What: "of tools' snapshots", Only: ids})
 	}
 	return parts
 }

@@ -98,6 +98,7 @@ func (h *HeartbeatUninstall) Run(c *command.Context, cfg config.Config) error {
 // HeartbeatRun is the command `heartbeat run`.
 type HeartbeatRun struct {
 	Wait time.Duration `help:"How long to wait for Claude's answer; one that comes later is taken up by the next tick." default:"30m"`
+	JSON bool          `name:"json" help:"Print what is recorded of the tick as JSON; the log goes to standard error."`
 }
 
 // Run runs a tick. The log, which is printed too, explains failures.
@@ -113,7 +114,20 @@ func (h *HeartbeatRun) Run(c *command.Context, cfg config.Config) error {
 	if os.Getenv("INVOCATION_ID") != "" { // systemd calls the tick
 		o.Isolate = service.IsolateProcess
 	}
-	return heartbeat.Run(c.Context, o)
+	if !h.JSON {
+		return heartbeat.Run(c.Context, o)
+	}
+	o.Out = c.Err
+	began := time.Now()
+	ran := heartbeat.Run(c.Context, o)
+	records, err := heartbeat.Read(cfg.StateDir)
+	var recorded struct {
+		Tick *heartbeat.Tick `json:"tick"` // null: another tick was at work
+	}
+	if n := len(records.Ticks); err == nil && n > 0 && !records.Ticks[n-1].At.Before(began) {
+		recorded.Tick = &records.Ticks[n-1]
+	}
+	return errors.Join(ran, err, c.PrintJSON(recorded))
 }
 
 // HeartbeatStatus is the command `heartbeat status`.
@@ -126,7 +140,7 @@ type HeartbeatStatus struct {
 func (h *HeartbeatStatus) Run(c *command.Context, cfg config.Config, r service.Request) error {
 	s := heartbeat.Look(c.Context, cfg, h.manager(), r)
 	if h.JSON {
-		return c.PrintIndented(s)
+		return c.PrintJSON(s)
 	}
 	return c.PrintLines(heartbeatLines(c.Out, &s)...)
 }

@@ -111,6 +111,7 @@ type Upgrade struct {
 	From     string `placeholder:"FILE|DIR" help:"The new program: its file, or a directory that holds a program named bareclaw, or its source, which is built."`
 	Rollback bool   `help:"Put the program back that was there before the last upgrade."`
 	Channel  string `placeholder:"CHANNEL" help:"Channel that gets the result as well."`
+	JSON     bool   `name:"json" help:"Print JSON."`
 }
 
 // Validate is called when the arguments have been read.
@@ -161,12 +162,12 @@ func (u *Upgrade) Run(c *command.Context, gateway *client.Client) error {
 	if err != nil {
 		return err
 	}
-	c.Sayf("The gateway runs; asking it to try the new program.")
+	u.note(c, "The gateway runs; asking it to try the new program.")
 	order := api.UpgradeRequest{Path: file, Rollback: u.Rollback, Channel: u.Channel}
 	if err := gateway.Do(c.Context, http.MethodPost, api.PathUpgrade, order, nil); err != nil {
 		return err
 	}
-	c.Sayf("The new program takes over. It is on trial for half a minute.")
+	u.note(c, "The new program takes over. It is on trial for half a minute.")
 	after, err := awaitUpgrade(c.Context, gateway, before)
 	if err != nil {
 		return err
@@ -174,8 +175,31 @@ func (u *Upgrade) Run(c *command.Context, gateway *client.Client) error {
 	if after.State == string(program.WentBack) {
 		return fmt.Errorf("the gateway went back from %s to %s: %s", term.SafeLine(after.To), term.SafeLine(after.From), term.SafeLine(after.Reason))
 	}
-	c.Sayf("Upgraded from %s to %s. `bareclaw upgrade --rollback` goes back.", term.SafeLine(after.From), term.SafeLine(after.To))
+	switch {
+	case u.JSON:
+		return c.PrintJSON(upgraded{After: after.To, Before: after.From, Tried: true})
+	case u.Rollback:
+		c.Sayf("Went back from %s to %s. `bareclaw upgrade --rollback` undoes that.", term.SafeLine(after.From), term.SafeLine(after.To))
+	default:
+		c.Sayf("Upgraded from %s to %s. `bareclaw upgrade --rollback` goes back.", term.SafeLine(after.From), term.SafeLine(after.To))
+	}
 	return nil
+}
+
+// An upgraded is the result of an upgrade.
+type upgraded struct {
+	Before string `json:"before,omitempty"` // version of the program before; unknown without a gateway
+	After  string `json:"after"`
+	Tried  bool   `json:"tried"` // by a gateway that runs it
+}
+
+// note prints a line about the progress.
+func (u *Upgrade) note(c *command.Context, line string) {
+	if u.JSON {
+		c.Tellf("%s", line)
+		return
+	}
+	c.Sayf("%s", line)
 }
 
 // replace upgrades without a gateway.
@@ -227,6 +251,9 @@ func (u *Upgrade) replace(c *command.Context, gateway *client.Client, file strin
 	}
 	if err != nil {
 		return err
+	}
+	if u.JSON {
+		return c.PrintJSON(upgraded{After: info.Version})
 	}
 	c.Sayf("No gateway runs, so nothing was tried: %s is now %s, and the one before is %s.", place.Path(), term.SafeLine(info.Version), place.Old())
 	return nil

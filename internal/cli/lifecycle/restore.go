@@ -28,6 +28,7 @@ type Restore struct {
 	File  string `arg:"" help:"The file that bareclaw backup has written."`
 	Force bool   `help:"Restore even where files exist already, and move those aside."`
 	Yes   bool   `help:"Agree to all that the backup decides. Needed where there is no terminal to ask at."`
+	JSON  bool   `name:"json" help:"Print JSON."`
 }
 
 // Help is shown below the summary.
@@ -90,10 +91,26 @@ func (r *Restore) Run(c *command.Context) (err error) {
 	if err := statemark.ClearRestoring(cfg.StateDir); err != nil {
 		return err
 	}
+	return r.report(c, p, a)
+}
+
+// report says what was restored, what was the same already, and what was moved aside.
+func (r *Restore) report(c *command.Context, p *placing, a backup.About) error {
+	if r.JSON {
+		return c.PrintJSON(map[string]any{
+			"version": a.Version, "made_at": a.MadeAt, "restored": append([]string{}, p.what...), "unchanged": append([]string{}, p.same...), "moved_aside": append([]string{}, p.moved...),
+		})
+	}
 	for _, path := range p.moved {
 		c.Sayf("Moved aside: %s", path)
 	}
 	c.Sayf("Restored what bareclaw %s saved on %s: %s.", term.SafeLine(a.Version), a.MadeAt.Local().Format(time.DateTime), strings.Join(p.what, ", "))
+	if len(p.same) > 0 {
+		c.Sayf("The same already, and left alone: %s.", strings.Join(p.same, ", "))
+	}
+	if len(p.moved) > 0 {
+		c.Sayf("What was moved aside is not used any more: remove it once all is well.")
+	}
 	return nil
 }
 
@@ -152,6 +169,7 @@ type placing struct {
 	force bool
 	aside string   // suffix of the files moved aside
 	what  []string // descriptions of the restored parts
+	same  []string // descriptions of the parts that were there already
 	moved []string // paths of the files moved aside
 	back  []func() error
 }
@@ -165,6 +183,7 @@ func (p *placing) putAll(work string, all []backup.Part) error {
 			continue
 		}
 		if there, errThere := os.ReadFile(one.Path); err == nil && errThere == nil && bytes.Equal(saved, there) {
+			p.same = append(p.same, one.What)
 			continue
 		}
 		if err := p.put(from, one.Path); err != nil {
@@ -193,17 +212,20 @@ func (p *placing) putState(work string, cfg config.Config) error {
 		}
 	}
 	return p.putAll(work, slices.Concat(stateParts(cfg), []backup.Part{
-		mediaPart(cfg), {Name: backup.Tools, Path: cfg.ToolsDir, What: "tools"},
-	}, missingSnapshots(work, cfg), []backup.Part{{Name: backup.Ledger, Path: database, What: "the ledger"}}))
+		{Name: backup.Media, Path: mediaPart(cfg).Path, What: "received files"}, {Name: backup.Tools, Path: cfg.ToolsDir, What: "tools"},
+	}, p.missingSnapshots(work, cfg), []backup.Part{{Name: backup.Ledger, Path: database, What: "the ledger"}}))
 }
 
 // missingSnapshots are the snapshots of the backup that are not there: the others stay as they
 // are, since a snapshot never changes.
-func missingSnapshots(work string, cfg config.Config) (parts []backup.Part) {
+func (p *placing) missingSnapshots(work string, cfg config.Config) (parts []backup.Part) {
+	const what = "snapshots of tools"
 	for _, id := range snapshotsIn(filepath.Join(work, backup.Snapshots)) {
 		path := filepath.Join(toolhost.SnapshotsDir(cfg.ToolsDir), id)
 		if _, err := os.Lstat(path); err != nil {
-			parts = append(parts, backup.Part{Name: backup.Snapshots + id, Path: path, What: "snapshots of tools"})
+			parts = append(parts, backup.Part{Name: backup.Snapshots + id, Path: path, What: what})
+		} else if !slices.Contains(p.same, what) {
+			p.same = append(p.same, what)
 		}
 	}
 	return parts

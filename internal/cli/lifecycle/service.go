@@ -219,7 +219,7 @@ func (s *ServiceStatus) Run(c *command.Context, cfg config.Config, r service.Req
 		st.Notes = append(st.Notes, what+" After a crash or a reboot the older one runs, unless you bring the newer one there: `"+command+"`.")
 	}
 	if s.JSON {
-		err = c.PrintIndented(st)
+		err = c.PrintJSON(st)
 	} else {
 		showService(c, st)
 	}

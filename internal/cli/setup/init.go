@@ -85,7 +85,7 @@ func (i *Init) Run(c *command.Context) error {
 	defer w.restore()
 	summary, err := w.run(c.Context)
 	if i.JSON && len(summary.Steps) > 0 {
-		if err := c.PrintIndented(summary); err != nil {
+		if err := c.PrintJSON(summary); err != nil {
 			return fmt.Errorf("print the summary: %w", err)
 		}
 	}

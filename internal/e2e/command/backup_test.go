@@ -40,7 +40,8 @@ func TestBackupAndRestore(t *testing.T) {
 	running := g.Tell("busy", "wait "+m.Path("go"))
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
 	m.Eventually("the first state of the tools is kept", func() bool { return len(m.Glob("state/snapshots/initial_*")) == 1 })
-	does(m, harness.ExitOK, "1 files of tools, 2 files of tools' snapshots, 1 received files", "backup", "--media", file)
+	does(m, harness.ExitOK, "1 file of tools, 2 files of tools' snapshots, 1 file received", "backup", "--media", file)
+	does(m, harness.ExitOK, `"saved":["the ledger","session ids","Claude's notes",`, "backup", "--json", m.Path("other.tar.gz"))
 	does(m, harness.ExitFailure, "is there already", "backup", file)
 	does(m, harness.ExitUsage, "give it a name", "backup", "-")
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
@@ -57,7 +58,7 @@ func TestBackupAndRestore(t *testing.T) {
 	m.Write("work/.env", "BARECLAW_MAX_TURNS=8\n", 0o600)
 	m.Write("state/tools/later.ts", tool, 0o600)
 	does(m, harness.ExitFailure, "work/.env is there already", "restore", "--yes", file)
-	does(m, harness.ExitOK, "Moved aside", "restore", "--yes", "--force", file)
+	does(m, harness.ExitOK, "The same already, and left alone: settings with their secrets, session ids, Claude's notes, snapshots of tools.\nWhat was moved aside is not used any more", "restore", "--yes", "--force", file)
 	wantFile(m, "work/.env", settings)
 	for _, pattern := range []string{"state/ledger.db.before-restore-*", "work/.env.before-restore-*", "state/media.before-restore-*/tg-1/a.jpg", "state/tools.before-restore-*/later.ts"} {
 		if len(m.Glob(pattern)) != 1 {
@@ -69,7 +70,7 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 
 	other := harness.NewMachine(t)
-	does(other, harness.ExitOK, "the ledger", "restore", "--yes", file)
+	does(other, harness.ExitOK, `"restored":["settings of this directory with their secrets"`, "restore", "--yes", "--json", file)
 	for _, m := range []*harness.Machine{m, other} {
 		wantFile(m, "work/.env", settings)
 		wantFile(m, "home/.config/bareclaw/notes.md", "likes tea")

@@ -149,7 +149,7 @@ func TestUpgradeHidesNoVerdict(t *testing.T) {
 	u := newToldTest(t, "1s")
 	u.api.Script("sendMessage", u.chat.ID(), botapi.TooMany(3))
 	u.Upgrades(harness.ExitOK, "Upgraded from v1 to v2", "--from", harness.ReleaseOf(t, "v2"), "--channel", "tg-7")
-	u.Upgrades(harness.ExitOK, "Upgraded from v2 to v1", "--rollback", "--channel", "tg-7")
+	u.Upgrades(harness.ExitOK, "Went back from v2 to v1", "--rollback", "--channel", "tg-7")
 	u.Serves("v1")
 	u.chat.AwaitText("The gateway was upgraded from v2 to v1.")
 	u.Eventually("it is noted", func() bool { return u.Trial().Notified })

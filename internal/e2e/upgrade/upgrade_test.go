@@ -37,7 +37,7 @@ func TestUpgrade(t *testing.T) {
 	if u := g.Must("GET", "/upgrade", nil, 200); u.Str("state") != "confirmed" || u.Str("from") != "v1" || u.Str("to") != "v2" || u.Str("channel") != "http" {
 		t.Errorf("the last upgrade is %s", u.Body)
 	}
-	m.Upgrades(harness.ExitOK, "Upgraded from v2 to v1", "--rollback") // at once: nothing is under way any more
+	m.Upgrades(harness.ExitOK, "Went back from v2 to v1", "--rollback") // at once: nothing is under way any more
 	if !strings.Contains(m.Log.String(), "The gateway was upgraded from v1 to v2.") {
 		t.Error("the next upgrade has hidden what became of the one before")
 	}
