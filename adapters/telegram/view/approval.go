@@ -98,15 +98,34 @@ func AlwaysRules(p *core.Approval) []string {
 }
 
 // showInput renders the whole input of a tool: what people look for first, and then every other
-// member by its name. An input of another form is shown as JSON.
+// member by its name. An input without members is shown as JSON.
 func showInput(b *markdown.Builder, tool string, raw json.RawMessage) {
 	in := toolinput.Read(raw)
-	if !showKnown(b, tool, in) {
-		b.Pre("json", in.JSON())
+	if showKnown(b, tool, in) {
+		for _, m := range in.Rest() {
+			b.Text(m.String() + "\n")
+		}
 		return
 	}
+	in = toolinput.Read(raw) // also with what was looked for and taken
+	if len(in.Rest()) == 0 {
+		b.Pre("json", in.JSON())
+	}
 	for _, m := range in.Rest() {
+		showMember(b, m)
+	}
+}
+
+// showMember renders a member of the input of a tool that has no form of its own.
+func showMember(b *markdown.Builder, m toolinput.Member) {
+	text, isText := m.Text()
+	switch {
+	case !isText || strings.TrimSpace(text) == "":
 		b.Text(m.String() + "\n")
+	case strings.Contains(text, "\n"):
+		b.Text(m.Label()+":").Pre("", visible.Code(text))
+	default:
+		b.Text(m.Label() + ": " + visible.Line(text) + "\n")
 	}
 }
 
