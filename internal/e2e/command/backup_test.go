@@ -58,7 +58,7 @@ func TestBackupAndRestore(t *testing.T) {
 	m.Write("work/.env", "BARECLAW_MAX_TURNS=8\n", 0o600)
 	m.Write("state/tools/later.ts", tool, 0o600)
 	does(m, harness.ExitFailure, "work/.env is there already", "restore", "--yes", file)
-	does(m, harness.ExitOK, "The same already, and left alone: settings with their secrets, session ids, Claude's notes, snapshots of tools.\nWhat was moved aside is not used any more", "restore", "--yes", "--force", file)
+	does(m, harness.ExitOK, "The same already, and left alone: settings with their secrets, snapshots of tools, session ids, Claude's notes.\nWhat was moved aside is not used any more", "restore", "--yes", "--force", file)
 	wantFile(m, "work/.env", settings)
 	for _, pattern := range []string{"state/ledger.db.before-restore-*", "work/.env.before-restore-*", "state/media.before-restore-*/tg-1/a.jpg", "state/tools.before-restore-*/later.ts"} {
 		if len(m.Glob(pattern)) != 1 {
@@ -95,8 +95,8 @@ func TestRestoreRefuses(t *testing.T) {
 	m := harness.NewMachine(t)
 	m.Write("rubbish", "rubbish", 0o600)
 	does(m, harness.ExitFailure, "no such file", "restore", m.Path("none"))
-	does(m, harness.ExitFailure, "no backup", "restore", m.Path("rubbish"))
-	does(m, harness.ExitUsage, "expected", "restore")
+	does(m, harness.ExitFailure, "backup: gzip", "restore", m.Path("rubbish"))
+	does(m, harness.ExitUsage, "which file?", "restore")
 	if files := m.Glob("state/*"); len(files) > 0 {
 		t.Errorf("left behind: %v", files)
 	}
