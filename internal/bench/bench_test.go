@@ -126,7 +126,7 @@ func TestMeasuresEveryScenarioOfBothTargets(t *testing.T) {
 		t.Errorf("tools.list.ratio: %v", row.ours)
 	}
 	if runtime.GOOS == "linux" {
-		want = append(want, "memory.daemon.0", "memory.hostpss.3", "events.cpu")
+		want = append(want, "memory.daemon.0", "memory.own.0", "memory.hostpss.3", "events.cpu")
 		for _, id := range []string{"reclaim.processes", "reclaim.again", "known.processes", "known.ready"} { // only ours can do that
 			if row := r.rows[id]; row.ours == nil || row.baseline != nil || (row.ours.value == 0) != (row.ours.unit == "") {
 				t.Errorf("%s: ours %v, baseline %v", id, row.ours, row.baseline)

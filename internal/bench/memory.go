@@ -39,8 +39,15 @@ func (s *server) daemonSize(n int, when string) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	own, err := ownSizeOf(s.daemon())
+	if err != nil {
+		return nil, err
+	}
 	id := strconv.Itoa(n)
-	figures := []figure{mib("memory.daemon."+id, "daemon RSS, "+when, rss), mib("memory.daemonpss."+id, "daemon PSS, "+when, pss)}
+	figures := []figure{
+		mib("memory.daemon."+id, "daemon RSS, "+when, rss), mib("memory.daemonpss."+id, "daemon PSS, "+when, pss),
+		mib("memory.own."+id, "daemon, its own pages, "+when, own),
+	}
 	if s.daemon() != s.cmd.Process.Pid {
 		_, pss, err = sizeOf(s.cmd.Process.Pid)
 		figures = append(figures, mib("memory.supervisorpss."+id, "supervisor PSS, "+when, pss))
@@ -117,6 +124,10 @@ func (l *lab) mostChannels() int { return l.plan.crowds[len(l.plan.crowds)-1] }
 func knownChannels(ctx context.Context, s *server) ([]figure, error) {
 	n := s.lab.plan.known
 	left, err := s.useAndForget(ctx, "known", n)
+	var after float64
+	if err == nil {
+		after, err = ownSizeOf(s.daemon())
+	}
 	if err == nil {
 		err = s.startAnew(ctx)
 	}
@@ -125,13 +136,16 @@ func knownChannels(ctx context.Context, s *server) ([]figure, error) {
 	}
 	time.Sleep(settle)
 	rss, pss, err := sizeOf(s.daemon())
+	own, ownErr := ownSizeOf(s.daemon())
 	known := strconv.Itoa(n) + " known channels"
 	return []figure{
 		{id: "known.processes", name: "processes of " + known, value: float64(left + len(s.others()))},
 		ms("known.ready", "start to ready, with "+known, s.ready),
 		mib("known.rss", "daemon RSS, started with "+known, rss),
 		mib("known.pss", "daemon PSS, started with "+known, pss),
-	}, err
+		mib("known.after", "daemon, its own pages, after "+strconv.Itoa(n)+" channels that are no longer used", after),
+		mib("known.own", "daemon, its own pages, started with "+known, own),
+	}, errors.Join(err, ownErr)
 }
 
 // useAndForget sends a message on each of n channels, waits until their sessions

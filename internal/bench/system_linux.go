@@ -55,6 +55,19 @@ func arguments(pid int) []string {
 
 // sizeOf returns a process's resident and proportional size in bytes.
 func sizeOf(pid int) (rss, pss float64, err error) {
+	sizes, err := sizesOf(pid)
+	return sizes["Rss:"], sizes["Pss:"], err
+}
+
+// ownSizeOf returns the size of a process's own (anonymous) pages in bytes.
+func ownSizeOf(pid int) (float64, error) {
+	sizes, err := sizesOf(pid)
+	return sizes["Anonymous:"], err
+}
+
+// sizesOf returns all sizes of a process in bytes.
+func sizesOf(pid int) (map[string]float64, error) {
+	sizes := map[string]float64{}
 	text, err := os.ReadFile(ofProcess(pid, "smaps_rollup"))
 	for line := range strings.Lines(string(text)) {
 		words := strings.Fields(line)
@@ -62,14 +75,9 @@ func sizeOf(pid int) (rss, pss float64, err error) {
 			continue
 		}
 		kib, _ := strconv.ParseFloat(words[1], 64)
-		switch words[0] {
-		case "Rss:":
-			rss = kib * 1024
-		case "Pss:":
-			pss = kib * 1024
-		}
+		sizes[words[0]] = kib * 1024
 	}
-	return rss, pss, err
+	return sizes, err
 }
 
 // cpuOf returns how long the living threads of a process have run, to the

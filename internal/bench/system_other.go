@@ -22,4 +22,6 @@ func arguments(int) []string { return nil }
 
 func sizeOf(int) (rss, pss float64, err error) { return 0, 0, errCannotSee }
 
+func ownSizeOf(int) (float64, error) { return 0, errCannotSee }
+
 func cpuOf(int) time.Duration { return 0 }
