@@ -30,6 +30,7 @@ type Init struct {
 	Agent  string `placeholder:"NAME" help:"What answers: auto, claude or echo."`
 	Port   string `placeholder:"N" help:"TCP port of the HTTP API."`
 	CWD    string `name:"cwd" placeholder:"DIR" help:"Directory that Claude works in."`
+	TZ     string `name:"tz" placeholder:"ZONE" help:"Time zone of reminders, schedules and budgets, such as Europe/Berlin; the machine's by default."`
 	Source string `placeholder:"DIR|off" help:"Source tree that restarts build the gateway from."`
 
 	HTTPToken     string `name:"http-token" placeholder:"TOKEN|generate|none" help:"Token that requests over TCP must carry. Other users can see command lines: prefer a file, or the environment."`
@@ -112,7 +113,7 @@ func (i *Init) settings(in io.Reader) (map[string]string, error) {
 		}
 	}
 	values := map[string]string{
-		"BARECLAW_CLAUDE": i.Claude, "BARECLAW_AGENT": i.Agent, "BARECLAW_PORT": i.Port, "BARECLAW_CWD": i.CWD, "BARECLAW_SOURCE": i.Source,
+		"BARECLAW_CLAUDE": i.Claude, "BARECLAW_AGENT": i.Agent, "BARECLAW_PORT": i.Port, "BARECLAW_CWD": i.CWD, varZone: i.TZ, "BARECLAW_SOURCE": i.Source,
 		"BARECLAW_HTTP_TOKEN": i.HTTPToken, "BARECLAW_ALLOWED_USERS": i.AllowedUsers,
 	}
 	for name, path := range files {

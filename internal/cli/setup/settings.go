@@ -14,11 +14,13 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"bareclaw/core/config"
 	"bareclaw/internal/cli/doctor"
 	"bareclaw/internal/statemark"
 	"bareclaw/internal/term"
+	"bareclaw/internal/zone"
 )
 
 // Words that --http-token and its question take besides a token.
@@ -29,7 +31,7 @@ const (
 
 func chooseSettings(ctx context.Context, w *wizard) (Outcome, error) {
 	var failed Outcome
-	for _, choose := range []func(context.Context, *wizard) error{choosePort, chooseToken, chooseDirectory} {
+	for _, choose := range []func(context.Context, *wizard) error{choosePort, chooseToken, chooseDirectory, chooseZone} {
 		err := choose(ctx, w)
 		switch {
 		case errors.Is(err, errSkip):
@@ -51,8 +53,9 @@ func chooseSettings(ctx context.Context, w *wizard) (Outcome, error) {
 	if names := w.shadowed(); len(names) > 0 {
 		w.note("Note: .env in this directory sets %s otherwise, and wins for a gateway that is started here.", strings.Join(names, ", "))
 	}
-	chosen := fmt.Sprintf("port %s, %s, working in %s", term.SafeLine(w.port()), token, term.SafeLine(cmp.Or(w.current(varCWD), "~")))
-	return doneIf(slices.ContainsFunc([]string{varPort, varHTTP, varCWD}, func(v string) bool { return w.current(v) != w.set(v) }), chosen), nil
+	chosen := fmt.Sprintf("port %s, %s, working in %s, times of %s",
+		term.SafeLine(w.port()), token, term.SafeLine(cmp.Or(w.current(varCWD), "~")), term.SafeLine(cmp.Or(w.current(varZone), machineZone())))
+	return doneIf(slices.ContainsFunc([]string{varPort, varHTTP, varCWD, varZone}, func(v string) bool { return w.current(v) != w.set(v) }), chosen), nil
 }
 
 func join(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
@@ -172,6 +175,23 @@ func askDirectory(ctx context.Context, w *wizard) error {
 			return fmt.Errorf("make the directory: %w", err)
 		}
 		return w.choose(varCWD, dir)
+	})
+}
+
+// machineZone returns the time zone that counts where none is set.
+func machineZone() string { return zone.Name(time.Local, time.Now()) }
+
+func chooseZone(ctx context.Context, w *wizard) error {
+	byDefault := cmp.Or(w.current(varZone), machineZone())
+	q := question{
+		text: "Time zone", has: byDefault,
+		help: "Reminders, schedules and daily budgets go by it, and all times that you see are in it. Give a name such as Europe/Berlin.",
+	}
+	return w.settle(ctx, varZone, q, byDefault, func(name string) error {
+		if name == byDefault && w.current(varZone) == "" {
+			return nil // the machine's, also when that changes
+		}
+		return w.choose(varZone, name)
 	})
 }
 

@@ -88,6 +88,7 @@ const (
 	varHost   = "BARECLAW_HOST"
 	varHTTP   = "BARECLAW_HTTP_TOKEN"
 	varCWD    = "BARECLAW_CWD"
+	varZone   = "BARECLAW_TZ"
 	varClaude = "BARECLAW_CLAUDE"
 	varAgent  = "BARECLAW_AGENT"
 	varBot    = "BARECLAW_TELEGRAM_TOKEN"

@@ -90,6 +90,7 @@ func TestInitOfAProjectThatActs(t *testing.T) {
 	s.Expect("runs hooks and MCP servers of .claude and .mcp.json")
 	s.Answer("Directory that Claude works in", project)
 	s.Expect("ANTHROPIC_BASE_URL")
+	s.Answer("Time zone [", "")
 	s.Answer("1, 2 or 3", "")
 	s.Ends()
 }

@@ -53,7 +53,7 @@ func TestInitInterruptedWhileTheGatewayStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := m.OnScreen("init", "--no-turn", "--no-service", "--no-doctor")
-	for _, answer := range []string{harness.FreePort(t), "", "", "", "", "y"} {
+	for _, answer := range []string{harness.FreePort(t), "", "", "", "", "", "y"} {
 		s.Asks()
 		s.Types(answer + "\n")
 		s.Expect("\n")

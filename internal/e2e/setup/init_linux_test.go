@@ -54,6 +54,7 @@ func TestInitFirstContact(t *testing.T) {
 	s.Answer("Token that requests over TCP must carry", "g")
 	s.Expect("A token was made")
 	s.Answer("Directory that Claude works in [~]", m.Path("work"))
+	s.Answer("Time zone [", "Europe/Berlin")
 	s.Expect("runs any command and edits any file without asking")
 	s.Answer("1, 2 or 3 [free]", "")
 	s.Expect("Token of your Telegram bot")
@@ -81,7 +82,7 @@ func TestInitFirstContact(t *testing.T) {
 	}
 	first := m.CheckSaved(t, map[string]string{
 		"BARECLAW_PORT": port, "BARECLAW_CWD": m.Path("work"), "BARECLAW_TELEGRAM_TOKEN": api.Token(), "BARECLAW_ALLOWED_USERS": "7",
-		"BARECLAW_HEARTBEAT_NOTIFY": "tg-7",
+		"BARECLAW_HEARTBEAT_NOTIFY": "tg-7", "BARECLAW_TZ": "Europe/Berlin",
 	})
 	if notes := m.Contents("home/.config/bareclaw/notes.md"); strings.Count(notes, "\n") != 2 {
 		t.Errorf("the notes are %q", notes)
@@ -149,6 +150,7 @@ func TestInitWithoutClaude(t *testing.T) {
 	s.Answer("Token that requests", "")
 	s.Expect("A token was made")
 	s.Answer("Directory", "")
+	s.Answer("Time zone [", "")
 	s.Answer("1, 2 or 3", "")
 	s.Answer("Token of your Telegram bot", "")
 	s.Answer("Start the gateway", "")
@@ -212,6 +214,7 @@ func TestInitNotLoggedIn(t *testing.T) {
 	s.Expect("claude answered in")
 	s.Answer("Token that requests", "")
 	s.Answer("Directory", "")
+	s.Answer("Time zone [", "")
 	s.Answer("1, 2 or 3", "")
 	s.Answer("Token of your Telegram bot", "s")
 	s.Expect("All set.")
@@ -243,6 +246,7 @@ func TestInitTakesALogin(t *testing.T) {
 	s.Expect("Done: claude answered in")
 	s.Answer("Token that requests", "")
 	s.Answer("Directory", "")
+	s.Answer("Time zone [", "")
 	s.Answer("1, 2 or 3", "")
 	s.Expect("CLAUDE_CODE_OAUTH_TOKEN")
 	s.Answer("Start the gateway", "")
@@ -280,6 +284,7 @@ func TestInitPermissions(t *testing.T) {
 	s.Answer("Port [", "")
 	s.Answer("Token that requests", "")
 	s.Answer("Directory", "")
+	s.Answer("Time zone [", "")
 	s.Expect("1 free: Claude runs any command and edits any file without asking.")
 	s.Answer("1, 2 or 3 [ask]", "3")
 	s.Exits(0)
@@ -331,6 +336,9 @@ func TestInitAsksAgainForWhatIsWrong(t *testing.T) {
 	s.Answer("Create it?", "n")
 	s.Answer("Directory", m.Path("work/new"))
 	s.Answer("Create it?", "y")
+	s.Answer("Time zone [", "Mars/Olympus")
+	s.Expect(`"Mars/Olympus" is not a time zone`)
+	s.Answer("Time zone [", "")
 	s.Answer("1, 2 or 3", "4")
 	s.Expect("Please answer 1, 2 or 3.")
 	s.Answer("1, 2 or 3", "")
