@@ -8,5 +8,10 @@ const (
 	ByNpm     = "npm install -g @anthropic-ai/claude-code"
 )
 
+// AdviceFor names the commands that install a version, as the end of a sentence.
+func AdviceFor(version string) string {
+	return "`" + Installer + " -s " + version + "`, or with Node 22 or newer `" + ByNpm + "@" + version + "`"
+}
+
 // Advice names both commands for a person, as the end of a sentence.
 const Advice = "`" + Installer + "`, or with Node 22 or newer `" + ByNpm + "`"

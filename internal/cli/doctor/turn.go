@@ -21,6 +21,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/getclaude"
 	"bareclaw/internal/term"
 	"bareclaw/sessionhost/claude"
 )
@@ -201,7 +202,7 @@ func (t *turn) unanswered(ctx context.Context, exit error) {
 
 func (t *turn) misunderstood(how string) {
 	t.problem("protocol_changed", "This program and claude "+t.init.Version+" do not understand each other: "+shorten(how)+".",
-		"Messages would fail, or their answers be lost.", "upgrade this program, or install claude "+claude.TestedTo+": `npm install -g @anthropic-ai/claude-code@"+claude.TestedTo+"`")
+		"Messages would fail, or their answers be lost.", "upgrade this program, or install claude "+claude.TestedTo+": "+getclaude.AdviceFor(claude.TestedTo))
 }
 
 // says returns what claude printed on standard error, as the end of a sentence.
