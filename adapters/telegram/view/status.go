@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -188,14 +189,13 @@ func Rules(rules []core.Rule) Note {
 // traceMarks is how many points of a timeline are shown: the last traceMarks points.
 const traceMarks = 40
 
-// Trace renders the history of a message.
+// Trace renders the history of a message, in the order of time.
 func Trace(t core.Trace) string {
 	w := &traceWriter{}
 	m := &t.Message
-	fmt.Fprintf(w, "%s\n\n", Literal(Summary(m)))
 	w.at(m.ReceivedAt, "received, %s", m.ReceivedAt.Local().Format(time.DateOnly))
 	if t.Position > 0 {
-		fmt.Fprintf(w, "Waiting as number %d in the queue. %s\n", t.Position, Literal(t.Why))
+		w.now("Waiting as number %d in the queue. %s", t.Position, Literal(t.Why))
 	}
 	if t.Turn != nil {
 		w.at(t.Turn.BegunAt, "handed to Claude after %s%s", Duration(t.Turn.BegunAt.Sub(m.ReceivedAt)), together(t.Members))
@@ -210,18 +210,43 @@ func Trace(t core.Trace) string {
 	if m.State.Final() {
 		w.at(m.EndedAt, "%s after %s%s", m.State, Duration(m.EndedAt.Sub(m.ReceivedAt)), replyFacts(m.Reply))
 	} else {
-		fmt.Fprintf(w, "Now %s.\n", m.State)
+		w.now("Now %s.", m.State)
 	}
 	for i := range t.Deliveries {
 		w.delivery(&t.Deliveries[i])
 	}
-	return w.String()
+	return Literal(Summary(m)) + "\n\n" + w.text()
 }
 
-type traceWriter struct{ strings.Builder }
+// A traceWriter collects what happened, and what is still to happen.
+type traceWriter struct {
+	past    []traceLine
+	present []string
+}
+
+type traceLine struct {
+	when time.Time
+	text string
+}
 
 func (w *traceWriter) at(when time.Time, format string, args ...any) {
-	fmt.Fprintf(w, "%s %s\n", Code(when.Local().Format("15:04:05")), fmt.Sprintf(format, args...))
+	w.past = append(w.past, traceLine{when, Code(when.Local().Format("15:04:05")) + " " + fmt.Sprintf(format, args...)})
+}
+
+func (w *traceWriter) now(format string, args ...any) {
+	w.present = append(w.present, fmt.Sprintf(format, args...))
+}
+
+func (w *traceWriter) text() string {
+	slices.SortStableFunc(w.past, func(a, b traceLine) int { return a.when.Compare(b.when) })
+	var b strings.Builder
+	for _, line := range w.past {
+		b.WriteString(line.text + "\n")
+	}
+	for _, line := range w.present {
+		b.WriteString(line + "\n")
+	}
+	return b.String()
 }
 
 func together(members []core.MessageID) string {
@@ -236,8 +261,8 @@ func (w *traceWriter) marks(marks []core.Mark) {
 		marks = marks[1:]
 	}
 	if over := len(marks) - traceMarks; over > 0 {
-		fmt.Fprintf(w, "%s\n", Count(over, "earlier point is left out", "earlier points are left out"))
 		marks = marks[over:]
+		w.past = append(w.past, traceLine{marks[0].At, Count(over, "earlier point is left out", "earlier points are left out")})
 	}
 	for _, k := range marks {
 		text := strings.ReplaceAll(k.What, "_", " ")
@@ -276,10 +301,10 @@ func (w *traceWriter) delivery(d *core.Delivery) {
 	case core.DeliveryFailed:
 		w.at(d.EndedAt, "%s could not be delivered: %s", what, Literal(Brief(d.Error, 300)))
 	case core.DeliveryPending:
-		fmt.Fprintf(w, "The %s is being delivered.", what)
+		tried := ""
 		if d.Error != "" {
-			fmt.Fprintf(w, " Tried %s: %s", Count(d.Attempts, "time", "times"), Literal(Brief(d.Error, 300)))
+			tried = " Tried " + Count(d.Attempts, "time", "times") + ": " + Literal(Brief(d.Error, 300))
 		}
-		w.WriteString("\n")
+		w.now("The %s is being delivered.%s", what, tried)
 	}
 }
