@@ -13,7 +13,7 @@ import (
 // Load returns the zone with an IANA name, such as Europe/Berlin.
 func Load(name string) (*time.Location, error) {
 	z, err := time.LoadLocation(name)
-	if err != nil || name == "" || name == time.Local.String() { // LoadLocation accepts "" and "Local", which are not IANA names
+	if err != nil || name == "" || name == "Local" { // LoadLocation accepts "" and "Local", which are not IANA names
 		return nil, fmt.Errorf("%q is not a time zone", name)
 	}
 	return z, nil

@@ -37,6 +37,9 @@ func TestUse(t *testing.T) {
 	if got := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC).Local().Hour(); got != 8 {
 		t.Errorf("noon UTC is %d o'clock", got)
 	}
+	if err := Use("America/New_York"); err != nil { // as whoever reads the settings again
+		t.Errorf("the zone in use is refused: %v", err)
+	}
 	if Use("nowhere") == nil {
 		t.Error("a zone that does not exist was accepted")
 	}
