@@ -95,7 +95,7 @@ func TestRestoreRefuses(t *testing.T) {
 	m := harness.NewMachine(t)
 	m.Write("rubbish", "rubbish", 0o600)
 	does(m, harness.ExitFailure, "no such file", "restore", m.Path("none"))
-	does(m, harness.ExitFailure, "backup: gzip", "restore", m.Path("rubbish"))
+	does(m, harness.ExitFailure, "backup: ", "restore", m.Path("rubbish"))
 	does(m, harness.ExitUsage, "which file?", "restore")
 	if files := m.Glob("state/*"); len(files) > 0 {
 		t.Errorf("left behind: %v", files)

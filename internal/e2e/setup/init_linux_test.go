@@ -360,14 +360,14 @@ func TestInitAsksAgainForWhatIsWrong(t *testing.T) {
 // TestInitInterrupted ends it by Ctrl-C at every question in turn.
 func TestInitInterrupted(t *testing.T) {
 	t.Parallel()
-	for n := range 8 {
+	for n := range 9 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			m, api, _, _ := newBotUser(t)
 			before := "# mine\nA='1'\n"
 			m.Write(harness.EnvFile, before, 0o600)
 			s := m.OnScreen("init", "--no-qr")
-			answers := []string{"s", harness.FreePort(t), "", "", "", api.Token(), "s"} // up to the start in the background
+			answers := []string{"s", harness.FreePort(t), "", "", "", "", api.Token(), "s"} // up to the start in the background
 			for _, answer := range answers[:n] {
 				s.Asks()
 				s.Types(answer + "\n")
@@ -377,7 +377,7 @@ func TestInitInterrupted(t *testing.T) {
 			s.Types("\x03")
 			s.Expect("Interrupted. Nothing is half done.")
 			s.Exits(130)
-			if strings.Contains(s.Shown(), "The bot's token was not saved.") != (n > 5) {
+			if strings.Contains(s.Shown(), "The bot's token was not saved.") != (n > 6) {
 				t.Error("it does not say what was saved")
 			}
 			if !echoes(s) {

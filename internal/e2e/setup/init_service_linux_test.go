@@ -59,8 +59,8 @@ func TestInitAsksForTheHeartbeat(t *testing.T) {
 				x.Answer("Port [", port)
 				x.Answer("Token that requests over TCP must carry", "")
 				x.Answer("Directory that Claude works in [~]", "")
-				x.Answer("Time zone [", "")
 			}
+			x.Answer("Time zone [", "")
 			x.Answer("1, 2 or 3", "")
 			return x
 		}
