@@ -138,6 +138,11 @@ type channelSet struct {
 	JSON           bool    `name:"json" help:"Print JSON."`
 }
 
+// Help is shown below the summary.
+func (*channelSet) Help() string {
+	return "Examples:\n\n  bareclaw channels set desk --model haiku --permission-mode acceptEdits\n\n  bareclaw channels set desk --model ''"
+}
+
 // Run runs the command.
 func (s *channelSet) Run(c *command.Context, gateway command.Decider) error {
 	change := api.ChannelChange{Model: s.Model, PermissionMode: s.PermissionMode, Tools: s.Tools}

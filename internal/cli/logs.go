@@ -28,7 +28,7 @@ import (
 // A logs shows the gateway's log from the systemd journal or from the file.
 type logs struct {
 	Follow bool `short:"f" help:"Follow the log until Ctrl-C."`
-	Lines  int  `short:"n" default:"100" help:"How many of the last lines to show first."`
+	Lines  int  `name:"count" aliases:"lines" short:"n" default:"100" help:"How many of the last lines to show first."`
 }
 
 // Validate checks the number.

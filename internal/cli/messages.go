@@ -110,6 +110,11 @@ type trace struct {
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
+// Help is shown below the summary.
+func (*trace) Help() string {
+	return "Examples:\n\n  bareclaw trace\n\n  bareclaw trace desk\n\n  bareclaw trace 2cec3603"
+}
+
 // Run runs the command.
 func (t *trace) Run(c *command.Context, gateway *client.Client) error {
 	id, err := t.find(c, gateway)

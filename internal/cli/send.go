@@ -45,7 +45,8 @@ func (*send) Help() string {
 	return "The answer is on standard output, everything else on standard error. A restart of the gateway meanwhile does no harm. " +
 		"Ctrl-C ends the waiting, not the message: `bareclaw trace ID` shows what becomes of it.\n\n" +
 		"From within a session, where claude runs this in its Bash, the text is pushed to the channel's people. " +
-		"Another channel's agent is asked with --ask; a session cannot wait for its own channel."
+		"Another channel's agent is asked with --ask; a session cannot wait for its own channel.\n\n" +
+		"Examples:\n\n  bareclaw send desk 'What is the capital of France?'\n\n  git diff | bareclaw send desk -\n\n  bareclaw send desk --file a.pdf 'Sum this up'"
 }
 
 // Validate refuses flags that exclude each other.

@@ -26,6 +26,11 @@ type Backup struct {
 	JSON  bool   `name:"json" help:"Print JSON."`
 }
 
+// Help is shown below the summary.
+func (*Backup) Help() string {
+	return "The gateway may run.\n\nExample: bareclaw backup ~/bareclaw.tar.gz"
+}
+
 // Run writes the backup.
 func (b *Backup) Run(c *command.Context, cfg config.Config) error {
 	if b.File == "-" {

@@ -114,6 +114,11 @@ type Upgrade struct {
 	JSON     bool   `name:"json" help:"Print JSON."`
 }
 
+// Help is shown below the summary.
+func (*Upgrade) Help() string {
+	return "Turns go on. The new program is on trial for half a minute.\n\nExamples:\n\n  bareclaw upgrade --from ~/src/bareclaw\n\n  bareclaw upgrade --rollback"
+}
+
 // Validate is called when the arguments have been read.
 func (u *Upgrade) Validate() error {
 	if (u.From == "") != u.Rollback {
