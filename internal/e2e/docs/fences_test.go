@@ -17,15 +17,17 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/testkit/check"
+	"bareclaw/sessionhost/claude"
 )
 
 // commandRunners are the tests that run every command of a document which has no marker.
 var commandRunners = map[string][]string{
-	"README.md":        {"TestReadmeFirstRun", "TestReadmeCommands"},
-	"docs/http.md":     {"TestReadmeCommands"},
-	"docs/commands.md": {"TestEverydayCommandsAsPrinted"},
-	"docs/trouble.md":  {"TestEverydayCommandsAsPrinted"},
-	"docs/telegram.md": {"TestTelegramPage"},
+	"README.md":         {"TestReadmeFirstRun", "TestReadmeCommands"},
+	"docs/http.md":      {"TestReadmeCommands"},
+	"docs/commands.md":  {"TestEverydayCommandsAsPrinted"},
+	"docs/trouble.md":   {"TestEverydayCommandsAsPrinted"},
+	"docs/heartbeat.md": {"TestEverydayCommandsAsPrinted"},
+	"docs/telegram.md":  {"TestTelegramPage"},
 }
 
 // dataFences are the languages of blocks that nobody types into a shell.
@@ -147,7 +149,7 @@ func TestEveryFenceIsAccountedFor(t *testing.T) {
 // shell look at the command lines among them.
 func TestSettingsOfDocumentsAreRead(t *testing.T) {
 	t.Parallel()
-	known := map[string]bool{}
+	known := map[string]bool{claude.LoginVariable: true}
 	for _, v := range config.Variables() {
 		known[v.Name] = true
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -147,7 +148,7 @@ func TestToolsPage(t *testing.T) {
 	}
 }
 
-// TestEverydayCommandsAsPrinted runs all commands of docs/commands.md and docs/trouble.md that
+// TestEverydayCommandsAsPrinted runs all commands of docs/commands.md, docs/trouble.md and docs/heartbeat.md that
 // have no test of their own, line by line.
 func TestEverydayCommandsAsPrinted(t *testing.T) {
 	t.Parallel()
@@ -159,7 +160,7 @@ func TestEverydayCommandsAsPrinted(t *testing.T) {
 	ran := 0
 	text, err := os.ReadFile("docs/commands.md")
 	check.OK(t, err)
-	for _, b := range append(harness.Blocks(t, "docs/commands.md"), harness.Blocks(t, "docs/trouble.md")...) {
+	for _, b := range slices.Concat(harness.Blocks(t, "docs/commands.md"), harness.Blocks(t, "docs/trouble.md"), harness.Blocks(t, "docs/heartbeat.md")) {
 		if !b.IsCommand() || b.Marker != "" {
 			continue
 		}
