@@ -148,10 +148,12 @@ func (f *inflight) beginsAgain(code string) bool {
 }
 
 // join adds a message to the running turn f of the same sender. A turn with an effect, with other
-// turns behind it, or of a command is handed the message instead; then the message may wait.
+// turns behind it, or of a command is handed the message instead; then the message may wait. A turn
+// that could not begin again, because the daily budget is spent, goes on.
 func (ts *turns) join(it *queued, f *inflight) {
 	others := func(g *inflight) bool { return g != f && !g.answered }
-	if f.toolBegun || f.fateUnknown || slices.ContainsFunc(ts.list, others) || core.IsCommand(f.carrier()) || core.IsCommand(it.msg) {
+	if f.toolBegun || f.fateUnknown || slices.ContainsFunc(ts.list, others) || core.IsCommand(f.carrier()) || core.IsCommand(it.msg) ||
+		ts.manager.budget.Used(ts.now()) {
 		ts.steer(it, f)
 		return
 	}
