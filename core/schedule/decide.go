@@ -106,7 +106,8 @@ func (s *Scheduler) commit(ctx context.Context, d *decision) error {
 	if errors.Is(err, core.ErrNotFound) {
 		return nil // the job was removed meanwhile
 	}
-	if err != nil || j.Paused { // paused meanwhile: Resume decides from when on times count
+	// Paused meanwhile, or resumed: Resume decides from when on times count.
+	if err != nil || j.Paused || j.DecidedTo.After(d.job.DecidedTo) {
 		return err
 	}
 	d.job = j
