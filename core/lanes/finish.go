@@ -29,8 +29,8 @@ func (ts *turns) endTurns(r core.Reply) {
 		case f.answered:
 		case f.frozen:
 			ts.end(f, r)
-		case f.stop == nil:
-			f.stop = &stop{reply: r}
+		case f.stop == nil, f.stop.again:
+			f.stop = &stop{reply: r} // nobody waits for a turn that is to begin again
 		}
 	}
 }

@@ -45,6 +45,9 @@ func TestJoinMode(t *testing.T) {
 		"the gateway is killed with both in the queue": `
 			send one; begin one; send two join; hold; abort one; release; crash; start; answer two both
 			one answered into=two; two answered both`,
+		"a new conversation ends both, whatever is being written": `
+			works; die; forget; refuse update storage 1000; send one; wait 1s; send two join; reset; wait 1s; up; wait 10s
+			one cancelled channel_reset; two cancelled channel_reset; works`,
 		"the daily budget is spent: the turn goes on, and the message waits": `
 			with budget=1; send zero in=d; begin zero in=d; send one; begin one; pays zero ok 2; send two join; interrupted 0; finish one ok
 			one answered ok; two open; state parked "daily budget" until=midnight waiting=1`,

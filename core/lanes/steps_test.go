@@ -313,9 +313,10 @@ var worldSteps = map[string]func(*scene, step){
 	"slow":    func(s *scene, p step) { s.ledger.slow(s.duration(p.word(1))) },
 	"unheard": func(s *scene, _ step) { s.ledger.setUnheard(true) },
 	"heard":   func(s *scene, _ step) { s.ledger.setUnheard(false) },
-	"refuse": func(s *scene, p step) { // refuse accept|begin|settle|requeue|approval storage [n]
+	"refuse": func(s *scene, p step) { // refuse accept|begin|settle|requeue|update|approval storage [n]
 		match := map[string]func(core.Change) bool{
 			"accept": accepts, "begin": begins, "settle": settles, "requeue": func(c core.Change) bool { return len(c.Requeue) > 0 },
+			"update":   func(c core.Change) bool { return len(c.Update) > 0 },
 			"approval": func(c core.Change) bool { return len(c.Approvals) > 0 },
 		}
 		s.ledger.fail(named[p.word(2)], max(1, int(s.number(p.word(3)))), match[p.word(1)])
