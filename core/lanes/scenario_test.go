@@ -227,7 +227,7 @@ func (s *scene) do(p step, request func(*scene, context.Context, step) error) {
 var named = map[string]error{
 	"": nil, "full": core.ErrStorageFull, "storage": core.ErrStorage, "queue_full": core.ErrQueueFull, "key_reused": core.ErrKeyReused,
 	"not_waiting": core.ErrNotWaiting, "not_found": core.ErrNotFound, "not_pending": core.ErrNotPending, "nothing_runs": core.ErrNothingRuns,
-	"closed": core.ErrClosed, "bad_content": core.ErrBadContent, "not_failed": core.ErrNotFailed, "unwritten": core.ErrUnwritten, "internal": errInternal,
+	"closed": core.ErrClosed, "bad_content": core.ErrBadContent, "not_failed": core.ErrNotFailed, "unwritten": core.ErrUnwritten, "internal": errInternal, "busy": core.ErrBusy,
 }
 
 // id returns the id of a message.

@@ -28,6 +28,13 @@ var userSteps = map[string]func(*scene, context.Context, step) error{
 	},
 	"first": func(s *scene, ctx context.Context, p step) error { return s.m.RunNow(ctx, s.id(p.word(1))) },
 	"reset": func(s *scene, ctx context.Context, p step) error { return s.m.Reset(ctx, s.channel(p)) },
+	"remove": func(s *scene, ctx context.Context, p step) error { // remove [kept=1]: messages that stay
+		gone, err := s.m.Remove(ctx, s.channel(p))
+		if want, ok := p.values["kept"]; ok {
+			s.wantSame("messages kept", gone.Kept, want)
+		}
+		return err
+	},
 	"interrupt": func(s *scene, ctx context.Context, p step) error { // interrupt [one]
 		turn := core.TurnID("")
 		if p.word(1) != "" {
