@@ -145,6 +145,7 @@ func TestGathered(t *testing.T) {
 		"to a command of claude": {[]string{end, `"text":"@b /compact","date":5`}, "1", inbound.Nothing},
 		"a path":                 {[]string{`"text":"/etc/passwd","date":5`}, "1", inbound.Nothing},
 		"a reply":                {[]string{text(10, 5, `,"reply_to_message":{"message_id":1,"date":1,"chat":{"id":7,"type":"private"},"text":"x"}`)}, "1", inbound.Nothing},
+		"a reply and a photo":    {[]string{text(10, 5, `,"reply_to_message":{"message_id":1,"date":1,"chat":{"id":7,"type":"private"},"text":"x"}`), `"photo":[{"file_id":"x"}],"date":5`}, "1", inbound.Nothing},
 		"a decision":             {[]string{text(10, 5, below), end}, "1", inbound.Nothing},
 		"an edit":                {[]string{end, `"text":"edit"`, end}, "1", inbound.Nothing},
 		"a hundred forwards":     {slices.Repeat([]string{text(10, 5, forwarded)}, 102), "1 to 101", inbound.Nothing},

@@ -59,7 +59,9 @@ func SameSender(m, other *models.Message) bool {
 	return user == otherUser && chat == otherChat
 }
 
-// Continues reports whether a message of the same sender belongs to the messages before.
+// Continues reports whether a message of the same sender belongs to the messages before. What Next does
+// not wait for does not belong to them either, whenever it arrives: after a crash the next process must
+// find no fewer messages together than were submitted.
 func (g Gatherer) Continues(m *models.Message, before []*models.Message) bool {
 	last := before[len(before)-1]
 	switch {
@@ -70,7 +72,7 @@ func (g Gatherer) Continues(m *models.Message, before []*models.Message) bool {
 	case g.continuesText(m, last):
 		return true
 	}
-	return g.bundles(m) && g.bundles(last) && m.Date-last.Date <= bundleApart && (!IsTypedText(m) || !IsTypedText(last))
+	return g.bundles(m) && g.bundles(last) && !isReply(last) && m.Date-last.Date <= bundleApart && (!IsTypedText(m) || !IsTypedText(last))
 }
 
 // IsTypedText reports whether a message is only a text that its sender has typed. Two of these are
