@@ -148,12 +148,13 @@ func (f *inflight) beginsAgain(code string) bool {
 }
 
 // join adds a message to the running turn f of the same sender. A turn with an effect, with other
-// turns behind it, or of a command is handed the message instead; then the message may wait. A turn
-// that could not begin again, because the daily budget is spent, goes on.
+// turns behind it, or of a command is handed the message instead; then the message may wait. The same
+// holds for a turn that could not begin again, because the daily budget is spent, and for a turn
+// that waits behind one of the agent's own, which an interrupt would end.
 func (ts *turns) join(it *queued, f *inflight) {
 	others := func(g *inflight) bool { return g != f && !g.answered }
 	if f.toolBegun || f.fateUnknown || slices.ContainsFunc(ts.list, others) || core.IsCommand(f.carrier()) || core.IsCommand(it.msg) ||
-		ts.manager.budget.Used(ts.now()) {
+		ts.manager.budget.Used(ts.now()) || f.handed && f.started.IsZero() && ts.conv.session.ownTurnRuns() {
 		ts.steer(it, f)
 		return
 	}

@@ -45,6 +45,12 @@ func TestJoinMode(t *testing.T) {
 		"the gateway is killed with both in the queue": `
 			send one; begin one; send two join; hold; abort one; release; crash; start; answer two both
 			one answered into=two; two answered both`,
+		"the turn waits behind one of the agent's own, which is not cut": `
+			works; wake; {say type=assistant|wait 1s}; send one; send two join; interrupted 0; stray tick; wait 1s; backgrounds tick
+			answer one ok; answer two ok; one answered ok; two answered ok; interrupted 0`,
+		"the turn waits behind a report, which is not cut": `
+			works; tasks 1; say type=assistant; send one; send two join; interrupted 0; background tick; tasks 0; wait 1s
+			answer one ok; answer two ok; one answered ok; two answered ok; interrupted 0`,
 		"a new conversation ends both, whatever is being written": `
 			works; die; forget; refuse update storage 1000; send one; wait 1s; send two join; reset; wait 1s; up; wait 10s
 			one cancelled channel_reset; two cancelled channel_reset; works`,

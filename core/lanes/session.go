@@ -41,6 +41,11 @@ func (s *agentSession) isKnown() bool { return s.acks.last <= s.info.Said }
 // replaying reports whether the host is still replaying events from before the attachment.
 func (s *agentSession) replaying() bool { return s.info.Replays && s.acks.last < s.info.Said }
 
+// ownTurnRuns reports whether the agent is known to be in a turn of its own; false for a nil session.
+func (s *agentSession) ownTurnRuns() bool {
+	return s != nil && (s.background.OwnTurn || s.background.own != noOwnTurn)
+}
+
 // touch records an event of the agent, or new work given to the agent. A nil session is
 // ignored.
 func (s *agentSession) touch() {
