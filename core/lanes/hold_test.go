@@ -29,6 +29,15 @@ func TestHold(t *testing.T) {
 		"a turn that only wrote runs again": `
 			works; watch; send one; begin one; missing wait="Claude is being updated."; die; wait 10s
 			told held of=one; one open; found; wait 5s; answer one ok; one answered ok`,
+		"what its sender goes on with joins a turn that waits": `
+			{missing wait=Away.|script broken}; send one; wait 3s; send two join; one open; {found|script}; wait 6s; answer two both
+			one answered into=two; two answered both; runs two 1`,
+		"the records cannot be read meanwhile": `
+			works; {missing wait=Away.|script broken}; records unreadable; send one; wait 10s; one open; records readable; {found|script}; wait 6s; answer one ok
+			one answered ok; runs one 1`,
+		"the storage fails meanwhile": `
+			{missing wait=Away.|script broken}; send one; wait 3s; down full; send two; two refused full; {found|script}; wait 6s; up; wait 6s; answer one ok
+			one answered ok; runs one 1`,
 		"each wait begins with a short pause": `
 			missing wait=no; send one; wait 1m; interrupt; one cancelled interrupted; found; wait 5m; works; die
 			missing wait=no; send two; found; wait 250ms; answer two ok; two answered ok`,
