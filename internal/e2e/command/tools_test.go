@@ -30,9 +30,11 @@ func TestToolsFromTheFirstFileOn(t *testing.T) {
 		}
 		m.Command(exitcode.OK, "tools", "call", tool, `{"text": "añb"}`).Prints("{\n  \"reversed\": \"bña\"\n}\n")
 	}
+	m.Command(exitcode.OK, "tools", "new", "--json", "a_third").Shows(`"loaded":true,"name":"a_third"`)
+	m.Command(exitcode.OK, "tools", "snapshot", "--json", "kept").Shows(`"content":[{`)
 	m.Command(exitcode.Failed, "tools", "new", "worker_status").Tells("worker_status already (gateway)")
 	m.Command(exitcode.OK, "tools").Shows("another                 dynamic  Reverse a text.\n", "worker_status           gateway", "hello_world             builtin")
-	if list := m.Command(exitcode.OK, "tools", "list", "--json").Document().Array("tools"); len(list) < 30 || list[0].Str("name") != "another" || list[0].JSON["inputSchema"] == nil {
+	if list := m.Command(exitcode.OK, "tools", "list", "--json").Document().Array("tools"); len(list) < 30 || list[0].Str("name") != "a_third" || list[0].JSON["inputSchema"] == nil {
 		t.Errorf("the list has %d tools, first %v", len(list), list[0].JSON)
 	}
 

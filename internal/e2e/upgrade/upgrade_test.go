@@ -306,7 +306,7 @@ func TestUpgradeRefuses(t *testing.T) {
 	m.Upgrades(harness.ExitOK, "No gateway runs", "--from", harness.ReleaseOf(t, "v2"))
 	holds(m, "v2", "v1", "")
 	m.Upgrades(harness.ExitFailure, "already", "--from", harness.ReleaseOf(t, "v2"))
-	m.Upgrades(harness.ExitOK, "No gateway runs", "--rollback")
+	m.Upgrades(harness.ExitOK, `{"after":"v1","tried":false}`, "--json", "--rollback")
 	holds(m, "v1", "v2", "")
 }
 
