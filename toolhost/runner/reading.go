@@ -91,7 +91,7 @@ func (l *loader) noteStrays(entries []fs.DirEntry) {
 		}
 		strays = append(strays, e.Name())
 		if !slices.Contains(l.strays, e.Name()) {
-			l.log.Warn("a file is no tool, because its name does not end in .ts", "file", e.Name())
+			l.log.Warn("a file is not a tool, because its name does not end in .ts", "file", e.Name())
 		}
 	}
 	l.strays = strays

@@ -116,7 +116,7 @@ func shorten(s string) string {
 }
 
 // nothing is what the engine throws if it has no memory for an error. A tool can throw it too.
-const nothing = "a value that is no Error was thrown: null"
+const nothing = "a value that is not an Error was thrown: null"
 
 var throwsNull = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(?:throw|reject)\b[\s(]*null\b`) })
 

@@ -21,7 +21,7 @@ const fail = (thrown) => {
       message = String(thrown.message).slice(0, 10000);
       stack = `${thrown.name}: ${message}\n${thrown.stack}`.slice(0, 20000);
     } else {
-      message = typeof thrown === "string" ? thrown : "a value that is no Error was thrown: " + show(thrown);
+      message = typeof thrown === "string" ? thrown : "a value that is not an Error was thrown: " + show(thrown);
     }
   } catch {
     message = "a value that cannot be shown was thrown";
