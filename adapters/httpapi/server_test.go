@@ -22,6 +22,7 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
+	"bareclaw/core/adapterstore"
 	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
 	"bareclaw/core/tools"
@@ -50,7 +51,7 @@ func (g *gateway) options(log io.Writer) Options {
 		ToolHost:    toolHost(func() error { return nil }),
 	}
 	o.Schedules = schedule.New(schedule.Options{
-		Store: g.ledger, Log: o.Log, Precheck: func(context.Context, string) (schedule.PrecheckResult, error) { return schedule.PrecheckResult{}, nil },
+		Store: g.ledger, Log: o.Log, Core: scheduleCore{g.Manager, g.Adapters}, Precheck: func(context.Context, string) (schedule.PrecheckResult, error) { return schedule.PrecheckResult{}, nil },
 		BuiltIns: []schedule.BuiltIn{{ID: "heartbeat", Channel: "heartbeat", Text: func() (string, error) { return "look", nil }}},
 		Admit: func(_ context.Context, key core.ChannelKey) error {
 			if key == "tg-8" {
@@ -340,4 +341,10 @@ func same(t *testing.T, got, want map[string]any) {
 	if !bytes.Equal(g, w) {
 		t.Errorf("got  %s\nwant %s", g, w)
 	}
+}
+
+// A scheduleCore is what schedules need of the core.
+type scheduleCore struct {
+	*lanes.Manager
+	*adapterstore.Store
 }

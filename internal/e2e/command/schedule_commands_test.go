@@ -28,8 +28,8 @@ func TestScheduleCommands(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"", []string{"echo hello", "--cron", "0 9 * * 1-5"}, []string{"on ops: cron 0 9 * * 1-5\n", "next ", " 09:00 (in ", "then "}},
-		{"echo from\nthere\n", []string{"-", "--in", "20m", "--missed", "skip"}, []string{"(in 20 min)\n"}},
+		{"", []string{"echo hello", "--cron", "0 9 * * 1-5"}, []string{"on ops: cron 0 9 * * 1-5 (Europe/Berlin)\n", "next ", " 09:00 (in ", "then "}},
+		{"echo from\nthere\n", []string{"-", "--in", "20m", "--missed", "skip"}, []string{"(in 20 min)\n", "Nobody is behind ops: the answers stand in `bareclaw messages ops`."}},
 		{"", []string{"echo tea", "--every", "2h", "--tz", "Asia/Tokyo", "--budget", "0.5"}, []string{"every 2h (Asia/Tokyo)", "(in 2 h)"}},
 		{"", []string{"echo noon", "--at", "2031-01-31 12:00"}, []string{"at 2031-01-31T12:00:00+01:00", "Fri 31 Jan 2031 12:00"}},
 		{"", []string{"echo checked", "--every", "1d", "--precheck", "test -e x"}, []string{"every 24h"}},
@@ -43,7 +43,7 @@ func TestScheduleCommands(t *testing.T) {
 	if len(list) != 5 || list[1].Str("text") != "echo from\nthere" {
 		t.Fatalf("the list is %v", list)
 	}
-	if out := schedule(m, exitcode.OK, "").Shows("echo from there").Out.String(); strings.Count(out, "\n") != 6 { // the same as list
+	if out := schedule(m, exitcode.OK, "").Shows("echo from there").Out.String(); strings.Count(out, "\n") != 7 || !strings.Contains(out, "Times are those of Europe/Berlin") { // the same as list
 		t.Errorf("the list is\n%s", out)
 	}
 	id := g.Schedule("ops", "echo \u202e\u009b31mnow", harness.Due(time.Second), "precheck", "exit 4")
@@ -123,11 +123,40 @@ func TestScheduleAddSpeaksOfItsFlags(t *testing.T) {
 		{"a\x00b", []string{"ops", "-", "--in", "20m"}, "TEXT: "},
 		{"", []string{" ops", "x", "--in", "20m"}, "CHANNEL: "},
 	} {
-		told := schedule(m, exitcode.Failed, c.in, append([]string{"add"}, c.args...)...).Prints("").Tells(c.want).Err.String()
+		told := schedule(m, exitcode.Usage, c.in, append([]string{"add"}, c.args...)...).Prints("").Tells(c.want).Err.String()
 		for _, word := range []string{"Send ", `"text"`, `"every"`, "member"} {
 			if strings.Contains(told, word) {
 				t.Errorf("%q: %q is a word of the API: %s", c.args, word, told)
 			}
 		}
 	}
+}
+
+// TestScheduleIsPausedAndRun: a schedule is paused, resumed and run by hand, by the end of its id, and
+// its zone is that of BARECLAW_TZ, which wins over TZ.
+func TestScheduleIsPausedAndRun(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "TZ=UTC", "BARECLAW_TZ=Asia/Tokyo")
+	g := m.Start()
+	id := schedule(m, exitcode.OK, "", "add", "ops", "echo tea", "--cron", "0 9 * * *", "--json").Document().Str("id")
+	schedule(m, exitcode.OK, "").Shows(" 09:00 (in ", "Times are those of Asia/Tokyo")
+	end := id[4:]
+	schedule(m, exitcode.OK, "", "pause", end).Shows("Paused schedule " + id)
+	schedule(m, exitcode.OK, "", "show", id).Shows(id + " (paused)")
+	schedule(m, exitcode.OK, "").Shows("paused")
+	schedule(m, exitcode.OK, "", "run", end).Shows("Sent as message ", "bareclaw trace ")
+	sent := schedule(m, exitcode.OK, "", "show", end, "--json").Document().Array("occurrences")
+	if len(sent) != 1 || sent[0].JSON["by_hand"] != true || !strings.Contains(g.Outcome(sent[0].Str("message_id")).Str("text"), "tea") {
+		t.Errorf("it was run: %v", sent)
+	}
+	schedule(m, exitcode.OK, "", "resume", end).Shows("(Asia/Tokyo)", "next ")
+	once := schedule(m, exitcode.OK, "", "add", "ops", "echo once", "--at", "2031-01-31 12:00", "--json").Document()
+	if got := once.JSON["next"].([]any)[0]; got != "2031-01-31T03:00:00.000000Z" {
+		t.Errorf("noon in Tokyo is %v", got)
+	}
+	schedule(m, exitcode.OK, "", "run", once.Str("id")).Shows("Sent")
+	schedule(m, exitcode.OK, "", "show", once.Str("id")).Shows("(active)", "Fri 31 Jan 2031 12:00", "sent by hand")
+	schedule(m, exitcode.Usage, "", "run", "heartbeat").Tells("bareclaw heartbeat run")
+	schedule(m, exitcode.Failed, "", "pause", "nonsense").Tells("`bareclaw schedule list`")
+	schedule(m, exitcode.Usage, "", "add").Tells("which channel, which text, and when?")
 }
