@@ -106,8 +106,8 @@ func (m *retry) Run(c *command.Context, gateway *client.Client) error {
 }
 
 type trace struct {
-	Of   string `arg:"" optional:"" name:"id" help:"The message's id, or the end of it that messages shows; or a channel, for its newest message. The newest of all channels if left out."`
-	JSON bool   `name:"json" help:"Print JSON."`
+	Of   *string `arg:"" optional:"" name:"id" help:"The message's id, or the end of it that messages shows; or a channel, for its newest message. The newest of all channels if left out."`
+	JSON bool    `name:"json" help:"Print JSON."`
 }
 
 // Help is shown below the summary.
@@ -128,20 +128,27 @@ func (t *trace) Run(c *command.Context, gateway *client.Client) error {
 
 // find returns the id of the message that the argument stands for. A channel's name wins over an id.
 func (t *trace) find(c *command.Context, gateway *client.Client) (string, error) {
-	if len(t.Of) == shortid.Full {
-		return t.Of, nil
+	isMeant := func(ch api.Channel) bool { return ch.Messages > 0 }
+	switch of := t.Of; {
+	case of == nil:
+	case *of == "":
+		return "", command.Usagef("which message? Give its id, or the end of it, or a channel")
+	case len(*of) == shortid.Full:
+		return *of, nil
+	default:
+		isMeant = func(ch api.Channel) bool { return ch.Channel == *of }
 	}
 	channels, err := command.ListChannels(c, gateway)
 	if err != nil {
 		return "", err
 	}
 	slices.SortFunc(channels, func(a, b api.Channel) int { return b.LastAt.Compare(a.LastAt) })
-	i := slices.IndexFunc(channels, func(ch api.Channel) bool { return ch.Channel == t.Of || t.Of == "" && ch.Messages > 0 })
+	i := slices.IndexFunc(channels, isMeant)
 	switch {
-	case i < 0 && t.Of == "":
+	case i < 0 && t.Of == nil:
 		return "", errors.New("there is no message yet")
 	case i < 0:
-		return t.Of, nil
+		return *t.Of, nil
 	}
 	var newest api.History
 	if err := c.Get(gateway, historyPath(channels[i].Channel, 1), &newest); err != nil {

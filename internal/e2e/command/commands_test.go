@@ -23,6 +23,7 @@ import (
 	"bareclaw/internal/exitcode"
 	"bareclaw/internal/logfile"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/shortid"
 	"bareclaw/internal/term"
 	"bareclaw/internal/testkit/check"
 )
@@ -87,7 +88,7 @@ func TestSendRefusesWhatMakesNoSense(t *testing.T) {
 	m.Command(exitcode.Usage, "send", "desk", "x", "--mode", "shout").Tells("collect")
 	m.Command(exitcode.Usage, "send", "desk", "x", "--push", "--async").Tells("--push")
 	m.Command(exitcode.Usage, "send", "desk", "x", "--push", "--ask")
-	m.Command(exitcode.Usage, "sned", "desk", "x").Tells(`there is no command sned, did you mean "send"?`, "Try: bareclaw --help")
+	m.Command(exitcode.Usage, "sned", "desk", "x").Tells(`there is no command sned; did you mean "send"?`, "Try: bareclaw --help")
 	m.Command(exitcode.Usage, "channels", "shwo").Tells("there is no command shwo", "Try: bareclaw channels --help")
 	m.Command(exitcode.Usage, "channels", "list", "desk").Tells("unexpected argument desk", "Try: bareclaw channels list --help")
 	m.Command(exitcode.Usage, "serve", "desk").Tells("unexpected argument desk", "Try: bareclaw serve --help")
@@ -96,7 +97,7 @@ func TestSendRefusesWhatMakesNoSense(t *testing.T) {
 		m.Command(exitcode.Usage, "schedule", "add", "desk", "tea", "--in", "5m", "--budget="+budget).Tells("budget")
 	}
 	m.Command(exitcode.Usage, "send", "desk", " ").Tells("not blank")
-	m.Command(exitcode.Failed, "send", "desk", "x", "--push").Tells("No adapter")
+	m.Command(exitcode.Failed, "send", "desk", "x", "--push").Tells("bareclaw: nobody is behind this channel")
 	m.Command(exitcode.Failed, "trace", "00000000-0000-0000-0000-000000000000")
 	m.Command(exitcode.Failed, "trace", "00000000").Tells("no message")
 	m.Command(exitcode.Usage, "trace", "").Tells("which message?")
@@ -188,7 +189,7 @@ func TestSendInsideASession(t *testing.T) {
 	marker := g.Say("desk", "env BARECLAW_SESSION").Str("text")
 	in := *m
 	in.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.Path("home"), client.SocketVariable + "=" + g.Sock, "BARECLAW_SESSION=" + marker}
-	in.Command(exitcode.Failed, "send", "desk", "hello").Tells("No adapter", "--ask")
+	in.Command(exitcode.Failed, "send", "desk", "hello").Tells("nobody is behind this channel", "--ask")
 	in.Command(exitcode.Failed, "send", "desk", "hello", "--ask").Tells("session of desk itself")
 	in.Command(exitcode.OK, "send", "other", "echo hello", "--ask").Prints("hello\n")
 	in.Command(exitcode.Usage, "send", "desk", "hello", "--async").Tells("--ask")
@@ -225,7 +226,7 @@ func TestChannelCommands(t *testing.T) {
 	m, g := harness.Started(t, "BARECLAW_HTTP_TOKEN=sesame")
 	g.HTTP.Transport = bearer{g.HTTP.Transport, "sesame"}
 	m.Command(exitcode.OK, "channels").Prints("").Tells("no channel yet")
-	m.Command(exitcode.Failed, "send", hostile, "echo hi").Prints("").Tells("U+202E")
+	m.Command(exitcode.Usage, "send", hostile, "echo hi").Prints("").Tells("U+202E")
 	g.Signal(syscall.SIGTERM)
 	seedChannels(m, hostile)
 	g = m.Start()
@@ -258,7 +259,7 @@ func TestChannelCommands(t *testing.T) {
 		t.Error("the session is not forgotten")
 	}
 	m.Command(exitcode.Failed, "channels", "show", "nobody")
-	m.Command(exitcode.OK, "messages", "desk").Shows("ANSWER", id[len(id)-8:], "cancelled", "answered")
+	m.Command(exitcode.OK, "messages", "desk").Shows("ANSWER", shortid.Of(id), "cancelled", "answered")
 	if list := m.Command(exitcode.OK, "messages", "desk", "--json").Document().Array("messages"); len(list) != 2 {
 		t.Errorf("messages are %v", list)
 	}
@@ -291,7 +292,7 @@ func TestMessageCommands(t *testing.T) {
 	finish()
 	m.Command(exitcode.OK, "retry", waiting).Prints("never\n")
 	m.Command(exitcode.OK, "trace", waiting[:30]).Shows(waiting)
-	m.Command(exitcode.OK, "trace", waiting[len(waiting)-8:]).Shows(waiting)
+	m.Command(exitcode.OK, "trace", shortid.Of(waiting)).Shows(waiting)
 	m.Command(exitcode.Failed, "trace", waiting[:3]).Tells("have an id that begins or ends with")
 	m.Command(exitcode.OK, "send", "later", "echo newest").Prints("newest\n")
 	m.Command(exitcode.OK, "trace").Shows("later", "newest")
@@ -316,13 +317,13 @@ func TestApprovalCommands(t *testing.T) {
 			}
 			return id != ""
 		})
-		m.Command(exitcode.OK, "approvals").Shows(id[:8], "ops", "Bash: ask ls")
-		m.Command(exitcode.OK, "approvals", "show", id[:8]).Shows("approval  "+id, `  ask ls \u{202E}2J`+long+"the end\n  description: scripted call\n")
+		m.Command(exitcode.OK, "approvals").Shows(shortid.Of(id), "ops", "Bash: ask ls")
+		m.Command(exitcode.OK, "approvals", "show", shortid.Of(id)).Shows("approval  "+id, `  ask ls \u{202E}2J`+long+"the end\n  description: scripted call\n")
 		if got := m.Command(exitcode.OK, "approvals", "show", id, "--json").Document().Str("id"); got != id {
 			t.Errorf("shown is %q, want %q", got, id)
 		}
-		m.Command(exitcode.Failed, "approvals", "show", "none").Tells("no approval whose id begins with none")
-		m.Command(exitcode.OK, "status").Shows("Waits for a decision", id[:8], "1 approval to decide")
+		m.Command(exitcode.Failed, "approvals", "show", "none").Tells("no approval with the id none")
+		m.Command(exitcode.OK, "status").Shows("Waits for a decision", shortid.Of(id), "1 approval to decide")
 		m.Command(exitcode.OK, append([]string{"approvals", args[0], id[:8]}, args[1:]...)...).Shows(`Bash: ask ls \u{202E}2J`)
 		i.Ends(exitcode.OK)
 	}
@@ -335,8 +336,8 @@ func TestApprovalCommands(t *testing.T) {
 		t.Fatalf("rules are %v", rules)
 	}
 	id := rules[0].Str("id")
-	m.Command(exitcode.OK, "channels", "rules", "ops").Shows(id[:8])
-	m.Command(exitcode.OK, "channels", "rules", "ops", "--remove", id[:8]).Shows("Removed")
+	m.Command(exitcode.OK, "channels", "rules", "ops").Shows(shortid.Of(id))
+	m.Command(exitcode.OK, "channels", "rules", "ops", "--remove", shortid.Of(id)).Shows("Removed")
 	m.Command(exitcode.Failed, "channels", "rules", "ops", "--remove", id[:8])
 }
 
@@ -512,10 +513,17 @@ func TestChannelIsRemoved(t *testing.T) {
 func TestFileForClaude(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
-	m.Start()
+	g := m.Start()
 	m.Write("work/a b.pdf", "%PDF", 0o600)
-	m.Command(exitcode.OK, "send", "desk", "echo sum this up", "--file", "a b.pdf").Shows("sum this up", "(A file for you is at "+m.Path("work/a b.pdf")+")")
+	m.Command(exitcode.OK, "send", "desk", "echo sum this up", "--file", "a b.pdf").Prints("sum this up\n")
 	m.Command(exitcode.OK, "send", "desk", "--ask", "--file", "a b.pdf", "--async")
+	told := "(A file for you is at " + m.Path("work/a b.pdf") + ")"
+	for i, want := range []string{told, "echo sum this up\n\n" + told} {
+		id := g.Must("GET", "/channels/desk/messages", nil, 200).Array("messages")[i].Str("message_id")
+		if got := g.Must("GET", "/messages/"+id+"/content", nil, 200).Str("text"); got != want {
+			t.Errorf("claude gets %q, want %q", got, want)
+		}
+	}
 	m.Command(exitcode.Failed, "send", "desk", "x", "--file", "none.pdf").Prints("").Tells("none.pdf")
 	m.Command(exitcode.Failed, "send", "desk", "x", "--push", "--file", "a b.pdf").Prints("").Tells("bareclaw: nobody is behind this channel")
 }

@@ -18,7 +18,7 @@ func TestCompletion(t *testing.T) {
 		{"sto", "stop\n"},
 		{"stop --s", "--sessions\n"},
 		{"service sta", "start\nstatus\n"},
-		{"channels re", "reset\n"},
+		{"channels re", "reset\nremove\n"},
 		{"completion ", "bash\nzsh\nfish\n"},
 		{"tools sn", "snapshots\nsnapshot\n"},
 		{"send --id", "--idempotency-key\n"},

@@ -6,6 +6,7 @@ import (
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/exitcode"
+	"bareclaw/internal/shortid"
 )
 
 // TestColoursReachClaude sends the coloured output of a program by every way that a text
@@ -32,7 +33,7 @@ func TestNoCommandPassesColoursOn(t *testing.T) {
 	m, g := harness.Started(t, "BARECLAW_APPROVALS=ask", "BARECLAW_LOG_LEVEL=debug", "ANSWER="+harness.Coloured)
 	shown := "env ANSWER " + harness.ColoursShown
 	answered := g.Say(harness.ColourChannel, "env ANSWER\n"+harness.Coloured).Str("message_id")
-	m.Command(exitcode.OK, "messages", harness.ColourChannel).Shows(answered, "answered", shown)
+	m.Command(exitcode.OK, "messages", harness.ColourChannel).Shows(shortid.Of(answered), "answered", shown)
 	m.Command(exitcode.OK, "trace", answered).Shows("prompt   "+shown, "\n\n"+harness.ColoursShown)
 	m.Command(exitcode.OK, "messages", harness.ColourChannel, "--json").Shows(`"prompt":{"text":"env ANSWER\n\u001b[31mFAIL`)
 	m.Command(exitcode.OK, "trace", answered, "--json").Shows(`"prompt":{"text":"env ANSWER\n\u001b[31mFAIL`)

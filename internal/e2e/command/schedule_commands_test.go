@@ -59,7 +59,7 @@ func TestScheduleCommands(t *testing.T) {
 	}
 	schedule(m, exitcode.OK, "", "remove", id, "--json").Prints(`{"status":"removed","id":"` + id + `"}` + "\n")
 	schedule(m, exitcode.OK, "", "list").Shows("There are no schedules")
-	schedule(m, exitcode.Failed, "", "remove", id).Tells("There is no schedule with this id")
+	schedule(m, exitcode.Failed, "", "remove", id).Tells("bareclaw: there is no schedule with this id")
 	schedule(m, exitcode.Usage, "", "add", "ops", "x", "--in", "20m", "--every", "2h").Tells("--in")
 	schedule(m, exitcode.Usage, "", "add", "ops", "x").Tells("--cron")
 	g.Signal(syscall.SIGTERM)
