@@ -29,6 +29,7 @@ import (
 type logs struct {
 	Follow bool `short:"f" help:"Follow the log until Ctrl-C."`
 	Lines  int  `name:"count" aliases:"lines" short:"n" default:"100" help:"How many of the last lines to show first."`
+	JSON   bool `name:"json" help:"Print each line as a JSON object."`
 }
 
 // Validate checks the number.
@@ -68,7 +69,7 @@ func (l *logs) journal(c *command.Context, unit string) error {
 	if l.Follow {
 		args = append(args, "--follow")
 	}
-	if err := relay(c, c.Err, "journalctl", args...); err != nil {
+	if err := l.relay(c, c.Err, "journalctl", args...); err != nil {
 		return fmt.Errorf("ask the journal: %w", err)
 	}
 	return nil
@@ -88,14 +89,26 @@ func (l *logs) file(c *command.Context, path string) error {
 	if !found && !l.Follow {
 		return fmt.Errorf("there is no log yet: %s", path)
 	}
-	if err := c.Print(term.Safe(text)); err != nil || !l.Follow {
+	if err := c.Print(l.shown(text)); err != nil || !l.Follow {
 		return err
 	}
 	// Standard error is discarded: tail reports there that the file is missing or was rotated.
-	if err := relay(c, nil, "tail", "-c", fmt.Sprintf("+%d", size+1), "-F", path); err != nil {
+	if err := l.relay(c, nil, "tail", "-c", fmt.Sprintf("+%d", size+1), "-F", path); err != nil {
 		return fmt.Errorf("follow the log: %w", err)
 	}
 	return nil
+}
+
+// shown returns whole lines of the log as they are printed, safe for a terminal.
+func (l *logs) shown(text string) string {
+	if !l.JSON {
+		return term.Safe(text)
+	}
+	var objects []byte
+	for line := range strings.Lines(text) {
+		objects = append(appendObject(objects, strings.TrimSuffix(line, "\n")), '\n')
+	}
+	return string(term.SafeJSON(objects))
 }
 
 func lastLines(text string, n int) string {
@@ -109,9 +122,9 @@ func lastLines(text string, n int) string {
 // errNoReader ends a program whose output nobody reads any more.
 var errNoReader = errors.New("nobody reads the output any more")
 
-// relay prints the output of a program, made safe for a terminal, until the program or c
+// relay prints the lines that a program prints, made safe for a terminal, until the program or c
 // ends. Without a reader of the output relay ends the program and returns nil.
-func relay(c *command.Context, stderr io.Writer, name string, args ...string) error {
+func (l *logs) relay(c *command.Context, stderr io.Writer, name string, args ...string) error {
 	ctx, cancel := context.WithCancelCause(c.Context)
 	defer cancel(nil)
 	cmd := exec.CommandContext(ctx, name, args...)
@@ -125,7 +138,7 @@ func relay(c *command.Context, stderr io.Writer, name string, args ...string) er
 		return err
 	}
 	go endWithoutReader(ctx, cancel, c.Out)
-	if err := copyLines(c, out); err != nil {
+	if err := l.copyLines(c, out); err != nil {
 		cancel(err)
 	}
 	err = cmd.Wait()
@@ -161,7 +174,7 @@ func endWithoutReader(ctx context.Context, cancel context.CancelCauseFunc, out i
 }
 
 // copyLines prints r in whole lines: a character may be split between two reads.
-func copyLines(c *command.Context, r io.Reader) error {
+func (l *logs) copyLines(c *command.Context, r io.Reader) error {
 	var text []byte
 	chunk := make([]byte, 64<<10)
 	for {
@@ -171,7 +184,7 @@ func copyLines(c *command.Context, r io.Reader) error {
 		if err != nil {
 			end = len(text)
 		}
-		if printErr := c.Print(term.Safe(string(text[:end]))); printErr != nil {
+		if printErr := c.Print(l.shown(string(text[:end]))); printErr != nil {
 			return printErr
 		}
 		if text = text[end:]; errors.Is(err, io.EOF) {

@@ -3,14 +3,19 @@ package command
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"bareclaw/core/config"
 	"bareclaw/internal/detached"
@@ -38,6 +43,82 @@ func TestLogsOfTheJournal(t *testing.T) {
 	m.Command(exitcode.OK, "logs", "-f").Shows("--follow")
 	m.Write("bin/journalctl", "#!/bin/sh\nexit 1\n", 0o700)
 	m.Command(exitcode.Failed, "logs").Tells("ask the journal")
+}
+
+// TestLogsAsJSON: each line is an object, whatever wrote the line.
+func TestLogsAsJSON(t *testing.T) {
+	t.Parallel()
+	// Whatever the text handler writes for these attributes is what the JSON handler says of them.
+	var text, object bytes.Buffer
+	for _, h := range []slog.Handler{slog.NewTextHandler(&text, nil), slog.NewJSONHandler(&object, nil)} {
+		r := slog.NewRecord(time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC), slog.LevelWarn, "it is so", 0)
+		r.Add("plain", "word", "none", "", "quoted", `a "b"\c = d`, "tick", "`x` 'y'", "bare", "`x`", "single", "'y'", "path", `C:\x`, "a key = \"x\"", "größer ≤ 日本",
+			"control", "\x1b[31m\a\v\x7f\u202e\r\n\t\U000e0001", "err", errors.New("exit: 1")) //nolint:sloglint // keys of any characters are what is tested
+		check.OK(t, h.Handle(t.Context(), r))
+	}
+	rows := []struct{ line, want string }{
+		{text.String(), string(term.SafeJSON(object.Bytes()))},
+		{object.String(), string(term.SafeJSON(object.Bytes()))},
+		{`{"time":"t","level":"INFO","msg":"m","n":1,"group":{"x":true}}`, `{"time":"t","level":"INFO","msg":"m","n":1,"group":{"x":true}}`},
+		{"time=t level=INFO msg=m n=1", `{"time":"t","level":"INFO","msg":"m","n":"1"}`},
+		{"panic: it \"broke\" \x1b[31m", `{"msg":"panic: it \"broke\" \u001b[31m"}`},
+		{"PC=0x46b0e1 m=0 sigcode=128", `{"msg":"PC=0x46b0e1 m=0 sigcode=128"}`},
+		{`{"not": complete`, `{"msg":"{\"not\": complete"}`},
+		{`time=t msg="not complete`, `{"msg":"time=t msg=\"not complete"}`},
+		{`time=t msg="more"than`, `{"msg":"time=t msg=\"more\"than"}`},
+		{"time=t and words", `{"msg":"time=t and words"}`},
+		{`time=t "a key"`, `{"msg":"time=t \"a key\""}`},
+		{"", `{"msg":""}`},
+	}
+	var log, want strings.Builder
+	for _, row := range rows {
+		log.WriteString(strings.TrimSuffix(row.line, "\n") + "\n")
+		want.WriteString(strings.TrimSuffix(row.want, "\n") + "\n")
+	}
+	m := harness.NewMachine(t)
+	m.Installed()
+	m.Write("state/bareclaw.log", log.String(), 0o600)
+	same := func(got string) {
+		t.Helper()
+		gotLines, wantLines := strings.Split(got, "\n"), strings.Split(want.String(), "\n")
+		for i := range max(len(gotLines), len(wantLines)) {
+			if i >= len(gotLines) || i >= len(wantLines) || !sameJSON(gotLines[i], wantLines[i]) {
+				t.Fatalf("line %d of\n%s\nwant\n%s", i+1, got, want.String())
+			}
+		}
+		if got != term.Safe(got) {
+			t.Errorf("not safe for a terminal: %q", got)
+		}
+	}
+	same(m.Command(exitcode.OK, "logs", "--json").Out.String())
+	m.Command(exitcode.OK, "logs", "--json", "-n", "1").Prints(`{"msg":""}` + "\n")
+
+	f := follow(m, "1", "--json")
+	f.shows(`{"msg":""}` + "\n") // all that comes from now on is followed
+	file, err := logfile.Open(m.Path("state/bareclaw.log"), logfile.MaxBytes)
+	check.OK(t, err)
+	defer file.Close()
+	slog.New(slog.NewTextHandler(file, nil)).Info("ready", "why", "of two words")
+	f.shows(`"level":"INFO","msg":"ready","why":"of two words"}` + "\n")
+
+	m.Write("journal", log.String(), 0o600)
+	m.Write("bin/journalctl", "#!/bin/sh\nexec cat "+m.Path("journal")+"\n", 0o700)
+	lock, err := lockfile.AcquireState(m.Path("state"))
+	check.OK(t, err)
+	defer lock.Release()
+	check.OK(t, lock.Describe(lockfile.Holder{PID: os.Getpid(), Log: lockfile.LogLocation{Unit: "--user-unit=claw.service"}}))
+	same(m.Command(exitcode.OK, "logs", "--json").Out.String())
+	m.Write("bin/journalctl", "#!/bin/sh\nprintf 'no end of line'\n", 0o700)
+	m.Command(exitcode.OK, "logs", "--json").Prints(`{"msg":"no end of line"}` + "\n")
+}
+
+// sameJSON reports whether two texts are the same JSON value, or the same text.
+func sameJSON(a, b string) bool {
+	var x, y any
+	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
+		return a == b
+	}
+	return reflect.DeepEqual(x, y)
 }
 
 // TestLogOfADetachedGateway has stderr be the log, as where no service manager keeps
@@ -99,11 +180,11 @@ type following struct {
 	cmd *exec.Cmd
 }
 
-func follow(m *harness.Machine, lines string) *following {
+func follow(m *harness.Machine, lines string, flags ...string) *following {
 	m.T.Helper()
 	out, err := os.Create(m.Path("followed"))
 	check.OK(m.T, err)
-	f := &following{Machine: m, cmd: exec.Command(m.Executable(), "logs", "-f", "-n", lines)}
+	f := &following{Machine: m, cmd: exec.Command(m.Executable(), append([]string{"logs", "-f", "-n", lines}, flags...)...)}
 	f.cmd.Dir, f.cmd.Env, f.cmd.Stdout, f.cmd.Stderr = m.Path("work"), m.Env, out, m.Log
 	err = f.cmd.Start()
 	_ = out.Close()
