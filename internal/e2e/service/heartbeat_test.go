@@ -68,10 +68,13 @@ func TestHeartbeatAllIsWell(t *testing.T) {
 	m.Beat(0)
 	m.Beat(0) // which finds the run of the slot over
 	m.WantBeats("ok", 1)
-	m.With(harness.SlotLength(1)).Beat(0)
+	said := m.With(harness.SlotLength(1)).Command(exitcode.OK, "heartbeat", "run", "--json").Document()
 	m.WantBeats("ok, ok", 2)
 	wantTold(t, chat)
 	last := m.Ticks().Ticks[1]
+	if tick, _ := said.JSON["tick"].(map[string]any); tick["outcome"] != "ok" || tick["message_id"] != last.Message {
+		t.Errorf("recorded %+v, and printed as JSON is %s", last, said.Body)
+	}
 	if a := g.Outcome(last.Message); a.Str("channel") != "heartbeat" || a.JSON["cost_usd"] != last.CostUSD || last.CostUSD <= 0 {
 		t.Errorf("recorded %+v, and the message is %s", last, a.Body)
 	}
