@@ -16,7 +16,7 @@ import (
 const shown = 3
 
 // Add stores a new job and returns the job once durable. Add sets the id and the times of
-// the job. Empty fields have defaults: TZ the machine's zone, Missed "once" for a single
+// the job. Empty fields have defaults: TZ the gateway's zone, Missed "once" for a single
 // moment and "skip" otherwise. existing reports an earlier job with the same source key,
 // which makes the request idempotent, as in core.Submission. Errors: *InvalidError,
 // ErrTooMany, core.ErrKeyReused, the errors of Options.Admit, and those of the ledger.

@@ -44,7 +44,7 @@ type Job struct {
 	Channel  core.ChannelKey `json:"channel,omitempty"`
 	Text     string          `json:"text"`
 	When     string          `json:"when"`               // in the form of When.String
-	TZ       string          `json:"tz,omitempty"`       // IANA name of the zone of When; empty: the machine's zone
+	TZ       string          `json:"tz,omitempty"`       // IANA name of the zone of When; empty: the gateway's zone
 	Missed   string          `json:"missed"`             // what becomes of missed occurrences, see parseMissed
 	Precheck string          `json:"precheck,omitempty"` // a command line; empty: none
 	Budget   float64         `json:"budget,omitempty"`   // bound on the USD per day of the job's messages; 0: no bound

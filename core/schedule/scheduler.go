@@ -63,7 +63,7 @@ type Options struct {
 	Push     func(ctx context.Context, p core.Push) error // delivers pushes with the same id once
 	// Admit returns an error for a channel that must not receive messages.
 	Admit func(ctx context.Context, key core.ChannelKey) error
-	Zone  *time.Location   // the machine's zone; nil: time.Local
+	Zone  *time.Location   // the gateway's zone; nil: time.Local
 	Now   func() time.Time // nil: time.Now
 }
 

@@ -18,7 +18,7 @@ type times struct {
 	from time.Time // creation time of the job
 }
 
-// timesOf parses a job's times. local is the machine's zone.
+// timesOf parses a job's times. local is the gateway's zone.
 func timesOf(j *Job, local *time.Location) (times, error) {
 	zone, err := zoneOf(j.TZ, local)
 	if err != nil {

@@ -76,11 +76,12 @@ type job struct {
 	Missed    string          `json:"missed"`
 	BudgetUSD float64         `json:"budget_usd,omitempty"`
 	Next      []time.Time     `json:"next,omitempty"`
+	Paused    bool            `json:"paused,omitempty"`
 	DoneAt    time.Time       `json:"done_at,omitzero"`
 }
 
 func (s schedules) show(j *schedule.Job) job {
-	return job{j.ID, j.Channel, j.Text, j.When, j.TZ, j.Missed, j.Budget, s.Next(j), j.DoneAt}
+	return job{j.ID, j.Channel, j.Text, j.When, j.TZ, j.Missed, j.Budget, s.Next(j), j.Paused, j.DoneAt}
 }
 
 // list lists all schedules. What another channel is told is not for this one.
