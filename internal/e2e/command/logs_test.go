@@ -53,7 +53,7 @@ func TestLogsAsJSON(t *testing.T) {
 	for _, h := range []slog.Handler{slog.NewTextHandler(&text, nil), slog.NewJSONHandler(&object, nil)} {
 		r := slog.NewRecord(time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC), slog.LevelWarn, "it is so", 0)
 		r.Add("plain", "word", "none", "", "quoted", `a "b"\c = d`, "tick", "`x` 'y'", "bare", "`x`", "single", "'y'", "path", `C:\x`, "a key = \"x\"", "größer ≤ 日本",
-			"control", "\x1b[31m\a\v\x7f\u202e\r\n\t\U000e0001", "err", errors.New("exit: 1")) //nolint:sloglint // keys of any characters are what is tested
+			"control", "\x1b[31m\a\v\x7f\u202e\r\n\t\U000e0001", "err", errors.New("exit: 1"))
 		check.OK(t, h.Handle(t.Context(), r))
 	}
 	rows := []struct{ line, want string }{
@@ -97,7 +97,7 @@ func TestLogsAsJSON(t *testing.T) {
 	f.shows(`{"msg":""}` + "\n") // all that comes from now on is followed
 	file, err := logfile.Open(m.Path("state/bareclaw.log"), logfile.MaxBytes)
 	check.OK(t, err)
-	defer file.Close()
+	defer func() { check.OK(t, file.Close()) }()
 	slog.New(slog.NewTextHandler(file, nil)).Info("ready", "why", "of two words")
 	f.shows(`"level":"INFO","msg":"ready","why":"of two words"}` + "\n")
 
