@@ -74,7 +74,7 @@ func inForce(c *command.Context, gateway *client.Client) (*settingsReport, error
 	}
 	if badFile != nil {
 		report.Problem = badFile.Error()
-		return report, nil
+		return report, nil //nolint:nilerr // the report says it
 	}
 	written := client.Settings(cfg)
 	if !report.Running {

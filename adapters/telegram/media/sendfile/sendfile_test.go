@@ -118,7 +118,7 @@ func TestFilesThatAreNotSent(t *testing.T) {
 	tr.link("home/work/dangling", "nothing")
 	tr.link("home/work/null", "/dev/null")
 	tr.must(syscall.Mkfifo(tr.path("home/work/pipe"), 0o600))
-	outside, hidden, own, none, kind, bad := "files are sent only from", "hidden files", "of the gateway's own", "there is no such file", "only regular files", "no path of a file"
+	outside, hidden, own, none, kind, bad := "files are sent only from", "hidden files", "of the gateway's own", "there is no such file", "only regular files", "not the path of a file"
 	for path, want := range map[string]string{
 		"":                             bad,
 		"a\x00.txt":                    bad,
