@@ -161,8 +161,3 @@ func LanguageName(s string) string {
 	}
 	return ""
 }
-
-// isWordByte reports whether c is an ASCII letter or digit.
-func isWordByte(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-}

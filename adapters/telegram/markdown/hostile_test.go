@@ -3,6 +3,8 @@ package markdown
 import (
 	"strings"
 	"testing"
+
+	"bareclaw/internal/dialect"
 )
 
 // TestHostileSizes renders texts made to be slow or to become large. Nothing of
@@ -13,8 +15,8 @@ func TestHostileSizes(t *testing.T) {
 	for name, source := range map[string]string{
 		"quotes":        strings.Repeat("> ", n) + "a" + strings.Repeat("\nb", n),
 		"lists":         strings.Repeat("- ", n) + "a" + strings.Repeat("\nb", n),
-		"deep quotes":   strings.Repeat("> ", maxDepth) + "a" + strings.Repeat("\nb", n),
-		"deep lists":    strings.Repeat("1. ", maxDepth) + "a" + strings.Repeat("\nb", n),
+		"deep quotes":   strings.Repeat("> ", dialect.MaxDepth) + "a" + strings.Repeat("\nb", n),
+		"deep lists":    strings.Repeat("1. ", dialect.MaxDepth) + "a" + strings.Repeat("\nb", n),
 		"numbers":       strings.Repeat("1) - ", 10*n) + "a",
 		"brackets":      strings.Repeat("[", n) + strings.Repeat("](a)", n),
 		"stars":         strings.Repeat("*a **b ", n),

@@ -1,8 +1,6 @@
 package markdown
 
 import (
-	"bytes"
-	"html"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,6 +9,8 @@ import (
 	"github.com/go-telegram/bot/models"
 	"github.com/yuin/goldmark/ast"
 	east "github.com/yuin/goldmark/extension/ast"
+
+	"bareclaw/internal/dialect"
 )
 
 func (r *renderer) inlines(parent ast.Node) {
@@ -22,14 +22,14 @@ func (r *renderer) inlines(parent ast.Node) {
 func (r *renderer) inline(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.Text:
-		r.write(r.textOf(n))
+		r.write(dialect.TextOf(n, r.source))
 		if n.SoftLineBreak() || n.HardLineBreak() {
 			r.newline()
 		}
 	case *ast.String:
 		r.literal(string(n.Value))
 	case *ast.CodeSpan:
-		r.code(models.MessageEntity{Type: models.MessageEntityTypeCode}, r.codeOf(n))
+		r.code(models.MessageEntity{Type: models.MessageEntityTypeCode}, dialect.CodeOf(n, r.source, r.inTable))
 	case *ast.Emphasis:
 		if n.Level == 1 {
 			r.styled(n, models.MessageEntityTypeItalic)
@@ -38,16 +38,16 @@ func (r *renderer) inline(n ast.Node) {
 		}
 	case *east.Strikethrough:
 		r.styled(n, models.MessageEntityTypeStrikethrough)
-	case *spoilerNode:
+	case *dialect.Spoiler:
 		r.styled(n, models.MessageEntityTypeSpoiler)
 	case *ast.Link:
 		r.linked(n.Destination, n)
 	case *ast.Image:
 		r.linked(n.Destination, n)
 	case *ast.AutoLink:
-		r.write(r.autoLink(n))
+		r.write(dialect.AutoLink(n, r.source))
 	case *ast.RawHTML:
-		if r.inTable && lineBreak().Match(n.Segments.Value(r.source)) {
+		if r.inTable && dialect.IsLineBreak(n, r.source) {
 			r.write("\n")
 			return
 		}
@@ -69,7 +69,7 @@ func (r *renderer) styled(n ast.Node, styles ...models.MessageEntityType) {
 // linked writes the children of n as a label that links to the destination. In plain text
 // the address follows the label.
 func (r *renderer) linked(destination []byte, n ast.Node) {
-	label, address := r.plain(n), unescape(destination)
+	label, address := r.plain(n), dialect.Unescape(destination)
 	switch {
 	case r.plainText:
 		r.write(labelled(label, address))
@@ -92,67 +92,6 @@ func (r *renderer) cell(n ast.Node) string {
 	plain := renderer{source: r.source, inTable: r.inTable, plainText: true}
 	plain.inlines(n)
 	return string(plain.text)
-}
-
-// lineBreak matches HTML's line break, the only one that a cell of a table can have.
-var lineBreak = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^<(?i:br)\s*/?>$`) })
-
-func (r *renderer) textOf(n *ast.Text) string {
-	if n.IsRaw() {
-		return string(n.Value(r.source))
-	}
-	return unescape(n.Segment.Value(r.source))
-}
-
-// codeOf returns the text of inline code, with line breaks replaced by spaces, and within a
-// table without the escapes of bars.
-func (r *renderer) codeOf(n *ast.CodeSpan) string {
-	var b strings.Builder
-	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
-		if t, ok := c.(*ast.Text); ok {
-			b.Write(t.Segment.Value(r.source))
-		}
-	}
-	code := strings.ReplaceAll(b.String(), "\n", " ")
-	if r.inTable {
-		code = strings.ReplaceAll(code, `\|`, "|")
-	}
-	return code
-}
-
-// autoLink returns an address as text, since Telegram detects addresses in text. The
-// brackets of <std::string>, parsed as an address with an unknown scheme, are kept.
-func (r *renderer) autoLink(n *ast.AutoLink) string {
-	label := string(n.Label(r.source))
-	scheme, _, ok := strings.Cut(strings.ToLower(label), ":")
-	if n.AutoLinkType == ast.AutoLinkURL && n.Protocol == nil && ok {
-		switch scheme {
-		case "http", "https", "ftp", "mailto", "tel", "tg":
-		default:
-			return "<" + label + ">"
-		}
-	}
-	return label
-}
-
-// escape matches backslash escapes and the character references of HTML.
-var escape = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\\[[:punct:]]|&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]*);`)
-})
-
-func unescape(s []byte) string {
-	if !bytes.ContainsAny(s, `\&`) {
-		return string(s)
-	}
-	return escape().ReplaceAllStringFunc(string(s), func(found string) string {
-		if found[0] == '\\' {
-			return found[1:]
-		}
-		if c := html.UnescapeString(found); !strings.HasSuffix(c, ";") || found == "&semi;" {
-			return c
-		}
-		return found // no reference, or the abbreviation of a reference
-	})
 }
 
 // link writes a label that links to address. If Telegram would refuse the address, or

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"bareclaw/internal/dialect"
 )
 
 // RenderPartial renders Markdown that is still being received. The document equals
@@ -122,7 +124,7 @@ func openRuns(paragraph string) []string {
 		next := i + len(run)
 		if n := len(open); n > 0 && open[n-1] == run && i > 0 && !isSpace(paragraph[i-1]) {
 			open = open[:n-1]
-		} else if next < len(paragraph) && !isSpace(paragraph[next]) && (i == 0 || !isWordByte(paragraph[i-1])) {
+		} else if next < len(paragraph) && !isSpace(paragraph[next]) && (i == 0 || !dialect.IsWordByte(paragraph[i-1])) {
 			open = append(open, run)
 		}
 		i = next

@@ -6,8 +6,8 @@ import (
 	"github.com/go-telegram/bot/models"
 	"github.com/yuin/goldmark/ast"
 	east "github.com/yuin/goldmark/extension/ast"
-	"github.com/yuin/goldmark/text"
-	"github.com/yuin/goldmark/util"
+
+	"bareclaw/internal/dialect"
 )
 
 // Render converts Markdown to a document. Every input is valid; text that is not
@@ -16,12 +16,12 @@ import (
 // concurrent use.
 func Render(source string) Document {
 	source = WithoutANSI(source)
-	if tooDeep().MatchString(source) {
+	r := &renderer{source: []byte(Clean(source))}
+	doc, ok := dialect.Parse(r.source)
+	if !ok {
 		return Plain(source)
 	}
-	r := &renderer{source: []byte(Clean(source)), used: map[string]bool{}}
-	doc := markdownParser().Parse(text.NewReader(r.source))
-	r.findUsed(doc)
+	r.used = dialect.UsedReferences(doc)
 	r.blocks(doc, false)
 	return r.Document()
 }
@@ -52,27 +52,10 @@ const (
 type renderer struct {
 	Builder
 	source    []byte
-	used      map[string]bool // labels of link references
+	used      map[string]bool // keys of link references
 	indents   []string        // prefixes of each line of the current block
 	inTable   bool
 	plainText bool // links become text
-}
-
-// findUsed collects the labels of used link references; unused definitions are shown.
-func (r *renderer) findUsed(doc ast.Node) {
-	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		var ref *ast.ReferenceLink
-		switch n := n.(type) {
-		case *ast.Link:
-			ref = n.Reference
-		case *ast.Image:
-			ref = n.Reference
-		}
-		if ref != nil {
-			r.used[util.ToLinkReference(ref.Value)] = true
-		}
-		return ast.WalkContinue, nil
-	})
 }
 
 // blocks writes the child blocks of a node, separated by blank lines unless tight. A
@@ -103,7 +86,7 @@ func separator(tight bool) string {
 func (r *renderer) hidden(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.LinkReferenceDefinition:
-		return r.used[util.ToLinkReference(n.Label)]
+		return r.used[dialect.ReferenceKey(n)]
 	case *ast.FencedCodeBlock, *ast.CodeBlock:
 		return isBlank(r.lines(n))
 	}
@@ -134,7 +117,7 @@ func (r *renderer) block(n ast.Node) {
 		}
 		r.literal(strings.TrimRight(html, "\n"))
 	case *ast.LinkReferenceDefinition:
-		r.literal(reference(n))
+		r.literal(dialect.Reference(n))
 	default: // paragraphs
 		r.indent()
 		r.inlines(n)
@@ -157,13 +140,13 @@ func (r *renderer) table(n *east.Table) string {
 
 // list writes the items of a list, with indented continuation lines.
 func (r *renderer) list(n *ast.List) {
-	numbers := numbersOf(n)
+	numbers := dialect.Numbers(n)
 	for i, item := 0, n.FirstChild(); item != nil; i, item = i+1, item.NextSibling() {
 		if i > 0 {
 			r.write(separator(n.IsTight))
 		}
 		r.indent()
-		r.write(marker(n, numbers[i], item))
+		r.write(dialect.Marker(n, numbers[i], item))
 		indent := "  "
 		if n.IsOrdered() {
 			indent = "   "
@@ -206,15 +189,6 @@ func (r *renderer) literal(text string) {
 }
 
 func (r *renderer) lines(n ast.Node) string { return string(n.Lines().Value(r.source)) }
-
-// reference reconstructs the source of a link reference definition.
-func reference(n *ast.LinkReferenceDefinition) string {
-	s := "[" + string(n.Label) + "]: " + string(n.Destination)
-	if len(n.Title) > 0 {
-		s += ` "` + string(n.Title) + `"`
-	}
-	return s
-}
 
 // codeBlock writes a code block, always without indentation.
 func (r *renderer) codeBlock(language, text string) {

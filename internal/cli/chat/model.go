@@ -230,7 +230,9 @@ func (m *model) draw() tea.Cmd {
 		return nil
 	}
 	var parts []string
-	if text := lastOf(m.talk.fold.View().Text); strings.TrimSpace(text) != "" {
+	written := m.talk.fold.View().Text
+	if text := lastOf(written); strings.TrimSpace(text) != "" {
+		text = fenceBefore(strings.TrimSuffix(written, text)) + text
 		lines := strings.Split(m.render(line{asClaude, text}), "\n")
 		parts = append(parts, lines[max(0, len(lines)-liveLines):]...)
 	}
@@ -239,6 +241,9 @@ func (m *model) draw() tea.Cmd {
 	}
 	if what := m.talk.activity(time.Now()); what != "" {
 		parts = append(parts, m.render(line{asNote, what}))
+	}
+	for i := range parts {
+		parts[i] = withoutTabs(parts[i])
 	}
 	above := strings.Join(parts, "\n")
 	if above != "" {

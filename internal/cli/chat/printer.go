@@ -108,17 +108,21 @@ func (k look) drawn() (first, rest string, style lipgloss.Style) {
 
 // render formats a line for the terminal, no wider than width columns. render makes the
 // untrusted text harmless. The library drops colours for terminals without colours or with
-// NO_COLOR only in live rows; coloured decides for the scrollback.
+// NO_COLOR only in live rows; coloured decides for the scrollback, and whether the Markdown
+// of claude is shown as it is written.
 func (l line) render(width int, coloured bool) string {
 	first, rest, style := l.look.drawn()
 	if !coloured {
 		style = lipgloss.NewStyle()
 	}
 	text := strings.TrimRight(term.Safe(strings.ReplaceAll(l.text, "\r\n", "\n")), " \n\t")
-	text = lipgloss.Wrap(strings.ReplaceAll(text, "\t", "    "), max(1, width-lipgloss.Width(first)), "")
+	if l.look == asClaude && coloured {
+		return markdown(text, width)
+	}
+	style = style.TabWidth(lipgloss.NoTabConversion)
 	out := make([]string, 0, strings.Count(text, "\n")+1)
 	before := first
-	for part := range strings.SplitSeq(text, "\n") {
+	for _, part := range wrap(text, width, lipgloss.Width(first)) {
 		out = append(out, style.Render(before+part))
 		before = rest
 	}
@@ -135,4 +139,24 @@ func lastOf(text string) string {
 		from++
 	}
 	return text[from:]
+}
+
+// fenceBefore returns the fence of code that is open where a text ends, as a line; empty
+// outside of code.
+func fenceBefore(text string) string {
+	open := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		fence := line[:len(line)-len(strings.TrimLeft(line, "`"))]
+		switch {
+		case open == "" && len(fence) >= 3:
+			open = fence
+		case open != "" && line == fence && len(fence) >= len(open):
+			open = ""
+		}
+	}
+	if open == "" {
+		return ""
+	}
+	return open + "\n"
 }

@@ -188,6 +188,26 @@ func TestChatIsHarmless(t *testing.T) {
 	}
 }
 
+// TestChatMarkdown shows Markdown as it is meant, with the tabs of code; with NO_COLOR as it is
+// written.
+func TestChatMarkdown(t *testing.T) {
+	t.Parallel()
+	g := harness.NewMachine(t).Start()
+	for _, variable := range []string{"NO_COLOR=", "NO_COLOR=1"} {
+		plain := variable != "NO_COLOR="
+		x := display(g.With(variable), "chat", "desk")
+		x.Sees("Write to Claude")
+		g.Say("desk", "echo **loud** words\n\n```\n\tcode\tx\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |")
+		if plain {
+			x.Sees("**loud** words", "| 1 | 2 |")
+		} else {
+			x.Sees("\nloud words", "\n1 │ 2")
+		}
+		x.Sees("        code    x")
+		x.Waits("writes the tabs", func(string) bool { return strings.Contains(x.Written(), "\tcode\tx") })
+	}
+}
+
 // TestChatColours uses colours, unless NO_COLOR is set.
 func TestChatColours(t *testing.T) {
 	t.Parallel()

@@ -59,6 +59,7 @@ func rooms() []room {
 		{"internal/atomicfile", nil, leaf},
 		{"internal/buildinfo", nil, leaf},
 		{"internal/detached", nil, leaf},
+		{"internal/dialect", nil, leaf},
 		{"internal/echoagent", nil, leaf},
 		{"internal/exitcode", nil, leaf},
 		{"internal/getclaude", nil, leaf},

@@ -1,4 +1,4 @@
-package markdown
+package dialect
 
 import (
 	"bytes"
@@ -157,3 +157,5 @@ func (formulaBlockParser) CanInterruptParagraph() bool { return true }
 
 // CanAcceptIndentedLine implements parser.BlockParser.
 func (formulaBlockParser) CanAcceptIndentedLine() bool { return false }
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' }

@@ -1,4 +1,7 @@
-package markdown
+// Package dialect parses the Markdown that Claude writes: CommonMark with tables,
+// strikethrough, task lists, formulas and ||spoilers||, minus markup that people and models
+// write unintentionally: 2*3*4, snake_case_name, __init__ and a lone ~ stay literal.
+package dialect
 
 import (
 	"bytes"
@@ -31,7 +34,7 @@ var markdownParser = sync.OnceValue(func() parser.Parser {
 			util.Prioritized(parser.NewRawHTMLParser(), 400),
 			util.Prioritized(&delimiterParser{"*_", 1, 1 << 20, func(n int) ast.Node { return ast.NewEmphasis(n) }}, 500),
 			util.Prioritized(&delimiterParser{"~", 2, 2, func(int) ast.Node { return east.NewStrikethrough() }}, 500),
-			util.Prioritized(&delimiterParser{"|", 2, 2, func(int) ast.Node { return &spoilerNode{} }}, 500),
+			util.Prioritized(&delimiterParser{"|", 2, 2, func(int) ast.Node { return &Spoiler{} }}, 500),
 		),
 		parser.WithParagraphTransformers(
 			util.Prioritized(parser.LinkReferenceParagraphTransformer, 100),
@@ -40,27 +43,36 @@ var markdownParser = sync.OnceValue(func() parser.Parser {
 	)
 })
 
-// maxDepth limits the quotes and lists opened in a single line. Parsing time grows with
-// the square of the depth: a depth of 20,000 takes seconds.
-const maxDepth = 200
+// Parse parses Markdown. ok is false for a source with hundreds of nested lists or quotes,
+// which would take seconds: show it as plain text. Parse is safe for concurrent use.
+func Parse(source []byte) (doc ast.Node, ok bool) {
+	if tooDeep().Match(source) {
+		return nil, false
+	}
+	return markdownParser().Parse(text.NewReader(source)), true
+}
 
-// tooDeep matches a line that opens more than maxDepth quotes and lists.
+// MaxDepth limits the quotes and lists opened in a single line. Parsing time grows with
+// the square of the depth: a depth of 20,000 takes seconds.
+const MaxDepth = 200
+
+// tooDeep matches a line that opens more than MaxDepth quotes and lists.
 var tooDeep = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^(?:[ \t]*(?:>|(?:[-+*]|[0-9]+[.)])[ \t])){` + strconv.Itoa(maxDepth+1) + `}`)
+	return regexp.MustCompile(`(?m)^(?:[ \t]*(?:>|(?:[-+*]|[0-9]+[.)])[ \t])){` + strconv.Itoa(MaxDepth+1) + `}`)
 })
 
-// A spoilerNode is text enclosed in double bars: ||text||.
-type spoilerNode struct{ ast.BaseInline }
+// A Spoiler is text enclosed in double bars: ||text||.
+type Spoiler struct{ ast.BaseInline }
 
 // kindSpoiler is allocated with the parser, because goldmark numbers kinds globally in
 // order of creation.
 var kindSpoiler = sync.OnceValue(func() ast.NodeKind { return ast.NewNodeKind("Spoiler") })
 
 // Kind implements ast.Node.
-func (*spoilerNode) Kind() ast.NodeKind { return kindSpoiler() }
+func (*Spoiler) Kind() ast.NodeKind { return kindSpoiler() }
 
 // Dump implements ast.Node.
-func (n *spoilerNode) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
+func (n *Spoiler) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
 // A delimiterParser parses runs of characters that may open or close a style. A single ~ or |
 // is literal: ~ means "about", and | means "or".
@@ -118,7 +130,7 @@ func inWord(before rune, after byte, code bool) bool {
 	if code && (before == ')' || before == ']') {
 		return true
 	}
-	return isWordByte(byte(before)) && (code || isWordByte(after))
+	return IsWordByte(byte(before)) && (code || IsWordByte(after))
 }
 
 // inPattern reports whether the first n characters of the line are part of a file name
@@ -141,7 +153,7 @@ func dunder(line []byte) int {
 		return 0
 	}
 	end := 2
-	for end < len(line) && (isWordByte(line[end]) || line[end] == '_') {
+	for end < len(line) && (IsWordByte(line[end]) || line[end] == '_') {
 		end++
 	}
 	name := line[2:end]
@@ -169,9 +181,9 @@ func (p numberParser) Open(parent ast.Node, reader text.Reader, pc parser.Contex
 
 const numberAttribute = "number"
 
-// numbersOf returns the numbers of a list's items as they are written. A list that repeats one
+// Numbers returns the numbers of a list's items as they are written. A list that repeats one
 // number counts on from there.
-func numbersOf(n *ast.List) []int {
+func Numbers(n *ast.List) []int {
 	var numbers []int
 	same := true
 	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
@@ -190,9 +202,9 @@ func numbersOf(n *ast.List) []int {
 
 const bullet = "• "
 
-// marker returns the bullet or number of a list item, and the check box of a task, which
+// Marker returns the bullet or number of a list item, and the check box of a task, which
 // replaces a bullet.
-func marker(n *ast.List, number int, item ast.Node) string {
+func Marker(n *ast.List, number int, item ast.Node) string {
 	marker, box := bullet, ""
 	if first := item.FirstChild(); first != nil {
 		if task, ok := first.FirstChild().(*east.TaskCheckBox); ok {
@@ -229,4 +241,9 @@ func (taskParser) Parse(parent ast.Node, block text.Reader, _ parser.Context) as
 	}
 	block.Advance(len(box[0]))
 	return east.NewTaskCheckBox(box[1][0] != ' ')
+}
+
+// IsWordByte reports whether c is an ASCII letter or digit.
+func IsWordByte(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
