@@ -50,18 +50,14 @@ func (s *settings) Run(c *command.Context, gateway *client.Client) error {
 // inForce asks the gateway for its settings, or reads them where none runs.
 func inForce(c *command.Context, gateway *client.Client) (*settingsReport, error) {
 	var running api.Settings
-	err := c.Get(gateway, api.PathSettings, &running)
+	unreachable := c.Get(gateway, api.PathSettings, &running)
 	if command.InSession() { // which does not know the gateway's files
-		return &settingsReport{Running: true, Files: []settingFile{}, Settings: running.Settings, Pending: []api.Setting{}}, err
+		return &settingsReport{Running: true, Files: []settingFile{}, Settings: running.Settings, Pending: []api.Setting{}}, unreachable
 	}
-	if err != nil && !errors.Is(err, client.ErrUnreachable) {
-		return nil, err
+	if unreachable != nil && !errors.Is(unreachable, client.ErrUnreachable) {
+		return nil, unreachable
 	}
-	cfg, badFile := c.Config()
-	if err != nil && badFile != nil {
-		return nil, badFile
-	}
-	report := &settingsReport{Running: err == nil, Settings: running.Settings, Pending: []api.Setting{}}
+	report := &settingsReport{Running: unreachable == nil, Settings: running.Settings, Pending: []api.Setting{}}
 	here, users, err := config.DotEnvFiles(c.Role)
 	if err != nil {
 		return nil, err
@@ -72,16 +68,18 @@ func inForce(c *command.Context, gateway *client.Client) (*settingsReport, error
 			report.Files = append(report.Files, settingFile{path, missing == nil})
 		}
 	}
-	if badFile != nil {
-		report.Problem = badFile.Error()
+	cfg, err := c.Config()
+	switch {
+	case err != nil && !report.Running:
+		return nil, err
+	case err != nil:
+		report.Problem = err.Error()
 		return report, nil //nolint:nilerr // the report says it
-	}
-	written := client.Settings(cfg)
-	if !report.Running {
-		report.Settings = written
+	case !report.Running:
+		report.Settings = client.Settings(cfg)
 		return report, nil
 	}
-	for i, v := range written {
+	for i, v := range client.Settings(cfg) {
 		fromFile := v.Source != config.FromDefault && strings.HasPrefix(v.Source, "/")
 		if i < len(running.Settings) && running.Settings[i].Name == v.Name && running.Settings[i].Value != v.Value && fromFile {
 			report.Pending = append(report.Pending, v)
@@ -91,8 +89,7 @@ func inForce(c *command.Context, gateway *client.Client) (*settingsReport, error
 }
 
 func settingLines(r *settingsReport, colours term.Palette, width int) []string {
-	const nameWidth, valueWidth = 32, 60
-	t := &command.Table{Widest: []int{nameWidth, valueWidth}}
+	t := &command.Table{Shared: true}
 	t.Head(term.Faint, "SETTING", "VALUE", "FROM")
 	for _, s := range r.Settings {
 		name := command.Text(s.Name).Painted(term.Bold)

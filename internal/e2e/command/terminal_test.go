@@ -83,3 +83,29 @@ func display(m *harness.Machine, args ...string) *harness.Display {
 	cmd.Dir, cmd.Env = m.Path("work"), append([]string{"TERM=xterm-256color"}, m.Env...)
 	return m.Displayed(cmd)
 }
+
+// TestMistypedChannelIsAskedAbout: at a terminal, a name that is like that of a channel makes another
+// channel only if the person says so; a number that differs is another name.
+func TestMistypedChannelIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	g := m.Start()
+	g.Say("desk", "echo hi")
+	g.Say("job1", "echo hi")
+	no := display(m, "send", "dekc", "echo hi")
+	no.Sees("There is no channel dekc yet, but there is desk. Make dekc? [y/N]")
+	no.Enters("n")
+	if said := no.Exits(exitcode.Failed); !strings.Contains(said, "the channel that is there is desk") {
+		t.Errorf("after a no: %q", said)
+	}
+	yes := display(m, "send", "dekc", "echo hi")
+	yes.Sees("Make dekc? [y/N]")
+	yes.Enters("y")
+	yes.Exits(exitcode.OK)
+	for _, known := range []string{"dekc", "job2", "elsewhere"} {
+		display(m, "send", known, "echo hi").Exits(exitcode.OK)
+	}
+	if all := g.Must("GET", "/channels", nil, 200).Array("channels"); len(all) != 5 {
+		t.Errorf("the channels are %v", all)
+	}
+}
