@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"net/http"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,7 +40,7 @@ func TestCrashLoop(t *testing.T) {
 			return false // the pause has ended just now
 		}
 		check.OK(t, res.Body.Close())
-		return res.StatusCode == 503
+		return res.StatusCode == http.StatusServiceUnavailable
 	})
 	said := ""
 	for line := range strings.Lines(m.Log.String()) {

@@ -260,7 +260,7 @@ func TestInitTakesALogin(t *testing.T) {
 	m.Command(exitcode.OK, "stop", "--sessions")
 
 	check.OK(t, os.Remove(m.Path(harness.EnvFile)))
-	piped := append(quietly, "--port", port, "--no-turn", "--claude-token-file", "-")
+	piped := append(slices.Clone(quietly), "--port", port, "--no-turn", "--claude-token-file", "-")
 	runs(m, exitcode.Usage, "two words, which are not a token\n", piped...)
 	runs(m, exitcode.OK, token+"\n", piped...)
 	m.CheckSaved(t, map[string]string{"CLAUDE_CODE_OAUTH_TOKEN": token})
@@ -271,7 +271,7 @@ func TestInitTakesALogin(t *testing.T) {
 func TestInitPermissions(t *testing.T) {
 	t.Parallel()
 	m := harness.NewUser(t)
-	args := append(quietly, "--no-turn", "--port", harness.FreePort(t))
+	args := append(slices.Clone(quietly), "--no-turn", "--port", harness.FreePort(t))
 	free := map[string]string{"BARECLAW_ALLOWED_TOOLS": "", "BARECLAW_PERMISSION_MODE": ""}
 	ask := map[string]string{"BARECLAW_ALLOWED_TOOLS": "Read,Glob,Grep,Skill,Task", "BARECLAW_PERMISSION_MODE": "default"}
 	runs(m, exitcode.OK, "", args...).Shows("runs any command and edits any file without asking", "--permissions=ask, or auto")
@@ -306,7 +306,8 @@ func TestServeGreetsAPerson(t *testing.T) {
 	s.Expect("Ctrl-C ends it")
 	s.Expect("level=INFO msg=ready")
 	said := s.Shown()
-	if !strings.HasPrefix(strings.TrimSpace(said), "BAREclaw is at http://127.0.0.1:") || !strings.Contains(said, "`bareclaw init`") || strings.Contains(said[:strings.Index(said, "Ctrl-C")], "level=") {
+	greeting, _, _ := strings.Cut(said, "Ctrl-C")
+	if !strings.HasPrefix(strings.TrimSpace(said), "BAREclaw is at http://127.0.0.1:") || !strings.Contains(said, "`bareclaw init`") || strings.Contains(greeting, "level=") {
 		t.Errorf("it greets with\n%s", said)
 	}
 	s.Types("\x03")
