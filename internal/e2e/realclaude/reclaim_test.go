@@ -61,7 +61,7 @@ func TestRealRefusedLogin(t *testing.T) {
 	began, late := time.Now(), harness.Lateness()
 	a := g.Say("http", "error 401")
 	g.Failed(a, "failed", "not_logged_in")
-	g.Mentions(a, "log in again")
+	g.Mentions(a, "is not logged in")
 	if took := time.Since(began); took > time.Minute+late() { // claude would go on for minutes
 		t.Errorf("told after %s", took)
 	}

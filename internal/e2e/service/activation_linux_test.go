@@ -181,7 +181,7 @@ func TestSocketsThatAreRefused(t *testing.T) {
 		"another path":   {func(m *harness.Machine, a string) []string { return []string{a, m.Path("work/x.sock")} }, "", []string{"/work/x.sock", "/run/api.sock (BARECLAW_RUNTIME_DIR)"}},
 		"two for HTTP":   {func(_ *harness.Machine, a string) []string { return []string{a, second} }, "", []string{"another listening tcp socket"}},
 		"another kind":   {func(_ *harness.Machine, a string) []string { return []string{a} }, "--fdname=api", []string{"passes api: it is a listening tcp socket", "must be a unix socket"}},
-		"another packet": {func(m *harness.Machine, _ string) []string { return []string{m.Path("run/api.sock")} }, "--seqpacket", []string{"no listening TCP or Unix socket"}},
+		"another packet": {func(m *harness.Machine, _ string) []string { return []string{m.Path("run/api.sock")} }, "--seqpacket", []string{"not a listening TCP or Unix socket"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
