@@ -115,7 +115,7 @@ func TestDoctorOfATurn(t *testing.T) {
 		{"a limit", result(`"is_error":true,"result":"You have hit your usage limit"`), doctor.Warning, "limit_reached", []string{"usage limit"}},
 		{"a model", result(`"is_error":true,"api_error_status":404,"result":"There is an issue with the selected model (x)."`), doctor.Problem, "model_refused", []string{"BARECLAW_MODEL"}},
 		{"an error", result(`"is_error":true,"api_error_status":500,"result":"API Error: 500"`), doctor.Problem, "turn_failed", []string{"API Error: 500"}},
-		{"a result for nobody", `echo '{"type":"result","subtype":"success","result":"OK"}'`, doctor.Problem, "protocol_changed", []string{"npm install -g @anthropic-ai/claude-code@"}},
+		{"a result for nobody", `echo '{"type":"result","subtype":"success","result":"OK"}'`, doctor.Problem, "protocol_changed", []string{"install claude "}},
 		{"the end", "echo 'that was it' >&2; exit 4", doctor.Problem, "claude_fails", []string{"exit status 4", "that was it"}},
 	}
 	for _, row := range rows {

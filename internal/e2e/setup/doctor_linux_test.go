@@ -134,7 +134,7 @@ func TestDoctorMendsAService(t *testing.T) {
 		harness.CopyProgram(t, self, m.Program)
 		m.Remembers()
 		m.Quick().Tells(doctor.Note, "service_missing", "bareclaw service install")
-		m.Quick().Tells(doctor.Warning, "gateway_down", "bareclaw service install")
+		m.Quick().Tells(doctor.Warning, "gateway_down", "bareclaw start")
 		for _, job := range []string{"service", "heartbeat"} {
 			if out, errs, status := m.Run(job, "install"); status != 0 && job == "service" {
 				t.Fatalf("%s install: status %d\n%s%s", job, status, out, errs)

@@ -62,7 +62,7 @@ func TestDoctorOfProjectFilesThatCannotBeRead(t *testing.T) {
 	check.OK(t, unix.Mkfifo(m.Path("work/.claude/settings.json"), 0o600))
 	m.Write("work/.claude/settings.local.json", "{", 0o600)
 	m.Write("work/.mcp.json", strings.Repeat(" ", 2<<20), 0o600)
-	m.Quick().Tells(doctor.Warning, "project_acts", "not a regular file", "no JSON object", "more than 1048576 bytes")
+	m.Quick().Tells(doctor.Warning, "project_acts", "not a regular file", "not a JSON object", "more than 1048576 bytes")
 }
 
 // TestDoctorOfTheUsersOwnDirectory: the user's own settings are no project's, also where claude

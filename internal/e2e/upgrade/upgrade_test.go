@@ -275,7 +275,7 @@ func TestUpgradeRefuses(t *testing.T) {
 		put("passwd", "root:x:0:0:\n", 0o644):     "is not a program",
 		open:                                      "chmod go-w",
 		m.Path("pipe"):                            "not a regular file",
-		put("elf", "\x7fELF rubbish", 0o700):      "no program for this machine",
+		put("elf", "\x7fELF rubbish", 0o700):      "not a program for this machine",
 		put("mute", "#!/bin/sh\nexit 3\n", 0o700): "does not answer",
 		put("other", says("hello"), 0o700):        "something else than a bareclaw",
 		put("foreign", says(`{"version":"v9","os":"plan9","arch":"mips","schema":9}`), 0o700): "is for plan9/mips",
