@@ -197,7 +197,7 @@ func TestChatMarkdown(t *testing.T) {
 		plain := variable != "NO_COLOR="
 		x := display(g.With(variable), "chat", "desk")
 		x.Sees("Write to Claude")
-		g.Say("desk", "echo **loud** words\n\n```\n\tcode\tx\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |")
+		g.Say("desk", "prompt\n\n**loud** words\n\n```\n\tcode\tx\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |")
 		if plain {
 			x.Sees("**loud** words", "| 1 | 2 |")
 		} else {
