@@ -69,7 +69,7 @@ func TestCodeIsCopied(t *testing.T) {
 	}
 }
 
-// FuzzMarkdown has no answer command the terminal, be wider than it, or lose a letter.
+// FuzzMarkdown has no answer command the terminal.
 func FuzzMarkdown(f *testing.F) {
 	source, err := os.ReadFile(filepath.Join("testdata", "answer.md"))
 	if err != nil {
