@@ -119,7 +119,7 @@ func TestUpgradeIsTold(t *testing.T) {
 		},
 		"Telegram refuses it first": func(t *testing.T) {
 			u := newToldTest(t, "1s")
-			u.api.Script("sendMessage", u.chat.ID(), botapi.Refuse(400, "Bad Request: not just now"), botapi.Refuse(400, "Bad Request: not just now"))
+			u.api.Script("sendMessage", u.chat.ID(), botapi.Refuse(400, "Bad Request: not enough rights to send text messages to the chat"), botapi.Refuse(400, "Bad Request: not enough rights to send text messages to the chat"))
 			u.upgrade("v2").Says(harness.ExitOK, "Upgraded from v1 to v2")
 			u.Serves("v2")
 			u.tells("The gateway was upgraded from v1 to v2.")
