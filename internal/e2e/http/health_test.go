@@ -67,7 +67,7 @@ func TestHealthWhileParked(t *testing.T) {
 	}{
 		"login": {
 			provoke: func(g *harness.Gateway) { g.Say("desk", "notloggedin") },
-			says:    []string{`"desk"`, "not logged in", "run `claude` on the gateway's machine"},
+			says:    []string{`"desk"`, "not logged in", "On the gateway's machine, run `claude`"},
 		},
 		"limit, and a message waits": {
 			provoke: func(g *harness.Gateway) {

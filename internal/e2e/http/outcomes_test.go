@@ -153,7 +153,7 @@ func TestEveryKindOfOutcome(t *testing.T) {
 			"overloaded":    fails("apierror 529", outcomeWant{code: "overloaded", text: "API Error: 529…", extra: ran}),
 			"rate limited":  fails("apierror 429", outcomeWant{code: "rate_limited", text: "API Error: 429…", extra: ran}),
 			"another error": fails("apierror 500", outcomeWant{code: "api_error", text: "API Error: 500…", extra: ran}),
-			"not logged in": fails("notloggedin", outcomeWant{code: "not_logged_in", text: "Claude is not logged in.…", extra: ran, notices: "parked"}),
+			"not logged in": fails("notloggedin", outcomeWant{code: "not_logged_in", text: "This message was not answered: Claude is not logged in…", extra: ran}),
 			"max turns":     fails("maxturns", outcomeWant{code: "max_turns", text: "Claude stopped: the turn reached its limit of steps…", extra: ran}),
 			"claude died":   fails("die 3", outcomeWant{code: "agent_exit", text: "Claude ended in the middle of its work, with exit status 3. …", extra: turned}),
 			"no answer":     fails("noresult", outcomeWant{code: "interrupted", text: "Claude ended this turn without an answer.…", extra: turned}),
