@@ -155,6 +155,7 @@ func (s *Updates) Take(e Event) (u core.Update, ok bool, err error) {
 	case api.EventQueued:
 		var q api.Queued
 		err = json.Unmarshal(data, &q)
+		u.Turn = "" // the stream does not name the turn that has gone back to the queue, and the running one has not
 		u.Message, u.Position, u.Detail = &core.Message{ID: core.MessageID(q.ID)}, q.Position, q.Why
 	case api.EventStarted:
 		var started api.Started
