@@ -52,10 +52,13 @@ func (c *Context) Get(gateway *client.Client, path string, out any) error {
 	defer stop()
 	ctx, cancel := context.WithCancelCause(limited)
 	defer cancel(nil)
+	stateDir := ""
 	if !InSession() {
-		if cfg, _ := c.LenientConfig(); cfg.StateDir != "" {
-			go watchWorker(ctx, cfg.StateDir, cancel) // ends with ctx
-		}
+		cfg, _ := c.LenientConfig()
+		stateDir = cfg.StateDir
+	}
+	if stateDir != "" {
+		go watchWorker(ctx, stateDir, cancel) // ends with ctx
 	}
 	err := gateway.Do(ctx, http.MethodGet, path, nil, out)
 	switch cause := context.Cause(ctx); {
@@ -63,6 +66,10 @@ func (c *Context) Get(gateway *client.Client, path string, out any) error {
 		return fmt.Errorf("the gateway %s runs and has not answered within %s; `bareclaw doctor` says what to do", gateway.Where(), limit)
 	case err != nil && errors.Is(cause, errCrashing):
 		return cause
+	}
+	// In a long pause after crashes the supervisor answers.
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == api.ShuttingDown && stateDir != "" && isCrashing(stateDir) {
+		return errCrashing
 	}
 	return err
 }

@@ -169,19 +169,21 @@ const (
 // errCrashing means that the gateway has had no worker for crashPatience.
 var errCrashing = fmt.Errorf("%w: it has crashed", client.ErrUnreachable)
 
+// isCrashing reports whether the gateway of a state directory has a supervisor and no worker.
+func isCrashing(stateDir string) bool {
+	h, alive, err := statemark.Gateway(stateDir)
+	return err == nil && alive && h.LacksWorker()
+}
+
 // awaitWorker returns errCrashing if the gateway of a state directory has a supervisor and for
 // crashPatience no worker. The supervisor keeps the sockets, so a request would wait there.
 func awaitWorker(ctx context.Context, stateDir string) error {
-	crashing := func() bool {
-		h, alive, err := statemark.Gateway(stateDir)
-		return err == nil && alive && h.LacksWorker()
-	}
-	if !crashing() {
+	if !isCrashing(stateDir) {
 		return nil
 	}
 	limited, cancel := context.WithTimeout(ctx, crashPatience)
 	defer cancel()
-	err := wait.Poll(limited, crashLook, func() (bool, error) { return !crashing(), nil })
+	err := wait.Poll(limited, crashLook, func() (bool, error) { return !isCrashing(stateDir), nil })
 	if err != nil && ctx.Err() == nil {
 		return errCrashing
 	}

@@ -103,7 +103,7 @@ func TestSendRefusesWhatMakesNoSense(t *testing.T) {
 	m.Command(exitcode.Usage, "trace", "").Tells("which message?")
 	m.Command(exitcode.Failed, "channels", "show", "elsewhere").Tells("`bareclaw channels` lists")
 	m.Env = append(m.Env, "BARECLAW_PORT=http")
-	m.Command(exitcode.Usage, "status").Tells("BARECLAW_PORT")
+	m.Command(exitcode.Usage, "channels").Tells("BARECLAW_PORT")
 }
 
 func TestSendIsAnsweredTogetherWithALaterMessage(t *testing.T) {
@@ -411,7 +411,7 @@ func TestRestartSaysWhyItFailed(t *testing.T) {
 	in := *m
 	in.Env = append(slices.Clone(m.Env), client.SocketVariable+"="+g.Sock) // as from within a session, whose directory is another
 	in.Command(exitcode.Failed, "restart").Prints("").Tells("BARECLAW_QUEUE_LIMIT")
-	m.Command(exitcode.Usage, "status").Tells("BARECLAW_QUEUE_LIMIT")
+	m.Command(exitcode.Usage, "channels").Tells("BARECLAW_QUEUE_LIMIT")
 	if g.Generation() != before {
 		t.Error("it was restarted")
 	}

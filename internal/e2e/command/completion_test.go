@@ -14,7 +14,7 @@ func TestCompletion(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
 	for _, row := range []struct{ words, want string }{
-		{"sta", "status\n"},
+		{"sta", "status\nstart\n"},
 		{"sto", "stop\n"},
 		{"stop --s", "--sessions\n"},
 		{"service sta", "start\nstatus\n"},
@@ -56,7 +56,7 @@ func TestCompletionInBash(t *testing.T) {
 	m.Installed()
 	g := m.Start()
 	g.Say("with space $HOME", "echo x")
-	const want = "with\\ space\\ \\$HOME\nstatus\n"
+	const want = "with\\ space\\ \\$HOME\nstatus\nstart\n"
 	m.Eventually(fmt.Sprintf("bash completes %q", want), func() bool { // in time: the shell does not wait for long
 		cmd := exec.Command(bash, "-c", `eval "$(bareclaw completion bash)"
 COMP_WORDS=(bareclaw channels show w); COMP_CWORD=3; _bareclaw; printf '%s\n' "${COMPREPLY[@]}"

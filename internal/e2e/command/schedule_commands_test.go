@@ -63,7 +63,7 @@ func TestScheduleCommands(t *testing.T) {
 	schedule(m, exitcode.Usage, "", "add", "ops", "x", "--in", "20m", "--every", "2h").Tells("--in")
 	schedule(m, exitcode.Usage, "", "add", "ops", "x").Tells("--cron")
 	g.Signal(syscall.SIGTERM)
-	schedule(m, exitcode.Unreachable, "", "list").Tells("cannot be reached")
+	schedule(m, exitcode.Unreachable, "", "list").Tells("the gateway is not running")
 }
 
 // TestStatusShowsSchedules: what the real gateway says of schedules is on the screen, the

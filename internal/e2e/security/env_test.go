@@ -126,9 +126,9 @@ func (r *repository) calls(stdin string, args ...string) (int, string) {
 // arguments are those of the commands that need some.
 var arguments = map[string][]string{
 	"send": {"desk", "hello"}, "chat": {"desk"}, "channels show": {"desk"}, "channels set": {"desk", "--model", "haiku"},
-	"channels rules": {"desk"}, "channels interrupt": {"desk"}, "channels reset": {"desk"},
+	"channels rules": {"desk"}, "channels remove": {"desk", "--yes"}, "channels usage": {"desk"}, "channels interrupt": {"desk"}, "channels reset": {"desk"},
 	"approvals show": {"abcd"}, "approvals allow": {"abcd"}, "approvals deny": {"abcd"},
-	"schedule add": {"desk", "hello", "--in", "1h", "--precheck", "true"}, "schedule show": {"abcd"}, "schedule remove": {"abcd"},
+	"schedule add": {"desk", "hello", "--in", "1h", "--precheck", "true"}, "schedule show": {"abcd"}, "schedule remove": {"abcd"}, "schedule pause": {"abcd"}, "schedule resume": {"abcd"}, "schedule run": {"abcd"},
 	"tools call": {"hello_world"}, "tools new": {"my_tool"}, "tools snapshot": {"mine"}, "tools rollback": {"--yes"},
 	"messages": {"desk"}, "trace": {"abcd"}, "cancel": {"abcd"}, "retry": {"abcd"},
 	"upgrade": {"--rollback"}, "backup": {"../backup"}, "restore": {"../nothing"}, "doctor": {"--fix"},

@@ -83,7 +83,7 @@ func TestTokenToAnUnknownProgram(t *testing.T) {
 	host, port, _ := net.SplitHostPort(l.Addr().String())
 	m := harness.NewMachine(t, "BARECLAW_HOST="+host, "BARECLAW_PORT="+port, "BARECLAW_HTTP_TOKEN="+usersToken)
 	for _, args := range commandsWithToken {
-		m.Command(exitcode.Unreachable, args...).Tells("none is on record that runs, and nothing was sent")
+		m.Command(exitcode.Unreachable, args...).Tells("no gateway has run here yet")
 		check.OK(t, l.(*net.TCPListener).SetDeadline(time.Now().Add(harness.Patience)))
 		conn, err := l.Accept()
 		check.OK(t, err)
