@@ -140,7 +140,7 @@ func (t *tick) startDir() string {
 type stoppedError struct{ at time.Time }
 
 func (e stoppedError) Error() string {
-	return "the gateway was stopped by you at " + e.at.Local().Format(time.DateTime) + ", and stays so until you start it (`bareclaw start`), or the machine boots"
+	return "the gateway was stopped by you at " + e.at.Local().Format(time.DateTime) + ", and stays so until you start it (`bareclaw start`) or the machine has booted"
 }
 
 // find checks the gateway's health on the configured socket. If the socket differs, as

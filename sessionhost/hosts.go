@@ -122,17 +122,9 @@ func (h *Hosts) Start(ctx context.Context, key core.ChannelKey, l core.Launch) (
 	case err == nil:
 		return s, nil
 	case wait != "" && ctx.Err() == nil:
-		return nil, &core.AgentError{Code: codeOf(err), Text: "Claude cannot be started now", Err: err, Wait: wait}
+		return nil, &core.AgentError{Code: core.CodeAgentFailed, Text: "Claude cannot be started now", Err: err, Wait: wait}
 	}
 	return nil, err
-}
-
-// codeOf returns the stable word for a failed start.
-func codeOf(err error) string {
-	if agent, ok := errors.AsType[*core.AgentError](err); ok {
-		return agent.Code
-	}
-	return core.CodeAgentFailed
 }
 
 func (h *Hosts) start(ctx context.Context, key core.ChannelKey, l core.Launch) (core.Session, error) {

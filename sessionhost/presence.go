@@ -16,6 +16,8 @@ import (
 	"bareclaw/internal/atomicfile"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -27,11 +29,13 @@ const (
 	newAbsence = 30 * time.Second
 )
 
-// The reasons for which a later start may succeed, for a person.
-const (
-	waitForClaude  = "Claude cannot be started just now, and is probably being updated. It is tried again for two minutes."
-	waitForMachine = "Claude cannot be started, because the machine lacks something: "
-)
+// waitForClaude is the reason, for a person, for which a later start of a claude that is away may succeed.
+const waitForClaude = "Claude cannot be started just now, and is probably being updated. It is tried again for two minutes."
+
+// waitForMachine is waitForClaude for a machine that lacks something.
+func waitForMachine(what string) string {
+	return "Claude cannot be started, because the machine lacks something: " + what + ". The turn waits, and goes on by itself."
+}
 
 // A programFile identifies the contents of a file of claude's program. The zero value is unknown.
 type programFile struct {
@@ -107,19 +111,15 @@ func (p *presence) lastWorking() working {
 
 // versionOf returns the version of a program; empty unless it is the one that worked last.
 func (p *presence) versionOf(file programFile) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.worked.programFile != file {
-		return ""
+	if w := p.lastWorking(); w.programFile == file {
+		return w.Version
 	}
-	return p.worked.Version
+	return ""
 }
 
 // isKnown reports whether a program is the one that worked last.
 func (p *presence) isKnown(file programFile) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.worked.programFile == file && file != (programFile{})
+	return file != (programFile{}) && p.lastWorking().programFile == file
 }
 
 // absent counts a failed start, and reports whether a later one may succeed: a claude has worked
@@ -143,7 +143,7 @@ type startedProgram struct {
 	command  func() ([]string, error) // as a start would use now
 }
 
-func (s *session) setProgram(p startedProgram) { s.program, s.tr.program = p, p }
+func (s *session) setProgram(p startedProgram) { s.tr.program = p }
 
 // ready records that the program has become ready.
 func (s startedProgram) ready(version string) {
@@ -154,7 +154,7 @@ func (s startedProgram) ready(version string) {
 
 // exit returns the end of the program for a lane.
 func (s startedProgram) exit(e *claude.Exit) *core.Exit {
-	if s.presence == nil {
+	if s.presence == nil || e.Ready {
 		return e.Core()
 	}
 	var now programFile
@@ -167,10 +167,11 @@ func (s startedProgram) exit(e *claude.Exit) *core.Exit {
 // waitAfter returns why a later start may succeed after a start that has failed before claude
 // ran; empty if none would.
 func (p *presence) waitAfter(err error) string {
+	what := shortage(err)
 	switch agent, ok := errors.AsType[*core.AgentError](err); {
-	case shortage(err) != "":
-		return waitForMachine + shortage(err) + ". The turn waits, and goes on by itself."
-	case ok && agent.Code != claude.CodeAgentMissing:
+	case what != "":
+		return waitForMachine(what)
+	case ok && agent.Code != core.CodeAgentMissing:
 		return ""
 	case (ok || errors.Is(err, fs.ErrNotExist) || protocol.IsDisconnect(err)) && p.absent(time.Now()):
 		return waitForClaude
@@ -186,7 +187,7 @@ func (p *presence) exit(e *claude.Exit, file, now programFile) *core.Exit {
 		return x
 	}
 	if what := shortageNamed(e.Error + "\n" + e.Stderr); what != "" {
-		x.Reason, x.Wait = core.ExitStartFailed, waitForMachine+what+". The turn waits, and goes on by itself."
+		x.Reason, x.Wait = core.ExitStartFailed, waitForMachine(what)
 		return x
 	}
 	// A program that worked before and is still the same is not being updated.
@@ -212,9 +213,8 @@ func shortage(err error) string {
 
 // shortageNamed is shortage for the words of a host or of claude.
 func shortageNamed(words string) string {
-	names := []string{"EMFILE", "ENFILE", "ENOSPC", "EDQUOT", "ENOMEM", "EAGAIN"} // as Node names them
-	for i, e := range shortages {
-		if strings.Contains(words, e.Error()) || strings.Contains(words, names[i]+":") {
+	for _, e := range shortages {
+		if strings.Contains(words, e.Error()) || strings.Contains(words, unix.ErrnoName(e)+":") { // the latter as Node says it
 			return e.Error()
 		}
 	}

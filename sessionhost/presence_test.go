@@ -129,7 +129,7 @@ func TestTheSameClaudeThatFailsIsNotAway(t *testing.T) {
 		t.Fatalf("%q, %q", wait, code)
 	}
 	st.touch("bad")
-	if wait, code := st.outcome(h); wait != "" || code != claude.CodeAgentStart {
+	if wait, code := st.outcome(h); wait != "" || code != core.CodeAgentStart {
 		t.Errorf("%q, %q", wait, code)
 	}
 }

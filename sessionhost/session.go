@@ -40,7 +40,6 @@ type session struct {
 	toolChanges int    // toolServer.begin before the handshake
 	toolList    string // protocol.ListID of the list that claude had at the handshake; "" for none
 	frames      *claude.Reader
-	program     startedProgram
 	events      chan *core.Batch
 	quit        chan struct{} // closed by Detach
 	once        sync.Once

@@ -76,7 +76,7 @@ func (p *spares) listen(sp *spare) error {
 			return nil
 		case entry.Ready:
 			p.o.Log.Info("spare ready", "slot", sp.slot, "host_pid", sp.s.info.HostPID)
-			sp.s.program.ready(entry.Claude)
+			sp.s.tr.program.ready(entry.Claude)
 			p.mu.Lock()
 			sp.ready, sp.s.info.Version = true, entry.Claude
 			p.mu.Unlock()

@@ -47,7 +47,7 @@ func (g *goodFiles) keep(ctx context.Context, offered map[string]api.Tool) {
 		if t.File == "" || g.kept[t.File] == t.Sum || ctx.Err() != nil {
 			continue
 		}
-		contents, sum, err := readWithSum(filepath.Join(g.tools, filepath.Base(t.File)))
+		contents, sum, err := readWithSum(g.tools, filepath.Base(t.File))
 		if err != nil || sum != t.Sum {
 			continue // the file has changed meanwhile, and the next list tells
 		}
@@ -74,7 +74,7 @@ func (g *goodFiles) read() map[string]string {
 	kept := map[string]string{}
 	entries, _ := os.ReadDir(g.dir) // without the directory there are none
 	for _, e := range entries {
-		if _, sum, err := readWithSum(filepath.Join(g.dir, e.Name())); err == nil {
+		if _, sum, err := readWithSum(g.dir, e.Name()); err == nil {
 			kept[e.Name()] = sum
 		}
 	}
@@ -89,16 +89,14 @@ func (g *goodFiles) clear() error {
 	return errors.Join(removeTree(g.dir), g.make())
 }
 
-// readWithSum reads a regular file that may be a tool.
-func readWithSum(path string) (contents []byte, sum string, err error) {
-	st, err := os.Stat(path)
+// readWithSum reads a file of a directory that may be a tool.
+func readWithSum(dir, name string) (contents []byte, sum string, err error) {
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, "", err
 	}
-	if !st.Mode().IsRegular() || st.Size() > api.MaxSource {
-		return nil, "", errors.New("not a tool")
-	}
-	contents, err = os.ReadFile(path)
+	defer func() { _ = root.Close() }()
+	contents, err = api.ReadSource(root, name)
 	hash := sha256.Sum256(contents)
 	return contents, hex.EncodeToString(hash[:]), err
 }

@@ -66,13 +66,6 @@ func (f *toolFiles) read(name string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = root.Close() }()
-	st, err := root.Stat(name)
-	switch {
-	case err != nil:
-		return "", err
-	case !st.Mode().IsRegular() || st.Size() > api.MaxSource:
-		return "", fmt.Errorf("not a regular file of at most %d bytes", api.MaxSource)
-	}
-	b, err := root.ReadFile(name)
+	b, err := api.ReadSource(root, name)
 	return string(b), err
 }

@@ -70,7 +70,7 @@ func (s *server) serveCall(_ *child, r *http.Request) (any, error) {
 	if c.Tool == "" {
 		return nil, fmt.Errorf("the request is not {tool, args}: %q is missing", "tool")
 	}
-	result, err := tools.Result{}, fmt.Errorf("%w: %.120q", tools.ErrUnknown, c.Tool)
+	result, err := tools.Result{}, s.offer.registry.Unknown(c.Tool, "")
 	if _, ok := s.offer.find(c.Tool); ok {
 		result, err = s.offer.registry.Call(r.Context(), c.Tool, tools.Call{Local: core.IsLocal(r.Context()), Args: c.Args})
 	}

@@ -140,8 +140,11 @@ func (c *channels) show(_ *response, r *http.Request, key core.ChannelKey) (any,
 	if err != nil {
 		return nil, err
 	}
-	used, err := c.Core.Directory.Usage(r.Context(), key)
 	shown := c.shape(&st)
+	if r.URL.Query().Get("usage") != "true" { // it reads all messages of the channel
+		return shown, nil
+	}
+	used, err := c.Core.Directory.Usage(r.Context(), key)
 	shown.Usage = &api.Usage{
 		Turns: used.Turns, TurnsToday: used.TurnsToday, SpentUSD: humanize.RoundUSD(used.Spent), SpentTodayUSD: humanize.RoundUSD(used.SpentToday),
 	}

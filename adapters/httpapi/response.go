@@ -115,11 +115,11 @@ func (p *problem) with(header, value string) *problem {
 }
 
 func explain(w *response, err error) *problem {
-	unclear := (*shortid.NoMatchError)(nil)
+	unclear, isUnclear := errors.AsType[*shortid.NoMatchError](err)
 	switch {
-	case errors.As(err, &unclear):
+	case isUnclear && unclear.Found > 1:
 		return refuse(http.StatusConflict, api.AmbiguousID, sentence(unclear)+".")
-	case errors.Is(err, core.ErrNotFound):
+	case isUnclear, errors.Is(err, core.ErrNotFound):
 		return refuse(http.StatusNotFound, api.NotFound, notFoundText(w.route))
 	case errors.Is(err, core.ErrQueueFull):
 		return refuse(http.StatusTooManyRequests, api.QueueFull,

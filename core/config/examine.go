@@ -136,9 +136,6 @@ const prefix = "BARECLAW_"
 // program knows no such setting.
 func IsSetting(name string) bool { return strings.HasPrefix(name, prefix) }
 
-// maxTypos bounds the characters in which a typo differs from the name that was meant.
-const maxTypos = 2
-
 // unknown describes, in a sentence each, the BARECLAW_ names among environ's NAME=VALUE
 // entries, except known variables, variables set by the gateway and variables for the
 // project's own tests.
@@ -154,8 +151,7 @@ func unknown(environ []string) (out []string) {
 			continue
 		}
 		text := name + " is set, but there is no such variable"
-		nearest := slices.MinFunc(known, func(a, b string) int { return typo.Distance(name, a) - typo.Distance(name, b) })
-		if typo.Distance(name, nearest) <= maxTypos {
+		if nearest := typo.Nearest(name, known); nearest != "" {
 			text += "; did you mean " + nearest + "?"
 		}
 		out = append(out, text)

@@ -274,7 +274,7 @@ func (ts *turns) steer(it *queued, f *inflight) {
 }
 
 func (ts *turns) openSession() {
-	if ts.conv.session != nil || ts.conv.opening || ts.conv.heldBack() != "" || !ts.conv.slot.Acquire() {
+	if ts.conv.session != nil || ts.conv.opening || ts.conv.isHeld() || !ts.conv.slot.Acquire() {
 		return
 	}
 	ts.conv.opening = true

@@ -58,18 +58,13 @@ func (ts *turns) tellHeld() {
 	ts.publish(core.Update{Kind: core.UpdateHeld, Turn: f.turn.ID, Messages: f.turn.Members, Detail: ts.conv.held.why})
 }
 
-// heldBack returns why no session is started now; empty if nothing keeps the lane from it.
-func (cv *conversation) heldBack() string {
-	if cv.held == nil || !time.Now().Before(cv.held.until) {
-		return ""
-	}
-	return cv.held.why
-}
+// isHeld reports whether a hold keeps the lane from starting a session now.
+func (cv *conversation) isHeld() bool { return cv.held != nil && time.Now().Before(cv.held.until) }
 
 // waitsFor returns what the channel's turn waits for, also while the start is being tried; empty
 // without a hold.
 func (cv *conversation) waitsFor() string {
-	if cv.held == nil || cv.session != nil && cv.session.ready {
+	if cv.held == nil {
 		return ""
 	}
 	return cv.held.why

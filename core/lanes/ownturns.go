@@ -21,7 +21,8 @@ type ownTurns struct {
 }
 
 // begin notes that the agent begins a turn, unless the turn is one of the lane's. Once the daily
-// budget is spent, begin ends the agent's turn.
+// budget is spent, begin ends the agent's turn, unless a message that was handed over waits behind
+// it: the interrupt could hit the turn of the message.
 func (o *ownTurns) begin(ev *core.Event) {
 	s := o.conv.session
 	if o.turns.current() != nil || len(s.replayed) > 0 {
@@ -31,7 +32,8 @@ func (o *ownTurns) begin(ev *core.Event) {
 		s.background.Speaks(len(o.turns.list) > 0)
 		o.log.Info("claude begins a turn by itself", "woken_by", s.background.wokenBy)
 	}
-	if isNews := ev.Seq > s.info.Said; !isNews || s.background.own != ownTurnRuns || !o.manager.budget.Used(o.now()) {
+	waits := o.turns.first(func(f *inflight) bool { return f.handed && !f.answered })
+	if isNews := ev.Seq > s.info.Said; !isNews || waits != nil || s.background.own != ownTurnRuns || !o.manager.budget.Used(o.now()) {
 		return
 	}
 	s.background.own = ownTurnRefused

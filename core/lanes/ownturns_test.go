@@ -17,6 +17,10 @@ func TestOwnTurns(t *testing.T) {
 			stray "LOOP tick" total=0.75; wait 1s; backgrounds "LOOP tick"; told background times=1; spent 0.75
 			delivered chat 1 "LOOP tick"; log "a schedule"
 			send two; pays two ok 1; two answered ok cost=0.25; spent 1`,
+		"one before a message that was handed over is not cut": `
+			with budget=1; send zero in=d; begin zero in=d; send one; pays one ok 0.5; wake; send two; turns one two; pays zero ok 2
+			stray tick total=0.75; wake "a schedule"; interrupted 0; stray tock total=0.8; wait 1s; backgrounds tock tick
+			pays two ok 1; two answered ok`,
 		"the agent does not say that it begins": `
 			send one; pays one ok 0.5; stray tick total=0.75; wait 1s; backgrounds tick; spent 0.75; works`,
 		"an error of a turn of its own": `

@@ -127,10 +127,8 @@ func (r *Registry) callByName(ctx context.Context, c Call, args callArgs) (Resul
 
 // noTool says that there is no tool with a name, and why, or which names resemble it.
 func (r *Registry) noTool(name string, c Call) error {
-	if inSet(r.setOf(c.Channel), name) {
-		if why := r.WhyMissing(name); why != "" {
-			return fmt.Errorf("there is no tool %.120q now. %s", name, why)
-		}
+	if why := r.whyMissing(name, c.Channel); why != "" {
+		return fmt.Errorf("there is no tool %.120q now. %s", name, why)
 	}
 	return fmt.Errorf("there is no tool %.120q%s", name, r.nearest(name, c))
 }

@@ -200,12 +200,13 @@ func (r *Registry) ExplainMissing(why func(name string) string) {
 	r.missing = why
 }
 
-// WhyMissing returns why there is no tool with a name, as a sentence; empty if no reason is known.
-func (r *Registry) WhyMissing(name string) string {
+// whyMissing returns why there is no tool with a name for a channel's session, as a sentence; empty
+// if no reason is known.
+func (r *Registry) whyMissing(name string, channel core.ChannelKey) string {
 	r.mu.RLock()
 	why := r.missing
 	r.mu.RUnlock()
-	if why == nil {
+	if why == nil || !inSet(r.setOf(channel), name) {
 		return ""
 	}
 	return why(name)
@@ -214,10 +215,8 @@ func (r *Registry) WhyMissing(name string) string {
 // Unknown returns the ErrUnknown of a call of a tool that a channel's session does not have, with the
 // reason if there is one.
 func (r *Registry) Unknown(name string, channel core.ChannelKey) error {
-	if inSet(r.setOf(channel), name) {
-		if why := r.WhyMissing(name); why != "" {
-			return fmt.Errorf("%w: %.120q. %s", ErrUnknown, name, why)
-		}
+	if why := r.whyMissing(name, channel); why != "" {
+		return fmt.Errorf("%w: %.120q. %s", ErrUnknown, name, why)
 	}
 	return fmt.Errorf("%w: %.120q", ErrUnknown, name)
 }

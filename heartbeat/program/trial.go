@@ -153,7 +153,7 @@ const (
 	GoneBack                // it was, and the old program is in place again: start that
 )
 
-// CountStart counts the start of a new program's worker. It comes before the start, since the worker
+// CountStart counts the start of a new program's worker. The supervisor counts it, since the worker
 // may be one that does nothing. The start after an end that was asked for does not count.
 func CountStart(stateDir string) (*Trial, error) {
 	return Amend(stateDir, func(t *Trial) {

@@ -99,7 +99,7 @@ type channelShow ofChannel
 
 // Run runs the command.
 func (s *channelShow) Run(c *command.Context, gateway *client.Client) error {
-	return fetch(c, gateway, api.ChannelPath(s.Channel), s.JSON, func(ch *api.Channel) error {
+	return fetch(c, gateway, api.ChannelPath(s.Channel)+api.WithUsage, s.JSON, func(ch *api.Channel) error {
 		now := time.Now()
 		var facts command.Facts
 		facts.Add("channel", ch.Channel)
@@ -214,7 +214,7 @@ type channelUsage ofChannel
 
 // Run runs the command.
 func (u *channelUsage) Run(c *command.Context, gateway *client.Client) error {
-	return fetch(c, gateway, api.ChannelPath(u.Channel), u.JSON, func(ch *api.Channel) error {
+	return fetch(c, gateway, api.ChannelPath(u.Channel)+api.WithUsage, u.JSON, func(ch *api.Channel) error {
 		if ch.Usage == nil { // an older gateway
 			return errors.New("the gateway does not say; `bareclaw restart` starts the present program")
 		}

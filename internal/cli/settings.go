@@ -80,7 +80,7 @@ func inForce(c *command.Context, gateway *client.Client) (*settingsReport, error
 		return report, nil
 	}
 	for i, v := range client.Settings(cfg) {
-		fromFile := v.Source != config.FromDefault && strings.HasPrefix(v.Source, "/")
+		fromFile := strings.HasPrefix(v.Source, "/")
 		if i < len(running.Settings) && running.Settings[i].Name == v.Name && running.Settings[i].Value != v.Value && fromFile {
 			report.Pending = append(report.Pending, v)
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 	_ "time/tzdata" // zones are also known where the system has none, as in a bare container
 )
@@ -26,12 +27,23 @@ func Use(name string) error {
 	if err != nil {
 		return err
 	}
+	if time.Local.String() == name { // set already: others may read it now
+		return nil
+	}
 	time.Local = z
 	return os.Setenv("TZ", name)
 }
 
-// localtime is the link to the file of the machine's zone.
-const localtime = "/etc/localtime"
+// localtime returns the name of the machine's zone, to whose file /etc/localtime is a link; empty if
+// unknown. A process keeps the zone that it began with.
+var localtime = sync.OnceValue(func() string {
+	target, err := filepath.EvalSymlinks("/etc/localtime")
+	if err != nil {
+		return ""
+	}
+	_, name, _ := strings.Cut(target, "zoneinfo/")
+	return name
+})
 
 // Name returns the IANA name of a zone; for the machine's zone whose name is unknown, the
 // abbreviation at the time now.
@@ -43,10 +55,8 @@ func Name(z *time.Location, now time.Time) string {
 		if _, err := Load(name); err == nil {
 			return name
 		}
-	} else if target, err := filepath.EvalSymlinks(localtime); err == nil {
-		if _, name, ok := strings.Cut(target, "zoneinfo/"); ok {
-			return name
-		}
+	} else if name := localtime(); name != "" {
+		return name
 	}
 	name, _ := now.In(z).Zone()
 	return name

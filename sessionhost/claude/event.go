@@ -38,7 +38,7 @@ type Event struct {
 	turn, state, wakeup           []byte // of lifecycle events
 	answers                       []byte // ids of the messages that an event belongs to
 	tasks, status, compacted      []byte // of system events
-	model                         []byte // of system/init events
+	model, version                []byte // of system/init events
 	apiError                      bool
 }
 
@@ -102,6 +102,8 @@ func (e *Event) member(key, value []byte) {
 		e.status = value
 	case "model":
 		e.model = value
+	case "claude_code_version":
+		e.version = value
 	case "compact_result":
 		e.compacted = value
 	case "is_api_error_message":
@@ -238,7 +240,8 @@ func (e *Event) BackgroundTasks() (tasks []string, ok bool) {
 		t := decoded[struct {
 			Description string `json:"description"`
 		}](raw)
-		tasks = append(tasks, truncated(t.Description))
+		description, _ := core.TruncateText(t.Description, targetBytes)
+		tasks = append(tasks, description)
 	}
 	return tasks, true
 }

@@ -16,15 +16,12 @@ import (
 // a turn whose end a hook has blocked too often, a command of claude's that has worked, a report
 // of background tasks that a session has not survived. The zero value is ready.
 type Follower struct {
-	begun   bool       // the begin of the present turn has been seen
-	said    string     // the last text of claude itself in the turn
-	blocked string     // said when a hook blocked the end of the turn for the first time
-	done    string     // what a command has done
-	lost    []lostTask // reported since the last result
+	begun   bool     // the begin of the present turn has been seen
+	said    string   // the last text of claude itself in the turn
+	blocked string   // said when a hook blocked the end of the turn for the first time
+	done    string   // what a command has done
+	lost    []string // tool calls that began the tasks which ended with their session, reported since the last result
 }
-
-// A lostTask is a background task that has ended with its session.
-type lostTask struct{ call string } // the id of the tool call that began the task
 
 // Follow notes an event.
 func (f *Follower) Follow(e *Event) {
@@ -37,7 +34,7 @@ func (f *Follower) Follow(e *Event) {
 	case TypeSystem:
 		f.followSystem(e)
 	case TypeAssistant:
-		if e.Subagent() || e.apiError {
+		if e.Subagent() || e.apiError || !bytes.Contains(e.message, textBlock) { // decodes no long call of a tool
 			return
 		}
 		for _, b := range decoded[message](e.message).Content {
@@ -52,8 +49,13 @@ func (f *Follower) Follow(e *Event) {
 	}
 }
 
+// textBlock is in each message that has a text.
+var textBlock = []byte(`"text"`)
+
 func (f *Follower) followSystem(e *Event) {
 	switch e.Subtype {
+	case "init": // begins each turn: one before it that had no result has no words any more
+		f.said, f.blocked = "", ""
 	case "compact_boundary":
 		in := decoded[struct {
 			Metadata struct {
@@ -69,7 +71,7 @@ func (f *Follower) followSystem(e *Event) {
 			Status string `json:"status"`
 		}](e.Raw)
 		if in.Status == "stopped" {
-			f.lost = append(f.lost, lostTask{in.Call})
+			f.lost = append(f.lost, in.Call)
 		}
 	}
 }
@@ -105,11 +107,11 @@ func (f *Follower) Complete(r *core.Result, record Record) {
 }
 
 // lostWords tells which background tasks did not finish.
-func lostWords(lost []lostTask, record Record) string {
+func lostWords(lost []string, record Record) string {
 	var lines []string
-	for _, t := range lost {
+	for _, call := range lost {
 		kind := "command"
-		tool, target := record.Call(t.call)
+		tool, target := record.Call(call)
 		if tool != "" && tool != "Bash" {
 			kind = "task"
 		}

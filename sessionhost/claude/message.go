@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	jsonv1 "github.com/go-json-experiment/json/v1"
+
+	"bareclaw/core"
 )
 
 // decode reads what it can of a JSON value into v: a member of another type counts as absent, as
@@ -99,19 +100,8 @@ func ToolTarget(input []byte) string {
 			}
 		}
 	})
-	return truncated(best)
-}
-
-// truncated returns at most the first targetBytes bytes of a text.
-func truncated(s string) string {
-	if len(s) <= targetBytes {
-		return s
-	}
-	cut := targetBytes
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut]
+	best, _ = core.TruncateText(best, targetBytes)
+	return best
 }
 
 // maxToolTimeout is more than claude lets a tool run.

@@ -269,12 +269,8 @@ func clockTime(now time.Time, month, day, clock, zone string) time.Time {
 	return t
 }
 
-// The codes of exits before claude was ready.
-const (
-	CodeAgentMissing = core.CodeAgentMissing
-	CodeAgentTimeout = "agent_timeout" // claude did not get ready in time
-	CodeAgentStart   = core.CodeAgentStart
-)
+// CodeAgentTimeout is the code of a claude that did not get ready in time.
+const CodeAgentTimeout = "agent_timeout"
 
 // An Exit is the end of a claude process, also as an entry of a host's event log.
 type Exit struct {
@@ -313,11 +309,11 @@ func (e Exit) explain() (code, text string) {
 	words := lastLines(e.Stderr)
 	switch {
 	case e.Error != "":
-		return CodeAgentMissing, "Claude could not be run: " + e.Error + ". Check BARECLAW_CLAUDE."
+		return core.CodeAgentMissing, "Claude could not be run: " + e.Error + ". Check BARECLAW_CLAUDE."
 	case e.Timeout:
 		return CodeAgentTimeout, "Claude did not get ready in time (BARECLAW_START_TIMEOUT) and was ended." + words
 	case !e.Ready:
-		return CodeAgentStart, "Claude ended while starting, " + e.how() + "." + words
+		return core.CodeAgentStart, "Claude ended while starting, " + e.how() + "." + words
 	case e.Idle:
 		return core.CodeAgentExit, "The idle session was ended while no gateway was running."
 	case e.Stopped:

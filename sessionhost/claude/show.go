@@ -284,7 +284,7 @@ func (e *Event) Version() string {
 	var version string
 	switch {
 	case e.Type == TypeSystem && e.Subtype == "init":
-		version = e.Init().Version
+		version = text(e.version)
 	case e.Type == TypeControlResponse:
 		version = decoded[struct {
 			Response Init `json:"response"`

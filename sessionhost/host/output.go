@@ -169,13 +169,14 @@ func (h *host) onControlResponse(ev *claude.Event) {
 	if id, _ := ev.ControlResponse(); id != initializeID {
 		return
 	}
+	version := ev.Version()
 	h.mu.Lock()
 	first := !h.ready
-	h.ready, h.version = true, ev.Version()
+	h.ready, h.version = true, version
 	h.mu.Unlock()
 	if first {
 		h.child.setReady()
-		h.appendOwn(protocol.Entry{Ready: true, Claude: ev.Version()})
+		h.appendOwn(protocol.Entry{Ready: true, Claude: version})
 	}
 }
 

@@ -55,9 +55,6 @@ const MessageLoading = "loading"
 // attribute "tool", and its File as "file"; empty for code that has no file. Then the tool host ends.
 const MessageStuck = "a script does not stop: the tool host ends"
 
-// ExitStuck is the exit status of a tool host that has a tool whose code cannot be interrupted.
-const ExitStuck = 3
-
 // MessageCannotRun is the message of a log record that says as the attribute "err" why the tool host ends.
 const MessageCannotRun = "the tool host cannot run"
 

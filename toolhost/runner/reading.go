@@ -7,13 +7,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"bareclaw/toolhost/api"
@@ -57,7 +55,7 @@ func (l *loader) readFiles() (more bool, err error) {
 			l.log.Info("tool file gone", "file", name)
 		}
 	}
-	b, err := readSource(root, api.DeletedFile)
+	b, err := api.ReadSource(root, api.DeletedFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return more, fmt.Errorf("read the list of deleted tools: %w", err)
 	}
@@ -109,7 +107,7 @@ const (
 // readFile loads a file if its contents have changed, or leaves it for another time.
 func (l *loader) readFile(root *os.Root, name string, leave bool) reading {
 	f := l.files[name]
-	source, err := readSource(root, name)
+	source, err := api.ReadSource(root, name)
 	if err != nil {
 		f.sum = [sha256.Size]byte{}
 		return l.refuse(f, name, fmt.Sprintf("%s: %v", name, err))
@@ -157,7 +155,7 @@ func (l *loader) loadGood(f *file, name string) bool {
 		return false // the daemon has kept none
 	}
 	defer func() { _ = root.Close() }()
-	source, err := readSource(root, name)
+	source, err := api.ReadSource(root, name)
 	contents := fileOf(name, source)
 	if err != nil || contents.Sum == hex.EncodeToString(f.sum[:]) {
 		return false
@@ -170,23 +168,4 @@ func (l *loader) loadGood(f *file, name string) bool {
 		return false
 	}
 	return true
-}
-
-// readSource reads a file, unless a symbolic link leads out of the directory.
-func readSource(root *os.Root, name string) ([]byte, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not block the start
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	st, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !st.Mode().IsRegular():
-		return nil, errors.New("not a regular file")
-	case st.Size() > api.MaxSource:
-		return nil, fmt.Errorf("the file has %d bytes; at most %d are loaded", st.Size(), api.MaxSource)
-	}
-	return io.ReadAll(io.LimitReader(f, api.MaxSource+1))
 }

@@ -26,7 +26,7 @@ import (
 const (
 	exitEnded = 0 // told to end, or the daemon has ended
 	exitError = 1
-	exitStuck = api.ExitStuck
+	exitStuck = 3 // a script does not stop
 )
 
 const (

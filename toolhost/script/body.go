@@ -21,14 +21,15 @@ func CheckBody(code string) error {
 		return errors.New("its return statements return nothing: write what the tool returns behind return, an object or a string")
 	}
 	minified, err := transform([]byte(code), minifying("code"))
+	expression := isExpression(code)
 	switch text := strings.TrimSpace(string(minified.Code)); {
 	case err != nil:
 		return nil //nolint:nilerr // not as a program of its own: what it is as a body is checked elsewhere
 	case text == "":
 		return errors.New("it is empty: write the body of an async function of args, such as: return { sum: args.a + args.b };")
-	case isFunction().MatchString(text) && isExpression(code):
+	case isFunction().MatchString(text) && expression:
 		return errors.New("it is a function, and nothing calls it: write only what is between its braces; the tool gives args")
-	case isExpression(code):
+	case expression:
 		return errors.New("it is an expression, whose value goes nowhere: write return before it")
 	case alwaysThrows().MatchString(text):
 		return nil

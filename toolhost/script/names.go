@@ -8,6 +8,7 @@ import (
 	"sync"
 	"unicode/utf16"
 
+	"bareclaw/internal/humanize"
 	"bareclaw/toolhost/api"
 )
 
@@ -58,7 +59,7 @@ func (p *program) explain(o outcome) string {
 	text := p.line(line)
 	name := calleeAt(text, column)
 	if name == "" {
-		return strings.TrimSuffix(o.text+": "+shorten(strings.TrimSpace(text)), ": ")
+		return strings.TrimSuffix(o.text+": "+humanize.Shorten(strings.TrimSpace(text), mostShown), ": ")
 	}
 	message := name + " is " + o.text
 	if i := strings.LastIndexByte(name, '.'); i > 0 && has[name[:i]] != "" {
@@ -106,14 +107,8 @@ var (
 	namesEnd   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:[\p{L}_$][\p{L}\p{N}_$]*\??\.)*$`) })
 )
 
-// shorten returns the beginning of a text that is long.
-func shorten(s string) string {
-	const most = 120
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return s
-}
+// mostShown is how many characters of a line of code an error shows.
+const mostShown = 120
 
 // nothing is what the engine throws if it has no memory for an error. A tool can throw it too.
 const nothing = "a value that is not an Error was thrown: null"

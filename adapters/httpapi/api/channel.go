@@ -33,8 +33,11 @@ type Channel struct {
 	PermissionMode string    `json:"permission_mode,omitzero"`
 	Tools          string    `json:"tools,omitzero"`
 	Rules          int       `json:"rules,omitzero"`
-	Usage          *Usage    `json:"usage,omitzero"` // only in the reply to GET /channels/{key}
+	Usage          *Usage    `json:"usage,omitzero"` // only in the reply to GET /channels/{key}?usage=true
 }
+
+// WithUsage goes behind the path of a channel, whose Usage is then shown.
+const WithUsage = "?usage=true"
 
 // Usage is what a channel's messages have cost.
 type Usage struct {

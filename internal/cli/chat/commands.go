@@ -97,12 +97,15 @@ func (g *gateway) setting(m *model, name string) tea.Msg {
 func (m *model) run(args ...string) tea.Cmd {
 	return func() tea.Msg {
 		var out, errs bytes.Buffer
-		m.gateway.run(args, strings.NewReader(""), &out, &errs)
+		said := asNote // also what a command tells beside its output
+		if m.gateway.run(args, strings.NewReader(""), &out, &errs) != 0 {
+			said = asProblem
+		}
 		var lines []line
 		for _, part := range []struct {
 			look look
 			text string
-		}{{asNote, out.String()}, {asProblem, errs.String()}} {
+		}{{asNote, out.String()}, {said, errs.String()}} {
 			if text := strings.TrimRight(part.text, "\n"); text != "" {
 				lines = append(lines, line{part.look, text})
 			}

@@ -24,7 +24,7 @@ type Service struct {
 	Install   ServiceInstall   `cmd:"" help:"Install the gateway's service and start it, or bring it up to date."`
 	Uninstall ServiceUninstall `cmd:"" help:"Stop the gateway and remove its service. What it keeps, as its ledger, stays."`
 	Start     ServiceStart     `cmd:"" help:"Start the service."`
-	Stop      ServiceStop      `cmd:"" help:"Stop the service; it stays down until you start it, or the next boot."`
+	Stop      ServiceStop      `cmd:"" help:"Stop the service; it stays down until you start it, or the machine has booted."`
 	Restart   ServiceRestart   `cmd:"" help:"Stop the service and start it; sessions go on."`
 	Status    ServiceStatus    `cmd:"" help:"Show whether the service is installed and runs."`
 }

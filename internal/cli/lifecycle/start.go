@@ -81,11 +81,11 @@ func (s *Start) Run(c *command.Context) error {
 	if s.JSON {
 		return c.PrintJSON(r)
 	}
-	return c.PrintLines(r.lines(manager.Available(c.Context) == nil)...)
+	return c.PrintLines(r.lines(func() bool { return manager.Available(c.Context) == nil })...)
 }
 
 // lines describes the start. managers reports whether a service manager answers here.
-func (r *startReport) lines(managers bool) []string {
+func (r *startReport) lines(managers func() bool) []string {
 	where := fmt.Sprintf("pid %d, at http://%s", r.PID, term.SafeLine(r.Address))
 	if r.Already {
 		return []string{"The gateway runs already: " + where + "."}
@@ -97,7 +97,7 @@ func (r *startReport) lines(managers bool) []string {
 	lines := []string{fmt.Sprintf("Started the gateway%s in %s: %s.", how, humanize.Duration(humanize.Milliseconds(r.TookMS)), where)}
 	switch {
 	case r.Returns != never:
-	case managers:
+	case managers():
 		lines = append(lines, "It will not start again after a reboot; `bareclaw service install` sees to that.")
 	default:
 		lines = append(lines, "It will not start again after a reboot. Start it at boot with `bareclaw serve`.")

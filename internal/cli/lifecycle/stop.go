@@ -139,11 +139,12 @@ type stopping struct {
 // run stops the gateway and reports what was done.
 func (s *stopping) run() error {
 	began := time.Now()
-	r := stopReport{StartCmd: startCommand, Returns: comebackOf(s.c.Context, s.manager, s.managed, s.stateDir)}
+	r := stopReport{StartCmd: startCommand}
 	if err := keepDown(s.c.Context, s.stateDir, func() error { return s.stop(&r) }); err != nil {
 		return err
 	}
 	r.TookMS = time.Since(began).Milliseconds()
+	r.Returns = comebackOf(s.c.Context, s.manager, s.managed, s.stateDir)
 	var err error
 	if s.flags.JSON {
 		err = s.c.PrintJSON(r)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"bareclaw/core/config"
@@ -88,7 +89,7 @@ func askPermissions(ctx context.Context, w *wizard, now permissions) (word strin
 			return answer, nil
 		}
 		for i, p := range choices {
-			if answer == p.word || answer == string(rune('1'+i)) {
+			if answer == p.word || answer == strconv.Itoa(i+1) {
 				return p.word, nil
 			}
 		}

@@ -217,8 +217,12 @@ func (w *wizard) close(s Summary) {
 	if dir != "" {
 		w.say("  State      %s", term.SafeLine(dir))
 	}
+	name := w.commandName()
+	if name != programName {
+		defer w.tell("%s is not in a directory of your PATH, so it is called by its whole name.", programName)
+	}
 	if !w.running {
-		w.say("  Start      bareclaw start")
+		w.say("  Start      %s start", name)
 		return
 	}
 	address := net.JoinHostPort(w.host(), w.port())
@@ -229,16 +233,12 @@ func (w *wizard) close(s Summary) {
 	if s.Bot != "" && w.current(varUsers) != "" {
 		w.say("  Telegram   https://t.me/%s", term.SafeLine(s.Bot))
 	}
-	name := w.commandName()
 	next := []string{name + " chat", name + " status", name + " send CHANNEL TEXT"}
 	if s.Bot != "" && w.current(varUsers) != "" {
 		next = []string{"say hello to @" + term.SafeLine(s.Bot), name + " status"}
 	}
 	for i, line := range next {
 		w.say("  %-10s %s", []string{"Next", ""}[min(i, 1)], line)
-	}
-	if name != programName {
-		w.tell("%s is not in a directory of your PATH, so it is called by its whole name.", programName)
 	}
 }
 
