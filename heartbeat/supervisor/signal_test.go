@@ -29,15 +29,25 @@ func TestEndOfAWorker(t *testing.T) {
 		"starting":         {starting, []os.Signal{syscall.SIGTERM}, untouched, syscall.SIGTERM, exitcode.OK},
 		"starting, twice":  {starting, []os.Signal{syscall.SIGINT, syscall.SIGTERM}, "signal: killed", syscall.SIGINT, exitcode.OK},
 		"serving":          {serving, []os.Signal{syscall.SIGTERM}, "signal: terminated", nil, exitcode.OK},
+		"serving, twice":   {serving, []os.Signal{syscall.SIGTERM, syscall.SIGTERM}, "signal: killed", nil, exitcode.Failed},
 		"its stacks":       {preparing, []os.Signal{syscall.SIGQUIT}, "signal: quit", nil, 128 + int(syscall.SIGQUIT)},
 		"has all released": {released, []os.Signal{syscall.SIGINT}, "signal: interrupt", nil, exitcode.OK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command("cat") // waits for its input
+			if len(c.signals) > 1 {
+				cmd = exec.Command("sh", "-c", "trap '' TERM; echo; cat") // only a SIGKILL ends it
+			}
 			_, err := cmd.StdinPipe()
 			check.OK(t, err)
+			said, err := cmd.StdoutPipe()
+			check.OK(t, err)
 			check.OK(t, cmd.Start())
+			if len(c.signals) > 1 {
+				_, err := said.Read(make([]byte, 1))
+				check.OK(t, err)
+			}
 			w := &worker{process: cmd.Process, phase: c.phase}
 			for _, sig := range c.signals {
 				w.end(sig)

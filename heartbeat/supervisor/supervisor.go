@@ -183,7 +183,7 @@ func (s *supervisor) start(path string) {
 		s.crashed()
 		return
 	}
-	s.current, w.pendingSignal = w, s.endSignal
+	s.current, w.pendingSignal, w.ending = w, s.endSignal, s.endSignal != nil
 	w.bound(startTimeout)
 	w.tell(message{Kind: msgStart, First: !s.served, Heir: s.old != nil, files: s.files})
 }

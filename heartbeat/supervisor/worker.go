@@ -40,6 +40,7 @@ type worker struct {
 	phase         phase
 	heir          bool      // it takes over from another one
 	pendingSignal os.Signal // sent once the worker serves; nil for none
+	ending        bool      // a signal has told the gateway to end
 	trial         bool      // its program is on trial
 	place         *os.File  // keeps others from replacing that program; nil for none
 	told          bool      // it ends because it was told to
@@ -116,16 +117,21 @@ func (w *worker) tell(m message) { _ = w.link.write(m) }
 
 func (w *worker) signal(sig os.Signal) { _ = w.process.Signal(sig) } // the process may have ended
 
-// end has the worker end the gateway. A signal might kill a worker that does not serve yet, or be
-// heard late: such a worker gets the first one once it serves, and a second one kills it.
+// end has the worker end the gateway; a second call kills it. The worker cannot tell a second signal
+// from those that the kernel sends when the threads of a killed supervisor end one after the other. A
+// signal might kill a worker that does not serve yet, or be heard late: it gets the signal once it
+// serves.
 func (w *worker) end(sig os.Signal) {
 	switch {
-	case w.phase >= serving || sig != syscall.SIGTERM && sig != syscall.SIGINT:
+	case sig != syscall.SIGTERM && sig != syscall.SIGINT:
 		w.signal(sig)
-	case w.pendingSignal == nil:
-		w.pendingSignal = sig
+	case w.ending:
+		_ = w.process.Kill() // it may have ended
+	case w.phase >= serving:
+		w.ending = true
+		w.signal(sig)
 	default:
-		_ = w.process.Kill()
+		w.ending, w.pendingSignal = true, sig
 	}
 	if sig == syscall.SIGABRT {
 		w.bound(abortGrace)
@@ -187,7 +193,8 @@ func (w *worker) reason(state *os.ProcessState) error {
 }
 
 // exitStatus returns the status for the end of a worker: the worker's own. A worker that ended
-// before it could handle the signal to end has ended well.
+// before it could handle the signal to end has ended well; one that was killed while it handled the
+// signal has not.
 func (w *worker) exitStatus(state *os.ProcessState) int {
 	ws, ok := state.Sys().(syscall.WaitStatus)
 	switch {
@@ -197,6 +204,8 @@ func (w *worker) exitStatus(state *os.ProcessState) int {
 		return max(state.ExitCode(), exitcode.OK)
 	case ws.Signal() == syscall.SIGTERM || ws.Signal() == syscall.SIGINT:
 		return exitcode.OK
+	case ws.Signal() == syscall.SIGKILL && w.ending:
+		return exitcode.Failed
 	}
 	return 128 + int(ws.Signal())
 }

@@ -26,7 +26,6 @@ import (
 	"bareclaw/core/schedule"
 	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/buildinfo"
-	"bareclaw/internal/exitcode"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/memory"
 	"bareclaw/internal/proc"
@@ -165,7 +164,6 @@ func (d *daemon) serve() error {
 				go func() { _ = d.restarts.request(context.Background()) }() // it logs why it fails
 				continue
 			}
-			go exitOnSecond(signals)
 			return d.end(sig)
 		}
 	}
@@ -195,15 +193,6 @@ func (d *daemon) end(sig os.Signal) error {
 	}
 	d.log.Info("ended", "took", time.Since(told))
 	return d.describe(true)
-}
-
-// exitOnSecond ends the process without waiting when it is told to end again.
-func exitOnSecond(signals <-chan os.Signal) {
-	for sig := range signals {
-		if sig != syscall.SIGHUP {
-			os.Exit(exitcode.Failed)
-		}
-	}
 }
 
 // prepare does all that can be done while another worker serves: prepare reads the

@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"bareclaw/core"
+	"bareclaw/internal/exitcode"
 	"bareclaw/internal/term"
 )
 
@@ -28,7 +29,10 @@ func TestCommandsOfTheGateway(t *testing.T) {
 	g.run = func(args []string, _ io.Reader, out, errs io.Writer) int {
 		_, _ = fmt.Fprintln(out, "ran", strings.Join(args, " "))
 		_, _ = fmt.Fprintln(errs, "and tells")
-		return 0
+		if args[0] == "trace" {
+			return exitcode.Failed
+		}
+		return exitcode.OK
 	}
 	m := newModel(t.Context(), g, arrival{}, term.DefaultColumns)
 	for text, want := range map[string]string{
@@ -48,7 +52,11 @@ func TestCommandsOfTheGateway(t *testing.T) {
 			t.Errorf("%s goes to claude", text)
 			continue
 		}
-		if got := do().(ran); len(got.lines) != 2 || got.lines[0] != (line{asNote, want}) || got.lines[1] != (line{asProblem, "and tells"}) {
+		told := asNote
+		if strings.HasPrefix(want, "ran trace") { // which fails
+			told = asProblem
+		}
+		if got := do().(ran); !slices.Equal(got.lines, []line{{asNote, want}, {told, "and tells"}}) {
 			t.Errorf("%s shows %v, want %q", text, got.lines, want)
 		}
 	}

@@ -43,7 +43,9 @@ func TestRealToolInterrupted(t *testing.T) {
 	g.Kill()
 	g = m.Start()
 	g.Mentions(g.Outcome(g.Tell("http", `tool:mcp__bareclaw__channel_list {}`)), "final after 1 call(s)")
-	g.SameAgent("http", agent)
+	if agent != 0 { // else claude took too long to end the turn, and was ended with it
+		g.SameAgent("http", agent)
+	}
 	if n := ended(); n != 1 {
 		t.Errorf("the tool was called %d times, want once", n)
 	}

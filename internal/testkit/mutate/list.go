@@ -189,8 +189,8 @@ var mutations = []Mutation{
 		Old: "	if d.parent.First() {", New: "	if true {", Package: "./internal/e2e/command", Test: "TestStopAfterRestart|TestStop",
 	},
 	{
-		Promise: "a second SIGTERM or SIGINT while it ends", File: "internal/daemon/daemon.go",
-		Old: "			go exitOnSecond(signals)", New: "			_ = exitOnSecond", Package: "./internal/e2e/restart", Test: "TestSecondSignal",
+		Promise: "a second SIGTERM or SIGINT while it ends", File: "heartbeat/supervisor/worker.go",
+		Old: "	case w.ending:", New: "	case false:", Package: "./internal/e2e/restart", Test: "TestSecondSignal",
 	},
 	{
 		Promise: "`kill -9` of the supervisor", File: "internal/daemon/daemon.go",
@@ -346,7 +346,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "the machine has no file descriptor, no memory or no process left", File: "sessionhost/presence.go",
-		Old: "	case shortage(err) != \"\":", New: "	case false:", Package: "./sessionhost", Test: "TestTheMachineLacksSomething",
+		Old: "	case what != \"\":", New: "	case what == \"?\":", Package: "./sessionhost", Test: "TestTheMachineLacksSomething",
 	},
 	{
 		Promise: "the daemon is replaced while another MCP client calls a tool", File: "mcp/server.go",
