@@ -342,19 +342,28 @@ func (s *supervisor) afterCurrent(w *worker, state *os.ProcessState) {
 	case w.told || s.endSignal != nil:
 		s.endSignal = syscall.SIGTERM
 		s.finish(w.exitStatus(state))
-	case !s.served && !w.failedForNow || os.Getenv(CrashVariable) != "":
+	case !s.served && !w.failedForNow:
 		if w.failed == nil { // else the worker has said it
 			s.Log.Error("the gateway cannot be started", "err", w.reason(state))
 		}
-		s.endSignal = syscall.SIGTERM
-		if s.old != nil {
-			s.old.signal(syscall.SIGTERM)
-		}
-		s.finish(w.exitStatus(state))
+		s.giveUp(w.exitStatus(state))
 	default:
 		s.Log.Error("the gateway has crashed", "pid", w.process.Pid, "ended", state.String(), "err", w.reason(state))
+		if os.Getenv(CrashVariable) != "" {
+			s.giveUp(w.exitStatus(state))
+			return
+		}
 		s.beginPause()
 	}
+}
+
+// giveUp ends the supervisor, with a status, once the worker that holds requests has ended.
+func (s *supervisor) giveUp(status int) {
+	s.endSignal = syscall.SIGTERM
+	if s.old != nil {
+		s.old.signal(syscall.SIGTERM)
+	}
+	s.finish(status)
 }
 
 // crashed follows a worker that could not be started at all.
