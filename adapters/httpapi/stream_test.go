@@ -172,6 +172,7 @@ func TestClientLeaves(t *testing.T) {
 			}
 		}()
 		id := next(core.UpdateAccepted).Message.ID
+		next(core.UpdateStarted)
 		leave()
 		<-left
 		r.log.await("route=/message ", i+1)

@@ -4,7 +4,8 @@ package main
 var mutations = []Mutation{
 	{
 		Promise: "the client leaves", File: "adapters/httpapi/messages.go",
-		Old: "	case <-r.Context().Done():", New: "	case <-r.Context().Done(): _, _ = m.Core.Interrupt(context.Background(), sub.Channel, \"\")",
+		Old:     "	return m.Core.SubmitAndWait(r.Context(), sub, m.lifecycle.Done())",
+		New:     "	defer func() { <-r.Context().Done(); _, _ = m.Core.Interrupt(context.Background(), sub.Channel, \"\") }(); return m.Core.SubmitAndWait(r.Context(), sub, m.lifecycle.Done())",
 		Package: "./adapters/httpapi", Test: "TestClientLeaves",
 	},
 	{
