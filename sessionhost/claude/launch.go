@@ -186,8 +186,8 @@ func matches(patterns []string, name string) bool {
 	})
 }
 
-// The first and last version of the CLI that the project is tested with.
+// The first and last version of the CLI that the tests with the real one have passed with.
 const (
-	TestedFrom = "2.1.329"
+	TestedFrom = "2.1.319"
 	TestedTo   = "2.1.332"
 )

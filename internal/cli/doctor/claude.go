@@ -88,7 +88,7 @@ func checkVersion(ctx context.Context, r *report, path string) {
 		r.problem("claude_broken", fmt.Sprintf("%s --version does not tell a version: %s", path, said(out, err)),
 			"This is not Claude Code, or it cannot start on this machine.", updateClaude)
 	case older(found, claude.TestedFrom):
-		r.warning("claude_old", fmt.Sprintf("%s is version %s; this program was tested from %s on.", path, found, claude.TestedFrom),
+		r.note("claude_old", fmt.Sprintf("%s is version %s; this program was tested from %s on.", path, found, claude.TestedFrom),
 			"An older one may lack what the gateway relies on; the check “turn” shows whether it answers at all.", updateClaude)
 	case older(claude.TestedTo, found):
 		r.note("claude_new", fmt.Sprintf("%s is version %s; this program was tested up to %s.", path, found, claude.TestedTo),

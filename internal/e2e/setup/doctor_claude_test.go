@@ -27,7 +27,7 @@ func TestDoctorOfClaude(t *testing.T) {
 		{"no program", func(m *harness.Machine) string { return m.Write("c", "root:x:0:0:\n", 0o600) }, doctor.Problem, "claude_not_executable", []string{"set BARECLAW_CLAUDE to the path of claude"}},
 		{"no claude", func(m *harness.Machine) string { return m.Write("c", "#!/bin/sh\necho hello\n", 0o700) }, doctor.Problem, "claude_broken", []string{"hello"}},
 		{"broken", func(m *harness.Machine) string { return m.Write("c", "#!/bin/sh\necho no >&2\nexit 3\n", 0o700) }, doctor.Problem, "claude_broken", []string{"exit status 3: no"}},
-		{"old", func(m *harness.Machine) string { return scriptedClaude(m, "1.0.17", "") }, doctor.Warning, "claude_old", []string{"1.0.17", "npm install"}},
+		{"old", func(m *harness.Machine) string { return scriptedClaude(m, "1.0.17", "") }, doctor.Note, "claude_old", []string{"1.0.17", "npm install"}},
 		{"new", func(m *harness.Machine) string { return scriptedClaude(m, "2.1.1000", "") }, doctor.Note, "claude_new", []string{"2.1.1000"}},
 	}
 	for _, row := range rows {

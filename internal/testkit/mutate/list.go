@@ -42,7 +42,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "the disk is full", File: "core/lanes/journal.go",
-		Old: "case errors.Is(err, core.ErrStorage), errors.Is(err, core.ErrStorageFull):", New: "case errors.Is(err, core.ErrStorage):", Package: "./core/lanes", Test: "TestJournal",
+		Old: "case errors.Is(err, core.ErrStorage), errors.Is(err, core.ErrStorageFull):", New: "case errors.Is(err, core.ErrStorage):", Package: "./core/lanes", Test: "TestJournalAfterALongOutage",
 	},
 	{
 		Promise: "the ledger cannot be written", File: "core/lanes/journal.go",
