@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -416,4 +418,27 @@ func (s *scene) message(name string) core.Message {
 		s.t.Fatalf("%s: %v", s.now.text, err)
 	}
 	return got
+}
+
+// TestScenariosAreDescribed: docs/design/scenarios.md has each verb, and no other.
+func TestScenariosAreDescribed(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/design/scenarios.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	verbs := slices.Concat(slices.Collect(maps.Keys(userSteps)), slices.Collect(maps.Keys(agentSteps)), slices.Collect(maps.Keys(worldSteps)), slices.Collect(maps.Keys(viewSteps)))
+	var described []string
+	for line := range strings.Lines(string(page)) {
+		if columns := strings.Split(line, " | "); strings.HasPrefix(line, "| `") && len(columns) > 1 {
+			for _, verb := range regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(columns[0], -1) {
+				described = append(described, verb[1])
+			}
+		}
+	}
+	slices.Sort(verbs)
+	slices.Sort(described)
+	if !slices.Equal(verbs, described) {
+		t.Errorf("the verbs are\n%q, described are\n%q", verbs, described)
+	}
 }
