@@ -213,6 +213,21 @@ func TestRecords(t *testing.T) {
 	}
 }
 
+// TestDamagedRecordsAreKept: a tick begins the records anew, and leaves the damaged ones beside them.
+func TestDamagedRecordsAreKept(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	path := filepath.Join(f.cfg.StateDir, "heartbeat.json")
+	check.OK(t, os.WriteFile(path, []byte("{"), 0o600))
+	_ = f.beat(0) // there may be no gateway
+	if b, err := os.ReadFile(path + ".damaged"); err != nil || string(b) != "{" {
+		t.Errorf("kept is %q, %v", b, err)
+	}
+	if n := len(f.outcomes()); n != 1 {
+		t.Errorf("%d ticks on record", n)
+	}
+}
+
 // TestHungGateway: beside one that is alive and does not answer no second one is
 // started.
 func TestHungGateway(t *testing.T) {

@@ -163,7 +163,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "a tick of the heartbeat is killed, or called twice", File: "core/schedule/runner.go",
-		Old: "	if known >= 0 && all[known].Outcome != Skipped {", New: "	if false {", Package: "./core/schedule", Test: "TestTrigger|TestTriggerKilled",
+		Old: "	if known >= 0 && all[known].Outcome != Skipped {", New: "	if known < -1 {", Package: "./core/schedule", Test: "TestTrigger|TestTriggerKilled",
 	},
 	{
 		Promise: "`init` or a gateway is killed while what the user said about the heartbeat is recorded", File: "heartbeat/install.go",
@@ -175,7 +175,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "the records of ticks are damaged", File: "heartbeat/heartbeat.go",
-		Old: "os.Rename(t.records.path, t.records.path+\".damaged\"); err", New: "os.Remove(t.records.path); err", Package: "./heartbeat", Test: "TestRecords",
+		Old: "os.Rename(t.records.path, t.records.path+\".damaged\"); err", New: "os.Remove(t.records.path); err", Package: "./heartbeat", Test: "TestDamagedRecordsAreKept",
 	},
 	{
 		Promise: "a restore of a backup is killed", File: "internal/daemon/daemon.go",
