@@ -20,10 +20,9 @@ import (
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
-	"bareclaw/adapters/httpapi/metrics"
+	"bareclaw/adapters/telegram"
 	"bareclaw/core"
 	"bareclaw/core/config"
-	"bareclaw/core/schedule"
 	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/buildinfo"
 	"bareclaw/internal/lockfile"
@@ -262,36 +261,53 @@ func (d *daemon) takeState() (err error) {
 	return movedError("state", "BARECLAW_STATE_DIR", old, d.cfg.StateDir)
 }
 
-// open starts the parts. The daemon does its work until its life ends.
+// open makes the parts, of which each begins its work at once. Each needs those before it:
+//
+//	tools      the registry, which sessions call
+//	engine     records, session hosts and lanes; their sessions call the registry
+//	telegram   brings messages to the lanes, and is given the deliveries that recovery makes
+//	schedules  ask the adapter of a channel who may be sent to
+//	recovery   sessions call the gateway's own tools, which act on all of these
+//	http       what was recovered can be asked for
+//	loops      begin when clients can reach the gateway
 func (d *daemon) open() error {
-	chats := &telegramPart{base: &d.base, engine: &d.engine}
-	chats.options.Restart, chats.options.Holder, chats.options.StartedAt = d.restarts.request, d.supervisor.PID, d.startedAt
-	hands := &toolsPart{base: &d.base, engine: &d.engine, restarts: &d.restarts, ready: d.served}
-	var scheduler *schedule.Scheduler
-	fill := func() error {
-		scheduler = newScheduler(&d.engine, chats)
-		return hands.fill(scheduler)
-	}
-	serve := func() error {
-		if err := d.describe(false); err != nil { // a client with an answer finds this process in the lock file
-			return err
-		}
-		d.http.start(httpapi.Options{
-			Core: d.engine.manager, Push: &d.push, MCP: hands.server.Handler(), ToolHost: hands.keeper.Handler(), Schedules: scheduler, Log: d.log, Peer: samePeer,
-			Metrics:  func(w *metrics.Writer) { hands.writeMetrics(w); chats.writeMetrics(w) },
-			Settings: client.Settings(d.cfg), Health: d.health, Restart: d.restarts.request, RestartBuilds: d.restartBuilds(),
-			Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
-			Inert: claude.Inert, FileMentions: d.cfg.FileMentions == config.FileMentionsOn,
-			Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
-		}, &d.sockets)
-		return nil
-	}
-	d.parts = partList{
-		{start: hands.start}, d.engine.part(), {start: fill, health: hands.health}, chats.part(), {start: d.engine.recover}, {start: serve, stop: d.http.stop},
-		loop(d.life, hands.follow), loop(d.life, hands.run), loop(d.life, chats.poll), loop(d.life, func(ctx context.Context) { scheduler.Run(ctx) }),
-	}
 	d.closers = append(d.closers, d.engine.closeRecords)
-	return d.parts.start()
+	hands := newTools(&d.base)
+	if err := d.engine.start(hands); err != nil {
+		return err
+	}
+	d.parts = partList{d.engine.part()}
+	chats, err := newTelegram(&d.base, &d.engine, telegram.Options{Restart: d.restarts.request, Holder: d.supervisor.PID, StartedAt: d.startedAt})
+	if err != nil {
+		return err
+	}
+	d.parts = append(d.parts, chats.part())
+	scheduler := newScheduler(&d.engine, chats)
+	if err := hands.fill(&d.engine, scheduler, d.restarts.requestBy); err != nil {
+		return err
+	}
+	d.parts = append(d.parts, hands.part())
+	if err := d.engine.recover(); err != nil {
+		return err
+	}
+	if err := d.describe(false); err != nil { // a client with an answer finds this process in the lock file
+		return err
+	}
+	known := d.parts // what follows has nothing to tell
+	d.http.start(httpapi.Options{
+		Core: d.engine.manager, Push: &d.push, MCP: hands.server.Handler(), ToolHost: hands.keeper.Handler(), Schedules: scheduler, Log: d.log, Peer: samePeer,
+		Metrics: known.metrics, Settings: client.Settings(d.cfg), Health: func() api.Health { return d.health(known) }, Restart: d.restarts.request, RestartBuilds: d.restartBuilds(),
+		Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
+		Inert: claude.Inert, FileMentions: d.cfg.FileMentions == config.FileMentionsOn,
+		Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
+	}, &d.sockets)
+	d.parts = append(d.parts, d.http.part(),
+		loop("tool lists", d.life, hands.follow),
+		loop("tool host", d.life, func(ctx context.Context) { hands.run(ctx, d.served) }),
+		loop("telegram poller", d.life, chats.poll),
+		loop("scheduler", d.life, scheduler.Run),
+	)
+	return nil
 }
 
 // describe writes into the lock file that the gateway is this worker and its supervisor,
@@ -313,7 +329,7 @@ func (d *daemon) close() {
 	}
 }
 
-func (d *daemon) health() api.Health {
+func (d *daemon) health(parts partList) api.Health {
 	e := &d.engine
 	h := api.Health{
 		PID: os.Getpid(), Version: buildinfo.Version(), Agent: e.agent.health(), Generation: uint64(e.generation),
@@ -324,7 +340,7 @@ func (d *daemon) health() api.Health {
 		h.Ledger.Problem = err.Error()
 		addProblem(&h, "Messages are refused and outcomes wait to be written: "+err.Error())
 	}
-	d.parts.health(&h)
+	parts.health(&h)
 	h.FailedRestart = d.restarts.lastFailure()
 	return h
 }

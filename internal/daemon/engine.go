@@ -3,7 +3,6 @@ package daemon
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -42,16 +41,13 @@ type engine struct {
 	sessions   *sessionfile.File
 	hosts      *sessionhost.Hosts
 	manager    *lanes.Manager
-	tools      lanes.ToolServer // answers sessions
-	toolServer string           // path of the file with the answers of session hosts
-	// toolAnswers returns these answers for a set of tools.
-	toolAnswers func(set string) map[string]json.RawMessage
 }
 
-func (e *engine) part() part { return part{e.start, e.stop, e.health} }
+func (e *engine) part() part { return part{name: "engine", stop: e.stop, health: e.health} }
 
-// start opens the records and makes the lanes, which do nothing before recover.
-func (e *engine) start() (err error) {
+// start opens the records and makes the lanes, which do nothing before recover. Sessions call the
+// tools.
+func (e *engine) start(hands *toolsPart) (err error) {
 	if err := e.openRecords(); err != nil {
 		return err
 	}
@@ -59,7 +55,7 @@ func (e *engine) start() (err error) {
 	if e.agent.problem != "" {
 		e.log.Warn("agent", "problem", e.agent.problem)
 	}
-	if e.hosts, err = e.newHosts(); err != nil {
+	if e.hosts, err = e.newHosts(hands); err != nil {
 		return err
 	}
 	deliverers := map[string]string{}
@@ -68,7 +64,7 @@ func (e *engine) start() (err error) {
 	}
 	e.manager = lanes.New(lanes.Options{
 		Defaults: core.Settings{PermissionMode: e.cfg.PermissionMode, Tools: string(e.cfg.Tools)},
-		Tools:    e.tools, Ledger: e.ledger, Agent: e.hosts, Sessions: e.sessions, Log: e.log,
+		Tools:    hands.server, Ledger: e.ledger, Agent: e.hosts, Sessions: e.sessions, Log: e.log,
 		QueueLimit: e.cfg.QueueLimit, TurnTimeout: e.cfg.Timeout,
 		StallAfter: e.cfg.StallAfter, StallAction: lanes.StallAction(e.cfg.StallAction),
 		IdleTimeout: e.cfg.IdleTimeout, MaxSessions: cmp.Or(e.cfg.MaxSessions, sessionpool.LimitFor(memory.Total())),
@@ -177,7 +173,7 @@ func (e *engine) closeRecords() {
 	}
 }
 
-func (e *engine) newHosts() (*sessionhost.Hosts, error) {
+func (e *engine) newHosts(hands *toolsPart) (*sessionhost.Hosts, error) {
 	configDir := os.Getenv("CLAUDE_CONFIG_DIR")
 	if configDir == "" {
 		home, err := os.UserHomeDir()
@@ -197,7 +193,7 @@ func (e *engine) newHosts() (*sessionhost.Hosts, error) {
 		},
 		ConfigDir: configDir, Lasting: e.agent.kind == config.AgentClaude,
 		Generation: e.generation, StartTimeout: e.cfg.StartTimeout, IdleTimeout: e.cfg.IdleTimeout, Log: e.log,
-		ToolServer: e.toolServer, ToolAnswers: e.toolAnswers, Spares: e.cfg.WarmSpares, MemoryFree: memory.Available,
+		ToolServer: hands.answersPath(), ToolAnswers: hands.answers, Spares: e.cfg.WarmSpares, MemoryFree: memory.Available,
 	})
 }
 

@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"slices"
@@ -27,38 +29,29 @@ const (
 	endingSessions                   // session hosts end too
 )
 
-// A part is a component of the daemon with its own state. The daemon starts its parts in
-// order and, after its life has ended, stops the parts in reverse. Functions that are nil do
-// nothing.
+// A part is a component of the daemon with its own state. Functions that are nil do nothing.
 type part struct {
-	// start begins the part's work.
-	start func() error
+	name string
 	// stop ends the part's work, and returns when nothing of the work is under way any more.
 	stop func(why stopReason) error
 	// health adds the part's problems and facts to the gateway's health.
 	health func(*api.Health)
+	// metrics adds the part's metrics.
+	metrics func(*metrics.Writer)
 }
 
-// A partList is the daemon as its parts.
+// A partList is the daemon as its parts, in the order in which they began their work. They stop in
+// reverse, after the daemon's life has ended.
 type partList []part
-
-func (l partList) start() error {
-	for _, p := range l {
-		if p.start == nil {
-			continue
-		}
-		if err := p.start(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 func (l partList) stop(why stopReason) error {
 	var errs []error
 	for _, p := range slices.Backward(l) {
-		if p.stop != nil {
-			errs = append(errs, p.stop(why))
+		if p.stop == nil {
+			continue
+		}
+		if err := p.stop(why); err != nil {
+			errs = append(errs, fmt.Errorf("stop %s: %w", p.name, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -72,19 +65,22 @@ func (l partList) health(h *api.Health) {
 	}
 }
 
-// loop is a part that runs until life ends.
-func loop(life context.Context, run func(context.Context)) part {
-	var running sync.WaitGroup
-	return part{
-		start: func() error {
-			running.Go(func() { run(life) })
-			return nil
-		},
-		stop: func(stopReason) error {
-			running.Wait()
-			return nil
-		},
+func (l partList) metrics(w *metrics.Writer) {
+	for _, p := range l {
+		if p.metrics != nil {
+			p.metrics(w)
+		}
 	}
+}
+
+// loop begins a loop, which runs until life ends, and returns it as a part.
+func loop(name string, life context.Context, run func(context.Context)) part {
+	var running sync.WaitGroup
+	running.Go(func() { run(life) })
+	return part{name: name, stop: func(stopReason) error {
+		running.Wait()
+		return nil
+	}}
 }
 
 // httpGrace is how long held requests may take to be answered at the end.
@@ -105,6 +101,8 @@ func (h *httpPart) start(o httpapi.Options, s *sockets) {
 		go func() { h.failed <- h.server.ServeTools(s.tools) }() // likewise
 	}
 }
+
+func (h *httpPart) part() part { return part{name: "http", stop: h.stop} }
 
 func (h *httpPart) stop(why stopReason) error {
 	if why == handingOver {
@@ -136,30 +134,30 @@ func samePeer(c net.Conn) bool {
 
 // A telegramPart is the Telegram adapter. Where no bot is configured it does nothing.
 type telegramPart struct {
-	*base
-	engine  *engine
-	options telegram.Options  // what only the daemon knows
+	log     *slog.Logger
 	adapter *telegram.Adapter // nil where no bot is configured
 }
 
-func (t *telegramPart) part() part { return part{t.start, t.stop, t.health} }
-
-// start makes the adapter. It is called before the engine recovers.
-func (t *telegramPart) start() (err error) {
-	cfg := t.cfg
+// newTelegram makes the adapter, with the options that the daemon alone knows. It must be made before
+// the engine recovers, which makes deliveries.
+func newTelegram(b *base, e *engine, o telegram.Options) (t *telegramPart, err error) {
+	t, cfg := &telegramPart{log: b.log}, b.cfg
 	if !cfg.TelegramToken.IsSet() {
-		return nil
+		return t, nil
 	}
-	o := t.options
-	o.Core, o.Push, o.Log, o.Shown, o.Inert = t.engine.manager, &t.push, t.log, claude.Show, claude.Inert
+	o.Core, o.Push, o.Log, o.Shown, o.Inert = e.manager, &b.push, b.log, claude.Show, claude.Inert
 	o.Token, o.API, o.Allowed = cfg.TelegramToken.Reveal(), cfg.TelegramAPI, cfg.AllowedUsers
 	o.StateDir, o.LockFile, o.FileOver, o.MediaMaxAge, o.Transcribe = cfg.StateDir, cfg.TelegramLock(), cfg.FileOver, cfg.MediaMaxAge, cfg.Transcribe
 	o.SendRoots, o.CWD, o.Withheld = cfg.SendRoots, cfg.CWD, cfg.NeverSent()
-	o.Version, o.Agent, o.Models = "bareclaw "+buildinfo.Version(), t.engine.agent.describe(), claude.Models()
+	o.Version, o.Agent, o.Models = "bareclaw "+buildinfo.Version(), e.agent.describe(), claude.Models()
 	if t.adapter, err = telegram.New(o); err != nil {
-		return err
+		return nil, err
 	}
-	return t.adapter.Prepare(context.Background())
+	return t, t.adapter.Prepare(context.Background())
+}
+
+func (t *telegramPart) part() part {
+	return part{name: telegram.Name, stop: t.stop, health: t.health, metrics: t.metrics}
 }
 
 func (t *telegramPart) stop(stopReason) error {
@@ -190,7 +188,7 @@ func (t *telegramPart) poll(ctx context.Context) {
 	}
 }
 
-func (t *telegramPart) writeMetrics(w *metrics.Writer) {
+func (t *telegramPart) metrics(w *metrics.Writer) {
 	if t.adapter != nil {
 		writeTelegramMetrics(w, t.adapter.Health())
 	}

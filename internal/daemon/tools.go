@@ -16,6 +16,7 @@ import (
 	"bareclaw/internal/buildinfo"
 	"bareclaw/internal/toolset"
 	"bareclaw/mcp"
+	"bareclaw/sessionhost"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/toolhost"
 )
@@ -24,24 +25,30 @@ import (
 // them.
 type toolsPart struct {
 	*base
-	engine   *engine
-	restarts *restarts
 	registry *tools.Registry
 	server   *mcp.Server
-	keeper   *toolhost.Keeper
 	calls    *metrics.Histogram
-	ready    <-chan struct{} // closed when the gateway serves
+
+	// Set by fill.
+	keeper *toolhost.Keeper
+	hosts  *sessionhost.Hosts
 }
 
-// start makes the registry, before the engine starts.
-func (t *toolsPart) start() error {
-	t.registry = tools.NewRegistry(t.log)
+// newTools makes the registry without tools, and its server.
+func newTools(b *base) *toolsPart {
+	t := &toolsPart{base: b, registry: tools.NewRegistry(b.log)}
 	t.calls = metrics.NewHistogram("bareclaw_tool_call_duration_seconds", "Duration of calls of the gateway's tools since start, by source and outcome.", "source", "outcome")
 	t.registry.OnCall(func(e tools.CallEnd) { t.calls.Observe(e.Took, string(e.Source), string(e.Outcome)) })
-	t.server = mcp.New(t.registry, buildinfo.Version(), t.log)
-	t.engine.tools, t.engine.toolServer, t.engine.toolAnswers = t.server, filepath.Join(t.cfg.RuntimeDir, "tools.json"), t.answers
-	return nil
+	t.server = mcp.New(t.registry, buildinfo.Version(), b.log)
+	return t
 }
+
+func (t *toolsPart) part() part {
+	return part{name: "tools", health: t.health, metrics: t.metrics}
+}
+
+// answersPath returns the path of the file with the answers of session hosts.
+func (t *toolsPart) answersPath() string { return filepath.Join(t.cfg.RuntimeDir, "tools.json") }
 
 // answers returns the answers of session hosts for a set of tools.
 func (t *toolsPart) answers(set string) map[string]json.RawMessage {
@@ -50,8 +57,9 @@ func (t *toolsPart) answers(set string) map[string]json.RawMessage {
 
 // fill adds the gateway's own tools. If an earlier process has left no tools.json, fill publishes
 // them to session hosts, so that a recovered host can answer claude at once.
-func (t *toolsPart) fill(scheduler *schedule.Scheduler) error {
-	m := t.engine.manager
+func (t *toolsPart) fill(e *engine, scheduler *schedule.Scheduler, restart func(context.Context, <-chan struct{}) error) error {
+	m := e.manager
+	t.hosts = e.hosts
 	t.keeper = toolhost.New(toolhost.Options{
 		Self: t.self, ToolsDir: t.cfg.ToolsDir, KeepSnapshots: t.cfg.SnapshotsKeep,
 		Grants: grants(t.cfg.ToolGrants), Withheld: t.cfg.OwnDirs(), Registry: t.registry, Log: t.log,
@@ -60,13 +68,13 @@ func (t *toolsPart) fill(scheduler *schedule.Scheduler) error {
 	t.registry.RecordCalls(m.Adapters)
 	t.registry.ExpectMore(t.keeper.AwaitTools)
 	own := slices.Concat(tools.Dispatchers(t.registry), gateway.Tools(gateway.Options{
-		Channels: m.Directory, Submit: m.Submit, Messages: m.Lookup, Turns: t.engine.ledger, Push: &t.push, Schedules: scheduler, Restart: t.restarts.requestBy,
+		Channels: m.Directory, Submit: m.Submit, Messages: m.Lookup, Turns: e.ledger, Push: &t.push, Schedules: scheduler, Restart: restart,
 		Inert: claude.Inert, RestartBuilds: t.restartBuilds(),
 	}), t.keeper.Management())
 	if err := t.registry.Set(tools.Gateway, own); err != nil {
 		return err
 	}
-	if _, err := os.Stat(t.engine.toolServer); err != nil {
+	if _, err := os.Stat(t.answersPath()); err != nil {
 		t.server.Offer()
 		_ = t.publish() // follow publishes again when all tools are known
 	}
@@ -84,11 +92,11 @@ func grants(all []config.ToolGrant) (g toolhost.Grants) {
 	return g
 }
 
-// run keeps the tool host running until ctx ends. The tool host must not delay the start of
-// the gateway.
-func (t *toolsPart) run(ctx context.Context) {
+// run keeps the tool host running until ctx ends, once the gateway serves: the tool host must not
+// delay the gateway's start.
+func (t *toolsPart) run(ctx context.Context, serves <-chan struct{}) {
 	select {
-	case <-t.ready:
+	case <-serves:
 		t.keeper.Run(ctx)
 	case <-ctx.Done():
 	}
@@ -107,7 +115,7 @@ func (t *toolsPart) follow(ctx context.Context) {
 
 // publish gives the session hosts their answers.
 func (t *toolsPart) publish() error {
-	err := t.engine.hosts.OfferTools()
+	err := t.hosts.OfferTools()
 	if err != nil {
 		t.log.Error("sessions do not hear of changed tools", "err", err)
 	}
@@ -132,7 +140,7 @@ func (t *toolsPart) health(h *api.Health) {
 	h.Problems = append(h.Problems, now.Problems()...)
 }
 
-func (t *toolsPart) writeMetrics(w *metrics.Writer) {
+func (t *toolsPart) metrics(w *metrics.Writer) {
 	now, count := t.keeper.Status(), t.registry.Count()
 	for _, source := range []tools.Source{tools.Builtin, tools.Dynamic, tools.Gateway} {
 		w.Gauge("bareclaw_tools", "Tools by source.", float64(count[source]), "source", string(source))
