@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bareclaw/adapters/httpapi/api"
 )
 
 // socketRefusals returns the operations that refuse something on the Unix socket, as the table of
@@ -20,9 +22,16 @@ func socketRefusals(t *testing.T) (all []string) {
 			if !ok || len(lit.Elts) != 4 || !slices.Contains([]string{"socketLimits", "socketRefuses"}, typeName(lit.Elts[2])) {
 				return true
 			}
-			all = append(all, strings.ToUpper(strings.TrimPrefix(typeName(lit.Elts[0]), "Method"))+" "+pathOf(t, paths, lit.Elts[1]))
+			if method := strings.TrimPrefix(typeName(lit.Elts[0]), "Method"); method != "" { // else it is that of a mount
+				all = append(all, strings.ToUpper(method)+" "+pathOf(t, paths, lit.Elts[1]))
+			}
 			return true
 		})
+	}
+	for _, rt := range slices.Concat(api.MCPRoutes(), api.ToolHostRoutes()) {
+		if rt.ChangesAll {
+			all = append(all, rt.Method+" "+rt.Pattern)
+		}
 	}
 	slices.Sort(all)
 	return all

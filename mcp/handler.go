@@ -60,6 +60,12 @@ func NewHandler(server *sdk.Server, log *slog.Logger) *Handler {
 // Handler returns a handler for the server's tools.
 func (s *Server) Handler() *Handler { return NewHandler(s.sdk, s.log) }
 
+// IsStream reports whether a request to a Handler opens a stream that lasts as long as its client: one
+// of a session, or a subscription.
+func IsStream(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Header.Get("Mcp-Method") == "subscriptions/listen"
+}
+
 // ServeHTTP serves one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := &answer{ResponseWriter: w}

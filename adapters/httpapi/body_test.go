@@ -57,7 +57,7 @@ func TestBodiesAreJSON(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
 	tools := "http://" + r.serveTools()
-	for _, rt := range routes(&shared{}) {
+	for _, rt := range allRoutes() {
 		method, path := rt.method, strings.NewReplacer("{key}", "k", "{id}", "none", "{name}", "mine").Replace(rt.pattern)
 		urls := []string{r.url + path}
 		if below, is := strings.CutPrefix(path, "/toolhost"); is {

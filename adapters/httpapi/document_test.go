@@ -34,7 +34,7 @@ func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 	var fault error // of what is behind POST /send, /restart and /upgrade
 	r := newRigOn(t, func(o *lanes.Options) { o.QueueLimit = 2 }, func(o *Options) {
 		o.Push.Register("tg-", func(context.Context, core.Push) error { return fault })
-		o.ToolHost = toolHost(func() error { return fault })
+		o.Mounts[1].Handler = toolHost(func() error { return fault })
 		o.Restart = func(context.Context) error { return fault }
 		o.Upgrade = func(context.Context, api.UpgradeRequest) error { return fault }
 	})

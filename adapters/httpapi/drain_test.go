@@ -58,7 +58,7 @@ func TestDrainEndsStreamsOfMCP(t *testing.T) {
 	t.Parallel()
 	ends := make(chan struct{})
 	r := newRig(t, func(o *Options) {
-		o.MCP = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		o.Mounts[0].Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			w.WriteHeader(http.StatusOK)
 			_ = http.NewResponseController(w).Flush()

@@ -55,7 +55,7 @@ func TestForwardedRequestKeepsItsMethod(t *testing.T) {
 func TestStreamsOfMCPAreNotForwarded(t *testing.T) {
 	r := startRig(t, nil)
 	o := r.options(io.Discard)
-	o.MCP = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	o.Mounts[0].Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()

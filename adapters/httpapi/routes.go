@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +46,7 @@ type route struct {
 func routes(s *shared) []route {
 	messages, lookups, streams, channels := &messages{s}, &lookups{s}, &streams{s}, &channels{s}
 	approvals, pushes, schedules, admin := &approvals{s}, &pushes{s}, &schedules{s}, &admin{s}
-	return []route{
+	all := []route{
 		{http.MethodPost, api.PathMessage, socketLimits, messages.post},
 		{http.MethodPost, "/messages/{id}/retry", socketLimits, s.onMessage(messages.retry)},
 		{http.MethodGet, "/messages/{id}", socketServes, s.onMessage(lookups.get)},
@@ -76,17 +77,6 @@ func routes(s *shared) []route {
 		{http.MethodPost, "/schedules/{id}/pause", socketLimits, schedules.changing(s.Schedules.Pause)},
 		{http.MethodPost, "/schedules/{id}/resume", socketLimits, schedules.changing(s.Schedules.Resume)},
 
-		{http.MethodPost, api.PathMCP, socketServes, s.serveMCP},
-		{http.MethodGet, api.PathMCP, socketServes, s.serveMCP},
-		{http.MethodDelete, api.PathMCP, socketServes, s.serveMCP},
-
-		{http.MethodGet, api.PathToolHost + "/health", socketServes, s.serveToolHost},
-		{http.MethodGet, api.PathToolHost + "/tools", socketServes, s.serveToolHost},
-		{http.MethodDelete, api.PathToolHost + "/tools/{name}", socketLimits, s.changeToolHost},
-		{http.MethodPost, api.PathToolHost + "/call", socketServes, s.serveToolHost},
-		{http.MethodPost, api.PathToolHost + "/reload", socketServes, s.serveToolHost},
-		{http.MethodPost, api.PathToolHost + "/shutdown", socketLimits, s.changeToolHost},
-
 		{http.MethodGet, api.PathHealth, socketServes, admin.health},
 		{http.MethodGet, api.PathSettings, socketServes, func(*response, *http.Request) (any, error) { return api.Settings{Settings: s.Settings}, nil }},
 		{http.MethodGet, api.PathMetrics, socketServes, admin.metrics},
@@ -97,6 +87,10 @@ func routes(s *shared) []route {
 			return nil, w.bytes(http.StatusOK, "application/yaml", docs.OpenAPI())
 		}},
 	}
+	for i := range s.Mounts {
+		all = append(all, s.mounted(&s.Mounts[i])...)
+	}
+	return all
 }
 
 func (s *Server) router(all []route) *chi.Mux {
@@ -196,7 +190,7 @@ func (s *Server) handler(router http.Handler) http.Handler {
 		switch {
 		case !s.lifecycle.handingOver():
 			router.ServeHTTP(res, r)
-		case isUnending(r):
+		case slices.ContainsFunc(s.mounts, func(m Mount) bool { return m.opensStream(r) }):
 			endAtOnce(res)
 		default:
 			s.handover.proxy(res, r)

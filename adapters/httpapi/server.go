@@ -39,8 +39,7 @@ const (
 type Options struct {
 	Core      *lanes.Manager
 	Push      *core.PushRegistry
-	MCP       http.Handler // serves the gateway's tools
-	ToolHost  http.Handler // serves the paths of the tool host
+	Mounts    []Mount // what other rooms serve
 	Log       *slog.Logger
 	Schedules *schedule.Scheduler
 
@@ -80,6 +79,7 @@ type Options struct {
 // A Server is the HTTP adapter. All methods are safe for concurrent use.
 type Server struct {
 	log       *slog.Logger
+	mounts    []Mount
 	bodyLimit int64
 	bodies    bodyBudget
 	guard     guard
@@ -104,7 +104,7 @@ func New(o Options) *Server {
 			"Duration of requests, waits and streams included, by route and status (gone: the client disconnected first).", "method", "route", "status"),
 		bodies:   bodyBudget{limit: maxBodies},
 		refusals: &refusals{log: o.Log, counts: map[string]*refusalCount{}},
-		log:      o.Log, bodyLimit: o.BodyLimit, guard: newGuard(o), lifecycle: l, handover: &handover{lifecycle: l, log: o.Log, settled: make(chan struct{})},
+		log:      o.Log, mounts: o.Mounts, bodyLimit: o.BodyLimit, guard: newGuard(o), lifecycle: l, handover: &handover{lifecycle: l, log: o.Log, settled: make(chan struct{})},
 	}
 	all := routes(&shared{Options: o, lifecycle: l, requests: s.requests, refusals: s.refusals, contents: make(chan struct{}, maxContentReads)})
 	s.http = &http.Server{ // no WriteTimeout: waits and streams last as long as a turn

@@ -36,10 +36,25 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var startedAt = time.Date(2026, 1, 2, 3, 4, 5, 678900000, time.UTC)
 
+// mounts are those of the gateway, with the handlers of a test.
+func mounts(mcp, toolHost http.Handler) []Mount {
+	isStream := func(r *http.Request) bool { return r.Method == http.MethodGet || r.Header.Get("Mcp-Method") == "subscriptions/listen" }
+	return []Mount{
+		{Routes: api.MCPRoutes(), Handler: mcp, IsStream: isStream},
+		{Routes: api.ToolHostRoutes(), Handler: toolHost, Strip: api.PathToolHost},
+	}
+}
+
+// allRoutes returns the routes of a server of the gateway.
+func allRoutes() []route {
+	nothing := http.NotFoundHandler()
+	return routes(&shared{Options: Options{Mounts: mounts(nothing, nothing)}})
+}
+
 // options are those of a server of the gateway.
 func (g *gateway) options(log io.Writer) Options {
 	o := Options{
-		Core: g.Manager, Push: &core.PushRegistry{}, MCP: http.HandlerFunc(answerMCP), BodyLimit: 64 << 10,
+		Core: g.Manager, Push: &core.PushRegistry{}, Mounts: mounts(http.HandlerFunc(answerMCP), toolHost(func() error { return nil })), BodyLimit: 64 << 10,
 		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Health: func() api.Health {
 			return api.Health{Ledger: &api.Ledger{}, PID: 42, Version: "v1", Ready: true, StartedAt: startedAt, Agent: api.Agent{Kind: "echo"}, Tools: &api.Tools{Host: api.ToolRunner{Status: "running", PID: 43, StartedAt: startedAt, Healthy: true, HeapUsed: 1}}}
@@ -48,7 +63,6 @@ func (g *gateway) options(log io.Writer) Options {
 		Upgrade:     func(context.Context, api.UpgradeRequest) error { return nil },
 		LastUpgrade: func() (api.Upgrade, error) { return api.Upgrade{State: "none"}, nil },
 		Metrics:     func(*metrics.Writer) {},
-		ToolHost:    toolHost(func() error { return nil }),
 	}
 	o.Schedules = schedule.New(schedule.Options{
 		Store: g.ledger, Log: o.Log, Core: scheduleCore{g.Manager, g.Adapters}, Precheck: func(context.Context, string) (schedule.PrecheckResult, error) { return schedule.PrecheckResult{}, nil },

@@ -137,7 +137,7 @@ func TestToolsHearOfTheSocket(t *testing.T) {
 	says := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, "%t", core.IsLocal(r.Context())) // the client reads it
 	})
-	r := newRig(t, func(o *Options) { o.MCP, o.ToolHost = says, says })
+	r := newRig(t, func(o *Options) { o.Mounts = mounts(says, says) })
 	for network, want := range map[string]string{"unix": "true", "tcp": "false"} {
 		address := map[string]string{"unix": r.socket, "tcp": strings.TrimPrefix(r.url, "http://")}[network]
 		c := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -155,7 +155,7 @@ func TestToolsHearOfTheSocket(t *testing.T) {
 // TestEachRouteSaysWhatTheSocketMayDo: one that does not would be served.
 func TestEachRouteSaysWhatTheSocketMayDo(t *testing.T) {
 	t.Parallel()
-	for _, rt := range routes(&shared{}) {
+	for _, rt := range allRoutes() {
 		if rt.onSocket < socketServes || rt.onSocket > socketRefuses {
 			t.Errorf("%s %s says nothing", rt.method, rt.pattern)
 		}

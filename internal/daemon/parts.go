@@ -38,6 +38,8 @@ type part struct {
 	health func(*api.Health)
 	// metrics adds the part's metrics.
 	metrics func(*metrics.Writer)
+	// mounts are what the part serves over HTTP.
+	mounts []httpapi.Mount
 }
 
 // A partList is the daemon as its parts, in the order in which they began their work. They stop in
@@ -71,6 +73,13 @@ func (l partList) metrics(w *metrics.Writer) {
 			p.metrics(w)
 		}
 	}
+}
+
+func (l partList) mounts() (all []httpapi.Mount) {
+	for _, p := range l {
+		all = append(all, p.mounts...)
+	}
+	return all
 }
 
 // loop begins a loop, which runs until life ends, and returns it as a part.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core/config"
@@ -43,8 +44,12 @@ func newTools(b *base) *toolsPart {
 	return t
 }
 
+// part returns the part, after fill.
 func (t *toolsPart) part() part {
-	return part{name: "tools", health: t.health, metrics: t.metrics}
+	return part{name: "tools", health: t.health, metrics: t.metrics, mounts: []httpapi.Mount{
+		{Routes: api.MCPRoutes(), Handler: t.server.Handler(), IsStream: mcp.IsStream},
+		{Routes: api.ToolHostRoutes(), Handler: t.keeper.Handler(), Strip: api.PathToolHost},
+	}}
 }
 
 // answersPath returns the path of the file with the answers of session hosts.

@@ -4,6 +4,7 @@
 package api
 
 import (
+	"net/http"
 	"net/url"
 	"time"
 )
@@ -25,6 +26,31 @@ const (
 	PathMetrics   = "/metrics"
 	PathOpenAPI   = "/openapi.yaml"
 )
+
+// A MountedRoute is a method and a path that another room than the HTTP adapter serves.
+type MountedRoute struct {
+	Method, Pattern string
+	// ChangesAll says that a request changes something of all channels: on the Unix socket, which the
+	// agent's commands reach, it is refused while a channel may do more than the gateway.
+	ChangesAll bool
+}
+
+// MCPRoutes returns what the MCP server serves.
+func MCPRoutes() []MountedRoute {
+	return []MountedRoute{{Method: http.MethodPost, Pattern: PathMCP}, {Method: http.MethodGet, Pattern: PathMCP}, {Method: http.MethodDelete, Pattern: PathMCP}}
+}
+
+// ToolHostRoutes returns what the tool host serves, which does not see PathToolHost.
+func ToolHostRoutes() []MountedRoute {
+	return []MountedRoute{
+		{Method: http.MethodGet, Pattern: PathToolHost + "/health"},
+		{Method: http.MethodGet, Pattern: PathToolHost + "/tools"},
+		{Method: http.MethodDelete, Pattern: PathToolHost + "/tools/{name}", ChangesAll: true},
+		{Method: http.MethodPost, Pattern: PathToolHost + "/call"},
+		{Method: http.MethodPost, Pattern: PathToolHost + "/reload"},
+		{Method: http.MethodPost, Pattern: PathToolHost + "/shutdown", ChangesAll: true},
+	}
+}
 
 // MessagePath returns the path of a message.
 func MessagePath(id string) string { return PathMessages + "/" + url.PathEscape(id) }
