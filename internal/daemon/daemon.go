@@ -302,10 +302,10 @@ func (d *daemon) open() error {
 		Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
 	}, &d.sockets)
 	d.parts = append(d.parts, d.http.part(),
-		loop("tool lists", d.life, hands.follow),
-		loop("tool host", d.life, func(ctx context.Context) { hands.run(ctx, d.served) }),
-		loop("telegram poller", d.life, chats.poll),
-		loop("scheduler", d.life, scheduler.Run),
+		loop(d.life, "tool lists", hands.follow),
+		loop(d.life, "tool host", func(ctx context.Context) { hands.run(ctx, d.served) }),
+		loop(d.life, "telegram poller", chats.poll),
+		loop(d.life, "scheduler", scheduler.Run),
 	)
 	return nil
 }

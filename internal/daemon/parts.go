@@ -83,7 +83,7 @@ func (l partList) mounts() (all []httpapi.Mount) {
 }
 
 // loop begins a loop, which runs until life ends, and returns it as a part.
-func loop(name string, life context.Context, run func(context.Context)) part {
+func loop(life context.Context, name string, run func(context.Context)) part {
 	var running sync.WaitGroup
 	running.Go(func() { run(life) })
 	return part{name: name, stop: func(stopReason) error {
