@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/httpapi"
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/npm"
 	"bareclaw/mcp"
@@ -76,7 +77,8 @@ func TestConformance(t *testing.T) {
 	modules, node := suites(t)
 	const token = "correct-horse-battery-staple"
 	log := slog.New(slog.DiscardHandler)
-	server := httpapi.New(httpapi.Options{MCP: mcp.NewHandler(newFixture(log), log), Log: log, Token: token})
+	mount := httpapi.Mount{Routes: api.MCPRoutes(), Handler: mcp.NewHandler(newFixture(log), log), IsStream: mcp.IsStream}
+	server := httpapi.New(httpapi.Options{Mounts: []httpapi.Mount{mount}, Log: log, Token: token})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check.OK(t, err)
 	served := make(chan error, 1)
