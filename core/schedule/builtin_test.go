@@ -145,15 +145,20 @@ func TestTrigger(t *testing.T) {
 // times: the next one goes on, and nothing is sent or pushed twice.
 func TestTriggerKilled(t *testing.T) {
 	t.Parallel()
-	for step := range 5 {
+	const steps = 5
+	for step := range steps + 1 {
+		fail := func(m *memory) { m.puts, m.failPut = 0, step+1 }
+		if step == steps { // between clearing the session and the question
+			fail = func(m *memory) { m.submits, m.failSubmit = 0, 2 }
+		}
 		beat(t, func(t *testing.T, p *people) {
 			for range 2 {
-				p.w.memory.set(func(m *memory) { m.puts, m.failPut = 0, step+1 })
+				p.w.memory.set(fail)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				_, _ = p.w.Trigger(ctx, "beat", slot(0))
 				cancel()
 				p.w.end()
-				p.w.memory.set(func(m *memory) { m.failPut = 0 })
+				p.w.memory.set(func(m *memory) { m.failPut, m.failSubmit = 0, 0 })
 				p.w.start(p.options())
 				synctest.Wait()
 			}

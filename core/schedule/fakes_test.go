@@ -33,6 +33,8 @@ type memory struct {
 	lost     int // decisions that are not recorded, as if the process had been killed before
 	puts     int // calls of PutOccurrences
 	failPut  int // the call that fails, as if the process had been killed before
+
+	submits, failSubmit int // likewise of Submit
 }
 
 // set changes what it does, while a scheduler uses it.
@@ -94,6 +96,9 @@ func (m *memory) SourceCost(_ context.Context, prefix string, _ time.Time) (usd 
 
 func (m *memory) Submit(_ context.Context, s core.Submission) (*core.Ticket, error) {
 	defer m.locked()()
+	if m.submits++; m.submits == m.failSubmit {
+		return nil, core.ErrClosed
+	}
 	if err := errors.Join(m.err, m.refuse); err != nil {
 		return nil, err
 	}
