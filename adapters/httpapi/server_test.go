@@ -38,7 +38,9 @@ var startedAt = time.Date(2026, 1, 2, 3, 4, 5, 678900000, time.UTC)
 
 // mounts are those of the gateway, with the handlers of a test.
 func mounts(mcp, toolHost http.Handler) []Mount {
-	isStream := func(r *http.Request) bool { return r.Method == http.MethodGet || r.Header.Get("Mcp-Method") == "subscriptions/listen" }
+	isStream := func(r *http.Request) bool {
+		return r.Method == http.MethodGet || r.Header.Get("Mcp-Method") == "subscriptions/listen"
+	}
 	return []Mount{
 		{Routes: api.MCPRoutes(), Handler: mcp, IsStream: isStream},
 		{Routes: api.ToolHostRoutes(), Handler: toolHost, Strip: api.PathToolHost},
