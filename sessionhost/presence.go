@@ -12,12 +12,12 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"bareclaw/core"
 	"bareclaw/internal/atomicfile"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
-
-	"golang.org/x/sys/unix"
 )
 
 const (

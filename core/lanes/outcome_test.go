@@ -3,7 +3,7 @@ package lanes
 import (
 	"reflect"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"bareclaw/core"
 )
@@ -35,7 +35,7 @@ func TestOutcomeCarriesItsFields(t *testing.T) {
 		h.begin(ids[0])
 		h.results(core.Result{Turns: ids, IsError: true, Text: "text", Code: "code", Error: "error", SessionID: h.launch.SessionID, TotalCost: 1})
 		h.done(ids...)
-		time.Sleep(time.Second)
+		synctest.Wait()
 		reply := reflect.ValueOf(s.message("one").Reply)
 		for from, to := range carried {
 			if reply.FieldByName(to).IsZero() {

@@ -28,10 +28,10 @@ func TestEndOfAWorker(t *testing.T) {
 		"not prepared":     {preparing, []os.Signal{syscall.SIGINT}, untouched, syscall.SIGINT, exitcode.OK},
 		"starting":         {starting, []os.Signal{syscall.SIGTERM}, untouched, syscall.SIGTERM, exitcode.OK},
 		"starting, twice":  {starting, []os.Signal{syscall.SIGINT, syscall.SIGTERM}, "signal: killed", syscall.SIGINT, exitcode.OK},
-		"serving":          {serving, []os.Signal{syscall.SIGTERM}, "signal: terminated", nil, exitcode.OK},
-		"serving, twice":   {serving, []os.Signal{syscall.SIGTERM, syscall.SIGTERM}, "signal: killed", nil, exitcode.Failed},
+		"serving":          {serving, []os.Signal{syscall.SIGTERM}, "signal: terminated", syscall.SIGTERM, exitcode.OK},
+		"serving, twice":   {serving, []os.Signal{syscall.SIGTERM, syscall.SIGTERM}, "signal: killed", syscall.SIGTERM, exitcode.Failed},
 		"its stacks":       {preparing, []os.Signal{syscall.SIGQUIT}, "signal: quit", nil, 128 + int(syscall.SIGQUIT)},
-		"has all released": {released, []os.Signal{syscall.SIGINT}, "signal: interrupt", nil, exitcode.OK},
+		"has all released": {released, []os.Signal{syscall.SIGINT}, "signal: interrupt", syscall.SIGINT, exitcode.OK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,8 +59,8 @@ func TestEndOfAWorker(t *testing.T) {
 			if got := cmd.ProcessState.String(); got != c.ended && got != c.ended+" (core dumped)" {
 				t.Errorf("the worker ended with %s, want %s", got, c.ended)
 			}
-			if status := w.exitStatus(cmd.ProcessState); w.pendingSignal != c.pending || status != c.status {
-				t.Errorf("status %d and pending %v, want %d and %v", status, w.pendingSignal, c.status, c.pending)
+			if status := w.exitStatus(cmd.ProcessState); w.endSignal != c.pending || status != c.status {
+				t.Errorf("status %d and pending %v, want %d and %v", status, w.endSignal, c.status, c.pending)
 			}
 		})
 	}
@@ -81,7 +81,7 @@ func TestAfterAWorker(t *testing.T) {
 		"it was told to end":                       {0, &worker{phase: serving, told: true}, syscall.SIGTERM, true, "0"},
 		"it failed as it ended":                    {1, &worker{phase: serving, told: true}, syscall.SIGTERM, true, "1"},
 		"it had not seen that sessions are to end": {1, &worker{phase: serving}, syscall.SIGINT, true, started},
-		"the end was asked for before it served":   {1, &worker{phase: starting, pendingSignal: syscall.SIGTERM}, syscall.SIGTERM, true, "0"},
+		"the end was asked for before it served":   {1, &worker{phase: starting, endSignal: syscall.SIGTERM}, syscall.SIGTERM, true, "0"},
 		"it never served":                          {2, &worker{phase: starting}, nil, false, "2"},
 		"it never served, for want of room":        {1, &worker{phase: starting, failed: errors.New("the disk is full"), failedForNow: true}, nil, false, paused},
 		"the first on trial says why":              {1, &worker{phase: preparing, trial: true, failed: errors.New("a wrong setting")}, nil, false, "1"},
@@ -102,8 +102,8 @@ func TestAfterAWorker(t *testing.T) {
 			switch {
 			case s.current != nil:
 				got = started
-				if s.current.pendingSignal != c.asked {
-					t.Errorf("the next worker gets %v, want %v", s.current.pendingSignal, c.asked)
+				if s.current.endSignal != c.asked {
+					t.Errorf("the next worker gets %v, want %v", s.current.endSignal, c.asked)
 				}
 				for e := range s.events {
 					if e.ended != nil {

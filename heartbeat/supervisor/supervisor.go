@@ -183,7 +183,7 @@ func (s *supervisor) start(path string) {
 		s.crashed()
 		return
 	}
-	s.current, w.pendingSignal, w.ending = w, s.endSignal, s.endSignal != nil
+	s.current, w.endSignal = w, s.endSignal
 	w.bound(startTimeout)
 	w.tell(message{Kind: msgStart, First: !s.served, Heir: s.old != nil, files: s.files})
 }
@@ -301,8 +301,8 @@ func (s *supervisor) onServing(w *worker, m message) {
 	} else {
 		w.release()
 	}
-	if w.pendingSignal != nil {
-		w.signal(w.pendingSignal)
+	if w.endSignal != nil {
+		w.signal(w.endSignal)
 	}
 	if s.reload {
 		s.reload = false

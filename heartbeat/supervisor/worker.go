@@ -33,19 +33,18 @@ const (
 
 // A worker is a process of the gateway.
 type worker struct {
-	process       *os.Process
-	path          string      // of its program
-	file          os.FileInfo // of path when the worker was started; nil if that is not known
-	link          *link
-	phase         phase
-	heir          bool      // it takes over from another one
-	pendingSignal os.Signal // sent once the worker serves; nil for none
-	ending        bool      // a signal has told the gateway to end
-	trial         bool      // its program is on trial
-	place         *os.File  // keeps others from replacing that program; nil for none
-	told          bool      // it ends because it was told to
-	failed        error     // why it cannot serve, or why its program cannot stay
-	failedForNow  bool      // a later worker may serve
+	process      *os.Process
+	path         string      // of its program
+	file         os.FileInfo // of path when the worker was started; nil if that is not known
+	link         *link
+	phase        phase
+	heir         bool      // it takes over from another one
+	endSignal    os.Signal // tells it to end, once it serves; nil for none
+	trial        bool      // its program is on trial
+	place        *os.File  // keeps others from replacing that program; nil for none
+	told         bool      // it ends because it was told to
+	failed       error     // why it cannot serve, or why its program cannot stay
+	failedForNow bool      // a later worker may serve
 
 	unlimit context.CancelFunc // ends the limit of bound; nil for none
 	late    atomic.Bool        // it was killed because it took too long
@@ -125,13 +124,13 @@ func (w *worker) end(sig os.Signal) {
 	switch {
 	case sig != syscall.SIGTERM && sig != syscall.SIGINT:
 		w.signal(sig)
-	case w.ending:
+	case w.endSignal != nil:
 		_ = w.process.Kill() // it may have ended
-	case w.phase >= serving:
-		w.ending = true
-		w.signal(sig)
 	default:
-		w.ending, w.pendingSignal = true, sig
+		w.endSignal = sig
+		if w.phase >= serving {
+			w.signal(sig)
+		}
 	}
 	if sig == syscall.SIGABRT {
 		w.bound(abortGrace)
@@ -198,13 +197,13 @@ func (w *worker) reason(state *os.ProcessState) error {
 func (w *worker) exitStatus(state *os.ProcessState) int {
 	ws, ok := state.Sys().(syscall.WaitStatus)
 	switch {
-	case w.phase < serving && w.pendingSignal != nil:
+	case w.phase < serving && w.endSignal != nil:
 		return exitcode.OK
 	case !ok || !ws.Signaled():
 		return max(state.ExitCode(), exitcode.OK)
 	case ws.Signal() == syscall.SIGTERM || ws.Signal() == syscall.SIGINT:
 		return exitcode.OK
-	case ws.Signal() == syscall.SIGKILL && w.ending:
+	case ws.Signal() == syscall.SIGKILL && w.endSignal != nil:
 		return exitcode.Failed
 	}
 	return 128 + int(ws.Signal())

@@ -115,8 +115,16 @@ func InCall(pid int, calls ...int) bool {
 	return false
 }
 
-// HostSockets returns what has strace look at nothing but the daemon's connections to session hosts:
-// those of its Unix sockets whose other end was accepted by a socket with a path.
+// OnlyFiles returns what has strace look at nothing but the files.
+func OnlyFiles(paths []string) (args []string) {
+	for _, path := range paths {
+		args = append(args, "-P", path)
+	}
+	return args
+}
+
+// HostSockets returns the daemon's connections to session hosts, as /proc names them: those of its
+// Unix sockets whose other end was accepted by a socket with a path.
 func (m *Machine) HostSockets(daemon int) (all []string) {
 	m.T.Helper()
 	list, err := os.ReadFile("/proc/net/unix")
@@ -133,7 +141,7 @@ func (m *Machine) HostSockets(daemon int) (all []string) {
 		to, _ := os.Readlink(fd)
 		inode, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimPrefix(to, "socket:["), "]"), 10, 32)
 		if err == nil && !named[inode] && named[m.otherEnd(inode)] {
-			all = append(all, "-P", to)
+			all = append(all, to)
 		}
 	}
 	if len(all) == 0 {

@@ -29,7 +29,7 @@ func TestLinesOfTheTurnBefore(t *testing.T) {
 	b := g.Tell("http", "wait "+second, "mode", "steer") // claude has it now, and begins it after the first
 	for e := channel.Want("event"); e.Str("state") != "queued"; e = channel.Want("event") {
 	}
-	tr := m.Trace(g.Worker(), "write:signal=SIGKILL", m.HostSockets(g.Worker())...)
+	tr := m.Trace(g.Worker(), "write:signal=SIGKILL", harness.OnlyFiles(m.HostSockets(g.Worker()))...)
 	m.Touch("first")
 	g.WaitEnd()
 	tr.Detach()

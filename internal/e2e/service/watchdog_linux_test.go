@@ -39,7 +39,7 @@ var hangs = map[string]func(u *unit, pid int) (letGo func()){
 		return tr.Detach
 	},
 	"a stuck lane": func(u *unit, pid int) func() {
-		tr := u.Trace(pid, "write"+harness.Hold60, u.HostSockets(pid)...)
+		tr := u.Trace(pid, "write"+harness.Hold60, harness.OnlyFiles(u.HostSockets(pid))...)
 		go func() { _, _ = u.Do("POST", "/message", harness.Obj{"text": "echo hello", "mode": "steer"}) }() // likewise
 		return tr.Detach
 	},

@@ -187,7 +187,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "a second SIGTERM or SIGINT while it ends", File: "heartbeat/supervisor/worker.go",
-		Old: "	case w.ending:", New: "	case false:", Package: "./internal/e2e/restart", Test: "TestSecondSignal",
+		Old: "	case w.endSignal != nil:", New: "	case false:", Package: "./internal/e2e/restart", Test: "TestSecondSignal",
 	},
 	{
 		Promise: "`kill -9` of the supervisor", File: "internal/daemon/daemon.go",
