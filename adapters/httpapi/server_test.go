@@ -29,6 +29,7 @@ import (
 	"bareclaw/docs"
 	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/openapi"
+	"bareclaw/mcp"
 	toolhost "bareclaw/toolhost/api"
 )
 
@@ -37,12 +38,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var startedAt = time.Date(2026, 1, 2, 3, 4, 5, 678900000, time.UTC)
 
 // mounts are those of the gateway, with the handlers of a test.
-func mounts(mcp, toolHost http.Handler) []Mount {
-	isStream := func(r *http.Request) bool {
-		return r.Method == http.MethodGet || r.Header.Get("Mcp-Method") == "subscriptions/listen"
-	}
+func mounts(tools, toolHost http.Handler) []Mount {
 	return []Mount{
-		{Routes: api.MCPRoutes(), Handler: mcp, IsStream: isStream},
+		{Routes: api.MCPRoutes(), Handler: tools, IsStream: mcp.IsStream},
 		{Routes: api.ToolHostRoutes(), Handler: toolHost, Strip: api.PathToolHost},
 	}
 }
