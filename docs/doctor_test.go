@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"bareclaw/adapters/kinds"
 	"bareclaw/internal/cli/doctor"
 )
 
@@ -16,13 +17,16 @@ import (
 func findings(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, f := range sources(t, "internal/cli/doctor") {
+	for _, k := range kinds.All() {
+		found[k.Name+"_off"] = "warning" // named by the kind of channels
+	}
+	for _, f := range slices.Concat(sources(t, "internal/cli/doctor"), sources(t, "adapters/telegram")) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			call, isCall := n.(*ast.CallExpr)
 			if !isCall || len(call.Args) != 4 {
 				return true
 			}
-			level := typeName(call.Fun)
+			level := strings.ToLower(typeName(call.Fun))
 			if code, isWord := word(call.Args[0]); isWord && slices.Contains([]string{"note", "warning", "problem"}, level) {
 				found[code] = level
 			}

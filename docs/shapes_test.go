@@ -70,7 +70,7 @@ func differences(typ reflect.Type, schema *openapi3.Schema, reply bool) (wrong [
 	members, seen := membersOf(schema), map[string]bool{}
 	for _, f := range reflect.VisibleFields(typ) {
 		name, options, tagged := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous || name == "" && !tagged {
+		if f.Anonymous || name == "-" || name == "" && !tagged {
 			continue
 		}
 		seen[name] = true

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -287,13 +288,22 @@ func TestHealthStates(t *testing.T) {
 func TestParts(t *testing.T) {
 	r := startRig(t, func(o *Options) {
 		h := o.Health()
-		h.Telegram = &api.Telegram{Problem: "asleep", Strangers: 3, Pending: 2, Failed: 1}
+		h.AddPart(api.Part{Name: "pigeons", Problem: "asleep", Facts: map[string]any{"strangers": 3}, Member: true})
 		o.Health = func() api.Health { return h }
 		o.Metrics = func(w *metrics.Writer) { w.Gauge("part_count", "A metric of a part.", 3) }
 	})
-	got, _ := r.send("GET", "/health", "").object(t)["telegram"].(map[string]any)
-	if got["ready"] != false || got["problem"] != "asleep" || got["strangers"] != 3.0 {
-		t.Errorf("got %v", got)
+	got := r.send("GET", "/health", "").object(t)
+	want := map[string]any{"ready": false, "problem": "asleep", "strangers": 3.0}
+	if !reflect.DeepEqual(got["pigeons"], want) {
+		t.Errorf("the member is %v", got["pigeons"])
+	}
+	parts, _ := got["parts"].([]any)
+	wantPart := map[string]any{"name": "pigeons", "ready": false, "problem": "asleep", "facts": map[string]any{"strangers": 3.0}}
+	if len(parts) == 0 || !reflect.DeepEqual(parts[len(parts)-1], wantPart) {
+		t.Errorf("the parts are %v", parts)
+	}
+	if problems, _ := got["problems"].([]any); !slices.Contains(problems, any("asleep")) {
+		t.Errorf("the problems are %v", problems)
 	}
 	if body := r.send("GET", "/metrics", "").body; !strings.Contains(body, "part_count 3\n") {
 		t.Errorf("the part's metric is missing:\n%s", body)

@@ -235,3 +235,11 @@ func (r *resolver) resolveDirectories() {
 		r.check("BARECLAW_RUNTIME_DIR", fmt.Sprintf("a directory whose path has at most %d bytes", privatedir.MaxSocketDir), err)
 	}
 }
+
+// Requirement returns the setting without which a setting is refused; empty: there is none.
+func Requirement(name string) string {
+	if name == "BARECLAW_TELEGRAM_TOKEN" {
+		return "BARECLAW_ALLOWED_USERS"
+	}
+	return ""
+}

@@ -12,6 +12,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
+	"bareclaw/adapters/kinds"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/term"
@@ -238,7 +239,16 @@ func (*channelRemove) Help() string {
 	return "Its session is ended, and what waits or runs is cancelled: who waits for an answer is told. Its messages and answers, model, " +
 		"permission mode, tools and rules are gone, and so are its schedules. What it has cost stays in the sums of the days. " +
 		"Claude's own transcript stays where claude keeps it, and files that people sent stay until they are too old (BARECLAW_MEDIA_MAX_AGE).\n\n" +
-		"A Telegram chat stays paired with the bot: its next message begins the channel anew."
+		keptOfRemoved()
+}
+
+// keptOfRemoved says what is left of a removed channel, for each kind of channels.
+func keptOfRemoved() string {
+	var texts []string
+	for _, k := range kinds.All() {
+		texts = append(texts, k.Kept)
+	}
+	return strings.Join(texts, " ")
 }
 
 // Run runs the command.

@@ -100,7 +100,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintln(stderr, "bareclaw:", err)
 		return exitcode.Failed
 	}
-	parser, err := kong.New(&commandLine{},
+	parser, err := kong.New(&commandLine{Init: setup.New()},
 		kong.Name("bareclaw"),
 		kong.Description("A gateway between chat channels and the claude CLI: every accepted message has exactly one visible outcome."),
 		kong.ExplicitGroups(groups()),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -173,18 +174,40 @@ func gatewayFacts(h *api.Health, pid int, address string, now time.Time) *comman
 		}
 		t.AddPainted("tools", says, redUnless(tools.Host.Healthy && tools.Host.LastError == ""))
 	}
-	if tg := h.Telegram; tg != nil {
-		says := "not connected"
-		if tg.Ready {
-			says = "@" + tg.Bot + ", last heard " + humanize.Ago(tg.LastPoll, now)
+	for _, p := range h.Parts {
+		if len(p.Facts) == 0 { // its problem is shown with the others
+			continue
 		}
-		says += fmt.Sprintf(", %s pending", humanize.Count(tg.Pending, "delivery"))
-		if tg.Failed > 0 {
-			says += fmt.Sprintf(", %d given up", tg.Failed)
-		}
-		t.AddPainted("telegram", says, redUnless(tg.Ready))
+		t.AddPainted(term.SafeLine(p.Name), stateOf(&p, now), redUnless(p.Ready))
 	}
 	return t
+}
+
+// stateOf says how a part does: whether it is ready, and its facts, except for numbers that are zero.
+func stateOf(p *api.Part, now time.Time) string {
+	state := "ready"
+	if !p.Ready {
+		state = "not ready"
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Facts)) {
+		var value string
+		switch fact := p.Facts[name].(type) {
+		case string:
+			value = fact
+			if at, err := time.Parse(time.RFC3339, fact); err == nil {
+				value = humanize.Ago(at, now)
+			}
+		case float64:
+			if fact == 0 {
+				continue
+			}
+			value = strconv.FormatFloat(fact, 'f', -1, 64)
+		default:
+			continue // a script reads it as JSON
+		}
+		state += ", " + strings.ReplaceAll(name, "_", " ") + " " + value
+	}
+	return term.SafeLine(state)
 }
 
 // versions names the versions of claude that live sessions run, empty if none is known.

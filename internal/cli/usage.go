@@ -9,6 +9,9 @@ import (
 	"unicode"
 
 	"github.com/alecthomas/kong"
+
+	"bareclaw/adapters"
+	"bareclaw/adapters/kinds"
 )
 
 // aliases are words for commands that people bring along from other programs. No help shows them.
@@ -125,12 +128,18 @@ func calledAs(node *kong.Node) string {
 	return called
 }
 
+// isName reports whether a word is a name, which begins with a capital wherever it stands.
+func isName(word string) bool {
+	isKind := func(k adapters.Kind) bool { return k.Title == word }
+	return slices.Contains([]string{"Claude", "Go", "Node"}, word) || slices.ContainsFunc(kinds.All(), isKind)
+}
+
 // lowerFirst makes a sentence go on after the name of the program. Names and abbreviations stay.
 func lowerFirst(text string) string {
 	word, _, _ := strings.Cut(text, " ")
 	runes := []rune(word)
 	if len(runes) < 2 || !unicode.IsUpper(runes[0]) || slices.ContainsFunc(runes[1:], unicode.IsUpper) ||
-		slices.Contains([]string{"Claude", "Telegram", "Go", "Node"}, strings.TrimRight(word, ",:;.")) {
+		isName(strings.TrimRight(word, ",:;.")) {
 		return text
 	}
 	return string(unicode.ToLower(runes[0])) + text[len(string(runes[0])):]

@@ -20,7 +20,6 @@ import (
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
-	"bareclaw/adapters/telegram"
 	"bareclaw/core"
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/supervisor"
@@ -265,7 +264,7 @@ func (d *daemon) takeState() (err error) {
 //
 //	tools      the registry, which sessions call
 //	engine     records, session hosts and lanes; their sessions call the registry
-//	telegram   brings messages to the lanes, and is given the deliveries that recovery makes
+//	adapters   bring messages to the lanes, and are given the deliveries that recovery makes
 //	schedules  ask the adapter of a channel who may be sent to
 //	recovery   sessions call the gateway's own tools, which act on all of these
 //	http       what was recovered can be asked for
@@ -277,12 +276,14 @@ func (d *daemon) open() error {
 		return err
 	}
 	d.parts = partList{d.engine.part()}
-	chats, err := newTelegram(&d.base, &d.engine, telegram.Options{Restart: d.restarts.request, Holder: d.supervisor.PID, StartedAt: d.startedAt})
+	people, err := d.newAdapters()
 	if err != nil {
 		return err
 	}
-	d.parts = append(d.parts, chats.part())
-	scheduler := newScheduler(&d.engine, chats)
+	for _, a := range people {
+		d.parts = append(d.parts, a.part())
+	}
+	scheduler := newScheduler(&d.engine, people)
 	if err := hands.fill(&d.engine, scheduler, d.restarts.requestBy); err != nil {
 		return err
 	}
@@ -304,9 +305,11 @@ func (d *daemon) open() error {
 	d.parts = append(d.parts, d.http.part(),
 		loop(d.life, "tool lists", hands.follow),
 		loop(d.life, "tool host", func(ctx context.Context) { hands.run(ctx, d.served) }),
-		loop(d.life, "telegram poller", chats.poll),
 		loop(d.life, "scheduler", scheduler.Run),
 	)
+	for _, a := range people {
+		d.parts = append(d.parts, loop(d.life, a.kind.Name+" loop", a.serve))
+	}
 	return nil
 }
 
@@ -330,23 +333,14 @@ func (d *daemon) close() {
 }
 
 func (d *daemon) health(parts partList) api.Health {
-	e := &d.engine
 	h := api.Health{
-		PID: os.Getpid(), Version: buildinfo.Version(), Agent: e.agent.health(), Generation: uint64(e.generation),
-		Ready: d.ready.Load(), StartedAt: d.startedAt, Ledger: &api.Ledger{},
-	}
-	h.Spares.Ready, h.Spares.Wanted = e.hosts.Spares()
-	if err := e.ledger.Problem(); err != nil {
-		h.Ledger.Problem = err.Error()
-		addProblem(&h, "Messages are refused and outcomes wait to be written: "+err.Error())
+		PID:       os.Getpid(),
+		Version:   buildinfo.Version(),
+		Ready:     d.ready.Load(),
+		StartedAt: d.startedAt,
+		Parts:     []api.Part{},
 	}
 	parts.health(&h)
 	h.FailedRestart = d.restarts.lastFailure()
 	return h
-}
-
-func addProblem(h *api.Health, problem string) {
-	if problem != "" {
-		h.Problems = append(h.Problems, problem)
-	}
 }

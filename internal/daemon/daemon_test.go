@@ -3,7 +3,6 @@ package daemon
 import (
 	"flag"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -11,13 +10,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"bareclaw/adapters/httpapi/metrics"
-	"bareclaw/adapters/telegram"
 	"bareclaw/core/config"
 	"bareclaw/core/tools/gateway"
 	"bareclaw/internal/testkit/check"
@@ -82,39 +77,6 @@ func TestShellWord(t *testing.T) {
 			t.Errorf("sh reads %s as %q (%v), want %q", shellWord(want), got, err, want)
 		}
 	}
-}
-
-// TestTelegramMetrics holds that the metrics are those of the adapter, and the age of the last
-// poll is left out before the first one.
-func TestTelegramMetrics(t *testing.T) {
-	t.Parallel()
-	var now telegram.Health
-	check := func(want map[string]float64) {
-		t.Helper()
-		var w metrics.Writer
-		writeTelegramMetrics(&w, now)
-		got := map[string]float64{}
-		for line := range strings.Lines(w.String()) {
-			if name, value, _ := strings.Cut(line, " "); name != "#" {
-				got[name], _ = strconv.ParseFloat(strings.TrimSpace(value), 64)
-			}
-		}
-		if age, ok := got["bareclaw_telegram_last_poll_age_seconds"]; ok && age >= 60 {
-			got["bareclaw_telegram_last_poll_age_seconds"] = 60 // or some more, on a busy machine
-		}
-		if !maps.Equal(got, want) {
-			t.Errorf("got %v, want %v", got, want)
-		}
-	}
-	now = telegram.Health{Strangers: 3, Pending: 2, Failed: 1}
-	want := map[string]float64{
-		"bareclaw_telegram_ready": 0, "bareclaw_telegram_strangers_total": 3, "bareclaw_telegram_deliveries_pending": 2,
-		"bareclaw_telegram_deliveries_failed_total": 1,
-	}
-	check(want)
-	now.Ready, now.LastPoll = true, time.Now().Add(-time.Minute)
-	want["bareclaw_telegram_ready"], want["bareclaw_telegram_last_poll_age_seconds"] = 1, 60
-	check(want)
 }
 
 // TestLookAtTrial has a program on trial answer, and not be well.

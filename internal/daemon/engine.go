@@ -16,7 +16,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
-	"bareclaw/adapters/telegram"
+	"bareclaw/adapters/kinds"
 	"bareclaw/core"
 	"bareclaw/core/config"
 	"bareclaw/core/feed"
@@ -59,8 +59,10 @@ func (e *engine) start(hands *toolsPart) (err error) {
 		return err
 	}
 	deliverers := map[string]string{}
-	if e.cfg.TelegramToken.IsSet() {
-		deliverers[telegram.Prefix] = telegram.Name
+	for _, k := range kinds.All() {
+		if k.IsConfigured(e.cfg) {
+			deliverers[k.Prefix] = k.Name
+		}
 	}
 	e.manager = lanes.New(lanes.Options{
 		Defaults: core.Settings{PermissionMode: e.cfg.PermissionMode, Tools: string(e.cfg.Tools)},
@@ -107,8 +109,8 @@ func (e *engine) advice() lanes.Advice {
 		Login: claude.LoginAdvice(filepath.Join(e.cfg.ConfigDir, ".env")), Shorten: "`/compact`",
 		Retry: func(id core.MessageID) string { return "`bareclaw retry " + shortid.Of(string(id)) + "`" },
 		NewConversation: func(key core.ChannelKey) string {
-			if strings.HasPrefix(string(key), telegram.Prefix) {
-				return "`/new`"
+			if command := kinds.Of(key).NewConversation; command != "" {
+				return "`" + command + "`"
 			}
 			return "`bareclaw channels reset " + shellWord(string(key)) + "`"
 		},
@@ -148,7 +150,21 @@ func (e *engine) endHosts() error {
 	return e.hosts.RemoveToolAnswers()
 }
 
-func (e *engine) health(h *api.Health) { addProblem(h, e.sessions.Problem()) }
+func (e *engine) health(h *api.Health) {
+	h.Agent = e.agent.health()
+	h.Generation = uint64(e.generation)
+	h.Spares.Ready, h.Spares.Wanted = e.hosts.Spares()
+	h.Ledger = &api.Ledger{}
+	records := api.Part{Name: "ledger", Ready: true}
+	if err := e.ledger.Problem(); err != nil {
+		h.Ledger.Problem = err.Error()
+		records.Ready = false
+		records.Problem = "Messages are refused and outcomes wait to be written: " + err.Error()
+	}
+	h.AddPart(records)
+	problem := e.sessions.Problem()
+	h.AddPart(api.Part{Name: "session file", Ready: problem == "", Problem: problem})
+}
 
 func (e *engine) openRecords() (err error) {
 	if e.ledger, err = ledger.Open(filepath.Join(e.cfg.StateDir, "ledger.db"), e.log); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"slices"
@@ -14,10 +13,7 @@ import (
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/metrics"
-	"bareclaw/adapters/telegram"
-	"bareclaw/internal/buildinfo"
 	"bareclaw/internal/peercred"
-	"bareclaw/sessionhost/claude"
 )
 
 // A stopReason says how the daemon ends, and so what its parts leave behind.
@@ -139,80 +135,4 @@ func samePeer(c net.Conn) bool {
 	}
 	uid, known, err := peercred.TCPUID(c.LocalAddr(), c.RemoteAddr())
 	return err == nil && (!known || int(uid) == os.Getuid())
-}
-
-// A telegramPart is the Telegram adapter. Where no bot is configured it does nothing.
-type telegramPart struct {
-	log     *slog.Logger
-	adapter *telegram.Adapter // nil where no bot is configured
-}
-
-// newTelegram makes the adapter, with the options that the daemon alone knows. It must be made before
-// the engine recovers, which makes deliveries.
-func newTelegram(b *base, e *engine, o telegram.Options) (t *telegramPart, err error) {
-	t, cfg := &telegramPart{log: b.log}, b.cfg
-	if !cfg.TelegramToken.IsSet() {
-		return t, nil
-	}
-	o.Core, o.Push, o.Log, o.Shown, o.Inert = e.manager, &b.push, b.log, claude.Show, claude.Inert
-	o.Token, o.API, o.Allowed = cfg.TelegramToken.Reveal(), cfg.TelegramAPI, cfg.AllowedUsers
-	o.StateDir, o.LockFile, o.FileOver, o.MediaMaxAge, o.Transcribe = cfg.StateDir, cfg.TelegramLock(), cfg.FileOver, cfg.MediaMaxAge, cfg.Transcribe
-	o.SendRoots, o.CWD, o.Withheld = cfg.SendRoots, cfg.CWD, cfg.NeverSent()
-	o.Version, o.Agent, o.Models = "bareclaw "+buildinfo.Version(), e.agent.describe(), claude.Models()
-	if t.adapter, err = telegram.New(o); err != nil {
-		return nil, err
-	}
-	return t, t.adapter.Prepare(context.Background())
-}
-
-func (t *telegramPart) part() part {
-	return part{name: telegram.Name, stop: t.stop, health: t.health, metrics: t.metrics}
-}
-
-func (t *telegramPart) stop(stopReason) error {
-	if t.adapter != nil {
-		t.adapter.Close()
-	}
-	return nil
-}
-
-func (t *telegramPart) health(h *api.Health) {
-	if t.adapter == nil {
-		return
-	}
-	now := t.adapter.Health()
-	h.Telegram = &api.Telegram{
-		Ready: now.Ready, Problem: now.Problem, Bot: now.Bot, LastPoll: now.LastPoll,
-		Strangers: now.Strangers, Pending: now.Pending, Failed: now.Failed,
-	}
-	addProblem(h, now.Problem)
-}
-
-func (t *telegramPart) poll(ctx context.Context) {
-	if t.adapter == nil {
-		return
-	}
-	if err := t.adapter.Run(ctx); err != nil {
-		t.log.Error("Telegram is not served", "err", err)
-	}
-}
-
-func (t *telegramPart) metrics(w *metrics.Writer) {
-	if t.adapter != nil {
-		writeTelegramMetrics(w, t.adapter.Health())
-	}
-}
-
-func writeTelegramMetrics(w *metrics.Writer, t telegram.Health) {
-	ready := 0.0
-	if t.Ready {
-		ready = 1
-	}
-	w.Gauge("bareclaw_telegram_ready", "1 while messages are received.", ready)
-	if !t.LastPoll.IsZero() {
-		w.Gauge("bareclaw_telegram_last_poll_age_seconds", "How long ago a poll was completed; left out before the first one.", time.Since(t.LastPoll).Seconds())
-	}
-	w.Counter("bareclaw_telegram_strangers_total", "Updates of users that are not allowed, since start.", float64(t.Strangers))
-	w.Gauge("bareclaw_telegram_deliveries_pending", "Deliveries that are still to be made.", float64(t.Pending))
-	w.Counter("bareclaw_telegram_deliveries_failed_total", "Deliveries given up, since start.", float64(t.Failed))
 }

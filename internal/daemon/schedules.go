@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"bareclaw/adapters/telegram"
 	"bareclaw/core"
 	"bareclaw/core/adapterstore"
 	"bareclaw/core/config"
@@ -25,7 +24,7 @@ import (
 const prechecksAtOnce = 4
 
 // newScheduler makes the scheduler, which sends nothing before it runs.
-func newScheduler(e *engine, chats *telegramPart) *schedule.Scheduler {
+func newScheduler(e *engine, people []*adapter) *schedule.Scheduler {
 	running := semaphore.NewWeighted(prechecksAtOnce)
 	check := func(ctx context.Context, line string) (schedule.PrecheckResult, error) {
 		if err := running.Acquire(ctx, 1); err != nil {
@@ -37,10 +36,12 @@ func newScheduler(e *engine, chats *telegramPart) *schedule.Scheduler {
 		return schedule.PrecheckResult{Status: r.Status, Said: r.Said}, err
 	}
 	admit := func(ctx context.Context, key core.ChannelKey) error {
-		if chats.adapter == nil || !strings.HasPrefix(string(key), telegram.Prefix) {
-			return nil
+		for _, a := range people {
+			if strings.HasPrefix(string(key), a.kind.Prefix) {
+				return a.CheckRecipient(ctx, key)
+			}
 		}
-		return chats.adapter.CheckRecipient(ctx, key)
+		return nil
 	}
 	submitter := struct {
 		*lanes.Manager

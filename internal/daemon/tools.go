@@ -10,6 +10,7 @@ import (
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/metrics"
+	"bareclaw/adapters/kinds"
 	"bareclaw/core/config"
 	"bareclaw/core/schedule"
 	"bareclaw/core/tools"
@@ -74,7 +75,7 @@ func (t *toolsPart) fill(e *engine, scheduler *schedule.Scheduler, restart func(
 	t.registry.ExpectMore(t.keeper.AwaitTools)
 	own := slices.Concat(tools.Dispatchers(t.registry), gateway.Tools(gateway.Options{
 		Channels: m.Directory, Submit: m.Submit, Messages: m.Lookup, Turns: e.ledger, Push: &t.push, Schedules: scheduler, Restart: restart,
-		Inert: claude.Inert, RestartBuilds: t.restartBuilds(),
+		Places: kinds.Places(), Inert: claude.Inert, RestartBuilds: t.restartBuilds(),
 	}), t.keeper.Management())
 	if err := t.registry.Set(tools.Gateway, own); err != nil {
 		return err

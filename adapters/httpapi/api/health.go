@@ -1,6 +1,13 @@
 package api
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // Health is the reply to GET /health.
 type Health struct {
@@ -19,7 +26,7 @@ type Health struct {
 	Ledger     *Ledger        `json:"ledger,omitzero"`
 	Spending   Spending       `json:"spending"`
 	Tools      *Tools         `json:"tools,omitzero"`
-	Telegram   *Telegram      `json:"telegram,omitzero"`
+	Parts      []Part         `json:"parts"`
 
 	FailedRestart *FailedRestart `json:"failed_restart,omitzero"` // since StartedAt
 }
@@ -118,15 +125,53 @@ type ToolRunner struct {
 	HeapUsed  uint64    `json:"heap_used,omitzero"`  // bytes
 }
 
-// Telegram is the state of the Telegram bot.
-type Telegram struct {
-	Ready     bool      `json:"ready"`
-	Problem   string    `json:"problem,omitzero"`
-	Bot       string    `json:"bot,omitzero"`
-	LastPoll  time.Time `json:"last_poll,omitzero"`
-	Strangers int64     `json:"strangers"`
-	Pending   int       `json:"pending"`
-	Failed    int64     `json:"failed"`
+// A Part is the state of a part of the gateway, such as an adapter.
+type Part struct {
+	Name    string         `json:"name"`
+	Ready   bool           `json:"ready"`
+	Problem string         `json:"problem,omitzero"`
+	Facts   map[string]any `json:"facts,omitzero"` // numbers, texts and moments, by names in lower_case
+
+	// Member has Health show the part once more, as a member under its name: for clients of
+	// earlier versions, which knew no parts.
+	Member bool `json:"-"`
+}
+
+// MarshalJSONTo adds a member for each part whose Member is set.
+func (h Health) MarshalJSONTo(enc *jsontext.Encoder) error {
+	type plain Health
+	members := map[string]map[string]any{}
+	for _, p := range h.Parts {
+		if !p.Member {
+			continue
+		}
+		state := map[string]any{"ready": p.Ready}
+		maps.Copy(state, p.Facts)
+		if p.Problem != "" {
+			state["problem"] = p.Problem
+		}
+		members[p.Name] = state
+	}
+	if len(members) == 0 {
+		return jsonv2.MarshalEncode(enc, plain(h))
+	}
+	own, err := jsonv2.Marshal(plain(h), enc.Options())
+	if err != nil {
+		return err
+	}
+	more, err := jsonv2.Marshal(members, enc.Options())
+	if err != nil {
+		return err
+	}
+	return enc.WriteValue(slices.Concat(own[:len(own)-1], []byte(","), more[1:]))
+}
+
+// AddPart adds the state of a part, and its problem to the problems of the gateway.
+func (h *Health) AddPart(p Part) {
+	h.Parts = append(h.Parts, p)
+	if p.Problem != "" {
+		h.Problems = append(h.Problems, p.Problem)
+	}
 }
 
 // Settings is the reply to GET /settings.

@@ -19,6 +19,8 @@ type Options struct {
 	Turns     Turns
 	Push      Pusher
 	Schedules Scheduler
+	// Places says which channels are those of people, in a sentence for the model; empty: none is.
+	Places string
 	// Inert returns a text that nobody has typed so that it means nothing to the agent's program.
 	Inert func(text string) string
 	// Restart replaces the process of the gateway. Restart returns when the next process could
@@ -75,7 +77,7 @@ func Tools(o Options) []tools.Tool {
 		},
 		{
 			Name:        "push_send",
-			Description: "Send a text or a file to the people of a channel, without an agent, also to your own channel before you are done. A channel tg-… is a Telegram chat.",
+			Description: "Send a text or a file to the people of a channel, without an agent, also to your own channel before you are done. " + o.Places,
 			Input: object(`"channel":{"type":"string"},"text":{"type":"string","description":"Markdown; with a file, the caption."},`+
 				`"file":{"type":"string","description":"The path of a file."}`, "channel"),
 			Annotations: tools.Annotations{Title: "Send to people", Destructive: tools.No},

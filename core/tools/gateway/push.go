@@ -68,7 +68,7 @@ func (ps pushes) send(ctx context.Context, c tools.Call, args pushArgs) (any, er
 func (ps pushes) pushable() string {
 	prefixes := ps.Prefixes()
 	if len(prefixes) == 0 {
-		return "no adapter for people, such as Telegram, is configured"
+		return "no adapter for people is configured"
 	}
 	return "the channels of people begin with " + strings.Join(prefixes, ", ") + "; channel_send reaches the agent of any channel"
 }

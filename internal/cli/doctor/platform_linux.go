@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kinds names the file systems that are bad for lasting data by their magic numbers:
+// badFileSystems names the file systems that are bad for lasting data by their magic numbers:
 // statfs(2), linux/magic.h.
-var kinds = map[uint32]string{
+var badFileSystems = map[uint32]string{
 	unix.NFS_SUPER_MAGIC: "nfs", unix.SMB_SUPER_MAGIC: "smbfs", unix.CIFS_SUPER_MAGIC: "cifs", unix.SMB2_SUPER_MAGIC: "cifs",
 	unix.V9FS_MAGIC: "9p", unix.CEPH_SUPER_MAGIC: "ceph", unix.AFS_SUPER_MAGIC: "afs", unix.AFS_FS_MAGIC: "afs",
 	unix.FUSE_SUPER_MAGIC: "fuse", unix.TMPFS_MAGIC: "tmpfs", unix.RAMFS_MAGIC: "ramfs",
 }
 
-func fileSystem(s *unix.Statfs_t) string { return kinds[uint32(s.Type)] }
+func fileSystem(s *unix.Statfs_t) string { return badFileSystems[uint32(s.Type)] }
 
 // listener names the program that listens on a TCP port of the machine, empty if
 // unknown: only root sees the sockets of other users.

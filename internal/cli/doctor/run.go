@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters/kinds"
 	"bareclaw/internal/term"
 )
 
@@ -29,7 +30,7 @@ type check struct {
 }
 
 func checks() []check {
-	return []check{
+	all := []check{
 		{name: "configuration", run: checkConfiguration},
 		{name: "claude", run: checkClaude},
 		{name: "login", run: checkLogin},
@@ -43,10 +44,14 @@ func checks() []check {
 		{name: "sessions", run: checkSessions},
 		{name: "tools", run: checkTools},
 		{name: "ledger", bound: ledgerBound, run: checkLedger},
-		{name: "telegram", bound: 2 * bound, run: checkTelegram},
-		{name: "service", bound: 2 * bound, run: checkService},
-		{name: "exposure", run: checkExposure},
 	}
+	for _, k := range kinds.All() {
+		all = append(all, check{name: k.Name, bound: 2 * bound, run: checkAdapter(k)})
+	}
+	return append(all,
+		check{name: "service", bound: 2 * bound, run: checkService},
+		check{name: "exposure", run: checkExposure},
+	)
 }
 
 // Names lists the checks in the order of their findings.

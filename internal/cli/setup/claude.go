@@ -11,18 +11,19 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/internal/cli/doctor"
 	"bareclaw/internal/getclaude"
+	"bareclaw/internal/steps"
 	"bareclaw/internal/term"
 )
 
 const installClaude = "install Claude Code with " + getclaude.Advice
 
-func findClaude(ctx context.Context, w *wizard) (Outcome, error) {
+func findClaude(ctx context.Context, w *wizard) (steps.Outcome, error) {
 	if w.current(varAgent) == string(config.AgentEcho) {
-		return skipped("the echo agent answers, which repeats what it is told (BARECLAW_AGENT=echo)"), nil
+		return steps.Skipped("the echo agent answers, which repeats what it is told (BARECLAW_AGENT=echo)"), nil
 	}
 	for {
 		path, byName := lookForClaude(w)
-		without := trouble("Claude Code was not found; the echo agent answers until it is there. It cannot think, and says so.", installClaude+"; then run this again")
+		without := steps.Trouble("Claude Code was not found; the echo agent answers until it is there. It cannot think, and says so.", installClaude+"; then run this again")
 		if refusal, refused := notClaude(ctx, w, path); refused {
 			without = refusal
 			w.claude, _ = lookForClaude(w) // the further steps use the claude of the settings
@@ -30,13 +31,13 @@ func findClaude(ctx context.Context, w *wizard) (Outcome, error) {
 			w.claude = path
 			if !byName && w.current(varClaude) != path { // the gateway would not find it by name
 				if err := w.choose(varClaude, path); err != nil {
-					return Outcome{}, err
+					return steps.Outcome{}, err
 				}
 			}
-			return unchanged("found " + term.SafeLine(path)), nil
+			return steps.Unchanged("found " + term.SafeLine(path)), nil
 		}
 		if !w.asks() {
-			return Outcome{}, cmp.Or(ctx.Err(), error(without))
+			return steps.Outcome{}, cmp.Or(ctx.Err(), error(without))
 		}
 		if path != "" {
 			w.note("%s", term.SafeLine(without.Detail))
@@ -44,16 +45,16 @@ func findClaude(ctx context.Context, w *wizard) (Outcome, error) {
 			w.note("Claude Code was not found on the PATH or where it usually is. To get it:")
 			w.note("  %s.", installClaude)
 		}
-		answer, err := w.ask(ctx, question{
-			text: "Enter looks again, or give the path of claude, or s to go on without",
-			help: "Without Claude Code all works but thinking: the built-in echo agent repeats what it is told.",
+		answer, err := w.ask(ctx, steps.Question{
+			Text: "Enter looks again, or give the path of claude, or s to go on without",
+			Help: "Without Claude Code all works but thinking: the built-in echo agent repeats what it is told.",
 		})
 		switch {
-		case errors.Is(err, errSkip):
-			without.State = Skipped
+		case errors.Is(err, steps.ErrSkipped):
+			without.State = steps.StateSkipped
 			return without, nil
 		case err != nil:
-			return Outcome{}, err
+			return steps.Outcome{}, err
 		case answer != "":
 			w.choices[varClaude] = answer
 		}
@@ -63,16 +64,16 @@ func findClaude(ctx context.Context, w *wizard) (Outcome, error) {
 // notClaude checks a newly chosen program, and drops the choice with a reason if the
 // program is not Claude Code: a working gateway would stop answering. The doctor reports
 // older choices.
-func notClaude(ctx context.Context, w *wizard, path string) (_ Outcome, refused bool) {
+func notClaude(ctx context.Context, w *wizard, path string) (_ steps.Outcome, refused bool) {
 	if chosen := w.choices[varClaude]; path == "" || chosen == "" || chosen == w.set(varClaude) {
-		return Outcome{}, false
+		return steps.Outcome{}, false
 	}
 	found := doctor.Claude(ctx, doctor.Options{Environ: w.environ}, path)
 	if found.Code != "claude_broken" {
-		return Outcome{}, false
+		return steps.Outcome{}, false
 	}
 	delete(w.choices, varClaude)
-	return trouble(term.SafeSentence(found.What)+" "+found.Why+" It is not taken.", "give the path of Claude Code, as `command -v claude` prints it"), true
+	return steps.Trouble(term.SafeSentence(found.What)+" "+found.Why+" It is not taken.", "give the path of Claude Code, as `command -v claude` prints it"), true
 }
 
 // lookForClaude returns the path of the CLI, empty if missing, and whether the gateway finds the

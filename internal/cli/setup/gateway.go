@@ -17,6 +17,7 @@ import (
 	"bareclaw/internal/detached"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/logfile"
+	"bareclaw/internal/steps"
 	"bareclaw/internal/term"
 	"bareclaw/internal/wait"
 )
@@ -25,13 +26,13 @@ import (
 const readyLimit = 30 * time.Second
 
 // startGateway installs the service, or starts the gateway, and waits until the gateway serves.
-func startGateway(ctx context.Context, w *wizard) (Outcome, error) {
+func startGateway(ctx context.Context, w *wizard) (steps.Outcome, error) {
 	if w.portTaken {
-		return skipped("the gateway could not listen on its port"), nil
+		return steps.Skipped("the gateway could not listen on its port"), nil
 	}
 	cfg, err := w.load()
 	if err != nil {
-		return Outcome{}, trouble("the gateway would not start: "+term.SafeLine(err.Error()), "mend that in "+w.path+" and run this again")
+		return steps.Outcome{}, steps.Trouble("the gateway would not start: "+term.SafeLine(err.Error()), "mend that in "+w.path+" and run this again")
 	}
 	if w.NoService {
 		return startAlone(ctx, w, cfg)
@@ -50,15 +51,15 @@ func startGateway(ctx context.Context, w *wizard) (Outcome, error) {
 	return installService(ctx, w, cfg, spec, name)
 }
 
-func installService(ctx context.Context, w *wizard, cfg config.Config, spec service.Spec, name string) (Outcome, error) {
+func installService(ctx context.Context, w *wizard, cfg config.Config, spec service.Spec, name string) (steps.Outcome, error) {
 	status, err := w.service.Status(ctx, service.Gateway, spec)
 	if err != nil {
-		return Outcome{}, fmt.Errorf("ask %s for the gateway's service: %w", name, err)
+		return steps.Outcome{}, fmt.Errorf("ask %s for the gateway's service: %w", name, err)
 	}
 	if !status.Installed {
 		yes, err := w.agree(ctx, "Have "+name+" keep the gateway running?", "It starts it when you log in, and again whenever it ends. `bareclaw service uninstall` takes that back.")
 		if err != nil {
-			return Outcome{}, err
+			return steps.Outcome{}, err
 		}
 		if !yes {
 			return startAlone(ctx, w, cfg)
@@ -66,15 +67,15 @@ func installService(ctx context.Context, w *wizard, cfg config.Config, spec serv
 	}
 	old, _ := gatewayHealth(ctx, cfg)
 	if err := installGateway(ctx, w, spec); err != nil {
-		return Outcome{}, err
+		return steps.Outcome{}, err
 	}
 	if err := awaitGateway(ctx, w, cfg, api.Health{}); err != nil {
-		return Outcome{}, err
+		return steps.Outcome{}, err
 	}
 	if now, ok := gatewayHealth(ctx, cfg); ok && w.wrote && now.PID == old.PID && now.StartedAt.Equal(old.StartedAt) {
 		return restartGateway(ctx, w, cfg, old)
 	}
-	return doneIf(!status.Active || !status.Current, name+" keeps the gateway running"), nil
+	return steps.DoneIf(!status.Active || !status.Current, name+" keeps the gateway running"), nil
 }
 
 // installGateway installs the gateway's job. A gateway started by hand is replaced if the
@@ -83,7 +84,7 @@ func installGateway(ctx context.Context, w *wizard, spec service.Spec) error {
 	did, err := w.service.Install(ctx, service.Gateway, spec)
 	w.noteAll(did)
 	if errors.Is(err, service.ErrHeld) {
-		held := trouble("a gateway that was started in another way runs already", "end it (Ctrl-C in its terminal) or run `bareclaw service install --take-over`, then run this again")
+		held := steps.Trouble("a gateway that was started in another way runs already", "end it (Ctrl-C in its terminal) or run `bareclaw service install --take-over`, then run this again")
 		if !w.asks() {
 			return held
 		}
@@ -99,46 +100,46 @@ func installGateway(ctx context.Context, w *wizard, spec service.Spec) error {
 		w.noteAll(did)
 	}
 	if err != nil {
-		return trouble(term.SafeLine(err.Error()), "see `bareclaw service status`, or run the gateway without a service: `bareclaw init --no-service`")
+		return steps.Trouble(term.SafeLine(err.Error()), "see `bareclaw service status`, or run the gateway without a service: `bareclaw init --no-service`")
 	}
 	return nil
 }
 
 // startAlone starts the gateway in the background without a service manager.
-func startAlone(ctx context.Context, w *wizard, cfg config.Config) (Outcome, error) {
+func startAlone(ctx context.Context, w *wizard, cfg config.Config) (steps.Outcome, error) {
 	running, isRunning := gatewayHealth(ctx, cfg)
 	switch {
 	case isRunning && w.wrote:
 		return restartGateway(ctx, w, cfg, running)
 	case isRunning:
 		w.running = true
-		return unchanged(fmt.Sprintf("the gateway runs already (pid %d)", running.PID)), nil
+		return steps.Unchanged(fmt.Sprintf("the gateway runs already (pid %d)", running.PID)), nil
 	}
 	start := !w.NoStart
 	if start {
 		var err error
 		start, err = w.agree(ctx, "Start the gateway now, in the background?", "It will not start again after a reboot. `bareclaw stop` ends it, `bareclaw start` starts it again, and `bareclaw serve` runs it in a terminal.")
 		if err != nil {
-			return Outcome{}, err
+			return steps.Outcome{}, err
 		}
 	}
 	if !start {
-		return Outcome{State: Skipped, Detail: "the gateway does not run", Next: "start it with `bareclaw start`"}, nil
+		return steps.Outcome{State: steps.StateSkipped, Detail: "the gateway does not run", Next: "start it with `bareclaw start`"}, nil
 	}
 	if err := launchGateway(ctx, w, cfg); err != nil {
-		return Outcome{}, err
+		return steps.Outcome{}, err
 	}
-	return Outcome{State: Done, Detail: "the gateway runs in the background", Next: "it will not start again after a reboot; start it at boot with `bareclaw serve`"}, nil
+	return steps.Outcome{State: steps.StateDone, Detail: "the gateway runs in the background", Next: "it will not start again after a reboot; start it at boot with `bareclaw serve`"}, nil
 }
 
-func restartGateway(ctx context.Context, w *wizard, cfg config.Config, old api.Health) (Outcome, error) {
+func restartGateway(ctx context.Context, w *wizard, cfg config.Config, old api.Health) (steps.Outcome, error) {
 	if err := client.Local(cfg).Do(ctx, "POST", api.PathRestart, nil, nil); err != nil {
-		return Outcome{}, trouble("the gateway runs on with its old settings: "+term.SafeLine(err.Error()), "restart it with `bareclaw restart`")
+		return steps.Outcome{}, steps.Trouble("the gateway runs on with its old settings: "+term.SafeLine(err.Error()), "restart it with `bareclaw restart`")
 	}
 	if err := awaitGateway(ctx, w, cfg, old); err != nil {
-		return Outcome{}, err
+		return steps.Outcome{}, err
 	}
-	return done("the gateway was restarted with the new settings"), nil
+	return steps.Done("the gateway was restarted with the new settings"), nil
 }
 
 func gatewayHealth(ctx context.Context, cfg config.Config) (h api.Health, ok bool) {
@@ -157,7 +158,7 @@ func awaitGateway(ctx context.Context, w *wizard, cfg config.Config, old api.Hea
 		return ok && h.Ready && (h.PID != old.PID || h.StartedAt.After(old.StartedAt)), nil
 	})
 	if err != nil {
-		return trouble(fmt.Sprintf("the gateway does not serve after %s", readyLimit), "see what it says: `bareclaw logs`")
+		return steps.Trouble(fmt.Sprintf("the gateway does not serve after %s", readyLimit), "see what it says: `bareclaw logs`")
 	}
 	w.running = true
 	return nil
@@ -184,9 +185,9 @@ func launchGateway(ctx context.Context, w *wizard, cfg config.Config) error {
 	}
 	said := term.SafeLine(started.LastLine())
 	if said == "" { // for example on a full disk
-		return trouble("the gateway ended and could not say why", "see what `bareclaw serve` says in a terminal, and `bareclaw doctor`")
+		return steps.Trouble("the gateway ended and could not say why", "see what `bareclaw serve` says in a terminal, and `bareclaw doctor`")
 	}
-	return trouble("the gateway ended: "+said, "mend that and run this again; all it said is in "+path)
+	return steps.Trouble("the gateway ended: "+said, "mend that and run this again; all it said is in "+path)
 }
 
 // answerLimit is how long the first answer may take.
@@ -196,16 +197,16 @@ const answerLimit = 2 * time.Minute
 const firstChannel = "terminal"
 
 // sendFirstMessage sends a message to the gateway and shows the answer.
-func sendFirstMessage(ctx context.Context, w *wizard) (Outcome, error) {
+func sendFirstMessage(ctx context.Context, w *wizard) (steps.Outcome, error) {
 	switch {
 	case !w.running:
-		return skipped("the gateway does not run"), nil
+		return steps.Skipped("the gateway does not run"), nil
 	case w.NoTurn:
-		return skipped("as asked (--no-turn)"), nil
+		return steps.Skipped("as asked (--no-turn)"), nil
 	}
 	cfg, err := w.load()
 	if err != nil {
-		return Outcome{}, err
+		return steps.Outcome{}, err
 	}
 	gateway := client.Local(cfg)
 	const text = "Hello! Say in one short sentence that you are there."
@@ -215,41 +216,41 @@ func sendFirstMessage(ctx context.Context, w *wizard) (Outcome, error) {
 	defer cancel()
 	begun := time.Now()
 	if err := gateway.Do(limited, "POST", api.PathMessage, api.MessageRequest{Channel: firstChannel, Text: text}, &answer); err != nil {
-		return Outcome{}, trouble("no answer came: "+term.SafeLine(err.Error()), "see `bareclaw status`: the message may still be answered")
+		return steps.Outcome{}, steps.Trouble("no answer came: "+term.SafeLine(err.Error()), "see `bareclaw status`: the message may still be answered")
 	}
 	took := humanize.Duration(time.Since(begun))
 	if answer.IsError {
-		return Outcome{}, trouble("the message failed: "+term.SafeLine(answer.Text), "mend that, then: bareclaw send "+firstChannel+" hello")
+		return steps.Outcome{}, steps.Trouble("the message failed: "+term.SafeLine(answer.Text), "mend that, then: bareclaw send "+firstChannel+" hello")
 	}
 	w.answered = w.answered || len(answer.Notices) == 0 // the echo agent's answers have notices
 	w.firstCost = answer.CostUSD
 	w.note("< %s", term.SafeLine(humanize.Shorten(answer.Text, 500)))
-	return done(fmt.Sprintf("answered in %s", took)), nil
+	return steps.Done(fmt.Sprintf("answered in %s", took)), nil
 }
 
-func runDoctor(ctx context.Context, w *wizard) (Outcome, error) {
+func runDoctor(ctx context.Context, w *wizard) (steps.Outcome, error) {
 	if w.NoDoctor {
-		return skipped("as asked (--no-doctor)"), nil
+		return steps.Skipped("as asked (--no-doctor)"), nil
 	}
 	o := doctor.Options{Report: config.Examine(config.AsGateway), Version: w.c.Version, Self: w.c.Self, Answered: w.answered, Services: w.service}
 	o.Environ = os.Environ() // including the variables of .env files
 	o.Spec, o.Unfit = service.NewSpec(w.request(o.Report.Config))
 	findings := doctor.Run(ctx, o)
 	if ctx.Err() != nil {
-		return Outcome{}, ctx.Err()
+		return steps.Outcome{}, ctx.Err()
 	}
 	shown := findings
 	if w.toldNoService {
 		shown = slices.DeleteFunc(slices.Clone(findings), func(f doctor.Finding) bool { return f.Code == "service_unavailable" })
 	}
 	if err := doctor.Print(w.out, shown, true); err != nil {
-		return Outcome{}, fmt.Errorf("print what was found: %w", err)
+		return steps.Outcome{}, fmt.Errorf("print what was found: %w", err)
 	}
 	switch {
 	case !doctor.Healthy(findings):
-		return Outcome{}, trouble("something needs your attention: see above", "bareclaw doctor")
+		return steps.Outcome{}, steps.Trouble("something needs your attention: see above", "bareclaw doctor")
 	case slices.ContainsFunc(findings, func(f doctor.Finding) bool { return f.Level == doctor.Warning }):
-		return unchanged("it works; what is marked above deserves a look"), nil
+		return steps.Unchanged("it works; what is marked above deserves a look"), nil
 	}
-	return unchanged("it works, and nothing is in the way"), nil
+	return steps.Unchanged("it works, and nothing is in the way"), nil
 }

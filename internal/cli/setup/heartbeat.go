@@ -10,6 +10,7 @@ import (
 	"bareclaw/heartbeat"
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/steps"
 	"bareclaw/internal/term"
 )
 
@@ -22,19 +23,19 @@ const (
 
 // offerHeartbeat installs the heartbeat if the user agrees, or agreed before. Claude is asked at the
 // user's cost, so nothing else counts as consent.
-func offerHeartbeat(ctx context.Context, w *wizard) (Outcome, error) {
+func offerHeartbeat(ctx context.Context, w *wizard) (steps.Outcome, error) {
 	cfg, err := w.load()
 	if err != nil {
-		return skipped("the gateway would not start: " + term.SafeLine(err.Error())), nil
+		return steps.Skipped("the gateway would not start: " + term.SafeLine(err.Error())), nil
 	}
 	if w.Heartbeat == HeartbeatNo {
 		return declineHeartbeat(ctx, w, cfg)
 	}
 	switch {
 	case cfg.Heartbeat == config.HeartbeatOff:
-		return skipped("BARECLAW_HEARTBEAT is off"), nil
+		return steps.Skipped("BARECLAW_HEARTBEAT is off"), nil
 	case w.claude == "" || cfg.Agent == config.AgentEcho:
-		return skipped("the echo agent answers, which has nothing to look after"), nil
+		return steps.Skipped("the echo agent answers, which has nothing to look after"), nil
 	}
 	name, why := string(w.service.System()), ""
 	spec, err := service.NewSpec(w.request(cfg))
@@ -46,24 +47,24 @@ func offerHeartbeat(ctx context.Context, w *wizard) (Outcome, error) {
 	}
 	switch {
 	case why != "" && w.Heartbeat != "": // a failure only for a user who asked for the heartbeat
-		return Outcome{}, trouble("the heartbeat was not installed: "+why, "see `bareclaw heartbeat status`")
+		return steps.Outcome{}, steps.Trouble("the heartbeat was not installed: "+why, "see `bareclaw heartbeat status`")
 	case why != "":
-		return skipped(why), nil
+		return steps.Skipped(why), nil
 	}
 	status := heartbeat.Look(ctx, cfg, w.service, w.request(cfg))
 	if status.Other != "" && w.Heartbeat == "" {
-		return skipped("the one that is installed looks after the gateway whose state is in " + status.Other), nil
+		return steps.Skipped("the one that is installed looks after the gateway whose state is in " + status.Other), nil
 	}
 	consent := knownConsent(w, cfg, &status)
 	switch consent {
 	case heartbeat.ConsentNo:
-		return unchanged("not wanted, as you said before; `bareclaw heartbeat install` installs it"), nil
+		return steps.Unchanged("not wanted, as you said before; `bareclaw heartbeat install` installs it"), nil
 	case heartbeat.ConsentNone:
 		if !w.asks() {
-			return Outcome{State: Skipped, Detail: "nobody has agreed to it", Next: "choose with --heartbeat=yes, revive or no: see `bareclaw init --help`"}, nil
+			return steps.Outcome{State: steps.StateSkipped, Detail: "nobody has agreed to it", Next: "choose with --heartbeat=yes, revive or no: see `bareclaw init --help`"}, nil
 		}
 		if consent, err = askForHeartbeat(ctx, w, cfg); err != nil {
-			return Outcome{}, err
+			return steps.Outcome{}, err
 		}
 	}
 	if consent == heartbeat.ConsentNo {
@@ -97,8 +98,8 @@ func askForHeartbeat(ctx context.Context, w *wizard, cfg config.Config) (heartbe
 	w.note("   %s", heartbeatCost(w, cfg.HeartbeatInterval))
 	w.note("r: the gateway is started if it is down. Claude is not asked, and it costs nothing (BARECLAW_HEARTBEAT=revive).")
 	w.note("n: no heartbeat, and no later start of the gateway installs one.")
-	letter, err := w.pick(ctx, question{text: "Install the heartbeat?", has: "y/r/N",
-		help: "`bareclaw heartbeat status` shows what it found and what it cost, `bareclaw heartbeat uninstall` takes it back, and `bareclaw heartbeat install` installs it later."})
+	letter, err := w.pick(ctx, steps.Question{Text: "Install the heartbeat?", Has: "y/r/N",
+		Help: "`bareclaw heartbeat status` shows what it found and what it cost, `bareclaw heartbeat uninstall` takes it back, and `bareclaw heartbeat install` installs it later."})
 	return map[string]heartbeat.Consent{"y": heartbeat.ConsentAsk, "r": heartbeat.ConsentRevive, "n": heartbeat.ConsentNo}[letter], err
 }
 
@@ -114,10 +115,10 @@ func heartbeatCost(w *wizard, interval time.Duration) string {
 		humanize.USD(w.firstCost*float64(day)/float64(interval)), humanize.USD(w.firstCost*float64(month)/float64(interval)), humanize.USD(w.firstCost))
 }
 
-func declineHeartbeat(ctx context.Context, w *wizard, cfg config.Config) (Outcome, error) {
+func declineHeartbeat(ctx context.Context, w *wizard, cfg config.Config) (steps.Outcome, error) {
 	before, err := heartbeat.ReadConsent(cfg.StateDir)
 	if err := errors.Join(err, heartbeat.SaveConsent(cfg.StateDir, heartbeat.ConsentNo)); err != nil {
-		return Outcome{}, err
+		return steps.Outcome{}, err
 	}
 	if w.service.Available(ctx) == nil {
 		status := heartbeat.Look(ctx, cfg, w.service, w.request(cfg))
@@ -125,38 +126,38 @@ func declineHeartbeat(ctx context.Context, w *wizard, cfg config.Config) (Outcom
 			did, err := w.service.Uninstall(ctx, service.Heartbeat)
 			w.noteAll(did)
 			if err != nil {
-				return Outcome{}, trouble("the heartbeat was not uninstalled: "+term.SafeLine(err.Error()), "bareclaw heartbeat uninstall")
+				return steps.Outcome{}, steps.Trouble("the heartbeat was not uninstalled: "+term.SafeLine(err.Error()), "bareclaw heartbeat uninstall")
 			}
-			return done("the heartbeat was uninstalled"), nil
+			return steps.Done("the heartbeat was uninstalled"), nil
 		}
 	}
 	const detail = "no heartbeat, as you said; `bareclaw heartbeat install` installs it"
-	return doneIf(before != heartbeat.ConsentNo, detail), nil
+	return steps.DoneIf(before != heartbeat.ConsentNo, detail), nil
 }
 
 // installHeartbeat records the consent and installs the job. A heartbeat that asks nothing becomes
 // a setting too.
-func installHeartbeat(ctx context.Context, w *wizard, cfg config.Config, spec service.Spec, consent heartbeat.Consent, before *heartbeat.Status) (Outcome, error) {
+func installHeartbeat(ctx context.Context, w *wizard, cfg config.Config, spec service.Spec, consent heartbeat.Consent, before *heartbeat.Status) (steps.Outcome, error) {
 	if consent == heartbeat.ConsentRevive && cfg.Heartbeat == config.HeartbeatAuto {
 		if err := w.choose(varHeartbeat, string(config.HeartbeatRevive)); err != nil {
-			return Outcome{}, err
+			return steps.Outcome{}, err
 		}
 		if _, err := w.write(); err != nil {
-			return Outcome{}, err
+			return steps.Outcome{}, err
 		}
 	}
 	if err := heartbeat.SaveConsent(cfg.StateDir, consent); err != nil {
-		return Outcome{}, err
+		return steps.Outcome{}, err
 	}
 	did, err := w.service.Install(ctx, service.Heartbeat, spec)
 	w.noteAll(did)
 	if err != nil {
-		return Outcome{}, trouble("the heartbeat was not installed: "+term.SafeLine(err.Error()), "bareclaw heartbeat install")
+		return steps.Outcome{}, steps.Trouble("the heartbeat was not installed: "+term.SafeLine(err.Error()), "bareclaw heartbeat install")
 	}
 	does := "asks Claude and looks after the gateway"
 	if consent == heartbeat.ConsentRevive {
 		does = "looks after the gateway and asks Claude nothing"
 	}
 	detail := fmt.Sprintf("%s calls the heartbeat every %s, which %s", w.service.System(), humanize.Span(cfg.HeartbeatInterval), does)
-	return doneIf(!before.Installed || !before.Current || !before.Active, detail), nil
+	return steps.DoneIf(!before.Installed || !before.Current || !before.Active, detail), nil
 }

@@ -9,16 +9,22 @@
 package setup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"strings"
-	"time"
 
+	"github.com/alecthomas/kong"
+
+	"bareclaw/adapters"
+	"bareclaw/adapters/kinds"
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/cli/command"
+	"bareclaw/internal/steps"
 	"bareclaw/internal/term"
 )
 
@@ -35,26 +41,37 @@ type Init struct {
 
 	HTTPToken     string `name:"http-token" placeholder:"TOKEN|generate|none" help:"Token that requests over TCP must carry. Other users can see command lines: prefer a file, or the environment."`
 	HTTPTokenFile string `name:"http-token-file" placeholder:"FILE" help:"File that holds it; - is standard input."`
-	BotTokenFile  string `name:"telegram-token-file" placeholder:"FILE" help:"File that holds the token of your Telegram bot; - is standard input."`
-	AllowedUsers  string `placeholder:"IDS" help:"Numeric ids of the Telegram users that the bot listens to, comma-separated."`
 
 	LoginTokenFile string `name:"claude-token-file" placeholder:"FILE" help:"File that holds a login of Claude made by claude setup-token; - is standard input."`
 	Permissions    string `enum:"free,ask,auto," default:"" placeholder:"CHOICE" help:"What Claude may do without asking: free runs any command and edits any file, ask asks before, auto leaves it to Anthropic's safety check. Without it what is set stays, by default free."`
 
 	Yes bool `short:"y" help:"Ask nothing: take these flags, else what is set, else defaults. Needed where there is no terminal."`
 
-	Pair        bool          `help:"Wait for a person to open the bot's link, and allow that person, also with --yes or if users are allowed already."`
-	PairTimeout time.Duration `default:"5m" help:"How long --pair waits with --yes."`
-	NoQR        bool          `name:"no-qr" help:"Show the link without a QR code."`
+	Adapters kong.Plugins // the flags of each of setups
 
-	NoTelegram bool `help:"Leave Telegram as it is."`
-	NoTurn     bool `help:"Ask Claude nothing, which costs a little."`
-	NoService  bool `help:"Install no service; the gateway is started in the background."`
-	NoStart    bool `help:"Start nothing, where there is no service."`
-	NoDoctor   bool `help:"Skip the final check."`
+	NoTurn    bool `help:"Ask Claude nothing, which costs a little."`
+	NoService bool `help:"Install no service; the gateway is started in the background."`
+	NoStart   bool `help:"Start nothing, where there is no service."`
+	NoDoctor  bool `help:"Skip the final check."`
 
 	Heartbeat   string `enum:"yes,revive,no," default:"" placeholder:"CHOICE" help:"The heartbeat: yes asks Claude regularly, which is billed or counts against your plan's limits; revive only starts a gateway that is down, and costs nothing; no. Without it a script installs none."`
 	NoHeartbeat bool   `help:"The same as --heartbeat=no."`
+
+	setups []*adapters.Setup
+}
+
+// New returns the command.
+func New() Init {
+	var i Init
+	for _, k := range kinds.All() {
+		if k.Setup == nil {
+			continue
+		}
+		s := k.Setup()
+		i.setups = append(i.setups, s)
+		i.Adapters = append(i.Adapters, s.Flags)
+	}
+	return i
 }
 
 // Run runs the command.
@@ -80,7 +97,7 @@ func (i *Init) Run(c *command.Context) error {
 		in = nil
 	}
 	w := &wizard{
-		Init: i, c: c, service: service.Local(), terminal: newTerminal(in, out),
+		Init: i, setups: i.setups, c: c, service: service.Local(), terminal: newTerminal(in, out),
 		store: store{environ: c.Environ, onCommandLine: settings, choices: map[string]string{}},
 	}
 	defer w.restore()
@@ -100,7 +117,15 @@ func (i *Init) Run(c *command.Context) error {
 }
 
 func (i *Init) settings(in io.Reader) (map[string]string, error) {
-	files := map[string]string{"BARECLAW_HTTP_TOKEN": i.HTTPTokenFile, "BARECLAW_TELEGRAM_TOKEN": i.BotTokenFile, varLogin: i.LoginTokenFile}
+	files := map[string]string{varHTTP: i.HTTPTokenFile, varLogin: i.LoginTokenFile}
+	values := map[string]string{
+		varClaude: i.Claude, varAgent: i.Agent, varPort: i.Port, varCWD: i.CWD, varZone: i.TZ, "BARECLAW_SOURCE": i.Source,
+		varHTTP: i.HTTPToken,
+	}
+	for _, s := range i.setups {
+		maps.Copy(files, s.SecretFiles())
+		maps.Copy(values, s.Values())
+	}
 	piped := 0
 	for _, path := range files {
 		if path == "-" {
@@ -109,12 +134,8 @@ func (i *Init) settings(in io.Reader) (map[string]string, error) {
 	}
 	if piped > 1 {
 		return nil, &config.Problem{
-			Source: "--http-token-file, --telegram-token-file, --claude-token-file", Problem: "more than one is standard input", Accepted: "- for one of them",
+			Source: "the options that name a file with a token", Problem: "more than one is standard input", Accepted: "- for one of them",
 		}
-	}
-	values := map[string]string{
-		"BARECLAW_CLAUDE": i.Claude, "BARECLAW_AGENT": i.Agent, "BARECLAW_PORT": i.Port, "BARECLAW_CWD": i.CWD, varZone: i.TZ, "BARECLAW_SOURCE": i.Source,
-		"BARECLAW_HTTP_TOKEN": i.HTTPToken, "BARECLAW_ALLOWED_USERS": i.AllowedUsers,
 	}
 	for name, path := range files {
 		if path == "" {
@@ -164,51 +185,34 @@ func readSecret(path string, in io.Reader) (string, error) {
 	return secret, nil
 }
 
-// The final states of a step.
-const (
-	Done      = "done"
-	Unchanged = "unchanged" // nothing to do
-	Skipped   = "skipped"
-	Failed    = "failed"
-)
-
-// An Outcome is the result of a step. As an error an Outcome is the failure of a step.
+// An Outcome is the result of a step of a run.
 type Outcome struct {
-	Step   string `json:"step"`
-	State  string `json:"state"`
-	Detail string `json:"detail"`         // the finding, the change, or the reason
-	Next   string `json:"next,omitempty"` // the user's next action
+	Step string `json:"step"`
+	steps.Outcome
 }
-
-// Error returns the reason.
-func (o Outcome) Error() string { return o.Detail }
 
 // A Summary is the result of all steps.
 type Summary struct {
 	OK      bool      `json:"ok"` // no step failed
 	EnvFile string    `json:"env_file"`
 	Steps   []Outcome `json:"steps"`
-	Bot     string    `json:"bot,omitempty"`   // user name of the Telegram bot
-	Owner   int64     `json:"owner,omitempty"` // Telegram id allowed in this run
+	Bot     string    `json:"bot,omitempty"`   // user name of the bot, where there is one
+	Owner   int64     `json:"owner,omitempty"` // id of the person admitted in this run
 	Running bool      `json:"running"`         // the gateway answers
 }
 
-func failure(err error) Outcome {
-	if o, ok := errors.AsType[Outcome](err); ok {
+func failure(err error) steps.Outcome {
+	if o, ok := errors.AsType[steps.Outcome](err); ok {
 		return o
 	}
-	return Outcome{State: Failed, Detail: err.Error()}
+	return steps.Trouble(err.Error(), "")
 }
 
-func trouble(why, next string) Outcome { return Outcome{State: Failed, Detail: why, Next: next} }
-
-func done(detail string) Outcome      { return Outcome{State: Done, Detail: detail} }
-func unchanged(detail string) Outcome { return Outcome{State: Unchanged, Detail: detail} }
-func skipped(why string) Outcome      { return Outcome{State: Skipped, Detail: why} }
-
-func doneIf(changed bool, detail string) Outcome {
-	if changed {
-		return done(detail)
+// access takes from the adapters how a person reaches the gateway.
+func (s *Summary) access(setups []*adapters.Setup) {
+	for _, setup := range setups {
+		a := setup.Access()
+		s.Bot = cmp.Or(s.Bot, a.Bot)
+		s.Owner = cmp.Or(s.Owner, a.Owner)
 	}
-	return unchanged(detail)
 }

@@ -9,47 +9,48 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/internal/cli/doctor"
+	"bareclaw/internal/steps"
 	"bareclaw/sessionhost/claude"
 )
 
 // varLogin is the variable from which claude takes a login that `claude setup-token` has made.
 const varLogin = claude.LoginVariable
 
-func checkLogin(ctx context.Context, w *wizard) (Outcome, error) {
+func checkLogin(ctx context.Context, w *wizard) (steps.Outcome, error) {
 	switch {
 	case w.claude == "":
-		return skipped("there is no claude to ask"), nil
+		return steps.Skipped("there is no claude to ask"), nil
 	case w.NoTurn:
-		return skipped("as asked (--no-turn)"), nil
+		return steps.Skipped("as asked (--no-turn)"), nil
 	}
 	ask, err := w.agree(ctx, "Ask Claude one small question, to see that it is logged in?", "It is one call of the model, with your login. Nothing of it is kept.")
 	if err != nil || !ask {
-		return skipped("not asked"), err
+		return steps.Skipped("not asked"), err
 	}
 	for {
 		w.note("Asking Claude; this takes a few seconds, or up to a minute and a half if nothing answers …")
 		found := oneTurn(ctx, w)
 		if ctx.Err() != nil {
-			return Outcome{}, ctx.Err()
+			return steps.Outcome{}, ctx.Err()
 		}
 		if found.Level == doctor.OK {
 			w.answered = true
-			return doneIf(w.current(varLogin) != w.saved(varLogin), found.What), nil
+			return steps.DoneIf(w.current(varLogin) != w.saved(varLogin), found.What), nil
 		}
 		if !w.given(varLogin) {
 			delete(w.choices, varLogin) // it is not known to work
 		}
-		failed := trouble(found.What, found.Command)
+		failed := steps.Trouble(found.What, found.Command)
 		if !w.asks() {
 			return failed, nil
 		}
 		w.note("%s %s", found.What, found.Why)
 		err := askAgain(ctx, w, found)
 		switch {
-		case errors.Is(err, errSkip):
+		case errors.Is(err, steps.ErrSkipped):
 			return failed, nil
 		case err != nil:
-			return Outcome{}, err
+			return steps.Outcome{}, err
 		}
 	}
 }
@@ -58,14 +59,14 @@ func checkLogin(ctx context.Context, w *wizard) (Outcome, error) {
 func askAgain(ctx context.Context, w *wizard, found doctor.Finding) error {
 	if found.Code != "not_logged_in" {
 		w.advise(found.Command)
-		_, err := w.ask(ctx, question{text: "Enter asks again, s goes on without", help: "It can be mended later too: messages then wait until Claude answers."})
+		_, err := w.ask(ctx, steps.Question{Text: "Enter asks again, s goes on without", Help: "It can be mended later too: messages then wait until Claude answers."})
 		return err
 	}
 	w.note("Log in: run `claude` in another terminal and press Enter here. Or, as on a machine without a browser, run `claude setup-token` on any machine and paste the token here.")
 	for {
-		token, err := w.ask(ctx, question{
-			text: "Token, or Enter to ask Claude again; s goes on without", secret: true,
-			help: "The token is kept in " + w.path + ", which only you can read. What you type is not shown. It can be done later too: " + claude.LoginAdvice(w.path) + ".",
+		token, err := w.ask(ctx, steps.Question{
+			Text: "Token, or Enter to ask Claude again; s goes on without", Secret: true,
+			Help: "The token is kept in " + w.path + ", which only you can read. What you type is not shown. It can be done later too: " + claude.LoginAdvice(w.path) + ".",
 		})
 		if err != nil || token == "" {
 			return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bareclaw/core/config"
+	"bareclaw/internal/steps"
 )
 
 // The answers to the question what Claude may do without asking, on the command line too.
@@ -43,9 +44,9 @@ var choices = []permissions{
 }
 
 // choosePermissions says what Claude may do without asking, and asks whether that is wanted.
-func choosePermissions(ctx context.Context, w *wizard) (Outcome, error) {
+func choosePermissions(ctx context.Context, w *wizard) (steps.Outcome, error) {
 	if w.current(varAgent) == string(config.AgentEcho) {
-		return skipped("the echo agent does nothing"), nil
+		return steps.Skipped("the echo agent does nothing"), nil
 	}
 	now := currentPermissions(w)
 	word := cmp.Or(w.Permissions, now.word)
@@ -56,11 +57,11 @@ func choosePermissions(ctx context.Context, w *wizard) (Outcome, error) {
 		w.note("3 auto: %s. It needs a login with Anthropic, and a recent model.", choices[2].does)
 		var err error
 		if word, err = askPermissions(ctx, w, now); err != nil {
-			return Outcome{}, err
+			return steps.Outcome{}, err
 		}
 	}
 	if word == now.word {
-		outcome := unchanged(now.does)
+		outcome := steps.Unchanged(now.does)
 		if now.word == PermissionsFree && !w.asks() && w.Permissions == "" {
 			outcome.Next = "to change that: bareclaw init --permissions=ask, or auto"
 		}
@@ -68,15 +69,15 @@ func choosePermissions(ctx context.Context, w *wizard) (Outcome, error) {
 	}
 	chosen := choices[slices.IndexFunc(choices, func(p permissions) bool { return p.word == word })]
 	if err := errors.Join(w.choose(varTools, chosen.tools), w.choose(varMode, chosen.mode)); err != nil {
-		return Outcome{}, err
+		return steps.Outcome{}, err
 	}
-	return done(chosen.does), nil
+	return steps.Done(chosen.does), nil
 }
 
 func askPermissions(ctx context.Context, w *wizard, now permissions) (word string, err error) {
-	q := question{
-		text: "1, 2 or 3", has: now.word,
-		help: "It can be changed later: by this command, for a chat with /mode, and by `bareclaw channels set CHANNEL --permission-mode MODE`. " +
+	q := steps.Question{
+		Text: "1, 2 or 3", Has: now.word,
+		Help: "It can be changed later: by this command, for a chat with /mode, and by `bareclaw channels set CHANNEL --permission-mode MODE`. " +
 			varTools + " and " + varMode + " say it in detail.",
 	}
 	for {
@@ -93,7 +94,7 @@ func askPermissions(ctx context.Context, w *wizard, now permissions) (word strin
 				return p.word, nil
 			}
 		}
-		w.say(stepIndent + "Please answer 1, 2 or 3.")
+		w.say(steps.Indent + "Please answer 1, 2 or 3.")
 	}
 }
 

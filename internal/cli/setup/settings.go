@@ -19,6 +19,7 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/internal/cli/doctor"
 	"bareclaw/internal/statemark"
+	"bareclaw/internal/steps"
 	"bareclaw/internal/term"
 	"bareclaw/internal/zone"
 )
@@ -29,22 +30,22 @@ const (
 	None     = "none"
 )
 
-func chooseSettings(ctx context.Context, w *wizard) (Outcome, error) {
-	var failed Outcome
+func chooseSettings(ctx context.Context, w *wizard) (steps.Outcome, error) {
+	var failed steps.Outcome
 	for _, choose := range []func(context.Context, *wizard) error{choosePort, chooseToken, chooseDirectory, chooseZone} {
 		err := choose(ctx, w)
 		switch {
-		case errors.Is(err, errSkip):
-			return skipped("the rest stays as it is"), nil
+		case errors.Is(err, steps.ErrSkipped):
+			return steps.Skipped("the rest stays as it is"), nil
 		case errors.Is(err, errEnd) || ctx.Err() != nil:
-			return Outcome{}, err
+			return steps.Outcome{}, err
 		case err != nil:
 			o := failure(err)
-			failed = trouble(join(failed.Detail, o.Detail), join(failed.Next, o.Next))
+			failed = steps.Trouble(join(failed.Detail, o.Detail), join(failed.Next, o.Next))
 		}
 	}
 	if failed.State != "" {
-		return Outcome{}, failed
+		return steps.Outcome{}, failed
 	}
 	token := "no token, so that only your own user is answered"
 	if w.current(varHTTP) != "" {
@@ -55,7 +56,7 @@ func chooseSettings(ctx context.Context, w *wizard) (Outcome, error) {
 	}
 	chosen := fmt.Sprintf("port %s, %s, working in %s, times of %s",
 		term.SafeLine(w.port()), token, term.SafeLine(cmp.Or(w.current(varCWD), "~")), term.SafeLine(cmp.Or(w.current(varZone), machineZone())))
-	return doneIf(slices.ContainsFunc([]string{varPort, varHTTP, varCWD, varZone}, func(v string) bool { return w.current(v) != w.set(v) }), chosen), nil
+	return steps.DoneIf(slices.ContainsFunc([]string{varPort, varHTTP, varCWD, varZone}, func(v string) bool { return w.current(v) != w.set(v) }), chosen), nil
 }
 
 func join(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
@@ -67,9 +68,9 @@ func choosePort(ctx context.Context, w *wizard) error {
 		w.note("Port %s is in use by another program.", term.SafeLine(byDefault))
 		byDefault = freePort(w.host(), byDefault)
 	}
-	q := question{
-		text: "Port", has: byDefault,
-		help: "The TCP port of the HTTP API on " + w.host() + ". 0 picks a free one at each start.",
+	q := steps.Question{
+		Text: "Port", Has: byDefault,
+		Help: "The TCP port of the HTTP API on " + w.host() + ". 0 picks a free one at each start.",
 	}
 	return w.settle(ctx, varPort, q, byDefault, func(port string) error {
 		if err := config.Check(varPort, port); err != nil {
@@ -97,16 +98,16 @@ func chooseToken(ctx context.Context, w *wizard) error {
 		w.note("A token keeps out what reaches the gateway through programs of yours: web pages, reverse proxies, forwarded ports. " +
 			"`bareclaw` finds it by itself; curl and other programs have to send it.")
 	}
-	q := question{
-		text: "Token that requests over TCP must carry: g makes one, none is none, or type it", has: has, secret: true,
-		help: "Without one the gateway listens on this machine alone and answers every program of your own user, also one that passes on the requests of others: " +
+	q := steps.Question{
+		Text: "Token that requests over TCP must carry: g makes one, none is none, or type it", Has: has, Secret: true,
+		Help: "Without one the gateway listens on this machine alone and answers every program of your own user, also one that passes on the requests of others: " +
 			"a reverse proxy, ssh -L, the port forwarding of an editor. The token is kept in the file of the settings; " +
 			"programs send it as \"Authorization: Bearer TOKEN\". none takes away the one that is set.",
 	}
 	return w.settle(ctx, varHTTP, q, byDefault, func(token string) error {
 		switch strings.ToLower(token) {
 		case "y", "yes", "n", "no":
-			return trouble("this is an answer and no token", "g makes one; Enter takes what is in brackets")
+			return steps.Trouble("this is an answer and no token", "g makes one; Enter takes what is in brackets")
 		case "g", Generate:
 			token = rand.Text()
 			w.note("A token was made; it will be in the file of the settings.")
@@ -114,7 +115,7 @@ func chooseToken(ctx context.Context, w *wizard) error {
 			token = ""
 		}
 		if token == "" && config.Check(varHost, w.host()) == nil && !config.IsLoopback(w.host()) {
-			return trouble("others can reach "+w.host()+", so a token is needed", "choose one, or g")
+			return steps.Trouble("others can reach "+w.host()+", so a token is needed", "choose one, or g")
 		}
 		return w.choose(varHTTP, token)
 	})
@@ -151,9 +152,9 @@ func lookAtProject(w *wizard) doctor.Finding {
 
 func askDirectory(ctx context.Context, w *wizard) error {
 	byDefault := cmp.Or(w.current(varCWD), "~")
-	q := question{
-		text: "Directory that Claude works in", has: byDefault,
-		help: "It decides which CLAUDE.md and which project Claude sees. ~ is your home directory.",
+	q := steps.Question{
+		Text: "Directory that Claude works in", Has: byDefault,
+		Help: "It decides which CLAUDE.md and which project Claude sees. ~ is your home directory.",
 	}
 	return w.settle(ctx, varCWD, q, byDefault, func(dir string) error {
 		err := w.choose(varCWD, dir)
@@ -183,9 +184,9 @@ func machineZone() string { return zone.Name(time.Local, time.Now()) }
 
 func chooseZone(ctx context.Context, w *wizard) error {
 	byDefault := cmp.Or(w.current(varZone), machineZone())
-	q := question{
-		text: "Time zone", has: byDefault,
-		help: "Reminders, schedules and daily budgets go by it, and all times that you see are in it. Give a name such as Europe/Berlin.",
+	q := steps.Question{
+		Text: "Time zone", Has: byDefault,
+		Help: "Reminders, schedules and daily budgets go by it, and all times that you see are in it. Give a name such as Europe/Berlin.",
 	}
 	return w.settle(ctx, varZone, q, byDefault, func(name string) error {
 		if name == byDefault && w.current(varZone) == "" {
@@ -215,9 +216,9 @@ func checkPort(w *wizard, port string) error {
 		if w.asks() && !w.given(varPort) {
 			next = "try " + free
 		}
-		return trouble("port "+port+" is in use by another program", next)
+		return steps.Trouble("port "+port+" is in use by another program", next)
 	}
-	return trouble(fmt.Sprintf("the gateway could not listen on %s: %v", address, err), "choose another port")
+	return steps.Trouble(fmt.Sprintf("the gateway could not listen on %s: %v", address, err), "choose another port")
 }
 
 func freePort(host, after string) string {

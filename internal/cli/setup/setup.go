@@ -13,17 +13,19 @@ import (
 	"slices"
 	"strings"
 
+	"bareclaw/adapters"
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/statemark"
+	"bareclaw/internal/steps"
 	"bareclaw/internal/term"
 )
 
 // A step is a part of a run.
 type step struct {
 	name, title string
-	run         func(context.Context, *wizard) (Outcome, error)
+	run         func(context.Context, *wizard) (steps.Outcome, error)
 }
 
 // A wizard is one run. No other goroutine uses a wizard.
@@ -34,10 +36,9 @@ type wizard struct {
 	terminal
 	store
 
-	claude    string      // path of the CLI; empty: none
-	bot       telegramBot // the bot of an accepted token; the zero value without a bot
-	newOwner  int64       // Telegram id allowed in this run
-	answered  bool        // claude has answered, hence has a login
+	claude    string // path of the CLI; empty: none
+	setups    []*adapters.Setup
+	answered  bool // claude has answered, hence has a login
 	portTaken bool
 
 	toldNoService bool // the user has read why no service manager answers
@@ -58,50 +59,60 @@ func (w *wizard) run(ctx context.Context) (Summary, error) {
 		w.tell("The .env in this directory is read too, and wins for a gateway that is started here. It sets %s.", strings.Join(names, ", "))
 	}
 	summary := Summary{EnvFile: w.path}
-	steps := steps()
-	for i, s := range steps {
+	plan := w.plan()
+	for i, s := range plan {
 		if i > 0 {
 			w.say("")
 		}
-		w.say("%d/%d %s", i+1, len(steps), s.title)
+		w.say("%d/%d %s", i+1, len(plan), s.title)
 		outcome, err := s.run(ctx, w)
 		if ctx.Err() != nil || errors.Is(err, errEnd) {
 			w.interrupted()
 			return summary, context.Canceled
 		}
 		switch {
-		case errors.Is(err, errSkip):
-			outcome = skipped("as it is")
+		case errors.Is(err, steps.ErrSkipped):
+			outcome = steps.Skipped("as it is")
 		case err != nil:
 			outcome = failure(err)
 			outcome.Next = cmp.Or(outcome.Next, "see what `bareclaw doctor` says")
 		}
-		outcome.Step = s.name
-		word := map[string]string{Done: "Done", Unchanged: "Fine", Skipped: "Skipped", Failed: "FAILED"}[outcome.State]
+		word := map[steps.State]string{
+			steps.StateDone: "Done", steps.StateUnchanged: "Fine", steps.StateSkipped: "Skipped", steps.StateFailed: "FAILED",
+		}[outcome.State]
 		w.note("%s: %s", word, term.SafeLine(outcome.Detail))
 		w.advise(outcome.Next)
-		summary.Steps = append(summary.Steps, outcome)
+		summary.Steps = append(summary.Steps, Outcome{Step: s.name, Outcome: outcome})
 	}
-	summary.OK = !slices.ContainsFunc(summary.Steps, func(o Outcome) bool { return o.State == Failed })
-	summary.Bot, summary.Owner, summary.Running = w.bot.Username, w.newOwner, w.running
+	summary.OK = !slices.ContainsFunc(summary.Steps, func(o Outcome) bool { return o.State == steps.StateFailed })
+	summary.Running = w.running
+	summary.access(w.setups)
 	w.close(summary)
 	return summary, nil
 }
 
-func steps() []step {
-	return []step{
+// plan returns the steps in their order. Adapters are connected before the settings are saved, and
+// admit people afterwards.
+func (w *wizard) plan() []step {
+	before := []step{
 		{"claude", "Claude Code", findClaude},
 		{"login", "Its login", checkLogin},
 		{"settings", "Settings", chooseSettings},
 		{"permissions", "What Claude may do", choosePermissions},
-		{"telegram", "Telegram", chooseBot},
-		{"save", "Saving", saveSettings},
-		{"pairing", "Who may talk to the bot", pairOwner},
+	}
+	saving := step{"save", "Saving", saveSettings}
+	after := []step{
 		{"service", "Keeping it running", startGateway},
 		{"message", "A first message", sendFirstMessage},
 		{"heartbeat", "The heartbeat", offerHeartbeat}, // after the first message, for an estimate of the costs
 		{"doctor", "A look at everything", runDoctor},
 	}
+	var connect, admit []step
+	for _, s := range w.setups {
+		connect = append(connect, ofAdapter(s.Connect))
+		admit = append(admit, ofAdapter(s.Admit))
+	}
+	return slices.Concat(before, connect, []step{saving}, admit, after)
 }
 
 // open reads the settings.
@@ -111,7 +122,7 @@ func (w *wizard) open() error {
 		return err
 	}
 	if users == "" {
-		return trouble("The directory of the user's configuration is not known.", "set HOME or XDG_CONFIG_HOME")
+		return steps.Trouble("The directory of the user's configuration is not known.", "set HOME or XDG_CONFIG_HOME")
 	}
 	w.path = users
 	if _, err := openEnv(w.path); err != nil {
@@ -167,7 +178,7 @@ func (w *wizard) request(cfg config.Config) service.Request {
 
 // settle takes a given value or asks until the value is good. Without a terminal settle
 // returns the first problem.
-func (w *wizard) settle(ctx context.Context, name string, q question, byDefault string, take func(string) error) error {
+func (w *wizard) settle(ctx context.Context, name string, q steps.Question, byDefault string, take func(string) error) error {
 	for {
 		value := byDefault
 		if w.asks() && !w.given(name) {
@@ -196,8 +207,8 @@ func (w *wizard) interrupted() {
 	if !w.wrote {
 		w.say("No setting was changed.")
 	}
-	if w.bot.token != "" && w.bot.token != w.saved(varBot) {
-		w.say("The bot's token was not saved.")
+	if names := w.heldBack(); len(names) > 0 {
+		w.say("%s was not saved.", strings.Join(names, ", "))
 	}
 	if w.launched && !w.running {
 		w.say("The gateway was started and runs on: see `bareclaw status`.")
@@ -230,12 +241,14 @@ func (w *wizard) close(s Summary) {
 		address = h.Address
 	}
 	w.say("  HTTP       http://%s", term.SafeLine(address))
-	if s.Bot != "" && w.current(varUsers) != "" {
-		w.say("  Telegram   https://t.me/%s", term.SafeLine(s.Bot))
-	}
 	next := []string{name + " chat", name + " status", name + " send CHANNEL TEXT"}
-	if s.Bot != "" && w.current(varUsers) != "" {
-		next = []string{"say hello to @" + term.SafeLine(s.Bot), name + " status"}
+	for _, setup := range w.setups {
+		access := setup.Access()
+		if access.Link == "" {
+			continue
+		}
+		w.say("  %-10s %s", setup.Title, term.SafeLine(access.Link))
+		next = []string{term.SafeLine(access.Greet), name + " status"}
 	}
 	for i, line := range next {
 		w.say("  %-10s %s", []string{"Next", ""}[min(i, 1)], line)

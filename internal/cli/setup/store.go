@@ -14,17 +14,18 @@ import (
 
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
+	"bareclaw/internal/steps"
 	"bareclaw/internal/term"
 )
 
 // saveSettings writes the choices so far, and creates the file of Claude's notes.
-func saveSettings(_ context.Context, w *wizard) (Outcome, error) {
+func saveSettings(_ context.Context, w *wizard) (steps.Outcome, error) {
 	names, err := w.write()
 	if err != nil {
-		return Outcome{}, err
+		return steps.Outcome{}, err
 	}
 	if err := config.Remember(); err != nil { // from now on commands read the .env here
-		return Outcome{}, err
+		return steps.Outcome{}, err
 	}
 	if cfg, err := w.load(); err == nil {
 		if err := cfg.CheckTokenTarget(varState, varHost, varPort); err != nil {
@@ -33,7 +34,7 @@ func saveSettings(_ context.Context, w *wizard) (Outcome, error) {
 	}
 	notes, err := makeNotes()
 	if err != nil {
-		return Outcome{}, err
+		return steps.Outcome{}, err
 	}
 	where := term.SafeLine(w.path)
 	_, missing := os.Stat(w.path)
@@ -50,7 +51,7 @@ func saveSettings(_ context.Context, w *wizard) (Outcome, error) {
 	if notes != "" {
 		where += "; made " + term.SafeLine(notes) + " for Claude's notes"
 	}
-	return doneIf(len(names) > 0 || w.wrote || notes != "", where), nil
+	return steps.DoneIf(len(names) > 0 || w.wrote || notes != "", where), nil
 }
 
 const notesText = `# Notes
@@ -91,11 +92,7 @@ const (
 	varZone   = "BARECLAW_TZ"
 	varClaude = "BARECLAW_CLAUDE"
 	varAgent  = "BARECLAW_AGENT"
-	varBot    = "BARECLAW_TELEGRAM_TOKEN"
-	varAPI    = "BARECLAW_TELEGRAM_API"
 	varState  = "BARECLAW_STATE_DIR"
-	varUsers  = "BARECLAW_ALLOWED_USERS"
-	varNotify = "BARECLAW_HEARTBEAT_NOTIFY"
 
 	varHeartbeat = "BARECLAW_HEARTBEAT"
 )
@@ -152,16 +149,29 @@ func (s *store) choose(name, value string) error {
 	return nil
 }
 
-// write saves the choices, except a bot without allowed users, which the gateway would
-// refuse.
+// heldBack lists the choices that are not saved, because the gateway would refuse them without a
+// setting that is empty.
+func (s *store) heldBack() []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(s.choices)) {
+		needs := config.Requirement(name)
+		if needs != "" && s.choices[name] != "" && s.current(needs) == "" && s.choices[name] != s.saved(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// write saves the choices, except those held back.
 func (s *store) write() (names []string, err error) {
 	f, err := openEnv(s.path)
 	if err != nil {
 		return nil, err
 	}
+	held := s.heldBack()
 	for _, name := range slices.Sorted(maps.Keys(s.choices)) {
 		value := s.choices[name]
-		if name == varBot && s.current(varUsers) == "" {
+		if slices.Contains(held, name) {
 			continue
 		}
 		old, isSet := f.vars[name]
@@ -169,7 +179,7 @@ func (s *store) write() (names []string, err error) {
 			continue
 		}
 		if err := f.set(name, value); err != nil {
-			return nil, trouble(err.Error(), "choose another value, or set it in the environment")
+			return nil, steps.Trouble(err.Error(), "choose another value, or set it in the environment")
 		}
 		names = append(names, name)
 	}

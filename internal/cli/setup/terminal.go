@@ -14,11 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 	xterm "golang.org/x/term"
 
+	"bareclaw/internal/steps"
 	"bareclaw/internal/term"
 )
-
-// errSkip is the answer that skips a step.
-var errSkip = errors.New("skipped")
 
 // errEnd means that the terminal has ended, by Ctrl-D or a hang-up.
 var errEnd = errors.New("the input has ended")
@@ -53,24 +51,16 @@ func (t *terminal) restore() {
 // asks reports whether there is somebody to ask.
 func (t *terminal) asks() bool { return t.in != nil }
 
-// A question has a text and a meaning for the empty answer.
-type question struct {
-	text   string
-	help   string // the answer to "?"
-	has    string // meaning of an empty line, in words; empty: none
-	secret bool   // typed characters stay hidden
-}
-
 // ask repeats a question until there is an answer. An empty answer means the value in
-// brackets. The error is errSkip, errEnd or ctx's error.
-func (t *terminal) ask(ctx context.Context, q question) (string, error) {
-	text := q.text + ":"
-	if q.has != "" {
-		text = q.text + " [" + term.SafeLine(q.has) + "]:"
+// brackets. The error is steps.ErrSkipped, errEnd or ctx's error.
+func (t *terminal) ask(ctx context.Context, q steps.Question) (string, error) {
+	text := q.Text + ":"
+	if q.Has != "" {
+		text = q.Text + " [" + term.SafeLine(q.Has) + "]:"
 	}
 	for {
-		hidden := q.secret && hideTyping(int(t.in.Fd())) == nil // before the question, to show no character
-		_, _ = fmt.Fprint(t.out, term.WrapIndented(t.out, stepIndent, text)+" ")
+		hidden := q.Secret && hideTyping(int(t.in.Fd())) == nil // before the question, to show no character
+		_, _ = fmt.Fprint(t.out, term.WrapIndented(t.out, steps.Indent, text)+" ")
 		line, err := t.read(ctx)
 		if hidden {
 			t.restore()
@@ -82,9 +72,9 @@ func (t *terminal) ask(ctx context.Context, q question) (string, error) {
 		}
 		switch line {
 		case "?":
-			t.note("%s", q.help+"\nEnter takes what is in brackets, s skips this step, Ctrl-C ends.")
+			t.note("%s", q.Help+"\nEnter takes what is in brackets, s skips this step, Ctrl-C ends.")
 		case "s":
-			return "", errSkip
+			return "", steps.ErrSkipped
 		default:
 			return line, nil
 		}
@@ -93,7 +83,7 @@ func (t *terminal) ask(ctx context.Context, q question) (string, error) {
 
 // confirm asks a question of yes or no, where an empty line is yes.
 func (t *terminal) confirm(ctx context.Context, text, help string) (bool, error) {
-	letter, err := t.pick(ctx, question{text: text, help: help, has: "Y/n"})
+	letter, err := t.pick(ctx, steps.Question{Text: text, Help: help, Has: "Y/n"})
 	return letter == "y", err
 }
 
@@ -104,7 +94,7 @@ func (t *terminal) agree(ctx context.Context, text, help string) (bool, error) {
 		return true, nil
 	}
 	yes, err := t.confirm(ctx, text, help)
-	if errors.Is(err, errSkip) {
+	if errors.Is(err, steps.ErrSkipped) {
 		return false, nil
 	}
 	return yes, err
@@ -112,19 +102,19 @@ func (t *terminal) agree(ctx context.Context, text, help string) (bool, error) {
 
 // pick asks a question whose answers are the letters in brackets, or the words that begin
 // with them. An empty line is the capital letter.
-func (t *terminal) pick(ctx context.Context, q question) (letter string, err error) {
-	letters := strings.Split(strings.ToLower(q.has), "/")
+func (t *terminal) pick(ctx context.Context, q steps.Question) (letter string, err error) {
+	letters := strings.Split(strings.ToLower(q.Has), "/")
 	for {
 		line, err := t.ask(ctx, q)
 		if err != nil {
 			return "", err
 		}
-		line = strings.ToLower(cmp.Or(line, strings.Trim(q.has, "/nry")))
+		line = strings.ToLower(cmp.Or(line, strings.Trim(q.Has, "/nry")))
 		if first := line[:1]; slices.Contains(letters, first) && slices.Contains([]string{first, "yes", "no", "revive"}, line) {
 			return first, nil
 		}
 		last := len(letters) - 1
-		t.say(stepIndent+"Please answer %s or %s.", strings.Join(letters[:last], ", "), letters[last])
+		t.say(steps.Indent+"Please answer %s or %s.", strings.Join(letters[:last], ", "), letters[last])
 	}
 }
 
@@ -152,16 +142,19 @@ func (t *terminal) read(ctx context.Context) (string, error) {
 	}
 }
 
-// awaitSkip reads lines until one skips, and returns errSkip, errEnd or ctx's error.
+// awaitSkip reads lines until one skips, and returns steps.ErrSkipped, errEnd or ctx's error.
 func (t *terminal) awaitSkip(ctx context.Context) error {
 	for {
 		if line, err := t.read(ctx); err != nil {
 			return err
 		} else if line == "s" {
-			return errSkip
+			return steps.ErrSkipped
 		}
 	}
 }
+
+// print prints a text as it is.
+func (t *terminal) print(text string) { _, _ = io.WriteString(t.out, text) }
 
 func (t *terminal) say(format string, args ...any) { _, _ = fmt.Fprintf(t.out, format+"\n", args...) }
 
@@ -172,7 +165,7 @@ func (t *terminal) tell(format string, args ...any) {
 
 // note prints an indented text that belongs to a step.
 func (t *terminal) note(format string, args ...any) {
-	t.say("%s", term.WrapIndented(t.out, stepIndent, fmt.Sprintf(format, args...)))
+	t.say("%s", term.WrapIndented(t.out, steps.Indent, fmt.Sprintf(format, args...)))
 }
 
 func (t *terminal) advise(next string) {
@@ -180,9 +173,6 @@ func (t *terminal) advise(next string) {
 		t.note(term.ActionPrefix+"%s", term.SafeLine(next))
 	}
 }
-
-// stepIndent indents the output of a step.
-const stepIndent = "    "
 
 func (t *terminal) noteAll(did []string) {
 	for _, line := range did {

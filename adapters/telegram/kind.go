@@ -1,0 +1,104 @@
+package telegram
+
+import (
+	"context"
+	"time"
+
+	"bareclaw/adapters"
+	"bareclaw/adapters/httpapi/metrics"
+	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/setup"
+	"bareclaw/core"
+	"bareclaw/core/config"
+)
+
+// Kind returns what the gateway and its command line need to know of this adapter.
+func Kind() adapters.Kind {
+	return adapters.Kind{
+		Name:            chats.Name,
+		Title:           "Telegram",
+		Prefix:          chats.Prefix,
+		Place:           "a Telegram chat",
+		Kept:            "A Telegram chat stays paired with the bot: its next message begins the channel anew.",
+		NewConversation: "/new",
+		IsConfigured:    func(c config.Config) bool { return c.TelegramToken.IsSet() },
+		New:             open,
+		Check:           checkBot,
+		Setup:           setup.New,
+	}
+}
+
+func open(g adapters.Gateway) (adapters.Adapter, error) {
+	cfg := &g.Config
+	a, err := New(Options{
+		Core:        g.Core,
+		Push:        g.Push,
+		Log:         g.Log,
+		Token:       cfg.TelegramToken.Reveal(),
+		API:         cfg.TelegramAPI,
+		Allowed:     cfg.AllowedUsers,
+		StateDir:    cfg.StateDir,
+		LockFile:    cfg.TelegramLock(),
+		Holder:      g.PID,
+		FileOver:    cfg.FileOver,
+		MediaMaxAge: cfg.MediaMaxAge,
+		Transcribe:  cfg.Transcribe,
+		SendRoots:   cfg.SendRoots,
+		CWD:         cfg.CWD,
+		Withheld:    cfg.NeverSent(),
+		Shown:       g.Show,
+		Inert:       g.Inert,
+		Restart:     g.Restart,
+		Version:     g.Version,
+		StartedAt:   g.StartedAt,
+		Agent:       g.Agent,
+		Models:      g.Models,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return served{a}, nil
+}
+
+// served is an adapter as the daemon sees it.
+type served struct{ a *Adapter }
+
+func (s served) Prepare(ctx context.Context) error { return s.a.Prepare(ctx) }
+func (s served) Run(ctx context.Context) error     { return s.a.Run(ctx) }
+func (s served) Close()                            { s.a.Close() }
+
+func (s served) CheckRecipient(ctx context.Context, channel core.ChannelKey) error {
+	return s.a.CheckRecipient(ctx, channel)
+}
+
+func (s served) Health() adapters.Health {
+	now := s.a.Health()
+	facts := map[string]any{
+		"strangers": now.Strangers,
+		"pending":   now.Pending,
+		"failed":    now.Failed,
+	}
+	if now.Bot != "" {
+		facts["bot"] = now.Bot
+	}
+	if !now.LastPoll.IsZero() {
+		facts["last_poll"] = now.LastPoll
+	}
+	return adapters.Health{Ready: now.Ready, Problem: now.Problem, Facts: facts}
+}
+
+func (s served) WriteMetrics(w *metrics.Writer) { writeMetrics(w, s.a.Health()) }
+
+func writeMetrics(w *metrics.Writer, now Health) {
+	ready := 0.0
+	if now.Ready {
+		ready = 1
+	}
+	w.Gauge("bareclaw_telegram_ready", "1 while messages are received.", ready)
+	if !now.LastPoll.IsZero() {
+		w.Gauge("bareclaw_telegram_last_poll_age_seconds", "How long ago a poll was completed; left out before the first one.", time.Since(now.LastPoll).Seconds())
+	}
+	w.Counter("bareclaw_telegram_strangers_total", "Updates of users that are not allowed, since start.", float64(now.Strangers))
+	w.Gauge("bareclaw_telegram_deliveries_pending", "Deliveries that are still to be made.", float64(now.Pending))
+	w.Counter("bareclaw_telegram_deliveries_failed_total", "Deliveries given up, since start.", float64(now.Failed))
+}

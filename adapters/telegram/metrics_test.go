@@ -1,0 +1,44 @@
+package telegram
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"bareclaw/adapters/httpapi/metrics"
+)
+
+// TestMetrics holds that the metrics are those of the adapter, and the age of the last
+// poll is left out before the first one.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	var now Health
+	check := func(want map[string]float64) {
+		t.Helper()
+		var w metrics.Writer
+		writeMetrics(&w, now)
+		got := map[string]float64{}
+		for line := range strings.Lines(w.String()) {
+			if name, value, _ := strings.Cut(line, " "); name != "#" {
+				got[name], _ = strconv.ParseFloat(strings.TrimSpace(value), 64)
+			}
+		}
+		if age, ok := got["bareclaw_telegram_last_poll_age_seconds"]; ok && age >= 60 {
+			got["bareclaw_telegram_last_poll_age_seconds"] = 60 // or some more, on a busy machine
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	now = Health{Strangers: 3, Pending: 2, Failed: 1}
+	want := map[string]float64{
+		"bareclaw_telegram_ready": 0, "bareclaw_telegram_strangers_total": 3, "bareclaw_telegram_deliveries_pending": 2,
+		"bareclaw_telegram_deliveries_failed_total": 1,
+	}
+	check(want)
+	now.Ready, now.LastPoll = true, time.Now().Add(-time.Minute)
+	want["bareclaw_telegram_ready"], want["bareclaw_telegram_last_poll_age_seconds"] = 1, 60
+	check(want)
+}
