@@ -47,7 +47,7 @@ type Init struct {
 
 	Yes bool `short:"y" help:"Ask nothing: take these flags, else what is set, else defaults. Needed where there is no terminal."`
 
-	Adapters kong.Plugins // the flags of each of setups
+	Adapters kong.Plugins `embed:""` // the flags of each of setups
 
 	NoTurn    bool `help:"Ask Claude nothing, which costs a little."`
 	NoService bool `help:"Install no service; the gateway is started in the background."`

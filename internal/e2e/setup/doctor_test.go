@@ -260,6 +260,7 @@ func TestDoctorOfTheExposure(t *testing.T) {
 
 func TestDoctorOfAGatewayThatIsNotWell(t *testing.T) {
 	t.Parallel()
+	blockedBot := []map[string]any{{"name": "telegram", "ready": true, "facts": map[string]any{"failed": 3}}}
 	rows := []struct {
 		name   string
 		change func(*standIn)
@@ -278,7 +279,7 @@ func TestDoctorOfAGatewayThatIsNotWell(t *testing.T) {
 		{"hangs", func(s *standIn) { s.hang = true }, doctor.Problem, "gateway_hangs", []string{"kill -HUP", "bareclaw stop --now"}},
 		{"another claude", func(s *standIn) { s.health["agent"] = map[string]any{"kind": "claude", "path": "/opt/claude"} }, doctor.Warning, "claude_other", []string{"/opt/claude"}},
 		{"no bot", func(s *standIn) { bot(s.Machine) }, doctor.Warning, "telegram_off", []string{"bareclaw restart"}},
-		{"a bot that was blocked", func(s *standIn) { bot(s.Machine); s.health["telegram"] = map[string]any{"ready": true, "failed": 3} }, doctor.Note, "telegram_failed", []string{"3 deliveries"}},
+		{"a bot that was blocked", func(s *standIn) { bot(s.Machine); s.health["parts"] = blockedBot }, doctor.Note, "telegram_failed", []string{"3 deliveries"}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

@@ -378,7 +378,7 @@ func TestInitInterrupted(t *testing.T) {
 			s.Types("\x03")
 			s.Expect("Interrupted. Nothing is half done.")
 			s.Exits(130)
-			if strings.Contains(s.Shown(), "The bot's token was not saved.") != (n > 6) {
+			if strings.Contains(s.Shown(), "BARECLAW_TELEGRAM_TOKEN was not saved.") != (n > 6) {
 				t.Error("it does not say what was saved")
 			}
 			if !echoes(s) {
