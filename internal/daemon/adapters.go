@@ -45,7 +45,7 @@ func (d *daemon) newAdapters() (all []*adapter, err error) {
 		if err := made.Prepare(context.Background()); err != nil {
 			return nil, fmt.Errorf("prepare the adapter %s: %w", k.Name, err)
 		}
-		all = append(all, &adapter{base: &d.base, Adapter: made, kind: k})
+		all = append(all, &adapter{base: d.base, Adapter: made, kind: k})
 	}
 	return all, nil
 }

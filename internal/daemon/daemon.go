@@ -56,11 +56,7 @@ func Work() error {
 	if err != nil {
 		return err
 	}
-	d := &daemon{supervisor: proc.Process{PID: os.Getppid()}, startedAt: time.Now(), served: make(chan struct{})}
-	d.parent, d.environ = parent, os.Environ() // as it is before .env
-	d.life, d.leaving = context.WithCancel(context.Background())
-	d.sockets.base, d.engine.base, d.http.base, d.restarts.base = &d.base, &d.base, &d.base, &d.base
-	d.restarts.engine, d.restarts.prepared = &d.engine, make(chan struct{}, 1)
+	d := newDaemon(parent)
 	defer d.leaving()
 	d.supervisor.Start, err = proc.StartTime(d.supervisor.PID)
 	if err == nil {
@@ -73,6 +69,28 @@ func Work() error {
 		parent.Failed(err, wantsRoom(err))
 	}
 	return err
+}
+
+// newDaemon makes a daemon that has not read its configuration yet.
+func newDaemon(parent *supervisor.Parent) *daemon {
+	life, leave := context.WithCancel(context.Background())
+	b := &base{
+		parent:  parent,
+		environ: os.Environ(), // as it is before .env
+		life:    life,
+	}
+	e := &engine{base: b}
+	return &daemon{
+		base:       b,
+		supervisor: proc.Process{PID: os.Getppid()},
+		startedAt:  time.Now(),
+		served:     make(chan struct{}),
+		leaving:    leave,
+		sockets:    &sockets{base: b},
+		engine:     e,
+		http:       &httpPart{base: b, failed: make(chan error, 3)},
+		restarts:   &restarts{base: b, engine: e, prepared: make(chan struct{}, 1)},
+	}
 }
 
 // wantsRoom reports whether an error may go away by itself: the disk is full, or too many files are
@@ -95,7 +113,7 @@ type base struct {
 
 // A daemon is one gateway process, the worker of a supervisor.
 type daemon struct {
-	base
+	*base
 	logged      lockfile.LogLocation // where the log is kept
 	terminal    *greeter             // of a person who has started the gateway; nil if nobody sees it
 	supervisor  proc.Process         // its process
@@ -106,12 +124,12 @@ type daemon struct {
 	leaving     context.CancelFunc // ends life
 
 	lock     *lockfile.StateLock
-	sockets  sockets
-	engine   engine
-	http     httpPart
+	sockets  *sockets
+	engine   *engine
+	http     *httpPart
 	parts    partList
 	unwatch  func() // ends the watchdog
-	restarts restarts
+	restarts *restarts
 	closers  []func() // release what this process has opened, called last first
 }
 
@@ -271,7 +289,7 @@ func (d *daemon) takeState() (err error) {
 //	loops      begin when clients can reach the gateway
 func (d *daemon) open() error {
 	d.closers = append(d.closers, d.engine.closeRecords)
-	hands := newTools(&d.base)
+	hands := newTools(d.base)
 	if err := d.engine.start(hands); err != nil {
 		return err
 	}
@@ -283,8 +301,8 @@ func (d *daemon) open() error {
 	for _, a := range people {
 		d.parts = append(d.parts, a.part())
 	}
-	scheduler := newScheduler(&d.engine, people)
-	if err := hands.fill(&d.engine, scheduler, d.restarts.requestBy); err != nil {
+	scheduler := newScheduler(d.engine, people)
+	if err := hands.fill(d.engine, scheduler, d.restarts.requestBy); err != nil {
 		return err
 	}
 	d.parts = append(d.parts, hands.part())
@@ -301,7 +319,7 @@ func (d *daemon) open() error {
 		Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
 		Inert: claude.Inert, FileMentions: d.cfg.FileMentions == config.FileMentionsOn,
 		Token: d.cfg.HTTPToken.Reveal(), Host: d.cfg.Host, AllowedHosts: d.cfg.AllowedHosts, BodyLimit: d.cfg.BodyLimit,
-	}, &d.sockets)
+	}, d.sockets)
 	d.parts = append(d.parts, d.http.part(),
 		loop(d.life, "tool lists", hands.follow),
 		loop(d.life, "tool host", func(ctx context.Context) { hands.run(ctx, d.served) }),

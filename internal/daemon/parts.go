@@ -99,7 +99,7 @@ type httpPart struct {
 }
 
 func (h *httpPart) start(o httpapi.Options, s *sockets) {
-	h.server, h.failed = httpapi.New(o), make(chan error, 3)
+	h.server = httpapi.New(o)
 	go func() { h.failed <- h.server.Serve(s.tcp) }()       // ends by stop
 	go func() { h.failed <- h.server.ServeLocal(s.unix) }() // likewise
 	if s.tools != nil {

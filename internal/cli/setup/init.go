@@ -1,5 +1,5 @@
 // Package setup leads from a fresh program to a first answer in steps (`bareclaw init`):
-// claude, its login, settings, a Telegram bot and its owner, the service, a first message,
+// claude, its login, settings, the adapters and who may use them, the service, a first message,
 // the heartbeat, and a final check.
 //
 // Each step reports a result, or the reason of a failure with advice; later steps run if
