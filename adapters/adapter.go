@@ -14,8 +14,8 @@ import (
 	"bareclaw/core/lanes"
 )
 
-// A Kind is a kind of channels, and the adapter that serves them. Each field is required, except
-// Check and Setup.
+// A Kind is a kind of channels, and the adapter that serves them. Kept, NewConversation, Check and
+// Setup may be left out.
 type Kind struct {
 	// Name is the name of the adapter: a word in lower case.
 	Name string

@@ -246,7 +246,9 @@ func (*channelRemove) Help() string {
 func keptOfRemoved() string {
 	var texts []string
 	for _, k := range kinds.All() {
-		texts = append(texts, k.Kept)
+		if k.Kept != "" {
+			texts = append(texts, k.Kept)
+		}
 	}
 	return strings.Join(texts, " ")
 }

@@ -6,24 +6,32 @@ import (
 	"go/format"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/exitcode"
 	"bareclaw/internal/testkit/check"
 )
 
-// TestAdapterExample compiles the adapter of docs/adapters.md as it stands there
-// and talks to it. The program around it is docs/testdata/lineexample.
+// TestAdapterExample builds the gateway with the adapter of docs/adapters.md as it stands there,
+// with its row and its setting, and talks to it, also after a restart.
 func TestAdapterExample(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
-	r := startLineExample(m)
+	m.Env = append(m.Env, "BARECLAW_LINE_SOCKET="+m.Path("state/line.sock"))
+	m.Program = buildWithLine(m)
+	g := m.Start()
+	if !strings.Contains(m.Command(exitcode.OK, "status").Out.String(), "line") {
+		t.Error("status does not show the adapter")
+	}
 
 	odd := dialLine(m, "not a name")
 	odd.expect("! ")
@@ -47,104 +55,81 @@ func TestAdapterExample(t *testing.T) {
 	ann.say("five")
 	ann.expect("< ok: five")
 
-	r.push("news")
+	g.Must("POST", "/send", harness.Obj{"channel": "line-ann", "text": "news"}, http.StatusOK)
 	ann.expect("< news")
 	if hosts := m.Hosts(); len(hosts) != 1 || hosts["line-ann"].PID == 0 {
 		t.Errorf("hosts are %v, want one of line-ann", hosts)
 	}
-	r.end()
-	if hosts := m.Hosts(); len(hosts) != 0 {
-		t.Errorf("hosts left: %v", hosts)
-	}
+
+	generation := g.Generation()
+	check.OK(t, g.Cmd.Process.Signal(syscall.SIGHUP))
+	g.Restarted(generation)
+	again := dialLine(m, "ann")
+	again.say("six")
+	again.expect("< ok: six")
 }
 
-// lineExample returns the adapter of the document, checked for form, and checks
-// that the program wires it as the document says.
-func lineExample(t testing.TB, program string) string {
+// lineExample returns the go blocks of the document: the adapter, its row, and its setting.
+func lineExample(t testing.TB) (source, row, setting string) {
 	t.Helper()
-	var source, wiring string
 	for _, b := range harness.Blocks(t, "docs/adapters.md") {
 		switch {
 		case b.Lang != "go":
 		case strings.Contains(b.Text, "\npackage line\n"):
 			source = b.Text
+		case strings.Contains(b.Text, "env:"):
+			setting = b.Text
 		default:
-			wiring = b.Text
+			row = b.Text
 		}
 	}
 	if formatted, err := format.Source([]byte(source)); err != nil || string(formatted) != source {
 		t.Fatalf("the example in docs/adapters.md is not as gofmt would have it: %v", err)
 	}
-	b, err := os.ReadFile(filepath.Join(program, "main.go"))
-	check.OK(t, err)
-	for line := range strings.Lines(wiring) {
-		if !strings.Contains(string(b), "\t"+line) {
-			t.Errorf("docs/adapters.md says %q, which %s does not do", line, program)
-		}
-	}
-	return source
+	return source, row, setting
 }
 
-// buildLineExample builds the program, with an overlay that puts the adapter
-// where the document says it is.
-func buildLineExample(m *harness.Machine) string {
+// buildWithLine builds the gateway, with an overlay that puts the adapter where the document says it
+// is, and adds its row and its setting.
+func buildWithLine(m *harness.Machine) (program string) {
 	m.T.Helper()
-	const program = "./docs/testdata/lineexample"
-	source := lineExample(m.T, program)
-	target, err := filepath.Abs("adapters/line/line.go")
-	check.OK(m.T, err)
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{target: m.Path("line.go")}})
-	check.OK(m.T, err)
-	for name, content := range map[string]string{"line.go": source, "overlay.json": string(overlay)} {
-		check.OK(m.T, os.WriteFile(m.Path(name), []byte(content), 0o600))
+	source, row, setting := lineExample(m.T)
+	overlay := map[string]string{}
+	replace := func(path, text string) {
+		target, err := filepath.Abs(path)
+		check.OK(m.T, err)
+		overlay[target] = m.Path(filepath.Base(path))
+		check.OK(m.T, os.WriteFile(overlay[target], []byte(text), 0o600))
 	}
-	out, err := exec.Command("go", "build", "-overlay", m.Path("overlay.json"), "-o", m.Path("lineexample"), program).CombinedOutput()
+	replace("adapters/line/line.go", source)
+	replace("adapters/kinds/kinds.go", insert(m.T, "adapters/kinds/kinds.go",
+		"import (", "\"bareclaw/adapters/line\"\n",
+		"return []adapters.Kind{", row))
+	replace("core/config/config.go", insert(m.T, "core/config/config.go",
+		"type Config struct {", setting))
+	b, err := json.Marshal(map[string]any{"Replace": overlay})
+	check.OK(m.T, err)
+	check.OK(m.T, os.WriteFile(m.Path("overlay.json"), b, 0o600))
+	out, err := exec.Command("go", "build", "-overlay", m.Path("overlay.json"), "-o", m.Path("bareclaw"), ".").CombinedOutput()
 	if err != nil {
 		m.T.Fatalf("docs/adapters.md does not compile: %v\n%s", err, out)
 	}
-	return m.Path("lineexample")
+	return m.Path("bareclaw")
 }
 
-// A running is the example program.
-type running struct {
-	m     *harness.Machine
-	cmd   *exec.Cmd
-	stdin io.WriteCloser
-}
-
-// startLineExample starts the program. Its state is where that of a daemon would
-// be, so that the machine finds its hosts.
-func startLineExample(m *harness.Machine) *running {
-	m.T.Helper()
-	self := harness.Bareclaw(m.T)
-	cmd := exec.Command(buildLineExample(m), m.Path("state"), self, harness.FakeClaude(m.T))
-	cmd.Env = append(slices.Clone(m.Env), "CLAUDE_CONFIG_DIR="+m.Path("state/claude"))
-	cmd.Stderr = m.Log
-	stdin, err := cmd.StdinPipe()
-	check.OK(m.T, err)
-	stdout, err := cmd.StdoutPipe()
-	check.OK(m.T, err)
-	check.OK(m.T, cmd.Start())
-	m.T.Cleanup(func() { _ = cmd.Process.Kill() })
-	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "ready\n" {
-		m.T.Fatalf("the example did not get ready: %q, %v", line, err)
+// insert returns a source file with texts inserted: each behind a text that stands in the file once.
+func insert(t testing.TB, path string, places ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	check.OK(t, err)
+	text := string(b)
+	for pair := range slices.Chunk(places, 2) {
+		if strings.Count(text, pair[0]) != 1 {
+			t.Fatalf("%s has %q %d times", path, pair[0], strings.Count(text, pair[0]))
+		}
+		text = strings.Replace(text, pair[0], pair[0]+"\n"+pair[1], 1)
 	}
-	return &running{m: m, cmd: cmd, stdin: stdin}
-}
-
-func (r *running) push(text string) {
-	r.m.T.Helper()
-	if _, err := io.WriteString(r.stdin, text+"\n"); err != nil {
-		r.m.T.Fatal(err)
-	}
-}
-
-func (r *running) end() {
-	r.m.T.Helper()
-	_ = r.stdin.Close()
-	if err := r.cmd.Wait(); err != nil {
-		r.m.T.Errorf("the example ended with %v", err)
-	}
+	return text
 }
 
 // A lineClient is the other end of a conversation.
