@@ -81,7 +81,7 @@ claude-next: ## the tests with the real claude CLI against its newest version on
 
 .PHONY: crash
 crash: ## the long runs of the crash tests; takes up to an hour
-	BARECLAW_TEST_SOAK=1 $(GO) test $(RACE) -run 'Crash|Replay|KillNine|RealKill' -timeout 60m ./internal/e2e/... ./sessionhost/... ./core/ledger
+	BARECLAW_TEST_SOAK=1 $(GO) test $(RACE) -run 'Crash|Replay|KillNine|RealKill' -timeout 60m ./internal/e2e/... ./sessionhost/... ./core/ledger/sqlite
 
 # Which mutations: a regular expression of promise, package or test.
 MUTATE ?= .

@@ -15,7 +15,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/lanes"
-	"bareclaw/core/ledger"
+	"bareclaw/core/ledger/sqlite"
 	"bareclaw/core/schedule"
 	"bareclaw/core/sessionfile"
 	"bareclaw/internal/testkit/check"
@@ -32,7 +32,7 @@ type gateway struct {
 func newGateway(t testing.TB, change func(*lanes.Options)) *gateway {
 	t.Helper()
 	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
-	l, err := ledger.Open(filepath.Join(dir, "ledger.db"), log)
+	l, err := sqlite.Open(filepath.Join(dir, "ledger.db"), log)
 	check.OK(t, err)
 	sessions, err := sessionfile.Open(filepath.Join(dir, "sessions.json"), log)
 	check.OK(t, err)
@@ -98,7 +98,7 @@ func (g *gateway) accepted(t testing.TB) (all []core.Message) {
 
 // ledgerWithFaults fails with the error of fail.
 type ledgerWithFaults struct {
-	*ledger.Ledger
+	*sqlite.Ledger
 
 	err atomic.Pointer[error]
 }

@@ -11,7 +11,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/lanes"
-	"bareclaw/core/ledger"
+	"bareclaw/core/ledger/sqlite"
 	"bareclaw/core/sessionfile"
 	"bareclaw/internal/testkit/botapi"
 )
@@ -21,7 +21,7 @@ import (
 func newAdapter(t *testing.T, changes ...func(*lanes.Options, *Options)) *Adapter {
 	t.Helper()
 	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
-	l, err := ledger.Open(filepath.Join(dir, "ledger.db"), log)
+	l, err := sqlite.Open(filepath.Join(dir, "ledger.db"), log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/core/ledger"
+	"bareclaw/core/ledger/sqlite"
 )
 
 // lazyPause is longer than the ledger keeps a lazy change.
@@ -29,7 +29,7 @@ type life struct {
 // A testLedger is a ledger in a temporary directory that can be slow, full or held. A test fails when a change
 // contradicts the record, or gives a message a second outcome.
 type testLedger struct {
-	*ledger.Ledger
+	*sqlite.Ledger
 	t        *testing.T
 	progress atomic.Uint64
 	order    chan struct{} // full while a change is passed on; guards queue and steps
@@ -74,7 +74,7 @@ var emptyLedger = sync.OnceValues(func() ([]byte, error) {
 		return nil, err
 	}
 	path := filepath.Join(dir, "ledger")
-	l, err := ledger.Open(path, slog.New(slog.DiscardHandler))
+	l, err := sqlite.Open(path, slog.New(slog.DiscardHandler))
 	if err == nil {
 		err = l.Close()
 	}
@@ -97,7 +97,7 @@ func newTestLedger(t *testing.T) *testLedger {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := ledger.Open(path, slog.New(slog.DiscardHandler))
+	l, err := sqlite.Open(path, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

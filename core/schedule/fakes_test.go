@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/core/ledger"
+	"bareclaw/core/ledger/sqlite"
 	"bareclaw/core/schedule"
 	"bareclaw/internal/testkit/check"
 )
@@ -23,7 +23,7 @@ import (
 // A memory is a ledger that can be made to fail, and a core that takes messages. The
 // ledger does not have the messages.
 type memory struct {
-	*ledger.Ledger
+	*sqlite.Ledger
 
 	mu       sync.Mutex
 	err      error
@@ -140,7 +140,7 @@ func playWorld(t *testing.T, f func(t *testing.T, w *world)) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	synctest.Test(t, func(t *testing.T) {
-		l, err := ledger.Open(path, slog.New(slog.DiscardHandler))
+		l, err := sqlite.Open(path, slog.New(slog.DiscardHandler))
 		check.OK(t, err)
 		w := &world{t: t, memory: &memory{Ledger: l}}
 		f(t, w)

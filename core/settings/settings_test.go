@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/core/ledger"
+	"bareclaw/core/ledger/sqlite"
 	"bareclaw/internal/testkit/check"
 )
 
 // Changes are checked, written and applied, and the next cache finds them in the ledger.
 func TestCache(t *testing.T) {
 	t.Parallel()
-	l, err := ledger.Open(filepath.Join(t.TempDir(), "ledger.db"), slog.New(slog.DiscardHandler))
+	l, err := sqlite.Open(filepath.Join(t.TempDir(), "ledger.db"), slog.New(slog.DiscardHandler))
 	check.OK(t, err)
 	defer func() { _ = l.Close() }()
 	ctx, changed := t.Context(), []core.ChannelKey{}

@@ -13,7 +13,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/adapterstore"
-	"bareclaw/core/ledger"
+	"bareclaw/core/ledger/sqlite"
 	"bareclaw/internal/testkit/check"
 )
 
@@ -22,7 +22,7 @@ import (
 type recordedTool struct {
 	t       *testing.T
 	tool    Tool
-	ledger  *ledger.Ledger
+	ledger  *sqlite.Ledger
 	now     time.Time // of the records
 	effects int
 	last    Call
@@ -31,7 +31,7 @@ type recordedTool struct {
 
 func newRecordedTool(t *testing.T, handle Handler) *recordedTool {
 	t.Helper()
-	l, err := ledger.Open(filepath.Join(t.TempDir(), "ledger.db"), slog.New(slog.DiscardHandler))
+	l, err := sqlite.Open(filepath.Join(t.TempDir(), "ledger.db"), slog.New(slog.DiscardHandler))
 	check.OK(t, err)
 	t.Cleanup(func() { _ = l.Close() }) // again, in some tests
 	rt := &recordedTool{t: t, ledger: l, now: time.Now()}

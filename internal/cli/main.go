@@ -22,7 +22,7 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/config"
-	"bareclaw/core/ledger"
+	"bareclaw/core/ledger/sqlite"
 	"bareclaw/heartbeat/program"
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/buildinfo"
@@ -244,7 +244,7 @@ func (v *version) Run(stdout io.Writer) error {
 		_, err := fmt.Fprintln(stdout, "bareclaw", buildinfo.Version())
 		return err
 	}
-	reads := ledger.Program()
+	reads := sqlite.Program()
 	return json.NewEncoder(stdout).Encode(program.Info{
 		Version: buildinfo.Version(), Commit: buildinfo.Commit(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
 		Schema: reads.Schema, MinReader: reads.MinReader,

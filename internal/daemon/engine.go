@@ -21,7 +21,7 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/core/feed"
 	"bareclaw/core/lanes"
-	"bareclaw/core/ledger"
+	"bareclaw/core/ledger/sqlite"
 	"bareclaw/core/sessionfile"
 	"bareclaw/core/sessionpool"
 	"bareclaw/internal/lockfile"
@@ -37,7 +37,7 @@ type engine struct {
 	*base
 	agent      agent
 	generation int64
-	ledger     *ledger.Ledger
+	ledger     *sqlite.Ledger
 	sessions   *sessionfile.File
 	hosts      *sessionhost.Hosts
 	manager    *lanes.Manager
@@ -167,7 +167,7 @@ func (e *engine) health(h *api.Health) {
 }
 
 func (e *engine) openRecords() (err error) {
-	if e.ledger, err = ledger.Open(filepath.Join(e.cfg.StateDir, "ledger.db"), e.log); err != nil {
+	if e.ledger, err = sqlite.Open(filepath.Join(e.cfg.StateDir, "ledger.db"), e.log); err != nil {
 		return err
 	}
 	if e.generation, err = e.ledger.NextGeneration(context.Background()); err != nil {

@@ -20,7 +20,7 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 	"bareclaw/core/config"
-	"bareclaw/core/ledger"
+	"bareclaw/core/ledger/sqlite"
 	"bareclaw/heartbeat/program"
 	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/buildinfo"
@@ -276,7 +276,7 @@ func (r *restarts) examine(ctx context.Context, place program.Place) (version st
 	if err != nil {
 		return "", err
 	}
-	file, err := ledger.Inspect(filepath.Join(r.cfg.StateDir, "ledger.db"))
+	file, err := sqlite.Inspect(filepath.Join(r.cfg.StateDir, "ledger.db"))
 	if err != nil {
 		return "", err
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/core/ledger"
+	"bareclaw/core/ledger/sqlite"
 	"bareclaw/core/schedule"
 	"bareclaw/core/tools"
 	"bareclaw/internal/testkit/check"
@@ -34,7 +34,7 @@ type fakeGateway struct {
 
 func newFakeGateway(t *testing.T) *fakeGateway {
 	t.Helper()
-	l, err := ledger.Open(filepath.Join(t.TempDir(), "ledger.db"), slog.New(slog.DiscardHandler))
+	l, err := sqlite.Open(filepath.Join(t.TempDir(), "ledger.db"), slog.New(slog.DiscardHandler))
 	check.OK(t, err)
 	t.Cleanup(func() { check.OK(t, l.Close()) })
 	f := &fakeGateway{t: t, tools: tools.NewRegistry(slog.New(slog.DiscardHandler)), tickets: map[string]*core.Ticket{}}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"bareclaw/core/config"
-	"bareclaw/core/ledger"
+	"bareclaw/core/ledger/sqlite"
 	"bareclaw/heartbeat"
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/term"
@@ -117,7 +117,7 @@ func TestLandlock(t *testing.T) {
 func TestALedgerThatIsTooLargeToBeSearched(t *testing.T) {
 	t.Parallel()
 	var r report
-	judgeLedger(&r, "/state/ledger.db", ledger.Examination{Size: 1 << 40, Mode: 0o600})
+	judgeLedger(&r, "/state/ledger.db", sqlite.Examination{Size: 1 << 40, Mode: 0o600})
 	tells(t, r.found, "ledger_unchecked")
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"bareclaw/core/ledger"
+	"bareclaw/core/ledger/sqlite"
 	"bareclaw/internal/humanize"
 )
 
@@ -28,11 +28,11 @@ func checkLedger(ctx context.Context, r *report) {
 		return
 	}
 	path := filepath.Join(r.cfg.StateDir, "ledger.db")
-	e, err := ledger.Examine(ctx, path)
+	e, err := sqlite.Examine(ctx, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		r.ok("There is no ledger yet.")
-	case errors.Is(err, ledger.ErrForeign):
+	case errors.Is(err, sqlite.ErrForeign):
 		r.problem("ledger_foreign", path+" is the database of another program.", "The gateway does not start.", "move it away")
 	case err != nil:
 		r.problem("ledger_unreadable", err.Error()+".", "The gateway does not start, or refuses messages.", "ls -l "+quote(path)+"*")
@@ -41,7 +41,7 @@ func checkLedger(ctx context.Context, r *report) {
 	}
 }
 
-func judgeLedger(r *report, path string, e ledger.Examination) {
+func judgeLedger(r *report, path string, e sqlite.Examination) {
 	if len(e.Damage) > 0 {
 		r.problem("ledger_damaged", path+" is damaged: "+strings.Join(e.Damage, "; ")+".",
 			"What is in the damaged part is lost, and the gateway may refuse messages.", restoreLedger)

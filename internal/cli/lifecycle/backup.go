@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"bareclaw/core/config"
-	"bareclaw/core/ledger"
+	"bareclaw/core/ledger/sqlite"
 	"bareclaw/internal/cli/backup"
 	"bareclaw/internal/cli/command"
 	toolhost "bareclaw/toolhost/api"
@@ -45,13 +45,13 @@ func (b *Backup) Run(c *command.Context, cfg config.Config) error {
 	}
 	defer func() { _ = os.RemoveAll(work) }()
 	copied := filepath.Join(work, backup.Ledger)
-	if err := ledger.Copy(filepath.Join(cfg.StateDir, backup.Ledger), copied); err != nil {
+	if err := sqlite.Copy(filepath.Join(cfg.StateDir, backup.Ledger), copied); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("there is nothing to back up: %s holds no ledger", cfg.StateDir)
 		}
 		return err
 	}
-	v, err := ledger.Check(copied)
+	v, err := sqlite.Check(copied)
 	if err != nil {
 		return err
 	}

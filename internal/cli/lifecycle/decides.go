@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"bareclaw/core/config"
-	"bareclaw/core/ledger"
+	"bareclaw/core/ledger/sqlite"
 	"bareclaw/internal/cli/backup"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
@@ -74,7 +74,7 @@ func decisions(ctx context.Context, work string, env []backup.Part) (all []decis
 		}
 		add("settings in "+p.Path+":", rows)
 	}
-	standing, err := ledger.ReadStanding(ctx, filepath.Join(work, backup.Ledger))
+	standing, err := sqlite.ReadStanding(ctx, filepath.Join(work, backup.Ledger))
 	if err != nil {
 		return nil, err
 	}
@@ -127,21 +127,21 @@ func settingsIn(saved, path string) (rows []string, err error) {
 	return rows, nil
 }
 
-func modesIn(s ledger.Standing) (rows []string) {
+func modesIn(s sqlite.Standing) (rows []string) {
 	for _, key := range slices.Sorted(maps.Keys(s.Modes)) {
 		rows = append(rows, fmt.Sprintf("%s: %s", key, s.Modes[key]))
 	}
 	return rows
 }
 
-func rulesIn(s ledger.Standing) (rows []string) {
+func rulesIn(s sqlite.Standing) (rows []string) {
 	for _, r := range s.Rules {
 		rows = append(rows, fmt.Sprintf("%s: %s", r.Channel, r.Rule))
 	}
 	return rows
 }
 
-func jobsIn(s ledger.Standing) (rows []string) {
+func jobsIn(s sqlite.Standing) (rows []string) {
 	for _, j := range s.Jobs {
 		row := fmt.Sprintf("%s, %s: ", j.Channel, j.When)
 		if j.Precheck != "" {
@@ -152,7 +152,7 @@ func jobsIn(s ledger.Standing) (rows []string) {
 	return rows
 }
 
-func givenIn(s ledger.Standing) (rows []string) {
+func givenIn(s sqlite.Standing) (rows []string) {
 	for _, g := range s.Given {
 		rows = append(rows, fmt.Sprintf("%s: %s", g.Channel, humanize.Shorten(g.Text, maxText)))
 	}
@@ -163,7 +163,7 @@ func givenIn(s ledger.Standing) (rows []string) {
 	return rows
 }
 
-func unsentIn(s ledger.Standing) (rows []string) {
+func unsentIn(s sqlite.Standing) (rows []string) {
 	for _, key := range slices.Sorted(maps.Keys(s.Unsent)) {
 		rows = append(rows, fmt.Sprintf("%s: %s", key, humanize.Count(s.Unsent[key], "delivery")))
 	}

@@ -13,7 +13,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
-	"bareclaw/core/ledger"
+	"bareclaw/core/ledger/sqlite"
 	"bareclaw/heartbeat/program"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
@@ -245,7 +245,7 @@ func (u *Upgrade) replace(c *command.Context, gateway *client.Client, file strin
 	if have, err := program.Sum(place.Path()); err != nil || have == sum {
 		return errors.Join(err, fmt.Errorf("%s is that program already, %s", place.Path(), info.Version))
 	}
-	records, err := ledger.Inspect(filepath.Join(cfg.StateDir, "ledger.db"))
+	records, err := sqlite.Inspect(filepath.Join(cfg.StateDir, "ledger.db"))
 	if err == nil {
 		err = info.Reads(records.MinReader)
 	} else if errors.Is(err, os.ErrNotExist) {

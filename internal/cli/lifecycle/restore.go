@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"bareclaw/core/config"
-	"bareclaw/core/ledger"
+	"bareclaw/core/ledger/sqlite"
 	"bareclaw/internal/cli/backup"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/lockfile"
@@ -129,13 +129,13 @@ func (r *Restore) unpack(ctx context.Context, work string) (backup.About, error)
 	if err != nil {
 		return a, fmt.Errorf("%s: %w", r.File, err)
 	}
-	v, err := ledger.Check(filepath.Join(work, backup.Ledger))
+	v, err := sqlite.Check(filepath.Join(work, backup.Ledger))
 	if err != nil {
 		return a, fmt.Errorf("%s: its ledger cannot be used: %w", r.File, err)
 	}
-	if !v.Reads(ledger.Program().Schema) {
+	if !v.Reads(sqlite.Program().Schema) {
 		return a, fmt.Errorf("%s was saved by bareclaw %s, and its ledger needs a program that knows schema %d; this one knows %d: use the newer one",
-			r.File, term.SafeLine(a.Version), v.MinReader, ledger.Program().Schema)
+			r.File, term.SafeLine(a.Version), v.MinReader, sqlite.Program().Schema)
 	}
 	var ids map[string]string
 	switch b, err := os.ReadFile(filepath.Join(work, backup.Sessions)); {

@@ -18,7 +18,7 @@ import (
 
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core"
-	"bareclaw/core/ledger"
+	"bareclaw/core/ledger/sqlite"
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/exitcode"
 	"bareclaw/internal/logfile"
@@ -36,7 +36,7 @@ const hostile = "evil\u202e]/name %s"
 // gateway may have left it. No daemon runs.
 func seedChannels(m *harness.Machine, keys ...string) {
 	m.T.Helper()
-	l, err := ledger.Open(m.Path("state/ledger.db"), slog.New(slog.DiscardHandler))
+	l, err := sqlite.Open(m.Path("state/ledger.db"), slog.New(slog.DiscardHandler))
 	check.OK(m.T, err)
 	var c core.Change
 	for _, key := range keys {

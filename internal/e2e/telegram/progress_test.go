@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/core/ledger"
+	"bareclaw/core/ledger/sqlite"
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/testkit/botapi"
 )
@@ -157,7 +157,7 @@ func TestTelegramInterim(t *testing.T) {
 // prefer chooses how much is shown on a channel. No daemon runs.
 func prefer(m *harness.Machine, channel string, verbose int) {
 	m.T.Helper()
-	l, err := ledger.Open(m.Path("state/ledger.db"), slog.New(slog.DiscardHandler))
+	l, err := sqlite.Open(m.Path("state/ledger.db"), slog.New(slog.DiscardHandler))
 	if err != nil {
 		m.T.Fatal(err)
 	}

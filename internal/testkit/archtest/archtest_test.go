@@ -69,8 +69,8 @@ func TestCheck(t *testing.T) {
 		p   Package
 		bad []string
 	}{
-		{imports("/adapters/httpapi", module+"/core", module+"/internal/peercred", module+"/adapters/telegram", module+"/core/ledger", module+"/mcp", module),
-			[]string{module + "/adapters/telegram", module + "/core/ledger", module + "/mcp", module}},
+		{imports("/adapters/httpapi", module+"/core", module+"/internal/peercred", module+"/adapters/telegram", module+"/core/ledger/sqlite", module+"/mcp", module),
+			[]string{module + "/adapters/telegram", module + "/core/ledger/sqlite", module + "/mcp", module}},
 		{imports("/adapters/telegram/markdown", module+"/adapters/telegram/throttle"), nil},
 		{imports("/internal/proc", module+"/internal/lockfile", module+"/core"), []string{module + "/core"}},
 		{imports("/core", "context", "net", "net/netip", "os/exec", module+"/internal/wait"), []string{module + "/internal/wait", "net", "os/exec"}},

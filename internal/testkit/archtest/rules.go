@@ -20,8 +20,8 @@ func rooms() []room {
 	)
 	return []room{
 		{"", []string{"heartbeat/supervisor", "internal/daemon", "internal/cli", "sessionhost/host", "sessionhost/protocol", "heartbeat", "toolhost/api", "toolhost/runner"}, "main selects the role of the process; internal/daemon wires the rooms"},
-		{"internal/daemon", []string{"mcp", "core/tools", "core/tools/gateway", "toolhost", "adapters/httpapi", "adapters/httpapi/api", "adapters/httpapi/client", "adapters/httpapi/metrics", "adapters", "adapters/kinds", "heartbeat", "heartbeat/program", "heartbeat/service", "heartbeat/supervisor", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/adapterstore", "core/config", "core/feed", "core/lanes", "core/ledger", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
-		{"internal/cli", []string{"adapters", "adapters/kinds", "adapters/httpapi/api", "adapters/httpapi/client", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/config", "core/ledger", "core/progress", "core/schedule", "toolhost/api"}, "the command line knows the gateway as a client, and the files it looks after; of the adapters what they say of themselves; not the wiring"},
+		{"internal/daemon", []string{"mcp", "core/tools", "core/tools/gateway", "toolhost", "adapters/httpapi", "adapters/httpapi/api", "adapters/httpapi/client", "adapters/httpapi/metrics", "adapters", "adapters/kinds", "heartbeat", "heartbeat/program", "heartbeat/service", "heartbeat/supervisor", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/adapterstore", "core/config", "core/feed", "core/lanes", "core/ledger/sqlite", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
+		{"internal/cli", []string{"adapters", "adapters/kinds", "adapters/httpapi/api", "adapters/httpapi/client", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/config", "core/ledger/sqlite", "core/progress", "core/schedule", "toolhost/api"}, "the command line knows the gateway as a client, and the files it looks after; of the adapters what they say of themselves; not the wiring"},
 		{"adapters", []string{"adapters/httpapi/metrics", "core", "core/config", "core/lanes"}, "what adapters say of themselves knows core, no adapter"},
 		{"adapters/kinds", []string{"adapters", "adapters/telegram", "core"}, "the list of adapters knows each of them, nothing else"},
 		{"adapters/httpapi/metrics", []string{"core", "core/lanes", "core/schedule"}, "metrics know what they count, no adapter"},
@@ -44,7 +44,7 @@ func rooms() []room {
 		{"core/config", nil, "the configuration knows nothing of what it configures"},
 		{"core/feed", []string{"core"}, "feeds know core's updates, neither lanes nor adapters"},
 		{"core/lanes", []string{"core", "core/adapterstore", "core/feed", "core/settings"}, "lanes know core, the adapters' store, feeds and settings; ledger, agent and adapters come as interfaces"},
-		{"core/ledger", []string{"core", "core/schedule"}, "the ledger knows core, nothing that uses it"},
+		{"core/ledger/sqlite", []string{"core", "core/schedule"}, "the ledger knows core, nothing that uses it"},
 		{"core/progress", []string{"core"}, "progress folds core's updates, whoever shows them"},
 		{"core/schedule", []string{"core"}, "schedules know core, nothing that uses them"},
 		{"core/sessionfile", []string{"core"}, "the session file knows core, nothing that uses it"},
@@ -138,7 +138,7 @@ func bans() []ban {
 			rule:    "sessionhost knows no HTTP and no SQL",
 		},
 		{
-			rooms:   []string{"core", "core/adapterstore", "core/feed", "core/lanes", "core/settings", "core/ledger", "core/schedule", "sessionhost", "sessionhost/host", "sessionhost/pipe", "sessionhost/protocol", "sessionhost/claude"},
+			rooms:   []string{"core", "core/adapterstore", "core/feed", "core/lanes", "core/settings", "core/ledger/sqlite", "core/schedule", "sessionhost", "sessionhost/host", "sessionhost/pipe", "sessionhost/protocol", "sessionhost/claude"},
 			imports: []string{"github.com/joho/godotenv"},
 			rule:    "only core/config reads settings from the environment",
 		},

@@ -21,8 +21,8 @@ var mutations = []Mutation{
 		Old: "if why == endingSessions {", New: "if why != handingOver {", Package: "./internal/e2e/http", Test: "TestTerminateLeavesHostsAtWork",
 	},
 	{
-		Promise: "the daemon is killed (`kill -9`)", File: "core/ledger/writer.go",
-		Old: "if w.outcomes[i] != nil || e.isBarrier() && w.arrived == 0 {", New: "if true {", Package: "./core/ledger", Test: "TestKillNine",
+		Promise: "the daemon is killed (`kill -9`)", File: "core/ledger/sqlite/writer.go",
+		Old: "if w.outcomes[i] != nil || e.isBarrier() && w.arrived == 0 {", New: "if true {", Package: "./core/ledger/sqlite", Test: "TestKillNine",
 	},
 	{
 		Promise: "a session host is killed", File: "core/lanes/fate.go",
@@ -406,6 +406,6 @@ var mutations = []Mutation{
 // elsewhere says of promises why no line of ours breaks them, or which test would need more than a
 // line.
 var elsewhere = map[string]string{
-	"the power fails": "of a whole machine: what is synced, and in which order, is tested in core/ledger by kills at each system call",
+	"the power fails": "of a whole machine: what is synced, and in which order, is tested in core/ledger/sqlite by kills at each system call",
 	"a tick hangs":    "systemd ends it, by TimeoutStartSec of the unit: heartbeat/service",
 }

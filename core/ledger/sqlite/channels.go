@@ -1,0 +1,136 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"bareclaw/core"
+)
+
+var (
+	stmtModel = newStatement("set the model of",
+		`INSERT INTO settings(channel, model) VALUES(?,?) ON CONFLICT(channel) DO UPDATE SET model=excluded.model`)
+	stmtMode = newStatement("set the permission mode of", `INSERT INTO settings(channel, permission_mode) VALUES(?,?)
+		ON CONFLICT(channel) DO UPDATE SET permission_mode=excluded.permission_mode`)
+	stmtTools = newStatement("set the tools of",
+		`INSERT INTO settings(channel, tools) VALUES(?,?) ON CONFLICT(channel) DO UPDATE SET tools=excluded.tools`)
+	stmtAddRule    = newStatement("store rule", `INSERT INTO rules(id, channel, rule, doc) VALUES(?,?,?,?) ON CONFLICT(channel, rule) DO NOTHING`)
+	stmtRemoveRule = newStatement("remove rule", `DELETE FROM rules WHERE id=? AND channel=?`)
+)
+
+type ruleDoc struct {
+	Tool      string `json:"tool"`
+	CreatedAt int64  `json:"created_at"`
+	By        string `json:"by,omitempty"`
+}
+
+func changeSettings(k *compiler, c *core.SettingsChange) {
+	channel := string(c.Channel)
+	if c.Model != nil {
+		k.add(stmtModel, channel, channel, *c.Model)
+	}
+	if c.PermissionMode != nil {
+		k.add(stmtMode, channel, channel, *c.PermissionMode)
+	}
+	if c.Tools != nil {
+		k.add(stmtTools, channel, channel, *c.Tools)
+	}
+	for _, id := range c.Remove {
+		k.add(stmtRemoveRule, id, id, channel)
+	}
+	for _, r := range c.Add {
+		k.add(stmtAddRule, r.ID, r.ID, channel, r.Rule, k.doc(ruleDoc{Tool: r.Tool, CreatedAt: nanos(r.CreatedAt), By: r.By}))
+	}
+}
+
+// channels reads the records of channels and implements [core.ChannelReader].
+type channels struct{ *reader }
+
+// Channels implements [core.ChannelReader] and sorts by the newest message first. The
+// query counts messages and takes time in proportion to their number.
+func (l channels) Channels(ctx context.Context) ([]core.ChannelRecord, error) {
+	return readAll(ctx, l.reader, "channels", func(scan scanFunc) (c core.ChannelRecord, err error) {
+		err = scan(&c.Key, &c.Messages, at(&c.LastAt))
+		return c, err
+	}, `SELECT g.channel, g.messages, m.received_at
+		FROM (SELECT channel, count(*) AS messages, max(seq) AS last FROM messages GROUP BY channel) g
+		JOIN messages m ON m.seq=g.last ORDER BY g.last DESC`)
+}
+
+// Settings implements [core.ChannelReader].
+func (l channels) Settings(ctx context.Context) (map[core.ChannelKey]core.Settings, error) {
+	all := map[core.ChannelKey]core.Settings{}
+	_, err := readAll(ctx, l.reader, "the settings of channels", func(scan scanFunc) (_ struct{}, err error) {
+		var key core.ChannelKey
+		var s core.Settings
+		var model, mode *string
+		err = scan(&key, &model, &mode, &s.Tools)
+		if model != nil {
+			s.Model, s.HadModel = *model, *model == ""
+		}
+		if mode != nil {
+			s.PermissionMode, s.HadPermissionMode = *mode, *mode == ""
+		}
+		all[key] = s
+		return struct{}{}, err
+	}, `SELECT channel, model, permission_mode, tools FROM settings`)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := readAll(ctx, l.reader, "the rules of channels", scanRule, selectRules)
+	for _, r := range rules {
+		s := all[r.Channel]
+		s.Rules = append(s.Rules, r)
+		all[r.Channel] = s
+	}
+	return all, err
+}
+
+const selectRules = `SELECT id, channel, rule, doc FROM rules ORDER BY seq`
+
+func scanRule(scan scanFunc) (r core.Rule, err error) {
+	var d ruleDoc
+	err = scan(&r.ID, &r.Channel, &r.Rule, storedDoc{&d})
+	r.Tool, r.CreatedAt, r.By = d.Tool, fromNanos(d.CreatedAt), d.By
+	return r, err
+}
+
+var (
+	stmtCount = newStatement("", `UPDATE counters SET accepted=accepted+?, answered=answered+?, failed=failed+?, cancelled=cancelled+?`)
+	stmtSpend = newStatement("", `INSERT INTO spending(day, usd) VALUES(?,?) ON CONFLICT(day) DO UPDATE SET usd=usd+excluded.usd`)
+)
+
+// counters holds a transaction's additions to the account: accepted, answered, failed and
+// cancelled messages.
+type counters [4]int64
+
+// totals reads counts and costs and implements [core.TotalsReader].
+type totals struct{ *reader }
+
+const selectBalance = `SELECT accepted, answered, failed, cancelled, (SELECT count(*) FROM messages WHERE state<2) FROM counters`
+
+func scanBalance(scan scanFunc) (b core.Balance, err error) {
+	err = scan(&b.Accepted, &b.Answered, &b.Failed, &b.Cancelled, &b.Waiting)
+	return b, err
+}
+
+// Balance implements [core.TotalsReader].
+func (l totals) Balance(ctx context.Context) (core.Balance, error) {
+	return readOne(ctx, l.reader, "the balance", scanBalance, selectBalance)
+}
+
+// Spent implements [core.TotalsReader]. An unknown day has cost 0.
+func (l totals) Spent(ctx context.Context, day string) (float64, error) {
+	return readOne(ctx, l.reader, "what was spent on "+day, column[float64], `SELECT total(usd) FROM spending WHERE day=?`, day)
+}
+
+// Usage implements [core.TotalsReader].
+func (l totals) Usage(ctx context.Context, key core.ChannelKey, since time.Time) (core.Usage, error) {
+	return readOne(ctx, l.reader, "usage of channel "+string(key), func(scan scanFunc) (u core.Usage, err error) {
+		err = scan(&u.Turns, &u.TurnsToday, &u.Spent, &u.SpentToday)
+		return u, err
+	}, `SELECT
+		count(DISTINCT turn), count(DISTINCT CASE WHEN ended_at>=?1 THEN turn END),
+		total(json_extract(outcome, '$.cost_usd')), total(CASE WHEN ended_at>=?1 THEN json_extract(outcome, '$.cost_usd') END)
+		FROM messages WHERE channel=?2 AND state>=2`, nanos(since), string(key))
+}

@@ -1,0 +1,120 @@
+package sqlite_test
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
+)
+
+func TestDeliveries(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	d := func(id, adapter string, of core.MessageID) *core.Delivery {
+		return &core.Delivery{ID: id, Kind: "k", Adapter: adapter, Channel: "c", Message: of, Body: json.RawMessage(`{"a":1}`), CreatedAt: day}
+	}
+	mustWrite(t, l, core.Change{Deliver: []*core.Delivery{d("1", "a", "m"), d("2", "a", ""), d("3", "b", "m")}})
+	mustWrite(t, l, core.Change{Deliver: []*core.Delivery{d("1", "other", "other")}}) // known: ignored
+	pending, err := l.PendingDeliveries(t.Context(), "a")
+	if err != nil || len(pending) != 2 || pending[0].ID != "1" || pending[1].ID != "2" || string(pending[0].Body) != `{"a":1}` {
+		t.Fatalf("pending: %+v, %v", pending, err)
+	}
+	one := pending[0]
+	one.Progress, one.Attempts, one.Error = json.RawMessage(`[7]`), 2, "slow"
+	mustWrite(t, l, core.Change{Delivered: []*core.Delivery{&one}})
+	one.State, one.EndedAt = core.DeliveryFailed, day.Add(time.Hour)
+	mustWrite(t, l, core.Change{Delivered: []*core.Delivery{&one}})
+	again := one
+	again.State = core.DeliverySent
+	mustWrite(t, l, core.Change{Delivered: []*core.Delivery{&again}}) // it has ended: it stays
+	got, err := l.Delivery(t.Context(), "1")
+	if err != nil || got.State != core.DeliveryFailed || got.Attempts != 2 || got.Error != "slow" || !got.EndedAt.Equal(one.EndedAt) || string(got.Progress) != `[7]` || got.Adapter != "a" {
+		t.Errorf("delivery: %+v, %v", got, err)
+	}
+	if pending, err = l.PendingDeliveries(t.Context(), "a"); err != nil || len(pending) != 1 || pending[0].ID != "2" {
+		t.Errorf("pending: %+v, %v", pending, err)
+	}
+	if of, err := l.MessageDeliveries(t.Context(), "m"); err != nil || len(of) != 2 || of[0].ID != "1" || of[1].ID != "3" {
+		t.Errorf("of a message: %+v, %v", of, err)
+	}
+	if _, err := l.Delivery(t.Context(), "none"); !errors.Is(err, core.ErrNotFound) {
+		t.Errorf("unknown delivery: %v", err)
+	}
+}
+
+// What was received is there after the process has ended, until it is handled; and
+// what was handled is known for as long as it may be delivered again.
+func TestInbox(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := openAt(t, path)
+	in := func(id string, at time.Time) *core.Inbound {
+		return &core.Inbound{ID: id, Adapter: "a", Body: json.RawMessage(`"` + id + `"`), ReceivedAt: at}
+	}
+	mustWrite(t, l, core.Change{Inbound: []*core.Inbound{in("1", day), in("2", day.Add(time.Hour)), in("3", day.Add(2*time.Hour))}})
+	mustWrite(t, l, core.Change{Handled: []string{"1", "3"}})
+	check.OK(t, l.Close())
+	l = openAt(t, path)
+	mustWrite(t, l, core.Change{Inbound: []*core.Inbound{in("1", day)}}) // again
+	left, err := l.Unhandled(t.Context(), "a")
+	if err != nil || len(left) != 1 || left[0].ID != "2" || string(left[0].Body) != `"2"` {
+		t.Errorf("not handled: %+v, %v", left, err)
+	}
+	last, err := l.LastInbound(t.Context(), "a")
+	if err != nil || last.ID != "3" || !last.Handled || last.Body != nil {
+		t.Errorf("last: %+v, %v", last, err)
+	}
+	mustWrite(t, l, core.Change{ForgetInbound: day.Add(3 * time.Hour)})
+	if last, err = l.LastInbound(t.Context(), "a"); err != nil || last.ID != "2" {
+		t.Errorf("what is not handled was forgotten, or what is was not: %+v, %v", last, err)
+	}
+	if _, err := l.LastInbound(t.Context(), "b"); !errors.Is(err, core.ErrNotFound) {
+		t.Errorf("of another adapter: %v", err)
+	}
+}
+
+func TestRecords(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	r := func(owner, key, doc string) *core.Record {
+		rec := &core.Record{Owner: owner, Key: key, At: day}
+		if doc != "" {
+			rec.Doc = json.RawMessage(doc)
+		}
+		return rec
+	}
+	mustWrite(t, l, core.Change{Records: []*core.Record{r("a", "x:2", "2"), r("a", "x:1", "1"), r("a", "y", "3"), r("b", "x:1", "4"), r("a", "x", "5")}})
+	mustWrite(t, l, core.Change{Records: []*core.Record{r("a", "x:2", "6"), r("a", "y", "")}})
+	for prefix, want := range map[string]string{"x:": "1 6 ", "": "5 1 6 ", "z": "", "x": "5 1 6 "} {
+		rs, err := l.Records(t.Context(), "a", prefix)
+		got := ""
+		for _, r := range rs {
+			got += string(r.Doc) + " "
+		}
+		if err != nil || got != want {
+			t.Errorf("records with %q: %q, %v; want %q", prefix, got, err, want)
+		}
+	}
+	for before, want := range map[time.Time]int{day: 2, day.Add(1): 0} {
+		l := open(t)
+		mustWrite(t, l, core.Change{Records: []*core.Record{r("a", "x:1", "1"), r("a", "x:2", "1"), r("a", "y", "1"), r("b", "x:1", "1")}})
+		mustWrite(t, l, core.Change{ForgetRecords: []core.RecordRange{{Owner: "a", Prefix: "x:", Before: before}}})
+		gone, err := l.Records(t.Context(), "a", "x:")
+		rest, err2 := l.Records(t.Context(), "a", "y")
+		others, err3 := l.Records(t.Context(), "b", "x:")
+		if errors.Join(err, err2, err3) != nil || len(gone) != want || len(rest) != 1 || len(others) != 1 {
+			t.Errorf("before %s: %d, %d and %d are left", before, len(gone), len(rest), len(others))
+		}
+	}
+	one, err := l.Record(t.Context(), "b", "x:1")
+	if err != nil || string(one.Doc) != "4" || !one.At.Equal(day) {
+		t.Errorf("record: %+v, %v", one, err)
+	}
+	if _, err := l.Record(t.Context(), "a", "y"); !errors.Is(err, core.ErrNotFound) {
+		t.Errorf("removed record: %v", err)
+	}
+}

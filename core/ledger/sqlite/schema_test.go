@@ -1,0 +1,268 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"bareclaw/core"
+	"bareclaw/core/ledger/sqlite"
+	"bareclaw/internal/testkit/check"
+)
+
+// latest is the newest schema of which testdata has a file, as a script: what the program
+// of that time had written when it was killed, as `sqlite3 ledger.db .dump` tells it.
+const latest = 7
+
+// earlier makes the file that a killed program of an earlier schema has left.
+func earlier(t *testing.T, schema int) (path string) {
+	t.Helper()
+	script, err := os.ReadFile(fmt.Sprintf("testdata/v%d.sql", schema))
+	check.OK(t, err)
+	path = filepath.Join(t.TempDir(), "ledger.db")
+	run(t, path, string(script))
+	return path
+}
+
+// run runs a script on a file that is not open.
+func run(t *testing.T, path, script string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	check.OK(t, err)
+	defer func() { check.OK(t, db.Close()) }()
+	_, err = db.Exec(script)
+	check.OK(t, err)
+}
+
+// contents returns all that can be read of a ledger, of what schema has.
+func contents(t *testing.T, l *sqlite.Ledger, schema int) string {
+	t.Helper()
+	ctx := t.Context()
+	var all []any
+	add := func(what any, err error) {
+		t.Helper()
+		check.OK(t, err)
+		all = append(all, what)
+	}
+	for _, channel := range []core.ChannelKey{"http", "tg-1"} {
+		messages, err := l.Messages(ctx, channel, 100, "")
+		check.OK(t, err)
+		add(whole(t, l, messages), nil)
+		backgrounds, err := l.Backgrounds(ctx, channel, 100)
+		add(backgrounds, err)
+	}
+	for _, id := range []core.TurnID{"t-answered", "t-failed", "t-running"} {
+		turn, err := l.Turn(ctx, id)
+		add(turn, err)
+		approvals, err := l.TurnApprovals(ctx, id)
+		add(approvals, err)
+	}
+	use, err := l.SessionUse(ctx, "session of http")
+	add(use, err)
+	channels, err := l.Channels(ctx)
+	add(channels, err)
+	balance, err := l.Balance(ctx)
+	add(balance, err)
+	if schema >= 3 {
+		spent, err := l.Spent(ctx, "2026-03-01")
+		add(spent, err)
+	}
+	if schema >= 4 {
+		deliveries, err := l.PendingDeliveries(ctx, "telegram")
+		add(deliveries, err)
+		sent, err := l.MessageDeliveries(ctx, "m-answered")
+		add(sent, err)
+		inbox, err := l.Unhandled(ctx, "telegram")
+		add(inbox, err)
+		records, err := l.Records(ctx, "telegram", "")
+		add(records, err)
+	}
+	if schema >= 5 {
+		settings, err := l.Settings(ctx)
+		add(settings, err)
+	}
+	if schema >= 6 {
+		jobs, err := l.Jobs(ctx)
+		add(jobs, err)
+	}
+	var text strings.Builder
+	for _, what := range all {
+		b, err := json.Marshal(what)
+		check.OK(t, err)
+		var plain any
+		check.OK(t, json.Unmarshal(b, &plain))
+		b, err = json.Marshal(withoutZeros(plain))
+		check.OK(t, err)
+		_, _ = fmt.Fprintf(&text, "%T %s\n", what, b)
+	}
+	return text.String()
+}
+
+// whole reads listed messages one by one, and checks that the list describes their content.
+func whole(t *testing.T, l *sqlite.Ledger, listed []core.Message) []core.Message {
+	t.Helper()
+	all := make([]core.Message, len(listed))
+	for i, m := range listed {
+		var err error
+		all[i], err = l.Message(t.Context(), m.ID)
+		check.OK(t, err)
+		if want := all[i].Prompt.Short(); want.IsZero() || !reflect.DeepEqual(m.Prompt, want) || m.Content.Text != "" || m.Content.Blocks != nil {
+			t.Errorf("%s is listed with %+.200v and %+.200v, want %+.200v and no content", m.ID, m.Prompt, m.Content, want)
+		}
+		all[i].Prompt = core.Prompt{} // follows from the content, which is compared
+	}
+	return all
+}
+
+// withoutZeros leaves out the fields that say nothing, so that records may get more of
+// them.
+func withoutZeros(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, field := range v {
+			switch field := withoutZeros(field).(type) {
+			case nil:
+				delete(v, name)
+			case string, bool, float64:
+				if field == "" || field == false || field == 0.0 || field == "0001-01-01T00:00:00Z" {
+					delete(v, name)
+				}
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = withoutZeros(v[i])
+		}
+	}
+	return v
+}
+
+// TestEverySchemaOpens opens what each earlier program has left: all it knew is there,
+// and what has come since can be used.
+func TestEverySchemaOpens(t *testing.T) {
+	t.Parallel()
+	for schema := 1; schema < sqlite.Program().Schema || schema == latest; schema++ {
+		t.Run(fmt.Sprint(schema), func(t *testing.T) {
+			t.Parallel()
+			path := earlier(t, schema)
+			golden := fmt.Sprintf("testdata/v%d.txt", schema)
+			l := openAt(t, path)
+			got := contents(t, l, schema)
+			if os.Getenv("BARECLAW_TEST_UPDATE") != "" {
+				check.OK(t, os.WriteFile(golden, []byte(got), 0o600))
+			}
+			want, err := os.ReadFile(golden)
+			check.OK(t, err)
+			if got != string(want) {
+				t.Errorf("it holds\n%s\nwant\n%s", got, want)
+			}
+			if v, err := sqlite.Inspect(path); err != nil || v.Schema != sqlite.Program().Schema {
+				t.Errorf("it is %+v, %v", v, err)
+			}
+			m := message("tg-1")
+			mustWrite(t, l, core.Change{Accept: []*core.Message{m}, Inbound: []*core.Inbound{{ID: "later", Adapter: "telegram", ReceivedAt: day}}})
+			if generation, err := l.NextGeneration(t.Context()); err != nil || generation != 4 {
+				t.Errorf("generation is %d, %v", generation, err)
+			}
+			wantBalance(t, l, core.Balance{Accepted: 7, Answered: 1, Failed: 1, Cancelled: 1, Waiting: 4})
+		})
+	}
+}
+
+// additive is what a program to come might add.
+const additive = `
+ALTER TABLE messages ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm';
+ALTER TABLE arrivals ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm';
+CREATE TABLE dreams (id TEXT PRIMARY KEY) STRICT;
+INSERT INTO dreams(id) VALUES ('sheep');
+`
+
+// TestOldAndNewProgram has a file go back and forth between this program and one to
+// come that adds to it.
+func TestOldAndNewProgram(t *testing.T) {
+	t.Parallel()
+	path := earlier(t, latest)
+	l := openAt(t, path)
+	before := contents(t, l, latest)
+	check.OK(t, l.Close())
+	waiting := int64(3)
+	for range 2 {
+		l, err := sqlite.OpenAsLater(path, slog.New(slog.DiscardHandler), additive)
+		check.OK(t, err)
+		if got := contents(t, l, latest); waiting == 3 && got != before {
+			t.Errorf("the program to come reads\n%s\nwant\n%s", got, before)
+		}
+		mustWrite(t, l, core.Change{Accept: []*core.Message{message("c")}})
+		check.OK(t, l.Close())
+		l = openAt(t, path)
+		m := message("c")
+		mustWrite(t, l, accepted(m, turnOf(m)))
+		waiting += 2
+		wantBalance(t, l, core.Balance{Accepted: 3 + waiting, Answered: 1, Failed: 1, Cancelled: 1, Waiting: waiting})
+		check.OK(t, l.Close())
+		v, err := sqlite.Inspect(path)
+		if want := (sqlite.Version{Schema: sqlite.Program().Schema + 1, MinReader: 5}); err != nil || v != want {
+			t.Errorf("it is %+v, %v, want %+v", v, err, want)
+		}
+	}
+	db, err := sql.Open("sqlite", path)
+	check.OK(t, err)
+	defer func() { check.OK(t, db.Close()) }()
+	var dreams, calm int64
+	check.OK(t, db.QueryRow("SELECT (SELECT count(*) FROM dreams), (SELECT count(*) FROM messages WHERE mood='calm')").Scan(&dreams, &calm))
+	if dreams != 1 || calm != 3+waiting {
+		t.Errorf("of what was added, %d and %d are there", dreams, calm)
+	}
+}
+
+// TestCopy copies a ledger that is open and has rows in its log.
+func TestCopy(t *testing.T) {
+	t.Parallel()
+	from := earlier(t, latest)
+	want := contents(t, openAt(t, from), latest)
+	to := filepath.Join(t.TempDir(), "copy?of%it.db")
+	check.OK(t, sqlite.Copy(from, to))
+	info, err := os.Stat(to)
+	check.OK(t, err)
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("the copy has mode %o", info.Mode().Perm())
+	}
+	if v, err := sqlite.Check(to); err != nil || v.Schema != sqlite.Program().Schema {
+		t.Errorf("the copy is %+v, %v", v, err)
+	}
+	if got := contents(t, openAt(t, to), latest); got != want {
+		t.Errorf("the copy holds\n%s\nwant\n%s", got, want)
+	}
+	if err := sqlite.Copy(to, to); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("onto what is there: %v", err)
+	}
+}
+
+// TestCheckRefuses looks at files that are no ledgers, or not any more.
+func TestCheckRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	rubbish, foreign, damaged := filepath.Join(dir, "rubbish"), filepath.Join(dir, "foreign"), earlier(t, latest)
+	check.OK(t, os.WriteFile(rubbish, []byte(strings.Repeat("rubbish ", 1000)), 0o600))
+	run(t, foreign, "CREATE TABLE x(y)")
+	check.OK(t, openAt(t, damaged).Close())
+	b, err := os.ReadFile(damaged)
+	check.OK(t, err)
+	clear(b[len(b)/2:])
+	check.OK(t, os.WriteFile(damaged, b, 0o600))
+	for path, says := range map[string]string{
+		rubbish: "not a database", foreign: "another program", damaged: "", filepath.Join(dir, "none"): "no such file",
+	} {
+		if _, err := sqlite.Check(path); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: error is %v", path, err)
+		}
+	}
+}
