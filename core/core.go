@@ -80,10 +80,7 @@ type Submission struct {
 	SourceHash string
 	// KeyKept is how long the key stays reserved after acceptance; 0 means forever.
 	KeyKept time.Duration
-	// FormerKey is the source key recorded by an older program for the same submission on
-	// the same channel. FormerKey counts as SourceKey. Empty means none.
-	FormerKey string
-	RetryOf   MessageID
+	RetryOf MessageID
 	// CanAsk reports whether a person behind the adapter can answer permission requests
 	// while the turn runs.
 	CanAsk bool
@@ -105,8 +102,7 @@ type Message struct {
 	Mode       Mode          `json:"mode,omitempty"`
 	SourceKey  string        `json:"source_key,omitempty"`
 	SourceHash string        `json:"source_hash,omitempty"`
-	KeyKept    time.Duration `json:"key_kept,omitempty"`   // as in Submission; read at acceptance, not recorded
-	FormerKey  string        `json:"former_key,omitempty"` // as in Submission; read at acceptance, not recorded
+	KeyKept    time.Duration `json:"key_kept,omitempty"` // as in Submission; read at acceptance, not recorded
 	RetryOf    MessageID     `json:"retry_of,omitempty"`
 	CanAsk     bool          `json:"can_ask,omitempty"`
 	Deliver    bool          `json:"deliver,omitempty"`

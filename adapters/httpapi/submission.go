@@ -148,7 +148,8 @@ func bindKey(sub *core.Submission, r *http.Request) error {
 	if err != nil || key == "" {
 		return err
 	}
-	sub.SourceKey, sub.FormerKey, sub.KeyKept = "http:"+string(sub.Channel)+"\n"+key, "http:"+key, keyLifetime
+	sub.SourceKey = "http:" + string(sub.Channel) + "\n" + key
+	sub.KeyKept = keyLifetime
 	// The hash identifies the content, independent of the form of the JSON.
 	texts := []string{string(sub.Channel), string(sub.Mode), sub.Origin.User, sub.Origin.Chat, sub.Origin.Topic, sub.Content.Text}
 	sub.SourceHash = digest(texts, sub.Content.Blocks)

@@ -59,10 +59,10 @@ func (l *watchedLedger) Write(c core.Change, done func(error)) {
 	})
 }
 
-// TestDisplayedByEarlierProcess starts on the records of messages that an earlier process, also
-// one of an earlier version, was displaying when it was killed: a summary replaces the status of
-// an ended turn, and no other message stays. A message of the group that the chat was before is
-// not confused with the message of the same id in the chat.
+// TestDisplayedByEarlierProcess starts on the records of messages that an earlier process was
+// displaying when it was killed: a summary replaces the status of an ended turn, and no other
+// message stays. A message of the group that the chat was before is not confused with the message
+// of the same id in the chat.
 func TestDisplayedByEarlierProcess(t *testing.T) {
 	t.Parallel()
 	type object = map[string]any
@@ -71,15 +71,10 @@ func TestDisplayedByEarlierProcess(t *testing.T) {
 		value func(id int) any
 		want  string // empty: the message is deleted
 	}{
-		"status":                  {"shown:tg-7:ID", func(int) any { return object{} }, ""},
-		"text":                    {"shown:tg-7:ID", func(int) any { return object{"name": "m"} }, ""},
-		"summary":                 {"shown:tg-7:ID", func(int) any { return object{"summary": "*Done*", "chat": 7} }, "Done"},
-		"of the former group":     {"shown:tg--100:ID", func(int) any { return object{"chat": -100} }, "Working…"},
-		"earlier summary":         {"shown:tg-7:ID", func(int) any { return object{"final": object{"Text": "*Done*\nin 2 s"}} }, "*Done*\nin 2 s"},
-		"former status":           {"status:tg-7", func(id int) any { return id }, ""},
-		"former text":             {"stream:tg-7", func(id int) any { return object{"message": id, "name": "m"} }, ""},
-		"former summary":          {"left:tg-7:ID", func(int) any { return object{"text": "Done"} }, "Done"},
-		"former deletion pending": {"left:tg-7:ID", func(int) any { return object{} }, ""},
+		"status":              {"shown:tg-7:ID", func(int) any { return object{} }, ""},
+		"text":                {"shown:tg-7:ID", func(int) any { return object{"name": "m"} }, ""},
+		"summary":             {"shown:tg-7:ID", func(int) any { return object{"summary": "*Done*", "chat": 7} }, "Done"},
+		"of the former group": {"shown:tg--100:ID", func(int) any { return object{"chat": -100} }, "Working…"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -56,7 +56,7 @@ func (m *Manager) enqueue(s core.Submission) (*core.Ticket, *lane, error) {
 	msg := core.Message{
 		ID: core.MessageID(id.String()), Channel: s.Channel, Adapter: s.Adapter, Origin: s.Origin,
 		Content: s.Content, Prompt: core.PromptOf(s.Content), Mode: cmp.Or(s.Mode, core.Collect), SourceKey: s.SourceKey, SourceHash: s.SourceHash,
-		KeyKept: s.KeyKept, FormerKey: s.FormerKey,
+		KeyKept: s.KeyKept,
 		RetryOf: s.RetryOf, CanAsk: s.CanAsk, Deliver: s.Deliver, ReceivedAt: m.o.Now(), State: core.Waiting,
 	}
 	t := core.NewTicket(msg)

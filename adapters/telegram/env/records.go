@@ -35,11 +35,6 @@ const (
 	RecordRestart  = "restart:"     // + source key → chat that requested a restart
 	RecordCooldown = "retry_after:" // + scope → end of the pause requested by Telegram
 
-	// Kinds that earlier versions wrote.
-	FormerStatus = "status:" // + channel key → message id of the status
-	FormerText   = "stream:" // + channel key → message displaying an unfinished text
-	FormerFinal  = "left:"   // + channel key:message id → final text of the message
-
 	retention = 30 * 24 * time.Hour
 )
 

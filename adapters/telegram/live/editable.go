@@ -18,10 +18,9 @@ import (
 )
 
 type shownRecord struct {
-	Name    string        `json:"name,omitempty"`    // of the displayed text, see [progress.View]; empty: a status
-	Summary string        `json:"summary,omitempty"` // of a status: the final text as Markdown, once the turn has ended
-	Chat    int64         `json:"chat,omitempty"`    // of the message; a channel may lead to another chat later
-	Final   outbox.Former `json:"final,omitzero"`    // the summary of an earlier version
+	Name    string `json:"name,omitempty"`    // of the displayed text, see [progress.View]; empty: a status
+	Summary string `json:"summary,omitempty"` // of a status: the final text as Markdown, once the turn has ended
+	Chat    int64  `json:"chat,omitempty"`    // of the message; a channel may lead to another chat later
 }
 
 func shownKey(key core.ChannelKey, id int) string {
@@ -119,11 +118,10 @@ func (e *editable) message() int {
 func finalID(to chats.Address, id int) string { return fmt.Sprintf("final:%d:%d", to.Chat, id) }
 
 // finalize replaces a message with the final text in Markdown, or deletes the message if the
-// text is empty, after the deliveries recorded before. The record of the message goes, and the
-// record of an earlier version, if any.
-func (vs *Views) finalize(ctx context.Context, to chats.Address, id int, final string, former ...env.Entry) {
+// text is empty, after the deliveries recorded before. The record of the message goes.
+func (vs *Views) finalize(ctx context.Context, to chats.Address, id int, final string) {
 	edit := outbox.Edit{Message: id, Chat: to.Chat, Remove: final == "", Note: view.Note{Text: final}}
-	vs.out.Edit(ctx, finalID(to, id), to.Key(), edit, append(former, env.Entry{Key: shownKey(to.Key(), id)})...)
+	vs.out.Edit(ctx, finalID(to, id), to.Key(), edit, env.Entry{Key: shownKey(to.Key(), id)})
 }
 
 // DeleteStray deletes a status message unknown to every process: a process was killed

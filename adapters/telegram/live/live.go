@@ -121,8 +121,7 @@ const firstUpdate = "-"
 // calls Prepare once, before the core recovers: updates repeated by session hosts reach
 // only existing subscriptions, and ResumeLeft comes later.
 func (vs *Views) Prepare(ctx context.Context) error {
-	err := vs.finalizeFormer(ctx)
-	open, err2 := vs.env.OpenMessages(ctx, chats.Name)
+	open, err := vs.env.OpenMessages(ctx, chats.Name)
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	vs.left = map[core.ChannelKey]*View{}
@@ -131,33 +130,14 @@ func (vs *Views) Prepare(ctx context.Context) error {
 			v.open[m.ID] = m.Turn
 		}
 	}
-	err3 := env.Each(ctx, vs.env.Records, env.RecordShown, func(rest string, _ shownRecord) { // messages to be finalized
+	err2 := env.Each(ctx, vs.env.Records, env.RecordShown, func(rest string, _ shownRecord) { // messages to be finalized
 		key, _, _ := strings.Cut(rest, ":")
 		vs.leftLocked(core.ChannelKey(key))
 	})
-	if err := errors.Join(err, err2, err3); err != nil {
+	if err := errors.Join(err, err2); err != nil {
 		return fmt.Errorf("telegram: find open conversations: %w", err)
 	}
 	return nil
-}
-
-// finalizeFormer finalizes the messages that an earlier version displayed: a status, an
-// unfinished text, and a message whose final text was still to be shown.
-func (vs *Views) finalizeFormer(ctx context.Context) error {
-	finalize := func(record, channel string, id int, final string) {
-		if to, ok := chats.ParseAddress(core.ChannelKey(channel)); ok {
-			vs.finalize(ctx, to, id, final, env.Entry{Key: record})
-		}
-	}
-	return errors.Join(env.Each(ctx, vs.env.Records, env.FormerStatus, func(channel string, id int) {
-		finalize(env.FormerStatus+channel, channel, id, "")
-	}), env.Each(ctx, vs.env.Records, env.FormerText, func(channel string, t struct{ Message int }) {
-		finalize(env.FormerText+channel, channel, t.Message, "")
-	}), env.Each(ctx, vs.env.Records, env.FormerFinal, func(rest string, final outbox.Former) {
-		channel, message, _ := strings.Cut(rest, ":")
-		id, _ := strconv.Atoi(message)
-		finalize(env.FormerFinal+rest, channel, id, final.Markdown())
-	}))
 }
 
 // leftLocked returns the view of a channel; nil if the channel is not a chat.
@@ -196,8 +176,8 @@ func (v *View) restoreMessages(ctx context.Context) {
 		id, _ := strconv.Atoi(rest)
 		to := v.to
 		to.Chat = cmp.Or(r.Chat, to.Chat)
-		if final := cmp.Or(r.Summary, r.Final.Markdown()); final != "" || to != v.to {
-			v.finalize(ctx, to, id, final)
+		if r.Summary != "" || to != v.to {
+			v.finalize(ctx, to, id, r.Summary)
 			return
 		}
 		e := v.status

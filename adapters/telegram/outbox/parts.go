@@ -1,7 +1,6 @@
 package outbox
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -198,19 +197,6 @@ type Edit struct {
 	Remove   bool      `json:"remove,omitempty"`   // delete the message
 	Note     view.Note `json:"note"`               // new content, without Approval and Remove
 	Chat     int64     `json:"chat,omitempty"`     // of the message, if not 0: a chat that replaced Chat has no such message
-	Final    Former    `json:"final,omitzero"`     // new content recorded by an earlier version
-}
-
-// A Former is a text recorded by an earlier version, without the formats.
-type Former struct{ Text string }
-
-// Markdown returns the text as Markdown.
-func (f Former) Markdown() string {
-	lines := strings.Split(f.Text, "\n")
-	for i, line := range lines {
-		lines[i] = view.Literal(line)
-	}
-	return strings.Join(lines, "\n")
 }
 
 // Deliver records a delivery with a body, once for each id, together with records.
@@ -279,6 +265,6 @@ func (o *Outbox) EditParts(ctx context.Context, e Edit) (_ []Part, err error) {
 			return nil, err
 		}
 	}
-	text := Text{Document: markdown.Render(cmp.Or(e.Note.Text, e.Final.Markdown())), Buttons: e.Note.Buttons}
+	text := Text{Document: markdown.Render(e.Note.Text), Buttons: e.Note.Buttons}
 	return []Part{&Change{Message: e.Message, Chat: e.Chat, Text: text, Delete: e.Remove}}, nil
 }

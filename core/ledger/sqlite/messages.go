@@ -16,7 +16,6 @@ var (
 	stmtAccept = newStatement("accept message with source key",
 		`INSERT INTO messages(id, channel, source_key, received_at, state, dispatched_at, doc, content)
 		VALUES(?,?,?,?,0,0,?,?) ON CONFLICT(source_key) WHERE source_key IS NOT NULL DO NOTHING`)
-	stmtRenewKey = newStatement("renew source key", `UPDATE OR IGNORE messages SET source_key=?1 WHERE source_key=?2 AND channel=?3`)
 	// A message without an outcome keeps its key.
 	stmtFreeKey    = newStatement("free source key", `UPDATE messages SET source_key=NULL WHERE source_key=?1 AND received_at<?2 AND state>1`)
 	stmtRun        = newStatement("begin a turn with message", `UPDATE messages SET state=1, turn=?, dispatched_at=? WHERE id=? AND state=0`)
@@ -48,9 +47,6 @@ var states = [...]core.State{core.Waiting, core.Running, core.Answered, core.Fai
 
 func acceptMessage(k *compiler, m *core.Message) {
 	content, doc := encodeMessage(k, m)
-	if m.FormerKey != "" {
-		k.add(stmtRenewKey, m.FormerKey, m.SourceKey, m.FormerKey, string(m.Channel))
-	}
 	if m.KeyKept > 0 {
 		k.add(stmtFreeKey, m.SourceKey, m.SourceKey, nanos(m.ReceivedAt.Add(-m.KeyKept)))
 	}
