@@ -75,6 +75,10 @@ func TestOpenRefuses(t *testing.T) {
 			healthy(t, path)
 			query(t, path, "PRAGMA user_version=99; INSERT INTO meta VALUES('min_reader', 98)")
 		}, "schema 99"},
+		"older": {func(t *testing.T, path string) {
+			healthy(t, path)
+			query(t, path, "PRAGMA user_version=7")
+		}, "move it away together with its -wal and -shm files"},
 		"tables tampered": {func(t *testing.T, path string) { healthy(t, path); query(t, path, "DROP TABLE turns") }, "not as expected"},
 		"a directory":     {func(t *testing.T, path string) { check.OK(t, os.Mkdir(path, 0o700)) }, "regular file"},
 		"no directory": {func(t *testing.T, path string) {

@@ -20,9 +20,15 @@ import (
 // https://www.sqlite.org/pragma.html#pragma_application_id
 const applicationID = 0x62617265
 
-// migrations raise a file from schema version n (PRAGMA user_version) to n+1 when the file
-// is opened. A migration only adds tables, and columns with a default, so that a program
-// that does not know the migration can still use the file. Released entries never change.
+// firstSchema is the schema version (PRAGMA user_version) of the first migration, which makes
+// the tables of a new file. The schemas before were never released.
+const firstSchema = 8
+
+// migrations are the files of the directory schema, named by the version that they make, in
+// order. The first one makes the tables of a new file; each further one raises a file by one
+// version when the file is opened. A further migration only adds tables, and columns with a
+// default, so that a program that does not know the migration can still use the file.
+// Released migrations never change.
 //
 // A migration that takes something away has to raise min_reader in the table meta, and to
 // run after the trial of an upgrade, because the previous program may return until then.
@@ -36,9 +42,8 @@ var migrations = readMigrations()
 //go:embed schema
 var schema embed.FS
 
-// readMigrations returns the files of schema, which are named by the version that they make.
 func readMigrations() (all []string) {
-	for n := 1; ; n++ {
+	for n := firstSchema; ; n++ {
 		script, err := schema.ReadFile(fmt.Sprintf("schema/%d.sql", n))
 		if err != nil {
 			return all
@@ -47,38 +52,58 @@ func readMigrations() (all []string) {
 	}
 }
 
-// firstReader is the min_reader of a file from which no migration removed anything. Programs
-// with fewer migrations do not know min_reader and refuse every file with a schema newer
-// than their own.
-const firstReader = 5
+// newest returns the schema version that migrations make.
+func newest(migrations []string) int { return firstSchema - 1 + len(migrations) }
 
-// A Version is the migration state of a ledger file, or the range of files that a
-// program reads. The file stores Schema as user_version and MinReader in the table meta.
+// A Version is the state of a ledger file, or the range of files that a program reads. The
+// file stores Schema as user_version and MinReader in the table meta.
 type Version struct {
-	Schema    int `json:"schema"`     // number of additive migrations
-	MinReader int `json:"min_reader"` // migrations that a program must know to read the file
+	Schema    int `json:"schema"`     // schema version, 0 for an empty file
+	MinReader int `json:"min_reader"` // schema version that a program must know to read the file
 }
 
-// Reads reports whether a program with schema migrations can use the file.
-func (v Version) Reads(schema int) bool { return schema >= v.MinReader }
+// The errors of [Version.Readable].
+var (
+	ErrOlder = errors.New("the ledger is from before the first release")
+	ErrNewer = errors.New("the ledger is from a newer program")
+)
+
+// Readable returns nil if the running program can use the file, otherwise an error that wraps
+// [ErrOlder] or [ErrNewer] and says what to do.
+func (v Version) Readable() error { return v.readable(newest(migrations)) }
+
+// readable is Readable for a program that knows the schema versions up to known.
+func (v Version) readable(known int) error {
+	switch {
+	case v.Schema == 0:
+		return nil
+	case v.Schema < firstSchema:
+		return fmt.Errorf("%w: it has schema %d, and this bareclaw reads schema %d and later; use the older bareclaw that wrote it",
+			ErrOlder, v.Schema, firstSchema)
+	case v.MinReader > known:
+		return fmt.Errorf("%w: it has schema %d, for programs that know schema %d or later, and this bareclaw knows schema %d; "+
+			"use the newer bareclaw that wrote it", ErrNewer, v.Schema, v.MinReader, known)
+	}
+	return nil
+}
 
 // Program returns the version of a file after all migrations of the running program.
-func Program() Version { return Version{Schema: len(migrations), MinReader: firstReader} }
+func Program() Version { return Version{Schema: newest(migrations), MinReader: firstSchema} }
 
 func versionOf(c *sql.Conn) (Version, error) {
 	schema, err := scalar(c, "PRAGMA user_version")
 	if err != nil {
 		return Version{}, err
 	}
-	reader := int64(firstReader) // a program without min_reader wrote the file last
+	reader := int64(firstSchema) // no migration has removed anything
 	if schema > 0 {
-		reader, err = scalar(c, fmt.Sprintf("SELECT coalesce(max(value), %d) FROM meta WHERE key='min_reader'", firstReader))
+		reader, err = scalar(c, fmt.Sprintf("SELECT coalesce(max(value), %d) FROM meta WHERE key='min_reader'", firstSchema))
 	}
 	return Version{Schema: int(schema), MinReader: int(reader)}, err
 }
 
 // migrate raises the file to the newest schema, in one transaction. migrate leaves a newer
-// file unchanged, and refuses the file only if its min_reader exceeds the known migrations.
+// file unchanged, and refuses a file that is not [Version.Readable].
 func migrate(c *sql.Conn, migrations []string) error {
 	id, tables, err := identify(c)
 	if err != nil {
@@ -91,16 +116,21 @@ func migrate(c *sql.Conn, migrations []string) error {
 	if err != nil {
 		return err
 	}
-	known := len(migrations)
-	switch {
-	case !file.Reads(known):
-		return fmt.Errorf("it has schema %d and needs a bareclaw that knows schema %d or later, but this one knows %d; "+
-			"use the newer bareclaw that wrote it", file.Schema, file.MinReader, known)
+	known := newest(migrations)
+	switch err := file.readable(known); {
+	case errors.Is(err, ErrOlder):
+		return fmt.Errorf("%w, or move it away together with its -wal and -shm files (bareclaw starts with an empty ledger)", err)
+	case err != nil:
+		return err
 	case file.Schema >= known:
 		return nil
 	}
+	missing := migrations
+	if file.Schema > 0 {
+		missing = migrations[file.Schema+1-firstSchema:]
+	}
 	_, err = c.ExecContext(context.Background(), fmt.Sprintf("BEGIN IMMEDIATE;%sPRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT",
-		strings.Join(migrations[file.Schema:], ""), applicationID, known))
+		strings.Join(missing, ""), applicationID, known))
 	if err != nil {
 		_, _ = c.ExecContext(context.Background(), "ROLLBACK") // fails if the script did not begin a transaction
 	}
@@ -130,7 +160,6 @@ type Examination struct {
 	Size    int64 // of the file, in bytes
 	LogSize int64 // size of the write-ahead log, in bytes
 	Mode    fs.FileMode
-	Known   int           // newest schema version known to the program
 	Damage  []string      // findings of SQLite's check, at most maxDamage lines
 	Checked bool          // the whole file was checked for damage
 	Balance *core.Balance // nil if unreadable
@@ -161,7 +190,7 @@ func hasLog(path string) bool {
 // examine opens the file with the log, or as an immutable file, which creates no -wal or
 // -shm file.
 func examine(ctx context.Context, path string, withLog bool) (Examination, error) {
-	e := Examination{Known: len(migrations)}
+	var e Examination
 	info, err := os.Stat(path)
 	if err != nil {
 		return e, fmt.Errorf("examine ledger: %w", err)

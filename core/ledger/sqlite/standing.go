@@ -25,8 +25,8 @@ type Given struct {
 	Text    string // shortened as in lists; of a turn that was cut off, the line as Claude reads it
 }
 
-// ReadStanding reads a ledger file that no process has open, without changing the file. Tables
-// that an older ledger lacks are empty.
+// ReadStanding reads a ledger file that no process has open and that is [Version.Readable],
+// without changing the file.
 func ReadStanding(ctx context.Context, path string) (s Standing, err error) {
 	s.Modes, s.Unsent = map[core.ChannelKey]string{}, map[core.ChannelKey]int{}
 	err = view(path, true, func(c *sql.Conn) error { return s.read(ctx, c) })
@@ -36,35 +36,27 @@ func ReadStanding(ctx context.Context, path string) (s Standing, err error) {
 	return s, nil
 }
 
-func (s *Standing) read(ctx context.Context, c *sql.Conn) error {
-	tables, err := list(ctx, c, column[string], `SELECT name FROM sqlite_master`)
-	if err != nil {
+func (s *Standing) read(ctx context.Context, c *sql.Conn) (err error) {
+	if s.Jobs, err = list(ctx, c, scanJob, jobColumns+`WHERE done_at=0 ORDER BY seq`); err != nil {
 		return err
 	}
-	for _, table := range tables {
-		switch table {
-		case "schedules":
-			s.Jobs, err = list(ctx, c, scanJob, jobColumns+`WHERE done_at=0 ORDER BY seq`)
-		case "rules":
-			s.Rules, err = list(ctx, c, scanRule, selectRules)
-		case "settings":
-			_, err = list(ctx, c, s.scanMode, `SELECT channel, permission_mode FROM settings WHERE permission_mode<>''`)
-		case "messages":
-			_, err = list(ctx, c, s.scanMessage, `SELECT m.channel, m.doc, coalesce(m.content, b.data, '')
-				FROM messages m LEFT JOIN bodies b ON m.content IS NULL AND b.kind=0 AND b.owner=m.id WHERE m.state<2 ORDER BY m.seq`)
-		case "turns":
-			_, err = list(ctx, c, s.scanOpenTurn, turnColumns+`WHERE t.ended_at=0 ORDER BY t.seq`)
-		case "arrivals":
-			_, err = list(ctx, c, s.scanMessage, `SELECT channel, doc, content FROM arrivals ORDER BY seq`)
-			if err == nil {
-				_, err = list(ctx, c, s.scanLine, `SELECT channel, line FROM arrivals WHERE line IS NOT NULL ORDER BY seq`)
-			}
-		case "deliveries":
-			_, err = list(ctx, c, s.scanUnsent, `SELECT channel, count(*) FROM deliveries WHERE state='pending' GROUP BY channel`)
-		case "inbox":
-			_, err = list(ctx, c, func(scan scanFunc) (struct{}, error) { return struct{}{}, scan(&s.Inbox) }, `SELECT count(*) FROM inbox WHERE handled=0`)
-		}
-		if err != nil {
+	if s.Rules, err = list(ctx, c, scanRule, selectRules); err != nil {
+		return err
+	}
+	for _, q := range []struct {
+		scan func(scanFunc) (struct{}, error)
+		text string
+	}{
+		{s.scanMode, `SELECT channel, permission_mode FROM settings WHERE permission_mode<>''`},
+		{s.scanMessage, `SELECT m.channel, m.doc, coalesce(m.content, b.data, '')
+			FROM messages m LEFT JOIN bodies b ON m.content IS NULL AND b.kind=0 AND b.owner=m.id WHERE m.state<2 ORDER BY m.seq`},
+		{s.scanOpenTurn, turnColumns + `WHERE t.ended_at=0 ORDER BY t.seq`},
+		{s.scanMessage, `SELECT channel, doc, content FROM arrivals ORDER BY seq`},
+		{s.scanLine, `SELECT channel, line FROM arrivals WHERE line IS NOT NULL ORDER BY seq`},
+		{s.scanUnsent, `SELECT channel, count(*) FROM deliveries WHERE state='pending' GROUP BY channel`},
+		{s.scanInbox, `SELECT count(*) FROM inbox WHERE handled=0`},
+	} {
+		if _, err := list(ctx, c, q.scan, q.text); err != nil {
 			return err
 		}
 	}
@@ -117,4 +109,8 @@ func (s *Standing) scanUnsent(scan scanFunc) (_ struct{}, err error) {
 	err = scan(&key, &n)
 	s.Unsent[key] = n
 	return struct{}{}, err
+}
+
+func (s *Standing) scanInbox(scan scanFunc) (struct{}, error) {
+	return struct{}{}, scan(&s.Inbox)
 }

@@ -13,7 +13,7 @@ import (
 // foreign ledger says about a message does not count.
 func TestStandingIsOfTheContents(t *testing.T) {
 	t.Parallel()
-	path := earlier(t, latest)
+	path := storedFirst(t)
 	run(t, path, `
 INSERT INTO arrivals(id, seq, channel, received_at, doc, content) VALUES('m-new', 90, 'desk', 0, '{"prompt":{"text":"harmless"}}', 'arrived');
 INSERT INTO arrivals(id, seq, channel, received_at, doc, content, turn, line) VALUES('m-cut', 91, 'desk', 0, '{}', 'said', 't-cut', 'the line');
@@ -32,16 +32,5 @@ INSERT INTO inbox(id, adapter, received_at, handled, body) VALUES('u-new', 'tele
 	}
 	if strings.Contains(given, "harmless") || strings.Contains(given, "never mind") || s.Inbox < 1 {
 		t.Errorf("%d updates, and %.2000s", s.Inbox, given)
-	}
-}
-
-// TestStandingOfEarlierLedgers reads those of each schema.
-func TestStandingOfEarlierLedgers(t *testing.T) {
-	t.Parallel()
-	for schema := 1; schema <= latest; schema++ {
-		s, err := sqlite.ReadStanding(t.Context(), earlier(t, schema))
-		if err != nil || !strings.Contains(fmt.Sprint(s.Given), "{tg-1 é}") {
-			t.Errorf("schema %d: %v, %v", schema, err, s.Given)
-		}
 	}
 }

@@ -46,10 +46,17 @@ func judgeLedger(r *report, path string, e sqlite.Examination) {
 		r.problem("ledger_damaged", path+" is damaged: "+strings.Join(e.Damage, "; ")+".",
 			"What is in the damaged part is lost, and the gateway may refuse messages.", restoreLedger)
 	}
-	if !e.Reads(e.Known) {
+	known := sqlite.Program()
+	switch err := e.Readable(); {
+	case errors.Is(err, sqlite.ErrNewer):
 		r.problem("ledger_newer",
-			fmt.Sprintf("The ledger has schema %d, for programs that know schema %d or a later one, and this one knows %d.", e.Schema, e.MinReader, e.Known),
+			fmt.Sprintf("The ledger has schema %d, for programs that know schema %d or a later one, and this one knows %d.", e.Schema, e.MinReader, known.Schema),
 			"This program does not start with it.", "use the newer bareclaw that wrote it")
+	case errors.Is(err, sqlite.ErrOlder):
+		r.problem("ledger_older",
+			fmt.Sprintf("The ledger has schema %d, from before the first release, and this program reads schema %d and later.", e.Schema, known.MinReader),
+			"This program does not start with it.",
+			"move "+quote(path)+" away together with its -wal and -shm files (bareclaw starts with an empty ledger), or use the older bareclaw that wrote it")
 	}
 	if e.Mode&0o077 != 0 {
 		r.problem("ledger_open", fmt.Sprintf("%s is open to others (mode %04o).", path, e.Mode), "It holds every message.", "chmod 600 "+quote(path)).

@@ -133,9 +133,8 @@ func (r *Restore) unpack(ctx context.Context, work string) (backup.About, error)
 	if err != nil {
 		return a, fmt.Errorf("%s: its ledger cannot be used: %w", r.File, err)
 	}
-	if !v.Reads(sqlite.Program().Schema) {
-		return a, fmt.Errorf("%s was saved by bareclaw %s, and its ledger needs a program that knows schema %d; this one knows %d: use the newer one",
-			r.File, term.SafeLine(a.Version), v.MinReader, sqlite.Program().Schema)
+	if err := v.Readable(); err != nil {
+		return a, fmt.Errorf("%s was saved by bareclaw %s, and its ledger cannot be used: %w", r.File, term.SafeLine(a.Version), err)
 	}
 	var ids map[string]string
 	switch b, err := os.ReadFile(filepath.Join(work, backup.Sessions)); {

@@ -47,6 +47,8 @@ func TestDoctorOfTheLedger(t *testing.T) {
 	m.Quick().Fine("ledger", "whole and balances") // a newer one that this program reads
 	edit(m, "INSERT INTO meta VALUES('min_reader', 9998)")
 	m.Quick().Tells(doctor.Problem, "ledger_newer", "9999", "9998")
+	edit(m, "DELETE FROM meta WHERE key='min_reader'; PRAGMA user_version=7")
+	m.Quick().Tells(doctor.Problem, "ledger_older", "schema 7", "move", "-wal")
 	edit(m, "PRAGMA application_id=1")
 	m.Quick().Tells(doctor.Problem, "ledger_foreign", m.Path("state/ledger.db"))
 }
