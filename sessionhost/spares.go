@@ -21,11 +21,10 @@ const (
 	// refillAfter is the pause before a taken spare is replaced: the first turn of its
 	// channel has the processor.
 	refillAfter = time.Second
-	// Pauses between failing starts double from minSparePause to maxSparePause.
+	// minSparePause and maxSparePause bound the pause before the next start after a spare has failed.
 	minSparePause = time.Second
 	maxSparePause = 5 * time.Minute
-	// stableAfter is how long a spare must live for its end not to count as another
-	// failure.
+	// stableAfter is how long a spare must live for earlier failures to be forgotten.
 	stableAfter = time.Minute
 	// reserveTimeout is how long a reserved spare waits for its channel: the message may
 	// have been refused, or wait for another session to end.
@@ -52,16 +51,23 @@ type spares struct {
 	wg   sync.WaitGroup
 	wake wait.Signal // wakes run
 
-	mu    sync.Mutex // guards the fields below
-	all   map[int]*spare
-	due   time.Time     // no start before this time
-	pause time.Duration // the last pause after a failure
-	short bool          // memory was short
+	mu       sync.Mutex // guards the fields below
+	all      map[int]*spare
+	due      time.Time // no start before this time
+	failures wait.Backoff
+	short    bool // memory was short
 }
 
 func newSpares(k *hostKeeper) *spares {
 	ctx, stop := context.WithCancel(context.Background())
-	return &spares{hostKeeper: k, ctx: ctx, stop: stop, wake: wait.NewSignal(), all: map[int]*spare{}}
+	return &spares{
+		hostKeeper: k,
+		ctx:        ctx,
+		stop:       stop,
+		wake:       wait.NewSignal(),
+		all:        map[int]*spare{},
+		failures:   wait.Backoff{First: minSparePause, Most: maxSparePause, Steady: stableAfter},
+	}
 }
 
 func spareKey(slot int) core.ChannelKey { return core.ChannelKey(protocol.SpareChannel(slot)) }
@@ -277,7 +283,7 @@ func (p *spares) start(slot int) {
 		}
 	}
 	if p.ctx.Err() == nil {
-		p.o.Log.Warn("spare not started", "slot", slot, "err", errors.Join(err, p.end(p.ctx, slot)), "retry_in", p.backOff())
+		p.o.Log.Warn("spare not started", "slot", slot, "err", errors.Join(err, p.end(p.ctx, slot)), "retry_in", p.backOff(0))
 	}
 }
 
@@ -298,21 +304,22 @@ func (p *spares) add(slot int, s *session) {
 func (p *spares) drop(sp *spare, failed bool) time.Duration {
 	p.mu.Lock()
 	delete(p.all, sp.slot)
-	if !failed || time.Since(sp.since) > stableAfter {
-		p.pause = 0
+	if !failed {
+		p.failures.Reset()
 	}
 	p.mu.Unlock()
 	if failed {
-		return p.backOff()
+		return p.backOff(time.Since(sp.since))
 	}
 	p.postpone(refillAfter)
 	return refillAfter
 }
 
-func (p *spares) backOff() time.Duration {
+// backOff postpones the next start after the failure of a spare that lived for a duration, and
+// returns the pause.
+func (p *spares) backOff(lived time.Duration) time.Duration {
 	p.mu.Lock()
-	p.pause = min(max(2*p.pause, minSparePause), maxSparePause)
-	pause := p.pause
+	pause := p.failures.NextAfter(lived)
 	p.mu.Unlock()
 	p.postpone(pause)
 	return pause

@@ -211,7 +211,7 @@ func TestSparePauses(t *testing.T) {
 	t.Cleanup(h.LeaveSpares)
 	var last time.Duration
 	for i := range 12 {
-		pause := h.spares.backOff()
+		pause := h.spares.backOff(0)
 		if i == 0 && pause != minSparePause || pause != min(max(2*last, minSparePause), maxSparePause) {
 			t.Errorf("pause %d is %s after %s", i, pause, last)
 		}

@@ -72,7 +72,7 @@ func TestSuspects(t *testing.T) {
 // the tools are rolled back; where rollbacks do not help, they grow on.
 func TestPauses(t *testing.T) {
 	t.Parallel()
-	var p pauses
+	p := newPauses()
 	next := func(want ...time.Duration) {
 		t.Helper()
 		for _, w := range want {

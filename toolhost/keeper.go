@@ -78,8 +78,13 @@ type request struct {
 // New returns a Keeper. Run starts the tool host.
 func New(o Options) *Keeper {
 	k := &Keeper{
-		o: o, state: newState(), files: newToolFiles(o.ToolsDir, o.KeepSnapshots, o.Log), suspects: suspects{},
-		requests: make(chan *request), settled: make(chan struct{}),
+		o:        o,
+		state:    newState(),
+		files:    newToolFiles(o.ToolsDir, o.KeepSnapshots, o.Log),
+		suspects: suspects{},
+		pauses:   newPauses(),
+		requests: make(chan *request),
+		settled:  make(chan struct{}),
 	}
 	k.offer = newOffer(o.Registry, k.state)
 	o.Registry.ExplainMissing(k.whyMissing)

@@ -59,7 +59,8 @@ func (p *poller) poll(ctx context.Context) {
 		p.sender.Cooldowns.Await(ctx, outbox.Polls)
 	}
 	offset, hold, heard := p.resumeOffset(ctx), time.Duration(0), time.Now()
-	for failures := 0; ctx.Err() == nil; {
+	pauses := throttle.NewBackoff(maxPause)
+	for ctx.Err() == nil {
 		next := offset
 		err := guard.Do(p.env.Log, "polling Telegram", func() (err error) {
 			next, err = p.pollOnce(ctx, offset, hold)
@@ -75,13 +76,13 @@ func (p *poller) poll(ctx context.Context) {
 		}
 		p.intake.polled(err == nil)
 		if err == nil {
-			offset, hold, failures = next, p.timeout, 0
+			offset, hold = next, p.timeout
+			pauses.Reset()
 			continue
 		}
 		p.sender.Cooldowns.Note(outbox.Polls, err)
 		p.unwell(err)
-		failures++
-		_ = wait.Sleep(ctx, pollPause(err, failures))
+		_ = wait.Sleep(ctx, pollPause(err, pauses.Next()))
 		hold = 0 // to learn at once when polls work again
 	}
 }
@@ -227,15 +228,15 @@ func parseSourceKey(key string) (bot, update int64, ok bool) {
 	return bot, update, err == nil
 }
 
-// pollPause returns the pause after a number of failures in a row.
-func pollPause(err error, failures int) time.Duration {
+// pollPause returns the pause after an error; usual is the pause after errors without one of their own.
+func pollPause(err error, usual time.Duration) time.Duration {
 	if d := botapi.RetryAfter(err); d > 0 {
 		return d
 	}
 	if env.IsStorage(err) {
 		return env.StoragePause
 	}
-	return throttle.Backoff(failures, maxPause)
+	return usual
 }
 
 // lockPause is the time between two attempts to take the lock. After a hand-over no

@@ -12,6 +12,7 @@ import (
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/env"
+	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 	fakeapi "bareclaw/internal/testkit/botapi"
 )
@@ -69,16 +70,17 @@ func TestProblemsHaveTheSameWords(t *testing.T) {
 
 func TestPollPauses(t *testing.T) {
 	t.Parallel()
+	pauses := throttle.NewBackoff(maxPause)
 	for n := range 50 {
 		d := min(time.Second<<min(n, 20), maxPause)
-		if got := pollPause(botapi.ErrPollHung, n+1); got < d*3/4 || got > d {
+		if got := pollPause(botapi.ErrPollHung, pauses.Next()); got < d*3/4 || got > d {
 			t.Errorf("after %d failures %v is waited, want %v to %v", n+1, got, d*3/4, d)
 		}
 	}
-	if got := pollPause(&botapi.Error{Status: 429, RetryAfter: 77 * time.Second}, 0); got != 77*time.Second {
+	if got := pollPause(&botapi.Error{Status: 429, RetryAfter: 77 * time.Second}, time.Second); got != 77*time.Second {
 		t.Errorf("asked to wait 77 s, and %v is waited", got)
 	}
-	if got := pollPause(core.ErrStorageFull, 9); got != env.StoragePause {
+	if got := pollPause(core.ErrStorageFull, time.Second); got != env.StoragePause {
 		t.Errorf("with a full disk %v is waited", got)
 	}
 }

@@ -52,7 +52,7 @@ type channel struct {
 
 func newChannel(m *Manager, key core.ChannelKey) *channel {
 	c := &channel{manager: m, key: key, log: m.o.Log.With("channel", string(key)), mailbox: newMailbox(), done: make(chan struct{})}
-	c.journal = journal{ledger: m.o.Ledger, post: c.post, log: c.log}
+	c.journal = newJournal(m.o.Ledger, c.post, c.log)
 	return c
 }
 

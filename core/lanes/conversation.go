@@ -9,7 +9,6 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/sessionpool"
 	"bareclaw/core/spending"
-	"bareclaw/internal/wait"
 
 	"github.com/google/uuid"
 )
@@ -126,15 +125,16 @@ func (cv *conversation) launch(ctx context.Context, id string, unopened, exists 
 // sessionUse reads how a session was used. The ledger completes earlier writes before
 // reading, so sessionUse waits while the disk is full, until ctx ends.
 func (cv *conversation) sessionUse(ctx context.Context, id string) (core.SessionUse, error) {
-	for pause := firstSaveRetry; ; pause = min(2*pause, saveRetry) {
+	pauses := storageBackoff()
+	for {
 		use, err := cv.manager.o.Ledger.SessionUse(ctx, id)
 		if !errors.Is(err, core.ErrStorageFull) {
 			return use, err
 		}
-		if pause == firstSaveRetry {
+		if pauses.Failures() == 0 {
 			cv.log.Error("session not started yet", "err", err)
 		}
-		if wait.Sleep(ctx, pause) != nil {
+		if pauses.Sleep(ctx) != nil {
 			return use, err
 		}
 	}

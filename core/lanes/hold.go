@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/internal/wait"
 )
 
 const (
@@ -22,25 +23,23 @@ const (
 // its program is being replaced, or the machine lacks something. The turns stay as they are, and
 // run once the agent has started; a start that fails for good ends them.
 type hold struct {
-	why   string    // for a person
-	tries int       // failed starts
-	until time.Time // the next start
-	pause time.Duration
+	why    string       // for a person
+	starts wait.Backoff // failed starts, and the pauses after them
+	until  time.Time    // the next start
 }
 
 // hold postpones the next start of a session. why is for a person.
 func (ts *turns) hold(why string) {
 	h := ts.conv.held
 	if h == nil || time.Since(h.until) > forgetHold {
-		h = &hold{}
+		h = &hold{starts: wait.Backoff{First: firstHold, Most: longestHold}}
 		ts.conv.held = h
 	}
 	h.why = why
-	h.tries++
-	h.pause = min(max(2*h.pause, firstHold), longestHold)
-	h.until = time.Now().Add(h.pause)
-	ts.after(h.pause, func() {}) // the lane then looks again at what it can do
-	switch h.tries {
+	pause := h.starts.Next()
+	h.until = time.Now().Add(pause)
+	ts.after(pause, func() {}) // the lane then looks again at what it can do
+	switch h.starts.Failures() {
 	case 1:
 		ts.log.Warn("session cannot be started now, the turn waits", "why", why)
 	case tellHold:

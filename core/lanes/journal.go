@@ -9,6 +9,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/adapterstore"
 	"bareclaw/core/settings"
+	"bareclaw/internal/wait"
 )
 
 // firstSaveRetry is the first pause between attempts to write an outcome. saveRetry bounds the
@@ -18,6 +19,9 @@ const (
 	firstSaveRetry = 50 * time.Millisecond
 	saveRetry      = 800 * time.Millisecond
 )
+
+// storageBackoff returns the pauses between attempts to use a storage that fails.
+func storageBackoff() wait.Backoff { return wait.Backoff{First: firstSaveRetry, Most: saveRetry} }
 
 // A deliveringLedger adds the deliveries of approvals and background results to each change.
 // Once a change is durable, a deliveringLedger hands over the deliveries and applies the
@@ -59,11 +63,20 @@ type journal struct {
 	post   func(func()) bool
 	log    *slog.Logger
 
-	writing int           // changes not yet written by the ledger
-	saved   int           // changes passed to save
-	unsaved []unsaved     // changes refused by the storage, and all later changes
-	pause   time.Duration // before the next write of unsaved changes; 0 after a success
-	err     error         // the storage's last error
+	writing int          // changes not yet written by the ledger
+	saved   int          // changes passed to save
+	unsaved []unsaved    // changes refused by the storage, and all later changes
+	pauses  wait.Backoff // between writes of unsaved changes
+	err     error        // the storage's last error
+}
+
+func newJournal(ledger core.Writer, post func(func()) bool, log *slog.Logger) journal {
+	return journal{
+		ledger: ledger,
+		post:   post,
+		log:    log,
+		pauses: storageBackoff(),
+	}
 }
 
 type unsaved struct {
@@ -79,7 +92,7 @@ type unsaved struct {
 func (j *journal) save(c core.Change, then func(), missed func(error)) {
 	j.writing++
 	j.saved++
-	u := unsaved{c, func() { j.writing--; j.pause = 0; then() }, missed, j.saved}
+	u := unsaved{c, func() { j.writing--; j.pauses.Reset(); then() }, missed, j.saved}
 	if len(j.unsaved) > 0 {
 		j.unsaved = append(j.unsaved, u)
 		u.miss(j.err)
@@ -124,11 +137,11 @@ func (j *journal) notSaved(u unsaved, err error) {
 	if len(j.unsaved) > 1 {
 		return // the retry is already scheduled
 	}
-	j.pause = min(max(2*j.pause, firstSaveRetry), saveRetry)
-	if j.pause == firstSaveRetry {
+	pause := j.pauses.Next()
+	if j.pauses.Failures() == 1 {
 		j.log.Error("change not written yet, it is tried again until it is", "err", err)
 	}
-	time.AfterFunc(j.pause, func() { j.post(j.saveAgain) })
+	time.AfterFunc(pause, func() { j.post(j.saveAgain) })
 }
 
 func (j *journal) saveAgain() {

@@ -35,7 +35,7 @@ func TestJournalAfterALongOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		ledger, inbox := &slate{err: core.ErrStorageFull}, newMailbox()
-		j := &journal{ledger: ledger, post: inbox.post, log: slog.New(slog.NewTextHandler(&log, nil))}
+		j := newJournal(ledger, inbox.post, slog.New(slog.NewTextHandler(&log, nil)))
 		saved := false
 		pass := func(d time.Duration) {
 			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(firstSaveRetry) {
@@ -65,7 +65,7 @@ func TestJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ledger := &slate{}
 		inbox := newMailbox()
-		j := &journal{ledger: ledger, post: inbox.post, log: slog.New(slog.DiscardHandler)}
+		j := newJournal(ledger, inbox.post, slog.New(slog.DiscardHandler))
 		drain := func() {
 			for range 3 { // functions post functions
 				inbox.drain(func() {})
@@ -101,8 +101,8 @@ func TestJournal(t *testing.T) {
 		wants("a")
 		pass(2 * firstSaveRetry)
 		wants("a", "b", "c")
-		if !j.isIdle() || j.pause != 0 {
-			t.Errorf("idle %v, pause %v", j.isIdle(), j.pause)
+		if !j.isIdle() || j.pauses.Failures() != 0 {
+			t.Errorf("idle %v, %d failures in a row", j.isIdle(), j.pauses.Failures())
 		}
 		ledger.err = errors.New("contradiction")
 		save("d")

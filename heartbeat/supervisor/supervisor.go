@@ -34,6 +34,7 @@ import (
 
 	"bareclaw/heartbeat/program"
 	"bareclaw/internal/exitcode"
+	"bareclaw/internal/wait"
 )
 
 const (
@@ -44,8 +45,7 @@ const (
 	startTimeout = 45 * time.Second
 	// serveTimeout is how long a worker that takes over, or is on trial, may take then until it serves.
 	serveTimeout = 30 * time.Second
-	// minPause and maxPause bound the pause before a crashed worker is started again. The
-	// pause doubles with each crash.
+	// minPause and maxPause bound the pause before a crashed worker is started again.
 	minPause, maxPause = time.Second, time.Minute
 	// waitPause is the longest pause in which clients wait; in longer ones they are refused.
 	waitPause = 2 * time.Second
@@ -95,8 +95,8 @@ type supervisor struct {
 
 	pause   <-chan time.Time // ends a pause after a crash
 	refusal *refusal         // of clients in a pause; nil while they wait
-	crashes int
-	since   time.Time // when the current worker began to serve
+	crashes wait.Backoff
+	since   time.Time // when the current worker began to serve; zero if none has since the last pause
 
 	endSignal os.Signal // why the supervisor is ending: SIGINT to end the sessions too, SIGTERM for all else; nil while it runs
 	status    int       // exit status, valid when done
@@ -107,7 +107,13 @@ type supervisor struct {
 // supervisor that has replaced itself, Run goes on with its worker.
 func Run(o Options) (status int) {
 	runtime.LockOSThread() // the system takes the end of a worker's parent thread for that of the parent
-	s := &supervisor{Options: o, signals: make(chan os.Signal, 16), events: make(chan event, 64), files: map[string]*os.File{}}
+	s := &supervisor{
+		Options: o,
+		signals: make(chan os.Signal, 16),
+		events:  make(chan event, 64),
+		files:   map[string]*os.File{},
+		crashes: wait.Backoff{First: minPause, Most: maxPause, Steady: steadyTime},
+	}
 	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT)
 	if err := s.begin(); err != nil {
 		o.Log.Error("the gateway cannot be started", "err", err)
@@ -378,11 +384,12 @@ func (s *supervisor) crashed() {
 
 // beginPause begins the pause before another worker is started.
 func (s *supervisor) beginPause() {
-	if !s.since.IsZero() && time.Since(s.since) > steadyTime {
-		s.crashes = 0
+	served := time.Duration(0)
+	if !s.since.IsZero() {
+		served = time.Since(s.since)
 	}
-	pause := min(minPause<<min(s.crashes, 10), maxPause)
-	s.crashes, s.since = s.crashes+1, time.Time{}
+	s.since = time.Time{}
+	pause := s.crashes.NextAfter(served)
 	s.Log.Info("the gateway is started again", "in", pause)
 	s.pause = time.After(pause)
 	if pause > waitPause {

@@ -13,12 +13,14 @@ import (
 	"bareclaw/internal/wait"
 )
 
-// Pauses between attempts to reach the gateway: most restarts are over at once, but a
-// service manager takes some seconds to start another process.
-const (
-	firstRetry = 50 * time.Millisecond
-	lastRetry  = time.Second
-)
+// maxRetryPause is the longest pause between attempts to reach the gateway.
+const maxRetryPause = time.Second
+
+// NewBackoff returns the pauses between attempts to reach the gateway: most restarts are over
+// at once, but a service manager takes some seconds to start another process.
+func NewBackoff() *wait.Backoff {
+	return &wait.Backoff{First: 50 * time.Millisecond, Most: maxRetryPause}
+}
 
 // A Following follows a message to its outcome, over restarts and crashes of the gateway,
 // which lose no accepted message. A Following is not safe for concurrent use.
@@ -62,10 +64,10 @@ func (f *Following) Post(ctx context.Context, path string, body any, key string)
 		f.note(e)
 		return nil
 	}
-	pause := firstRetry
+	pauses := NewBackoff()
 	opened := func() {
 		f.reached, f.away = true, time.Time{}
-		pause = firstRetry
+		pauses.Reset()
 	}
 	for {
 		var err error
@@ -81,10 +83,9 @@ func (f *Following) Post(ctx context.Context, path string, body any, key string)
 		if err := f.lost(ctx, err); err != nil {
 			return nil, err
 		}
-		if err := wait.Sleep(ctx, pause); err != nil {
+		if err := pauses.Sleep(ctx); err != nil {
 			return nil, err
 		}
-		pause = min(2*pause, lastRetry)
 	}
 }
 

@@ -209,7 +209,8 @@ const menuPause = 30 * time.Second
 // RegisterMenu registers the menu of commands, and retries until Telegram accepts the
 // menu or ctx ends.
 func (h *Handler) RegisterMenu(ctx context.Context) {
-	for failures := 1; ctx.Err() == nil; failures++ {
+	pauses := throttle.NewBackoff(menuPause)
+	for ctx.Err() == nil {
 		h.Sender.Cooldowns.Await(ctx, outbox.Menu)
 		err := h.RegisterMenuOnce(ctx)
 		if err == nil || ctx.Err() != nil {
@@ -217,7 +218,7 @@ func (h *Handler) RegisterMenu(ctx context.Context) {
 		}
 		h.Sender.Cooldowns.Note(outbox.Menu, err)
 		h.Log.Warn("telegram: the menu is not registered", "err", h.Sender.Client.CleanError("register commands", err))
-		_ = wait.Sleep(ctx, max(throttle.Backoff(failures, menuPause), botapi.RetryAfter(err)))
+		_ = wait.Sleep(ctx, max(pauses.Next(), botapi.RetryAfter(err)))
 	}
 }
 

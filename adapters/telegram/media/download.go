@@ -86,6 +86,7 @@ func (d *Downloader) Download(ctx context.Context, f *File, to string) (int64, e
 // load downloads a file with several attempts, resuming after the last received byte.
 func (d *Downloader) load(ctx context.Context, id string, to *os.File) (int64, error) {
 	var have int64
+	pauses := throttle.NewBackoff(attemptTime)
 	for try := 1; ; try++ {
 		d.Cooldowns.Await(ctx, outbox.Files)
 		n, err := d.loadMore(ctx, id, to, have)
@@ -105,7 +106,7 @@ func (d *Downloader) load(ctx context.Context, id string, to *os.File) (int64, e
 			}
 			return have, &Error{Why: why, Err: err}
 		}
-		_ = wait.Sleep(ctx, max(throttle.Backoff(try, attemptTime), botapi.RetryAfter(err)))
+		_ = wait.Sleep(ctx, max(pauses.Next(), botapi.RetryAfter(err)))
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
-	"bareclaw/internal/wait"
 
 	"github.com/go-telegram/bot"
 )
@@ -71,7 +70,8 @@ func (t *transfer) run(ctx context.Context) error {
 // prepare returns the parts. While the ledger cannot be read, prepare blocks, and thereby
 // the later deliveries of the conversation: no other code would retry before a restart.
 func (t *transfer) prepare(ctx context.Context) ([]Part, error) {
-	for failures := 1; ; failures++ {
+	pauses := throttle.NewBackoff(maxPause)
+	for {
 		parts, err := t.compose(ctx)
 		switch {
 		case err == nil, errors.Is(err, ErrUndeliverable), errors.Is(err, core.ErrNotFound):
@@ -80,7 +80,7 @@ func (t *transfer) prepare(ctx context.Context) ([]Part, error) {
 			return nil, fmt.Errorf("%w: %w", ErrClosing, err)
 		}
 		t.o.env.Log.Warn("telegram: a delivery waits for the ledger", "channel", string(t.Channel), "delivery", t.ID, "err", err)
-		_ = wait.Sleep(ctx, throttle.Backoff(failures, maxPause))
+		_ = pauses.Sleep(ctx)
 	}
 }
 
@@ -117,7 +117,8 @@ func (t *transfer) compose(ctx context.Context) ([]Part, error) {
 func (t *transfer) sendPart(ctx context.Context, part Part) (id int, err error) {
 	var ways []Part
 	refused := error(nil) // the first refusal, which is the one to tell
-	for failures := 0; ; {
+	pauses := throttle.NewBackoff(maxDelay)
+	for {
 		err = t.o.sender.sendWithin(ctx, timeLimit(part), t.to, throttle.Durable, func(ctx context.Context) (err error) {
 			id, err = t.attempt(ctx, part)
 			return err
@@ -138,17 +139,18 @@ func (t *transfer) sendPart(ctx context.Context, part Part) (id int, err error) 
 				return 0, refused
 			}
 			t.o.env.Log.Warn("telegram: a refused message is sent in another way", "channel", string(t.Channel), "delivery", t.ID, "err", err)
-			part, ways, failures = ways[0], ways[1:], 0
+			part, ways = ways[0], ways[1:]
+			pauses.Reset()
 		case Permanent(err):
 			return 0, err
 		case botapi.RetryAfter(err) > 0: // the limiter holds the next call
 		case time.Since(t.CreatedAt) >= maxAge:
 			return 0, fmt.Errorf("given up after %d attempts: %w", t.Attempts, err)
 		default:
-			if failures++; failures == 1 {
+			if pauses.Failures() == 0 {
 				t.o.env.Log.Warn("telegram: a message is sent again", "channel", string(t.Channel), "delivery", t.ID, "err", err)
 			}
-			_ = wait.Sleep(ctx, throttle.Backoff(failures, maxDelay))
+			_ = pauses.Sleep(ctx)
 		}
 	}
 }

@@ -14,7 +14,6 @@ package throttle
 
 import (
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"bareclaw/internal/wait"
@@ -85,10 +84,8 @@ func (b *bucket) drain(l limit, until time.Time) {
 	b.full = wait.Latest(b.full, until.Add(time.Duration(l.burst-1)*l.every))
 }
 
-// Backoff returns the delay after a number of failures in a row: a second, doubled with
-// each further failure up to most. A random reduction of up to a quarter keeps callers that
-// failed together from retrying together.
-func Backoff(failures int, most time.Duration) time.Duration {
-	d := min(time.Second<<min(max(failures-1, 0), 16), most)
-	return d - rand.N(d/4+1) //nolint:gosec // nobody gains by a guess
+// NewBackoff returns the pauses between attempts that Telegram or the network fails: from a second
+// to most.
+func NewBackoff(most time.Duration) *wait.Backoff {
+	return &wait.Backoff{First: time.Second, Most: most, Jitter: 0.25}
 }

@@ -21,7 +21,6 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
-	"bareclaw/internal/wait"
 )
 
 const (
@@ -29,8 +28,6 @@ const (
 	patience = time.Minute
 	// linger is how long requests may go on after the end of the input.
 	linger = 5 * time.Second
-	// firstRetry and lastRetry are the pauses between attempts to reach the gateway.
-	firstRetry, lastRetry = 50 * time.Millisecond, time.Second
 	// maxMessage bounds a message in either direction, in bytes.
 	maxMessage = 64 << 20
 )
@@ -176,11 +173,13 @@ func (b *Bridge) deliver(ctx context.Context, m *message) {
 // persist passes a message on until the gateway has answered. The call of a tool is sent once, because it
 // may have an effect, unless the gateway says that it may be sent again.
 func (b *Bridge) persist(ctx context.Context, m *message) error {
-	away, pause := time.Now(), firstRetry
+	away := time.Now()
+	pauses := client.NewBackoff()
 	for {
 		reached, err := b.pass(ctx, m)
 		if reached {
-			away, pause = time.Now(), firstRetry
+			away = time.Now()
+			pauses.Reset()
 		}
 		switch {
 		case err == nil || ctx.Err() != nil:
@@ -199,10 +198,9 @@ func (b *Bridge) persist(ctx context.Context, m *message) error {
 		if time.Since(away) > patience {
 			return err
 		}
-		if err := wait.Sleep(ctx, pause); err != nil {
+		if err := pauses.Sleep(ctx); err != nil {
 			return err
 		}
-		pause = min(2*pause, lastRetry)
 	}
 }
 
@@ -393,16 +391,17 @@ func (b *Bridge) endStream() {
 func (b *Bridge) follow(ctx context.Context, s session) {
 	h := http.Header{"Accept": {"text/event-stream"}}
 	s.addTo(h)
-	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
+	pauses := client.NewBackoff()
+	for {
 		res, err := b.Gateway.Pass(ctx, http.MethodGet, api.PathMCP, h, nil)
 		if err == nil {
 			if res.StatusCode == http.StatusOK {
 				_ = events(res.Body, b.write) // however it ends, the next one follows
-				pause = firstRetry
+				pauses.Reset()
 			}
 			_ = res.Body.Close()
 		}
-		if wait.Sleep(ctx, pause) != nil {
+		if pauses.Sleep(ctx) != nil {
 			return
 		}
 	}

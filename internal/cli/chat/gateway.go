@@ -17,9 +17,8 @@ import (
 )
 
 const (
-	// againAfter and againAtMost bound the pause before another request to the gateway.
-	againAfter  = 100 * time.Millisecond
-	againAtMost = 3 * time.Second
+	// againAfter is the pause before a request is repeated.
+	againAfter = 100 * time.Millisecond
 	// sendPatience bounds the attempts to send a message. A restart takes less time.
 	sendPatience = 30 * time.Second
 	// askPatience bounds every other request.
@@ -80,10 +79,11 @@ func (g *gateway) arrive(ctx context.Context) (arrival, error) {
 // watch reconnects by itself and misses no update over a restart.
 func (g *gateway) watch(ctx context.Context, turn core.TurnID, send func(tea.Msg)) {
 	updates := client.Updates{Turn: turn}
-	lastID, pause := "", againAfter
+	lastID := ""
+	pauses := client.NewBackoff()
 	for ctx.Err() == nil {
 		opened := func() {
-			pause = againAfter
+			pauses.Reset()
 			send(lost(false))
 		}
 		header := http.Header{api.HeaderLastEventID: {lastID}} // an empty id is none
@@ -105,8 +105,7 @@ func (g *gateway) watch(ctx context.Context, turn core.TurnID, send func(tea.Msg
 			return
 		}
 		send(lost(true))
-		_ = wait.Sleep(ctx, pause) // the loop notices the end of ctx
-		pause = min(2*pause, againAtMost)
+		_ = pauses.Sleep(ctx) // the loop notices the end of ctx
 	}
 }
 
