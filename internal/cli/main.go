@@ -37,39 +37,61 @@ import (
 
 // commandLine is the grammar of the command line, in the order of the help.
 type commandLine struct {
-	Init       setup.Init          `cmd:"" group:"install" help:"Set the gateway up, step by step."`
-	Service    lifecycle.Service   `cmd:"" group:"install" help:"Have systemd or launchd keep the gateway running."`
-	Heartbeat  lifecycle.Heartbeat `cmd:"" group:"install" help:"Have Claude look around regularly, and start the gateway if it is down."`
-	Settings   settings            `cmd:"" group:"install" help:"Show the settings in force, and where each comes from."`
-	Completion completion          `cmd:"" group:"install" help:"Print a script that completes commands and channels in a shell."`
-
-	Status    status    `cmd:"" group:"use" help:"Show the gateway on one screen."`
-	Send      send      `cmd:"" group:"use" help:"Send a message to a channel and print the answer."`
-	Chat      chat.Chat `cmd:"" group:"use" help:"Talk on a channel in this terminal."`
-	Channels  channels  `cmd:"" group:"use" help:"List the channels, or show or change one."`
-	Approvals approvals `cmd:"" group:"use" help:"List what waits for a decision, or decide."`
-	Schedule  schedules `cmd:"" group:"use" help:"Manage reminders and regular tasks."`
-	Tools     tools     `cmd:"" group:"use" help:"List, call and make the tools of Claude."`
-	MCP       mcp       `cmd:"" group:"use" name:"mcp" help:"Offer the gateway's tools to an MCP client, which starts this command."`
-
-	Messages messages `cmd:"" group:"message" help:"List the messages of a channel."`
-	Trace    trace    `cmd:"" group:"message" help:"Show what happened to a message, and when."`
-	Cancel   cancel   `cmd:"" group:"message" help:"Cancel a waiting message."`
-	Retry    retry    `cmd:"" group:"message" help:"Try a failed message again."`
-
-	Logs    logs              `cmd:"" group:"keep" help:"Show the gateway's log."`
-	Start   lifecycle.Start   `cmd:"" group:"keep" help:"Start the gateway in the background: its service, if one is installed."`
-	Stop    lifecycle.Stop    `cmd:"" group:"keep" help:"End the gateway; it stays down until you start it."`
-	Restart lifecycle.Restart `cmd:"" group:"keep" help:"Have a new process take over; turns in progress go on."`
-	Doctor  doctor.Doctor     `cmd:"" group:"keep" help:"Check the installation and say how to fix what is wrong."`
-	Upgrade lifecycle.Upgrade `cmd:"" group:"keep" help:"Replace this program by a newer one, and go back if it does not work."`
-	Backup  lifecycle.Backup  `cmd:"" group:"keep" help:"Copy everything that the gateway keeps into one file."`
-	Restore lifecycle.Restore `cmd:"" group:"keep" help:"Put back what backup has saved."`
+	Setup    setupCommands   `embed:"" group:"install"`
+	Daily    dailyCommands   `embed:"" group:"use"`
+	Messages messageCommands `embed:"" group:"message"`
+	Upkeep   upkeepCommands  `embed:"" group:"keep"`
 
 	Complete complete `cmd:"" hidden:"" name:"complete-words"`
 
-	Serve   serve   `cmd:"" default:"1" group:"run" help:"Run the gateway, until Ctrl-C. bareclaw init sets it up."`
-	Version version `cmd:"" group:"run" help:"Print the version."`
+	Gateway gatewayCommands `embed:"" group:"run"`
+}
+
+// setupCommands set the gateway up.
+type setupCommands struct {
+	Init       setup.Init          `cmd:"" help:"Set the gateway up, step by step."`
+	Service    lifecycle.Service   `cmd:"" help:"Have systemd or launchd keep the gateway running."`
+	Heartbeat  lifecycle.Heartbeat `cmd:"" help:"Have Claude look around regularly, and start the gateway if it is down."`
+	Settings   settings            `cmd:"" help:"Show the settings in force, and where each comes from."`
+	Completion completion          `cmd:"" help:"Print a script that completes commands and channels in a shell."`
+}
+
+// dailyCommands are for every day.
+type dailyCommands struct {
+	Status    status    `cmd:"" help:"Show the gateway on one screen."`
+	Send      send      `cmd:"" help:"Send a message to a channel and print the answer."`
+	Chat      chat.Chat `cmd:"" help:"Talk on a channel in this terminal."`
+	Channels  channels  `cmd:"" help:"List the channels, or show or change one."`
+	Approvals approvals `cmd:"" help:"List what waits for a decision, or decide."`
+	Schedule  schedules `cmd:"" help:"Manage reminders and regular tasks."`
+	Tools     tools     `cmd:"" help:"List, call and make the tools of Claude."`
+	MCP       mcp       `cmd:"" name:"mcp" help:"Offer the gateway's tools to an MCP client, which starts this command."`
+}
+
+// messageCommands are about one message.
+type messageCommands struct {
+	Messages messages `cmd:"" help:"List the messages of a channel."`
+	Trace    trace    `cmd:"" help:"Show what happened to a message, and when."`
+	Cancel   cancel   `cmd:"" help:"Cancel a waiting message."`
+	Retry    retry    `cmd:"" help:"Try a failed message again."`
+}
+
+// upkeepCommands keep the gateway running.
+type upkeepCommands struct {
+	Logs    logs              `cmd:"" help:"Show the gateway's log."`
+	Start   lifecycle.Start   `cmd:"" help:"Start the gateway in the background: its service, if one is installed."`
+	Stop    lifecycle.Stop    `cmd:"" help:"End the gateway; it stays down until you start it."`
+	Restart lifecycle.Restart `cmd:"" help:"Have a new process take over; turns in progress go on."`
+	Doctor  doctor.Doctor     `cmd:"" help:"Check the installation and say how to fix what is wrong."`
+	Upgrade lifecycle.Upgrade `cmd:"" help:"Replace this program by a newer one, and go back if it does not work."`
+	Backup  lifecycle.Backup  `cmd:"" help:"Copy everything that the gateway keeps into one file."`
+	Restore lifecycle.Restore `cmd:"" help:"Put back what backup has saved."`
+}
+
+// gatewayCommands are the gateway itself.
+type gatewayCommands struct {
+	Serve   serve   `cmd:"" default:"1" help:"Run the gateway, until Ctrl-C. bareclaw init sets it up."`
+	Version version `cmd:"" help:"Print the version."`
 }
 
 func groups() []kong.Group {
@@ -100,7 +122,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintln(stderr, "bareclaw:", err)
 		return exitcode.Failed
 	}
-	parser, err := kong.New(&commandLine{Init: setup.New()},
+	parser, err := kong.New(&commandLine{Setup: setupCommands{Init: setup.New()}},
 		kong.Name("bareclaw"),
 		kong.Description("A gateway between chat channels and the claude CLI: every accepted message has exactly one visible outcome."),
 		kong.ExplicitGroups(groups()),
