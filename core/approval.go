@@ -246,10 +246,10 @@ func WithAnswers(a *Approval, given map[string]string) (json.RawMessage, error) 
 	if err := json.Unmarshal(a.Input, &input); err != nil || input == nil {
 		return nil, fmt.Errorf("read the questions of approval %s: %w", a.ID, cmp.Or(err, ErrBadContent))
 	}
-	encoded, err := EncodeJSON(given)
+	encoded, err := encodeJSON(given)
 	if err != nil {
 		return nil, err
 	}
 	input["answers"] = encoded
-	return EncodeJSON(input)
+	return encodeJSON(input)
 }

@@ -37,7 +37,7 @@ func BatchSize(ms []*Message) int {
 // prefix.
 func Coalesce(ms []*Message) (json.RawMessage, error) {
 	if len(ms) == 1 && IsCommand(ms[0]) {
-		return EncodeJSON(unforged(ms[0].Content.Text))
+		return encodeJSON(unforged(ms[0].Content.Text))
 	}
 	own := sendersDiffer(ms)
 	c, err := joinContents(ms, func(i int) string {
@@ -50,9 +50,9 @@ func Coalesce(ms []*Message) (json.RawMessage, error) {
 	case err != nil:
 		return nil, err
 	case len(c.Blocks) > 0:
-		return EncodeJSON(c.Blocks)
+		return encodeJSON(c.Blocks)
 	}
-	return EncodeJSON(c.Text)
+	return encodeJSON(c.Text)
 }
 
 // joinContents joins the contents of messages, each after its head. Texts are joined by a
@@ -81,7 +81,7 @@ func joinContents(ms []*Message, head func(i int) string) (joined Content, err e
 			text = strings.TrimRight(text, "\n")
 		}
 		if text != "" {
-			b, err := EncodeJSON(struct {
+			b, err := encodeJSON(struct {
 				Type string `json:"type"`
 				Text string `json:"text"`
 			}{"text", text})
@@ -95,9 +95,9 @@ func joinContents(ms []*Message, head func(i int) string) (joined Content, err e
 	return joined, nil
 }
 
-// EncodeJSON encodes v as json.Marshal does, but without HTML escapes, which would only make
-// the text longer.
-func EncodeJSON(v any) (json.RawMessage, error) {
+// encodeJSON encodes v as internal/plainjson does, which core does not import: without HTML escapes,
+// which would only make the text longer.
+func encodeJSON(v any) (json.RawMessage, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)

@@ -95,12 +95,12 @@ func withText(block json.RawMessage, text string) (json.RawMessage, error) {
 	if err := json.Unmarshal(block, &members); err != nil {
 		return nil, fmt.Errorf("read a text block: %w", err)
 	}
-	value, err := EncodeJSON(text)
+	value, err := encodeJSON(text)
 	if err != nil {
 		return nil, err
 	}
 	members["text"] = value
-	return EncodeJSON(members)
+	return encodeJSON(members)
 }
 
 // unforged returns a text with a round bracket where a line begins like a prefix, also after

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 
+	"bareclaw/internal/plainjson"
 	"bareclaw/toolhost/api"
 )
 
@@ -51,13 +52,11 @@ var errNoAnswer = errors.New("the tool host does not answer")
 func ask(ctx context.Context, over *http.ClientConn, method, path string, header http.Header, in, out any) (said http.Header, err error) {
 	var body io.Reader
 	if in != nil {
-		var b bytes.Buffer
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false) // code has many < and &, which would be six bytes each
-		if err := e.Encode(in); err != nil {
+		b, err := plainjson.Marshal(in)
+		if err != nil {
 			return nil, err
 		}
-		body = &b
+		body = bytes.NewReader(b)
 	}
 	r, err := http.NewRequestWithContext(ctx, method, api.Origin+path, body)
 	if err != nil {

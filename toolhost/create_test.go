@@ -9,17 +9,21 @@ import (
 	"testing"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/plainjson"
 	"bareclaw/internal/testkit/check"
 )
 
 // creation returns arguments of dynamic_tool_create.
 func creation(t testing.TB, name, code string) string {
 	t.Helper()
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	check.OK(t, e.Encode(map[string]any{"name": name, "description": fmt.Sprintf("Version %.20s", code), "schema": json.RawMessage(`{"type":"object"}`), "code": code}))
-	return b.String()
+	b, err := plainjson.Marshal(map[string]any{
+		"name":        name,
+		"description": fmt.Sprintf("Version %.20s", code),
+		"schema":      json.RawMessage(`{"type":"object"}`),
+		"code":        code,
+	})
+	check.OK(t, err)
+	return string(b)
 }
 
 // TestCreate: a tool can be called when the answer to its creation is there, can be replaced, and

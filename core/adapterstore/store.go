@@ -14,6 +14,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/guard"
+	"bareclaw/internal/plainjson"
 )
 
 // inboundKept is how long handled items stay recorded. No remote service may deliver an item
@@ -140,7 +141,7 @@ func (s *Store) Deliverer(key core.ChannelKey) string {
 func (s *Store) ForChange(c *core.Change) (ds []*core.Delivery) {
 	add := func(kind core.DeliveryKind, id string, key core.ChannelKey, message core.MessageID, body any, at time.Time) {
 		adapter := s.Deliverer(key)
-		encoded, err := core.EncodeJSON(body)
+		encoded, err := plainjson.Marshal(body)
 		if adapter != "" && err == nil { // strings always encode
 			ds = append(ds, &core.Delivery{
 				ID: string(kind) + ":" + id, Kind: kind, Adapter: adapter, Channel: key, Message: message, Body: encoded,

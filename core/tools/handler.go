@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"bareclaw/core"
+	"bareclaw/internal/plainjson"
 )
 
 // WithArgs returns a Handler that decodes the arguments.
@@ -28,6 +28,6 @@ func decodeArgs[A any](c Call) (args A, err error) {
 
 // Object returns a result that is an object, such as a struct.
 func Object(v any) (Result, error) {
-	b, err := core.EncodeJSON(v)
+	b, err := plainjson.Marshal(v)
 	return Result{Structured: b}, err
 }

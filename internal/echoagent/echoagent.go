@@ -23,6 +23,7 @@ import (
 	"bareclaw/internal/exitcode"
 	"bareclaw/internal/getclaude"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/plainjson"
 )
 
 // Model is the model's name in every event, by which the gateway recognises the echo agent.
@@ -124,9 +125,7 @@ func (a *agent) write(e event) {
 	if a.failure != nil {
 		return
 	}
-	enc := json.NewEncoder(a.out) // writes a line in one call
-	enc.SetEscapeHTML(false)
-	a.failure = enc.Encode(e)
+	a.failure = plainjson.NewEncoder(a.out).Encode(e) // writes a line in one call
 }
 
 // turn answers one message at once, so no message waits in a queue.

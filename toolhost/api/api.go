@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/plainjson"
 )
 
 // Subcommand is the hidden role of the program that runs tools.
@@ -261,7 +262,5 @@ const MaxRequest = 4 << 20
 func Write(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // an error means that the client has gone
+	_ = plainjson.NewEncoder(w).Encode(v) // an error means that the client has gone
 }

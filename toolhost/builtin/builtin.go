@@ -20,6 +20,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/plainjson"
 )
 
 // Tools returns the built-in tools, sorted by name.
@@ -71,7 +72,7 @@ func define[In, Out any](name, description string, defaults In, handle func(ctx 
 			if err != nil {
 				return tools.Result{}, err
 			}
-			b, err := encode(out)
+			b, err := plainjson.Marshal(out)
 			if err != nil {
 				return tools.Result{}, fmt.Errorf("encode the result of %s: %w", name, err)
 			}
@@ -103,17 +104,6 @@ func explain(err error) error {
 	return err
 }
 
-// encode encodes a value as JSON that people can read: with < and & as they are.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
 // inputSchema returns the schema of the arguments. Unknown arguments are refused, because they
 // are misspelt ones; unknown members of what an argument contains are ignored.
 func inputSchema[In any](defaults In) json.RawMessage {
@@ -127,7 +117,7 @@ func inputSchema[In any](defaults In) json.RawMessage {
 		}
 		switch value := v.FieldByIndex(f.Index); {
 		case value.Kind() == reflect.Bool, value.CanInt(), value.CanFloat(), !value.IsZero():
-			p.Default = must(encode(value.Interface()))
+			p.Default = must(plainjson.Marshal(value.Interface()))
 		}
 	}
 	s.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}}

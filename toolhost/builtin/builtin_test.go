@@ -13,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/plainjson"
 	"bareclaw/internal/testkit/check"
 )
 
@@ -83,10 +84,10 @@ func runCase(t *testing.T, registry *tools.Registry, output *jsonschema.Resolved
 	}
 	check.OK(t, decode(got.Structured, &result))
 	if c.Want != nil && !same(result, c.Want, false) {
-		t.Errorf("got\n%s, want\n%s", got.Structured, must(encode(c.Want)))
+		t.Errorf("got\n%s, want\n%s", got.Structured, must(plainjson.Marshal(c.Want)))
 	}
 	if c.Has != nil && !same(result, c.Has, true) {
-		t.Errorf("got\n%s, want among others\n%s", got.Structured, must(encode(c.Has)))
+		t.Errorf("got\n%s, want among others\n%s", got.Structured, must(plainjson.Marshal(c.Has)))
 	}
 	verify := checks()[tool]
 	if verify != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/plainjson"
 	"bareclaw/internal/schema"
 	"bareclaw/internal/schema/value"
 )
@@ -36,7 +37,7 @@ func newDataResult(count int, one func() (any, error)) (dataResult, error) {
 		if err != nil {
 			return dataResult{}, err
 		}
-		if size += len(must(encode(v))); size > maxResult {
+		if size += len(must(plainjson.Marshal(v))); size > maxResult {
 			return dataResult{}, fmt.Errorf("count: %w", errTooLarge)
 		}
 		all = append(all, v)

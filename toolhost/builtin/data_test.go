@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"bareclaw/internal/plainjson"
 	"bareclaw/internal/schema/value"
 	"bareclaw/internal/testkit/check"
 )
@@ -53,7 +54,7 @@ func checkGenerated(t *testing.T, args, result map[string]any) {
 	for _, v := range values(t, result) {
 		text, ok := v.(string)
 		if !ok {
-			text = string(must(encode(v)))
+			text = string(must(plainjson.Marshal(v)))
 		}
 		different[text] = true
 		if !form.MatchString(text) {
@@ -99,12 +100,12 @@ func checkFitting(t *testing.T, args, result map[string]any) {
 		return // a draft that the other does not know; the case says what is wanted
 	}
 	var s jsonschema.Schema
-	check.OK(t, json.Unmarshal(must(encode(args["schema"])), &s))
+	check.OK(t, json.Unmarshal(must(plainjson.Marshal(args["schema"])), &s))
 	resolved, err := s.Resolve(nil)
 	check.OK(t, err)
 	for _, v := range values(t, result) {
 		var plain any
-		check.OK(t, json.Unmarshal(must(encode(v)), &plain))
+		check.OK(t, json.Unmarshal(must(plainjson.Marshal(v)), &plain))
 		if err := resolved.Validate(plain); err != nil {
 			t.Errorf("%v: %v", v, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/plainjson"
 )
 
 func reportTools() []tools.Tool {
@@ -275,7 +276,7 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 
 func indented(v any) string {
 	var b bytes.Buffer
-	if err := json.Indent(&b, must(encode(v)), "", "  "); err != nil {
+	if err := json.Indent(&b, must(plainjson.Marshal(v)), "", "  "); err != nil {
 		panic(err) // what encode returns is JSON
 	}
 	return b.String()

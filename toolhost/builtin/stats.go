@@ -9,6 +9,8 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+
+	"bareclaw/internal/plainjson"
 )
 
 type statsArgs struct {
@@ -203,5 +205,5 @@ func (p *printer) printFloat(f float64) json.Number {
 		p.overflow = true
 		return "0"
 	}
-	return json.Number(must(encode(f)))
+	return json.Number(must(plainjson.Marshal(f)))
 }

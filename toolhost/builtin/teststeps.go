@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"bareclaw/internal/plainjson"
 )
 
 // A describedTest is a test as a list of steps.
@@ -79,7 +81,7 @@ func numberSteps(all []describedTest) [][]int {
 	steps := make([][]int, len(all))
 	for i, t := range all {
 		for _, s := range t.Steps {
-			s.Value = string(must(encode(s.Value)))
+			s.Value = string(must(plainjson.Marshal(s.Value)))
 			n, ok := numbers[s]
 			if !ok {
 				n = len(numbers)

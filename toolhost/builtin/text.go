@@ -16,6 +16,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/plainjson"
 )
 
 // The bounds of results. Small arguments can make large ones: a long value in many places.
@@ -165,7 +166,7 @@ func lookUpText(variables map[string]any, name string) (string, bool) {
 	if text, isText := value.(string); isText || !ok {
 		return text, ok
 	}
-	return string(must(encode(value))), true // a decoded value can be encoded
+	return string(must(plainjson.Marshal(value))), true // a decoded value can be encoded
 }
 
 // lookUp returns the variable with a name, or the one that a path such as a.b.0 leads to.

@@ -20,6 +20,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/plainjson"
 	"bareclaw/internal/schema/value"
 )
 
@@ -218,7 +219,7 @@ var identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 func memberPath(path, name string) string {
 	switch {
 	case !identifier().MatchString(name):
-		return path + "[" + string(must(encode(name))) + "]"
+		return path + "[" + string(must(plainjson.Marshal(name))) + "]"
 	case path == "":
 		return name
 	default:

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
+	"bareclaw/internal/plainjson"
 	"bareclaw/toolhost/api"
 )
 
@@ -91,9 +91,6 @@ func IsBody(code string) bool {
 }
 
 func quote(s string) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string can be encoded
-	return strings.TrimSuffix(b.String(), "\n")
+	b, _ := plainjson.Marshal(s) // a string can be encoded
+	return string(b)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"bareclaw/internal/plainjson"
 	"bareclaw/internal/term"
 )
 
@@ -78,8 +79,7 @@ func (c *Context) Say(lines []string) {
 // PrintIndented prints a value as an indented JSON document.
 func (c *Context) PrintIndented(v any) error {
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // for people too
+	e := plainjson.NewEncoder(&b) // for people too
 	e.SetIndent("", "  ")
 	err := e.Encode(v)
 	return c.printDocument(b.Bytes(), err)

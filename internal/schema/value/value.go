@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"bareclaw/internal/plainjson"
 )
 
 // Type returns the name of a value's type in JSON Schema, with "number" also for integers.
@@ -57,13 +59,11 @@ func Equal(a, b any) bool {
 // Brief returns a value as JSON for a message, shortened to 200 characters.
 func Brief(v any) string {
 	const most = 200
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	b, err := plainjson.Marshal(v)
+	if err != nil {
 		return err.Error()
 	}
-	return Shorten(strings.TrimSuffix(b.String(), "\n"), most)
+	return Shorten(string(b), most)
 }
 
 // Shorten returns a text with at most so many characters, and … where some were left out.

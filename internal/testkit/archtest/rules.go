@@ -72,6 +72,7 @@ func rooms() []room {
 		{"internal/logfile", nil, leaf},
 		{"internal/memory", nil, leaf},
 		{"internal/peercred", nil, leaf},
+		{"internal/plainjson", nil, leaf},
 		{"internal/precheck", nil, leaf},
 		{"internal/privatedir", nil, leaf},
 		{"internal/proc", nil, leaf},

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 
+	"bareclaw/internal/plainjson"
+
 	"github.com/google/uuid"
 )
 
@@ -78,13 +80,11 @@ func (s *session) emit(event any) {
 
 // encode renders one line the way JavaScript does: no HTML escapes.
 func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	b, err := plainjson.Marshal(v)
+	if err != nil {
 		panic(err) // our own types always encode
 	}
-	return b.Bytes()
+	return append(b, '\n')
 }
 
 func (s *session) lifecycle(command, state string) {
