@@ -14,6 +14,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/config"
 	"bareclaw/internal/getclaude"
+	"bareclaw/internal/shellquote"
 )
 
 // installHint says how to get the real agent.
@@ -83,7 +84,7 @@ const notesName = "notes.md"
 // before its channel is known: each message begins with its channel. The prompt names only
 // commands that need no token.
 func systemPrompt(program, source, notes string, builds bool) string {
-	run := shellWord(program)
+	run := shellquote.Word(program)
 	lines := []string{
 		"You are reached through BAREclaw, a gateway that brings the messages of several channels to you, each channel with a conversation of its own, and takes your answers back.",
 		"",
@@ -98,7 +99,7 @@ func systemPrompt(program, source, notes string, builds bool) string {
 	case builds:
 		lines = append(lines, "- The gateway's own source is in "+source+". What you change there applies after restart_self, which is refused if it does not compile.")
 	case source != "":
-		lines = append(lines, "- The gateway's own source is in "+source+". What you change there applies after a person has run `"+run+" upgrade --from "+shellWord(source)+"` in a terminal.")
+		lines = append(lines, "- The gateway's own source is in "+source+". What you change there applies after a person has run `"+run+" upgrade --from "+shellquote.Word(source)+"` in a terminal.")
 	}
 	lines = append(lines, "- Your notes for all conversations are in "+notes+". Read them when a conversation begins and the file exists; write there what should be known later, such as what the user prefers.")
 	return strings.Join(lines, "\n")
@@ -106,13 +107,4 @@ func systemPrompt(program, source, notes string, builds bool) string {
 
 func (b *base) prompt() string {
 	return systemPrompt(b.self, b.knownSource(), filepath.Join(b.cfg.ConfigDir, notesName), b.restartBuilds())
-}
-
-// shellWord returns s as one word of a shell's command line.
-func shellWord(s string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%="
-	if s != "" && strings.Trim(s, plain) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

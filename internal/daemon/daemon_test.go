@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -65,17 +64,6 @@ func TestUseProcessors(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "3")
 	if useProcessors(fewLanes + 1); runtime.GOMAXPROCS(0) != 1 {
 		t.Errorf("the user's choice is overruled by %d processors", runtime.GOMAXPROCS(0))
-	}
-}
-
-// TestShellWord has a shell read words back.
-func TestShellWord(t *testing.T) {
-	t.Parallel()
-	for _, want := range []string{"plain/bin-1.0", "", "two words", "it's", "a$b`c`\\", "nl\nnl", "~", "*"} {
-		got, err := exec.Command("sh", "-c", "printf %s "+shellWord(want)).Output()
-		if err != nil || string(got) != want {
-			t.Errorf("sh reads %s as %q (%v), want %q", shellWord(want), got, err, want)
-		}
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 	"bareclaw/core/sessionpool"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/memory"
+	"bareclaw/internal/shellquote"
 	"bareclaw/internal/shortid"
 	"bareclaw/sessionhost"
 	"bareclaw/sessionhost/claude"
@@ -112,7 +113,7 @@ func (e *engine) advice() lanes.Advice {
 			if command := kinds.Of(key).NewConversation; command != "" {
 				return "`" + command + "`"
 			}
-			return "`bareclaw channels reset " + shellWord(string(key)) + "`"
+			return "`bareclaw channels reset " + shellquote.Word(string(key)) + "`"
 		},
 	}
 }

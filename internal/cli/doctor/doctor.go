@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +24,7 @@ import (
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/peercred"
+	"bareclaw/internal/shellquote"
 	"bareclaw/internal/statemark"
 	"bareclaw/internal/term"
 	"bareclaw/sessionhost/claude"
@@ -247,9 +247,5 @@ func (l *look) loginAdvice() string {
 
 func (l *look) claudeEnviron() []string { return claude.Environ(l.Environ, l.cfg.PassEnv) }
 
-func quote(path string) string {
-	if path != "" && strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@,") == "" {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-}
+// quote returns a path as one word of a shell's command line.
+func quote(path string) string { return shellquote.Word(path) }

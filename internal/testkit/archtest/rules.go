@@ -77,6 +77,7 @@ func rooms() []room {
 		{"internal/privatedir", nil, leaf},
 		{"internal/proc", nil, leaf},
 		{"internal/schema", nil, leaf},
+		{"internal/shellquote", nil, leaf},
 		{"internal/shortid", nil, leaf},
 		{"internal/socketpair", nil, leaf},
 		{"internal/statemark", nil, leaf},
