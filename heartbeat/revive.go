@@ -15,6 +15,7 @@ import (
 	"bareclaw/internal/detached"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/logfile"
+	"bareclaw/internal/samefile"
 	"bareclaw/internal/statemark"
 	"bareclaw/internal/term"
 )
@@ -191,12 +192,7 @@ func Elsewhere(s service.Status, stateDir string) string {
 		return ""
 	}
 	theirs, err := config.StateDirOf(s.Dir, s.Environ)
-	if err != nil || theirs == stateDir {
-		return ""
-	}
-	a, errA := os.Stat(theirs)
-	b, errB := os.Stat(stateDir)
-	if errA == nil && errB == nil && os.SameFile(a, b) {
+	if err != nil || theirs == stateDir || samefile.Paths(theirs, stateDir) {
 		return ""
 	}
 	return theirs

@@ -3,10 +3,10 @@ package service
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
+	"bareclaw/internal/samefile"
 	"bareclaw/internal/statemark"
 )
 
@@ -106,7 +106,7 @@ func (i *installation) enable(ctx context.Context) error {
 		switch have, state := u.text("FragmentPath"), u.text("LoadState"); {
 		case state == "masked":
 			return fmt.Errorf("%s is masked; run `systemctl --user unmask %s`, and install again", name, name)
-		case !sameFile(have, want):
+		case !samefile.Paths(have, want):
 			return fmt.Errorf("systemd reads %q for %s, not %s: is XDG_CONFIG_HOME or HOME here another one than systemd's own?", have, name, want)
 		case state != "loaded":
 			return fmt.Errorf("systemd does not take %s (%s); `systemd-analyze --user verify %s` says why", want, state, want)
@@ -269,10 +269,4 @@ func (m systemdManager) unitFiles(name string) []string {
 	links, _ := filepath.Glob(filepath.Join(dir, "*.[wr]*s", name)) // *.wants and *.requires; the pattern is valid
 	file, _ := filepath.Glob(filepath.Join(dir, name))
 	return append(links, file...)
-}
-
-func sameFile(a, b string) bool {
-	x, errA := os.Stat(a)
-	y, errB := os.Stat(b)
-	return errA == nil && errB == nil && os.SameFile(x, y)
 }

@@ -15,6 +15,7 @@ import (
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/privatedir"
+	"bareclaw/internal/samefile"
 )
 
 // The names of the files that workers leave with the supervisor. Those of sockets are their
@@ -95,7 +96,7 @@ func sameIP(a, b net.IP) bool { return a.Equal(b) || a.IsUnspecified() && b.IsUn
 // listenUnix opens the API socket. Because this process holds the state lock, an existing
 // socket that no earlier worker has left is stale.
 func (s *sockets) listenUnix() (net.Listener, error) {
-	wanted := func(a net.Addr) bool { return a.String() == s.apiSocket() || sameDirectory(a.String(), s.apiSocket()) }
+	wanted := func(a net.Addr) bool { return a.String() == s.apiSocket() || sameSocket(a.String(), s.apiSocket()) }
 	l, fits, err := s.given(unixFile, wanted, s.apiSocket()+" (BARECLAW_RUNTIME_DIR)")
 	switch {
 	case err != nil || fits:
@@ -119,10 +120,9 @@ func (s *sockets) listenUnix() (net.Listener, error) {
 	return l, nil
 }
 
-func sameDirectory(a, b string) bool {
-	first, err1 := os.Stat(filepath.Dir(a))
-	second, err2 := os.Stat(filepath.Dir(b))
-	return err1 == nil && err2 == nil && os.SameFile(first, second) && filepath.Base(a) == filepath.Base(b)
+// sameSocket reports whether two paths have the same name in the same directory.
+func sameSocket(a, b string) bool {
+	return filepath.Base(a) == filepath.Base(b) && samefile.Paths(filepath.Dir(a), filepath.Dir(b))
 }
 
 // movedError refuses to take over from a gateway that has another directory.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/samefile"
 )
 
 // A ProjectFile is a file that claude obeys without asking when it is started in a directory.
@@ -43,7 +44,7 @@ var programSettings = strings.Fields(`apiKeyHelper awsAuthRefresh awsCredentialE
 func ProjectFiles(dir, configDir string) []ProjectFile {
 	var found []ProjectFile
 	add := func(path string, acts func(members) []string) {
-		if isSameFile(filepath.Dir(path), configDir) {
+		if samefile.Paths(filepath.Dir(path), configDir) {
 			return
 		}
 		switch m, err := readMembers(path); {
@@ -189,10 +190,4 @@ func repositoryOf(dir string) string {
 			return ""
 		}
 	}
-}
-
-func isSameFile(a, b string) bool {
-	infoA, errA := os.Stat(a)
-	infoB, errB := os.Stat(b)
-	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }

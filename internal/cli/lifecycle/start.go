@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/samefile"
 	"bareclaw/internal/statemark"
 	"bareclaw/internal/term"
 )
@@ -108,7 +108,5 @@ func (r *startReport) lines(managers func() bool) []string {
 // isUsers reports whether a file is the .env of the user's configuration.
 func isUsers(file string) bool {
 	_, users, err := config.DotEnvFiles(config.AsCommand)
-	a, errA := os.Stat(file)
-	b, errB := os.Stat(users)
-	return err == nil && errA == nil && errB == nil && os.SameFile(a, b)
+	return err == nil && samefile.Paths(file, users)
 }

@@ -17,6 +17,7 @@ import (
 	"bareclaw/core/config"
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/cli/command"
+	"bareclaw/internal/samefile"
 	"bareclaw/internal/statemark"
 	"bareclaw/internal/steps"
 	"bareclaw/internal/term"
@@ -262,9 +263,7 @@ const programName = "bareclaw"
 // its path.
 func (w *wizard) commandName() string {
 	found, err := exec.LookPath(programName)
-	a, errA := os.Stat(found)
-	b, errB := os.Stat(w.c.Self)
-	if err == nil && errA == nil && errB == nil && os.SameFile(a, b) {
+	if err == nil && samefile.Paths(found, w.c.Self) {
 		return programName
 	}
 	return term.SafeLine(w.c.Self)

@@ -76,6 +76,7 @@ func rooms() []room {
 		{"internal/precheck", nil, leaf},
 		{"internal/privatedir", nil, leaf},
 		{"internal/proc", nil, leaf},
+		{"internal/samefile", nil, leaf},
 		{"internal/schema", nil, leaf},
 		{"internal/shellquote", nil, leaf},
 		{"internal/shortid", nil, leaf},
