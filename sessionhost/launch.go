@@ -6,13 +6,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
 	"syscall"
 
 	"bareclaw/core"
+	"bareclaw/internal/privatedir"
 	"bareclaw/internal/proc"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
@@ -89,18 +89,12 @@ func (o *Options) bootstrap(p protocol.Place, l core.Launch) (protocol.Bootstrap
 // spawn starts the host process. The socket listens before the process runs. A process
 // without a bootstrap ends by itself.
 func (o *Options) spawn(b protocol.Bootstrap, p protocol.Place, lock *os.File) (*os.Process, error) {
-	if err := os.Remove(p.Socket); err != nil && !protocol.IsNotExist(err) {
-		return nil, fmt.Errorf("remove stale socket: %w", err)
-	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.Socket, Net: "unix"})
+	l, err := privatedir.Listen(p.Socket)
 	if err != nil {
 		return nil, fmt.Errorf("listen for session host: %w", err)
 	}
 	l.SetUnlinkOnClose(false)
 	defer func() { _ = l.Close() }()
-	if err := os.Chmod(p.Socket, 0o600); err != nil {
-		return nil, fmt.Errorf("restrict the host's socket to this user: %w", err)
-	}
 	socket, err := l.File()
 	if err != nil {
 		return nil, fmt.Errorf("listen for session host: %w", err)

@@ -15,6 +15,7 @@ import (
 
 	"bareclaw/adapters/httpapi"
 	"bareclaw/internal/peercred"
+	"bareclaw/internal/privatedir"
 	"bareclaw/internal/proc"
 )
 
@@ -106,16 +107,12 @@ func (d *daemon) serveHeld() (path string) {
 		return "" // nobody waits for it
 	}
 	path = filepath.Join(d.cfg.RuntimeDir, fmt.Sprintf("handover-%d.sock", os.Getpid()))
-	_ = os.Remove(path) // of a process that was killed and had the same pid; Listen reports anything else
-	l, err := net.Listen("unix", path)
-	if err == nil {
-		d.closers = append(d.closers, func() { _ = l.Close() })
-		err = os.Chmod(path, 0o600)
-	}
+	l, err := privatedir.Listen(path) // in the place of a process that was killed and had the same pid
 	if err != nil {
 		d.log.Error("requests of the process before are answered as if the gateway ended", "err", err)
 		return ""
 	}
+	d.closers = append(d.closers, func() { _ = l.Close() })
 	go func() { // ends when the server is shut down, or l is closed
 		if err := d.http.server.ServeInner(heldListener{Listener: l, pid: d.predecessor.PID, log: d.log}); err != nil {
 			d.log.Error("requests of the process before are not served", "err", err)

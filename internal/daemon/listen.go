@@ -108,16 +108,11 @@ func (s *sockets) listenUnix() (net.Listener, error) {
 	if err := s.vacant(); err != nil {
 		return nil, err
 	}
-	if err := os.Remove(s.apiSocket()); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("remove the old API socket: %w", err)
-	}
-	if l, err = net.Listen("unix", s.apiSocket()); err != nil {
+	own, err := privatedir.Listen(s.apiSocket())
+	if err != nil {
 		return nil, fmt.Errorf("listen on the API socket (BARECLAW_RUNTIME_DIR): %w", err)
 	}
-	if err := os.Chmod(s.apiSocket(), 0o600); err != nil { // the directory keeps other users out as well
-		return nil, errors.Join(fmt.Errorf("close the API socket to others: %w", err), l.Close())
-	}
-	return l, nil
+	return own, nil
 }
 
 // sameSocket reports whether two paths have the same name in the same directory.

@@ -1,4 +1,4 @@
-// Package privatedir creates and checks directories private to the gateway's user.
+// Package privatedir creates and checks directories private to the gateway's user, and opens sockets in them.
 package privatedir
 
 import (
