@@ -132,9 +132,21 @@ func inNamespaceOf(t *testing.T, of int) map[int]string {
 }
 
 // TestSupervisorIsKilled kills the process that was started: whoever started the gateway
-// starts another one, so the worker makes way.
+// starts another one, so the worker makes way, also where the kernel sends it no signal then.
 func TestSupervisorIsKilled(t *testing.T) {
-	m, g := harness.Started(t)
+	t.Parallel()
+	t.Run("signal of the kernel", func(t *testing.T) { supervisorIsKilled(harness.Started(t)) })
+	t.Run("no signal", func(t *testing.T) {
+		const wrap = "setpriv --pdeathsig clear"
+		if out, err := exec.Command("sh", "-c", wrap+" true").CombinedOutput(); err != nil {
+			roottest.Unavailable(t, "the end of a supervisor without a signal: %s: %v: %s", wrap, err, out)
+		}
+		supervisorIsKilled(harness.Started(t, supervisor.WrapVariable+"="+wrap))
+	})
+}
+
+func supervisorIsKilled(m *harness.Machine, g *harness.Gateway) {
+	t := m.T
 	sameClaude := g.SameClaude("idle")
 	for range 2 {
 		g.Restart()
