@@ -307,7 +307,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "SIGINT (Ctrl-C)", File: "internal/daemon/daemon.go",
-		Old: "		if err := statemark.MarkStopped(d.cfg.StateDir); err != nil {", New: "		if err := error(nil); err != nil {", Package: "./internal/e2e/service", Test: "TestHeartbeatCannotRevive|TestHeartbeatRevives",
+		Old: "		if err := statemark.MarkStopped(d.cfg.StateDir); err != nil {", New: "		if err := error(nil); err != nil {", Package: "./internal/e2e/command", Test: "TestStopCounts",
 	},
 	{
 		Promise: "`kill -9` of the daemon, also during a restart", File: "heartbeat/supervisor/supervisor.go",
