@@ -287,7 +287,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "a session is to be started on a full disk", File: "core/lanes/conversation.go",
-		Old: "		if !errors.Is(err, core.ErrStorageFull) {", New: "		if true {", Package: "./internal/e2e/crash", Test: "TestSpoolOnAFullDisk|TestFullDisk",
+		Old: "		if !errors.Is(err, core.ErrStorageFull) {", New: "		if !errors.Is(err, core.ErrStorageFull) || true {", Package: "./core/lanes", Test: "TestRecovery",
 	},
 	{
 		Promise: "a restart on a full disk", File: "internal/daemon/restart.go",
