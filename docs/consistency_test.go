@@ -113,7 +113,7 @@ func TestVariablesExist(t *testing.T) {
 	for _, file := range append(documents(t), "openapi.yaml") {
 		for _, name := range variable.FindAllString(read(t, file), -1) {
 			ofTests := strings.HasPrefix(name, "BARECLAW_TEST_") || strings.HasPrefix(name, "BARECLAW_REQUIRE_")
-			mark := name == "BARECLAW_SESSION" // set by session hosts, see sessionhost/protocol/envmark.go
+			mark := name == "BARECLAW_SESSION"        // set by session hosts, see sessionhost/protocol/envmark.go
 			example := name == "BARECLAW_LINE_SOCKET" // of the adapter in adapters.md, which a test adds
 			if !known[name] && !ofTests && !mark && !example && name != client.SocketVariable {
 				t.Errorf("%s names %s, which nothing reads", file, name)
