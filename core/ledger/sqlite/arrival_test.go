@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/core/ledger/ledgertest"
 	"bareclaw/internal/testkit/check"
 )
 
@@ -27,9 +28,9 @@ func TestArrivals(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l := openAt(t, path)
-	running, waiting := message("c"), message("c")
-	turn := turnOf(running)
-	writeTogether(l, []core.Change{accepted(running, turn), {Accept: []*core.Message{waiting}}})
+	running, waiting := ledgertest.Message("c"), ledgertest.Message("c")
+	turn := ledgertest.TurnOf(running)
+	ledgertest.WriteTogether(l, []core.Change{ledgertest.Accepted(running, turn), {Accept: []*core.Message{waiting}}})
 	if n := unposted(t, path); n != 2 {
 		t.Errorf("%d arrivals wait, want 2", n)
 	}
@@ -44,7 +45,7 @@ func TestArrivals(t *testing.T) {
 	if n := unposted(t, path); n != 0 {
 		t.Errorf("%d arrivals wait after they were read", n)
 	}
-	wantBalance(t, l, core.Balance{Accepted: 2, Waiting: 2})
+	ledgertest.WantBalance(t, l, core.Balance{Accepted: 2, Waiting: 2})
 }
 
 // What can be a duplicate, opens a session or is large goes to the tables at once.
@@ -52,39 +53,27 @@ func TestNoArrivals(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l := openAt(t, path)
-	keyed, opening, large := message("c"), message("c"), message("c")
+	keyed, opening, large := ledgertest.Message("c"), ledgertest.Message("c"), ledgertest.Message("c")
 	keyed.SourceKey = "key"
-	opens := turnOf(opening)
+	opens := ledgertest.TurnOf(opening)
 	opens.Opens = true
 	large.Content.Text = strings.Repeat("x", 5000)
-	for _, c := range []core.Change{{Accept: []*core.Message{keyed}}, accepted(opening, opens), {Accept: []*core.Message{large}}} {
-		mustWrite(t, l, c)
+	for _, c := range []core.Change{{Accept: []*core.Message{keyed}}, ledgertest.Accepted(opening, opens), {Accept: []*core.Message{large}}} {
+		ledgertest.MustWrite(t, l, c)
 	}
 	if n := unposted(t, path); n != 0 {
 		t.Errorf("%d arrivals wait", n)
 	}
-	wantBalance(t, l, core.Balance{Accepted: 3, Waiting: 3})
-}
-
-func TestArrivalAgain(t *testing.T) {
-	t.Parallel()
-	l := open(t)
-	m := message("c")
-	again := *m
-	errs := writeTogether(l, []core.Change{{Accept: []*core.Message{m}}, {Accept: []*core.Message{&again}}, accepted(&again, turnOf(&again))})
-	if errs[0] != nil || errs[1] == nil || errs[2] == nil {
-		t.Errorf("outcomes = %v, want the first only to be accepted", errs)
-	}
-	wantBalance(t, l, core.Balance{Accepted: 1, Waiting: 1})
+	ledgertest.WantBalance(t, l, core.Balance{Accepted: 3, Waiting: 3})
 }
 
 func TestArrivalsAndOthersInOneGroup(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	first, keyed, last := message("c"), message("c"), message("c")
+	first, keyed, last := ledgertest.Message("c"), ledgertest.Message("c"), ledgertest.Message("c")
 	keyed.SourceKey = "key"
 	before := l.Stats()
-	for _, err := range writeTogether(l, []core.Change{{Accept: []*core.Message{first}}, {Accept: []*core.Message{keyed}}, {Accept: []*core.Message{last}}}) {
+	for _, err := range ledgertest.WriteTogether(l, []core.Change{{Accept: []*core.Message{first}}, {Accept: []*core.Message{keyed}}, {Accept: []*core.Message{last}}}) {
 		check.OK(t, err)
 	}
 	if got := l.Stats().Commits - before.Commits; got != 1 {
@@ -104,11 +93,11 @@ func TestReadAfterArrivalsWerePosted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := open(t)
-		m, turn := begun(t, l)
+		m, turn := ledgertest.Begun(t, l)
 		time.Sleep(time.Minute)
-		turn.EndedAt = day
+		turn.EndedAt = ledgertest.Day
 		reply := core.Reply{State: core.Answered, Text: "ok"}
-		l.Write(core.Change{Lazy: true, End: []*core.Turn{turn}, Settle: []core.Settlement{{ID: m.ID, EndedAt: day, Reply: reply}}}, func(error) {})
+		l.Write(core.Change{Lazy: true, End: []*core.Turn{turn}, Settle: []core.Settlement{{ID: m.ID, EndedAt: ledgertest.Day, Reply: reply}}}, func(error) {})
 		if got, err := l.Message(t.Context(), m.ID); err != nil || got.State != core.Answered {
 			t.Errorf("state %s, %v; want answered", got.State, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/core/ledger/ledgertest"
 	"bareclaw/core/ledger/sqlite"
 	"bareclaw/internal/testkit/check"
 )
@@ -44,10 +45,10 @@ func child(path string) int {
 	for w := range childWriters {
 		wg.Go(func() {
 			for round := 0; round < childRounds || os.Getenv(endlessEnv) != ""; round++ {
-				m := message(fmt.Sprint("channel ", w))
-				turn := turnOf(m)
-				if report(l, accepted(m, turn), core.Running, m.ID) {
-					outcome := answered(m, turn)
+				m := ledgertest.Message(fmt.Sprint("channel ", w))
+				turn := ledgertest.TurnOf(m)
+				if report(l, ledgertest.Accepted(m, turn), core.Running, m.ID) {
+					outcome := ledgertest.Answered(m, turn)
 					outcome.Lazy = w%2 == 0 // so that some arrivals wait to be posted
 					report(l, outcome, core.Answered, m.ID)
 				}
@@ -64,7 +65,7 @@ func child(path string) int {
 
 // report writes a change and says on standard output what came of it.
 func report(l *sqlite.Ledger, c core.Change, state core.State, id core.MessageID) bool {
-	err := write(l, c)
+	err := ledgertest.Write(l, c)
 	what := string(state)
 	switch {
 	case errors.Is(err, core.ErrStorageFull):
@@ -113,7 +114,7 @@ func survivors(t *testing.T, path string, reported []string) {
 	if err != nil || !b.Even() {
 		t.Errorf("balance = %+v, %v", b, err)
 	}
-	if spent, err := l.Spent(t.Context(), core.Day(day)); err != nil || spent != 0.25*float64(b.Answered) {
+	if spent, err := l.Spent(t.Context(), core.Day(ledgertest.Day)); err != nil || spent != 0.25*float64(b.Answered) {
 		t.Errorf("%v was spent (%v) on %d answers", spent, err, b.Answered)
 	}
 	if err := l.Close(); err != nil {

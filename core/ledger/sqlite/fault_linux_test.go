@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/core/ledger/ledgertest"
 	"bareclaw/core/ledger/sqlite"
 	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/roottest"
@@ -38,8 +39,8 @@ func TestFullDisk(t *testing.T) {
 		free := roottest.Fill(t, dir)
 		var refused *core.Message
 		for refused == nil {
-			m := message("c")
-			switch err := write(l, core.Change{Accept: []*core.Message{m}}); {
+			m := ledgertest.Message("c")
+			switch err := ledgertest.Write(l, core.Change{Accept: []*core.Message{m}}); {
 			case err == nil: // there was room in the log
 				want.Accepted, want.Waiting = want.Accepted+1, want.Waiting+1
 			case errors.Is(err, core.ErrStorageFull):
@@ -51,17 +52,17 @@ func TestFullDisk(t *testing.T) {
 		if _, err := l.Message(t.Context(), refused.ID); !errors.Is(err, core.ErrNotFound) {
 			t.Errorf("refused message: error = %v, want ErrNotFound", err)
 		}
-		wantBalance(t, l, want)
-		together := []core.Change{{Accept: []*core.Message{message("c")}}, {Accept: []*core.Message{message("c")}}}
-		for _, err := range writeTogether(l, together) {
+		ledgertest.WantBalance(t, l, want)
+		together := []core.Change{{Accept: []*core.Message{ledgertest.Message("c")}}, {Accept: []*core.Message{ledgertest.Message("c")}}}
+		for _, err := range ledgertest.WriteTogether(l, together) {
 			if !errors.Is(err, core.ErrStorageFull) {
 				t.Errorf("in a group: error = %v, want ErrStorageFull", err)
 			}
 		}
 		free()
-		mustWrite(t, l, core.Change{Accept: []*core.Message{refused}})
+		ledgertest.MustWrite(t, l, core.Change{Accept: []*core.Message{refused}})
 		want.Accepted, want.Waiting = want.Accepted+1, want.Waiting+1
-		wantBalance(t, l, want)
+		ledgertest.WantBalance(t, l, want)
 	}
 	check.OK(t, l.Close())
 	for _, says := range []string{"cannot be written", "can be written again"} {
@@ -79,9 +80,9 @@ func TestArrivalsOnFullDisk(t *testing.T) {
 	l := openAt(t, filepath.Join(dir, "ledger.db"))
 	var want []*core.Message
 	for i := range 40 {
-		m := message(fmt.Sprint("channel ", i))
+		m := ledgertest.Message(fmt.Sprint("channel ", i))
 		m.Content.Text = strings.Repeat("x", 1500)
-		mustWrite(t, l, core.Change{Accept: []*core.Message{m}})
+		ledgertest.MustWrite(t, l, core.Change{Accept: []*core.Message{m}})
 		want = append(want, m)
 	}
 	free := roottest.Fill(t, dir)
@@ -96,7 +97,7 @@ func TestArrivalsOnFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantBalance(t, l, core.Balance{Accepted: int64(len(want)), Waiting: int64(len(want))})
+	ledgertest.WantBalance(t, l, core.Balance{Accepted: int64(len(want)), Waiting: int64(len(want))})
 }
 
 func TestReadOnlyDisk(t *testing.T) {
@@ -104,7 +105,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	dir := smallDisk(t)
 	path := filepath.Join(dir, "ledger.db")
 	l := openAt(t, path)
-	mustWrite(t, l, core.Change{Accept: []*core.Message{message("c")}})
+	ledgertest.MustWrite(t, l, core.Change{Accept: []*core.Message{ledgertest.Message("c")}})
 	check.OK(t, l.Close())
 	remount := func(flags uintptr) {
 		check.OK(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT|flags, "size=2m"))
@@ -119,7 +120,7 @@ func TestReadOnlyDisk(t *testing.T) {
 		t.Errorf("a new ledger on a read-only disk: error = %v, want EROFS", err)
 	}
 	remount(0)
-	wantBalance(t, openAt(t, path), core.Balance{Accepted: 1, Waiting: 1})
+	ledgertest.WantBalance(t, openAt(t, path), core.Balance{Accepted: 1, Waiting: 1})
 }
 
 // TestDiskComesBack lets system calls fail for a while under an open ledger, as

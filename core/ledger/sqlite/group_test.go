@@ -7,42 +7,19 @@ import (
 	"testing"
 
 	"bareclaw/core"
-	"bareclaw/core/ledger/sqlite"
+	"bareclaw/core/ledger/ledgertest"
 )
-
-// hold keeps the writer busy until release is called: what is written meanwhile
-// becomes one group. (A callback must not block; here that is the point.)
-func hold(l *sqlite.Ledger) (release func()) {
-	held, free := make(chan struct{}), make(chan struct{})
-	l.Write(core.Change{}, func(error) { close(held); <-free })
-	<-held
-	return func() { close(free) }
-}
-
-// writeTogether writes changes as one group and returns their outcomes.
-func writeTogether(l *sqlite.Ledger, changes []core.Change) []error {
-	release := hold(l)
-	errs := make([]error, len(changes))
-	var wg sync.WaitGroup
-	wg.Add(len(changes))
-	for i, c := range changes {
-		l.Write(c, func(err error) { errs[i] = err; wg.Done() })
-	}
-	release()
-	wg.Wait()
-	return errs
-}
 
 func TestGroupSharesOneCommit(t *testing.T) {
 	t.Parallel()
 	l := open(t)
 	const changes = 1200 // two full groups of 512 and a rest
-	release := hold(l)
+	release := ledgertest.Hold(l)
 	var order []int
 	var all sync.WaitGroup
 	all.Add(changes)
 	for i := range changes {
-		m := message(fmt.Sprint("channel ", i%7))
+		m := ledgertest.Message(fmt.Sprint("channel ", i%7))
 		l.Write(core.Change{Accept: []*core.Message{m}}, func(err error) {
 			if err != nil {
 				t.Error(err)
@@ -64,7 +41,7 @@ func TestGroupSharesOneCommit(t *testing.T) {
 	if !slices.IsSorted(order) {
 		t.Error("callbacks did not come in the order of the writes")
 	}
-	wantBalance(t, l, core.Balance{Accepted: changes, Waiting: changes})
+	ledgertest.WantBalance(t, l, core.Balance{Accepted: changes, Waiting: changes})
 }
 
 // Large messages are not gathered into one enormous transaction.
@@ -74,12 +51,12 @@ func TestGroupIsBoundedByBytes(t *testing.T) {
 	big := string(make([]byte, 3<<20))
 	changes := make([]core.Change, 4)
 	for i := range changes {
-		m := message("c")
+		m := ledgertest.Message("c")
 		m.Content.Text = big
 		changes[i] = core.Change{Accept: []*core.Message{m}}
 	}
 	before := l.Stats()
-	for _, err := range writeTogether(l, changes) {
+	for _, err := range ledgertest.WriteTogether(l, changes) {
 		if err != nil {
 			t.Error(err)
 		}
@@ -89,79 +66,46 @@ func TestGroupIsBoundedByBytes(t *testing.T) {
 	}
 }
 
-// What the caller does to its records after Write is its own affair.
-func TestWriteReadsRecordsBeforeItReturns(t *testing.T) {
+// Changes that are refused cost no commit of their own: the group is written without them.
+func TestRefusedChangesShareTheCommit(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	release := hold(l)
-	m := message("before")
-	id := m.ID
-	l.Write(core.Change{Accept: []*core.Message{m}}, func(err error) {
-		if err != nil {
-			t.Error(err)
+	var changes []core.Change
+	for range 4 {
+		m := ledgertest.Message("c")
+		m.SourceKey = "key"
+		changes = append(changes, core.Change{Accept: []*core.Message{m}})
+	}
+	unknown := ledgertest.TurnOf(ledgertest.Message("c"))
+	changes = append(changes, core.Change{Begin: []*core.Turn{unknown}})
+	before := l.Stats()
+	for i, err := range ledgertest.WriteTogether(l, changes) {
+		if refused := err != nil; refused != (i > 0) {
+			t.Errorf("change %d: %v", i, err)
 		}
-	})
-	m.ID, m.Channel = "changed", "after"
-	release()
-	if got, err := l.Message(t.Context(), id); err != nil || got.Channel != "before" {
-		t.Errorf("message = %+v, %v", got, err)
+	}
+	after := l.Stats()
+	if after.Commits != before.Commits+1 || after.Changes != before.Changes+1 {
+		t.Errorf("stats went from %+v to %+v, want one change in one commit", before, after)
 	}
 }
 
-func TestReadsSeeEarlierWrites(t *testing.T) {
+// Changes of callers that wait at the same time share commits.
+func TestConcurrentChangesAreGrouped(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	for i := range 200 {
-		m := message("c")
-		l.Write(core.Change{Accept: []*core.Message{m}}, func(error) {})
-		if _, err := l.Message(t.Context(), m.ID); err != nil {
-			t.Fatalf("message %d: %v", i, err)
-		}
-	}
-}
-
-func TestManyGoroutines(t *testing.T) {
-	t.Parallel()
-	l := open(t)
-	const goroutines, each = 12, 6
-	var wg sync.WaitGroup
-	for g := range goroutines {
-		wg.Go(func() {
-			for i := range each {
-				m := message(fmt.Sprint("channel ", g))
-				turn := turnOf(m)
-				if err := write(l, accepted(m, turn)); err != nil {
+	var callers sync.WaitGroup
+	for range 12 {
+		callers.Go(func() {
+			for range 6 {
+				if err := ledgertest.Write(l, core.Change{Accept: []*core.Message{ledgertest.Message("c")}}); err != nil {
 					t.Error(err)
-				}
-				if b, err := l.Balance(t.Context()); err != nil || !b.Even() {
-					t.Errorf("balance = %+v, %v", b, err)
-				}
-				if err := write(l, answered(m, turn)); err != nil {
-					t.Error(err)
-				}
-				if ms, err := l.Messages(t.Context(), m.Channel, each, ""); err != nil || len(ms) != i+1 || ms[0].ID != m.ID {
-					t.Errorf("%d messages, %v, want %d", len(ms), err, i+1)
 				}
 			}
 		})
 	}
-	wg.Wait()
-	wantBalance(t, l, core.Balance{Accepted: goroutines * each, Answered: goroutines * each})
+	callers.Wait()
 	if s := l.Stats(); s.Commits >= s.Changes {
 		t.Errorf("%d commits for %d changes: nothing was grouped", s.Commits, s.Changes)
-	}
-}
-
-func TestGeneration(t *testing.T) {
-	t.Parallel()
-	path := t.TempDir() + "/ledger.db"
-	for want := int64(1); want <= 4; want++ {
-		l := openAt(t, path)
-		if got, err := l.NextGeneration(t.Context()); err != nil || got != want {
-			t.Errorf("generation = %d, %v, want %d", got, err, want)
-		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
 	}
 }

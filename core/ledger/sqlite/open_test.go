@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/core/ledger/ledgertest"
 	"bareclaw/core/ledger/sqlite"
 	"bareclaw/internal/testkit/check"
 )
@@ -18,8 +19,8 @@ func TestFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a ?#%20&dir", "state")
 	l := openAt(t, filepath.Join(dir, "ledger.db"))
-	mustWrite(t, l, core.Change{Accept: []*core.Message{message("c")}})
-	wantBalance(t, l, core.Balance{Accepted: 1, Waiting: 1}) // a reader is open, too
+	ledgertest.MustWrite(t, l, core.Change{Accept: []*core.Message{ledgertest.Message("c")}})
+	ledgertest.WantBalance(t, l, core.Balance{Accepted: 1, Waiting: 1}) // a reader is open, too
 	for name, want := range map[string]fs.FileMode{".": 0o700, "ledger.db": 0o600, "ledger.db-wal": 0o600, "ledger.db-shm": 0o600} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		check.OK(t, err)
@@ -45,7 +46,7 @@ func TestOpenRefuses(t *testing.T) {
 	healthy := func(t *testing.T, path string) []byte {
 		l := openAt(t, path)
 		for range 200 {
-			mustWrite(t, l, core.Change{Accept: []*core.Message{message("c")}})
+			ledgertest.MustWrite(t, l, core.Change{Accept: []*core.Message{ledgertest.Message("c")}})
 		}
 		check.OK(t, l.Close())
 		b, err := os.ReadFile(path)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/core/ledger/ledgertest"
 	"bareclaw/internal/testkit/check"
 )
 
@@ -25,14 +26,14 @@ func TestListsReadNoBodies(t *testing.T) {
 	}
 	var all []*core.Message
 	for _, c := range contents {
-		m := message("c")
+		m := ledgertest.Message("c")
 		m.Content, m.Prompt = c, core.PromptOf(c)
 		all = append(all, m)
-		mustWrite(t, l, core.Change{Accept: []*core.Message{m}})
+		ledgertest.MustWrite(t, l, core.Change{Accept: []*core.Message{m}})
 	}
 	c := core.Content{Blocks: []json.RawMessage{json.RawMessage(image)}}
 	all[3].Content, all[3].Prompt = c, core.PromptOf(c)
-	mustWrite(t, l, core.Change{Amend: []*core.Message{all[3]}})
+	ledgertest.MustWrite(t, l, core.Change{Amend: []*core.Message{all[3]}})
 	check.OK(t, l.Close())
 	run(t, path, "DELETE FROM bodies")
 	l = openAt(t, path)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/core/ledger/ledgertest"
 	"bareclaw/core/ledger/sqlite"
 	"bareclaw/internal/testkit/check"
 )
@@ -178,14 +179,14 @@ func TestStoredLedgersOpen(t *testing.T) {
 			}
 			before, err := l.Balance(t.Context())
 			check.OK(t, err)
-			m := message("tg-1")
-			mustWrite(t, l, core.Change{Accept: []*core.Message{m}, Inbound: []*core.Inbound{{ID: "later", Adapter: "telegram", ReceivedAt: day}}})
+			m := ledgertest.Message("tg-1")
+			ledgertest.MustWrite(t, l, core.Change{Accept: []*core.Message{m}, Inbound: []*core.Inbound{{ID: "later", Adapter: "telegram", ReceivedAt: ledgertest.Day}}})
 			if generation, err := l.NextGeneration(t.Context()); err != nil || generation != 4 {
 				t.Errorf("generation is %d, %v", generation, err)
 			}
 			before.Accepted++
 			before.Waiting++
-			wantBalance(t, l, before)
+			ledgertest.WantBalance(t, l, before)
 		})
 	}
 }
@@ -248,14 +249,14 @@ func TestOldAndNewProgram(t *testing.T) {
 		if got := contents(t, l); round == 0 && got != before {
 			t.Errorf("the program to come reads\n%s\nwant\n%s", got, before)
 		}
-		mustWrite(t, l, core.Change{Accept: []*core.Message{message("c")}})
+		ledgertest.MustWrite(t, l, core.Change{Accept: []*core.Message{ledgertest.Message("c")}})
 		check.OK(t, l.Close())
 		l = openAt(t, path)
-		m := message("c")
-		mustWrite(t, l, accepted(m, turnOf(m)))
+		m := ledgertest.Message("c")
+		ledgertest.MustWrite(t, l, ledgertest.Accepted(m, ledgertest.TurnOf(m)))
 		want.Accepted += 2
 		want.Waiting += 2
-		wantBalance(t, l, want)
+		ledgertest.WantBalance(t, l, want)
 		check.OK(t, l.Close())
 		v, err := sqlite.Inspect(path)
 		if want := (sqlite.Version{Schema: sqlite.Program().Schema + 1, MinReader: sqlite.Program().MinReader}); err != nil || v != want {

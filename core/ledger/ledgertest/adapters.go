@@ -1,9 +1,8 @@
-package sqlite_test
+package ledgertest
 
 import (
 	"encoding/json"
 	"errors"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,30 +10,38 @@ import (
 	"bareclaw/internal/testkit/check"
 )
 
-func TestDeliveries(t *testing.T) {
-	t.Parallel()
-	l := open(t)
+func testDeliveries(t *testing.T, s Subject) {
+	l := s.open(t)
 	d := func(id, adapter string, of core.MessageID) *core.Delivery {
-		return &core.Delivery{ID: id, Kind: "k", Adapter: adapter, Channel: "c", Message: of, Body: json.RawMessage(`{"a":1}`), CreatedAt: day}
+		return &core.Delivery{
+			ID:        id,
+			Kind:      "k",
+			Adapter:   adapter,
+			Channel:   "c",
+			Message:   of,
+			Body:      json.RawMessage(`{"a":1}`),
+			CreatedAt: Day,
+		}
 	}
-	mustWrite(t, l, core.Change{Deliver: []*core.Delivery{d("1", "a", "m"), d("2", "a", ""), d("3", "b", "m")}})
-	mustWrite(t, l, core.Change{Deliver: []*core.Delivery{d("1", "other", "other")}}) // known: ignored
+	MustWrite(t, l, deliver(d("1", "a", "m"), d("2", "a", ""), d("3", "b", "m")))
+	MustWrite(t, l, deliver(d("1", "other", "other"))) // known: ignored
 	pending, err := l.PendingDeliveries(t.Context(), "a")
 	if err != nil || len(pending) != 2 || pending[0].ID != "1" || pending[1].ID != "2" || string(pending[0].Body) != `{"a":1}` {
 		t.Fatalf("pending: %+v, %v", pending, err)
 	}
 	one := pending[0]
-	one.Progress, one.Attempts, one.Error = json.RawMessage(`[7]`), 2, "slow"
-	mustWrite(t, l, core.Change{Delivered: []*core.Delivery{&one}})
-	one.State, one.EndedAt = core.DeliveryFailed, day.Add(time.Hour)
-	mustWrite(t, l, core.Change{Delivered: []*core.Delivery{&one}})
+	one.Progress = json.RawMessage(`[7]`)
+	one.Attempts = 2
+	one.Error = "slow"
+	MustWrite(t, l, delivered(&one))
+	one.State = core.DeliveryFailed
+	one.EndedAt = Day.Add(time.Hour)
+	MustWrite(t, l, delivered(&one))
 	again := one
 	again.State = core.DeliverySent
-	mustWrite(t, l, core.Change{Delivered: []*core.Delivery{&again}}) // it has ended: it stays
+	MustWrite(t, l, delivered(&again)) // it has ended: it stays
 	got, err := l.Delivery(t.Context(), "1")
-	if err != nil || got.State != core.DeliveryFailed || got.Attempts != 2 || got.Error != "slow" || !got.EndedAt.Equal(one.EndedAt) || string(got.Progress) != `[7]` || got.Adapter != "a" {
-		t.Errorf("delivery: %+v, %v", got, err)
-	}
+	wantRead(t, "delivery", got, err, one)
 	if pending, err = l.PendingDeliveries(t.Context(), "a"); err != nil || len(pending) != 1 || pending[0].ID != "2" {
 		t.Errorf("pending: %+v, %v", pending, err)
 	}
@@ -48,18 +55,22 @@ func TestDeliveries(t *testing.T) {
 
 // What was received is there after the process has ended, until it is handled; and
 // what was handled is known for as long as it may be delivered again.
-func TestInbox(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	l := openAt(t, path)
+func testInbox(t *testing.T, s Subject) {
+	dir := t.TempDir()
+	l := s.openIn(t, dir)
 	in := func(id string, at time.Time) *core.Inbound {
-		return &core.Inbound{ID: id, Adapter: "a", Body: json.RawMessage(`"` + id + `"`), ReceivedAt: at}
+		return &core.Inbound{
+			ID:         id,
+			Adapter:    "a",
+			Body:       json.RawMessage(`"` + id + `"`),
+			ReceivedAt: at,
+		}
 	}
-	mustWrite(t, l, core.Change{Inbound: []*core.Inbound{in("1", day), in("2", day.Add(time.Hour)), in("3", day.Add(2*time.Hour))}})
-	mustWrite(t, l, core.Change{Handled: []string{"1", "3"}})
+	MustWrite(t, l, receive(in("1", Day), in("2", Day.Add(time.Hour)), in("3", Day.Add(2*time.Hour))))
+	MustWrite(t, l, core.Change{Handled: []string{"1", "3"}})
 	check.OK(t, l.Close())
-	l = openAt(t, path)
-	mustWrite(t, l, core.Change{Inbound: []*core.Inbound{in("1", day)}}) // again
+	l = s.openIn(t, dir)
+	MustWrite(t, l, receive(in("1", Day))) // again
 	left, err := l.Unhandled(t.Context(), "a")
 	if err != nil || len(left) != 1 || left[0].ID != "2" || string(left[0].Body) != `"2"` {
 		t.Errorf("not handled: %+v, %v", left, err)
@@ -68,7 +79,7 @@ func TestInbox(t *testing.T) {
 	if err != nil || last.ID != "3" || !last.Handled || last.Body != nil {
 		t.Errorf("last: %+v, %v", last, err)
 	}
-	mustWrite(t, l, core.Change{ForgetInbound: day.Add(3 * time.Hour)})
+	MustWrite(t, l, core.Change{ForgetInbound: Day.Add(3 * time.Hour)})
 	if last, err = l.LastInbound(t.Context(), "a"); err != nil || last.ID != "2" {
 		t.Errorf("what is not handled was forgotten, or what is was not: %+v, %v", last, err)
 	}
@@ -77,19 +88,23 @@ func TestInbox(t *testing.T) {
 	}
 }
 
-func TestRecords(t *testing.T) {
-	t.Parallel()
-	l := open(t)
+func testRecords(t *testing.T, s Subject) {
+	l := s.open(t)
 	r := func(owner, key, doc string) *core.Record {
-		rec := &core.Record{Owner: owner, Key: key, At: day}
+		rec := &core.Record{Owner: owner, Key: key, At: Day}
 		if doc != "" {
 			rec.Doc = json.RawMessage(doc)
 		}
 		return rec
 	}
-	mustWrite(t, l, core.Change{Records: []*core.Record{r("a", "x:2", "2"), r("a", "x:1", "1"), r("a", "y", "3"), r("b", "x:1", "4"), r("a", "x", "5")}})
-	mustWrite(t, l, core.Change{Records: []*core.Record{r("a", "x:2", "6"), r("a", "y", "")}})
-	for prefix, want := range map[string]string{"x:": "1 6 ", "": "5 1 6 ", "z": "", "x": "5 1 6 "} {
+	MustWrite(t, l, records(r("a", "x:2", "2"), r("a", "x:1", "1"), r("a", "y", "3"), r("b", "x:1", "4"), r("a", "x", "5")))
+	MustWrite(t, l, records(r("a", "x:2", "6"), r("a", "y", "")))
+	for prefix, want := range map[string]string{
+		"x:": "1 6 ",
+		"":   "5 1 6 ",
+		"z":  "",
+		"x":  "5 1 6 ",
+	} {
 		rs, err := l.Records(t.Context(), "a", prefix)
 		got := ""
 		for _, r := range rs {
@@ -99,10 +114,10 @@ func TestRecords(t *testing.T) {
 			t.Errorf("records with %q: %q, %v; want %q", prefix, got, err, want)
 		}
 	}
-	for before, want := range map[time.Time]int{day: 2, day.Add(1): 0} {
-		l := open(t)
-		mustWrite(t, l, core.Change{Records: []*core.Record{r("a", "x:1", "1"), r("a", "x:2", "1"), r("a", "y", "1"), r("b", "x:1", "1")}})
-		mustWrite(t, l, core.Change{ForgetRecords: []core.RecordRange{{Owner: "a", Prefix: "x:", Before: before}}})
+	for before, want := range map[time.Time]int{Day: 2, Day.Add(1): 0} {
+		l := s.open(t)
+		MustWrite(t, l, records(r("a", "x:1", "1"), r("a", "x:2", "1"), r("a", "y", "1"), r("b", "x:1", "1")))
+		MustWrite(t, l, core.Change{ForgetRecords: []core.RecordRange{{Owner: "a", Prefix: "x:", Before: before}}})
 		gone, err := l.Records(t.Context(), "a", "x:")
 		rest, err2 := l.Records(t.Context(), "a", "y")
 		others, err3 := l.Records(t.Context(), "b", "x:")
@@ -111,7 +126,7 @@ func TestRecords(t *testing.T) {
 		}
 	}
 	one, err := l.Record(t.Context(), "b", "x:1")
-	if err != nil || string(one.Doc) != "4" || !one.At.Equal(day) {
+	if err != nil || string(one.Doc) != "4" || !one.At.Equal(Day) {
 		t.Errorf("record: %+v, %v", one, err)
 	}
 	if _, err := l.Record(t.Context(), "a", "y"); !errors.Is(err, core.ErrNotFound) {
