@@ -39,12 +39,23 @@ func play(t *testing.T, o Options, test func(t *testing.T, w *world)) {
 	playNow(t, o, test)
 }
 
-// playNow runs a test in a world. At its end the gateway is told to leave, and
-// everything must be over and the ledger balanced.
+// playNow runs a test in a world, not in parallel with others.
 func playNow(t *testing.T, o Options, test func(t *testing.T, w *world)) {
 	t.Helper()
+	playOn(t, openSQLite, o, test)
+}
+
+// playOn runs a test in a world with a ledger. At its end the gateway is told to leave, and
+// everything must be over and the ledger balanced.
+func playOn(t *testing.T, open openLedger, o Options, test func(t *testing.T, w *world)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, o: o, ledger: newTestLedger(t), sessions: &fakeSessions{ids: map[core.ChannelKey]string{}}}
+		w := &world{
+			t:        t,
+			o:        o,
+			ledger:   newTestLedger(t, open),
+			sessions: &fakeSessions{ids: map[core.ChannelKey]string{}},
+		}
 		w.agent = newFakeAgent(t, w.ledger, w.sessions)
 		if o.Log == nil {
 			w.o.Log = slog.New(slog.NewTextHandler(&w.log, nil))

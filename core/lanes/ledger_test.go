@@ -3,10 +3,7 @@ package lanes
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,7 +11,6 @@ import (
 	"time"
 
 	"bareclaw/core"
-	"bareclaw/core/ledger/sqlite"
 )
 
 // lazyPause is longer than the ledger keeps a lazy change.
@@ -26,10 +22,10 @@ type life struct {
 	over bool // the life has closed the ledger; guarded by the ledger's mu
 }
 
-// A testLedger is a ledger in a temporary directory that can be slow, full or held. A test fails when a change
+// A testLedger is a ledger that can be slow, full or held. A test fails when a change
 // contradicts the record, or gives a message a second outcome.
 type testLedger struct {
-	*sqlite.Ledger
+	core.Ledger
 	t        *testing.T
 	progress atomic.Uint64
 	order    chan struct{} // full while a change is passed on; guards queue and steps
@@ -67,46 +63,18 @@ type fault struct {
 	left  int
 }
 
-// emptyLedger returns the file of a ledger without records. To copy the file is quicker than to make the tables.
-var emptyLedger = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "lanes")
-	if err != nil {
-		return nil, err
-	}
-	path := filepath.Join(dir, "ledger")
-	l, err := sqlite.Open(path, slog.New(slog.DiscardHandler))
-	if err == nil {
-		err = l.Close()
-	}
-	file, readErr := os.ReadFile(path)
-	return file, errors.Join(err, readErr, os.RemoveAll(dir))
-})
+// An openLedger opens a ledger without records, and closes it at the end of the test.
+type openLedger func(t *testing.T) core.Ledger
 
-func newTestLedger(t *testing.T) *testLedger {
+func newTestLedger(t *testing.T, open openLedger) *testLedger {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "lanes") // in memory a sync costs nothing
-	if err != nil {
-		dir = t.TempDir()
+	return &testLedger{
+		Ledger:  open(t),
+		t:       t,
+		order:   make(chan struct{}, 1),
+		open:    map[core.TurnID]bool{},
+		settled: map[core.MessageID]bool{},
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // in memory, or removed by the testing package
-	path := filepath.Join(dir, "ledger")
-	empty, err := emptyLedger()
-	if err == nil {
-		err = os.WriteFile(path, empty, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := sqlite.Open(path, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return &testLedger{Ledger: l, t: t, order: make(chan struct{}, 1), open: map[core.TurnID]bool{}, settled: map[core.MessageID]bool{}}
 }
 
 // A ledgerOf is the ledger as one process of the gateway sees it.

@@ -72,7 +72,7 @@ func (c *chaos) notTwice() {
 // outcome, each channel was served in order, no turn ran twice that must not,
 // nothing was acknowledged too early (the fakes check the latter two), and every
 // channel works. LIVES and LIVES_FROM in the environment say how many lives are
-// played, and from which seed on.
+// played, and from which seed on. Each life is played on each ledger.
 func TestRandomLives(t *testing.T) {
 	t.Parallel()
 	lives := 60
@@ -80,19 +80,24 @@ func TestRandomLives(t *testing.T) {
 		lives = n
 	}
 	from, _ := strconv.Atoi(os.Getenv("LIVES_FROM"))
-	for seed := from; seed < from+lives; seed++ {
-		randomLife(t, uint64(seed))
+	for name, open := range ledgers {
+		t.Run(name, func(t *testing.T) {
+			for seed := from; seed < from+lives; seed++ {
+				randomLife(t, open, uint64(seed))
+			}
+		})
 	}
 }
 
-func randomLife(t *testing.T, seed uint64) {
+// randomLife plays one life on a ledger without records.
+func randomLife(t *testing.T, open openLedger, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	o := Options{
 		ApprovalTimeout: 20 * time.Second, TurnTimeout: 2 * time.Minute, QueueLimit: 20,
 		IdleTimeout: oneOf(rnd, 0, time.Second, 10*time.Second), MaxSessions: oneOf(rnd, 0, 1, 2),
 		TurnBudget: oneOf(rnd, 0, 10.0), StallAfter: oneOf(rnd, 0, 7*time.Second, time.Minute), StallAction: oneOf(rnd, StallNotify, StallInterrupt, StallKill),
 	}
-	playNow(t, o, func(t *testing.T, w *world) {
+	playOn(t, open, o, func(t *testing.T, w *world) {
 		w.agent.limit = o.MaxSessions
 		c := &chaos{world: w, rnd: rnd, saved: map[string]float64{}, total: map[*fakeHost]float64{}}
 		defer func() {
