@@ -231,9 +231,10 @@ type Request struct {
 	Suggestion json.RawMessage
 }
 
-// A ToolRequest is a request of the agent to the gateway's tools.
+// A ToolRequest is a request of the agent to an MCP server of the gateway.
 type ToolRequest struct {
 	ID        string          // for [Session.Respond]
+	Server    string          // the name of the MCP server: that in the middle of mcp__SERVER__TOOL
 	MessageID string          // the id in Message, as JSON
 	Message   json.RawMessage // a JSON-RPC request of MCP
 	At        time.Time       // when the host read the request; zero if unknown

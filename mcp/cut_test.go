@@ -27,10 +27,9 @@ func TestCutCalls(t *testing.T) {
 		"that has not begun":    {tools.Annotations{}, tools.ErrNotBegun, []string{`"code":-32603`, `"bareclaw/again":true`}},
 		"that may have effects": {tools.Annotations{}, fmt.Errorf("x: %w", core.ErrClosed), []string{`"code":-32603`, `"bareclaw/again":false`, "whether acts was carried out is not known"}},
 	} {
-		p := newProcess(t)
-		tool := tools.Tool{Name: "acts", Input: json.RawMessage(`{"type":"object"}`), Annotations: c.hints, Handle: func(context.Context, tools.Call) (tools.Result, error) { return tools.Result{}, c.err }}
-		check.OK(t, p.registry.Set(tools.Dynamic, []tools.Tool{tool}))
-		check.OK(t, p.registry.Set(tools.Gateway, tools.Dispatchers(p.registry)))
+		p := newProcessOf(t, []tools.Source{tools.Dispatchers()})
+		tool := tools.Tool{Name: "acts", Input: json.RawMessage(`{"type":"object"}`), ByName: true, Annotations: c.hints, Handle: func(context.Context, tools.Call) (tools.Result, error) { return tools.Result{}, c.err }}
+		check.OK(t, p.tools.Replace([]tools.Tool{tool}))
 		g := serve(t, p)
 		for _, call := range []string{`{"name":"acts","arguments":{}}`, `{"name":"tool_call","arguments":{"name":"acts","args":{}}}`} {
 			_, body := g.send(t, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`+call+`}`)
@@ -46,13 +45,14 @@ func TestCutCalls(t *testing.T) {
 // TestNotKnownYet: a call of a tool that is not known before the gateway ends may be sent again.
 func TestNotKnownYet(t *testing.T) {
 	t.Parallel()
-	p := newProcess(t)
-	p.registry.ExpectMore(func(context.Context, string) error { return fmt.Errorf("x: %w", core.ErrClosed) })
+	why := fmt.Errorf("x: %w", core.ErrClosed)
+	late := lateSource{await: func() error { return why }}
+	p := newProcessOf(t, []tools.Source{late})
 	_, body := serve(t, p).send(t, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"late"}}`)
 	if !strings.Contains(body, `"bareclaw/again":true`) || !strings.Contains(body, `"code":-32603`) {
 		t.Error(body)
 	}
-	p.registry.ExpectMore(func(context.Context, string) error { return errors.New("it is still loading") })
+	why = errors.New("it is still loading")
 	if _, body := serve(t, p).send(t, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"late"}}`); !strings.Contains(body, "it is still loading") || !strings.Contains(body, `"code":-32603`) {
 		t.Error(body)
 	}
@@ -62,14 +62,8 @@ func TestNotKnownYet(t *testing.T) {
 // channel may use it.
 func TestWhyMissing(t *testing.T) {
 	t.Parallel()
-	p := newProcess(t)
-	check.OK(t, p.registry.Set(tools.Gateway, tools.Dispatchers(p.registry)))
-	p.registry.ExplainMissing(func(name string) string {
-		if name == "hot" {
-			return "Its file is broken."
-		}
-		return ""
-	})
+	late := lateSource{missing: map[string]string{"hot": "Its file is broken."}}
+	p := newProcessOf(t, []tools.Source{tools.Dispatchers(), late})
 	g := serve(t, p)
 	for call, has := range map[string]string{
 		`{"name":"hot"}`: "Its file is broken.", `{"name":"tool_call","arguments":{"name":"hot"}}`: "Its file is broken.", `{"name":"cold"}`: `no such tool: \"cold\""`,

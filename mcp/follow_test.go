@@ -36,10 +36,14 @@ func (few) Tools(core.ChannelKey) toolset.Set { return "a,b,c,d,e" }
 // only the tools that sessions may use. What Offer has offered does not come again.
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		registry := tools.NewRegistry(slog.New(slog.DiscardHandler))
-		registry.Restrict(few{})
+		dynamic := tools.NewList("dynamic")
+		registry, err := tools.NewRegistry(tools.Options{
+			Log:     slog.New(slog.DiscardHandler),
+			Policy:  few{},
+			Sources: []tools.Source{tools.Fixed("gateway", named("b", "hidden", "a")...), dynamic},
+		})
+		check.OK(t, err)
 		s := New(registry, "v1", slog.New(slog.DiscardHandler))
-		check.OK(t, registry.Set(tools.Gateway, named("b", "hidden", "a")))
 		var published []string // names of the tools
 		var full atomic.Bool   // nothing can be published
 		publish := func() error {
@@ -69,17 +73,17 @@ func TestFollow(t *testing.T) {
 		time.Sleep(time.Hour)
 		want("{a} {b}")
 		for range 20 { // a burst
-			check.OK(t, registry.Set(tools.Dynamic, named("d")))
+			check.OK(t, dynamic.Replace(named("d")))
 			time.Sleep(time.Millisecond)
-			check.OK(t, registry.Set(tools.Dynamic, named("c")))
+			check.OK(t, dynamic.Replace(named("c")))
 		}
 		time.Sleep(250 * time.Millisecond)
 		want("{a} {b}", "{a} {b} {c}")
-		check.OK(t, registry.Set(tools.Dynamic, nil))
+		check.OK(t, dynamic.Replace(nil))
 		time.Sleep(250 * time.Millisecond)
 		want("{a} {b}", "{a} {b} {c}", "{a} {b}")
 		full.Store(true)
-		check.OK(t, registry.Set(tools.Dynamic, named("e")))
+		check.OK(t, dynamic.Replace(named("e")))
 		time.Sleep(time.Minute)
 		full.Store(false)
 		time.Sleep(publishPause)

@@ -27,14 +27,24 @@ const patience = 20 * time.Second
 // A process is a handler as one process of the gateway has it, with its tools.
 type process struct {
 	registry *tools.Registry
+	tools    *tools.List
 	server   *Server
 	handler  *Handler
 }
 
 func newProcess(t *testing.T, names ...string) *process {
 	t.Helper()
+	return newProcessOf(t, nil, names...)
+}
+
+// newProcessOf is newProcess with further sources of tools.
+func newProcessOf(t *testing.T, sources []tools.Source, names ...string) *process {
+	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	p := &process{registry: tools.NewRegistry(log)}
+	p := &process{tools: tools.NewList("dynamic")}
+	var err error
+	p.registry, err = tools.NewRegistry(tools.Options{Log: log, Sources: append(sources, p.tools)})
+	check.OK(t, err)
 	p.set(t, names...)
 	p.server = New(p.registry, "v1", log)
 	p.server.Offer()
@@ -47,6 +57,29 @@ func newProcess(t *testing.T, names ...string) *process {
 	return p
 }
 
+// A lateSource has no tools, and says when or why.
+type lateSource struct {
+	await   func() error // nil: never any
+	missing map[string]string
+}
+
+// Name implements tools.Source.
+func (lateSource) Name() string { return "late" }
+
+// Tools implements tools.Source.
+func (lateSource) Tools(*tools.Registry) []tools.Tool { return nil }
+
+// Await implements tools.LateSource.
+func (l lateSource) Await(context.Context, string) error {
+	if l.await == nil {
+		return nil
+	}
+	return l.await()
+}
+
+// WhyMissing implements tools.LateSource.
+func (l lateSource) WhyMissing(name string) string { return l.missing[name] }
+
 // set makes the names the tools of the process; each returns its arguments.
 func (p *process) set(t *testing.T, names ...string) {
 	t.Helper()
@@ -56,7 +89,7 @@ func (p *process) set(t *testing.T, names ...string) {
 			return tools.Result{Structured: c.Args}, nil
 		}}
 	}
-	check.OK(t, p.registry.Set(tools.Dynamic, all))
+	check.OK(t, p.tools.Replace(all))
 }
 
 // A gateway serves one process after another at the same URL.
@@ -176,7 +209,7 @@ func TestRevivedSessionCancels(t *testing.T) {
 	id := g.begin(t)
 	began, ended := make(chan struct{}), make(chan error, 1)
 	next := newProcess(t)
-	check.OK(t, next.registry.Set(tools.Dynamic, []tools.Tool{{Name: "hang", Input: json.RawMessage(`{"type":"object"}`), Timeout: time.Hour, Handle: func(ctx context.Context, _ tools.Call) (tools.Result, error) {
+	check.OK(t, next.tools.Replace([]tools.Tool{{Name: "hang", Input: json.RawMessage(`{"type":"object"}`), Timeout: time.Hour, Handle: func(ctx context.Context, _ tools.Call) (tools.Result, error) {
 		close(began)
 		<-ctx.Done()
 		ended <- ctx.Err()
@@ -357,11 +390,12 @@ func TestToolsToCome(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"late","arguments":{}}}`,
 	} {
-		p, complete := newProcess(t), make(chan struct{})
-		p.registry.ExpectMore(func(context.Context, string) error {
+		complete := make(chan struct{})
+		late := lateSource{await: func() error {
 			<-complete
 			return nil
-		})
+		}}
+		p := newProcessOf(t, []tools.Source{late})
 		g := serve(t, p)
 		answer := make(chan string, 1)
 		go func() {
@@ -436,7 +470,7 @@ func TestLongSessionIDs(t *testing.T) {
 func TestCallsHearOfTheSocket(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)
-	check.OK(t, p.registry.Set(tools.Dynamic, []tools.Tool{{
+	check.OK(t, p.tools.Replace([]tools.Tool{{
 		Name: "whence", Input: json.RawMessage(`{"type":"object"}`),
 		Handle: func(_ context.Context, c tools.Call) (tools.Result, error) {
 			return tools.Result{Text: fmt.Sprint("local: ", c.Local)}, nil
@@ -466,7 +500,9 @@ func TestQuietLog(t *testing.T) {
 	t.Parallel()
 	var said bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&said, nil))
-	p := &process{registry: tools.NewRegistry(log)}
+	registry, err := tools.NewRegistry(tools.Options{Log: log})
+	check.OK(t, err)
+	p := &process{registry: registry}
 	p.server = New(p.registry, "v1", log)
 	p.handler = p.server.Handler()
 	g := serve(t, p)
@@ -479,13 +515,11 @@ func TestQuietLog(t *testing.T) {
 // TestRefusedSchema: a schema that the SDK refuses costs its own tool only.
 func TestRefusedSchema(t *testing.T) {
 	t.Parallel()
-	p := newProcess(t, "a")
-	g := serve(t, p)
 	bad := tools.Tool{
 		Name: "bad", Input: json.RawMessage(`{"type":"object","properties":{"x":{"type":"object","x-mcp-header":"no name"}}}`),
 		Handle: func(context.Context, tools.Call) (tools.Result, error) { return tools.Result{}, nil },
 	}
-	check.OK(t, p.registry.Set(tools.Builtin, []tools.Tool{bad}))
+	g := serve(t, newProcessOf(t, []tools.Source{tools.Fixed("builtin", bad)}, "a"))
 	if _, body := g.send(t, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); !strings.Contains(body, `"name":"a"`) || strings.Contains(body, `"name":"bad"`) {
 		t.Errorf("the list is %s", body)
 	}

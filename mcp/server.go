@@ -24,8 +24,8 @@ import (
 	"bareclaw/internal/wait"
 )
 
-// Name is the server's name for clients.
-const Name = "bareclaw"
+// Name is the server's name for clients and for claude.
+const Name = toolset.Server
 
 // instructions tell a model what the server is for. claude reads at most 4,096 characters.
 const instructions = "Tools of the gateway that this conversation runs in. Search them with tool_search; call any of them with tool_call."
@@ -40,13 +40,24 @@ type Server struct {
 	used    atomic.Bool // a client has come: the SDK's server, which takes much memory, knows no tools before
 
 	mu      sync.Mutex                 // guards the fields below
-	latest  int64                      // the version of the registry's tools that the SDK's server offers
+	latest  int64                      // the version of the registry's tools that the SDK's server offers, or notOffered
 	offered map[string]json.RawMessage // their descriptions, by name
 }
 
+// notOffered is no version of the registry's tools.
+const notOffered = -1
+
 // New returns a server without tools: Offer and Follow offer them.
 func New(registry *tools.Registry, version string, log *slog.Logger) *Server {
-	s := &Server{tools: registry, version: version, log: log, changed: registry.Watch(), offered: map[string]json.RawMessage{}}
+	s := &Server{
+		tools:   registry,
+		version: version,
+		log:     log,
+		changed: registry.Watch(),
+		latest:  notOffered,
+		offered: map[string]json.RawMessage{},
+	}
+	s.changed.Send() // the registry's tools are not offered yet
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: Name, Title: "BAREclaw", Version: version}, &sdk.ServerOptions{
 		Instructions: instructions,
 		Logger:       quiet(log),
@@ -294,6 +305,9 @@ func (s *Server) answer(ctx context.Context, channel core.ChannelKey, session st
 				CallID string `json:"claudecode/toolUseId"`
 			} `json:"_meta"`
 		} `json:"params"`
+	}
+	if r.Server != Name {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("there is no MCP server %.120q", r.Server)}
 	}
 	if err := json.Unmarshal(r.Message, &m); err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}

@@ -18,6 +18,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/internal/privatedir"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/toolset"
 	"bareclaw/internal/wait"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/pipe"
@@ -50,9 +51,6 @@ type Options struct {
 	// with a set of tools of their own have a file beside it. Without a path sessions get no tools
 	// of the gateway.
 	ToolServer string
-	// ToolAnswers returns these answers, by method, for sessions that may use a set of tools; for
-	// "", the gateway's own set.
-	ToolAnswers func(set string) map[string]json.RawMessage
 	// Spares is how many sessions are kept ready for new channels; none where sessions
 	// cannot be resumed.
 	Spares int
@@ -97,7 +95,7 @@ func New(o Options) (*Hosts, error) {
 		o.Spares = 0
 	}
 	return &Hosts{newSpares(&hostKeeper{
-		o: o, tools: newToolServer(o.ToolServer, o.ToolAnswers),
+		o: o, tools: newToolServer(o.ToolServer),
 		presence: newPresence(filepath.Join(o.StateDir, "hosts", "claude.last"), o.Log),
 	})}, nil
 }
@@ -133,7 +131,7 @@ func (h *Hosts) start(ctx context.Context, key core.ChannelKey, l core.Launch) (
 	if err != nil {
 		return nil, err
 	}
-	if b.ToolServer, err = h.tools.provide(l.Settings.Tools); err != nil {
+	if b.ToolServer, err = h.tools.provide(toolset.Set(l.Settings.Tools)); err != nil {
 		h.o.Log.Error("a session starts without tools", "channel", string(key), "err", err)
 	}
 	for attempt := 1; ; attempt++ {

@@ -14,20 +14,28 @@ import (
 	"sync"
 
 	"bareclaw/internal/atomicfile"
+	"bareclaw/internal/toolset"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
 )
+
+// ToolAnswers has the hosts' own answers to MCP requests.
+type ToolAnswers interface {
+	// Answers returns the answers, by method, for sessions that may use a set of tools; for "",
+	// the gateway's own set.
+	Answers(set toolset.Set) map[string]json.RawMessage
+}
 
 // A toolServer is what the sessions of the gateway know of its tools: the hosts' own answers, in
 // one file for all hosts whose sessions may use the same tools, and the connected sessions, which
 // are told of changes.
 type toolServer struct {
-	path    string
-	answers func(set string) map[string]json.RawMessage // as Options.ToolAnswers
+	path string
 
-	mu       sync.Mutex        // guards the fields below
-	removed  bool              // the files: sessions are gone for good
-	lists    map[string]string // protocol.ListID of the present list of tools, by set; "" is the gateway's set
+	mu       sync.Mutex             // guards the fields below
+	answers  ToolAnswers            // nil before ServeTools
+	removed  bool                   // the files: sessions are gone for good
+	lists    map[toolset.Set]string // protocol.ListID of the present list of tools, by set; "" is the gateway's set
 	changes  int
 	sessions map[*session]struct{}
 }
@@ -35,6 +43,20 @@ type toolServer struct {
 // methodSet stands among the answers of a file for a set of its own, and names the set. No claude
 // asks for the method.
 const methodSet = "bareclaw/tools"
+
+// ServeTools gives sessions the gateway's tools. It must be called before a session is started.
+// What an earlier daemon has left stays until OfferTools: the tools of the tool host are not known
+// at first, and must not be taken away for a moment. Where nothing is left, the answers are
+// written, so that a host of an earlier daemon can answer claude at once.
+func (h *Hosts) ServeTools(answers ToolAnswers) error {
+	h.tools.mu.Lock()
+	h.tools.answers = answers
+	h.tools.mu.Unlock()
+	if _, err := os.Stat(h.tools.path); err == nil || h.tools.path == "" {
+		return nil
+	}
+	return h.OfferTools()
+}
 
 // OfferTools writes the answers that hosts give to MCP requests anew, and tells each claude if a
 // list of tools has changed.
@@ -77,13 +99,13 @@ func (h *Hosts) RemoveToolAnswers() error {
 
 // newToolServer begins with what an earlier daemon has left: a session is told only of what has
 // changed since.
-func newToolServer(path string, answers func(set string) map[string]json.RawMessage) toolServer {
-	return toolServer{path: path, answers: answers, lists: leftLists(path), sessions: map[*session]struct{}{}}
+func newToolServer(path string) toolServer {
+	return toolServer{path: path, lists: leftLists(path), sessions: map[*session]struct{}{}}
 }
 
 // leftLists returns the lists in the files that are there.
-func leftLists(path string) map[string]string {
-	lists := map[string]string{}
+func leftLists(path string) map[toolset.Set]string {
+	lists := map[toolset.Set]string{}
 	b, _ := os.ReadFile(path) // none yet: no list
 	_, lists[""] = setAndList(b)
 	left, _ := globIn(filepath.Dir(path), strings.TrimSuffix(filepath.Base(path), ".json")+"-*.json") // the pattern is well-formed
@@ -98,7 +120,7 @@ func leftLists(path string) map[string]string {
 
 // setAndList returns the set of a file's answers, and the protocol.ListID that hosts compute of
 // their list of tools. A damaged file has no set and no list.
-func setAndList(b []byte) (set, list string) {
+func setAndList(b []byte) (set toolset.Set, list string) {
 	var results map[string]json.RawMessage
 	_ = json.Unmarshal(b, &results)
 	_ = json.Unmarshal(results[methodSet], &set)
@@ -106,7 +128,7 @@ func setAndList(b []byte) (set, list string) {
 }
 
 // file returns the path of the answers for sessions with a set.
-func (t *toolServer) file(set string) string {
+func (t *toolServer) file(set toolset.Set) string {
 	if set == "" || t.path == "" {
 		return t.path
 	}
@@ -115,7 +137,7 @@ func (t *toolServer) file(set string) string {
 }
 
 // provide returns the path of the answers for a session that is about to start.
-func (t *toolServer) provide(set string) (path string, err error) {
+func (t *toolServer) provide(set toolset.Set) (path string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, known := t.lists[set]; !known && t.path != "" && !t.removed {
@@ -126,8 +148,8 @@ func (t *toolServer) provide(set string) (path string, err error) {
 
 // writeLocked writes the answers for a set. It does not wait for the disk, for which a hand-over would
 // wait too: the runtime directory need not outlive the machine's boot.
-func (t *toolServer) writeLocked(set string) error {
-	results := t.answers(set)
+func (t *toolServer) writeLocked(set toolset.Set) error {
+	results := t.answers.Answers(set)
 	if set != "" {
 		results = maps.Clone(results)
 		results[methodSet], _ = json.Marshal(set) // a text always encodes

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"bareclaw/core"
 	"bareclaw/internal/testkit/check"
+	"bareclaw/internal/toolset"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -19,21 +19,29 @@ func (st *station) withTools() *station {
 	return st
 }
 
+// listed are the names of a daemon's tools: all of them for sessions without a set of their own.
+type listed []string
+
+// Answers implements ToolAnswers.
+func (l listed) Answers(set toolset.Set) map[string]json.RawMessage {
+	tools := []map[string]string{}
+	for _, name := range l {
+		if set == "" || set.Has(name) {
+			tools = append(tools, map[string]string{"name": name})
+		}
+	}
+	b, err := json.Marshal(map[string]any{"tools": tools})
+	if err != nil {
+		panic(err)
+	}
+	return map[string]json.RawMessage{"initialize": json.RawMessage(`{"serverInfo":{"name":"bareclaw"}}`), "ping": json.RawMessage(`{}`), claude.MethodList: b}
+}
+
 // offers makes a daemon offer tools of these names: all of them to sessions without a set of their
 // own.
 func (h *Hosts) offers(t testing.TB, names ...string) {
 	t.Helper()
-	h.tools.answers = func(set string) map[string]json.RawMessage {
-		list := []map[string]string{}
-		for _, name := range names {
-			if set == "" || slices.Contains(strings.Split(set, ","), name) {
-				list = append(list, map[string]string{"name": name})
-			}
-		}
-		b, err := json.Marshal(map[string]any{"tools": list})
-		check.OK(t, err)
-		return map[string]json.RawMessage{"initialize": json.RawMessage(`{"serverInfo":{"name":"bareclaw"}}`), "ping": json.RawMessage(`{}`), claude.MethodList: b}
-	}
+	check.OK(t, h.ServeTools(listed(names)))
 	check.OK(t, h.OfferTools())
 }
 

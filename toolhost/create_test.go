@@ -11,6 +11,7 @@ import (
 	"bareclaw/core/tools"
 	"bareclaw/internal/plainjson"
 	"bareclaw/internal/testkit/check"
+	"bareclaw/toolhost/api"
 )
 
 // creation returns arguments of dynamic_tool_create.
@@ -34,7 +35,7 @@ func TestCreate(t *testing.T) {
 	for _, code := range []string{"return 'one'", "return 'two'"} {
 		r.gives("dynamic_tool_create", creation(t, "made", code), `Tool 'made' created successfully. Call it now: tool_call with name "made".`)
 		r.gives("made", `{}`, strings.Trim(code[len("return "):], "'"))
-		if tool, _ := r.o.Registry.Find("made"); tool.Description != "Version "+code || tool.Source != tools.Dynamic {
+		if tool, _ := r.registry.Find("made"); tool.Description != "Version "+code || tool.Source != api.Dynamic {
 			t.Errorf("%+v", tool)
 		}
 	}
@@ -150,7 +151,7 @@ func TestReservedInFiles(t *testing.T) {
 	r.offers("z", "Z")
 	r.eventually("three problems", func() bool { return strings.Count(r.lastError(), "is reserved") == 3 })
 	for _, name := range []string{"worker_restart", "tool_call", "dynamic_tool_create"} {
-		if tool, _ := r.o.Registry.Find(name); tool.Source != tools.Gateway {
+		if tool, _ := r.registry.Find(name); tool.Source != tools.Gateway {
 			t.Errorf("%+v", tool)
 		}
 		if !r.log.has("tool not loaded", "is reserved", name) {

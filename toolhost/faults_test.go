@@ -214,7 +214,7 @@ func TestNeverStarts(t *testing.T) {
 func TestSilent(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(o *Options) { o.Self = programOf(t, silentRole) })
-	tool, ok := r.o.Registry.Find("silent")
+	tool, ok := r.registry.Find("silent")
 	if !ok || tool.Timeout != time.Second+extraTime {
 		t.Fatalf("silent is %+v", tool)
 	}
@@ -453,10 +453,11 @@ func TestPanicWatching(t *testing.T) {
 func TestPanicTakingOver(t *testing.T) {
 	t.Parallel()
 	r := prepare(t)
+	dynamic := r.offer.dynamic
 	r.use(nil) // which panics
 	r.run()
 	r.eventually("the tool host does not start", func() bool { return strings.Contains(r.now().Problem, "internal error while") })
-	r.use(r.o.Registry)
+	r.use(dynamic)
 	r.gives("worker_restart", `{}`, "Secondary server restarted successfully")
 
 	panics := func() int { return strings.Count(r.log.String(), "recovered from a panic") }
@@ -465,14 +466,14 @@ func TestPanicTakingOver(t *testing.T) {
 	r.write("new.ts", file("new", "New", "return 1;"))
 	r.eventually("the panic is logged", func() bool { return panics() > before })
 	r.gives("hello_world", `{}`, `{"greeting":"Hello, World!"}`)
-	r.use(r.o.Registry)
+	r.use(dynamic)
 	r.gives("worker_restart", `{}`, "Secondary server restarted successfully")
 	r.gives("new", `{}`, "1")
 }
 
-// use has the tools offered to a registry.
-func (r *running) use(registry *tools.Registry) {
+// use has the tools of files offered in a list.
+func (r *running) use(l *tools.List) {
 	r.offer.listing.Lock()
 	defer r.offer.listing.Unlock()
-	r.offer.registry = registry
+	r.offer.dynamic = l
 }

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"bareclaw/core/tools"
 	"bareclaw/internal/testkit/check"
+	"bareclaw/toolhost/api"
 )
 
 // TestHotReload: files come, change and go while the tool host runs, whatever way an editor writes
@@ -36,7 +36,7 @@ func TestHotReload(t *testing.T) {
 	r.offers("many_99", "Many")
 	r.eventually("all tools", func() bool {
 		for i := range 100 {
-			if _, ok := r.o.Registry.Find(fmt.Sprintf("many_%d", i)); !ok {
+			if _, ok := r.registry.Find(fmt.Sprintf("many_%d", i)); !ok {
 				return false
 			}
 		}
@@ -118,8 +118,8 @@ func TestOtherFiles(t *testing.T) {
 	<-r.Settled()
 	r.gives("good", `{}`, "1")
 	var dynamic []string
-	for _, tool := range r.o.Registry.List() {
-		if tool.Source == tools.Dynamic {
+	for _, tool := range r.registry.List() {
+		if tool.Source == api.Dynamic {
 			dynamic = append(dynamic, tool.Name)
 		}
 	}
@@ -210,12 +210,12 @@ func TestDelete(t *testing.T) {
 func TestShadow(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	own, _ := r.o.Registry.Find("hash_text")
+	own, _ := r.registry.Find("hash_text")
 	r.gives("dynamic_tool_create", creation(t, "hash_text", "return 'mine'"), `Tool 'hash_text' created successfully. Call it now: tool_call with name "hash_text".`)
 	r.gives("hash_text", `{}`, "mine")
 	r.gives("dynamic_tool_delete", `{"name":"hash_text"}`, "Tool 'hash_text' deleted successfully")
 	r.offers("hash_text", own.Description)
-	if tool, _ := r.o.Registry.Find("hash_text"); tool.Source != tools.Builtin {
+	if tool, _ := r.registry.Find("hash_text"); tool.Source != api.Builtin {
 		t.Errorf("%+v", tool)
 	}
 	r.gives("dynamic_tool_delete", `{"name":"hash_text"}`, "Tool 'hash_text' deleted successfully")
@@ -265,7 +265,6 @@ func TestSlowFiles(t *testing.T) {
 		r.write(fmt.Sprintf("a%d.ts", i), "for (;;) {}\nexport const tool = {};\n")
 	}
 	r.write("b.ts", file("b", "last", "return 1;"))
-	r.o.Registry.ExpectMore(r.AwaitTools)
 	r.run()
 	r.gives("hello_world", `{}`, `{"greeting":"Hello, World!"}`)
 	r.offers("b", "last")

@@ -46,8 +46,7 @@ type Options struct {
 	ToolsDir      string
 	KeepSnapshots int
 	Grants        Grants
-	Withheld      []string        // directories that no grant reaches, beside those of the tools and their snapshots
-	Registry      *tools.Registry // gets the tools of the tool host
+	Withheld      []string // directories that no grant reaches, beside those of the tools and their snapshots
 	Log           *slog.Logger
 }
 
@@ -86,8 +85,7 @@ func New(o Options) *Keeper {
 		requests: make(chan *request),
 		settled:  make(chan struct{}),
 	}
-	k.offer = newOffer(o.Registry, k.state)
-	o.Registry.ExplainMissing(k.whyMissing)
+	k.offer = newOffer(k.state)
 	k.settle = sync.OnceFunc(func() { close(k.settled) })
 	return k
 }
@@ -96,8 +94,8 @@ func New(o Options) *Keeper {
 // could not be started.
 func (k *Keeper) Settled() <-chan struct{} { return k.settled }
 
-// AwaitTools implements [tools.Awaiter]. It waits for a while until files are loaded.
-func (k *Keeper) AwaitTools(ctx context.Context, name string) error {
+// awaitTools implements [tools.LateSource]. It waits for a while until files are loaded.
+func (k *Keeper) awaitTools(ctx context.Context, name string) error {
 	select {
 	case <-k.settled:
 	case <-ctx.Done():
@@ -121,25 +119,34 @@ func (k *Keeper) whyMissing(name string) string {
 // Status says how the tool host did a second ago. Status asks no process, and so is quick.
 func (k *Keeper) Status() Status { return k.state.status() }
 
-// Management returns the tools that look after the tool host.
-func (k *Keeper) Management() []tools.Tool { return k.manager().tools() }
-
 // Handler serves the paths of the tool host to other programs, with status 503 while no tool
-// host runs. Calls and deletions take the same way as those of sessions. The caller checks the
-// clients.
-func (k *Keeper) Handler() http.Handler { return (&server{k.manager()}).routes() }
+// host runs. Calls and deletions take the same way as those of sessions, by the registry that has
+// the Keeper's sources. The caller checks the clients.
+func (k *Keeper) Handler(registry *tools.Registry) http.Handler {
+	return (&server{k.manager(registry)}).routes()
+}
 
-func (k *Keeper) manager() *manager { return &manager{k.state, k.offer, k.files, k.replace} }
+func (k *Keeper) manager(registry *tools.Registry) *manager {
+	return &manager{
+		registry: registry,
+		state:    k.state,
+		offer:    k.offer,
+		files:    k.files,
+		replace:  k.replace,
+	}
+}
 
-// Run keeps a tool host running until ctx ends, and then ends it. Run must be called once.
-func (k *Keeper) Run(ctx context.Context) {
+// Run keeps a tool host running until ctx ends, and then ends it. Names that the registry has
+// before are reserved. Run must be called once, and after the registry is made of the Keeper's
+// sources.
+func (k *Keeper) Run(ctx context.Context, registry *tools.Registry) {
 	defer close(k.state.ended)
 	defer k.settle()
 	functions := api.NewServer(newFunctions(k.o.Grants, k.o.withheld()).handler(), k.o.Log)
 	defer func() { _ = functions.Close() }()
 	go k.offer.followGood(ctx, k.files.good) // ends with ctx
 	boot := api.Bootstrap{ToolsDir: k.o.ToolsDir, GoodDir: k.files.good.dir}
-	for _, t := range k.o.Registry.List() {
+	for _, t := range registry.List() {
 		boot.Reserved = append(boot.Reserved, t.Name)
 	}
 	var waiting *request // for the next tool host

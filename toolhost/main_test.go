@@ -67,27 +67,40 @@ const patience = 20 * time.Second
 // A running is a Keeper with a real process, as the daemon has it.
 type running struct {
 	*Keeper
-	t    testing.TB
-	dir  string // of the tools
-	log  *logbook
-	stop func() // ends Run, once
+	t        testing.TB
+	registry *tools.Registry
+	dir      string // of the tools
+	log      *logbook
+	stop     func() // ends Run, once
 }
 
 // start starts a Keeper and returns when the tools are known.
 func start(t testing.TB, change ...func(*Options)) *running {
 	t.Helper()
 	r := prepare(t, change...)
+	r.settle()
+	return r
+}
+
+// settle starts the Keeper and returns when the tools are known.
+func (r *running) settle() {
+	r.t.Helper()
 	r.run()
 	select {
 	case <-r.Settled():
 	case <-time.After(patience):
-		t.Fatal("the tool host does not settle")
+		r.t.Fatal("the tool host does not settle")
 	}
-	return r
 }
 
 // prepare makes a Keeper that does not run yet.
 func prepare(t testing.TB, change ...func(*Options)) *running {
+	t.Helper()
+	return prepareFor(t, nil, change...)
+}
+
+// prepareFor is prepare with a policy for sessions.
+func prepareFor(t testing.TB, policy tools.Policy, change ...func(*Options)) *running {
 	t.Helper()
 	r := &running{t: t, dir: filepath.Join(t.TempDir(), "tools"), log: &logbook{}, stop: func() {}}
 	o := hostOptions(r.dir, slog.New(slog.NewTextHandler(r.log, nil)))
@@ -96,7 +109,7 @@ func prepare(t testing.TB, change ...func(*Options)) *running {
 	}
 	r.dir = o.ToolsDir
 	r.Keeper = New(o)
-	check.OK(t, o.Registry.Set(tools.Gateway, append(tools.Dispatchers(o.Registry), r.Management()...)))
+	r.registry = registryOf(t, r.Keeper, policy)
 	t.Cleanup(func() {
 		r.stop()
 		if t.Failed() {
@@ -106,13 +119,25 @@ func prepare(t testing.TB, change ...func(*Options)) *running {
 	return r
 }
 
+// registryOf returns a registry with the tools of a Keeper.
+func registryOf(t testing.TB, k *Keeper, policy tools.Policy) *tools.Registry {
+	t.Helper()
+	registry, err := tools.NewRegistry(tools.Options{
+		Log:     k.o.Log,
+		Policy:  policy,
+		Sources: append(k.Sources(), tools.Dispatchers()),
+	})
+	check.OK(t, err)
+	return registry
+}
+
 // hostOptions are the usual options.
 func hostOptions(dir string, log *slog.Logger) Options {
 	self, err := os.Executable()
 	if err != nil {
 		panic(err)
 	}
-	return Options{Self: self, ToolsDir: dir, KeepSnapshots: 50, Registry: tools.NewRegistry(log), Log: log}
+	return Options{Self: self, ToolsDir: dir, KeepSnapshots: 50, Log: log}
 }
 
 func (r *running) run() {
@@ -120,7 +145,7 @@ func (r *running) run() {
 	ended := make(chan struct{})
 	go func() { // ends by stop
 		defer close(ended)
-		r.Run(ctx)
+		r.Run(ctx, r.registry)
 	}()
 	r.stop = sync.OnceFunc(func() {
 		cancel()
@@ -135,7 +160,7 @@ func (r *running) run() {
 // call calls a tool as a session does.
 func (r *running) call(name, args string) tools.Result {
 	r.t.Helper()
-	result, err := r.o.Registry.Call(r.t.Context(), name, tools.Call{Channel: "tg-1", Args: json.RawMessage(args)})
+	result, err := r.registry.Call(r.t.Context(), name, tools.Call{Channel: "tg-1", Args: json.RawMessage(args)})
 	check.OK(r.t, err)
 	return result
 }
@@ -173,7 +198,7 @@ func (r *running) eventually(what string, cond func() bool) {
 func (r *running) offers(name, description string) {
 	r.t.Helper()
 	r.eventually(fmt.Sprintf("the tool %s is %q", name, description), func() bool {
-		t, ok := r.o.Registry.Find(name)
+		t, ok := r.registry.Find(name)
 		return ok == (description != "") && t.Description == description
 	})
 }

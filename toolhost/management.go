@@ -21,10 +21,11 @@ const changeTimeout = time.Minute
 
 // A manager looks after the tool host and its tools, for those who call tools.
 type manager struct {
-	state   *state
-	offer   *offer
-	files   *toolFiles
-	replace func(ctx context.Context, between func() error) error // see Keeper.replace
+	registry *tools.Registry
+	state    *state
+	offer    *offer
+	files    *toolFiles
+	replace  func(ctx context.Context, between func() error) error // see Keeper.replace
 }
 
 // tools returns the tools by which the manager is asked. Those that change something reach all
@@ -144,7 +145,7 @@ func (m *manager) deleteTool(ctx context.Context, name string) error {
 	}
 	t, ok := m.offer.find(name)
 	if !ok {
-		if _, other := m.offer.registry.Find(name); other {
+		if _, other := m.registry.Find(name); other {
 			return fmt.Errorf("name: %q is a tool of the gateway and cannot be deleted", name)
 		}
 		return fmt.Errorf("name: there is no tool %.120q; %s lists all", name, tools.SearchName)

@@ -13,7 +13,7 @@ import (
 func TestReachOfTools(t *testing.T) {
 	t.Parallel()
 	var all []string
-	for _, tool := range prepare(t).Management() {
+	for _, tool := range prepare(t).manager(nil).tools() {
 		if tool.Reach == nil {
 			all = append(all, tool.Name)
 			continue

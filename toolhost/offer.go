@@ -20,13 +20,15 @@ import (
 // end of the time itself: the time to start a tool host and to notice one that hangs.
 const extraTime = startTimeout + 5*time.Second
 
-// An offer is the tool host's tools in the registry. All methods are safe for concurrent use.
+// An offer is the tool host's tools as the daemon offers them. All methods are safe for concurrent
+// use.
 type offer struct {
-	registry  *tools.Registry
+	builtin   *tools.List
+	dynamic   *tools.List
 	state     *state
 	admission *admission
 
-	listing sync.Mutex // held while the registry gets a list of tools
+	listing sync.Mutex // held while the lists get other tools
 
 	consoles *consoles
 	changed  wait.Signal // of the tools; used by followGood
@@ -39,10 +41,17 @@ type offer struct {
 	news    chan struct{}       // closed at the next change of the fields above
 }
 
-func newOffer(registry *tools.Registry, s *state) *offer {
+func newOffer(s *state) *offer {
 	return &offer{
-		registry: registry, state: s, admission: newAdmission(), consoles: newConsoles(), changed: wait.NewSignal(),
-		gone: map[string]string{}, partial: true, news: make(chan struct{}),
+		builtin:   tools.NewList(api.Builtin),
+		dynamic:   tools.NewList(api.Dynamic),
+		state:     s,
+		admission: newAdmission(),
+		consoles:  newConsoles(),
+		changed:   wait.NewSignal(),
+		gone:      map[string]string{},
+		partial:   true,
+		news:      make(chan struct{}),
 	}
 }
 
@@ -62,16 +71,19 @@ func (o *offer) refresh(ctx context.Context, c *child) error {
 	for _, d := range l.tools {
 		offered[d.Name] = d
 	}
-	all := map[tools.Source][]tools.Tool{tools.Builtin: nil, tools.Dynamic: nil}
+	all := map[*tools.List][]tools.Tool{o.builtin: nil, o.dynamic: nil}
 	for name, d := range offered {
+		list := o.builtin
+		if d.File != "" {
+			list = o.dynamic
+		}
 		if name != api.CreateTool { // which the daemon offers
-			t := o.toolOf(d)
-			all[t.Source] = append(all[t.Source], t)
+			all[list] = append(all[list], o.toolOf(d))
 		}
 	}
 	o.mu.Lock() // first, so that whoever sees a tool in the registry finds its file here
 	defer o.mu.Unlock()
-	if err := o.registry.SetAll(all); err != nil {
+	if err := tools.ReplaceAll(all); err != nil {
 		return fmt.Errorf("offer the tools of the tool host: %w", err)
 	}
 	o.offered, o.version, o.partial = offered, l.version, l.partial
@@ -201,9 +213,9 @@ func (o *offer) count() int {
 
 // toolOf returns a tool that the tool host carries out.
 func (o *offer) toolOf(d api.Tool) tools.Tool {
-	t := tools.Tool{Name: d.Name, Description: d.Description, Source: tools.Builtin, Input: d.InputSchema, Output: d.OutputSchema, Reach: tools.ReachOwn}
+	t := tools.Tool{Name: d.Name, Description: d.Description, ByName: true, Input: d.InputSchema, Output: d.OutputSchema, Reach: tools.ReachOwn}
 	if d.File != "" {
-		t.Source, t.ChecksArgs = tools.Dynamic, true // in the tool host, which may be killed
+		t.ChecksArgs = true // in the tool host, which may be killed
 	}
 	t.Annotations = d.Annotations.Hints()
 	t.Timeout = time.Duration(d.TimeoutMS) * time.Millisecond

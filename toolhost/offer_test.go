@@ -59,13 +59,18 @@ func TestPartialList(t *testing.T) {
 	t.Parallel()
 	var now atomic.Pointer[listed]
 	host := hostWith(t, &now)
-	o := newOffer(tools.NewRegistry(slog.New(slog.DiscardHandler)), newState())
+	o := newOffer(newState())
+	registry, err := tools.NewRegistry(tools.Options{
+		Log:     slog.New(slog.DiscardHandler),
+		Sources: []tools.Source{o.builtin, o.dynamic},
+	})
+	check.OK(t, err)
 	step := func(names string, partial bool, want string) {
 		t.Helper()
 		now.Store(&listed{names, partial})
 		check.OK(t, o.refresh(t.Context(), host))
 		var got []string
-		for _, tool := range o.registry.List() {
+		for _, tool := range registry.List() {
 			got = append(got, tool.Name)
 		}
 		if strings.Join(got, " ") != want {

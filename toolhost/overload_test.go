@@ -41,11 +41,11 @@ func TestSlowTools(t *testing.T) {
 	var calls sync.WaitGroup
 	for i := range 300 {
 		name := []string{"slow", "slower"}[i%2]
-		calls.Go(func() { _, _ = r.o.Registry.Call(ctx, name, tools.Call{}) }) // ends with ctx, or is refused
+		calls.Go(func() { _, _ = r.registry.Call(ctx, name, tools.Call{}) }) // ends with ctx, or is refused
 	}
 	r.eventually("both tools run", func() bool { return strings.Count(r.log.String(), "line=begun") == 2*maxCallsOfTool })
 	for range 3 {
-		got, err := r.o.Registry.Call(t.Context(), "hello_world", tools.Call{})
+		got, err := r.registry.Call(t.Context(), "hello_world", tools.Call{})
 		if err != nil || got.IsError {
 			t.Errorf("hello_world: %s, %v", shortened(got), err)
 		}

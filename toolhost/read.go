@@ -37,7 +37,7 @@ func (m *manager) read(ctx context.Context, c tools.Call, args nameArgs) (tools.
 	if err := api.CheckName(args.Name); err != nil {
 		return tools.Result{}, fmt.Errorf("name: %w", err)
 	}
-	if t, ok := m.offer.registry.Find(args.Name); ok && t.Source != tools.Dynamic {
+	if t, ok := m.registry.Find(args.Name); ok && t.Source != api.Dynamic {
 		return tools.Result{}, fmt.Errorf("name: %q has no file: it is a %s tool", args.Name, t.Source)
 	}
 	name := filepath.Base(m.offer.fileOf(args.Name))

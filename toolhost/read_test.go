@@ -17,15 +17,15 @@ func TestRead(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	status := r.call("worker_status", `{}`)
-	create, _ := r.o.Registry.Find("dynamic_tool_create")
+	create, _ := r.registry.Find("dynamic_tool_create")
 	if !strings.Contains(string(status.Structured), `"toolsDir":"`+r.dir+`"`) || !strings.Contains(create.Description, r.dir) || !strings.Contains(create.Description, readTool) {
 		t.Errorf("nobody tells where the tools are: %s, %s", status.Structured, create.Description)
 	}
 	read := func(channel string) (got shownTool) {
 		t.Helper()
-		result, err := r.o.Registry.Call(t.Context(), readTool, tools.Call{Channel: "tg-" + "1", Args: json.RawMessage(`{"name":"made"}`)})
+		result, err := r.registry.Call(t.Context(), readTool, tools.Call{Channel: "tg-" + "1", Args: json.RawMessage(`{"name":"made"}`)})
 		if channel != "tg-1" {
-			result, err = r.o.Registry.Call(t.Context(), readTool, tools.Call{Args: json.RawMessage(`{"name":"made"}`)})
+			result, err = r.registry.Call(t.Context(), readTool, tools.Call{Args: json.RawMessage(`{"name":"made"}`)})
 		}
 		check.OK(t, err)
 		check.OK(t, json.Unmarshal(result.Structured, &got))
@@ -76,7 +76,7 @@ func TestCreateWhole(t *testing.T) {
 	const output = `"outputSchema":{"type":"object","properties":{"a":{"type":"number"}},"required":["a"]}`
 	r.gives("dynamic_tool_create", with(`"timeoutMs":1500,"annotations":{"title":"Makes","readOnlyHint":true,"openWorldHint":false},`+output),
 		`Tool 'made' created successfully. Call it now: tool_call with name "made".`)
-	made, _ := r.o.Registry.Find("made")
+	made, _ := r.registry.Find("made")
 	want := tools.Annotations{Title: "Makes", ReadOnly: true, OpenWorld: tools.No}
 	if made.Annotations != want || made.Timeout != 1500*time.Millisecond+api.MachineWait+extraTime || made.Output == nil {
 		t.Errorf("it is %+v", made)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"bareclaw/core/tools"
 	"bareclaw/internal/socketpair"
 	"bareclaw/toolhost/api"
 )
@@ -28,7 +29,11 @@ func beDaemon(dir string) {
 		<-h.Settled()
 		fmt.Println(h.state.statusNow(context.Background()).PID)
 	}()
-	h.Run(context.Background())
+	registry, err := tools.NewRegistry(tools.Options{Log: o.Log, Sources: h.Sources()})
+	if err != nil {
+		panic(err)
+	}
+	h.Run(context.Background(), registry)
 }
 
 // beSilent is a tool host that answers everything but calls.

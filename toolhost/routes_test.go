@@ -18,7 +18,7 @@ import (
 func (r *running) ask(method, path, body string) (status int, answer string) {
 	r.t.Helper()
 	w := httptest.NewRecorder()
-	r.Handler().ServeHTTP(w, httptest.NewRequestWithContext(r.t.Context(), method, path, strings.NewReader(body)))
+	r.Handler(r.registry).ServeHTTP(w, httptest.NewRequestWithContext(r.t.Context(), method, path, strings.NewReader(body)))
 	return w.Code, w.Body.String()
 }
 
@@ -35,7 +35,8 @@ func (plans) OwnModes() map[core.ChannelKey]string {
 // claude's own commands reach, and by one of the user.
 func TestCallsOverTheSocket(t *testing.T) {
 	t.Parallel()
-	r := start(t, func(o *Options) { o.Registry.Restrict(plans{}) })
+	r := prepareFor(t, plans{})
+	r.settle()
 	for _, c := range []struct {
 		ctx  context.Context
 		says string
@@ -45,7 +46,7 @@ func TestCallsOverTheSocket(t *testing.T) {
 	} {
 		w := httptest.NewRecorder()
 		body := `{"tool":"dynamic_tool_create","args":{"name":"made","description":"d","schema":{"type":"object"},"code":"return 1"}}`
-		r.Handler().ServeHTTP(w, httptest.NewRequestWithContext(c.ctx, "POST", api.PathCall, strings.NewReader(body)))
+		r.Handler(r.registry).ServeHTTP(w, httptest.NewRequestWithContext(c.ctx, "POST", api.PathCall, strings.NewReader(body)))
 		if !strings.Contains(w.Body.String(), c.says) {
 			t.Errorf("got %d %s, want %q in it", w.Code, w.Body, c.says)
 		}

@@ -271,10 +271,10 @@ func TestRollback(t *testing.T) {
 	before := tree(t, r.dir)
 	r.call("worker_snapshot", `{"name":"mine"}`)
 	r.gives("worker_rollback", `{"snapshot":"`+r.ids(initialName)[0]+`"}`, "Rolled back to snapshot: "+r.ids(initialName)[0])
-	if tool, ok := r.o.Registry.Find("hash_text"); !ok {
+	if tool, ok := r.registry.Find("hash_text"); !ok {
 		t.Errorf("%+v", tool)
 	}
-	if tool, ok := r.o.Registry.Find("mine"); ok {
+	if tool, ok := r.registry.Find("mine"); ok {
 		t.Errorf("%+v", tool)
 	}
 	if n := entries(t, r.dir); len(n) != 0 {
@@ -285,7 +285,7 @@ func TestRollback(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, before)
 	}
 	r.gives("mine", `{}`, "1")
-	if _, ok := r.o.Registry.Find("hash_text"); ok {
+	if _, ok := r.registry.Find("hash_text"); ok {
 		t.Error("hash_text is there")
 	}
 	if s := r.now(); s.RestartCount != 0 {

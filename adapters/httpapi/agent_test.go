@@ -42,7 +42,7 @@ func newGateway(t testing.TB, change func(*lanes.Options)) *gateway {
 		change(&o)
 	}
 	g.Manager = lanes.New(o)
-	check.OK(t, g.Recover(t.Context()))
+	check.OK(t, g.Recover(t.Context(), nil))
 	t.Cleanup(func() {
 		g.Detach()
 		if err := errors.Join(sessions.Close(), l.Close()); err != nil {

@@ -72,7 +72,7 @@ func BenchmarkMessage(b *testing.B) {
 		Ledger: quickLedger{}, Agent: quickAgent{}, Sessions: &fakeSessions{ids: map[core.ChannelKey]string{}},
 		Log: slog.New(slog.DiscardHandler),
 	})
-	if err := m.Recover(b.Context()); err != nil {
+	if err := m.Recover(b.Context(), nil); err != nil {
 		b.Fatal(err)
 	}
 	defer m.Detach()

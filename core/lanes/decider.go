@@ -117,10 +117,10 @@ func (k *Decider) turnOf(ctx context.Context, msg core.Message) (*core.Turn, []*
 
 // callsOf returns the turn's calls of the gateway's tools.
 func (k *Decider) callsOf(ctx context.Context, turn *core.Turn) ([]core.ToolCall, error) {
-	if turn == nil || k.m.o.Tools == nil {
+	if turn == nil || k.m.tools == nil {
 		return nil, nil
 	}
-	calls, err := k.m.o.Tools.CallsOf(ctx, turn.SessionID, turn.ID)
+	calls, err := k.m.tools.CallsOf(ctx, turn.SessionID, turn.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read the tool calls of turn %s: %w", turn.ID, err)
 	}

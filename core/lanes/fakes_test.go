@@ -23,6 +23,7 @@ import (
 type world struct {
 	t        *testing.T
 	o        Options
+	tools    ToolServer
 	ledger   *testLedger
 	agent    *fakeAgent
 	sessions *fakeSessions
@@ -42,17 +43,24 @@ func play(t *testing.T, o Options, test func(t *testing.T, w *world)) {
 // playNow runs a test in a world, not in parallel with others.
 func playNow(t *testing.T, o Options, test func(t *testing.T, w *world)) {
 	t.Helper()
-	playOn(t, openSQLite, o, test)
+	playOn(t, openSQLite, nil, o, test)
 }
 
-// playOn runs a test in a world with a ledger. At its end the gateway is told to leave, and
-// everything must be over and the ledger balanced.
-func playOn(t *testing.T, open openLedger, o Options, test func(t *testing.T, w *world)) {
+// playWith is playNow with a server of tools.
+func playWith(t *testing.T, tools ToolServer, o Options, test func(t *testing.T, w *world)) {
+	t.Helper()
+	playOn(t, openSQLite, tools, o, test)
+}
+
+// playOn runs a test in a world with a ledger and a server of tools, nil for none. At its end the
+// gateway is told to leave, and everything must be over and the ledger balanced.
+func playOn(t *testing.T, open openLedger, tools ToolServer, o Options, test func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{
 			t:        t,
 			o:        o,
+			tools:    tools,
 			ledger:   newTestLedger(t, open),
 			sessions: &fakeSessions{ids: map[core.ChannelKey]string{}},
 		}
@@ -93,7 +101,7 @@ func (w *world) start() {
 		}
 		w.saved = nil
 	}
-	if err := w.m.Recover(w.t.Context()); err != nil {
+	if err := w.m.Recover(w.t.Context(), w.tools); err != nil {
 		w.t.Fatal(err)
 	}
 }

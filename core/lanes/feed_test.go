@@ -26,7 +26,7 @@ func TestOutcomeBeforeSubscribing(t *testing.T) {
 		Ledger: quickLedger{}, Agent: quickAgent{}, Sessions: &fakeSessions{ids: map[core.ChannelKey]string{}},
 		Log: slog.New(slog.DiscardHandler),
 	})
-	if err := m.Recover(t.Context()); err != nil {
+	if err := m.Recover(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	defer m.Detach()

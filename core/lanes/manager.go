@@ -32,7 +32,6 @@ type Options struct {
 	Log      *slog.Logger
 
 	Defaults        core.Settings  // apply to channels without settings of their own
-	Tools           ToolServer     // answers the agents' requests to tools; nil where there are no tools
 	QueueLimit      int            // messages without an outcome per channel; 0 means 1000
 	TurnTimeout     time.Duration  // interrupt a turn running longer; 0 means never
 	StallAfter      time.Duration  // report a turn silent for longer as stuck; 0 means never
@@ -133,6 +132,7 @@ type Manager struct {
 	Feeds           *feed.Broker        // publishes the updates of channels
 
 	o       Options
+	tools   ToolServer // set by Recover, before any lane runs
 	lanes   *registry
 	tickets *ticketIndex
 	pool    *sessionpool.Pool
@@ -172,8 +172,10 @@ func New(o Options) *Manager {
 
 // Recover continues the work of an earlier process: Recover starts lanes for open messages
 // and live session hosts, and each lane attaches to the host and decides the fate of turns
-// in flight. Recover returns once the lanes are started, before recovery completes.
-func (m *Manager) Recover(ctx context.Context) error {
+// in flight. Recover returns once the lanes are started, before recovery completes. From then on
+// tools answers the agents' requests to tools; nil where there are no tools.
+func (m *Manager) Recover(ctx context.Context, tools ToolServer) error {
+	m.tools = tools
 	messages, turns, err := m.o.Ledger.Open(ctx)
 	if err != nil {
 		return fmt.Errorf("read open messages: %w", err)

@@ -97,7 +97,7 @@ func randomLife(t *testing.T, open openLedger, seed uint64) {
 		IdleTimeout: oneOf(rnd, 0, time.Second, 10*time.Second), MaxSessions: oneOf(rnd, 0, 1, 2),
 		TurnBudget: oneOf(rnd, 0, 10.0), StallAfter: oneOf(rnd, 0, 7*time.Second, time.Minute), StallAction: oneOf(rnd, StallNotify, StallInterrupt, StallKill),
 	}
-	playOn(t, open, o, func(t *testing.T, w *world) {
+	playOn(t, open, nil, o, func(t *testing.T, w *world) {
 		w.agent.limit = o.MaxSessions
 		c := &chaos{world: w, rnd: rnd, saved: map[string]float64{}, total: map[*fakeHost]float64{}}
 		defer func() {

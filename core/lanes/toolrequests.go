@@ -36,7 +36,7 @@ func (tr *toolRequests) begin(r core.ToolRequest, f *inflight) {
 	if tr.running[r.ID] != nil {
 		return // taken from the host's list; the event is a replay
 	}
-	server := tr.manager.o.Tools
+	server := tr.manager.tools
 	if server == nil { // the hosts know, and refuse calls themselves
 		return
 	}

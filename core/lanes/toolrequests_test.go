@@ -62,7 +62,8 @@ func (h *heldTools) want(t *testing.T, begun, ended int) {
 
 func TestToolRequest(t *testing.T) {
 	server := &heldTools{}
-	play(t, Options{Tools: server, StallAfter: time.Minute, IdleTimeout: time.Minute}, func(t *testing.T, w *world) {
+	t.Parallel()
+	playWith(t, server, Options{StallAfter: time.Minute, IdleTimeout: time.Minute}, func(t *testing.T, w *world) {
 		server.wait = make(chan string) // in the bubble
 		m, h, id := w.begun("one")
 		h.call("k1", `{"a":1}`)
@@ -108,7 +109,7 @@ func TestToolRequestCancelled(t *testing.T) {
 	} {
 		server := &heldTools{}
 		t.Run(name, func(t *testing.T) {
-			playNow(t, Options{Tools: server}, func(t *testing.T, w *world) {
+			playWith(t, server, Options{}, func(t *testing.T, w *world) {
 				server.wait = make(chan string)
 				_, h, _ := w.begun("one")
 				h.call("k1", `{}`)
@@ -129,7 +130,7 @@ func TestToolRequestTakenOver(t *testing.T) {
 	for name, leave := range map[string]func(w *world){"left": (*world).detach, "killed": (*world).crash} {
 		server := &heldTools{}
 		t.Run(name, func(t *testing.T) {
-			playNow(t, Options{Tools: server}, func(t *testing.T, w *world) {
+			playWith(t, server, Options{}, func(t *testing.T, w *world) {
 				server.wait = make(chan string)
 				_, h, _ := w.begun("one")
 				h.call("k1", `{}`)
@@ -152,7 +153,8 @@ func TestToolRequestTakenOver(t *testing.T) {
 // TestToolRequestLeft: a request without a response is left to the next process.
 func TestToolRequestLeft(t *testing.T) {
 	server := &heldTools{}
-	play(t, Options{Tools: server}, func(t *testing.T, w *world) {
+	t.Parallel()
+	playWith(t, server, Options{}, func(t *testing.T, w *world) {
 		server.wait = make(chan string)
 		_, h, _ := w.begun("one")
 		h.call("k1", `{}`)
@@ -173,7 +175,8 @@ func TestToolRequestLeft(t *testing.T) {
 // TestToolsOfACutTurn: the message that continues a cut turn says what became of the turn's calls.
 func TestToolsOfACutTurn(t *testing.T) {
 	server := &heldTools{calls: []core.ToolCall{{Tool: "push_send", Outcome: core.ToolDone}, {Tool: "restart_self", Outcome: core.ToolUnknown}}}
-	play(t, Options{Tools: server}, func(t *testing.T, w *world) {
+	t.Parallel()
+	playWith(t, server, Options{}, func(t *testing.T, w *world) {
 		m, h, id := w.begun("one")
 		h.tool(id)
 		h.die()

@@ -28,25 +28,15 @@ func outcomeOf(r Result, err error) Outcome {
 
 // A CallEnd describes a call that has ended.
 type CallEnd struct {
-	Source  Source
+	Source  string
 	Outcome Outcome
 	Took    time.Duration
 }
 
-// OnCall has f called at the end of each call. f must not block.
-func (r *Registry) OnCall(f func(CallEnd)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ended = f
-}
-
 // end logs the end of a call, and tells of it.
 func (r *Registry) end(t *Tool, channel core.ChannelKey, took time.Duration, o Outcome) {
-	r.log.Info("tool called", "tool", t.Name, "source", string(t.Source), "channel", string(channel), "took", took, "outcome", string(o))
-	r.mu.RLock()
-	ended := r.ended
-	r.mu.RUnlock()
-	if ended != nil {
-		ended(CallEnd{t.Source, o, took})
+	r.log.Info("tool called", "tool", t.Name, "source", t.Source, "channel", string(channel), "took", took, "outcome", string(o))
+	if r.ended != nil {
+		r.ended(CallEnd{t.Source, o, took})
 	}
 }

@@ -35,7 +35,7 @@ func newRecordedTool(t *testing.T, handle Handler) *recordedTool {
 	check.OK(t, err)
 	t.Cleanup(func() { _ = l.Close() }) // again, in some tests
 	rt := &recordedTool{t: t, ledger: l, now: time.Now()}
-	rt.tool = Tool{Name: "act", Input: anyObject, Handle: func(ctx context.Context, c Call) (Result, error) {
+	rt.tool = Tool{Name: "act", Input: anyObject, ByName: true, Handle: func(ctx context.Context, c Call) (Result, error) {
 		rt.effects, rt.last = rt.effects+1, c
 		return handle(ctx, c)
 	}}
@@ -45,8 +45,12 @@ func newRecordedTool(t *testing.T, handle Handler) *recordedTool {
 
 // restart has another registry carry out calls, as the next process of the gateway does.
 func (rt *recordedTool) restart() {
-	rt.r = registry(rt.t, nil, rt.tool)
-	rt.r.RecordCalls(adapterstore.New(rt.ledger, nil, func() time.Time { return rt.now }, slog.New(slog.DiscardHandler)))
+	rt.recordIn(adapterstore.New(rt.ledger, nil, func() time.Time { return rt.now }, slog.New(slog.DiscardHandler)))
+}
+
+// recordIn has another registry carry out calls, with these records.
+func (rt *recordedTool) recordIn(records RecordStore) {
+	rt.r = newLists(rt.t, Options{Records: records}, rt.tool).Registry
 }
 
 // cut calls the tool, and ends the gateway during the call.
@@ -160,7 +164,7 @@ func TestCallDuringTheEnd(t *testing.T) {
 func TestCallWithoutRecord(t *testing.T) {
 	t.Parallel()
 	rt := newRecordedTool(t, says("well"))
-	rt.r.RecordCalls(failingRecords{})
+	rt.recordIn(failingRecords{})
 	rt.want("act", Call{Session: "s", ID: "1"}, "no space left", true, 0)
 	rt.restart()
 	check.OK(t, rt.ledger.Close())

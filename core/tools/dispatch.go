@@ -27,8 +27,17 @@ const longestCall = 15 * time.Minute
 // maxFound is how many tools a search returns.
 const maxFound = 10
 
-// Dispatchers returns tool_search and tool_call.
-func Dispatchers(r *Registry) []Tool {
+// dispatchers is the source of tool_search and tool_call.
+type dispatchers struct{}
+
+// Dispatchers returns the source of tool_search and tool_call.
+func Dispatchers() Source { return dispatchers{} }
+
+// Name implements Source.
+func (dispatchers) Name() string { return Gateway }
+
+// Tools implements Source.
+func (dispatchers) Tools(r *Registry) []Tool {
 	return []Tool{
 		{
 			Name:        SearchName,
@@ -55,7 +64,7 @@ func Dispatchers(r *Registry) []Tool {
 type found struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
-	Source      Source          `json:"source"`
+	Source      string          `json:"source"`
 	Schema      json.RawMessage `json:"inputSchema"`
 }
 
@@ -118,7 +127,7 @@ func (r *Registry) callByName(ctx context.Context, c Call, args callArgs) (Resul
 		return Result{}, err
 	case !ok:
 		return Result{}, r.noTool(args.Name, c)
-	case t.Source != Builtin && t.Source != Dynamic:
+	case !t.ByName:
 		return Result{}, fmt.Errorf("%s is called by its own name only, not by %s", args.Name, CallName)
 	}
 	c.Args = args.Args

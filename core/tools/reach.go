@@ -60,7 +60,7 @@ func (r *Registry) permit(ctx context.Context, t *Tool, c Call) error {
 	if c.ByUser() {
 		return nil
 	}
-	policy := r.restrictions()
+	policy := r.policy
 	if t.Reach == nil {
 		return permitAll(policy, t, c)
 	}

@@ -23,98 +23,133 @@ import (
 // ErrUnknown means that no tool has the name.
 var ErrUnknown = errors.New("there is no such tool")
 
+// Options are what a registry is made with. Log alone is required.
+type Options struct {
+	Log     *slog.Logger
+	Sources []Source      // in the order in which calls of unknown tools wait for them
+	Policy  Policy        // says what sessions may call; nil: all tools
+	Records RecordStore   // of the calls of sessions, each of which is carried out at most once; nil: none
+	Ended   func(CallEnd) // is called at the end of each call, and must not block; nil: nobody is told
+}
+
 // A Registry holds the tools by name. All methods are safe for concurrent use.
 type Registry struct {
 	log    *slog.Logger
+	names  []string // of the sources
+	late   []LateSource
+	policy Policy
+	calls  *callLog
+	ended  func(CallEnd)
 	checks chan struct{} // has a token for each check of large arguments at work
 
-	mu       sync.RWMutex // guards the fields below
-	policy   Policy
-	tools    map[string]Tool
-	version  int64 // counts the changes
-	watches  []wait.Signal
-	complete Awaiter                  // nil: all tools are known
-	missing  func(name string) string // says why there is no tool with a name; nil: nobody knows
-	calls    *callLog
-	ended    func(CallEnd) // is told of each call; nil: nobody
+	mu      sync.RWMutex // guards the fields below
+	tools   map[string]Tool
+	version int64 // counts the changes
+	watches []wait.Signal
 }
 
-// NewRegistry returns a registry without tools. Sessions may call every tool until Restrict is
-// called.
-func NewRegistry(log *slog.Logger) *Registry {
-	return &Registry{log: log, checks: make(chan struct{}, runtime.GOMAXPROCS(0)), policy: unrestricted{}, tools: map[string]Tool{}}
-}
-
-// Restrict makes the registry ask the policy what sessions may call.
-func (r *Registry) Restrict(policy Policy) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.policy = policy
-}
-
-func (r *Registry) restrictions() Policy {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.policy
-}
-
-// RecordCalls makes the registry record the calls of sessions, and carry out each at most once.
-func (r *Registry) RecordCalls(records RecordStore) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.calls = &callLog{records: records, log: r.log}
+// NewRegistry returns a registry with the first tools of its sources. The error says which tool is
+// unfit, or has the name of another one.
+func NewRegistry(o Options) (*Registry, error) {
+	r := &Registry{
+		log:    o.Log,
+		policy: o.Policy,
+		ended:  o.Ended,
+		checks: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		tools:  map[string]Tool{},
+	}
+	if r.policy == nil {
+		r.policy = unrestricted{}
+	}
+	if o.Records != nil {
+		r.calls = &callLog{records: o.Records, log: o.Log}
+	}
+	next := newChange(r.tools)
+	for _, source := range o.Sources {
+		r.names = append(r.names, source.Name())
+		if late, ok := source.(LateSource); ok {
+			r.late = append(r.late, late)
+		}
+		for _, t := range source.Tools(r) {
+			if err := next.add(t, source.Name(), nil); err != nil {
+				return nil, err
+			}
+		}
+	}
+	r.tools = next.tools
+	return r, nil
 }
 
 // CallsOf returns what became of a turn's recorded calls, oldest first.
 func (r *Registry) CallsOf(ctx context.Context, session string, turn core.TurnID) ([]core.ToolCall, error) {
-	return r.recorded().ofTurn(ctx, session, turn)
+	return r.calls.ofTurn(ctx, session, turn)
 }
 
-func (r *Registry) recorded() *callLog {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.calls
-}
-
-// Set replaces all tools of a source. Set changes nothing and returns an error if a tool is
-// unfit, or has the name of another one.
-func (r *Registry) Set(source Source, all []Tool) error {
-	return r.SetAll(map[Source][]Tool{source: all})
-}
-
-// SetAll replaces all tools of several sources at once, as Set does for one: a tool may move
-// from one source to another.
-func (r *Registry) SetAll(sources map[Source][]Tool) error {
+// replace replaces all tools of some lists.
+func (r *Registry) replace(lists map[*List][]Tool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	next := maps.Clone(r.tools)
-	maps.DeleteFunc(next, func(_ string, t Tool) bool { _, replaced := sources[t.Source]; return replaced })
-	taken := make(map[string]Tool, len(next)) // by the name that claude shows
-	for name, t := range next {
-		taken[shown(name)] = t
+	next := newChange(r.tools)
+	for l := range lists {
+		next.drop(l)
 	}
-	for source, all := range sources {
+	for l, all := range lists {
 		for _, t := range all {
-			t.Source = source
-			if err := t.fits(); err != nil {
+			if err := next.add(t, l.name, l); err != nil {
 				return err
 			}
-			if old := r.tools[t.Name]; bytes.Equal(old.Input, t.Input) {
-				t.args = old.args
-			} else {
-				t.args = NewArgsSchema(t.Input)
-			}
-			if other, ok := taken[shown(t.Name)]; ok {
-				return fmt.Errorf("tool %q: %q, a %s tool, has that name", t.Name, other.Name, other.Source)
-			}
-			next[t.Name], taken[shown(t.Name)] = t, t
 		}
 	}
-	r.tools = next
+	r.tools = next.tools
 	r.version++
 	for _, w := range r.watches {
 		w.Send()
 	}
+	return nil
+}
+
+// A change is the tools of a registry as they will be.
+type change struct {
+	before map[string]Tool
+	tools  map[string]Tool
+	shown  map[string]string // the names of the tools, by the name that claude shows
+}
+
+func newChange(before map[string]Tool) *change {
+	c := &change{before: before, tools: maps.Clone(before), shown: map[string]string{}}
+	for name := range before {
+		c.shown[shown(name)] = name
+	}
+	return c
+}
+
+// drop removes the tools of a list.
+func (c *change) drop(l *List) {
+	for name := range c.tools {
+		if c.tools[name].list == l {
+			delete(c.tools, name)
+			delete(c.shown, shown(name))
+		}
+	}
+}
+
+// add adds a tool of a source, which may be a list. The error says why the tool is refused.
+func (c *change) add(t Tool, source string, l *List) error {
+	t.Source = source
+	t.list = l
+	if err := t.fits(); err != nil {
+		return err
+	}
+	if other, ok := c.shown[shown(t.Name)]; ok {
+		return fmt.Errorf("tool %q: %q, a %s tool, has that name", t.Name, other, c.tools[other].Source)
+	}
+	if old := c.before[t.Name]; old.args != nil && bytes.Equal(old.Input, t.Input) {
+		t.args = old.args
+	} else {
+		t.args = NewArgsSchema(t.Input)
+	}
+	c.tools[t.Name] = t
+	c.shown[shown(t.Name)] = t.Name
 	return nil
 }
 
@@ -141,11 +176,14 @@ func (r *Registry) List() []Tool {
 	return slices.SortedFunc(maps.Values(r.tools), func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Count returns the number of tools by source.
-func (r *Registry) Count() map[Source]int {
+// Count returns the number of tools by the name of their source, for all sources of the registry.
+func (r *Registry) Count() map[string]int {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	n := map[Source]int{}
+	n := map[string]int{}
+	for _, source := range r.names {
+		n[source] = 0
+	}
 	for name := range r.tools {
 		n[r.tools[name].Source]++
 	}
@@ -156,7 +194,7 @@ func (r *Registry) Count() map[Source]int {
 // choice, those of the gateway's own set.
 func (r *Registry) ListOf(set toolset.Set) []Tool {
 	if set == "" {
-		set = r.restrictions().Tools("")
+		set = r.policy.Tools("")
 	}
 	return slices.DeleteFunc(r.List(), func(t Tool) bool { return !inSet(set, t.Name) })
 }
@@ -171,7 +209,7 @@ func (r *Registry) setOf(channel core.ChannelKey) toolset.Set {
 	if channel == "" {
 		return toolset.All
 	}
-	return r.restrictions().Tools(channel)
+	return r.policy.Tools(channel)
 }
 
 // inSet reports whether sessions with the set may use the tool. By tool_search and tool_call they
@@ -180,36 +218,18 @@ func inSet(set toolset.Set, name string) bool {
 	return name == SearchName || name == CallName || set.Has(name)
 }
 
-// An Awaiter returns when the tool with a name is known, or all tools are; without a name, when all tools are.
-// The error says why they will not be.
-type Awaiter func(ctx context.Context, name string) error
-
-// ExpectMore says that more tools are to come: calls of unknown tools wait for complete. Its error ends such a
-// call; core.ErrClosed leaves the call to the next process of the gateway.
-func (r *Registry) ExpectMore(complete Awaiter) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.complete = complete
-}
-
-// ExplainMissing has the registry ask why there is no tool with a name. why returns a sentence; empty:
-// no reason is known.
-func (r *Registry) ExplainMissing(why func(name string) string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.missing = why
-}
-
 // whyMissing returns why there is no tool with a name for a channel's session, as a sentence; empty
 // if no reason is known.
 func (r *Registry) whyMissing(name string, channel core.ChannelKey) string {
-	r.mu.RLock()
-	why := r.missing
-	r.mu.RUnlock()
-	if why == nil || !inSet(r.setOf(channel), name) {
+	if !inSet(r.setOf(channel), name) {
 		return ""
 	}
-	return why(name)
+	for _, source := range r.late {
+		if why := source.WhyMissing(name); why != "" {
+			return why
+		}
+	}
+	return ""
 }
 
 // Unknown returns the ErrUnknown of a call of a tool that a channel's session does not have, with the
@@ -221,19 +241,21 @@ func (r *Registry) Unknown(name string, channel core.ChannelKey) error {
 	return fmt.Errorf("%w: %.120q", ErrUnknown, name)
 }
 
-// Wait blocks until the tool with a name has come, or all tools have; without a name, until all have. An error
-// says why they will not, or is the cause of ctx.
+// Wait blocks until the tool with a name is known, or all tools are; without a name, until all are.
+// The error says why they will not be, or is the cause of ctx.
 func (r *Registry) Wait(ctx context.Context, name string) error {
-	r.mu.RLock()
-	complete := r.complete
-	r.mu.RUnlock()
-	if complete == nil {
-		return nil
+	var errs []error
+	for _, source := range r.late {
+		err := source.Await(ctx, name)
+		if _, known := r.Find(name); known {
+			return nil
+		}
+		errs = append(errs, err)
 	}
-	return complete(ctx, name)
+	return errors.Join(errs...)
 }
 
-// find is Find for a caller's channel. If more tools are to come, find waits for an unknown one.
+// find is Find for a caller's channel. It waits for an unknown tool while sources may still have it.
 func (r *Registry) find(ctx context.Context, name string, channel core.ChannelKey) (t Tool, ok bool, err error) {
 	if !inSet(r.setOf(channel), name) {
 		return t, false, nil
@@ -242,9 +264,7 @@ func (r *Registry) find(ctx context.Context, name string, channel core.ChannelKe
 		return t, true, nil
 	}
 	err = r.Wait(ctx, name)
-	if t, ok = r.Find(name); ok {
-		err = nil
-	}
+	t, ok = r.Find(name)
 	return t, ok, err
 }
 
@@ -283,7 +303,7 @@ func (r *Registry) Call(ctx context.Context, name string, c Call) (result Result
 	if c.Answered == nil { // else set by the call of tool_call
 		c.Answered = ctx.Done()
 	}
-	return r.recorded().once(ctx, &t, c, func(c Call) (Result, error) { return r.run(ctx, &t, c) })
+	return r.calls.once(ctx, &t, c, func(c Call) (Result, error) { return r.run(ctx, &t, c) })
 }
 
 // run carries out a call within the time of the tool.

@@ -12,32 +12,24 @@ import (
 	"bareclaw/core"
 )
 
-// A Source says who provides a tool.
-type Source string
-
-// The sources.
-const (
-	Gateway Source = "gateway" // the daemon
-	Builtin Source = "builtin" // the program of the tool host
-	Dynamic Source = "dynamic" // a file in the tools directory
-)
-
 // A Tool is a function that a model may call.
 type Tool struct {
 	Name        string
 	Description string
-	Source      Source
+	Source      string          // the name of the source, which the registry sets
 	Input       json.RawMessage // JSON Schema of the arguments, whose type is "object"
 	Output      json.RawMessage // JSON Schema of Result.Structured; nil: none
 	Annotations Annotations
 	Timeout     time.Duration // of a call; 0: DefaultTimeout
 	Pinned      bool          // claude sees the tool from the start, and need not search
+	ByName      bool          // tool_call calls the tool too; else it is called by its own name only
 	Keyed       bool          // takes effect once for all calls with the same Call.Key
 	ChecksArgs  bool          // Handle checks the arguments: the schema may be anybody's, and a check of it may never end
 	Reach       Reach         // the channel that a call acts on; nil: all channels
 	Handle      Handler
 
 	args *Schema // made by the registry
+	list *List   // that has the tool; nil: none
 }
 
 // DefaultTimeout bounds the call of a tool that sets no limit.

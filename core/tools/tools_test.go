@@ -19,20 +19,54 @@ var anyObject = json.RawMessage(`{"type":"object"}`)
 
 // echo returns its arguments.
 func echo(name string) Tool {
-	return Tool{Name: name, Description: "Echo " + name, Input: anyObject, Handle: func(_ context.Context, c Call) (Result, error) {
+	return Tool{Name: name, Description: "Echo " + name, Input: anyObject, ByName: true, Handle: func(_ context.Context, c Call) (Result, error) {
 		return Result{Structured: c.Args}, nil
 	}}
 }
 
+// A lists is a registry with lists of tools.
+type lists struct {
+	*Registry
+	builtin, dynamic *List
+}
+
+// newLists returns a registry whose dynamic tools are all.
+func newLists(t *testing.T, o Options, all ...Tool) *lists {
+	t.Helper()
+	l := &lists{builtin: NewList("builtin"), dynamic: NewList("dynamic")}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Sources = append(o.Sources, Dispatchers(), l.builtin, l.dynamic)
+	var err error
+	l.Registry, err = NewRegistry(o)
+	check.OK(t, err)
+	check.OK(t, l.dynamic.Replace(all))
+	return l
+}
+
 func registry(t *testing.T, policy Policy, all ...Tool) *Registry {
 	t.Helper()
-	r := NewRegistry(slog.New(slog.DiscardHandler))
-	if policy != nil {
-		r.Restrict(policy)
+	return newLists(t, Options{Policy: policy}, all...).Registry
+}
+
+// TestSources: a source of any name is counted, also while it has no tools, and the tools of a
+// source that never changes must be fit from the start.
+func TestSources(t *testing.T) {
+	t.Parallel()
+	o := Options{Log: slog.New(slog.DiscardHandler), Sources: []Source{Dispatchers(), NewList("mounted"), Fixed("worker", echo("a"), echo("b")), Fixed("worker", echo("c"))}}
+	r, err := NewRegistry(o)
+	check.OK(t, err)
+	if n := r.Count(); len(n) != 3 || n[Gateway] != 2 || n["worker"] != 3 || n["mounted"] != 0 {
+		t.Errorf("the tools by source: %v", n)
 	}
-	check.OK(t, r.Set(Dynamic, all))
-	check.OK(t, r.Set(Gateway, Dispatchers(r)))
-	return r
+	o.Sources = append(o.Sources, Fixed("other", echo("a")))
+	if _, err := NewRegistry(o); err == nil || !strings.Contains(err.Error(), `"a", a worker tool, has that name`) {
+		t.Errorf("two sources have a tool of the same name: %v", err)
+	}
+	if err := NewList("alone").Replace(nil); err == nil {
+		t.Error("a list without a registry has taken tools")
+	}
 }
 
 func TestUnfitTools(t *testing.T) {
@@ -52,8 +86,8 @@ func TestUnfitTools(t *testing.T) {
 	} {
 		bad := echo("other")
 		c.change(&bad)
-		r := registry(t, nil, echo("a.b"))
-		if err := r.Set(Builtin, []Tool{bad}); err == nil || !strings.Contains(err.Error(), c.says) {
+		r := newLists(t, Options{}, echo("a.b"))
+		if err := r.builtin.Replace([]Tool{bad}); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v, want %q", bad.Name, err, c.says)
 		}
 		if n := len(r.List()); n != 3 {
@@ -109,10 +143,12 @@ func TestEndsOfCalls(t *testing.T) {
 	failing := echo("failing")
 	failing.Handle = func(context.Context, Call) (Result, error) { return Result{}, errors.New("no luck") }
 	var log strings.Builder
-	r := NewRegistry(slog.New(slog.NewTextHandler(&log, nil)))
-	check.OK(t, r.Set(Builtin, []Tool{echo("good"), failing}))
 	var ends []string
-	r.OnCall(func(e CallEnd) { ends = append(ends, string(e.Source)+" "+string(e.Outcome)) })
+	r := newLists(t, Options{
+		Log:   slog.New(slog.NewTextHandler(&log, nil)),
+		Ended: func(e CallEnd) { ends = append(ends, e.Source+" "+string(e.Outcome)) },
+	})
+	check.OK(t, r.builtin.Replace([]Tool{echo("good"), failing}))
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, c := range []struct {
@@ -185,15 +221,15 @@ func TestSearch(t *testing.T) {
 
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	r := registry(t, nil)
+	r := newLists(t, Options{})
 	w := r.Watch()
-	check.OK(t, r.Set(Dynamic, []Tool{echo("b"), echo("a")}))
+	check.OK(t, r.dynamic.Replace([]Tool{echo("b"), echo("a")}))
 	select {
 	case <-w:
 	default:
 		t.Error("the change is not told")
 	}
-	check.OK(t, r.Set(Dynamic, []Tool{echo("a")}))
+	check.OK(t, r.dynamic.Replace([]Tool{echo("a")}))
 	if _, ok := r.Find("b"); ok || len(r.List()) != 3 {
 		t.Errorf("tools are %v", r.List())
 	}
@@ -214,25 +250,33 @@ func TestCheck(t *testing.T) {
 
 func TestToolMovesToAnotherSource(t *testing.T) {
 	t.Parallel()
-	r := registry(t, nil, echo("a"), echo("b"))
-	check.OK(t, r.SetAll(map[Source][]Tool{Dynamic: {echo("b")}, Builtin: {echo("a")}}))
-	if a, _ := r.Find("a"); a.Source != Builtin {
+	r := newLists(t, Options{}, echo("a"), echo("b"))
+	check.OK(t, ReplaceAll(map[*List][]Tool{r.dynamic: {echo("b")}, r.builtin: {echo("a")}}))
+	if a, _ := r.Find("a"); a.Source != "builtin" {
 		t.Errorf("the source is %s", a.Source)
 	}
-	if err := r.SetAll(map[Source][]Tool{Dynamic: {echo("b")}, Builtin: {echo("a"), echo("b")}}); err == nil {
+	if err := ReplaceAll(map[*List][]Tool{r.dynamic: {echo("b")}, r.builtin: {echo("a"), echo("b")}}); err == nil {
 		t.Error("two tools have one name")
 	}
 }
+
+// A lateSource has no tools yet.
+type lateSource func(ctx context.Context, name string) error
+
+func (lateSource) Name() string                                   { return "late" }
+func (lateSource) Tools(*Registry) []Tool                         { return nil }
+func (l lateSource) Await(ctx context.Context, name string) error { return l(ctx, name) }
+func (lateSource) WhyMissing(string) string                       { return "" }
 
 func TestCallWaitsForToolsToCome(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		complete := make(chan struct{})
-		r := registry(t, nil)
-		r.ExpectMore(func(context.Context, string) error {
+		late := lateSource(func(context.Context, string) error {
 			<-complete
 			return nil
 		})
+		r := newLists(t, Options{Sources: []Source{late}})
 		results := make(chan error, 3)
 		for _, name := range []string{"late", "never"} {
 			go func() {
@@ -241,7 +285,7 @@ func TestCallWaitsForToolsToCome(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		check.OK(t, r.Set(Builtin, []Tool{echo("late")}))
+		check.OK(t, r.builtin.Replace([]Tool{echo("late")}))
 		if len(results) != 0 {
 			t.Error("a call ended before all tools were known")
 		}
@@ -274,9 +318,9 @@ func TestLongCallByName(t *testing.T) {
 // the next process, or says why the tool does not come.
 func TestToolsThatDoNotCome(t *testing.T) {
 	t.Parallel()
-	r := registry(t, nil)
 	why := core.ErrClosed
-	r.ExpectMore(func(context.Context, string) error { return why })
+	late := lateSource(func(context.Context, string) error { return why })
+	r := newLists(t, Options{Sources: []Source{late}})
 	for _, c := range []Call{{}, {Args: json.RawMessage(`{"name":"late"}`)}} {
 		name := "late"
 		if c.Args != nil {

@@ -168,7 +168,7 @@ func gatewayFacts(h *api.Health, pid int, address string, now time.Time) *comman
 			redUnless(h.Ledger.Balanced))
 	}
 	if tools := h.Tools; tools != nil {
-		says := fmt.Sprintf("%d of the gateway, %d built in, %d dynamic", tools.Gateway, tools.Builtin, tools.Dynamic)
+		says := toolCounts(tools.Sources)
 		if !tools.Host.Healthy {
 			says += ", tool host " + tools.Host.Status
 		}
@@ -208,6 +208,15 @@ func stateOf(p *api.Part, now time.Time) string {
 		state += ", " + strings.ReplaceAll(name, "_", " ") + " " + value
 	}
 	return term.SafeLine(state)
+}
+
+// toolCounts returns the numbers of tools by source.
+func toolCounts(sources map[string]int) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		all = append(all, fmt.Sprintf("%d %s", sources[name], name))
+	}
+	return strings.Join(all, ", ")
 }
 
 // versions names the versions of claude that live sessions run, empty if none is known.

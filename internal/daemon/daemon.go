@@ -280,17 +280,16 @@ func (d *daemon) takeState() (err error) {
 
 // open makes the parts, of which each begins its work at once. Each needs those before it:
 //
-//	tools      the registry, which sessions call
-//	engine     records, session hosts and lanes; their sessions call the registry
+//	engine     records, session hosts and lanes, which start no session before recovery
 //	adapters   bring messages to the lanes, and are given the deliveries that recovery makes
 //	schedules  ask the adapter of a channel who may be sent to
-//	recovery   sessions call the gateway's own tools, which act on all of these
+//	tools      the gateway's own act on all of these
+//	recovery   sessions begin with the tools
 //	http       what was recovered can be asked for
 //	loops      begin when clients can reach the gateway
 func (d *daemon) open() error {
 	d.closers = append(d.closers, d.engine.closeRecords)
-	hands := newTools(d.base)
-	if err := d.engine.start(hands); err != nil {
+	if err := d.engine.start(); err != nil {
 		return err
 	}
 	d.parts = partList{d.engine.part()}
@@ -302,11 +301,12 @@ func (d *daemon) open() error {
 		d.parts = append(d.parts, a.part())
 	}
 	scheduler := newScheduler(d.engine, people)
-	if err := hands.fill(d.engine, scheduler, d.restarts.requestBy); err != nil {
+	hands, err := newTools(d.engine, scheduler, d.restarts.requestBy)
+	if err != nil {
 		return err
 	}
 	d.parts = append(d.parts, hands.part())
-	if err := d.engine.recover(); err != nil {
+	if err := d.engine.recover(hands.server); err != nil {
 		return err
 	}
 	if err := d.describe(false); err != nil { // a client with an answer finds this process in the lock file

@@ -28,6 +28,7 @@ import (
 	"bareclaw/internal/memory"
 	"bareclaw/internal/shellquote"
 	"bareclaw/internal/shortid"
+	"bareclaw/mcp"
 	"bareclaw/sessionhost"
 	"bareclaw/sessionhost/claude"
 )
@@ -46,9 +47,8 @@ type engine struct {
 
 func (e *engine) part() part { return part{name: "engine", stop: e.stop, health: e.health} }
 
-// start opens the records and makes the lanes, which do nothing before recover. Sessions call the
-// tools.
-func (e *engine) start(hands *toolsPart) (err error) {
+// start opens the records and makes the lanes, which do nothing before recover.
+func (e *engine) start() (err error) {
 	if err := e.openRecords(); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (e *engine) start(hands *toolsPart) (err error) {
 	if e.agent.problem != "" {
 		e.log.Warn("agent", "problem", e.agent.problem)
 	}
-	if e.hosts, err = e.newHosts(hands); err != nil {
+	if e.hosts, err = e.newHosts(); err != nil {
 		return err
 	}
 	deliverers := map[string]string{}
@@ -67,7 +67,7 @@ func (e *engine) start(hands *toolsPart) (err error) {
 	}
 	e.manager = lanes.New(lanes.Options{
 		Defaults: core.Settings{PermissionMode: e.cfg.PermissionMode, Tools: string(e.cfg.Tools)},
-		Tools:    hands.server, Ledger: e.ledger, Agent: e.hosts, Sessions: e.sessions, Log: e.log,
+		Ledger:   e.ledger, Agent: e.hosts, Sessions: e.sessions, Log: e.log,
 		QueueLimit: e.cfg.QueueLimit, TurnTimeout: e.cfg.Timeout,
 		StallAfter: e.cfg.StallAfter, StallAction: lanes.StallAction(e.cfg.StallAction),
 		IdleTimeout: e.cfg.IdleTimeout, MaxSessions: cmp.Or(e.cfg.MaxSessions, sessionpool.LimitFor(memory.Total())),
@@ -118,13 +118,16 @@ func (e *engine) advice() lanes.Advice {
 	}
 }
 
-// recover takes up sessions and messages. It starts spares too, so it needs the answers of session
-// hosts: claude asks for the tools once, as it starts.
-func (e *engine) recover() error {
+// recover takes up sessions and messages, with the tools that sessions call. The hosts have their
+// answers first, because claude asks for the tools once, as it starts.
+func (e *engine) recover(tools *mcp.Server) error {
+	if err := e.hosts.ServeTools(tools); err != nil {
+		e.log.Error("sessions have no tools of the gateway until the tool host is ready", "err", err)
+	}
 	if err := e.hosts.KeepSpares(context.Background()); err != nil {
 		return fmt.Errorf("take over spare sessions: %w", err)
 	}
-	if err := e.manager.Recover(context.Background()); err != nil {
+	if err := e.manager.Recover(context.Background(), tools); err != nil {
 		return fmt.Errorf("take up messages of the earlier process: %w", err)
 	}
 	return nil
@@ -190,7 +193,7 @@ func (e *engine) closeRecords() {
 	}
 }
 
-func (e *engine) newHosts(hands *toolsPart) (*sessionhost.Hosts, error) {
+func (e *engine) newHosts() (*sessionhost.Hosts, error) {
 	configDir := os.Getenv("CLAUDE_CONFIG_DIR")
 	if configDir == "" {
 		home, err := os.UserHomeDir()
@@ -210,7 +213,7 @@ func (e *engine) newHosts(hands *toolsPart) (*sessionhost.Hosts, error) {
 		},
 		ConfigDir: configDir, Lasting: e.agent.kind == config.AgentClaude,
 		Generation: e.generation, StartTimeout: e.cfg.StartTimeout, IdleTimeout: e.cfg.IdleTimeout, Log: e.log,
-		ToolServer: hands.answersPath(), ToolAnswers: hands.answers, Spares: e.cfg.WarmSpares, MemoryFree: memory.Available,
+		ToolServer: filepath.Join(e.cfg.RuntimeDir, "tools.json"), Spares: e.cfg.WarmSpares, MemoryFree: memory.Available,
 	})
 }
 

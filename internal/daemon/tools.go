@@ -2,9 +2,8 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
-	"os"
-	"path/filepath"
+	"fmt"
+	"maps"
 	"slices"
 
 	"bareclaw/adapters/httpapi"
@@ -16,7 +15,6 @@ import (
 	"bareclaw/core/tools"
 	"bareclaw/core/tools/gateway"
 	"bareclaw/internal/buildinfo"
-	"bareclaw/internal/toolset"
 	"bareclaw/mcp"
 	"bareclaw/sessionhost"
 	"bareclaw/sessionhost/claude"
@@ -27,64 +25,61 @@ import (
 // them.
 type toolsPart struct {
 	*base
+	keeper   *toolhost.Keeper
 	registry *tools.Registry
 	server   *mcp.Server
+	hosts    *sessionhost.Hosts // whose sessions hear of changed tools
 	calls    *metrics.Histogram
-
-	// Set by fill.
-	keeper *toolhost.Keeper
-	hosts  *sessionhost.Hosts
 }
 
-// newTools makes the registry without tools, and its server.
-func newTools(b *base) *toolsPart {
-	t := &toolsPart{base: b, registry: tools.NewRegistry(b.log)}
+// newTools makes the registry of all sources of tools, and its server. A source is a row here.
+func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Context, <-chan struct{}) error) (*toolsPart, error) {
+	t := &toolsPart{base: e.base, hosts: e.hosts}
+	t.keeper = toolhost.New(toolhost.Options{
+		Self:          t.self,
+		ToolsDir:      t.cfg.ToolsDir,
+		KeepSnapshots: t.cfg.SnapshotsKeep,
+		Grants:        grants(t.cfg.ToolGrants),
+		Withheld:      t.cfg.OwnDirs(),
+		Log:           t.log,
+	})
+	sources := []tools.Source{
+		tools.Dispatchers(),
+		gateway.Source(gateway.Options{
+			Channels:      e.manager.Directory,
+			Submit:        e.manager.Submit,
+			Messages:      e.manager.Lookup,
+			Turns:         e.ledger,
+			Push:          &t.push,
+			Places:        kinds.Places(),
+			Schedules:     scheduler,
+			Inert:         claude.Inert,
+			Restart:       restart,
+			RestartBuilds: t.restartBuilds(),
+		}),
+	}
+	sources = append(sources, t.keeper.Sources()...)
 	t.calls = metrics.NewHistogram("bareclaw_tool_call_duration_seconds", "Duration of calls of the gateway's tools since start, by source and outcome.", "source", "outcome")
-	t.registry.OnCall(func(e tools.CallEnd) { t.calls.Observe(e.Took, string(e.Source), string(e.Outcome)) })
-	t.server = mcp.New(t.registry, buildinfo.Version(), b.log)
-	return t
+	var err error
+	t.registry, err = tools.NewRegistry(tools.Options{
+		Log:     t.log,
+		Sources: sources,
+		Policy:  e.manager.ChannelSettings,
+		Records: e.manager.Adapters,
+		Ended:   func(c tools.CallEnd) { t.calls.Observe(c.Took, c.Source, string(c.Outcome)) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the tools: %w", err)
+	}
+	t.server = mcp.New(t.registry, buildinfo.Version(), t.log)
+	return t, nil
 }
 
-// part returns the part, after fill.
 func (t *toolsPart) part() part {
 	return part{name: "tools", health: t.health, metrics: t.metrics, mounts: []httpapi.Mount{
 		{Routes: api.MCPRoutes(), Handler: t.server.Handler(), IsStream: mcp.IsStream},
-		{Routes: api.ToolHostRoutes(), Handler: t.keeper.Handler(), Strip: api.PathToolHost},
+		{Routes: api.ToolHostRoutes(), Handler: t.keeper.Handler(t.registry), Strip: api.PathToolHost},
 	}}
-}
-
-// answersPath returns the path of the file with the answers of session hosts.
-func (t *toolsPart) answersPath() string { return filepath.Join(t.cfg.RuntimeDir, "tools.json") }
-
-// answers returns the answers of session hosts for a set of tools.
-func (t *toolsPart) answers(set string) map[string]json.RawMessage {
-	return t.server.Answers(toolset.Set(set))
-}
-
-// fill adds the gateway's own tools. If an earlier process has left no tools.json, fill publishes
-// them to session hosts, so that a recovered host can answer claude at once.
-func (t *toolsPart) fill(e *engine, scheduler *schedule.Scheduler, restart func(context.Context, <-chan struct{}) error) error {
-	m := e.manager
-	t.hosts = e.hosts
-	t.keeper = toolhost.New(toolhost.Options{
-		Self: t.self, ToolsDir: t.cfg.ToolsDir, KeepSnapshots: t.cfg.SnapshotsKeep,
-		Grants: grants(t.cfg.ToolGrants), Withheld: t.cfg.OwnDirs(), Registry: t.registry, Log: t.log,
-	})
-	t.registry.Restrict(m.ChannelSettings)
-	t.registry.RecordCalls(m.Adapters)
-	t.registry.ExpectMore(t.keeper.AwaitTools)
-	own := slices.Concat(tools.Dispatchers(t.registry), gateway.Tools(gateway.Options{
-		Channels: m.Directory, Submit: m.Submit, Messages: m.Lookup, Turns: e.ledger, Push: &t.push, Schedules: scheduler, Restart: restart,
-		Places: kinds.Places(), Inert: claude.Inert, RestartBuilds: t.restartBuilds(),
-	}), t.keeper.Management())
-	if err := t.registry.Set(tools.Gateway, own); err != nil {
-		return err
-	}
-	if _, err := os.Stat(t.answersPath()); err != nil {
-		t.server.Offer()
-		_ = t.publish() // follow publishes again when all tools are known
-	}
-	return nil
 }
 
 func grants(all []config.ToolGrant) (g toolhost.Grants) {
@@ -103,7 +98,7 @@ func grants(all []config.ToolGrant) (g toolhost.Grants) {
 func (t *toolsPart) run(ctx context.Context, serves <-chan struct{}) {
 	select {
 	case <-serves:
-		t.keeper.Run(ctx)
+		t.keeper.Run(ctx, t.registry)
 	case <-ctx.Done():
 	}
 }
@@ -129,10 +124,14 @@ func (t *toolsPart) publish() error {
 }
 
 func (t *toolsPart) health(h *api.Health) {
-	now, count := t.keeper.Status(), t.registry.Count()
-	h.Tools = &api.Tools{
-		Gateway: count[tools.Gateway], Builtin: count[tools.Builtin], Dynamic: count[tools.Dynamic],
-		Host: api.ToolRunner{Status: now.Status, PID: now.PID, Restarts: now.RestartCount, Healthy: now.Healthy, Problem: now.Problem},
+	now := t.keeper.Status()
+	h.Tools = api.NewTools(t.registry.Count())
+	h.Tools.Host = api.ToolRunner{
+		Status:   now.Status,
+		PID:      now.PID,
+		Restarts: now.RestartCount,
+		Healthy:  now.Healthy,
+		Problem:  now.Problem,
 	}
 	if now.StartedAt != nil {
 		h.Tools.Host.StartedAt = now.StartedAt.Time
@@ -147,9 +146,10 @@ func (t *toolsPart) health(h *api.Health) {
 }
 
 func (t *toolsPart) metrics(w *metrics.Writer) {
-	now, count := t.keeper.Status(), t.registry.Count()
-	for _, source := range []tools.Source{tools.Builtin, tools.Dynamic, tools.Gateway} {
-		w.Gauge("bareclaw_tools", "Tools by source.", float64(count[source]), "source", string(source))
+	now := t.keeper.Status()
+	count := t.registry.Count()
+	for _, source := range slices.Sorted(maps.Keys(count)) {
+		w.Gauge("bareclaw_tools", "Tools by source.", float64(count[source]), "source", source)
 	}
 	t.calls.WriteTo(w)
 	w.Gauge("bareclaw_tool_host_up", "1 while the process that runs tools answers.", map[bool]float64{true: 1}[now.Healthy])

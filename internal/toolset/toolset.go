@@ -1,5 +1,5 @@
 // Package toolset holds which of the gateway's tools a session may use: all, none, or those with
-// certain names.
+// certain names; and how claude names the tools.
 package toolset
 
 import (
@@ -21,9 +21,19 @@ const (
 	None Set = "none"
 )
 
-// MaxName is the length of the longest name that claude takes, in bytes: claude drops tools whose
-// name with the prefix mcp__bareclaw__ has more than 128.
-const MaxName = 128 - len("mcp__bareclaw__")
+// Server is the name of the gateway's MCP server.
+const Server = "bareclaw"
+
+// Prefix begins the names of the gateway's tools in claude, which calls the tools of an MCP server
+// mcp__SERVER__TOOL.
+const Prefix = "mcp__" + Server + "__"
+
+// maxPrefixed is the length of the longest name in claude, in bytes: claude drops tools with a
+// longer one.
+const maxPrefixed = 128
+
+// MaxName is the length of the longest name of a tool, in bytes.
+const MaxName = maxPrefixed - len(Prefix)
 
 var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]+$`) })
 

@@ -4,14 +4,14 @@ import (
 	"encoding/json"
 
 	"bareclaw/core"
+	"bareclaw/internal/toolset"
 )
 
-// ToolServer is the name of the MCP server that a session host is for its claude. claude
-// calls its tools mcp__bareclaw__NAME.
-const ToolServer = "bareclaw"
+// ToolServer is the name of the MCP server that a session host is for its claude.
+const ToolServer = toolset.Server
 
 // ToolRules is the rule that allows all tools of the server.
-const ToolRules = "mcp__" + ToolServer + "__*"
+const ToolRules = toolset.Prefix + "*"
 
 // Methods of MCP that the host or the daemon acts on.
 const (
@@ -73,7 +73,12 @@ func (m *MCPMessage) toolEvent(t *core.Event) {
 }
 
 func (m *MCPMessage) request() *core.ToolRequest {
-	return &core.ToolRequest{ID: m.RequestID, MessageID: string(m.ID), Message: m.Raw}
+	return &core.ToolRequest{
+		ID:        m.RequestID,
+		Server:    m.Server,
+		MessageID: string(m.ID),
+		Message:   m.Raw,
+	}
 }
 
 // ToolRequest returns the request to a tool server in the event, nil for any other event.

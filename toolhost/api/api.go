@@ -18,6 +18,12 @@ import (
 // Subcommand is the hidden role of the program that runs tools.
 const Subcommand = "tool-host"
 
+// The sources of the tool host's tools.
+const (
+	Builtin = "builtin" // the program
+	Dynamic = "dynamic" // a file of the tools directory
+)
+
 // A Bootstrap tells the tool host its parameters, as one line of its standard input. The input
 // then stays open: its end means that the daemon has ended.
 type Bootstrap struct {

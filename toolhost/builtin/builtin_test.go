@@ -42,10 +42,20 @@ func checks() map[string]func(t *testing.T, args, result map[string]any) {
 	}
 }
 
+// registryOf returns a registry with the built-in tools.
+func registryOf(t *testing.T) *tools.Registry {
+	t.Helper()
+	registry, err := tools.NewRegistry(tools.Options{
+		Log:     slog.New(slog.DiscardHandler),
+		Sources: []tools.Source{tools.Fixed("builtin", Tools()...)},
+	})
+	check.OK(t, err)
+	return registry
+}
+
 func TestTools(t *testing.T) {
 	t.Parallel()
-	registry := tools.NewRegistry(slog.New(slog.DiscardHandler))
-	check.OK(t, registry.Set(tools.Builtin, Tools()))
+	registry := registryOf(t)
 	for _, tool := range Tools() {
 		t.Run(tool.Name, func(t *testing.T) {
 			t.Parallel()

@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -42,8 +41,7 @@ func TestHuge(t *testing.T) {
 	} {
 		t.Run(c.tool, func(t *testing.T) {
 			t.Parallel()
-			registry := tools.NewRegistry(slog.New(slog.DiscardHandler))
-			check.OK(t, registry.Set(tools.Builtin, Tools()))
+			registry := registryOf(t)
 			began := time.Now()
 			got, err := registry.Call(t.Context(), c.tool, tools.Call{Args: []byte(c.args)})
 			check.OK(t, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"maps"
 	"os"
 	"slices"
@@ -160,8 +159,7 @@ func TestTimestampInZones(t *testing.T) {
 func TestLongWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		registry := tools.NewRegistry(slog.New(slog.DiscardHandler))
-		check.OK(t, registry.Set(tools.Builtin, Tools()))
+		registry := registryOf(t)
 		began := time.Now()
 		got, err := registry.Call(t.Context(), "wait_ms", tools.Call{Args: json.RawMessage(`{"ms":30000}`)})
 		if err != nil || string(got.Structured) != `{"waited":30000}` || time.Since(began) != 30*time.Second {

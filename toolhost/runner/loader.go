@@ -30,6 +30,8 @@ type loader struct {
 	log       *slog.Logger
 	onStuck   func(tool string, f api.File) // is told of a script that does not stop
 	registry  *tools.Registry
+	program   *tools.List // the built-in tools that are offered
+	scripts   *tools.List
 	builtin   []tools.Tool
 
 	shown   *listing
@@ -61,10 +63,31 @@ func newLoader(boot api.Bootstrap, functions api.Functions, log *slog.Logger, on
 	for _, s := range boot.Skipped {
 		skipped[s.File] = s.Why
 	}
-	return &loader{
-		dir: boot.ToolsDir, good: boot.GoodDir, reserved: boot.Reserved, skipped: skipped, log: log, onStuck: onStuck, functions: functions,
-		registry: tools.NewRegistry(quiet), builtin: builtin.Tools(), files: map[string]*file{}, stale: true, shown: newListing(), longest: longestLoad,
+	l := &loader{
+		dir:       boot.ToolsDir,
+		good:      boot.GoodDir,
+		reserved:  boot.Reserved,
+		skipped:   skipped,
+		log:       log,
+		onStuck:   onStuck,
+		functions: functions,
+		program:   tools.NewList(api.Builtin),
+		scripts:   tools.NewList(api.Dynamic),
+		builtin:   builtin.Tools(),
+		files:     map[string]*file{},
+		stale:     true,
+		shown:     newListing(),
+		longest:   longestLoad,
 	}
+	var err error
+	l.registry, err = tools.NewRegistry(tools.Options{
+		Log:     quiet,
+		Sources: []tools.Source{l.program, l.scripts},
+	})
+	if err != nil {
+		log.Error("there are no tools", "err", err) // impossible: the lists are empty
+	}
+	return l
 }
 
 // A problemsOnly handler leaves out records that tell of no problem.
@@ -135,14 +158,14 @@ func (l *loader) offer() *offering {
 			own = append(own, t)
 		}
 	}
-	if err := l.registry.SetAll(map[tools.Source][]tools.Tool{tools.Builtin: own, tools.Dynamic: dynamic}); err != nil {
+	if err := tools.ReplaceAll(map[*tools.List][]tools.Tool{l.program: own, l.scripts: dynamic}); err != nil {
 		l.log.Error("the tools stay as they are", "err", err) // impossible: each tool was checked
 	}
 	all := l.registry.List()
 	list := make([]api.Tool, len(all))
 	for i, t := range all {
 		timeout := t.Timeout
-		if t.Source == tools.Dynamic {
+		if t.Source == api.Dynamic {
 			timeout -= api.MachineWait
 		}
 		list[i] = api.Tool{

@@ -121,7 +121,7 @@ func (s *server) forget(w http.ResponseWriter, r *http.Request) {
 	s.loader.loadAll()
 	t, there := s.loader.registry.Find(name)
 	switch {
-	case there && t.Source == tools.Dynamic:
+	case there && t.Source == api.Dynamic:
 		api.Write(w, http.StatusConflict, api.Done{Error: fmt.Sprintf("a file in the tools directory still defines %q", name)})
 	case there:
 		api.Write(w, http.StatusConflict, api.Done{Error: fmt.Sprintf("%q is built in; the gateway deletes it", name)})

@@ -91,7 +91,7 @@ func (s *Script) Tool(functions api.Functions, log func(line string)) tools.Tool
 	return tools.Tool{
 		Name:        s.Name,
 		Description: s.Description,
-		Source:      tools.Dynamic,
+		Source:      api.Dynamic,
 		Input:       s.Input,
 		Output:      s.Output,
 		Annotations: s.Annotations,

@@ -66,7 +66,7 @@ func TestFile(t *testing.T) {
 	check.OK(t, err)
 	defer s.Close()
 	tool := s.Tool(nil, nil)
-	if tool.Name != "reverse_string" || tool.Description != "Reverse a string" || tool.Source != tools.Dynamic || tool.Timeout != tools.DefaultTimeout+api.MachineWait || s.Permissions != nil || tool.Output != nil {
+	if tool.Name != "reverse_string" || tool.Description != "Reverse a string" || tool.Source != api.Dynamic || tool.Timeout != tools.DefaultTimeout+api.MachineWait || s.Permissions != nil || tool.Output != nil {
 		t.Errorf("got %+v", tool)
 	}
 	if want := `{"properties":{"text":{"description":"Text to reverse","type":"string"}},"required":["text"],"type":"object"}`; string(tool.Input) != want {

@@ -106,10 +106,22 @@ type Spending struct {
 
 // Tools counts the gateway's tools by source, and describes the process that runs most of them.
 type Tools struct {
+	Sources map[string]int `json:"sources"`
+	// Gateway, Builtin and Dynamic are those of Sources, for clients of earlier versions.
 	Gateway int        `json:"gateway"`
 	Builtin int        `json:"builtin"`
 	Dynamic int        `json:"dynamic"` // files in the tools directory
 	Host    ToolRunner `json:"host"`
+}
+
+// NewTools returns the numbers of tools by the name of their source.
+func NewTools(sources map[string]int) *Tools {
+	return &Tools{
+		Sources: sources,
+		Gateway: sources["gateway"],
+		Builtin: sources["builtin"],
+		Dynamic: sources["dynamic"],
+	}
 }
 
 // A ToolRunner is the tool host, the process that runs built-in and dynamic tools. Status is

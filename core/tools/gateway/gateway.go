@@ -47,6 +47,9 @@ type Turns interface {
 	Turn(ctx context.Context, id core.TurnID) (core.Turn, error)
 }
 
+// Source returns the source of the gateway's tools.
+func Source(o Options) tools.Source { return tools.Fixed(tools.Gateway, Tools(o)...) }
+
 // Tools returns the gateway's tools.
 func Tools(o Options) []tools.Tool {
 	ch := channels{o.Channels}

@@ -37,11 +37,23 @@ func newFakeGateway(t *testing.T) *fakeGateway {
 	l, err := sqlite.Open(filepath.Join(t.TempDir(), "ledger.db"), slog.New(slog.DiscardHandler))
 	check.OK(t, err)
 	t.Cleanup(func() { check.OK(t, l.Close()) })
-	f := &fakeGateway{t: t, tools: tools.NewRegistry(slog.New(slog.DiscardHandler)), tickets: map[string]*core.Ticket{}}
+	f := &fakeGateway{t: t, tickets: map[string]*core.Ticket{}}
 	f.schedules = schedule.New(schedule.Options{Store: l, Log: slog.New(slog.DiscardHandler), Admit: func(context.Context, core.ChannelKey) error { return nil }})
 	f.turns = l
-	check.OK(t, f.tools.Set(tools.Gateway, Tools(f.options())))
+	f.offer(f.options(), nil)
 	return f
+}
+
+// offer makes the registry, whose sessions may do what the policy says.
+func (f *fakeGateway) offer(o Options, policy tools.Policy) {
+	f.t.Helper()
+	var err error
+	f.tools, err = tools.NewRegistry(tools.Options{
+		Log:     slog.New(slog.DiscardHandler),
+		Policy:  policy,
+		Sources: []tools.Source{Source(o)},
+	})
+	check.OK(f.t, err)
 }
 
 func (f *fakeGateway) options() Options {

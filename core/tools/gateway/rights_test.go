@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -32,11 +31,9 @@ func (m modes) OwnModes() map[core.ChannelKey]string {
 // withModes makes the gateway look at the modes of channels.
 func (f *fakeGateway) withModes(m modes, builds bool) *fakeGateway {
 	f.t.Helper()
-	f.tools = tools.NewRegistry(slog.New(slog.DiscardHandler))
-	f.tools.Restrict(m)
 	o := f.options()
 	o.RestartBuilds = builds
-	check.OK(f.t, f.tools.Set(tools.Gateway, Tools(o)))
+	f.offer(o, m)
 	return f
 }
 
