@@ -50,7 +50,7 @@ func Ensure(ctx context.Context, h Host) Installation {
 	if ctx.Err() != nil {
 		return in // the gateway is shutting down
 	}
-	_ = atomicfile.WriteJSON(filepath.Join(h.Config.StateDir, installName), in) // the gateway's log has the same facts
+	_ = atomicfile.WriteJSON(filepath.Join(string(h.Config.StateDir), installName), in) // the gateway's log has the same facts
 	return in
 }
 
@@ -64,9 +64,9 @@ func (h Host) unwilling() string {
 		return "BARECLAW_HEARTBEAT is off"
 	case h.Request.Echo:
 		return "the echo agent answers, which has nothing to look after"
-	case auto && h.Config.StateDir != h.Config.UserDir:
+	case auto && string(h.Config.StateDir) != h.Config.UserDir:
 		return "the state directory is not the usual one; set BARECLAW_HEARTBEAT=on for a heartbeat of this gateway"
-	case h.Config.Heartbeat != config.HeartbeatOn && Declined(h.Config.StateDir):
+	case h.Config.Heartbeat != config.HeartbeatOn && Declined(string(h.Config.StateDir)):
 		return errDeclined.Error()
 	}
 	if err := service.Lasting(h.Request.Binary); err != nil {
@@ -112,7 +112,7 @@ func (h Host) agree(s service.Status) error {
 	if h.Config.Heartbeat == config.HeartbeatOn {
 		return nil
 	}
-	c, err := ReadConsent(h.Config.StateDir)
+	c, err := ReadConsent(string(h.Config.StateDir))
 	switch {
 	case err != nil:
 		return err
@@ -121,11 +121,11 @@ func (h Host) agree(s service.Status) error {
 	case c != ConsentNone:
 		return nil
 	case h.Config.Heartbeat == config.HeartbeatRevive:
-		return writeConsent(h.Config.StateDir, ConsentRevive)
-	case !s.Installed || Elsewhere(s, h.Config.StateDir) != "":
+		return writeConsent(string(h.Config.StateDir), ConsentRevive)
+	case !s.Installed || Elsewhere(s, string(h.Config.StateDir)) != "":
 		return errNobodyAgreed
 	}
-	return writeConsent(h.Config.StateDir, ConsentAsk)
+	return writeConsent(string(h.Config.StateDir), ConsentAsk)
 }
 
 // Installed returns the record of the last call of [Ensure] for a state directory; the
@@ -237,6 +237,6 @@ func Asks(cfg config.Config) bool {
 	case config.HeartbeatRevive:
 		return false
 	}
-	c, err := ReadConsent(cfg.StateDir)
+	c, err := ReadConsent(string(cfg.StateDir))
 	return err == nil && c != ConsentRevive && c != ConsentNo
 }

@@ -21,7 +21,7 @@ func newHost(t *testing.T) (Host, *fakeManager) {
 	check.OK(t, SaveConsent(dir, ConsentAsk))
 	m := &fakeManager{}
 	return Host{
-		Config:  config.Config{Heartbeat: config.HeartbeatAuto, StateDir: dir, UserDir: dir},
+		Config:  config.Config{Heartbeat: config.HeartbeatAuto, StateDir: config.Path(dir), UserDir: dir},
 		Service: m,
 		Request: service.Request{Binary: "/bin/sh", Dir: dir, Claude: "/bin/sh", StateDir: dir, Interval: time.Hour},
 	}, m
@@ -31,13 +31,13 @@ func newHost(t *testing.T) (Host, *fakeManager) {
 func consents(all ...Consent) func(*testing.T, *Host, *fakeManager) {
 	return func(t *testing.T, h *Host, _ *fakeManager) {
 		for _, c := range all {
-			check.OK(t, SaveConsent(h.Config.StateDir, c))
+			check.OK(t, SaveConsent(string(h.Config.StateDir), c))
 		}
 	}
 }
 
 // set has the setting be that, and the user have said this.
-func set(setting config.Heartbeat, c Consent) func(*testing.T, *Host, *fakeManager) {
+func set(setting config.HeartbeatMode, c Consent) func(*testing.T, *Host, *fakeManager) {
 	return func(t *testing.T, h *Host, m *fakeManager) {
 		h.Config.Heartbeat = setting
 		consents(c)(t, h, m)
@@ -105,7 +105,7 @@ func TestEnsure(t *testing.T) {
 			if (len(m.installed) == 1) != c.install || (in.Why == "") != (c.why == "") || !strings.Contains(in.Why, c.why) || in.Loud != c.loud {
 				t.Errorf("installed %v; it says %+v", m.installed, in)
 			}
-			kept, err := Installed(h.Config.StateDir)
+			kept, err := Installed(string(h.Config.StateDir))
 			if err != nil || !kept.At.Equal(in.At) || kept.Why != in.Why {
 				t.Errorf("on record is %+v, %v", kept, err)
 			}
@@ -117,7 +117,7 @@ func TestEnsure(t *testing.T) {
 func TestUninstalledWhileAGatewayInstalls(t *testing.T) {
 	t.Parallel()
 	h, m := newHost(t)
-	m.meanwhile = func() error { return SaveConsent(h.Config.StateDir, ConsentNo) }
+	m.meanwhile = func() error { return SaveConsent(string(h.Config.StateDir), ConsentNo) }
 	in := Ensure(t.Context(), h)
 	if m.uninstalled != 1 || !strings.Contains(in.Why, "declined or uninstalled") || len(in.Did) > 0 {
 		t.Errorf("uninstalled %d times; it says %+v", m.uninstalled, in)
@@ -129,7 +129,7 @@ func TestUninstalledWhileAGatewayInstalls(t *testing.T) {
 func TestDeclinedWhileTheManagerIsAsked(t *testing.T) {
 	t.Parallel()
 	h, m := newHost(t)
-	m.looked = func() error { return SaveConsent(h.Config.StateDir, ConsentNo) }
+	m.looked = func() error { return SaveConsent(string(h.Config.StateDir), ConsentNo) }
 	in := Ensure(t.Context(), h)
 	if len(m.installed) > 0 || m.uninstalled > 0 || !strings.Contains(in.Why, "declined or uninstalled") {
 		t.Errorf("installed %v, uninstalled %d times; it says %+v", m.installed, m.uninstalled, in)
@@ -141,7 +141,7 @@ func TestDeclinedWhileTheManagerIsAsked(t *testing.T) {
 // were removed.
 func TestOlderInstallationIsAgreedTo(t *testing.T) {
 	t.Parallel()
-	for setting, want := range map[config.Heartbeat]Consent{
+	for setting, want := range map[config.HeartbeatMode]Consent{
 		config.HeartbeatAuto: ConsentAsk, config.HeartbeatRevive: ConsentRevive, config.HeartbeatOn: ConsentNone,
 	} {
 		t.Run(string(setting), func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestOlderInstallationIsAgreedTo(t *testing.T) {
 			if in := Ensure(t.Context(), h); in.Why != "" || len(m.installed) != 1 {
 				t.Errorf("installed %v; it says %+v", m.installed, in)
 			}
-			if got, err := ReadConsent(h.Config.StateDir); err != nil || got != want {
+			if got, err := ReadConsent(string(h.Config.StateDir)); err != nil || got != want {
 				t.Errorf("consent %q, %v; want %q", got, err, want)
 			}
 		})
@@ -166,9 +166,9 @@ func TestDeclinedWhileAnOlderInstallationIsFound(t *testing.T) {
 	h, m := newHost(t)
 	consents(ConsentNone)(t, &h, m)
 	m.heartbeat = service.Status{Installed: true, Active: true}
-	m.looked = func() error { return SaveConsent(h.Config.StateDir, ConsentNo) }
+	m.looked = func() error { return SaveConsent(string(h.Config.StateDir), ConsentNo) }
 	in := Ensure(t.Context(), h)
-	if got, err := ReadConsent(h.Config.StateDir); err != nil || got != ConsentNo || in.Why == "" {
+	if got, err := ReadConsent(string(h.Config.StateDir)); err != nil || got != ConsentNo || in.Why == "" {
 		t.Errorf("consent %q, %v; it says %+v", got, err, in)
 	}
 }
@@ -197,7 +197,7 @@ func TestConsent(t *testing.T) {
 func TestAsks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		setting config.Heartbeat
+		setting config.HeartbeatMode
 		consent Consent
 		want    bool
 	}{
@@ -214,7 +214,7 @@ func TestAsks(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		check.OK(t, SaveConsent(dir, c.consent))
-		if got := Asks(config.Config{Heartbeat: c.setting, StateDir: dir}); got != c.want {
+		if got := Asks(config.Config{Heartbeat: c.setting, StateDir: config.Path(dir)}); got != c.want {
 			t.Errorf("%s after %q: asks is %v", c.setting, c.consent, got)
 		}
 	}

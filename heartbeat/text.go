@@ -27,8 +27,8 @@ func Job(cfg config.Config) schedule.BuiltIn {
 	return schedule.BuiltIn{
 		ID: ID, Channel: Channel, Title: "Heartbeat",
 		Text:  func() (string, error) { return messageText(cfg) },
-		Fresh: clearSession, Precheck: cfg.HeartbeatPrecheck,
-		Notify: core.ChannelKey(cfg.HeartbeatNotify), Quiet: AllWell,
+		Fresh: clearSession, Precheck: string(cfg.HeartbeatPrecheck),
+		Notify: core.ChannelKey(string(cfg.HeartbeatNotify)), Quiet: AllWell,
 	}
 }
 
@@ -48,7 +48,7 @@ const maxText = 256 << 10
 // messageText returns the prompt for the agent. Every prompt defines the answer for when
 // nothing needs attention.
 func messageText(cfg config.Config) (string, error) {
-	text := cfg.HeartbeatMessage
+	text := string(cfg.HeartbeatMessage)
 	if path, isFile := strings.CutPrefix(text, "@"); isFile {
 		var err error
 		if text, err = readText(path); err != nil {

@@ -65,7 +65,7 @@ func (t *tick) ask(ctx context.Context) error {
 		t.log.printf("earlier runs cannot be looked at: %q", err.Error())
 	}
 	if told := t.records.update(runs); told > 0 {
-		t.log.printf("told %q of %d earlier ticks", t.Config.HeartbeatNotify, told)
+		t.log.printf("told %q of %d earlier ticks", string(t.Config.HeartbeatNotify), told)
 	}
 	now := t.report("", "")
 	now.fill(&o)

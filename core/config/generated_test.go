@@ -157,8 +157,8 @@ func TestTags(t *testing.T) {
 			t.Errorf("%+v: the name is used twice or is not one of ours", s.Variable)
 		}
 		seen[s.Name] = true
-		if s.kind.parse == nil {
-			t.Fatalf("%s: there is no kind %q", s.Name, s.field.Tag.Get("kind"))
+		if !reflect.PointerTo(s.field.Type).Implements(reflect.TypeFor[decoder]()) {
+			t.Fatalf("%s: a %s does not decode texts", s.Name, s.field.Type)
 		}
 		if (s.Default == "") == (s.field.Tag.Get("unset") == "") {
 			t.Errorf("%s: give a default, or describe the value of the unset variable", s.Name)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/internal/toolset"
 	"bareclaw/internal/zone"
 )
 
@@ -37,20 +38,23 @@ func (c Config) InForce() []Value {
 // textInForce returns the text of a setting: the resolved path of a file or directory, and of any
 // other setting what was written. It is empty where nothing is set.
 func (c Config) textInForce(s setting) string {
-	switch value := reflect.ValueOf(c).FieldByIndex(s.field.Index).Interface().(type) {
-	case Secret:
-		return value.String()
-	case string:
-		text := c.given[s.Name]
-		switch {
-		case s.Name == "BARECLAW_TZ":
-			return cmp.Or(value, zone.Name(time.Local, time.Now()))
-		case strings.HasPrefix(text, "@"): // and the path of a file, in place of what the file says
+	text := c.given[s.Name]
+	switch value := s.decoder(&c).(type) {
+	case interface{ Reveal() string }:
+		return NewSecret(value.Reveal()).String()
+	case *Zone:
+		return cmp.Or(string(*value), zone.Name(time.Local, time.Now()))
+	case *TextOrFile:
+		if strings.HasPrefix(text, "@") { // and the path of a file, in place of what the file says
 			return text
 		}
-		return value
+	case *toolset.Set:
+		return cmp.Or(text, s.Default)
 	}
-	return cmp.Or(c.given[s.Name], s.Default)
+	if field := s.of(&c); field.Kind() == reflect.String {
+		return field.String()
+	}
+	return cmp.Or(text, s.Default)
 }
 
 // String returns the setting as a line of a .env.

@@ -49,7 +49,7 @@ const (
 func Load(role Role) (Config, error) {
 	cfg, p := load(role)
 	if cfg.TZ != "" {
-		p.check("BARECLAW_TZ", "", zone.Use(cfg.TZ))
+		p.check("BARECLAW_TZ", "", zone.Use(string(cfg.TZ)))
 	}
 	if err := p.err(); err != nil {
 		return Config{}, err
@@ -64,7 +64,7 @@ func load(role Role) (Config, problems) {
 	p.check("working directory", "", err)
 	vars := variablesOf(os.Environ())
 	left := vars.addDotEnv(cwd, role, &p, os.Setenv)
-	cfg, wrong := resolve(vars.values, machineAt(cwd, vars.get)) // after loading: the user's .env may set HOME and the XDG directories
+	cfg, wrong := resolveProcess(vars.values, machineAt(cwd, vars.get)) // after loading: the user's .env may set HOME and the XDG directories
 	cfg.Unknown, cfg.sources = append(unknown(os.Environ()), left...), vars.sources
 	return cfg, append(p, wrong...)
 }

@@ -60,7 +60,7 @@ func TestLoadWithoutFiles(t *testing.T) {
 	world(t)
 	c, err := Load(AsGateway)
 	check.OK(t, err)
-	if c.Port != 3000 || c.CWD != os.Getenv("HOME") || c.Unknown != nil {
+	if c.Port != 3000 || string(c.CWD) != os.Getenv("HOME") || c.Unknown != nil {
 		t.Errorf("Load = %+v, want the defaults", c)
 	}
 }
@@ -118,6 +118,27 @@ func TestLoadReportsFilesAndVariables(t *testing.T) {
 	}
 	if _, ok := os.LookupEnv("BARECLAW_MODEL"); ok {
 		t.Error("a file that cannot be understood set a variable")
+	}
+}
+
+// TestLoadReportsAllVariables has several variables of the environment wrong, and shows no secret.
+func TestLoadReportsAllVariables(t *testing.T) {
+	world(t)
+	t.Setenv("BARECLAW_HTTP_TOKEN", " sesame")
+	t.Setenv("BARECLAW_TELEGRAM_TOKEN", "sesame")
+	t.Setenv("BARECLAW_QUEUE_LIMIT", "\t0 ")
+	t.Setenv("BARECLAW_MAX_TURNS", " 7 ")
+	t.Setenv("BARECLAW_MODEL", " ")
+	_, err := Load(AsGateway)
+	want := `BARECLAW_HTTP_TOKEN: it has a space, a control character or a letter outside ASCII; accepted: letters, digits and punctuation of ASCII, without spaces
+BARECLAW_QUEUE_LIMIT: "0" is out of range; accepted: 1 to 1000000
+BARECLAW_TELEGRAM_TOKEN: it does not look like a bot token; accepted: a token from @BotFather, as 123456:ABC-DEF
+BARECLAW_ALLOWED_USERS: it is empty, but BARECLAW_TELEGRAM_TOKEN is set, and a bot that listens to everyone lets everyone run commands; accepted: a comma-separated list of Telegram user ids, as 123456789,987654321`
+	if err == nil || err.Error() != want {
+		t.Errorf("problems:\n%v\nwant\n%s", err, want)
+	}
+	if c := Examine(AsGateway).Config; c.MaxTurns != 7 || c.Model != "" || c.HTTPToken.IsSet() {
+		t.Errorf("config: %+v", c)
 	}
 }
 

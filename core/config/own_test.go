@@ -9,13 +9,13 @@ import (
 func TestNeverSent(t *testing.T) {
 	t.Parallel()
 	c := Config{StateDir: "/s", RuntimeDir: "/r", UserDir: "/u", ConfigDir: "/home/ann/.config/bareclaw", CWD: "/home/ann/work"}
-	for cwd, all := range map[string]bool{"/home/ann/work": true, "/home/ann": true, "/home/ann/.config": false, "/home/ann/.config/app": false} {
+	for cwd, all := range map[Directory]bool{"/home/ann/work": true, "/home/ann": true, "/home/ann/.config": false, "/home/ann/.config/app": false} {
 		c.CWD = cwd
 		if got := c.NeverSent(); slices.Contains(got, "/home/ann/.config") != all || !slices.Contains(got, c.ConfigDir) {
 			t.Errorf("%s: %v", cwd, got)
 		}
 	}
-	c.ConfigDir = c.StateDir // which stands for an unknown one
+	c.ConfigDir = string(c.StateDir) // which stands for an unknown one
 	if got := c.NeverSent(); slices.Contains(got, "/") {
 		t.Errorf("without a home: %v", got)
 	}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"math"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -16,7 +15,8 @@ func TestSizes(t *testing.T) {
 		"2kB": 2000, "1KiB": 1024, "64MiB": 64 << 20, "67MB": 67_000_000, "2000B": 2000,
 	}
 	for s, want := range rows {
-		if got, err := parseBodySize(s); err != nil || got != want {
+		var got Bytes
+		if err := got.Decode(s); err != nil || int64(got) != want {
 			t.Errorf("size %q = %d, %v, want %d", s, got, err, want)
 		}
 	}
@@ -27,17 +27,18 @@ func FuzzSize(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		n, err := parseBodySize(s)
+		var n, again Bytes
+		err := n.Decode(s)
 		if err != nil {
 			if n != 0 {
 				t.Fatalf("size %q = %d with error %v", s, n, err)
 			}
 			return
 		}
-		if n < minBodyBytes || n > maxBodyBytes {
+		if n < minBytes || n > maxBytes {
 			t.Fatalf("size %q = %d, which is out of range", s, n)
 		}
-		if again, err := parseBodySize(strconv.FormatInt(n, 10)); err != nil || again != n {
+		if err := again.Decode(strconv.FormatInt(int64(n), 10)); err != nil || again != n {
 			t.Fatalf("size %q = %d, but that many bytes are %d, %v", s, n, again, err)
 		}
 	})
@@ -48,20 +49,20 @@ func FuzzUsers(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		users, err := listOf(between[int64](1, math.MaxInt64))(s)
-		if err != nil {
+		var users, again UserIDs
+		if users.Decode(s) != nil {
 			return
 		}
 		var entries []string
 		for _, user := range users {
 			if user < 1 {
-				t.Fatalf("listOf(between[int64](1, math.MaxInt64))(%q) let %d in", s, user)
+				t.Fatalf("users %q let %d in", s, user)
 			}
 			entries = append(entries, strconv.FormatInt(user, 10))
 		}
-		again, err := listOf(between[int64](1, math.MaxInt64))(strings.Join(entries, ","))
+		err := again.Decode(strings.Join(entries, ","))
 		if err != nil || !slices.Equal(again, users) {
-			t.Fatalf("listOf(between[int64](1, math.MaxInt64))(%q) = %d, which reads back as %d, %v", s, users, again, err)
+			t.Fatalf("users %q = %d, which reads back as %d, %v", s, users, again, err)
 		}
 	})
 }
@@ -92,13 +93,13 @@ func FuzzTools(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		tools, err := parseTools(s)
-		if err != nil {
+		var rules ToolRules
+		if rules.Decode(s) != nil {
 			return
 		}
-		for _, tool := range tools {
-			if tool == "" || tool[0] == '-' || !isPrintable(tool) {
-				t.Fatalf("parseTools(%q) let %q in", s, tool)
+		for _, rule := range rules {
+			if rule == "" || rule[0] == '-' || !isPrintable(rule) {
+				t.Fatalf("rules %q let %q in", s, rule)
 			}
 		}
 	})

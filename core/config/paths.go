@@ -1,165 +1,278 @@
 package config
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 )
 
-// machine holds the directories and the user for resolving paths.
-type machine struct {
-	home      string // empty if unknown
-	cwd       string // the daemon's own working directory
-	stateHome string // $XDG_STATE_HOME
-	configDir string // of the user's settings; empty if unknown
-	runtime   string // $XDG_RUNTIME_DIR
-	uid       int
+// A local is a setting whose text means something else on each machine.
+type local interface {
+	// resolve replaces what Decode has read with what it means on a machine.
+	resolve(m machine) error
 }
 
-// machineAt returns the present machine for a process with a working directory and an
-// environment.
-func machineAt(cwd string, getenv func(string) string) machine {
-	home := getenv("HOME")
-	return machine{
-		home: home, cwd: cwd, stateHome: getenv("XDG_STATE_HOME"), configDir: configDir(getenv("XDG_CONFIG_HOME"), home),
-		runtime: getenv("XDG_RUNTIME_DIR"), uid: os.Getuid(),
-	}
-}
+const (
+	acceptedPath      = "a path, absolute or starting with ~/"
+	acceptedDirectory = "an existing directory, absolute or starting with ~/"
+)
 
-// absolute expands a leading ~ and resolves a relative path against base.
-func (m machine) absolute(path, base string) (string, error) {
+// checkPath refuses a path that is one on no machine.
+func checkPath(path string) error {
 	if strings.ContainsRune(path, 0) {
-		return "", fmt.Errorf("%s holds a NUL byte", quoted(path))
+		return fmt.Errorf("%s holds a NUL byte", quoted(path))
 	}
-	if strings.HasPrefix(path, "~") {
-		rest := path[1:]
-		switch {
-		case rest != "" && rest[0] != '/':
-			return "", fmt.Errorf("%s names another user's home, which is not looked up", quoted(path))
-		case !filepath.IsAbs(m.home):
-			return "", errors.New("~ stands for $HOME, which is not an absolute path")
+	if strings.HasPrefix(path, "~") && path != "~" && path[1] != '/' {
+		return fmt.Errorf("%s names another user's home, which is not looked up", quoted(path))
+	}
+	return nil
+}
+
+// A Path is the absolute path of a file or directory, which need not exist.
+type Path string
+
+// Decode reads a path.
+func (p *Path) Decode(text string) error {
+	*p = Path(text)
+	return checkPath(text)
+}
+
+func (p *Path) resolve(m machine) error {
+	path, err := m.path(string(*p))
+	*p = Path(path)
+	return err
+}
+
+// Accepted describes paths.
+func (*Path) Accepted() string { return acceptedPath }
+
+// A SessionFile is the absolute path of the file with the session ids.
+type SessionFile string
+
+// Decode reads a path.
+func (s *SessionFile) Decode(text string) error {
+	*s = SessionFile(text)
+	return checkPath(text)
+}
+
+// in resolves the path, relative to the directory of claude.
+func (s *SessionFile) in(m machine, dir Directory) error {
+	path, err := m.absolute(string(*s), string(dir))
+	*s = SessionFile(path)
+	return err
+}
+
+// Accepted describes paths of session files.
+func (*SessionFile) Accepted() string {
+	return "a path, absolute, starting with ~/ or relative to BARECLAW_CWD"
+}
+
+// A Directory is the absolute path of an existing directory.
+type Directory string
+
+// Decode reads a path.
+func (d *Directory) Decode(text string) error {
+	*d = Directory(text)
+	return checkPath(text)
+}
+
+func (d *Directory) resolve(m machine) error {
+	path, err := m.directory(string(*d))
+	*d = Directory(path)
+	return err
+}
+
+// Accepted describes directories.
+func (*Directory) Accepted() string { return acceptedDirectory }
+
+// Directories are absolute paths of existing directories.
+type Directories []string
+
+// Decode reads a list of paths.
+func (d *Directories) Decode(text string) (err error) {
+	*d, err = decodeList(text, func(path string) (string, error) { return path, checkPath(path) })
+	return err
+}
+
+func (d *Directories) resolve(m machine) error {
+	for i, text := range *d {
+		path, err := m.directory(text)
+		if err != nil {
+			return err
 		}
-		path = m.home + rest
+		(*d)[i] = path
 	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(base, path)
-	}
-	return filepath.Clean(path), nil
+	return nil
 }
 
-// path is absolute with the daemon's working directory as the base.
-func (m machine) path(path string) (string, error) { return m.absolute(path, m.cwd) }
-
-// directory is path for an existing directory.
-func (m machine) directory(path string) (string, error) {
-	path, err := m.path(path)
-	if err != nil {
-		return "", err
-	}
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("%s does not exist", quoted(path))
-	case err != nil:
-		return "", fmt.Errorf("%s cannot be read: %w", quoted(path), reason(err))
-	case !info.IsDir():
-		return "", fmt.Errorf("%s is not a directory", quoted(path))
-	}
-	return path, nil
+// Accepted describes lists of directories.
+func (*Directories) Accepted() string {
+	return "a comma-separated list of existing directories, each absolute or starting with ~/"
 }
 
-// configDir returns the directory of the user's settings, empty if unknown. By the XDG Base
-// Directory Specification a relative $XDG_CONFIG_HOME is ignored.
-func configDir(configHome, home string) string {
-	if !filepath.IsAbs(configHome) {
-		if !filepath.IsAbs(home) {
-			return ""
-		}
-		configHome = filepath.Join(home, ".config")
-	}
-	return filepath.Join(configHome, "bareclaw")
+// Source is the absolute path of the source tree that the program is built from, or [SourceOff];
+// empty means that the gateway decides.
+type Source string
+
+// SourceOff is the Source of a program that is never built from source.
+const SourceOff Source = "off"
+
+// Decode reads a path, or off.
+func (s *Source) Decode(text string) error {
+	*s = Source(text)
+	return checkPath(text)
 }
 
-// stateDir returns the default state directory, by the XDG Base Directory Specification: a
-// relative $XDG_STATE_HOME is ignored.
-func (m machine) stateDir() (string, error) {
-	if filepath.IsAbs(m.stateHome) {
-		return filepath.Join(m.stateHome, "bareclaw"), nil
+func (s *Source) resolve(m machine) error {
+	if *s == SourceOff {
+		return nil
 	}
-	return m.path("~/.local/state/bareclaw")
+	path, err := m.directory(string(*s))
+	*s = Source(path)
+	return err
 }
 
-// runtimeDir returns the default runtime directory. $XDG_RUNTIME_DIR is inherited by su and
-// sudo and outlives a logout in a long-running process; runtimeDir ignores the variable
-// unless the directory exists and belongs to the user.
-func (m machine) runtimeDir(stateDir string) string {
-	info, err := os.Stat(m.runtime)
-	if filepath.IsAbs(m.runtime) && err == nil && info.IsDir() && ownerOf(info) == m.uid {
-		return filepath.Join(m.runtime, "bareclaw")
-	}
-	return filepath.Join(stateDir, "run")
+// Accepted describes sources.
+func (*Source) Accepted() string { return acceptedDirectory + ", or off" }
+
+// A LogFile is the absolute path of the log, or one of [LogFileAuto] and [LogFileOff].
+type LogFile string
+
+// LogFileAuto is bareclaw.log in the state directory unless the systemd journal keeps the log;
+// LogFileOff is no file.
+const (
+	LogFileAuto LogFile = "auto"
+	LogFileOff  LogFile = "off"
+)
+
+// Decode reads a path, or one of the words.
+func (l *LogFile) Decode(text string) error {
+	*l = LogFile(text)
+	return checkPath(text)
 }
 
-// ownerOf returns the user id of a file's owner, -1 if unknown.
-func ownerOf(info fs.FileInfo) int {
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		return int(stat.Uid)
+func (l *LogFile) resolve(m machine) error {
+	if *l == LogFileAuto || *l == LogFileOff {
+		return nil
 	}
-	return -1
+	path, err := m.path(string(*l))
+	*l = LogFile(path)
+	return err
 }
 
-// command resolves a program. A bare name is left to PATH; a path is made absolute, because
-// claude is started in another directory.
-func (m machine) command(s string) (string, error) {
-	if !isPrintable(s) {
-		return "", fmt.Errorf("%s has control characters", quoted(s))
+// Accepted describes log files.
+func (*LogFile) Accepted() string { return "auto, off or " + acceptedPath }
+
+// A Command is a program: a bare name, which is looked up in PATH, or an absolute path.
+type Command string
+
+// Decode reads a name or a path.
+func (c *Command) Decode(text string) error {
+	*c = Command(text)
+	if err := checkPrintable(text); err != nil {
+		return err
 	}
-	if !strings.ContainsRune(s, '/') && !strings.HasPrefix(s, "~") {
-		return s, nil
-	}
-	return m.path(s)
+	return checkPath(text)
 }
 
-// textOrFile makes the path of a file, marked by @, absolute.
-func (m machine) textOrFile(s string) (string, error) {
-	path, isFile := strings.CutPrefix(s, "@")
+// resolve makes a path absolute, because claude is started in another directory.
+func (c *Command) resolve(m machine) error {
+	text := string(*c)
+	if !strings.ContainsRune(text, '/') && !strings.HasPrefix(text, "~") {
+		return nil
+	}
+	path, err := m.path(text)
+	*c = Command(path)
+	return err
+}
+
+// Accepted describes programs.
+func (*Command) Accepted() string { return "the path or the name of a program" }
+
+// TextOrFile is a text, or @ and the absolute path of a file with the text.
+type TextOrFile string
+
+// Decode reads a text, or @ and a path.
+func (t *TextOrFile) Decode(text string) error {
+	*t = TextOrFile(text)
+	if path, isFile := strings.CutPrefix(text, "@"); isFile {
+		return checkPath(path)
+	}
+	return nil
+}
+
+func (t *TextOrFile) resolve(m machine) error {
+	path, isFile := strings.CutPrefix(string(*t), "@")
 	if !isFile {
-		return s, nil
+		return nil
 	}
 	path, err := m.path(path)
-	return "@" + path, err
+	*t = TextOrFile("@" + path)
+	return err
 }
 
-// grant reads what tools may use: network:HOST, network:*.DOMAIN, filesystem:/PATH, or
-// filesystem:/PATH:ro.
-func (m machine) grant(s string) (g ToolGrant, err error) {
-	kind, what, _ := strings.Cut(s, ":")
+// Accepted describes texts.
+func (*TextOrFile) Accepted() string { return "a text, or @ and the path of a file" }
+
+// A ToolGrant is one thing that tools of the tools directory may use: a host, or a directory.
+type ToolGrant struct {
+	Host     string // "*.example.com" is each name below example.com
+	Dir      string // absolute
+	ReadOnly bool   // of the directory
+}
+
+// ToolGrants are what tools of the tools directory may use.
+type ToolGrants []ToolGrant
+
+// Decode reads a list of network:HOST, network:*.DOMAIN, filesystem:/PATH and filesystem:/PATH:ro.
+func (g *ToolGrants) Decode(text string) (err error) {
+	*g, err = decodeList(text, parseGrant)
+	return err
+}
+
+func parseGrant(text string) (ToolGrant, error) {
+	kind, what, _ := strings.Cut(text, ":")
 	switch kind {
 	case "network":
-		domain, isDomain := strings.CutPrefix(what, "*.")
-		if g.Host, err = parseHost(domain); err == nil && isDomain {
-			g.Host = "*." + g.Host
-		}
+		return parseHostGrant(what)
 	case "filesystem":
-		what, g.ReadOnly = strings.CutSuffix(what, ":ro")
-		if !strings.HasPrefix(what, "/") && !strings.HasPrefix(what, "~/") {
-			return g, fmt.Errorf("%s is not an absolute path", quoted(what))
-		}
-		g.Dir, err = m.path(what)
-	default:
-		err = fmt.Errorf("%s has neither network: nor filesystem: in front", quoted(s))
+		return parseDirGrant(what)
 	}
-	return g, err
+	return ToolGrant{}, fmt.Errorf("%s has neither network: nor filesystem: in front", quoted(text))
 }
 
-// reason returns the cause of a file error without the path repeated by the error.
-func reason(err error) error {
-	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-		return pathErr.Err
+func parseHostGrant(text string) (ToolGrant, error) {
+	domain, isDomain := strings.CutPrefix(text, "*.")
+	host, err := parseHost(domain)
+	if err == nil && isDomain {
+		host = "*." + host
 	}
-	return err
+	return ToolGrant{Host: host}, err
+}
+
+func parseDirGrant(text string) (ToolGrant, error) {
+	dir, readOnly := strings.CutSuffix(text, ":ro")
+	if !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "~/") {
+		return ToolGrant{}, fmt.Errorf("%s is not an absolute path", quoted(dir))
+	}
+	return ToolGrant{Dir: dir, ReadOnly: readOnly}, checkPath(dir)
+}
+
+func (g *ToolGrants) resolve(m machine) error {
+	for i, grant := range *g {
+		if grant.Dir == "" {
+			continue
+		}
+		dir, err := m.path(grant.Dir)
+		if err != nil {
+			return err
+		}
+		(*g)[i].Dir = dir
+	}
+	return nil
+}
+
+// Accepted describes lists of grants.
+func (*ToolGrants) Accepted() string {
+	return "a comma-separated list of network:HOST, network:*.DOMAIN, filesystem:/PATH and filesystem:/PATH:ro"
 }

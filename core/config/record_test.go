@@ -18,7 +18,7 @@ func TestDotEnvOfTheWorkingDirectory(t *testing.T) {
 	}
 	write(t, first, "BARECLAW_PORT=2\nBARECLAW_CLAUDE=./evil.sh\nLD_PRELOAD=./evil.so\nNODE_OPTIONS=-r./evil.js\nXDG_STATE_HOME=/tmp/evil\nHOME=/tmp/evil\nBARECLAW_SOCKET=/tmp/evil\n")
 	write(t, second, "TOOL=mine\n")
-	port := func(role Role, want int) Config {
+	port := func(role Role, want Port) Config {
 		t.Helper()
 		for _, name := range []string{"BARECLAW_PORT", "BARECLAW_CLAUDE"} {
 			unset(t, name)

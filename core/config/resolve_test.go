@@ -38,7 +38,7 @@ func TestEveryVariableIsUsed(t *testing.T) {
 		{"BARECLAW_HOST", "0.0.0.0", "0.0.0.0"},
 		{"BARECLAW_PORT", " 0 ", 0},
 		{"BARECLAW_ALLOWED_HOSTS", "Claw.example.org., [::1]", []string{"claw.example.org", "::1"}},
-		{"BARECLAW_HTTP_TOKEN", "sesame", NewSecret("sesame")},
+		{"BARECLAW_HTTP_TOKEN", "sesame", HTTPToken{NewSecret("sesame")}},
 		{"BARECLAW_BODY_LIMIT", "10MB", 10_000_000},
 		{"BARECLAW_CWD", "~/project", project},
 		{"BARECLAW_SESSION_FILE", "ids.json", project + "/ids.json"},
@@ -73,7 +73,7 @@ func TestEveryVariableIsUsed(t *testing.T) {
 		{"BARECLAW_QUEUE_LIMIT", "7", 7},
 		{"BARECLAW_APPROVALS", "ask", "ask"},
 		{"BARECLAW_APPROVAL_TIMEOUT", "1h30m", 90 * time.Minute},
-		{"BARECLAW_TELEGRAM_TOKEN", "123456:ABC-DEF_1", NewSecret("123456:ABC-DEF_1")},
+		{"BARECLAW_TELEGRAM_TOKEN", "123456:ABC-DEF_1", BotToken{NewSecret("123456:ABC-DEF_1")}},
 		{"BARECLAW_ALLOWED_USERS", "1, 9007199254740993", []int64{1, 9007199254740993}},
 		{"BARECLAW_TELEGRAM_API", "http://localhost:8081/", "http://localhost:8081"},
 		{"BARECLAW_TELEGRAM_FILE_OVER", "3", 3},
@@ -263,7 +263,7 @@ func TestRuntimeDir(t *testing.T) {
 	}
 	for _, row := range rows {
 		m.runtime, m.uid = row.runtime, row.uid
-		if got := resolved(t, m, nil).RuntimeDir; got != row.want {
+		if got := resolved(t, m, nil).RuntimeDir; string(got) != row.want {
 			t.Errorf("runtime %q of uid %d: %s, want %s", row.runtime, row.uid, got, row.want)
 		}
 	}
@@ -277,7 +277,7 @@ func TestStateDir(t *testing.T) {
 		t.Errorf("state dir = %s", got)
 	}
 	m.stateHome = "relative"
-	if got, want := resolved(t, m, nil).StateDir, m.home+"/.local/state/bareclaw"; got != want {
+	if got, want := resolved(t, m, nil).StateDir, m.home+"/.local/state/bareclaw"; string(got) != want {
 		t.Errorf("state dir with a relative XDG_STATE_HOME = %s, want %s", got, want)
 	}
 }

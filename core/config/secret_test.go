@@ -13,7 +13,7 @@ import (
 
 func TestSecretIsNeverShown(t *testing.T) {
 	t.Parallel()
-	secret := NewSecret("sesame")
+	secret := HTTPToken{NewSecret("sesame")}
 	type holder struct{ inner struct{ config Config } }
 	var h holder
 	h.inner.config.HTTPToken = secret

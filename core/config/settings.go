@@ -2,18 +2,18 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
-	"time"
+
+	"github.com/kelseyhightower/envconfig"
 
 	"bareclaw/internal/privatedir"
-	"bareclaw/internal/toolset"
 )
 
 // A Variable describes one environment variable.
@@ -22,27 +22,47 @@ type Variable struct {
 	Default string // in the syntax of the variable; empty if the default depends on the machine
 }
 
+// A decoder is the type of a setting.
+type decoder interface {
+	// Decode sets the value to what a text says. The text is not empty. The error says what is
+	// wrong with the text; that of a secret does not contain it.
+	Decode(text string) error
+	// Accepted describes good texts.
+	Accepted() string
+}
+
 // A setting is a field of [Config] with its tags.
 type setting struct {
 	Variable
 	field reflect.StructField
-	kind  kind
-	args  []string // arguments of the kind
 }
 
-func (s setting) accepted() string {
-	if text := cmp.Or(s.field.Tag.Get("accepted"), s.kind.accepted); text != "" {
+// of returns the setting's field in a configuration.
+func (s setting) of(c *Config) reflect.Value {
+	return reflect.ValueOf(c).Elem().FieldByIndex(s.field.Index)
+}
+
+// decoder returns what sets the setting's field in a configuration.
+func (s setting) decoder(c *Config) decoder { return s.of(c).Addr().Interface().(decoder) }
+
+func (s setting) accepted() string { return s.decoder(new(Config)).Accepted() }
+
+// trim removes the spaces around a text, unless it is a secret: a wrong secret is refused rather
+// than silently changed.
+func (s setting) trim(text string) string {
+	if s.field.Tag.Get("secret") == "true" {
 		return text
 	}
-	last := len(s.args) - 1
-	return strings.Join(s.args[:last], ", ") + s.kind.last + s.args[last] // "a, b or c"
+	return strings.TrimSpace(text)
 }
+
+// inForce returns the text that counts: the trimmed one, or the default.
+func (s setting) inForce(text string) string { return cmp.Or(s.trim(text), s.Default) }
 
 var settings = sync.OnceValue(func() (all []setting) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
-		if name := f.Tag.Get("env"); name != "" {
-			words := strings.Fields(f.Tag.Get("kind"))
-			all = append(all, setting{Variable{name, f.Tag.Get("default")}, f, kinds()[words[0]], words[1:]})
+		if name := f.Tag.Get("envconfig"); name != "" {
+			all = append(all, setting{Variable{name, f.Tag.Get("default")}, f})
 		}
 	}
 	return all
@@ -72,136 +92,107 @@ func Variables() []Variable {
 // DefaultOf returns the default of a variable, in the syntax of the variable.
 func DefaultOf(name string) string { return settingOf(name).Default }
 
-// A kind is a class of settings with a common syntax. The args are the arguments of the
-// field's kind tag.
-type kind struct {
-	accepted string // describes good values; empty: the args, with the word last before the final arg
-	last     string
-	parse    func(m machine, text string, args []string) (any, error)
+// A reading hands the text of a setting to its decoder, as people mean it: without spaces around
+// it, and the default in place of an empty one.
+type reading struct {
+	setting setting
+	decoder decoder
 }
 
-// of returns a kind without arguments whose parser needs only the text.
-func of[T any](accepted string, parse func(string) (T, error)) kind {
-	return kind{accepted, "", func(_ machine, text string, _ []string) (any, error) { return parse(text) }}
-}
-
-// at returns a kind whose parser resolves a path, and also accepts some words as they are.
-func at(accepted string, parse func(machine, string) (string, error), words ...string) kind {
-	return kind{accepted, "", func(m machine, text string, _ []string) (any, error) {
-		if slices.Contains(words, text) {
-			return text, nil
-		}
-		return parse(m, text)
-	}}
-}
-
-var kinds = sync.OnceValue(func() map[string]kind {
-	const (
-		host      = "an IP address or a host name, without a port"
-		path      = "a path, absolute or starting with ~/"
-		directory = "an existing directory, absolute or starting with ~/"
-		duration  = "a duration, as 90s, 10m or 1h30m"
-	)
-	return map[string]kind{
-		"int":    {"", " to ", parseIntSetting},
-		"choice": {"", " or ", func(_ machine, text string, words []string) (any, error) { return oneOf(words, text) }},
-
-		"bytes":             of("1KiB to 64MiB, as 32MiB, 10MB or 1048576", parseBodySize),
-		"usd":               of("US dollars from 0 to 1000000, as 5 or 0.50, where 0 means any amount", parseDollars),
-		"milliseconds":      of("milliseconds, where 0 means no limit", parseMillis),
-		"duration":          of(duration+", of more than 0", durations(1)),
-		"optional-duration": of(duration+", where 0 means for ever", durations(0)),
-		"interval":          of("a duration of a minute or more, as 30m or 1h", durations(time.Minute)),
-		"age":               of("days or a duration, as 30d or 12h, where 0 means for ever", parseAge),
-		"level":             of("debug, info, warn or error", parseLevel),
-
-		"host":          of(host, parseHost),
-		"hosts":         of("a comma-separated list, each "+host, listOf(parseHost)),
-		"url":           of("an http or https URL, as http://localhost:8081", parseBaseURL),
-		"http-token":    of("letters, digits and punctuation of ASCII, without spaces", parseHTTPToken),
-		"bot-token":     of("a token from @BotFather, as 123456:ABC-DEF", parseTelegramToken),
-		"user-ids":      of("a comma-separated list of Telegram user ids, as 123456789,987654321", listOf(between[int64](1, math.MaxInt64))),
-		"channel":       of("a channel, as tg-123456789", parseChannel),
-		"line":          of("a command line for sh", parsePrintable),
-		"zone":          of("a time zone, as Europe/Berlin or UTC", parseZone),
-		"text":          of("a text", func(s string) (string, error) { return s, nil }),
-		"word":          of("a word", parseWord),
-		"tools":         of("a comma-separated list, as Read,Bash(git log *)", parseTools),
-		"gateway-tools": of("all, none or a comma-separated list of names, as channel_list,json_format", toolset.Parse),
-		"grants": {"a comma-separated list of network:HOST, network:*.DOMAIN, filesystem:/PATH and filesystem:/PATH:ro", "",
-			func(m machine, text string, _ []string) (any, error) { return listOf(m.grant)(text) }},
-		"loopback-address": of("a loopback address with a port, as 127.0.0.1:3001", parseLoopbackAddress),
-		"names":            of("a comma-separated list of variable names, none of them BARECLAW_…", listOf(parseName)),
-
-		"path":      at(path, machine.path),
-		"directory": at(directory, machine.directory),
-		"directories": {"a comma-separated list of existing directories, each absolute or starting with ~/", "",
-			func(m machine, text string, _ []string) (any, error) { return listOf(m.directory)(text) }},
-		"source":       at(directory+", or off", machine.directory, SourceOff),
-		"command":      at("the path or the name of a program", machine.command),
-		"text-or-file": at("a text, or @ and the path of a file", machine.textOrFile),
-		"log-file":     at("auto, off or "+path, machine.path, LogFileAuto, LogFileOff),
+// Decode has the text decoded, unless the text and the default are empty.
+func (r *reading) Decode(text string) error {
+	text = r.setting.inForce(text)
+	if text == "" {
+		return nil
 	}
-})
+	return r.decoder.Decode(text)
+}
 
-func parseIntSetting(_ machine, text string, limits []string) (any, error) {
-	var low, high int
-	if _, err := fmt.Sscan(strings.Join(limits, " "), &low, &high); err != nil {
-		return nil, err
+// process has envconfig find the text in the process's environment. The error is that of the
+// decoder: envconfig's own holds the text, which may be a secret.
+func (r *reading) process() error {
+	field := reflect.StructField{
+		Name: "Setting",
+		Type: reflect.TypeFor[*reading](),
+		Tag:  r.setting.field.Tag,
 	}
-	return between(low, high)(text)
+	spec := reflect.New(reflect.StructOf([]reflect.StructField{field}))
+	spec.Elem().Field(0).Set(reflect.ValueOf(r))
+	err := envconfig.Process("", spec.Interface())
+	if wrong, ok := errors.AsType[*envconfig.ParseError](err); ok {
+		return wrong.Err
+	}
+	return err
 }
 
 // A resolver turns texts into a Config.
 type resolver struct {
 	machine
 	texts  map[string]string // by variable
+	decode func(*reading) error
 	config Config
 	problems
 }
 
-// resolve parses every setting, each regardless of errors in the others. A missing or empty
+// resolve decodes every setting, each regardless of errors in the others. A missing or empty
 // text means the default.
 func resolve(texts map[string]string, m machine) (Config, problems) {
-	r := resolver{machine: m, texts: map[string]string{}, config: Config{given: map[string]string{}}}
+	decode := func(r *reading) error { return r.Decode(texts[r.setting.Name]) }
+	return resolveWith(decode, texts, m)
+}
+
+// resolveProcess is resolve for the process's environment, whose variables are the texts.
+func resolveProcess(texts map[string]string, m machine) (Config, problems) {
+	return resolveWith((*reading).process, texts, m)
+}
+
+func resolveWith(decode func(*reading) error, texts map[string]string, m machine) (Config, problems) {
+	r := resolver{
+		machine: m,
+		texts:   map[string]string{},
+		decode:  decode,
+		config:  Config{given: map[string]string{}},
+	}
 	maps.Copy(r.texts, texts)
 	for _, s := range settings() {
 		r.read(s)
 	}
 	r.resolveDirectories()
-	if r.config.Host != "" && !IsLoopback(r.config.Host) && r.texts["BARECLAW_HTTP_TOKEN"] == "" {
-		r.add("BARECLAW_HOST", "a loopback address such as 127.0.0.1, or any address together with BARECLAW_HTTP_TOKEN",
-			"%s can be reached by others, and whoever reaches the gateway can run commands as this user", quoted(r.config.Host))
+	r.checkAccess()
+	return r.config, r.problems
+}
+
+// read decodes a setting or records its problem.
+func (r *resolver) read(s setting) {
+	r.config.given[s.Name] = s.trim(r.texts[s.Name])
+	r.texts[s.Name] = s.inForce(r.texts[s.Name])
+	decoder := s.decoder(&r.config)
+	err := r.decode(&reading{s, decoder})
+	local, isLocal := decoder.(local)
+	if err == nil && isLocal && r.texts[s.Name] != "" {
+		err = local.resolve(r.machine)
 	}
-	if len(r.config.AllowedHosts) > 0 && r.texts["BARECLAW_HTTP_TOKEN"] == "" {
+	if err != nil {
+		s.of(&r.config).SetZero()
+		r.add(s.Name, decoder.Accepted(), "%v", err)
+	}
+}
+
+// checkAccess refuses settings that would let others run commands.
+func (r *resolver) checkAccess() {
+	c := &r.config
+	guarded := r.texts["BARECLAW_HTTP_TOKEN"] != ""
+	if c.Host != "" && !IsLoopback(string(c.Host)) && !guarded {
+		r.add("BARECLAW_HOST", "a loopback address such as 127.0.0.1, or any address together with BARECLAW_HTTP_TOKEN",
+			"%s can be reached by others, and whoever reaches the gateway can run commands as this user", quoted(string(c.Host)))
+	}
+	if len(c.AllowedHosts) > 0 && !guarded {
 		r.add("BARECLAW_ALLOWED_HOSTS", "empty, or host names together with BARECLAW_HTTP_TOKEN",
 			"requests for other names come through a proxy of this user, and whoever reaches the proxy can run commands as this user")
 	}
 	if r.texts["BARECLAW_TELEGRAM_TOKEN"] != "" && r.texts["BARECLAW_ALLOWED_USERS"] == "" {
-		r.add("BARECLAW_ALLOWED_USERS", kinds()["user-ids"].accepted,
+		r.add("BARECLAW_ALLOWED_USERS", c.AllowedUsers.Accepted(),
 			"it is empty, but BARECLAW_TELEGRAM_TOKEN is set, and a bot that listens to everyone lets everyone run commands")
-	}
-	return r.config, r.problems
-}
-
-// read parses a setting or records its problem. Secrets keep surrounding spaces: a wrong
-// secret is refused rather than silently changed.
-func (r *resolver) read(s setting) {
-	text := r.texts[s.Name]
-	if s.field.Tag.Get("secret") == "" {
-		text = strings.TrimSpace(text)
-	}
-	r.config.given[s.Name] = text
-	text = cmp.Or(text, s.Default)
-	r.texts[s.Name] = text
-	if text == "" {
-		return
-	}
-	value, err := s.kind.parse(r.machine, text, s.args)
-	r.check(s.Name, s.accepted(), err)
-	if err == nil {
-		field := reflect.ValueOf(&r.config).Elem().FieldByIndex(s.field.Index)
-		field.Set(reflect.ValueOf(value).Convert(s.field.Type))
 	}
 }
 
@@ -209,28 +200,28 @@ func (r *resolver) read(s setting) {
 // the session file absolute unless the directory of claude is wrong.
 func (r *resolver) resolveDirectories() {
 	c := &r.config
-	if c.CWD == "" {
+	switch {
+	case c.CWD == "":
 		c.SessionFile = "" // has no base
-	} else {
-		path, err := r.absolute(c.SessionFile, c.CWD)
-		s := settingOf("BARECLAW_SESSION_FILE")
-		r.check(s.Name, s.accepted(), err)
-		c.SessionFile = path
+	case c.SessionFile != "":
+		err := c.SessionFile.in(r.machine, c.CWD)
+		r.check("BARECLAW_SESSION_FILE", c.SessionFile.Accepted(), err)
 	}
 	shared, err := r.stateDir()
 	if r.texts["BARECLAW_STATE_DIR"] == "" {
-		c.StateDir = shared
-		r.check("BARECLAW_STATE_DIR", kinds()["path"].accepted, err)
+		c.StateDir = Path(shared)
+		r.check("BARECLAW_STATE_DIR", c.StateDir.Accepted(), err)
 	}
-	c.ConfigDir = cmp.Or(r.configDir, c.StateDir)
-	c.UserDir = cmp.Or(shared, c.StateDir)
+	state := string(c.StateDir)
+	c.ConfigDir = cmp.Or(r.configDir, state)
+	c.UserDir = cmp.Or(shared, state)
 	if r.texts["BARECLAW_RUNTIME_DIR"] == "" {
-		c.RuntimeDir = r.runtimeDir(c.StateDir)
+		c.RuntimeDir = Path(r.runtimeDir(state))
 	}
 	if r.texts["BARECLAW_TOOLS_DIR"] == "" {
-		c.ToolsDir = filepath.Join(c.StateDir, "tools")
+		c.ToolsDir = Path(filepath.Join(state, "tools"))
 	}
-	if err := privatedir.CheckSocketDir(c.RuntimeDir); err != nil {
+	if err := privatedir.CheckSocketDir(string(c.RuntimeDir)); err != nil {
 		c.RuntimeDir = ""
 		r.check("BARECLAW_RUNTIME_DIR", fmt.Sprintf("a directory whose path has at most %d bytes", privatedir.MaxSocketDir), err)
 	}

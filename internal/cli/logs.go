@@ -47,13 +47,13 @@ func (l *logs) Run(c *command.Context) error {
 		return wrong[0]
 	}
 	tellWrong(c, wrong)
-	h, _, err := statemark.Gateway(cfg.StateDir)                                  // the running or the last one
+	h, _, err := statemark.Gateway(string(cfg.StateDir))                          // the running or the last one
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, io.EOF) { // the file is empty while the first gateway starts
 		return err
 	}
 	kept := h.Log
 	if kept == (lockfile.LogLocation{}) && (cfg.LogFile == config.LogFileAuto || cfg.LogFile == "") { // no gateway yet, or a wrong setting
-		kept.Path = filepath.Join(cfg.StateDir, logfile.Name)
+		kept.Path = filepath.Join(string(cfg.StateDir), logfile.Name)
 	}
 	switch {
 	case kept.Unit != "":

@@ -48,7 +48,7 @@ func (s *status) Run(c *command.Context) error {
 	switch {
 	case unreachable && s.JSON:
 		if cfg, _ := c.LenientConfig(); cfg.StateDir != "" {
-			down, lookErr := command.LookDown(cfg.StateDir)
+			down, lookErr := command.LookDown(string(cfg.StateDir))
 			err = errors.Join(err, lookErr)
 			o.Last = describe(down)
 		}

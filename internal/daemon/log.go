@@ -15,7 +15,7 @@ import (
 )
 
 func newLog(cfg config.Config, w io.Writer) *slog.Logger {
-	o := &slog.HandlerOptions{Level: cfg.LogLevel}
+	o := &slog.HandlerOptions{Level: slog.Level(cfg.LogLevel)}
 	if cfg.LogFormat == config.LogJSON {
 		return slog.New(slog.NewJSONHandler(escaping{w}, o))
 	}
@@ -39,8 +39,8 @@ func (e escaping) Write(line []byte) (int, error) {
 func openLogWriter(cfg config.Config, terminal io.Writer) (w io.Writer, where lockfile.LogLocation, done func(), err error) {
 	done = func() {}
 	detached := logfile.IsLog(os.Stderr, usualLog(cfg))
-	path := cfg.LogFile
-	switch path {
+	path := string(cfg.LogFile)
+	switch cfg.LogFile {
 	case config.LogFileOff:
 		if !detached {
 			return terminal, where, done, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -32,7 +33,7 @@ func newScheduler(e *engine, people []*adapter) *schedule.Scheduler {
 		}
 		defer running.Release(1)
 		// A precheck runs where the agent does, with the environment of the agent's commands.
-		r, err := precheck.Run(ctx, line, e.cfg.CWD, claude.Environ(os.Environ(), e.cfg.PassEnv), precheck.Limit)
+		r, err := precheck.Run(ctx, line, string(e.cfg.CWD), claude.Environ(os.Environ(), e.cfg.PassEnv), precheck.Limit)
 		return schedule.PrecheckResult{Status: r.Status, Said: r.Said}, err
 	}
 	admit := func(ctx context.Context, key core.ChannelKey) error {
@@ -59,8 +60,8 @@ func newScheduler(e *engine, people []*adapter) *schedule.Scheduler {
 func (b *base) keepHeartbeat(echo bool) {
 	dir, _ := config.WorkingDir() // an empty directory is refused
 	in := heartbeat.Ensure(b.life, heartbeat.Host{Config: b.cfg, Service: service.Local(), Request: service.Request{
-		Binary: b.self, Dir: dir, Environ: b.environ, Claude: b.cfg.Claude, Echo: echo,
-		StateDir: b.cfg.StateDir, Interval: b.cfg.HeartbeatInterval,
+		Binary: b.self, Dir: dir, Environ: b.environ, Claude: string(b.cfg.Claude), Echo: echo,
+		StateDir: string(b.cfg.StateDir), Interval: time.Duration(b.cfg.HeartbeatInterval),
 	}})
 	switch {
 	case b.life.Err() != nil:

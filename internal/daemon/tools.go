@@ -37,8 +37,8 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 	t := &toolsPart{base: e.base, hosts: e.hosts}
 	t.keeper = toolhost.New(toolhost.Options{
 		Self:          t.self,
-		ToolsDir:      t.cfg.ToolsDir,
-		KeepSnapshots: t.cfg.SnapshotsKeep,
+		ToolsDir:      string(t.cfg.ToolsDir),
+		KeepSnapshots: int(t.cfg.SnapshotsKeep),
 		Grants:        grants(t.cfg.ToolGrants),
 		Withheld:      t.cfg.OwnDirs(),
 		Log:           t.log,

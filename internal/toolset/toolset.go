@@ -67,6 +67,17 @@ func Parse(text string) (Set, error) {
 	return Set(strings.Join(names, ",")), nil
 }
 
+// Decode reads a set as people write it.
+func (s *Set) Decode(text string) (err error) {
+	*s, err = Parse(text)
+	return err
+}
+
+// Accepted describes the texts of sets.
+func (*Set) Accepted() string {
+	return "all, none or a comma-separated list of names, as channel_list,json_format"
+}
+
 // Names returns the names that the set has; none for All and None.
 func (s Set) Names() iter.Seq[string] {
 	if s == "" || s == All || s == None {

@@ -151,7 +151,7 @@ func Explain(c *Context, err error) error {
 	if cfg.StateDir == "" {
 		return err
 	}
-	down, lookErr := LookDown(cfg.StateDir)
+	down, lookErr := LookDown(string(cfg.StateDir))
 	if lookErr != nil {
 		return errors.Join(err, lookErr)
 	}
@@ -213,7 +213,7 @@ func GatewayHere(c *Context) lockfile.Holder {
 	if cfg.StateDir == "" {
 		return lockfile.Holder{}
 	}
-	h, _, _ := statemark.Gateway(cfg.StateDir)
+	h, _, _ := statemark.Gateway(string(cfg.StateDir))
 	return h
 }
 

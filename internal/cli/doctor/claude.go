@@ -55,7 +55,7 @@ func checkClaude(ctx context.Context, r *report) {
 }
 
 func missing(r *report, err error) {
-	name := r.cfg.Claude
+	name := string(r.cfg.Claude)
 	if errors.Is(err, fs.ErrPermission) {
 		command := "set BARECLAW_CLAUDE to the path of claude"
 		if program.IsProgram(name) {

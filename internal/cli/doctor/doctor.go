@@ -69,7 +69,7 @@ func serviceHere(c *command.Context, cfg config.Config) (service.Spec, error) {
 		return service.Spec{}, err
 	}
 	spec, err := service.NewSpec(service.Request{
-		Binary: c.Self, Dir: dir, Environ: c.Environ, Claude: cfg.Claude, StateDir: cfg.StateDir, Interval: cfg.HeartbeatInterval,
+		Binary: c.Self, Dir: dir, Environ: c.Environ, Claude: string(cfg.Claude), StateDir: string(cfg.StateDir), Interval: time.Duration(cfg.HeartbeatInterval),
 		Echo: cfg.Agent == config.AgentEcho,
 	})
 	if here, _ := os.Getwd(); here != dir { // the service would read other settings
@@ -201,11 +201,11 @@ func newLook(o Options) *look {
 	l := &look{Options: o, cfg: o.Report.Config}
 	_, _, err := peercred.TCPUID(nil, nil)
 	l.tellsPeers = err != nil // where the system should know the user, the gateway refuses unknown users
-	l.claude = sync.OnceValues(func() (string, error) { return exec.LookPath(l.cfg.Claude) })
+	l.claude = sync.OnceValues(func() (string, error) { return exec.LookPath(string(l.cfg.Claude)) })
 	l.holder = sync.OnceValue(func() (h holder) {
 		if l.cfg.StateDir != "" {
 			var err error
-			h.Holder, h.alive, err = statemark.Gateway(l.cfg.StateDir)
+			h.Holder, h.alive, err = statemark.Gateway(string(l.cfg.StateDir))
 			h.known = err == nil
 		}
 		return h

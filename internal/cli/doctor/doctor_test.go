@@ -205,7 +205,7 @@ func TestAnOutdatedServiceIsInstalledAnew(t *testing.T) {
 func TestHeartbeatThatIsNotInstalled(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		setting config.Heartbeat
+		setting config.HeartbeatMode
 		consent heartbeat.Consent
 		want    string // in the advice; empty: none
 	}{
@@ -222,7 +222,7 @@ func TestHeartbeatThatIsNotInstalled(t *testing.T) {
 			if err := heartbeat.SaveConsent(dir, c.consent); err != nil {
 				t.Fatal(err)
 			}
-			cfg := config.Config{StateDir: dir, Heartbeat: c.setting, HeartbeatInterval: time.Hour}
+			cfg := config.Config{StateDir: config.Path(dir), Heartbeat: c.setting, HeartbeatInterval: config.Interval(time.Hour)}
 			found := of(t, checkService, newLook(Options{Services: &fakeManager{}, Report: config.Report{Config: cfg}}))
 			if c.want == "" {
 				tells(t, found, "service_missing") // that of the gateway
@@ -245,7 +245,7 @@ func TestPeersThatTheSystemDoesNotTell(t *testing.T) {
 	l := newLook(o)
 	l.tellsPeers = false
 	tells(t, of(t, checkExposure, l), "peer_unknown")
-	l.cfg.HTTPToken = config.NewSecret("0123456789abcdef")
+	l.cfg.HTTPToken = config.HTTPToken{Secret: config.NewSecret("0123456789abcdef")}
 	tells(t, of(t, checkExposure, l), "")
 	if runtime.GOOS == "linux" {
 		tells(t, of(t, checkExposure, newLook(o)), "")

@@ -16,7 +16,7 @@ const settingSources = "BARECLAW_SETTING_SOURCES"
 // repository, decides what is run. Somebody who has set BARECLAW_SETTING_SOURCES has decided.
 func checkProject(_ context.Context, r *report) {
 	if r.cfg.Agent != config.AgentEcho && r.cfg.CWD != "" {
-		r.project(r.cfg.CWD, r.Environ)
+		r.project(string(r.cfg.CWD), r.Environ)
 	}
 }
 
@@ -30,7 +30,7 @@ func Project(dir string, environ []string) Finding {
 
 func (r *report) project(dir string, environ []string) {
 	sources := service.Lookup(environ, settingSources)
-	if sources != "" && sources != config.SettingSourcesAll {
+	if sources != "" && sources != string(config.SettingSourcesAll) {
 		r.ok("Claude follows your own settings alone, and not those of %s.", dir)
 		return
 	}

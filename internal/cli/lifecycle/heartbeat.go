@@ -48,7 +48,7 @@ func (h *HeartbeatInstall) Run(c *command.Context, cfg config.Config, r service.
 	if h.Revive || cfg.Heartbeat == config.HeartbeatRevive {
 		consent = heartbeat.ConsentRevive
 	}
-	if err := heartbeat.SaveConsent(cfg.StateDir, consent); err != nil {
+	if err := heartbeat.SaveConsent(string(cfg.StateDir), consent); err != nil {
 		return err
 	}
 	did, err := h.manager().Install(c.Context, service.Heartbeat, spec)
@@ -59,12 +59,12 @@ func (h *HeartbeatInstall) Run(c *command.Context, cfg config.Config, r service.
 	if cfg.Heartbeat == config.HeartbeatOff {
 		c.Say([]string{"BARECLAW_HEARTBEAT is off: gateways that start will not bring it up to date"})
 	}
-	c.Say([]string{asking(heartbeat.Asks(cfg), cfg.Heartbeat, humanize.Span(cfg.HeartbeatInterval))})
+	c.Say([]string{asking(heartbeat.Asks(cfg), cfg.Heartbeat, humanize.Span(time.Duration(cfg.HeartbeatInterval)))})
 	return nil
 }
 
 // asking explains whether ticks ask Claude, the costs, and the alternative.
-func asking(asks bool, setting config.Heartbeat, interval string) string {
+func asking(asks bool, setting config.HeartbeatMode, interval string) string {
 	switch {
 	case asks && setting == config.HeartbeatOn:
 		return "Claude is asked once every " + interval + ", which is billed or counts against your plan's limits; BARECLAW_HEARTBEAT=revive asks nothing"
@@ -84,7 +84,7 @@ type HeartbeatUninstall struct {
 // Run uninstalls the job. The refusal is recorded first, because a gateway may be
 // starting.
 func (h *HeartbeatUninstall) Run(c *command.Context, cfg config.Config) error {
-	if err := heartbeat.SaveConsent(cfg.StateDir, heartbeat.ConsentNo); err != nil {
+	if err := heartbeat.SaveConsent(string(cfg.StateDir), heartbeat.ConsentNo); err != nil {
 		return err
 	}
 	did, err := h.manager().Uninstall(c.Context, service.Heartbeat)
@@ -120,7 +120,7 @@ func (h *HeartbeatRun) Run(c *command.Context, cfg config.Config) error {
 	o.Out = c.Err
 	began := time.Now()
 	ran := heartbeat.Run(c.Context, o)
-	records, err := heartbeat.Read(cfg.StateDir)
+	records, err := heartbeat.Read(string(cfg.StateDir))
 	var recorded struct {
 		Tick *heartbeat.Tick `json:"tick"` // null: another tick was at work
 	}

@@ -90,12 +90,12 @@ func knownConsent(w *wizard, cfg config.Config, s *heartbeat.Status) heartbeat.C
 // askForHeartbeat asks which heartbeat the user wants, and explains the effects and the costs.
 func askForHeartbeat(ctx context.Context, w *wizard, cfg config.Config) (heartbeat.Consent, error) {
 	tells := "is kept on the channel " + heartbeat.Channel
-	if to := cfg.HeartbeatNotify; to != "" {
+	if to := string(cfg.HeartbeatNotify); to != "" {
 		tells = "is sent to " + term.SafeLine(to)
 	}
-	w.note("%s can look after the gateway every %s:", w.service.System(), humanize.Span(cfg.HeartbeatInterval))
+	w.note("%s can look after the gateway every %s:", w.service.System(), humanize.Span(time.Duration(cfg.HeartbeatInterval)))
 	w.note("y: the gateway is started if it is down, and Claude is asked whether anything needs attention. What Claude finds %s.", tells)
-	w.note("   %s", heartbeatCost(w, cfg.HeartbeatInterval))
+	w.note("   %s", heartbeatCost(w, time.Duration(cfg.HeartbeatInterval)))
 	w.note("r: the gateway is started if it is down. Claude is not asked, and it costs nothing (BARECLAW_HEARTBEAT=revive).")
 	w.note("n: no heartbeat, and no later start of the gateway installs one.")
 	letter, err := w.pick(ctx, steps.Question{Text: "Install the heartbeat?", Has: "y/r/N",
@@ -116,8 +116,8 @@ func heartbeatCost(w *wizard, interval time.Duration) string {
 }
 
 func declineHeartbeat(ctx context.Context, w *wizard, cfg config.Config) (steps.Outcome, error) {
-	before, err := heartbeat.ReadConsent(cfg.StateDir)
-	if err := errors.Join(err, heartbeat.SaveConsent(cfg.StateDir, heartbeat.ConsentNo)); err != nil {
+	before, err := heartbeat.ReadConsent(string(cfg.StateDir))
+	if err := errors.Join(err, heartbeat.SaveConsent(string(cfg.StateDir), heartbeat.ConsentNo)); err != nil {
 		return steps.Outcome{}, err
 	}
 	if w.service.Available(ctx) == nil {
@@ -146,7 +146,7 @@ func installHeartbeat(ctx context.Context, w *wizard, cfg config.Config, spec se
 			return steps.Outcome{}, err
 		}
 	}
-	if err := heartbeat.SaveConsent(cfg.StateDir, consent); err != nil {
+	if err := heartbeat.SaveConsent(string(cfg.StateDir), consent); err != nil {
 		return steps.Outcome{}, err
 	}
 	did, err := w.service.Install(ctx, service.Heartbeat, spec)
@@ -158,6 +158,6 @@ func installHeartbeat(ctx context.Context, w *wizard, cfg config.Config, spec se
 	if consent == heartbeat.ConsentRevive {
 		does = "looks after the gateway and asks Claude nothing"
 	}
-	detail := fmt.Sprintf("%s calls the heartbeat every %s, which %s", w.service.System(), humanize.Span(cfg.HeartbeatInterval), does)
+	detail := fmt.Sprintf("%s calls the heartbeat every %s, which %s", w.service.System(), humanize.Span(time.Duration(cfg.HeartbeatInterval)), does)
 	return steps.DoneIf(!before.Installed || !before.Current || !before.Active, detail), nil
 }

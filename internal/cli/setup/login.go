@@ -100,7 +100,7 @@ func checkLoginToken(token string) error {
 // oneTurn lets claude answer in a temporary directory.
 func oneTurn(ctx context.Context, w *wizard) doctor.Finding {
 	found := doctor.Turn(ctx, doctor.Options{Turn: true, Environ: w.claudeEnviron(), EnvFile: w.path, Report: config.Report{Config: config.Config{
-		Agent: config.AgentClaude, Claude: w.claude, Model: w.current("BARECLAW_MODEL"), PassEnv: strings.Split(w.current("BARECLAW_PASS_ENV"), ","),
+		Agent: config.AgentClaude, Claude: config.Command(w.claude), Model: config.Model(w.current("BARECLAW_MODEL")), PassEnv: strings.Split(w.current("BARECLAW_PASS_ENV"), ","),
 	}}})
 	if found.Level == "" {
 		return doctor.Finding{Level: doctor.Problem, What: "Claude could not be asked.", Command: "bareclaw doctor"}

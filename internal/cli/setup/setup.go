@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
 	"bareclaw/adapters"
 	"bareclaw/core/config"
@@ -158,7 +159,7 @@ func (w *wizard) adopt() error {
 	case Generate: // only if none is set
 		w.choices[varHTTP] = cmp.Or(token, rand.Text())
 	}
-	set := config.Heartbeat(w.current(varHeartbeat))
+	set := config.HeartbeatMode(w.current(varHeartbeat))
 	switch {
 	case w.Heartbeat == HeartbeatRevive:
 		w.choices[varHeartbeat] = string(config.HeartbeatRevive)
@@ -172,7 +173,7 @@ func (w *wizard) adopt() error {
 func (w *wizard) request(cfg config.Config) service.Request {
 	dir, _ := config.WorkingDir() // none is refused as a directory
 	return service.Request{
-		Binary: w.c.Self, Dir: dir, Environ: w.daemonEnviron(), Claude: cfg.Claude, StateDir: cfg.StateDir, Interval: cfg.HeartbeatInterval,
+		Binary: w.c.Self, Dir: dir, Environ: w.daemonEnviron(), Claude: string(cfg.Claude), StateDir: string(cfg.StateDir), Interval: time.Duration(cfg.HeartbeatInterval),
 		Echo: w.claude == "", // the first step has reported a missing claude
 	}
 }

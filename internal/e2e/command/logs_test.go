@@ -126,7 +126,7 @@ func sameJSON(a, b string) bool {
 // was rotated.
 func TestLogOfADetachedGateway(t *testing.T) {
 	t.Parallel()
-	for _, where := range []string{config.LogFileAuto, config.LogFileOff, "elsewhere/claw.log"} {
+	for _, where := range []string{string(config.LogFileAuto), string(config.LogFileOff), "elsewhere/claw.log"} {
 		t.Run(filepath.Base(where), func(t *testing.T) {
 			t.Parallel()
 			m := harness.NewMachine(t)

@@ -77,7 +77,7 @@ func lineExample(t testing.TB) (source, row, setting string) {
 		case b.Lang != "go":
 		case strings.Contains(b.Text, "\npackage line\n"):
 			source = b.Text
-		case strings.Contains(b.Text, "env:"):
+		case strings.Contains(b.Text, "envconfig:"):
 			setting = b.Text
 		default:
 			row = b.Text
