@@ -215,9 +215,9 @@ func (s *Server) offer(t *sdk.Tool) {
 // Answers returns the answers of session hosts, by method, for sessions with a set of tools; for no
 // choice, with the gateway's own set.
 func (s *Server) Answers(set toolset.Set) map[string]json.RawMessage {
-	listed := []json.RawMessage{}
+	listed := []*sdk.Tool{}
 	for _, t := range s.tools.ListOf(set) {
-		listed = append(listed, encode(describe(&t)))
+		listed = append(listed, describe(&t))
 	}
 	return map[string]json.RawMessage{
 		"initialize": encode(&sdk.InitializeResult{
@@ -238,7 +238,7 @@ const (
 	methodPing = "ping"
 )
 
-// describe returns a tool as clients see it.
+// describe returns a tool as the SDK and clients see it: its JSON, and what claude reads beside.
 func describe(t *tools.Tool) *sdk.Tool {
 	d := &sdk.Tool{Name: t.Name, Title: t.Annotations.Title, Description: t.Description, InputSchema: t.Input}
 	if t.Output != nil {

@@ -50,7 +50,7 @@ func (m *manager) create(ctx context.Context, c tools.Call, args createArgs) (to
 	if slices.Contains(protected, args.Name) {
 		return tools.Result{}, fmt.Errorf("name: %q is protected and cannot be replaced", args.Name)
 	}
-	checked, err := m.offer.call(ctx, api.Tool{Name: api.CreateTool}, c, false)
+	checked, err := m.offer.call(ctx, api.Tool{Tool: tools.Tool{Name: api.CreateTool}}, c, false)
 	if ended := (*endedError)(nil); errors.As(err, &ended) {
 		err = notChecked(ended)
 	}

@@ -82,7 +82,7 @@ func TestEndBeforeReady(t *testing.T) {
 	if _, err := r.registry.Call(t.Context(), "hello_world", tools.Call{}); !errors.Is(err, core.ErrClosed) {
 		t.Errorf("an unknown tool: %v", err)
 	}
-	if _, err := r.offer.toolOf(api.Tool{Name: "act"}).Handle(t.Context(), tools.Call{}); !errors.Is(err, tools.ErrNotBegun) {
+	if _, err := r.offer.toolOf(api.Tool{Tool: tools.Tool{Name: "act"}}).Handle(t.Context(), tools.Call{}); !errors.Is(err, tools.ErrNotBegun) {
 		t.Errorf("a call that waits: %v", err)
 	}
 }

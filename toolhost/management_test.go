@@ -27,7 +27,7 @@ func TestReachOfTools(t *testing.T) {
 		t.Errorf("%q reach all channels, want %q", all, want)
 	}
 	o := offer{}
-	for _, d := range []api.Tool{{Name: "built_in"}, {Name: "file", File: "file.ts"}} {
+	for _, d := range []api.Tool{{Tool: tools.Tool{Name: "built_in"}}, {Tool: tools.Tool{Name: "file"}, File: "file.ts"}} {
 		tool := o.toolOf(d)
 		channel, err := tool.Reach(t.Context(), tools.Call{Channel: "c"})
 		check.OK(t, err)

@@ -213,11 +213,12 @@ func (o *offer) count() int {
 
 // toolOf returns a tool that the tool host carries out.
 func (o *offer) toolOf(d api.Tool) tools.Tool {
-	t := tools.Tool{Name: d.Name, Description: d.Description, ByName: true, Input: d.InputSchema, Output: d.OutputSchema, Reach: tools.ReachOwn}
+	t := d.Tool
+	t.ByName = true
+	t.Reach = tools.ReachOwn
 	if d.File != "" {
 		t.ChecksArgs = true // in the tool host, which may be killed
 	}
-	t.Annotations = d.Annotations.Hints()
 	t.Timeout = time.Duration(d.TimeoutMS) * time.Millisecond
 	if t.Timeout == 0 {
 		t.Timeout = tools.DefaultTimeout

@@ -29,7 +29,7 @@ func hostWith(t *testing.T, now *atomic.Pointer[listed]) *child {
 	m.HandleFunc("GET "+api.PathTools, func(w http.ResponseWriter, _ *http.Request) {
 		l, all := now.Load(), []api.Tool{}
 		for name := range strings.FieldsSeq(l.names) {
-			all = append(all, api.Tool{Name: name, File: name + ".ts", InputSchema: json.RawMessage(`{"type":"object"}`)})
+			all = append(all, api.Tool{Tool: tools.Tool{Name: name, Input: json.RawMessage(`{"type":"object"}`)}, File: name + ".ts"})
 		}
 		w.Header().Set("ETag", `"`+l.names+`"`)
 		if l.partial {

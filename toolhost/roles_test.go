@@ -50,7 +50,7 @@ func beSilent() {
 			return
 		}
 		w.Header().Set("ETag", `"1"`)
-		api.Write(w, http.StatusOK, []api.Tool{{Name: "silent", Description: "Silent", InputSchema: json.RawMessage(`{"type":"object"}`), TimeoutMS: 1000}})
+		api.Write(w, http.StatusOK, []api.Tool{{Tool: tools.Tool{Name: "silent", Description: "Silent", Input: json.RawMessage(`{"type":"object"}`)}, TimeoutMS: 1000}})
 	})
 	s := api.NewServer(m, slog.New(slog.DiscardHandler))
 	for _, fd := range []uintptr{api.CallsFD, api.ControlFD} {

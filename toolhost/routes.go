@@ -53,7 +53,7 @@ func (s *server) serveList(c *child, r *http.Request) (any, error) {
 	l, err := c.client.list(r.Context())
 	if i := slices.IndexFunc(l.tools, func(t api.Tool) bool { return t.Name == api.CreateTool }); i >= 0 {
 		whole := createTool(s.files.tools, nil)
-		l.tools[i] = api.Tool{Name: whole.Name, Description: whole.Description, InputSchema: whole.Input}
+		l.tools[i] = api.Tool{Tool: tools.Tool{Name: whole.Name, Description: whole.Description, Input: whole.Input}}
 	}
 	return l.tools, err
 }

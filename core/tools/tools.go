@@ -12,21 +12,22 @@ import (
 	"bareclaw/core"
 )
 
-// A Tool is a function that a model may call.
+// A Tool is a function that a model may call. Its JSON is that of MCP; the tool host sends its tools
+// to the daemon in that form.
 type Tool struct {
-	Name        string
-	Description string
-	Source      string          // the name of the source, which the registry sets
-	Input       json.RawMessage // JSON Schema of the arguments, whose type is "object"
-	Output      json.RawMessage // JSON Schema of Result.Structured; nil: none
-	Annotations Annotations
-	Timeout     time.Duration // of a call; 0: DefaultTimeout
-	Pinned      bool          // claude sees the tool from the start, and need not search
-	ByName      bool          // tool_call calls the tool too; else it is called by its own name only
-	Keyed       bool          // takes effect once for all calls with the same Call.Key
-	ChecksArgs  bool          // Handle checks the arguments: the schema may be anybody's, and a check of it may never end
-	Reach       Reach         // the channel that a call acts on; nil: all channels
-	Handle      Handler
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Source      string          `json:"-"`                      // the name of the source, which the registry sets
+	Input       json.RawMessage `json:"inputSchema"`            // JSON Schema of the arguments, whose type is "object"
+	Output      json.RawMessage `json:"outputSchema,omitempty"` // JSON Schema of Result.Structured; nil: none
+	Annotations Annotations     `json:"annotations,omitzero"`
+	Timeout     time.Duration   `json:"-"` // of a call; 0: DefaultTimeout
+	Pinned      bool            `json:"-"` // claude sees the tool from the start, and need not search
+	ByName      bool            `json:"-"` // tool_call calls the tool too; else it is called by its own name only
+	Keyed       bool            `json:"-"` // takes effect once for all calls with the same Call.Key
+	ChecksArgs  bool            `json:"-"` // Handle checks the arguments: the schema may be anybody's, and a check of it may never end
+	Reach       Reach           `json:"-"` // the channel that a call acts on; nil: all channels
+	Handle      Handler         `json:"-"`
 
 	args *Schema // made by the registry
 	list *List   // that has the tool; nil: none
@@ -35,16 +36,16 @@ type Tool struct {
 // DefaultTimeout bounds the call of a tool that sets no limit.
 const DefaultTimeout = 30 * time.Second
 
-// Annotations are hints for clients.
+// Annotations are hints for clients. Their JSON is that of MCP.
 type Annotations struct {
-	Title       string
-	ReadOnly    bool // changes nothing: may run again, and beside others
-	Idempotent  bool // may run again
-	Destructive Hint // may remove or replace something; clients assume so of a tool that does not say
-	OpenWorld   Hint // reaches what is outside of the gateway; likewise
+	Title       string `json:"title,omitempty"`
+	ReadOnly    bool   `json:"readOnlyHint,omitempty"`    // changes nothing: may run again, and beside others
+	Idempotent  bool   `json:"idempotentHint,omitempty"`  // may run again
+	Destructive Hint   `json:"destructiveHint,omitempty"` // may remove or replace something; clients assume so of a tool that does not say
+	OpenWorld   Hint   `json:"openWorldHint,omitempty"`   // reaches what is outside of the gateway; likewise
 }
 
-// A Hint is an answer to a question that a tool need not answer.
+// A Hint is an answer to a question that a tool need not answer. Its JSON is true, false or null.
 type Hint int
 
 // The values of a Hint.
@@ -54,24 +55,37 @@ const (
 	No
 )
 
-// HintOf returns the Hint that a value of JSON gives; nil: there is none.
-func HintOf(v *bool) Hint {
-	switch {
-	case v == nil:
-		return Unsaid
-	case *v:
+// HintOf returns the Hint of an answer.
+func HintOf(yes bool) Hint {
+	if yes {
 		return Yes
 	}
 	return No
 }
 
-// Value returns the hint as a value of JSON; nil: nobody has given one.
+// Value returns the answer; nil: there is none.
 func (h Hint) Value() *bool {
 	if h == Unsaid {
 		return nil
 	}
 	yes := h == Yes
 	return &yes
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (h Hint) MarshalJSON() ([]byte, error) { return json.Marshal(h.Value()) }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (h *Hint) UnmarshalJSON(b []byte) error {
+	var value *bool
+	if err := json.Unmarshal(b, &value); err != nil {
+		return err
+	}
+	*h = Unsaid
+	if value != nil {
+		*h = HintOf(*value)
+	}
+	return nil
 }
 
 // A Handler carries out a call. An error is told to the model, which may try again, except for

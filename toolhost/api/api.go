@@ -113,44 +113,13 @@ type Memory struct {
 	HeapTotal uint64 `json:"heapTotal"`
 }
 
-// A Tool describes a loaded tool.
+// A Tool is a loaded tool, without its handler.
 type Tool struct {
-	Name         string          `json:"name"`
-	Description  string          `json:"description"`
-	InputSchema  json.RawMessage `json:"inputSchema"`
-	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	Annotations  *Annotations    `json:"annotations,omitempty"`
-	TimeoutMS    int64           `json:"timeoutMs,omitempty"`
-	File         string          `json:"file,omitempty"` // in the tools directory; empty for a built-in tool
-	Sum          string          `json:"sum,omitempty"`  // of the file, as in File
-}
+	tools.Tool
 
-// Annotations are hints for clients, as MCP names them.
-type Annotations struct {
-	Title           string `json:"title,omitempty"`
-	ReadOnlyHint    bool   `json:"readOnlyHint,omitempty"`
-	IdempotentHint  bool   `json:"idempotentHint,omitempty"`
-	DestructiveHint *bool  `json:"destructiveHint,omitempty"` // nil: the tool does not say, likewise below
-	OpenWorldHint   *bool  `json:"openWorldHint,omitempty"`
-}
-
-// AnnotationsOf returns the annotations of a tool as MCP names them; nil if the tool has none.
-func AnnotationsOf(a tools.Annotations) *Annotations {
-	if a == (tools.Annotations{}) {
-		return nil
-	}
-	return &Annotations{a.Title, a.ReadOnly, a.Idempotent, a.Destructive.Value(), a.OpenWorld.Value()}
-}
-
-// Hints returns the annotations as a tool has them.
-func (a *Annotations) Hints() tools.Annotations {
-	if a == nil {
-		return tools.Annotations{}
-	}
-	return tools.Annotations{
-		Title: a.Title, ReadOnly: a.ReadOnlyHint, Idempotent: a.IdempotentHint,
-		Destructive: tools.HintOf(a.DestructiveHint), OpenWorld: tools.HintOf(a.OpenWorldHint),
-	}
+	TimeoutMS int64  `json:"timeoutMs,omitempty"`
+	File      string `json:"file,omitempty"` // in the tools directory; empty for a built-in tool
+	Sum       string `json:"sum,omitempty"`  // of the file, as in File
 }
 
 // MachineWait is how long a call of a script waits for a machine, before its own time begins.

@@ -99,12 +99,12 @@ func (a *createArgs) describe(s *script.Script) bool {
 	if a.TimeoutMS != 0 {
 		timeout = time.Duration(a.TimeoutMS) * time.Millisecond
 	}
-	var hints *api.Annotations
+	var hints tools.Annotations
 	if a.Annotations != nil && json.Unmarshal(a.Annotations, &hints) != nil {
 		return false
 	}
 	return s.Name == a.Name && s.Description == a.Description && sameJSON(s.Input, a.Schema) && (s.Output == nil && a.Output == nil || sameJSON(s.Output, a.Output)) &&
-		s.Annotations == hints.Hints() && s.Timeout == timeout && sameSet(s.Permissions, a.Permissions)
+		s.Annotations == hints && s.Timeout == timeout && sameSet(s.Permissions, a.Permissions)
 }
 
 func sameJSON(a, b json.RawMessage) bool {

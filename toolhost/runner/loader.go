@@ -169,8 +169,10 @@ func (l *loader) offer() *offering {
 			timeout -= api.MachineWait
 		}
 		list[i] = api.Tool{
-			Name: t.Name, Description: t.Description, InputSchema: t.Input, OutputSchema: t.Output, TimeoutMS: timeout.Milliseconds(), File: files[t.Name].Name, Sum: files[t.Name].Sum,
-			Annotations: api.AnnotationsOf(t.Annotations),
+			Tool:      t,
+			TimeoutMS: timeout.Milliseconds(),
+			File:      files[t.Name].Name,
+			Sum:       files[t.Name].Sum,
 		}
 	}
 	return &offering{list, l.scriptsOf(files)}

@@ -152,9 +152,9 @@ func (s *Script) declareAnnotations(v any) error {
 		case "idempotentHint":
 			s.Annotations.Idempotent = yes
 		case "destructiveHint":
-			s.Annotations.Destructive = tools.HintOf(&yes)
+			s.Annotations.Destructive = tools.HintOf(yes)
 		case "openWorldHint":
-			s.Annotations.OpenWorld = tools.HintOf(&yes)
+			s.Annotations.OpenWorld = tools.HintOf(yes)
 		default:
 			return fmt.Errorf("there is no annotation %q; there are title, readOnlyHint, idempotentHint, destructiveHint and openWorldHint", member)
 		}

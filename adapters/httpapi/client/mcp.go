@@ -14,7 +14,7 @@ type Tool struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Meta        struct {
-		Source string `json:"bareclaw/source"` // gateway, builtin or dynamic
+		Source string `json:"bareclaw/source"` // such as gateway
 	} `json:"_meta"`
 }
 
