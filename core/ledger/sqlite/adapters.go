@@ -23,18 +23,20 @@ var (
 	stmtForgetRecords = newStatement("forget records", `DELETE FROM records WHERE owner=? AND key>=? AND key<? AND at<?`)
 )
 
-// putAdapters compiles the deliveries, inbounds and records of a change: the durable state
-// of adapters to remote services.
-func putAdapters(k *compiler, c *core.Change) {
+func putDeliveries(k *compiler, c *core.Change) {
 	doc := func(d *core.Delivery) string {
 		return k.doc(core.Delivery{Kind: d.Kind, Attempts: d.Attempts, Error: d.Error})
 	}
 	for _, d := range c.Deliver {
-		k.add(stmtDeliver, d.ID, d.ID, d.Adapter, string(d.Channel), nullable(string(d.Message)), nanos(d.CreatedAt), doc(d), raw(d.Body), raw(d.Progress))
+		message := nullable(string(d.Message))
+		k.add(stmtDeliver, d.ID, d.ID, d.Adapter, string(d.Channel), message, nanos(d.CreatedAt), doc(d), raw(d.Body), raw(d.Progress))
 	}
 	for _, d := range c.Delivered {
 		k.add(stmtDelivered, d.ID, string(d.State), nanos(d.EndedAt), doc(d), raw(d.Progress), d.ID)
 	}
+}
+
+func putInbounds(k *compiler, c *core.Change) {
 	for _, i := range c.Inbound {
 		k.add(stmtInbound, i.ID, i.ID, i.Adapter, nanos(i.ReceivedAt), raw(i.Body))
 	}
@@ -44,6 +46,9 @@ func putAdapters(k *compiler, c *core.Change) {
 	if !c.ForgetInbound.IsZero() {
 		k.add(stmtForgetInbound, c.ForgetInbound.String(), nanos(c.ForgetInbound))
 	}
+}
+
+func putRecords(k *compiler, c *core.Change) {
 	for _, r := range c.ForgetRecords {
 		k.add(stmtForgetRecords, r.Prefix, r.Owner, r.Prefix, after(r.Prefix), nanos(r.Before))
 	}
@@ -58,7 +63,7 @@ func putAdapters(k *compiler, c *core.Change) {
 
 // adapters reads the state of adapters and implements [core.DeliveryReader] and
 // [core.AdapterReader].
-type adapters struct{ *reader }
+type adapters struct{ reader *reader }
 
 const deliveryColumns = `SELECT id, adapter, channel, coalesce(message,''), state, created_at, ended_at, doc, body, progress FROM deliveries `
 

@@ -35,43 +35,36 @@ type compiler struct {
 	err   error // the change cannot be written
 }
 
-// compile turns a change into statements in execution order. Statements that may be
+// kinds compile the kinds of records of a change, in order of execution. Statements that may be
 // refused as duplicates come first, because a refusal then leaves nothing to undo.
+var kinds = []func(*compiler, *core.Change){
+	acceptMessages,
+	beginTurns,
+	updateTurns,
+	requeueMessages,
+	settleMessages,
+	endTurns,
+	putApprovals,
+	addBackgrounds,
+	putDeliveries,
+	putInbounds,
+	putRecords,
+	amendMessages,
+	reorderMessages,
+	changeSettings,
+	forgetChannels,
+}
+
+// compile turns a change into statements.
 func compile(c *core.Change) *compiler {
 	if k, ok := arrive(c); ok {
 		return k
 	}
 	k := &compiler{ops: make([]op, 0, len(c.Accept)+2*len(c.Begin)+len(c.Settle)+2*len(c.End)+2)}
-	each(k, c.Accept, acceptMessage)
-	each(k, c.Begin, beginTurn)
-	each(k, c.Update, updateTurn)
-	for _, id := range c.Requeue {
-		k.add(stmtRequeue, string(id), string(id))
-	}
-	for i := range c.Settle {
-		settleMessage(k, &c.Settle[i])
-	}
-	each(k, c.End, endTurn)
-	each(k, c.Approvals, putApproval)
-	each(k, c.Background, addBackground)
-	putAdapters(k, c)
-	each(k, c.Amend, amendMessage)
-	for _, p := range c.Reorder {
-		k.add(stmtRank, string(p.ID), int64(p.Rank), string(p.ID))
-	}
-	for i := range c.Settings {
-		changeSettings(k, &c.Settings[i])
-	}
-	for _, key := range c.Forget {
-		forgetChannel(k, key)
+	for _, put := range kinds {
+		put(k, c)
 	}
 	return k
-}
-
-func each[T any](k *compiler, all []*T, compile func(*compiler, *T)) {
-	for _, v := range all {
-		compile(k, v)
-	}
 }
 
 // add adds a statement and returns the op until the next call.
@@ -178,7 +171,7 @@ const maxArrivals = 1024
 var (
 	stmtArrive = newStatement("accept message", `INSERT INTO arrivals(id, seq, channel, received_at, doc, content, turn, session, begun_at, turn_doc, line)
 		SELECT ?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11
-		WHERE NOT EXISTS (SELECT 1 FROM messages WHERE id=?1) AND NOT EXISTS (SELECT 1 FROM turns WHERE id=?7)`)
+		WHERE NOT EXISTS (SELECT 1 FROM messages WHERE id=?1) AND NOT EXISTS (SELECT 1 FROM turns WHERE id=?7)`).orElse(alreadyRecorded)
 	stmtPostMessages = newStatement("", `INSERT INTO messages(id, channel, received_at, state, turn, dispatched_at, doc, content)
 		SELECT id, channel, received_at, turn IS NOT NULL, turn, coalesce(begun_at,0), doc, content FROM arrivals ORDER BY seq`)
 	stmtPostTurns = newStatement("", `INSERT INTO turns(id, session, begun_at, doc, line)
@@ -223,6 +216,11 @@ func (w *writer) countArrivals() error {
 	}
 	w.queue.unposted.Store(w.kept > 0)
 	return nil
+}
+
+// alreadyRecorded is the error for an arrival whose message or turn is known.
+func alreadyRecorded(_ *writeConn, o *op) error {
+	return fmt.Errorf("%s %s: the message or its turn is recorded already", o.stmt.verb, o.id)
 }
 
 // isArrival reports whether arrive compiled the entry.

@@ -22,15 +22,29 @@ type statement struct {
 	id    int    // index in statements
 	verb  string // begins the error of a change; the subject follows
 	query string
+	// unchanged returns the error of an op that has changed no row, nil if that is as good.
+	unchanged func(*writeConn, *op) error
 }
 
 // statements holds all statements. Only package initialization changes the list.
 var statements []*statement
 
-// newStatement adds a statement of changes. The verb is for errors; the subject follows.
+// newStatement adds a statement of changes, which may change no row. The verb is for errors; the
+// subject follows.
 func newStatement(verb, query string) *statement {
-	s := &statement{len(statements), verb, query}
+	s := &statement{
+		id:        len(statements),
+		verb:      verb,
+		query:     query,
+		unchanged: func(*writeConn, *op) error { return nil },
+	}
 	statements = append(statements, s)
+	return s
+}
+
+// orElse has unchanged decide about an op that has changed no row.
+func (s *statement) orElse(unchanged func(*writeConn, *op) error) *statement {
+	s.unchanged = unchanged
 	return s
 }
 
@@ -118,7 +132,7 @@ func (c *writeConn) apply(o *op, n *counters) (wrote bool, err error) {
 		return false, fmt.Errorf("%s %s: %w", o.stmt.verb, o.id, err)
 	}
 	if rows == 0 {
-		return false, c.unchanged(o)
+		return false, o.stmt.unchanged(c, o)
 	}
 	switch o.stmt {
 	case stmtAccept:
@@ -132,25 +146,7 @@ func (c *writeConn) apply(o *op, n *counters) (wrote bool, err error) {
 	return true, err
 }
 
-// unchanged returns the error for an op that changed no row, nil if the op is
-// idempotent.
-func (c *writeConn) unchanged(o *op) error {
-	switch o.stmt {
-	case stmtAccept:
-		return c.duplicate(o.id)
-	case stmtRun, stmtAmend, stmtRank:
-		return fmt.Errorf("%s %s: %w", o.stmt.verb, o.id, core.ErrNotWaiting)
-	case stmtSettle, stmtRequeue: // the message keeps its outcome, or waits already
-		return c.exists(stmtHasMessage, o)
-	case stmtEnd, stmtUpdate:
-		return c.exists(stmtHasTurn, o)
-	case stmtArrive:
-		return fmt.Errorf("%s %s: the message or its turn is recorded already", o.stmt.verb, o.id)
-	default:
-		return nil
-	}
-}
-
+// exists returns ErrNotFound for an op whose subject the query does not find.
 func (c *writeConn) exists(query *statement, o *op) error {
 	var one int
 	err := c.row(query, o.id).Scan(&one)

@@ -25,6 +25,12 @@ var forgetSteps = []*statement{
 	newStatement("forget the settings of", `DELETE FROM settings WHERE channel=?1`),
 }
 
+func forgetChannels(k *compiler, c *core.Change) {
+	for _, key := range c.Forget {
+		forgetChannel(k, key)
+	}
+}
+
 func forgetChannel(k *compiler, key core.ChannelKey) {
 	for _, s := range forgetSteps {
 		k.add(s, string(key), string(key))

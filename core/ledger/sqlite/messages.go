@@ -15,14 +15,14 @@ import (
 var (
 	stmtAccept = newStatement("accept message with source key",
 		`INSERT INTO messages(id, channel, source_key, received_at, state, dispatched_at, doc, content)
-		VALUES(?,?,?,?,0,0,?,?) ON CONFLICT(source_key) WHERE source_key IS NOT NULL DO NOTHING`)
+		VALUES(?,?,?,?,0,0,?,?) ON CONFLICT(source_key) WHERE source_key IS NOT NULL DO NOTHING`).orElse(duplicate)
 	// A message without an outcome keeps its key.
 	stmtFreeKey    = newStatement("free source key", `UPDATE messages SET source_key=NULL WHERE source_key=?1 AND received_at<?2 AND state>1`)
-	stmtRun        = newStatement("begin a turn with message", `UPDATE messages SET state=1, turn=?, dispatched_at=? WHERE id=? AND state=0`)
-	stmtRequeue    = newStatement("put back message", `UPDATE messages SET state=0, turn=NULL, dispatched_at=0 WHERE id=? AND state=1`)
-	stmtSettle     = newStatement("settle message", `UPDATE messages SET state=?, ended_at=?, outcome=?, reply=? WHERE id=? AND state<2`)
-	stmtAmend      = newStatement("amend message", `UPDATE messages SET content=?, doc=? WHERE id=? AND state=0`)
-	stmtRank       = newStatement("reorder message", `UPDATE messages SET rank=? WHERE id=? AND state=0`)
+	stmtRun        = newStatement("begin a turn with message", `UPDATE messages SET state=1, turn=?, dispatched_at=? WHERE id=? AND state=0`).orElse(notWaiting)
+	stmtRequeue    = newStatement("put back message", `UPDATE messages SET state=0, turn=NULL, dispatched_at=0 WHERE id=? AND state=1`).orElse(knownMessage)
+	stmtSettle     = newStatement("settle message", `UPDATE messages SET state=?, ended_at=?, outcome=?, reply=? WHERE id=? AND state<2`).orElse(knownMessage)
+	stmtAmend      = newStatement("amend message", `UPDATE messages SET content=?, doc=? WHERE id=? AND state=0`).orElse(notWaiting)
+	stmtRank       = newStatement("reorder message", `UPDATE messages SET rank=? WHERE id=? AND state=0`).orElse(notWaiting)
 	stmtBySource   = newStatement("", `SELECT id, doc FROM messages WHERE source_key=?`)
 	stmtHasMessage = newStatement("", `SELECT 1 FROM messages WHERE id=?`)
 )
@@ -44,6 +44,12 @@ const (
 )
 
 var states = [...]core.State{core.Waiting, core.Running, core.Answered, core.Failed, core.Cancelled}
+
+func acceptMessages(k *compiler, c *core.Change) {
+	for _, m := range c.Accept {
+		acceptMessage(k, m)
+	}
+}
 
 func acceptMessage(k *compiler, m *core.Message) {
 	content, doc := encodeMessage(k, m)
@@ -74,12 +80,36 @@ func encodeMessage(k *compiler, m *core.Message) (content, doc string) {
 	return content, k.doc(d)
 }
 
+func requeueMessages(k *compiler, c *core.Change) {
+	for _, id := range c.Requeue {
+		k.add(stmtRequeue, string(id), string(id))
+	}
+}
+
+func reorderMessages(k *compiler, c *core.Change) {
+	for _, r := range c.Reorder {
+		k.add(stmtRank, string(r.ID), int64(r.Rank), string(r.ID))
+	}
+}
+
+func amendMessages(k *compiler, c *core.Change) {
+	for _, m := range c.Amend {
+		amendMessage(k, m)
+	}
+}
+
 func amendMessage(k *compiler, m *core.Message) {
 	content, doc := encodeMessage(k, m)
 	id := string(m.ID)
 	k.add(stmtAmend, id, inline(content), doc, id)
 	k.add(stmtNoBody, id, bodyContent, id)
 	k.body(bodyContent, id, content)
+}
+
+func settleMessages(k *compiler, c *core.Change) {
+	for i := range c.Settle {
+		settleMessage(k, &c.Settle[i])
+	}
 }
 
 func settleMessage(k *compiler, s *core.Settlement) {
@@ -93,7 +123,17 @@ func settleMessage(k *compiler, s *core.Settlement) {
 	k.add(stmtSettle, string(s.ID), code, nanos(s.EndedAt), k.doc(doc), s.Reply.Text, string(s.ID))
 }
 
-func (c *writeConn) duplicate(key string) error {
+// notWaiting is the error for a message that does not wait.
+func notWaiting(_ *writeConn, o *op) error {
+	return fmt.Errorf("%s %s: %w", o.stmt.verb, o.id, core.ErrNotWaiting)
+}
+
+// knownMessage accepts that a message stays as it is, for instance with its outcome.
+func knownMessage(c *writeConn, o *op) error { return c.exists(stmtHasMessage, o) }
+
+// duplicate returns the [core.DuplicateError] of a message whose source key is known.
+func duplicate(c *writeConn, o *op) error {
+	key := o.id
 	var id core.MessageID
 	var doc messageDoc
 	err := c.row(stmtBySource, key).Scan(&id, storedDoc{&doc})
@@ -144,7 +184,7 @@ func decodeContent(value string, blocks bool) (core.Content, error) {
 }
 
 // messages reads messages and implements [core.MessageReader].
-type messages struct{ *reader }
+type messages struct{ reader *reader }
 
 const messageFields = `SELECT m.id, m.channel, coalesce(m.source_key,''), m.received_at, m.state, coalesce(m.turn,''),
 	m.dispatched_at, m.ended_at, m.rank, m.doc, m.outcome, coalesce(m.reply,''), `

@@ -43,7 +43,10 @@ type jobDoc struct {
 }
 
 // schedules implements [schedule.Store].
-type schedules struct{ *reader }
+type schedules struct {
+	reader *reader
+	queue  *queue
+}
 
 // AddJob implements [schedule.Store].
 func (l schedules) AddJob(ctx context.Context, j schedule.Job) error {

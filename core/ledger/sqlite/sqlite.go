@@ -89,8 +89,16 @@ func openWith(path string, log *slog.Logger, migrations []string) (*Ledger, erro
 	}
 	go w.run() // ends in Close
 	return &Ledger{
-		messages: messages{r}, turns: turns{r}, approvals: approvals{r}, channels: channels{r}, adapters: adapters{r}, totals: totals{r},
-		schedules: schedules{r}, queue: q, reader: r, writer: w,
+		messages:  messages{r},
+		turns:     turns{r},
+		approvals: approvals{r},
+		channels:  channels{r},
+		adapters:  adapters{r},
+		totals:    totals{r},
+		schedules: schedules{r, q},
+		queue:     q,
+		reader:    r,
+		writer:    w,
 	}, nil
 }
 

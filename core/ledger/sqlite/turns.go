@@ -12,9 +12,9 @@ import (
 
 var (
 	stmtTurn   = newStatement("begin turn", `INSERT INTO turns(id, session, begun_at, doc, line) VALUES(?,?,?,?,?)`)
-	stmtUpdate = newStatement("update turn", `UPDATE turns SET session=?, doc=? WHERE id=? AND ended_at=0`)
+	stmtUpdate = newStatement("update turn", `UPDATE turns SET session=?, doc=? WHERE id=? AND ended_at=0`).orElse(knownTurn)
 	stmtEnd    = newStatement("end turn", `UPDATE turns SET ended_at=?, session=coalesce(nullif(?,''),session), ending=?, result=?
-		WHERE id=? AND ended_at=0`)
+		WHERE id=? AND ended_at=0`).orElse(knownTurn)
 	stmtHasTurn     = newStatement("", `SELECT 1 FROM turns WHERE id=?`)
 	stmtSessionOurs = newStatement("note session", `INSERT INTO sessions(id, ours, completed, total_cost) VALUES(?,1,0,0)
 		ON CONFLICT(id) DO UPDATE SET ours=1`)
@@ -27,6 +27,15 @@ var (
 		`INSERT INTO backgrounds(id, channel, created_at, is_error, text, woken_by) VALUES(?,?,?,?,?,?) ON CONFLICT(id) DO NOTHING`)
 )
 
+// knownTurn accepts that a turn keeps its end.
+func knownTurn(c *writeConn, o *op) error { return c.exists(stmtHasTurn, o) }
+
+func beginTurns(k *compiler, c *core.Change) {
+	for _, t := range c.Begin {
+		beginTurn(k, t)
+	}
+}
+
 func beginTurn(k *compiler, t *core.Turn) {
 	id, line := string(t.ID), string(t.Line)
 	k.add(stmtTurn, id, id, t.SessionID, nanos(t.BegunAt), turnDoc(k, t), inline(line))
@@ -35,6 +44,12 @@ func beginTurn(k *compiler, t *core.Turn) {
 		k.add(stmtRun, string(member), id, nanos(t.BegunAt), string(member))
 	}
 	noteOpened(k, t)
+}
+
+func updateTurns(k *compiler, c *core.Change) {
+	for _, t := range c.Update {
+		updateTurn(k, t)
+	}
 }
 
 func updateTurn(k *compiler, t *core.Turn) {
@@ -51,6 +66,12 @@ func turnDoc(k *compiler, t *core.Turn) string {
 func noteOpened(k *compiler, t *core.Turn) {
 	if t.Opens && t.SessionID != "" {
 		k.add(stmtSessionOurs, t.SessionID, t.SessionID)
+	}
+}
+
+func endTurns(k *compiler, c *core.Change) {
+	for _, t := range c.End {
+		endTurn(k, t)
 	}
 }
 
@@ -74,6 +95,12 @@ func endTurn(k *compiler, t *core.Turn) {
 	}
 }
 
+func addBackgrounds(k *compiler, c *core.Change) {
+	for _, b := range c.Background {
+		addBackground(k, b)
+	}
+}
+
 func addBackground(k *compiler, b *core.Background) {
 	k.add(stmtBackground, b.ID, b.ID, string(b.Channel), nanos(b.CreatedAt), b.IsError, b.Text, b.WokenBy).paid = paid(b.CreatedAt, b.CostUSD)
 	if b.SessionID != "" && b.TotalCost > 0 {
@@ -82,7 +109,7 @@ func addBackground(k *compiler, b *core.Background) {
 }
 
 // turns reads turns and sessions and implements [core.TurnReader].
-type turns struct{ *reader }
+type turns struct{ reader *reader }
 
 const turnColumns = `SELECT t.id, t.session, t.begun_at, t.ended_at, t.doc, coalesce(t.line, b.data, ''), t.ending, coalesce(t.result,'')
 	FROM turns t LEFT JOIN bodies b ON t.line IS NULL AND b.kind=1 AND b.owner=t.id `
@@ -122,47 +149,4 @@ func (l turns) Backgrounds(ctx context.Context, key core.ChannelKey, limit int) 
 		err = scan(&b.ID, &b.Channel, at(&b.CreatedAt), &b.IsError, &b.Text, &b.WokenBy)
 		return b, err
 	}, `SELECT id, channel, created_at, is_error, text, woken_by FROM backgrounds WHERE channel=? ORDER BY seq DESC LIMIT ?`, string(key), max(0, limit))
-}
-
-var stmtApproval = newStatement("store approval",
-	`INSERT INTO approvals(id, turn, state, created_at, expires_at, decided_at, doc, input, suggestion)
-	VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT(id) DO UPDATE SET turn=excluded.turn, state=excluded.state,
-	created_at=excluded.created_at, expires_at=excluded.expires_at, decided_at=excluded.decided_at, doc=excluded.doc,
-	input=excluded.input, suggestion=excluded.suggestion WHERE approvals.state='pending'`)
-
-func putApproval(k *compiler, a *core.Approval) {
-	doc := k.doc(core.Approval{
-		Kind: a.Kind, Channel: a.Channel, Message: a.Message, Prompt: a.Prompt, RequestID: a.RequestID, Tool: a.Tool, Reason: a.Reason, Retry: a.Retry,
-		DecidedBy: a.DecidedBy,
-	})
-	k.add(stmtApproval, a.ID, a.ID, string(a.Turn), string(a.State), nanos(a.CreatedAt), nanos(a.ExpiresAt), nanos(a.DecidedAt), doc,
-		raw(a.Input), raw(a.Suggestion))
-}
-
-// approvals reads approvals and implements [core.ApprovalReader].
-type approvals struct{ *reader }
-
-const approvalColumns = `SELECT id, turn, state, created_at, expires_at, decided_at, doc, input, suggestion FROM approvals `
-
-func scanApproval(scan scanFunc) (a core.Approval, err error) {
-	err = scan(&a.ID, &a.Turn, &a.State, at(&a.CreatedAt), at(&a.ExpiresAt), at(&a.DecidedAt), storedDoc{&a}, bytesOf(&a.Input), bytesOf(&a.Suggestion))
-	if err != nil {
-		err = fmt.Errorf("approval %s: %w", a.ID, err)
-	}
-	return a, err
-}
-
-// Approval implements [core.ApprovalReader].
-func (l approvals) Approval(ctx context.Context, id string) (core.Approval, error) {
-	return readOne(ctx, l.reader, "approval "+id, scanApproval, approvalColumns+`WHERE id=?`, id)
-}
-
-// PendingApprovals implements [core.ApprovalReader].
-func (l approvals) PendingApprovals(ctx context.Context) ([]core.Approval, error) {
-	return readAll(ctx, l.reader, "pending approvals", scanApproval, approvalColumns+`WHERE state='pending' ORDER BY seq`)
-}
-
-// TurnApprovals implements [core.ApprovalReader].
-func (l approvals) TurnApprovals(ctx context.Context, id core.TurnID) ([]core.Approval, error) {
-	return readAll(ctx, l.reader, "approvals of turn "+string(id), scanApproval, approvalColumns+`WHERE turn=? ORDER BY seq`, string(id))
 }
