@@ -21,7 +21,14 @@ func putApprovals(k *compiler, c *core.Change) {
 
 func putApproval(k *compiler, a *core.Approval) {
 	doc := k.doc(core.Approval{
-		Kind: a.Kind, Channel: a.Channel, Message: a.Message, Prompt: a.Prompt, RequestID: a.RequestID, Tool: a.Tool, Reason: a.Reason, Retry: a.Retry,
+		Kind:      a.Kind,
+		Channel:   a.Channel,
+		Message:   a.Message,
+		Prompt:    a.Prompt,
+		RequestID: a.RequestID,
+		Tool:      a.Tool,
+		Reason:    a.Reason,
+		Retry:     a.Retry,
 		DecidedBy: a.DecidedBy,
 	})
 	k.add(stmtApproval, a.ID, a.ID, string(a.Turn), string(a.State), nanos(a.CreatedAt), nanos(a.ExpiresAt), nanos(a.DecidedAt), doc,

@@ -187,7 +187,9 @@ var (
 // detects duplicates.
 func arrive(c *core.Change) (k *compiler, ok bool) {
 	rest := *c
-	rest.Accept, rest.Begin, rest.Lazy = nil, nil, false
+	rest.Accept = nil
+	rest.Begin = nil
+	rest.Lazy = false
 	if len(c.Accept) != 1 || len(c.Begin) > 1 || !reflect.ValueOf(&rest).Elem().IsZero() {
 		return nil, false
 	}

@@ -71,10 +71,12 @@ func (l channels) Settings(ctx context.Context) (map[core.ChannelKey]core.Settin
 		var model, mode *string
 		err = scan(&key, &model, &mode, &s.Tools)
 		if model != nil {
-			s.Model, s.HadModel = *model, *model == ""
+			s.Model = *model
+			s.HadModel = *model == ""
 		}
 		if mode != nil {
-			s.PermissionMode, s.HadPermissionMode = *mode, *mode == ""
+			s.PermissionMode = *mode
+			s.HadPermissionMode = *mode == ""
 		}
 		all[key] = s
 		return struct{}{}, err
@@ -96,6 +98,8 @@ const selectRules = `SELECT id, channel, rule, doc FROM rules ORDER BY seq`
 func scanRule(scan scanFunc) (r core.Rule, err error) {
 	var d ruleDoc
 	err = scan(&r.ID, &r.Channel, &r.Rule, storedDoc{&d})
-	r.Tool, r.CreatedAt, r.By = d.Tool, fromNanos(d.CreatedAt), d.By
+	r.Tool = d.Tool
+	r.CreatedAt = fromNanos(d.CreatedAt)
+	r.By = d.By
 	return r, err
 }

@@ -66,8 +66,14 @@ func encodeMessage(k *compiler, m *core.Message) (content, doc string) {
 		k.fail(fmt.Errorf("encode content of %s: %w", m.ID, err))
 	}
 	d := messageDoc{Blocks: blocks, Message: core.Message{
-		Adapter: m.Adapter, Origin: m.Origin, Mode: m.Mode, SourceHash: m.SourceHash, RetryOf: m.RetryOf,
-		CanAsk: m.CanAsk, Deliver: m.Deliver, Interrupts: m.Interrupts,
+		Adapter:    m.Adapter,
+		Origin:     m.Origin,
+		Mode:       m.Mode,
+		SourceHash: m.SourceHash,
+		RetryOf:    m.RetryOf,
+		CanAsk:     m.CanAsk,
+		Deliver:    m.Deliver,
+		Interrupts: m.Interrupts,
 	}}
 	if blocks || len(content) >= bodyBytes {
 		short := m.Prompt
@@ -119,7 +125,8 @@ func settleMessage(k *compiler, s *core.Settlement) {
 		return
 	}
 	doc := s.Reply
-	doc.State, doc.Text = "", ""
+	doc.State = ""
+	doc.Text = ""
 	k.add(stmtSettle, string(s.ID), code, nanos(s.EndedAt), k.doc(doc), s.Reply.Text, string(s.ID))
 }
 
@@ -236,7 +243,9 @@ func shortPrompt(d messageDoc, content string) (core.Prompt, error) {
 }
 
 func scanColumns(scan scanFunc) (d messageDoc, content string, err error) {
-	m, state, reply := &d.Message, int64(0), ""
+	m := &d.Message
+	state := int64(0)
+	reply := ""
 	err = scan(&m.ID, &m.Channel, &m.SourceKey, at(&m.ReceivedAt), &state, &m.Turn, at(&m.DispatchedAt), at(&m.EndedAt), &m.Rank,
 		storedDoc{&d}, storedDoc{&m.Reply}, &reply, &content)
 	if err != nil {
@@ -247,7 +256,8 @@ func scanColumns(scan scanFunc) (d messageDoc, content string, err error) {
 		m.State = states[state]
 	}
 	if m.State.Final() {
-		m.Reply.State, m.Reply.Text = m.State, reply
+		m.Reply.State = m.State
+		m.Reply.Text = reply
 		m.Reply = m.Reply.Complete()
 	}
 	return d, content, nil
@@ -261,13 +271,15 @@ func (l messages) Message(ctx context.Context, id core.MessageID) (core.Message,
 // Messages implements [core.MessageReader]. The error is ErrNotFound for an unknown
 // before. For a limit below 1 the list is empty.
 func (l messages) Messages(ctx context.Context, key core.ChannelKey, limit int, before core.MessageID) ([]core.Message, error) {
-	where, args := `WHERE m.channel=? `, []any{string(key)}
+	where := `WHERE m.channel=? `
+	args := []any{string(key)}
 	if before != "" {
 		seq, err := readOne(ctx, l.reader, "message "+string(before), column[int64], `SELECT seq FROM messages WHERE id=?`, string(before))
 		if err != nil {
 			return nil, err
 		}
-		where, args = where+`AND m.seq<? `, append(args, seq)
+		where += `AND m.seq<? `
+		args = append(args, seq)
 	}
 	ms, err := readAll(ctx, l.reader, "messages of "+string(key), scanListed, listColumns+where+`ORDER BY m.seq DESC LIMIT ?`, append(args, max(0, limit))...)
 	for i := range ms {

@@ -93,7 +93,8 @@ func (q *queue) count() {
 
 func (q *queue) ripen() {
 	q.mu.Lock()
-	q.armed, q.ripe = false, true
+	q.armed = false
+	q.ripe = true
 	q.mu.Unlock()
 	q.wake.Send()
 }
@@ -103,7 +104,8 @@ func (q *queue) ripen() {
 func (q *queue) take(spare []entry) (items []entry, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	items, q.items = q.items, spare
+	items = q.items
+	q.items = spare
 	if q.ripe || q.closed {
 		q.ripe = false
 		items = append(q.lazy, items...)

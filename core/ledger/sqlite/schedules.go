@@ -65,7 +65,11 @@ func (l schedules) ReplaceJob(ctx context.Context, j schedule.Job) error {
 // documentOf returns the part of a job that is no column.
 func documentOf(k *compiler, j schedule.Job) string {
 	doc := jobDoc{j, nanos(j.CreatedAt)}
-	doc.ID, doc.Channel, doc.CreatedAt, doc.DecidedTo, doc.DoneAt = "", "", time.Time{}, time.Time{}, time.Time{}
+	doc.ID = ""
+	doc.Channel = ""
+	doc.CreatedAt = time.Time{}
+	doc.DecidedTo = time.Time{}
+	doc.DoneAt = time.Time{}
 	return k.doc(doc)
 }
 
@@ -93,7 +97,13 @@ func (l schedules) PutOccurrences(ctx context.Context, job string, all []schedul
 }
 
 func putOccurrence(k *compiler, s *statement, job string, o *schedule.Occurrence) {
-	doc := k.doc(schedule.Occurrence{Status: o.Status, Late: o.Late, ByHand: o.ByHand, Why: o.Why, Answer: o.Answer})
+	doc := k.doc(schedule.Occurrence{
+		Status: o.Status,
+		Late:   o.Late,
+		ByHand: o.ByHand,
+		Why:    o.Why,
+		Answer: o.Answer,
+	})
 	k.add(s, job, job, nanos(o.Due), nanos(o.DecidedAt), string(o.Outcome), nullable(string(o.Message)), doc)
 }
 

@@ -195,7 +195,8 @@ func examine(ctx context.Context, path string, withLog bool) (Examination, error
 	if err != nil {
 		return e, fmt.Errorf("examine ledger: %w", err)
 	}
-	e.Size, e.Mode = info.Size(), info.Mode().Perm()
+	e.Size = info.Size()
+	e.Mode = info.Mode().Perm()
 	if info, err := os.Stat(path + "-wal"); err == nil {
 		e.LogSize = info.Size()
 	}

@@ -81,7 +81,15 @@ func openWith(path string, log *slog.Logger, migrations []string) (*Ledger, erro
 		_ = conn.close()
 		return nil, fmt.Errorf("open ledger %s: %w", path, err)
 	}
-	w := &writer{path: path, log: log, migrations: migrations, queue: q, conn: conn, reopened: r.refresh, stopped: make(chan struct{})}
+	w := &writer{
+		path:       path,
+		log:        log,
+		migrations: migrations,
+		queue:      q,
+		conn:       conn,
+		reopened:   r.refresh,
+		stopped:    make(chan struct{}),
+	}
 	if err := w.countArrivals(); err != nil {
 		_ = r.db.Close()
 		_ = conn.close()

@@ -28,7 +28,8 @@ type Given struct {
 // ReadStanding reads a ledger file that no process has open and that is [Version.Readable],
 // without changing the file.
 func ReadStanding(ctx context.Context, path string) (s Standing, err error) {
-	s.Modes, s.Unsent = map[core.ChannelKey]string{}, map[core.ChannelKey]int{}
+	s.Modes = map[core.ChannelKey]string{}
+	s.Unsent = map[core.ChannelKey]int{}
 	err = view(path, true, func(c *sql.Conn) error { return s.read(ctx, c) })
 	if err != nil {
 		return Standing{}, fmt.Errorf("read ledger %s: %w", path, err)

@@ -37,7 +37,8 @@ func beginTurns(k *compiler, c *core.Change) {
 }
 
 func beginTurn(k *compiler, t *core.Turn) {
-	id, line := string(t.ID), string(t.Line)
+	id := string(t.ID)
+	line := string(t.Line)
 	k.add(stmtTurn, id, id, t.SessionID, nanos(t.BegunAt), turnDoc(k, t), inline(line))
 	k.body(bodyLine, id, line)
 	for _, member := range t.Members {
@@ -59,7 +60,14 @@ func updateTurn(k *compiler, t *core.Turn) {
 
 // turnDoc returns the document of a turn that has not ended.
 func turnDoc(k *compiler, t *core.Turn) string {
-	return k.doc(core.Turn{Channel: t.Channel, Members: t.Members, Opens: t.Opens, Steered: t.Steered, CanAsk: t.CanAsk, Notices: t.Notices})
+	return k.doc(core.Turn{
+		Channel: t.Channel,
+		Members: t.Members,
+		Opens:   t.Opens,
+		Steered: t.Steered,
+		CanAsk:  t.CanAsk,
+		Notices: t.Notices,
+	})
 }
 
 // noteOpened records that bareclaw created the session's id, if the turn opens the session.
@@ -80,11 +88,15 @@ func endTurn(k *compiler, t *core.Turn) {
 		k.fail(fmt.Errorf("end turn %s: no time given", t.ID))
 		return
 	}
-	ending, text := core.Turn{Code: t.Code, Marks: t.Marks}, any(nil)
+	ending := core.Turn{Code: t.Code, Marks: t.Marks}
+	text := any(nil)
 	if t.Result != nil {
 		doc := *t.Result
-		ending.Result, text = &doc, doc.Text
-		doc.Text, doc.Cost, doc.Until = "", 0, time.Time{}
+		ending.Result = &doc
+		text = doc.Text
+		doc.Text = ""
+		doc.Cost = 0
+		doc.Until = time.Time{}
 	}
 	k.add(stmtEnd, string(t.ID), nanos(t.EndedAt), t.SessionID, k.doc(ending), text, string(t.ID)).paid = paid(t.EndedAt, t.CostUSD)
 	if t.Result == nil {

@@ -148,7 +148,9 @@ func (w *writer) write(group []entry) {
 // errors of single changes to w.outcomes. After a returned error nothing of the group is
 // written.
 func (w *writer) attempt(group []entry) error {
-	w.counters, w.applied, w.arrived = counters{}, 0, w.kept
+	w.counters = counters{}
+	w.applied = 0
+	w.arrived = w.kept
 	begun := false
 	for i := range group {
 		e := &group[i]
@@ -192,7 +194,8 @@ func (w *writer) begin() error {
 			return err
 		}
 		_ = w.conn.close() // the connection has failed already
-		w.conn, w.stale = conn, false
+		w.conn = conn
+		w.stale = false
 		w.reopened()
 	}
 	if _, err := w.conn.exec(stmtBegin); err != nil {
