@@ -16,6 +16,10 @@
 // A disk failure does not require the caller to reopen the ledger: every write is
 // attempted again, and the writer reopens the file after errors that may have
 // invalidated the file handles.
+//
+// Each table, or group of tables, has a file: statements, what compiles the records of a
+// change into statements, and a type that reads the rows, or also writes them for a room whose
+// records need not land together with messages. [Ledger] embeds these types.
 package sqlite
 
 import (

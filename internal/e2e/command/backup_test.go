@@ -1,11 +1,15 @@
 package command
 
 import (
+	"database/sql"
+	"errors"
+	"fmt"
 	"os"
 	"syscall"
 	"testing"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/check"
 )
 
 // does runs a command of the program and fails unless it ends so and says that.
@@ -97,7 +101,22 @@ func TestRestoreRefuses(t *testing.T) {
 	does(m, harness.ExitFailure, "no such file", "restore", m.Path("none"))
 	does(m, harness.ExitFailure, "backup: ", "restore", m.Path("rubbish"))
 	does(m, harness.ExitUsage, "which file?", "restore")
+	older := harness.NewMachine(t)
+	older.Start().Signal(syscall.SIGINT)
+	check.OK(t, setSchema(older.Path("state/ledger.db"), 7))
+	does(older, harness.ExitOK, "", "backup", m.Path("older.tar.gz"))
+	does(m, harness.ExitFailure, "use the older bareclaw that wrote it", "restore", m.Path("older.tar.gz"))
 	if files := m.Glob("state/*"); len(files) > 0 {
 		t.Errorf("left behind: %v", files)
 	}
+}
+
+// setSchema changes the schema version of a ledger that is not open.
+func setSchema(path string, version int) error {
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec(fmt.Sprintf("PRAGMA user_version=%d", version))
+	return errors.Join(err, db.Close())
 }
