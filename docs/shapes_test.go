@@ -12,6 +12,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/core/tools"
 	toolhost "bareclaw/toolhost/api"
 )
 
@@ -117,6 +118,8 @@ func mismatches(name string, typ reflect.Type, schema *openapi3.Schema, reply bo
 	case typ == reflect.TypeFor[json.RawMessage]():
 		return nil
 	case typ == reflect.TypeFor[time.Time]() && schema.Format == "date-time":
+		return nil
+	case typ == reflect.TypeFor[tools.Hint]() && schema.Type.Is("boolean"):
 		return nil
 	case typ.Kind() == reflect.Pointer:
 		return mismatches(name, typ.Elem(), schema, reply)
