@@ -101,7 +101,9 @@ func (r room) isLeaf() bool {
 
 // testTools are the rooms that only test or measure. They may import any room, and the
 // program never contains them.
-func testTools() []string { return []string{"internal/testkit", "internal/bench", "internal/e2e", "core/ledger/ledgertest"} }
+func testTools() []string {
+	return []string{"internal/testkit", "internal/bench", "internal/e2e", "core/ledger/ledgertest"}
+}
 
 // testOnly lists packages from outside, and the packages below them, that only tests
 // import.
