@@ -83,7 +83,7 @@ func toolHost(fault func() error) http.Handler {
 	mux, done := http.NewServeMux(), toolhost.Done{Success: true}
 	for pattern, reply := range map[string]any{
 		"GET " + toolhost.PathHealth:               toolhost.Health{Status: toolhost.Healthy},
-		"GET " + toolhost.PathTools:                []toolhost.Tool{{Name: "mine", Description: "Mine", InputSchema: []byte(`{"type":"object"}`), Annotations: &toolhost.Annotations{}, File: "mine.ts"}},
+		"GET " + toolhost.PathTools:                []toolhost.Tool{{Tool: tools.Tool{Name: "mine", Description: "Mine", Input: []byte(`{"type":"object"}`)}, File: "mine.ts"}},
 		"DELETE " + toolhost.PathTools + "/mine":   done,
 		"POST " + toolhost.PathCall:                toolhost.ResultOf("mine", tools.Result{Structured: []byte(`{"a":1}`)}),
 		"POST " + toolhost.PathReload:              toolhost.Reloaded{Success: true, Loaded: []string{"mine"}},
