@@ -52,7 +52,7 @@ type Bridge struct {
 	end      context.CancelCauseFunc
 
 	mu      sync.Mutex                    // guards Out and the fields below
-	pending map[string]context.CancelFunc // by the id of a request under way
+	pending map[string]*request // by the id of a request under way
 	session session
 }
 
@@ -66,7 +66,7 @@ type session struct {
 // Run passes the messages of in, one a line, until in or ctx ends, or Out fails. Requests that
 // are under way when in ends have a few seconds more. A goroutine reads in as long as in is open.
 func (b *Bridge) Run(ctx context.Context, in io.Reader) error {
-	b.pending = map[string]context.CancelFunc{}
+	b.pending = map[string]*request{}
 	ctx, b.end = context.WithCancelCause(ctx)
 	defer b.end(nil)
 	lines, over := make(chan []byte), make(chan error, 1)
@@ -142,23 +142,36 @@ func (b *Bridge) take(ctx context.Context, line []byte) {
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	r := &request{cancel: cancel}
 	b.mu.Lock()
-	b.pending[string(m.ID)] = cancel
+	b.pending[string(m.ID)] = r
 	b.mu.Unlock()
 	b.requests.Go(func() {
-		defer b.cancel(m.ID)
+		defer b.forget(m.ID, r)
 		b.deliver(ctx, m)
 	})
 }
 
-// cancel ends a request, whose response the client does not want any more or has.
+// A request is one that the gateway has not answered yet.
+type request struct{ cancel context.CancelFunc }
+
+// forget ends a request that has its response. Another one may have its id by now.
+func (b *Bridge) forget(id json.RawMessage, r *request) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.pending[string(id)] == r {
+		delete(b.pending, string(id))
+	}
+	r.cancel()
+}
+
+// cancel ends a request whose response the client does not want any more.
 func (b *Bridge) cancel(id json.RawMessage) {
 	b.mu.Lock()
-	cancel := b.pending[string(id)]
-	delete(b.pending, string(id))
+	r := b.pending[string(id)]
 	b.mu.Unlock()
-	if cancel != nil {
-		cancel()
+	if r != nil {
+		r.cancel()
 	}
 }
 
