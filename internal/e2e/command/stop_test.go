@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"bareclaw/heartbeat/supervisor"
 	"bareclaw/internal/cli/doctor"
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/exitcode"
@@ -169,6 +170,36 @@ func TestStopAfterRestart(t *testing.T) {
 	g.WaitEnd()
 	if status := g.Cmd.ProcessState.ExitCode(); status != harness.ExitOK {
 		t.Errorf("the first process ended with status %d", status)
+	}
+}
+
+// TestStopThatIsInterrupted: a person does not wait for the end of a gateway whose worker has just
+// crashed. The next worker ends when it serves, and nothing starts another gateway.
+func TestStopThatIsInterrupted(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, harness.SlotLength(0))
+	gate := m.Path("gate")
+	wrap := m.Write("wrap", "#!/bin/sh\n[ ! -e "+gate+" ] || read -r _ <"+gate+"\nexec \"$@\"\n", 0o700)
+	m.Set(supervisor.CrashVariable+"=", supervisor.WrapVariable+"="+wrap)
+	g := m.Start()
+	check.OK(t, syscall.Mkfifo(gate, 0o600))
+	h := m.LockFile()
+	check.OK(t, proc.Signal(h.Worker, h.WorkerStart, syscall.SIGKILL))
+	var open *os.File
+	m.Eventually("the next worker waits", func() bool {
+		var err error
+		open, err = os.OpenFile(gate, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		return err == nil
+	})
+	stop := m.Invoke(nil, "stop")
+	m.Eventually("stop has told the gateway to end", func() bool { return strings.Contains(stop.Err.String(), "still waiting for the gateway to end") })
+	check.OK(t, stop.Cmd.Process.Signal(os.Interrupt))
+	stop.Ends(exitcode.Interrupted)
+	check.OK(t, os.Remove(gate))
+	check.OK(t, open.Close())
+	g.WaitEnd()
+	if out := m.Beat(0); !strings.Contains(out, "stopped by you") || m.Outcomes() != "stopped" || lockfile.IsStateHeld(m.Path("state")) {
+		t.Errorf("a tick made %q of it, and says\n%s", m.Outcomes(), out)
 	}
 }
 
