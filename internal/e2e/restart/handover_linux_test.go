@@ -1,6 +1,7 @@
 package restart
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -280,6 +281,34 @@ func TestDaemonIsKilledDuringARestart(t *testing.T) {
 		g = m.Start()
 		g.Say("http", "echo hello").Want(t, "hello")
 	}
+}
+
+// TestWorkerIsKilledDuringARestart kills the worker alone while the next one prepares: that ends
+// too, and the supervisor starts another one.
+func TestWorkerIsKilledDuringARestart(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	gate := m.Path("gate")
+	wrap := m.Write("wrap", "#!/bin/sh\n[ ! -e "+gate+" ] || read -r _ <"+gate+"\nexec \"$@\"\n", 0o700)
+	m.Set(supervisor.CrashVariable+"=", supervisor.WrapVariable+"="+wrap)
+	g := m.Start()
+	check.OK(t, syscall.Mkfifo(gate, 0o600))
+	check.OK(t, g.Cmd.Process.Signal(syscall.SIGHUP))
+	var open *os.File
+	m.Eventually("the next worker waits", func() bool {
+		var err error
+		open, err = os.OpenFile(gate, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		return err == nil
+	})
+	defer func() { _ = open.Close() }()
+	check.OK(t, os.Remove(gate))
+	crash(m)
+	m.Eventually("the gateway serves again", func() bool { return strings.Count(m.Log.String(), `"msg":"ready"`) == 2 })
+	if _, err := open.WriteString("-"); !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("the worker that was to take over is still there: %v", err)
+	}
+	g.Say("http", "echo hello").Want(t, "hello")
+	g.Balanced()
 }
 
 // TestEndWhileAnotherTakesOver asks for the end while the second worker hands over to the
