@@ -295,7 +295,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "the daemon dies while a channel goes on under another key", File: "adapters/telegram/chats/chats.go",
-		Old: "		a.Chat = to", New: "		_ = to", Package: "./internal/e2e/telegram", Test: "TestTelegramGroupBecomesASupergroup",
+		Old: "		m.former[supergroup] = group", New: "		_ = group", Package: "./internal/e2e/telegram", Test: "TestTelegramGroupBecomesASupergroup",
 	},
 	{
 		Promise: "a tick is killed between clearing its session and its question", File: "core/schedule/runner.go",
