@@ -144,6 +144,22 @@ func TestReservedSpareIsLost(t *testing.T) {
 	}
 }
 
+// TestReservedSpareOfAnEarlierDaemon: a daemon ends between the promise of a spare and its channel.
+// The next daemon ends the spare before any channel is served.
+func TestReservedSpareOfAnEarlierDaemon(t *testing.T) {
+	t.Parallel()
+	st := newStation(t)
+	earlier, spare := st.spare()
+	st.reserve(earlier)
+	earlier.LeaveSpares()
+	h := st.hosts()
+	check.OK(t, h.KeepSpares(t.Context()))
+	defer h.LeaveSpares()
+	if !dead(spare) {
+		t.Error("the spare that was promised is alive")
+	}
+}
+
 // first returns the spare in the first slot.
 func (p *spares) first() *spare {
 	p.mu.Lock()

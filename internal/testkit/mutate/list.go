@@ -327,7 +327,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "a spare dies, or the daemon, while a new channel takes it", File: "sessionhost/spares.go",
-		Old: "	if isThere(p.placeOf(slot).ReservedPath()) {", New: "	if false {", Package: "./internal/e2e/crash", Test: "TestCrashOfDaemonWhileASpareIsTaken",
+		Old: "	if isThere(p.placeOf(slot).ReservedPath()) {", New: "	if false {", Package: "./sessionhost", Test: "TestReservedSpareOfAnEarlierDaemon",
 	},
 	{
 		Promise: "claude no longer knows the session, or cannot read its transcript", File: "core/lanes/recover.go",
