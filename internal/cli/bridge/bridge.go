@@ -51,7 +51,7 @@ type Bridge struct {
 	requests sync.WaitGroup
 	end      context.CancelCauseFunc
 
-	mu      sync.Mutex                    // guards Out and the fields below
+	mu      sync.Mutex          // guards Out and the fields below
 	pending map[string]*request // by the id of a request under way
 	session session
 }
