@@ -18,6 +18,7 @@ import (
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/internal/mdtext"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -242,7 +243,7 @@ func (v *receiver) refused(ctx context.Context, to chats.Address, message int, k
 	if ctx.Err() != nil || errors.Is(why, core.ErrClosed) {
 		return why
 	}
-	text := "This message was not accepted: " + view.Literal(why.Error())
+	text := "This message was not accepted: " + mdtext.Literal(why.Error())
 	if errors.Is(why, core.ErrQueueFull) {
 		text = "This message was not accepted: too many are waiting here already. Send it again when some of them are answered."
 	}

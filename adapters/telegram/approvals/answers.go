@@ -13,6 +13,7 @@ import (
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/internal/mdtext"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -157,7 +158,7 @@ func (h *Handler) Reply(ctx context.Context, to chats.Address, key, note string,
 	}
 	h.env.Records.Keep(ctx, "a reply", env.RecordReply+key, begun)
 	text := h.decideByText(ctx, &p, m, key, begun.Awaited)
-	h.out.Say(ctx, note, to.Key(), view.Note{Text: view.Literal(text), ReplyTo: m.ID})
+	h.out.Say(ctx, note, to.Key(), view.Note{Text: mdtext.Literal(text), ReplyTo: m.ID})
 	h.env.Records.Forget(ctx, "the record of a reply", env.RecordReply+key)
 	return true
 }

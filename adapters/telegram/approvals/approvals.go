@@ -16,6 +16,7 @@ import (
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/internal/mdtext"
 )
 
 // KindInput is the delivery of a request again, since the message of an earlier version may not show
@@ -146,7 +147,7 @@ func (h *Handler) decide(ctx context.Context, id string, decision core.Decision)
 
 func (h *Handler) failed(ctx context.Context, doing string, err error) string {
 	h.env.Records.Error(ctx, "an approval is not handled", err, "doing", doing)
-	return view.Brief("That did not work, please try again: "+err.Error(), view.ToastShown)
+	return mdtext.Brief("That did not work, please try again: "+err.Error(), view.ToastShown)
 }
 
 func (h *Handler) decideTapped(decision core.Decision) chats.Action {

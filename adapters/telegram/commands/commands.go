@@ -19,6 +19,7 @@ import (
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/internal/mdtext"
 	"bareclaw/internal/wait"
 
 	"github.com/go-telegram/bot"
@@ -169,7 +170,7 @@ func IsStop(m *models.Message, bot string) bool {
 // failed logs the failure of a command, and is the answer.
 func (o *Options) failed(ctx context.Context, doing string, err error) view.Note {
 	o.Records.Error(ctx, "a command failed", err, "doing", doing)
-	return view.Note{Text: "That did not work (" + doing + "): " + view.Literal(err.Error())}
+	return view.Note{Text: "That did not work (" + doing + "): " + mdtext.Literal(err.Error())}
 }
 
 // start answers the command sent by Telegram when a user opens the chat for the first
@@ -268,7 +269,7 @@ func (h *Handler) Tapped(ctx context.Context, key string, q *models.CallbackQuer
 	}
 	err := h.Sender.Call(botapi.CallTimeout, func(ctx context.Context) error {
 		_, err := h.Sender.Client.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{
-			CallbackQueryID: q.ID, Text: view.Brief(answer, view.ToastShown),
+			CallbackQueryID: q.ID, Text: mdtext.Brief(answer, view.ToastShown),
 		})
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/internal/mdtext"
 )
 
 // A restartRecord is a chat to notify when the gateway is back.
@@ -38,7 +39,7 @@ func (s *restarts) restart(ctx context.Context, c Call) view.Note {
 	}
 	s.Records.Forget(ctx, "the record of a restart", env.RecordRestart+c.Key)
 	s.Out.Say(ctx, answerID(c.Key)+":failed", key, view.Note{
-		Text: "The restart failed; the gateway runs on as before. " + view.Literal(err.Error()), ReplyTo: c.Message.ID,
+		Text: "The restart failed; the gateway runs on as before. " + mdtext.Literal(err.Error()), ReplyTo: c.Message.ID,
 	})
 	return view.Note{}
 }
@@ -46,12 +47,12 @@ func (s *restarts) restart(ctx context.Context, c Call) view.Note {
 // ReportRestart notifies the chats that requested a restart.
 func (s *restarts) ReportRestart(ctx context.Context) {
 	err := env.Each(ctx, s.Records, env.RecordRestart, func(rest string, r restartRecord) {
-		text := fmt.Sprintf("Back after %s, version %s", view.Duration(time.Since(r.At)), view.Literal(s.Gateway.Version))
+		text := fmt.Sprintf("Back after %s, version %s", mdtext.Duration(time.Since(r.At)), mdtext.Literal(s.Gateway.Version))
 		if r.Version != s.Gateway.Version {
-			text += ", before " + view.Literal(r.Version)
+			text += ", before " + mdtext.Literal(r.Version)
 		}
 		s.Out.Say(ctx, "back:"+env.RecordRestart+rest, r.Channel, view.Note{
-			Text: text + ". Agent: " + view.Literal(s.Gateway.Agent) + ".", ReplyTo: r.ReplyTo,
+			Text: text + ". Agent: " + mdtext.Literal(s.Gateway.Agent) + ".", ReplyTo: r.ReplyTo,
 		})
 		s.Records.Forget(ctx, "the record of a restart", env.RecordRestart+rest)
 	})

@@ -13,6 +13,7 @@ import (
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/internal/mdtext"
 	"bareclaw/internal/wait"
 
 	"github.com/go-telegram/bot/models"
@@ -120,7 +121,7 @@ func (s *stops) interrupt(ctx context.Context, key core.ChannelKey, stop stopRec
 	case err != nil:
 		return s.failed(ctx, "stop the turn", err)
 	}
-	return view.Note{Text: fmt.Sprintf("Stopped within %s. The conversation is kept.%s", view.Duration(hit.Took), stop.Waiting)}
+	return view.Note{Text: fmt.Sprintf("Stopped within %s. The conversation is kept.%s", mdtext.Duration(hit.Took), stop.Waiting)}
 }
 
 // StoppedText returns the text of an outcome whose turn was stopped by a command; empty
@@ -133,9 +134,9 @@ func (s *stops) StoppedText(ctx context.Context, m *core.Message) (string, error
 	if ok, err := s.Records.Get(ctx, env.RecordStopped+string(m.Turn), &stop); !ok || err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("Stopped within %s. The conversation is kept.", view.Duration(m.EndedAt.Sub(stop.Asked)))
+	text := fmt.Sprintf("Stopped within %s. The conversation is kept.", mdtext.Duration(m.EndedAt.Sub(stop.Asked)))
 	if m.Reply.Done != "" {
-		text += " Done before that: " + view.Literal(m.Reply.Done) + "."
+		text += " Done before that: " + mdtext.Literal(m.Reply.Done) + "."
 	}
 	return text + stop.Waiting, nil
 }

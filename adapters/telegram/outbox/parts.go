@@ -14,6 +14,7 @@ import (
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/internal/mdtext"
 	"bareclaw/internal/visible"
 
 	"github.com/go-telegram/bot"
@@ -208,7 +209,7 @@ type Former struct{ Text string }
 func (f Former) Markdown() string {
 	lines := strings.Split(f.Text, "\n")
 	for i, line := range lines {
-		lines[i] = view.Literal(line)
+		lines[i] = mdtext.Literal(line)
 	}
 	return strings.Join(lines, "\n")
 }

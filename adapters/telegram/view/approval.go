@@ -6,6 +6,7 @@ import (
 
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
+	"bareclaw/internal/mdtext"
 	"bareclaw/internal/toolinput"
 	"bareclaw/internal/visible"
 )
@@ -70,13 +71,13 @@ func Tool(p *core.Approval) Request {
 	rows := [][]Button{{{"Allow", "allow:" + p.ID}, {"Deny", "deny:" + p.ID}}}
 	if len(rules) > 0 {
 		label := "Always " + strings.Join(rules, ", ")
-		if Brief(label, labelShown) != label {
+		if mdtext.Brief(label, labelShown) != label {
 			b.Text("“Always” would allow, from now on in this chat:").Pre("", strings.Join(rules, "\n")).Text("\n")
 			label = "Always (see above)"
 		}
 		rows = append(rows, []Button{{label, "rule:" + p.ID}})
 	}
-	b.Italic("Reply to this message to deny it and say why. Open until " + Clock(p.ExpiresAt) + ".")
+	b.Italic("Reply to this message to deny it and say why. Open until " + mdtext.Clock(p.ExpiresAt) + ".")
 	return Request{Before: before, Text: b.Document(), Buttons: rows}
 }
 
@@ -185,7 +186,7 @@ func Plan(p *core.Approval) Request {
 		r.Before = before
 		return r
 	}
-	b.Text("Shall Claude carry it out? ").Italic("To change it, reply to this message. Open until " + Clock(p.ExpiresAt) + ".")
+	b.Text("Shall Claude carry it out? ").Italic("To change it, reply to this message. Open until " + mdtext.Clock(p.ExpiresAt) + ".")
 	return Request{Before: before, Text: b.Document(), Buttons: [][]Button{{{"Approve", "allow:" + p.ID}, {"Revise", "change:" + p.ID}}}}
 }
 
@@ -207,7 +208,7 @@ func Continue(p *core.Approval, m *core.Message) Request {
 		r.Before = before
 		return r
 	}
-	b.Text("Shall Claude continue? ").Italic("Open until " + Clock(p.ExpiresAt) + ".")
+	b.Text("Shall Claude continue? ").Italic("Open until " + mdtext.Clock(p.ExpiresAt) + ".")
 	return Request{Before: before, Text: b.Document(), Buttons: [][]Button{{{"Continue", "allow:" + p.ID}, {"Drop", "deny:" + p.ID}}}}
 }
 
@@ -228,7 +229,7 @@ func words(p *core.Approval) (subject, yes, no string) {
 func Outcome(p *core.Approval) string {
 	by := ""
 	if p.DecidedBy != "" {
-		by = " by " + Brief(p.DecidedBy, 60)
+		by = " by " + mdtext.Brief(p.DecidedBy, 60)
 	}
 	_, yes, no := words(p)
 	switch p.State {
@@ -238,7 +239,7 @@ func Outcome(p *core.Approval) string {
 		if p.Reason == "" || p.Kind == core.ApprovalContinue {
 			return no + by
 		}
-		return no + by + ": " + Brief(p.Reason, 300)
+		return no + by + ": " + mdtext.Brief(p.Reason, 300)
 	case core.ApprovalExpired:
 		return "Expired: nobody answered in time"
 	case core.ApprovalVoid:
@@ -255,7 +256,7 @@ func Outcome(p *core.Approval) string {
 func TooLate(p *core.Approval) string {
 	text := "Too late: " + Outcome(p)
 	if !p.DecidedAt.IsZero() {
-		text += ", at " + Clock(p.DecidedAt)
+		text += ", at " + mdtext.Clock(p.DecidedAt)
 	}
 	return text + "."
 }

@@ -5,14 +5,12 @@ package view
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"strings"
-	"time"
 
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
 	"bareclaw/core/progress"
-	"bareclaw/internal/visible"
+	"bareclaw/internal/mdtext"
 )
 
 // A Note is a message of the gateway itself, for example the answer to a command, or the
@@ -36,7 +34,7 @@ func Summary(m *core.Message) string {
 	if m.Origin.User != "" {
 		text = m.Origin.User + ": " + text
 	}
-	return Brief(text, 100)
+	return mdtext.Brief(text, 100)
 }
 
 // blocksText returns the text of a message's text blocks, and the kinds of the other
@@ -61,10 +59,10 @@ func blocksText(blocks []json.RawMessage) string {
 func Status(calls []progress.Line, activity string) string {
 	var lines []string
 	for _, l := range calls {
-		lines = append(lines, Literal(callMark(l)+l.String()))
+		lines = append(lines, mdtext.Literal(callMark(l)+l.String()))
 	}
 	if activity != "" {
-		lines = append(lines, "_"+Literal(activity)+"_")
+		lines = append(lines, "_"+mdtext.Literal(activity)+"_")
 	}
 	return strings.Join(lines, "\n")
 }
@@ -141,81 +139,3 @@ func Remedies(m *core.Message) [][]Button {
 	}
 	return nil
 }
-
-// Literal escapes a text, on one line, to make Markdown show the text unchanged.
-func Literal(text string) string {
-	var b strings.Builder
-	for _, r := range OneLine(text) {
-		if strings.ContainsRune("$()[]", r) { // escaped, they would enclose formulas
-			fmt.Fprintf(&b, "&#%d;", r)
-			continue
-		}
-		if r < 0x80 && strings.ContainsRune("!\"#%&'*+,-./:;<=>?@\\^_`{|}~", r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return strings.ReplaceAll(b.String(), `\_`, "&#95;") // emphasis does not end behind an escaped underscore
-}
-
-// Code formats a text as inline code.
-func Code(text string) string {
-	text = OneLine(text)
-	if text == "" {
-		return ""
-	}
-	fence := Fence("`", text)
-	if fence == "`" {
-		return fence + text + fence
-	}
-	return fence + " " + text + " " + fence
-}
-
-// Fence returns backquotes, at least those given, that do not occur in a text.
-func Fence(least, text string) string {
-	for strings.Contains(text, least) {
-		least += "`"
-	}
-	return least
-}
-
-// Brief shortens a text to one line of at most n UTF-16 units, with escapes for the characters
-// without a glyph.
-func Brief(text string, n int) string {
-	return markdown.Shorten(visible.Words(text), n)
-}
-
-// Count returns a number with its noun.
-func Count(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
-}
-
-// Clock returns the time of a moment, and the day unless it is today.
-func Clock(t time.Time) string {
-	t = t.Local()
-	if t.Format(time.DateOnly) == time.Now().Format(time.DateOnly) {
-		return t.Format("15:04")
-	}
-	return t.Format("2 January 15:04")
-}
-
-// Duration returns a duration in at most two units, and never zero.
-func Duration(d time.Duration) string {
-	switch {
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", max(d.Seconds(), 0.1))
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
-}
-
-// OneLine replaces each run of spaces and line ends with one space.
-func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"bareclaw/core"
+	"bareclaw/internal/mdtext"
 )
 
 const (
@@ -60,7 +61,7 @@ func BadModel(name string, offered []string) Note {
 	if len(offered) > 0 {
 		such = " such as `" + strings.Join(offered, "`, `") + "`"
 	}
-	return Note{Text: Literal(Brief(name, 100)) + " is not the name of a model. Write one word" + such +
+	return Note{Text: mdtext.Literal(mdtext.Brief(name, 100)) + " is not the name of a model. Write one word" + such +
 		", the full name of a model, or `default` for the model that the gateway is configured with."}
 }
 
@@ -81,7 +82,7 @@ func ConfirmBypass() Note {
 
 // BadMode refuses a permission mode.
 func BadMode(name string) Note {
-	return Note{Text: Literal(Brief(name, 100)) + " is not a permission mode. The modes are " + strings.Join(core.PermissionModes(), ", ") +
+	return Note{Text: mdtext.Literal(mdtext.Brief(name, 100)) + " is not a permission mode. The modes are " + strings.Join(core.PermissionModes(), ", ") +
 		"; `reset` chooses the mode that the gateway is configured with."}
 }
 
@@ -95,6 +96,6 @@ func Verbose(when string, level int) Note {
 
 // BadVerbose refuses a verbosity.
 func BadVerbose(level string) Note {
-	return Note{Text: Literal(Brief(level, 100)) + " is not a level. Write /verbose 0 (" + verbosities[0] + "), 1 (" + verbosities[1] +
+	return Note{Text: mdtext.Literal(mdtext.Brief(level, 100)) + " is not a level. Write /verbose 0 (" + verbosities[0] + "), 1 (" + verbosities[1] +
 		") or 2 (" + verbosities[2] + ")."}
 }

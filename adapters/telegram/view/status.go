@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/mdtext"
 	"bareclaw/internal/visible"
 )
 
@@ -32,7 +32,7 @@ func Channel(st core.ChannelStatus, own core.Settings, used core.Usage, g Gatewa
 	}
 	waiting := "nothing"
 	if st.Waiting > 0 {
-		waiting = Count(st.Waiting, "message", "messages") + ", see /queue"
+		waiting = mdtext.Count(st.Waiting, "message", "messages") + ", see /queue"
 	}
 	line("Waiting", "%s", waiting)
 	if st.Approvals > 0 {
@@ -44,12 +44,12 @@ func Channel(st core.ChannelStatus, own core.Settings, used core.Usage, g Gatewa
 		line("Tools", "%s", Configured(own.Tools))
 	}
 	line("Rules", "%d", len(own.Rules))
-	line("This chat", "%s, %s", Count(used.Turns, "turn", "turns"), humanize.USD(used.Spent))
+	line("This chat", "%s, %s", mdtext.Count(used.Turns, "turn", "turns"), humanize.USD(used.Spent))
 	if st.SessionID != "" {
-		line("Session", "%s", Code(st.SessionID))
+		line("Session", "%s", mdtext.Code(st.SessionID))
 	}
-	line("Agent", "%s%s", Literal(g.Agent), ofVersion(st.Version))
-	line("Gateway", "%s, up %s", Literal(g.Version), Duration(time.Since(g.Began)))
+	line("Agent", "%s%s", mdtext.Literal(g.Agent), ofVersion(st.Version))
+	line("Gateway", "%s, up %s", mdtext.Literal(g.Version), mdtext.Duration(time.Since(g.Began)))
 	return b.String()
 }
 
@@ -57,7 +57,7 @@ func Channel(st core.ChannelStatus, own core.Settings, used core.Usage, g Gatewa
 func backgroundTasks(tasks []string) string {
 	var named []string
 	for _, t := range tasks {
-		named = append(named, cmp.Or(Code(Brief(t, 80)), "a task"))
+		named = append(named, cmp.Or(mdtext.Code(mdtext.Brief(t, 80)), "a task"))
 	}
 	return strings.Join(named, ", ")
 }
@@ -68,7 +68,7 @@ func ofVersion(version string) string {
 	if version == "" {
 		return ""
 	}
-	return ", version " + Literal(version)
+	return ", version " + mdtext.Literal(version)
 }
 
 // Activity describes the activity of a channel.
@@ -76,17 +76,17 @@ func Activity(st core.ChannelStatus, now time.Time) string {
 	switch st.State {
 	case core.StateRunning:
 		if st.Why != "" {
-			return "waiting. " + Literal(st.Why)
+			return "waiting. " + mdtext.Literal(st.Why)
 		}
-		text := "working for " + Duration(now.Sub(st.Since))
+		text := "working for " + mdtext.Duration(now.Sub(st.Since))
 		if st.Activity != "" {
-			text += ", using " + Code(st.Activity)
+			text += ", using " + mdtext.Code(st.Activity)
 		}
 		return text
 	case core.StateParked:
-		return "paused. " + Literal(st.Why)
+		return "paused. " + mdtext.Literal(st.Why)
 	case core.StateWaiting:
-		return "waiting for a free session. " + Literal(st.Why)
+		return "waiting for a free session. " + mdtext.Literal(st.Why)
 	case core.StateStarting:
 		return "starting Claude"
 	}
@@ -99,7 +99,7 @@ func InUse(st core.ChannelStatus) string {
 	if st.Model == "" || st.HostPID == 0 {
 		return ""
 	}
-	return " (in use: " + Code(st.Model) + ")"
+	return " (in use: " + mdtext.Code(st.Model) + ")"
 }
 
 // Configured returns a setting of the chat, or a text for an unset setting.
@@ -107,7 +107,7 @@ func Configured(own string) string {
 	if own == "" {
 		return "as configured for the gateway"
 	}
-	return Code(own)
+	return mdtext.Code(own)
 }
 
 // Usage renders the spending.
@@ -119,7 +119,7 @@ func Usage(chat core.Usage, all core.Spending) string {
 		budget = fmt.Sprintf("of %s a day, %s left", limit, humanize.USD(max(0, all.Limit-all.Spent)))
 	}
 	return fmt.Sprintf("**This chat today**: %s in %s\n**This chat in total**: %s in %s\n**All chats today**: %s, %s",
-		humanize.USD(chat.SpentToday), Count(chat.TurnsToday, "turn", "turns"), humanize.USD(chat.Spent), Count(chat.Turns, "turn", "turns"),
+		humanize.USD(chat.SpentToday), mdtext.Count(chat.TurnsToday, "turn", "turns"), humanize.USD(chat.Spent), mdtext.Count(chat.Turns, "turn", "turns"),
 		spent, budget)
 }
 
@@ -135,7 +135,7 @@ func Queue(st core.ChannelStatus, waiting []core.Message) Note {
 		b.WriteString("No message is waiting.")
 		return Note{Text: b.String()}
 	}
-	b.WriteString(Count(len(waiting), "message is waiting:", "messages are waiting:") + "\n\n")
+	b.WriteString(mdtext.Count(len(waiting), "message is waiting:", "messages are waiting:") + "\n\n")
 	var rows [][]Button
 	for i := range waiting {
 		if i == queueShown {
@@ -143,7 +143,7 @@ func Queue(st core.ChannelStatus, waiting []core.Message) Note {
 			break
 		}
 		m := &waiting[i]
-		fmt.Fprintf(&b, "%d\\. %s\n", i+1, Literal(Summary(m)))
+		fmt.Fprintf(&b, "%d\\. %s\n", i+1, mdtext.Literal(Summary(m)))
 		n := fmt.Sprint(i + 1)
 		rows = append(rows, []Button{{"Drop " + n, "drop:" + string(m.ID)}, {"Run " + n + " now", "now:" + string(m.ID)}})
 	}
@@ -156,9 +156,9 @@ func WaitingToo(st core.ChannelStatus) string {
 	case st.Waiting == 0:
 		return ""
 	case st.Why != "":
-		return " " + Count(st.Waiting, "message is waiting: ", "messages are waiting: ") + Literal(st.Why)
+		return " " + mdtext.Count(st.Waiting, "message is waiting: ", "messages are waiting: ") + mdtext.Literal(st.Why)
 	}
-	return " " + Count(st.Waiting, "message is waiting and comes next", "messages are waiting and come next") + "; see /queue."
+	return " " + mdtext.Count(st.Waiting, "message is waiting and comes next", "messages are waiting and come next") + "; see /queue."
 }
 
 const rulesShown = 20
@@ -176,12 +176,12 @@ func Rules(rules []core.Rule) Note {
 			fmt.Fprintf(&b, "\nAnd %d more, shown when some of these are removed.", len(rules)-i)
 			break
 		}
-		fmt.Fprintf(&b, "%d\\. %s", i+1, Code(markdown.Shorten(visible.Line(r.Rule), 120)))
+		fmt.Fprintf(&b, "%d\\. %s", i+1, mdtext.Code(mdtext.Shorten(visible.Line(r.Rule), 120)))
 		if r.By != "" {
-			fmt.Fprintf(&b, " by %s", Literal(Brief(r.By, 40)))
+			fmt.Fprintf(&b, " by %s", mdtext.Literal(mdtext.Brief(r.By, 40)))
 		}
 		b.WriteString("\n")
-		rows = append(rows, []Button{{Text: fmt.Sprintf("Remove %d: %s", i+1, markdown.Shorten(visible.Line(r.Rule), 40)), Data: "unrule:" + r.ID}})
+		rows = append(rows, []Button{{Text: fmt.Sprintf("Remove %d: %s", i+1, mdtext.Shorten(visible.Line(r.Rule), 40)), Data: "unrule:" + r.ID}})
 	}
 	return Note{Text: b.String(), Buttons: rows}
 }
@@ -195,27 +195,27 @@ func Trace(t core.Trace) string {
 	m := &t.Message
 	w.at(m.ReceivedAt, "received, %s", m.ReceivedAt.Local().Format(time.DateOnly))
 	if t.Position > 0 {
-		w.now("Waiting as number %d in the queue. %s", t.Position, Literal(t.Why))
+		w.now("Waiting as number %d in the queue. %s", t.Position, mdtext.Literal(t.Why))
 	}
 	if t.Turn != nil {
-		w.at(t.Turn.BegunAt, "handed to Claude after %s%s", Duration(t.Turn.BegunAt.Sub(m.ReceivedAt)), together(t.Members))
+		w.at(t.Turn.BegunAt, "handed to Claude after %s%s", mdtext.Duration(t.Turn.BegunAt.Sub(m.ReceivedAt)), together(t.Members))
 		w.marks(t.Turn.Marks)
 	}
 	for i := range t.Approvals {
 		if p := &t.Approvals[i]; p.State != core.ApprovalPending {
 			subject, _, _ := words(p)
-			w.at(p.DecidedAt, "%s: %s", Literal(subject), Literal(Outcome(p)))
+			w.at(p.DecidedAt, "%s: %s", mdtext.Literal(subject), mdtext.Literal(Outcome(p)))
 		}
 	}
 	if m.State.Final() {
-		w.at(m.EndedAt, "%s after %s%s", m.State, Duration(m.EndedAt.Sub(m.ReceivedAt)), replyFacts(m.Reply))
+		w.at(m.EndedAt, "%s after %s%s", m.State, mdtext.Duration(m.EndedAt.Sub(m.ReceivedAt)), replyFacts(m.Reply))
 	} else {
 		w.now("Now %s.", m.State)
 	}
 	for i := range t.Deliveries {
 		w.delivery(&t.Deliveries[i])
 	}
-	return Literal(Summary(m)) + "\n\n" + w.text()
+	return mdtext.Literal(Summary(m)) + "\n\n" + w.text()
 }
 
 // A traceWriter collects what happened, and what is still to happen.
@@ -230,7 +230,7 @@ type traceLine struct {
 }
 
 func (w *traceWriter) at(when time.Time, format string, args ...any) {
-	w.past = append(w.past, traceLine{when, Code(when.Local().Format("15:04:05")) + " " + fmt.Sprintf(format, args...)})
+	w.past = append(w.past, traceLine{when, mdtext.Code(when.Local().Format("15:04:05")) + " " + fmt.Sprintf(format, args...)})
 }
 
 func (w *traceWriter) now(format string, args ...any) {
@@ -253,7 +253,7 @@ func together(members []core.MessageID) string {
 	if len(members) < 2 {
 		return ""
 	}
-	return fmt.Sprintf(", together with %s", Count(len(members)-1, "other message", "other messages"))
+	return fmt.Sprintf(", together with %s", mdtext.Count(len(members)-1, "other message", "other messages"))
 }
 
 func (w *traceWriter) marks(marks []core.Mark) {
@@ -262,15 +262,15 @@ func (w *traceWriter) marks(marks []core.Mark) {
 	}
 	if over := len(marks) - traceMarks; over > 0 {
 		marks = marks[over:]
-		w.past = append(w.past, traceLine{marks[0].At, Count(over, "earlier point is left out", "earlier points are left out")})
+		w.past = append(w.past, traceLine{marks[0].At, mdtext.Count(over, "earlier point is left out", "earlier points are left out")})
 	}
 	for _, k := range marks {
 		text := strings.ReplaceAll(k.What, "_", " ")
 		if k.Detail != "" {
-			text += " " + Code(Brief(k.Detail, 80))
+			text += " " + mdtext.Code(mdtext.Brief(k.Detail, 80))
 		}
 		if k.Took > 0 {
-			text += ", " + Duration(k.Took)
+			text += ", " + mdtext.Duration(k.Took)
 		}
 		w.at(k.At, "%s", text)
 	}
@@ -279,10 +279,10 @@ func (w *traceWriter) marks(marks []core.Mark) {
 func replyFacts(r core.Reply) string {
 	var b strings.Builder
 	if r.Code != "" {
-		fmt.Fprintf(&b, " (%s)", Code(r.Code))
+		fmt.Fprintf(&b, " (%s)", mdtext.Code(r.Code))
 	}
 	if r.Error != "" {
-		b.WriteString(": " + Literal(Brief(r.Error, 300)))
+		b.WriteString(": " + mdtext.Literal(mdtext.Brief(r.Error, 300)))
 	}
 	if r.Coalesced {
 		b.WriteString(", with the answer to another message")
@@ -299,11 +299,11 @@ func (w *traceWriter) delivery(d *core.Delivery) {
 	case core.DeliverySent:
 		w.at(d.EndedAt, "%s delivered", what)
 	case core.DeliveryFailed:
-		w.at(d.EndedAt, "%s could not be delivered: %s", what, Literal(Brief(d.Error, 300)))
+		w.at(d.EndedAt, "%s could not be delivered: %s", what, mdtext.Literal(mdtext.Brief(d.Error, 300)))
 	case core.DeliveryPending:
 		tried := ""
 		if d.Error != "" {
-			tried = " Tried " + Count(d.Attempts, "time", "times") + ": " + Literal(Brief(d.Error, 300))
+			tried = " Tried " + mdtext.Count(d.Attempts, "time", "times") + ": " + mdtext.Literal(mdtext.Brief(d.Error, 300))
 		}
 		w.now("The %s is being delivered.%s", what, tried)
 	}

@@ -67,6 +67,7 @@ func rooms() []room {
 		{"internal/humanize", nil, leaf},
 		{"internal/lockfile", nil, leaf},
 		{"internal/logfile", nil, leaf},
+		{"internal/mdtext", nil, leaf},
 		{"internal/memory", nil, leaf},
 		{"internal/peercred", nil, leaf},
 		{"internal/precheck", nil, leaf},
