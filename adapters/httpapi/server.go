@@ -24,6 +24,7 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
+	"bareclaw/core/commands"
 	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
 )
@@ -38,6 +39,7 @@ const (
 // Options configure a Server. Inert, Peer, Token, Host, AllowedHosts and BodyLimit are optional.
 type Options struct {
 	Core      *lanes.Manager
+	Commands  *commands.Table
 	Push      *core.PushRegistry
 	Mounts    []Mount // what other rooms serve
 	Log       *slog.Logger

@@ -23,6 +23,7 @@ import (
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
 	"bareclaw/core/adapterstore"
+	"bareclaw/core/commands"
 	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
 	"bareclaw/core/tools"
@@ -54,7 +55,7 @@ func allRoutes() []route {
 // options are those of a server of the gateway.
 func (g *gateway) options(log io.Writer) Options {
 	o := Options{
-		Core: g.Manager, Push: &core.PushRegistry{}, Mounts: mounts(http.HandlerFunc(answerMCP), toolHost(func() error { return nil })), BodyLimit: 64 << 10,
+		Core: g.Manager, Commands: g.commands(), Push: &core.PushRegistry{}, Mounts: mounts(http.HandlerFunc(answerMCP), toolHost(func() error { return nil })), BodyLimit: 64 << 10,
 		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Health: func() api.Health {
 			return api.Health{Ledger: &api.Ledger{}, PID: 42, Version: "v1", Ready: true, StartedAt: startedAt, Agent: api.Agent{Kind: "echo"}, Tools: &api.Tools{Host: api.ToolRunner{Status: "running", PID: 43, StartedAt: startedAt, Healthy: true, HeapUsed: 1}}}
@@ -75,6 +76,22 @@ func (g *gateway) options(log io.Writer) Options {
 		},
 	})
 	return o
+}
+
+// commands are those of the gateway.
+func (g *gateway) commands() *commands.Table {
+	all, err := commands.NewTable(commands.Builtin(commands.Options{
+		Channels: g.Directory,
+		Messages: g.Lookup,
+		Queue:    g.Manager,
+		Sessions: g.Manager,
+		Settings: g.ChannelSettings,
+		Models:   []string{"opus"},
+	})...)
+	if err != nil {
+		panic(err) // names are unique
+	}
+	return all
 }
 
 // toolHost answers in the place of the tool host: with status 503 while there is a fault, and

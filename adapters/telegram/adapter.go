@@ -26,7 +26,7 @@ import (
 	"bareclaw/adapters/telegram/approvals"
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/commands"
+	botcommands "bareclaw/adapters/telegram/commands"
 	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/inbound"
 	"bareclaw/adapters/telegram/live"
@@ -35,6 +35,7 @@ import (
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/core/commands"
 	"bareclaw/core/lanes"
 	"bareclaw/core/progress"
 	"bareclaw/internal/wait"
@@ -48,12 +49,13 @@ const (
 
 const pruneEvery = time.Hour
 
-// Options hold the dependencies and settings of an adapter. Core, Push, Log, Token,
+// Options hold the dependencies and settings of an adapter. Core, Commands, Push, Log, Token,
 // Allowed and StateDir are required.
 type Options struct {
-	Core *lanes.Manager
-	Push *core.PushRegistry
-	Log  *slog.Logger
+	Core     *lanes.Manager
+	Commands *commands.Table
+	Push     *core.PushRegistry
+	Log      *slog.Logger
 
 	Token   string  // of the bot; never logged
 	API     string  // base URL of the Bot API; empty means botapi.DefaultAPI
@@ -76,11 +78,9 @@ type Options struct {
 	// text as it is.
 	Inert func(text string) string
 	// Restart restarts the gateway; see /restart.
-	Restart   func(context.Context) error
-	Version   string    // of the gateway, for people
-	StartedAt time.Time // of the gateway, for people
-	Agent     string    // name of the agent, for people
-	Models    []string  // names of the agent's models, offered by /model
+	Restart func(context.Context) error
+	Version string // of the gateway, for people
+	Agent   string // name of the agent, for people
 
 	PollTimeout time.Duration // how long Telegram may hold an empty poll; 0 means 50 s
 	HTTP        *http.Client  // nil: a new client
@@ -96,7 +96,7 @@ type Adapter struct {
 	out       *outbox.Outbox
 	live      *live.Views
 	approvals *approvals.Handler
-	commands  *commands.Handler
+	commands  *botcommands.Handler
 	files     *media.Downloader
 	receiver  *receiver
 	intake    *intake
@@ -145,10 +145,17 @@ func (a *Adapter) wireOutgoing(client *botapi.Client) {
 	a.live = live.New(a.env, a.out, a.sender, progress.Options{Show: o.Shown, Dir: o.CWD})
 	a.approvals = approvals.New(a.env, a.out)
 	a.pusher = newPusher(a.env, a.out, uploads, a.chats, a.health)
-	a.commands = commands.New(commands.Options{
-		Env: a.env, Out: a.out, Sender: a.sender, Live: a.live, Approvals: a.approvals, Restart: o.Restart, BotName: a.health.name,
-		Gateway:   view.Gateway{Version: o.Version, Agent: o.Agent, Began: o.StartedAt},
-		Models:    o.Models,
+	a.commands = botcommands.New(botcommands.Options{
+		Env:       a.env,
+		Table:     o.Commands,
+		Out:       a.out,
+		Sender:    a.sender,
+		Live:      a.live,
+		Approvals: a.approvals,
+		Version:   o.Version,
+		Agent:     o.Agent,
+		Restart:   o.Restart,
+		BotName:   a.health.name,
 		RunEdited: func(ctx context.Context, t chats.Tap) string { return a.receiver.runEdited(ctx, t) },
 	})
 	a.files = &media.Downloader{Client: client, Cooldowns: a.sender.Cooldowns, Dir: mediaDir, Log: o.Log}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/core/commands"
 	"bareclaw/core/lanes"
 	"bareclaw/core/ledger"
 	"bareclaw/core/sessionfile"
@@ -41,6 +42,7 @@ func newAdapter(t *testing.T, changes ...func(*lanes.Options, *Options)) *Adapte
 		change(&c, &o)
 	}
 	o.Core = lanes.New(c)
+	o.Commands = table(t, o.Core)
 	a, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +53,22 @@ func newAdapter(t *testing.T, changes ...func(*lanes.Options, *Options)) *Adapte
 		_ = l.Close()
 	})
 	return a
+}
+
+// table returns the commands of the gateway.
+func table(t *testing.T, m *lanes.Manager) *commands.Table {
+	t.Helper()
+	all, err := commands.NewTable(commands.Builtin(commands.Options{
+		Channels: m.Directory,
+		Messages: m.Lookup,
+		Queue:    m,
+		Sessions: m,
+		Settings: m.ChannelSettings,
+	})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // on has the adapter talk to a Bot API server.

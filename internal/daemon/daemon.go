@@ -277,7 +277,11 @@ func (d *daemon) open() error {
 		return err
 	}
 	d.parts = partList{d.engine.part()}
-	chats, err := newTelegram(&d.base, &d.engine, telegram.Options{Restart: d.restarts.request, Holder: d.supervisor.PID, StartedAt: d.startedAt})
+	table, err := newCommands(&d.engine, d.startedAt)
+	if err != nil {
+		return err
+	}
+	chats, err := newTelegram(&d.base, &d.engine, telegram.Options{Commands: table, Restart: d.restarts.request, Holder: d.supervisor.PID})
 	if err != nil {
 		return err
 	}
@@ -295,7 +299,7 @@ func (d *daemon) open() error {
 	}
 	known := d.parts // what follows has nothing to tell
 	d.http.start(httpapi.Options{
-		Core: d.engine.manager, Push: &d.push, Mounts: known.mounts(), Schedules: scheduler, Log: d.log, Peer: samePeer,
+		Core: d.engine.manager, Commands: table, Push: &d.push, Mounts: known.mounts(), Schedules: scheduler, Log: d.log, Peer: samePeer,
 		Metrics: known.metrics, Settings: client.Settings(d.cfg), Health: func() api.Health { return d.health(known) }, Restart: d.restarts.request, RestartBuilds: d.restartBuilds(),
 		Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
 		Inert: claude.Inert, FileMentions: d.cfg.FileMentions == config.FileMentionsOn,

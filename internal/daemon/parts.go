@@ -15,7 +15,6 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/adapters/telegram"
-	"bareclaw/internal/buildinfo"
 	"bareclaw/internal/peercred"
 	"bareclaw/sessionhost/claude"
 )
@@ -158,7 +157,7 @@ func newTelegram(b *base, e *engine, o telegram.Options) (t *telegramPart, err e
 	o.Token, o.API, o.Allowed = cfg.TelegramToken.Reveal(), cfg.TelegramAPI, cfg.AllowedUsers
 	o.StateDir, o.LockFile, o.FileOver, o.MediaMaxAge, o.Transcribe = cfg.StateDir, cfg.TelegramLock(), cfg.FileOver, cfg.MediaMaxAge, cfg.Transcribe
 	o.SendRoots, o.CWD, o.Withheld = cfg.SendRoots, cfg.CWD, cfg.NeverSent()
-	o.Version, o.Agent, o.Models = "bareclaw "+buildinfo.Version(), e.agent.describe(), claude.Models()
+	o.Version, o.Agent = version(), e.agent.describe()
 	if t.adapter, err = telegram.New(o); err != nil {
 		return nil, err
 	}

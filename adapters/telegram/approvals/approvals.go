@@ -16,6 +16,7 @@ import (
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/core/commands"
 	"bareclaw/internal/mdtext"
 )
 
@@ -131,7 +132,7 @@ func (h *Handler) decide(ctx context.Context, id string, decision core.Decision)
 	p, err := h.env.Decide(ctx, id, decision)
 	switch {
 	case err == nil:
-		return view.Outcome(&p) + ".", true
+		return commands.Outcome(&p) + ".", true
 	case errors.Is(err, core.ErrNotFound):
 		return requestGone, false
 	case errors.Is(err, core.ErrNotPending):

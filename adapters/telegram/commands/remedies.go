@@ -6,6 +6,7 @@ import (
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
+	"bareclaw/core/commands"
 )
 
 // retry runs a failed message again, once. A tap interrupted by a crash is handled again, and
@@ -18,12 +19,12 @@ func (o *Options) retry(ctx context.Context, t chats.Tap) string {
 	case errors.Is(err, core.ErrNotFound):
 		return "This message is no longer known."
 	case err != nil:
-		return o.failed(ctx, "run the message again", err).Text
+		return o.failed(ctx, commands.Failed("run the message again", err))
 	}
 	o.Live.Follow(s.Channel)
 	switch ticket, err := o.Core.Submit(ctx, s); {
 	case err != nil:
-		return o.failed(ctx, "run the message again", err).Text
+		return o.failed(ctx, commands.Failed("run the message again", err))
 	case ticket.Existing:
 		return "This message is being run again already."
 	}
@@ -39,12 +40,12 @@ func (o *Options) renew(ctx context.Context, t chats.Tap) string {
 	st, err := o.Core.Present(ctx, m.Channel)
 	switch {
 	case err != nil:
-		return o.failed(ctx, "forget the conversation", err).Text
+		return o.failed(ctx, commands.Failed("forget the conversation", err))
 	case st.SessionID == "" || st.SessionID != m.Reply.SessionID:
 		return "This conversation has ended already. Your next message goes to the present one."
 	}
 	if err := o.Core.Reset(ctx, m.Channel); err != nil && !errors.Is(err, core.ErrNotFound) {
-		return o.failed(ctx, "forget the conversation", err).Text
+		return o.failed(ctx, commands.Failed("forget the conversation", err))
 	}
 	return "Forgotten. Your next message begins a new conversation."
 }

@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/core/commands"
 	"bareclaw/internal/mdtext"
 	"bareclaw/internal/wait"
 
@@ -28,9 +28,7 @@ const (
 	tapPatience = 700 * time.Millisecond
 
 	stoppedText = "Stopped. The conversation is kept."
-	// unwrittenText follows "Stopped." if the ledger does not take the outcome.
-	unwrittenText = "The outcome cannot be recorded at present (is the gateway's disk full?); you will be told when it is."
-	stopTooLate   = "This turn has already ended."
+	stopTooLate = "This turn has already ended."
 )
 
 // A stopRecord is the turn to be stopped by a command. The record is written before the
@@ -47,31 +45,31 @@ type stops struct{ *Options }
 
 // stop stops the turn that ran when the command arrived, and no later turn. If the
 // outcome of the turn is delivered to this chat, the outcome is the answer.
-func (s *stops) stop(ctx context.Context, c Call) view.Note {
+func (s *stops) stop(ctx context.Context, c Call) (commands.Note, error) {
 	key := c.Address.Key()
 	st, err := s.Core.Present(ctx, key)
 	if err != nil {
-		return s.failed(ctx, "read the state of the chat", err)
+		return commands.Note{}, commands.Failed("read the state of the chat", err)
 	}
 	var stop stopRecord
 	again, err := s.Records.Get(ctx, env.RecordStop+c.Key, &stop)
 	if err != nil {
-		return s.failed(ctx, "read what to stop", err)
+		return commands.Note{}, commands.Failed("read what to stop", err)
 	}
 	switch {
 	case again && st.Turn != stop.Turn:
 		s.removeProgress(ctx, c)
 		if stop.Shown {
-			return view.Note{}
+			return commands.Note{}, nil
 		}
-		return view.Note{Text: stoppedText + stop.Waiting}
+		return commands.Note{Text: stoppedText + stop.Waiting}, nil
 	case st.Turn == "":
-		return view.Note{Text: "Nothing is running." + view.WaitingToo(st)}
+		return commands.Note{Text: "Nothing is running." + commands.WaitingToo(st)}, nil
 	case !again && st.Since.After(c.ReceivedAt):
-		return view.Note{Text: "What was running when you wrote /stop has ended. Something newer is running now; send /stop again to stop it."}
+		return commands.Note{Text: "What was running when you wrote /stop has ended. Something newer is running now; send /stop again to stop it."}, nil
 	case !again:
 		if stop, err = s.recordStop(ctx, c, st); err != nil {
-			return s.failed(ctx, "record what to stop", err)
+			return commands.Note{}, commands.Failed("record what to stop", err)
 		}
 	}
 	slow := s.Work.Start(func(pause context.Context) {
@@ -80,12 +78,12 @@ func (s *stops) stop(ctx context.Context, c Call) view.Note {
 		}
 	})
 	defer slow.Cancel(ctx) // also after a panic
-	n := s.interrupt(ctx, c.Address.Key(), stop)
+	n, err := s.interrupt(ctx, c.Address.Key(), stop)
 	slow.Cancel(ctx)
 	if ctx.Err() == nil { // else the next process handles the command again
 		s.removeProgress(ctx, c)
 	}
-	return n
+	return n, err
 }
 
 func (s *stops) recordStop(ctx context.Context, c Call, st core.ChannelStatus) (stopRecord, error) {
@@ -93,7 +91,7 @@ func (s *stops) recordStop(ctx context.Context, c Call, st core.ChannelStatus) (
 	if err != nil {
 		return stopRecord{}, err
 	}
-	stop := stopRecord{Turn: st.Turn, Asked: time.Now(), Waiting: view.WaitingToo(st)}
+	stop := stopRecord{Turn: st.Turn, Asked: time.Now(), Waiting: commands.WaitingToo(st)}
 	stop.Shown = slices.ContainsFunc(open, func(m core.Message) bool { return m.Channel == st.Key && m.Turn == st.Turn && m.Deliver })
 	return stop, s.Records.Write(ctx, env.Entry{Key: env.RecordStop + c.Key, Value: stop}, env.Entry{Key: env.RecordStopped + string(stop.Turn), Value: stop})
 }
@@ -107,21 +105,21 @@ func (s *stops) removeProgress(ctx context.Context, c Call) {
 }
 
 // interrupt stops a turn, and returns the result unless the outcome contains the result.
-func (s *stops) interrupt(ctx context.Context, key core.ChannelKey, stop stopRecord) view.Note {
+func (s *stops) interrupt(ctx context.Context, key core.ChannelKey, stop stopRecord) (commands.Note, error) {
 	ctx, cancel := context.WithTimeout(ctx, stopPatience)
 	defer cancel()
 	hit, err := s.Core.Interrupt(ctx, key, stop.Turn)
 	switch {
 	case stop.Shown && err == nil:
-		return view.Note{}
+		return commands.Note{}, nil
 	case errors.Is(err, core.ErrNothingRuns), errors.Is(err, core.ErrNotFound):
-		return view.Note{Text: "The turn had just ended by itself." + stop.Waiting}
+		return commands.Note{Text: commands.EndedByItself + stop.Waiting}, nil
 	case errors.Is(err, core.ErrUnwritten):
-		return view.Note{Text: "Stopped. " + unwrittenText}
+		return commands.Note{Text: commands.StoppedUnwritten}, nil
 	case err != nil:
-		return s.failed(ctx, "stop the turn", err)
+		return commands.Note{}, commands.Failed("stop the turn", err)
 	}
-	return view.Note{Text: fmt.Sprintf("Stopped within %s. The conversation is kept.%s", mdtext.Duration(hit.Took), stop.Waiting)}
+	return commands.Note{Text: commands.Stopped(hit.Took) + stop.Waiting}, nil
 }
 
 // StoppedText returns the text of an outcome whose turn was stopped by a command; empty
@@ -134,7 +132,7 @@ func (s *stops) StoppedText(ctx context.Context, m *core.Message) (string, error
 	if ok, err := s.Records.Get(ctx, env.RecordStopped+string(m.Turn), &stop); !ok || err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("Stopped within %s. The conversation is kept.", mdtext.Duration(m.EndedAt.Sub(stop.Asked)))
+	text := commands.Stopped(m.EndedAt.Sub(stop.Asked))
 	if m.Reply.Done != "" {
 		text += " Done before that: " + mdtext.Literal(m.Reply.Done) + "."
 	}
@@ -159,7 +157,7 @@ func (s *stops) stopTurn(ctx context.Context, key core.ChannelKey, turn core.Tur
 	case errors.Is(err, core.ErrNothingRuns), errors.Is(err, core.ErrNotFound):
 		return stopTooLate
 	case errors.Is(err, core.ErrUnwritten):
-		return "Stopped. " + unwrittenText
+		return commands.StoppedUnwritten
 	case ctx.Err() != nil:
 		return "Stopping…"
 	}

@@ -42,15 +42,6 @@ func TestButtonsFit(t *testing.T) {
 			}
 		}
 	}
-	for _, n := range []Note{Model("x", "opus", []string{"opus", "fable"}), Mode("x", ""), Verbose("x", 1)} {
-		for _, row := range n.Buttons {
-			for _, b := range row {
-				if len(b.Data) > 64 {
-					t.Errorf("the button %q means %q", b.Text, b.Data)
-				}
-			}
-		}
-	}
 }
 
 // TestAlwaysIsSeen holds that nothing is allowed for ever that was not shown whole: the

@@ -4,11 +4,12 @@ package view
 
 import (
 	"cmp"
-	"encoding/json"
+	"slices"
 	"strings"
 
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
+	"bareclaw/core/commands"
 	"bareclaw/core/progress"
 	"bareclaw/internal/mdtext"
 )
@@ -28,30 +29,17 @@ type Button struct {
 	Data string `json:"data"`
 }
 
-// Summary returns the sender and the text of a message, on one line.
-func Summary(m *core.Message) string {
-	text := cmp.Or(m.Content.Text, blocksText(m.Content.Blocks))
-	if m.Origin.User != "" {
-		text = m.Origin.User + ": " + text
-	}
-	return mdtext.Brief(text, 100)
-}
-
-// blocksText returns the text of a message's text blocks, and the kinds of the other
-// blocks.
-func blocksText(blocks []json.RawMessage) string {
-	var texts []string
-	for _, raw := range blocks {
-		var b struct{ Type, Text string }
-		if json.Unmarshal(raw, &b) != nil {
-			continue
+// NoteOf returns a note of a command, with a text in the place of the note's own.
+func NoteOf(text string, n *commands.Note) Note {
+	note := Note{Text: text}
+	for row := range slices.Chunk(n.Choices, max(1, n.Columns)) {
+		buttons := make([]Button, len(row))
+		for i, c := range row {
+			buttons[i] = Button{Text: c.Label, Data: c.Command}
 		}
-		if b.Type != "text" {
-			b.Text = "[" + b.Type + "]"
-		}
-		texts = append(texts, b.Text)
+		note.Buttons = append(note.Buttons, buttons)
 	}
-	return strings.Join(texts, " ")
+	return note
 }
 
 // Status renders a status message as Markdown: the calls of tools, one on each line, and the

@@ -20,12 +20,12 @@ func rooms() []room {
 	)
 	return []room{
 		{"", []string{"heartbeat/supervisor", "internal/daemon", "internal/cli", "sessionhost/host", "sessionhost/protocol", "heartbeat", "toolhost/api", "toolhost/runner"}, "main selects the role of the process; internal/daemon wires the rooms"},
-		{"internal/daemon", []string{"mcp", "core/tools", "core/tools/gateway", "toolhost", "adapters/httpapi", "adapters/httpapi/api", "adapters/httpapi/client", "adapters/telegram", "heartbeat", "heartbeat/program", "heartbeat/service", "heartbeat/supervisor", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/adapterstore", "core/config", "core/feed", "core/lanes", "core/ledger", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
+		{"internal/daemon", []string{"mcp", "core/tools", "core/tools/gateway", "toolhost", "adapters/httpapi", "adapters/httpapi/api", "adapters/httpapi/client", "adapters/telegram", "heartbeat", "heartbeat/program", "heartbeat/service", "heartbeat/supervisor", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/adapterstore", "core/commands", "core/config", "core/feed", "core/lanes", "core/ledger", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
 		{"internal/cli", []string{"adapters/telegram/botapi", "adapters/httpapi/api", "adapters/httpapi/client", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/config", "core/ledger", "core/progress", "core/schedule", "toolhost/api"}, "the command line knows the gateway as a client, and the files it looks after; of the adapters only the Bot API client; not the wiring"},
-		{"adapters/httpapi", []string{"adapters/httpapi/api", "adapters/httpapi/client", "core", "core/feed", "core/lanes", "core/progress", "core/schedule", "core/settings", "docs"}, adapter},
+		{"adapters/httpapi", []string{"adapters/httpapi/api", "adapters/httpapi/client", "core", "core/commands", "core/feed", "core/lanes", "core/progress", "core/schedule", "core/settings", "docs"}, adapter},
 		{"adapters/httpapi/api", nil, "the API's shapes know neither the server nor its clients"},
 		{"adapters/httpapi/client", []string{"adapters/httpapi/api", "core", "core/config"}, "the client knows core's updates and the configuration, not the server"},
-		{"adapters/telegram", []string{"adapters/telegram/botapi", "core", "core/adapterstore", "core/feed", "core/lanes", "core/progress", "core/settings"}, adapter},
+		{"adapters/telegram", []string{"adapters/telegram/botapi", "core", "core/adapterstore", "core/commands", "core/feed", "core/lanes", "core/progress", "core/settings"}, adapter},
 		{"adapters/telegram/botapi", nil, "the Bot API client knows Telegram alone"},
 		{"heartbeat", []string{"heartbeat/service", "adapters/httpapi/api", "adapters/httpapi/client", "core", "core/config", "core/schedule"}, "heartbeat knows the gateway by its configuration, as a client, and as a service, and defines one schedule"},
 		{"heartbeat/service", []string{"contrib"}, "service renders the unit files of contrib from what it is given"},
@@ -38,6 +38,7 @@ func rooms() []room {
 		{"sessionhost/claude", []string{"core"}, "claude knows the CLI and core's words for it"},
 		{"core", nil, "core declares the interfaces it needs and imports nothing of ours"},
 		{"core/adapterstore", []string{"core"}, "the adapters' store knows core; the ledger comes as an interface"},
+		{"core/commands", []string{"core", "core/settings"}, "commands know core and settings; what they use comes as interfaces"},
 		{"core/config", nil, "the configuration knows nothing of what it configures"},
 		{"core/feed", []string{"core"}, "feeds know core's updates, neither lanes nor adapters"},
 		{"core/lanes", []string{"core", "core/adapterstore", "core/feed", "core/settings"}, "lanes know core, the adapters' store, feeds and settings; ledger, agent and adapters come as interfaces"},
