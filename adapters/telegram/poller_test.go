@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
-	"bareclaw/adapters/telegram/env"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/core"
 	fakeapi "bareclaw/internal/testkit/botapi"
 )
@@ -78,7 +78,7 @@ func TestPollPauses(t *testing.T) {
 	if got := pollPause(&botapi.Error{Status: 429, RetryAfter: 77 * time.Second}, 0); got != 77*time.Second {
 		t.Errorf("asked to wait 77 s, and %v is waited", got)
 	}
-	if got := pollPause(core.ErrStorageFull, 9); got != env.StoragePause {
+	if got := pollPause(core.ErrStorageFull, 9); got != records.StoragePause {
 		t.Errorf("with a full disk %v is waited", got)
 	}
 }
@@ -105,7 +105,7 @@ func TestUnreadableUpdates(t *testing.T) {
 			t.Errorf("after %s and a good one comes %d, %v", nameless, next, err)
 		}
 	}
-	if in, err := a.env.LastInbound(context.WithoutCancel(t.Context()), Name); err != nil || in.ID != sourceKey(a.env.Bot, 12) {
+	if in, err := a.o.Core.Inbox.LastInbound(context.WithoutCancel(t.Context()), Name); err != nil || in.ID != sourceKey(a.env.Bot, 12) {
 		t.Errorf("recorded: %+v, %v", in, err)
 	}
 }

@@ -153,7 +153,7 @@ func newTelegram(b *base, e *engine, o telegram.Options) (t *telegramPart, err e
 	if !cfg.TelegramToken.IsSet() {
 		return t, nil
 	}
-	o.Core, o.Push, o.Log, o.Shown, o.Inert = e.manager, &b.push, b.log, claude.Show, claude.Inert
+	o.Core, o.Push, o.Log, o.Shown, o.Inert = telegramCore(e.manager), &b.push, b.log, claude.Show, claude.Inert
 	o.Token, o.API, o.Allowed = cfg.TelegramToken.Reveal(), cfg.TelegramAPI, cfg.AllowedUsers
 	o.StateDir, o.LockFile, o.FileOver, o.MediaMaxAge, o.Transcribe = cfg.StateDir, cfg.TelegramLock(), cfg.FileOver, cfg.MediaMaxAge, cfg.Transcribe
 	o.SendRoots, o.CWD, o.Withheld = cfg.SendRoots, cfg.CWD, cfg.NeverSent()

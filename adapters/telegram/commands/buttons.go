@@ -63,7 +63,7 @@ func called(data string) string {
 // be forged.
 func (o *Options) ownChat(do chats.Action) chats.Action {
 	return func(ctx context.Context, t chats.Tap) string {
-		if m, err := o.Core.Message(ctx, core.MessageID(t.Arg)); err == nil && !o.Moves.InChat(t.Address, m.Channel) {
+		if m, err := o.Messages.Message(ctx, core.MessageID(t.Arg)); err == nil && !o.Moves.InChat(t.Address, m.Channel) {
 			return chats.ButtonGone
 		}
 		return do(ctx, t)
@@ -135,7 +135,7 @@ func (h *Handler) meant(ctx context.Context, arg string) (core.Message, error) {
 	if len(id) < shortid.Full {
 		return core.Message{}, core.ErrNotFound
 	}
-	return h.Core.Message(ctx, core.MessageID(id))
+	return h.Messages.Message(ctx, core.MessageID(id))
 }
 
 func (h *Handler) edit(ctx context.Context, t chats.Tap, n view.Note) {

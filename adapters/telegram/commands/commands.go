@@ -10,20 +10,48 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/approvals"
+	"bareclaw/adapters/telegram/base"
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/live"
 	"bareclaw/adapters/telegram/outbox"
 	"bareclaw/adapters/telegram/view"
+	"bareclaw/core"
 	"bareclaw/core/commands"
 	"bareclaw/internal/mdtext"
 
 	"github.com/go-telegram/bot/models"
 )
 
+// Lanes take messages, and end turns and conversations.
+type Lanes interface {
+	Submit(ctx context.Context, s core.Submission) (*core.Ticket, error)
+	Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (core.Interruption, error)
+	Reset(ctx context.Context, key core.ChannelKey) error
+}
+
+// Messages finds messages.
+type Messages interface {
+	Message(ctx context.Context, id core.MessageID) (core.Message, error)
+	OpenMessages(ctx context.Context, adapter string) ([]core.Message, error)
+}
+
+// Channels tells about channels.
+type Channels interface {
+	Present(ctx context.Context, key core.ChannelKey) (core.ChannelStatus, error)
+}
+
+// A Decider says what a failed message is tried again with.
+type Decider interface {
+	Resubmission(ctx context.Context, id core.MessageID) (core.Submission, core.Message, error)
+}
+
 // Options hold the dependencies of a Handler. All are required, except Restart.
 type Options struct {
-	*env.Env
+	*base.Base
+	Lanes     Lanes
+	Messages  Messages
+	Channels  Channels
+	Decider   Decider
 	Table     *commands.Table
 	Out       *outbox.Outbox
 	Sender    *outbox.Sender

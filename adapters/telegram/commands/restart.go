@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"bareclaw/adapters/telegram/env"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 	"bareclaw/core/commands"
@@ -30,13 +30,13 @@ func (s *restarts) restart(ctx context.Context, c Call) (commands.Note, error) {
 	}
 	key := c.Address.Key()
 	r := restartRecord{Channel: key, ReplyTo: c.Message.ID, Version: s.Version, At: time.Now()}
-	if err := s.Records.Put(ctx, env.RecordRestart+c.Key, r); err != nil {
+	if err := s.Records.Put(ctx, records.RecordRestart+c.Key, r); err != nil {
 		return commands.Note{}, commands.Failed("restart", err)
 	}
 	s.Out.Say(ctx, answerID(c.Key), key, view.Note{Text: "Restarting. Claude goes on working, and your messages are kept.", ReplyTo: c.Message.ID})
 	err := s.Restart(ctx)
 	if err != nil && ctx.Err() == nil {
-		s.Records.Forget(ctx, "the record of a restart", env.RecordRestart+c.Key)
+		s.Records.Forget(ctx, "the record of a restart", records.RecordRestart+c.Key)
 		s.Out.Say(ctx, answerID(c.Key)+":failed", key, view.Note{
 			Text: "The restart failed; the gateway runs on as before. " + mdtext.Literal(err.Error()), ReplyTo: c.Message.ID,
 		})
@@ -46,15 +46,15 @@ func (s *restarts) restart(ctx context.Context, c Call) (commands.Note, error) {
 
 // ReportRestart notifies the chats that requested a restart.
 func (s *restarts) ReportRestart(ctx context.Context) {
-	err := env.Each(ctx, s.Records, env.RecordRestart, func(rest string, r restartRecord) {
+	err := records.Each(ctx, s.Records, records.RecordRestart, func(rest string, r restartRecord) {
 		text := fmt.Sprintf("Back after %s, version %s", mdtext.Duration(time.Since(r.At)), mdtext.Literal(s.Version))
 		if r.Version != s.Version {
 			text += ", before " + mdtext.Literal(r.Version)
 		}
-		s.Out.Say(ctx, "back:"+env.RecordRestart+rest, r.Channel, view.Note{
+		s.Out.Say(ctx, "back:"+records.RecordRestart+rest, r.Channel, view.Note{
 			Text: text + ". Agent: " + mdtext.Literal(s.Agent) + ".", ReplyTo: r.ReplyTo,
 		})
-		s.Records.Forget(ctx, "the record of a restart", env.RecordRestart+rest)
+		s.Records.Forget(ctx, "the record of a restart", records.RecordRestart+rest)
 	})
 	s.Records.Error(ctx, "the chats that asked for a restart are not known", err)
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/live"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 	"bareclaw/core/commands"
@@ -47,12 +47,12 @@ type stops struct{ *Options }
 // outcome of the turn is delivered to this chat, the outcome is the answer.
 func (s *stops) stop(ctx context.Context, c Call) (commands.Note, error) {
 	key := c.Address.Key()
-	st, err := s.Core.Present(ctx, key)
+	st, err := s.Channels.Present(ctx, key)
 	if err != nil {
 		return commands.Note{}, commands.Failed("read the state of the chat", err)
 	}
 	var stop stopRecord
-	again, err := s.Records.Get(ctx, env.RecordStop+c.Key, &stop)
+	again, err := s.Records.Get(ctx, records.RecordStop+c.Key, &stop)
 	if err != nil {
 		return commands.Note{}, commands.Failed("read what to stop", err)
 	}
@@ -87,13 +87,13 @@ func (s *stops) stop(ctx context.Context, c Call) (commands.Note, error) {
 }
 
 func (s *stops) recordStop(ctx context.Context, c Call, st core.ChannelStatus) (stopRecord, error) {
-	open, err := s.Core.OpenMessages(ctx, chats.Name)
+	open, err := s.Messages.OpenMessages(ctx, chats.Name)
 	if err != nil {
 		return stopRecord{}, err
 	}
 	stop := stopRecord{Turn: st.Turn, Asked: time.Now(), Waiting: commands.WaitingToo(st)}
 	stop.Shown = slices.ContainsFunc(open, func(m core.Message) bool { return m.Channel == st.Key && m.Turn == st.Turn && m.Deliver })
-	return stop, s.Records.Write(ctx, env.Entry{Key: env.RecordStop + c.Key, Value: stop}, env.Entry{Key: env.RecordStopped + string(stop.Turn), Value: stop})
+	return stop, s.Records.Write(ctx, records.Entry{Key: records.RecordStop + c.Key, Value: stop}, records.Entry{Key: records.RecordStopped + string(stop.Turn), Value: stop})
 }
 
 func progressID(c Call) string { return "stopping:" + c.Key }
@@ -108,7 +108,7 @@ func (s *stops) removeProgress(ctx context.Context, c Call) {
 func (s *stops) interrupt(ctx context.Context, key core.ChannelKey, stop stopRecord) (commands.Note, error) {
 	ctx, cancel := context.WithTimeout(ctx, stopPatience)
 	defer cancel()
-	hit, err := s.Core.Interrupt(ctx, key, stop.Turn)
+	hit, err := s.Lanes.Interrupt(ctx, key, stop.Turn)
 	switch {
 	case stop.Shown && err == nil:
 		return commands.Note{}, nil
@@ -129,7 +129,7 @@ func (s *stops) StoppedText(ctx context.Context, m *core.Message) (string, error
 		return "", nil
 	}
 	var stop stopRecord
-	if ok, err := s.Records.Get(ctx, env.RecordStopped+string(m.Turn), &stop); !ok || err != nil {
+	if ok, err := s.Records.Get(ctx, records.RecordStopped+string(m.Turn), &stop); !ok || err != nil {
 		return "", err
 	}
 	text := commands.Stopped(m.EndedAt.Sub(stop.Asked))
@@ -150,7 +150,7 @@ func (s *stops) tapStop(ctx context.Context, t chats.Tap) string {
 func (s *stops) stopTurn(ctx context.Context, key core.ChannelKey, turn core.TurnID) string {
 	ctx, cancel := context.WithTimeout(ctx, tapPatience)
 	defer cancel()
-	_, err := s.Core.Interrupt(ctx, key, turn)
+	_, err := s.Lanes.Interrupt(ctx, key, turn)
 	switch {
 	case err == nil:
 		return "Stopped."

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"bareclaw/adapters/telegram/env"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/core/commands"
 	"bareclaw/internal/mdtext"
 )
@@ -14,7 +14,7 @@ import (
 var levels = [...]string{"answers only", "answers, and what Claude is doing", "everything that Claude does and says"}
 
 // A verbosity shows and sets how much chats show while Claude works.
-type verbosity struct{ records *env.Store }
+type verbosity struct{ records *records.Store }
 
 func (v verbosity) command() commands.Command {
 	return commands.Command{

@@ -25,7 +25,7 @@ func rooms() []room {
 		{"adapters/httpapi", []string{"adapters/httpapi/api", "adapters/httpapi/client", "core", "core/commands", "core/feed", "core/lanes", "core/progress", "core/schedule", "core/settings", "docs"}, adapter},
 		{"adapters/httpapi/api", nil, "the API's shapes know neither the server nor its clients"},
 		{"adapters/httpapi/client", []string{"adapters/httpapi/api", "core", "core/config"}, "the client knows core's updates and the configuration, not the server"},
-		{"adapters/telegram", []string{"adapters/telegram/botapi", "core", "core/adapterstore", "core/commands", "core/feed", "core/lanes", "core/progress", "core/settings"}, adapter},
+		{"adapters/telegram", []string{"adapters/telegram/botapi", "core", "core/commands", "core/feed", "core/progress"}, adapter},
 		{"adapters/telegram/botapi", nil, "the Bot API client knows Telegram alone"},
 		{"heartbeat", []string{"heartbeat/service", "adapters/httpapi/api", "adapters/httpapi/client", "core", "core/config", "core/schedule"}, "heartbeat knows the gateway by its configuration, as a client, and as a service, and defines one schedule"},
 		{"heartbeat/service", []string{"contrib"}, "service renders the unit files of contrib from what it is given"},
