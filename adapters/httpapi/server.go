@@ -25,7 +25,6 @@ import (
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
 	"bareclaw/core/commands"
-	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
 )
 
@@ -38,7 +37,7 @@ const (
 
 // Options configure a Server. Inert, Peer, Token, Host, AllowedHosts and BodyLimit are optional.
 type Options struct {
-	Core      *lanes.Manager
+	Core      Core
 	Commands  *commands.Table
 	Push      *core.PushRegistry
 	Mounts    []Mount // what other rooms serve

@@ -55,7 +55,7 @@ func allRoutes() []route {
 // options are those of a server of the gateway.
 func (g *gateway) options(log io.Writer) Options {
 	o := Options{
-		Core: g.Manager, Commands: g.commands(), Push: &core.PushRegistry{}, Mounts: mounts(http.HandlerFunc(answerMCP), toolHost(func() error { return nil })), BodyLimit: 64 << 10,
+		Core: g.core(), Commands: g.commands(), Push: &core.PushRegistry{}, Mounts: mounts(http.HandlerFunc(answerMCP), toolHost(func() error { return nil })), BodyLimit: 64 << 10,
 		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Health: func() api.Health {
 			return api.Health{Ledger: &api.Ledger{}, PID: 42, Version: "v1", Ready: true, StartedAt: startedAt, Agent: api.Agent{Kind: "echo"}, Tools: &api.Tools{Host: api.ToolRunner{Status: "running", PID: 43, StartedAt: startedAt, Healthy: true, HeapUsed: 1}}}
@@ -76,6 +76,20 @@ func (g *gateway) options(log io.Writer) Options {
 		},
 	})
 	return o
+}
+
+// core is what the server uses of the gateway.
+func (g *gateway) core() Core {
+	return Core{
+		Lanes:      g.Manager,
+		Messages:   g.Lookup,
+		History:    g.Lookup,
+		Channels:   g.Directory,
+		Decider:    g.Decider,
+		Settings:   g.ChannelSettings,
+		Feeds:      g.Feeds,
+		Deliverers: g.Adapters,
+	}
 }
 
 // commands are those of the gateway.

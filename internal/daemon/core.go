@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/telegram"
 	"bareclaw/core/lanes"
 )
@@ -16,5 +17,19 @@ func telegramCore(m *lanes.Manager) telegram.Core {
 		Inbox:      m.Adapters,
 		Deliveries: m.Adapters,
 		Records:    m.Adapters,
+	}
+}
+
+// httpCore returns what the API uses of the core.
+func httpCore(m *lanes.Manager) httpapi.Core {
+	return httpapi.Core{
+		Lanes:      m,
+		Messages:   m.Lookup,
+		History:    m.Lookup,
+		Channels:   m.Directory,
+		Decider:    m.Decider,
+		Settings:   m.ChannelSettings,
+		Feeds:      m.Feeds,
+		Deliverers: m.Adapters,
 	}
 }
