@@ -22,7 +22,6 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
-	"bareclaw/core/adapterstore"
 	"bareclaw/core/commands"
 	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
@@ -66,7 +65,7 @@ func (g *gateway) options(log io.Writer) Options {
 		Metrics:     func(*metrics.Writer) {},
 	}
 	o.Schedules = schedule.New(schedule.Options{
-		Store: g.ledger, Log: o.Log, Core: scheduleCore{g.Manager, g.Adapters}, Precheck: func(context.Context, string) (schedule.PrecheckResult, error) { return schedule.PrecheckResult{}, nil },
+		Store: g.ledger, Log: o.Log, Submitter: g.Manager, Deliverers: g.Adapters, Precheck: func(context.Context, string) (schedule.PrecheckResult, error) { return schedule.PrecheckResult{}, nil },
 		BuiltIns: []schedule.BuiltIn{{ID: "heartbeat", Channel: "heartbeat", Text: func() (string, error) { return "look", nil }}},
 		Admit: func(_ context.Context, key core.ChannelKey) error {
 			if key == "tg-8" {
@@ -386,10 +385,4 @@ func same(t *testing.T, got, want map[string]any) {
 	if !bytes.Equal(g, w) {
 		t.Errorf("got  %s\nwant %s", g, w)
 	}
-}
-
-// A scheduleCore is what schedules need of the core.
-type scheduleCore struct {
-	*lanes.Manager
-	*adapterstore.Store
 }

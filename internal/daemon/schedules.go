@@ -10,9 +10,7 @@ import (
 
 	"bareclaw/adapters/telegram"
 	"bareclaw/core"
-	"bareclaw/core/adapterstore"
 	"bareclaw/core/config"
-	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
 	"bareclaw/heartbeat"
 	"bareclaw/heartbeat/service"
@@ -42,13 +40,16 @@ func newScheduler(e *engine, chats *telegramPart) *schedule.Scheduler {
 		}
 		return chats.adapter.CheckRecipient(ctx, key)
 	}
-	submitter := struct {
-		*lanes.Manager
-		*adapterstore.Store
-	}{e.manager, e.manager.Adapters}
 	return schedule.New(schedule.Options{
-		Store: e.ledger, Core: submitter, Log: e.log, Precheck: check, Admit: admit,
-		BuiltIns: []schedule.BuiltIn{heartbeat.Job(e.cfg)}, Waiter: e.manager.Lookup, Push: e.push.Send,
+		Store:      e.ledger,
+		Submitter:  e.manager,
+		Deliverers: e.manager.Adapters,
+		Log:        e.log,
+		Precheck:   check,
+		Admit:      admit,
+		BuiltIns:   []schedule.BuiltIn{heartbeat.Job(e.cfg)},
+		Waiter:     e.manager.Lookup,
+		Push:       e.push.Send,
 	})
 }
 
