@@ -70,14 +70,64 @@ func Builtin(o Options) []Command {
 	rules := rules{o.Settings}
 	history := history{o.Messages}
 	return []Command{
-		{Name: "new", Help: "forget this conversation and begin a new one", Access: Acts, Run: conversation.reset},
-		{Name: "stop", Help: "stop what is running now", Access: Acts, Run: conversation.stop},
-		{Name: "status", Help: "what this chat is doing", Access: Reads, Show: report.status},
-		{Name: "queue", Help: "waiting messages: see, drop, run now", Access: Acts, Show: queue.show, Run: queue.change},
-		{Name: "model", Help: "see or choose the model", Access: Acts, Show: choose.model, Run: choose.setModel},
-		{Name: "mode", Help: "see or choose the permission mode", Access: Widens, Show: choose.mode, Run: choose.setMode},
-		{Name: "usage", Help: "what was spent", Access: Reads, Show: report.usage},
-		{Name: "rules", Help: "what is always allowed here", Access: Acts, Show: rules.show, Run: rules.remove},
-		{Name: "why", Help: "what became of a message", Access: Reads, Show: history.newest, Run: history.why},
+		{
+			Name:   "new",
+			Help:   "forget this conversation and begin a new one",
+			Access: Acts,
+			Run:    conversation.reset,
+		},
+		{
+			Name:   "stop",
+			Help:   "stop what is running now",
+			Access: Acts,
+			Run:    conversation.stop,
+		},
+		{
+			Name:   "status",
+			Help:   "what this chat is doing",
+			Access: Reads,
+			Show:   report.status,
+		},
+		{
+			Name:   "queue",
+			Help:   "waiting messages: see, drop, run now",
+			Access: Acts,
+			Show:   queue.show,
+			Run:    queue.change,
+		},
+		{
+			Name:   "model",
+			Help:   "see or choose the model",
+			Access: Acts,
+			Show:   choose.model,
+			Run:    choose.setModel,
+		},
+		{
+			Name:   "mode",
+			Help:   "see or choose the permission mode",
+			Access: Widens,
+			Show:   choose.mode,
+			Run:    choose.setMode,
+		},
+		{
+			Name:   "usage",
+			Help:   "what was spent",
+			Access: Reads,
+			Show:   report.usage,
+		},
+		{
+			Name:   "rules",
+			Help:   "what is always allowed here",
+			Access: Acts,
+			Show:   rules.show,
+			Run:    rules.remove,
+		},
+		{
+			Name:   "why",
+			Help:   "what became of a message",
+			Access: Reads,
+			Show:   history.newest,
+			Run:    history.why,
+		},
 	}
 }
