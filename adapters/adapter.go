@@ -6,10 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"time"
 
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
+	"bareclaw/core/commands"
 	"bareclaw/core/config"
 	"bareclaw/core/lanes"
 )
@@ -43,15 +43,14 @@ type Kind struct {
 
 // A Gateway is what the daemon gives an adapter.
 type Gateway struct {
-	Config    config.Config
-	Core      *lanes.Manager
-	Push      *core.PushRegistry
-	Log       *slog.Logger
-	PID       int       // of the process that a person would stop
-	Version   string    // of the gateway, for people
-	StartedAt time.Time // of the gateway
-	Agent     string    // name of the agent, for people
-	Models    []string  // names of the agent's models
+	Config   config.Config
+	Core     *lanes.Manager
+	Commands *commands.Table // what people can ask of the gateway itself
+	Push     *core.PushRegistry
+	Log      *slog.Logger
+	PID      int    // of the process that a person would stop
+	Version  string // of the gateway, for people
+	Agent    string // name of the agent, for people
 	// Show decodes a line of the agent into events for display.
 	Show func(line json.RawMessage) []core.DisplayEvent
 	// Inert returns a text of others so that it means nothing to the agent's program.

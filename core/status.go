@@ -90,6 +90,19 @@ func (o Overview) States() map[string]int {
 	return n
 }
 
+// An Interruption describes an interrupted turn.
+type Interruption struct {
+	Turn     TurnID
+	Messages []MessageID
+	Took     time.Duration
+}
+
+// A Removal describes a removed channel.
+type Removal struct {
+	Messages int // messages that are gone
+	Kept     int // messages that have come meanwhile, or whose outcome is still to be delivered
+}
+
 // A QueuePosition is the place of a message in its channel's queue. The zero value means
 // that the message does not wait.
 type QueuePosition struct {

@@ -76,18 +76,18 @@ const healthTimeout = 2 * time.Second
 func (a *admin) health(_ *response, r *http.Request) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
-	shown, today := a.Health(), a.Core.Directory.Spending()
+	shown, today := a.Health(), a.Core.Channels.Spending()
 	shown.UptimeMS = max(0, time.Since(shown.StartedAt).Milliseconds())
 	shown.Spending = api.Spending{Day: today.Day, SpentUSD: humanize.RoundUSD(today.Spent), LimitUSD: today.Limit}
 	draining := a.lifecycle.Err() != nil
-	o, err := a.Core.Directory.Overview(ctx)
+	o, err := a.Core.Channels.Overview(ctx)
 	if err != nil && !draining {
 		shown.Problems = append(shown.Problems, "The channels do not answer: "+err.Error())
 	}
 	shown.Channels = api.ChannelsHealth{States: o.States(), Active: each(o.Active, showActive)}
 	shown.Hosts = api.Hosts{Alive: o.Hosts, Limit: o.Limit}
 	shown.Problems = append(append(shown.Problems, blockedChannels(&o)...), standstills(&o)...)
-	switch b, err := a.Core.Lookup.Balance(ctx); {
+	switch b, err := a.Core.History.Balance(ctx); {
 	case err == nil:
 		shown.Ledger = &api.Ledger{
 			Accepted: b.Accepted, Answered: b.Answered, Failed: b.Failed, Cancelled: b.Cancelled, Waiting: b.Waiting,
@@ -182,7 +182,7 @@ func (a *admin) metrics(w *response, r *http.Request) (any, error) {
 	const spares = "Sessions that wait for a new channel: ready ones, and how many are wanted."
 	m.Gauge("bareclaw_warm_spares", spares, float64(own.Spares.Ready), "state", "ready")
 	m.Gauge("bareclaw_warm_spares", spares, float64(own.Spares.Wanted), "state", "wanted")
-	metrics.WriteTotals(r.Context(), &m, a.Core, a.Log)
+	metrics.WriteTotals(r.Context(), &m, a.Core.Channels, a.Core.History, a.Log)
 	metrics.WriteSchedules(r.Context(), &m, a.Schedules, a.Log)
 	a.Metrics(&m)
 	a.requests.WriteTo(&m)

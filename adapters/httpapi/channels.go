@@ -30,7 +30,7 @@ func (c *channels) reset(w *response, r *http.Request, key core.ChannelKey) (any
 	if err := c.checkReach(w, key); err != nil {
 		return nil, err
 	}
-	return api.ChannelReset{Status: "reset", Channel: string(key)}, c.Core.Reset(r.Context(), key)
+	return api.ChannelReset{Status: "reset", Channel: string(key)}, c.Core.Lanes.Reset(r.Context(), key)
 }
 
 // remove removes a channel with its history, its settings and its schedules. A channel with open
@@ -40,7 +40,7 @@ func (c *channels) remove(w *response, r *http.Request, key core.ChannelKey) (an
 		return nil, err
 	}
 	shown := api.ChannelRemoved{Status: "removed", Channel: string(key)}
-	gone, err := c.Core.Remove(r.Context(), key)
+	gone, err := c.Core.Lanes.Remove(r.Context(), key)
 	switch {
 	case errors.Is(err, core.ErrBusy):
 		return nil, refuse(http.StatusConflict, api.ChannelBusy,
@@ -67,7 +67,7 @@ func (c *channels) interrupt(w *response, r *http.Request, key core.ChannelKey) 
 		asked = api.Interruption{TurnID: asked.TurnID}
 	}
 	began := time.Now()
-	done, err := c.Core.Interrupt(r.Context(), key, core.TurnID(asked.TurnID))
+	done, err := c.Core.Lanes.Interrupt(r.Context(), key, core.TurnID(asked.TurnID))
 	switch {
 	case errors.Is(err, core.ErrClosed):
 		if done.Turn != "" { // the next process must not choose again: by then another turn may run
@@ -106,11 +106,11 @@ func (c *channels) messages(_ *response, r *http.Request, key core.ChannelKey) (
 		return nil, err
 	}
 	before := core.MessageID(r.URL.Query().Get("before"))
-	messages, err := c.Core.Lookup.Messages(r.Context(), key, limit, before)
+	messages, err := c.Core.History.Messages(r.Context(), key, limit, before)
 	if err != nil {
 		return nil, err
 	}
-	backgrounds, err := c.Core.Lookup.Backgrounds(r.Context(), key, limit)
+	backgrounds, err := c.Core.History.Backgrounds(r.Context(), key, limit)
 	if err == nil && len(messages)+len(backgrounds) == 0 {
 		err = c.mustExist(r.Context(), key)
 	}
@@ -131,12 +131,12 @@ func limitParam(r *http.Request) (int, error) {
 }
 
 func (c *channels) list(_ *response, r *http.Request) (any, error) {
-	all, err := c.Core.Directory.Channels(r.Context())
+	all, err := c.Core.Channels.Channels(r.Context())
 	return api.Channels{Channels: each(all, c.shape)}, err
 }
 
 func (c *channels) show(_ *response, r *http.Request, key core.ChannelKey) (any, error) {
-	st, err := c.Core.Directory.Channel(r.Context(), key)
+	st, err := c.Core.Channels.Channel(r.Context(), key)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (c *channels) show(_ *response, r *http.Request, key core.ChannelKey) (any,
 	if r.URL.Query().Get("usage") != "true" { // it reads all messages of the channel
 		return shown, nil
 	}
-	used, err := c.Core.Directory.Usage(r.Context(), key)
+	used, err := c.Core.Channels.Usage(r.Context(), key)
 	shown.Usage = &api.Usage{
 		Turns: used.Turns, TurnsToday: used.TurnsToday, SpentUSD: humanize.RoundUSD(used.Spent), SpentTodayUSD: humanize.RoundUSD(used.SpentToday),
 	}
@@ -152,7 +152,7 @@ func (c *channels) show(_ *response, r *http.Request, key core.ChannelKey) (any,
 }
 
 func (c *channels) shape(st *core.ChannelStatus) api.Channel {
-	own := c.Core.ChannelSettings.Settings(st.Key)
+	own := c.Core.Settings.Settings(st.Key)
 	return api.Channel{
 		Channel: string(st.Key), State: st.State, SessionID: st.SessionID, HostPID: st.HostPID, AgentPID: st.AgentPID, AgentVersion: st.Version,
 		Since: st.Since, Why: st.Why, Until: st.Until,
@@ -172,14 +172,14 @@ func (c *channels) change(w *response, r *http.Request, key core.ChannelKey) (an
 	if choice == (settings.Choice{}) {
 		return nil, badRequest(api.BadSetting, `Send "model", "permission_mode" or "tools"; an empty text takes the setting back.`)
 	}
-	if err := c.Core.ChannelSettings.ChangeSettings(r.Context(), key, choice); err != nil {
+	if err := c.Core.Settings.ChangeSettings(r.Context(), key, choice); err != nil {
 		return nil, err
 	}
 	return c.show(w, r, key)
 }
 
 func (c *channels) rules(_ *response, r *http.Request, key core.ChannelKey) (shown any, err error) {
-	own := c.Core.ChannelSettings.Settings(key)
+	own := c.Core.Settings.Settings(key)
 	if len(own.Rules) == 0 {
 		err = c.mustExist(r.Context(), key)
 	}
@@ -189,7 +189,7 @@ func (c *channels) rules(_ *response, r *http.Request, key core.ChannelKey) (sho
 // removeRule removes a rule. The agent may remove rules too, because a removal only adds
 // requests for permission.
 func (c *channels) removeRule(w *response, r *http.Request, key core.ChannelKey) (any, error) {
-	return remove(w, r, pathParam(r, "id"), func(ctx context.Context, id string) error { return c.Core.ChannelSettings.RemoveRule(ctx, key, id) })
+	return remove(w, r, pathParam(r, "id"), func(ctx context.Context, id string) error { return c.Core.Settings.RemoveRule(ctx, key, id) })
 }
 
 const (
@@ -262,7 +262,7 @@ func (s *shared) checkChannel(ctx context.Context, key core.ChannelKey) error {
 }
 
 func (s *shared) mustExist(ctx context.Context, key core.ChannelKey) error {
-	_, err := s.Core.Directory.Channel(ctx, key)
+	_, err := s.Core.Channels.Channel(ctx, key)
 	return err
 }
 

@@ -21,7 +21,8 @@ import (
 // goodBodies has a body for each operation that takes a body.
 var goodBodies = map[string]string{
 	"POST /message": `{"text":"a"}`, "POST /send": `{"channel":"tg-1","text":"a"}`, "POST /restart": `{}`, "POST /upgrade": `{"path":"/new"}`,
-	"PATCH /channels/{key}": `{"model":"haiku"}`, "POST /channels/{key}/interrupt": `{}`, "POST /messages/{id}/retry": `{}`,
+	"POST /channels/{key}/commands": `{"text":"/model opus"}`,
+	"PATCH /channels/{key}":         `{"model":"haiku"}`, "POST /channels/{key}/interrupt": `{}`, "POST /messages/{id}/retry": `{}`,
 	"POST /approvals/{id}": `{"behavior":"continue"}`, "POST /schedules": `{"channel":"http","text":"a","when":"@yearly"}`,
 	"POST /channels/{key}/remove": `{}`, "POST /schedules/{id}/pause": `{}`, "POST /schedules/{id}/resume": `{}`,
 	"POST /schedules/{id}/run": `{"due":"2026-01-02T03:04:05Z"}`, "POST /toolhost/call": `{"tool":"mine","args":{}}`,
@@ -88,6 +89,7 @@ func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 	}
 	r.messages(failed, cut)
 	r.must(200, "PATCH /channels/http", `{"model":"haiku"}`)
+	r.must(200, "POST /channels/http/commands", `{"text":"/model opus"}`)
 	r.must(200, "DELETE /channels/asks/rules/"+rule, "")
 	for _, path := range []string{
 		"/messages/" + failed, "/messages/" + failed + "/content", "/messages/" + failed + "/events", "/messages/" + failed + "/trace", "/upgrade", "/channels",
@@ -149,7 +151,7 @@ func (r *rig) refusals() {
 		case "403":
 			r.must(403, method+" "+nothing, goodBodies[op], "Host", "evil.example")
 		case "404":
-			r.must(404, method+" "+nothing, strings.Replace(goodBodies[op], "tg-1", "web-1", 1))
+			r.must(404, method+" "+nothing, strings.NewReplacer("tg-1", "web-1", "/model", "/compact").Replace(goodBodies[op]))
 		case "413":
 			r.must(413, method+" "+nothing, `{"text":"`+strings.Repeat("x", 100<<10)+`"}`)
 		case "415":

@@ -29,7 +29,7 @@ type lookups struct{ *shared }
 func (s *shared) onMessage(h func(w *response, r *http.Request, id core.MessageID) (any, error)) handlerFunc {
 	return func(w *response, r *http.Request) (any, error) {
 		text := pathParam(r, "id")
-		id, err := s.Core.Lookup.Find(r.Context(), text)
+		id, err := s.Core.Messages.Find(r.Context(), text)
 		if isUnknown(err) {
 			id, err = core.MessageID(text), nil
 		}
@@ -52,7 +52,7 @@ func (l *lookups) get(w *response, r *http.Request, id core.MessageID) (any, err
 		return nil, err
 	}
 	if wait == 0 {
-		m, err := l.Core.Lookup.Message(r.Context(), id)
+		m, err := l.Core.Messages.Message(r.Context(), id)
 		if err != nil {
 			return nil, err
 		}
@@ -104,9 +104,9 @@ func waitParam(r *http.Request) (time.Duration, error) {
 func (l *lookups) untilParam(r *http.Request) (func(context.Context, core.MessageID) (core.Message, error), error) {
 	switch r.URL.Query().Get("until") {
 	case "", "outcome":
-		return l.Core.Lookup.Wait, nil
+		return l.Core.Messages.Wait, nil
 	case api.UntilParked:
-		return l.Core.Lookup.WaitOrPark, nil
+		return l.Core.Messages.WaitOrPark, nil
 	}
 	return nil, badRequest(api.BadWait, `The parameter until must be "outcome" or "parked".`)
 }
@@ -115,7 +115,7 @@ func (l *lookups) cancel(w *response, r *http.Request, id core.MessageID) (any, 
 	if err := l.checkReachOfMessage(r.Context(), w, id); err != nil {
 		return nil, err
 	}
-	m, err := l.Core.Cancel(r.Context(), id)
+	m, err := l.Core.Lanes.Cancel(r.Context(), id)
 	if w.repeated && errors.Is(err, core.ErrNotWaiting) && m.Reply.Code == core.CodeCancelled {
 		err = nil // the repeated request itself cancelled the message
 	}
@@ -131,7 +131,7 @@ func (l *lookups) cancel(w *response, r *http.Request, id core.MessageID) (any, 
 }
 
 func (l *lookups) trace(_ *response, r *http.Request, id core.MessageID) (any, error) {
-	t, err := l.Core.Lookup.Trace(r.Context(), id)
+	t, err := l.Core.Messages.Trace(r.Context(), id)
 	return showTrace(&t), err
 }
 
@@ -144,7 +144,7 @@ func (l *lookups) content(w *response, r *http.Request, id core.MessageID) (any,
 	}
 	release := sync.OnceFunc(func() { <-l.contents })
 	defer release()
-	m, err := l.Core.Lookup.Message(r.Context(), id)
+	m, err := l.Core.Messages.Message(r.Context(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -167,12 +167,12 @@ func (s *shared) place(m *core.Message) core.QueuePosition {
 	if m.State != core.Waiting {
 		return core.QueuePosition{}
 	}
-	return s.Core.Lookup.QueuePosition(m.ID)
+	return s.Core.Messages.QueuePosition(m.ID)
 }
 
 // current returns the current state of the message, or m if the message cannot be read.
 func (s *shared) current(ctx context.Context, m core.Message) core.Message {
-	if now, err := s.Core.Lookup.Message(ctx, m.ID); err == nil {
+	if now, err := s.Core.Messages.Message(ctx, m.ID); err == nil {
 		return now
 	}
 	return m
@@ -189,7 +189,7 @@ func (s *shared) showOutcome(ctx context.Context, m *core.Message, at core.Queue
 	if m.Reply.Via != "" && m.Adapter == adapterName {
 		ctx, cancel := context.WithTimeout(ctx, coalescedTimeout)
 		defer cancel()
-		if carrier, err := s.Core.Lookup.Wait(ctx, m.Reply.Into); err == nil {
+		if carrier, err := s.Core.Messages.Wait(ctx, m.Reply.Into); err == nil {
 			m.Reply.Text = carrier.Reply.Text
 		}
 	}

@@ -77,7 +77,7 @@ func (m *messages) submit(w *response, r *http.Request, sub core.Submission) (an
 }
 
 func (m *messages) submitAsync(w *response, r *http.Request, sub core.Submission) (any, error) {
-	t, err := m.Core.Submit(r.Context(), sub)
+	t, err := m.Core.Lanes.Submit(r.Context(), sub)
 	if err != nil {
 		return nil, err
 	}
@@ -130,17 +130,17 @@ func (m *messages) submitAndWait(w *response, r *http.Request, sub core.Submissi
 func (m *messages) accept(w *response, r *http.Request, sub core.Submission) (*core.Ticket, error) {
 	defer w.body.release()
 	if w.body.size > smallContent {
-		return m.Core.Submit(r.Context(), sub)
+		return m.Core.Lanes.Submit(r.Context(), sub)
 	}
 	w.body.release()
-	return m.Core.SubmitAndWait(r.Context(), sub, m.lifecycle.Done())
+	return m.Core.Lanes.SubmitAndWait(r.Context(), sub, m.lifecycle.Done())
 }
 
 // parked is closed while the message waits on a parked channel; nil for a repeated message
 // whose channel has continued since it was parked.
 func (m *messages) parked(t *core.Ticket) <-chan struct{} {
 	parked := t.Parked()
-	if t.Existing && wait.IsClosed(parked) && m.Core.Lookup.QueuePosition(t.Message.ID).Until.IsZero() {
+	if t.Existing && wait.IsClosed(parked) && m.Core.Messages.QueuePosition(t.Message.ID).Until.IsZero() {
 		return nil
 	}
 	return parked

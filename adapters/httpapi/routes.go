@@ -46,6 +46,7 @@ type route struct {
 func routes(s *shared) []route {
 	messages, lookups, streams, channels := &messages{s}, &lookups{s}, &streams{s}, &channels{s}
 	approvals, pushes, schedules, admin := &approvals{s}, &pushes{s}, &schedules{s}, &admin{s}
+	calls := &commandCalls{s}
 	all := []route{
 		{http.MethodPost, api.PathMessage, socketLimits, messages.post},
 		{http.MethodPost, "/messages/{id}/retry", socketLimits, s.onMessage(messages.retry)},
@@ -61,6 +62,7 @@ func routes(s *shared) []route {
 		{http.MethodDelete, "/channels/{key}", socketLimits, s.onChannel(channels.reset)},
 		{http.MethodPost, "/channels/{key}/remove", socketRefuses, s.onChannel(channels.remove)},
 		{http.MethodPost, "/channels/{key}/interrupt", socketLimits, s.onChannel(channels.interrupt)},
+		{http.MethodPost, "/channels/{key}/commands", socketLimits, s.onChannel(calls.post)},
 		{http.MethodGet, "/channels/{key}/messages", socketServes, s.onChannel(channels.messages)},
 		{http.MethodGet, "/channels/{key}/events", socketServes, s.onChannel(streams.channel)},
 		{http.MethodGet, "/channels/{key}/rules", socketServes, s.onChannel(channels.rules)},

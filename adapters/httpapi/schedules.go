@@ -218,7 +218,7 @@ func remove(w *response, r *http.Request, id string, remove func(ctx context.Con
 func (s *schedules) show(j *schedule.Job) api.Schedule {
 	shown := api.Schedule{
 		ID: j.ID, Channel: string(j.Channel), Text: j.Text, When: j.When, TZ: j.TZ, Missed: j.Missed, Precheck: j.Precheck, BudgetUSD: j.Budget,
-		State: api.ScheduleActive, Zone: cmp.Or(j.TZ, s.Schedules.Zone()), Adapter: s.Core.Adapters.Deliverer(j.Channel),
+		State: api.ScheduleActive, Zone: cmp.Or(j.TZ, s.Schedules.Zone()), Adapter: s.Core.Deliverers.Deliverer(j.Channel),
 		CreatedAt: j.CreatedAt, DoneAt: j.DoneAt, Next: s.Schedules.Next(j),
 	}
 	switch {

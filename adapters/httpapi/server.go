@@ -24,7 +24,7 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
-	"bareclaw/core/lanes"
+	"bareclaw/core/commands"
 	"bareclaw/core/schedule"
 )
 
@@ -37,7 +37,8 @@ const (
 
 // Options configure a Server. Inert, Peer, Token, Host, AllowedHosts and BodyLimit are optional.
 type Options struct {
-	Core      *lanes.Manager
+	Core      Core
+	Commands  *commands.Table
 	Push      *core.PushRegistry
 	Mounts    []Mount // what other rooms serve
 	Log       *slog.Logger

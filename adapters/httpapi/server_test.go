@@ -22,7 +22,7 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
-	"bareclaw/core/adapterstore"
+	"bareclaw/core/commands"
 	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
 	"bareclaw/core/tools"
@@ -54,7 +54,7 @@ func allRoutes() []route {
 // options are those of a server of the gateway.
 func (g *gateway) options(log io.Writer) Options {
 	o := Options{
-		Core: g.Manager, Push: &core.PushRegistry{}, Mounts: mounts(http.HandlerFunc(answerMCP), toolHost(func() error { return nil })), BodyLimit: 64 << 10,
+		Core: g.core(), Commands: g.commands(), Push: &core.PushRegistry{}, Mounts: mounts(http.HandlerFunc(answerMCP), toolHost(func() error { return nil })), BodyLimit: 64 << 10,
 		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Health: func() api.Health {
 			return api.Health{Ledger: &api.Ledger{}, PID: 42, Version: "v1", Ready: true, StartedAt: startedAt, Agent: api.Agent{Kind: "echo"}, Tools: &api.Tools{Host: api.ToolRunner{Status: "running", PID: 43, StartedAt: startedAt, Healthy: true, HeapUsed: 1}}}
@@ -65,7 +65,7 @@ func (g *gateway) options(log io.Writer) Options {
 		Metrics:     func(*metrics.Writer) {},
 	}
 	o.Schedules = schedule.New(schedule.Options{
-		Store: g.ledger, Log: o.Log, Core: scheduleCore{g.Manager, g.Adapters}, Precheck: func(context.Context, string) (schedule.PrecheckResult, error) { return schedule.PrecheckResult{}, nil },
+		Store: g.ledger, Log: o.Log, Submitter: g.Manager, Deliverers: g.Adapters, Precheck: func(context.Context, string) (schedule.PrecheckResult, error) { return schedule.PrecheckResult{}, nil },
 		BuiltIns: []schedule.BuiltIn{{ID: "heartbeat", Channel: "heartbeat", Text: func() (string, error) { return "look", nil }}},
 		Admit: func(_ context.Context, key core.ChannelKey) error {
 			if key == "tg-8" {
@@ -75,6 +75,36 @@ func (g *gateway) options(log io.Writer) Options {
 		},
 	})
 	return o
+}
+
+// core is what the server uses of the gateway.
+func (g *gateway) core() Core {
+	return Core{
+		Lanes:      g.Manager,
+		Messages:   g.Lookup,
+		History:    g.Lookup,
+		Channels:   g.Directory,
+		Decider:    g.Decider,
+		Settings:   g.ChannelSettings,
+		Feeds:      g.Feeds,
+		Deliverers: g.Adapters,
+	}
+}
+
+// commands are those of the gateway.
+func (g *gateway) commands() *commands.Table {
+	all, err := commands.NewTable(commands.Builtin(commands.Options{
+		Channels: g.Directory,
+		Messages: g.Lookup,
+		Queue:    g.Manager,
+		Sessions: g.Manager,
+		Settings: g.ChannelSettings,
+		Models:   []string{"opus"},
+	})...)
+	if err != nil {
+		panic(err) // names are unique
+	}
+	return all
 }
 
 // toolHost answers in the place of the tool host: with status 503 while there is a fault, and
@@ -355,10 +385,4 @@ func same(t *testing.T, got, want map[string]any) {
 	if !bytes.Equal(g, w) {
 		t.Errorf("got  %s\nwant %s", g, w)
 	}
-}
-
-// A scheduleCore is what schedules need of the core.
-type scheduleCore struct {
-	*lanes.Manager
-	*adapterstore.Store
 }

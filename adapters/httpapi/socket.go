@@ -35,7 +35,7 @@ func notOnSocket(what string) *problem {
 // checkReach refuses a request on the Unix socket that acts on a channel whose agent may do more
 // unasked than the gateway's settings let agents do.
 func (s *shared) checkReach(w *response, key core.ChannelKey) error {
-	own, mode := s.Core.ChannelSettings.Mode(""), s.Core.ChannelSettings.Mode(key)
+	own, mode := s.Core.Settings.Mode(""), s.Core.Settings.Mode(key)
 	if !w.local || core.MayDirect(own, mode) {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (s *shared) checkReach(w *response, key core.ChannelKey) error {
 
 // checkReachOfAll is checkReach for a request that acts on what all channels share.
 func (s *shared) checkReachOfAll(w *response) error {
-	for key := range s.Core.ChannelSettings.OwnModes() {
+	for key := range s.Core.Settings.OwnModes() {
 		if err := s.checkReach(w, key); err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func (s *shared) checkReachOfMessage(ctx context.Context, w *response, id core.M
 	if !w.local {
 		return nil
 	}
-	m, err := s.Core.Lookup.Message(ctx, id)
+	m, err := s.Core.Messages.Message(ctx, id)
 	if err != nil {
 		return err
 	}

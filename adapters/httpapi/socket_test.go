@@ -231,6 +231,8 @@ func sample(name string, schema *openapi3.Schema) any {
 		"content": []any{map[string]any{"type": "text", "text": "a"}},
 	}
 	switch v, known := values[name]; {
+	case schema.Example != nil:
+		return schema.Example
 	case known:
 		return v
 	case len(schema.Enum) > 0:

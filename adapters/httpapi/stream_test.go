@@ -276,7 +276,7 @@ func TestCarriedByAnotherAdapter(t *testing.T) {
 	if _, err := carrier.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	v := &shared{Options: Options{Core: g.Manager}}
+	v := &shared{Options: Options{Core: g.core()}}
 	for _, c := range []struct {
 		adapter, via, want string
 		into               core.MessageID

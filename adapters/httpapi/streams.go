@@ -33,7 +33,7 @@ func (s *streams) subscribe(w *response, r *http.Request, key core.ChannelKey) *
 func (s *streams) submit(w *response, r *http.Request, sub core.Submission) (any, error) {
 	st := s.subscribe(w, r, sub.Channel) // before the message is accepted, to miss no update
 	defer st.updates.Close()
-	t, err := s.Core.Submit(r.Context(), sub)
+	t, err := s.Core.Lanes.Submit(r.Context(), sub)
 	if err != nil {
 		return nil, err
 	}
@@ -50,13 +50,13 @@ func (s *streams) submit(w *response, r *http.Request, sub core.Submission) (any
 
 // message is GET /messages/{id}/events: the same stream for an already accepted message.
 func (s *streams) message(w *response, r *http.Request, id core.MessageID) (any, error) {
-	m, err := s.Core.Lookup.Message(r.Context(), id)
+	m, err := s.Core.Messages.Message(r.Context(), id)
 	if err != nil {
 		return nil, err
 	}
 	st := s.subscribe(w, r, m.Channel)
 	defer st.updates.Close()
-	t, err := s.Core.Lookup.Ticket(r.Context(), m.ID)
+	t, err := s.Core.Messages.Ticket(r.Context(), m.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -24,18 +24,19 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/approvals"
+	"bareclaw/adapters/telegram/base"
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/commands"
-	"bareclaw/adapters/telegram/env"
+	botcommands "bareclaw/adapters/telegram/commands"
 	"bareclaw/adapters/telegram/inbound"
 	"bareclaw/adapters/telegram/live"
 	"bareclaw/adapters/telegram/media"
 	"bareclaw/adapters/telegram/media/sendfile"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
-	"bareclaw/core/lanes"
+	"bareclaw/core/commands"
 	"bareclaw/core/progress"
 	"bareclaw/internal/wait"
 )
@@ -48,12 +49,13 @@ const (
 
 const pruneEvery = time.Hour
 
-// Options hold the dependencies and settings of an adapter. Core, Push, Log, Token,
+// Options hold the dependencies and settings of an adapter. Core, Commands, Push, Log, Token,
 // Allowed and StateDir are required.
 type Options struct {
-	Core *lanes.Manager
-	Push *core.PushRegistry
-	Log  *slog.Logger
+	Core     Core
+	Commands *commands.Table
+	Push     *core.PushRegistry
+	Log      *slog.Logger
 
 	Token   string  // of the bot; never logged
 	API     string  // base URL of the Bot API; empty means botapi.DefaultAPI
@@ -76,11 +78,9 @@ type Options struct {
 	// text as it is.
 	Inert func(text string) string
 	// Restart restarts the gateway; see /restart.
-	Restart   func(context.Context) error
-	Version   string    // of the gateway, for people
-	StartedAt time.Time // of the gateway, for people
-	Agent     string    // name of the agent, for people
-	Models    []string  // names of the agent's models, offered by /model
+	Restart func(context.Context) error
+	Version string // of the gateway, for people
+	Agent   string // name of the agent, for people
 
 	PollTimeout time.Duration // how long Telegram may hold an empty poll; 0 means 50 s
 	HTTP        *http.Client  // nil: a new client
@@ -89,14 +89,14 @@ type Options struct {
 // An Adapter serves the chats of one bot. Its methods are safe for concurrent use.
 type Adapter struct {
 	o         Options
-	env       *env.Env
+	env       *base.Base
 	health    *health
 	chats     *chatBook
 	sender    *outbox.Sender
 	out       *outbox.Outbox
 	live      *live.Views
 	approvals *approvals.Handler
-	commands  *commands.Handler
+	commands  *botcommands.Handler
 	files     *media.Downloader
 	receiver  *receiver
 	intake    *intake
@@ -122,7 +122,7 @@ func New(o Options) (*Adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Adapter{o: o, env: env.New(o.Core, bot, o.Log), health: &health{pollTimeout: o.PollTimeout}}
+	a := &Adapter{o: o, env: base.New(o.Core.Records, bot, o.Log), health: &health{pollTimeout: o.PollTimeout}}
 	a.chats = newChatBook(a.env, o.Allowed, o.Inert)
 	a.wireOutgoing(client)
 	a.wireIncoming(client)
@@ -137,18 +137,43 @@ func (a *Adapter) wireOutgoing(client *botapi.Client) {
 		Base: o.CWD, Media: mediaDir, Roots: append([]string{o.CWD}, o.SendRoots...), Withheld: o.Withheld,
 	}}
 	a.sender = outbox.NewSender(client, a.env)
-	a.out = outbox.New(a.env, a.sender, o.FileOver)
+	a.out = outbox.New(a.env, o.Core.Deliveries, a.sender, o.FileOver)
 	outbox.Compose(a.out, core.DeliverReply, a.composeReply)
 	outbox.Compose(a.out, core.DeliverBackground, func(_ context.Context, _ core.Delivery, b core.BackgroundBody) ([]outbox.Part, error) {
 		return a.out.AnswerParts(b.Text, 0, 0), nil
 	})
-	a.live = live.New(a.env, a.out, a.sender, progress.Options{Show: o.Shown, Dir: o.CWD})
-	a.approvals = approvals.New(a.env, a.out)
-	a.pusher = newPusher(a.env, a.out, uploads, a.chats, a.health)
-	a.commands = commands.New(commands.Options{
-		Env: a.env, Out: a.out, Sender: a.sender, Live: a.live, Approvals: a.approvals, Restart: o.Restart, BotName: a.health.name,
-		Gateway:   view.Gateway{Version: o.Version, Agent: o.Agent, Began: o.StartedAt},
-		Models:    o.Models,
+	a.live = live.New(live.Options{
+		Base:     a.env,
+		Feeds:    o.Core.Feeds,
+		Messages: o.Core.Messages,
+		Channels: o.Core.Channels,
+		Out:      a.out,
+		Sender:   a.sender,
+		Progress: progress.Options{Show: o.Shown, Dir: o.CWD},
+	})
+	a.approvals = approvals.New(approvals.Options{
+		Base:       a.env,
+		Decider:    o.Core.Decider,
+		Messages:   o.Core.Messages,
+		Deliveries: o.Core.Deliveries,
+		Out:        a.out,
+	})
+	a.pusher = newPusher(a.env, o.Core.Deliveries, a.out, uploads, a.chats, a.health)
+	a.commands = botcommands.New(botcommands.Options{
+		Base:      a.env,
+		Lanes:     o.Core.Lanes,
+		Messages:  o.Core.Messages,
+		Channels:  o.Core.Channels,
+		Decider:   o.Core.Decider,
+		Table:     o.Commands,
+		Out:       a.out,
+		Sender:    a.sender,
+		Live:      a.live,
+		Approvals: a.approvals,
+		Version:   o.Version,
+		Agent:     o.Agent,
+		Restart:   o.Restart,
+		BotName:   a.health.name,
 		RunEdited: func(ctx context.Context, t chats.Tap) string { return a.receiver.runEdited(ctx, t) },
 	})
 	a.files = &media.Downloader{Client: client, Cooldowns: a.sender.Cooldowns, Dir: mediaDir, Log: o.Log}
@@ -158,11 +183,11 @@ func (a *Adapter) wireIncoming(client *botapi.Client) {
 	o := &a.o
 	reader := &inbound.Reader{Downloader: a.files, Sender: a.sender, Transcribe: o.Transcribe, BotName: a.health.name, Inert: o.Inert, Log: o.Log}
 	a.receiver = &receiver{
-		env: a.env, commands: a.commands, live: a.live, out: a.out, chats: a.chats, reader: reader, bot: a.health.name,
+		env: a.env, core: &o.Core, commands: a.commands, live: a.live, out: a.out, chats: a.chats, reader: reader, bot: a.health.name,
 	}
 	a.intake = newIntake(a.receiver, a.env)
 	a.poller = &poller{
-		env: a.env, client: client, sender: a.sender, chats: a.chats, health: a.health, intake: a.intake,
+		env: a.env, inbox: o.Core.Inbox, client: client, sender: a.sender, chats: a.chats, health: a.health, intake: a.intake,
 		timeout: o.PollTimeout, lockFile: o.LockFile, holder: o.Holder, stale: staleOffset,
 	}
 }
@@ -207,7 +232,7 @@ func (a *Adapter) resume(ctx context.Context) error {
 		return err
 	}
 	a.live.ResumeLeft()
-	if err := a.env.Consume(ctx, Name, a.route); err != nil {
+	if err := a.o.Core.Deliveries.Consume(ctx, Name, a.route); err != nil {
 		return fmt.Errorf("telegram: read pending deliveries: %w", err)
 	}
 	a.out.Start()
@@ -241,19 +266,19 @@ func (a *Adapter) Health() Health {
 
 func (a *Adapter) pruneRecords(ctx context.Context) {
 	for ctx.Err() == nil {
-		a.env.Records.Warn(ctx, "old records are kept", a.env.ForgetRecords(ctx, env.Expired(time.Now())...))
+		a.env.Records.Warn(ctx, "old records are kept", a.o.Core.Records.ForgetRecords(ctx, records.Expired(time.Now())...))
 		_ = wait.Sleep(ctx, pruneEvery)
 	}
 }
 
 func (a *Adapter) composeReply(ctx context.Context, d core.Delivery, _ struct{}) ([]outbox.Part, error) {
-	m, err := a.env.Message(ctx, d.Message)
+	m, err := a.o.Core.Messages.Message(ctx, d.Message)
 	if err != nil {
 		return nil, fmt.Errorf("compose the reply to %s: %w", d.Message, err)
 	}
 	r := m.Reply
 	if r.Coalesced { // and the message with the text is not delivered by this adapter
-		carrier, err := a.env.Message(ctx, r.Into)
+		carrier, err := a.o.Core.Messages.Message(ctx, r.Into)
 		if err != nil {
 			return nil, fmt.Errorf("compose the reply to %s: %w", d.Message, err)
 		}
@@ -265,7 +290,7 @@ func (a *Adapter) composeReply(ctx context.Context, d core.Delivery, _ struct{})
 	}
 	r.Text = cmp.Or(stopped, r.Text)
 	replace, replyTo := 0, 0
-	if _, err := a.env.Records.Get(ctx, env.RecordAdopted+d.ID, &replace); err != nil {
+	if _, err := a.env.Records.Get(ctx, records.RecordAdopted+d.ID, &replace); err != nil {
 		return nil, err
 	}
 	if to, ok := chats.ParseAddress(d.Channel); ok && (to.Group() || r.State != core.Answered) {

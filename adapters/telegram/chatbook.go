@@ -8,8 +8,9 @@ import (
 	"strconv"
 	"sync"
 
+	"bareclaw/adapters/telegram/base"
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/env"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/core"
 	"bareclaw/internal/visible"
 
@@ -26,13 +27,13 @@ type movedRecord struct {
 	Rekeyed bool  `json:"done,omitempty"` // by an earlier version: the supergroup names the channel
 }
 
-func chatKey(chat int64) string  { return env.RecordChat + strconv.FormatInt(chat, 10) }
-func movedKey(chat int64) string { return env.RecordMoved + strconv.FormatInt(chat, 10) }
+func chatKey(chat int64) string  { return records.RecordChat + strconv.FormatInt(chat, 10) }
+func movedKey(chat int64) string { return records.RecordMoved + strconv.FormatInt(chat, 10) }
 
 // A chatBook knows the users obeyed by the bot, and records what messages tell about chats
 // and topics. Its methods are safe for concurrent use.
 type chatBook struct {
-	env     *env.Env
+	env     *base.Base
 	allowed map[int64]bool // users obeyed by the bot
 	inert   func(string) string
 
@@ -40,7 +41,7 @@ type chatBook struct {
 	spoke map[int64]bool
 }
 
-func newChatBook(e *env.Env, allowed []int64, inert func(string) string) *chatBook {
+func newChatBook(e *base.Base, allowed []int64, inert func(string) string) *chatBook {
 	c := &chatBook{env: e, allowed: map[int64]bool{}, inert: inert, spoke: map[int64]bool{}}
 	for _, user := range allowed {
 		c.allowed[user] = true
@@ -56,9 +57,9 @@ func (c *chatBook) load(ctx context.Context, h *health) error {
 		return n
 	}
 	return errors.Join(
-		env.Each(ctx, c.env.Records, env.RecordChat, func(chat string, r chatRecord) { c.spoke[id(chat)] = r.Spoke }),
-		env.Each(ctx, c.env.Records, env.RecordMoved, func(chat string, r movedRecord) { c.env.Moves.Add(id(chat), r.To, r.Rekeyed) }),
-		env.Each(ctx, c.env.Records, env.RecordBot, func(_ string, bot env.Name) { h.setName(bot.Name) }),
+		records.Each(ctx, c.env.Records, records.RecordChat, func(chat string, r chatRecord) { c.spoke[id(chat)] = r.Spoke }),
+		records.Each(ctx, c.env.Records, records.RecordMoved, func(chat string, r movedRecord) { c.env.Moves.Add(id(chat), r.To, r.Rekeyed) }),
+		records.Each(ctx, c.env.Records, records.RecordBot, func(_ string, bot records.Name) { h.setName(bot.Name) }),
 	)
 }
 
@@ -115,18 +116,18 @@ func (c *chatBook) learn(ctx context.Context, a chats.Address, m *models.Message
 	}
 	name, current := topicName(m)
 	if a.Thread != 0 && name != "" && (current || c.topic(ctx, a) == "") {
-		record(ctx, c.env.Records, "a topic", env.RecordTopic+string(a.Key()), env.Name{Name: name})
+		record(ctx, c.env.Records, "a topic", records.RecordTopic+string(a.Key()), records.Name{Name: name})
 	}
 }
 
-func record[T comparable](ctx context.Context, s *env.Store, what, key string, v T) {
-	if env.ValueOf[T](ctx, s, key) != v {
+func record[T comparable](ctx context.Context, s *records.Store, what, key string, v T) {
+	if records.ValueOf[T](ctx, s, key) != v {
 		s.Keep(ctx, what, key, v)
 	}
 }
 
 func (c *chatBook) topic(ctx context.Context, a chats.Address) string {
-	return env.ValueOf[env.Name](ctx, c.env.Records, env.RecordTopic+string(a.Key())).Name
+	return records.ValueOf[records.Name](ctx, c.env.Records, records.RecordTopic+string(a.Key())).Name
 }
 
 // topicName returns the topic name in a message, and whether the name is current: a

@@ -10,8 +10,8 @@ import (
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/inbound"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 
@@ -35,7 +35,7 @@ func (v *receiver) edited(ctx context.Context, to chats.Address, r *arrival) err
 	if link.Message == "" {
 		return v.offerEdit(ctx, to, r, core.Message{})
 	}
-	old, err := v.env.Message(ctx, link.Message)
+	old, err := v.core.Messages.Message(ctx, link.Message)
 	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		return err
 	}
@@ -44,7 +44,7 @@ func (v *receiver) edited(ctx context.Context, to chats.Address, r *arrival) err
 		return err // the content is unchanged, as when a link preview is added
 	}
 	if old.State == core.Waiting {
-		err := env.UntilRecorded(ctx, func() error { return v.env.Amend(ctx, old.ID, content) }, nil)
+		err := records.UntilRecorded(ctx, func() error { return v.core.Lanes.Amend(ctx, old.ID, content) }, nil)
 		if err == nil {
 			link.Caption = v.reader.Text(m)
 			v.env.Records.LinkMessage(ctx, to.Chat, m.ID, link)
@@ -53,7 +53,7 @@ func (v *receiver) edited(ctx context.Context, to chats.Address, r *arrival) err
 		if !errors.Is(err, core.ErrNotWaiting) {
 			return v.refused(ctx, to, m.ID, r.ID, err)
 		}
-		if old, err = v.env.Message(ctx, old.ID); err != nil {
+		if old, err = v.core.Messages.Message(ctx, old.ID); err != nil {
 			return err
 		}
 	}
@@ -62,7 +62,7 @@ func (v *receiver) edited(ctx context.Context, to chats.Address, r *arrival) err
 
 // editedContent returns the content after an edit. If several messages were submitted
 // together, editedContent replaces only the text of the edited message.
-func (v *receiver) editedContent(ctx context.Context, to chats.Address, link env.Link, old core.Message, m *models.Message) (core.Content, error) {
+func (v *receiver) editedContent(ctx context.Context, to chats.Address, link records.Link, old core.Message, m *models.Message) (core.Content, error) {
 	if (m.MediaGroupID != "" || link.Part) && old.ID != "" {
 		return recaption(old.Content, link.Caption, v.reader.Text(m)), nil
 	}
@@ -103,7 +103,7 @@ func sameContent(a, b core.Content) bool {
 func isOpen(m core.Message) bool { return m.State == core.Waiting || m.State == core.Running }
 
 func (v *receiver) offerEdit(ctx context.Context, to chats.Address, r *arrival, of core.Message) error {
-	if err := v.env.Records.Put(ctx, env.RecordEdit+r.ID, editRecord{Of: of.ID, Update: r.Body}); err != nil {
+	if err := v.env.Records.Put(ctx, records.RecordEdit+r.ID, editRecord{Of: of.ID, Update: r.Body}); err != nil {
 		return err
 	}
 	n := view.Note{ReplyTo: r.update.EditedMessage.ID, Text: "Your edit came too late: this message has already been handled."}
@@ -124,7 +124,7 @@ func (v *receiver) offerEdit(ctx context.Context, to chats.Address, r *arrival, 
 func (v *receiver) runEdited(ctx context.Context, t chats.Tap) string {
 	const gone = "This edit is no longer known. Send it as a new message."
 	var e editRecord
-	if ok, err := v.env.Records.Get(ctx, env.RecordEdit+t.Arg, &e); err != nil || !ok {
+	if ok, err := v.env.Records.Get(ctx, records.RecordEdit+t.Arg, &e); err != nil || !ok {
 		return gone
 	}
 	u, err := botapi.DecodeUpdate(e.Update)
@@ -138,7 +138,7 @@ func (v *receiver) runEdited(ctx context.Context, t chats.Tap) string {
 	}
 	old := core.Message{}
 	if e.Of != "" {
-		if old, err = v.env.Message(ctx, e.Of); err != nil && !errors.Is(err, core.ErrNotFound) {
+		if old, err = v.core.Messages.Message(ctx, e.Of); err != nil && !errors.Is(err, core.ErrNotFound) {
 			return "That did not work: " + err.Error()
 		}
 	}

@@ -12,8 +12,8 @@ import (
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/internal/guard"
@@ -85,7 +85,7 @@ func (h *health) report() Health {
 // pollProblem explains to the operator why a poll failed. The same cause has the same words
 // each time.
 func pollProblem(err error) string {
-	if env.IsStorage(err) {
+	if records.IsStorage(err) {
 		return "Messages stay at Telegram, because they cannot be recorded here: " + err.Error()
 	}
 	api := (*botapi.Error)(nil)

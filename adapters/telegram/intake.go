@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"bareclaw/adapters/telegram/base"
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/commands"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/inbound"
 	"bareclaw/core"
 	"bareclaw/internal/guard"
@@ -52,7 +52,7 @@ func decode(log *slog.Logger, in *core.Inbound) (*arrival, error) {
 type intake struct {
 	receiver *receiver
 	gatherer inbound.Gatherer
-	env      *env.Env
+	env      *base.Base
 
 	mu    sync.Mutex
 	lines map[chats.Address]*line // lines with work left
@@ -76,7 +76,7 @@ const (
 	maxGather = 30 * time.Second
 )
 
-func newIntake(r *receiver, e *env.Env) *intake {
+func newIntake(r *receiver, e *base.Base) *intake {
 	return &intake{receiver: r, gatherer: inbound.Gatherer{Own: r.isOwn}, env: e, lines: map[chats.Address]*line{}}
 }
 

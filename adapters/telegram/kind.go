@@ -10,6 +10,7 @@ import (
 	"bareclaw/adapters/telegram/setup"
 	"bareclaw/core"
 	"bareclaw/core/config"
+	"bareclaw/core/lanes"
 )
 
 // Kind returns what the gateway and its command line need to know of this adapter.
@@ -31,7 +32,8 @@ func Kind() adapters.Kind {
 func open(g adapters.Gateway) (adapters.Adapter, error) {
 	cfg := &g.Config
 	a, err := New(Options{
-		Core:        g.Core,
+		Core:        partsOf(g.Core),
+		Commands:    g.Commands,
 		Push:        g.Push,
 		Log:         g.Log,
 		Token:       cfg.TelegramToken.Reveal(),
@@ -50,9 +52,7 @@ func open(g adapters.Gateway) (adapters.Adapter, error) {
 		Inert:       g.Inert,
 		Restart:     g.Restart,
 		Version:     g.Version,
-		StartedAt:   g.StartedAt,
 		Agent:       g.Agent,
-		Models:      g.Models,
 	})
 	if err != nil {
 		return nil, err
@@ -101,4 +101,18 @@ func writeMetrics(w *metrics.Writer, now Health) {
 	w.Counter("bareclaw_telegram_strangers_total", "Updates of users that are not allowed, since start.", float64(now.Strangers))
 	w.Gauge("bareclaw_telegram_deliveries_pending", "Deliveries that are still to be made.", float64(now.Pending))
 	w.Counter("bareclaw_telegram_deliveries_failed_total", "Deliveries given up, since start.", float64(now.Failed))
+}
+
+// partsOf returns what the adapter uses of the core.
+func partsOf(m *lanes.Manager) Core {
+	return Core{
+		Lanes:      m,
+		Messages:   m.Lookup,
+		Channels:   m.Directory,
+		Decider:    m.Decider,
+		Feeds:      m.Feeds,
+		Inbox:      m.Adapters,
+		Deliveries: m.Adapters,
+		Records:    m.Adapters,
+	}
 }

@@ -90,12 +90,12 @@ func TestDeliveryOfNothing(t *testing.T) {
 	t.Parallel()
 	a, _, _, chat := serve(t)
 	d := &core.Delivery{ID: "reply:gone", Kind: core.DeliverReply, Adapter: Name, Channel: "tg-7", Message: "gone"}
-	if err := a.env.Deliver(t.Context(), d); err != nil {
+	if err := a.o.Core.Deliveries.Deliver(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	a.out.Say(t.Context(), "note:1", "tg-7", view.Note{Text: "after"})
 	chat.AwaitText("after")
-	if now, err := a.env.Delivery(t.Context(), d.ID); err != nil || now.State != core.DeliveryFailed {
+	if now, err := a.o.Core.Deliveries.Delivery(t.Context(), d.ID); err != nil || now.State != core.DeliveryFailed {
 		t.Errorf("it is %+v, %v", now, err)
 	}
 }
@@ -114,12 +114,12 @@ func TestDeliveryInOtherParts(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := &core.Delivery{ID: "background:1", Kind: core.DeliverBackground, Adapter: Name, Channel: "tg-7", Body: body}
-			if err := a.env.Deliver(t.Context(), d); err != nil {
+			if err := a.o.Core.Deliveries.Deliver(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
 			begun := *d
 			begun.Progress = json.RawMessage(progress)
-			if err := a.env.Delivered(t.Context(), begun); err != nil {
+			if err := a.o.Core.Deliveries.Delivered(t.Context(), begun); err != nil {
 				t.Fatal(err)
 			}
 			defer run(t, a)()
@@ -140,7 +140,7 @@ func TestTapThatIsCutShort(t *testing.T) {
 	a := recording(t)
 	raw := json.RawMessage(`{"update_id":1,"callback_query":{"id":"1","from":{"id":7},"data":"ok:x","message":{"message_id":5,"date":1,"chat":{"id":7}}}}`)
 	in := &core.Inbound{ID: sourceKey(1, 1), Adapter: Name, Body: raw}
-	if err := a.env.Receive(t.Context(), []*core.Inbound{in}); err != nil {
+	if err := a.o.Core.Inbox.Receive(t.Context(), []*core.Inbound{in}); err != nil {
 		t.Fatal(err)
 	}
 	u, err := botapi.DecodeUpdate(raw)
@@ -150,7 +150,7 @@ func TestTapThatIsCutShort(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	a.intake.handleAside(ctx, &arrival{Inbound: in, update: u})
-	if left, err := a.env.Unhandled(t.Context(), Name); err != nil || len(left) != 1 {
+	if left, err := a.o.Core.Inbox.Unhandled(t.Context(), Name); err != nil || len(left) != 1 {
 		t.Errorf("left are %v, %v", left, err)
 	}
 }
@@ -219,7 +219,7 @@ func TestRefusedMessage(t *testing.T) {
 				if !strings.Contains(text, want) || len(got[0].Entities) > 0 || got[0].ReplyTo != 0 {
 					t.Errorf("got %+v, want %q", got[0], want)
 				}
-				if d, err := a.env.Delivery(t.Context(), "note:1"); err != nil || d.State != core.DeliverySent || d.Attempts != refused || d.Error != "" {
+				if d, err := a.o.Core.Deliveries.Delivery(t.Context(), "note:1"); err != nil || d.State != core.DeliverySent || d.Attempts != refused || d.Error != "" {
 					t.Errorf("it is recorded as %+v, %v", d, err)
 				}
 			})

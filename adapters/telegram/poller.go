@@ -9,9 +9,10 @@ import (
 	"os"
 	"time"
 
+	"bareclaw/adapters/telegram/base"
 	"bareclaw/adapters/telegram/botapi"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 	"bareclaw/internal/guard"
@@ -32,7 +33,8 @@ const (
 // A poller receives updates. The poller records each update before acknowledging the
 // update by the offset of the next poll. A poller is used by a single goroutine.
 type poller struct {
-	env    *env.Env
+	env    *base.Base
+	inbox  Inbox
 	client *botapi.Client
 	sender *outbox.Sender
 	chats  *chatBook
@@ -128,13 +130,13 @@ func (p *poller) introduce(ctx context.Context) error {
 	p.health.setName(me.Username)
 	p.env.Log.Info("telegram: the bot is known", "name", me.Username)
 	if known != me.Username {
-		p.env.Records.Keep(ctx, "the bot's name", env.RecordBot, env.Name{Name: me.Username})
+		p.env.Records.Keep(ctx, "the bot's name", records.RecordBot, records.Name{Name: me.Username})
 	}
 	return nil
 }
 
 func (p *poller) resumeOffset(ctx context.Context) int64 {
-	last, err := p.env.LastInbound(ctx, Name)
+	last, err := p.inbox.LastInbound(ctx, Name)
 	if err != nil || time.Since(last.ReceivedAt) > staleOffset {
 		return 0
 	}
@@ -146,7 +148,7 @@ func (p *poller) resumeOffset(ctx context.Context) int64 {
 }
 
 func (p *poller) resumeUnhandled(ctx context.Context) error {
-	left, err := p.env.Unhandled(ctx, Name)
+	left, err := p.inbox.Unhandled(ctx, Name)
 	if err != nil {
 		return fmt.Errorf("telegram: read unhandled updates: %w", err)
 	}
@@ -197,8 +199,8 @@ func (p *poller) receive(ctx context.Context, updates []json.RawMessage, offset 
 	case len(in) == 0:
 		return next, nil
 	}
-	if err := p.env.Receive(ctx, in); err != nil {
-		if env.IsStorage(err) {
+	if err := p.inbox.Receive(ctx, in); err != nil {
+		if records.IsStorage(err) {
 			p.tellUnrecorded(arrivals)
 		}
 		return offset, err
@@ -233,8 +235,8 @@ func pollPause(err error, usual time.Duration) time.Duration {
 	if d := botapi.RetryAfter(err); d > 0 {
 		return d
 	}
-	if env.IsStorage(err) {
-		return env.StoragePause
+	if records.IsStorage(err) {
+		return records.StoragePause
 	}
 	return usual
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/botapi"
-	"bareclaw/adapters/telegram/env"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 	fakeapi "bareclaw/internal/testkit/botapi"
@@ -80,7 +80,7 @@ func TestPollPauses(t *testing.T) {
 	if got := pollPause(&botapi.Error{Status: 429, RetryAfter: 77 * time.Second}, time.Second); got != 77*time.Second {
 		t.Errorf("asked to wait 77 s, and %v is waited", got)
 	}
-	if got := pollPause(core.ErrStorageFull, time.Second); got != env.StoragePause {
+	if got := pollPause(core.ErrStorageFull, time.Second); got != records.StoragePause {
 		t.Errorf("with a full disk %v is waited", got)
 	}
 }
@@ -107,7 +107,7 @@ func TestUnreadableUpdates(t *testing.T) {
 			t.Errorf("after %s and a good one comes %d, %v", nameless, next, err)
 		}
 	}
-	if in, err := a.env.LastInbound(context.WithoutCancel(t.Context()), Name); err != nil || in.ID != sourceKey(a.env.Bot, 12) {
+	if in, err := a.o.Core.Inbox.LastInbound(context.WithoutCancel(t.Context()), Name); err != nil || in.ID != sourceKey(a.env.Bot, 12) {
 		t.Errorf("recorded: %+v, %v", in, err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"bareclaw/adapters/telegram/env"
+	"bareclaw/adapters/telegram/base"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/media"
 	"bareclaw/adapters/telegram/outbox"
@@ -34,18 +34,19 @@ type pushBody struct {
 
 // A pusher delivers pushes. Its methods are safe for concurrent use.
 type pusher struct {
-	env      *env.Env
-	out      *outbox.Outbox
-	uploads  *media.Uploader
-	chats    *chatBook
-	health   *health
-	patience time.Duration
-	closed   context.Context // ends by close
-	close    context.CancelFunc
+	env        *base.Base
+	deliveries outbox.Deliveries
+	out        *outbox.Outbox
+	uploads    *media.Uploader
+	chats      *chatBook
+	health     *health
+	patience   time.Duration
+	closed     context.Context // ends by close
+	close      context.CancelFunc
 }
 
-func newPusher(e *env.Env, out *outbox.Outbox, uploads *media.Uploader, chats *chatBook, h *health) *pusher {
-	p := &pusher{env: e, out: out, uploads: uploads, chats: chats, health: h, patience: pushPatience}
+func newPusher(e *base.Base, d outbox.Deliveries, out *outbox.Outbox, uploads *media.Uploader, chats *chatBook, h *health) *pusher {
+	p := &pusher{env: e, deliveries: d, out: out, uploads: uploads, chats: chats, health: h, patience: pushPatience}
 	p.closed, p.close = context.WithCancel(context.Background())
 	outbox.Compose(out, outbox.KindPush, p.compose)
 	return p
@@ -101,7 +102,7 @@ func (p *pusher) record(ctx context.Context, id string, key core.ChannelKey, b p
 		return fmt.Errorf("push to %s: %w", key, core.ErrClosed)
 	}
 	ctx = context.WithoutCancel(ctx) // the caller must learn the fate of the record
-	known, err := p.env.Delivery(ctx, id)
+	known, err := p.deliveries.Delivery(ctx, id)
 	if err == nil {
 		return samePush(known, key, b)
 	}

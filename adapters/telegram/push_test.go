@@ -20,7 +20,7 @@ func TestPushBeforeRun(t *testing.T) {
 	pushed := make(chan error, 1)
 	go func() { pushed <- a.o.Push.Send(t.Context(), core.Push{ID: "1", Channel: "tg-7", Text: "early"}) }()
 	for {
-		if _, err := a.env.Delivery(t.Context(), "push:1"); err == nil {
+		if _, err := a.o.Core.Deliveries.Delivery(t.Context(), "push:1"); err == nil {
 			break
 		} else if !errors.Is(err, core.ErrNotFound) {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func TestPushComposedAgain(t *testing.T) {
 		if channel == "tg-7" {
 			d.Body = []byte(`5`)
 		}
-		if err := a.env.Deliver(t.Context(), d); err != nil {
+		if err := a.o.Core.Deliveries.Deliver(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
 		now, err := a.out.Wait(t.Context(), d.ID)

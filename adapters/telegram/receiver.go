@@ -10,14 +10,16 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/approvals"
+	"bareclaw/adapters/telegram/base"
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/commands"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/inbound"
 	"bareclaw/adapters/telegram/live"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/internal/mdtext"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -25,7 +27,8 @@ import (
 // A receiver handles updates: submits messages, applies edits, follows moved chats, and
 // passes on commands and taps. Its methods are safe for concurrent use.
 type receiver struct {
-	env      *env.Env
+	env      *base.Base
+	core     *Core
 	commands *commands.Handler
 	live     *live.Views
 	out      *outbox.Outbox
@@ -90,7 +93,7 @@ func (v *receiver) handled(ctx context.Context, rs ...*arrival) {
 	for i, r := range rs {
 		ids[i] = r.ID
 	}
-	v.env.Records.Error(ctx, "handled updates are not recorded", v.env.Handled(ctx, ids...))
+	v.env.Records.Error(ctx, "handled updates are not recorded", v.core.Inbox.Handled(ctx, ids...))
 }
 
 func (v *receiver) apologize(ctx context.Context, r *arrival) {
@@ -124,7 +127,7 @@ func (v *receiver) handleAside(ctx context.Context, r *arrival) {
 // handle handles updates of one conversation, and retries while the ledger cannot be
 // written. After an error the updates are handled again at the next start.
 func (v *receiver) handle(ctx context.Context, to chats.Address, batch []*arrival) error {
-	return env.UntilRecorded(ctx, func() error {
+	return records.UntilRecorded(ctx, func() error {
 		switch u := &batch[0].update; {
 		case u.Message != nil:
 			return v.message(ctx, to, batch)
@@ -219,16 +222,16 @@ func sizeHash(n int) string {
 func (v *receiver) accepted(ctx context.Context, to chats.Address, batch []*arrival, t *core.Ticket) error {
 	v.env.Records.LinkSource(ctx, to.Chat, batch[0].update.Message.ID, t.Message.ID)
 	for _, m := range messagesOf(batch) {
-		v.env.Records.LinkMessage(ctx, to.Chat, m.ID, env.Link{Message: t.Message.ID, Part: true, Caption: v.reader.Text(m)})
+		v.env.Records.LinkMessage(ctx, to.Chat, m.ID, records.Link{Message: t.Message.ID, Part: true, Caption: v.reader.Text(m)})
 	}
 	return ctx.Err()
 }
 
 // offer submits a message, and retries while the submission cannot be recorded.
 func (v *receiver) offer(ctx context.Context, s core.Submission) (t *core.Ticket, err error) {
-	err = env.UntilRecorded(ctx, func() error {
+	err = records.UntilRecorded(ctx, func() error {
 		v.live.Follow(s.Channel) // ends when nothing is accepted for a while
-		t, err = v.env.Submit(ctx, s)
+		t, err = v.core.Lanes.Submit(ctx, s)
 		return err
 	}, func(err error) {
 		v.env.Log.Error("telegram: a message waits to be recorded", "channel", string(s.Channel), "err", err)
@@ -242,7 +245,7 @@ func (v *receiver) refused(ctx context.Context, to chats.Address, message int, k
 	if ctx.Err() != nil || errors.Is(why, core.ErrClosed) {
 		return why
 	}
-	text := "This message was not accepted: " + view.Literal(why.Error())
+	text := "This message was not accepted: " + mdtext.Literal(why.Error())
 	if errors.Is(why, core.ErrQueueFull) {
 		text = "This message was not accepted: too many are waiting here already. Send it again when some of them are answered."
 	}
@@ -256,8 +259,8 @@ func (v *receiver) migrate(ctx context.Context, group, supergroup int64) error {
 	if !v.chats.spoken(group) || group == supergroup || v.env.Moves.Present(chats.Address{Chat: group}).Chat == supergroup {
 		return nil // no allowed user has written in the group, or the move is known
 	}
-	chat := chatRecord{Title: env.ValueOf[chatRecord](ctx, v.env.Records, chatKey(group)).Title, Spoke: true}
-	err := v.env.Records.Write(ctx, env.Entry{Key: movedKey(group), Value: movedRecord{To: supergroup}}, env.Entry{Key: chatKey(supergroup), Value: chat})
+	chat := chatRecord{Title: records.ValueOf[chatRecord](ctx, v.env.Records, chatKey(group)).Title, Spoke: true}
+	err := v.env.Records.Write(ctx, records.Entry{Key: movedKey(group), Value: movedRecord{To: supergroup}}, records.Entry{Key: chatKey(supergroup), Value: chat})
 	if err != nil {
 		return err
 	}

@@ -39,13 +39,13 @@ func arrivals(t *testing.T, messages ...string) []*arrival {
 // accepts returns the texts of the chat's messages in the order of their acceptance.
 func (a *Adapter) accepts(t *testing.T) []string {
 	t.Helper()
-	ms, err := a.env.Messages(t.Context(), "tg-7", 100, "")
+	ms, err := lookup(a).Messages(t.Context(), "tg-7", 100, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var texts []string
 	for _, listed := range slices.Backward(ms) {
-		m, err := a.env.Message(t.Context(), listed.ID) // a list has no contents
+		m, err := a.o.Core.Messages.Message(t.Context(), listed.ID) // a list has no contents
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestTextThatWasCutByACrash(t *testing.T) {
 		t.Errorf("accepted are %d texts", len(got))
 	}
 	known := a.env.Records.LinkOf(t.Context(), 7, 3)
-	old, err := a.env.Message(t.Context(), known.Message)
+	old, err := a.o.Core.Messages.Message(t.Context(), known.Message)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +308,7 @@ func TestLaterParts(t *testing.T) {
 		if err := a.receiver.message(t.Context(), chats.Address{Chat: 7}, []*arrival{r}); err != nil {
 			t.Fatal(err)
 		}
-		m, err := a.env.Message(t.Context(), a.env.Records.LinkOf(t.Context(), 7, i+1).Message)
+		m, err := a.o.Core.Messages.Message(t.Context(), a.env.Records.LinkOf(t.Context(), 7, i+1).Message)
 		if want := []core.Mode{core.Collect, core.Join, core.Collect, core.Collect}[i]; err != nil || m.Mode != want {
 			t.Errorf("message %d has the mode %s, %v, want %s", i+1, m.Mode, err, want)
 		}
@@ -334,7 +334,7 @@ func TestWhatIsLeftOut(t *testing.T) {
 	if got := a.accepts(t); !slices.Equal(got, []string{"hello"}) {
 		t.Errorf("accepted are %q", got)
 	}
-	ds, err := a.env.PendingDeliveries(t.Context(), Name)
+	ds, err := store(a).PendingDeliveries(t.Context(), Name)
 	if err != nil || len(ds) == 0 || ds[0].ID != "unread:tg:1:2" || !strings.Contains(string(ds[0].Body), "do not understand") {
 		t.Errorf("told is %+v, %v", ds, err)
 	}

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 	"bareclaw/core/lanes"
@@ -24,8 +24,8 @@ func TestRecordsOfEarlierVersions(t *testing.T) {
 	a, ctx := recording(t), t.Context()
 	name := map[string]string{"name": "x"}
 	moved := map[string]any{"to": -200, "done": true}
-	err := a.env.Records.Write(ctx, env.Entry{Key: "bot", Value: name}, env.Entry{Key: "topic:tg--5-3", Value: name},
-		env.Entry{Key: "moved:-100", Value: moved}, env.Entry{Key: "moved:-300", Value: map[string]int{"to": -400}})
+	err := a.env.Records.Write(ctx, records.Entry{Key: "bot", Value: name}, records.Entry{Key: "topic:tg--5-3", Value: name},
+		records.Entry{Key: "moved:-100", Value: moved}, records.Entry{Key: "moved:-300", Value: map[string]int{"to": -400}})
 	if err == nil {
 		err = a.chats.load(ctx, a.health)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/core/adapterstore"
+	"bareclaw/core/commands"
 	"bareclaw/core/lanes"
 	"bareclaw/core/ledger/sqlite"
 	"bareclaw/core/sessionfile"
@@ -40,17 +42,50 @@ func newAdapter(t *testing.T, changes ...func(*lanes.Options, *Options)) *Adapte
 	for _, change := range changes {
 		change(&c, &o)
 	}
-	o.Core = lanes.New(c)
+	m := lanes.New(c)
+	o.Core = Core{
+		Lanes:      m,
+		Messages:   m.Lookup,
+		Channels:   m.Directory,
+		Decider:    m.Decider,
+		Feeds:      m.Feeds,
+		Inbox:      m.Adapters,
+		Deliveries: m.Adapters,
+		Records:    m.Adapters,
+	}
+	o.Commands = table(t, m)
 	a, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		o.Core.Detach()
+		m.Detach()
 		_ = sessions.Close()
 		_ = l.Close()
 	})
 	return a
+}
+
+// lookup returns the adapter's messages.
+func lookup(a *Adapter) *lanes.Lookup { return a.o.Core.Messages.(*lanes.Lookup) }
+
+// store returns the adapter's deliveries.
+func store(a *Adapter) *adapterstore.Store { return a.o.Core.Deliveries.(*adapterstore.Store) }
+
+// table returns the commands of the gateway.
+func table(t *testing.T, m *lanes.Manager) *commands.Table {
+	t.Helper()
+	all, err := commands.NewTable(commands.Builtin(commands.Options{
+		Channels: m.Directory,
+		Messages: m.Lookup,
+		Queue:    m,
+		Sessions: m,
+		Settings: m.ChannelSettings,
+	})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // on has the adapter talk to a Bot API server.

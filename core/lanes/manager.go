@@ -121,8 +121,8 @@ const (
 // A Manager serves all channels through lanes, each owning a channel's queue and agent
 // session. All methods are safe for concurrent use.
 //
-// The exported fields are the manager's components for adapters. Adapters declare the
-// methods they call in interfaces of their own.
+// The exported fields are the manager's components. Only the wiring holds a manager and its
+// components: adapters and other rooms declare the methods they call in interfaces of their own.
 type Manager struct {
 	Lookup          *Lookup    // finds messages
 	Directory       *Directory // reports the state of channels

@@ -186,38 +186,31 @@ func (m *Manager) waiting(ctx context.Context, id core.MessageID, change func(*i
 	return fmt.Errorf("message %s is %s: %w", id, msg.State, core.ErrNotWaiting)
 }
 
-// An Interruption describes an interrupted turn.
-type Interruption struct {
-	Turn     core.TurnID
-	Messages []core.MessageID
-	Took     time.Duration
-}
-
 // Interrupt ends the running turn of a channel, keeps the session, and returns when the turn
 // has ended. If turn is not empty, Interrupt only ends the turn with the given id, to
 // protect the next turn from a late request. Errors: ErrNothingRuns without a running turn;
 // ErrNotFound for an unknown channel; ErrUnwritten when the turn has ended and the ledger
 // cannot write the outcome now; ErrClosed, together with the chosen turn, at the end of the
 // manager, so that the next process does not choose again.
-func (m *Manager) Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (Interruption, error) {
+func (m *Manager) Interrupt(ctx context.Context, key core.ChannelKey, turn core.TurnID) (core.Interruption, error) {
 	l, ok := m.lanes.find(key)
 	if !ok {
 		if _, err := m.Directory.Channel(ctx, key); err != nil {
-			return Interruption{}, err
+			return core.Interruption{}, err
 		}
-		return Interruption{}, fmt.Errorf("channel %q: %w", key, core.ErrNothingRuns)
+		return core.Interruption{}, fmt.Errorf("channel %q: %w", key, core.ErrNothingRuns)
 	}
 	started := time.Now()
 	ended := make(chan error, 1)
-	hit, err := ask(ctx, l.channel, func() Interruption {
+	hit, err := ask(ctx, l.channel, func() core.Interruption {
 		f := l.turns.running()
 		if f == nil || turn != "" && f.turn.ID != turn {
-			return Interruption{}
+			return core.Interruption{}
 		}
 		l.turns.interrupt(f, &stop{
 			reply: interruption("Interrupted on request."), waiters: []func(error){func(unwritten error) { ended <- unwritten }},
 		})
-		return Interruption{Turn: f.turn.ID, Messages: slices.Clone(f.turn.Members)}
+		return core.Interruption{Turn: f.turn.ID, Messages: slices.Clone(f.turn.Members)}
 	})
 	switch {
 	case errors.Is(err, errRetired), err == nil && hit.Turn == "":
@@ -257,30 +250,24 @@ func (m *Manager) closeChannel(ctx context.Context, key core.ChannelKey, closing
 	}
 }
 
-// A Removal describes a removed channel.
-type Removal struct {
-	Messages int // messages that are gone
-	Kept     int // messages that have come meanwhile, or whose outcome is still to be delivered
-}
-
 // Remove ends the channel's session and removes the channel with its history, settings and rules. What
 // was counted and spent stays. A channel with open messages is not removed: Remove takes no outcome
 // away before it was told. Errors: ErrNotFound, ErrBusy, and storage errors, after which the session
 // is ended and nothing else has changed.
-func (m *Manager) Remove(ctx context.Context, key core.ChannelKey) (Removal, error) {
+func (m *Manager) Remove(ctx context.Context, key core.ChannelKey) (core.Removal, error) {
 	before, err := m.Directory.Channel(ctx, key)
 	if err != nil {
-		return Removal{}, err
+		return core.Removal{}, err
 	}
 	if err := m.closeChannel(ctx, key, (*lane).resetIdle); err != nil {
-		return Removal{}, err
+		return core.Removal{}, err
 	}
 	if err := core.WriteAndWait(ctx, m.o.Ledger, core.Change{Forget: []core.ChannelKey{key}}, nil); err != nil {
-		return Removal{}, fmt.Errorf("remove channel %q: %w", key, err)
+		return core.Removal{}, fmt.Errorf("remove channel %q: %w", key, err)
 	}
 	after, err := m.Directory.Channel(ctx, key)
 	if errors.Is(err, core.ErrNotFound) {
 		err = nil
 	}
-	return Removal{Messages: max(0, before.Messages-after.Messages), Kept: after.Messages}, err
+	return core.Removal{Messages: max(0, before.Messages-after.Messages), Kept: after.Messages}, err
 }

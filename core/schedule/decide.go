@@ -158,7 +158,7 @@ func (s *Scheduler) submit(ctx context.Context, d *decision, o *Occurrence) (cor
 		Channel: j.Channel, Adapter: adapterName, Content: core.Content{Text: textOf(j, o, s.now(), d.times.zone)},
 		SourceKey: SourceKey(j.ID, o.Due),
 	}
-	if adapter := s.o.Core.Deliverer(j.Channel); adapter != "" { // as for a message from the adapter's own users
+	if adapter := s.o.Deliverers.Deliverer(j.Channel); adapter != "" { // as for a message from the adapter's own users
 		sub.Adapter, sub.Deliver, sub.CanAsk = adapter, true, true
 	}
 	return s.submitAs(ctx, sub)
@@ -166,7 +166,7 @@ func (s *Scheduler) submit(ctx context.Context, d *decision, o *Occurrence) (cor
 
 // submitAs submits a message and returns the message's id.
 func (s *Scheduler) submitAs(ctx context.Context, sub core.Submission) (core.MessageID, error) {
-	t, err := s.o.Core.Submit(ctx, sub)
+	t, err := s.o.Submitter.Submit(ctx, sub)
 	if err != nil {
 		return "", err
 	}

@@ -153,7 +153,10 @@ func playWorld(t *testing.T, f func(t *testing.T, w *world)) {
 
 // start runs a process on what an earlier one has left.
 func (w *world) start(o schedule.Options) {
-	o.Store, o.Core, o.Log = w.memory, w.memory, slog.New(slog.DiscardHandler)
+	o.Store = w.memory
+	o.Submitter = w.memory
+	o.Deliverers = w.memory
+	o.Log = slog.New(slog.DiscardHandler)
 	if o.Zone == nil {
 		o.Zone = time.UTC
 	}

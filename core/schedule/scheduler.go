@@ -25,15 +25,19 @@ const (
 	firstYear = 2000
 )
 
-// A Core accepts messages. *lanes.Manager and *adapterstore.Store together implement Core.
-type Core interface {
+// A Submitter accepts messages.
+type Submitter interface {
 	Submit(ctx context.Context, s core.Submission) (*core.Ticket, error)
+}
+
+// Deliverers names the adapters that deliver answers.
+type Deliverers interface {
 	// Deliverer returns the name of the adapter that delivers answers on the channel,
 	// empty if none does.
 	Deliverer(key core.ChannelKey) string
 }
 
-// A Waiter waits for messages. *lanes.Lookup implements Waiter.
+// A Waiter waits for messages.
 type Waiter interface {
 	// Wait returns a message once the outcome is known.
 	Wait(ctx context.Context, id core.MessageID) (core.Message, error)
@@ -49,11 +53,13 @@ type PrecheckResult struct {
 	Said   string // last line of output
 }
 
-// Options configure a Scheduler. Store, Core, Log, Precheck and Admit are required.
+// Options configure a Scheduler. Store, Submitter, Deliverers, Log, Precheck and Admit
+// are required.
 type Options struct {
-	Store Store
-	Core  Core
-	Log   *slog.Logger
+	Store      Store
+	Submitter  Submitter
+	Deliverers Deliverers
+	Log        *slog.Logger
 	// Precheck runs a command line and returns when ctx ends at the latest. An error
 	// means that the command did not run or took too long.
 	Precheck func(ctx context.Context, line string) (PrecheckResult, error)

@@ -131,7 +131,6 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(status int) { exit = status }), // after --help
 		kong.BindTo(stdout, (*io.Writer)(nil)),
-		kong.Bind(chat.Runner(Main)),
 		kong.BindToProvider((*command.Context).Config),
 		kong.BindToProvider((*command.Context).LiveClient),
 		kong.BindToProvider((*command.Context).Decider),

@@ -7,7 +7,7 @@ import (
 	"bareclaw/adapters"
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/kinds"
-	"bareclaw/internal/buildinfo"
+	"bareclaw/core/commands"
 	"bareclaw/sessionhost/claude"
 )
 
@@ -20,24 +20,23 @@ type adapter struct {
 
 // newAdapters makes the adapters that are configured. They must be made before the engine recovers,
 // which makes deliveries.
-func (d *daemon) newAdapters() (all []*adapter, err error) {
+func (d *daemon) newAdapters(table *commands.Table) (all []*adapter, err error) {
 	for _, k := range kinds.All() {
 		if !k.IsConfigured(d.cfg) {
 			continue
 		}
 		made, err := k.New(adapters.Gateway{
-			Config:    d.cfg,
-			Core:      d.engine.manager,
-			Push:      &d.push,
-			Log:       d.log,
-			PID:       d.supervisor.PID,
-			Version:   "bareclaw " + buildinfo.Version(),
-			StartedAt: d.startedAt,
-			Agent:     d.engine.agent.describe(),
-			Models:    claude.Models(),
-			Show:      claude.Show,
-			Inert:     claude.Inert,
-			Restart:   d.restarts.request,
+			Config:   d.cfg,
+			Core:     d.engine.manager,
+			Commands: table,
+			Push:     &d.push,
+			Log:      d.log,
+			PID:      d.supervisor.PID,
+			Version:  version(),
+			Agent:    d.engine.agent.describe(),
+			Show:     claude.Show,
+			Inert:    claude.Inert,
+			Restart:  d.restarts.request,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("make the adapter %s: %w", k.Name, err)

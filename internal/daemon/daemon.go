@@ -293,7 +293,11 @@ func (d *daemon) open() error {
 		return err
 	}
 	d.parts = partList{d.engine.part()}
-	people, err := d.newAdapters()
+	table, err := newCommands(d.engine, d.startedAt)
+	if err != nil {
+		return err
+	}
+	people, err := d.newAdapters(table)
 	if err != nil {
 		return err
 	}
@@ -314,7 +318,7 @@ func (d *daemon) open() error {
 	}
 	known := d.parts // what follows has nothing to tell
 	d.http.start(httpapi.Options{
-		Core: d.engine.manager, Push: &d.push, Mounts: known.mounts(), Schedules: scheduler, Log: d.log, Peer: samePeer,
+		Core: httpCore(d.engine.manager), Commands: table, Push: &d.push, Mounts: known.mounts(), Schedules: scheduler, Log: d.log, Peer: samePeer,
 		Metrics: known.metrics, Settings: client.Settings(d.cfg), Health: func() api.Health { return d.health(known) }, Restart: d.restarts.request, RestartBuilds: d.restartBuilds(),
 		Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
 		Inert: claude.Inert, FileMentions: d.cfg.FileMentions == config.FileMentionsOn,

@@ -10,9 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"bareclaw/core"
-	"bareclaw/core/adapterstore"
 	"bareclaw/core/config"
-	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
 	"bareclaw/heartbeat"
 	"bareclaw/heartbeat/service"
@@ -44,13 +42,16 @@ func newScheduler(e *engine, people []*adapter) *schedule.Scheduler {
 		}
 		return nil
 	}
-	submitter := struct {
-		*lanes.Manager
-		*adapterstore.Store
-	}{e.manager, e.manager.Adapters}
 	return schedule.New(schedule.Options{
-		Store: e.ledger, Core: submitter, Log: e.log, Precheck: check, Admit: admit,
-		BuiltIns: []schedule.BuiltIn{heartbeat.Job(e.cfg)}, Waiter: e.manager.Lookup, Push: e.push.Send,
+		Store:      e.ledger,
+		Submitter:  e.manager,
+		Deliverers: e.manager.Adapters,
+		Log:        e.log,
+		Precheck:   check,
+		Admit:      admit,
+		BuiltIns:   []schedule.BuiltIn{heartbeat.Job(e.cfg)},
+		Waiter:     e.manager.Lookup,
+		Push:       e.push.Send,
 	})
 }
 

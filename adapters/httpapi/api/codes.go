@@ -60,6 +60,7 @@ const (
 	TooManyBodies        = "too_many_bodies"
 	TooManySchedules     = "too_many_schedules"
 	Unauthorized         = "unauthorized"
+	UnknownCommand       = "unknown_command"
 	UnsupportedMediaType = "unsupported_media_type"
 	UpgradeFailed        = "upgrade_failed"
 	UpgradeRunning       = "upgrade_running"

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"bareclaw/core"
 	"bareclaw/core/lanes"
 	"bareclaw/core/schedule"
 )
@@ -129,16 +130,35 @@ func (h *Histogram) WriteTo(w *Writer) {
 // readTimeout bounds the wait of a scrape for the ledger.
 const readTimeout = 5 * time.Second
 
+// Channels counts what channels do.
+type Channels interface {
+	Stats() *lanes.Stats
+	Lanes() int
+	Spending() core.Spending
+	Overview(ctx context.Context) (core.Overview, error)
+}
+
+// A Balancer has the account of all messages.
+type Balancer interface {
+	Balance(ctx context.Context) (core.Balance, error)
+}
+
+// Schedules counts schedules.
+type Schedules interface {
+	Active(ctx context.Context) (int, error)
+	Stats() schedule.Stats
+}
+
 // WriteTotals adds the counts of core. If the ledger cannot be read, its counts are left out.
-func WriteTotals(ctx context.Context, w *Writer, m *lanes.Manager, log *slog.Logger) {
-	writeStats(w, m.Directory.Stats())
-	today := m.Directory.Spending()
-	w.Gauge("bareclaw_lanes", "Channels served by this process.", float64(m.Directory.Lanes()))
+func WriteTotals(ctx context.Context, w *Writer, channels Channels, ledger Balancer, log *slog.Logger) {
+	writeStats(w, channels.Stats())
+	today := channels.Spending()
+	w.Gauge("bareclaw_lanes", "Channels served by this process.", float64(channels.Lanes()))
 	w.Gauge("bareclaw_spent_usd_today", "Cost of turns and background results today, in local time.", today.Spent)
 	w.Gauge("bareclaw_daily_budget_usd", "Limit of the cost of a day; 0 without a limit.", today.Limit)
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	if o, err := m.Directory.Overview(ctx); err == nil { // an error means that core shuts down
+	if o, err := channels.Overview(ctx); err == nil { // an error means that core shuts down
 		running, waiting := 0, 0
 		for i := range o.Active {
 			waiting += o.Active[i].Waiting
@@ -154,7 +174,7 @@ func WriteTotals(ctx context.Context, w *Writer, m *lanes.Manager, log *slog.Log
 			w.Gauge("bareclaw_channels", "Channels with a conversation or something to do, by state.", float64(states[state]), "state", state)
 		}
 	}
-	b, err := m.Lookup.Balance(ctx)
+	b, err := ledger.Balance(ctx)
 	if err != nil {
 		log.Warn("metrics: read the ledger's balance", "err", err)
 		return
@@ -183,7 +203,7 @@ func writeStats(w *Writer, s *lanes.Stats) {
 }
 
 // WriteSchedules adds the counts of schedules.
-func WriteSchedules(ctx context.Context, w *Writer, of *schedule.Scheduler, log *slog.Logger) {
+func WriteSchedules(ctx context.Context, w *Writer, of Schedules, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	if n, err := of.Active(ctx); err == nil {

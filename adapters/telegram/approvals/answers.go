@@ -9,17 +9,18 @@ import (
 	"strings"
 
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/internal/mdtext"
 
 	"github.com/go-telegram/bot/models"
 )
 
 func (h *Handler) answersTo(ctx context.Context, approval string) (view.Answers, error) {
 	var a view.Answers
-	_, err := h.env.Records.Get(ctx, env.RecordAnswers+approval, &a)
+	_, err := h.env.Records.Get(ctx, records.RecordAnswers+approval, &a)
 	return a, err
 }
 
@@ -82,7 +83,7 @@ func choose(q core.Question, a *view.Answers, option string) string {
 func (h *Handler) answer(ctx context.Context, id string, by *models.User, key string, change func([]core.Question, *view.Answers) string) string {
 	h.answers.Lock()
 	defer h.answers.Unlock()
-	p, err := h.env.Approval(ctx, id)
+	p, err := h.decider.Approval(ctx, id)
 	if errors.Is(err, core.ErrNotFound) {
 		return requestGone
 	}
@@ -104,7 +105,7 @@ func (h *Handler) answer(ctx context.Context, id string, by *models.User, key st
 			return text
 		}
 		a.Last = key
-		if err := h.env.Records.Put(ctx, env.RecordAnswers+id, a); err != nil {
+		if err := h.env.Records.Put(ctx, records.RecordAnswers+id, a); err != nil {
 			return h.failed(ctx, "record the answer", err)
 		}
 	}
@@ -144,21 +145,21 @@ func (h *Handler) Reply(ctx context.Context, to chats.Address, key, note string,
 		return true
 	}
 	var begun textDecision
-	again, err := h.env.Records.Get(ctx, env.RecordReply+key, &begun)
+	again, err := h.env.Records.Get(ctx, records.RecordReply+key, &begun)
 	h.env.Records.Error(ctx, "the record of a reply is not readable", err)
 	if !again {
 		if begun = h.decidedBy(ctx, to.Key(), m); begun.Approval == "" {
 			return false
 		}
 	}
-	p, err := h.env.Approval(ctx, begun.Approval)
+	p, err := h.decider.Approval(ctx, begun.Approval)
 	if err != nil || !h.env.Moves.InChat(to, p.Channel) || !again && (p.State != core.ApprovalPending || !decisive(&p, m.Text)) {
 		return false
 	}
-	h.env.Records.Keep(ctx, "a reply", env.RecordReply+key, begun)
+	h.env.Records.Keep(ctx, "a reply", records.RecordReply+key, begun)
 	text := h.decideByText(ctx, &p, m, key, begun.Awaited)
-	h.out.Say(ctx, note, to.Key(), view.Note{Text: view.Literal(text), ReplyTo: m.ID})
-	h.env.Records.Forget(ctx, "the record of a reply", env.RecordReply+key)
+	h.out.Say(ctx, note, to.Key(), view.Note{Text: mdtext.Literal(text), ReplyTo: m.ID})
+	h.env.Records.Forget(ctx, "the record of a reply", records.RecordReply+key)
 	return true
 }
 
@@ -216,7 +217,7 @@ func (h *Handler) isShown(ctx context.Context, approval string, m *models.Messag
 	if Below(m, h.env.Bot) != "" {
 		return true
 	}
-	d, err := h.env.Delivery(ctx, core.ApprovalDelivery(approval))
+	d, err := h.deliveries.Delivery(ctx, core.ApprovalDelivery(approval))
 	if err != nil || d.State != core.DeliverySent {
 		return false
 	}

@@ -10,29 +10,62 @@ import (
 	"strings"
 	"sync"
 
+	"bareclaw/adapters/telegram/base"
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/core/commands"
+	"bareclaw/internal/mdtext"
 )
 
 // KindInput is the delivery of a request again, since the message of an earlier version may not show
 // all of it. Body is a core.ApprovalBody.
 const KindInput core.DeliveryKind = "input"
 
+// A Decider has what waits for a decision.
+type Decider interface {
+	Approval(ctx context.Context, id string) (core.Approval, error)
+	Approvals(ctx context.Context) ([]core.Approval, error)
+	Decide(ctx context.Context, id string, d core.Decision) (core.Approval, error)
+}
+
+// Messages finds messages.
+type Messages interface {
+	Message(ctx context.Context, id core.MessageID) (core.Message, error)
+}
+
+// Deliveries finds deliveries.
+type Deliveries interface {
+	Delivery(ctx context.Context, id string) (core.Delivery, error)
+}
+
+// Options hold what a Handler uses. All are required.
+type Options struct {
+	Base       *base.Base
+	Decider    Decider
+	Messages   Messages
+	Deliveries Deliveries
+	Out        *outbox.Outbox
+}
+
 // A Handler shows approvals and accepts decisions. Its methods are safe for concurrent
 // use.
 type Handler struct {
-	env     *env.Env
-	out     *outbox.Outbox
-	answers sync.Mutex // serialises changes of answers
+	env        *base.Base
+	decider    Decider
+	messages   Messages
+	deliveries Deliveries
+	out        *outbox.Outbox
+	answers    sync.Mutex // serialises changes of answers
 }
 
 // New returns a handler, which composes the deliveries about approvals.
-func New(e *env.Env, out *outbox.Outbox) *Handler {
-	h := &Handler{env: e, out: out}
+func New(o Options) *Handler {
+	h := &Handler{env: o.Base, decider: o.Decider, messages: o.Messages, deliveries: o.Deliveries, out: o.Out}
+	out := o.Out
 	outbox.Compose(out, core.DeliverApproval, h.composeRequest)
 	outbox.Compose(out, KindInput, h.composeRequest)
 	outbox.Compose(out, core.DeliverApprovalClosed, func(ctx context.Context, _ core.Delivery, b core.ApprovalBody) ([]outbox.Part, error) {
@@ -49,12 +82,12 @@ func New(e *env.Env, out *outbox.Outbox) *Handler {
 
 // look reads and renders the current state of an approval.
 func (h *Handler) look(ctx context.Context, id string) (view.Request, error) {
-	p, err := h.env.Approval(ctx, id)
+	p, err := h.decider.Approval(ctx, id)
 	switch {
 	case err != nil:
 		return view.Request{}, fmt.Errorf("read approval %s: %w", id, err)
 	case p.Kind == core.ApprovalContinue:
-		m, err := h.env.Message(ctx, p.Message)
+		m, err := h.messages.Message(ctx, p.Message)
 		if err != nil {
 			return view.Request{}, fmt.Errorf("show the message that was cut off: %w", err)
 		}
@@ -112,7 +145,7 @@ func (h *Handler) AskPending(ctx context.Context) {
 }
 
 func (h *Handler) pending(ctx context.Context) []core.Approval {
-	pending, err := h.env.Approvals(ctx)
+	pending, err := h.decider.Approvals(ctx)
 	h.env.Records.Error(ctx, "pending approvals are not readable", err)
 	return pending
 }
@@ -127,10 +160,10 @@ const requestGone = "This request is no longer known."
 // decide decides an approval, and returns a text about the resulting state. The bool
 // reports whether this decision took effect.
 func (h *Handler) decide(ctx context.Context, id string, decision core.Decision) (text string, won bool) {
-	p, err := h.env.Decide(ctx, id, decision)
+	p, err := h.decider.Decide(ctx, id, decision)
 	switch {
 	case err == nil:
-		return view.Outcome(&p) + ".", true
+		return commands.Outcome(&p) + ".", true
 	case errors.Is(err, core.ErrNotFound):
 		return requestGone, false
 	case errors.Is(err, core.ErrNotPending):
@@ -146,7 +179,7 @@ func (h *Handler) decide(ctx context.Context, id string, decision core.Decision)
 
 func (h *Handler) failed(ctx context.Context, doing string, err error) string {
 	h.env.Records.Error(ctx, "an approval is not handled", err, "doing", doing)
-	return view.Brief("That did not work, please try again: "+err.Error(), view.ToastShown)
+	return mdtext.Brief("That did not work, please try again: "+err.Error(), view.ToastShown)
 }
 
 func (h *Handler) decideTapped(decision core.Decision) chats.Action {
@@ -155,7 +188,7 @@ func (h *Handler) decideTapped(decision core.Decision) chats.Action {
 		decision.By = chats.FullName(&t.User)
 		text, won := h.decide(ctx, t.Arg, decision)
 		h.editTapped(ctx, t, t.Arg)
-		if p, err := h.env.Approval(ctx, t.Arg); won && decision.Always && err == nil && len(core.AlwaysRules(p)) > 0 {
+		if p, err := h.decider.Approval(ctx, t.Arg); won && decision.Always && err == nil && len(core.AlwaysRules(p)) > 0 {
 			text += " From now on this is always allowed in this chat; /rules removes the rule."
 		}
 		return text
@@ -177,7 +210,7 @@ func (h *Handler) editTapped(ctx context.Context, t chats.Tap, approval string) 
 // of the request.
 func (h *Handler) askAgain(ctx context.Context, t chats.Tap) string {
 	id, _, _ := strings.Cut(t.Arg, ":")
-	p, err := h.env.Approval(ctx, id)
+	p, err := h.decider.Approval(ctx, id)
 	switch {
 	case err != nil:
 		return requestGone
@@ -190,7 +223,7 @@ func (h *Handler) askAgain(ctx context.Context, t chats.Tap) string {
 
 // revise sends a plan back with the next text of whoever tapped.
 func (h *Handler) revise(ctx context.Context, t chats.Tap) string {
-	p, err := h.env.Approval(ctx, t.Arg)
+	p, err := h.decider.Approval(ctx, t.Arg)
 	switch {
 	case err != nil:
 		return requestGone
@@ -199,7 +232,7 @@ func (h *Handler) revise(ctx context.Context, t chats.Tap) string {
 	}
 	h.answers.Lock()
 	defer h.answers.Unlock()
-	if err := h.env.Records.Put(ctx, env.RecordAnswers+p.ID, view.Answers{Writer: t.User.ID, Name: chats.FullName(&t.User)}); err != nil {
+	if err := h.env.Records.Put(ctx, records.RecordAnswers+p.ID, view.Answers{Writer: t.User.ID, Name: chats.FullName(&t.User)}); err != nil {
 		return h.failed(ctx, "record who revises the plan", err)
 	}
 	return "Write what to change: your next message here goes to Claude with the plan."
@@ -224,7 +257,7 @@ func (h *Handler) Actions() map[string]chats.Action {
 func (h *Handler) ownChat(do chats.Action) chats.Action {
 	return func(ctx context.Context, t chats.Tap) string {
 		id, _, _ := strings.Cut(t.Arg, ":")
-		if p, err := h.env.Approval(ctx, id); err == nil && !h.env.Moves.InChat(t.Address, p.Channel) {
+		if p, err := h.decider.Approval(ctx, id); err == nil && !h.env.Moves.InChat(t.Address, p.Channel) {
 			return chats.ButtonGone
 		}
 		return do(ctx, t)

@@ -36,3 +36,25 @@ func TestParseCommand(t *testing.T) {
 		}
 	}
 }
+
+// TestFormerButtons: buttons that earlier versions have left in chats call the commands of today.
+func TestFormerButtons(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]string{
+		"drop:m1":          "/queue drop m1",
+		"now:m1":           "/queue now m1",
+		"unrule:r1":        "/rules remove r1",
+		"model:opus":       "/model opus",
+		"mode:plan":        "/mode plan",
+		"mode:sure":        "/mode bypassPermissions confirmed",
+		"verbose:2":        "/verbose 2",
+		"/queue drop m1":   "/queue drop m1",
+		"stop:t1":          "",
+		"answer:a1:0:done": "",
+		"nonsense":         "",
+	} {
+		if got := called(data); got != want {
+			t.Errorf("%s calls %q, want %q", data, got, want)
+		}
+	}
+}

@@ -6,24 +6,25 @@ import (
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
+	"bareclaw/core/commands"
 )
 
 // retry runs a failed message again, once. A tap interrupted by a crash is handled again, and
 // finds the message accepted.
 func (o *Options) retry(ctx context.Context, t chats.Tap) string {
-	s, m, err := o.Core.Resubmission(ctx, core.MessageID(t.Arg))
+	s, m, err := o.Decider.Resubmission(ctx, core.MessageID(t.Arg))
 	switch {
 	case errors.Is(err, core.ErrNotFailed):
 		return "This message is " + string(m.State) + "."
 	case errors.Is(err, core.ErrNotFound):
 		return "This message is no longer known."
 	case err != nil:
-		return o.failed(ctx, "run the message again", err).Text
+		return o.failed(ctx, commands.Failed("run the message again", err))
 	}
 	o.Live.Follow(s.Channel)
-	switch ticket, err := o.Core.Submit(ctx, s); {
+	switch ticket, err := o.Lanes.Submit(ctx, s); {
 	case err != nil:
-		return o.failed(ctx, "run the message again", err).Text
+		return o.failed(ctx, commands.Failed("run the message again", err))
 	case ticket.Existing:
 		return "This message is being run again already."
 	}
@@ -32,19 +33,19 @@ func (o *Options) retry(ctx context.Context, t chats.Tap) string {
 
 // renew forgets the conversation that refused a message, unless the chat has another one by now.
 func (o *Options) renew(ctx context.Context, t chats.Tap) string {
-	m, err := o.Core.Message(ctx, core.MessageID(t.Arg))
+	m, err := o.Messages.Message(ctx, core.MessageID(t.Arg))
 	if err != nil {
 		return chats.ButtonGone
 	}
-	st, err := o.Core.Present(ctx, m.Channel)
+	st, err := o.Channels.Present(ctx, m.Channel)
 	switch {
 	case err != nil:
-		return o.failed(ctx, "forget the conversation", err).Text
+		return o.failed(ctx, commands.Failed("forget the conversation", err))
 	case st.SessionID == "" || st.SessionID != m.Reply.SessionID:
 		return "This conversation has ended already. Your next message goes to the present one."
 	}
-	if err := o.Core.Reset(ctx, m.Channel); err != nil && !errors.Is(err, core.ErrNotFound) {
-		return o.failed(ctx, "forget the conversation", err).Text
+	if err := o.Lanes.Reset(ctx, m.Channel); err != nil && !errors.Is(err, core.ErrNotFound) {
+		return o.failed(ctx, commands.Failed("forget the conversation", err))
 	}
 	return "Forgotten. Your next message begins a new conversation."
 }

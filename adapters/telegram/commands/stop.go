@@ -3,16 +3,17 @@ package commands
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/live"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/core/commands"
+	"bareclaw/internal/mdtext"
 	"bareclaw/internal/wait"
 
 	"github.com/go-telegram/bot/models"
@@ -27,9 +28,7 @@ const (
 	tapPatience = 700 * time.Millisecond
 
 	stoppedText = "Stopped. The conversation is kept."
-	// unwrittenText follows "Stopped." if the ledger does not take the outcome.
-	unwrittenText = "The outcome cannot be recorded at present (is the gateway's disk full?); you will be told when it is."
-	stopTooLate   = "This turn has already ended."
+	stopTooLate = "This turn has already ended."
 )
 
 // A stopRecord is the turn to be stopped by a command. The record is written before the
@@ -46,31 +45,31 @@ type stops struct{ *Options }
 
 // stop stops the turn that ran when the command arrived, and no later turn. If the
 // outcome of the turn is delivered to this chat, the outcome is the answer.
-func (s *stops) stop(ctx context.Context, c Call) view.Note {
+func (s *stops) stop(ctx context.Context, c Call) (commands.Note, error) {
 	key := c.Address.Key()
-	st, err := s.Core.Present(ctx, key)
+	st, err := s.Channels.Present(ctx, key)
 	if err != nil {
-		return s.failed(ctx, "read the state of the chat", err)
+		return commands.Note{}, commands.Failed("read the state of the chat", err)
 	}
 	var stop stopRecord
-	again, err := s.Records.Get(ctx, env.RecordStop+c.Key, &stop)
+	again, err := s.Records.Get(ctx, records.RecordStop+c.Key, &stop)
 	if err != nil {
-		return s.failed(ctx, "read what to stop", err)
+		return commands.Note{}, commands.Failed("read what to stop", err)
 	}
 	switch {
 	case again && st.Turn != stop.Turn:
 		s.removeProgress(ctx, c)
 		if stop.Shown {
-			return view.Note{}
+			return commands.Note{}, nil
 		}
-		return view.Note{Text: stoppedText + stop.Waiting}
+		return commands.Note{Text: stoppedText + stop.Waiting}, nil
 	case st.Turn == "":
-		return view.Note{Text: "Nothing is running." + view.WaitingToo(st)}
+		return commands.Note{Text: "Nothing is running." + commands.WaitingToo(st)}, nil
 	case !again && st.Since.After(c.ReceivedAt):
-		return view.Note{Text: "What was running when you wrote /stop has ended. Something newer is running now; send /stop again to stop it."}
+		return commands.Note{Text: "What was running when you wrote /stop has ended. Something newer is running now; send /stop again to stop it."}, nil
 	case !again:
 		if stop, err = s.recordStop(ctx, c, st); err != nil {
-			return s.failed(ctx, "record what to stop", err)
+			return commands.Note{}, commands.Failed("record what to stop", err)
 		}
 	}
 	slow := s.Work.Start(func(pause context.Context) {
@@ -79,22 +78,22 @@ func (s *stops) stop(ctx context.Context, c Call) view.Note {
 		}
 	})
 	defer slow.Cancel(ctx) // also after a panic
-	n := s.interrupt(ctx, c.Address.Key(), stop)
+	n, err := s.interrupt(ctx, c.Address.Key(), stop)
 	slow.Cancel(ctx)
 	if ctx.Err() == nil { // else the next process handles the command again
 		s.removeProgress(ctx, c)
 	}
-	return n
+	return n, err
 }
 
 func (s *stops) recordStop(ctx context.Context, c Call, st core.ChannelStatus) (stopRecord, error) {
-	open, err := s.Core.OpenMessages(ctx, chats.Name)
+	open, err := s.Messages.OpenMessages(ctx, chats.Name)
 	if err != nil {
 		return stopRecord{}, err
 	}
-	stop := stopRecord{Turn: st.Turn, Asked: time.Now(), Waiting: view.WaitingToo(st)}
+	stop := stopRecord{Turn: st.Turn, Asked: time.Now(), Waiting: commands.WaitingToo(st)}
 	stop.Shown = slices.ContainsFunc(open, func(m core.Message) bool { return m.Channel == st.Key && m.Turn == st.Turn && m.Deliver })
-	return stop, s.Records.Write(ctx, env.Entry{Key: env.RecordStop + c.Key, Value: stop}, env.Entry{Key: env.RecordStopped + string(stop.Turn), Value: stop})
+	return stop, s.Records.Write(ctx, records.Entry{Key: records.RecordStop + c.Key, Value: stop}, records.Entry{Key: records.RecordStopped + string(stop.Turn), Value: stop})
 }
 
 func progressID(c Call) string { return "stopping:" + c.Key }
@@ -106,21 +105,21 @@ func (s *stops) removeProgress(ctx context.Context, c Call) {
 }
 
 // interrupt stops a turn, and returns the result unless the outcome contains the result.
-func (s *stops) interrupt(ctx context.Context, key core.ChannelKey, stop stopRecord) view.Note {
+func (s *stops) interrupt(ctx context.Context, key core.ChannelKey, stop stopRecord) (commands.Note, error) {
 	ctx, cancel := context.WithTimeout(ctx, stopPatience)
 	defer cancel()
-	hit, err := s.Core.Interrupt(ctx, key, stop.Turn)
+	hit, err := s.Lanes.Interrupt(ctx, key, stop.Turn)
 	switch {
 	case stop.Shown && err == nil:
-		return view.Note{}
+		return commands.Note{}, nil
 	case errors.Is(err, core.ErrNothingRuns), errors.Is(err, core.ErrNotFound):
-		return view.Note{Text: "The turn had just ended by itself." + stop.Waiting}
+		return commands.Note{Text: commands.EndedByItself + stop.Waiting}, nil
 	case errors.Is(err, core.ErrUnwritten):
-		return view.Note{Text: "Stopped. " + unwrittenText}
+		return commands.Note{Text: commands.StoppedUnwritten}, nil
 	case err != nil:
-		return s.failed(ctx, "stop the turn", err)
+		return commands.Note{}, commands.Failed("stop the turn", err)
 	}
-	return view.Note{Text: fmt.Sprintf("Stopped within %s. The conversation is kept.%s", view.Duration(hit.Took), stop.Waiting)}
+	return commands.Note{Text: commands.Stopped(hit.Took) + stop.Waiting}, nil
 }
 
 // StoppedText returns the text of an outcome whose turn was stopped by a command; empty
@@ -130,12 +129,12 @@ func (s *stops) StoppedText(ctx context.Context, m *core.Message) (string, error
 		return "", nil
 	}
 	var stop stopRecord
-	if ok, err := s.Records.Get(ctx, env.RecordStopped+string(m.Turn), &stop); !ok || err != nil {
+	if ok, err := s.Records.Get(ctx, records.RecordStopped+string(m.Turn), &stop); !ok || err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("Stopped within %s. The conversation is kept.", view.Duration(m.EndedAt.Sub(stop.Asked)))
+	text := commands.Stopped(m.EndedAt.Sub(stop.Asked))
 	if m.Reply.Done != "" {
-		text += " Done before that: " + view.Literal(m.Reply.Done) + "."
+		text += " Done before that: " + mdtext.Literal(m.Reply.Done) + "."
 	}
 	return text + stop.Waiting, nil
 }
@@ -151,14 +150,14 @@ func (s *stops) tapStop(ctx context.Context, t chats.Tap) string {
 func (s *stops) stopTurn(ctx context.Context, key core.ChannelKey, turn core.TurnID) string {
 	ctx, cancel := context.WithTimeout(ctx, tapPatience)
 	defer cancel()
-	_, err := s.Core.Interrupt(ctx, key, turn)
+	_, err := s.Lanes.Interrupt(ctx, key, turn)
 	switch {
 	case err == nil:
 		return "Stopped."
 	case errors.Is(err, core.ErrNothingRuns), errors.Is(err, core.ErrNotFound):
 		return stopTooLate
 	case errors.Is(err, core.ErrUnwritten):
-		return "Stopped. " + unwrittenText
+		return commands.StoppedUnwritten
 	case ctx.Err() != nil:
 		return "Stopping…"
 	}

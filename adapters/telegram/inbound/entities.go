@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"bareclaw/adapters/telegram/markdown"
-	"bareclaw/adapters/telegram/view"
+	"bareclaw/internal/mdtext"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -179,14 +179,14 @@ func (w *markdownWriter) quote(s span, inner []span) {
 
 func (w *markdownWriter) codeBlock(text, language string) {
 	text = strings.TrimSuffix(text, "\n")
-	fence := view.Fence("```", text)
+	fence := mdtext.Fence("```", text)
 	w.endLine()
 	w.write(fence + markdown.LanguageName(language) + "\n" + text + "\n" + fence + "\n")
 	w.ended = true
 }
 
 func inlineCode(text string) string {
-	fence := view.Fence("`", text)
+	fence := mdtext.Fence("`", text)
 	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
 		text = " " + text + " "
 	}

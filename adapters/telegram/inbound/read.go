@@ -10,8 +10,8 @@ import (
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/media"
-	"bareclaw/adapters/telegram/view"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/mdtext"
 	"bareclaw/internal/visible"
 
 	"github.com/go-telegram/bot/models"
@@ -141,7 +141,7 @@ func originName(o *models.MessageOrigin) string {
 	return orSomebody(name)
 }
 
-func orSomebody(name string) string { return cmp.Or(view.OneLine(name), "somebody") }
+func orSomebody(name string) string { return cmp.Or(mdtext.OneLine(name), "somebody") }
 
 func quoted(m *models.Message) string {
 	who, text := "", ""
@@ -199,10 +199,10 @@ func Facts(m *models.Message) string {
 	switch {
 	case m.Contact != nil:
 		c := m.Contact
-		return fmt.Sprintf("Contact: %s, %s", view.OneLine(strings.TrimSpace(c.FirstName+" "+c.LastName)), view.OneLine(c.PhoneNumber))
+		return fmt.Sprintf("Contact: %s, %s", mdtext.OneLine(strings.TrimSpace(c.FirstName+" "+c.LastName)), mdtext.OneLine(c.PhoneNumber))
 	case m.Venue != nil: // has a location as well
 		v := m.Venue
-		return fmt.Sprintf("Venue: %s, %s (%g, %g)", view.OneLine(v.Title), view.OneLine(v.Address), v.Location.Latitude, v.Location.Longitude)
+		return fmt.Sprintf("Venue: %s, %s (%g, %g)", mdtext.OneLine(v.Title), mdtext.OneLine(v.Address), v.Location.Latitude, v.Location.Longitude)
 	case m.Location != nil:
 		return fmt.Sprintf("Location: %g, %g", m.Location.Latitude, m.Location.Longitude)
 	case m.Poll != nil:

@@ -8,10 +8,11 @@ import (
 	"strconv"
 	"sync"
 
+	"bareclaw/adapters/telegram/base"
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
@@ -24,7 +25,7 @@ type shownRecord struct {
 }
 
 func shownKey(key core.ChannelKey, id int) string {
-	return env.RecordShown + string(key) + ":" + strconv.Itoa(id)
+	return records.RecordShown + string(key) + ":" + strconv.Itoa(id)
 }
 
 // An editable is a message edited as often as the rate limits allow: while an edit waits,
@@ -40,7 +41,7 @@ type editable struct {
 	want    *outbox.Text // last content; nil: none, or the last edit failed
 	busy    bool         // updates runs
 	closed  bool         // no longer edited
-	updates *env.Task    // shows want
+	updates *base.Task   // shows want
 }
 
 // set posts or edits the message, and returns false if the content is unchanged.
@@ -121,13 +122,13 @@ func finalID(to chats.Address, id int) string { return fmt.Sprintf("final:%d:%d"
 // text is empty, after the deliveries recorded before. The record of the message goes.
 func (vs *Views) finalize(ctx context.Context, to chats.Address, id int, final string) {
 	edit := outbox.Edit{Message: id, Chat: to.Chat, Remove: final == "", Note: view.Note{Text: final}}
-	vs.out.Edit(ctx, finalID(to, id), to.Key(), edit, env.Entry{Key: shownKey(to.Key(), id)})
+	vs.out.Edit(ctx, finalID(to, id), to.Key(), edit, records.Entry{Key: shownKey(to.Key(), id)})
 }
 
 // DeleteStray deletes a status message unknown to every process: a process was killed
 // after Telegram accepted the message and before the id was recorded.
 func (vs *Views) DeleteStray(ctx context.Context, to chats.Address, message int) {
-	for _, key := range []string{env.LinkKey(to.Chat, message), shownKey(to.Key(), message)} {
+	for _, key := range []string{records.LinkKey(to.Chat, message), shownKey(to.Key(), message)} {
 		var known json.RawMessage
 		if found, err := vs.env.Records.Get(ctx, key, &known); found || err != nil {
 			return // part of a delivery, or still changing

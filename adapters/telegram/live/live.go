@@ -15,19 +15,51 @@ import (
 	"sync/atomic"
 	"time"
 
+	"bareclaw/adapters/telegram/base"
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/core/feed"
 	"bareclaw/core/progress"
 	"bareclaw/internal/wait"
 )
 
+// Feeds has the updates of channels.
+type Feeds interface {
+	Subscribe(key core.ChannelKey) *feed.Subscription
+	Resume(key core.ChannelKey, after string) *feed.Subscription
+}
+
+// Messages finds the messages of an adapter without an outcome.
+type Messages interface {
+	OpenMessages(ctx context.Context, adapter string) ([]core.Message, error)
+}
+
+// Channels tells about channels.
+type Channels interface {
+	Present(ctx context.Context, key core.ChannelKey) (core.ChannelStatus, error)
+}
+
+// Options hold what Views use. All are required.
+type Options struct {
+	Base     *base.Base
+	Feeds    Feeds
+	Messages Messages
+	Channels Channels
+	Out      *outbox.Outbox
+	Sender   *outbox.Sender
+	Progress progress.Options
+}
+
 // Views are the views of all conversations with an open message. Their methods are safe
 // for concurrent use.
 type Views struct {
-	env      *env.Env
+	env      *base.Base
+	feeds    Feeds
+	messages Messages
+	channels Channels
 	sender   *outbox.Sender
 	out      *outbox.Outbox
 	progress progress.Options
@@ -40,14 +72,24 @@ type Views struct {
 
 // New returns views without any conversation. The views compose the deliveries made before a
 // turn's end.
-func New(e *env.Env, out *outbox.Outbox, s *outbox.Sender, p progress.Options) *Views {
+func New(o Options) *Views {
+	out := o.Out
 	outbox.Compose(out, KindInterim, func(_ context.Context, _ core.Delivery, i Interim) ([]outbox.Part, error) {
 		return out.AnswerParts(i.Text, i.Edit, 0), nil
 	})
 	outbox.Compose(out, KindChange, func(_ context.Context, _ core.Delivery, c progress.Change) ([]outbox.Part, error) {
 		return outbox.Parts(view.Change(c)), nil
 	})
-	return &Views{env: e, sender: s, out: out, progress: p, byKey: map[core.ChannelKey]*View{}}
+	return &Views{
+		env:      o.Base,
+		feeds:    o.Feeds,
+		messages: o.Messages,
+		channels: o.Channels,
+		sender:   o.Sender,
+		out:      out,
+		progress: o.Progress,
+		byKey:    map[core.ChannelKey]*View{},
+	}
 }
 
 // Follow shows the events of a conversation from now on. Callers must call Follow before
@@ -65,7 +107,7 @@ func (vs *Views) Follow(key core.ChannelKey) {
 
 func (vs *Views) newView(to chats.Address) *View {
 	v := &View{
-		Views: vs, key: to.Key(), to: to, updates: vs.env.Subscribe(to.Key()), fold: progress.New(vs.progress), wake: wait.NewSignal(),
+		Views: vs, key: to.Key(), to: to, updates: vs.feeds.Subscribe(to.Key()), fold: progress.New(vs.progress), wake: wait.NewSignal(),
 		open: map[core.MessageID]core.TurnID{}, settled: map[core.MessageID]time.Time{},
 	}
 	v.text = textMessage{View: v}
@@ -121,7 +163,7 @@ const firstUpdate = "-"
 // calls Prepare once, before the core recovers: updates repeated by session hosts reach
 // only existing subscriptions, and ResumeLeft comes later.
 func (vs *Views) Prepare(ctx context.Context) error {
-	open, err := vs.env.OpenMessages(ctx, chats.Name)
+	open, err := vs.messages.OpenMessages(ctx, chats.Name)
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	vs.left = map[core.ChannelKey]*View{}
@@ -130,7 +172,7 @@ func (vs *Views) Prepare(ctx context.Context) error {
 			v.open[m.ID] = m.Turn
 		}
 	}
-	err2 := env.Each(ctx, vs.env.Records, env.RecordShown, func(rest string, _ shownRecord) { // messages to be finalized
+	err2 := records.Each(ctx, vs.env.Records, records.RecordShown, func(rest string, _ shownRecord) { // messages to be finalized
 		key, _, _ := strings.Cut(rest, ":")
 		vs.leftLocked(core.ChannelKey(key))
 	})
@@ -164,7 +206,7 @@ func (vs *Views) ResumeLeft() {
 // written its updates. The earlier process does so when the present process serves.
 func (v *View) resume() {
 	kept := v.updates
-	v.updates = v.env.Resume(v.key, firstUpdate)
+	v.updates = v.feeds.Resume(v.key, firstUpdate)
 	kept.Close()
 }
 
@@ -172,7 +214,7 @@ func (v *View) resume() {
 // status of an unfinished turn and the newest text.
 func (v *View) restoreMessages(ctx context.Context) {
 	prefix := strings.TrimSuffix(shownKey(v.key, 0), "0")
-	err := env.Each(ctx, v.env.Records, prefix, func(rest string, r shownRecord) {
+	err := records.Each(ctx, v.env.Records, prefix, func(rest string, r shownRecord) {
 		id, _ := strconv.Atoi(rest)
 		to := v.to
 		to.Chat = cmp.Or(r.Chat, to.Chat)
@@ -197,7 +239,7 @@ func (v *View) restoreMessages(ctx context.Context) {
 // adopt takes over the running turn if no update names the turn: another client began
 // the turn, or only an earlier process received the update.
 func (v *View) adopt(ctx context.Context) {
-	st, err := v.env.Present(ctx, v.key)
+	st, err := v.channels.Present(ctx, v.key)
 	if err != nil {
 		return // the adapter ends, or soon will
 	}

@@ -9,9 +9,10 @@ import (
 	"strconv"
 	"time"
 
+	"bareclaw/adapters/telegram/base"
 	"bareclaw/adapters/telegram/botapi"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
@@ -116,10 +117,10 @@ const (
 type textMessage struct {
 	*View
 	shown    *editable
-	drafting *env.Task // sends a draft
-	began    time.Time // when the text was seen first
-	changed  time.Time // time of the last change
-	bytes    int       // how much of the text was shown
+	drafting *base.Task // sends a draft
+	began    time.Time  // when the text was seen first
+	changed  time.Time  // time of the last change
+	bytes    int        // how much of the text was shown
 }
 
 // show displays the unfinished text, and returns when to call show again.
@@ -226,6 +227,6 @@ func (t *textMessage) becomes(ctx context.Context, delivery string) {
 	if id == 0 {
 		return
 	}
-	err := t.env.Records.Write(ctx, env.Entry{Key: shownKey(t.key, id)}, env.Entry{Key: env.RecordAdopted + delivery, Value: id})
+	err := t.env.Records.Write(ctx, records.Entry{Key: shownKey(t.key, id)}, records.Entry{Key: records.RecordAdopted + delivery, Value: id})
 	t.env.Records.Warn(ctx, "an answer will be sent as a new message", err, "delivery", delivery)
 }

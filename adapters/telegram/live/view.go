@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 	"bareclaw/core/feed"
@@ -235,7 +235,7 @@ func (v *View) interim(ctx context.Context, s progress.Said) {
 	case v.verbose == 0 && shown != 0:
 		v.finalize(ctx, v.to, shown, "")
 	case shown != 0:
-		v.deliver(ctx, "said:"+s.ID, KindInterim, Interim{Text: s.Text, Edit: shown}, env.Entry{Key: shownKey(v.key, shown)})
+		v.deliver(ctx, "said:"+s.ID, KindInterim, Interim{Text: s.Text, Edit: shown}, records.Entry{Key: shownKey(v.key, shown)})
 	case v.verbose > 0:
 		v.deliver(ctx, "said:"+s.ID, KindInterim, Interim{Text: s.Text})
 	}
@@ -249,7 +249,7 @@ func (v *View) change(ctx context.Context, c progress.Change) {
 	v.deliver(ctx, "change:"+c.ID, KindChange, c)
 }
 
-func (v *View) deliver(ctx context.Context, id string, kind core.DeliveryKind, body any, also ...env.Entry) {
+func (v *View) deliver(ctx context.Context, id string, kind core.DeliveryKind, body any, also ...records.Entry) {
 	err := v.out.Deliver(ctx, core.Delivery{ID: id, Kind: kind, Channel: v.key, Message: v.newest()}, body, also...)
 	v.env.Records.Warn(ctx, "interim text not delivered", err, "channel", string(v.key))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/go-telegram/bot/models"
 
+	"bareclaw/internal/mdtext"
 	"bareclaw/internal/visible"
 )
 
@@ -92,7 +93,7 @@ func (s DiffSize) shorten(text string, limit int) string {
 	if s == Whole {
 		return text
 	}
-	return Shorten(text, limit)
+	return mdtext.Shorten(text, limit)
 }
 
 // lines returns the lines of a diff, each with the marker column.

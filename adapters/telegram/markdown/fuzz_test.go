@@ -1,6 +1,10 @@
 package markdown
 
-import "testing"
+import (
+	"testing"
+
+	"bareclaw/internal/mdtext"
+)
 
 // seeds are sources with something of everything.
 func seeds() []string {
@@ -38,8 +42,8 @@ func FuzzSplit(f *testing.F) {
 		limit = min(max(limit, minLimit), MaxUnits)
 		d := Render(source)
 		checkSplit(t, d, int(limit))
-		if Length(Shorten(source, int(limit))) > int(limit) {
-			t.Errorf("%q is longer than %d", Shorten(source, int(limit)), limit)
+		if Length(mdtext.Shorten(source, int(limit))) > int(limit) {
+			t.Errorf("%q is longer than %d", mdtext.Shorten(source, int(limit)), limit)
 		}
 	})
 }

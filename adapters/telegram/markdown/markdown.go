@@ -27,6 +27,7 @@ import (
 
 	"github.com/go-telegram/bot/models"
 
+	"bareclaw/internal/mdtext"
 	"bareclaw/internal/visible"
 )
 
@@ -47,34 +48,7 @@ func Plain(text string) Document {
 }
 
 // Length returns the length of text in UTF-16 units, the unit of all Telegram limits.
-func Length(text string) int {
-	units := 0
-	for _, c := range text {
-		units += unitsOf(c)
-	}
-	return units
-}
-
-func unitsOf(c rune) int {
-	if c > 0xFFFF {
-		return 2
-	}
-	return 1
-}
-
-// advance returns the byte offset that lies the given number of UTF-16 units after
-// start. advance stops before a surrogate pair that would exceed units, and at the end
-// of the text.
-func advance(text string, start, units int) int {
-	for at := start; at < len(text); {
-		c, size := utf8.DecodeRuneInString(text[at:])
-		if units -= unitsOf(c); units < 0 {
-			return at
-		}
-		at += size
-	}
-	return len(text)
-}
+func Length(text string) int { return mdtext.Units(text) }
 
 // A span is an entity with byte offsets. The Offset and Length of the entity field are
 // meaningless.
@@ -178,7 +152,7 @@ func spansOf(d Document) []span {
 func ByteOffsets(text string) []int {
 	offsets := make([]int, 0, len(text)+1)
 	for i, c := range text {
-		for range unitsOf(c) {
+		for range mdtext.Units(string(c)) {
 			offsets = append(offsets, i)
 		}
 	}

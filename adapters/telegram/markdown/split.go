@@ -1,11 +1,10 @@
 package markdown
 
 import (
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/rivo/uniseg"
+	"bareclaw/internal/mdtext"
 )
 
 const (
@@ -80,7 +79,7 @@ func (s *splitter) end(start int) int {
 	case line > start+size/8:
 		return line
 	}
-	if character := start + wholeCharacters(s.text[start:], most-start); character > start {
+	if character := start + mdtext.WholeCharacters(s.text[start:], most-start); character > start {
 		return character
 	}
 	return most // a single grapheme cluster exceeds a message
@@ -88,7 +87,7 @@ func (s *splitter) end(start int) int {
 
 // reach returns the maximum end of a piece that begins at start.
 func (s *splitter) reach(start int) int {
-	end := advance(s.text, start, s.limit)
+	end := mdtext.Advance(s.text, start, s.limit)
 	count, size := 0, 0
 	for _, sp := range s.spans {
 		if sp.end <= start {
@@ -141,41 +140,4 @@ func (s *splitter) piece(start, end int) Document {
 		}
 	}
 	return Document{Text: text, Entities: entities(text, trimSpans(text, spans))}
-}
-
-const ellipsis = "…"
-
-// Shorten returns text unchanged if at most limit UTF-16 units long, else the beginning
-// and an ellipsis. Shorten cuts at a space in the last quarter, if any, else between
-// grapheme clusters. Shorten is meant for texts of a few lines; a limit below 1 yields
-// "".
-func Shorten(text string, limit int) string {
-	if advance(text, 0, limit) == len(text) {
-		return text
-	}
-	if limit < 1 {
-		return ""
-	}
-	end := advance(text, 0, limit-1)
-	if i := strings.LastIndexAny(text[:end], " \n"); i > end*3/4 {
-		end = i
-	} else {
-		end = wholeCharacters(text, end)
-	}
-	return strings.TrimRight(text[:end], " \n") + ellipsis
-}
-
-// wholeCharacters returns the end of the last grapheme cluster that is complete before
-// end, or 0 if none is.
-func wholeCharacters(text string, end int) int {
-	state, rest, at := -1, text, 0
-	for at < end {
-		var cluster string
-		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
-		if at+len(cluster) > end {
-			break
-		}
-		at += len(cluster)
-	}
-	return at
 }

@@ -26,7 +26,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"bareclaw/adapters/telegram/view"
+	"bareclaw/internal/mdtext"
 
 	"github.com/go-telegram/bot/models"
 )
@@ -65,7 +65,7 @@ func FileOf(m *models.Message) (File, bool) {
 	case m.Document != nil:
 		v := m.Document
 		f = File{Kind: "file", ID: v.FileID, Bytes: v.FileSize, mime: v.MimeType, Image: strings.HasPrefix(v.MimeType, "image/"), Ask: "Image file received."}
-		f.About = "File received: " + cmp.Or(view.OneLine(v.FileName), "unnamed") + " ("
+		f.About = "File received: " + cmp.Or(mdtext.OneLine(v.FileName), "unnamed") + " ("
 		own, name = v.FileName, "file-"+v.FileUniqueID
 	case m.Voice != nil:
 		v := m.Voice
@@ -99,7 +99,7 @@ func labelled(label, text string) string {
 	if text == "" {
 		return ""
 	}
-	return label + ": " + view.OneLine(text) + "\n"
+	return label + ": " + mdtext.OneLine(text) + "\n"
 }
 
 // stampOf returns the time of a message in milliseconds. Telegram reports seconds; the
@@ -111,7 +111,7 @@ func stampOf(m *models.Message) int64 { return int64(m.Date)*1000 + int64(uint(m
 func (f *File) Described(bytes int64) string {
 	mime := ""
 	if f.mime != "" {
-		mime = ", " + view.OneLine(f.mime)
+		mime = ", " + mdtext.OneLine(f.mime)
 	}
 	return fmt.Sprintf("%s%.1f KB%s)", f.About, float64(bytes)/1024, mime)
 }
@@ -229,7 +229,7 @@ func Transcribe(ctx context.Context, command, path string) (string, error) {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return "", fmt.Errorf("the command took longer than %s", transcribeTimeout)
 	case err != nil:
-		why := view.OneLine(strings.ToValidUTF8(complaint.b.String(), "\uFFFD"))
+		why := mdtext.OneLine(strings.ToValidUTF8(complaint.b.String(), "\uFFFD"))
 		return "", fmt.Errorf("the command failed: %s", cmp.Or(why, err.Error()))
 	case text == "":
 		return "", errors.New("the command found no words")

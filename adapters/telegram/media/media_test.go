@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"bareclaw/adapters/telegram/base"
 	"bareclaw/adapters/telegram/botapi"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/outbox"
 	fakeapi "bareclaw/internal/testkit/botapi"
 
@@ -35,7 +35,7 @@ func loose(t *testing.T, api *fakeapi.Server) *Downloader {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	sender := outbox.NewSender(c, &env.Env{Work: env.NewGroup(log), Log: log})
+	sender := outbox.NewSender(c, &base.Base{Work: base.NewGroup(log), Log: log})
 	return &Downloader{Client: c, Cooldowns: sender.Cooldowns, Dir: filepath.Join(t.TempDir(), "media"), Log: log}
 }
 

@@ -14,20 +14,29 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"bareclaw/adapters/telegram/env"
+	"bareclaw/adapters/telegram/base"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 	"bareclaw/internal/guard"
 )
 
+// Deliveries are what the core has the adapter bring to chats.
+type Deliveries interface {
+	Deliver(ctx context.Context, d *core.Delivery, rs ...*core.Record) error
+	Delivered(ctx context.Context, d core.Delivery) error
+	Delivery(ctx context.Context, id string) (core.Delivery, error)
+}
+
 // An Outbox queues and sends the deliveries of each conversation. Its methods are safe
 // for concurrent use.
 type Outbox struct {
-	env       *env.Env
-	sender    *Sender
-	fileOver  int // an answer of more messages is sent as a file
-	composers map[core.DeliveryKind]composer
-	failed    atomic.Int64 // abandoned deliveries
+	env        *base.Base
+	deliveries Deliveries
+	sender     *Sender
+	fileOver   int // an answer of more messages is sent as a file
+	composers  map[core.DeliveryKind]composer
+	failed     atomic.Int64 // abandoned deliveries
 
 	mu      sync.Mutex // guards the fields below
 	started bool
@@ -41,9 +50,9 @@ type Outbox struct {
 type composer func(context.Context, core.Delivery) ([]Part, error)
 
 // New returns an outbox that sends nothing before Start.
-func New(e *env.Env, s *Sender, fileOver int) *Outbox {
+func New(e *base.Base, d Deliveries, s *Sender, fileOver int) *Outbox {
 	o := &Outbox{
-		env: e, sender: s, fileOver: fileOver, composers: map[core.DeliveryKind]composer{},
+		env: e, deliveries: d, sender: s, fileOver: fileOver, composers: map[core.DeliveryKind]composer{},
 		known: map[string]*transfer{}, waiting: map[core.ChannelKey][]*transfer{}, ended: make(chan struct{}),
 	}
 	Compose(o, KindNote, func(_ context.Context, _ core.Delivery, n view.Note) ([]Part, error) { return NoteParts(n), nil })
@@ -151,7 +160,7 @@ func (o *Outbox) giveUp(ctx context.Context, d core.Delivery, why error) error {
 // record writes the state of a delivery, also while the adapter ends, and retries while
 // the ledger cannot be written: without the record the message would be sent again.
 func (o *Outbox) record(ctx context.Context, d core.Delivery) error {
-	return env.UntilRecorded(ctx, func() error { return o.env.Delivered(context.WithoutCancel(ctx), d) }, nil)
+	return records.UntilRecorded(ctx, func() error { return o.deliveries.Delivered(context.WithoutCancel(ctx), d) }, nil)
 }
 
 // Wait returns a delivery after the delivery has ended. If ctx ends first, Wait returns
@@ -161,7 +170,7 @@ func (o *Outbox) Wait(ctx context.Context, id string) (core.Delivery, error) {
 		o.mu.Lock()
 		ended := o.ended
 		o.mu.Unlock()
-		d, err := o.env.Delivery(ctx, id)
+		d, err := o.deliveries.Delivery(ctx, id)
 		if err != nil || d.State != core.DeliveryPending {
 			return d, err
 		}
@@ -177,12 +186,12 @@ var errWithdrawn = fmt.Errorf("%w: it was withdrawn before it was sent", ErrUnde
 
 // Withdraw gives up a delivery of which no part can have been sent; false for any other.
 func (o *Outbox) Withdraw(id string) bool {
-	d, err := o.env.Delivery(context.Background(), id)
+	d, err := o.deliveries.Delivery(context.Background(), id)
 	if err != nil || d.State != core.DeliveryPending || len(d.Progress) > 0 || !o.stop(id) {
 		return false
 	}
 	d.State, d.Error = core.DeliveryFailed, errWithdrawn.Error()
-	if err := o.env.Delivered(context.Background(), d); err != nil {
+	if err := o.deliveries.Delivered(context.Background(), d); err != nil {
 		return false
 	}
 	o.done(id) // the record now has the withdrawal

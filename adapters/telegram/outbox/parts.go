@@ -9,8 +9,8 @@ import (
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/env"
 	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 	"bareclaw/internal/visible"
@@ -200,34 +200,34 @@ type Edit struct {
 }
 
 // Deliver records a delivery with a body, once for each id, together with records.
-func (o *Outbox) Deliver(ctx context.Context, d core.Delivery, body any, also ...env.Entry) (err error) {
+func (o *Outbox) Deliver(ctx context.Context, d core.Delivery, body any, also ...records.Entry) (err error) {
 	d.Adapter = chats.Name
 	if d.Body, err = json.Marshal(body); err != nil {
 		return fmt.Errorf("encode delivery %s: %w", d.ID, err)
 	}
-	rs, err := env.Of(also...)
+	rs, err := records.Of(also...)
 	if err != nil {
 		return err
 	}
-	return o.env.Deliver(ctx, &d, rs...)
+	return o.deliveries.Deliver(ctx, &d, rs...)
 }
 
 // Say delivers a note, once for each id. Say blocks while the note cannot be recorded.
 func (o *Outbox) Say(ctx context.Context, id string, key core.ChannelKey, n view.Note) {
-	err := env.UntilRecorded(ctx, func() error { return o.Deliver(ctx, core.Delivery{ID: id, Kind: KindNote, Channel: key}, n) }, nil)
+	err := records.UntilRecorded(ctx, func() error { return o.Deliver(ctx, core.Delivery{ID: id, Kind: KindNote, Channel: key}, n) }, nil)
 	o.env.Records.Error(ctx, "a note is not delivered", err, "channel", string(key), "delivery", id)
 }
 
 // Edit changes a message, once for each id, after the deliveries recorded before. Edit
 // records the change together with records.
-func (o *Outbox) Edit(ctx context.Context, id string, key core.ChannelKey, e Edit, also ...env.Entry) {
+func (o *Outbox) Edit(ctx context.Context, id string, key core.ChannelKey, e Edit, also ...records.Entry) {
 	err := o.Deliver(ctx, core.Delivery{ID: id, Kind: KindEdit, Channel: key}, e, also...)
 	o.env.Records.Error(ctx, "a message is not edited", err, "channel", string(key), "delivery", id)
 }
 
 // Recorded reports whether a delivery is in the ledger.
 func (o *Outbox) Recorded(ctx context.Context, id string) bool {
-	_, err := o.env.Delivery(ctx, id)
+	_, err := o.deliveries.Delivery(ctx, id)
 	if !errors.Is(err, core.ErrNotFound) {
 		o.env.Records.Warn(ctx, "a delivery is not readable", err, "delivery", id)
 	}
@@ -236,7 +236,7 @@ func (o *Outbox) Recorded(ctx context.Context, id string) bool {
 
 // SentAs returns the messages sent so far for a delivery id.
 func (o *Outbox) SentAs(ctx context.Context, delivery string) ([]int, error) {
-	d, err := o.env.Delivery(ctx, delivery)
+	d, err := o.deliveries.Delivery(ctx, delivery)
 	if err != nil {
 		return nil, fmt.Errorf("read what was sent: %w", err)
 	}

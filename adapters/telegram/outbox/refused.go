@@ -6,8 +6,8 @@ import (
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/markdown"
-	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
+	"bareclaw/internal/mdtext"
 
 	"github.com/go-telegram/bot"
 )
@@ -42,7 +42,7 @@ func otherWays(part Part, d *core.Delivery, why error) []Part {
 	if c, ok := part.(*Change); d.Kind == KindPush || ok && (c.Delete || c.Message == 0) {
 		return ways
 	}
-	text := "⚠️ A message could not be shown here: Telegram refused it (" + view.Brief(strings.TrimPrefix(why.Error(), "bad request, "), 300) + "). " +
+	text := "⚠️ A message could not be shown here: Telegram refused it (" + mdtext.Brief(strings.TrimPrefix(why.Error(), "bad request, "), 300) + "). " +
 		"On the gateway's machine, bareclaw messages " + string(d.Channel) + " shows the answers of this chat."
 	return append(ways, &Text{Document: markdown.Plain(text)})
 }

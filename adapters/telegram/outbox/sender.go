@@ -9,9 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"bareclaw/adapters/telegram/base"
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/env"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/internal/guard"
 	"bareclaw/internal/wait"
@@ -39,11 +40,11 @@ type Sender struct {
 	Cooldowns *Cooldowns
 
 	limiter *throttle.Limiter
-	env     *env.Env
+	env     *base.Base
 }
 
 // NewSender returns a sender.
-func NewSender(c *botapi.Client, e *env.Env) *Sender {
+func NewSender(c *botapi.Client, e *base.Base) *Sender {
 	return &Sender{Client: c, Cooldowns: &Cooldowns{env: e, until: map[string]time.Time{}}, limiter: throttle.New(botapi.RetryAfter), env: e}
 }
 
@@ -155,7 +156,7 @@ func (c cooldownRecord) left(now time.Time) time.Duration {
 // Cooldowns are the pauses requested by Telegram (retry_after). Pauses are recorded, to
 // make the next process wait as well.
 type Cooldowns struct {
-	env *env.Env
+	env *base.Base
 
 	mu    sync.Mutex // guards until
 	until map[string]time.Time
@@ -169,7 +170,7 @@ func (c *Cooldowns) Note(scope string, err error) {
 	}
 	c.set(scope, now.Add(d))
 	r := cooldownRecord{Until: now.Add(d), Asked: now}
-	c.env.Records.Keep(context.Background(), "a pause that Telegram asked for", env.RecordCooldown+scope, r)
+	c.env.Records.Keep(context.Background(), "a pause that Telegram asked for", records.RecordCooldown+scope, r)
 }
 
 func (c *Cooldowns) set(scope string, until time.Time) {
@@ -196,7 +197,7 @@ func (c *Cooldowns) Await(ctx context.Context, scope string) {
 // to hold.
 func (c *Cooldowns) resume(ctx context.Context, hold func(chat int64, until time.Time)) error {
 	now := time.Now()
-	return env.Each(ctx, c.env.Records, env.RecordCooldown, func(scope string, r cooldownRecord) {
+	return records.Each(ctx, c.env.Records, records.RecordCooldown, func(scope string, r cooldownRecord) {
 		left := r.left(now)
 		if left == 0 {
 			return

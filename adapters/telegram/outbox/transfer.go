@@ -9,7 +9,7 @@ import (
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/adapters/telegram/env"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/throttle"
 	"bareclaw/core"
 
@@ -87,7 +87,7 @@ func (t *transfer) prepare(ctx context.Context) ([]Part, error) {
 // compose reads the present state of the delivery, which may have ended long ago, and
 // composes the parts of a pending delivery.
 func (t *transfer) compose(ctx context.Context) ([]Part, error) {
-	d, err := t.o.env.Delivery(ctx, t.ID)
+	d, err := t.o.deliveries.Delivery(ctx, t.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (t *transfer) sendPart(ctx context.Context, part Part) (id int, err error) 
 			return id, err
 		}
 		t.Attempts, t.Error = t.Attempts+1, err.Error()
-		if err := t.o.env.Delivered(ctx, t.Delivery); err != nil {
+		if err := t.o.deliveries.Delivered(ctx, t.Delivery); err != nil {
 			t.o.env.Log.Debug("telegram: failed attempt not recorded", "err", err)
 		}
 		switch {
@@ -221,7 +221,7 @@ func (t *transfer) progress(ctx context.Context, whole bool) (err error) {
 		return fmt.Errorf("%w: %w", ErrClosing, err)
 	}
 	if n := len(t.done.Sent); n > 0 && t.done.Sent[n-1] != 0 {
-		t.o.env.Records.LinkMessage(ctx, t.to.Chat, t.done.Sent[n-1], env.Link{Message: d.Message, Delivery: d.ID})
+		t.o.env.Records.LinkMessage(ctx, t.to.Chat, t.done.Sent[n-1], records.Link{Message: d.Message, Delivery: d.ID})
 	}
 	return nil
 }

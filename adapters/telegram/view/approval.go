@@ -6,6 +6,8 @@ import (
 
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
+	"bareclaw/core/commands"
+	"bareclaw/internal/mdtext"
 	"bareclaw/internal/toolinput"
 	"bareclaw/internal/visible"
 )
@@ -42,7 +44,7 @@ type Attachment struct {
 }
 
 func decided(b *markdown.Builder, p *core.Approval) Request {
-	return Request{Text: b.Bold(Outcome(p)).Document()}
+	return Request{Text: b.Bold(commands.Outcome(p)).Document()}
 }
 
 // Tool renders the request to use a tool. The whole input is shown: in the message, or before
@@ -70,13 +72,13 @@ func Tool(p *core.Approval) Request {
 	rows := [][]Button{{{"Allow", "allow:" + p.ID}, {"Deny", "deny:" + p.ID}}}
 	if len(rules) > 0 {
 		label := "Always " + strings.Join(rules, ", ")
-		if Brief(label, labelShown) != label {
+		if mdtext.Brief(label, labelShown) != label {
 			b.Text("“Always” would allow, from now on in this chat:").Pre("", strings.Join(rules, "\n")).Text("\n")
 			label = "Always (see above)"
 		}
 		rows = append(rows, []Button{{label, "rule:" + p.ID}})
 	}
-	b.Italic("Reply to this message to deny it and say why. Open until " + Clock(p.ExpiresAt) + ".")
+	b.Italic("Reply to this message to deny it and say why. Open until " + mdtext.Clock(p.ExpiresAt) + ".")
 	return Request{Before: before, Text: b.Document(), Buttons: rows}
 }
 
@@ -185,14 +187,14 @@ func Plan(p *core.Approval) Request {
 		r.Before = before
 		return r
 	}
-	b.Text("Shall Claude carry it out? ").Italic("To change it, reply to this message. Open until " + Clock(p.ExpiresAt) + ".")
+	b.Text("Shall Claude carry it out? ").Italic("To change it, reply to this message. Open until " + mdtext.Clock(p.ExpiresAt) + ".")
 	return Request{Before: before, Text: b.Document(), Buttons: [][]Button{{{"Approve", "allow:" + p.ID}, {"Revise", "change:" + p.ID}}}}
 }
 
 // Continue renders the request to continue an interrupted turn.
 func Continue(p *core.Approval, m *core.Message) Request {
 	var b markdown.Builder
-	b.Text("Claude was cut off while working on: ").Italic(Summary(m)).Text("\n")
+	b.Text("Claude was cut off while working on: ").Italic(commands.Summary(m)).Text("\n")
 	var before Attachment
 	switch done := visible.Code(m.Reply.Done); {
 	case markdown.Length(done) > doneShown:
@@ -207,55 +209,15 @@ func Continue(p *core.Approval, m *core.Message) Request {
 		r.Before = before
 		return r
 	}
-	b.Text("Shall Claude continue? ").Italic("Open until " + Clock(p.ExpiresAt) + ".")
+	b.Text("Shall Claude continue? ").Italic("Open until " + mdtext.Clock(p.ExpiresAt) + ".")
 	return Request{Before: before, Text: b.Document(), Buttons: [][]Button{{{"Continue", "allow:" + p.ID}, {"Drop", "deny:" + p.ID}}}}
-}
-
-// words returns the subject of an approval, and the outcomes.
-func words(p *core.Approval) (subject, yes, no string) {
-	switch {
-	case p.Kind == core.ApprovalContinue:
-		return "Continuing", "Continued", "Dropped"
-	case p.Tool == core.ToolAskUser:
-		return "Claude's question", "Answered", "Not answered"
-	case p.Tool == core.ToolExitPlan:
-		return "The plan", "Approved", "Sent back"
-	}
-	return visible.Line(p.Tool), "Allowed", "Denied"
-}
-
-// Outcome describes the outcome of an approval, and names the person who decided.
-func Outcome(p *core.Approval) string {
-	by := ""
-	if p.DecidedBy != "" {
-		by = " by " + Brief(p.DecidedBy, 60)
-	}
-	_, yes, no := words(p)
-	switch p.State {
-	case core.ApprovalAllowed:
-		return yes + by
-	case core.ApprovalDenied:
-		if p.Reason == "" || p.Kind == core.ApprovalContinue {
-			return no + by
-		}
-		return no + by + ": " + Brief(p.Reason, 300)
-	case core.ApprovalExpired:
-		return "Expired: nobody answered in time"
-	case core.ApprovalVoid:
-		if p.Kind == core.ApprovalContinue {
-			return "The conversation was reset"
-		}
-		return "The turn ended before this was answered"
-	case core.ApprovalPending:
-	}
-	return "Waiting for an answer"
 }
 
 // TooLate describes the earlier decision.
 func TooLate(p *core.Approval) string {
-	text := "Too late: " + Outcome(p)
+	text := "Too late: " + commands.Outcome(p)
 	if !p.DecidedAt.IsZero() {
-		text += ", at " + Clock(p.DecidedAt)
+		text += ", at " + mdtext.Clock(p.DecidedAt)
 	}
 	return text + "."
 }

@@ -1,9 +1,6 @@
 package view
 
 import (
-	"bareclaw/adapters/telegram/markdown"
-	"bareclaw/core"
-	"bareclaw/internal/visible"
 	"bufio"
 	"encoding/json"
 	"fmt"
@@ -11,6 +8,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bareclaw/adapters/telegram/markdown"
+	"bareclaw/core"
+	"bareclaw/internal/visible"
 )
 
 // What a button means fits into it: https://core.telegram.org/bots/api#inlinekeyboardbutton
@@ -39,26 +40,6 @@ func TestButtonsFit(t *testing.T) {
 					t.Errorf("the button %q means %q", b.Text, b.Data)
 				}
 			}
-		}
-	}
-	for _, n := range []Note{Model("x", "opus", []string{"opus", "fable"}), Mode("x", ""), Verbose("x", 1)} {
-		for _, row := range n.Buttons {
-			for _, b := range row {
-				if len(b.Data) > 64 {
-					t.Errorf("the button %q means %q", b.Text, b.Data)
-				}
-			}
-		}
-	}
-}
-
-func TestDurations(t *testing.T) {
-	t.Parallel()
-	for d, want := range map[time.Duration]string{
-		time.Millisecond: "0.1 s", 400 * time.Millisecond: "0.4 s", 59 * time.Second: "59 s", 61 * time.Second: "1 min 1 s", 26 * time.Hour: "1 d 2 h", 61 * time.Minute: "1 h 1 min",
-	} {
-		if got := Duration(d); got != want {
-			t.Errorf("%s is %q, want %q", d, got, want)
 		}
 	}
 }

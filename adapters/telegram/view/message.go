@@ -4,15 +4,14 @@ package view
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
+	"bareclaw/core/commands"
 	"bareclaw/core/progress"
-	"bareclaw/internal/visible"
+	"bareclaw/internal/mdtext"
 )
 
 // A Note is a message of the gateway itself, for example the answer to a command, or the
@@ -30,30 +29,17 @@ type Button struct {
 	Data string `json:"data"`
 }
 
-// Summary returns the sender and the text of a message, on one line.
-func Summary(m *core.Message) string {
-	text := cmp.Or(m.Content.Text, blocksText(m.Content.Blocks))
-	if m.Origin.User != "" {
-		text = m.Origin.User + ": " + text
-	}
-	return Brief(text, 100)
-}
-
-// blocksText returns the text of a message's text blocks, and the kinds of the other
-// blocks.
-func blocksText(blocks []json.RawMessage) string {
-	var texts []string
-	for _, raw := range blocks {
-		var b struct{ Type, Text string }
-		if json.Unmarshal(raw, &b) != nil {
-			continue
+// NoteOf returns a note of a command, with a text in the place of the note's own.
+func NoteOf(text string, n *commands.Note) Note {
+	note := Note{Text: text}
+	for row := range slices.Chunk(n.Choices, max(1, n.Columns)) {
+		buttons := make([]Button, len(row))
+		for i, c := range row {
+			buttons[i] = Button{Text: c.Label, Data: c.Command}
 		}
-		if b.Type != "text" {
-			b.Text = "[" + b.Type + "]"
-		}
-		texts = append(texts, b.Text)
+		note.Buttons = append(note.Buttons, buttons)
 	}
-	return strings.Join(texts, " ")
+	return note
 }
 
 // Status renders a status message as Markdown: the calls of tools, one on each line, and the
@@ -61,10 +47,10 @@ func blocksText(blocks []json.RawMessage) string {
 func Status(calls []progress.Line, activity string) string {
 	var lines []string
 	for _, l := range calls {
-		lines = append(lines, Literal(callMark(l)+l.String()))
+		lines = append(lines, mdtext.Literal(callMark(l)+l.String()))
 	}
 	if activity != "" {
-		lines = append(lines, "_"+Literal(activity)+"_")
+		lines = append(lines, "_"+mdtext.Literal(activity)+"_")
 	}
 	return strings.Join(lines, "\n")
 }
@@ -141,81 +127,3 @@ func Remedies(m *core.Message) [][]Button {
 	}
 	return nil
 }
-
-// Literal escapes a text, on one line, to make Markdown show the text unchanged.
-func Literal(text string) string {
-	var b strings.Builder
-	for _, r := range OneLine(text) {
-		if strings.ContainsRune("$()[]", r) { // escaped, they would enclose formulas
-			fmt.Fprintf(&b, "&#%d;", r)
-			continue
-		}
-		if r < 0x80 && strings.ContainsRune("!\"#%&'*+,-./:;<=>?@\\^_`{|}~", r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return strings.ReplaceAll(b.String(), `\_`, "&#95;") // emphasis does not end behind an escaped underscore
-}
-
-// Code formats a text as inline code.
-func Code(text string) string {
-	text = OneLine(text)
-	if text == "" {
-		return ""
-	}
-	fence := Fence("`", text)
-	if fence == "`" {
-		return fence + text + fence
-	}
-	return fence + " " + text + " " + fence
-}
-
-// Fence returns backquotes, at least those given, that do not occur in a text.
-func Fence(least, text string) string {
-	for strings.Contains(text, least) {
-		least += "`"
-	}
-	return least
-}
-
-// Brief shortens a text to one line of at most n UTF-16 units, with escapes for the characters
-// without a glyph.
-func Brief(text string, n int) string {
-	return markdown.Shorten(visible.Words(text), n)
-}
-
-// Count returns a number with its noun.
-func Count(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
-}
-
-// Clock returns the time of a moment, and the day unless it is today.
-func Clock(t time.Time) string {
-	t = t.Local()
-	if t.Format(time.DateOnly) == time.Now().Format(time.DateOnly) {
-		return t.Format("15:04")
-	}
-	return t.Format("2 January 15:04")
-}
-
-// Duration returns a duration in at most two units, and never zero.
-func Duration(d time.Duration) string {
-	switch {
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", max(d.Seconds(), 0.1))
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
-}
-
-// OneLine replaces each run of spaces and line ends with one space.
-func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

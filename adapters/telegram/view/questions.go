@@ -7,6 +7,7 @@ import (
 
 	"bareclaw/adapters/telegram/markdown"
 	"bareclaw/core"
+	"bareclaw/internal/mdtext"
 	"bareclaw/internal/visible"
 )
 
@@ -57,11 +58,11 @@ func Questions(p *core.Approval, questions []core.Question, a Answers) Request {
 func question(p *core.Approval, questions []core.Question, a Answers) Request {
 	var b markdown.Builder
 	for i, given := range a.Given[:min(len(a.Given), len(questions))] {
-		b.Text("✓ " + Brief(questions[i].Question, 200) + " ").Bold(Brief(strings.Join(given, ", "), 200)).Text("\n")
+		b.Text("✓ " + mdtext.Brief(questions[i].Question, 200) + " ").Bold(mdtext.Brief(strings.Join(given, ", "), 200)).Text("\n")
 	}
 	if p.State != core.ApprovalPending {
 		if len(a.Given) == 0 {
-			b.Text(Brief(questions[0].Question, 500) + "\n")
+			b.Text(mdtext.Brief(questions[0].Question, 500) + "\n")
 		}
 		return decided(b.Text("\n"), p)
 	}
@@ -72,12 +73,12 @@ func question(p *core.Approval, questions []core.Question, a Answers) Request {
 	if len(a.Given) > 0 {
 		b.Text("\n")
 	}
-	showQuestion(&b, questions, n, markdown.Shorten)
+	showQuestion(&b, questions, n, mdtext.Shorten)
 	how := "Or reply to this message with a number, or with your own words."
 	if a.Writer != 0 {
-		how = "The next message of " + Brief(a.Name, 100) + " is the answer."
+		how = "The next message of " + mdtext.Brief(a.Name, 100) + " is the answer."
 	}
-	b.Text("\n").Italic(how + " Open until " + Clock(p.ExpiresAt) + ".")
+	b.Text("\n").Italic(how + " Open until " + mdtext.Clock(p.ExpiresAt) + ".")
 	return Request{Text: b.Document(), Buttons: optionButtons(p.ID, n, questions[n], a)}
 }
 
@@ -106,7 +107,7 @@ func shortened(questions []core.Question) Attachment {
 	cut := false
 	for n, q := range questions {
 		showQuestion(&b, questions, n, func(text string, units int) string {
-			cut = cut || markdown.Shorten(text, units) != text
+			cut = cut || mdtext.Shorten(text, units) != text
 			return text
 		})
 		for _, o := range q.Options {
@@ -129,7 +130,7 @@ func shortened(questions []core.Question) Attachment {
 func optionButtons(id string, n int, q core.Question, a Answers) [][]Button {
 	var rows [][]Button
 	for i, o := range q.Options {
-		label := Brief(o.Label, labelShown)
+		label := mdtext.Brief(o.Label, labelShown)
 		if q.MultiSelect {
 			box := "☐ "
 			if slices.Contains(a.Picked, i) {

@@ -28,7 +28,7 @@ type Chat struct {
 }
 
 // Run talks until the user leaves.
-func (c *Chat) Run(ctx *command.Context, gate *client.Client, run Runner) error {
+func (c *Chat) Run(ctx *command.Context, gate *client.Client) error {
 	out, _ := ctx.Out.(*os.File)
 	if !term.IsTerminal(ctx.In) || !term.IsTerminal(out) || os.Getenv("TERM") == "dumb" {
 		return command.Usagef("chat needs a terminal that can move its cursor; in a script use: bareclaw send %s TEXT", c.Channel)
@@ -42,7 +42,7 @@ func (c *Chat) Run(ctx *command.Context, gate *client.Client, run Runner) error 
 	if err := command.ConfirmNew(ctx, gate, c.Channel); err != nil {
 		return err
 	}
-	g := &gateway{Client: gate, decider: decider.Client, run: run, channel: c.Channel}
+	g := &gateway{Client: gate, decider: decider.Client, channel: c.Channel}
 	if u, err := user.Current(); err == nil {
 		g.user = u.Username
 	}

@@ -1,115 +1,77 @@
 package chat
 
 import (
-	"bytes"
+	"context"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
 	"bareclaw/adapters/httpapi/api"
-	"bareclaw/core"
-	"bareclaw/internal/visible"
+	"bareclaw/adapters/httpapi/client"
 )
 
-// A Runner runs a command of the command line and returns its exit status.
-type Runner func(args []string, in io.Reader, out, errs io.Writer) int
+// elsewhere has the commands of other chats that need none here, with what is said instead.
+var elsewhere = map[string]string{
+	"/restart": "In a terminal of its own: bareclaw restart",
+	"/verbose": "/verbose is for chats. Here you see all that Claude does.",
+}
+
+// A noCommand is a text with a slash that is no command of the gateway, and answers a question.
+type noCommand string
+
+// command has the gateway answer a text with a slash, after all texts entered before. A text that is
+// no command of the gateway is for claude, in the order in which it was entered.
+func (m *model) command(text string) tea.Cmd {
+	name, _, _ := strings.Cut(text, " ")
+	if said := elsewhere[name]; said != "" {
+		return m.print([]line{{asNote, said}})
+	}
+	answers := len(m.talk.asks) > 0
+	return m.afterEntered(func() tea.Msg {
+		reply, err := m.gateway.call(m.ctx, text)
+		refused, _ := errors.AsType[*client.Error](err)
+		unknown := refused != nil && refused.Code == api.UnknownCommand
+		switch {
+		case unknown && answers:
+			return noCommand(text)
+		case unknown:
+			return m.gateway.say(m.ctx, text)
+		case err != nil:
+			return ran{[]line{{asProblem, err.Error()}}}
+		case reply.Prompt != "":
+			return m.gateway.say(m.ctx, reply.Prompt)
+		}
+		return ran{shown(&reply)}
+	})
+}
 
 // ran is what a command of the gateway has said.
 type ran struct{ lines []line }
 
-// command carries out a text that is a command of the gateway, with the answers of the command line.
-// ours is false for any other text, which is for claude.
-func (m *model) command(text string) (do tea.Cmd, ours bool) {
-	name, arg, _ := strings.Cut(text, " ")
-	arg = strings.TrimSpace(arg)
-	channel := m.gateway.channel
-	switch name {
-	case "/stop":
-		if m.talk.turn() == "" {
-			return m.print([]line{{asNote, "Nothing is running."}}), true
-		}
-		return m.interrupt(), true
-	case "/status":
-		return m.run("channels", "show", "--", channel), true
-	case "/new":
-		return m.run("channels", "reset", "--", channel), true
-	case "/queue":
-		return m.run("messages", "--open", "--", channel), true
-	case "/rules":
-		return m.run("channels", "rules", "--", channel), true
-	case "/usage":
-		return m.run("channels", "usage", "--", channel), true
-	case "/why":
-		if arg == "" {
-			arg = channel
-		}
-		return m.run("trace", "--", arg), true
-	case "/model":
-		return m.setting(arg, "model", "--model="+arg), true
-	case "/mode":
-		return m.setting(arg, "permission mode", "--permission-mode="+arg), true
-	case "/restart":
-		return m.elsewhere("bareclaw restart"), true
-	case "/verbose":
-		return m.print([]line{{asNote, "/verbose is for chats. Here you see all that Claude does."}}), true
+// shown returns what a command says, and what may be written next.
+func shown(reply *api.CommandReply) []line {
+	lines := []line{{asGateway, reply.Text}}
+	if len(reply.Choices) == 0 {
+		return lines
 	}
-	return nil, false
+	width := 0
+	for _, c := range reply.Choices {
+		width = max(width, len([]rune(c.Label)))
+	}
+	rows := make([]string, len(reply.Choices))
+	for i, c := range reply.Choices {
+		rows[i] = fmt.Sprintf("%-*s  %s", width, c.Label, c.Command)
+	}
+	return append(lines, line{asChoices, strings.Join(rows, "\n")})
 }
 
-// elsewhere names the command of the terminal for what the chat itself does not do.
-func (m *model) elsewhere(called string) tea.Cmd {
-	return m.print([]line{{asNote, "In a terminal of its own: " + called}})
-}
-
-// setting sets a setting of the channel with a flag, or shows it without an argument. The word reset
-// takes the setting back.
-func (m *model) setting(arg, name, flag string) tea.Cmd {
-	if arg == "" {
-		return func() tea.Msg { return m.gateway.setting(m, name) }
-	}
-	if arg == "reset" {
-		flag, _, _ = strings.Cut(flag, "=")
-		flag += "="
-	}
-	return m.run("channels", "set", flag, "--", m.gateway.channel)
-}
-
-// setting reads a setting of the channel.
-func (g *gateway) setting(m *model, name string) tea.Msg {
-	var ch api.Channel
-	if err := g.Do(m.ctx, http.MethodGet, g.path(""), nil, &ch); err != nil {
-		return ran{[]line{{asProblem, err.Error()}}}
-	}
-	value, sets := ch.Model, "/model NAME sets it, /model reset takes it back."
-	if name != "model" {
-		value, sets = ch.PermissionMode, "/mode "+strings.Join(core.PermissionModes(), "|")+" sets it, /mode reset takes it back."
-	}
-	if value == "" {
-		value = "that of the gateway (bareclaw settings)"
-	}
-	return ran{[]line{{asNote, fmt.Sprintf("The %s of this channel is %s. %s", name, visible.Line(value), sets)}}}
-}
-
-// run runs a command of the command line, after all texts entered before, and shows what it prints.
-func (m *model) run(args ...string) tea.Cmd {
-	return func() tea.Msg {
-		var out, errs bytes.Buffer
-		said := asNote // also what a command tells beside its output
-		if m.gateway.run(args, strings.NewReader(""), &out, &errs) != 0 {
-			said = asProblem
-		}
-		var lines []line
-		for _, part := range []struct {
-			look look
-			text string
-		}{{asNote, out.String()}, {said, errs.String()}} {
-			if text := strings.TrimRight(part.text, "\n"); text != "" {
-				lines = append(lines, line{part.look, text})
-			}
-		}
-		return ran{lines}
-	}
+// call calls a command of the gateway. The Unix socket would refuse a change of permissions.
+func (g *gateway) call(ctx context.Context, text string) (reply api.CommandReply, err error) {
+	ctx, cancel := context.WithTimeout(ctx, sendPatience)
+	defer cancel()
+	err = g.decider.Do(ctx, http.MethodPost, g.path("/commands"), api.CommandRequest{Text: text, User: g.user}, &reply)
+	return reply, err
 }

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -10,71 +9,98 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/go-json-experiment/json"
 
 	"bareclaw/core"
-	"bareclaw/internal/exitcode"
 	"bareclaw/internal/term"
 )
 
-// TestCommandsOfTheGateway: what the gateway itself can answer costs no turn; every other command is
+// TestCommandsOfTheGateway: what the gateway itself can answer costs no turn; every other text is
 // claude's.
 func TestCommandsOfTheGateway(t *testing.T) {
 	t.Parallel()
+	known := map[string]string{
+		"/status":      `{"text":"**Now**: idle\n**Waiting**: nothing","choices":[]}`,
+		"/queue":       `{"text":"1\\. Ann: a\\*b","choices":[{"label":"Drop 1","command":"/queue drop x"},{"label":"Run 1 now","command":"/queue now x"}]}`,
+		"/model a b":   `{"text":"a b is not the name of a model","choices":[]}`,
+		"/greet the 2": `{"text":"","choices":[],"prompt":"Say hello twice."}`,
+	}
+	var said []string
 	g := served(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet {
+		var in struct {
+			Text string `json:"text"`
+		}
+		if err := json.UnmarshalRead(r.Body, &in); err != nil {
+			t.Error(err)
+		}
+		switch r.Method + " " + r.URL.Path {
+		case "POST /message":
+			said = append(said, in.Text)
+			_, _ = io.WriteString(w, `{"message_id":"m1"}`)
+		case "POST /channels/desk/commands":
+			if in.Text == "/rules" {
+				w.WriteHeader(http.StatusForbidden)
+				_, _ = io.WriteString(w, `{"error":"not here","code":"not_on_socket"}`)
+				return
+			}
+			if known[in.Text] == "" {
+				w.WriteHeader(http.StatusNotFound)
+				_, _ = io.WriteString(w, `{"error":"unknown","code":"unknown_command"}`)
+				return
+			}
+			_, _ = io.WriteString(w, known[in.Text])
+		default:
 			t.Errorf("it asks %s %s", r.Method, r.URL.Path)
 		}
-		_, _ = io.WriteString(w, `{"channel":"desk","model":"haiku"}`)
 	})
-	g.run = func(args []string, _ io.Reader, out, errs io.Writer) int {
-		_, _ = fmt.Fprintln(out, "ran", strings.Join(args, " "))
-		_, _ = fmt.Fprintln(errs, "and tells")
-		if args[0] == "trace" {
-			return exitcode.Failed
-		}
-		return exitcode.OK
-	}
 	m := newModel(t.Context(), g, arrival{}, term.DefaultColumns)
 	for text, want := range map[string]string{
-		"/status":     "ran channels show -- desk",
-		"/new":        "ran channels reset -- desk",
-		"/queue":      "ran messages --open -- desk",
-		"/why":        "ran trace -- desk",
-		"/why 1234":   "ran trace -- 1234",
-		"/rules":      "ran channels rules -- desk",
-		"/usage":      "ran channels usage -- desk",
-		"/model opus": "ran channels set --model=opus -- desk",
-		"/mode plan":  "ran channels set --permission-mode=plan -- desk",
-		"/mode reset": "ran channels set --permission-mode= -- desk",
+		"/status":    "· Now: idle\n  Waiting: nothing",
+		"/queue":     "· 1. Ann: a*b\n  Drop 1     /queue drop x\n  Run 1 now  /queue now x",
+		"/model a b": "· a b is not the name of a model",
+		"/rules":     "! not here",
 	} {
-		do, ours := m.command(text)
-		if !ours {
-			t.Errorf("%s goes to claude", text)
-			continue
+		var rows []string
+		for _, l := range m.entered(text)().(ran).lines {
+			rows = append(rows, l.render(80, false))
 		}
-		told := asNote
-		if strings.HasPrefix(want, "ran trace") { // which fails
-			told = asProblem
-		}
-		if got := do().(ran); !slices.Equal(got.lines, []line{{asNote, want}, {told, "and tells"}}) {
-			t.Errorf("%s shows %v, want %q", text, got.lines, want)
+		if got := strings.Join(rows, "\n"); got != want {
+			t.Errorf("%s shows %q, want %q", text, got, want)
 		}
 	}
-	for text, want := range map[string]string{"/model": "The model of this channel is haiku. ", "/mode": "The permission mode of this channel is that of the gateway"} {
-		do, _ := m.command(text)
-		if got := do().(ran); len(got.lines) != 1 || !strings.HasPrefix(got.lines[0].text, want) {
-			t.Errorf("%s shows %v, want %q", text, got.lines, want)
+	if len(said) != 0 {
+		t.Errorf("claude gets %q", said)
+	}
+	for _, text := range []string{"/restart", "/verbose 2"} {
+		if shows := played(m, m.entered(text)); !strings.Contains(shows, "terminal") && !strings.Contains(shows, "is for chats") {
+			t.Errorf("%s shows %q", text, shows)
 		}
 	}
-	for _, text := range []string{"/stop", "/restart", "/verbose 2"} {
-		if _, ours := m.command(text); !ours {
-			t.Errorf("%s goes to claude", text)
-		}
+	for _, text := range []string{"/clear", "/etc/passwd", "hello", "/", "/greet the 2"} {
+		m.entered(text)()
 	}
-	for _, text := range []string{"/clear", "/compact", "/statusline", "/etc/passwd", "hello", "/"} {
-		if _, ours := m.command(text); ours {
-			t.Errorf("%s does not go to claude", text)
+	if want := []string{"/clear", "/etc/passwd", "hello", "/", "Say hello twice."}; !slices.Equal(said, want) {
+		t.Errorf("claude gets %q, want %q", said, want)
+	}
+}
+
+// TestSlashAnswersAQuestion: what is no command of the gateway answers an open question, as all words
+// do.
+func TestSlashAnswersAQuestion(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	g := served(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path)
+		if strings.HasSuffix(r.URL.Path, "/commands") {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"error":"unknown","code":"unknown_command"}`)
 		}
+	})
+	m := newModel(t.Context(), g, arrival{}, term.DefaultColumns)
+	m.talk.asked(core.Approval{ID: "a1", State: core.ApprovalPending, Tool: "Bash"})
+	m.update(m.entered("/tmp is better")())()
+	if want := []string{"/channels/desk/commands", "/approvals/a1"}; !slices.Equal(asked, want) {
+		t.Errorf("it asks %q, want %q", asked, want)
 	}
 }
 

@@ -28,8 +28,7 @@ const (
 // A gateway sends the chat's requests to the real gateway. Its methods block.
 type gateway struct {
 	*client.Client
-	decider       *client.Client // may decide approvals
-	run           Runner         // runs commands of the command line
+	decider       *client.Client // may decide approvals and change settings
 	channel, user string         // the user is the speaker's name, for claude; may be empty
 }
 

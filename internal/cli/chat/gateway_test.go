@@ -23,7 +23,8 @@ func served(t *testing.T, answer http.HandlerFunc) *gateway {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	return &gateway{channel: "desk", Client: client.OverTCP(server.Listener.Addr().String(), "")}
+	c := client.OverTCP(server.Listener.Addr().String(), "")
+	return &gateway{channel: "desk", Client: c, decider: c}
 }
 
 // TestInterruptThatComesTooLate: where the turn has ended meanwhile all is as was wanted,

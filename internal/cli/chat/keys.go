@@ -99,12 +99,17 @@ func (m *model) enter() tea.Cmd {
 }
 
 func (m *model) entered(text string) tea.Cmd {
-	if text == "/help" {
-		return m.print([]line{{asNote, help}})
+	switch {
+	case text == "/help":
+		return tea.Sequence(m.print([]line{{asNote, help}}), m.command(text))
+	case strings.HasPrefix(text, "/"):
+		return m.command(text)
 	}
-	if do, ours := m.command(text); ours {
-		return do
-	}
+	return m.answer(text)
+}
+
+// answer answers the open question with a text, or sends the text to claude.
+func (m *model) answer(text string) tea.Cmd {
 	if len(m.talk.asks) > 0 {
 		f := m.talk.asks[0]
 		d, decided := f.key(text)
@@ -122,6 +127,11 @@ func (m *model) entered(text string) tea.Cmd {
 
 // speak sends a text after all texts entered before.
 func (m *model) speak(text string) tea.Cmd {
+	return m.afterEntered(func() tea.Msg { return m.gateway.say(m.ctx, text) })
+}
+
+// afterEntered does something for a text when all texts entered before are dealt with.
+func (m *model) afterEntered(do func() tea.Msg) tea.Cmd {
 	before, sent := m.spoken, make(chan struct{})
 	m.spoken = sent
 	return func() tea.Msg {
@@ -129,7 +139,7 @@ func (m *model) speak(text string) tea.Cmd {
 		if before != nil {
 			<-before // the earlier sender ends with ctx
 		}
-		return m.gateway.say(m.ctx, text)
+		return do()
 	}
 }
 

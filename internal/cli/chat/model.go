@@ -33,8 +33,7 @@ const prompt = "› "
 
 const help = "Enter sends, Alt-Enter or Ctrl-J begins a new line, Up and Down bring back what you wrote. " +
 	"Ctrl-C or Esc stops Claude; Ctrl-C twice or Ctrl-D leaves, and a turn that runs goes on. " +
-	"/status, /queue, /why, /usage and /rules tell of this channel, /model and /mode set it, /stop and /new do what they say. " +
-	"/clear, /compact and the like are Claude's own; /quit leaves, /help shows this."
+	"/quit leaves, /help shows this."
 
 // A model is the terminal's state. Bubble Tea calls the methods sequentially.
 type model struct {
@@ -156,6 +155,8 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		return m.sent(msg)
 	case ran:
 		return m.print(msg.lines)
+	case noCommand:
+		return m.answer(string(msg))
 	case done:
 		if msg.err != nil { // shown even if the question is already closed
 			return tea.Batch(m.print([]line{{asProblem, msg.err.Error()}}), m.look(msg.approval, nil))

@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"bareclaw/internal/term"
 )
@@ -100,6 +101,10 @@ func (k look) drawn() (first, rest string, style lipgloss.Style) {
 		return "? ", "  ", style.Foreground(lipgloss.Yellow)
 	case asNote:
 		return "· ", "  ", style.Faint(true)
+	case asGateway:
+		return "· ", "  ", style
+	case asChoices:
+		return "  ", "  ", style.Faint(true)
 	case asProblem:
 		return "! ", "  ", style.Foreground(lipgloss.Red)
 	}
@@ -116,8 +121,11 @@ func (l line) render(width int, coloured bool) string {
 		style = lipgloss.NewStyle()
 	}
 	text := strings.TrimRight(term.Safe(strings.ReplaceAll(l.text, "\r\n", "\n")), " \n\t")
-	if l.look == asClaude && coloured {
+	switch {
+	case l.look == asClaude && coloured:
 		return markdown(text, width)
+	case l.look == asGateway:
+		return gatewayText(text, first, rest, width, coloured)
 	}
 	style = style.TabWidth(lipgloss.NoTabConversion)
 	out := make([]string, 0, strings.Count(text, "\n")+1)
@@ -127,6 +135,16 @@ func (l line) render(width int, coloured bool) string {
 		before = rest
 	}
 	return strings.Join(out, "\n")
+}
+
+// gatewayText formats Markdown of the gateway, whose words of others are escaped: it is readable as
+// formatted text alone.
+func gatewayText(text, first, rest string, width int, coloured bool) string {
+	text = markdown(text, width-lipgloss.Width(first))
+	if !coloured {
+		text = ansi.Strip(text)
+	}
+	return first + strings.ReplaceAll(text, "\n", "\n"+rest)
 }
 
 // lastOf returns the end of a growing text, long enough for the last rows shown: wrapping a

@@ -27,6 +27,8 @@ const (
 	asQuestion
 	asNote
 	asProblem
+	asGateway // Markdown of the gateway itself
+	asChoices // commands that may be written next
 )
 
 // A line is a text for the scrollback. It may take several rows of the terminal.

@@ -62,6 +62,37 @@ func TestChat(t *testing.T) {
 	g.Balanced()
 }
 
+// TestChatCommands asks the gateway itself: its commands cost no turn, and every other word with a
+// slash is Claude's.
+func TestChatCommands(t *testing.T) {
+	t.Parallel()
+	g := harness.NewMachine(t).Start()
+	x := chat(g, "desk")
+	x.Enters("/status")
+	x.Sees("· Now: idle", "  Waiting: nothing", "  Gateway: bareclaw")
+	x.Enters("/model haiku")
+	x.Sees("From the next turn on the model is haiku.", "✓ haiku  /model haiku")
+	x.Enters("/mode plan")
+	x.Sees("From the next turn on the permission mode is plan.")
+	x.Enters("wait " + g.Path("never"))
+	x.Sees("Working")
+	x.Enters("echo after that")
+	x.Sees("1 waiting")
+	x.Enters("/queue")
+	x.Sees("1 message is waiting:", "Drop 1     /queue drop ")
+	x.Enters("/stop")
+	x.Sees("Stopped within", "\nafter that\n· ")
+	x.Enters("/context")
+	x.Sees("fakeclaude has no context")
+	x.Enters("/help")
+	x.Sees("Alt-Enter", "/why – what became of a message")
+	own := g.Channel("desk")
+	if own.Str("model") != "haiku" || own.Str("permission_mode") != "plan" {
+		t.Errorf("the channel has %v", own)
+	}
+	g.Balanced()
+}
+
 // TestChatQuestions answers what Claude asks: with a number, with several, with words, and
 // a plan that is to be changed and then carried out.
 func TestChatQuestions(t *testing.T) {

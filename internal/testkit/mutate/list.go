@@ -4,8 +4,8 @@ package main
 var mutations = []Mutation{
 	{
 		Promise: "the client leaves", File: "adapters/httpapi/messages.go",
-		Old:     "	return m.Core.SubmitAndWait(r.Context(), sub, m.lifecycle.Done())",
-		New:     "	defer func() { <-r.Context().Done(); _, _ = m.Core.Interrupt(context.Background(), sub.Channel, \"\") }(); return m.Core.SubmitAndWait(r.Context(), sub, m.lifecycle.Done())",
+		Old:     "	return m.Core.Lanes.SubmitAndWait(r.Context(), sub, m.lifecycle.Done())",
+		New:     "	defer func() { <-r.Context().Done(); _, _ = m.Core.Lanes.Interrupt(context.Background(), sub.Channel, \"\") }(); return m.Core.Lanes.SubmitAndWait(r.Context(), sub, m.lifecycle.Done())",
 		Package: "./adapters/httpapi", Test: "TestClientLeaves",
 	},
 	{

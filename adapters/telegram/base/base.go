@@ -1,57 +1,37 @@
-// Package env holds what all components of the Telegram adapter use: the core, the state
-// needed after a restart (a few bytes each, in the ledger, under keys beginning with the
-// kind of record), and the goroutines, whose panics env contains.
-package env
+// Package base holds what all components of the Telegram adapter use of the adapter itself: its
+// records, and its goroutines, whose panics base contains.
+package base
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
-	"time"
 
 	"bareclaw/adapters/telegram/chats"
-	"bareclaw/core"
-	"bareclaw/core/adapterstore"
-	"bareclaw/core/feed"
-	"bareclaw/core/lanes"
-	"bareclaw/core/settings"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/internal/guard"
 	"bareclaw/internal/wait"
 )
 
-// A Core has the methods of all components of a manager.
-type Core struct {
-	*lanes.Manager
-	*lanes.Lookup
-	*lanes.Directory
-	*lanes.Decider
-	*settings.Cache
-	*adapterstore.Store
-	*feed.Broker
-}
-
-// An Env holds the dependencies shared by the components of an adapter.
-type Env struct {
-	Core
+// A Base holds what the components of an adapter share.
+type Base struct {
 	Bot     int64 // id of the bot
-	Records *Store
+	Records *records.Store
 	Work    *Group
 	Log     *slog.Logger
 	Moves   *chats.Moves
 }
 
-// New returns the dependencies of an adapter that serves the channels of a manager by a bot.
-func New(m *lanes.Manager, bot int64, log *slog.Logger) *Env {
-	return &Env{
+// New returns the base of an adapter that keeps its records in a ledger.
+func New(ledger records.Ledger, bot int64, log *slog.Logger) *Base {
+	return &Base{
 		Bot:     bot,
-		Core:    Core{m, m.Lookup, m.Directory, m.Decider, m.ChannelSettings, m.Adapters, m.Feeds},
-		Records: &Store{m.Adapters, log}, Work: NewGroup(log), Log: log, Moves: &chats.Moves{},
+		Records: records.New(ledger, log),
+		Work:    NewGroup(log),
+		Log:     log,
+		Moves:   &chats.Moves{},
 	}
 }
-
-// StoragePause is the time between two attempts to write to the ledger.
-const StoragePause = time.Second
 
 // A Group is the set of goroutines that end with the adapter. Its methods are safe for
 // concurrent use after Begin has returned.
@@ -119,23 +99,3 @@ func (t *Task) Cancel(ctx context.Context) {
 
 // Running reports whether the goroutine has not ended.
 func (t *Task) Running() bool { return t != nil && !wait.IsClosed(t.done) }
-
-// IsStorage reports whether the ledger could not be written.
-func IsStorage(err error) bool {
-	return errors.Is(err, core.ErrStorage) || errors.Is(err, core.ErrStorageFull)
-}
-
-// UntilRecorded calls f until the ledger can be written, ctx ends, or f fails for
-// another reason. UntilRecorded calls waiting, if not nil, before each pause.
-func UntilRecorded(ctx context.Context, f func() error, waiting func(error)) error {
-	for {
-		err := f()
-		if !IsStorage(err) || ctx.Err() != nil {
-			return err
-		}
-		if waiting != nil {
-			waiting(err)
-		}
-		_ = wait.Sleep(ctx, StoragePause)
-	}
-}

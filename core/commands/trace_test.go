@@ -1,4 +1,4 @@
-package view
+package commands
 
 import (
 	"regexp"
@@ -13,7 +13,7 @@ import (
 func TestTraceIsInOrder(t *testing.T) {
 	t.Parallel()
 	at := func(seconds int) time.Time { return time.Date(2030, 1, 1, 13, 2, seconds, 0, time.Local) }
-	trace := Trace(core.Trace{
+	trace := timeline(core.Trace{
 		Message: core.Message{State: core.Answered, ReceivedAt: at(1), EndedAt: at(29)},
 		Turn:    &core.Turn{BegunAt: at(2), Marks: []core.Mark{{What: "handed", At: at(2)}, {What: "first_event", At: at(20)}}},
 		Approvals: []core.Approval{

@@ -1,4 +1,6 @@
-package env
+// Package records keeps what the Telegram adapter must know after a restart: a few bytes each, in
+// the ledger, under keys that begin with the kind of record.
+package records
 
 import (
 	"context"
@@ -12,7 +14,6 @@ import (
 
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/core"
-	"bareclaw/core/adapterstore"
 )
 
 // The kinds of records, with the rest of the key.
@@ -41,9 +42,19 @@ const (
 // A Store reads and writes the adapter's records. Its methods are safe for concurrent
 // use.
 type Store struct {
-	core *adapterstore.Store
-	log  *slog.Logger
+	ledger Ledger
+	log    *slog.Logger
 }
+
+// A Ledger keeps records of adapters.
+type Ledger interface {
+	PutRecords(ctx context.Context, rs ...*core.Record) error
+	Record(ctx context.Context, owner, key string) (core.Record, error)
+	Records(ctx context.Context, owner, prefix string) ([]core.Record, error)
+}
+
+// New returns the records in a ledger.
+func New(ledger Ledger, log *slog.Logger) *Store { return &Store{ledger: ledger, log: log} }
 
 // An Entry is a record to be written. A nil Value deletes the record.
 type Entry struct {
@@ -91,12 +102,12 @@ func (s *Store) Write(ctx context.Context, entries ...Entry) error {
 	if err != nil {
 		return err
 	}
-	return s.core.PutRecords(ctx, rs...)
+	return s.ledger.PutRecords(ctx, rs...)
 }
 
 // Get reads a record into v, and returns false without a record.
 func (s *Store) Get(ctx context.Context, key string, v any) (bool, error) {
-	r, err := s.core.Record(ctx, chats.Name, key)
+	r, err := s.ledger.Record(ctx, chats.Name, key)
 	if errors.Is(err, core.ErrNotFound) {
 		return false, nil
 	}
@@ -112,7 +123,7 @@ func (s *Store) Get(ctx context.Context, key string, v any) (bool, error) {
 // Each calls f with each readable record of a kind, and with the rest of the record's
 // key.
 func Each[T any](ctx context.Context, s *Store, kind string, f func(rest string, v T)) error {
-	all, err := s.core.Records(ctx, chats.Name, kind)
+	all, err := s.ledger.Records(ctx, chats.Name, kind)
 	if err != nil {
 		return fmt.Errorf("telegram: read the records %s: %w", kind, err)
 	}

@@ -1,0 +1,168 @@
+// Package commands has what people can ask of the gateway itself by a word with a slash, such as
+// /queue. A [Table] is made of values: those of [Builtin], and those that other rooms add. Adapters
+// look a command up, check who may call it, and show its note: a text and choices, each of which is
+// a command again.
+package commands
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bareclaw/core"
+)
+
+// MaxCommand bounds the command of a choice, in bytes: adapters may have no room for more behind a
+// button.
+const MaxCommand = 64
+
+// An Access says who may call a command.
+type Access int
+
+// The accesses.
+const (
+	Reads  Access = iota + 1 // everybody who may read the channel
+	Acts                     // everybody who may act on the channel, its own agent too
+	Widens                   // people alone: the agent of the channel may do more unasked afterwards
+)
+
+// A Call is a command as somebody has written it.
+type Call struct {
+	Channel core.ChannelKey
+	Person  string // name of the caller, as the adapter knows it; may be empty
+	Arg     string // what follows the name, without white space around it
+}
+
+// A Note answers a call.
+type Note struct {
+	// Done says in a sentence what a choice has changed; empty: Text says it. An adapter that shows the
+	// note of a choice in the place of the note before has room for Done elsewhere.
+	Done    string
+	Text    string // Markdown
+	Choices []Choice
+	Columns int // choices that belong in a row; 0 means 1
+	// Prompt is a text for the agent, which the adapter submits in the place of the command. A note
+	// with a prompt has nothing else.
+	Prompt string
+}
+
+// Whole returns all that a note says, as Markdown.
+func (n *Note) Whole() string {
+	if n.Done == "" || n.Text == "" {
+		return n.Done + n.Text
+	}
+	return n.Done + "\n\n" + n.Text
+}
+
+// A Choice is a command that somebody may call next.
+type Choice struct {
+	Label   string // plain text
+	Command string // with the slash; at most MaxCommand bytes
+}
+
+// A Func answers a call. An error is a [*Failure].
+type Func func(ctx context.Context, c Call) (Note, error)
+
+// A Failure is an attempt of a command that failed.
+type Failure struct {
+	Doing string // what failed, as in "read the queue"
+	Err   error
+	// Again is the command that completes this one at the next process of the gateway; empty: the same.
+	Again string
+}
+
+// Failed returns a failure without a command that completes it.
+func Failed(doing string, err error) error { return &Failure{Doing: doing, Err: err} }
+
+// Error names what failed, and why.
+func (f *Failure) Error() string { return f.Doing + ": " + f.Err.Error() }
+
+// Unwrap returns the reason.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// A Command is a row of the table.
+type Command struct {
+	Name   string // without the slash, in lower case
+	Help   string // what the command does, in a few words
+	Access Access // who may call Run
+	// Show answers a call without an argument, and only reads. Nil: Run answers.
+	Show Func
+	// Run answers a call with an argument. A crash may repeat a call whose note was not recorded.
+	// Nil: Show answers.
+	Run Func
+}
+
+func (c *Command) shows(arg string) bool { return c.Run == nil || c.Show != nil && arg == "" }
+
+// AccessOf says who may call the command with an argument.
+func (c *Command) AccessOf(arg string) Access {
+	if c.shows(arg) {
+		return Reads
+	}
+	return c.Access
+}
+
+// Answer answers a call. Answer may block as long as stopping a turn takes.
+func (c *Command) Answer(ctx context.Context, call Call) (Note, error) {
+	if c.shows(call.Arg) {
+		return c.Show(ctx, call)
+	}
+	return c.Run(ctx, call)
+}
+
+// A Table has the commands of the gateway. A table does not change.
+type Table struct{ all []Command }
+
+// NewTable returns the table of commands, with /help as the last one. Two commands of one name are
+// an error.
+func NewTable(all ...Command) (*Table, error) {
+	t := &Table{}
+	t.all = append(slices.Clone(all), Command{Name: "help", Help: "what you can do here", Access: Reads, Show: t.help})
+	for i := range t.all {
+		name := t.all[i].Name
+		if first, _ := t.Find(name); first != &t.all[i] {
+			return nil, fmt.Errorf("the command /%s is defined twice", name)
+		}
+	}
+	return t, nil
+}
+
+// All returns the commands in the order of menus, to be treated as read-only.
+func (t *Table) All() []Command { return t.all }
+
+// Find returns the command with a name, whose letters may be of either case.
+func (t *Table) Find(name string) (*Command, bool) {
+	i := slices.IndexFunc(t.all, func(c Command) bool { return strings.EqualFold(c.Name, name) })
+	if i < 0 {
+		return nil, false
+	}
+	return &t.all[i], true
+}
+
+func (t *Table) help(context.Context, Call) (Note, error) { return Note{Text: Help(t.all)}, nil }
+
+// Help returns the text of /help for commands.
+func Help(all []Command) string {
+	var b strings.Builder
+	b.WriteString("Write to Claude as you would to a person. The gateway's own commands:\n\n")
+	for i := range all {
+		b.WriteString("/" + all[i].Name + " – " + all[i].Help + "\n")
+	}
+	b.WriteString("\nEvery other command, such as /compact, goes to Claude.")
+	return b.String()
+}
+
+// Parse returns the name and the argument of a text that begins with a slash. Whether there is such
+// a command is up to a table.
+func Parse(text string) (name, arg string, ok bool) {
+	text, ok = strings.CutPrefix(text, "/")
+	if !ok {
+		return "", "", false
+	}
+	name = text
+	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
+		name, arg = text[:i], strings.TrimSpace(text[i:])
+	}
+	return name, arg, name != ""
+}

@@ -1,0 +1,196 @@
+package commands
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"bareclaw/core"
+	"bareclaw/core/settings"
+)
+
+const id = "01a200a0-30df-79e6-bc79-d2bc7d5fe738"
+
+// gateway is a gateway with one channel, which has waiting messages and rules.
+type gateway struct {
+	own core.Settings
+}
+
+func (g *gateway) Present(_ context.Context, key core.ChannelKey) (core.ChannelStatus, error) {
+	return core.ChannelStatus{Key: key, State: core.StateIdle}, nil
+}
+
+func (g *gateway) Usage(context.Context, core.ChannelKey) (core.Usage, error) {
+	return core.Usage{}, nil
+}
+
+func (g *gateway) Spending() core.Spending { return core.Spending{} }
+
+func (g *gateway) Find(_ context.Context, text string) (core.MessageID, error) {
+	return core.MessageID(text), nil
+}
+
+func (g *gateway) Message(_ context.Context, id core.MessageID) (core.Message, error) {
+	return core.Message{ID: id, Channel: "elsewhere", State: core.Waiting}, nil
+}
+
+func (g *gateway) Messages(context.Context, core.ChannelKey, int, core.MessageID) ([]core.Message, error) {
+	return nil, nil
+}
+
+func (g *gateway) Trace(context.Context, core.MessageID) (core.Trace, error) {
+	return core.Trace{}, core.ErrNotFound
+}
+
+func (g *gateway) Queue(context.Context, core.ChannelKey) ([]core.Message, error) {
+	return make([]core.Message, 12), nil
+}
+
+func (g *gateway) Cancel(context.Context, core.MessageID) (core.Message, error) {
+	panic("a message of another channel is dropped")
+}
+
+func (g *gateway) RunNow(context.Context, core.MessageID) error {
+	panic("a message of another channel is run")
+}
+
+func (g *gateway) Interrupt(context.Context, core.ChannelKey, core.TurnID) (core.Interruption, error) {
+	return core.Interruption{}, core.ErrNothingRuns
+}
+
+func (g *gateway) Reset(context.Context, core.ChannelKey) error { return core.ErrNotFound }
+
+func (g *gateway) Settings(core.ChannelKey) core.Settings { return g.own }
+
+func (g *gateway) ChangeSettings(_ context.Context, _ core.ChannelKey, c settings.Choice) error {
+	g.own = g.own.Apply(&core.SettingsChange{Model: c.Model, PermissionMode: c.PermissionMode})
+	return nil
+}
+
+func (g *gateway) RemoveRule(context.Context, core.ChannelKey, string) error { return core.ErrNotFound }
+
+func table(t *testing.T) *Table {
+	t.Helper()
+	g := &gateway{own: core.Settings{Rules: []core.Rule{{ID: id, Rule: "Read"}}}}
+	all, err := NewTable(Builtin(Options{
+		Channels: g,
+		Messages: g,
+		Queue:    g,
+		Sessions: g,
+		Settings: g,
+		Models:   []string{"opus", "fable"},
+	})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func called(t *testing.T, all *Table, text string) Note {
+	t.Helper()
+	name, arg, ok := Parse(text)
+	c, found := all.Find(name)
+	if !ok || !found {
+		t.Fatalf("%s is no command", text)
+	}
+	n, err := c.Answer(t.Context(), Call{Channel: "desk", Arg: arg})
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return n
+}
+
+// TestChoicesAreCommands: each choice of a note calls a command, and fits behind a button.
+func TestChoicesAreCommands(t *testing.T) {
+	t.Parallel()
+	all := table(t)
+	offered := 0
+	for _, text := range []string{"/queue", "/model", "/model opus", "/mode", "/mode bypassPermissions", "/rules", "/rules remove " + id} {
+		for _, choice := range called(t, all, text).Choices {
+			offered++
+			if choice.Label == "" || len(choice.Command) > MaxCommand {
+				t.Errorf("%s offers %q by %q", text, choice.Label, choice.Command)
+			}
+			called(t, all, choice.Command)
+		}
+	}
+	if offered < 20 {
+		t.Errorf("only %d choices are offered", offered)
+	}
+}
+
+// TestAccess: whoever may only read may not change anything, and a command that only shows does so
+// whatever its argument is.
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	all := table(t)
+	for text, want := range map[string]Access{
+		"/status":                  Reads,
+		"/status now":              Reads,
+		"/queue":                   Reads,
+		"/queue drop " + id:        Acts,
+		"/model":                   Reads,
+		"/model opus":              Acts,
+		"/mode":                    Reads,
+		"/mode plan":               Widens,
+		"/Mode\tbypassPermissions": Widens,
+		"/new":                     Acts,
+		"/stop":                    Acts,
+		"/why 1234":                Reads,
+	} {
+		name, arg, _ := Parse(text)
+		c, ok := all.Find(name)
+		if !ok || c.AccessOf(arg) != want {
+			t.Errorf("%s: access %v, want %v", text, c.AccessOf(arg), want)
+		}
+	}
+}
+
+// TestOtherChannelsMessagesAreUnknown: whoever may act on one channel cannot act on the messages of
+// another one.
+func TestOtherChannelsMessagesAreUnknown(t *testing.T) {
+	t.Parallel()
+	for _, verb := range []string{"drop", "now"} {
+		if n := called(t, table(t), "/queue "+verb+" "+id); n.Done != unknownMessage {
+			t.Errorf("%s: %q", verb, n.Done)
+		}
+	}
+}
+
+// TestBypassIsConfirmed: the mode in which nobody is asked is set by a second command alone.
+func TestBypassIsConfirmed(t *testing.T) {
+	t.Parallel()
+	all := table(t)
+	for text, want := range map[string]string{"/mode bypassPermissions": "**Careful**", "/mode bypassPermissions confirmed": "From the next turn on"} {
+		if n := called(t, all, text); len(n.Text) < len(want) || n.Text[:len(want)] != want {
+			t.Errorf("%s: %q", text, n.Text)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"/queue":          {"queue", ""},
+		"/Queue  drop x ": {"Queue", "drop x"},
+		"/mode\nplan":     {"mode", "plan"},
+		"/etc/passwd is":  {"etc/passwd", "is"},
+		"/":               nil,
+		" /queue":         nil,
+		"queue":           nil,
+		"":                nil,
+	} {
+		name, arg, ok := Parse(text)
+		if ok != (want != nil) || ok && !slices.Equal([]string{name, arg}, want) {
+			t.Errorf("%q: %q, %q, %v", text, name, arg, ok)
+		}
+	}
+}
+
+// TestTwoOfAName: a room cannot take the name of another room's command.
+func TestTwoOfAName(t *testing.T) {
+	t.Parallel()
+	if _, err := NewTable(Command{Name: "help"}); err == nil {
+		t.Error("a table has two commands /help")
+	}
+}

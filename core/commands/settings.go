@@ -1,0 +1,151 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"bareclaw/core"
+	"bareclaw/core/settings"
+	"bareclaw/internal/mdtext"
+)
+
+const (
+	// asDefault chooses the model configured for the gateway.
+	asDefault = "default"
+	// asConfigured chooses the permission mode configured for the gateway, and the model too.
+	asConfigured = "reset"
+	// bypass is the mode that must be confirmed: by bypass and confirmed.
+	bypass    = "bypassPermissions"
+	confirmed = "confirmed"
+	// keep declines bypass: the chat keeps the current mode.
+	keep = "keep"
+	// quoted bounds what is repeated of an argument, in UTF-16 units.
+	quoted = 100
+)
+
+// modesOffered are the modes with a choice: other modes are rarely wanted.
+func modesOffered() []string {
+	return []string{"default", "acceptEdits", "auto", "plan", bypass, asConfigured}
+}
+
+// A chooser shows and changes the model and the permission mode of channels.
+type chooser struct {
+	channels Channels
+	settings Settings
+	models   []string // that the agent offers
+}
+
+func (s chooser) model(ctx context.Context, c Call) (Note, error) {
+	own := s.settings.Settings(c.Channel)
+	st, err := s.channels.Present(ctx, c.Channel)
+	if err != nil {
+		return Note{}, Failed("read the state of the chat", err)
+	}
+	return s.modelNote("The model of this chat is "+configured(own.Model)+inUse(st)+".", own.Model), nil
+}
+
+func (s chooser) setModel(ctx context.Context, c Call) (Note, error) {
+	own := c.Arg
+	if own == asDefault || own == asConfigured {
+		own = ""
+	}
+	switch err := s.settings.ChangeSettings(ctx, c.Channel, settings.Choice{Model: &own}); {
+	case errors.Is(err, core.ErrBadSetting):
+		return s.badModel(c.Arg), nil
+	case err != nil:
+		return Note{}, Failed("set the model", err)
+	}
+	return s.modelNote("From the next turn on the model is "+configured(own)+".", own), nil
+}
+
+// modelNote shows a chat's own model, below a text, with the models that the agent offers. Any other
+// is written.
+func (s chooser) modelNote(text, own string) Note {
+	text += " Tap a model, or write /model and its name, any that Claude knows."
+	return Note{Text: text, Columns: 3, Choices: choices("/model", cmp.Or(own, asDefault), append(slices.Clone(s.models), asDefault))}
+}
+
+func (s chooser) badModel(name string) Note {
+	such := ""
+	if len(s.models) > 0 {
+		such = " such as `" + strings.Join(s.models, "`, `") + "`"
+	}
+	return Note{Text: mdtext.Literal(mdtext.Brief(name, quoted)) + " is not the name of a model. Write one word" + such +
+		", the full name of a model, or `default` for the model that the gateway is configured with."}
+}
+
+func (s chooser) mode(_ context.Context, c Call) (Note, error) {
+	return s.showMode(c.Channel, "The permission mode of this chat is "), nil
+}
+
+func (s chooser) showMode(key core.ChannelKey, text string) Note {
+	own := s.settings.Settings(key).PermissionMode
+	return modeNote(text+configured(own)+".", own)
+}
+
+func (s chooser) setMode(ctx context.Context, c Call) (Note, error) {
+	own := c.Arg
+	switch {
+	case own == keep:
+		return s.showMode(c.Channel, "The permission mode is still "), nil
+	case own == asConfigured:
+		own = ""
+	case own == bypass:
+		return confirmBypass(), nil
+	case own == bypass+" "+confirmed:
+		own = bypass
+	case !slices.Contains(core.PermissionModes(), own):
+		return badMode(own), nil
+	}
+	if err := s.settings.ChangeSettings(ctx, c.Channel, settings.Choice{PermissionMode: &own}); err != nil {
+		return Note{}, Failed("set the permission mode", err)
+	}
+	return modeNote("From the next turn on the permission mode is "+configured(own)+".", own), nil
+}
+
+// modeNote shows a chat's own permission mode, below a text.
+func modeNote(text, own string) Note {
+	text += " Tap a mode, or write /mode and one of " + strings.Join(core.PermissionModes(), ", ") + "."
+	return Note{Text: text, Columns: 2, Choices: choices("/mode", cmp.Or(own, asConfigured), modesOffered())}
+}
+
+// confirmBypass requests a confirmation to bypass permissions.
+func confirmBypass() Note {
+	return Note{
+		Text: "**Careful**: with `bypassPermissions` Claude does whatever it wants on the gateway's machine, and nobody is asked first. " +
+			"Everyone who can write in this chat, and everything that Claude reads, may exploit that.",
+		Choices: []Choice{
+			{"Yes, bypass permissions", "/mode " + bypass + " " + confirmed},
+			{"No, keep the mode", "/mode " + keep},
+		},
+	}
+}
+
+func badMode(name string) Note {
+	return Note{Text: mdtext.Literal(mdtext.Brief(name, quoted)) + " is not a permission mode. The modes are " +
+		strings.Join(core.PermissionModes(), ", ") + "; `reset` chooses the mode that the gateway is configured with."}
+}
+
+// choices returns a choice for each argument of a command, and marks the present one.
+func choices(command, present string, all []string) []Choice {
+	made := make([]Choice, len(all))
+	for i, arg := range all {
+		label := arg
+		if arg == asConfigured {
+			label = "as configured"
+		}
+		made[i] = Marked(label, command+" "+arg, arg == present)
+	}
+	return made
+}
+
+// Marked returns a choice, with a mark if it is the present one.
+func Marked(label, command string, present bool) Choice {
+	if present {
+		label = "✓ " + label
+	}
+	return Choice{label, command}
+}
