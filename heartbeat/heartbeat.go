@@ -59,17 +59,17 @@ type tick struct {
 // tick runs on the same state directory, Run returns nil immediately. An error means
 // that the tick itself failed; a failure of the agent is only recorded.
 func Run(ctx context.Context, o Options) error {
-	if err := os.MkdirAll(string(o.Config.StateDir), 0o700); err != nil {
+	if err := os.MkdirAll(o.Config.StateDir(), 0o700); err != nil {
 		return fmt.Errorf("make the state directory: %w", err)
 	}
 	l := log{o.Out}
-	if f, err := logfile.Open(filepath.Join(string(o.Config.StateDir), logName), maxLog); err != nil {
+	if f, err := logfile.Open(filepath.Join(o.Config.StateDir(), logName), maxLog); err != nil {
 		l.printf("the log cannot be written: %q", err.Error())
 	} else {
 		defer func() { _ = f.Close() }()
 		l.Writer = io.MultiWriter(f, o.Out) // the file also where the output is closed
 	}
-	lock, err := lockfile.Open(filepath.Join(string(o.Config.StateDir), "heartbeat.lock"), lockfile.Acquire)
+	lock, err := lockfile.Open(filepath.Join(o.Config.StateDir(), "heartbeat.lock"), lockfile.Acquire)
 	if errors.Is(err, lockfile.ErrHeld) {
 		l.printf("another tick is at work; this one leaves it alone")
 		return nil
@@ -79,8 +79,8 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer func() { _ = lock.Close() }()
 	now := time.Now()
-	t := &tick{Options: o, log: l, begun: now, slot: slotOf(now, time.Duration(o.Config.HeartbeatInterval))}
-	if t.records, err = Read(string(o.Config.StateDir)); err != nil {
+	t := &tick{Options: o, log: l, begun: now, slot: slotOf(now, time.Duration(o.Config.Heartbeat.Interval))}
+	if t.records, err = Read(o.Config.StateDir()); err != nil {
 		l.printf("the records of ticks cannot be read, and begin anew; the old ones are %q", t.records.path+".damaged")
 		if err := os.Rename(t.records.path, t.records.path+".damaged"); err != nil {
 			l.printf("that cannot be renamed: %q", err.Error())

@@ -46,11 +46,11 @@ func Ensure(ctx context.Context, h Host) Installation {
 	if err != nil {
 		in.Why = err.Error()
 	}
-	in.Loud = in.Why != "" && h.Config.Heartbeat == config.HeartbeatOn
+	in.Loud = in.Why != "" && h.Config.Heartbeat.Mode == config.HeartbeatOn
 	if ctx.Err() != nil {
 		return in // the gateway is shutting down
 	}
-	_ = atomicfile.WriteJSON(filepath.Join(string(h.Config.StateDir), installName), in) // the gateway's log has the same facts
+	_ = atomicfile.WriteJSON(filepath.Join(h.Config.StateDir(), installName), in) // the gateway's log has the same facts
 	return in
 }
 
@@ -58,15 +58,15 @@ func Ensure(ctx context.Context, h Host) Installation {
 // user has a single heartbeat, for the gateway with the default state directory, unless
 // BARECLAW_HEARTBEAT=on claims the heartbeat for another gateway.
 func (h Host) unwilling() string {
-	auto := h.Config.Heartbeat == config.HeartbeatAuto
+	auto := h.Config.Heartbeat.Mode == config.HeartbeatAuto
 	switch {
-	case h.Config.Heartbeat == config.HeartbeatOff:
+	case h.Config.Heartbeat.Mode == config.HeartbeatOff:
 		return "BARECLAW_HEARTBEAT is off"
 	case h.Request.Echo:
 		return "the echo agent answers, which has nothing to look after"
-	case auto && string(h.Config.StateDir) != h.Config.UserDir:
+	case auto && h.Config.StateDir() != h.Config.UserDir:
 		return "the state directory is not the usual one; set BARECLAW_HEARTBEAT=on for a heartbeat of this gateway"
-	case h.Config.Heartbeat != config.HeartbeatOn && Declined(string(h.Config.StateDir)):
+	case h.Config.Heartbeat.Mode != config.HeartbeatOn && Declined(h.Config.StateDir()):
 		return errDeclined.Error()
 	}
 	if err := service.Lasting(h.Request.Binary); err != nil {
@@ -109,10 +109,10 @@ var errNobodyAgreed = errors.New("nobody has agreed to it: `bareclaw init` asks,
 // counts as consent, because older versions kept no record. agree is called after the
 // service manager was asked, so it also sees a refusal recorded meanwhile.
 func (h Host) agree(s service.Status) error {
-	if h.Config.Heartbeat == config.HeartbeatOn {
+	if h.Config.Heartbeat.Mode == config.HeartbeatOn {
 		return nil
 	}
-	c, err := ReadConsent(string(h.Config.StateDir))
+	c, err := ReadConsent(h.Config.StateDir())
 	switch {
 	case err != nil:
 		return err
@@ -120,12 +120,12 @@ func (h Host) agree(s service.Status) error {
 		return errDeclined
 	case c != ConsentNone:
 		return nil
-	case h.Config.Heartbeat == config.HeartbeatRevive:
-		return writeConsent(string(h.Config.StateDir), ConsentRevive)
-	case !s.Installed || Elsewhere(s, string(h.Config.StateDir)) != "":
+	case h.Config.Heartbeat.Mode == config.HeartbeatRevive:
+		return writeConsent(h.Config.StateDir(), ConsentRevive)
+	case !s.Installed || Elsewhere(s, h.Config.StateDir()) != "":
 		return errNobodyAgreed
 	}
-	return writeConsent(string(h.Config.StateDir), ConsentAsk)
+	return writeConsent(h.Config.StateDir(), ConsentAsk)
 }
 
 // Installed returns the record of the last call of [Ensure] for a state directory; the
@@ -231,12 +231,12 @@ func Declined(stateDir string) bool {
 // declined, ticks come only from a job that could not be uninstalled, as when the
 // service manager did not answer.
 func Asks(cfg config.Config) bool {
-	switch cfg.Heartbeat {
+	switch cfg.Heartbeat.Mode {
 	case config.HeartbeatOn:
 		return true
 	case config.HeartbeatRevive:
 		return false
 	}
-	c, err := ReadConsent(string(cfg.StateDir))
+	c, err := ReadConsent(cfg.StateDir())
 	return err == nil && c != ConsentRevive && c != ConsentNo
 }

@@ -21,7 +21,11 @@ func newHost(t *testing.T) (Host, *fakeManager) {
 	check.OK(t, SaveConsent(dir, ConsentAsk))
 	m := &fakeManager{}
 	return Host{
-		Config:  config.Config{Heartbeat: config.HeartbeatAuto, StateDir: config.Path(dir), UserDir: dir},
+		Config: config.Config{
+			Heartbeat: config.Heartbeat{Mode: config.HeartbeatAuto},
+			Files:     config.Files{StateDir: config.Path(dir)},
+			UserDir:   dir,
+		},
 		Service: m,
 		Request: service.Request{Binary: "/bin/sh", Dir: dir, Claude: "/bin/sh", StateDir: dir, Interval: time.Hour},
 	}, m
@@ -31,7 +35,7 @@ func newHost(t *testing.T) (Host, *fakeManager) {
 func consents(all ...Consent) func(*testing.T, *Host, *fakeManager) {
 	return func(t *testing.T, h *Host, _ *fakeManager) {
 		for _, c := range all {
-			check.OK(t, SaveConsent(string(h.Config.StateDir), c))
+			check.OK(t, SaveConsent(h.Config.StateDir(), c))
 		}
 	}
 }
@@ -39,7 +43,7 @@ func consents(all ...Consent) func(*testing.T, *Host, *fakeManager) {
 // set has the setting be that, and the user have said this.
 func set(setting config.HeartbeatMode, c Consent) func(*testing.T, *Host, *fakeManager) {
 	return func(t *testing.T, h *Host, m *fakeManager) {
-		h.Config.Heartbeat = setting
+		h.Config.Heartbeat.Mode = setting
 		consents(c)(t, h, m)
 	}
 }
@@ -62,14 +66,14 @@ func TestEnsure(t *testing.T) {
 		"stopped": {func(_ *testing.T, _ *Host, m *fakeManager) {
 			m.heartbeat = service.Status{Installed: true, Current: true}
 		}, true, "", false},
-		"off":  {func(_ *testing.T, h *Host, _ *fakeManager) { h.Config.Heartbeat = config.HeartbeatOff }, false, "is off", false},
+		"off":  {func(_ *testing.T, h *Host, _ *fakeManager) { h.Config.Heartbeat.Mode = config.HeartbeatOff }, false, "is off", false},
 		"echo": {func(_ *testing.T, h *Host, _ *fakeManager) { h.Request.Echo = true }, false, "echo agent", false},
 		"echo, on": {func(_ *testing.T, h *Host, _ *fakeManager) {
-			h.Request.Echo, h.Config.Heartbeat = true, config.HeartbeatOn
+			h.Request.Echo, h.Config.Heartbeat.Mode = true, config.HeartbeatOn
 		}, false, "echo agent", true},
 		"another state directory": {func(_ *testing.T, h *Host, _ *fakeManager) { h.Config.UserDir = "/elsewhere" }, false, "BARECLAW_HEARTBEAT=on", false},
 		"another state directory, on": {func(_ *testing.T, h *Host, _ *fakeManager) {
-			h.Config.UserDir, h.Config.Heartbeat = "/elsewhere", config.HeartbeatOn
+			h.Config.UserDir, h.Config.Heartbeat.Mode = "/elsewhere", config.HeartbeatOn
 		}, true, "", false},
 		"go run": {func(t *testing.T, h *Host, _ *fakeManager) {
 			h.Request.Binary = filepath.Join(t.TempDir(), "go-build1", "bareclaw")
@@ -93,7 +97,7 @@ func TestEnsure(t *testing.T) {
 		}, false, "nobody has agreed to it", false},
 		"no service manager": {func(_ *testing.T, h *Host, m *fakeManager) { m.absent = errors.New("no bus") }, false, "no bus", false},
 		"no service manager, on": {func(_ *testing.T, h *Host, m *fakeManager) {
-			m.absent, h.Config.Heartbeat = errors.New("no bus"), config.HeartbeatOn
+			m.absent, h.Config.Heartbeat.Mode = errors.New("no bus"), config.HeartbeatOn
 		}, false, "no bus", true},
 		"no claude": {func(_ *testing.T, h *Host, _ *fakeManager) { h.Request.Claude = "/no/claude" }, false, "claude was not found", false},
 	} {
@@ -105,7 +109,7 @@ func TestEnsure(t *testing.T) {
 			if (len(m.installed) == 1) != c.install || (in.Why == "") != (c.why == "") || !strings.Contains(in.Why, c.why) || in.Loud != c.loud {
 				t.Errorf("installed %v; it says %+v", m.installed, in)
 			}
-			kept, err := Installed(string(h.Config.StateDir))
+			kept, err := Installed(h.Config.StateDir())
 			if err != nil || !kept.At.Equal(in.At) || kept.Why != in.Why {
 				t.Errorf("on record is %+v, %v", kept, err)
 			}
@@ -117,7 +121,7 @@ func TestEnsure(t *testing.T) {
 func TestUninstalledWhileAGatewayInstalls(t *testing.T) {
 	t.Parallel()
 	h, m := newHost(t)
-	m.meanwhile = func() error { return SaveConsent(string(h.Config.StateDir), ConsentNo) }
+	m.meanwhile = func() error { return SaveConsent(h.Config.StateDir(), ConsentNo) }
 	in := Ensure(t.Context(), h)
 	if m.uninstalled != 1 || !strings.Contains(in.Why, "declined or uninstalled") || len(in.Did) > 0 {
 		t.Errorf("uninstalled %d times; it says %+v", m.uninstalled, in)
@@ -129,7 +133,7 @@ func TestUninstalledWhileAGatewayInstalls(t *testing.T) {
 func TestDeclinedWhileTheManagerIsAsked(t *testing.T) {
 	t.Parallel()
 	h, m := newHost(t)
-	m.looked = func() error { return SaveConsent(string(h.Config.StateDir), ConsentNo) }
+	m.looked = func() error { return SaveConsent(h.Config.StateDir(), ConsentNo) }
 	in := Ensure(t.Context(), h)
 	if len(m.installed) > 0 || m.uninstalled > 0 || !strings.Contains(in.Why, "declined or uninstalled") {
 		t.Errorf("installed %v, uninstalled %d times; it says %+v", m.installed, m.uninstalled, in)
@@ -152,7 +156,7 @@ func TestOlderInstallationIsAgreedTo(t *testing.T) {
 			if in := Ensure(t.Context(), h); in.Why != "" || len(m.installed) != 1 {
 				t.Errorf("installed %v; it says %+v", m.installed, in)
 			}
-			if got, err := ReadConsent(string(h.Config.StateDir)); err != nil || got != want {
+			if got, err := ReadConsent(h.Config.StateDir()); err != nil || got != want {
 				t.Errorf("consent %q, %v; want %q", got, err, want)
 			}
 		})
@@ -166,9 +170,9 @@ func TestDeclinedWhileAnOlderInstallationIsFound(t *testing.T) {
 	h, m := newHost(t)
 	consents(ConsentNone)(t, &h, m)
 	m.heartbeat = service.Status{Installed: true, Active: true}
-	m.looked = func() error { return SaveConsent(string(h.Config.StateDir), ConsentNo) }
+	m.looked = func() error { return SaveConsent(h.Config.StateDir(), ConsentNo) }
 	in := Ensure(t.Context(), h)
-	if got, err := ReadConsent(string(h.Config.StateDir)); err != nil || got != ConsentNo || in.Why == "" {
+	if got, err := ReadConsent(h.Config.StateDir()); err != nil || got != ConsentNo || in.Why == "" {
 		t.Errorf("consent %q, %v; it says %+v", got, err, in)
 	}
 }
@@ -214,7 +218,11 @@ func TestAsks(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		check.OK(t, SaveConsent(dir, c.consent))
-		if got := Asks(config.Config{Heartbeat: c.setting, StateDir: config.Path(dir)}); got != c.want {
+		cfg := config.Config{
+			Heartbeat: config.Heartbeat{Mode: c.setting},
+			Files:     config.Files{StateDir: config.Path(dir)},
+		}
+		if got := Asks(cfg); got != c.want {
 			t.Errorf("%s after %q: asks is %v", c.setting, c.consent, got)
 		}
 	}

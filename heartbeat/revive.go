@@ -23,7 +23,7 @@ import (
 // Revive returns nil once the gateway serves, and starts a gateway that is down, unless a person
 // has stopped the gateway. Of the options it uses those for a start; o.Out is told what happens.
 func Revive(ctx context.Context, o Options) error {
-	if err := os.MkdirAll(string(o.Config.StateDir), 0o700); err != nil {
+	if err := os.MkdirAll(o.Config.StateDir(), 0o700); err != nil {
 		return fmt.Errorf("make the state directory: %w", err)
 	}
 	return (&tick{Options: o, log: log{o.Out}}).revive(ctx)
@@ -32,11 +32,11 @@ func Revive(ctx context.Context, o Options) error {
 // Start starts the gateway for a person, also one that a person has stopped, and returns once the
 // gateway serves. running reports that it did already. Of the options Start uses those for a start.
 func Start(ctx context.Context, o Options) (running bool, err error) {
-	if err := os.MkdirAll(string(o.Config.StateDir), 0o700); err != nil {
+	if err := os.MkdirAll(o.Config.StateDir(), 0o700); err != nil {
 		return false, fmt.Errorf("make the state directory: %w", err)
 	}
 	t := &tick{Options: o, log: log{o.Out}}
-	release, err := statemark.LockStart(ctx, string(o.Config.StateDir))
+	release, err := statemark.LockStart(ctx, o.Config.StateDir())
 	if err != nil {
 		return false, err
 	}
@@ -44,7 +44,7 @@ func Start(ctx context.Context, o Options) (running bool, err error) {
 	if h, err := t.find(ctx); err == nil && h.Ready {
 		return true, nil
 	}
-	if _, alive, _ := statemark.Gateway(string(o.Config.StateDir)); alive { // a second one could not lock the state directory
+	if _, alive, _ := statemark.Gateway(o.Config.StateDir()); alive { // a second one could not lock the state directory
 		return true, t.awaitReady(ctx, nil)
 	}
 	managed, err := t.hasService(ctx)
@@ -61,7 +61,7 @@ func (t *tick) revive(ctx context.Context) error {
 	if h, err := t.find(ctx); err == nil && h.Ready {
 		return nil
 	}
-	if holder, alive, _ := statemark.Gateway(string(t.Config.StateDir)); alive {
+	if holder, alive, _ := statemark.Gateway(t.Config.StateDir()); alive {
 		t.log.printf("the gateway (pid %d) does not serve yet: waiting for it", holder.PID)
 		err := t.awaitReady(ctx, nil)
 		if refused, ok := errors.AsType[*client.Error](err); ok {
@@ -75,7 +75,7 @@ func (t *tick) revive(ctx context.Context) error {
 		return nil
 	}
 	err := t.start(ctx)
-	if at, stopped := statemark.StoppedAt(string(t.Config.StateDir)); stopped && err != nil {
+	if at, stopped := statemark.StoppedAt(t.Config.StateDir()); stopped && err != nil {
 		return stoppedError{at}
 	}
 	return err
@@ -85,7 +85,7 @@ func (t *tick) revive(ctx context.Context) error {
 // gateway serves. A stop that begins after the last look at the mark waits for the start
 // and ends the new gateway.
 func (t *tick) start(ctx context.Context) error {
-	release, err := statemark.LockStart(ctx, string(t.Config.StateDir))
+	release, err := statemark.LockStart(ctx, t.Config.StateDir())
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (t *tick) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if at, stopped := statemark.StoppedAt(string(t.Config.StateDir)); stopped {
+	if at, stopped := statemark.StoppedAt(t.Config.StateDir()); stopped {
 		return stoppedError{at}
 	}
 	t.woke = true
@@ -134,7 +134,7 @@ func (t *tick) startDir() string {
 	if config.OnRecord(t.Dir) {
 		return t.Dir
 	}
-	return string(t.Config.StateDir)
+	return t.Config.StateDir()
 }
 
 // A stoppedError reports that a person has stopped the gateway, and forbids a start.
@@ -149,7 +149,7 @@ func (e stoppedError) Error() string {
 func (t *tick) find(ctx context.Context) (api.Health, error) {
 	t.gateway = gateway{client.Local(t.Config)}
 	h, err := t.gateway.health(ctx)
-	if _, alive, _ := statemark.Gateway(string(t.Config.StateDir)); alive && errors.Is(err, client.ErrUnreachable) {
+	if _, alive, _ := statemark.Gateway(t.Config.StateDir()); alive && errors.Is(err, client.ErrUnreachable) {
 		t.gateway = gateway{client.Direct(t.Config)}
 		return t.gateway.health(ctx)
 	}
@@ -159,13 +159,13 @@ func (t *tick) find(ctx context.Context) (api.Health, error) {
 // pid returns the gateway's process as other commands name it, the supervisor; the worker if that
 // is not known.
 func (t *tick) pid(h api.Health) int {
-	if holder, alive, _ := statemark.Gateway(string(t.Config.StateDir)); alive {
+	if holder, alive, _ := statemark.Gateway(t.Config.StateDir()); alive {
 		return holder.PID
 	}
 	return h.PID
 }
 
-func (t *tick) gatewayLog() string { return filepath.Join(string(t.Config.StateDir), logfile.Name) }
+func (t *tick) gatewayLog() string { return filepath.Join(t.Config.StateDir(), logfile.Name) }
 
 // hasService reports whether a service is installed for the gateway of this state
 // directory. A service of another state directory does not count.
@@ -178,8 +178,8 @@ func (t *tick) hasService(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("ask %s for the gateway's service: %w", t.Service.System(), err)
 	}
-	if other := Elsewhere(s, string(t.Config.StateDir)); other != "" {
-		t.log.printf("the installed service runs the gateway whose state is in %q, and not the one whose state is in %q", other, string(t.Config.StateDir))
+	if other := Elsewhere(s, t.Config.StateDir()); other != "" {
+		t.log.printf("the installed service runs the gateway whose state is in %q, and not the one whose state is in %q", other, t.Config.StateDir())
 		return false, nil
 	}
 	return s.Installed, nil
@@ -237,7 +237,7 @@ func (t *tick) awaitReady(ctx context.Context, started *detached.Process) error 
 			return fmt.Errorf("it did not serve within %s", t.StartLimit)
 		case err := <-ended:
 			over, ended = err, nil
-			if !lockfile.IsStateHeld(string(t.Config.StateDir)) {
+			if !lockfile.IsStateHeld(t.Config.StateDir()) {
 				if said := started.LastLine(); said != "" {
 					return fmt.Errorf("the gateway ended at once: %s (all it said is in %s)", term.SafeLine(said), t.gatewayLog())
 				}

@@ -41,8 +41,8 @@ type Status struct {
 // Look collects the status. Facts that cannot be read become problems.
 func Look(ctx context.Context, cfg config.Config, manager service.Inspector, request service.Request) Status {
 	s := Status{
-		Setting: cfg.Heartbeat, Interval: humanize.Span(time.Duration(cfg.HeartbeatInterval)), Notify: string(cfg.HeartbeatNotify),
-		System: manager.System(), Declined: Declined(string(cfg.StateDir)), Asks: Asks(cfg), Problems: []string{},
+		Setting: cfg.Heartbeat.Mode, Interval: humanize.Span(time.Duration(cfg.Heartbeat.Interval)), Notify: string(cfg.Heartbeat.Notify),
+		System: manager.System(), Declined: Declined(cfg.StateDir()), Asks: Asks(cfg), Problems: []string{},
 	}
 	problem := func(err error) {
 		if err != nil {
@@ -50,7 +50,7 @@ func Look(ctx context.Context, cfg config.Config, manager service.Inspector, req
 		}
 	}
 	var err error
-	s.Consent, err = ReadConsent(string(cfg.StateDir))
+	s.Consent, err = ReadConsent(cfg.StateDir())
 	problem(err)
 	spec, err := service.NewSpec(request)
 	problem(err)
@@ -60,16 +60,16 @@ func Look(ctx context.Context, cfg config.Config, manager service.Inspector, req
 	if job.Problem != "" {
 		s.Problems = append(s.Problems, job.Problem)
 	}
-	if s.Other = Elsewhere(job, string(cfg.StateDir)); s.Other != "" {
+	if s.Other = Elsewhere(job, cfg.StateDir()); s.Other != "" {
 		s.Problems = append(s.Problems, fmt.Sprintf("The heartbeat that is installed looks after the gateway whose state is in %s. "+
 			"`bareclaw heartbeat install` has it look after this one instead.", s.Other))
 	}
-	in, err := Installed(string(cfg.StateDir))
+	in, err := Installed(cfg.StateDir())
 	problem(err)
 	if !in.At.IsZero() {
 		s.Gateway = &in
 	}
-	s.Records, err = Read(string(cfg.StateDir))
+	s.Records, err = Read(cfg.StateDir())
 	problem(err)
 	if s.Ticks == nil {
 		s.Ticks = []Tick{}

@@ -23,12 +23,12 @@ const ID = "heartbeat"
 const clearSession = "/clear"
 
 // Job returns the heartbeat's schedule, run by the gateway on request of a tick.
-func Job(cfg config.Config) schedule.BuiltIn {
+func Job(h config.Heartbeat) schedule.BuiltIn {
 	return schedule.BuiltIn{
 		ID: ID, Channel: Channel, Title: "Heartbeat",
-		Text:  func() (string, error) { return messageText(cfg) },
-		Fresh: clearSession, Precheck: string(cfg.HeartbeatPrecheck),
-		Notify: core.ChannelKey(string(cfg.HeartbeatNotify)), Quiet: AllWell,
+		Text:  func() (string, error) { return messageText(h) },
+		Fresh: clearSession, Precheck: string(h.Precheck),
+		Notify: core.ChannelKey(h.Notify), Quiet: AllWell,
 	}
 }
 
@@ -47,8 +47,8 @@ const maxText = 256 << 10
 
 // messageText returns the prompt for the agent. Every prompt defines the answer for when
 // nothing needs attention.
-func messageText(cfg config.Config) (string, error) {
-	text := string(cfg.HeartbeatMessage)
+func messageText(h config.Heartbeat) (string, error) {
+	text := string(h.Message)
 	if path, isFile := strings.CutPrefix(text, "@"); isFile {
 		var err error
 		if text, err = readText(path); err != nil {
@@ -57,7 +57,7 @@ func messageText(cfg config.Config) (string, error) {
 	}
 	text = strings.TrimSpace(humanize.Plain(text))
 	switch {
-	case text == "" && cfg.HeartbeatNotify != "":
+	case text == "" && h.Notify != "":
 		return look + " " + tellHere + " " + ifWell, nil
 	case text == "":
 		return look + " " + tellUser + " " + ifWell, nil

@@ -28,7 +28,7 @@ func TestMessageText(t *testing.T) {
 		{name: "of the user, who says it", message: "Look. Else say HEARTBEAT_OK.", has: "Look. Else say", lacks: "If nothing"},
 		{name: "of a file", message: write("beat.md", "Look at\r\n\x1b the disk.\n"), has: "Look at\n the disk.\n\nIf nothing"},
 	} {
-		text, err := messageText(config.Config{HeartbeatMessage: config.TextOrFile(c.message), HeartbeatNotify: config.Channel(c.notify)})
+		text, err := messageText(config.Heartbeat{Message: config.TextOrFile(c.message), Notify: config.Channel(c.notify)})
 		if err != nil || !strings.Contains(text, AllWell) || !strings.Contains(text, c.has) || c.lacks != "" && strings.Contains(text, c.lacks) {
 			t.Errorf("%s: %q, %v", c.name, text, err)
 		}
@@ -36,7 +36,7 @@ func TestMessageText(t *testing.T) {
 	for name, message := range map[string]string{
 		"no such file": "@" + filepath.Join(dir, "none"), "empty": write("empty", " \n"), "large": write("large", strings.Repeat("a", maxText+1)),
 	} {
-		if text, err := messageText(config.Config{HeartbeatMessage: config.TextOrFile(message)}); err == nil || !strings.Contains(err.Error(), "BARECLAW_HEARTBEAT_MESSAGE") {
+		if text, err := messageText(config.Heartbeat{Message: config.TextOrFile(message)}); err == nil || !strings.Contains(err.Error(), "BARECLAW_HEARTBEAT_MESSAGE") {
 			t.Errorf("%s: %q, %v", name, text, err)
 		}
 	}

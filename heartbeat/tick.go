@@ -65,11 +65,11 @@ func (t *tick) ask(ctx context.Context) error {
 		t.log.printf("earlier runs cannot be looked at: %q", err.Error())
 	}
 	if told := t.records.update(runs); told > 0 {
-		t.log.printf("told %q of %d earlier ticks", string(t.Config.HeartbeatNotify), told)
+		t.log.printf("told %q of %d earlier ticks", t.Config.Heartbeat.Notify, told)
 	}
 	now := t.report("", "")
 	now.fill(&o)
-	if now.Problem != "" && t.Config.HeartbeatNotify == "" {
+	if now.Problem != "" && t.Config.Heartbeat.Notify == "" {
 		now.Problem = "BARECLAW_HEARTBEAT_NOTIFY is not set: the answer is kept on the channel " + Channel
 	}
 	t.log.printf("%s", now.String())

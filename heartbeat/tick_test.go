@@ -46,8 +46,15 @@ func newFake(t *testing.T) *fake {
 	check.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	f := &fake{t: t, cfg: config.Config{
-		StateDir: config.Path(dir), RuntimeDir: config.Path(dir), CWD: config.Directory(dir),
-		HeartbeatInterval: config.Interval(500_000 * time.Hour), HeartbeatNotify: "tg-1",
+		Files: config.Files{
+			StateDir:   config.Path(dir),
+			RuntimeDir: config.Path(dir),
+			CWD:        config.Directory(dir),
+		},
+		Heartbeat: config.Heartbeat{
+			Interval: config.Interval(500_000 * time.Hour),
+			Notify:   "tg-1",
+		},
 	}, startLimit: 100 * time.Millisecond, run: answered("pushed", "Look at the disk.")}
 	mux := http.NewServeMux()
 	reply := func(w http.ResponseWriter, status int, v any) {
@@ -106,15 +113,15 @@ func answered(push, text string) map[string]any {
 // beat carries out a tick in a slot.
 func (f *fake) beat(slot int) error {
 	cfg := f.cfg
-	cfg.HeartbeatInterval += config.Interval(slot) * config.Interval(time.Hour)
+	cfg.Heartbeat.Interval += config.Interval(slot) * config.Interval(time.Hour)
 	return Run(f.t.Context(), Options{
-		Config: cfg, Service: &fakeManager{}, Self: "/nowhere", Dir: string(cfg.CWD), StartLimit: f.startLimit, Out: io.Discard,
+		Config: cfg, Service: &fakeManager{}, Self: "/nowhere", Dir: string(cfg.Files.CWD), StartLimit: f.startLimit, Out: io.Discard,
 	})
 }
 
 func (f *fake) outcomes() (all []Outcome) {
 	f.t.Helper()
-	r, err := Read(string(f.cfg.StateDir))
+	r, err := Read(f.cfg.StateDir())
 	check.OK(f.t, err)
 	for _, t := range r.Ticks {
 		all = append(all, t.Outcome)
@@ -184,7 +191,7 @@ func TestGatewayRestarts(t *testing.T) {
 func TestRevivesOnly(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.cfg.Heartbeat = config.HeartbeatRevive
+	f.cfg.Heartbeat.Mode = config.HeartbeatRevive
 	if err := f.beat(0); err != nil {
 		t.Error(err)
 	}
@@ -218,7 +225,7 @@ func TestRecords(t *testing.T) {
 func TestDamagedRecordsAreKept(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	path := filepath.Join(string(f.cfg.StateDir), "heartbeat.json")
+	path := filepath.Join(f.cfg.StateDir(), "heartbeat.json")
 	check.OK(t, os.WriteFile(path, []byte("{"), 0o600))
 	_ = f.beat(0) // there may be no gateway
 	if b, err := os.ReadFile(path + ".damaged"); err != nil || string(b) != "{" {
@@ -234,7 +241,7 @@ func TestDamagedRecordsAreKept(t *testing.T) {
 func TestHungGateway(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.cfg.RuntimeDir = config.Path(t.TempDir()) // nobody listens there
+	f.cfg.Files.RuntimeDir = config.Path(t.TempDir()) // nobody listens there
 	lock := f.holds("127.0.0.1:1")
 	defer lock.Release()
 	if err := f.beat(0); err == nil || !strings.Contains(err.Error(), "alive but does not answer") {
@@ -250,7 +257,7 @@ func TestHungGateway(t *testing.T) {
 func TestGatewayThatRefuses(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.cfg.RuntimeDir = config.Path(t.TempDir()) // nobody listens there
+	f.cfg.Files.RuntimeDir = config.Path(t.TempDir()) // nobody listens there
 	tcp := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = io.WriteString(w, `{"error":"That is another token.","code":"unauthorized"}`)
@@ -269,7 +276,7 @@ func (f *fake) holds(address string) *lockfile.StateLock {
 	f.t.Helper()
 	start, err := proc.StartTime(os.Getpid())
 	check.OK(f.t, err)
-	lock, err := lockfile.AcquireState(string(f.cfg.StateDir))
+	lock, err := lockfile.AcquireState(f.cfg.StateDir())
 	check.OK(f.t, err)
 	check.OK(f.t, lock.Describe(lockfile.Holder{PID: os.Getpid(), Start: start, Address: address}))
 	return lock
@@ -279,14 +286,14 @@ func (f *fake) holds(address string) *lockfile.StateLock {
 func TestServiceIsStarted(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	socket := filepath.Join(string(f.cfg.StateDir), "api.sock")
+	socket := filepath.Join(f.cfg.StateDir(), "api.sock")
 	check.OK(t, os.Rename(socket, socket+".down"))
 	m := &fakeManager{gateway: true, start: func() error { return os.Rename(socket+".down", socket) }}
 	err := Run(t.Context(), Options{Config: f.cfg, Service: m, Self: "/nowhere", StartLimit: time.Minute, Out: io.Discard})
 	if err != nil || m.started != 1 {
 		t.Errorf("started %d times: %v", m.started, err)
 	}
-	if r, err := Read(string(f.cfg.StateDir)); err != nil || len(r.Ticks) != 1 || !r.Ticks[0].Started || r.Ticks[0].Outcome != Told {
+	if r, err := Read(f.cfg.StateDir()); err != nil || len(r.Ticks) != 1 || !r.Ticks[0].Started || r.Ticks[0].Outcome != Told {
 		t.Errorf("recorded %+v, %v", r, err)
 	}
 }
@@ -297,8 +304,8 @@ func TestServiceIsStarted(t *testing.T) {
 func TestStopWhileATickStarts(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.cfg.RuntimeDir = config.Path(t.TempDir()) // nobody listens there
-	dir := string(f.cfg.StateDir)
+	f.cfg.Files.RuntimeDir = config.Path(t.TempDir()) // nobody listens there
+	dir := f.cfg.StateDir()
 	m := &fakeManager{gateway: true, looked: func() error { return statemark.MarkStopped(dir) }}
 	tick := func() error {
 		return Run(t.Context(), Options{Config: f.cfg, Service: m, Self: "/nowhere", StartLimit: time.Millisecond, Out: io.Discard})
@@ -334,13 +341,13 @@ func TestStopWhileATickStarts(t *testing.T) {
 func TestServiceOfAnother(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.cfg.RuntimeDir = config.Path(t.TempDir()) // nobody listens there
+	f.cfg.Files.RuntimeDir = config.Path(t.TempDir()) // nobody listens there
 	m := &fakeManager{gateway: true, dir: t.TempDir(), environ: []string{"BARECLAW_STATE_DIR=/of/another"}}
 	err := Run(t.Context(), Options{Config: f.cfg, Service: m, Self: "/nowhere", StartLimit: time.Minute, Out: io.Discard})
 	if err == nil || !strings.Contains(err.Error(), "/nowhere") || m.started != 0 {
 		t.Errorf("started the service %d times: %v", m.started, err)
 	}
-	log, err := os.ReadFile(filepath.Join(string(f.cfg.StateDir), logName))
+	log, err := os.ReadFile(filepath.Join(f.cfg.StateDir(), logName))
 	if err != nil || !strings.Contains(string(log), `whose state is in "/of/another"`) {
 		t.Errorf("%v\n%s", err, log)
 	}
@@ -351,7 +358,7 @@ func TestServiceOfAnother(t *testing.T) {
 	if problems := look(); !strings.Contains(problems, "whose state is in /of/another") {
 		t.Errorf("problems: %s", problems)
 	}
-	m.heartbeat.Environ = []string{"BARECLAW_STATE_DIR=" + string(f.cfg.StateDir)}
+	m.heartbeat.Environ = []string{"BARECLAW_STATE_DIR=" + f.cfg.StateDir()}
 	if problems := look(); strings.Contains(problems, "whose state is in") {
 		t.Errorf("problems: %s", problems)
 	}

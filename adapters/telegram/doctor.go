@@ -40,8 +40,8 @@ func checkDeliveries(e adapters.Examination) {
 func askBot(ctx context.Context, e adapters.Examination) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	api := string(e.Config.TelegramAPI)
-	bot, err := botapi.New(botapi.Options{Token: e.Config.TelegramToken.Reveal(), API: api})
+	api := string(e.Config.Telegram.API)
+	bot, err := botapi.New(botapi.Options{Token: e.Config.Telegram.Token.Reveal(), API: api})
 	if err != nil {
 		reportUnheard(e, err)
 		return
@@ -74,7 +74,7 @@ func reportUnheard(e adapters.Examination, err error) {
 			"The bot hears and says nothing.", "get the token from @BotFather (/token) and set BARECLAW_TELEGRAM_TOKEN")
 		return
 	}
-	e.Problem("telegram_unreachable", fmt.Sprintf("The Bot API at %s does not answer: %v.", host(string(e.Config.TelegramAPI)), err),
+	e.Problem("telegram_unreachable", fmt.Sprintf("The Bot API at %s does not answer: %v.", host(string(e.Config.Telegram.API)), err),
 		"The bot hears and says nothing; what is sent to it waits with Telegram.", "check the network and, if one is needed, HTTPS_PROXY")
 }
 

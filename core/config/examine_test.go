@@ -19,7 +19,7 @@ func TestExamineTellsWhatItCanOfAWrongConfiguration(t *testing.T) {
 	if len(r.Problems) != 2 || !r.Wrong("BARECLAW_PORT") || !r.Wrong("BARECLAW_MAX_TURNS") || r.Wrong("BARECLAW_QUEUE_LIMIT") {
 		t.Errorf("problems: %v", r.Problems)
 	}
-	if r.Config.QueueLimit != 7 || r.Config.HTTPToken.Reveal() != "a-secret" || r.Config.Port != 0 || r.Config.StateDir == "" {
+	if r.Config.Turns.QueueLimit != 7 || r.Config.HTTP.Token.Reveal() != "a-secret" || r.Config.HTTP.Port != 0 || r.Config.StateDir() == "" {
 		t.Errorf("config: %+v", r.Config)
 	}
 	if len(r.Files) != 2 {

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -38,29 +39,37 @@ const exampleHead = `# BAREclaw's settings. Every line is optional: without any 
 # Durations are written as 90s, 10m or 1h30m.
 `
 
-// comments returns the comment of each field of Config: its first paragraph, and the
+// comments returns the comment of each setting, by its variable: the first paragraph, and the
 // others. The name of the field and the verb at the beginning are cut off.
 func comments(t *testing.T) map[string][2]string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
+	files, err := filepath.Glob("*.go")
 	check.OK(t, err)
 	all := map[string][2]string{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		f, ok := n.(*ast.Field)
-		if !ok || f.Tag == nil {
+	for _, path := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		check.OK(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			if f, ok := n.(*ast.Field); ok && f.Tag != nil {
+				tag := reflect.StructTag(strings.Trim(f.Tag.Value, "`"))
+				all[tag.Get("envconfig")] = comment(t, f)
+			}
 			return true
-		}
-		first, rest, _ := strings.Cut(f.Doc.Text(), "\n\n")
-		words := strings.Fields(first)
-		if len(words) < 3 || words[0] != f.Names[0].Name || words[1] != "is" && words[1] != "are" {
-			t.Errorf("%s: the comment does not begin with %q", f.Names[0].Name, f.Names[0].Name+" is")
-			return true
-		}
-		first = strings.Join(words[2:], " ")
-		all[words[0]] = [2]string{strings.ToUpper(first[:1]) + first[1:], strings.Join(strings.Fields(rest), " ")}
-		return true
-	})
+		})
+	}
 	return all
+}
+
+func comment(t *testing.T, f *ast.Field) [2]string {
+	t.Helper()
+	first, rest, _ := strings.Cut(f.Doc.Text(), "\n\n")
+	words := strings.Fields(first)
+	name := f.Names[0].Name
+	if len(words) < 3 || words[0] != name || words[1] != "is" && words[1] != "are" {
+		t.Fatalf("%s: the comment does not begin with %q", name, name+" is")
+	}
+	first = strings.Join(words[2:], " ")
+	return [2]string{strings.ToUpper(first[:1]) + first[1:], strings.Join(strings.Fields(rest), " ")}
 }
 
 // example renders .env.example.
@@ -70,10 +79,10 @@ func example(t *testing.T) string {
 	b.WriteString(exampleHead)
 	texts := comments(t)
 	for _, s := range settings() {
-		if section := s.field.Tag.Get("section"); section != "" {
-			b.WriteString("\n\n# --- " + section + " " + strings.Repeat("-", 73-len(section)) + "\n")
+		if s.section != "" {
+			b.WriteString("\n\n# --- " + s.section + " " + strings.Repeat("-", 73-len(s.section)) + "\n")
 		}
-		text := texts[s.field.Name]
+		text := texts[s.Name]
 		b.WriteString("\n" + commented(text[0]+" "+text[1]))
 		b.WriteString(commented("Accepted: " + s.accepted() + "."))
 		if unset := s.field.Tag.Get("unset"); unset != "" {
@@ -108,7 +117,7 @@ func table(t *testing.T) string {
 		if s.Default != "" {
 			shown = "`" + s.Default + "`"
 		}
-		b.WriteString("| `" + s.Name + "` | " + shown + " | " + texts[s.field.Name][0] + " |\n")
+		b.WriteString("| `" + s.Name + "` | " + shown + " | " + texts[s.Name][0] + " |\n")
 	}
 	return b.String()
 }

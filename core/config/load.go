@@ -48,8 +48,8 @@ const (
 // .env is not an error.
 func Load(role Role) (Config, error) {
 	cfg, p := load(role)
-	if cfg.TZ != "" {
-		p.check("BARECLAW_TZ", "", zone.Use(string(cfg.TZ)))
+	if cfg.Time.Zone != "" {
+		p.check("BARECLAW_TZ", "", zone.Use(string(cfg.Time.Zone)))
 	}
 	if err := p.err(); err != nil {
 		return Config{}, err

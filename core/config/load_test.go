@@ -60,7 +60,7 @@ func TestLoadWithoutFiles(t *testing.T) {
 	world(t)
 	c, err := Load(AsGateway)
 	check.OK(t, err)
-	if c.Port != 3000 || string(c.CWD) != os.Getenv("HOME") || c.Unknown != nil {
+	if c.HTTP.Port != 3000 || string(c.Files.CWD) != os.Getenv("HOME") || c.Unknown != nil {
 		t.Errorf("Load = %+v, want the defaults", c)
 	}
 }
@@ -76,8 +76,8 @@ func TestLoadPrecedence(t *testing.T) {
 	write(t, second, "\ufeffBARECLAW_PORT=3\nexport BARECLAW_MAX_TURNS=3\nBARECLAW_QUEUE_LIMIT=\"3\"\nBARECLAW_PROT=3\nTOOL_TOKEN='a$b'\n")
 	c, err := Load(AsGateway)
 	check.OK(t, err)
-	if c.Port != 1 || c.MaxTurns != 2 || c.QueueLimit != 3 || c.Model != "" {
-		t.Errorf("port %d, turns %d, queue %d, model %q; want 1, 2, 3 and none", c.Port, c.MaxTurns, c.QueueLimit, c.Model)
+	if c.HTTP.Port != 1 || c.Claude.MaxTurns != 2 || c.Turns.QueueLimit != 3 || c.Claude.Model != "" {
+		t.Errorf("port %d, turns %d, queue %d, model %q; want 1, 2, 3 and none", c.HTTP.Port, c.Claude.MaxTurns, c.Turns.QueueLimit, c.Claude.Model)
 	}
 	if got := os.Getenv("TOOL_TOKEN"); got != "a$b" {
 		t.Errorf("TOOL_TOKEN = %q in the process's environment, want a$b", got)
@@ -94,8 +94,8 @@ func TestLoadFindsConfigUnderHome(t *testing.T) {
 	dir := filepath.Join(os.Getenv("HOME"), ".config", "bareclaw")
 	check.OK(t, os.MkdirAll(dir, 0o700))
 	write(t, filepath.Join(dir, ".env"), "BARECLAW_PORT=4")
-	if c, err := Load(AsGateway); err != nil || c.Port != 4 {
-		t.Errorf("Load = port %d, %v, want 4", c.Port, err)
+	if c, err := Load(AsGateway); err != nil || c.HTTP.Port != 4 {
+		t.Errorf("Load = port %d, %v, want 4", c.HTTP.Port, err)
 	}
 }
 
@@ -137,7 +137,7 @@ BARECLAW_ALLOWED_USERS: it is empty, but BARECLAW_TELEGRAM_TOKEN is set, and a b
 	if err == nil || err.Error() != want {
 		t.Errorf("problems:\n%v\nwant\n%s", err, want)
 	}
-	if c := Examine(AsGateway).Config; c.MaxTurns != 7 || c.Model != "" || c.HTTPToken.IsSet() {
+	if c := Examine(AsGateway).Config; c.Claude.MaxTurns != 7 || c.Claude.Model != "" || c.HTTP.Token.IsSet() {
 		t.Errorf("config: %+v", c)
 	}
 }

@@ -90,7 +90,7 @@ func recordOf(dir string, getenv func(string) string) (path, file string, err er
 // from the environment may go to an address of the user's own file.
 func (c Config) CheckTokenTarget(names ...string) error {
 	const token = "BARECLAW_HTTP_TOKEN"
-	if !c.HTTPToken.IsSet() {
+	if !c.HTTP.Token.IsSet() {
 		return nil
 	}
 	from := c.sources[token]

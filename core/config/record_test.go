@@ -25,8 +25,8 @@ func TestDotEnvOfTheWorkingDirectory(t *testing.T) {
 		}
 		c, err := Load(role)
 		check.OK(t, err)
-		if c.Port != want || (want == 3000) != (c.Claude == "claude") {
-			t.Errorf("as role %d: port %d, claude %q; want port %d", role, c.Port, c.Claude, want)
+		if c.HTTP.Port != want || (want == 3000) != (c.Claude.Command == "claude") {
+			t.Errorf("as role %d: port %d, claude %q; want port %d", role, c.HTTP.Port, c.Claude.Command, want)
 		}
 		return c
 	}

@@ -97,7 +97,7 @@ func TestEveryVariableIsUsed(t *testing.T) {
 	got := resolved(t, m, vars)
 	for _, row := range rows {
 		s := settingOf(row.name)
-		value, want := reflect.ValueOf(got).FieldByIndex(s.field.Index), reflect.ValueOf(row.want).Convert(s.field.Type)
+		value, want := s.of(&got), reflect.ValueOf(row.want).Convert(s.field.Type)
 		if !reflect.DeepEqual(value.Interface(), want.Interface()) {
 			t.Errorf("%s=%s is %#v, want %#v", row.name, row.text, value, want)
 		}
@@ -263,7 +263,7 @@ func TestRuntimeDir(t *testing.T) {
 	}
 	for _, row := range rows {
 		m.runtime, m.uid = row.runtime, row.uid
-		if got := resolved(t, m, nil).RuntimeDir; string(got) != row.want {
+		if got := resolved(t, m, nil).RuntimeDir(); got != row.want {
 			t.Errorf("runtime %q of uid %d: %s, want %s", row.runtime, row.uid, got, row.want)
 		}
 	}
@@ -273,11 +273,11 @@ func TestStateDir(t *testing.T) {
 	t.Parallel()
 	m := testMachine(t)
 	m.stateHome = "/var/state"
-	if got := resolved(t, m, nil).StateDir; got != "/var/state/bareclaw" {
+	if got := resolved(t, m, nil).StateDir(); got != "/var/state/bareclaw" {
 		t.Errorf("state dir = %s", got)
 	}
 	m.stateHome = "relative"
-	if got, want := resolved(t, m, nil).StateDir, m.home+"/.local/state/bareclaw"; string(got) != want {
+	if got, want := resolved(t, m, nil).StateDir(), m.home+"/.local/state/bareclaw"; got != want {
 		t.Errorf("state dir with a relative XDG_STATE_HOME = %s, want %s", got, want)
 	}
 }

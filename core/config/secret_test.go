@@ -16,14 +16,14 @@ func TestSecretIsNeverShown(t *testing.T) {
 	secret := HTTPToken{NewSecret("sesame")}
 	type holder struct{ inner struct{ config Config } }
 	var h holder
-	h.inner.config.HTTPToken = secret
+	h.inner.config.HTTP.Token = secret
 	outputs := map[string]string{}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%t"} {
 		outputs[verb] = fmt.Sprintf(verb, secret)
-		outputs["config "+verb] = fmt.Sprintf(verb, Config{HTTPToken: secret})
+		outputs["config "+verb] = fmt.Sprintf(verb, Config{HTTP: HTTP{Token: secret}})
 		outputs["unexported "+verb] = fmt.Sprintf(verb, h)
 	}
-	data, err := json.Marshal(Config{HTTPToken: secret})
+	data, err := json.Marshal(Config{HTTP: HTTP{Token: secret}})
 	check.OK(t, err)
 	outputs["json"] = string(data)
 	for name, handler := range map[string]func(*bytes.Buffer) slog.Handler{
@@ -31,7 +31,7 @@ func TestSecretIsNeverShown(t *testing.T) {
 		"slog json": func(b *bytes.Buffer) slog.Handler { return slog.NewJSONHandler(b, nil) },
 	} {
 		var buf bytes.Buffer
-		slog.New(handler(&buf)).Info("m", "secret", secret, "config", Config{HTTPToken: secret})
+		slog.New(handler(&buf)).Info("m", "secret", secret, "config", Config{HTTP: HTTP{Token: secret}})
 		outputs[name] = buf.String()
 	}
 	for name, out := range outputs {

@@ -31,15 +31,17 @@ type decoder interface {
 	Accepted() string
 }
 
-// A setting is a field of [Config] with its tags.
+// A setting is a field of a section of [Config] with its tags.
 type setting struct {
 	Variable
-	field reflect.StructField
+	section string // the name of Config's field; empty unless the setting is the first of its section
+	field   reflect.StructField
+	index   []int // of the field in Config
 }
 
 // of returns the setting's field in a configuration.
 func (s setting) of(c *Config) reflect.Value {
-	return reflect.ValueOf(c).Elem().FieldByIndex(s.field.Index)
+	return reflect.ValueOf(c).Elem().FieldByIndex(s.index)
 }
 
 // decoder returns what sets the setting's field in a configuration.
@@ -60,13 +62,36 @@ func (s setting) trim(text string) string {
 func (s setting) inForce(text string) string { return cmp.Or(s.trim(text), s.Default) }
 
 var settings = sync.OnceValue(func() (all []setting) {
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
-		if name := f.Tag.Get("envconfig"); name != "" {
-			all = append(all, setting{Variable{name, f.Tag.Get("default")}, f})
+	for f := range reflect.TypeFor[Config]().Fields() {
+		if section := settingsOf(f.Type, f.Index); len(section) > 0 {
+			section[0].section = f.Name
+			all = append(all, section...)
 		}
 	}
 	return all
 })
+
+// settingsOf returns the settings of a section, and of the sections within, in the order of the
+// fields. The index is that of the section in Config.
+func settingsOf(section reflect.Type, index []int) (all []setting) {
+	if section.Kind() != reflect.Struct {
+		return nil
+	}
+	for f := range section.Fields() {
+		path := append(slices.Clone(index), f.Index...)
+		name := f.Tag.Get("envconfig")
+		if name == "" {
+			all = append(all, settingsOf(f.Type, path)...)
+			continue
+		}
+		all = append(all, setting{
+			Variable: Variable{name, f.Tag.Get("default")},
+			field:    f,
+			index:    path,
+		})
+	}
+	return all
+}
 
 // settingOf returns the setting of a variable, which must exist.
 func settingOf(name string) setting {
@@ -182,16 +207,16 @@ func (r *resolver) read(s setting) {
 func (r *resolver) checkAccess() {
 	c := &r.config
 	guarded := r.texts["BARECLAW_HTTP_TOKEN"] != ""
-	if c.Host != "" && !IsLoopback(string(c.Host)) && !guarded {
+	if c.HTTP.Host != "" && !IsLoopback(string(c.HTTP.Host)) && !guarded {
 		r.add("BARECLAW_HOST", "a loopback address such as 127.0.0.1, or any address together with BARECLAW_HTTP_TOKEN",
-			"%s can be reached by others, and whoever reaches the gateway can run commands as this user", quoted(string(c.Host)))
+			"%s can be reached by others, and whoever reaches the gateway can run commands as this user", quoted(string(c.HTTP.Host)))
 	}
-	if len(c.AllowedHosts) > 0 && !guarded {
+	if len(c.HTTP.AllowedHosts) > 0 && !guarded {
 		r.add("BARECLAW_ALLOWED_HOSTS", "empty, or host names together with BARECLAW_HTTP_TOKEN",
 			"requests for other names come through a proxy of this user, and whoever reaches the proxy can run commands as this user")
 	}
 	if r.texts["BARECLAW_TELEGRAM_TOKEN"] != "" && r.texts["BARECLAW_ALLOWED_USERS"] == "" {
-		r.add("BARECLAW_ALLOWED_USERS", c.AllowedUsers.Accepted(),
+		r.add("BARECLAW_ALLOWED_USERS", c.Telegram.AllowedUsers.Accepted(),
 			"it is empty, but BARECLAW_TELEGRAM_TOKEN is set, and a bot that listens to everyone lets everyone run commands")
 	}
 }
@@ -200,29 +225,30 @@ func (r *resolver) checkAccess() {
 // the session file absolute unless the directory of claude is wrong.
 func (r *resolver) resolveDirectories() {
 	c := &r.config
+	files := &c.Files
 	switch {
-	case c.CWD == "":
-		c.SessionFile = "" // has no base
-	case c.SessionFile != "":
-		err := c.SessionFile.in(r.machine, c.CWD)
-		r.check("BARECLAW_SESSION_FILE", c.SessionFile.Accepted(), err)
+	case files.CWD == "":
+		files.SessionFile = "" // has no base
+	case files.SessionFile != "":
+		err := files.SessionFile.in(r.machine, files.CWD)
+		r.check("BARECLAW_SESSION_FILE", files.SessionFile.Accepted(), err)
 	}
 	shared, err := r.stateDir()
 	if r.texts["BARECLAW_STATE_DIR"] == "" {
-		c.StateDir = Path(shared)
-		r.check("BARECLAW_STATE_DIR", c.StateDir.Accepted(), err)
+		files.StateDir = Path(shared)
+		r.check("BARECLAW_STATE_DIR", files.StateDir.Accepted(), err)
 	}
-	state := string(c.StateDir)
+	state := string(files.StateDir)
 	c.ConfigDir = cmp.Or(r.configDir, state)
 	c.UserDir = cmp.Or(shared, state)
 	if r.texts["BARECLAW_RUNTIME_DIR"] == "" {
-		c.RuntimeDir = Path(r.runtimeDir(state))
+		files.RuntimeDir = Path(r.runtimeDir(state))
 	}
 	if r.texts["BARECLAW_TOOLS_DIR"] == "" {
-		c.ToolsDir = Path(filepath.Join(state, "tools"))
+		c.Claude.Tools.Dir = Path(filepath.Join(state, "tools"))
 	}
-	if err := privatedir.CheckSocketDir(string(c.RuntimeDir)); err != nil {
-		c.RuntimeDir = ""
+	if err := privatedir.CheckSocketDir(string(files.RuntimeDir)); err != nil {
+		files.RuntimeDir = ""
 		r.check("BARECLAW_RUNTIME_DIR", fmt.Sprintf("a directory whose path has at most %d bytes", privatedir.MaxSocketDir), err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // OwnDirs returns the gateway's own directories: no tool reaches them, and no file is sent from
 // them, whatever is granted.
 func (c Config) OwnDirs() []string {
-	return []string{string(c.StateDir), string(c.RuntimeDir), c.UserDir, c.ConfigDir}
+	return []string{c.StateDir(), c.RuntimeDir(), c.UserDir, c.ConfigDir}
 }
 
 // NeverSent returns the directories that no file is sent from: the gateway's own, and the one with
@@ -18,7 +18,7 @@ func (c Config) OwnDirs() []string {
 func (c Config) NeverSent() []string {
 	dirs := c.OwnDirs()
 	all := filepath.Dir(c.ConfigDir)
-	if _, works := withheld.Below(all, string(c.CWD)); c.ConfigDir != string(c.StateDir) && !works {
+	if _, works := withheld.Below(all, string(c.Files.CWD)); c.ConfigDir != c.StateDir() && !works {
 		dirs = append(dirs, all)
 	}
 	return dirs
@@ -30,7 +30,7 @@ const shortToken = 16
 // Warnings returns a sentence for each setting that is accepted but probably unintended.
 func (c Config) Warnings() []string {
 	out := slices.Clone(c.Unknown)
-	if token := c.HTTPToken.Reveal(); token != "" && len(token) < shortToken && !IsLoopback(string(c.Host)) {
+	if token := c.HTTP.Token.Reveal(); token != "" && len(token) < shortToken && !IsLoopback(string(c.HTTP.Host)) {
 		out = append(out, "BARECLAW_HTTP_TOKEN is short for an address that others can reach; try `openssl rand -hex 32`")
 	}
 	return out

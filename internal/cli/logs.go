@@ -43,17 +43,17 @@ func (l *logs) Validate() error {
 // Run runs the command. It also works with wrong settings, of which the log may tell.
 func (l *logs) Run(c *command.Context) error {
 	cfg, wrong := c.LenientConfig()
-	if cfg.StateDir == "" {
+	if cfg.StateDir() == "" {
 		return wrong[0]
 	}
 	tellWrong(c, wrong)
-	h, _, err := statemark.Gateway(string(cfg.StateDir))                          // the running or the last one
+	h, _, err := statemark.Gateway(cfg.StateDir())                                // the running or the last one
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, io.EOF) { // the file is empty while the first gateway starts
 		return err
 	}
 	kept := h.Log
-	if kept == (lockfile.LogLocation{}) && (cfg.LogFile == config.LogFileAuto || cfg.LogFile == "") { // no gateway yet, or a wrong setting
-		kept.Path = filepath.Join(string(cfg.StateDir), logfile.Name)
+	if kept == (lockfile.LogLocation{}) && (cfg.Logs.File == config.LogFileAuto || cfg.Logs.File == "") { // no gateway yet, or a wrong setting
+		kept.Path = filepath.Join(cfg.StateDir(), logfile.Name)
 	}
 	switch {
 	case kept.Unit != "":

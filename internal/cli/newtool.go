@@ -58,7 +58,7 @@ func (n *toolNew) Run(c *command.Context, gateway *client.Client) error {
 			return fmt.Errorf("there is a tool %s already (%s); choose another name", n.Name, t.Meta.Source)
 		}
 	}
-	file := filepath.Join(string(cfg.ToolsDir), n.Name+".ts")
+	file := filepath.Join(cfg.ToolsDir(), n.Name+".ts")
 	if err := writeNew(file, strings.ReplaceAll(toolTemplate, "my_tool", n.Name)); err != nil {
 		return err
 	}

@@ -47,8 +47,8 @@ func (s *status) Run(c *command.Context) error {
 	unreachable := errors.Is(err, client.ErrUnreachable) && !command.InSession()
 	switch {
 	case unreachable && s.JSON:
-		if cfg, _ := c.LenientConfig(); cfg.StateDir != "" {
-			down, lookErr := command.LookDown(string(cfg.StateDir))
+		if cfg, _ := c.LenientConfig(); cfg.StateDir() != "" {
+			down, lookErr := command.LookDown(cfg.StateDir())
 			err = errors.Join(err, lookErr)
 			o.Last = describe(down)
 		}
@@ -89,7 +89,7 @@ func gatewayInAnyCase(c *command.Context) (*client.Client, []*config.Problem) {
 		return inherited, nil
 	}
 	cfg, wrong := c.LenientConfig()
-	if len(wrong) > 0 && (cfg.StateDir == "" || cfg.RuntimeDir == "") {
+	if len(wrong) > 0 && (cfg.StateDir() == "" || cfg.RuntimeDir() == "") {
 		return nil, wrong
 	}
 	if len(wrong) > 0 {

@@ -157,7 +157,7 @@ func snapshots(c *command.Context) ([]toolhost.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return toolhost.Snapshots(toolhost.SnapshotsDir(string(cfg.ToolsDir)))
+	return toolhost.Snapshots(toolhost.SnapshotsDir(cfg.ToolsDir()))
 }
 
 type toolSnapshot struct {

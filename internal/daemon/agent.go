@@ -32,23 +32,23 @@ type agent struct {
 // chooseAgent settles what answers: claude, or with BARECLAW_AGENT=auto the echo
 // agent where there is no claude.
 func chooseAgent(cfg config.Config, self string) agent {
-	path, err := exec.LookPath(string(cfg.Claude))
-	if cfg.Agent == config.AgentEcho || cfg.Agent == config.AgentAuto && err != nil {
+	path, err := exec.LookPath(string(cfg.Claude.Command))
+	if cfg.Claude.Agent == config.AgentEcho || cfg.Claude.Agent == config.AgentAuto && err != nil {
 		problem := "This is the echo agent, not Claude: BARECLAW_AGENT=echo is set."
-		if cfg.Agent == config.AgentAuto {
-			problem = fmt.Sprintf("This is the echo agent, not Claude: %q was not found. %s Then run `bareclaw restart`.", string(cfg.Claude), installHint)
+		if cfg.Claude.Agent == config.AgentAuto {
+			problem = fmt.Sprintf("This is the echo agent, not Claude: %q was not found. %s Then run `bareclaw restart`.", cfg.Claude.Command, installHint)
 		}
 		return agent{kind: config.AgentEcho, problem: problem,
 			program: func() ([]string, error) { return []string{self, EchoSubcommand}, nil }}
 	}
 	a := agent{kind: config.AgentClaude, path: path}
 	if err != nil {
-		a.problem = missingClaude(string(cfg.Claude), err).Text
+		a.problem = missingClaude(string(cfg.Claude.Command), err).Text
 	}
 	a.program = func() ([]string, error) {
-		path, err := exec.LookPath(string(cfg.Claude)) // it may have been installed or moved since
+		path, err := exec.LookPath(string(cfg.Claude.Command)) // it may have been installed or moved since
 		if err != nil {
-			return nil, missingClaude(string(cfg.Claude), err)
+			return nil, missingClaude(string(cfg.Claude.Command), err)
 		}
 		return []string{path}, nil
 	}

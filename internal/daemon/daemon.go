@@ -194,7 +194,7 @@ func (d *daemon) end(sig os.Signal) error {
 	why := leaving
 	if sig == syscall.SIGINT {
 		why = endingSessions
-		if err := statemark.MarkStopped(string(d.cfg.StateDir)); err != nil { // as Ctrl-C is a person's
+		if err := statemark.MarkStopped(d.cfg.StateDir()); err != nil { // as Ctrl-C is a person's
 			d.log.Error("the heartbeat may start the gateway again", "err", err)
 		}
 	}
@@ -226,15 +226,15 @@ func (d *daemon) prepare() (err error) {
 	d.closers = append(d.closers, d.lock.Release)
 	if d.parent.IsHeir() {
 		// If it cannot be read, the requests that are held are answered as if the gateway ended.
-		h, _ := lockfile.ReadHolder(filepath.Join(string(d.cfg.StateDir), lockfile.StateLockName))
+		h, _ := lockfile.ReadHolder(filepath.Join(d.cfg.StateDir(), lockfile.StateLockName))
 		d.predecessor = proc.Process{PID: h.Worker, Start: h.WorkerStart}
 	}
 	if d.parent.First() {
-		if err := statemark.ClearStopped(string(d.cfg.StateDir)); err != nil {
+		if err := statemark.ClearStopped(d.cfg.StateDir()); err != nil {
 			return err
 		}
 	}
-	if err := statemark.CheckRestored(string(d.cfg.StateDir)); err != nil {
+	if err := statemark.CheckRestored(d.cfg.StateDir()); err != nil {
 		return err
 	}
 	d.openLog() // not before: another gateway may have the state directory
@@ -267,15 +267,15 @@ func (d *daemon) openLog() {
 func (d *daemon) takeState() (err error) {
 	f := d.parent.File(lockFile)
 	if f == nil {
-		d.lock, err = lockfile.AcquireState(string(d.cfg.StateDir))
+		d.lock, err = lockfile.AcquireState(d.cfg.StateDir())
 		return err
 	}
-	if d.lock = lockfile.InheritedState(f, string(d.cfg.StateDir)); d.lock != nil {
+	if d.lock = lockfile.InheritedState(f, d.cfg.StateDir()); d.lock != nil {
 		return nil
 	}
 	old := filepath.Dir(openPath(f))
 	_ = f.Close()
-	return movedError("state", "BARECLAW_STATE_DIR", old, string(d.cfg.StateDir))
+	return movedError("state", "BARECLAW_STATE_DIR", old, d.cfg.StateDir())
 }
 
 // open makes the parts, of which each begins its work at once. Each needs those before it:
@@ -321,8 +321,8 @@ func (d *daemon) open() error {
 		Core: httpCore(d.engine.manager), Commands: table, Push: &d.push, Mounts: known.mounts(), Schedules: scheduler, Log: d.log, Peer: samePeer,
 		Metrics: known.metrics, Settings: client.Settings(d.cfg), Health: func() api.Health { return d.health(known) }, Restart: d.restarts.request, RestartBuilds: d.restartBuilds(),
 		Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
-		Inert: claude.Inert, FileMentions: d.cfg.FileMentions == config.FileMentionsOn,
-		Token: d.cfg.HTTPToken.Reveal(), Host: string(d.cfg.Host), AllowedHosts: d.cfg.AllowedHosts, BodyLimit: int64(d.cfg.BodyLimit),
+		Inert: claude.Inert, FileMentions: d.cfg.Claude.FileMentions == config.FileMentionsOn,
+		Token: d.cfg.HTTP.Token.Reveal(), Host: string(d.cfg.HTTP.Host), AllowedHosts: d.cfg.HTTP.AllowedHosts, BodyLimit: int64(d.cfg.HTTP.BodyLimit),
 	}, d.sockets)
 	d.parts = append(d.parts, d.http.part(),
 		loop(d.life, "tool lists", hands.follow),

@@ -83,7 +83,7 @@ func TestLookAtTrial(t *testing.T) {
 	s.Listener = l
 	s.Start()
 	defer s.Close()
-	r := &restarts{base: &base{cfg: config.Config{StateDir: config.Path(dir), RuntimeDir: config.Path(dir)}}}
+	r := &restarts{base: &base{cfg: config.Config{Files: config.Files{StateDir: config.Path(dir), RuntimeDir: config.Path(dir)}}}}
 	for health, want := range map[string]string{
 		`{"ready":true,"pid":7,"ledger":{}}`:                   "",
 		`{"ready":true,"pid":8,"ledger":{}}`:                   "process 8 answers in its place",

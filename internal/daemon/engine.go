@@ -66,13 +66,13 @@ func (e *engine) start() (err error) {
 		}
 	}
 	e.manager = lanes.New(lanes.Options{
-		Defaults: core.Settings{PermissionMode: string(e.cfg.PermissionMode), Tools: string(e.cfg.Tools)},
+		Defaults: core.Settings{PermissionMode: string(e.cfg.Claude.PermissionMode), Tools: string(e.cfg.Claude.Tools.Set)},
 		Ledger:   e.ledger, Agent: e.hosts, Sessions: e.sessions, Log: e.log,
-		QueueLimit: int(e.cfg.QueueLimit), TurnTimeout: time.Duration(e.cfg.Timeout),
-		StallAfter: time.Duration(e.cfg.StallAfter), StallAction: lanes.StallAction(e.cfg.StallAction),
-		IdleTimeout: time.Duration(e.cfg.IdleTimeout), MaxSessions: cmp.Or(int(e.cfg.MaxSessions), sessionpool.LimitFor(memory.Total())),
-		TurnBudget: float64(e.cfg.MaxBudgetUSD), DailyBudget: float64(e.cfg.DailyBudgetUSD),
-		Approvals: lanes.ApprovalPolicy(e.cfg.Approvals), ApprovalTimeout: time.Duration(e.cfg.ApprovalTimeout),
+		QueueLimit: int(e.cfg.Turns.QueueLimit), TurnTimeout: time.Duration(e.cfg.Turns.Timeout),
+		StallAfter: time.Duration(e.cfg.Turns.StallAfter), StallAction: lanes.StallAction(e.cfg.Turns.StallAction),
+		IdleTimeout: time.Duration(e.cfg.Turns.IdleTimeout), MaxSessions: cmp.Or(int(e.cfg.Turns.MaxSessions), sessionpool.LimitFor(memory.Total())),
+		TurnBudget: float64(e.cfg.Claude.MaxBudgetUSD), DailyBudget: float64(e.cfg.Claude.DailyBudgetUSD),
+		Approvals: lanes.ApprovalPolicy(e.cfg.Turns.Approvals), ApprovalTimeout: time.Duration(e.cfg.Turns.ApprovalTimeout),
 		Greeting: e.agent.greeting(), Deliverers: deliverers, Advice: e.advice(), LanesChanged: useProcessors,
 	})
 	go func() { // ends when leftover processes have been looked at
@@ -171,13 +171,13 @@ func (e *engine) health(h *api.Health) {
 }
 
 func (e *engine) openRecords() (err error) {
-	if e.ledger, err = sqlite.Open(filepath.Join(string(e.cfg.StateDir), "ledger.db"), e.log); err != nil {
+	if e.ledger, err = sqlite.Open(filepath.Join(e.cfg.StateDir(), "ledger.db"), e.log); err != nil {
 		return err
 	}
 	if e.generation, err = e.ledger.NextGeneration(context.Background()); err != nil {
 		return err
 	}
-	e.sessions, err = sessionfile.Open(string(e.cfg.SessionFile), e.log)
+	e.sessions, err = sessionfile.Open(string(e.cfg.Files.SessionFile), e.log)
 	return err
 }
 
@@ -203,17 +203,17 @@ func (e *engine) newHosts() (*sessionhost.Hosts, error) {
 		configDir = filepath.Join(home, ".claude")
 	}
 	return sessionhost.New(sessionhost.Options{
-		StateDir: string(e.cfg.StateDir), RuntimeDir: string(e.cfg.RuntimeDir), Self: e.self, Dir: string(e.cfg.CWD),
-		Env:     append(claude.Environ(os.Environ(), e.cfg.PassEnv), client.SocketVariable+"="+client.Socket(e.cfg)),
+		StateDir: e.cfg.StateDir(), RuntimeDir: e.cfg.RuntimeDir(), Self: e.self, Dir: string(e.cfg.Files.CWD),
+		Env:     append(claude.Environ(os.Environ(), e.cfg.Claude.PassEnv), client.SocketVariable+"="+client.Socket(e.cfg)),
 		Program: e.agent.program,
 		Launch: claude.Launch{
-			MaxTurns: int(e.cfg.MaxTurns), MaxBudgetUSD: float64(e.cfg.MaxBudgetUSD), AllowedTools: strings.Join(append(slices.Clone(e.cfg.AllowedTools), claude.ToolRules), ","), Model: string(e.cfg.Model),
-			SettingSources: strings.TrimPrefix(string(e.cfg.SettingSources), string(config.SettingSourcesAll)), PermissionMode: string(e.cfg.PermissionMode), AppendSystemPrompt: e.prompt(),
-			FileMentions: e.cfg.FileMentions == config.FileMentionsOn,
+			MaxTurns: int(e.cfg.Claude.MaxTurns), MaxBudgetUSD: float64(e.cfg.Claude.MaxBudgetUSD), AllowedTools: strings.Join(append(slices.Clone(e.cfg.Claude.AllowedTools), claude.ToolRules), ","), Model: string(e.cfg.Claude.Model),
+			SettingSources: strings.TrimPrefix(string(e.cfg.Claude.SettingSources), string(config.SettingSourcesAll)), PermissionMode: string(e.cfg.Claude.PermissionMode), AppendSystemPrompt: e.prompt(),
+			FileMentions: e.cfg.Claude.FileMentions == config.FileMentionsOn,
 		},
 		ConfigDir: configDir, Lasting: e.agent.kind == config.AgentClaude,
-		Generation: e.generation, StartTimeout: time.Duration(e.cfg.StartTimeout), IdleTimeout: time.Duration(e.cfg.IdleTimeout), Log: e.log,
-		ToolServer: filepath.Join(string(e.cfg.RuntimeDir), "tools.json"), Spares: int(e.cfg.WarmSpares), MemoryFree: memory.Available,
+		Generation: e.generation, StartTimeout: time.Duration(e.cfg.Turns.StartTimeout), IdleTimeout: time.Duration(e.cfg.Turns.IdleTimeout), Log: e.log,
+		ToolServer: filepath.Join(e.cfg.RuntimeDir(), "tools.json"), Spares: int(e.cfg.Turns.WarmSpares), MemoryFree: memory.Available,
 	})
 }
 
@@ -231,13 +231,13 @@ const (
 // feedsPath returns where the process of a generation leaves the index of its streams. The
 // generation is in the name, because only the very next process can resume the streams.
 func (e *engine) feedsPath(generation int64) string {
-	return filepath.Join(string(e.cfg.RuntimeDir), fmt.Sprintf("feeds-%d.json", generation))
+	return filepath.Join(e.cfg.RuntimeDir(), fmt.Sprintf("feeds-%d.json", generation))
 }
 
 // updatesPath returns where the process of a generation leaves the updates of its streams.
 // The process locks the file until all updates are written.
 func (e *engine) updatesPath(generation int64) string {
-	return filepath.Join(string(e.cfg.RuntimeDir), fmt.Sprintf("feeds-%d.updates", generation))
+	return filepath.Join(e.cfg.RuntimeDir(), fmt.Sprintf("feeds-%d.updates", generation))
 }
 
 // saveFeeds writes the index of the streams, for clients that resume a stream at the next
@@ -285,7 +285,7 @@ func (e *engine) restoreFeeds() {
 	if err == nil {
 		updates, err = os.Open(e.updatesPath(e.generation - 1))
 	}
-	left, _ := filepath.Glob(filepath.Join(string(e.cfg.RuntimeDir), "feeds-*")) // none where the directory's name is no pattern
+	left, _ := filepath.Glob(filepath.Join(e.cfg.RuntimeDir(), "feeds-*")) // none where the directory's name is no pattern
 	for _, path := range left {
 		_ = os.Remove(path) // what stays is not asked for again
 	}

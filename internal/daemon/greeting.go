@@ -55,7 +55,7 @@ func greeting(address string, cfg config.Config, problem string) string {
 	}
 	_, err := os.Stat(filepath.Join(cfg.ConfigDir, ".env"))
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !cfg.HTTPToken.IsSet():
+	case errors.Is(err, fs.ErrNotExist) && !cfg.HTTP.Token.IsSet():
 		lines = append(lines, "Next, in another terminal: `bareclaw init` sets it up, or ask it something:",
 			fmt.Sprintf(`  curl http://%s/message -H 'Content-Type: application/json' -d '{"text":"hello"}'`, address))
 	default:

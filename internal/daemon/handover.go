@@ -97,8 +97,8 @@ func (d *daemon) answerHeld(told context.Context) {
 // the socket's path; empty without a previous worker, or if the socket cannot be opened.
 func (d *daemon) serveHeld() (path string) {
 	if !d.parent.IsHeir() {
-		left, _ := filepath.Glob(filepath.Join(string(d.cfg.RuntimeDir), "handover-*.sock")) // none where the directory's name is no pattern
-		for _, path := range left {                                                          // of killed workers
+		left, _ := filepath.Glob(filepath.Join(d.cfg.RuntimeDir(), "handover-*.sock")) // none where the directory's name is no pattern
+		for _, path := range left {                                                    // of killed workers
 			_ = os.Remove(path) // what stays is tried again
 		}
 		return ""
@@ -106,7 +106,7 @@ func (d *daemon) serveHeld() (path string) {
 	if !proc.Alive(d.predecessor.PID, d.predecessor.Start) {
 		return "" // nobody waits for it
 	}
-	path = filepath.Join(string(d.cfg.RuntimeDir), fmt.Sprintf("handover-%d.sock", os.Getpid()))
+	path = filepath.Join(d.cfg.RuntimeDir(), fmt.Sprintf("handover-%d.sock", os.Getpid()))
 	l, err := privatedir.Listen(path) // in the place of a process that was killed and had the same pid
 	if err != nil {
 		d.log.Error("requests of the process before are answered as if the gateway ended", "err", err)

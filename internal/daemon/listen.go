@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -50,15 +49,15 @@ func (s *sockets) close() {
 // listen opens the listeners of the API. listen prefers a socket passed by a service
 // manager, then the socket of an earlier worker if the configured address has not changed.
 func (s *sockets) listen() (err error) {
-	if s.tcp, err = s.listenTCP(tcpFile, net.JoinHostPort(string(s.cfg.Host), strconv.Itoa(int(s.cfg.Port))), "BARECLAW_HOST, BARECLAW_PORT"); err != nil {
+	if s.tcp, err = s.listenTCP(tcpFile, s.cfg.HTTP.Address(), "BARECLAW_HOST, BARECLAW_PORT"); err != nil {
 		return err
 	}
-	if s.cfg.ToolHostAddr != "" {
-		if s.tools, err = s.listenTCP(toolFile, string(s.cfg.ToolHostAddr), "BARECLAW_TOOLHOST_ADDR"); err != nil {
+	if s.cfg.Claude.Tools.HostAddr != "" {
+		if s.tools, err = s.listenTCP(toolFile, string(s.cfg.Claude.Tools.HostAddr), "BARECLAW_TOOLHOST_ADDR"); err != nil {
 			return err
 		}
 	}
-	if err := privatedir.Make(string(s.cfg.RuntimeDir), "BARECLAW_RUNTIME_DIR"); err != nil {
+	if err := privatedir.Make(s.cfg.RuntimeDir(), "BARECLAW_RUNTIME_DIR"); err != nil {
 		return fmt.Errorf("use the runtime directory: %w", err)
 	}
 	s.unix, err = s.listenUnix()
@@ -102,7 +101,7 @@ func (s *sockets) listenUnix() (net.Listener, error) {
 	case err != nil || fits:
 		return l, err // Close does not remove the socket's file: see end
 	case l != nil:
-		err := movedError("runtime", "BARECLAW_RUNTIME_DIR", filepath.Dir(l.Addr().String()), string(s.cfg.RuntimeDir))
+		err := movedError("runtime", "BARECLAW_RUNTIME_DIR", filepath.Dir(l.Addr().String()), s.cfg.RuntimeDir())
 		return nil, errors.Join(err, l.Close())
 	}
 	if err := s.vacant(); err != nil {

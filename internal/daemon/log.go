@@ -15,8 +15,8 @@ import (
 )
 
 func newLog(cfg config.Config, w io.Writer) *slog.Logger {
-	o := &slog.HandlerOptions{Level: slog.Level(cfg.LogLevel)}
-	if cfg.LogFormat == config.LogJSON {
+	o := &slog.HandlerOptions{Level: slog.Level(cfg.Logs.Level)}
+	if cfg.Logs.Format == config.LogJSON {
 		return slog.New(slog.NewJSONHandler(escaping{w}, o))
 	}
 	return slog.New(slog.NewTextHandler(w, o)) // quotes what a terminal would not show
@@ -39,8 +39,8 @@ func (e escaping) Write(line []byte) (int, error) {
 func openLogWriter(cfg config.Config, terminal io.Writer) (w io.Writer, where lockfile.LogLocation, done func(), err error) {
 	done = func() {}
 	detached := logfile.IsLog(os.Stderr, usualLog(cfg))
-	path := string(cfg.LogFile)
-	switch cfg.LogFile {
+	path := string(cfg.Logs.File)
+	switch cfg.Logs.File {
 	case config.LogFileOff:
 		if !detached {
 			return terminal, where, done, nil

@@ -57,7 +57,7 @@ func TestLogEscapes(t *testing.T) {
 	const text = "\x1b[31m\x07\x7f \u009b2J \u202e  \u2028 größer \r\n end"
 	for _, format := range []config.LogFormat{config.LogText, config.LogJSON} {
 		var b bytes.Buffer
-		newLog(config.Config{LogFormat: format, LogLevel: config.Level(slog.LevelDebug)}, &b).Debug("said", "text", text, text, "name") //nolint:sloglint // a key of any characters is what is tested
+		newLog(config.Config{Logs: config.Logs{Format: format, Level: config.Level(slog.LevelDebug)}}, &b).Debug("said", "text", text, text, "name") //nolint:sloglint // a key of any characters is what is tested
 		line := b.String()
 		if bad := strings.IndexFunc(line, func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) }); bad >= 0 || strings.Count(line, "\n") != 1 {
 			t.Errorf("%s: the line is %q", format, line)

@@ -164,7 +164,7 @@ func (r *restarts) startSuccessor(upgrade *api.UpgradeRequest) error {
 		return fmt.Errorf("%w: %w", core.ErrClosed, err)
 	case err != nil && c.trial != nil:
 		r.log.Error("going back to the program before", "from", c.trial.To.Version, "to", c.trial.From.Version, "err", err)
-		if _, err := c.trial.GoBack(string(r.cfg.StateDir), err); err != nil {
+		if _, err := c.trial.GoBack(r.cfg.StateDir(), err); err != nil {
 			r.log.Error("going back is not complete", "err", err)
 		}
 	}
@@ -192,7 +192,7 @@ func (r *restarts) candidate(ctx context.Context, upgrade *api.UpgradeRequest) (
 	if upgrade == nil && !r.restartBuilds() {
 		return candidate{path: r.self}, runnable(r.self)
 	}
-	place := program.Place(program.Built(string(r.cfg.StateDir)))
+	place := program.Place(program.Built(r.cfg.StateDir()))
 	if upgrade != nil {
 		place, err = program.PlaceOf(r.self)
 	} else if err = os.MkdirAll(filepath.Dir(place.Path()), 0o700); err != nil {
@@ -259,14 +259,14 @@ func (r *restarts) replaceProgram(ctx context.Context, place program.Place, sum,
 	defer r.verdict.Unlock()
 	err = place.KeepRunning(r.self)
 	if err == nil {
-		err = t.Save(string(r.cfg.StateDir))
+		err = t.Save(r.cfg.StateDir())
 	}
 	if err == nil {
 		err = place.Swap()
 	}
 	if err != nil {
 		t.End(program.WentBack, err.Error())
-		return nil, errors.Join(err, t.Save(string(r.cfg.StateDir)))
+		return nil, errors.Join(err, t.Save(r.cfg.StateDir()))
 	}
 	return t, nil
 }
@@ -276,7 +276,7 @@ func (r *restarts) examine(ctx context.Context, place program.Place) (version st
 	if err != nil {
 		return "", err
 	}
-	file, err := sqlite.Inspect(filepath.Join(string(r.cfg.StateDir), "ledger.db"))
+	file, err := sqlite.Inspect(filepath.Join(r.cfg.StateDir(), "ledger.db"))
 	if err != nil {
 		return "", err
 	}
@@ -308,11 +308,11 @@ func (b *base) build(ctx context.Context, source, next string) error {
 // none: the configured one, or that of a gateway that `go run` has started.
 func (b *base) restartSource() string {
 	switch {
-	case b.cfg.Source == config.SourceOff:
+	case b.cfg.Files.Source == config.SourceOff:
 		return ""
-	case b.cfg.Source != "":
-		return string(b.cfg.Source)
-	case program.IsTemporary(b.self) || b.self == program.Built(string(b.cfg.StateDir)):
+	case b.cfg.Files.Source != "":
+		return string(b.cfg.Files.Source)
+	case program.IsTemporary(b.self) || b.self == program.Built(b.cfg.StateDir()):
 		return builtFrom()
 	}
 	return ""
@@ -324,8 +324,8 @@ func (b *base) restartBuilds() bool { return b.restartSource() != "" }
 // knownSource returns the source tree of this program, empty if there is none on this
 // machine.
 func (b *base) knownSource() string {
-	if b.cfg.Source != "" && b.cfg.Source != config.SourceOff {
-		return string(b.cfg.Source)
+	if b.cfg.Files.Source != "" && b.cfg.Files.Source != config.SourceOff {
+		return string(b.cfg.Files.Source)
 	}
 	return builtFrom()
 }

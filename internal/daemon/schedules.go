@@ -31,7 +31,7 @@ func newScheduler(e *engine, people []*adapter) *schedule.Scheduler {
 		}
 		defer running.Release(1)
 		// A precheck runs where the agent does, with the environment of the agent's commands.
-		r, err := precheck.Run(ctx, line, string(e.cfg.CWD), claude.Environ(os.Environ(), e.cfg.PassEnv), precheck.Limit)
+		r, err := precheck.Run(ctx, line, string(e.cfg.Files.CWD), claude.Environ(os.Environ(), e.cfg.Claude.PassEnv), precheck.Limit)
 		return schedule.PrecheckResult{Status: r.Status, Said: r.Said}, err
 	}
 	admit := func(ctx context.Context, key core.ChannelKey) error {
@@ -49,7 +49,7 @@ func newScheduler(e *engine, people []*adapter) *schedule.Scheduler {
 		Log:        e.log,
 		Precheck:   check,
 		Admit:      admit,
-		BuiltIns:   []schedule.BuiltIn{heartbeat.Job(e.cfg)},
+		BuiltIns:   []schedule.BuiltIn{heartbeat.Job(e.cfg.Heartbeat)},
 		Waiter:     e.manager.Lookup,
 		Push:       e.push.Send,
 	})
@@ -61,8 +61,8 @@ func newScheduler(e *engine, people []*adapter) *schedule.Scheduler {
 func (b *base) keepHeartbeat(echo bool) {
 	dir, _ := config.WorkingDir() // an empty directory is refused
 	in := heartbeat.Ensure(b.life, heartbeat.Host{Config: b.cfg, Service: service.Local(), Request: service.Request{
-		Binary: b.self, Dir: dir, Environ: b.environ, Claude: string(b.cfg.Claude), Echo: echo,
-		StateDir: string(b.cfg.StateDir), Interval: time.Duration(b.cfg.HeartbeatInterval),
+		Binary: b.self, Dir: dir, Environ: b.environ, Claude: string(b.cfg.Claude.Command), Echo: echo,
+		StateDir: b.cfg.StateDir(), Interval: time.Duration(b.cfg.Heartbeat.Interval),
 	}})
 	switch {
 	case b.life.Err() != nil:

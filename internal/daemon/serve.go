@@ -52,7 +52,7 @@ func Serve() (status int, err error) {
 	log := supervisorLog{cfg: cfg, detached: logfile.IsLog(os.Stderr, usualLog(cfg))}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the reader of the log may go
 	return supervisor.Run(supervisor.Options{
-		StateDir: string(cfg.StateDir), Environ: environ, Passed: passed, Log: newLog(cfg, log), BeforeStart: log.follow,
+		StateDir: cfg.StateDir(), Environ: environ, Passed: passed, Log: newLog(cfg, log), BeforeStart: log.follow,
 		WorkerEnviron: without(environ, "NOTIFY_SOCKET", "WATCHDOG_PID"), // a service manager knows the supervisor alone
 	}), nil
 }
@@ -123,4 +123,4 @@ func (l supervisorLog) follow() {
 	}
 }
 
-func usualLog(cfg config.Config) string { return filepath.Join(string(cfg.StateDir), logfile.Name) }
+func usualLog(cfg config.Config) string { return filepath.Join(cfg.StateDir(), logfile.Name) }

@@ -37,9 +37,9 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 	t := &toolsPart{base: e.base, hosts: e.hosts}
 	t.keeper = toolhost.New(toolhost.Options{
 		Self:          t.self,
-		ToolsDir:      string(t.cfg.ToolsDir),
-		KeepSnapshots: int(t.cfg.SnapshotsKeep),
-		Grants:        grants(t.cfg.ToolGrants),
+		ToolsDir:      t.cfg.ToolsDir(),
+		KeepSnapshots: int(t.cfg.Claude.Tools.SnapshotsKeep),
+		Grants:        grants(t.cfg.Claude.Tools.Grants),
 		Withheld:      t.cfg.OwnDirs(),
 		Log:           t.log,
 	})
@@ -161,7 +161,7 @@ func (t *toolsPart) metrics(w *metrics.Writer) {
 
 // warnOfUnknown warns of each name in BARECLAW_TOOLS that no tool has.
 func (t *toolsPart) warnOfUnknown() {
-	for name := range t.cfg.Tools.Names() {
+	for name := range t.cfg.Claude.Tools.Set.Names() {
 		if _, ok := t.registry.Find(name); !ok {
 			t.log.Warn("configuration", "problem", "BARECLAW_TOOLS names "+name+", but there is no such tool; sessions may use it once it is made")
 		}

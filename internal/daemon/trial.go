@@ -34,7 +34,7 @@ func (r *restarts) lookAt(ctx context.Context, pid int) error {
 		return errors.New("it is not ready")
 	case h.Ledger == nil:
 		return errors.New("it cannot read the ledger")
-	case h.Ledger.Problem != "" && !noRoom(string(r.cfg.StateDir)): // the old program would not even start then
+	case h.Ledger.Problem != "" && !noRoom(r.cfg.StateDir()): // the old program would not even start then
 		return fmt.Errorf("it cannot write the ledger: %s", h.Ledger.Problem)
 	}
 	return nil
@@ -48,7 +48,7 @@ func noRoom(dir string) bool {
 // takeTrial finds out at the start of this process whether its program is on trial. An upgrade that
 // was cut short is over.
 func (r *restarts) takeTrial() {
-	t, onTrial, err := program.Judge(string(r.cfg.StateDir), r.self)
+	t, onTrial, err := program.Judge(r.cfg.StateDir(), r.self)
 	r.onTrial.Store(onTrial)
 	switch {
 	case err != nil:
@@ -93,7 +93,7 @@ func (r *restarts) leaveTrial() {
 	if !r.onTrial.Load() {
 		return
 	}
-	if _, err := program.Amend(string(r.cfg.StateDir), func(t *program.Trial) { t.Leaving = true }); err != nil {
+	if _, err := program.Amend(r.cfg.StateDir(), func(t *program.Trial) { t.Leaving = true }); err != nil {
 		r.log.Error("the end of the trial is not noted", "err", err)
 	}
 }
@@ -124,7 +124,7 @@ const (
 func (r *restarts) tellOnce(ctx context.Context) (again bool) {
 	r.verdict.Lock()
 	defer r.verdict.Unlock()
-	t, err := program.Load(string(r.cfg.StateDir))
+	t, err := program.Load(r.cfg.StateDir())
 	if err != nil || t == nil || t.Notified || t.State == program.OnTrial || ctx.Err() != nil {
 		return false
 	}
@@ -158,7 +158,7 @@ func (r *restarts) tellOnce(ctx context.Context) (again bool) {
 }
 
 func (r *restarts) note(t *program.Trial) {
-	if err := t.Save(string(r.cfg.StateDir)); err != nil {
+	if err := t.Save(r.cfg.StateDir()); err != nil {
 		r.log.Error("the record of the upgrade is not written", "err", err)
 	}
 }
@@ -166,7 +166,7 @@ func (r *restarts) note(t *program.Trial) {
 // lastUpgrade returns the last upgrade; without any upgrade its state is "none".
 func (r *restarts) lastUpgrade() (api.Upgrade, error) {
 	none := api.Upgrade{State: "none"}
-	t, err := program.Load(string(r.cfg.StateDir))
+	t, err := program.Load(r.cfg.StateDir())
 	if errors.Is(err, program.ErrDamaged) { // must not prevent the next upgrade
 		r.log.Warn("what became of the last upgrade is not known", "err", err)
 		return none, nil

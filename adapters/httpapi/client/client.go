@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/tmaxmax/go-sse"
@@ -266,7 +265,7 @@ func Inherited() *Client {
 }
 
 // Socket returns the path of the Unix socket of a gateway with the configuration.
-func Socket(cfg config.Config) string { return filepath.Join(string(cfg.RuntimeDir), "api.sock") }
+func Socket(cfg config.Config) string { return filepath.Join(cfg.RuntimeDir(), "api.sock") }
 
 // Local returns a client of the gateway with the configuration, over its socket. What the socket
 // refuses is asked again as [Direct] does, outside of claude's sessions.
@@ -281,16 +280,16 @@ func Local(cfg config.Config) *Client {
 // Direct returns a client of the gateway with the configuration over TCP, where approvals
 // can be decided. The address is that of the running daemon, or else the configured one.
 func Direct(cfg config.Config) *Client {
-	h, err := lockfile.ReadHolder(filepath.Join(string(cfg.StateDir), lockfile.StateLockName))
+	h, err := lockfile.ReadHolder(filepath.Join(cfg.StateDir(), lockfile.StateLockName))
 	if err == nil && h.Address != "" && proc.Alive(h.PID, h.Start) {
 		return At(cfg, h.Address, true, "BARECLAW_STATE_DIR")
 	}
-	return At(cfg, net.JoinHostPort(string(cfg.Host), strconv.Itoa(int(cfg.Port))), false, "BARECLAW_STATE_DIR", "BARECLAW_HOST", "BARECLAW_PORT")
+	return At(cfg, cfg.HTTP.Address(), false, "BARECLAW_STATE_DIR", "BARECLAW_HOST", "BARECLAW_PORT")
 }
 
 // At returns a client for an address, HOST:PORT, with the token of the configuration, unless the
 // named variables, which decide the address, come from another file than the token. If live, a
 // gateway that runs is known to listen there.
 func At(cfg config.Config, address string, live bool, names ...string) *Client {
-	return trust{live: live, stateDir: string(cfg.StateDir), refusal: cfg.CheckTokenTarget(names...)}.client(address, cfg.HTTPToken.Reveal())
+	return trust{live: live, stateDir: cfg.StateDir(), refusal: cfg.CheckTokenTarget(names...)}.client(address, cfg.HTTP.Token.Reveal())
 }

@@ -25,7 +25,10 @@ func TestNothingForStrangers(t *testing.T) {
 	check.OK(t, os.Chmod(dir, 0o777))
 	tcp := roottest.ListenAs(t, roottest.Stranger, "tcp", "127.0.0.1:0", okAnswer)
 	unix := roottest.ListenAs(t, roottest.Stranger, "unix", filepath.Join(dir, "api.sock"), okAnswer)
-	cfg := config.Config{HTTPToken: config.HTTPToken{Secret: config.NewSecret("sesame")}, StateDir: config.Path(t.TempDir())}
+	cfg := config.Config{
+		HTTP:  config.HTTP{Token: config.HTTPToken{Secret: config.NewSecret("sesame")}},
+		Files: config.Files{StateDir: config.Path(t.TempDir())},
+	}
 	for name, c := range map[string]*Client{
 		"TCP": At(cfg, tcp.Addr().String(), false), "TCP, a gateway is on record": At(cfg, tcp.Addr().String(), true),
 		"Unix": OverSocket(unix.Addr().String()),
@@ -39,7 +42,7 @@ func TestNothingForStrangers(t *testing.T) {
 		t.Errorf("the stranger got %q", got)
 	}
 	// Root commands the gateway of the user to whom the state directory belongs.
-	lock := filepath.Join(string(cfg.StateDir), lockfile.StateLockName)
+	lock := filepath.Join(cfg.StateDir(), lockfile.StateLockName)
 	check.OK(t, os.WriteFile(lock, nil, 0o600))
 	check.OK(t, os.Chown(lock, roottest.Stranger, -1))
 	check.OK(t, At(cfg, tcp.Addr().String(), false).Do(t.Context(), "GET", "/health", nil, nil))
@@ -49,7 +52,7 @@ func TestNothingForStrangers(t *testing.T) {
 func TestNothingForNobody(t *testing.T) {
 	t.Parallel()
 	l := listen(t)
-	c := At(config.Config{HTTPToken: config.HTTPToken{Secret: config.NewSecret("sesame")}}, l.Addr().String(), true)
+	c := At(config.Config{HTTP: config.HTTP{Token: config.HTTPToken{Secret: config.NewSecret("sesame")}}}, l.Addr().String(), true)
 	begun := make(chan error, 1)
 	go func() { begun <- c.Do(t.Context(), "GET", "/health", nil, nil) }()
 	select {

@@ -54,7 +54,10 @@ func TestSocketRefusalIsAskedOverTCP(t *testing.T) {
 	t.Cleanup(socket.Close)
 	tcp := httptest.NewServer(answer("tcp", `{}`, 200))
 	t.Cleanup(tcp.Close)
-	cfg := config.Config{RuntimeDir: config.Path(filepath.Dir(path)), HTTPToken: config.HTTPToken{Secret: config.NewSecret("sesame")}}
+	cfg := config.Config{
+		HTTP:  config.HTTP{Token: config.HTTPToken{Secret: config.NewSecret("sesame")}},
+		Files: config.Files{RuntimeDir: config.Path(filepath.Dir(path))},
+	}
 	check.OK(t, setAddress(&cfg, tcp.Listener.Addr().String()))
 	for _, inSession := range []bool{false, true} {
 		if asked = nil; inSession {
@@ -81,7 +84,7 @@ func TestSocketRefusalIsAskedOverTCP(t *testing.T) {
 func setAddress(cfg *config.Config, address string) error {
 	addr, err := net.ResolveTCPAddr("tcp", address)
 	if err == nil {
-		cfg.Host, cfg.Port = "127.0.0.1", config.Port(addr.Port)
+		cfg.HTTP.Host, cfg.HTTP.Port = "127.0.0.1", config.Port(addr.Port)
 	}
 	return err
 }

@@ -88,7 +88,8 @@ func (r *run) lockPolling(w steps.Wizard) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := lockfile.Own(config.Config{UserDir: dir, TelegramToken: config.BotToken{Secret: config.NewSecret(r.bot.token)}}.TelegramLock(), os.Getpid(), lockfile.Try)
+	settings := config.Telegram{Token: config.BotToken{Secret: config.NewSecret(r.bot.token)}}
+	f, err := lockfile.Own(settings.LockFile(dir), os.Getpid(), lockfile.Try)
 	if errors.Is(err, lockfile.ErrHeld) {
 		return nil, steps.Trouble("a gateway of yours receives this bot's messages now, and would get the tap",
 			"stop it and run this again, or add the numeric id to BARECLAW_ALLOWED_USERS in "+w.Path())

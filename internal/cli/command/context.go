@@ -55,7 +55,7 @@ func (c *Context) Get(gateway *client.Client, path string, out any) error {
 	stateDir := ""
 	if !InSession() {
 		cfg, _ := c.LenientConfig()
-		stateDir = string(cfg.StateDir)
+		stateDir = cfg.StateDir()
 	}
 	if stateDir != "" {
 		go watchWorker(ctx, stateDir, cancel) // ends with ctx
@@ -122,7 +122,7 @@ func (c *Context) Client() (*client.Client, error) {
 func (c *Context) LiveClient() (*client.Client, error) {
 	gateway, err := c.Client()
 	if err == nil && !InSession() {
-		err = awaitWorker(c.Context, string(c.settings.StateDir))
+		err = awaitWorker(c.Context, c.settings.StateDir())
 	}
 	return gateway, err
 }
@@ -143,7 +143,7 @@ func (c *Context) Decider() (Decider, error) {
 	}
 	cfg, err := c.Config()
 	if err == nil {
-		err = awaitWorker(c.Context, string(cfg.StateDir))
+		err = awaitWorker(c.Context, cfg.StateDir())
 	}
 	if err != nil {
 		return Decider{}, err

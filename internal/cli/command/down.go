@@ -148,10 +148,10 @@ func Explain(c *Context, err error) error {
 		return err
 	}
 	cfg, _ := c.LenientConfig()
-	if cfg.StateDir == "" {
+	if cfg.StateDir() == "" {
 		return err
 	}
-	down, lookErr := LookDown(string(cfg.StateDir))
+	down, lookErr := LookDown(cfg.StateDir())
 	if lookErr != nil {
 		return errors.Join(err, lookErr)
 	}
@@ -210,10 +210,10 @@ func GatewayHere(c *Context) lockfile.Holder {
 		return lockfile.Holder{}
 	}
 	cfg, _ := c.LenientConfig()
-	if cfg.StateDir == "" {
+	if cfg.StateDir() == "" {
 		return lockfile.Holder{}
 	}
-	h, _, _ := statemark.Gateway(string(cfg.StateDir))
+	h, _, _ := statemark.Gateway(cfg.StateDir())
 	return h
 }
 

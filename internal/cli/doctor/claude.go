@@ -34,7 +34,7 @@ const (
 )
 
 func checkClaude(ctx context.Context, r *report) {
-	if r.cfg.Agent == config.AgentEcho {
+	if r.cfg.Claude.Agent == config.AgentEcho {
 		r.note("agent_echo", "The echo agent answers: BARECLAW_AGENT=echo is set.",
 			"It repeats what it is told; claude is not asked.", "set BARECLAW_AGENT=claude")
 		return
@@ -55,7 +55,7 @@ func checkClaude(ctx context.Context, r *report) {
 }
 
 func missing(r *report, err error) {
-	name := string(r.cfg.Claude)
+	name := string(r.cfg.Claude.Command)
 	if errors.Is(err, fs.ErrPermission) {
 		command := "set BARECLAW_CLAUDE to the path of claude"
 		if program.IsProgram(name) {
@@ -65,7 +65,7 @@ func missing(r *report, err error) {
 		return
 	}
 	why := "No message can be answered."
-	if r.cfg.Agent == config.AgentAuto {
+	if r.cfg.Claude.Agent == config.AgentAuto {
 		why = "The echo agent answers in its place, which only repeats what it is told."
 	}
 	r.problem("claude_missing", fmt.Sprintf("Claude Code was not found (looked for %q).", name), why,
@@ -159,7 +159,7 @@ var providers = [...]struct{ variable, name string }{
 // checkLogin reports the login available to claude. The check looks only for the
 // presence of secrets.
 func checkLogin(_ context.Context, r *report) {
-	if r.cfg.Agent == config.AgentEcho {
+	if r.cfg.Claude.Agent == config.AgentEcho {
 		return
 	}
 	seen := r.claudeEnviron()
@@ -180,7 +180,7 @@ func checkLogin(_ context.Context, r *report) {
 	if len(withheld) > 0 {
 		r.note("key_withheld", strings.Join(withheld, ", ")+" is set, and claude does not see it.",
 			"With a key, each use is paid for in place of a subscription, and every tool that claude runs could read it.",
-			"to use it all the same: BARECLAW_PASS_ENV="+strings.Join(slices.Concat(r.cfg.PassEnv, withheld), ","))
+			"to use it all the same: BARECLAW_PASS_ENV="+strings.Join(slices.Concat(r.cfg.Claude.PassEnv, withheld), ","))
 	}
 }
 

@@ -20,13 +20,13 @@ import (
 const moveState = "set BARECLAW_STATE_DIR to a directory on a local disk"
 
 func checkDirectories(_ context.Context, r *report) {
-	if dir := string(r.cfg.StateDir); dir != "" {
+	if dir := r.cfg.StateDir(); dir != "" {
 		checkState(r, dir)
 	}
-	if dir := string(r.cfg.RuntimeDir); dir != "" {
+	if dir := r.cfg.RuntimeDir(); dir != "" {
 		checkRuntime(r, dir)
 	}
-	if dir := string(r.cfg.CWD); dir != "" && unix.Access(dir, unix.W_OK|unix.X_OK) != nil {
+	if dir := string(r.cfg.Files.CWD); dir != "" && unix.Access(dir, unix.W_OK|unix.X_OK) != nil {
 		command := "set BARECLAW_CWD to a directory of yours"
 		if info, err := os.Stat(dir); err == nil && owner(info) == os.Getuid() {
 			command = "chmod u+rwx " + quote(dir)
@@ -140,7 +140,7 @@ const clockSlack = 2 * time.Minute
 func checkClock(_ context.Context, r *report) {
 	now := time.Now()
 	paths := []string{r.Self}
-	if dir := string(r.cfg.StateDir); dir != "" {
+	if dir := r.cfg.StateDir(); dir != "" {
 		paths = append(paths, filepath.Join(dir, "ledger.db"), filepath.Join(dir, "ledger.db-wal"))
 	}
 	for _, path := range paths {
@@ -174,7 +174,7 @@ const (
 )
 
 func checkDisk(ctx context.Context, r *report) {
-	dir := string(r.cfg.StateDir)
+	dir := r.cfg.StateDir()
 	if dir == "" {
 		return
 	}

@@ -69,8 +69,8 @@ func serviceHere(c *command.Context, cfg config.Config) (service.Spec, error) {
 		return service.Spec{}, err
 	}
 	spec, err := service.NewSpec(service.Request{
-		Binary: c.Self, Dir: dir, Environ: c.Environ, Claude: string(cfg.Claude), StateDir: string(cfg.StateDir), Interval: time.Duration(cfg.HeartbeatInterval),
-		Echo: cfg.Agent == config.AgentEcho,
+		Binary: c.Self, Dir: dir, Environ: c.Environ, Claude: string(cfg.Claude.Command), StateDir: cfg.StateDir(), Interval: time.Duration(cfg.Heartbeat.Interval),
+		Echo: cfg.Claude.Agent == config.AgentEcho,
 	})
 	if here, _ := os.Getwd(); here != dir { // the service would read other settings
 		err = errors.Join(err, errors.New("this is not the directory where the gateway's .env is"))
@@ -201,11 +201,11 @@ func newLook(o Options) *look {
 	l := &look{Options: o, cfg: o.Report.Config}
 	_, _, err := peercred.TCPUID(nil, nil)
 	l.tellsPeers = err != nil // where the system should know the user, the gateway refuses unknown users
-	l.claude = sync.OnceValues(func() (string, error) { return exec.LookPath(string(l.cfg.Claude)) })
+	l.claude = sync.OnceValues(func() (string, error) { return exec.LookPath(string(l.cfg.Claude.Command)) })
 	l.holder = sync.OnceValue(func() (h holder) {
-		if l.cfg.StateDir != "" {
+		if l.cfg.StateDir() != "" {
 			var err error
-			h.Holder, h.alive, err = statemark.Gateway(string(l.cfg.StateDir))
+			h.Holder, h.alive, err = statemark.Gateway(l.cfg.StateDir())
 			h.known = err == nil
 		}
 		return h
@@ -245,7 +245,7 @@ func (l *look) loginAdvice() string {
 	return claude.LoginAdvice(term.SafeLine(cmp.Or(file, "~/.config/bareclaw/.env")))
 }
 
-func (l *look) claudeEnviron() []string { return claude.Environ(l.Environ, l.cfg.PassEnv) }
+func (l *look) claudeEnviron() []string { return claude.Environ(l.Environ, l.cfg.Claude.PassEnv) }
 
 // quote returns a path as one word of a shell's command line.
 func quote(path string) string { return shellquote.Word(path) }

@@ -165,7 +165,7 @@ func TestServices(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			o := Options{Report: config.Report{Config: config.Config{Heartbeat: config.HeartbeatOff}}}
+			o := Options{Report: config.Report{Config: config.Config{Heartbeat: config.Heartbeat{Mode: config.HeartbeatOff}}}}
 			if row.m != nil {
 				o.Services = row.m
 			}
@@ -222,7 +222,10 @@ func TestHeartbeatThatIsNotInstalled(t *testing.T) {
 			if err := heartbeat.SaveConsent(dir, c.consent); err != nil {
 				t.Fatal(err)
 			}
-			cfg := config.Config{StateDir: config.Path(dir), Heartbeat: c.setting, HeartbeatInterval: config.Interval(time.Hour)}
+			cfg := config.Config{
+				Files:     config.Files{StateDir: config.Path(dir)},
+				Heartbeat: config.Heartbeat{Mode: c.setting, Interval: config.Interval(time.Hour)},
+			}
 			found := of(t, checkService, newLook(Options{Services: &fakeManager{}, Report: config.Report{Config: cfg}}))
 			if c.want == "" {
 				tells(t, found, "service_missing") // that of the gateway
@@ -241,11 +244,11 @@ func TestHeartbeatThatIsNotInstalled(t *testing.T) {
 func TestPeersThatTheSystemDoesNotTell(t *testing.T) {
 	t.Parallel()
 	var o Options
-	o.Report.Config.Host = "127.0.0.1"
+	o.Report.Config.HTTP.Host = "127.0.0.1"
 	l := newLook(o)
 	l.tellsPeers = false
 	tells(t, of(t, checkExposure, l), "peer_unknown")
-	l.cfg.HTTPToken = config.HTTPToken{Secret: config.NewSecret("0123456789abcdef")}
+	l.cfg.HTTP.Token = config.HTTPToken{Secret: config.NewSecret("0123456789abcdef")}
 	tells(t, of(t, checkExposure, l), "")
 	if runtime.GOOS == "linux" {
 		tells(t, of(t, checkExposure, newLook(o)), "")

@@ -24,7 +24,7 @@ import (
 
 func checkGateway(ctx context.Context, r *report) {
 	h := r.holder()
-	stoppedAt, stopped := statemark.StoppedAt(string(r.cfg.StateDir))
+	stoppedAt, stopped := statemark.StoppedAt(r.cfg.StateDir())
 	switch {
 	case h.alive && h.LacksWorker():
 		r.problem("gateway_crashing", fmt.Sprintf("The gateway (pid %d) crashes: its worker has ended, and is started again after a pause of a minute at most.", h.PID),
@@ -121,21 +121,21 @@ func checkAddress(ctx context.Context, r *report) {
 	if r.Report.Wrong("BARECLAW_PORT") || r.Report.Wrong("BARECLAW_HOST") {
 		return
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(string(r.cfg.Host), "0"))
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(string(r.cfg.HTTP.Host), "0"))
 	if err != nil {
-		r.problem("address_foreign", fmt.Sprintf("%s (BARECLAW_HOST) is not an address of this machine: %v.", string(r.cfg.Host), err),
+		r.problem("address_foreign", fmt.Sprintf("%s (BARECLAW_HOST) is not an address of this machine: %v.", r.cfg.HTTP.Host, err),
 			"The gateway cannot listen there, and does not start.", "set BARECLAW_HOST to 127.0.0.1, or to another address of this machine")
 		return
 	}
 	defer func() { _ = l.Close() }()
-	address := net.JoinHostPort(string(r.cfg.Host), strconv.Itoa(int(r.cfg.Port)))
+	address := r.cfg.HTTP.Address()
 	switch h := r.holder(); {
-	case h.alive && sameAddress(h.Address, l.Addr().String(), int(r.cfg.Port)):
+	case h.alive && sameAddress(h.Address, l.Addr().String(), int(r.cfg.HTTP.Port)):
 		r.ok("The gateway (pid %d) listens on %s.", h.PID, h.Address)
 	case h.alive:
 		r.warning("address_changed", fmt.Sprintf("The gateway (pid %d) listens on %s, not on %s as is configured.", h.PID, h.Address, address),
 			"It was started with other settings.", "bareclaw restart")
-	case r.cfg.Port == 0:
+	case r.cfg.HTTP.Port == 0:
 		r.ok("A free port will be picked.")
 	default:
 		tryAddress(ctx, r, address)
@@ -143,7 +143,7 @@ func checkAddress(ctx context.Context, r *report) {
 }
 
 func tryAddress(ctx context.Context, r *report, address string) {
-	port := int(r.cfg.Port)
+	port := int(r.cfg.HTTP.Port)
 	who := listener(port)
 	if strings.HasPrefix(who, "systemd ") { // a connection would start the gateway
 		r.ok("systemd listens on port %d, and starts the gateway with the first connection.", port)
@@ -180,9 +180,9 @@ func checkExposure(_ context.Context, r *report) {
 	if r.Report.Wrong("BARECLAW_HOST") || r.Report.Wrong("BARECLAW_HTTP_TOKEN") {
 		return // checkConfiguration reports a reachable host without a token
 	}
-	guarded := r.cfg.HTTPToken.IsSet()
-	if !config.IsLoopback(string(r.cfg.Host)) {
-		r.warning("exposed", "The gateway listens on "+string(r.cfg.Host)+", which others can reach.",
+	guarded := r.cfg.HTTP.Token.IsSet()
+	if !config.IsLoopback(string(r.cfg.HTTP.Host)) {
+		r.warning("exposed", "The gateway listens on "+string(r.cfg.HTTP.Host)+", which others can reach.",
 			"HTTP is not encrypted: who can listen on the way reads the token, and whoever has it runs commands as this user.",
 			"set BARECLAW_HOST=127.0.0.1 and put a reverse proxy with TLS before it")
 	}
@@ -200,10 +200,10 @@ func checkExposure(_ context.Context, r *report) {
 }
 
 func checkSessions(_ context.Context, r *report) {
-	if r.cfg.StateDir == "" {
+	if r.cfg.StateDir() == "" {
 		return
 	}
-	i, err := sessionhost.Inspect(string(r.cfg.StateDir))
+	i, err := sessionhost.Inspect(r.cfg.StateDir())
 	if err != nil {
 		r.problem("sessions_unknown", err.Error()+".", "It is not known whether processes of sessions were left behind.", "")
 		return

@@ -24,10 +24,10 @@ const (
 )
 
 func checkLedger(ctx context.Context, r *report) {
-	if r.cfg.StateDir == "" {
+	if r.cfg.StateDir() == "" {
 		return
 	}
-	path := filepath.Join(string(r.cfg.StateDir), "ledger.db")
+	path := filepath.Join(r.cfg.StateDir(), "ledger.db")
 	e, err := sqlite.Examine(ctx, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

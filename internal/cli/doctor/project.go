@@ -15,8 +15,8 @@ const settingSources = "BARECLAW_SETTING_SOURCES"
 // checkProject names the files by which the directory that claude works in, which may be a cloned
 // repository, decides what is run. Somebody who has set BARECLAW_SETTING_SOURCES has decided.
 func checkProject(_ context.Context, r *report) {
-	if r.cfg.Agent != config.AgentEcho && r.cfg.CWD != "" {
-		r.project(string(r.cfg.CWD), r.Environ)
+	if r.cfg.Claude.Agent != config.AgentEcho && r.cfg.Files.CWD != "" {
+		r.project(string(r.cfg.Files.CWD), r.Environ)
 	}
 }
 

@@ -31,7 +31,7 @@ func checkService(ctx context.Context, r *report) {
 		return
 	}
 	checkJob(ctx, r, service.Gateway, "The gateway", "bareclaw service install", why)
-	if r.cfg.Heartbeat == config.HeartbeatOn || r.cfg.Heartbeat != config.HeartbeatOff && !heartbeat.Declined(string(r.cfg.StateDir)) {
+	if r.cfg.Heartbeat.Mode == config.HeartbeatOn || r.cfg.Heartbeat.Mode != config.HeartbeatOff && !heartbeat.Declined(r.cfg.StateDir()) {
 		why := "Nobody looks around regularly, nor starts the gateway if it is down."
 		if !heartbeat.Asks(r.cfg) {
 			why = "Nobody starts the gateway if it is down."
@@ -51,7 +51,7 @@ func checkJob(ctx context.Context, r *report, job service.Job, name, command, wh
 		return
 	case !st.Installed && job == service.Heartbeat && heartbeat.Asks(r.cfg):
 		r.note("service_missing", name+" is not installed as a service.", why,
-			"`"+command+"`, which has Claude asked every "+humanize.Span(time.Duration(r.cfg.HeartbeatInterval))+"; with --revive it asks nothing, and costs nothing")
+			"`"+command+"`, which has Claude asked every "+humanize.Span(time.Duration(r.cfg.Heartbeat.Interval))+"; with --revive it asks nothing, and costs nothing")
 		return
 	case !st.Installed:
 		r.note("service_missing", name+" is not installed as a service.", why, command)
@@ -91,10 +91,10 @@ func checkJob(ctx context.Context, r *report, job service.Job, name, command, wh
 // source, and returns the advice. what is empty if the service starts the current
 // program.
 func StartsOlder(cfg config.Config, self string, st service.Status) (what, command string) {
-	if !st.Installed || !st.Current || cfg.Source == config.SourceOff {
+	if !st.Installed || !st.Current || cfg.Files.Source == config.SourceOff {
 		return "", ""
 	}
-	built, newer := program.NewerBuild(string(cfg.StateDir), self)
+	built, newer := program.NewerBuild(cfg.StateDir(), self)
 	if !newer {
 		return "", ""
 	}

@@ -24,20 +24,20 @@ import (
 )
 
 func checkTools(ctx context.Context, r *report) {
-	if dir := string(r.cfg.ToolsDir); dir != "" {
+	if dir := r.cfg.ToolsDir(); dir != "" {
 		checkToolsDir(r, dir)
 		if snapshots := toolhost.SnapshotsDir(dir); exists(snapshots) && unix.Access(snapshots, unix.W_OK|unix.X_OK) != nil {
 			r.warning("tools_unwritable", "The snapshots of tools in "+snapshots+" cannot be written.",
 				"Tools cannot be rolled back to a state that is not kept.", "ls -ld "+quote(snapshots))
 		}
 	}
-	for _, g := range r.cfg.ToolGrants {
+	for _, g := range r.cfg.Claude.Tools.Grants {
 		if g.Dir != "" {
 			checkGrant(r, g)
 		}
 	}
-	if r.cfg.ToolHostAddr != "" && !r.Report.Wrong("BARECLAW_TOOLHOST_ADDR") {
-		checkToolAddress(ctx, r, string(r.cfg.ToolHostAddr))
+	if r.cfg.Claude.Tools.HostAddr != "" && !r.Report.Wrong("BARECLAW_TOOLHOST_ADDR") {
+		checkToolAddress(ctx, r, string(r.cfg.Claude.Tools.HostAddr))
 	}
 	if runtime.GOOS == "linux" { // other systems have no Landlock
 		abi, err := landlock.LandlockGetABIVersion()
@@ -83,7 +83,7 @@ func checkGrant(r *report, g config.ToolGrant) {
 			"Tools that need it fail.", change)
 		return
 	}
-	never := withheld.Dirs(append(r.cfg.OwnDirs(), string(r.cfg.ToolsDir), toolhost.SnapshotsDir(string(r.cfg.ToolsDir)), toolhost.GoodDir(string(r.cfg.ToolsDir))))
+	never := withheld.Dirs(append(r.cfg.OwnDirs(), r.cfg.ToolsDir(), toolhost.SnapshotsDir(r.cfg.ToolsDir()), toolhost.GoodDir(r.cfg.ToolsDir())))
 	if dir, err := filepath.EvalSymlinks(g.Dir); err == nil && never.Contain(dir) {
 		r.warning("grant_withheld", fmt.Sprintf("Tools cannot use the directory %s, which BARECLAW_TOOL_GRANTS names: %v.", g.Dir, withheld.ErrWithheld),
 			"Tools that need it fail.", "change BARECLAW_TOOL_GRANTS")

@@ -42,7 +42,7 @@ var errStart = errors.New("claude did not get ready")
 // answer proves a valid login and a compatible protocol.
 func checkTurn(ctx context.Context, r *report) {
 	path, err := r.claude()
-	if !r.Turn || r.Offline || err != nil || r.cfg.Agent == config.AgentEcho {
+	if !r.Turn || r.Offline || err != nil || r.cfg.Claude.Agent == config.AgentEcho {
 		return
 	}
 	dir, err := os.MkdirTemp("", "bareclaw-doctor-")
@@ -54,7 +54,7 @@ func checkTurn(ctx context.Context, r *report) {
 	defer func() { _ = os.RemoveAll(dir) }() // a remainder goes with the system's other temporary files
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	limit := time.Duration(r.cfg.StartTimeout)
+	limit := time.Duration(r.cfg.Turns.StartTimeout)
 	if limit <= 0 {
 		limit = startBound
 	}
@@ -82,7 +82,7 @@ type turn struct {
 // command line is that of the gateway's sessions, without persistence, tools and most of the
 // prompt, which would cost money.
 func (t *turn) run(ctx context.Context, cancel context.CancelCauseFunc, path, dir string) (ended bool, exit error) {
-	launch := claude.Launch{SessionID: uuid.NewString(), MaxTurns: 1, Model: string(t.cfg.Model), PermissionMode: string(t.cfg.PermissionMode)}
+	launch := claude.Launch{SessionID: uuid.NewString(), MaxTurns: 1, Model: string(t.cfg.Claude.Model), PermissionMode: string(t.cfg.Claude.PermissionMode)}
 	cmd := exec.CommandContext(ctx, path, append(launch.Args(),
 		"--tools", "", "--strict-mcp-config", "--no-session-persistence", "--system-prompt", "Answer with the word OK.")...)
 	ownGroup(cmd)

@@ -45,9 +45,9 @@ func (b *Backup) Run(c *command.Context, cfg config.Config) error {
 	}
 	defer func() { _ = os.RemoveAll(work) }()
 	copied := filepath.Join(work, backup.Ledger)
-	if err := sqlite.Copy(filepath.Join(string(cfg.StateDir), backup.Ledger), copied); err != nil {
+	if err := sqlite.Copy(filepath.Join(cfg.StateDir(), backup.Ledger), copied); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there is nothing to back up: %s holds no ledger", string(cfg.StateDir))
+			return fmt.Errorf("there is nothing to back up: %s holds no ledger", cfg.StateDir())
 		}
 		return err
 	}
@@ -110,22 +110,22 @@ func envParts(role config.Role) (parts []backup.Part, err error) {
 // stateParts are the other files except the ledger.
 func stateParts(cfg config.Config) []backup.Part {
 	return []backup.Part{
-		{Name: backup.Sessions, Path: string(cfg.SessionFile), What: "session ids"},
+		{Name: backup.Sessions, Path: string(cfg.Files.SessionFile), What: "session ids"},
 		{Name: backup.Notes, Path: filepath.Join(cfg.ConfigDir, "notes.md"), What: "Claude's notes"},
 	}
 }
 
 func mediaPart(cfg config.Config) backup.Part {
-	return backup.Part{Name: backup.Media, Path: filepath.Join(string(cfg.StateDir), "media"), What: "received"}
+	return backup.Part{Name: backup.Media, Path: filepath.Join(cfg.StateDir(), "media"), What: "received"}
 }
 
 // toolParts are the tools directory and its snapshots, as far as there are files. The directory
 // of snapshots may have entries of others, which are not saved.
 func toolParts(cfg config.Config) (parts []backup.Part) {
-	if entries, err := os.ReadDir(string(cfg.ToolsDir)); err == nil && len(entries) > 0 {
-		parts = append(parts, backup.Part{Name: backup.Tools, Path: string(cfg.ToolsDir), What: "of tools"})
+	if entries, err := os.ReadDir(cfg.ToolsDir()); err == nil && len(entries) > 0 {
+		parts = append(parts, backup.Part{Name: backup.Tools, Path: cfg.ToolsDir(), What: "of tools"})
 	}
-	dir := toolhost.SnapshotsDir(string(cfg.ToolsDir))
+	dir := toolhost.SnapshotsDir(cfg.ToolsDir())
 	if ids := snapshotsIn(dir); len(ids) > 0 {
 		parts = append(parts, backup.Part{Name: backup.Snapshots, Path: dir, What: "of tools' snapshots", Only: ids})
 	}

@@ -45,10 +45,10 @@ func (h *HeartbeatInstall) Run(c *command.Context, cfg config.Config, r service.
 		return err
 	}
 	consent := heartbeat.ConsentAsk
-	if h.Revive || cfg.Heartbeat == config.HeartbeatRevive {
+	if h.Revive || cfg.Heartbeat.Mode == config.HeartbeatRevive {
 		consent = heartbeat.ConsentRevive
 	}
-	if err := heartbeat.SaveConsent(string(cfg.StateDir), consent); err != nil {
+	if err := heartbeat.SaveConsent(cfg.StateDir(), consent); err != nil {
 		return err
 	}
 	did, err := h.manager().Install(c.Context, service.Heartbeat, spec)
@@ -56,10 +56,10 @@ func (h *HeartbeatInstall) Run(c *command.Context, cfg config.Config, r service.
 	if err != nil {
 		return err
 	}
-	if cfg.Heartbeat == config.HeartbeatOff {
+	if cfg.Heartbeat.Mode == config.HeartbeatOff {
 		c.Say([]string{"BARECLAW_HEARTBEAT is off: gateways that start will not bring it up to date"})
 	}
-	c.Say([]string{asking(heartbeat.Asks(cfg), cfg.Heartbeat, humanize.Span(time.Duration(cfg.HeartbeatInterval)))})
+	c.Say([]string{asking(heartbeat.Asks(cfg), cfg.Heartbeat.Mode, humanize.Span(time.Duration(cfg.Heartbeat.Interval)))})
 	return nil
 }
 
@@ -84,12 +84,12 @@ type HeartbeatUninstall struct {
 // Run uninstalls the job. The refusal is recorded first, because a gateway may be
 // starting.
 func (h *HeartbeatUninstall) Run(c *command.Context, cfg config.Config) error {
-	if err := heartbeat.SaveConsent(string(cfg.StateDir), heartbeat.ConsentNo); err != nil {
+	if err := heartbeat.SaveConsent(cfg.StateDir(), heartbeat.ConsentNo); err != nil {
 		return err
 	}
 	did, err := h.manager().Uninstall(c.Context, service.Heartbeat)
 	c.Say(did)
-	if err == nil && cfg.Heartbeat == config.HeartbeatOn {
+	if err == nil && cfg.Heartbeat.Mode == config.HeartbeatOn {
 		c.Say([]string{"BARECLAW_HEARTBEAT is on: the next gateway that starts installs it again"})
 	}
 	return err
@@ -120,7 +120,7 @@ func (h *HeartbeatRun) Run(c *command.Context, cfg config.Config) error {
 	o.Out = c.Err
 	began := time.Now()
 	ran := heartbeat.Run(c.Context, o)
-	records, err := heartbeat.Read(string(cfg.StateDir))
+	records, err := heartbeat.Read(cfg.StateDir())
 	var recorded struct {
 		Tick *heartbeat.Tick `json:"tick"` // null: another tick was at work
 	}

@@ -213,7 +213,7 @@ func (u *Upgrade) replace(c *command.Context, gateway *client.Client, file strin
 	if err != nil {
 		return err
 	}
-	if h, alive, _ := statemark.Gateway(string(cfg.StateDir)); alive { // for example with another XDG_RUNTIME_DIR; without a trial nothing would roll back
+	if h, alive, _ := statemark.Gateway(cfg.StateDir()); alive { // for example with another XDG_RUNTIME_DIR; without a trial nothing would roll back
 		return fmt.Errorf("nothing was changed: the gateway's process %d is there, and cannot be reached %s. "+
 			"Does XDG_RUNTIME_DIR differ from the gateway's? If the gateway hangs, `bareclaw stop --now` ends it", h.PID, gateway.Where())
 	}
@@ -245,7 +245,7 @@ func (u *Upgrade) replace(c *command.Context, gateway *client.Client, file strin
 	if have, err := program.Sum(place.Path()); err != nil || have == sum {
 		return errors.Join(err, fmt.Errorf("%s is that program already, %s", place.Path(), info.Version))
 	}
-	records, err := sqlite.Inspect(filepath.Join(string(cfg.StateDir), "ledger.db"))
+	records, err := sqlite.Inspect(filepath.Join(cfg.StateDir(), "ledger.db"))
 	if err == nil {
 		err = info.Reads(records.MinReader)
 	} else if errors.Is(err, os.ErrNotExist) {

@@ -77,18 +77,18 @@ func (r *Restore) Run(c *command.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("nothing was restored, since no gateway starts with these settings: %w", err)
 	}
-	lock, err := lockfile.AcquireState(string(cfg.StateDir))
+	lock, err := lockfile.AcquireState(cfg.StateDir())
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	if err := hostsAtWork(string(cfg.StateDir)); err != nil {
+	if err := hostsAtWork(cfg.StateDir()); err != nil {
 		return err
 	}
 	if err := p.putState(work, cfg); err != nil {
 		return err
 	}
-	if err := statemark.ClearRestoring(string(cfg.StateDir)); err != nil {
+	if err := statemark.ClearRestoring(cfg.StateDir()); err != nil {
 		return err
 	}
 	return r.report(c, p, a)
@@ -197,21 +197,21 @@ func (p *placing) putAll(work string, all []backup.Part) error {
 
 // putState replaces the ledger and its files. Until that is complete no gateway starts.
 func (p *placing) putState(work string, cfg config.Config) error {
-	marked, err := statemark.MarkRestoring(string(cfg.StateDir))
+	marked, err := statemark.MarkRestoring(cfg.StateDir())
 	if err != nil {
 		return err
 	}
 	if marked {
-		p.back = append(p.back, func() error { return statemark.ClearRestoring(string(cfg.StateDir)) })
+		p.back = append(p.back, func() error { return statemark.ClearRestoring(cfg.StateDir()) })
 	}
-	database := filepath.Join(string(cfg.StateDir), backup.Ledger)
-	for _, path := range []string{database + "-wal", database + "-shm", filepath.Join(string(cfg.StateDir), "hosts")} { // parts of the old ledger
+	database := filepath.Join(cfg.StateDir(), backup.Ledger)
+	for _, path := range []string{database + "-wal", database + "-shm", filepath.Join(cfg.StateDir(), "hosts")} { // parts of the old ledger
 		if err := p.clear(path); err != nil {
 			return err
 		}
 	}
 	return p.putAll(work, slices.Concat(stateParts(cfg), []backup.Part{
-		{Name: backup.Media, Path: mediaPart(cfg).Path, What: "received files"}, {Name: backup.Tools, Path: string(cfg.ToolsDir), What: "tools"},
+		{Name: backup.Media, Path: mediaPart(cfg).Path, What: "received files"}, {Name: backup.Tools, Path: cfg.ToolsDir(), What: "tools"},
 	}, p.missingSnapshots(work, cfg), []backup.Part{{Name: backup.Ledger, Path: database, What: "the ledger"}}))
 }
 
@@ -220,7 +220,7 @@ func (p *placing) putState(work string, cfg config.Config) error {
 func (p *placing) missingSnapshots(work string, cfg config.Config) (parts []backup.Part) {
 	const what = "snapshots of tools"
 	for _, id := range snapshotsIn(filepath.Join(work, backup.Snapshots)) {
-		path := filepath.Join(toolhost.SnapshotsDir(string(cfg.ToolsDir)), id)
+		path := filepath.Join(toolhost.SnapshotsDir(cfg.ToolsDir()), id)
 		if _, err := os.Lstat(path); err != nil {
 			parts = append(parts, backup.Part{Name: backup.Snapshots + id, Path: path, What: what})
 		} else if !slices.Contains(p.same, what) {

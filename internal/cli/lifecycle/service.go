@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"bareclaw/core/config"
@@ -76,7 +74,7 @@ func (w where) ProvideConfig(c *command.Context) (config.Config, error) {
 func (p place) ProvideRequest(c *command.Context, cfg config.Config) (service.Request, error) {
 	dir, err := p.enter(c)
 	r := service.Request{
-		Binary: c.Self, Dir: dir, Environ: c.Environ, Claude: string(cfg.Claude), StateDir: string(cfg.StateDir), Interval: time.Duration(cfg.HeartbeatInterval),
+		Binary: c.Self, Dir: dir, Environ: c.Environ, Claude: string(cfg.Claude.Command), StateDir: cfg.StateDir(), Interval: time.Duration(cfg.Heartbeat.Interval),
 	}
 	if p.Binary != "" {
 		r.Binary, r.Chosen = p.Binary, true
@@ -122,10 +120,10 @@ func (s *ServiceInstall) Run(c *command.Context, cfg config.Config, r service.Re
 		r.Environ = append(slices.Clone(r.Environ), variable+"="+s.Source)
 	}
 	if s.Socket {
-		if cfg.Port == 0 {
+		if cfg.HTTP.Port == 0 {
 			return errors.New("--socket needs a port: set BARECLAW_PORT to one that is not 0")
 		}
-		r.Listen = net.JoinHostPort(string(cfg.Host), strconv.Itoa(int(cfg.Port)))
+		r.Listen = cfg.HTTP.Address()
 	}
 	spec, err := service.NewSpec(r)
 	if s.Print {
@@ -173,7 +171,7 @@ type ServiceUninstall struct {
 func (s *ServiceUninstall) Run(c *command.Context) error {
 	_, err := s.enter(c)
 	cfg, errConfig := c.Config()
-	if err := keepDown(c.Context, string(cfg.StateDir), func() error {
+	if err := keepDown(c.Context, cfg.StateDir(), func() error {
 		did, err := s.manager().Uninstall(c.Context, service.Gateway)
 		c.Say(did)
 		return err
@@ -183,13 +181,13 @@ func (s *ServiceUninstall) Run(c *command.Context) error {
 	if err != nil || errConfig != nil { // without a configuration the remaining files are unknown
 		return err
 	}
-	if err := hostsAtWork(string(cfg.StateDir)); err != nil {
+	if err := hostsAtWork(cfg.StateDir()); err != nil {
 		c.Say([]string{err.Error()})
 	}
 	if job, err := s.manager().Status(c.Context, service.Heartbeat, service.Spec{}); err == nil && job.Installed {
 		c.Say([]string{"the heartbeat is installed, and starts the gateway again after the next boot: `bareclaw heartbeat uninstall` ends that"})
 	}
-	_, err = fmt.Fprintf(c.Out, "What the gateway keeps stays: %s, %s and your .env. Remove them if you are done with it.\n", term.SafeLine(string(cfg.StateDir)), term.SafeLine(string(cfg.SessionFile)))
+	_, err = fmt.Fprintf(c.Out, "What the gateway keeps stays: %s, %s and your .env. Remove them if you are done with it.\n", term.SafeLine(cfg.StateDir()), term.SafeLine(string(cfg.Files.SessionFile)))
 	return err
 }
 
@@ -276,7 +274,7 @@ func (*ServiceStop) Help() string { return (*Stop)(nil).Help() }
 
 // Run runs the command.
 func (s *ServiceStop) Run(c *command.Context, managed Management, cfg config.Config) error {
-	return (&stopping{c, string(cfg.StateDir), managed, s.manager(), s.stopFlags}).run()
+	return (&stopping{c, cfg.StateDir(), managed, s.manager(), s.stopFlags}).run()
 }
 
 // ServiceRestart ends the installed service and starts it.
@@ -305,9 +303,9 @@ func (w where) ProvideInstalled(c *command.Context) (Management, error) {
 	if err := manager.Available(c.Context); err != nil {
 		return Management{}, err
 	}
-	managed, err := ManagedBy(c.Context, manager, string(cfg.StateDir))
+	managed, err := ManagedBy(c.Context, manager, cfg.StateDir())
 	if err == nil && managed.Manager == nil {
-		err = fmt.Errorf("there is no service of the gateway whose state is in %s; `bareclaw service install` installs it", string(cfg.StateDir))
+		err = fmt.Errorf("there is no service of the gateway whose state is in %s; `bareclaw service install` installs it", cfg.StateDir())
 	}
 	return managed, err
 }
@@ -315,7 +313,7 @@ func (w where) ProvideInstalled(c *command.Context) (Management, error) {
 // startService starts a service unless another gateway is in the way, and reports the new
 // process.
 func startService(c *command.Context, cfg config.Config, managed Management, done string, start func(context.Context, service.Job) error) error {
-	if h, alive, _ := statemark.Gateway(string(cfg.StateDir)); alive && !managed.active() {
+	if h, alive, _ := statemark.Gateway(cfg.StateDir()); alive && !managed.active() {
 		return fmt.Errorf("%w: pid %d, at %s; `bareclaw stop` ends it, and `bareclaw service install --take-over` has the service take its place",
 			service.ErrHeld, h.PID, h.Address)
 	}

@@ -53,7 +53,7 @@ func (s *Start) Run(c *command.Context) error {
 		return err
 	}
 	manager := service.Local()
-	managed, err := ManagedBy(c.Context, manager, string(cfg.StateDir))
+	managed, err := ManagedBy(c.Context, manager, cfg.StateDir())
 	if err != nil {
 		return err
 	}
@@ -69,12 +69,12 @@ func (s *Start) Run(c *command.Context) error {
 	if err != nil {
 		return err
 	}
-	h, _, err := statemark.Gateway(string(cfg.StateDir))
+	h, _, err := statemark.Gateway(cfg.StateDir())
 	if err != nil {
 		return fmt.Errorf("look at the gateway that was started: %w", err)
 	}
 	r := startReport{Already: already, PID: h.PID, Address: h.Address, TookMS: time.Since(began).Milliseconds()}
-	r.Returns = comebackOf(c.Context, manager, managed, string(cfg.StateDir))
+	r.Returns = comebackOf(c.Context, manager, managed, cfg.StateDir())
 	if managed.Manager != nil {
 		r.Service = manager.System()
 	}

@@ -52,11 +52,11 @@ func (s *Stop) Run(c *command.Context) error {
 	if err != nil {
 		return err
 	}
-	managed, err := ManagedBy(c.Context, service.Local(), string(cfg.StateDir))
+	managed, err := ManagedBy(c.Context, service.Local(), cfg.StateDir())
 	if err != nil {
 		return err
 	}
-	return (&stopping{c, string(cfg.StateDir), managed, service.Local(), s.stopFlags}).run()
+	return (&stopping{c, cfg.StateDir(), managed, service.Local(), s.stopFlags}).run()
 }
 
 // A Management is the service of a gateway. The zero value is no service.

@@ -166,7 +166,7 @@ func awaitGateway(ctx context.Context, w *wizard, cfg config.Config, old api.Hea
 
 // launchGateway starts a gateway that outlives this program and its terminal.
 func launchGateway(ctx context.Context, w *wizard, cfg config.Config) error {
-	path := filepath.Join(string(cfg.StateDir), logfile.Name)
+	path := filepath.Join(cfg.StateDir(), logfile.Name)
 	started, err := detached.Gateway{Self: w.c.Self, Environ: w.daemonEnviron(), Log: path}.Start()
 	if err != nil {
 		return err

@@ -32,9 +32,9 @@ func offerHeartbeat(ctx context.Context, w *wizard) (steps.Outcome, error) {
 		return declineHeartbeat(ctx, w, cfg)
 	}
 	switch {
-	case cfg.Heartbeat == config.HeartbeatOff:
+	case cfg.Heartbeat.Mode == config.HeartbeatOff:
 		return steps.Skipped("BARECLAW_HEARTBEAT is off"), nil
-	case w.claude == "" || cfg.Agent == config.AgentEcho:
+	case w.claude == "" || cfg.Claude.Agent == config.AgentEcho:
 		return steps.Skipped("the echo agent answers, which has nothing to look after"), nil
 	}
 	name, why := string(w.service.System()), ""
@@ -77,9 +77,9 @@ func offerHeartbeat(ctx context.Context, w *wizard) (steps.Outcome, error) {
 // in an earlier run, or by an installation of an older version.
 func knownConsent(w *wizard, cfg config.Config, s *heartbeat.Status) heartbeat.Consent {
 	switch {
-	case w.Heartbeat == HeartbeatYes || w.Heartbeat == "" && cfg.Heartbeat == config.HeartbeatOn:
+	case w.Heartbeat == HeartbeatYes || w.Heartbeat == "" && cfg.Heartbeat.Mode == config.HeartbeatOn:
 		return heartbeat.ConsentAsk
-	case w.Heartbeat == HeartbeatRevive || cfg.Heartbeat == config.HeartbeatRevive && s.Consent != heartbeat.ConsentNo:
+	case w.Heartbeat == HeartbeatRevive || cfg.Heartbeat.Mode == config.HeartbeatRevive && s.Consent != heartbeat.ConsentNo:
 		return heartbeat.ConsentRevive
 	case s.Consent == heartbeat.ConsentNone && s.Installed:
 		return heartbeat.ConsentAsk
@@ -90,12 +90,12 @@ func knownConsent(w *wizard, cfg config.Config, s *heartbeat.Status) heartbeat.C
 // askForHeartbeat asks which heartbeat the user wants, and explains the effects and the costs.
 func askForHeartbeat(ctx context.Context, w *wizard, cfg config.Config) (heartbeat.Consent, error) {
 	tells := "is kept on the channel " + heartbeat.Channel
-	if to := string(cfg.HeartbeatNotify); to != "" {
+	if to := string(cfg.Heartbeat.Notify); to != "" {
 		tells = "is sent to " + term.SafeLine(to)
 	}
-	w.note("%s can look after the gateway every %s:", w.service.System(), humanize.Span(time.Duration(cfg.HeartbeatInterval)))
+	w.note("%s can look after the gateway every %s:", w.service.System(), humanize.Span(time.Duration(cfg.Heartbeat.Interval)))
 	w.note("y: the gateway is started if it is down, and Claude is asked whether anything needs attention. What Claude finds %s.", tells)
-	w.note("   %s", heartbeatCost(w, time.Duration(cfg.HeartbeatInterval)))
+	w.note("   %s", heartbeatCost(w, time.Duration(cfg.Heartbeat.Interval)))
 	w.note("r: the gateway is started if it is down. Claude is not asked, and it costs nothing (BARECLAW_HEARTBEAT=revive).")
 	w.note("n: no heartbeat, and no later start of the gateway installs one.")
 	letter, err := w.pick(ctx, steps.Question{Text: "Install the heartbeat?", Has: "y/r/N",
@@ -116,8 +116,8 @@ func heartbeatCost(w *wizard, interval time.Duration) string {
 }
 
 func declineHeartbeat(ctx context.Context, w *wizard, cfg config.Config) (steps.Outcome, error) {
-	before, err := heartbeat.ReadConsent(string(cfg.StateDir))
-	if err := errors.Join(err, heartbeat.SaveConsent(string(cfg.StateDir), heartbeat.ConsentNo)); err != nil {
+	before, err := heartbeat.ReadConsent(cfg.StateDir())
+	if err := errors.Join(err, heartbeat.SaveConsent(cfg.StateDir(), heartbeat.ConsentNo)); err != nil {
 		return steps.Outcome{}, err
 	}
 	if w.service.Available(ctx) == nil {
@@ -138,7 +138,7 @@ func declineHeartbeat(ctx context.Context, w *wizard, cfg config.Config) (steps.
 // installHeartbeat records the consent and installs the job. A heartbeat that asks nothing becomes
 // a setting too.
 func installHeartbeat(ctx context.Context, w *wizard, cfg config.Config, spec service.Spec, consent heartbeat.Consent, before *heartbeat.Status) (steps.Outcome, error) {
-	if consent == heartbeat.ConsentRevive && cfg.Heartbeat == config.HeartbeatAuto {
+	if consent == heartbeat.ConsentRevive && cfg.Heartbeat.Mode == config.HeartbeatAuto {
 		if err := w.choose(varHeartbeat, string(config.HeartbeatRevive)); err != nil {
 			return steps.Outcome{}, err
 		}
@@ -146,7 +146,7 @@ func installHeartbeat(ctx context.Context, w *wizard, cfg config.Config, spec se
 			return steps.Outcome{}, err
 		}
 	}
-	if err := heartbeat.SaveConsent(string(cfg.StateDir), consent); err != nil {
+	if err := heartbeat.SaveConsent(cfg.StateDir(), consent); err != nil {
 		return steps.Outcome{}, err
 	}
 	did, err := w.service.Install(ctx, service.Heartbeat, spec)
@@ -158,6 +158,6 @@ func installHeartbeat(ctx context.Context, w *wizard, cfg config.Config, spec se
 	if consent == heartbeat.ConsentRevive {
 		does = "looks after the gateway and asks Claude nothing"
 	}
-	detail := fmt.Sprintf("%s calls the heartbeat every %s, which %s", w.service.System(), humanize.Span(time.Duration(cfg.HeartbeatInterval)), does)
+	detail := fmt.Sprintf("%s calls the heartbeat every %s, which %s", w.service.System(), humanize.Span(time.Duration(cfg.Heartbeat.Interval)), does)
 	return steps.DoneIf(!before.Installed || !before.Current || !before.Active, detail), nil
 }

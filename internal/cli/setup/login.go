@@ -99,9 +99,14 @@ func checkLoginToken(token string) error {
 
 // oneTurn lets claude answer in a temporary directory.
 func oneTurn(ctx context.Context, w *wizard) doctor.Finding {
-	found := doctor.Turn(ctx, doctor.Options{Turn: true, Environ: w.claudeEnviron(), EnvFile: w.path, Report: config.Report{Config: config.Config{
-		Agent: config.AgentClaude, Claude: config.Command(w.claude), Model: config.Model(w.current("BARECLAW_MODEL")), PassEnv: strings.Split(w.current("BARECLAW_PASS_ENV"), ","),
-	}}})
+	var cfg config.Config
+	cfg.Claude = config.Claude{
+		Agent:   config.AgentClaude,
+		Command: config.Command(w.claude),
+		Model:   config.Model(w.current("BARECLAW_MODEL")),
+		PassEnv: strings.Split(w.current("BARECLAW_PASS_ENV"), ","),
+	}
+	found := doctor.Turn(ctx, doctor.Options{Turn: true, Environ: w.claudeEnviron(), EnvFile: w.path, Report: config.Report{Config: cfg}})
 	if found.Level == "" {
 		return doctor.Finding{Level: doctor.Problem, What: "Claude could not be asked.", Command: "bareclaw doctor"}
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 // TestAdapterExample builds the gateway with the adapter of docs/adapters.md as it stands there,
-// with its row and its setting, and talks to it, also after a restart.
+// with its row and its section of settings, and talks to it, also after a restart.
 func TestAdapterExample(t *testing.T) {
 	t.Parallel()
 	m := harness.NewMachine(t)
@@ -69,44 +69,57 @@ func TestAdapterExample(t *testing.T) {
 	again.expect("< ok: six")
 }
 
-// lineExample returns the go blocks of the document: the adapter, its row, and its setting.
-func lineExample(t testing.TB) (source, row, setting string) {
+// A lineExample is the go blocks of the document.
+type lineExample struct {
+	source  string // the adapter
+	row     string // of kinds.All
+	section string // the file of its settings
+	field   string // of config.Config
+}
+
+// readLineExample returns the go blocks of the document.
+func readLineExample(t testing.TB) (e lineExample) {
 	t.Helper()
 	for _, b := range harness.Blocks(t, "docs/adapters.md") {
 		switch {
 		case b.Lang != "go":
 		case strings.Contains(b.Text, "\npackage line\n"):
-			source = b.Text
-		case strings.Contains(b.Text, "envconfig:"):
-			setting = b.Text
+			e.source = b.Text
+		case strings.HasPrefix(b.Text, "package config\n"):
+			e.section = b.Text
+		case strings.HasPrefix(b.Text, "Line Line"):
+			e.field = b.Text
 		default:
-			row = b.Text
+			e.row = b.Text
 		}
 	}
-	if formatted, err := format.Source([]byte(source)); err != nil || string(formatted) != source {
-		t.Fatalf("the example in docs/adapters.md is not as gofmt would have it: %v", err)
+	for _, file := range []string{e.source, e.section} {
+		if formatted, err := format.Source([]byte(file)); err != nil || string(formatted) != file {
+			t.Fatalf("the example in docs/adapters.md is not as gofmt would have it: %v", err)
+		}
 	}
-	return source, row, setting
+	return e
 }
 
-// buildWithLine builds the gateway, with an overlay that puts the adapter where the document says it
-// is, and adds its row and its setting.
+// buildWithLine builds the gateway, with an overlay that puts the adapter and its settings
+// where the document says they are, and adds its row and its section.
 func buildWithLine(m *harness.Machine) (program string) {
 	m.T.Helper()
-	source, row, setting := lineExample(m.T)
+	e := readLineExample(m.T)
 	overlay := map[string]string{}
 	replace := func(path, text string) {
 		target, err := filepath.Abs(path)
 		check.OK(m.T, err)
-		overlay[target] = m.Path(filepath.Base(path))
+		overlay[target] = m.Path(strings.ReplaceAll(path, "/", "-"))
 		check.OK(m.T, os.WriteFile(overlay[target], []byte(text), 0o600))
 	}
-	replace("adapters/line/line.go", source)
+	replace("adapters/line/line.go", e.source)
 	replace("adapters/kinds/kinds.go", insert(m.T, "adapters/kinds/kinds.go",
 		"import (", "\"bareclaw/adapters/line\"\n",
-		"return []adapters.Kind{", row))
+		"return []adapters.Kind{", e.row))
+	replace("core/config/line.go", e.section)
 	replace("core/config/config.go", insert(m.T, "core/config/config.go",
-		"type Config struct {", setting))
+		"type Config struct {", e.field))
 	b, err := json.Marshal(map[string]any{"Replace": overlay})
 	check.OK(m.T, err)
 	check.OK(m.T, os.WriteFile(m.Path("overlay.json"), b, 0o600))

@@ -103,7 +103,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "a restart or an upgrade after `BARECLAW_STATE_DIR`", File: "internal/daemon/daemon.go",
-		Old: "d.lock = lockfile.InheritedState(f, d.cfg.StateDir); d.lock != nil {", New: "d.lock = lockfile.InheritedState(f, filepath.Dir(openPath(f))); d.lock != nil {", Package: "./internal/e2e/restart", Test: "TestRestartIntoAnotherDirectory",
+		Old: "d.lock = lockfile.InheritedState(f, d.cfg.StateDir()); d.lock != nil {", New: "d.lock = lockfile.InheritedState(f, filepath.Dir(openPath(f))); d.lock != nil {", Package: "./internal/e2e/restart", Test: "TestRestartIntoAnotherDirectory",
 	},
 	{
 		Promise: "an upgrade whose program does not start", File: "heartbeat/supervisor/trial.go",
@@ -179,7 +179,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "a restore of a backup is killed", File: "internal/daemon/daemon.go",
-		Old: "if err := statemark.CheckRestored(d.cfg.StateDir); err != nil {", New: "if err := statemark.CheckRestored(d.cfg.StateDir); false {", Package: "./internal/e2e/command", Test: "TestRestoreIsKilled",
+		Old: "if err := statemark.CheckRestored(d.cfg.StateDir()); err != nil {", New: "if err := statemark.CheckRestored(d.cfg.StateDir()); false {", Package: "./internal/e2e/command", Test: "TestRestoreIsKilled",
 	},
 	{
 		Promise: "`bareclaw stop`, `service stop`", File: "internal/daemon/daemon.go",
@@ -307,7 +307,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "SIGINT (Ctrl-C)", File: "internal/daemon/daemon.go",
-		Old: "		if err := statemark.MarkStopped(d.cfg.StateDir); err != nil {", New: "		if err := error(nil); err != nil {", Package: "./internal/e2e/command", Test: "TestStopCounts",
+		Old: "		if err := statemark.MarkStopped(d.cfg.StateDir()); err != nil {", New: "		if err := error(nil); err != nil {", Package: "./internal/e2e/command", Test: "TestStopCounts",
 	},
 	{
 		Promise: "`kill -9` of the daemon, also during a restart", File: "heartbeat/supervisor/supervisor.go",
