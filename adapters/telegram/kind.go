@@ -63,14 +63,21 @@ func open(g adapters.Gateway) (adapters.Adapter, error) {
 // served is an adapter as the daemon sees it.
 type served struct{ a *Adapter }
 
+// Prepare prepares the adapter.
 func (s served) Prepare(ctx context.Context) error { return s.a.Prepare(ctx) }
-func (s served) Run(ctx context.Context) error     { return s.a.Run(ctx) }
-func (s served) Close()                            { s.a.Close() }
 
+// Run runs the adapter until ctx ends.
+func (s served) Run(ctx context.Context) error { return s.a.Run(ctx) }
+
+// Close closes the adapter.
+func (s served) Close() { s.a.Close() }
+
+// CheckRecipient reports why nothing may be sent to a chat.
 func (s served) CheckRecipient(ctx context.Context, channel core.ChannelKey) error {
 	return s.a.CheckRecipient(ctx, channel)
 }
 
+// Health returns the state of the bot.
 func (s served) Health() adapters.Health {
 	now := s.a.Health()
 	facts := map[string]any{
@@ -87,6 +94,7 @@ func (s served) Health() adapters.Health {
 	return adapters.Health{Ready: now.Ready, Problem: now.Problem, Facts: facts}
 }
 
+// WriteMetrics writes the metrics of the bot.
 func (s served) WriteMetrics(w *metrics.Writer) { writeMetrics(w, s.a.Health()) }
 
 func writeMetrics(w *metrics.Writer, now Health) {

@@ -45,6 +45,11 @@ func stateOf(h *api.Health, name string) *adapters.Health {
 // findings is a report as an adapter's check sees it.
 type findings struct{ r *report }
 
-func (f findings) OK(format string, args ...any)           { f.r.ok(format, args...) }
-func (f findings) Note(code, what, why, command string)    { f.r.note(code, what, why, command) }
+// OK adds a finding of something healthy.
+func (f findings) OK(format string, args ...any) { f.r.ok(format, args...) }
+
+// Note adds a finding worth knowing.
+func (f findings) Note(code, what, why, command string) { f.r.note(code, what, why, command) }
+
+// Problem adds a finding that keeps the gateway from its work.
 func (f findings) Problem(code, what, why, command string) { f.r.problem(code, what, why, command) }
