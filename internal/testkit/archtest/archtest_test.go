@@ -31,6 +31,22 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// TestPackagesHaveRows holds that the rooms of many packages have a row for each of them.
+func TestPackagesHaveRows(t *testing.T) {
+	t.Parallel()
+	for _, p := range load(t, "linux") {
+		rel := strings.TrimPrefix(p.ImportPath, module+"/")
+		for _, room := range []string{"core", "adapters/telegram", "internal/cli"} {
+			if !within(rel, room) || testTool(p.ImportPath) {
+				continue
+			}
+			if r, _ := roomOf(p.ImportPath); r.path != rel {
+				t.Errorf("%s has no row of its own", rel)
+			}
+		}
+	}
+}
+
 // load asks the go command for our packages as they are built for goos.
 func load(t *testing.T, goos string) []Package {
 	t.Helper()
@@ -71,7 +87,9 @@ func TestCheck(t *testing.T) {
 	}{
 		{imports("/adapters/httpapi", module+"/core", module+"/internal/peercred", module+"/adapters/telegram", module+"/core/ledger/sqlite", module+"/mcp", module),
 			[]string{module + "/adapters/telegram", module + "/core/ledger/sqlite", module + "/mcp", module}},
-		{imports("/adapters/telegram/markdown", module+"/adapters/telegram/throttle"), nil},
+		{imports("/adapters/telegram/outbox", module+"/adapters/telegram/throttle"), nil},
+		{imports("/adapters/telegram/markdown", module+"/adapters/telegram/throttle"), []string{module + "/adapters/telegram/throttle"}},
+		{imports("/internal/cli/chat", module+"/internal/cli/doctor"), []string{module + "/internal/cli/doctor"}},
 		{imports("/internal/proc", module+"/internal/lockfile", module+"/core"), []string{module + "/core"}},
 		{imports("/core", "context", "net", "net/netip", "os/exec", module+"/internal/wait"), []string{module + "/internal/wait", "net", "os/exec"}},
 		{imports("/internal/bench", module+"/adapters/httpapi", module), nil},

@@ -1,6 +1,9 @@
 package archtest
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // A room is one part of the project: a package and the packages below it, as far as no
 // other room begins there. Packages of one room may import each other, and all rooms may
@@ -14,91 +17,681 @@ type room struct {
 // rooms are the arrows of the project: main, then internal/daemon and internal/cli, then
 // adapters, heartbeat and sessionhost, then the packages of core.
 func rooms() []room {
-	const (
-		adapter = "an adapter knows core and leaves; never another adapter, the sessions' processes or the ledger"
-		leaf    = "a leaf imports only other leaves"
-	)
-	return []room{
-		{"", []string{"heartbeat/supervisor", "internal/daemon", "internal/cli", "sessionhost/host", "sessionhost/protocol", "heartbeat", "toolhost/api", "toolhost/runner"}, "main selects the role of the process; internal/daemon wires the rooms"},
-		{"internal/daemon", []string{"mcp", "core/tools", "core/tools/gateway", "toolhost", "adapters/httpapi", "adapters/httpapi/api", "adapters/httpapi/client", "adapters/httpapi/metrics", "adapters", "adapters/kinds", "heartbeat", "heartbeat/program", "heartbeat/service", "heartbeat/supervisor", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/adapterstore", "core/commands", "core/config", "core/feed", "core/lanes", "core/ledger/sqlite", "core/schedule", "core/sessionfile"}, "daemon wires the rooms; tools for tests are none of them"},
-		{"internal/cli", []string{"adapters", "adapters/kinds", "adapters/httpapi/api", "adapters/httpapi/client", "heartbeat", "heartbeat/program", "heartbeat/service", "sessionhost", "sessionhost/claude", "sessionhost/protocol", "core", "core/config", "core/ledger/sqlite", "core/progress", "core/schedule", "toolhost/api"}, "the command line knows the gateway as a client, and the files it looks after; of the adapters what they say of themselves; not the wiring"},
-		{"adapters", []string{"adapters/httpapi/metrics", "core", "core/commands", "core/config", "core/lanes"}, "what adapters say of themselves knows core, no adapter"},
-		{"adapters/kinds", []string{"adapters", "adapters/telegram", "core"}, "the list of adapters knows each of them, nothing else"},
-		{"adapters/httpapi/metrics", []string{"core", "core/lanes", "core/schedule"}, "metrics know what they count, no adapter"},
-		{"adapters/httpapi", []string{"adapters/httpapi/metrics", "adapters/httpapi/api", "adapters/httpapi/client", "core", "core/commands", "core/feed", "core/lanes", "core/progress", "core/schedule", "core/settings", "docs"}, adapter},
-		{"adapters/httpapi/api", nil, "the API's shapes know neither the server nor its clients"},
-		{"adapters/httpapi/client", []string{"adapters/httpapi/api", "core", "core/config"}, "the client knows core's updates and the configuration, not the server"},
-		{"adapters/telegram", []string{"adapters", "adapters/httpapi/metrics", "adapters/telegram/botapi", "core", "core/commands", "core/config", "core/feed", "core/lanes", "core/progress"}, adapter},
-		{"adapters/telegram/botapi", nil, "the Bot API client knows Telegram alone"},
-		{"heartbeat", []string{"heartbeat/service", "adapters/httpapi/api", "adapters/httpapi/client", "core", "core/config", "core/schedule"}, "heartbeat knows the gateway by its configuration, as a client, and as a service, and defines one schedule"},
-		{"heartbeat/service", []string{"contrib"}, "service renders the unit files of contrib from what it is given"},
-		{"heartbeat/program", nil, "program replaces files, whatever they are"},
-		{"heartbeat/supervisor", []string{"heartbeat/program"}, "the supervisor knows processes, files and programs, nothing of the gateway"},
-		{"sessionhost", []string{"sessionhost/pipe", "sessionhost/protocol", "sessionhost/claude", "core"}, "the daemon's end knows core, the protocol and the CLI; neither the host's end nor adapters, ledger or configuration"},
-		{"sessionhost/host", []string{"sessionhost/pipe", "sessionhost/protocol", "sessionhost/claude", "core"}, "the host's end knows the protocol, the CLI and core's words, nothing of the daemon"},
-		{"sessionhost/protocol", []string{"sessionhost/claude"}, "the protocol knows neither of its ends"},
-		{"sessionhost/pipe", nil, "pipe moves bytes, whatever they mean"},
-		{"sessionhost/claude", []string{"core"}, "claude knows the CLI and core's words for it"},
-		{"core", nil, "core declares the interfaces it needs and imports nothing of ours"},
-		{"core/adapterstore", []string{"core"}, "the adapters' store knows core; the ledger comes as an interface"},
-		{"core/commands", []string{"core", "core/settings"}, "commands know core and settings; what they use comes as interfaces"},
-		{"core/config", nil, "the configuration knows nothing of what it configures"},
-		{"core/feed", []string{"core"}, "feeds know core's updates, neither lanes nor adapters"},
-		{"core/lanes", []string{"core", "core/adapterstore", "core/feed", "core/settings"}, "lanes know core, the adapters' store, feeds and settings; ledger, agent and adapters come as interfaces"},
-		{"core/ledger/sqlite", []string{"core", "core/schedule"}, "the ledger knows core, nothing that uses it"},
-		{"core/progress", []string{"core"}, "progress folds core's updates, whoever shows them"},
-		{"core/schedule", []string{"core"}, "schedules know core, nothing that uses them"},
-		{"core/sessionfile", []string{"core"}, "the session file knows core, nothing that uses it"},
-		{"core/tools", []string{"core"}, "tools know core; what they do comes as interfaces"},
-		{"core/tools/gateway", []string{"core", "core/schedule", "core/tools"}, "the gateway's tools know core and schedules; what they use comes as interfaces"},
-		{"mcp", []string{"core", "core/tools"}, "mcp knows the registry of tools, not what they do"},
-		{"toolhost/builtin", []string{"core", "core/tools"}, "built-in tools compute, and know nothing of their host"},
-		{"toolhost/script", []string{"core", "core/tools", "toolhost/api"}, "script knows tools, not who calls them; functions with authority come as an interface"},
-		{"toolhost", []string{"toolhost/api", "core", "core/tools"}, "the daemon's end knows the registry and what the two ends say, not how tools run"},
-		{"toolhost/api", []string{"core/tools"}, "the shapes know neither end"},
-		{"toolhost/runner", []string{"toolhost/api", "toolhost/builtin", "toolhost/script", "core/tools"}, "the tool host knows tools, nothing of the gateway"},
-		{"core/settings", []string{"core"}, "settings of channels know core; the ledger comes as an interface"},
-		{"contrib", nil, "contrib imports nothing of ours"},
-		{"docs", nil, "docs imports nothing of ours"},
-		{"internal/atomicfile", nil, leaf},
-		{"internal/buildinfo", nil, leaf},
-		{"internal/detached", nil, leaf},
-		{"internal/dialect", nil, leaf},
-		{"internal/echoagent", nil, leaf},
-		{"internal/exitcode", nil, leaf},
-		{"internal/getclaude", nil, leaf},
-		{"internal/guard", nil, leaf},
-		{"internal/humanize", nil, leaf},
-		{"internal/lockfile", nil, leaf},
-		{"internal/logfile", nil, leaf},
-		{"internal/mdtext", nil, leaf},
-		{"internal/memory", nil, leaf},
-		{"internal/peercred", nil, leaf},
-		{"internal/plainjson", nil, leaf},
-		{"internal/precheck", nil, leaf},
-		{"internal/privatedir", nil, leaf},
-		{"internal/proc", nil, leaf},
-		{"internal/samefile", nil, leaf},
-		{"internal/schema", nil, leaf},
-		{"internal/shellquote", nil, leaf},
-		{"internal/shortid", nil, leaf},
-		{"internal/socketpair", nil, leaf},
-		{"internal/statemark", nil, leaf},
-		{"internal/term", nil, leaf},
-		{"internal/steps", nil, leaf},
-		{"internal/toolinput", nil, leaf},
-		{"internal/toolset", nil, leaf},
-		{"internal/typo", nil, leaf},
-		{"internal/visible", nil, leaf},
-		{"internal/wait", nil, leaf},
-		{"internal/withheld", nil, leaf},
-		{"internal/zone", nil, leaf},
+	const adapter = "an adapter knows core and leaves; never another adapter, the sessions' processes or the ledger"
+	rooms := []room{
+		{
+			path: "",
+			uses: []string{
+				"heartbeat/supervisor",
+				"internal/daemon",
+				"internal/cli",
+				"sessionhost/host",
+				"sessionhost/protocol",
+				"heartbeat",
+				"toolhost/api",
+				"toolhost/runner",
+			},
+			rule: "main selects the role of the process; internal/daemon wires the rooms",
+		},
+		{
+			path: "internal/daemon",
+			uses: []string{
+				"adapters",
+				"adapters/httpapi",
+				"adapters/httpapi/api",
+				"adapters/httpapi/client",
+				"adapters/httpapi/metrics",
+				"adapters/kinds",
+				"core",
+				"core/commands",
+				"core/config",
+				"core/feed",
+				"core/lanes",
+				"core/ledger/sqlite",
+				"core/schedule",
+				"core/sessionfile",
+				"core/sessionpool",
+				"core/tools",
+				"core/tools/gateway",
+				"heartbeat",
+				"heartbeat/program",
+				"heartbeat/service",
+				"heartbeat/supervisor",
+				"mcp",
+				"sessionhost",
+				"sessionhost/claude",
+				"sessionhost/protocol",
+				"toolhost",
+			},
+			rule: "daemon wires the rooms; tools for tests are none of them",
+		},
+		{
+			path: "internal/cli",
+			uses: []string{
+				"adapters",
+				"adapters/httpapi/api",
+				"adapters/httpapi/client",
+				"adapters/kinds",
+				"core",
+				"core/config",
+				"core/ledger/sqlite",
+				"core/progress",
+				"core/schedule",
+				"heartbeat",
+				"heartbeat/program",
+				"heartbeat/service",
+				"internal/cli/bridge",
+				"internal/cli/chat",
+				"internal/cli/command",
+				"internal/cli/doctor",
+				"internal/cli/lifecycle",
+				"internal/cli/setup",
+				"sessionhost/claude",
+				"toolhost/api",
+			},
+			rule: "the command line knows the gateway as a client, and the files it looks after; of the adapters what they say of themselves; not the wiring",
+		},
+		{
+			path: "internal/cli/backup",
+			rule: "backup copies files, whatever they hold",
+		},
+		{
+			path: "internal/cli/bridge",
+			uses: []string{
+				"adapters/httpapi/api",
+				"adapters/httpapi/client",
+			},
+			rule: "the bridge knows the gateway as a client",
+		},
+		{
+			path: "internal/cli/chat",
+			uses: []string{
+				"adapters/httpapi/api",
+				"adapters/httpapi/client",
+				"core",
+				"core/progress",
+				"internal/cli/command",
+				"sessionhost/claude",
+			},
+			rule: "the chat in the terminal knows the gateway as a client",
+		},
+		{
+			path: "internal/cli/command",
+			uses: []string{
+				"adapters/httpapi/api",
+				"adapters/httpapi/client",
+				"core/config",
+				"sessionhost/protocol",
+			},
+			rule: "what all commands use knows the gateway as a client, and the configuration",
+		},
+		{
+			path: "internal/cli/doctor",
+			uses: []string{
+				"adapters",
+				"adapters/httpapi/api",
+				"adapters/httpapi/client",
+				"adapters/kinds",
+				"core",
+				"core/config",
+				"core/ledger/sqlite",
+				"heartbeat",
+				"heartbeat/program",
+				"heartbeat/service",
+				"internal/cli/command",
+				"sessionhost",
+				"sessionhost/claude",
+				"toolhost/api",
+			},
+			rule: "the doctor knows all that it looks at, and changes nothing but what --fix names",
+		},
+		{
+			path: "internal/cli/lifecycle",
+			uses: []string{
+				"adapters/httpapi/api",
+				"adapters/httpapi/client",
+				"core/config",
+				"core/ledger/sqlite",
+				"heartbeat",
+				"heartbeat/program",
+				"heartbeat/service",
+				"internal/cli/backup",
+				"internal/cli/command",
+				"internal/cli/doctor",
+				"sessionhost",
+				"toolhost/api",
+			},
+			rule: "what starts, ends and replaces the gateway knows files, services and the doctor",
+		},
+		{
+			path: "internal/cli/setup",
+			uses: []string{
+				"adapters",
+				"adapters/httpapi/api",
+				"adapters/httpapi/client",
+				"adapters/kinds",
+				"core/config",
+				"heartbeat",
+				"heartbeat/service",
+				"internal/cli/command",
+				"internal/cli/doctor",
+				"sessionhost/claude",
+			},
+			rule: "init knows the doctor, the services and what adapters say of themselves",
+		},
+		{
+			path: "adapters",
+			uses: []string{
+				"adapters/httpapi/metrics",
+				"core",
+				"core/commands",
+				"core/config",
+				"core/lanes",
+			},
+			rule: "what adapters say of themselves knows core, no adapter",
+		},
+		{
+			path: "adapters/httpapi",
+			uses: []string{
+				"adapters/httpapi/metrics",
+				"adapters/httpapi/api",
+				"adapters/httpapi/client",
+				"core",
+				"core/commands",
+				"core/feed",
+				"core/lanes",
+				"core/progress",
+				"core/schedule",
+				"core/settings",
+				"docs",
+			},
+			rule: adapter,
+		},
+		{
+			path: "adapters/httpapi/api",
+			rule: "the API's shapes know neither the server nor its clients",
+		},
+		{
+			path: "adapters/httpapi/client",
+			uses: []string{
+				"adapters/httpapi/api",
+				"core",
+				"core/config",
+			},
+			rule: "the client knows core's updates and the configuration, not the server",
+		},
+		{
+			path: "adapters/httpapi/metrics",
+			uses: []string{
+				"core",
+				"core/lanes",
+				"core/schedule",
+			},
+			rule: "metrics know what they count, no adapter",
+		},
+		{
+			path: "adapters/kinds",
+			uses: []string{
+				"adapters",
+				"adapters/telegram",
+				"core",
+			},
+			rule: "the list of adapters knows each of them, nothing else",
+		},
+		{
+			path: "adapters/telegram",
+			uses: []string{
+				"adapters",
+				"adapters/httpapi/metrics",
+				"adapters/telegram/approvals",
+				"adapters/telegram/base",
+				"adapters/telegram/botapi",
+				"adapters/telegram/chats",
+				"adapters/telegram/commands",
+				"adapters/telegram/inbound",
+				"adapters/telegram/live",
+				"adapters/telegram/markdown",
+				"adapters/telegram/media",
+				"adapters/telegram/media/sendfile",
+				"adapters/telegram/outbox",
+				"adapters/telegram/records",
+				"adapters/telegram/setup",
+				"adapters/telegram/throttle",
+				"adapters/telegram/view",
+				"core",
+				"core/commands",
+				"core/config",
+				"core/lanes",
+				"core/progress",
+			},
+			rule: adapter,
+		},
+		{
+			path: "adapters/telegram/approvals",
+			uses: []string{
+				"adapters/telegram/base",
+				"adapters/telegram/chats",
+				"adapters/telegram/markdown",
+				"adapters/telegram/outbox",
+				"adapters/telegram/records",
+				"adapters/telegram/view",
+				"core",
+				"core/commands",
+			},
+			rule: "approvals show requests and take decisions, by what the outbox sends",
+		},
+		{
+			path: "adapters/telegram/base",
+			uses: []string{
+				"adapters/telegram/chats",
+				"adapters/telegram/records",
+			},
+			rule: "base is what components share: the bot, records, goroutines and chats",
+		},
+		{
+			path: "adapters/telegram/botapi",
+			rule: "the Bot API client knows Telegram alone",
+		},
+		{
+			path: "adapters/telegram/chats",
+			uses: []string{
+				"core",
+			},
+			rule: "chats are addresses and keys, whatever is sent there",
+		},
+		{
+			path: "adapters/telegram/commands",
+			uses: []string{
+				"adapters/telegram/approvals",
+				"adapters/telegram/base",
+				"adapters/telegram/botapi",
+				"adapters/telegram/chats",
+				"adapters/telegram/live",
+				"adapters/telegram/outbox",
+				"adapters/telegram/records",
+				"adapters/telegram/throttle",
+				"adapters/telegram/view",
+				"core",
+				"core/commands",
+			},
+			rule: "commands answer people, by the table of core and the components that show things",
+		},
+		{
+			path: "adapters/telegram/inbound",
+			uses: []string{
+				"adapters/telegram/chats",
+				"adapters/telegram/markdown",
+				"adapters/telegram/media",
+				"adapters/telegram/outbox",
+				"core",
+			},
+			rule: "inbound makes of a message what claude reads, and sends nothing but what media loads",
+		},
+		{
+			path: "adapters/telegram/live",
+			uses: []string{
+				"adapters/telegram/base",
+				"adapters/telegram/botapi",
+				"adapters/telegram/chats",
+				"adapters/telegram/markdown",
+				"adapters/telegram/outbox",
+				"adapters/telegram/records",
+				"adapters/telegram/throttle",
+				"adapters/telegram/view",
+				"core",
+				"core/feed",
+				"core/progress",
+			},
+			rule: "live shows a turn while it runs, by what the outbox sends",
+		},
+		{
+			path: "adapters/telegram/markdown",
+			rule: "markdown renders texts, and knows nothing of chats",
+		},
+		{
+			path: "adapters/telegram/media",
+			uses: []string{
+				"adapters/telegram/botapi",
+				"adapters/telegram/chats",
+				"adapters/telegram/markdown",
+				"adapters/telegram/media/sendfile",
+				"adapters/telegram/outbox",
+				"adapters/telegram/throttle",
+				"core",
+			},
+			rule: "media loads and sends files, in the order of the outbox",
+		},
+		{
+			path: "adapters/telegram/media/sendfile",
+			rule: "sendfile judges paths, and knows nothing of Telegram",
+		},
+		{
+			path: "adapters/telegram/outbox",
+			uses: []string{
+				"adapters/telegram/base",
+				"adapters/telegram/botapi",
+				"adapters/telegram/chats",
+				"adapters/telegram/markdown",
+				"adapters/telegram/records",
+				"adapters/telegram/throttle",
+				"adapters/telegram/view",
+				"core",
+			},
+			rule: "the outbox sends what is on record, whoever has put it there",
+		},
+		{
+			path: "adapters/telegram/records",
+			uses: []string{
+				"adapters/telegram/chats",
+				"core",
+			},
+			rule: "records are what the adapter keeps, by chat",
+		},
+		{
+			path: "adapters/telegram/setup",
+			uses: []string{
+				"adapters",
+				"adapters/telegram/botapi",
+				"adapters/telegram/chats",
+				"core/config",
+			},
+			rule: "the steps of init know the bot, its settings and what a step may ask, not the running adapter",
+		},
+		{
+			path: "adapters/telegram/throttle",
+			rule: "throttle counts calls, whatever they are",
+		},
+		{
+			path: "adapters/telegram/view",
+			uses: []string{
+				"adapters/telegram/markdown",
+				"core",
+				"core/commands",
+				"core/progress",
+			},
+			rule: "view makes texts and buttons of what core says, and sends nothing",
+		},
+		{
+			path: "heartbeat",
+			uses: []string{
+				"heartbeat/service",
+				"adapters/httpapi/api",
+				"adapters/httpapi/client",
+				"core",
+				"core/config",
+				"core/schedule",
+			},
+			rule: "heartbeat knows the gateway by its configuration, as a client, and as a service, and defines one schedule",
+		},
+		{
+			path: "heartbeat/program",
+			rule: "program replaces files, whatever they are",
+		},
+		{
+			path: "heartbeat/service",
+			uses: []string{
+				"contrib",
+			},
+			rule: "service renders the unit files of contrib from what it is given",
+		},
+		{
+			path: "heartbeat/supervisor",
+			uses: []string{
+				"heartbeat/program",
+			},
+			rule: "the supervisor knows processes, files and programs, nothing of the gateway",
+		},
+		{
+			path: "sessionhost",
+			uses: []string{
+				"sessionhost/pipe",
+				"sessionhost/protocol",
+				"sessionhost/claude",
+				"core",
+			},
+			rule: "the daemon's end knows core, the protocol and the CLI; neither the host's end nor adapters, ledger or configuration",
+		},
+		{
+			path: "sessionhost/claude",
+			uses: []string{
+				"core",
+			},
+			rule: "claude knows the CLI and core's words for it",
+		},
+		{
+			path: "sessionhost/host",
+			uses: []string{
+				"sessionhost/pipe",
+				"sessionhost/protocol",
+				"sessionhost/claude",
+				"core",
+			},
+			rule: "the host's end knows the protocol, the CLI and core's words, nothing of the daemon",
+		},
+		{
+			path: "sessionhost/pipe",
+			rule: "pipe moves bytes, whatever they mean",
+		},
+		{
+			path: "sessionhost/protocol",
+			uses: []string{
+				"sessionhost/claude",
+			},
+			rule: "the protocol knows neither of its ends",
+		},
+		{
+			path: "core",
+			rule: "core declares the interfaces it needs and imports nothing of ours",
+		},
+		{
+			path: "core/adapterstore",
+			uses: []string{
+				"core",
+			},
+			rule: "the adapters' store knows core; the ledger comes as an interface",
+		},
+		{
+			path: "core/commands",
+			uses: []string{
+				"core",
+				"core/settings",
+			},
+			rule: "commands know core and settings; what they use comes as interfaces",
+		},
+		{
+			path: "core/config",
+			rule: "the configuration knows nothing of what it configures",
+		},
+		{
+			path: "core/feed",
+			uses: []string{
+				"core",
+			},
+			rule: "feeds know core's updates, neither lanes nor adapters",
+		},
+		{
+			path: "core/lanes",
+			uses: []string{
+				"core",
+				"core/adapterstore",
+				"core/feed",
+				"core/sessionpool",
+				"core/settings",
+				"core/spending",
+			},
+			rule: "lanes know core, the adapters' store, feeds, settings, the pool of sessions and spending; ledger, agent and adapters come as interfaces",
+		},
+		{
+			path: "core/ledger/sqlite",
+			uses: []string{
+				"core",
+				"core/schedule",
+			},
+			rule: "the ledger knows core, nothing that uses it",
+		},
+		{
+			path: "core/progress",
+			uses: []string{
+				"core",
+			},
+			rule: "progress folds core's updates, whoever shows them",
+		},
+		{
+			path: "core/schedule",
+			uses: []string{
+				"core",
+			},
+			rule: "schedules know core, nothing that uses them",
+		},
+		{
+			path: "core/sessionfile",
+			uses: []string{
+				"core",
+			},
+			rule: "the session file knows core, nothing that uses it",
+		},
+		{
+			path: "core/sessionpool",
+			rule: "the pool of sessions counts slots, whatever has them",
+		},
+		{
+			path: "core/settings",
+			uses: []string{
+				"core",
+			},
+			rule: "settings of channels know core; the ledger comes as an interface",
+		},
+		{
+			path: "core/spending",
+			uses: []string{
+				"core",
+			},
+			rule: "spending knows core; the ledger comes as an interface",
+		},
+		{
+			path: "core/tools",
+			uses: []string{
+				"core",
+			},
+			rule: "tools know core; what they do comes as interfaces",
+		},
+		{
+			path: "core/tools/gateway",
+			uses: []string{
+				"core",
+				"core/schedule",
+				"core/tools",
+			},
+			rule: "the gateway's tools know core and schedules; what they use comes as interfaces",
+		},
+		{
+			path: "contrib",
+			rule: "contrib imports nothing of ours",
+		},
+		{
+			path: "docs",
+			rule: "docs imports nothing of ours",
+		},
+		{
+			path: "mcp",
+			uses: []string{
+				"core",
+				"core/tools",
+			},
+			rule: "mcp knows the registry of tools, not what they do",
+		},
+		{
+			path: "toolhost",
+			uses: []string{
+				"toolhost/api",
+				"core",
+				"core/tools",
+			},
+			rule: "the daemon's end knows the registry and what the two ends say, not how tools run",
+		},
+		{
+			path: "toolhost/api",
+			uses: []string{
+				"core/tools",
+			},
+			rule: "the shapes know neither end",
+		},
+		{
+			path: "toolhost/builtin",
+			uses: []string{
+				"core",
+				"core/tools",
+			},
+			rule: "built-in tools compute, and know nothing of their host",
+		},
+		{
+			path: "toolhost/runner",
+			uses: []string{
+				"toolhost/api",
+				"toolhost/builtin",
+				"toolhost/script",
+				"core/tools",
+			},
+			rule: "the tool host knows tools, nothing of the gateway",
+		},
+		{
+			path: "toolhost/script",
+			uses: []string{
+				"core",
+				"core/tools",
+				"toolhost/api",
+			},
+			rule: "script knows tools, not who calls them; functions with authority come as an interface",
+		},
+	}
+	for _, name := range leaves() {
+		rooms = append(rooms, room{path: "internal/" + name, rule: "a leaf imports only other leaves"})
+	}
+	return rooms
+}
+
+// leaves are the small packages below internal that every room but core may import.
+func leaves() []string {
+	return []string{
+		"atomicfile",
+		"buildinfo",
+		"detached",
+		"dialect",
+		"echoagent",
+		"exitcode",
+		"getclaude",
+		"guard",
+		"humanize",
+		"lockfile",
+		"logfile",
+		"mdtext",
+		"memory",
+		"peercred",
+		"plainjson",
+		"precheck",
+		"privatedir",
+		"proc",
+		"samefile",
+		"schema",
+		"shellquote",
+		"shortid",
+		"socketpair",
+		"statemark",
+		"steps",
+		"term",
+		"toolinput",
+		"toolset",
+		"typo",
+		"visible",
+		"wait",
+		"withheld",
+		"zone",
 	}
 }
 
 // isLeaf reports whether the room is a small package that every room but core may import.
 func (r room) isLeaf() bool {
-	return within(r.path, "internal") && !slices.Contains([]string{"internal/daemon", "internal/cli"}, r.path)
+	return slices.Contains(leaves(), strings.TrimPrefix(r.path, "internal/"))
 }
 
 // testTools are the rooms that only test or measure. They may import any room, and the
