@@ -82,7 +82,13 @@ func (o *Overview) Standstills() (all []Standstill) {
 // States counts the channels in each state.
 func (o Overview) States() map[string]int {
 	n := map[string]int{
-		StateIdle: o.Idle, StateReady: 0, StateStarting: 0, StateEnding: 0, StateWaiting: 0, StateParked: 0, StateRunning: 0,
+		StateIdle:     o.Idle,
+		StateReady:    0,
+		StateStarting: 0,
+		StateEnding:   0,
+		StateWaiting:  0,
+		StateParked:   0,
+		StateRunning:  0,
 	}
 	for i := range o.Active {
 		n[o.Active[i].State]++

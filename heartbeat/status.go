@@ -41,8 +41,13 @@ type Status struct {
 // Look collects the status. Facts that cannot be read become problems.
 func Look(ctx context.Context, cfg config.Config, manager service.Inspector, request service.Request) Status {
 	s := Status{
-		Setting: cfg.Heartbeat.Mode, Interval: humanize.Span(time.Duration(cfg.Heartbeat.Interval)), Notify: string(cfg.Heartbeat.Notify),
-		System: manager.System(), Declined: Declined(cfg.StateDir()), Asks: Asks(cfg), Problems: []string{},
+		Setting:  cfg.Heartbeat.Mode,
+		Interval: humanize.Span(time.Duration(cfg.Heartbeat.Interval)),
+		Notify:   string(cfg.Heartbeat.Notify),
+		System:   manager.System(),
+		Declined: Declined(cfg.StateDir()),
+		Asks:     Asks(cfg),
+		Problems: []string{},
 	}
 	problem := func(err error) {
 		if err != nil {

@@ -25,10 +25,14 @@ const clearSession = "/clear"
 // Job returns the heartbeat's schedule, run by the gateway on request of a tick.
 func Job(h config.Heartbeat) schedule.BuiltIn {
 	return schedule.BuiltIn{
-		ID: ID, Channel: Channel, Title: "Heartbeat",
-		Text:  func() (string, error) { return messageText(h) },
-		Fresh: clearSession, Precheck: string(h.Precheck),
-		Notify: core.ChannelKey(h.Notify), Quiet: AllWell,
+		ID:       ID,
+		Channel:  Channel,
+		Title:    "Heartbeat",
+		Text:     func() (string, error) { return messageText(h) },
+		Fresh:    clearSession,
+		Precheck: string(h.Precheck),
+		Notify:   core.ChannelKey(h.Notify),
+		Quiet:    AllWell,
 	}
 }
 

@@ -221,8 +221,10 @@ func (s *Server) Answers(set toolset.Set) map[string]json.RawMessage {
 	}
 	return map[string]json.RawMessage{
 		"initialize": encode(&sdk.InitializeResult{
-			ProtocolVersion: sessionProtocol, ServerInfo: &sdk.Implementation{Name: Name, Version: s.version}, Instructions: instructions,
-			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}},
+			ProtocolVersion: sessionProtocol,
+			ServerInfo:      &sdk.Implementation{Name: Name, Version: s.version},
+			Instructions:    instructions,
+			Capabilities:    &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}},
 		}),
 		methodList: encode(map[string]any{"tools": listed}),
 		methodPing: encode(struct{}{}),
@@ -316,7 +318,12 @@ func (s *Server) answer(ctx context.Context, channel core.ChannelKey, session st
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("there is no method %.120q", m.Method)}
 	}
 	result, err := s.tools.Call(ctx, m.Params.Name, tools.Call{
-		Channel: channel, Session: session, ID: m.Params.Meta.CallID, Turn: r.Turn, At: r.At, Args: m.Params.Args,
+		Channel: channel,
+		Session: session,
+		ID:      m.Params.Meta.CallID,
+		Turn:    r.Turn,
+		At:      r.At,
+		Args:    m.Params.Args,
 	})
 	if err != nil {
 		return nil, err

@@ -95,7 +95,8 @@ func New(o Options) (*Hosts, error) {
 		o.Spares = 0
 	}
 	return &Hosts{newSpares(&hostKeeper{
-		o: o, tools: newToolServer(o.ToolServer),
+		o:        o,
+		tools:    newToolServer(o.ToolServer),
 		presence: newPresence(filepath.Join(o.StateDir, "hosts", "claude.last"), o.Log),
 	})}, nil
 }

@@ -80,9 +80,19 @@ func (o *Options) bootstrap(p protocol.Place, l core.Launch) (protocol.Bootstrap
 	}
 	launch := o.launchFor(l)
 	return protocol.Bootstrap{
-		Version: protocol.Version, Launch: o.launchID(), Settings: l.Settings.Fingerprint(), Place: p, SessionID: l.SessionID, StateDir: o.StateDir,
-		Argv: append(program[:len(program):len(program)], launch.Args()...), Dir: o.Dir,
-		StartTimeout: o.StartTimeout, IdleTimeout: max(o.IdleTimeout, 2*o.ConnectTimeout), MemLimit: o.MemLimit, SpoolLimit: o.SpoolLimit, ToolServer: o.ToolServer,
+		Version:      protocol.Version,
+		Launch:       o.launchID(),
+		Settings:     l.Settings.Fingerprint(),
+		Place:        p,
+		SessionID:    l.SessionID,
+		StateDir:     o.StateDir,
+		Argv:         append(program[:len(program):len(program)], launch.Args()...),
+		Dir:          o.Dir,
+		StartTimeout: o.StartTimeout,
+		IdleTimeout:  max(o.IdleTimeout, 2*o.ConnectTimeout),
+		MemLimit:     o.MemLimit,
+		SpoolLimit:   o.SpoolLimit,
+		ToolServer:   o.ToolServer,
 	}, nil
 }
 

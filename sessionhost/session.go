@@ -57,8 +57,12 @@ type session struct {
 // host's.
 func handshake(c *pipe.Socket, key core.ChannelKey, pid int, o Options) (*session, error) {
 	hello, err := protocol.EncodeFrame(protocol.Frame{
-		Type: protocol.FrameHello, Version: protocol.Version, Generation: o.Generation, Host: pid,
-		IdleTimeout: cmp.Or(o.IdleTimeout, -1), Tools: o.ToolServer != "",
+		Type:        protocol.FrameHello,
+		Version:     protocol.Version,
+		Generation:  o.Generation,
+		Host:        pid,
+		IdleTimeout: cmp.Or(o.IdleTimeout, -1),
+		Tools:       o.ToolServer != "",
 	}, nil)
 	if err != nil {
 		return nil, err
@@ -82,9 +86,15 @@ func handshake(c *pipe.Socket, key core.ChannelKey, pid int, o Options) (*sessio
 		return nil, fmt.Errorf("host speaks version %d for channel %q, want %d for %q", w.Version, w.Channel, protocol.Version, key)
 	}
 	s := &session{
-		c: c, frames: frames, events: make(chan *core.Batch, eventBuffer), quit: make(chan struct{}),
+		c:        c,
+		frames:   frames,
+		events:   make(chan *core.Batch, eventBuffer),
+		quit:     make(chan struct{}),
 		info:     core.SessionInfo{SessionID: w.SessionID, HostPID: w.PID, AgentPID: w.ClaudePID, Ready: w.Ready, Said: w.Seq, Replays: w.Kept, Tasks: w.TaskNames, Settings: w.Settings, Version: w.Claude},
-		launchID: w.Launch, hasTools: w.Tools, toolList: w.ToolList, tr: translator{sessionID: w.SessionID, answeredTo: w.Seq, log: o.Log.With("channel", string(key)), record: func(id string) claude.Record { return o.transcript(id) }},
+		launchID: w.Launch,
+		hasTools: w.Tools,
+		toolList: w.ToolList,
+		tr:       translator{sessionID: w.SessionID, answeredTo: w.Seq, log: o.Log.With("channel", string(key)), record: func(id string) claude.Record { return o.transcript(id) }},
 	}
 	s.info.HostStart, _ = proc.StartTime(w.PID) // 0 if the host has just ended
 	for _, id := range w.Turns {

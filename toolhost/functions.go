@@ -64,9 +64,12 @@ func newFunctions(g Grants, never withheld.Dirs) *functions {
 	f := &functions{grants: g, withheld: never}
 	// The guard sees each address after its name was resolved: a name cannot lead to a private one.
 	guard := ssrf.New(ssrf.WithAnyPort())
-	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: func(network, address string, c syscall.RawConn) error {
-		return cmp.Or(guard.Safe(network, address, c), refuseOwn(address))
-	}}
+	dialer := &net.Dialer{
+		Timeout: 10 * time.Second,
+		Control: func(network, address string, c syscall.RawConn) error {
+			return cmp.Or(guard.Safe(network, address, c), refuseOwn(address))
+		},
+	}
 	f.client = &http.Client{
 		Timeout:   fetchTimeout,
 		Transport: &http.Transport{DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second, MaxIdleConns: 8, IdleConnTimeout: time.Minute},
@@ -148,8 +151,12 @@ func (f *functions) Fetch(ctx context.Context, in api.FetchRequest) (out api.Fet
 		return out, fmt.Errorf("fetch %s: %w", in.URL, err)
 	}
 	return api.FetchResponse{
-		URL: answer.Request.URL.String(), Status: answer.StatusCode, StatusText: http.StatusText(answer.StatusCode),
-		Redirected: answer.Request.URL.String() != r.URL.String(), Header: answer.Header, Body: body,
+		URL:        answer.Request.URL.String(),
+		Status:     answer.StatusCode,
+		StatusText: http.StatusText(answer.StatusCode),
+		Redirected: answer.Request.URL.String() != r.URL.String(),
+		Header:     answer.Header,
+		Body:       body,
 	}, nil
 }
 

@@ -26,9 +26,12 @@ type shownTool struct {
 
 func (m *manager) readTool() tools.Tool {
 	return tools.Tool{
-		Name: readTool, Description: "Show the file of a tool that was made: its path, its source, why it is not loaded, and what your last call of it has written with console.log.",
+		Name:        readTool,
+		Description: "Show the file of a tool that was made: its path, its source, why it is not loaded, and what your last call of it has written with console.log.",
 		Input:       []byte(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`),
-		Annotations: tools.Annotations{ReadOnly: true, Idempotent: true}, Reach: tools.ReachOwn, Handle: tools.WithArgs(m.read),
+		Annotations: tools.Annotations{ReadOnly: true, Idempotent: true},
+		Reach:       tools.ReachOwn,
+		Handle:      tools.WithArgs(m.read),
 	}
 }
 

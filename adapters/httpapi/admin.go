@@ -90,8 +90,13 @@ func (a *admin) health(_ *response, r *http.Request) (any, error) {
 	switch b, err := a.Core.History.Balance(ctx); {
 	case err == nil:
 		shown.Ledger = &api.Ledger{
-			Accepted: b.Accepted, Answered: b.Answered, Failed: b.Failed, Cancelled: b.Cancelled, Waiting: b.Waiting,
-			Balanced: b.Even(), Problem: shown.Ledger.Problem,
+			Accepted:  b.Accepted,
+			Answered:  b.Answered,
+			Failed:    b.Failed,
+			Cancelled: b.Cancelled,
+			Waiting:   b.Waiting,
+			Balanced:  b.Even(),
+			Problem:   shown.Ledger.Problem,
 		}
 		if !b.Even() {
 			shown.Problems = append(shown.Problems, "The ledger does not balance: some message has no outcome, or two.")
@@ -122,8 +127,17 @@ func status(draining, ready, problems bool) string {
 
 func showActive(c *core.ChannelStatus) api.ActiveChannel {
 	return api.ActiveChannel{
-		Channel: string(c.Key), State: c.State, Since: c.Since, Why: c.Why, Until: c.Until, Activity: c.Activity,
-		Waiting: c.Waiting, Running: c.Running, HostPID: c.HostPID, AgentPID: c.AgentPID, AgentVersion: c.Version,
+		Channel:      string(c.Key),
+		State:        c.State,
+		Since:        c.Since,
+		Why:          c.Why,
+		Until:        c.Until,
+		Activity:     c.Activity,
+		Waiting:      c.Waiting,
+		Running:      c.Running,
+		HostPID:      c.HostPID,
+		AgentPID:     c.AgentPID,
+		AgentVersion: c.Version,
 	}
 }
 

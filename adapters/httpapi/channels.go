@@ -72,7 +72,9 @@ func (c *channels) interrupt(w *response, r *http.Request, key core.ChannelKey) 
 	case errors.Is(err, core.ErrClosed):
 		if done.Turn != "" { // the next process must not choose again: by then another turn may run
 			asked = api.Interruption{
-				TurnID: string(done.Turn), Messages: idStrings(done.Messages), TookMS: asked.TookMS + time.Since(began).Milliseconds(),
+				TurnID:   string(done.Turn),
+				Messages: idStrings(done.Messages),
+				TookMS:   asked.TookMS + time.Since(began).Milliseconds(),
 			}
 		}
 		w.resend = func() []byte {
@@ -146,7 +148,10 @@ func (c *channels) show(_ *response, r *http.Request, key core.ChannelKey) (any,
 	}
 	used, err := c.Core.Channels.Usage(r.Context(), key)
 	shown.Usage = &api.Usage{
-		Turns: used.Turns, TurnsToday: used.TurnsToday, SpentUSD: humanize.RoundUSD(used.Spent), SpentTodayUSD: humanize.RoundUSD(used.SpentToday),
+		Turns:         used.Turns,
+		TurnsToday:    used.TurnsToday,
+		SpentUSD:      humanize.RoundUSD(used.Spent),
+		SpentTodayUSD: humanize.RoundUSD(used.SpentToday),
 	}
 	return shown, err
 }
@@ -154,11 +159,27 @@ func (c *channels) show(_ *response, r *http.Request, key core.ChannelKey) (any,
 func (c *channels) shape(st *core.ChannelStatus) api.Channel {
 	own := c.Core.Settings.Settings(st.Key)
 	return api.Channel{
-		Channel: string(st.Key), State: st.State, SessionID: st.SessionID, HostPID: st.HostPID, AgentPID: st.AgentPID, AgentVersion: st.Version,
-		Since: st.Since, Why: st.Why, Until: st.Until,
-		Waiting: st.Waiting, Running: st.Running, TurnID: string(st.Turn), Activity: st.Activity, Background: st.Background,
-		Messages: st.Messages, Approvals: st.Approvals, LastAt: st.LastAt,
-		Model: own.Model, PermissionMode: own.PermissionMode, Tools: own.Tools, Rules: len(own.Rules),
+		Channel:        string(st.Key),
+		State:          st.State,
+		SessionID:      st.SessionID,
+		HostPID:        st.HostPID,
+		AgentPID:       st.AgentPID,
+		AgentVersion:   st.Version,
+		Since:          st.Since,
+		Why:            st.Why,
+		Until:          st.Until,
+		Waiting:        st.Waiting,
+		Running:        st.Running,
+		TurnID:         string(st.Turn),
+		Activity:       st.Activity,
+		Background:     st.Background,
+		Messages:       st.Messages,
+		Approvals:      st.Approvals,
+		LastAt:         st.LastAt,
+		Model:          own.Model,
+		PermissionMode: own.PermissionMode,
+		Tools:          own.Tools,
+		Rules:          len(own.Rules),
 	}
 }
 

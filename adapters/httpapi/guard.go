@@ -29,9 +29,11 @@ type guard struct {
 
 func newGuard(o Options) guard {
 	g := guard{
-		token: sha256.Sum256([]byte(o.Token)), guarded: o.Token != "",
-		hosts: map[string]bool{"localhost": true},
-		cross: http.NewCrossOriginProtection(), peer: o.Peer,
+		token:   sha256.Sum256([]byte(o.Token)),
+		guarded: o.Token != "",
+		hosts:   map[string]bool{"localhost": true},
+		cross:   http.NewCrossOriginProtection(),
+		peer:    o.Peer,
 	}
 	for _, h := range append([]string{o.Host}, o.AllowedHosts...) {
 		if h = hostname(h); h != "" {

@@ -157,7 +157,11 @@ func (l *lookups) content(w *response, r *http.Request, id core.MessageID) (any,
 	_ = rc.SetWriteDeadline(time.Now().Add(bodyTimeout))
 	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
 	return nil, w.show(http.StatusOK, &api.Content{
-		ID: string(m.ID), Channel: string(m.Channel), Context: api.Origin(m.Origin), Text: m.Content.Text, Content: m.Content.Blocks,
+		ID:      string(m.ID),
+		Channel: string(m.Channel),
+		Context: api.Origin(m.Origin),
+		Text:    m.Content.Text,
+		Content: m.Content.Blocks,
 	})
 }
 

@@ -165,8 +165,13 @@ func (s *Server) handler(router http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from := listenerOf(r)
 		res := &response{
-			ResponseWriter: w, log: s.log, bodyLimit: s.bodyLimit, body: heldBody{budget: &s.bodies}, route: "other", local: from == localListener,
-			repeated: (from == localListener || from == innerListener) && r.Header.Get(repeatedHeader) != "",
+			ResponseWriter: w,
+			log:            s.log,
+			bodyLimit:      s.bodyLimit,
+			body:           heldBody{budget: &s.bodies},
+			route:          "other",
+			local:          from == localListener,
+			repeated:       (from == localListener || from == innerListener) && r.Header.Get(repeatedHeader) != "",
 		}
 		defer s.readOn(res, r)
 		defer res.body.release()

@@ -119,13 +119,25 @@ func (s *schedules) get(_ *response, r *http.Request, id string) (any, error) {
 
 func showOccurrence(o *schedule.Occurrence) api.Occurrence {
 	shown := api.Occurrence{
-		Due: o.Due, Outcome: string(o.Outcome), DecidedAt: o.DecidedAt, MessageID: string(o.Message), Late: o.Late, ByHand: o.ByHand,
-		Status: o.Status, Why: o.Why,
+		Due:       o.Due,
+		Outcome:   string(o.Outcome),
+		DecidedAt: o.DecidedAt,
+		MessageID: string(o.Message),
+		Late:      o.Late,
+		ByHand:    o.ByHand,
+		Status:    o.Status,
+		Why:       o.Why,
 	}
 	if a := o.Answer; a != nil {
 		shown.Answer = &api.Answer{
-			State: string(a.State), Code: a.Code, Text: a.Text, CostUSD: humanize.RoundUSD(a.CostUSD), DurationMS: a.Duration.Milliseconds(),
-			Push: string(a.Push), To: string(a.To), Problem: a.Problem,
+			State:      string(a.State),
+			Code:       a.Code,
+			Text:       a.Text,
+			CostUSD:    humanize.RoundUSD(a.CostUSD),
+			DurationMS: a.Duration.Milliseconds(),
+			Push:       string(a.Push),
+			To:         string(a.To),
+			Problem:    a.Problem,
 		}
 	}
 	return shown
@@ -217,9 +229,20 @@ func remove(w *response, r *http.Request, id string, remove func(ctx context.Con
 
 func (s *schedules) show(j *schedule.Job) api.Schedule {
 	shown := api.Schedule{
-		ID: j.ID, Channel: string(j.Channel), Text: j.Text, When: j.When, TZ: j.TZ, Missed: j.Missed, Precheck: j.Precheck, BudgetUSD: j.Budget,
-		State: api.ScheduleActive, Zone: cmp.Or(j.TZ, s.Schedules.Zone()), Adapter: s.Core.Deliverers.Deliverer(j.Channel),
-		CreatedAt: j.CreatedAt, DoneAt: j.DoneAt, Next: s.Schedules.Next(j),
+		ID:        j.ID,
+		Channel:   string(j.Channel),
+		Text:      j.Text,
+		When:      j.When,
+		TZ:        j.TZ,
+		Missed:    j.Missed,
+		Precheck:  j.Precheck,
+		BudgetUSD: j.Budget,
+		State:     api.ScheduleActive,
+		Zone:      cmp.Or(j.TZ, s.Schedules.Zone()),
+		Adapter:   s.Core.Deliverers.Deliverer(j.Channel),
+		CreatedAt: j.CreatedAt,
+		DoneAt:    j.DoneAt,
+		Next:      s.Schedules.Next(j),
 	}
 	switch {
 	case !j.DoneAt.IsZero():

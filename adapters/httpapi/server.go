@@ -103,9 +103,14 @@ func New(o Options) *Server {
 	s := &Server{
 		requests: metrics.NewHistogram("bareclaw_http_request_duration_seconds",
 			"Duration of requests, waits and streams included, by route and status (gone: the client disconnected first).", "method", "route", "status"),
-		bodies:   bodyBudget{limit: maxBodies},
-		refusals: &refusals{log: o.Log, counts: map[string]*refusalCount{}},
-		log:      o.Log, mounts: o.Mounts, bodyLimit: o.BodyLimit, guard: newGuard(o), lifecycle: l, handover: &handover{lifecycle: l, log: o.Log, settled: make(chan struct{})},
+		bodies:    bodyBudget{limit: maxBodies},
+		refusals:  &refusals{log: o.Log, counts: map[string]*refusalCount{}},
+		log:       o.Log,
+		mounts:    o.Mounts,
+		bodyLimit: o.BodyLimit,
+		guard:     newGuard(o),
+		lifecycle: l,
+		handover:  &handover{lifecycle: l, log: o.Log, settled: make(chan struct{})},
 	}
 	all := routes(&shared{Options: o, lifecycle: l, requests: s.requests, refusals: s.refusals, contents: make(chan struct{}, maxContentReads)})
 	s.http = &http.Server{ // no WriteTimeout: waits and streams last as long as a turn

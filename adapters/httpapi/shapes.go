@@ -41,8 +41,17 @@ func showAccepted(m *core.Message, at core.QueuePosition, length promptLength) a
 	}
 	p.User = m.Origin.User
 	return api.Accepted{
-		ID: string(m.ID), Channel: string(m.Channel), State: string(m.State), Prompt: showPrompt(&p), TurnID: string(m.Turn),
-		Adapter: m.Adapter, RetryOf: string(m.RetryOf), Position: at.Position, Why: at.Why, Until: at.Until, ReceivedAt: m.ReceivedAt,
+		ID:         string(m.ID),
+		Channel:    string(m.Channel),
+		State:      string(m.State),
+		Prompt:     showPrompt(&p),
+		TurnID:     string(m.Turn),
+		Adapter:    m.Adapter,
+		RetryOf:    string(m.RetryOf),
+		Position:   at.Position,
+		Why:        at.Why,
+		Until:      at.Until,
+		ReceivedAt: m.ReceivedAt,
 	}
 }
 
@@ -56,9 +65,21 @@ func showPrompt(p *core.Prompt) api.Prompt {
 
 func showApproval(a *core.Approval) api.Approval {
 	shown := api.Approval{
-		ID: a.ID, Kind: approvalKind(a), Channel: string(a.Channel), MessageID: string(a.Message), Prompt: showPrompt(&a.Prompt), TurnID: string(a.Turn),
-		State: string(a.State), Tool: a.Tool, Input: a.Input, Suggestion: a.Suggestion,
-		Reason: a.Reason, RetryID: string(a.Retry), CreatedAt: a.CreatedAt, ExpiresAt: a.ExpiresAt, DecidedAt: a.DecidedAt,
+		ID:         a.ID,
+		Kind:       approvalKind(a),
+		Channel:    string(a.Channel),
+		MessageID:  string(a.Message),
+		Prompt:     showPrompt(&a.Prompt),
+		TurnID:     string(a.Turn),
+		State:      string(a.State),
+		Tool:       a.Tool,
+		Input:      a.Input,
+		Suggestion: a.Suggestion,
+		Reason:     a.Reason,
+		RetryID:    string(a.Retry),
+		CreatedAt:  a.CreatedAt,
+		ExpiresAt:  a.ExpiresAt,
+		DecidedAt:  a.DecidedAt,
 	}
 	if a.State == core.ApprovalPending {
 		shown.Always = core.AlwaysRules(*a)
@@ -78,8 +99,15 @@ func showRule(r *core.Rule) api.Rule {
 
 func showDelivery(d *core.Delivery) api.Delivery {
 	return api.Delivery{
-		ID: d.ID, Kind: string(d.Kind), Adapter: d.Adapter, Channel: string(d.Channel), State: string(d.State),
-		Attempts: d.Attempts, Error: d.Error, CreatedAt: d.CreatedAt, EndedAt: d.EndedAt,
+		ID:        d.ID,
+		Kind:      string(d.Kind),
+		Adapter:   d.Adapter,
+		Channel:   string(d.Channel),
+		State:     string(d.State),
+		Attempts:  d.Attempts,
+		Error:     d.Error,
+		CreatedAt: d.CreatedAt,
+		EndedAt:   d.EndedAt,
 	}
 }
 
@@ -99,8 +127,11 @@ func showTrace(t *core.Trace) *api.Trace {
 	marks := timeline(t)
 	showMark := func(m *core.Mark) api.Mark {
 		return api.Mark{
-			What: m.What, Detail: m.Detail, At: m.At,
-			AfterMS: m.At.Sub(t.Message.ReceivedAt).Milliseconds(), TookMS: m.Took.Milliseconds(),
+			What:    m.What,
+			Detail:  m.Detail,
+			At:      m.At,
+			AfterMS: m.At.Sub(t.Message.ReceivedAt).Milliseconds(),
+			TookMS:  m.Took.Milliseconds(),
 		}
 	}
 	return &api.Trace{

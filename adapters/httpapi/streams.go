@@ -162,8 +162,13 @@ type stream struct {
 
 func newStream(w *response, key core.ChannelKey, updates *feed.Subscription, resumed bool) *stream {
 	return &stream{
-		w: w, rc: http.NewResponseController(w), channel: key, updates: updates, resumed: resumed,
-		at: updates.From(), buf: []byte(streamRetry),
+		w:       w,
+		rc:      http.NewResponseController(w),
+		channel: key,
+		updates: updates,
+		resumed: resumed,
+		at:      updates.From(),
+		buf:     []byte(streamRetry),
 	}
 }
 
@@ -186,8 +191,11 @@ func (st *stream) begin() {
 		st.comment("connected")
 		return
 	}
-	st.sendShape(api.EventNotice, api.Notice{Code: api.NoticeGap, Text: "Some events may be missing here, or come a second time, because it is not known which events " +
-		"followed the last one. The messages and their outcomes are at GET " + api.ChannelPath(string(st.channel)) + "/messages."})
+	st.sendShape(api.EventNotice, api.Notice{
+		Code: api.NoticeGap,
+		Text: "Some events may be missing here, or come a second time, because it is not known which events " +
+			"followed the last one. The messages and their outcomes are at GET " + api.ChannelPath(string(st.channel)) + "/messages.",
+	})
 }
 
 // end names the path of the message, if any, and the path where the events continue.

@@ -109,7 +109,12 @@ func texts(c *core.Content) []string {
 
 func encodeSubmission(sub *core.Submission) []byte {
 	body, err := marshal(api.MessageRequest{
-		Text: sub.Content.Text, Content: sub.Content.Blocks, Channel: string(sub.Channel), Mode: string(sub.Mode), CanAsk: sub.CanAsk, Context: api.Origin(sub.Origin),
+		Text:    sub.Content.Text,
+		Content: sub.Content.Blocks,
+		Channel: string(sub.Channel),
+		Mode:    string(sub.Mode),
+		CanAsk:  sub.CanAsk,
+		Context: api.Origin(sub.Origin),
 	})
 	if err != nil {
 		panic(fmt.Sprintf("encode a submission: %v", err)) // blocks that were decoded can be encoded

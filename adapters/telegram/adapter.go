@@ -133,9 +133,15 @@ func New(o Options) (*Adapter, error) {
 func (a *Adapter) wireOutgoing(client *botapi.Client) {
 	o := &a.o
 	mediaDir := filepath.Join(o.StateDir, "media")
-	uploads := &media.Uploader{Log: o.Log, Policy: sendfile.Policy{
-		Base: o.CWD, Media: mediaDir, Roots: append([]string{o.CWD}, o.SendRoots...), Withheld: o.Withheld,
-	}}
+	uploads := &media.Uploader{
+		Log: o.Log,
+		Policy: sendfile.Policy{
+			Base:     o.CWD,
+			Media:    mediaDir,
+			Roots:    append([]string{o.CWD}, o.SendRoots...),
+			Withheld: o.Withheld,
+		},
+	}
 	a.sender = outbox.NewSender(client, a.env)
 	a.out = outbox.New(a.env, o.Core.Deliveries, a.sender, o.FileOver)
 	outbox.Compose(a.out, core.DeliverReply, a.composeReply)
@@ -183,12 +189,28 @@ func (a *Adapter) wireIncoming(client *botapi.Client) {
 	o := &a.o
 	reader := &inbound.Reader{Downloader: a.files, Sender: a.sender, Transcribe: o.Transcribe, BotName: a.health.name, Inert: o.Inert, Log: o.Log}
 	a.receiver = &receiver{
-		env: a.env, core: &o.Core, commands: a.commands, live: a.live, out: a.out, chats: a.chats, reader: reader, bot: a.health.name,
+		env:      a.env,
+		core:     &o.Core,
+		commands: a.commands,
+		live:     a.live,
+		out:      a.out,
+		chats:    a.chats,
+		reader:   reader,
+		bot:      a.health.name,
 	}
 	a.intake = newIntake(a.receiver, a.env)
 	a.poller = &poller{
-		env: a.env, inbox: o.Core.Inbox, client: client, sender: a.sender, chats: a.chats, health: a.health, intake: a.intake,
-		timeout: o.PollTimeout, lockFile: o.LockFile, holder: o.Holder, stale: staleOffset,
+		env:      a.env,
+		inbox:    o.Core.Inbox,
+		client:   client,
+		sender:   a.sender,
+		chats:    a.chats,
+		health:   a.health,
+		intake:   a.intake,
+		timeout:  o.PollTimeout,
+		lockFile: o.LockFile,
+		holder:   o.Holder,
+		stale:    staleOffset,
 	}
 }
 

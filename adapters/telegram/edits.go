@@ -147,8 +147,13 @@ func (v *receiver) runEdited(ctx context.Context, t chats.Tap) string {
 		return "That did not work: " + err.Error()
 	}
 	s := core.Submission{
-		Channel: to.Key(), Adapter: Name, Origin: v.chats.origin(ctx, to, m), Content: content,
-		SourceKey: t.Arg + ":run", CanAsk: true, Deliver: true,
+		Channel:   to.Key(),
+		Adapter:   Name,
+		Origin:    v.chats.origin(ctx, to, m),
+		Content:   content,
+		SourceKey: t.Arg + ":run",
+		CanAsk:    true,
+		Deliver:   true,
 	}
 	if isOpen(old) {
 		s.Mode = core.Interrupt

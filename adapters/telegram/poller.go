@@ -55,7 +55,9 @@ func (p *poller) poll(ctx context.Context) {
 	defer func() { _ = lock.Close() }() // nil: an error
 	if left := p.sender.Cooldowns.Left(outbox.Polls); left > 0 {
 		p.unwell(&botapi.Error{
-			Method: "getUpdates", Status: http.StatusTooManyRequests, Text: "asked of an earlier process",
+			Method:     "getUpdates",
+			Status:     http.StatusTooManyRequests,
+			Text:       "asked of an earlier process",
 			RetryAfter: left.Truncate(time.Second) + time.Second,
 		})
 		p.sender.Cooldowns.Await(ctx, outbox.Polls)

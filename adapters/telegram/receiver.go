@@ -105,7 +105,8 @@ func (v *receiver) apologize(ctx context.Context, r *arrival) {
 		return
 	}
 	v.out.Say(ctx, "panic:"+r.ID, v.env.Moves.Present(chats.AddressOf(m)).Key(), view.Note{
-		Text: "An internal error of the gateway prevented this message from being handled; see its log.", ReplyTo: m.ID,
+		Text:    "An internal error of the gateway prevented this message from being handled; see its log.",
+		ReplyTo: m.ID,
 	})
 }
 
@@ -174,8 +175,13 @@ func (v *receiver) converse(ctx context.Context, to chats.Address, batch []*arri
 		return ctx.Err()
 	}
 	s := core.Submission{
-		Channel: to.Key(), Adapter: Name, Origin: v.chats.origin(ctx, to, ms[0]), Content: b.Content,
-		SourceKey: batch[0].ID, CanAsk: true, Deliver: true,
+		Channel:   to.Key(),
+		Adapter:   Name,
+		Origin:    v.chats.origin(ctx, to, ms[0]),
+		Content:   b.Content,
+		SourceKey: batch[0].ID,
+		CanAsk:    true,
+		Deliver:   true,
 	}
 	by, typed := sender{to, ms[0].From.ID}, !slices.ContainsFunc(ms, func(m *models.Message) bool { return !inbound.IsTypedText(m) })
 	if v.sent.joins(by, batch[0].at, typed) {

@@ -47,8 +47,13 @@ type consumer struct {
 // unrequested output to the channels with a key prefix.
 func New(ledger core.Ledger, deliverers map[string]string, now func() time.Time, log *slog.Logger) *Store {
 	return &Store{
-		DeliveryReader: ledger, AdapterReader: ledger, ledger: ledger, deliverers: deliverers, now: now, log: log,
-		consumers: map[string]*consumer{},
+		DeliveryReader: ledger,
+		AdapterReader:  ledger,
+		ledger:         ledger,
+		deliverers:     deliverers,
+		now:            now,
+		log:            log,
+		consumers:      map[string]*consumer{},
 	}
 }
 
@@ -144,8 +149,14 @@ func (s *Store) ForChange(c *core.Change) (ds []*core.Delivery) {
 		encoded, err := plainjson.Marshal(body)
 		if adapter != "" && err == nil { // strings always encode
 			ds = append(ds, &core.Delivery{
-				ID: string(kind) + ":" + id, Kind: kind, Adapter: adapter, Channel: key, Message: message, Body: encoded,
-				State: core.DeliveryPending, CreatedAt: at,
+				ID:        string(kind) + ":" + id,
+				Kind:      kind,
+				Adapter:   adapter,
+				Channel:   key,
+				Message:   message,
+				Body:      encoded,
+				State:     core.DeliveryPending,
+				CreatedAt: at,
 			})
 		}
 	}

@@ -25,8 +25,12 @@ type machine struct {
 func machineAt(cwd string, getenv func(string) string) machine {
 	home := getenv("HOME")
 	return machine{
-		home: home, cwd: cwd, stateHome: getenv("XDG_STATE_HOME"), configDir: configDir(getenv("XDG_CONFIG_HOME"), home),
-		runtime: getenv("XDG_RUNTIME_DIR"), uid: os.Getuid(),
+		home:      home,
+		cwd:       cwd,
+		stateHome: getenv("XDG_STATE_HOME"),
+		configDir: configDir(getenv("XDG_CONFIG_HOME"), home),
+		runtime:   getenv("XDG_RUNTIME_DIR"),
+		uid:       os.Getuid(),
 	}
 }
 

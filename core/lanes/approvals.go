@@ -42,8 +42,15 @@ func (ad *approvalDesk) request(r core.Request, f *inflight) {
 	}
 	now := ad.now()
 	a := &pendingApproval{approval: core.Approval{
-		ID: uuid.NewString(), Channel: ad.key, RequestID: r.ID, Tool: r.Tool, Input: r.Input, Suggestion: r.Suggestion,
-		CreatedAt: now, ExpiresAt: now.Add(ad.manager.o.ApprovalTimeout), State: core.ApprovalPending,
+		ID:         uuid.NewString(),
+		Channel:    ad.key,
+		RequestID:  r.ID,
+		Tool:       r.Tool,
+		Input:      r.Input,
+		Suggestion: r.Suggestion,
+		CreatedAt:  now,
+		ExpiresAt:  now.Add(ad.manager.o.ApprovalTimeout),
+		State:      core.ApprovalPending,
 	}}
 	if f != nil {
 		a.approval.Turn, a.approval.Message, a.approval.Prompt = f.turn.ID, f.carrier().ID, core.ApprovalPrompt(f.carrier())

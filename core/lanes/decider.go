@@ -76,8 +76,14 @@ func (k *Decider) Resubmission(ctx context.Context, id core.MessageID) (core.Sub
 	}
 	carrier := members[len(members)-1]
 	s := core.Submission{
-		Channel: carrier.Channel, Adapter: carrier.Adapter, Origin: carrier.Origin, CanAsk: carrier.CanAsk, Deliver: carrier.Deliver, Mode: core.Collect,
-		RetryOf: carrier.ID, SourceKey: "retry:" + string(carrier.ID),
+		Channel:   carrier.Channel,
+		Adapter:   carrier.Adapter,
+		Origin:    carrier.Origin,
+		CanAsk:    carrier.CanAsk,
+		Deliver:   carrier.Deliver,
+		Mode:      core.Collect,
+		RetryOf:   carrier.ID,
+		SourceKey: "retry:" + string(carrier.ID),
 	}
 	calls, err := k.callsOf(ctx, turn)
 	if err != nil {

@@ -158,8 +158,14 @@ func (d *Directory) Spending() core.Spending {
 
 func (l *lane) present() core.ChannelStatus {
 	st := core.ChannelStatus{
-		Key: l.key, State: l.state(), SessionID: l.conv.id,
-		Waiting: len(l.queue.items), Approvals: len(l.desk.pending), Why: l.queue.why(), HostBlocked: l.conv.session.blocked(), Model: l.conv.model,
+		Key:         l.key,
+		State:       l.state(),
+		SessionID:   l.conv.id,
+		Waiting:     len(l.queue.items),
+		Approvals:   len(l.desk.pending),
+		Why:         l.queue.why(),
+		HostBlocked: l.conv.session.blocked(),
+		Model:       l.conv.model,
 	}
 	if l.conv.session != nil {
 		st.HostPID, st.AgentPID, st.Version = l.conv.session.info.HostPID, l.conv.session.info.AgentPID, l.conv.session.info.Version

@@ -127,8 +127,11 @@ func (ts *turns) newFlight(batch []*queued, steered bool) (*inflight, error) {
 		return nil, fmt.Errorf("make a turn id: %w", err)
 	}
 	t := &core.Turn{
-		ID: core.TurnID(id.String()), Channel: ts.key, Steered: steered, BegunAt: ts.now(),
-		Marks: make([]core.Mark, 0, usualMarks),
+		ID:      core.TurnID(id.String()),
+		Channel: ts.key,
+		Steered: steered,
+		BegunAt: ts.now(),
+		Marks:   make([]core.Mark, 0, usualMarks),
 	}
 	ms := make([]*core.Message, len(batch))
 	for i, it := range batch {
@@ -313,7 +316,10 @@ func (ts *turns) opened(o opening) {
 		"agent_version", ts.conv.session.info.Version)
 	if o.saveError != nil {
 		ts.log.Error("session id not saved", "err", o.saveError)
-		ts.notice(core.Notice{Code: "session_not_saved", Text: "The session id could not be saved (" + o.saveError.Error() +
-			"): this conversation may not be found again after a restart."})
+		ts.notice(core.Notice{
+			Code: "session_not_saved",
+			Text: "The session id could not be saved (" + o.saveError.Error() +
+				"): this conversation may not be found again after a restart.",
+		})
 	}
 }

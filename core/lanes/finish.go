@@ -293,8 +293,13 @@ func (v *outcomes) repliesFor() []*core.Delivery {
 			continue
 		}
 		ds = append(ds, &core.Delivery{
-			ID: core.ReplyDelivery(m.ID), Kind: core.DeliverReply, Adapter: m.Adapter, Channel: m.Channel, Message: m.ID,
-			State: core.DeliveryPending, CreatedAt: m.EndedAt,
+			ID:        core.ReplyDelivery(m.ID),
+			Kind:      core.DeliverReply,
+			Adapter:   m.Adapter,
+			Channel:   m.Channel,
+			Message:   m.ID,
+			State:     core.DeliveryPending,
+			CreatedAt: m.EndedAt,
 		})
 	}
 	return ds
@@ -315,9 +320,15 @@ func (ts *turns) askToContinue(f *inflight, r core.Reply) []*core.Approval {
 	}
 	now := ts.now()
 	return []*core.Approval{{
-		ID: uuid.NewSHA1(uuid.NameSpaceOID, []byte("continue "+f.turn.ID)).String(), Kind: core.ApprovalContinue,
-		Channel: ts.key, Message: f.carrier().ID, Prompt: core.ApprovalPrompt(f.carrier()), Turn: f.turn.ID,
-		CreatedAt: now, ExpiresAt: now.Add(continueFor), State: core.ApprovalPending,
+		ID:        uuid.NewSHA1(uuid.NameSpaceOID, []byte("continue "+f.turn.ID)).String(),
+		Kind:      core.ApprovalContinue,
+		Channel:   ts.key,
+		Message:   f.carrier().ID,
+		Prompt:    core.ApprovalPrompt(f.carrier()),
+		Turn:      f.turn.ID,
+		CreatedAt: now,
+		ExpiresAt: now.Add(continueFor),
+		State:     core.ApprovalPending,
 	}}
 }
 

@@ -44,8 +44,16 @@ func newLane(m *Manager, key core.ChannelKey) *lane {
 	l.calls = &toolRequests{channel: c, conv: l.conv, running: map[string]*toolRequest{}}
 	l.turns = &turns{channel: c, queue: l.queue, conv: l.conv, desk: l.desk}
 	l.recovery = &recovery{channel: c, queue: l.queue, conv: l.conv, desk: l.desk, calls: l.calls, turns: l.turns}
-	l.listener = &listener{channel: c, queue: l.queue, conv: l.conv, desk: l.desk, calls: l.calls, turns: l.turns, recovery: l.recovery,
-		ownTurns: &ownTurns{channel: c, conv: l.conv, turns: l.turns}}
+	l.listener = &listener{
+		channel:  c,
+		queue:    l.queue,
+		conv:     l.conv,
+		desk:     l.desk,
+		calls:    l.calls,
+		turns:    l.turns,
+		recovery: l.recovery,
+		ownTurns: &ownTurns{channel: c, conv: l.conv, turns: l.turns},
+	}
 	l.intake = &intake{channel: c, queue: l.queue, conv: l.conv, turns: l.turns, advance: l.advance}
 	return l
 }

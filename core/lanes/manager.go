@@ -159,9 +159,14 @@ func New(o Options) *Manager {
 	ledger := &deliveringLedger{Ledger: o.Ledger, adapters: adapterstore.New(o.Ledger, o.Deliverers, o.Now, o.Log)}
 	o.Ledger = ledger
 	m := &Manager{
-		Adapters: ledger.adapters, Feeds: &feed.Broker{},
-		o: o, ctx: ctx, stop: stop, tickets: &ticketIndex{open: map[core.MessageID]*core.Ticket{}}, pool: sessionpool.New(o.MaxSessions),
-		budget: &spending.Budget{Limit: o.DailyBudget},
+		Adapters: ledger.adapters,
+		Feeds:    &feed.Broker{},
+		o:        o,
+		ctx:      ctx,
+		stop:     stop,
+		tickets:  &ticketIndex{open: map[core.MessageID]*core.Ticket{}},
+		pool:     sessionpool.New(o.MaxSessions),
+		budget:   &spending.Budget{Limit: o.DailyBudget},
 	}
 	m.lanes = newRegistry(m.startLane, o.LanesChanged)
 	m.ChannelSettings = settings.New(ledger.Ledger, m.lanes.wake, o.Defaults)

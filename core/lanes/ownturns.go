@@ -78,8 +78,15 @@ func (o *ownTurns) end(ev *core.Event) {
 	}
 	cost := o.conv.cost.Add(r, s.isKnown())
 	b := &core.Background{
-		ID: id, Channel: o.key, Text: cmp.Or(r.Text, r.Error), WokenBy: wokenBy, IsError: r.IsError, CreatedAt: o.now(),
-		SessionID: o.conv.id, CostUSD: cost, TotalCost: r.TotalCost,
+		ID:        id,
+		Channel:   o.key,
+		Text:      cmp.Or(r.Text, r.Error),
+		WokenBy:   wokenBy,
+		IsError:   r.IsError,
+		CreatedAt: o.now(),
+		SessionID: o.conv.id,
+		CostUSD:   cost,
+		TotalCost: r.TotalCost,
 	}
 	o.manager.budget.Add(b.CreatedAt, cost)
 	if refused && r.Interrupted {

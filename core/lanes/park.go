@@ -191,8 +191,12 @@ func (q *queue) withinDailyBudget() bool {
 func (q *queue) budgetPark(now time.Time) *park {
 	until := spending.NextDay(now)
 	return &park{
-		code: core.ParkedForBudget, firm: true, since: now, until: until, due: time.Now().Add(until.Sub(now)),
-		why: q.budgetUsed(now) + " What waits runs at " + humanize.Clock(until, now) + ".",
+		code:  core.ParkedForBudget,
+		firm:  true,
+		since: now,
+		until: until,
+		due:   time.Now().Add(until.Sub(now)),
+		why:   q.budgetUsed(now) + " What waits runs at " + humanize.Clock(until, now) + ".",
 	}
 }
 

@@ -269,8 +269,14 @@ func (rv *recovery) cutOf(f *inflight, r fateRecord) cut {
 		rv.turns.about(f).Warn("record of turn not read", "err", r.err)
 	}
 	return cut{
-		record: r.fate, recordErr: r.err, stop: f.stop, handed: f.handed, attempts: f.attempts, toolBegun: f.toolBegun,
-		progress: cmp.Or(r.fate.Done, f.toolsSeen()), sessionID: f.turn.SessionID,
+		record:    r.fate,
+		recordErr: r.err,
+		stop:      f.stop,
+		handed:    f.handed,
+		attempts:  f.attempts,
+		toolBegun: f.toolBegun,
+		progress:  cmp.Or(r.fate.Done, f.toolsSeen()),
+		sessionID: f.turn.SessionID,
 	}
 }
 

@@ -54,10 +54,21 @@ func (m *Manager) enqueue(s core.Submission) (*core.Ticket, *lane, error) {
 		return nil, nil, fmt.Errorf("make a message id: %w", err)
 	}
 	msg := core.Message{
-		ID: core.MessageID(id.String()), Channel: s.Channel, Adapter: s.Adapter, Origin: s.Origin,
-		Content: s.Content, Prompt: core.PromptOf(s.Content), Mode: cmp.Or(s.Mode, core.Collect), SourceKey: s.SourceKey, SourceHash: s.SourceHash,
-		KeyKept: s.KeyKept,
-		RetryOf: s.RetryOf, CanAsk: s.CanAsk, Deliver: s.Deliver, ReceivedAt: m.o.Now(), State: core.Waiting,
+		ID:         core.MessageID(id.String()),
+		Channel:    s.Channel,
+		Adapter:    s.Adapter,
+		Origin:     s.Origin,
+		Content:    s.Content,
+		Prompt:     core.PromptOf(s.Content),
+		Mode:       cmp.Or(s.Mode, core.Collect),
+		SourceKey:  s.SourceKey,
+		SourceHash: s.SourceHash,
+		KeyKept:    s.KeyKept,
+		RetryOf:    s.RetryOf,
+		CanAsk:     s.CanAsk,
+		Deliver:    s.Deliver,
+		ReceivedAt: m.o.Now(),
+		State:      core.Waiting,
 	}
 	t := core.NewTicket(msg)
 	it := &queued{msg: &msg, ticket: t}
@@ -208,7 +219,8 @@ func (m *Manager) Interrupt(ctx context.Context, key core.ChannelKey, turn core.
 			return core.Interruption{}
 		}
 		l.turns.interrupt(f, &stop{
-			reply: interruption("Interrupted on request."), waiters: []func(error){func(unwritten error) { ended <- unwritten }},
+			reply:   interruption("Interrupted on request."),
+			waiters: []func(error){func(unwritten error) { ended <- unwritten }},
 		})
 		return core.Interruption{Turn: f.turn.ID, Messages: slices.Clone(f.turn.Members)}
 	})

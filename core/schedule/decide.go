@@ -155,7 +155,9 @@ func (s *Scheduler) send(ctx context.Context, d *decision, o *Occurrence) error 
 func (s *Scheduler) submit(ctx context.Context, d *decision, o *Occurrence) (core.MessageID, error) {
 	j := &d.job
 	sub := core.Submission{
-		Channel: j.Channel, Adapter: adapterName, Content: core.Content{Text: textOf(j, o, s.now(), d.times.zone)},
+		Channel:   j.Channel,
+		Adapter:   adapterName,
+		Content:   core.Content{Text: textOf(j, o, s.now(), d.times.zone)},
 		SourceKey: SourceKey(j.ID, o.Due),
 	}
 	if adapter := s.o.Deliverers.Deliverer(j.Channel); adapter != "" { // as for a message from the adapter's own users

@@ -174,7 +174,10 @@ func (r *runner) send(ctx context.Context, o *Occurrence) error {
 
 func (r *runner) submit(ctx context.Context, text, key string) (core.MessageID, error) {
 	return r.s.submitAs(ctx, core.Submission{
-		Channel: r.job.Channel, Adapter: adapterName, Content: core.Content{Text: text}, SourceKey: key,
+		Channel:   r.job.Channel,
+		Adapter:   adapterName,
+		Content:   core.Content{Text: text},
+		SourceKey: key,
 	})
 }
 

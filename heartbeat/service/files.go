@@ -42,15 +42,27 @@ type naming struct {
 func (j Job) names() naming {
 	if j == Heartbeat {
 		return naming{
-			arguments: []string{"heartbeat", "run"}, units: []string{heartbeatTimer, heartbeatUnit}, stopped: []string{heartbeatTimer, heartbeatUnit},
-			service: heartbeatUnit, label: "com.bareclaw.heartbeat", envFile: "heartbeat.env",
-			install: "bareclaw heartbeat install", start: "systemctl --user restart " + heartbeatTimer, load: "bareclaw heartbeat install",
+			arguments: []string{"heartbeat", "run"},
+			units:     []string{heartbeatTimer, heartbeatUnit},
+			stopped:   []string{heartbeatTimer, heartbeatUnit},
+			service:   heartbeatUnit,
+			label:     "com.bareclaw.heartbeat",
+			envFile:   "heartbeat.env",
+			install:   "bareclaw heartbeat install",
+			start:     "systemctl --user restart " + heartbeatTimer,
+			load:      "bareclaw heartbeat install",
 		}
 	}
 	return naming{
-		arguments: []string{"serve"}, units: []string{gatewayUnit, socketUnit}, stopped: []string{socketUnit, gatewayUnit},
-		service: gatewayUnit, label: "com.bareclaw.gateway", envFile: "service.env",
-		install: "bareclaw service install", start: "bareclaw start", load: "bareclaw start",
+		arguments: []string{"serve"},
+		units:     []string{gatewayUnit, socketUnit},
+		stopped:   []string{socketUnit, gatewayUnit},
+		service:   gatewayUnit,
+		label:     "com.bareclaw.gateway",
+		envFile:   "service.env",
+		install:   "bareclaw service install",
+		start:     "bareclaw start",
+		load:      "bareclaw start",
 	}
 }
 

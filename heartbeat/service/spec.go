@@ -35,8 +35,13 @@ var ErrNoClaude = errors.New("claude was not found")
 func NewSpec(r Request) (Spec, error) {
 	path := searchPath(r.Environ)
 	s := Spec{
-		Binary: r.Binary, Dir: r.Dir, Path: path, StateDir: r.StateDir, Interval: r.Interval,
-		Settings: settings(r.Environ), Listen: r.Listen,
+		Binary:   r.Binary,
+		Dir:      r.Dir,
+		Path:     path,
+		StateDir: r.StateDir,
+		Interval: r.Interval,
+		Settings: settings(r.Environ),
+		Listen:   r.Listen,
 	}
 	problems := []error{Lasting(r.Binary)}
 	if r.Chosen {

@@ -52,8 +52,13 @@ func Inherit() (*Parent, error) {
 		return nil, fmt.Errorf("the supervisor sent %q first", m.Kind)
 	}
 	p := &Parent{
-		link: l, first: m.First, heir: m.Heir, files: m.files,
-		replies: make(chan message, 4), trialOver: make(chan struct{}), gone: make(chan struct{}),
+		link:      l,
+		first:     m.First,
+		heir:      m.Heir,
+		files:     m.files,
+		replies:   make(chan message, 4),
+		trialOver: make(chan struct{}),
+		gone:      make(chan struct{}),
 	}
 	go p.receive() // ends with the supervisor
 	return p, nil

@@ -22,7 +22,8 @@ func refuse(files map[string]*os.File, pause time.Duration) *refusal {
 	until := time.Now().Add(pause)
 	server := &http.Server{
 		Handler:           http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { refuseRequest(w, time.Until(until)) }),
-		ReadHeaderTimeout: maxPause, ErrorLog: log.New(io.Discard, "", 0),
+		ReadHeaderTimeout: maxPause,
+		ErrorLog:          log.New(io.Discard, "", 0),
 	}
 	for name, f := range files {
 		if strings.HasPrefix(name, passedPrefix) { // a worker has left its own listener

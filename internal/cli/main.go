@@ -161,7 +161,14 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends a command that does not listen to the first
 	dir, _ := os.Getwd()         // a command that needs it says so
 	c := &command.Context{
-		Context: ctx, In: stdin, Out: stdout, Err: stderr, Version: buildinfo.Version(), Self: self, Environ: os.Environ(), Dir: dir,
+		Context: ctx,
+		In:      stdin,
+		Out:     stdout,
+		Err:     stderr,
+		Version: buildinfo.Version(),
+		Self:    self,
+		Environ: os.Environ(),
+		Dir:     dir,
 	}
 	err = command.Explain(c, parsed.Run(c))
 	if err != nil && wantsJSON(args) && !c.HasPrintedJSON() && !command.Silent(err) {
@@ -267,7 +274,12 @@ func (v *version) Run(stdout io.Writer) error {
 	}
 	reads := sqlite.Program()
 	return json.NewEncoder(stdout).Encode(program.Info{
-		Version: buildinfo.Version(), Commit: buildinfo.Commit(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
-		Schema: reads.Schema, MinReader: reads.MinReader,
+		Version:   buildinfo.Version(),
+		Commit:    buildinfo.Commit(),
+		Go:        runtime.Version(),
+		OS:        runtime.GOOS,
+		Arch:      runtime.GOARCH,
+		Schema:    reads.Schema,
+		MinReader: reads.MinReader,
 	})
 }

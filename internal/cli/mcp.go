@@ -66,6 +66,12 @@ func revive(ctx context.Context, c *command.Context) error {
 		return fmt.Errorf("find the working directory: %w", err)
 	}
 	return heartbeat.Revive(ctx, heartbeat.Options{
-		Config: cfg, Service: service.Local(), Self: c.Self, Dir: dir, Environ: c.Environ, StartLimit: heartbeat.StartLimit, Out: c.Err,
+		Config:     cfg,
+		Service:    service.Local(),
+		Self:       c.Self,
+		Dir:        dir,
+		Environ:    c.Environ,
+		StartLimit: heartbeat.StartLimit,
+		Out:        c.Err,
 	})
 }

@@ -184,9 +184,10 @@ func sendAndWait(c *command.Context, x exchange) error {
 	defer wheel.End()
 	shown := newActivity()
 	f := &client.Following{
-		Client: x.gateway, Patience: awayPatience,
-		Event: func(e client.Event) { shown.watch(wheel, e) },
-		Away:  func(error) { wheel.Show("The gateway is away; waiting for it") },
+		Client:   x.gateway,
+		Patience: awayPatience,
+		Event:    func(e client.Event) { shown.watch(wheel, e) },
+		Away:     func(error) { wheel.Show("The gateway is away; waiting for it") },
 	}
 	raw, err := f.Post(ctx, x.path, x.body, x.key)
 	wheel.End()

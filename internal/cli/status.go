@@ -78,7 +78,12 @@ func look(c *command.Context, gateway *client.Client) (overview, error) {
 		}
 	}
 	return overview{
-		Running: true, PID: command.GatewayPID(c, health.PID), Health: &health, Channels: channels.Channels, Approvals: approvals.Approvals, Schedules: schedules.Schedules,
+		Running:   true,
+		PID:       command.GatewayPID(c, health.PID),
+		Health:    &health,
+		Channels:  channels.Channels,
+		Approvals: approvals.Approvals,
+		Schedules: schedules.Schedules,
 	}, nil
 }
 

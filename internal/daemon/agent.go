@@ -38,8 +38,11 @@ func chooseAgent(cfg config.Config, self string) agent {
 		if cfg.Claude.Agent == config.AgentAuto {
 			problem = fmt.Sprintf("This is the echo agent, not Claude: %q was not found. %s Then run `bareclaw restart`.", cfg.Claude.Command, installHint)
 		}
-		return agent{kind: config.AgentEcho, problem: problem,
-			program: func() ([]string, error) { return []string{self, EchoSubcommand}, nil }}
+		return agent{
+			kind:    config.AgentEcho,
+			problem: problem,
+			program: func() ([]string, error) { return []string{self, EchoSubcommand}, nil },
+		}
 	}
 	a := agent{kind: config.AgentClaude, path: path}
 	if err != nil {

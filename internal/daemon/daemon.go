@@ -318,11 +318,26 @@ func (d *daemon) open() error {
 	}
 	known := d.parts // what follows has nothing to tell
 	d.http.start(httpapi.Options{
-		Core: httpCore(d.engine.manager), Commands: table, Push: &d.push, Mounts: known.mounts(), Schedules: scheduler, Log: d.log, Peer: samePeer,
-		Metrics: known.metrics, Settings: client.Settings(d.cfg), Health: func() api.Health { return d.health(known) }, Restart: d.restarts.request, RestartBuilds: d.restartBuilds(),
-		Upgrade: d.restarts.requestUpgrade, LastUpgrade: d.restarts.lastUpgrade,
-		Inert: claude.Inert, FileMentions: d.cfg.Claude.FileMentions == config.FileMentionsOn,
-		Token: d.cfg.HTTP.Token.Reveal(), Host: string(d.cfg.HTTP.Host), AllowedHosts: d.cfg.HTTP.AllowedHosts, BodyLimit: int64(d.cfg.HTTP.BodyLimit),
+		Core:          httpCore(d.engine.manager),
+		Commands:      table,
+		Push:          &d.push,
+		Mounts:        known.mounts(),
+		Schedules:     scheduler,
+		Log:           d.log,
+		Peer:          samePeer,
+		Metrics:       known.metrics,
+		Settings:      client.Settings(d.cfg),
+		Health:        func() api.Health { return d.health(known) },
+		Restart:       d.restarts.request,
+		RestartBuilds: d.restartBuilds(),
+		Upgrade:       d.restarts.requestUpgrade,
+		LastUpgrade:   d.restarts.lastUpgrade,
+		Inert:         claude.Inert,
+		FileMentions:  d.cfg.Claude.FileMentions == config.FileMentionsOn,
+		Token:         d.cfg.HTTP.Token.Reveal(),
+		Host:          string(d.cfg.HTTP.Host),
+		AllowedHosts:  d.cfg.HTTP.AllowedHosts,
+		BodyLimit:     int64(d.cfg.HTTP.BodyLimit),
 	}, d.sockets)
 	d.parts = append(d.parts, d.http.part(),
 		loop(d.life, "tool lists", hands.follow),
@@ -343,8 +358,14 @@ func (d *daemon) describe(ended bool) error {
 		return err
 	}
 	return d.lock.Describe(lockfile.Holder{
-		PID: d.supervisor.PID, Start: d.supervisor.Start, Worker: os.Getpid(), WorkerStart: self,
-		Address: d.sockets.tcp.Addr().String(), StartedAt: d.startedAt, Log: d.logged, Ended: ended,
+		PID:         d.supervisor.PID,
+		Start:       d.supervisor.Start,
+		Worker:      os.Getpid(),
+		WorkerStart: self,
+		Address:     d.sockets.tcp.Addr().String(),
+		StartedAt:   d.startedAt,
+		Log:         d.logged,
+		Ended:       ended,
 	})
 }
 

@@ -66,14 +66,25 @@ func (e *engine) start() (err error) {
 		}
 	}
 	e.manager = lanes.New(lanes.Options{
-		Defaults: core.Settings{PermissionMode: string(e.cfg.Claude.PermissionMode), Tools: string(e.cfg.Claude.Tools.Set)},
-		Ledger:   e.ledger, Agent: e.hosts, Sessions: e.sessions, Log: e.log,
-		QueueLimit: int(e.cfg.Turns.QueueLimit), TurnTimeout: time.Duration(e.cfg.Turns.Timeout),
-		StallAfter: time.Duration(e.cfg.Turns.StallAfter), StallAction: lanes.StallAction(e.cfg.Turns.StallAction),
-		IdleTimeout: time.Duration(e.cfg.Turns.IdleTimeout), MaxSessions: cmp.Or(int(e.cfg.Turns.MaxSessions), sessionpool.LimitFor(memory.Total())),
-		TurnBudget: float64(e.cfg.Claude.MaxBudgetUSD), DailyBudget: float64(e.cfg.Claude.DailyBudgetUSD),
-		Approvals: lanes.ApprovalPolicy(e.cfg.Turns.Approvals), ApprovalTimeout: time.Duration(e.cfg.Turns.ApprovalTimeout),
-		Greeting: e.agent.greeting(), Deliverers: deliverers, Advice: e.advice(), LanesChanged: useProcessors,
+		Defaults:        core.Settings{PermissionMode: string(e.cfg.Claude.PermissionMode), Tools: string(e.cfg.Claude.Tools.Set)},
+		Ledger:          e.ledger,
+		Agent:           e.hosts,
+		Sessions:        e.sessions,
+		Log:             e.log,
+		QueueLimit:      int(e.cfg.Turns.QueueLimit),
+		TurnTimeout:     time.Duration(e.cfg.Turns.Timeout),
+		StallAfter:      time.Duration(e.cfg.Turns.StallAfter),
+		StallAction:     lanes.StallAction(e.cfg.Turns.StallAction),
+		IdleTimeout:     time.Duration(e.cfg.Turns.IdleTimeout),
+		MaxSessions:     cmp.Or(int(e.cfg.Turns.MaxSessions), sessionpool.LimitFor(memory.Total())),
+		TurnBudget:      float64(e.cfg.Claude.MaxBudgetUSD),
+		DailyBudget:     float64(e.cfg.Claude.DailyBudgetUSD),
+		Approvals:       lanes.ApprovalPolicy(e.cfg.Turns.Approvals),
+		ApprovalTimeout: time.Duration(e.cfg.Turns.ApprovalTimeout),
+		Greeting:        e.agent.greeting(),
+		Deliverers:      deliverers,
+		Advice:          e.advice(),
+		LanesChanged:    useProcessors,
 	})
 	go func() { // ends when leftover processes have been looked at
 		if err := e.hosts.Sweep(context.Background()); err != nil {
@@ -103,12 +114,17 @@ func useProcessors(lanes int) {
 // advice names the settings and commands that change what the core reports.
 func (e *engine) advice() lanes.Advice {
 	return lanes.Advice{
-		DailyBudget: "BARECLAW_DAILY_BUDGET_USD", MaxSessions: "BARECLAW_MAX_SESSIONS", TurnTimeout: "BARECLAW_TIMEOUT_MS",
-		AskPeople: "set BARECLAW_APPROVALS=ask and answer at /approvals, then restart the gateway",
-		AllowTool: "add the tool to BARECLAW_ALLOWED_TOOLS",
-		UndoModel: "/model default", UndoMode: "/mode reset", Undo: "over HTTP with PATCH /channels/{key} and an empty value",
-		Login: claude.LoginAdvice(filepath.Join(e.cfg.ConfigDir, ".env")), Shorten: "`/compact`",
-		Retry: func(id core.MessageID) string { return "`bareclaw retry " + shortid.Of(string(id)) + "`" },
+		DailyBudget: "BARECLAW_DAILY_BUDGET_USD",
+		MaxSessions: "BARECLAW_MAX_SESSIONS",
+		TurnTimeout: "BARECLAW_TIMEOUT_MS",
+		AskPeople:   "set BARECLAW_APPROVALS=ask and answer at /approvals, then restart the gateway",
+		AllowTool:   "add the tool to BARECLAW_ALLOWED_TOOLS",
+		UndoModel:   "/model default",
+		UndoMode:    "/mode reset",
+		Undo:        "over HTTP with PATCH /channels/{key} and an empty value",
+		Login:       claude.LoginAdvice(filepath.Join(e.cfg.ConfigDir, ".env")),
+		Shorten:     "`/compact`",
+		Retry:       func(id core.MessageID) string { return "`bareclaw retry " + shortid.Of(string(id)) + "`" },
 		NewConversation: func(key core.ChannelKey) string {
 			if command := kinds.Of(key).NewConversation; command != "" {
 				return "`" + command + "`"
@@ -203,17 +219,31 @@ func (e *engine) newHosts() (*sessionhost.Hosts, error) {
 		configDir = filepath.Join(home, ".claude")
 	}
 	return sessionhost.New(sessionhost.Options{
-		StateDir: e.cfg.StateDir(), RuntimeDir: e.cfg.RuntimeDir(), Self: e.self, Dir: string(e.cfg.Files.CWD),
-		Env:     append(claude.Environ(os.Environ(), e.cfg.Claude.PassEnv), client.SocketVariable+"="+client.Socket(e.cfg)),
-		Program: e.agent.program,
+		StateDir:   e.cfg.StateDir(),
+		RuntimeDir: e.cfg.RuntimeDir(),
+		Self:       e.self,
+		Dir:        string(e.cfg.Files.CWD),
+		Env:        append(claude.Environ(os.Environ(), e.cfg.Claude.PassEnv), client.SocketVariable+"="+client.Socket(e.cfg)),
+		Program:    e.agent.program,
 		Launch: claude.Launch{
-			MaxTurns: int(e.cfg.Claude.MaxTurns), MaxBudgetUSD: float64(e.cfg.Claude.MaxBudgetUSD), AllowedTools: strings.Join(append(slices.Clone(e.cfg.Claude.AllowedTools), claude.ToolRules), ","), Model: string(e.cfg.Claude.Model),
-			SettingSources: strings.TrimPrefix(string(e.cfg.Claude.SettingSources), string(config.SettingSourcesAll)), PermissionMode: string(e.cfg.Claude.PermissionMode), AppendSystemPrompt: e.prompt(),
-			FileMentions: e.cfg.Claude.FileMentions == config.FileMentionsOn,
+			MaxTurns:           int(e.cfg.Claude.MaxTurns),
+			MaxBudgetUSD:       float64(e.cfg.Claude.MaxBudgetUSD),
+			AllowedTools:       strings.Join(append(slices.Clone(e.cfg.Claude.AllowedTools), claude.ToolRules), ","),
+			Model:              string(e.cfg.Claude.Model),
+			SettingSources:     strings.TrimPrefix(string(e.cfg.Claude.SettingSources), string(config.SettingSourcesAll)),
+			PermissionMode:     string(e.cfg.Claude.PermissionMode),
+			AppendSystemPrompt: e.prompt(),
+			FileMentions:       e.cfg.Claude.FileMentions == config.FileMentionsOn,
 		},
-		ConfigDir: configDir, Lasting: e.agent.kind == config.AgentClaude,
-		Generation: e.generation, StartTimeout: time.Duration(e.cfg.Turns.StartTimeout), IdleTimeout: time.Duration(e.cfg.Turns.IdleTimeout), Log: e.log,
-		ToolServer: filepath.Join(e.cfg.RuntimeDir(), "tools.json"), Spares: int(e.cfg.Turns.WarmSpares), MemoryFree: memory.Available,
+		ConfigDir:    configDir,
+		Lasting:      e.agent.kind == config.AgentClaude,
+		Generation:   e.generation,
+		StartTimeout: time.Duration(e.cfg.Turns.StartTimeout),
+		IdleTimeout:  time.Duration(e.cfg.Turns.IdleTimeout),
+		Log:          e.log,
+		ToolServer:   filepath.Join(e.cfg.RuntimeDir(), "tools.json"),
+		Spares:       int(e.cfg.Turns.WarmSpares),
+		MemoryFree:   memory.Available,
 	})
 }
 

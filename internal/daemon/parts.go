@@ -82,10 +82,13 @@ func (l partList) mounts() (all []httpapi.Mount) {
 func loop(life context.Context, name string, run func(context.Context)) part {
 	var running sync.WaitGroup
 	running.Go(func() { run(life) })
-	return part{name: name, stop: func(stopReason) error {
-		running.Wait()
-		return nil
-	}}
+	return part{
+		name: name,
+		stop: func(stopReason) error {
+			running.Wait()
+			return nil
+		},
+	}
 }
 
 // httpGrace is how long held requests may take to be answered at the end.

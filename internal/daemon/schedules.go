@@ -60,10 +60,19 @@ func newScheduler(e *engine, people []*adapter) *schedule.Scheduler {
 // daemon's life ends at the latest.
 func (b *base) keepHeartbeat(echo bool) {
 	dir, _ := config.WorkingDir() // an empty directory is refused
-	in := heartbeat.Ensure(b.life, heartbeat.Host{Config: b.cfg, Service: service.Local(), Request: service.Request{
-		Binary: b.self, Dir: dir, Environ: b.environ, Claude: string(b.cfg.Claude.Command), Echo: echo,
-		StateDir: b.cfg.StateDir(), Interval: time.Duration(b.cfg.Heartbeat.Interval),
-	}})
+	in := heartbeat.Ensure(b.life, heartbeat.Host{
+		Config:  b.cfg,
+		Service: service.Local(),
+		Request: service.Request{
+			Binary:   b.self,
+			Dir:      dir,
+			Environ:  b.environ,
+			Claude:   string(b.cfg.Claude.Command),
+			Echo:     echo,
+			StateDir: b.cfg.StateDir(),
+			Interval: time.Duration(b.cfg.Heartbeat.Interval),
+		},
+	})
 	switch {
 	case b.life.Err() != nil:
 	case in.Loud:

@@ -52,7 +52,11 @@ func Serve() (status int, err error) {
 	log := supervisorLog{cfg: cfg, detached: logfile.IsLog(os.Stderr, usualLog(cfg))}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the reader of the log may go
 	return supervisor.Run(supervisor.Options{
-		StateDir: cfg.StateDir(), Environ: environ, Passed: passed, Log: newLog(cfg, log), BeforeStart: log.follow,
+		StateDir:      cfg.StateDir(),
+		Environ:       environ,
+		Passed:        passed,
+		Log:           newLog(cfg, log),
+		BeforeStart:   log.follow,
 		WorkerEnviron: without(environ, "NOTIFY_SOCKET", "WATCHDOG_PID"), // a service manager knows the supervisor alone
 	}), nil
 }

@@ -76,10 +76,15 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 }
 
 func (t *toolsPart) part() part {
-	return part{name: "tools", health: t.health, metrics: t.metrics, mounts: []httpapi.Mount{
-		{Routes: api.MCPRoutes(), Handler: t.server.Handler(), IsStream: mcp.IsStream},
-		{Routes: api.ToolHostRoutes(), Handler: t.keeper.Handler(t.registry), Strip: api.PathToolHost},
-	}}
+	return part{
+		name:    "tools",
+		health:  t.health,
+		metrics: t.metrics,
+		mounts: []httpapi.Mount{
+			{Routes: api.MCPRoutes(), Handler: t.server.Handler(), IsStream: mcp.IsStream},
+			{Routes: api.ToolHostRoutes(), Handler: t.keeper.Handler(t.registry), Strip: api.PathToolHost},
+		},
+	}
 }
 
 func grants(all []config.ToolGrant) (g toolhost.Grants) {

@@ -178,7 +178,13 @@ func (r *restarts) lastUpgrade() (api.Upgrade, error) {
 		t.State, t.EndedAt = program.OnTrial, time.Time{}
 	}
 	return api.Upgrade{
-		State: string(t.State), From: t.From.Version, To: t.To.Version, Program: t.Program.Path(), Channel: t.Channel,
-		BeganAt: t.BeganAt, EndedAt: t.EndedAt, Reason: t.Reason,
+		State:   string(t.State),
+		From:    t.From.Version,
+		To:      t.To.Version,
+		Program: t.Program.Path(),
+		Channel: t.Channel,
+		BeganAt: t.BeganAt,
+		EndedAt: t.EndedAt,
+		Reason:  t.Reason,
 	}, nil
 }

@@ -20,8 +20,9 @@ func RunAsInit() (status int, err error) {
 	signals := make(chan os.Signal, 16)
 	ossignal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGUSR1, syscall.SIGUSR2)
 	child, err := syscall.ForkExec(self, os.Args, &syscall.ProcAttr{
-		Env: os.Environ(), Files: []uintptr{0, 1, 2}, // further files stay open
-		Sys: &syscall.SysProcAttr{Setpgid: true}, // a terminal's Ctrl-C comes once, forwarded
+		Env:   os.Environ(),
+		Files: []uintptr{0, 1, 2},                  // further files stay open
+		Sys:   &syscall.SysProcAttr{Setpgid: true}, // a terminal's Ctrl-C comes once, forwarded
 	})
 	if err != nil {
 		return 0, fmt.Errorf("start %s as a child of process 1: %w", self, err)

@@ -113,8 +113,12 @@ func (e *Event) member(key, value []byte) {
 
 // usual are the names of events that need no copy.
 var usual = map[string]string{
-	TypeStreamEvent: TypeStreamEvent, TypeAssistant: TypeAssistant, TypeUser: TypeUser,
-	TypeSystem: TypeSystem, TypeResult: TypeResult, TypeLifecycle: TypeLifecycle,
+	TypeStreamEvent: TypeStreamEvent,
+	TypeAssistant:   TypeAssistant,
+	TypeUser:        TypeUser,
+	TypeSystem:      TypeSystem,
+	TypeResult:      TypeResult,
+	TypeLifecycle:   TypeLifecycle,
 }
 
 // word is text without a copy for the usual names.

@@ -232,8 +232,12 @@ func (e *Event) Result() core.Result {
 	decode(e.Raw, &r)
 	r.IsError = r.IsError || r.compactionFailed()
 	res := core.Result{
-		Text: r.Text, IsError: r.IsError, Interrupted: r.interrupted(),
-		SessionID: e.SessionID(), TotalCost: r.TotalCostUSD, NumTurns: int(r.NumTurns),
+		Text:        r.Text,
+		IsError:     r.IsError,
+		Interrupted: r.interrupted(),
+		SessionID:   e.SessionID(),
+		TotalCost:   r.TotalCostUSD,
+		NumTurns:    int(r.NumTurns),
 	}
 	for _, usage := range r.Usage {
 		res.Cost += usage.CostUSD

@@ -245,8 +245,13 @@ func (t *turn) add(e *entry) {
 func (t *turn) addAssistant(e *entry) {
 	switch {
 	case e.APIError:
-		t.failed(rawResult{IsError: true, TerminalReason: "api_error", Text: e.head(),
-			APIErrorStatus: e.APIErrorStatus, APIErrorType: e.APIErrorType})
+		t.failed(rawResult{
+			IsError:        true,
+			TerminalReason: "api_error",
+			Text:           e.head(),
+			APIErrorStatus: e.APIErrorStatus,
+			APIErrorType:   e.APIErrorType,
+		})
 		return
 	case e.Message.Model == "<synthetic>":
 		return // "No response requested.", put in when an unfinished turn is resumed

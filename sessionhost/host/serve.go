@@ -122,9 +122,26 @@ func (h *host) welcome() protocol.Welcome {
 		asked, askedAt = append(asked, r.raw), append(askedAt, r.at.UnixMicro())
 	}
 	return protocol.Welcome{
-		Type: protocol.FrameWelcome, Version: protocol.Version, Channel: h.registration.at().Channel, SessionID: h.b.SessionID,
-		PID: os.Getpid(), ClaudePID: h.registration.claudePID(), Ready: h.ready, Claude: h.version, Launch: h.b.Launch, Settings: h.b.Settings,
-		Tasks: h.idle.activity.Tasks, TaskNames: h.idle.tasks, Turns: slices.Clone(h.turns), Working: working, Requests: asked, RequestedAt: askedAt, Tools: h.b.ToolServer != "", ToolList: h.toolList, Seq: last, Kept: kept,
+		Type:        protocol.FrameWelcome,
+		Version:     protocol.Version,
+		Channel:     h.registration.at().Channel,
+		SessionID:   h.b.SessionID,
+		PID:         os.Getpid(),
+		ClaudePID:   h.registration.claudePID(),
+		Ready:       h.ready,
+		Claude:      h.version,
+		Launch:      h.b.Launch,
+		Settings:    h.b.Settings,
+		Tasks:       h.idle.activity.Tasks,
+		TaskNames:   h.idle.tasks,
+		Turns:       slices.Clone(h.turns),
+		Working:     working,
+		Requests:    asked,
+		RequestedAt: askedAt,
+		Tools:       h.b.ToolServer != "",
+		ToolList:    h.toolList,
+		Seq:         last,
+		Kept:        kept,
 	}
 }
 

@@ -48,8 +48,13 @@ func PlaceOf(stateDir, runtimeDir, channel string) Place {
 	name := hex.EncodeToString(sum[:12])
 	state := filepath.Join(stateDir, "hosts", name)
 	return Place{
-		Channel: channel, Socket: filepath.Join(runtimeDir, name+".sock"), RecordPath: state + ".json", LockPath: state + ".lock",
-		LogPath: state + ".log", SpoolPath: state + ".spool", ToolsPath: state + ".tools",
+		Channel:    channel,
+		Socket:     filepath.Join(runtimeDir, name+".sock"),
+		RecordPath: state + ".json",
+		LockPath:   state + ".lock",
+		LogPath:    state + ".log",
+		SpoolPath:  state + ".spool",
+		ToolsPath:  state + ".tools",
 	}
 }
 

@@ -58,8 +58,10 @@ func (w watched) Close() error {
 // NewServer returns a server for [Serve].
 func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{ //nolint:gosec // the only client is a process of our own, which may be silent for days
-		Handler: h, Protocols: unencrypted(), HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		Handler:   h,
+		Protocols: unencrypted(),
+		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 }
 

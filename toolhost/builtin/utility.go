@@ -117,9 +117,18 @@ func parseURL(_ context.Context, in urlArgs) (urlParts, error) {
 		return urlParts{}, fmt.Errorf("url: %w", err)
 	}
 	parts := urlParts{
-		Href: u.Href(false), Origin: origin(u), Protocol: u.Protocol(), Username: u.Username(), Password: u.Password(),
-		Host: u.Host(), Hostname: u.Hostname(), Port: u.Port(), Pathname: u.Pathname(), Search: u.Search(), Hash: u.Hash(),
-		Params: map[string][]string{},
+		Href:     u.Href(false),
+		Origin:   origin(u),
+		Protocol: u.Protocol(),
+		Username: u.Username(),
+		Password: u.Password(),
+		Host:     u.Host(),
+		Hostname: u.Hostname(),
+		Port:     u.Port(),
+		Pathname: u.Pathname(),
+		Search:   u.Search(),
+		Hash:     u.Hash(),
+		Params:   map[string][]string{},
 	}
 	// This comes last, because it rewrites the query.
 	u.SearchParams().Iterate(func(p *url.NameValuePair) { parts.Params[p.Name] = append(parts.Params[p.Name], p.Value) })

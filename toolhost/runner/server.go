@@ -45,7 +45,9 @@ func (s *server) health(w http.ResponseWriter, _ *http.Request) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	h := api.Health{
-		Status: api.Healthy, Uptime: time.Since(s.startedAt).Milliseconds(), ToolCount: len(s.loader.registry.List()),
+		Status:      api.Healthy,
+		Uptime:      time.Since(s.startedAt).Milliseconds(),
+		ToolCount:   len(s.loader.registry.List()),
 		MemoryUsage: api.Memory{HeapUsed: m.HeapAlloc, HeapTotal: m.HeapSys},
 		Busy:        s.loader.shown.busy(),
 	}

@@ -190,10 +190,20 @@ func (s *Updates) Take(e Event) (u core.Update, ok bool, err error) {
 // Message returns core's form of a message, without its content.
 func Message(m *api.Message) *core.Message {
 	return &core.Message{
-		ID: core.MessageID(m.ID), Channel: core.ChannelKey(m.Channel), Turn: core.TurnID(m.TurnID), State: core.State(m.State), EndedAt: m.EndedAt,
+		ID:      core.MessageID(m.ID),
+		Channel: core.ChannelKey(m.Channel),
+		Turn:    core.TurnID(m.TurnID),
+		State:   core.State(m.State),
+		EndedAt: m.EndedAt,
 		Reply: core.Reply{
-			State: core.State(m.State), Text: m.Text, IsError: m.IsError, Code: m.Code, Duration: time.Duration(m.DurationMS) * time.Millisecond,
-			CostUSD: m.CostUSD, Coalesced: m.Coalesced, Into: core.MessageID(m.Into),
+			State:     core.State(m.State),
+			Text:      m.Text,
+			IsError:   m.IsError,
+			Code:      m.Code,
+			Duration:  time.Duration(m.DurationMS) * time.Millisecond,
+			CostUSD:   m.CostUSD,
+			Coalesced: m.Coalesced,
+			Into:      core.MessageID(m.Into),
 		},
 	}
 }
@@ -205,7 +215,14 @@ func Approval(a *api.Approval) *core.Approval {
 		kind = core.ApprovalContinue
 	}
 	return &core.Approval{
-		ID: a.ID, Kind: kind, Channel: core.ChannelKey(a.Channel), Message: core.MessageID(a.MessageID), Turn: core.TurnID(a.TurnID),
-		State: core.ApprovalState(a.State), Tool: a.Tool, Input: a.Input, Suggestion: a.Suggestion,
+		ID:         a.ID,
+		Kind:       kind,
+		Channel:    core.ChannelKey(a.Channel),
+		Message:    core.MessageID(a.MessageID),
+		Turn:       core.TurnID(a.TurnID),
+		State:      core.ApprovalState(a.State),
+		Tool:       a.Tool,
+		Input:      a.Input,
+		Suggestion: a.Suggestion,
 	}
 }

@@ -71,8 +71,13 @@ func New(o Options) (*Client, error) {
 		return nil, fmt.Errorf("telegram: %w", err)
 	}
 	return &Client{
-		Bot: b, Http: h, Polls: &http.Client{Transport: polling(), CheckRedirect: stayHere}, token: o.Token, Grace: PollGrace,
-		methods: o.API + "/bot" + o.Token + "/", Files: o.API + "/file/bot" + o.Token + "/",
+		Bot:     b,
+		Http:    h,
+		Polls:   &http.Client{Transport: polling(), CheckRedirect: stayHere},
+		token:   o.Token,
+		Grace:   PollGrace,
+		methods: o.API + "/bot" + o.Token + "/",
+		Files:   o.API + "/file/bot" + o.Token + "/",
 	}, nil
 }
 

@@ -91,7 +91,8 @@ func (h *Handler) Tapped(ctx context.Context, key string, q *models.CallbackQuer
 	}
 	err := h.Sender.Call(botapi.CallTimeout, func(ctx context.Context) error {
 		_, err := h.Sender.Client.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{
-			CallbackQueryID: q.ID, Text: mdtext.Brief(answer, view.ToastShown),
+			CallbackQueryID: q.ID,
+			Text:            mdtext.Brief(answer, view.ToastShown),
 		})
 		return err
 	})

@@ -38,7 +38,8 @@ func (s *restarts) restart(ctx context.Context, c Call) (commands.Note, error) {
 	if err != nil && ctx.Err() == nil {
 		s.Records.Forget(ctx, "the record of a restart", records.RecordRestart+c.Key)
 		s.Out.Say(ctx, answerID(c.Key)+":failed", key, view.Note{
-			Text: "The restart failed; the gateway runs on as before. " + mdtext.Literal(err.Error()), ReplyTo: c.Message.ID,
+			Text:    "The restart failed; the gateway runs on as before. " + mdtext.Literal(err.Error()),
+			ReplyTo: c.Message.ID,
 		})
 	}
 	return commands.Note{}, nil // the new process reports
@@ -52,7 +53,8 @@ func (s *restarts) ReportRestart(ctx context.Context) {
 			text += ", before " + mdtext.Literal(r.Version)
 		}
 		s.Out.Say(ctx, "back:"+records.RecordRestart+rest, r.Channel, view.Note{
-			Text: text + ". Agent: " + mdtext.Literal(s.Agent) + ".", ReplyTo: r.ReplyTo,
+			Text:    text + ". Agent: " + mdtext.Literal(s.Agent) + ".",
+			ReplyTo: r.ReplyTo,
 		})
 		s.Records.Forget(ctx, "the record of a restart", records.RecordRestart+rest)
 	})

@@ -62,9 +62,27 @@ func repliedTo(m *models.Message) *models.Message {
 		return nil
 	}
 	return &models.Message{
-		ID: x.MessageID, Date: sentAt(&x.Origin), Animation: x.Animation, Audio: x.Audio, Document: x.Document, Photo: x.Photo, Sticker: x.Sticker,
-		Video: x.Video, VideoNote: x.VideoNote, Voice: x.Voice, Checklist: x.Checklist, Contact: x.Contact, Dice: x.Dice, Location: x.Location,
-		Poll: x.Poll, Venue: x.Venue, Story: x.Story, Game: x.Game, Invoice: x.Invoice, Giveaway: x.Giveaway, PaidMedia: x.PaidMedia,
+		ID:        x.MessageID,
+		Date:      sentAt(&x.Origin),
+		Animation: x.Animation,
+		Audio:     x.Audio,
+		Document:  x.Document,
+		Photo:     x.Photo,
+		Sticker:   x.Sticker,
+		Video:     x.Video,
+		VideoNote: x.VideoNote,
+		Voice:     x.Voice,
+		Checklist: x.Checklist,
+		Contact:   x.Contact,
+		Dice:      x.Dice,
+		Location:  x.Location,
+		Poll:      x.Poll,
+		Venue:     x.Venue,
+		Story:     x.Story,
+		Game:      x.Game,
+		Invoice:   x.Invoice,
+		Giveaway:  x.Giveaway,
+		PaidMedia: x.PaidMedia,
 	}
 }
 

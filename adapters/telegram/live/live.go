@@ -107,8 +107,14 @@ func (vs *Views) Follow(key core.ChannelKey) {
 
 func (vs *Views) newView(to chats.Address) *View {
 	v := &View{
-		Views: vs, key: to.Key(), to: to, updates: vs.feeds.Subscribe(to.Key()), fold: progress.New(vs.progress), wake: wait.NewSignal(),
-		open: map[core.MessageID]core.TurnID{}, settled: map[core.MessageID]time.Time{},
+		Views:   vs,
+		key:     to.Key(),
+		to:      to,
+		updates: vs.feeds.Subscribe(to.Key()),
+		fold:    progress.New(vs.progress),
+		wake:    wait.NewSignal(),
+		open:    map[core.MessageID]core.TurnID{},
+		settled: map[core.MessageID]time.Time{},
 	}
 	v.text = textMessage{View: v}
 	return v

@@ -178,8 +178,12 @@ func (t *textMessage) draft(turn core.TurnID, doc markdown.Document) {
 	t.drafting = t.env.Work.Start(func(ctx context.Context) {
 		err := t.sender.Send(ctx, to, throttle.Hint, func(ctx context.Context) error {
 			_, err := t.sender.Client.SendMessageDraft(ctx, &bot.SendMessageDraftParams{
-				ChatID: to.Chat, MessageThreadID: to.Thread, DraftID: strconv.Itoa(DraftOf(turn)),
-				Text: doc.Text, Entities: doc.Entities, CanStop: true,
+				ChatID:          to.Chat,
+				MessageThreadID: to.Thread,
+				DraftID:         strconv.Itoa(DraftOf(turn)),
+				Text:            doc.Text,
+				Entities:        doc.Entities,
+				CanStop:         true,
 			})
 			return err
 		})

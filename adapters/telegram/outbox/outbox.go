@@ -52,8 +52,14 @@ type composer func(context.Context, core.Delivery) ([]Part, error)
 // New returns an outbox that sends nothing before Start.
 func New(e *base.Base, d Deliveries, s *Sender, fileOver int) *Outbox {
 	o := &Outbox{
-		env: e, deliveries: d, sender: s, fileOver: fileOver, composers: map[core.DeliveryKind]composer{},
-		known: map[string]*transfer{}, waiting: map[core.ChannelKey][]*transfer{}, ended: make(chan struct{}),
+		env:        e,
+		deliveries: d,
+		sender:     s,
+		fileOver:   fileOver,
+		composers:  map[core.DeliveryKind]composer{},
+		known:      map[string]*transfer{},
+		waiting:    map[core.ChannelKey][]*transfer{},
+		ended:      make(chan struct{}),
 	}
 	Compose(o, KindNote, func(_ context.Context, _ core.Delivery, n view.Note) ([]Part, error) { return NoteParts(n), nil })
 	return o

@@ -172,8 +172,10 @@ type File struct{ Name, Content, Caption string }
 // Send sends the file.
 func (f *File) Send(ctx context.Context, c *botapi.Client, to chats.Address) (int, error) {
 	m, err := c.SendDocument(ctx, &bot.SendDocumentParams{
-		ChatID: to.Chat, MessageThreadID: to.Thread, Caption: f.Caption,
-		Document: &models.InputFileUpload{Filename: f.Name, Data: strings.NewReader(f.Content)},
+		ChatID:          to.Chat,
+		MessageThreadID: to.Thread,
+		Caption:         f.Caption,
+		Document:        &models.InputFileUpload{Filename: f.Name, Data: strings.NewReader(f.Content)},
 	})
 	if err != nil {
 		return 0, err

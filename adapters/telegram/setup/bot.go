@@ -26,8 +26,10 @@ func (r *run) connect(ctx context.Context, w steps.Wizard) (steps.Outcome, error
 		return steps.Skipped("no token was given (--telegram-token-file)"), nil
 	}
 	q := steps.Question{
-		Text: "Token of your Telegram bot", Has: "none: no Telegram", Secret: true,
-		Help: "In Telegram, tell @BotFather /newbot; it gives you a token such as 123456:ABC-DEF. What you type is not shown.",
+		Text:   "Token of your Telegram bot",
+		Has:    "none: no Telegram",
+		Secret: true,
+		Help:   "In Telegram, tell @BotFather /newbot; it gives you a token such as 123456:ABC-DEF. What you type is not shown.",
 	}
 	if has != "" {
 		q.Has = "keep the one that is set"

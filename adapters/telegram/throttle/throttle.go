@@ -51,7 +51,10 @@ type limits struct {
 }
 
 var telegramLimits = limits{
-	global: limit{10, time.Second / 20}, private: limit{3, time.Second}, group: limit{5, 4 * time.Second}, hint: limit{3, time.Second},
+	global:   limit{10, time.Second / 20},
+	private:  limit{3, time.Second},
+	group:    limit{5, 4 * time.Second},
+	hint:     limit{3, time.Second},
 	inFlight: 16,
 }
 

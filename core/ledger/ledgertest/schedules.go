@@ -204,9 +204,14 @@ func testSourceMessages(t *testing.T, s Subject) {
 		turn := TurnOf(m)
 		MustWrite(t, l, Accepted(m, turn))
 		turn.EndedAt = Day
-		MustWrite(t, l, core.Change{End: []*core.Turn{turn}, Settle: []core.Settlement{{
-			ID: m.ID, EndedAt: Day.Add(time.Duration(i) * time.Hour), Reply: core.Reply{State: core.Answered, CostUSD: float64(i + 1)},
-		}}})
+		MustWrite(t, l, core.Change{
+			End: []*core.Turn{turn},
+			Settle: []core.Settlement{{
+				ID:      m.ID,
+				EndedAt: Day.Add(time.Duration(i) * time.Hour),
+				Reply:   core.Reply{State: core.Answered, CostUSD: float64(i + 1)},
+			}},
+		})
 		if key == "" {
 			continue
 		}

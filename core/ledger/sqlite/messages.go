@@ -65,16 +65,19 @@ func encodeMessage(k *compiler, m *core.Message) (content, doc string) {
 	if err != nil {
 		k.fail(fmt.Errorf("encode content of %s: %w", m.ID, err))
 	}
-	d := messageDoc{Blocks: blocks, Message: core.Message{
-		Adapter:    m.Adapter,
-		Origin:     m.Origin,
-		Mode:       m.Mode,
-		SourceHash: m.SourceHash,
-		RetryOf:    m.RetryOf,
-		CanAsk:     m.CanAsk,
-		Deliver:    m.Deliver,
-		Interrupts: m.Interrupts,
-	}}
+	d := messageDoc{
+		Blocks: blocks,
+		Message: core.Message{
+			Adapter:    m.Adapter,
+			Origin:     m.Origin,
+			Mode:       m.Mode,
+			SourceHash: m.SourceHash,
+			RetryOf:    m.RetryOf,
+			CanAsk:     m.CanAsk,
+			Deliver:    m.Deliver,
+			Interrupts: m.Interrupts,
+		},
+	}
 	if blocks || len(content) >= bodyBytes {
 		short := m.Prompt
 		if short.IsZero() {

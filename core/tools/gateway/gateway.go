@@ -74,9 +74,10 @@ func Tools(o Options) []tools.Tool {
 			Input: object(`"channel":{"type":"string","description":"A channel of channel_list."},"text":{"type":"string","minLength":1},`+
 				`"wait_s":{"type":"integer","minimum":0,"maximum":600,"description":"How long to wait for the reply, in seconds; 120 by default."}`, "channel", "text"),
 			Annotations: tools.Annotations{Title: "Ask another channel", Destructive: tools.No},
-			Timeout:     maxWait + waitGrace, Keyed: true,
-			Reach:  tools.ReachOf(send.target),
-			Handle: handler(send.send),
+			Timeout:     maxWait + waitGrace,
+			Keyed:       true,
+			Reach:       tools.ReachOf(send.target),
+			Handle:      handler(send.send),
 		},
 		{
 			Name:        "push_send",
@@ -84,9 +85,10 @@ func Tools(o Options) []tools.Tool {
 			Input: object(`"channel":{"type":"string"},"text":{"type":"string","description":"Markdown; with a file, the caption."},`+
 				`"file":{"type":"string","description":"The path of a file."}`, "channel"),
 			Annotations: tools.Annotations{Title: "Send to people", Destructive: tools.No},
-			Timeout:     pushTimeout, Keyed: true,
-			Reach:  tools.ReachOf(push.target),
-			Handle: handler(push.send),
+			Timeout:     pushTimeout,
+			Keyed:       true,
+			Reach:       tools.ReachOf(push.target),
+			Handle:      handler(push.send),
 		},
 		{
 			Name:        "schedule_create",

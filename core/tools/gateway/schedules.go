@@ -58,7 +58,13 @@ func (s schedules) create(ctx context.Context, c tools.Call, args createArgs) (a
 		}
 	}
 	j, _, err := s.Add(ctx, schedule.Job{
-		Channel: args.Channel, Text: s.inert(args.Text), When: args.When, TZ: args.TZ, Missed: args.Missed, Budget: args.BudgetUSD, SourceKey: sourceKey(&c),
+		Channel:   args.Channel,
+		Text:      s.inert(args.Text),
+		When:      args.When,
+		TZ:        args.TZ,
+		Missed:    args.Missed,
+		Budget:    args.BudgetUSD,
+		SourceKey: sourceKey(&c),
 	})
 	if errors.Is(err, schedule.ErrTooMany) {
 		return nil, fmt.Errorf("there are %d schedules already, which is the limit; delete some with schedule_delete", schedule.MaxJobs)

@@ -96,7 +96,11 @@ func (s *sender) send(ctx context.Context, c tools.Call, args sendArgs) (any, er
 		return nil, fmt.Errorf("not sent: channel %q waits for an answer of yours, directly or through others, so neither could go on; answer first", args.Channel)
 	}
 	sub := core.Submission{
-		Channel: args.Channel, Adapter: sendAdapter, Origin: core.Origin{User: s.inert(string(c.Channel))}, Content: core.Content{Text: s.inert(args.Text)}, KeyKept: keyKept,
+		Channel: args.Channel,
+		Adapter: sendAdapter,
+		Origin:  core.Origin{User: s.inert(string(c.Channel))},
+		Content: core.Content{Text: s.inert(args.Text)},
+		KeyKept: keyKept,
 	}
 	if key := sourceKey(&c); key != "" {
 		sub.SourceKey = depthPrefix + strconv.Itoa(depth) + ":" + key

@@ -82,9 +82,21 @@ func (ts traces) show(ctx context.Context, _ tools.Call, args traceArgs) (any, e
 	}
 	m := &t.Message
 	shown := trace{
-		MessageID: m.ID, Channel: m.Channel, Adapter: m.Adapter, State: m.State, Prompt: m.Prompt.Text, ReceivedAt: m.ReceivedAt,
-		DispatchedAt: m.DispatchedAt, EndedAt: m.EndedAt, Code: m.Reply.Code, Error: m.Reply.Error, CostUSD: m.Reply.CostUSD,
-		Position: t.Position, Why: t.Why, Until: t.Until, Turn: m.Turn,
+		MessageID:    m.ID,
+		Channel:      m.Channel,
+		Adapter:      m.Adapter,
+		State:        m.State,
+		Prompt:       m.Prompt.Text,
+		ReceivedAt:   m.ReceivedAt,
+		DispatchedAt: m.DispatchedAt,
+		EndedAt:      m.EndedAt,
+		Code:         m.Reply.Code,
+		Error:        m.Reply.Error,
+		CostUSD:      m.Reply.CostUSD,
+		Position:     t.Position,
+		Why:          t.Why,
+		Until:        t.Until,
+		Turn:         m.Turn,
 	}
 	if t.Turn != nil {
 		for _, k := range t.Turn.Marks {

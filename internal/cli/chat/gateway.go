@@ -69,7 +69,11 @@ func (g *gateway) arrive(ctx context.Context) (arrival, error) {
 	}
 	a.last = list.Messages
 	a.status = core.ChannelStatus{
-		State: channel.State, Since: channel.Since, Turn: core.TurnID(channel.TurnID), Waiting: channel.Waiting, Why: channel.Why,
+		State:   channel.State,
+		Since:   channel.Since,
+		Turn:    core.TurnID(channel.TurnID),
+		Waiting: channel.Waiting,
+		Why:     channel.Why,
 	}
 	return a, err
 }

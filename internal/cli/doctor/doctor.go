@@ -41,8 +41,12 @@ type Doctor struct {
 // Run runs all checks and prints the findings. Run fails if a problem is left.
 func (d *Doctor) Run(c *command.Context) error {
 	o := Options{
-		Report: config.Examine(c.Role), Version: c.Version, Self: c.Self,
-		Turn: d.Turn, Offline: d.Offline, Fix: d.Fix,
+		Report:  config.Examine(c.Role),
+		Version: c.Version,
+		Self:    c.Self,
+		Turn:    d.Turn,
+		Offline: d.Offline,
+		Fix:     d.Fix,
 	}
 	o.Environ, o.Services = os.Environ(), service.Local() // with the variables of .env files
 	o.Spec, o.Unfit = serviceHere(c, o.Report.Config)
@@ -69,8 +73,13 @@ func serviceHere(c *command.Context, cfg config.Config) (service.Spec, error) {
 		return service.Spec{}, err
 	}
 	spec, err := service.NewSpec(service.Request{
-		Binary: c.Self, Dir: dir, Environ: c.Environ, Claude: string(cfg.Claude.Command), StateDir: cfg.StateDir(), Interval: time.Duration(cfg.Heartbeat.Interval),
-		Echo: cfg.Claude.Agent == config.AgentEcho,
+		Binary:   c.Self,
+		Dir:      dir,
+		Environ:  c.Environ,
+		Claude:   string(cfg.Claude.Command),
+		StateDir: cfg.StateDir(),
+		Interval: time.Duration(cfg.Heartbeat.Interval),
+		Echo:     cfg.Claude.Agent == config.AgentEcho,
 	})
 	if here, _ := os.Getwd(); here != dir { // the service would read other settings
 		err = errors.Join(err, errors.New("this is not the directory where the gateway's .env is"))

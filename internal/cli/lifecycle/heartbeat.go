@@ -108,8 +108,14 @@ func (h *HeartbeatRun) Run(c *command.Context, cfg config.Config) error {
 		return fmt.Errorf("find the working directory: %w", err)
 	}
 	o := heartbeat.Options{
-		Config: cfg, Service: service.Local(), Self: c.Self, Dir: dir, Environ: c.Environ,
-		StartLimit: heartbeat.StartLimit, Patience: h.Wait, Out: c.Out,
+		Config:     cfg,
+		Service:    service.Local(),
+		Self:       c.Self,
+		Dir:        dir,
+		Environ:    c.Environ,
+		StartLimit: heartbeat.StartLimit,
+		Patience:   h.Wait,
+		Out:        c.Out,
 	}
 	if os.Getenv("INVOCATION_ID") != "" { // systemd calls the tick
 		o.Isolate = service.IsolateProcess

@@ -76,7 +76,8 @@ func (r *Restart) Run(c *command.Context, gateway *client.Client) error {
 	}
 	out := restarted{
 		PID:    command.GatewayPID(c, after.PID),
-		Before: served{before.PID, before.Version, before.Generation}, After: served{after.PID, after.Version, after.Generation},
+		Before: served{before.PID, before.Version, before.Generation},
+		After:  served{after.PID, after.Version, after.Generation},
 		TookMS: time.Since(began).Milliseconds(),
 	}
 	if r.JSON {

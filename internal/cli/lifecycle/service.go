@@ -74,7 +74,12 @@ func (w where) ProvideConfig(c *command.Context) (config.Config, error) {
 func (p place) ProvideRequest(c *command.Context, cfg config.Config) (service.Request, error) {
 	dir, err := p.enter(c)
 	r := service.Request{
-		Binary: c.Self, Dir: dir, Environ: c.Environ, Claude: string(cfg.Claude.Command), StateDir: cfg.StateDir(), Interval: time.Duration(cfg.Heartbeat.Interval),
+		Binary:   c.Self,
+		Dir:      dir,
+		Environ:  c.Environ,
+		Claude:   string(cfg.Claude.Command),
+		StateDir: cfg.StateDir(),
+		Interval: time.Duration(cfg.Heartbeat.Interval),
 	}
 	if p.Binary != "" {
 		r.Binary, r.Chosen = p.Binary, true

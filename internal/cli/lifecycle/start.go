@@ -63,7 +63,13 @@ func (s *Start) Run(c *command.Context) error {
 	began := time.Now()
 	wheel := command.StartSpinner(c.Err, "waits until the gateway serves")
 	already, err := heartbeat.Start(c.Context, heartbeat.Options{
-		Config: cfg, Service: manager, Self: c.Self, Dir: c.Dir, Environ: c.Environ, StartLimit: heartbeat.StartLimit, Out: io.Discard,
+		Config:     cfg,
+		Service:    manager,
+		Self:       c.Self,
+		Dir:        c.Dir,
+		Environ:    c.Environ,
+		StartLimit: heartbeat.StartLimit,
+		Out:        io.Discard,
 	})
 	wheel.End()
 	if err != nil {

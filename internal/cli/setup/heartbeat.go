@@ -98,8 +98,11 @@ func askForHeartbeat(ctx context.Context, w *wizard, cfg config.Config) (heartbe
 	w.note("   %s", heartbeatCost(w, time.Duration(cfg.Heartbeat.Interval)))
 	w.note("r: the gateway is started if it is down. Claude is not asked, and it costs nothing (BARECLAW_HEARTBEAT=revive).")
 	w.note("n: no heartbeat, and no later start of the gateway installs one.")
-	letter, err := w.pick(ctx, steps.Question{Text: "Install the heartbeat?", Has: "y/r/N",
-		Help: "`bareclaw heartbeat status` shows what it found and what it cost, `bareclaw heartbeat uninstall` takes it back, and `bareclaw heartbeat install` installs it later."})
+	letter, err := w.pick(ctx, steps.Question{
+		Text: "Install the heartbeat?",
+		Has:  "y/r/N",
+		Help: "`bareclaw heartbeat status` shows what it found and what it cost, `bareclaw heartbeat uninstall` takes it back, and `bareclaw heartbeat install` installs it later.",
+	})
 	return map[string]heartbeat.Consent{"y": heartbeat.ConsentAsk, "r": heartbeat.ConsentRevive, "n": heartbeat.ConsentNo}[letter], err
 }
 

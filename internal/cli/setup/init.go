@@ -97,8 +97,12 @@ func (i *Init) Run(c *command.Context) error {
 		in = nil
 	}
 	w := &wizard{
-		Init: i, setups: i.setups, c: c, service: service.Local(), terminal: newTerminal(in, out),
-		store: store{environ: c.Environ, onCommandLine: settings, choices: map[string]string{}},
+		Init:     i,
+		setups:   i.setups,
+		c:        c,
+		service:  service.Local(),
+		terminal: newTerminal(in, out),
+		store:    store{environ: c.Environ, onCommandLine: settings, choices: map[string]string{}},
 	}
 	defer w.restore()
 	summary, err := w.run(c.Context)
@@ -134,7 +138,9 @@ func (i *Init) settings(in io.Reader) (map[string]string, error) {
 	}
 	if piped > 1 {
 		return nil, &config.Problem{
-			Source: "the options that name a file with a token", Problem: "more than one is standard input", Accepted: "- for one of them",
+			Source:   "the options that name a file with a token",
+			Problem:  "more than one is standard input",
+			Accepted: "- for one of them",
 		}
 	}
 	for name, path := range files {

@@ -65,8 +65,9 @@ func askAgain(ctx context.Context, w *wizard, found doctor.Finding) error {
 	w.note("Log in: run `claude` in another terminal and press Enter here. Or, as on a machine without a browser, run `claude setup-token` on any machine and paste the token here.")
 	for {
 		token, err := w.ask(ctx, steps.Question{
-			Text: "Token, or Enter to ask Claude again; s goes on without", Secret: true,
-			Help: "The token is kept in " + w.path + ", which only you can read. What you type is not shown. It can be done later too: " + claude.LoginAdvice(w.path) + ".",
+			Text:   "Token, or Enter to ask Claude again; s goes on without",
+			Secret: true,
+			Help:   "The token is kept in " + w.path + ", which only you can read. What you type is not shown. It can be done later too: " + claude.LoginAdvice(w.path) + ".",
 		})
 		if err != nil || token == "" {
 			return err

@@ -76,7 +76,8 @@ func choosePermissions(ctx context.Context, w *wizard) (steps.Outcome, error) {
 
 func askPermissions(ctx context.Context, w *wizard, now permissions) (word string, err error) {
 	q := steps.Question{
-		Text: "1, 2 or 3", Has: now.word,
+		Text: "1, 2 or 3",
+		Has:  now.word,
 		Help: "It can be changed later: by this command, for a chat with /mode, and by `bareclaw channels set CHANNEL --permission-mode MODE`. " +
 			varTools + " and " + varMode + " say it in detail.",
 	}

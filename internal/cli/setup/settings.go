@@ -69,7 +69,8 @@ func choosePort(ctx context.Context, w *wizard) error {
 		byDefault = freePort(w.host(), byDefault)
 	}
 	q := steps.Question{
-		Text: "Port", Has: byDefault,
+		Text: "Port",
+		Has:  byDefault,
 		Help: "The TCP port of the HTTP API on " + w.host() + ". 0 picks a free one at each start.",
 	}
 	return w.settle(ctx, varPort, q, byDefault, func(port string) error {
@@ -99,7 +100,9 @@ func chooseToken(ctx context.Context, w *wizard) error {
 			"`bareclaw` finds it by itself; curl and other programs have to send it.")
 	}
 	q := steps.Question{
-		Text: "Token that requests over TCP must carry: g makes one, none is none, or type it", Has: has, Secret: true,
+		Text:   "Token that requests over TCP must carry: g makes one, none is none, or type it",
+		Has:    has,
+		Secret: true,
 		Help: "Without one the gateway listens on this machine alone and answers every program of your own user, also one that passes on the requests of others: " +
 			"a reverse proxy, ssh -L, the port forwarding of an editor. The token is kept in the file of the settings; " +
 			"programs send it as \"Authorization: Bearer TOKEN\". none takes away the one that is set.",
@@ -153,7 +156,8 @@ func lookAtProject(w *wizard) doctor.Finding {
 func askDirectory(ctx context.Context, w *wizard) error {
 	byDefault := cmp.Or(w.current(varCWD), "~")
 	q := steps.Question{
-		Text: "Directory that Claude works in", Has: byDefault,
+		Text: "Directory that Claude works in",
+		Has:  byDefault,
 		Help: "It decides which CLAUDE.md and which project Claude sees. ~ is your home directory.",
 	}
 	return w.settle(ctx, varCWD, q, byDefault, func(dir string) error {
@@ -185,7 +189,8 @@ func machineZone() string { return zone.Name(time.Local, time.Now()) }
 func chooseZone(ctx context.Context, w *wizard) error {
 	byDefault := cmp.Or(w.current(varZone), machineZone())
 	q := steps.Question{
-		Text: "Time zone", Has: byDefault,
+		Text: "Time zone",
+		Has:  byDefault,
 		Help: "Reminders, schedules and daily budgets go by it, and all times that you see are in it. Give a name such as Europe/Berlin.",
 	}
 	return w.settle(ctx, varZone, q, byDefault, func(name string) error {

@@ -173,8 +173,13 @@ func (w *wizard) adopt() error {
 func (w *wizard) request(cfg config.Config) service.Request {
 	dir, _ := config.WorkingDir() // none is refused as a directory
 	return service.Request{
-		Binary: w.c.Self, Dir: dir, Environ: w.daemonEnviron(), Claude: string(cfg.Claude.Command), StateDir: cfg.StateDir(), Interval: time.Duration(cfg.Heartbeat.Interval),
-		Echo: w.claude == "", // the first step has reported a missing claude
+		Binary:   w.c.Self,
+		Dir:      dir,
+		Environ:  w.daemonEnviron(),
+		Claude:   string(cfg.Claude.Command),
+		StateDir: cfg.StateDir(),
+		Interval: time.Duration(cfg.Heartbeat.Interval),
+		Echo:     w.claude == "", // the first step has reported a missing claude
 	}
 }
 
