@@ -11,7 +11,6 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/commands"
 	"bareclaw/core/config"
-	"bareclaw/core/lanes"
 )
 
 // A Kind is a kind of channels, and the adapter that serves them. Kept, NewConversation, Check and
@@ -44,7 +43,7 @@ type Kind struct {
 // A Gateway is what the daemon gives an adapter.
 type Gateway struct {
 	Config   config.Config
-	Core     *lanes.Manager
+	Core     Core
 	Commands *commands.Table // what people can ask of the gateway itself
 	Push     *core.PushRegistry
 	Log      *slog.Logger

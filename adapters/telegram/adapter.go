@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/adapters"
 	"bareclaw/adapters/telegram/approvals"
 	"bareclaw/adapters/telegram/base"
 	"bareclaw/adapters/telegram/botapi"
@@ -52,7 +53,7 @@ const pruneEvery = time.Hour
 // Options hold the dependencies and settings of an adapter. Core, Commands, Push, Log, Token,
 // Allowed and StateDir are required.
 type Options struct {
-	Core     Core
+	Core     adapters.Core
 	Commands *commands.Table
 	Push     *core.PushRegistry
 	Log      *slog.Logger

@@ -10,7 +10,6 @@ import (
 	"bareclaw/adapters/telegram/setup"
 	"bareclaw/core"
 	"bareclaw/core/config"
-	"bareclaw/core/lanes"
 )
 
 // Kind returns what the gateway and its command line need to know of this adapter.
@@ -32,7 +31,7 @@ func Kind() adapters.Kind {
 func open(g adapters.Gateway) (adapters.Adapter, error) {
 	cfg := &g.Config
 	a, err := New(Options{
-		Core:        partsOf(g.Core),
+		Core:        g.Core,
 		Commands:    g.Commands,
 		Push:        g.Push,
 		Log:         g.Log,
@@ -109,18 +108,4 @@ func writeMetrics(w *metrics.Writer, now Health) {
 	w.Counter("bareclaw_telegram_strangers_total", "Updates of users that are not allowed, since start.", float64(now.Strangers))
 	w.Gauge("bareclaw_telegram_deliveries_pending", "Deliveries that are still to be made.", float64(now.Pending))
 	w.Counter("bareclaw_telegram_deliveries_failed_total", "Deliveries given up, since start.", float64(now.Failed))
-}
-
-// partsOf returns what the adapter uses of the core.
-func partsOf(m *lanes.Manager) Core {
-	return Core{
-		Lanes:      m,
-		Messages:   m.Lookup,
-		Channels:   m.Directory,
-		Decider:    m.Decider,
-		Feeds:      m.Feeds,
-		Inbox:      m.Adapters,
-		Deliveries: m.Adapters,
-		Records:    m.Adapters,
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"bareclaw/adapters"
 	"bareclaw/adapters/telegram/base"
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/outbox"
@@ -34,7 +35,7 @@ const (
 // update by the offset of the next poll. A poller is used by a single goroutine.
 type poller struct {
 	env    *base.Base
-	inbox  Inbox
+	inbox  adapters.Inbox
 	client *botapi.Client
 	sender *outbox.Sender
 	chats  *chatBook

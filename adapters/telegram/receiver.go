@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"bareclaw/adapters"
 	"bareclaw/adapters/telegram/approvals"
 	"bareclaw/adapters/telegram/base"
 	"bareclaw/adapters/telegram/chats"
@@ -28,7 +29,7 @@ import (
 // passes on commands and taps. Its methods are safe for concurrent use.
 type receiver struct {
 	env      *base.Base
-	core     *Core
+	core     *adapters.Core
 	commands *commands.Handler
 	live     *live.Views
 	out      *outbox.Outbox

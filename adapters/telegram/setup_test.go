@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"bareclaw/adapters"
 	"bareclaw/core"
 	"bareclaw/core/adapterstore"
 	"bareclaw/core/commands"
@@ -43,7 +44,7 @@ func newAdapter(t *testing.T, changes ...func(*lanes.Options, *Options)) *Adapte
 		change(&c, &o)
 	}
 	m := lanes.New(c)
-	o.Core = Core{
+	o.Core = adapters.Core{
 		Lanes:      m,
 		Messages:   m.Lookup,
 		Channels:   m.Directory,

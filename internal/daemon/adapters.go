@@ -27,7 +27,7 @@ func (d *daemon) newAdapters(table *commands.Table) (all []*adapter, err error) 
 		}
 		made, err := k.New(adapters.Gateway{
 			Config:   d.cfg,
-			Core:     d.engine.manager,
+			Core:     adapterCore(d.engine.manager),
 			Commands: table,
 			Push:     &d.push,
 			Log:      d.log,

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bareclaw/adapters"
 	"bareclaw/adapters/httpapi"
 	"bareclaw/core/lanes"
 )
@@ -16,5 +17,19 @@ func httpCore(m *lanes.Manager) httpapi.Core {
 		Settings:   m.ChannelSettings,
 		Feeds:      m.Feeds,
 		Deliverers: m.Adapters,
+	}
+}
+
+// adapterCore returns what the core does for adapters.
+func adapterCore(m *lanes.Manager) adapters.Core {
+	return adapters.Core{
+		Lanes:      m,
+		Messages:   m.Lookup,
+		Channels:   m.Directory,
+		Decider:    m.Decider,
+		Feeds:      m.Feeds,
+		Inbox:      m.Adapters,
+		Deliveries: m.Adapters,
+		Records:    m.Adapters,
 	}
 }
