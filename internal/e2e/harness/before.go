@@ -9,7 +9,7 @@ import (
 
 // versionBefore is the last commit of the version whose records, session hosts and
 // undelivered answers have to be taken over.
-const versionBefore = "c7eb0ecc6ae6788b227e117aafaa68ae4e087bfe"
+const versionBefore = "9677d54862fca9a91ba235fac0c70e97cac5ddc8"
 
 // BareclawBefore returns the path of the version before, which is built from the
 // repository's history. Where a clone has no history it is fetched; where that fails the

@@ -54,12 +54,6 @@ func TestIdempotencyKeys(t *testing.T) {
 	same("on the other channel", two, send("two", "echo hello", 200))
 	send("one", "echo else", 422)
 
-	// A program before this one recorded keys without the channel.
-	offline(`UPDATE messages SET source_key=CASE channel WHEN 'one' THEN 'http:k' END`)
-	same("by an older program", one, send("one", "echo hello", 200))
-	send("one", "echo else", 422)
-	other("on a channel that has none", two, send("two", "echo hello", 200))
-
 	age := func(d time.Duration) {
 		offline(`UPDATE messages SET received_at=? WHERE id=?`, time.Now().Add(-d).UnixNano(), one.Str("message_id"))
 	}
