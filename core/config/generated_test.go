@@ -84,7 +84,7 @@ func example(t *testing.T) string {
 		}
 		text := texts[s.Name]
 		b.WriteString("\n" + commented(text[0]+" "+text[1]))
-		b.WriteString(commented("Accepted: " + s.accepted() + "."))
+		b.WriteString(commented("Accepted: " + s.decoder(new(Config)).Accepted() + "."))
 		if unset := s.field.Tag.Get("unset"); unset != "" {
 			b.WriteString(commented("Default: " + unset + "."))
 		}

@@ -47,8 +47,6 @@ func (s setting) of(c *Config) reflect.Value {
 // decoder returns what sets the setting's field in a configuration.
 func (s setting) decoder(c *Config) decoder { return s.of(c).Addr().Interface().(decoder) }
 
-func (s setting) accepted() string { return s.decoder(new(Config)).Accepted() }
-
 // trim removes the spaces around a text, unless it is a secret: a wrong secret is refused rather
 // than silently changed.
 func (s setting) trim(text string) string {
