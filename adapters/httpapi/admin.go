@@ -186,21 +186,24 @@ func (s *Server) observe(res *response, method string, took time.Duration) {
 	if res.status != 0 {
 		status = strconv.Itoa(res.status)
 	}
-	s.requests.Observe(took, method, res.route, status)
+	s.requests.WithLabelValues(method, res.route, status).Observe(took.Seconds())
 }
 
-func (a *admin) metrics(w *response, r *http.Request) (any, error) {
-	own := a.Health()
-	var m metrics.Writer
-	m.Gauge("bareclaw_build_info", "Which build this is; always 1.", 1, "go", runtime.Version(), "version", own.Version)
+func (a *admin) metrics(w *response, _ *http.Request) (any, error) {
+	text, err := metrics.Text(a.registry)
+	if err != nil {
+		a.Log.Error("not all metrics are collected", "err", err)
+	}
+	return nil, w.bytes(http.StatusOK, metrics.ContentType, text)
+}
+
+// writeMetrics writes what the API knows of the gateway.
+func (s *shared) writeMetrics(w *metrics.Writer) {
+	own := s.Health()
+	w.Gauge("bareclaw_build_info", "Which build this is; always 1.", 1, "go", runtime.Version(), "version", own.Version)
 	const spares = "Sessions that wait for a new channel: ready ones, and how many are wanted."
-	m.Gauge("bareclaw_warm_spares", spares, float64(own.Spares.Ready), "state", "ready")
-	m.Gauge("bareclaw_warm_spares", spares, float64(own.Spares.Wanted), "state", "wanted")
-	metrics.WriteTotals(r.Context(), &m, a.Core.Channels, a.Core.History, a.Log)
-	metrics.WriteSchedules(r.Context(), &m, a.Schedules, a.Log)
-	a.Metrics(&m)
-	a.requests.WriteTo(&m)
-	a.refusals.WriteTo(&m)
-	metrics.WriteProcess(&m, own.StartedAt)
-	return nil, w.bytes(http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", []byte(m.String()))
+	w.Gauge("bareclaw_warm_spares", spares, float64(own.Spares.Ready), "state", "ready")
+	w.Gauge("bareclaw_warm_spares", spares, float64(own.Spares.Wanted), "state", "wanted")
+	metrics.WriteTotals(context.Background(), w, s.Core.Channels, s.Core.History, s.Log)
+	metrics.WriteSchedules(context.Background(), w, s.Schedules, s.Log)
 }

@@ -76,11 +76,11 @@ func (s *refusals) close() {
 	}
 }
 
-// WriteTo adds how many requests were refused, by code.
-func (s *refusals) WriteTo(w *metrics.Writer) {
+// writeMetrics adds how many requests were refused, by code.
+func (s *refusals) writeMetrics(w *metrics.Writer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, code := range slices.Sorted(maps.Keys(s.counts)) {
-		w.Counter("bareclaw_http_refused_total", "Requests refused before their route was looked up, since start, by code.", float64(s.counts[code].all), "code", code)
+	for code, c := range s.counts {
+		w.Counter("bareclaw_http_refused_total", "Requests refused before their route was looked up, since start, by code.", float64(c.all), "code", code)
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
@@ -290,7 +292,7 @@ func TestParts(t *testing.T) {
 		h := o.Health()
 		h.AddPart(api.Part{Name: "pigeons", Problem: "asleep", Facts: map[string]any{"strangers": 3}, Member: true})
 		o.Health = func() api.Health { return h }
-		o.Metrics = func(w *metrics.Writer) { w.Gauge("part_count", "A metric of a part.", 3) }
+		o.Metrics = []prometheus.Collector{metrics.Func(func(w *metrics.Writer) { w.Gauge("part_count", "A metric of a part.", 3) })}
 	})
 	got := r.send("GET", "/health", "").object(t)
 	want := map[string]any{"ready": false, "problem": "asleep", "strangers": 3.0}

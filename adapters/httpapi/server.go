@@ -18,8 +18,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/metrics"
@@ -74,7 +77,7 @@ type Options struct {
 	BodyLimit    int64    // bytes; 0 means 32 MiB
 
 	// Metrics adds further metrics to GET /metrics.
-	Metrics func(*metrics.Writer)
+	Metrics []prometheus.Collector
 }
 
 // A Server is the HTTP adapter. All methods are safe for concurrent use.
@@ -86,7 +89,7 @@ type Server struct {
 	guard     guard
 	lifecycle *lifecycle
 	handover  *handover
-	requests  *metrics.Histogram
+	requests  *prometheus.HistogramVec
 	refusals  *refusals
 	http      *http.Server
 	mu        sync.Mutex     // protects listeners
@@ -112,7 +115,10 @@ func New(o Options) *Server {
 		lifecycle: l,
 		handover:  &handover{lifecycle: l, log: o.Log, settled: make(chan struct{})},
 	}
-	all := routes(&shared{Options: o, lifecycle: l, requests: s.requests, refusals: s.refusals, contents: make(chan struct{}, maxContentReads)})
+	sh := &shared{Options: o, lifecycle: l, requests: s.requests, refusals: s.refusals, contents: make(chan struct{}, maxContentReads)}
+	own := []prometheus.Collector{s.requests, metrics.Func(s.refusals.writeMetrics), metrics.Func(sh.writeMetrics)}
+	sh.registry = metrics.NewRegistry(slices.Concat(own, o.Metrics)...)
+	all := routes(sh)
 	s.http = &http.Server{ // no WriteTimeout: waits and streams last as long as a turn
 		Handler:           s.handler(s.router(all)),
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -130,7 +136,8 @@ type shared struct {
 	Options
 
 	lifecycle *lifecycle
-	requests  *metrics.Histogram
+	requests  *prometheus.HistogramVec
+	registry  *prometheus.Registry // of all metrics
 	refusals  *refusals
 	contents  chan struct{} // has an entry for each content being read
 }

@@ -20,7 +20,6 @@ import (
 	"go.uber.org/goleak"
 
 	"bareclaw/adapters/httpapi/api"
-	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/core"
 	"bareclaw/core/commands"
 	"bareclaw/core/lanes"
@@ -62,7 +61,6 @@ func (g *gateway) options(log io.Writer) Options {
 		Restart:     func(context.Context) error { return nil },
 		Upgrade:     func(context.Context, api.UpgradeRequest) error { return nil },
 		LastUpgrade: func() (api.Upgrade, error) { return api.Upgrade{State: "none"}, nil },
-		Metrics:     func(*metrics.Writer) {},
 	}
 	o.Schedules = schedule.New(schedule.Options{
 		Store: g.ledger, Log: o.Log, Submitter: g.Manager, Deliverers: g.Adapters, Precheck: func(context.Context, string) (schedule.PrecheckResult, error) { return schedule.PrecheckResult{}, nil },

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"bareclaw/adapters/httpapi/metrics"
 )
 
@@ -17,10 +19,14 @@ func TestMetrics(t *testing.T) {
 	var now Health
 	check := func(want map[string]float64) {
 		t.Helper()
-		var w metrics.Writer
-		writeMetrics(&w, now)
+		registry := prometheus.NewPedanticRegistry()
+		registry.MustRegister(metrics.Func(func(w *metrics.Writer) { writeMetrics(w, now) }))
+		text, err := metrics.Text(registry)
+		if err != nil {
+			t.Fatal(err)
+		}
 		got := map[string]float64{}
-		for line := range strings.Lines(w.String()) {
+		for line := range strings.Lines(string(text)) {
 			if name, value, _ := strings.Cut(line, " "); name != "#" {
 				got[name], _ = strconv.ParseFloat(strings.TrimSpace(value), 64)
 			}

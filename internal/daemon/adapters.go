@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"bareclaw/adapters"
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/adapters/kinds"
 	"bareclaw/core/commands"
 	"bareclaw/sessionhost/claude"
@@ -50,7 +53,7 @@ func (d *daemon) newAdapters(table *commands.Table) (all []*adapter, err error) 
 }
 
 func (a *adapter) part() part {
-	return part{name: a.kind.Name, stop: a.stop, health: a.health, metrics: a.WriteMetrics}
+	return part{name: a.kind.Name, stop: a.stop, health: a.health, metrics: []prometheus.Collector{metrics.Func(a.WriteMetrics)}}
 }
 
 func (a *adapter) stop(stopReason) error {

@@ -325,7 +325,7 @@ func (d *daemon) open() error {
 		Schedules:     scheduler,
 		Log:           d.log,
 		Peer:          samePeer,
-		Metrics:       known.metrics,
+		Metrics:       known.metrics(),
 		Settings:      client.Settings(d.cfg),
 		Health:        func() api.Health { return d.health(known) },
 		Restart:       d.restarts.request,

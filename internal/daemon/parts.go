@@ -10,9 +10,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/api"
-	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/internal/peercred"
 )
 
@@ -33,7 +34,7 @@ type part struct {
 	// health adds the part's problems and facts to the gateway's health.
 	health func(*api.Health)
 	// metrics adds the part's metrics.
-	metrics func(*metrics.Writer)
+	metrics []prometheus.Collector
 	// mounts are what the part serves over HTTP.
 	mounts []httpapi.Mount
 }
@@ -63,12 +64,11 @@ func (l partList) health(h *api.Health) {
 	}
 }
 
-func (l partList) metrics(w *metrics.Writer) {
+func (l partList) metrics() (all []prometheus.Collector) {
 	for _, p := range l {
-		if p.metrics != nil {
-			p.metrics(w)
-		}
+		all = append(all, p.metrics...)
 	}
+	return all
 }
 
 func (l partList) mounts() (all []httpapi.Mount) {

@@ -3,8 +3,8 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/api"
@@ -29,7 +29,7 @@ type toolsPart struct {
 	registry *tools.Registry
 	server   *mcp.Server
 	hosts    *sessionhost.Hosts // whose sessions hear of changed tools
-	calls    *metrics.Histogram
+	calls    *prometheus.HistogramVec
 }
 
 // newTools makes the registry of all sources of tools, and its server. A source is a row here.
@@ -66,7 +66,7 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 		Sources: sources,
 		Policy:  e.manager.ChannelSettings,
 		Records: e.manager.Adapters,
-		Ended:   func(c tools.CallEnd) { t.calls.Observe(c.Took, c.Source, string(c.Outcome)) },
+		Ended:   func(c tools.CallEnd) { t.calls.WithLabelValues(c.Source, string(c.Outcome)).Observe(c.Took.Seconds()) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the tools: %w", err)
@@ -79,7 +79,7 @@ func (t *toolsPart) part() part {
 	return part{
 		name:    "tools",
 		health:  t.health,
-		metrics: t.metrics,
+		metrics: []prometheus.Collector{t.calls, metrics.Func(t.writeMetrics)},
 		mounts: []httpapi.Mount{
 			{Routes: api.MCPRoutes(), Handler: t.server.Handler(), IsStream: mcp.IsStream},
 			{Routes: api.ToolHostRoutes(), Handler: t.keeper.Handler(t.registry), Strip: api.PathToolHost},
@@ -150,13 +150,12 @@ func (t *toolsPart) health(h *api.Health) {
 	h.Problems = append(h.Problems, now.Problems()...)
 }
 
-func (t *toolsPart) metrics(w *metrics.Writer) {
+// writeMetrics writes how many tools there are, and how their process does.
+func (t *toolsPart) writeMetrics(w *metrics.Writer) {
 	now := t.keeper.Status()
-	count := t.registry.Count()
-	for _, source := range slices.Sorted(maps.Keys(count)) {
-		w.Gauge("bareclaw_tools", "Tools by source.", float64(count[source]), "source", source)
+	for source, count := range t.registry.Count() {
+		w.Gauge("bareclaw_tools", "Tools by source.", float64(count), "source", source)
 	}
-	t.calls.WriteTo(w)
 	w.Gauge("bareclaw_tool_host_up", "1 while the process that runs tools answers.", map[bool]float64{true: 1}[now.Healthy])
 	w.Counter("bareclaw_tool_host_crashes_total", "Crashes of the process that runs tools, since start.", float64(now.Crashes))
 	if now.Health != nil {

@@ -1,9 +1,9 @@
 package metrics
 
 import (
+	"bytes"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -14,29 +14,34 @@ import (
 // TestFormat has Prometheus' own parser read all that is written.
 func TestFormat(t *testing.T) {
 	t.Parallel()
-	var w Writer
-	WriteProcess(&w, time.Unix(1, 500e6))
 	var s lanes.Stats
 	s.Turns.Store(8)
-	writeStats(&w, &s)
-	w.Gauge("build", "A build.", 1, "version", "a \"b\" \\ \n c", "go", "1")
+	counts := Func(func(w *Writer) {
+		writeStats(w, &s)
+		w.Gauge("build", "A build.", 1, "version", "a \"b\" \\ \n c", "go", "1")
+	})
 	h := NewHistogram("request_duration_seconds", "Durations.", "method", "status")
-	h.Observe(time.Millisecond, "GET", "200")
-	h.Observe(time.Hour, "GET", "200")
-	h.Observe(3*time.Second, "POST", "gone")
-	h.WriteTo(&w)
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(w.String()))
+	h.WithLabelValues("GET", "200").Observe(.001)
+	h.WithLabelValues("GET", "200").Observe(3600)
+	h.WithLabelValues("POST", "gone").Observe(3)
+	text, err := Text(NewRegistry(counts, h))
 	if err != nil {
-		t.Fatalf("%v:\n%s", err, w.String())
+		t.Fatal(err)
+	}
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, text)
 	}
 	if got := families["bareclaw_turns_total"].GetMetric()[0].GetCounter().GetValue(); got != 8 {
 		t.Errorf("%v turns", got)
 	}
-	if got := families["process_start_time_seconds"].GetMetric()[0].GetGauge().GetValue(); got != 1.5 {
-		t.Errorf("started at %v", got)
+	for _, of := range []string{"go_info", "go_goroutines", "go_memstats_alloc_bytes", "process_cpu_seconds_total", "process_start_time_seconds"} {
+		if families[of] == nil {
+			t.Errorf("no %s", of)
+		}
 	}
-	if got := families["build"].GetMetric()[0].GetLabel()[0].GetValue(); got != "a \"b\" \\ \n c" {
+	if got := families["build"].GetMetric()[0].GetLabel()[1].GetValue(); got != "a \"b\" \\ \n c" {
 		t.Errorf("a label is %q", got)
 	}
 	for _, m := range families["request_duration_seconds"].GetMetric() {
@@ -47,7 +52,7 @@ func TestFormat(t *testing.T) {
 		}
 		switch m.GetLabel()[0].GetValue() {
 		case "GET":
-			if h.GetSampleCount() != 2 || h.GetSampleSum() != 3600.001 || below[.0005] != 0 || below[.001] != 1 || below[600] != 1 || len(below) != len(buckets) {
+			if h.GetSampleCount() != 2 || h.GetSampleSum() != 3600.001 || below[.0005] != 0 || below[.001] != 1 || below[600] != 1 || len(below) != 14 {
 				t.Errorf("got %v", h)
 			}
 		case "POST":
@@ -55,5 +60,17 @@ func TestFormat(t *testing.T) {
 				t.Errorf("got %v", h)
 			}
 		}
+	}
+}
+
+// TestOneBadMetric holds that a metric that cannot be written takes no other one with it.
+func TestOneBadMetric(t *testing.T) {
+	t.Parallel()
+	text, err := Text(NewRegistry(Func(func(w *Writer) {
+		w.Gauge("good", "A metric.", 1)
+		w.Gauge("bad name", "A metric.", 1, "of", "\xff")
+	})))
+	if err == nil || !strings.Contains(string(text), "good 1\n") {
+		t.Errorf("%v, got\n%s", err, text)
 	}
 }
