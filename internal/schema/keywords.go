@@ -27,45 +27,63 @@ const (
 	list
 )
 
-// formOf returns what the value of a keyword may be; 0: anything.
-func formOf(keyword string) form {
-	switch keyword {
-	case "additionalItems", "additionalProperties", "contains", "else", "if", "then", "not", "propertyNames", "unevaluatedItems", "unevaluatedProperties":
-		return oneSchema
-	case "items":
-		return oneSchema | schemaList
-	case "allOf", "anyOf", "oneOf", "prefixItems":
-		return schemaList
-	case "$defs", "definitions", "dependentSchemas", "patternProperties", "properties", "dependencies":
-		return schemaMap
-	case "$ref", "$dynamicRef", "$recursiveRef", "$id", "$anchor", "$dynamicAnchor", "$schema", "pattern", "format":
-		return text
-	case "minimum", "maximum":
-		return anyNumber
-	case "exclusiveMinimum", "exclusiveMaximum":
-		return anyNumber | flag
-	case "multipleOf":
-		return positive
-	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
-		return count
-	case "uniqueItems", "$recursiveAnchor":
-		return flag
-	case "required":
-		return texts
-	case "dependentRequired":
-		return textsMap
-	case "type":
-		return typeName
-	case "enum":
-		return list
-	}
-	return 0
+// forms has what the value of a keyword may be; a keyword without a row may have any value.
+var forms = map[string]form{
+	"additionalItems":       oneSchema,
+	"additionalProperties":  oneSchema,
+	"contains":              oneSchema,
+	"else":                  oneSchema,
+	"if":                    oneSchema,
+	"then":                  oneSchema,
+	"not":                   oneSchema,
+	"propertyNames":         oneSchema,
+	"unevaluatedItems":      oneSchema,
+	"unevaluatedProperties": oneSchema,
+	"items":                 oneSchema | schemaList,
+	"allOf":                 schemaList,
+	"anyOf":                 schemaList,
+	"oneOf":                 schemaList,
+	"prefixItems":           schemaList,
+	"$defs":                 schemaMap,
+	"definitions":           schemaMap,
+	"dependentSchemas":      schemaMap,
+	"patternProperties":     schemaMap,
+	"properties":            schemaMap,
+	"dependencies":          schemaMap,
+	"$ref":                  text,
+	"$dynamicRef":           text,
+	"$recursiveRef":         text,
+	"$id":                   text,
+	"$anchor":               text,
+	"$dynamicAnchor":        text,
+	"$schema":               text,
+	"pattern":               text,
+	"format":                text,
+	"minimum":               anyNumber,
+	"maximum":               anyNumber,
+	"exclusiveMinimum":      anyNumber | flag,
+	"exclusiveMaximum":      anyNumber | flag,
+	"multipleOf":            positive,
+	"minLength":             count,
+	"maxLength":             count,
+	"minItems":              count,
+	"maxItems":              count,
+	"minProperties":         count,
+	"maxProperties":         count,
+	"minContains":           count,
+	"maxContains":           count,
+	"uniqueItems":           flag,
+	"$recursiveAnchor":      flag,
+	"required":              texts,
+	"dependentRequired":     textsMap,
+	"type":                  typeName,
+	"enum":                  list,
 }
 
 // check returns which keyword has a value that it must not have.
 func (n *node) check() error {
 	for keyword, v := range n.keywords {
-		want := formOf(keyword)
+		want := forms[keyword]
 		switch {
 		case keyword == "items" && n.draft == draft2020:
 			want = oneSchema

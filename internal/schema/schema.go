@@ -73,20 +73,21 @@ const (
 	anyDraft  draft = 9999 // keywords of all drafts
 )
 
+// drafts are the drafts by the paths of their $schema.
+var drafts = map[string]draft{
+	"draft-04/schema":      draft4,
+	"draft-06/schema":      draft6,
+	"draft-07/schema":      draft7,
+	"draft/2019-09/schema": draft2019,
+	"draft/2020-12/schema": draft2020,
+	"schema":               draft2020,
+}
+
 // draftOf returns the draft that $schema names.
 func draftOf(uri string) (draft, error) {
-	_, name, _ := strings.Cut(strings.TrimSuffix(uri, "#"), "://json-schema.org/")
-	switch name {
-	case "draft-04/schema":
-		return draft4, nil
-	case "draft-06/schema":
-		return draft6, nil
-	case "draft-07/schema":
-		return draft7, nil
-	case "draft/2019-09/schema":
-		return draft2019, nil
-	case "draft/2020-12/schema", "schema":
-		return draft2020, nil
+	_, path, _ := strings.Cut(strings.TrimSuffix(uri, "#"), "://json-schema.org/")
+	if d, ok := drafts[path]; ok {
+		return d, nil
 	}
 	return 0, fmt.Errorf("$schema %q is none of the drafts 4, 6, 7, 2019-09 and 2020-12", uri)
 }
@@ -249,7 +250,7 @@ func (s *Schema) addChildren(n *node, keywords map[string]any) error {
 		if !n.draft.knows(keyword) {
 			continue
 		}
-		form := formOf(keyword)
+		form := forms[keyword]
 		switch v := keywords[keyword].(type) {
 		case []any:
 			for i, raw := range v {
@@ -286,7 +287,7 @@ func (s *Schema) addChildren(n *node, keywords map[string]any) error {
 
 func (s *Schema) addChild(n *node, at child, raw any) error {
 	pointer := n.pointer + "/" + at.keyword
-	if at.name != "" || formOf(at.keyword)&oneSchema == 0 {
+	if at.name != "" || forms[at.keyword]&oneSchema == 0 {
 		pointer += value.Pointer(at.name)
 	}
 	added, err := s.add(raw, pointer, n)

@@ -155,26 +155,19 @@ func (e *Event) BeginsOwnTurn() (wokenBy string, ok bool) {
 	switch {
 	case e.Type == TypeLifecycle && e.wakeup != nil:
 		_, phase := e.Lifecycle()
-		return wakeupName(text(e.wakeup)), phase == core.PhaseStarted
+		return wakeups[text(e.wakeup)], phase == core.PhaseStarted
 	case e.Type == TypeSystem && e.Subtype == "init":
 		return "", e.answers == nil
 	}
 	return "", false
 }
 
-// wakeupName returns a source of a turn for a person; empty for an unknown source.
-func wakeupName(source string) string {
-	switch source {
-	case "schedule_wakeup":
-		return "a schedule of Claude's own (CronCreate)"
-	case "loop_wakeup":
-		return "a reminder of Claude's own (ScheduleWakeup)"
-	case "task-notification":
-		return "a background task"
-	case "peer":
-		return "another session"
-	}
-	return ""
+// wakeups are the sources of turns that claude begins by itself, in words for a person.
+var wakeups = map[string]string{
+	"schedule_wakeup":   "a schedule of Claude's own (CronCreate)",
+	"loop_wakeup":       "a reminder of Claude's own (ScheduleWakeup)",
+	"task-notification": "a background task",
+	"peer":              "another session",
 }
 
 // The subtype of a control request that asks for permission to use a tool.

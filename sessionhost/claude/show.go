@@ -248,7 +248,7 @@ func (e *Event) Result() core.Result {
 		}
 	}
 	if res.Background = r.Origin.Kind != "" && len(res.Turns) == 0; res.Background { // else messages were folded into the turn
-		res.WokenBy = wakeupName(r.Origin.Kind)
+		res.WokenBy = wakeups[r.Origin.Kind]
 	}
 	if r.IsError {
 		res.Code, res.Error = r.failure()

@@ -96,7 +96,7 @@ func (in dateArgs) diff(date time.Time) (dateResult, error) {
 	if unit == "" {
 		unit = "days"
 	}
-	if length, ok := unitLength(unit); ok {
+	if length, ok := unitLengths[unit]; ok {
 		return dateResult{Result: float64(date2.UnixMilli()-date.UnixMilli()) / length, Unit: unit}, nil
 	}
 	months := monthsBetween(date, date2)
@@ -114,7 +114,7 @@ func (in dateArgs) move(date time.Time) (time.Time, error) {
 	if in.Operation == "subtract" {
 		amount = -amount
 	}
-	length, fixed := unitLength(in.Unit)
+	length, fixed := unitLengths[in.Unit]
 	switch {
 	case in.Unit == "":
 		return date, fmt.Errorf("unit: %s needs a unit", in.Operation)
@@ -126,24 +126,14 @@ func (in dateArgs) move(date time.Time) (time.Time, error) {
 	return addUnits(date, amount, in.Unit), nil
 }
 
-// unitLength returns the length of a unit in milliseconds, unless the lengths differ.
-func unitLength(unit string) (length float64, ok bool) {
-	switch unit {
-	case "milliseconds":
-		return 1, true
-	case "seconds":
-		return 1000, true
-	case "minutes":
-		return 60 * 1000, true
-	case "hours":
-		return 3600 * 1000, true
-	case "days":
-		return 24 * 3600 * 1000, true
-	case "weeks":
-		return 7 * 24 * 3600 * 1000, true
-	default:
-		return 0, false
-	}
+// unitLengths are the lengths of units in milliseconds; those of months and years differ.
+var unitLengths = map[string]float64{
+	"milliseconds": 1,
+	"seconds":      1000,
+	"minutes":      60 * 1000,
+	"hours":        3600 * 1000,
+	"days":         24 * 3600 * 1000,
+	"weeks":        7 * 24 * 3600 * 1000,
 }
 
 func addUnits(date time.Time, amount float64, unit string) time.Time {
@@ -153,8 +143,7 @@ func addUnits(date time.Time, amount float64, unit string) time.Time {
 	case "months":
 		return addMonths(date, int(amount))
 	}
-	length, _ := unitLength(unit)
-	return time.UnixMilli(date.UnixMilli() + int64(math.Round(amount*length))).UTC()
+	return time.UnixMilli(date.UnixMilli() + int64(math.Round(amount*unitLengths[unit]))).UTC()
 }
 
 // addMonths keeps the day, or takes the last one if the month is too short for it.
@@ -187,7 +176,7 @@ func startOf(date time.Time, unit string) (time.Time, error) {
 		sinceMonday := (int(date.Weekday()) + 6) % 7
 		return time.Date(y, m, d-sinceMonday, 0, 0, 0, 0, time.UTC), nil
 	}
-	length, ok := unitLength(unit)
+	length, ok := unitLengths[unit]
 	if !ok {
 		return date, errors.New("unit: startOf and endOf need a unit")
 	}

@@ -144,19 +144,22 @@ func unknownEncoding(encoding string) error {
 	return fmt.Errorf("the encoding %q is not available; there are utf8, latin1, hex, base64 and base64url", encoding)
 }
 
-// hashOf returns what makes hashes of an algorithm, by its name in SubtleCrypto or in Node.
+// hashes are the constructors of hashes by the names of their algorithms in SubtleCrypto and in Node.
+var hashes = map[string]func() hash.Hash{
+	"md5":     md5.New,
+	"SHA-1":   sha1.New,
+	"sha1":    sha1.New,
+	"SHA-256": sha256.New,
+	"sha256":  sha256.New,
+	"SHA-384": sha512.New384,
+	"sha384":  sha512.New384,
+	"SHA-512": sha512.New,
+	"sha512":  sha512.New,
+}
+
 func hashOf(algorithm string) (func() hash.Hash, error) {
-	switch algorithm {
-	case "md5":
-		return md5.New, nil
-	case "SHA-1", "sha1":
-		return sha1.New, nil
-	case "SHA-256", "sha256":
-		return sha256.New, nil
-	case "SHA-384", "sha384":
-		return sha512.New384, nil
-	case "SHA-512", "sha512":
-		return sha512.New, nil
+	if newHash, ok := hashes[algorithm]; ok {
+		return newHash, nil
 	}
 	return nil, fmt.Errorf("the digest %q is not available; there are SHA-1, SHA-256, SHA-384 and SHA-512", algorithm)
 }
