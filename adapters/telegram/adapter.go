@@ -280,13 +280,6 @@ func (a *Adapter) CheckRecipient(ctx context.Context, key core.ChannelKey) error
 	return a.chats.checkRecipient(ctx, key)
 }
 
-// Health returns the state of the adapter without blocking.
-func (a *Adapter) Health() Health {
-	h := a.health.report()
-	h.Failed, h.Pending = a.out.Failed(), a.out.Pending()+a.live.Held()
-	return h
-}
-
 func (a *Adapter) pruneRecords(ctx context.Context) {
 	for ctx.Err() == nil {
 		a.env.Records.Warn(ctx, "old records are kept", a.o.Core.Records.ForgetRecords(ctx, records.Expired(time.Now())...))

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"bareclaw/adapters"
+	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/outbox"
@@ -19,15 +21,58 @@ import (
 	"bareclaw/internal/guard"
 )
 
-// Health is the state of the adapter.
-type Health struct {
-	Ready     bool      // a poll has succeeded lately
-	LastPoll  time.Time // last successful poll; zero: none
-	Problem   string    // why polls fail, for people; empty when ready, and during the first poll
-	Bot       string    // user name of the bot; empty while unknown
-	Strangers int64     // updates of users without access
-	Pending   int       // deliveries not sent yet
-	Failed    int64     // abandoned deliveries
+// A state is the state of the adapter at a moment.
+type state struct {
+	ready     bool      // a poll has succeeded lately
+	lastPoll  time.Time // last successful poll; zero: none
+	problem   string    // why polls fail, for people; empty when ready, and during the first poll
+	bot       string    // user name of the bot; empty while unknown
+	strangers int64     // updates of users without access
+	pending   int       // deliveries not sent yet
+	failed    int64     // abandoned deliveries
+}
+
+// state returns the present state without blocking.
+func (a *Adapter) state() state {
+	now := a.health.report()
+	now.failed = a.out.Failed()
+	now.pending = a.out.Pending() + a.live.Held()
+	return now
+}
+
+// Health returns the state of the bot without blocking.
+func (a *Adapter) Health() adapters.Health { return a.state().health() }
+
+func (s state) health() adapters.Health {
+	facts := map[string]any{
+		"strangers": s.strangers,
+		"pending":   s.pending,
+		"failed":    s.failed,
+	}
+	if s.bot != "" {
+		facts["bot"] = s.bot
+	}
+	if !s.lastPoll.IsZero() {
+		facts["last_poll"] = s.lastPoll
+	}
+	return adapters.Health{Ready: s.ready, Problem: s.problem, Facts: facts}
+}
+
+// WriteMetrics writes the metrics of the bot without blocking.
+func (a *Adapter) WriteMetrics(w *metrics.Writer) { a.state().writeMetrics(w) }
+
+func (s state) writeMetrics(w *metrics.Writer) {
+	ready := 0.0
+	if s.ready {
+		ready = 1
+	}
+	w.Gauge("bareclaw_telegram_ready", "1 while messages are received.", ready)
+	if !s.lastPoll.IsZero() {
+		w.Gauge("bareclaw_telegram_last_poll_age_seconds", "How long ago a poll was completed; left out before the first one.", time.Since(s.lastPoll).Seconds())
+	}
+	w.Counter("bareclaw_telegram_strangers_total", "Updates of users that are not allowed, since start.", float64(s.strangers))
+	w.Gauge("bareclaw_telegram_deliveries_pending", "Deliveries that are still to be made.", float64(s.pending))
+	w.Counter("bareclaw_telegram_deliveries_failed_total", "Deliveries given up, since start.", float64(s.failed))
 }
 
 type health struct {
@@ -69,17 +114,22 @@ func (h *health) name() string {
 	return h.bot
 }
 
-func (h *health) report() Health {
+// report returns what the health knows of a state.
+func (h *health) report() state {
 	h.mu.Lock()
-	out := Health{LastPoll: h.lastPoll, Problem: h.problem, Bot: h.bot}
-	h.mu.Unlock()
-	out.Strangers = h.strangers.Load()
-	age := time.Since(out.LastPoll)
-	if out.Problem == "" && !out.LastPoll.IsZero() && age >= h.pollTimeout+2*botapi.PollGrace {
-		out.Problem = "The last successful poll of Telegram was " + age.Round(time.Second).String() + " ago."
+	s := state{
+		lastPoll: h.lastPoll,
+		problem:  h.problem,
+		bot:      h.bot,
 	}
-	out.Ready = out.Problem == "" && !out.LastPoll.IsZero()
-	return out
+	h.mu.Unlock()
+	s.strangers = h.strangers.Load()
+	age := time.Since(s.lastPoll)
+	if s.problem == "" && !s.lastPoll.IsZero() && age >= h.pollTimeout+2*botapi.PollGrace {
+		s.problem = "The last successful poll of Telegram was " + age.Round(time.Second).String() + " ago."
+	}
+	s.ready = s.problem == "" && !s.lastPoll.IsZero()
+	return s
 }
 
 // pollProblem explains to the operator why a poll failed. The same cause has the same words

@@ -16,11 +16,11 @@ import (
 // poll is left out before the first one.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	var now Health
+	var now state
 	check := func(want map[string]float64) {
 		t.Helper()
 		registry := prometheus.NewPedanticRegistry()
-		registry.MustRegister(metrics.Func(func(w *metrics.Writer) { writeMetrics(w, now) }))
+		registry.MustRegister(metrics.Func(now.writeMetrics))
 		text, err := metrics.Text(registry)
 		if err != nil {
 			t.Fatal(err)
@@ -38,13 +38,13 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("got %v, want %v", got, want)
 		}
 	}
-	now = Health{Strangers: 3, Pending: 2, Failed: 1}
+	now = state{strangers: 3, pending: 2, failed: 1}
 	want := map[string]float64{
 		"bareclaw_telegram_ready": 0, "bareclaw_telegram_strangers_total": 3, "bareclaw_telegram_deliveries_pending": 2,
 		"bareclaw_telegram_deliveries_failed_total": 1,
 	}
 	check(want)
-	now.Ready, now.LastPoll = true, time.Now().Add(-time.Minute)
+	now.ready, now.lastPoll = true, time.Now().Add(-time.Minute)
 	want["bareclaw_telegram_ready"], want["bareclaw_telegram_last_poll_age_seconds"] = 1, 60
 	check(want)
 }

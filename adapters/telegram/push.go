@@ -164,7 +164,7 @@ func (p *pusher) await(caller context.Context, id string, limit time.Duration) e
 	case !errors.Is(cause, errPushLate):
 		return fmt.Errorf("push %s is withdrawn: %w", id, cause)
 	}
-	text := fmt.Sprintf("Telegram has not taken the push within %s; it will not be sent. %s", limit.Round(time.Second), p.health.report().Problem)
+	text := fmt.Sprintf("Telegram has not taken the push within %s; it will not be sent. %s", limit.Round(time.Second), p.health.report().problem)
 	return &core.PushError{Text: strings.TrimSpace(text)}
 }
 

@@ -19,8 +19,9 @@ package config
 // (Decode) and describes good values (Accepted). The tag "default" is the value of a variable unset
 // or empty, and "unset" describes a default that depends on the machine. "secret" marks a setting
 // whose value nobody sees. "harmless" marks a setting that runs no programs, and says neither who
-// may reach the gateway nor where files are read and written. The first paragraph of a field's
-// comment is the field's row in docs/settings.md; .env.example has the whole comment.
+// may reach the gateway nor where files are read and written. "needs" names the setting that must
+// not be empty if this one is set. The first paragraph of a field's comment is the field's row in
+// docs/settings.md; .env.example has the whole comment.
 type Config struct {
 	HTTP      HTTP
 	Files     Files

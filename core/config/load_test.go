@@ -133,7 +133,7 @@ func TestLoadReportsAllVariables(t *testing.T) {
 	want := `BARECLAW_HTTP_TOKEN: it has a space, a control character or a letter outside ASCII; accepted: letters, digits and punctuation of ASCII, without spaces
 BARECLAW_QUEUE_LIMIT: "0" is out of range; accepted: 1 to 1000000
 BARECLAW_TELEGRAM_TOKEN: it does not look like a bot token; accepted: a token from @BotFather, as 123456:ABC-DEF
-BARECLAW_ALLOWED_USERS: it is empty, but BARECLAW_TELEGRAM_TOKEN is set, and a bot that listens to everyone lets everyone run commands; accepted: a comma-separated list of Telegram user ids, as 123456789,987654321`
+BARECLAW_ALLOWED_USERS: it is empty, but BARECLAW_TELEGRAM_TOKEN is set, and an adapter that listens to everyone lets everyone run commands; accepted: a comma-separated list of Telegram user ids, as 123456789,987654321`
 	if err == nil || err.Error() != want {
 		t.Errorf("problems:\n%v\nwant\n%s", err, want)
 	}

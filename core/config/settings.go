@@ -182,6 +182,7 @@ func resolveWith(decode func(*reading) error, texts map[string]string, m machine
 	}
 	r.resolveDirectories()
 	r.checkAccess()
+	r.checkNeeds()
 	return r.config, r.problems
 }
 
@@ -213,9 +214,16 @@ func (r *resolver) checkAccess() {
 		r.add("BARECLAW_ALLOWED_HOSTS", "empty, or host names together with BARECLAW_HTTP_TOKEN",
 			"requests for other names come through a proxy of this user, and whoever reaches the proxy can run commands as this user")
 	}
-	if r.texts["BARECLAW_TELEGRAM_TOKEN"] != "" && r.texts["BARECLAW_ALLOWED_USERS"] == "" {
-		r.add("BARECLAW_ALLOWED_USERS", c.Telegram.AllowedUsers.Accepted(),
-			"it is empty, but BARECLAW_TELEGRAM_TOKEN is set, and a bot that listens to everyone lets everyone run commands")
+}
+
+// checkNeeds refuses settings that need another one to say who may run commands.
+func (r *resolver) checkNeeds() {
+	for _, s := range settings() {
+		needs := Requirement(s.Name)
+		if needs != "" && r.texts[s.Name] != "" && r.texts[needs] == "" {
+			r.add(needs, settingOf(needs).decoder(&r.config).Accepted(),
+				"it is empty, but %s is set, and an adapter that listens to everyone lets everyone run commands", s.Name)
+		}
 	}
 }
 
@@ -253,8 +261,10 @@ func (r *resolver) resolveDirectories() {
 
 // Requirement returns the setting without which a setting is refused; empty: there is none.
 func Requirement(name string) string {
-	if name == "BARECLAW_TELEGRAM_TOKEN" {
-		return "BARECLAW_ALLOWED_USERS"
+	for _, s := range settings() {
+		if s.Name == name {
+			return s.field.Tag.Get("needs")
+		}
 	}
 	return ""
 }
