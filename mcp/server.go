@@ -20,6 +20,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/tools"
+	"bareclaw/internal/guard"
 	"bareclaw/internal/toolset"
 	"bareclaw/internal/wait"
 )
@@ -203,13 +204,13 @@ func (s *Server) update() {
 // headers which HTTP does not allow; anybody may have written the schema, and the others are offered
 // all the same.
 func (s *Server) offer(t *sdk.Tool) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.sdk.RemoveTools(t.Name) // the version before
-			s.log.Error("tool not offered to clients over HTTP", "tool", t.Name, "err", fmt.Sprint(p))
-		}
-	}()
-	s.sdk.AddTool(t, s.call)
+	err := guard.Do(s.log, "offering a tool to clients over HTTP", func() error {
+		s.sdk.AddTool(t, s.call)
+		return nil
+	}, "tool", t.Name)
+	if err != nil {
+		s.sdk.RemoveTools(t.Name) // the version before
+	}
 }
 
 // Answers returns the answers of session hosts, by method, for sessions with a set of tools; for no

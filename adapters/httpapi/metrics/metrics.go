@@ -116,43 +116,57 @@ type Schedules interface {
 
 // WriteTotals adds the counts of core. If the ledger cannot be read, its counts are left out.
 func WriteTotals(ctx context.Context, w *Writer, channels Channels, ledger Balancer, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
 	writeStats(w, channels.Stats())
 	today := channels.Spending()
 	w.Gauge("bareclaw_lanes", "Channels served by this process.", float64(channels.Lanes()))
 	w.Gauge("bareclaw_spent_usd_today", "Cost of turns and background results today, in local time.", today.Spent)
 	w.Gauge("bareclaw_daily_budget_usd", "Limit of the cost of a day; 0 without a limit.", today.Limit)
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	if o, err := channels.Overview(ctx); err == nil { // an error means that core shuts down
-		running, waiting := 0, 0
-		for i := range o.Active {
-			waiting += o.Active[i].Waiting
-			if o.Active[i].Turn != "" {
-				running++
-			}
-		}
-		w.Gauge("bareclaw_turns_running", "Turns in progress.", float64(running))
-		w.Gauge("bareclaw_queue_messages", "Messages that wait for their turn.", float64(waiting))
-		w.Gauge("bareclaw_sessions", "Agent sessions that are alive.", float64(o.Hosts))
-		states := o.States()
-		for state, channels := range states {
-			w.Gauge("bareclaw_channels", "Channels with a conversation or something to do, by state.", float64(channels), "state", state)
-		}
+	overview, err := channels.Overview(ctx)
+	if err == nil { // an error means that core shuts down
+		writeOverview(w, &overview)
 	}
-	b, err := ledger.Balance(ctx)
+	balance, err := ledger.Balance(ctx)
 	if err != nil {
 		log.Warn("metrics: read the ledger's balance", "err", err)
 		return
 	}
+	writeBalance(w, balance)
+}
+
+func writeOverview(w *Writer, o *core.Overview) {
+	running, waiting := 0, 0
+	for i := range o.Active {
+		waiting += o.Active[i].Waiting
+		if o.Active[i].Turn != "" {
+			running++
+		}
+	}
+	w.Gauge("bareclaw_turns_running", "Turns in progress.", float64(running))
+	w.Gauge("bareclaw_queue_messages", "Messages that wait for their turn.", float64(waiting))
+	w.Gauge("bareclaw_sessions", "Agent sessions that are alive.", float64(o.Hosts))
+	for state, channels := range o.States() {
+		w.Gauge("bareclaw_channels", "Channels with a conversation or something to do, by state.", float64(channels), "state", state)
+	}
+}
+
+func writeBalance(w *Writer, b core.Balance) {
 	w.Counter("bareclaw_messages_accepted_total", "Messages ever accepted.", float64(b.Accepted))
-	for _, o := range []struct {
-		outcome string
-		count   int64
-	}{{"answered", b.Answered}, {"failed", b.Failed}, {"cancelled", b.Cancelled}} {
-		w.Counter("bareclaw_messages_total", "Messages ever ended, by outcome.", float64(o.count), "outcome", o.outcome)
+	ended := map[string]int64{
+		"answered":  b.Answered,
+		"failed":    b.Failed,
+		"cancelled": b.Cancelled,
+	}
+	for outcome, messages := range ended {
+		w.Counter("bareclaw_messages_total", "Messages ever ended, by outcome.", float64(messages), "outcome", outcome)
 	}
 	w.Gauge("bareclaw_messages_waiting", "Messages without an outcome, running ones included.", float64(b.Waiting))
-	w.Gauge("bareclaw_balance_ok", "1 while every accepted message is accounted for exactly once.", map[bool]float64{true: 1}[b.Even()])
+	even := 0.0
+	if b.Even() {
+		even = 1
+	}
+	w.Gauge("bareclaw_balance_ok", "1 while every accepted message is accounted for exactly once.", even)
 }
 
 func writeStats(w *Writer, s *lanes.Stats) {
@@ -176,11 +190,14 @@ func WriteSchedules(ctx context.Context, w *Writer, of Schedules, log *slog.Logg
 	} else {
 		log.Warn("metrics: read schedules", "err", err)
 	}
-	n := of.Stats()
-	for _, o := range []struct {
-		outcome schedule.Outcome
-		count   int64
-	}{{schedule.Sent, n.Sent}, {schedule.Skipped, n.Skipped}, {schedule.Missed, n.Missed}, {schedule.Refused, n.Refused}} {
-		w.Counter("bareclaw_schedule_occurrences_total", "Due times of schedules since start, by outcome.", float64(o.count), "outcome", string(o.outcome))
+	stats := of.Stats()
+	occurrences := map[schedule.Outcome]int64{
+		schedule.Sent:    stats.Sent,
+		schedule.Skipped: stats.Skipped,
+		schedule.Missed:  stats.Missed,
+		schedule.Refused: stats.Refused,
+	}
+	for outcome, count := range occurrences {
+		w.Counter("bareclaw_schedule_occurrences_total", "Due times of schedules since start, by outcome.", float64(count), "outcome", string(outcome))
 	}
 }
