@@ -89,7 +89,7 @@ type ApprovalReader interface {
 
 // A ChannelReader reads the records of channels.
 type ChannelReader interface {
-	// Channels returns the record of every channel that ever had a message.
+	// Channels returns the record of every channel with messages; that of a removed channel is gone.
 	Channels(ctx context.Context) ([]ChannelRecord, error)
 	// Settings returns the settings of all channels with settings of their own.
 	Settings(ctx context.Context) (map[ChannelKey]Settings, error)

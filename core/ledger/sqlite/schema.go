@@ -27,7 +27,8 @@ const firstSchema = 8
 // migrations are the files of the directory schema, named by the version that they make, in
 // order. The first one makes the tables of a new file; each further one raises a file by one
 // version when the file is opened. A further migration only adds tables, and columns with a
-// default, so that a program that does not know the migration can still use the file.
+// default, so that a program that does not know the migration can still use the file. When such a
+// program removes a channel, the channel's rows in tables that it does not know stay.
 // Released migrations never change.
 //
 // A migration that takes something away has to raise min_reader in the table meta, and to

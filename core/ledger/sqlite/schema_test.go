@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,21 +22,33 @@ import (
 	"bareclaw/internal/testkit/check"
 )
 
-// stored makes the file that a killed program has left: testdata has it as a script, as
-// `sqlite3 ledger.db .dump` tells it, named by the schema.
-func stored(t *testing.T, script string) (path string) {
+// stored makes the file that a killed program of a schema has left. testdata/v8.sql is the file of the
+// first schema, as `sqlite3 ledger.db .dump` tells it; vN.sql of a later one is what its program has
+// added to the file of the schema before.
+func stored(t *testing.T, schema int) (path string) {
 	t.Helper()
-	text, err := os.ReadFile(script)
-	check.OK(t, err)
 	path = filepath.Join(t.TempDir(), "ledger.db")
-	run(t, path, string(text))
+	run(t, path, script(t, "testdata/v%d.sql", firstSchema))
+	for n := firstSchema + 1; n <= schema; n++ {
+		run(t, path, script(t, "schema/%d.sql", n)+fmt.Sprintf("\nPRAGMA user_version=%d;\n", n)+script(t, "testdata/v%d.sql", n))
+	}
 	return path
 }
+
+// firstSchema is the schema of the oldest ledger in testdata.
+const firstSchema = 8
 
 // storedFirst makes a file of the first schema.
 func storedFirst(t *testing.T) (path string) {
 	t.Helper()
-	return stored(t, "testdata/v8.sql")
+	return stored(t, firstSchema)
+}
+
+func script(t *testing.T, name string, schema int) string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf(name, schema))
+	check.OK(t, err)
+	return string(text)
 }
 
 // run runs a script on a file that is not open.
@@ -154,16 +168,11 @@ func withoutZeros(v any) any {
 // is there, and what has come since can be used.
 func TestStoredLedgersOpen(t *testing.T) {
 	t.Parallel()
-	scripts, err := filepath.Glob("testdata/v*.sql")
-	check.OK(t, err)
-	if len(scripts) == 0 {
-		t.Error("there is no ledger in testdata")
-	}
-	for _, script := range scripts {
-		t.Run(filepath.Base(script), func(t *testing.T) {
+	for schema := firstSchema; schema <= sqlite.Program().Schema; schema++ {
+		t.Run(strconv.Itoa(schema), func(t *testing.T) {
 			t.Parallel()
-			path := stored(t, script)
-			golden := strings.TrimSuffix(script, ".sql") + ".txt"
+			path := stored(t, schema)
+			golden := fmt.Sprintf("testdata/v%d.txt", schema)
 			l := openAt(t, path)
 			got := contents(t, l)
 			if os.Getenv("BARECLAW_TEST_UPDATE") != "" {
@@ -171,8 +180,11 @@ func TestStoredLedgersOpen(t *testing.T) {
 			}
 			want, err := os.ReadFile(golden)
 			check.OK(t, err)
-			if got != string(want) {
-				t.Errorf("it holds\n%s\nwant\n%s", got, want)
+			for _, line := range onlyIn(got, string(want)) {
+				t.Errorf("it holds %s, which %s has not", line, golden)
+			}
+			for _, line := range onlyIn(string(want), got) {
+				t.Errorf("it does not hold %s, which %s has", line, golden)
 			}
 			if v, err := sqlite.Inspect(path); err != nil || v != sqlite.Program() {
 				t.Errorf("it is %+v, %v", v, err)
@@ -191,14 +203,22 @@ func TestStoredLedgersOpen(t *testing.T) {
 	}
 }
 
+// onlyIn returns the lines that a text has and another one has not.
+func onlyIn(text, other string) []string {
+	lines := strings.Split(other, "\n")
+	return slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return slices.Contains(lines, line) })
+}
+
 // TestNewLedgerHasTheStoredTables: a file that this program makes has the columns and indexes of
-// one that was raised from schema to schema before the first release. Only a table without a use
-// is gone.
+// one that was raised from schema to schema. Only a table without a use, of before the first
+// release, is gone.
 func TestNewLedgerHasTheStoredTables(t *testing.T) {
 	t.Parallel()
 	made := filepath.Join(t.TempDir(), "ledger.db")
 	check.OK(t, openAt(t, made).Close())
-	got, want := shape(t, made), shape(t, storedFirst(t))
+	raised := storedFirst(t)
+	check.OK(t, openAt(t, raised).Close())
+	got, want := shape(t, made), shape(t, raised)
 	if delete(want, "moves"); !reflect.DeepEqual(got, want) {
 		t.Errorf("a new ledger has\n%v\nwant\n%v", got, want)
 	}

@@ -75,7 +75,8 @@ func Readable() []string {
 	return []string{proc.ReadableVariable + "=1"}
 }
 
-// Started runs the test in parallel with others, on a new machine with a daemon.
+// Started runs the test in parallel with others, on a new machine with a daemon. The test must not
+// call Parallel itself.
 func Started(t *testing.T, settings ...string) (*Machine, *Gateway) {
 	t.Helper()
 	t.Parallel()
