@@ -136,9 +136,8 @@ func (k *Keeper) manager(registry *tools.Registry) *manager {
 	}
 }
 
-// Run keeps a tool host running until ctx ends, and then ends it. Names that the registry has
-// before are reserved. Run must be called once, and after the registry is made of the Keeper's
-// sources.
+// Run keeps a tool host running until ctx ends, and then ends it. The names of the gateway's own tools
+// are reserved. Run must be called once, and after the registry is made of the Keeper's sources.
 func (k *Keeper) Run(ctx context.Context, registry *tools.Registry) {
 	defer close(k.state.ended)
 	defer k.settle()
@@ -147,7 +146,9 @@ func (k *Keeper) Run(ctx context.Context, registry *tools.Registry) {
 	go k.offer.followGood(ctx, k.files.good) // ends with ctx
 	boot := api.Bootstrap{ToolsDir: k.o.ToolsDir, GoodDir: k.files.good.dir}
 	for _, t := range registry.List() {
-		boot.Reserved = append(boot.Reserved, t.Name)
+		if t.Source == tools.Gateway {
+			boot.Reserved = append(boot.Reserved, t.Name)
+		}
 	}
 	var waiting *request // for the next tool host
 	for ctx.Err() == nil {

@@ -9,7 +9,7 @@ import (
 // Sources returns what the tool host brings to a registry: the tools that look after the tool
 // host, those of its program, and those of the tools directory.
 func (k *Keeper) Sources() []tools.Source {
-	return []tools.Source{management{k}, k.offer.builtin, fromFiles{k}}
+	return []tools.Source{management{k}, k.offer.builtin, fromFiles{k.offer.dynamic, k}}
 }
 
 // management is the source of the tools that look after the tool host.
@@ -23,13 +23,11 @@ func (m management) Tools(r *tools.Registry) []tools.Tool { return m.keeper.mana
 
 // fromFiles is the source of the tools of the tools directory. Those of the program become known
 // at the same time.
-type fromFiles struct{ keeper *Keeper }
+type fromFiles struct {
+	*tools.List
 
-// Name implements [tools.Source].
-func (f fromFiles) Name() string { return f.keeper.offer.dynamic.Name() }
-
-// Tools implements [tools.Source].
-func (f fromFiles) Tools(r *tools.Registry) []tools.Tool { return f.keeper.offer.dynamic.Tools(r) }
+	keeper *Keeper
+}
 
 // Await implements [tools.LateSource].
 func (f fromFiles) Await(ctx context.Context, name string) error {

@@ -1,9 +1,7 @@
 package tools
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -26,7 +24,7 @@ var ErrUnknown = errors.New("there is no such tool")
 // Options are what a registry is made with. Log alone is required.
 type Options struct {
 	Log     *slog.Logger
-	Sources []Source      // in the order in which calls of unknown tools wait for them
+	Sources []Source      // of two tools with one name, that of the earlier source is there; calls of unknown tools wait in this order
 	Policy  Policy        // says what sessions may call; nil: all tools
 	Records RecordStore   // of the calls of sessions, each of which is carried out at most once; nil: none
 	Ended   func(CallEnd) // is called at the end of each call, and must not block; nil: nobody is told
@@ -35,7 +33,6 @@ type Options struct {
 // A Registry holds the tools by name. All methods are safe for concurrent use.
 type Registry struct {
 	log    *slog.Logger
-	names  []string // of the sources
 	late   []LateSource
 	policy Policy
 	calls  *callLog
@@ -43,12 +40,12 @@ type Registry struct {
 	checks chan struct{} // has a token for each check of large arguments at work
 
 	mu      sync.RWMutex // guards the fields below
-	tools   map[string]Tool
+	catalog catalog
 	version int64 // counts the changes
 	watches []wait.Signal
 }
 
-// NewRegistry returns a registry with the first tools of its sources. The error says which tool is
+// NewRegistry returns a registry with the first tools of its sources. The error says which of them is
 // unfit, or has the name of another one.
 func NewRegistry(o Options) (*Registry, error) {
 	r := &Registry{
@@ -56,7 +53,6 @@ func NewRegistry(o Options) (*Registry, error) {
 		policy: o.Policy,
 		ended:  o.Ended,
 		checks: make(chan struct{}, runtime.GOMAXPROCS(0)),
-		tools:  map[string]Tool{},
 	}
 	if r.policy == nil {
 		r.policy = unrestricted{}
@@ -64,19 +60,18 @@ func NewRegistry(o Options) (*Registry, error) {
 	if o.Records != nil {
 		r.calls = &callLog{records: o.Records, log: o.Log}
 	}
-	next := newChange(r.tools)
 	for _, source := range o.Sources {
-		r.names = append(r.names, source.Name())
 		if late, ok := source.(LateSource); ok {
 			r.late = append(r.late, late)
 		}
-		for _, t := range source.Tools(r) {
-			if err := next.add(t, source.Name(), nil); err != nil {
-				return nil, err
-			}
+		if err := r.catalog.add(source, source.Tools(r)); err != nil {
+			return nil, err
 		}
 	}
-	r.tools = next.tools
+	r.catalog.merge()
+	if clashes := r.catalog.clashes; len(clashes) > 0 {
+		return nil, errors.New(clashes[0].String())
+	}
 	return r, nil
 }
 
@@ -89,18 +84,19 @@ func (r *Registry) CallsOf(ctx context.Context, session string, turn core.TurnID
 func (r *Registry) replace(lists map[*List][]Tool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	next := newChange(r.tools)
-	for l := range lists {
-		next.drop(l)
-	}
+	next := r.catalog.clone()
 	for l, all := range lists {
-		for _, t := range all {
-			if err := next.add(t, l.name, l); err != nil {
-				return err
-			}
+		if err := next.replace(l, all); err != nil {
+			return err
 		}
 	}
-	r.tools = next.tools
+	next.merge()
+	for _, clash := range next.clashes {
+		if !slices.Contains(r.catalog.clashes, clash) {
+			r.log.Warn("tool left out", "tool", clash.Tool, "source", clash.Source, "has_the_name", clash.Other, "of", clash.OtherSource)
+		}
+	}
+	r.catalog = next
 	r.version++
 	for _, w := range r.watches {
 		w.Send()
@@ -108,49 +104,11 @@ func (r *Registry) replace(lists map[*List][]Tool) error {
 	return nil
 }
 
-// A change is the tools of a registry as they will be.
-type change struct {
-	before map[string]Tool
-	tools  map[string]Tool
-	shown  map[string]string // the names of the tools, by the name that claude shows
-}
-
-func newChange(before map[string]Tool) *change {
-	c := &change{before: before, tools: maps.Clone(before), shown: map[string]string{}}
-	for name := range before {
-		c.shown[shown(name)] = name
-	}
-	return c
-}
-
-// drop removes the tools of a list.
-func (c *change) drop(l *List) {
-	for name := range c.tools {
-		if c.tools[name].list == l {
-			delete(c.tools, name)
-			delete(c.shown, shown(name))
-		}
-	}
-}
-
-// add adds a tool of a source, which may be a list. The error says why the tool is refused.
-func (c *change) add(t Tool, source string, l *List) error {
-	t.Source = source
-	t.list = l
-	if err := t.fits(); err != nil {
-		return err
-	}
-	if other, ok := c.shown[shown(t.Name)]; ok {
-		return fmt.Errorf("tool %q: %q, a %s tool, has that name", t.Name, other, c.tools[other].Source)
-	}
-	if old := c.before[t.Name]; old.args != nil && bytes.Equal(old.Input, t.Input) {
-		t.args = old.args
-	} else {
-		t.args = NewArgsSchema(t.Input)
-	}
-	c.tools[t.Name] = t
-	c.shown[shown(t.Name)] = t.Name
-	return nil
+// Clashes returns the tools that are left out now because of their names.
+func (r *Registry) Clashes() []Clash {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.Clone(r.catalog.clashes)
 }
 
 // Watch returns a signal that is sent after each change.
@@ -173,21 +131,14 @@ func (r *Registry) Version() int64 {
 func (r *Registry) List() []Tool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return slices.SortedFunc(maps.Values(r.tools), func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(maps.Values(r.catalog.tools), func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Count returns the number of tools by the name of their source, for all sources of the registry.
 func (r *Registry) Count() map[string]int {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	n := map[string]int{}
-	for _, source := range r.names {
-		n[source] = 0
-	}
-	for name := range r.tools {
-		n[r.tools[name].Source]++
-	}
-	return n
+	return r.catalog.count()
 }
 
 // ListOf returns the tools that sessions with a set of tools may use, sorted by name; for no
@@ -272,7 +223,7 @@ func (r *Registry) find(ctx context.Context, name string, channel core.ChannelKe
 func (r *Registry) Find(name string) (Tool, bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	t, ok := r.tools[name]
+	t, ok := r.catalog.tools[name]
 	return t, ok
 }
 
@@ -343,25 +294,3 @@ func (r *Registry) handle(ctx context.Context, t *Tool, c Call) (result Result, 
 	}
 	return result, err
 }
-
-// fits returns why claude could not use the tool. Claude drops all tools of a server if one has
-// no schema of an object.
-func (t *Tool) fits() error {
-	var schema struct {
-		Type any `json:"type"`
-	}
-	switch err := json.Unmarshal(t.Input, &schema); {
-	case !toolset.IsName(t.Name):
-		return fmt.Errorf("tool %.150q: a name is 1 to %d letters, digits and _ . -", t.Name, toolset.MaxName)
-	case err != nil:
-		return fmt.Errorf("tool %q: its schema is not a JSON object: %w", t.Name, err)
-	case schema.Type != "object":
-		return fmt.Errorf("tool %q: the type of its schema must be \"object\"", t.Name)
-	case t.Handle == nil:
-		return fmt.Errorf("tool %q has no handler", t.Name)
-	}
-	return nil
-}
-
-// shown returns the name under which claude shows a tool.
-func shown(name string) string { return strings.ReplaceAll(name, ".", "_") }

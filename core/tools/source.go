@@ -47,8 +47,8 @@ func (f *fixed) Name() string { return f.name }
 // Tools implements Source.
 func (f *fixed) Tools(*Registry) []Tool { return f.tools }
 
-// A List is a source whose tools change. It is empty at first. All methods are safe for
-// concurrent use.
+// A List is a source whose tools change. It is empty at first. A source with further methods, such as
+// a LateSource, embeds its List. All methods are safe for concurrent use.
 type List struct {
 	name     string
 	registry atomic.Pointer[Registry] // nil before a registry is made with the list
@@ -60,6 +60,9 @@ func NewList(name string) *List { return &List{name: name} }
 // Name implements Source.
 func (l *List) Name() string { return l.name }
 
+// self returns the list, also of a source that embeds it.
+func (l *List) self() *List { return l }
+
 // Tools implements Source.
 func (l *List) Tools(r *Registry) []Tool {
 	l.registry.Store(r)
@@ -67,7 +70,8 @@ func (l *List) Tools(r *Registry) []Tool {
 }
 
 // Replace replaces all tools of the list. It changes nothing and returns an error if a tool is
-// unfit, or has the name of another one.
+// unfit, or has the name of another one of the list. A tool with the name of a tool of an earlier source
+// is left out until that tool goes: see Registry.Clashes.
 func (l *List) Replace(all []Tool) error { return ReplaceAll(map[*List][]Tool{l: all}) }
 
 // ReplaceAll replaces all tools of several lists of a registry at once, as Replace does for one:

@@ -30,7 +30,6 @@ type Tool struct {
 	Handle      Handler         `json:"-"`
 
 	args *Schema // made by the registry
-	list *List   // that has the tool; nil: none
 }
 
 // DefaultTimeout bounds the call of a tool that sets no limit.

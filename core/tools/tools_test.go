@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -82,7 +83,6 @@ func TestUnfitTools(t *testing.T) {
 		{func(t *Tool) { t.Input = json.RawMessage(`[]`) }, "not a JSON object"},
 		{func(t *Tool) { t.Input = json.RawMessage(`{"anyOf":[{"type":"object"}]}`) }, `must be "object"`},
 		{func(t *Tool) { t.Handle = nil }, "no handler"},
-		{func(t *Tool) { t.Name = "a_b" }, `"a.b", a dynamic tool, has that name`},
 	} {
 		bad := echo("other")
 		c.change(&bad)
@@ -255,9 +255,41 @@ func TestToolMovesToAnotherSource(t *testing.T) {
 	if a, _ := r.Find("a"); a.Source != "builtin" {
 		t.Errorf("the source is %s", a.Source)
 	}
-	if err := ReplaceAll(map[*List][]Tool{r.dynamic: {echo("b")}, r.builtin: {echo("a"), echo("b")}}); err == nil {
-		t.Error("two tools have one name")
+}
+
+// TestClash: of two tools with one name that of the earlier source is offered, whichever comes first,
+// and the other one when the name is free.
+func TestClash(t *testing.T) {
+	t.Parallel()
+	r := newLists(t, Options{}, echo("a.b"), echo("c"), echo(SearchName))
+	offered := func(want string, clashes ...Clash) {
+		t.Helper()
+		var got []string
+		for _, tool := range r.List() {
+			if tool.Source != Gateway {
+				got = append(got, tool.Source+" "+tool.Name)
+			}
+		}
+		if all := strings.Join(got, ", "); all != want || !slices.Equal(r.Clashes(), clashes) {
+			t.Errorf("the tools are %s, and %v are left out; want %s, and %v", all, r.Clashes(), want, clashes)
+		}
 	}
+	search := Clash{SearchName, "dynamic", SearchName, Gateway}
+	offered("dynamic a.b, dynamic c", search)
+	check.OK(t, r.builtin.Replace([]Tool{echo("a_b")}))
+	offered("builtin a_b, dynamic c", Clash{"a.b", "dynamic", "a_b", "builtin"}, search)
+	if result, err := r.Call(t.Context(), "a.b", Call{}); !errors.Is(err, ErrUnknown) {
+		t.Errorf("the tool that is left out returns %v, %v", result, err)
+	}
+	check.OK(t, r.builtin.Replace(nil))
+	offered("dynamic a.b, dynamic c", search)
+	if n := r.Count(); n["dynamic"] != 2 || n["builtin"] != 0 {
+		t.Errorf("the tools by source: %v", n)
+	}
+	if err := r.dynamic.Replace([]Tool{echo("x"), echo("y.z"), echo("y_z")}); err == nil {
+		t.Error("two tools of a list have one name")
+	}
+	offered("dynamic a.b, dynamic c", search)
 }
 
 // A lateSource has no tools yet.

@@ -148,6 +148,9 @@ func (t *toolsPart) health(h *api.Health) {
 		}
 	}
 	h.Problems = append(h.Problems, now.Problems()...)
+	for _, clash := range t.registry.Clashes() {
+		h.Problems = append(h.Problems, "There are two tools of one name: "+clash.String()+".")
+	}
 }
 
 // writeMetrics writes how many tools there are, and how their process does.
