@@ -17,7 +17,9 @@ import (
 // button.
 const MaxCommand = 64
 
-// An Access says who may call a command.
+// An Access says who may make a call that [Command.Run] answers. A call that [Command.Show] answers
+// only reads, so everybody who may read the channel may make it, whatever the access of the command
+// is. The access of a command without Run is Reads.
 type Access int
 
 // The accesses.
@@ -85,7 +87,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 type Command struct {
 	Name   string // without the slash, in lower case
 	Help   string // what the command does, in a few words
-	Access Access // who may call Run
+	Access Access // who may make the calls that Run answers; Reads if Run is nil
 	// Show answers a call without an argument, and only reads. Nil: Run answers.
 	Show Func
 	// Run answers a call with an argument. A crash may repeat a call whose note was not recorded.
@@ -93,7 +95,26 @@ type Command struct {
 	Run Func
 }
 
-func (c *Command) shows(arg string) bool { return c.Run == nil || c.Show != nil && arg == "" }
+// shows reports whether Show answers a call with an argument, else Run does.
+func (c *Command) shows(arg string) bool {
+	if c.Show == nil || c.Run == nil {
+		return c.Run == nil
+	}
+	return arg == ""
+}
+
+// check returns an error for a row that cannot mean what it says.
+func (c *Command) check() error {
+	switch {
+	case c.Show == nil && c.Run == nil:
+		return fmt.Errorf("the command /%s answers no call: set Show or Run", c.Name)
+	case c.Access < Reads || c.Access > Widens:
+		return fmt.Errorf("the command /%s does not say who may call it: set Access", c.Name)
+	case c.Run == nil && c.Access != Reads:
+		return fmt.Errorf("the command /%s has only Show, which everybody may call who may read: set Access to Reads, or Run in place of Show", c.Name)
+	}
+	return nil
+}
 
 // AccessOf says who may call the command with an argument.
 func (c *Command) AccessOf(arg string) Access {
@@ -114,15 +135,25 @@ func (c *Command) Answer(ctx context.Context, call Call) (Note, error) {
 // A Table has the commands of the gateway. A table does not change.
 type Table struct{ all []Command }
 
-// NewTable returns the table of commands, with /help as the last one. Two commands of one name are
-// an error.
+// NewTable returns the table of commands, with /help as the last one. NewTable refuses two commands
+// of one name, a command without Show and Run, and an access that is none or would not count.
 func NewTable(all ...Command) (*Table, error) {
 	t := &Table{}
-	t.all = append(slices.Clone(all), Command{Name: "help", Help: "what you can do here", Access: Reads, Show: t.help})
+	help := Command{
+		Name:   "help",
+		Help:   "what you can do here",
+		Access: Reads,
+		Show:   t.help,
+	}
+	t.all = append(slices.Clone(all), help)
 	for i := range t.all {
-		name := t.all[i].Name
-		if first, _ := t.Find(name); first != &t.all[i] {
-			return nil, fmt.Errorf("the command /%s is defined twice", name)
+		c := &t.all[i]
+		first, _ := t.Find(c.Name)
+		if first != c {
+			return nil, fmt.Errorf("the command /%s is defined twice", c.Name)
+		}
+		if err := c.check(); err != nil {
+			return nil, err
 		}
 	}
 	return t, nil
@@ -133,21 +164,26 @@ func (t *Table) All() []Command { return t.all }
 
 // Find returns the command with a name, whose letters may be of either case.
 func (t *Table) Find(name string) (*Command, bool) {
-	i := slices.IndexFunc(t.all, func(c Command) bool { return strings.EqualFold(c.Name, name) })
-	if i < 0 {
-		return nil, false
+	for i := range t.all {
+		c := &t.all[i]
+		if strings.EqualFold(c.Name, name) {
+			return c, true
+		}
 	}
-	return &t.all[i], true
+	return nil, false
 }
 
-func (t *Table) help(context.Context, Call) (Note, error) { return Note{Text: Help(t.all)}, nil }
+func (t *Table) help(context.Context, Call) (Note, error) {
+	return Note{Text: Help(t.all)}, nil
+}
 
 // Help returns the text of /help for commands.
 func Help(all []Command) string {
 	var b strings.Builder
 	b.WriteString("Write to Claude as you would to a person. The gateway's own commands:\n\n")
 	for i := range all {
-		b.WriteString("/" + all[i].Name + " – " + all[i].Help + "\n")
+		c := &all[i]
+		b.WriteString("/" + c.Name + " – " + c.Help + "\n")
 	}
 	b.WriteString("\nEvery other command, such as /compact, goes to Claude.")
 	return b.String()

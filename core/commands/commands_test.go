@@ -187,10 +187,32 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestTwoOfAName: a room cannot take the name of another room's command.
-func TestTwoOfAName(t *testing.T) {
+// TestBadRows: a row that would not do what it says makes no table.
+func TestBadRows(t *testing.T) {
 	t.Parallel()
-	if _, err := NewTable(Command{Name: "help"}); err == nil {
-		t.Error("a table has two commands /help")
+	answer := func(context.Context, Call) (Note, error) { return Note{}, nil }
+	for want, c := range map[string]Command{
+		"the command /help is defined twice": {
+			Name:   "help",
+			Access: Reads,
+			Show:   answer,
+		},
+		"the command /empty answers no call: set Show or Run": {
+			Name:   "empty",
+			Access: Reads,
+		},
+		"the command /open does not say who may call it: set Access": {
+			Name: "open",
+			Run:  answer,
+		},
+		"the command /ignored has only Show, which everybody may call who may read: set Access to Reads, or Run in place of Show": {
+			Name:   "ignored",
+			Access: Acts,
+			Show:   answer,
+		},
+	} {
+		if _, err := NewTable(c); err == nil || err.Error() != want {
+			t.Errorf("the error is %v, want %s", err, want)
+		}
 	}
 }
