@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"bareclaw/core/commands"
 	"bareclaw/core/settings"
 	"bareclaw/internal/testkit/check"
 )
@@ -50,28 +51,48 @@ func TestCommands(t *testing.T) {
 }
 
 // TestCommandsOverTheSocket: the agent's own commands reach the socket, and must not widen what the
-// agent may do, nor act where another one may do more.
+// agent may do, nor act where another one may do more. Each command of the gateway is called, without
+// an argument and with one.
 func TestCommandsOverTheSocket(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	check.OK(t, r.ChannelSettings.ChangeSettings(t.Context(), "wide", settings.Choice{PermissionMode: new("acceptEdits")}))
-	for command, want := range map[string][2]int{ // on a channel with the gateway's own rights, and on one with more
+	const refused = http.StatusForbidden
+	answers := map[string]struct {
+		narrow int // status on a channel with the gateway's own rights
+		wide   int // status on a channel with more
+	}{
+		"/new":               {200, refused},
+		"/new x":             {200, refused},
+		"/stop":              {200, refused},
+		"/stop x":            {200, refused},
 		"/status":            {200, 200},
+		"/status x":          {200, 200},
+		"/queue":             {200, 200},
+		"/queue drop x":      {200, refused},
+		"/model":             {200, 200},
+		"/model opus":        {200, refused},
 		"/mode":              {200, 200},
-		"/mode plan":         {403, 403},
-		"/mode reset":        {403, 403},
-		"/model opus":        {200, 403},
+		"/mode plan":         {refused, refused},
+		"/mode reset":        {refused, refused},
+		"/MODE\tacceptEdits": {refused, refused},
+		"/usage":             {200, 200},
+		"/usage x":           {200, 200},
 		"/rules":             {200, 200},
-		"/rules remove x":    {200, 403},
-		"/queue drop x":      {200, 403},
-		"/stop":              {200, 403},
-		"/new":               {200, 403},
-		"/MODE\tacceptEdits": {403, 403},
-	} {
-		for i, channel := range []string{"narrow", "wide"} {
-			a := r.do(r.local, r.request("POST", "/channels/"+channel+"/commands", `{"text":`+quoted(t, command)+`}`))
-			code := map[int]string{403: "not_on_socket"}[want[i]]
-			r.want(a, want[i], code)
+		"/rules remove x":    {200, refused},
+		"/why":               {200, 200},
+		"/why x":             {200, 200},
+		"/help":              {200, 200},
+		"/help x":            {200, 200},
+	}
+	for text, want := range answers {
+		for channel, status := range map[string]int{"narrow": want.narrow, "wide": want.wide} {
+			a := r.do(r.local, r.request("POST", "/channels/"+channel+"/commands", `{"text":`+quoted(t, text)+`}`))
+			code := ""
+			if status == refused {
+				code = "not_on_socket"
+			}
+			r.want(a, status, code)
 		}
 	}
 	if own := r.ChannelSettings.Settings("wide"); own.PermissionMode != "acceptEdits" || own.Model != "" {
@@ -80,5 +101,20 @@ func TestCommandsOverTheSocket(t *testing.T) {
 	r.called("wide", "/mode plan")
 	if own := r.ChannelSettings.Settings("wide"); own.PermissionMode != "plan" {
 		t.Errorf("over TCP it is left at %+v", own)
+	}
+
+	alone, withArgument := map[string]bool{}, map[string]bool{}
+	for text := range answers {
+		name, arg, _ := commands.Parse(text)
+		if arg == "" {
+			alone[strings.ToLower(name)] = true
+		} else {
+			withArgument[strings.ToLower(name)] = true
+		}
+	}
+	for _, c := range r.commands().All() {
+		if !alone[c.Name] || !withArgument[c.Name] {
+			t.Errorf("/%s: nothing is expected of a call without an argument, or of one with an argument", c.Name)
+		}
 	}
 }

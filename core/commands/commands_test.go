@@ -100,22 +100,67 @@ func called(t *testing.T, all *Table, text string) Note {
 	return n
 }
 
+// wantOfAll fails for each kind of call of a table's commands that none of the texts makes: one that Show
+// answers, and one that Run answers.
+func wantOfAll[E any](t *testing.T, all *Table, texts map[string]E) {
+	t.Helper()
+	shown := map[string]bool{}
+	run := map[string]bool{}
+	for text := range texts {
+		name, arg, _ := Parse(text)
+		c, ok := all.Find(name)
+		switch {
+		case !ok:
+			t.Errorf("something is expected of %s, which is no command", text)
+		case c.shows(arg):
+			shown[c.Name] = true
+		default:
+			run[c.Name] = true
+		}
+	}
+	for _, c := range all.All() {
+		if c.Show != nil && !shown[c.Name] {
+			t.Errorf("/%s: nothing is expected of a call that Show answers", c.Name)
+		}
+		if c.Run != nil && !run[c.Name] {
+			t.Errorf("/%s: nothing is expected of a call that Run answers", c.Name)
+		}
+	}
+}
+
 // TestChoicesAreCommands: each choice of a note calls a command, and fits behind a button.
 func TestChoicesAreCommands(t *testing.T) {
 	t.Parallel()
 	all := table(t)
-	offered := 0
-	for _, text := range []string{"/queue", "/model", "/model opus", "/mode", "/mode bypassPermissions", "/rules", "/rules remove " + id} {
-		for _, choice := range called(t, all, text).Choices {
-			offered++
+	offered := map[string]int{ // how many choices a call offers
+		"/new":                    0,
+		"/stop":                   0,
+		"/status":                 0,
+		"/queue":                  20,
+		"/queue drop " + id:       20,
+		"/model":                  3,
+		"/model opus":             3,
+		"/mode":                   6,
+		"/mode bypassPermissions": 2,
+		"/usage":                  0,
+		"/rules":                  1,
+		"/rules remove " + id:     1,
+		"/why":                    0,
+		"/why " + id:              0,
+		"/help":                   0,
+	}
+	wantOfAll(t, all, offered)
+	for text, want := range offered {
+		choices := called(t, all, text).Choices
+		if len(choices) != want {
+			t.Errorf("%s offers %d choices, want %d", text, len(choices), want)
+		}
+		for _, choice := range choices {
 			if choice.Label == "" || len(choice.Command) > MaxCommand {
 				t.Errorf("%s offers %q by %q", text, choice.Label, choice.Command)
 			}
 			called(t, all, choice.Command)
 		}
-	}
-	if offered < 20 {
-		t.Errorf("only %d choices are offered", offered)
 	}
 }
 
@@ -124,7 +169,10 @@ func TestChoicesAreCommands(t *testing.T) {
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	all := table(t)
-	for text, want := range map[string]Access{
+	accesses := map[string]Access{
+		"/new":                     Acts,
+		"/stop":                    Acts,
+		"/stop 1234":               Acts,
 		"/status":                  Reads,
 		"/status now":              Reads,
 		"/queue":                   Reads,
@@ -134,10 +182,15 @@ func TestAccess(t *testing.T) {
 		"/mode":                    Reads,
 		"/mode plan":               Widens,
 		"/Mode\tbypassPermissions": Widens,
-		"/new":                     Acts,
-		"/stop":                    Acts,
+		"/usage":                   Reads,
+		"/rules":                   Reads,
+		"/rules remove " + id:      Acts,
+		"/why":                     Reads,
 		"/why 1234":                Reads,
-	} {
+		"/help":                    Reads,
+	}
+	wantOfAll(t, all, accesses)
+	for text, want := range accesses {
 		name, arg, _ := Parse(text)
 		c, ok := all.Find(name)
 		if !ok || c.AccessOf(arg) != want {
