@@ -14,6 +14,7 @@ import (
 	"bareclaw/adapters/telegram/chats"
 	"bareclaw/adapters/telegram/live"
 	"bareclaw/adapters/telegram/outbox"
+	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
 	"bareclaw/core"
 	"bareclaw/core/commands"
@@ -78,36 +79,43 @@ type Handler struct {
 
 // New returns a handler.
 func New(o Options) *Handler {
-	h := &Handler{Options: &o, stops: &stops{&o}, restarts: &restarts{&o}}
-	for _, row := range o.Table.All() {
-		h.commands = append(h.commands, command{row, answering(row)})
+	h := &Handler{
+		Options:  &o,
+		stops:    &stops{&o},
+		restarts: &restarts{&o},
 	}
-	h.add("rules", verbosity{o.Records}.command())
-	h.add("help", commands.Command{Name: "restart", Help: "restart the gateway"})
-	for i := range h.commands {
-		switch c := &h.commands[i]; c.Name {
-		case "stop":
-			c.run = h.stop
-		case "why":
-			c.Help += ": reply to it"
-			c.run = h.why
-		case "restart":
-			c.run = h.restart
-		case "help":
-			c.run = h.help
-		}
+	for _, row := range Rows(o.Table, o.Records) {
+		h.commands = append(h.commands, command{row, h.answerer(row)})
 	}
 	h.actions = h.buttons()
 	return h
 }
 
-// add adds a command to the menu, before another one.
-func (h *Handler) add(before string, row commands.Command) {
-	i := slices.IndexFunc(h.commands, func(c command) bool { return c.Name == before })
-	if i < 0 {
-		i = len(h.commands)
+// Rows returns the commands of the bot in the order of the menu: those of a table, and the bot's own,
+// which keep in a store what they set. A row without Show and Run is answered by a Handler alone.
+func Rows(table *commands.Table, store *records.Store) []commands.Command {
+	restart := commands.Command{
+		Name: "restart",
+		Help: "restart the gateway",
 	}
-	h.commands = slices.Insert(h.commands, i, command{row, answering(row)})
+	rows := slices.Clone(table.All())
+	rows = insertBefore(rows, "rules", verbosity{store}.command())
+	rows = insertBefore(rows, "help", restart)
+	for i := range rows {
+		if rows[i].Name == "why" {
+			rows[i].Help += ": reply to it"
+		}
+	}
+	return rows
+}
+
+// insertBefore inserts a row before the row with a name, or at the end.
+func insertBefore(rows []commands.Command, name string, row commands.Command) []commands.Command {
+	i := slices.IndexFunc(rows, func(c commands.Command) bool { return c.Name == name })
+	if i < 0 {
+		i = len(rows)
+	}
+	return slices.Insert(rows, i, row)
 }
 
 // A Call is a command of an allowed user.
@@ -119,32 +127,54 @@ type Call struct {
 	arg        string
 }
 
+// shared returns the call as the commands of every chat know it.
 func (c *Call) shared() commands.Call {
-	return commands.Call{Channel: c.Address.Key(), Person: chats.FullName(c.Message.From), Arg: c.arg}
+	return commands.Call{
+		Channel: c.Address.Key(),
+		Person:  chats.FullName(c.Message.From),
+		Arg:     c.arg,
+	}
 }
+
+// An answerer handles a call and returns the answer. After a crash, an answerer may be called again
+// if the answer was not recorded.
+type answerer func(context.Context, Call) (commands.Note, error)
 
 // A command is a row of the menu.
 type command struct {
 	commands.Command
-	// run handles a call and returns the answer. After a crash, run may be called again
-	// if the answer was not recorded.
-	run func(context.Context, Call) (commands.Note, error)
+	answer answerer
 }
 
-// answering returns the function of a command that needs nothing of Telegram.
-func answering(row commands.Command) func(context.Context, Call) (commands.Note, error) {
-	return func(ctx context.Context, c Call) (commands.Note, error) { return row.Answer(ctx, c.shared()) }
+// answerer returns what answers the calls of a row: a method, where the answer depends on Telegram's
+// messages.
+func (h *Handler) answerer(row commands.Command) answerer {
+	switch row.Name {
+	case "stop":
+		return h.stop
+	case "why":
+		return h.why
+	case "restart":
+		return h.restart
+	case "help":
+		return h.help
+	}
+	return func(ctx context.Context, c Call) (commands.Note, error) {
+		return row.Answer(ctx, c.shared())
+	}
 }
 
+// find returns the command with a name, whose letters may be of either case.
 func (h *Handler) find(name string) (command, bool) {
 	if strings.EqualFold(name, "start") { // sent by Telegram itself, and in no menu
-		return command{run: start}, true
+		return command{answer: start}, true
 	}
-	i := slices.IndexFunc(h.commands, func(c command) bool { return strings.EqualFold(c.Name, name) })
-	if i < 0 {
-		return command{}, false
+	for _, c := range h.commands {
+		if strings.EqualFold(c.Name, name) {
+			return c, true
+		}
 	}
-	return h.commands[i], true
+	return command{}, false
 }
 
 // Calls reports whether a message calls one of the bot's own commands.
@@ -173,7 +203,7 @@ func (h *Handler) Handle(ctx context.Context, c Call) bool {
 		return true
 	}
 	c.arg = arg
-	n, err := cmd.run(ctx, c)
+	n, err := cmd.answer(ctx, c)
 	if err != nil {
 		n.Text = h.failed(ctx, err)
 	}
