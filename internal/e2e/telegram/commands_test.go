@@ -237,7 +237,7 @@ func TestTelegramHelp(t *testing.T) {
 	c := newTalk(t)
 	c.ask("/start", "This is BAREclaw", "/help")
 	c.ask("/help", "/queue – waiting messages", "/compact")
-	c.ask("/context", "fakeclaude has no context") // the agent's own command
+	c.ask("/context", "fakeclaude has no context") // Claude's own command: the gateway must have none of this name
 	c.Balanced()
 }
 
