@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"bareclaw/core"
@@ -28,7 +27,8 @@ type conversations struct {
 
 // reset forgets the conversation. Each message ended by reset has a separate outcome.
 func (v conversations) reset(ctx context.Context, c Call) (Note, error) {
-	switch err := v.sessions.Reset(ctx, c.Channel); {
+	err := v.sessions.Reset(ctx, c.Channel)
+	switch {
 	case errors.Is(err, core.ErrNotFound):
 		return Note{Text: "There is nothing to forget: this chat has no conversation yet."}, nil
 	case err != nil:
@@ -40,41 +40,55 @@ func (v conversations) reset(ctx context.Context, c Call) (Note, error) {
 // stop stops the running turn and no later turn; with an argument the turn of this id alone.
 func (v conversations) stop(ctx context.Context, c Call) (Note, error) {
 	st, err := v.channels.Present(ctx, c.Channel)
-	turn := core.TurnID(c.Arg)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Note{}, Failed("read the state of the chat", err)
-	case st.Turn == "":
-		return Note{Text: "Nothing is running." + WaitingToo(st)}, nil
-	case turn == "":
-		turn = st.Turn
+	}
+	waiting := WaitingToo(st)
+	if st.Turn == "" {
+		return Note{Text: "Nothing is running." + waiting}, nil
+	}
+	turn := st.Turn
+	if c.Arg != "" {
+		turn = core.TurnID(c.Arg)
 	}
 	limited, cancel := context.WithTimeout(ctx, stopPatience)
 	defer cancel()
 	hit, err := v.sessions.Interrupt(limited, c.Channel, turn)
 	switch {
 	case errors.Is(err, core.ErrNothingRuns), errors.Is(err, core.ErrNotFound):
-		return Note{Text: EndedByItself + WaitingToo(st)}, nil
+		return Note{Text: EndedByItself + waiting}, nil
 	case errors.Is(err, core.ErrUnwritten):
 		return Note{Text: StoppedUnwritten}, nil
-	case err != nil: // the next process must not choose again: by then another turn may run
-		return Note{}, &Failure{Doing: "stop the turn", Err: err, Again: "/stop " + string(turn)}
+	case err != nil:
+		return Note{}, notStopped(turn, err)
 	}
-	return Note{Text: Stopped(hit.Took) + WaitingToo(st)}, nil
+	return Note{Text: Stopped(hit.Took) + waiting}, nil
+}
+
+// notStopped returns a failure that the next process completes for the same turn: by then another
+// turn may run.
+func notStopped(turn core.TurnID, err error) error {
+	return &Failure{
+		Doing: "stop the turn",
+		Err:   err,
+		Again: "/stop " + string(turn),
+	}
 }
 
 // Stopped says that a turn was stopped within a duration.
 func Stopped(took time.Duration) string {
-	return fmt.Sprintf("Stopped within %s. The conversation is kept.", mdtext.Duration(took))
+	return "Stopped within " + mdtext.Duration(took) + ". The conversation is kept."
 }
 
 // WaitingToo describes the messages left in the queue by a stop.
 func WaitingToo(st core.ChannelStatus) string {
-	switch {
-	case st.Waiting == 0:
+	if st.Waiting == 0 {
 		return ""
-	case st.Why != "":
-		return " " + mdtext.Count(st.Waiting, "message is waiting: ", "messages are waiting: ") + mdtext.Literal(st.Why)
 	}
-	return " " + mdtext.Count(st.Waiting, "message is waiting and comes next", "messages are waiting and come next") + "; see /queue."
+	if st.Why != "" {
+		waiting := mdtext.Count(st.Waiting, "message is waiting: ", "messages are waiting: ")
+		return " " + waiting + mdtext.Literal(st.Why)
+	}
+	waiting := mdtext.Count(st.Waiting, "message is waiting and comes next", "messages are waiting and come next")
+	return " " + waiting + "; see /queue."
 }

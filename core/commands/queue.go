@@ -36,18 +36,22 @@ func (q queues) show(ctx context.Context, c Call) (Note, error) {
 	return queueNote(st, waiting), nil
 }
 
+// A queueChange changes the queue for a message, and says what it has done.
+type queueChange func(ctx context.Context, id core.MessageID) (string, error)
+
 // change drops a message, or runs it now, and shows the queue then: drop ID, or now ID.
 func (q queues) change(ctx context.Context, c Call) (Note, error) {
+	var change queueChange
 	verb, text, _ := strings.Cut(c.Arg, " ")
-	change := map[string]func(context.Context, core.MessageID) (string, error){"drop": q.drop, "now": q.runNow}[verb]
-	if change == nil {
+	switch verb {
+	case "drop":
+		change = q.drop
+	case "now":
+		change = q.runNow
+	default:
 		return q.show(ctx, c)
 	}
-	id, err := q.find(ctx, c.Channel, text)
-	done := ""
-	if err == nil {
-		done, err = change(ctx, id)
-	}
+	done, err := q.changeFor(ctx, c.Channel, text, change)
 	unclear, isUnclear := errors.AsType[*shortid.NoMatchError](err)
 	switch {
 	case isUnclear && unclear.Found > 1:
@@ -62,18 +66,22 @@ func (q queues) change(ctx context.Context, c Call) (Note, error) {
 	return note, err
 }
 
-// find returns the message of a channel that a text stands for. A message of another channel is
-// none: whoever may act on a channel may not act on others.
-func (q queues) find(ctx context.Context, key core.ChannelKey, text string) (core.MessageID, error) {
-	id, err := q.messages.Find(ctx, strings.TrimSpace(text))
+// changeFor changes the queue for the message of a channel that a text stands for. A message of
+// another channel is none: whoever may act on a channel may not act on others.
+func (q queues) changeFor(ctx context.Context, key core.ChannelKey, text string, change queueChange) (string, error) {
+	text = strings.TrimSpace(text)
+	id, err := q.messages.Find(ctx, text)
 	if err != nil {
 		return "", err
 	}
 	m, err := q.messages.Message(ctx, id)
-	if err == nil && m.Channel != key {
-		err = core.ErrNotFound
+	if err != nil {
+		return "", err
 	}
-	return id, err
+	if m.Channel != key {
+		return "", core.ErrNotFound
+	}
+	return change(ctx, id)
 }
 
 func (q queues) drop(ctx context.Context, id core.MessageID) (string, error) {
@@ -96,35 +104,55 @@ func (q queues) runNow(ctx context.Context, id core.MessageID) (string, error) {
 }
 
 func severalMessages(text string) Note {
-	return Note{Text: "Several messages have an id that begins or ends with " + mdtext.Code(text) + ". Write more of it."}
+	id := mdtext.Code(text)
+	return Note{Text: "Several messages have an id that begins or ends with " + id + ". Write more of it."}
 }
 
 func notWaiting(m core.Message) string {
-	return "This message is no longer waiting: it is " + string(m.State) + "."
+	state := string(m.State)
+	return "This message is no longer waiting: it is " + state + "."
 }
 
+// queueNote shows what runs and what waits, with choices for each waiting message.
 func queueNote(st core.ChannelStatus, waiting []core.Message) Note {
 	var b strings.Builder
 	if st.Turn != "" || st.State == core.StateParked {
-		b.WriteString("Now: " + activity(st, time.Now()) + "\n\n")
+		now := activity(st, time.Now())
+		b.WriteString("Now: " + now + "\n\n")
 	}
 	if len(waiting) == 0 {
 		b.WriteString("No message is waiting.")
 		return Note{Text: b.String()}
 	}
-	b.WriteString(mdtext.Count(len(waiting), "message is waiting:", "messages are waiting:") + "\n\n")
-	n := Note{Columns: 2}
-	for i := range waiting {
-		if i == queueShown {
-			fmt.Fprintf(&b, "\nAnd %d more.", len(waiting)-i)
-			break
-		}
-		m := &waiting[i]
-		fmt.Fprintf(&b, "%d\\. %s\n", i+1, mdtext.Literal(Summary(m)))
-		n.Choices = append(n.Choices,
-			Choice{fmt.Sprintf("Drop %d", i+1), "/queue drop " + string(m.ID)},
-			Choice{fmt.Sprintf("Run %d now", i+1), "/queue now " + string(m.ID)})
+	count := mdtext.Count(len(waiting), "message is waiting:", "messages are waiting:")
+	b.WriteString(count + "\n\n")
+	shown := waiting[:min(len(waiting), queueShown)]
+	var choices []Choice
+	for i := range shown {
+		m := &shown[i]
+		summary := mdtext.Literal(Summary(m))
+		fmt.Fprintf(&b, "%d\\. %s\n", i+1, summary)
+		choices = append(choices, queueChoices(i+1, m.ID)...)
 	}
-	n.Text = b.String()
-	return n
+	if more := len(waiting) - len(shown); more > 0 {
+		fmt.Fprintf(&b, "\nAnd %d more.", more)
+	}
+	return Note{
+		Text:    b.String(),
+		Choices: choices,
+		Columns: 2,
+	}
+}
+
+// queueChoices returns the choices for a waiting message, by its number in the list.
+func queueChoices(number int, id core.MessageID) []Choice {
+	drop := Choice{
+		Label:   fmt.Sprintf("Drop %d", number),
+		Command: "/queue drop " + string(id),
+	}
+	runNow := Choice{
+		Label:   fmt.Sprintf("Run %d now", number),
+		Command: "/queue now " + string(id),
+	}
+	return []Choice{drop, runNow}
 }

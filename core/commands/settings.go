@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -44,7 +43,8 @@ func (s chooser) model(ctx context.Context, c Call) (Note, error) {
 	if err != nil {
 		return Note{}, Failed("read the state of the chat", err)
 	}
-	return s.modelNote("The model of this chat is "+configured(own.Model)+inUse(st)+".", own.Model), nil
+	text := "The model of this chat is " + configured(own.Model) + inUse(st) + "."
+	return s.modelNote(text, own.Model), nil
 }
 
 func (s chooser) setModel(ctx context.Context, c Call) (Note, error) {
@@ -52,29 +52,47 @@ func (s chooser) setModel(ctx context.Context, c Call) (Note, error) {
 	if own == asDefault || own == asConfigured {
 		own = ""
 	}
-	switch err := s.settings.ChangeSettings(ctx, c.Channel, settings.Choice{Model: &own}); {
+	choice := settings.Choice{Model: &own}
+	err := s.settings.ChangeSettings(ctx, c.Channel, choice)
+	switch {
 	case errors.Is(err, core.ErrBadSetting):
 		return s.badModel(c.Arg), nil
 	case err != nil:
 		return Note{}, Failed("set the model", err)
 	}
-	return s.modelNote("From the next turn on the model is "+configured(own)+".", own), nil
+	text := "From the next turn on the model is " + configured(own) + "."
+	return s.modelNote(text, own), nil
 }
 
 // modelNote shows a chat's own model, below a text, with the models that the agent offers. Any other
 // is written.
 func (s chooser) modelNote(text, own string) Note {
-	text += " Tap a model, or write /model and its name, any that Claude knows."
-	return Note{Text: text, Columns: 3, Choices: choices("/model", cmp.Or(own, asDefault), append(slices.Clone(s.models), asDefault))}
+	present := own
+	if own == "" {
+		present = asDefault
+	}
+	offered := append(slices.Clone(s.models), asDefault)
+	return Note{
+		Text:    text + " Tap a model, or write /model and its name, any that Claude knows.",
+		Choices: choices("/model", present, offered),
+		Columns: 3,
+	}
 }
 
 func (s chooser) badModel(name string) Note {
 	such := ""
 	if len(s.models) > 0 {
-		such = " such as `" + strings.Join(s.models, "`, `") + "`"
+		names := strings.Join(s.models, "`, `")
+		such = " such as `" + names + "`"
 	}
-	return Note{Text: mdtext.Literal(mdtext.Brief(name, quoted)) + " is not the name of a model. Write one word" + such +
-		", the full name of a model, or `default` for the model that the gateway is configured with."}
+	text := quote(name) + " is not the name of a model. Write one word" + such +
+		", the full name of a model, or `default` for the model that the gateway is configured with."
+	return Note{Text: text}
+}
+
+// quote returns the beginning of an argument, as Markdown.
+func quote(arg string) string {
+	return mdtext.Literal(mdtext.Brief(arg, quoted))
 }
 
 func (s chooser) mode(_ context.Context, c Call) (Note, error) {
@@ -82,8 +100,10 @@ func (s chooser) mode(_ context.Context, c Call) (Note, error) {
 }
 
 func (s chooser) showMode(key core.ChannelKey, text string) Note {
-	own := s.settings.Settings(key).PermissionMode
-	return modeNote(text+configured(own)+".", own)
+	own := s.settings.Settings(key)
+	mode := own.PermissionMode
+	text += configured(mode) + "."
+	return modeNote(text, mode)
 }
 
 func (s chooser) setMode(ctx context.Context, c Call) (Note, error) {
@@ -100,44 +120,64 @@ func (s chooser) setMode(ctx context.Context, c Call) (Note, error) {
 	case !slices.Contains(core.PermissionModes(), own):
 		return badMode(own), nil
 	}
-	if err := s.settings.ChangeSettings(ctx, c.Channel, settings.Choice{PermissionMode: &own}); err != nil {
+	choice := settings.Choice{PermissionMode: &own}
+	if err := s.settings.ChangeSettings(ctx, c.Channel, choice); err != nil {
 		return Note{}, Failed("set the permission mode", err)
 	}
-	return modeNote("From the next turn on the permission mode is "+configured(own)+".", own), nil
+	text := "From the next turn on the permission mode is " + configured(own) + "."
+	return modeNote(text, own), nil
 }
 
 // modeNote shows a chat's own permission mode, below a text.
 func modeNote(text, own string) Note {
-	text += " Tap a mode, or write /mode and one of " + strings.Join(core.PermissionModes(), ", ") + "."
-	return Note{Text: text, Columns: 2, Choices: choices("/mode", cmp.Or(own, asConfigured), modesOffered())}
+	present := own
+	if own == "" {
+		present = asConfigured
+	}
+	return Note{
+		Text:    text + " Tap a mode, or write /mode and one of " + modeNames() + ".",
+		Choices: choices("/mode", present, modesOffered()),
+		Columns: 2,
+	}
+}
+
+func modeNames() string {
+	return strings.Join(core.PermissionModes(), ", ")
 }
 
 // confirmBypass requests a confirmation to bypass permissions.
 func confirmBypass() Note {
+	yes := Choice{
+		Label:   "Yes, bypass permissions",
+		Command: "/mode " + bypass + " " + confirmed,
+	}
+	no := Choice{
+		Label:   "No, keep the mode",
+		Command: "/mode " + keep,
+	}
 	return Note{
 		Text: "**Careful**: with `bypassPermissions` Claude does whatever it wants on the gateway's machine, and nobody is asked first. " +
 			"Everyone who can write in this chat, and everything that Claude reads, may exploit that.",
-		Choices: []Choice{
-			{"Yes, bypass permissions", "/mode " + bypass + " " + confirmed},
-			{"No, keep the mode", "/mode " + keep},
-		},
+		Choices: []Choice{yes, no},
 	}
 }
 
 func badMode(name string) Note {
-	return Note{Text: mdtext.Literal(mdtext.Brief(name, quoted)) + " is not a permission mode. The modes are " +
-		strings.Join(core.PermissionModes(), ", ") + "; `reset` chooses the mode that the gateway is configured with."}
+	text := quote(name) + " is not a permission mode. The modes are " + modeNames() +
+		"; `reset` chooses the mode that the gateway is configured with."
+	return Note{Text: text}
 }
 
 // choices returns a choice for each argument of a command, and marks the present one.
 func choices(command, present string, all []string) []Choice {
-	made := make([]Choice, len(all))
-	for i, arg := range all {
+	var made []Choice
+	for _, arg := range all {
 		label := arg
 		if arg == asConfigured {
 			label = "as configured"
 		}
-		made[i] = Marked(label, command+" "+arg, arg == present)
+		choice := Marked(label, command+" "+arg, arg == present)
+		made = append(made, choice)
 	}
 	return made
 }
@@ -147,5 +187,8 @@ func Marked(label, command string, present bool) Choice {
 	if present {
 		label = "✓ " + label
 	}
-	return Choice{label, command}
+	return Choice{
+		Label:   label,
+		Command: command,
+	}
 }

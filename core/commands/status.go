@@ -1,9 +1,9 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +28,9 @@ func (r reports) status(ctx context.Context, c Call) (Note, error) {
 	if err != nil {
 		return Note{}, Failed("read what was spent", err)
 	}
-	return Note{Text: status(st, r.settings.Settings(c.Channel), used, r.gateway)}, nil
+	own := r.settings.Settings(c.Channel)
+	text := status(st, own, used, r.gateway)
+	return Note{Text: text}, nil
 }
 
 func (r reports) usage(ctx context.Context, c Call) (Note, error) {
@@ -36,47 +38,81 @@ func (r reports) usage(ctx context.Context, c Call) (Note, error) {
 	if err != nil {
 		return Note{}, Failed("read what was spent", err)
 	}
-	return Note{Text: usage(used, r.channels.Spending())}, nil
+	text := usage(used, r.channels.Spending())
+	return Note{Text: text}, nil
 }
 
 // status renders the state of a chat's session.
 func status(st core.ChannelStatus, own core.Settings, used core.Usage, g Gateway) string {
-	var b strings.Builder
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "**%s**: %s\n", name, fmt.Sprintf(format, args...))
-	}
-	line("Now", "%s", activity(st, time.Now()))
+	var s statusWriter
+	s.work(&st)
+	s.settings(&st, &own)
+	s.session(&st, &used)
+	s.programs(&st, &g)
+	return s.b.String()
+}
+
+// A statusWriter writes lines with a name and a value, which is Markdown.
+type statusWriter struct{ b strings.Builder }
+
+func (s *statusWriter) line(name, value string) {
+	s.b.WriteString("**" + name + "**: " + value + "\n")
+}
+
+// work writes what the channel does, and what waits.
+func (s *statusWriter) work(st *core.ChannelStatus) {
+	s.line("Now", activity(*st, time.Now()))
 	if len(st.Background) > 0 {
-		line("In the background", "%s", backgroundTasks(st.Background))
+		s.line("In the background", backgroundTasks(st.Background))
 	}
 	waiting := "nothing"
 	if st.Waiting > 0 {
 		waiting = mdtext.Count(st.Waiting, "message", "messages") + ", see /queue"
 	}
-	line("Waiting", "%s", waiting)
+	s.line("Waiting", waiting)
 	if st.Approvals > 0 {
-		line("Open questions to you", "%d", st.Approvals)
+		s.line("Open questions to you", strconv.Itoa(st.Approvals))
 	}
-	line("Model", "%s%s", configured(own.Model), inUse(st))
-	line("Mode", "%s", configured(own.PermissionMode))
+}
+
+// settings writes what the channel has of its own.
+func (s *statusWriter) settings(st *core.ChannelStatus, own *core.Settings) {
+	s.line("Model", configured(own.Model)+inUse(*st))
+	s.line("Mode", configured(own.PermissionMode))
 	if own.Tools != "" {
-		line("Tools", "%s", configured(own.Tools))
+		s.line("Tools", configured(own.Tools))
 	}
-	line("Rules", "%d", len(own.Rules))
-	line("This chat", "%s, %s", mdtext.Count(used.Turns, "turn", "turns"), humanize.USD(used.Spent))
+	s.line("Rules", strconv.Itoa(len(own.Rules)))
+}
+
+// session writes what the channel has cost, and its session.
+func (s *statusWriter) session(st *core.ChannelStatus, used *core.Usage) {
+	turns := mdtext.Count(used.Turns, "turn", "turns")
+	spent := humanize.USD(used.Spent)
+	s.line("This chat", turns+", "+spent)
 	if st.SessionID != "" {
-		line("Session", "%s", mdtext.Code(st.SessionID))
+		s.line("Session", mdtext.Code(st.SessionID))
 	}
-	line("Agent", "%s%s", mdtext.Literal(g.Agent), ofVersion(st.Version))
-	line("Gateway", "%s, up %s", mdtext.Literal(g.Version), mdtext.Duration(time.Since(g.Began)))
-	return b.String()
+}
+
+// programs writes the agent and the gateway.
+func (s *statusWriter) programs(st *core.ChannelStatus, g *Gateway) {
+	agent := mdtext.Literal(g.Agent)
+	s.line("Agent", agent+ofVersion(st.Version))
+	version := mdtext.Literal(g.Version)
+	up := time.Since(g.Began)
+	s.line("Gateway", version+", up "+mdtext.Duration(up))
 }
 
 // backgroundTasks names the background tasks of a session.
 func backgroundTasks(tasks []string) string {
 	var named []string
-	for _, t := range tasks {
-		named = append(named, cmp.Or(mdtext.Code(mdtext.Brief(t, 80)), "a task"))
+	for _, task := range tasks {
+		name := mdtext.Code(mdtext.Brief(task, 80))
+		if name == "" {
+			name = "a task"
+		}
+		named = append(named, name)
 	}
 	return strings.Join(named, ", ")
 }
@@ -97,11 +133,7 @@ func activity(st core.ChannelStatus, now time.Time) string {
 		if st.Why != "" {
 			return "waiting. " + mdtext.Literal(st.Why)
 		}
-		text := "working for " + mdtext.Duration(now.Sub(st.Since))
-		if st.Activity != "" {
-			text += ", using " + mdtext.Code(st.Activity)
-		}
-		return text
+		return working(&st, now)
 	case core.StateParked:
 		return "paused. " + mdtext.Literal(st.Why)
 	case core.StateWaiting:
@@ -110,6 +142,16 @@ func activity(st core.ChannelStatus, now time.Time) string {
 		return "starting Claude"
 	}
 	return "idle"
+}
+
+// working says how long a turn has run, and which tool it uses.
+func working(st *core.ChannelStatus, now time.Time) string {
+	since := now.Sub(st.Since)
+	text := "working for " + mdtext.Duration(since)
+	if st.Activity != "" {
+		text += ", using " + mdtext.Code(st.Activity)
+	}
+	return text
 }
 
 // inUse names the model of the live session, which may differ from the setting: an alias
@@ -131,13 +173,24 @@ func configured(own string) string {
 
 // usage renders the spending.
 func usage(chat core.Usage, all core.Spending) string {
-	spent, budget := humanize.USD(all.Spent), "no daily budget is set"
-	if all.Limit > 0 {
-		var limit string
-		spent, limit = humanize.USDOfLimit(all.Spent, all.Limit)
-		budget = fmt.Sprintf("of %s a day, %s left", limit, humanize.USD(max(0, all.Limit-all.Spent)))
+	today := spentIn(chat.SpentToday, chat.TurnsToday)
+	total := spentIn(chat.Spent, chat.Turns)
+	return "**This chat today**: " + today +
+		"\n**This chat in total**: " + total +
+		"\n**All chats today**: " + ofBudget(all)
+}
+
+// spentIn says what a number of turns has cost.
+func spentIn(usd float64, turns int) string {
+	return humanize.USD(usd) + " in " + mdtext.Count(turns, "turn", "turns")
+}
+
+// ofBudget says what all chats have cost today, and what is left of the daily budget.
+func ofBudget(all core.Spending) string {
+	if all.Limit <= 0 {
+		return humanize.USD(all.Spent) + ", no daily budget is set"
 	}
-	return fmt.Sprintf("**This chat today**: %s in %s\n**This chat in total**: %s in %s\n**All chats today**: %s, %s",
-		humanize.USD(chat.SpentToday), mdtext.Count(chat.TurnsToday, "turn", "turns"), humanize.USD(chat.Spent), mdtext.Count(chat.Turns, "turn", "turns"),
-		spent, budget)
+	left := max(0, all.Limit-all.Spent)
+	spent, limit := humanize.USDOfLimit(all.Spent, all.Limit)
+	return fmt.Sprintf("%s, of %s a day, %s left", spent, limit, humanize.USD(left))
 }

@@ -52,7 +52,8 @@ func (h history) tell(ctx context.Context, id core.MessageID) (Note, error) {
 	case err != nil:
 		return Note{}, Failed("read the message", err)
 	}
-	return Note{Text: timeline(t)}, nil
+	text := timeline(t)
+	return Note{Text: text}, nil
 }
 
 // traceMarks is how many points of a timeline are shown: the last traceMarks points.
@@ -62,28 +63,20 @@ const traceMarks = 40
 func timeline(t core.Trace) string {
 	w := &traceWriter{}
 	m := &t.Message
-	w.at(m.ReceivedAt, "received, %s", m.ReceivedAt.Local().Format(time.DateOnly))
-	if t.Position > 0 {
-		w.now("Waiting as number %d in the queue. %s", t.Position, mdtext.Literal(t.Why))
-	}
+	w.received(m)
+	w.waiting(&t)
 	if t.Turn != nil {
-		w.at(t.Turn.BegunAt, "handed to Claude after %s%s", mdtext.Duration(t.Turn.BegunAt.Sub(m.ReceivedAt)), together(t.Members))
-		w.marks(t.Turn.Marks)
+		w.turn(&t)
 	}
 	for i := range t.Approvals {
-		if p := &t.Approvals[i]; p.State != core.ApprovalPending {
-			w.at(p.DecidedAt, "%s: %s", mdtext.Literal(subject(p)), mdtext.Literal(Outcome(p)))
-		}
+		w.approval(&t.Approvals[i])
 	}
-	if m.State.Final() {
-		w.at(m.EndedAt, "%s after %s%s", m.State, mdtext.Duration(m.EndedAt.Sub(m.ReceivedAt)), replyFacts(m.Reply))
-	} else {
-		w.now("Now %s.", m.State)
-	}
+	w.state(m)
 	for i := range t.Deliveries {
 		w.delivery(&t.Deliveries[i])
 	}
-	return mdtext.Literal(Summary(m)) + "\n\n" + w.text()
+	summary := mdtext.Literal(Summary(m))
+	return summary + "\n\n" + w.text()
 }
 
 // A traceWriter collects what happened, and what is still to happen.
@@ -97,60 +90,129 @@ type traceLine struct {
 	text string
 }
 
-func (w *traceWriter) at(when time.Time, format string, args ...any) {
-	w.past = append(w.past, traceLine{when, mdtext.Code(when.Local().Format("15:04:05")) + " " + fmt.Sprintf(format, args...)})
+// at adds what happened at a time, with the time of day.
+func (w *traceWriter) at(when time.Time, text string) {
+	clock := when.Local().Format("15:04:05")
+	w.untimed(when, mdtext.Code(clock)+" "+text)
 }
 
-func (w *traceWriter) now(format string, args ...any) {
-	w.present = append(w.present, fmt.Sprintf(format, args...))
+// untimed adds what happened at a time, without the time of day.
+func (w *traceWriter) untimed(when time.Time, text string) {
+	line := traceLine{
+		when: when,
+		text: text,
+	}
+	w.past = append(w.past, line)
+}
+
+// now adds what is still to happen.
+func (w *traceWriter) now(text string) {
+	w.present = append(w.present, text)
 }
 
 func (w *traceWriter) text() string {
-	slices.SortStableFunc(w.past, func(a, b traceLine) int { return a.when.Compare(b.when) })
+	slices.SortStableFunc(w.past, func(a, b traceLine) int {
+		return a.when.Compare(b.when)
+	})
 	var b strings.Builder
 	for _, line := range w.past {
 		b.WriteString(line.text + "\n")
 	}
-	for _, line := range w.present {
-		b.WriteString(line + "\n")
+	for _, text := range w.present {
+		b.WriteString(text + "\n")
 	}
 	return b.String()
 }
 
+func (w *traceWriter) received(m *core.Message) {
+	day := m.ReceivedAt.Local().Format(time.DateOnly)
+	w.at(m.ReceivedAt, "received, "+day)
+}
+
+func (w *traceWriter) waiting(t *core.Trace) {
+	if t.Position > 0 {
+		why := mdtext.Literal(t.Why)
+		w.now(fmt.Sprintf("Waiting as number %d in the queue. %s", t.Position, why))
+	}
+}
+
+func (w *traceWriter) turn(t *core.Trace) {
+	begun := t.Turn.BegunAt
+	waited := begun.Sub(t.Message.ReceivedAt)
+	w.at(begun, "handed to Claude after "+mdtext.Duration(waited)+together(t.Members))
+	w.marks(t.Turn.Marks)
+}
+
+// together counts the other members of a turn.
 func together(members []core.MessageID) string {
-	if len(members) < 2 {
+	others := len(members) - 1
+	if others < 1 {
 		return ""
 	}
-	return fmt.Sprintf(", together with %s", mdtext.Count(len(members)-1, "other message", "other messages"))
+	return ", together with " + mdtext.Count(others, "other message", "other messages")
 }
 
 func (w *traceWriter) marks(marks []core.Mark) {
 	if len(marks) > 0 && marks[0].What == "handed" { // contained in the line before
 		marks = marks[1:]
 	}
-	if over := len(marks) - traceMarks; over > 0 {
+	over := len(marks) - traceMarks
+	if over > 0 {
 		marks = marks[over:]
-		w.past = append(w.past, traceLine{marks[0].At, mdtext.Count(over, "earlier point is left out", "earlier points are left out")})
+		w.untimed(marks[0].At, mdtext.Count(over, "earlier point is left out", "earlier points are left out"))
 	}
-	for _, k := range marks {
-		text := strings.ReplaceAll(k.What, "_", " ")
-		if k.Detail != "" {
-			text += " " + mdtext.Code(mdtext.Brief(k.Detail, 80))
-		}
-		if k.Took > 0 {
-			text += ", " + mdtext.Duration(k.Took)
-		}
-		w.at(k.At, "%s", text)
+	for i := range marks {
+		w.at(marks[i].At, point(&marks[i]))
 	}
+}
+
+// point describes a point of a turn.
+func point(k *core.Mark) string {
+	text := spaced(k.What)
+	if k.Detail != "" {
+		detail := mdtext.Brief(k.Detail, 80)
+		text += " " + mdtext.Code(detail)
+	}
+	if k.Took > 0 {
+		text += ", " + mdtext.Duration(k.Took)
+	}
+	return text
+}
+
+// spaced returns the name of a kind as words.
+func spaced(kind string) string {
+	return strings.ReplaceAll(kind, "_", " ")
+}
+
+// approval tells of a decision, and not of an approval that is still open.
+func (w *traceWriter) approval(p *core.Approval) {
+	if p.State == core.ApprovalPending {
+		return
+	}
+	about := mdtext.Literal(subject(p))
+	outcome := mdtext.Literal(Outcome(p))
+	w.at(p.DecidedAt, about+": "+outcome)
+}
+
+// state tells what has become of a message, or what state the message is in.
+func (w *traceWriter) state(m *core.Message) {
+	state := string(m.State)
+	if !m.State.Final() {
+		w.now("Now " + state + ".")
+		return
+	}
+	took := m.EndedAt.Sub(m.ReceivedAt)
+	text := state + " after " + mdtext.Duration(took)
+	w.at(m.EndedAt, text+replyFacts(m.Reply))
 }
 
 func replyFacts(r core.Reply) string {
 	var b strings.Builder
 	if r.Code != "" {
-		fmt.Fprintf(&b, " (%s)", mdtext.Code(r.Code))
+		b.WriteString(" (" + mdtext.Code(r.Code) + ")")
 	}
 	if r.Error != "" {
-		b.WriteString(": " + mdtext.Literal(mdtext.Brief(r.Error, 300)))
+		b.WriteString(": " + reason(r.Error))
 	}
 	if r.Coalesced {
 		b.WriteString(", with the answer to another message")
@@ -161,18 +223,28 @@ func replyFacts(r core.Reply) string {
 	return b.String()
 }
 
+// reason returns the beginning of an error, as Markdown.
+func reason(text string) string {
+	return mdtext.Literal(mdtext.Brief(text, 300))
+}
+
 func (w *traceWriter) delivery(d *core.Delivery) {
-	what := strings.ReplaceAll(string(d.Kind), "_", " ")
+	what := spaced(string(d.Kind))
 	switch d.State {
 	case core.DeliverySent:
-		w.at(d.EndedAt, "%s delivered", what)
+		w.at(d.EndedAt, what+" delivered")
 	case core.DeliveryFailed:
-		w.at(d.EndedAt, "%s could not be delivered: %s", what, mdtext.Literal(mdtext.Brief(d.Error, 300)))
+		w.at(d.EndedAt, what+" could not be delivered: "+reason(d.Error))
 	case core.DeliveryPending:
-		tried := ""
-		if d.Error != "" {
-			tried = " Tried " + mdtext.Count(d.Attempts, "time", "times") + ": " + mdtext.Literal(mdtext.Brief(d.Error, 300))
-		}
-		w.now("The %s is being delivered.%s", what, tried)
+		w.now("The " + what + " is being delivered." + tried(d))
 	}
+}
+
+// tried tells of the attempts that a delivery has failed in so far.
+func tried(d *core.Delivery) string {
+	if d.Error == "" {
+		return ""
+	}
+	times := mdtext.Count(d.Attempts, "time", "times")
+	return " Tried " + times + ": " + reason(d.Error)
 }
