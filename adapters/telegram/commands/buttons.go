@@ -63,7 +63,9 @@ func called(data string) string {
 // be forged.
 func (o *Options) ownChat(do chats.Action) chats.Action {
 	return func(ctx context.Context, t chats.Tap) string {
-		if m, err := o.Messages.Message(ctx, core.MessageID(t.Arg)); err == nil && !o.Moves.InChat(t.Address, m.Channel) {
+		id := core.MessageID(t.Arg)
+		m, err := o.Messages.Message(ctx, id)
+		if err == nil && !o.Moves.InChat(t.Address, m.Channel) {
 			return chats.ButtonGone
 		}
 		return do(ctx, t)
@@ -72,28 +74,54 @@ func (o *Options) ownChat(do chats.Action) chats.Action {
 
 // Tapped handles and answers a tap of an allowed user.
 func (h *Handler) Tapped(ctx context.Context, key string, q *models.CallbackQuery) {
-	t := chats.Tap{Key: key, User: q.From}
-	t.Verb, t.Arg, _ = strings.Cut(q.Data, ":")
-	if m := q.Message.Message; m != nil {
-		t.Address, t.Message = chats.AddressOf(m), m.ID
-	} else if m := q.Message.InaccessibleMessage; m != nil {
-		t.Address, t.Message, t.Stale = chats.Address{Chat: m.Chat.ID}, m.MessageID, true
-	}
+	t := tapOf(key, q)
 	t.Address = h.Moves.Present(t.Address)
-	answer := chats.ButtonGone
-	if command := called(q.Data); command != "" {
-		answer = h.choose(ctx, t, command)
-	} else if do := h.actions[t.Verb]; do != nil {
-		answer = do(ctx, t)
+	answer := h.act(ctx, t, q.Data)
+	h.answerTap(ctx, q.ID, answer)
+}
+
+// tapOf reads a tap. Of the message of a stale tap, only the chat and the id are known.
+func tapOf(key string, q *models.CallbackQuery) chats.Tap {
+	t := chats.Tap{
+		Key:  key,
+		User: q.From,
 	}
+	t.Verb, t.Arg, _ = strings.Cut(q.Data, ":")
+	m, stale := q.Message.Message, q.Message.InaccessibleMessage
+	switch {
+	case m != nil:
+		t.Address = chats.AddressOf(m)
+		t.Message = m.ID
+	case stale != nil:
+		t.Address = chats.Address{Chat: stale.Chat.ID}
+		t.Message = stale.MessageID
+		t.Stale = true
+	}
+	return t
+}
+
+// act does what a button is for, and returns what was done.
+func (h *Handler) act(ctx context.Context, t chats.Tap, data string) string {
+	if command := called(data); command != "" {
+		return h.choose(ctx, t, command)
+	}
+	if do := h.actions[t.Verb]; do != nil {
+		return do(ctx, t)
+	}
+	return chats.ButtonGone
+}
+
+// answerTap shows an answer to the person who has tapped.
+func (h *Handler) answerTap(ctx context.Context, id, answer string) {
 	if h.Sender.Cooldowns.Left(outbox.Taps) > 0 {
 		return // the action counts; a late answer is of no use
 	}
+	params := &bot.AnswerCallbackQueryParams{
+		CallbackQueryID: id,
+		Text:            mdtext.Brief(answer, view.ToastShown),
+	}
 	err := h.Sender.Call(botapi.CallTimeout, func(ctx context.Context) error {
-		_, err := h.Sender.Client.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{
-			CallbackQueryID: q.ID,
-			Text:            mdtext.Brief(answer, view.ToastShown),
-		})
+		_, err := h.Sender.Client.AnswerCallbackQuery(ctx, params)
 		return err
 	})
 	h.Sender.Cooldowns.Note(outbox.Taps, err)
@@ -110,7 +138,11 @@ func (h *Handler) choose(ctx context.Context, t chats.Tap, command string) strin
 	if !ok || row.Show == nil && row.Run == nil {
 		return chats.ButtonGone
 	}
-	call := commands.Call{Channel: t.Address.Key(), Person: chats.FullName(&t.User), Arg: arg}
+	call := commands.Call{
+		Channel: t.Address.Key(),
+		Person:  chats.FullName(&t.User),
+		Arg:     arg,
+	}
 	m, err := h.meant(ctx, arg)
 	switch {
 	case err == nil && !h.Moves.InChat(t.Address, m.Channel): // the data of a tap can be forged
@@ -125,20 +157,27 @@ func (h *Handler) choose(ctx context.Context, t chats.Tap, command string) strin
 		return h.failed(ctx, err)
 	}
 	if n.Text != "" && !t.Stale {
-		h.edit(ctx, t, view.NoteOf(n.Text, &n))
+		shown := view.NoteOf(n.Text, &n)
+		h.edit(ctx, t, shown)
 	}
 	return n.Done
 }
 
 // meant returns the message that the last word of an argument names.
 func (h *Handler) meant(ctx context.Context, arg string) (core.Message, error) {
-	id := arg[strings.LastIndexByte(arg, ' ')+1:]
+	space := strings.LastIndexByte(arg, ' ')
+	id := arg[space+1:]
 	if len(id) < shortid.Full {
 		return core.Message{}, core.ErrNotFound
 	}
 	return h.Messages.Message(ctx, core.MessageID(id))
 }
 
+// edit replaces the message of a button.
 func (h *Handler) edit(ctx context.Context, t chats.Tap, n view.Note) {
-	h.Out.Edit(ctx, "edit:"+t.Key, t.Address.Key(), outbox.Edit{Message: t.Message, Note: n})
+	edit := outbox.Edit{
+		Message: t.Message,
+		Note:    n,
+	}
+	h.Out.Edit(ctx, "edit:"+t.Key, t.Address.Key(), edit)
 }

@@ -85,7 +85,7 @@ func New(o Options) *Handler {
 		restarts: &restarts{&o},
 	}
 	for _, row := range Rows(o.Table, o.Records) {
-		h.commands = append(h.commands, command{row, h.answerer(row)})
+		h.commands = append(h.commands, command{row, h.onMessage(row)})
 	}
 	h.actions = h.buttons()
 	return h
@@ -136,19 +136,19 @@ func (c *Call) shared() commands.Call {
 	}
 }
 
-// An answerer handles a call and returns the answer. After a crash, an answerer may be called again
-// if the answer was not recorded.
-type answerer func(context.Context, Call) (commands.Note, error)
+// A messageFunc answers a call that a message makes. After a crash, it may be called again if the
+// answer was not recorded.
+type messageFunc func(context.Context, Call) (commands.Note, error)
 
-// A command is a row of the menu.
+// A command is a row of the menu. Calls of buttons are answered by the row itself.
 type command struct {
 	commands.Command
-	answer answerer
+	onMessage messageFunc
 }
 
-// answerer returns what answers the calls of a row: a method, where the answer depends on Telegram's
-// messages.
-func (h *Handler) answerer(row commands.Command) answerer {
+// onMessage returns what answers messages that call a row: a method of h, where the answer depends on
+// more than the call, else the row.
+func (h *Handler) onMessage(row commands.Command) messageFunc {
 	switch row.Name {
 	case "stop":
 		return h.stop
@@ -167,7 +167,7 @@ func (h *Handler) answerer(row commands.Command) answerer {
 // find returns the command with a name, whose letters may be of either case.
 func (h *Handler) find(name string) (command, bool) {
 	if strings.EqualFold(name, "start") { // sent by Telegram itself, and in no menu
-		return command{answer: start}, true
+		return command{onMessage: start}, true
 	}
 	for _, c := range h.commands {
 		if strings.EqualFold(c.Name, name) {
@@ -203,7 +203,7 @@ func (h *Handler) Handle(ctx context.Context, c Call) bool {
 		return true
 	}
 	c.arg = arg
-	n, err := cmd.answer(ctx, c)
+	n, err := cmd.onMessage(ctx, c)
 	if err != nil {
 		n.Text = h.failed(ctx, err)
 	}
@@ -212,7 +212,8 @@ func (h *Handler) Handle(ctx context.Context, c Call) bool {
 		c.Message.Entities = nil
 		return false
 	}
-	if text := n.Whole(); ctx.Err() == nil && text != "" {
+	text := n.Whole()
+	if text != "" && ctx.Err() == nil {
 		answer := view.NoteOf(text, &n)
 		answer.ReplyTo = c.Message.ID
 		h.Out.Say(ctx, answerID(c.Key), c.Address.Key(), answer)
@@ -246,6 +247,11 @@ func IsStop(m *models.Message, bot string) bool {
 	return ok && name == "stop"
 }
 
+// says answers a call with a text, which is Markdown.
+func says(text string) (commands.Note, error) {
+	return commands.Note{Text: text}, nil
+}
+
 // failed logs the failure of a command, and is the answer.
 func (o *Options) failed(ctx context.Context, err error) string {
 	doing := ""
@@ -260,29 +266,33 @@ func (o *Options) failed(ctx context.Context, err error) string {
 // start answers the command sent by Telegram when a user opens the chat for the first
 // time.
 func start(context.Context, Call) (commands.Note, error) {
-	return commands.Note{Text: "This is BAREclaw: you write, and Claude works for you on the machine that this gateway runs on. " +
+	const text = "This is BAREclaw: you write, and Claude works for you on the machine that this gateway runs on. " +
 		"Each chat, and each topic of a group, is a conversation of its own.\n\n" +
 		"Write what you want done, or send a file, a photo or a voice message. You can go on writing while Claude works; " +
-		"it reads that next. /stop stops what is running, /new begins a new conversation, /help lists everything else."}, nil
+		"it reads that next. /stop stops what is running, /new begins a new conversation, /help lists everything else."
+	return says(text)
 }
 
 func (h *Handler) help(context.Context, Call) (commands.Note, error) {
-	rows := make([]commands.Command, len(h.commands))
-	for i := range rows {
-		rows[i] = h.commands[i].Command
+	var rows []commands.Command
+	for _, c := range h.commands {
+		rows = append(rows, c.Command)
 	}
-	return commands.Note{Text: commands.Help(rows) + " When Claude asks for permission, tap a button, " +
-		"or reply to its message with yes, no, or what it should do instead."}, nil
+	text := commands.Help(rows) + " When Claude asks for permission, tap a button, " +
+		"or reply to its message with yes, no, or what it should do instead."
+	return says(text)
 }
 
 // why tells of the message that is replied to, or else of the last one of the chat.
 func (h *Handler) why(ctx context.Context, c Call) (commands.Note, error) {
 	c.arg = ""
-	if c.Message.ReplyToMessage != nil && !opensTopic(c) {
-		c.arg = string(h.Records.LinkOf(ctx, c.Address.Chat, c.Message.ReplyToMessage.ID).Message)
-		if c.arg == "" {
-			return commands.Note{Text: "It is not known which request this message belongs to. Reply to a message of yours, or to an answer."}, nil
+	replied := c.Message.ReplyToMessage
+	if replied != nil && !opensTopic(c) {
+		link := h.Records.LinkOf(ctx, c.Address.Chat, replied.ID)
+		if link.Message == "" {
+			return says("It is not known which request this message belongs to. Reply to a message of yours, or to an answer.")
 		}
+		c.arg = string(link.Message)
 	}
 	row, _ := h.find("why")
 	return row.Answer(ctx, c.shared())

@@ -27,8 +27,10 @@ func (h *Handler) RegisterMenu(ctx context.Context) {
 			return
 		}
 		h.Sender.Cooldowns.Note(outbox.Menu, err)
-		h.Log.Warn("telegram: the menu is not registered", "err", h.Sender.Client.CleanError("register commands", err))
-		_ = wait.Sleep(ctx, max(pauses.Next(), botapi.RetryAfter(err)))
+		clean := h.Sender.Client.CleanError("register commands", err)
+		h.Log.Warn("telegram: the menu is not registered", "err", clean)
+		pause := max(pauses.Next(), botapi.RetryAfter(err))
+		_ = wait.Sleep(ctx, pause)
 	}
 }
 
@@ -39,7 +41,11 @@ func (h *Handler) RegisterMenuOnce(ctx context.Context) error {
 	defer cancel()
 	var menu []models.BotCommand
 	for _, c := range h.commands {
-		menu = append(menu, models.BotCommand{Command: c.Name, Description: c.Help})
+		row := models.BotCommand{
+			Command:     c.Name,
+			Description: c.Help,
+		}
+		menu = append(menu, row)
 	}
 	have, err := h.Sender.Client.GetMyCommands(ctx, &bot.GetMyCommandsParams{})
 	if err != nil || slices.Equal(have, menu) {

@@ -22,7 +22,8 @@ func (o *Options) retry(ctx context.Context, t chats.Tap) string {
 		return o.failed(ctx, commands.Failed("run the message again", err))
 	}
 	o.Live.Follow(s.Channel)
-	switch ticket, err := o.Lanes.Submit(ctx, s); {
+	ticket, err := o.Lanes.Submit(ctx, s)
+	switch {
 	case err != nil:
 		return o.failed(ctx, commands.Failed("run the message again", err))
 	case ticket.Existing:
@@ -38,13 +39,15 @@ func (o *Options) renew(ctx context.Context, t chats.Tap) string {
 		return chats.ButtonGone
 	}
 	st, err := o.Channels.Present(ctx, m.Channel)
-	switch {
-	case err != nil:
+	if err != nil {
 		return o.failed(ctx, commands.Failed("forget the conversation", err))
-	case st.SessionID == "" || st.SessionID != m.Reply.SessionID:
+	}
+	refused := m.Reply.SessionID
+	if st.SessionID == "" || st.SessionID != refused {
 		return "This conversation has ended already. Your next message goes to the present one."
 	}
-	if err := o.Lanes.Reset(ctx, m.Channel); err != nil && !errors.Is(err, core.ErrNotFound) {
+	err = o.Lanes.Reset(ctx, m.Channel)
+	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		return o.failed(ctx, commands.Failed("forget the conversation", err))
 	}
 	return "Forgotten. Your next message begins a new conversation."

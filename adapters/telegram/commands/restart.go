@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"bareclaw/adapters/telegram/records"
@@ -26,37 +25,57 @@ type restarts struct{ *Options }
 // recorded answer prevents a second restart by the same command.
 func (s *restarts) restart(ctx context.Context, c Call) (commands.Note, error) {
 	if s.Restart == nil {
-		return commands.Note{Text: "This gateway cannot restart itself."}, nil
+		return says("This gateway cannot restart itself.")
 	}
-	key := c.Address.Key()
-	r := restartRecord{Channel: key, ReplyTo: c.Message.ID, Version: s.Version, At: time.Now()}
-	if err := s.Records.Put(ctx, records.RecordRestart+c.Key, r); err != nil {
+	r := restartRecord{
+		Channel: c.Address.Key(),
+		ReplyTo: c.Message.ID,
+		Version: s.Version,
+		At:      time.Now(),
+	}
+	record := records.RecordRestart + c.Key
+	if err := s.Records.Put(ctx, record, r); err != nil {
 		return commands.Note{}, commands.Failed("restart", err)
 	}
-	s.Out.Say(ctx, answerID(c.Key), key, view.Note{Text: "Restarting. Claude goes on working, and your messages are kept.", ReplyTo: c.Message.ID})
+	answer := answerID(c.Key)
+	s.say(ctx, answer, r, "Restarting. Claude goes on working, and your messages are kept.")
 	err := s.Restart(ctx)
 	if err != nil && ctx.Err() == nil {
-		s.Records.Forget(ctx, "the record of a restart", records.RecordRestart+c.Key)
-		s.Out.Say(ctx, answerID(c.Key)+":failed", key, view.Note{
-			Text:    "The restart failed; the gateway runs on as before. " + mdtext.Literal(err.Error()),
-			ReplyTo: c.Message.ID,
-		})
+		s.forget(ctx, record)
+		s.say(ctx, answer+":failed", r, "The restart failed; the gateway runs on as before. "+mdtext.Literal(err.Error()))
 	}
 	return commands.Note{}, nil // the new process reports
+}
+
+// say replies with a text, which is Markdown, to the command that a record is of.
+func (s *restarts) say(ctx context.Context, id string, r restartRecord, text string) {
+	note := view.Note{
+		Text:    text,
+		ReplyTo: r.ReplyTo,
+	}
+	s.Out.Say(ctx, id, r.Channel, note)
+}
+
+func (s *restarts) forget(ctx context.Context, record string) {
+	s.Records.Forget(ctx, "the record of a restart", record)
 }
 
 // ReportRestart notifies the chats that requested a restart.
 func (s *restarts) ReportRestart(ctx context.Context) {
 	err := records.Each(ctx, s.Records, records.RecordRestart, func(rest string, r restartRecord) {
-		text := fmt.Sprintf("Back after %s, version %s", mdtext.Duration(time.Since(r.At)), mdtext.Literal(s.Version))
-		if r.Version != s.Version {
-			text += ", before " + mdtext.Literal(r.Version)
-		}
-		s.Out.Say(ctx, "back:"+records.RecordRestart+rest, r.Channel, view.Note{
-			Text:    text + ". Agent: " + mdtext.Literal(s.Agent) + ".",
-			ReplyTo: r.ReplyTo,
-		})
-		s.Records.Forget(ctx, "the record of a restart", records.RecordRestart+rest)
+		record := records.RecordRestart + rest
+		s.say(ctx, "back:"+record, r, s.report(r))
+		s.forget(ctx, record)
 	})
 	s.Records.Error(ctx, "the chats that asked for a restart are not known", err)
+}
+
+// report says how long a restart took, and what runs now.
+func (s *restarts) report(r restartRecord) string {
+	took := time.Since(r.At)
+	text := "Back after " + mdtext.Duration(took) + ", version " + mdtext.Literal(s.Version)
+	if r.Version != s.Version {
+		text += ", before " + mdtext.Literal(r.Version)
+	}
+	return text + ". Agent: " + mdtext.Literal(s.Agent) + "."
 }

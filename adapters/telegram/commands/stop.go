@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"bareclaw/adapters/telegram/chats"
@@ -59,22 +58,68 @@ func (s *stops) stop(ctx context.Context, c Call) (commands.Note, error) {
 	switch {
 	case again && st.Turn != stop.Turn:
 		s.removeProgress(ctx, c)
-		if stop.Shown {
-			return commands.Note{}, nil
-		}
-		return commands.Note{Text: stoppedText + stop.Waiting}, nil
+		return stop.stopped(), nil
 	case st.Turn == "":
-		return commands.Note{Text: "Nothing is running." + commands.WaitingToo(st)}, nil
+		return says("Nothing is running." + commands.WaitingToo(st))
 	case !again && st.Since.After(c.ReceivedAt):
-		return commands.Note{Text: "What was running when you wrote /stop has ended. Something newer is running now; send /stop again to stop it."}, nil
+		return says("What was running when you wrote /stop has ended. Something newer is running now; send /stop again to stop it.")
 	case !again:
-		if stop, err = s.recordStop(ctx, c, st); err != nil {
+		stop, err = s.recordStop(ctx, c, st)
+		if err != nil {
 			return commands.Note{}, commands.Failed("record what to stop", err)
 		}
 	}
+	return s.interruptWithProgress(ctx, c, stop)
+}
+
+// stopped answers a command that is handled again when its turn has ended.
+func (s *stopRecord) stopped() commands.Note {
+	if s.Shown {
+		return commands.Note{}
+	}
+	return commands.Note{Text: stoppedText + s.Waiting}
+}
+
+// recordStop records the turn that runs as the one to be stopped.
+func (s *stops) recordStop(ctx context.Context, c Call, st core.ChannelStatus) (stopRecord, error) {
+	open, err := s.Messages.OpenMessages(ctx, chats.Name)
+	if err != nil {
+		return stopRecord{}, err
+	}
+	stop := stopRecord{
+		Turn:    st.Turn,
+		Asked:   time.Now(),
+		Shown:   delivers(open, &st),
+		Waiting: commands.WaitingToo(st),
+	}
+	ofCommand := records.Entry{
+		Key:   records.RecordStop + c.Key,
+		Value: stop,
+	}
+	ofTurn := records.Entry{
+		Key:   records.RecordStopped + string(stop.Turn),
+		Value: stop,
+	}
+	err = s.Records.Write(ctx, ofCommand, ofTurn)
+	return stop, err
+}
+
+// delivers reports whether the outcome of a channel's turn is delivered for one of the open messages.
+func delivers(open []core.Message, st *core.ChannelStatus) bool {
+	for i := range open {
+		m := &open[i]
+		if m.Deliver && m.Channel == st.Key && m.Turn == st.Turn {
+			return true
+		}
+	}
+	return false
+}
+
+// interruptWithProgress stops a turn, and shows in the meantime that the stop is under way.
+func (s *stops) interruptWithProgress(ctx context.Context, c Call, stop stopRecord) (commands.Note, error) {
 	slow := s.Work.Start(func(pause context.Context) {
-		if wait.Sleep(pause, stopShown) == nil { // with ctx, not pause: Cancel must not cut the recording short
-			s.Out.Say(ctx, progressID(c), c.Address.Key(), view.Note{Text: "Stopping…", ReplyTo: c.Message.ID})
+		if wait.Sleep(pause, stopShown) == nil {
+			s.sayProgress(ctx, c) // with ctx, not pause: Cancel must not cut the recording short
 		}
 	})
 	defer slow.Cancel(ctx) // also after a panic
@@ -86,22 +131,27 @@ func (s *stops) stop(ctx context.Context, c Call) (commands.Note, error) {
 	return n, err
 }
 
-func (s *stops) recordStop(ctx context.Context, c Call, st core.ChannelStatus) (stopRecord, error) {
-	open, err := s.Messages.OpenMessages(ctx, chats.Name)
-	if err != nil {
-		return stopRecord{}, err
-	}
-	stop := stopRecord{Turn: st.Turn, Asked: time.Now(), Waiting: commands.WaitingToo(st)}
-	stop.Shown = slices.ContainsFunc(open, func(m core.Message) bool { return m.Channel == st.Key && m.Turn == st.Turn && m.Deliver })
-	return stop, s.Records.Write(ctx, records.Entry{Key: records.RecordStop + c.Key, Value: stop}, records.Entry{Key: records.RecordStopped + string(stop.Turn), Value: stop})
-}
-
+// progressID is the id of the message that says that a stop is under way.
 func progressID(c Call) string { return "stopping:" + c.Key }
 
-func (s *stops) removeProgress(ctx context.Context, c Call) {
-	if s.Out.Recorded(ctx, progressID(c)) {
-		s.Out.Edit(ctx, "edit:"+progressID(c), c.Address.Key(), outbox.Edit{Of: progressID(c), Remove: true})
+func (s *stops) sayProgress(ctx context.Context, c Call) {
+	progress := view.Note{
+		Text:    "Stopping…",
+		ReplyTo: c.Message.ID,
 	}
+	s.Out.Say(ctx, progressID(c), c.Address.Key(), progress)
+}
+
+func (s *stops) removeProgress(ctx context.Context, c Call) {
+	id := progressID(c)
+	if !s.Out.Recorded(ctx, id) {
+		return
+	}
+	removal := outbox.Edit{
+		Of:     id,
+		Remove: true,
+	}
+	s.Out.Edit(ctx, "edit:"+id, c.Address.Key(), removal)
 }
 
 // interrupt stops a turn, and returns the result unless the outcome contains the result.
@@ -113,34 +163,38 @@ func (s *stops) interrupt(ctx context.Context, key core.ChannelKey, stop stopRec
 	case stop.Shown && err == nil:
 		return commands.Note{}, nil
 	case errors.Is(err, core.ErrNothingRuns), errors.Is(err, core.ErrNotFound):
-		return commands.Note{Text: commands.EndedByItself + stop.Waiting}, nil
+		return says(commands.EndedByItself + stop.Waiting)
 	case errors.Is(err, core.ErrUnwritten):
-		return commands.Note{Text: commands.StoppedUnwritten}, nil
+		return says(commands.StoppedUnwritten)
 	case err != nil:
 		return commands.Note{}, commands.Failed("stop the turn", err)
 	}
-	return commands.Note{Text: commands.Stopped(hit.Took) + stop.Waiting}, nil
+	return says(commands.Stopped(hit.Took) + stop.Waiting)
 }
 
 // StoppedText returns the text of an outcome whose turn was stopped by a command; empty
 // for other outcomes.
 func (s *stops) StoppedText(ctx context.Context, m *core.Message) (string, error) {
-	if m.Reply.State != core.Cancelled || m.Reply.Code != core.CodeInterrupted || m.Turn == "" {
+	reply := &m.Reply
+	if reply.State != core.Cancelled || reply.Code != core.CodeInterrupted || m.Turn == "" {
 		return "", nil
 	}
 	var stop stopRecord
-	if ok, err := s.Records.Get(ctx, records.RecordStopped+string(m.Turn), &stop); !ok || err != nil {
+	found, err := s.Records.Get(ctx, records.RecordStopped+string(m.Turn), &stop)
+	if err != nil || !found {
 		return "", err
 	}
-	text := commands.Stopped(m.EndedAt.Sub(stop.Asked))
-	if m.Reply.Done != "" {
-		text += " Done before that: " + mdtext.Literal(m.Reply.Done) + "."
+	took := m.EndedAt.Sub(stop.Asked)
+	text := commands.Stopped(took)
+	if reply.Done != "" {
+		text += " Done before that: " + mdtext.Literal(reply.Done) + "."
 	}
 	return text + stop.Waiting, nil
 }
 
 func (s *stops) tapStop(ctx context.Context, t chats.Tap) string {
-	answer := s.stopTurn(ctx, t.Address.Key(), core.TurnID(t.Arg))
+	turn := core.TurnID(t.Arg)
+	answer := s.stopTurn(ctx, t.Address.Key(), turn)
 	if answer == stopTooLate {
 		s.Live.DeleteStray(ctx, t.Address, t.Message)
 	}
@@ -166,8 +220,13 @@ func (s *stops) stopTurn(ctx context.Context, key core.ChannelKey, turn core.Tur
 
 // DraftStopped stops the turn whose draft a user has stopped.
 func (s *stops) DraftStopped(ctx context.Context, m *models.MessageGenerationStopped) {
-	key := chats.Address{Chat: m.Chat.ID, Thread: m.MessageThreadID}.Key()
-	if turn := s.Live.Running(key); turn != "" && live.DraftOf(turn) == m.DraftID {
+	address := chats.Address{
+		Chat:   m.Chat.ID,
+		Thread: m.MessageThreadID,
+	}
+	key := address.Key()
+	turn := s.Live.Running(key)
+	if turn != "" && live.DraftOf(turn) == m.DraftID {
 		s.stopTurn(ctx, key, turn)
 	}
 }

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -11,7 +12,11 @@ import (
 )
 
 // levels describe how much is shown while Claude works.
-var levels = [...]string{"answers only", "answers, and what Claude is doing", "everything that Claude does and says"}
+var levels = [...]string{
+	"answers only",
+	"answers, and what Claude is doing",
+	"everything that Claude does and says",
+}
 
 // A verbosity shows and sets how much chats show while Claude works.
 type verbosity struct{ records *records.Store }
@@ -27,14 +32,14 @@ func (v verbosity) command() commands.Command {
 }
 
 func (v verbosity) show(ctx context.Context, c commands.Call) (commands.Note, error) {
-	return verboseNote("Shown here", v.records.Verbosity(ctx, c.Channel)), nil
+	level := v.records.Verbosity(ctx, c.Channel)
+	return verboseNote("Shown here", level), nil
 }
 
 func (v verbosity) set(ctx context.Context, c commands.Call) (commands.Note, error) {
 	level := slices.Index([]string{"0", "1", "2"}, c.Arg)
 	if level < 0 {
-		return commands.Note{Text: mdtext.Literal(mdtext.Brief(c.Arg, 100)) + " is not a level. Write /verbose 0 (" + levels[0] +
-			"), 1 (" + levels[1] + ") or 2 (" + levels[2] + ")."}, nil
+		return badLevel(c.Arg), nil
 	}
 	if err := v.records.SetVerbosity(ctx, c.Channel, level); err != nil {
 		return commands.Note{}, commands.Failed("record the setting", err)
@@ -42,11 +47,23 @@ func (v verbosity) set(ctx context.Context, c commands.Call) (commands.Note, err
 	return verboseNote("From now on", level), nil
 }
 
+func badLevel(arg string) commands.Note {
+	quoted := mdtext.Literal(mdtext.Brief(arg, 100))
+	text := fmt.Sprintf("%s is not a level. Write /verbose 0 (%s), 1 (%s) or 2 (%s).", quoted, levels[0], levels[1], levels[2])
+	return commands.Note{Text: text}
+}
+
+// verboseNote says what is shown, with a choice for each level.
 func verboseNote(when string, level int) commands.Note {
-	n := commands.Note{Text: when + ": " + levels[level] + ". Tap 0, 1 or 2 to change that.", Columns: len(levels)}
+	var choices []commands.Choice
 	for i := range levels {
 		text := strconv.Itoa(i)
-		n.Choices = append(n.Choices, commands.Marked(text, "/verbose "+text, i == level))
+		choice := commands.Marked(text, "/verbose "+text, i == level)
+		choices = append(choices, choice)
 	}
-	return n
+	return commands.Note{
+		Text:    when + ": " + levels[level] + ". Tap 0, 1 or 2 to change that.",
+		Choices: choices,
+		Columns: len(choices),
+	}
 }
