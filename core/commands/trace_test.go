@@ -12,14 +12,40 @@ import (
 // TestTraceIsInOrder: what has happened is told in the order of time, whoever has recorded it.
 func TestTraceIsInOrder(t *testing.T) {
 	t.Parallel()
-	at := func(seconds int) time.Time { return time.Date(2030, 1, 1, 13, 2, seconds, 0, time.Local) }
-	trace := timeline(core.Trace{
-		Message: core.Message{State: core.Answered, ReceivedAt: at(1), EndedAt: at(29)},
-		Turn:    &core.Turn{BegunAt: at(2), Marks: []core.Mark{{What: "handed", At: at(2)}, {What: "first_event", At: at(20)}}},
-		Approvals: []core.Approval{
-			{Tool: "Bash", State: core.ApprovalAllowed, DecidedAt: at(15)},
+	at := func(second int) time.Time {
+		return time.Date(2030, 1, 1, 13, 2, second, 0, time.Local)
+	}
+	message := core.Message{
+		State:      core.Answered,
+		ReceivedAt: at(1),
+		EndedAt:    at(29),
+	}
+	turn := &core.Turn{
+		BegunAt: at(2),
+		Marks: []core.Mark{
+			{What: "handed", At: at(2)},
+			{What: "first_event", At: at(20)},
 		},
-		Deliveries: []core.Delivery{{Kind: core.DeliverApproval, State: core.DeliverySent, EndedAt: at(13)}, {Kind: core.DeliverReply, State: core.DeliveryPending}},
+	}
+	approval := core.Approval{
+		Tool:      "Bash",
+		State:     core.ApprovalAllowed,
+		DecidedAt: at(15),
+	}
+	question := core.Delivery{
+		Kind:    core.DeliverApproval,
+		State:   core.DeliverySent,
+		EndedAt: at(13),
+	}
+	reply := core.Delivery{
+		Kind:  core.DeliverReply,
+		State: core.DeliveryPending,
+	}
+	trace := timeline(core.Trace{
+		Message:    message,
+		Turn:       turn,
+		Approvals:  []core.Approval{approval},
+		Deliveries: []core.Delivery{question, reply},
 	})
 	times := regexp.MustCompile(`13:02:\d\d`).FindAllString(trace, -1)
 	if want := []string{"13:02:01", "13:02:02", "13:02:13", "13:02:15", "13:02:20", "13:02:29"}; !slices.Equal(times, want) {
