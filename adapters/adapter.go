@@ -13,8 +13,8 @@ import (
 	"bareclaw/core/config"
 )
 
-// A Kind is a kind of channels, and the adapter that serves them. Kept, NewConversation, Check and
-// Setup may be left out.
+// A Kind is a kind of channels, and the adapter that serves them. Place, Kept, NewConversation, Check
+// and Setup may be left out.
 type Kind struct {
 	// Name is the name of the adapter: a word in lower case.
 	Name string
@@ -22,12 +22,16 @@ type Kind struct {
 	Title string
 	// Prefix begins the keys of the channels.
 	Prefix string
-	// Place says what a channel is: "a chat of the service".
+	// Place says what a channel is: "a chat of the service". The agent is told, so that it can push
+	// there.
 	Place string
 	// Kept says what is left of a channel that was removed: a sentence.
 	Kept string
 	// NewConversation is the command by which a person on a channel begins a new conversation.
 	NewConversation string
+	// HealthMember says that GET /health has the adapter's facts also as a member of its name, for
+	// clients of an earlier version.
+	HealthMember bool
 
 	// IsConfigured reports whether the adapter is to run.
 	IsConfigured func(config.Config) bool
@@ -67,7 +71,8 @@ type Adapter interface {
 	Run(ctx context.Context) error
 	// Close releases what the adapter holds, after Run.
 	Close()
-	// CheckRecipient reports why nothing may be sent to a channel; nil if something may.
+	// CheckRecipient reports why nothing may be sent to a channel; nil if something may. Schedules
+	// ask before they send.
 	CheckRecipient(ctx context.Context, channel core.ChannelKey) error
 	// Health returns the adapter's present state.
 	Health() Health

@@ -17,10 +17,12 @@ import (
 func findings(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
+	files := sources(t, "internal/cli/doctor")
 	for _, k := range kinds.All() {
 		found[k.Name+"_off"] = "warning" // named by the kind of channels
+		files = append(files, sources(t, "adapters/"+k.Name)...)
 	}
-	for _, f := range slices.Concat(sources(t, "internal/cli/doctor"), sources(t, "adapters/telegram")) {
+	for _, f := range files {
 		ast.Inspect(f, func(n ast.Node) bool {
 			call, isCall := n.(*ast.CallExpr)
 			if !isCall || len(call.Args) != 4 {

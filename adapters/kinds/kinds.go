@@ -7,6 +7,7 @@ import (
 	"bareclaw/adapters"
 	"bareclaw/adapters/telegram"
 	"bareclaw/core"
+	"bareclaw/core/config"
 )
 
 // All returns the kinds of channels that people can have.
@@ -26,14 +27,13 @@ func Of(channel core.ChannelKey) adapters.Kind {
 	return adapters.Kind{}
 }
 
-// Places says which channels are those of people: "A channel tg-… is a chat of the service."
-func Places() string {
-	var b strings.Builder
+// Places says which channels people have on a gateway: "A channel tg-… is a chat of the service."
+func Places(c config.Config) string {
+	var places []string
 	for _, k := range All() {
-		if b.Len() > 0 {
-			b.WriteByte(' ')
+		if k.Place != "" && k.IsConfigured(c) {
+			places = append(places, "A channel "+k.Prefix+"… is "+k.Place+".")
 		}
-		b.WriteString("A channel " + k.Prefix + "… is " + k.Place + ".")
 	}
-	return b.String()
+	return strings.Join(places, " ")
 }

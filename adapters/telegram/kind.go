@@ -18,6 +18,7 @@ func Kind() adapters.Kind {
 		Place:           "a Telegram chat",
 		Kept:            "A Telegram chat stays paired with the bot: its next message begins the channel anew.",
 		NewConversation: "/new",
+		HealthMember:    true,
 		IsConfigured:    func(c config.Config) bool { return c.Telegram.Token.IsSet() },
 		New:             open,
 		Check:           checkBot,

@@ -58,7 +58,7 @@ func (c *catalog) add(source Source, all []Tool) error {
 func (c *catalog) replace(l *List, all []Tool) error {
 	i := slices.IndexFunc(c.providers, func(p provider) bool { return p.list == l })
 	if i < 0 {
-		return fmt.Errorf("the list of %s tools is no source of the registry", l.name)
+		return fmt.Errorf("the list of %s tools is not a source of the registry", l.name)
 	}
 	return c.set(&c.providers[i], all)
 }

@@ -63,7 +63,7 @@ func (a *adapter) stop(stopReason) error {
 
 func (a *adapter) health(h *api.Health) {
 	now := a.Adapter.Health()
-	h.AddPart(api.Part{Name: a.kind.Name, Ready: now.Ready, Problem: now.Problem, Facts: now.Facts, Member: true})
+	h.AddPart(api.Part{Name: a.kind.Name, Ready: now.Ready, Problem: now.Problem, Facts: now.Facts, Member: a.kind.HealthMember})
 }
 
 // serve runs the adapter until ctx ends.

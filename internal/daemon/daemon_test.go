@@ -24,7 +24,14 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func TestSystemPrompt(t *testing.T) {
 	t.Parallel()
 	const golden = "testdata/prompt.golden"
-	got := systemPrompt("/home/ann/it's here/bareclaw", "/home/ann/src/bareclaw", "/home/ann/.config/bareclaw/notes.md", true) + "\n"
+	p := systemPrompt{
+		program: "/home/ann/it's here/bareclaw",
+		source:  "/home/ann/src/bareclaw",
+		builds:  true,
+		notes:   "/home/ann/.config/bareclaw/notes.md",
+		places:  "A channel tg-… is a Telegram chat.",
+	}
+	got := p.text() + "\n"
 	if *update {
 		check.OK(t, os.WriteFile(golden, []byte(got), 0o600))
 	}
@@ -33,10 +40,12 @@ func TestSystemPrompt(t *testing.T) {
 	if got != string(want) {
 		t.Errorf("the prompt is\n%s\nwant\n%s\n(-update writes it)", got, want)
 	}
-	if as := systemPrompt("bareclaw", "/src", "notes", false); !strings.Contains(as, "bareclaw upgrade --from /src") {
+	p.source, p.builds = "/src", false
+	if as := p.text(); !strings.Contains(as, "bareclaw' upgrade --from /src") {
 		t.Errorf("where a restart does not build, the prompt does not say how a changed source applies:\n%s", as)
 	}
-	if without := systemPrompt("bareclaw", "", "notes", false); strings.Contains(without, "source is in") {
+	p.source = ""
+	if without := p.text(); strings.Contains(without, "source is in") {
 		t.Errorf("a source is told of where there is none:\n%s", without)
 	}
 	for _, tool := range gateway.Tools(gateway.Options{}) {

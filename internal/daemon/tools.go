@@ -51,7 +51,7 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 			Messages:      e.manager.Lookup,
 			Turns:         e.ledger,
 			Push:          &t.push,
-			Places:        kinds.Places(),
+			Places:        kinds.Places(t.cfg),
 			Schedules:     scheduler,
 			Inert:         claude.Inert,
 			Restart:       restart,

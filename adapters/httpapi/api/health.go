@@ -124,6 +124,14 @@ func NewTools(sources map[string]int) *Tools {
 	}
 }
 
+// Count returns the number of tools of all sources.
+func (t *Tools) Count() (n int) {
+	for _, of := range t.Sources {
+		n += of
+	}
+	return n
+}
+
 // A ToolRunner is the tool host, the process that runs built-in and dynamic tools. Status is
 // running, starting or failed.
 type ToolRunner struct {

@@ -45,7 +45,7 @@ func checkTools(ctx context.Context, r *report) {
 	}
 	if h, err := r.health(); err == nil && h.Tools != nil && h.Tools.Host.Healthy { // else checkGateway reports what is wrong
 		r.ok("The tool host (pid %d) runs; there are %d tools, %d of them from files.",
-			h.Tools.Host.PID, h.Tools.Gateway+h.Tools.Builtin+h.Tools.Dynamic, h.Tools.Dynamic)
+			h.Tools.Host.PID, h.Tools.Count(), h.Tools.Dynamic)
 	}
 }
 

@@ -60,8 +60,8 @@ func rooms() []room {
 			"the client knows core's updates and the configuration, not the server"},
 		{"adapters/httpapi/metrics", strings.Fields(`core core/lanes core/schedule`),
 			"metrics know what they count, no adapter"},
-		{"adapters/kinds", strings.Fields(`adapters adapters/telegram core`),
-			"the list of adapters knows each of them, nothing else"},
+		{"adapters/kinds", strings.Fields(`adapters adapters/telegram core core/config`),
+			"the list of adapters knows each of them, and finds those that are configured"},
 		{"adapters/telegram", strings.Fields(`adapters adapters/httpapi/metrics adapters/telegram/approvals adapters/telegram/base adapters/telegram/botapi
 				adapters/telegram/chats adapters/telegram/commands adapters/telegram/inbound adapters/telegram/live
 				adapters/telegram/markdown adapters/telegram/media adapters/telegram/media/sendfile adapters/telegram/outbox
