@@ -91,6 +91,9 @@ func (m *manager) create(ctx context.Context, c tools.Call, args createArgs) (to
 	if t, _ := m.offer.find(args.Name); t.File != name {
 		return tools.Result{}, errors.New("the tool is written, but cannot be loaded; worker_status says why (lastError)")
 	}
+	if t, _ := m.registry.Find(args.Name); t.Source != api.Dynamic {
+		return tools.Result{}, fmt.Errorf("the tool is written, but left out, because a tool of the source %s has its name; delete it, and choose another name", t.Source)
+	}
 	return tools.Result{Text: fmt.Sprintf("Tool '%s' created successfully. Call it now: %s with name %q.", args.Name, tools.CallName, args.Name)}, nil
 }
 

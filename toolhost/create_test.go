@@ -1,6 +1,7 @@
 package toolhost
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -138,6 +139,30 @@ func TestCreateRefused(t *testing.T) {
 	big := "/*" + strings.Repeat("<", 1<<20-1000) + "*/ return 'big'"
 	r.gives("dynamic_tool_create", creation(t, "big", big), `Tool 'big' created successfully. Call it now: tool_call with name "big".`)
 	r.gives("big", `{}`, "big")
+}
+
+// TestCreateTakenName: the name of a tool of another source, which comes before, is told.
+func TestCreateTakenName(t *testing.T) {
+	t.Parallel()
+	r := prepare(t)
+	other := tools.NewList("other")
+	registry, err := tools.NewRegistry(tools.Options{
+		Log:     r.o.Log,
+		Sources: append([]tools.Source{tools.Dispatchers(), other}, r.Sources()...),
+	})
+	check.OK(t, err)
+	check.OK(t, other.Replace([]tools.Tool{{
+		Name:  "taken",
+		Input: json.RawMessage(`{"type":"object"}`),
+		Handle: func(context.Context, tools.Call) (tools.Result, error) {
+			return tools.Result{Text: "the other"}, nil
+		},
+	}}))
+	r.registry = registry
+	r.settle()
+	r.refuses("dynamic_tool_create", creation(t, "taken", "return 1"), "left out, because a tool of the source other has its name")
+	r.gives("taken", `{}`, "the other")
+	r.gives("dynamic_tool_create", creation(t, "free", "return 1"), `Tool 'free' created successfully. Call it now: tool_call with name "free".`)
 }
 
 // TestReservedInFiles: a file cannot take a name of the gateway either.

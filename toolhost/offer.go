@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,7 +73,8 @@ func (o *offer) refresh(ctx context.Context, c *child) error {
 		offered[d.Name] = d
 	}
 	all := map[*tools.List][]tools.Tool{o.builtin: nil, o.dynamic: nil}
-	for name, d := range offered {
+	for _, name := range slices.Sorted(maps.Keys(offered)) {
+		d := offered[name]
 		list := o.builtin
 		if d.File != "" {
 			list = o.dynamic

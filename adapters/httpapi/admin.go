@@ -189,7 +189,13 @@ func (s *Server) observe(res *response, method string, took time.Duration) {
 	s.requests.WithLabelValues(method, res.route, status).Observe(took.Seconds())
 }
 
-func (a *admin) metrics(w *response, _ *http.Request) (any, error) {
+func (a *admin) metrics(w *response, r *http.Request) (any, error) {
+	select {
+	case a.scrapes <- struct{}{}:
+		defer func() { <-a.scrapes }()
+	case <-r.Context().Done(): // clients that do not wait must not have scrapes pile up
+		return nil, context.Cause(r.Context())
+	}
 	text, err := metrics.Text(a.registry)
 	if err != nil {
 		a.Log.Error("not all metrics are collected", "err", err)
@@ -197,13 +203,13 @@ func (a *admin) metrics(w *response, _ *http.Request) (any, error) {
 	return nil, w.bytes(http.StatusOK, metrics.ContentType, text)
 }
 
-// writeMetrics writes what the API knows of the gateway.
+// writeMetrics writes what the API knows of the gateway. It reads nothing more once the server drains.
 func (s *shared) writeMetrics(w *metrics.Writer) {
 	own := s.Health()
 	w.Gauge("bareclaw_build_info", "Which build this is; always 1.", 1, "go", runtime.Version(), "version", own.Version)
 	const spares = "Sessions that wait for a new channel: ready ones, and how many are wanted."
 	w.Gauge("bareclaw_warm_spares", spares, float64(own.Spares.Ready), "state", "ready")
 	w.Gauge("bareclaw_warm_spares", spares, float64(own.Spares.Wanted), "state", "wanted")
-	metrics.WriteTotals(context.Background(), w, s.Core.Channels, s.Core.History, s.Log)
-	metrics.WriteSchedules(context.Background(), w, s.Schedules, s.Log)
+	metrics.WriteTotals(s.lifecycle, w, s.Core.Channels, s.Core.History, s.Log)
+	metrics.WriteSchedules(s.lifecycle, w, s.Schedules, s.Log)
 }

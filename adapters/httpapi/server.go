@@ -115,7 +115,14 @@ func New(o Options) *Server {
 		lifecycle: l,
 		handover:  &handover{lifecycle: l, log: o.Log, settled: make(chan struct{})},
 	}
-	sh := &shared{Options: o, lifecycle: l, requests: s.requests, refusals: s.refusals, contents: make(chan struct{}, maxContentReads)}
+	sh := &shared{
+		Options:   o,
+		lifecycle: l,
+		requests:  s.requests,
+		refusals:  s.refusals,
+		contents:  make(chan struct{}, maxContentReads),
+		scrapes:   make(chan struct{}, 1),
+	}
 	own := []prometheus.Collector{s.requests, metrics.Func(s.refusals.writeMetrics), metrics.Func(sh.writeMetrics)}
 	sh.registry = metrics.NewRegistry(slices.Concat(own, o.Metrics)...)
 	all := routes(sh)
@@ -140,6 +147,7 @@ type shared struct {
 	registry  *prometheus.Registry // of all metrics
 	refusals  *refusals
 	contents  chan struct{} // has an entry for each content being read
+	scrapes   chan struct{} // has an entry while metrics are collected
 }
 
 // Serve serves the API on a TCP listener, behind all checks, until Shutdown or HandOver, and

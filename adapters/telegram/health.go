@@ -114,7 +114,7 @@ func (h *health) name() string {
 	return h.bot
 }
 
-// report returns what the health knows of a state.
+// report returns the state as far as the poller knows it.
 func (h *health) report() state {
 	h.mu.Lock()
 	s := state{

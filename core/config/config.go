@@ -19,8 +19,8 @@ package config
 // (Decode) and describes good values (Accepted). The tag "default" is the value of a variable unset
 // or empty, and "unset" describes a default that depends on the machine. "secret" marks a setting
 // whose value nobody sees. "harmless" marks a setting that runs no programs, and says neither who
-// may reach the gateway nor where files are read and written. "needs" names the setting that must
-// not be empty if this one is set. The first paragraph of a field's comment is the field's row in
+// may reach the gateway nor where files are read and written. "admits" names the setting that says whom
+// this one lets in, and must not be empty then. The first paragraph of a field's comment is the field's row in
 // docs/settings.md; .env.example has the whole comment.
 type Config struct {
 	HTTP      HTTP

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -171,6 +172,9 @@ func TestTags(t *testing.T) {
 		}
 		if (s.Default == "") == (s.field.Tag.Get("unset") == "") {
 			t.Errorf("%s: give a default, or describe the value of the unset variable", s.Name)
+		}
+		if admits := Requirement(s.Name); admits != "" && !slices.ContainsFunc(settings(), func(s setting) bool { return s.Name == admits }) {
+			t.Errorf("%s: there is no setting %s", s.Name, admits)
 		}
 	}
 }

@@ -182,7 +182,7 @@ func resolveWith(decode func(*reading) error, texts map[string]string, m machine
 	}
 	r.resolveDirectories()
 	r.checkAccess()
-	r.checkNeeds()
+	r.checkAdmitted()
 	return r.config, r.problems
 }
 
@@ -216,8 +216,8 @@ func (r *resolver) checkAccess() {
 	}
 }
 
-// checkNeeds refuses settings that need another one to say who may run commands.
-func (r *resolver) checkNeeds() {
+// checkAdmitted refuses settings that let people in without the setting that says whom.
+func (r *resolver) checkAdmitted() {
 	for _, s := range settings() {
 		needs := Requirement(s.Name)
 		if needs != "" && r.texts[s.Name] != "" && r.texts[needs] == "" {
@@ -263,7 +263,7 @@ func (r *resolver) resolveDirectories() {
 func Requirement(name string) string {
 	for _, s := range settings() {
 		if s.Name == name {
-			return s.field.Tag.Get("needs")
+			return s.field.Tag.Get("admits")
 		}
 	}
 	return ""

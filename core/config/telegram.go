@@ -11,7 +11,7 @@ import (
 // Telegram holds the settings of the Telegram adapter.
 type Telegram struct {
 	// Token is the token of your Telegram bot, which switches Telegram on.
-	Token BotToken `envconfig:"BARECLAW_TELEGRAM_TOKEN" secret:"true" unset:"none" needs:"BARECLAW_ALLOWED_USERS"`
+	Token BotToken `envconfig:"BARECLAW_TELEGRAM_TOKEN" secret:"true" unset:"none" admits:"BARECLAW_ALLOWED_USERS"`
 	// AllowedUsers are the numeric ids of the users that the bot listens to. A bot token
 	// requires at least one.
 	//

@@ -34,7 +34,8 @@ type Clash struct {
 
 // String describes the clash in a sentence without an end.
 func (c Clash) String() string {
-	return fmt.Sprintf("the %s tool %q is left out: %q, a %s tool, has that name", c.Source, c.Tool, c.Other, c.OtherSource)
+	return fmt.Sprintf("the %s tool %q is left out, because the %s tool %q has its name for Claude, %s",
+		c.Source, c.Tool, c.OtherSource, c.Other, shown(c.Other))
 }
 
 // clone returns a copy that can be changed.
@@ -84,8 +85,8 @@ func (c *catalog) set(p *provider, all []Tool) error {
 	return nil
 }
 
-// argsOf returns the schema of a tool's arguments, which is compiled once for all tools that have it one
-// after the other.
+// argsOf returns the schema of a tool's arguments: that of the present tool of the name, which may be
+// compiled already, unless the arguments have changed.
 func (c *catalog) argsOf(t *Tool) *Schema {
 	before, ok := c.tools[t.Name]
 	if ok && bytes.Equal(before.Input, t.Input) {

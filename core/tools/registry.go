@@ -46,7 +46,7 @@ type Registry struct {
 }
 
 // NewRegistry returns a registry with the first tools of its sources. The error says which of them is
-// unfit, or has the name of another one.
+// unfit, or has the name of another one: only tools that come later may clash.
 func NewRegistry(o Options) (*Registry, error) {
 	r := &Registry{
 		log:    o.Log,

@@ -38,7 +38,8 @@ type fixed struct {
 	tools []Tool
 }
 
-// Fixed returns a source whose tools do not change.
+// Fixed returns a source whose tools do not change. None of them may have the name of a tool of another
+// such source.
 func Fixed(name string, all ...Tool) Source { return &fixed{name, all} }
 
 // Name implements Source.

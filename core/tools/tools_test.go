@@ -62,7 +62,7 @@ func TestSources(t *testing.T) {
 		t.Errorf("the tools by source: %v", n)
 	}
 	o.Sources = append(o.Sources, Fixed("other", echo("a")))
-	if _, err := NewRegistry(o); err == nil || !strings.Contains(err.Error(), `"a", a worker tool, has that name`) {
+	if _, err := NewRegistry(o); err == nil || !strings.Contains(err.Error(), `the worker tool "a" has its name`) {
 		t.Errorf("two sources have a tool of the same name: %v", err)
 	}
 	if err := NewList("alone").Replace(nil); err == nil {

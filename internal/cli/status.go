@@ -173,7 +173,7 @@ func gatewayFacts(h *api.Health, pid int, address string, now time.Time) *comman
 			redUnless(h.Ledger.Balanced))
 	}
 	if tools := h.Tools; tools != nil {
-		says := toolCounts(tools.Sources)
+		says := toolCounts(tools.BySource())
 		if !tools.Host.Healthy {
 			says += ", tool host " + tools.Host.Status
 		}

@@ -33,7 +33,7 @@ type part struct {
 	stop func(why stopReason) error
 	// health adds the part's problems and facts to the gateway's health.
 	health func(*api.Health)
-	// metrics adds the part's metrics.
+	// metrics collect what the part counts, and must not block.
 	metrics []prometheus.Collector
 	// mounts are what the part serves over HTTP.
 	mounts []httpapi.Mount

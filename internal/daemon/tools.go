@@ -149,7 +149,7 @@ func (t *toolsPart) health(h *api.Health) {
 	}
 	h.Problems = append(h.Problems, now.Problems()...)
 	for _, clash := range t.registry.Clashes() {
-		h.Problems = append(h.Problems, "There are two tools of one name: "+clash.String()+".")
+		h.Problems = append(h.Problems, "Two tools have one name: "+clash.String()+".")
 	}
 }
 

@@ -124,9 +124,21 @@ func NewTools(sources map[string]int) *Tools {
 	}
 }
 
+// BySource returns the numbers of tools by source, also of a gateway of an earlier version.
+func (t *Tools) BySource() map[string]int {
+	if t.Sources != nil {
+		return t.Sources
+	}
+	return map[string]int{
+		"gateway": t.Gateway,
+		"builtin": t.Builtin,
+		"dynamic": t.Dynamic,
+	}
+}
+
 // Count returns the number of tools of all sources.
 func (t *Tools) Count() (n int) {
-	for _, of := range t.Sources {
+	for _, of := range t.BySource() {
 		n += of
 	}
 	return n

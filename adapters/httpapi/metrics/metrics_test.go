@@ -68,7 +68,7 @@ func TestOneBadMetric(t *testing.T) {
 	t.Parallel()
 	text, err := Text(NewRegistry(Func(func(w *Writer) {
 		w.Gauge("good", "A metric.", 1)
-		w.Gauge("bad name", "A metric.", 1, "of", "\xff")
+		w.Gauge("bad", "A metric.", 1, "of", "\xff")
 	})))
 	if err == nil || !strings.Contains(string(text), "good 1\n") {
 		t.Errorf("%v, got\n%s", err, text)

@@ -186,6 +186,9 @@ func TestStoredLedgersOpen(t *testing.T) {
 			for _, line := range onlyIn(string(want), got) {
 				t.Errorf("it does not hold %s, which %s has", line, golden)
 			}
+			if got != string(want) && !t.Failed() {
+				t.Errorf("it holds the lines of %s in another order, or another number of times", golden)
+			}
 			if v, err := sqlite.Inspect(path); err != nil || v != sqlite.Program() {
 				t.Errorf("it is %+v, %v", v, err)
 			}

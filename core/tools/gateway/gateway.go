@@ -6,6 +6,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"bareclaw/core"
 	"bareclaw/core/tools"
@@ -81,7 +82,7 @@ func Tools(o Options) []tools.Tool {
 		},
 		{
 			Name:        "push_send",
-			Description: "Send a text or a file to the people of a channel, without an agent, also to your own channel before you are done. " + o.Places,
+			Description: strings.TrimSpace("Send a text or a file to the people of a channel, without an agent, also to your own channel before you are done. " + o.Places),
 			Input: object(`"channel":{"type":"string"},"text":{"type":"string","description":"Markdown; with a file, the caption."},`+
 				`"file":{"type":"string","description":"The path of a file."}`, "channel"),
 			Annotations: tools.Annotations{Title: "Send to people", Destructive: tools.No},
