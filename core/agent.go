@@ -239,6 +239,7 @@ type ToolRequest struct {
 	Message   json.RawMessage // a JSON-RPC request of MCP
 	At        time.Time       // when the host read the request; zero if unknown
 	Turn      TurnID          // running at the request; empty outside of turns
+	Depth     int             // that of the turn's deepest message
 }
 
 // A ToolCall is what became of a call of one of the gateway's tools.

@@ -86,6 +86,9 @@ type Submission struct {
 	CanAsk bool
 	// Deliver asks for a Delivery of the outcome by the adapter.
 	Deliver bool
+	// Depth is the number of agents that asked, each for the one before, until this message was sent; 0
+	// for a message of a person, a program or a schedule.
+	Depth int
 	// Decides is the approval decided by accepting the message, or nil.
 	Decides *Approval
 }
@@ -106,6 +109,7 @@ type Message struct {
 	RetryOf    MessageID     `json:"retry_of,omitempty"`
 	CanAsk     bool          `json:"can_ask,omitempty"`
 	Deliver    bool          `json:"deliver,omitempty"`
+	Depth      int           `json:"depth,omitempty"` // as in Submission
 	ReceivedAt time.Time     `json:"received_at,omitzero"`
 	Rank       int           `json:"rank,omitempty"` // waiting messages run by ascending Rank, then in order of acceptance; negative for a message put first
 	// Interrupts is the turn running at the arrival of a message with mode [Interrupt]. If

@@ -15,7 +15,6 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/tools"
 	"bareclaw/internal/testkit/check"
-	"bareclaw/internal/toolset"
 )
 
 func named(names ...string) (all []tools.Tool) {
@@ -30,7 +29,7 @@ func named(names ...string) (all []tools.Tool) {
 // few lets sessions use some tools.
 type few struct{ tools.Policy }
 
-func (few) Tools(core.ChannelKey) toolset.Set { return "a,b,c,d,e" }
+func (few) View(core.ChannelKey) tools.View { return tools.ViewOf("a,b,c,d,e") }
 
 // TestFollow holds that sessions get each change within 250 ms, a burst of changes once, and
 // only the tools that sessions may use. What Offer has offered does not come again.
@@ -43,7 +42,7 @@ func TestFollow(t *testing.T) {
 			Sources: []tools.Source{tools.Fixed("gateway", named("b", "hidden", "a")...), dynamic},
 		})
 		check.OK(t, err)
-		s := New(registry, "v1", slog.New(slog.DiscardHandler))
+		s := New(Options{Registry: registry, Name: Name, Version: "v1", Log: slog.New(slog.DiscardHandler)})
 		var published []string // names of the tools
 		var full atomic.Bool   // nothing can be published
 		publish := func() error {
@@ -90,11 +89,11 @@ func TestFollow(t *testing.T) {
 		want("{a} {b}", "{a} {b} {c}", "{a} {b}", "{a} {b} {e}")
 		cancel()
 		<-done
-		for set, want := range map[toolset.Set]string{"e,none_such": "[{e}]", toolset.All: "[{a} {b} {e} {hidden}]", toolset.None: "[]"} {
+		for view, want := range map[string]string{"e,none_such": "[{e}]", "all": "[{a} {b} {e} {hidden}]", "none": "[]"} {
 			var list struct{ Tools []struct{ Name string } }
-			check.OK(t, json.Unmarshal(s.Answers(set)[methodList], &list))
+			check.OK(t, json.Unmarshal(s.Answers(view)[methodList], &list))
 			if got := fmt.Sprint(list.Tools); got != want {
-				t.Errorf("sessions with the tools %s are offered %s, want %s", set, got, want)
+				t.Errorf("sessions with the view %s are offered %s, want %s", view, got, want)
 			}
 		}
 	})

@@ -46,7 +46,7 @@ func newProcessOf(t *testing.T, sources []tools.Source, names ...string) *proces
 	p.registry, err = tools.NewRegistry(tools.Options{Log: log, Sources: append(sources, p.tools)})
 	check.OK(t, err)
 	p.set(t, names...)
-	p.server = New(p.registry, "v1", log)
+	p.server = New(Options{Registry: p.registry, Name: Name, Version: "v1", Log: log})
 	p.server.Offer()
 	p.handler = p.server.Handler()
 	t.Cleanup(func() {
@@ -503,7 +503,7 @@ func TestQuietLog(t *testing.T) {
 	registry, err := tools.NewRegistry(tools.Options{Log: log})
 	check.OK(t, err)
 	p := &process{registry: registry}
-	p.server = New(p.registry, "v1", log)
+	p.server = New(Options{Registry: p.registry, Name: Name, Version: "v1", Log: log})
 	p.handler = p.server.Handler()
 	g := serve(t, p)
 	g.send(t, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)

@@ -31,9 +31,22 @@ const Name = toolset.Server
 // instructions tell a model what the server is for. claude reads at most 4,096 characters.
 const instructions = "Tools of the gateway that this conversation runs in. Search them with tool_search; call any of them with tool_call."
 
+// Options are what a server is made with. All but View are required.
+type Options struct {
+	Registry *tools.Registry
+	// View is what clients over HTTP see of the registry; the zero value is all of it. A session sees what
+	// its channel may use.
+	View    tools.View
+	Name    string // of the server, for clients and for claude
+	Version string // of the gateway
+	Log     *slog.Logger
+}
+
 // A Server offers the tools of a registry.
 type Server struct {
 	tools   *tools.Registry
+	view    tools.View
+	name    string
 	version string
 	log     *slog.Logger
 	sdk     *sdk.Server
@@ -49,19 +62,21 @@ type Server struct {
 const notOffered = -1
 
 // New returns a server without tools: Offer and Follow offer them.
-func New(registry *tools.Registry, version string, log *slog.Logger) *Server {
+func New(o Options) *Server {
 	s := &Server{
-		tools:   registry,
-		version: version,
-		log:     log,
-		changed: registry.Watch(),
+		tools:   o.Registry,
+		view:    o.View,
+		name:    o.Name,
+		version: o.Version,
+		log:     o.Log,
+		changed: o.Registry.Watch(),
 		latest:  notOffered,
 		offered: map[string]json.RawMessage{},
 	}
 	s.changed.Send() // the registry's tools are not offered yet
-	s.sdk = sdk.NewServer(&sdk.Implementation{Name: Name, Title: "BAREclaw", Version: version}, &sdk.ServerOptions{
+	s.sdk = sdk.NewServer(&sdk.Implementation{Name: o.Name, Title: "BAREclaw", Version: o.Version}, &sdk.ServerOptions{
 		Instructions: instructions,
-		Logger:       quiet(log),
+		Logger:       quiet(o.Log),
 		PageSize:     maxTools,
 		// There are neither prompts nor resources. Clients that ask all the same need an answer.
 		CompletionHandler: func(context.Context, *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
@@ -97,7 +112,7 @@ func (s *Server) wantsAll(method string, r sdk.Request) bool {
 		return method == methodList
 	}
 	_, known := s.tools.Find(call.Params.Name)
-	return !known
+	return !known && s.view.Has(call.Params.Name)
 }
 
 // awaitTools waits until all tools are known. The error says why a call cannot be carried out.
@@ -116,7 +131,7 @@ func (s *Server) awaitTools(ctx context.Context, r sdk.Request) error {
 	case err != nil:
 		return err
 	}
-	return s.tools.Unknown(call.Params.Name, "")
+	return s.tools.Unknown(call.Params.Name, s.view)
 }
 
 // quiet returns a log for the SDK, whose words are about what clients do: nobody must act on them.
@@ -185,7 +200,7 @@ func (s *Server) update() {
 		return
 	}
 	offered := map[string]json.RawMessage{}
-	for _, t := range s.tools.List() {
+	for _, t := range s.tools.List(s.view) {
 		described := describe(&t)
 		offered[t.Name] = encode(described)
 		if !bytes.Equal(s.offered[t.Name], offered[t.Name]) {
@@ -213,17 +228,17 @@ func (s *Server) offer(t *sdk.Tool) {
 	}
 }
 
-// Answers returns the answers of session hosts, by method, for sessions with a set of tools; for no
-// choice, with the gateway's own set.
-func (s *Server) Answers(set toolset.Set) map[string]json.RawMessage {
+// Answers returns the answers of session hosts, by method, for sessions with the view that has a name;
+// for "", with the gateway's own view.
+func (s *Server) Answers(view string) map[string]json.RawMessage {
 	listed := []*sdk.Tool{}
-	for _, t := range s.tools.ListOf(set) {
+	for _, t := range s.tools.List(s.tools.Named(view)) {
 		listed = append(listed, describe(&t))
 	}
 	return map[string]json.RawMessage{
 		"initialize": encode(&sdk.InitializeResult{
 			ProtocolVersion: sessionProtocol,
-			ServerInfo:      &sdk.Implementation{Name: Name, Version: s.version},
+			ServerInfo:      &sdk.Implementation{Name: s.name, Version: s.version},
 			Instructions:    instructions,
 			Capabilities:    &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}},
 		}),
@@ -264,7 +279,10 @@ const maxResult = 500_000
 // call carries out a call of a client over HTTP.
 func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	local := r.Extra != nil && r.Extra.Header.Get(headerLocal) != ""
-	result, err := s.tools.Call(ctx, r.Params.Name, tools.Call{Local: local, Args: r.Params.Arguments})
+	result, err := s.tools.Call(ctx, r.Params.Name, tools.Call{
+		Caller: tools.Caller{Local: local, View: s.view},
+		Args:   r.Params.Arguments,
+	})
 	if err != nil {
 		return nil, asRPCError(err)
 	}
@@ -309,7 +327,7 @@ func (s *Server) answer(ctx context.Context, channel core.ChannelKey, session st
 			} `json:"_meta"`
 		} `json:"params"`
 	}
-	if r.Server != Name {
+	if r.Server != s.name {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("there is no MCP server %.120q", r.Server)}
 	}
 	if err := json.Unmarshal(r.Message, &m); err != nil {
@@ -319,12 +337,10 @@ func (s *Server) answer(ctx context.Context, channel core.ChannelKey, session st
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("there is no method %.120q", m.Method)}
 	}
 	result, err := s.tools.Call(ctx, m.Params.Name, tools.Call{
-		Channel: channel,
-		Session: session,
-		ID:      m.Params.Meta.CallID,
-		Turn:    r.Turn,
-		At:      r.At,
-		Args:    m.Params.Args,
+		Caller: s.tools.Session(channel, session, r.Turn, r.Depth),
+		ID:     m.Params.Meta.CallID,
+		At:     r.At,
+		Args:   m.Params.Args,
 	})
 	if err != nil {
 		return nil, err

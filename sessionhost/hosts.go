@@ -18,7 +18,6 @@ import (
 	"bareclaw/core"
 	"bareclaw/internal/privatedir"
 	"bareclaw/internal/proc"
-	"bareclaw/internal/toolset"
 	"bareclaw/internal/wait"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/pipe"
@@ -132,7 +131,7 @@ func (h *Hosts) start(ctx context.Context, key core.ChannelKey, l core.Launch) (
 	if err != nil {
 		return nil, err
 	}
-	if b.ToolServer, err = h.tools.provide(toolset.Set(l.Settings.Tools)); err != nil {
+	if b.ToolServer, err = h.tools.provide(l.Settings.Tools); err != nil {
 		h.o.Log.Error("a session starts without tools", "channel", string(key), "err", err)
 	}
 	for attempt := 1; ; attempt++ {

@@ -14,35 +14,34 @@ import (
 	"sync"
 
 	"bareclaw/internal/atomicfile"
-	"bareclaw/internal/toolset"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/protocol"
 )
 
 // ToolAnswers has the hosts' own answers to MCP requests.
 type ToolAnswers interface {
-	// Answers returns the answers, by method, for sessions that may use a set of tools; for "",
-	// the gateway's own set.
-	Answers(set toolset.Set) map[string]json.RawMessage
+	// Answers returns the answers, by method, for sessions that see the tools through the view with a
+	// name; for "", through the gateway's own view.
+	Answers(view string) map[string]json.RawMessage
 }
 
 // A toolServer is what the sessions of the gateway know of its tools: the hosts' own answers, in
-// one file for all hosts whose sessions may use the same tools, and the connected sessions, which
-// are told of changes.
+// one file for all hosts whose sessions have the same view of the tools, and the connected sessions,
+// which are told of changes.
 type toolServer struct {
 	path string
 
-	mu       sync.Mutex             // guards the fields below
-	answers  ToolAnswers            // nil before ServeTools
-	removed  bool                   // the files: sessions are gone for good
-	lists    map[toolset.Set]string // protocol.ListID of the present list of tools, by set; "" is the gateway's set
+	mu       sync.Mutex        // guards the fields below
+	answers  ToolAnswers       // nil before ServeTools
+	removed  bool              // the files: sessions are gone for good
+	lists    map[string]string // protocol.ListID of the present list of tools, by the name of the view; "" is the gateway's own
 	changes  int
 	sessions map[*session]struct{}
 }
 
-// methodSet stands among the answers of a file for a set of its own, and names the set. No claude
-// asks for the method.
-const methodSet = "bareclaw/tools"
+// methodView stands among the answers of a file, unless the view is the gateway's own, and names the
+// view. No claude asks for the method.
+const methodView = "bareclaw/tools"
 
 // ServeTools gives sessions the gateway's tools. It must be called before a session is started.
 // What an earlier daemon has left stays until OfferTools: the tools of the tool host are not known
@@ -69,8 +68,8 @@ func (h *Hosts) OfferTools() error {
 	}
 	before := maps.Clone(t.lists)
 	var errs []error
-	for set := range before {
-		errs = append(errs, t.writeLocked(set))
+	for view := range before {
+		errs = append(errs, t.writeLocked(view))
 	}
 	if !maps.Equal(before, t.lists) {
 		t.changes++
@@ -89,8 +88,8 @@ func (h *Hosts) RemoveToolAnswers() error {
 	defer t.mu.Unlock()
 	t.removed = true
 	var errs []error
-	for set := range t.lists {
-		if err := os.Remove(t.file(set)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	for view := range t.lists {
+		if err := os.Remove(t.file(view)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("remove the answers of the tool server: %w", err))
 		}
 	}
@@ -104,64 +103,64 @@ func newToolServer(path string) toolServer {
 }
 
 // leftLists returns the lists in the files that are there.
-func leftLists(path string) map[toolset.Set]string {
-	lists := map[toolset.Set]string{}
+func leftLists(path string) map[string]string {
+	lists := map[string]string{}
 	b, _ := os.ReadFile(path) // none yet: no list
-	_, lists[""] = setAndList(b)
+	_, lists[""] = viewAndList(b)
 	left, _ := globIn(filepath.Dir(path), strings.TrimSuffix(filepath.Base(path), ".json")+"-*.json") // the pattern is well-formed
 	for _, file := range left {
 		b, _ := os.ReadFile(file)
-		if set, list := setAndList(b); set != "" {
-			lists[set] = list
+		if view, list := viewAndList(b); view != "" {
+			lists[view] = list
 		}
 	}
 	return lists
 }
 
-// setAndList returns the set of a file's answers, and the protocol.ListID that hosts compute of
-// their list of tools. A damaged file has no set and no list.
-func setAndList(b []byte) (set toolset.Set, list string) {
+// viewAndList returns the view of a file's answers, and the protocol.ListID that hosts compute of
+// their list of tools. A damaged file has no view and no list.
+func viewAndList(b []byte) (view, list string) {
 	var results map[string]json.RawMessage
 	_ = json.Unmarshal(b, &results)
-	_ = json.Unmarshal(results[methodSet], &set)
-	return set, protocol.ListID(results[claude.MethodList])
+	_ = json.Unmarshal(results[methodView], &view)
+	return view, protocol.ListID(results[claude.MethodList])
 }
 
-// file returns the path of the answers for sessions with a set.
-func (t *toolServer) file(set toolset.Set) string {
-	if set == "" || t.path == "" {
+// file returns the path of the answers for sessions with a view, whose name may have any characters.
+func (t *toolServer) file(view string) string {
+	if view == "" || t.path == "" {
 		return t.path
 	}
-	sum := sha256.Sum256([]byte(set))
+	sum := sha256.Sum256([]byte(view))
 	return strings.TrimSuffix(t.path, ".json") + "-" + hex.EncodeToString(sum[:8]) + ".json"
 }
 
 // provide returns the path of the answers for a session that is about to start.
-func (t *toolServer) provide(set toolset.Set) (path string, err error) {
+func (t *toolServer) provide(view string) (path string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, known := t.lists[set]; !known && t.path != "" && !t.removed {
-		err = t.writeLocked(set)
+	if _, known := t.lists[view]; !known && t.path != "" && !t.removed {
+		err = t.writeLocked(view)
 	}
-	return t.file(set), err
+	return t.file(view), err
 }
 
-// writeLocked writes the answers for a set. It does not wait for the disk, for which a hand-over would
+// writeLocked writes the answers for a view. It does not wait for the disk, for which a hand-over would
 // wait too: the runtime directory need not outlive the machine's boot.
-func (t *toolServer) writeLocked(set toolset.Set) error {
-	results := t.answers.Answers(set)
-	if set != "" {
+func (t *toolServer) writeLocked(view string) error {
+	results := t.answers.Answers(view)
+	if view != "" {
 		results = maps.Clone(results)
-		results[methodSet], _ = json.Marshal(set) // a text always encodes
+		results[methodView], _ = json.Marshal(view) // a text always encodes
 	}
 	b, err := json.Marshal(results)
 	if err != nil {
 		return fmt.Errorf("encode the answers of the tool server: %w", err)
 	}
-	if err := atomicfile.WriteSoon(t.file(set), b, 0o600); err != nil {
+	if err := atomicfile.WriteSoon(t.file(view), b, 0o600); err != nil {
 		return fmt.Errorf("write the answers of the tool server: %w", err)
 	}
-	_, t.lists[set] = setAndList(b)
+	_, t.lists[view] = viewAndList(b)
 	return nil
 }
 

@@ -19,14 +19,14 @@ func (st *station) withTools() *station {
 	return st
 }
 
-// listed are the names of a daemon's tools: all of them for sessions without a set of their own.
+// listed are the names of a daemon's tools: all of them for sessions without a view of their own.
 type listed []string
 
 // Answers implements ToolAnswers.
-func (l listed) Answers(set toolset.Set) map[string]json.RawMessage {
+func (l listed) Answers(view string) map[string]json.RawMessage {
 	tools := []map[string]string{}
 	for _, name := range l {
-		if set == "" || set.Has(name) {
+		if view == "" || toolset.Set(view).Has(name) {
 			tools = append(tools, map[string]string{"name": name})
 		}
 	}
@@ -37,8 +37,8 @@ func (l listed) Answers(set toolset.Set) map[string]json.RawMessage {
 	return map[string]json.RawMessage{"initialize": json.RawMessage(`{"serverInfo":{"name":"bareclaw"}}`), "ping": json.RawMessage(`{}`), claude.MethodList: b}
 }
 
-// offers makes a daemon offer tools of these names: all of them to sessions without a set of their
-// own.
+// offers makes a daemon offer tools of these names: all of them to sessions without a view of
+// their own.
 func (h *Hosts) offers(t testing.TB, names ...string) {
 	t.Helper()
 	check.OK(t, h.ServeTools(listed(names)))

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"bareclaw/core/tools"
 	"bareclaw/internal/testkit/check"
 	"bareclaw/toolhost/api"
 )
@@ -118,7 +119,7 @@ func TestOtherFiles(t *testing.T) {
 	<-r.Settled()
 	r.gives("good", `{}`, "1")
 	var dynamic []string
-	for _, tool := range r.registry.List() {
+	for _, tool := range r.registry.List(tools.View{}) {
 		if tool.Source == api.Dynamic {
 			dynamic = append(dynamic, tool.Name)
 		}

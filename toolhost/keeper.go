@@ -145,7 +145,7 @@ func (k *Keeper) Run(ctx context.Context, registry *tools.Registry) {
 	defer func() { _ = functions.Close() }()
 	go k.offer.followGood(ctx, k.files.good) // ends with ctx
 	boot := api.Bootstrap{ToolsDir: k.o.ToolsDir, GoodDir: k.files.good.dir}
-	for _, t := range registry.List() {
+	for _, t := range registry.List(tools.View{}) {
 		if t.Source == tools.Gateway {
 			boot.Reserved = append(boot.Reserved, t.Name)
 		}

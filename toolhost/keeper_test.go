@@ -58,7 +58,7 @@ func TestEnd(t *testing.T) {
 		}
 		began := time.Now()
 		for _, name := range []string{"hello_world", "worker_restart"} {
-			if result, err := r.registry.Call(t.Context(), name, tools.Call{Channel: "tg-1"}); !errors.Is(err, core.ErrClosed) {
+			if result, err := r.registry.Call(t.Context(), name, tools.Call{Caller: tools.Caller{Channel: "tg-1"}}); !errors.Is(err, core.ErrClosed) {
 				t.Errorf("%s is not left to the next process: %+v, %v", name, result, err)
 			}
 		}

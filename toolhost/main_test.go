@@ -160,7 +160,7 @@ func (r *running) run() {
 // call calls a tool as a session does.
 func (r *running) call(name, args string) tools.Result {
 	r.t.Helper()
-	result, err := r.registry.Call(r.t.Context(), name, tools.Call{Channel: "tg-1", Args: json.RawMessage(args)})
+	result, err := r.registry.Call(r.t.Context(), name, tools.Call{Caller: tools.Caller{Channel: "tg-1"}, Args: json.RawMessage(args)})
 	check.OK(r.t, err)
 	return result
 }

@@ -18,7 +18,7 @@ func TestReachOfTools(t *testing.T) {
 			all = append(all, tool.Name)
 			continue
 		}
-		if channel, err := tool.Reach(t.Context(), tools.Call{Channel: "c"}); err != nil || channel != "c" {
+		if channel, err := tool.Reach(t.Context(), tools.Call{Caller: tools.Caller{Channel: "c"}}); err != nil || channel != "c" {
 			t.Errorf("%s reaches channel %q, %v", tool.Name, channel, err)
 		}
 	}
@@ -29,7 +29,7 @@ func TestReachOfTools(t *testing.T) {
 	o := offer{}
 	for _, d := range []api.Tool{{Tool: tools.Tool{Name: "built_in"}}, {Tool: tools.Tool{Name: "file"}, File: "file.ts"}} {
 		tool := o.toolOf(d)
-		channel, err := tool.Reach(t.Context(), tools.Call{Channel: "c"})
+		channel, err := tool.Reach(t.Context(), tools.Call{Caller: tools.Caller{Channel: "c"}})
 		check.OK(t, err)
 		if channel != "c" {
 			t.Errorf("%s reaches channel %q", d.Name, channel)

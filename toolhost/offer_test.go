@@ -70,7 +70,7 @@ func TestPartialList(t *testing.T) {
 		now.Store(&listed{names, partial})
 		check.OK(t, o.refresh(t.Context(), host))
 		var got []string
-		for _, tool := range registry.List() {
+		for _, tool := range registry.List(tools.View{}) {
 			got = append(got, tool.Name)
 		}
 		if strings.Join(got, " ") != want {

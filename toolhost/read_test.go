@@ -23,7 +23,7 @@ func TestRead(t *testing.T) {
 	}
 	read := func(channel string) (got shownTool) {
 		t.Helper()
-		result, err := r.registry.Call(t.Context(), readTool, tools.Call{Channel: "tg-" + "1", Args: json.RawMessage(`{"name":"made"}`)})
+		result, err := r.registry.Call(t.Context(), readTool, tools.Call{Caller: tools.Caller{Channel: "tg-" + "1"}, Args: json.RawMessage(`{"name":"made"}`)})
 		if channel != "tg-1" {
 			result, err = r.registry.Call(t.Context(), readTool, tools.Call{Args: json.RawMessage(`{"name":"made"}`)})
 		}
@@ -55,13 +55,13 @@ func TestConsoles(t *testing.T) {
 	c := newConsoles()
 	for i := range 2 * maxConsoles {
 		c.keep(string(rune('a'+i)), tools.Call{}, []string{"x"})
-		c.keep("mine", tools.Call{Channel: "tg-1"}, []string{"y"})
+		c.keep("mine", tools.Call{Caller: tools.Caller{Channel: "tg-1"}}, []string{"y"})
 	}
-	if len(c.lines) != maxConsoles || len(c.order) != maxConsoles || c.of("mine", tools.Call{Channel: "tg-1"}) == nil || c.of("a", tools.Call{}) != nil {
+	if len(c.lines) != maxConsoles || len(c.order) != maxConsoles || c.of("mine", tools.Call{Caller: tools.Caller{Channel: "tg-1"}}) == nil || c.of("a", tools.Call{}) != nil {
 		t.Errorf("%d are kept, in %d places", len(c.lines), len(c.order))
 	}
-	c.keep("mine", tools.Call{Channel: "tg-1"}, nil)
-	if len(c.lines) != maxConsoles-1 || c.of("mine", tools.Call{Channel: "tg-1", Local: true}) != nil {
+	c.keep("mine", tools.Call{Caller: tools.Caller{Channel: "tg-1"}}, nil)
+	if len(c.lines) != maxConsoles-1 || c.of("mine", tools.Call{Caller: tools.Caller{Channel: "tg-1", Local: true}}) != nil {
 		t.Error("a call without lines leaves those of an earlier one")
 	}
 }

@@ -70,9 +70,9 @@ func (s *server) serveCall(_ *child, r *http.Request) (any, error) {
 	if c.Tool == "" {
 		return nil, fmt.Errorf("the request is not {tool, args}: %q is missing", "tool")
 	}
-	result, err := tools.Result{}, s.registry.Unknown(c.Tool, "")
+	result, err := tools.Result{}, s.registry.Unknown(c.Tool, tools.View{})
 	if _, ok := s.offer.find(c.Tool); ok {
-		result, err = s.registry.Call(r.Context(), c.Tool, tools.Call{Local: core.IsLocal(r.Context()), Args: c.Args})
+		result, err = s.registry.Call(r.Context(), c.Tool, tools.Call{Caller: tools.Caller{Local: core.IsLocal(r.Context())}, Args: c.Args})
 	}
 	if err != nil {
 		result = tools.Result{Text: err.Error(), IsError: true}

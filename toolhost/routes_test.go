@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"bareclaw/core"
+	"bareclaw/core/tools"
 	"bareclaw/internal/testkit/check"
-	"bareclaw/internal/toolset"
 	"bareclaw/toolhost/api"
 )
 
@@ -25,8 +25,8 @@ func (r *running) ask(method, path, body string) (status int, answer string) {
 // plans are the rights of a gateway with the mode plan and a channel that may do everything.
 type plans struct{}
 
-func (plans) Tools(core.ChannelKey) toolset.Set { return toolset.All }
-func (plans) Mode(core.ChannelKey) string       { return "plan" }
+func (plans) View(core.ChannelKey) tools.View { return tools.View{} }
+func (plans) Mode(core.ChannelKey) string     { return "plan" }
 func (plans) OwnModes() map[core.ChannelKey]string {
 	return map[core.ChannelKey]string{"boss": "bypassPermissions"}
 }

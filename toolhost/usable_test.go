@@ -24,11 +24,11 @@ func TestWaitingCallsOfOthers(t *testing.T) {
 	var calls sync.WaitGroup
 	for range 8 {
 		calls.Go(func() {
-			_, _ = r.registry.Call(ctx, "slow", tools.Call{Channel: "tg-1", Args: []byte(`{"ms":29000}`)})
+			_, _ = r.registry.Call(ctx, "slow", tools.Call{Caller: tools.Caller{Channel: "tg-1"}, Args: []byte(`{"ms":29000}`)})
 		}) // ends with ctx
 	}
 	r.eventually("all wait", func() bool { return strings.Count(r.log.String(), "line=begun") == 8 })
-	got, err := r.registry.Call(t.Context(), "slow", tools.Call{Channel: "tg-2"})
+	got, err := r.registry.Call(t.Context(), "slow", tools.Call{Caller: tools.Caller{Channel: "tg-2"}})
 	if err != nil || got.Text != "done" || ctx.Err() != nil {
 		t.Errorf("%s, %v", shortened(got), err)
 	}
@@ -46,7 +46,7 @@ func TestBusyTools(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var calls sync.WaitGroup
 	for range 6 {
-		calls.Go(func() { _, _ = r.registry.Call(ctx, "busy", tools.Call{Channel: "tg-1"}) }) // ends with ctx
+		calls.Go(func() { _, _ = r.registry.Call(ctx, "busy", tools.Call{Caller: tools.Caller{Channel: "tg-1"}}) }) // ends with ctx
 	}
 	r.eventually("two calls wait", func() bool {
 		s := r.now()
@@ -116,7 +116,7 @@ func TestMaker(t *testing.T) {
 		channel core.ChannelKey
 		want    string
 	}{{"tg-1", `by channel "tg-1", `}, {"", "by a client outside of sessions, "}} {
-		got, err := r.registry.Call(t.Context(), "dynamic_tool_create", tools.Call{Channel: c.channel, Args: []byte(creation(t, "made", "return 1"))})
+		got, err := r.registry.Call(t.Context(), "dynamic_tool_create", tools.Call{Caller: tools.Caller{Channel: c.channel}, Args: []byte(creation(t, "made", "return 1"))})
 		check.OK(t, err)
 		b, err := os.ReadFile(r.path("made.ts"))
 		if err != nil || got.IsError || !strings.HasPrefix(string(b), "// Made with dynamic_tool_create "+c.want) {

@@ -81,6 +81,7 @@ func (k *Decider) Resubmission(ctx context.Context, id core.MessageID) (core.Sub
 		Origin:    carrier.Origin,
 		CanAsk:    carrier.CanAsk,
 		Deliver:   carrier.Deliver,
+		Depth:     carrier.Depth,
 		Mode:      core.Collect,
 		RetryOf:   carrier.ID,
 		SourceKey: "retry:" + string(carrier.ID),

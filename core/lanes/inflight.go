@@ -33,6 +33,15 @@ type inflight struct {
 // carrier returns the last member: the message carrying the turn's reply.
 func (f *inflight) carrier() *core.Message { return f.members[len(f.members)-1].msg }
 
+// depth returns the depth of the turn's deepest message.
+func (f *inflight) depth() int {
+	depth := 0
+	for _, q := range f.members {
+		depth = max(depth, q.msg.Depth)
+	}
+	return depth
+}
+
 // mark adds to the turn's timeline. A nil turn is ignored.
 func (f *inflight) mark(at time.Time, what, detail string) {
 	const maxMarks = 200 // a turn of thousands of tool calls keeps the first 200 marks

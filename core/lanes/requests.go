@@ -67,6 +67,7 @@ func (m *Manager) enqueue(s core.Submission) (*core.Ticket, *lane, error) {
 		RetryOf:    s.RetryOf,
 		CanAsk:     s.CanAsk,
 		Deliver:    s.Deliver,
+		Depth:      s.Depth,
 		ReceivedAt: m.o.Now(),
 		State:      core.Waiting,
 	}

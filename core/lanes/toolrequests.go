@@ -41,7 +41,7 @@ func (tr *toolRequests) begin(r core.ToolRequest, f *inflight) {
 		return
 	}
 	if f != nil {
-		r.Turn = f.turn.ID
+		r.Turn, r.Depth = f.turn.ID, f.depth()
 	}
 	ctx, cancel := context.WithCancel(tr.manager.ctx)
 	running := &toolRequest{r, cancel}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ type heldTools struct {
 	mu    sync.Mutex
 	begun []string // channel, session and message of each request
 	turns []core.TurnID
+	depth []int
 	calls []core.ToolCall // of every turn
 	ended []error         // why requests ended without an answer
 	wait  chan string
@@ -27,6 +29,7 @@ func (h *heldTools) Answer(ctx context.Context, channel core.ChannelKey, session
 	h.mu.Lock()
 	h.begun = append(h.begun, string(channel)+" "+session+" "+string(r.Message))
 	h.turns = append(h.turns, r.Turn)
+	h.depth = append(h.depth, r.Depth)
 	h.mu.Unlock()
 	select {
 	case answer := <-h.wait:
@@ -91,6 +94,37 @@ func TestToolRequest(t *testing.T) {
 		}
 		h.result("ok", id)
 		w.wants(m, core.Answered, "", "ok")
+	})
+}
+
+// TestDepthOfToolRequest: a request is as deep as the deepest message of its turn, also for the process
+// that takes the turn over.
+func TestDepthOfToolRequest(t *testing.T) {
+	server := &heldTools{}
+	t.Parallel()
+	playWith(t, server, Options{}, func(t *testing.T, w *world) {
+		server.wait = make(chan string)
+		deep := func(n int) func(*core.Submission) {
+			return func(s *core.Submission) { s.Depth = n }
+		}
+		_, h, id := w.begun("one")
+		for n := 3; n > 0; n-- {
+			w.submit("queued", deep(n))
+		}
+		h.call("k1", `{}`)
+		server.want(t, 1, 0)
+		server.wait <- `{}`
+		h.result("ok", id)
+		w.after(time.Minute) // the agent does not say that it is done
+		h, id = w.running()
+		h.begin(id)
+		h.call("k2", `{}`)
+		server.want(t, 2, 0)
+		w.restart()
+		server.want(t, 3, 1)
+		if want := []int{0, 3, 3}; !slices.Equal(server.depth, want) {
+			t.Errorf("the depths are %v, want %v", server.depth, want)
+		}
 	})
 }
 

@@ -96,16 +96,16 @@ func TestAskedAgain(t *testing.T) {
 		isError       bool
 		effects       int // in all
 	}{
-		"recorded":          {handle: says("well"), call: Call{Session: "s", ID: "1"}, first: "well", second: "well", effects: 1},
-		"recorded failure":  {handle: fails, call: Call{Session: "s", ID: "1"}, first: "no luck", second: "no luck", isError: true, effects: 1},
-		"by name":           {handle: says("well"), through: CallName, call: Call{Session: "s", ID: "1", Args: json.RawMessage(`{"name":"act"}`)}, first: "well", second: "well", effects: 1},
-		"a large result":    {handle: says(strings.Repeat("x", 1<<20)), call: Call{Session: "s", ID: "1"}, first: "xxx", second: "too large to be kept", effects: 1},
+		"recorded":          {handle: says("well"), call: Call{Caller: Caller{Session: "s"}, ID: "1"}, first: "well", second: "well", effects: 1},
+		"recorded failure":  {handle: fails, call: Call{Caller: Caller{Session: "s"}, ID: "1"}, first: "no luck", second: "no luck", isError: true, effects: 1},
+		"by name":           {handle: says("well"), through: CallName, call: Call{Caller: Caller{Session: "s"}, ID: "1", Args: json.RawMessage(`{"name":"act"}`)}, first: "well", second: "well", effects: 1},
+		"a large result":    {handle: says(strings.Repeat("x", 1<<20)), call: Call{Caller: Caller{Session: "s"}, ID: "1"}, first: "xxx", second: "too large to be kept", effects: 1},
 		"without a session": {handle: says("well"), call: Call{ID: "1"}, first: "well", second: "well", effects: 2},
-		"without an id":     {handle: says("well"), call: Call{Session: "s"}, first: "well", second: "well", effects: 2},
-		"changing nothing":  {handle: says("well"), readOnly: true, call: Call{Session: "s", ID: "1"}, first: "well", second: "well", effects: 2},
-		"in time":           {handle: says("well"), call: Call{Session: "s", ID: "1", At: time.Now().Add(-beginWithin / 2)}, first: "well", second: "well", effects: 1},
-		"too late":          {handle: says("well"), call: Call{Session: "s", ID: "1", At: time.Now().Add(-beginWithin - time.Second)}, first: "nothing has been done", second: "nothing has been done", isError: true},
-		"unfit arguments":   {handle: says("well"), call: Call{Session: "s", ID: "1", Args: json.RawMessage(`[]`)}, first: "do not fit", second: "do not fit", isError: true},
+		"without an id":     {handle: says("well"), call: Call{Caller: Caller{Session: "s"}}, first: "well", second: "well", effects: 2},
+		"changing nothing":  {handle: says("well"), readOnly: true, call: Call{Caller: Caller{Session: "s"}, ID: "1"}, first: "well", second: "well", effects: 2},
+		"in time":           {handle: says("well"), call: Call{Caller: Caller{Session: "s"}, ID: "1", At: time.Now().Add(-beginWithin / 2)}, first: "well", second: "well", effects: 1},
+		"too late":          {handle: says("well"), call: Call{Caller: Caller{Session: "s"}, ID: "1", At: time.Now().Add(-beginWithin - time.Second)}, first: "nothing has been done", second: "nothing has been done", isError: true},
+		"unfit arguments":   {handle: says("well"), call: Call{Caller: Caller{Session: "s"}, ID: "1", Args: json.RawMessage(`[]`)}, first: "do not fit", second: "do not fit", isError: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -125,7 +125,7 @@ func TestAskedAgain(t *testing.T) {
 // TestCallThatWasCut asks again for a call that had begun when the gateway ended.
 func TestCallThatWasCut(t *testing.T) {
 	t.Parallel()
-	late := Call{Session: "s", ID: "1", Turn: "turn", At: time.Now().Add(-time.Hour)} // which matters only before the begin
+	late := Call{Caller: Caller{Session: "s", Turn: "turn"}, ID: "1", At: time.Now().Add(-time.Hour)} // which matters only before the begin
 	early := late
 	early.At = time.Time{}
 	rt := newRecordedTool(t, says("well"))
@@ -154,9 +154,9 @@ func TestCallDuringTheEnd(t *testing.T) {
 		end()
 		return Result{Text: "well"}, nil
 	})
-	_, _ = rt.r.Call(ctx, "act", Call{Session: "s", ID: "1"}) // nobody reads the result
+	_, _ = rt.r.Call(ctx, "act", Call{Caller: Caller{Session: "s"}, ID: "1"}) // nobody reads the result
 	rt.restart()
-	rt.want("act", Call{Session: "s", ID: "1"}, "well", false, 1)
+	rt.want("act", Call{Caller: Caller{Session: "s"}, ID: "1"}, "well", false, 1)
 }
 
 // TestCallWithoutRecord: what cannot be recorded is not carried out. When the ledger is closed the
@@ -165,10 +165,10 @@ func TestCallWithoutRecord(t *testing.T) {
 	t.Parallel()
 	rt := newRecordedTool(t, says("well"))
 	rt.recordIn(failingRecords{})
-	rt.want("act", Call{Session: "s", ID: "1"}, "no space left", true, 0)
+	rt.want("act", Call{Caller: Caller{Session: "s"}, ID: "1"}, "no space left", true, 0)
 	rt.restart()
 	check.OK(t, rt.ledger.Close())
-	if _, err := rt.r.Call(t.Context(), "act", Call{Session: "s", ID: "1"}); !errors.Is(err, core.ErrClosed) || rt.effects != 0 {
+	if _, err := rt.r.Call(t.Context(), "act", Call{Caller: Caller{Session: "s"}, ID: "1"}); !errors.Is(err, core.ErrClosed) || rt.effects != 0 {
 		t.Errorf("%v after %d effects", err, rt.effects)
 	}
 }
@@ -186,11 +186,16 @@ func TestCallsOfTurn(t *testing.T) {
 	rt := newRecordedTool(t, func(_ context.Context, c Call) (Result, error) {
 		return Result{IsError: c.ID == "2"}, nil
 	})
-	for _, c := range []Call{{Session: "s", ID: "9", Turn: "a"}, {Session: "s", ID: "2", Turn: "a"}, {Session: "s", ID: "3", Turn: "b"}, {Session: "t", ID: "4", Turn: "a"}} {
+	for _, c := range []Call{
+		{Caller: Caller{Session: "s", Turn: "a"}, ID: "9"},
+		{Caller: Caller{Session: "s", Turn: "a"}, ID: "2"},
+		{Caller: Caller{Session: "s", Turn: "b"}, ID: "3"},
+		{Caller: Caller{Session: "t", Turn: "a"}, ID: "4"},
+	} {
 		_, err := rt.r.Call(t.Context(), "act", c)
 		check.OK(t, err)
 	}
-	rt.cut(Call{Session: "s", ID: "1", Turn: "a"})
+	rt.cut(Call{Caller: Caller{Session: "s", Turn: "a"}, ID: "1"})
 	calls, err := rt.r.CallsOf(t.Context(), "s", "a")
 	check.OK(t, err)
 	var outcomes []core.ToolOutcome
@@ -207,7 +212,7 @@ func TestOldRecordsAreRemoved(t *testing.T) {
 	rt := newRecordedTool(t, says("well"))
 	for i, age := range []time.Duration{recordsKept + time.Hour, recordsKept - time.Hour, 0} {
 		rt.now = time.Now().Add(-age)
-		rt.want("act", Call{Session: "s", ID: string(rune('a' + i))}, "well", false, i+1)
+		rt.want("act", Call{Caller: Caller{Session: "s"}, ID: string(rune('a' + i))}, "well", false, i+1)
 		rt.restart()
 	}
 	left, err := rt.ledger.Records(t.Context(), recordOwner, "")
@@ -223,7 +228,7 @@ func TestCallThatHasNotBegun(t *testing.T) {
 	t.Parallel()
 	for age, want := range map[time.Duration]string{0: "well", 2 * beginWithin: "nothing has been done"} {
 		rt := newRecordedTool(t, says("well"))
-		c := Call{Session: "s", ID: "1", Turn: "turn"}
+		c := Call{Caller: Caller{Session: "s", Turn: "turn"}, ID: "1"}
 		handle := rt.tool.Handle
 		rt.tool.Handle = func(context.Context, Call) (Result, error) { return Result{}, ErrNotBegun }
 		rt.restart()

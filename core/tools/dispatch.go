@@ -80,7 +80,7 @@ func (r *Registry) search(_ context.Context, c Call, args searchArgs) (Result, e
 	}
 	words := strings.FieldsFunc(strings.ToLower(args.Query), func(r rune) bool { return !isWord(r) })
 	var hits []hit
-	for _, t := range r.ListFor(c.Channel) {
+	for _, t := range r.List(c.View) {
 		if score := matchScore(&t, words); score > 0 || len(words) == 0 {
 			hits = append(hits, hit{t, score})
 		}
@@ -119,7 +119,7 @@ type callArgs struct {
 }
 
 func (r *Registry) callByName(ctx context.Context, c Call, args callArgs) (Result, error) {
-	t, ok, err := r.find(ctx, args.Name, c.Channel)
+	t, ok, err := r.find(ctx, args.Name, c.View)
 	switch {
 	case errors.Is(err, core.ErrClosed):
 		return Result{}, NotBegun(args.Name, err)
@@ -136,7 +136,7 @@ func (r *Registry) callByName(ctx context.Context, c Call, args callArgs) (Resul
 
 // noTool says that there is no tool with a name, and why, or which names resemble it.
 func (r *Registry) noTool(name string, c Call) error {
-	if why := r.whyMissing(name, c.Channel); why != "" {
+	if why := r.whyMissing(name, c.View); why != "" {
 		return fmt.Errorf("there is no tool %.120q now. %s", name, why)
 	}
 	return fmt.Errorf("there is no tool %.120q%s", name, r.nearest(name, c))
@@ -145,7 +145,7 @@ func (r *Registry) noTool(name string, c Call) error {
 // nearest returns the names that resemble an unknown one, as the end of a sentence.
 func (r *Registry) nearest(name string, c Call) string {
 	var names []string
-	for _, t := range r.ListFor(c.Channel) {
+	for _, t := range r.List(c.View) {
 		names = append(names, t.Name)
 	}
 	like := Nearest(name, names)

@@ -8,14 +8,13 @@ import (
 	"slices"
 
 	"bareclaw/core"
-	"bareclaw/internal/toolset"
 )
 
 // A Policy says what sessions may call. The methods return what applies at the moment of the call.
 type Policy interface {
-	// Tools returns the tools that the session of a channel may use; for "", those of a channel
-	// without a choice of its own.
-	Tools(channel core.ChannelKey) toolset.Set
+	// View returns what the session of a channel sees of the registry; for "", what that of a channel
+	// without a choice of its own sees.
+	View(channel core.ChannelKey) View
 	// Mode returns the permission mode of a channel; for "", that of a channel without one of its
 	// own.
 	Mode(channel core.ChannelKey) string
@@ -26,8 +25,8 @@ type Policy interface {
 // unrestricted is the policy that lets sessions call every tool.
 type unrestricted struct{}
 
-// Tools returns all tools.
-func (unrestricted) Tools(core.ChannelKey) toolset.Set { return toolset.All }
+// View returns the view of all tools.
+func (unrestricted) View(core.ChannelKey) View { return View{} }
 
 // Mode returns the same mode for each channel.
 func (unrestricted) Mode(core.ChannelKey) string { return "" }

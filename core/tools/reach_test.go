@@ -20,7 +20,7 @@ type fakePolicy struct {
 	own   map[core.ChannelKey]string
 }
 
-func (f fakePolicy) Tools(core.ChannelKey) toolset.Set             { return cmp.Or(f.tools, toolset.All) }
+func (f fakePolicy) View(core.ChannelKey) View                     { return ViewOf(cmp.Or(f.tools, toolset.All)) }
 func (f fakePolicy) Mode(key core.ChannelKey) string               { return cmp.Or(f.own[key], f.mode) }
 func (f fakePolicy) OwnModes() map[core.ChannelKey]string          { return f.own }
 func (f fakePolicy) with(key core.ChannelKey, m string) fakePolicy { f.own[key] = m; return f }
@@ -42,25 +42,25 @@ func TestReach(t *testing.T) {
 		tool, target  string
 		says          string
 	}{
-		{"own channel", "", Call{Channel: "plans"}, "named", "plans", goesThrough},
-		{"a channel with more rights", "", Call{Channel: "plans"}, "named", "boss", `your channel has the permission mode plan, and channel "boss" has bypassPermissions`},
-		{"a channel with fewer rights", "", Call{Channel: "boss"}, "named", "plans", goesThrough},
-		{"a channel with equal rights", "", Call{Channel: "plans"}, "named", "plans too", goesThrough},
-		{"both as the gateway", "", Call{Channel: "x"}, "named", "y", goesThrough},
-		{"a channel without a mode may do as claude's settings say", "", Call{Channel: "edits"}, "named", "x", `channel "x" has that Claude's own settings choose`},
-		{"a mode of the gateway", "acceptEdits", Call{Channel: "edits"}, "named", "x", goesThrough},
-		{"a channel without a mode of its own", "plan", Call{Channel: "x"}, "named", "edits", `has the permission mode plan, and channel "edits" has acceptEdits`},
+		{"own channel", "", Call{Caller: Caller{Channel: "plans"}}, "named", "plans", goesThrough},
+		{"a channel with more rights", "", Call{Caller: Caller{Channel: "plans"}}, "named", "boss", `your channel has the permission mode plan, and channel "boss" has bypassPermissions`},
+		{"a channel with fewer rights", "", Call{Caller: Caller{Channel: "boss"}}, "named", "plans", goesThrough},
+		{"a channel with equal rights", "", Call{Caller: Caller{Channel: "plans"}}, "named", "plans too", goesThrough},
+		{"both as the gateway", "", Call{Caller: Caller{Channel: "x"}}, "named", "y", goesThrough},
+		{"a channel without a mode may do as claude's settings say", "", Call{Caller: Caller{Channel: "edits"}}, "named", "x", `channel "x" has that Claude's own settings choose`},
+		{"a mode of the gateway", "acceptEdits", Call{Caller: Caller{Channel: "edits"}}, "named", "x", goesThrough},
+		{"a channel without a mode of its own", "plan", Call{Caller: Caller{Channel: "x"}}, "named", "edits", `has the permission mode plan, and channel "edits" has acceptEdits`},
 		{"a client of the user", "plan", Call{}, "named", "boss", goesThrough},
-		{"the socket", "plan", Call{Local: true}, "named", "boss", `does not come from a session has the gateway's own permission mode, plan,`},
-		{"the socket of a gateway with all rights", "bypassPermissions", Call{Local: true}, "named", "boss", goesThrough},
-		{"computing", "", Call{Channel: "plans"}, "computes", "", goesThrough},
-		{"computing over the socket", "plan", Call{Local: true}, "computes", "", goesThrough},
-		{"all channels, from one of many", "", Call{Channel: "plans"}, "changes_all", "", `a channel without a mode of its own has that Claude's own settings choose`},
-		{"all channels, from one with fewer rights than another", "acceptEdits", Call{Channel: "edits"}, "changes_all", "", `channel "boss" has bypassPermissions`},
-		{"all channels, from the one with all rights", "", Call{Channel: "boss"}, "changes_all", "", goesThrough},
+		{"the socket", "plan", Call{Caller: Caller{Local: true}}, "named", "boss", `does not come from a session has the gateway's own permission mode, plan,`},
+		{"the socket of a gateway with all rights", "bypassPermissions", Call{Caller: Caller{Local: true}}, "named", "boss", goesThrough},
+		{"computing", "", Call{Caller: Caller{Channel: "plans"}}, "computes", "", goesThrough},
+		{"computing over the socket", "plan", Call{Caller: Caller{Local: true}}, "computes", "", goesThrough},
+		{"all channels, from one of many", "", Call{Caller: Caller{Channel: "plans"}}, "changes_all", "", `a channel without a mode of its own has that Claude's own settings choose`},
+		{"all channels, from one with fewer rights than another", "acceptEdits", Call{Caller: Caller{Channel: "edits"}}, "changes_all", "", `channel "boss" has bypassPermissions`},
+		{"all channels, from the one with all rights", "", Call{Caller: Caller{Channel: "boss"}}, "changes_all", "", goesThrough},
 		{"all channels, by the user", "", Call{}, "changes_all", "", goesThrough},
-		{"all channels, over the socket", "acceptEdits", Call{Local: true}, "changes_all", "", `changes_all is refused: it concerns all channels`},
-		{"unknown", "", Call{Channel: "boss"}, "lost", "", "it cannot be known"},
+		{"all channels, over the socket", "acceptEdits", Call{Caller: Caller{Local: true}}, "changes_all", "", `changes_all is refused: it concerns all channels`},
+		{"unknown", "", Call{Caller: Caller{Channel: "boss"}}, "lost", "", "it cannot be known"},
 	} {
 		policy := fakePolicy{mode: c.gateway, own: map[core.ChannelKey]string{}}.with("plans", "plan").with("plans too", "plan").with("edits", "acceptEdits").with("boss", "bypassPermissions")
 		r := registry(t, policy, computes, named, changesAll, lost)
@@ -93,7 +93,7 @@ func TestReachOfLaterSettings(t *testing.T) {
 		refused bool
 	}{{"", false}, {"plan", true}, {"bypassPermissions", false}, {"default", true}} {
 		policy.own["c"] = step.mode
-		got, err := r.Call(t.Context(), "changes_all", Call{Channel: "c"})
+		got, err := r.Call(t.Context(), "changes_all", Call{Caller: r.Session("c", "", "", 0)})
 		if err != nil || got.IsError != step.refused {
 			t.Errorf("with the mode %q: %+v, %v", step.mode, got, err)
 		}
@@ -105,11 +105,11 @@ func TestLongNames(t *testing.T) {
 	t.Parallel()
 	r := registry(t, fakePolicy{}, echo("a"), echo("b"))
 	long := strings.Repeat("x", 2<<20)
-	got, err := r.Call(t.Context(), CallName, Call{Channel: "c", Args: json.RawMessage(`{"name":"` + long + `"}`)})
+	got, err := r.Call(t.Context(), CallName, Call{Caller: r.Session("c", "", "", 0), Args: json.RawMessage(`{"name":"` + long + `"}`)})
 	if err != nil || !got.IsError || len(got.Text) > 300 {
 		t.Errorf("%.300s (%d bytes), %v", got.Text, len(got.Text), err)
 	}
-	if _, err := r.Call(t.Context(), long, Call{Channel: "c"}); !errors.Is(err, ErrUnknown) || len(err.Error()) > 300 {
+	if _, err := r.Call(t.Context(), long, Call{Caller: r.Session("c", "", "", 0)}); !errors.Is(err, ErrUnknown) || len(err.Error()) > 300 {
 		t.Errorf("the error is %.300s", err)
 	}
 	var names []string

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -127,11 +126,18 @@ func (r *Registry) Version() int64 {
 	return r.version
 }
 
-// List returns all tools, sorted by name.
-func (r *Registry) List() []Tool {
+// List returns the tools of a view, sorted by name.
+func (r *Registry) List(v View) []Tool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return slices.SortedFunc(maps.Values(r.catalog.tools), func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	var all []Tool
+	for name, t := range r.catalog.tools {
+		if v.Has(name) {
+			all = append(all, t)
+		}
+	}
+	slices.SortFunc(all, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
 // Count returns the number of tools by the name of their source, for all sources of the registry.
@@ -141,38 +147,33 @@ func (r *Registry) Count() map[string]int {
 	return r.catalog.count()
 }
 
-// ListOf returns the tools that sessions with a set of tools may use, sorted by name; for no
-// choice, those of the gateway's own set.
-func (r *Registry) ListOf(set toolset.Set) []Tool {
-	if set == "" {
-		set = r.policy.Tools("")
+// View returns what a channel's session sees now; for "", what that of a channel without a choice of its
+// own sees.
+func (r *Registry) View(channel core.ChannelKey) View { return r.policy.View(channel) }
+
+// Named returns the view with a name, which is the set of the view's tools; for "", the view of a session
+// without a choice of its own.
+func (r *Registry) Named(view string) View {
+	if view == "" {
+		return r.View("")
 	}
-	return slices.DeleteFunc(r.List(), func(t Tool) bool { return !inSet(set, t.Name) })
+	return ViewOf(toolset.Set(view))
 }
 
-// ListFor returns the tools that a channel's session may use, sorted by name; all tools for a
-// client outside of sessions, which has no channel.
-func (r *Registry) ListFor(channel core.ChannelKey) []Tool { return r.ListOf(r.setOf(channel)) }
-
-// setOf returns the tools that a channel's session may use. A client outside of sessions may use
-// all tools.
-func (r *Registry) setOf(channel core.ChannelKey) toolset.Set {
-	if channel == "" {
-		return toolset.All
+// Session returns the caller that a channel's session is, in a turn and at a depth; see Caller.
+func (r *Registry) Session(channel core.ChannelKey, session string, turn core.TurnID, depth int) Caller {
+	return Caller{
+		Channel: channel,
+		Session: session,
+		Turn:    turn,
+		Depth:   depth,
+		View:    r.View(channel),
 	}
-	return r.policy.Tools(channel)
 }
 
-// inSet reports whether sessions with the set may use the tool. By tool_search and tool_call they
-// reach the others of the set only.
-func inSet(set toolset.Set, name string) bool {
-	return name == SearchName || name == CallName || set.Has(name)
-}
-
-// whyMissing returns why there is no tool with a name for a channel's session, as a sentence; empty
-// if no reason is known.
-func (r *Registry) whyMissing(name string, channel core.ChannelKey) string {
-	if !inSet(r.setOf(channel), name) {
+// whyMissing returns why a view has no tool with a name, as a sentence; empty if no reason is known.
+func (r *Registry) whyMissing(name string, v View) string {
+	if !v.Has(name) {
 		return ""
 	}
 	for _, source := range r.late {
@@ -183,10 +184,10 @@ func (r *Registry) whyMissing(name string, channel core.ChannelKey) string {
 	return ""
 }
 
-// Unknown returns the ErrUnknown of a call of a tool that a channel's session does not have, with the
-// reason if there is one.
-func (r *Registry) Unknown(name string, channel core.ChannelKey) error {
-	if why := r.whyMissing(name, channel); why != "" {
+// Unknown returns the ErrUnknown of a call of a tool that a view does not have, with the reason if there
+// is one.
+func (r *Registry) Unknown(name string, v View) error {
+	if why := r.whyMissing(name, v); why != "" {
 		return fmt.Errorf("%w: %.120q. %s", ErrUnknown, name, why)
 	}
 	return fmt.Errorf("%w: %.120q", ErrUnknown, name)
@@ -206,9 +207,10 @@ func (r *Registry) Wait(ctx context.Context, name string) error {
 	return errors.Join(errs...)
 }
 
-// find is Find for a caller's channel. It waits for an unknown tool while sources may still have it.
-func (r *Registry) find(ctx context.Context, name string, channel core.ChannelKey) (t Tool, ok bool, err error) {
-	if !inSet(r.setOf(channel), name) {
+// find returns the tool with a name that a view has. It waits for an unknown tool while sources may
+// still have it.
+func (r *Registry) find(ctx context.Context, name string, v View) (t Tool, ok bool, err error) {
+	if !v.Has(name) {
 		return t, false, nil
 	}
 	if t, ok = r.Find(name); ok {
@@ -231,7 +233,7 @@ func (r *Registry) Find(name string) (Tool, bool) {
 // carried out again. A fault of the tool is a result with IsError. The error is ErrUnknown, the
 // cause of ctx, or core.ErrClosed.
 func (r *Registry) Call(ctx context.Context, name string, c Call) (result Result, err error) {
-	t, ok, err := r.find(ctx, name, c.Channel)
+	t, ok, err := r.find(ctx, name, c.View)
 	switch {
 	case errors.Is(err, core.ErrClosed):
 		return Result{}, NotBegun(name, err)
@@ -240,7 +242,7 @@ func (r *Registry) Call(ctx context.Context, name string, c Call) (result Result
 	case err != nil:
 		return failed("%.120s is not known yet: %s", name, err), nil
 	case !ok:
-		return Result{}, r.Unknown(name, c.Channel)
+		return Result{}, r.Unknown(name, c.View)
 	}
 	began := time.Now()
 	defer func() { err = cutOf(&t, err) }()

@@ -126,15 +126,13 @@ func cutOf(t *Tool, err error) error {
 
 // A Call is one call of a tool.
 type Call struct {
+	Caller
+
 	// ID identifies the call for ever, also when the call is repeated; empty if the client has
 	// no such id.
-	ID      string
-	Channel core.ChannelKey // whose session calls; empty for a client outside of sessions
-	Local   bool            // came over the socket that claude's own commands reach
-	Session string          // its id
-	Turn    core.TurnID     // being answered; empty outside of turns
-	Args    json.RawMessage // an object
-	At      time.Time       // when the session asked; zero if unknown
+	ID   string
+	Args json.RawMessage // an object
+	At   time.Time       // when the session asked; zero if unknown
 	// Repeated says that an earlier process had begun the call, of a tool that is idempotent or
 	// keyed.
 	Repeated bool
@@ -149,9 +147,6 @@ func (c *Call) Key() string {
 	}
 	return c.Session + "/" + c.ID
 }
-
-// ByUser reports whether a client of the user calls, which may do what the user may.
-func (c *Call) ByUser() bool { return c.Channel == "" && !c.Local }
 
 // A Result is what a tool returns. With Structured, clients show nothing else.
 type Result struct {

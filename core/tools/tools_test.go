@@ -90,7 +90,7 @@ func TestUnfitTools(t *testing.T) {
 		if err := r.builtin.Replace([]Tool{bad}); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v, want %q", bad.Name, err, c.says)
 		}
-		if n := len(r.List()); n != 3 {
+		if n := len(r.List(View{})); n != 3 {
 			t.Errorf("%d tools after a refusal", n)
 		}
 	}
@@ -128,10 +128,10 @@ func TestCall(t *testing.T) {
 	if _, err := r.Call(t.Context(), "none", Call{}); !errors.Is(err, ErrUnknown) {
 		t.Error(err)
 	}
-	if _, err := r.Call(t.Context(), "failing", Call{Channel: "c"}); !errors.Is(err, ErrUnknown) {
+	if _, err := r.Call(t.Context(), "failing", Call{Caller: r.Session("c", "", "", 0)}); !errors.Is(err, ErrUnknown) {
 		t.Errorf("a session called a tool that sessions may not use: %v", err)
 	}
-	got, err := r.Call(t.Context(), CallName, Call{Channel: "c", Args: json.RawMessage(`{"name":"failing"}`)})
+	got, err := r.Call(t.Context(), CallName, Call{Caller: r.Session("c", "", "", 0), Args: json.RawMessage(`{"name":"failing"}`)})
 	if err != nil || !strings.Contains(got.Text, "there is no tool") || strings.Contains(got.Text, "mean failing") {
 		t.Errorf("by name: %+v, %v", got, err)
 	}
@@ -155,7 +155,7 @@ func TestEndsOfCalls(t *testing.T) {
 		ctx        context.Context
 		tool, args string
 	}{{t.Context(), "good", "{}"}, {t.Context(), "good", "["}, {t.Context(), "failing", "{}"}, {cancelled, "failing", "{}"}, {t.Context(), "unknown", "{}"}} {
-		_, _ = r.Call(c.ctx, c.tool, Call{Channel: "desk", Args: json.RawMessage(c.args)})
+		_, _ = r.Call(c.ctx, c.tool, Call{Caller: Caller{Channel: "desk"}, Args: json.RawMessage(c.args)})
 	}
 	if got := strings.Join(ends, ", "); got != "builtin ok, builtin failed, builtin failed, builtin cancelled" {
 		t.Errorf("the calls ended with %s", got)
@@ -203,7 +203,7 @@ func TestSearch(t *testing.T) {
 	} {
 		args, err := json.Marshal(map[string]string{"query": query})
 		check.OK(t, err)
-		got, err := r.Call(t.Context(), SearchName, Call{Channel: "c", Args: args})
+		got, err := r.Call(t.Context(), SearchName, Call{Caller: r.Session("c", "", "", 0), Args: args})
 		check.OK(t, err)
 		var list struct {
 			Tools []found `json:"tools"`
@@ -230,8 +230,8 @@ func TestWatch(t *testing.T) {
 		t.Error("the change is not told")
 	}
 	check.OK(t, r.dynamic.Replace([]Tool{echo("a")}))
-	if _, ok := r.Find("b"); ok || len(r.List()) != 3 {
-		t.Errorf("tools are %v", r.List())
+	if _, ok := r.Find("b"); ok || len(r.List(View{})) != 3 {
+		t.Errorf("tools are %v", r.List(View{}))
 	}
 }
 
@@ -265,7 +265,7 @@ func TestClash(t *testing.T) {
 	offered := func(want string, clashes ...Clash) {
 		t.Helper()
 		var got []string
-		for _, tool := range r.List() {
+		for _, tool := range r.List(View{}) {
 			if tool.Source != Gateway {
 				got = append(got, tool.Source+" "+tool.Name)
 			}

@@ -10,8 +10,10 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/adapters/kinds"
+	"bareclaw/core"
 	"bareclaw/core/config"
 	"bareclaw/core/schedule"
+	"bareclaw/core/settings"
 	"bareclaw/core/tools"
 	"bareclaw/core/tools/gateway"
 	"bareclaw/internal/buildinfo"
@@ -49,7 +51,6 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 			Channels:      e.manager.Directory,
 			Submit:        e.manager.Submit,
 			Messages:      e.manager.Lookup,
-			Turns:         e.ledger,
 			Push:          &t.push,
 			Places:        kinds.Places(t.cfg),
 			Schedules:     scheduler,
@@ -64,16 +65,27 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 	t.registry, err = tools.NewRegistry(tools.Options{
 		Log:     t.log,
 		Sources: sources,
-		Policy:  e.manager.ChannelSettings,
+		Policy:  toolPolicy{e.manager.ChannelSettings},
 		Records: e.manager.Adapters,
 		Ended:   func(c tools.CallEnd) { t.calls.WithLabelValues(c.Source, string(c.Outcome)).Observe(c.Took.Seconds()) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the tools: %w", err)
 	}
-	t.server = mcp.New(t.registry, buildinfo.Version(), t.log)
+	t.server = mcp.New(mcp.Options{
+		Registry: t.registry,
+		Name:     mcp.Name,
+		Version:  buildinfo.Version(),
+		Log:      t.log,
+	})
 	return t, nil
 }
+
+// A toolPolicy is what channels' settings say of tools.
+type toolPolicy struct{ *settings.Cache }
+
+// View implements [tools.Policy].
+func (p toolPolicy) View(channel core.ChannelKey) tools.View { return tools.ViewOf(p.Tools(channel)) }
 
 func (t *toolsPart) part() part {
 	return part{

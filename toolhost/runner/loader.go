@@ -161,7 +161,7 @@ func (l *loader) offer() *offering {
 	if err := tools.ReplaceAll(map[*tools.List][]tools.Tool{l.program: own, l.scripts: dynamic}); err != nil {
 		l.log.Error("the tools stay as they are", "err", err) // impossible: each tool was checked
 	}
-	all := l.registry.List()
+	all := l.registry.List(tools.View{})
 	list := make([]api.Tool, len(all))
 	for i, t := range all {
 		timeout := t.Timeout

@@ -97,15 +97,15 @@ func TestDeletedList(t *testing.T) {
 	t.Parallel()
 	l, _ := loaderOf(t)
 	l.load()
-	before := len(l.registry.List())
+	before := len(l.registry.List(tools.View{}))
 	l.put(t, api.DeletedFile, []byte("hash_text\r\n\n  regex_test \nnone\nhash_text"))
 	l.load()
-	if n := len(l.registry.List()); n != before-2 {
+	if n := len(l.registry.List(tools.View{})); n != before-2 {
 		t.Errorf("%d tools of %d", n, before)
 	}
 	check.OK(t, os.Remove(filepath.Join(l.dir, api.DeletedFile)))
 	l.load()
-	if n := len(l.registry.List()); n != before {
+	if n := len(l.registry.List(tools.View{})); n != before {
 		t.Errorf("%d tools of %d", n, before)
 	}
 }

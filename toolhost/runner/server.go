@@ -47,7 +47,7 @@ func (s *server) health(w http.ResponseWriter, _ *http.Request) {
 	h := api.Health{
 		Status:      api.Healthy,
 		Uptime:      time.Since(s.startedAt).Milliseconds(),
-		ToolCount:   len(s.loader.registry.List()),
+		ToolCount:   len(s.loader.registry.List(tools.View{})),
 		MemoryUsage: api.Memory{HeapUsed: m.HeapAlloc, HeapTotal: m.HeapSys},
 		Busy:        s.loader.shown.busy(),
 	}

@@ -38,6 +38,7 @@ func testMessageKeepsEverything(t *testing.T, s Subject) {
 				Interrupts: "a turn",
 				CanAsk:     true,
 				Deliver:    true,
+				Depth:      2,
 				ReceivedAt: Day.Add(time.Nanosecond),
 				State:      core.Waiting,
 			}

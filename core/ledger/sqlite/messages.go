@@ -75,6 +75,7 @@ func encodeMessage(k *compiler, m *core.Message) (content, doc string) {
 			RetryOf:    m.RetryOf,
 			CanAsk:     m.CanAsk,
 			Deliver:    m.Deliver,
+			Depth:      m.Depth,
 			Interrupts: m.Interrupts,
 		},
 	}

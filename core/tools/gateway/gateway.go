@@ -17,7 +17,6 @@ type Options struct {
 	Channels  Directory
 	Submit    func(ctx context.Context, s core.Submission) (*core.Ticket, error) // as lanes.Manager.Submit
 	Messages  Messages
-	Turns     Turns
 	Push      Pusher
 	Schedules Scheduler
 	// Places says which channels are those of people, in a sentence for the model; empty: none is.
@@ -43,18 +42,13 @@ type Messages interface {
 	Trace(ctx context.Context, id core.MessageID) (core.Trace, error)
 }
 
-// Turns reads turns.
-type Turns interface {
-	Turn(ctx context.Context, id core.TurnID) (core.Turn, error)
-}
-
 // Source returns the source of the gateway's tools.
 func Source(o Options) tools.Source { return tools.Fixed(tools.Gateway, Tools(o)...) }
 
 // Tools returns the gateway's tools.
 func Tools(o Options) []tools.Tool {
 	ch := channels{o.Channels}
-	send := &sender{channels: ch, submit: o.Submit, messages: o.Messages, turns: o.Turns, inert: o.Inert}
+	send := &sender{channels: ch, submit: o.Submit, messages: o.Messages, inert: o.Inert}
 	push := pushes{o.Push}
 	jobs := schedules{ch, o.Schedules, o.Inert}
 	trace := traces{o.Messages}

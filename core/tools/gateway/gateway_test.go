@@ -28,7 +28,6 @@ type fakeGateway struct {
 	pushed    []core.Push
 	pushErr   error
 	schedules *schedule.Scheduler
-	turns     Turns
 	senders   map[core.MessageID]string // channels that have sent a message to another one
 }
 
@@ -39,7 +38,6 @@ func newFakeGateway(t *testing.T) *fakeGateway {
 	t.Cleanup(func() { check.OK(t, l.Close()) })
 	f := &fakeGateway{t: t, tickets: map[string]*core.Ticket{}}
 	f.schedules = schedule.New(schedule.Options{Store: l, Log: slog.New(slog.DiscardHandler), Admit: func(context.Context, core.ChannelKey) error { return nil }})
-	f.turns = l
 	f.offer(f.options(), nil)
 	return f
 }
@@ -58,7 +56,7 @@ func (f *fakeGateway) offer(o Options, policy tools.Policy) {
 
 func (f *fakeGateway) options() Options {
 	return Options{
-		Channels: f, Submit: f.submit, Messages: f, Turns: f.turns, Push: f, Schedules: f.schedules,
+		Channels: f, Submit: f.submit, Messages: f, Push: f, Schedules: f.schedules,
 		Inert:   strings.NewReplacer("@", "＠").Replace,
 		Restart: func(context.Context, <-chan struct{}) error { return errors.New("it does not compile") },
 	}
@@ -163,7 +161,7 @@ func TestSendWaits(t *testing.T) {
 	const waiting = `"message_id":"m-b","state":"waiting","why":"all sessions are in use"`
 	synctest.Test(t, func(t *testing.T) {
 		f.t = t
-		call := tools.Call{Channel: "a", Session: "s", ID: "1"}
+		call := tools.Call{Caller: tools.Caller{Channel: "a", Session: "s"}, ID: "1"}
 		took := func(args string, want time.Duration) {
 			t.Helper()
 			began := time.Now()
@@ -188,14 +186,31 @@ func TestSendWaits(t *testing.T) {
 	}
 }
 
+// TestDepth: a message that an agent sends is one deeper than those that the agent answers, and no
+// chain goes on for ever.
+func TestDepth(t *testing.T) {
+	t.Parallel()
+	f := newFakeGateway(t)
+	for depth := range maxDepth {
+		f.want("channel_send", `{"channel":"b","text":"x","wait_s":0}`, tools.Call{Caller: tools.Caller{Channel: "a", Depth: depth}}, `"message_id":"m-b"`)
+		if got := f.submitted[depth].Depth; got != depth+1 {
+			t.Errorf("an agent at depth %d sends a message of depth %d", depth, got)
+		}
+	}
+	f.want("channel_send", `{"channel":"b","text":"x","wait_s":0}`, tools.Call{Caller: tools.Caller{Channel: "a", Depth: maxDepth}}, "the last of 3")
+	if n := len(f.submitted); n != maxDepth {
+		t.Errorf("%d messages are sent", n)
+	}
+}
+
 // TestRepeatedSend repeats a call after the channels have come to wait in a circle.
 func TestRepeatedSend(t *testing.T) {
 	t.Parallel()
 	f := newFakeGateway(t)
-	s := &sender{channels: channels{f}, submit: f.submit, messages: f, turns: nil, inert: f.options().Inert}
+	s := &sender{channels: channels{f}, submit: f.submit, messages: f, inert: f.options().Inert}
 	end, _ := s.waits.begin("b", "a")
 	defer end()
-	c := tools.Call{Channel: "a", Session: "s", ID: "1"}
+	c := tools.Call{Caller: tools.Caller{Channel: "a", Session: "s"}, ID: "1"}
 	if _, err := s.send(t.Context(), c, sendArgs{Channel: "b", Text: "x"}); err == nil || len(f.submitted) != 0 {
 		t.Errorf("%v, and %d are sent", err, len(f.submitted))
 	}
@@ -209,7 +224,7 @@ func TestRepeatedSend(t *testing.T) {
 func TestPush(t *testing.T) {
 	t.Parallel()
 	f := newFakeGateway(t)
-	c := tools.Call{Channel: "a", Session: "s", ID: "1"}
+	c := tools.Call{Caller: tools.Caller{Channel: "a", Session: "s"}, ID: "1"}
 	f.want("push_send", `{"channel":"tg-1","text":"hi"}`, c, `"status":"sent"`)
 	f.want("push_send", `{"channel":"tg-1","text":"hi"}`, c, `"status":"sent"`)
 	f.want("push_send", `{"channel":"tg-1","text":"hi","file":"/a"}`, tools.Call{}, `"status":"sent"`)
@@ -238,7 +253,7 @@ func TestPush(t *testing.T) {
 func TestSchedules(t *testing.T) {
 	t.Parallel()
 	f := newFakeGateway(t)
-	c := tools.Call{Channel: "new", Session: "s", ID: "1"} // a channel in its first turn is not listed yet
+	c := tools.Call{Caller: tools.Caller{Channel: "new", Session: "s"}, ID: "1"} // a channel in its first turn is not listed yet
 	first := f.call("schedule_create", `{"text":"x","when":"in 1h"}`, c)
 	if again := f.call("schedule_create", `{"text":"x","when":"in 1h"}`, c); again != first || !strings.Contains(first, `"channel":"new"`) {
 		t.Errorf("repeated: %s, at first %s", again, first)
@@ -246,7 +261,7 @@ func TestSchedules(t *testing.T) {
 	f.want("schedule_create", `{"text":"x","when":"in 1h"}`, tools.Call{}, "name the channel")
 	f.want("schedule_create", `{"text":"x","when":"in 1h","channel":"c"}`, c, `there is no channel "c"; did you mean`)
 	f.want("schedule_create", `{"text":"x","when":"in 1h","channel":"other"}`, c, `channel_list lists all`)
-	f.want("schedule_create", `{"text":"x","when":"in 1h","missed":"never"}`, tools.Call{Channel: "new"}, "does not say what becomes")
+	f.want("schedule_create", `{"text":"x","when":"in 1h","missed":"never"}`, tools.Call{Caller: tools.Caller{Channel: "new"}}, "does not say what becomes")
 	all, err := f.schedules.Jobs(t.Context())
 	check.OK(t, err)
 	id := `{"id":"` + all[0].ID + `"}`
@@ -263,12 +278,12 @@ func TestNobodyHasTypedWhatToolsSend(t *testing.T) {
 	t.Parallel()
 	f := newFakeGateway(t)
 	for i, channel := range []core.ChannelKey{"@a", ""} { // a session, and a client that is an agent as well
-		f.call("channel_send", `{"channel":"b","text":"see @/secret","wait_s":0}`, tools.Call{Channel: channel})
+		f.call("channel_send", `{"channel":"b","text":"see @/secret","wait_s":0}`, tools.Call{Caller: tools.Caller{Channel: channel}})
 		sub := f.submitted[i]
 		if want := strings.Replace(string(channel), "@", "＠", 1); sub.Content.Text != "see ＠/secret" || sub.Origin.User != want {
 			t.Errorf("%q submits %q of %q", channel, sub.Content.Text, sub.Origin.User)
 		}
-		f.want("schedule_create", `{"text":"see @/secret","when":"in 1h","channel":"b"}`, tools.Call{Channel: channel}, `"text":"see ＠/secret"`)
+		f.want("schedule_create", `{"text":"see @/secret","when":"in 1h","channel":"b"}`, tools.Call{Caller: tools.Caller{Channel: channel}}, `"text":"see ＠/secret"`)
 	}
 	all, err := f.schedules.Jobs(t.Context())
 	check.OK(t, err)

@@ -10,14 +10,13 @@ import (
 	"bareclaw/core"
 	"bareclaw/core/tools"
 	"bareclaw/internal/testkit/check"
-	"bareclaw/internal/toolset"
 )
 
 // modes are the permission modes of channels; "" is that of the gateway.
 type modes map[core.ChannelKey]string
 
-func (m modes) Tools(core.ChannelKey) toolset.Set { return toolset.All }
-func (m modes) Mode(key core.ChannelKey) string   { return cmp.Or(m[key], m[""]) }
+func (m modes) View(core.ChannelKey) tools.View { return tools.View{} }
+func (m modes) Mode(key core.ChannelKey) string { return cmp.Or(m[key], m[""]) }
 func (m modes) OwnModes() map[core.ChannelKey]string {
 	own := map[core.ChannelKey]string{}
 	for key, mode := range m {
@@ -44,7 +43,9 @@ func TestRights(t *testing.T) {
 	f := newFakeGateway(t)
 	f.senders = map[core.MessageID]string{"m-b": "sender"}
 	boss := modes{"": "default", "a": "plan", "b": "bypassPermissions", "c": "bypassPermissions"}
-	session := func(key core.ChannelKey) tools.Call { return tools.Call{Channel: key, Session: "s"} }
+	session := func(key core.ChannelKey) tools.Call {
+		return tools.Call{Caller: tools.Caller{Channel: key, Session: "s"}}
+	}
 	for _, c := range []struct {
 		what       string
 		modes      modes
@@ -56,7 +57,7 @@ func TestRights(t *testing.T) {
 		{"equal rights", boss, session("c"), "channel_send", `{"channel":"b","text":"x","wait_s":0}`, `"message_id":"m-b"`},
 		{"more rights", modes{"": "plan", "c": "default"}, session("c"), "channel_send", `{"channel":"b","text":"x","wait_s":0}`, `"message_id":"m-b"`},
 		{"the user", boss, tools.Call{}, "channel_send", `{"channel":"b","text":"x","wait_s":0}`, `"message_id":"m-b"`},
-		{"a command of claude", boss, tools.Call{Local: true}, "channel_send", `{"channel":"b","text":"x","wait_s":0}`, refused},
+		{"a command of claude", boss, tools.Call{Caller: tools.Caller{Local: true}}, "channel_send", `{"channel":"b","text":"x","wait_s":0}`, refused},
 		{"an unknown channel", boss, session("a"), "channel_send", `{"channel":"tg-9","text":"x"}`, refused},
 		{"an unknown channel, with rights", boss, session("c"), "channel_send", `{"channel":"bb","text":"x"}`, "did you mean"},
 
@@ -68,14 +69,14 @@ func TestRights(t *testing.T) {
 		{"an own schedule", boss, session("a"), "schedule_create", `{"text":"x","when":"in 1h"}`, `"channel":"a"`},
 		{"an own schedule, by name", boss, session("a"), "schedule_create", `{"channel":"a","text":"x","when":"in 1h"}`, `"channel":"a"`},
 		{"a schedule with rights", boss, session("c"), "schedule_create", `{"channel":"b","text":"x","when":"in 1h"}`, `"channel":"b"`},
-		{"a schedule of a command", boss, tools.Call{Local: true}, "schedule_create", `{"channel":"b","text":"x","when":"in 1h"}`, refused},
+		{"a schedule of a command", boss, tools.Call{Caller: tools.Caller{Local: true}}, "schedule_create", `{"channel":"b","text":"x","when":"in 1h"}`, refused},
 
 		{"what others ask", boss, session("a"), "message_trace", `{"id":"m-b"}`, `message "m-b" is of channel "b"`},
 		{"what others with fewer rights ask", boss, session("c"), "message_trace", `{"id":"m-a"}`, `message "m-a" is of channel "a"`},
 		{"what the channel itself asks", boss, session("b"), "message_trace", `{"id":"m-b"}`, `"prompt":"for b"`},
 		{"what the channel has asked another", boss, session("sender"), "message_trace", `{"id":"m-b"}`, `"prompt":"for b"`},
-		{"what a command may see", boss, tools.Call{Local: true}, "message_trace", `{"id":"m-a"}`, `"prompt":"for a"`},
-		{"what a command may not see", boss, tools.Call{Local: true}, "message_trace", `{"id":"m-b"}`, refused},
+		{"what a command may see", boss, tools.Call{Caller: tools.Caller{Local: true}}, "message_trace", `{"id":"m-a"}`, `"prompt":"for a"`},
+		{"what a command may not see", boss, tools.Call{Caller: tools.Caller{Local: true}}, "message_trace", `{"id":"m-b"}`, refused},
 		{"all, for the user", boss, tools.Call{}, "message_trace", `{"id":"m-b"}`, `"prompt":"for b"`},
 
 		{"a restart that builds", boss, session("a"), "restart_self", `{}`, "concerns all channels"},
@@ -102,7 +103,7 @@ func TestSchedulesOfOthers(t *testing.T) {
 	f := newFakeGateway(t).withModes(modes{"": "default", "a": "plan", "b": "bypassPermissions"}, false)
 	of := map[core.ChannelKey]string{}
 	for _, key := range []core.ChannelKey{"a", "b"} {
-		f.want("schedule_create", `{"text":"secret of `+string(key)+`","when":"in 1h"}`, tools.Call{Channel: key}, `"channel":"`+string(key)+`"`)
+		f.want("schedule_create", `{"text":"secret of `+string(key)+`","when":"in 1h"}`, tools.Call{Caller: tools.Caller{Channel: key}}, `"channel":"`+string(key)+`"`)
 	}
 	all, err := f.schedules.Jobs(t.Context())
 	check.OK(t, err)
@@ -112,7 +113,7 @@ func TestSchedulesOfOthers(t *testing.T) {
 	for _, c := range []struct {
 		call  tools.Call
 		texts string
-	}{{tools.Call{Channel: "a"}, "a"}, {tools.Call{Channel: "b"}, "b"}, {tools.Call{Local: true}, ""}, {tools.Call{}, "ab"}} {
+	}{{tools.Call{Caller: tools.Caller{Channel: "a"}}, "a"}, {tools.Call{Caller: tools.Caller{Channel: "b"}}, "b"}, {tools.Call{Caller: tools.Caller{Local: true}}, ""}, {tools.Call{}, "ab"}} {
 		got, texts := f.call("schedule_list", `{}`, c.call), ""
 		for _, key := range []string{"a", "b"} {
 			if strings.Contains(got, "secret of "+key) {
@@ -126,18 +127,18 @@ func TestSchedulesOfOthers(t *testing.T) {
 			t.Errorf("%+v sees the texts of %q, want %q", c.call, texts, c.texts)
 		}
 	}
-	f.want("schedule_delete", of["b"], tools.Call{Channel: "a"}, "is refused")
-	f.want("schedule_delete", of["b"], tools.Call{Local: true}, "is refused")
-	f.want("schedule_delete", `{"id":"none"}`, tools.Call{Channel: "a"}, "there is no schedule")
-	f.want("schedule_delete", of["a"], tools.Call{Channel: "b"}, `"status":"deleted"`)
-	f.want("schedule_delete", of["b"], tools.Call{Channel: "b"}, `"status":"deleted"`)
+	f.want("schedule_delete", of["b"], tools.Call{Caller: tools.Caller{Channel: "a"}}, "is refused")
+	f.want("schedule_delete", of["b"], tools.Call{Caller: tools.Caller{Local: true}}, "is refused")
+	f.want("schedule_delete", `{"id":"none"}`, tools.Call{Caller: tools.Caller{Channel: "a"}}, "there is no schedule")
+	f.want("schedule_delete", of["a"], tools.Call{Caller: tools.Caller{Channel: "b"}}, `"status":"deleted"`)
+	f.want("schedule_delete", of["b"], tools.Call{Caller: tools.Caller{Channel: "b"}}, `"status":"deleted"`)
 }
 
 // TestUnreadableMessage: a message that cannot be read is shown to nobody.
 func TestUnreadableMessage(t *testing.T) {
 	t.Parallel()
 	ts := traces{unreadable{}}
-	if key, err := ts.channelOf(t.Context(), tools.Call{Channel: "a"}, traceArgs{"m"}); err == nil {
+	if key, err := ts.channelOf(t.Context(), tools.Call{Caller: tools.Caller{Channel: "a"}}, traceArgs{"m"}); err == nil {
 		t.Errorf("it is of channel %q", key)
 	}
 }

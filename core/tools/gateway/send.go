@@ -2,10 +2,8 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"bareclaw/core"
@@ -32,7 +30,6 @@ type sender struct {
 	channels channels
 	submit   func(context.Context, core.Submission) (*core.Ticket, error)
 	messages Messages
-	turns    Turns
 	inert    func(text string) string
 	waits    waits
 }
@@ -78,10 +75,7 @@ func (s *sender) send(ctx context.Context, c tools.Call, args sendArgs) (any, er
 	if err := s.channels.check(ctx, args.Channel); err != nil {
 		return nil, err
 	}
-	depth, err := s.depth(ctx, c.Turn)
-	if err != nil {
-		return nil, err
-	}
+	depth := c.Depth + 1
 	if depth > maxDepth {
 		return nil, fmt.Errorf("not sent: the message that you answer is the last of %d from channel to channel; answer it instead", maxDepth)
 	}
@@ -100,10 +94,11 @@ func (s *sender) send(ctx context.Context, c tools.Call, args sendArgs) (any, er
 		Adapter: sendAdapter,
 		Origin:  core.Origin{User: s.inert(string(c.Channel))},
 		Content: core.Content{Text: s.inert(args.Text)},
+		Depth:   depth,
 		KeyKept: keyKept,
 	}
 	if key := sourceKey(&c); key != "" {
-		sub.SourceKey = depthPrefix + strconv.Itoa(depth) + ":" + key
+		sub.SourceKey = "channel_send:" + strconv.Itoa(depth) + ":" + key
 	}
 	t, err := s.submit(ctx, sub)
 	if err != nil {
@@ -145,32 +140,4 @@ func replyText(ctx context.Context, messages Messages, m *core.Message) (string,
 	}
 	carrier, err := messages.Message(ctx, m.Reply.Into)
 	return carrier.Reply.Text, err
-}
-
-// depthPrefix begins the source key of a message of channel_send; its depth follows.
-const depthPrefix = "channel_send:"
-
-// depth returns how many messages of channel_send, the next one included, lead from channel to
-// channel: those of the turn bear the number in their source key.
-func (s *sender) depth(ctx context.Context, id core.TurnID) (int, error) {
-	depth := 1
-	if id == "" {
-		return depth, nil
-	}
-	turn, err := s.turns.Turn(ctx, id)
-	if errors.Is(err, core.ErrNotFound) {
-		return depth, nil
-	}
-	for _, member := range turn.Members {
-		var m core.Message
-		if m, err = s.messages.Message(ctx, member); err != nil {
-			break
-		}
-		if rest, ok := strings.CutPrefix(m.SourceKey, depthPrefix); ok {
-			digits, _, _ := strings.Cut(rest, ":")
-			n, _ := strconv.Atoi(digits) // 0 for a key of another program
-			depth = max(depth, n+1)
-		}
-	}
-	return depth, err
 }
