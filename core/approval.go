@@ -29,6 +29,20 @@ type ApprovalBody struct {
 // ApprovalDelivery returns the id of the delivery that asks about an approval.
 func ApprovalDelivery(approval string) string { return string(DeliverApproval) + ":" + approval }
 
+// A CallRequest asks people whether a call of one of the gateway's tools may begin.
+type CallRequest struct {
+	ID         string          // of the approval: the same for a call that is asked about again
+	Channel    ChannelKey      // whose session calls, and whose people decide
+	RequestID  string          // that of the session's [ToolRequest]
+	Tool       string          // as the agent names it
+	Input      json.RawMessage // the arguments
+	Why        string          // as in [Approval]
+	Suggestion json.RawMessage // the rules that Always writes; nil: Always is not offered
+}
+
+// AsksForTool reports whether people decide about a tool, rather than about a turn that was cut.
+func (a *Approval) AsksForTool() bool { return a.Kind == ApprovalTool || a.Kind == ApprovalCall }
+
 // PendingAt reports whether the approval can still be decided at the time now.
 func (a *Approval) PendingAt(now time.Time) bool {
 	return a.State == ApprovalPending && (a.Kind != ApprovalContinue || now.Before(a.ExpiresAt))
@@ -75,11 +89,11 @@ func AlwaysRules(a Approval) []string {
 }
 
 func grants(a *Approval) []grant {
-	if a.Kind != ApprovalTool || slices.Contains(neverRuled, a.Tool) {
+	if !a.AsksForTool() || slices.Contains(neverRuled, a.Tool) {
 		return nil
 	}
 	all := suggested(a)
-	if len(all) == 0 {
+	if len(all) == 0 && a.Kind == ApprovalTool {
 		all = ownGrant(a)
 	}
 	return slices.DeleteFunc(all, func(g grant) bool {

@@ -207,6 +207,7 @@ type Approval struct {
 	Tool       string          `json:"tool,omitempty"`
 	Input      json.RawMessage `json:"input,omitempty"`
 	Suggestion json.RawMessage `json:"suggestion,omitempty"` // permission rules proposed by the agent
+	Why        string          `json:"why,omitempty"`        // why a person is asked, in a sentence; empty: the tool is not allowed yet
 	CreatedAt  time.Time       `json:"created_at,omitzero"`
 	ExpiresAt  time.Time       `json:"expires_at,omitzero"`
 
@@ -223,6 +224,7 @@ type ApprovalKind string
 // The kinds of approvals.
 const (
 	ApprovalTool     ApprovalKind = ""         // Tool, Input, Suggestion, RequestID; the turn waits for the decision
+	ApprovalCall     ApprovalKind = "call"     // likewise, for a call of one of the gateway's tools; Why
 	ApprovalContinue ApprovalKind = "continue" // Message and Turn were aborted; no turn waits
 )
 

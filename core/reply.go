@@ -79,6 +79,8 @@ var (
 	ErrBusy = errors.New("channel has open messages")
 	// ErrNotFailed: the message was answered, or has no outcome yet.
 	ErrNotFailed = errors.New("message has not failed")
+	// ErrCannotAsk: no person can be asked to decide.
+	ErrCannotAsk = errors.New("nobody can be asked")
 	// ErrNotPending: the approval has been decided, has expired or is void.
 	ErrNotPending = errors.New("approval is not pending")
 	// ErrNothingRuns: no turn is running.

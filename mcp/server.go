@@ -337,10 +337,11 @@ func (s *Server) answer(ctx context.Context, channel core.ChannelKey, session st
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("there is no method %.120q", m.Method)}
 	}
 	result, err := s.tools.Call(ctx, m.Params.Name, tools.Call{
-		Caller: s.tools.Session(channel, session, r.Turn, r.Depth),
-		ID:     m.Params.Meta.CallID,
-		At:     r.At,
-		Args:   m.Params.Args,
+		Caller:    s.tools.Session(channel, session, r.Turn, r.Depth),
+		ID:        m.Params.Meta.CallID,
+		RequestID: r.ID,
+		At:        r.At,
+		Args:      m.Params.Args,
 	})
 	if err != nil {
 		return nil, err

@@ -74,6 +74,7 @@ func showApproval(a *core.Approval) api.Approval {
 		State:      string(a.State),
 		Tool:       a.Tool,
 		Input:      a.Input,
+		Why:        a.Why,
 		Suggestion: a.Suggestion,
 		Reason:     a.Reason,
 		RetryID:    string(a.Retry),

@@ -22,7 +22,16 @@ type approvalDesk struct {
 type pendingApproval struct {
 	approval core.Approval
 	timer    *time.Timer
-	deciding bool // a decision is being written
+	deciding bool                  // a decision is being written
+	waiting  []func(core.Approval) // told of the end of an approval of a call, once
+}
+
+// tell tells whoever waits for the decision about a call.
+func (a *pendingApproval) tell(now core.Approval) {
+	for _, done := range a.waiting {
+		done(now)
+	}
+	a.waiting = nil
 }
 
 // request handles a tool permission request: denies at once when the policy allows no
@@ -37,28 +46,62 @@ func (ad *approvalDesk) request(r core.Request, f *inflight) {
 	}
 	if !ad.mayAsk(f) {
 		running.mark(ad.eventTime(), "denied", r.Tool)
-		ad.answer(r.ID, core.Answer{Message: ad.manager.o.Advice.denied(r.Tool, r.Tool == core.ToolAskUser)})
+		ad.send(r.ID, core.Answer{Message: ad.manager.o.Advice.denied(r.Tool, r.Tool == core.ToolAskUser)})
 		return
 	}
-	now := ad.now()
-	a := &pendingApproval{approval: core.Approval{
+	running.mark(ad.eventTime(), "asked", r.Tool)
+	ad.open(core.Approval{
 		ID:         uuid.NewString(),
-		Channel:    ad.key,
 		RequestID:  r.ID,
 		Tool:       r.Tool,
 		Input:      r.Input,
 		Suggestion: r.Suggestion,
-		CreatedAt:  now,
-		ExpiresAt:  now.Add(ad.manager.o.ApprovalTimeout),
-		State:      core.ApprovalPending,
-	}}
-	if f != nil {
-		a.approval.Turn, a.approval.Message, a.approval.Prompt = f.turn.ID, f.carrier().ID, core.ApprovalPrompt(f.carrier())
+	}, f)
+}
+
+// requestCall handles a call of one of the gateway's tools that a person has to allow, and tells done
+// what has become of the approval. done is called at once, with an error, if no person can decide.
+func (ad *approvalDesk) requestCall(r core.CallRequest, f *inflight, done func(core.Approval, error)) {
+	tell := func(a core.Approval) { done(a, nil) }
+	if a := ad.pending[r.RequestID]; a != nil { // an earlier process has asked
+		a.waiting = append(a.waiting, tell)
+		return
 	}
-	ad.pending[r.ID] = a
-	running.mark(ad.eventTime(), "asked", r.Tool)
+	if !ad.mayAsk(f) {
+		done(core.Approval{}, core.ErrCannotAsk)
+		return
+	}
+	f.mark(ad.now(), "asked", r.Tool)
+	a := ad.open(core.Approval{
+		ID:         r.ID,
+		Kind:       core.ApprovalCall,
+		RequestID:  r.RequestID,
+		Tool:       r.Tool,
+		Input:      r.Input,
+		Suggestion: r.Suggestion,
+		Why:        r.Why,
+	}, f)
+	a.waiting = append(a.waiting, tell)
+}
+
+// open begins to wait for a person's decision, in a turn; f is nil outside of turns.
+func (ad *approvalDesk) open(approval core.Approval, f *inflight) *pendingApproval {
+	now := ad.now()
+	approval.Channel = ad.key
+	approval.CreatedAt = now
+	approval.ExpiresAt = now.Add(ad.manager.o.ApprovalTimeout)
+	approval.State = core.ApprovalPending
+	if f != nil {
+		carrier := f.carrier()
+		approval.Turn = f.turn.ID
+		approval.Message = carrier.ID
+		approval.Prompt = core.ApprovalPrompt(carrier)
+	}
+	a := &pendingApproval{approval: approval}
+	ad.pending[approval.RequestID] = a
 	ad.expireLater(a)
 	ad.record(a, core.UpdateApproval)
+	return a
 }
 
 func (ad *approvalDesk) mayAsk(f *inflight) bool {
@@ -66,7 +109,14 @@ func (ad *approvalDesk) mayAsk(f *inflight) bool {
 	return policy == ApprovalsAsk || policy == ApprovalsByAdapter && f != nil && f.turn.CanAsk
 }
 
-func (ad *approvalDesk) answer(requestID string, a core.Answer) {
+// answer tells the agent what was decided about its request. A call is answered by its tool.
+func (ad *approvalDesk) answer(a *pendingApproval, answer core.Answer) {
+	if a.approval.Kind == core.ApprovalTool {
+		ad.send(a.approval.RequestID, answer)
+	}
+}
+
+func (ad *approvalDesk) send(requestID string, a core.Answer) {
 	if ad.conv.session == nil {
 		return
 	}
@@ -84,7 +134,7 @@ func (ad *approvalDesk) expireLater(a *pendingApproval) {
 		}
 		text := fmt.Sprintf("Nobody answered the permission request for %s within %s, so it was denied.", a.approval.Tool, ad.manager.o.ApprovalTimeout)
 		ad.close(a, core.ApprovalExpired, text)
-		ad.answer(a.approval.RequestID, core.Answer{Message: text})
+		ad.answer(a, core.Answer{Message: text})
 	})
 }
 
@@ -94,6 +144,7 @@ func (ad *approvalDesk) close(a *pendingApproval, state core.ApprovalState, reas
 	a.timer.Stop()
 	a.approval.State, a.approval.Reason, a.approval.DecidedAt = state, reason, ad.now()
 	ad.record(a, core.UpdateApprovalClosed)
+	a.tell(a.approval)
 }
 
 // record writes and publishes a new approval, or an approval closed without a decision. The
@@ -121,10 +172,15 @@ func (ad *approvalDesk) restore(approvals []*core.Approval) {
 	}
 }
 
-// sync voids approvals without an unanswered request of the host, and adds missing approvals.
+// sync voids approvals without an unanswered request of the host, and adds missing approvals. Calls find
+// theirs by themselves.
 func (ad *approvalDesk) sync(running *inflight) {
+	info := &ad.conv.session.info
 	ad.void(func(a *pendingApproval) bool {
-		return !slices.ContainsFunc(ad.conv.session.info.Requests, func(r core.Request) bool { return r.ID == a.approval.RequestID })
+		if a.approval.Kind == core.ApprovalCall {
+			return !slices.ContainsFunc(info.Calls, func(r core.ToolRequest) bool { return r.ID == a.approval.RequestID })
+		}
+		return !slices.ContainsFunc(info.Requests, func(r core.Request) bool { return r.ID == a.approval.RequestID })
 	})
 	for _, r := range ad.conv.session.info.Requests {
 		if ad.pending[r.ID] == nil {
@@ -153,6 +209,9 @@ func (ad *approvalDesk) decide(id string, d core.Decision, done func(core.Approv
 	decided.State, decided.Reason, decided.DecidedAt = core.ApprovalAllowed, "", ad.now()
 	decided.DecidedBy = d.By
 	answer := core.Answer{Allow: d.Allow, UpdatedInput: d.UpdatedInput}
+	if decided.Kind == core.ApprovalCall && d.Allow && d.UpdatedInput != nil {
+		decided.Input = d.UpdatedInput
+	}
 	change := core.Change{Approvals: []*core.Approval{&decided}}
 	if d.Allow && d.Remember {
 		answer.Rules = decided.Suggestion
@@ -188,11 +247,12 @@ func (ad *approvalDesk) decided(a *pendingApproval, decided core.Approval, answe
 	delete(ad.pending, decided.RequestID)
 	ad.conv.session.touch()
 	a.timer.Stop()
-	ad.answer(decided.RequestID, answer)
+	ad.answer(a, answer)
 	if known != "" {
 		ad.conv.session.info.Settings = known
 	}
 	ad.publish(core.Update{Kind: core.UpdateApprovalClosed, Approval: &decided, Turn: decided.Turn})
+	a.tell(decided)
 	done(decided, nil)
 }
 

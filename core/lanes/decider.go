@@ -56,6 +56,35 @@ func (k *Decider) Decide(ctx context.Context, id string, d core.Decision) (core.
 	return now, err
 }
 
+// AskCall asks people whether a call may begin, and returns what they have decided: the approval is
+// allowed, denied, expired or void, with a reason. It blocks until then, or until ctx ends because the
+// session does not wait any more; the approval is void then. A call that was asked about before finds its
+// approval again. The errors are ErrCannotAsk, ErrClosed, the cause of ctx, and those of the ledger.
+func (k *Decider) AskCall(ctx context.Context, r core.CallRequest) (core.Approval, error) {
+	known, err := k.m.o.Ledger.Approval(ctx, r.ID)
+	switch {
+	case err == nil && known.State != core.ApprovalPending:
+		return known, nil
+	case err != nil && !errors.Is(err, core.ErrNotFound):
+		return core.Approval{}, err
+	}
+	l, ok := k.m.lanes.find(r.Channel)
+	if !ok {
+		return core.Approval{}, core.ErrCannotAsk
+	}
+	a, err := request(ctx, l.channel, func(done func(core.Approval, error)) { l.desk.requestCall(r, l.turns.running(), done) })
+	switch {
+	case k.m.ctx.Err() != nil: // the next process finds the approval
+		return core.Approval{}, core.ErrClosed
+	case ctx.Err() != nil:
+		l.post(func() { l.desk.void(func(a *pendingApproval) bool { return a.approval.ID == r.ID }) })
+		return core.Approval{}, context.Cause(ctx)
+	case errors.Is(err, errRetired):
+		err = core.ErrCannotAsk
+	}
+	return a, err
+}
+
 // Resubmission returns a submission to retry a failed or cancelled message. The content
 // combines all messages of the same turn, and lists the completed work and the calls of the
 // gateway's tools if the turn had begun a tool. The caller submits the submission as usual, any number of times: the first is

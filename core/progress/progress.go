@@ -198,7 +198,7 @@ func (f *Fold) event(u core.Update) {
 
 func (f *Fold) ask(a *core.Approval) {
 	known := func(b core.Approval) bool { return b.ID == a.ID }
-	if a.Kind != core.ApprovalTool || a.State != core.ApprovalPending || f.past[string(a.Turn)] || slices.ContainsFunc(f.asked, known) {
+	if !a.AsksForTool() || a.State != core.ApprovalPending || f.past[string(a.Turn)] || slices.ContainsFunc(f.asked, known) {
 		return
 	}
 	f.asked = append(f.asked, *a)

@@ -119,6 +119,16 @@ func (l *callLog) once(ctx context.Context, t *Tool, c Call, run func(Call) (Res
 	return result, nil
 }
 
+// hasBegun reports whether the call is on record: an earlier process has begun it.
+func (l *callLog) hasBegun(ctx context.Context, c *Call) bool {
+	key := c.Key()
+	if l == nil || key == "" {
+		return false
+	}
+	known, err := l.read(ctx, key)
+	return err == nil && !known.Waits
+}
+
 func failed(format string, args ...any) Result {
 	return Result{Text: fmt.Sprintf(format, args...), IsError: true}
 }

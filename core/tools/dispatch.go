@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"bareclaw/core"
 	"bareclaw/internal/typo"
@@ -20,9 +19,6 @@ const (
 	SearchName = "tool_search"
 	CallName   = "tool_call"
 )
-
-// longestCall is more than any tool takes that tool_call reaches, which has its own limit.
-const longestCall = 15 * time.Minute
 
 // maxFound is how many tools a search returns.
 const maxFound = 10
@@ -53,7 +49,7 @@ func (dispatchers) Tools(r *Registry) []Tool {
 			Description: "Call a tool of the gateway by name, also one that was made during the conversation. tool_search shows names and schemas.",
 			Input:       json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"args":{"type":"object","description":"The arguments, as the tool's schema says."}},"required":["name"]}`),
 			Pinned:      true,
-			Timeout:     longestCall,
+			Timeout:     unlimited, // the tool that is called has its own limit, and a person may have to allow the call
 			Reach:       ReachOwn, // the tool that is called has its own
 			Handle:      WithArgs(r.callByName),
 		},

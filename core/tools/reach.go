@@ -68,17 +68,35 @@ func (r *Registry) permit(ctx context.Context, t *Tool, c Call) error {
 		return err
 	}
 	if own, other := policy.Mode(c.Channel), policy.Mode(target); !core.MayDirect(own, other) {
-		return fmt.Errorf("%s is refused: %s, and channel %.300q has %s, so its agent may do more unasked than you may. "+
-			"A person can write there, or change one of the two modes", t.Name, callerHas(c, own), target, shownMode(other))
+		return &reachError{
+			tool: t.Name,
+			why:  fmt.Sprintf("It acts on channel %.300q, whose agent may do more unasked than this one: it has the permission mode %s.", target, shownMode(other)),
+			text: fmt.Sprintf("%s, and channel %.300q has %s, so its agent may do more unasked than you may. "+
+				"A person can write there, or change one of the two modes", callerHas(c, own), target, shownMode(other)),
+		}
 	}
 	return nil
 }
 
+// A reachError refuses a call that reaches too far, unless a person allows it.
+type reachError struct {
+	tool string
+	why  string // for the person, in a sentence
+	text string // for the model
+}
+
+// Error says what the caller may do less than the agents that the call reaches, and what a person can do.
+func (e *reachError) Error() string { return e.tool + " is refused: " + e.text }
+
 // permitAll is permit for a tool that reaches all channels, with those to come.
 func permitAll(policy Policy, t *Tool, c Call) error {
 	refused := func(own, whose, other string) error {
-		return fmt.Errorf("%s is refused: it concerns all channels; %s, and %s %s, so there are agents that may do more unasked than you may. "+
-			"A person can do it, or change the modes", t.Name, callerHas(c, own), whose, shownMode(other))
+		return &reachError{
+			tool: t.Name,
+			why:  fmt.Sprintf("It concerns all channels, and %s the permission mode %s: agents there may do more unasked than this one.", whose, shownMode(other)),
+			text: fmt.Sprintf("it concerns all channels; %s, and %s %s, so there are agents that may do more unasked than you may. "+
+				"A person can do it, or change the modes", callerHas(c, own), whose, shownMode(other)),
+		}
 	}
 	own, modes := policy.Mode(c.Channel), policy.OwnModes()
 	if other := policy.Mode(""); !core.MayDirect(own, other) {

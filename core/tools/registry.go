@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ type Options struct {
 	Log     *slog.Logger
 	Sources []Source      // of two tools with one name, that of the earlier source is there; calls of unknown tools wait in this order
 	Policy  Policy        // says what sessions may call; nil: all tools
+	Gate    Gate          // asks people whether a call may begin; nil: nobody can be asked
 	Records RecordStore   // of the calls of sessions, each of which is carried out at most once; nil: none
 	Ended   func(CallEnd) // is called at the end of each call, and must not block; nil: nobody is told
 }
@@ -34,6 +36,7 @@ type Registry struct {
 	log    *slog.Logger
 	late   []LateSource
 	policy Policy
+	gate   Gate
 	calls  *callLog
 	ended  func(CallEnd)
 	checks chan struct{} // has a token for each check of large arguments at work
@@ -50,11 +53,15 @@ func NewRegistry(o Options) (*Registry, error) {
 	r := &Registry{
 		log:    o.Log,
 		policy: o.Policy,
+		gate:   o.Gate,
 		ended:  o.Ended,
 		checks: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
 	if r.policy == nil {
 		r.policy = unrestricted{}
+	}
+	if r.gate == nil {
+		r.gate = noGate{}
 	}
 	if o.Records != nil {
 		r.calls = &callLog{records: o.Records, log: o.Log}
@@ -253,6 +260,17 @@ func (r *Registry) Call(ctx context.Context, name string, c Call) (result Result
 		}
 		return failed("%s", err), nil
 	}
+	err = r.admit(ctx, &t, &c)
+	began = time.Now() // a person's time is not the tool's
+	if err != nil {
+		switch {
+		case errors.Is(err, core.ErrClosed):
+			return Result{}, ErrNotBegun
+		case ctx.Err() != nil:
+			return Result{}, context.Cause(ctx)
+		}
+		return failed("%s", err), nil
+	}
 	if c.Answered == nil { // else set by the call of tool_call
 		c.Answered = ctx.Done()
 	}
@@ -261,13 +279,14 @@ func (r *Registry) Call(ctx context.Context, name string, c Call) (result Result
 
 // run carries out a call within the time of the tool.
 func (r *Registry) run(ctx context.Context, t *Tool, c Call) (Result, error) {
-	limit := t.Timeout
-	if limit == 0 {
-		limit = DefaultTimeout
-	}
+	limit := cmp.Or(t.Timeout, DefaultTimeout)
 	late := fmt.Errorf("%s did not end within %s", t.Name, limit)
-	bounded, cancel := context.WithTimeoutCause(ctx, limit, late)
-	defer cancel()
+	bounded := ctx
+	if limit != unlimited {
+		var cancel context.CancelFunc
+		bounded, cancel = context.WithTimeoutCause(ctx, limit, late)
+		defer cancel()
+	}
 	result, err := r.handle(bounded, t, c)
 	switch {
 	case err == nil: // the tool has taken effect, even if ctx has ended meanwhile
@@ -282,13 +301,10 @@ func (r *Registry) run(ctx context.Context, t *Tool, c Call) (Result, error) {
 	return failed("%s", err), nil
 }
 
-// handle calls the tool, unless the call reaches too far. A panic is an error: a fault of one
-// tool must not end the daemon.
+// handle calls the tool. A panic is an error: a fault of one tool must not end the daemon.
 func (r *Registry) handle(ctx context.Context, t *Tool, c Call) (result Result, err error) {
 	err = guard.Do(r.log, "running a tool", func() (err error) {
-		if err = r.permit(ctx, t, c); err == nil {
-			result, err = t.Handle(ctx, c)
-		}
+		result, err = t.Handle(ctx, c)
 		return err
 	}, "tool", t.Name)
 	if errors.Is(err, guard.ErrPanic) {

@@ -35,6 +35,9 @@ type Tool struct {
 // DefaultTimeout bounds the call of a tool that sets no limit.
 const DefaultTimeout = 30 * time.Second
 
+// unlimited is the timeout of a tool whose calls take as long as they take.
+const unlimited time.Duration = -1
+
 // Annotations are hints for clients. Their JSON is that of MCP.
 type Annotations struct {
 	Title       string `json:"title,omitempty"`
@@ -133,6 +136,8 @@ type Call struct {
 	ID   string
 	Args json.RawMessage // an object
 	At   time.Time       // when the session asked; zero if unknown
+	// RequestID is the agent's id of the request that calls; empty outside of sessions.
+	RequestID string
 	// Repeated says that an earlier process had begun the call, of a tool that is idempotent or
 	// keyed.
 	Repeated bool

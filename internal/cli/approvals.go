@@ -99,7 +99,7 @@ func printRequest(c *command.Context, a *api.Approval) error {
 	}
 	whole := call(a)
 	if a.Tool != "" {
-		whole = chat.Whole(a.Tool, a.Input)
+		whole = chat.Whole(*client.Approval(a))
 	}
 	return c.PrintLines(append(lines, "", strings.TrimRight(term.Safe(whole), "\n"))...)
 }

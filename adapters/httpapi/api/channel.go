@@ -130,6 +130,7 @@ type Approval struct {
 	State      string          `json:"state"`
 	Tool       string          `json:"tool"`
 	Input      json.RawMessage `json:"input"`
+	Why        string          `json:"why,omitzero"`
 	Suggestion json.RawMessage `json:"suggestion,omitzero"`
 	Always     []string        `json:"always,omitzero"`
 	Reason     string          `json:"reason,omitzero"`

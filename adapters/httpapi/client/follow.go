@@ -210,9 +210,9 @@ func Message(m *api.Message) *core.Message {
 
 // Approval returns core's form of an approval.
 func Approval(a *api.Approval) *core.Approval {
-	kind := core.ApprovalTool
-	if a.Kind == string(core.ApprovalContinue) {
-		kind = core.ApprovalContinue
+	kind := core.ApprovalKind(a.Kind)
+	if a.Kind == "tool" {
+		kind = core.ApprovalTool
 	}
 	return &core.Approval{
 		ID:         a.ID,
@@ -223,6 +223,7 @@ func Approval(a *api.Approval) *core.Approval {
 		State:      core.ApprovalState(a.State),
 		Tool:       a.Tool,
 		Input:      a.Input,
+		Why:        a.Why,
 		Suggestion: a.Suggestion,
 	}
 }

@@ -55,6 +55,9 @@ func Tool(p *core.Approval) Request {
 	title()
 	b.Text("\n")
 	showInput(&b, p.Tool, p.Input)
+	if p.Why != "" {
+		b.Text(visible.Line(p.Why) + "\n")
+	}
 	whole, rules := b.Document(), AlwaysRules(p)
 	var before Attachment
 	if !hasRoom(whole, rules) {

@@ -29,8 +29,8 @@ func newForm(a core.Approval) *form {
 
 // Whole returns the complete text for the decision about a tool, with escapes for the characters
 // without a glyph.
-func Whole(tool string, input json.RawMessage) string {
-	f := newForm(core.Approval{Tool: tool, Input: input})
+func Whole(a core.Approval) string {
+	f := newForm(a)
 	parts := []string{f.show()}
 	for f.at++; f.at < len(f.questions); f.at++ {
 		parts = append(parts, f.show())
@@ -49,7 +49,11 @@ func (f *form) show() string {
 	case a.Tool == core.ToolExitPlan:
 		return plan(a.Input) + "\n\nCarry out this plan?"
 	}
-	return "Allow " + visible.Line(a.Tool) + "?\n" + indent(input(a.Tool, a.Input))
+	shown := "Allow " + visible.Line(a.Tool) + "?\n" + indent(input(a.Tool, a.Input))
+	if a.Why != "" {
+		shown += "\n" + visible.Line(a.Why)
+	}
+	return shown
 }
 
 // ask returns the complete question, with the rules that have no room beside the keys.

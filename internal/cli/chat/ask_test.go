@@ -27,7 +27,7 @@ func TestWhole(t *testing.T) {
 		"a preview": {core.ToolAskUser, `{"questions":[{"question":"Which?","options":[{"label":"a","preview":"x\n[2] y\u200b"},{"label":"b"}]}]}`,
 			"Which?\n[1] a\n  x\n" + `  [2] y\u{200B}` + "\n[2] b"},
 	} {
-		if got := Whole(row.tool, json.RawMessage(row.input)); got != row.want {
+		if got := Whole(core.Approval{Tool: row.tool, Input: json.RawMessage(row.input)}); got != row.want {
 			t.Errorf("%s: %q, want %q", name, got, row.want)
 		}
 	}

@@ -1,0 +1,157 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"bareclaw/core"
+	"bareclaw/internal/testkit/check"
+)
+
+// A fakeGate has a person decide.
+type fakeGate struct {
+	decide func(core.CallRequest) (core.Approval, error)
+	asked  []core.CallRequest
+}
+
+func (g *fakeGate) AskCall(_ context.Context, r core.CallRequest) (core.Approval, error) {
+	g.asked = append(g.asked, r)
+	a, err := g.decide(r)
+	if a.Input == nil {
+		a.Input = r.Input
+	}
+	return a, err
+}
+
+// askingTool is the tool act, which acts on the channel boss.
+func askingTool(handle Handler) Tool {
+	t := echo("act")
+	t.Reach = func(context.Context, Call) (core.ChannelKey, error) { return "boss", nil }
+	t.Handle = handle
+	return t
+}
+
+// TestGate has a session call a tool that reaches too far, in each way in which people can decide.
+func TestGate(t *testing.T) {
+	t.Parallel()
+	decided := func(a core.Approval) func(core.CallRequest) (core.Approval, error) {
+		return func(core.CallRequest) (core.Approval, error) { return a, nil }
+	}
+	fails := func(err error) func(core.CallRequest) (core.Approval, error) {
+		return func(core.CallRequest) (core.Approval, error) { return core.Approval{}, err }
+	}
+	for name, c := range map[string]struct {
+		decide  func(core.CallRequest) (core.Approval, error)
+		mode    string
+		request string
+		asked   int
+		says    string
+		err     error
+	}{
+		"allowed":                {decided(core.Approval{State: core.ApprovalAllowed}), "plan", "r", 1, `{"n":1}`, nil},
+		"allowed with changes":   {decided(core.Approval{State: core.ApprovalAllowed, Input: json.RawMessage(`{"n":2}`)}), "plan", "r", 1, `{"n":2}`, nil},
+		"denied":                 {decided(core.Approval{State: core.ApprovalDenied}), "plan", "r", 1, "act was not carried out: a person has refused it", nil},
+		"denied with a word":     {decided(core.Approval{State: core.ApprovalDenied, Reason: "not now"}), "plan", "r", 1, "and says: not now", nil},
+		"nobody answers":         {decided(core.Approval{State: core.ApprovalExpired}), "plan", "r", 1, "nobody has allowed it in time", nil},
+		"the turn ends":          {decided(core.Approval{State: core.ApprovalVoid}), "plan", "r", 1, "the turn ended", nil},
+		"nobody can be asked":    {fails(core.ErrCannotAsk), "plan", "r", 1, "act is refused: your channel has the permission mode plan", nil},
+		"the gateway ends":       {fails(core.ErrClosed), "plan", "r", 1, "", core.ErrClosed},
+		"a mode that never asks": {decided(core.Approval{State: core.ApprovalAllowed}), "dontAsk", "r", 0, "act is refused", nil},
+		"outside of sessions":    {decided(core.Approval{State: core.ApprovalAllowed}), "plan", "", 0, "act is refused", nil},
+		"nothing to ask":         {decided(core.Approval{State: core.ApprovalDenied}), "bypassPermissions", "r", 0, `{"n":1}`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			gate := &fakeGate{decide: c.decide}
+			policy := fakePolicy{own: map[core.ChannelKey]string{}}.with("boss", "bypassPermissions").with("c", c.mode)
+			act := askingTool(func(_ context.Context, c Call) (Result, error) { return Result{Text: string(c.Args)}, nil })
+			r := newLists(t, Options{Policy: policy, Gate: gate}, act)
+			for _, tool := range []string{"act", CallName} {
+				gate.asked = nil
+				call := Call{Caller: r.Session("c", "s", "turn", 0), ID: "1", RequestID: c.request, Args: json.RawMessage(`{"n":1}`)}
+				if tool == CallName {
+					call.Args = json.RawMessage(`{"name":"act","args":{"n":1}}`)
+				}
+				got, err := r.Call(t.Context(), tool, call)
+				if !errors.Is(err, c.err) || !strings.Contains(got.Text, c.says) || len(gate.asked) != c.asked {
+					t.Errorf("%s: %+v, %v, and asked %d times", tool, got, err, len(gate.asked))
+				}
+				if again := (*CutError)(nil); c.err != nil && (!errors.As(err, &again) || !again.Again) {
+					t.Errorf("%s: the session does not learn that it may call again: %v", tool, err)
+				}
+				for _, q := range gate.asked {
+					if q.Tool != "mcp__bareclaw__act" || string(q.Input) != `{"n":1}` || q.Channel != "c" || q.RequestID != "r" || !strings.Contains(q.Why, `channel "boss"`) {
+						t.Errorf("asked %+v", q)
+					}
+				}
+			}
+		})
+	}
+}
+
+// keptRecords are records in memory, by key.
+type keptRecords map[string]core.Record
+
+func (k keptRecords) Record(_ context.Context, _, key string) (core.Record, error) {
+	r, ok := k[key]
+	if !ok {
+		return r, core.ErrNotFound
+	}
+	return r, nil
+}
+
+func (k keptRecords) Records(context.Context, string, string) ([]core.Record, error) { return nil, nil }
+
+func (k keptRecords) PutRecords(_ context.Context, rs ...*core.Record) error {
+	for _, r := range rs {
+		k[r.Key] = *r
+	}
+	return nil
+}
+
+func (k keptRecords) ForgetRecords(context.Context, ...core.RecordRange) error { return nil }
+
+// TestGateWaits: a person's time is neither the tool's nor that in which a call must begin, and a call
+// that has begun is asked about once.
+func TestGateWaits(t *testing.T) {
+	t.Parallel()
+	effects := 0
+	gate := &fakeGate{}
+	act := askingTool(func(context.Context, Call) (Result, error) {
+		effects++
+		return Result{Text: "well"}, nil
+	})
+	act.Timeout = time.Second
+	policy := fakePolicy{own: map[core.ChannelKey]string{}}.with("boss", "bypassPermissions").with("c", "plan")
+	r := newLists(t, Options{Policy: policy, Gate: gate, Records: keptRecords{}}, act)
+	synctest.Test(t, func(t *testing.T) {
+		gate.decide = func(core.CallRequest) (core.Approval, error) {
+			time.Sleep(time.Hour)
+			return core.Approval{State: core.ApprovalAllowed, DecidedAt: time.Now()}, nil
+		}
+		call := Call{Caller: r.Session("c", "s", "turn", 0), ID: "1", RequestID: "r", At: time.Now(), Args: json.RawMessage(`{"name":"act","args":{}}`)}
+		for range 2 {
+			got, err := r.Call(t.Context(), CallName, call)
+			if err != nil || got.Text != "well" {
+				t.Errorf("%+v, %v", got, err)
+			}
+		}
+	})
+	if effects != 1 || len(gate.asked) != 1 {
+		t.Errorf("carried out %d times and asked %d times, want once", effects, len(gate.asked))
+	}
+	call := Call{Caller: r.Session("c", "s", "turn", 0), ID: "2", RequestID: "r2"}
+	gate.decide = func(core.CallRequest) (core.Approval, error) {
+		return core.Approval{State: core.ApprovalAllowed}, nil
+	}
+	_, err := r.Call(t.Context(), "act", call)
+	check.OK(t, err)
+	if gate.asked[0].ID == gate.asked[1].ID {
+		t.Error("two calls have one approval")
+	}
+}
