@@ -50,7 +50,7 @@ func (dispatchers) Tools(r *Registry) []Tool {
 			Input:       json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"args":{"type":"object","description":"The arguments, as the tool's schema says."}},"required":["name"]}`),
 			Pinned:      true,
 			Timeout:     unlimited, // the tool that is called has its own limit, and a person may have to allow the call
-			Reach:       ReachOwn, // the tool that is called has its own
+			Reach:       ReachOwn,  // the tool that is called has its own
 			Handle:      WithArgs(r.callByName),
 		},
 	}

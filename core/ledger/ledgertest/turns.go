@@ -129,6 +129,7 @@ func testApprovals(t *testing.T, s Subject) {
 	second := first
 	second.ID = "a"
 	second.Suggestion = json.RawMessage(`[{}]`)
+	second.Why = "It acts on others."
 	other := first
 	other.ID = "k"
 	other.Turn = "another"

@@ -27,6 +27,7 @@ func putApproval(k *compiler, a *core.Approval) {
 		Prompt:    a.Prompt,
 		RequestID: a.RequestID,
 		Tool:      a.Tool,
+		Why:       a.Why,
 		Reason:    a.Reason,
 		Retry:     a.Retry,
 		DecidedBy: a.DecidedBy,

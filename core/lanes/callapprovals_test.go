@@ -1,0 +1,185 @@
+package lanes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"bareclaw/core"
+)
+
+// askingTools has people decide about each call, and answers with what they have decided.
+type askingTools struct {
+	w    *world
+	lost atomic.Bool // answers, as of a process that ends before it has carried out a call
+}
+
+func (s *askingTools) Answer(ctx context.Context, channel core.ChannelKey, _ string, r core.ToolRequest) json.RawMessage {
+	a, err := s.w.m.Decider.AskCall(ctx, core.CallRequest{
+		ID:        "approval of " + r.ID,
+		Channel:   channel,
+		RequestID: r.ID,
+		Tool:      "mcp__bareclaw__act",
+		Input:     json.RawMessage(`{"n":1}`),
+		Why:       "It acts on others.",
+	})
+	switch {
+	case errors.Is(err, core.ErrClosed), s.lost.Load():
+		return nil
+	case err != nil:
+		return json.RawMessage(strconv.Quote(err.Error()))
+	}
+	return json.RawMessage(strconv.Quote(string(a.State) + " " + a.Reason + " " + string(a.Input)))
+}
+
+func (*askingTools) CallsOf(context.Context, string, core.TurnID) ([]core.ToolCall, error) {
+	return nil, nil
+}
+
+// playCalls runs a test in a world whose tools ask, in a turn in which a person can be asked.
+func playCalls(t *testing.T, test func(t *testing.T, w *world, h *fakeHost, id core.TurnID)) {
+	t.Helper()
+	playCallsOf(t, &askingTools{}, test)
+}
+
+func playCallsOf(t *testing.T, server *askingTools, test func(t *testing.T, w *world, h *fakeHost, id core.TurnID)) {
+	t.Helper()
+	t.Run("", func(t *testing.T) {
+		t.Parallel()
+		playWith(t, server, Options{ApprovalTimeout: 10 * time.Minute, Approvals: ApprovalsByAdapter}, func(t *testing.T, w *world) {
+			server.w = w
+			_, h, id := w.begun("one", askable)
+			h.call("k1", `{}`)
+			test(t, w, h, id)
+		})
+	})
+}
+
+// wantResponse checks what a call is answered with.
+func (h *fakeHost) wantResponse(t *testing.T, want string) {
+	t.Helper()
+	synctest.Wait()
+	if got := h.response("k1"); got != want {
+		t.Errorf("the call is answered with %s, want %s", got, want)
+	}
+}
+
+const approvalOfCall = "approval of k1"
+
+// TestCallIsAsked: a call waits for a person's decision, which reaches the tool.
+func TestCallIsAsked(t *testing.T) {
+	t.Parallel()
+	for want, d := range map[string]core.Decision{
+		`"allowed  {\"n\":1}"`:          {Allow: true},
+		`"allowed  {\"n\":2}"`:          {Allow: true, UpdatedInput: jsonRaw(`{"n":2}`)},
+		`"denied  {\"n\":1}"`:           {},
+		`"denied rather not {\"n\":1}"`: {Message: "rather not"},
+	} {
+		playCalls(t, func(t *testing.T, w *world, h *fakeHost, id core.TurnID) {
+			a := w.pending(1)[0]
+			if a.Kind != core.ApprovalCall || a.Turn != id || a.Why != "It acts on others." || a.Tool != "mcp__bareclaw__act" {
+				t.Errorf("the approval is %+v", a)
+			}
+			w.after(5 * time.Minute)
+			h.wantResponse(t, "")
+			_, err := w.m.Decider.Decide(t.Context(), a.ID, d)
+			w.wantErr(err, nil)
+			h.wantResponse(t, want)
+			if answer, ok := h.answered("k1"); ok {
+				t.Errorf("the agent is also told %+v", answer)
+			}
+			h.result("ok", id)
+		})
+	}
+}
+
+// TestCallNobodyDecides: a call about which nobody decides ends with its time, its turn or its session.
+func TestCallNobodyDecides(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		end   func(w *world, h *fakeHost, id core.TurnID)
+		state core.ApprovalState
+	}{
+		"in time": {func(w *world, _ *fakeHost, _ core.TurnID) { w.after(10 * time.Minute) }, core.ApprovalExpired},
+		"the agent withdraws it": {func(_ *world, h *fakeHost, _ core.TurnID) {
+			h.say(core.Event{Kind: core.ToolCancelled, Type: "control_request", ToolRequest: &core.ToolRequest{MessageID: "11"}})
+		}, core.ApprovalVoid},
+		"the turn ends":    {func(_ *world, h *fakeHost, id core.TurnID) { h.result("ok", id) }, core.ApprovalVoid},
+		"the session ends": {func(_ *world, h *fakeHost, _ core.TurnID) { h.die() }, core.ApprovalVoid},
+		"the session ends while no gateway runs": {func(w *world, h *fakeHost, _ core.TurnID) {
+			w.crash()
+			h.die()
+			w.start()
+		}, core.ApprovalVoid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playCalls(t, func(_ *testing.T, w *world, h *fakeHost, id core.TurnID) {
+				w.pending(1)
+				c.end(w, h, id)
+				w.pending(0)
+				w.approval(approvalOfCall, c.state)
+			})
+		})
+	}
+}
+
+// TestCallNobodyCanDecide: without a person the call is refused at once.
+func TestCallNobodyCanDecide(t *testing.T) {
+	t.Parallel()
+	server := &askingTools{}
+	playWith(t, server, Options{Approvals: ApprovalsByAdapter}, func(t *testing.T, w *world) {
+		server.w = w
+		_, h, id := w.begun("one")
+		h.call("k1", `{}`)
+		h.wantResponse(t, strconv.Quote(core.ErrCannotAsk.Error()))
+		w.pending(0)
+		h.result("ok", id)
+	})
+}
+
+// TestCallIsAskedOnce: the process that takes a channel over finds the approval of a call, pending or
+// decided, and nobody is asked twice.
+func TestCallIsAskedOnce(t *testing.T) {
+	t.Parallel()
+	for name, next := range map[string]func(w *world){
+		"restart":  (*world).restart,
+		"handover": (*world).handOver,
+		"kill": func(w *world) {
+			w.crash()
+			w.start()
+		},
+	} {
+		for _, early := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				server := &askingTools{}
+				playCallsOf(t, server, func(t *testing.T, w *world, h *fakeHost, id core.TurnID) {
+					w.pending(1)
+					decide := func() {
+						_, err := w.m.Decider.Decide(t.Context(), approvalOfCall, core.Decision{Allow: true})
+						w.wantErr(err, nil)
+					}
+					if early {
+						server.lost.Store(true)
+						decide()
+						synctest.Wait()
+						server.lost.Store(false)
+						next(w)
+						w.pending(0)
+					} else {
+						next(w)
+						w.pending(1)
+						decide()
+					}
+					h.wantResponse(t, `"allowed  {\"n\":1}"`)
+					w.approval(approvalOfCall, core.ApprovalAllowed)
+					h.result("ok", id)
+				})
+			})
+		}
+	}
+}
