@@ -170,13 +170,19 @@ func DecodeInput(input json.RawMessage, v any) error {
 	return jsonv2.Unmarshal(input, v, jsontext.AllowInvalidUTF8(true))
 }
 
+// SuggestedRule returns an approval's Suggestion of a rule that allows a tool.
+func SuggestedRule(tool string) json.RawMessage { return encodeRules([]grant{{Tool: tool}}) }
+
 // SessionRules encodes the rules of AlwaysRules for the agent's running process; nil without
 // rules.
 func SessionRules(a Approval) json.RawMessage {
-	gs := grants(&a)
-	if len(gs) == 0 {
-		return nil
+	if gs := grants(&a); len(gs) > 0 {
+		return encodeRules(gs)
 	}
+	return nil
+}
+
+func encodeRules(gs []grant) json.RawMessage {
 	b, err := json.Marshal([]any{map[string]any{"type": "addRules", "rules": gs, "behavior": "allow", "destination": "session"}})
 	if err != nil {
 		return nil // cannot fail: only strings are encoded

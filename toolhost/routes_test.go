@@ -25,8 +25,9 @@ func (r *running) ask(method, path, body string) (status int, answer string) {
 // plans are the rights of a gateway with the mode plan and a channel that may do everything.
 type plans struct{}
 
-func (plans) View(core.ChannelKey) tools.View { return tools.View{} }
-func (plans) Mode(core.ChannelKey) string     { return "plan" }
+func (plans) HasRule(core.ChannelKey, string) bool { return false }
+func (plans) View(core.ChannelKey) tools.View      { return tools.View{} }
+func (plans) Mode(core.ChannelKey) string          { return "plan" }
 func (plans) OwnModes() map[core.ChannelKey]string {
 	return map[core.ChannelKey]string{"boss": "bypassPermissions"}
 }

@@ -66,6 +66,11 @@ func (c *Cache) Mode(key core.ChannelKey) string {
 	return cmp.Or(c.Settings(key).PermissionMode, c.defaults.PermissionMode)
 }
 
+// HasRule reports whether the channel has a rule.
+func (c *Cache) HasRule(key core.ChannelKey, rule string) bool {
+	return slices.ContainsFunc(c.Settings(key).Rules, func(r core.Rule) bool { return r.Rule == rule })
+}
+
 // OwnModes returns the permission modes of the channels that have one of their own.
 func (c *Cache) OwnModes() map[core.ChannelKey]string {
 	c.mu.RLock()

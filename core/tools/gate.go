@@ -27,28 +27,62 @@ func (noGate) AskCall(context.Context, core.CallRequest) (core.Approval, error) 
 	return core.Approval{}, core.ErrCannotAsk
 }
 
+// An Ask says whether a person must allow each call of a tool.
+type Ask struct {
+	Needed bool
+	Why    string // for the person, in a sentence; empty: the tool is not allowed yet
+	// Always reports whether a person may allow the tool for ever on a channel.
+	Always bool
+}
+
+// A question is what people decide about a call, and what is said if nobody can be asked.
+type question struct {
+	why     string
+	always  bool
+	refusal error
+}
+
 // admit returns nil if a call may begin: at once, or after a person has allowed it. A refusal is an
 // error for the model. The wait counts neither against the time of the tool nor against the time in which
 // a call must begin.
 func (r *Registry) admit(ctx context.Context, t *Tool, c *Call) error {
-	var reach *reachError
-	err := guard.Do(r.log, "looking what a tool reaches", func() error { return r.permit(ctx, t, *c) }, "tool", t.Name)
-	if !errors.As(err, &reach) {
+	q, mustAsk, err := r.questionOf(ctx, t, c)
+	if err != nil || !mustAsk || r.calls.hasBegun(ctx, c) { // the record says what becomes of a call that has begun
 		return err
 	}
-	if r.calls.hasBegun(ctx, c) {
-		return nil // the record says what becomes of it
-	}
-	approval, askErr := r.ask(ctx, t, c, reach.why)
+	approval, err := r.ask(ctx, t, c, q)
 	switch {
-	case errors.Is(askErr, core.ErrCannotAsk):
+	case errors.Is(err, core.ErrCannotAsk):
+		return q.refusal
+	case err != nil:
 		return err
-	case askErr != nil:
-		return askErr
 	case approval.State == core.ApprovalAllowed:
 		return r.allowed(ctx, t, c, &approval)
 	}
 	return fmt.Errorf("%s was not carried out: %s", t.Name, refusalOf(&approval))
+}
+
+// questionOf returns what people must decide before a call, if anything. The error says why the call
+// cannot be carried out at all.
+func (r *Registry) questionOf(ctx context.Context, t *Tool, c *Call) (q question, mustAsk bool, err error) {
+	var reach *reachError
+	err = guard.Do(r.log, "looking what a tool reaches", func() error { return r.permit(ctx, t, *c) }, "tool", t.Name)
+	if errors.As(err, &reach) {
+		return question{why: reach.why, refusal: err}, true, nil
+	}
+	if err != nil || t.Asks == nil {
+		return q, false, err
+	}
+	ask := t.Asks()
+	if !ask.Needed || r.policy.Mode(c.Channel) == asksNever || ask.Always && r.policy.HasRule(c.Channel, toolset.Prefix+t.Name) {
+		return q, false, nil
+	}
+	return question{
+		why:    ask.Why,
+		always: ask.Always,
+		refusal: fmt.Errorf("%s is refused: a person must allow it, and nobody can be asked here. It can be called from a chat whose people are asked, "+
+			"and everywhere with BARECLAW_APPROVALS=ask, which asks whoever reads `bareclaw approvals`", t.Name),
+	}, true, nil
 }
 
 // allowed lets a call go on as a person has allowed it, who may have changed the arguments.
@@ -76,20 +110,28 @@ func refusalOf(a *core.Approval) string {
 // callNamespace is that of the ids of approvals of calls, which follow from the calls.
 var callNamespace = uuid.MustParse("6f1f3e0c-5a0a-4c3b-9f5e-0d6a51b3a3c1")
 
-// ask has people decide about a call of a session. Nobody can be asked about calls of others yet.
-func (r *Registry) ask(ctx context.Context, t *Tool, c *Call, why string) (core.Approval, error) {
-	if c.Channel == "" || c.RequestID == "" || r.policy.Mode(c.Channel) == neverAsks {
+// ask has people decide about a call.
+func (r *Registry) ask(ctx context.Context, t *Tool, c *Call, q question) (core.Approval, error) {
+	if c.RequestID == "" || r.policy.Mode(c.Channel) == refusesAll {
 		return core.Approval{}, core.ErrCannotAsk
 	}
-	return r.gate.AskCall(ctx, core.CallRequest{
+	request := core.CallRequest{
 		ID:        uuid.NewSHA1(callNamespace, []byte(c.Session+"/"+c.RequestID)).String(),
 		Channel:   c.Channel,
 		RequestID: c.RequestID,
 		Tool:      toolset.Prefix + t.Name,
 		Input:     c.Args,
-		Why:       why,
-	})
+		Why:       q.why,
+	}
+	if q.always {
+		request.Suggestion = core.SuggestedRule(request.Tool)
+	}
+	return r.gate.AskCall(ctx, request)
 }
 
-// neverAsks is the permission mode of agents that are refused what they may not do, without a question.
-const neverAsks = "dontAsk"
+// The permission modes that concern calls: of agents that may do everything unasked, and of those that
+// are refused what they may not do, without a question.
+const (
+	asksNever  = "bypassPermissions"
+	refusesAll = "dontAsk"
+)

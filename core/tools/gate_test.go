@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -153,5 +154,46 @@ func TestGateWaits(t *testing.T) {
 	check.OK(t, err)
 	if gate.asked[0].ID == gate.asked[1].ID {
 		t.Error("two calls have one approval")
+	}
+}
+
+// TestToolThatAsks: a tool that a person must allow is asked for, unless the channel's rules or mode allow
+// it already.
+func TestToolThatAsks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ask   Ask
+		mode  string
+		rules []string
+		asked int
+		says  string
+	}{
+		"asked":                         {ask: Ask{Needed: true, Always: true}, mode: "default", asked: 1, says: "well"},
+		"not needed":                    {ask: Ask{Always: true}, mode: "default", says: "well"},
+		"a rule allows it":              {ask: Ask{Needed: true, Always: true}, mode: "default", rules: []string{"mcp__bareclaw__act"}, says: "well"},
+		"a rule of another tool":        {ask: Ask{Needed: true, Always: true}, mode: "default", rules: []string{"mcp__bareclaw__acts"}, asked: 1, says: "well"},
+		"a rule that does not count":    {ask: Ask{Needed: true}, mode: "default", rules: []string{"mcp__bareclaw__act"}, asked: 1, says: "well"},
+		"the agent may do everything":   {ask: Ask{Needed: true, Always: true}, mode: "bypassPermissions", says: "well"},
+		"the agent is refused all else": {ask: Ask{Needed: true, Always: true}, mode: "dontAsk", says: "act is refused: a person must allow it"},
+	} {
+		gate := &fakeGate{decide: func(core.CallRequest) (core.Approval, error) {
+			return core.Approval{State: core.ApprovalAllowed}, nil
+		}}
+		act := echo("act")
+		act.Asks = func() Ask { return c.ask }
+		act.Reach = ReachOwn
+		act.Handle = says("well")
+		policy := fakePolicy{own: map[core.ChannelKey]string{"c": c.mode}, rules: c.rules}
+		r := newLists(t, Options{Policy: policy, Gate: gate}, act)
+		got, err := r.Call(t.Context(), "act", Call{Caller: r.Session("c", "s", "turn", 0), ID: "1", RequestID: "r"})
+		if err != nil || !strings.Contains(got.Text, c.says) || len(gate.asked) != c.asked {
+			t.Errorf("%s: %+v, %v, and asked %d times", name, got, err, len(gate.asked))
+		}
+		for _, q := range gate.asked {
+			rules := core.AlwaysRules(core.Approval{Kind: core.ApprovalCall, Channel: "c", Tool: q.Tool, Suggestion: q.Suggestion})
+			if want := c.ask.Always; want != slices.Equal(rules, []string{"mcp__bareclaw__act"}) || !want && len(rules) > 0 {
+				t.Errorf("%s: Always writes %q", name, rules)
+			}
+		}
 	}
 }

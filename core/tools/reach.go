@@ -18,6 +18,8 @@ type Policy interface {
 	// Mode returns the permission mode of a channel; for "", that of a channel without one of its
 	// own.
 	Mode(channel core.ChannelKey) string
+	// HasRule reports whether a channel has the rule that allows something for ever.
+	HasRule(channel core.ChannelKey, rule string) bool
 	// OwnModes returns the permission modes of the channels that have one of their own.
 	OwnModes() map[core.ChannelKey]string
 }
@@ -30,6 +32,9 @@ func (unrestricted) View(core.ChannelKey) View { return View{} }
 
 // Mode returns the same mode for each channel.
 func (unrestricted) Mode(core.ChannelKey) string { return "" }
+
+// HasRule reports that there are no rules.
+func (unrestricted) HasRule(core.ChannelKey, string) bool { return false }
 
 // OwnModes returns none.
 func (unrestricted) OwnModes() map[core.ChannelKey]string { return nil }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,10 +19,14 @@ type fakePolicy struct {
 	tools toolset.Set
 	mode  string // of channels without one of their own
 	own   map[core.ChannelKey]string
+	rules []string // of every channel
 }
 
-func (f fakePolicy) View(core.ChannelKey) View                     { return ViewOf(cmp.Or(f.tools, toolset.All)) }
-func (f fakePolicy) Mode(key core.ChannelKey) string               { return cmp.Or(f.own[key], f.mode) }
+func (f fakePolicy) View(core.ChannelKey) View       { return ViewOf(cmp.Or(f.tools, toolset.All)) }
+func (f fakePolicy) Mode(key core.ChannelKey) string { return cmp.Or(f.own[key], f.mode) }
+func (f fakePolicy) HasRule(_ core.ChannelKey, rule string) bool {
+	return slices.Contains(f.rules, rule)
+}
 func (f fakePolicy) OwnModes() map[core.ChannelKey]string          { return f.own }
 func (f fakePolicy) with(key core.ChannelKey, m string) fakePolicy { f.own[key] = m; return f }
 

@@ -27,6 +27,7 @@ type Tool struct {
 	Keyed       bool            `json:"-"` // takes effect once for all calls with the same Call.Key
 	ChecksArgs  bool            `json:"-"` // Handle checks the arguments: the schema may be anybody's, and a check of it may never end
 	Reach       Reach           `json:"-"` // the channel that a call acts on; nil: all channels
+	Asks        func() Ask      `json:"-"` // whether a person must allow each call; nil: nobody need
 	Handle      Handler         `json:"-"`
 
 	args *Schema // made by the registry

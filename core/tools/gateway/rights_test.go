@@ -15,8 +15,9 @@ import (
 // modes are the permission modes of channels; "" is that of the gateway.
 type modes map[core.ChannelKey]string
 
-func (m modes) View(core.ChannelKey) tools.View { return tools.View{} }
-func (m modes) Mode(key core.ChannelKey) string { return cmp.Or(m[key], m[""]) }
+func (m modes) HasRule(core.ChannelKey, string) bool { return false }
+func (m modes) View(core.ChannelKey) tools.View      { return tools.View{} }
+func (m modes) Mode(key core.ChannelKey) string      { return cmp.Or(m[key], m[""]) }
 func (m modes) OwnModes() map[core.ChannelKey]string {
 	own := map[core.ChannelKey]string{}
 	for key, mode := range m {
