@@ -32,7 +32,7 @@ func ApprovalDelivery(approval string) string { return string(DeliverApproval) +
 // A CallRequest asks people whether a call of one of the gateway's tools may begin.
 type CallRequest struct {
 	ID         string          // of the approval: the same for a call that is asked about again
-	Channel    ChannelKey      // whose session calls, and whose people decide
+	Channel    ChannelKey      // whose session calls, and whose people decide; empty for a call from outside of sessions
 	RequestID  string          // that of the session's [ToolRequest]
 	Tool       string          // as the agent names it
 	Input      json.RawMessage // the arguments

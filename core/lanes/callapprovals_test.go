@@ -183,3 +183,66 @@ func TestCallIsAskedOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestCallFromOutside: a call from outside of sessions is asked about only where everything is, and ends with
+// its client, its time or the gateway.
+func TestCallFromOutside(t *testing.T) {
+	t.Parallel()
+	request := core.CallRequest{ID: "outside", Tool: "mcp__bareclaw__act", Input: jsonRaw(`{"n":1}`)}
+	playNow(t, Options{Approvals: ApprovalsByAdapter}, func(t *testing.T, w *world) {
+		_, err := w.m.Decider.AskCall(t.Context(), request)
+		w.wantErr(err, core.ErrCannotAsk)
+		w.pending(0)
+	})
+	for name, c := range map[string]struct {
+		end   func(w *world, leave context.CancelFunc)
+		state core.ApprovalState // as the call hears it; empty: it does not
+		kept  core.ApprovalState // on record
+		err   error
+	}{
+		"allowed": {func(w *world, _ context.CancelFunc) {
+			_, err := w.m.Decider.Decide(w.t.Context(), "outside", core.Decision{Allow: true, By: "Ann"})
+			w.wantErr(err, nil)
+		}, core.ApprovalAllowed, core.ApprovalAllowed, nil},
+		"denied": {func(w *world, _ context.CancelFunc) {
+			_, err := w.m.Decider.Decide(w.t.Context(), "outside", core.Decision{Message: "no"})
+			w.wantErr(err, nil)
+			_, err = w.m.Decider.Decide(w.t.Context(), "outside", core.Decision{Allow: true})
+			w.wantErr(err, core.ErrNotPending)
+		}, core.ApprovalDenied, core.ApprovalDenied, nil},
+		"expired":           {func(w *world, _ context.CancelFunc) { w.after(10 * time.Minute) }, core.ApprovalExpired, core.ApprovalExpired, nil},
+		"the client leaves": {func(_ *world, leave context.CancelFunc) { leave() }, "", core.ApprovalVoid, context.Canceled},
+		"the gateway ends":  {func(w *world, _ context.CancelFunc) { w.restart() }, "", core.ApprovalVoid, core.ErrClosed},
+		"the gateway is killed": {func(w *world, _ context.CancelFunc) {
+			w.crash()
+			w.start()
+		}, "", core.ApprovalVoid, core.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, Options{Approvals: ApprovalsAsk, ApprovalTimeout: 10 * time.Minute}, func(t *testing.T, w *world) {
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				type heard struct {
+					core.Approval
+					err error
+				}
+				told := make(chan heard, 1)
+				m := w.m
+				go func() {
+					a, err := m.Decider.AskCall(ctx, request)
+					told <- heard{a, err}
+				}()
+				if a := w.pending(1)[0]; a.Channel != "" || a.Kind != core.ApprovalCall {
+					t.Errorf("the approval is %+v", a)
+				}
+				c.end(w, leave)
+				got := <-told
+				if !errors.Is(got.err, c.err) || got.State != c.state {
+					t.Errorf("the call hears %s, %v; want %s, %v", got.State, got.err, c.state, c.err)
+				}
+				w.pending(0)
+				w.approval("outside", c.kept)
+			})
+		})
+	}
+}

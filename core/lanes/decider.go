@@ -11,7 +11,10 @@ import (
 
 // A Decider takes people's decisions: about tool permissions, and about repeating messages
 // without an answer. All methods are safe for concurrent use.
-type Decider struct{ m *Manager }
+type Decider struct {
+	m       *Manager
+	outside *outsideDesk
+}
 
 // Approval returns the present state of an approval, or ErrNotFound.
 func (k *Decider) Approval(ctx context.Context, id string) (core.Approval, error) {
@@ -36,8 +39,11 @@ func (k *Decider) Decide(ctx context.Context, id string, d core.Decision) (core.
 	if err != nil {
 		return core.Approval{}, err
 	}
-	if a.Kind == core.ApprovalContinue {
+	switch {
+	case a.Kind == core.ApprovalContinue:
 		return k.decideContinue(ctx, a, d)
+	case a.Channel == "":
+		return k.outside.decide(ctx, a, d)
 	}
 	l, ok := k.m.lanes.find(a.Channel)
 	if !ok || a.State != core.ApprovalPending {
@@ -61,6 +67,9 @@ func (k *Decider) Decide(ctx context.Context, id string, d core.Decision) (core.
 // session does not wait any more; the approval is void then. A call that was asked about before finds its
 // approval again. The errors are ErrCannotAsk, ErrClosed, the cause of ctx, and those of the ledger.
 func (k *Decider) AskCall(ctx context.Context, r core.CallRequest) (core.Approval, error) {
+	if r.Channel == "" {
+		return k.outside.ask(ctx, r)
+	}
 	known, err := k.m.o.Ledger.Approval(ctx, r.ID)
 	switch {
 	case err == nil && known.State != core.ApprovalPending:

@@ -171,7 +171,9 @@ func New(o Options) *Manager {
 	m.lanes = newRegistry(m.startLane, o.LanesChanged)
 	m.ChannelSettings = settings.New(ledger.Ledger, m.lanes.wake, o.Defaults)
 	ledger.settings = m.ChannelSettings
-	m.Lookup, m.Directory, m.Decider = &Lookup{o.Ledger, m}, &Directory{m}, &Decider{m}
+	m.Lookup = &Lookup{o.Ledger, m}
+	m.Directory = &Directory{m}
+	m.Decider = &Decider{m, newOutsideDesk(m)}
 	return m
 }
 
@@ -221,12 +223,20 @@ func (m *Manager) Recover(ctx context.Context, tools ToolServer) error {
 		r := of(turns[i].Channel)
 		r.turns = append(r.turns, &turns[i])
 	}
+	var outside []*core.Approval
 	for i := range approvals {
-		if approvals[i].Kind == core.ApprovalContinue {
-			continue // no turn waits for the approval
+		switch {
+		case approvals[i].Kind == core.ApprovalContinue: // no turn waits for the approval
+			continue
+		case approvals[i].Channel == "":
+			outside = append(outside, &approvals[i])
+			continue
 		}
 		r := of(approvals[i].Channel)
 		r.approvals = append(r.approvals, &approvals[i])
+	}
+	if err := m.Decider.outside.voidLeft(ctx, outside); err != nil {
+		return err
 	}
 	for _, key := range live {
 		of(key).live = true

@@ -110,20 +110,28 @@ func refusalOf(a *core.Approval) string {
 // callNamespace is that of the ids of approvals of calls, which follow from the calls.
 var callNamespace = uuid.MustParse("6f1f3e0c-5a0a-4c3b-9f5e-0d6a51b3a3c1")
 
+// approvalID returns the id of the approval of a call: that of a session's call is always the same.
+func approvalID(c *Call) string {
+	if c.Channel == "" {
+		return uuid.NewString()
+	}
+	return uuid.NewSHA1(callNamespace, []byte(c.Session+"/"+c.RequestID)).String()
+}
+
 // ask has people decide about a call.
 func (r *Registry) ask(ctx context.Context, t *Tool, c *Call, q question) (core.Approval, error) {
-	if c.RequestID == "" || r.policy.Mode(c.Channel) == refusesAll {
+	if c.Channel != "" && c.RequestID == "" || r.policy.Mode(c.Channel) == refusesAll {
 		return core.Approval{}, core.ErrCannotAsk
 	}
 	request := core.CallRequest{
-		ID:        uuid.NewSHA1(callNamespace, []byte(c.Session+"/"+c.RequestID)).String(),
+		ID:        approvalID(c),
 		Channel:   c.Channel,
 		RequestID: c.RequestID,
 		Tool:      toolset.Prefix + t.Name,
 		Input:     c.Args,
 		Why:       q.why,
 	}
-	if q.always {
+	if q.always && c.Channel != "" {
 		request.Suggestion = core.SuggestedRule(request.Tool)
 	}
 	return r.gate.AskCall(ctx, request)
