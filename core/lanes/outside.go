@@ -54,9 +54,9 @@ func (d *outsideDesk) ask(ctx context.Context, r core.CallRequest) (core.Approva
 		},
 		decided: make(chan outsideDecision, 1),
 	}
-	d.mu.Lock()
-	d.pending[r.ID] = p
-	d.mu.Unlock()
+	if !d.add(p) {
+		return core.Approval{}, core.ErrCannotAsk
+	}
 	if err := d.write(ctx, p.approval); err != nil {
 		d.take(r.ID)
 		return core.Approval{}, err
@@ -88,6 +88,20 @@ func (d *outsideDesk) end(p *outsideApproval, state core.ApprovalState) (core.Ap
 	ended := p.approval
 	ended.State, ended.DecidedAt = state, d.m.o.Now()
 	return ended, d.write(d.m.ctx, ended)
+}
+
+// maxOutside bounds how many calls from outside of sessions wait for a person: their clients may be many.
+const maxOutside = 100
+
+// add adds an approval that can be decided, unless there are too many.
+func (d *outsideDesk) add(p *outsideApproval) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.pending) >= maxOutside {
+		return false
+	}
+	d.pending[p.approval.ID] = p
+	return true
 }
 
 // take removes an approval from those that can be decided; nil if it is not one of them.

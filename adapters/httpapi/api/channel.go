@@ -123,7 +123,7 @@ const ApprovalPending = "pending"
 type Approval struct {
 	ID         string          `json:"id"`
 	Kind       string          `json:"kind"`
-	Channel    string          `json:"channel"`
+	Channel    string          `json:"channel,omitzero"` // empty for a call from outside of sessions
 	MessageID  string          `json:"message_id,omitzero"`
 	Prompt     Prompt          `json:"prompt,omitzero"`
 	TurnID     string          `json:"turn_id,omitzero"`

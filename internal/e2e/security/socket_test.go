@@ -1,6 +1,7 @@
 package security
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,19 +14,52 @@ import (
 // calledAt has a client at /mcp call a tool of the gateway, and returns the answer.
 func calledAt(g *harness.Gateway, tool string, args harness.Obj) string {
 	g.T.Helper()
+	answer, err := called(g, tool, args)
+	check.OK(g.T, err)
+	return answer
+}
+
+// called is calledAt for any goroutine.
+func called(g *harness.Gateway, tool string, args harness.Obj) (answer string, err error) {
 	a, err := g.Do("POST", "/mcp", harness.Obj{
 		"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": harness.Obj{"name": tool, "arguments": args},
 	}, "Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", "2025-06-18")
-	check.OK(g.T, err)
-	if a.Status != http.StatusOK {
-		g.T.Errorf("%s at /mcp: got %d %s", tool, a.Status, a.Body)
+	if err == nil && a.Status != http.StatusOK {
+		err = fmt.Errorf("%s at /mcp: got %d %s", tool, a.Status, a.Body)
 	}
-	return strings.ReplaceAll(string(a.Body), `\"`, `"`)
+	return strings.ReplaceAll(string(a.Body), `\"`, `"`), err
+}
+
+// decided has a person decide about the call of a tool, and returns the answer that the call gets then.
+func decided(g *harness.Gateway, tool string, decision harness.Obj, call func() (string, error)) string {
+	g.T.Helper()
+	type result struct {
+		answer string
+		err    error
+	}
+	ended := make(chan result, 1)
+	go func() {
+		answer, err := call()
+		ended <- result{answer, err}
+	}()
+	var id string
+	g.Eventually("a person is asked about "+tool, func() bool {
+		for _, a := range g.Must("GET", "/approvals", nil, 200).Array("approvals") {
+			if a.Str("kind") == "call" && a.Str("tool") == "mcp__bareclaw__"+tool && a.Str("why") != "" {
+				id = a.Str("id")
+			}
+		}
+		return id != ""
+	})
+	g.Must("POST", "/approvals/"+id, decision, 200)
+	r := <-ended
+	check.OK(g.T, r.err)
+	return r.answer
 }
 
 // TestCommandsOfClaudeAtTheSocket asks the real api.sock, which the commands that Claude runs reach, for
 // what would widen what Claude may do, and to have the agent of a channel act that may do more than the
-// gateway's own settings allow. Nothing of it happens. The rest is served, and the user's own commands
+// gateway's own settings allow. Nothing of it happens, unless a person allows a call. The rest is served, and the user's own commands
 // and heartbeat reach that channel over TCP.
 func TestCommandsOfClaudeAtTheSocket(t *testing.T) {
 	m, g := harness.Started(t, "BARECLAW_APPROVALS=ask", "BARECLAW_SOURCE="+t.TempDir(),
@@ -79,18 +113,24 @@ func TestCommandsOfClaudeAtTheSocket(t *testing.T) {
 		a.Refused(t, request.op, http.StatusForbidden, "not_on_socket")
 	}
 	made := harness.Obj{"name": "made", "description": "d", "schema": harness.Obj{"type": "object"}, "code": "return 'made';"}
-	const refused = "is refused: "
+	const refused = "was not carried out: a person has refused it"
+	deny := harness.Obj{"behavior": "deny"}
 	for tool, args := range map[string]harness.Obj{
 		"channel_send": {"channel": "boss", "text": "echo attacked"}, "push_send": {"channel": "boss", "text": "attacked"},
 		"schedule_create": {"channel": "boss", "text": "echo attacked", "when": "in 1h"}, "schedule_delete": {"id": kept},
 		"dynamic_tool_create": made, "worker_restart": nil, "worker_rollback": nil, "restart_self": nil,
 	} {
-		if got := calledAt(socket, tool, args); !strings.Contains(got, refused) {
+		got := decided(g, tool, deny, func() (string, error) { return called(socket, tool, args) })
+		if !strings.Contains(got, refused) {
 			t.Errorf("%s at the socket's /mcp: got %s", tool, got)
 		}
 	}
-	if a := socket.Must("POST", "/toolhost/call", harness.Obj{"tool": "dynamic_tool_create", "args": made}, 200); !strings.Contains(string(a.Body), refused) {
-		t.Errorf("a tool for all, by the socket's /toolhost/call: %s", a.Body)
+	got := decided(g, "dynamic_tool_create", deny, func() (string, error) {
+		a, err := socket.Do("POST", "/toolhost/call", harness.Obj{"tool": "dynamic_tool_create", "args": made})
+		return string(a.Body), err
+	})
+	if !strings.Contains(got, refused) {
+		t.Errorf("a tool for all, by the socket's /toolhost/call: %s", got)
 	}
 	if n := m.Begun("attacked"); n != 0 {
 		t.Errorf("the agent that may do more was told to act %d times", n)
@@ -106,6 +146,12 @@ func TestCommandsOfClaudeAtTheSocket(t *testing.T) {
 	socket.Must("DELETE", "/schedules/"+socket.Schedule("peer", "echo later", "in 3h"), nil, 200)
 	if got := calledAt(socket, "channel_send", harness.Obj{"channel": "peer", "text": "echo passed on"}); !strings.Contains(got, "passed on") {
 		t.Errorf("a message to a channel that may do no more: %s", got)
+	}
+	got = decided(g, "channel_send", harness.Obj{"behavior": "allow"}, func() (string, error) {
+		return called(socket, "channel_send", harness.Obj{"channel": "boss", "text": "echo as allowed"})
+	})
+	if !strings.Contains(got, "as allowed") {
+		t.Errorf("what a person has allowed: %s", got)
 	}
 	m.Command(exitcode.OK, "send", "boss", "echo by the user").Shows("by the user")
 	m.Beat(0)
