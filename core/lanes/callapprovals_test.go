@@ -158,7 +158,8 @@ func TestCallIsAskedOnce(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				server := &askingTools{}
 				playCallsOf(t, server, func(t *testing.T, w *world, h *fakeHost, id core.TurnID) {
-					w.pending(1)
+					asked := w.pending(1)[0]
+					w.after(time.Minute)
 					decide := func() {
 						_, err := w.m.Decider.Decide(t.Context(), approvalOfCall, core.Decision{Allow: true})
 						w.wantErr(err, nil)
@@ -172,7 +173,9 @@ func TestCallIsAskedOnce(t *testing.T) {
 						w.pending(0)
 					} else {
 						next(w)
-						w.pending(1)
+						if a := w.pending(1)[0]; !a.ExpiresAt.Equal(asked.ExpiresAt) {
+							t.Errorf("the approval expires at %s, was to expire at %s", a.ExpiresAt, asked.ExpiresAt)
+						}
 						decide()
 					}
 					h.wantResponse(t, `"allowed  {\"n\":1}"`)

@@ -222,6 +222,16 @@ var mutations = []Mutation{
 		Old: "	if a.all.Acquire(ctx, 1) != nil {", New: "	if a.all.TryAcquire(0); false {", Package: "./toolhost", Test: "TestAdmission",
 	},
 	{
+		Promise: "the daemon is restarted or killed while a call of a tool waits for a person's word", File: "core/lanes/approvals.go",
+		Old: "if a := ad.pending[r.RequestID]; a != nil { // an earlier process has asked", New: "if a := ad.pending[r.RequestID]; false {",
+		Package: "./core/lanes", Test: "TestCallIsAskedOnce",
+	},
+	{
+		Promise: "the daemon is restarted or killed while a call of a tool waits for a person's word", File: "core/lanes/decider.go",
+		Old: "case err == nil && known.State != core.ApprovalPending:", New: "case false:",
+		Package: "./core/lanes", Test: "TestCallIsAskedOnce",
+	},
+	{
 		Promise: "a session calls a tool while no daemon runs", File: "core/tools/calllog.go",
 		Old: "!c.At.IsZero() && late > beginWithin {", New: "false && late > beginWithin {", Package: "./core/tools", Test: "TestCallThatHasNotBegun|TestCallDuringTheEnd|TestAskedAgain",
 	},
