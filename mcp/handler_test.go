@@ -285,7 +285,7 @@ func TestAnswers(t *testing.T) {
 		status     int
 		has        string
 	}{
-		{"list", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, curl, 200, `"tools":[{"_meta":{"anthropic/maxResultSizeChars":500000,"bareclaw/source":"dynamic"},"description":"Echo","inputSchema":{"type":"object"},"name":"a"},{`},
+		{"list", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, curl, 200, `"tools":[{"_meta":{"anthropic/maxResultSizeChars":500000,"bareclaw/category":"utility","bareclaw/source":"dynamic"},"description":"Echo","inputSchema":{"type":"object"},"name":"a"},{`},
 		{"call", `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"a","arguments":{"n":1}}}`, curl, 200, `"structuredContent":{"n":1}`},
 		{"initialize", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`, curl, 200, `"protocolVersion":"2025-11-25"`},
 		{"ping", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, curl, 200, `"result":{}`},

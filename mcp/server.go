@@ -265,7 +265,11 @@ func describe(t *tools.Tool) *sdk.Tool {
 	if a := t.Annotations; a != (tools.Annotations{}) { // else clients hear of no hint that nobody gave
 		d.Annotations = &sdk.ToolAnnotations{ReadOnlyHint: a.ReadOnly, IdempotentHint: a.Idempotent, DestructiveHint: a.Destructive.Value(), OpenWorldHint: a.OpenWorld.Value()}
 	}
-	d.Meta = sdk.Meta{"anthropic/maxResultSizeChars": maxResult, "bareclaw/source": t.Source}
+	d.Meta = sdk.Meta{
+		"anthropic/maxResultSizeChars": maxResult,
+		"bareclaw/source":              t.Source,
+		"bareclaw/category":            t.Category,
+	}
 	if t.Pinned {
 		d.Meta["anthropic/alwaysLoad"] = true // else claude must search for the tool first
 	}

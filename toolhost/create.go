@@ -35,6 +35,7 @@ func createTool(dir string, handle tools.Handler) tools.Tool {
 			`"properties":{"title":{"type":"string"},"readOnlyHint":{"type":"boolean"},"idempotentHint":{"type":"boolean"},"destructiveHint":{"type":"boolean"},"openWorldHint":{"type":"boolean"}},"additionalProperties":false}},` +
 			`"required":["name","description","schema","code"]}`),
 		Annotations: tools.Annotations{Idempotent: true},
+		Category:    tools.Meta,
 		Timeout:     changeTimeout,
 		Handle:      handle,
 	}

@@ -30,6 +30,7 @@ func (m *manager) readTool() tools.Tool {
 		Description: "Show the file of a tool that was made: its path, its source, why it is not loaded, and what your last call of it has written with console.log.",
 		Input:       []byte(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`),
 		Annotations: tools.Annotations{ReadOnly: true, Idempotent: true},
+		Category:    tools.Meta,
 		Reach:       tools.ReachOwn,
 		Handle:      tools.WithArgs(m.read),
 	}

@@ -78,6 +78,7 @@ func (c *catalog) set(p *provider, all []Tool) error {
 		}
 		names[shown(t.Name)] = t.Name
 		t.Source = p.name
+		t.Category = categoryOf(&t)
 		t.args = c.argsOf(&t)
 		fit = append(fit, t)
 	}

@@ -40,6 +40,7 @@ func (dispatchers) Tools(r *Registry) []Tool {
 			Description: "Find tools of the gateway by words of their names and descriptions. Returns the present schemas; a tool may have changed since the conversation began. An empty query lists all tools.",
 			Input:       json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"Words, such as: compare json"}},"required":["query"]}`),
 			Annotations: Annotations{ReadOnly: true, Idempotent: true},
+			Category:    Meta,
 			Pinned:      true,
 			Reach:       ReachOwn,
 			Handle:      WithArgs(r.search),
@@ -48,6 +49,7 @@ func (dispatchers) Tools(r *Registry) []Tool {
 			Name:        CallName,
 			Description: "Call a tool of the gateway by name, also one that was made during the conversation. tool_search shows names and schemas.",
 			Input:       json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"args":{"type":"object","description":"The arguments, as the tool's schema says."}},"required":["name"]}`),
+			Category:    Meta,
 			Pinned:      true,
 			Timeout:     unlimited, // the tool that is called has its own limit, and a person may have to allow the call
 			Reach:       ReachOwn,  // the tool that is called has its own

@@ -21,6 +21,7 @@ type Tool struct {
 	Input       json.RawMessage `json:"inputSchema"`            // JSON Schema of the arguments, whose type is "object"
 	Output      json.RawMessage `json:"outputSchema,omitempty"` // JSON Schema of Result.Structured; nil: none
 	Annotations Annotations     `json:"annotations,omitzero"`
+	Category    Category        `json:"-"` // what the tool is for; empty: Utility
 	Timeout     time.Duration   `json:"-"` // of a call; 0: DefaultTimeout
 	Pinned      bool            `json:"-"` // claude sees the tool from the start, and need not search
 	ByName      bool            `json:"-"` // tool_call calls the tool too; else it is called by its own name only

@@ -257,6 +257,19 @@ func TestToolMovesToAnotherSource(t *testing.T) {
 	}
 }
 
+// TestCategories: each tool has a category, and checks and data are utilities wherever they come from.
+func TestCategories(t *testing.T) {
+	t.Parallel()
+	page, check, data := echo("open_page"), echo("assert_page"), echo("data_page")
+	page.Category, check.Category, data.Category = Browser, Browser, Browser
+	r := newLists(t, Options{}, page, check, data, echo("any"))
+	for name, want := range map[string]Category{"open_page": Browser, "assert_page": Utility, "data_page": Utility, "any": Utility, SearchName: Meta, CallName: Meta} {
+		if tool, _ := r.Find(name); tool.Category != want {
+			t.Errorf("%s is for %s, want %s", name, tool.Category, want)
+		}
+	}
+}
+
 // TestClash: of two tools with one name that of the earlier source is offered, whichever comes first,
 // and the other one when the name is free.
 func TestClash(t *testing.T) {
