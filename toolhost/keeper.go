@@ -143,7 +143,9 @@ func (k *Keeper) Run(ctx context.Context, registry *tools.Registry) {
 	defer k.settle()
 	functions := api.NewServer(newFunctions(k.o.Grants, k.o.withheld()).handler(), k.o.Log)
 	defer func() { _ = functions.Close() }()
-	go k.offer.followGood(ctx, k.files.good) // ends with ctx
+	var following sync.WaitGroup
+	defer following.Wait() // whoever removes the directories does so after Run
+	following.Go(func() { k.offer.followGood(ctx, k.files.good) })
 	boot := api.Bootstrap{ToolsDir: k.o.ToolsDir, GoodDir: k.files.good.dir}
 	for _, t := range registry.List(tools.View{}) {
 		if t.Source == tools.Gateway {
