@@ -203,9 +203,15 @@ func (r *Registry) Unknown(name string, v View) error {
 // Wait blocks until the tool with a name is known, or all tools are; without a name, until all are.
 // The error says why they will not be, or is the cause of ctx.
 func (r *Registry) Wait(ctx context.Context, name string) error {
-	var errs []error
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, len(r.late))
 	for _, source := range r.late {
-		err := source.Await(ctx, name)
+		go func() { ended <- source.Await(ctx, name) }() // ends with ctx
+	}
+	var errs []error
+	for range r.late {
+		err := <-ended
 		if _, known := r.Find(name); known {
 			return nil
 		}
