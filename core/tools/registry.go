@@ -24,7 +24,7 @@ var ErrUnknown = errors.New("there is no such tool")
 // Options are what a registry is made with. Log alone is required.
 type Options struct {
 	Log     *slog.Logger
-	Sources []Source      // of two tools with one name, that of the earlier source is there; calls of unknown tools wait in this order
+	Sources []Source      // of two tools with one name, that of the earlier source is there
 	Policy  Policy        // says what sessions may call; nil: all tools
 	Gate    Gate          // asks people whether a call may begin; nil: nobody can be asked
 	Records RecordStore   // of the calls of sessions, each of which is carried out at most once; nil: none
