@@ -34,6 +34,7 @@ type CallRequest struct {
 	ID         string          // of the approval: the same for a call that is asked about again
 	Channel    ChannelKey      // whose session calls, and whose people decide; empty for a call from outside of sessions
 	RequestID  string          // that of the session's [ToolRequest]
+	Turn       TurnID          // in which it calls; empty outside of turns
 	Tool       string          // as the agent names it
 	Input      json.RawMessage // the arguments
 	Why        string          // as in [Approval]

@@ -8,7 +8,10 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,13 +31,36 @@ const statelessFrom = "2026-07-28"
 const (
 	headerVersion = "Mcp-Protocol-Version"
 	headerSession = "Mcp-Session-Id"
-	headerLocal   = "Bareclaw-Local" // set here alone: calls of a session do not have the context of their request
+	// Set here alone: calls do not have the context of their request.
+	headerLocal  = "Bareclaw-Local"
+	headerClient = "Bareclaw-Client" // of requests that end with their client: a key of clients
 )
+
+// clients are the clients of requests under way, by number: channels that are closed when they leave.
+type clients struct {
+	last atomic.Int64
+	gone sync.Map // of <-chan struct{}
+}
+
+// add adds the client of a request, and returns its number.
+func (c *clients) add(r *http.Request) (number string, remove func()) {
+	number = strconv.FormatInt(c.last.Add(1), 10)
+	c.gone.Store(number, r.Context().Done())
+	return number, func() { c.gone.Delete(number) }
+}
+
+// find returns the channel that is closed when a client leaves; nil for an unknown number.
+func (c *clients) find(number string) <-chan struct{} {
+	gone, _ := c.gone.Load(number)
+	ch, _ := gone.(<-chan struct{})
+	return ch
+}
 
 // A Handler serves all versions of MCP, from 2024-11-05 to 2026-07-28, on one URL. The SDK has a
 // handler for each kind of client, and the Handler chooses by the request. Sessions go on when
 // the process is replaced.
 type Handler struct {
+	clients   *clients // of requests outside of sessions
 	sessions  *sessions
 	stateful  http.Handler // sessions and streams, up to 2025-11-25
 	stateless http.Handler // without sessions, from 2026-07-28
@@ -52,13 +78,18 @@ func NewHandler(server *sdk.Server, log *slog.Logger) *Handler {
 	stateless.Stateless, stateless.PropagateRequestCancellation = true, true
 	plain.Stateless, plain.JSONResponse = true, true
 	return &Handler{
+		&clients{},
 		&sessions{server: server, events: events, all: map[string]*session{}},
 		sdk.NewStreamableHTTPHandler(get, &stateful), sdk.NewStreamableHTTPHandler(get, &stateless), sdk.NewStreamableHTTPHandler(get, &plain),
 	}
 }
 
 // Handler returns a handler for the server's tools.
-func (s *Server) Handler() *Handler { return NewHandler(s.sdk, s.log) }
+func (s *Server) Handler() *Handler {
+	h := NewHandler(s.sdk, s.log)
+	h.clients = &s.clients
+	return h
+}
 
 // IsStream reports whether a request to a Handler opens a stream that lasts as long as its client: one
 // of a session, or a subscription.
@@ -71,6 +102,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := &answer{ResponseWriter: w}
 	w = answer
 	r.Header.Del(headerLocal)
+	r.Header.Del(headerClient)
 	if core.IsLocal(r.Context()) {
 		r.Header.Set(headerLocal, "true")
 	}
@@ -100,6 +132,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // begin serves a request outside of sessions: with streams for a client that takes them.
 func (h *Handler) begin(w http.ResponseWriter, r *http.Request, streams http.Handler) {
+	number, remove := h.clients.add(r)
+	defer remove()
+	r.Header.Set(headerClient, number)
 	if strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/event-stream") {
 		streams.ServeHTTP(w, r)
 		return

@@ -524,3 +524,54 @@ func TestRefusedSchema(t *testing.T) {
 		t.Errorf("the list is %s", body)
 	}
 }
+
+// TestClientLeaves: a tool hears that the client of its call has left, also in versions of the protocol in
+// which the call goes on.
+func TestClientLeaves(t *testing.T) {
+	t.Parallel()
+	for name, headers := range map[string][]string{
+		"plain":         nil,
+		"with a stream": {"Accept", "application/json, text/event-stream"},
+		"stateless":     {"Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "wait"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			heard := make(chan bool, 1)
+			waits := tools.Tool{
+				Name: "wait", Input: json.RawMessage(`{"type":"object"}`),
+				Handle: func(ctx context.Context, c tools.Call) (tools.Result, error) {
+					leave()
+					select {
+					case <-c.Gone:
+						heard <- true
+					case <-ctx.Done():
+						heard <- true
+					}
+					return tools.Result{Text: "well"}, nil
+				},
+			}
+			g := serve(t, newProcessOf(t, []tools.Source{tools.Fixed("builtin", waits)}))
+			body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, g.URL, strings.NewReader(body))
+			check.OK(t, err)
+			r.Header.Set("Content-Type", "application/json")
+			for i := 0; i < len(headers); i += 2 {
+				r.Header.Set(headers[i], headers[i+1])
+			}
+			if answer, err := g.client.Do(r); err == nil {
+				b, _ := io.ReadAll(answer.Body)
+				_ = answer.Body.Close()
+				if ctx.Err() == nil {
+					t.Fatalf("%d %s", answer.StatusCode, b)
+				}
+			}
+			select {
+			case <-heard:
+			case <-time.After(10 * time.Second):
+				t.Error("the tool does not hear that the client has left")
+			}
+		})
+	}
+}

@@ -51,6 +51,7 @@ type Server struct {
 	log     *slog.Logger
 	sdk     *sdk.Server
 	changed wait.Signal // of the registry's tools; used by Offer and Follow
+	clients clients     // of requests under way
 	used    atomic.Bool // a client has come: the SDK's server, which takes much memory, knows no tools before
 
 	mu      sync.Mutex                 // guards the fields below
@@ -282,11 +283,12 @@ const maxResult = 500_000
 
 // call carries out a call of a client over HTTP.
 func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-	local := r.Extra != nil && r.Extra.Header.Get(headerLocal) != ""
-	result, err := s.tools.Call(ctx, r.Params.Name, tools.Call{
-		Caller: tools.Caller{Local: local, View: s.view},
-		Args:   r.Params.Arguments,
-	})
+	c := tools.Call{Caller: tools.Caller{View: s.view}, Args: r.Params.Arguments}
+	if r.Extra != nil {
+		c.Local = r.Extra.Header.Get(headerLocal) != ""
+		c.Gone = s.clients.find(r.Extra.Header.Get(headerClient))
+	}
+	result, err := s.tools.Call(ctx, r.Params.Name, c)
 	if err != nil {
 		return nil, asRPCError(err)
 	}

@@ -17,21 +17,15 @@ type approvalDesk struct {
 	*channel
 	conv    *conversation
 	pending map[string]*pendingApproval // by the agent's request id
+	ended   map[string]core.Approval    // those of calls that an earlier process has asked about, by the approval's id
 }
 
 type pendingApproval struct {
 	approval core.Approval
 	timer    *time.Timer
 	deciding bool                  // a decision is being written
+	restored bool                  // an earlier process has asked
 	waiting  []func(core.Approval) // told of the end of an approval of a call, once
-}
-
-// tell tells whoever waits for the decision about a call.
-func (a *pendingApproval) tell(now core.Approval) {
-	for _, done := range a.waiting {
-		done(now)
-	}
-	a.waiting = nil
 }
 
 // request handles a tool permission request: denies at once when the policy allows no
@@ -63,11 +57,15 @@ func (ad *approvalDesk) request(r core.Request, f *inflight) {
 // what has become of the approval. done is called at once, with an error, if no person can decide.
 func (ad *approvalDesk) requestCall(r core.CallRequest, f *inflight, done func(core.Approval, error)) {
 	tell := func(a core.Approval) { done(a, nil) }
-	if a := ad.pending[r.RequestID]; a != nil { // an earlier process has asked
+	if a, ok := ad.ended[r.ID]; ok {
+		tell(a)
+		return
+	}
+	if a := ad.pending[r.RequestID]; a != nil && a.approval.ID == r.ID { // an earlier process has asked
 		a.waiting = append(a.waiting, tell)
 		return
 	}
-	if !ad.mayAsk(f) {
+	if ad.pending[r.RequestID] != nil || !ad.mayAsk(f) {
 		done(core.Approval{}, core.ErrCannotAsk)
 		return
 	}
@@ -144,7 +142,19 @@ func (ad *approvalDesk) close(a *pendingApproval, state core.ApprovalState, reas
 	a.timer.Stop()
 	a.approval.State, a.approval.Reason, a.approval.DecidedAt = state, reason, ad.now()
 	ad.record(a, core.UpdateApprovalClosed)
-	a.tell(a.approval)
+	ad.tell(a, a.approval)
+}
+
+// tell tells whoever waits for the decision about a call, and keeps it for a call that has not come again
+// yet.
+func (ad *approvalDesk) tell(a *pendingApproval, now core.Approval) {
+	if a.restored && now.Kind == core.ApprovalCall {
+		ad.ended[now.ID] = now
+	}
+	for _, done := range a.waiting {
+		done(now)
+	}
+	a.waiting = nil
 }
 
 // record writes and publishes a new approval, or an approval closed without a decision. The
@@ -166,7 +176,7 @@ func (ad *approvalDesk) void(which func(*pendingApproval) bool) {
 
 func (ad *approvalDesk) restore(approvals []*core.Approval) {
 	for _, p := range approvals {
-		a := &pendingApproval{approval: *p}
+		a := &pendingApproval{approval: *p, restored: true}
 		ad.pending[p.RequestID] = a
 		ad.expireLater(a)
 	}
@@ -252,7 +262,7 @@ func (ad *approvalDesk) decided(a *pendingApproval, decided core.Approval, answe
 		ad.conv.session.info.Settings = known
 	}
 	ad.publish(core.Update{Kind: core.UpdateApprovalClosed, Approval: &decided, Turn: decided.Turn})
-	a.tell(decided)
+	ad.tell(a, decided)
 	done(decided, nil)
 }
 

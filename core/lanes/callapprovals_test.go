@@ -24,6 +24,7 @@ func (s *askingTools) Answer(ctx context.Context, channel core.ChannelKey, _ str
 		ID:        "approval of " + r.ID,
 		Channel:   channel,
 		RequestID: r.ID,
+		Turn:      r.Turn,
 		Tool:      "mcp__bareclaw__act",
 		Input:     json.RawMessage(`{"n":1}`),
 		Why:       "It acts on others.",
@@ -185,6 +186,43 @@ func TestCallIsAskedOnce(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestCallOfATurnThatEnded: nobody is asked in the next turn about a call of the one before.
+func TestCallOfATurnThatEnded(t *testing.T) {
+	t.Parallel()
+	playNow(t, Options{Approvals: ApprovalsByAdapter}, func(t *testing.T, w *world) {
+		_, h, id := w.begun("one")
+		w.submit("two", askable)
+		h.result("ok", id)
+		w.after(time.Minute)
+		_, next := w.running()
+		h.begin(next)
+		for turn, want := range map[core.TurnID]core.ApprovalState{id: core.ApprovalVoid, "unknown": core.ApprovalVoid} {
+			a, err := w.m.Decider.AskCall(t.Context(), core.CallRequest{ID: "of " + string(turn), Channel: "c", RequestID: "k1", Turn: turn})
+			if err != nil || a.State != want {
+				t.Errorf("%s: %s, %v", turn, a.State, err)
+			}
+		}
+		w.pending(0)
+		h.result("ok", next)
+	})
+}
+
+// TestCallExpiresWhileNoGatewayRuns: a call whose time was over before it came again is not asked about
+// anew.
+func TestCallExpiresWhileNoGatewayRuns(t *testing.T) {
+	t.Parallel()
+	playCalls(t, func(t *testing.T, w *world, h *fakeHost, id core.TurnID) {
+		w.pending(1)
+		w.crash()
+		w.after(11 * time.Minute)
+		w.start()
+		h.wantResponse(t, `"expired Nobody answered the permission request for mcp__bareclaw__act within 10m0s, so it was denied. {\"n\":1}"`)
+		w.pending(0)
+		w.approval(approvalOfCall, core.ApprovalExpired)
+		h.result("ok", id)
+	})
 }
 
 // TestCallFromOutside: a call from outside of sessions is asked about only where everything is, and ends with

@@ -81,12 +81,22 @@ func (k *Decider) AskCall(ctx context.Context, r core.CallRequest) (core.Approva
 	if !ok {
 		return core.Approval{}, core.ErrCannotAsk
 	}
-	a, err := request(ctx, l.channel, func(done func(core.Approval, error)) { l.desk.requestCall(r, l.turns.running(), done) })
+	a, err := request(ctx, l.channel, func(done func(core.Approval, error)) {
+		var f *inflight
+		if r.Turn != "" {
+			f = l.turns.find(r.Turn)
+		}
+		if r.Turn != "" && f == nil { // it has ended meanwhile
+			done(core.Approval{State: core.ApprovalVoid}, nil)
+			return
+		}
+		l.desk.requestCall(r, f, done)
+	})
 	switch {
 	case k.m.ctx.Err() != nil: // the next process finds the approval
 		return core.Approval{}, core.ErrClosed
 	case ctx.Err() != nil:
-		l.post(func() { l.desk.void(func(a *pendingApproval) bool { return a.approval.ID == r.ID }) })
+		l.post(func() { l.desk.void(func(a *pendingApproval) bool { return a.approval.RequestID == r.RequestID }) })
 		return core.Approval{}, context.Cause(ctx)
 	case errors.Is(err, errRetired):
 		err = core.ErrCannotAsk

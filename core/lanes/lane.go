@@ -40,7 +40,7 @@ func newLane(m *Manager, key core.ChannelKey) *lane {
 	l.queue = &queue{channel: c, delay: func() string { return cmp.Or(l.conv.session.blocked(), l.conv.waitsFor(), l.conv.slotWait()) }}
 	l.conv = &conversation{channel: c, queue: l.queue, slot: m.pool.Slot(c.post, l.evict)}
 	l.conv.id, _ = m.o.Sessions.Get(key)
-	l.desk = &approvalDesk{channel: c, conv: l.conv, pending: map[string]*pendingApproval{}}
+	l.desk = &approvalDesk{channel: c, conv: l.conv, pending: map[string]*pendingApproval{}, ended: map[string]core.Approval{}}
 	l.calls = &toolRequests{channel: c, conv: l.conv, running: map[string]*toolRequest{}}
 	l.turns = &turns{channel: c, queue: l.queue, conv: l.conv, desk: l.desk}
 	l.recovery = &recovery{channel: c, queue: l.queue, conv: l.conv, desk: l.desk, calls: l.calls, turns: l.turns}

@@ -235,9 +235,7 @@ func (m *Manager) Recover(ctx context.Context, tools ToolServer) error {
 		r := of(approvals[i].Channel)
 		r.approvals = append(r.approvals, &approvals[i])
 	}
-	if err := m.Decider.outside.voidLeft(ctx, outside); err != nil {
-		return err
-	}
+	m.Decider.outside.voidLeft(ctx, outside)
 	for _, key := range live {
 		of(key).live = true
 	}

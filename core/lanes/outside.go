@@ -57,7 +57,7 @@ func (d *outsideDesk) ask(ctx context.Context, r core.CallRequest) (core.Approva
 	if !d.add(p) {
 		return core.Approval{}, core.ErrCannotAsk
 	}
-	if err := d.write(ctx, p.approval); err != nil {
+	if err := d.write(context.WithoutCancel(ctx), p.approval); err != nil {
 		d.take(r.ID)
 		return core.Approval{}, err
 	}
@@ -66,8 +66,12 @@ func (d *outsideDesk) ask(ctx context.Context, r core.CallRequest) (core.Approva
 	select {
 	case d := <-p.decided:
 		return d.approval, d.err
-	case <-d.m.ctx.Done(): // the next process ends the approval
-		return core.Approval{}, core.ErrClosed
+	case <-d.m.ctx.Done():
+		if d.take(r.ID) != nil { // the next process ends the approval
+			return core.Approval{}, core.ErrClosed
+		}
+		decided := <-p.decided
+		return decided.approval, decided.err
 	case <-expired.C:
 		return d.end(p, core.ApprovalExpired)
 	case <-ctx.Done():
@@ -87,7 +91,7 @@ func (d *outsideDesk) end(p *outsideApproval, state core.ApprovalState) (core.Ap
 	}
 	ended := p.approval
 	ended.State, ended.DecidedAt = state, d.m.o.Now()
-	return ended, d.write(d.m.ctx, ended)
+	return ended, d.write(context.WithoutCancel(d.m.ctx), ended)
 }
 
 // maxOutside bounds how many calls from outside of sessions wait for a person: their clients may be many.
@@ -145,12 +149,15 @@ func (d *outsideDesk) decide(ctx context.Context, a core.Approval, decision core
 }
 
 // voidLeft ends approvals that an earlier process has left: their calls ended with it.
-func (d *outsideDesk) voidLeft(ctx context.Context, left []*core.Approval) error {
-	for _, a := range left {
-		a.State, a.DecidedAt = core.ApprovalVoid, d.m.o.Now()
-		if err := d.write(ctx, *a); err != nil {
-			return err
-		}
+func (d *outsideDesk) voidLeft(ctx context.Context, left []*core.Approval) {
+	if len(left) == 0 {
+		return
 	}
-	return nil
+	for _, a := range left {
+		a.State = core.ApprovalVoid
+		a.DecidedAt = d.m.o.Now()
+	}
+	if err := core.WriteAndWait(ctx, d.m.o.Ledger, core.Change{Approvals: left}, nil); err != nil {
+		d.m.o.Log.Warn("approvals of calls not ended", "err", err)
+	}
 }

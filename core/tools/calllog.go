@@ -59,8 +59,10 @@ type callRecord struct {
 	Tool    string      `json:"tool"`
 	Turn    core.TurnID `json:"turn,omitempty"`
 	BegunAt time.Time   `json:"begun_at"`
-	Result  *Result     `json:"result,omitempty"` // nil until the call has ended
-	Waits   bool        `json:"waits,omitempty"`  // the call had not begun when the gateway ended
+	// Args are the arguments if a person has changed those of the agent.
+	Args   json.RawMessage `json:"args,omitempty"`
+	Result *Result         `json:"result,omitempty"` // nil until the call has ended
+	Waits  bool            `json:"waits,omitempty"`  // the call had not begun when the gateway ended
 }
 
 // once returns the result of run, or the recorded result of an earlier run. An error of run
@@ -81,6 +83,9 @@ func (l *callLog) once(ctx context.Context, t *Tool, c Call, run func(Call) (Res
 				t.Name, late.Round(time.Second)), nil
 		}
 		known = callRecord{Tool: t.Name, Turn: c.Turn, BegunAt: time.Now()}
+		if c.amended {
+			known.Args = c.Args
+		}
 		if err = l.write(ctx, key, known); err == nil {
 			l.prune(ctx)
 		}
@@ -92,6 +97,9 @@ func (l *callLog) once(ctx context.Context, t *Tool, c Call, run func(Call) (Res
 			"Look at what has taken effect before you call it again.", t.Name), nil
 	default:
 		c.Repeated = true
+		if known.Args != nil {
+			c.Args = known.Args
+		}
 	}
 	switch {
 	case errors.Is(err, core.ErrClosed): // the next process carries out the call

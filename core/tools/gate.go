@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -80,8 +81,8 @@ func (r *Registry) questionOf(ctx context.Context, t *Tool, c *Call) (q question
 	return question{
 		why:    ask.Why,
 		always: ask.Always,
-		refusal: fmt.Errorf("%s is refused: a person must allow it, and nobody can be asked here. It can be called from a chat whose people are asked, "+
-			"and everywhere with BARECLAW_APPROVALS=ask, which asks whoever reads `bareclaw approvals`", t.Name),
+		refusal: fmt.Errorf("%s is refused: a person must allow it, and nobody can be asked now. People are asked in chats, "+
+			"and about other calls with BARECLAW_APPROVALS=ask, unless the permission mode is %s", t.Name, refusesAll),
 	}, true, nil
 }
 
@@ -90,7 +91,11 @@ func (r *Registry) allowed(ctx context.Context, t *Tool, c *Call, a *core.Approv
 	if a.DecidedAt.After(c.At) && !c.At.IsZero() {
 		c.At = a.DecidedAt
 	}
+	if bytes.Equal(c.Args, a.Input) {
+		return nil
+	}
 	c.Args = a.Input
+	c.amended = true
 	return r.checkArgs(ctx, t, c)
 }
 
@@ -110,12 +115,14 @@ func refusalOf(a *core.Approval) string {
 // callNamespace is that of the ids of approvals of calls, which follow from the calls.
 var callNamespace = uuid.MustParse("6f1f3e0c-5a0a-4c3b-9f5e-0d6a51b3a3c1")
 
-// approvalID returns the id of the approval of a call: that of a session's call is always the same.
-func approvalID(c *Call) string {
+// approvalID returns the id of the approval of a call: that of a session's call is the same whenever the
+// call is asked about, and another one for another tool or other arguments.
+func approvalID(t *Tool, c *Call) string {
 	if c.Channel == "" {
 		return uuid.NewString()
 	}
-	return uuid.NewSHA1(callNamespace, []byte(c.Session+"/"+c.RequestID)).String()
+	call := fmt.Appendf(nil, "%q %q %q %q ", c.Channel, c.RequestID, c.ID, t.Name)
+	return uuid.NewSHA1(callNamespace, append(call, c.Args...)).String()
 }
 
 // ask has people decide about a call.
@@ -124,9 +131,10 @@ func (r *Registry) ask(ctx context.Context, t *Tool, c *Call, q question) (core.
 		return core.Approval{}, core.ErrCannotAsk
 	}
 	request := core.CallRequest{
-		ID:        approvalID(c),
+		ID:        approvalID(t, c),
 		Channel:   c.Channel,
 		RequestID: c.RequestID,
+		Turn:      c.Turn,
 		Tool:      toolset.Prefix + t.Name,
 		Input:     c.Args,
 		Why:       q.why,
@@ -134,8 +142,20 @@ func (r *Registry) ask(ctx context.Context, t *Tool, c *Call, q question) (core.
 	if q.always && c.Channel != "" {
 		request.Suggestion = core.SuggestedRule(request.Tool)
 	}
-	return r.gate.AskCall(ctx, request)
+	waiting, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() { // ends with the call
+		select {
+		case <-c.Gone:
+			stop(errGone)
+		case <-waiting.Done():
+		}
+	}()
+	return r.gate.AskCall(waiting, request)
 }
+
+// errGone ends the wait for a person's word.
+var errGone = errors.New("the client that called has left")
 
 // The permission modes that concern calls: of agents that may do everything unasked, and of those that
 // are refused what they may not do, without a question.

@@ -197,3 +197,57 @@ func TestToolThatAsks(t *testing.T) {
 		}
 	}
 }
+
+// TestAmendedCallIsCut: what a person has changed in the arguments stays changed for the process that
+// carries the call out again.
+func TestAmendedCallIsCut(t *testing.T) {
+	t.Parallel()
+	records := keptRecords{}
+	gate := &fakeGate{decide: func(core.CallRequest) (core.Approval, error) {
+		return core.Approval{State: core.ApprovalAllowed, Input: json.RawMessage(`{"n":2}`)}, nil
+	}}
+	var seen []string
+	cut := true
+	act := askingTool(func(_ context.Context, c Call) (Result, error) {
+		seen = append(seen, string(c.Args))
+		if cut {
+			return Result{}, core.ErrClosed
+		}
+		return Result{Text: "well"}, nil
+	})
+	act.Keyed = true
+	policy := fakePolicy{own: map[core.ChannelKey]string{}}.with("boss", "bypassPermissions").with("c", "plan")
+	for range 2 {
+		r := newLists(t, Options{Policy: policy, Gate: gate, Records: records}, act)
+		_, err := r.Call(t.Context(), "act", Call{Caller: r.Session("c", "s", "turn", 0), ID: "1", RequestID: "r", Args: json.RawMessage(`{"n":1}`)})
+		if cut != errors.Is(err, core.ErrClosed) {
+			t.Fatal(err)
+		}
+		cut = false
+	}
+	if want := []string{`{"n":2}`, `{"n":2}`}; !slices.Equal(seen, want) {
+		t.Errorf("carried out with %v, want %v", seen, want)
+	}
+}
+
+// TestClientLeavesTheGate: nobody decides for a client that has left.
+func TestClientLeavesTheGate(t *testing.T) {
+	t.Parallel()
+	act := askingTool(says("well"))
+	policy := fakePolicy{own: map[core.ChannelKey]string{}}.with("boss", "bypassPermissions")
+	r := newLists(t, Options{Policy: policy, Gate: waitingGate{}}, act)
+	gone := make(chan struct{})
+	close(gone)
+	got, err := r.Call(t.Context(), "act", Call{Caller: Caller{Local: true}, Gone: gone})
+	if err != nil || !strings.Contains(got.Text, "has left") {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// A waitingGate asks for as long as somebody waits.
+type waitingGate struct{}
+
+func (waitingGate) AskCall(ctx context.Context, _ core.CallRequest) (core.Approval, error) {
+	<-ctx.Done()
+	return core.Approval{}, context.Cause(ctx)
+}

@@ -75,7 +75,7 @@ func (r *Registry) permit(ctx context.Context, t *Tool, c Call) error {
 	if own, other := policy.Mode(c.Channel), policy.Mode(target); !core.MayDirect(own, other) {
 		return &reachError{
 			tool: t.Name,
-			why:  fmt.Sprintf("It acts on channel %.300q, whose agent may do more unasked than this one: it has the permission mode %s.", target, shownMode(other)),
+			why:  fmt.Sprintf("It acts on channel %.300q, whose agent may do more unasked than %s: it has the permission mode %s.", target, callerIs(c), shownMode(other)),
 			text: fmt.Sprintf("%s, and channel %.300q has %s, so its agent may do more unasked than you may. "+
 				"A person can write there, or change one of the two modes", callerHas(c, own), target, shownMode(other)),
 		}
@@ -98,7 +98,7 @@ func permitAll(policy Policy, t *Tool, c Call) error {
 	refused := func(own, whose, other string) error {
 		return &reachError{
 			tool: t.Name,
-			why:  fmt.Sprintf("It concerns all channels, and %s the permission mode %s: agents there may do more unasked than this one.", whose, shownMode(other)),
+			why:  fmt.Sprintf("It concerns all channels, and %s the permission mode %s: agents there may do more unasked than %s.", whose, shownMode(other), callerIs(c)),
 			text: fmt.Sprintf("it concerns all channels; %s, and %s %s, so there are agents that may do more unasked than you may. "+
 				"A person can do it, or change the modes", callerHas(c, own), whose, shownMode(other)),
 		}
@@ -113,6 +113,14 @@ func permitAll(policy Policy, t *Tool, c Call) error {
 		}
 	}
 	return nil
+}
+
+// callerIs names the caller for a person.
+func callerIs(c Call) string {
+	if c.Local {
+		return "a command at the Unix socket, from which this comes"
+	}
+	return "this one"
 }
 
 // callerHas begins the reason of a refusal.

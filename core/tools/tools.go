@@ -143,8 +143,12 @@ type Call struct {
 	// Repeated says that an earlier process had begun the call, of a tool that is idempotent or
 	// keyed.
 	Repeated bool
+	// Gone is closed when the client has left; nil if that is not known.
+	Gone <-chan struct{}
 	// Answered is closed when the caller has the answer, or does not wait any more.
 	Answered <-chan struct{}
+
+	amended bool // a person has changed the arguments
 }
 
 // Key identifies the call among all calls; empty for a call that cannot be repeated.

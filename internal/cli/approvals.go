@@ -94,7 +94,7 @@ func printRequest(c *command.Context, a *api.Approval) error {
 	for _, rule := range a.Always {
 		lines = append(lines, "--always  "+visible.Line(rule))
 	}
-	if len(a.Suggestion) > 0 {
+	if len(a.Suggestion) > 0 && a.Kind == "tool" { // the agent itself remembers
 		lines = append(lines, "--remember  "+visible.Line(string(a.Suggestion)))
 	}
 	whole := call(a)
