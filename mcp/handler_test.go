@@ -553,7 +553,11 @@ func TestClientLeaves(t *testing.T) {
 				},
 			}
 			g := serve(t, newProcessOf(t, []tools.Source{tools.Fixed("builtin", waits)}))
-			body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+			body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait","arguments":{}}}`
+			if name == "stateless" {
+				body = strings.Replace(body, `"arguments":{}`, `"arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+					`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`, 1)
+			}
 			r, err := http.NewRequestWithContext(ctx, http.MethodPost, g.URL, strings.NewReader(body))
 			check.OK(t, err)
 			r.Header.Set("Content-Type", "application/json")
