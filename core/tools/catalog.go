@@ -15,7 +15,7 @@ import (
 type catalog struct {
 	providers []provider // the earlier sources first
 
-	tools   map[string]Tool // those that are offered, by name
+	tools   map[string]Tool // those that are offered, by name; merge makes a new map
 	clashes []Clash
 }
 

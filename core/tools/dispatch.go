@@ -1,27 +1,19 @@
 package tools
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"bareclaw/core"
 	"bareclaw/internal/typo"
 )
 
-// The tools that reach the others. Their schemas never change, because a model goes on using
-// the schema that it has once seen.
-const (
-	SearchName = "tool_search"
-	CallName   = "tool_call"
-)
-
-// maxFound is how many tools a search returns.
-const maxFound = 10
+// CallName is the tool that calls the others. Its schema never changes, because a model goes on using the
+// schema that it has once seen.
+const CallName = "tool_call"
 
 // dispatchers is the source of tool_search and tool_call.
 type dispatchers struct{}
@@ -34,81 +26,22 @@ func (dispatchers) Name() string { return Gateway }
 
 // Tools implements Source.
 func (dispatchers) Tools(r *Registry) []Tool {
-	return []Tool{
-		{
-			Name:        SearchName,
-			Description: "Find tools of the gateway by words of their names and descriptions. Returns the present schemas; a tool may have changed since the conversation began. An empty query lists all tools.",
-			Input:       json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"Words, such as: compare json"}},"required":["query"]}`),
-			Annotations: Annotations{ReadOnly: true, Idempotent: true},
-			Category:    Meta,
-			Pinned:      true,
-			Reach:       ReachOwn,
-			Handle:      WithArgs(r.search),
-		},
-		{
-			Name:        CallName,
-			Description: "Call a tool of the gateway by name, also one that was made during the conversation. tool_search shows names and schemas.",
-			Input:       json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"args":{"type":"object","description":"The arguments, as the tool's schema says."}},"required":["name"]}`),
-			Category:    Meta,
-			Pinned:      true,
-			Timeout:     unlimited, // the tool that is called has its own limit, and a person may have to allow the call
-			Reach:       ReachOwn,  // the tool that is called has its own
-			Handle:      WithArgs(r.callByName),
-		},
-	}
+	return []Tool{r.searchTool(), r.callTool()}
 }
 
-// A found is a tool in the result of a search.
-type found struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	Source      string          `json:"source"`
-	Schema      json.RawMessage `json:"inputSchema"`
+// callTool returns tool_call.
+func (r *Registry) callTool() Tool {
+	return Tool{
+		Name:        CallName,
+		Description: "Call a tool of the gateway by name, also one that was made during the conversation. tool_search shows names and schemas.",
+		Input:       json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"args":{"type":"object","description":"The arguments, as the tool's schema says."}},"required":["name"]}`),
+		Category:    Meta,
+		Pinned:      true,
+		Timeout:     unlimited, // the tool that is called has its own limit, and a person may have to allow the call
+		Reach:       ReachOwn,  // the tool that is called has its own
+		Handle:      WithArgs(r.callByName),
+	}
 }
-
-// searchArgs are the arguments of tool_search.
-type searchArgs struct {
-	Query string `json:"query"`
-}
-
-func (r *Registry) search(_ context.Context, c Call, args searchArgs) (Result, error) {
-	type hit struct {
-		tool  Tool
-		score int
-	}
-	words := strings.FieldsFunc(strings.ToLower(args.Query), func(r rune) bool { return !isWord(r) })
-	var hits []hit
-	for _, t := range r.List(c.View) {
-		if score := matchScore(&t, words); score > 0 || len(words) == 0 {
-			hits = append(hits, hit{t, score})
-		}
-	}
-	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
-	if len(words) > 0 {
-		hits = hits[:min(len(hits), maxFound)]
-	}
-	list := make([]found, len(hits))
-	for i, h := range hits {
-		list[i] = found{h.tool.Name, h.tool.Description, h.tool.Source, h.tool.Input}
-	}
-	return Object(map[string]any{"tools": list})
-}
-
-// matchScore counts the words that a tool has: in its name for more than in its description.
-func matchScore(t *Tool, words []string) (score int) {
-	name, description := strings.ToLower(t.Name), strings.ToLower(t.Description)
-	for _, w := range words {
-		switch {
-		case strings.Contains(name, w):
-			score += 3
-		case strings.Contains(description, w):
-			score++
-		}
-	}
-	return score
-}
-
-func isWord(r rune) bool { return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r > 127 }
 
 // callArgs are the arguments of tool_call.
 type callArgs struct {

@@ -41,6 +41,8 @@ type Registry struct {
 	ended  func(CallEnd)
 	checks chan struct{} // has a token for each check of large arguments at work
 
+	searcher searcher
+
 	mu      sync.RWMutex // guards the fields below
 	catalog catalog
 	version int64 // counts the changes

@@ -192,7 +192,9 @@ func TestSearch(t *testing.T) {
 	t.Parallel()
 	compare := echo("json_diff")
 	compare.Description = "Compare two documents"
-	r := registry(t, fakePolicy{tools: "json_diff,json_format"}, compare, echo("json_format"), echo("secret"))
+	format := echo("json_format")
+	format.Description = "Indent one document"
+	r := registry(t, fakePolicy{tools: "json_diff,json_format"}, compare, format, echo("secret"))
 	for query, want := range map[string]string{
 		"":             "json_diff json_format tool_call tool_search",
 		"json":         "json_diff json_format",
