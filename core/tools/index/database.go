@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"io"
 
 	"modernc.org/sqlite"
@@ -24,9 +23,10 @@ var schema = []string{
 // used without the pool of database/sql, which would need a goroutine.
 type database struct {
 	conn     driver.Conn
-	inserted statement
-	deleted  statement
-	found    statement
+	inserts  statement
+	deletes  statement
+	matches  statement // all rows that an expression matches
+	searches statement // likewise, with their scores
 }
 
 // openDatabase returns a database without rows. The caller closes it.
@@ -53,9 +53,10 @@ func (db *database) prepare() error {
 		to    *statement
 		query string
 	}{
-		{&db.inserted, `INSERT OR REPLACE INTO tools(rowid, name, description, parameters, server) VALUES(?, ?, ?, ?, ?)`},
-		{&db.deleted, `DELETE FROM tools WHERE rowid=?`},
-		{&db.found, `SELECT rowid, -rank FROM tools WHERE tools MATCH ?`},
+		{&db.inserts, `INSERT INTO tools(rowid, name, description, parameters, server) VALUES(?, ?, ?, ?, ?)`},
+		{&db.deletes, `DELETE FROM tools WHERE rowid=?`},
+		{&db.matches, `SELECT rowid FROM tools WHERE tools MATCH ?`},
+		{&db.searches, `SELECT rowid, -rank FROM tools WHERE tools MATCH ?`},
 	} {
 		prepared, err := db.conn.Prepare(s.query)
 		if err != nil {
@@ -68,7 +69,7 @@ func (db *database) prepare() error {
 
 // close frees the memory.
 func (db *database) close() {
-	for _, s := range []statement{db.inserted, db.deleted, db.found} {
+	for _, s := range []statement{db.inserts, db.deletes, db.matches, db.searches} {
 		if s.Stmt != nil {
 			_ = s.Close()
 		}
@@ -87,38 +88,34 @@ func (db *database) change(do func() error) error {
 	return db.exec(`COMMIT`)
 }
 
-// put writes a row, in the place of the one with its id.
-func (db *database) put(id int64, t text) error {
-	return db.inserted.exec(id, t.name, t.description, t.parameters, t.server)
+// add adds a row.
+func (db *database) add(id int64, t text) error {
+	return db.inserts.exec(id, t.name, t.description, t.parameters, t.server)
 }
 
 // remove removes a row.
-func (db *database) remove(id int64) error { return db.deleted.exec(id) }
+func (db *database) remove(id int64) error { return db.deletes.exec(id) }
+
+// has reports whether an expression of FTS5 matches a row that counts.
+func (db *database) has(match string, counts func(id int64) bool) (has bool, err error) {
+	err = db.matches.each(match, func(row []driver.Value) bool {
+		id, isID := row[0].(int64)
+		has = isID && counts(id)
+		return !has
+	})
+	return has, err
+}
 
 // search calls found for each row that an expression of FTS5 matches, in no order.
 func (db *database) search(match string, found func(id int64, score float64)) error {
-	rows, err := db.found.query(match)
-	if err != nil {
-		return err
-	}
-	values := make([]driver.Value, len(rows.Columns()))
-	for err == nil {
-		err = rows.Next(values)
-		if err != nil {
-			break
+	return db.searches.each(match, func(row []driver.Value) bool {
+		id, isID := row[0].(int64)
+		score, isScore := row[1].(float64)
+		if isID && isScore {
+			found(id, score)
 		}
-		id, isID := values[0].(int64)
-		score, isScore := values[1].(float64)
-		if !isID || !isScore {
-			err = fmt.Errorf("a row of the index is %v", values)
-			break
-		}
-		found(id, score)
-	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return errors.Join(err, rows.Close())
+		return true
+	})
 }
 
 // exec runs a statement without arguments.
@@ -143,12 +140,24 @@ func (s statement) exec(args ...driver.Value) error {
 	return err
 }
 
-func (s statement) query(args ...driver.Value) (driver.Rows, error) {
+// each calls do for each row of the result, until do returns false. The row is that of the call alone.
+func (s statement) each(arg string, do func(row []driver.Value) bool) error {
 	runner, ok := s.Stmt.(driver.StmtQueryContext)
 	if !ok {
-		return nil, errors.ErrUnsupported
+		return errors.ErrUnsupported
 	}
-	return runner.QueryContext(context.Background(), numbered(args))
+	rows, err := runner.QueryContext(context.Background(), numbered([]driver.Value{arg}))
+	if err != nil {
+		return err
+	}
+	row := make([]driver.Value, len(rows.Columns()))
+	for err = rows.Next(row); err == nil && do(row); {
+		err = rows.Next(row)
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return errors.Join(err, rows.Close())
 }
 
 // numbered returns arguments in their order.

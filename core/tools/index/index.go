@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // A Document is what the index knows of a tool.
@@ -90,47 +91,51 @@ func (x *Index) write(docs []Document) error {
 		if present[name] {
 			continue
 		}
-		if err := x.db.remove(r.id); err != nil {
+		if err := x.remove(r); err != nil {
 			return err
 		}
-		delete(x.rows, name)
-		delete(x.docs, r.id)
 	}
 	return nil
 }
 
 // put writes a document, unless the index has it.
 func (x *Index) put(d *Document) error {
-	r, known := x.rows[d.Name]
-	switch {
-	case known && r.doc.equal(d):
-		return nil
-	case !known:
-		x.last++
-		r.id = x.last
+	before, known := x.rows[d.Name]
+	if known {
+		if before.doc.equal(d) {
+			return nil
+		}
+		if err := x.remove(before); err != nil {
+			return err
+		}
 	}
-	r.doc = *d
-	x.rows[d.Name] = r
-	x.docs[r.id] = d.Name
-	return x.db.put(r.id, textOf(d))
+	x.last++
+	x.rows[d.Name] = row{x.last, *d}
+	x.docs[x.last] = d.Name
+	return x.db.add(x.last, textOf(d))
 }
 
-// Search returns the documents that have any word of a query, at most limit of them, the best first. The
-// query is anybody's text, of which the first words count. Only documents count whose names keep accepts,
-// which must not block; nil: all.
+// remove removes a document.
+func (x *Index) remove(r row) error {
+	delete(x.rows, r.doc.Name)
+	delete(x.docs, r.id)
+	return x.db.remove(r.id)
+}
+
+// Search returns the documents that have any word of a query, at most limit of them, the best first. A
+// word that no document has stands for those that begin with it. The query is anybody's text, of which the
+// first words count. Only documents count whose names keep accepts, which must not block; nil: all.
 func (x *Index) Search(query string, limit int, keep func(name string) bool) ([]Hit, error) {
-	match := matchOf(query)
+	terms := termsOf(query)
+	if keep == nil {
+		keep = func(string) bool { return true }
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if match == "" || x.db == nil {
+	if len(terms) == 0 || x.db == nil {
 		return nil, nil
 	}
-	var hits []Hit
-	err := x.db.search(match, func(id int64, score float64) {
-		if name := x.docs[id]; keep == nil || keep(name) {
-			hits = append(hits, Hit{name, score})
-		}
-	})
+	hits, err := x.match(terms, keep)
 	if err != nil {
 		return nil, fmt.Errorf("search tools: %w", err)
 	}
@@ -138,6 +143,32 @@ func (x *Index) Search(query string, limit int, keep func(name string) bool) ([]
 		return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(a.Name, b.Name))
 	})
 	return hits[:min(len(hits), max(limit, 0))], nil
+}
+
+// match returns the documents that have any of some terms, in no order.
+func (x *Index) match(terms []string, keep func(name string) bool) (hits []Hit, err error) {
+	var any []string
+	for _, term := range terms {
+		known, err := x.db.has(exactly(term), func(id int64) bool { return keep(x.docs[id]) })
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case known:
+			any = append(any, exactly(term))
+		case utf8.RuneCountInString(term) >= minPrefix:
+			any = append(any, beginning(term))
+		}
+	}
+	if len(any) == 0 {
+		return nil, nil
+	}
+	err = x.db.search(strings.Join(any, " OR "), func(id int64, score float64) {
+		if name := x.docs[id]; keep(name) {
+			hits = append(hits, Hit{name, score})
+		}
+	})
+	return hits, err
 }
 
 // Close removes all documents, and frees the memory. The index can be used again.

@@ -6,18 +6,16 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // Bounds of what a search reads of a query, and the index of a document.
 const (
 	maxQuery  = 1000    // bytes
-	maxWords  = 24      // of a query
+	maxTerms  = 24      // that a search looks for
 	maxColumn = 8 << 10 // bytes
 )
 
-// minPrefix is the number of characters from which on a word of a query also finds the words that begin
-// with it.
+// minPrefix is the length of the shortest term that stands for words that begin with it, in characters.
 const minPrefix = 3
 
 // A text is what the index has of a document, by column.
@@ -34,66 +32,84 @@ func textOf(d *Document) text {
 	}
 }
 
-// parametersOf returns the names and descriptions of a schema's properties; empty if there are none, or
-// the schema is not one.
+// parametersOf returns the names and descriptions of a schema's properties, and the texts that they may
+// be; empty if there are none, or the schema is not one.
 func parametersOf(schema json.RawMessage) string {
 	var object struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	if err := json.Unmarshal(schema, &object); err != nil {
-		return ""
-	}
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(object.Properties)) {
-		var property struct {
+		Properties map[string]struct {
 			Description string `json:"description"`
-		}
-		_ = json.Unmarshal(object.Properties[name], &property) // true and false are schemas too
-		b.WriteString(name)
-		b.WriteByte(' ')
-		b.WriteString(property.Description)
-		b.WriteByte('\n')
+			Enum        []any  `json:"enum"`
+		} `json:"properties"`
 	}
-	return b.String()
+	_ = json.Unmarshal(schema, &object) // leaves out what has another type: true is a schema too
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(object.Properties)) {
+		property := object.Properties[name]
+		words = append(words, name, property.Description)
+		for _, value := range property.Enum {
+			if s, ok := value.(string); ok {
+				words = append(words, s)
+			}
+		}
+	}
+	return strings.Join(words, "\n")
 }
 
-// expand returns the words of a text, and after each in camelCase the words that it consists of.
+// expand returns a text, of which each word in camelCase is followed by the words that it consists of.
 func expand(s string) string {
+	s = cut(s, maxColumn)
 	var b strings.Builder
-	for _, word := range wordsOf(cut(s, maxColumn)) {
-		b.WriteString(word)
-		b.WriteByte(' ')
+	for _, word := range wordsOf(s) {
+		if !strings.ContainsFunc(word, unicode.IsUpper) {
+			continue
+		}
 		if parts := splitCase(word); len(parts) > 1 {
-			b.WriteString(strings.Join(parts, " "))
+			before, after, _ := strings.Cut(s, word)
+			b.WriteString(before)
+			b.WriteString(word)
 			b.WriteByte(' ')
+			b.WriteString(strings.Join(parts, " "))
+			s = after
 		}
 	}
+	b.WriteString(s)
 	return b.String()
 }
 
 // HasWords reports whether a query has a word that Search can look for.
 func HasWords(query string) bool { return len(wordsOf(cut(query, maxQuery))) > 0 }
 
-// matchOf returns the expression of FTS5 that matches the documents with any word of a query; empty if
-// there is none. The expression has each word between quotes, as a string without syntax: words consist of
-// letters, marks and digits.
-func matchOf(query string) string {
-	var terms []string
-	add := func(term string) {
-		if !slices.Contains(terms, term) && len(terms) < 2*maxWords {
-			terms = append(terms, term)
-		}
-	}
-	for _, chunk := range strings.Fields(cut(query, maxQuery)) {
-		for _, phrase := range phrasesOf(chunk) {
-			phrase = strings.ToLower(phrase)
-			add(`"` + phrase + `"`)
-			if utf8.RuneCountInString(phrase) >= minPrefix {
-				add(`"` + phrase + `"*`)
+// termsOf returns what a search looks for, in lowercase letters: the words of a query, and first those that
+// stand together, as json_diff and jsonDiff, which are json and diff.
+func termsOf(query string) (terms []string) {
+	for _, chunk := range meaningful(strings.Fields(cut(query, maxQuery))) {
+		for _, term := range phrasesOf(chunk) {
+			term = strings.ToLower(term)
+			if !slices.Contains(terms, term) && len(terms) < maxTerms {
+				terms = append(terms, term)
 			}
 		}
 	}
-	return strings.Join(terms, " OR ")
+	return terms
+}
+
+// exactly returns the expression of FTS5 that matches a term. The term stands between quotes, where nothing
+// is syntax: it has letters, marks, digits and spaces.
+func exactly(term string) string { return `"` + term + `"` }
+
+// beginning returns the expression of FTS5 that matches words that begin with a term.
+func beginning(term string) string { return exactly(term) + "*" }
+
+// fillers are words that say nothing of a tool.
+var fillers = strings.Fields("a an and are as at be by can do does for from how i in is it its me my of on or that the these this to use was what when where which with you your")
+
+// meaningful returns the words of a query without fillers, unless it has nothing else.
+func meaningful(words []string) []string {
+	left := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(fillers, strings.ToLower(w)) })
+	if len(left) == 0 {
+		return words
+	}
+	return left
 }
 
 // phrasesOf returns what a search looks for that has text without spaces: json_diff and jsonDiff are the
