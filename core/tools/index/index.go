@@ -56,9 +56,13 @@ func New() *Index { return &Index{} }
 func (x *Index) Replace(docs []Document) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	isFirst := x.db == nil
 	err := x.open()
 	if err == nil {
 		err = x.db.change(func() error { return x.write(docs) })
+	}
+	if err == nil && isFirst {
+		err = x.db.merge()
 	}
 	if err != nil {
 		x.close()

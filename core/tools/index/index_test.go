@@ -248,7 +248,7 @@ func TestChangesDoNotGrow(t *testing.T) {
 	docs := manyTools(100)
 	x := newIndex(t, docs...)
 	first := number(t, x, `PRAGMA page_count`)
-	for round := range 200 {
+	for round := range 50 {
 		for i := range docs {
 			docs[i].Description = fmt.Sprintf("%d %s", round, manyTools(1)[0].Description)
 		}

@@ -100,12 +100,14 @@ func exactly(term string) string { return `"` + term + `"` }
 // beginning returns the expression of FTS5 that matches words that begin with a term.
 func beginning(term string) string { return exactly(term) + "*" }
 
-// fillers are words that say nothing of a tool.
-var fillers = strings.Fields("a an and are as at be by can do does for from how i in is it its me my of on or that the these this to use was what when where which with you your")
+// fillers are words that say nothing of a tool, with spaces around them.
+const fillers = " a all an and any are as at be by can could do does for from has have how i if in is it its me my need of on or " +
+	"our please should so some that the their them there these they this to up us use want was we what when where which will with would you your "
 
 // meaningful returns the words of a query without fillers, unless it has nothing else.
 func meaningful(words []string) []string {
-	left := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(fillers, strings.ToLower(w)) })
+	isFiller := func(word string) bool { return strings.Contains(fillers, " "+strings.ToLower(word)+" ") }
+	left := slices.DeleteFunc(slices.Clone(words), isFiller)
 	if len(left) == 0 {
 		return words
 	}
