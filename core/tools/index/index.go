@@ -151,7 +151,7 @@ func (x *Index) Search(query string, limit int, keep func(name string) bool) ([]
 
 // match returns the documents that have any of some terms, in no order.
 func (x *Index) match(terms []string, keep func(name string) bool) (hits []Hit, err error) {
-	var any []string
+	var expressions []string
 	for _, term := range terms {
 		known, err := x.db.has(exactly(term), func(id int64) bool { return keep(x.docs[id]) })
 		if err != nil {
@@ -159,15 +159,15 @@ func (x *Index) match(terms []string, keep func(name string) bool) (hits []Hit, 
 		}
 		switch {
 		case known:
-			any = append(any, exactly(term))
+			expressions = append(expressions, exactly(term))
 		case utf8.RuneCountInString(term) >= minPrefix:
-			any = append(any, beginning(term))
+			expressions = append(expressions, beginning(term))
 		}
 	}
-	if len(any) == 0 {
+	if len(expressions) == 0 {
 		return nil, nil
 	}
-	err = x.db.search(strings.Join(any, " OR "), func(id int64, score float64) {
+	err = x.db.search(strings.Join(expressions, " OR "), func(id int64, score float64) {
 		if name := x.docs[id]; keep(name) {
 			hits = append(hits, Hit{name, score})
 		}

@@ -82,7 +82,7 @@ func HasWords(query string) bool { return len(wordsOf(cut(query, maxQuery))) > 0
 // termsOf returns what a search looks for, in lowercase letters: the words of a query, and first those that
 // stand together, as json_diff and jsonDiff, which are json and diff.
 func termsOf(query string) (terms []string) {
-	for _, chunk := range meaningful(strings.Fields(cut(query, maxQuery))) {
+	for _, chunk := range meaningful(query) {
 		for _, term := range phrasesOf(chunk) {
 			term = strings.ToLower(term)
 			if !slices.Contains(terms, term) && len(terms) < maxTerms {
@@ -104,12 +104,14 @@ func beginning(term string) string { return exactly(term) + "*" }
 const fillers = " a all an and any are as at be by can could do does for from has have how i if in is it its me my need of on or " +
 	"our please should so some that the their them there these they this to up us use want was we what when where which will with would you your "
 
-// meaningful returns the words of a query without fillers, unless it has nothing else.
-func meaningful(words []string) []string {
-	isFiller := func(word string) bool { return strings.Contains(fillers, " "+strings.ToLower(word)+" ") }
-	left := slices.DeleteFunc(slices.Clone(words), isFiller)
+// meaningful returns what stands between the spaces of a query, without fillers, unless it has nothing else.
+func meaningful(query string) []string {
+	isFiller := func(chunk string) bool { return strings.Contains(fillers, " "+strings.ToLower(chunk)+" ") }
+	hasNone := func(chunk string) bool { return len(wordsOf(chunk)) == 0 }
+	chunks := slices.DeleteFunc(strings.Fields(cut(query, maxQuery)), hasNone)
+	left := slices.DeleteFunc(slices.Clone(chunks), isFiller)
 	if len(left) == 0 {
-		return words
+		return chunks
 	}
 	return left
 }
