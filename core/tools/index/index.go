@@ -127,8 +127,8 @@ func (x *Index) remove(r row) error {
 }
 
 // Search returns the documents that have any word of a query, at most limit of them, the best first. A
-// word that no document has stands for those that begin with it. The query is anybody's text, of which the
-// first words count. Only documents count whose names keep accepts, which must not block; nil: all.
+// word that none has stands for those that begin with it. The query is anybody's text, of which the first
+// words count. Documents whose names keep refuses do not count; keep must not block; nil: all count.
 func (x *Index) Search(query string, limit int, keep func(name string) bool) ([]Hit, error) {
 	terms := termsOf(query)
 	if keep == nil {
