@@ -223,7 +223,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "the daemon is restarted or killed while a call of a tool waits for a person's word", File: "core/lanes/approvals.go",
-		Old: "if a := ad.pending[r.RequestID]; a != nil { // an earlier process has asked", New: "if a := ad.pending[r.RequestID]; false {",
+		Old: "if a := ad.pending[r.RequestID]; a != nil && a.approval.ID == r.ID { // an earlier process has asked", New: "if a := ad.pending[r.RequestID]; false {",
 		Package: "./core/lanes", Test: "TestCallIsAskedOnce",
 	},
 	{
