@@ -75,7 +75,7 @@ func (r *Registry) permit(ctx context.Context, t *Tool, c Call) error {
 	if own, other := policy.Mode(c.Channel), policy.Mode(target); !core.MayDirect(own, other) {
 		return &reachError{
 			tool: t.Name,
-			why:  fmt.Sprintf("It acts on channel %.300q, whose agent may do more unasked than %s: it has the permission mode %s.", target, callerIs(c), shownMode(other)),
+			why:  fmt.Sprintf("It acts on channel %.300q, whose agent has the permission mode %s and may do more unasked than %s.", target, shownMode(other), callerIs(c)),
 			text: fmt.Sprintf("%s, and channel %.300q has %s, so its agent may do more unasked than you may. "+
 				"A person can write there, or change one of the two modes", callerHas(c, own), target, shownMode(other)),
 		}
@@ -118,7 +118,7 @@ func permitAll(policy Policy, t *Tool, c Call) error {
 // callerIs names the caller for a person.
 func callerIs(c Call) string {
 	if c.Local {
-		return "a command at the Unix socket, from which this comes"
+		return "commands at the Unix socket, from which this call comes"
 	}
 	return "this one"
 }

@@ -28,7 +28,7 @@ func TestTelegramGate(t *testing.T) {
 			t.Parallel()
 			c := newGateTalk(t)
 			c.send(sendsToBoss)
-			q := c.asks(button, "Claude asks to use mcp__bareclaw__channel_send", `It acts on channel "boss", whose agent may do more unasked`)
+			q := c.asks(button, "Claude asks to use mcp__bareclaw__channel_send", `It acts on channel "boss", whose agent has the permission mode bypassPermissions and may do more unasked than this one.`)
 			if len(q.Buttons) != 1 || len(q.Buttons[0]) != 2 {
 				t.Errorf("the buttons are %+v", q.Buttons)
 			}
