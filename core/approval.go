@@ -41,6 +41,38 @@ type CallRequest struct {
 	Suggestion json.RawMessage // the rules that Always writes; nil: Always is not offered
 }
 
+// Approval returns the approval that people decide about, which has no times and no state yet.
+func (r *CallRequest) Approval() Approval {
+	return Approval{
+		ID:         r.ID,
+		Kind:       ApprovalCall,
+		Channel:    r.Channel,
+		RequestID:  r.RequestID,
+		Tool:       r.Tool,
+		Input:      r.Input,
+		Why:        r.Why,
+		Suggestion: r.Suggestion,
+	}
+}
+
+// Decided returns the approval as a decision leaves it. Only the arguments of a call change: those of the
+// agent's own tool change in its answer.
+func (a Approval) Decided(d Decision, at time.Time) Approval {
+	a.State = ApprovalDenied
+	a.Reason = d.Message
+	a.DecidedAt = at
+	a.DecidedBy = d.By
+	if !d.Allow {
+		return a
+	}
+	a.State = ApprovalAllowed
+	a.Reason = ""
+	if a.Kind == ApprovalCall && d.UpdatedInput != nil {
+		a.Input = d.UpdatedInput
+	}
+	return a
+}
+
 // AsksForTool reports whether people decide about a tool, rather than about a turn that was cut.
 func (a *Approval) AsksForTool() bool { return a.Kind == ApprovalTool || a.Kind == ApprovalCall }
 

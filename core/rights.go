@@ -13,6 +13,13 @@ var permissionModes = [][]string{{"plan"}, {"dontAsk"}, {"default", "manual"}, {
 // least unasked to the one that lets it do most.
 func PermissionModes() []string { return slices.Concat(permissionModes...) }
 
+// AsksNever reports whether agents with a permission mode may do everything unasked.
+func AsksNever(mode string) bool { return mode == "bypassPermissions" }
+
+// RefusesUnasked reports whether agents with a permission mode are refused what they may not do, without a
+// question to anybody.
+func RefusesUnasked(mode string) bool { return mode == "dontAsk" }
+
 // MayDirect reports whether an agent with the permission mode own may make an agent with the
 // mode other act: other must not let its agent do more unasked than own does. An empty mode
 // leaves the choice to the agent's own settings, which may choose any: an empty own counts as

@@ -70,15 +70,7 @@ func (ad *approvalDesk) requestCall(r core.CallRequest, f *inflight, done func(c
 		return
 	}
 	f.mark(ad.now(), "asked", r.Tool)
-	a := ad.open(core.Approval{
-		ID:         r.ID,
-		Kind:       core.ApprovalCall,
-		RequestID:  r.RequestID,
-		Tool:       r.Tool,
-		Input:      r.Input,
-		Suggestion: r.Suggestion,
-		Why:        r.Why,
-	}, f)
+	a := ad.open(r.Approval(), f)
 	a.waiting = append(a.waiting, tell)
 }
 
@@ -215,13 +207,8 @@ func (ad *approvalDesk) decide(id string, d core.Decision, done func(core.Approv
 		done(core.Approval{}, fmt.Errorf("approval %s: %w", id, core.ErrNotPending))
 		return
 	}
-	decided := a.approval
-	decided.State, decided.Reason, decided.DecidedAt = core.ApprovalAllowed, "", ad.now()
-	decided.DecidedBy = d.By
+	decided := a.approval.Decided(d, ad.now())
 	answer := core.Answer{Allow: d.Allow, UpdatedInput: d.UpdatedInput}
-	if decided.Kind == core.ApprovalCall && d.Allow && d.UpdatedInput != nil {
-		decided.Input = d.UpdatedInput
-	}
 	change := core.Change{Approvals: []*core.Approval{&decided}}
 	if d.Allow && d.Remember {
 		answer.Rules = decided.Suggestion
@@ -231,7 +218,6 @@ func (ad *approvalDesk) decide(id string, d core.Decision, done func(core.Approv
 		answer.Rules, change.Settings, known = ad.always(&decided, d.By)
 	}
 	if !d.Allow {
-		decided.State, decided.Reason = core.ApprovalDenied, d.Message
 		if answer.Message = d.Message; answer.Message == "" {
 			answer.Message = "The user denied permission for " + decided.Tool + "."
 		}

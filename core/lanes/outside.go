@@ -40,20 +40,13 @@ func (d *outsideDesk) ask(ctx context.Context, r core.CallRequest) (core.Approva
 	if d.m.o.Approvals != ApprovalsAsk {
 		return core.Approval{}, core.ErrCannotAsk
 	}
-	now := d.m.o.Now()
 	p := &outsideApproval{
-		approval: core.Approval{
-			ID:        r.ID,
-			Kind:      core.ApprovalCall,
-			Tool:      r.Tool,
-			Input:     r.Input,
-			Why:       r.Why,
-			CreatedAt: now,
-			ExpiresAt: now.Add(d.m.o.ApprovalTimeout),
-			State:     core.ApprovalPending,
-		},
-		decided: make(chan outsideDecision, 1),
+		approval: r.Approval(),
+		decided:  make(chan outsideDecision, 1),
 	}
+	p.approval.CreatedAt = d.m.o.Now()
+	p.approval.ExpiresAt = p.approval.CreatedAt.Add(d.m.o.ApprovalTimeout)
+	p.approval.State = core.ApprovalPending
 	if !d.add(p) {
 		return core.Approval{}, core.ErrCannotAsk
 	}
@@ -63,35 +56,32 @@ func (d *outsideDesk) ask(ctx context.Context, r core.CallRequest) (core.Approva
 	}
 	expired := time.NewTimer(d.m.o.ApprovalTimeout)
 	defer expired.Stop()
+	state := core.ApprovalPending // after the end of the process: the next one ends it
+	var why error
 	select {
-	case d := <-p.decided:
-		return d.approval, d.err
+	case decided := <-p.decided:
+		return decided.approval, decided.err
 	case <-d.m.ctx.Done():
-		if d.take(r.ID) != nil { // the next process ends the approval
-			return core.Approval{}, core.ErrClosed
-		}
+		why = core.ErrClosed
+	case <-expired.C:
+		state = core.ApprovalExpired
+	case <-ctx.Done():
+		state = core.ApprovalVoid
+		why = context.Cause(ctx)
+	}
+	if d.take(r.ID) == nil { // a decision is being written, and counts
 		decided := <-p.decided
 		return decided.approval, decided.err
-	case <-expired.C:
-		return d.end(p, core.ApprovalExpired)
-	case <-ctx.Done():
-		_, err := d.end(p, core.ApprovalVoid)
-		if err == nil {
-			err = context.Cause(ctx)
-		}
+	}
+	if state == core.ApprovalPending {
+		return core.Approval{}, why
+	}
+	p.approval.State = state
+	p.approval.DecidedAt = d.m.o.Now()
+	if err := d.write(context.WithoutCancel(ctx), p.approval); err != nil {
 		return core.Approval{}, err
 	}
-}
-
-// end ends an approval about which nobody has decided. A decision that is being written counts.
-func (d *outsideDesk) end(p *outsideApproval, state core.ApprovalState) (core.Approval, error) {
-	if d.take(p.approval.ID) == nil {
-		decided := <-p.decided
-		return decided.approval, decided.err
-	}
-	ended := p.approval
-	ended.State, ended.DecidedAt = state, d.m.o.Now()
-	return ended, d.write(context.WithoutCancel(d.m.ctx), ended)
+	return p.approval, why
 }
 
 // maxOutside bounds how many calls from outside of sessions wait for a person: their clients may be many.
@@ -131,18 +121,7 @@ func (d *outsideDesk) decide(ctx context.Context, a core.Approval, decision core
 	if p == nil {
 		return a, fmt.Errorf("approval %s: %w", a.ID, core.ErrNotPending)
 	}
-	decided := p.approval
-	decided.State = core.ApprovalDenied
-	decided.Reason = decision.Message
-	decided.DecidedAt = d.m.o.Now()
-	decided.DecidedBy = decision.By
-	if decision.Allow {
-		decided.State = core.ApprovalAllowed
-		decided.Reason = ""
-		if decision.UpdatedInput != nil {
-			decided.Input = decision.UpdatedInput
-		}
-	}
+	decided := p.approval.Decided(decision, d.m.o.Now())
 	err := d.write(context.WithoutCancel(ctx), decided)
 	p.decided <- outsideDecision{decided, err}
 	return decided, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/google/uuid"
 
@@ -13,19 +14,27 @@ import (
 	"bareclaw/internal/toolset"
 )
 
-// A Gate has people decide whether a call may begin.
-type Gate interface {
+// An Asker has people decide whether a call may begin.
+type Asker interface {
 	// AskCall returns what people have decided. It blocks until then. The error is core.ErrCannotAsk if
 	// nobody can be asked, core.ErrClosed, or the cause of ctx.
 	AskCall(ctx context.Context, r core.CallRequest) (core.Approval, error)
 }
 
-// noGate asks nobody.
-type noGate struct{}
+// noAsker asks nobody.
+type noAsker struct{}
 
 // AskCall returns core.ErrCannotAsk.
-func (noGate) AskCall(context.Context, core.CallRequest) (core.Approval, error) {
+func (noAsker) AskCall(context.Context, core.CallRequest) (core.Approval, error) {
 	return core.Approval{}, core.ErrCannotAsk
+}
+
+// A gate is where a call waits for a person's word, if it needs one.
+type gate struct {
+	log    *slog.Logger
+	policy Policy
+	asker  Asker
+	calls  *callLog
 }
 
 // An Ask says whether a person must allow each call of a tool.
@@ -45,29 +54,30 @@ type question struct {
 
 // admit returns nil if a call may begin: at once, or after a person has allowed it. A refusal is an
 // error for the model. The wait counts neither against the time of the tool nor against the time in which
-// a call must begin.
-func (r *Registry) admit(ctx context.Context, t *Tool, c *Call) error {
-	q, mustAsk, err := r.questionOf(ctx, t, c)
-	if err != nil || !mustAsk || r.calls.hasBegun(ctx, c) { // the record says what becomes of a call that has begun
+// a call must begin. A person may have changed the arguments, which are then amended and to be checked anew.
+func (g *gate) admit(ctx context.Context, t *Tool, c *Call) error {
+	q, mustAsk, err := g.questionOf(ctx, t, c)
+	if err != nil || !mustAsk || g.calls.hasBegun(ctx, c) { // the record says what becomes of a call that has begun
 		return err
 	}
-	approval, err := r.ask(ctx, t, c, q)
+	approval, err := g.ask(ctx, t, c, q)
 	switch {
 	case errors.Is(err, core.ErrCannotAsk):
 		return q.refusal
 	case err != nil:
 		return err
 	case approval.State == core.ApprovalAllowed:
-		return r.allowed(ctx, t, c, &approval)
+		c.allow(&approval)
+		return nil
 	}
 	return fmt.Errorf("%s was not carried out: %s", t.Name, refusalOf(&approval))
 }
 
 // questionOf returns what people must decide before a call, if anything. The error says why the call
 // cannot be carried out at all.
-func (r *Registry) questionOf(ctx context.Context, t *Tool, c *Call) (q question, mustAsk bool, err error) {
+func (g *gate) questionOf(ctx context.Context, t *Tool, c *Call) (q question, mustAsk bool, err error) {
 	var reach *reachError
-	err = guard.Do(r.log, "looking what a tool reaches", func() error { return r.permit(ctx, t, *c) }, "tool", t.Name)
+	err = guard.Do(g.log, "looking what a tool reaches", func() error { return permit(ctx, g.policy, t, *c) }, "tool", t.Name)
 	if errors.As(err, &reach) {
 		return question{why: reach.why, refusal: err}, true, nil
 	}
@@ -75,28 +85,26 @@ func (r *Registry) questionOf(ctx context.Context, t *Tool, c *Call) (q question
 		return q, false, err
 	}
 	ask := t.Asks()
-	if !ask.Needed || r.policy.Mode(c.Channel) == asksNever || ask.Always && r.policy.HasRule(c.Channel, toolset.Prefix+t.Name) {
+	if !ask.Needed || core.AsksNever(g.policy.Mode(c.Channel)) || ask.Always && g.policy.HasRule(c.Channel, toolset.Prefix+t.Name) {
 		return q, false, nil
 	}
 	return question{
 		why:    ask.Why,
 		always: ask.Always,
-		refusal: fmt.Errorf("%s is refused: a person must allow it, and nobody can be asked now. People are asked in chats, "+
-			"and about other calls with BARECLAW_APPROVALS=ask, unless the permission mode is %s", t.Name, refusesAll),
+		refusal: fmt.Errorf("%s is refused: a person must allow it, and nobody can be asked here. It can be called from a chat whose people "+
+			"are asked about permissions", t.Name),
 	}, true, nil
 }
 
-// allowed lets a call go on as a person has allowed it, who may have changed the arguments.
-func (r *Registry) allowed(ctx context.Context, t *Tool, c *Call, a *core.Approval) error {
+// allow makes the call what a person has allowed.
+func (c *Call) allow(a *core.Approval) {
 	if a.DecidedAt.After(c.At) && !c.At.IsZero() {
 		c.At = a.DecidedAt
 	}
-	if bytes.Equal(c.Args, a.Input) {
-		return nil
+	if !bytes.Equal(c.Args, a.Input) {
+		c.Args = a.Input
+		c.amended = true
 	}
-	c.Args = a.Input
-	c.amended = true
-	return r.checkArgs(ctx, t, c)
 }
 
 // refusalOf says in a sentence why people have not allowed a call.
@@ -126,8 +134,8 @@ func approvalID(t *Tool, c *Call) string {
 }
 
 // ask has people decide about a call.
-func (r *Registry) ask(ctx context.Context, t *Tool, c *Call, q question) (core.Approval, error) {
-	if c.Channel != "" && c.RequestID == "" || r.policy.Mode(c.Channel) == refusesAll {
+func (g *gate) ask(ctx context.Context, t *Tool, c *Call, q question) (core.Approval, error) {
+	if c.Channel != "" && c.RequestID == "" || core.RefusesUnasked(g.policy.Mode(c.Channel)) {
 		return core.Approval{}, core.ErrCannotAsk
 	}
 	request := core.CallRequest{
@@ -142,24 +150,20 @@ func (r *Registry) ask(ctx context.Context, t *Tool, c *Call, q question) (core.
 	if q.always && c.Channel != "" {
 		request.Suggestion = core.SuggestedRule(request.Tool)
 	}
+	if c.Gone == nil {
+		return g.asker.AskCall(ctx, request)
+	}
 	waiting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	go func() { // ends with the call
+	go func() { // ends with waiting
 		select {
 		case <-c.Gone:
 			stop(errGone)
 		case <-waiting.Done():
 		}
 	}()
-	return r.gate.AskCall(waiting, request)
+	return g.asker.AskCall(waiting, request)
 }
 
 // errGone ends the wait for a person's word.
 var errGone = errors.New("the client that called has left")
-
-// The permission modes that concern calls: of agents that may do everything unasked, and of those that
-// are refused what they may not do, without a question.
-const (
-	asksNever  = "bypassPermissions"
-	refusesAll = "dontAsk"
-)

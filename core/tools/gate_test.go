@@ -14,15 +14,15 @@ import (
 	"bareclaw/internal/testkit/check"
 )
 
-// A fakeGate has a person decide.
-type fakeGate struct {
+// A fakeAsker has a person decide.
+type fakeAsker struct {
 	decide func(core.CallRequest) (core.Approval, error)
 	asked  []core.CallRequest
 }
 
-func (g *fakeGate) AskCall(_ context.Context, r core.CallRequest) (core.Approval, error) {
-	g.asked = append(g.asked, r)
-	a, err := g.decide(r)
+func (f *fakeAsker) AskCall(_ context.Context, r core.CallRequest) (core.Approval, error) {
+	f.asked = append(f.asked, r)
+	a, err := f.decide(r)
 	if a.Input == nil {
 		a.Input = r.Input
 	}
@@ -68,24 +68,24 @@ func TestGate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			gate := &fakeGate{decide: c.decide}
+			asker := &fakeAsker{decide: c.decide}
 			policy := fakePolicy{own: map[core.ChannelKey]string{}}.with("boss", "bypassPermissions").with("c", c.mode)
 			act := askingTool(func(_ context.Context, c Call) (Result, error) { return Result{Text: string(c.Args)}, nil })
-			r := newLists(t, Options{Policy: policy, Gate: gate}, act)
+			r := newLists(t, Options{Policy: policy, Asker: asker}, act)
 			for _, tool := range []string{"act", CallName} {
-				gate.asked = nil
+				asker.asked = nil
 				call := Call{Caller: r.Session("c", "s", "turn", 0), ID: "1", RequestID: c.request, Args: json.RawMessage(`{"n":1}`)}
 				if tool == CallName {
 					call.Args = json.RawMessage(`{"name":"act","args":{"n":1}}`)
 				}
 				got, err := r.Call(t.Context(), tool, call)
-				if !errors.Is(err, c.err) || !strings.Contains(got.Text, c.says) || len(gate.asked) != c.asked {
-					t.Errorf("%s: %+v, %v, and asked %d times", tool, got, err, len(gate.asked))
+				if !errors.Is(err, c.err) || !strings.Contains(got.Text, c.says) || len(asker.asked) != c.asked {
+					t.Errorf("%s: %+v, %v, and asked %d times", tool, got, err, len(asker.asked))
 				}
 				if again := (*CutError)(nil); c.err != nil && (!errors.As(err, &again) || !again.Again) {
 					t.Errorf("%s: the session does not learn that it may call again: %v", tool, err)
 				}
-				for _, q := range gate.asked {
+				for _, q := range asker.asked {
 					if q.Tool != "mcp__bareclaw__act" || string(q.Input) != `{"n":1}` || q.Channel != "c" || q.RequestID != "r" || !strings.Contains(q.Why, `channel "boss"`) {
 						t.Errorf("asked %+v", q)
 					}
@@ -122,16 +122,16 @@ func (k keptRecords) ForgetRecords(context.Context, ...core.RecordRange) error {
 func TestGateWaits(t *testing.T) {
 	t.Parallel()
 	effects := 0
-	gate := &fakeGate{}
+	asker := &fakeAsker{}
 	act := askingTool(func(context.Context, Call) (Result, error) {
 		effects++
 		return Result{Text: "well"}, nil
 	})
 	act.Timeout = time.Second
 	policy := fakePolicy{own: map[core.ChannelKey]string{}}.with("boss", "bypassPermissions").with("c", "plan")
-	r := newLists(t, Options{Policy: policy, Gate: gate, Records: keptRecords{}}, act)
+	r := newLists(t, Options{Policy: policy, Asker: asker, Records: keptRecords{}}, act)
 	synctest.Test(t, func(t *testing.T) {
-		gate.decide = func(core.CallRequest) (core.Approval, error) {
+		asker.decide = func(core.CallRequest) (core.Approval, error) {
 			time.Sleep(time.Hour)
 			return core.Approval{State: core.ApprovalAllowed, DecidedAt: time.Now()}, nil
 		}
@@ -143,16 +143,16 @@ func TestGateWaits(t *testing.T) {
 			}
 		}
 	})
-	if effects != 1 || len(gate.asked) != 1 {
-		t.Errorf("carried out %d times and asked %d times, want once", effects, len(gate.asked))
+	if effects != 1 || len(asker.asked) != 1 {
+		t.Errorf("carried out %d times and asked %d times, want once", effects, len(asker.asked))
 	}
 	call := Call{Caller: r.Session("c", "s", "turn", 0), ID: "2", RequestID: "r2"}
-	gate.decide = func(core.CallRequest) (core.Approval, error) {
+	asker.decide = func(core.CallRequest) (core.Approval, error) {
 		return core.Approval{State: core.ApprovalAllowed}, nil
 	}
 	_, err := r.Call(t.Context(), "act", call)
 	check.OK(t, err)
-	if gate.asked[0].ID == gate.asked[1].ID {
+	if asker.asked[0].ID == asker.asked[1].ID {
 		t.Error("two calls have one approval")
 	}
 }
@@ -176,7 +176,7 @@ func TestToolThatAsks(t *testing.T) {
 		"the agent may do everything":   {ask: Ask{Needed: true, Always: true}, mode: "bypassPermissions", says: "well"},
 		"the agent is refused all else": {ask: Ask{Needed: true, Always: true}, mode: "dontAsk", says: "act is refused: a person must allow it"},
 	} {
-		gate := &fakeGate{decide: func(core.CallRequest) (core.Approval, error) {
+		asker := &fakeAsker{decide: func(core.CallRequest) (core.Approval, error) {
 			return core.Approval{State: core.ApprovalAllowed}, nil
 		}}
 		act := echo("act")
@@ -184,12 +184,12 @@ func TestToolThatAsks(t *testing.T) {
 		act.Reach = ReachOwn
 		act.Handle = says("well")
 		policy := fakePolicy{own: map[core.ChannelKey]string{"c": c.mode}, rules: c.rules}
-		r := newLists(t, Options{Policy: policy, Gate: gate}, act)
+		r := newLists(t, Options{Policy: policy, Asker: asker}, act)
 		got, err := r.Call(t.Context(), "act", Call{Caller: r.Session("c", "s", "turn", 0), ID: "1", RequestID: "r"})
-		if err != nil || !strings.Contains(got.Text, c.says) || len(gate.asked) != c.asked {
-			t.Errorf("%s: %+v, %v, and asked %d times", name, got, err, len(gate.asked))
+		if err != nil || !strings.Contains(got.Text, c.says) || len(asker.asked) != c.asked {
+			t.Errorf("%s: %+v, %v, and asked %d times", name, got, err, len(asker.asked))
 		}
-		for _, q := range gate.asked {
+		for _, q := range asker.asked {
 			rules := core.AlwaysRules(core.Approval{Kind: core.ApprovalCall, Channel: "c", Tool: q.Tool, Suggestion: q.Suggestion})
 			if want := c.ask.Always; want != slices.Equal(rules, []string{"mcp__bareclaw__act"}) || !want && len(rules) > 0 {
 				t.Errorf("%s: Always writes %q", name, rules)
@@ -203,7 +203,7 @@ func TestToolThatAsks(t *testing.T) {
 func TestAmendedCallIsCut(t *testing.T) {
 	t.Parallel()
 	records := keptRecords{}
-	gate := &fakeGate{decide: func(core.CallRequest) (core.Approval, error) {
+	asker := &fakeAsker{decide: func(core.CallRequest) (core.Approval, error) {
 		return core.Approval{State: core.ApprovalAllowed, Input: json.RawMessage(`{"n":2}`)}, nil
 	}}
 	var seen []string
@@ -218,7 +218,7 @@ func TestAmendedCallIsCut(t *testing.T) {
 	act.Keyed = true
 	policy := fakePolicy{own: map[core.ChannelKey]string{}}.with("boss", "bypassPermissions").with("c", "plan")
 	for range 2 {
-		r := newLists(t, Options{Policy: policy, Gate: gate, Records: records}, act)
+		r := newLists(t, Options{Policy: policy, Asker: asker, Records: records}, act)
 		_, err := r.Call(t.Context(), "act", Call{Caller: r.Session("c", "s", "turn", 0), ID: "1", RequestID: "r", Args: json.RawMessage(`{"n":1}`)})
 		if cut != errors.Is(err, core.ErrClosed) {
 			t.Fatal(err)
@@ -235,7 +235,7 @@ func TestClientLeavesTheGate(t *testing.T) {
 	t.Parallel()
 	act := askingTool(says("well"))
 	policy := fakePolicy{own: map[core.ChannelKey]string{}}.with("boss", "bypassPermissions")
-	r := newLists(t, Options{Policy: policy, Gate: waitingGate{}}, act)
+	r := newLists(t, Options{Policy: policy, Asker: waitingAsker{}}, act)
 	gone := make(chan struct{})
 	close(gone)
 	got, err := r.Call(t.Context(), "act", Call{Caller: Caller{Local: true}, Gone: gone})
@@ -244,10 +244,10 @@ func TestClientLeavesTheGate(t *testing.T) {
 	}
 }
 
-// A waitingGate asks for as long as somebody waits.
-type waitingGate struct{}
+// A waitingAsker asks for as long as somebody waits.
+type waitingAsker struct{}
 
-func (waitingGate) AskCall(ctx context.Context, _ core.CallRequest) (core.Approval, error) {
+func (waitingAsker) AskCall(ctx context.Context, _ core.CallRequest) (core.Approval, error) {
 	<-ctx.Done()
 	return core.Approval{}, context.Cause(ctx)
 }

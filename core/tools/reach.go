@@ -60,11 +60,10 @@ func ReachOf[A any](channel func(ctx context.Context, c Call, args A) (core.Chan
 }
 
 // permit returns why the call reaches too far, with what a person can do.
-func (r *Registry) permit(ctx context.Context, t *Tool, c Call) error {
+func permit(ctx context.Context, policy Policy, t *Tool, c Call) error {
 	if c.ByUser() {
 		return nil
 	}
-	policy := r.policy
 	if t.Reach == nil {
 		return permitAll(policy, t, c)
 	}

@@ -26,7 +26,7 @@ type Options struct {
 	Log     *slog.Logger
 	Sources []Source      // of two tools with one name, that of the earlier source is there
 	Policy  Policy        // says what sessions may call; nil: all tools
-	Gate    Gate          // asks people whether a call may begin; nil: nobody can be asked
+	Asker   Asker         // asks people whether a call may begin; nil: nobody can be asked
 	Records RecordStore   // of the calls of sessions, each of which is carried out at most once; nil: none
 	Ended   func(CallEnd) // is called at the end of each call, and must not block; nil: nobody is told
 }
@@ -36,7 +36,7 @@ type Registry struct {
 	log    *slog.Logger
 	late   []LateSource
 	policy Policy
-	gate   Gate
+	gate   gate
 	calls  *callLog
 	ended  func(CallEnd)
 	checks chan struct{} // has a token for each check of large arguments at work
@@ -55,18 +55,23 @@ func NewRegistry(o Options) (*Registry, error) {
 	r := &Registry{
 		log:    o.Log,
 		policy: o.Policy,
-		gate:   o.Gate,
 		ended:  o.Ended,
 		checks: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
 	if r.policy == nil {
 		r.policy = unrestricted{}
 	}
-	if r.gate == nil {
-		r.gate = noGate{}
-	}
 	if o.Records != nil {
 		r.calls = &callLog{records: o.Records, log: o.Log}
+	}
+	r.gate = gate{
+		log:    o.Log,
+		policy: r.policy,
+		asker:  o.Asker,
+		calls:  r.calls,
+	}
+	if o.Asker == nil {
+		r.gate.asker = noAsker{}
 	}
 	for _, source := range o.Sources {
 		if late, ok := source.(LateSource); ok {
@@ -268,7 +273,10 @@ func (r *Registry) Call(ctx context.Context, name string, c Call) (result Result
 		}
 		return failed("%s", err), nil
 	}
-	err = r.admit(ctx, &t, &c)
+	err = r.gate.admit(ctx, &t, &c)
+	if err == nil && c.amended {
+		err = r.checkArgs(ctx, &t, &c)
+	}
 	began = time.Now() // a person's time is not the tool's
 	if err != nil {
 		switch {

@@ -66,7 +66,7 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 		Log:     t.log,
 		Sources: sources,
 		Policy:  toolPolicy{e.manager.ChannelSettings},
-		Gate:    e.manager.Decider,
+		Asker:   e.manager.Decider,
 		Records: e.manager.Adapters,
 		Ended:   func(c tools.CallEnd) { t.calls.WithLabelValues(c.Source, string(c.Outcome)).Observe(c.Took.Seconds()) },
 	})
