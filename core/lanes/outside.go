@@ -1,6 +1,7 @@
 package lanes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -78,10 +79,11 @@ func (d *outsideDesk) ask(ctx context.Context, r core.CallRequest) (core.Approva
 	}
 	p.approval.State = state
 	p.approval.DecidedAt = d.m.o.Now()
-	if err := d.write(context.WithoutCancel(ctx), p.approval); err != nil {
-		return core.Approval{}, err
+	err := d.write(context.WithoutCancel(ctx), p.approval)
+	if err != nil || why != nil {
+		return core.Approval{}, cmp.Or(err, why)
 	}
-	return p.approval, why
+	return p.approval, nil
 }
 
 // maxOutside bounds how many calls from outside of sessions wait for a person: their clients may be many.
