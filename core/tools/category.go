@@ -17,6 +17,11 @@ const (
 	Utility       Category = "utility"       // what computes or checks something, and everything else
 )
 
+// Categories returns all categories.
+func Categories() []Category {
+	return []Category{Browser, Database, GitHub, Docker, Filesystem, Orchestration, Meta, Utility}
+}
+
 // categoryOf returns the category that a tool has in a registry. Checks and data are utilities wherever
 // they come from.
 func categoryOf(t *Tool) Category {
