@@ -26,13 +26,17 @@ const FileName = "mcp.json"
 const maxFile = 1 << 20
 
 // The members of the file that the gateway reads.
-const memberServers = "mcpServers"
+const (
+	memberServers = "mcpServers"
+	memberBags    = "bags"
+)
 
 // A File is the contents of a file of servers. Members that the gateway does not know are kept, since
 // other programs read such files too.
 type File struct {
 	members map[string]jsontext.Value
 	servers map[string]jsontext.Value
+	bags    map[string][]string
 }
 
 // Read returns the contents of a file; an empty File if there is none. The error names the place of what
@@ -75,8 +79,17 @@ func Parse(text []byte) (*File, error) {
 			return nil, fmt.Errorf("%q must be an object with a server for each name", memberServers)
 		}
 	}
+	if bags, ok := f.members[memberBags]; ok {
+		if err := jsonv2.Unmarshal(bags, &f.bags); err != nil {
+			return nil, fmt.Errorf("%q must be an object with a list of patterns for each name", memberBags)
+		}
+	}
 	return f, nil
 }
+
+// Bags returns the patterns of tools' names that the file puts in bags, by the names of the bags. The caller must
+// not change them.
+func (f *File) Bags() map[string][]string { return f.bags }
 
 // placeOf returns an error that says in which line a text is no JSON object.
 func placeOf(text []byte, err error) error {

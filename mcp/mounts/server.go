@@ -1,6 +1,7 @@
 package mounts
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -22,12 +23,12 @@ type Server struct {
 	Command string            `json:"command,omitempty"`
 	Args    []string          `json:"args,omitempty"`
 	Env     map[string]string `json:"env,omitempty"`
-	CWD     string            `json:"cwd,omitempty"` // absolute; empty: the state directory
+	CWD     string            `json:"cwd,omitempty"` // absolute; empty: that of the sessions
 	URL     string            `json:"url,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
 
 	Disabled bool           `json:"disabled,omitempty"`
-	Category tools.Category `json:"category,omitempty"` // of its tools; empty: by their names
+	Category tools.Category `json:"category,omitempty"` // of its tools; empty: by the name of the server
 	Prefix   *string        `json:"prefix,omitempty"`   // of its tools' names; nil: Name and _
 	Allow    []string       `json:"allow,omitempty"`    // which tools nobody is asked about; nil: those that only read
 	Scope    Scope          `json:"scope,omitempty"`    // empty: Shared
@@ -37,6 +38,12 @@ type Server struct {
 
 // DefaultIdle is how long a server runs that nobody uses.
 const DefaultIdle = 5 * time.Minute
+
+// IdleTimeout returns how long the server runs that nobody uses.
+func (s *Server) IdleTimeout() time.Duration { return cmp.Or(time.Duration(s.Idle), DefaultIdle) }
+
+// CallTimeout bounds the call of a tool.
+func (s *Server) CallTimeout() time.Duration { return cmp.Or(time.Duration(s.Timeout), DefaultTimeout) }
 
 // DefaultTimeout bounds the call of a tool of a server that says no other time.
 const DefaultTimeout = 2 * time.Minute
@@ -132,6 +139,32 @@ func join(all []tools.Category) string {
 		names[i] = string(c)
 	}
 	return strings.Join(names, ", ")
+}
+
+// categories are those of servers whose description says none, by words in the names of servers.
+var categories = []struct {
+	category tools.Category
+	words    []string
+}{
+	{tools.Browser, []string{"browser", "playwright", "puppeteer", "chrome"}},
+	{tools.Database, []string{"database", "postgres", "mysql", "sqlite", "mongo", "redis", "sql"}},
+	{tools.GitHub, []string{"github"}},
+	{tools.Docker, []string{"docker", "podman", "kubernetes"}},
+	{tools.Filesystem, []string{"filesystem", "files"}},
+}
+
+// category returns what the server's tools are for.
+func (s *Server) category() tools.Category {
+	if s.Category != "" {
+		return s.Category
+	}
+	for _, c := range categories {
+		has := func(word string) bool { return strings.Contains(strings.ToLower(s.Name), word) }
+		if slices.ContainsFunc(c.words, has) {
+			return c.category
+		}
+	}
+	return tools.Utility
 }
 
 // Allows reports whether nobody need be asked about a tool of the server, by its name there.
