@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"bareclaw/internal/plainjson"
 	"bareclaw/internal/testkit/check"
 )
 
@@ -144,5 +145,60 @@ func TestEverythingOverHTTP(t *testing.T) {
 	check.OK(t, err)
 	if strings.Contains(string(said), "tell nobody") {
 		t.Errorf("the server has the environment of the test: %s", said)
+	}
+}
+
+// TestRecordings holds the recorded lists to the servers. With BARECLAW_TEST_UPDATE=1 it writes the lists.
+func TestRecordings(t *testing.T) {
+	t.Parallel()
+	servers := All(t, t.TempDir())
+	for i, s := range servers {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			listed := encodeLines(t, toolsOf(t, connect(t, stdio(t, s))))
+			if os.Getenv("BARECLAW_TEST_UPDATE") != "" {
+				check.OK(t, os.WriteFile(recordingOf(s.Name), listed, 0o644))
+			}
+			recorded, err := os.ReadFile(recordingOf(s.Name))
+			check.OK(t, err)
+			if string(recorded) != string(listed) {
+				t.Errorf("the server lists\n%s\nand the record is\n%s", listed, recorded)
+			}
+			if s.Name != Names()[i] {
+				t.Errorf("Names has %s in the place of %s", Names()[i], s.Name)
+			}
+		})
+	}
+	if len(servers) != len(Names()) {
+		t.Errorf("%d servers, and %d names", len(servers), len(Names()))
+	}
+}
+
+// encodeLines returns a JSON array with a tool on each line.
+func encodeLines(t *testing.T, tools []*mcp.Tool) []byte {
+	t.Helper()
+	lines := make([]string, len(tools))
+	for i, tool := range tools {
+		line, err := plainjson.Marshal(tool)
+		check.OK(t, err)
+		lines[i] = string(line)
+	}
+	return []byte("[\n" + strings.Join(lines, ",\n") + "\n]\n")
+}
+
+// TestRecorded holds that there is a list for each server.
+func TestRecorded(t *testing.T) {
+	t.Parallel()
+	n := 0
+	for _, server := range Names() {
+		for _, tool := range Recorded(t, server) {
+			if tool.Name == "" || tool.Description == "" || len(tool.InputSchema) == 0 {
+				t.Errorf("%s has a tool %+v", server, tool)
+			}
+			n++
+		}
+	}
+	if n != 115 {
+		t.Errorf("%d tools are recorded", n)
 	}
 }
