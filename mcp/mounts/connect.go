@@ -31,10 +31,10 @@ func connect(ctx context.Context, transport sdk.Transport, log *slog.Logger, cha
 	return client.Connect(ctx, transport, nil)
 }
 
-// pipes returns the transport of a server behind pipes.
-func pipes(p *process, rubbish io.Writer) sdk.Transport {
+// pipes returns the transport of a server behind pipes, whose messages come by output.
+func pipes(p *process, output *messageReader) sdk.Transport {
 	return &sdk.IOTransport{
-		Reader:        newMessageReader(p.output, rubbish),
+		Reader:        output,
 		Writer:        p.input,
 		MaxLineLength: maxLine + 1,
 	}

@@ -13,6 +13,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/core/tools"
+	"bareclaw/internal/mdtext"
 	"bareclaw/internal/wait"
 )
 
@@ -28,8 +29,9 @@ type instance struct {
 	caller  core.ChannelKey // whose it is; empty: everybody's
 	began   time.Time
 	says    *stderrLog
-	ready   chan struct{} // closed when it can be used, or err says why not; the next three are set then
-	process *process      // nil: the server has a URL
+	ready   chan struct{}  // closed when it can be used, or err says why not; the next four are set then
+	process *process       // nil: the server has a URL
+	output  *messageReader // of the process
 	session *sdk.ClientSession
 	err     error
 	changed wait.Signal   // the server's tools have changed
@@ -49,7 +51,8 @@ func (i *instance) open(ctx context.Context, m *mount) error {
 	if server.URL != "" {
 		transport, err = overHTTP(&server)
 	} else if i.process, err = startProcess(&server, m.room.dir, m.room.nextMark(), i.says); err == nil {
-		transport = pipes(i.process, i.says)
+		i.output = newMessageReader(i.process.output, i.says)
+		transport = pipes(i.process, i.output)
 	}
 	if err != nil {
 		return err
@@ -71,13 +74,15 @@ func (i *instance) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errLogin):
 		return errLogin
+	case i.output != nil && i.output.tooLong.Load():
+		return errLongLine
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case i.process != nil && i.process.awaitExit(ctx, termGrace):
 		err = i.process.err
 	}
 	if reason := i.says.reason(); reason != "" {
-		return fmt.Errorf("%w; it has said: %s", err, reason)
+		return fmt.Errorf("%w; it has said: %s", err, mdtext.Shorten(reason, maxShown))
 	}
 	return err
 }

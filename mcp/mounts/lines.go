@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 )
 
 // maxLine bounds a message of a server, in bytes: images are base64 in it.
@@ -21,8 +22,9 @@ type messageReader struct {
 	lines   *bufio.Reader
 	rubbish io.Writer
 	close   func() error
-	rest    []byte // of the line that is being read
-	err     error  // after rest
+	rest    []byte      // of the line that is being read
+	err     error       // after rest
+	tooLong atomic.Bool // a message was too long, and ended the reading
 }
 
 func newMessageReader(output io.ReadCloser, rubbish io.Writer) *messageReader {
@@ -55,16 +57,24 @@ func (r *messageReader) next() ([]byte, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	if text := bytes.TrimSpace(line); len(text) == 0 || text[0] != '{' && text[0] != '[' || !json.Valid(text) {
-		if len(text) > 0 {
-			_, _ = r.rubbish.Write(append(text, '\n'))
-		}
+	if !isMessage(line) {
+		_, _ = r.rubbish.Write(append(bytes.TrimSpace(line), '\n'))
 		return nil, err
 	}
 	if err != nil { // the last line has no end
 		line = append(line, '\n')
 	}
 	return line, err
+}
+
+// isMessage reports whether a line is a message of JSON-RPC: a request, a notification or an answer.
+func isMessage(line []byte) bool {
+	var m struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Method  string          `json:"method"`
+	}
+	return json.Unmarshal(line, &m) == nil && m.Version == "2.0" && (m.ID != nil || m.Method != "")
 }
 
 // line returns the next line.
@@ -74,6 +84,7 @@ func (r *messageReader) line() ([]byte, error) {
 		part, err := r.lines.ReadSlice('\n')
 		line = append(line, part...)
 		if len(line) > maxLine {
+			r.tooLong.Store(true)
 			return nil, errLongLine
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {

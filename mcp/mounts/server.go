@@ -30,7 +30,7 @@ type Server struct {
 	Disabled bool           `json:"disabled,omitempty"`
 	Category tools.Category `json:"category,omitempty"` // of its tools; empty: by the name of the server
 	Prefix   *string        `json:"prefix,omitempty"`   // of its tools' names; nil: Name and _
-	Allow    []string       `json:"allow,omitempty"`    // which tools nobody is asked about; nil: those that only read
+	Allow    []string       `json:"allow,omitzero"`     // which tools nobody is asked about; nil: those that only read
 	Scope    Scope          `json:"scope,omitempty"`    // empty: Shared
 	Idle     Duration       `json:"idle,omitzero"`      // after which it ends; 0: DefaultIdle
 	Timeout  Duration       `json:"timeout,omitzero"`   // of a call; 0: DefaultTimeout

@@ -47,6 +47,8 @@ var modes = map[string]func(s *server, value string){
 	"tools": func(s *server, value string) { s.tools = append(s.tools, manyTools(number(value))...) },
 	// refused: further tools, each of which has something that SDKs or clients refuse.
 	"refused": func(s *server, _ string) { s.tools = append(s.tools, refusedTools...) },
+	// malformed: a further tool, whose form is not that of a tool.
+	"malformed": func(s *server, _ string) { s.tools = append(s.tools, malformedTool) },
 	// page=N: the tools are listed by pages of N.
 	"page": func(s *server, value string) { s.pageSize = number(value) },
 	// endless: each page of the list has a next one, which is the same.

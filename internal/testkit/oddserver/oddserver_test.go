@@ -283,6 +283,12 @@ func TestModes(t *testing.T) {
 				t.Errorf("tools are %q", names)
 			}
 		},
+		"malformed": func(t *testing.T) {
+			names, _ := start(t, "malformed").list("")
+			if !slices.Contains(names, "annotated_by_text") {
+				t.Errorf("tools are %q", names)
+			}
+		},
 		"page": func(t *testing.T) {
 			c := start(t, "page=3")
 			first, cursor := c.list("")

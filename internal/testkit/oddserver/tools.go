@@ -95,5 +95,11 @@ var refusedTools = []json.RawMessage{
 	tool("a_name_of_more_than_128_characters_which_is_what_the_protocol_and_claude_both_allow_at_most_so_that_nobody_can_call_it_by_its_whole_name", "", argsSchema),
 	tool("controls", "a description with a bell \a, a line\nbreak, \x1b[31mred\x1b[0m and \u202eturned\u202c words", argsSchema),
 	encode(map[string]any{"name": "no_schema", "description": "has no schema at all"}),
-	encode(map[string]any{"name": "annotated_by_text", "inputSchema": json.RawMessage(argsSchema), "annotations": map[string]string{"readOnlyHint": "yes"}}),
 }
+
+// malformedTool is a tool that is not of the protocol's form.
+var malformedTool = encode(map[string]any{
+	"name":        "annotated_by_text",
+	"inputSchema": json.RawMessage(argsSchema),
+	"annotations": map[string]string{"readOnlyHint": "yes"},
+})
