@@ -29,6 +29,9 @@ type Options struct {
 	Asker   Asker         // asks people whether a call may begin; nil: nobody can be asked
 	Records RecordStore   // of the calls of sessions, each of which is carried out at most once; nil: none
 	Ended   func(CallEnd) // is called at the end of each call, and must not block; nil: nobody is told
+	// Changed is called with an update for each tool that has appeared, changed or gone, in order. It must
+	// neither block nor use the registry. Nil: nobody is told. The first tools of the sources are no change.
+	Changed func(core.Update)
 }
 
 // A Registry holds the tools by name. All methods are safe for concurrent use.
@@ -39,6 +42,7 @@ type Registry struct {
 	gate   gate
 	calls  *callLog
 	ended  func(CallEnd)
+	told   func(core.Update) // of changed tools; nil: nobody
 	checks chan struct{} // has a token for each check of large arguments at work
 
 	searcher searcher
@@ -56,6 +60,7 @@ func NewRegistry(o Options) (*Registry, error) {
 		log:    o.Log,
 		policy: o.Policy,
 		ended:  o.Ended,
+		told:   o.Changed,
 		checks: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
 	if r.policy == nil {
@@ -109,8 +114,14 @@ func (r *Registry) replace(lists map[*List][]Tool) error {
 			r.log.Warn("tool left out", "tool", clash.Tool, "source", clash.Source, "has_the_name", clash.Other, "of", clash.OtherSource)
 		}
 	}
+	before := r.catalog.tools
 	r.catalog = next
 	r.version++
+	if r.told != nil {
+		for _, u := range changes(before, next.tools, r.version) {
+			r.told(u)
+		}
+	}
 	for _, w := range r.watches {
 		w.Send()
 	}

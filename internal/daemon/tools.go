@@ -73,6 +73,11 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 	})
 	sources = append(sources, t.mounts)
 	t.calls = metrics.NewHistogram("bareclaw_tool_call_duration_seconds", "Duration of calls of the gateway's tools since start, by source, mounted server and outcome.", "source", "mount", "outcome")
+	news := &toolNews{
+		feeds:   e.manager.Feeds,
+		loaded:  t.keeper.Loaded(),
+		mounted: make(chan struct{}),
+	}
 	var err error
 	t.registry, err = tools.NewRegistry(tools.Options{
 		Log:     t.log,
@@ -81,11 +86,13 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 		Asker:   e.manager.Decider,
 		Records: e.manager.Adapters,
 		Ended:   func(c tools.CallEnd) { t.calls.WithLabelValues(c.Source, c.Mount, string(c.Outcome)).Observe(c.Took.Seconds()) },
+		Changed: news.publish,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the tools: %w", err)
 	}
 	t.mounts.Load(t.life)
+	close(news.mounted)
 	t.server = mcp.New(mcp.Options{
 		Registry: t.registry,
 		Name:     mcp.Name,
@@ -188,7 +195,7 @@ func (t *toolsPart) health(h *api.Health) {
 	}
 }
 
-// writeMetrics writes how many tools there are, and how their process does.
+// writeMetrics writes how many tools there are, how their process does, and how the mounted servers do.
 func (t *toolsPart) writeMetrics(w *metrics.Writer) {
 	now := t.keeper.Status()
 	for source, count := range t.registry.Count() {
@@ -199,6 +206,18 @@ func (t *toolsPart) writeMetrics(w *metrics.Writer) {
 	if now.Health != nil {
 		w.Gauge("bareclaw_tool_host_heap_bytes", "Heap of the process that runs tools; left out while it does not answer.", float64(now.Health.MemoryUsage.HeapUsed))
 	}
+	mounted, _ := t.mounts.Status()
+	for i := range mounted {
+		writeMount(w, &mounted[i])
+	}
+}
+
+// writeMount writes how a mounted server does.
+func writeMount(w *metrics.Writer, s *mounts.Status) {
+	w.Gauge("bareclaw_mount_tools", "Tools that are offered, by mounted server.", float64(s.Tools), "mount", s.Name)
+	w.Gauge("bareclaw_mount_instances", "Processes and connections that are open, by mounted server.", float64(len(s.Instances)), "mount", s.Name)
+	w.Counter("bareclaw_mount_starts_total", "Starts since the gateway's start, by mounted server.", float64(s.Starts), "mount", s.Name)
+	w.Counter("bareclaw_mount_failures_total", "Starts that failed and calls without an answer since the gateway's start, by mounted server.", float64(s.Failures), "mount", s.Name)
 }
 
 // warnOfUnknown warns of each name in BARECLAW_TOOLS that no tool has.

@@ -21,6 +21,7 @@ const (
 	PathMCP       = "/mcp"
 	PathToolHost  = "/toolhost" // before the paths of the tool host
 	PathUpgrade   = "/upgrade"
+	PathEvents    = "/events"
 	PathHealth    = "/health"
 	PathSettings  = "/settings"
 	PathMetrics   = "/metrics"
