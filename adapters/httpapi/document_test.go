@@ -98,6 +98,7 @@ func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 		r.must(200, "GET "+path, "")
 	}
 	r.events(r.request("GET", "/channels/http/events", ""))
+	r.events(r.request("GET", "/events", ""))
 	r.occupy("held")
 	r.must(409, "POST /channels/held/remove", "")
 	r.must(200, "POST /channels/gone/remove", "")

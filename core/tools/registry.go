@@ -36,14 +36,14 @@ type Options struct {
 
 // A Registry holds the tools by name. All methods are safe for concurrent use.
 type Registry struct {
-	log    *slog.Logger
-	late   []LateSource
-	policy Policy
-	gate   gate
-	calls  *callLog
-	ended  func(CallEnd)
-	told   func(core.Update) // of changed tools; nil: nobody
-	checks chan struct{} // has a token for each check of large arguments at work
+	log     *slog.Logger
+	late    []LateSource
+	policy  Policy
+	gate    gate
+	calls   *callLog
+	ended   func(CallEnd)
+	changed func(core.Update) // is called with changes of tools; nil: nobody is told
+	checks  chan struct{}     // has a token for each check of large arguments at work
 
 	searcher searcher
 
@@ -57,11 +57,11 @@ type Registry struct {
 // unfit, or has the name of another one: only tools that come later may clash.
 func NewRegistry(o Options) (*Registry, error) {
 	r := &Registry{
-		log:    o.Log,
-		policy: o.Policy,
-		ended:  o.Ended,
-		told:   o.Changed,
-		checks: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		log:     o.Log,
+		policy:  o.Policy,
+		ended:   o.Ended,
+		changed: o.Changed,
+		checks:  make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
 	if r.policy == nil {
 		r.policy = unrestricted{}
@@ -117,9 +117,9 @@ func (r *Registry) replace(lists map[*List][]Tool) error {
 	before := r.catalog.tools
 	r.catalog = next
 	r.version++
-	if r.told != nil {
+	if r.changed != nil {
 		for _, u := range changes(before, next.tools, r.version) {
-			r.told(u)
+			r.changed(u)
 		}
 	}
 	for _, w := range r.watches {

@@ -85,7 +85,9 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 		Policy:  toolPolicy{e.manager.ChannelSettings},
 		Asker:   e.manager.Decider,
 		Records: e.manager.Adapters,
-		Ended:   func(c tools.CallEnd) { t.calls.WithLabelValues(c.Source, c.Mount, string(c.Outcome)).Observe(c.Took.Seconds()) },
+		Ended: func(c tools.CallEnd) {
+			t.calls.WithLabelValues(c.Source, c.Mount, string(c.Outcome)).Observe(c.Took.Seconds())
+		},
 		Changed: news.publish,
 	})
 	if err != nil {
