@@ -3,11 +3,9 @@ package daemon
 import (
 	"bareclaw/core"
 	"bareclaw/internal/wait"
-	"bareclaw/mcp/mounts"
-	"bareclaw/toolhost/api"
 )
 
-// A publisher publishes the updates of a feed.
+// A publisher publishes the updates of feeds.
 type publisher interface {
 	Publish(key core.ChannelKey, u core.Update)
 }
@@ -15,25 +13,16 @@ type publisher interface {
 // A toolNews publishes changes of the tools on the gateway's feed. The tools that a source has at the start of
 // the process are no news.
 type toolNews struct {
-	feeds   publisher
-	loaded  <-chan struct{} // closed when the tool host's first tools are offered
-	mounted chan struct{}   // closed when the mounted servers' first tools are offered
+	feeds publisher
+	// loaded has, by the name of a source, what is closed when the source's first tools are offered. The first
+	// tools of other sources are there from the beginning.
+	loaded map[string]<-chan struct{}
 }
 
 // publish publishes a change of a tool.
 func (n *toolNews) publish(u core.Update) {
-	if n.hasStarted(u.Tool.Source) {
+	loaded, isLate := n.loaded[u.Tool.Source]
+	if !isLate || wait.IsClosed(loaded) {
 		n.feeds.Publish(core.GatewayFeed, u)
 	}
-}
-
-// hasStarted reports whether a source has offered its first tools.
-func (n *toolNews) hasStarted(source string) bool {
-	switch source {
-	case api.Builtin, api.Dynamic:
-		return wait.IsClosed(n.loaded)
-	case mounts.SourceName:
-		return wait.IsClosed(n.mounted)
-	}
-	return true
 }

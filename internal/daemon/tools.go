@@ -73,10 +73,13 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 	})
 	sources = append(sources, t.mounts)
 	t.calls = metrics.NewHistogram("bareclaw_tool_call_duration_seconds", "Duration of calls of the gateway's tools since start, by source, mounted server and outcome.", "source", "mount", "outcome")
+	mounted := make(chan struct{})
 	news := &toolNews{
-		feeds:   e.manager.Feeds,
-		loaded:  t.keeper.Loaded(),
-		mounted: make(chan struct{}),
+		feeds:  e.manager.Feeds,
+		loaded: map[string]<-chan struct{}{mounts.SourceName: mounted},
+	}
+	for _, source := range t.keeper.Sources() {
+		news.loaded[source.Name()] = t.keeper.Loaded()
 	}
 	var err error
 	t.registry, err = tools.NewRegistry(tools.Options{
@@ -94,7 +97,7 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 		return nil, fmt.Errorf("make the tools: %w", err)
 	}
 	t.mounts.Load(t.life)
-	close(news.mounted)
+	close(mounted)
 	t.server = mcp.New(mcp.Options{
 		Registry: t.registry,
 		Name:     mcp.Name,
