@@ -146,6 +146,7 @@ func TestPrompts(t *testing.T) {
 				t.Errorf("the prompt is %+v with %q", got, text)
 			}
 
+			awaitChange(t, list, changed) // or the first offer
 			awaitChange(t, list, changed)
 			check.OK(t, list.Replace(fix()))
 			if got := promptsOf(t, session); got != fixed {
