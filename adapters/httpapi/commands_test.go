@@ -82,6 +82,8 @@ func TestCommandsOverTheSocket(t *testing.T) {
 		"/rules remove x":    {200, refused},
 		"/why":               {200, 200},
 		"/why x":             {200, 200},
+		"/tools":             {200, 200},
+		"/tools x":           {200, 200},
 		"/help":              {200, 200},
 		"/help x":            {200, 200},
 	}

@@ -125,8 +125,9 @@ func (c *Command) usage(problem string) Note {
 	b.WriteString(mdtext.Literal("/" + c.Name + " " + problem))
 	b.WriteString(". Write " + mdtext.Code(shape) + ".")
 	for _, arg := range c.Prompt.Args {
-		help := mdtext.Brief(arg.Help, quoted)
-		b.WriteString("\n" + mdtext.Code(strings.ToUpper(arg.Name)) + ": " + mdtext.Literal(help))
+		if help := mdtext.Brief(arg.Help, quoted); help != "" {
+			b.WriteString("\n" + mdtext.Code(strings.ToUpper(arg.Name)) + ": " + mdtext.Literal(help))
+		}
 	}
 	return Note{Text: b.String()}
 }
