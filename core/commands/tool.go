@@ -24,7 +24,7 @@ func toolSheet(t *tools.Tool, ask tools.Ask) string {
 	var s statusWriter
 	s.b.WriteString(mdtext.Code(t.Name) + "\n\n")
 	if purpose := mdtext.Brief(t.Description, sheetUnits); purpose != "" {
-		s.b.WriteString(mdtext.Literal(purpose) + "\n\n")
+		s.b.WriteString("> " + mdtext.Literal(purpose) + "\n\n") // the words of whoever provides the tool
 	}
 	s.line("From", sourceOf(t.Source))
 	s.line("For", mdtext.Literal(string(t.Category)))

@@ -80,7 +80,7 @@ func overview(all []tools.Tool) string {
 	}
 	sources := slices.Sorted(maps.Keys(names))
 	shown := sources[:min(len(sources), sourcesNamed)]
-	share := toolsNamed / len(shown)
+	share := shareOf(shown, names)
 	var b strings.Builder
 	count := mdtext.Count(len(all), "tool", "tools")
 	b.WriteString("Claude has " + count + " of the gateway in this chat. `/tools WORDS` finds some of them, `/tools NAME` describes one.\n")
@@ -92,6 +92,20 @@ func overview(all []tools.Tool) string {
 		b.WriteString("\nAnd those of " + mdtext.Count(more, "other source", "other sources") + ".")
 	}
 	return b.String()
+}
+
+// shareOf returns how many tools of each source are named: as many as there is room for.
+func shareOf(sources []string, names map[string][]string) int {
+	for share := toolsNamed; share > 1; share-- {
+		named := 0
+		for _, source := range sources {
+			named += min(share, len(names[source]))
+		}
+		if named <= toolsNamed {
+			return share
+		}
+	}
+	return 1
 }
 
 // sourceOf returns the name of a source as Markdown.

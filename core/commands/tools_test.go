@@ -92,7 +92,7 @@ func shownOn(t *testing.T, all *Table, channel core.ChannelKey, text string) str
 func TestTools(t *testing.T) {
 	t.Parallel()
 	all := table(t)
-	const sheet = "`stranger`\n\nDelete \\*all\\* \\# files\\\\u\\{202E\\} \\`now\\`\n\n**From**: &#91;the&#95;shop&#93;&#40;x&#41;\n**For**: filesystem\n"
+	const sheet = "`stranger`\n\n> Delete \\*all\\* \\# files\\\\u\\{202E\\} \\`now\\`\n\n**From**: &#91;the&#95;shop&#93;&#40;x&#41;\n**For**: filesystem\n"
 	for _, c := range []struct {
 		channel core.ChannelKey
 		text    string
@@ -117,7 +117,7 @@ func TestTools(t *testing.T) {
 			"- `any`\n",
 		}, "\u0007"},
 		{"ruled", "/tools stranger", []string{"**Asks**: nobody, unless"}, "a person"},
-		{"narrow", "/tools mcp__bareclaw__Clock", []string{"`clock`\n\nSay what time it is\n\n**From**: gateway\n**For**: utility\n", "**Parameters**: none\n"}, ""},
+		{"narrow", "/tools mcp__bareclaw__Clock", []string{"`clock`\n\n> Say what time it is\n\n**From**: gateway\n**For**: utility\n", "**Parameters**: none\n"}, ""},
 	} {
 		got := shownOn(t, all, c.channel, c.text)
 		for _, want := range c.has {
@@ -165,6 +165,9 @@ func TestManyTools(t *testing.T) {
 		"/tools " + long: "10\\. `",
 	} {
 		got := shownOn(t, all, "desk", text)
+		if named := strings.Count(got, "`do"); text == "/tools" && (named < 100 || named > toolsNamed) {
+			t.Errorf("%d tools are named", named)
+		}
 		if len(got) > 10_000 || !strings.Contains(got, want) {
 			t.Errorf("%.20s: %d bytes: %.3000s, want %s", text, len(got), got, want)
 		}
