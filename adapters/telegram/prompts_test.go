@@ -40,12 +40,21 @@ func TestCommandsChange(t *testing.T) {
 
 	chat.Send(anna, "/check-app")
 	chat.AwaitText("/check-app needs the argument app. Write /check-app APP.")
-	chat.Send(anna, "/check-app the shop")
-	api.Await(t, "prompt", func() bool {
-		all, err := lookup(a).Messages(t.Context(), "tg-7", 1, "")
-		check.OK(t, err)
-		return len(all) == 1 && all[0].Prompt.Text == "Check the shop."
-	})
+	sent := chat.Send(anna, "/check-app the shop")
+	awaitPrompt := func(text string) {
+		t.Helper()
+		api.Await(t, text, func() bool {
+			all, err := lookup(a).Messages(t.Context(), "tg-7", 1, "")
+			check.OK(t, err)
+			return len(all) == 1 && all[0].Prompt.Text == text
+		})
+	}
+	awaitPrompt("Check the shop.")
+	chat.AwaitText("it does not work") // says the agent
+	chat.Edit(anna, sent.MessageID, "/check-app the mill")
+	late := chat.AwaitText("Your edit came too late")
+	chat.Tap(anna, late.ID, "Run the edited message")
+	awaitPrompt("Check the mill.")
 
 	check.OK(t, list.Replace())
 	api.Await(t, "menu without the command", func() bool { return !slices.Contains(api.Commands(), "fix_app") })

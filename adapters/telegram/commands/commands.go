@@ -220,6 +220,32 @@ func (h *Handler) Handle(ctx context.Context, c Call) bool {
 	return true
 }
 
+// Prompted returns a message with the text for the agent in the place of a command that has a prompt, and
+// every other message as it is.
+func (h *Handler) Prompted(ctx context.Context, to chats.Address, m *models.Message) *models.Message {
+	name, _, arg, ok := parse(m, h.BotName())
+	if !ok {
+		return m
+	}
+	cmd, ok := h.find(name)
+	if !ok || cmd.Prompt == nil {
+		return m
+	}
+	c := Call{
+		Address: to,
+		Message: m,
+		arg:     arg,
+	}
+	n, err := cmd.onMessage(ctx, c)
+	if err != nil || n.Prompt == "" {
+		return m
+	}
+	prompted := *m
+	prompted.Text = n.Prompt
+	prompted.Entities = nil
+	return &prompted
+}
+
 func answerID(key string) string { return "cmd:" + key }
 
 // parse parses a command: /name@of arg, optionally after the bot's user name. A
