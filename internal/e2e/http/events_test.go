@@ -132,6 +132,7 @@ func TestNewsAfterAKill(t *testing.T) {
 // TestNewsOfMountedTools: a mounted server's tools are told with its name, and counted by it.
 func TestNewsOfMountedTools(t *testing.T) {
 	m, g := harness.Started(t)
+	toolHost(g, "the tool host runs", func(_, host map[string]any) bool { return host["status"] == "running" })
 	news := readNews(g)
 	command, args := oddserver.Command(t)
 	file := harness.Obj{"mcpServers": harness.Obj{"odd": harness.Obj{"command": command, "args": args, "allow": []string{"*"}}}}
