@@ -81,7 +81,9 @@ func newTools(e *engine, scheduler *schedule.Scheduler, table *commands.Table, r
 		Policy:  toolPolicy{e.manager.ChannelSettings},
 		Asker:   e.manager.Decider,
 		Records: e.manager.Adapters,
-		Ended:   func(c tools.CallEnd) { t.calls.WithLabelValues(c.Source, c.Mount, string(c.Outcome)).Observe(c.Took.Seconds()) },
+		Ended: func(c tools.CallEnd) {
+			t.calls.WithLabelValues(c.Source, c.Mount, string(c.Outcome)).Observe(c.Took.Seconds())
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the tools: %w", err)
