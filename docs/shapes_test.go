@@ -20,7 +20,8 @@ import (
 var shapes = map[string]any{
 	"MessageRequest": api.MessageRequest{}, "SendRequest": api.SendRequest{}, "ApprovalRequest": api.Decision{}, "ScheduleRequest": api.ScheduleRequest{},
 	"Prompt": api.Prompt{}, "Message": api.Message{}, "Accepted": api.Accepted{}, "Trace": api.Trace{}, "Delivery": api.Delivery{},
-	"Queued": api.Queued{}, "Started": api.Started{}, "Notice": api.Notice{}, "Background": api.Background{}, "Ending": api.Ending{}, "ToolChange": api.ToolChange{},
+	"Queued": api.Queued{}, "Started": api.Started{}, "Notice": api.Notice{}, "Background": api.Background{}, "Ending": api.Ending{},
+	"ToolChange":    api.ToolChange{},
 	"ChannelStatus": api.Channel{}, "Rule": api.Rule{}, "Approval": api.Approval{}, "Schedule": api.Schedule{}, "Occurrence": api.Occurrence{},
 	"Upgrade": api.Upgrade{}, "Health": api.Health{}, "Error": api.Error{},
 	"ToolHostHealth": toolhost.Health{}, "ToolHostTool": toolhost.Tool{}, "ToolHostCall": toolhost.CallRequest{}, "ToolHostResult": toolhost.CallResult{},

@@ -19,11 +19,17 @@ func TestChangesAreTold(t *testing.T) {
 		c := u.Tool
 		told = append(told, fmt.Sprint(u.Kind, " ", c.Tool, " ", c.Source, c.Mount, " ", c.Version))
 	}}, echo("a"), echo("b"))
-	changed := func(change func(*Tool)) Tool {
+	changed := func(change func(*Tool)) []Tool {
 		tool := echo("a")
 		change(&tool)
-		return tool
+		return []Tool{tool}
 	}
+	shouts := changed(func(t *Tool) { t.Description = "Shout" })
+	titled := changed(func(t *Tool) { t.Input = json.RawMessage(`{"type":"object","title":"A"}`) })
+	structured := changed(func(t *Tool) { t.Output = anyObject })
+	reads := changed(func(t *Tool) { t.Annotations.ReadOnly = true })
+	revised := changed(func(t *Tool) { t.Revision = "2" })
+	mounted := changed(func(t *Tool) { t.Mount = "db" })
 	for i, step := range []struct {
 		name string
 		list *List
@@ -31,12 +37,12 @@ func TestChangesAreTold(t *testing.T) {
 		want []string
 	}{
 		{"the same", l.dynamic, []Tool{echo("b"), echo("a")}, nil},
-		{"another description", l.dynamic, []Tool{changed(func(t *Tool) { t.Description = "Shout" })}, []string{"tool:hot-reloaded a dynamic", "tool:removed b dynamic"}},
-		{"another schema", l.dynamic, []Tool{changed(func(t *Tool) { t.Input = json.RawMessage(`{"type":"object","title":"A"}`) })}, []string{"tool:hot-reloaded a dynamic"}},
-		{"a result's schema", l.dynamic, []Tool{changed(func(t *Tool) { t.Output = anyObject })}, []string{"tool:hot-reloaded a dynamic"}},
-		{"other hints", l.dynamic, []Tool{changed(func(t *Tool) { t.Annotations.ReadOnly = true })}, []string{"tool:hot-reloaded a dynamic"}},
-		{"other code", l.dynamic, []Tool{changed(func(t *Tool) { t.Revision = "2" })}, []string{"tool:hot-reloaded a dynamic"}},
-		{"of a server", l.dynamic, []Tool{changed(func(t *Tool) { t.Mount = "db" })}, []string{"tool:hot-reloaded a dynamicdb"}},
+		{"another description", l.dynamic, shouts, []string{"tool:hot-reloaded a dynamic", "tool:removed b dynamic"}},
+		{"another schema", l.dynamic, titled, []string{"tool:hot-reloaded a dynamic"}},
+		{"a result's schema", l.dynamic, structured, []string{"tool:hot-reloaded a dynamic"}},
+		{"other hints", l.dynamic, reads, []string{"tool:hot-reloaded a dynamic"}},
+		{"other code", l.dynamic, revised, []string{"tool:hot-reloaded a dynamic"}},
+		{"of a server", l.dynamic, mounted, []string{"tool:hot-reloaded a dynamicdb"}},
 		{"of an earlier source", l.builtin, []Tool{echo("a"), echo("c")}, []string{"tool:hot-reloaded a builtin", "tool:registered c builtin"}},
 		{"of the later source again", l.builtin, nil, []string{"tool:hot-reloaded a dynamicdb", "tool:removed c builtin"}},
 	} {

@@ -19,7 +19,7 @@ type Tool struct {
 	Description string          `json:"description"`
 	Source      string          `json:"-"`                      // the name of the source, which the registry sets
 	Mount       string          `json:"-"`                      // the mounted server that has the tool; empty: none
-	Revision    string          `json:"-"`                      // another one when Handle does something else, such as the checksum of a file; empty: it does not change
+	Revision    string          `json:"-"`                      // tells versions of Handle apart, such as the sum of its file; empty: there is one
 	Input       json.RawMessage `json:"inputSchema"`            // JSON Schema of the arguments, whose type is "object"
 	Output      json.RawMessage `json:"outputSchema,omitempty"` // JSON Schema of Result.Structured; nil: none
 	Annotations Annotations     `json:"annotations,omitzero"`

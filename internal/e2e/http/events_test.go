@@ -1,7 +1,6 @@
 package http
 
 import (
-	"encoding/json"
 	"os"
 	"strings"
 	"syscall"
@@ -9,7 +8,6 @@ import (
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/testkit/check"
-	"bareclaw/internal/testkit/oddserver"
 )
 
 // A newsReader reads the gateway's own events over several connections, each of which begins where the one
@@ -134,11 +132,9 @@ func TestNewsOfMountedTools(t *testing.T) {
 	m, g := harness.Started(t)
 	toolHost(g, "the tool host runs", func(_, host map[string]any) bool { return host["status"] == "running" })
 	news := readNews(g)
-	command, args := oddserver.Command(t)
-	file := harness.Obj{"mcpServers": harness.Obj{"odd": harness.Obj{"command": command, "args": args, "allow": []string{"*"}}}}
-	text, err := json.Marshal(file)
-	check.OK(t, err)
-	m.Write("home/.config/bareclaw/mcp.json", string(text), 0o600)
+	server := harness.OddServer(t, "odd")
+	server.Allow = []string{"*"}
+	m.Mount(server)
 	mounted := func(kind, name string) {
 		t.Helper()
 		if got := news.want(kind); got.Str("tool") != name || got.Str("source") != "mount" || got.Str("mount") != "odd" {
@@ -171,7 +167,7 @@ func TestNewsOfMountedTools(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
-	m.Write("home/.config/bareclaw/mcp.json", "{}", 0o600)
+	m.Write(harness.MountFile, "{}", 0o600)
 	for _, name := range names {
 		mounted("tool:removed", name)
 	}
