@@ -113,7 +113,7 @@ func (s *Server) wantsAll(method string, r sdk.Request) bool {
 		return method == methodList
 	}
 	_, known := s.tools.Find(call.Params.Name)
-	return !known && s.view.Has(call.Params.Name)
+	return !known && s.view.MayHave(call.Params.Name)
 }
 
 // awaitTools waits until all tools are known. The error says why a call cannot be carried out.

@@ -1,6 +1,9 @@
 package tools
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Category is what a tool is for.
 type Category string
@@ -16,6 +19,12 @@ const (
 	Meta          Category = "meta"          // the tools themselves
 	Utility       Category = "utility"       // what computes or checks something, and everything else
 )
+
+// categories are all of them.
+var categories = []Category{Browser, Database, GitHub, Docker, Filesystem, Orchestration, Meta, Utility}
+
+// Categories returns all categories.
+func Categories() []Category { return slices.Clone(categories) }
 
 // categoryOf returns the category that a tool has in a registry. Checks and data are utilities wherever
 // they come from.

@@ -50,7 +50,10 @@ func (r *Registry) Search(query string, v View, limit int) ([]Tool, error) {
 	if err := s.renew(all, version); err != nil {
 		return nil, err
 	}
-	hits, err := s.index.Search(query, limit, v.Has)
+	hits, err := s.index.Search(query, limit, func(name string) bool {
+		t := all[name]
+		return v.Has(&t)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +71,7 @@ func (s *searcher) renew(all map[string]Tool, version int64) error {
 	}
 	docs := make([]index.Document, 0, len(all))
 	for name := range all {
-		if name == SearchName || name == CallName {
+		if isDispatcher(name) {
 			continue // whoever searches has them
 		}
 		t := all[name]
