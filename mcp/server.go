@@ -169,6 +169,14 @@ func (s *Server) Offer() {
 	}
 }
 
+// close ends the sessions of clients, when their calls have ended. The server must not be used any more.
+func (s *Server) close() {
+	s.tools.Unwatch(s.changed)
+	for session := range s.sdk.Sessions() {
+		_ = session.Close()
+	}
+}
+
 // publishPause is the time between two attempts to publish.
 const publishPause = 5 * time.Second
 
@@ -270,6 +278,12 @@ func describe(t *tools.Tool) *sdk.Tool {
 		"anthropic/maxResultSizeChars": maxResult,
 		"bareclaw/source":              t.Source,
 		"bareclaw/category":            t.Category,
+	}
+	if t.RequiresWorker {
+		d.Meta["bareclaw/requiresWorker"] = true
+	}
+	if t.Retries > 0 {
+		d.Meta["bareclaw/retries"] = t.Retries
 	}
 	if t.Pinned {
 		d.Meta["anthropic/alwaysLoad"] = true // else claude must search for the tool first

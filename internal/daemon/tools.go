@@ -30,6 +30,7 @@ type toolsPart struct {
 	keeper   *toolhost.Keeper
 	registry *tools.Registry
 	server   *mcp.Server
+	bags     *mcp.Bags
 	hosts    *sessionhost.Hosts // whose sessions hear of changed tools
 	calls    *prometheus.HistogramVec
 }
@@ -73,12 +74,14 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 	if err != nil {
 		return nil, fmt.Errorf("make the tools: %w", err)
 	}
-	t.server = mcp.New(mcp.Options{
+	served := mcp.Options{
 		Registry: t.registry,
 		Name:     mcp.Name,
 		Version:  buildinfo.Version(),
 		Log:      t.log,
-	})
+	}
+	t.server = mcp.New(served)
+	t.bags = mcp.NewBags(served)
 	return t, nil
 }
 
@@ -95,6 +98,7 @@ func (t *toolsPart) part() part {
 		metrics: []prometheus.Collector{t.calls, metrics.Func(t.writeMetrics)},
 		mounts: []httpapi.Mount{
 			{Routes: api.MCPRoutes(), Handler: t.server.Handler(), IsStream: mcp.IsStream},
+			{Routes: api.BagRoutes(), Handler: t.bags, Strip: api.PathBags, IsStream: mcp.IsStream},
 			{Routes: api.ToolHostRoutes(), Handler: t.keeper.Handler(t.registry), Strip: api.PathToolHost},
 		},
 	}
@@ -132,8 +136,9 @@ func (t *toolsPart) follow(ctx context.Context) {
 	}
 }
 
-// publish gives the session hosts their answers.
+// publish offers the tools to clients of bags, and gives the session hosts their answers.
 func (t *toolsPart) publish() error {
+	t.bags.Offer()
 	err := t.hosts.OfferTools()
 	if err != nil {
 		t.log.Error("sessions do not hear of changed tools", "err", err)
