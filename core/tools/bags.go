@@ -44,7 +44,7 @@ func CheckBag(name string, patterns []string) error {
 	wild := 0
 	for _, p := range patterns {
 		if len(p) > maxPattern || !patternForm().MatchString(p) {
-			return fmt.Errorf("bag %q: %.150q is no pattern of names: 1 to %d letters, digits and _ . - *", name, p, maxPattern)
+			return fmt.Errorf("bag %q: %.150q is not a pattern of names: 1 to %d letters, digits and _ . - *", name, p, maxPattern)
 		}
 		if strings.Contains(p, "*") {
 			wild++

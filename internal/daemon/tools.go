@@ -16,6 +16,7 @@ import (
 	"bareclaw/core/settings"
 	"bareclaw/core/tools"
 	"bareclaw/core/tools/gateway"
+	"bareclaw/core/tools/intent"
 	"bareclaw/internal/buildinfo"
 	"bareclaw/mcp"
 	"bareclaw/sessionhost"
@@ -48,6 +49,7 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 	})
 	sources := []tools.Source{
 		tools.Dispatchers(),
+		intent.Source(),
 		gateway.Source(gateway.Options{
 			Channels:      e.manager.Directory,
 			Submit:        e.manager.Submit,
