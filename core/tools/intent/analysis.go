@@ -121,6 +121,7 @@ func hasRequired(t *tools.Tool, args json.RawMessage) bool {
 func (d *draft) follow(said reading) error {
 	perClause := max(minFound, maxFound/max(1, len(said.clauses)))
 	for _, clause := range said.clauses {
+		clause = known().withoutSwarm(clause)
 		for category, count := range known().domainsOf(clause) {
 			d.weights[category] += wordWeight * float64(count)
 		}

@@ -20,17 +20,16 @@ type Bag struct {
 // MaxBag bounds a bag, in tools.
 const MaxBag = 30
 
-// How many tools a bag has at most after each part of it was put in. What a part has beyond comes at last,
-// if there is room.
+// How many tools a bag has at most after a part of it was put in. What the part has beyond comes at last, if
+// there is room.
 const (
-	upToPrimary   = 20
-	upToChecks    = 27
-	upToSecondary = MaxBag
+	upToPrimary = 23
+	upToChecks  = 28
 )
 
 // Curate returns the tools of a view for a request: those that search and call, those that the analysis
-// suggests, those of its primary domain, those that check and make data, and those of its secondary domains.
-// The error is that of Analyze.
+// suggests, those of its primary domain, those that check and make data, and what a search for the request
+// finds of its secondary domains. The error is that of Analyze.
 func (a *Analyzer) Curate(ctx context.Context, r Request, v tools.View) (Bag, error) {
 	made, err := a.Analyze(ctx, r, v)
 	if err != nil {
@@ -53,10 +52,7 @@ func (a *Analyzer) Curate(ctx context.Context, r Request, v tools.View) (Bag, er
 	p.fill(ranked.others, upToChecks, isCheck)
 	for _, domain := range made.SecondaryDomains {
 		isSecondary := func(t *tools.Tool) bool { return t.Category == domain }
-		p.fill(ranked.found, upToSecondary, isSecondary)
-		if domain != tools.Utility { // which has whatever is of no use for anything else
-			p.fill(ranked.others, upToSecondary, isSecondary)
-		}
+		p.fill(ranked.found, MaxBag, isSecondary)
 	}
 	isLeft := func(t *tools.Tool) bool { return isPrimary(t) || isCheck(t) }
 	p.fill(ranked.found, MaxBag, isLeft)

@@ -28,7 +28,7 @@ func (s *step) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Knowledge is what the analysis knows of words.
+// knowledge is what the analysis knows of words.
 type knowledge struct {
 	Recipes   []recipe                    `json:"recipes"`
 	Domains   map[tools.Category][]string `json:"domains"`   // words that name a category
@@ -49,14 +49,19 @@ var known = sync.OnceValue(func() *knowledge {
 func (k *knowledge) askedFor(w words) bool {
 	for _, phrase := range k.Swarm {
 		i := w.index(phrase)
-		if i < 0 {
-			continue
-		}
-		if !endsWithAny(w[:i], k.Negations) {
+		if i >= 0 && !endsWithAny(w[:i], k.Negations) {
 			return true
 		}
 	}
 	return false
+}
+
+// withoutSwarm returns words without those that ask for work in parallel, which say nothing of the work.
+func (k *knowledge) withoutSwarm(w words) words {
+	for _, phrase := range k.Swarm {
+		w = w.without(phrase)
+	}
+	return w
 }
 
 // endsWithAny reports whether one of some phrases is among the last three words.

@@ -37,9 +37,6 @@ var errEmpty = errors.New("say what is wanted: give tool, text, or both")
 func (r Request) normal() (Request, error) {
 	r.Tool = strings.TrimPrefix(strings.TrimSpace(r.Tool), toolset.Prefix)
 	r.Text = strings.TrimSpace(r.Text)
-	if string(r.Args) == "null" {
-		r.Args = nil
-	}
 	if r.Tool == "" && r.Text == "" {
 		return r, errEmpty
 	}

@@ -54,6 +54,15 @@ func (w words) index(phrase string) int {
 // has reports whether there is a phrase.
 func (w words) has(phrase string) bool { return w.index(phrase) >= 0 }
 
+// without returns the words without a phrase where it first stands.
+func (w words) without(phrase string) words {
+	i := w.index(phrase)
+	if i < 0 {
+		return w
+	}
+	return slices.Delete(slices.Clone(w), i, i+len(strings.Fields(phrase)))
+}
+
 // String returns the words with spaces between them.
 func (w words) String() string { return strings.Join(w, " ") }
 
