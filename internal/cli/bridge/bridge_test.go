@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/testkit/check"
 )
@@ -37,6 +39,7 @@ func converse(t *testing.T, b *Bridge) *conversation {
 	r, out := io.Pipe()
 	c := &conversation{t, w, make(chan string, 100), make(chan error, 1)}
 	b.Out = out
+	b.Path = cmp.Or(b.Path, api.PathMCP)
 	go func() {
 		c.end <- b.Run(t.Context(), in)
 		_ = out.Close()
@@ -208,6 +211,22 @@ func TestHeaders(t *testing.T) {
 	x.ends()
 }
 
+// TestPath reaches the server of a bag, and tells that there is no such bag.
+func TestPath(t *testing.T) {
+	unknown := answer(http.StatusNotFound, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"there is no bag"}}`)
+	x := converse(t, &Bridge{Path: "/mcp/bags/browser", Gateway: gateway(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/mcp/bags/browser" {
+			t.Errorf("the request is for %s", r.URL.Path)
+		}
+		stream(done)(w, r)
+	}, unknown)})
+	x.say(list)
+	x.hears(done)
+	x.say(list)
+	x.hears(`{"error":{"code":-32600,"message":"there is no bag"},"id":1,"jsonrpc":"2.0"}`)
+	x.ends()
+}
+
 // TestRevival starts a gateway that is down for requests, once at a time, and says why it cannot.
 func TestRevival(t *testing.T) {
 	t.Parallel()
@@ -276,7 +295,7 @@ func TestClientLeaves(t *testing.T) {
 	t.Parallel()
 	in, w := io.Pipe()
 	defer func() { _ = w.Close() }()
-	b := &Bridge{Gateway: gateway(t, stream(done)), Out: broken{}}
+	b := &Bridge{Path: api.PathMCP, Gateway: gateway(t, stream(done)), Out: broken{}}
 	end := make(chan error, 1)
 	go func() { end <- b.Run(t.Context(), in) }()
 	_, err := io.WriteString(w, list+"\n")
