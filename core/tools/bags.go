@@ -87,10 +87,14 @@ func (p *patterns) match(name string) bool {
 type bags struct {
 	named func() map[string][]string // nil: there are none
 	now   atomic.Pointer[map[string]*patterns]
+
+	reading sync.Mutex // held during read
 }
 
 // read makes the user's bags those of now. It leaves out those that are unfit.
 func (b *bags) read(log *slog.Logger) {
+	b.reading.Lock()
+	defer b.reading.Unlock()
 	now := map[string]*patterns{}
 	defer b.now.Store(&now)
 	if b.named == nil {
@@ -115,9 +119,9 @@ func (b *bags) find(name string) *patterns { return (*b.now.Load())[name] }
 
 // BagsChanged reads the bags that the user has named again. Who watches the registry hears of it.
 func (r *Registry) BagsChanged() {
+	r.bags.read(r.log) // without the lock: who names the bags may have one, and change tools meanwhile
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.bags.read(r.log)
 	r.changed()
 }
 

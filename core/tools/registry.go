@@ -30,7 +30,7 @@ type Options struct {
 	Records RecordStore   // of the calls of sessions, each of which is carried out at most once; nil: none
 	Ended   func(CallEnd) // is called at the end of each call, and must not block; nil: nobody is told
 	// Bags returns the bags that the user has named, each with patterns of names: see CheckBag. It is
-	// called by NewRegistry and BagsChanged, and must not block. Nil: there are none.
+	// called by NewRegistry and BagsChanged, and must call neither. Nil: there are none.
 	Bags func() map[string][]string
 }
 
