@@ -61,31 +61,29 @@ func (d *draft) analyze(ctx context.Context, r Request) (Analysis, error) {
 			return Analysis{}, err
 		}
 	}
-	if fits && r.Text == "" {
-		d.suggest(tool, 1)
-		d.steps = 1
-		return d.result(Simple, reading{}), nil
+	if isKnown {
+		r.Tool = "" // one step, whatever its name says
 	}
 	if fits {
 		r.Args = nil // which the tool reads
 	}
+	said := r.read()
+	isSwarm := known().askedFor(said.all) || said.resources >= swarmFrom
+	if fits && !isSwarm && len(said.clauses) <= 1 {
+		d.suggest(tool, toolWeight)
+		d.steps = 1
+		return d.result(Simple, said), nil
+	}
 	if isKnown {
-		r.Tool = ""
 		d.suggest(tool, toolWeight)
 		d.steps = 1
 	}
-	said := r.read()
 	if err := d.follow(said); err != nil {
 		return Analysis{}, err
 	}
 	d.steps = max(d.steps, 1)
-	switch {
-	case known().askedFor(said.all), said.resources >= swarmFrom:
+	if isSwarm {
 		return d.result(Swarm, said), nil
-	case fits && len(said.clauses) <= 1:
-		d.suggested = d.suggested[:1]
-		d.steps = 1
-		return d.result(Simple, said), nil
 	}
 	return d.result(Compound, said), nil
 }
@@ -117,7 +115,8 @@ func hasRequired(t *tools.Tool, args json.RawMessage) bool {
 	return !slices.ContainsFunc(schema.Required, func(name string) bool { return given[name] == nil })
 }
 
-// follow suggests tools for each clause: those of recipes, or else those that a search finds.
+// follow suggests tools for each clause: those of recipes, and those that a search finds unless a recipe has a
+// tool of its domain.
 func (d *draft) follow(said reading) error {
 	perClause := max(minFound, maxFound/max(1, len(said.clauses)))
 	for _, clause := range said.clauses {
@@ -130,7 +129,7 @@ func (d *draft) follow(said reading) error {
 		for _, r := range recipes {
 			d.weights[r.Domain] += recipeWeight
 			for _, t := range toolsFor(r, d.all) {
-				isFollowed = true
+				isFollowed = isFollowed || t.Category == r.Domain
 				if d.suggest(t, 1) {
 					d.steps++
 				}

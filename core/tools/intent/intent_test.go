@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -156,6 +157,7 @@ func TestComplexity(t *testing.T) {
 		{`{"tool":"array_operations","args":{"operation":"unique","array":["a","b","c","d"]}}`, intent.Simple, tools.Utility, 1, "array_operations"},
 		{`{"tool":"test_flaky_detect"}`, intent.Simple, tools.Utility, 1, "test_flaky_detect"},
 		{`{"tool":"browser_click","text":"Click the submit button"}`, intent.Simple, tools.Browser, 1, "browser_click"},
+		{`{"tool":"json_format","text":"Format the JSON of the github repository"}`, intent.Simple, tools.Utility, 1, "json_format"},
 
 		// several steps
 		{`{"tool":"test_and_report"}`, intent.Compound, tools.Utility, 2, "test_deduplicate"},
@@ -201,8 +203,16 @@ func TestComplexity(t *testing.T) {
 func TestDomainWithoutTools(t *testing.T) {
 	t.Parallel()
 	got := analyzed(t, registry(t), `{"text":"Log in"}`)
-	if got.PrimaryDomain != tools.Browser || fmt.Sprint(got.SuggestedTools) != "[assert_truthy assert_contains]" {
+	if got.PrimaryDomain != tools.Browser || !slices.Equal(got.SuggestedTools[:2], []string{"assert_truthy", "assert_contains"}) {
 		t.Errorf("a login: %+v", got)
+	}
+	other := server{
+		category: tools.Browser,
+		names:    "puppeteer_navigate puppeteer_screenshot",
+	}
+	got = analyzed(t, registry(t, other), `{"text":"Take a screenshot of the page"}`)
+	if got.PrimaryDomain != tools.Browser || got.SuggestedTools[0] != "puppeteer_screenshot" {
+		t.Errorf("a screenshot, of a server that no recipe knows: %+v", got)
 	}
 	got = analyzed(t, registry(t), `{"text":"Log in to the postgres database"}`)
 	if got.PrimaryDomain != tools.Database {
