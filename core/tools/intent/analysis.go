@@ -16,7 +16,7 @@ type Complexity string
 // The complexities.
 const (
 	Simple   Complexity = "simple"   // one call of a tool that there is
-	Compound Complexity = "compound" // several steps, or words that no tool is named
+	Compound Complexity = "compound" // several steps, or what is wanted in words
 	Swarm    Complexity = "swarm"    // work that can be done in parallel
 )
 
