@@ -275,9 +275,13 @@ func describe(t *tools.Tool) *sdk.Tool {
 		d.Annotations = &sdk.ToolAnnotations{ReadOnlyHint: a.ReadOnly, IdempotentHint: a.Idempotent, DestructiveHint: a.Destructive.Value(), OpenWorldHint: a.OpenWorld.Value()}
 	}
 	d.Meta = sdk.Meta{
-		"anthropic/maxResultSizeChars": maxResult,
-		"bareclaw/source":              t.Source,
-		"bareclaw/category":            t.Category,
+		"bareclaw/source":   t.Source,
+		"bareclaw/category": t.Category,
+	}
+	if t.Mount == "" {
+		d.Meta["anthropic/maxResultSizeChars"] = maxResult
+	} else {
+		d.Meta["bareclaw/mount"] = t.Mount // whose long results are files already
 	}
 	if t.RequiresWorker {
 		d.Meta["bareclaw/requiresWorker"] = true
@@ -316,8 +320,23 @@ func resultOf(r tools.Result) *sdk.CallToolResult {
 		out.StructuredContent = r.Structured
 		text = string(r.Structured) // clients that know no structure read the same
 	}
-	out.Content = []sdk.Content{&sdk.TextContent{Text: text}}
+	if text != "" || len(r.Blocks) == 0 {
+		out.Content = []sdk.Content{&sdk.TextContent{Text: text}}
+	}
+	out.Content = append(out.Content, contentOf(r.Blocks)...)
 	return out
+}
+
+// contentOf returns blocks as the SDK has them; none if one cannot be read.
+func contentOf(blocks []json.RawMessage) []sdk.Content {
+	if len(blocks) == 0 {
+		return nil
+	}
+	var r sdk.CallToolResult
+	if err := json.Unmarshal(encode(map[string]any{"content": blocks}), &r); err != nil {
+		return nil
+	}
+	return r.Content
 }
 
 // Answer carries out a request of a channel's session, and returns the response. The response

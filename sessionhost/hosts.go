@@ -18,6 +18,7 @@ import (
 	"bareclaw/core"
 	"bareclaw/internal/privatedir"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/procmark"
 	"bareclaw/internal/wait"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/pipe"
@@ -245,7 +246,7 @@ func (h *Hosts) Reap(ctx context.Context, key core.ChannelKey) error {
 // Sweep ends the leftover processes of sessions of this state directory whose host is gone.
 // It returns when they are gone, or when ctx ends.
 func (h *Hosts) Sweep(ctx context.Context) error {
-	return protocol.Sweep(ctx, orphansOf(h.o.StateDir))
+	return procmark.Sweep(ctx, protocol.EnvMarkVariable, orphansOf(h.o.StateDir))
 }
 
 // Live lists the channels with a live host. It waits a moment for hosts without a record

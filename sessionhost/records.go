@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"bareclaw/internal/proc"
+	"bareclaw/internal/procmark"
 	"bareclaw/internal/wait"
 	"bareclaw/sessionhost/protocol"
 )
@@ -72,17 +73,17 @@ func inParallel[T any](items []T, do func(T) error) error {
 
 func reap(ctx context.Context, r recordFile) error {
 	if r.HostAlive() {
-		if err := protocol.End(ctx, hostGrace, r.Host()); err != nil {
+		if err := procmark.End(ctx, hostGrace, r.Host()); err != nil {
 			return fmt.Errorf("end session host: %w", err)
 		}
 	}
 	if r.ClaudeAlive() {
-		if err := protocol.End(ctx, claudeGrace, r.Claude()); err != nil {
+		if err := procmark.End(ctx, claudeGrace, r.Claude()); err != nil {
 			return fmt.Errorf("end claude: %w", err)
 		}
 	}
 	if r.ThisBoot() {
-		return protocol.EnvMarkOf(r.path, r.PID, r.Start).Sweep(ctx)
+		return protocol.SweepMarked(ctx, protocol.EnvMarkOf(r.path, r.PID, r.Start))
 	}
 	return nil
 }
@@ -152,11 +153,11 @@ func orphansOf(stateDir string) func(mark string) bool {
 // when ctx ends. A daemon may be at work meanwhile.
 func (i *Inspection) End(ctx context.Context) error {
 	for _, l := range i.Lost {
-		if err := protocol.End(ctx, claudeGrace, l.Claude()); err != nil {
+		if err := procmark.End(ctx, claudeGrace, l.Claude()); err != nil {
 			return fmt.Errorf("end claude: %w", err)
 		}
 	}
-	return protocol.Sweep(ctx, i.orphan)
+	return procmark.Sweep(ctx, protocol.EnvMarkVariable, i.orphan)
 }
 
 // EndAll ends all sessions of an unused state directory, with their processes. It returns

@@ -11,6 +11,7 @@ import (
 
 	"bareclaw/core"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/procmark"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -166,7 +167,7 @@ func (p *spares) end(ctx context.Context, slot int) error {
 	}
 	if err == nil && r.HostAlive() {
 		_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL) // the spare may have ended
-		killed, cancel := context.WithTimeout(ctx, protocol.KillGrace)
+		killed, cancel := context.WithTimeout(ctx, procmark.KillGrace)
 		defer cancel()
 		if err := proc.WaitGone(killed, r.PID, r.Start); err != nil {
 			return fmt.Errorf("end spare %d: %w", r.PID, err)

@@ -36,7 +36,7 @@ func CheckBag(name string, patterns []string) error {
 	switch {
 	case !bagForm().MatchString(name):
 		return fmt.Errorf("bag %.80q: a name is 1 to 64 letters, digits and _ -", name)
-	case name == AllBag || slices.Contains(categories, Category(name)):
+	case name == AllBag || slices.Contains(Categories(), Category(name)):
 		return fmt.Errorf("bag %q is there already: choose another name than those of categories and %s", name, AllBag)
 	case len(patterns) > maxPatterns:
 		return fmt.Errorf("bag %q has more than %d patterns", name, maxPatterns)
@@ -128,7 +128,7 @@ func (r *Registry) BagsChanged() {
 // Bag returns the view of a bag, which is the name of a category, AllBag, or a bag that the user has named.
 // The view follows what becomes of the bag. ok is false if there is no such bag.
 func (r *Registry) Bag(name string) (v View, ok bool) {
-	ok = name == AllBag || slices.Contains(categories, Category(name)) || r.bags.find(name) != nil
+	ok = name == AllBag || slices.Contains(Categories(), Category(name)) || r.bags.find(name) != nil
 	return r.bagView(name), ok
 }
 
@@ -137,7 +137,7 @@ func (r *Registry) bagView(name string) View {
 	v := View{Name: bagPrefix + name}
 	switch {
 	case name == AllBag:
-	case slices.Contains(categories, Category(name)):
+	case slices.Contains(Categories(), Category(name)):
 		v.category = Category(name)
 	default:
 		v.names = func(tool string) bool {
@@ -151,7 +151,7 @@ func (r *Registry) bagView(name string) View {
 // Bags returns the names of all bags: those of categories, AllBag, and those that the user has named.
 func (r *Registry) Bags() []string {
 	names := []string{AllBag}
-	for _, c := range categories {
+	for _, c := range Categories() {
 		names = append(names, string(c))
 	}
 	return append(names, slices.Sorted(maps.Keys(*r.bags.now.Load()))...)

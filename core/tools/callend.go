@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"log/slog"
 	"time"
 
 	"bareclaw/core"
@@ -29,14 +30,19 @@ func outcomeOf(r Result, err error) Outcome {
 // A CallEnd describes a call that has ended.
 type CallEnd struct {
 	Source  string
+	Mount   string // as in [Tool]
 	Outcome Outcome
 	Took    time.Duration
 }
 
 // end logs the end of a call, and tells of it.
 func (r *Registry) end(t *Tool, channel core.ChannelKey, took time.Duration, o Outcome) {
-	r.log.Info("tool called", "tool", t.Name, "source", t.Source, "channel", string(channel), "took", took, "outcome", string(o))
+	source := slog.String("source", t.Source)
+	if t.Mount != "" {
+		source = slog.Group("", source, slog.String("mount", t.Mount)) // an unnamed group is its members
+	}
+	r.log.Info("tool called", "tool", t.Name, source, "channel", string(channel), "took", took, "outcome", string(o))
 	if r.ended != nil {
-		r.ended(CallEnd{t.Source, o, took})
+		r.ended(CallEnd{t.Source, t.Mount, o, took})
 	}
 }

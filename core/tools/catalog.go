@@ -65,7 +65,7 @@ func (c *catalog) replace(l *List, all []Tool) error {
 }
 
 // set replaces the tools of a provider; merge must follow. The error says which tool is unfit, or has
-// the name of another one of them.
+// the name of another one of them while neither can change.
 func (c *catalog) set(p *provider, all []Tool) error {
 	fit := make([]Tool, 0, len(all))
 	names := map[string]string{} // by the name that claude shows
@@ -73,7 +73,7 @@ func (c *catalog) set(p *provider, all []Tool) error {
 		if err := t.fits(); err != nil {
 			return err
 		}
-		if other, taken := names[shown(t.Name)]; taken {
+		if other, taken := names[shown(t.Name)]; taken && p.list == nil {
 			return fmt.Errorf("tool %q: %q, of the same source, has that name", t.Name, other)
 		}
 		names[shown(t.Name)] = t.Name
@@ -126,8 +126,8 @@ func (c *catalog) count() map[string]int {
 	return n
 }
 
-// fits returns why claude could not use the tool. Claude drops all tools of a server if one has
-// no schema of an object.
+// fits returns why claude could not use the tool; nil if it can. Claude drops all tools of a server if one
+// has no schema of an object.
 func (t *Tool) fits() error {
 	var schema struct {
 		Type any `json:"type"`

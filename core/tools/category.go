@@ -1,9 +1,6 @@
 package tools
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // A Category is what a tool is for.
 type Category string
@@ -20,11 +17,10 @@ const (
 	Utility       Category = "utility"       // what computes or checks something, and everything else
 )
 
-// categories are all of them.
-var categories = []Category{Browser, Database, GitHub, Docker, Filesystem, Orchestration, Meta, Utility}
-
 // Categories returns all categories.
-func Categories() []Category { return slices.Clone(categories) }
+func Categories() []Category {
+	return []Category{Browser, Database, GitHub, Docker, Filesystem, Orchestration, Meta, Utility}
+}
 
 // categoryOf returns the category that a tool has in a registry. Checks and data are utilities wherever
 // they come from.

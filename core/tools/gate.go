@@ -105,6 +105,7 @@ func (c *Call) allow(a *core.Approval) {
 		c.Args = a.Input
 		c.amended = true
 	}
+	c.Allowed = true
 }
 
 // refusalOf says in a sentence why people have not allowed a call.

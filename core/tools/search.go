@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,7 +79,7 @@ func (s *searcher) renew(all map[string]Tool, version int64) error {
 		docs = append(docs, index.Document{
 			Name:        t.Name,
 			Description: t.Description,
-			Server:      t.Source,
+			Server:      cmp.Or(t.Mount, t.Source),
 			Input:       t.Input,
 		})
 	}

@@ -71,8 +71,8 @@ func (l *List) Tools(r *Registry) []Tool {
 }
 
 // Replace replaces all tools of the list. It changes nothing and returns an error if a tool is
-// unfit, or has the name of another one of the list. A tool with the name of a tool of an earlier source
-// is left out until that tool goes: see Registry.Clashes.
+// unfit. A tool with the name of an earlier one, of the list or of an earlier source, is left out until
+// that tool goes: see Registry.Clashes.
 func (l *List) Replace(all []Tool) error { return ReplaceAll(map[*List][]Tool{l: all}) }
 
 // ReplaceAll replaces all tools of several lists of a registry at once, as Replace does for one:

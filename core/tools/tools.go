@@ -18,6 +18,7 @@ type Tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Source      string          `json:"-"`                      // the name of the source, which the registry sets
+	Mount       string          `json:"-"`                      // the mounted server that has the tool; empty: none
 	Input       json.RawMessage `json:"inputSchema"`            // JSON Schema of the arguments, whose type is "object"
 	Output      json.RawMessage `json:"outputSchema,omitempty"` // JSON Schema of Result.Structured; nil: none
 	Annotations Annotations     `json:"annotations,omitzero"`
@@ -153,6 +154,9 @@ type Call struct {
 	// Answered is closed when the caller has the answer, or does not wait any more.
 	Answered <-chan struct{}
 
+	// Allowed says that a person has allowed this call, after Tool.Asks.
+	Allowed bool
+
 	amended bool // a person has changed the arguments
 }
 
@@ -164,9 +168,11 @@ func (c *Call) Key() string {
 	return c.Session + "/" + c.ID
 }
 
-// A Result is what a tool returns. With Structured, clients show nothing else.
+// A Result is what a tool returns. With Structured, clients show no text.
 type Result struct {
 	Text       string          // for the model and people
 	Structured json.RawMessage // an object
-	IsError    bool
+	// Blocks is what follows the text, such as images and links to resources: content blocks of MCP.
+	Blocks  []json.RawMessage `json:",omitempty"`
+	IsError bool
 }

@@ -301,10 +301,8 @@ func TestClash(t *testing.T) {
 	if n := r.Count(); n["dynamic"] != 2 || n["builtin"] != 0 {
 		t.Errorf("the tools by source: %v", n)
 	}
-	if err := r.dynamic.Replace([]Tool{echo("x"), echo("y.z"), echo("y_z")}); err == nil {
-		t.Error("two tools of a list have one name")
-	}
-	offered("dynamic a.b, dynamic c", search)
+	check.OK(t, r.dynamic.Replace([]Tool{echo("x"), echo("y.z"), echo("y_z")}))
+	offered("dynamic x, dynamic y.z", Clash{"y_z", "dynamic", "y.z", "dynamic"})
 }
 
 // A lateSource has no tools yet.

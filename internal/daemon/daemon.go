@@ -342,6 +342,7 @@ func (d *daemon) open() error {
 	d.parts = append(d.parts, d.http.part(),
 		loop(d.life, "tool lists", hands.follow),
 		loop(d.life, "tool host", func(ctx context.Context) { hands.run(ctx, d.served) }),
+		loop(d.life, "mounted servers", func(ctx context.Context) { hands.runMounts(ctx, d.served) }),
 		loop(d.life, "scheduler", scheduler.Run),
 	)
 	for _, a := range people {

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -19,6 +20,7 @@ import (
 	"bareclaw/core/tools/intent"
 	"bareclaw/internal/buildinfo"
 	"bareclaw/mcp"
+	"bareclaw/mcp/mounts"
 	"bareclaw/sessionhost"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/toolhost"
@@ -29,6 +31,7 @@ import (
 type toolsPart struct {
 	*base
 	keeper   *toolhost.Keeper
+	mounts   *mounts.Mounts
 	registry *tools.Registry
 	server   *mcp.Server
 	bags     *mcp.Bags
@@ -63,7 +66,16 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 		}),
 	}
 	sources = append(sources, t.keeper.Sources()...)
-	t.calls = metrics.NewHistogram("bareclaw_tool_call_duration_seconds", "Duration of calls of the gateway's tools since start, by source and outcome.", "source", "outcome")
+	t.mounts = mounts.New(mounts.Options{
+		Path:     filepath.Join(t.cfg.ConfigDir, mounts.FileName),
+		StateDir: t.cfg.StateDir(),
+		Dir:      string(t.cfg.Files.CWD),
+		Life:     t.life,
+		Records:  e.manager.Adapters,
+		Log:      t.log,
+	})
+	sources = append(sources, t.mounts)
+	t.calls = metrics.NewHistogram("bareclaw_tool_call_duration_seconds", "Duration of calls of the gateway's tools since start, by source, mounted server and outcome.", "source", "mount", "outcome")
 	var err error
 	t.registry, err = tools.NewRegistry(tools.Options{
 		Log:     t.log,
@@ -71,11 +83,14 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 		Policy:  toolPolicy{e.manager.ChannelSettings},
 		Asker:   e.manager.Decider,
 		Records: e.manager.Adapters,
-		Ended:   func(c tools.CallEnd) { t.calls.WithLabelValues(c.Source, string(c.Outcome)).Observe(c.Took.Seconds()) },
+		Ended: func(c tools.CallEnd) {
+			t.calls.WithLabelValues(c.Source, c.Mount, string(c.Outcome)).Observe(c.Took.Seconds())
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the tools: %w", err)
 	}
+	t.mounts.Load(t.life)
 	served := mcp.Options{
 		Registry: t.registry,
 		Name:     mcp.Name,
@@ -123,6 +138,15 @@ func (t *toolsPart) run(ctx context.Context, serves <-chan struct{}) {
 	select {
 	case <-serves:
 		t.keeper.Run(ctx, t.registry)
+	case <-ctx.Done():
+	}
+}
+
+// runMounts follows the file of mounted servers until ctx ends, once the gateway serves.
+func (t *toolsPart) runMounts(ctx context.Context, serves <-chan struct{}) {
+	select {
+	case <-serves:
+		t.mounts.Run(ctx)
 	case <-ctx.Done():
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"bareclaw/internal/proc"
+	"bareclaw/internal/procmark"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/sessionhost/pipe"
 	"bareclaw/sessionhost/protocol"
@@ -55,7 +56,7 @@ type child struct {
 // startChild starts claude. It must be called from the main goroutine, locked to the main
 // thread: the parent-death signal follows the starting thread, and only the main thread
 // lives as long as the host.
-func startChild(b protocol.Bootstrap, m protocol.EnvMark) (*child, error) {
+func startChild(b protocol.Bootstrap, m procmark.Mark) (*child, error) {
 	stdoutR, stdoutW, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("make stdout pipe: %w", err)

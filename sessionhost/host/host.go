@@ -164,7 +164,7 @@ func (h *host) superviseClaude() {
 		h.readOutput()
 	}()
 	e := h.child.wait()
-	if err := h.registration.envMark().Sweep(context.Background()); err != nil {
+	if err := protocol.SweepMarked(context.Background(), h.registration.envMark()); err != nil {
 		h.log.Error("processes of the session do not end", "err", err)
 	}
 	h.child.drain()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bareclaw/internal/proc"
+	"bareclaw/internal/procmark"
 	"bareclaw/sessionhost/protocol"
 )
 
@@ -98,7 +99,7 @@ func (r *registration) claudePID() int {
 	return r.record.ClaudePID
 }
 
-func (r *registration) envMark() protocol.EnvMark {
+func (r *registration) envMark() procmark.Mark {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return protocol.EnvMarkOf(r.place.RecordPath, r.record.PID, r.record.Start)

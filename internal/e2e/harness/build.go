@@ -20,6 +20,7 @@ import (
 
 	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/launchctl"
+	"bareclaw/internal/testkit/oddserver"
 )
 
 // Compiled compiles the program in dir, so that a later `go run` of the program starts quickly.
@@ -52,8 +53,10 @@ func GoEnv(t *testing.T) []string {
 var withoutRace bool
 
 // Main runs the tests of a package, in the project's directory. Started by the name
-// launchctl, the test binary is a stand-in for that program.
+// launchctl, the test binary is a stand-in for that program; started as oddserver.Command says, it is that
+// server.
 func Main(m *testing.M) {
+	oddserver.Main()
 	if filepath.Base(os.Args[0]) == "launchctl" { // by a link
 		os.Exit(launchctl.Run(os.Args[1:], os.Stdout, os.Stderr))
 	}

@@ -24,12 +24,8 @@ import (
 // suites returns the node_modules of other people's programs, and a node that runs them.
 func suites(t *testing.T) (modules, node string) {
 	t.Helper()
-	modules = npm.Modules(t, "mcp-suites", "internal/e2e/mcp/testdata/suites", "BARECLAW_REQUIRE_MCP")
-	found, _ := filepath.Glob(filepath.Join(modules, "node-*", "bin", "node"))
-	if len(found) == 0 {
-		return modules, "node" // on macOS that of the machine
-	}
-	return modules, found[0]
+	modules = npm.Modules(t, "mcp-suites", os.DirFS("internal/e2e/mcp/testdata/suites"), "BARECLAW_REQUIRE_MCP")
+	return modules, npm.Node(modules)
 }
 
 // runNode runs a program for node, and returns what it says. The test fails if the program does.

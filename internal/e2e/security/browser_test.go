@@ -6,8 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -15,21 +13,13 @@ import (
 
 	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/testkit/check"
+	"bareclaw/internal/testkit/chromium"
 )
-
-// requireBrowser makes a missing Chromium a failure when it is 1.
-const requireBrowser = "BARECLAW_REQUIRE_CHROMIUM"
 
 // browser starts a Chromium with a new profile, in which evil.example is this machine.
 func browser(t *testing.T) context.Context {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		if os.Getenv(requireBrowser) == "1" {
-			t.Fatal(err)
-		}
-		t.Skipf("NOT TESTED: web pages in a real browser: %v", err)
-	}
+	path := chromium.Path(t)
 	home := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 	t.Cleanup(cancel)

@@ -25,7 +25,7 @@ func rooms() []room {
 		{"internal/daemon", strings.Fields(`adapters adapters/httpapi adapters/httpapi/api adapters/httpapi/client adapters/httpapi/metrics adapters/kinds
 				core core/commands core/config core/feed core/lanes core/ledger/sqlite core/schedule core/sessionfile
 				core/sessionpool core/settings core/tools core/tools/gateway core/tools/intent heartbeat heartbeat/program heartbeat/service
-				heartbeat/supervisor mcp sessionhost sessionhost/claude sessionhost/protocol toolhost`),
+				heartbeat/supervisor mcp mcp/mounts sessionhost sessionhost/claude sessionhost/protocol toolhost`),
 			"daemon wires the rooms; tools for tests are none of them"},
 		{"internal/cli", strings.Fields(`adapters adapters/httpapi/api adapters/httpapi/client adapters/kinds core core/config core/ledger/sqlite
 				core/progress core/schedule heartbeat heartbeat/program heartbeat/service internal/cli/bridge
@@ -163,6 +163,8 @@ func rooms() []room {
 			"docs imports nothing of ours"},
 		{"mcp", strings.Fields(`core core/tools`),
 			"mcp knows the registry of tools, not what they do"},
+		{"mcp/mounts", strings.Fields(`core core/tools`),
+			"mounts are a source of tools, and know the servers of other people, not the gateway's own"},
 		{"toolhost", strings.Fields(`toolhost/api core core/tools`),
 			"the daemon's end knows the registry and what the two ends say, not how tools run"},
 		{"toolhost/api", strings.Fields(`core/tools`),
@@ -183,7 +185,7 @@ func rooms() []room {
 // leaves are the small packages below internal that every room but core may import.
 func leaves() []string {
 	return strings.Fields(`atomicfile buildinfo detached dialect echoagent exitcode getclaude guard humanize lockfile logfile mdtext
-		memory peercred plainjson precheck privatedir proc samefile schema shellquote shortid socketpair statemark
+		memory peercred plainjson precheck privatedir proc procmark samefile schema shellquote shortid socketpair statemark
 		steps term toolinput toolset typo visible wait withheld zone`)
 }
 

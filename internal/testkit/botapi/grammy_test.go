@@ -18,7 +18,7 @@ import (
 // does not end well.
 func startGrammy(t *testing.T, s *botapi.Server, report *botapi.Chat) {
 	t.Helper()
-	modules := npm.Modules(t, "grammy", "testdata/grammy", "BARECLAW_REQUIRE_GRAMMY")
+	modules := npm.Modules(t, "grammy", os.DirFS("testdata/grammy"), "BARECLAW_REQUIRE_GRAMMY")
 	cmd := exec.Command("node", "testdata/grammy/bot.cjs")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "NODE_PATH=" + modules,
 		"FAKE_URL=" + s.URL(), "FAKE_TOKEN=" + s.Token(), fmt.Sprintf("REPORT_CHAT=%d", report.ID())}

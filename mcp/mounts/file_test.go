@@ -1,0 +1,226 @@
+package mounts
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"bareclaw/core/tools"
+	"bareclaw/internal/testkit/check"
+)
+
+const usual = `{
+  "mcpServers": {
+    "github": {
+      "command": "npx",
+      "args": ["-y", "@modelcontextprotocol/server-github"],
+      "env": {"GITHUB_TOKEN": "${TOKEN}"},
+      "category": "github",
+      "allow": ["get_*", "read-only"],
+      "idle": "90s"
+    },
+    "docs": {"type": "http", "url": "https://example.org/mcp", "headers": {"Authorization": "Bearer ${TOKEN:-none}"}, "autoApprove": ["x"]},
+    "browser": {"command": "npx", "args": ["@playwright/mcp"], "prefix": "", "scope": "caller", "timeout": "5m"}
+  },
+  "inputs": [{"id": "x"}]
+}`
+
+// TestFile reads a file as other clients write it, with the gateway's own members.
+func TestFile(t *testing.T) {
+	t.Parallel()
+	f, err := Parse([]byte(usual))
+	check.OK(t, err)
+	if want := []string{"browser", "docs", "github"}; !slices.Equal(f.Names(), want) {
+		t.Fatalf("the servers are %v, want %v", f.Names(), want)
+	}
+	github, err := f.Server("github")
+	check.OK(t, err)
+	if github.Command != "npx" || len(github.Args) != 2 || github.Env["GITHUB_TOKEN"] != "${TOKEN}" || github.Category != tools.GitHub || time.Duration(github.Idle) != 90*time.Second {
+		t.Errorf("github is %+v", github)
+	}
+	for _, c := range []struct {
+		tool     string
+		readOnly bool
+		allowed  bool
+	}{{"get_issue", false, true}, {"create_issue", false, false}, {"list_issues", true, true}} {
+		if got := github.Allows(c.tool, c.readOnly); got != c.allowed {
+			t.Errorf("%s is allowed: %v, want %v", c.tool, got, c.allowed)
+		}
+	}
+	docs, err := f.Server("docs")
+	check.OK(t, err)
+	if docs.Allows("any", false) || !docs.Allows("any", true) {
+		t.Error("a server that says nothing is not allowed what only reads")
+	}
+	browser, err := f.Server("browser")
+	check.OK(t, err)
+	for server, want := range map[*Server]string{&github: "github_search", &docs: "docs_search", &browser: "search"} {
+		if got := server.NameOf("search"); got != want {
+			t.Errorf("a tool of %s has the name %s, want %s", server.Name, got, want)
+		}
+	}
+	if got := github.NameOf("github_search"); got != "github_search" {
+		t.Errorf("a tool that has the prefix becomes %s", got)
+	}
+	if browser.Scope != PerCaller || time.Duration(browser.Timeout) != 5*time.Minute {
+		t.Errorf("browser is %+v", browser)
+	}
+	if _, err := f.Server("none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an unknown server: %v", err)
+	}
+}
+
+// TestFileIsChanged: what the gateway does not know stays, and nobody else may read the file.
+func TestFileIsChanged(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), FileName)
+	f, err := Read(path)
+	check.OK(t, err)
+	if len(f.Names()) != 0 {
+		t.Errorf("a file that is not there has %v", f.Names())
+	}
+	check.OK(t, os.WriteFile(path, []byte(usual), 0o644)) //nolint:gosec // as other programs may leave it
+	f, err = Read(path)
+	check.OK(t, err)
+	check.OK(t, f.Put(Server{Name: "memory", Command: "memory-server", Idle: Duration(time.Minute)}))
+	if !f.Remove("browser") || f.Remove("browser") {
+		t.Error("a server is removed twice, or not at all")
+	}
+	check.OK(t, f.Write(path))
+	text, err := os.ReadFile(path)
+	check.OK(t, err)
+	for _, kept := range []string{`"inputs"`, `"autoApprove"`, `"${TOKEN}"`, `"memory-server"`, `"1m0s"`} {
+		if !strings.Contains(string(text), kept) {
+			t.Errorf("the file has no %s:\n%s", kept, text)
+		}
+	}
+	info, err := os.Stat(path)
+	check.OK(t, err)
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("the file has the mode %o", info.Mode().Perm())
+	}
+	f, err = Read(path)
+	check.OK(t, err)
+	memory, err := f.Server("memory")
+	if err != nil || memory.Command != "memory-server" || !slices.Equal(f.Names(), []string{"docs", "github", "memory"}) {
+		t.Errorf("%v has %+v, %v", f.Names(), memory, err)
+	}
+}
+
+// TestBadFiles: an error names the place, and no value, which may be a secret.
+func TestBadFiles(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"{\n\"mcpServers\": {\n\"a\": {secret}\n}}": "line 3: it is not JSON",
+		"[]":                         "line 1: it is not a JSON object",
+		`{"mcpServers": ["secret"]}`: `"mcpServers" must be an object`,
+		"{\n\"mcpServers\": {},\n\"mcpServers\": {\"secret\": 1}}": "line 3: an object has two members of one name",
+	} {
+		_, err := Parse([]byte(text))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		`"secret"`:                                       "it is not described by an object",
+		`{}`:                                             "either a command or a url",
+		`{"command":"x","url":"http://secret"}`:          "either a command or a url",
+		`{"command":["secret"]}`:                         "/command has a value of another type",
+		`{"command":"x","env":{"TOKEN":7}}`:              "/env/TOKEN has a value of another type",
+		`{"command":"x","idle":"secret"}`:                "/idle: a time is 1s to 24h",
+		`{"command":"x","idle":"48h"}`:                   "/idle: a time is 1s to 24h",
+		`{"command":"x","scope":"secret"}`:               `/scope: a scope is "shared" or "caller"`,
+		`{"command":"x","category":"secret"}`:            "category: there are browser, database",
+		`{"command":"x","cwd":"secret"}`:                 "cwd: it must be an absolute path",
+		`{"command":"x","prefix":"a b"}`:                 "prefix: it is at most",
+		`{"command":"x","allow":["["]}`:                  "allow: a pattern is a name",
+		`{"url":"ftp://secret"}`:                         "url: it must begin with http",
+		`{"url":"https://ann:secret@example.org"}`:       "url: a name and a password belong into headers",
+		`{"url":"https://example.org","type":"sse"}`:     "SSE alone",
+		`{"url":"https://example.org","type":"stdio"}`:   "type: it does not fit",
+		`{"command":"x","type":"secret"}`:                `type: it is "stdio" or "http"`,
+		`{"command":"x","args":["a"],"args":["secret"]}`: "two members of one name",
+	} {
+		f, err := Parse([]byte(`{"mcpServers":{"one":` + text + `}}`))
+		if err == nil {
+			_, err = f.Server("one")
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	for _, name := range []string{"", "a b", "-a", "a/b", strings.Repeat("x", maxName+1)} {
+		f, err := Parse(nil)
+		check.OK(t, err)
+		if err := f.Put(Server{Name: name, Command: "x"}); err == nil {
+			t.Errorf("a server has the name %q", name)
+		}
+	}
+	path := filepath.Join(t.TempDir(), FileName)
+	check.OK(t, os.WriteFile(path, make([]byte, maxFile+1), 0o600))
+	if _, err := Read(path); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("a huge file: %v", err)
+	}
+}
+
+// TestExpanded: variables stand for the gateway's, and one that is missing is named.
+func TestExpanded(t *testing.T) {
+	t.Parallel()
+	environ := map[string]string{"TOKEN": "s3cret", "EMPTY": ""}
+	lookup := func(name string) (string, bool) {
+		value, ok := environ[name]
+		return value, ok
+	}
+	s := Server{
+		Name:    "one",
+		Command: "${HOME:-/home/ann}/bin/server",
+		Args:    []string{"--token=${TOKEN}", "${EMPTY}", "$TOKEN", "${EMPTY:-x}"},
+		Env:     map[string]string{"A": "${TOKEN}"},
+	}
+	e, err := s.Expanded(lookup)
+	check.OK(t, err)
+	if want := []string{"--token=s3cret", "", "$TOKEN", "x"}; e.Command != "/home/ann/bin/server" || !slices.Equal(e.Args, want) || e.Env["A"] != "s3cret" {
+		t.Errorf("%+v", e)
+	}
+	if s.Args[0] != "--token=${TOKEN}" || s.Env["A"] != "${TOKEN}" {
+		t.Errorf("the description has changed: %+v", s)
+	}
+	s = Server{Name: "one", URL: "https://${HOST}/${PATH_OF}", Headers: map[string]string{"A": "${TOKEN}"}}
+	if _, err = s.Expanded(lookup); err == nil || !strings.Contains(err.Error(), "HOST, PATH_OF") || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("missing variables: %v", err)
+	}
+	environ["HOST"], environ["PATH_OF"] = "ann:s3cret@example.org", "x"
+	if _, err = s.Expanded(lookup); err == nil || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("a variable that makes the url wrong: %v", err)
+	}
+}
+
+// FuzzParse: no text ends the program, and what is read can be written and read again.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(usual))
+	f.Add([]byte(`{"mcpServers":{"a":{"command":"x","prefix":""}}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		file, err := Parse(text)
+		if err != nil {
+			return
+		}
+		path := filepath.Join(t.TempDir(), FileName)
+		check.OK(t, file.Write(path))
+		again, err := Read(path)
+		check.OK(t, err)
+		if !slices.Equal(again.Names(), file.Names()) {
+			t.Errorf("%v became %v", file.Names(), again.Names())
+		}
+		for _, name := range file.Names() {
+			_, before := file.Server(name)
+			if _, after := again.Server(name); (before == nil) != (after == nil) {
+				t.Errorf("%q: %v became %v", name, before, after)
+			}
+		}
+	})
+}

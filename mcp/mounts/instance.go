@@ -1,0 +1,25 @@
+package mounts
+
+import (
+	"time"
+
+	"bareclaw/core"
+	"bareclaw/internal/wait"
+)
+
+// startTimeout is how long a server may take until it has told its tools: npx may load it first.
+const startTimeout = time.Minute
+
+// An instance is a server that runs for its callers.
+type instance struct {
+	caller  core.ChannelKey // whose it is; empty: everybody's
+	began   time.Time
+	changed wait.Signal   // the server's tools have changed
+	told    chan struct{} // closed when it is to end
+	ready   chan struct{} // closed when it can be used, or err says why not; link and err are set then
+	link    *link
+	err     error
+
+	users int         // calls under way, or about to be; guarded by the mount's mu, like idle
+	idle  *time.Timer // ends the instance; nil while it is used
+}

@@ -1,0 +1,94 @@
+package mounts
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+)
+
+// maxLine bounds a message of a server, in bytes: images are base64 in it.
+const maxLine = 16 << 20
+
+// errLongLine ends the connection with a server, whose message cannot be read to its end.
+var errLongLine = fmt.Errorf("the server has sent more than %d MiB in one message", maxLine>>20)
+
+// A messageReader reads the messages that a server writes, one in each line. Other lines, such as greetings, go
+// to rubbish: servers print them by mistake, and other clients skip them too.
+type messageReader struct {
+	lines   *bufio.Reader
+	rubbish io.Writer
+	close   func() error
+	rest    []byte      // of the line that is being read
+	err     error       // after rest
+	tooLong atomic.Bool // a message was too long, and ended the reading
+}
+
+func newMessageReader(output io.ReadCloser, rubbish io.Writer) *messageReader {
+	return &messageReader{
+		lines:   bufio.NewReaderSize(output, 64<<10),
+		rubbish: rubbish,
+		close:   output.Close,
+	}
+}
+
+// Read implements io.Reader.
+func (r *messageReader) Read(p []byte) (int, error) {
+	for len(r.rest) == 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		r.rest, r.err = r.next()
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// Close closes what is read.
+func (r *messageReader) Close() error { return r.close() }
+
+// next returns the next message with its line end, or nothing after a line that is none.
+func (r *messageReader) next() ([]byte, error) {
+	line, err := r.line()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if !isMessage(line) {
+		_, _ = r.rubbish.Write(append(bytes.TrimSpace(line), '\n'))
+		return nil, err
+	}
+	if err != nil { // the last line has no end
+		line = append(line, '\n')
+	}
+	return line, err
+}
+
+// isMessage reports whether a line is a message of JSON-RPC: a request, a notification or an answer.
+func isMessage(line []byte) bool {
+	var m struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Method  string          `json:"method"`
+	}
+	return json.Unmarshal(line, &m) == nil && m.Version == "2.0" && (m.ID != nil || m.Method != "")
+}
+
+// line returns the next line.
+func (r *messageReader) line() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.lines.ReadSlice('\n')
+		line = append(line, part...)
+		if len(line) > maxLine {
+			r.tooLong.Store(true)
+			return nil, errLongLine
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}

@@ -1,0 +1,348 @@
+// Package mounts has the tools of other people's MCP servers. A file says which servers there are. A server
+// runs while its tools are called; what it has listed is on record, so that its tools are offered without it.
+package mounts
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"bareclaw/core/tools"
+	"bareclaw/internal/proc"
+	"bareclaw/internal/procmark"
+	"bareclaw/internal/wait"
+)
+
+// SourceName is the name of the source of mounted tools.
+const SourceName = "mount"
+
+const (
+	// lookEvery is the time between two looks at the file.
+	lookEvery = time.Second
+	// missingLooks is how often in a row the file must be missing to count as removed: editors replace it.
+	missingLooks = 3
+	// learning bounds how many servers are started at once to learn their tools.
+	learning = 2
+	// sweepEvery is the time between two removals of old files.
+	sweepEvery = 6 * time.Hour
+	// endGrace is how long servers may take to end with the gateway.
+	endGrace = time.Second
+)
+
+// Options are what the room is made with. All are required.
+type Options struct {
+	Path     string          // of the file, which need not exist
+	StateDir string          // the room's own directory is below it
+	Dir      string          // in which servers run
+	Life     context.Context // ends with the gateway, and so do the servers
+	Records  Records
+	Log      *slog.Logger
+}
+
+// Mounts are the mounted servers. They are a source of tools. All methods are safe for concurrent use.
+type Mounts struct {
+	*tools.List
+
+	path    string
+	dir     string
+	state   string
+	life    context.Context
+	records Records
+	log     *slog.Logger
+	results *resultStore
+	mark    procmark.Mark
+	number  atomic.Int64   // of servers that were started
+	running sync.WaitGroup // of instances
+	starts  chan struct{}  // has a place for each server that is started to learn its tools
+
+	offering sync.Mutex // held while the tools are offered
+
+	mu      sync.Mutex // guards the fields below
+	mounts  map[string]*mount
+	bags    map[string][]string
+	faults  map[string]string   // why a server of the file cannot be mounted, by name
+	problem string              // of the file; empty: none
+	leftOut map[string][]string // why tools of a server are not offered, by its name
+}
+
+// New returns the room without servers: Load and Run mount them.
+func New(o Options) *Mounts {
+	pid := os.Getpid()
+	start, err := proc.StartTime(pid)
+	if err != nil {
+		o.Log.Error("mounted servers may outlive the gateway", "err", err)
+	}
+	dir := filepath.Join(o.StateDir, "mounts")
+	return &Mounts{
+		List:    tools.NewList(SourceName),
+		path:    o.Path,
+		dir:     o.Dir,
+		state:   dir,
+		life:    o.Life,
+		records: o.Records,
+		log:     o.Log,
+		results: &resultStore{dir: filepath.Join(dir, "results"), log: o.Log},
+		mark:    procmark.Of(dir, pid, start),
+		starts:  make(chan struct{}, learning),
+		mounts:  map[string]*mount{},
+		leftOut: map[string][]string{},
+	}
+}
+
+// nextMark returns the mark of the next server that is started.
+func (r *Mounts) nextMark() string { return r.mark.Numbered(int(r.number.Add(1))) }
+
+// endContext returns a context that ends when a server may take no more time to end: soon after the gateway has
+// ended, else not.
+func (r *Mounts) endContext() (context.Context, context.CancelFunc) {
+	ctx := context.WithoutCancel(r.life)
+	if r.life.Err() == nil {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, endGrace)
+}
+
+// Load mounts the servers of the file, and offers what they have listed before. It starts none. A registry
+// must have the room as a source.
+func (r *Mounts) Load(ctx context.Context) {
+	file, err := Read(r.path)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.mountAll(ctx, file)
+	r.forget(ctx)
+}
+
+// forget removes the records of servers that are no more in the file.
+func (r *Mounts) forget(ctx context.Context) {
+	kept, err := r.records.Records(ctx, recordOwner, "")
+	for _, doc := range kept {
+		r.mu.Lock()
+		_, mounted := r.mounts[doc.Key]
+		_, faulty := r.faults[doc.Key]
+		r.mu.Unlock()
+		if !mounted && !faulty {
+			err = errors.Join(err, keepListing(ctx, r.records, doc.Key, nil))
+		}
+	}
+	if err != nil {
+		r.log.Warn("what servers have listed stays on record", "err", err)
+	}
+}
+
+// Run follows the file, and learns the tools of new servers, until the gateway ends. It returns when all servers
+// have ended.
+func (r *Mounts) Run(ctx context.Context) {
+	defer r.running.Wait()
+	if err := procmark.Sweep(ctx, MarkVariable, procmark.Orphans(r.state)); err != nil {
+		r.log.Warn("servers of an earlier process may still run", "err", err)
+	}
+	var swept time.Time
+	seen := r.look()
+	for missing := 0; ; {
+		r.learn()
+		if time.Since(swept) > sweepEvery {
+			r.results.sweep()
+			swept = time.Now()
+		}
+		if wait.Sleep(ctx, lookEvery) != nil {
+			return
+		}
+		now := r.look()
+		if now.isMissing() {
+			missing++
+		} else {
+			missing = 0
+		}
+		if now == seen || now.isMissing() && missing < missingLooks {
+			continue
+		}
+		seen = now
+		r.reload(ctx)
+	}
+}
+
+// A glance tells versions of the file apart.
+type glance struct {
+	size    int64
+	changed time.Time
+}
+
+func (g glance) isMissing() bool { return g == glance{} }
+
+// look looks at the file.
+func (r *Mounts) look() glance {
+	info, err := os.Stat(r.path)
+	if err != nil {
+		return glance{}
+	}
+	return glance{info.Size() + 1, info.ModTime()}
+}
+
+// reload mounts what the file says now. A file that cannot be read changes nothing.
+func (r *Mounts) reload(ctx context.Context) {
+	file, err := Read(r.path)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.mountAll(ctx, file)
+	r.forget(ctx)
+	r.log.Info("servers mounted", "file", r.path, "servers", len(file.Names()))
+}
+
+func (r *Mounts) fail(err error) {
+	r.log.Error("the file of mounted servers cannot be read: what it said before holds", "err", err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.problem = err.Error()
+}
+
+// mountAll mounts the servers of a file in the place of those before. A server that is described as before
+// goes on running.
+func (r *Mounts) mountAll(ctx context.Context, file *File) {
+	next := map[string]*mount{}
+	faults := map[string]string{}
+	r.mu.Lock()
+	before := r.mounts
+	r.mu.Unlock()
+	for _, name := range file.Names() {
+		server, err := file.Server(name)
+		if err != nil {
+			faults[name] = err.Error()
+			r.log.Warn("a server cannot be mounted", "err", err)
+			continue
+		}
+		if old := before[name]; old != nil && reflect.DeepEqual(old.server, server) {
+			next[name] = old
+			continue
+		}
+		next[name] = r.mount(ctx, server, before[name])
+	}
+	r.mu.Lock()
+	r.mounts = next
+	r.faults = faults
+	r.bags = file.Bags()
+	r.problem = ""
+	r.mu.Unlock()
+	for name, old := range before {
+		if next[name] != old {
+			old.retire()
+		}
+	}
+	r.offer()
+}
+
+// mount mounts a server in the place of another one; nil: of none.
+func (r *Mounts) mount(ctx context.Context, server Server, old *mount) *mount {
+	m := newMount(r, server)
+	if old != nil {
+		m.takeOver(old)
+		return m
+	}
+	known, err := readListing(ctx, r.records, server.Name)
+	if err != nil {
+		m.log.Error("the server's tools must be learned anew", "err", err)
+	}
+	m.known = known
+	return m
+}
+
+// all returns the mounts, those that were mounted first before the others.
+func (r *Mounts) all() []*mount {
+	r.mu.Lock()
+	all := slices.Collect(maps.Values(r.mounts))
+	r.mu.Unlock()
+	slices.SortFunc(all, func(a, b *mount) int {
+		x, y := a.listing(), b.listing()
+		return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(a.server.Name, b.server.Name))
+	})
+	return all
+}
+
+// learn starts the servers whose tools are not known, each once at a time.
+func (r *Mounts) learn() {
+	for _, m := range r.all() {
+		if m.wantsLearning() {
+			r.running.Go(func() { r.learnOne(m) })
+		}
+	}
+}
+
+// learnOne starts a server, whose tools are known then, and ends it.
+func (r *Mounts) learnOne(m *mount) {
+	defer m.learningDone()
+	select {
+	case r.starts <- struct{}{}:
+		defer func() { <-r.starts }()
+	case <-r.life.Done():
+		return
+	}
+	i, err := m.acquire(r.life, "")
+	if err != nil {
+		return // it is told, and tried again
+	}
+	m.release(i, works)
+	m.endIdle(i)
+}
+
+// offer offers the tools of all servers.
+func (r *Mounts) offer() {
+	r.offering.Lock()
+	defer r.offering.Unlock()
+	var offered []tools.Tool
+	leftOut := map[string][]string{}
+	for _, m := range r.all() {
+		fit, unfit := m.tools()
+		offered = append(offered, fit...)
+		leftOut[m.server.Name] = unfit
+	}
+	r.mu.Lock()
+	r.leftOut = leftOut
+	r.mu.Unlock()
+	if err := r.Replace(offered); err != nil { // they were checked
+		r.log.Error("mounted tools are not offered", "err", err)
+	}
+}
+
+// Await implements [tools.LateSource]. It never waits: a server that does not start delays nobody.
+func (r *Mounts) Await(context.Context, string) error { return nil }
+
+// WhyMissing implements [tools.LateSource].
+func (r *Mounts) WhyMissing(name string) string {
+	for _, m := range r.all() {
+		if m.server.NameOf(name) == name {
+			if why := m.whyUnknown(); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
+}
+
+// Bag returns the patterns of a bag of the file, and reports whether there is one.
+func (r *Mounts) Bag(name string) (patterns []string, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	patterns, ok = r.bags[name]
+	return patterns, ok
+}
+
+// Bags returns the names of the file's bags, sorted.
+func (r *Mounts) Bags() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.bags))
+}
+
+var _ tools.LateSource = (*Mounts)(nil)

@@ -1,0 +1,161 @@
+package mounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"bareclaw/internal/procmark"
+)
+
+// MarkVariable is in the environment of each mounted server and of what the server starts. Its value is the
+// mark of the gateway's process, with a number for each server.
+const MarkVariable = "BARECLAW_MOUNT"
+
+// passedOn are the variables of the gateway's environment that a server sees beside those of its description.
+var passedOn = []string{"PATH", "HOME", "LANG", "TZ", "TMPDIR"}
+
+// How long a server may take to end: by itself once its input has ended, and after SIGTERM.
+const (
+	inputGrace = 2 * time.Second
+	termGrace  = time.Second
+)
+
+// A process is a server that runs behind pipes. It leads a process group.
+type process struct {
+	cmd    *exec.Cmd
+	mark   string
+	input  *os.File      // the server's
+	output *os.File      // likewise
+	exited chan struct{} // closed when the process has ended; err is set then
+	err    error         // how it has ended
+}
+
+// startProcess starts the server that an expanded description names. What it writes to stderr goes to says,
+// by one goroutine.
+func startProcess(s *Server, dir, mark string, says io.Writer) (*process, error) {
+	program, err := lookPath(s.Command)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, s.Args...)
+	cmd.Dir = dir
+	if s.CWD != "" {
+		cmd.Dir = s.CWD
+	}
+	cmd.Env = append(environ(s), MarkVariable+"="+mark)
+	cmd.SysProcAttr = attributes()
+	p := &process{cmd: cmd, mark: mark, exited: make(chan struct{})}
+	var ends []*os.File // the server's ends of the pipes
+	pipe := func() (r, w *os.File) {
+		if err == nil {
+			r, w, err = os.Pipe()
+		}
+		return r, w
+	}
+	stdin, input := pipe()
+	output, stdout := pipe()
+	said, stderr := pipe()
+	ends = append(ends, stdin, stdout, stderr)
+	cmd.Stdin = stdin
+	cmd.Stdout = stdout
+	cmd.Stderr = stderr
+	if err == nil {
+		err = cmd.Start()
+	}
+	for _, end := range ends {
+		_ = end.Close() // also nil
+	}
+	if err != nil {
+		for _, end := range []*os.File{input, output, said} {
+			_ = end.Close()
+		}
+		return nil, fmt.Errorf("start %s: %w", program, err)
+	}
+	p.input = input
+	p.output = output
+	go func() { // ends when the server and its children have closed stderr, or by stop
+		_, _ = io.Copy(says, said)
+		_ = said.Close()
+	}()
+	go func() { // ends with the process
+		p.err = exitReason(cmd.Wait())
+		close(p.exited)
+		p.killGroup() // what it has left would hold the pipes
+	}()
+	return p, nil
+}
+
+// lookPath returns the path of a program. The error names where it was looked for.
+func lookPath(command string) (string, error) {
+	path, err := exec.LookPath(command)
+	switch {
+	case err == nil:
+		return path, nil
+	case strings.ContainsRune(command, filepath.Separator):
+		return "", fmt.Errorf("there is no program %q", command)
+	}
+	return "", fmt.Errorf("there is no program %q in the PATH of the gateway, which is %s", command, os.Getenv("PATH"))
+}
+
+// environ returns the environment of a server.
+func environ(s *Server) []string {
+	var env []string
+	for _, name := range passedOn {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	for name, value := range s.Env {
+		env = append(env, name+"="+value) // of two values of a name the last one counts
+	}
+	return env
+}
+
+// exitReason says how a process has ended.
+func exitReason(err error) error {
+	exit := (*exec.ExitError)(nil)
+	switch {
+	case err == nil:
+		return errors.New("the server has ended")
+	case errors.As(err, &exit):
+		return fmt.Errorf("the server has ended: %s", exit)
+	}
+	return err
+}
+
+// killGroup ends the process group at once.
+func (p *process) killGroup() { _ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) } // an error means that it is gone
+
+// stop ends the process and what it has started. It asks first, as far as ctx leaves time.
+func (p *process) stop(ctx context.Context) {
+	_ = p.input.Close()
+	if !p.awaitExit(ctx, inputGrace) {
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGTERM)
+		_ = p.awaitExit(ctx, termGrace)
+	}
+	p.killGroup()
+	<-p.exited
+	_ = procmark.Sweep(context.WithoutCancel(ctx), MarkVariable, func(value string) bool { return value == p.mark }) // else the next gateway does
+	_ = p.output.Close()
+}
+
+// awaitExit waits for the end of the process, and reports whether it came within a time and before the end of ctx.
+func (p *process) awaitExit(ctx context.Context, within time.Duration) bool {
+	late := time.NewTimer(within)
+	defer late.Stop()
+	select {
+	case <-p.exited:
+		return true
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	return false
+}

@@ -1,0 +1,147 @@
+package mounts
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"bareclaw/core"
+	"bareclaw/core/tools"
+)
+
+// A State is what a mounted server does.
+type State string
+
+// The states.
+const (
+	StateUnusable State = "unusable" // its description is wrong
+	StateDisabled State = "disabled"
+	StateUnknown  State = "unknown" // its tools are not known yet: it is being started
+	StateFailing  State = "failing" // its last start has failed
+	StateIdle     State = "idle"    // its next call starts it
+	StateRunning  State = "running"
+)
+
+// A Status says how a mounted server does.
+type Status struct {
+	Name     string
+	State    State
+	Problem  string // why it is unusable or failing; empty: it is neither
+	Target   string // the program, or the address without what may be secret
+	Scope    Scope
+	Category tools.Category
+	Since    time.Time // of the first list; zero: none
+	Tools    int       // that are offered
+	Asks     int       // how many of them ask a person
+	Changed  []string  // which have changed, by the server's names
+	LeftOut  []string  // why others are not offered
+	Counts
+	Instances []InstanceStatus
+}
+
+// An InstanceStatus says how a running server does.
+type InstanceStatus struct {
+	Channel core.ChannelKey // whose it is; empty: everybody's
+	PID     int             // 0: the server has a URL
+	Since   time.Time
+	Calls   int    // under way
+	Mark    string // of its processes
+}
+
+// Status returns how the mounted servers do, by name, and what is wrong with the file; empty: nothing.
+func (r *Mounts) Status() (all []Status, problem string) {
+	r.mu.Lock()
+	mounts := slices.Collect(maps.Values(r.mounts))
+	faults := maps.Clone(r.faults)
+	leftOut := r.leftOut
+	problem = r.problem
+	r.mu.Unlock()
+	for _, m := range mounts {
+		s := m.status()
+		s.LeftOut = leftOut[s.Name]
+		s.Tools -= len(s.LeftOut)
+		all = append(all, s)
+	}
+	for name, fault := range faults {
+		all = append(all, Status{Name: name, State: StateUnusable, Problem: fault})
+	}
+	slices.SortFunc(all, func(a, b Status) int { return cmp.Compare(a.Name, b.Name) })
+	return all, problem
+}
+
+func (m *mount) status() Status {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := Status{
+		Name:     m.server.Name,
+		State:    m.state(),
+		Problem:  m.problem,
+		Target:   m.server.Target(),
+		Scope:    cmp.Or(m.server.Scope, Shared),
+		Category: m.server.category(),
+		Since:    m.known.Since,
+		Counts:   m.counts,
+	}
+	if m.known.isKnown(&m.server) {
+		s.Tools = len(m.known.Tools)
+	}
+	for i := range s.Tools {
+		t := &m.known.Tools[i]
+		_, changed := m.known.Before[t.Name]
+		if changed {
+			s.Changed = append(s.Changed, t.Name)
+		}
+		if changed || !m.server.Allows(t.Name, t.Annotations.ReadOnly) {
+			s.Asks++
+		}
+	}
+	for _, i := range m.instances {
+		s.Instances = append(s.Instances, i.status())
+	}
+	slices.SortFunc(s.Instances, func(a, b InstanceStatus) int { return cmp.Compare(a.Channel, b.Channel) })
+	return s
+}
+
+// state returns what the server does; mu is held.
+func (m *mount) state() State {
+	switch {
+	case m.server.Disabled:
+		return StateDisabled
+	case m.problem != "":
+		return StateFailing
+	case len(m.instances) > 0:
+		return StateRunning
+	case !m.known.isKnown(&m.server):
+		return StateUnknown
+	}
+	return StateIdle
+}
+
+// status returns how the instance does; the mount's mu is held.
+func (i *instance) status() InstanceStatus {
+	s := InstanceStatus{
+		Channel: i.caller,
+		Since:   i.began,
+		Calls:   i.users,
+	}
+	select {
+	case <-i.ready:
+		if i.link != nil && i.link.process != nil {
+			s.PID = i.link.process.cmd.Process.Pid
+			s.Mark = i.link.process.mark
+		}
+	default: // it starts
+	}
+	return s
+}
+
+// Target returns what the server is, in short: the program, or the address without a query.
+func (s *Server) Target() string {
+	if s.URL == "" {
+		return s.Command
+	}
+	address, _, _ := strings.Cut(s.URL, "?")
+	return address
+}

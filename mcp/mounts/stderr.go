@@ -1,0 +1,83 @@
+package mounts
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"bareclaw/internal/mdtext"
+)
+
+const (
+	// saidEvery is the time in which at most maxSaid lines of a server are logged.
+	saidEvery = time.Minute
+	maxSaid   = 30
+	// maxSaidLine bounds a logged line, in characters.
+	maxSaidLine = 400
+	// lastKept is how many of the last lines are kept: they say why a server has ended.
+	lastKept = 3
+)
+
+// A stderrLog logs what a server writes that is no message, as far as its bounds allow. It is safe for
+// concurrent use.
+type stderrLog struct {
+	log *slog.Logger // with the name of the server
+
+	mu      sync.Mutex // guards the fields below
+	rest    []byte     // of a line without an end
+	began   time.Time  // of the present time of saidEvery
+	said    int        // lines in it
+	leftOut int        // likewise, beyond maxSaid
+	last    []string
+}
+
+// Write implements io.Writer. It never fails.
+func (l *stderrLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, part := range bytes.SplitAfter(p, []byte("\n")) {
+		if room := 4*maxSaidLine - len(l.rest); len(part) > room && !bytes.HasSuffix(part, []byte("\n")) {
+			part = part[:max(room, 0)] // the rest of the line is left out
+		}
+		l.rest = append(l.rest, part...)
+		if bytes.HasSuffix(part, []byte("\n")) {
+			l.line(string(l.rest))
+			l.rest = l.rest[:0]
+		}
+	}
+	return len(p), nil
+}
+
+// line logs a line; mu is held.
+func (l *stderrLog) line(text string) {
+	text = mdtext.Brief(text, maxSaidLine)
+	if text == "" {
+		return
+	}
+	if len(l.last) == lastKept {
+		l.last = l.last[1:]
+	}
+	l.last = append(l.last, text)
+	if now := time.Now(); now.Sub(l.began) > saidEvery {
+		if l.leftOut > 0 {
+			l.log.Warn("mounted server says more than is logged", "lines", l.leftOut)
+		}
+		l.began = now
+		l.said = 0
+		l.leftOut = 0
+	}
+	if l.said++; l.said > maxSaid {
+		l.leftOut++
+		return
+	}
+	l.log.Info("mounted server", "says", text)
+}
+
+// reason returns the last lines, which may say why the server has ended; empty: it has said nothing.
+func (l *stderrLog) reason() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.last, " / ")
+}
