@@ -83,6 +83,7 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 		Policy:  toolPolicy{e.manager.ChannelSettings},
 		Asker:   e.manager.Decider,
 		Records: e.manager.Adapters,
+		Bags:    t.mounts.Bags,
 		Ended: func(c tools.CallEnd) {
 			t.calls.WithLabelValues(c.Source, c.Mount, string(c.Outcome)).Observe(c.Took.Seconds())
 		},

@@ -23,8 +23,9 @@ const MaxBag = 30
 // How many tools a bag has at most after a part of it was put in. What the part has beyond comes at last, if
 // there is room.
 const (
-	upToPrimary = 23
-	upToChecks  = 28
+	upToDomain = 28 // after all tools of the primary domain
+	upToCut    = 23 // after those of a primary domain that has too many
+	upToChecks = 28
 )
 
 // Curate returns the tools of a view for a request: those that search and call, those that the analysis
@@ -45,6 +46,10 @@ func (a *Analyzer) Curate(ctx context.Context, r Request, v tools.View) (Bag, er
 	p.fill(all, MaxBag, func(t *tools.Tool) bool { return t.Name == tools.SearchName || t.Name == tools.CallName })
 	for _, name := range made.SuggestedTools {
 		p.fill(all, MaxBag, func(t *tools.Tool) bool { return t.Name == name })
+	}
+	upToPrimary := upToDomain
+	if len(p.tools)+p.missing(all, isPrimary) > upToDomain {
+		upToPrimary = upToCut
 	}
 	p.fill(ranked.found, upToPrimary, isPrimary)
 	p.fill(ranked.others, upToPrimary, isPrimary)
@@ -112,6 +117,16 @@ func (p *packing) fill(all []tools.Tool, upTo int, belongs func(*tools.Tool) boo
 		p.taken[t.Name] = true
 		p.tools = append(p.tools, *t)
 	}
+}
+
+// missing returns how many of those tools that belong there are not in the bag.
+func (p *packing) missing(all []tools.Tool, belongs func(*tools.Tool) bool) (n int) {
+	for i := range all {
+		if !p.taken[all[i].Name] && belongs(&all[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 // reasonOf says why a bag has its tools.

@@ -15,17 +15,19 @@ import (
 	"bareclaw/core/tools/gateway"
 	"bareclaw/core/tools/intent"
 	"bareclaw/internal/testkit/check"
+	"bareclaw/internal/testkit/mcpservers"
 	"bareclaw/toolhost/builtin"
 )
 
 // A server is a server of tools that somebody has mounted.
 type server struct {
 	category tools.Category
-	prefix   string
-	names    string
+	prefix   string // of the names
+	names    string // of tools without arguments
+	recorded string // a real server whose tools these are; empty: none
 }
 
-// The names of what the servers offer.
+// Servers with the names that recipes prefer, and real ones.
 var (
 	seedBrowser = server{
 		category: tools.Browser,
@@ -33,41 +35,53 @@ var (
 	}
 	realBrowser = server{
 		category: tools.Browser,
-		names: "browser_close browser_resize browser_console_messages browser_handle_dialog browser_evaluate browser_file_upload browser_fill_form " +
-			"browser_press_key browser_type browser_navigate browser_navigate_back browser_network_requests browser_run_code browser_take_screenshot " +
-			"browser_snapshot browser_click browser_drag browser_hover browser_select_option browser_tabs browser_wait_for",
+		recorded: "browser",
 	}
 	realFiles = server{
 		category: tools.Filesystem,
-		prefix:   "files_",
-		names: "read_file read_text_file read_media_file read_multiple_files write_file edit_file create_directory list_directory " +
-			"list_directory_with_sizes directory_tree move_file search_files get_file_info list_allowed_directories",
+		prefix:   "filesystem_",
+		recorded: "filesystem",
 	}
 	realGitHub = server{
 		category: tools.GitHub,
 		prefix:   "github_",
-		names: "create_or_update_file search_repositories create_repository get_file_contents push_files create_issue create_pull_request fork_repository " +
-			"create_branch list_commits list_issues update_issue add_issue_comment search_code search_issues search_users get_issue get_pull_request " +
-			"list_pull_requests create_pull_request_review merge_pull_request get_pull_request_files get_pull_request_status update_pull_request_branch " +
-			"get_pull_request_comments get_pull_request_reviews",
+		recorded: "github",
+	}
+	realGit = server{
+		category: tools.GitHub,
+		recorded: "git",
 	}
 )
 
 // tools returns the tools of the server, which do nothing.
-func (s server) tools() (all []tools.Tool) {
+func (s server) tools(t testing.TB) (all []tools.Tool) {
+	t.Helper()
 	for name := range strings.FieldsSeq(s.names) {
 		all = append(all, tools.Tool{
 			Name:        s.prefix + name,
 			Description: "Tool to " + strings.ReplaceAll(name, "_", " "),
 			Input:       json.RawMessage(`{"type":"object"}`),
 			Category:    s.category,
-			Handle: func(context.Context, tools.Call) (tools.Result, error) {
-				return tools.Result{}, nil
-			},
+			Handle:      unused,
+		})
+	}
+	if s.recorded == "" {
+		return all
+	}
+	for _, listed := range mcpservers.Recorded(t, s.recorded) {
+		all = append(all, tools.Tool{
+			Name:        s.prefix + listed.Name,
+			Description: listed.Description,
+			Input:       listed.InputSchema,
+			Category:    s.category,
+			ChecksArgs:  true, // as mounted tools
+			Handle:      unused,
 		})
 	}
 	return all
 }
+
+func unused(context.Context, tools.Call) (tools.Result, error) { return tools.Result{}, nil }
 
 // registry returns a registry with the tools of the program and those of servers.
 func registry(t testing.TB, servers ...server) *tools.Registry {
@@ -78,7 +92,7 @@ func registry(t testing.TB, servers ...server) *tools.Registry {
 		gateway.Source(gateway.Options{}),
 	}
 	for _, s := range servers {
-		sources = append(sources, tools.Fixed("mounted", s.tools()...))
+		sources = append(sources, tools.Fixed("mounted", s.tools(t)...))
 	}
 	sources = append(sources, tools.Fixed("builtin", builtin.Tools()...))
 	r, err := tools.NewRegistry(tools.Options{
@@ -123,7 +137,6 @@ func TestExamples(t *testing.T) {
 		request, want string
 	}{
 		{seedBrowser, click, clicked},
-		{realBrowser, click, clicked},
 		{seedBrowser, login, `{"primaryDomain":"browser","secondaryDomains":["utility"],"complexity":"compound",` +
 			`"suggestedTools":["browser_launch","browser_navigate","browser_type","browser_click","browser_screenshot","assert_visible","assert_url"],` +
 			`"parallelizable":false,"estimatedSteps":7}`},
@@ -141,7 +154,7 @@ func TestExamples(t *testing.T) {
 // TestComplexity holds when a request is one call, several steps, or work for several agents.
 func TestComplexity(t *testing.T) {
 	t.Parallel()
-	r := registry(t, realBrowser, realFiles, realGitHub)
+	r := registry(t, realBrowser, realFiles, realGitHub, realGit)
 	for _, c := range []struct {
 		request string
 		want    intent.Complexity
@@ -153,7 +166,7 @@ func TestComplexity(t *testing.T) {
 		{`{"tool":"json_format","args":{"json":"{}"}}`, intent.Simple, tools.Utility, 1, "json_format"},
 		{`{"tool":"json_format"}`, intent.Simple, tools.Utility, 1, "json_format"},
 		{`{"tool":" mcp__bareclaw__json_format "}`, intent.Simple, tools.Utility, 1, "json_format"},
-		{`{"tool":"create_issue","args":{"title":"It fails and then crashes, for each of these"}}`, intent.Simple, tools.GitHub, 1, "github_create_issue"},
+		{`{"tool":"create_issue","args":{"owner":"a","repo":"b","title":"It fails and then crashes, for each of these"}}`, intent.Simple, tools.GitHub, 1, "github_create_issue"},
 		{`{"tool":"array_operations","args":{"operation":"unique","array":["a","b","c","d"]}}`, intent.Simple, tools.Utility, 1, "array_operations"},
 		{`{"tool":"test_flaky_detect"}`, intent.Simple, tools.Utility, 1, "test_flaky_detect"},
 		{`{"tool":"browser_click","text":"Click the submit button"}`, intent.Simple, tools.Browser, 1, "browser_click"},
@@ -168,15 +181,16 @@ func TestComplexity(t *testing.T) {
 		{`{"tool":"json_format","args":{"goal":"make this JSON pretty for people"}}`, intent.Compound, tools.Utility, 2, "json_format"},
 		{`{"tool":"format_things","args":{"what":"make this JSON document pretty"}}`, intent.Compound, tools.Utility, 2, "json_format"},
 		{`{"text":"Get the login of the github user"}`, intent.Compound, tools.GitHub, 1, "github_search_users"},
+		{`{"text":"Commit the changes and push the branch"}`, intent.Compound, tools.GitHub, 5, "git_status"},
 		{`{"text":"qwertz"}`, intent.Compound, tools.Utility, 1, ""},
 		{`{"text":"Do not use a swarm: format the JSON"}`, intent.Compound, tools.Utility, 2, ""},
-		{`{"text":"Read /srv/a.txt and /srv/b.txt"}`, intent.Compound, tools.Filesystem, 1, "files_read_file"},
+		{`{"text":"Read /srv/a.txt and /srv/b.txt"}`, intent.Compound, tools.Filesystem, 1, "filesystem_read_file"},
 
 		// work for several agents
 		{`{"tool":"swarm_screenshots"}`, intent.Swarm, tools.Browser, 3, "browser_navigate"},
 		{`{"text":"Format all of these JSON files in parallel"}`, intent.Swarm, tools.Utility, 1, "json_format"},
 		{`{"text":"Take screenshots of https://a.com, https://b.com and https://c.com."}`, intent.Swarm, tools.Browser, 9, "browser_navigate"},
-		{`{"tool":"read_everything","args":{"paths":["/srv/a","/srv/b","/srv/c","/srv/c"]}}`, intent.Swarm, tools.Filesystem, 3, "files_read_file"},
+		{`{"tool":"read_everything","args":{"paths":["/srv/a","/srv/b","/srv/c","/srv/c"]}}`, intent.Swarm, tools.Filesystem, 3, "filesystem_read_file"},
 		{`{"tool":"browser_screenshots","args":{"of":[{"id":1},{"id":2},{"id":3},{"id":4}]}}`, intent.Swarm, tools.Browser, 12, "browser_navigate"},
 	} {
 		got := analyzed(t, r, c.request)
@@ -232,8 +246,8 @@ func TestOneServerForARecipe(t *testing.T) {
 		Log: slog.New(slog.DiscardHandler),
 		Sources: []tools.Source{
 			intent.Source(),
-			tools.Fixed("few", few.tools()...),
-			tools.Fixed("many", realBrowser.tools()...),
+			tools.Fixed("few", few.tools(t)...),
+			tools.Fixed("many", realBrowser.tools(t)...),
 		},
 	})
 	check.OK(t, err)
@@ -336,7 +350,7 @@ func TestCache(t *testing.T) {
 	analyze("peel apple", 1, "[]")
 	analyze("peel apple", 0, "[]")
 	analyze(" peel apple\n", 0, "[]")
-	check.OK(t, dynamic.Replace(server{names: "apple_peel"}.tools()))
+	check.OK(t, dynamic.Replace(server{names: "apple_peel"}.tools(t)))
 	analyze("peel apple", 1, "[apple_peel]")
 	analyze("peel apple", 0, "[apple_peel]")
 	for i := range 300 {
@@ -352,7 +366,7 @@ func TestCache(t *testing.T) {
 				_, err := a.Analyze(t.Context(), intent.Request{Text: fmt.Sprint("peel apple ", i)}, tools.View{})
 				check.OK(t, err)
 				if n == 0 {
-					check.OK(t, dynamic.Replace(server{names: "apple_peel " + fmt.Sprint("pear_", i)}.tools()))
+					check.OK(t, dynamic.Replace(server{names: "apple_peel " + fmt.Sprint("pear_", i)}.tools(t)))
 				}
 			}
 		})
