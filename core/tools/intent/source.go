@@ -37,7 +37,7 @@ func (source) Tools(r *tools.Registry) []tools.Tool {
 	return []tools.Tool{
 		{
 			Name: AnalyzeName,
-			Description: "Say what a request takes before anything is called: the domain, whether it is one call, several steps or work for several agents, " +
+			Description: "Say what a request takes before anything is called: the domain, whether it is one call, several steps or parallel work, " +
 				"and the tools for its steps in order. Give the name of a tool or of what is wanted, its arguments, or words.",
 			Input:       input,
 			Annotations: tools.Annotations{Title: "Analyze a request", ReadOnly: true, Idempotent: true},
