@@ -12,6 +12,7 @@ import (
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/adapters/kinds"
 	"bareclaw/core"
+	"bareclaw/core/commands"
 	"bareclaw/core/config"
 	"bareclaw/core/schedule"
 	"bareclaw/core/settings"
@@ -40,7 +41,7 @@ type toolsPart struct {
 }
 
 // newTools makes the registry of all sources of tools, and its server. A source is a row here.
-func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Context, <-chan struct{}) error) (*toolsPart, error) {
+func newTools(e *engine, scheduler *schedule.Scheduler, table *commands.Table, restart func(context.Context, <-chan struct{}) error) (*toolsPart, error) {
 	t := &toolsPart{base: e.base, hosts: e.hosts}
 	t.keeper = toolhost.New(toolhost.Options{
 		Self:          t.self,
@@ -98,8 +99,9 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 		Version:  buildinfo.Version(),
 		Log:      t.log,
 	}
+	t.bags = mcp.NewBags(served) // without prompts: a bag is of tools alone
+	served.Commands = table
 	t.server = mcp.New(served)
-	t.bags = mcp.NewBags(served)
 	return t, nil
 }
 
@@ -119,6 +121,7 @@ func (t *toolsPart) part() part {
 			{Routes: api.BagRoutes(), Handler: t.bags, Strip: api.PathBags, IsStream: mcp.IsStream},
 			{Routes: api.ToolHostRoutes(), Handler: t.keeper.Handler(t.registry), Strip: api.PathToolHost},
 		},
+		commands: []commands.Command{commands.ToolsCommand(t.registry)},
 	}
 }
 
