@@ -37,7 +37,6 @@ func (m *mcp) Run(c *command.Context) error {
 	}
 	b := &bridge.Bridge{
 		Gateway: gateway,
-		Path:    api.PathMCP,
 		Out:     c.Out,
 	}
 	if m.Bag != "" {

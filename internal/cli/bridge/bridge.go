@@ -6,6 +6,7 @@ package bridge
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,7 +43,7 @@ var (
 // A Bridge passes messages between one client and a gateway.
 type Bridge struct {
 	Gateway *client.Client
-	Path    string // of the gateway's MCP server
+	Path    string // of the gateway's MCP server; empty: api.PathMCP
 	// Revive starts the gateway if it is down, and returns once it serves. Nil: the Bridge waits
 	// for somebody else to start it.
 	Revive func(context.Context) error
@@ -68,6 +69,7 @@ type session struct {
 // are under way when in ends have a few seconds more. A goroutine reads in as long as in is open.
 func (b *Bridge) Run(ctx context.Context, in io.Reader) error {
 	b.pending = map[string]*request{}
+	b.Path = cmp.Or(b.Path, api.PathMCP)
 	ctx, b.end = context.WithCancelCause(ctx)
 	defer b.end(nil)
 	lines, over := make(chan []byte), make(chan error, 1)

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,7 +16,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/testkit/check"
 )
@@ -39,7 +37,6 @@ func converse(t *testing.T, b *Bridge) *conversation {
 	r, out := io.Pipe()
 	c := &conversation{t, w, make(chan string, 100), make(chan error, 1)}
 	b.Out = out
-	b.Path = cmp.Or(b.Path, api.PathMCP)
 	go func() {
 		c.end <- b.Run(t.Context(), in)
 		_ = out.Close()
@@ -295,7 +292,7 @@ func TestClientLeaves(t *testing.T) {
 	t.Parallel()
 	in, w := io.Pipe()
 	defer func() { _ = w.Close() }()
-	b := &Bridge{Path: api.PathMCP, Gateway: gateway(t, stream(done)), Out: broken{}}
+	b := &Bridge{Gateway: gateway(t, stream(done)), Out: broken{}}
 	end := make(chan error, 1)
 	go func() { end <- b.Run(t.Context(), in) }()
 	_, err := io.WriteString(w, list+"\n")
