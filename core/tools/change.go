@@ -9,6 +9,16 @@ import (
 	"bareclaw/core"
 )
 
+// tell calls Options.Changed with each tool that has changed since before. The caller holds the lock.
+func (r *Registry) tell(before map[string]Tool) {
+	if r.onChange == nil {
+		return
+	}
+	for _, u := range changes(before, r.catalog.tools, r.version) {
+		r.onChange(u)
+	}
+}
+
 // changes returns an update for each tool that has appeared, changed or gone, sorted by name. version is that
 // of the registry with the tools after the change.
 func changes(before, after map[string]Tool, version int64) []core.Update {

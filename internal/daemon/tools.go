@@ -18,6 +18,7 @@ import (
 	"bareclaw/core/settings"
 	"bareclaw/core/tools"
 	"bareclaw/core/tools/gateway"
+	"bareclaw/core/tools/intent"
 	"bareclaw/internal/buildinfo"
 	"bareclaw/mcp"
 	"bareclaw/mcp/mounts"
@@ -34,6 +35,7 @@ type toolsPart struct {
 	mounts   *mounts.Mounts
 	registry *tools.Registry
 	server   *mcp.Server
+	bags     *mcp.Bags
 	hosts    *sessionhost.Hosts // whose sessions hear of changed tools
 	calls    *prometheus.HistogramVec
 }
@@ -51,6 +53,7 @@ func newTools(e *engine, scheduler *schedule.Scheduler, table *commands.Table, r
 	})
 	sources := []tools.Source{
 		tools.Dispatchers(),
+		intent.Source(),
 		gateway.Source(gateway.Options{
 			Channels:      e.manager.Directory,
 			Submit:        e.manager.Submit,
@@ -89,6 +92,7 @@ func newTools(e *engine, scheduler *schedule.Scheduler, table *commands.Table, r
 		Policy:  toolPolicy{e.manager.ChannelSettings},
 		Asker:   e.manager.Decider,
 		Records: e.manager.Adapters,
+		Bags:    t.mounts.Bags,
 		Ended: func(c tools.CallEnd) {
 			t.calls.WithLabelValues(c.Source, c.Mount, string(c.Outcome)).Observe(c.Took.Seconds())
 		},
@@ -99,13 +103,15 @@ func newTools(e *engine, scheduler *schedule.Scheduler, table *commands.Table, r
 	}
 	t.mounts.Load(t.life)
 	close(mounted)
-	t.server = mcp.New(mcp.Options{
+	served := mcp.Options{
 		Registry: t.registry,
-		Commands: table,
 		Name:     mcp.Name,
 		Version:  buildinfo.Version(),
 		Log:      t.log,
-	})
+	}
+	t.bags = mcp.NewBags(served) // without prompts: a bag is of tools alone
+	served.Commands = table
+	t.server = mcp.New(served)
 	return t, nil
 }
 
@@ -122,6 +128,7 @@ func (t *toolsPart) part() part {
 		metrics: []prometheus.Collector{t.calls, metrics.Func(t.writeMetrics)},
 		mounts: []httpapi.Mount{
 			{Routes: api.MCPRoutes(), Handler: t.server.Handler(), IsStream: mcp.IsStream},
+			{Routes: api.BagRoutes(), Handler: t.bags, Strip: api.PathBags, IsStream: mcp.IsStream},
 			{Routes: api.ToolHostRoutes(), Handler: t.keeper.Handler(t.registry), Strip: api.PathToolHost},
 		},
 		commands: []commands.Command{commands.ToolsCommand(t.registry)},
@@ -169,8 +176,9 @@ func (t *toolsPart) follow(ctx context.Context) {
 	}
 }
 
-// publish gives the session hosts their answers.
+// publish offers the tools to clients of bags, and gives the session hosts their answers.
 func (t *toolsPart) publish() error {
+	t.bags.Offer()
 	err := t.hosts.OfferTools()
 	if err != nil {
 		t.log.Error("sessions do not hear of changed tools", "err", err)

@@ -235,6 +235,7 @@ func (r *Mounts) mountAll(ctx context.Context, file *File) {
 	r.bags = file.Bags()
 	r.problem = ""
 	r.mu.Unlock()
+	r.BagsChanged()
 	for name, old := range before {
 		if next[name] != old {
 			old.retire()
@@ -330,19 +331,11 @@ func (r *Mounts) WhyMissing(name string) string {
 	return ""
 }
 
-// Bag returns the patterns of a bag of the file, and reports whether there is one.
-func (r *Mounts) Bag(name string) (patterns []string, ok bool) {
+// Bags returns the patterns of the file's bags, by their names. The caller must not change them.
+func (r *Mounts) Bags() map[string][]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	patterns, ok = r.bags[name]
-	return patterns, ok
-}
-
-// Bags returns the names of the file's bags, sorted.
-func (r *Mounts) Bags() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Sorted(maps.Keys(r.bags))
+	return r.bags
 }
 
 var _ tools.LateSource = (*Mounts)(nil)
