@@ -421,7 +421,7 @@ func (m *mount) retire() {
 	defer m.mu.Unlock()
 	m.retired = true
 	for _, i := range m.instances {
-		if i.users == 0 {
+		if i.users == 0 { // the others end with their last user
 			m.end(i)
 		}
 	}

@@ -94,7 +94,7 @@ func refused(t *tools.Tool) error {
 func (m *mount) ask(listed *tools.Tool) tools.Ask {
 	before, changed := m.listing().Before[listed.Name]
 	switch {
-	case changed:
+	case changed: // whatever the file allows
 		return tools.Ask{Needed: true, Why: changeOf(&before, listed)}
 	case m.server.Allows(listed.Name, listed.Annotations.ReadOnly):
 		return tools.Ask{}
