@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -23,6 +24,10 @@ import (
 // TestMain makes the test binary the server that the benchmark starts, and
 // that server's hosts.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == mountedRole {
+		_ = serveMounted(context.Background()) // until its input ends
+		return
+	}
 	if os.Getenv(markName) == "" {
 		os.Exit(m.Run())
 	}
@@ -49,8 +54,12 @@ func serve() error {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
+	mountedNames := ""
+	for n := range mountedServers {
+		mountedNames += fmt.Sprintf(`,{"name":"server_%d_echo_0","inputSchema":{"type":"object"}}`, n)
+	}
 	mcp := func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"created, restarted"}],"structuredContent":{"pid":%d},"tools":[{"name":"channel_list","inputSchema":{"type":"object"}},{"name":"hello_world","inputSchema":{"type":"object"}}]}}`, os.Getpid())
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"created, restarted"}],"structuredContent":{"pid":%d},"tools":[{"name":"channel_list","inputSchema":{"type":"object"}},{"name":"hello_world","inputSchema":{"type":"object"}}%s]}}`, os.Getpid(), mountedNames)
 	}
 	mux.HandleFunc("POST /mcp", mcp)
 	mux.HandleFunc("POST /mcp/bags/{bag}", mcp)

@@ -43,6 +43,7 @@ func scenarios() []scenario {
 		{name: "known", run: reclaimed(knownChannels)},
 		{name: "tools", run: onlyOurs(toolRequests)},
 		{name: "bags", run: onlyOurs(bagRequests)},
+		{name: "mounts", run: onlyOurs(served(instant, mountRequests))},
 		{name: "toolhost", run: onlyOurs(served(instant, toolHost))},
 		{name: "chats", run: onlyOurs(withBot(instant, chats))},
 		{name: "chatcalls", run: onlyOurs(withBot(scripted, chatCalls))},

@@ -342,7 +342,7 @@ func (m *mount) awaitEnd(i *instance) {
 func (m *mount) relist(ctx context.Context, i *instance) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, relistTimeout, fmt.Errorf("it did not answer within %s", relistTimeout))
 	defer cancel()
-	listed, err := list(ctx, i.link.session)
+	listed, err := listOf(ctx, i.link.session)
 	if err != nil {
 		return i.link.explain(ctx, err)
 	}

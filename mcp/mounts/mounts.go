@@ -32,6 +32,8 @@ const (
 	missingLooks = 3
 	// learning bounds how many servers are started at once to learn their tools.
 	learning = 2
+	// learningPatience is how long the next one waits for a server that has not told its tools.
+	learningPatience = 3 * time.Second
 	// sweepEvery is the time between two removals of old files.
 	sweepEvery = 6 * time.Hour
 	// endGrace is how long servers may take to end with the gateway.
@@ -285,10 +287,13 @@ func (r *Mounts) learnOne(m *mount) {
 	defer m.learningDone()
 	select {
 	case r.starts <- struct{}{}:
-		defer func() { <-r.starts }()
 	case <-r.life.Done():
 		return
 	}
+	leave := sync.OnceFunc(func() { <-r.starts })
+	defer leave()
+	slow := time.AfterFunc(learningPatience, leave) // a server that hangs delays nobody
+	defer slow.Stop()
 	i, err := m.acquire(r.life, "")
 	if err != nil {
 		return // it is told, and tried again
