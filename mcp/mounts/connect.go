@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"mime"
 	"net/http"
 	"net/url"
@@ -21,9 +20,8 @@ var errLogin = errors.New("the server wants a login (OAuth), which the gateway d
 
 // connect begins a session with a server over a transport. changed is called when the server says that its
 // tools have changed; it must not block.
-func connect(ctx context.Context, transport sdk.Transport, log *slog.Logger, changed func()) (*sdk.ClientSession, error) {
+func connect(ctx context.Context, transport sdk.Transport, changed func()) (*sdk.ClientSession, error) {
 	client := sdk.NewClient(&sdk.Implementation{Name: "bareclaw", Version: buildinfo.Version()}, &sdk.ClientOptions{
-		Logger:                 log,
 		Capabilities:           &sdk.ClientCapabilities{}, // neither sampling, nor roots, nor elicitation
 		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { changed() },

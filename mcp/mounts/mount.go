@@ -114,6 +114,14 @@ func (m *mount) whyUnknown() string {
 	return fmt.Sprintf("The mounted server %s is being started: call the tool again in a moment.", m.server.Name)
 }
 
+// forgive lets the next start be tried at once.
+func (m *mount) forgive() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pauses.Reset()
+	m.notBefore = time.Time{}
+}
+
 func (m *mount) countCall() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,7 +159,7 @@ func (m *mount) call(ctx context.Context, channel core.ChannelKey, name string, 
 			return nil, err
 		}
 		bounded, cancel := context.WithTimeoutCause(ctx, m.server.CallTimeout(), fmt.Errorf("%s did not answer within %s", m.server.Name, m.server.CallTimeout()))
-		result, err := i.call(bounded, name, args)
+		result, err := i.link.call(bounded, name, args)
 		cause := context.Cause(bounded)
 		cancel()
 		state := works
@@ -161,7 +169,7 @@ func (m *mount) call(ctx context.Context, channel core.ChannelKey, name string, 
 			state = silent
 		default:
 			state = broken
-			err = i.explain(ctx, err)
+			err = i.link.explain(ctx, err)
 		}
 		m.release(i, state)
 		switch {
@@ -249,7 +257,6 @@ func (m *mount) begin(key core.ChannelKey) *instance {
 	i := &instance{
 		caller:  key,
 		began:   time.Now(),
-		says:    &stderrLog{log: m.log},
 		ready:   make(chan struct{}),
 		changed: wait.NewSignal(),
 		told:    make(chan struct{}),
@@ -262,9 +269,7 @@ func (m *mount) begin(key core.ChannelKey) *instance {
 
 // run starts the server of an instance, and ends it when the session is over.
 func (m *mount) run(i *instance) {
-	ctx, cancel := context.WithTimeoutCause(m.room.life, startTimeout, fmt.Errorf("it did not answer within %s", startTimeout))
-	err := guard.Do(m.log, "starting a mounted server", func() error { return i.open(ctx, m) })
-	cancel()
+	err := guard.Do(m.log, "starting a mounted server", func() error { return m.open(i) })
 	m.mu.Lock()
 	if err == nil {
 		m.pauses.Reset()
@@ -281,30 +286,48 @@ func (m *mount) run(i *instance) {
 	}
 	m.mu.Unlock()
 	close(i.ready)
-	if err == nil {
-		m.awaitEnd(i)
+	if err != nil {
+		return
 	}
+	m.awaitEnd(i)
 	m.mu.Lock()
 	m.drop(i)
 	m.mu.Unlock()
-	i.close(m.room.endContext())
+	ctx, cancel := m.room.endContext()
+	defer cancel()
+	i.link.close(ctx)
+}
+
+// open begins the session of an instance.
+func (m *mount) open(i *instance) error {
+	ctx, cancel := context.WithTimeoutCause(m.room.life, startTimeout, fmt.Errorf("it did not answer within %s", startTimeout))
+	defer cancel()
+	l, listed, err := dial(ctx, &m.server, m.room.dir, m.room.nextMark(), m.log, i.changed.Send)
+	if err != nil {
+		return err
+	}
+	i.link = l
+	m.learned(listed)
+	return nil
 }
 
 // awaitEnd returns when the session has ended, or the gateway does.
 func (m *mount) awaitEnd(i *instance) {
 	ended := make(chan struct{})
 	go func() { // ends when the session is closed
-		_ = i.session.Wait()
+		_ = i.link.session.Wait()
 		close(ended)
 	}()
 	var exited chan struct{}
-	if i.process != nil {
-		exited = i.process.exited
+	if i.link.process != nil {
+		exited = i.link.process.exited
 	}
 	for {
 		select {
 		case <-i.changed:
-			m.relist(i)
+			if err := m.relist(m.room.life, i); err != nil {
+				m.log.Warn("the mounted server has changed its tools, and does not list them", "err", err)
+			}
 			continue
 		case <-ended:
 		case <-exited:
@@ -316,15 +339,15 @@ func (m *mount) awaitEnd(i *instance) {
 }
 
 // relist learns the tools of a server that has changed them.
-func (m *mount) relist(i *instance) {
-	ctx, cancel := context.WithTimeout(m.room.life, relistTimeout)
+func (m *mount) relist(ctx context.Context, i *instance) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, relistTimeout, fmt.Errorf("it did not answer within %s", relistTimeout))
 	defer cancel()
-	listed, err := list(ctx, i.session)
+	listed, err := list(ctx, i.link.session)
 	if err != nil {
-		m.log.Warn("the mounted server has changed its tools, and does not list them", "err", err)
-		return
+		return i.link.explain(ctx, err)
 	}
 	m.learned(listed)
+	return nil
 }
 
 // fail notes that a start has failed; mu is held.

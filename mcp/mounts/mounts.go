@@ -58,7 +58,6 @@ type Mounts struct {
 	life    context.Context
 	records Records
 	log     *slog.Logger
-	sdkLog  *slog.Logger
 	results *resultStore
 	mark    procmark.Mark
 	number  atomic.Int64   // of servers that were started
@@ -91,7 +90,6 @@ func New(o Options) *Mounts {
 		life:    o.Life,
 		records: o.Records,
 		log:     o.Log,
-		sdkLog:  slog.New(slog.DiscardHandler),
 		results: &resultStore{dir: filepath.Join(dir, "results"), log: o.Log},
 		mark:    procmark.Of(dir, pid, start),
 		starts:  make(chan struct{}, learning),
@@ -103,18 +101,14 @@ func New(o Options) *Mounts {
 // nextMark returns the mark of the next server that is started.
 func (r *Mounts) nextMark() string { return r.mark.Numbered(int(r.number.Add(1))) }
 
-// lookup returns a variable of the gateway's environment.
-func (r *Mounts) lookup(name string) (value string, ok bool) { return os.LookupEnv(name) }
-
-// endContext ends when the servers must have ended: soon after the gateway has, else not.
-func (r *Mounts) endContext() context.Context {
+// endContext returns a context that ends when a server may take no more time to end: soon after the gateway has
+// ended, else not.
+func (r *Mounts) endContext() (context.Context, context.CancelFunc) {
 	ctx := context.WithoutCancel(r.life)
 	if r.life.Err() == nil {
-		return ctx
+		return context.WithCancel(ctx)
 	}
-	bounded, cancel := context.WithTimeout(ctx, endGrace)
-	context.AfterFunc(bounded, cancel)
-	return bounded
+	return context.WithTimeout(ctx, endGrace)
 }
 
 // Load mounts the servers of the file, and offers what they have listed before. It starts none. A registry

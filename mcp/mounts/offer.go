@@ -3,6 +3,7 @@ package mounts
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ func (m *mount) tools() (fit []tools.Tool, unfit []string) {
 		t := m.tool(&known.Tools[i])
 		err := t.Check()
 		if err == nil {
-			err = m.room.refused(&t)
+			err = refused(&t)
 		}
 		if err != nil {
 			unfit = append(unfit, mdtext.Brief(err.Error(), maxShown))
@@ -77,8 +78,8 @@ func describe(server, description string) string {
 }
 
 // refused returns why a client of MCP could not use a tool; nil if it can.
-func (r *Mounts) refused(t *tools.Tool) error {
-	err := guard.Do(r.sdkLog, "checking a tool", func() error {
+func refused(t *tools.Tool) error {
+	err := guard.Do(slog.New(slog.DiscardHandler), "checking a tool", func() error {
 		server := sdk.NewServer(&sdk.Implementation{Name: "check"}, nil)
 		server.AddTool(&sdk.Tool{Name: t.Name, InputSchema: t.Input}, nil)
 		return nil

@@ -128,9 +128,9 @@ func (i *instance) status() InstanceStatus {
 	}
 	select {
 	case <-i.ready:
-		if i.process != nil {
-			s.PID = i.process.cmd.Process.Pid
-			s.Mark = i.process.mark
+		if i.link != nil && i.link.process != nil {
+			s.PID = i.link.process.cmd.Process.Pid
+			s.Mark = i.link.process.mark
 		}
 	default: // it starts
 	}

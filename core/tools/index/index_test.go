@@ -96,6 +96,27 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// TestQueriesAreSentences holds that a sentence is looked for by the words in it that say something.
+func TestQueriesAreSentences(t *testing.T) {
+	t.Parallel()
+	chatter := Document{Name: "chatter", Description: "Ask what the server's state is, why it's so, and don't do it"}
+	x := newIndex(t, compareJSON, chatter)
+	for query, want := range map[string]string{
+		"what's json?":          "json_diff",
+		"What’s it, json":       "json_diff",
+		"don't you have json":   "json_diff",
+		"is it (json) or what?": "json_diff",
+		"JSON's mode":           "json_diff",
+		"what is it?":           "chatter",
+		"'s":                    "chatter",
+		"servers' state":        "chatter",
+	} {
+		if got := namesOf(t, x, query); got != want {
+			t.Errorf("%q finds %q, want %q", query, got, want)
+		}
+	}
+}
+
 // TestQueriesAreWords holds that the syntax of FTS5 means nothing in a query.
 func TestQueriesAreWords(t *testing.T) {
 	t.Parallel()
@@ -280,7 +301,7 @@ func TestConcurrentUse(t *testing.T) {
 }
 
 func FuzzSearch(f *testing.F) {
-	for _, query := range []string{"json", `"json" OR name:x*`, "NEAR(a b, 2)", "\x00", "jsonDiff é 数据 ½ e\u0301", "\u0301 A A", "\u200b", strings.Repeat("a ", 2000)} {
+	for _, query := range []string{"json", `"json" OR name:x*`, "NEAR(a b, 2)", "\x00", "jsonDiff é 数据 ½ e\u0301", "\u0301 A A", "\u200b", "what's 's don’t", "\u0301's", strings.Repeat("a ", 2000)} {
 		f.Add(query)
 	}
 	x := newIndex(f, compareJSON, getPullRequest, takeScreenshot)

@@ -101,19 +101,40 @@ func exactly(term string) string { return `"` + term + `"` }
 func beginning(term string) string { return exactly(term) + "*" }
 
 // fillers are words that say nothing of a tool, with spaces around them.
-const fillers = " a all an and any are as at be by can could do does for from has have how i if in is it its me my need of on or " +
+const fillers = " a all an and any are as at be by can can't could do does doesn't don't for from has have how i if in is it its me my need of on or " +
 	"our please should so some that the their them there these they this to up us use want was we what when where which will with would you your "
 
 // meaningful returns what stands between the spaces of a query, without fillers, unless it has nothing else.
 func meaningful(query string) []string {
 	isFiller := func(chunk string) bool { return strings.Contains(fillers, " "+strings.ToLower(chunk)+" ") }
-	hasNone := func(chunk string) bool { return len(wordsOf(chunk)) == 0 }
-	chunks := slices.DeleteFunc(strings.Fields(cut(query, maxQuery)), hasNone)
+	var chunks []string
+	for _, chunk := range strings.Fields(cut(query, maxQuery)) {
+		if len(wordsOf(chunk)) > 0 {
+			chunks = append(chunks, trim(chunk))
+		}
+	}
 	left := slices.DeleteFunc(slices.Clone(chunks), isFiller)
 	if len(left) == 0 {
 		return chunks
 	}
 	return left
+}
+
+// contractions are what follows the first word of a contraction, or of a genitive.
+var contractions = []string{"'d", "'ll", "'m", "'re", "'s", "'ve"}
+
+// trim returns a text with words without the punctuation around it, and without the end of a contraction:
+// what of "what's?".
+func trim(chunk string) string {
+	chunk = strings.TrimFunc(chunk, func(r rune) bool { return !isWord(r) })
+	chunk = strings.ReplaceAll(chunk, "’", "'")
+	for _, end := range contractions {
+		begin := len(chunk) - len(end)
+		if begin > 0 && strings.EqualFold(chunk[begin:], end) && len(wordsOf(chunk[:begin])) > 0 {
+			return chunk[:begin]
+		}
+	}
+	return chunk
 }
 
 // phrasesOf returns what a search looks for that has text without spaces: json_diff and jsonDiff are the

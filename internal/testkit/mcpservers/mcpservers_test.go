@@ -1,6 +1,7 @@
 package mcpservers
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -28,10 +29,10 @@ func connect(t *testing.T, transport mcp.Transport) *mcp.ClientSession {
 	return session
 }
 
-// stdio returns the transport of a server's command.
+// stdio returns the transport of a server's command, which ends when its session is closed.
 func stdio(t *testing.T, s Server) mcp.Transport {
 	t.Helper()
-	return &mcp.CommandTransport{Command: s.Cmd(t.Context(), t)}
+	return &mcp.CommandTransport{Command: s.Cmd(context.WithoutCancel(t.Context()), t)}
 }
 
 // toolsOf returns the tools that a server lists, in its order.
