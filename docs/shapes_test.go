@@ -22,6 +22,7 @@ var shapes = map[string]any{
 	"Prompt": api.Prompt{}, "Message": api.Message{}, "Accepted": api.Accepted{}, "Trace": api.Trace{}, "Delivery": api.Delivery{},
 	"Queued": api.Queued{}, "Started": api.Started{}, "Notice": api.Notice{}, "Background": api.Background{}, "Ending": api.Ending{},
 	"ChannelStatus": api.Channel{}, "Rule": api.Rule{}, "Approval": api.Approval{}, "Schedule": api.Schedule{}, "Occurrence": api.Occurrence{},
+	"Mount":   api.Mount{},
 	"Upgrade": api.Upgrade{}, "Health": api.Health{}, "Error": api.Error{},
 	"ToolHostHealth": toolhost.Health{}, "ToolHostTool": toolhost.Tool{}, "ToolHostCall": toolhost.CallRequest{}, "ToolHostResult": toolhost.CallResult{},
 	"ToolHostReloaded": toolhost.Reloaded{}, "ToolHostDone": toolhost.Done{},

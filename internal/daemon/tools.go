@@ -80,7 +80,9 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 		Policy:  toolPolicy{e.manager.ChannelSettings},
 		Asker:   e.manager.Decider,
 		Records: e.manager.Adapters,
-		Ended:   func(c tools.CallEnd) { t.calls.WithLabelValues(c.Source, c.Mount, string(c.Outcome)).Observe(c.Took.Seconds()) },
+		Ended: func(c tools.CallEnd) {
+			t.calls.WithLabelValues(c.Source, c.Mount, string(c.Outcome)).Observe(c.Took.Seconds())
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the tools: %w", err)
@@ -183,6 +185,7 @@ func (t *toolsPart) health(h *api.Health) {
 		}
 	}
 	h.Problems = append(h.Problems, now.Problems()...)
+	h.Problems = append(h.Problems, mountProblems(t.mounts)...)
 	for _, clash := range t.registry.Clashes() {
 		h.Problems = append(h.Problems, "Two tools have one name: "+clash.String()+".")
 	}
