@@ -17,10 +17,12 @@ type mountedServers struct{ room *mounts.Mounts }
 
 // Mounts implements [httpapi.MountedServers].
 func (s mountedServers) Mounts() api.Mounts {
+	read := s.room.FileTime() // before what it says
 	all, problem := s.room.Status()
 	shown := api.Mounts{
-		Mounts:  make([]api.Mount, 0, len(all)),
-		Problem: problem,
+		Mounts:   make([]api.Mount, 0, len(all)),
+		Problem:  problem,
+		FileTime: read,
 	}
 	for i := range all {
 		shown.Mounts = append(shown.Mounts, showMount(&all[i]))

@@ -12,6 +12,8 @@ func MountTestPath(name string) string { return PathMounts + "/" + url.PathEscap
 type Mounts struct {
 	Mounts  []Mount `json:"mounts"`  // by name
 	Problem string  `json:"problem"` // of the file; empty: it could be read
+	// FileTime is when the file was last changed that was read; zero: there was none.
+	FileTime time.Time `json:"file_time,omitzero"`
 }
 
 // Values of Mount.State.
