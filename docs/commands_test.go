@@ -16,7 +16,8 @@ import (
 // order, and the sentence below the table to what the menu has besides the commands of every chat.
 func TestCommandsAreDocumented(t *testing.T) {
 	t.Parallel()
-	everywhere, err := commands.NewTable(commands.Builtin(commands.Options{})...)
+	all := append(commands.Builtin(commands.Options{}), commands.ToolsCommand(nil))
+	everywhere, err := commands.NewTable(all...)
 	check.OK(t, err)
 	var want, ofTelegram []string
 	for _, row := range telegram.Rows(everywhere, nil) {

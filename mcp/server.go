@@ -31,9 +31,10 @@ const Name = toolset.Server
 // instructions tell a model what the server is for. claude reads at most 4,096 characters.
 const instructions = "Tools of the gateway that this conversation runs in. Search them with tool_search; call any of them with tool_call."
 
-// Options are what a server is made with. All but View are required.
+// Options are what a server is made with. All but View and Commands are required.
 type Options struct {
 	Registry *tools.Registry
+	Commands Commands // whose prompts clients over HTTP see; nil: there are no prompts
 	// View is what clients over HTTP see of the registry; the zero value is all of it. A session sees what
 	// its channel may use.
 	View    tools.View
@@ -50,6 +51,7 @@ type Server struct {
 	version string
 	log     *slog.Logger
 	sdk     *sdk.Server
+	prompts *prompts
 	changed wait.Signal // of the registry's tools; used by Offer and Follow
 	clients clients     // of requests under way
 	used    atomic.Bool // a client has come: the SDK's server, which takes much memory, knows no tools before
@@ -79,7 +81,7 @@ func New(o Options) *Server {
 		Instructions: instructions,
 		Logger:       quiet(o.Log),
 		PageSize:     maxTools,
-		// There are neither prompts nor resources. Clients that ask all the same need an answer.
+		// There are no resources. Clients that ask all the same need an answer.
 		CompletionHandler: func(context.Context, *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
 			return &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{Values: []string{}}}, nil
 		},
@@ -88,8 +90,15 @@ func New(o Options) *Server {
 		Capabilities: &sdk.ServerCapabilities{
 			Logging: &sdk.LoggingCapabilities{}, //nolint:staticcheck // deprecated since 2026-07-28, and used by older clients
 			Tools:   &sdk.ToolCapabilities{ListChanged: true},
+			Prompts: &sdk.PromptCapabilities{ListChanged: true},
 		},
 	})
+	all := o.Commands
+	if all == nil {
+		all = noCommands{}
+	}
+	s.prompts = newPrompts(all, s.sdk, o.Log)
+	s.sdk.AddReceivingMiddleware(s.prompts.serve)
 	s.sdk.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 			s.used.Store(true)

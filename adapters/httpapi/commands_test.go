@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -50,6 +51,41 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// TestPromptOfACommand: a command may answer with a text for the agent, which the client sends, and comes
+// and goes while the gateway runs.
+func TestPromptOfACommand(t *testing.T) {
+	t.Parallel()
+	var list *commands.List
+	r := newRig(t, func(o *Options) { list = o.Commands.NewList() })
+	call := func() answer {
+		return r.send("POST", "/channels/desk/commands", `{"text":"/fix-app the shop"}`)
+	}
+	r.want(call(), http.StatusNotFound, "unknown_command")
+	check.OK(t, list.Replace(commands.Command{
+		Name:   "fix-app",
+		Help:   "mend an app",
+		Access: commands.Reads,
+		Prompt: &commands.Prompt{
+			Args: []commands.Arg{{Name: "app", Required: true}},
+			Text: func(_ context.Context, c commands.Call, values map[string]string) (string, error) {
+				return "Fix " + values["app"] + " for " + string(c.Channel) + ".", nil
+			},
+		},
+	}))
+	said := r.called("desk", "/fix-app the shop")
+	if said["prompt"] != "Fix the shop for desk." || said["text"] != "" {
+		t.Errorf("the answer is %v", said)
+	}
+	if usage := r.called("desk", "/fix-app"); usage["prompt"] != nil || !strings.Contains(usage["text"].(string), "Write `/fix-app APP`.") {
+		t.Errorf("without the argument it is %v", usage)
+	}
+	if help := r.called("desk", "/help")["text"].(string); !strings.Contains(help, "/fix-app – mend an app\n") {
+		t.Errorf("the help is %q", help)
+	}
+	check.OK(t, list.Replace())
+	r.want(call(), http.StatusNotFound, "unknown_command")
+}
+
 // TestCommandsOverTheSocket: the agent's own commands reach the socket, and must not widen what the
 // agent may do, nor act where another one may do more. Each command of the gateway is called, without
 // an argument and with one.
@@ -82,6 +118,8 @@ func TestCommandsOverTheSocket(t *testing.T) {
 		"/rules remove x":    {200, refused},
 		"/why":               {200, 200},
 		"/why x":             {200, 200},
+		"/tools":             {200, 200},
+		"/tools x":           {200, 200},
 		"/help":              {200, 200},
 		"/help x":            {200, 200},
 	}

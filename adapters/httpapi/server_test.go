@@ -92,14 +92,22 @@ func (g *gateway) core() Core {
 
 // commands are those of the gateway.
 func (g *gateway) commands() *commands.Table {
-	all, err := commands.NewTable(commands.Builtin(commands.Options{
+	registry, err := tools.NewRegistry(tools.Options{
+		Log:     slog.New(slog.DiscardHandler),
+		Sources: []tools.Source{tools.Dispatchers()},
+	})
+	if err != nil {
+		panic(err) // names are unique
+	}
+	rows := commands.Builtin(commands.Options{
 		Channels: g.Directory,
 		Messages: g.Lookup,
 		Queue:    g.Manager,
 		Sessions: g.Manager,
 		Settings: g.ChannelSettings,
 		Models:   []string{"opus"},
-	})...)
+	})
+	all, err := commands.NewTable(append(rows, commands.ToolsCommand(registry))...)
 	if err != nil {
 		panic(err) // names are unique
 	}

@@ -239,7 +239,7 @@ func (a *Adapter) run(ctx context.Context) error {
 	}
 	a.commands.ReportRestart(ctx)
 	a.approvals.AskPending(ctx)
-	a.env.Work.Go(a.commands.RegisterMenu)
+	a.env.Work.Go(a.commands.KeepMenu)
 	a.env.Work.Go(a.pruneRecords)
 	a.env.Work.Go(func(ctx context.Context) { a.files.Prune(ctx, a.o.MediaMaxAge) })
 	a.poller.poll(ctx)

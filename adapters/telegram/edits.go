@@ -66,6 +66,7 @@ func (v *receiver) editedContent(ctx context.Context, to chats.Address, link rec
 	if (m.MediaGroupID != "" || link.Part) && old.ID != "" {
 		return recaption(old.Content, link.Caption, v.reader.Text(m)), nil
 	}
+	m = v.commands.Prompted(ctx, to, m)
 	b, err := v.reader.Read(ctx, to, []*models.Message{m})
 	if b.Empty {
 		return core.Content{}, err

@@ -1,13 +1,12 @@
 // Package commands has what people can ask of the gateway itself by a word with a slash, such as
-// /queue. A [Table] is made of values: those of [Builtin], and those that other rooms add. Adapters
-// look a command up, check who may call it, and show its note: a text and choices, each of which is
-// a command again.
+// /queue. A [Table] is made of values: those of [Builtin], and those that other rooms add, at the start or
+// by a [List]. Adapters look a command up, check who may call it, and show its note: a text and choices,
+// each of which is a command again. A command with a [Prompt] returns a text for the agent instead.
 package commands
 
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"bareclaw/core"
@@ -44,8 +43,8 @@ type Note struct {
 	Text    string // Markdown
 	Choices []Choice
 	Columns int // choices that belong in a row; 0 means 1
-	// Prompt is a text for the agent, which the adapter submits in the place of the command. A note
-	// with a prompt has nothing else.
+	// Prompt is the text of a command's Prompt, which the adapter submits in the place of the command. A
+	// note with a prompt has nothing else.
 	Prompt string
 }
 
@@ -85,14 +84,16 @@ func (f *Failure) Unwrap() error { return f.Err }
 
 // A Command is a row of the table.
 type Command struct {
-	Name   string // without the slash, in lower case
-	Help   string // what the command does, in a few words
+	Name   string // without the slash: a lower-case letter, then more of these, digits, _ and -; at most MaxName
+	Help   string // what the command does, in a few words without Markdown
 	Access Access // who may make the calls that Run answers; Reads if Run is nil
 	// Show answers a call without an argument, and only reads. Nil: Run answers.
 	Show Func
 	// Run answers a call with an argument. A crash may repeat a call whose note was not recorded.
 	// Nil: Show answers.
 	Run Func
+	// Prompt answers all calls with a text for the agent, which only reads. Nil: Show or Run answers.
+	Prompt *Prompt
 }
 
 // shows reports whether Show answers a call with an argument, else Run does.
@@ -106,6 +107,10 @@ func (c *Command) shows(arg string) bool {
 // check returns an error for a row that cannot mean what it says.
 func (c *Command) check() error {
 	switch {
+	case !isName(c.Name):
+		return fmt.Errorf("the command /%.60s has no name that people can write: a lower-case letter, then more of these, digits, _ and -", c.Name)
+	case c.Prompt != nil:
+		return c.checkPrompt()
 	case c.Show == nil && c.Run == nil:
 		return fmt.Errorf("the command /%s answers no call: set Show or Run", c.Name)
 	case c.Access < Reads || c.Access > Widens:
@@ -114,6 +119,31 @@ func (c *Command) check() error {
 		return fmt.Errorf("the command /%s has only Show, which everybody may call who may read: set Access to Reads, or Run in place of Show", c.Name)
 	}
 	return nil
+}
+
+func (c *Command) checkPrompt() error {
+	if c.Show != nil || c.Run != nil {
+		return fmt.Errorf("the command /%s has a prompt, which answers all calls: leave Show and Run out", c.Name)
+	}
+	if c.Access != Reads {
+		return fmt.Errorf("the command /%s has a prompt, which only reads: set Access to Reads", c.Name)
+	}
+	if err := c.Prompt.check(); err != nil {
+		return fmt.Errorf("the command /%s %w", c.Name, err)
+	}
+	return nil
+}
+
+// MaxName is the length of the longest name of a command, in bytes.
+const MaxName = 50
+
+// isName reports whether a command, or an argument of a prompt, may have the name.
+func isName(name string) bool {
+	if name == "" || name[0] < 'a' || name[0] > 'z' {
+		return false
+	}
+	unfit := func(r rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789_-", r) }
+	return len(name) <= MaxName && !strings.ContainsFunc(name, unfit)
 }
 
 // AccessOf says who may call the command with an argument.
@@ -126,67 +156,13 @@ func (c *Command) AccessOf(arg string) Access {
 
 // Answer answers a call. Answer may block as long as stopping a turn takes.
 func (c *Command) Answer(ctx context.Context, call Call) (Note, error) {
+	if c.Prompt != nil {
+		return c.prompt(ctx, call)
+	}
 	if c.shows(call.Arg) {
 		return c.Show(ctx, call)
 	}
 	return c.Run(ctx, call)
-}
-
-// A Table has the commands of the gateway. A table does not change.
-type Table struct{ all []Command }
-
-// NewTable returns the table of commands, with /help as the last one. NewTable refuses two commands
-// of one name, a command without Show and Run, and an access that is none or would not count.
-func NewTable(all ...Command) (*Table, error) {
-	t := &Table{}
-	help := Command{
-		Name:   "help",
-		Help:   "what you can do here",
-		Access: Reads,
-		Show:   t.help,
-	}
-	t.all = append(slices.Clone(all), help)
-	for i := range t.all {
-		c := &t.all[i]
-		first, _ := t.Find(c.Name)
-		if first != c {
-			return nil, fmt.Errorf("the command /%s is defined twice", c.Name)
-		}
-		if err := c.check(); err != nil {
-			return nil, err
-		}
-	}
-	return t, nil
-}
-
-// All returns the commands in the order of menus, to be treated as read-only.
-func (t *Table) All() []Command { return t.all }
-
-// Find returns the command with a name, whose letters may be of either case.
-func (t *Table) Find(name string) (*Command, bool) {
-	for i := range t.all {
-		c := &t.all[i]
-		if strings.EqualFold(c.Name, name) {
-			return c, true
-		}
-	}
-	return nil, false
-}
-
-func (t *Table) help(context.Context, Call) (Note, error) {
-	return Note{Text: Help(t.all)}, nil
-}
-
-// Help returns the text of /help for commands.
-func Help(all []Command) string {
-	var b strings.Builder
-	b.WriteString("Write to Claude as you would to a person. The gateway's own commands:\n\n")
-	for i := range all {
-		c := &all[i]
-		b.WriteString("/" + c.Name + " – " + c.Help + "\n")
-	}
-	b.WriteString("\nEvery other command, such as /compact, goes to Claude.")
-	return b.String()
 }
 
 // Parse returns the name and the argument of a text that begins with a slash. Whether there is such

@@ -72,14 +72,15 @@ func (g *gateway) RemoveRule(context.Context, core.ChannelKey, string) error { r
 func table(t *testing.T) *Table {
 	t.Helper()
 	g := &gateway{own: core.Settings{Rules: []core.Rule{{ID: id, Rule: "Read"}}}}
-	all, err := NewTable(Builtin(Options{
+	rows := Builtin(Options{
 		Channels: g,
 		Messages: g,
 		Queue:    g,
 		Sessions: g,
 		Settings: g,
 		Models:   []string{"opus", "fable"},
-	})...)
+	})
+	all, err := NewTable(append(rows, ToolsCommand(newRegistry(t)))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,6 +148,8 @@ func TestChoicesAreCommands(t *testing.T) {
 		"/rules remove " + id:     1,
 		"/why":                    0,
 		"/why " + id:              0,
+		"/tools":                  0,
+		"/tools clock":            0,
 		"/help":                   0,
 	}
 	wantOfAll(t, all, offered)
@@ -187,6 +190,8 @@ func TestAccess(t *testing.T) {
 		"/rules remove " + id:      Acts,
 		"/why":                     Reads,
 		"/why 1234":                Reads,
+		"/tools":                   Reads,
+		"/tools clock":             Reads,
 		"/help":                    Reads,
 	}
 	wantOfAll(t, all, accesses)
@@ -244,6 +249,7 @@ func TestParse(t *testing.T) {
 func TestBadRows(t *testing.T) {
 	t.Parallel()
 	answer := func(context.Context, Call) (Note, error) { return Note{}, nil }
+	text := func(context.Context, Call, map[string]string) (string, error) { return "Do it.", nil }
 	for want, c := range map[string]Command{
 		"the command /help is defined twice": {
 			Name:   "help",
@@ -262,6 +268,51 @@ func TestBadRows(t *testing.T) {
 			Name:   "ignored",
 			Access: Acts,
 			Show:   answer,
+		},
+		"the command /Big has no name that people can write: a lower-case letter, then more of these, digits, _ and -": {
+			Name:   "Big",
+			Access: Reads,
+			Show:   answer,
+		},
+		"the command /both has a prompt, which answers all calls: leave Show and Run out": {
+			Name:   "both",
+			Access: Reads,
+			Show:   answer,
+			Prompt: &Prompt{Text: text},
+		},
+		"the command /acts has a prompt, which only reads: set Access to Reads": {
+			Name:   "acts",
+			Access: Acts,
+			Prompt: &Prompt{Text: text},
+		},
+		"the command /mute has a prompt without Text": {
+			Name:   "mute",
+			Access: Reads,
+			Prompt: &Prompt{},
+		},
+		"the command /late requires the argument b behind one that it does not require": {
+			Name:   "late",
+			Access: Reads,
+			Prompt: &Prompt{
+				Args: []Arg{{Name: "a"}, {Name: "b", Required: true}},
+				Text: text,
+			},
+		},
+		"the command /twice has two arguments a": {
+			Name:   "twice",
+			Access: Reads,
+			Prompt: &Prompt{
+				Args: []Arg{{Name: "a"}, {Name: "a"}},
+				Text: text,
+			},
+		},
+		`the command /odd has the argument "A B": a name is a lower-case letter, then more of these, digits, _ and -`: {
+			Name:   "odd",
+			Access: Reads,
+			Prompt: &Prompt{
+				Args: []Arg{{Name: "A B"}},
+				Text: text,
+			},
 		},
 	} {
 		if _, err := NewTable(c); err == nil || err.Error() != want {

@@ -81,11 +81,11 @@ func (g *gate) questionOf(ctx context.Context, t *Tool, c *Call) (q question, mu
 	if errors.As(err, &reach) {
 		return question{why: reach.why, refusal: err}, true, nil
 	}
-	if err != nil || t.Asks == nil {
+	if err != nil {
 		return q, false, err
 	}
-	ask := t.Asks()
-	if !ask.Needed || core.AsksNever(g.policy.Mode(c.Channel)) || ask.Always && g.policy.HasRule(c.Channel, toolset.Prefix+t.Name) {
+	ask := g.askOf(c.Channel, t)
+	if !ask.Needed {
 		return q, false, nil
 	}
 	return question{
@@ -94,6 +94,22 @@ func (g *gate) questionOf(ctx context.Context, t *Tool, c *Call) (q question, mu
 		refusal: fmt.Errorf("%s is refused: a person must allow it, and nobody can be asked here. It can be called from a chat whose people "+
 			"are asked about permissions", t.Name),
 	}, true, nil
+}
+
+// AskOf returns whether a person must allow each call of a tool on a channel now. What a call reaches may
+// be another reason to ask.
+func (r *Registry) AskOf(channel core.ChannelKey, t *Tool) Ask { return r.gate.askOf(channel, t) }
+
+// askOf is AskOf.
+func (g *gate) askOf(channel core.ChannelKey, t *Tool) Ask {
+	if t.Asks == nil {
+		return Ask{}
+	}
+	ask := t.Asks()
+	if !ask.Needed || core.AsksNever(g.policy.Mode(channel)) || ask.Always && g.policy.HasRule(channel, toolset.Prefix+t.Name) {
+		return Ask{}
+	}
+	return ask
 }
 
 // allow makes the call what a person has allowed.

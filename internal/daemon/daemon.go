@@ -305,11 +305,14 @@ func (d *daemon) open() error {
 		d.parts = append(d.parts, a.part())
 	}
 	scheduler := newScheduler(d.engine, people)
-	hands, err := newTools(d.engine, scheduler, d.restarts.requestBy)
+	hands, err := newTools(d.engine, scheduler, table, d.restarts.requestBy)
 	if err != nil {
 		return err
 	}
 	d.parts = append(d.parts, hands.part())
+	if err := table.NewList().Replace(d.parts.commands()...); err != nil {
+		return err
+	}
 	if err := d.engine.recover(hands.server); err != nil {
 		return err
 	}
@@ -342,6 +345,7 @@ func (d *daemon) open() error {
 	}, d.sockets)
 	d.parts = append(d.parts, d.http.part(),
 		loop(d.life, "tool lists", hands.follow),
+		loop(d.life, "prompts", hands.server.FollowPrompts),
 		loop(d.life, "tool host", func(ctx context.Context) { hands.run(ctx, d.served) }),
 		loop(d.life, "mounted servers", func(ctx context.Context) { hands.runMounts(ctx, d.served) }),
 		loop(d.life, "scheduler", scheduler.Run),

@@ -14,6 +14,7 @@ import (
 
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/core/commands"
 	"bareclaw/internal/peercred"
 )
 
@@ -37,6 +38,8 @@ type part struct {
 	metrics []prometheus.Collector
 	// mounts are what the part serves over HTTP.
 	mounts []httpapi.Mount
+	// commands are what people can ask of the part in every chat, and never change.
+	commands []commands.Command
 }
 
 // A partList is the daemon as its parts, in the order in which they began their work. They stop in
@@ -74,6 +77,13 @@ func (l partList) metrics() (all []prometheus.Collector) {
 func (l partList) mounts() (all []httpapi.Mount) {
 	for _, p := range l {
 		all = append(all, p.mounts...)
+	}
+	return all
+}
+
+func (l partList) commands() (all []commands.Command) {
+	for _, p := range l {
+		all = append(all, p.commands...)
 	}
 	return all
 }

@@ -12,6 +12,7 @@ import (
 	"bareclaw/adapters/httpapi/metrics"
 	"bareclaw/adapters/kinds"
 	"bareclaw/core"
+	"bareclaw/core/commands"
 	"bareclaw/core/config"
 	"bareclaw/core/schedule"
 	"bareclaw/core/settings"
@@ -38,7 +39,7 @@ type toolsPart struct {
 }
 
 // newTools makes the registry of all sources of tools, and its server. A source is a row here.
-func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Context, <-chan struct{}) error) (*toolsPart, error) {
+func newTools(e *engine, scheduler *schedule.Scheduler, table *commands.Table, restart func(context.Context, <-chan struct{}) error) (*toolsPart, error) {
 	t := &toolsPart{base: e.base, hosts: e.hosts}
 	t.keeper = toolhost.New(toolhost.Options{
 		Self:          t.self,
@@ -90,6 +91,7 @@ func newTools(e *engine, scheduler *schedule.Scheduler, restart func(context.Con
 	t.mounts.Load(t.life)
 	t.server = mcp.New(mcp.Options{
 		Registry: t.registry,
+		Commands: table,
 		Name:     mcp.Name,
 		Version:  buildinfo.Version(),
 		Log:      t.log,
@@ -112,6 +114,7 @@ func (t *toolsPart) part() part {
 			{Routes: api.MCPRoutes(), Handler: t.server.Handler(), IsStream: mcp.IsStream},
 			{Routes: api.ToolHostRoutes(), Handler: t.keeper.Handler(t.registry), Strip: api.PathToolHost},
 		},
+		commands: []commands.Command{commands.ToolsCommand(t.registry)},
 	}
 }
 

@@ -73,8 +73,7 @@ type Handler struct {
 	*Options
 	*stops
 	*restarts
-	commands []command               // in the order of the menu
-	actions  map[string]chats.Action // by the verb of the button
+	actions map[string]chats.Action // by the verb of the button
 }
 
 // New returns a handler.
@@ -83,9 +82,6 @@ func New(o Options) *Handler {
 		Options:  &o,
 		stops:    &stops{&o},
 		restarts: &restarts{&o},
-	}
-	for _, row := range Rows(o.Table, o.Records) {
-		h.commands = append(h.commands, command{row, h.onMessage(row)})
 	}
 	h.actions = h.buttons()
 	return h
@@ -108,6 +104,9 @@ func Rows(table *commands.Table, store *records.Store) []commands.Command {
 	}
 	return rows
 }
+
+// rows returns the present commands of the bot.
+func (h *Handler) rows() []commands.Command { return Rows(h.Table, h.Records) }
 
 // insertBefore inserts a row before the row with a name, or at the end.
 func insertBefore(rows []commands.Command, name string, row commands.Command) []commands.Command {
@@ -169,9 +168,9 @@ func (h *Handler) find(name string) (command, bool) {
 	if strings.EqualFold(name, "start") { // sent by Telegram itself, and in no menu
 		return command{onMessage: start}, true
 	}
-	for _, c := range h.commands {
-		if strings.EqualFold(c.Name, name) {
-			return c, true
+	for _, row := range h.rows() {
+		if strings.EqualFold(row.Name, name) {
+			return command{row, h.onMessage(row)}, true
 		}
 	}
 	return command{}, false
@@ -219,6 +218,32 @@ func (h *Handler) Handle(ctx context.Context, c Call) bool {
 		h.Out.Say(ctx, answerID(c.Key), c.Address.Key(), answer)
 	}
 	return true
+}
+
+// Prompted returns a message with the text for the agent in the place of a command that has a prompt, and
+// every other message as it is.
+func (h *Handler) Prompted(ctx context.Context, to chats.Address, m *models.Message) *models.Message {
+	name, _, arg, ok := parse(m, h.BotName())
+	if !ok {
+		return m
+	}
+	cmd, ok := h.find(name)
+	if !ok || cmd.Prompt == nil {
+		return m
+	}
+	c := Call{
+		Address: to,
+		Message: m,
+		arg:     arg,
+	}
+	n, err := cmd.onMessage(ctx, c)
+	if err != nil || n.Prompt == "" {
+		return m
+	}
+	prompted := *m
+	prompted.Text = n.Prompt
+	prompted.Entities = nil
+	return &prompted
 }
 
 func answerID(key string) string { return "cmd:" + key }
@@ -274,11 +299,7 @@ func start(context.Context, Call) (commands.Note, error) {
 }
 
 func (h *Handler) help(context.Context, Call) (commands.Note, error) {
-	var rows []commands.Command
-	for _, c := range h.commands {
-		rows = append(rows, c.Command)
-	}
-	text := commands.Help(rows) + " When Claude asks for permission, tap a button, " +
+	text := commands.Help(h.rows()) + " When Claude asks for permission, tap a button, " +
 		"or reply to its message with yes, no, or what it should do instead."
 	return says(text)
 }

@@ -54,6 +54,9 @@ func TestInspector(t *testing.T) {
 			if said := inspect("--method", "tools/list"); !strings.Contains(said, `"name": "channel_list"`) {
 				t.Errorf("tools/list: %s", said)
 			}
+			if said := inspect("--method", "prompts/list"); !strings.Contains(said, `"prompts": []`) {
+				t.Errorf("prompts/list: %s", said)
+			}
 			if said := inspect("--method", "tools/call", "--tool-name", "tool_search", "--tool-arg", "query=channel"); !strings.Contains(said, `"structuredContent": {`) {
 				t.Errorf("tools/call: %s", said)
 			}

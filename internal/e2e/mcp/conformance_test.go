@@ -66,15 +66,23 @@ func withToken(t *testing.T, address, token string) *httptest.Server {
 	return front
 }
 
-// TestConformance holds the handler of /mcp, behind the checks of the API, to the suites of the
-// protocol, which also say what is conformance and what an extension.
-func TestConformance(t *testing.T) {
-	t.Parallel()
-	modules, node := suites(t)
-	const token = "correct-horse-battery-staple"
-	log := slog.New(slog.DiscardHandler)
-	mount := httpapi.Mount{Routes: api.MCPRoutes(), Handler: mcp.NewHandler(newFixture(log), log), IsStream: mcp.IsStream}
-	server := httpapi.New(httpapi.Options{Mounts: []httpapi.Mount{mount}, Log: log, Token: token})
+// token is that of the API in these tests.
+const token = "correct-horse-battery-staple"
+
+// serve serves a handler of /mcp behind the checks of the API until the end of the test, and returns the
+// address.
+func serve(t *testing.T, h *mcp.Handler) (address string) {
+	t.Helper()
+	mount := httpapi.Mount{
+		Routes:   api.MCPRoutes(),
+		Handler:  h,
+		IsStream: mcp.IsStream,
+	}
+	server := httpapi.New(httpapi.Options{
+		Mounts: []httpapi.Mount{mount},
+		Log:    slog.New(slog.DiscardHandler),
+		Token:  token,
+	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check.OK(t, err)
 	served := make(chan error, 1)
@@ -83,7 +91,17 @@ func TestConformance(t *testing.T) {
 		check.OK(t, server.Shutdown(context.Background(), httpapi.ShuttingDown))
 		check.OK(t, <-served)
 	})
-	front := withToken(t, l.Addr().String(), token)
+	return l.Addr().String()
+}
+
+// TestConformance holds the handler of /mcp, behind the checks of the API, to the suites of the
+// protocol, which also say what is conformance and what an extension.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	modules, node := suites(t)
+	log := slog.New(slog.DiscardHandler)
+	address := serve(t, mcp.NewHandler(newFixture(log), log))
+	front := withToken(t, address, token)
 	for _, c := range []struct {
 		suite, requirements, passes string
 	}{

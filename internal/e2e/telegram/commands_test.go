@@ -14,7 +14,7 @@ func TestTelegramMenu(t *testing.T) {
 	m, api, _, _ := harness.NewChatWith(t, nil)
 	api.Script("setMyCommands", 0, botapi.InternalError())
 	g := m.Start()
-	want := []string{"new", "stop", "status", "queue", "model", "mode", "usage", "verbose", "rules", "why", "restart", "help"}
+	want := []string{"new", "stop", "status", "queue", "model", "mode", "usage", "verbose", "rules", "why", "tools", "restart", "help"}
 	api.Await(t, "menu", func() bool { return slices.Equal(api.Commands(), want) })
 	g.Kill()
 	sets, asked := len(api.Calls("setMyCommands")), len(api.Calls("getMyCommands"))
@@ -105,6 +105,24 @@ func TestTelegramStopAndKill(t *testing.T) {
 	c.chat.AwaitGone(note.ID)
 	c.says("⏹ ")
 	c.ends(1)
+}
+
+// TestTelegramTools: a chat sees the tools that it has, and the same is said over HTTP.
+func TestTelegramTools(t *testing.T) {
+	t.Parallel()
+	c := newTalk(t)
+	c.Command(0, "tools", "new", "turn_round")
+	c.Must("POST", "/toolhost/reload", nil)
+	c.ask("/tools", "Claude has ", "builtin (", "dynamic (1): turn_round", "gateway (", "tool_search")
+	c.ask("/tools reversing of texts", "turn_round (dynamic): Reverse a text.")
+	c.ask("/tools turn_round", "Reverse a text.", "From: dynamic", "Asks: nobody", "Parameters: 1", "text (string, required): the text to reverse")
+	answer := c.Must("POST", "/channels/"+harness.Escaped(c.key())+"/commands", map[string]string{"text": "/tools channel_send"})
+	if said := answer.Str("text"); !strings.Contains(said, "**From**: gateway\n**For**: orchestration\n") {
+		t.Errorf("over HTTP it says %q", said)
+	}
+	c.Command(0, "channels", "set", c.key(), "--tools", "channel_list")
+	c.ask("/tools", "Claude has 3 tools of the gateway", "channel_list")
+	c.ask("/tools turn_round", "No tool that Claude has in this chat has any of these words: turn_round. /tools lists all.")
 }
 
 func TestTelegramStatusAndUsage(t *testing.T) {
