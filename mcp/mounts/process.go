@@ -127,12 +127,15 @@ func environ(s *Server) []string {
 	return env
 }
 
+// errServerEnded says that a server has ended without an error, as it does when its input ends.
+var errServerEnded = errors.New("the server has ended")
+
 // exitReason says how a process has ended.
 func exitReason(err error) error {
 	exit := (*exec.ExitError)(nil)
 	switch {
 	case err == nil:
-		return errors.New("the server has ended")
+		return errServerEnded
 	case errors.As(err, &exit):
 		return fmt.Errorf("the server has ended: %s", exit)
 	}
