@@ -44,7 +44,7 @@ func rooms() []room {
 				heartbeat heartbeat/program heartbeat/service internal/cli/command mcp/mounts sessionhost sessionhost/claude toolhost/api`),
 			"the doctor knows all that it looks at, and changes nothing but what --fix names"},
 		{"internal/cli/lifecycle", strings.Fields(`adapters/httpapi/api adapters/httpapi/client core/config core/ledger/sqlite heartbeat heartbeat/program
-				heartbeat/service internal/cli/backup internal/cli/command internal/cli/doctor sessionhost toolhost/api`),
+				heartbeat/service internal/cli/backup internal/cli/command internal/cli/doctor mcp/mounts sessionhost toolhost/api`),
 			"what starts, ends and replaces the gateway knows files, services and the doctor"},
 		{"internal/cli/mount", strings.Fields(`adapters/httpapi/api adapters/httpapi/client core/config core/tools internal/cli/command mcp/mounts sessionhost/claude`),
 			"the commands about mounted servers know their file, the gateway as a client, and what claude starts itself"},
