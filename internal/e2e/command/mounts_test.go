@@ -46,8 +46,12 @@ func TestMountFromNothingOn(t *testing.T) {
 		t.Errorf("add prints %v", learned.JSON)
 	}
 	m.Command(exitcode.OK, "tools", "call", "odd_act", `{"action":"answer","text":"there"}`).Prints("there\n")
+	m.Command(exitcode.OK, "tools", "call", "odd_act", `{"action":"image","text":"there","bytes":2048}`).Prints("there\n").Tells("[image image/png, 2.0 KiB]")
+	m.Command(exitcode.OK, "tools", "call", "odd_act", `{"action":"link"}`).Prints("").Tells("[resource_link file:///report.txt text/plain]")
+	m.Command(exitcode.OK, "tools", "call", "--json", "odd_act", `{"action":"image","bytes":3}`).Shows(`"data":"AAAA"`)
+	m.Command(exitcode.OK, "tools", "list").Shows("odd_act                 mount odd ", "hello_world             builtin ")
 	m.Command(exitcode.Failed, "tools", "call", "act", `{"action":"answer"}`).Tells("a person must allow it")
-	m.Command(exitcode.OK, "mount").Shows("odd    running  4          1      0", "other  idle     4 (4 ask)  0      0")
+	m.Command(exitcode.OK, "mount").Shows("odd    running  4          4      0", "other  idle     4 (4 ask)  0      0")
 	tested := m.Command(exitcode.OK, "mount", "test", "other", "--json").Document()
 	if list := tested.Array("tool_list"); len(list) != 4 || list[0].JSON["asks"] != true {
 		t.Errorf("test prints %v", tested.JSON)
