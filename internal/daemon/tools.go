@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -68,6 +69,7 @@ func newTools(e *engine, scheduler *schedule.Scheduler, table *commands.Table, r
 		Path:     filepath.Join(t.cfg.ConfigDir, mounts.FileName),
 		StateDir: t.cfg.StateDir(),
 		Dir:      string(t.cfg.Files.CWD),
+		Idle:     time.Duration(t.cfg.Claude.Tools.MountIdle),
 		Life:     t.life,
 		Records:  e.manager.Adapters,
 		Log:      t.log,

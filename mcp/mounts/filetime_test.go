@@ -33,6 +33,25 @@ func (h *house) written() time.Time {
 	return info.ModTime()
 }
 
+// TestIdleDefault: a server ends after the time of the room, unless it says another one.
+func TestIdleDefault(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.idle = time.Second
+	h.mount("odd", nil)
+	h.mount("own", func(s *Server) { s.Idle = Duration(time.Hour) })
+	p := h.start()
+	p.awaitTools("odd_read", "own_read")
+	for _, name := range []string{"odd", "own"} {
+		_, _, err := p.room.Test(t.Context(), name)
+		check.OK(t, err)
+	}
+	p.await("the server ends", func() bool { return p.statusOf("odd").State == StateIdle })
+	if s := p.statusOf("own"); s.State != StateRunning {
+		t.Errorf("the other one is %s", s.State)
+	}
+}
+
 // TestMemory measures a server that runs.
 func TestMemory(t *testing.T) {
 	t.Parallel()

@@ -38,11 +38,12 @@ const (
 	endGrace = time.Second
 )
 
-// Options are what the room is made with. All are required.
+// Options are what the room is made with. All but Idle are required.
 type Options struct {
 	Path     string          // of the file, which need not exist
 	StateDir string          // the room's own directory is below it
 	Dir      string          // in which servers run
+	Idle     time.Duration   // after which servers end that nobody uses, and that say no other time; 0: DefaultIdle
 	Life     context.Context // ends with the gateway, and so do the servers
 	Records  Records
 	Log      *slog.Logger
@@ -54,6 +55,7 @@ type Mounts struct {
 
 	path    string
 	dir     string
+	idle    time.Duration
 	state   string
 	life    context.Context
 	records Records
@@ -88,6 +90,7 @@ func New(o Options) *Mounts {
 		List:    tools.NewList(SourceName),
 		path:    o.Path,
 		dir:     o.Dir,
+		idle:    cmp.Or(o.Idle, DefaultIdle),
 		state:   dir,
 		life:    o.Life,
 		records: o.Records,
