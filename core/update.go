@@ -29,7 +29,19 @@ const (
 	UpdateDropped        UpdateKind = "dropped"    // Dropped events: the subscriber was too slow
 )
 
-// An Update is an event on a channel. The Message of an Update has no content.
+// The kinds of updates on the feed of the gateway itself.
+const (
+	UpdateToolRegistered UpdateKind = "tool:registered"   // Tool: there was none of its name
+	UpdateToolReloaded   UpdateKind = "tool:hot-reloaded" // Tool: its description, schemas, hints or code are others
+	UpdateToolRemoved    UpdateKind = "tool:removed"      // Tool: there is none of its name any more
+)
+
+// GatewayFeed is the key of the feed of the gateway itself, which tells what concerns no single
+// channel. No channel has an empty key.
+const GatewayFeed ChannelKey = ""
+
+// An Update is an event on a channel, or of the gateway itself. The Message of an Update has no
+// content.
 type Update struct {
 	ID         UpdateID // zero for UpdateDropped
 	Kind       UpdateKind
@@ -41,8 +53,17 @@ type Update struct {
 	Raw        json.RawMessage // the agent's line, unchanged; must not be modified
 	Approval   *Approval
 	Background *Background
+	Tool       *ToolChange
 	Detail     string
 	Dropped    int
+}
+
+// A ToolChange describes a tool that has appeared, changed or gone.
+type ToolChange struct {
+	Tool    string // its name
+	Source  string // the name of the source that has the tool, or had it
+	Mount   string // the mounted server that has the tool; empty: none
+	Version int64  // of the registry with the change: increases with each change while a process lasts
 }
 
 // An UpdateID identifies an update among all updates of the channel, even across restarts of

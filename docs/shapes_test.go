@@ -21,6 +21,7 @@ var shapes = map[string]any{
 	"MessageRequest": api.MessageRequest{}, "SendRequest": api.SendRequest{}, "ApprovalRequest": api.Decision{}, "ScheduleRequest": api.ScheduleRequest{},
 	"Prompt": api.Prompt{}, "Message": api.Message{}, "Accepted": api.Accepted{}, "Trace": api.Trace{}, "Delivery": api.Delivery{},
 	"Queued": api.Queued{}, "Started": api.Started{}, "Notice": api.Notice{}, "Background": api.Background{}, "Ending": api.Ending{},
+	"ToolChange":    api.ToolChange{},
 	"ChannelStatus": api.Channel{}, "Rule": api.Rule{}, "Approval": api.Approval{}, "Schedule": api.Schedule{}, "Occurrence": api.Occurrence{},
 	"Mount":   api.Mount{},
 	"Upgrade": api.Upgrade{}, "Health": api.Health{}, "Error": api.Error{},

@@ -122,7 +122,7 @@ func (s *Server) wantsAll(method string, r sdk.Request) bool {
 		return method == methodList
 	}
 	_, known := s.tools.Find(call.Params.Name)
-	return !known && s.view.Has(call.Params.Name)
+	return !known && s.view.MayHave(call.Params.Name)
 }
 
 // awaitTools waits until all tools are known. The error says why a call cannot be carried out.
@@ -175,6 +175,14 @@ func (s *Server) Offer() {
 	}
 	if s.used.Load() {
 		s.update() // which tells the clients
+	}
+}
+
+// close ends the sessions of clients, when their calls have ended. The server must not be used any more.
+func (s *Server) close() {
+	s.tools.Unwatch(s.changed)
+	for session := range s.sdk.Sessions() {
+		_ = session.Close()
 	}
 }
 
@@ -283,6 +291,12 @@ func describe(t *tools.Tool) *sdk.Tool {
 		d.Meta["anthropic/maxResultSizeChars"] = maxResult
 	} else {
 		d.Meta["bareclaw/mount"] = t.Mount // whose long results are files already
+	}
+	if t.RequiresWorker {
+		d.Meta["bareclaw/requiresWorker"] = true
+	}
+	if t.Retries > 0 {
+		d.Meta["bareclaw/retries"] = t.Retries
 	}
 	if t.Pinned {
 		d.Meta["anthropic/alwaysLoad"] = true // else claude must search for the tool first

@@ -94,6 +94,9 @@ func New(o Options) *Keeper {
 // could not be started.
 func (k *Keeper) Settled() <-chan struct{} { return k.settled }
 
+// Loaded returns a channel that is closed when the tools of all files are offered for the first time.
+func (k *Keeper) Loaded() <-chan struct{} { return k.offer.whole }
+
 // awaitTools implements [tools.LateSource]. It waits for a while until files are loaded.
 func (k *Keeper) awaitTools(ctx context.Context, name string) error {
 	select {

@@ -32,7 +32,9 @@ type offer struct {
 	listing sync.Mutex // held while the lists get other tools
 
 	consoles *consoles
-	changed  wait.Signal // of the tools; used by followGood
+	changed  wait.Signal   // of the tools; used by followGood
+	whole    chan struct{} // closed when the tools of all files are offered for the first time
+	setWhole func()        // closes whole, once
 
 	mu      sync.Mutex          // guards the fields below
 	offered map[string]api.Tool // by name; nobody changes the map
@@ -43,17 +45,20 @@ type offer struct {
 }
 
 func newOffer(s *state) *offer {
-	return &offer{
+	o := &offer{
 		builtin:   tools.NewList(api.Builtin),
 		dynamic:   tools.NewList(api.Dynamic),
 		state:     s,
 		admission: newAdmission(),
 		consoles:  newConsoles(),
 		changed:   wait.NewSignal(),
+		whole:     make(chan struct{}),
 		gone:      map[string]string{},
 		partial:   true,
 		news:      make(chan struct{}),
 	}
+	o.setWhole = sync.OnceFunc(func() { close(o.whole) })
+	return o
 }
 
 // refresh offers the tools that a tool host has now. While files are left to be loaded, the tools of before stay.
@@ -90,6 +95,9 @@ func (o *offer) refresh(ctx context.Context, c *child) error {
 	}
 	o.offered, o.version, o.partial = offered, l.version, l.partial
 	o.noteGone(before)
+	if !l.partial {
+		o.setWhole()
+	}
 	close(o.news)
 	o.news = make(chan struct{})
 	o.changed.Send()
@@ -218,6 +226,7 @@ func (o *offer) toolOf(d api.Tool) tools.Tool {
 	t := d.Tool
 	t.ByName = true
 	t.Reach = tools.ReachOwn
+	t.Revision = d.Sum
 	if d.File != "" {
 		t.ChecksArgs = true // in the tool host, which may be killed
 	}

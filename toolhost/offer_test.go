@@ -8,9 +8,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"bareclaw/core"
 	"bareclaw/core/tools"
 	"bareclaw/internal/socketpair"
 	"bareclaw/internal/testkit/check"
+	"bareclaw/internal/wait"
 	"bareclaw/toolhost/api"
 )
 
@@ -51,6 +53,37 @@ func hostWith(t *testing.T, now *atomic.Pointer[listed]) *child {
 		_ = s.Close()
 	})
 	return &child{client: c}
+}
+
+// TestLoaded: the first tools are loaded once all of them are offered, whoever hears of each change.
+func TestLoaded(t *testing.T) {
+	t.Parallel()
+	var now atomic.Pointer[listed]
+	host := hostWith(t, &now)
+	o := newOffer(newState())
+	var early, late []string // the tools that were told before, and after
+	_, err := tools.NewRegistry(tools.Options{
+		Log:     slog.New(slog.DiscardHandler),
+		Sources: []tools.Source{o.builtin, o.dynamic},
+		Changed: func(u core.Update) {
+			if wait.IsClosed(o.whole) {
+				late = append(late, u.Tool.Tool)
+			} else {
+				early = append(early, u.Tool.Tool)
+			}
+		},
+	})
+	check.OK(t, err)
+	for _, l := range []listed{{"a", true}, {"a b", true}, {"a b c", false}, {"a b c d", false}, {"a", true}, {"a b c", false}} {
+		now.Store(&l)
+		check.OK(t, o.refresh(t.Context(), host))
+	}
+	if got := strings.Join(early, " "); got != "a b c" {
+		t.Errorf("told before: %q", got)
+	}
+	if got := strings.Join(late, " "); got != "d d" { // which came, and went
+		t.Errorf("told after: %q", got)
+	}
 }
 
 // TestPartialList: while files are left to be loaded, tools of before stay, and who calls an unknown one waits until

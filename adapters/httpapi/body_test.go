@@ -15,7 +15,7 @@ import (
 )
 
 // withBodies are requests that take a body, each for another way of reading it.
-var withBodies = []string{"POST /message", "PATCH /channels/k", "POST /channels/k/interrupt", "POST /mcp", "POST /toolhost/call", "POST /toolhost/reload"}
+var withBodies = []string{"POST /message", "PATCH /channels/k", "POST /channels/k/interrupt", "POST /mcp", "POST /mcp/bags/all", "POST /toolhost/call", "POST /toolhost/reload"}
 
 // serveTools serves the paths of the tool host until the server is shut down, and returns the address.
 func (r *rig) serveTools() string {
@@ -89,7 +89,7 @@ func TestBodiesUnderWayAreBounded(t *testing.T) {
 	r := startRig(t, func(o *Options) { o.BodyLimit = size + 1 })
 	r.server.bodies.limit = limit
 	tools := r.serveTools()
-	paths := []string{"/message", "/mcp", "/toolhost/call"}
+	paths := []string{"/message", "/mcp", "/mcp/bags/all", "/toolhost/call"}
 	var held []net.Conn
 	for i := range limit / size {
 		address, path := strings.TrimPrefix(r.url, "http://"), paths[i%len(paths)]

@@ -91,7 +91,7 @@ func TestNoPageIsHeardWithoutAToken(t *testing.T) {
 		{"Origin", own, "Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty"},
 	} {
 		for _, op := range [][3]string{
-			{"GET", "/channels"}, {"POST", "/message", `{"text":"a"}`}, {"POST", "/mcp", "{}"}, {"POST", "/toolhost/call", "{}"},
+			{"GET", "/channels"}, {"POST", "/message", `{"text":"a"}`}, {"POST", "/mcp", "{}"}, {"POST", "/mcp/bags/browser", "{}"}, {"POST", "/toolhost/call", "{}"},
 			{"PATCH", "/channels/a", `{"model":"opus"}`}, {"POST", "/upgrade", `{"path":"/bin/true"}`}, {"OPTIONS", "/message"}, {"GET", "/none"},
 		} {
 			if a := r.send(op[0], op[1], op[2], headers...); a.status != http.StatusForbidden || a.field(t, "code") != "foreign_origin" {

@@ -57,19 +57,27 @@ func TestForwardedRequestKeepsItsMethod(t *testing.T) {
 func TestStreamsOfMCPAreNotForwarded(t *testing.T) {
 	r := startRig(t, nil)
 	o := r.options(io.Discard)
-	o.Mounts[0].Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	forever := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
+	o.Mounts[0].Handler = forever
+	o.Mounts[2].Handler = forever
 	inner := r.succeed(o)
-	one := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
-	t.Cleanup(one.CloseIdleConnections)
-	r.do(one, r.request("GET", "/health", "")) // keeps a connection
+	paths := []string{"/mcp", "/mcp/bags/browser"}
+	clients := map[string]*http.Client{}
+	for _, path := range paths {
+		clients[path] = &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
+		t.Cleanup(clients[path].CloseIdleConnections)
+		r.do(clients[path], r.request("GET", "/health", "")) // keeps a connection
+	}
 	r.server.HandOver()
 	r.server.Forward(inner, inner)
-	if a := r.do(one, r.request("GET", "/mcp", "")); a.status != http.StatusOK || a.body != "" || a.header.Get("Content-Type") != "text/event-stream" {
-		t.Errorf("got %d %s", a.status, a.body)
+	for _, path := range paths {
+		if a := r.do(clients[path], r.request("GET", path, "")); a.status != http.StatusOK || a.body != "" || a.header.Get("Content-Type") != "text/event-stream" {
+			t.Errorf("%s: got %d %s", path, a.status, a.body)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 
 	"bareclaw/adapters/httpapi/api"
 )
@@ -22,8 +23,23 @@ type Mount struct {
 
 // opensStream reports whether a request opens a stream of the mount that lasts as long as its client.
 func (m *Mount) opensStream(r *http.Request) bool {
-	isPath := func(rt api.MountedRoute) bool { return rt.Pattern == r.URL.Path }
+	isPath := func(rt api.MountedRoute) bool { return isPathOf(rt.Pattern, r.URL.Path) }
 	return m.IsStream != nil && slices.ContainsFunc(m.Routes, isPath) && m.IsStream(r)
+}
+
+// isPathOf reports whether a path is one of a pattern, in which {NAME} stands for a part.
+func isPathOf(pattern, path string) bool {
+	parts := strings.Split(pattern, "/")
+	given := strings.Split(path, "/")
+	if len(parts) != len(given) {
+		return false
+	}
+	for i, part := range parts {
+		if part != given[i] && !strings.HasPrefix(part, "{") {
+			return false
+		}
+	}
+	return true
 }
 
 // mounted returns the routes of a mount.

@@ -84,6 +84,7 @@ func routes(s *shared) []route {
 		{http.MethodPost, "/mounts/{name}/test", socketRefuses, servers.test},
 
 		{http.MethodGet, api.PathHealth, socketServes, admin.health},
+		{http.MethodGet, api.PathEvents, socketServes, streams.gateway},
 		{http.MethodGet, api.PathSettings, socketServes, func(*response, *http.Request) (any, error) { return api.Settings{Settings: s.Settings}, nil }},
 		{http.MethodGet, api.PathMetrics, socketServes, admin.metrics},
 		{http.MethodPost, api.PathRestart, socketLimits, admin.postRestart},

@@ -41,6 +41,7 @@ func mounts(tools, toolHost http.Handler) []Mount {
 	return []Mount{
 		{Routes: api.MCPRoutes(), Handler: tools, IsStream: mcp.IsStream},
 		{Routes: api.ToolHostRoutes(), Handler: toolHost, Strip: api.PathToolHost},
+		{Routes: api.BagRoutes(), Handler: tools, Strip: api.PathBags, IsStream: mcp.IsStream},
 	}
 }
 

@@ -94,6 +94,15 @@ func showBackground(g *core.Background) api.Background {
 	return api.Background{ID: g.ID, Text: g.Text, WokenBy: g.WokenBy, IsError: g.IsError, CreatedAt: g.CreatedAt}
 }
 
+func showToolChange(c *core.ToolChange) api.ToolChange {
+	return api.ToolChange{
+		Tool:    c.Tool,
+		Source:  c.Source,
+		Mount:   c.Mount,
+		Version: c.Version,
+	}
+}
+
 func showRule(r *core.Rule) api.Rule {
 	return api.Rule{ID: r.ID, Rule: r.Rule, Tool: r.Tool, By: r.By, CreatedAt: r.CreatedAt}
 }

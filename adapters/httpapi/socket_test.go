@@ -36,6 +36,8 @@ func TestTheSocketRefusesWhatIsDocumented(t *testing.T) {
 		"POST /mcp":                         "tools look at the caller's rights",
 		"POST /send":                        "makes no agent act",
 		"DELETE /mcp":                       "ends a session of the caller",
+		"POST /mcp/bags/{bag}":              "tools look at the caller's rights",
+		"DELETE /mcp/bags/{bag}":            "ends a session of the caller",
 		"POST /toolhost/call":               "tools look at the caller's rights",
 		"POST /toolhost/reload":             "reads the files as they are",
 	}
@@ -144,7 +146,7 @@ func TestToolsHearOfTheSocket(t *testing.T) {
 			return new(net.Dialer).DialContext(ctx, network, address)
 		}}}
 		t.Cleanup(c.CloseIdleConnections)
-		for _, path := range []string{"/mcp", "/toolhost/call"} {
+		for _, path := range []string{"/mcp", "/mcp/bags/all", "/toolhost/call"} {
 			if a := r.do(c, r.request("POST", path, "{}")); a.body != want {
 				t.Errorf("%s over %s: got %s", path, network, a.body)
 			}

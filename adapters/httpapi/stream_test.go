@@ -267,6 +267,33 @@ func TestGap(t *testing.T) {
 	}
 }
 
+// TestGatewayStream resumes the stream of the gateway itself, which tells of tools and of no channel, until the
+// gateway ends.
+func TestGatewayStream(t *testing.T) {
+	r := newRig(t, nil)
+	place := r.Feeds.Subscribe(core.GatewayFeed) // keeps the updates
+	defer place.Close()
+	publish := func(kind core.UpdateKind, c core.ToolChange) {
+		r.Feeds.Publish(core.GatewayFeed, core.Update{Kind: kind, Tool: &c})
+	}
+	publish(core.UpdateToolRegistered, core.ToolChange{Tool: "seen", Source: "dynamic", Version: 7})
+	seen, _ := place.Next()
+	publish(core.UpdateToolReloaded, core.ToolChange{Tool: "greet", Source: "dynamic", Version: 8})
+	_, next := r.events(r.request("GET", "/events", "", "Last-Event-ID", seen.ID.String()))
+	r.send("POST", "/message", `{"text":"a"}`)
+	publish(core.UpdateToolRemoved, core.ToolChange{Tool: "db_query", Source: "mount", Mount: "db", Version: 9})
+	wantEvents(t, next,
+		[3]string{"-2", "tool:hot-reloaded", `{"tool":"greet","source":"dynamic","version":8}`},
+		[3]string{"-3", "tool:removed", `{"tool":"db_query","source":"mount","mount":"db","version":9}`},
+	)
+	_, lost := r.events(r.request("GET", "/events", "", "Last-Event-ID", "none"))
+	wantEvents(t, lost, [3]string{"-0", "notice", "tools/list"}, [3]string{"-1", "tool:registered", "seen"})
+	r.server.Drain(ShuttingDown)
+	if e := last(next); e.name != "shutdown" || !strings.Contains(e.data, `"events":"/events"`) {
+		t.Errorf("the stream ends with %+v", e)
+	}
+}
+
 // TestCarriedByAnotherAdapter: the reply of a coalesced message has the text of the message
 // that carries it, if that came in through another adapter.
 func TestCarriedByAnotherAdapter(t *testing.T) {

@@ -85,6 +85,11 @@ func (s *streams) channel(w *response, r *http.Request, key core.ChannelKey) (an
 	return nil, nil
 }
 
+// gateway is GET /events: the updates of the gateway itself.
+func (s *streams) gateway(w *response, r *http.Request) (any, error) {
+	return s.channel(w, r, core.GatewayFeed)
+}
+
 // untilOutcome sends the updates of a message until its outcome. Where the message is not new,
 // its position comes first, unless the client resumes without a gap and has it from the updates.
 func (s *streams) untilOutcome(ctx context.Context, st *stream, t *core.Ticket, m *core.Message, known bool) {
@@ -139,7 +144,7 @@ const (
 	streamRetry = "retry: 1000\n" // milliseconds
 )
 
-// A stream sends the updates of a channel, or of a message and its turn, as server-sent events
+// A stream sends the updates of a channel, of the gateway itself, or of a message and its turn, as server-sent events
 // (html.spec.whatwg.org, section 9.2), which it gathers until flush. A stream is not safe for
 // concurrent use.
 type stream struct {
@@ -191,16 +196,30 @@ func (st *stream) begin() {
 		st.comment("connected")
 		return
 	}
+	missing := "The messages and their outcomes are at GET " + api.ChannelPath(string(st.channel)) + "/messages."
+	if st.channel == core.GatewayFeed {
+		missing = "The present tools are the answer to tools/list at POST " + api.PathMCP + "."
+	}
 	st.sendShape(api.EventNotice, api.Notice{
 		Code: api.NoticeGap,
-		Text: "Some events may be missing here, or come a second time, because it is not known which events " +
-			"followed the last one. The messages and their outcomes are at GET " + api.ChannelPath(string(st.channel)) + "/messages.",
+		Text: "Some events may be missing here, or come a second time, because it is not known which events followed the last one. " + missing,
 	})
+}
+
+// path returns where the events of the stream's channel, or of the gateway itself, continue.
+func (st *stream) path() string {
+	if st.channel == core.GatewayFeed {
+		return api.PathEvents
+	}
+	return api.ChannelPath(string(st.channel)) + "/events"
 }
 
 // end names the path of the message, if any, and the path where the events continue.
 func (st *stream) end(reason Reason) {
-	ending := api.Ending{Text: "The gateway shuts down; turns in progress continue.", Events: api.ChannelPath(string(st.channel)) + "/events"}
+	ending := api.Ending{
+		Text:   "The gateway shuts down; turns in progress continue.",
+		Events: st.path(),
+	}
 	if reason == Restarting {
 		ending.Text = "The gateway restarts; turns in progress continue. Connect again in a moment: with Last-Event-ID nothing is missed."
 	}
@@ -280,6 +299,8 @@ func (st *stream) sendUpdate(u *core.Update) {
 		st.sendShape(api.EventApprovalClosed, showApproval(u.Approval))
 	case core.UpdateBackground:
 		st.sendShape(api.EventBackground, showBackground(u.Background))
+	case core.UpdateToolRegistered, core.UpdateToolReloaded, core.UpdateToolRemoved:
+		st.sendShape(string(u.Kind), showToolChange(u.Tool))
 	case core.UpdateRetrying, core.UpdateSession, core.UpdateStalled, core.UpdateParked, core.UpdateHeld:
 		st.sendShape(api.EventNotice, api.Notice{Code: string(u.Kind), Text: u.Detail})
 	case core.UpdateDropped:

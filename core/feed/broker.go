@@ -1,6 +1,7 @@
-// Package feed publishes the updates of channels.
+// Package feed publishes the updates of channels and of the gateway itself.
 //
-// A [Broker] has a stream for each watched channel. A stream numbers its updates and keeps
+// A [Broker] has a stream for each watched channel, and one for the gateway under the key
+// [core.GatewayFeed]. A stream numbers its updates and keeps
 // the newest, to let a [Subscription] resume after the last update seen by its reader, even
 // after a restart of the gateway.
 package feed
@@ -194,8 +195,8 @@ func (h *Broker) IsUnpublished(key core.ChannelKey, id core.MessageID) (owed boo
 }
 
 // maxQueuedEvents bounds the unread updates of a slow subscriber. Beyond the bound, the
-// agent's raw lines are dropped and counted. All other updates are kept, because their
-// number is bounded by the messages of the channel.
+// agent's raw lines and the updates of the gateway itself are dropped and counted. All other
+// updates are kept, because their number is bounded by the messages of the channel.
 const maxQueuedEvents = 4096
 
 // A Subscription delivers the updates of a channel, each once and in order. A Subscription
@@ -253,7 +254,8 @@ func (s *Subscription) Close() {
 
 func (s *Subscription) add(u core.Update) {
 	s.mu.Lock()
-	if u.Kind == core.UpdateEvent && len(s.queue) >= maxQueuedEvents {
+	droppable := u.Kind == core.UpdateEvent || s.key == core.GatewayFeed
+	if droppable && len(s.queue) >= maxQueuedEvents {
 		s.dropped++
 	} else {
 		s.queue = append(s.queue, u)

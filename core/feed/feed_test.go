@@ -40,17 +40,21 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestSlowSubscriber: events that a subscriber leaves unread are dropped and counted.
+// TestSlowSubscriber: the agent's events and those of the gateway itself that a subscriber leaves unread are
+// dropped and counted.
 func TestSlowSubscriber(t *testing.T) {
 	t.Parallel()
-	var b Broker
-	s := b.Subscribe("c")
-	defer s.Close()
-	for range maxQueuedEvents + 10 {
-		b.Publish("c", core.Update{Kind: core.UpdateEvent})
-	}
-	if got := unread(s); len(got) != maxQueuedEvents+1 || got[maxQueuedEvents].Kind != core.UpdateDropped || got[maxQueuedEvents].Dropped != 10 {
-		t.Errorf("%d updates from a slow subscription, the last is %+v", len(got), got[len(got)-1])
+	for key, kind := range map[core.ChannelKey]core.UpdateKind{"c": core.UpdateEvent, core.GatewayFeed: core.UpdateToolReloaded} {
+		var b Broker
+		s := b.Subscribe(key)
+		defer s.Close()
+		for range maxQueuedEvents + 10 {
+			b.Publish(key, core.Update{Kind: kind})
+		}
+		got := unread(s)
+		if len(got) != maxQueuedEvents+1 || got[maxQueuedEvents].Kind != core.UpdateDropped || got[maxQueuedEvents].Dropped != 10 {
+			t.Errorf("%q: %d updates from a slow subscription, the last is %+v", key, len(got), got[len(got)-1])
+		}
 	}
 }
 
@@ -208,6 +212,7 @@ func FuzzSavedUpdates(f *testing.F) {
 		{Kind: core.UpdateEvent, At: at, Raw: json.RawMessage(`{}`)},
 		{Kind: core.UpdateAccepted, At: at, Message: &core.Message{ID: "a", Channel: "c"}},
 		{Kind: core.UpdateRetrying, At: at, Detail: "overloaded"},
+		{Kind: core.UpdateToolRegistered, At: at, Tool: &core.ToolChange{Tool: "greet", Source: "dynamic", Version: 3}},
 	}
 	var b bytes.Buffer
 	if err := errors.Join(writeUpdates(&b, 7, all), writeUpdates(&b, 0, nil)); err != nil {

@@ -265,5 +265,8 @@ func updateSize(u *core.Update) int {
 	if u.Background != nil {
 		n += len(u.Background.Text)
 	}
+	if u.Tool != nil {
+		n += int(unsafe.Sizeof(*u.Tool)) + len(u.Tool.Tool) + len(u.Tool.Source) + len(u.Tool.Mount)
+	}
 	return n
 }

@@ -84,6 +84,12 @@ func (t *Tool) Check() error {
 	return nil
 }
 
+// CheckArgs returns why the arguments of a call do not fit the schema of a tool of the registry. Of a tool that
+// checks its arguments itself only their form is checked. It returns the cause of ctx if that ends before.
+func (r *Registry) CheckArgs(ctx context.Context, t *Tool, args json.RawMessage) error {
+	return r.checkArgs(ctx, t, &Call{Args: args})
+}
+
 // largeArgs is the size from which on arguments wait for their check, in bytes: many checks at once would
 // leave no processor to whatever else the program does.
 const largeArgs = 64 << 10

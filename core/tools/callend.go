@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -37,11 +38,19 @@ type CallEnd struct {
 
 // end logs the end of a call, and tells of it.
 func (r *Registry) end(t *Tool, channel core.ChannelKey, took time.Duration, o Outcome) {
-	source := slog.String("source", t.Source)
-	if t.Mount != "" {
-		source = slog.Group("", source, slog.String("mount", t.Mount)) // an unnamed group is its members
+	attrs := []slog.Attr{
+		slog.String("tool", t.Name),
+		slog.String("source", t.Source),
 	}
-	r.log.Info("tool called", "tool", t.Name, source, "channel", string(channel), "took", took, "outcome", string(o))
+	if t.Mount != "" {
+		attrs = append(attrs, slog.String("mount", t.Mount))
+	}
+	attrs = append(attrs,
+		slog.String("channel", string(channel)),
+		slog.Duration("took", took),
+		slog.String("outcome", string(o)),
+	)
+	r.log.LogAttrs(context.Background(), slog.LevelInfo, "tool called", attrs...)
 	if r.ended != nil {
 		r.ended(CallEnd{t.Source, t.Mount, o, took})
 	}

@@ -24,25 +24,38 @@ type Caller struct {
 func (c *Caller) ByUser() bool { return c.Channel == "" && !c.Local }
 
 // A View is a named filter of a registry's tools: who looks through it neither finds nor calls the
-// others. The zero value filters nothing.
+// others. Each view has tool_search and tool_call, by which the others of the view are reached. The
+// zero value filters nothing. All methods are safe for concurrent use, and none blocks.
 type View struct {
 	// Name identifies the view.
 	Name string
 
-	has func(name string) bool // nil: every tool
+	names    func(name string) bool // nil: any name
+	category Category               // empty: any category
 }
 
 // ViewOf returns the view of the tools in a set, which is its name. A set that is no choice has no tools.
 func ViewOf(set toolset.Set) View {
 	v := View{Name: string(set)}
 	if set != toolset.All {
-		v.has = set.Has
+		v.names = set.Has
 	}
 	return v
 }
 
-// Has reports whether the view has the tool with a name. Each view has tool_search and tool_call, by
-// which the others of the view are reached.
-func (v View) Has(name string) bool {
-	return v.has == nil || name == SearchName || name == CallName || v.has(name)
+// MayHave reports whether the view has a tool with a name, as far as names say: a tool that is not known
+// yet may have any category.
+func (v View) MayHave(name string) bool {
+	return v.names == nil || isDispatcher(name) || v.names(name)
 }
+
+// Has reports whether the view has a tool of a registry.
+func (v View) Has(t *Tool) bool {
+	if isDispatcher(t.Name) {
+		return true
+	}
+	return v.MayHave(t.Name) && (v.category == "" || v.category == t.Category)
+}
+
+// isDispatcher reports whether a tool is tool_search or tool_call.
+func isDispatcher(name string) bool { return name == SearchName || name == CallName }

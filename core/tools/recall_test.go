@@ -9,6 +9,7 @@ import (
 
 	"bareclaw/core/tools"
 	"bareclaw/core/tools/gateway"
+	"bareclaw/core/tools/intent"
 	"bareclaw/internal/testkit/check"
 	"bareclaw/toolhost/builtin"
 )
@@ -85,6 +86,7 @@ func ownTools() []tools.Source {
 	return []tools.Source{
 		tools.Dispatchers(),
 		gateway.Source(gateway.Options{}),
+		intent.Source(),
 		tools.Fixed("builtin", builtin.Tools()...),
 	}
 }

@@ -29,19 +29,27 @@ type Options struct {
 	Asker   Asker         // asks people whether a call may begin; nil: nobody can be asked
 	Records RecordStore   // of the calls of sessions, each of which is carried out at most once; nil: none
 	Ended   func(CallEnd) // is called at the end of each call, and must not block; nil: nobody is told
+	// Changed is called with an update for each tool that has appeared, changed or gone, in order. It must
+	// neither block nor use the registry. Nil: nobody is told. The first tools of the sources are no change.
+	Changed func(core.Update)
+	// Bags returns the bags that the user has named, each with patterns of names: see CheckBag. It is
+	// called by NewRegistry and BagsChanged, and must call neither. Nil: there are none.
+	Bags func() map[string][]string
 }
 
 // A Registry holds the tools by name. All methods are safe for concurrent use.
 type Registry struct {
-	log    *slog.Logger
-	late   []LateSource
-	policy Policy
-	gate   gate
-	calls  *callLog
-	ended  func(CallEnd)
-	checks chan struct{} // has a token for each check of large arguments at work
+	log      *slog.Logger
+	late     []LateSource
+	policy   Policy
+	gate     gate
+	calls    *callLog
+	ended    func(CallEnd)
+	onChange func(core.Update) // see Options.Changed
+	checks   chan struct{}     // has a token for each check of large arguments at work
 
 	searcher searcher
+	bags     bags
 
 	mu      sync.RWMutex // guards the fields below
 	catalog catalog
@@ -53,10 +61,11 @@ type Registry struct {
 // unfit, or has the name of another one: only tools that come later may clash.
 func NewRegistry(o Options) (*Registry, error) {
 	r := &Registry{
-		log:    o.Log,
-		policy: o.Policy,
-		ended:  o.Ended,
-		checks: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		log:      o.Log,
+		policy:   o.Policy,
+		ended:    o.Ended,
+		onChange: o.Changed,
+		checks:   make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
 	if r.policy == nil {
 		r.policy = unrestricted{}
@@ -70,6 +79,8 @@ func NewRegistry(o Options) (*Registry, error) {
 		asker:  o.Asker,
 		calls:  r.calls,
 	}
+	r.bags.named = o.Bags
+	r.bags.read(r.log)
 	if o.Asker == nil {
 		r.gate.asker = noAsker{}
 	}
@@ -109,12 +120,19 @@ func (r *Registry) replace(lists map[*List][]Tool) error {
 			r.log.Warn("tool left out", "tool", clash.Tool, "source", clash.Source, "has_the_name", clash.Other, "of", clash.OtherSource)
 		}
 	}
+	before := r.catalog.tools
 	r.catalog = next
+	r.changed()
+	r.tell(before)
+	return nil
+}
+
+// changed counts a change, and tells of it. The caller holds the lock.
+func (r *Registry) changed() {
 	r.version++
 	for _, w := range r.watches {
 		w.Send()
 	}
-	return nil
 }
 
 // Clashes returns the tools that are left out now because of their names.
@@ -133,6 +151,13 @@ func (r *Registry) Watch() wait.Signal {
 	return w
 }
 
+// Unwatch ends what Watch has begun.
+func (r *Registry) Unwatch(w wait.Signal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.watches = slices.DeleteFunc(r.watches, func(other wait.Signal) bool { return other == w })
+}
+
 // Version returns a number that is another one after each change.
 func (r *Registry) Version() int64 {
 	r.mu.RLock()
@@ -145,8 +170,8 @@ func (r *Registry) List(v View) []Tool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	var all []Tool
-	for name, t := range r.catalog.tools {
-		if v.Has(name) {
+	for _, t := range r.catalog.tools {
+		if v.Has(&t) {
 			all = append(all, t)
 		}
 	}
@@ -165,11 +190,14 @@ func (r *Registry) Count() map[string]int {
 // own sees.
 func (r *Registry) View(channel core.ChannelKey) View { return r.policy.View(channel) }
 
-// Named returns the view with a name, which is the set of the view's tools; for "", the view of a session
-// without a choice of its own.
+// Named returns the view with a name, which is that of a bag or the set of the view's tools; for "", the
+// view of a session without a choice of its own. A bag that there is not has no tools.
 func (r *Registry) Named(view string) View {
 	if view == "" {
 		return r.View("")
+	}
+	if bag, ok := strings.CutPrefix(view, bagPrefix); ok {
+		return r.bagView(bag)
 	}
 	return ViewOf(toolset.Set(view))
 }
@@ -187,7 +215,7 @@ func (r *Registry) Session(channel core.ChannelKey, session string, turn core.Tu
 
 // whyMissing returns why a view has no tool with a name, as a sentence; empty if no reason is known.
 func (r *Registry) whyMissing(name string, v View) string {
-	if !v.Has(name) {
+	if !v.MayHave(name) {
 		return ""
 	}
 	for _, source := range r.late {
@@ -230,15 +258,14 @@ func (r *Registry) Wait(ctx context.Context, name string) error {
 // find returns the tool with a name that a view has. It waits for an unknown tool while sources may
 // still have it.
 func (r *Registry) find(ctx context.Context, name string, v View) (t Tool, ok bool, err error) {
-	if !v.Has(name) {
+	if !v.MayHave(name) {
 		return t, false, nil
 	}
-	if t, ok = r.Find(name); ok {
-		return t, true, nil
+	if t, ok = r.Find(name); !ok {
+		err = r.Wait(ctx, name)
+		t, ok = r.Find(name)
 	}
-	err = r.Wait(ctx, name)
-	t, ok = r.Find(name)
-	return t, ok, err
+	return t, ok && v.Has(&t), err
 }
 
 // Find returns the tool with a name.

@@ -51,7 +51,10 @@ func (r *Registry) Search(query string, v View, limit int) ([]Tool, error) {
 	if err := s.renew(all, version); err != nil {
 		return nil, err
 	}
-	hits, err := s.index.Search(query, limit, v.Has)
+	hits, err := s.index.Search(query, limit, func(name string) bool {
+		t := all[name]
+		return v.Has(&t)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +72,7 @@ func (s *searcher) renew(all map[string]Tool, version int64) error {
 	}
 	docs := make([]index.Document, 0, len(all))
 	for name := range all {
-		if name == SearchName || name == CallName {
+		if isDispatcher(name) {
 			continue // whoever searches has them
 		}
 		t := all[name]
@@ -164,11 +167,14 @@ func whole(t *Tool) found {
 	}
 }
 
+// BriefOf returns the beginning of a tool's description, in one line.
+func BriefOf(t *Tool) string { return mdtext.Brief(t.Description, maxBrief) }
+
 // brief returns the name of a tool with a short description.
 func brief(t *Tool) found {
 	return found{
 		Name:        t.Name,
-		Description: mdtext.Brief(t.Description, maxBrief),
+		Description: BriefOf(t),
 	}
 }
 
@@ -185,17 +191,32 @@ func (b *budget) take(v any) bool {
 	return true
 }
 
+// Describe returns descriptions of tools: whole ones as long as they and those before have at most 24,000 bytes
+// of JSON, and else brief ones. isCut reports whether there are brief ones.
+func Describe[D any](all []Tool, whole, brief func(*Tool) D) (described []D, isCut bool) {
+	described = make([]D, 0, len(all))
+	room := budget(maxWhole)
+	for i := range all {
+		d := whole(&all[i])
+		if !room.take(d) {
+			d = brief(&all[i])
+			isCut = true
+		}
+		described = append(described, d)
+	}
+	return described, isCut
+}
+
+// CutNote tells a model how to get what Describe has left out.
+const CutNote = "The tools without inputSchema are not whole: the query " + selection + "NAME,NAME of " + SearchName + " returns those that you name."
+
 // ranked returns the result with tools that a search has found. Those that have no room are not whole.
 func ranked(hits []Tool) searchResult {
-	result := searchResult{Tools: []found{}}
-	room := budget(maxWhole)
-	for i := range hits {
-		f := whole(&hits[i])
-		if !room.take(f) {
-			f = brief(&hits[i])
-			result.Note = "The tools without inputSchema are not whole: the query " + selection + "NAME,NAME returns those that you name."
-		}
-		result.Tools = append(result.Tools, f)
+	var result searchResult
+	var isCut bool
+	result.Tools, isCut = Describe(hits, whole, brief)
+	if isCut {
+		result.Note = CutNote
 	}
 	if len(hits) == 0 {
 		result.Note = "No tool has any of these words; an empty query lists all tools."

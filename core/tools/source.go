@@ -75,6 +75,13 @@ func (l *List) Tools(r *Registry) []Tool {
 // that tool goes: see Registry.Clashes.
 func (l *List) Replace(all []Tool) error { return ReplaceAll(map[*List][]Tool{l: all}) }
 
+// BagsChanged is that of the registry, if one is made with the list.
+func (l *List) BagsChanged() {
+	if r := l.registry.Load(); r != nil {
+		r.BagsChanged()
+	}
+}
+
 // ReplaceAll replaces all tools of several lists of a registry at once, as Replace does for one:
 // a tool may move from one list to another.
 func ReplaceAll(lists map[*List][]Tool) error {

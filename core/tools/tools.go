@@ -19,18 +19,24 @@ type Tool struct {
 	Description string          `json:"description"`
 	Source      string          `json:"-"`                      // the name of the source, which the registry sets
 	Mount       string          `json:"-"`                      // the mounted server that has the tool; empty: none
+	Revision    string          `json:"-"`                      // tells versions of Handle apart, such as the sum of its file; empty: there is one
 	Input       json.RawMessage `json:"inputSchema"`            // JSON Schema of the arguments, whose type is "object"
 	Output      json.RawMessage `json:"outputSchema,omitempty"` // JSON Schema of Result.Structured; nil: none
 	Annotations Annotations     `json:"annotations,omitzero"`
 	Category    Category        `json:"-"` // what the tool is for; empty: Utility
 	Timeout     time.Duration   `json:"-"` // of a call; 0: DefaultTimeout
-	Pinned      bool            `json:"-"` // claude sees the tool from the start, and need not search
-	ByName      bool            `json:"-"` // tool_call calls the tool too; else it is called by its own name only
-	Keyed       bool            `json:"-"` // takes effect once for all calls with the same Call.Key
-	ChecksArgs  bool            `json:"-"` // Handle checks the arguments: the schema may be anybody's, and a check of it may never end
-	Reach       Reach           `json:"-"` // the channel that a call acts on; nil: all channels
-	Asks        func() Ask      `json:"-"` // whether a person must allow each call; nil: nobody need
-	Handle      Handler         `json:"-"`
+	// RequiresWorker says that a call is meant for a worker, not for whoever called.
+	RequiresWorker bool `json:"-"`
+	// Retries is how often a call that has failed may be made again by who carries it out; 0: never. It
+	// says nothing of a call that was cut: see Annotations.
+	Retries    int        `json:"-"`
+	Pinned     bool       `json:"-"` // claude sees the tool from the start, and need not search
+	ByName     bool       `json:"-"` // tool_call calls the tool too; else it is called by its own name only
+	Keyed      bool       `json:"-"` // takes effect once for all calls with the same Call.Key
+	ChecksArgs bool       `json:"-"` // Handle checks the arguments: the schema may be anybody's, and a check of it may never end
+	Reach      Reach      `json:"-"` // the channel that a call acts on; nil: all channels
+	Asks       func() Ask `json:"-"` // whether a person must allow each call; nil: nobody need
+	Handle     Handler    `json:"-"`
 
 	args *Schema // made by the registry
 }

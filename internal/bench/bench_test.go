@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -23,6 +24,10 @@ import (
 // TestMain makes the test binary the server that the benchmark starts, and
 // that server's hosts.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == mountedRole {
+		_ = serveMounted(context.Background()) // until its input ends
+		return
+	}
 	if os.Getenv(markName) == "" {
 		os.Exit(m.Run())
 	}
@@ -49,9 +54,15 @@ func serve() error {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
-	mux.HandleFunc("POST /mcp", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"created, restarted"}],"structuredContent":{"pid":%d},"tools":[{"name":"channel_list","inputSchema":{"type":"object"}},{"name":"hello_world","inputSchema":{"type":"object"}}]}}`, os.Getpid())
-	})
+	mountedNames := ""
+	for n := range mountedServers {
+		mountedNames += fmt.Sprintf(`,{"name":"server_%d_echo_0","inputSchema":{"type":"object"}}`, n)
+	}
+	mcp := func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"created, restarted"}],"structuredContent":{"pid":%d},"tools":[{"name":"channel_list","inputSchema":{"type":"object"}},{"name":"hello_world","inputSchema":{"type":"object"}}%s]}}`, os.Getpid(), mountedNames)
+	}
+	mux.HandleFunc("POST /mcp", mcp)
+	mux.HandleFunc("POST /mcp/bags/{bag}", mcp)
 	mux.HandleFunc("POST /message", func(w http.ResponseWriter, r *http.Request) {
 		var in struct{ Channel, Text string }
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil || name == "broken" {
@@ -101,7 +112,7 @@ func serve() error {
 // tinyPlan takes every path of the measurement once.
 func tinyPlan() plan {
 	return plan{rounds: 2, starts: 2, warm: 20 * time.Millisecond, bareMessages: 20, coldChannels: 2, burst: 3, load: 20 * time.Millisecond, loads: []int{1, 3}, crowds: []int{1, 3}, idle: 20 * time.Millisecond, known: 3,
-		eventTurns: 1, sizeRounds: 1, sizes: []int{1}, syncs: 4, tools: 2, toolRequests: 2, toolRestarts: 2, patience: 20 * time.Millisecond}
+		eventTurns: 1, sizeRounds: 1, sizes: []int{1}, syncs: 4, tools: 2, manyTools: 2, toolRequests: 2, toolRestarts: 2, patience: 20 * time.Millisecond}
 }
 
 // stub returns a program that serves; name says how.
@@ -122,6 +133,9 @@ func TestMeasuresEveryScenarioOfBothTargets(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &log)
 	}
 	want := []string{"start.p50", "warm.p50", "warm.p99", "cold.p50", "burst.wall", "load.1.rate", "load.3.p99", "events.wall", "sizes.in.1", "sizes.out.1"}
+	if row := r.rows["bags.list.p50"]; row.ours == nil || row.ours.value <= 0 {
+		t.Errorf("bags.list.p50: %v", row.ours)
+	}
 	if row := r.rows["tools.list.ratio"]; row.ours == nil || row.ours.value <= 0 {
 		t.Errorf("tools.list.ratio: %v", row.ours)
 	}

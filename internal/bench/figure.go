@@ -28,6 +28,10 @@ func mib(id, name string, bytes float64) figure {
 	return figure{id: id, name: name, unit: "MiB", value: bytes / (1 << 20)}
 }
 
+func kib(id, name string, bytes int) figure {
+	return figure{id: id, name: name, unit: "KiB", value: float64(bytes) / (1 << 10)}
+}
+
 func (f figure) String() string {
 	if f.note != "" {
 		return f.note
@@ -124,6 +128,8 @@ var goals = map[string]goal{
 	"chatmemory.after":    {"≤", 64, false},
 	"tools.call.p50":      {"≤", 5, false},
 	"tools.list.p50":      {"≤", 10, false},
+	"bags.all.p50":        {"≤", 10, false},
+	"bags.list.p50":       {"≤", 1, false},
 	"tools.list.ratio":    {"≤", 1.5, false},
 	"toolhost.made.p50":   {"≤", 50, false},
 	"toolhost.start.p50":  {"≤", 100, false},

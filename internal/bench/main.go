@@ -35,6 +35,10 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	if len(os.Args) == 2 && os.Args[1] == mountedRole {
+		_ = serveMounted(ctx) // until the gateway ends it
+		os.Exit(exitcode.OK)
+	}
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)

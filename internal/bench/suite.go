@@ -42,6 +42,8 @@ func scenarios() []scenario {
 		{name: "reclaim", run: reclaimed(reclaim)},
 		{name: "known", run: reclaimed(knownChannels)},
 		{name: "tools", run: onlyOurs(toolRequests)},
+		{name: "bags", run: onlyOurs(bagRequests)},
+		{name: "mounts", run: onlyOurs(served(instant, mountRequests))},
 		{name: "toolhost", run: onlyOurs(served(instant, toolHost))},
 		{name: "chats", run: onlyOurs(withBot(instant, chats))},
 		{name: "chatcalls", run: onlyOurs(withBot(scripted, chatCalls))},
@@ -138,6 +140,7 @@ type plan struct {
 	restarts     int
 	syncs        int
 	tools        int           // that are offered
+	manyTools    int           // that are offered where there are many
 	toolRequests int           // of each kind
 	toolRestarts int           // of the tool host
 	chats        int           // of Telegram
@@ -150,7 +153,7 @@ func fullPlan() plan {
 	return plan{
 		rounds: 7, starts: 20, warm: time.Second, bareMessages: 1500, coldChannels: 60, burst: 50, load: 2 * time.Second, loads: []int{1, 10, 100},
 		crowds: []int{1, 50, 200}, idle: time.Second, known: 1000, chats: 100, longTurn: time.Minute, chatMessages: 10_000, eventTurns: 9,
-		sizeRounds: 5, sizes: []int{1, 10}, restarts: 20, syncs: 1000, tools: 150, toolRequests: 300, toolRestarts: 20, patience: 3 * time.Second,
+		sizeRounds: 5, sizes: []int{1, 10}, restarts: 20, syncs: 1000, tools: 150, manyTools: 1000, toolRequests: 300, toolRestarts: 20, patience: 3 * time.Second,
 	}
 }
 

@@ -38,7 +38,7 @@ func (s *server) toolRequests(ctx context.Context, dir string) ([]figure, error)
 		return nil, err
 	}
 	defer c.Close()
-	all, err := s.makeTools(ctx, c, dir)
+	all, err := s.makeTools(ctx, c, dir, s.lab.plan.tools)
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +77,12 @@ func (s *server) toolRequests(ctx context.Context, dir string) ([]figure, error)
 	}, nil
 }
 
-// makeTools writes files until the server has as many tools as the plan says, and returns all.
-func (s *server) makeTools(ctx context.Context, c *client, dir string) ([]*sdk.Tool, error) {
+// makeTools writes files until the server has a number of tools, and returns all.
+func (s *server) makeTools(ctx context.Context, c *client, dir string, count int) ([]*sdk.Tool, error) {
 	all, err := s.awaitTools(ctx, c, func(all []*sdk.Tool) bool { // those of the tool host come last
 		return slices.ContainsFunc(all, func(t *sdk.Tool) bool { return t.Name == "hello_world" })
 	})
-	for n := range max(0, s.lab.plan.tools-len(all)) {
+	for n := range max(0, count-len(all)) {
 		name := "bench_" + strconv.Itoa(n)
 		text := `export const tool = {name: "` + name + `", description: "Returns what it is given. ` + strings.Repeat("More of it. ", 10) + `",
   schema: {type: "object", properties: {text: {type: "string", description: "What to return."}}}, async handler(args) { return {text: args.text ?? ""}; }};`
@@ -93,7 +93,7 @@ func (s *server) makeTools(ctx context.Context, c *client, dir string) ([]*sdk.T
 	if err != nil {
 		return nil, err
 	}
-	return s.awaitTools(ctx, c, func(all []*sdk.Tool) bool { return len(all) >= s.lab.plan.tools })
+	return s.awaitTools(ctx, c, func(all []*sdk.Tool) bool { return len(all) >= count })
 }
 
 // awaitTools returns the server's tools once they are enough.
@@ -118,8 +118,11 @@ func (s *server) tools(c *client) ([]*sdk.Tool, error) {
 }
 
 // rpc sends a request of MCP and returns the response, which must be a result.
-func (s *server) rpc(c *client, body string) ([]byte, error) {
-	head := "POST /mcp HTTP/1.1\r\nHost: " + s.addr + "\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n"
+func (s *server) rpc(c *client, body string) ([]byte, error) { return s.rpcAt(c, "/mcp", body) }
+
+// rpcAt is rpc for a path.
+func (s *server) rpcAt(c *client, path, body string) ([]byte, error) {
+	head := "POST " + path + " HTTP/1.1\r\nHost: " + s.addr + "\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n"
 	if c.RemoteAddr().String() == s.addr { // else the SDK's, which answers all in JSON
 		head = strings.Replace(head, ", text/event-stream", "", 1)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"bareclaw/adapters/httpapi/api"
 	"bareclaw/heartbeat"
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/cli/bridge"
@@ -13,6 +14,7 @@ import (
 
 // An mcp passes messages between an MCP client, which starts this command, and the gateway.
 type mcp struct {
+	Bag string `placeholder:"NAME" help:"Offer the tools of a bag alone: those of a category, such as browser, or of a bag that you have named."`
 	Dir string `type:"existingdir" placeholder:"PATH" help:"The directory whose .env says which gateway, where a gateway has read it before; your home directory unless it is given."`
 }
 
@@ -33,7 +35,13 @@ func (m *mcp) Run(c *command.Context) error {
 	if err != nil {
 		return err
 	}
-	b := &bridge.Bridge{Gateway: gateway, Out: c.Out}
+	b := &bridge.Bridge{
+		Gateway: gateway,
+		Out:     c.Out,
+	}
+	if m.Bag != "" {
+		b.Path = api.BagPath(m.Bag)
+	}
 	if !command.InSession() { // else the gateway runs
 		b.Revive = func(ctx context.Context) error { return revive(ctx, c) }
 	}

@@ -19,6 +19,7 @@ import (
 	"bareclaw/core/settings"
 	"bareclaw/core/tools"
 	"bareclaw/core/tools/gateway"
+	"bareclaw/core/tools/intent"
 	"bareclaw/internal/buildinfo"
 	"bareclaw/mcp"
 	"bareclaw/mcp/mounts"
@@ -35,6 +36,7 @@ type toolsPart struct {
 	mounts   *mounts.Mounts
 	registry *tools.Registry
 	server   *mcp.Server
+	bags     *mcp.Bags
 	hosts    *sessionhost.Hosts // whose sessions hear of changed tools
 	calls    *prometheus.HistogramVec
 }
@@ -52,6 +54,7 @@ func newTools(e *engine, scheduler *schedule.Scheduler, table *commands.Table, r
 	})
 	sources := []tools.Source{
 		tools.Dispatchers(),
+		intent.Source(),
 		gateway.Source(gateway.Options{
 			Channels:      e.manager.Directory,
 			Submit:        e.manager.Submit,
@@ -76,6 +79,14 @@ func newTools(e *engine, scheduler *schedule.Scheduler, table *commands.Table, r
 	})
 	sources = append(sources, t.mounts)
 	t.calls = metrics.NewHistogram("bareclaw_tool_call_duration_seconds", "Duration of calls of the gateway's tools since start, by source, mounted server and outcome.", "source", "mount", "outcome")
+	mounted := make(chan struct{})
+	news := &toolNews{
+		feeds:  e.manager.Feeds,
+		loaded: map[string]<-chan struct{}{mounts.SourceName: mounted},
+	}
+	for _, source := range t.keeper.Sources() {
+		news.loaded[source.Name()] = t.keeper.Loaded()
+	}
 	var err error
 	t.registry, err = tools.NewRegistry(tools.Options{
 		Log:     t.log,
@@ -83,21 +94,26 @@ func newTools(e *engine, scheduler *schedule.Scheduler, table *commands.Table, r
 		Policy:  toolPolicy{e.manager.ChannelSettings},
 		Asker:   e.manager.Decider,
 		Records: e.manager.Adapters,
+		Bags:    t.mounts.Bags,
 		Ended: func(c tools.CallEnd) {
 			t.calls.WithLabelValues(c.Source, c.Mount, string(c.Outcome)).Observe(c.Took.Seconds())
 		},
+		Changed: news.publish,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the tools: %w", err)
 	}
 	t.mounts.Load(t.life)
-	t.server = mcp.New(mcp.Options{
+	close(mounted)
+	served := mcp.Options{
 		Registry: t.registry,
-		Commands: table,
 		Name:     mcp.Name,
 		Version:  buildinfo.Version(),
 		Log:      t.log,
-	})
+	}
+	t.bags = mcp.NewBags(served) // without prompts: a bag is of tools alone
+	served.Commands = table
+	t.server = mcp.New(served)
 	return t, nil
 }
 
@@ -114,6 +130,7 @@ func (t *toolsPart) part() part {
 		metrics: []prometheus.Collector{t.calls, metrics.Func(t.writeMetrics)},
 		mounts: []httpapi.Mount{
 			{Routes: api.MCPRoutes(), Handler: t.server.Handler(), IsStream: mcp.IsStream},
+			{Routes: api.BagRoutes(), Handler: t.bags, Strip: api.PathBags, IsStream: mcp.IsStream},
 			{Routes: api.ToolHostRoutes(), Handler: t.keeper.Handler(t.registry), Strip: api.PathToolHost},
 		},
 		commands: []commands.Command{commands.ToolsCommand(t.registry)},
@@ -161,8 +178,9 @@ func (t *toolsPart) follow(ctx context.Context) {
 	}
 }
 
-// publish gives the session hosts their answers.
+// publish offers the tools to clients of bags, and gives the session hosts their answers.
 func (t *toolsPart) publish() error {
+	t.bags.Offer()
 	err := t.hosts.OfferTools()
 	if err != nil {
 		t.log.Error("sessions do not hear of changed tools", "err", err)
@@ -196,7 +214,7 @@ func (t *toolsPart) health(h *api.Health) {
 	}
 }
 
-// writeMetrics writes how many tools there are, and how their process does.
+// writeMetrics writes how many tools there are, how their process does, and how the mounted servers do.
 func (t *toolsPart) writeMetrics(w *metrics.Writer) {
 	now := t.keeper.Status()
 	for source, count := range t.registry.Count() {
@@ -207,6 +225,18 @@ func (t *toolsPart) writeMetrics(w *metrics.Writer) {
 	if now.Health != nil {
 		w.Gauge("bareclaw_tool_host_heap_bytes", "Heap of the process that runs tools; left out while it does not answer.", float64(now.Health.MemoryUsage.HeapUsed))
 	}
+	mounted, _ := t.mounts.Status()
+	for i := range mounted {
+		writeMount(w, &mounted[i])
+	}
+}
+
+// writeMount writes how a mounted server does.
+func writeMount(w *metrics.Writer, s *mounts.Status) {
+	w.Gauge("bareclaw_mount_tools", "Tools that are offered, by mounted server.", float64(s.Tools), "mount", s.Name)
+	w.Gauge("bareclaw_mount_instances", "Processes and connections that are open, by mounted server.", float64(len(s.Instances)), "mount", s.Name)
+	w.Counter("bareclaw_mount_starts_total", "Starts since the gateway's start, by mounted server.", float64(s.Starts), "mount", s.Name)
+	w.Counter("bareclaw_mount_failures_total", "Starts that failed and calls without an answer since the gateway's start, by mounted server.", float64(s.Failures), "mount", s.Name)
 }
 
 // warnOfUnknown warns of each name in BARECLAW_TOOLS that no tool has.

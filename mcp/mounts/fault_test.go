@@ -116,8 +116,8 @@ func TestBadLists(t *testing.T) {
 			t.Errorf("%s is offered: %t; left out are\n%s", name, known, left)
 		}
 	}
-	if _, known := p.registry.Find("odd_header_twice"); known { // the SDK leaves it out
-		t.Error("a tool is offered that the SDK refuses")
+	if _, known := p.registry.Find("odd_header_twice"); known { // the SDK's client leaves it out
+		t.Error("a tool is offered whose annotations are refused")
 	}
 	controls, _ := p.registry.Find("odd_controls")
 	if strings.ContainsAny(controls.Description, "\a\x1b\u202e\u202c") || !strings.HasPrefix(controls.Description, "(The words of the mounted server odd:) ") {

@@ -176,3 +176,25 @@ func TestFileIsFollowed(t *testing.T) {
 		return err == nil && len(all) == 0
 	})
 }
+
+// TestBagsAreFollowed: the registry has the bags of the file, as the file says now.
+func TestBagsAreFollowed(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	write := func(text string) { check.OK(t, os.WriteFile(h.path, []byte(text), 0o600)) }
+	write(`{"mcpServers":{},"bags":{"mine":["tool_*"]}}`)
+	p := h.start()
+	bag, ok := p.registry.Bag("mine")
+	if !ok || bag.MayHave("other") {
+		t.Fatalf("the bag is %v, %v", bag, ok)
+	}
+	p.await("the bag is changed", func() bool {
+		write(`{"mcpServers":{},"bags":{"mine":["other"],"utility":["*"]}}`) // again, should Run not have looked yet
+		return bag.MayHave("other")
+	})
+	write(`{"mcpServers":{}}`)
+	p.await("the bag is taken away", func() bool {
+		_, ok := p.registry.Bag("mine")
+		return !ok
+	})
+}

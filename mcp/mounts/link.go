@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/guard"
 	"bareclaw/internal/mdtext"
 )
 
@@ -32,22 +33,22 @@ type link struct {
 // dial begins a session with a server, which has the variables of this process, runs in a directory unless it says
 // another one, and has a mark. It returns the tools that the server lists. changed is called when these have changed, and must not
 // block.
-func dial(ctx context.Context, described *Server, dir, mark string, log *slog.Logger, changed func()) (*link, []tools.Tool, error) {
+func dial(ctx context.Context, described *Server, dir, mark string, log *slog.Logger, changed func()) (*link, list, error) {
 	server, err := described.Expanded(os.LookupEnv)
 	if err != nil {
-		return nil, nil, err
+		return nil, list{}, err
 	}
 	l := &link{says: &stderrLog{log: log}}
 	listed, err := l.open(ctx, &server, dir, mark, changed)
 	if err != nil {
 		l.close(ctx)
-		return nil, nil, err
+		return nil, list{}, err
 	}
 	return l, listed, nil
 }
 
 // open begins the session.
-func (l *link) open(ctx context.Context, server *Server, dir, mark string, changed func()) (listed []tools.Tool, err error) {
+func (l *link) open(ctx context.Context, server *Server, dir, mark string, changed func()) (listed list, err error) {
 	var transport sdk.Transport
 	if server.URL != "" {
 		transport, err = overHTTP(server)
@@ -55,15 +56,15 @@ func (l *link) open(ctx context.Context, server *Server, dir, mark string, chang
 		transport, err = l.start(server, dir, mark)
 	}
 	if err != nil {
-		return nil, err
+		return list{}, err
 	}
 	l.session, err = connect(ctx, transport, changed)
 	if err != nil {
-		return nil, l.explain(ctx, err)
+		return list{}, l.explain(ctx, err)
 	}
-	listed, err = list(ctx, l.session)
+	listed, err = listOf(ctx, l.session)
 	if err != nil {
-		return nil, l.explain(ctx, fmt.Errorf("list its tools: %w", err))
+		return list{}, l.explain(ctx, fmt.Errorf("list its tools: %w", err))
 	}
 	return listed, nil
 }
@@ -148,24 +149,44 @@ const (
 	maxList  = 8 << 20
 )
 
-// list returns the tools of a server.
-func list(ctx context.Context, session *sdk.ClientSession) ([]tools.Tool, error) {
-	var all []tools.Tool
+// A list is what a server lists.
+type list struct {
+	tools   []tools.Tool
+	refused []string // names of tools that clients of MCP refuse
+}
+
+// listOf returns what a server lists.
+func listOf(ctx context.Context, session *sdk.ClientSession) (l list, err error) {
 	size := 0
 	for t, err := range session.Tools(ctx, nil) {
 		if err != nil {
-			return nil, err
+			return l, err
 		}
 		listed, n, err := toolOf(t)
 		if err != nil {
-			return nil, err
+			return l, err
 		}
-		if size += n; size > maxList || len(all) == maxTools {
-			return nil, fmt.Errorf("it has more than %d tools, or more than %d MiB of them", maxTools, maxList>>20)
+		if size += n; size > maxList || len(l.tools) == maxTools {
+			return l, fmt.Errorf("it has more than %d tools, or more than %d MiB of them", maxTools, maxList>>20)
 		}
-		all = append(all, listed)
+		if isRefused(t) {
+			l.refused = append(l.refused, t.Name)
+			continue
+		}
+		l.tools = append(l.tools, listed)
 	}
-	return all, nil
+	return l, nil
+}
+
+// isRefused reports whether clients of MCP refuse a tool, for its schema or its annotations: as the SDK does, by
+// a panic.
+func isRefused(t *sdk.Tool) bool {
+	err := guard.Do(slog.New(slog.DiscardHandler), "checking a tool", func() error {
+		server := sdk.NewServer(&sdk.Implementation{Name: "check"}, nil)
+		server.AddTool(t, nil)
+		return nil
+	})
+	return err != nil
 }
 
 // toolOf returns a tool as its server lists it, with its size in bytes of JSON.

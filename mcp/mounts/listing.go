@@ -37,6 +37,7 @@ type listing struct {
 	Since     time.Time    `json:"since"`      // of the first list of a server of the name
 	LearnedAt time.Time    `json:"learned_at"` // of this one
 	Tools     []tools.Tool `json:"tools"`
+	Refused   []string     `json:"refused,omitempty"` // names of further tools, which clients refuse
 	// Before has the tools that have changed or gone, as people know them: as they were listed first, or
 	// allowed last.
 	Before map[string]tools.Tool `json:"before,omitempty"`
@@ -64,12 +65,13 @@ func entryOf(s *Server) string {
 func (l *listing) isKnown(s *Server) bool { return l.Entry == entryOf(s) }
 
 // next returns the listing with another list of tools.
-func (l *listing) next(s *Server, listed []tools.Tool, now time.Time) listing {
+func (l *listing) next(s *Server, listed list, now time.Time) listing {
 	n := listing{
 		Entry:     entryOf(s),
 		Since:     l.Since,
 		LearnedAt: now,
-		Tools:     listed,
+		Tools:     listed.tools,
+		Refused:   listed.refused,
 		Before:    map[string]tools.Tool{},
 	}
 	if n.Since.IsZero() {
@@ -81,7 +83,7 @@ func (l *listing) next(s *Server, listed []tools.Tool, now time.Time) listing {
 			n.Before[t.Name] = t
 		}
 	}
-	for _, t := range listed {
+	for _, t := range listed.tools {
 		if before, known := n.Before[t.Name]; known && isSame(&before, &t) {
 			delete(n.Before, t.Name)
 		}
@@ -105,7 +107,7 @@ func (l *listing) accepted(t *tools.Tool) (next listing, changed bool) {
 // isLike reports whether two listings differ in their times alone.
 func (l *listing) isLike(other *listing) bool {
 	same := func(a, b tools.Tool) bool { return isSame(&a, &b) }
-	return l.Entry == other.Entry && slices.EqualFunc(l.Tools, other.Tools, same) && maps.EqualFunc(l.Before, other.Before, same)
+	return l.Entry == other.Entry && slices.EqualFunc(l.Tools, other.Tools, same) && slices.Equal(l.Refused, other.Refused) && maps.EqualFunc(l.Before, other.Before, same)
 }
 
 // isSame reports whether two lists say the same of a tool.

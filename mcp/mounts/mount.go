@@ -343,7 +343,7 @@ func (m *mount) awaitEnd(i *instance) {
 func (m *mount) relist(ctx context.Context, i *instance) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, relistTimeout, fmt.Errorf("it did not answer within %s", relistTimeout))
 	defer cancel()
-	listed, err := list(ctx, i.link.session)
+	listed, err := listOf(ctx, i.link.session)
 	if err != nil {
 		return i.link.explain(ctx, err)
 	}
@@ -422,7 +422,7 @@ func (m *mount) retire() {
 	defer m.mu.Unlock()
 	m.retired = true
 	for _, i := range m.instances {
-		if i.users == 0 {
+		if i.users == 0 { // the others end with their last user
 			m.end(i)
 		}
 	}

@@ -32,6 +32,8 @@ const (
 	missingLooks = 3
 	// learning bounds how many servers are started at once to learn their tools.
 	learning = 2
+	// learningPatience is how long the next one waits for a server that has not told its tools.
+	learningPatience = 3 * time.Second
 	// sweepEvery is the time between two removals of old files.
 	sweepEvery = 6 * time.Hour
 	// endGrace is how long servers may take to end with the gateway.
@@ -242,6 +244,7 @@ func (r *Mounts) mountAll(ctx context.Context, file *File) {
 	r.bags = file.Bags()
 	r.problem = ""
 	r.mu.Unlock()
+	r.BagsChanged()
 	for name, old := range before {
 		if next[name] != old {
 			old.retire()
@@ -291,10 +294,13 @@ func (r *Mounts) learnOne(m *mount) {
 	defer m.learningDone()
 	select {
 	case r.starts <- struct{}{}:
-		defer func() { <-r.starts }()
 	case <-r.life.Done():
 		return
 	}
+	leave := sync.OnceFunc(func() { <-r.starts })
+	defer leave()
+	slow := time.AfterFunc(learningPatience, leave) // a server that hangs delays nobody
+	defer slow.Stop()
 	i, err := m.acquire(r.life, "")
 	if err != nil {
 		return // it is told, and tried again
@@ -337,19 +343,11 @@ func (r *Mounts) WhyMissing(name string) string {
 	return ""
 }
 
-// Bag returns the patterns of a bag of the file, and reports whether there is one.
-func (r *Mounts) Bag(name string) (patterns []string, ok bool) {
+// Bags returns the patterns of the file's bags, by their names. The caller must not change them.
+func (r *Mounts) Bags() map[string][]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	patterns, ok = r.bags[name]
-	return patterns, ok
-}
-
-// Bags returns the names of the file's bags, sorted.
-func (r *Mounts) Bags() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Sorted(maps.Keys(r.bags))
+	return r.bags
 }
 
 var _ tools.LateSource = (*Mounts)(nil)

@@ -159,6 +159,7 @@ func (h *house) start() *gatewayProcess {
 		Sources: []tools.Source{tools.Dispatchers(), p.room},
 		Asker:   h.person,
 		Records: h.records,
+		Bags:    p.room.Bags,
 	})
 	check.OK(h.t, err)
 	p.room.Load(life)

@@ -3,14 +3,10 @@ package mounts
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"bareclaw/core/tools"
-	"bareclaw/internal/guard"
 	"bareclaw/internal/mdtext"
 	"bareclaw/internal/visible"
 )
@@ -24,13 +20,12 @@ func (m *mount) tools() (fit []tools.Tool, unfit []string) {
 	if m.server.Disabled || !known.isKnown(&m.server) {
 		return nil, nil
 	}
+	for _, name := range known.Refused {
+		unfit = append(unfit, fmt.Sprintf("tool %q: clients refuse its schema or its annotations", mdtext.Brief(name, maxShown)))
+	}
 	for i := range known.Tools {
 		t := m.tool(&known.Tools[i])
-		err := t.Check()
-		if err == nil {
-			err = refused(&t)
-		}
-		if err != nil {
+		if err := t.Check(); err != nil {
 			unfit = append(unfit, mdtext.Brief(err.Error(), maxShown))
 			continue
 		}
@@ -77,24 +72,11 @@ func describe(server, description string) string {
 	return mdtext.Shorten(marked, maxDescription)
 }
 
-// refused returns why a client of MCP could not use a tool; nil if it can.
-func refused(t *tools.Tool) error {
-	err := guard.Do(slog.New(slog.DiscardHandler), "checking a tool", func() error {
-		server := sdk.NewServer(&sdk.Implementation{Name: "check"}, nil)
-		server.AddTool(&sdk.Tool{Name: t.Name, InputSchema: t.Input}, nil)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("tool %q: its schema is not one that clients take", t.Name)
-	}
-	return nil
-}
-
 // ask says whether a person must allow a call of a tool.
 func (m *mount) ask(listed *tools.Tool) tools.Ask {
 	before, changed := m.listing().Before[listed.Name]
 	switch {
-	case changed:
+	case changed: // whatever the file allows
 		return tools.Ask{Needed: true, Why: changeOf(&before, listed)}
 	case m.server.Allows(listed.Name, listed.Annotations.ReadOnly):
 		return tools.Ask{}
@@ -121,7 +103,7 @@ func (m *mount) accept(ctx context.Context, listed *tools.Tool) {
 }
 
 // learned notes what the server has listed, and offers it.
-func (m *mount) learned(listed []tools.Tool) {
+func (m *mount) learned(listed list) {
 	m.mu.Lock()
 	next := m.known.next(&m.server, listed, time.Now())
 	same := next.isLike(&m.known)

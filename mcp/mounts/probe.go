@@ -81,5 +81,5 @@ func Probe(ctx context.Context, s Server, dir string, log *slog.Logger) ([]Liste
 		return nil, err
 	}
 	l.close(ctx)
-	return s.listed(&listing{Tools: all}), nil
+	return s.listed(&listing{Tools: all.tools}), nil
 }

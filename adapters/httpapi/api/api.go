@@ -20,8 +20,10 @@ const (
 	PathRestart   = "/restart"
 	PathMCP       = "/mcp"
 	PathMounts    = "/mounts"
-	PathToolHost  = "/toolhost" // before the paths of the tool host
+	PathBags      = PathMCP + "/bags" // before the names of bags
+	PathToolHost  = "/toolhost"       // before the paths of the tool host
 	PathUpgrade   = "/upgrade"
+	PathEvents    = "/events"
 	PathHealth    = "/health"
 	PathSettings  = "/settings"
 	PathMetrics   = "/metrics"
@@ -37,8 +39,17 @@ type MountedRoute struct {
 }
 
 // MCPRoutes returns what the MCP server serves.
-func MCPRoutes() []MountedRoute {
-	return []MountedRoute{{Method: http.MethodPost, Pattern: PathMCP}, {Method: http.MethodGet, Pattern: PathMCP}, {Method: http.MethodDelete, Pattern: PathMCP}}
+func MCPRoutes() []MountedRoute { return mcpRoutes(PathMCP) }
+
+// BagRoutes returns what the MCP servers of bags serve, which do not see PathBags.
+func BagRoutes() []MountedRoute { return mcpRoutes(PathBags + "/{bag}") }
+
+func mcpRoutes(pattern string) []MountedRoute {
+	return []MountedRoute{
+		{Method: http.MethodPost, Pattern: pattern},
+		{Method: http.MethodGet, Pattern: pattern},
+		{Method: http.MethodDelete, Pattern: pattern},
+	}
 }
 
 // ToolHostRoutes returns what the tool host serves, which does not see PathToolHost.
@@ -58,6 +69,9 @@ func MessagePath(id string) string { return PathMessages + "/" + url.PathEscape(
 
 // ChannelPath returns the path of a channel.
 func ChannelPath(key string) string { return PathChannels + "/" + url.PathEscape(key) }
+
+// BagPath returns the path of a bag of tools.
+func BagPath(name string) string { return PathBags + "/" + url.PathEscape(name) }
 
 // ApprovalPath returns the path of an approval.
 func ApprovalPath(id string) string { return PathApprovals + "/" + url.PathEscape(id) }

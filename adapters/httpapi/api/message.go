@@ -212,6 +212,14 @@ type Background struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
+// ToolChange is the data of the events of tools, whose names are the kinds of the updates.
+type ToolChange struct {
+	Tool    string `json:"tool"`
+	Source  string `json:"source"`
+	Mount   string `json:"mount,omitzero"`
+	Version int64  `json:"version"`
+}
+
 // Ending is the data of the last event of a stream when the gateway ends.
 type Ending struct {
 	Text     string `json:"text"`

@@ -6,6 +6,7 @@ package bridge
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,6 +43,7 @@ var (
 // A Bridge passes messages between one client and a gateway.
 type Bridge struct {
 	Gateway *client.Client
+	Path    string // of the gateway's MCP server; empty: api.PathMCP
 	// Revive starts the gateway if it is down, and returns once it serves. Nil: the Bridge waits
 	// for somebody else to start it.
 	Revive func(context.Context) error
@@ -67,6 +69,7 @@ type session struct {
 // are under way when in ends have a few seconds more. A goroutine reads in as long as in is open.
 func (b *Bridge) Run(ctx context.Context, in io.Reader) error {
 	b.pending = map[string]*request{}
+	b.Path = cmp.Or(b.Path, api.PathMCP)
 	ctx, b.end = context.WithCancelCause(ctx)
 	defer b.end(nil)
 	lines, over := make(chan []byte), make(chan error, 1)
@@ -230,7 +233,7 @@ func (b *Bridge) revive(ctx context.Context) error {
 // pass sends a message once and writes what the gateway answers. It reports whether the gateway
 // has begun to answer.
 func (b *Bridge) pass(ctx context.Context, m *message) (reached bool, err error) {
-	res, err := b.Gateway.Pass(ctx, http.MethodPost, api.PathMCP, b.header(m), m.raw)
+	res, err := b.Gateway.Pass(ctx, http.MethodPost, b.Path, b.header(m), m.raw)
 	if errors.Is(err, client.ErrUnreachable) {
 		return false, err
 	}
@@ -406,7 +409,7 @@ func (b *Bridge) follow(ctx context.Context, s session) {
 	s.addTo(h)
 	pauses := client.NewBackoff()
 	for {
-		res, err := b.Gateway.Pass(ctx, http.MethodGet, api.PathMCP, h, nil)
+		res, err := b.Gateway.Pass(ctx, http.MethodGet, b.Path, h, nil)
 		if err == nil {
 			if res.StatusCode == http.StatusOK {
 				_ = events(res.Body, b.write) // however it ends, the next one follows

@@ -208,6 +208,22 @@ func TestHeaders(t *testing.T) {
 	x.ends()
 }
 
+// TestPath reaches the server of a bag, and tells that there is no such bag.
+func TestPath(t *testing.T) {
+	unknown := answer(http.StatusNotFound, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"there is no bag"}}`)
+	x := converse(t, &Bridge{Path: "/mcp/bags/browser", Gateway: gateway(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/mcp/bags/browser" {
+			t.Errorf("the request is for %s", r.URL.Path)
+		}
+		stream(done)(w, r)
+	}, unknown)})
+	x.say(list)
+	x.hears(done)
+	x.say(list)
+	x.hears(`{"error":{"code":-32600,"message":"there is no bag"},"id":1,"jsonrpc":"2.0"}`)
+	x.ends()
+}
+
 // TestRevival starts a gateway that is down for requests, once at a time, and says why it cannot.
 func TestRevival(t *testing.T) {
 	t.Parallel()

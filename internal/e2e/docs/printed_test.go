@@ -137,6 +137,15 @@ func TestToolsPage(t *testing.T) {
 	says("héllo")
 	m.AsPrinted(harness.Replaced(t, "bareclaw tools rollback"+rollback, "before_experiment_1706012345679", "--yes "+id))
 	says("olléh")
+	analyze := harness.Printed(t, "docs/tools.md", "bareclaw tools call analyze_intent")
+	if out := m.AsPrinted(analyze); !strings.Contains(out, "object_diff") || !strings.Contains(out, "push_send") {
+		t.Errorf("the page's analysis says %q", out)
+	}
+	harness.NeedCurl(t)
+	list := harness.Replaced(t, harness.Printed(t, "docs/tools.md", "curl"), "localhost:3000", g.Base)
+	if out := m.AsPrinted(list); !strings.Contains(out, `"name":"json_format"`) || strings.Contains(out, `"name":"push_send"`) {
+		t.Errorf("the page's bag has %q", out)
+	}
 	set, reset, _ := strings.Cut(harness.Printed(t, "docs/tools.md", "bareclaw channels set"), "\n")
 	m.AsPrinted(set)
 	if own := g.Channel("desk").Str("tools"); own != "channel_list,json_format" {

@@ -50,7 +50,8 @@ func TestHealthTellsOfTools(t *testing.T) {
 	samples := g.Metrics()
 	for name, want := range map[string]float64{
 		"bareclaw_tool_host_up": 1, "bareclaw_tool_host_crashes_total": 0, `bareclaw_tools{source="dynamic"}`: 1,
-		`bareclaw_tool_call_duration_seconds_count{outcome="ok",source="dynamic"}`: 1, `bareclaw_tool_call_duration_seconds_count{outcome="failed",source="dynamic"}`: 2,
+		`bareclaw_tool_call_duration_seconds_count{mount="",outcome="ok",source="dynamic"}`:     1,
+		`bareclaw_tool_call_duration_seconds_count{mount="",outcome="failed",source="dynamic"}`: 2,
 	} {
 		if got, known := samples[name]; !known || got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)

@@ -3,6 +3,7 @@ package mcp
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,8 +44,9 @@ func TestInspector(t *testing.T) {
 		}
 	}
 	overHTTP := []string{g.Base + "/mcp", "--transport", "http", "--header", "Authorization: Bearer " + harness.Token}
+	ofBag := slices.Concat([]string{g.Base + "/mcp/bags/orchestration"}, overHTTP[1:])
 	overProgram := []string{"--config", config, "--server", "bareclaw"}
-	for name, target := range map[string][]string{"http": overHTTP, "program": overProgram} {
+	for name, target := range map[string][]string{"http": overHTTP, "bag": ofBag, "program": overProgram} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inspect := func(args ...string) string {

@@ -65,14 +65,24 @@ func TestSessionsOutliveTheDaemon(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			m, g := harness.Started(t, supervisor.CrashVariable+"=")
-			session := connect(t, &sdk.StreamableClientTransport{Endpoint: g.Base + "/mcp", HTTPClient: g.HTTP, MaxRetries: 100}, version)
-			defer func() { _ = session.Close() }()
-			works(t, session)
+			var sessions []*sdk.ClientSession
+			for _, path := range []string{"/mcp", "/mcp/bags/orchestration"} {
+				session := connect(t, &sdk.StreamableClientTransport{Endpoint: g.Base + path, HTTPClient: g.HTTP, MaxRetries: 100}, version)
+				defer func() { _ = session.Close() }()
+				sessions = append(sessions, session)
+			}
+			work := func() {
+				t.Helper()
+				for _, session := range sessions {
+					works(t, session)
+				}
+			}
+			work()
 			killWorker(m)
 			g.HTTP.CloseIdleConnections()
-			works(t, session)
+			work()
 			restart(g)
-			works(t, session)
+			work()
 		})
 	}
 }
@@ -88,6 +98,12 @@ func TestBridgeOutlivesTheGateway(t *testing.T) {
 			t.Cleanup(m.KillHolder) // which the bridge has started
 			session := connect(t, &sdk.CommandTransport{Command: m.Prepare("mcp", "--dir", m.Path("work"))}, version)
 			works(t, session)
+			bag := connect(t, &sdk.CommandTransport{Command: m.Prepare("mcp", "--dir", m.Path("work"), "--bag", "orchestration")}, version)
+			works(t, bag)
+			if _, err := bag.CallTool(t.Context(), &sdk.CallToolParams{Name: "worker_status"}); err == nil {
+				t.Error("a tool of another bag was called")
+			}
+			check.OK(t, bag.Close())
 
 			h := m.LockFile()
 			check.OK(t, proc.Signal(h.Worker, h.WorkerStart, syscall.SIGSTOP))

@@ -24,7 +24,7 @@ func rooms() []room {
 			"main selects the role of the process; internal/daemon wires the rooms"},
 		{"internal/daemon", strings.Fields(`adapters adapters/httpapi adapters/httpapi/api adapters/httpapi/client adapters/httpapi/metrics adapters/kinds
 				core core/commands core/config core/feed core/lanes core/ledger/sqlite core/schedule core/sessionfile
-				core/sessionpool core/settings core/tools core/tools/gateway heartbeat heartbeat/program heartbeat/service
+				core/sessionpool core/settings core/tools core/tools/gateway core/tools/intent heartbeat heartbeat/program heartbeat/service
 				heartbeat/supervisor mcp mcp/mounts sessionhost sessionhost/claude sessionhost/protocol toolhost`),
 			"daemon wires the rooms; tools for tests are none of them"},
 		{"internal/cli", strings.Fields(`adapters adapters/httpapi/api adapters/httpapi/client adapters/kinds core core/config core/ledger/sqlite
@@ -157,6 +157,8 @@ func rooms() []room {
 			"the gateway's tools know core and schedules; what they use comes as interfaces"},
 		{"core/tools/index", nil,
 			"the index knows words, not tools"},
+		{"core/tools/intent", strings.Fields(`core/tools`),
+			"intent knows which tools there are, not what they do"},
 		{"contrib", nil,
 			"contrib imports nothing of ours"},
 		{"docs", nil,

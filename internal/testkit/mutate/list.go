@@ -232,6 +232,26 @@ var mutations = []Mutation{
 		Package: "./core/lanes", Test: "TestCallIsAskedOnce",
 	},
 	{
+		Promise: "a mounted server dies, is killed, or answers with more than 16 MiB during a call of one of its tools", File: "mcp/mounts/mount.go",
+		Old: "case again || !mayRunAgain:", New: "case again:", Package: "./mcp/mounts", Test: "TestCutCallRunsOnceMore",
+	},
+	{
+		Promise: "a mounted server does not start, hangs or prints what is no message", File: "mcp/mounts/mount.go",
+		Old: "	m.problem = err.Error()", New: "", Package: "./mcp/mounts", Test: "TestFaultsAtStart",
+	},
+	{
+		Promise: "a mounted server changes a tool", File: "mcp/mounts/offer.go",
+		Old: "	case changed: // whatever the file allows", New: "	case changed && false:", Package: "./mcp/mounts", Test: "TestChangedToolAsksAnew",
+	},
+	{
+		Promise: "the daemon is killed while mounted servers run", File: "mcp/mounts/mounts.go",
+		Old: "procmark.Orphans(r.state)", New: "func(string) bool { return false }", Package: "./internal/e2e/tools", Test: "TestGatewayKilledWhileServerStarts",
+	},
+	{
+		Promise: "`mcp.json` is edited while calls run, or cannot be read", File: "mcp/mounts/mount.go",
+		Old: "		if i.users == 0 { // the others end with their last user", New: "		if true {", Package: "./mcp/mounts", Test: "TestFileIsFollowed",
+	},
+	{
 		Promise: "a session calls a tool while no daemon runs", File: "core/tools/calllog.go",
 		Old: "!c.At.IsZero() && late > beginWithin {", New: "false && late > beginWithin {", Package: "./core/tools", Test: "TestCallThatHasNotBegun|TestCallDuringTheEnd|TestAskedAgain",
 	},
