@@ -23,6 +23,7 @@ var shapes = map[string]any{
 	"Queued": api.Queued{}, "Started": api.Started{}, "Notice": api.Notice{}, "Background": api.Background{}, "Ending": api.Ending{},
 	"ToolChange":    api.ToolChange{},
 	"ChannelStatus": api.Channel{}, "Rule": api.Rule{}, "Approval": api.Approval{}, "Schedule": api.Schedule{}, "Occurrence": api.Occurrence{},
+	"Mount":   api.Mount{},
 	"Upgrade": api.Upgrade{}, "Health": api.Health{}, "Error": api.Error{},
 	"ToolHostHealth": toolhost.Health{}, "ToolHostTool": toolhost.Tool{}, "ToolHostCall": toolhost.CallRequest{}, "ToolHostResult": toolhost.CallResult{},
 	"ToolHostReloaded": toolhost.Reloaded{}, "ToolHostDone": toolhost.Done{},

@@ -75,6 +75,9 @@ func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 	}
 	r.ledger.fail(nil)
 
+	r.want(r.must(404, "POST /mounts/none/test", ""), 404, "not_found")
+	r.want(r.must(502, "POST /mounts/broken/test", ""), 502, "mount_failed")
+	r.must(200, "POST /mounts/github/test", "")
 	fault = errors.New("not now")
 	r.must(502, "POST /send", goodBodies["POST /send"])
 	fault = core.ErrKeyReused
@@ -93,7 +96,7 @@ func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 	r.must(200, "DELETE /channels/asks/rules/"+rule, "")
 	for _, path := range []string{
 		"/messages/" + failed, "/messages/" + failed + "/content", "/messages/" + failed + "/events", "/messages/" + failed + "/trace", "/upgrade", "/channels",
-		"/channels/http", "/channels/http/messages", "/approvals", "/schedules", "/schedules/" + job, "/health", "/metrics", "/settings", "/openapi.yaml", "/toolhost/health", "/toolhost/tools",
+		"/channels/http", "/channels/http/messages", "/approvals", "/schedules", "/schedules/" + job, "/health", "/metrics", "/settings", "/openapi.yaml", "/toolhost/health", "/toolhost/tools", "/mounts",
 	} {
 		r.must(200, "GET "+path, "")
 	}

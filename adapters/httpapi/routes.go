@@ -47,6 +47,7 @@ func routes(s *shared) []route {
 	messages, lookups, streams, channels := &messages{s}, &lookups{s}, &streams{s}, &channels{s}
 	approvals, pushes, schedules, admin := &approvals{s}, &pushes{s}, &schedules{s}, &admin{s}
 	calls := &commandCalls{s}
+	servers := &mountedServers{s}
 	all := []route{
 		{http.MethodPost, api.PathMessage, socketLimits, messages.post},
 		{http.MethodPost, "/messages/{id}/retry", socketLimits, s.onMessage(messages.retry)},
@@ -78,6 +79,9 @@ func routes(s *shared) []route {
 		{http.MethodPost, "/schedules/{id}/run", socketLimits, schedules.onSchedule(schedules.run)},
 		{http.MethodPost, "/schedules/{id}/pause", socketLimits, schedules.changing(s.Schedules.Pause)},
 		{http.MethodPost, "/schedules/{id}/resume", socketLimits, schedules.changing(s.Schedules.Resume)},
+
+		{http.MethodGet, api.PathMounts, socketServes, servers.list},
+		{http.MethodPost, "/mounts/{name}/test", socketRefuses, servers.test},
 
 		{http.MethodGet, api.PathHealth, socketServes, admin.health},
 		{http.MethodGet, api.PathEvents, socketServes, streams.gateway},

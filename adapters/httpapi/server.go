@@ -43,7 +43,8 @@ type Options struct {
 	Core      Core
 	Commands  *commands.Table
 	Push      *core.PushRegistry
-	Mounts    []Mount // what other rooms serve
+	Mounts    []Mount        // what other rooms serve
+	Servers   MountedServers // of other people
 	Log       *slog.Logger
 	Schedules *schedule.Scheduler
 

@@ -55,7 +55,8 @@ func allRoutes() []route {
 func (g *gateway) options(log io.Writer) Options {
 	o := Options{
 		Core: g.core(), Commands: g.commands(), Push: &core.PushRegistry{}, Mounts: mounts(http.HandlerFunc(answerMCP), toolHost(func() error { return nil })), BodyLimit: 64 << 10,
-		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Servers: servers{},
+		Log:     slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Health: func() api.Health {
 			return api.Health{Ledger: &api.Ledger{}, PID: 42, Version: "v1", Ready: true, StartedAt: startedAt, Agent: api.Agent{Kind: "echo"}, Tools: &api.Tools{Host: api.ToolRunner{Status: "running", PID: 43, StartedAt: startedAt, Healthy: true, HeapUsed: 1}}}
 		},
@@ -112,6 +113,47 @@ func (g *gateway) commands() *commands.Table {
 		panic(err) // names are unique
 	}
 	return all
+}
+
+// servers are those of a gateway that has mounted two: github, and broken, which does not start.
+type servers struct{ fault error }
+
+func (servers) Mounts() api.Mounts {
+	return api.Mounts{Mounts: []api.Mount{
+		{Name: "broken", State: api.MountFailing, Problem: "it has ended", Target: "nothing", Scope: "shared", Category: "utility", Failures: 1, Starts: 1, Instances: []api.MountInstance{}},
+		github(),
+	}}
+}
+
+func (s servers) TestMount(_ context.Context, name string) (api.Mount, error) {
+	switch {
+	case s.fault != nil:
+		return api.Mount{}, s.fault
+	case name == "broken":
+		return api.Mount{}, errors.New("the mounted server broken does not start")
+	case name != "github":
+		return api.Mount{}, core.ErrNotFound
+	}
+	tested := github()
+	tested.ToolList = []api.MountTool{{Name: "github_get", Description: "Get.", Asks: true}}
+	return tested, nil
+}
+
+func github() api.Mount {
+	return api.Mount{
+		Name:        "github",
+		State:       api.MountRunning,
+		Target:      "npx",
+		Scope:       "shared",
+		Category:    "github",
+		Since:       startedAt,
+		Tools:       1,
+		Asks:        1,
+		Changed:     []string{"get"},
+		LeftOut:     []string{"no"},
+		MemoryBytes: 1 << 20,
+		Instances:   []api.MountInstance{{Channel: "http", PID: 44, Since: startedAt, Calls: 1, MemoryBytes: 1 << 20}},
+	}
 }
 
 // toolHost answers in the place of the tool host: with status 503 while there is a fault, and

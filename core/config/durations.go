@@ -97,3 +97,18 @@ func (m *Milliseconds) Decode(text string) error {
 
 // Accepted describes numbers of milliseconds.
 func (*Milliseconds) Accepted() string { return "milliseconds, where 0 means no limit" }
+
+// An IdleTime is a time between a second and a day that is written as a number of milliseconds.
+type IdleTime time.Duration
+
+var idleTimes = span{1000, 24 * 60 * 60 * 1000}
+
+// Decode reads a number of milliseconds.
+func (i *IdleTime) Decode(text string) error {
+	n, err := idleTimes.decode(text)
+	*i = IdleTime(n) * IdleTime(time.Millisecond)
+	return err
+}
+
+// Accepted describes these numbers of milliseconds.
+func (*IdleTime) Accepted() string { return "milliseconds, " + idleTimes.String() }

@@ -132,9 +132,12 @@ func quoted(value string) string {
 
 const prefix = "BARECLAW_"
 
+// idleVariable is the setting with a name of others, by which they know it.
+const idleVariable = "DOCTOR_IGOR_IDLE_TIMEOUT"
+
 // IsSetting reports whether the name of a variable is one for the gateway's settings, also if this
 // program knows no such setting.
-func IsSetting(name string) bool { return strings.HasPrefix(name, prefix) }
+func IsSetting(name string) bool { return strings.HasPrefix(name, prefix) || name == idleVariable }
 
 // unknown describes, in a sentence each, the BARECLAW_ names among environ's NAME=VALUE
 // entries, except known variables, variables set by the gateway and variables for the

@@ -147,7 +147,8 @@ func TestDocumentsAreGenerated(t *testing.T) {
 // every # away: nothing may change.
 func TestExampleUncommentedIsTheDefault(t *testing.T) {
 	t.Parallel()
-	vars, err := godotenv.Unmarshal(strings.ReplaceAll(example(t), "#"+prefix, prefix))
+	uncomment := strings.NewReplacer("#"+prefix, prefix, "#"+idleVariable, idleVariable)
+	vars, err := godotenv.Unmarshal(uncomment.Replace(example(t)))
 	check.OK(t, err)
 	m := testMachine(t)
 	want, _ := resolve(nil, m)
@@ -163,7 +164,7 @@ func TestTags(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, s := range settings() {
-		if !strings.HasPrefix(s.Name, prefix) || seen[s.Name] {
+		if !IsSetting(s.Name) || seen[s.Name] {
 			t.Errorf("%+v: the name is used twice or is not one of ours", s.Variable)
 		}
 		seen[s.Name] = true

@@ -152,7 +152,7 @@ func (v variables) over(others map[string]string) func(name string) string {
 func onlySettings(file, users string, vars map[string]string) []string {
 	var names []string
 	for name := range vars {
-		if !strings.HasPrefix(name, prefix) || isGiven(name) {
+		if !IsSetting(name) || isGiven(name) {
 			names = append(names, name)
 			delete(vars, name)
 		}

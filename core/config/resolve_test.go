@@ -69,6 +69,7 @@ func TestEveryVariableIsUsed(t *testing.T) {
 		{"BARECLAW_STALL_ACTION", "interrupt", "interrupt"},
 		{"BARECLAW_IDLE_TIMEOUT", "90s", 90 * time.Second},
 		{"BARECLAW_MAX_SESSIONS", "5", 5},
+		{"DOCTOR_IGOR_IDLE_TIMEOUT", "90000", 90 * time.Second},
 		{"BARECLAW_WARM_SPARES", "64", 64},
 		{"BARECLAW_QUEUE_LIMIT", "7", 7},
 		{"BARECLAW_APPROVALS", "ask", "ask"},

@@ -29,4 +29,8 @@ type Tools struct {
 	//
 	// Requests are checked as those for `BARECLAW_PORT`.
 	HostAddr LoopbackAddress `envconfig:"BARECLAW_TOOLHOST_ADDR" unset:"none"`
+	// MountIdle is the time, in milliseconds, after which a mounted server ends that nobody uses.
+	//
+	// The member idle of a server in mcp.json counts more; see docs/mounts.md.
+	MountIdle IdleTime `envconfig:"DOCTOR_IGOR_IDLE_TIMEOUT" default:"300000" harmless:"true"`
 }

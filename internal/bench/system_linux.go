@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	mem "bareclaw/internal/memory"
 )
 
 // datasync makes the content of a file durable.
@@ -55,29 +57,14 @@ func arguments(pid int) []string {
 
 // sizeOf returns a process's resident and proportional size in bytes.
 func sizeOf(pid int) (rss, pss float64, err error) {
-	sizes, err := sizesOf(pid)
-	return sizes["Rss:"], sizes["Pss:"], err
+	size, err := mem.SizeOf(pid)
+	return float64(size.Resident), float64(size.Proportional), err
 }
 
 // ownSizeOf returns the size of a process's own (anonymous) pages in bytes.
 func ownSizeOf(pid int) (float64, error) {
-	sizes, err := sizesOf(pid)
-	return sizes["Anonymous:"], err
-}
-
-// sizesOf returns all sizes of a process in bytes.
-func sizesOf(pid int) (map[string]float64, error) {
-	sizes := map[string]float64{}
-	text, err := os.ReadFile(ofProcess(pid, "smaps_rollup"))
-	for line := range strings.Lines(string(text)) {
-		words := strings.Fields(line)
-		if len(words) < 2 {
-			continue
-		}
-		kib, _ := strconv.ParseFloat(words[1], 64)
-		sizes[words[0]] = kib * 1024
-	}
-	return sizes, err
+	size, err := mem.SizeOf(pid)
+	return float64(size.Anonymous), err
 }
 
 // cpuOf returns how long the living threads of a process have run, to the

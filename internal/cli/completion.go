@@ -9,6 +9,7 @@ import (
 
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/cli/command"
+	"bareclaw/internal/cli/mount"
 	"bareclaw/internal/term"
 
 	"github.com/alecthomas/kong"
@@ -116,6 +117,8 @@ func candidates(c *command.Context, arg *kong.Positional) []string {
 		names, err = channelNames(&quick, gateway)
 	case "tool":
 		names, err = toolNames(&quick, gateway)
+	case "mount":
+		names, err = mount.Names(&quick)
 	case "snapshot":
 		names, err = snapshotIDs(&quick)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func (l *toolList) Run(c *command.Context, gateway *client.Client) error {
 		t := &command.Table{Widest: []int{toolWidth}}
 		t.Head(term.Faint, "TOOL", "SOURCE", "DESCRIPTION")
 		for _, tool := range got.Tools {
-			t.Add(command.Text(tool.Name).Painted(term.Bold), command.Text(tool.Meta.Source), command.Text(tool.Description))
+			t.Add(command.Text(tool.Name).Painted(term.Bold), command.Text(sourceOf(&tool)), command.Text(tool.Description))
 		}
 		if err := c.PrintTable(t); err != nil {
 			return err
@@ -56,6 +57,14 @@ func (l *toolList) Run(c *command.Context, gateway *client.Client) error {
 		}
 		return nil
 	})
+}
+
+// sourceOf says where a tool comes from: from a source, or from a mounted server, whose name tells more.
+func sourceOf(t *client.Tool) string {
+	if t.Meta.Mount == "" {
+		return t.Meta.Source
+	}
+	return t.Meta.Source + " " + t.Meta.Mount
 }
 
 type toolCall struct {
@@ -102,11 +111,7 @@ func callTool(c *command.Context, gateway *client.Client, name string, args json
 	if err := json.Unmarshal(reply, &result); err != nil {
 		return fmt.Errorf("understand the gateway's reply: %w", err)
 	}
-	var texts []string
-	for _, part := range result.Content {
-		texts = append(texts, part.Text)
-	}
-	text := strings.TrimRight(strings.Join(texts, "\n"), "\n")
+	text, attached := textOf(&result)
 	switch {
 	case asJSON:
 		err = c.PrintJSON(reply)
@@ -114,15 +119,50 @@ func callTool(c *command.Context, gateway *client.Client, name string, args json
 		c.Tellf("bareclaw: %s", command.ErrorText(errors.New(text)))
 	case result.Structured != nil:
 		err = c.PrintIndented(result.Structured)
-	case term.IsTerminal(c.Out):
+	case term.IsTerminal(c.Out) && text != "":
 		err = c.PrintLines(term.Safe(text))
-	default:
+	case text != "" || len(attached) == 0:
 		err = c.PrintLines(text) // unchanged for a program
+	}
+	if !asJSON {
+		for _, line := range attached {
+			c.Tellf("%s", line)
+		}
 	}
 	if err == nil && result.IsError {
 		err = command.ErrFailed
 	}
 	return err
+}
+
+// textOf returns the text of a result, and a line for each part that is no text.
+func textOf(r *client.ToolResult) (text string, attached []string) {
+	var texts []string
+	for i := range r.Content {
+		if b := &r.Content[i]; b.Type == "text" {
+			texts = append(texts, b.Text)
+		} else {
+			attached = append(attached, term.SafeLine(describeBlock(b)))
+		}
+	}
+	return strings.TrimRight(strings.Join(texts, "\n"), "\n"), attached
+}
+
+// describeBlock says in a line what a part of a result is.
+func describeBlock(b *client.ContentBlock) string {
+	words := []string{b.Type}
+	add := func(word string) {
+		if word != "" {
+			words = append(words, word)
+		}
+	}
+	add(cmp.Or(b.URI, b.Resource.URI))
+	add(cmp.Or(b.MIMEType, b.Resource.MIMEType))
+	line := strings.Join(words, " ")
+	if n := len(b.Data) + len(b.Resource.Blob); n > 0 {
+		line += ", " + humanize.Bytes(uint64(n))
+	}
+	return "[" + line + "]"
 }
 
 type toolSnapshots listed

@@ -47,6 +47,9 @@ func describeUsage(err error) string {
 	if unknown, ok := strings.CutPrefix(says, "unexpected argument "); ok && named {
 		says = "there is no command " + unknown
 	}
+	if node != nil && strings.HasPrefix(says, "unknown flag ") && node.FullPath() == "bareclaw mount add" {
+		says += "; the program and its arguments come after --"
+	}
 	if node != nil { // the parser puts the command before errors of the command's own checks
 		says = strings.TrimPrefix(says, strings.TrimPrefix(node.FullPath(), "bareclaw ")+": ")
 	}

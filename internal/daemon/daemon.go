@@ -325,6 +325,7 @@ func (d *daemon) open() error {
 		Commands:      table,
 		Push:          &d.push,
 		Mounts:        known.mounts(),
+		Servers:       mountedServers{hands.mounts},
 		Schedules:     scheduler,
 		Log:           d.log,
 		Peer:          samePeer,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -71,6 +72,7 @@ func newTools(e *engine, scheduler *schedule.Scheduler, table *commands.Table, r
 		Path:     filepath.Join(t.cfg.ConfigDir, mounts.FileName),
 		StateDir: t.cfg.StateDir(),
 		Dir:      string(t.cfg.Files.CWD),
+		Idle:     time.Duration(t.cfg.Claude.Tools.MountIdle),
 		Life:     t.life,
 		Records:  e.manager.Adapters,
 		Log:      t.log,
@@ -206,6 +208,7 @@ func (t *toolsPart) health(h *api.Health) {
 		}
 	}
 	h.Problems = append(h.Problems, now.Problems()...)
+	h.Problems = append(h.Problems, mountProblems(t.mounts)...)
 	for _, clash := range t.registry.Clashes() {
 		h.Problems = append(h.Problems, "Two tools have one name: "+clash.String()+".")
 	}

@@ -1,4 +1,4 @@
-// Package memory measures the memory of the machine.
+// Package memory measures the memory of the machine and of processes.
 package memory
 
 import (

@@ -13,8 +13,19 @@ var variable = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
 })
 
+// A MissingError says that the description of a server names variables that are unset.
+type MissingError struct {
+	Server    string
+	Variables []string
+}
+
+// Error implements error.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("server %q needs variables that the gateway does not have: %s", e.Server, strings.Join(e.Variables, ", "))
+}
+
 // Expanded returns the server with the values of variables in place of ${NAME} and ${NAME:-default}, as other
-// clients do. The error names the variables that are unset and have no default.
+// clients do. The error is a *MissingError if a variable is unset and has no default.
 func (s *Server) Expanded(lookup func(name string) (value string, ok bool)) (Server, error) {
 	var missing []string
 	expand := func(text string) string {
@@ -50,7 +61,7 @@ func (s *Server) Expanded(lookup func(name string) (value string, ok bool)) (Ser
 		e.Args[i] = expand(arg)
 	}
 	if len(missing) > 0 {
-		return Server{}, fmt.Errorf("server %q needs variables that the gateway does not have: %s", s.Name, strings.Join(missing, ", "))
+		return Server{}, &MissingError{Server: s.Name, Variables: missing}
 	}
 	if err := e.check(); err != nil {
 		return Server{}, fmt.Errorf("server %q: %w", s.Name, err)

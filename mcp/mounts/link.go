@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"time"
@@ -77,7 +78,8 @@ func (l *link) start(server *Server, dir, mark string) (t sdk.Transport, err err
 	return pipes(l.process, l.output), nil
 }
 
-// explain returns why the session has failed: as the end of the process says, if it has ended.
+// explain returns why the session has failed: as the end of the process says, unless the process has ended because the
+// session has.
 func (l *link) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errLogin):
@@ -87,7 +89,9 @@ func (l *link) explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case l.process != nil && l.process.awaitExit(ctx, termGrace):
-		err = l.process.err
+		if isCut := errors.Is(err, io.EOF) || errors.Is(err, sdk.ErrConnectionClosed); isCut || !errors.Is(l.process.err, errServerEnded) {
+			err = l.process.err
+		}
 	}
 	if reason := l.says.reason(); reason != "" {
 		return fmt.Errorf("%w; it has said: %s", err, mdtext.Shorten(reason, maxShown))

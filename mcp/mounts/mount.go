@@ -1,6 +1,7 @@
 package mounts
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -378,7 +379,7 @@ func (m *mount) release(i *instance, c condition) {
 	case c == broken, i.users == 0 && (c == silent || m.retired):
 		m.end(i)
 	case i.users == 0:
-		i.idle = time.AfterFunc(m.server.IdleTimeout(), func() { m.endIdle(i) })
+		i.idle = time.AfterFunc(cmp.Or(time.Duration(m.server.Idle), m.room.idle), func() { m.endIdle(i) })
 	}
 }
 

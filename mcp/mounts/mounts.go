@@ -40,11 +40,12 @@ const (
 	endGrace = time.Second
 )
 
-// Options are what the room is made with. All are required.
+// Options are what the room is made with. All but Idle are required.
 type Options struct {
 	Path     string          // of the file, which need not exist
 	StateDir string          // the room's own directory is below it
 	Dir      string          // in which servers run
+	Idle     time.Duration   // after which servers end that nobody uses, and that say no other time; 0: DefaultIdle
 	Life     context.Context // ends with the gateway, and so do the servers
 	Records  Records
 	Log      *slog.Logger
@@ -56,6 +57,7 @@ type Mounts struct {
 
 	path    string
 	dir     string
+	idle    time.Duration
 	state   string
 	life    context.Context
 	records Records
@@ -66,6 +68,7 @@ type Mounts struct {
 	running sync.WaitGroup // of instances
 	starts  chan struct{}  // has a place for each server that is started to learn its tools
 
+	seen     glance     // the version of the file that was read last, by Load or Run
 	offering sync.Mutex // held while the tools are offered
 
 	mu      sync.Mutex // guards the fields below
@@ -73,6 +76,7 @@ type Mounts struct {
 	bags    map[string][]string
 	faults  map[string]string   // why a server of the file cannot be mounted, by name
 	problem string              // of the file; empty: none
+	written time.Time           // when the file was written that was read last; zero: there was none
 	leftOut map[string][]string // why tools of a server are not offered, by its name
 }
 
@@ -88,6 +92,7 @@ func New(o Options) *Mounts {
 		List:    tools.NewList(SourceName),
 		path:    o.Path,
 		dir:     o.Dir,
+		idle:    cmp.Or(o.Idle, DefaultIdle),
 		state:   dir,
 		life:    o.Life,
 		records: o.Records,
@@ -116,6 +121,8 @@ func (r *Mounts) endContext() (context.Context, context.CancelFunc) {
 // Load mounts the servers of the file, and offers what they have listed before. It starts none. A registry
 // must have the room as a source.
 func (r *Mounts) Load(ctx context.Context) {
+	r.seen = r.look()
+	defer r.noteRead()
 	file, err := Read(r.path)
 	if err != nil {
 		r.fail(err)
@@ -150,7 +157,6 @@ func (r *Mounts) Run(ctx context.Context) {
 		r.log.Warn("servers of an earlier process may still run", "err", err)
 	}
 	var swept time.Time
-	seen := r.look()
 	for missing := 0; ; {
 		r.learn()
 		if time.Since(swept) > sweepEvery {
@@ -166,10 +172,10 @@ func (r *Mounts) Run(ctx context.Context) {
 		} else {
 			missing = 0
 		}
-		if now == seen || now.isMissing() && missing < missingLooks {
+		if now == r.seen || now.isMissing() && missing < missingLooks {
 			continue
 		}
-		seen = now
+		r.seen = now
 		r.reload(ctx)
 	}
 }
@@ -193,6 +199,7 @@ func (r *Mounts) look() glance {
 
 // reload mounts what the file says now. A file that cannot be read changes nothing.
 func (r *Mounts) reload(ctx context.Context) {
+	defer r.noteRead()
 	file, err := Read(r.path)
 	if err != nil {
 		r.fail(err)

@@ -104,6 +104,7 @@ type house struct {
 	t       *testing.T
 	path    string // of mcp.json
 	dir     string
+	idle    time.Duration // of Options
 	records *kept
 	person  *person
 }
@@ -144,6 +145,7 @@ func (h *house) start() *gatewayProcess {
 			Path:     h.path,
 			StateDir: h.dir,
 			Dir:      h.dir,
+			Idle:     h.idle,
 			Life:     life,
 			Records:  h.records,
 			Log:      log,

@@ -22,9 +22,11 @@ const MarkVariable = "BARECLAW_MOUNT"
 // passedOn are the variables of the gateway's environment that a server sees beside those of its description.
 var passedOn = []string{"PATH", "HOME", "LANG", "TZ", "TMPDIR"}
 
-// How long a server may take to end: by itself once its input has ended, and after SIGTERM.
+// How long a server may take to end: by itself once its input has ended, and after SIGTERM; and how long its end may
+// take to be told.
 const (
 	inputGrace = 2 * time.Second
+	lastWords  = 100 * time.Millisecond // until what it has written to stderr is read
 	termGrace  = time.Second
 )
 
@@ -81,14 +83,20 @@ func startProcess(s *Server, dir, mark string, says io.Writer) (*process, error)
 	}
 	p.input = input
 	p.output = output
+	heard := make(chan struct{})
 	go func() { // ends when the server and its children have closed stderr, or by stop
 		_, _ = io.Copy(says, said)
 		_ = said.Close()
+		close(heard)
 	}()
-	go func() { // ends with the process
+	go func() { // ends soon after the process
 		p.err = exitReason(cmd.Wait())
-		close(p.exited)
 		p.killGroup() // what it has left would hold the pipes
+		select {
+		case <-heard: // its last words say why it has ended
+		case <-time.After(lastWords):
+		}
+		close(p.exited)
 	}()
 	return p, nil
 }
@@ -119,12 +127,15 @@ func environ(s *Server) []string {
 	return env
 }
 
+// errServerEnded says that a server has ended without an error, as it does when its input ends.
+var errServerEnded = errors.New("the server has ended")
+
 // exitReason says how a process has ended.
 func exitReason(err error) error {
 	exit := (*exec.ExitError)(nil)
 	switch {
 	case err == nil:
-		return errors.New("the server has ended")
+		return errServerEnded
 	case errors.As(err, &exit):
 		return fmt.Errorf("the server has ended: %s", exit)
 	}

@@ -32,15 +32,12 @@ type Server struct {
 	Prefix   *string        `json:"prefix,omitempty"`   // of its tools' names; nil: Name and _
 	Allow    []string       `json:"allow,omitzero"`     // which tools nobody is asked about; nil: those that only read
 	Scope    Scope          `json:"scope,omitempty"`    // empty: Shared
-	Idle     Duration       `json:"idle,omitzero"`      // after which it ends; 0: DefaultIdle
+	Idle     Duration       `json:"idle,omitzero"`      // after which it ends; 0: Options.Idle
 	Timeout  Duration       `json:"timeout,omitzero"`   // of a call; 0: DefaultTimeout
 }
 
-// DefaultIdle is how long a server runs that nobody uses.
+// DefaultIdle is how long a server runs that nobody uses, unless it or Options.Idle says otherwise.
 const DefaultIdle = 5 * time.Minute
-
-// IdleTimeout returns how long the server runs that nobody uses.
-func (s *Server) IdleTimeout() time.Duration { return cmp.Or(time.Duration(s.Idle), DefaultIdle) }
 
 // CallTimeout bounds the call of a tool.
 func (s *Server) CallTimeout() time.Duration { return cmp.Or(time.Duration(s.Timeout), DefaultTimeout) }

@@ -156,8 +156,11 @@ func joined(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// readMembers reads a file, which anybody may have written.
-func readMembers(path string) (m members, err error) {
+// readMembers reads a file of a project, which anybody may have written.
+func readMembers(path string) (m members, err error) { return readObject(path, maxProjectFile) }
+
+// readObject reads a file of at most limit bytes.
+func readObject(path string, limit int64) (m members, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a named pipe would wait
 	if err != nil {
 		return nil, err
@@ -166,12 +169,12 @@ func readMembers(path string) (m members, err error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
-	b, err := io.ReadAll(io.LimitReader(f, maxProjectFile+1))
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
 	switch {
 	case err != nil:
 		return nil, err
-	case len(b) > maxProjectFile:
-		return nil, fmt.Errorf("it has more than %d bytes", maxProjectFile)
+	case int64(len(b)) > limit:
+		return nil, fmt.Errorf("it has more than %d bytes", limit)
 	case len(bytes.TrimSpace(b)) == 0:
 		return nil, nil
 	case json.Unmarshal(bytes.TrimPrefix(b, []byte("\uFEFF")), &m) != nil:

@@ -19,6 +19,7 @@ const (
 	PathSchedules = "/schedules"
 	PathRestart   = "/restart"
 	PathMCP       = "/mcp"
+	PathMounts    = "/mounts"
 	PathBags      = PathMCP + "/bags" // before the names of bags
 	PathToolHost  = "/toolhost"       // before the paths of the tool host
 	PathUpgrade   = "/upgrade"

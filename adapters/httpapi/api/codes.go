@@ -42,6 +42,7 @@ const (
 	MethodNotAllowed     = "method_not_allowed"
 	MissingChannel       = "missing_channel"
 	MissingText          = "missing_text"
+	MountFailed          = "mount_failed"
 	NoAdapter            = "no_adapter"
 	NotFailed            = "not_failed"
 	NotFound             = "not_found"

@@ -15,16 +15,30 @@ type Tool struct {
 	Description string `json:"description"`
 	Meta        struct {
 		Source string `json:"bareclaw/source"` // such as gateway
+		Mount  string `json:"bareclaw/mount"`  // the mounted server; empty: the tool is of none
 	} `json:"_meta"`
 }
 
 // A ToolResult is the result of a call. Structured, if there is any, is an object.
 type ToolResult struct {
-	Content []struct {
-		Text string `json:"text"`
-	} `json:"content"`
+	Content    []ContentBlock  `json:"content"`
 	Structured json.RawMessage `json:"structuredContent"`
 	IsError    bool            `json:"isError"`
+}
+
+// A ContentBlock is a part of a result: a text, an image, a sound, or a resource or a link to one.
+type ContentBlock struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	MIMEType string `json:"mimeType"`
+	Data     []byte `json:"data"` // of an image or a sound
+	URI      string `json:"uri"`
+	Name     string `json:"name"`
+	Resource struct {
+		URI      string `json:"uri"`
+		MIMEType string `json:"mimeType"`
+		Blob     []byte `json:"blob"`
+	} `json:"resource"`
 }
 
 // An rpcError is a response of MCP that is an error.

@@ -27,6 +27,7 @@ const (
 	Ledger     = "ledger.db"
 	Sessions   = "sessions.json"
 	Notes      = "notes.md"
+	Mounts     = "mcp.json"    // mounted servers
 	ConfigEnv  = "config.env"  // of the configuration directory
 	WorkingEnv = "working.env" // of the directory in which the command was run
 	Media      = "media/"
@@ -34,8 +35,9 @@ const (
 	Snapshots  = "snapshots/" // of the tools
 )
 
-// format is raised when an older program would refuse or misread the archive. 2 has tools.
-const format = 2
+// format is raised when an older program would refuse or misread the archive. 2 has tools, 3
+// mounted servers.
+const format = 3
 
 // maxSmall bounds each file but the ledger and those in directories, in bytes.
 const maxSmall = 64 << 20
@@ -292,7 +294,7 @@ func noEOF(err error) error {
 
 // examine returns an error unless a backup may hold the file.
 func examine(h *tar.Header) error {
-	small := h.Name == Sessions || h.Name == Notes || h.Name == ConfigEnv || h.Name == WorkingEnv
+	small := h.Name == Sessions || h.Name == Notes || h.Name == Mounts || h.Name == ConfigEnv || h.Name == WorkingEnv
 	below := func(dir string) bool { return strings.HasPrefix(h.Name, dir) && h.Name != dir }
 	inTree := (below(Media) || below(Tools) || below(Snapshots)) && filepath.IsLocal(h.Name) && filepath.Clean(h.Name) == h.Name
 	switch {

@@ -84,7 +84,7 @@ func TestUnpackRefuses(t *testing.T) {
 		"cut short":     {whole[:len(whole)-20], "unexpected EOF"},
 		"empty":         {packed(t), "unexpected EOF"},
 		"not said":      {packed(t, file("notes.md")), "does not say what it is"},
-		"newer":         {packed(t, tar.Header{Typeflag: tar.TypeReg, Name: "about.json", Uname: `{"format":3}`}), "newer bareclaw"},
+		"newer":         {packed(t, tar.Header{Typeflag: tar.TypeReg, Name: "about.json", Uname: `{"format":4}`}), "newer bareclaw"},
 		"above":         {packed(t, about, file("../evil")), "nothing that a backup holds"},
 		"absolute":      {packed(t, about, file("/tmp/evil")), "nothing that a backup holds"},
 		"above media":   {packed(t, about, file("media/../../evil")), "nothing that a backup holds"},

@@ -43,6 +43,7 @@ func checks() []check {
 		{name: "gateway", run: checkGateway},
 		{name: "sessions", run: checkSessions},
 		{name: "tools", run: checkTools},
+		{name: "mounts", run: checkMounts},
 		{name: "ledger", bound: ledgerBound, run: checkLedger},
 	}
 	for _, k := range kinds.All() {

@@ -16,6 +16,7 @@ import (
 	"bareclaw/core/ledger/sqlite"
 	"bareclaw/internal/cli/backup"
 	"bareclaw/internal/cli/command"
+	"bareclaw/mcp/mounts"
 	toolhost "bareclaw/toolhost/api"
 )
 
@@ -82,7 +83,7 @@ func (b *Backup) Run(c *command.Context, cfg config.Config) error {
 		return c.PrintJSON(map[string]any{"file": b.File, "saved": saved})
 	}
 	c.Sayf("Saved in %s: %s.", b.File, strings.Join(saved, ", "))
-	c.Sayf("It holds secrets if .env does, and what was said on all channels. Claude's own transcripts (~/.claude) are not in it.")
+	c.Sayf("It holds secrets if .env or mcp.json does, and what was said on all channels. Claude's own transcripts (~/.claude) are not in it.")
 	return nil
 }
 
@@ -112,6 +113,7 @@ func stateParts(cfg config.Config) []backup.Part {
 	return []backup.Part{
 		{Name: backup.Sessions, Path: string(cfg.Files.SessionFile), What: "session ids"},
 		{Name: backup.Notes, Path: filepath.Join(cfg.ConfigDir, "notes.md"), What: "Claude's notes"},
+		{Name: backup.Mounts, Path: filepath.Join(cfg.ConfigDir, mounts.FileName), What: "mounted servers with their secrets"},
 	}
 }
 

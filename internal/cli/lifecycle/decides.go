@@ -10,14 +10,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"bareclaw/core/config"
 	"bareclaw/core/ledger/sqlite"
 	"bareclaw/internal/cli/backup"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/shellquote"
 	"bareclaw/internal/term"
 	"bareclaw/internal/visible"
+	"bareclaw/mcp/mounts"
 )
 
 // errUnasked ends a restore that a person must agree to and nobody can be asked.
@@ -90,6 +93,7 @@ func decisions(ctx context.Context, work string, env []backup.Part) (all []decis
 		{"files of tools, which Claude may call:", filesIn(filepath.Join(work, backup.Tools))},
 		{"snapshots of tools, to which the gateway may roll back:", toolsIn(filepath.Join(work, backup.Snapshots))},
 		{"notes that Claude reads when a conversation begins:", filesIn(filepath.Join(work, backup.Notes))},
+		{"servers that are mounted, which are programs that run as you, or addresses:", serversIn(filepath.Join(work, backup.Mounts))},
 	} {
 		add(part.what, part.rows)
 	}
@@ -178,6 +182,37 @@ func toolsIn(snapshots string) (rows []string) {
 		}
 	}
 	return listed(rows)
+}
+
+// serversIn lists the mounted servers that a file describes, without values that may be secret.
+func serversIn(path string) (rows []string) {
+	file, err := mounts.Read(path)
+	if err != nil {
+		return []string{"the file cannot be read here: " + err.Error()}
+	}
+	for _, name := range file.Names() {
+		server, err := file.Server(name)
+		switch {
+		case err != nil:
+			rows = append(rows, err.Error())
+		case server.URL != "":
+			rows = append(rows, name+": "+server.Target())
+		default:
+			rows = append(rows, name+": "+commandLine(&server))
+		}
+		if set := slices.Sorted(maps.Keys(server.Env)); len(set) > 0 {
+			rows = append(rows, name+": with the variables "+strings.Join(set, ", "))
+		}
+	}
+	return rows
+}
+
+func commandLine(s *mounts.Server) string {
+	words := []string{shellquote.Word(s.Command)}
+	for _, arg := range s.Args {
+		words = append(words, shellquote.Word(arg))
+	}
+	return strings.Join(words, " ")
 }
 
 // filesIn lists the first files at a path, with paths relative to it.

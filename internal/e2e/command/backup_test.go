@@ -33,6 +33,8 @@ func TestBackupAndRestore(t *testing.T) {
 	const settings = "BARECLAW_MAX_TURNS=7\nBARECLAW_HTTP_TOKEN=\n"
 	m.Write("work/.env", settings, 0o600)
 	m.Write("home/.config/bareclaw/notes.md", "likes tea", 0o600)
+	const servers = `{"mcpServers": {"odd": {"command": "odd", "disabled": true}}}`
+	m.Write("home/.config/bareclaw/mcp.json", servers, 0o600)
 	m.Write("home/.config/bareclaw/.env", "BARECLAW_QUEUE_LIMIT=9\n", 0o600)
 	m.Write("state/media/tg-1/a.jpg", "picture", 0o600)
 	const tool = "export const tool = { name: 'kept', description: 'Kept', schema: { type: 'object' }, handler() { return {}; } };\n"
@@ -45,7 +47,7 @@ func TestBackupAndRestore(t *testing.T) {
 	m.Eventually("turn runs", func() bool { return m.Begun("wait") == 1 })
 	m.Eventually("the first state of the tools is kept", func() bool { return len(m.Glob("state/snapshots/initial_*")) == 1 })
 	does(m, harness.ExitOK, "1 file of tools, 2 files of tools' snapshots, 1 file received", "backup", "--media", file)
-	does(m, harness.ExitOK, `"saved":["the ledger","session ids","Claude's notes",`, "backup", "--json", m.Path("other.tar.gz"))
+	does(m, harness.ExitOK, `"saved":["the ledger","session ids","Claude's notes","mounted servers with their secrets",`, "backup", "--json", m.Path("other.tar.gz"))
 	does(m, harness.ExitFailure, "is there already", "backup", file)
 	does(m, harness.ExitUsage, "give it a name", "backup", "-")
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
@@ -62,7 +64,7 @@ func TestBackupAndRestore(t *testing.T) {
 	m.Write("work/.env", "BARECLAW_MAX_TURNS=8\n", 0o600)
 	m.Write("state/tools/later.ts", tool, 0o600)
 	does(m, harness.ExitFailure, "work/.env is there already", "restore", "--yes", file)
-	does(m, harness.ExitOK, "The same already, and left alone: settings with their secrets, snapshots of tools, session ids, Claude's notes.\nWhat was moved aside is not used any more", "restore", "--yes", "--force", file)
+	does(m, harness.ExitOK, "The same already, and left alone: settings with their secrets, snapshots of tools, session ids, Claude's notes, mounted servers with their secrets.\nWhat was moved aside is not used any more", "restore", "--yes", "--force", file)
 	wantFile(m, "work/.env", settings)
 	for _, pattern := range []string{"state/ledger.db.before-restore-*", "work/.env.before-restore-*", "state/media.before-restore-*/tg-1/a.jpg", "state/tools.before-restore-*/later.ts"} {
 		if len(m.Glob(pattern)) != 1 {
@@ -78,6 +80,7 @@ func TestBackupAndRestore(t *testing.T) {
 	for _, m := range []*harness.Machine{m, other} {
 		wantFile(m, "work/.env", settings)
 		wantFile(m, "home/.config/bareclaw/notes.md", "likes tea")
+		wantFile(m, "home/.config/bareclaw/mcp.json", servers)
 		wantFile(m, "home/.config/bareclaw/.env", "BARECLAW_QUEUE_LIMIT=9\n")
 		wantFile(m, "state/media/tg-1/a.jpg", "picture")
 		wantFile(m, "state/tools/kept.ts", tool)

@@ -17,6 +17,7 @@ func strangersBackup(t *testing.T) string {
 	m.Write("home/.config/bareclaw/.env", "BARECLAW_TRANSCRIBE=evil-transcriber\nBARECLAW_HTTP_TOKEN="+harness.Token+"\nBARECLAW_MAX_TURNS=7\n"+
 		"BARECLAW_TEST_WRAP=evil-wrapper\nLD_PRELOAD=/tmp/evil.so\nBARECLAW_TOOL_GRANTS=filesystem:/\nBARECLAW_HEARTBEAT_MESSAGE=\"ask\u202E me\"\n", 0o600)
 	m.Write("home/.config/bareclaw/notes.md", "evil notes", 0o600)
+	m.Write("home/.config/bareclaw/mcp.json", `{"mcpServers": {"evil": {"command": "evil-server", "args": ["--all of it"], "env": {"KEY": "sesame"}, "disabled": true}, "odd": {"command": 1}}}`, 0o600)
 	m.Set("BARECLAW_TEST_WRAP=", "BARECLAW_TRANSCRIBE=", "LD_PRELOAD=", "BARECLAW_APPROVALS=ask") // of this gateway itself
 	m.Write("state/tools/made.ts", "export const tool = { name: 'made', description: 'Made', schema: { type: 'object' }, handler() { return {}; } };\n", 0o600)
 	g := m.Start().Bearer()
@@ -45,9 +46,10 @@ func TestRestoreAsks(t *testing.T) {
 		"BARECLAW_TRANSCRIBE=evil-transcriber", "BARECLAW_TEST_WRAP=evil-wrapper", "BARECLAW_HTTP_TOKEN (a secret)", "BARECLAW_TOOL_GRANTS=filesystem:/",
 		"LD_PRELOAD (a variable of all programs", `\u{202E}`, "boss: bypassPermissions", "runs `evil-precheck`, then says do something", "tools/made.ts", "notes.md",
 		"boss: Bash(ask *)", `busy: an evil\u{200B} request and more`, "busy: wait " + filepath.Dir(file) + "/never", `busy: {"type":"user"`, "initial_", " (1 file)",
+		"evil: evil-server '--all of it'", "evil: with the variables KEY", `server "odd"`,
 	}
 	i := m.Command(harness.ExitFailure, "restore", file).Tells(append(shown, "nothing was put in place", "--yes")...)
-	if said := i.Out.String() + i.Err.String(); strings.Contains(said, harness.Token) || strings.Contains(said, "MAX_TURNS") || len(said) > 5000 {
+	if said := i.Out.String() + i.Err.String(); strings.Contains(said, harness.Token) || strings.Contains(said, "sesame") || strings.Contains(said, "MAX_TURNS") || len(said) > 5000 {
 		t.Errorf("a secret is shown, what decides nothing, or a whole message: %s", said)
 	}
 	if after := files(m); after != before {

@@ -5,6 +5,10 @@ import (
 	"testing"
 
 	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/testkit/oddserver"
 )
 
-func TestMain(m *testing.M) { harness.MainWithoutRace(m) }
+func TestMain(m *testing.M) {
+	oddserver.Main() // of the mounted servers
+	harness.MainWithoutRace(m)
+}

@@ -29,7 +29,7 @@ func rooms() []room {
 			"daemon wires the rooms; tools for tests are none of them"},
 		{"internal/cli", strings.Fields(`adapters adapters/httpapi/api adapters/httpapi/client adapters/kinds core core/config core/ledger/sqlite
 				core/progress core/schedule heartbeat heartbeat/program heartbeat/service internal/cli/bridge
-				internal/cli/chat internal/cli/command internal/cli/doctor internal/cli/lifecycle internal/cli/setup
+				internal/cli/chat internal/cli/command internal/cli/doctor internal/cli/lifecycle internal/cli/mount internal/cli/setup
 				sessionhost/claude toolhost/api`),
 			"the command line knows the gateway as a client, and the files it looks after; of the adapters what they say of themselves; not the wiring"},
 		{"internal/cli/backup", nil,
@@ -41,11 +41,13 @@ func rooms() []room {
 		{"internal/cli/command", strings.Fields(`adapters/httpapi/api adapters/httpapi/client core/config sessionhost/protocol`),
 			"what all commands use knows the gateway as a client, and the configuration"},
 		{"internal/cli/doctor", strings.Fields(`adapters adapters/httpapi/api adapters/httpapi/client adapters/kinds core core/config core/ledger/sqlite
-				heartbeat heartbeat/program heartbeat/service internal/cli/command sessionhost sessionhost/claude toolhost/api`),
+				heartbeat heartbeat/program heartbeat/service internal/cli/command mcp/mounts sessionhost sessionhost/claude toolhost/api`),
 			"the doctor knows all that it looks at, and changes nothing but what --fix names"},
 		{"internal/cli/lifecycle", strings.Fields(`adapters/httpapi/api adapters/httpapi/client core/config core/ledger/sqlite heartbeat heartbeat/program
-				heartbeat/service internal/cli/backup internal/cli/command internal/cli/doctor sessionhost toolhost/api`),
+				heartbeat/service internal/cli/backup internal/cli/command internal/cli/doctor mcp/mounts sessionhost toolhost/api`),
 			"what starts, ends and replaces the gateway knows files, services and the doctor"},
+		{"internal/cli/mount", strings.Fields(`adapters/httpapi/api adapters/httpapi/client core/config core/tools internal/cli/command mcp/mounts sessionhost/claude`),
+			"the commands about mounted servers know their file, the gateway as a client, and what claude starts itself"},
 		{"internal/cli/setup", strings.Fields(`adapters adapters/httpapi/api adapters/httpapi/client adapters/kinds core/config heartbeat heartbeat/service
 				internal/cli/command internal/cli/doctor sessionhost/claude`),
 			"init knows the doctor, the services and what adapters say of themselves"},

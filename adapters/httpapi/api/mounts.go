@@ -1,0 +1,66 @@
+package api
+
+import (
+	"net/url"
+	"time"
+)
+
+// MountTestPath returns the path at which a mounted server is tested.
+func MountTestPath(name string) string { return PathMounts + "/" + url.PathEscape(name) + "/test" }
+
+// Mounts is the reply to GET /mounts.
+type Mounts struct {
+	Mounts  []Mount `json:"mounts"`  // by name
+	Problem string  `json:"problem"` // of the file; empty: it could be read
+	// FileTime is when the file was last changed that was read; zero: there was none.
+	FileTime time.Time `json:"file_time,omitzero"`
+}
+
+// Values of Mount.State.
+const (
+	MountUnusable = "unusable" // its description is wrong
+	MountDisabled = "disabled"
+	MountUnknown  = "unknown" // its tools are not known yet
+	MountFailing  = "failing" // its last start has failed
+	MountIdle     = "idle"    // its next call starts it
+	MountRunning  = "running"
+)
+
+// A Mount is a mounted server. The numbers count since the gateway has started.
+type Mount struct {
+	Name        string          `json:"name"`
+	State       string          `json:"state"`
+	Problem     string          `json:"problem,omitzero"`  // why it is unusable or failing
+	Target      string          `json:"target,omitzero"`   // the program, or the address
+	Scope       string          `json:"scope,omitzero"`    // shared or caller
+	Category    string          `json:"category,omitzero"` // of its tools
+	Since       time.Time       `json:"since,omitzero"`    // of its first list of tools
+	Tools       int             `json:"tools"`             // that are offered
+	Asks        int             `json:"asks"`              // how many of them ask a person
+	Changed     []string        `json:"changed,omitzero"`  // which have changed, by the server's names
+	LeftOut     []string        `json:"left_out,omitzero"` // why others are not offered
+	Calls       int             `json:"calls"`
+	Failures    int             `json:"failures"` // of calls and starts
+	Starts      int             `json:"starts"`
+	MemoryBytes uint64          `json:"memory_bytes,omitzero"` // of all instances
+	Instances   []MountInstance `json:"instances"`
+	// ToolList is only part of the reply to POST /mounts/{name}/test.
+	ToolList []MountTool `json:"tool_list,omitzero"`
+}
+
+// A MountInstance is a mounted server that runs.
+type MountInstance struct {
+	Channel     string    `json:"channel,omitzero"` // whose it is; empty: everybody's
+	PID         int       `json:"pid,omitzero"`     // 0: others run the server
+	Since       time.Time `json:"since"`
+	Calls       int       `json:"calls"`                 // under way
+	MemoryBytes uint64    `json:"memory_bytes,omitzero"` // of all its processes; 0: unknown
+}
+
+// A MountTool is a tool of a mounted server.
+type MountTool struct {
+	Name        string `json:"name"`        // the gateway's
+	Description string `json:"description"` // the server's words
+	Asks        bool   `json:"asks"`        // a person must allow its calls
+	Changed     bool   `json:"changed"`     // since people know it
+}

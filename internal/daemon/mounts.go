@@ -1,0 +1,118 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bareclaw/adapters/httpapi/api"
+	"bareclaw/core"
+	"bareclaw/mcp/mounts"
+)
+
+// mountedServers tell clients of the API about the mounted servers.
+type mountedServers struct{ room *mounts.Mounts }
+
+// Mounts implements [httpapi.MountedServers].
+func (s mountedServers) Mounts() api.Mounts {
+	read := s.room.FileTime() // before what it says
+	all, problem := s.room.Status()
+	shown := api.Mounts{
+		Mounts:   make([]api.Mount, 0, len(all)),
+		Problem:  problem,
+		FileTime: read,
+	}
+	for i := range all {
+		shown.Mounts = append(shown.Mounts, showMount(&all[i]))
+	}
+	return shown
+}
+
+// TestMount implements [httpapi.MountedServers].
+func (s mountedServers) TestMount(ctx context.Context, name string) (api.Mount, error) {
+	tested, listed, err := s.room.Test(ctx, name)
+	switch {
+	case errors.Is(err, mounts.ErrNoServer):
+		return api.Mount{}, fmt.Errorf("test a mounted server: %w", core.ErrNotFound)
+	case err != nil:
+		return api.Mount{}, err
+	}
+	all, _ := s.room.Status()
+	for i := range all {
+		if all[i].Name == name { // with what is left out
+			tested = all[i]
+		}
+	}
+	shown := showMount(&tested)
+	shown.ToolList = make([]api.MountTool, 0, len(listed))
+	for _, t := range listed {
+		shown.ToolList = append(shown.ToolList, api.MountTool(t))
+	}
+	return shown, nil
+}
+
+func showMount(s *mounts.Status) api.Mount {
+	shown := api.Mount{
+		Name:      s.Name,
+		State:     string(s.State),
+		Problem:   s.Problem,
+		Target:    s.Target,
+		Scope:     string(s.Scope),
+		Category:  string(s.Category),
+		Since:     s.Since,
+		Tools:     s.Tools,
+		Asks:      s.Asks,
+		Changed:   slices.Clone(s.Changed),
+		LeftOut:   slices.Clone(s.LeftOut),
+		Calls:     s.Calls,
+		Failures:  s.Failures,
+		Starts:    s.Starts,
+		Instances: make([]api.MountInstance, 0, len(s.Instances)),
+	}
+	for i := range s.Instances {
+		instance := showInstance(&s.Instances[i])
+		shown.MemoryBytes += instance.MemoryBytes
+		shown.Instances = append(shown.Instances, instance)
+	}
+	return shown
+}
+
+func showInstance(i *mounts.InstanceStatus) api.MountInstance {
+	return api.MountInstance{
+		Channel:     string(i.Channel),
+		PID:         i.PID,
+		Since:       i.Since,
+		Calls:       i.Calls,
+		MemoryBytes: i.Memory(),
+	}
+}
+
+// mountProblems says what is wrong with the mounted servers, in sentences.
+func mountProblems(room *mounts.Mounts) (problems []string) {
+	all, problem := room.Status()
+	if problem != "" {
+		problems = append(problems, ended("The file of mounted servers cannot be read, and what it said before holds: "+problem))
+	}
+	for i := range all {
+		problems = append(problems, problemsOf(&all[i])...)
+	}
+	return problems
+}
+
+func problemsOf(s *mounts.Status) (problems []string) {
+	switch s.State {
+	case mounts.StateUnusable:
+		problems = append(problems, ended("A server in the file of mounted servers cannot be used: "+s.Problem))
+	case mounts.StateFailing:
+		problems = append(problems, ended("The mounted server "+s.Name+" does not start, and is tried again: "+s.Problem))
+	}
+	if n := len(s.LeftOut); n > 0 {
+		problems = append(problems, ended(fmt.Sprintf("The mounted server %s has %d tools that are left out; the first one: %s", s.Name, n, s.LeftOut[0])))
+	}
+	return problems
+}
+
+// ended returns a sentence with its full stop.
+func ended(sentence string) string { return strings.TrimRight(sentence, ".\n ") + "." }
