@@ -20,6 +20,7 @@ type instance struct {
 	link    *link
 	err     error
 
-	users int         // calls under way, or about to be; guarded by the mount's mu, like idle
-	idle  *time.Timer // ends the instance; nil while it is used
+	users  int         // calls under way, or about to be; guarded by the mount's mu, like the next two
+	usedAt time.Time   // when the last call ended
+	idle   *time.Timer // ends the instance; nil while it is used
 }

@@ -31,16 +31,17 @@ type Records interface {
 	PutRecords(ctx context.Context, rs ...*core.Record) error
 }
 
-// A listing is what a server has listed. It is the document of a record, whose key is the name of the server.
+// A listing is what a server has listed, and what people know of it. It is the document of a record, whose key is
+// the name of the server.
 type listing struct {
-	Entry     string       `json:"entry"`      // hash of how the server is started
-	Since     time.Time    `json:"since"`      // of the first list of a server of the name
-	LearnedAt time.Time    `json:"learned_at"` // of this one
-	Tools     []tools.Tool `json:"tools"`
-	Refused   []string     `json:"refused,omitempty"` // names of further tools, which clients refuse
-	// Before has the tools that have changed or gone, as people know them: as they were listed first, or
-	// allowed last.
-	Before map[string]tools.Tool `json:"before,omitempty"`
+	Entry     string       `json:"entry"`              // hash of how the server is started
+	Since     time.Time    `json:"since"`              // of the first list of a server of the name
+	LearnedAt time.Time    `json:"learned_at"`         // of this one
+	Tools     []tools.Tool `json:"tools"`              // with the server's names
+	LeftOut   []string     `json:"left_out,omitempty"` // sentences that say why further tools are not among Tools
+	// Trusted has the tools that have changed or gone, by the gateway's names, as people know them: as they were
+	// listed first, or allowed last.
+	Trusted map[string]tools.Tool `json:"trusted,omitempty"`
 }
 
 // entryOf returns the hash of how a server is started.
@@ -61,113 +62,89 @@ func entryOf(s *Server) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// isKnown reports whether the server has listed its tools since it is started as it is.
-func (l *listing) isKnown(s *Server) bool { return l.Entry == entryOf(s) }
+// isCurrent reports whether the server has listed its tools since it is started as it is.
+func (l *listing) isCurrent(s *Server) bool { return l.Entry == entryOf(s) }
 
-// next returns the listing with another list of tools.
-func (l *listing) next(s *Server, listed list, now time.Time) listing {
+// next returns the listing with another list of a server. The error says that people would have to know too much.
+func (l *listing) next(s *Server, listed list, now time.Time) (listing, error) {
 	n := listing{
 		Entry:     entryOf(s),
 		Since:     l.Since,
 		LearnedAt: now,
-		Tools:     listed.tools,
-		Refused:   listed.refused,
-		Before:    map[string]tools.Tool{},
+		Trusted:   l.trusted(s),
 	}
 	if n.Since.IsZero() {
 		n.Since = now
 	}
-	maps.Copy(n.Before, l.Before)
-	for _, t := range l.Tools {
-		if _, older := n.Before[t.Name]; !older {
-			n.Before[t.Name] = t
-		}
+	for _, name := range listed.refused {
+		n.LeftOut = append(n.LeftOut, fmt.Sprintf("The tool %q is left out: clients refuse its schema or its annotations.", mdtext.Brief(name, maxShown)))
 	}
+	names := map[string]bool{} // as claude shows them
 	for _, t := range listed.tools {
-		if before, known := n.Before[t.Name]; known && isSame(&before, &t) {
-			delete(n.Before, t.Name)
+		name := s.NameOf(t.Name)
+		if shown := strings.ReplaceAll(name, ".", "_"); names[shown] {
+			n.LeftOut = append(n.LeftOut, fmt.Sprintf("The tool %q is left out: another one of the server has its name for Claude, %s.", mdtext.Brief(t.Name, maxShown), mdtext.Brief(shown, maxShown)))
+			continue
+		} else {
+			names[shown] = true
+		}
+		n.Tools = append(n.Tools, t)
+		if before, known := n.Trusted[name]; known && isSame(&before, &t) {
+			delete(n.Trusted, name)
 		}
 	}
-	return n
+	if size := sizeOf(n.Trusted); len(n.Trusted) > maxTools || size > maxList {
+		return *l, fmt.Errorf("it has changed or taken away too many tools: remove the server and add it again, if it is to be trusted")
+	}
+	return n, nil
 }
 
-// accepted returns the listing in which people know a tool as it is, and reports whether they did not. The server
-// may have changed the tool again meanwhile: then nothing is accepted.
-func (l *listing) accepted(t *tools.Tool) (next listing, changed bool) {
+// trusted returns all tools as people know them, by the gateway's names.
+func (l *listing) trusted(s *Server) map[string]tools.Tool {
+	all := map[string]tools.Tool{}
+	for _, t := range l.Tools {
+		all[s.NameOf(t.Name)] = t
+	}
+	maps.Copy(all, l.Trusted)
+	return all
+}
+
+// sizeOf returns the size of tools, in bytes.
+func sizeOf(all map[string]tools.Tool) (size int) {
+	for name := range all {
+		t := all[name]
+		size += len(name) + len(t.Name) + len(t.Annotations.Title) + len(t.Description) + len(t.Input)
+	}
+	return size
+}
+
+// has reports whether the server has listed a tool exactly so.
+func (l *listing) has(t *tools.Tool) bool {
+	return slices.ContainsFunc(l.Tools, func(other tools.Tool) bool { return isSame(&other, t) })
+}
+
+// trusting returns the listing in which people know a tool as it is, and reports whether they did not. The server
+// may have changed the tool again meanwhile: then that is not trusted.
+func (l *listing) trusting(s *Server, t *tools.Tool) (next listing, changed bool) {
 	next = *l
-	is := func(other tools.Tool) bool { return isSame(&other, t) }
-	if _, changed = l.Before[t.Name]; !changed || !slices.ContainsFunc(l.Tools, is) {
+	name := s.NameOf(t.Name)
+	if _, changed = l.Trusted[name]; !changed || !l.has(t) {
 		return next, false
 	}
-	next.Before = maps.Clone(l.Before)
-	delete(next.Before, t.Name)
+	next.Trusted = maps.Clone(l.Trusted)
+	delete(next.Trusted, name)
 	return next, true
 }
 
 // isLike reports whether two listings differ in their times alone.
 func (l *listing) isLike(other *listing) bool {
 	same := func(a, b tools.Tool) bool { return isSame(&a, &b) }
-	return l.Entry == other.Entry && slices.EqualFunc(l.Tools, other.Tools, same) && slices.Equal(l.Refused, other.Refused) && maps.EqualFunc(l.Before, other.Before, same)
+	return l.Entry == other.Entry && slices.EqualFunc(l.Tools, other.Tools, same) && slices.Equal(l.LeftOut, other.LeftOut) && maps.EqualFunc(l.Trusted, other.Trusted, same)
 }
 
 // isSame reports whether two lists say the same of a tool.
 func isSame(a, b *tools.Tool) bool {
 	return a.Name == b.Name && a.Description == b.Description && a.Annotations == b.Annotations && bytes.Equal(a.Input, b.Input)
-}
-
-// maxShown bounds each of the two descriptions that show a change, in UTF-16 units.
-const maxShown = 300
-
-// changeOf says in a sentence what has changed of a tool.
-func changeOf(before, now *tools.Tool) string {
-	var changes []string
-	if before.Description != now.Description {
-		changes = append(changes, fmt.Sprintf("its description was %q, and is now %q",
-			mdtext.Brief(before.Description, maxShown), mdtext.Brief(now.Description, maxShown)))
-	}
-	if !bytes.Equal(before.Input, now.Input) {
-		changes = append(changes, "its parameters have changed"+parametersOf(before.Input, now.Input))
-	}
-	if before.Annotations.ReadOnly != now.Annotations.ReadOnly {
-		changes = append(changes, fmt.Sprintf("it says that it only reads: %t, before: %t", now.Annotations.ReadOnly, before.Annotations.ReadOnly))
-	} else if before.Annotations != now.Annotations {
-		changes = append(changes, "its hints have changed")
-	}
-	return "The server has changed this tool since it was known: " + strings.Join(changes, "; ") + "."
-}
-
-// parametersOf names the parameters that two schemas do not share, as the end of a clause.
-func parametersOf(before, now json.RawMessage) string {
-	was, is := propertiesOf(before), propertiesOf(now)
-	var ends []string
-	missing := func(from, in []string) string {
-		only := slices.DeleteFunc(slices.Clone(from), func(name string) bool { return slices.Contains(in, name) })
-		return mdtext.Brief(strings.Join(only, ", "), maxShown/2)
-	}
-	if names := missing(is, was); names != "" {
-		ends = append(ends, "new: "+names)
-	}
-	if names := missing(was, is); names != "" {
-		ends = append(ends, "gone: "+names)
-	}
-	if ends == nil {
-		return ""
-	}
-	return " (" + strings.Join(ends, "; ") + ")"
-}
-
-// propertiesOf returns the names of a schema's properties, sorted.
-func propertiesOf(schema json.RawMessage) []string {
-	var s struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	_ = json.Unmarshal(schema, &s) // else none
-	names := make([]string, 0, len(s.Properties))
-	for name := range s.Properties {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // readListing returns what a server of a name has listed; the zero value if that is not on record.

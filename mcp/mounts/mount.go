@@ -27,6 +27,12 @@ const (
 	maxPause   = 5 * time.Minute
 )
 
+// The pauses before a server's tools are listed again because it says that they have changed.
+const (
+	firstRelist = 50 * time.Millisecond
+	mostRelist  = time.Minute
+)
+
 // relistTimeout is how long a server may take to list its tools again.
 const relistTimeout = 30 * time.Second
 
@@ -87,7 +93,7 @@ func (m *mount) listing() listing {
 func (m *mount) wantsLearning() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.server.Disabled || m.learning || m.known.isKnown(&m.server) || time.Now().Before(m.notBefore) {
+	if m.server.Disabled || m.learning || m.known.isCurrent(&m.server) || time.Now().Before(m.notBefore) {
 		return false
 	}
 	m.learning = true
@@ -107,7 +113,7 @@ func (m *mount) whyUnknown() string {
 	switch {
 	case m.server.Disabled:
 		return fmt.Sprintf("The mounted server %s is disabled.", m.server.Name)
-	case m.known.isKnown(&m.server):
+	case m.known.isCurrent(&m.server):
 		return ""
 	case m.problem != "":
 		return fmt.Sprintf("The mounted server %s does not start: %s", m.server.Name, m.problem)
@@ -151,16 +157,29 @@ func (e *sessionError) Error() string {
 // Unwrap returns how the session has ended.
 func (e *sessionError) Unwrap() error { return e.cause }
 
-// call has the server carry out a call for a channel. A call that may run again is repeated once if the server
-// ends meanwhile.
-func (m *mount) call(ctx context.Context, channel core.ChannelKey, name string, args json.RawMessage, mayRunAgain bool) (*sdk.CallToolResult, error) {
+// A changedError says that a call is not carried out, because the tool is not what the caller knows.
+type changedError struct{ tool string }
+
+// Error says what to do.
+func (e *changedError) Error() string {
+	return fmt.Sprintf("the mounted server has changed its tool %s just now, and nothing was done: look at the tool again with %s, and call it again", e.tool, tools.SearchName)
+}
+
+// call has the server carry out a call of a tool, as it was listed, for a channel. A call that may run again is
+// repeated once if the server ends meanwhile.
+func (m *mount) call(ctx context.Context, channel core.ChannelKey, t *tools.Tool, args json.RawMessage) (*sdk.CallToolResult, error) {
+	mayRunAgain := t.Annotations.ReadOnly || t.Annotations.Idempotent
 	for again := false; ; again = true {
 		i, err := m.acquire(ctx, m.keyOf(channel))
 		if err != nil {
 			return nil, err
 		}
+		if known := m.listing(); !known.has(t) { // the server may have listed its tools anew since the call was allowed
+			m.release(i, works)
+			return nil, &changedError{m.server.NameOf(t.Name)}
+		}
 		bounded, cancel := context.WithTimeoutCause(ctx, m.server.CallTimeout(), fmt.Errorf("%s did not answer within %s", m.server.Name, m.server.CallTimeout()))
-		result, err := i.link.call(bounded, name, args)
+		result, err := i.link.call(bounded, t.Name, args)
 		cause := context.Cause(bounded)
 		cancel()
 		state := works
@@ -243,7 +262,9 @@ func (m *mount) use(key core.ChannelKey) (*instance, error) {
 		if len(m.instances) >= maxInstances && !m.makeRoom() {
 			return nil, fmt.Errorf("the mounted server %s runs %d times already, for other channels; call again when one of them has ended", m.server.Name, maxInstances)
 		}
-		i = m.begin(key)
+		if i = m.begin(key); i == nil {
+			return nil, fmt.Errorf("%w: %w", errEnded, tools.ErrNotBegun)
+		}
 	}
 	i.users++
 	if i.idle != nil {
@@ -253,7 +274,7 @@ func (m *mount) use(key core.ChannelKey) (*instance, error) {
 	return i, nil
 }
 
-// begin starts an instance; mu is held.
+// begin starts an instance; nil: the gateway ends. mu is held.
 func (m *mount) begin(key core.ChannelKey) *instance {
 	i := &instance{
 		caller:  key,
@@ -262,9 +283,11 @@ func (m *mount) begin(key core.ChannelKey) *instance {
 		changed: wait.NewSignal(),
 		told:    make(chan struct{}),
 	}
+	if !m.room.spawn(func() { m.run(i) }) {
+		return nil
+	}
 	m.instances[key] = i
 	m.counts.Starts++
-	m.room.running.Go(func() { m.run(i) })
 	return i
 }
 
@@ -307,8 +330,11 @@ func (m *mount) open(i *instance) error {
 	if err != nil {
 		return err
 	}
+	if err := m.learned(listed); err != nil {
+		l.close(ctx)
+		return err
+	}
 	i.link = l
-	m.learned(listed)
 	return nil
 }
 
@@ -323,11 +349,21 @@ func (m *mount) awaitEnd(i *instance) {
 	if i.link.process != nil {
 		exited = i.link.process.exited
 	}
+	var due <-chan time.Time // of the next list; nil: the tools have not changed
+	pauses := wait.Backoff{First: firstRelist, Most: mostRelist, Steady: mostRelist}
+	listedAt := i.began
 	for {
 		select {
 		case <-i.changed:
+			if due == nil {
+				due = time.After(pauses.NextAfter(time.Since(listedAt)))
+			}
+			continue
+		case <-due:
+			due = nil
+			listedAt = time.Now()
 			if err := m.relist(m.room.life, i); err != nil {
-				m.log.Warn("the mounted server has changed its tools, and does not list them", "err", err)
+				m.log.Warn("the mounted server has changed its tools, which cannot be listed", "err", err)
 			}
 			continue
 		case <-ended:
@@ -347,8 +383,7 @@ func (m *mount) relist(ctx context.Context, i *instance) error {
 	if err != nil {
 		return i.link.explain(ctx, err)
 	}
-	m.learned(listed)
-	return nil
+	return m.learned(listed)
 }
 
 // fail notes that a start has failed; mu is held.
@@ -378,7 +413,8 @@ func (m *mount) release(i *instance, c condition) {
 	switch {
 	case c == broken, i.users == 0 && (c == silent || m.retired):
 		m.end(i)
-	case i.users == 0:
+	case i.users == 0 && m.instances[i.caller] == i:
+		i.usedAt = time.Now()
 		i.idle = time.AfterFunc(cmp.Or(time.Duration(m.server.Idle), m.room.idle), func() { m.endIdle(i) })
 	}
 }
@@ -392,11 +428,11 @@ func (m *mount) endIdle(i *instance) {
 	}
 }
 
-// makeRoom ends an instance that nobody uses, and reports whether there was one; mu is held.
+// makeRoom ends the instance that nobody has used for the longest time, and reports whether there was one; mu is held.
 func (m *mount) makeRoom() bool {
 	var oldest *instance
 	for _, i := range m.instances {
-		if i.users == 0 && (oldest == nil || i.began.Before(oldest.began)) {
+		if i.users == 0 && (oldest == nil || i.usedAt.Before(oldest.usedAt)) {
 			oldest = i
 		}
 	}

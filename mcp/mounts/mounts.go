@@ -6,12 +6,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,11 +72,13 @@ type Mounts struct {
 
 	seen     glance     // the version of the file that was read last, by Load or Run
 	offering sync.Mutex // held while the tools are offered
+	keeping  sync.Mutex // held while a listing is put on record
 
 	mu      sync.Mutex // guards the fields below
 	mounts  map[string]*mount
 	bags    map[string][]string
 	faults  map[string]string   // why a server of the file cannot be mounted, by name
+	ending  bool                // nothing is to be started any more
 	problem string              // of the file; empty: none
 	written time.Time           // when the file was written that was read last; zero: there was none
 	leftOut map[string][]string // why tools of a server are not offered, by its name
@@ -105,6 +109,25 @@ func New(o Options) *Mounts {
 	}
 }
 
+// spawn runs a function, for whose end Run waits; false: Run has ended, or is about to.
+func (r *Mounts) spawn(f func()) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ending {
+		return false
+	}
+	r.running.Go(f)
+	return true
+}
+
+// end has no more functions run, and waits for those that do.
+func (r *Mounts) end() {
+	r.mu.Lock()
+	r.ending = true
+	r.mu.Unlock()
+	r.running.Wait()
+}
+
 // nextMark returns the mark of the next server that is started.
 func (r *Mounts) nextMark() string { return r.mark.Numbered(int(r.number.Add(1))) }
 
@@ -129,10 +152,12 @@ func (r *Mounts) Load(ctx context.Context) {
 		return
 	}
 	r.mountAll(ctx, file)
-	r.forget(ctx)
+	if !r.seen.isMissing() {
+		r.forget(ctx)
+	}
 }
 
-// forget removes the records of servers that are no more in the file.
+// forget removes the records of servers that somebody has taken out of the file.
 func (r *Mounts) forget(ctx context.Context) {
 	kept, err := r.records.Records(ctx, recordOwner, "")
 	for _, doc := range kept {
@@ -152,7 +177,7 @@ func (r *Mounts) forget(ctx context.Context) {
 // Run follows the file, and learns the tools of new servers, until the gateway ends. It returns when all servers
 // have ended.
 func (r *Mounts) Run(ctx context.Context) {
-	defer r.running.Wait()
+	defer r.end()
 	if err := procmark.Sweep(ctx, MarkVariable, procmark.Orphans(r.state)); err != nil {
 		r.log.Warn("servers of an earlier process may still run", "err", err)
 	}
@@ -186,15 +211,16 @@ type glance struct {
 	changed time.Time
 }
 
-func (g glance) isMissing() bool { return g == glance{} }
+// isMissing reports whether there is no file, or an empty one: whoever writes it may be about to go on.
+func (g glance) isMissing() bool { return g.size == 0 }
 
 // look looks at the file.
 func (r *Mounts) look() glance {
 	info, err := os.Stat(r.path)
-	if err != nil {
+	if err != nil || info.Size() == 0 {
 		return glance{}
 	}
-	return glance{info.Size() + 1, info.ModTime()}
+	return glance{info.Size(), info.ModTime()}
 }
 
 // reload mounts what the file says now. A file that cannot be read changes nothing.
@@ -203,10 +229,13 @@ func (r *Mounts) reload(ctx context.Context) {
 	file, err := Read(r.path)
 	if err != nil {
 		r.fail(err)
+		r.seen = glance{size: -1} // the next look may read it
 		return
 	}
 	r.mountAll(ctx, file)
-	r.forget(ctx)
+	if !r.seen.isMissing() {
+		r.forget(ctx)
+	}
 	r.log.Info("servers mounted", "file", r.path, "servers", len(file.Names()))
 }
 
@@ -284,7 +313,7 @@ func (r *Mounts) all() []*mount {
 func (r *Mounts) learn() {
 	for _, m := range r.all() {
 		if m.wantsLearning() {
-			r.running.Go(func() { r.learnOne(m) })
+			r.spawn(func() { r.learnOne(m) })
 		}
 	}
 }
@@ -315,9 +344,16 @@ func (r *Mounts) offer() {
 	defer r.offering.Unlock()
 	var offered []tools.Tool
 	leftOut := map[string][]string{}
-	for _, m := range r.all() {
+	all := r.all()
+	for _, m := range all {
 		fit, unfit := m.tools()
-		offered = append(offered, fit...)
+		for _, t := range fit {
+			if other := owner(all, t.Name); other != m {
+				unfit = append(unfit, fmt.Sprintf("The tool %q is left out: such names belong to the server %s.", t.Name, other.server.Name))
+				continue
+			}
+			offered = append(offered, t)
+		}
 		leftOut[m.server.Name] = unfit
 	}
 	r.mu.Lock()
@@ -334,7 +370,7 @@ func (r *Mounts) Await(context.Context, string) error { return nil }
 // WhyMissing implements [tools.LateSource].
 func (r *Mounts) WhyMissing(name string) string {
 	for _, m := range r.all() {
-		if m.server.NameOf(name) == name {
+		if prefix := m.server.prefix(); prefix != "" && strings.HasPrefix(name, prefix) {
 			if why := m.whyUnknown(); why != "" {
 				return why
 			}

@@ -3,6 +3,7 @@ package mounts
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,16 +18,14 @@ const maxDescription = 4096
 // tools returns the tools of a server as the registry has them, and says of each other one why it is left out.
 func (m *mount) tools() (fit []tools.Tool, unfit []string) {
 	known := m.listing()
-	if m.server.Disabled || !known.isKnown(&m.server) {
+	if m.server.Disabled || !known.isCurrent(&m.server) {
 		return nil, nil
 	}
-	for _, name := range known.Refused {
-		unfit = append(unfit, fmt.Sprintf("tool %q: clients refuse its schema or its annotations", mdtext.Brief(name, maxShown)))
-	}
+	unfit = slices.Clone(known.LeftOut)
 	for i := range known.Tools {
 		t := m.tool(&known.Tools[i])
 		if err := t.Check(); err != nil {
-			unfit = append(unfit, mdtext.Brief(err.Error(), maxShown))
+			unfit = append(unfit, fmt.Sprintf("A tool is left out: %s.", mdtext.Brief(err.Error(), maxShown)))
 			continue
 		}
 		fit = append(fit, t)
@@ -34,12 +33,21 @@ func (m *mount) tools() (fit []tools.Tool, unfit []string) {
 	return fit, unfit
 }
 
+// owner returns the mount whose prefix a name has: of several that with the longest one; nil if none has it.
+func owner(all []*mount, name string) (longest *mount) {
+	for _, m := range all {
+		if prefix := m.server.prefix(); strings.HasPrefix(name, prefix) && (longest == nil || len(prefix) > len(longest.server.prefix())) {
+			longest = m
+		}
+	}
+	return longest
+}
+
 // tool returns a tool of the server as the registry has it.
 func (m *mount) tool(listed *tools.Tool) tools.Tool {
 	name := m.server.NameOf(listed.Name)
 	hints := listed.Annotations
 	hints.Title = mdtext.Brief(hints.Title, maxShown)
-	mayRunAgain := hints.ReadOnly || hints.Idempotent
 	return tools.Tool{
 		Name:        name,
 		Description: describe(m.server.Name, listed.Description),
@@ -54,10 +62,10 @@ func (m *mount) tool(listed *tools.Tool) tools.Tool {
 		Asks:        func() tools.Ask { return m.ask(listed) },
 		Handle: func(ctx context.Context, c tools.Call) (tools.Result, error) {
 			if c.Allowed {
-				m.accept(ctx, listed)
+				m.trust(ctx, listed)
 			}
 			m.countCall()
-			answer, err := m.call(ctx, c.Channel, listed.Name, c.Args, mayRunAgain)
+			answer, err := m.call(ctx, c.Channel, listed, c.Args)
 			if err != nil {
 				return tools.Result{}, err
 			}
@@ -74,7 +82,8 @@ func describe(server, description string) string {
 
 // ask says whether a person must allow a call of a tool.
 func (m *mount) ask(listed *tools.Tool) tools.Ask {
-	before, changed := m.listing().Before[listed.Name]
+	known := m.listing()
+	before, changed := known.Trusted[m.server.NameOf(listed.Name)]
 	switch {
 	case changed: // whatever the file allows
 		return tools.Ask{Needed: true, Why: changeOf(&before, listed)}
@@ -88,35 +97,51 @@ func (m *mount) ask(listed *tools.Tool) tools.Ask {
 	}
 }
 
-// accept notes that a person knows a tool as the server has listed it.
-func (m *mount) accept(ctx context.Context, listed *tools.Tool) {
+// trust notes that a person knows a tool as the server has listed it.
+func (m *mount) trust(ctx context.Context, listed *tools.Tool) {
 	m.mu.Lock()
-	kept, changed := m.known.accepted(listed)
-	m.known = kept
+	next, changed := m.known.trusting(&m.server, listed)
+	m.known = next
 	m.mu.Unlock()
 	if !changed {
 		return
 	}
-	if err := keepListing(ctx, m.room.records, m.server.Name, &kept); err != nil {
+	if err := m.keep(ctx); err != nil {
 		m.log.Error("the tool will ask again after a restart", "tool", listed.Name, "err", err)
 	}
 }
 
-// learned notes what the server has listed, and offers it.
-func (m *mount) learned(listed list) {
+// learned notes what the server has listed, and offers it. The error says why that cannot be offered.
+func (m *mount) learned(listed list) error {
 	m.mu.Lock()
-	next := m.known.next(&m.server, listed, time.Now())
-	same := next.isLike(&m.known)
+	before := m.known
+	next, err := before.next(&m.server, listed, time.Now())
 	m.known = next
+	retired := m.retired
 	m.mu.Unlock()
-	if same {
-		return
+	if err != nil || retired || next.isLike(&before) {
+		return err
 	}
-	for name := range next.Before {
-		m.log.Warn("a tool of the mounted server has changed, and asks anew", "tool", name)
+	if changed := len(next.Trusted) - len(before.Trusted); changed > 0 && !before.Since.IsZero() {
+		m.log.Warn("tools of the mounted server have changed or gone; those that it has ask anew", "tools", changed)
 	}
-	if err := keepListing(m.room.life, m.room.records, m.server.Name, &next); err != nil {
+	if err := m.keep(m.room.life); err != nil {
 		m.log.Error("the server must list its tools again after a restart", "err", err)
 	}
 	m.room.offer()
+	return nil
+}
+
+// keep puts what the server has listed on record, unless another mount has its place.
+func (m *mount) keep(ctx context.Context) error {
+	m.room.keeping.Lock()
+	defer m.room.keeping.Unlock()
+	m.mu.Lock()
+	known := m.known
+	retired := m.retired
+	m.mu.Unlock()
+	if retired {
+		return nil
+	}
+	return keepListing(ctx, m.room.records, m.server.Name, &known)
 }

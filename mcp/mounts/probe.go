@@ -55,7 +55,7 @@ func (s *Server) listed(known *listing) []ListedTool {
 	all := make([]ListedTool, 0, len(known.Tools))
 	for i := range known.Tools {
 		t := &known.Tools[i]
-		_, changed := known.Before[t.Name]
+		_, changed := known.Trusted[s.NameOf(t.Name)]
 		all = append(all, ListedTool{
 			Name:        s.NameOf(t.Name),
 			Description: t.Description,

@@ -36,6 +36,7 @@ type process struct {
 	mark   string
 	input  *os.File      // the server's
 	output *os.File      // likewise
+	said   *os.File      // its stderr
 	exited chan struct{} // closed when the process has ended; err is set then
 	err    error         // how it has ended
 }
@@ -83,15 +84,14 @@ func startProcess(s *Server, dir, mark string, says io.Writer) (*process, error)
 	}
 	p.input = input
 	p.output = output
+	p.said = said
 	heard := make(chan struct{})
 	go func() { // ends when the server and its children have closed stderr, or by stop
 		_, _ = io.Copy(says, said)
-		_ = said.Close()
 		close(heard)
 	}()
 	go func() { // ends soon after the process
-		p.err = exitReason(cmd.Wait())
-		p.killGroup() // what it has left would hold the pipes
+		p.err = exitReason(waitAndSweep(cmd)) // what it has left would hold the pipes
 		select {
 		case <-heard: // its last words say why it has ended
 		case <-time.After(lastWords):
@@ -142,20 +142,22 @@ func exitReason(err error) error {
 	return err
 }
 
-// killGroup ends the process group at once.
-func (p *process) killGroup() { _ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) } // an error means that it is gone
+// killGroup ends the process group that a process leads, at once.
+func killGroup(leader int) { _ = syscall.Kill(-leader, syscall.SIGKILL) } // an error means that it is gone
 
 // stop ends the process and what it has started. It asks first, as far as ctx leaves time.
 func (p *process) stop(ctx context.Context) {
 	_ = p.input.Close()
 	if !p.awaitExit(ctx, inputGrace) {
-		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGTERM)
-		_ = p.awaitExit(ctx, termGrace)
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+		if !p.awaitExit(ctx, termGrace) {
+			_ = p.cmd.Process.Kill() // and what its end leaves of the group is ended
+		}
 	}
-	p.killGroup()
 	<-p.exited
 	_ = procmark.Sweep(context.WithoutCancel(ctx), MarkVariable, func(value string) bool { return value == p.mark }) // else the next gateway does
 	_ = p.output.Close()
+	_ = p.said.Close()
 }
 
 // awaitExit waits for the end of the process, and reports whether it came within a time and before the end of ctx.

@@ -2,6 +2,8 @@ package mounts
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -73,14 +75,15 @@ func TestAnswersOutOfOrder(t *testing.T) {
 	h.mount("odd", nil)
 	p := h.start()
 	p.awaitTools("odd_read")
+	began := filepath.Join(h.dir, "began")
 	late := make(chan string, 1)
 	go func() {
-		text, _ := p.call("odd_read", oddserver.Args{Action: "late", Text: "first"})
+		text, _ := p.call("odd_read", oddserver.Args{Action: "late", Text: "first", Log: began})
 		late <- text
 	}()
-	p.await("the first call runs", func() bool {
-		s := p.statusOf("odd")
-		return len(s.Instances) == 1 && s.Instances[0].Calls == 1
+	p.await("the server has the first call", func() bool {
+		_, err := os.Stat(began)
+		return err == nil
 	})
 	if text, _ := p.call("odd_read", oddserver.Args{Text: "second"}); text != "second" {
 		t.Errorf("the second call says %q", text)

@@ -180,12 +180,16 @@ func (s *Server) Allows(tool string, readOnly bool) bool {
 
 // NameOf returns the gateway's name of a tool of the server.
 func (s *Server) NameOf(tool string) string {
-	prefix := s.Name + "_"
-	if s.Prefix != nil {
-		prefix = *s.Prefix
-	}
-	if strings.HasPrefix(tool, prefix) {
+	if strings.HasPrefix(tool, s.prefix()) {
 		return tool
 	}
-	return prefix + tool
+	return s.prefix() + tool
+}
+
+// prefix returns what the gateway's names of the server's tools begin with.
+func (s *Server) prefix() string {
+	if s.Prefix != nil {
+		return *s.Prefix
+	}
+	return s.Name + "_"
 }

@@ -84,12 +84,12 @@ func (m *mount) status() Status {
 		Since:    m.known.Since,
 		Counts:   m.counts,
 	}
-	if m.known.isKnown(&m.server) {
+	if m.known.isCurrent(&m.server) {
 		s.Tools = len(m.known.Tools)
 	}
 	for i := range s.Tools {
 		t := &m.known.Tools[i]
-		_, changed := m.known.Before[t.Name]
+		_, changed := m.known.Trusted[m.server.NameOf(t.Name)]
 		if changed {
 			s.Changed = append(s.Changed, t.Name)
 		}
@@ -113,7 +113,7 @@ func (m *mount) state() State {
 		return StateFailing
 	case len(m.instances) > 0:
 		return StateRunning
-	case !m.known.isKnown(&m.server):
+	case !m.known.isCurrent(&m.server):
 		return StateUnknown
 	}
 	return StateIdle
