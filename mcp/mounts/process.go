@@ -137,7 +137,7 @@ func exitReason(err error) error {
 	case err == nil:
 		return errServerEnded
 	case errors.As(err, &exit):
-		return fmt.Errorf("the server has ended: %s", exit)
+		return fmt.Errorf("the server has ended: %w", exit)
 	}
 	return err
 }
