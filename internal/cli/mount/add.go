@@ -82,7 +82,7 @@ func (a *Add) Run(c *command.Context) error {
 		return context.Cause(c.Context)
 	case err != nil:
 		return fmt.Errorf("%w.%s The server stays in %s, and the gateway tries it again; `bareclaw mount remove %s` takes it out",
-			withoutStop(err), p.advice(server), p.path, a.Name)
+			withoutStop(err), p.advice(err), p.path, a.Name)
 	}
 	if a.JSON {
 		return c.PrintJSON(learned)
@@ -115,6 +115,11 @@ func (a *Add) learn(c *command.Context, p *place, server *mounts.Server) (*api.M
 	}
 	if learned, err = p.probe(c.Context, server); err != nil {
 		return nil, fmt.Errorf("the server %s does not start: %w", a.Name, err)
+	}
+	if names := p.ofTerminal(c, server); len(names) > 0 {
+		wheel.End()
+		c.Tellf("%s", term.WrapIndented(c.Err, "", fmt.Sprintf("This terminal has %s, and a gateway that a service starts does not: write that into %s, as NAME=VALUE.",
+			strings.Join(names, ", "), term.SafeLine(p.dotEnv()))))
 	}
 	return learned, nil
 }
