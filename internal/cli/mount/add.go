@@ -48,11 +48,11 @@ type Add struct {
 
 // Help is shown below the summary.
 func (*Add) Help() string {
-	return "The gateway starts the server once to learn its tools, and then whenever they are called. A tool asks a person before it runs, unless --allow says otherwise. " +
+	return "The gateway starts the server once to learn its tools, and then whenever they are called. A tool asks a person before it runs, unless it says that it only reads or --allow names it. " +
 		"A secret belongs into the gateway's .env, and is named here: --env TOKEN.\n\n" +
 		"Examples:\n\n  bareclaw mount add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes\n\n" +
 		"  bareclaw mount add github --env GITHUB_PERSONAL_ACCESS_TOKEN --allow 'get_*' -- npx -y @modelcontextprotocol/server-github\n\n" +
-		"  bareclaw mount add docs https://example.org/mcp --header 'Authorization=Bearer $${DOCS_TOKEN}'"
+		"  bareclaw mount add docs https://example.org/mcp --header 'Authorization=Bearer ${DOCS_TOKEN}'"
 }
 
 // Run runs the command.
