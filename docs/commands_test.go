@@ -16,7 +16,7 @@ import (
 // order, and the sentence below the table to what the menu has besides the commands of every chat.
 func TestCommandsAreDocumented(t *testing.T) {
 	t.Parallel()
-	all := append(commands.Builtin(commands.Options{}), commands.ToolsCommand(nil))
+	all := append(commands.Builtin(commands.Options{}), commands.ToolsCommand(nil), commands.MountsCommand(nil))
 	everywhere, err := commands.NewTable(all...)
 	check.OK(t, err)
 	var want, ofTelegram []string

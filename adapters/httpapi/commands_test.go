@@ -120,6 +120,8 @@ func TestCommandsOverTheSocket(t *testing.T) {
 		"/why x":             {200, 200},
 		"/tools":             {200, 200},
 		"/tools x":           {200, 200},
+		"/mounts":            {200, 200},
+		"/mounts x":          {200, 200},
 		"/help":              {200, 200},
 		"/help x":            {200, 200},
 	}

@@ -108,7 +108,7 @@ func (g *gateway) commands() *commands.Table {
 		Settings: g.ChannelSettings,
 		Models:   []string{"opus"},
 	})
-	all, err := commands.NewTable(append(rows, commands.ToolsCommand(registry))...)
+	all, err := commands.NewTable(append(rows, commands.ToolsCommand(registry), commands.MountsCommand(servers{}))...)
 	if err != nil {
 		panic(err) // names are unique
 	}
@@ -124,6 +124,8 @@ func (servers) Mounts() api.Mounts {
 		github(),
 	}}
 }
+
+func (servers) MountedServers() ([]commands.MountedServer, string) { return nil, "" }
 
 func (s servers) TestMount(_ context.Context, name string) (api.Mount, error) {
 	switch {

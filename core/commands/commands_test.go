@@ -80,7 +80,7 @@ func table(t *testing.T) *Table {
 		Settings: g,
 		Models:   []string{"opus", "fable"},
 	})
-	all, err := NewTable(append(rows, ToolsCommand(newRegistry(t)))...)
+	all, err := NewTable(append(rows, ToolsCommand(newRegistry(t)), MountsCommand(mounted{}))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,6 +150,7 @@ func TestChoicesAreCommands(t *testing.T) {
 		"/why " + id:              0,
 		"/tools":                  0,
 		"/tools clock":            0,
+		"/mounts":                 0,
 		"/help":                   0,
 	}
 	wantOfAll(t, all, offered)
@@ -192,6 +193,7 @@ func TestAccess(t *testing.T) {
 		"/why 1234":                Reads,
 		"/tools":                   Reads,
 		"/tools clock":             Reads,
+		"/mounts":                  Reads,
 		"/help":                    Reads,
 	}
 	wantOfAll(t, all, accesses)

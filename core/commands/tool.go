@@ -26,7 +26,7 @@ func toolSheet(t *tools.Tool, ask tools.Ask) string {
 	if purpose := mdtext.Brief(t.Description, sheetUnits); purpose != "" {
 		s.b.WriteString("> " + mdtext.Literal(purpose) + "\n\n") // the words of whoever provides the tool
 	}
-	s.line("From", sourceOf(t.Source))
+	s.line("From", originOf(t))
 	s.line("For", mdtext.Literal(string(t.Category)))
 	s.line("Asks", whoIsAsked(ask))
 	parameters := parametersOf(t.Input)

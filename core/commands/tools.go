@@ -111,6 +111,14 @@ func shareOf(sources []string, names map[string][]string) int {
 // sourceOf returns the name of a source as Markdown.
 func sourceOf(source string) string { return mdtext.Literal(mdtext.Brief(source, sourceUnits)) }
 
+// originOf returns where a tool comes from, as Markdown: its source, and the mounted server if there is one.
+func originOf(t *tools.Tool) string {
+	if t.Mount == "" {
+		return sourceOf(t.Source)
+	}
+	return sourceOf(t.Source + " " + t.Mount)
+}
+
 // listed returns at most limit names as Markdown, and how many more there are.
 func listed(names []string, limit int) string {
 	shown := names[:min(len(names), limit)]
@@ -134,7 +142,7 @@ func findings(query string, found []tools.Tool) string {
 	b.WriteString("`/tools NAME` describes one of these.\n\n")
 	for i := range found {
 		t := &found[i]
-		fmt.Fprintf(&b, "%d\\. %s (%s)", i+1, mdtext.Code(t.Name), sourceOf(t.Source))
+		fmt.Fprintf(&b, "%d\\. %s (%s)", i+1, mdtext.Code(t.Name), originOf(t))
 		if purpose := mdtext.Brief(t.Description, purposeUnits); purpose != "" {
 			b.WriteString(": " + mdtext.Literal(purpose))
 		}

@@ -9,10 +9,11 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
+	"bareclaw/core/commands"
 	"bareclaw/mcp/mounts"
 )
 
-// mountedServers tell clients of the API about the mounted servers.
+// mountedServers tell clients of the API, and people in chats, about the mounted servers.
 type mountedServers struct{ room *mounts.Mounts }
 
 // Mounts implements [httpapi.MountedServers].
@@ -28,6 +29,24 @@ func (s mountedServers) Mounts() api.Mounts {
 		shown.Mounts = append(shown.Mounts, showMount(&all[i]))
 	}
 	return shown
+}
+
+// MountedServers implements [commands.Mounts].
+func (s mountedServers) MountedServers() (all []commands.MountedServer, problem string) {
+	now, problem := s.room.Status()
+	for i := range now {
+		m := &now[i]
+		all = append(all, commands.MountedServer{
+			Name:    m.Name,
+			State:   string(m.State),
+			Problem: m.Problem,
+			Tools:   m.Tools,
+			Asks:    m.Asks,
+			Changed: len(m.Changed),
+			LeftOut: len(m.LeftOut),
+		})
+	}
+	return all, problem
 }
 
 // TestMount implements [httpapi.MountedServers].

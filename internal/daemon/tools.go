@@ -133,7 +133,10 @@ func (t *toolsPart) part() part {
 			{Routes: api.BagRoutes(), Handler: t.bags, Strip: api.PathBags, IsStream: mcp.IsStream},
 			{Routes: api.ToolHostRoutes(), Handler: t.keeper.Handler(t.registry), Strip: api.PathToolHost},
 		},
-		commands: []commands.Command{commands.ToolsCommand(t.registry)},
+		commands: []commands.Command{
+			commands.ToolsCommand(t.registry),
+			commands.MountsCommand(mountedServers{t.mounts}),
+		},
 	}
 }
 

@@ -19,10 +19,16 @@ type MissingError struct {
 	Variables []string
 }
 
+// lacks is in the text of a MissingError.
+const lacks = "needs variables that the gateway does not have: "
+
 // Error implements error.
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("server %q needs variables that the gateway does not have: %s", e.Server, strings.Join(e.Variables, ", "))
+	return fmt.Sprintf("server %q ", e.Server) + lacks + strings.Join(e.Variables, ", ")
 }
+
+// IsMissing reports whether the problem in a Status is a MissingError.
+func IsMissing(problem string) bool { return strings.Contains(problem, lacks) }
 
 // Expanded returns the server with the values of variables in place of ${NAME} and ${NAME:-default}, as other
 // clients do. The error is a *MissingError if a variable is unset and has no default.

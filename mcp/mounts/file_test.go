@@ -84,7 +84,7 @@ func TestFileIsChanged(t *testing.T) {
 	if len(f.Names()) != 0 {
 		t.Errorf("a file that is not there has %v", f.Names())
 	}
-	check.OK(t, os.WriteFile(path, []byte(usual), 0o644)) //nolint:gosec // as other programs may leave it
+	check.OK(t, os.WriteFile(path, []byte(usual), 0o644))
 	f, err = Read(path)
 	check.OK(t, err)
 	check.OK(t, f.Put(Server{Name: "memory", Command: "memory-server", Idle: Duration(time.Minute)}))

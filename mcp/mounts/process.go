@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -18,6 +19,9 @@ import (
 // MarkVariable is in the environment of each mounted server and of what the server starts. Its value is the
 // mark of the gateway's process, with a number for each server.
 const MarkVariable = "BARECLAW_MOUNT"
+
+// PassedOn returns the names of the variables of the gateway that each server sees.
+func PassedOn() []string { return slices.Clone(passedOn) }
 
 // passedOn are the variables of the gateway's environment that a server sees beside those of its description.
 var passedOn = []string{"PATH", "HOME", "LANG", "TZ", "TMPDIR"}
@@ -137,7 +141,7 @@ func exitReason(err error) error {
 	case err == nil:
 		return errServerEnded
 	case errors.As(err, &exit):
-		return fmt.Errorf("the server has ended: %s", exit)
+		return fmt.Errorf("the server has ended: %w", exit)
 	}
 	return err
 }

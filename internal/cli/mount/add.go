@@ -48,11 +48,11 @@ type Add struct {
 
 // Help is shown below the summary.
 func (*Add) Help() string {
-	return "The gateway starts the server once to learn its tools, and then whenever they are called. A tool asks a person before it runs, unless --allow says otherwise. " +
+	return "The gateway starts the server once to learn its tools, and then whenever they are called. A tool asks a person before it runs, unless it says that it only reads or --allow names it. " +
 		"A secret belongs into the gateway's .env, and is named here: --env TOKEN.\n\n" +
 		"Examples:\n\n  bareclaw mount add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes\n\n" +
 		"  bareclaw mount add github --env GITHUB_PERSONAL_ACCESS_TOKEN --allow 'get_*' -- npx -y @modelcontextprotocol/server-github\n\n" +
-		"  bareclaw mount add docs https://example.org/mcp --header 'Authorization=Bearer $${DOCS_TOKEN}'"
+		"  bareclaw mount add docs https://example.org/mcp --header 'Authorization=Bearer ${DOCS_TOKEN}'"
 }
 
 // Run runs the command.
@@ -82,7 +82,7 @@ func (a *Add) Run(c *command.Context) error {
 		return context.Cause(c.Context)
 	case err != nil:
 		return fmt.Errorf("%w.%s The server stays in %s, and the gateway tries it again; `bareclaw mount remove %s` takes it out",
-			withoutStop(err), p.advice(server), p.path, a.Name)
+			withoutStop(err), p.advice(err), p.path, a.Name)
 	}
 	if a.JSON {
 		return c.PrintJSON(learned)
@@ -115,6 +115,11 @@ func (a *Add) learn(c *command.Context, p *place, server *mounts.Server) (*api.M
 	}
 	if learned, err = p.probe(c.Context, server); err != nil {
 		return nil, fmt.Errorf("the server %s does not start: %w", a.Name, err)
+	}
+	if names := p.ofTerminal(c, server); len(names) > 0 {
+		wheel.End()
+		c.Tellf("%s", term.WrapIndented(c.Err, "", fmt.Sprintf("This terminal has %s, and a gateway that a service starts does not: write that into %s, as NAME=VALUE.",
+			strings.Join(names, ", "), term.SafeLine(p.dotEnv()))))
 	}
 	return learned, nil
 }

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"bareclaw/adapters/httpapi/api"
@@ -135,13 +137,35 @@ func summary(m *api.Mount) string {
 	return fmt.Sprintf("%s, of which %d ask a person before they run.", tools, m.Asks)
 }
 
-// advice says what to do about a server that does not start, as far as is known.
-func (p *place) advice(s *mounts.Server) string {
-	_, err := s.Expanded(os.LookupEnv)
-	missing, ok := errors.AsType[*mounts.MissingError](err)
-	if !ok {
+// advice says what to do about a server that does not start, as a further sentence; empty if nothing is known.
+func (p *place) advice(problem error) string {
+	if !mounts.IsMissing(problem.Error()) {
 		return ""
 	}
-	names := strings.Join(missing.Variables, "=…, ") + "=…"
-	return fmt.Sprintf(" Write %s into %s, and then `bareclaw restart`.", names, filepath.Join(p.cfg.ConfigDir, ".env"))
+	return " Write them into " + p.dotEnv() + ", as NAME=VALUE, and then `bareclaw restart`."
+}
+
+// dotEnv returns the path of the user's file of settings.
+func (p *place) dotEnv() string { return filepath.Join(p.cfg.ConfigDir, ".env") }
+
+// ofTerminal returns the variables of a server that this terminal has, and no file of settings.
+func (p *place) ofTerminal(c *command.Context, s *mounts.Server) []string {
+	kept := map[string]string{}
+	here, users, err := config.DotEnvFiles(c.Role)
+	for _, file := range []string{here, users} {
+		if vars, errFile := config.ReadDotEnv(file); err == nil && errFile == nil {
+			maps.Copy(kept, vars)
+		}
+	}
+	_, err = s.Expanded(func(name string) (string, bool) {
+		value, ok := kept[name]
+		if !ok && slices.Contains(mounts.PassedOn(), name) { // which every gateway has
+			value, ok = os.LookupEnv(name)
+		}
+		return value, ok
+	})
+	if missing, ok := errors.AsType[*mounts.MissingError](err); ok {
+		return missing.Variables
+	}
+	return nil
 }

@@ -68,7 +68,7 @@ func (t *Test) probe(c *command.Context, p *place) (json.RawMessage, error) {
 	}
 	m, err := p.probe(c.Context, &server)
 	if err != nil {
-		return nil, fmt.Errorf("the server %s does not start: %w.%s", t.Name, withoutStop(err), p.advice(&server))
+		return nil, fmt.Errorf("the server %s does not start: %w.%s", t.Name, withoutStop(err), p.advice(err))
 	}
 	return json.Marshal(m)
 }

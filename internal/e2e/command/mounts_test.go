@@ -70,7 +70,7 @@ func TestMountThatDoesNotStart(t *testing.T) {
 	m, g := harness.Started(t)
 	m.Command(exitcode.Failed, add(t, "exits", nil, "exit=3")...).Tells("the server exits does not start", "cannot start: no token. The server stays in", "mount remove exits")
 	m.Command(exitcode.Failed, "mount", "add", "none", "--", "no-such-program").Tells("there is no program")
-	m.Command(exitcode.Failed, add(t, "token", []string{"--env", "NOBODY_HAS_IT"})...).Tells("Write NOBODY_HAS_IT=… into "+m.Path(harness.EnvFile), "bareclaw restart")
+	m.Command(exitcode.Failed, add(t, "token", []string{"--env", "NOBODY_HAS_IT"})...).Tells("NOBODY_HAS_IT. Write them into "+m.Path(harness.EnvFile), "bareclaw restart")
 	m.Command(exitcode.Failed, "mount", "test", "exits").Tells("does not start", "no token")
 	m.Command(exitcode.OK, "mount", "list").Shows("exits  failing", "no token")
 	m.Command(exitcode.OK, "status").Shows("The mounted server exits does not start")
@@ -135,6 +135,17 @@ func TestMountKeepsWhatOthersWrote(t *testing.T) {
 	m.Command(exitcode.OK, "mount", "remove", "odd")
 	if text := m.Contents(mountsFile); strings.Contains(text, `"odd"`) || !strings.Contains(text, `"theirs"`) {
 		t.Errorf("the file is now\n%s", text)
+	}
+}
+
+// TestMountOfATerminalsVariable: what the terminal has, the gateway need not have.
+func TestMountOfATerminalsVariable(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "TERMINALS=x")
+	m.Write(harness.EnvFile, "KEPT=y\n", 0o600)
+	m.Command(exitcode.OK, add(t, "odd", []string{"-e", "TERMINALS", "-e", "KEPT", "-e", "A=${HOME}"})...).Tells("This terminal has TERMINALS, and", m.Path(harness.EnvFile))
+	if told := m.Command(exitcode.OK, add(t, "kept", []string{"-e", "KEPT"})...).Err.String(); strings.Contains(told, "This terminal") {
+		t.Errorf("it tells %q", told)
 	}
 }
 

@@ -14,7 +14,7 @@ func TestTelegramMenu(t *testing.T) {
 	m, api, _, _ := harness.NewChatWith(t, nil)
 	api.Script("setMyCommands", 0, botapi.InternalError())
 	g := m.Start()
-	want := []string{"new", "stop", "status", "queue", "model", "mode", "usage", "verbose", "rules", "why", "tools", "restart", "help"}
+	want := []string{"new", "stop", "status", "queue", "model", "mode", "usage", "verbose", "rules", "why", "tools", "mounts", "restart", "help"}
 	api.Await(t, "menu", func() bool { return slices.Equal(api.Commands(), want) })
 	g.Kill()
 	sets, asked := len(api.Calls("setMyCommands")), len(api.Calls("getMyCommands"))
