@@ -65,7 +65,10 @@ func entryOf(s *Server) string {
 // isCurrent reports whether the server has listed its tools since it is started as it is.
 func (l *listing) isCurrent(s *Server) bool { return l.Entry == entryOf(s) }
 
-// next returns the listing with another list of a server. The error says that people would have to know too much.
+// errTooChanged says that people would have to know too much of a server.
+var errTooChanged = errors.New("it has changed or taken away too many tools: remove the server and add it again, if it is to be trusted")
+
+// next returns the listing with another list of a server. The error is errTooChanged.
 func (l *listing) next(s *Server, listed list, now time.Time) (listing, error) {
 	n := listing{
 		Entry:     entryOf(s),
@@ -82,19 +85,19 @@ func (l *listing) next(s *Server, listed list, now time.Time) (listing, error) {
 	names := map[string]bool{} // as claude shows them
 	for _, t := range listed.tools {
 		name := s.NameOf(t.Name)
-		if shown := strings.ReplaceAll(name, ".", "_"); names[shown] {
+		shown := strings.ReplaceAll(name, ".", "_")
+		if names[shown] {
 			n.LeftOut = append(n.LeftOut, fmt.Sprintf("The tool %q is left out: another one of the server has its name for Claude, %s.", mdtext.Brief(t.Name, maxShown), mdtext.Brief(shown, maxShown)))
 			continue
-		} else {
-			names[shown] = true
 		}
+		names[shown] = true
 		n.Tools = append(n.Tools, t)
 		if before, known := n.Trusted[name]; known && isSame(&before, &t) {
 			delete(n.Trusted, name)
 		}
 	}
 	if size := sizeOf(n.Trusted); len(n.Trusted) > maxTools || size > maxList {
-		return *l, fmt.Errorf("it has changed or taken away too many tools: remove the server and add it again, if it is to be trusted")
+		return *l, errTooChanged
 	}
 	return n, nil
 }
