@@ -15,12 +15,12 @@ type instance struct {
 	caller  core.ChannelKey // whose it is; empty: everybody's
 	began   time.Time
 	changed wait.Signal   // the server's tools have changed
-	told    chan struct{} // closed when it is to end
+	leave   chan struct{} // closed when it is to end
 	ready   chan struct{} // closed when it can be used, or err says why not; link and err are set then
 	link    *link
 	err     error
 
-	users  int         // calls under way, or about to be; guarded by the mount's mu, like the next two
+	users  int         // calls under way, or about to be; guarded by the pool's mu, like the next two
 	usedAt time.Time   // when the last call ended
 	idle   *time.Timer // ends the instance; nil while it is used
 }

@@ -3,83 +3,67 @@ package mounts
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"bareclaw/core"
-	"bareclaw/core/tools"
-	"bareclaw/internal/guard"
 	"bareclaw/internal/wait"
-)
-
-// maxInstances bounds how many instances of a server run at once.
-const maxInstances = 16
-
-// The pauses between starts of a server that fail.
-const (
-	firstPause = 2 * time.Second
-	maxPause   = 5 * time.Minute
-)
-
-// The pauses before a server's tools are listed again because it says that they have changed.
-const (
-	firstRelist = 50 * time.Millisecond
-	mostRelist  = time.Minute
 )
 
 // relistTimeout is how long a server may take to list its tools again.
 const relistTimeout = 30 * time.Second
 
-// A mount is one server of the file. It runs while it is used.
+// A mount is one server of the file.
 type mount struct {
 	room   *Mounts
 	server Server
 	log    *slog.Logger
+	pool   *pool
 
-	mu        sync.Mutex // guards the fields below
-	instances map[core.ChannelKey]*instance
-	known     listing
-	pauses    wait.Backoff
-	notBefore time.Time // of the next start
-	problem   string    // why the last start failed; empty: it did not
-	learning  bool      // it is being started to learn its tools
-	retired   bool      // another one has its place, or none
-	counts    Counts
-}
-
-// Counts are what a mount has done since the gateway started.
-type Counts struct {
-	Calls    int
-	Failures int // calls and starts
-	Starts   int
+	mu       sync.Mutex // guards the fields below
+	known    listing
+	offered  int      // tools that are offered
+	leftOut  []string // why others are not, in sentences
+	learning bool     // it is being started to learn its tools
+	calls    int
 }
 
 func newMount(room *Mounts, server Server) *mount {
-	return &mount{
-		room:      room,
-		server:    server,
-		log:       room.log.With("mount", server.Name),
+	m := &mount{
+		room:   room,
+		server: server,
+		log:    room.log.With("mount", server.Name),
+	}
+	m.pool = &pool{
+		name:      server.Name,
+		idle:      cmp.Or(time.Duration(server.Idle), room.idle),
+		life:      room.life,
+		log:       m.log,
+		open:      m.open,
+		relist:    m.relist,
 		instances: map[core.ChannelKey]*instance{},
 		pauses:    wait.Backoff{First: firstPause, Most: maxPause},
 	}
+	return m
 }
 
 // takeOver makes what an earlier mount of the same name knows and has counted that of this one.
 func (m *mount) takeOver(old *mount) {
 	old.mu.Lock()
 	known := old.known
-	counts := old.counts
+	calls := old.calls
 	old.mu.Unlock()
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.known = known
-	m.counts = counts
+	m.calls = calls
+	m.mu.Unlock()
+	before := old.pool.status()
+	m.pool.mu.Lock()
+	defer m.pool.mu.Unlock()
+	m.pool.starts = before.starts
+	m.pool.failures = before.failures
 }
 
 // listing returns what the server has listed.
@@ -89,11 +73,39 @@ func (m *mount) listing() listing {
 	return m.known
 }
 
+// open begins the session of an instance.
+func (m *mount) open(i *instance) error {
+	ctx, cancel := context.WithTimeoutCause(m.room.life.ctx, startTimeout, fmt.Errorf("it did not answer within %s", startTimeout))
+	defer cancel()
+	l, listed, err := dial(ctx, &m.server, m.room.dir, m.room.nextMark(), m.log, i.changed.Send)
+	if err != nil {
+		return err
+	}
+	if err := m.learned(listed); err != nil {
+		l.close(ctx)
+		return err
+	}
+	i.link = l
+	return nil
+}
+
+// relist learns the tools of a server that has changed them.
+func (m *mount) relist(ctx context.Context, i *instance) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, relistTimeout, fmt.Errorf("it did not answer within %s", relistTimeout))
+	defer cancel()
+	listed, err := listOf(ctx, i.link.session)
+	if err != nil {
+		return i.link.explain(ctx, err)
+	}
+	return m.learned(listed)
+}
+
 // wantsLearning reports whether the server must be started to learn its tools now. If so, learningDone must follow.
 func (m *mount) wantsLearning() bool {
+	mayStart := m.pool.status().mayStart
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.server.Disabled || m.learning || m.known.isCurrent(&m.server) || time.Now().Before(m.notBefore) {
+	if m.server.Disabled || m.learning || !mayStart || m.known.isCurrent(&m.server) {
 		return false
 	}
 	m.learning = true
@@ -108,358 +120,21 @@ func (m *mount) learningDone() {
 
 // whyUnknown returns why the server's tools are not known, as a sentence; empty if they are.
 func (m *mount) whyUnknown() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	known := m.listing()
+	problem := m.pool.status().problem
 	switch {
 	case m.server.Disabled:
 		return fmt.Sprintf("The mounted server %s is disabled.", m.server.Name)
-	case m.known.isCurrent(&m.server):
+	case known.isCurrent(&m.server):
 		return ""
-	case m.problem != "":
-		return fmt.Sprintf("The mounted server %s does not start: %s", m.server.Name, m.problem)
+	case problem != "":
+		return fmt.Sprintf("The mounted server %s does not start: %s", m.server.Name, problem)
 	}
 	return fmt.Sprintf("The mounted server %s is being started: call the tool again in a moment.", m.server.Name)
-}
-
-// forgive lets the next start be tried at once.
-func (m *mount) forgive() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.pauses.Reset()
-	m.notBefore = time.Time{}
 }
 
 func (m *mount) countCall() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.counts.Calls++
-}
-
-// errEnded leaves a call to the next process of the gateway.
-var errEnded = fmt.Errorf("the mounted servers have ended with the gateway: %w", core.ErrClosed)
-
-// A sessionError says that the session with a server has ended during a call.
-type sessionError struct {
-	server string
-	again  bool // the call was carried out a second time
-	cause  error
-}
-
-// Error says what is known of the call.
-func (e *sessionError) Error() string {
-	if e.again {
-		return fmt.Sprintf("the mounted server %s has ended twice during the call: %s", e.server, e.cause)
-	}
-	return fmt.Sprintf("the mounted server %s has ended during the call, and whether it was carried out is not known: look before calling again. %s",
-		e.server, e.cause)
-}
-
-// Unwrap returns how the session has ended.
-func (e *sessionError) Unwrap() error { return e.cause }
-
-// A changedError says that a call is not carried out, because the tool is not what the caller knows.
-type changedError struct{ tool string }
-
-// Error says what to do.
-func (e *changedError) Error() string {
-	return fmt.Sprintf("the mounted server has changed its tool %s just now, and nothing was done: look at the tool again with %s, and call it again", e.tool, tools.SearchName)
-}
-
-// call has the server carry out a call of a tool, as it was listed, for a channel. A call that may run again is
-// repeated once if the server ends meanwhile.
-func (m *mount) call(ctx context.Context, channel core.ChannelKey, t *tools.Tool, args json.RawMessage) (*sdk.CallToolResult, error) {
-	mayRunAgain := t.Annotations.ReadOnly || t.Annotations.Idempotent
-	for again := false; ; again = true {
-		i, err := m.acquire(ctx, m.keyOf(channel))
-		if err != nil {
-			return nil, err
-		}
-		if known := m.listing(); !known.has(t) { // the server may have listed its tools anew since the call was allowed
-			m.release(i, works)
-			return nil, &changedError{m.server.NameOf(t.Name)}
-		}
-		bounded, cancel := context.WithTimeoutCause(ctx, m.server.CallTimeout(), fmt.Errorf("%s did not answer within %s", m.server.Name, m.server.CallTimeout()))
-		result, err := i.link.call(bounded, t.Name, args)
-		cause := context.Cause(bounded)
-		cancel()
-		state := works
-		switch {
-		case err == nil || isAnswer(err) || ctx.Err() != nil:
-		case cause != nil:
-			state = silent
-		default:
-			state = broken
-			err = i.link.explain(ctx, err)
-		}
-		m.release(i, state)
-		switch {
-		case err == nil:
-			return result, nil
-		case m.room.life.Err() != nil:
-			return nil, errEnded
-		case cause != nil:
-			return nil, cause
-		case state == works:
-			return nil, fmt.Errorf("%s: %w", m.server.Name, err)
-		case errors.Is(err, sdk.ErrSessionMissing) && !again: // the server has not looked at the call
-		case again || !mayRunAgain:
-			return nil, &sessionError{m.server.Name, again, err}
-		}
-	}
-}
-
-// A condition is what a user says of an instance after its use.
-type condition int
-
-const (
-	works  condition = iota
-	silent           // it has not answered in time: it ends if nobody else waits for it
-	broken           // the session has failed
-)
-
-// keyOf returns whose instance a channel uses.
-func (m *mount) keyOf(channel core.ChannelKey) core.ChannelKey {
-	if m.server.Scope == PerCaller {
-		return channel
-	}
-	return ""
-}
-
-// acquire returns the instance with a key, for the caller to use until release. It starts one if there is none.
-func (m *mount) acquire(ctx context.Context, key core.ChannelKey) (*instance, error) {
-	i, err := m.use(key)
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case <-i.ready:
-		err = i.err
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	}
-	if err != nil {
-		m.release(i, works)
-		return nil, err
-	}
-	return i, nil
-}
-
-// use counts a user of the instance with a key, which need not be ready.
-func (m *mount) use(key core.ChannelKey) (*instance, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.room.life.Err() != nil {
-		return nil, fmt.Errorf("%w: %w", errEnded, tools.ErrNotBegun)
-	}
-	if m.retired {
-		return nil, fmt.Errorf("the mounted server %s has just been changed or removed: call the tool again", m.server.Name)
-	}
-	i := m.instances[key]
-	if i == nil {
-		if pause := time.Until(m.notBefore); pause > 0 {
-			return nil, fmt.Errorf("the mounted server %s does not start, and is tried again in %s: %s", m.server.Name, pause.Round(time.Second), m.problem)
-		}
-		if len(m.instances) >= maxInstances && !m.makeRoom() {
-			return nil, fmt.Errorf("the mounted server %s runs %d times already, for other channels; call again when one of them has ended", m.server.Name, maxInstances)
-		}
-		if i = m.begin(key); i == nil {
-			return nil, fmt.Errorf("%w: %w", errEnded, tools.ErrNotBegun)
-		}
-	}
-	i.users++
-	if i.idle != nil {
-		i.idle.Stop()
-		i.idle = nil
-	}
-	return i, nil
-}
-
-// begin starts an instance; nil: the gateway ends. mu is held.
-func (m *mount) begin(key core.ChannelKey) *instance {
-	i := &instance{
-		caller:  key,
-		began:   time.Now(),
-		ready:   make(chan struct{}),
-		changed: wait.NewSignal(),
-		told:    make(chan struct{}),
-	}
-	if !m.room.spawn(func() { m.run(i) }) {
-		return nil
-	}
-	m.instances[key] = i
-	m.counts.Starts++
-	return i
-}
-
-// run starts the server of an instance, and ends it when the session is over.
-func (m *mount) run(i *instance) {
-	err := guard.Do(m.log, "starting a mounted server", func() error { return m.open(i) })
-	m.mu.Lock()
-	if err == nil {
-		m.pauses.Reset()
-		m.problem = ""
-		m.log.Info("mounted server ready", "took", time.Since(i.began))
-	} else {
-		i.err = fmt.Errorf("the mounted server %s does not start: %w", m.server.Name, err)
-		if m.room.life.Err() != nil {
-			i.err = fmt.Errorf("%w: %w", errEnded, tools.ErrNotBegun)
-		} else {
-			m.fail(err)
-		}
-		m.drop(i)
-	}
-	m.mu.Unlock()
-	close(i.ready)
-	if err != nil {
-		return
-	}
-	m.awaitEnd(i)
-	m.mu.Lock()
-	m.drop(i)
-	m.mu.Unlock()
-	ctx, cancel := m.room.endContext()
-	defer cancel()
-	i.link.close(ctx)
-}
-
-// open begins the session of an instance.
-func (m *mount) open(i *instance) error {
-	ctx, cancel := context.WithTimeoutCause(m.room.life, startTimeout, fmt.Errorf("it did not answer within %s", startTimeout))
-	defer cancel()
-	l, listed, err := dial(ctx, &m.server, m.room.dir, m.room.nextMark(), m.log, i.changed.Send)
-	if err != nil {
-		return err
-	}
-	if err := m.learned(listed); err != nil {
-		l.close(ctx)
-		return err
-	}
-	i.link = l
-	return nil
-}
-
-// awaitEnd returns when the session has ended, or the gateway does.
-func (m *mount) awaitEnd(i *instance) {
-	ended := make(chan struct{})
-	go func() { // ends when the session is closed
-		_ = i.link.session.Wait()
-		close(ended)
-	}()
-	var exited chan struct{}
-	if i.link.process != nil {
-		exited = i.link.process.exited
-	}
-	var due <-chan time.Time // of the next list; nil: the tools have not changed
-	pauses := wait.Backoff{First: firstRelist, Most: mostRelist, Steady: mostRelist}
-	listedAt := i.began
-	for {
-		select {
-		case <-i.changed:
-			if due == nil {
-				due = time.After(pauses.NextAfter(time.Since(listedAt)))
-			}
-			continue
-		case <-due:
-			due = nil
-			listedAt = time.Now()
-			if err := m.relist(m.room.life, i); err != nil {
-				m.log.Warn("the mounted server has changed its tools, which cannot be listed", "err", err)
-			}
-			continue
-		case <-ended:
-		case <-exited:
-		case <-i.told:
-		case <-m.room.life.Done():
-		}
-		return
-	}
-}
-
-// relist learns the tools of a server that has changed them.
-func (m *mount) relist(ctx context.Context, i *instance) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, relistTimeout, fmt.Errorf("it did not answer within %s", relistTimeout))
-	defer cancel()
-	listed, err := listOf(ctx, i.link.session)
-	if err != nil {
-		return i.link.explain(ctx, err)
-	}
-	return m.learned(listed)
-}
-
-// fail notes that a start has failed; mu is held.
-func (m *mount) fail(err error) {
-	m.counts.Failures++
-	m.problem = err.Error()
-	pause := m.pauses.Next()
-	m.notBefore = time.Now().Add(pause)
-	m.log.Warn("mounted server does not start", "err", err, "pause", pause)
-}
-
-// drop makes room for another instance in the place of one; mu is held.
-func (m *mount) drop(i *instance) {
-	if m.instances[i.caller] == i {
-		delete(m.instances, i.caller)
-	}
-}
-
-// release ends the use of an instance, which is kept for a while if it works.
-func (m *mount) release(i *instance, c condition) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	i.users--
-	if c != works {
-		m.counts.Failures++
-	}
-	switch {
-	case c == broken, i.users == 0 && (c == silent || m.retired):
-		m.end(i)
-	case i.users == 0 && m.instances[i.caller] == i:
-		i.usedAt = time.Now()
-		i.idle = time.AfterFunc(cmp.Or(time.Duration(m.server.Idle), m.room.idle), func() { m.endIdle(i) })
-	}
-}
-
-// endIdle ends an instance that nobody uses.
-func (m *mount) endIdle(i *instance) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if i.users == 0 {
-		m.end(i)
-	}
-}
-
-// makeRoom ends the instance that nobody has used for the longest time, and reports whether there was one; mu is held.
-func (m *mount) makeRoom() bool {
-	var oldest *instance
-	for _, i := range m.instances {
-		if i.users == 0 && (oldest == nil || i.usedAt.Before(oldest.usedAt)) {
-			oldest = i
-		}
-	}
-	if oldest != nil {
-		m.end(oldest)
-	}
-	return oldest != nil
-}
-
-// end has an instance end, whoever uses it; mu is held.
-func (m *mount) end(i *instance) {
-	m.drop(i)
-	select {
-	case <-i.told:
-	default:
-		close(i.told)
-	}
-}
-
-// retire ends the mount: at once what nobody uses, the rest when nobody does any more.
-func (m *mount) retire() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.retired = true
-	for _, i := range m.instances {
-		if i.users == 0 { // the others end with their last user
-			m.end(i)
-		}
-	}
+	m.calls++
 }

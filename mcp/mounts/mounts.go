@@ -32,14 +32,12 @@ const (
 	lookEvery = time.Second
 	// missingLooks is how often in a row the file must be missing to count as removed: editors replace it.
 	missingLooks = 3
-	// learning bounds how many servers are started at once to learn their tools.
-	learning = 2
+	// maxLearners bounds how many servers are started at once to learn their tools.
+	maxLearners = 2
 	// learningPatience is how long the next one waits for a server that has not told its tools.
 	learningPatience = 3 * time.Second
 	// sweepEvery is the time between two removals of old files.
 	sweepEvery = 6 * time.Hour
-	// endGrace is how long servers may take to end with the gateway.
-	endGrace = time.Second
 )
 
 // Options are what the room is made with. All but Idle are required.
@@ -57,18 +55,17 @@ type Options struct {
 type Mounts struct {
 	*tools.List
 
-	path    string
-	dir     string
-	idle    time.Duration
-	state   string
-	life    context.Context
-	records Records
-	log     *slog.Logger
-	results *resultStore
-	mark    procmark.Mark
-	number  atomic.Int64   // of servers that were started
-	running sync.WaitGroup // of instances
-	starts  chan struct{}  // has a place for each server that is started to learn its tools
+	path     string
+	dir      string
+	idle     time.Duration
+	state    string
+	life     *lifetime
+	records  Records
+	log      *slog.Logger
+	results  *resultStore
+	mark     procmark.Mark
+	number   atomic.Int64  // of servers that were started
+	learners chan struct{} // has a place for each server that is started to learn its tools
 
 	seen     glance     // the version of the file that was read last, by Load or Run
 	offering sync.Mutex // held while the tools are offered
@@ -77,11 +74,9 @@ type Mounts struct {
 	mu      sync.Mutex // guards the fields below
 	mounts  map[string]*mount
 	bags    map[string][]string
-	faults  map[string]string   // why a server of the file cannot be mounted, by name
-	ending  bool                // nothing is to be started any more
-	problem string              // of the file; empty: none
-	written time.Time           // when the file was written that was read last; zero: there was none
-	leftOut map[string][]string // why tools of a server are not offered, by its name
+	faults  map[string]string // why a server of the file cannot be mounted, by name
+	problem string            // of the file; empty: none
+	written time.Time         // when the file was written that was read last; zero: there was none
 }
 
 // New returns the room without servers: Load and Run mount them.
@@ -93,53 +88,23 @@ func New(o Options) *Mounts {
 	}
 	dir := filepath.Join(o.StateDir, "mounts")
 	return &Mounts{
-		List:    tools.NewList(SourceName),
-		path:    o.Path,
-		dir:     o.Dir,
-		idle:    cmp.Or(o.Idle, DefaultIdle),
-		state:   dir,
-		life:    o.Life,
-		records: o.Records,
-		log:     o.Log,
-		results: &resultStore{dir: filepath.Join(dir, "results"), log: o.Log},
-		mark:    procmark.Of(dir, pid, start),
-		starts:  make(chan struct{}, learning),
-		mounts:  map[string]*mount{},
-		leftOut: map[string][]string{},
+		List:     tools.NewList(SourceName),
+		path:     o.Path,
+		dir:      o.Dir,
+		idle:     cmp.Or(o.Idle, DefaultIdle),
+		state:    dir,
+		life:     &lifetime{ctx: o.Life},
+		records:  o.Records,
+		log:      o.Log,
+		results:  &resultStore{dir: filepath.Join(dir, "results"), log: o.Log},
+		mark:     procmark.Of(dir, pid, start),
+		learners: make(chan struct{}, maxLearners),
+		mounts:   map[string]*mount{},
 	}
-}
-
-// spawn runs a function, for whose end Run waits; false: Run has ended, or is about to.
-func (r *Mounts) spawn(f func()) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ending {
-		return false
-	}
-	r.running.Go(f)
-	return true
-}
-
-// end has no more functions run, and waits for those that do.
-func (r *Mounts) end() {
-	r.mu.Lock()
-	r.ending = true
-	r.mu.Unlock()
-	r.running.Wait()
 }
 
 // nextMark returns the mark of the next server that is started.
 func (r *Mounts) nextMark() string { return r.mark.Numbered(int(r.number.Add(1))) }
-
-// endContext returns a context that ends when a server may take no more time to end: soon after the gateway has
-// ended, else not.
-func (r *Mounts) endContext() (context.Context, context.CancelFunc) {
-	ctx := context.WithoutCancel(r.life)
-	if r.life.Err() == nil {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, endGrace)
-}
 
 // Load mounts the servers of the file, and offers what they have listed before. It starts none. A registry
 // must have the room as a source.
@@ -177,7 +142,7 @@ func (r *Mounts) forget(ctx context.Context) {
 // Run follows the file, and learns the tools of new servers, until the gateway ends. It returns when all servers
 // have ended.
 func (r *Mounts) Run(ctx context.Context) {
-	defer r.end()
+	defer r.life.end()
 	if err := procmark.Sweep(ctx, MarkVariable, procmark.Orphans(r.state)); err != nil {
 		r.log.Warn("servers of an earlier process may still run", "err", err)
 	}
@@ -276,7 +241,7 @@ func (r *Mounts) mountAll(ctx context.Context, file *File) {
 	r.BagsChanged()
 	for name, old := range before {
 		if next[name] != old {
-			old.retire()
+			old.pool.retire()
 		}
 	}
 	r.offer()
@@ -313,7 +278,7 @@ func (r *Mounts) all() []*mount {
 func (r *Mounts) learn() {
 	for _, m := range r.all() {
 		if m.wantsLearning() {
-			r.spawn(func() { r.learnOne(m) })
+			r.life.spawn(func() { r.learnOne(m) })
 		}
 	}
 }
@@ -322,20 +287,20 @@ func (r *Mounts) learn() {
 func (r *Mounts) learnOne(m *mount) {
 	defer m.learningDone()
 	select {
-	case r.starts <- struct{}{}:
-	case <-r.life.Done():
+	case r.learners <- struct{}{}:
+	case <-r.life.ctx.Done():
 		return
 	}
-	leave := sync.OnceFunc(func() { <-r.starts })
+	leave := sync.OnceFunc(func() { <-r.learners })
 	defer leave()
 	slow := time.AfterFunc(learningPatience, leave) // a server that hangs delays nobody
 	defer slow.Stop()
-	i, err := m.acquire(r.life, "")
+	i, err := m.pool.acquire(r.life.ctx, "")
 	if err != nil {
 		return // it is told, and tried again
 	}
-	m.release(i, works)
-	m.endIdle(i)
+	m.pool.release(i, works)
+	m.pool.dismissIdle(i)
 }
 
 // offer offers the tools of all servers.
@@ -343,10 +308,10 @@ func (r *Mounts) offer() {
 	r.offering.Lock()
 	defer r.offering.Unlock()
 	var offered []tools.Tool
-	leftOut := map[string][]string{}
 	all := r.all()
 	for _, m := range all {
 		fit, unfit := m.tools()
+		before := len(offered)
 		for _, t := range fit {
 			if other := owner(all, t.Name); other != m {
 				unfit = append(unfit, fmt.Sprintf("The tool %q is left out: such names belong to the server %s.", t.Name, other.server.Name))
@@ -354,11 +319,11 @@ func (r *Mounts) offer() {
 			}
 			offered = append(offered, t)
 		}
-		leftOut[m.server.Name] = unfit
+		m.mu.Lock()
+		m.offered = len(offered) - before
+		m.leftOut = unfit
+		m.mu.Unlock()
 	}
-	r.mu.Lock()
-	r.leftOut = leftOut
-	r.mu.Unlock()
 	if err := r.Replace(offered); err != nil { // they were checked
 		r.log.Error("mounted tools are not offered", "err", err)
 	}

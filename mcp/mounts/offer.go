@@ -117,15 +117,14 @@ func (m *mount) learned(listed list) error {
 	before := m.known
 	next, err := before.next(&m.server, listed, time.Now())
 	m.known = next
-	retired := m.retired
 	m.mu.Unlock()
-	if err != nil || retired || next.isLike(&before) {
+	if err != nil || m.pool.isRetired() || next.isLike(&before) {
 		return err
 	}
 	if changed := len(next.Trusted) - len(before.Trusted); changed > 0 && !before.Since.IsZero() {
 		m.log.Warn("tools of the mounted server have changed or gone; those that it has ask anew", "tools", changed)
 	}
-	if err := m.keep(m.room.life); err != nil {
+	if err := m.keep(m.room.life.ctx); err != nil {
 		m.log.Error("the server must list its tools again after a restart", "err", err)
 	}
 	m.room.offer()
@@ -136,12 +135,9 @@ func (m *mount) learned(listed list) error {
 func (m *mount) keep(ctx context.Context) error {
 	m.room.keeping.Lock()
 	defer m.room.keeping.Unlock()
-	m.mu.Lock()
-	known := m.known
-	retired := m.retired
-	m.mu.Unlock()
-	if retired {
+	if m.pool.isRetired() {
 		return nil
 	}
+	known := m.listing()
 	return keepListing(ctx, m.room.records, m.server.Name, &known)
 }

@@ -37,12 +37,12 @@ func (r *Mounts) Test(ctx context.Context, name string) (Status, []ListedTool, e
 	case m.server.Disabled:
 		return Status{}, nil, fmt.Errorf("the mounted server %s is disabled", name)
 	}
-	m.forgive()
-	i, err := m.acquire(ctx, "")
+	m.pool.forgive()
+	i, err := m.pool.acquire(ctx, "")
 	if err != nil {
 		return Status{}, nil, err
 	}
-	defer m.release(i, works)
+	defer m.pool.release(i, works)
 	if err := m.relist(ctx, i); err != nil {
 		return Status{}, nil, fmt.Errorf("the mounted server %s does not list its tools: %w", name, err)
 	}

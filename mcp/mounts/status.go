@@ -35,10 +35,17 @@ type Status struct {
 	Since    time.Time // of the first list; zero: none
 	Tools    int       // that are offered
 	Asks     int       // how many of them ask a person
-	Changed  []string  // which have changed, by the server's names
+	Changed  []string  // which have changed since people know them
 	LeftOut  []string  // why others are not offered
 	Counts
 	Instances []InstanceStatus
+}
+
+// Counts are what a mount has done since the gateway started.
+type Counts struct {
+	Calls    int
+	Failures int // calls and starts
+	Starts   int
 }
 
 // An InstanceStatus says how a running server does.
@@ -55,14 +62,10 @@ func (r *Mounts) Status() (all []Status, problem string) {
 	r.mu.Lock()
 	mounts := slices.Collect(maps.Values(r.mounts))
 	faults := maps.Clone(r.faults)
-	leftOut := r.leftOut
 	problem = r.problem
 	r.mu.Unlock()
 	for _, m := range mounts {
-		s := m.status()
-		s.LeftOut = leftOut[s.Name]
-		s.Tools -= len(s.LeftOut)
-		all = append(all, s)
+		all = append(all, m.status())
 	}
 	for name, fault := range faults {
 		all = append(all, Status{Name: name, State: StateUnusable, Problem: fault})
@@ -72,46 +75,49 @@ func (r *Mounts) Status() (all []Status, problem string) {
 }
 
 func (m *mount) status() Status {
+	pool := m.pool.status()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := Status{
-		Name:     m.server.Name,
-		State:    m.state(),
-		Problem:  m.problem,
-		Target:   m.server.Target(),
-		Scope:    cmp.Or(m.server.Scope, Shared),
-		Category: m.server.category(),
-		Since:    m.known.Since,
-		Counts:   m.counts,
-	}
-	if m.known.isCurrent(&m.server) {
-		s.Tools = len(m.known.Tools)
-	}
-	for i := range s.Tools {
-		t := &m.known.Tools[i]
-		_, changed := m.known.Trusted[m.server.NameOf(t.Name)]
-		if changed {
-			s.Changed = append(s.Changed, t.Name)
-		}
-		if changed || !m.server.Allows(t.Name, t.Annotations.ReadOnly) {
-			s.Asks++
-		}
-	}
-	for _, i := range m.instances {
-		s.Instances = append(s.Instances, i.status())
+		Name:      m.server.Name,
+		State:     m.state(&pool),
+		Problem:   pool.problem,
+		Target:    m.server.Target(),
+		Scope:     cmp.Or(m.server.Scope, Shared),
+		Category:  m.server.category(),
+		Since:     m.known.Since,
+		Tools:     m.offered,
+		LeftOut:   m.leftOut,
+		Instances: pool.instances,
+		Counts: Counts{
+			Calls:    m.calls,
+			Failures: pool.failures,
+			Starts:   pool.starts,
+		},
 	}
 	slices.SortFunc(s.Instances, func(a, b InstanceStatus) int { return cmp.Compare(a.Channel, b.Channel) })
+	if !m.known.isCurrent(&m.server) {
+		return s
+	}
+	for _, t := range m.server.listed(&m.known) {
+		if t.Asks {
+			s.Asks++
+		}
+		if t.Changed {
+			s.Changed = append(s.Changed, t.Name)
+		}
+	}
 	return s
 }
 
 // state returns what the server does; mu is held.
-func (m *mount) state() State {
+func (m *mount) state(p *poolStatus) State {
 	switch {
 	case m.server.Disabled:
 		return StateDisabled
-	case m.problem != "":
+	case p.problem != "":
 		return StateFailing
-	case len(m.instances) > 0:
+	case len(p.instances) > 0:
 		return StateRunning
 	case !m.known.isCurrent(&m.server):
 		return StateUnknown
@@ -119,7 +125,7 @@ func (m *mount) state() State {
 	return StateIdle
 }
 
-// status returns how the instance does; the mount's mu is held.
+// status returns how the instance does; the pool's mu is held.
 func (i *instance) status() InstanceStatus {
 	s := InstanceStatus{
 		Channel: i.caller,

@@ -147,7 +147,7 @@ func TestAllowedToolHasChanged(t *testing.T) {
 	if _, err := allowed.Handle(t.Context(), tools.Call{Args: json.RawMessage("{}"), Allowed: true}); err == nil || !strings.Contains(err.Error(), "nothing was done") {
 		t.Errorf("the call says %v", err)
 	}
-	if s := p.statusOf("odd"); !slices.Equal(s.Changed, []string{"act"}) {
+	if s := p.statusOf("odd"); !slices.Equal(s.Changed, []string{"odd_act"}) {
 		t.Errorf("changed are %q", s.Changed)
 	}
 }
@@ -168,7 +168,7 @@ func TestEmptyFileForgetsNothing(t *testing.T) {
 	p.await("the server is taken away", func() bool { _, known := p.registry.Find("odd_act"); return !known })
 	check.OK(t, os.WriteFile(h.path, whole, 0o600))
 	p.awaitTools("odd_act")
-	if s := p.statusOf("odd"); !slices.Equal(s.Changed, []string{"act"}) {
+	if s := p.statusOf("odd"); !slices.Equal(s.Changed, []string{"odd_act"}) {
 		t.Errorf("changed are %q", s.Changed)
 	}
 }

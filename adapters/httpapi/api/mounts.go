@@ -37,7 +37,7 @@ type Mount struct {
 	Since       time.Time       `json:"since,omitzero"`    // of its first list of tools
 	Tools       int             `json:"tools"`             // that are offered
 	Asks        int             `json:"asks"`              // how many of them ask a person
-	Changed     []string        `json:"changed,omitzero"`  // which have changed, by the server's names
+	Changed     []string        `json:"changed,omitzero"`  // which have changed since people know them
 	LeftOut     []string        `json:"left_out,omitzero"` // why others are not offered
 	Calls       int             `json:"calls"`
 	Failures    int             `json:"failures"` // of calls and starts
