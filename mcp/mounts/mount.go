@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -182,7 +181,7 @@ func (m *mount) call(ctx context.Context, channel core.ChannelKey, name string, 
 			return nil, cause
 		case state == works:
 			return nil, fmt.Errorf("%s: %w", m.server.Name, err)
-		case errors.Is(err, sdk.ErrSessionMissing) && !again: // the server has not looked at the call
+		case isNotCarriedOut(err) && !again:
 		case again || !mayRunAgain:
 			return nil, &sessionError{m.server.Name, again, err}
 		}
