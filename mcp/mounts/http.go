@@ -3,6 +3,7 @@ package mounts
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -147,24 +148,51 @@ func (t *httpTransport) check(r *http.Request, response *http.Response) error {
 		return nil
 	}
 	hasSession := r.Header.Get("Mcp-Session-Id") != ""
-	switch response.StatusCode {
-	case http.StatusUnauthorized:
-		if r.Header.Get("Authorization") != "" {
-			return errAuthorization
-		}
+	switch code := response.StatusCode; {
+	case code == http.StatusUnauthorized && r.Header.Get("Authorization") != "":
+		return errAuthorization
+	case code == http.StatusUnauthorized:
 		return errLogin
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:
 		return busy(response)
-	case http.StatusNotFound:
-		if hasSession {
-			return errSessionGone
+	case code == http.StatusNotFound && hasSession:
+		return errSessionGone
+	case code >= http.StatusInternalServerError:
+		return nil
+	}
+	begin := peek(response)
+	if hasSession && response.StatusCode == http.StatusBadRequest && namesSession(begin) {
+		return errSessionGone
+	}
+	return refusalOf(response, begin)
+}
+
+// namesSession reports whether a body is about the session's id, as that of servers which were written before the
+// protocol said 404.
+func namesSession(body []byte) bool {
+	words := strings.ToLower(string(body))
+	return strings.Contains(words, "session id") || strings.Contains(words, "session-id")
+}
+
+// refusalOf returns the refusal that a response with a status of 4xx and a body is; nil if the body is the answer to a
+// call, which the SDK reads.
+func refusalOf(response *http.Response, body []byte) error {
+	var m struct {
+		ID    json.RawMessage `json:"id"`
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	words := fmt.Sprintf("the server refuses the request (%d %s)", response.StatusCode, http.StatusText(response.StatusCode))
+	if json.Unmarshal(body, &m) == nil {
+		if isID(m.ID) {
+			return nil
 		}
-	case http.StatusBadRequest: // what servers say that were written before the protocol said 404
-		if hasSession && namesSession(response) {
-			return errSessionGone
+		if m.Error.Message != "" {
+			words += ": " + m.Error.Message
 		}
 	}
-	return nil
+	return &refusal{words}
 }
 
 // busy returns the refusal of a server that has too much to do.
@@ -178,17 +206,16 @@ func busy(response *http.Response) *refusal {
 }
 
 // maxPeek bounds how much of a body is read to know what it is about, in bytes.
-const maxPeek = 4 << 10
+const maxPeek = 64 << 10
 
-// namesSession reports whether the body of a response is about the session's id. The body can be read again.
-func namesSession(response *http.Response) bool {
+// peek returns the beginning of the body of a response. The body can be read again.
+func peek(response *http.Response) []byte {
 	begin, _ := io.ReadAll(io.LimitReader(response.Body, maxPeek)) // an error comes again
 	response.Body = &peekedBody{
 		Reader: io.MultiReader(bytes.NewReader(begin), response.Body),
 		Closer: response.Body,
 	}
-	words := strings.ToLower(string(begin))
-	return strings.Contains(words, "session id") || strings.Contains(words, "session-id")
+	return begin
 }
 
 // endingWith returns a context that ends with ctx or with life, whichever ends first. release must follow.

@@ -248,6 +248,15 @@ func TestCallOverHTTPRunsOnce(t *testing.T) {
 			runs:   1,
 			starts: 1,
 		},
+		"call refused without its id": {
+			call: func(w http.ResponseWriter, _ *http.Request, _ string, _ int) bool {
+				refuse(w, http.StatusForbidden, nil, -32000, "no such host")
+				return true
+			},
+			want:   "refuses the request (403 Forbidden): no such host",
+			runs:   1,
+			starts: 1,
+		},
 		"too many calls": {
 			call: func(w http.ResponseWriter, _ *http.Request, _ string, _ int) bool {
 				w.Header().Set("Retry-After", "7")

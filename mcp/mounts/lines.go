@@ -82,7 +82,12 @@ func isMessage(line []byte) bool {
 	if m.ID == nil || string(m.ID) == "null" {
 		return m.Method != ""
 	}
-	return strings.ContainsRune(`"-0123456789`, rune(m.ID[0])) // a text or a number
+	return isID(m.ID)
+}
+
+// isID reports whether a JSON value can be the id of a request: a text or a number.
+func isID(value json.RawMessage) bool {
+	return len(value) > 0 && strings.ContainsRune(`"-0123456789`, rune(value[0]))
 }
 
 // line returns the next line.

@@ -98,7 +98,7 @@ func (l *link) reach(server *Server, dir, mark string) (t sdk.Transport, err err
 // session has.
 func (l *link) explain(ctx context.Context, err error) error {
 	if refused, ok := errors.AsType[*refusal](err); ok {
-		return refused
+		return l.secrets.show(refused)
 	}
 	switch {
 	case l.output != nil && l.output.tooLong.Load():
