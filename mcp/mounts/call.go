@@ -3,7 +3,6 @@ package mounts
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -64,7 +63,9 @@ func (m *mount) call(ctx context.Context, channel core.ChannelKey, t *tools.Tool
 			return nil, errEnded
 		case state != broken:
 			return nil, err
-		case errors.Is(err, sdk.ErrSessionMissing) && !again: // the server has not looked at the call
+		case isNotCarriedOut(err) && again:
+			return nil, fmt.Errorf("the mounted server %s cannot be reached, and the call was not carried out: %w", m.server.Name, err)
+		case isNotCarriedOut(err):
 		case again || !mayRunAgain:
 			return nil, &sessionError{m.server.Name, again, err}
 		}

@@ -3,31 +3,31 @@ package mounts
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"mime"
-	"net/http"
-	"net/url"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"bareclaw/internal/buildinfo"
 )
 
-// errLogin refuses servers that want a login by a browser.
-var errLogin = errors.New("the server wants a login (OAuth), which the gateway does not do: give the server's token in headers, " +
-	`as in "Authorization": "Bearer ${TOKEN}"`)
-
-// connect begins a session with a server over a transport. changed is called when the server says that its
-// tools have changed; it must not block.
-func connect(ctx context.Context, transport sdk.Transport, changed func()) (*sdk.ClientSession, error) {
+// connect begins a session with a server over a connection. changed is called when the server says that its
+// tools have changed; it must not block. A server can make connect block beyond the end of ctx: closing the
+// connection ends it.
+func connect(ctx context.Context, conn sdk.Connection, changed func()) (*sdk.ClientSession, error) {
 	client := sdk.NewClient(&sdk.Implementation{Name: "bareclaw", Version: buildinfo.Version()}, &sdk.ClientOptions{
 		Capabilities:           &sdk.ClientCapabilities{}, // neither sampling, nor roots, nor elicitation
 		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { changed() },
 	})
-	return client.Connect(ctx, transport, nil)
+	client.AddSendingMiddleware(boundDiscovery)
+	return client.Connect(ctx, &openTransport{conn}, nil)
 }
+
+// An openTransport is a transport whose connection exists.
+type openTransport struct{ conn sdk.Connection }
+
+// Connect implements [sdk.Transport].
+func (t *openTransport) Connect(context.Context) (sdk.Connection, error) { return t.conn, nil }
 
 // pipes returns the transport of a server behind pipes, whose messages come by output.
 func pipes(p *process, output *messageReader) sdk.Transport {
@@ -38,69 +38,37 @@ func pipes(p *process, output *messageReader) sdk.Transport {
 	}
 }
 
-// overHTTP returns the transport of a server with a URL.
-func overHTTP(s *Server) (sdk.Transport, error) {
-	at, err := url.Parse(s.URL)
-	if err != nil {
-		return nil, err
-	}
-	client := &http.Client{
-		Transport: &headerTransport{headers: s.Headers, host: at.Host},
-		CheckRedirect: func(r *http.Request, via []*http.Request) error {
-			if r.URL.Host != at.Host || len(via) > 3 {
-				return fmt.Errorf("the server redirects to %s, which is not its own address", r.URL.Host)
-			}
-			return nil
-		},
-	}
-	return &sdk.StreamableClientTransport{
-		Endpoint:     s.URL,
-		HTTPClient:   client,
-		MaxEventSize: maxLine,
-	}, nil
-}
+// discoverTimeout is how long a server may take to answer the first request of the newest protocol. Older
+// servers do not know the request, and some do not answer it.
+const discoverTimeout = 10 * time.Second
 
-// A headerTransport adds a server's headers to the requests that go to its host.
-type headerTransport struct {
-	headers map[string]string
-	host    string
-}
+// errNoDiscovery makes the SDK begin the session as with older servers.
+var errNoDiscovery = errors.New("the server does not answer server/discover")
 
-// RoundTrip implements [http.RoundTripper].
-func (t *headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Host == t.host {
-		r = r.Clone(r.Context())
-		for name, value := range t.headers {
-			r.Header.Set(name, value)
+// boundDiscovery is middleware that no longer waits for an answer to server/discover after discoverTimeout. The
+// request stays: a notification that it is cancelled would end the session with servers that expect a handshake first.
+func boundDiscovery(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+		if method != "server/discover" {
+			return next(ctx, method, r)
+		}
+		type answer struct {
+			result sdk.Result
+			err    error
+		}
+		answered := make(chan answer, 1)
+		go func() { // ends with ctx, at the latest
+			var a answer
+			a.result, a.err = next(ctx, method, r)
+			answered <- a
+		}()
+		late := time.NewTimer(discoverTimeout)
+		defer late.Stop()
+		select {
+		case a := <-answered:
+			return a.result, a.err
+		case <-late.C:
+			return nil, errNoDiscovery
 		}
 	}
-	response, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode == http.StatusUnauthorized {
-		_ = response.Body.Close()
-		return nil, errLogin
-	}
-	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind != "text/event-stream" { // whose events the SDK bounds
-		response.Body = &boundedBody{response.Body, maxLine}
-	}
-	return response, nil
-}
-
-// A boundedBody is a body of which no more than a number of bytes is read.
-type boundedBody struct {
-	io.ReadCloser
-
-	room int
-}
-
-// Read implements io.Reader.
-func (b *boundedBody) Read(p []byte) (int, error) {
-	if b.room == 0 {
-		return 0, errLongLine
-	}
-	n, err := b.ReadCloser.Read(p[:min(len(p), b.room)])
-	b.room -= n
-	return n, err
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync/atomic"
 )
 
@@ -67,14 +68,26 @@ func (r *messageReader) next() ([]byte, error) {
 	return line, err
 }
 
-// isMessage reports whether a line is a message of JSON-RPC: a request, a notification or an answer.
+// isMessage reports whether a line is a message of JSON-RPC that has a receiver: a request, a notification or an
+// answer to a request. An error without an id, as after lines that a server could not read, is none.
 func isMessage(line []byte) bool {
 	var m struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
 		Method  string          `json:"method"`
 	}
-	return json.Unmarshal(line, &m) == nil && m.Version == "2.0" && (m.ID != nil || m.Method != "")
+	if json.Unmarshal(line, &m) != nil || m.Version != "2.0" {
+		return false
+	}
+	if m.ID == nil || string(m.ID) == "null" {
+		return m.Method != ""
+	}
+	return isID(m.ID)
+}
+
+// isID reports whether a JSON value can be the id of a request: a text or a number.
+func isID(value json.RawMessage) bool {
+	return len(value) > 0 && strings.ContainsRune(`"-0123456789`, rune(value[0]))
 }
 
 // line returns the next line.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -19,58 +18,75 @@ import (
 	"bareclaw/internal/mdtext"
 )
 
-// abandonAfter is how long a call may take to notice that nobody waits for it any more.
-const abandonAfter = time.Second
+const (
+	// abandonAfter is how long a call may take to notice that nobody waits for it any more.
+	abandonAfter = time.Second
+	// closeGrace is how long a session may take to end, with the calls under way in it.
+	closeGrace = time.Second
+)
+
+// errClosed ends the calls of a session that is closed.
+var errClosed = errors.New("the session has been closed")
 
 // A link is a session with a server: with a process of its own, or with one that others run.
 type link struct {
+	secrets *redactor
 	says    *stderrLog
 	process *process       // nil: the server has a URL
 	output  *messageReader // of the process
-	session *sdk.ClientSession
+	life    context.Context
+	end     context.CancelCauseFunc // ends life, and with it calls and requests over HTTP
+	conn    sdk.Connection
+	session *sdk.ClientSession // over conn; nil: it has not begun
 }
 
 // dial begins a session with a server, which has the variables of this process, runs in a directory unless it says
 // another one, and has a mark. It returns the tools that the server lists. changed is called when these have changed, and must not
 // block.
 func dial(ctx context.Context, described *Server, dir, mark string, log *slog.Logger, changed func()) (*link, list, error) {
-	server, err := described.Expanded(os.LookupEnv)
+	server, secrets, err := expand(described)
 	if err != nil {
 		return nil, list{}, err
 	}
-	l := &link{says: &stderrLog{log: log}}
+	l := &link{
+		secrets: secrets,
+		says:    &stderrLog{log: log, secrets: secrets},
+	}
+	l.life, l.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	listed, err := l.open(ctx, &server, dir, mark, changed)
 	if err != nil {
+		err = l.explain(ctx, err)
 		l.close(ctx)
 		return nil, list{}, err
 	}
 	return l, listed, nil
 }
 
-// open begins the session.
+// open begins the session, and returns the tools that the server lists.
 func (l *link) open(ctx context.Context, server *Server, dir, mark string, changed func()) (listed list, err error) {
-	var transport sdk.Transport
-	if server.URL != "" {
-		transport, err = overHTTP(server)
-	} else {
-		transport, err = l.start(server, dir, mark)
-	}
+	transport, err := l.reach(server, dir, mark)
 	if err != nil {
 		return list{}, err
 	}
-	l.session, err = connect(ctx, transport, changed)
-	if err != nil {
-		return list{}, l.explain(ctx, err)
+	if l.conn, err = transport.Connect(l.life); err != nil {
+		return list{}, err
 	}
-	listed, err = listOf(ctx, l.session)
-	if err != nil {
-		return list{}, l.explain(ctx, fmt.Errorf("list its tools: %w", err))
+	stop := context.AfterFunc(ctx, l.abort)
+	defer stop()
+	if l.session, err = connect(ctx, l.conn, changed); err != nil {
+		return list{}, err
+	}
+	if listed, err = listOf(ctx, l.session); err != nil {
+		return list{}, fmt.Errorf("list its tools: %w", err)
 	}
 	return listed, nil
 }
 
-// start starts the server, and returns the way to it.
-func (l *link) start(server *Server, dir, mark string) (t sdk.Transport, err error) {
+// reach returns the way to the server, which it starts unless others run it.
+func (l *link) reach(server *Server, dir, mark string) (t sdk.Transport, err error) {
+	if server.URL != "" {
+		return overHTTP(l.life, server)
+	}
 	if l.process, err = startProcess(server, dir, mark, l.says); err != nil {
 		return nil, err
 	}
@@ -81,9 +97,10 @@ func (l *link) start(server *Server, dir, mark string) (t sdk.Transport, err err
 // explain returns why the session has failed: as the end of the process says, unless the process has ended because the
 // session has.
 func (l *link) explain(ctx context.Context, err error) error {
+	if refused, ok := errors.AsType[*refusal](err); ok {
+		return l.secrets.show(refused)
+	}
 	switch {
-	case errors.Is(err, errLogin):
-		return errLogin
 	case l.output != nil && l.output.tooLong.Load():
 		return errLongLine
 	case ctx.Err() != nil:
@@ -92,16 +109,22 @@ func (l *link) explain(ctx context.Context, err error) error {
 		if isCut := errors.Is(err, io.EOF) || errors.Is(err, sdk.ErrConnectionClosed); isCut || !errors.Is(l.process.err, errServerEnded) {
 			err = l.process.err
 		}
+	case l.life.Err() != nil:
+		err = context.Cause(l.life)
 	}
+	err = l.secrets.show(err)
 	if reason := l.says.reason(); reason != "" {
 		return fmt.Errorf("%w; it has said: %s", err, mdtext.Shorten(reason, maxShown))
 	}
 	return err
 }
 
-// call has the server carry out a call. An error that is no *jsonrpc.Error, while ctx has not ended, says that the
-// session has failed, and leaves open what has become of the call.
+// call has the server carry out a call. An error for which isAnswer is false, while ctx has not ended, says that the
+// session has failed. Then it is open what has become of the call, unless isNotCarriedOut is true. The words of errors
+// can be shown.
 func (l *link) call(ctx context.Context, name string, args json.RawMessage) (*sdk.CallToolResult, error) {
+	ctx, release := endingWith(ctx, l.life)
+	defer release()
 	type answer struct {
 		result *sdk.CallToolResult
 		err    error
@@ -109,7 +132,9 @@ func (l *link) call(ctx context.Context, name string, args json.RawMessage) (*sd
 	answered := make(chan answer, 1)
 	go func() { // ends with the session, at the latest
 		var a answer
-		a.result, a.err = l.session.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: args})
+		if a.result, a.err = l.session.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: args}); a.err != nil {
+			a.err = l.secrets.show(a.err)
+		}
 		answered <- a
 	}()
 	select {
@@ -127,19 +152,47 @@ func (l *link) call(ctx context.Context, name string, args json.RawMessage) (*sd
 	}
 }
 
+// errRejected is the SDK's error, by its code, for requests that the transport has failed to send, or for which it has
+// no answer.
+var errRejected = &jsonrpc.Error{Code: -32005}
+
 // isAnswer reports whether an error of a call is what the server has answered.
 func isAnswer(err error) bool {
-	known := (*jsonrpc.Error)(nil)
-	return errors.As(err, &known)
+	if _, refused := errors.AsType[*refusal](err); refused {
+		return true
+	}
+	answer, ok := errors.AsType[*jsonrpc.Error](err) // the first one: the server's, if there is one
+	return ok && !answer.Is(errRejected)
 }
 
-// close ends the session and the server, which may take its time as far as ctx leaves some.
+// close ends the session and the server, which may take its time as far as ctx leaves some. The server is asked to end
+// the session; the calls under way have closeGrace.
 func (l *link) close(ctx context.Context) {
 	if l.process != nil {
 		l.process.stop(ctx)
 	}
 	if l.session != nil {
-		_ = l.session.Close() // which has ended, or ends
+		closed := make(chan struct{})
+		go func() { // ends soon after abort, at the latest
+			_ = l.session.Close() // which has ended, or ends
+			close(closed)
+		}()
+		late := time.NewTimer(closeGrace)
+		defer late.Stop()
+		select {
+		case <-closed:
+		case <-late.C:
+		case <-ctx.Done():
+		}
+	}
+	l.abort()
+}
+
+// abort ends the session at once.
+func (l *link) abort() {
+	l.end(errClosed)
+	if l.conn != nil {
+		_ = l.conn.Close() // which nobody uses any more
 	}
 }
 

@@ -29,7 +29,7 @@ type Status struct {
 	Name     string
 	State    State
 	Problem  string // why it is unusable or failing; empty: it is neither
-	Target   string // the program, or the address without what may be secret
+	Target   string // the program, or the scheme and host of the address
 	Scope    Scope
 	Category tools.Category
 	Since    time.Time // of the first list; zero: none
@@ -143,11 +143,18 @@ func (i *instance) status() InstanceStatus {
 	return s
 }
 
-// Target returns what the server is, in short: the program, or the address without a query.
+// Target returns what the server is, in short: the program, or the scheme and host of the address, whose path may
+// be secret.
 func (s *Server) Target() string {
 	if s.URL == "" {
 		return s.Command
 	}
-	address, _, _ := strings.Cut(s.URL, "?")
-	return address
+	scheme, address, known := strings.Cut(s.URL, "://")
+	if !known { // a variable has it
+		return s.URL
+	}
+	if end := strings.IndexAny(address, "/?#"); end >= 0 {
+		address = address[:end]
+	}
+	return scheme + "://" + address[strings.LastIndex(address, "@")+1:]
 }

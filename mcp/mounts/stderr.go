@@ -23,7 +23,8 @@ const (
 // A stderrLog logs what a server writes that is no message, as far as its bounds allow. It is safe for
 // concurrent use.
 type stderrLog struct {
-	log *slog.Logger // with the name of the server
+	log     *slog.Logger // with the name of the server
+	secrets *redactor    // of the server
 
 	mu      sync.Mutex // guards the fields below
 	rest    []byte     // of a line without an end
@@ -52,7 +53,7 @@ func (l *stderrLog) Write(p []byte) (int, error) {
 
 // line logs a line; mu is held.
 func (l *stderrLog) line(text string) {
-	text = mdtext.Brief(text, maxSaidLine)
+	text = mdtext.Brief(l.secrets.hide(text), maxSaidLine)
 	if text == "" {
 		return
 	}

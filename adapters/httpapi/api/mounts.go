@@ -31,7 +31,7 @@ type Mount struct {
 	Name        string          `json:"name"`
 	State       string          `json:"state"`
 	Problem     string          `json:"problem,omitzero"`  // why it is unusable or failing
-	Target      string          `json:"target,omitzero"`   // the program, or the address
+	Target      string          `json:"target,omitzero"`   // the program, or the scheme and host of the address
 	Scope       string          `json:"scope,omitzero"`    // shared or caller
 	Category    string          `json:"category,omitzero"` // of its tools
 	Since       time.Time       `json:"since,omitzero"`    // of its first list of tools

@@ -232,12 +232,12 @@ var mutations = []Mutation{
 		Package: "./core/lanes", Test: "TestCallIsAskedOnce",
 	},
 	{
-		Promise: "a mounted server dies, is killed, or answers with more than 16 MiB during a call of one of its tools", File: "mcp/mounts/mount.go",
+		Promise: "a mounted server dies, is killed, or answers with more than 16 MiB during a call of one of its tools", File: "mcp/mounts/call.go",
 		Old: "case again || !mayRunAgain:", New: "case again:", Package: "./mcp/mounts", Test: "TestCutCallRunsOnceMore",
 	},
 	{
-		Promise: "a mounted server does not start, hangs or prints what is no message", File: "mcp/mounts/mount.go",
-		Old: "	m.problem = err.Error()", New: "", Package: "./mcp/mounts", Test: "TestFaultsAtStart",
+		Promise: "a mounted server does not start, hangs or prints what is no message", File: "mcp/mounts/pool.go",
+		Old: "	p.problem = err.Error()", New: "", Package: "./mcp/mounts", Test: "TestFaultsAtStart",
 	},
 	{
 		Promise: "a mounted server changes a tool", File: "mcp/mounts/offer.go",
@@ -248,7 +248,7 @@ var mutations = []Mutation{
 		Old: "procmark.Orphans(r.state)", New: "func(string) bool { return false }", Package: "./internal/e2e/tools", Test: "TestGatewayKilledWhileServerStarts",
 	},
 	{
-		Promise: "`mcp.json` is edited while calls run, or cannot be read", File: "mcp/mounts/mount.go",
+		Promise: "`mcp.json` is edited while calls run, or cannot be read", File: "mcp/mounts/pool.go",
 		Old: "		if i.users == 0 { // the others end with their last user", New: "		if true {", Package: "./mcp/mounts", Test: "TestFileIsFollowed",
 	},
 	{

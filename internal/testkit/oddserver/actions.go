@@ -66,6 +66,9 @@ var actions = map[string]func(c call){
 		for _, line := range []string{"", "null", "7", "[]", "[1]", "{}", `{"jsonrpc":"2.0"}`, "Listening...", "\x00\xff"} {
 			c.server.write([]byte(line))
 		}
+		for _, id := range []string{"null", "{}", "true"} {
+			c.server.refuse(json.RawMessage(id), -32700, "parse error")
+		}
 		c.say(c.args.Text)
 	},
 	// fork: starts a child that stays, whose process id File has, and answers with Text.
