@@ -240,6 +240,16 @@ var mutations = []Mutation{
 		Old: "	p.problem = err.Error()", New: "", Package: "./mcp/mounts", Test: "TestFaultsAtStart",
 	},
 	{
+		Promise: "a mounted server with a URL has lost the session, as after its restart", File: "mcp/mounts/http.go",
+		Old: "return errors.Is(err, errSessionGone) || ok && failed.Op == \"dial\"", New: "return ok && failed.Op == \"dial\"",
+		Package: "./mcp/mounts", Test: "TestCallOverHTTPRunsOnce|TestEverythingOverHTTP",
+	},
+	{
+		Promise: "a mounted server with a URL leaves requests unanswered", File: "mcp/mounts/http.go",
+		Old: "ctx, release := endingWith(r.Context(), t.life)", New: "ctx, release := endingWith(r.Context(), context.Background())",
+		Package: "./mcp/mounts", Test: "TestGatewayEndsDuringCallOverHTTP",
+	},
+	{
 		Promise: "a mounted server changes a tool", File: "mcp/mounts/offer.go",
 		Old: "	case changed: // whatever the file allows", New: "	case changed && false:", Package: "./mcp/mounts", Test: "TestChangedToolAsksAnew",
 	},
