@@ -16,6 +16,7 @@ import (
 
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/api"
+	"bareclaw/internal/e2e/harness"
 	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/npm"
 	"bareclaw/mcp"
@@ -119,5 +120,30 @@ func TestConformance(t *testing.T) {
 				t.Errorf("want %q in\n%s", c.passes, said)
 			}
 		})
+	}
+}
+
+// TestBagConforms holds the address of a bag of a real gateway to those scenarios of the suites that need no tools
+// of their own.
+func TestBagConforms(t *testing.T) {
+	modules, node := suites(t)
+	_, g := harness.Started(t, "BARECLAW_HTTP_TOKEN="+harness.Token)
+	front := withToken(t, strings.TrimPrefix(g.Base, "http://"), harness.Token)
+	env := []string{"HOME=" + t.TempDir()}
+	for version, scenarios := range map[string][]string{
+		"2025-06-18": {"server-initialize", "ping", "tools-list", "logging-set-level"},
+		"2025-11-25": {"server-initialize", "ping", "tools-list", "server-sse-multiple-streams", "dns-rebinding-protection"},
+		"2026-07-28": {"tools-list", "caching", "http-header-validation", "server-sse-multiple-streams"},
+	} {
+		for _, scenario := range scenarios {
+			t.Run(version+" "+scenario, func(t *testing.T) {
+				t.Parallel()
+				suite := filepath.Join(modules, "conformance-next", "dist", "index.js")
+				said := runNode(t, env, node, suite, "server", "--url", front.URL+"/mcp/bags/meta", "--spec-version", version, "--scenario", scenario)
+				if !strings.Contains(said, "0 failed") {
+					t.Errorf("the suite says\n%s", said)
+				}
+			})
+		}
 	}
 }
