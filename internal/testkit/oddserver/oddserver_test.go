@@ -361,7 +361,7 @@ func TestActions(t *testing.T) {
 		"twice":       {`"id":1,"jsonrpc":"2.0","result":{"content":[{"text":"word"`, `"id":1,"jsonrpc":"2.0","result":{"content":[{"text":"again"`},
 		"stranger":    {`"id":"nobody"`, `"word"`},
 		"stderr":      {`"word"`},
-		"rubbish":     {"", "null", "7", "[]", "[1]", "{}", "jsonrpc", "Listening", "\x00\xff", `"word"`},
+		"rubbish":     {"", "null", "7", "[]", "[1]", "{}", "jsonrpc", "Listening", "\x00\xff", `"id":null`, `"id":{}`, `"id":true`, `"word"`},
 		"change":      {"notifications/tools/list_changed", "changed"},
 		"environment": {`TEST_COLOUR=green\n`},
 		"image":       {`"data":"AAAA","mimeType":"image/png","type":"image"`},
