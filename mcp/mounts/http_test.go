@@ -146,14 +146,17 @@ func TestUnansweredStream(t *testing.T) {
 	h.mountWeb("web", server, nil)
 	p := h.start()
 	<-asked
+	began := time.Now()
 	p.stop()
-
 	late := errors.New("it takes too long")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, late)
 	defer cancel()
 	described := Server{Name: "web", URL: server.web.URL}
 	if _, _, err := dial(ctx, &described, h.dir, "", p.room.log, func() {}); !errors.Is(err, late) {
 		t.Errorf("a start that takes too long fails with %v", err)
+	}
+	if took := time.Since(began); took > streamTimeout/2 {
+		t.Errorf("both take %s", took)
 	}
 
 	p = h.start()
