@@ -21,8 +21,25 @@ type Bags struct {
 
 // A bag is one that clients use.
 type bag struct {
-	server  *Server
-	handler *Handler
+	server   *Server
+	handler  *Handler
+	requests sync.WaitGroup // under way, without streams; grows only while the bag is open
+}
+
+// serve serves one request, which find has counted.
+func (b *bag) serve(w http.ResponseWriter, r *http.Request) {
+	if !IsStream(r) {
+		defer b.requests.Done()
+	}
+	b.handler.ServeHTTP(w, r)
+}
+
+// end ends the sessions of a bag that is not open any more. It waits for the requests under way first: a session
+// that is closing sends no answers.
+func (b *bag) end() {
+	b.requests.Wait()
+	b.handler.sessions.close()
+	b.server.close()
 }
 
 // NewBags returns a handler whose servers are made with options. Their View is that of the bag.
@@ -36,39 +53,43 @@ func NewBags(o Options) *Bags {
 // ServeHTTP serves one request. There are no more servers than bags, which the registry bounds.
 func (b *Bags) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
-	handler := b.find(name)
-	if handler == nil {
+	found := b.find(name, r)
+	if found == nil {
 		text := fmt.Sprintf("there is no bag %.120q; there are %s", name, strings.Join(b.options.Registry.Bags(), ", "))
 		writeError(w, http.StatusNotFound, nil, jsonrpc.CodeInvalidRequest, text)
 		return
 	}
-	handler.ServeHTTP(w, r)
+	found.serve(w, r)
 }
 
-// find returns the handler of a bag; nil: there is no such bag.
-func (b *Bags) find(name string) *Handler {
+// find returns the bag with a name, and counts a request of the bag unless the request is a stream; nil: there is
+// no such bag.
+func (b *Bags) find(name string, r *http.Request) *bag {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	view, ok := b.options.Registry.Bag(name)
 	if !ok {
 		return nil
 	}
-	if known := b.open[name]; known != nil {
-		return known.handler
+	found := b.open[name]
+	if found == nil {
+		options := b.options
+		options.View = view
+		server := New(options)
+		found = &bag{
+			server:  server,
+			handler: server.Handler(),
+		}
+		b.open[name] = found
 	}
-	options := b.options
-	options.View = view
-	server := New(options)
-	added := &bag{
-		server:  server,
-		handler: server.Handler(),
+	if !IsStream(r) {
+		found.requests.Add(1)
 	}
-	b.open[name] = added
-	return added.handler
+	return found
 }
 
 // Offer offers the registry's tools to the clients of bags, and ends the servers of bags that there are no
-// more.
+// more when the requests under way have been answered.
 func (b *Bags) Offer() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,6 +99,6 @@ func (b *Bags) Offer() {
 			continue
 		}
 		delete(b.open, name)
-		go one.server.close() // ends when the calls of its sessions have ended
+		go one.end() // ends when the bag's requests and calls have ended
 	}
 }

@@ -158,11 +158,15 @@ func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, id string
 	}
 	session, err := s.find(r.Context(), id, r.Header.Get(headerVersion))
 	switch {
-	case errors.Is(err, errLongID):
+	case errors.Is(err, errNoSession):
 		http.Error(w, err.Error(), http.StatusNotFound)
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusInternalServerError)
+	case IsStream(r):
+		s.release(session)
+		session.ServeHTTP(w, r)
 	default:
+		defer s.release(session)
 		session.ServeHTTP(w, r)
 	}
 }

@@ -418,7 +418,6 @@ func TestToolsToCome(t *testing.T) {
 // memory, and a client whose session was ended to make room goes on all the same.
 func TestManySessions(t *testing.T) {
 	t.Parallel()
-	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	for name, another := range map[string]func(g *gateway, i int) (id string){
 		"of earlier processes": func(g *gateway, i int) string { return fmt.Sprint("earlier-", i) },
 		"begun here":           func(g *gateway, _ int) string { return g.begin(t) },

@@ -178,12 +178,11 @@ func (s *Server) Offer() {
 	}
 }
 
-// close ends the sessions of clients, when their calls have ended. The server must not be used any more.
+// close ends the sessions of clients, and waits for their calls, whose answers are lost. The server must not be used
+// any more.
 func (s *Server) close() {
 	s.tools.Unwatch(s.changed)
-	for session := range s.sdk.Sessions() {
-		_ = session.Close()
-	}
+	closeAll(slices.Collect(s.sdk.Sessions()))
 }
 
 // publishPause is the time between two attempts to publish.
