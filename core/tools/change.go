@@ -65,6 +65,10 @@ func (t *Tool) isLike(other *Tool) bool {
 		t.Mount == other.Mount &&
 		t.Revision == other.Revision &&
 		t.Annotations == other.Annotations &&
+		t.Category == other.Category &&
+		t.RequiresWorker == other.RequiresWorker &&
+		t.Retries == other.Retries &&
+		t.Pinned == other.Pinned &&
 		bytes.Equal(t.Input, other.Input) &&
 		bytes.Equal(t.Output, other.Output)
 }

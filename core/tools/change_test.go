@@ -29,6 +29,10 @@ func TestChangesAreTold(t *testing.T) {
 	structured := changed(func(t *Tool) { t.Output = anyObject })
 	reads := changed(func(t *Tool) { t.Annotations.ReadOnly = true })
 	revised := changed(func(t *Tool) { t.Revision = "2" })
+	filed := changed(func(t *Tool) { t.Category = GitHub })
+	pinned := changed(func(t *Tool) { t.Pinned = true })
+	retried := changed(func(t *Tool) { t.Retries = 2 })
+	worked := changed(func(t *Tool) { t.RequiresWorker = true })
 	mounted := changed(func(t *Tool) { t.Mount = "db" })
 	for i, step := range []struct {
 		name string
@@ -42,6 +46,10 @@ func TestChangesAreTold(t *testing.T) {
 		{"a result's schema", l.dynamic, structured, []string{"tool:hot-reloaded a dynamic"}},
 		{"other hints", l.dynamic, reads, []string{"tool:hot-reloaded a dynamic"}},
 		{"other code", l.dynamic, revised, []string{"tool:hot-reloaded a dynamic"}},
+		{"another category", l.dynamic, filed, []string{"tool:hot-reloaded a dynamic"}},
+		{"loaded always", l.dynamic, pinned, []string{"tool:hot-reloaded a dynamic"}},
+		{"with retries", l.dynamic, retried, []string{"tool:hot-reloaded a dynamic"}},
+		{"for workers", l.dynamic, worked, []string{"tool:hot-reloaded a dynamic"}},
 		{"of a server", l.dynamic, mounted, []string{"tool:hot-reloaded a dynamicdb"}},
 		{"of an earlier source", l.builtin, []Tool{echo("a"), echo("c")}, []string{"tool:hot-reloaded a builtin", "tool:registered c builtin"}},
 		{"of the later source again", l.builtin, nil, []string{"tool:hot-reloaded a dynamicdb", "tool:removed c builtin"}},
