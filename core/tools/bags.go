@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -59,14 +58,34 @@ func CheckBag(name string, patterns []string) error {
 // patterns are what a bag's tools are named. Names without a star are looked up, however many there are.
 type patterns struct {
 	names map[string]bool
-	wild  []string
+	wild  []wildcard
+}
+
+// A wildcard is what stands before, between and after the stars of a pattern: at least two texts.
+type wildcard []string
+
+// match reports whether a name is the pattern. The time is about that of a look at the name: a text that is found
+// early leaves the most for those that follow.
+func (w wildcard) match(name string) bool {
+	first := w[0]
+	last := w[len(w)-1]
+	rest, ok := strings.CutPrefix(name, first)
+	if !ok {
+		return false
+	}
+	for _, text := range w[1 : len(w)-1] {
+		if _, rest, ok = strings.Cut(rest, text); !ok {
+			return false
+		}
+	}
+	return strings.HasSuffix(rest, last)
 }
 
 func compile(all []string) *patterns {
 	p := &patterns{names: map[string]bool{}}
 	for _, pattern := range all {
 		if strings.Contains(pattern, "*") {
-			p.wild = append(p.wild, pattern)
+			p.wild = append(p.wild, strings.Split(pattern, "*"))
 		} else {
 			p.names[pattern] = true
 		}
@@ -74,13 +93,9 @@ func compile(all []string) *patterns {
 	return p
 }
 
-// match reports whether a name is one of the patterns. Neither names nor patterns have a slash, which a star
-// would not match, or other syntax of the package path.
+// match reports whether a name is one of the patterns.
 func (p *patterns) match(name string) bool {
-	return p.names[name] || slices.ContainsFunc(p.wild, func(pattern string) bool {
-		matched, _ := path.Match(pattern, name)
-		return matched
-	})
+	return p.names[name] || slices.ContainsFunc(p.wild, func(w wildcard) bool { return w.match(name) })
 }
 
 // bags are the bags that the user has named.

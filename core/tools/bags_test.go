@@ -3,6 +3,7 @@ package tools
 import (
 	"fmt"
 	"log/slog"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -155,6 +156,61 @@ func TestCheckBag(t *testing.T) {
 		if err := CheckBag(c.name, c.patterns); err == nil || len(err.Error()) > 300 {
 			t.Errorf("CheckBag(%.80q, …) = %v", c.name, err)
 		}
+	}
+}
+
+// TestPatternsMatch: a star stands for any characters, as in the package path.
+func TestPatternsMatch(t *testing.T) {
+	t.Parallel()
+	var texts []string
+	for _, length := range []int{0, 1, 2, 3, 4, 5} {
+		texts = append(texts, textsOf("ab*", length)...)
+	}
+	for _, pattern := range texts {
+		if !strings.Contains(pattern, "*") {
+			continue
+		}
+		compiled := compile([]string{pattern})
+		for _, name := range texts {
+			if strings.Contains(name, "*") {
+				continue
+			}
+			want, err := path.Match(pattern, name)
+			check.OK(t, err)
+			if got := compiled.match(name); got != want {
+				t.Errorf("%q and the pattern %q: %v", name, pattern, got)
+			}
+		}
+	}
+}
+
+// textsOf returns all texts of a length with some letters.
+func textsOf(letters string, length int) []string {
+	if length == 0 {
+		return []string{""}
+	}
+	var all []string
+	for _, text := range textsOf(letters, length-1) {
+		for _, letter := range letters {
+			all = append(all, text+string(letter))
+		}
+	}
+	return all
+}
+
+// TestViewsWithoutLock: a look at the tools of a view does not hold up who changes them.
+func TestViewsWithoutLock(t *testing.T) {
+	t.Parallel()
+	l := newLists(t, Options{}, echo("a"), echo("b"))
+	looks := 0
+	v := View{Name: "slow"}
+	v.names = func(string) bool {
+		looks++
+		check.OK(t, l.dynamic.Replace([]Tool{echo("a"), echo("b")}))
+		return true
+	}
+	if got := seen(l.Registry, v); got != "a b" || looks == 0 {
+		t.Errorf("the view has %q after %d looks", got, looks)
 	}
 }
 

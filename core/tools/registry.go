@@ -167,10 +167,9 @@ func (r *Registry) Version() int64 {
 
 // List returns the tools of a view, sorted by name.
 func (r *Registry) List(v View) []Tool {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
+	known, _ := r.snapshot() // without the lock: a look at all patterns of a bag takes time
 	var all []Tool
-	for _, t := range r.catalog.tools {
+	for _, t := range known {
 		if v.Has(&t) {
 			all = append(all, t)
 		}
