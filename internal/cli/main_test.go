@@ -55,6 +55,7 @@ func TestUsageErrors(t *testing.T) {
 		"schedule add":                     "which channel, which text, and when? bareclaw schedule add CHANNEL TEXT --at TIME (or --in, --every, --cron)",
 		"send desk x --push --async":       "--push cannot be combined with --async, --mode, --timeout or --idempotency-key, which are for asking",
 		"channels remov desk":              "there is no command remov",
+		"mcp --bag=":                       "--bag needs the name of a bag; leave --bag out for all tools",
 		"update --nonsense":                "unknown flag --nonsense",
 	} {
 		var out, errs bytes.Buffer

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/heartbeat"
@@ -14,8 +15,8 @@ import (
 
 // An mcp passes messages between an MCP client, which starts this command, and the gateway.
 type mcp struct {
-	Bag string `placeholder:"NAME" help:"Offer the tools of a bag alone: those of a category, such as browser, or of a bag that you have named."`
-	Dir string `type:"existingdir" placeholder:"PATH" help:"The directory whose .env says which gateway, where a gateway has read it before; your home directory unless it is given."`
+	Bag *string `placeholder:"NAME" help:"Offer the tools of a bag alone: those of a category, such as browser, or of a bag that you have named."`
+	Dir string  `type:"existingdir" placeholder:"PATH" help:"The directory whose .env says which gateway, where a gateway has read it before; your home directory unless it is given."`
 }
 
 // Help is shown below the summary.
@@ -24,6 +25,14 @@ func (*mcp) Help() string {
 		"  claude mcp add bareclaw -- bareclaw mcp\n\n" +
 		"and other clients with {\"mcpServers\": {\"bareclaw\": {\"command\": \"bareclaw\", \"args\": [\"mcp\"]}}}.\n\n" +
 		"A restart of the gateway meanwhile does no harm. A gateway that you have stopped stays so. The command ends with its input."
+}
+
+// Validate refuses a bag without a name, such as that of a variable that is not set: all tools would be offered.
+func (m *mcp) Validate() error {
+	if m.Bag != nil && strings.TrimSpace(*m.Bag) == "" {
+		return command.Usagef("--bag needs the name of a bag; leave --bag out for all tools")
+	}
+	return nil
 }
 
 // Run runs the command.
@@ -39,8 +48,8 @@ func (m *mcp) Run(c *command.Context) error {
 		Gateway: gateway,
 		Out:     c.Out,
 	}
-	if m.Bag != "" {
-		b.Path = api.BagPath(m.Bag)
+	if m.Bag != nil {
+		b.Path = api.BagPath(*m.Bag)
 	}
 	if !command.InSession() { // else the gateway runs
 		b.Revive = func(ctx context.Context) error { return revive(ctx, c) }
