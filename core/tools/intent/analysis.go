@@ -51,8 +51,8 @@ type draft struct {
 	steps     int
 }
 
-// analyze makes the analysis of a request.
-func (d *draft) analyze(ctx context.Context, r Request) (Analysis, error) {
+// analyze makes the analysis of a request with its contents.
+func (d *draft) analyze(ctx context.Context, r Request, c *contents) (Analysis, error) {
 	tool, isKnown := named(r.Tool, d.all)
 	fits := false
 	if isKnown {
@@ -61,13 +61,14 @@ func (d *draft) analyze(ctx context.Context, r Request) (Analysis, error) {
 			return Analysis{}, err
 		}
 	}
-	if isKnown {
-		r.Tool = "" // one step, whatever its name says
+	parts := []part{c.text}
+	if !isKnown { // else it is one step, whatever its name says
+		parts = append([]part{c.name}, parts...)
 	}
-	if fits {
-		r.Args = nil // which the tool reads
+	if !fits { // else the tool reads the arguments
+		parts = append(parts, c.args)
 	}
-	said := r.read()
+	said := readingOf(parts...)
 	isSwarm := known().askedFor(said.all) || said.resources >= swarmFrom
 	if fits && !isSwarm && len(said.clauses) <= 1 {
 		d.suggest(tool, toolWeight)
@@ -78,7 +79,7 @@ func (d *draft) analyze(ctx context.Context, r Request) (Analysis, error) {
 		d.suggest(tool, toolWeight)
 		d.steps = 1
 	}
-	if err := d.follow(said); err != nil {
+	if err := d.follow(ctx, said); err != nil {
 		return Analysis{}, err
 	}
 	d.steps = max(d.steps, 1)
@@ -116,10 +117,13 @@ func hasRequired(t *tools.Tool, args json.RawMessage) bool {
 }
 
 // follow suggests tools for each clause: those of recipes, and those that a search finds unless a recipe has a
-// tool of its domain.
-func (d *draft) follow(said reading) error {
+// tool of its domain. The error is a fault of the search, or the cause of ctx.
+func (d *draft) follow(ctx context.Context, said reading) error {
 	perClause := max(minFound, maxFound/max(1, len(said.clauses)))
 	for _, clause := range said.clauses {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		clause = known().withoutSwarm(clause)
 		for category, count := range known().domainsOf(clause) {
 			d.weights[category] += wordWeight * float64(count)

@@ -52,10 +52,18 @@ func (a *Analyzer) Analyze(ctx context.Context, r Request, v tools.View) (Analys
 	if err != nil {
 		return Analysis{}, err
 	}
+	return a.analyze(ctx, r, v, r.contents)
+}
+
+// analyze returns what a request takes, whose contents are read unless the analysis is kept.
+func (a *Analyzer) analyze(ctx context.Context, r Request, v tools.View, read func() *contents) (Analysis, error) {
 	id := keyOf(r, v)
 	version := a.catalog.Version()
 	if known, ok := a.find(id, version); ok {
 		return known, nil
+	}
+	if ctx.Err() != nil {
+		return Analysis{}, context.Cause(ctx)
 	}
 	d := &draft{
 		catalog: a.catalog,
@@ -63,7 +71,7 @@ func (a *Analyzer) Analyze(ctx context.Context, r Request, v tools.View) (Analys
 		all:     a.catalog.List(v),
 		weights: map[tools.Category]float64{},
 	}
-	made, err := d.analyze(ctx, r)
+	made, err := d.analyze(ctx, r, read())
 	if err != nil {
 		return Analysis{}, err
 	}

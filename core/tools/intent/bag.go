@@ -32,12 +32,17 @@ const (
 // suggests, those of its primary domain, those that check and make data, and what a search for the request
 // finds of its secondary domains. The error is that of Analyze.
 func (a *Analyzer) Curate(ctx context.Context, r Request, v tools.View) (Bag, error) {
-	made, err := a.Analyze(ctx, r, v)
+	r, err := r.normal()
+	if err != nil {
+		return Bag{}, err
+	}
+	c := r.contents()
+	made, err := a.analyze(ctx, r, v, func() *contents { return c })
 	if err != nil {
 		return Bag{}, err
 	}
 	all := a.catalog.List(v)
-	ranked, err := a.rank(r, v, all)
+	ranked, err := a.rank(c.all().all, v, all)
 	if err != nil {
 		return Bag{}, err
 	}
@@ -78,11 +83,8 @@ func isCheck(t *tools.Tool) bool {
 type ranking struct{ found, others []tools.Tool }
 
 // rank ranks all tools of a view by the words of a request.
-func (a *Analyzer) rank(r Request, v tools.View, all []tools.Tool) (ranked ranking, err error) {
-	if r, err = r.normal(); err != nil {
-		return ranking{}, err
-	}
-	ranked.found, err = a.catalog.Search(r.read().all.String(), v, len(all))
+func (a *Analyzer) rank(said words, v tools.View, all []tools.Tool) (ranked ranking, err error) {
+	ranked.found, err = a.catalog.Search(said.String(), v, len(all))
 	if err != nil {
 		return ranking{}, err
 	}
