@@ -27,9 +27,9 @@ func TestLargeArguments(t *testing.T) {
 	var prose, urls []string
 	var different, same []any
 	for i := range 1200 {
-		prose = append(prose, fmt.Sprint("compare the documents ", i, strings.Repeat(" and look at /srv/a", 200)))
-		urls = append(urls, fmt.Sprint("https://example.com/", i, strings.Repeat("x", 3000)))
-		different = append(different, map[string]any{"id": i, "data": strings.Repeat("x", 3000)})
+		prose = append(prose, fmt.Sprint("compare the documents ", i, strings.Repeat(" and look at /srv/a", 60)))
+		urls = append(urls, fmt.Sprint("https://example.com/", i, strings.Repeat("x", 1000)))
+		different = append(different, map[string]any{"id": i, "data": strings.Repeat("x", 1000)})
 		same = append(same, map[string]any{"data": "x"})
 	}
 	nested := any(different)
