@@ -10,17 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"bareclaw/core/config"
 	"bareclaw/core/ledger/sqlite"
 	"bareclaw/internal/cli/backup"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
-	"bareclaw/internal/shellquote"
 	"bareclaw/internal/term"
 	"bareclaw/internal/visible"
-	"bareclaw/mcp/mounts"
 )
 
 // errUnasked ends a restore that a person must agree to and nobody can be asked.
@@ -182,37 +179,6 @@ func toolsIn(snapshots string) (rows []string) {
 		}
 	}
 	return listed(rows)
-}
-
-// serversIn lists the mounted servers that a file describes, without values that may be secret.
-func serversIn(path string) (rows []string) {
-	file, err := mounts.Read(path)
-	if err != nil {
-		return []string{"the file cannot be read here: " + err.Error()}
-	}
-	for _, name := range file.Names() {
-		server, err := file.Server(name)
-		switch {
-		case err != nil:
-			rows = append(rows, err.Error())
-		case server.URL != "":
-			rows = append(rows, name+": "+server.Target())
-		default:
-			rows = append(rows, name+": "+commandLine(&server))
-		}
-		if set := slices.Sorted(maps.Keys(server.Env)); len(set) > 0 {
-			rows = append(rows, name+": with the variables "+strings.Join(set, ", "))
-		}
-	}
-	return rows
-}
-
-func commandLine(s *mounts.Server) string {
-	words := []string{shellquote.Word(s.Command)}
-	for _, arg := range s.Args {
-		words = append(words, shellquote.Word(arg))
-	}
-	return strings.Join(words, " ")
 }
 
 // filesIn lists the first files at a path, with paths relative to it.
