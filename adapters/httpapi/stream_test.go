@@ -289,7 +289,7 @@ func TestGatewayStream(t *testing.T) {
 	_, lost := r.events(r.request("GET", "/events", "", "Last-Event-ID", "none"))
 	wantEvents(t, lost, [3]string{"-0", "notice", "tools/list"}, [3]string{"-1", "tool:registered", "seen"})
 	r.server.Drain(ShuttingDown)
-	if e := last(next); e.name != "shutdown" || !strings.Contains(e.data, `"events":"/events"`) {
+	if e := last(next); e.name != "shutdown" || !strings.Contains(e.data, `"events":"/events"`) || !strings.Contains(e.data, "then ask for tools/list") {
 		t.Errorf("the stream ends with %+v", e)
 	}
 }

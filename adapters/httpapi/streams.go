@@ -223,11 +223,24 @@ func (st *stream) end(reason Reason) {
 	if reason == Restarting {
 		ending.Text = "The gateway restarts; turns in progress continue. Connect again in a moment: with Last-Event-ID nothing is missed."
 	}
+	if st.channel == core.GatewayFeed {
+		ending.Text = gatewayEnding(reason)
+	}
 	if st.message != "" {
 		ending.Location = messagePath(st.message)
 		ending.Events = ending.Location + "/events"
 	}
 	st.sendShape(string(reason), ending)
+}
+
+// gatewayEnding says how the events of the gateway itself continue. The next process does not know which tools were
+// offered before it.
+func gatewayEnding(reason Reason) string {
+	const next = "with Last-Event-ID, then ask for tools/list: which tools changed meanwhile is not told."
+	if reason == Restarting {
+		return "The gateway restarts. Connect again in a moment " + next
+	}
+	return "The gateway shuts down. When it runs again, connect " + next
 }
 
 func (st *stream) sendAll() {
