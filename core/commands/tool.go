@@ -48,10 +48,15 @@ func toolSheet(t *tools.Tool, ask tools.Ask) string {
 
 // whoIsAsked says whether people are asked before calls, and why.
 func whoIsAsked(ask tools.Ask) string {
-	if !ask.Needed {
-		return "nobody, unless a call acts on a chat whose agent may do more than this one"
-	}
 	text := "a person, before each call"
+	switch {
+	case !ask.Needed && ask.Refused:
+		return "nobody; a call that acts on a chat whose agent may do more than this one is refused"
+	case !ask.Needed:
+		return "nobody, unless a call acts on a chat whose agent may do more than this one"
+	case ask.Refused:
+		text = "nobody, and each call is refused, because a person would have to allow it and this chat's permission mode asks nobody"
+	}
 	if ask.Why != "" {
 		text += ". " + reason(ask.Why)
 	}

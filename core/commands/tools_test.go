@@ -28,7 +28,12 @@ func (policy) View(channel core.ChannelKey) tools.View {
 }
 
 // Mode implements [tools.Policy].
-func (policy) Mode(core.ChannelKey) string { return "" }
+func (policy) Mode(channel core.ChannelKey) string {
+	if channel == "strict" {
+		return "dontAsk"
+	}
+	return ""
+}
 
 // HasRule implements [tools.Policy].
 func (policy) HasRule(channel core.ChannelKey, rule string) bool {
@@ -117,6 +122,8 @@ func TestTools(t *testing.T) {
 			"- `any`\n",
 		}, "\u0007"},
 		{"ruled", "/tools stranger", []string{"**Asks**: nobody, unless"}, "a person"},
+		{"strict", "/tools stranger", []string{"**Asks**: nobody, and each call is refused", "It is \\*new\\*"}, "a person, before"},
+		{"strict", "/tools clock", []string{"**Asks**: nobody; a call that acts on a chat whose agent may do more than this one is refused"}, "a person"},
 		{"narrow", "/tools mcp__bareclaw__Clock", []string{"`clock`\n\n> Say what time it is\n\n**From**: gateway\n**For**: utility\n", "**Parameters**: none\n"}, ""},
 	} {
 		got := shownOn(t, all, c.channel, c.text)

@@ -43,6 +43,9 @@ type Ask struct {
 	Why    string // for the person, in a sentence; empty: the tool is not allowed yet
 	// Always reports whether a person may allow the tool for ever on a channel.
 	Always bool
+	// Refused reports whether calls that a person must allow are refused on the channel, because nobody is asked.
+	// AskOf sets it.
+	Refused bool
 }
 
 // A question is what people decide about a call, and what is said if nobody can be asked.
@@ -102,13 +105,16 @@ func (r *Registry) AskOf(channel core.ChannelKey, t *Tool) Ask { return r.gate.a
 
 // askOf is AskOf.
 func (g *gate) askOf(channel core.ChannelKey, t *Tool) Ask {
+	mode := g.policy.Mode(channel)
+	unasked := Ask{Refused: core.RefusesUnasked(mode)}
 	if t.Asks == nil {
-		return Ask{}
+		return unasked
 	}
 	ask := t.Asks()
-	if !ask.Needed || core.AsksNever(g.policy.Mode(channel)) || ask.Always && g.policy.HasRule(channel, toolset.Prefix+t.Name) {
-		return Ask{}
+	if !ask.Needed || core.AsksNever(mode) || ask.Always && g.policy.HasRule(channel, toolset.Prefix+t.Name) {
+		return unasked
 	}
+	ask.Refused = unasked.Refused
 	return ask
 }
 
