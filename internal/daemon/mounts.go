@@ -25,8 +25,9 @@ func (s mountedServers) Mounts() api.Mounts {
 		Problem:  problem,
 		FileTime: read,
 	}
+	memory := mounts.MemoryOf(all)
 	for i := range all {
-		shown.Mounts = append(shown.Mounts, showMount(&all[i]))
+		shown.Mounts = append(shown.Mounts, showMount(&all[i], memory))
 	}
 	return shown
 }
@@ -64,7 +65,7 @@ func (s mountedServers) TestMount(ctx context.Context, name string) (api.Mount, 
 			tested = all[i]
 		}
 	}
-	shown := showMount(&tested)
+	shown := showMount(&tested, mounts.MemoryOf([]mounts.Status{tested}))
 	shown.ToolList = make([]api.MountTool, 0, len(listed))
 	for _, t := range listed {
 		shown.ToolList = append(shown.ToolList, api.MountTool(t))
@@ -72,7 +73,8 @@ func (s mountedServers) TestMount(ctx context.Context, name string) (api.Mount, 
 	return shown, nil
 }
 
-func showMount(s *mounts.Status) api.Mount {
+// showMount returns a server for clients of the API. The memory is by the marks of instances, in bytes.
+func showMount(s *mounts.Status, memory map[string]uint64) api.Mount {
 	shown := api.Mount{
 		Name:      s.Name,
 		State:     string(s.State),
@@ -92,6 +94,7 @@ func showMount(s *mounts.Status) api.Mount {
 	}
 	for i := range s.Instances {
 		instance := showInstance(&s.Instances[i])
+		instance.MemoryBytes = memory[s.Instances[i].Mark]
 		shown.MemoryBytes += instance.MemoryBytes
 		shown.Instances = append(shown.Instances, instance)
 	}
@@ -100,11 +103,10 @@ func showMount(s *mounts.Status) api.Mount {
 
 func showInstance(i *mounts.InstanceStatus) api.MountInstance {
 	return api.MountInstance{
-		Channel:     string(i.Channel),
-		PID:         i.PID,
-		Since:       i.Since,
-		Calls:       i.Calls,
-		MemoryBytes: i.Memory(),
+		Channel: string(i.Channel),
+		PID:     i.PID,
+		Since:   i.Since,
+		Calls:   i.Calls,
 	}
 }
 

@@ -13,10 +13,12 @@
 package proc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -30,6 +32,23 @@ import (
 type Process struct {
 	PID   int
 	Start uint64 // its start time, as StartTime gives it
+}
+
+// ByEnviron returns the processes of this user whose initial environment has a variable
+// with an accepted value, by their ids. It does what [EnvironValues] does, and fails as that does.
+func ByEnviron(name string, accept func(value string) bool) ([]Process, error) {
+	values, err := EnvironValues(name)
+	if err != nil {
+		return nil, err
+	}
+	var found []Process
+	for p, value := range values {
+		if accept(value) {
+			found = append(found, p)
+		}
+	}
+	slices.SortFunc(found, func(a, b Process) int { return cmp.Compare(a.PID, b.PID) })
+	return found, nil
 }
 
 // pollInterval is the time between two looks of WaitGone without notifications of the

@@ -45,8 +45,8 @@ func waitGone(ctx context.Context, pid int, start uint64) error {
 // AwaitExit returns at once: here os.Process.Wait does without it.
 func AwaitExit(*os.Process) {}
 
-// ByEnviron is not supported here: macOS shows the environment of a process
+// EnvironValues is not supported here: macOS shows the environment of a process
 // only for some programs. The error is [errors.ErrUnsupported].
-func ByEnviron(name string, _ func(string) bool) ([]Process, error) {
+func EnvironValues(name string) (map[Process]string, error) {
 	return nil, fmt.Errorf("processes with %s in their environment: %w", name, errors.ErrUnsupported)
 }

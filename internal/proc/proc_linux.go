@@ -131,33 +131,36 @@ func waitReadable(ctx context.Context, pidfd int) error {
 	return err
 }
 
-// ByEnviron returns the processes of this user whose initial environment has a variable
-// with an accepted value. Ended and unreadable processes (set-uid programs) are left out.
-// ByEnviron reads one file for each process of the user.
-func ByEnviron(name string, accept func(value string) bool) ([]Process, error) {
+// EnvironValues returns the values of a variable in the initial environments of the processes of this user
+// that have it. Ended and unreadable processes (set-uid programs) are left out. EnvironValues reads one file
+// for each process of the user.
+func EnvironValues(name string) (map[Process]string, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
 	prefix := []byte(name + "=")
-	has := func(pid int) bool {
-		value, ok := environ(pid, prefix)
-		return ok && accept(value)
-	}
-	var found []Process
+	values := map[Process]string{}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
-		if err != nil || !ours(pid) || !has(pid) {
+		if err != nil || !ours(pid) {
+			continue
+		}
+		value, ok := environ(pid, prefix)
+		if !ok {
 			continue
 		}
 		start, err := startTime(pid)
+		if err != nil {
+			continue
+		}
 		// Looked at again, because the id may have changed hands before the
 		// start time was read.
-		if err == nil && has(pid) {
-			found = append(found, Process{PID: pid, Start: start})
+		if again, ok := environ(pid, prefix); ok && again == value {
+			values[Process{PID: pid, Start: start}] = value
 		}
 	}
-	return found, nil
+	return values, nil
 }
 
 func ours(pid int) bool {

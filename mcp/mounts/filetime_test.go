@@ -52,17 +52,26 @@ func TestIdleDefault(t *testing.T) {
 	}
 }
 
-// TestMemory measures a server that runs.
+// TestMemory measures servers that run.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.mount("odd", nil)
+	h.mount("other", nil)
 	p := h.start()
-	p.awaitTools("odd_read")
-	_, _, err := p.room.Test(t.Context(), "odd")
-	check.OK(t, err)
-	s := p.statusOf("odd")
-	if len(s.Instances) != 1 || s.Instances[0].Memory() < 1<<20 {
-		t.Errorf("the instances are %+v", s.Instances)
+	p.awaitTools("odd_read", "other_read")
+	for _, name := range []string{"odd", "other"} {
+		_, _, err := p.room.Test(t.Context(), name)
+		check.OK(t, err)
+	}
+	servers := []Status{p.statusOf("odd"), p.statusOf("other")}
+	used := MemoryOf(servers)
+	for _, s := range servers {
+		if len(s.Instances) != 1 || used[s.Instances[0].Mark] < 1<<20 {
+			t.Errorf("the instances are %+v, and use %v", s.Instances, used)
+		}
+	}
+	if len(used) != len(servers) {
+		t.Errorf("the memory is %v", used)
 	}
 }
