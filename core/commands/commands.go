@@ -85,7 +85,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 // A Command is a row of the table.
 type Command struct {
 	Name   string // without the slash: a lower-case letter, then more of these, digits, _ and -; at most MaxName
-	Help   string // what the command does, in a few words without Markdown
+	Help   string // what the command does, in a few words without Markdown; not empty
 	Access Access // who may make the calls that Run answers; Reads if Run is nil
 	// Show answers a call without an argument, and only reads. Nil: Run answers.
 	Show Func
@@ -109,6 +109,8 @@ func (c *Command) check() error {
 	switch {
 	case !isName(c.Name):
 		return fmt.Errorf("the command /%.60s has no name that people can write: a lower-case letter, then more of these, digits, _ and -", c.Name)
+	case strings.TrimSpace(c.Help) == "":
+		return fmt.Errorf("the command /%s does not say what it does: set Help", c.Name)
 	case c.Prompt != nil:
 		return c.checkPrompt()
 	case c.Show == nil && c.Run == nil:

@@ -262,6 +262,12 @@ func TestBadRows(t *testing.T) {
 			Name:   "empty",
 			Access: Reads,
 		},
+		"the command /silent does not say what it does: set Help": {
+			Name:   "silent",
+			Help:   " \n",
+			Access: Reads,
+			Show:   answer,
+		},
 		"the command /open does not say who may call it: set Access": {
 			Name: "open",
 			Run:  answer,
@@ -317,6 +323,9 @@ func TestBadRows(t *testing.T) {
 			},
 		},
 	} {
+		if c.Name != "silent" {
+			c.Help = "do something"
+		}
 		if _, err := NewTable(c); err == nil || err.Error() != want {
 			t.Errorf("the error is %v, want %s", err, want)
 		}

@@ -33,6 +33,7 @@ func TestPromptsAreWritten(t *testing.T) {
 	t.Parallel()
 	checkApp := Command{
 		Name:   "check-app",
+		Help:   "check an app",
 		Access: Reads,
 		Prompt: &Prompt{
 			InChat: true,
@@ -66,6 +67,7 @@ func TestListsChange(t *testing.T) {
 	t.Parallel()
 	fixed := Command{
 		Name:   "status",
+		Help:   "say how it is",
 		Access: Reads,
 		Show:   func(context.Context, Call) (Note, error) { return Note{Text: "Fine."}, nil },
 	}
@@ -101,7 +103,7 @@ func TestListsChange(t *testing.T) {
 	for want, row := range map[string]Command{
 		"the command /status is defined twice":                                 fixed,
 		"the command /other is defined twice":                                  other,
-		"the command /tdd has a prompt, which only reads: set Access to Reads": {Name: "tdd", Prompt: tdd().Prompt},
+		"the command /tdd has a prompt, which only reads: set Access to Reads": {Name: "tdd", Help: "test", Prompt: tdd().Prompt},
 	} {
 		if err := first.Replace(row); err == nil || err.Error() != want {
 			t.Errorf("the error is %v, want %s", err, want)
