@@ -81,8 +81,12 @@ func (a *Add) Run(c *command.Context) error {
 		c.Tellf("The server stays in %s; `bareclaw mount remove %s` takes it out.", term.SafeLine(p.path), a.Name)
 		return context.Cause(c.Context)
 	case err != nil:
-		return fmt.Errorf("%w.%s The server stays in %s, and the gateway tries it again; `bareclaw mount remove %s` takes it out",
-			withoutStop(err), p.advice(err), p.path, a.Name)
+		retries := "the gateway tries it again"
+		if _, ok := errors.AsType[*probeError](err); ok {
+			retries = "a gateway that starts tries it again"
+		}
+		return fmt.Errorf("%w.%s The server stays in %s, and %s; `bareclaw mount remove %s` takes it out",
+			withoutStop(err), p.advice(err), p.path, retries, a.Name)
 	}
 	if a.JSON {
 		return c.PrintJSON(learned)
@@ -99,6 +103,20 @@ func (e stopless) Error() string { return strings.TrimRight(e.error.Error(), ".\
 // Unwrap returns the error.
 func (e stopless) Unwrap() error { return e.error }
 
+// A probeError says why a server has not listed its tools while no gateway runs.
+type probeError struct {
+	server string
+	cause  error
+}
+
+// Error implements error.
+func (e *probeError) Error() string {
+	return fmt.Sprintf("the server %s does not start: %s", e.server, e.cause)
+}
+
+// Unwrap returns the cause.
+func (e *probeError) Unwrap() error { return e.cause }
+
 func withoutStop(err error) error { return stopless{err} }
 
 // learn returns what the server offers: as the gateway has learned, or where none runs as the server lists.
@@ -114,7 +132,10 @@ func (a *Add) learn(c *command.Context, p *place, server *mounts.Server) (*api.M
 		return learned, err
 	}
 	if learned, err = p.probe(c.Context, server); err != nil {
-		return nil, fmt.Errorf("the server %s does not start: %w", a.Name, err)
+		return nil, &probeError{
+			server: a.Name,
+			cause:  err,
+		}
 	}
 	if names := p.ofTerminal(c, server); len(names) > 0 {
 		wheel.End()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"slices"
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
@@ -41,7 +42,7 @@ func (t *Test) Run(c *command.Context) error {
 	case errors.Is(err, client.ErrUnreachable):
 		reply, err = t.probe(c, p)
 	case isRefusal && refused.Code == api.NotFound:
-		err = p.missing(t.Name)
+		err = t.unknown(p)
 	}
 	wheel.End()
 	if err != nil {
@@ -55,6 +56,15 @@ func (t *Test) Run(c *command.Context) error {
 		return fmt.Errorf("understand the gateway's reply: %w", err)
 	}
 	return printTools(c, &m)
+}
+
+// unknown returns an error for a name that the gateway does not know.
+func (t *Test) unknown(p *place) error {
+	if !slices.Contains(p.file.Names(), t.Name) {
+		return p.missing(t.Name)
+	}
+	return fmt.Errorf("the gateway does not know the server %s, which is in %s: the gateway has not read the file yet, or has another one. "+
+		"Try again in a moment; `bareclaw mount list` shows what the gateway knows", t.Name, p.path)
 }
 
 // probe has the server list its tools without a gateway.

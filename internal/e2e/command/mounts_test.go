@@ -68,13 +68,30 @@ func TestMountFromNothingOn(t *testing.T) {
 // TestMountThatDoesNotStart: add says why, and what can be done.
 func TestMountThatDoesNotStart(t *testing.T) {
 	m, g := harness.Started(t)
-	m.Command(exitcode.Failed, add(t, "exits", nil, "exit=3")...).Tells("the server exits does not start", "cannot start: no token. The server stays in", "mount remove exits")
+	m.Command(exitcode.Failed, add(t, "exits", nil, "exit=3")...).Tells("the server exits does not start", "cannot start: no token. The server stays in", "and the gateway tries it again", "mount remove exits")
 	m.Command(exitcode.Failed, "mount", "add", "none", "--", "no-such-program").Tells("there is no program")
 	m.Command(exitcode.Failed, add(t, "token", []string{"--env", "NOBODY_HAS_IT"})...).Tells("NOBODY_HAS_IT. Write them into "+m.Path(harness.EnvFile), "bareclaw restart")
 	m.Command(exitcode.Failed, "mount", "test", "exits").Tells("does not start", "no token")
 	m.Command(exitcode.OK, "mount", "list").Shows("exits  failing", "no token")
 	m.Command(exitcode.OK, "status").Shows("The mounted server exits does not start")
 	g.Balanced()
+}
+
+// TestMountThatNobodyStarts: without a gateway, add says when the server is tried again.
+func TestMountThatNobodyStarts(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	m.Command(exitcode.Failed, add(t, "exits", nil, "exit=3")...).Tells("the server exits does not start", "The server stays in", "and a gateway that starts tries it again", "mount remove exits")
+}
+
+// TestMountThatTheGatewayLacks: test names the file that has the server, which is not the gateway's.
+func TestMountThatTheGatewayLacks(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "BARECLAW_HTTP_TOKEN="+harness.Token)
+	m.Start()
+	m.Write("other/bareclaw/mcp.json", `{"mcpServers": {"odd": {"command": "odd"}}}`, 0o600)
+	m.Env = append(m.Env, "XDG_CONFIG_HOME="+m.Path("other"))
+	m.Command(exitcode.Failed, "mount", "test", "odd").Tells("the gateway does not know the server odd, which is in "+m.Path("other/bareclaw/mcp.json"), "mount list")
 }
 
 // TestMountInterrupted: whoever does not wait finds the server in the list.
