@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/core/config"
 	"bareclaw/internal/getclaude"
 )
 
@@ -177,10 +178,9 @@ func recorded(name string) bool {
 	case "BARECLAW_SESSION", "BARECLAW_SOCKET": // set by a session for commands run by claude; meaningless to a service
 		return false
 	case "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", // XDG_RUNTIME_DIR is left out: valid only during a login
-		"DOCTOR_IGOR_IDLE_TIMEOUT",                     // a setting
 		"CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", // claude's login
 		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE": // claude's access to the API
 		return true
 	}
-	return strings.HasPrefix(name, "BARECLAW_") && !strings.HasPrefix(name, "BARECLAW_TEST_") && !strings.HasPrefix(name, "BARECLAW_REQUIRE_")
+	return config.IsSetting(name) && !strings.HasPrefix(name, "BARECLAW_TEST_") && !strings.HasPrefix(name, "BARECLAW_REQUIRE_")
 }
