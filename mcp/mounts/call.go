@@ -14,7 +14,7 @@ import (
 // errEnded leaves a call to the next process of the gateway.
 var errEnded = fmt.Errorf("the mounted servers have ended with the gateway: %w", core.ErrClosed)
 
-// A sessionError says that the session with a server has ended during a call.
+// A sessionError says that the session with a server has failed during a call.
 type sessionError struct {
 	server string
 	again  bool // the call was carried out a second time
@@ -24,13 +24,13 @@ type sessionError struct {
 // Error says what is known of the call.
 func (e *sessionError) Error() string {
 	if e.again {
-		return fmt.Sprintf("the mounted server %s has ended twice during the call: %s", e.server, e.cause)
+		return fmt.Sprintf("the session with the mounted server %s has failed twice during the call: %s", e.server, e.cause)
 	}
-	return fmt.Sprintf("the mounted server %s has ended during the call, and whether it was carried out is not known: look before calling again. %s",
+	return fmt.Sprintf("the session with the mounted server %s has failed during the call, and whether it was carried out is not known: look before calling again. %s",
 		e.server, e.cause)
 }
 
-// Unwrap returns how the session has ended.
+// Unwrap returns how the session has failed.
 func (e *sessionError) Unwrap() error { return e.cause }
 
 // A changedError says that a call is not carried out, because the tool is not what the caller knows.

@@ -54,7 +54,7 @@ func (m *mount) tool(listed *tools.Tool) tools.Tool {
 		Mount:       m.server.Name,
 		Input:       listed.Input,
 		Annotations: hints,
-		Category:    m.server.category(),
+		Category:    m.server.CategoryOf(),
 		Timeout:     startTimeout + 2*m.server.CallTimeout() + time.Second, // a call may run twice
 		ByName:      true,
 		ChecksArgs:  true, // the server does

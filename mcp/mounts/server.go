@@ -150,8 +150,8 @@ var categories = []struct {
 	{tools.Filesystem, []string{"filesystem", "files"}},
 }
 
-// category returns what the server's tools are for.
-func (s *Server) category() tools.Category {
+// CategoryOf returns what the server's tools are for: Category, or what its name implies.
+func (s *Server) CategoryOf() tools.Category {
 	if s.Category != "" {
 		return s.Category
 	}

@@ -84,7 +84,7 @@ func (m *mount) status() Status {
 		Problem:   pool.problem,
 		Target:    m.server.Target(),
 		Scope:     cmp.Or(m.server.Scope, Shared),
-		Category:  m.server.category(),
+		Category:  m.server.CategoryOf(),
 		Since:     m.known.Since,
 		Tools:     m.offered,
 		LeftOut:   m.leftOut,

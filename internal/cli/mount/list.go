@@ -1,6 +1,7 @@
 package mount
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -79,8 +80,10 @@ func describedMount(file *mounts.File, name string) api.Mount {
 		m.State = api.MountDisabled
 	}
 	m.Target = server.Target()
-	m.Scope = string(server.Scope)
-	m.Category = string(server.Category)
+	if err == nil {
+		m.Scope = string(cmp.Or(server.Scope, mounts.Shared))
+		m.Category = string(server.CategoryOf())
+	}
 	return m
 }
 

@@ -99,7 +99,7 @@ func (p *place) probe(ctx context.Context, s *mounts.Server) (*api.Mount, error)
 		State:     api.MountIdle,
 		Target:    s.Target(),
 		Scope:     string(cmp.Or(s.Scope, mounts.Shared)),
-		Category:  string(s.Category),
+		Category:  string(s.CategoryOf()),
 		Tools:     len(listed),
 		Instances: []api.MountInstance{},
 		ToolList:  make([]api.MountTool, 0, len(listed)),

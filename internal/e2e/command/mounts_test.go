@@ -35,6 +35,7 @@ func TestMountFromNothingOn(t *testing.T) {
 		t.Errorf("the file of secrets has the mode %v", info.Mode())
 	}
 	m.Command(exitcode.OK, "mount", "list").Shows("odd   unknown")
+	m.Command(exitcode.OK, "mount", "list", "--json").Shows(`"scope":"shared","category":"utility"`)
 	m.Command(exitcode.OK, "mount", "test", "odd").Shows("odd_act", "odd: 4 tools")
 
 	g := m.Start()
