@@ -10,6 +10,7 @@ import (
 
 	"bareclaw/adapters/telegram/botapi"
 	"bareclaw/adapters/telegram/chats"
+	"bareclaw/adapters/telegram/commands"
 	"bareclaw/adapters/telegram/inbound"
 	"bareclaw/adapters/telegram/records"
 	"bareclaw/adapters/telegram/view"
@@ -40,6 +41,10 @@ func (v *receiver) edited(ctx context.Context, to chats.Address, r *arrival) err
 		return err
 	}
 	content, err := v.editedContent(ctx, to, link, old, m)
+	if wrong, ok := errors.AsType[*commands.CallError](err); ok {
+		v.out.Say(ctx, "refused:"+r.ID, to.Key(), view.Note{Text: "Your edit was not accepted. " + wrong.Answer, ReplyTo: m.ID})
+		return ctx.Err()
+	}
 	if err != nil || content.Text == "" && len(content.Blocks) == 0 || sameContent(old.Content, content) {
 		return err // the content is unchanged, as when a link preview is added
 	}
@@ -61,12 +66,16 @@ func (v *receiver) edited(ctx context.Context, to chats.Address, r *arrival) err
 }
 
 // editedContent returns the content after an edit. If several messages were submitted
-// together, editedContent replaces only the text of the edited message.
+// together, editedContent replaces only the text of the edited message. The error is a *commands.CallError for a wrong
+// call of a prompt.
 func (v *receiver) editedContent(ctx context.Context, to chats.Address, link records.Link, old core.Message, m *models.Message) (core.Content, error) {
 	if (m.MediaGroupID != "" || link.Part) && old.ID != "" {
 		return recaption(old.Content, link.Caption, v.reader.Text(m)), nil
 	}
-	m = v.commands.Prompted(ctx, to, m)
+	m, err := v.commands.Prompted(ctx, to, m)
+	if err != nil {
+		return core.Content{}, err
+	}
 	b, err := v.reader.Read(ctx, to, []*models.Message{m})
 	if b.Empty {
 		return core.Content{}, err

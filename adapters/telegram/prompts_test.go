@@ -51,6 +51,9 @@ func TestCommandsChange(t *testing.T) {
 	}
 	awaitPrompt("Check the shop.")
 	chat.AwaitText("it does not work") // says the agent
+	chat.Edit(anna, sent.MessageID, "/check-app")
+	chat.AwaitText("Your edit was not accepted. /check-app needs the argument app. Write /check-app APP.")
+	awaitPrompt("Check the shop.")
 	chat.Edit(anna, sent.MessageID, "/check-app the mill")
 	late := chat.AwaitText("Your edit came too late")
 	chat.Tap(anna, late.ID, "Run the edited message")

@@ -220,16 +220,24 @@ func (h *Handler) Handle(ctx context.Context, c Call) bool {
 	return true
 }
 
+// A CallError says that a message calls a prompt that has no text for the agent, as for want of an argument.
+type CallError struct {
+	Answer string // Markdown, as the bot answers such a message
+}
+
+// Error returns the answer.
+func (e *CallError) Error() string { return e.Answer }
+
 // Prompted returns a message with the text for the agent in the place of a command that has a prompt, and
-// every other message as it is.
-func (h *Handler) Prompted(ctx context.Context, to chats.Address, m *models.Message) *models.Message {
+// every other message as it is. The error is a *CallError, or the cause of ctx.
+func (h *Handler) Prompted(ctx context.Context, to chats.Address, m *models.Message) (*models.Message, error) {
 	name, _, arg, ok := parse(m, h.BotName())
 	if !ok {
-		return m
+		return m, nil
 	}
 	cmd, ok := h.find(name)
 	if !ok || cmd.Prompt == nil {
-		return m
+		return m, nil
 	}
 	c := Call{
 		Address: to,
@@ -237,13 +245,18 @@ func (h *Handler) Prompted(ctx context.Context, to chats.Address, m *models.Mess
 		arg:     arg,
 	}
 	n, err := cmd.onMessage(ctx, c)
-	if err != nil || n.Prompt == "" {
-		return m
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, &CallError{h.failed(ctx, err)}
+	case n.Prompt == "":
+		return nil, &CallError{n.Whole()}
 	}
 	prompted := *m
 	prompted.Text = n.Prompt
 	prompted.Entities = nil
-	return &prompted
+	return &prompted, nil
 }
 
 func answerID(key string) string { return "cmd:" + key }
