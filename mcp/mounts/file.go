@@ -37,6 +37,7 @@ type File struct {
 	members map[string]jsontext.Value
 	servers map[string]jsontext.Value
 	bags    map[string][]string
+	badBags []string
 }
 
 // Read returns the contents of a file; an empty File if there is none. The error names the place of what
@@ -80,12 +81,33 @@ func Parse(text []byte) (*File, error) {
 		}
 	}
 	if bags, ok := f.members[memberBags]; ok {
-		if err := jsonv2.Unmarshal(bags, &f.bags); err != nil {
-			return nil, fmt.Errorf("%q must be an object with a list of patterns for each name", memberBags)
+		if err := f.readBags(bags); err != nil {
+			return nil, err
 		}
 	}
 	return f, nil
 }
+
+// readBags reads the bags. One that is no list of patterns is left out.
+func (f *File) readBags(text jsontext.Value) error {
+	var bags map[string]jsontext.Value
+	if err := jsonv2.Unmarshal(text, &bags); err != nil {
+		return fmt.Errorf("%q must be an object with a list of patterns for each name", memberBags)
+	}
+	f.bags = map[string][]string{}
+	for _, name := range slices.Sorted(maps.Keys(bags)) {
+		var patterns []string
+		if err := jsonv2.Unmarshal(bags[name], &patterns); err != nil {
+			f.badBags = append(f.badBags, name)
+			continue
+		}
+		f.bags[name] = patterns
+	}
+	return nil
+}
+
+// BadBags returns the names of bags that are no lists of patterns, sorted.
+func (f *File) BadBags() []string { return f.badBags }
 
 // Bags returns the patterns of tools' names that the file puts in bags, by the names of the bags. The caller must
 // not change them.

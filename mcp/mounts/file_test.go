@@ -224,3 +224,19 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestBags: a bag that is no list of patterns is left out, and takes neither the others nor the servers along.
+func TestBags(t *testing.T) {
+	t.Parallel()
+	f, err := Parse([]byte(`{"mcpServers":{"a":{"command":"x"}},"bags":{"good":["a_*"],"text":"a_*","mixed":["a",1]}}`))
+	check.OK(t, err)
+	if got := f.Bags(); len(got) != 1 || !slices.Equal(got["good"], []string{"a_*"}) {
+		t.Errorf("the bags are %v", got)
+	}
+	if got := f.BadBags(); !slices.Equal(got, []string{"mixed", "text"}) || len(f.Names()) != 1 {
+		t.Errorf("left out are %q, and the servers are %q", got, f.Names())
+	}
+	if _, err := Parse([]byte(`{"bags":[]}`)); err == nil {
+		t.Error("bags may be a list")
+	}
+}

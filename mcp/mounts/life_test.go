@@ -198,3 +198,21 @@ func TestBagsAreFollowed(t *testing.T) {
 		return !ok
 	})
 }
+
+// TestRemovedWhileStarting: a server that is taken out while it starts ends at once.
+func TestRemovedWhileStarting(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	read := filepath.Join(h.dir, "read")
+	h.mount("odd", nil, "hang=initialize", "record="+read)
+	p := h.start()
+	p.await("the server is asked to begin", func() bool {
+		text, err := os.ReadFile(read)
+		return err == nil && len(text) > 0
+	})
+	check.OK(t, os.WriteFile(h.path, []byte(`{"mcpServers":{}}`), 0o600))
+	p.await("the server has ended", func() bool {
+		left, err := proc.ByEnviron(MarkVariable, func(value string) bool { return strings.HasPrefix(value, p.room.mark.String()+".") })
+		return err == nil && len(left) == 0
+	})
+}

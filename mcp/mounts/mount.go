@@ -21,9 +21,11 @@ type mount struct {
 	server Server
 	log    *slog.Logger
 	pool   *pool
+	wanted context.Context // ends when the pool retires, and with it starts that are under way
 
 	mu       sync.Mutex // guards the fields below
 	known    listing
+	pending  bool     // what is known is not offered yet
 	offered  int      // tools that are offered
 	leftOut  []string // why others are not, in sentences
 	learning bool     // it is being started to learn its tools
@@ -36,7 +38,10 @@ func newMount(room *Mounts, server Server) *mount {
 		server: server,
 		log:    room.log.With("mount", server.Name),
 	}
+	wanted, unwanted := context.WithCancel(room.life.ctx)
+	m.wanted = wanted
 	m.pool = &pool{
+		unwanted:  unwanted,
 		name:      server.Name,
 		idle:      cmp.Or(time.Duration(server.Idle), room.idle),
 		life:      room.life,
@@ -75,7 +80,7 @@ func (m *mount) listing() listing {
 
 // open begins the session of an instance.
 func (m *mount) open(i *instance) error {
-	ctx, cancel := context.WithTimeoutCause(m.room.life.ctx, startTimeout, fmt.Errorf("it did not answer within %s", startTimeout))
+	ctx, cancel := context.WithTimeoutCause(m.wanted, startTimeout, fmt.Errorf("it did not answer within %s", startTimeout))
 	defer cancel()
 	l, listed, err := dial(ctx, &m.server, m.room.dir, m.room.nextMark(), m.log, i.changed.Send)
 	if err != nil {

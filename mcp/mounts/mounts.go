@@ -205,9 +205,11 @@ func (r *Mounts) reload(ctx context.Context) {
 }
 
 func (r *Mounts) fail(err error) {
-	r.log.Error("the file of mounted servers cannot be read: what it said before holds", "err", err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.problem != err.Error() { // else it was told
+		r.log.Error("the file of mounted servers cannot be read: what it said before holds", "err", err)
+	}
 	r.problem = err.Error()
 }
 
@@ -231,6 +233,9 @@ func (r *Mounts) mountAll(ctx context.Context, file *File) {
 			continue
 		}
 		next[name] = r.mount(ctx, server, before[name])
+	}
+	for _, name := range file.BadBags() {
+		r.log.Warn("a bag of the file is left out: it must be a list of patterns", "bag", name)
 	}
 	r.mu.Lock()
 	r.mounts = next
@@ -321,6 +326,7 @@ func (r *Mounts) offer() {
 		}
 		m.mu.Lock()
 		m.offered = len(offered) - before
+		m.pending = false
 		m.leftOut = unfit
 		m.mu.Unlock()
 	}

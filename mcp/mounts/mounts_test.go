@@ -176,10 +176,13 @@ func (p *gatewayProcess) stop() {
 	<-p.ended
 }
 
+// patience is how long a test waits, on a machine that does much else.
+const patience = time.Minute
+
 // await waits until a condition holds.
 func (p *gatewayProcess) await(what string, holds func() bool) {
 	p.t.Helper()
-	check.Eventually(p.t, 20*time.Second, what, holds)
+	check.Eventually(p.t, patience, what, holds)
 }
 
 // awaitTools waits until the registry has tools with names.

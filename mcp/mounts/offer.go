@@ -117,6 +117,7 @@ func (m *mount) learned(listed list) error {
 	before := m.known
 	next, err := before.next(&m.server, listed, time.Now())
 	m.known = next
+	m.pending = m.pending || err == nil && !next.isLike(&before)
 	m.mu.Unlock()
 	if err != nil || m.pool.isRetired() || next.isLike(&before) {
 		return err

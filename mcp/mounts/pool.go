@@ -35,6 +35,8 @@ type pool struct {
 	life *lifetime
 	log  *slog.Logger
 	open func(*instance) error // begins the session of an instance
+	// unwanted ends starts that are under way.
+	unwanted context.CancelFunc
 	// relist learns the tools of an instance that has changed them.
 	relist func(context.Context, *instance) error
 
@@ -75,7 +77,7 @@ func (p *pool) use(key core.ChannelKey) (*instance, error) {
 		return nil, fmt.Errorf("%w: %w", errEnded, tools.ErrNotBegun)
 	}
 	if p.retired {
-		return nil, fmt.Errorf("the mounted server %s has just been changed or removed: call the tool again", p.name)
+		return nil, p.takenAway()
 	}
 	i := p.instances[key]
 	if i == nil {
@@ -95,6 +97,11 @@ func (p *pool) use(key core.ChannelKey) (*instance, error) {
 		i.idle = nil
 	}
 	return i, nil
+}
+
+// takenAway returns the error of a call of a server that was taken away meanwhile.
+func (p *pool) takenAway() error {
+	return fmt.Errorf("the mounted server %s has just been changed or removed: call the tool again", p.name)
 }
 
 // begin starts an instance; nil: the gateway ends. mu is held.
@@ -144,6 +151,10 @@ func (p *pool) started(i *instance, err error) {
 	p.drop(i)
 	if p.life.isOver() {
 		i.err = fmt.Errorf("%w: %w", errEnded, tools.ErrNotBegun)
+		return
+	}
+	if p.retired {
+		i.err = p.takenAway()
 		return
 	}
 	i.err = fmt.Errorf("the mounted server %s does not start: %w", p.name, err)
@@ -265,6 +276,7 @@ func (p *pool) retire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.retired = true
+	p.unwanted()
 	for _, i := range p.instances {
 		if i.users == 0 { // the others end with their last user
 			p.dismiss(i)

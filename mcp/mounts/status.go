@@ -117,10 +117,10 @@ func (m *mount) state(p *poolStatus) State {
 		return StateDisabled
 	case p.problem != "":
 		return StateFailing
+	case !m.known.isCurrent(&m.server) || m.pending:
+		return StateUnknown
 	case len(p.instances) > 0:
 		return StateRunning
-	case !m.known.isCurrent(&m.server):
-		return StateUnknown
 	}
 	return StateIdle
 }

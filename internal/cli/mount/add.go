@@ -57,7 +57,7 @@ func (*Add) Help() string {
 
 // Run runs the command.
 func (a *Add) Run(c *command.Context) error {
-	p, err := openOutside(c)
+	p, err := openToChange(c)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core/config"
 	"bareclaw/internal/cli/command"
+	"bareclaw/internal/lockfile"
 	"bareclaw/mcp/mounts"
 )
 
@@ -35,17 +36,46 @@ type place struct {
 	cfg  config.Config
 	path string
 	file *mounts.File
+	lock *os.File // against other commands that change the file; nil: it is only read
 }
 
-// open reads the file of mounted servers, which need not exist.
-func open(c *command.Context) (*place, error) {
+// lockName is the file whose lock a command takes before it reads the file of mounted servers to change it.
+const lockName = ".mcp.lock"
+
+// find returns the place, without the file.
+func find(c *command.Context) (*place, error) {
 	cfg, err := c.Config()
 	if err != nil {
 		return nil, err
 	}
-	p := &place{
-		cfg:  cfg,
-		path: filepath.Join(cfg.ConfigDir, mounts.FileName),
+	return &place{cfg: cfg, path: filepath.Join(cfg.ConfigDir, mounts.FileName)}, nil
+}
+
+// open reads the file of mounted servers, which need not exist.
+func open(c *command.Context) (*place, error) {
+	p, err := find(c)
+	if err != nil {
+		return nil, err
+	}
+	p.file, err = mounts.Read(p.path)
+	return p, err
+}
+
+// openToChange is open for a command that writes the file, which others must not change until then.
+func openToChange(c *command.Context) (*place, error) {
+	if command.InSession() {
+		return nil, errInSession
+	}
+	p, err := find(c)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Dir(p.path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the directory of the settings: %w", err)
+	}
+	if p.lock, err = lockfile.Open(filepath.Join(dir, lockName), lockfile.Acquire); err != nil {
+		return nil, fmt.Errorf("change the file of mounted servers: %w", err)
 	}
 	p.file, err = mounts.Read(p.path)
 	return p, err
@@ -59,11 +89,9 @@ func openOutside(c *command.Context) (*place, error) {
 	return open(c)
 }
 
-// write writes the file.
+// write writes the file, which others may change from then on.
 func (p *place) write() error {
-	if err := os.MkdirAll(filepath.Dir(p.path), 0o700); err != nil {
-		return fmt.Errorf("make the directory of the settings: %w", err)
-	}
+	defer func() { _ = p.lock.Close() }() // which also ends with the command
 	return p.file.Write(p.path)
 }
 

@@ -7,13 +7,13 @@ import (
 
 // Remove takes a server out of the file.
 type Remove struct {
-	Name string `arg:"" name:"mount" help:"The server's name."`
+	Name string `arg:"" name:"name" help:"The server's name."`
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
 // Run runs the command. A gateway that runs ends the server within seconds.
 func (r *Remove) Run(c *command.Context) error {
-	p, err := openOutside(c)
+	p, err := openToChange(c)
 	if err != nil {
 		return err
 	}

@@ -101,10 +101,35 @@ func TestMountInterrupted(t *testing.T) {
 	waits := m.Invoke(nil, add(t, "slow", nil, "hang=tools/list")...)
 	m.Eventually("the server is being started", func() bool {
 		out, _, _ := m.Run("mount", "list")
-		return strings.Contains(out, "slow  running")
+		return strings.Contains(out, "slow  unknown")
 	})
 	check.OK(t, waits.Cmd.Process.Signal(syscall.SIGINT))
 	waits.Wait(exitcode.Interrupted).Tells("The server stays in "+m.Path(mountsFile), "mount remove slow")
+}
+
+// TestMountsAtOnce: commands that change the file at the same time take nothing from each other.
+func TestMountsAtOnce(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t)
+	names := []string{"one", "two", "three", "four"}
+	var adding, removing []*harness.Invocation
+	for _, name := range names {
+		adding = append(adding, m.Invoke(nil, add(t, name, nil)...))
+	}
+	for _, a := range adding {
+		a.Wait(exitcode.OK)
+	}
+	all := m.Contents(mountsFile)
+	for _, name := range names {
+		if !strings.Contains(all, `"`+name+`"`) {
+			t.Errorf("%s is lost: %s", name, all)
+		}
+		removing = append(removing, m.Invoke(nil, "mount", "remove", name))
+	}
+	for _, r := range removing {
+		r.Wait(exitcode.OK)
+	}
+	m.Command(exitcode.OK, "mount", "list").Shows("There are no mounted servers")
 }
 
 // TestMountRefuses what cannot be mounted, before anything is written.
