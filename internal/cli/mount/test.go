@@ -16,7 +16,7 @@ import (
 
 // Test starts a server, and lists its tools.
 type Test struct {
-	Name string `arg:"" name:"mount" help:"The server's name."`
+	Name string `arg:"" name:"name" help:"The server's name."`
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
