@@ -62,8 +62,8 @@ func entryOf(s *Server) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// isCurrent reports whether the server has listed its tools since it is started as it is.
-func (l *listing) isCurrent(s *Server) bool { return l.Entry == entryOf(s) }
+// isCurrent reports whether a server with an entry has listed its tools since it is started as that says.
+func (l *listing) isCurrent(entry string) bool { return l.Entry == entry }
 
 // errTooChanged says that people would have to know too much of a server.
 var errTooChanged = errors.New("it has changed or taken away too many tools: remove the server and add it again, if it is to be trusted")

@@ -19,6 +19,7 @@ const relistTimeout = 30 * time.Second
 type mount struct {
 	room   *Mounts
 	server Server
+	entry  string // hash of how the server is started
 	log    *slog.Logger
 	pool   *pool
 	wanted context.Context // ends when the pool retires, and with it starts that are under way
@@ -36,6 +37,7 @@ func newMount(room *Mounts, server Server) *mount {
 	m := &mount{
 		room:   room,
 		server: server,
+		entry:  entryOf(&server),
 		log:    room.log.With("mount", server.Name),
 	}
 	wanted, unwanted := context.WithCancel(room.life.ctx)
@@ -64,11 +66,7 @@ func (m *mount) takeOver(old *mount) {
 	m.known = known
 	m.calls = calls
 	m.mu.Unlock()
-	before := old.pool.status()
-	m.pool.mu.Lock()
-	defer m.pool.mu.Unlock()
-	m.pool.starts = before.starts
-	m.pool.failures = before.failures
+	m.pool.countFrom(old.pool.status())
 }
 
 // listing returns what the server has listed.
@@ -107,10 +105,10 @@ func (m *mount) relist(ctx context.Context, i *instance) error {
 
 // wantsLearning reports whether the server must be started to learn its tools now. If so, learningDone must follow.
 func (m *mount) wantsLearning() bool {
-	mayStart := m.pool.status().mayStart
+	mayStart := m.pool.mayStart()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.server.Disabled || m.learning || !mayStart || m.known.isCurrent(&m.server) {
+	if m.server.Disabled || m.learning || !mayStart || m.known.isCurrent(m.entry) {
 		return false
 	}
 	m.learning = true
@@ -130,7 +128,7 @@ func (m *mount) whyUnknown() string {
 	switch {
 	case m.server.Disabled:
 		return fmt.Sprintf("The mounted server %s is disabled.", m.server.Name)
-	case known.isCurrent(&m.server):
+	case known.isCurrent(m.entry):
 		return ""
 	case problem != "":
 		return fmt.Sprintf("The mounted server %s does not start: %s", m.server.Name, problem)

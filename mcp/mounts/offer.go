@@ -18,7 +18,7 @@ const maxDescription = 4096
 // tools returns the tools of a server as the registry has them, and says of each other one why it is left out.
 func (m *mount) tools() (fit []tools.Tool, unfit []string) {
 	known := m.listing()
-	if m.server.Disabled || !known.isCurrent(&m.server) {
+	if m.server.Disabled || !known.isCurrent(m.entry) {
 		return nil, nil
 	}
 	unfit = slices.Clone(known.LeftOut)

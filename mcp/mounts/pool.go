@@ -299,10 +299,24 @@ func (p *pool) forgive() {
 	p.notBefore = time.Time{}
 }
 
+// mayStart reports whether a start need not wait.
+func (p *pool) mayStart() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !time.Now().Before(p.notBefore)
+}
+
+// countFrom goes on with what an earlier pool has counted.
+func (p *pool) countFrom(before poolStatus) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.starts = before.starts
+	p.failures = before.failures
+}
+
 // A poolStatus says how a pool does.
 type poolStatus struct {
 	problem   string // why the last start failed; empty: it did not
-	mayStart  bool   // a start need not wait
 	starts    int
 	failures  int
 	instances []InstanceStatus
@@ -313,7 +327,6 @@ func (p *pool) status() poolStatus {
 	defer p.mu.Unlock()
 	s := poolStatus{
 		problem:  p.problem,
-		mayStart: !time.Now().Before(p.notBefore),
 		starts:   p.starts,
 		failures: p.failures,
 	}

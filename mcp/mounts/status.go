@@ -96,7 +96,7 @@ func (m *mount) status() Status {
 		},
 	}
 	slices.SortFunc(s.Instances, func(a, b InstanceStatus) int { return cmp.Compare(a.Channel, b.Channel) })
-	if !m.known.isCurrent(&m.server) {
+	if !m.known.isCurrent(m.entry) {
 		return s
 	}
 	for _, t := range m.server.listed(&m.known) {
@@ -117,7 +117,7 @@ func (m *mount) state(p *poolStatus) State {
 		return StateDisabled
 	case p.problem != "":
 		return StateFailing
-	case !m.known.isCurrent(&m.server) || m.pending:
+	case !m.known.isCurrent(m.entry) || m.pending:
 		return StateUnknown
 	case len(p.instances) > 0:
 		return StateRunning
