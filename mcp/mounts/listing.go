@@ -23,8 +23,6 @@ const recordOwner = "mounts"
 
 // Records keep what servers have listed, so that no server must run to be offered.
 type Records interface {
-	// Record returns one record, or core.ErrNotFound.
-	Record(ctx context.Context, owner, key string) (core.Record, error)
 	// Records returns the owner's records whose key begins with prefix, by key.
 	Records(ctx context.Context, owner, prefix string) ([]core.Record, error)
 	// PutRecords returns once the records are durable.
@@ -150,19 +148,22 @@ func isSame(a, b *tools.Tool) bool {
 	return a.Name == b.Name && a.Description == b.Description && a.Annotations == b.Annotations && bytes.Equal(a.Input, b.Input)
 }
 
-// readListing returns what a server of a name has listed; the zero value if that is not on record.
-func readListing(ctx context.Context, records Records, name string) (l listing, err error) {
-	doc, err := records.Record(ctx, recordOwner, name)
-	if errors.Is(err, core.ErrNotFound) {
-		return l, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(doc.Doc, &l)
-	}
+// readListings returns what servers have listed, by their names. A record that cannot be read is the zero value: its
+// server must list its tools anew.
+func readListings(ctx context.Context, records Records) (map[string]listing, error) {
+	kept, err := records.Records(ctx, recordOwner, "")
 	if err != nil {
-		return listing{}, fmt.Errorf("read what the server %s has listed: %w", name, err)
+		return nil, fmt.Errorf("read what mounted servers have listed: %w", err)
 	}
-	return l, nil
+	all := map[string]listing{}
+	for _, doc := range kept {
+		var l listing
+		if json.Unmarshal(doc.Doc, &l) != nil { // of another program
+			l = listing{}
+		}
+		all[doc.Key] = l
+	}
+	return all, nil
 }
 
 // keepListing puts what a server has listed on record; nil: it is removed.

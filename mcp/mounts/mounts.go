@@ -117,24 +117,17 @@ func (r *Mounts) Load(ctx context.Context) {
 		return
 	}
 	r.mountAll(ctx, file)
-	if !r.seen.isMissing() {
-		r.forget(ctx)
-	}
 }
 
-// forget removes the records of servers that somebody has taken out of the file.
-func (r *Mounts) forget(ctx context.Context) {
-	kept, err := r.records.Records(ctx, recordOwner, "")
-	for _, doc := range kept {
-		r.mu.Lock()
-		_, mounted := r.mounts[doc.Key]
-		_, faulty := r.faults[doc.Key]
-		r.mu.Unlock()
-		if !mounted && !faulty {
-			err = errors.Join(err, keepListing(ctx, r.records, doc.Key, nil))
+// forget removes what servers have listed that somebody has taken out of the file.
+func (r *Mounts) forget(ctx context.Context, file *File, kept map[string]listing) {
+	var errs []error
+	for name := range kept {
+		if !slices.Contains(file.Names(), name) {
+			errs = append(errs, keepListing(ctx, r.records, name, nil))
 		}
 	}
-	if err != nil {
+	if err := errors.Join(errs...); err != nil {
 		r.log.Warn("what servers have listed stays on record", "err", err)
 	}
 }
@@ -198,9 +191,6 @@ func (r *Mounts) reload(ctx context.Context) {
 		return
 	}
 	r.mountAll(ctx, file)
-	if !r.seen.isMissing() {
-		r.forget(ctx)
-	}
 	r.log.Info("servers mounted", "file", r.path, "servers", len(file.Names()))
 }
 
@@ -218,6 +208,10 @@ func (r *Mounts) fail(err error) {
 func (r *Mounts) mountAll(ctx context.Context, file *File) {
 	next := map[string]*mount{}
 	faults := map[string]string{}
+	kept, err := readListings(ctx, r.records)
+	if err != nil {
+		r.log.Error("servers must list their tools anew", "err", err)
+	}
 	r.mu.Lock()
 	before := r.mounts
 	r.mu.Unlock()
@@ -232,7 +226,7 @@ func (r *Mounts) mountAll(ctx context.Context, file *File) {
 			next[name] = old
 			continue
 		}
-		next[name] = r.mount(ctx, server, before[name])
+		next[name] = r.mount(server, before[name], kept[name])
 	}
 	for _, name := range file.BadBags() {
 		r.log.Warn("a bag of the file is left out: it must be a list of patterns", "bag", name)
@@ -250,20 +244,18 @@ func (r *Mounts) mountAll(ctx context.Context, file *File) {
 		}
 	}
 	r.offer()
+	if !r.seen.isMissing() { // else whoever writes it may be about to go on
+		r.forget(ctx, file, kept)
+	}
 }
 
-// mount mounts a server in the place of another one; nil: of none.
-func (r *Mounts) mount(ctx context.Context, server Server, old *mount) *mount {
+// mount mounts a server, which is known by its record, in the place of another one; nil: of none.
+func (r *Mounts) mount(server Server, old *mount, known listing) *mount {
 	m := newMount(r, server)
+	m.known = known
 	if old != nil {
 		m.takeOver(old)
-		return m
 	}
-	known, err := readListing(ctx, r.records, server.Name)
-	if err != nil {
-		m.log.Error("the server's tools must be learned anew", "err", err)
-	}
-	m.known = known
 	return m
 }
 
