@@ -1,6 +1,7 @@
 package mounts
 
 import (
+	"context"
 	"time"
 
 	"bareclaw/core"
@@ -15,10 +16,11 @@ type instance struct {
 	caller  core.ChannelKey // whose it is; empty: everybody's
 	began   time.Time
 	changed wait.Signal   // the server's tools have changed
-	leave   chan struct{} // closed when it is to end
 	ready   chan struct{} // closed when it can be used, or err says why not; link and err are set then
 	link    *link
 	err     error
+	wanted  context.Context // ends when the instance is to end, and with it a start that is under way
+	dismiss context.CancelFunc
 
 	users  int         // calls under way, or about to be; guarded by the pool's mu, like the next two
 	usedAt time.Time   // when the last call ended

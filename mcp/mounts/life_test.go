@@ -216,3 +216,32 @@ func TestRemovedWhileStarting(t *testing.T) {
 		return err == nil && len(left) == 0
 	})
 }
+
+// TestCallOutlivesEditDuringStart: a call that waits for its server to start is carried out, though the server is
+// taken out of the file meanwhile.
+func TestCallOutlivesEditDuringStart(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	once := filepath.Join(h.dir, "once")
+	read := filepath.Join(h.dir, "read")
+	check.OK(t, os.WriteFile(once, nil, 0o600))
+	h.mount("odd", nil, "once="+once, "hang=server/discover", "record="+read) // quick until the file is gone
+	p := h.start()
+	p.awaitTools("odd_read")
+	p.await("the server rests", func() bool { return p.statusOf("odd").State == StateIdle })
+	check.OK(t, os.Remove(once))
+	answered := make(chan string, 1)
+	go func() {
+		text, _ := p.call("odd_read", oddserver.Args{Text: "carried out"})
+		answered <- text
+	}()
+	p.await("the server starts", func() bool {
+		_, err := os.Stat(read)
+		return err == nil
+	})
+	check.OK(t, os.WriteFile(h.path, []byte(`{"mcpServers":{}}`), 0o600))
+	p.await("the server is taken out", func() bool { _, known := p.registry.Find("odd_read"); return !known })
+	if text := <-answered; text != "carried out" {
+		t.Errorf("the call says %q", text)
+	}
+}

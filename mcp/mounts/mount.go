@@ -22,7 +22,7 @@ type mount struct {
 	entry  string // hash of how the server is started
 	log    *slog.Logger
 	pool   *pool
-	wanted context.Context // ends when the pool retires, and with it starts that are under way
+	learns context.Context // ends when the server need not be started any more to learn its tools
 
 	mu       sync.Mutex // guards the fields below
 	known    listing
@@ -40,10 +40,10 @@ func newMount(room *Mounts, server Server) *mount {
 		entry:  entryOf(&server),
 		log:    room.log.With("mount", server.Name),
 	}
-	wanted, unwanted := context.WithCancel(room.life.ctx)
-	m.wanted = wanted
+	learns, stop := context.WithCancel(room.life.ctx)
+	m.learns = learns
 	m.pool = &pool{
-		unwanted:  unwanted,
+		onRetire:  stop,
 		name:      server.Name,
 		idle:      cmp.Or(time.Duration(server.Idle), room.idle),
 		life:      room.life,
@@ -78,7 +78,7 @@ func (m *mount) listing() listing {
 
 // open begins the session of an instance.
 func (m *mount) open(i *instance) error {
-	ctx, cancel := context.WithTimeoutCause(m.wanted, startTimeout, fmt.Errorf("it did not answer within %s", startTimeout))
+	ctx, cancel := context.WithTimeoutCause(i.wanted, startTimeout, fmt.Errorf("it did not answer within %s", startTimeout))
 	defer cancel()
 	l, listed, err := dial(ctx, &m.server, m.room.dir, m.room.nextMark(), m.log, i.changed.Send)
 	if err != nil {

@@ -285,14 +285,14 @@ func (r *Mounts) learnOne(m *mount) {
 	defer m.learningDone()
 	select {
 	case r.learners <- struct{}{}:
-	case <-r.life.ctx.Done():
+	case <-m.learns.Done():
 		return
 	}
 	leave := sync.OnceFunc(func() { <-r.learners })
 	defer leave()
 	slow := time.AfterFunc(learningPatience, leave) // a server that hangs delays nobody
 	defer slow.Stop()
-	i, err := m.pool.acquire(r.life.ctx, "")
+	i, err := m.pool.acquire(m.learns, "")
 	if err != nil {
 		return // it is told, and tried again
 	}

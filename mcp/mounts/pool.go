@@ -35,8 +35,8 @@ type pool struct {
 	life *lifetime
 	log  *slog.Logger
 	open func(*instance) error // begins the session of an instance
-	// unwanted ends starts that are under way.
-	unwanted context.CancelFunc
+	// onRetire is called when the pool retires.
+	onRetire func()
 	// relist learns the tools of an instance that has changed them.
 	relist func(context.Context, *instance) error
 
@@ -110,9 +110,9 @@ func (p *pool) begin(key core.ChannelKey) *instance {
 		caller:  key,
 		began:   time.Now(),
 		changed: wait.NewSignal(),
-		leave:   make(chan struct{}),
 		ready:   make(chan struct{}),
 	}
+	i.wanted, i.dismiss = context.WithCancel(p.life.ctx)
 	if !p.life.spawn(func() { p.run(i) }) {
 		return nil
 	}
@@ -126,6 +126,7 @@ func (p *pool) run(i *instance) {
 	err := guard.Do(p.log, "starting a mounted server", func() error { return p.open(i) })
 	p.started(i, err)
 	close(i.ready)
+	defer i.dismiss() // releases wanted
 	if err != nil {
 		return
 	}
@@ -195,9 +196,7 @@ func (p *pool) follow(i *instance) {
 			return
 		case <-exited:
 			return
-		case <-i.leave:
-			return
-		case <-p.life.ctx.Done():
+		case <-i.wanted.Done():
 			return
 		}
 	}
@@ -257,11 +256,7 @@ func (p *pool) makeRoom() bool {
 // dismiss has an instance end, whoever uses it; mu is held.
 func (p *pool) dismiss(i *instance) {
 	p.drop(i)
-	select {
-	case <-i.leave:
-	default:
-		close(i.leave)
-	}
+	i.dismiss()
 }
 
 // drop makes room for another instance in the place of one; mu is held.
@@ -276,7 +271,7 @@ func (p *pool) retire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.retired = true
-	p.unwanted()
+	p.onRetire()
 	for _, i := range p.instances {
 		if i.users == 0 { // the others end with their last user
 			p.dismiss(i)
