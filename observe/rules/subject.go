@@ -1,0 +1,25 @@
+package rules
+
+import "bareclaw/observe/capture"
+
+// A Subject is a request that rules look at, and what they may compare it with.
+type Subject struct {
+	Request *capture.Request
+	// Recent are the latest requests to the endpoint in this run of the app, the oldest first, at
+	// most recentRequests. The last one is Request.
+	Recent []*capture.Request
+	// Latest is the latest request to each endpoint in this run, Request among them.
+	Latest map[string]*capture.Request
+	// Flow are the requests of the same client that lead up to Request, the oldest first, as far as each
+	// began at most flowGap after the one before. The last one is Request.
+	Flow []*capture.Request
+	// Earlier are the figures of the endpoint in earlier runs of the app, the oldest first.
+	Earlier []RunFigures
+}
+
+// RunFigures are the figures of an endpoint in one run of the app.
+type RunFigures struct {
+	Requests int     `json:"requests"`
+	P95      float64 `json:"p95"`     // milliseconds
+	Queries  float64 `json:"queries"` // a request, on average; -1: unknown
+}
