@@ -1,0 +1,206 @@
+package app
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bareclaw/internal/proc"
+	"bareclaw/internal/procmark"
+	"bareclaw/internal/testkit/check"
+)
+
+// TestMain lets the test's program be an app that listens on PORT, below a shell that waits for it.
+func TestMain(m *testing.M) {
+	if os.Getenv("TEST_APP") == "listen" {
+		fmt.Println("listening")
+		err := http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), http.NotFoundHandler())
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// lines gathers what an app says.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+	got chan struct{}
+}
+
+func newLines() *lines { return &lines{got: make(chan struct{}, 100)} }
+
+func (l *lines) add(stream, line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, stream+": "+line)
+	l.got <- struct{}{}
+}
+
+func (l *lines) list() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.all)
+}
+
+func options(t *testing.T, said *lines, command ...string) Options {
+	start, err := proc.StartTime(os.Getpid())
+	check.OK(t, err)
+	return Options{
+		Command: command,
+		Dir:     t.TempDir(),
+		Environ: Environment{API: 1}.Environ(os.Environ()),
+		Mark:    procmark.Of(t.TempDir(), os.Getpid(), start).String(),
+		Stdout:  &bytes.Buffer{},
+		Stderr:  &bytes.Buffer{},
+		Said:    said.add,
+	}
+}
+
+// TestOutput: output is passed on as it is, and read in lines of bounded length.
+func TestOutput(t *testing.T) {
+	said := newLines()
+	o := options(t, said, "sh", "-c", `printf 'one\ntwo\r\nthree'; printf 'bad\n' >&2; head -c 20000 /dev/zero | tr '\0' x; echo; exit 3`)
+	var out bytes.Buffer
+	o.Stdout = &out
+	a, err := Start(o)
+	check.OK(t, err)
+	exit, ok := a.Err().(*exec.ExitError)
+	if !ok || exit.ExitCode() != 3 {
+		t.Errorf("ended by %v, want status 3", a.Err())
+	}
+	if want := len("one\ntwo\r\nthree") + 20_001; out.Len() != want {
+		t.Errorf("%d bytes of output passed on, want %d", out.Len(), want)
+	}
+	got := said.list()
+	for _, want := range []string{"stdout: one", "stdout: two", "stderr: bad"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("not read: %q, but %.80q", want, got)
+		}
+	}
+	longest := 0
+	for _, line := range got {
+		longest = max(longest, len(line))
+	}
+	if longest != maxLine+len("stdout: ") {
+		t.Errorf("the longest line has %d bytes", longest)
+	}
+}
+
+// TestListeners: the port is found of a process that a shell has started, its protocol too, and
+// stopping the app ends both.
+func TestListeners(t *testing.T) {
+	port := freePort(t)
+	said := newLines()
+	o := options(t, said, "sh", "-c", `"$0" & wait`, os.Args[0])
+	o.Environ = append(o.Environ, "TEST_APP=listen", "PORT="+strconv.Itoa(port))
+	a, err := Start(o)
+	check.OK(t, err)
+	t.Cleanup(func() { a.Stop(t.Context()) })
+	var found []Listener
+	for len(found) == 0 {
+		select {
+		case <-a.Ended():
+			t.Fatalf("ended: %v %q", a.Err(), said.list())
+		case <-time.After(10 * time.Millisecond): // the kernel does not tell
+		}
+		found, err = a.Listeners()
+		check.OK(t, err)
+	}
+	if len(found) != 1 || found[0].Port != port {
+		t.Fatalf("listeners %v, want one on port %d", found, port)
+	}
+	on, err := On(port)
+	check.OK(t, err)
+	if !slices.Equal(on, found) {
+		t.Errorf("on the port: %v, of the app: %v", on, found)
+	}
+	u, err := Probe(t.Context(), port)
+	check.OK(t, err)
+	if got, want := u.String(), fmt.Sprintf("http://localhost:%d", port); got != want {
+		t.Errorf("address: %v, want %v", got, want)
+	}
+
+	a.Stop(t.Context())
+	if on, err = On(port); err != nil || len(on) > 0 {
+		t.Errorf("after the end: %v, %v", on, err)
+	}
+	left, err := proc.ByEnviron(MarkVariable, a.isMarked)
+	check.OK(t, err)
+	if len(left) > 0 {
+		t.Errorf("left running: %v", left)
+	}
+}
+
+func freePort(t *testing.T) int {
+	server := httptest.NewServer(nil)
+	defer server.Close()
+	u, err := url.Parse(server.URL)
+	check.OK(t, err)
+	port, err := strconv.Atoi(u.Port())
+	check.OK(t, err)
+	return port
+}
+
+// TestProbe: HTTPS is found on a server that answers nothing else.
+func TestProbe(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	u, err := url.Parse(server.URL)
+	check.OK(t, err)
+	port, err := strconv.Atoi(u.Port())
+	check.OK(t, err)
+	found, err := Probe(t.Context(), port)
+	check.OK(t, err)
+	if got, want := found.Scheme, "https"; got != want {
+		t.Errorf("scheme: %v, want %v", got, want)
+	}
+	if _, err := Probe(t.Context(), freePort(t)); err == nil {
+		t.Error("no error for a port where nobody listens")
+	}
+}
+
+// TestEnviron: an app sees where to send telemetry, nothing of the gateway's, and keeps what is set.
+func TestEnviron(t *testing.T) {
+	dir := t.TempDir()
+	check.OK(t, os.MkdirAll(filepath.Join(dir, "node_modules", telemetryPackage), 0o700))
+	e := Environment{
+		Port:       1,
+		API:        2,
+		Dir:        filepath.Join(dir, "web"),
+		Instrument: true,
+	}
+	got := e.Environ([]string{"BARECLAW_TOKEN=secret", "PORT=3", "NODE_OPTIONS=--no-warnings", "OTEL_METRICS_EXPORTER=otlp"})
+	if got, want := PortOf(got), 3; got != want {
+		t.Errorf("port: %v, want %v", got, want)
+	}
+	for _, want := range []string{
+		"BRAKIT_PORT=2",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:2",
+		"OTEL_METRICS_EXPORTER=otlp",
+		"OTEL_BSP_SCHEDULE_DELAY=200",
+		"NODE_OPTIONS=--no-warnings --require " + telemetryPackage + "/register",
+	} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%s is missing in %q", want, got)
+		}
+	}
+	if strings.Contains(strings.Join(got, "\n"), "BARECLAW_") {
+		t.Errorf("the app sees the gateway's variables: %q", got)
+	}
+	e.Instrument = false
+	if got := e.Environ(nil); slices.ContainsFunc(got, func(v string) bool { return strings.HasPrefix(v, "NODE_OPTIONS=") }) {
+		t.Errorf("instrumented: %q", got)
+	}
+}
