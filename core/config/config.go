@@ -29,6 +29,7 @@ type Config struct {
 	Turns     Turns
 	Telegram  Telegram
 	Heartbeat Heartbeat
+	Observe   Observe
 	Time      Time
 	Logs      Logs
 

@@ -86,6 +86,7 @@ func TestEveryVariableIsUsed(t *testing.T) {
 		{"BARECLAW_HEARTBEAT_MESSAGE", "@~/beat.md", "@" + m.home + "/beat.md"},
 		{"BARECLAW_HEARTBEAT_PRECHECK", "test -s inbox", "test -s inbox"},
 		{"BARECLAW_HEARTBEAT_NOTIFY", "tg-1", "tg-1"},
+		{"BARECLAW_OBSERVE_NOTIFY", "tg-1", "tg-1"},
 		{"BARECLAW_TZ", "Europe/Berlin", "Europe/Berlin"},
 		{"BARECLAW_LOG_FILE", "log/claw.log", m.cwd + "/log/claw.log"},
 		{"BARECLAW_LOG_LEVEL", "debug", slog.LevelDebug},

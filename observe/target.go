@@ -1,0 +1,161 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"bareclaw/observe/app"
+)
+
+// How often a target looks for its app, while there is none, and while there is one.
+const (
+	searchInterval = 100 * time.Millisecond
+	followInterval = time.Second
+)
+
+// inspectorPorts are those of the debugger of Node.js, which answers HTTP too.
+var inspectorPorts = [2]int{9229, 9239}
+
+// A finder says where an app listens.
+type finder interface {
+	// listeners returns the app's listeners.
+	listeners() ([]app.Listener, error)
+	// address returns the app's address on a port, by the protocol that answers there.
+	address(ctx context.Context, port int) (*url.URL, error)
+}
+
+// A target knows where the app answers, and follows its restarts. All methods are safe for concurrent
+// use.
+type target struct {
+	find     finder
+	prefer   int                  // the port that the app was told to use; 0: none
+	appeared func(u *url.URL)     // is called by follow for each start of the app
+	refuse   func(port int) error // says why a port must not be observed; nil: it may be
+
+	mu      sync.Mutex
+	address *url.URL // nil: the app does not answer
+	socket  string   // of the app's listener
+	problem string   // why there is no address; empty: none is known
+}
+
+// Address returns the app's address; nil: the app does not answer, for the reason in problem.
+func (t *target) Address() (u *url.URL, problem string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.address, t.problem
+}
+
+// follow looks for the app until ctx ends.
+func (t *target) follow(ctx context.Context) {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause.C:
+		}
+		if t.look(ctx) {
+			pause.Reset(followInterval)
+		} else {
+			pause.Reset(searchInterval)
+		}
+	}
+}
+
+// look looks for the app once, and reports whether it is there.
+func (t *target) look(ctx context.Context) bool {
+	all, err := t.find.listeners()
+	if err != nil {
+		t.set(nil, "", err.Error())
+		return false
+	}
+	t.mu.Lock()
+	known := t.socket
+	t.mu.Unlock()
+	if known != "" && slices.ContainsFunc(all, func(l app.Listener) bool { return l.Socket == known }) {
+		return true
+	}
+	problem := "the app does not listen on a port yet"
+	for _, l := range t.ranked(all) {
+		if err := t.refuse(l.Port); err != nil {
+			problem = err.Error()
+			continue
+		}
+		u, err := t.find.address(ctx, l.Port)
+		if err != nil {
+			problem = err.Error()
+			continue
+		}
+		t.set(u, l.Socket, "")
+		t.appeared(u)
+		return true
+	}
+	t.set(nil, "", problem)
+	return false
+}
+
+// ranked returns listeners in the order in which they are tried: the port that the app was told to use,
+// others, and last those of debuggers.
+func (t *target) ranked(all []app.Listener) []app.Listener {
+	rank := func(l app.Listener) int {
+		switch {
+		case l.Port == t.prefer:
+			return 0
+		case l.Port >= inspectorPorts[0] && l.Port <= inspectorPorts[1]:
+			return 2
+		}
+		return 1
+	}
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b app.Listener) int { return rank(a) - rank(b) })
+	return sorted
+}
+
+func (t *target) set(u *url.URL, socket, problem string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.address = u
+	t.socket = socket
+	t.problem = problem
+}
+
+// An ownApp finds the app that the observer has started.
+type ownApp struct{ app *app.App }
+
+func (o ownApp) listeners() ([]app.Listener, error) { return o.app.Listeners() }
+
+func (ownApp) address(ctx context.Context, port int) (*url.URL, error) { return app.Probe(ctx, port) }
+
+// A foreignApp finds an app that somebody else has started, at a fixed address on this machine.
+type foreignApp struct{ at *url.URL }
+
+func (f foreignApp) listeners() ([]app.Listener, error) {
+	port, err := portOf(f.at)
+	if err != nil {
+		return nil, err
+	}
+	return app.On(port)
+}
+
+func (f foreignApp) address(context.Context, int) (*url.URL, error) { return f.at, nil }
+
+// portOf returns the port of an address, which may be that of its protocol.
+func portOf(u *url.URL) (int, error) {
+	switch {
+	case u.Port() != "":
+		port, err := strconv.Atoi(u.Port())
+		if err != nil {
+			return 0, fmt.Errorf("the port of %s: %w", u, err)
+		}
+		return port, nil
+	case u.Scheme == "https":
+		return 443, nil
+	}
+	return 80, nil
+}
