@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"bareclaw/observe/capture"
 )
 
 // A jsonReader reads values one after the other. After an error it reads nothing more. A value of
@@ -150,7 +152,7 @@ func (r *jsonReader) text() string {
 		r.skip()
 		return ""
 	}
-	return cut(r.token().String())
+	return capture.CutSignalText(r.token().String())
 }
 
 // id reads bytes in hex. What is no hex is returned as it is, and has the wrong length.
@@ -167,7 +169,7 @@ func (r *jsonReader) id() []byte {
 func (r *jsonReader) digits() string {
 	switch r.kind() {
 	case '"', '0':
-		return cut(r.token().String())
+		return capture.CutSignalText(r.token().String())
 	default:
 		r.skip()
 		return ""

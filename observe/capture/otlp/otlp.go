@@ -19,10 +19,6 @@ const (
 	maxInflated = 32 << 20 // bytes after decompression
 )
 
-// MaxText is how much of a query, a log line or a stack a signal carries, in bytes. It is more than a
-// store keeps, because a secret that is cut can no longer be told from other text.
-const MaxText = 4 * capture.MaxText
-
 // Limits of one span. What is beyond them is left out.
 const (
 	maxAttributes = 256

@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"bareclaw/observe/capture"
 )
 
 // A protobuf reads messages field by field. After an error it reads nothing more.
@@ -26,10 +28,8 @@ func (f field) signed() int64 { return int64(f.bits) }
 
 // text returns a string, cut.
 func (f field) text() string {
-	if len(f.bytes) > MaxText+1 {
-		return cut(string(f.bytes[:MaxText+1]))
-	}
-	return cut(string(f.bytes))
+	end := min(len(f.bytes), capture.MaxSignalText+1)
+	return capture.CutSignalText(string(f.bytes[:end]))
 }
 
 // fields calls each for the fields of a message, in their order.

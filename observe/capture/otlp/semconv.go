@@ -78,11 +78,11 @@ func (a attributes) parameters() string {
 			text.WriteString(", ")
 		}
 		text.WriteString(one.name + "=" + one.value)
-		if text.Len() > MaxText {
+		if text.Len() > capture.MaxSignalText {
 			break
 		}
 	}
-	return cut(text.String())
+	return capture.CutSignalText(text.String())
 }
 
 // fetch returns the HTTP request that the step has sent; nil if it has sent none.
@@ -120,7 +120,7 @@ func (a attributes) url() string {
 	if scheme == "" {
 		scheme = "http"
 	}
-	return cut(scheme + "://" + host + a.target())
+	return capture.CutSignalText(scheme + "://" + host + a.target())
 }
 
 // target returns path and query.

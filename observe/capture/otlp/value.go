@@ -2,34 +2,34 @@ package otlp
 
 import (
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"bareclaw/observe/capture"
 )
 
-// A valueText makes text of a value while a decoder walks through it, and stops at MaxText. A value of
-// several parts becomes JSON; one string stays as it is.
+// A valueText makes text of a value while a decoder walks through it, and stops at
+// capture.MaxSignalText. A value of several parts becomes JSON; one string stays as it is.
 type valueText struct {
 	text  []byte
 	depth int
 }
 
 // full reports whether nothing is added any more.
-func (v *valueText) full() bool { return len(v.text) >= MaxText || v.depth > maxDepth }
+func (v *valueText) full() bool { return len(v.text) >= capture.MaxSignalText || v.depth > maxDepth }
 
 // str adds a string.
 func (v *valueText) str(s string) {
 	if v.full() {
 		return
 	}
-	s = cut(s)
+	s = capture.CutSignalText(s)
 	if v.depth == 0 {
 		v.text = append(v.text, s...)
 		return
 	}
 	quoted, err := jsontext.AppendQuote(v.text, s)
-	if err == nil { // cut has made it valid
+	if err == nil { // it was made valid
 		v.text = quoted
 	}
 }
@@ -70,17 +70,4 @@ func (v *valueText) end(bracket string) {
 }
 
 // String returns the text.
-func (v *valueText) String() string { return cut(string(v.text)) }
-
-// cut returns s as valid UTF-8, and its beginning alone if it is longer than MaxText. It does not keep
-// the memory of a longer s.
-func cut(s string) string {
-	if len(s) > MaxText {
-		end := MaxText
-		for end > MaxText-utf8.UTFMax && !utf8.RuneStart(s[end]) {
-			end--
-		}
-		s = strings.Clone(s[:end])
-	}
-	return strings.ToValidUTF8(s, "?")
-}
+func (v *valueText) String() string { return capture.CutSignalText(string(v.text)) }
