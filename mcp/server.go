@@ -321,12 +321,24 @@ func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToo
 	return resultOf(result), nil
 }
 
+// sessionResultOf returns a result for the agent of a session. claude would leave out a text that stands
+// beside an object.
+func sessionResultOf(r tools.Result) *sdk.CallToolResult {
+	if r.Text != "" {
+		r.Structured = nil
+	}
+	return resultOf(r)
+}
+
+// resultOf returns a result for a client over HTTP.
 func resultOf(r tools.Result) *sdk.CallToolResult {
 	out := &sdk.CallToolResult{IsError: r.IsError}
 	text := r.Text
 	if r.Structured != nil {
 		out.StructuredContent = r.Structured
-		text = string(r.Structured) // clients that know no structure read the same
+		if text == "" {
+			text = string(r.Structured) // clients that know no structure read the same
+		}
 	}
 	if text != "" || len(r.Blocks) == 0 {
 		out.Content = []sdk.Content{&sdk.TextContent{Text: text}}
@@ -393,7 +405,7 @@ func (s *Server) answer(ctx context.Context, channel core.ChannelKey, session st
 	if err != nil {
 		return nil, err
 	}
-	return resultOf(result), nil
+	return sessionResultOf(result), nil
 }
 
 // CallsOf returns what became of the recorded calls of a session's turn.

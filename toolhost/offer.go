@@ -267,7 +267,7 @@ func (o *offer) call(ctx context.Context, t api.Tool, call tools.Call, again boo
 			return tools.Result{}, err
 		case err == nil && !reply.Stuck:
 			o.consoles.keep(t.Name, call, reply.Console)
-			return tools.Result{Text: reply.Content[0].Text, Structured: reply.StructuredContent, IsError: reply.IsError}, nil
+			return resultOf(reply), nil
 		}
 		ended := &endedError{tool: t.Name, repeated: repeated, cause: err}
 		if ended.stuck, ended.leftOut = c.awaitLeft(ctx); reply.Stuck {
@@ -278,6 +278,18 @@ func (o *offer) call(ctx context.Context, t api.Tool, call tools.Call, again boo
 			return tools.Result{}, ended
 		}
 	}
+}
+
+// resultOf returns the result of a call as the tool host has sent it.
+func resultOf(reply api.CallReply) tools.Result {
+	r := tools.Result{
+		Structured: reply.StructuredContent,
+		IsError:    reply.IsError,
+	}
+	if r.Structured == nil {
+		r.Text = reply.Content[0].Text // else it is the object
+	}
+	return r
 }
 
 // An endedError says that the tool host has ended during a call.

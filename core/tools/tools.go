@@ -169,9 +169,11 @@ func (c *Call) Key() string {
 	return c.Session + "/" + c.ID
 }
 
-// A Result is what a tool returns. With Structured, clients show no text.
+// A Result is what a tool returns. Of a result with Text and Structured the agent of a session has the
+// text alone, because claude shows no text beside an object; other clients have both. A tool with an Output
+// returns no Text with Structured.
 type Result struct {
-	Text       string          // for the model and people
+	Text       string          // for the model and people; empty with Structured: the object as it is
 	Structured json.RawMessage // an object
 	// Blocks is what follows the text, such as images and links to resources: content blocks of MCP.
 	Blocks  []json.RawMessage `json:",omitempty"`

@@ -26,6 +26,7 @@ import (
 	"bareclaw/internal/buildinfo"
 	"bareclaw/internal/lockfile"
 	"bareclaw/internal/memory"
+	"bareclaw/internal/peercred"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/statemark"
 	"bareclaw/internal/term"
@@ -328,7 +329,7 @@ func (d *daemon) open() error {
 		Servers:       mountedServers{hands.mounts},
 		Schedules:     scheduler,
 		Log:           d.log,
-		Peer:          samePeer,
+		Peer:          peercred.MayBeSameUser,
 		Metrics:       known.metrics(),
 		Settings:      client.Settings(d.cfg),
 		Health:        func() api.Health { return d.health(known) },

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -15,7 +13,6 @@ import (
 	"bareclaw/adapters/httpapi"
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core/commands"
-	"bareclaw/internal/peercred"
 )
 
 // A stopReason says how the daemon ends, and so what its parts leave behind.
@@ -137,15 +134,4 @@ func (h *httpPart) drain(why httpapi.Reason) {
 	if err := h.server.Shutdown(ctx, why); err != nil {
 		h.log.Warn("requests cut", "err", err)
 	}
-}
-
-// samePeer reports whether the other end of a connection may belong to the user of this
-// process: over TCP only Linux knows whose it is.
-func samePeer(c net.Conn) bool {
-	if _, isUnix := c.(*net.UnixConn); isUnix {
-		_, err := peercred.SameUser(c)
-		return err == nil
-	}
-	uid, known, err := peercred.TCPUID(c.LocalAddr(), c.RemoteAddr())
-	return err == nil && (!known || int(uid) == os.Getuid())
 }

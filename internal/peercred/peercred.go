@@ -74,3 +74,14 @@ func TCPUID(local, remote net.Addr) (uid uint32, ok bool, err error) {
 	}
 	return uid, ok, nil
 }
+
+// MayBeSameUser reports whether the other end of a connection within this machine may belong to the user
+// of this process: over TCP only Linux knows whose it is. MayBeSameUser does not block.
+func MayBeSameUser(c net.Conn) bool {
+	if _, isUnix := c.(*net.UnixConn); isUnix {
+		_, err := SameUser(c)
+		return err == nil
+	}
+	uid, known, err := TCPUID(c.LocalAddr(), c.RemoteAddr())
+	return err == nil && (!known || int64(uid) == int64(os.Getuid()))
+}

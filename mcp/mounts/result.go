@@ -69,6 +69,7 @@ func (s *resultStore) resultOf(tool string, answer *sdk.CallToolResult) (tools.R
 		}
 		if structured[0] == '{' { // else it is of no version of the protocol
 			r.Structured = structured
+			r.Text = "" // the protocol wants it to say the same
 		}
 	}
 	if len(r.Text) > maxText {
