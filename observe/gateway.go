@@ -52,8 +52,14 @@ func (g clientGateway) post(ctx context.Context, path, key string, header http.H
 	}
 	header.Set(api.HeaderIdempotencyKey, key)
 	err := g.client.DoWith(ctx, http.MethodPost, path, header, body, nil)
-	if refused, ok := errors.AsType[*client.Error](err); ok && isFinal(refused) {
+	if refused, ok := errors.AsType[*client.Error](err); ok && isFinal(refused.Status) {
 		return &RefusedError{fmt.Errorf("the gateway refuses this: %w", err)}
 	}
 	return err
+}
+
+// isFinal reports whether a gateway with other settings would refuse the same too: a text that cannot be sent, or a key
+// that was used for another text.
+func isFinal(status int) bool {
+	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
 }

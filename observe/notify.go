@@ -1,0 +1,140 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"bareclaw/internal/mdtext"
+	"bareclaw/internal/wait"
+	"bareclaw/observe/findings"
+)
+
+// gatherTime is how long findings are gathered that people are told together.
+const gatherTime = 10 * time.Second
+
+// Pauses between two attempts to reach the gateway.
+const (
+	firstRetry = time.Second
+	lastRetry  = time.Minute
+)
+
+const (
+	// maxShownChanges is how many findings of a push are told in full.
+	maxShownChanges = 8
+	// maxShownText bounds what is told of a finding, in UTF-16 units.
+	maxShownText = 300
+)
+
+// Pushes are what people have to be told.
+type Pushes interface {
+	Changed() <-chan struct{}
+	NextPush() (findings.Push, bool)
+	Delivered(findings.Push)
+}
+
+// A Notifier tells people on a channel what was found.
+type Notifier struct {
+	Pushes  Pushes
+	Gateway Gateway
+	Channel string
+	App     string // what people call the app
+	Address string // where they open it
+	Log     *slog.Logger
+}
+
+// Run tells people until ctx ends. A push that the gateway does not take is tried again, with growing
+// pauses, and without an end: the gateway may be away for days.
+func (n *Notifier) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		push, ok := n.Pushes.NextPush()
+		if ok {
+			n.tell(ctx, push)
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-n.Pushes.Changed():
+			_ = wait.Sleep(ctx, gatherTime) // an error means that ctx has ended
+		}
+	}
+}
+
+// tell tells people of a push, or keeps it if ctx ends before.
+func (n *Notifier) tell(ctx context.Context, push findings.Push) {
+	text := n.text(push)
+	backoff := wait.Backoff{First: firstRetry, Most: lastRetry}
+	for {
+		err := n.Gateway.Push(ctx, push.Key, n.Channel, text)
+		refused := (*RefusedError)(nil)
+		switch {
+		case err == nil:
+			n.Pushes.Delivered(push)
+			return
+		case errors.As(err, &refused):
+			n.Log.Error("the gateway does not tell what was found", "channel", n.Channel, "err", err)
+			n.Pushes.Delivered(push)
+			return
+		case backoff.Failures() == 0:
+			n.Log.Warn("the gateway cannot tell now what was found, and is asked again", "err", err)
+		}
+		if backoff.Sleep(ctx) != nil {
+			return
+		}
+	}
+}
+
+// text returns what people read, in Markdown. The words of the app are shown as they are.
+func (n *Notifier) text(push findings.Push) string {
+	var news, resolved []findings.Change
+	for _, c := range push.Changes {
+		if c.Kind == findings.ResolvedNews {
+			resolved = append(resolved, c)
+		} else {
+			news = append(news, c)
+		}
+	}
+	var b strings.Builder
+	if len(news) > 0 {
+		fmt.Fprintf(&b, "**%s in %s** (%s)\n", mdtext.Count(len(news), "problem", "problems"), mdtext.Literal(n.App), n.Address)
+		for _, c := range news[:min(len(news), maxShownChanges)] {
+			b.WriteString(line(c))
+		}
+		if more := len(news) - maxShownChanges; more > 0 {
+			fmt.Fprintf(&b, "- and %d more\n", more)
+		}
+	}
+	if len(resolved) > 0 {
+		titles := make([]string, 0, len(resolved))
+		for _, c := range resolved[:min(len(resolved), maxShownChanges)] {
+			titles = append(titles, fmt.Sprintf("%s on %s", mdtext.Literal(c.Finding.Title), mdtext.Code(mdtext.Brief(c.Finding.Endpoint, maxShownText))))
+		}
+		if more := len(resolved) - maxShownChanges; more > 0 {
+			titles = append(titles, fmt.Sprintf("%d more", more))
+		}
+		fmt.Fprintf(&b, "Resolved in %s: %s\n", mdtext.Literal(n.App), strings.Join(titles, "; "))
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// line tells of a finding that is not resolved.
+func line(c findings.Change) string {
+	f := &c.Finding
+	how := ""
+	switch c.Kind {
+	case findings.Reopened:
+		how = " (came back)"
+	case findings.StillThere:
+		how = " (still there after the fix)"
+	}
+	certain := ""
+	if f.Likely {
+		certain = "likely "
+	}
+	return fmt.Sprintf("- %s%s%s: %s, on %s, `%s`\n", certain, f.Severity, how,
+		mdtext.Literal(mdtext.Brief(f.Description, maxShownText)), mdtext.Code(mdtext.Brief(f.Endpoint, maxShownText)), f.ID)
+}
