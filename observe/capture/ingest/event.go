@@ -29,7 +29,6 @@ type data struct {
 	StatusCode value `json:"statusCode"`
 
 	// of requests
-	StartedAt       value `json:"startedAt"`
 	Headers         value `json:"headers"`
 	RequestBody     value `json:"requestBody"`
 	ResponseHeaders value `json:"responseHeaders"`

@@ -189,7 +189,7 @@ func (r *jsonReader) unsigned() uint64 {
 func (r *jsonReader) boolean() bool {
 	switch r.kind() {
 	case 't', 'f':
-		return r.token().Bool()
+		return r.token().Kind() == 't'
 	default:
 		r.skip()
 		return false
