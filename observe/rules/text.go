@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -36,7 +35,7 @@ func bytesOf(n int64) Figure {
 
 // number returns the figure of an average: "6" or "6.5".
 func number(n float64) Figure {
-	return Figure(strings.TrimSuffix(strconv.FormatFloat(n, 'f', 1, 64), ".0"))
+	return Figure(strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0"))
 }
 
 // percent returns the figure of a part of a whole: "40%".
