@@ -171,6 +171,8 @@ func rooms() []room {
 			"capture keeps requests and what the app tells of them, and knows neither who sends nor who looks"},
 		{"observe/capture/proxy", strings.Fields(`observe/capture`),
 			"the proxy passes requests on and tells capture, whoever reads it"},
+		{"observe/rules", strings.Fields(`observe/capture`),
+			"rules know requests, not where they come from, nor what was found before"},
 		{"toolhost", strings.Fields(`toolhost/api core core/tools`),
 			"the daemon's end knows the registry and what the two ends say, not how tools run"},
 		{"toolhost/api", strings.Fields(`core/tools`),
