@@ -19,10 +19,10 @@ const (
 
 // A Change is something that people must be told of a finding, once.
 type Change struct {
-	Kind     ChangeKind
-	Store    string // the id of the store, which is another one after Clear
-	Failures int    // how many fixes were reported since the problem came (back), and were none
-	Finding  Finding
+	Kind     ChangeKind `json:"kind"`
+	Store    string     `json:"store"`              // the id of the store, which is another one after Clear
+	Failures int        `json:"failures,omitempty"` // how many fixes were reported since the problem came (back), and were none
+	Finding  Finding    `json:"finding"`
 }
 
 // Key returns what tells a change from all others, of letters, digits and hyphens: the id of the store, that of
@@ -52,7 +52,7 @@ func (r *record) news() (ChangeKind, bool) {
 	f := &r.Finding
 	known := r.Told
 	switch {
-	case f.Severity == rules.Info || f.Fix.reported(WontFix):
+	case f.State == "" || f.Severity == rules.Info || f.Fix.reported(WontFix):
 		return "", false
 	case f.State == Resolved:
 		return ResolvedNews, known.State == Open

@@ -29,6 +29,7 @@ const maxFile = 32 << 20
 type document struct {
 	Version  int      `json:"version"`
 	Store    string   `json:"store"`
+	Push     *Push    `json:"push,omitempty"`
 	Findings []record `json:"findings"`
 }
 
@@ -167,7 +168,7 @@ func (f *file) setAside() error {
 	if f.unusable == nil {
 		return nil
 	}
-	aside := f.path + ".corrupt-" + time.Now().UTC().Format("20060102T150405.000Z")
+	aside := f.path + ".corrupt-" + time.Now().UTC().Format("20060102T150405.000000Z")
 	if err := os.Rename(f.path, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("rename what cannot be used (%w): %w", f.unusable, err)
 	}

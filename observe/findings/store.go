@@ -2,7 +2,6 @@ package findings
 
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
 	"fmt"
 	"log/slog"
@@ -24,14 +23,18 @@ type Store struct {
 	saving sync.Mutex // held while the file is written; taken before mu
 
 	// mu protects the fields below.
-	mu       sync.Mutex
-	id       string
-	since    time.Time // requests that began earlier are not judged: the findings were cleared
-	records  map[string]*record
-	byPlace  map[place][]*record
-	counted  occurrences
-	unsaved  bool          // there is something to save
-	urgently chan struct{} // has a value when a state has changed since the latest save
+	mu      sync.Mutex
+	id      string
+	since   time.Time // requests that began earlier are not judged: the findings were cleared
+	records map[string]*record
+	byPlace map[place][]*record
+	counted occurrences
+	push    *Push // is being told; nil: none is
+	unsaved bool  // there is something to save
+	urgent  bool  // a state has changed since the latest save
+
+	wake    chan struct{} // has a value when Run is to save
+	changed chan struct{} // has a value when a state has changed since it was last received
 }
 
 // A place is where a rule looks for problems.
@@ -40,9 +43,6 @@ type place struct {
 	endpoint string
 }
 
-// saveInterval is how long counts of findings may be unsaved.
-const saveInterval = 10 * time.Second
-
 // OpenStore returns the store of the findings in dir, which is `.brakit` in the directory of the app, and makes
 // dir if there is none. A file that cannot be read as one of findings is renamed, and logged. Where the disk
 // cannot be written, the store keeps the findings in memory, logs that once, and tries again. An error says that
@@ -50,11 +50,12 @@ const saveInterval = 10 * time.Second
 func OpenStore(dir string, log *slog.Logger) (*Store, error) {
 	f := newFile(filepath.Join(dir, "findings.json"), log)
 	s := &Store{
-		file:     f,
-		id:       newStoreID(),
-		records:  map[string]*record{},
-		byPlace:  map[place][]*record{},
-		urgently: make(chan struct{}, 1),
+		file:    f,
+		id:      newStoreID(),
+		records: map[string]*record{},
+		byPlace: map[place][]*record{},
+		wake:    make(chan struct{}, 1),
+		changed: make(chan struct{}, 1),
 	}
 	var d document
 	found, err := f.read(&d, d.check)
@@ -63,6 +64,7 @@ func OpenStore(dir string, log *slog.Logger) (*Store, error) {
 	}
 	if found {
 		s.id = d.Store
+		s.push = d.Push
 		for i := range d.Findings {
 			s.add(&d.Findings[i])
 		}
@@ -72,22 +74,6 @@ func OpenStore(dir string, log *slog.Logger) (*Store, error) {
 
 // newStoreID returns an id that no other store has.
 func newStoreID() string { return strings.ToLower(rand.Text()[:16]) }
-
-// Run saves the findings as they change, until ctx ends.
-func (s *Store) Run(ctx context.Context) {
-	ticker := time.NewTicker(saveInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			s.save()
-			return
-		case <-s.urgently:
-		case <-ticker.C:
-		}
-		s.save()
-	}
-}
 
 // ID returns the id of the store, which is another one after Clear.
 func (s *Store) ID() string {
@@ -301,45 +287,10 @@ func (s *Store) clear() int {
 		s.drop(r)
 	}
 	s.id = newStoreID()
+	s.push = nil
 	s.since = time.Now()
 	s.note(true)
 	return count
-}
-
-// Untold returns what people must be told, the first seen first. It has been saved by then, if the disk can be written.
-func (s *Store) Untold() []Change {
-	if len(s.urgently) > 0 {
-		s.save()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var changes []Change
-	for _, r := range s.records {
-		if c, ok := r.change(s.id); ok {
-			changes = append(changes, c)
-		}
-	}
-	slices.SortFunc(changes, func(a, b Change) int {
-		return cmp.Or(a.Finding.FirstSeen.Compare(b.Finding.FirstSeen), strings.Compare(a.Finding.ID, b.Finding.ID))
-	})
-	return changes
-}
-
-// Told notes that people know of these changes, and saves that.
-func (s *Store) Told(changes ...Change) {
-	s.tell(changes)
-	s.save()
-}
-
-func (s *Store) tell(changes []Change) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range changes {
-		if r := s.records[c.Finding.ID]; r != nil && c.Store == s.id {
-			r.tell(c)
-			s.note(true)
-		}
-	}
 }
 
 // note notes that there is something to save; urgent: at once. The caller holds mu.
@@ -348,9 +299,12 @@ func (s *Store) note(urgent bool) {
 	if !urgent {
 		return
 	}
-	select {
-	case s.urgently <- struct{}{}:
-	default:
+	s.urgent = true
+	for _, c := range []chan struct{}{s.wake, s.changed} {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
 	}
 }
 
@@ -396,45 +350,4 @@ func (r *record) goesBefore(other *record) bool {
 		return f.State == Resolved
 	}
 	return cmp.Or(f.ResolvedAt.Compare(o.ResolvedAt), f.LastSeen.Compare(o.LastSeen), strings.Compare(f.ID, o.ID)) < 0
-}
-
-// save writes the findings if there is something to save.
-func (s *Store) save() {
-	s.saving.Lock()
-	defer s.saving.Unlock()
-	d, ok := s.document()
-	if !ok {
-		return
-	}
-	if err := s.file.write(d); err != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.unsaved = true // the next tick tries again
-	}
-}
-
-// document returns what is to be saved; false: nothing is.
-func (s *Store) document() (document, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.unsaved {
-		return document{}, false
-	}
-	s.unsaved = false
-	select {
-	case <-s.urgently:
-	default:
-	}
-	d := document{
-		Version:  version,
-		Store:    s.id,
-		Findings: make([]record, 0, len(s.records)),
-	}
-	for _, r := range s.records {
-		saved := *r
-		saved.Clean = slices.Clone(r.Clean)
-		d.Findings = append(d.Findings, saved)
-	}
-	slices.SortFunc(d.Findings, func(a, b record) int { return strings.Compare(a.Finding.ID, b.Finding.ID) })
-	return d, true
 }

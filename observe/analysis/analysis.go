@@ -1,0 +1,209 @@
+// Package analysis has the rules look at requests, beside those that came before them, and tells the findings
+// what they say.
+package analysis
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"runtime/debug"
+	"sync"
+
+	"bareclaw/observe/capture"
+	"bareclaw/observe/findings"
+	"bareclaw/observe/rules"
+)
+
+// A Source has requests to look at.
+type Source interface {
+	// Next waits for the next request. It returns an error when ctx ends.
+	Next(ctx context.Context) (capture.Look, error)
+}
+
+// Findings are told what rules say.
+type Findings interface {
+	Judge(j findings.Judgement)
+	// HasOpen reports whether a rule has found something at an endpoint that is not resolved.
+	HasOpen(rule, endpoint string) bool
+}
+
+// History keeps the figures of runs.
+type History interface {
+	Add(m findings.Measuring)
+	Earlier(endpoint string) []rules.RunFigures
+}
+
+// Options are what an Analyst works with.
+type Options struct {
+	Source   Source
+	Findings Findings
+	History  History
+	Rules    []rules.Rule
+	Log      *slog.Logger
+}
+
+// An Analyst has the rules look at requests.
+type Analyst struct {
+	options Options
+	windows *windows
+	shown   map[string]*shown // by finding: see shown
+
+	// mu protects the field below.
+	mu     sync.Mutex
+	panics map[string]int
+}
+
+// New returns an analyst, which does nothing until it runs.
+func New(o Options) *Analyst {
+	return &Analyst{
+		options: o,
+		windows: newWindows(-1),
+		shown:   map[string]*shown{},
+		panics:  map[string]int{},
+	}
+}
+
+// Run looks at requests until ctx ends. It is the only goroutine that looks.
+func (a *Analyst) Run(ctx context.Context) error {
+	for {
+		look, err := a.options.Source.Next(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("wait for a request to look at: %w", err)
+		}
+		a.look(&look)
+	}
+}
+
+// Panics returns how often each rule has panicked, by its id. Rules that never did are not there.
+func (a *Analyst) Panics() map[string]int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.panics)
+}
+
+// look has all rules look at a request.
+func (a *Analyst) look(look *capture.Look) {
+	r := &look.Request
+	if r.Run < a.windows.run {
+		a.judge(alone(r), false) // there is nothing left to compare it with
+		return
+	}
+	if r.Run > a.windows.run {
+		a.windows = newWindows(r.Run)
+		clear(a.shown)
+	}
+	if look.Settled {
+		a.measure(r)
+	}
+	a.judge(a.windows.subject(r), look.Settled)
+	a.windows.keep(r, look.Settled)
+}
+
+// measure adds a request to the figures of its run.
+func (a *Analyst) measure(r *capture.Request) {
+	if r.End != capture.Complete {
+		return
+	}
+	m := findings.Measuring{
+		Run:      r.Run,
+		Endpoint: r.Endpoint,
+		At:       r.Started,
+		Took:     r.Took,
+		Queries:  -1,
+	}
+	if r.Evidence.Has(capture.Queried) {
+		m.Queries = len(r.Queries)
+	}
+	a.options.History.Add(m)
+}
+
+// judge tells the findings what the rules say of a request.
+func (a *Analyst) judge(s *rules.Subject, settled bool) {
+	s.Earlier = a.options.History.Earlier(s.Request.Endpoint)
+	for i := range a.options.Rules {
+		rule := &a.options.Rules[i]
+		if s.Request.Evidence.Has(rule.Needs) {
+			a.apply(rule, s, settled)
+		}
+	}
+}
+
+// apply tells the findings what a rule says of a request.
+func (a *Analyst) apply(rule *rules.Rule, s *rules.Subject, settled bool) {
+	matches, ok := a.check(rule, s)
+	if !ok {
+		return
+	}
+	r := s.Request
+	j := findings.Judgement{
+		Rule:     rule,
+		Request:  r.ID,
+		Endpoint: r.Endpoint,
+		Run:      r.Run,
+		At:       r.Started,
+		Status:   r.Status,
+		Evidence: r.Evidence,
+		Settled:  settled,
+		Matches:  matches,
+	}
+	if len(matches) > 0 {
+		j.Shown = a.showing(rule, s, matches)
+	}
+	if settled && a.options.Findings.HasOpen(rule.ID, r.Endpoint) {
+		j.Near, ok = a.check(rule, repeated(s))
+		j.Settled = ok // otherwise it proves nothing
+	}
+	if len(matches) > 0 || j.Settled {
+		a.options.Findings.Judge(j)
+	}
+}
+
+// check calls a rule; false: it panicked.
+func (a *Analyst) check(rule *rules.Rule, s *rules.Subject) (matches []rules.Match, ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.notePanic(rule.ID, p)
+			matches = nil
+			ok = false
+		}
+	}()
+	return rule.Check(s), true
+}
+
+// notePanic counts a panic of a rule, and logs its first one.
+func (a *Analyst) notePanic(rule string, p any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.panics[rule]++
+	if a.panics[rule] == 1 {
+		a.options.Log.Error("a rule panicked; the others go on, and more panics of this rule are counted only",
+			"rule", rule, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	}
+}
+
+// alone returns a request with nothing to compare it with.
+func alone(r *capture.Request) *rules.Subject {
+	only := []*capture.Request{r}
+	return &rules.Subject{
+		Request: r,
+		Recent:  only,
+		Latest:  map[string]*capture.Request{r.Endpoint: r},
+		Flow:    only,
+	}
+}
+
+// repeated returns what rules would see if all recent requests had been like this one. It tells a request
+// that is itself over a limit, to which the others bring the average down or which is the first one of a run,
+// from one that proves that a problem is gone.
+func repeated(s *rules.Subject) *rules.Subject {
+	like := *s
+	like.Recent = make([]*capture.Request, recentRequests)
+	for i := range like.Recent {
+		like.Recent[i] = s.Request
+	}
+	return &like
+}
