@@ -1,0 +1,280 @@
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bareclaw/observe/capture"
+	"bareclaw/observe/findings"
+)
+
+const (
+	// maxLimit bounds how many requests one answer has, and is their number without a limit.
+	maxLimit = 500
+	// maxBatch bounds how many requests an answer has the activity of.
+	maxBatch = 50
+	// maxPoints bounds how many requests of an endpoint an answer has the figures of.
+	maxPoints = 200
+)
+
+// listRequests returns requests, chosen by method, status (404 or 4xx), search (in URL, bodies and id),
+// endpoint, id, limit and offset. As in brakit, a number that cannot be read is one that was not given.
+func (s *Server) listRequests(r *http.Request) (any, error) {
+	query := r.URL.Query()
+	limit, err := strconv.Atoi(query.Get("limit"))
+	if err != nil || limit == 0 {
+		limit = maxLimit
+	}
+	limit = min(max(limit, 1), maxLimit)
+	offset, _ := strconv.Atoi(query.Get("offset"))
+	offset = max(offset, 0)
+	f := filter{
+		method:   strings.ToUpper(query.Get("method")),
+		status:   query.Get("status"),
+		search:   strings.ToLower(query.Get("search")),
+		endpoint: query.Get("endpoint"),
+		id:       query.Get("id"),
+	}
+	out := RequestList{Requests: []Request{}}
+	for _, request := range s.Captured.Recent() {
+		if !f.has(&request) {
+			continue
+		}
+		if out.Total >= offset && len(out.Requests) < limit {
+			out.Requests = append(out.Requests, requestOf(&request))
+		}
+		out.Total++
+	}
+	return out, nil
+}
+
+// A filter chooses requests. Empty fields are not looked at.
+type filter struct {
+	method, status, search string
+	endpoint, id           string
+}
+
+func (f *filter) has(r *capture.Request) bool {
+	switch {
+	case f.method != "" && r.Method != f.method:
+		return false
+	case f.id != "" && r.ID != f.id:
+		return false
+	case f.endpoint != "" && r.Endpoint != f.endpoint:
+		return false
+	case f.status != "" && !hasStatus(r.Status, f.status):
+		return false
+	}
+	return f.search == "" || f.find(r.URL) || f.find(r.ID) || f.find(string(r.Sent.Body)) || f.find(string(r.Received.Body))
+}
+
+// find reports whether a text has what is searched.
+func (f *filter) find(text string) bool { return strings.Contains(strings.ToLower(text), f.search) }
+
+// hasStatus reports whether a status is the wanted one, which is a number or a class such as 4xx.
+func hasStatus(status int, wanted string) bool {
+	if class, ok := strings.CutSuffix(wanted, "xx"); ok {
+		return strconv.Itoa(status/100) == class
+	}
+	return strconv.Itoa(status) == wanted
+}
+
+// entries returns a handler that lists the entries of a kind, of all requests or of one.
+func (s *Server) entries(kind string) func(r *http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		id := r.URL.Query().Get("requestId")
+		out := EntryList{Entries: []Entry{}}
+		for _, request := range s.Captured.Recent() {
+			if id != "" && request.ID != id {
+				continue
+			}
+			for _, e := range slices.Backward(eventsOf(&request)) {
+				if e.Type == kind {
+					out.Entries = append(out.Entries, e.Data)
+				}
+			}
+		}
+		slices.SortStableFunc(out.Entries, func(a, b Entry) int { return cmp.Compare(b.Timestamp, a.Timestamp) })
+		out.Total = len(out.Entries)
+		return out, nil
+	}
+}
+
+// activity returns the timeline of the request requestId, or of those of requestIds, with commas between.
+func (s *Server) activity(r *http.Request) (any, error) {
+	query := r.URL.Query()
+	if id := query.Get("requestId"); id != "" {
+		return Activity{RequestID: id, Timeline: s.timeline(id)}, nil
+	}
+	var ids []string
+	for id := range strings.SplitSeq(query.Get("requestIds"), ",") {
+		if id != "" && len(ids) < maxBatch {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, refuse(http.StatusBadRequest, "give requestId or requestIds")
+	}
+	out := Activities{
+		RequestIDs: ids,
+		Activities: map[string]Timeline{},
+	}
+	for _, id := range ids {
+		out.Activities[id] = s.timeline(id)
+	}
+	return out, nil
+}
+
+// timeline returns that of a request; it is empty if there is no such request.
+func (s *Server) timeline(id string) Timeline {
+	request, _ := s.Captured.Request(id)
+	return timelineOf(&request)
+}
+
+// chosen returns the findings in the state and category that a request names; all without, or with one that
+// there is not, as in brakit.
+func (s *Server) chosen(r *http.Request) []Finding {
+	query := r.URL.Query()
+	state := findings.State(query.Get("state"))
+	if !slices.Contains([]findings.State{findings.Open, findings.Fixing, findings.Resolved}, state) {
+		state = ""
+	}
+	category := query.Get("category")
+	if !slices.Contains([]string{CategorySecurity, CategoryPerformance, CategoryReliability}, category) {
+		category = ""
+	}
+	out := []Finding{}
+	for _, f := range s.Findings.All() {
+		if (state == "" || f.State == state) && (category == "" || categoryOf(f.Rule) == category) {
+			out = append(out, findingOf(&f))
+		}
+	}
+	return out
+}
+
+func (s *Server) listFindings(r *http.Request) (any, error) {
+	list := s.chosen(r)
+	return FindingList{Total: len(list), Findings: list}, nil
+}
+
+func (s *Server) insights(r *http.Request) (any, error) {
+	return IssueList{Issues: s.chosen(r)}, nil
+}
+
+func (s *Server) security(r *http.Request) (any, error) {
+	list := s.chosen(r)
+	list = slices.DeleteFunc(list, func(f Finding) bool { return f.Category != CategorySecurity })
+	return IssueList{Issues: list}, nil
+}
+
+// sessions returns the figures of an endpoint in earlier runs of the app.
+func (s *Server) sessions() map[string][]RunMetrics {
+	out := map[string][]RunMetrics{}
+	if s.Earlier == nil {
+		return out
+	}
+	for endpoint, runs := range s.Earlier() {
+		for i, run := range runs {
+			out[endpoint] = append(out[endpoint], RunMetrics{
+				SessionID:       fmt.Sprint(i + 1),
+				P95DurationMs:   run.P95,
+				RequestCount:    run.Requests,
+				AvgQueryCount:   max(run.Queries, 0),
+				QueriesUnknown:  run.Queries < 0,
+				AveragesUnknown: true,
+			})
+		}
+	}
+	return out
+}
+
+// metrics returns the figures of endpoints in earlier runs, of all or of the one in the parameter endpoint.
+func (s *Server) metrics(r *http.Request) (any, error) {
+	wanted := r.URL.Query().Get("endpoint")
+	out := MetricsList{Endpoints: []EndpointMetrics{}}
+	for endpoint, sessions := range s.sessions() {
+		if wanted == "" || endpoint == wanted {
+			out.Endpoints = append(out.Endpoints, EndpointMetrics{Endpoint: endpoint, Sessions: sessions})
+		}
+	}
+	slices.SortFunc(out.Endpoints, func(a, b EndpointMetrics) int { return cmp.Compare(a.Endpoint, b.Endpoint) })
+	return out, nil
+}
+
+// liveMetrics returns the figures of all endpoints, the slowest first. What a request spent in queries and
+// calls is that of the requests that are kept.
+func (s *Server) liveMetrics(*http.Request) (any, error) {
+	points := map[string][]Point{}
+	for _, request := range s.Captured.Recent() {
+		if len(points[request.Endpoint]) < maxPoints {
+			points[request.Endpoint] = append(points[request.Endpoint], pointOf(&request))
+		}
+	}
+	sessions := s.sessions()
+	out := LiveList{Endpoints: []LiveEndpoint{}}
+	for _, f := range s.Captured.Figures() {
+		recent := points[f.Endpoint]
+		slices.Reverse(recent)
+		live := LiveEndpoint{
+			Endpoint: f.Endpoint,
+			Requests: recent,
+			Summary:  summaryOf(f, recent),
+			Sessions: sessions[f.Endpoint],
+		}
+		if live.Requests == nil {
+			live.Requests = []Point{}
+		}
+		live.BaselineP95Ms = baseline(live.Sessions)
+		out.Endpoints = append(out.Endpoints, live)
+	}
+	slices.SortStableFunc(out.Endpoints, func(a, b LiveEndpoint) int { return cmp.Compare(b.Summary.P95Ms, a.Summary.P95Ms) })
+	return out, nil
+}
+
+func summaryOf(f Figures, points []Point) Summary {
+	s := Summary{
+		P95Ms:          millisOf(f.P95),
+		MedianMs:       millisOf(f.P50),
+		ErrorRate:      f.ErrorRate,
+		AvgQueryCount:  max(f.Queries, 0),
+		TotalRequests:  f.Requests,
+		QueriesUnknown: f.Queries < 0,
+	}
+	if len(points) == 0 {
+		return s
+	}
+	n := float64(len(points))
+	took := 0.0
+	for _, p := range points {
+		took += p.DurationMs / n
+		s.AvgQueryTimeMs += p.QueryTimeMs / n
+		s.AvgFetchTimeMs += p.FetchTimeMs / n
+	}
+	s.AvgAppTimeMs = max(0, took-s.AvgQueryTimeMs-s.AvgFetchTimeMs)
+	return s
+}
+
+// Runs that count as a measure for the next ones, as in the rules.
+const (
+	baselineRuns     = 2
+	baselineRequests = 3
+)
+
+// baseline returns the median of the p95 of earlier runs; nil: there are too few.
+func baseline(sessions []RunMetrics) *float64 {
+	var p95 []float64
+	for _, s := range sessions {
+		if s.RequestCount >= baselineRequests {
+			p95 = append(p95, s.P95DurationMs)
+		}
+	}
+	if len(p95) < baselineRuns {
+		return nil
+	}
+	slices.Sort(p95)
+	return &p95[len(p95)/2]
+}
