@@ -87,7 +87,7 @@ func (a *Analyst) Panics() map[string]int {
 
 // look has all rules look at a request.
 func (a *Analyst) look(look *capture.Look) {
-	r := &look.Request
+	r := look.Request
 	if r.Run < a.windows.run {
 		a.judge(alone(r), false) // there is nothing left to compare it with
 		return
