@@ -59,7 +59,7 @@ type Replayer interface {
 // ErrNoReplay means that no request to an endpoint can be sent again.
 var ErrNoReplay = errors.New("no GET or HEAD request to the endpoint has been seen since the observer started: send one through the proxy")
 
-// Options are what a Server is made with. Earlier, Replay and Ingest are optional.
+// Options are what a Server is made with. Earlier, Replay, Ingest and Telemetry are optional.
 type Options struct {
 	Captured Captured
 	Findings Findings
@@ -68,6 +68,8 @@ type Options struct {
 	Replay  Replayer
 	// Ingest serves PathIngest.
 	Ingest http.Handler
+	// Telemetry serves PathTelemetry.
+	Telemetry http.Handler
 	// Peer reports whether the other end of a connection may belong to this user.
 	Peer func(c net.Conn) bool
 	Log  *slog.Logger
@@ -113,6 +115,9 @@ func NewServer(o Options) *Server {
 	}
 	if o.Ingest != nil {
 		s.routes.Handle("POST "+PathIngest, o.Ingest)
+	}
+	if o.Telemetry != nil {
+		s.routes.Handle(PathTelemetry, o.Telemetry)
 	}
 	s.http = &http.Server{
 		Handler:           s,

@@ -33,6 +33,9 @@ const (
 	PathIngest      = Prefix + "ingest"
 	PathClear       = Prefix + "clear"
 	PathReplay      = Prefix + "replay"
+
+	// PathTelemetry is where the app sends its steps and logs, by OTLP.
+	PathTelemetry = "/v1/"
 )
 
 // A Request is a request to the app.
