@@ -167,6 +167,8 @@ func rooms() []room {
 			"mcp knows the registry of tools and the commands that are prompts, not what they do"},
 		{"mcp/mounts", strings.Fields(`core core/tools`),
 			"mounts are a source of tools, and know the servers of other people, not the gateway's own"},
+		{"observe/rules", strings.Fields(`observe/capture`),
+			"rules know requests, not where they come from, nor what was found before"},
 		{"toolhost", strings.Fields(`toolhost/api core core/tools`),
 			"the daemon's end knows the registry and what the two ends say, not how tools run"},
 		{"toolhost/api", strings.Fields(`core/tools`),
