@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"bareclaw/observe/capture"
@@ -24,7 +25,7 @@ type Source interface {
 // Findings are told what rules say.
 type Findings interface {
 	Judge(j findings.Judgement)
-	// HasOpen reports whether a rule has found something at an endpoint that is not resolved.
+	// HasOpen reports whether a rule has found something at an endpoint, or of the whole app, that is not resolved.
 	HasOpen(rule, endpoint string) bool
 }
 
@@ -134,8 +135,8 @@ func (a *Analyst) judge(s *rules.Subject, settled bool) {
 
 // apply tells the findings what a rule says of a request.
 func (a *Analyst) apply(rule *rules.Rule, s *rules.Subject, settled bool) {
-	matches, ok := a.check(rule, s)
-	if !ok {
+	v := a.ask(rule, s, settled)
+	if len(v.matches) == 0 && !v.clean {
 		return
 	}
 	r := s.Request
@@ -146,32 +147,38 @@ func (a *Analyst) apply(rule *rules.Rule, s *rules.Subject, settled bool) {
 		Run:      r.Run,
 		At:       r.Started,
 		Status:   r.Status,
-		Evidence: r.Evidence,
-		Settled:  settled,
-		Matches:  matches,
+		Matches:  v.matches,
+		Clean:    v.clean,
+		Near:     v.near,
 	}
-	if len(matches) > 0 {
-		j.Shown = a.showing(rule, s, matches)
+	if len(v.matches) > 0 {
+		j.Shown = a.showing(rule, s, v.matches)
 	}
-	if settled && a.options.Findings.HasOpen(rule.ID, r.Endpoint) {
-		j.Near, ok = a.check(rule, repeated(s))
-		j.Settled = ok // otherwise it proves nothing
-	}
-	if len(matches) > 0 || j.Settled {
-		a.options.Findings.Judge(j)
-	}
+	a.options.Findings.Judge(j)
 }
 
-// check calls a rule; false: it panicked.
-func (a *Analyst) check(rule *rules.Rule, s *rules.Subject) (matches []rules.Match, ok bool) {
+// A verdict is what a rule says of a request.
+type verdict struct {
+	matches []rules.Match
+	// clean and near are as in [findings.Judgement], if the rule has found something before.
+	clean bool
+	near  []rules.Match
+}
+
+// ask asks a rule. When the rule panics, what it said until then counts, and the request is no evidence.
+func (a *Analyst) ask(rule *rules.Rule, s *rules.Subject, settled bool) (v verdict) {
 	defer func() {
 		if p := recover(); p != nil {
+			v.clean = false
 			a.notePanic(rule.ID, p)
-			matches = nil
-			ok = false
 		}
 	}()
-	return rule.Check(s), true
+	v.matches = rule.Check(s)
+	if settled && a.options.Findings.HasOpen(rule.ID, s.Request.Endpoint) {
+		v.near = rule.Check(repeated(s))
+		v.clean = rule.Clean(s)
+	}
+	return v
 }
 
 // notePanic counts a panic of a rule, and logs its first one.
@@ -200,10 +207,9 @@ func alone(r *capture.Request) *rules.Subject {
 // that is itself over a limit, to which the others bring the average down or which is the first one of a run,
 // from one that proves that a problem is gone.
 func repeated(s *rules.Subject) *rules.Subject {
+	same := *s.Request
 	like := *s
-	like.Recent = make([]*capture.Request, recentRequests)
-	for i := range like.Recent {
-		like.Recent[i] = s.Request
-	}
+	like.Recent = slices.Repeat([]*capture.Request{&same}, recentRequests-1)
+	like.Recent = append(like.Recent, s.Request)
 	return &like
 }

@@ -50,10 +50,9 @@ func (a *Analyst) determineShown(rule *rules.Rule, s *rules.Subject, ids []strin
 		if other == s.Request || !other.Evidence.Has(rule.Needs) {
 			continue
 		}
-		like := alone(other)
+		like := repeated(alone(other)) // what all of them show together must not depend on how often each was requested
 		like.Latest = s.Latest
-		matches, _ := a.check(rule, like)
-		for _, id := range globalIDs(rule, matches) {
+		for _, id := range globalIDs(rule, a.ask(rule, like, false).matches) {
 			if slices.Contains(ids, id) {
 				a.shown[id].endpoints = append(a.shown[id].endpoints, endpoint)
 			}

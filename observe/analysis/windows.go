@@ -74,19 +74,22 @@ func (w *windows) subject(r *capture.Request) *rules.Subject {
 	}
 }
 
-// flowTo returns the flow that leads up to a request, which is kept as k; nil: is not kept yet. Requests whose first look
-// came later than that of k do not belong to it.
+// flowTo returns the flow that leads up to a request, which is kept as k; nil: it is not kept yet. Requests whose first
+// look came later than that of k do not belong to it. Those that began later but ended earlier do.
 func (w *windows) flowTo(r *capture.Request, k *kept) []*capture.Request {
 	w.flow = append(w.flow[:0], r)
-	after := r.Started
+	first := r.Started
 	for _, other := range slices.Backward(w.clients[r.Client]) {
-		if other == k || k != nil && other.number > k.number {
-			continue
-		}
-		if after.Sub(other.request.Started).Abs() > flowGap {
+		gap := first.Sub(other.request.Started)
+		if gap > flowGap {
 			break
 		}
-		after = other.request.Started
+		if other == k || k != nil && other.number > k.number || gap < -flowGap {
+			continue
+		}
+		if gap > 0 {
+			first = other.request.Started
+		}
 		w.flow = append(w.flow, other.request)
 	}
 	slices.Reverse(w.flow)

@@ -1,6 +1,7 @@
 package findings
 
 import (
+	"net/http"
 	"slices"
 	"time"
 
@@ -197,11 +198,12 @@ func (r *record) limitClean(endpoint string) {
 	}
 }
 
-// comparesWith reports whether a response with a status can prove the contrary of what a response with
-// another status has shown: if it is of the same class, or a success. So an error, a redirect to a login or
-// a page that the browser had already say nothing about what a success has shown.
-func comparesWith(status, shown int) bool {
-	return status/100 == shown/100 || status/100 == 2
+// comparesWith reports whether a response with a status can prove the contrary of what another one has
+// shown, as far as rules cannot know: a redirect, as to a login, says nothing of the page itself.
+func comparesWith(status, shown int) bool { return !isRedirect(status) || isRedirect(shown) }
+
+func isRedirect(status int) bool {
+	return status >= http.StatusMultipleChoices && status < http.StatusBadRequest && status != http.StatusNotModified
 }
 
 // latest returns when the latest request began.

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"bareclaw/observe/capture"
 	"bareclaw/observe/rules"
 )
 
@@ -93,9 +92,9 @@ type Judgement struct {
 	Run      int       // of the app
 	At       time.Time // when the request began
 	Status   int       // of the response; 0: there was none
-	Evidence capture.Evidence
-	Settled  bool // the request is known whole
 	Matches  []rules.Match
+	// Clean says that the request is known whole, and is evidence that what is not among Matches is gone.
+	Clean bool
 	// Near are the matches that the request would have if the latest ones to its endpoint had been
 	// like it. It proves nothing against these.
 	Near []rules.Match
@@ -105,10 +104,9 @@ type Judgement struct {
 }
 
 // Judge counts what a rule says of a request: for each problem that the request has an occurrence, once, and
-// for the others that the rule has found at this endpoint a clean hit, if the request proves the contrary. That needs all
-// the evidence of the rule, a request that is settled and that began after the latest occurrence, and a status as in
-// comparesWith. A finding of the whole app has clean hits at the endpoints that have shown it together, and
-// is resolved when all of them have one in one run of the app.
+// for the others that the rule has found at this endpoint a clean hit, if the request is evidence and began after the latest
+// occurrence. A redirect, as to a login, proves nothing about another response. A finding of the whole app has clean
+// hits at the endpoints that have shown it together, and is resolved when all of them have one in one run of the app.
 func (s *Store) Judge(j Judgement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +117,7 @@ func (s *Store) Judge(j Judgement) {
 	for _, m := range j.Matches {
 		matched = append(matched, s.see(j, m))
 	}
-	if !j.Settled || !j.Evidence.Has(j.Rule.Needs) {
+	if !j.Clean {
 		return
 	}
 	for _, m := range j.Near {
@@ -202,11 +200,13 @@ func (j *Judgement) hit() hit {
 	}
 }
 
-// HasOpen reports whether a rule has found something at an endpoint that is not resolved.
+// HasOpen reports whether a rule has found something at an endpoint, or of the whole app, that is not resolved.
 func (s *Store) HasOpen(rule, endpoint string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.byPlace[place{rule, endpoint}], func(r *record) bool { return r.Finding.State != Resolved })
+	isOpen := func(r *record) bool { return r.Finding.State != Resolved }
+	return slices.ContainsFunc(s.byPlace[place{rule, endpoint}], isOpen) ||
+		slices.ContainsFunc(s.byPlace[place{rule, rules.Global}], isOpen)
 }
 
 // All returns copies of the findings, the first seen first.

@@ -14,18 +14,16 @@ import (
 	"time"
 
 	"bareclaw/internal/testkit/check"
-	"bareclaw/observe/capture"
 	"bareclaw/observe/rules"
 )
 
-// n1 is a rule that needs to know of queries.
+// n1 is a rule.
 func n1() *rules.Rule {
 	return &rules.Rule{
 		ID:       "n1",
 		Severity: rules.Critical,
 		Title:    "A query for each item",
 		Advice:   "Load them at once.",
-		Needs:    capture.Queried,
 	}
 }
 
@@ -68,8 +66,7 @@ func (a *app) request(matches ...rules.Match) Judgement {
 		Run:      1,
 		At:       time.Now().Add(time.Duration(a.requests) * time.Second),
 		Status:   200,
-		Evidence: capture.Response | capture.Traced | capture.Queried,
-		Settled:  true,
+		Clean:    true,
 		Matches:  matches,
 	}
 }
@@ -277,14 +274,14 @@ func TestOccurrencesCountRequests(t *testing.T) {
 	t.Parallel()
 	a := newApp(t)
 	first := a.request()
-	first.Settled = false
+	first.Clean = false
 	a.store.Judge(first)
 	first.Matches = []rules.Match{flaw(6)}
 	a.store.Judge(first)
 	second := a.request(flaw(7), flaw(7))
 	a.store.Judge(second)
 	a.store.Judge(first)
-	second.Settled = false
+	second.Clean = false
 	a.store.Judge(second)
 	if f := a.only(); f.Occurrences != 2 {
 		t.Errorf("two requests count %d times: %+v", f.Occurrences, f)
@@ -301,7 +298,7 @@ func TestOccurrencesCountRequests(t *testing.T) {
 	late := a.request()
 	a.store.Judge(late)
 	late.Matches = []rules.Match{flaw(7)}
-	late.Settled = false
+	late.Clean = false
 	a.store.Judge(late)
 	if f := a.only(); f.CleanHits != 0 || f.Occurrences != 3 {
 		t.Errorf("after a late signal: %+v", f)
@@ -312,9 +309,8 @@ func TestOccurrencesCountRequests(t *testing.T) {
 func TestNoEvidence(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(j *Judgement){
-		"no query was told":    func(j *Judgement) { j.Evidence = capture.Response | capture.Body | capture.Traced },
-		"more may come":        func(j *Judgement) { j.Settled = false },
-		"an error":             func(j *Judgement) { j.Status = 500 },
+		"no evidence":          func(j *Judgement) { j.Clean = false },
+		"a login":              func(j *Judgement) { j.Status = 302 },
 		"another endpoint":     func(j *Judgement) { j.Endpoint = "GET /others" },
 		"another rule":         func(j *Judgement) { j.Rule = &rules.Rule{ID: "slow"} },
 		"began before":         func(j *Judgement) { j.At = j.At.Add(-time.Hour) },
