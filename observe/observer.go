@@ -25,7 +25,6 @@ import (
 	"bareclaw/observe/api"
 	"bareclaw/observe/app"
 	"bareclaw/observe/capture"
-	"bareclaw/observe/capture/ingest"
 	"bareclaw/observe/capture/otlp"
 	"bareclaw/observe/capture/proxy"
 	"bareclaw/observe/discovery"
@@ -110,7 +109,7 @@ func open(ctx context.Context, o Options) (*observer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v.record, err = discovery.Own(newID(o.Dir)); err != nil {
+	if v.record, err = discovery.Own(IDOf(o.Dir)); err != nil {
 		return nil, fmt.Errorf("describe the observer: %w", err)
 	}
 	data := filepath.Join(o.Dir, discovery.DataDir)
@@ -345,7 +344,6 @@ func (v *observer) newAPI() *api.Server {
 	return api.NewServer(api.Options{
 		Captured:  captured{v.store},
 		Findings:  v.findings,
-		Ingest:    ingest.NewReceiver(v.store),
 		Telemetry: otlp.NewReceiver(v.store),
 		Peer:      peercred.MayBeSameUser,
 		Log:       v.Log,

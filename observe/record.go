@@ -20,8 +20,8 @@ import (
 // replaceTime is how long an observer may take to end that another one replaces.
 const replaceTime = 15 * time.Second
 
-// newID returns the id of the observer of a directory: the same for each, because a directory has one at a time.
-func newID(dir string) string {
+// IDOf returns the id of the observer of a directory: the same for each, because a directory has one at a time.
+func IDOf(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return hex.EncodeToString(sum[:4])
 }

@@ -3,9 +3,11 @@ package observe
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -158,4 +160,18 @@ func portOf(u *url.URL) (int, error) {
 		return 443, nil
 	}
 	return 80, nil
+}
+
+// ParseTarget reads the address of an app on this machine.
+func ParseTarget(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%q is not an address such as http://localhost:3000", text)
+	}
+	if host := u.Hostname(); host != "localhost" && !strings.HasSuffix(host, ".localhost") {
+		if ip, err := netip.ParseAddr(host); err != nil || !ip.Unmap().IsLoopback() {
+			return nil, fmt.Errorf("%s is not this machine: only an app on this machine is observed, at localhost or 127.0.0.1", host)
+		}
+	}
+	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }

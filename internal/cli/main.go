@@ -31,6 +31,7 @@ import (
 	"bareclaw/internal/cli/doctor"
 	"bareclaw/internal/cli/lifecycle"
 	"bareclaw/internal/cli/mount"
+	"bareclaw/internal/cli/observe"
 	"bareclaw/internal/cli/setup"
 	"bareclaw/internal/exitcode"
 	"bareclaw/internal/term"
@@ -59,15 +60,16 @@ type setupCommands struct {
 
 // dailyCommands are for every day.
 type dailyCommands struct {
-	Status    status         `cmd:"" help:"Show the gateway on one screen."`
-	Send      send           `cmd:"" help:"Send a message to a channel and print the answer."`
-	Chat      chat.Chat      `cmd:"" help:"Talk on a channel in this terminal."`
-	Channels  channels       `cmd:"" help:"List the channels, or show or change one."`
-	Approvals approvals      `cmd:"" help:"List what waits for a decision, or decide."`
-	Schedule  schedules      `cmd:"" help:"Manage reminders and regular tasks."`
-	Tools     tools          `cmd:"" help:"List, call and make the tools of Claude."`
-	Mount     mount.Commands `cmd:"" help:"Mount MCP servers of other people, whose tools every chat has then."`
-	MCP       mcp            `cmd:"" name:"mcp" help:"Offer the gateway's tools to an MCP client, which starts this command."`
+	Status    status           `cmd:"" help:"Show the gateway on one screen."`
+	Send      send             `cmd:"" help:"Send a message to a channel and print the answer."`
+	Chat      chat.Chat        `cmd:"" help:"Talk on a channel in this terminal."`
+	Channels  channels         `cmd:"" help:"List the channels, or show or change one."`
+	Approvals approvals        `cmd:"" help:"List what waits for a decision, or decide."`
+	Schedule  schedules        `cmd:"" help:"Manage reminders and regular tasks."`
+	Tools     tools            `cmd:"" help:"List, call and make the tools of Claude."`
+	Mount     mount.Commands   `cmd:"" help:"Mount MCP servers of other people, whose tools every chat has then."`
+	Observe   observe.Commands `cmd:"" help:"Observe a web app that is being built, and say what is wrong."`
+	MCP       mcp              `cmd:"" name:"mcp" help:"Offer the gateway's tools to an MCP client, which starts this command."`
 }
 
 // messageCommands are about one message.

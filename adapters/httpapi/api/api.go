@@ -20,6 +20,7 @@ const (
 	PathRestart   = "/restart"
 	PathMCP       = "/mcp"
 	PathMounts    = "/mounts"
+	PathObservers = "/observers"
 	PathBags      = PathMCP + "/bags" // before the names of bags
 	PathToolHost  = "/toolhost"       // before the paths of the tool host
 	PathUpgrade   = "/upgrade"

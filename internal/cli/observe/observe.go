@@ -1,0 +1,83 @@
+// Package observe has the commands that observe web apps.
+package observe
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"bareclaw/adapters/httpapi/api"
+	"bareclaw/adapters/httpapi/client"
+	"bareclaw/internal/cli/command"
+	"bareclaw/observe/discovery"
+)
+
+// Commands are the commands about observers.
+type Commands struct {
+	Run  Run  `cmd:"" default:"withargs" help:"Observe a web app: start it, pass requests on to it, and say what is wrong."`
+	List List `cmd:"" help:"List the observed apps."`
+	Stop Stop `cmd:"" help:"End an observer, and the app that it has started."`
+}
+
+// recordsIn is the directory of the records below the state directory.
+const recordsIn = "observe"
+
+// A place is what commands about observers work with.
+type place struct {
+	records discovery.Records
+	gateway *client.Client
+	port    int    // of the gateway; 0: unknown
+	channel string // that is told if nothing else is said; empty: none
+}
+
+// find returns the place: a session, which does not see the configuration, asks the gateway.
+func find(c *command.Context) (*place, error) {
+	if command.InSession() {
+		return ask(c)
+	}
+	cfg, err := c.Config()
+	if err != nil {
+		return nil, err
+	}
+	return &place{
+		records: discovery.Records(filepath.Join(cfg.StateDir(), recordsIn)),
+		gateway: client.Local(cfg),
+		port:    int(cfg.HTTP.Port),
+		channel: string(cfg.Observe.Notify),
+	}, nil
+}
+
+// ask asks the gateway of this session.
+func ask(c *command.Context) (*place, error) {
+	p := &place{gateway: client.Inherited()}
+	var known api.Observers
+	if err := c.Get(p.gateway, api.PathObservers, &known); err != nil {
+		return nil, fmt.Errorf("ask the gateway about observers: %w", err)
+	}
+	p.records = discovery.Records(known.Directory)
+	p.channel = known.Notify
+	own, err := command.OwnChannel(c, p.gateway)
+	if err != nil {
+		return nil, fmt.Errorf("find the channel of this session: %w", err)
+	}
+	if own != "" {
+		p.channel = own
+	}
+	return p, nil
+}
+
+// refused says why a port must not be observed; empty: it may be.
+func (p *place) refused(port int) string {
+	if port == p.port {
+		return "this is the gateway itself"
+	}
+	all, _ := p.records.Live() // those that can be read
+	for i := range all {
+		r := &all[i]
+		if r.Port == port || strings.HasSuffix(r.Proxy, ":"+strconv.Itoa(port)) {
+			return "this is the observer of " + r.Dir
+		}
+	}
+	return ""
+}
