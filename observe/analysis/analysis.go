@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"bareclaw/observe/capture"
 	"bareclaw/observe/findings"
@@ -48,7 +49,7 @@ type Options struct {
 type Analyst struct {
 	options Options
 	windows *windows
-	shown   map[string]*shown // by finding: see shown
+	shown   map[string][]string // endpoints in the windows' run, by finding: see showing
 
 	// mu protects the field below.
 	mu     sync.Mutex
@@ -60,13 +61,19 @@ func New(o Options) *Analyst {
 	return &Analyst{
 		options: o,
 		windows: newWindows(-1),
-		shown:   map[string]*shown{},
+		shown:   map[string][]string{},
 		panics:  map[string]int{},
 	}
 }
 
+// maxLooks is how many looks a second rules have. Of those beyond, as under a load test, the request's figures alone
+// count.
+const maxLooks = 300
+
 // Run looks at requests until ctx ends. It is the only goroutine that looks.
 func (a *Analyst) Run(ctx context.Context) error {
+	var second time.Time
+	looks := 0
 	for {
 		look, err := a.options.Source.Next(ctx)
 		if ctx.Err() != nil {
@@ -74,6 +81,15 @@ func (a *Analyst) Run(ctx context.Context) error {
 		}
 		if err != nil {
 			return fmt.Errorf("wait for a request to look at: %w", err)
+		}
+		if now := time.Now(); now.Sub(second) >= time.Second {
+			second = now
+			looks = 0
+		}
+		looks++
+		if looks > maxLooks {
+			a.measure(&look)
+			continue
 		}
 		a.look(&look)
 	}
@@ -97,16 +113,15 @@ func (a *Analyst) look(look *capture.Look) {
 		a.windows = newWindows(r.Run)
 		clear(a.shown)
 	}
-	if look.Settled {
-		a.measure(r)
-	}
+	a.measure(look)
 	a.judge(a.windows.subject(r), look.Settled)
 	a.windows.keep(r, look.Settled)
 }
 
-// measure adds a request to the figures of its run.
-func (a *Analyst) measure(r *capture.Request) {
-	if r.End != capture.Complete {
+// measure adds a request to the figures of its run, once it is settled.
+func (a *Analyst) measure(look *capture.Look) {
+	r := &look.Request
+	if !look.Settled || r.End != capture.Complete {
 		return
 	}
 	m := findings.Measuring{
@@ -173,7 +188,9 @@ func (a *Analyst) ask(rule *rules.Rule, s *rules.Subject, settled bool) (v verdi
 			a.notePanic(rule.ID, p)
 		}
 	}()
-	v.matches = rule.Check(s)
+	if !rule.Needs.Has(capture.Queried) || len(s.Request.Queries) > 0 { // a request matches by what it did itself
+		v.matches = rule.Check(s)
+	}
 	if settled && a.options.Findings.HasOpen(rule.ID, s.Request.Endpoint) {
 		v.near = rule.Check(repeated(s))
 		v.clean = rule.Clean(s)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"bareclaw/internal/testkit/check"
@@ -188,6 +189,46 @@ func TestPanickingRule(t *testing.T) {
 	if err := o.analyst.Run(ended); err != nil {
 		t.Errorf("the end is an error: %v", err)
 	}
+}
+
+// TestLoad: under load rules look at some requests alone, and the figures count all.
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const requests = 5 * maxLooks
+		checks := 0
+		o := newObserver(t, rules.Rule{
+			ID: "count",
+			Check: func(*rules.Subject) []rules.Match {
+				checks++
+				return nil
+			},
+		})
+		source := &list{err: errors.New("no more")}
+		for range requests {
+			source.looks = append(source.looks, capture.Look{
+				Request: o.request("GET /"),
+				Settled: true,
+			})
+		}
+		last := o.request("GET /")
+		last.Run = 2
+		o.analyst.options.Source = source
+		for want := maxLooks; want <= 2*maxLooks; want += maxLooks {
+			looks := source.looks
+			if err := o.analyst.Run(t.Context()); !errors.Is(err, source.err) {
+				t.Fatal(err)
+			}
+			if checks != want {
+				t.Errorf("%d checks, want %d", checks, want)
+			}
+			source.looks = looks
+		}
+		o.look(true, last)
+		if earlier := o.history.Earlier("GET /"); len(earlier) != 1 || earlier[0].Requests != 2*requests {
+			t.Errorf("the figures are %+v", earlier)
+		}
+	})
 }
 
 // TestOverTheLimitIsNotClean: a request that is itself over a limit proves nothing, when it is the first of a run or
@@ -410,21 +451,68 @@ func TestEarlierRuns(t *testing.T) {
 	}
 }
 
-// BenchmarkLooks looks at requests with ten queries each, twice, at 50 endpoints, with all rules and findings that are open.
+// BenchmarkLooks looks at requests to some endpoints with all rules: of an app that tells nothing, of one that tells its
+// queries and has no problems, and of one in which each request has some, also of the whole app.
 func BenchmarkLooks(b *testing.B) {
-	o := newObserver(b, append(rules.All(), heavy(), everywhere())...)
-	queries := strings.Fields("a b c d e f g h i j")
-	looks := make([]capture.Look, 1000)
-	for i := range looks {
-		looks[i].Request = o.request(fmt.Sprint("GET /", i%50), queries...)
+	for name, app := range map[string]struct {
+		endpoints int
+		queries   func(endpoint int) []string
+		evidence  capture.Evidence
+	}{
+		"silent": {
+			endpoints: 1,
+			queries:   func(int) []string { return nil },
+			evidence:  capture.Response | capture.Body,
+		},
+		"told": {
+			endpoints: 50,
+			queries: func(endpoint int) []string {
+				return []string{
+					fmt.Sprintf("SELECT id, name FROM items_%d WHERE id = $1", endpoint),
+					fmt.Sprintf("UPDATE items_%d SET name = $1 WHERE id = $2", endpoint),
+				}
+			},
+			evidence: capture.Response | capture.Body | capture.Traced | capture.Queried,
+		},
+		"flawed": {
+			endpoints: 50,
+			queries:   func(int) []string { return slices.Repeat([]string{"SELECT * FROM items WHERE id = $1"}, 10) },
+			evidence:  capture.Response | capture.Body | capture.Traced | capture.Queried,
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			o := newObserver(b, rules.All()...)
+			var looks []capture.Look
+			for i := range 1000 {
+				endpoint := i % app.endpoints
+				r := o.request(fmt.Sprint("GET /items/", endpoint), app.queries(endpoint)...)
+				r.Evidence = app.evidence
+				r.Method = "GET"
+				r.URL = r.Endpoint
+				r.Received.Media = "application/json"
+				r.Received.Body = []byte(`{"items":[{"name":"lamp","price":3},{"name":"chair","price":25}]}`)
+				r.Received.Size = int64(len(r.Received.Body))
+				looks = append(looks, capture.Look{Request: r})
+			}
+			next := 0
+			look := func() {
+				l := looks[next%len(looks)]
+				next++
+				l.Request.ID = fmt.Sprint(next)
+				l.Request.Started = l.Request.Started.Add(time.Duration(next) * time.Second)
+				if l.Request.Evidence.Has(capture.Traced) {
+					o.analyst.look(&l)
+				}
+				l.Settled = true
+				o.analyst.look(&l)
+			}
+			for range looks {
+				look()
+			}
+			for b.Loop() {
+				look()
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
+		})
 	}
-	for i := 0; b.Loop(); i++ {
-		look := looks[i%len(looks)]
-		look.Request.ID = fmt.Sprint(i)
-		look.Request.Started = look.Request.Started.Add(time.Duration(i) * time.Second)
-		o.analyst.look(&look)
-		look.Settled = true
-		o.analyst.look(&look)
-	}
-	b.ReportMetric(2*float64(b.N)/b.Elapsed().Seconds(), "looks/s")
 }
