@@ -104,7 +104,7 @@ func (a *Analyst) Panics() map[string]int {
 
 // look has all rules look at a request.
 func (a *Analyst) look(look *capture.Look) {
-	r := &look.Request
+	r := look.Request
 	if r.Run < a.windows.run {
 		a.judge(alone(r), false) // there is nothing left to compare it with
 		return
@@ -120,7 +120,7 @@ func (a *Analyst) look(look *capture.Look) {
 
 // measure adds a request to the figures of its run, once it is settled.
 func (a *Analyst) measure(look *capture.Look) {
-	r := &look.Request
+	r := look.Request
 	if !look.Settled || r.End != capture.Complete {
 		return
 	}

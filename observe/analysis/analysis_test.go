@@ -75,7 +75,7 @@ func (o *observer) request(endpoint string, queries ...string) capture.Request {
 func (o *observer) look(settled bool, requests ...capture.Request) {
 	for _, r := range requests {
 		o.analyst.look(&capture.Look{
-			Request: r,
+			Request: &r,
 			Settled: settled,
 		})
 	}
@@ -167,9 +167,11 @@ func TestPanickingRule(t *testing.T) {
 		Check: func(s *rules.Subject) []rules.Match { panic("rule on " + s.Request.ID) },
 	}
 	o := newObserver(t, broken, always)
+	requests := []capture.Request{o.request("GET /"), o.request("GET /"), o.request("GET /")}
+	first, second, third := &requests[0], &requests[1], &requests[2]
 	stopped := errors.New("no more")
 	o.analyst.options.Source = &list{
-		looks: []capture.Look{{Request: o.request("GET /")}, {Request: o.request("GET /")}, {Request: o.request("GET /")}},
+		looks: []capture.Look{{Request: first}, {Request: first}, {Request: second}, {Request: third}},
 		err:   stopped,
 	}
 	if err := o.analyst.Run(t.Context()); !errors.Is(err, stopped) {
@@ -178,7 +180,7 @@ func TestPanickingRule(t *testing.T) {
 	if f := o.only(); f.Rule != "always" || f.Occurrences != 3 {
 		t.Errorf("found is %+v", f)
 	}
-	if panics := o.analyst.Panics(); len(panics) != 1 || panics["broken"] != 3 {
+	if panics := o.analyst.Panics(); len(panics) != 1 || panics["broken"] != 4 {
 		t.Errorf("counted are %v", panics)
 	}
 	if logged := o.logged.String(); strings.Count(logged, "\n") != 1 || !strings.Contains(logged, "rule on 1") || !strings.Contains(logged, "rule=broken") {
@@ -206,8 +208,9 @@ func TestLoad(t *testing.T) {
 		})
 		source := &list{err: errors.New("no more")}
 		for range requests {
+			r := o.request("GET /")
 			source.looks = append(source.looks, capture.Look{
-				Request: o.request("GET /"),
+				Request: &r,
 				Settled: true,
 			})
 		}
@@ -482,7 +485,7 @@ func BenchmarkLooks(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			o := newObserver(b, rules.All()...)
-			var looks []capture.Look
+			var requests []capture.Request
 			for i := range 1000 {
 				endpoint := i % app.endpoints
 				r := o.request(fmt.Sprint("GET /items/", endpoint), app.queries(endpoint)...)
@@ -492,21 +495,22 @@ func BenchmarkLooks(b *testing.B) {
 				r.Received.Media = "application/json"
 				r.Received.Body = []byte(`{"items":[{"name":"lamp","price":3},{"name":"chair","price":25}]}`)
 				r.Received.Size = int64(len(r.Received.Body))
-				looks = append(looks, capture.Look{Request: r})
+				requests = append(requests, r)
 			}
 			next := 0
 			look := func() {
-				l := looks[next%len(looks)]
+				r := requests[next%len(requests)]
 				next++
-				l.Request.ID = fmt.Sprint(next)
-				l.Request.Started = l.Request.Started.Add(time.Duration(next) * time.Second)
-				if l.Request.Evidence.Has(capture.Traced) {
+				r.ID = fmt.Sprint(next)
+				r.Started = r.Started.Add(time.Duration(next) * time.Second)
+				l := capture.Look{Request: &r}
+				if r.Evidence.Has(capture.Traced) {
 					o.analyst.look(&l)
 				}
 				l.Settled = true
 				o.analyst.look(&l)
 			}
-			for range looks {
+			for range requests {
 				look()
 			}
 			for b.Loop() {
