@@ -76,11 +76,8 @@ func (a *Analyst) Run(ctx context.Context) error {
 	looks := 0
 	for {
 		look, err := a.options.Source.Next(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
 		if err != nil {
-			return fmt.Errorf("wait for a request to look at: %w", err)
+			return unlessEnded(ctx, err)
 		}
 		if now := time.Now(); now.Sub(second) >= time.Second {
 			second = now
@@ -93,6 +90,14 @@ func (a *Analyst) Run(ctx context.Context) error {
 		}
 		a.look(&look)
 	}
+}
+
+// unlessEnded returns why there is no request to look at, or nil if ctx has ended.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("wait for a request to look at: %w", err)
 }
 
 // Panics returns how often each rule has panicked, by its id. Rules that never did are not there.

@@ -97,7 +97,10 @@ type list struct {
 	err   error
 }
 
-func (l *list) Next(context.Context) (capture.Look, error) {
+func (l *list) Next(ctx context.Context) (capture.Look, error) {
+	if err := ctx.Err(); err != nil {
+		return capture.Look{}, err
+	}
 	if len(l.looks) == 0 {
 		return capture.Look{}, l.err
 	}
