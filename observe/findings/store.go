@@ -65,7 +65,9 @@ func OpenStore(dir string, log *slog.Logger) (*Store, error) {
 		s.id = d.Store
 		s.push = d.Push
 		for i := range d.Findings {
-			s.add(&d.Findings[i])
+			r := &d.Findings[i]
+			r.forgetRun()
+			s.add(r)
 		}
 	}
 	return s, nil
