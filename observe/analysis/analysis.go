@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"bareclaw/internal/wait"
 	"bareclaw/observe/capture"
 	"bareclaw/observe/findings"
 	"bareclaw/observe/rules"
@@ -66,38 +67,21 @@ func New(o Options) *Analyst {
 	}
 }
 
-// maxLooks is how many looks a second rules have. Of those beyond, as under a load test, the request's figures alone
-// count.
-const maxLooks = 300
-
-// Run looks at requests until ctx ends. It is the only goroutine that looks.
+// Run looks at requests until ctx ends or the source fails, and returns the error of either. It is the only goroutine
+// that looks. Under load it pauses, and the source forgets requests meanwhile.
 func (a *Analyst) Run(ctx context.Context) error {
-	var second time.Time
-	looks := 0
+	var p pace
 	for {
 		look, err := a.options.Source.Next(ctx)
 		if err != nil {
-			return unlessEnded(ctx, err)
+			return fmt.Errorf("wait for a request to look at: %w", err)
 		}
-		if now := time.Now(); now.Sub(second) >= time.Second {
-			second = now
-			looks = 0
-		}
-		looks++
-		if looks > maxLooks {
-			a.measure(&look)
-			continue
-		}
+		begun := time.Now()
 		a.look(&look)
+		if err := wait.Sleep(ctx, p.count(begun, time.Now())); err != nil {
+			return err
+		}
 	}
-}
-
-// unlessEnded returns why there is no request to look at, or nil if ctx has ended.
-func unlessEnded(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return fmt.Errorf("wait for a request to look at: %w", err)
 }
 
 // Panics returns how often each rule has panicked, by its id. Rules that never did are not there.
@@ -118,15 +102,16 @@ func (a *Analyst) look(look *capture.Look) {
 		a.windows = newWindows(r.Run)
 		clear(a.shown)
 	}
-	a.measure(look)
+	if look.Settled {
+		a.measure(r)
+	}
 	a.judge(a.windows.subject(r), look.Settled)
 	a.windows.keep(r, look.Settled)
 }
 
-// measure adds a request to the figures of its run, once it is settled.
-func (a *Analyst) measure(look *capture.Look) {
-	r := look.Request
-	if !look.Settled || r.End != capture.Complete {
+// measure adds a request to the figures of its run.
+func (a *Analyst) measure(r *capture.Request) {
+	if r.End != capture.Complete {
 		return
 	}
 	m := findings.Measuring{
