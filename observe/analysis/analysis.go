@@ -10,7 +10,9 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
+	"bareclaw/internal/wait"
 	"bareclaw/observe/capture"
 	"bareclaw/observe/findings"
 	"bareclaw/observe/rules"
@@ -48,7 +50,7 @@ type Options struct {
 type Analyst struct {
 	options Options
 	windows *windows
-	shown   map[string]*shown // by finding: see shown
+	shown   map[string][]string // endpoints in the windows' run, by finding: see showing
 
 	// mu protects the field below.
 	mu     sync.Mutex
@@ -60,22 +62,25 @@ func New(o Options) *Analyst {
 	return &Analyst{
 		options: o,
 		windows: newWindows(-1),
-		shown:   map[string]*shown{},
+		shown:   map[string][]string{},
 		panics:  map[string]int{},
 	}
 }
 
-// Run looks at requests until ctx ends. It is the only goroutine that looks.
+// Run looks at requests until ctx ends or the source fails, and returns the error of either. It is the only goroutine
+// that looks. Under load it pauses, and the source forgets requests meanwhile.
 func (a *Analyst) Run(ctx context.Context) error {
+	var p pace
 	for {
 		look, err := a.options.Source.Next(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
 		if err != nil {
 			return fmt.Errorf("wait for a request to look at: %w", err)
 		}
+		begun := time.Now()
 		a.look(&look)
+		if err := wait.Sleep(ctx, p.count(begun, time.Now())); err != nil {
+			return err
+		}
 	}
 }
 
@@ -173,7 +178,9 @@ func (a *Analyst) ask(rule *rules.Rule, s *rules.Subject, settled bool) (v verdi
 			a.notePanic(rule.ID, p)
 		}
 	}()
-	v.matches = rule.Check(s)
+	if !rule.Needs.Has(capture.Queried) || len(s.Request.Queries) > 0 { // a request matches by what it did itself
+		v.matches = rule.Check(s)
+	}
 	if settled && a.options.Findings.HasOpen(rule.ID, s.Request.Endpoint) {
 		v.near = rule.Check(repeated(s))
 		v.clean = rule.Clean(s)

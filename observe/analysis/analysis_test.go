@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"bareclaw/internal/testkit/check"
@@ -74,7 +75,7 @@ func (o *observer) request(endpoint string, queries ...string) capture.Request {
 func (o *observer) look(settled bool, requests ...capture.Request) {
 	for _, r := range requests {
 		o.analyst.look(&capture.Look{
-			Request: r,
+			Request: &r,
 			Settled: settled,
 		})
 	}
@@ -96,7 +97,10 @@ type list struct {
 	err   error
 }
 
-func (l *list) Next(context.Context) (capture.Look, error) {
+func (l *list) Next(ctx context.Context) (capture.Look, error) {
+	if err := ctx.Err(); err != nil {
+		return capture.Look{}, err
+	}
 	if len(l.looks) == 0 {
 		return capture.Look{}, l.err
 	}
@@ -166,9 +170,11 @@ func TestPanickingRule(t *testing.T) {
 		Check: func(s *rules.Subject) []rules.Match { panic("rule on " + s.Request.ID) },
 	}
 	o := newObserver(t, broken, always)
+	requests := []capture.Request{o.request("GET /"), o.request("GET /"), o.request("GET /")}
+	first, second, third := &requests[0], &requests[1], &requests[2]
 	stopped := errors.New("no more")
 	o.analyst.options.Source = &list{
-		looks: []capture.Look{{Request: o.request("GET /")}, {Request: o.request("GET /")}, {Request: o.request("GET /")}},
+		looks: []capture.Look{{Request: first}, {Request: first}, {Request: second}, {Request: third}},
 		err:   stopped,
 	}
 	if err := o.analyst.Run(t.Context()); !errors.Is(err, stopped) {
@@ -177,7 +183,7 @@ func TestPanickingRule(t *testing.T) {
 	if f := o.only(); f.Rule != "always" || f.Occurrences != 3 {
 		t.Errorf("found is %+v", f)
 	}
-	if panics := o.analyst.Panics(); len(panics) != 1 || panics["broken"] != 3 {
+	if panics := o.analyst.Panics(); len(panics) != 1 || panics["broken"] != 4 {
 		t.Errorf("counted are %v", panics)
 	}
 	if logged := o.logged.String(); strings.Count(logged, "\n") != 1 || !strings.Contains(logged, "rule on 1") || !strings.Contains(logged, "rule=broken") {
@@ -185,8 +191,45 @@ func TestPanickingRule(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := o.analyst.Run(ended); err != nil {
-		t.Errorf("the end is an error: %v", err)
+	if err := o.analyst.Run(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// TestLoad: rules look at 300 requests a second at most, and at fewer if that takes long.
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		takes time.Duration
+		want  int // looks a second
+	}{
+		{0, maxLooks},
+		{time.Millisecond / 2, maxLooks},
+		{10 * time.Millisecond, 25},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			o := newObserver(t, rules.Rule{
+				ID: "takes its time",
+				Check: func(*rules.Subject) []rules.Match {
+					time.Sleep(c.takes)
+					return nil
+				},
+			})
+			const seconds = 4
+			source := &list{err: errors.New("no more")}
+			for range c.want*seconds + 1 {
+				r := o.request("GET /")
+				source.looks = append(source.looks, capture.Look{Request: &r})
+			}
+			o.analyst.options.Source = source
+			begun := time.Now()
+			if err := o.analyst.Run(t.Context()); !errors.Is(err, source.err) {
+				t.Fatal(err)
+			}
+			if took := time.Since(begun).Truncate(time.Second); took != seconds*time.Second {
+				t.Errorf("%d looks of %v took %v", c.want*seconds+1, c.takes, took)
+			}
+		})
 	}
 }
 
@@ -410,21 +453,69 @@ func TestEarlierRuns(t *testing.T) {
 	}
 }
 
-// BenchmarkLooks looks at requests with ten queries each, twice, at 50 endpoints, with all rules and findings that are open.
+// BenchmarkLooks looks at requests to some endpoints with all rules: of an app that tells nothing, of one that tells its
+// queries and has no problems, and of one in which each request has some, also of the whole app.
 func BenchmarkLooks(b *testing.B) {
-	o := newObserver(b, append(rules.All(), heavy(), everywhere())...)
-	queries := strings.Fields("a b c d e f g h i j")
-	looks := make([]capture.Look, 1000)
-	for i := range looks {
-		looks[i].Request = o.request(fmt.Sprint("GET /", i%50), queries...)
+	for name, app := range map[string]struct {
+		endpoints int
+		queries   func(endpoint int) []string
+		evidence  capture.Evidence
+	}{
+		"silent": {
+			endpoints: 1,
+			queries:   func(int) []string { return nil },
+			evidence:  capture.Response | capture.Body,
+		},
+		"told": {
+			endpoints: 50,
+			queries: func(endpoint int) []string {
+				return []string{
+					fmt.Sprintf("SELECT id, name FROM items_%d WHERE id = $1", endpoint),
+					fmt.Sprintf("UPDATE items_%d SET name = $1 WHERE id = $2", endpoint),
+				}
+			},
+			evidence: capture.Response | capture.Body | capture.Traced | capture.Queried,
+		},
+		"flawed": {
+			endpoints: 50,
+			queries:   func(int) []string { return slices.Repeat([]string{"SELECT * FROM items WHERE id = $1"}, 10) },
+			evidence:  capture.Response | capture.Body | capture.Traced | capture.Queried,
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			o := newObserver(b, rules.All()...)
+			var requests []capture.Request
+			for i := range 1000 {
+				endpoint := i % app.endpoints
+				r := o.request(fmt.Sprint("GET /items/", endpoint), app.queries(endpoint)...)
+				r.Evidence = app.evidence
+				r.Method = "GET"
+				r.URL = r.Endpoint
+				r.Received.Media = "application/json"
+				r.Received.Body = []byte(`{"items":[{"name":"lamp","price":3},{"name":"chair","price":25}]}`)
+				r.Received.Size = int64(len(r.Received.Body))
+				requests = append(requests, r)
+			}
+			next := 0
+			look := func() {
+				r := requests[next%len(requests)]
+				next++
+				r.ID = fmt.Sprint(next)
+				r.Started = r.Started.Add(time.Duration(next) * time.Second)
+				l := capture.Look{Request: &r}
+				if r.Evidence.Has(capture.Traced) {
+					o.analyst.look(&l)
+				}
+				l.Settled = true
+				o.analyst.look(&l)
+			}
+			for range requests {
+				look()
+			}
+			for b.Loop() {
+				look()
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
+		})
 	}
-	for i := 0; b.Loop(); i++ {
-		look := looks[i%len(looks)]
-		look.Request.ID = fmt.Sprint(i)
-		look.Request.Started = look.Request.Started.Add(time.Duration(i) * time.Second)
-		o.analyst.look(&look)
-		look.Settled = true
-		o.analyst.look(&look)
-	}
-	b.ReportMetric(2*float64(b.N)/b.Elapsed().Seconds(), "looks/s")
 }

@@ -6,45 +6,39 @@ import (
 	"bareclaw/observe/rules"
 )
 
-// shown are the endpoints that show a finding of the whole app together, when they were last determined.
-type shown struct {
-	known     int // how many endpoints were known in this run
-	endpoints []string
-}
+// Bounds of what is remembered of findings of the whole app.
+const (
+	maxShown          = 1000 // findings; when there are more, all are determined again
+	maxShownEndpoints = 100  // of a finding
+)
 
-// maxShown is how many findings of the whole app have their endpoints remembered; when there are more, all
-// are determined again.
-const maxShown = 1000
-
-// showing returns, for each match of the whole app, the endpoints whose latest requests have it too, the one of the
-// request first. They are the only ones that can prove that the problem is gone. To have them from the rule itself costs a
-// check of each endpoint, which is done again only when there is another endpoint.
+// showing returns, for each match of the whole app, the endpoints that show it together in this run: they are the only ones
+// that can prove that it is gone. When a finding is first matched in a run, the rule itself tells which endpoints'
+// latest requests show it too. From then on each endpoint that shows it is added with its own match.
 func (a *Analyst) showing(rule *rules.Rule, s *rules.Subject, matches []rules.Match) map[string][]string {
 	ids := globalIDs(rule, matches)
-	isStale := func(id string) bool {
-		before := a.shown[id]
-		return before == nil || before.known != len(s.Latest) || !slices.Contains(before.endpoints, s.Request.Endpoint)
-	}
-	if slices.ContainsFunc(ids, isStale) {
+	isUnknown := func(id string) bool { return a.shown[id] == nil }
+	if slices.ContainsFunc(ids, isUnknown) {
 		a.determineShown(rule, s, ids)
 	}
 	showing := map[string][]string{}
 	for _, id := range ids {
-		showing[id] = a.shown[id].endpoints
+		if !slices.Contains(a.shown[id], s.Request.Endpoint) {
+			endpoints := slices.Insert(slices.Clone(a.shown[id]), 0, s.Request.Endpoint)
+			a.shown[id] = endpoints[:min(len(endpoints), maxShownEndpoints)]
+		}
+		showing[id] = a.shown[id]
 	}
 	return showing
 }
 
-// determineShown determines the endpoints of findings of the whole app that a request shows.
+// determineShown determines which endpoints beside that of the request show findings of the whole app.
 func (a *Analyst) determineShown(rule *rules.Rule, s *rules.Subject, ids []string) {
 	if len(a.shown)+len(ids) > maxShown {
 		clear(a.shown)
 	}
 	for _, id := range ids {
-		a.shown[id] = &shown{
-			known:     len(s.Latest),
-			endpoints: []string{s.Request.Endpoint},
-		}
+		a.shown[id] = []string{}
 	}
 	for endpoint, other := range s.Latest {
 		if other == s.Request || !other.Evidence.Has(rule.Needs) {
@@ -53,8 +47,8 @@ func (a *Analyst) determineShown(rule *rules.Rule, s *rules.Subject, ids []strin
 		like := repeated(alone(other)) // what all of them show together must not depend on how often each was requested
 		like.Latest = s.Latest
 		for _, id := range globalIDs(rule, a.ask(rule, like, false).matches) {
-			if slices.Contains(ids, id) {
-				a.shown[id].endpoints = append(a.shown[id].endpoints, endpoint)
+			if slices.Contains(ids, id) && len(a.shown[id]) < maxShownEndpoints {
+				a.shown[id] = append(a.shown[id], endpoint)
 			}
 		}
 	}

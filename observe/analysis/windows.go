@@ -117,8 +117,11 @@ func (w *windows) keep(r *capture.Request, settled bool) {
 	w.bytes += k.bytes
 	if settled && !k.settled {
 		k.settled = true
-		recent := append(w.settled[k.endpoint], k)
-		w.settled[k.endpoint] = recent[max(0, len(recent)-recentRequests):]
+		recent := w.settled[k.endpoint]
+		if len(recent) == recentRequests {
+			recent = slices.Delete(recent, 0, 1)
+		}
+		w.settled[k.endpoint] = append(recent, k)
 	}
 	w.updateLatest(k.endpoint)
 	if r.Endpoint != k.endpoint {

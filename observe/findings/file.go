@@ -141,16 +141,15 @@ func (f *file) read(v any, check func() error) (found bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", f.path, err)
 	}
-	err = json.Unmarshal(b, v)
-	if err == nil {
-		err = check()
+	f.unusable = json.Unmarshal(b, v)
+	if f.unusable == nil {
+		f.unusable = check()
 	}
-	if err != nil {
-		f.unusable = err
-		f.note(f.setAside())
-		return false, nil
+	found = f.unusable == nil
+	if err := f.setAside(); err != nil {
+		f.note(err)
 	}
-	return true, nil
+	return found, nil
 }
 
 // readFile returns what a file holds, at most one byte more than maxFile: that is no JSON.

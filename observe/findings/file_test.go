@@ -72,6 +72,9 @@ func TestCorruptFiles(t *testing.T) {
 		}
 		a.store.Judge(a.request(flaw(7)))
 		a.store.save()
+		if err := a.store.Problem(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 		a.open()
 		a.wantState(Open)
 	}

@@ -183,6 +183,16 @@ func (r *record) countClean(h hit) bool {
 	return true
 }
 
+// forgetRun takes back the clean hits of a problem of the whole app, as another observer counts the runs of the app
+// anew.
+func (r *record) forgetRun() {
+	f := &r.Finding
+	if f.Endpoint == rules.Global && f.State != Resolved {
+		r.Clean = nil
+		f.CleanHits = 0
+	}
+}
+
 // limitClean makes room for one more clean hit of an endpoint: the others may never be requested.
 func (r *record) limitClean(endpoint string) {
 	isSame := func(h hit) bool { return h.Endpoint == endpoint }

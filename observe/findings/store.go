@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"bareclaw/internal/wait"
 	"bareclaw/observe/rules"
 )
 
@@ -32,8 +33,8 @@ type Store struct {
 	unsaved bool  // there is something to save
 	urgent  bool  // a state has changed since the latest save
 
-	wake    chan struct{} // has a value when Run is to save
-	changed chan struct{} // has a value when a state has changed since it was last received
+	wake    wait.Signal // Run is to save
+	changed wait.Signal // a state has changed
 }
 
 // A place is where a rule looks for problems.
@@ -53,8 +54,8 @@ func OpenStore(dir string, log *slog.Logger) (*Store, error) {
 		id:      newStoreID(),
 		records: map[string]*record{},
 		byPlace: map[place][]*record{},
-		wake:    make(chan struct{}, 1),
-		changed: make(chan struct{}, 1),
+		wake:    wait.NewSignal(),
+		changed: wait.NewSignal(),
 	}
 	var d document
 	found, err := f.read(&d, d.check)
@@ -65,7 +66,9 @@ func OpenStore(dir string, log *slog.Logger) (*Store, error) {
 		s.id = d.Store
 		s.push = d.Push
 		for i := range d.Findings {
-			s.add(&d.Findings[i])
+			r := &d.Findings[i]
+			r.forgetRun()
+			s.add(r)
 		}
 	}
 	return s, nil
@@ -300,12 +303,8 @@ func (s *Store) note(urgent bool) {
 		return
 	}
 	s.urgent = true
-	for _, c := range []chan struct{}{s.wake, s.changed} {
-		select {
-		case c <- struct{}{}:
-		default:
-		}
-	}
+	s.wake.Send()
+	s.changed.Send()
 }
 
 // add adds a finding. The caller holds mu.

@@ -351,6 +351,10 @@ func TestWholeApp(t *testing.T) {
 	visit(1, "GET /items", 10)
 	visit(1, "GET /a", 1)
 	a.wantState(Open)
+	a.store.save()
+	a.open()
+	visit(1, "GET /b", 10) // of another observer, which counts runs anew
+	a.wantState(Open)
 	visit(2, "GET /b", 10) // the others may still be as they were
 	visit(2, "GET /items", 1)
 	if f := a.wantState(Open); f.CleanHits > 2*CleanHitsForResolution {
