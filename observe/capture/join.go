@@ -248,8 +248,14 @@ func (e *endpoint) countQuery(inRun bool) {
 func prepare(signal Signal) Signal {
 	if signal.Query != nil {
 		q := *signal.Query
-		q.Text = cutText(MaskQuery(q.Text))
-		q.Values = cutText(MaskText(q.Values))
+		text := MaskQuery(q.Text)
+		values := MaskText(q.Values)
+		if text != q.Text || values != q.Values {
+			// Different secrets may look the same now.
+			q.ValuesKnown = false
+		}
+		q.Text = cutText(text)
+		q.Values = cutText(values)
 		if q.Shape == "" {
 			q.Shape, _ = Shape(q.Text)
 		}

@@ -58,6 +58,6 @@ func isOwnMask(value string) bool {
 	case "", "REDACTED", "FILTERED", "MASKED", "HIDDEN", "CHANGE_ME", "CHANGEME":
 		return true
 	}
-	same := strings.Trim(value, "xX") == "" || strings.Trim(value, "*•.") == ""
-	return same
+	const fewest = 3 // x
+	return len(value) >= fewest && strings.Trim(value, "xX") == "" || strings.Trim(value, "*•.") == ""
 }

@@ -12,8 +12,8 @@ func Shape(text string) (shape string, literals bool) {
 	w := shapeWriter{
 		scanner: sqlScanner{text: text},
 		out:     make([]byte, 0, len(text)+16),
-		isJSON:  strings.HasPrefix(text, "{"),
 	}
+	w.scanner.isJSON = strings.HasPrefix(text, "{")
 	for {
 		t := w.scanner.next()
 		if t.kind == sqlEnd {
@@ -30,16 +30,15 @@ type shapeWriter struct {
 	out      []byte
 	last     sqlToken
 	literals bool
-	isJSON   bool // as document databases have it: what follows a colon is a value
+	pairs    int  // of JSON, whose value has come
 	inValues bool // a value was written last
 	comma    bool // a comma behind a value waits for what follows
 }
 
 // add writes a token.
 func (w *shapeWriter) add(t sqlToken) {
-	isLiteral := t.kind == sqlLiteral || w.isJSON && t.kind == sqlQuoted && w.last.is(":")
 	switch {
-	case isLiteral:
+	case t.kind == sqlLiteral, w.isJSONValue(t):
 		w.literals = true
 		w.value()
 	case t.kind == sqlPlaceholder:
@@ -47,6 +46,16 @@ func (w *shapeWriter) add(t sqlToken) {
 	default:
 		w.plain(t)
 	}
+}
+
+// isJSONValue reports whether the token is a string in a query of a document database, which is JSON.
+// The first one names the collection, and stays.
+func (w *shapeWriter) isJSONValue(t sqlToken) bool {
+	if !w.scanner.isJSON || t.kind != sqlQuoted || !w.last.is(":") {
+		return false
+	}
+	w.pairs++
+	return w.pairs > 1
 }
 
 // value writes a literal or placeholder.
@@ -200,6 +209,3 @@ func isBeforeTable(word string) bool {
 	}
 	return false
 }
-
-// MaskQuery returns a query with masks in the place of secrets.
-func MaskQuery(text string) string { return MaskText(text) }
