@@ -189,6 +189,10 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	if !e.keepsTrace {
 		delete(header, tracestateHeader)
 	}
+	if len(r.In.Trailer) > 0 {
+		// Its values come with the end of the body.
+		r.Out.Trailer = r.In.Trailer
+	}
 	if r.Out.Body != nil {
 		e.sent.in = r.Out.Body
 		r.Out.Body = &e.sent
