@@ -97,21 +97,18 @@ type endpoint struct {
 	replay Replay
 }
 
-// endpoint returns the endpoint of the name.
-func (s *Store) endpoint(name string) *endpoint {
-	e := s.endpoints[name]
-	if e != nil {
-		return e
-	}
-	if len(s.endpoints) >= maxEndpoints {
+// endpoints are those that are counted, by name.
+type endpoints map[string]*endpoint
+
+// of returns the endpoint of the name, or the one that stands for those beyond the bound.
+func (e endpoints) of(name string) *endpoint {
+	if e[name] == nil && len(e) >= maxEndpoints {
 		name = OtherEndpoints
-		if e = s.endpoints[name]; e != nil {
-			return e
-		}
 	}
-	e = &endpoint{name: name}
-	s.endpoints[name] = e
-	return e
+	if e[name] == nil {
+		e[name] = &endpoint{name: name}
+	}
+	return e[name]
 }
 
 // count counts a request that has ended.

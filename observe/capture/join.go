@@ -2,24 +2,15 @@ package capture
 
 import (
 	"slices"
-	"strings"
 	"time"
 )
 
 const (
-	maxSpans    = 1000 // of one trace, whose parents are known
-	maxChain    = 64   // from a step up to its request
 	maxUnjoined = 200
 
 	// printedFor is how long after the response what the app prints is taken for the request's.
 	printedFor = 200 * time.Millisecond
 )
-
-// A trace is a chain of requests, and of the app's steps below them.
-type trace struct {
-	records []*record
-	parents map[SpanID]SpanID
-}
 
 // Signal takes what the app told. A signal without id and trace, as what the app prints, goes to the
 // request that is under way if there is just one. Others wait for their request, for two minutes. Texts
@@ -59,7 +50,7 @@ func (s *Store) takeUnnamed(signal Signal, now time.Time) {
 	s.run.learn(signal)
 	rec := s.current(now)
 	if rec == nil {
-		s.keepUnjoined(signal)
+		s.unjoined.add(signal)
 		return
 	}
 	s.join(rec, signal)
@@ -84,13 +75,6 @@ func (s *Store) current(now time.Time) *record {
 	return found
 }
 
-func (s *Store) keepUnjoined(signal Signal) {
-	if len(s.unjoined) >= maxUnjoined {
-		s.unjoined = slices.Delete(s.unjoined, 0, 1)
-	}
-	s.unjoined = append(s.unjoined, signal)
-}
-
 // Unjoined returns signals that belong to no request that is kept, such as what the app prints when it
 // starts, the newest first: at most 200.
 func (s *Store) Unjoined() []Signal {
@@ -101,52 +85,25 @@ func (s *Store) Unjoined() []Signal {
 	return signals
 }
 
-// find returns the request of the signal: by id, by its trace if that has one request, else by the
-// steps above. It notes the steps of a known trace.
+// unjoined are signals without a request, the oldest first.
+type unjoined []Signal
+
+func (u *unjoined) add(signal Signal) {
+	if len(*u) >= maxUnjoined {
+		*u = slices.Delete(*u, 0, 1)
+	}
+	*u = append(*u, signal)
+}
+
+// find returns the request of the signal, or nil.
 func (s *Store) find(signal Signal) *record {
 	if rec := s.records[signal.Request]; rec != nil {
 		return rec
 	}
-	t := s.traces[signal.Trace]
-	if t == nil || signal.Trace == (TraceID{}) {
+	if signal.Trace == (TraceID{}) {
 		return nil
 	}
-	t.learn(signal)
-	if len(t.records) == 1 {
-		return t.records[0]
-	}
-	return t.climb(signal)
-}
-
-// learn notes the step above that of the signal.
-func (t *trace) learn(signal Signal) {
-	if signal.Span == (SpanID{}) || signal.Parent == (SpanID{}) || len(t.parents) >= maxSpans {
-		return
-	}
-	if t.parents == nil {
-		t.parents = map[SpanID]SpanID{}
-	}
-	t.parents[signal.Span] = signal.Parent
-}
-
-// climb goes from step to step up to one that is a request.
-func (t *trace) climb(signal Signal) *record {
-	span := signal.Span
-	if span == (SpanID{}) {
-		span = signal.Parent
-	}
-	for range maxChain {
-		if span == (SpanID{}) {
-			return nil
-		}
-		for _, rec := range t.records {
-			if rec.request.Span == span {
-				return rec
-			}
-		}
-		span = t.parents[span]
-	}
-	return nil
+	return s.traces.find(signal)
 }
 
 // learn notes what the app tells in this run.
@@ -167,7 +124,7 @@ func (r *run) learn(signal Signal) {
 func (s *Store) join(rec *record, signal Signal) {
 	now := time.Now()
 	if rec.ended && now.Sub(rec.endedAt) > lateUntil {
-		s.keepUnjoined(signal)
+		s.unjoined.add(signal)
 		return
 	}
 	rec.run.learn(signal)
@@ -180,7 +137,7 @@ func (s *Store) join(rec *record, signal Signal) {
 	}
 	s.add(rec, signal)
 	if rec.kept {
-		s.plan(rec)
+		s.looks.plan(rec)
 	}
 }
 
@@ -242,52 +199,4 @@ func (e *endpoint) countQuery(inRun bool) {
 	if inRun {
 		e.run.figures.Queries++
 	}
-}
-
-// prepare returns the signal with its texts masked and cut. It changes nothing that the signal points to.
-func prepare(signal Signal) Signal {
-	if signal.Query != nil {
-		q := *signal.Query
-		text := MaskQuery(q.Text)
-		values := MaskText(q.Values)
-		if text != q.Text || values != q.Values {
-			// Different secrets may look the same now.
-			q.ValuesKnown = false
-		}
-		q.Text = cutText(text)
-		q.Values = cutText(values)
-		if q.Shape == "" {
-			q.Shape, _ = Shape(q.Text)
-		}
-		if q.Table == "" {
-			q.Table = Table(q.Text)
-		}
-		signal.Query = &q
-	}
-	if signal.Fetch != nil {
-		f := *signal.Fetch
-		f.URL = cutText(MaskURL(f.URL))
-		signal.Fetch = &f
-	}
-	if signal.Log != nil {
-		l := *signal.Log
-		l.Level = strings.ToLower(l.Level)
-		l.Text = cutText(MaskText(l.Text))
-		signal.Log = &l
-	}
-	if signal.Fault != nil {
-		f := *signal.Fault
-		f.Message = cutText(MaskText(f.Message))
-		f.Stack = cutText(MaskText(f.Stack))
-		signal.Fault = &f
-	}
-	return signal
-}
-
-// cutText returns the text, at most MaxText, and correct UTF-8. It does not keep a longer text alive.
-func cutText(text string) string {
-	if len(text) > MaxText {
-		text = strings.Clone(text[:MaxText])
-	}
-	return strings.ToValidUTF8(text, "\ufffd")
 }

@@ -58,14 +58,7 @@ func (s *Store) meet(rec *record, now time.Time) {
 func (s *Store) insert(rec *record) {
 	s.records[rec.request.ID] = rec
 	s.order = append(s.order, rec)
-	if id := rec.request.Trace; id != (TraceID{}) {
-		t := s.traces[id]
-		if t == nil {
-			t = &trace{}
-			s.traces[id] = t
-		}
-		t.records = append(t.records, rec)
-	}
+	s.traces.insert(rec)
 	s.grow(rec, sizeOf(&rec.request))
 }
 
@@ -90,21 +83,14 @@ func (s *Store) evict(rec *record) {
 	s.bytes -= rec.size
 	delete(s.records, rec.request.ID)
 	delete(s.open, rec)
-	s.unplan(rec)
+	s.looks.unplan(rec)
 	if s.order[0] == rec {
 		s.order[0] = nil
 		s.order = s.order[1:]
 	} else {
 		s.order = slices.DeleteFunc(s.order, func(r *record) bool { return r == rec })
 	}
-	t := s.traces[rec.request.Trace]
-	if t == nil {
-		return
-	}
-	t.records = slices.DeleteFunc(t.records, func(r *record) bool { return r == rec })
-	if len(t.records) == 0 {
-		delete(s.traces, rec.request.Trace)
-	}
+	s.traces.remove(rec)
 }
 
 // sizeOf returns about how much memory a request takes, in bytes.
