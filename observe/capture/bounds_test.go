@@ -3,6 +3,7 @@ package capture
 import (
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -116,4 +117,33 @@ func TestTheStoreIsBounded(t *testing.T) {
 			t.Errorf("the requests take %d bytes, and %d are counted", size, s.bytes)
 		}
 	})
+}
+
+func TestMemoryIsFlat(t *testing.T) {
+	s := start(t, Options{})
+	body := []byte(strings.Repeat(`{"id":1,"name":"ann"},`, 200))
+	heap := func() uint64 {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	before := heap()
+	for n := range 50_000 {
+		r := request(n, fmt.Sprintf("/a%d/b", n%3000))
+		r.Sent.Header = http.Header{"Cookie": {strings.Repeat("c", 500)}}
+		s.Begin(r)
+		r.End = Complete
+		raw := Raw{Request: r}
+		if s.Bodies() {
+			raw.Received.Bytes = append([]byte(nil), body...)
+		}
+		s.End(raw)
+		if n%10 == 0 {
+			s.Signal(Signal{Trace: TraceID{byte(n), byte(n >> 8), 9}, Query: query("SELECT 1")})
+		}
+	}
+	if grown := int64(heap()) - int64(before); grown > 40<<20 {
+		t.Errorf("the store takes %d MiB", grown>>20)
+	}
 }

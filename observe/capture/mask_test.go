@@ -93,7 +93,7 @@ func TestMaskHeader(t *testing.T) {
 		"Accept":        {"*/*"},
 	}
 	got := MaskHeader(header)
-	if !maps.EqualFunc(got, want, func(a, b []string) bool { return slices.Equal(a, b) }) {
+	if !maps.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("got %q", got)
 	}
 	cookies := make([]string, 1000)

@@ -65,7 +65,7 @@ func (w *shapeWriter) value() {
 		w.comma = false
 		return
 	}
-	w.space(sqlPlaceholder, "?")
+	w.space("?")
 	w.out = append(w.out, '?')
 	w.inValues = true
 	w.last = sqlToken{kind: sqlPlaceholder, text: "?"}
@@ -91,7 +91,7 @@ func (w *shapeWriter) plain(t sqlToken) {
 	if t.kind == sqlWord {
 		text = strings.ToLower(text)
 	}
-	w.space(t.kind, text)
+	w.space(text)
 	w.out = append(w.out, text...)
 	w.last = t
 	if t.is(")") {
@@ -123,7 +123,7 @@ func (w *shapeWriter) beforeValue() bool {
 }
 
 // space writes the space before a token, where one belongs.
-func (w *shapeWriter) space(kind sqlKind, text string) {
+func (w *shapeWriter) space(text string) {
 	switch {
 	case w.last.kind == sqlEnd, text == ",", text == ")", text == ".", text == ";", text == "::":
 		return

@@ -108,7 +108,7 @@ func child(b *testing.B, kind, app string) (address string, end func()) {
 		b.Fatal(err)
 	}
 	return strings.TrimSpace(line), func() {
-		in.Close()
+		_ = in.Close()
 		if err := command.Wait(); err != nil {
 			b.Error(err)
 		}

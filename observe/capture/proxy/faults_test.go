@@ -223,7 +223,7 @@ func TestEncodedBodies(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	_, _ = io.WriteString(z, `{"password":"abc"}`)
-	z.Close()
+	_ = z.Close()
 	bodies := map[string]struct {
 		encoding string
 		body     []byte
