@@ -16,7 +16,7 @@ import (
 func build(raw Raw) Request {
 	r := raw.Request
 	r.Endpoint = Endpoint(r.Method, r.URL)
-	r.URL = MaskURL(r.URL)
+	r.URL = cutText(MaskURL(r.URL))
 	r.Sent = message(r.Sent, raw.Sent)
 	r.Received = message(r.Received, raw.Received)
 	r.Evidence = 0

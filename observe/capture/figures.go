@@ -75,8 +75,8 @@ type Replay struct {
 	Header http.Header
 }
 
-// maxReplayHeader bounds what is kept for a Replay, in bytes.
-const maxReplayHeader = 8 << 10
+// maxReplay bounds what is kept for a Replay, in bytes.
+const maxReplay = 8 << 10
 
 // Replay returns the latest GET or HEAD request to the endpoint that got a response.
 func (s *Store) Replay(name string) (r Replay, ok bool) {
@@ -119,7 +119,8 @@ func (e *endpoint) count(raw *Raw, inRun bool) {
 	}
 	r := &raw.Request
 	isSafe := r.Method == http.MethodGet || r.Method == http.MethodHead
-	if isSafe && r.End == Complete && r.Span != (SpanID{}) && headerSize(r.Sent.Header) <= maxReplayHeader {
+	isShort := len(r.URL)+headerSize(r.Sent.Header) <= maxReplay
+	if isSafe && isShort && r.End == Complete && r.Span != (SpanID{}) {
 		e.replay = Replay{
 			Method: r.Method,
 			URL:    r.URL,

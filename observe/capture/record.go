@@ -119,7 +119,7 @@ func (r *record) copy(readsOutput bool) *Request {
 	}
 	request := r.request
 	if !r.kept {
-		request.URL = MaskURL(request.URL)
+		request.URL = cutText(MaskURL(request.URL))
 		request.Endpoint = r.endpoint.name
 		request.Sent = Message{}
 	}

@@ -146,11 +146,13 @@ func (s *Store) Begin(r Request) {
 	if s.Off() {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.records[r.ID] == nil {
-		s.begin(r)
-	}
+	s.safely("noting a request", func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.records[r.ID] == nil {
+			s.begin(r)
+		}
+	})
 }
 
 // begin is Begin while the lock is held.
@@ -179,7 +181,9 @@ func (s *Store) End(raw Raw) {
 		s.Release(raw.held())
 		return
 	}
-	if !s.end(&raw) {
+	isNew := false
+	s.safely("counting a request", func() { isNew = s.end(&raw) })
+	if !isNew {
 		s.Release(raw.held())
 		return
 	}

@@ -45,6 +45,36 @@ func TestAppIsNotUp(t *testing.T) {
 	response.Body.Close()
 }
 
+func TestAppRestarts(t *testing.T) {
+	t.Parallel()
+	app := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") })
+	r := newRig(t, app)
+	for range 5 {
+		r.store.AppStarted()
+		if response, body := r.get("/a"); response.StatusCode != http.StatusOK || body != "here" {
+			t.Errorf("while it is up: %s: %s", response.Status, body)
+		}
+		run := r.look().Run
+		address := r.app.Listener.Addr().String()
+		r.app.CloseClientConnections()
+		r.app.Close()
+		if response, _ := r.get("/a"); response.StatusCode != http.StatusBadGateway {
+			t.Errorf("while it is down: %s", response.Status)
+		}
+		if kept := r.look(); kept.Run != run || kept.End != capture.AppFailed {
+			t.Errorf("kept is %+v", kept)
+		}
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.app = httptest.NewUnstartedServer(app)
+		r.app.Listener.Close()
+		r.app.Listener = listener
+		r.app.Start()
+	}
+}
+
 func TestTargetsAreRefused(t *testing.T) {
 	t.Parallel()
 	p := New(Options{

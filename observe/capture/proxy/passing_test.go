@@ -168,3 +168,45 @@ func TestTheAppsOwnAddressLeadsToTheProxy(t *testing.T) {
 		}
 	}
 }
+
+func TestAddressesPassAsTheyAre(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) { _, _ = io.WriteString(w, in.RequestURI) }))
+	for _, uri := range []string{"/a%2Fb?x=1;y=%zz&z", "//a//b?", "/%C3%A4?q=%C3%A4&token=a%20b", "/a?b=c?d#e"} {
+		conn, err := net.Dial("tcp", r.server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", uri)
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := io.ReadAll(response.Body)
+		conn.Close()
+		if string(got) != uri {
+			t.Errorf("%s came as %s", uri, got)
+		}
+	}
+}
+
+func TestWhatATunnelSaysStays(t *testing.T) {
+	t.Parallel()
+	var got http.Header
+	r := newRig(t, http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {
+		got = in.Header.Clone()
+		w.Header().Set("Location", "http://"+in.Context().Value(http.LocalAddrContextKey).(net.Addr).String()+"/b")
+		w.WriteHeader(http.StatusSeeOther)
+	}))
+	request := r.request(http.MethodGet, "/a", nil)
+	request.Host = "phone.example"
+	request.Header.Set("X-Forwarded-For", "192.0.2.1")
+	request.Header.Set("X-Forwarded-Proto", "https")
+	response, _ := r.do(request)
+	if got.Get("X-Forwarded-For") != "192.0.2.1, 127.0.0.1" || got.Get("X-Forwarded-Proto") != "https" || got.Get("X-Forwarded-Host") != "phone.example" {
+		t.Errorf("the app got %v", got)
+	}
+	if location := response.Header.Get("Location"); location != "https://phone.example/b" {
+		t.Errorf("the client is led to %s", location)
+	}
+}
