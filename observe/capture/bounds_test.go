@@ -68,7 +68,7 @@ func TestTheStoreIsBounded(t *testing.T) {
 		for n := range 2 * maxRequests {
 			pass(s, n, fmt.Sprintf("/p%d", n))
 		}
-		for n := range 2 * maxBytes / MaxBody {
+		for n := range maxBytes/MaxBody + 50 {
 			r := request(5000+n, "/big")
 			s.Begin(r)
 			r.End = Complete

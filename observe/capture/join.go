@@ -144,47 +144,51 @@ func (s *Store) join(rec *record, signal Signal) {
 // add keeps what the signal carries.
 func (s *Store) add(rec *record, signal Signal) {
 	r := &rec.request
-	size := 0
-	if q := signal.Query; q != nil {
+	dropped := r.Dropped
+	if signal.Query != nil {
 		rec.endpoint.countQuery(rec.run == s.run)
-		rec.unsorted = rec.unsorted || outOfOrder(r.Queries, func(last Query) bool { return q.At.Before(last.At) })
-		if appendTo(&r.Queries, *q, &r.Dropped) {
-			size += 200 + len(q.Text) + len(q.Shape) + len(q.Values)
-		}
+		addTo(rec, &r.Queries, *signal.Query)
 	}
-	if f := signal.Fetch; f != nil {
-		rec.unsorted = rec.unsorted || outOfOrder(r.Fetches, func(last Fetch) bool { return f.At.Before(last.At) })
-		if appendTo(&r.Fetches, *f, &r.Dropped) {
-			size += 100 + len(f.URL)
-		}
+	if signal.Fetch != nil {
+		addTo(rec, &r.Fetches, *signal.Fetch)
 	}
-	if l := signal.Log; l != nil {
-		rec.unsorted = rec.unsorted || outOfOrder(r.Logs, func(last Log) bool { return l.At.Before(last.At) })
-		if appendTo(&r.Logs, *l, &r.Dropped) {
-			size += 80 + len(l.Text)
-		}
+	if signal.Log != nil {
+		addTo(rec, &r.Logs, *signal.Log)
 	}
-	if f := signal.Fault; f != nil {
-		rec.unsorted = rec.unsorted || outOfOrder(r.Faults, func(last Fault) bool { return f.At.Before(last.At) })
-		if appendTo(&r.Faults, *f, &r.Dropped) {
-			size += 80 + len(f.Name) + len(f.Message) + len(f.Stack)
-		}
+	if signal.Fault != nil {
+		addTo(rec, &r.Faults, *signal.Fault)
 	}
-	s.grow(rec, int64(size))
+	if r.Dropped == dropped {
+		s.grow(rec, int64(signal.size()))
+	}
 }
 
-func outOfOrder[T any](all []T, isBefore func(last T) bool) bool {
-	return len(all) > 0 && isBefore(all[len(all)-1])
-}
+// A timed is what a signal carries.
+type timed interface{ at() time.Time }
 
-// appendTo adds the item, or counts it as dropped.
-func appendTo[T any](all *[]T, item T, dropped *int) bool {
-	if len(*all) >= maxSignals {
-		*dropped++
-		return false
+func (q Query) at() time.Time { return q.At }
+func (f Fetch) at() time.Time { return f.At }
+func (l Log) at() time.Time   { return l.At }
+func (f Fault) at() time.Time { return f.At }
+
+// addTo adds the item to the others of the record, or counts it as dropped.
+func addTo[T timed](rec *record, all *[]T, item T) {
+	n := len(*all)
+	if n >= maxSignals {
+		rec.request.Dropped++
+		return
+	}
+	if n > 0 && item.at().Before((*all)[n-1].at()) {
+		rec.unsorted = true
 	}
 	*all = append(*all, item)
-	return true
+}
+
+// sorted returns a copy in the order of time.
+func sorted[T timed](all []T) []T {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b T) int { return a.at().Compare(b.at()) })
+	return all
 }
 
 func (e *endpoint) countTraced(inRun bool) {

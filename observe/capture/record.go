@@ -138,14 +138,10 @@ func (r *record) copy(readsOutput bool) *Request {
 // sort puts signals in the order of time. Copies that were returned before keep theirs.
 func (r *record) sort() {
 	r.unsorted = false
-	r.request.Queries = slices.Clone(r.request.Queries)
-	r.request.Fetches = slices.Clone(r.request.Fetches)
-	r.request.Logs = slices.Clone(r.request.Logs)
-	r.request.Faults = slices.Clone(r.request.Faults)
-	slices.SortStableFunc(r.request.Queries, func(a, b Query) int { return a.At.Compare(b.At) })
-	slices.SortStableFunc(r.request.Fetches, func(a, b Fetch) int { return a.At.Compare(b.At) })
-	slices.SortStableFunc(r.request.Logs, func(a, b Log) int { return a.At.Compare(b.At) })
-	slices.SortStableFunc(r.request.Faults, func(a, b Fault) int { return a.At.Compare(b.At) })
+	r.request.Queries = sorted(r.request.Queries)
+	r.request.Fetches = sorted(r.request.Fetches)
+	r.request.Logs = sorted(r.request.Logs)
+	r.request.Faults = sorted(r.request.Faults)
 }
 
 // Request returns the request of the id, if it is still kept.
