@@ -7,7 +7,6 @@ import (
 	"compress/zlib"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -17,7 +16,7 @@ import (
 func build(raw Raw) Request {
 	r := raw.Request
 	r.Endpoint = Endpoint(r.Method, r.URL)
-	r.URL = MaskURL(r.URL)
+	r.URL = cutText(MaskURL(r.URL))
 	r.Sent = message(r.Sent, raw.Sent)
 	r.Received = message(r.Received, raw.Received)
 	r.Evidence = 0
@@ -48,6 +47,9 @@ func message(m Message, raw RawBody) Message {
 	// What is masked may be longer.
 	m.Cut = cut || len(masked) > MaxBody
 	m.Body = masked[:min(len(masked), MaxBody)]
+	if cap(m.Body) > len(m.Body)+len(m.Body)/8 {
+		m.Body = append(make([]byte, 0, len(m.Body)), m.Body...)
+	}
 	return m
 }
 
@@ -108,10 +110,7 @@ func Media(header http.Header) string {
 	if value == "" {
 		return ""
 	}
-	media, _, err := mime.ParseMediaType(value)
-	if err != nil {
-		media, _, _ = strings.Cut(value, ";")
-	}
+	media, _, _ := strings.Cut(value, ";")
 	return strings.ToLower(strings.TrimSpace(media))
 }
 

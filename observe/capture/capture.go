@@ -34,7 +34,7 @@ type Request struct {
 	Run      int    // counts the starts of the app: 1 is the first
 	Client   string // the same for requests of one browser or program
 	Method   string
-	URL      string // path and query
+	URL      string // path and query, masked, at most MaxText
 	Endpoint string // see Endpoint
 	HTTPS    bool   // the app itself serves HTTPS
 

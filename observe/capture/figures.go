@@ -75,8 +75,8 @@ type Replay struct {
 	Header http.Header
 }
 
-// maxReplayHeader bounds what is kept for a Replay, in bytes.
-const maxReplayHeader = 8 << 10
+// maxReplay bounds what is kept for a Replay, in bytes.
+const maxReplay = 8 << 10
 
 // Replay returns the latest GET or HEAD request to the endpoint that got a response.
 func (s *Store) Replay(name string) (r Replay, ok bool) {
@@ -97,21 +97,18 @@ type endpoint struct {
 	replay Replay
 }
 
-// endpoint returns the endpoint of the name.
-func (s *Store) endpoint(name string) *endpoint {
-	e := s.endpoints[name]
-	if e != nil {
-		return e
-	}
-	if len(s.endpoints) >= maxEndpoints {
+// endpoints are those that are counted, by name.
+type endpoints map[string]*endpoint
+
+// of returns the endpoint of the name, or the one that stands for those beyond the bound.
+func (e endpoints) of(name string) *endpoint {
+	if e[name] == nil && len(e) >= maxEndpoints {
 		name = OtherEndpoints
-		if e = s.endpoints[name]; e != nil {
-			return e
-		}
 	}
-	e = &endpoint{name: name}
-	s.endpoints[name] = e
-	return e
+	if e[name] == nil {
+		e[name] = &endpoint{name: name}
+	}
+	return e[name]
 }
 
 // count counts a request that has ended.
@@ -122,7 +119,8 @@ func (e *endpoint) count(raw *Raw, inRun bool) {
 	}
 	r := &raw.Request
 	isSafe := r.Method == http.MethodGet || r.Method == http.MethodHead
-	if isSafe && r.End == Complete && r.Span != (SpanID{}) && headerSize(r.Sent.Header) <= maxReplayHeader {
+	isShort := len(r.URL)+headerSize(r.Sent.Header) <= maxReplay
+	if isSafe && isShort && r.End == Complete && r.Span != (SpanID{}) {
 		e.replay = Replay{
 			Method: r.Method,
 			URL:    r.URL,

@@ -2,24 +2,15 @@ package capture
 
 import (
 	"slices"
-	"strings"
 	"time"
 )
 
 const (
-	maxSpans    = 1000 // of one trace, whose parents are known
-	maxChain    = 64   // from a step up to its request
 	maxUnjoined = 200
 
 	// printedFor is how long after the response what the app prints is taken for the request's.
 	printedFor = 200 * time.Millisecond
 )
-
-// A trace is a chain of requests, and of the app's steps below them.
-type trace struct {
-	records []*record
-	parents map[SpanID]SpanID
-}
 
 // Signal takes what the app told. A signal without id and trace, as what the app prints, goes to the
 // request that is under way if there is just one. Others wait for their request, for two minutes. Texts
@@ -59,7 +50,7 @@ func (s *Store) takeUnnamed(signal Signal, now time.Time) {
 	s.run.learn(signal)
 	rec := s.current(now)
 	if rec == nil {
-		s.keepUnjoined(signal)
+		s.unjoined.add(signal)
 		return
 	}
 	s.join(rec, signal)
@@ -84,13 +75,6 @@ func (s *Store) current(now time.Time) *record {
 	return found
 }
 
-func (s *Store) keepUnjoined(signal Signal) {
-	if len(s.unjoined) >= maxUnjoined {
-		s.unjoined = slices.Delete(s.unjoined, 0, 1)
-	}
-	s.unjoined = append(s.unjoined, signal)
-}
-
 // Unjoined returns signals that belong to no request that is kept, such as what the app prints when it
 // starts, the newest first: at most 200.
 func (s *Store) Unjoined() []Signal {
@@ -101,52 +85,25 @@ func (s *Store) Unjoined() []Signal {
 	return signals
 }
 
-// find returns the request of the signal: by id, by its trace if that has one request, else by the
-// steps above. It notes the steps of a known trace.
+// unjoined are signals without a request, the oldest first.
+type unjoined []Signal
+
+func (u *unjoined) add(signal Signal) {
+	if len(*u) >= maxUnjoined {
+		*u = slices.Delete(*u, 0, 1)
+	}
+	*u = append(*u, signal)
+}
+
+// find returns the request of the signal, or nil.
 func (s *Store) find(signal Signal) *record {
 	if rec := s.records[signal.Request]; rec != nil {
 		return rec
 	}
-	t := s.traces[signal.Trace]
-	if t == nil || signal.Trace == (TraceID{}) {
+	if signal.Trace == (TraceID{}) {
 		return nil
 	}
-	t.learn(signal)
-	if len(t.records) == 1 {
-		return t.records[0]
-	}
-	return t.climb(signal)
-}
-
-// learn notes the step above that of the signal.
-func (t *trace) learn(signal Signal) {
-	if signal.Span == (SpanID{}) || signal.Parent == (SpanID{}) || len(t.parents) >= maxSpans {
-		return
-	}
-	if t.parents == nil {
-		t.parents = map[SpanID]SpanID{}
-	}
-	t.parents[signal.Span] = signal.Parent
-}
-
-// climb goes from step to step up to one that is a request.
-func (t *trace) climb(signal Signal) *record {
-	span := signal.Span
-	if span == (SpanID{}) {
-		span = signal.Parent
-	}
-	for range maxChain {
-		if span == (SpanID{}) {
-			return nil
-		}
-		for _, rec := range t.records {
-			if rec.request.Span == span {
-				return rec
-			}
-		}
-		span = t.parents[span]
-	}
-	return nil
+	return s.traces.find(signal)
 }
 
 // learn notes what the app tells in this run.
@@ -167,7 +124,7 @@ func (r *run) learn(signal Signal) {
 func (s *Store) join(rec *record, signal Signal) {
 	now := time.Now()
 	if rec.ended && now.Sub(rec.endedAt) > lateUntil {
-		s.keepUnjoined(signal)
+		s.unjoined.add(signal)
 		return
 	}
 	rec.run.learn(signal)
@@ -180,54 +137,58 @@ func (s *Store) join(rec *record, signal Signal) {
 	}
 	s.add(rec, signal)
 	if rec.kept {
-		s.plan(rec)
+		s.looks.plan(rec)
 	}
 }
 
 // add keeps what the signal carries.
 func (s *Store) add(rec *record, signal Signal) {
 	r := &rec.request
-	size := 0
-	if q := signal.Query; q != nil {
+	dropped := r.Dropped
+	if signal.Query != nil {
 		rec.endpoint.countQuery(rec.run == s.run)
-		rec.unsorted = rec.unsorted || outOfOrder(r.Queries, func(last Query) bool { return q.At.Before(last.At) })
-		if appendTo(&r.Queries, *q, &r.Dropped) {
-			size += 200 + len(q.Text) + len(q.Shape) + len(q.Values)
-		}
+		addTo(rec, &r.Queries, *signal.Query)
 	}
-	if f := signal.Fetch; f != nil {
-		rec.unsorted = rec.unsorted || outOfOrder(r.Fetches, func(last Fetch) bool { return f.At.Before(last.At) })
-		if appendTo(&r.Fetches, *f, &r.Dropped) {
-			size += 100 + len(f.URL)
-		}
+	if signal.Fetch != nil {
+		addTo(rec, &r.Fetches, *signal.Fetch)
 	}
-	if l := signal.Log; l != nil {
-		rec.unsorted = rec.unsorted || outOfOrder(r.Logs, func(last Log) bool { return l.At.Before(last.At) })
-		if appendTo(&r.Logs, *l, &r.Dropped) {
-			size += 80 + len(l.Text)
-		}
+	if signal.Log != nil {
+		addTo(rec, &r.Logs, *signal.Log)
 	}
-	if f := signal.Fault; f != nil {
-		rec.unsorted = rec.unsorted || outOfOrder(r.Faults, func(last Fault) bool { return f.At.Before(last.At) })
-		if appendTo(&r.Faults, *f, &r.Dropped) {
-			size += 80 + len(f.Name) + len(f.Message) + len(f.Stack)
-		}
+	if signal.Fault != nil {
+		addTo(rec, &r.Faults, *signal.Fault)
 	}
-	s.grow(rec, int64(size))
+	if r.Dropped == dropped {
+		s.grow(rec, int64(signal.size()))
+	}
 }
 
-func outOfOrder[T any](all []T, isBefore func(last T) bool) bool {
-	return len(all) > 0 && isBefore(all[len(all)-1])
-}
+// A timed is what a signal carries.
+type timed interface{ at() time.Time }
 
-// appendTo adds the item, or counts it as dropped.
-func appendTo[T any](all *[]T, item T, dropped *int) bool {
-	if len(*all) >= maxSignals {
-		*dropped++
-		return false
+func (q Query) at() time.Time { return q.At }
+func (f Fetch) at() time.Time { return f.At }
+func (l Log) at() time.Time   { return l.At }
+func (f Fault) at() time.Time { return f.At }
+
+// addTo adds the item to the others of the record, or counts it as dropped.
+func addTo[T timed](rec *record, all *[]T, item T) {
+	n := len(*all)
+	if n >= maxSignals {
+		rec.request.Dropped++
+		return
+	}
+	if n > 0 && item.at().Before((*all)[n-1].at()) {
+		rec.unsorted = true
 	}
 	*all = append(*all, item)
-	return true
+}
+
+// sorted returns a copy in the order of time.
+func sorted[T timed](all []T) []T {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b T) int { return a.at().Compare(b.at()) })
+	return all
 }
 
 func (e *endpoint) countTraced(inRun bool) {
@@ -242,46 +203,4 @@ func (e *endpoint) countQuery(inRun bool) {
 	if inRun {
 		e.run.figures.Queries++
 	}
-}
-
-// prepare returns the signal with its texts masked and cut. It changes nothing that the signal points to.
-func prepare(signal Signal) Signal {
-	if signal.Query != nil {
-		q := *signal.Query
-		q.Text = cutText(MaskQuery(q.Text))
-		q.Values = cutText(MaskText(q.Values))
-		if q.Shape == "" {
-			q.Shape, _ = Shape(q.Text)
-		}
-		if q.Table == "" {
-			q.Table = Table(q.Text)
-		}
-		signal.Query = &q
-	}
-	if signal.Fetch != nil {
-		f := *signal.Fetch
-		f.URL = cutText(MaskURL(f.URL))
-		signal.Fetch = &f
-	}
-	if signal.Log != nil {
-		l := *signal.Log
-		l.Level = strings.ToLower(l.Level)
-		l.Text = cutText(MaskText(l.Text))
-		signal.Log = &l
-	}
-	if signal.Fault != nil {
-		f := *signal.Fault
-		f.Message = cutText(MaskText(f.Message))
-		f.Stack = cutText(MaskText(f.Stack))
-		signal.Fault = &f
-	}
-	return signal
-}
-
-// cutText returns the text, at most MaxText, and correct UTF-8. It does not keep a longer text alive.
-func cutText(text string) string {
-	if len(text) > MaxText {
-		text = strings.Clone(text[:MaxText])
-	}
-	return strings.ToValidUTF8(text, "\ufffd")
 }

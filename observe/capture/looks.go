@@ -35,7 +35,7 @@ func (s *Store) Next(ctx context.Context) (Look, error) {
 		case <-ctx.Done():
 			timer.Stop()
 			return Look{}, ctx.Err()
-		case <-s.wake:
+		case <-s.looks.wake:
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -46,83 +46,118 @@ func (s *Store) Next(ctx context.Context) (Look, error) {
 func (s *Store) look(now time.Time) (look Look, wait time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.advance(now)
-	for len(s.ready) > 0 {
-		rec := s.ready[0]
-		s.ready[0] = nil
-		s.ready = s.ready[1:]
-		rec.isReady = false
-		if rec.evicted {
-			continue
-		}
-		look = Look{
-			Request: rec.copy(s.readsOutput),
-			Settled: rec.settledNow,
-		}
-		rec.settledNow = false
-		return look, 0, true
+	rec, wait := s.looks.next(now)
+	if rec == nil {
+		return Look{}, wait, false
 	}
-	wait = time.Hour
-	if len(s.schedule) > 0 {
-		wait = s.schedule[0].due.Sub(now)
+	look = Look{
+		Request: rec.copy(s.readsOutput),
+		Settled: rec.settledNow,
 	}
-	return Look{}, wait, false
+	rec.settledNow = false
+	return look, 0, true
 }
 
-// push puts a record among those that Next returns.
-func (s *Store) push(rec *record) {
+// looks are the records that are to be looked at, now and later.
+type looks struct {
+	wake     chan struct{} // holds a value if there may be something new
+	ready    []*record
+	schedule schedule
+}
+
+func newLooks() looks { return looks{wake: make(chan struct{}, 1)} }
+
+// clear forgets all records.
+func (l *looks) clear() {
+	l.ready = nil
+	l.schedule = nil
+}
+
+// next returns the next record to look at, or how long none will be due.
+func (l *looks) next(now time.Time) (rec *record, wait time.Duration) {
+	l.advance(now)
+	for len(l.ready) > 0 {
+		rec = l.ready[0]
+		l.ready[0] = nil
+		l.ready = l.ready[1:]
+		rec.isReady = false
+		if !rec.evicted {
+			return rec, 0
+		}
+	}
+	if len(l.schedule) > 0 {
+		return nil, l.schedule[0].due.Sub(now)
+	}
+	return nil, time.Hour
+}
+
+// push puts a record among those that are ready.
+func (l *looks) push(rec *record) {
 	if rec.isReady {
 		return
 	}
 	rec.isReady = true
-	if len(s.ready) >= maxPending {
-		s.ready = slices.DeleteFunc(s.ready, func(r *record) bool { return r.evicted })
+	if len(l.ready) >= maxPending {
+		l.ready = slices.DeleteFunc(l.ready, func(r *record) bool { return r.evicted })
 	}
-	s.ready = append(s.ready, rec)
-	s.notify()
+	l.ready = append(l.ready, rec)
+	l.notify()
 }
 
-// notify wakes Next.
-func (s *Store) notify() {
+// notify wakes who waits for a look.
+func (l *looks) notify() {
 	select {
-	case s.wake <- struct{}{}:
+	case l.wake <- struct{}{}:
 	default:
 	}
 }
 
-// firstLook lets Next return a request that was just kept, and plans when it is settled.
-func (s *Store) firstLook(rec *record) {
+// first makes a record ready that was just kept, and plans when it is settled.
+func (l *looks) first(rec *record) {
 	if !rec.run.told && !rec.traced {
 		rec.settled = true
 		rec.settledNow = true
 	} else {
-		s.plan(rec)
+		l.plan(rec)
 	}
-	s.push(rec)
+	l.push(rec)
 }
 
 // plan puts a record in the schedule, or moves it there.
-func (s *Store) plan(rec *record) {
+func (l *looks) plan(rec *record) {
 	if rec.evicted {
 		return
 	}
 	rec.due = rec.dueAt()
 	if rec.planned {
-		heap.Fix(&s.schedule, rec.place)
+		heap.Fix(&l.schedule, rec.place)
 	} else {
 		rec.planned = true
-		heap.Push(&s.schedule, rec)
+		heap.Push(&l.schedule, rec)
 	}
 	if rec.place == 0 {
-		s.notify()
+		l.notify()
 	}
 }
 
 // unplan takes a record out of the schedule.
-func (s *Store) unplan(rec *record) {
+func (l *looks) unplan(rec *record) {
 	if rec.planned {
-		heap.Remove(&s.schedule, rec.place)
+		heap.Remove(&l.schedule, rec.place)
 		rec.planned = false
+	}
+}
+
+// advance makes ready what is due.
+func (l *looks) advance(now time.Time) {
+	for len(l.schedule) > 0 && !l.schedule[0].due.After(now) {
+		rec := l.schedule[0]
+		l.unplan(rec)
+		if !rec.settled {
+			rec.settled = true
+			rec.settledNow = true
+		}
+		l.push(rec)
 	}
 }
 
@@ -138,19 +173,6 @@ func (r *record) dueAt() time.Time {
 		return latest
 	}
 	return quiet
-}
-
-// advance moves what is due from the schedule to what Next returns.
-func (s *Store) advance(now time.Time) {
-	for len(s.schedule) > 0 && !s.schedule[0].due.After(now) {
-		rec := s.schedule[0]
-		s.unplan(rec)
-		if !rec.settled {
-			rec.settled = true
-			rec.settledNow = true
-		}
-		s.push(rec)
-	}
 }
 
 // A schedule is a heap of records, the one that is due first at its beginning.

@@ -28,16 +28,16 @@ func looksLikeJSON(body []byte) bool {
 
 // MaskJSON returns JSON with masks in the place of the values of secret keys, and of what MaskText
 // masks in other strings. Valid JSON stays valid. The JSON may be cut anywhere, nested to any depth, and
-// one value after another. What is no JSON stays as it is.
+// one value after another. What is no JSON stays as it is, and so does a body without secrets, which is returned itself.
 func MaskJSON(body []byte) []byte {
-	m := jsonMasker{
-		in:  body,
-		out: make([]byte, 0, len(body)+64),
-	}
+	m := jsonMasker{in: body}
 	for m.at < len(m.in) {
 		m.token()
 	}
-	return m.out
+	if m.written == 0 {
+		return body
+	}
+	return append(m.out, m.in[m.written:]...)
 }
 
 // A frame is an object or array that a jsonMasker is in.
@@ -49,12 +49,23 @@ const (
 )
 
 type jsonMasker struct {
-	in     []byte
-	at     int
-	out    []byte
-	frames []frame
-	isKey  bool // the next string is a key
-	secret bool // the next value is that of a secret key
+	in      []byte
+	at      int
+	out     []byte
+	written int // of in
+	frames  []frame
+	isKey   bool // the next string is a key
+	secret  bool // the next value is that of a secret key
+}
+
+// replace writes text in the place of what is between begin and end.
+func (m *jsonMasker) replace(begin, end int, text string) {
+	if m.out == nil {
+		m.out = make([]byte, 0, len(m.in)+64)
+	}
+	m.out = append(m.out, m.in[m.written:begin]...)
+	m.out = append(m.out, text...)
+	m.written = end
 }
 
 func (m *jsonMasker) top() frame {
@@ -66,7 +77,7 @@ func (m *jsonMasker) top() frame {
 
 func (m *jsonMasker) isSecret() bool { return m.secret || m.top()&frameSecret != 0 }
 
-// token copies or masks the next token.
+// token masks the next token, or leaves it.
 func (m *jsonMasker) token() {
 	c := m.in[m.at]
 	switch {
@@ -92,7 +103,6 @@ func (m *jsonMasker) token() {
 	case c == ':':
 		m.isKey = false
 	}
-	m.out = append(m.out, c)
 	m.at++
 }
 
@@ -105,26 +115,42 @@ func (m *jsonMasker) push(f frame) {
 	m.secret = false
 }
 
-// str copies or masks the string that begins here.
+// str masks the string that begins here, or leaves it.
 func (m *jsonMasker) str() {
-	inner, closed := m.untilQuote()
-	m.out = append(m.out, '"')
+	begin := m.at + 1
+	inner := m.untilQuote()
+	var masked string
 	switch {
 	case m.isKey:
-		m.secret = isSecretName(plainString(inner))
-		m.out = append(m.out, inner...)
+		m.secret = isSecretKey(inner)
+		return
 	case m.isSecret():
-		m.out = append(m.out, maskValue(string(inner))...)
+		masked = maskValue(string(inner))
+	case !mayHaveSecret(inner):
+		return
 	default:
-		m.out = append(m.out, maskInString(inner)...)
+		masked = maskInString(inner)
 	}
-	if closed {
-		m.out = append(m.out, '"')
+	if masked != string(inner) {
+		m.replace(begin, begin+len(inner), masked)
 	}
 }
 
-// untilQuote moves behind the string that begins here, and returns what is between its quotes.
-func (m *jsonMasker) untilQuote() (inner []byte, closed bool) {
+// isSecretKey reports whether the inner of a JSON string is the name of a secret.
+func isSecretKey(inner []byte) bool {
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return isSecretName(inner)
+	}
+	return isSecretName(plainString(inner))
+}
+
+// mayHaveSecret rules out most texts in which MaskText finds nothing.
+func mayHaveSecret(text []byte) bool {
+	return bytes.IndexByte(text, ':') >= 0 || bytes.IndexByte(text, '=') >= 0
+}
+
+// untilQuote moves behind the string that begins here, and returns what is between its quotes, or behind the first one.
+func (m *jsonMasker) untilQuote() (inner []byte) {
 	begin := m.at + 1
 	for m.at = begin; m.at < len(m.in); m.at++ {
 		switch m.in[m.at] {
@@ -133,11 +159,11 @@ func (m *jsonMasker) untilQuote() (inner []byte, closed bool) {
 		case '"':
 			inner = m.in[begin:m.at]
 			m.at++
-			return inner, true
+			return inner
 		}
 	}
 	m.at = len(m.in)
-	return m.in[begin:], false
+	return m.in[begin:]
 }
 
 func (m *jsonMasker) number() {
@@ -145,14 +171,9 @@ func (m *jsonMasker) number() {
 	for m.at < len(m.in) && strings.IndexByte("+-.0123456789eE", m.in[m.at]) >= 0 {
 		m.at++
 	}
-	number := m.in[begin:m.at]
-	if !m.isSecret() {
-		m.out = append(m.out, number...)
-		return
+	if m.isSecret() {
+		m.replace(begin, m.at, `"`+Mask(m.at-begin)+`"`)
 	}
-	m.out = append(m.out, '"')
-	m.out = append(m.out, Mask(len(number))...)
-	m.out = append(m.out, '"')
 }
 
 // plainString returns what the inner of a JSON string means, or the inner itself if it is not correct.
@@ -169,18 +190,15 @@ func plainString(inner []byte) string {
 }
 
 // maskInString returns the inner of a JSON string with masks in the place of secrets.
-func maskInString(inner []byte) []byte {
-	if bytes.IndexByte(inner, ':') < 0 && bytes.IndexByte(inner, '=') < 0 {
-		return inner
-	}
+func maskInString(inner []byte) string {
 	plain := plainString(inner)
 	masked := MaskText(plain)
 	if masked == plain {
-		return inner
+		return string(inner)
 	}
 	quoted, err := json.Marshal(masked)
 	if err != nil {
-		return inner
+		return string(inner)
 	}
-	return quoted[1 : len(quoted)-1]
+	return string(quoted[1 : len(quoted)-1])
 }

@@ -69,16 +69,19 @@ func valueAfter(text string, at int) (begin, end int) {
 	if begin < len(text) && (text[begin] == '=' || text[begin] == '>') {
 		begin++
 	}
-	quote := byte(0)
+	quote := ""
 	for begin < len(text) && begin-at < maxBetween && isBetween(text[begin]) {
 		c := text[begin]
 		begin++
 		if c == '"' || c == '\'' || c == '`' {
-			quote = c
+			quote = text[begin-1 : begin]
+			if text[begin-2] == '\\' {
+				quote = text[begin-2 : begin]
+			}
 			break
 		}
 	}
-	if quote == 0 {
+	if quote == "" {
 		for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "basic "} {
 			if strings.HasPrefix(text[begin:], scheme) {
 				begin += len(scheme)
@@ -88,25 +91,34 @@ func valueAfter(text string, at int) (begin, end int) {
 	return begin, begin + valueLength(text[begin:], quote)
 }
 
-// valueLength returns the length of the value that the text begins with.
-func valueLength(text string, quote byte) int {
+// valueLength returns the length of the value that the text begins with. The quote is what ends it, perhaps
+// with a backslash before it, or empty.
+func valueLength(text, quote string) int {
 	if strings.HasPrefix(text, maskBegin) {
 		if end := strings.Index(text, maskEnd); end >= 0 {
 			return end + len(maskEnd)
 		}
 	}
+	if quote != "" {
+		return quotedLength(text, quote)
+	}
 	for i := range len(text) {
 		c := text[i]
+		if strings.IndexByte(" \t\r\n,;&\"'`)}]<>", c) >= 0 && !isOwnMaskByte(text, i) {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// quotedLength returns the length of a value up to the quote that ends it, or to the end of the line.
+func quotedLength(text, quote string) int {
+	for i := 0; i < len(text); i++ {
 		switch {
-		case quote != 0 && c == quote:
-			if i > 0 && text[i-1] == '\\' {
-				return i - 1
-			}
+		case strings.HasPrefix(text[i:], quote), text[i] == '\n', text[i] == '\r':
 			return i
-		case c == '\n', c == '\r':
-			return i
-		case quote == 0 && strings.IndexByte(" \t,;&\"'`)}]<>", c) >= 0 && !isOwnMaskByte(text, i):
-			return i
+		case text[i] == '\\':
+			i++
 		}
 	}
 	return len(text)

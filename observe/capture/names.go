@@ -4,9 +4,14 @@ import "strings"
 
 // isSecretName reports whether a value of this name is a secret: a key of JSON, a parameter, a header
 // or a variable, however its words are joined. Names that end with such a name count too, as db_password does.
-func isSecretName(name string) bool {
+func isSecretName[T string | []byte](name T) bool {
 	const longest = 128
 	if len(name) < len("pwd") || len(name) > longest {
+		return false
+	}
+	switch name[len(name)-1] | ('a' - 'A') {
+	case 'd', 't', 'n', 'y', 'e':
+	default:
 		return false
 	}
 	var joined [longest]byte
@@ -29,7 +34,6 @@ func endsSecret(name []byte) bool {
 	if len(name) == 0 {
 		return false
 	}
-	// The last letter rules out most names.
 	switch name[len(name)-1] {
 	case 'd':
 		return ends(name, "password") || ends(name, "passwd") || ends(name, "pwd") || ends(name, "sessionid") || string(name) == "connectsid"
@@ -58,6 +62,6 @@ func isOwnMask(value string) bool {
 	case "", "REDACTED", "FILTERED", "MASKED", "HIDDEN", "CHANGE_ME", "CHANGEME":
 		return true
 	}
-	same := strings.Trim(value, "xX") == "" || strings.Trim(value, "*•.") == ""
-	return same
+	const fewest = 3 // x
+	return len(value) >= fewest && strings.Trim(value, "xX") == "" || strings.Trim(value, "*•.") == ""
 }

@@ -58,14 +58,7 @@ func (s *Store) meet(rec *record, now time.Time) {
 func (s *Store) insert(rec *record) {
 	s.records[rec.request.ID] = rec
 	s.order = append(s.order, rec)
-	if id := rec.request.Trace; id != (TraceID{}) {
-		t := s.traces[id]
-		if t == nil {
-			t = &trace{}
-			s.traces[id] = t
-		}
-		t.records = append(t.records, rec)
-	}
+	s.traces.insert(rec)
 	s.grow(rec, sizeOf(&rec.request))
 }
 
@@ -90,21 +83,14 @@ func (s *Store) evict(rec *record) {
 	s.bytes -= rec.size
 	delete(s.records, rec.request.ID)
 	delete(s.open, rec)
-	s.unplan(rec)
+	s.looks.unplan(rec)
 	if s.order[0] == rec {
 		s.order[0] = nil
 		s.order = s.order[1:]
 	} else {
 		s.order = slices.DeleteFunc(s.order, func(r *record) bool { return r == rec })
 	}
-	t := s.traces[rec.request.Trace]
-	if t == nil {
-		return
-	}
-	t.records = slices.DeleteFunc(t.records, func(r *record) bool { return r == rec })
-	if len(t.records) == 0 {
-		delete(s.traces, rec.request.Trace)
-	}
+	s.traces.remove(rec)
 }
 
 // sizeOf returns about how much memory a request takes, in bytes.
@@ -133,7 +119,7 @@ func (r *record) copy(readsOutput bool) *Request {
 	}
 	request := r.request
 	if !r.kept {
-		request.URL = MaskURL(request.URL)
+		request.URL = cutText(MaskURL(request.URL))
 		request.Endpoint = r.endpoint.name
 		request.Sent = Message{}
 	}
@@ -152,14 +138,10 @@ func (r *record) copy(readsOutput bool) *Request {
 // sort puts signals in the order of time. Copies that were returned before keep theirs.
 func (r *record) sort() {
 	r.unsorted = false
-	r.request.Queries = slices.Clone(r.request.Queries)
-	r.request.Fetches = slices.Clone(r.request.Fetches)
-	r.request.Logs = slices.Clone(r.request.Logs)
-	r.request.Faults = slices.Clone(r.request.Faults)
-	slices.SortStableFunc(r.request.Queries, func(a, b Query) int { return a.At.Compare(b.At) })
-	slices.SortStableFunc(r.request.Fetches, func(a, b Fetch) int { return a.At.Compare(b.At) })
-	slices.SortStableFunc(r.request.Logs, func(a, b Log) int { return a.At.Compare(b.At) })
-	slices.SortStableFunc(r.request.Faults, func(a, b Fault) int { return a.At.Compare(b.At) })
+	r.request.Queries = sorted(r.request.Queries)
+	r.request.Fetches = sorted(r.request.Fetches)
+	r.request.Logs = sorted(r.request.Logs)
+	r.request.Faults = sorted(r.request.Faults)
 }
 
 // Request returns the request of the id, if it is still kept.

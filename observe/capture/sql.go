@@ -12,8 +12,8 @@ func Shape(text string) (shape string, literals bool) {
 	w := shapeWriter{
 		scanner: sqlScanner{text: text},
 		out:     make([]byte, 0, len(text)+16),
-		isJSON:  strings.HasPrefix(text, "{"),
 	}
+	w.scanner.isJSON = strings.HasPrefix(text, "{")
 	for {
 		t := w.scanner.next()
 		if t.kind == sqlEnd {
@@ -30,16 +30,15 @@ type shapeWriter struct {
 	out      []byte
 	last     sqlToken
 	literals bool
-	isJSON   bool // as document databases have it: what follows a colon is a value
+	pairs    int  // of JSON, whose value has come
 	inValues bool // a value was written last
 	comma    bool // a comma behind a value waits for what follows
 }
 
 // add writes a token.
 func (w *shapeWriter) add(t sqlToken) {
-	isLiteral := t.kind == sqlLiteral || w.isJSON && t.kind == sqlQuoted && w.last.is(":")
 	switch {
-	case isLiteral:
+	case t.kind == sqlLiteral, w.isJSONValue(t):
 		w.literals = true
 		w.value()
 	case t.kind == sqlPlaceholder:
@@ -49,6 +48,16 @@ func (w *shapeWriter) add(t sqlToken) {
 	}
 }
 
+// isJSONValue reports whether the token is a string in a query of a document database, which is JSON.
+// The first one names the collection, and stays.
+func (w *shapeWriter) isJSONValue(t sqlToken) bool {
+	if !w.scanner.isJSON || t.kind != sqlQuoted || !w.last.is(":") {
+		return false
+	}
+	w.pairs++
+	return w.pairs > 1
+}
+
 // value writes a literal or placeholder.
 func (w *shapeWriter) value() {
 	if w.comma {
@@ -56,7 +65,7 @@ func (w *shapeWriter) value() {
 		w.comma = false
 		return
 	}
-	w.space(sqlPlaceholder, "?")
+	w.space("?")
 	w.out = append(w.out, '?')
 	w.inValues = true
 	w.last = sqlToken{kind: sqlPlaceholder, text: "?"}
@@ -82,7 +91,7 @@ func (w *shapeWriter) plain(t sqlToken) {
 	if t.kind == sqlWord {
 		text = strings.ToLower(text)
 	}
-	w.space(t.kind, text)
+	w.space(text)
 	w.out = append(w.out, text...)
 	w.last = t
 	if t.is(")") {
@@ -114,7 +123,7 @@ func (w *shapeWriter) beforeValue() bool {
 }
 
 // space writes the space before a token, where one belongs.
-func (w *shapeWriter) space(kind sqlKind, text string) {
+func (w *shapeWriter) space(text string) {
 	switch {
 	case w.last.kind == sqlEnd, text == ",", text == ")", text == ".", text == ";", text == "::":
 		return
@@ -200,6 +209,3 @@ func isBeforeTable(word string) bool {
 	}
 	return false
 }
-
-// MaskQuery returns a query with masks in the place of secrets.
-func MaskQuery(text string) string { return MaskText(text) }

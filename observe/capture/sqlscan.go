@@ -26,8 +26,9 @@ func (t sqlToken) is(text string) bool {
 
 // A sqlScanner splits SQL of any dialect into tokens. It takes any text, and never fails.
 type sqlScanner struct {
-	text string
-	at   int
+	text   string
+	at     int
+	isJSON bool // so that a colon stands for no parameter
 }
 
 // next returns the next token, which is of the kind sqlEnd behind the last one.
@@ -130,7 +131,7 @@ func (s *sqlScanner) token() sqlKind {
 	case c == ':' && s.peek(1) == ':':
 		s.at += 2
 		return sqlSymbol
-	case (c == ':' || c == '@') && isWordByte(s.peek(1)):
+	case (c == ':' && !s.isJSON || c == '@') && isWordByte(s.peek(1)):
 		s.at++
 		s.word()
 		return sqlPlaceholder

@@ -37,7 +37,6 @@ type Store struct {
 	held        atomic.Int64
 	bodies      sampler
 	breaker     breaker
-	wake        chan struct{} // holds a value if Next has something to do
 
 	mu        sync.Mutex
 	run       *run
@@ -46,12 +45,11 @@ type Store struct {
 	open      map[*record]struct{}
 	lastEnded *record
 	bytes     int64
-	traces    map[TraceID]*trace
+	traces    traces
 	waiting   waitingSignals
-	unjoined  []Signal // the oldest first
-	endpoints map[string]*endpoint
-	schedule  schedule
-	ready     []*record
+	unjoined  unjoined
+	endpoints endpoints
+	looks     looks
 }
 
 // A run is the time from a start of the app to the next.
@@ -71,7 +69,7 @@ func NewStore(o Options) *Store {
 		readsOutput: o.ReadsOutput,
 		build:       build,
 		queue:       make(chan Raw, maxQueue),
-		wake:        make(chan struct{}, 1),
+		looks:       newLooks(),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -88,12 +86,11 @@ func (s *Store) reset() {
 	s.open = map[*record]struct{}{}
 	s.lastEnded = nil
 	s.bytes = 0
-	s.traces = map[TraceID]*trace{}
+	s.traces = traces{}
 	s.waiting = waitingSignals{groups: map[waitingKey]*waitingGroup{}}
 	s.unjoined = nil
-	s.endpoints = map[string]*endpoint{}
-	s.schedule = nil
-	s.ready = nil
+	s.endpoints = endpoints{}
+	s.looks.clear()
 }
 
 // Clear forgets all requests, signals and figures. Requests that are under way are kept when they end.
@@ -149,11 +146,13 @@ func (s *Store) Begin(r Request) {
 	if s.Off() {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.records[r.ID] == nil {
-		s.begin(r)
-	}
+	s.safely("noting a request", func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.records[r.ID] == nil {
+			s.begin(r)
+		}
+	})
 }
 
 // begin is Begin while the lock is held.
@@ -162,7 +161,7 @@ func (s *Store) begin(r Request) *record {
 	rec := &record{
 		request:  r,
 		run:      s.run,
-		endpoint: s.endpoint(Endpoint(r.Method, r.URL)),
+		endpoint: s.endpoints.of(Endpoint(r.Method, r.URL)),
 		begun:    now,
 		alone:    true,
 	}
@@ -182,7 +181,9 @@ func (s *Store) End(raw Raw) {
 		s.Release(raw.held())
 		return
 	}
-	if !s.end(&raw) {
+	isNew := false
+	s.safely("counting a request", func() { isNew = s.end(&raw) })
+	if !isNew {
 		s.Release(raw.held())
 		return
 	}
@@ -289,5 +290,5 @@ func (s *Store) keep(raw Raw) {
 	rec.request = request
 	rec.kept = true
 	s.grow(rec, sizeOf(&request))
-	s.firstLook(rec)
+	s.looks.first(rec)
 }

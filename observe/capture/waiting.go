@@ -124,7 +124,7 @@ func (s Signal) size() int {
 // dropWaiting gives up signals whose request has not come.
 func (s *Store) dropWaiting(now time.Time) {
 	for _, signal := range s.waiting.old(now) {
-		s.keepUnjoined(signal)
+		s.unjoined.add(signal)
 	}
 }
 

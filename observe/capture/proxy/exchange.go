@@ -54,12 +54,12 @@ func (p *Proxy) begin(r *http.Request, t *target) *exchange {
 			HTTPS:   t.url.Scheme == "https",
 		},
 	}
-	binary.BigEndian.PutUint64(e.request.Span[:], rand.Uint64()|1) // zero names none
+	fill(e.request.Span[:])
 	e.request.ID = e.request.Span.String()
 	e.request.Trace, e.keepsTrace = parseTraceparent(r.Header)
 	if !e.keepsTrace {
-		binary.BigEndian.PutUint64(e.request.Trace[:8], rand.Uint64()|1)
-		binary.BigEndian.PutUint64(e.request.Trace[8:], rand.Uint64())
+		fill(e.request.Trace[:8])
+		fill(e.request.Trace[8:])
 	}
 	if e.ignored {
 		return e
@@ -71,6 +71,12 @@ func (p *Proxy) begin(r *http.Request, t *target) *exchange {
 	e.received.keepIn(p.store, keep)
 	p.store.Begin(e.request)
 	return e
+}
+
+// fill makes a part of an id, of 8 bytes. Zero would name none.
+func fill(part []byte) {
+	n := rand.Uint64() | 1 //nolint:gosec // ids are told to everybody; they need not be secret
+	binary.BigEndian.PutUint64(part, n)
 }
 
 // client tells programs apart by where they are and what they call themselves.

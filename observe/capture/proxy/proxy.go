@@ -120,6 +120,10 @@ func targetAddress(u *url.URL) (string, error) {
 	return net.JoinHostPort(u.Hostname(), port), nil
 }
 
+// idleFor is shorter than servers keep connections, some of which do for two seconds: a request that
+// meets the end of its connection fails.
+const idleFor = time.Second
+
 func newTransport(host string) *http.Transport {
 	const connections = 256
 	dialer := net.Dialer{Timeout: 10 * time.Second}
@@ -127,7 +131,7 @@ func newTransport(host string) *http.Transport {
 		DialContext:           dialer.DialContext,
 		MaxIdleConns:          connections,
 		MaxIdleConnsPerHost:   connections,
-		IdleConnTimeout:       30 * time.Second,
+		IdleConnTimeout:       idleFor,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
 		// What the client accepts is what the app is asked for.
@@ -180,6 +184,8 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	e := exchangeOf(r.In.Context())
 	r.Out.URL.Scheme = e.target.url.Scheme
 	r.Out.URL.Host = e.target.url.Host
+	// What is no correct query passes too.
+	r.Out.URL.RawQuery = r.In.URL.RawQuery
 	// The app compares Host with Origin, and makes addresses of it.
 	r.Out.Host = r.In.Host
 	forward(r)
@@ -188,6 +194,10 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	header[traceparentHeader] = []string{formatTraceparent(e.request.Trace, e.request.Span)}
 	if !e.keepsTrace {
 		delete(header, tracestateHeader)
+	}
+	if len(r.In.Trailer) > 0 {
+		// Its values come with the end of the body.
+		r.Out.Trailer = r.In.Trailer
 	}
 	if r.Out.Body != nil {
 		e.sent.in = r.Out.Body
@@ -202,7 +212,7 @@ func forward(r *httputil.ProxyRequest) {
 		r.Out.Header["X-Forwarded-For"] = before
 	}
 	r.SetXForwarded()
-	for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto"} {
+	for _, name := range []string{"Forwarded", "X-Forwarded-Host", "X-Forwarded-Proto"} {
 		if before := in[name]; before != nil {
 			r.Out.Header[name] = before
 		}

@@ -1,0 +1,51 @@
+package capture
+
+import "strings"
+
+// prepare returns the signal with its texts masked and cut. It changes nothing that the signal points to.
+func prepare(signal Signal) Signal {
+	if signal.Query != nil {
+		q := *signal.Query
+		text := MaskQuery(q.Text)
+		values := MaskText(q.Values)
+		if text != q.Text || values != q.Values {
+			// Different secrets may look the same now.
+			q.ValuesKnown = false
+		}
+		q.Text = cutText(text)
+		q.Values = cutText(values)
+		if q.Shape == "" {
+			q.Shape, _ = Shape(q.Text)
+		}
+		if q.Table == "" {
+			q.Table = Table(q.Text)
+		}
+		signal.Query = &q
+	}
+	if signal.Fetch != nil {
+		f := *signal.Fetch
+		f.URL = cutText(MaskURL(f.URL))
+		signal.Fetch = &f
+	}
+	if signal.Log != nil {
+		l := *signal.Log
+		l.Level = strings.ToLower(l.Level)
+		l.Text = cutText(MaskText(l.Text))
+		signal.Log = &l
+	}
+	if signal.Fault != nil {
+		f := *signal.Fault
+		f.Message = cutText(MaskText(f.Message))
+		f.Stack = cutText(MaskText(f.Stack))
+		signal.Fault = &f
+	}
+	return signal
+}
+
+// cutText returns the text, at most MaxText, and correct UTF-8. It does not keep a longer text alive.
+func cutText(text string) string {
+	if len(text) > MaxText {
+		text = strings.Clone(text[:MaxText])
+	}
+	return strings.ToValidUTF8(text, "\ufffd")
+}
