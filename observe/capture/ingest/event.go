@@ -185,15 +185,22 @@ func (e *event) authCheck() *capture.Log {
 	}
 }
 
+// noStack is what Python prints for the stack of an error that has passed.
+const noStack = "NoneType: None\n"
+
 func (e *event) fault() *capture.Fault {
 	name := e.Data.Name.text()
 	if name == "" {
 		name = "Error"
 	}
+	stack := e.Data.Stack.text()
+	if stack == noStack {
+		stack = ""
+	}
 	return &capture.Fault{
 		At:      e.told(),
 		Name:    name,
 		Message: e.Data.Message.text(),
-		Stack:   e.Data.Stack.text(),
+		Stack:   stack,
 	}
 }

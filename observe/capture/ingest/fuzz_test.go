@@ -38,15 +38,13 @@ func (c checked) Signal(s capture.Signal) {
 	}
 }
 
-func (c checked) Merge(r capture.Request) {
-	if r.ID == "" || r.Method == "" || r.Took < 0 || r.Status < 0 || r.Started.IsZero() {
+func (c checked) End(raw capture.Raw) {
+	r := raw.Request
+	if r.ID == "" || r.Method == "" || r.Took < 0 || r.Status < 0 || r.Received.Size < 0 || r.Started.IsZero() {
 		c.t.Errorf("a request is %+v", r)
 	}
-	if len(r.Sent.Body) > capture.MaxBody || len(r.Received.Body) > capture.MaxBody {
-		c.t.Errorf("bodies of %d and %d bytes", len(r.Sent.Body), len(r.Received.Body))
-	}
-	if r.Received.Cut && r.Evidence.Has(capture.Body) {
-		c.t.Error("a cut body is evidence")
+	if len(raw.Sent.Bytes) > capture.MaxBody || len(raw.Received.Bytes) > capture.MaxBody {
+		c.t.Errorf("bodies of %d and %d bytes", len(raw.Sent.Bytes), len(raw.Received.Bytes))
 	}
 }
 

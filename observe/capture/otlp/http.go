@@ -18,8 +18,8 @@ const (
 
 // The errors of bodies that are too large.
 var (
-	errLongWire = fmt.Errorf("the body has more than %d MiB; send smaller batches", maxWire>>20)
-	errTooLarge = fmt.Errorf("the body has more than %d MiB after decompression; send smaller batches", maxInflated>>20)
+	errLongWire = errors.New("the body has more than 8 MiB; send smaller batches")
+	errTooLarge = errors.New("the body has more than 32 MiB after decompression; send smaller batches")
 )
 
 // A kind is one of the kinds of data that exporters send.

@@ -442,7 +442,7 @@ func TestRefusals(t *testing.T) {
 		status int
 		says   string
 	}{
-		"rubbish":           {map[string]string{"Content-Type": mediaProtobuf}, []byte("GET / HTTP/1.1"), 400, "no protobuf message"},
+		"rubbish":           {map[string]string{"Content-Type": mediaProtobuf}, []byte("GET / HTTP/1.1"), 400, "not a protobuf message"},
 		"cut":               {map[string]string{"Content-Type": mediaProtobuf}, tracesIn(t, spanOf(1, nil))[mediaProtobuf][:60], 400, "unexpected EOF"},
 		"rubbish as JSON":   {map[string]string{"Content-Type": mediaJSON}, []byte("<html>"), 400, `"message":"the body cannot be read as JSON`},
 		"an array":          {map[string]string{"Content-Type": mediaJSON}, []byte("[]"), 400, "must be a JSON object"},
