@@ -26,13 +26,13 @@ func (c checked) Signal(s capture.Signal) {
 		texts = append(texts, s.Fetch.URL, s.Fetch.Method)
 	}
 	if s.Log != nil {
-		texts = append(texts, s.Log.Level)
+		texts = append(texts, s.Log.Text)
 	}
 	if s.Fault != nil {
 		texts = append(texts, s.Fault.Name, s.Fault.Message, s.Fault.Stack)
 	}
 	for _, text := range texts {
-		if len(text) > 2*capture.MaxSignalText || !utf8.ValidString(text) {
+		if len(text) > capture.MaxSignalText || !utf8.ValidString(text) {
 			c.t.Errorf("a text of %d bytes: %.100q", len(text), text)
 		}
 	}

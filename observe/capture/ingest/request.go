@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -15,28 +16,42 @@ const sdkBody = 10_240
 // maxID is how long the id of a request may be, in bytes.
 const maxID = 128
 
+// requestData are the data of a request.
+type requestData struct {
+	ID              value `json:"id"`
+	Method          value `json:"method"`
+	URL             value `json:"url"`
+	StatusCode      value `json:"statusCode"`
+	Headers         value `json:"headers"`
+	RequestBody     value `json:"requestBody"`
+	ResponseHeaders value `json:"responseHeaders"`
+	ResponseBody    value `json:"responseBody"`
+	ResponseSize    value `json:"responseSize"`
+	IsStatic        value `json:"isStatic"`
+	IsHealthCheck   value `json:"isHealthCheck"`
+}
+
 // request hands on a request. The SDK knows best what is static or a health check.
-func (r *Receiver) request(e *event) {
-	d := &e.Data
+func (r *Receiver) request(e *event, o *occurrence) {
+	var d requestData
+	err := json.Unmarshal(e.Data, &d)
+	if err != nil || d.IsStatic.yes() || d.IsHealthCheck.yes() {
+		return
+	}
 	id := first(d.ID, e.RequestID).text()
-	if id == "" || len(id) > maxID || d.IsStatic.yes() || d.IsHealthCheck.yes() {
+	if id == "" || len(id) > maxID {
 		return
 	}
 	sent := header(d.Headers)
 	received := header(d.ResponseHeaders)
 	// The SDK masks these with all their attributes.
 	received.Del("Set-Cookie")
-	body := rawBody(d.ResponseBody, received)
-	method := d.Method.text()
-	if method == "" {
-		method = http.MethodGet
-	}
 	request := capture.Request{
 		ID:      id,
-		Method:  method,
+		Method:  method(d.Method),
 		URL:     pathAndQuery(d.URL.text()),
-		Started: e.began(),
-		Took:    e.took(),
+		Started: o.began(),
+		Took:    o.took(),
 		Status:  d.StatusCode.count(http.StatusOK),
 		End:     capture.Complete,
 		Sent:    capture.Message{Header: sent},
@@ -48,8 +63,17 @@ func (r *Receiver) request(e *event) {
 	r.sink.End(capture.Raw{
 		Request:  request,
 		Sent:     rawBody(d.RequestBody, sent),
-		Received: body,
+		Received: rawBody(d.ResponseBody, received),
 	})
+}
+
+// method returns an HTTP method.
+func method(v value) string {
+	name := v.text()
+	if name == "" {
+		return http.MethodGet
+	}
+	return name
 }
 
 // header returns the header of a request or a response. Its body comes decompressed.

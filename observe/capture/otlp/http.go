@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strings"
 )
 
 // The media types of OTLP.
@@ -108,7 +109,7 @@ func (r *Receiver) take(w http.ResponseWriter, request *http.Request, k kind) {
 func (r *Receiver) decode(wire []byte, encoding string, read func(body io.Reader) error) error {
 	r.decoding.Lock()
 	defer r.decoding.Unlock()
-	switch encoding {
+	switch strings.ToLower(encoding) {
 	case "", "identity":
 		return read(bytes.NewReader(wire))
 	case "gzip":
