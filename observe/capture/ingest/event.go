@@ -1,101 +1,72 @@
 package ingest
 
 import (
-	"strings"
+	"encoding/json"
 	"time"
 
 	"bareclaw/observe/capture"
 )
 
-// An event is something that an SDK tells.
+// An event is something that an SDK tells. Its data depend on its type.
 type event struct {
 	Type      string `json:"type"`
 	RequestID value  `json:"requestId"`
 	Timestamp value  `json:"timestamp"` // milliseconds since 1970, when the event was told
-	Data      data   `json:"data"`
+	Data      value  `json:"data"`
 }
 
-// data are the members of all types of events. Names differ between SDKs and their versions.
-type data struct {
-	ID              value `json:"id"`
+// An occurrence is what the data of all types have.
+type occurrence struct {
 	ParentRequestID value `json:"parentRequestId"`
 	Timestamp       value `json:"timestamp"`
-	Duration        value `json:"duration"`
+	Duration        value `json:"duration"` // milliseconds, by one of two names
 	DurationMs      value `json:"durationMs"`
 
-	// of requests and fetches
-	Method     value `json:"method"`
-	URL        value `json:"url"`
-	StatusCode value `json:"statusCode"`
-
-	// of requests
-	Headers         value `json:"headers"`
-	RequestBody     value `json:"requestBody"`
-	ResponseHeaders value `json:"responseHeaders"`
-	ResponseBody    value `json:"responseBody"`
-	ResponseSize    value `json:"responseSize"`
-	IsStatic        value `json:"isStatic"`
-	IsHealthCheck   value `json:"isHealthCheck"`
-
-	// of queries
-	Source    value `json:"source"`
-	Driver    value `json:"driver"`
-	SQL       value `json:"sql"`
-	Model     value `json:"model"`
-	Operation value `json:"operation"`
-	Table     value `json:"table"`
-	RowCount  value `json:"rowCount"`
-
-	// of logs and errors
-	Level   value `json:"level"`
-	Message value `json:"message"`
-	Name    value `json:"name"`
-	Stack   value `json:"stack"`
-
-	// of checks of who somebody is
-	Provider value `json:"provider"`
-	Result   value `json:"result"`
+	told value // the event's own time
 }
 
 // event hands on what an event tells. Types have two names: those of batches with a version, and
-// those of batches without one.
+// those of batches without one. Data of another shape come from another version.
 func (r *Receiver) event(e *event) {
+	o := occurrence{told: e.Timestamp}
+	err := json.Unmarshal(e.Data, &o)
+	if err != nil {
+		return
+	}
+	if e.Type == "request" {
+		r.request(e, &o)
+		return
+	}
 	signal := capture.Signal{
-		Request: first(e.RequestID, e.Data.ParentRequestID).text(),
-		At:      e.told(),
+		Request: first(e.RequestID, o.ParentRequestID).text(),
+		At:      o.ended(),
 	}
 	switch e.Type {
-	case "request":
-		r.request(e)
-		return
 	case "db.query", "query":
-		signal.Query = e.query()
-		if signal.Query == nil {
-			return
-		}
-		signal.At = signal.Query.At
+		signal.At = o.began()
+		signal.Query = readQuery(e.Data, &o)
 	case "fetch":
-		signal.Fetch = e.fetch()
-		signal.At = signal.Fetch.At
+		signal.At = o.began()
+		signal.Fetch = readFetch(e.Data, &o)
 	case "log":
-		signal.Log = e.log()
+		signal.Log = readLog(e.Data, signal.At)
 	case "auth.check":
-		signal.Log = e.authCheck()
+		signal.Log = readAuthCheck(e.Data, signal.At)
 	case "error":
-		signal.Fault = e.fault()
-	default:
-		return
+		signal.Fault = readFault(e.Data, signal.At)
 	}
-	r.sink.Signal(signal)
+	if signal.Query != nil || signal.Fetch != nil || signal.Log != nil || signal.Fault != nil {
+		r.sink.Signal(signal)
+	}
 }
 
-// earliest is the first time that can be one of this epoch: an SDK in a browser or in Node counts
-// from the start of its process.
+// earliest is the first time that can be one of this epoch: SDKs in Node count from the start of
+// their process.
 const earliest = 1e12 // September 2001
 
-// told returns when the event was told.
-func (e *event) told() time.Time {
-	for _, v := range []value{e.Data.Timestamp, e.Timestamp} {
+// ended returns when the event was told: SDKs tell of what has ended.
+func (o *occurrence) ended() time.Time {
+	for _, v := range []value{o.Timestamp, o.told} {
 		n, ok := v.number()
 		if ok && n >= earliest && n < 100*earliest {
 			return time.UnixMicro(int64(n * 1000))
@@ -104,96 +75,15 @@ func (e *event) told() time.Time {
 	return time.Now()
 }
 
-// began returns when what the event tells of began: SDKs tell it when it has ended.
-func (e *event) began() time.Time { return e.told().Add(-e.took()) }
+// began returns when what the event tells of began.
+func (o *occurrence) began() time.Time { return o.ended().Add(-o.took()) }
 
 // took returns how long that took.
-func (e *event) took() time.Duration {
+func (o *occurrence) took() time.Duration {
 	const day = 24 * 60 * 60 * 1000
-	n, ok := first(e.Data.Duration, e.Data.DurationMs).number()
+	n, ok := first(o.Duration, o.DurationMs).number()
 	if !ok || n < 0 || n > day {
 		return 0
 	}
 	return time.Duration(n * float64(time.Millisecond))
-}
-
-// query returns a query; nil if the event tells neither its text nor what stands for it.
-func (e *event) query() *capture.Query {
-	d := &e.Data
-	text := d.SQL.text()
-	if text == "" {
-		text = strings.TrimSpace(d.Operation.text() + " " + first(d.Model, d.Table).text())
-	}
-	if text == "" {
-		return nil
-	}
-	return &capture.Query{
-		At:     e.began(),
-		Took:   e.took(),
-		System: system(first(d.Source, d.Driver).text()),
-		Text:   text,
-		Table:  d.Table.text(),
-		Rows:   d.RowCount.count(-1),
-	}
-}
-
-// system returns the database that a driver is for, if the driver is for one alone.
-func system(driver string) string {
-	switch driver {
-	case "pg", "asyncpg":
-		return "postgresql"
-	case "mysql2":
-		return "mysql"
-	default:
-		return driver
-	}
-}
-
-func (e *event) fetch() *capture.Fetch {
-	method := e.Data.Method.text()
-	if method == "" {
-		method = "GET"
-	}
-	return &capture.Fetch{
-		At:     e.began(),
-		Took:   e.took(),
-		Method: method,
-		URL:    e.Data.URL.text(),
-		Status: e.Data.StatusCode.count(0),
-	}
-}
-
-// sdk is where a log line comes from.
-const sdk = "sdk"
-
-func (e *event) log() *capture.Log {
-	return &capture.Log{
-		At:    e.told(),
-		Level: strings.ToLower(e.Data.Level.text()),
-		Text:  e.Data.Message.text(),
-		From:  sdk,
-	}
-}
-
-// authCheck returns a check of who somebody is, as a line.
-func (e *event) authCheck() *capture.Log {
-	return &capture.Log{
-		At:    e.told(),
-		Level: "info",
-		Text:  "auth check by " + e.Data.Provider.text() + ": " + e.Data.Result.text(),
-		From:  sdk,
-	}
-}
-
-func (e *event) fault() *capture.Fault {
-	name := e.Data.Name.text()
-	if name == "" {
-		name = "Error"
-	}
-	return &capture.Fault{
-		At:      e.told(),
-		Name:    name,
-		Message: e.Data.Message.text(),
-		Stack:   e.Data.Stack.text(),
-	}
 }

@@ -26,27 +26,25 @@ func (c checked) Signal(s capture.Signal) {
 		texts = append(texts, s.Fetch.URL, s.Fetch.Method)
 	}
 	if s.Log != nil {
-		texts = append(texts, s.Log.Level)
+		texts = append(texts, s.Log.Text)
 	}
 	if s.Fault != nil {
 		texts = append(texts, s.Fault.Name, s.Fault.Message, s.Fault.Stack)
 	}
 	for _, text := range texts {
-		if len(text) > 2*capture.MaxSignalText || !utf8.ValidString(text) {
+		if len(text) > capture.MaxSignalText || !utf8.ValidString(text) {
 			c.t.Errorf("a text of %d bytes: %.100q", len(text), text)
 		}
 	}
 }
 
-func (c checked) Merge(r capture.Request) {
-	if r.ID == "" || r.Method == "" || r.Took < 0 || r.Status < 0 || r.Started.IsZero() {
+func (c checked) End(raw capture.Raw) {
+	r := raw.Request
+	if r.ID == "" || r.Method == "" || r.Took < 0 || r.Status < 0 || r.Received.Size < 0 || r.Started.IsZero() {
 		c.t.Errorf("a request is %+v", r)
 	}
-	if len(r.Sent.Body) > capture.MaxBody || len(r.Received.Body) > capture.MaxBody {
-		c.t.Errorf("bodies of %d and %d bytes", len(r.Sent.Body), len(r.Received.Body))
-	}
-	if r.Received.Cut && r.Evidence.Has(capture.Body) {
-		c.t.Error("a cut body is evidence")
+	if len(raw.Sent.Bytes) > capture.MaxBody || len(raw.Received.Bytes) > capture.MaxBody {
+		c.t.Errorf("bodies of %d and %d bytes", len(raw.Sent.Bytes), len(raw.Received.Bytes))
 	}
 }
 

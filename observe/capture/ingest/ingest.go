@@ -26,9 +26,9 @@ const maxBody = 10 << 20
 // A Sink takes what an SDK tells. It is called by several goroutines, and must not block for long.
 type Sink interface {
 	Signal(s capture.Signal)
-	// Merge adds a request that an SDK has seen, or joins it with the one that has the same id. Its
-	// Endpoint is unknown, and texts and bodies are not masked.
-	Merge(r capture.Request)
+	// End takes a request that an SDK has seen whole. It may be one that has passed the proxy, which has
+	// the same id.
+	End(raw capture.Raw)
 }
 
 // A Receiver is an HTTP handler for batches. It may be used by several goroutines.
@@ -88,7 +88,7 @@ func (r *Receiver) take(body []byte) error {
 	var b batch
 	err := json.Unmarshal(body, &b)
 	if err != nil {
-		return fmt.Errorf("the batch is no JSON object: %w", err)
+		return fmt.Errorf("the batch is not a JSON object: %w", err)
 	}
 	if string(b.Brakit) != "true" {
 		return errors.New(`the batch must have "_brakit": true`)

@@ -19,7 +19,7 @@ import (
 type recorder struct {
 	mu       sync.Mutex
 	signals  []capture.Signal
-	requests []capture.Request
+	requests []capture.Raw
 }
 
 func (r *recorder) Signal(s capture.Signal) {
@@ -28,10 +28,10 @@ func (r *recorder) Signal(s capture.Signal) {
 	r.signals = append(r.signals, s)
 }
 
-func (r *recorder) Merge(request capture.Request) {
+func (r *recorder) End(raw capture.Raw) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.requests = append(r.requests, request)
+	r.requests = append(r.requests, raw)
 }
 
 // post sends a batch, and returns the status and the answer.
@@ -72,6 +72,7 @@ func TestSDKInPython(t *testing.T) {
 			"level": "WARNING", "message": "password=hunter22"}}`,
 		`{"type": "error", "timestamp": 1800000000130.25, "requestId": "`+id+`", "data": {"timestamp": 1800000000123.5,
 			"name": "KeyError", "message": "'id'", "stack": "Traceback (most recent call last):\n"}}`,
+		`{"type": "error", "timestamp": 1800000000123.5, "requestId": "`+id+`", "data": {"message": "x", "stack": "NoneType: None\n"}}`,
 		`{"type": "auth.check", "timestamp": 1800000000123.5, "requestId": "`+id+`", "data": {"provider": "session", "result": "denied"}}`,
 		`{"type": "cache.hit", "timestamp": 1800000000123.5, "data": {}}`,
 		`{"type": "log", "timestamp": {}, "data": "of another version"}`,
@@ -133,6 +134,15 @@ func TestSDKInPython(t *testing.T) {
 		{
 			Request: id,
 			At:      told,
+			Fault: &capture.Fault{
+				At:      told,
+				Name:    "Error",
+				Message: "x",
+			},
+		},
+		{
+			Request: id,
+			At:      told,
 			Log: &capture.Log{
 				At:    told,
 				Level: "info",
@@ -161,69 +171,73 @@ func requestEvent(changes ...string) string {
 	return strings.NewReplacer(changes...).Replace(event)
 }
 
-// TestRequests: what the SDK knows of a request, and how far that is evidence.
+// TestRequests: what the SDK knows of a request, and what it does not.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	sink := take(t, requestEvent())
-	want := capture.Request{
-		ID:      id,
-		Method:  "POST",
-		URL:     "/users",
-		Started: told.Add(-12500 * time.Microsecond),
-		Took:    12500 * time.Microsecond,
-		Status:  201,
-		End:     capture.Complete,
-		Sent: capture.Message{
-			Header: http.Header{
+	want := capture.Raw{
+		Request: capture.Request{
+			ID:      id,
+			Method:  "POST",
+			URL:     "/users",
+			Started: told.Add(-12500 * time.Microsecond),
+			Took:    12500 * time.Microsecond,
+			Status:  201,
+			End:     capture.Complete,
+			Sent: capture.Message{Header: http.Header{
 				"Host":          {"127.0.0.1:5000"},
 				"Content-Type":  {"application/json"},
 				"Authorization": {"Bear...wxyz"},
+			}},
+			Received: capture.Message{
+				Header: http.Header{"Content-Type": {"application/json; charset=utf-8"}},
+				Size:   9,
 			},
-			Media: "application/json",
-			Size:  13,
-			Body:  []byte(`{"name": "a"}`),
 		},
-		Received: capture.Message{
-			Header: http.Header{"Content-Type": {"application/json; charset=utf-8"}},
-			Media:  "application/json",
-			Size:   9,
-			Body:   []byte(`{"id": 7}`),
-		},
-		Evidence: capture.Response | capture.Body,
+		Sent:     capture.RawBody{Bytes: []byte(`{"name": "a"}`)},
+		Received: capture.RawBody{Bytes: []byte(`{"id": 7}`)},
 	}
 	if len(sink.requests) != 1 || !reflect.DeepEqual(sink.requests[0], want) {
 		t.Errorf("got %+v, want %+v", sink.requests, want)
 	}
+	const body = `"{\"id\": 7}"`
 	for name, c := range map[string]struct {
 		event string
-		check func(r capture.Request) bool
+		check func(r capture.Raw) bool
 	}{
 		"a body that the SDK has cut": {
-			requestEvent(`"{\"id\": 7}"`, `"`+strings.Repeat("é", sdkBody)+`"`, `"responseSize": 9`, `"responseSize": 90000`),
-			func(r capture.Request) bool {
-				return r.Received.Cut && !r.Evidence.Has(capture.Body) && r.Received.Size == 90000
-			},
+			requestEvent(body, `"`+strings.Repeat("é", sdkBody)+`"`, `"responseSize": 9`, `"responseSize": 90000`),
+			func(r capture.Raw) bool { return r.Received.Cut && r.Request.Received.Size == 90000 },
 		},
 		"a long body": {
-			requestEvent(`"{\"id\": 7}"`, `"`+strings.Repeat("x", 2*capture.MaxBody)+`"`),
-			func(r capture.Request) bool { return r.Received.Cut && len(r.Received.Body) == capture.MaxBody },
+			requestEvent(body, `"`+strings.Repeat("x", 2*capture.MaxBody)+`"`),
+			func(r capture.Raw) bool { return r.Received.Cut && len(r.Received.Bytes) == capture.MaxBody },
 		},
 		"a stream": {
-			requestEvent(`"{\"id\": 7}"`, `null`, `"responseSize": 9`, `"responseSize": 4096`),
-			func(r capture.Request) bool { return r.Received.Body == nil && r.Evidence == capture.Response },
+			requestEvent(body, `null`, `"responseSize": 9`, `"responseSize": 0`),
+			func(r capture.Raw) bool { return r.Received.Bytes == nil && r.Request.Received.Size == 0 },
+		},
+		"a body that the SDK has not read": {
+			requestEvent(body, `null`, `"X-Odd": 7`, `"content-length": "265"`, `"responseSize": 9`, `"responseSize": 0`),
+			func(r capture.Raw) bool { return r.Received.Bytes == nil && r.Request.Received.Size == 265 },
 		},
 		"no body": {
-			requestEvent(`"{\"id\": 7}"`, `null`, `"responseSize": 9`, `"responseSize": 0`),
-			func(r capture.Request) bool { return r.Evidence.Has(capture.Body) },
+			requestEvent(body, `null`, `"X-Odd": 7`, `"Content-Length": "0"`, `"responseSize": 9`, `"responseSize": 0`),
+			func(r capture.Raw) bool { return r.Received.Bytes != nil && len(r.Received.Bytes) == 0 },
+		},
+		"a compressed body": {
+			requestEvent(`"X-Odd": 7`, `"Content-Encoding": "gzip"`),
+			func(r capture.Raw) bool { return r.Request.Received.Header.Get("Content-Encoding") == "" },
 		},
 		"a whole URL": {
 			requestEvent(`"/users"`, `"http://127.0.0.1:5000/users?a=b"`),
-			func(r capture.Request) bool { return r.URL == "/users?a=b" },
+			func(r capture.Raw) bool { return r.Request.URL == "/users?a=b" },
 		},
 		"nothing known": {
 			`{"type": "request", "timestamp": 1800000000123.5, "requestId": "r", "data": {"headers": [], "durationMs": -1}}`,
-			func(r capture.Request) bool {
-				return r.ID == "r" && r.Method == "GET" && r.Status == 200 && r.Took == 0 && r.Started.Equal(told)
+			func(raw capture.Raw) bool {
+				r := raw.Request
+				return r.ID == "r" && r.Method == http.MethodGet && r.Status == 200 && r.Took == 0 && r.Started.Equal(told)
 			},
 		},
 	} {
@@ -283,15 +297,15 @@ func TestBatchWithoutVersion(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	for body, says := range map[string]string{
-		"":                                    "no JSON object",
-		"<html>":                              "no JSON object",
-		"[]":                                  "no JSON object",
+		"":                                    "not a JSON object",
+		"<html>":                              "not a JSON object",
+		"[]":                                  "not a JSON object",
 		"null":                                `must have \"_brakit\": true`,
 		`{"events": []}`:                      `must have \"_brakit\": true`,
 		`{"_brakit": 1, "events": []}`:        `must have \"_brakit\": true`,
 		`{"_brakit": true}`:                   "events of the batch must be an array",
 		`{"_brakit": true, "events": {}}`:     "events of the batch must be an array",
-		`{"_brakit": true, "events": [{}`:     "no JSON object",
+		`{"_brakit": true, "events": [{}`:     "not a JSON object",
 		`{"_brakit": true, "version": "1"}`:   "version of the batch must be a number",
 		strings.Repeat(`{"events":[`, 10_000): "exceeded max depth",
 	} {
@@ -329,4 +343,44 @@ func TestClientGone(t *testing.T) {
 	if len(sink.signals) != 0 {
 		t.Errorf("half a batch tells %+v", sink.signals)
 	}
+}
+
+// TestStore: the store joins what an SDK tells with the request that has passed the proxy, and keeps
+// one that has not.
+func TestStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := capture.NewStore(capture.Options{})
+		go store.Run(t.Context()) // ends with the test
+		proxied := capture.Request{
+			ID:      "proxied",
+			Span:    capture.SpanID{1},
+			Method:  "GET",
+			URL:     "/users/8",
+			Started: time.Now(),
+			Status:  200,
+			End:     capture.Complete,
+		}
+		store.Begin(proxied)
+		store.End(capture.Raw{Request: proxied})
+		status, answer := post(store, `{"_brakit": true, "version": 1, "events": [`+requestEvent()+`,
+			{"type": "db.query", "requestId": "`+id+`", "data": {"driver": "asyncpg", "sql": "SELECT 1"}},
+			`+requestEvent(id, "proxied")+`,
+			{"type": "log", "requestId": "proxied", "data": {"message": "password=hunter22"}}]}`)
+		if status != http.StatusNoContent {
+			t.Fatalf("%d %s", status, answer)
+		}
+		synctest.Wait()
+		own, ok := store.Request(id)
+		if !ok || own.Endpoint != "POST /users" || len(own.Queries) != 1 || !own.Evidence.Has(capture.Response|capture.Body|capture.Queried) {
+			t.Errorf("the SDK's request is %+v", own)
+		}
+		joined, ok := store.Request("proxied")
+		if !ok || joined.Method != http.MethodGet || len(joined.Logs) != 1 || strings.Contains(joined.Logs[0].Text, "hunter22") {
+			t.Errorf("the proxy's request is %+v", joined)
+		}
+		if n := len(store.Requests(capture.Filter{})); n != 2 {
+			t.Errorf("the store has %d requests", n)
+		}
+	})
 }

@@ -1,9 +1,10 @@
 package ingest
 
 import (
-	"mime"
+	"encoding/json"
 	"net/http"
 	"net/url"
+	"strconv"
 	"unicode/utf8"
 
 	"bareclaw/observe/capture"
@@ -15,63 +16,105 @@ const sdkBody = 10_240
 // maxID is how long the id of a request may be, in bytes.
 const maxID = 128
 
-// request hands on a request. The SDK knows best what is static or a health check.
-func (r *Receiver) request(e *event) {
-	d := &e.Data
-	id := first(d.ID, e.RequestID).text()
-	if id == "" || len(id) > maxID || d.IsStatic.yes() || d.IsHealthCheck.yes() {
-		return
-	}
-	sent := message(d.Headers, d.RequestBody)
-	received := message(d.ResponseHeaders, d.ResponseBody)
-	// The SDK masks these with all their attributes.
-	received.Header.Del("Set-Cookie")
-	received.Size = int64(d.ResponseSize.count(len(received.Body)))
-	evidence := capture.Response
-	if !received.Cut && (received.Body != nil || received.Size == 0) {
-		evidence |= capture.Body
-	}
-	method := d.Method.text()
-	if method == "" {
-		method = http.MethodGet
-	}
-	request := capture.Request{
-		ID:       id,
-		Method:   method,
-		URL:      pathAndQuery(d.URL.text()),
-		Started:  e.began(),
-		Took:     e.took(),
-		Status:   d.StatusCode.count(http.StatusOK),
-		End:      capture.Complete,
-		Sent:     sent,
-		Received: received,
-		Evidence: evidence,
-	}
-	r.sink.Merge(request)
+// requestData are the data of a request.
+type requestData struct {
+	ID              value `json:"id"`
+	Method          value `json:"method"`
+	URL             value `json:"url"`
+	StatusCode      value `json:"statusCode"`
+	Headers         value `json:"headers"`
+	RequestBody     value `json:"requestBody"`
+	ResponseHeaders value `json:"responseHeaders"`
+	ResponseBody    value `json:"responseBody"`
+	ResponseSize    value `json:"responseSize"`
+	IsStatic        value `json:"isStatic"`
+	IsHealthCheck   value `json:"isHealthCheck"`
 }
 
-// message returns what is known of a request or a response.
-func message(headers, body value) capture.Message {
-	m := capture.Message{Header: http.Header{}}
+// request hands on a request. The SDK knows best what is static or a health check.
+func (r *Receiver) request(e *event, o *occurrence) {
+	var d requestData
+	err := json.Unmarshal(e.Data, &d)
+	if err != nil || d.IsStatic.yes() || d.IsHealthCheck.yes() {
+		return
+	}
+	id := first(d.ID, e.RequestID).text()
+	if id == "" || len(id) > maxID {
+		return
+	}
+	sent := header(d.Headers)
+	received := header(d.ResponseHeaders)
+	// The SDK masks these with all their attributes.
+	received.Del("Set-Cookie")
+	request := capture.Request{
+		ID:      id,
+		Method:  method(d.Method),
+		URL:     pathAndQuery(d.URL.text()),
+		Started: o.began(),
+		Took:    o.took(),
+		Status:  d.StatusCode.count(http.StatusOK),
+		End:     capture.Complete,
+		Sent:    capture.Message{Header: sent},
+		Received: capture.Message{
+			Header: received,
+			Size:   size(d.ResponseSize, received),
+		},
+	}
+	r.sink.End(capture.Raw{
+		Request:  request,
+		Sent:     rawBody(d.RequestBody, sent),
+		Received: rawBody(d.ResponseBody, received),
+	})
+}
+
+// method returns an HTTP method.
+func method(v value) string {
+	name := v.text()
+	if name == "" {
+		return http.MethodGet
+	}
+	return name
+}
+
+// header returns the header of a request or a response. Its body comes decompressed.
+func header(headers value) http.Header {
+	h := http.Header{}
 	for name, text := range headers.strings() {
-		m.Header.Set(name, text)
+		h.Set(name, text)
 	}
-	media, _, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
-	if err == nil {
-		m.Media = media
+	h.Del("Content-Encoding")
+	return h
+}
+
+// size returns how large the response's body was. SDKs that have not read it say 0.
+func size(told value, received http.Header) int64 {
+	n := told.count(0)
+	length, err := strconv.ParseInt(received.Get("Content-Length"), 10, 64)
+	if n == 0 && err == nil && length > 0 {
+		return length
 	}
+	return int64(n)
+}
+
+// rawBody returns a body as far as it was sent. One that was not sent is known to be empty only if
+// the header says so.
+func rawBody(body value, h http.Header) capture.RawBody {
 	text, ok := body.whole()
 	if !ok {
-		return m
+		if h.Get("Content-Length") == "0" {
+			return capture.RawBody{Bytes: []byte{}}
+		}
+		return capture.RawBody{}
 	}
-	m.Size = int64(len(text))
-	m.Cut = utf8.RuneCountInString(text) >= sdkBody
+	isCut := utf8.RuneCountInString(text) >= sdkBody
 	if len(text) > capture.MaxBody {
 		text = text[:capture.MaxBody]
-		m.Cut = true
+		isCut = true
 	}
-	m.Body = []byte(text)
-	return m
+	return capture.RawBody{
+		Bytes: []byte(text),
+		Cut:   isCut,
+	}
 }
 
 // pathAndQuery returns a URL without its scheme and host, which some SDKs send.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strings"
 )
 
 // The media types of OTLP.
@@ -18,8 +19,8 @@ const (
 
 // The errors of bodies that are too large.
 var (
-	errLongWire = fmt.Errorf("the body has more than %d MiB; send smaller batches", maxWire>>20)
-	errTooLarge = fmt.Errorf("the body has more than %d MiB after decompression; send smaller batches", maxInflated>>20)
+	errLongWire = errors.New("the body has more than 8 MiB; send smaller batches")
+	errTooLarge = errors.New("the body has more than 32 MiB after decompression; send smaller batches")
 )
 
 // A kind is one of the kinds of data that exporters send.
@@ -108,7 +109,7 @@ func (r *Receiver) take(w http.ResponseWriter, request *http.Request, k kind) {
 func (r *Receiver) decode(wire []byte, encoding string, read func(body io.Reader) error) error {
 	r.decoding.Lock()
 	defer r.decoding.Unlock()
-	switch encoding {
+	switch strings.ToLower(encoding) {
 	case "", "identity":
 		return read(bytes.NewReader(wire))
 	case "gzip":

@@ -62,7 +62,7 @@ func (p *protobuf) fields(message []byte, each func(f field)) {
 }
 
 func (p *protobuf) fail(n int) {
-	p.err = fmt.Errorf("the body is no protobuf message: %w", protowire.ParseError(n))
+	p.err = fmt.Errorf("the body is not a protobuf message: %w", protowire.ParseError(n))
 }
 
 // protobufTraces reads an ExportTraceServiceRequest.
