@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"bytes"
 	"net/http"
 	"regexp"
 	"strings"
@@ -28,7 +27,7 @@ func repliedError(s *Subject) bool {
 // A traceForm is how the stack traces of a language look.
 type traceForm struct {
 	language string
-	part     string // stands in each of them, and is found faster
+	part     string // stands in each of them, in lowercase
 	pattern  func() *regexp.Regexp
 }
 
@@ -51,7 +50,7 @@ func traceForms() []traceForm {
 	return []traceForm{
 		{"JavaScript", "at ", javaScriptTrace},
 		{"Python", "line ", pythonTrace},
-		{"Python", "Traceback ", pythonTrace},
+		{"Python", "traceback ", pythonTrace},
 		{"Go", "goroutine ", goTrace},
 		{"Java", "at ", javaTrace},
 		{"Ruby", ".rb:", rubyTrace},
@@ -64,22 +63,31 @@ func checkStackTraceLeak(s *Subject) []Match {
 	var matches []Match
 	body := traceText(s)
 	for _, form := range traceForms() {
-		if bytes.Contains(body, []byte(form.part)) && form.pattern().Match(body) {
+		if form.isIn(body) {
 			matches = append(matches, Match{Description: Describe("The response shows a stack trace of %s.", form.language)})
 		}
 	}
 	return distinct(matches)
 }
 
+func (f *traceForm) isIn(text string) bool {
+	for window := range around(text, f.part) {
+		if f.pattern().MatchString(window) {
+			return true
+		}
+	}
+	return false
+}
+
 // traceText returns the part of the body where a stack trace is a leak. A page may well be about one, and
 // so may a text in JSON: in a response that is no error, it must begin the body, or be the value of a field for it.
-func traceText(s *Subject) []byte {
+func traceText(s *Subject) string {
 	if isErrorReply(s.Request) {
-		return s.Request.Received.Body
+		return string(s.Request.Received.Body)
 	}
 	if s.receivedJSON() == nil {
 		body := s.Request.Received.Body
-		return body[:min(len(body), TraceHeadBytes)]
+		return string(body[:min(len(body), TraceHeadBytes)])
 	}
 	var text strings.Builder
 	walk(s.receivedJSON(), SecretScanArrayLimit, func(key string, value any) {
@@ -88,7 +96,7 @@ func traceText(s *Subject) []byte {
 			writeStrings(&text, value)
 		}
 	})
-	return []byte(text.String())
+	return text.String()
 }
 
 // writeStrings writes a string, or those of a list, each on its own line.
