@@ -6,9 +6,17 @@ import (
 	"sync"
 )
 
-// expression compiles an expression when it is first used.
-func expression(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+// An expression is a regular expression that is compiled when it is first used. It is safe for concurrent use.
+type expression struct {
+	text     string
+	once     sync.Once
+	compiled *regexp.Regexp
+}
+
+// pattern returns the compiled expression.
+func (e *expression) pattern() *regexp.Regexp {
+	e.once.Do(func() { e.compiled = regexp.MustCompile(e.text) })
+	return e.compiled
 }
 
 // around yields the surroundings of the places where the text has one of the words, which are in

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"net/http"
-	"regexp"
 	"strings"
 
 	"bareclaw/observe/capture"
@@ -28,34 +27,34 @@ func repliedError(s *Subject) bool {
 type traceForm struct {
 	language string
 	part     string // stands in each of them, in lowercase
-	pattern  func() *regexp.Regexp
+	form     *expression
 }
 
 // In HTML and JSON, a line may begin after a tag or an escape.
 const lineBegin = `(?:^|[\s>;]|\\n|\\t)`
 
 var (
-	javaScriptTrace = expression(lineBegin + `at\s+(?:[^\n()]*\()?(?:file://|node:|webpack-internal:|webpack:|[A-Za-z]:\\|/|\./)[^\s()]*:\d+:\d+` +
-		`|` + lineBegin + `at\s+(?:async\s+)?(?:Module\._compile|(?:process\.)?processTicksAndRejections)\b`)
-	pythonTrace = expression(`Traceback \(most recent call last\)|File (?:\\?"|&quot;|&#34;)[^\n"&]+(?:\\?"|&quot;|&#34;), line \d+`)
-	goTrace     = expression(`goroutine \d+ \[[^\]\n]*\]:`)
-	javaTrace   = expression(lineBegin + `at\s+[\w$./@]+\.[\w$<>&;]+\([\w$]+\.(?:java|kt|scala|groovy|clj):\d+\)`)
-	rubyTrace   = expression(`\.rb:\d+:in\s`)
-	phpTrace    = expression(`#\d+\s+[^\s()]+\.php\(\d+\)|\sin\s+(?:<b>)?[^\s<>]+\.php(?:</b>)?(?::\d+|\s+on line\s+(?:<b>)?\d+)`)
-	dotNetTrace = expression(lineBegin + `at\s[^\n]*\sin\s[^\n]*\.(?:cs|vb|fs|cshtml|razor):line \d+`)
+	javaScriptTrace = expression{text: lineBegin + `at\s+(?:[^\n()]*\()?(?:file://|node:|webpack-internal:|webpack:|[A-Za-z]:\\|/|\./)[^\s()]*:\d+:\d+` +
+		`|` + lineBegin + `at\s+(?:async\s+)?(?:Module\._compile|(?:process\.)?processTicksAndRejections)\b`}
+	pythonTrace = expression{text: `Traceback \(most recent call last\)|File (?:\\?"|&quot;|&#34;)[^\n"&]+(?:\\?"|&quot;|&#34;), line \d+`}
+	goTrace     = expression{text: `goroutine \d+ \[[^\]\n]*\]:`}
+	javaTrace   = expression{text: lineBegin + `at\s+[\w$./@]+\.[\w$<>&;]+\([\w$]+\.(?:java|kt|scala|groovy|clj):\d+\)`}
+	rubyTrace   = expression{text: `\.rb:\d+:in\s`}
+	phpTrace    = expression{text: `#\d+\s+[^\s()]+\.php\(\d+\)|\sin\s+(?:<b>)?[^\s<>]+\.php(?:</b>)?(?::\d+|\s+on line\s+(?:<b>)?\d+)`}
+	dotNetTrace = expression{text: lineBegin + `at\s[^\n]*\sin\s[^\n]*\.(?:cs|vb|fs|cshtml|razor):line \d+`}
 )
 
 // traceForms returns how the stack traces of languages look.
 func traceForms() []traceForm {
 	return []traceForm{
-		{"JavaScript", "at ", javaScriptTrace},
-		{"Python", "line ", pythonTrace},
-		{"Python", "traceback ", pythonTrace},
-		{"Go", "goroutine ", goTrace},
-		{"Java", "at ", javaTrace},
-		{"Ruby", ".rb:", rubyTrace},
-		{"PHP", ".php", phpTrace},
-		{".NET", ":line ", dotNetTrace},
+		{"JavaScript", "at ", &javaScriptTrace},
+		{"Python", "line ", &pythonTrace},
+		{"Python", "traceback ", &pythonTrace},
+		{"Go", "goroutine ", &goTrace},
+		{"Java", "at ", &javaTrace},
+		{"Ruby", ".rb:", &rubyTrace},
+		{"PHP", ".php", &phpTrace},
+		{".NET", ":line ", &dotNetTrace},
 	}
 }
 
@@ -72,7 +71,7 @@ func checkStackTraceLeak(s *Subject) []Match {
 
 func (f *traceForm) isIn(text string) bool {
 	for window := range around(text, f.part) {
-		if f.pattern().MatchString(window) {
+		if f.form.pattern().MatchString(window) {
 			return true
 		}
 	}
