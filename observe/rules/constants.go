@@ -23,6 +23,11 @@ const (
 	ListPIIMinItems      = 2  // LIST_PII_MIN_ITEMS
 	MinReflectedOrigins  = 2  // so many foreign origins are no list of allowed ones
 	TraceHeadBytes       = 512
+	documentDepth        = MaxObjectScanDepth + 1 // below what is wrapped around the data
+	windowBefore         = 128                    // bytes before a word, in which an expression is looked for
+	windowAfter          = 1024
+	maxWindows           = 64
+	maxEchoes            = 20 // of what the client has sent itself
 )
 
 // Of queries.

@@ -22,11 +22,14 @@ var duplicate = Rule{
 // loadsData reports whether the request is one that pages make for data.
 func loadsData(s *Subject) bool { return isDataFetch(s.Request) }
 
+// isDataFetch leaves out programs, which may well ask again and again.
 func isDataFetch(r *capture.Request) bool {
 	if r.Method != http.MethodGet || !worked(r) || !isOneReply(r) {
 		return false
 	}
-	return strings.HasPrefix(r.URL, "/api/") || isJSON(r.Received.Media)
+	isOfPage := r.Sent.Header.Get("Referer") != "" || r.Sent.Header.Get("Sec-Fetch-Dest") == "empty"
+	isData := strings.HasPrefix(r.URL, "/api/") || isJSON(r.Received.Media)
+	return isOfPage && isData
 }
 
 // checkDuplicate cannot see what comes after the request. What may still turn out to be React's strict

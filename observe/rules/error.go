@@ -19,14 +19,16 @@ func tellsErrors(s *Subject) bool {
 }
 
 // checkError takes an error for handled if the app answered: frameworks tell of each one that they turn
-// into a reply such as 404, and of calls that failed and were tried again.
+// into a reply such as 404, and of calls that failed and were tried again. Where the client is gone,
+// errors are about that.
 func checkError(s *Subject) []Match {
-	if s.Request.Status > 0 && !isServerError(s.Request) {
+	r := s.Request
+	if r.Status > 0 && !isServerError(r) || r.End == capture.ClientGone {
 		return nil
 	}
 	var matches []Match
-	for i := range s.Request.Faults {
-		f := &s.Request.Faults[i]
+	for i := range r.Faults {
+		f := &r.Faults[i]
 		kind := name(f.Name)
 		if kind == "" {
 			kind = "Error"

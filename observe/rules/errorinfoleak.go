@@ -24,14 +24,14 @@ const (
 )
 
 var (
-	databaseURL = expression(`(?i)\b(?:postgres(?:ql)?|mysql2?|mariadb|mongodb(?:\+srv)?|rediss?|sqlserver|mssql)://[^\s"'<>]+`)
+	databaseURL = expression{text: `(?i)\b(?:postgres(?:ql)?|mysql2?|mariadb|mongodb(?:\+srv)?|rediss?|sqlserver|mssql)://[^\s"'<>]+`}
 	// Prose has "select … from" too, but not in capitals, with an asterisk or with names in quotes.
-	sqlFragment = expression(`\bSELECT\s+[^<>;]+?\s+FROM\s+\S` +
+	sqlFragment = expression{text: `\bSELECT\s+[^<>;]+?\s+FROM\s+\S` +
 		`|(?i:\bselect\s+(?:distinct\s+)?(?:\*|\\*["` + "`" + `]\w[^<>;]*?)\s+from\s+\S)` +
 		`|(?i:\binsert\s+into\s+` + table + `\s*(?:\(|\bvalues\b))` +
 		`|(?i:\bupdate\s+` + table + `\s+set\s+[^<>;]*?=)` +
-		`|(?i:\bdelete\s+from\s+` + table + `\s+where\s)`)
-	secretInError = expression(`(?i)([\w-]*(?:api_?key|secret|token))\s*([:=])\s*["']?(` + maskExpression + `|[A-Za-z0-9_\-.+/]+)`)
+		`|(?i:\bdelete\s+from\s+` + table + `\s+where\s)`}
+	secretInError = expression{text: `(?i)([\w-]*(?:api_?key|secret|token))\s*([:=])\s*["']?(` + maskExpression + `|[A-Za-z0-9_\-.+/]+)`}
 )
 
 func checkErrorInfoLeak(s *Subject) []Match {
@@ -40,10 +40,10 @@ func checkErrorInfoLeak(s *Subject) []Match {
 	}
 	var matches []Match
 	body := string(s.Request.Received.Body)
-	if strings.Contains(body, "://") && leaks(s.Request, body, databaseURL()) {
+	if leaks(s.Request, body, databaseURL.pattern(), "://") {
 		matches = append(matches, Match{Description: Describe("The error shows the URL of a database.")})
 	}
-	if leaks(s.Request, body, sqlFragment()) {
+	if leaks(s.Request, body, sqlFragment.pattern(), "select", "insert", "update", "delete") {
 		matches = append(matches, Match{Description: Describe("The error shows a part of an SQL query.")})
 	}
 	if showsSecret(body) {
@@ -52,11 +52,22 @@ func checkErrorInfoLeak(s *Subject) []Match {
 	return matches
 }
 
-// leaks reports whether the body has what the pattern says, and the client has not sent it itself.
-func leaks(r *capture.Request, body string, pattern *regexp.Regexp) bool {
-	for _, found := range pattern.FindAllString(body, SecretScanArrayLimit) {
-		if !echoes(r, found) {
-			return true
+// leaks reports whether the body has what the pattern says, and the client has not sent it itself. The
+// pattern matches nothing without one of the words.
+func leaks(r *capture.Request, body string, pattern *regexp.Regexp, words ...string) bool {
+	echoed := make(map[string]bool)
+	for window := range around(body, words...) {
+		for _, found := range pattern.FindAllString(window, -1) {
+			if echoed[found] {
+				continue
+			}
+			if !echoes(r, found) {
+				return true
+			}
+			echoed[found] = true
+			if len(echoed) == maxEchoes {
+				return false
+			}
 		}
 	}
 	return false
@@ -64,17 +75,17 @@ func leaks(r *capture.Request, body string, pattern *regexp.Regexp) bool {
 
 // showsSecret leaves out tokens against forged requests, which pages must have.
 func showsSecret(body string) bool {
-	for _, found := range secretInError().FindAllStringSubmatch(body, -1) {
-		key := strings.ToLower(found[1])
-		if strings.Contains(key, "csrf") || strings.Contains(key, "xsrf") {
-			continue
-		}
-		least := MinSecretValueLength
-		if found[2] == ":" {
-			least = MinProseSecretLength
-		}
-		if secretLength(found[3]) >= least {
-			return true
+	for window := range around(body, "api_key", "apikey", "secret", "token") {
+		for _, found := range secretInError.pattern().FindAllStringSubmatch(window, -1) {
+			key := strings.ToLower(found[1])
+			least := MinSecretValueLength
+			if found[2] == ":" {
+				least = MinProseSecretLength
+			}
+			forPages := strings.Contains(key, "csrf") || strings.Contains(key, "xsrf")
+			if !forPages && secretLength(found[3]) >= least {
+				return true
+			}
 		}
 	}
 	return false

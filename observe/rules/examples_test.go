@@ -65,10 +65,10 @@ func after(requests ...*capture.Request) *Subject {
 	return s
 }
 
-func repeat(n int, make func() *capture.Request) []*capture.Request {
+func repeat(n int, next func() *capture.Request) []*capture.Request {
 	var requests []*capture.Request
 	for range n {
-		requests = append(requests, make())
+		requests = append(requests, next())
 	}
 	return requests
 }

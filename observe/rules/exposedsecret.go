@@ -1,6 +1,10 @@
 package rules
 
-import "bareclaw/observe/capture"
+import (
+	"strings"
+
+	"bareclaw/observe/capture"
+)
 
 var exposedSecret = Rule{
 	ID:       "exposed-secret",
@@ -14,7 +18,7 @@ var exposedSecret = Rule{
 }
 
 func checkExposedSecret(s *Subject) []Match {
-	if !repliedJSON(s) {
+	if !repliedJSON(s) || isCatalog(path(s.Request)) {
 		return nil
 	}
 	var matches []Match
@@ -22,6 +26,17 @@ func checkExposedSecret(s *Subject) []Match {
 		matches = append(matches, Match{Description: Describe("The response has a value of %q.", key)})
 	}
 	return matches
+}
+
+// isCatalog reports whether the path is for the texts of pages, such as what stands beside a field for a password.
+func isCatalog(path string) bool {
+	for segment := range strings.SplitSeq(strings.ToLower(path), "/") {
+		switch segment {
+		case "locale", "locales", "i18n", "l10n", "lang", "translations":
+			return true
+		}
+	}
+	return false
 }
 
 func isExposed(key string, value any) bool {

@@ -1,51 +1,10 @@
 package rules
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
-
-	"bareclaw/observe/capture"
 )
-
-// A document is the JSON of a body. It is parsed when a rule first asks for it.
-type document struct {
-	read  bool
-	value any
-}
-
-// parse returns the value of the body, or nil if it is not JSON or not known whole.
-func (d *document) parse(m *capture.Message) any {
-	if d.read {
-		return d.value
-	}
-	d.read = true
-	if m.Cut || len(m.Body) > capture.MaxBody || !mayBeJSON(m) {
-		return nil
-	}
-	if json.Unmarshal(m.Body, &d.value) != nil {
-		d.value = nil
-	}
-	return d.value
-}
-
-// mayBeJSON knows apps that send JSON as text.
-func mayBeJSON(m *capture.Message) bool {
-	if isJSON(m.Media) {
-		return true
-	}
-	if m.Media != "" && !strings.HasPrefix(m.Media, "text/") {
-		return false
-	}
-	body := bytes.TrimLeft(m.Body, " \t\r\n")
-	return bytes.HasPrefix(body, []byte("{")) || bytes.HasPrefix(body, []byte("["))
-}
-
-func isJSON(media string) bool {
-	return strings.HasSuffix(media, "/json") || strings.HasSuffix(media, "+json")
-}
 
 // sentJSON returns what the request has as JSON, or nil.
 func (s *Subject) sentJSON() any { return s.sent.parse(&s.Request.Sent) }

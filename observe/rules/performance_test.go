@@ -133,11 +133,17 @@ func withTransaction(r *capture.Request) *capture.Request {
 	return r
 }
 
+// ofPage returns the request as the script of a page makes it.
+func ofPage(r *capture.Request) *capture.Request {
+	r.Sent.Header.Set("Referer", "http://localhost:3000/")
+	return r
+}
+
 // paced returns requests for data so far apart, each URL in turn.
 func paced(pause time.Duration, urls ...string) []*capture.Request {
 	requests := []*capture.Request{page()}
 	for i, url := range urls {
-		requests = append(requests, at(time.Duration(i)*pause, get(url)))
+		requests = append(requests, at(time.Duration(i)*pause, ofPage(get(url))))
 	}
 	return requests
 }
@@ -205,7 +211,8 @@ func otherExamples() []example {
 				"second of a poll": after(paced(3*time.Second, "/api/a", "/api/a")...),
 				"other pages":      after(paced(ms, "/api/a?page=1", "/api/a?page=2", "/api/a?page=3")...),
 				"reloaded":         after(append(paced(ms, "/api/a", "/api/b"), paced(ms, "/api/a")...)...),
-				"after a change":   after(get("/api/a"), get("/api/a"), posts("{}", "{}"), get("/api/a")),
+				"after a change":   then(append(paced(ms, "/api/a", "/api/a"), ofPage(posts("{}", "{}"))), ofPage(get("/api/a"))),
+				"a program":        after(repeat(9, func() *capture.Request { return get("/api/a") })...),
 				"pages":            after(page(), page(), page()),
 			},
 		},
@@ -217,6 +224,7 @@ func otherExamples() []example {
 			fixed: after(breaks("x is undefined"), get("/items")),
 			nothing: map[string]*Subject{
 				"handled": after(handled()),
+				"aborted": after(aborted()),
 				"none":    after(fails("")),
 			},
 		},
@@ -271,6 +279,13 @@ func streams() *capture.Request {
 func handled() *capture.Request {
 	r := breaks("Not Found")
 	r.Status = http.StatusNotFound
+	return r
+}
+
+func aborted() *capture.Request {
+	r := breaks("aborted")
+	r.Status = 0
+	r.End = capture.ClientGone
 	return r
 }
 

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"bytes"
 	"net/http"
 	"net/url"
 	"strings"
@@ -46,7 +47,7 @@ func path(r *capture.Request) string {
 
 // echoes reports whether the text is from the request itself.
 func echoes(r *capture.Request, text string) bool {
-	if strings.Contains(string(r.Sent.Body), text) || strings.Contains(r.URL, text) {
+	if bytes.Contains(r.Sent.Body, []byte(text)) || strings.Contains(r.URL, text) {
 		return true
 	}
 	plain, err := url.QueryUnescape(r.URL)

@@ -92,14 +92,14 @@ func itemsWithEmail(list []any) int {
 	return n
 }
 
-var emailPattern = expression(`[a-zA-Z0-9._%+-]+@[a-zA-Z0-9.-]+\.[a-zA-Z]{2,}`)
+var emailAddress = expression{text: `[a-zA-Z0-9._%+-]+@[a-zA-Z0-9.-]+\.[a-zA-Z]{2,}`}
 
 // emails returns the texts that have an email address.
 func emails(value any) map[string]bool {
 	found := make(map[string]bool)
 	walk(value, PIIScanArrayLimit, func(_ string, value any) {
 		text, _ := value.(string)
-		if strings.Contains(text, "@") && emailPattern().MatchString(text) {
+		if strings.Contains(text, "@") && emailAddress.pattern().MatchString(text) {
 			found[text] = true
 		}
 	})

@@ -86,6 +86,17 @@ func TestNumbersAreConstants(t *testing.T) {
 	}
 }
 
+func TestAround(t *testing.T) {
+	text := strings.Repeat("x", 5000) + "TOKEN" + strings.Repeat("y", 5000)
+	windows := slices.Collect(around(text, "secret", "token"))
+	if len(windows) != 1 || len(windows[0]) != windowBefore+windowAfter || !strings.Contains(windows[0], "xTOKENy") {
+		t.Errorf("%q", windows)
+	}
+	if windows := slices.Collect(around(strings.Repeat("token é", 100_000), "token")); len(windows) != maxWindows {
+		t.Errorf("%d windows", len(windows))
+	}
+}
+
 // FuzzRules holds that no rule panics, whatever a request is, and that what they say has one line.
 func FuzzRules(f *testing.F) {
 	f.Add("GET", "/items?token=[masked:9]", 500, "text/html", []byte("Error\n    at f (/a.js:1:2)"), "SELECT * FROM users", "sid=1; Path=/", uint8(255))

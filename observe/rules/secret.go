@@ -1,10 +1,8 @@
 package rules
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // maskExpression matches what package capture puts in the place of a secret.
@@ -42,9 +40,4 @@ func secretLength(value string) int {
 		return 0
 	}
 	return len(value)
-}
-
-// expression compiles an expression when it is first used.
-func expression(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

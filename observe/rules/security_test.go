@@ -51,6 +51,7 @@ func securityExamples() []example {
 				"too deep":     after(returnsJSON(`{"a":{"a":{"a":{"a":{"a":{"password":"[masked:12]"}}}}}}`)),
 				"sixth item":   after(returnsJSON(`[{},{},{},{},{},{"password":"[masked:12]"}]`)),
 				"an error":     after(replies(http.StatusBadRequest, "application/json", `{"password":"must have 8 characters"}`)),
+				"words":        after(to("/locales/en", returnsJSON(`{"password":"[masked:19]"}`))),
 				"no JSON":      after(replies(http.StatusOK, "text/html", `<input name="password">`)),
 				"not modified": after(replies(http.StatusNotModified, "", "")),
 			},

@@ -17,7 +17,7 @@ var selectStar = Rule{
 	clears:   subjectWorked,
 }
 
-var starPattern = expression("(?i)^[\\s(]*select\\s+(?:distinct\\s+)?(?:[\\w\"`.]+\\.)?\\*" + "|[\\w\"`]\\.\\*\\s+from\\s")
+var allColumns = expression{text: "(?i)^[\\s(]*select\\s+(?:distinct\\s+)?(?:[\\w\"`.]+\\.)?\\*" + "|[\\w\"`]\\.\\*\\s+from\\s"}
 
 func checkSelectStar(s *Subject) []Match {
 	var matches []Match
@@ -47,7 +47,7 @@ func starTables(r *capture.Request) *tally {
 	tables := newTally()
 	for i := range r.Queries {
 		q := &r.Queries[i]
-		if isSystemTable(q.Table) || !strings.Contains(shapeOf(q), "*") || !starPattern().MatchString(shapeOf(q)) {
+		if isSystemTable(q.Table) || !strings.Contains(shapeOf(q), "*") || !allColumns.pattern().MatchString(shapeOf(q)) {
 			continue
 		}
 		table := q.Table

@@ -20,8 +20,8 @@ var sensitiveLogs = Rule{
 
 const quotes = `[\\"'` + "`" + `]*`
 
-var secretInLog = expression(`(?i)(password|secret|token|api_?key)` + quotes + `\s*[:=]\s*` + quotes +
-	`(` + maskExpression + `|[A-Za-z0-9_\-.+/]+)`)
+var secretInLog = expression{text: `(?i)(password|secret|token|api_?key)` + quotes + `\s*[:=]\s*` + quotes +
+	`(` + maskExpression + `|[A-Za-z0-9_\-.+/]+)`}
 
 func checkSensitiveLogs(s *Subject) []Match {
 	var names []string
@@ -50,7 +50,7 @@ func loggedSecrets(line string) []string {
 		if !mentions(lower, kind) {
 			continue
 		}
-		for _, found := range secretInLog().FindAllStringSubmatch(line, -1) {
+		for _, found := range secretInLog.pattern().FindAllStringSubmatch(line, -1) {
 			if mentions(strings.ToLower(found[1]), kind) && secretLength(found[2]) >= MinSecretValueLength {
 				kinds = append(kinds, kind)
 				break

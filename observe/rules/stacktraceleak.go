@@ -1,9 +1,7 @@
 package rules
 
 import (
-	"bytes"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"bareclaw/observe/capture"
@@ -28,35 +26,35 @@ func repliedError(s *Subject) bool {
 // A traceForm is how the stack traces of a language look.
 type traceForm struct {
 	language string
-	part     string // stands in each of them, and is found faster
-	pattern  func() *regexp.Regexp
+	part     string // stands in each of them, in lowercase
+	form     *expression
 }
 
 // In HTML and JSON, a line may begin after a tag or an escape.
 const lineBegin = `(?:^|[\s>;]|\\n|\\t)`
 
 var (
-	javaScriptTrace = expression(lineBegin + `at\s+(?:[^\n()]*\()?(?:file://|node:|webpack-internal:|webpack:|[A-Za-z]:\\|/|\./)[^\s()]*:\d+:\d+` +
-		`|` + lineBegin + `at\s+(?:async\s+)?(?:Module\._compile|(?:process\.)?processTicksAndRejections)\b`)
-	pythonTrace = expression(`Traceback \(most recent call last\)|File (?:\\?"|&quot;|&#34;)[^\n"&]+(?:\\?"|&quot;|&#34;), line \d+`)
-	goTrace     = expression(`goroutine \d+ \[[^\]\n]*\]:`)
-	javaTrace   = expression(lineBegin + `at\s+[\w$./@]+\.[\w$<>&;]+\([\w$]+\.(?:java|kt|scala|groovy|clj):\d+\)`)
-	rubyTrace   = expression(`\.rb:\d+:in\s`)
-	phpTrace    = expression(`#\d+\s+[^\s()]+\.php\(\d+\)|\sin\s+(?:<b>)?[^\s<>]+\.php(?:</b>)?(?::\d+|\s+on line\s+(?:<b>)?\d+)`)
-	dotNetTrace = expression(lineBegin + `at\s[^\n]*\sin\s[^\n]*\.(?:cs|vb|fs|cshtml|razor):line \d+`)
+	javaScriptTrace = expression{text: lineBegin + `at\s+(?:[^\n()]*\()?(?:file://|node:|webpack-internal:|webpack:|[A-Za-z]:\\|/|\./)[^\s()]*:\d+:\d+` +
+		`|` + lineBegin + `at\s+(?:async\s+)?(?:Module\._compile|(?:process\.)?processTicksAndRejections)\b`}
+	pythonTrace = expression{text: `Traceback \(most recent call last\)|File (?:\\?"|&quot;|&#34;)[^\n"&]+(?:\\?"|&quot;|&#34;), line \d+`}
+	goTrace     = expression{text: `goroutine \d+ \[[^\]\n]*\]:`}
+	javaTrace   = expression{text: lineBegin + `at\s+[\w$./@]+\.[\w$<>&;]+\([\w$]+\.(?:java|kt|scala|groovy|clj):\d+\)`}
+	rubyTrace   = expression{text: `\.rb:\d+:in\s`}
+	phpTrace    = expression{text: `#\d+\s+[^\s()]+\.php\(\d+\)|\sin\s+(?:<b>)?[^\s<>]+\.php(?:</b>)?(?::\d+|\s+on line\s+(?:<b>)?\d+)`}
+	dotNetTrace = expression{text: lineBegin + `at\s[^\n]*\sin\s[^\n]*\.(?:cs|vb|fs|cshtml|razor):line \d+`}
 )
 
 // traceForms returns how the stack traces of languages look.
 func traceForms() []traceForm {
 	return []traceForm{
-		{"JavaScript", "at ", javaScriptTrace},
-		{"Python", "line ", pythonTrace},
-		{"Python", "Traceback ", pythonTrace},
-		{"Go", "goroutine ", goTrace},
-		{"Java", "at ", javaTrace},
-		{"Ruby", ".rb:", rubyTrace},
-		{"PHP", ".php", phpTrace},
-		{".NET", ":line ", dotNetTrace},
+		{"JavaScript", "at ", &javaScriptTrace},
+		{"Python", "line ", &pythonTrace},
+		{"Python", "traceback ", &pythonTrace},
+		{"Go", "goroutine ", &goTrace},
+		{"Java", "at ", &javaTrace},
+		{"Ruby", ".rb:", &rubyTrace},
+		{"PHP", ".php", &phpTrace},
+		{".NET", ":line ", &dotNetTrace},
 	}
 }
 
@@ -64,22 +62,31 @@ func checkStackTraceLeak(s *Subject) []Match {
 	var matches []Match
 	body := traceText(s)
 	for _, form := range traceForms() {
-		if bytes.Contains(body, []byte(form.part)) && form.pattern().Match(body) {
+		if form.isIn(body) {
 			matches = append(matches, Match{Description: Describe("The response shows a stack trace of %s.", form.language)})
 		}
 	}
 	return distinct(matches)
 }
 
+func (f *traceForm) isIn(text string) bool {
+	for window := range around(text, f.part) {
+		if f.form.pattern().MatchString(window) {
+			return true
+		}
+	}
+	return false
+}
+
 // traceText returns the part of the body where a stack trace is a leak. A page may well be about one, and
 // so may a text in JSON: in a response that is no error, it must begin the body, or be the value of a field for it.
-func traceText(s *Subject) []byte {
+func traceText(s *Subject) string {
 	if isErrorReply(s.Request) {
-		return s.Request.Received.Body
+		return string(s.Request.Received.Body)
 	}
 	if s.receivedJSON() == nil {
 		body := s.Request.Received.Body
-		return body[:min(len(body), TraceHeadBytes)]
+		return string(body[:min(len(body), TraceHeadBytes)])
 	}
 	var text strings.Builder
 	walk(s.receivedJSON(), SecretScanArrayLimit, func(key string, value any) {
@@ -88,7 +95,7 @@ func traceText(s *Subject) []byte {
 			writeStrings(&text, value)
 		}
 	})
-	return []byte(text.String())
+	return text.String()
 }
 
 // writeStrings writes a string, or those of a list, each on its own line.
