@@ -64,7 +64,7 @@ func TestClientOfBrakit(t *testing.T) {
 		t.Errorf("findings %s", states)
 	}
 	byID, err := c.Request(ctx, "a")
-	if err != nil || byID.StatusCode != 201 {
+	if err != nil || byID.StatusCode != http.StatusCreated {
 		t.Errorf("by id: %+v, %v", byID, err)
 	}
 	for endpoint, want := range map[string]string{"GET /users/:id": "b", "POST /users/:id": "a", "/users/7": "b", "get /": "c"} {

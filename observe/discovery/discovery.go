@@ -212,8 +212,8 @@ func realDir(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		return real
+	if followed, err := filepath.EvalSymlinks(dir); err == nil {
+		return followed
 	}
 	return dir
 }

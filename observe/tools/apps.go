@@ -74,7 +74,7 @@ func (f *finder) patience() time.Duration {
 // directory, else the only one that runs for the caller's channel. find blocks for some seconds if none runs.
 func (f *finder) find(ctx context.Context, c tools.Caller, name string) (*app, error) {
 	if name != "" {
-		return f.findNamed(ctx, c, name)
+		return f.findNamed(ctx, name)
 	}
 	dir := f.Dir(c.Channel)
 	near := f.search(MaxDiscoveryDepth)
@@ -163,7 +163,7 @@ func (f *finder) recordsNamed(name string) ([]discovery.Record, error) {
 	return found, err
 }
 
-func (f *finder) findNamed(ctx context.Context, c tools.Caller, name string) (*app, error) {
+func (f *finder) findNamed(ctx context.Context, name string) (*app, error) {
 	records, err := f.recordsNamed(name)
 	switch {
 	case err != nil:
