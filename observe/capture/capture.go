@@ -7,6 +7,7 @@
 package capture
 
 import (
+	"encoding/hex"
 	"net/http"
 	"time"
 )
@@ -16,6 +17,12 @@ type TraceID [16]byte
 
 // A SpanID names a step of such a chain. The zero value names none.
 type SpanID [8]byte
+
+// String returns the id as 32 hex digits.
+func (t TraceID) String() string { return hex.EncodeToString(t[:]) }
+
+// String returns the id as 16 hex digits.
+func (s SpanID) String() string { return hex.EncodeToString(s[:]) }
 
 // A Request is one request to the app. A Request that a [Store] has returned is a copy, whose slices
 // and maps must not be changed.

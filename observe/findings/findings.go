@@ -35,9 +35,9 @@ type Finding struct {
 	Occurrences int       `json:"occurrences"`         // requests that had it
 	CleanHits   int       `json:"cleanHits"`           // requests since the latest occurrence that prove the contrary
 	FirstSeen   time.Time `json:"firstSeen"`
-	LastSeen    time.Time `json:"lastSeen"`
-	ResolvedAt  time.Time `json:"resolvedAt,omitzero"`
-	Requests    []string  `json:"requests"` // ids of the latest that had it, the newest last, at most keptRequests
+	LastSeen    time.Time `json:"lastSeen"`            // when the latest request that had it began
+	ResolvedAt  time.Time `json:"resolvedAt,omitzero"` // when the latest request began that proves the contrary
+	Requests    []string  `json:"requests"`            // ids of the latest that had it, the newest last, at most keptRequests
 	Fix         *Fix      `json:"fix,omitempty"`
 }
 
@@ -59,6 +59,17 @@ const (
 	WontFix  FixStatus = "wont_fix" // not told again
 )
 
+// statuses are all.
+func statuses() []FixStatus { return []FixStatus{FixBegun, Fixed, WontFix} }
+
 // CleanHitsForResolution is how many requests must prove that a problem is gone
 // (CLEAN_HITS_FOR_RESOLUTION).
 const CleanHitsForResolution = 5
+
+// Bounds of what is kept.
+const (
+	maxFindings   = 1000
+	keptRequests  = 10   // of a finding
+	keptEndpoints = 20   // of a finding of the whole app
+	maxNote       = 1000 // bytes of what is reported of a fix
+)

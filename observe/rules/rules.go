@@ -21,9 +21,20 @@ const (
 	Info     Severity = "info"
 )
 
+// A Category says what a problem is about.
+type Category string
+
+// The categories.
+const (
+	Security    Category = "security"
+	Performance Category = "performance"
+	Reliability Category = "reliability"
+)
+
 // A Rule finds one kind of problem.
 type Rule struct {
 	ID       string
+	Category Category
 	Severity Severity
 	Title    string // what is wrong, in a few words
 	Advice   string // what to do about it, as a sentence
@@ -33,10 +44,46 @@ type Rule struct {
 	// where a rule goes by an average, the request must be over the limit too. So a request after
 	// a fix matches nothing, whatever earlier ones did.
 	Check func(s *Subject) []Match
+	// clears reports whether a request without a match is evidence that the problem is gone; nil: each
+	// that has what the rule needs.
+	clears func(s *Subject) bool
 }
 
-// All returns the rules, in the order of their ids.
-func All() []Rule { return nil }
+// Clean reports whether the request, in which Check has found nothing, is evidence that the problem is
+// gone: a reply with an error says nothing of what the endpoint returns otherwise.
+func (r *Rule) Clean(s *Subject) bool {
+	if !s.Request.Evidence.Has(r.Needs) {
+		return false
+	}
+	return r.clears == nil || r.clears(s)
+}
+
+// All returns the rules, in the order of their ids. SecurityID is none of them.
+func All() []Rule {
+	return []Rule{
+		corsCredentials,
+		crossEndpoint,
+		duplicate,
+		unhandledError,
+		errorHotspot,
+		errorInfoLeak,
+		exposedSecret,
+		highRows,
+		insecureCookie,
+		largeResponse,
+		n1,
+		queryHeavy,
+		redundantQuery,
+		regression,
+		responseOverfetch,
+		responsePIILeak,
+		selectStar,
+		sensitiveLogs,
+		slow,
+		stackTraceLeak,
+		tokenInURL,
+	}
+}
 
 // Global is the endpoint of a match that concerns the whole app.
 const Global = "global"

@@ -2,19 +2,23 @@ package rules
 
 import "bareclaw/observe/capture"
 
-// A Subject is a request that rules look at, and what they may compare it with.
+// A Subject is a request that rules look at, and what they may compare it with. It is not for concurrent
+// use, as its first reader parses the bodies.
 type Subject struct {
 	Request *capture.Request
 	// Recent are the latest requests to the endpoint in this run of the app, the oldest first, at
-	// most recentRequests. The last one is Request.
+	// most InsightWindowPerEndpoint. The last one is Request.
 	Recent []*capture.Request
 	// Latest is the latest request to each endpoint in this run, Request among them.
 	Latest map[string]*capture.Request
 	// Flow are the requests of the same client that lead up to Request, the oldest first, as far as each
-	// began at most flowGap after the one before. The last one is Request.
+	// began at most FlowGap after the one before. The last one is Request.
 	Flow []*capture.Request
 	// Earlier are the figures of the endpoint in earlier runs of the app, the oldest first.
 	Earlier []RunFigures
+
+	sent     document
+	received document
 }
 
 // RunFigures are the figures of an endpoint in one run of the app.

@@ -1,0 +1,522 @@
+package analysis
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"bareclaw/internal/testkit/check"
+	"bareclaw/observe/capture"
+	"bareclaw/observe/findings"
+	"bareclaw/observe/rules"
+)
+
+// observer is an analyst with a real store and real figures.
+type observer struct {
+	t       testing.TB
+	analyst *Analyst
+	store   *findings.Store
+	history *findings.History
+	logged  *bytes.Buffer
+	next    int // the number of the next request
+}
+
+func newObserver(t testing.TB, list ...rules.Rule) *observer {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), ".brakit")
+	o := &observer{
+		t:      t,
+		logged: &bytes.Buffer{},
+	}
+	log := slog.New(slog.NewTextHandler(o.logged, nil))
+	var err error
+	o.store, err = findings.OpenStore(dir, log)
+	check.OK(t, err)
+	o.history, err = findings.OpenHistory(dir, log)
+	check.OK(t, err)
+	o.analyst = New(Options{
+		Findings: o.store,
+		History:  o.history,
+		Rules:    list,
+		Log:      log,
+	})
+	return o
+}
+
+// request returns the next request to an endpoint, which began a second after the one before, with queries.
+func (o *observer) request(endpoint string, queries ...string) capture.Request {
+	o.next++
+	r := capture.Request{
+		ID:       fmt.Sprint(o.next),
+		Run:      1,
+		Client:   "browser",
+		Endpoint: endpoint,
+		Started:  time.Date(2026, 1, 1, 0, 0, o.next, 0, time.UTC),
+		Took:     time.Millisecond,
+		Status:   200,
+		End:      capture.Complete,
+		Evidence: capture.Response | capture.Traced | capture.Queried,
+	}
+	for _, q := range queries {
+		r.Queries = append(r.Queries, capture.Query{Shape: q})
+	}
+	return r
+}
+
+// look has the analyst look at requests.
+func (o *observer) look(settled bool, requests ...capture.Request) {
+	for _, r := range requests {
+		o.analyst.look(&capture.Look{
+			Request: &r,
+			Settled: settled,
+		})
+	}
+}
+
+// only returns the only finding.
+func (o *observer) only() findings.Finding {
+	o.t.Helper()
+	all := o.store.All()
+	if len(all) != 1 {
+		o.t.Fatalf("there are %d findings: %+v", len(all), all)
+	}
+	return all[0]
+}
+
+// list is a source of some looks, and an error after them.
+type list struct {
+	looks []capture.Look
+	err   error
+}
+
+func (l *list) Next(context.Context) (capture.Look, error) {
+	if len(l.looks) == 0 {
+		return capture.Look{}, l.err
+	}
+	next := l.looks[0]
+	l.looks = l.looks[1:]
+	return next, nil
+}
+
+// heavy finds more than five queries a request, on average of at least two.
+func heavy() rules.Rule {
+	return rules.Rule{
+		ID:       "heavy",
+		Severity: rules.Warning,
+		Title:    "Many queries",
+		Needs:    capture.Queried,
+		Check: func(s *rules.Subject) []rules.Match {
+			total := 0
+			for _, r := range s.Recent {
+				total += len(r.Queries)
+			}
+			if len(s.Recent) < 2 || total <= 5*len(s.Recent) || len(s.Request.Queries) <= 5 {
+				return nil
+			}
+			return []rules.Match{{Description: rules.Describe("%s queries", rules.Count(total/len(s.Recent)))}}
+		},
+	}
+}
+
+// everywhere finds a query that at least three endpoints send, of at least half of all.
+func everywhere() rules.Rule {
+	return rules.Rule{
+		ID:       "everywhere",
+		Severity: rules.Warning,
+		Title:    "One query everywhere",
+		Needs:    capture.Queried,
+		Check: func(s *rules.Subject) []rules.Match {
+			var matches []rules.Match
+			for _, q := range s.Request.Queries {
+				endpoints := 0
+				for _, r := range s.Latest {
+					if slices.ContainsFunc(r.Queries, func(other capture.Query) bool { return other.Shape == q.Shape }) {
+						endpoints++
+					}
+				}
+				if endpoints >= 3 && 2*endpoints >= len(s.Latest) {
+					matches = append(matches, rules.Match{
+						Endpoint:    rules.Global,
+						Description: rules.Describe("%s at %s endpoints", q.Shape, rules.Count(endpoints)),
+					})
+				}
+			}
+			return matches
+		},
+	}
+}
+
+// TestPanickingRule: the other rules go on, a rule's panics are counted, and the first one is logged.
+func TestPanickingRule(t *testing.T) {
+	t.Parallel()
+	always := rules.Rule{
+		ID:       "always",
+		Severity: rules.Info,
+		Check:    func(*rules.Subject) []rules.Match { return []rules.Match{{Description: rules.Describe("always")}} },
+	}
+	broken := rules.Rule{
+		ID:    "broken",
+		Check: func(s *rules.Subject) []rules.Match { panic("rule on " + s.Request.ID) },
+	}
+	o := newObserver(t, broken, always)
+	requests := []capture.Request{o.request("GET /"), o.request("GET /"), o.request("GET /")}
+	first, second, third := &requests[0], &requests[1], &requests[2]
+	stopped := errors.New("no more")
+	o.analyst.options.Source = &list{
+		looks: []capture.Look{{Request: first}, {Request: first}, {Request: second}, {Request: third}},
+		err:   stopped,
+	}
+	if err := o.analyst.Run(t.Context()); !errors.Is(err, stopped) {
+		t.Errorf("it ended with %v", err)
+	}
+	if f := o.only(); f.Rule != "always" || f.Occurrences != 3 {
+		t.Errorf("found is %+v", f)
+	}
+	if panics := o.analyst.Panics(); len(panics) != 1 || panics["broken"] != 4 {
+		t.Errorf("counted are %v", panics)
+	}
+	if logged := o.logged.String(); strings.Count(logged, "\n") != 1 || !strings.Contains(logged, "rule on 1") || !strings.Contains(logged, "rule=broken") {
+		t.Errorf("logged is %s", logged)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := o.analyst.Run(ended); err != nil {
+		t.Errorf("the end is an error: %v", err)
+	}
+}
+
+// TestLoad: under load rules look at some requests alone, and the figures count all.
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const requests = 5 * maxLooks
+		checks := 0
+		o := newObserver(t, rules.Rule{
+			ID: "count",
+			Check: func(*rules.Subject) []rules.Match {
+				checks++
+				return nil
+			},
+		})
+		source := &list{err: errors.New("no more")}
+		for range requests {
+			r := o.request("GET /")
+			source.looks = append(source.looks, capture.Look{
+				Request: &r,
+				Settled: true,
+			})
+		}
+		last := o.request("GET /")
+		last.Run = 2
+		o.analyst.options.Source = source
+		for want := maxLooks; want <= 2*maxLooks; want += maxLooks {
+			looks := source.looks
+			if err := o.analyst.Run(t.Context()); !errors.Is(err, source.err) {
+				t.Fatal(err)
+			}
+			if checks != want {
+				t.Errorf("%d checks, want %d", checks, want)
+			}
+			source.looks = looks
+		}
+		o.look(true, last)
+		if earlier := o.history.Earlier("GET /"); len(earlier) != 1 || earlier[0].Requests != 2*requests {
+			t.Errorf("the figures are %+v", earlier)
+		}
+	})
+}
+
+// TestOverTheLimitIsNotClean: a request that is itself over a limit proves nothing, when it is the first of a run or
+// when others bring the average down; and until a request is settled, others do not count it as a good one.
+func TestOverTheLimitIsNotClean(t *testing.T) {
+	t.Parallel()
+	o := newObserver(t, heavy())
+	ten := strings.Fields("a b c d e f g h i j")
+	o.look(true, o.request("GET /", ten...), o.request("GET /", ten...))
+	for range 30 { // a request before it is settled, whose queries have not come yet
+		o.look(false, o.request("GET /"))
+	}
+	o.look(true, o.request("GET /", ten...))
+	if f := o.only(); f.Occurrences != 2 || f.CleanHits != 0 {
+		t.Errorf("found is %+v", f)
+	}
+	for run := range 10 {
+		r := o.request("GET /", ten...)
+		r.Run = run + 2
+		o.look(true, r)
+	}
+	if f := o.only(); f.Occurrences != 2 || f.CleanHits != 0 {
+		t.Errorf("ten first requests of a run: %+v", f)
+	}
+	o.look(true, o.request("GET /", ten...)) // of a run before
+	if f := o.only(); f.Occurrences != 2 || f.CleanHits != 0 {
+		t.Errorf("a request of an earlier run: %+v", f)
+	}
+	last := func(queries ...string) capture.Request {
+		r := o.request("GET /", queries...)
+		r.Run = 11
+		return r
+	}
+	o.look(true, last("a"), last("a"), last("a"), last(ten...))
+	if f := o.only(); f.CleanHits != 3 {
+		t.Errorf("%d clean hits, want 3", f.CleanHits)
+	}
+	o.look(true, last("a"), last("a"))
+	if f := o.only(); f.State != findings.Resolved {
+		t.Errorf("it is not resolved: %+v", f)
+	}
+}
+
+// TestWholeAppAfterRestart: after a restart of the app, until all endpoints that showed a problem together have been
+// requested, it is not resolved; and then only if it is gone.
+func TestWholeAppAfterRestart(t *testing.T) {
+	t.Parallel()
+	o := newObserver(t, everywhere())
+	visit := func(run int, query string, endpoints ...string) {
+		for _, endpoint := range endpoints {
+			r := o.request(endpoint, query)
+			r.Run = run
+			o.look(false, r)
+			o.look(true, r)
+		}
+	}
+	visit(1, "session", "GET /a", "GET /b", "GET /c")
+	if f := o.only(); f.Endpoint != rules.Global || f.Occurrences != 1 {
+		t.Errorf("found is %+v", f)
+	}
+	visit(1, "other", "GET /d")
+	visit(2, "session", slices.Repeat([]string{"GET /c", "GET /b"}, 10)...)
+	if f := o.only(); f.State != findings.Open {
+		t.Errorf("two of three endpoints: %+v", f)
+	}
+	visit(2, "session", "GET /a")
+	if f := o.only(); f.State != findings.Open || f.CleanHits != 0 || f.Occurrences != 2 {
+		t.Errorf("the third endpoint: %+v", f)
+	}
+	visit(3, "nothing", "GET /a", "GET /d", "GET /d", "GET /d", "GET /d", "GET /d")
+	visit(3, "session", "GET /b", "GET /b", "GET /b", "GET /c")
+	if f := o.only(); f.State != findings.Resolved {
+		t.Errorf("gone at one of three: %+v", f)
+	}
+}
+
+// TestRecentAndLatest: what rules see beside a request.
+func TestRecentAndLatest(t *testing.T) {
+	t.Parallel()
+	var saw []string
+	o := newObserver(t, rules.Rule{
+		ID: "spy",
+		Check: func(s *rules.Subject) []rules.Match {
+			var recent []string
+			for _, r := range s.Recent {
+				recent = append(recent, r.ID)
+			}
+			if s.Recent[len(s.Recent)-1] != s.Request || s.Latest[s.Request.Endpoint] != s.Request {
+				t.Errorf("request %s is not the last one", s.Request.ID)
+			}
+			saw = append(saw, fmt.Sprint(strings.Join(recent, " "), "; ", len(s.Latest)))
+			return nil
+		},
+	})
+	first := o.request("GET /")
+	first.Received.Body = []byte("body")
+	second := o.request("GET /")
+	other := o.request("GET /other")
+	o.look(false, first, second, other)
+	o.look(true, second, first, other)
+	o.look(false, second)
+	want := []string{"1; 1", "2; 1", "3; 1", "2; 1", "2 1; 1", "3; 2", "1 2; 2"}
+	if !slices.Equal(saw, want) {
+		t.Errorf("the rule saw %q, want %q", saw, want)
+	}
+	if body := o.analyst.windows.kept["1"].request.Received.Body; body != nil || first.Received.Body == nil {
+		t.Errorf("the window keeps the body %q", body)
+	}
+	saw = nil
+	for range 30 {
+		o.look(true, o.request("GET /"))
+	}
+	if got := strings.Count(saw[len(saw)-1], " "); got != recentRequests {
+		t.Errorf("the last request was seen among %d", got)
+	}
+}
+
+// TestFlow: the requests of a client, as far as the gaps are short.
+func TestFlow(t *testing.T) {
+	t.Parallel()
+	var saw []string
+	o := newObserver(t, rules.Rule{
+		ID: "spy",
+		Check: func(s *rules.Subject) []rules.Match {
+			var flow []string
+			for _, r := range s.Flow {
+				flow = append(flow, r.ID)
+			}
+			saw = append(saw, strings.Join(flow, " "))
+			return nil
+		},
+	})
+	request := func(client string, second int) capture.Request {
+		r := o.request("GET /")
+		r.Client = client
+		r.Started = time.Date(2026, 1, 1, 0, 0, second, 0, time.UTC)
+		return r
+	}
+	slow := request("a", 12)
+	late := request("a", 3)
+	o.look(false,
+		request("a", 0), request("a", 5), request("b", 6), request("a", 10), // 3 to 6
+		request("a", 16), request("", 16), request("", 17), // 7 to 9
+		slow, late, request("a", 30)) // 1, 2 and 10
+	o.look(true, late)
+	want := []string{"3", "3 4", "5", "3 4 6", "7", "8", "9", "3 4 6 7 1", "3 4 2", "10", "3 4 2"}
+	// 7 begins six seconds after 6, but not after 1, which is known only later.
+	if !slices.Equal(saw, want) {
+		t.Errorf("the rule saw %q, want %q", saw, want)
+	}
+}
+
+// TestWindowsAreBounded: by requests, by bytes and by endpoints, and a new run has none.
+func TestWindowsAreBounded(t *testing.T) {
+	t.Parallel()
+	o := newObserver(t)
+	for i := range 10_000 {
+		r := o.request(fmt.Sprint("GET /", i%1000))
+		r.Client = fmt.Sprint(i % 7000)
+		o.look(i%3 > 0, r)
+	}
+	w := o.analyst.windows
+	if len(w.queue) > maxRequests || len(w.kept) != len(w.queue) || len(w.settled) > maxEndpoints || len(w.latest) != len(w.settled) || len(w.clients) > maxRequests {
+		t.Errorf("%d requests, %d endpoints, %d clients", len(w.queue), len(w.settled), len(w.clients))
+	}
+	for i := range 100 {
+		r := o.request("GET /large")
+		r.Queries = []capture.Query{{Text: strings.Repeat("q", 1<<20)}}
+		o.look(true, r)
+		if w.bytes > maxBytes {
+			t.Fatalf("after %d large requests there are %d bytes", i, w.bytes)
+		}
+	}
+	bytes := 0
+	for _, k := range w.kept {
+		bytes += k.bytes
+	}
+	if bytes != w.bytes || len(w.kept) == 0 {
+		t.Errorf("%d bytes in %d requests are counted as %d", bytes, len(w.kept), w.bytes)
+	}
+	for range 2 * maxFlow {
+		o.look(true, o.request("GET /"))
+	}
+	if got := len(w.clients["browser"]); got > maxFlow {
+		t.Errorf("a client has %d requests", got)
+	}
+	r := o.request("GET /")
+	r.Run = 2
+	o.look(true, r)
+	if w := o.analyst.windows; len(w.kept) != 1 || len(w.latest) != 1 {
+		t.Errorf("a new run begins with %d requests", len(w.kept))
+	}
+}
+
+// TestEarlierRuns: rules see the figures of earlier runs, of complete requests alone.
+func TestEarlierRuns(t *testing.T) {
+	t.Parallel()
+	var saw []rules.RunFigures
+	o := newObserver(t, rules.Rule{
+		ID: "spy",
+		Check: func(s *rules.Subject) []rules.Match {
+			saw = s.Earlier
+			return nil
+		},
+	})
+	failed := o.request("GET /")
+	failed.End = capture.AppFailed
+	untold := o.request("GET /")
+	untold.Evidence = capture.Response
+	o.look(true, o.request("GET /", "a", "b"), failed, untold)
+	o.look(false, o.request("GET /"))
+	if saw != nil {
+		t.Errorf("in the first run there are %v", saw)
+	}
+	r := o.request("GET /")
+	r.Run = 2
+	o.look(true, r)
+	if want := (rules.RunFigures{Requests: 2, P95: 1, Queries: 2}); !slices.Equal(saw, []rules.RunFigures{want}) {
+		t.Errorf("the figures are %+v", saw)
+	}
+}
+
+// BenchmarkLooks looks at requests to some endpoints with all rules: of an app that tells nothing, of one that tells its
+// queries and has no problems, and of one in which each request has some, also of the whole app.
+func BenchmarkLooks(b *testing.B) {
+	for name, app := range map[string]struct {
+		endpoints int
+		queries   func(endpoint int) []string
+		evidence  capture.Evidence
+	}{
+		"silent": {
+			endpoints: 1,
+			queries:   func(int) []string { return nil },
+			evidence:  capture.Response | capture.Body,
+		},
+		"told": {
+			endpoints: 50,
+			queries: func(endpoint int) []string {
+				return []string{
+					fmt.Sprintf("SELECT id, name FROM items_%d WHERE id = $1", endpoint),
+					fmt.Sprintf("UPDATE items_%d SET name = $1 WHERE id = $2", endpoint),
+				}
+			},
+			evidence: capture.Response | capture.Body | capture.Traced | capture.Queried,
+		},
+		"flawed": {
+			endpoints: 50,
+			queries:   func(int) []string { return slices.Repeat([]string{"SELECT * FROM items WHERE id = $1"}, 10) },
+			evidence:  capture.Response | capture.Body | capture.Traced | capture.Queried,
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			o := newObserver(b, rules.All()...)
+			var requests []capture.Request
+			for i := range 1000 {
+				endpoint := i % app.endpoints
+				r := o.request(fmt.Sprint("GET /items/", endpoint), app.queries(endpoint)...)
+				r.Evidence = app.evidence
+				r.Method = "GET"
+				r.URL = r.Endpoint
+				r.Received.Media = "application/json"
+				r.Received.Body = []byte(`{"items":[{"name":"lamp","price":3},{"name":"chair","price":25}]}`)
+				r.Received.Size = int64(len(r.Received.Body))
+				requests = append(requests, r)
+			}
+			next := 0
+			look := func() {
+				r := requests[next%len(requests)]
+				next++
+				r.ID = fmt.Sprint(next)
+				r.Started = r.Started.Add(time.Duration(next) * time.Second)
+				l := capture.Look{Request: &r}
+				if r.Evidence.Has(capture.Traced) {
+					o.analyst.look(&l)
+				}
+				l.Settled = true
+				o.analyst.look(&l)
+			}
+			for range requests {
+				look()
+			}
+			for b.Loop() {
+				look()
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
+		})
+	}
+}

@@ -1,0 +1,245 @@
+// Package proxy passes requests on to a web app, and tells a [capture.Store] what passed.
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"bareclaw/observe/capture"
+)
+
+// Options are what a Proxy is made with.
+type Options struct {
+	Store *capture.Store
+	Log   *slog.Logger
+	// Refuse says why requests must not go to the address, host:port, or returns "". It may be nil.
+	Refuse func(address string) string
+}
+
+// A Proxy is the handler of all requests to an app. It must be served on loopback alone.
+type Proxy struct {
+	store   *capture.Store
+	log     *slog.Logger
+	refuse  func(address string) string
+	reverse *httputil.ReverseProxy
+	seed    maphash.Seed
+	target  atomic.Pointer[target]
+}
+
+// A target is where the app listens.
+type target struct {
+	url       *url.URL
+	transport *http.Transport
+}
+
+// New returns a proxy without a target: until SetTarget it answers that the app is not up.
+func New(o Options) *Proxy {
+	p := &Proxy{
+		store:  o.Store,
+		log:    o.Log,
+		refuse: o.Refuse,
+		seed:   maphash.MakeSeed(),
+	}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	p.reverse = &httputil.ReverseProxy{
+		Rewrite:        p.rewrite,
+		Transport:      p,
+		FlushInterval:  -1,
+		BufferPool:     &bufferPool{},
+		ModifyResponse: p.received,
+		ErrorHandler:   p.failed,
+		ErrorLog:       slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
+	}
+	return p
+}
+
+// SetTarget makes the proxy pass requests on to the URL, of which scheme, host and port matter.
+// Requests that are under way end where they began.
+func (p *Proxy) SetTarget(u *url.URL) error {
+	address, err := targetAddress(u)
+	if err != nil {
+		return err
+	}
+	if p.refuse != nil {
+		if why := p.refuse(address); why != "" {
+			return fmt.Errorf("cannot observe %s: %s", address, why)
+		}
+	}
+	t := &target{
+		url: &url.URL{
+			Scheme: u.Scheme,
+			Host:   u.Host,
+		},
+		transport: newTransport(u.Hostname()),
+	}
+	old := p.target.Swap(t)
+	if old != nil {
+		old.transport.CloseIdleConnections()
+	}
+	return nil
+}
+
+// Target returns where requests go, or nil.
+func (p *Proxy) Target() *url.URL {
+	t := p.target.Load()
+	if t == nil {
+		return nil
+	}
+	u := *t.url
+	return &u
+}
+
+// targetAddress returns the host and port of a target.
+func targetAddress(u *url.URL) (string, error) {
+	port := u.Port()
+	switch {
+	case u.Hostname() == "":
+		return "", fmt.Errorf("%q names no host: write it as http://localhost:3000", u)
+	case u.Scheme == "http" && port == "":
+		port = "80"
+	case u.Scheme == "https" && port == "":
+		port = "443"
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "", fmt.Errorf("%q is neither http nor https", u)
+	}
+	return net.JoinHostPort(u.Hostname(), port), nil
+}
+
+func newTransport(host string) *http.Transport {
+	const connections = 256
+	dialer := net.Dialer{Timeout: 10 * time.Second}
+	t := &http.Transport{
+		DialContext:           dialer.DialContext,
+		MaxIdleConns:          connections,
+		MaxIdleConnsPerHost:   connections,
+		IdleConnTimeout:       30 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		// What the client accepts is what the app is asked for.
+		DisableCompression: true,
+	}
+	if isLoopback(host) {
+		t.TLSClientConfig = &tls.Config{
+			InsecureSkipVerify: true, //nolint:gosec // a certificate for localhost is made by whoever runs the app, and nobody is between
+		}
+	}
+	return t
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && (ip.Unmap().IsLoopback() || ip.IsUnspecified())
+}
+
+// errNoTarget says that the app has no address yet.
+var errNoTarget = errors.New("the app does not listen yet")
+
+// ServeHTTP passes the request on and tells the store of it.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	t := p.target.Load()
+	if t == nil {
+		writeUnavailable(w, r, "The app does not listen on a port yet.")
+		return
+	}
+	e := p.begin(r, t)
+	ctx := context.WithValue(r.Context(), exchangeKey{}, e)
+	// ReverseProxy panics where the response cannot be completed.
+	defer e.end(p.store)
+	p.reverse.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// RoundTrip is for the reverse proxy.
+func (p *Proxy) RoundTrip(r *http.Request) (*http.Response, error) {
+	e := exchangeOf(r.Context())
+	if e == nil {
+		return nil, errNoTarget
+	}
+	return e.target.transport.RoundTrip(r)
+}
+
+// rewrite makes the request for the app.
+func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
+	e := exchangeOf(r.In.Context())
+	r.Out.URL.Scheme = e.target.url.Scheme
+	r.Out.URL.Host = e.target.url.Host
+	// The app compares Host with Origin, and makes addresses of it.
+	r.Out.Host = r.In.Host
+	forward(r)
+	header := r.Out.Header
+	header[requestIDHeader] = []string{e.request.ID}
+	header[traceparentHeader] = []string{formatTraceparent(e.request.Trace, e.request.Span)}
+	if !e.keepsTrace {
+		delete(header, tracestateHeader)
+	}
+	if r.Out.Body != nil {
+		e.sent.in = r.Out.Body
+		r.Out.Body = &e.sent
+	}
+}
+
+// forward says who has asked. What a tunnel in front of the proxy said stays.
+func forward(r *httputil.ProxyRequest) {
+	in := r.In.Header
+	if before := in["X-Forwarded-For"]; before != nil {
+		r.Out.Header["X-Forwarded-For"] = before
+	}
+	r.SetXForwarded()
+	for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if before := in[name]; before != nil {
+			r.Out.Header[name] = before
+		}
+	}
+}
+
+// received notes the beginning of the response, and leads its addresses to the proxy.
+func (p *Proxy) received(res *http.Response) error {
+	e := exchangeOf(res.Request.Context())
+	e.beginResponse(res)
+	leadBack(res, e)
+	return nil
+}
+
+// failed answers for an app that did not.
+func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
+	e := exchangeOf(r.Context())
+	if r.Context().Err() != nil || e.sent.failed() {
+		e.outcome = capture.ClientGone
+		return
+	}
+	e.outcome = capture.AppFailed
+	writeUnavailable(w, r, describe(e.target.url, err))
+}
+
+// A bufferPool has buffers through which bodies pass.
+type bufferPool struct{ pool sync.Pool }
+
+const bufferSize = 32 << 10
+
+// Get returns a buffer of 32 KiB.
+func (b *bufferPool) Get() []byte {
+	if buffer, ok := b.pool.Get().(*[bufferSize]byte); ok {
+		return buffer[:]
+	}
+	return make([]byte, bufferSize)
+}
+
+// Put takes a buffer back.
+func (b *bufferPool) Put(buffer []byte) { b.pool.Put((*[bufferSize]byte)(buffer)) }

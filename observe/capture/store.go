@@ -1,0 +1,293 @@
+package capture
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"bareclaw/internal/guard"
+)
+
+// Bounds of a Store.
+const (
+	maxRequests = 1000
+	maxBytes    = 16 << 20 // of bodies, headers and texts
+	maxHeld     = 8 << 20  // of bodies that are not masked yet
+	maxQueue    = 1024     // requests that are not masked yet
+
+	bodiesPerSecond = 300 // above that the bodies of some requests are not kept
+)
+
+// Options are what a Store is made with.
+type Options struct {
+	Log *slog.Logger
+	// ReadsOutput says that what the app prints arrives as signals, so that its logs are known.
+	ReadsOutput bool
+}
+
+// A Store keeps the latest requests to an app, joins them with what the app tells of them, and counts.
+// It is safe for concurrent use. Only Run, Signal and Next take more than a few microseconds.
+type Store struct {
+	log         *slog.Logger
+	readsOutput bool
+	build       func(Raw) Request
+	queue       chan Raw
+	held        atomic.Int64
+	bodies      sampler
+	breaker     breaker
+	wake        chan struct{} // holds a value if Next has something to do
+
+	mu        sync.Mutex
+	run       *run
+	records   map[string]*record
+	order     []*record // the oldest first
+	open      map[*record]struct{}
+	lastEnded *record
+	bytes     int64
+	traces    map[TraceID]*trace
+	waiting   waitingSignals
+	unjoined  []Signal // the oldest first
+	endpoints map[string]*endpoint
+	schedule  schedule
+	ready     []*record
+}
+
+// A run is the time from a start of the app to the next.
+type run struct {
+	number  int
+	told    bool // the app tells of its steps
+	queried bool // of a query
+	logged  bool // of its logs, other than by its output
+}
+
+func (r *run) started() bool { return r.told || r.queried || r.logged }
+
+// NewStore returns an empty store, in whose first run the app is.
+func NewStore(o Options) *Store {
+	s := &Store{
+		log:         o.Log,
+		readsOutput: o.ReadsOutput,
+		build:       build,
+		queue:       make(chan Raw, maxQueue),
+		wake:        make(chan struct{}, 1),
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.run = &run{number: 1}
+	s.reset()
+	return s
+}
+
+// reset forgets all but the run.
+func (s *Store) reset() {
+	s.records = map[string]*record{}
+	s.order = nil
+	s.open = map[*record]struct{}{}
+	s.lastEnded = nil
+	s.bytes = 0
+	s.traces = map[TraceID]*trace{}
+	s.waiting = waitingSignals{groups: map[waitingKey]*waitingGroup{}}
+	s.unjoined = nil
+	s.endpoints = map[string]*endpoint{}
+	s.schedule = nil
+	s.ready = nil
+}
+
+// Clear forgets all requests, signals and figures. Requests that are under way are kept when they end.
+func (s *Store) Clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.order {
+		r.evicted = true
+	}
+	s.reset()
+}
+
+// AppStarted begins a run and returns its number. The first call returns 1 if no request has come before.
+func (s *Store) AppStarted() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run.number == 1 && len(s.endpoints) == 0 && !s.run.started() {
+		s.run.number = 0
+	}
+	s.run = &run{number: s.run.number + 1}
+	for _, e := range s.endpoints {
+		e.run = counts{}
+	}
+	return s.run.number
+}
+
+// CurrentRun returns the number of the latest run.
+func (s *Store) CurrentRun() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.run.number
+}
+
+// A Raw is a request that has ended, before its secrets are masked.
+type Raw struct {
+	Request  Request // without bodies and signals
+	Sent     RawBody
+	Received RawBody
+}
+
+// A RawBody is what was kept of a body.
+type RawBody struct {
+	Bytes []byte // as on the wire, at most MaxBody; nil: was not kept
+	Cut   bool   // there was more
+	Held  int64  // bytes that Hold has counted for it
+}
+
+func (r Raw) held() int64 { return r.Sent.Held + r.Received.Held }
+
+// Begin says that a request is on its way to the app. It reads what is known then: ID, Trace, Span,
+// Client, Method, URL and Started. What the request becomes End must say, or nobody.
+func (s *Store) Begin(r Request) {
+	if s.Off() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.records[r.ID] == nil {
+		s.begin(r)
+	}
+}
+
+// begin is Begin while the lock is held.
+func (s *Store) begin(r Request) *record {
+	now := time.Now()
+	rec := &record{
+		request:  r,
+		run:      s.run,
+		endpoint: s.endpoint(Endpoint(r.Method, r.URL)),
+		begun:    now,
+		alone:    true,
+	}
+	rec.request.Run = s.run.number
+	s.meet(rec, now)
+	s.open[rec] = struct{}{}
+	s.insert(rec)
+	s.adopt(rec)
+	return rec
+}
+
+// End says how a request ended. The store masks it later, and keeps the header and the bodies, which
+// must not be changed. A request that has ended twice counts once: an SDK tells of requests that have
+// passed the proxy.
+func (s *Store) End(raw Raw) {
+	if s.Off() {
+		s.Release(raw.held())
+		return
+	}
+	if !s.end(&raw) {
+		s.Release(raw.held())
+		return
+	}
+	select {
+	case s.queue <- raw:
+	default:
+		// The figures have it; what it was is lost.
+		s.Release(raw.held())
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.evict(s.records[raw.Request.ID])
+	}
+}
+
+// end counts the request, and reports whether it ended just now.
+func (s *Store) end(raw *Raw) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rec := s.records[raw.Request.ID]
+	if rec == nil {
+		rec = s.begin(raw.Request)
+	}
+	fromApp := raw.Request.Span == SpanID{} && rec.request.Span != SpanID{}
+	if fromApp {
+		s.join(rec, Signal{
+			Request: raw.Request.ID,
+			Server:  true,
+			At:      time.Now(),
+		})
+		return false
+	}
+	if rec.ended {
+		return false
+	}
+	rec.ended = true
+	rec.endedAt = time.Now()
+	delete(s.open, rec)
+	s.lastEnded = rec
+	rec.endpoint.count(raw, rec.run == s.run)
+	return true
+}
+
+// Bodies reports whether the bodies of one more request may be kept: of at most 300 a second.
+func (s *Store) Bodies() bool { return !s.Off() && s.bodies.take(time.Now()) }
+
+// Hold reports whether n more bytes of a body may be kept until it is masked. They count until
+// the request's End, or until Release.
+func (s *Store) Hold(n int64) bool {
+	if s.held.Add(n) <= maxHeld {
+		return true
+	}
+	s.held.Add(-n)
+	return false
+}
+
+// Release gives bytes back that Hold has counted, and End will not have.
+func (s *Store) Release(n int64) { s.held.Add(-n) }
+
+// Run masks and keeps what End has been told, until the context ends.
+func (s *Store) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case raw := <-s.queue:
+			s.safely("keeping a request", func() { s.keep(raw) })
+			s.Release(raw.held())
+		}
+	}
+}
+
+// safely calls f. A panic is logged and counts as a failure of the store.
+func (s *Store) safely(doing string, f func()) {
+	err := guard.Do(s.log, doing, func() error {
+		f()
+		return nil
+	})
+	if err == nil {
+		return
+	}
+	if s.breaker.fail(time.Now()) {
+		s.log.Error("too many internal errors: nothing is captured for a while", "while", offFor)
+	}
+}
+
+// Off reports whether nothing is captured, because the store has failed too often.
+func (s *Store) Off() bool { return s.breaker.isOff(time.Now()) }
+
+// keep makes a request of what is known, and puts it in the place of its beginning.
+func (s *Store) keep(raw Raw) {
+	request := s.build(raw)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rec := s.records[request.ID]
+	if rec == nil || rec.kept {
+		return
+	}
+	request.Run = rec.request.Run
+	request.Queries = rec.request.Queries
+	request.Fetches = rec.request.Fetches
+	request.Logs = rec.request.Logs
+	request.Faults = rec.request.Faults
+	request.Dropped = rec.request.Dropped
+	rec.request = request
+	rec.kept = true
+	s.grow(rec, sizeOf(&request))
+	s.firstLook(rec)
+}

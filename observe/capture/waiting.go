@@ -1,0 +1,163 @@
+package capture
+
+import (
+	"slices"
+	"time"
+)
+
+// Bounds of the signals that wait for their request.
+const (
+	maxWaiting      = 2000
+	maxWaitingBytes = 2 << 20
+	trimFrom        = 64 // groups
+)
+
+// A waitingKey is what signals say of their request.
+type waitingKey struct {
+	request string
+	trace   TraceID
+}
+
+// A waitingGroup is the signals of one key.
+type waitingGroup struct {
+	key     waitingKey
+	since   time.Time
+	signals []Signal
+	bytes   int
+}
+
+// waitingSignals are signals whose request is not known, at most maxWaiting.
+type waitingSignals struct {
+	groups map[waitingKey]*waitingGroup
+	order  []*waitingGroup // the oldest first; some may have been taken
+	count  int
+	bytes  int
+}
+
+// keyOf returns what a signal waits for: its trace, or if it has none its request.
+func keyOf(signal Signal) waitingKey {
+	if signal.Trace != (TraceID{}) {
+		return waitingKey{trace: signal.Trace}
+	}
+	return waitingKey{request: signal.Request}
+}
+
+// add lets a signal wait. The oldest ones are dropped for it if there are too many.
+func (w *waitingSignals) add(signal Signal, now time.Time) {
+	key := keyOf(signal)
+	g := w.groups[key]
+	if g == nil {
+		g = &waitingGroup{
+			key:   key,
+			since: now,
+		}
+		w.groups[key] = g
+		w.order = append(w.order, g)
+	}
+	size := signal.size()
+	if len(g.signals) >= maxWaiting/2 || g.bytes+size > maxWaitingBytes/2 {
+		return
+	}
+	g.signals = append(g.signals, signal)
+	g.bytes += size
+	w.count++
+	w.bytes += size
+	for w.count > maxWaiting || w.bytes > maxWaitingBytes {
+		w.take(w.order[0].key)
+		w.trim()
+	}
+}
+
+// take returns the signals that wait for the key, and forgets them.
+func (w *waitingSignals) take(key waitingKey) []Signal {
+	g := w.groups[key]
+	if g == nil {
+		return nil
+	}
+	delete(w.groups, key)
+	w.count -= len(g.signals)
+	w.bytes -= g.bytes
+	signals := g.signals
+	g.signals = nil
+	w.trim()
+	return signals
+}
+
+// trim forgets groups that have been taken: the oldest ones, or all if they are many.
+func (w *waitingSignals) trim() {
+	for len(w.order) > 0 && w.groups[w.order[0].key] != w.order[0] {
+		w.order[0] = nil
+		w.order = w.order[1:]
+	}
+	if len(w.order) > 2*len(w.groups)+trimFrom {
+		w.order = slices.DeleteFunc(w.order, func(g *waitingGroup) bool { return w.groups[g.key] != g })
+	}
+}
+
+// old returns the signals that have waited too long, and forgets them.
+func (w *waitingSignals) old(now time.Time) []Signal {
+	var signals []Signal
+	for len(w.order) > 0 && now.Sub(w.order[0].since) > lateUntil {
+		signals = append(signals, w.take(w.order[0].key)...)
+	}
+	return signals
+}
+
+// size returns about how much memory a signal takes, in bytes.
+func (s Signal) size() int {
+	size := 150
+	if s.Query != nil {
+		size += 200 + len(s.Query.Text) + len(s.Query.Shape) + len(s.Query.Values)
+	}
+	if s.Fetch != nil {
+		size += 100 + len(s.Fetch.URL)
+	}
+	if s.Log != nil {
+		size += 80 + len(s.Log.Text)
+	}
+	if s.Fault != nil {
+		size += 80 + len(s.Fault.Name) + len(s.Fault.Message) + len(s.Fault.Stack)
+	}
+	return size
+}
+
+// dropWaiting gives up signals whose request has not come.
+func (s *Store) dropWaiting(now time.Time) {
+	for _, signal := range s.waiting.old(now) {
+		s.keepUnjoined(signal)
+	}
+}
+
+// adopt joins signals that have waited for the request, which has just begun.
+func (s *Store) adopt(rec *record) {
+	s.adoptAll(waitingKey{request: rec.request.ID})
+	s.adoptTrace(rec.request.Trace)
+}
+
+// adoptTrace joins signals that have waited for a request or a step of the trace.
+func (s *Store) adoptTrace(id TraceID) {
+	if id != (TraceID{}) {
+		s.adoptAll(waitingKey{trace: id})
+	}
+}
+
+func (s *Store) adoptAll(key waitingKey) {
+	if s.waiting.groups[key] == nil {
+		return
+	}
+	since := s.waiting.groups[key].since
+	signals := s.waiting.take(key)
+	for _, signal := range signals {
+		if t := s.traces[signal.Trace]; t != nil {
+			t.learn(signal)
+		}
+	}
+	for _, signal := range signals {
+		rec := s.find(signal)
+		if rec == nil {
+			s.waiting.add(signal, since)
+			continue
+		}
+		s.join(rec, signal)
+	}
+}

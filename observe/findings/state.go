@@ -1,0 +1,218 @@
+package findings
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"bareclaw/observe/rules"
+)
+
+// An eventKind is what can happen to a finding.
+type eventKind int
+
+// The kinds of events.
+const (
+	seen     eventKind = iota // a request had the problem
+	clean                     // a request proves the contrary
+	reported                  // somebody has told of a fix
+	cleared                   // all findings are to be forgotten
+)
+
+// An event is something that happens to a finding.
+type event struct {
+	kind eventKind
+	at   time.Time // when the request began; when the report was made
+	hit  hit       // of seen and clean
+	fix  Fix       // of reported
+}
+
+// A hit is a request that proves that a problem is gone, or shows that it is not.
+type hit struct {
+	Request  string    `json:"request"`
+	Endpoint string    `json:"endpoint"`
+	Run      int       `json:"run"`
+	Status   int       `json:"status"`
+	At       time.Time `json:"at"` // when the request began
+}
+
+// A record is a finding, and what is kept of it beside.
+type record struct {
+	Finding Finding `json:"finding"`
+	// Status is that of the response to the latest request that had the problem.
+	Status int `json:"status"`
+	// Clean are the requests that count as clean hits, in the order in which they were judged.
+	Clean []hit `json:"clean,omitempty"`
+	// Endpoints are those that show a problem of the whole app together.
+	Endpoints []string `json:"endpoints,omitempty"`
+	// Failures counts the fixes that were reported since the problem came (back), and were none.
+	Failures int  `json:"failures,omitempty"`
+	Told     told `json:"told,omitzero"`
+}
+
+// next returns the state of a finding after an event, with the event counted already. A finding that
+// is not known yet, or not any more, has no state.
+func (r *record) next(e event) State {
+	f := &r.Finding
+	switch {
+	case e.kind == cleared:
+		return ""
+	case e.kind == seen && f.State == "":
+		return Open
+	case e.kind == seen && f.State == Resolved && e.at.After(f.ResolvedAt):
+		return Open
+	case e.kind == seen && f.State == Fixing && f.Fix.reported(Fixed) && e.at.After(f.Fix.At):
+		return Open
+	case e.kind == clean && f.State != Resolved && r.proven():
+		return Resolved
+	case e.kind == reported && f.State == Open && e.fix.Status != WontFix:
+		return Fixing
+	case e.kind == reported && f.State == Fixing && e.fix.Status == WontFix:
+		return Open
+	}
+	return f.State
+}
+
+// reported reports whether a fix has a status. f may be nil.
+func (f *Fix) reported(s FixStatus) bool { return f != nil && f.Status == s }
+
+// proven reports whether the clean hits suffice. A problem of the whole app is gone only when, in one
+// run of the app, each endpoint that showed it does not any more: while the app has just started, one
+// request has nothing to be compared with.
+func (r *record) proven() bool {
+	if len(r.Clean) < CleanHitsForResolution {
+		return false
+	}
+	return !slices.ContainsFunc(r.Endpoints, func(endpoint string) bool {
+		return !slices.ContainsFunc(r.Clean, func(h hit) bool { return h.Endpoint == endpoint })
+	})
+}
+
+// apply counts an event, and reports whether the state or what is to be told has changed. It is the
+// only function that changes a [State].
+func (r *record) apply(e event) (changed bool) {
+	f := &r.Finding
+	switch e.kind {
+	case seen:
+		if f.State == Resolved && !e.at.After(f.ResolvedAt) {
+			return false // is older than the proof
+		}
+		r.countSeen(e.hit)
+	case clean:
+		if f.State == Resolved || !r.countClean(e.hit) {
+			return false
+		}
+	case reported:
+		fix := e.fix
+		f.Fix = &fix
+	case cleared:
+	}
+	before := f.State
+	f.State = r.next(e)
+	switch {
+	case before == f.State:
+		return e.kind == reported
+	case f.State == Resolved:
+		f.ResolvedAt = latest(r.Clean)
+	case e.kind == seen && before == Resolved:
+		r.reopen()
+	case e.kind == seen && before == Fixing:
+		f.Fix = f.Fix.failed()
+		r.Failures++
+	}
+	return true
+}
+
+// reopen notes that a problem has come back.
+func (r *record) reopen() {
+	f := &r.Finding
+	f.Regressed = true
+	f.Reopens++
+	f.ResolvedAt = time.Time{}
+	r.Failures = 0
+	switch {
+	case f.Fix.reported(Fixed):
+		f.Fix = f.Fix.failed()
+	case f.Fix.reported(FixBegun):
+		f.Fix = nil
+	}
+}
+
+// failed returns a copy of a fix that was none. Findings that a store has returned keep theirs.
+func (f *Fix) failed() *Fix {
+	failed := *f
+	failed.Failed = true
+	return &failed
+}
+
+// countSeen counts a request that had the problem.
+func (r *record) countSeen(h hit) {
+	f := &r.Finding
+	f.Occurrences++
+	if f.FirstSeen.IsZero() || h.At.Before(f.FirstSeen) {
+		f.FirstSeen = h.At
+	}
+	if h.At.After(f.LastSeen) {
+		f.LastSeen = h.At
+		r.Status = h.Status
+	}
+	if len(f.Requests) == keptRequests {
+		f.Requests = f.Requests[1:]
+	}
+	f.Requests = append(slices.Clip(f.Requests), h.Request)
+	r.Clean = slices.DeleteFunc(r.Clean, func(c hit) bool { return !c.At.After(f.LastSeen) })
+	f.CleanHits = len(r.Clean)
+}
+
+// countClean counts a request as a clean hit, and reports whether it is one.
+func (r *record) countClean(h hit) bool {
+	f := &r.Finding
+	isKnown := func(c hit) bool { return c.Request == h.Request }
+	if !h.At.After(f.LastSeen) || !comparesWith(h.Status, r.Status) || slices.ContainsFunc(r.Clean, isKnown) {
+		return false
+	}
+	if f.Endpoint == rules.Global {
+		if len(r.Endpoints) > 0 && !slices.Contains(r.Endpoints, h.Endpoint) {
+			return false
+		}
+		r.Clean = slices.DeleteFunc(r.Clean, func(c hit) bool { return c.Run != h.Run })
+		r.limitClean(h.Endpoint)
+	}
+	r.Clean = append(r.Clean, h)
+	f.CleanHits = len(r.Clean)
+	return true
+}
+
+// limitClean makes room for one more clean hit of an endpoint: the others may never be requested.
+func (r *record) limitClean(endpoint string) {
+	isSame := func(h hit) bool { return h.Endpoint == endpoint }
+	count := 0
+	for _, h := range r.Clean {
+		if isSame(h) {
+			count++
+		}
+	}
+	if count >= CleanHitsForResolution {
+		oldest := slices.IndexFunc(r.Clean, isSame)
+		r.Clean = slices.Delete(r.Clean, oldest, oldest+1)
+	}
+}
+
+// comparesWith reports whether a response with a status can prove the contrary of what another one has
+// shown, as far as rules cannot know: a redirect, as to a login, says nothing of the page itself.
+func comparesWith(status, shown int) bool { return !isRedirect(status) || isRedirect(shown) }
+
+func isRedirect(status int) bool {
+	return status >= http.StatusMultipleChoices && status < http.StatusBadRequest && status != http.StatusNotModified
+}
+
+// latest returns when the latest request began.
+func latest(hits []hit) time.Time {
+	var at time.Time
+	for _, h := range hits {
+		if h.At.After(at) {
+			at = h.At
+		}
+	}
+	return at
+}

@@ -1,0 +1,353 @@
+package findings
+
+import (
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"bareclaw/observe/rules"
+)
+
+// A Store keeps the findings of an app, in memory and in a file. Its methods may be called by several
+// goroutines at once.
+type Store struct {
+	file *file
+
+	saving sync.Mutex // held while the file is written; taken before mu
+
+	// mu protects the fields below.
+	mu      sync.Mutex
+	id      string
+	since   time.Time // requests that began earlier are not judged: the findings were cleared
+	records map[string]*record
+	byPlace map[place][]*record
+	counted occurrences
+	push    *Push // is being told; nil: none is
+	unsaved bool  // there is something to save
+	urgent  bool  // a state has changed since the latest save
+
+	wake    chan struct{} // has a value when Run is to save
+	changed chan struct{} // has a value when a state has changed since it was last received
+}
+
+// A place is where a rule looks for problems.
+type place struct {
+	rule     string
+	endpoint string
+}
+
+// OpenStore returns the store of the findings in dir, which is `.brakit` in the directory of the app, and makes
+// dir if there is none. A file that cannot be read as one of findings is renamed, and logged. Where the disk
+// cannot be written, the store keeps the findings in memory, logs that once, and tries again. An error says that
+// something stands in the way, such as a symbolic link.
+func OpenStore(dir string, log *slog.Logger) (*Store, error) {
+	f := newFile(filepath.Join(dir, "findings.json"), log)
+	s := &Store{
+		file:    f,
+		id:      newStoreID(),
+		records: map[string]*record{},
+		byPlace: map[place][]*record{},
+		wake:    make(chan struct{}, 1),
+		changed: make(chan struct{}, 1),
+	}
+	var d document
+	found, err := f.read(&d, d.check)
+	if err != nil {
+		return nil, fmt.Errorf("open the findings: %w", err)
+	}
+	if found {
+		s.id = d.Store
+		s.push = d.Push
+		for i := range d.Findings {
+			s.add(&d.Findings[i])
+		}
+	}
+	return s, nil
+}
+
+// newStoreID returns an id that no other store has.
+func newStoreID() string { return strings.ToLower(rand.Text()[:16]) }
+
+// ID returns the id of the store, which is another one after Clear.
+func (s *Store) ID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.id
+}
+
+// Problem returns why the findings cannot be saved at present; nil: they can.
+func (s *Store) Problem() error { return s.file.problem() }
+
+// A Judgement is what a rule says of a request.
+type Judgement struct {
+	Rule     *rules.Rule
+	Request  string // its id
+	Endpoint string
+	Run      int       // of the app
+	At       time.Time // when the request began
+	Status   int       // of the response; 0: there was none
+	Matches  []rules.Match
+	// Clean says that the request is known whole, and is evidence that what is not among Matches is gone.
+	Clean bool
+	// Near are the matches that the request would have if the latest ones to its endpoint had been
+	// like it. It proves nothing against these.
+	Near []rules.Match
+	// Shown are the endpoints that show each of the findings of the whole app that are among Matches, by the
+	// finding's id.
+	Shown map[string][]string
+}
+
+// Judge counts what a rule says of a request: for each problem that the request has an occurrence, once, and
+// for the others that the rule has found at this endpoint a clean hit, if the request is evidence and began after the latest
+// occurrence. A redirect, as to a login, proves nothing about another response. A finding of the whole app has clean
+// hits at the endpoints that have shown it together, and is resolved when all of them have one in one run of the app.
+func (s *Store) Judge(j Judgement) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if j.At.Before(s.since) {
+		return
+	}
+	var matched []string
+	for _, m := range j.Matches {
+		matched = append(matched, s.see(j, m))
+	}
+	if !j.Clean {
+		return
+	}
+	for _, m := range j.Near {
+		matched = append(matched, j.findingID(m))
+	}
+	s.judgeClean(j, j.Endpoint, matched)
+	s.judgeClean(j, rules.Global, matched)
+}
+
+// judgeClean counts a request as a clean hit for what a rule has found at an endpoint, except for the
+// findings of these ids. The caller holds mu.
+func (s *Store) judgeClean(j Judgement, endpoint string, except []string) {
+	for _, r := range s.byPlace[place{j.Rule.ID, endpoint}] {
+		if slices.Contains(except, r.Finding.ID) {
+			continue
+		}
+		before := r.Finding.CleanHits
+		changed := r.apply(event{
+			kind: clean,
+			at:   j.At,
+			hit:  j.hit(),
+		})
+		if changed || r.Finding.CleanHits != before {
+			s.note(changed)
+		}
+	}
+}
+
+// see counts an occurrence, and returns the id of the finding. The caller holds mu.
+func (s *Store) see(j Judgement, m rules.Match) string {
+	id := j.findingID(m)
+	if !s.counted.add(occurrence{j.Request, id}) {
+		return id
+	}
+	r := s.records[id]
+	if r == nil {
+		s.prune()
+		r = &record{
+			Finding: Finding{
+				ID:       id,
+				Rule:     j.Rule.ID,
+				Endpoint: j.endpoint(m),
+			},
+		}
+		s.add(r)
+	}
+	f := &r.Finding
+	f.Severity = j.Rule.Severity
+	f.Title = j.Rule.Title
+	f.Advice = j.Rule.Advice
+	f.Description = m.Description.Text
+	f.Likely = m.Likely
+	if shown := j.Shown[id]; len(shown) > 0 {
+		r.Endpoints = slices.Clone(shown[:min(len(shown), keptEndpoints)])
+	}
+	s.note(r.apply(event{
+		kind: seen,
+		at:   j.At,
+		hit:  j.hit(),
+	}))
+	return id
+}
+
+// endpoint returns that of a match.
+func (j *Judgement) endpoint(m rules.Match) string { return cmp.Or(m.Endpoint, j.Endpoint) }
+
+// findingID returns the id of the finding of a match.
+func (j *Judgement) findingID(m rules.Match) string {
+	return rules.FindingID(j.Rule.ID, j.endpoint(m), m.Description)
+}
+
+// hit returns the request as one that counts.
+func (j *Judgement) hit() hit {
+	return hit{
+		Request:  j.Request,
+		Endpoint: j.Endpoint,
+		Run:      j.Run,
+		Status:   j.Status,
+		At:       j.At,
+	}
+}
+
+// HasOpen reports whether a rule has found something at an endpoint, or of the whole app, that is not resolved.
+func (s *Store) HasOpen(rule, endpoint string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	isOpen := func(r *record) bool { return r.Finding.State != Resolved }
+	return slices.ContainsFunc(s.byPlace[place{rule, endpoint}], isOpen) ||
+		slices.ContainsFunc(s.byPlace[place{rule, rules.Global}], isOpen)
+}
+
+// All returns copies of the findings, the first seen first.
+func (s *Store) All() []Finding {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]Finding, 0, len(s.records))
+	for _, r := range s.records {
+		all = append(all, r.Finding.copy())
+	}
+	slices.SortFunc(all, func(a, b Finding) int {
+		return cmp.Or(a.FirstSeen.Compare(b.FirstSeen), strings.Compare(a.ID, b.ID))
+	})
+	return all
+}
+
+// copy returns a copy that a store will not change. Requests and Fix are replaced, never changed.
+func (f *Finding) copy() Finding { return *f }
+
+// Finding returns a copy of the finding of an id; false: there is none.
+func (s *Store) Finding(id string) (Finding, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.records[id]
+	if r == nil {
+		return Finding{}, false
+	}
+	return r.Finding.copy(), true
+}
+
+// Report notes what somebody tells of a finding, saves that, and returns the finding. Only requests
+// resolve a finding. A note is cut at 1,000 bytes. An error names the ids or the statuses that are taken.
+func (s *Store) Report(id string, status FixStatus, note string) (Finding, error) {
+	if !slices.Contains(statuses(), status) {
+		return Finding{}, fmt.Errorf("unknown status %q: it is one of %s, %s and %s", status, FixBegun, Fixed, WontFix)
+	}
+	f, err := s.report(id, Fix{
+		Status: status,
+		Note:   strings.ToValidUTF8(note[:min(len(note), maxNote)], ""),
+		At:     time.Now(),
+	})
+	if err != nil {
+		return Finding{}, err
+	}
+	s.save()
+	return f, nil
+}
+
+func (s *Store) report(id string, fix Fix) (Finding, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.records[id]
+	if r == nil {
+		return Finding{}, fmt.Errorf("no finding has the id %q: the list of findings has their ids", id)
+	}
+	s.note(r.apply(event{
+		kind: reported,
+		at:   fix.At,
+		fix:  fix,
+	}))
+	return r.Finding.copy(), nil
+}
+
+// Clear forgets all findings, saves that, and returns how many there were. The store has another id then. Requests that
+// began before do not bring findings back.
+func (s *Store) Clear() int {
+	count := s.clear()
+	s.save()
+	return count
+}
+
+func (s *Store) clear() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	count := len(s.records)
+	for _, r := range s.records {
+		r.apply(event{kind: cleared})
+		s.drop(r)
+	}
+	s.id = newStoreID()
+	s.push = nil
+	s.since = time.Now()
+	s.note(true)
+	return count
+}
+
+// note notes that there is something to save; urgent: at once. The caller holds mu.
+func (s *Store) note(urgent bool) {
+	s.unsaved = true
+	if !urgent {
+		return
+	}
+	s.urgent = true
+	for _, c := range []chan struct{}{s.wake, s.changed} {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// add adds a finding. The caller holds mu.
+func (s *Store) add(r *record) {
+	f := &r.Finding
+	at := place{f.Rule, f.Endpoint}
+	s.records[f.ID] = r
+	s.byPlace[at] = append(s.byPlace[at], r)
+}
+
+// drop forgets a finding. The caller holds mu.
+func (s *Store) drop(r *record) {
+	f := &r.Finding
+	at := place{f.Rule, f.Endpoint}
+	delete(s.records, f.ID)
+	s.byPlace[at] = slices.DeleteFunc(s.byPlace[at], func(other *record) bool { return other == r })
+	if len(s.byPlace[at]) == 0 {
+		delete(s.byPlace, at)
+	}
+}
+
+// prune makes room for one more finding: the resolved one goes that was resolved first, or if there is none, the one that
+// was not seen for the longest time. The caller holds mu.
+func (s *Store) prune() {
+	if len(s.records) < maxFindings {
+		return
+	}
+	var oldest *record
+	for _, r := range s.records {
+		if oldest == nil || r.goesBefore(oldest) {
+			oldest = r
+		}
+	}
+	s.drop(oldest)
+}
+
+// goesBefore reports whether a finding makes room rather than another one.
+func (r *record) goesBefore(other *record) bool {
+	f := &r.Finding
+	o := &other.Finding
+	if f.State != o.State && (f.State == Resolved || o.State == Resolved) {
+		return f.State == Resolved
+	}
+	return cmp.Or(f.ResolvedAt.Compare(o.ResolvedAt), f.LastSeen.Compare(o.LastSeen), strings.Compare(f.ID, o.ID)) < 0
+}

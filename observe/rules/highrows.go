@@ -1,0 +1,52 @@
+package rules
+
+import "bareclaw/observe/capture"
+
+var highRows = Rule{
+	ID:       "high-rows",
+	Category: Performance,
+	Severity: Warning,
+	Title:    "Many rows are read",
+	Advice:   "Read a page at a time by LIMIT, or narrow the query by WHERE.",
+	Needs:    capture.Queried,
+	Check:    checkHighRows,
+	clears:   knowsRows,
+}
+
+// knowsRows reports whether the request shows how many rows it has read.
+func knowsRows(s *Subject) bool {
+	queries := work(s.Request)
+	for _, q := range queries {
+		if q.Rows >= 0 {
+			return worked(s.Request)
+		}
+	}
+	return len(queries) == 0 && worked(s.Request)
+}
+
+func checkHighRows(s *Subject) []Match {
+	own := newTally()
+	for _, q := range work(s.Request) {
+		if q.Rows > HighRowCount {
+			own.add(label(q), q)
+		}
+	}
+	var matches []Match
+	for _, query := range own.order {
+		count := 0
+		most := 0
+		for _, r := range s.latest(queried) {
+			for _, q := range work(r) {
+				if q.Rows > HighRowCount && label(q) == query {
+					count++
+					most = max(most, q.Rows)
+				}
+			}
+		}
+		if count >= OverfetchMinRequests {
+			d := Describe("%s reads up to %s rows, %s lately.", query, Count(most), times(count))
+			matches = append(matches, Match{Description: d})
+		}
+	}
+	return matches
+}

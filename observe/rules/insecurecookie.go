@@ -1,0 +1,96 @@
+package rules
+
+import (
+	"strings"
+
+	"bareclaw/observe/capture"
+)
+
+var insecureCookie = Rule{
+	ID:       "insecure-cookie",
+	Category: Security,
+	Severity: Warning,
+	Title:    "Cookie without protection",
+	Advice:   "Set HttpOnly and SameSite, and where the app serves HTTPS also Secure.",
+	Needs:    capture.Response,
+	Check:    checkInsecureCookie,
+	clears:   setsCookie,
+}
+
+// setsCookie reports whether the response sets a cookie in the name of the app itself. Others say nothing of
+// how it does so.
+func setsCookie(s *Subject) bool {
+	if isRedirect(s.Request) || strings.HasPrefix(s.Request.URL, "/__") {
+		return false
+	}
+	return len(s.Request.Received.Header.Values("Set-Cookie")) > 0
+}
+
+func checkInsecureCookie(s *Subject) []Match {
+	if !setsCookie(s) {
+		return nil
+	}
+	var matches []Match
+	for _, line := range s.Request.Received.Header.Values("Set-Cookie") {
+		c := parseCookie(line)
+		lacks := c.lacks(s.Request.HTTPS)
+		if lacks == "" {
+			continue
+		}
+		matches = append(matches, Match{Description: Describe("The cookie %q lacks %s.", name(c.name), Figure(lacks))})
+	}
+	return distinct(matches)
+}
+
+// A cookie is what a Set-Cookie header says.
+type cookie struct {
+	name     string
+	isEmpty  bool // it is removed
+	httpOnly bool
+	sameSite bool
+	secure   bool
+}
+
+func parseCookie(header string) cookie {
+	pair, attributes, _ := strings.Cut(header, ";")
+	key, value, _ := strings.Cut(pair, "=")
+	c := cookie{
+		name:    strings.TrimSpace(key),
+		isEmpty: strings.Trim(value, "\" \t") == "",
+	}
+	for attribute := range strings.SplitSeq(attributes, ";") {
+		key, value, _ := strings.Cut(attribute, "=")
+		switch strings.ToLower(strings.TrimSpace(key)) {
+		case "httponly":
+			c.httpOnly = true
+		case "samesite":
+			c.sameSite = true
+		case "secure":
+			c.secure = true
+		case "max-age":
+			c.isEmpty = c.isEmpty || strings.TrimSpace(value) == "0" || strings.HasPrefix(strings.TrimSpace(value), "-")
+		}
+	}
+	return c
+}
+
+// lacks names the attributes that the cookie should have, or returns "". The pages themselves must read
+// tokens against forged requests.
+func (c *cookie) lacks(https bool) string {
+	if c.isEmpty {
+		return ""
+	}
+	var missing []string
+	lower := strings.ToLower(c.name)
+	forPages := strings.Contains(lower, "csrf") || strings.Contains(lower, "xsrf")
+	if !c.httpOnly && !forPages {
+		missing = append(missing, "HttpOnly")
+	}
+	if !c.sameSite {
+		missing = append(missing, "SameSite")
+	}
+	if !c.secure && https {
+		missing = append(missing, "Secure")
+	}
+	return strings.Join(missing, " and ")
+}

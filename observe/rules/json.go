@@ -1,0 +1,149 @@
+package rules
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"bareclaw/observe/capture"
+)
+
+// A document is the JSON of a body. It is parsed when a rule first asks for it.
+type document struct {
+	read  bool
+	value any
+}
+
+// parse returns the value of the body, or nil if it is not JSON or not known whole.
+func (d *document) parse(m *capture.Message) any {
+	if d.read {
+		return d.value
+	}
+	d.read = true
+	if m.Cut || len(m.Body) > capture.MaxBody || !mayBeJSON(m) {
+		return nil
+	}
+	if json.Unmarshal(m.Body, &d.value) != nil {
+		d.value = nil
+	}
+	return d.value
+}
+
+// mayBeJSON knows apps that send JSON as text.
+func mayBeJSON(m *capture.Message) bool {
+	if isJSON(m.Media) {
+		return true
+	}
+	if m.Media != "" && !strings.HasPrefix(m.Media, "text/") {
+		return false
+	}
+	body := bytes.TrimLeft(m.Body, " \t\r\n")
+	return bytes.HasPrefix(body, []byte("{")) || bytes.HasPrefix(body, []byte("["))
+}
+
+func isJSON(media string) bool {
+	return strings.HasSuffix(media, "/json") || strings.HasSuffix(media, "+json")
+}
+
+// sentJSON returns what the request has as JSON, or nil.
+func (s *Subject) sentJSON() any { return s.sent.parse(&s.Request.Sent) }
+
+// receivedJSON returns what the response has as JSON, or nil.
+func (s *Subject) receivedJSON() any { return s.received.parse(&s.Request.Received) }
+
+// repliedJSON reports whether the request succeeded and the response is JSON.
+func repliedJSON(s *Subject) bool { return returned(s.Request) && s.receivedJSON() != nil }
+
+// walk calls visit for the fields of all objects in a value, down to MaxObjectScanDepth, and of arrays in
+// at most so many items as limit says.
+func walk(value any, limit int, visit func(key string, value any)) {
+	walkBelow(value, limit, MaxObjectScanDepth, visit)
+}
+
+func walkBelow(value any, limit, depth int, visit func(key string, value any)) {
+	if depth == 0 {
+		return
+	}
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v[:min(len(v), limit)] {
+			walkBelow(item, limit, depth-1, visit)
+		}
+	case map[string]any:
+		for key, field := range v {
+			visit(key, field)
+			walkBelow(field, limit, depth-1, visit)
+		}
+	}
+}
+
+// keys returns the keys of fields that match, each once and in order.
+func keys(value any, match func(key string, value any) bool) []string {
+	var found []string
+	walk(value, SecretScanArrayLimit, func(key string, value any) {
+		if match(key, value) {
+			found = append(found, key)
+		}
+	})
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// unwrap returns the data of a response that is an object around them, as {"data": [...]}.
+func unwrap(value any) any {
+	object, isObject := value.(map[string]any)
+	if !isObject || len(object) > OverfetchMaxWrapperKeys {
+		return value
+	}
+	best := value
+	bestSize := OverfetchUnwrapMinSize - 1
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		if n := size(object[key]); n > bestSize {
+			best = object[key]
+			bestSize = n
+		}
+	}
+	return best
+}
+
+// size returns the number of items or fields.
+func size(value any) int {
+	switch v := value.(type) {
+	case []any:
+		return len(v)
+	case map[string]any:
+		return len(v)
+	}
+	return 0
+}
+
+// record returns the object itself, or the first of a list.
+func record(value any) map[string]any {
+	if list, isList := value.([]any); isList && len(list) > 0 {
+		value = list[0]
+	}
+	object, _ := value.(map[string]any)
+	return object
+}
+
+// isInternalID knows the names of keys of a database.
+func isInternalID(key string) bool {
+	switch key {
+	case "id", "createdBy", "updatedBy":
+		return true
+	}
+	return strings.HasSuffix(key, "Id") || strings.HasSuffix(key, "_id")
+}
+
+// internalIDs returns the number of fields that are keys of a database.
+func internalIDs(object map[string]any) int {
+	n := 0
+	for key := range object {
+		if isInternalID(key) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,68 @@
+package rules
+
+import (
+	"strings"
+
+	"bareclaw/internal/humanize"
+	"bareclaw/observe/capture"
+)
+
+var sensitiveLogs = Rule{
+	ID:       "sensitive-logs",
+	Category: Security,
+	Severity: Warning,
+	Title:    "Secret in the log",
+	Advice:   "Take secrets out of what is logged: log which user or key it was, not its value.",
+	Needs:    capture.Logged,
+	Check:    checkSensitiveLogs,
+	clears:   subjectWorked,
+}
+
+const quotes = `[\\"'` + "`" + `]*`
+
+var secretInLog = expression(`(?i)(password|secret|token|api_?key)` + quotes + `\s*[:=]\s*` + quotes +
+	`(` + maskExpression + `|[A-Za-z0-9_\-.+/]+)`)
+
+func checkSensitiveLogs(s *Subject) []Match {
+	var names []string
+	lines := make(map[string]int)
+	for i := range s.Request.Logs {
+		for _, key := range loggedSecrets(s.Request.Logs[i].Text) {
+			if lines[key] == 0 {
+				names = append(names, key)
+			}
+			lines[key]++
+		}
+	}
+	var matches []Match
+	for _, key := range names {
+		count := Figure(humanize.Count(lines[key], "line"))
+		matches = append(matches, Match{Description: Describe("The log has the value of a %s, in %s.", key, count)})
+	}
+	return matches
+}
+
+// loggedSecrets returns the kinds of secrets whose values a line has, each once.
+func loggedSecrets(line string) []string {
+	lower := strings.ToLower(line)
+	var kinds []string
+	for _, kind := range []string{"password", "secret", "token", "api key"} {
+		if !mentions(lower, kind) {
+			continue
+		}
+		for _, found := range secretInLog().FindAllStringSubmatch(line, -1) {
+			if mentions(strings.ToLower(found[1]), kind) && secretLength(found[2]) >= MinSecretValueLength {
+				kinds = append(kinds, kind)
+				break
+			}
+		}
+	}
+	return kinds
+}
+
+func mentions(text, kind string) bool {
+	if kind == "api key" {
+		return strings.Contains(text, "apikey") || strings.Contains(text, "api_key")
+	}
+	return strings.Contains(text, kind)
+}
