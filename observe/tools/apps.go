@@ -213,7 +213,7 @@ func checkTarget(target string) (string, error) {
 		text = "http://" + strings.TrimPrefix(text, "//")
 	}
 	u, err := url.Parse(text)
-	allowed := fmt.Errorf("target %.120q is no app on this machine: give a URL such as http://localhost:3000", target)
+	allowed := fmt.Errorf("target %.120q is not an app on this machine: give a URL such as http://localhost:3000", target)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.User != nil, u.RawQuery != "", u.Fragment != "", u.Path != "" && u.Path != "/":
 		return "", allowed

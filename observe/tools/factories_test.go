@@ -194,13 +194,19 @@ func makeBackend() *backend {
 // serve serves the API of a backend, and returns its port.
 func (b *backend) serve(t *testing.T) int {
 	t.Helper()
-	s := api.NewServer(api.Options{
+	return serveAPI(t, api.Options{
 		Captured: b,
 		Findings: problemStore{b},
 		Replay:   b,
-		Peer:     func(net.Conn) bool { return true },
-		Log:      slog.New(slog.DiscardHandler),
 	})
+}
+
+// serveAPI serves an API, and returns its port.
+func serveAPI(t testing.TB, o api.Options) int {
+	t.Helper()
+	o.Peer = func(net.Conn) bool { return true }
+	o.Log = slog.New(slog.DiscardHandler)
+	s := api.NewServer(o)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check.OK(t, err)
 	go func() { _ = s.Serve(l) }() // ends by Shutdown

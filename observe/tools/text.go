@@ -3,6 +3,7 @@ package tools
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"bareclaw/internal/humanize"
@@ -25,7 +26,16 @@ func oneLine(words string, limit int) string {
 	if len(words) > limit*longest {
 		words = strings.ToValidUTF8(words[:limit*longest], "")
 	}
-	return humanize.Shorten(visible.Line(words), limit)
+	if !isPlain(words) {
+		words = visible.Line(words)
+	}
+	return humanize.Shorten(words, limit)
+}
+
+// isPlain reports whether visible.Line would leave a text as it is, for texts of most apps.
+func isPlain(text string) bool {
+	strange := func(r rune) bool { return r < ' ' || r > '~' }
+	return !strings.ContainsFunc(text, strange) && !strings.Contains(text, "          ")
 }
 
 // data returns words of the app with marks around them. No mark and no bar of a table is left in them.
@@ -34,13 +44,13 @@ func data(words string, limit int) string {
 }
 
 // markFree escapes what would end the marks or the cell of a table.
-func markFree() *strings.Replacer {
+var markFree = sync.OnceValue(func() *strings.Replacer {
 	return strings.NewReplacer(
 		opening, visible.Escape([]rune(opening)[0]),
 		closing, visible.Escape([]rune(closing)[0]),
 		"|", visible.Escape('|'),
 	)
-}
+})
 
 // id returns the id of a request or finding, which an app may have chosen, with marks if it is a strange one.
 func id(text string) string {

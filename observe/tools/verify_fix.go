@@ -92,10 +92,10 @@ func verify(ctx context.Context, a *app, args verifyArgs) (view, error) {
 			v.endpoint = first[i].as.Issue.Endpoint
 		}
 	}
-	if args.Replay {
-		err = v.replay(ctx, first)
+	if !args.Replay {
+		return v.view(first), nil
 	}
-	if err != nil {
+	if err := v.replay(ctx, first); err != nil {
 		return nil, err
 	}
 	last, err := v.look(ctx)
