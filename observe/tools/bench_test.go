@@ -62,9 +62,10 @@ func newFullBackend(b *testing.B) fullBackend {
 			f.store.Signal(capture.Signal{Request: r.ID, At: r.Started, Query: &capture.Query{At: r.Started, Text: fmt.Sprint("SELECT name FROM users WHERE id = ", i), Rows: -1}})
 		}
 		f.store.End(capture.Raw{Request: r, Received: capture.RawBody{Bytes: body}})
-		for _, ok := f.store.Request(r.ID); !ok; _, ok = f.store.Request(r.ID) {
-			time.Sleep(time.Millisecond)
-		}
+		check.Eventually(b, patience, "the request is kept", func() bool {
+			_, ok := f.store.Request(r.ID)
+			return ok
+		})
 	}
 	f.problems = nil
 	for n := range 200 {
