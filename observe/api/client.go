@@ -48,13 +48,31 @@ func NewClient(base string, t Timeouts) *Client {
 		timeouts: t,
 		http: &http.Client{
 			Transport: &http.Transport{
-				DialContext:         (&net.Dialer{}).DialContext,
+				DialContext:         dial,
 				MaxIdleConnsPerHost: maxIdle,
 				IdleConnTimeout:     time.Second, // an app that ends must not be held up
 			},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
+}
+
+// dial connects to an address. Of localhost it takes IPv4 first, as observers do: another program may listen on the
+// same port of IPv6.
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d := &net.Dialer{}
+	port, isLocal := strings.CutPrefix(address, "localhost:")
+	if !isLocal {
+		return d.DialContext(ctx, network, address)
+	}
+	c, err := d.DialContext(ctx, network, "127.0.0.1:"+port)
+	if err == nil {
+		return c, nil
+	}
+	if c, second := d.DialContext(ctx, network, "[::1]:"+port); second == nil {
+		return c, nil
+	}
+	return nil, err
 }
 
 // A StatusError is an answer that is no success.

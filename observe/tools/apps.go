@@ -217,7 +217,7 @@ func checkTarget(target string) (string, error) {
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.User != nil, u.RawQuery != "", u.Fragment != "", u.Path != "" && u.Path != "/":
 		return "", allowed
-	case !isLoopback(u.Hostname()):
+	case !api.IsLoopback(u.Host):
 		return "", allowed
 	}
 	return u.Scheme + "://" + u.Host, nil

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
+	"bareclaw/internal/humanize"
 	"bareclaw/observe/api"
 	"bareclaw/observe/findings"
 	"bareclaw/observe/rules"
@@ -123,7 +123,7 @@ func (f *shownFinding) write(p *page) {
 	if f.Regressed {
 		state += fmt.Sprintf(", came back after it was resolved (%d×)", max(f.Reopens, 1))
 	}
-	p.line("- id %s: %s; seen in %s, last %s", id(f.ID), state, count(f.Occurrences, "request"), clock(f.LastSeen))
+	p.line("- id %s: %s; seen in %s, last %s", id(f.ID), state, humanize.Count(f.Occurrences, "request"), clock(f.LastSeen))
 	p.line("- %s", data(f.Description, maxWords))
 	if f.Likely {
 		p.line("- likely: the app does not tell the values that would prove it")
@@ -143,28 +143,8 @@ func (f *shownFinding) write(p *page) {
 	}
 }
 
-// count returns a number of things.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	if stem, ok := strings.CutSuffix(thing, "y"); ok {
-		thing = stem + "ie"
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
 // isAt reports whether a finding is at an endpoint, which may be a path alone.
 func (f *shownFinding) isAt(endpoint string) bool {
 	own := f.as.Issue.Endpoint
 	return strings.EqualFold(own, endpoint) || strings.HasSuffix(own, " "+endpoint)
-}
-
-// isLoopback reports whether a host is this machine.
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	address, err := netip.ParseAddr(host)
-	return err == nil && address.Unmap().IsLoopback()
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/humanize"
 	"bareclaw/observe/api"
 )
 
@@ -75,7 +76,7 @@ func (v *endpointsView) text(p *page) {
 		p.line("No request to the app in %s has been seen. Send some to the address of the observer.", data(v.App, maxWords))
 		return
 	}
-	p.line("%s of the app in %s:", count(v.Total, "endpoint"), data(v.App, maxWords))
+	p.line("%s of the app in %s:", humanize.Count(v.Total, "endpoint"), data(v.App, maxWords))
 	p.line("")
 	p.line("| endpoint | requests | p95 | errors | queries a request | time in queries, calls, app |")
 	p.line("|---|---|---|---|---|---|")

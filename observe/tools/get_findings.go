@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/humanize"
 	"bareclaw/observe/api"
 	"bareclaw/observe/findings"
 	"bareclaw/observe/rules"
@@ -113,7 +114,7 @@ func (v *findingsView) text(p *page) {
 	if v.Total == 0 {
 		p.line("No findings of that kind in %s. The app has none, or has not had the requests that would show them.", data(v.App, maxWords))
 	} else {
-		p.line("%s in %s.", count(v.Total, "finding"), data(v.App, maxWords))
+		p.line("%s in %s.", humanize.Count(v.Total, "finding"), data(v.App, maxWords))
 	}
 	for i := range v.Findings {
 		v.Findings[i].write(p)
@@ -124,6 +125,6 @@ func (v *findingsView) text(p *page) {
 	}
 	if v.Hidden > 0 {
 		p.line("")
-		p.line("Left out: %s with another severity or state, or reported as wont_fix.", count(v.Hidden, "finding"))
+		p.line("Left out: %s with another severity or state, or reported as wont_fix.", humanize.Count(v.Hidden, "finding"))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/humanize"
 	"bareclaw/observe/findings"
 	"bareclaw/observe/rules"
 )
@@ -72,7 +73,7 @@ func report(ctx context.Context, a *app, _ appArgs) (view, error) {
 }
 
 func (v *reportView) text(p *page) {
-	p.line("The app in %s: %s to %s seen.", data(v.App, maxWords), count(v.Requests, "request"), count(v.Endpoints, "endpoint"))
+	p.line("The app in %s: %s to %s seen.", data(v.App, maxWords), humanize.Count(v.Requests, "request"), humanize.Count(v.Endpoints, "endpoint"))
 	open := fmt.Sprintf("%d critical, %d warning, %d info", v.Open[rules.Critical], v.Open[rules.Warning], v.Open[rules.Info])
 	p.line("- open: %d (%s); %d more are reported as wont_fix", v.Open[rules.Critical]+v.Open[rules.Warning]+v.Open[rules.Info], open, v.WontFix)
 	p.line("- being fixed: %d", v.States[findings.Fixing])

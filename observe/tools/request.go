@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"bareclaw/internal/humanize"
 	"bareclaw/observe/api"
 )
 
@@ -108,7 +109,7 @@ func showEvent(e *api.Event, began float64) shownEvent {
 	case api.KindQuery:
 		out.Text = cmp.Or(d.SQL, strings.TrimSpace(d.Operation+" "+cmp.Or(d.Table, d.Model)))
 		if d.RowCount != nil {
-			out.Note = count(*d.RowCount, "row")
+			out.Note = humanize.Count(*d.RowCount, "row")
 		}
 		if d.Failed {
 			out.Note = "failed"
@@ -159,7 +160,7 @@ func (r *shownRequest) counted() string {
 	if c == (api.Counts{}) {
 		return "nothing told by the app"
 	}
-	return strings.Join([]string{count(c.Queries, "query"), fmt.Sprintf("%d outgoing calls", c.Fetches), count(c.Logs, "log line"), count(c.Errors, "error")}, ", ")
+	return strings.Join([]string{humanize.Count(c.Queries, "query"), fmt.Sprintf("%d outgoing calls", c.Fetches), humanize.Count(c.Logs, "log line"), humanize.Count(c.Errors, "error")}, ", ")
 }
 
 // text implements view.

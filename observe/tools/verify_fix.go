@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/humanize"
 	"bareclaw/observe/api"
 	"bareclaw/observe/findings"
 )
@@ -170,14 +171,14 @@ func (v *verifiedView) text(p *page) {
 		case gone:
 			p.line("- requests after the fix have shown that it is gone")
 		case present:
-			p.line("- last seen %s, in %s so far: %s", clock(f.LastSeen), count(f.Occurrences, "request"), data(f.Description, maxWords))
+			p.line("- last seen %s, in %s so far: %s", clock(f.LastSeen), humanize.Count(f.Occurrences, "request"), data(f.Description, maxWords))
 			p.line("- do: %s", f.words(f.Advice))
 		default:
 			p.line("- %d of %d requests that prove it have come since it was last seen, %s", f.CleanHits, findings.CleanHitsForResolution, clock(f.LastSeen))
 		}
 	}
 	if v.Replayed > 0 {
-		p.line("%s sent again.", count(v.Replayed, "request"))
+		p.line("%s sent again.", humanize.Count(v.Replayed, "request"))
 	}
 	if v.Why != "" {
 		p.line("Could not verify by replay: %s", data(v.Why, maxWords))
