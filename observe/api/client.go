@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,9 @@ import (
 // maxAnswer bounds what a Client reads of an answer, in bytes.
 const maxAnswer = 32 << 20
 
+// maxIdle bounds the connections that a Client keeps.
+const maxIdle = 5
+
 // Timeouts bound the requests of a Client.
 type Timeouts struct {
 	Fetch  time.Duration // of each request but the next two
@@ -37,19 +41,38 @@ type Client struct {
 }
 
 // NewClient returns a client of the API at a base URL, such as http://127.0.0.1:4318. The client uses no proxy,
-// follows no redirect, and keeps no connection.
+// follows no redirect, and keeps connections for a second.
 func NewClient(base string, t Timeouts) *Client {
 	return &Client{
 		base:     strings.TrimSuffix(base, "/"),
 		timeouts: t,
 		http: &http.Client{
 			Transport: &http.Transport{
-				DialContext:       (&net.Dialer{}).DialContext,
-				DisableKeepAlives: true, // an app that ends must not be held up
+				DialContext:         dial,
+				MaxIdleConnsPerHost: maxIdle,
+				IdleConnTimeout:     time.Second, // an app that ends must not be held up
 			},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
+}
+
+// dial connects to an address. Of localhost it takes IPv4 first, as observers do: another program may listen on the
+// same port of IPv6.
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d := &net.Dialer{}
+	port, isLocal := strings.CutPrefix(address, "localhost:")
+	if !isLocal {
+		return d.DialContext(ctx, network, address)
+	}
+	c, err := d.DialContext(ctx, network, "127.0.0.1:"+port)
+	if err == nil {
+		return c, nil
+	}
+	if c, second := d.DialContext(ctx, network, "[::1]:"+port); second == nil {
+		return c, nil
+	}
+	return nil, err
 }
 
 // A StatusError is an answer that is no success.
@@ -66,12 +89,13 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("the API of the app has answered %d %s", e.Status, http.StatusText(e.Status))
 }
 
-// Alive returns why the API does not answer.
+// Alive returns why the API does not answer. It asks for a request that there is not: an observer need not look
+// at all of them.
 func (c *Client) Alive(ctx context.Context) error {
 	var list struct {
 		Requests *[]json.RawMessage `json:"requests"`
 	}
-	err := c.get(ctx, c.timeouts.Health, PathRequests, url.Values{"limit": {"1"}}, &list)
+	err := c.get(ctx, c.timeouts.Health, PathRequests, url.Values{"limit": {"1"}, "id": {"-"}}, &list)
 	if err == nil && list.Requests == nil {
 		err = errors.New("another program answers there")
 	}
@@ -80,14 +104,38 @@ func (c *Client) Alive(ctx context.Context) error {
 
 // Findings returns all findings. Older versions of brakit list them elsewhere.
 func (c *Client) Findings(ctx context.Context) ([]Finding, error) {
-	var list FindingList
+	var list struct {
+		Findings []anyFinding `json:"findings"`
+		Issues   []anyFinding `json:"issues"`
+	}
 	err := c.get(ctx, c.timeouts.Fetch, PathFindings, nil, &list)
 	if refused, ok := errors.AsType[*StatusError](err); ok && refused.Status == http.StatusNotFound {
-		var issues IssueList
-		err = c.get(ctx, c.timeouts.Fetch, PathInsights, nil, &issues)
-		list.Findings = issues.Issues
+		err = c.get(ctx, c.timeouts.Fetch, PathInsights, nil, &list)
 	}
-	return list.Findings, err
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Finding, 0, len(list.Findings)+len(list.Issues))
+	for _, f := range slices.Concat(list.Findings, list.Issues) {
+		all = append(all, f.finding())
+	}
+	return all, nil
+}
+
+// anyFinding is a Finding of any version of brakit: older ones name two members otherwise.
+type anyFinding struct {
+	Finding
+
+	OldID string `json:"findingId"`
+	Old   *Issue `json:"finding"`
+}
+
+func (f *anyFinding) finding() Finding {
+	f.IssueID = cmp.Or(f.IssueID, f.OldID)
+	if f.Old != nil {
+		f.Issue = *f.Old
+	}
+	return f.Finding
 }
 
 // ErrNoRequest means that a request is not kept, or none to an endpoint is.
@@ -225,14 +273,14 @@ func (c *Client) post(ctx context.Context, atMost time.Duration, path string, in
 func (c *Client) do(ctx context.Context, atMost time.Duration, method, path string, body []byte, out any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, atMost, fmt.Errorf("the API of the app has not answered within %v", atMost))
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body)) //nolint:gosec // the base is that of an app on this machine
 	if err != nil {
 		return err
 	}
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	answer, err := c.http.Do(r)
+	answer, err := c.http.Do(r) //nolint:gosec // likewise
 	if err != nil {
 		return plain(ctx, err)
 	}

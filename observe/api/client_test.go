@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -64,7 +65,7 @@ func TestClientOfBrakit(t *testing.T) {
 		t.Errorf("findings %s", states)
 	}
 	byID, err := c.Request(ctx, "a")
-	if err != nil || byID.StatusCode != 201 {
+	if err != nil || byID.StatusCode != http.StatusCreated {
 		t.Errorf("by id: %+v, %v", byID, err)
 	}
 	for endpoint, want := range map[string]string{"GET /users/:id": "b", "POST /users/:id": "a", "/users/7": "b", "get /": "c"} {
@@ -130,5 +131,35 @@ func TestClientFaults(t *testing.T) {
 		if err := NewClient(s.URL, Timeouts{timeout, timeout, timeout}).Alive(t.Context()); err == nil || strings.Contains(err.Error(), PathRequests) {
 			t.Errorf("%s that has ended: %v", name, err)
 		}
+	}
+}
+
+// TestClientOfLocalhost: an app that listens on IPv6 alone is reached, and one on IPv4 comes first.
+func TestClientOfLocalhost(t *testing.T) {
+	t.Parallel()
+	six, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skip("there is no IPv6: ", err)
+	}
+	port := six.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // of TCP
+	answer := func(text string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, text) })
+	}
+	s := &httptest.Server{Listener: six, Config: &http.Server{Handler: answer(`{"requests":[]}`), ReadHeaderTimeout: time.Minute}}
+	s.Start()
+	t.Cleanup(s.Close)
+	c := NewClient(fmt.Sprintf("http://localhost:%d", port), Timeouts{time.Minute, time.Minute, time.Minute})
+	check.OK(t, c.Alive(t.Context()))
+
+	four, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		t.Skip("the port is taken: ", err)
+	}
+	other := &httptest.Server{Listener: four, Config: &http.Server{Handler: answer(`{}`), ReadHeaderTimeout: time.Minute}}
+	other.Start()
+	t.Cleanup(other.Close)
+	c = NewClient(fmt.Sprintf("http://localhost:%d", port), Timeouts{time.Minute, time.Minute, time.Minute})
+	if err := c.Alive(t.Context()); err == nil {
+		t.Error("IPv6 comes first")
 	}
 }

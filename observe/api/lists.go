@@ -37,10 +37,10 @@ func (s *Server) listRequests(r *http.Request) (any, error) {
 		status:   query.Get("status"),
 		search:   strings.ToLower(query.Get("search")),
 		endpoint: query.Get("endpoint"),
-		id:       query.Get("id"),
+		id:       query.Get("id"), // others than that are no candidates
 	}
 	out := RequestList{Requests: []Request{}}
-	for _, request := range s.Captured.Recent() {
+	for _, request := range s.candidates(f.id) {
 		if !f.has(&request) {
 			continue
 		}
@@ -52,6 +52,18 @@ func (s *Server) listRequests(r *http.Request) (any, error) {
 	return out, nil
 }
 
+// candidates returns the request with an id, or all requests without one, the newest first.
+func (s *Server) candidates(id string) []capture.Request {
+	if id == "" {
+		return s.Captured.Recent()
+	}
+	request, ok := s.Captured.Request(id)
+	if !ok {
+		return nil
+	}
+	return []capture.Request{request}
+}
+
 // A filter chooses requests. Empty fields are not looked at.
 type filter struct {
 	method, status, search string
@@ -61,8 +73,6 @@ type filter struct {
 func (f *filter) has(r *capture.Request) bool {
 	switch {
 	case f.method != "" && r.Method != f.method:
-		return false
-	case f.id != "" && r.ID != f.id:
 		return false
 	case f.endpoint != "" && r.Endpoint != f.endpoint:
 		return false
@@ -88,10 +98,7 @@ func (s *Server) entries(kind string) func(r *http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		id := r.URL.Query().Get("requestId")
 		out := EntryList{Entries: []Entry{}}
-		for _, request := range s.Captured.Recent() {
-			if id != "" && request.ID != id {
-				continue
-			}
+		for _, request := range s.candidates(id) {
 			for _, e := range slices.Backward(eventsOf(&request)) {
 				if e.Type == kind {
 					out.Entries = append(out.Entries, e.Data)

@@ -168,7 +168,7 @@ func admit(r *http.Request) error {
 	if mine, known := r.Context().Value(peerKey{}).(bool); !known || !mine {
 		return refuse(http.StatusForbidden, "only processes of the observer's user may use its API")
 	}
-	if !isLoopback(r.Host) {
+	if !IsLoopback(r.Host) {
 		return refuse(http.StatusForbidden, "the Host header names no loopback address: use 127.0.0.1")
 	}
 	if r.Header["Origin"] != nil {
@@ -182,9 +182,9 @@ func admit(r *http.Request) error {
 	return nil
 }
 
-// isLoopback reports whether a Host header names this machine: a web page can have its own name resolve to a
-// loopback address.
-func isLoopback(hostport string) bool {
+// IsLoopback reports whether a host, with a port or without, names this machine by a loopback address or as
+// localhost. Other names may resolve to a loopback address too: a web page can have its own do so.
+func IsLoopback(hostport string) bool {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
 		host = h

@@ -4,8 +4,6 @@
 package api
 
 import (
-	"cmp"
-	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -335,23 +333,4 @@ func (f *Finding) Now() findings.State {
 		return state
 	}
 	return findings.Open
-}
-
-// UnmarshalJSON implements json.Unmarshaler. Older versions of brakit name two members otherwise.
-func (f *Finding) UnmarshalJSON(b []byte) error {
-	type plain Finding
-	var read struct {
-		plain
-		FindingID string `json:"findingId"`
-		Finding   *Issue `json:"finding"`
-	}
-	if err := json.Unmarshal(b, &read); err != nil {
-		return err
-	}
-	*f = Finding(read.plain)
-	f.IssueID = cmp.Or(f.IssueID, read.FindingID)
-	if read.Finding != nil {
-		f.Issue = *read.Finding
-	}
-	return nil
 }

@@ -28,8 +28,14 @@ type App struct {
 	Proxy  string
 }
 
-// BaseURL returns the URL of the API.
-func (a *App) BaseURL() string { return fmt.Sprintf("http://127.0.0.1:%d", a.Port) }
+// BaseURL returns the URL of the API. Only an observer is known to listen on IPv4.
+func (a *App) BaseURL() string {
+	host := "127.0.0.1"
+	if a.Observer == "" {
+		host = "localhost"
+	}
+	return fmt.Sprintf("http://%s:%d", host, a.Port)
+}
 
 // appOf returns the app of an observer.
 func appOf(r *Record) App {
@@ -212,8 +218,8 @@ func realDir(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		return real
+	if followed, err := filepath.EvalSymlinks(dir); err == nil {
+		return followed
 	}
 	return dir
 }

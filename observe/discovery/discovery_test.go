@@ -199,7 +199,7 @@ func TestPortFile(t *testing.T) {
 		t.Error("a port file is written through a link")
 	}
 	check.OK(t, syscall.Mkfifo(portPath(dir), 0o600))
-	if _, err := readPort(dir); err == nil || !strings.Contains(err.Error(), "is no file") {
+	if _, err := readPort(dir); err == nil || !strings.Contains(err.Error(), "is not a file") {
 		t.Errorf("of a FIFO: %v", err)
 	}
 }

@@ -39,7 +39,7 @@ func WritePort(dir string, port int) error {
 		return err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is no directory: remove it", data)
+		return fmt.Errorf("%s is not a directory: remove it", data)
 	}
 	ignore := filepath.Join(data, ".gitignore")
 	if _, err := os.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {
@@ -86,7 +86,7 @@ func readPort(dir string) (int, error) {
 		return 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return 0, &portError{path, "is no file"}
+		return 0, &portError{path, "is not a file"}
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Getuid() {
 		return 0, &portError{path, "belongs to another user"}

@@ -77,7 +77,7 @@ func (d Records) path(id string) (string, error) {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-'
 	}
 	if id == "" || len(id) > maxID || strings.ContainsFunc(id, strange) {
-		return "", fmt.Errorf("%.80q is no id of an observer: these are lowercase letters, digits and -", id)
+		return "", fmt.Errorf("%.80q is not an id of an observer: these are lowercase letters, digits and -", id)
 	}
 	return filepath.Join(string(d), id+recordExt), nil
 }
@@ -153,10 +153,10 @@ func (d Records) read(id string) (Record, error) {
 	}
 	var r Record
 	if err := json.Unmarshal(text, &r); err != nil {
-		return Record{}, fmt.Errorf("%s is no record of an observer: remove it: %w", path, err)
+		return Record{}, fmt.Errorf("%s is not a record of an observer: remove it: %w", path, err)
 	}
 	if r.ID != id || r.PID <= 0 {
-		return Record{}, fmt.Errorf("%s is no record of the observer %s: remove it", path, id)
+		return Record{}, fmt.Errorf("%s is not a record of the observer %s: remove it", path, id)
 	}
 	return r, nil
 }
