@@ -269,12 +269,19 @@ func TestCallFromOutside(t *testing.T) {
 				}
 				told := make(chan heard, 1)
 				m := w.m
+				request := request
+				isAsked := atomic.Bool{}
+				request.Asked = func() { isAsked.Store(true) }
 				go func() {
 					a, err := m.Decider.AskCall(ctx, request)
 					told <- heard{a, err}
 				}()
 				if a := w.pending(1)[0]; a.Channel != "" || a.Kind != core.ApprovalCall {
 					t.Errorf("the approval is %+v", a)
+				}
+				synctest.Wait()
+				if !isAsked.Load() {
+					t.Error("the call does not hear that a person is asked")
 				}
 				c.end(w, leave)
 				got := <-told

@@ -89,12 +89,13 @@ func newTools(e *engine, scheduler *schedule.Scheduler, table *commands.Table, r
 	}
 	var err error
 	t.registry, err = tools.NewRegistry(tools.Options{
-		Log:     t.log,
-		Sources: sources,
-		Policy:  toolPolicy{e.manager.ChannelSettings},
-		Asker:   e.manager.Decider,
-		Records: e.manager.Adapters,
-		Bags:    t.mounts.Bags,
+		Log:       t.log,
+		Sources:   sources,
+		Policy:    toolPolicy{e.manager.ChannelSettings},
+		Asker:     e.manager.Decider,
+		AskPeople: "set BARECLAW_APPROVALS=ask, `bareclaw restart`, and decide with `bareclaw approvals`",
+		Records:   e.manager.Adapters,
+		Bags:      t.mounts.Bags,
 		Ended: func(c tools.CallEnd) {
 			t.calls.WithLabelValues(c.Source, c.Mount, string(c.Outcome)).Observe(c.Took.Seconds())
 		},

@@ -61,9 +61,6 @@ func (m *mount) tool(listed *tools.Tool) tools.Tool {
 		Reach:       tools.ReachOwn,
 		Asks:        func() tools.Ask { return m.ask(listed) },
 		Handle: func(ctx context.Context, c tools.Call) (tools.Result, error) {
-			if c.Allowed {
-				m.trust(ctx, listed)
-			}
 			m.countCall()
 			answer, err := m.call(ctx, c.Channel, listed, c.Args)
 			if err != nil {
@@ -86,14 +83,19 @@ func (m *mount) ask(listed *tools.Tool) tools.Ask {
 	before, changed := known.Trusted[m.server.NameOf(listed.Name)]
 	switch {
 	case changed: // whatever the file allows
-		return tools.Ask{Needed: true, Why: changeOf(&before, listed)}
+		return tools.Ask{
+			Needed:  true,
+			Why:     changeOf(&before, listed),
+			Allowed: func(ctx context.Context) { m.trust(ctx, listed) },
+		}
 	case m.server.Allows(listed.Name, listed.Annotations.ReadOnly):
 		return tools.Ask{}
 	}
 	return tools.Ask{
-		Needed: true,
-		Always: true,
-		Why:    "It is a tool of the mounted server " + m.server.Name + ".",
+		Needed:     true,
+		Always:     true,
+		Why:        "It is a tool of the mounted server " + m.server.Name + ".",
+		RunUnasked: "let it run unasked with `bareclaw mount add " + m.server.Name + " --replace --allow …`",
 	}
 }
 

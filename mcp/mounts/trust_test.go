@@ -144,7 +144,8 @@ func TestAllowedToolHasChanged(t *testing.T) {
 	check.OK(t, os.WriteFile(words, []byte(harmful), 0o600))
 	_, _, err := p.room.Test(t.Context(), "odd")
 	check.OK(t, err)
-	if _, err := allowed.Handle(t.Context(), tools.Call{Args: json.RawMessage("{}"), Allowed: true}); err == nil || !strings.Contains(err.Error(), "nothing was done") {
+	allowed.Asks().Allowed(t.Context())
+	if _, err := allowed.Handle(t.Context(), tools.Call{Args: json.RawMessage("{}")}); err == nil || !strings.Contains(err.Error(), "nothing was done") {
 		t.Errorf("the call says %v", err)
 	}
 	if s := p.statusOf("odd"); !slices.Equal(s.Changed, []string{"odd_act"}) {
