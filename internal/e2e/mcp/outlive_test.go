@@ -20,7 +20,13 @@ var versions = []string{"2025-11-25", "2026-07-28"}
 // connect connects a client that speaks a version.
 func connect(t *testing.T, transport sdk.Transport, version string) *sdk.ClientSession {
 	t.Helper()
-	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	return connectWith(t, nil, transport, version)
+}
+
+// connectWith is connect for a client with options.
+func connectWith(t *testing.T, options *sdk.ClientOptions, transport sdk.Transport, version string) *sdk.ClientSession {
+	t.Helper()
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, options)
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 	defer cancel()
 	session, err := client.Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
