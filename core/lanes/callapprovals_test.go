@@ -294,3 +294,23 @@ func TestCallFromOutside(t *testing.T) {
 		})
 	}
 }
+
+// TestTooManyCallsFromOutside: a call that is one too many hears so, and is not told to have people asked.
+func TestTooManyCallsFromOutside(t *testing.T) {
+	t.Parallel()
+	playNow(t, Options{Approvals: ApprovalsAsk, ApprovalTimeout: time.Hour}, func(t *testing.T, w *world) {
+		ctx, leave := context.WithCancel(t.Context())
+		for i := range maxOutside {
+			request := core.CallRequest{ID: "outside " + strconv.Itoa(i), Tool: "act", Input: jsonRaw(`{}`)}
+			go func() { _, _ = w.m.Decider.AskCall(ctx, request) }() // ends with ctx
+		}
+		w.pending(maxOutside)
+		request := core.CallRequest{ID: "one more", Tool: "act", Input: jsonRaw(`{}`)}
+		_, err := w.m.Decider.AskCall(t.Context(), request)
+		if err == nil || err.Error() != "100 calls wait for a person already; decide about some of them first" {
+			t.Errorf("one more hears %v", err)
+		}
+		leave()
+		w.pending(0)
+	})
+}
