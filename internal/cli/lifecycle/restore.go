@@ -64,6 +64,9 @@ func (r *Restore) Run(c *command.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := p.check(c, work, env); err != nil {
+		return err
+	}
 	if err := agree(c, work, env, r.Yes); err != nil {
 		return err
 	}
@@ -147,6 +150,53 @@ func (r *Restore) unpack(ctx context.Context, work string) (backup.About, error)
 	return a, nil
 }
 
+// check returns why the backup cannot be put in place, as far as that is known before anything is: nobody need agree to
+// it then. Where new settings are restored, these say where the rest belongs, which is not examined.
+func (p *placing) check(c *command.Context, work string, env []backup.Part) error {
+	changed := false
+	for _, one := range env {
+		from := filepath.Join(work, one.Name)
+		if _, err := os.Lstat(from); errors.Is(err, os.ErrNotExist) || isSame(from, one.Path) {
+			continue
+		}
+		changed = true
+		if _, err := p.inTheWay(one.Path); err != nil {
+			return err
+		}
+	}
+	if changed {
+		return nil
+	}
+	role := c.Role
+	if _, err := os.Lstat(filepath.Join(work, backup.WorkingEnv)); err == nil {
+		role = config.AsGateway
+	}
+	cfg, err := config.Load(role)
+	if err != nil {
+		return nil // is told once the settings are in place
+	}
+	if _, err := os.Stat(cfg.StateDir()); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	lock, err := lockfile.AcquireState(cfg.StateDir())
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	if err := hostsAtWork(cfg.StateDir()); err != nil {
+		return err
+	}
+	_, err = p.inTheWay(filepath.Join(cfg.StateDir(), backup.Ledger))
+	return err
+}
+
+// isSame reports whether two files have the same contents.
+func isSame(a, b string) bool {
+	one, errOne := os.ReadFile(a)
+	other, errOther := os.ReadFile(b)
+	return errOne == nil && errOther == nil && bytes.Equal(one, other)
+}
+
 // hostsAtWork refuses to replace the records of living sessions.
 func hostsAtWork(stateDir string) error {
 	sessions, _ := sessionhost.Inspect(stateDir) // the error is about other processes
@@ -177,11 +227,10 @@ type placing struct {
 func (p *placing) putAll(work string, all []backup.Part) error {
 	for _, one := range all {
 		from := filepath.Join(work, one.Name)
-		saved, err := os.ReadFile(from)
-		if errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Lstat(from); errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		if there, errThere := os.ReadFile(one.Path); err == nil && errThere == nil && bytes.Equal(saved, there) {
+		if isSame(from, one.Path) {
 			p.same = append(p.same, one.What)
 			continue
 		}
