@@ -25,10 +25,8 @@ var errItself = errors.New("it is this gateway itself, whose tools every chat ha
 // this process does not have.
 func (g Gateway) Refuse(described *Server) error {
 	s, _, err := expand(described)
-	if err != nil {
-		return nil
-	}
-	if s.URL != "" && g.isAt(s.URL) || s.URL == "" && isBridge(&s) {
+	isItself := err == nil && (s.URL != "" && g.isAt(s.URL) || s.URL == "" && isBridge(&s))
+	if isItself {
 		return errItself
 	}
 	return nil
