@@ -101,7 +101,8 @@ func TestLastWords(t *testing.T) {
 		life:    t.Context(),
 	}
 	_, _ = l.says.Write([]byte("too early\n"))
-	err := l.explain(t.Context(), errors.New("call again in a moment."))
+	const sentence = "call again in a moment." // of the server
+	err := l.explain(t.Context(), errors.New(sentence))
 	if want := "call again in a moment; it has said: too early"; err.Error() != want {
 		t.Errorf("it says %q", err)
 	}
