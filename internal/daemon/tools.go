@@ -76,6 +76,7 @@ func newTools(e *engine, scheduler *schedule.Scheduler, table *commands.Table, r
 		Life:     t.life,
 		Records:  e.manager.Adapters,
 		Log:      t.log,
+		Gateway:  mounts.Gateway{Host: string(t.cfg.HTTP.Host), Port: int(t.cfg.HTTP.Port)},
 	})
 	sources = append(sources, t.mounts)
 	t.calls = metrics.NewHistogram("bareclaw_tool_call_duration_seconds", "Duration of calls of the gateway's tools since start, by source, mounted server and outcome.", "source", "mount", "outcome")

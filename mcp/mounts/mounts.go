@@ -40,7 +40,7 @@ const (
 	sweepEvery = 6 * time.Hour
 )
 
-// Options are what the room is made with. All but Idle are required.
+// Options are what the room is made with. All but Idle and Gateway are required.
 type Options struct {
 	Path     string          // of the file, which need not exist
 	StateDir string          // the room's own directory is below it
@@ -49,6 +49,7 @@ type Options struct {
 	Life     context.Context // ends with the gateway, and so do the servers
 	Records  Records
 	Log      *slog.Logger
+	Gateway  Gateway // which is not mounted on itself
 }
 
 // Mounts are the mounted servers. They are a source of tools. All methods are safe for concurrent use.
@@ -58,6 +59,7 @@ type Mounts struct {
 	path     string
 	dir      string
 	idle     time.Duration
+	gateway  Gateway
 	state    string
 	life     *lifetime
 	records  Records
@@ -75,6 +77,7 @@ type Mounts struct {
 	mounts  map[string]*mount
 	bags    map[string][]string
 	faults  map[string]string // why a server of the file cannot be mounted, by name
+	leftOut []string          // what else of the file is not used, in sentences
 	problem string            // of the file; empty: none
 	written time.Time         // when the file was written that was read last; zero: there was none
 }
@@ -92,6 +95,7 @@ func New(o Options) *Mounts {
 		path:     o.Path,
 		dir:      o.Dir,
 		idle:     cmp.Or(o.Idle, DefaultIdle),
+		gateway:  o.Gateway,
 		state:    dir,
 		life:     &lifetime{ctx: o.Life},
 		records:  o.Records,
@@ -217,6 +221,11 @@ func (r *Mounts) mountAll(ctx context.Context, file *File) {
 	r.mu.Unlock()
 	for _, name := range file.Names() {
 		server, err := file.Server(name)
+		if err == nil {
+			if err = r.gateway.Refuse(&server); err != nil {
+				err = fmt.Errorf("server %q: %w", name, err)
+			}
+		}
 		if err != nil {
 			faults[name] = err.Error()
 			r.log.Warn("a server cannot be mounted", "err", err)
@@ -228,12 +237,14 @@ func (r *Mounts) mountAll(ctx context.Context, file *File) {
 		}
 		next[name] = r.mount(server, before[name], kept[name])
 	}
-	for _, name := range file.BadBags() {
-		r.log.Warn("a bag of the file is left out: it must be a list of patterns", "bag", name)
+	leftOut := file.LeftOut()
+	for _, why := range leftOut {
+		r.log.Warn("a part of the file of mounted servers is left out", "why", why)
 	}
 	r.mu.Lock()
 	r.mounts = next
 	r.faults = faults
+	r.leftOut = leftOut
 	r.bags = file.Bags()
 	r.problem = ""
 	r.mu.Unlock()
@@ -308,16 +319,17 @@ func (r *Mounts) offer() {
 	all := r.all()
 	for _, m := range all {
 		fit, unfit := m.tools()
-		before := len(offered)
+		names := map[string]bool{}
 		for _, t := range fit {
 			if other := owner(all, t.Name); other != m {
 				unfit = append(unfit, fmt.Sprintf("The tool %q is left out: such names belong to the server %s.", t.Name, other.server.Name))
 				continue
 			}
 			offered = append(offered, t)
+			names[t.Name] = true
 		}
 		m.mu.Lock()
-		m.offered = len(offered) - before
+		m.offered = names
 		m.pending = false
 		m.leftOut = unfit
 		m.mu.Unlock()

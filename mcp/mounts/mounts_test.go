@@ -105,6 +105,7 @@ type house struct {
 	path    string // of mcp.json
 	dir     string
 	idle    time.Duration // of Options
+	gateway Gateway       // likewise
 	records *kept
 	person  *person
 }
@@ -149,6 +150,7 @@ func (h *house) start() *gatewayProcess {
 			Life:     life,
 			Records:  h.records,
 			Log:      log,
+			Gateway:  h.gateway,
 		}),
 		end:   end,
 		ended: make(chan struct{}),

@@ -69,7 +69,7 @@ func (s *Server) listed(known *listing) []ListedTool {
 // Probe starts a server in a directory, with the environment of this process, has it list its tools, and ends it.
 // It needs no gateway.
 func Probe(ctx context.Context, s Server, dir string, log *slog.Logger) ([]ListedTool, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("it did not answer within %s", startTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, &lateError{startTimeout})
 	defer cancel()
 	pid := os.Getpid()
 	start, err := proc.StartTime(pid)
