@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 	"bareclaw/core/commands"
+	"bareclaw/internal/mdtext"
 	"bareclaw/mcp/mounts"
 )
 
@@ -114,7 +114,7 @@ func showInstance(i *mounts.InstanceStatus) api.MountInstance {
 func mountProblems(room *mounts.Mounts) (problems []string) {
 	all, problem := room.Status()
 	if problem != "" {
-		problems = append(problems, ended("The file of mounted servers cannot be read, and what it said before holds: "+problem))
+		problems = append(problems, problem)
 	}
 	for i := range all {
 		problems = append(problems, problemsOf(&all[i])...)
@@ -125,15 +125,12 @@ func mountProblems(room *mounts.Mounts) (problems []string) {
 func problemsOf(s *mounts.Status) (problems []string) {
 	switch s.State {
 	case mounts.StateUnusable:
-		problems = append(problems, ended("A server in the file of mounted servers cannot be used: "+s.Problem))
+		problems = append(problems, mdtext.Ended("A server in the file of mounted servers cannot be used: "+s.Problem))
 	case mounts.StateFailing:
-		problems = append(problems, ended("The mounted server "+s.Name+" does not start, and is tried again: "+s.Problem))
+		problems = append(problems, mdtext.Ended("The mounted server "+s.Name+" does not start, and is tried again: "+s.Problem))
 	}
 	if n := len(s.LeftOut); n > 0 {
-		problems = append(problems, ended(fmt.Sprintf("The mounted server %s has %d tools that are left out; the first one: %s", s.Name, n, s.LeftOut[0])))
+		problems = append(problems, mdtext.Ended(fmt.Sprintf("The mounted server %s has %d tools that are left out; the first one: %s", s.Name, n, s.LeftOut[0])))
 	}
 	return problems
 }
-
-// ended returns a sentence with its full stop.
-func ended(sentence string) string { return strings.TrimRight(sentence, ".\n ") + "." }
