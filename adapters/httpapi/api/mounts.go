@@ -11,7 +11,7 @@ func MountTestPath(name string) string { return PathMounts + "/" + url.PathEscap
 // Mounts is the reply to GET /mounts.
 type Mounts struct {
 	Mounts  []Mount `json:"mounts"`  // by name
-	Problem string  `json:"problem"` // of the file; empty: it could be read
+	Problem string  `json:"problem"` // of the file, in a sentence; empty: it could be read
 	// FileTime is when the file was last changed that was read; zero: there was none.
 	FileTime time.Time `json:"file_time,omitzero"`
 }

@@ -14,6 +14,7 @@ import (
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/mdtext"
 	"bareclaw/mcp/mounts"
 )
 
@@ -69,11 +70,11 @@ func (r *report) mountsOfGateway(ctx context.Context) (now api.Mounts, runs bool
 // judgeMount reports what a person should do about a server of a gateway that runs.
 func (r *report) judgeMount(m *api.Mount) {
 	if m.State == api.MountFailing {
-		r.warning("mount_failing", fmt.Sprintf("The mounted server %s does not start: %s.", m.Name, strings.TrimRight(m.Problem, ".\n ")),
+		r.warning("mount_failing", fmt.Sprintf("The mounted server %s does not start: %s.", m.Name, mdtext.Stopless(m.Problem)),
 			"Its tools cannot be called. It is tried again, with growing pauses.", "`bareclaw mount test "+m.Name+"` tries at once, and `bareclaw logs` has what it has said")
 	}
 	if n := len(m.LeftOut); n > 0 {
-		r.warning("mount_left_out", fmt.Sprintf("The mounted server %s has left out %s; the first one: %s.", m.Name, humanize.Count(n, "tool"), strings.TrimRight(m.LeftOut[0], ".\n ")),
+		r.warning("mount_left_out", fmt.Sprintf("The mounted server %s has left out %s; the first one: %s.", m.Name, humanize.Count(n, "tool"), mdtext.Stopless(m.LeftOut[0])),
 			"They are not offered to anybody.", "")
 	}
 	if n := len(m.Changed); n > 0 {

@@ -16,6 +16,7 @@ import (
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/tools"
 	"bareclaw/internal/cli/command"
+	"bareclaw/internal/mdtext"
 	"bareclaw/internal/term"
 	"bareclaw/internal/wait"
 	"bareclaw/mcp/mounts"
@@ -98,7 +99,7 @@ func (a *Add) Run(c *command.Context) error {
 type stopless struct{ error }
 
 // Error returns the text without a full stop.
-func (e stopless) Error() string { return strings.TrimRight(e.error.Error(), ".\n ") }
+func (e stopless) Error() string { return mdtext.Stopless(e.error.Error()) }
 
 // Unwrap returns the error.
 func (e stopless) Unwrap() error { return e.error }
@@ -172,7 +173,7 @@ func (a *Add) await(c *command.Context, gateway *client.Client, path string) (le
 // not be known soon.
 func learnedOf(now *api.Mounts, name string) (*api.Mount, error) {
 	if now.Problem != "" {
-		return nil, fmt.Errorf("the gateway cannot read the file of mounted servers: %s", now.Problem)
+		return nil, fmt.Errorf("the gateway says: %s", now.Problem)
 	}
 	i := slices.IndexFunc(now.Mounts, func(m api.Mount) bool { return m.Name == name })
 	if i < 0 {
