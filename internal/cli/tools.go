@@ -13,6 +13,7 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
+	registry "bareclaw/core/tools"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
 	"bareclaw/internal/shortid"
@@ -44,7 +45,7 @@ func (l *toolList) Run(c *command.Context, gateway *client.Client) error {
 		t := &command.Table{Widest: []int{toolWidth}}
 		t.Head(term.Faint, "TOOL", "SOURCE", "DESCRIPTION")
 		for _, tool := range got.Tools {
-			t.Add(command.Text(tool.Name).Painted(term.Bold), command.Text(sourceOf(&tool)), command.Text(tool.Description))
+			t.Add(command.Text(tool.Name).Painted(term.Bold), command.Text(sourceOf(&tool)), command.Text(wordsOf(&tool)))
 		}
 		if err := c.PrintTable(t); err != nil {
 			return err
@@ -67,6 +68,14 @@ func sourceOf(t *client.Tool) string {
 		return t.Meta.Source
 	}
 	return t.Meta.Source + " " + t.Meta.Mount
+}
+
+// wordsOf returns the description of a tool without the mark of a mounted server, whose name stands beside it.
+func wordsOf(t *client.Tool) string {
+	if t.Meta.Mount == "" {
+		return t.Description
+	}
+	return strings.TrimPrefix(t.Description, registry.MarkOf(t.Meta.Mount))
 }
 
 type toolCall struct {

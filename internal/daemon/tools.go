@@ -73,6 +73,7 @@ func newTools(e *engine, scheduler *schedule.Scheduler, table *commands.Table, r
 		StateDir: t.cfg.StateDir(),
 		Dir:      string(t.cfg.Files.CWD),
 		Idle:     time.Duration(t.cfg.Claude.Tools.MountIdle),
+		Reserved: toolhost.BuiltinNames(),
 		Life:     t.life,
 		Records:  e.manager.Adapters,
 		Log:      t.log,

@@ -138,7 +138,7 @@ func TestBadFiles(t *testing.T) {
 		`{"command":"x","category":"secret"}`:            "category: there are browser, database",
 		`{"command":"x","cwd":"secret"}`:                 "cwd: it must be an absolute path",
 		`{"command":"x","prefix":"a b"}`:                 "prefix: it is at most",
-		`{"command":"x","allow":["["]}`:                  "allow: a pattern is a name",
+		`{"command":"x","allow":["["]}`:                  "allow: \"[\" is not a pattern of names",
 		`{"url":"ftp://secret"}`:                         "url: it must begin with http",
 		`{"url":"https://ann:secret@example.org"}`:       "url: a name and a password belong into headers",
 		`{"url":"https://example.org","type":"sse"}`:     "SSE alone",

@@ -55,12 +55,12 @@ func (s *Server) listed(known *listing) []ListedTool {
 	all := make([]ListedTool, 0, len(known.Tools))
 	for i := range known.Tools {
 		t := &known.Tools[i]
-		_, changed := known.Trusted[s.NameOf(t.Name)]
+		_, hasChanged := known.Trusted[s.NameOf(t.Name)]
 		all = append(all, ListedTool{
 			Name:        s.NameOf(t.Name),
 			Description: t.Description,
-			Asks:        changed || !s.Allows(t.Name, t.Annotations.ReadOnly),
-			Changed:     changed,
+			Asks:        known.asks(s, t),
+			Changed:     hasChanged,
 		})
 	}
 	return all

@@ -56,7 +56,7 @@ type InstanceStatus struct {
 	Mark    string // of its processes
 }
 
-// Status returns how the mounted servers do, by name, and what is wrong with the file; empty: nothing.
+// Status returns how the mounted servers do, by name, and what is wrong with the file, in a sentence; empty: nothing.
 func (r *Mounts) Status() (all []Status, problem string) {
 	r.mu.Lock()
 	mounts := slices.Collect(maps.Values(r.mounts))

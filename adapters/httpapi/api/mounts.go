@@ -3,8 +3,9 @@ package api
 import (
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
+
+	"bareclaw/internal/mdtext"
 )
 
 // MountTestPath returns the path at which a mounted server is tested.
@@ -13,7 +14,7 @@ func MountTestPath(name string) string { return PathMounts + "/" + url.PathEscap
 // Mounts is the reply to GET /mounts.
 type Mounts struct {
 	Mounts  []Mount `json:"mounts"`  // by name
-	Problem string  `json:"problem"` // of the file; empty: it could be read
+	Problem string  `json:"problem"` // of the file, in a sentence; empty: it could be read
 	// FileTime is when the file was last changed that was read; zero: there was none.
 	FileTime time.Time `json:"file_time,omitzero"`
 	LeftOut  []string  `json:"left_out,omitzero"` // what else of the file is not used, and why
@@ -22,7 +23,7 @@ type Mounts struct {
 // Problems returns what is wrong with the servers and their file, in sentences, as GET /health tells it.
 func (m *Mounts) Problems() (problems []string) {
 	if m.Problem != "" {
-		problems = append(problems, ended("The file of mounted servers cannot be read, and what it said before holds: "+m.Problem))
+		problems = append(problems, m.Problem)
 	}
 	for i := range m.Mounts {
 		problems = append(problems, m.Mounts[i].problems()...)
@@ -33,18 +34,15 @@ func (m *Mounts) Problems() (problems []string) {
 func (m *Mount) problems() (problems []string) {
 	switch m.State {
 	case MountUnusable:
-		problems = append(problems, ended("A server in the file of mounted servers cannot be used: "+m.Problem))
+		problems = append(problems, mdtext.Ended("A server in the file of mounted servers cannot be used: "+m.Problem))
 	case MountFailing:
-		problems = append(problems, ended("The mounted server "+m.Name+" does not start, and is tried again: "+m.Problem))
+		problems = append(problems, mdtext.Ended("The mounted server "+m.Name+" does not start, and is tried again: "+m.Problem))
 	}
 	if n := len(m.LeftOut); n > 0 {
-		problems = append(problems, ended(fmt.Sprintf("The mounted server %s has %d tools that are left out; the first one: %s", m.Name, n, m.LeftOut[0])))
+		problems = append(problems, mdtext.Ended(fmt.Sprintf("The mounted server %s has %d tools that are left out; the first one: %s", m.Name, n, m.LeftOut[0])))
 	}
 	return problems
 }
-
-// ended returns a sentence with its full stop.
-func ended(sentence string) string { return strings.TrimRight(sentence, ".\n ") + "." }
 
 // Values of Mount.State.
 const (

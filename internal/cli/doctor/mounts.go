@@ -13,6 +13,7 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/mdtext"
 	"bareclaw/mcp/mounts"
 )
 
@@ -90,11 +91,11 @@ func (r *report) judgeMount(m *api.Mount, path string) {
 		r.unusable(path, m.Problem)
 	}
 	if m.State == api.MountFailing {
-		r.warning("mount_failing", fmt.Sprintf("The mounted server %s does not start: %s.", m.Name, strings.TrimRight(m.Problem, ".\n ")),
+		r.warning("mount_failing", fmt.Sprintf("The mounted server %s does not start: %s.", m.Name, mdtext.Stopless(m.Problem)),
 			"Its tools cannot be called. It is tried again, with growing pauses.", "`bareclaw mount test "+m.Name+"` tries at once, and `bareclaw logs` has what it has said")
 	}
 	if n := len(m.LeftOut); n > 0 {
-		r.warning("mount_left_out", fmt.Sprintf("The mounted server %s has left out %s; the first one: %s.", m.Name, humanize.Count(n, "tool"), strings.TrimRight(m.LeftOut[0], ".\n ")),
+		r.warning("mount_left_out", fmt.Sprintf("The mounted server %s has left out %s; the first one: %s.", m.Name, humanize.Count(n, "tool"), mdtext.Stopless(m.LeftOut[0])),
 			"They are not offered to anybody.", "")
 	}
 	if n := len(m.Changed); n > 0 {

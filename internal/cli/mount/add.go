@@ -15,6 +15,7 @@ import (
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/tools"
 	"bareclaw/internal/cli/command"
+	"bareclaw/internal/mdtext"
 	"bareclaw/internal/term"
 	"bareclaw/mcp/mounts"
 )
@@ -95,7 +96,7 @@ func (a *Add) Run(c *command.Context) error {
 type stopless struct{ error }
 
 // Error returns the text without a full stop.
-func (e stopless) Error() string { return strings.TrimRight(e.error.Error(), ".\n ") }
+func (e stopless) Error() string { return mdtext.Stopless(e.error.Error()) }
 
 // Unwrap returns the error.
 func (e stopless) Unwrap() error { return e.error }

@@ -44,7 +44,7 @@ func (l *List) Run(c *command.Context) error {
 		c.Tellf("The gateway does not run: this is what %s says.", mounts.FileName)
 	}
 	if now.Problem != "" {
-		c.Tellf("%s", term.WrapIndented(c.Err, "", "The file of mounted servers cannot be read, and what it said before holds: "+term.SafeLine(now.Problem)))
+		c.Tellf("%s", term.WrapIndented(c.Err, "", term.SafeLine(now.Problem)))
 	}
 	for _, why := range now.LeftOut {
 		c.Tellf("%s", term.WrapIndented(c.Err, "", "In "+mounts.FileName+": "+term.SafeLine(why)))

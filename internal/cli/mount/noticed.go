@@ -9,6 +9,7 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/cli/command"
+	"bareclaw/internal/mdtext"
 	"bareclaw/internal/wait"
 )
 
@@ -33,7 +34,7 @@ func (p *place) awaitRead(ctx context.Context, c *command.Context, gateway *clie
 			return false, nil
 		}
 		if now.Problem != "" {
-			return false, fmt.Errorf("the gateway cannot read the file of mounted servers: %s", now.Problem)
+			return false, fmt.Errorf("the gateway says: %s", mdtext.Stopless(now.Problem))
 		}
 		return done(&now)
 	})
