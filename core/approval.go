@@ -39,6 +39,9 @@ type CallRequest struct {
 	Input      json.RawMessage // the arguments
 	Why        string          // as in [Approval]
 	Suggestion json.RawMessage // the rules that Always writes; nil: Always is not offered
+	// Asked is called once people can decide, for a call from outside of sessions. It must not block for long.
+	// Nil: nobody is told.
+	Asked func()
 }
 
 // Approval returns the approval that people decide about, which has no times and no state yet.

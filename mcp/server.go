@@ -314,6 +314,9 @@ func (s *Server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToo
 		c.Local = r.Extra.Header.Get(headerLocal) != ""
 		c.Gone = s.clients.find(r.Extra.Header.Get(headerClient))
 	}
+	if token := r.Params.GetProgressToken(); token != nil {
+		c.Asked = func(approval string) { s.tellAsked(ctx, r.Session, token, approval) }
+	}
 	result, err := s.tools.Call(ctx, r.Params.Name, c)
 	if err != nil {
 		return nil, asRPCError(err)

@@ -31,17 +31,32 @@ func (a *approvals) decide(w *response, r *http.Request, in *api.Decision) (any,
 		}
 	}
 	decided, err := a.Core.Decider.Decide(r.Context(), id, d)
+	shown := showApproval(&decided)
+	if d.Always {
+		shown.Note = onceNote(&decided)
+	}
 	if errors.Is(err, core.ErrNotPending) {
 		agreed := map[bool]core.ApprovalState{true: core.ApprovalAllowed, false: core.ApprovalDenied}[d.Allow]
 		if w.repeated && decided.State == agreed { // the repeated request itself made the decision
-			return showApproval(&decided), nil
+			return shown, nil
 		}
 		p := refuse(http.StatusConflict, api.NotPending, "This approval is no longer pending; it is "+string(decided.State)+".")
-		shown := showApproval(&decided)
+		shown.Note = ""
 		p.body.Approval = &shown
 		return nil, p
 	}
-	return showApproval(&decided), err
+	return shown, err
+}
+
+// onceNote says why an approval that was to be allowed always was allowed once; empty if it has a rule.
+func onceNote(a *core.Approval) string {
+	switch {
+	case len(core.AlwaysRules(*a)) > 0:
+		return ""
+	case a.Channel == "":
+		return "Allowed once: a call from outside of sessions has no channel to keep a rule for."
+	}
+	return "Allowed once: no rule can allow this always."
 }
 
 func newDecision(in *api.Decision) (core.Decision, error) {

@@ -16,7 +16,7 @@ const (
 
 // Mounts are the servers of other people whose tools the gateway offers.
 type Mounts interface {
-	// MountedServers returns the servers, by name, and what is wrong with the file that describes them; empty: nothing.
+	// MountedServers returns the servers, by name, and what is wrong with the file that describes them, in a sentence; empty: nothing.
 	MountedServers() (all []MountedServer, problem string)
 }
 
@@ -56,7 +56,7 @@ func mountsNote(all []MountedServer, problem string) string {
 		fmt.Fprintf(&b, "\nAnd %d more: `bareclaw mount list` lists all.", more)
 	}
 	if problem != "" {
-		b.WriteString("\nThe file that describes them cannot be read, and what it said before holds: " + mdtext.Literal(mdtext.Brief(problem, problemUnits)))
+		b.WriteString("\n" + mdtext.Literal(mdtext.Brief(problem, problemUnits)))
 	}
 	return b.String()
 }

@@ -40,12 +40,12 @@ func TestMounts(t *testing.T) {
 		State:   "failing",
 		Problem: "*no*\n# token\u202e" + strings.Repeat("x", 5000),
 	}
-	text := shown(mounted{[]MountedServer{github, odd}, "line 3: it is *not* JSON"})
+	text := shown(mounted{[]MountedServer{github, odd}, "What it said before holds: line 3: it is *not* JSON."})
 	for _, want := range []string{
 		"2 servers of other people are mounted.",
 		"- `github`: running, 26 tools, 12 of them ask before they run, 1 changed, and ask anew, 2 left out\n",
 		"- `odd`: failing: \\*no\\* \\# token",
-		"what it said before holds: line 3\\: it is \\*not\\* JSON",
+		"What it said before holds\\: line 3\\: it is \\*not\\* JSON",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q in\n%s", want, text)

@@ -23,7 +23,7 @@ const (
 func toolSheet(t *tools.Tool, ask tools.Ask) string {
 	var s statusWriter
 	s.b.WriteString(mdtext.Code(t.Name) + "\n\n")
-	if purpose := mdtext.Brief(t.Description, sheetUnits); purpose != "" {
+	if purpose := mdtext.Brief(t.Words(), sheetUnits); purpose != "" {
 		s.b.WriteString("> " + mdtext.Literal(purpose) + "\n\n") // the words of whoever provides the tool
 	}
 	s.line("From", originOf(t))

@@ -143,7 +143,7 @@ func findings(query string, found []tools.Tool) string {
 	for i := range found {
 		t := &found[i]
 		fmt.Fprintf(&b, "%d\\. %s (%s)", i+1, mdtext.Code(t.Name), originOf(t))
-		if purpose := mdtext.Brief(t.Description, purposeUnits); purpose != "" {
+		if purpose := mdtext.Brief(t.Words(), purposeUnits); purpose != "" {
 			b.WriteString(": " + mdtext.Literal(purpose))
 		}
 		b.WriteString("\n")

@@ -269,12 +269,19 @@ func TestCallFromOutside(t *testing.T) {
 				}
 				told := make(chan heard, 1)
 				m := w.m
+				request := request
+				isAsked := atomic.Bool{}
+				request.Asked = func() { isAsked.Store(true) }
 				go func() {
 					a, err := m.Decider.AskCall(ctx, request)
 					told <- heard{a, err}
 				}()
 				if a := w.pending(1)[0]; a.Channel != "" || a.Kind != core.ApprovalCall {
 					t.Errorf("the approval is %+v", a)
+				}
+				synctest.Wait()
+				if !isAsked.Load() {
+					t.Error("the call does not hear that a person is asked")
 				}
 				c.end(w, leave)
 				got := <-told
@@ -286,4 +293,24 @@ func TestCallFromOutside(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTooManyCallsFromOutside: a call that is one too many hears so, and is not told to have people asked.
+func TestTooManyCallsFromOutside(t *testing.T) {
+	t.Parallel()
+	playNow(t, Options{Approvals: ApprovalsAsk, ApprovalTimeout: time.Hour}, func(t *testing.T, w *world) {
+		ctx, leave := context.WithCancel(t.Context())
+		for i := range maxOutside {
+			request := core.CallRequest{ID: "outside " + strconv.Itoa(i), Tool: "act", Input: jsonRaw(`{}`)}
+			go func() { _, _ = w.m.Decider.AskCall(ctx, request) }() // ends with ctx
+		}
+		w.pending(maxOutside)
+		request := core.CallRequest{ID: "one more", Tool: "act", Input: jsonRaw(`{}`)}
+		_, err := w.m.Decider.AskCall(t.Context(), request)
+		if err == nil || err.Error() != "100 calls wait for a person already; decide about some of them first" {
+			t.Errorf("one more hears %v", err)
+		}
+		leave()
+		w.pending(0)
+	})
 }

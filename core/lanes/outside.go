@@ -49,11 +49,14 @@ func (d *outsideDesk) ask(ctx context.Context, r core.CallRequest) (core.Approva
 	p.approval.ExpiresAt = p.approval.CreatedAt.Add(d.m.o.ApprovalTimeout)
 	p.approval.State = core.ApprovalPending
 	if !d.add(p) {
-		return core.Approval{}, core.ErrCannotAsk
+		return core.Approval{}, errTooMany
 	}
 	if err := d.write(context.WithoutCancel(ctx), p.approval); err != nil {
 		d.take(r.ID)
 		return core.Approval{}, err
+	}
+	if r.Asked != nil {
+		r.Asked()
 	}
 	expired := time.NewTimer(d.m.o.ApprovalTimeout)
 	defer expired.Stop()
@@ -88,6 +91,9 @@ func (d *outsideDesk) ask(ctx context.Context, r core.CallRequest) (core.Approva
 
 // maxOutside bounds how many calls from outside of sessions wait for a person: their clients may be many.
 const maxOutside = 100
+
+// errTooMany refuses a call from outside of sessions that would be one too many to wait.
+var errTooMany = fmt.Errorf("%d calls wait for a person already; decide about some of them first", maxOutside)
 
 // add adds an approval that can be decided, unless there are too many.
 func (d *outsideDesk) add(p *outsideApproval) bool {

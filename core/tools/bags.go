@@ -29,8 +29,7 @@ var bagForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 
 var patternForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.*-]+$`) })
 
-// CheckBag returns why the user cannot have a bag with a name and patterns. A pattern is the name of a tool,
-// in which * stands for any characters.
+// CheckBag returns why the user cannot have a bag with a name and patterns: see CheckPattern.
 func CheckBag(name string, patterns []string) error {
 	switch {
 	case !bagForm().MatchString(name):
@@ -42,8 +41,8 @@ func CheckBag(name string, patterns []string) error {
 	}
 	wild := 0
 	for _, p := range patterns {
-		if len(p) > maxPattern || !patternForm().MatchString(p) {
-			return fmt.Errorf("bag %q: %.150q is not a pattern of names: 1 to %d letters, digits and _ . - *", name, p, maxPattern)
+		if err := CheckPattern(p); err != nil {
+			return fmt.Errorf("bag %q: %w", name, err)
 		}
 		if strings.Contains(p, "*") {
 			wild++
@@ -55,37 +54,45 @@ func CheckBag(name string, patterns []string) error {
 	return nil
 }
 
+// CheckPattern returns why a text is not a pattern: the name of a tool, in which * stands for any characters, or none.
+func CheckPattern(pattern string) error {
+	if len(pattern) > maxPattern || !patternForm().MatchString(pattern) {
+		return fmt.Errorf("%.150q is not a pattern of names: 1 to %d letters, digits and _ . - *", pattern, maxPattern)
+	}
+	return nil
+}
+
+// Matches reports whether a name is a pattern, in which * stands for any characters, or none, and nothing else is
+// special. The time is about that of a look at the name: a text that is found early leaves the most for those that
+// follow.
+func Matches(pattern, name string) bool {
+	begin, pattern, isWild := strings.Cut(pattern, "*")
+	if !isWild {
+		return name == begin
+	}
+	rest, ok := strings.CutPrefix(name, begin)
+	for ok {
+		text, after, more := strings.Cut(pattern, "*")
+		if !more {
+			return strings.HasSuffix(rest, text)
+		}
+		_, rest, ok = strings.Cut(rest, text)
+		pattern = after
+	}
+	return false
+}
+
 // patterns are what a bag's tools are named. Names without a star are looked up, however many there are.
 type patterns struct {
 	names map[string]bool
-	wild  []wildcard
-}
-
-// A wildcard is what stands before, between and after the stars of a pattern: at least two texts.
-type wildcard []string
-
-// match reports whether a name is the pattern. The time is about that of a look at the name: a text that is found
-// early leaves the most for those that follow.
-func (w wildcard) match(name string) bool {
-	first := w[0]
-	last := w[len(w)-1]
-	rest, ok := strings.CutPrefix(name, first)
-	if !ok {
-		return false
-	}
-	for _, text := range w[1 : len(w)-1] {
-		if _, rest, ok = strings.Cut(rest, text); !ok {
-			return false
-		}
-	}
-	return strings.HasSuffix(rest, last)
+	wild  []string // with a star
 }
 
 func compile(all []string) *patterns {
 	p := &patterns{names: map[string]bool{}}
 	for _, pattern := range all {
 		if strings.Contains(pattern, "*") {
-			p.wild = append(p.wild, strings.Split(pattern, "*"))
+			p.wild = append(p.wild, pattern)
 		} else {
 			p.names[pattern] = true
 		}
@@ -95,7 +102,7 @@ func compile(all []string) *patterns {
 
 // match reports whether a name is one of the patterns.
 func (p *patterns) match(name string) bool {
-	return p.names[name] || slices.ContainsFunc(p.wild, func(w wildcard) bool { return w.match(name) })
+	return p.names[name] || slices.ContainsFunc(p.wild, func(w string) bool { return Matches(w, name) })
 }
 
 // bags are the bags that the user has named.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -31,10 +32,11 @@ func (noAsker) AskCall(context.Context, core.CallRequest) (core.Approval, error)
 
 // A gate is where a call waits for a person's word, if it needs one.
 type gate struct {
-	log    *slog.Logger
-	policy Policy
-	asker  Asker
-	calls  *callLog
+	log       *slog.Logger
+	policy    Policy
+	asker     Asker
+	askPeople string // as in Options
+	calls     *callLog
 }
 
 // An Ask says whether a person must allow each call of a tool.
@@ -43,6 +45,10 @@ type Ask struct {
 	Why    string // for the person, in a sentence; empty: the tool is not allowed yet
 	// Always reports whether a person may allow the tool for ever on a channel.
 	Always bool
+	// RunUnasked says how a person has the tool run unasked, as in "set X"; empty: refusals do not say it.
+	RunUnasked string
+	// Allowed is called when a person has allowed a call for this reason; nil: nobody is told.
+	Allowed func(context.Context)
 	// Refused reports whether calls that a person must allow are refused on the channel, because nobody is asked.
 	// AskOf sets it.
 	Refused bool
@@ -50,8 +56,7 @@ type Ask struct {
 
 // A question is what people decide about a call, and what is said if nobody can be asked.
 type question struct {
-	why     string
-	always  bool
+	ask     Ask
 	refusal error
 }
 
@@ -66,11 +71,21 @@ func (g *gate) admit(ctx context.Context, t *Tool, c *Call) error {
 	approval, err := g.ask(ctx, t, c, q)
 	switch {
 	case errors.Is(err, core.ErrCannotAsk):
-		return q.refusal
+		return g.refuse(c, &q)
+	case errors.Is(err, core.ErrClosed):
+		return &CutError{
+			Tool:  t.Name,
+			Again: true,
+			Asked: true,
+			cause: ErrNotBegun,
+		}
 	case err != nil:
 		return err
 	case approval.State == core.ApprovalAllowed:
 		c.allow(&approval)
+		if q.ask.Allowed != nil {
+			q.ask.Allowed(ctx)
+		}
 		return nil
 	}
 	return fmt.Errorf("%s was not carried out: %s", t.Name, refusalOf(&approval))
@@ -82,7 +97,7 @@ func (g *gate) questionOf(ctx context.Context, t *Tool, c *Call) (q question, mu
 	var reach *reachError
 	err = guard.Do(g.log, "looking what a tool reaches", func() error { return permit(ctx, g.policy, t, *c) }, "tool", t.Name)
 	if errors.As(err, &reach) {
-		return question{why: reach.why, refusal: err}, true, nil
+		return question{Ask{Why: reach.why}, err}, true, nil
 	}
 	if err != nil {
 		return q, false, err
@@ -91,12 +106,22 @@ func (g *gate) questionOf(ctx context.Context, t *Tool, c *Call) (q question, mu
 	if !ask.Needed {
 		return q, false, nil
 	}
-	return question{
-		why:    ask.Why,
-		always: ask.Always,
-		refusal: fmt.Errorf("%s is refused: a person must allow it, and nobody can be asked here. It can be called from a chat whose people "+
-			"are asked about permissions", t.Name),
-	}, true, nil
+	refusal := fmt.Errorf("%s is refused: a person must allow it, and nobody can be asked here", t.Name)
+	return question{ask, refusal}, true, nil
+}
+
+// refuse returns the refusal of a call about which nobody can be asked, with what people can do.
+func (g *gate) refuse(c *Call, q *question) error {
+	ways := []string{"call it from a chat whose people are asked"}
+	if mode := g.policy.Mode(c.Channel); core.RefusesUnasked(mode) {
+		ways = []string{"choose another permission mode than " + mode + ", in which nobody is asked"}
+	} else if g.askPeople != "" {
+		ways = append(ways, g.askPeople)
+	}
+	if q.ask.RunUnasked != "" {
+		ways = append(ways, q.ask.RunUnasked)
+	}
+	return fmt.Errorf("%w. What a person can do: %s", q.refusal, strings.Join(ways, "; or "))
 }
 
 // AskOf returns whether a person must allow each call of a tool on a channel now. What a call reaches may
@@ -127,7 +152,6 @@ func (c *Call) allow(a *core.Approval) {
 		c.Args = a.Input
 		c.amended = true
 	}
-	c.Allowed = true
 }
 
 // refusalOf says in a sentence why people have not allowed a call.
@@ -168,9 +192,12 @@ func (g *gate) ask(ctx context.Context, t *Tool, c *Call, q question) (core.Appr
 		Turn:      c.Turn,
 		Tool:      toolset.Prefix + t.Name,
 		Input:     c.Args,
-		Why:       q.why,
+		Why:       q.ask.Why,
 	}
-	if q.always && c.Channel != "" {
+	if c.Asked != nil {
+		request.Asked = func() { c.Asked(request.ID) }
+	}
+	if q.ask.Always && c.Channel != "" {
 		request.Suggestion = core.SuggestedRule(request.Tool)
 	}
 	if c.Gone == nil {

@@ -82,7 +82,7 @@ func TestGate(t *testing.T) {
 				if !errors.Is(err, c.err) || !strings.Contains(got.Text, c.says) || len(asker.asked) != c.asked {
 					t.Errorf("%s: %+v, %v, and asked %d times", tool, got, err, len(asker.asked))
 				}
-				if again := (*CutError)(nil); c.err != nil && (!errors.As(err, &again) || !again.Again) {
+				if again := (*CutError)(nil); c.err != nil && (!errors.As(err, &again) || !again.Again || !again.Asked || !strings.Contains(err.Error(), "act, which was not carried out: call it again")) {
 					t.Errorf("%s: the session does not learn that it may call again: %v", tool, err)
 				}
 				for _, q := range asker.asked {
@@ -92,6 +92,56 @@ func TestGate(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRefusalSaysWhatToDo: where nobody can be asked, the refusal names what applies.
+func TestRefusalSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	const start = "act is refused: a person must allow it, and nobody can be asked here. What a person can do: "
+	for name, c := range map[string]struct {
+		mode, unasked, want string
+	}{
+		"a built-in tool": {"default", "", start + "call it from a chat whose people are asked; or set X"},
+		"a mounted tool":  {"default", "allow it", start + "call it from a chat whose people are asked; or set X; or allow it"},
+		"dontAsk":         {"dontAsk", "allow it", start + "choose another permission mode than dontAsk, in which nobody is asked; or allow it"},
+	} {
+		act := echo("act")
+		act.Reach = ReachOwn
+		act.Asks = func() Ask { return Ask{Needed: true, RunUnasked: c.unasked} }
+		policy := fakePolicy{own: map[core.ChannelKey]string{"c": c.mode}}
+		r := newLists(t, Options{Policy: policy, AskPeople: "set X"}, act)
+		got, err := r.Call(t.Context(), "act", Call{Caller: r.Session("c", "s", "turn", 0), ID: "1", RequestID: "r"})
+		if err != nil || got.Text != c.want {
+			t.Errorf("%s: %q, %v", name, got.Text, err)
+		}
+	}
+}
+
+// TestWhoIsAsked: the tool hears that a person has allowed its call, and the client that one is asked.
+func TestWhoIsAsked(t *testing.T) {
+	t.Parallel()
+	for _, state := range []core.ApprovalState{core.ApprovalAllowed, core.ApprovalDenied} {
+		var allowed, asked []string
+		act := echo("act")
+		act.Reach = ReachOwn
+		act.Asks = func() Ask {
+			return Ask{Needed: true, Allowed: func(context.Context) { allowed = append(allowed, "act") }}
+		}
+		asker := &fakeAsker{decide: func(r core.CallRequest) (core.Approval, error) {
+			r.Asked()
+			return core.Approval{State: state}, nil
+		}}
+		r := newLists(t, Options{Asker: asker}, act)
+		call := Call{
+			Args:  json.RawMessage(`{"name":"act","args":{}}`),
+			Asked: func(approval string) { asked = append(asked, approval) },
+		}
+		_, err := r.Call(t.Context(), CallName, call)
+		check.OK(t, err)
+		if len(asked) != 1 || asked[0] != asker.asked[0].ID || len(allowed) == 1 != (state == core.ApprovalAllowed) {
+			t.Errorf("%s: the client hears of %q, the tool of %q", state, asked, allowed)
+		}
 	}
 }
 

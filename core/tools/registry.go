@@ -24,11 +24,13 @@ var ErrUnknown = errors.New("there is no such tool")
 // Options are what a registry is made with. Log alone is required.
 type Options struct {
 	Log     *slog.Logger
-	Sources []Source      // of two tools with one name, that of the earlier source is there
-	Policy  Policy        // says what sessions may call; nil: all tools
-	Asker   Asker         // asks people whether a call may begin; nil: nobody can be asked
-	Records RecordStore   // of the calls of sessions, each of which is carried out at most once; nil: none
-	Ended   func(CallEnd) // is called at the end of each call, and must not block; nil: nobody is told
+	Sources []Source // of two tools with one name, that of the earlier source is there
+	Policy  Policy   // says what sessions may call; nil: all tools
+	Asker   Asker    // asks people whether a call may begin; nil: nobody can be asked
+	// AskPeople says how to have people asked, as in "set X and answer at Y"; empty: refusals do not say it.
+	AskPeople string
+	Records   RecordStore   // of the calls of sessions, each of which is carried out at most once; nil: none
+	Ended     func(CallEnd) // is called at the end of each call, and must not block; nil: nobody is told
 	// Changed is called with an update for each tool that has appeared, changed or gone, in order. It must
 	// neither block nor use the registry. Nil: nobody is told. The first tools of the sources are no change.
 	Changed func(core.Update)
@@ -74,10 +76,11 @@ func NewRegistry(o Options) (*Registry, error) {
 		r.calls = &callLog{records: o.Records, log: o.Log}
 	}
 	r.gate = gate{
-		log:    o.Log,
-		policy: r.policy,
-		asker:  o.Asker,
-		calls:  r.calls,
+		log:       o.Log,
+		policy:    r.policy,
+		asker:     o.Asker,
+		askPeople: o.AskPeople,
+		calls:     r.calls,
 	}
 	r.bags.named = o.Bags
 	r.bags.read(r.log)
@@ -306,6 +309,8 @@ func (r *Registry) Call(ctx context.Context, name string, c Call) (result Result
 	began = time.Now() // a person's time is not the tool's
 	if err != nil {
 		switch {
+		case errors.As(err, new(*CutError)):
+			return Result{}, err
 		case errors.Is(err, core.ErrClosed):
 			return Result{}, ErrNotBegun
 		case ctx.Err() != nil:

@@ -41,9 +41,22 @@ type searcher struct {
 }
 
 // Search returns the tools of a view that have any word of a query, at most limit of them, the best
-// first. Names, descriptions, parameters and sources count; tool_search and tool_call are not among them.
-// The error is a fault of the index.
+// first. Names, descriptions, parameters and sources count; tool_search and tool_call are not among them. A word
+// that no tool has stands for those that begin with it. The error is a fault of the index.
 func (r *Registry) Search(query string, v View, limit int) ([]Tool, error) {
+	return r.searchBy((*index.Index).Search, query, v, limit)
+}
+
+// SearchWords is Search for words alone, in their forms: one that no tool has finds none.
+func (r *Registry) SearchWords(query string, v View, limit int) ([]Tool, error) {
+	return r.searchBy((*index.Index).SearchWords, query, v, limit)
+}
+
+// A searching is a method of the index.
+type searching func(x *index.Index, query string, limit int, keep func(name string) bool) ([]index.Hit, error)
+
+// searchBy is Search or SearchWords.
+func (r *Registry) searchBy(search searching, query string, v View, limit int) ([]Tool, error) {
 	s := &r.searcher
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +64,7 @@ func (r *Registry) Search(query string, v View, limit int) ([]Tool, error) {
 	if err := s.renew(all, version); err != nil {
 		return nil, err
 	}
-	hits, err := s.index.Search(query, limit, func(name string) bool {
+	hits, err := search(s.index, query, limit, func(name string) bool {
 		t := all[name]
 		return v.Has(&t)
 	})
@@ -166,6 +179,12 @@ func whole(t *Tool) found {
 		Schema:      t.Input,
 	}
 }
+
+// MarkOf returns what begins the description of a tool of a mounted server, so that a model knows whose words follow.
+func MarkOf(mount string) string { return "(The words of the mounted server " + mount + ":) " }
+
+// Words returns the description without the mark of a mounted server, for people who are shown the server beside it.
+func (t *Tool) Words() string { return strings.TrimPrefix(t.Description, MarkOf(t.Mount)) }
 
 // BriefOf returns the beginning of a tool's description, in one line.
 func BriefOf(t *Tool) string { return mdtext.Brief(t.Description, maxBrief) }

@@ -110,12 +110,17 @@ var ErrNotBegun = fmt.Errorf("the call has not begun: %w", core.ErrClosed)
 type CutError struct {
 	Tool  string
 	Again bool // the call has not begun, or may run again
+	Asked bool // it has waited for a person, who can decide about it no more
 	cause error
 }
 
 // Error says whether to call the tool again.
 func (e *CutError) Error() string {
-	if e.Again {
+	switch {
+	case e.Asked:
+		return fmt.Sprintf("the gateway is restarting or shutting down before a person has allowed %s, which was not carried out: "+
+			"call it again, and a person is asked anew", e.Tool)
+	case e.Again:
 		return fmt.Sprintf("the gateway is restarting or shutting down: call %s again", e.Tool)
 	}
 	return fmt.Sprintf("the gateway is restarting or shutting down, and whether %s was carried out is not known: look before calling it again", e.Tool)
@@ -125,7 +130,13 @@ func (e *CutError) Error() string {
 func (e *CutError) Unwrap() error { return e.cause }
 
 // NotBegun returns the *CutError of a call of a tool that the gateway has not begun before it ended.
-func NotBegun(tool string, cause error) error { return &CutError{tool, true, cause} }
+func NotBegun(tool string, cause error) error {
+	return &CutError{
+		Tool:  tool,
+		Again: true,
+		cause: cause,
+	}
+}
 
 // cutOf makes an error that leaves a call to the next process of the gateway a *CutError. A tool that
 // calls another one passes on what became of that call.
@@ -133,7 +144,11 @@ func cutOf(t *Tool, err error) error {
 	if known := (*CutError)(nil); !errors.Is(err, core.ErrClosed) || errors.As(err, &known) {
 		return err
 	}
-	return &CutError{t.Name, t.Annotations.ReadOnly || t.Annotations.Idempotent || errors.Is(err, ErrNotBegun), err}
+	return &CutError{
+		Tool:  t.Name,
+		Again: t.Annotations.ReadOnly || t.Annotations.Idempotent || errors.Is(err, ErrNotBegun),
+		cause: err,
+	}
 }
 
 // A Call is one call of a tool.
@@ -155,8 +170,9 @@ type Call struct {
 	// Answered is closed when the caller has the answer, or does not wait any more.
 	Answered <-chan struct{}
 
-	// Allowed says that a person has allowed this call, after Tool.Asks.
-	Allowed bool
+	// Asked is called with the id of the approval once a person can decide about the call of a client outside of
+	// sessions. Nil: nobody is told.
+	Asked func(approval string)
 
 	amended bool // a person has changed the arguments
 }

@@ -106,7 +106,7 @@ func printRequest(c *command.Context, a *api.Approval) error {
 
 type approvalAllow struct {
 	ID       string `arg:"" name:"id" help:"The approval's id, or the end of it that the list shows."`
-	Always   bool   `help:"Never ask again for this on its channel."`
+	Always   bool   `help:"Never ask again for this on its channel. What has no channel, as a call of tools call, is allowed once."`
 	Remember bool   `help:"Do not ask again in this session."`
 	Yes      bool   `help:"Do not ask."`
 	JSON     bool   `name:"json" help:"Print JSON."`
@@ -172,6 +172,10 @@ func decide(c *command.Context, gateway command.Decider, id string, body api.Dec
 		if a.RetryID != "" {
 			line += "; it goes on as " + a.RetryID
 		}
-		return c.PrintLines(term.SafeLine(line))
+		lines := []string{term.SafeLine(line)}
+		if a.Note != "" {
+			lines = append(lines, term.SafeLine(a.Note))
+		}
+		return c.PrintLines(lines...)
 	})
 }

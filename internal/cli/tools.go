@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,8 +13,10 @@ import (
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
+	registry "bareclaw/core/tools"
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/shortid"
 	"bareclaw/internal/term"
 	toolhost "bareclaw/toolhost/api"
 )
@@ -42,7 +45,7 @@ func (l *toolList) Run(c *command.Context, gateway *client.Client) error {
 		t := &command.Table{Widest: []int{toolWidth}}
 		t.Head(term.Faint, "TOOL", "SOURCE", "DESCRIPTION")
 		for _, tool := range got.Tools {
-			t.Add(command.Text(tool.Name).Painted(term.Bold), command.Text(sourceOf(&tool)), command.Text(tool.Description))
+			t.Add(command.Text(tool.Name).Painted(term.Bold), command.Text(sourceOf(&tool)), command.Text(wordsOf(&tool)))
 		}
 		if err := c.PrintTable(t); err != nil {
 			return err
@@ -65,6 +68,14 @@ func sourceOf(t *client.Tool) string {
 		return t.Meta.Source
 	}
 	return t.Meta.Source + " " + t.Meta.Mount
+}
+
+// wordsOf returns the description of a tool without the mark of a mounted server, whose name stands beside it.
+func wordsOf(t *client.Tool) string {
+	if t.Meta.Mount == "" {
+		return t.Description
+	}
+	return strings.TrimPrefix(t.Description, registry.MarkOf(t.Meta.Mount))
 }
 
 type toolCall struct {
@@ -99,12 +110,16 @@ func (t *toolCall) Run(c *command.Context, gateway *client.Client) error {
 func callTool(c *command.Context, gateway *client.Client, name string, args json.RawMessage, asJSON bool) error {
 	wheel := command.StartSpinner(c.Err, "Calling "+term.SafeLine(name))
 	var reply json.RawMessage
-	err := gateway.CallTool(c.Context, name, args, &reply)
+	err := gateway.CallTool(c.Context, name, args, func(approval string) {
+		wheel.Say("Waiting for a person, who allows it with: bareclaw approvals allow " + term.SafeLine(shortid.Of(approval)))
+	}, &reply)
 	wheel.End()
-	if refused, isRefusal := errors.AsType[*client.Error](err); isRefusal && refused.Status == http.StatusOK {
+	switch refused, isRefusal := errors.AsType[*client.Error](err); {
+	case isRefusal && refused.RPC == client.CodeInvalidParams:
 		return fmt.Errorf("%w; `bareclaw tools` lists all", err)
-	}
-	if err != nil {
+	case errors.Is(err, client.ErrCut):
+		return cutError(c, gateway, name, args)
+	case err != nil:
 		return err
 	}
 	var result client.ToolResult
@@ -133,6 +148,26 @@ func callTool(c *command.Context, gateway *client.Client, name string, args json
 		err = command.ErrFailed
 	}
 	return err
+}
+
+// returnLimit is how long a command waits for the next process of a gateway that has ended.
+const returnLimit = 5 * time.Second
+
+// cutError says what to do about a call that the end of the gateway has cut. It waits a moment for the next
+// process, which knows the tool.
+func cutError(c *command.Context, gateway *client.Client, name string, args json.RawMessage) error {
+	ctx, stop := context.WithTimeout(c.Context, returnLimit)
+	defer stop()
+	pauses := client.NewBackoff()
+	for {
+		tool, err := gateway.ToolOf(ctx, api.PathMCP, name, args)
+		switch {
+		case err == nil && tool.MayRunAgain():
+			return fmt.Errorf("%w: call %s again, which does no harm if it was carried out", client.ErrCut, name)
+		case err == nil || pauses.Sleep(ctx) != nil:
+			return fmt.Errorf("%w, and whether %s was carried out is not known: look before you call it again", client.ErrCut, name)
+		}
+	}
 }
 
 // textOf returns the text of a result, and a line for each part that is no text.

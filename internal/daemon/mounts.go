@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
@@ -20,12 +19,18 @@ type mountedServers struct{ room *mounts.Mounts }
 func (s mountedServers) Mounts() api.Mounts {
 	read := s.room.FileTime() // before what it says
 	all, problem := s.room.Status()
+	shown := showMounts(all, problem, mounts.MemoryOf(all))
+	shown.FileTime = read
+	shown.LeftOut = s.room.LeftOut()
+	return shown
+}
+
+// showMounts returns servers for clients of the API. The memory is by the marks of instances, in bytes.
+func showMounts(all []mounts.Status, problem string, memory map[string]uint64) api.Mounts {
 	shown := api.Mounts{
-		Mounts:   make([]api.Mount, 0, len(all)),
-		Problem:  problem,
-		FileTime: read,
+		Mounts:  make([]api.Mount, 0, len(all)),
+		Problem: problem,
 	}
-	memory := mounts.MemoryOf(all)
 	for i := range all {
 		shown.Mounts = append(shown.Mounts, showMount(&all[i], memory))
 	}
@@ -111,29 +116,8 @@ func showInstance(i *mounts.InstanceStatus) api.MountInstance {
 }
 
 // mountProblems says what is wrong with the mounted servers, in sentences.
-func mountProblems(room *mounts.Mounts) (problems []string) {
+func mountProblems(room *mounts.Mounts) []string {
 	all, problem := room.Status()
-	if problem != "" {
-		problems = append(problems, ended("The file of mounted servers cannot be read, and what it said before holds: "+problem))
-	}
-	for i := range all {
-		problems = append(problems, problemsOf(&all[i])...)
-	}
-	return problems
+	shown := showMounts(all, problem, nil)
+	return shown.Problems()
 }
-
-func problemsOf(s *mounts.Status) (problems []string) {
-	switch s.State {
-	case mounts.StateUnusable:
-		problems = append(problems, ended("A server in the file of mounted servers cannot be used: "+s.Problem))
-	case mounts.StateFailing:
-		problems = append(problems, ended("The mounted server "+s.Name+" does not start, and is tried again: "+s.Problem))
-	}
-	if n := len(s.LeftOut); n > 0 {
-		problems = append(problems, ended(fmt.Sprintf("The mounted server %s has %d tools that are left out; the first one: %s", s.Name, n, s.LeftOut[0])))
-	}
-	return problems
-}
-
-// ended returns a sentence with its full stop.
-func ended(sentence string) string { return strings.TrimRight(sentence, ".\n ") + "." }

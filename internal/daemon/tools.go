@@ -73,9 +73,11 @@ func newTools(e *engine, scheduler *schedule.Scheduler, table *commands.Table, r
 		StateDir: t.cfg.StateDir(),
 		Dir:      string(t.cfg.Files.CWD),
 		Idle:     time.Duration(t.cfg.Claude.Tools.MountIdle),
+		Reserved: toolhost.BuiltinNames(),
 		Life:     t.life,
 		Records:  e.manager.Adapters,
 		Log:      t.log,
+		Gateway:  mounts.Gateway{Host: string(t.cfg.HTTP.Host), Port: int(t.cfg.HTTP.Port)},
 	})
 	sources = append(sources, t.mounts)
 	t.calls = metrics.NewHistogram("bareclaw_tool_call_duration_seconds", "Duration of calls of the gateway's tools since start, by source, mounted server and outcome.", "source", "mount", "outcome")
@@ -89,12 +91,13 @@ func newTools(e *engine, scheduler *schedule.Scheduler, table *commands.Table, r
 	}
 	var err error
 	t.registry, err = tools.NewRegistry(tools.Options{
-		Log:     t.log,
-		Sources: sources,
-		Policy:  toolPolicy{e.manager.ChannelSettings},
-		Asker:   e.manager.Decider,
-		Records: e.manager.Adapters,
-		Bags:    t.mounts.Bags,
+		Log:       t.log,
+		Sources:   sources,
+		Policy:    toolPolicy{e.manager.ChannelSettings},
+		Asker:     e.manager.Decider,
+		AskPeople: "set BARECLAW_APPROVALS=ask, `bareclaw restart`, and decide with `bareclaw approvals`",
+		Records:   e.manager.Adapters,
+		Bags:      t.mounts.Bags,
 		Ended: func(c tools.CallEnd) {
 			t.calls.WithLabelValues(c.Source, c.Mount, string(c.Outcome)).Observe(c.Took.Seconds())
 		},

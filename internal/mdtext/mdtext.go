@@ -51,6 +51,12 @@ func Fence(least, text string) string {
 // without a glyph.
 func Brief(text string, n int) string { return Shorten(visible.Words(text), n) }
 
+// Stopless returns a sentence without its full stop, and without spaces and line ends there: for a text that goes on.
+func Stopless(sentence string) string { return strings.TrimRight(sentence, ".\n ") }
+
+// Ended returns a sentence with one full stop, whether or not it has one.
+func Ended(sentence string) string { return Stopless(sentence) + "." }
+
 // Count returns a number with its noun.
 func Count(n int, one, more string) string {
 	if n == 1 {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"bareclaw/core/tools"
 	"bareclaw/internal/mdtext"
@@ -35,6 +36,12 @@ func changeOf(before, now *tools.Tool) string {
 		changes = append(changes, "its hints or its title have changed")
 	}
 	return "The server has changed this tool since it was known: " + strings.Join(changes, "; ") + "."
+}
+
+// newsOf says in a sentence that a server lists a tool that it did not list at first, and what the tool is.
+func newsOf(server string, t *tools.Tool, since time.Time) string {
+	return fmt.Sprintf("The mounted server %s has this tool since %s, and nobody has allowed it yet. It says of the tool: %q.",
+		server, since.Format("2 January 2006"), mdtext.Brief(t.Description, maxShown))
 }
 
 // differ returns the parts of two texts from a little before their first difference.

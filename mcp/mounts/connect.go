@@ -42,6 +42,9 @@ func pipes(p *process, output *messageReader) sdk.Transport {
 // servers do not know the request, and some do not answer it.
 const discoverTimeout = 10 * time.Second
 
+// discoverMethod is the method of the first request of the newest protocol.
+const discoverMethod = "server/discover"
+
 // errNoDiscovery makes the SDK begin the session as with older servers.
 var errNoDiscovery = errors.New("the server does not answer server/discover")
 
@@ -49,7 +52,7 @@ var errNoDiscovery = errors.New("the server does not answer server/discover")
 // request stays: a notification that it is cancelled would end the session with servers that expect a handshake first.
 func boundDiscovery(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
-		if method != "server/discover" {
+		if method != discoverMethod {
 			return next(ctx, method, r)
 		}
 		type answer struct {

@@ -81,7 +81,21 @@ func TestFaultsAtStart(t *testing.T) {
 	h.mount("variable", func(s *Server) { s.Env = map[string]string{"TOKEN": "${NOBODY_SETS_THIS}"} })
 	h.mount("malformed", nil, "malformed")
 	h.mount("greets", nil, "greet", "stderr=200000")
+	h.mount("echoes", func(s *Server) { s.Command, s.Args = "cat", nil })
+	h.mount("prints", func(s *Server) { s.Command, s.Args = "echo", []string{"hello."} })
+	h.mount("nowhere", func(s *Server) { s.CWD = "/no/such/directory" })
+	h.mount("directory", func(s *Server) { s.Command = h.dir })
+	h.mount("text", func(s *Server) { s.Command = h.path })
+	h.mount("npm", func(s *Server) {
+		s.Command = "sh"
+		s.Args = []string{"-c", "for line in E404 second third fourth fifth sixth; do echo $line >&2; done; exit 1"}
+	})
+	h.mount("itself", func(s *Server) { s.Command, s.Args, s.URL = "", nil, "http://localhost:3000/mcp" })
+	h.gateway = Gateway{Host: "127.0.0.1", Port: 3000}
 	p := h.start()
+	if s := p.statusOf("itself"); s.State != StateUnusable || !strings.Contains(s.Problem, `server "itself": it is this gateway itself`) {
+		t.Errorf("the gateway itself is %+v", s)
+	}
 	p.awaitTools("good_read", "greets_read")
 	for name, want := range map[string]string{
 		"missing":   `there is no program "no-such-program" in the PATH`,
@@ -90,6 +104,12 @@ func TestFaultsAtStart(t *testing.T) {
 		"malformed": "list its tools",
 		"endless":   "more than 2000 tools",
 		"variable":  "NOBODY_SETS_THIS",
+		"echoes":    "sends back what it is sent, and does not answer as an MCP server: check the command",
+		"prints":    "the server has ended, and does not answer as an MCP server: check the command and its arguments; it has said: hello.",
+		"nowhere":   `cwd: there is no directory "/no/such/directory"`,
+		"directory": "is a directory, not a program",
+		"text":      "make it executable with chmod +x",
+		"npm":       "it has said: E404 / second / … / fourth / fifth / sixth",
 	} {
 		p.await(name+" is told", func() bool { return strings.Contains(p.statusOf(name).Problem, want) })
 		if s := p.statusOf(name); s.State != StateFailing || s.Failures == 0 {
@@ -110,6 +130,9 @@ func TestBadLists(t *testing.T) {
 	p := h.start()
 	p.awaitTools("many_tool_999", "odd_read", "odd_controls", "odd_twice", "odd_schema_pattern")
 	s := p.statusOf("odd")
+	if s.Asks >= s.Tools { // odd_read does not ask
+		t.Errorf("of %d tools %d ask", s.Tools, s.Asks)
+	}
 	left := strings.Join(s.LeftOut, "\n")
 	for _, name := range []string{"schema_of_text", "schema_without_type", "schema_null", "schema_list", "name with spaces", "no_schema"} {
 		if _, known := p.registry.Find("odd_" + name); known || !strings.Contains(left, name) {
@@ -150,6 +173,33 @@ func TestLongResultBecomesFile(t *testing.T) {
 	p.room.results.sweep()
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the file stays for ever")
+	}
+}
+
+// TestAddressesOfOthers: what answers at a URL, and is no MCP server, is told so.
+func TestAddressesOfOthers(t *testing.T) {
+	t.Parallel()
+	for words, answer := range map[string]http.HandlerFunc{
+		`answers with "text/html"`: func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("<html><body>Welcome</body></html>"))
+		},
+		"404 Not Found":          http.NotFound,
+		"405 Method Not Allowed": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusMethodNotAllowed) },
+		"JSON of another kind": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"status":"ok"}`))
+		},
+	} {
+		server := httptest.NewServer(answer)
+		t.Cleanup(server.Close)
+		h := newHouse(t)
+		h.mountURL("web", server.URL, nil)
+		p := h.start()
+		p.await(words, func() bool { return p.statusOf("web").Problem != "" })
+		problem := p.statusOf("web").Problem
+		if !strings.Contains(problem, words) || strings.Count(problem, "does not answer as an MCP server: check the URL") != 1 {
+			t.Errorf("%s: the problem is %q", words, problem)
+		}
 	}
 }
 

@@ -11,12 +11,15 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"bareclaw/core/tools"
 	"bareclaw/internal/atomicfile"
+	"bareclaw/internal/mdtext"
 )
 
 // FileName is the name of the file, in the directory of the user's settings.
@@ -37,7 +40,7 @@ type File struct {
 	members map[string]jsontext.Value
 	servers map[string]jsontext.Value
 	bags    map[string][]string
-	badBags []string
+	badBags []string // why others are left out, in sentences
 }
 
 // Read returns the contents of a file; an empty File if there is none. The error names the place of what
@@ -88,7 +91,10 @@ func Parse(text []byte) (*File, error) {
 	return f, nil
 }
 
-// readBags reads the bags. One that is no list of patterns is left out.
+// maxWhy bounds why a bag is left out, in UTF-16 units.
+const maxWhy = 300
+
+// readBags reads the bags. One that is none is left out.
 func (f *File) readBags(text jsontext.Value) error {
 	var bags map[string]jsontext.Value
 	if err := jsonv2.Unmarshal(text, &bags); err != nil {
@@ -98,16 +104,17 @@ func (f *File) readBags(text jsontext.Value) error {
 	for _, name := range slices.Sorted(maps.Keys(bags)) {
 		var patterns []string
 		if err := jsonv2.Unmarshal(bags[name], &patterns); err != nil {
-			f.badBags = append(f.badBags, name)
+			f.badBags = append(f.badBags, fmt.Sprintf("The bag %q is left out: it must be a list of patterns", mdtext.Brief(name, maxMember)))
+			continue
+		}
+		if err := tools.CheckBag(name, patterns); err != nil {
+			f.badBags = append(f.badBags, "A bag is left out: "+mdtext.Brief(err.Error(), maxWhy))
 			continue
 		}
 		f.bags[name] = patterns
 	}
 	return nil
 }
-
-// BadBags returns the names of bags that are no lists of patterns, sorted.
-func (f *File) BadBags() []string { return f.badBags }
 
 // Bags returns the patterns of tools' names that the file puts in bags, by the names of the bags. The caller must
 // not change them.
@@ -148,22 +155,17 @@ func (f *File) Server(name string) (Server, error) {
 		return Server{}, fmt.Errorf("server %q: %w", name, memberOf(err))
 	}
 	if err := s.check(); err != nil {
-		return Server{}, fmt.Errorf("server %q: %w", name, err)
+		return Server{}, fmt.Errorf("server %q: %w%s", name, err, appended(misspelt(text, knownMembers())))
 	}
 	return s, nil
 }
 
-// memberOf returns an error that names the member with a wrong value, without the value.
-func memberOf(err error) error {
-	semantic := (*jsonv2.SemanticError)(nil)
-	if !errors.As(err, &semantic) || semantic.JSONPointer == "" {
-		return errors.New("it is not described by an object")
+// appended returns sentences as the end of another one.
+func appended(sentences []string) string {
+	if len(sentences) == 0 {
+		return ""
 	}
-	problem := (*valueError)(nil)
-	if errors.As(err, &problem) {
-		return fmt.Errorf("%s: %s", semantic.JSONPointer, problem.text)
-	}
-	return fmt.Errorf("%s has a value of another type", semantic.JSONPointer)
+	return "; " + strings.Join(sentences, "; ")
 }
 
 // A valueError says what is wrong with a value, without the value.

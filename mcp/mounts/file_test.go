@@ -130,19 +130,20 @@ func TestBadFiles(t *testing.T) {
 		`"secret"`:                                       "it is not described by an object",
 		`{}`:                                             "either a command or a url",
 		`{"command":"x","url":"http://secret"}`:          "either a command or a url",
-		`{"command":["secret"]}`:                         "/command has a value of another type",
-		`{"command":"x","env":{"TOKEN":7}}`:              "/env/TOKEN has a value of another type",
-		`{"command":"x","idle":"secret"}`:                "/idle: a time is 1s to 24h",
-		`{"command":"x","idle":"48h"}`:                   "/idle: a time is 1s to 24h",
-		`{"command":"x","scope":"secret"}`:               `/scope: a scope is "shared" or "caller"`,
+		`{"command":["secret"]}`:                         `server "one": command has a value of another type: command is a text`,
+		`{"command":"x","env":{"TOKEN":7}}`:              `server "one": env.TOKEN has a value of another type: env is an object whose values are texts`,
+		`{"command":"x","idle":"secret"}`:                `server "one": idle: a time is 1s to 24h`,
+		`{"command":"x","idle":"48h"}`:                   `server "one": idle: a time is 1s to 24h`,
+		`{"command":"x","scope":"secret"}`:               `server "one": scope: a scope is "shared" or "caller"`,
 		`{"command":"x","category":"secret"}`:            "category: there are browser, database",
 		`{"command":"x","cwd":"secret"}`:                 "cwd: it must be an absolute path",
 		`{"command":"x","prefix":"a b"}`:                 "prefix: it is at most",
-		`{"command":"x","allow":["["]}`:                  "allow: a pattern is a name",
+		`{"command":"x","allow":["["]}`:                  "allow: \"[\" is not a pattern of names",
 		`{"url":"ftp://secret"}`:                         "url: it must begin with http",
 		`{"url":"https://ann:secret@example.org"}`:       "url: a name and a password belong into headers",
 		`{"url":"https://example.org","type":"sse"}`:     "SSE alone",
 		`{"url":"https://example.org","type":"stdio"}`:   "type: it does not fit",
+		`{"comand":"secret"}`:                            `either a command or a url; it has no member "comand"; did you mean "command"?`,
 		`{"command":"x","type":"secret"}`:                `type: it is "stdio" or "http"`,
 		`{"command":"x","args":["a"],"args":["secret"]}`: "two members of one name",
 	} {
@@ -225,16 +226,102 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// TestTypos: members that are like known ones are named; those of other programs are not.
+func TestTypos(t *testing.T) {
+	t.Parallel()
+	f, err := Parse([]byte(`{"mcpservers":{},"mcpServers":{"a":{"command":"x","alow":["y"],"autoApprove":[],"description":"x","Timeout":"1m"}},"inputs":[]}`))
+	check.OK(t, err)
+	want := []string{
+		`The server "a": it has no member "Timeout"; did you mean "timeout"?`,
+		`The server "a": it has no member "alow"; did you mean "allow"?`,
+	}
+	if got := f.LeftOut(); !slices.Equal(got, want) {
+		t.Errorf("left out are %q", got)
+	}
+	f, err = Parse([]byte(`{"mcpservers":{}}`))
+	check.OK(t, err)
+	if got := f.LeftOut(); len(got) != 1 || !strings.Contains(got[0], `did you mean "mcpServers"?`) {
+		t.Errorf("left out are %q", got)
+	}
+}
+
+// TestTarget: what a server is in short tells servers apart, and has no secret.
+func TestTarget(t *testing.T) {
+	t.Parallel()
+	for want, s := range map[string]Server{
+		"npx @playwright/mcp@0.0.83":             {Command: "npx", Args: []string{"-y", "@playwright/mcp@0.0.83", "--headless"}},
+		"npx @modelcontextprotocol/server-files": {Command: "npx", Args: []string{"@modelcontextprotocol/server-files", "/home/ann"}},
+		"node build/index.js":                    {Command: "node", Args: []string{"build/index.js"}},
+		"python mcp_server":                      {Command: "python", Args: []string{"-u", "-m", "mcp_server"}},
+		"docker run":                             {Command: "docker", Args: []string{"run", "-e", "TOKEN=secret"}},
+		"one":                                    {Command: "one", Args: []string{"--token", "secret"}},
+		"two":                                    {Command: "two", Args: []string{"postgres://ann:secret@host/db"}},
+		"three":                                  {Command: "three", Args: []string{"ghp_aB3dE5gH7jK9mN1pQ3"}},
+		"four":                                   {Command: "four", Args: []string{"${TOKEN:-secret}"}},
+		"${BIN}/five":                            {Command: "${BIN:-/secret}/five"},
+		"six":                                    {Command: "six", Args: []string{"API_KEY=secret"}},
+		"https://example.org":                    {URL: "https://ann:secret@example.org/secret?key=secret"},
+		"https://${HOST}":                        {URL: "https://${HOST:-secret}/secret"},
+		"${ADDRESS}":                             {URL: "${ADDRESS:-https://host/secret}/secret"},
+		"${SCHEME}://host":                       {URL: "${SCHEME}://host/secret"},
+	} {
+		if got := s.Target(); got != want {
+			t.Errorf("%+v is %q, want %q", s, got, want)
+		}
+	}
+	long := Server{Command: "/" + strings.Repeat("x", 500) + "\x1b[31m"}
+	if got := long.Target(); len(got) > maxTarget+3 || strings.Contains(got, "\x1b") {
+		t.Errorf("it is %q", got)
+	}
+}
+
+// TestGatewayIsNotMounted: the gateway's own address and its own program are refused.
+func TestGatewayIsNotMounted(t *testing.T) {
+	own, err := os.Executable()
+	check.OK(t, err)
+	t.Setenv("ADDRESS", "http://localhost:3000/mcp")
+	gateway := Gateway{Host: "gateway.example", Port: 3000}
+	for _, c := range []struct {
+		server Server
+		own    bool
+	}{
+		{Server{URL: "http://localhost:3000/mcp"}, true},
+		{Server{URL: "http://127.0.0.1:3000/mcp/bags/browser"}, true},
+		{Server{URL: "http://[::1]:3000/mcp"}, true},
+		{Server{URL: "http://0.0.0.0:3000/mcp"}, true},
+		{Server{URL: "https://Gateway.example:3000/mcp"}, true},
+		{Server{URL: "${ADDRESS}"}, true},
+		{Server{URL: "http://localhost:3001/mcp"}, false},
+		{Server{URL: "http://example.org:3000/mcp"}, false},
+		{Server{URL: "http://localhost/mcp"}, false},
+		{Server{URL: "http://${NOBODY_SETS_THIS}/mcp"}, false},
+		{Server{Command: own, Args: []string{"mcp", "--bag", "all"}}, true},
+		{Server{Command: own, Args: []string{"other"}}, false},
+		{Server{Command: "cat", Args: []string{"mcp"}}, false},
+	} {
+		c.server.Name = "one"
+		if err := gateway.Refuse(&c.server); (err != nil) != c.own {
+			t.Errorf("%+v: %v", c.server, err)
+		}
+	}
+}
+
 // TestBags: a bag that is no list of patterns is left out, and takes neither the others nor the servers along.
 func TestBags(t *testing.T) {
 	t.Parallel()
-	f, err := Parse([]byte(`{"mcpServers":{"a":{"command":"x"}},"bags":{"good":["a_*"],"text":"a_*","mixed":["a",1]}}`))
+	f, err := Parse([]byte(`{"mcpServers":{"a":{"command":"x"}},"bags":{"good":["a_*"],"text":"a_*","mixed":["a",1],"browser":["a"]}}`))
 	check.OK(t, err)
 	if got := f.Bags(); len(got) != 1 || !slices.Equal(got["good"], []string{"a_*"}) {
 		t.Errorf("the bags are %v", got)
 	}
-	if got := f.BadBags(); !slices.Equal(got, []string{"mixed", "text"}) || len(f.Names()) != 1 {
-		t.Errorf("left out are %q, and the servers are %q", got, f.Names())
+	left := f.LeftOut()
+	if len(left) != 3 || len(f.Names()) != 1 {
+		t.Errorf("left out are %q, and the servers are %q", left, f.Names())
+	}
+	for _, words := range []string{`The bag "mixed" is left out`, `The bag "text" is left out`, `bag "browser" is there already`} {
+		if !strings.Contains(strings.Join(left, "\n"), words) {
+			t.Errorf("%q is not in %q", words, left)
+		}
 	}
 	if _, err := Parse([]byte(`{"bags":[]}`)); err == nil {
 		t.Error("bags may be a list")

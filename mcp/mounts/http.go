@@ -2,6 +2,7 @@ package mounts
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -31,6 +33,9 @@ var (
 	// errAuthorization says that the token of the headers is of no use.
 	errAuthorization = &refusal{"the server refuses the Authorization of headers (401 Unauthorized): give a token that is valid there"}
 )
+
+// noServerThere ends the words of errors of a URL at which there is no MCP server.
+const noServerThere = ": it does not answer as an MCP server: check the URL, which often ends in /mcp"
 
 // errSessionGone says that a server has not looked at a request, whose session it does not know.
 var errSessionGone = errors.New("the server does not know the session any more")
@@ -82,6 +87,7 @@ type httpTransport struct {
 	life    context.Context // of the session
 	origin  *url.URL
 	headers map[string]string
+	met     atomic.Bool // the server has answered as an MCP server
 }
 
 // RoundTrip implements [http.RoundTripper]. The error is a *refusal, errSessionGone, or says what has failed.
@@ -140,7 +146,7 @@ func (t *httpTransport) send(r *http.Request) (*http.Response, error) {
 // check returns why a response refuses a message of the client; nil: it does not, or the SDK knows.
 func (t *httpTransport) check(r *http.Request, response *http.Response) error {
 	if response.StatusCode < http.StatusBadRequest {
-		return nil
+		return t.meet(r, response)
 	}
 	if r.Method != http.MethodPost {
 		_ = response.Body.Close()
@@ -164,7 +170,42 @@ func (t *httpTransport) check(r *http.Request, response *http.Response) error {
 	if hasSession && response.StatusCode == http.StatusBadRequest && namesSession(begin) {
 		return errSessionGone
 	}
-	return refusalOf(response, begin)
+	err := refusalOf(response, begin)
+	if refused, ok := errors.AsType[*refusal](err); ok && !t.met.Load() && isNoRoute(response.StatusCode) {
+		return &refusal{refused.words + noServerThere}
+	}
+	return err
+}
+
+// isNoRoute reports whether a status says that the address takes no messages.
+func isNoRoute(status int) bool {
+	return status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusGone
+}
+
+// meet returns why the first answer that comes from an address is none of an MCP server; nil: it is one. No call has
+// been made yet.
+func (t *httpTransport) meet(r *http.Request, response *http.Response) error {
+	if r.Method != http.MethodPost || response.StatusCode != http.StatusOK || t.met.Load() {
+		return nil
+	}
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	switch kind {
+	case "text/event-stream":
+	case "application/json":
+		if begin := peek(response); len(begin) < maxPeek && !isJSONRPC(begin) {
+			return &refusal{"the server answers with JSON of another kind" + noServerThere}
+		}
+	default:
+		return &refusal{fmt.Sprintf("the server answers with %.80q", cmp.Or(kind, "a text of no type")) + noServerThere}
+	}
+	t.met.Store(true)
+	return nil
+}
+
+// isJSONRPC reports whether a body has a message of JSON-RPC, or several.
+func isJSONRPC(body []byte) bool {
+	var m message
+	return bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) || json.Unmarshal(body, &m) == nil && m.Version == "2.0"
 }
 
 // namesSession reports whether a body is about the session's id, as that of servers which were written before the

@@ -2,6 +2,7 @@ package mounts
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"bareclaw/core"
@@ -10,6 +11,12 @@ import (
 
 // startTimeout is how long a server may take until it has told its tools: npx may load it first.
 const startTimeout = time.Minute
+
+// A lateError says that a server has not answered in time.
+type lateError struct{ limit time.Duration }
+
+// Error implements error.
+func (e *lateError) Error() string { return fmt.Sprintf("it did not answer within %s", e.limit) }
 
 // An instance is a server that runs for its callers.
 type instance struct {

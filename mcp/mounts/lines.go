@@ -17,15 +17,19 @@ const maxLine = 16 << 20
 // errLongLine ends the connection with a server, whose message cannot be read to its end.
 var errLongLine = fmt.Errorf("the server has sent more than %d MiB in one message", maxLine>>20)
 
+// errEcho ends the connection with a program that is no server.
+var errEcho = errors.New("the program sends back what it is sent")
+
 // A messageReader reads the messages that a server writes, one in each line. Other lines, such as greetings, go
 // to rubbish: servers print them by mistake, and other clients skip them too.
 type messageReader struct {
 	lines   *bufio.Reader
 	rubbish io.Writer
 	close   func() error
-	rest    []byte      // of the line that is being read
-	err     error       // after rest
-	tooLong atomic.Bool // a message was too long, and ended the reading
+	rest    []byte                // of the line that is being read
+	err     error                 // after rest
+	fault   atomic.Pointer[error] // why the reading has ended that the server need not end for; nil: it has not
+	heard   atomic.Bool           // the server has sent a message
 }
 
 func newMessageReader(output io.ReadCloser, rubbish io.Writer) *messageReader {
@@ -62,20 +66,33 @@ func (r *messageReader) next() ([]byte, error) {
 		_, _ = r.rubbish.Write(append(bytes.TrimSpace(line), '\n'))
 		return nil, err
 	}
+	if !r.heard.Load() && isGreeting(line) {
+		return nil, r.fail(errEcho)
+	}
+	r.heard.Store(true)
 	if err != nil { // the last line has no end
 		line = append(line, '\n')
 	}
 	return line, err
 }
 
+// fail notes why the reading ends, and returns it.
+func (r *messageReader) fail(err error) error {
+	r.fault.Store(&err)
+	return err
+}
+
+// A message is what is looked at of a message of JSON-RPC.
+type message struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  string          `json:"method"`
+}
+
 // isMessage reports whether a line is a message of JSON-RPC that has a receiver: a request, a notification or an
 // answer to a request. An error without an id, as after lines that a server could not read, is none.
 func isMessage(line []byte) bool {
-	var m struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Method  string          `json:"method"`
-	}
+	var m message
 	if json.Unmarshal(line, &m) != nil || m.Version != "2.0" {
 		return false
 	}
@@ -83,6 +100,12 @@ func isMessage(line []byte) bool {
 		return m.Method != ""
 	}
 	return isID(m.ID)
+}
+
+// isGreeting reports whether a message begins a session, as clients alone do.
+func isGreeting(line []byte) bool {
+	var m message
+	return json.Unmarshal(line, &m) == nil && (m.Method == discoverMethod || m.Method == "initialize")
 }
 
 // isID reports whether a JSON value can be the id of a request: a text or a number.
@@ -97,8 +120,7 @@ func (r *messageReader) line() ([]byte, error) {
 		part, err := r.lines.ReadSlice('\n')
 		line = append(line, part...)
 		if len(line) > maxLine {
-			r.tooLong.Store(true)
-			return nil, errLongLine
+			return nil, r.fail(errLongLine)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return line, err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -101,8 +102,11 @@ func (l *link) explain(ctx context.Context, err error) error {
 		return l.secrets.show(refused)
 	}
 	switch {
-	case l.output != nil && l.output.tooLong.Load():
-		return errLongLine
+	case l.output != nil && l.output.fault.Load() != nil:
+		if err = *l.output.fault.Load(); errors.Is(err, errEcho) {
+			return noServer(err)
+		}
+		return err
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case l.process != nil && l.process.awaitExit(ctx, termGrace):
@@ -112,11 +116,36 @@ func (l *link) explain(ctx context.Context, err error) error {
 	case l.life.Err() != nil:
 		err = context.Cause(l.life)
 	}
+	reason := l.says.reason()
+	if l.isNoServer(err, reason) {
+		err = noServer(err)
+	}
 	err = l.secrets.show(err)
-	if reason := l.says.reason(); reason != "" {
-		return fmt.Errorf("%w; it has said: %s", err, mdtext.Shorten(reason, maxShown))
+	if reason != "" {
+		return &shownError{
+			words: strings.TrimRight(err.Error(), ". \n") + "; it has said: " + mdtext.Shorten(reason, maxReason),
+			err:   err,
+		}
 	}
 	return err
+}
+
+// maxReason bounds what a server has said in an error, in UTF-16 units.
+const maxReason = 900
+
+// isNoServer reports whether the process has shown itself to be none of an MCP server: it has ended well, or has
+// answered with other words, and has sent no message.
+func (l *link) isNoServer(err error, said string) bool {
+	if l.output == nil || l.session != nil || l.output.heard.Load() {
+		return false
+	}
+	_, isLate := errors.AsType[*lateError](err)
+	return errors.Is(err, errServerEnded) || isLate && said != ""
+}
+
+// noServer returns the error of a program that is no MCP server.
+func noServer(err error) error {
+	return fmt.Errorf("%w, and does not answer as an MCP server: check the command and its arguments", err)
 }
 
 // call has the server carry out a call. An error for which isAnswer is false, while ctx has not ended, says that the

@@ -40,6 +40,9 @@ type listing struct {
 	// Trusted has the tools that have changed or gone, by the gateway's names, as people know them: as they were
 	// listed first, or allowed last.
 	Trusted map[string]tools.Tool `json:"trusted,omitempty"`
+	// New has the tools that no person knows yet, by the gateway's names, and since when they are listed. What a
+	// server lists first, after somebody has written how it is started, is known: nobody has to allow it anew.
+	New map[string]time.Time `json:"new,omitempty"`
 }
 
 // entryOf returns the hash of how a server is started.
@@ -73,7 +76,9 @@ func (l *listing) next(s *Server, listed list, now time.Time) (listing, error) {
 		Since:     l.Since,
 		LearnedAt: now,
 		Trusted:   l.trusted(s),
+		New:       map[string]time.Time{},
 	}
+	isFirst := l.Since.IsZero() || !l.isCurrent(n.Entry)
 	if n.Since.IsZero() {
 		n.Since = now
 	}
@@ -83,15 +88,19 @@ func (l *listing) next(s *Server, listed list, now time.Time) (listing, error) {
 	names := map[string]bool{} // as claude shows them
 	for _, t := range listed.tools {
 		name := s.NameOf(t.Name)
-		shown := strings.ReplaceAll(name, ".", "_")
-		if names[shown] {
-			n.LeftOut = append(n.LeftOut, fmt.Sprintf("The tool %q is left out: another one of the server has its name for Claude, %s.", mdtext.Brief(t.Name, maxShown), mdtext.Brief(shown, maxShown)))
+		shownName := shown(name)
+		if names[shownName] {
+			n.LeftOut = append(n.LeftOut, fmt.Sprintf("The tool %q is left out: another one of the server has its name for Claude, %s.", mdtext.Brief(t.Name, maxShown), mdtext.Brief(shownName, maxShown)))
 			continue
 		}
-		names[shown] = true
+		names[shownName] = true
 		n.Tools = append(n.Tools, t)
-		if before, known := n.Trusted[name]; known && isSame(&before, &t) {
+		before, isKnown := n.Trusted[name]
+		switch {
+		case isKnown && isSame(&before, &t):
 			delete(n.Trusted, name)
+		case !isKnown && !isFirst:
+			n.New[name] = l.newSince(name, now)
 		}
 	}
 	if size := sizeOf(n.Trusted); len(n.Trusted) > maxTools || size > maxList {
@@ -100,11 +109,25 @@ func (l *listing) next(s *Server, listed list, now time.Time) (listing, error) {
 	return n, nil
 }
 
+// shown returns the name under which claude shows a tool.
+func shown(name string) string { return strings.ReplaceAll(name, ".", "_") }
+
+// newSince returns since when a tool is listed that no person knows.
+func (l *listing) newSince(name string, now time.Time) time.Time {
+	if since, ok := l.New[name]; ok {
+		return since
+	}
+	return now
+}
+
 // trusted returns all tools as people know them, by the gateway's names.
 func (l *listing) trusted(s *Server) map[string]tools.Tool {
 	all := map[string]tools.Tool{}
 	for _, t := range l.Tools {
-		all[s.NameOf(t.Name)] = t
+		name := s.NameOf(t.Name)
+		if _, isNew := l.New[name]; !isNew {
+			all[name] = t
+		}
 	}
 	maps.Copy(all, l.Trusted)
 	return all
@@ -129,18 +152,30 @@ func (l *listing) has(t *tools.Tool) bool {
 func (l *listing) trusting(s *Server, t *tools.Tool) (next listing, changed bool) {
 	next = *l
 	name := s.NameOf(t.Name)
-	if _, changed = l.Trusted[name]; !changed || !l.has(t) {
+	_, hasChanged := l.Trusted[name]
+	_, isNew := l.New[name]
+	if !hasChanged && !isNew || !l.has(t) {
 		return next, false
 	}
 	next.Trusted = maps.Clone(l.Trusted)
 	delete(next.Trusted, name)
+	next.New = maps.Clone(l.New)
+	delete(next.New, name)
 	return next, true
+}
+
+// asks reports whether a person must allow the calls of a tool.
+func (l *listing) asks(s *Server, t *tools.Tool) bool {
+	name := s.NameOf(t.Name)
+	_, hasChanged := l.Trusted[name]
+	_, isNew := l.New[name]
+	return hasChanged || isNew && !s.names(t.Name) || !s.Allows(t.Name, t.Annotations.ReadOnly)
 }
 
 // isLike reports whether two listings differ in their times alone.
 func (l *listing) isLike(other *listing) bool {
 	same := func(a, b tools.Tool) bool { return isSame(&a, &b) }
-	return l.Entry == other.Entry && slices.EqualFunc(l.Tools, other.Tools, same) && slices.Equal(l.LeftOut, other.LeftOut) && maps.EqualFunc(l.Trusted, other.Trusted, same)
+	return l.Entry == other.Entry && slices.EqualFunc(l.Tools, other.Tools, same) && slices.Equal(l.LeftOut, other.LeftOut) && maps.EqualFunc(l.Trusted, other.Trusted, same) && maps.EqualFunc(l.New, other.New, time.Time.Equal)
 }
 
 // isSame reports whether two lists say the same of a tool.
@@ -148,22 +183,37 @@ func isSame(a, b *tools.Tool) bool {
 	return a.Name == b.Name && a.Description == b.Description && a.Annotations == b.Annotations && bytes.Equal(a.Input, b.Input)
 }
 
-// readListings returns what servers have listed, by their names. A record that cannot be read is the zero value: its
-// server must list its tools anew.
-func readListings(ctx context.Context, records Records) (map[string]listing, error) {
-	kept, err := records.Records(ctx, recordOwner, "")
+// keptListings are what servers have listed, by their names. Those of unread have a record that cannot be read: what
+// people know of their tools is not known.
+type keptListings struct {
+	all    map[string]listing
+	unread map[string]error
+}
+
+// readListings returns what servers have listed.
+func readListings(ctx context.Context, records Records) (keptListings, error) {
+	docs, err := records.Records(ctx, recordOwner, "")
 	if err != nil {
-		return nil, fmt.Errorf("read what mounted servers have listed: %w", err)
+		return keptListings{}, fmt.Errorf("the record of what mounted servers have listed cannot be read: %w", err)
 	}
-	all := map[string]listing{}
-	for _, doc := range kept {
+	kept := keptListings{
+		all:    map[string]listing{},
+		unread: map[string]error{},
+	}
+	for _, doc := range docs {
 		var l listing
-		if json.Unmarshal(doc.Doc, &l) != nil { // of another program
-			l = listing{}
+		if err := json.Unmarshal(doc.Doc, &l); err != nil {
+			kept.unread[doc.Key] = fmt.Errorf("the record of what it has listed cannot be read: remove the server and add it again: %w", err)
+			continue
 		}
-		all[doc.Key] = l
+		kept.all[doc.Key] = l
 	}
-	return all, nil
+	return kept, nil
+}
+
+// names returns the names of the servers that have a record.
+func (k *keptListings) names() []string {
+	return slices.AppendSeq(slices.Collect(maps.Keys(k.all)), maps.Keys(k.unread))
 }
 
 // keepListing puts what a server has listed on record; nil: it is removed.

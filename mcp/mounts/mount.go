@@ -26,10 +26,10 @@ type mount struct {
 
 	mu       sync.Mutex // guards the fields below
 	known    listing
-	pending  bool     // what is known is not offered yet
-	offered  int      // tools that are offered
-	leftOut  []string // why others are not, in sentences
-	learning bool     // it is being started to learn its tools
+	pending  bool            // what is known is not offered yet
+	offered  map[string]bool // tools that are offered, by the gateway's names
+	leftOut  []string        // why others are not, in sentences
+	learning bool            // it is being started to learn its tools
 	calls    int
 }
 
@@ -78,7 +78,7 @@ func (m *mount) listing() listing {
 
 // open begins the session of an instance.
 func (m *mount) open(i *instance) error {
-	ctx, cancel := context.WithTimeoutCause(i.wanted, startTimeout, fmt.Errorf("it did not answer within %s", startTimeout))
+	ctx, cancel := context.WithTimeoutCause(i.wanted, startTimeout, &lateError{startTimeout})
 	defer cancel()
 	l, listed, err := dial(ctx, &m.server, m.room.dir, m.room.nextMark(), m.log, i.changed.Send)
 	if err != nil {
@@ -94,7 +94,7 @@ func (m *mount) open(i *instance) error {
 
 // relist learns the tools of a server that has changed them.
 func (m *mount) relist(ctx context.Context, i *instance) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, relistTimeout, fmt.Errorf("it did not answer within %s", relistTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, relistTimeout, &lateError{relistTimeout})
 	defer cancel()
 	listed, err := listOf(ctx, i.link.session)
 	if err != nil {

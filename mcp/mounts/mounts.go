@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"bareclaw/core/tools"
+	"bareclaw/internal/mdtext"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/procmark"
 	"bareclaw/internal/wait"
@@ -40,15 +41,17 @@ const (
 	sweepEvery = 6 * time.Hour
 )
 
-// Options are what the room is made with. All but Idle are required.
+// Options are what the room is made with. All but Idle, Gateway and Reserved are required.
 type Options struct {
 	Path     string          // of the file, which need not exist
 	StateDir string          // the room's own directory is below it
 	Dir      string          // in which servers run
 	Idle     time.Duration   // after which servers end that nobody uses, and that say no other time; 0: DefaultIdle
+	Reserved []string        // names that no mounted tool may have: those of tools that sources before the room may still get
 	Life     context.Context // ends with the gateway, and so do the servers
 	Records  Records
 	Log      *slog.Logger
+	Gateway  Gateway // which is not mounted on itself
 }
 
 // Mounts are the mounted servers. They are a source of tools. All methods are safe for concurrent use.
@@ -58,7 +61,9 @@ type Mounts struct {
 	path     string
 	dir      string
 	idle     time.Duration
+	gateway  Gateway
 	state    string
+	reserved map[string]bool // names as claude shows them
 	life     *lifetime
 	records  Records
 	log      *slog.Logger
@@ -75,7 +80,8 @@ type Mounts struct {
 	mounts  map[string]*mount
 	bags    map[string][]string
 	faults  map[string]string // why a server of the file cannot be mounted, by name
-	problem string            // of the file; empty: none
+	leftOut []string          // what else of the file is not used, in sentences
+	problem string            // of the file, in a sentence; empty: none
 	written time.Time         // when the file was written that was read last; zero: there was none
 }
 
@@ -87,16 +93,26 @@ func New(o Options) *Mounts {
 		o.Log.Error("mounted servers may outlive the gateway", "err", err)
 	}
 	dir := filepath.Join(o.StateDir, "mounts")
+	reserved := map[string]bool{}
+	for _, name := range o.Reserved {
+		reserved[shown(name)] = true
+	}
 	return &Mounts{
 		List:     tools.NewList(SourceName),
 		path:     o.Path,
 		dir:      o.Dir,
 		idle:     cmp.Or(o.Idle, DefaultIdle),
+		gateway:  o.Gateway,
 		state:    dir,
+		reserved: reserved,
 		life:     &lifetime{ctx: o.Life},
 		records:  o.Records,
 		log:      o.Log,
-		results:  &resultStore{dir: filepath.Join(dir, "results"), log: o.Log},
+		results: &resultStore{
+			dir: filepath.Join(dir, "results"),
+			log: o.Log,
+			max: maxKept,
+		},
 		mark:     procmark.Of(dir, pid, start),
 		learners: make(chan struct{}, maxLearners),
 		mounts:   map[string]*mount{},
@@ -116,13 +132,13 @@ func (r *Mounts) Load(ctx context.Context) {
 		r.fail(err)
 		return
 	}
-	r.mountAll(ctx, file)
+	_ = r.mountAll(ctx, file) // is told of each server, and tried again by Run
 }
 
 // forget removes what servers have listed that somebody has taken out of the file.
-func (r *Mounts) forget(ctx context.Context, file *File, kept map[string]listing) {
+func (r *Mounts) forget(ctx context.Context, file *File, kept keptListings) {
 	var errs []error
-	for name := range kept {
+	for _, name := range kept.names() {
 		if !slices.Contains(file.Names(), name) {
 			errs = append(errs, keepListing(ctx, r.records, name, nil))
 		}
@@ -190,50 +206,67 @@ func (r *Mounts) reload(ctx context.Context) {
 		r.seen = glance{size: -1} // the next look may read it
 		return
 	}
-	r.mountAll(ctx, file)
+	if err := r.mountAll(ctx, file); err != nil {
+		return // it is told of each server
+	}
 	r.log.Info("servers mounted", "file", r.path, "servers", len(file.Names()))
 }
 
 func (r *Mounts) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.problem != err.Error() { // else it was told
+	problem := "The file of mounted servers cannot be read, and what it said before holds: " + mdtext.Ended(err.Error())
+	if r.problem != problem { // else it was told
 		r.log.Error("the file of mounted servers cannot be read: what it said before holds", "err", err)
 	}
-	r.problem = err.Error()
+	r.problem = problem
 }
 
 // mountAll mounts the servers of a file in the place of those before. A server that is described as before
-// goes on running.
-func (r *Mounts) mountAll(ctx context.Context, file *File) {
+// goes on running. As long as the record of what servers have listed cannot be read, servers that were not mounted
+// before are not: nobody knows which of their tools people know. The error is why it cannot.
+func (r *Mounts) mountAll(ctx context.Context, file *File) error {
 	next := map[string]*mount{}
 	faults := map[string]string{}
-	kept, err := readListings(ctx, r.records)
-	if err != nil {
-		r.log.Error("servers must list their tools anew", "err", err)
-	}
+	kept, unread := readListings(ctx, r.records)
 	r.mu.Lock()
 	before := r.mounts
+	told := r.faults
 	r.mu.Unlock()
 	for _, name := range file.Names() {
 		server, err := file.Server(name)
+		if err == nil {
+			if err = r.gateway.Refuse(&server); err != nil {
+				err = fmt.Errorf("server %q: %w", name, err)
+			}
+		}
 		if err != nil {
 			faults[name] = err.Error()
 			r.log.Warn("a server cannot be mounted", "err", err)
 			continue
 		}
-		if old := before[name]; old != nil && reflect.DeepEqual(old.server, server) {
+		old := before[name]
+		if old != nil && reflect.DeepEqual(old.server, server) {
 			next[name] = old
 			continue
 		}
-		next[name] = r.mount(server, before[name], kept[name])
+		if why := cmp.Or(unread, kept.unread[name]); why != nil && old == nil {
+			faults[name] = why.Error()
+			if told[name] != faults[name] {
+				r.log.Error("a server is not mounted, because nobody knows which of its tools may run unasked", "mount", name, "err", why)
+			}
+			continue
+		}
+		next[name] = r.mount(server, old, kept.all[name])
 	}
-	for _, name := range file.BadBags() {
-		r.log.Warn("a bag of the file is left out: it must be a list of patterns", "bag", name)
+	leftOut := file.LeftOut()
+	for _, why := range leftOut {
+		r.log.Warn("a part of the file of mounted servers is left out", "why", why)
 	}
 	r.mu.Lock()
 	r.mounts = next
 	r.faults = faults
+	r.leftOut = leftOut
 	r.bags = file.Bags()
 	r.problem = ""
 	r.mu.Unlock()
@@ -247,6 +280,10 @@ func (r *Mounts) mountAll(ctx context.Context, file *File) {
 	if !r.seen.isMissing() { // else whoever writes it may be about to go on
 		r.forget(ctx, file, kept)
 	}
+	if unread != nil {
+		r.seen.size = -1 // the next look may read the record
+	}
+	return unread
 }
 
 // mount mounts a server, which is known by its record, in the place of another one; nil: of none.
@@ -308,16 +345,21 @@ func (r *Mounts) offer() {
 	all := r.all()
 	for _, m := range all {
 		fit, unfit := m.tools()
-		before := len(offered)
+		names := map[string]bool{}
 		for _, t := range fit {
 			if other := owner(all, t.Name); other != m {
 				unfit = append(unfit, fmt.Sprintf("The tool %q is left out: such names belong to the server %s.", t.Name, other.server.Name))
 				continue
 			}
+			if r.reserved[shown(t.Name)] {
+				unfit = append(unfit, fmt.Sprintf("The tool %q is left out: the gateway has a tool of that name. A prefix gives it another one.", t.Name))
+				continue
+			}
 			offered = append(offered, t)
+			names[t.Name] = true
 		}
 		m.mu.Lock()
-		m.offered = len(offered) - before
+		m.offered = names
 		m.pending = false
 		m.leftOut = unfit
 		m.mu.Unlock()

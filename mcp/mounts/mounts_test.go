@@ -25,8 +25,16 @@ func TestMain(m *testing.M) {
 
 // kept are records in memory, as the ledger keeps them.
 type kept struct {
-	mu  sync.Mutex
-	all map[string]core.Record
+	mu     sync.Mutex
+	all    map[string]core.Record
+	broken error // of reads of several records; nil: they work
+}
+
+// breakDown has reads of several records fail from now on; nil: they work again.
+func (k *kept) breakDown(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.broken = err
 }
 
 func (k *kept) Record(_ context.Context, owner, key string) (core.Record, error) {
@@ -42,6 +50,9 @@ func (k *kept) Record(_ context.Context, owner, key string) (core.Record, error)
 func (k *kept) Records(_ context.Context, owner, prefix string) (found []core.Record, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.broken != nil {
+		return nil, k.broken
+	}
 	for key, r := range k.all {
 		if strings.HasPrefix(key, owner+"/"+prefix) {
 			found = append(found, r)
@@ -105,6 +116,8 @@ type house struct {
 	path    string // of mcp.json
 	dir     string
 	idle    time.Duration // of Options
+	gateway Gateway       // likewise
+	taken   []string      // Options.Reserved
 	records *kept
 	person  *person
 }
@@ -146,9 +159,11 @@ func (h *house) start() *gatewayProcess {
 			StateDir: h.dir,
 			Dir:      h.dir,
 			Idle:     h.idle,
+			Reserved: h.taken,
 			Life:     life,
 			Records:  h.records,
 			Log:      log,
+			Gateway:  h.gateway,
 		}),
 		end:   end,
 		ended: make(chan struct{}),

@@ -61,9 +61,6 @@ func (m *mount) tool(listed *tools.Tool) tools.Tool {
 		Reach:       tools.ReachOwn,
 		Asks:        func() tools.Ask { return m.ask(listed) },
 		Handle: func(ctx context.Context, c tools.Call) (tools.Result, error) {
-			if c.Allowed {
-				m.trust(ctx, listed)
-			}
 			m.countCall()
 			answer, err := m.call(ctx, c.Channel, listed, c.Args)
 			if err != nil {
@@ -76,24 +73,40 @@ func (m *mount) tool(listed *tools.Tool) tools.Tool {
 
 // describe returns what models read of a tool: that a server says it, and what it says.
 func describe(server, description string) string {
-	marked := "(The words of the mounted server " + server + ":) " + visible.Prose(strings.TrimSpace(description))
+	marked := tools.MarkOf(server) + visible.Prose(strings.TrimSpace(description))
 	return mdtext.Shorten(marked, maxDescription)
 }
 
 // ask says whether a person must allow a call of a tool.
 func (m *mount) ask(listed *tools.Tool) tools.Ask {
 	known := m.listing()
-	before, changed := known.Trusted[m.server.NameOf(listed.Name)]
+	name := m.server.NameOf(listed.Name)
+	trust := func(ctx context.Context) { m.trust(ctx, listed) }
+	before, hasChanged := known.Trusted[name]
+	since, isNew := known.New[name]
+	allows := m.server.Allows(listed.Name, listed.Annotations.ReadOnly)
 	switch {
-	case changed: // whatever the file allows
-		return tools.Ask{Needed: true, Why: changeOf(&before, listed)}
-	case m.server.Allows(listed.Name, listed.Annotations.ReadOnly):
+	case hasChanged: // whatever the file allows
+		return tools.Ask{
+			Needed:  true,
+			Why:     changeOf(&before, listed),
+			Allowed: trust,
+		}
+	case !known.asks(&m.server, listed):
 		return tools.Ask{}
+	case isNew:
+		return tools.Ask{
+			Needed:  true,
+			Always:  !allows, // else it runs unasked once it is known
+			Why:     newsOf(m.server.Name, listed, since),
+			Allowed: trust,
+		}
 	}
 	return tools.Ask{
-		Needed: true,
-		Always: true,
-		Why:    "It is a tool of the mounted server " + m.server.Name + ".",
+		Needed:     true,
+		Always:     true,
+		Why:        "It is a tool of the mounted server " + m.server.Name + ".",
+		RunUnasked: "let it run unasked with `bareclaw mount add " + m.server.Name + " --replace --allow …`",
 	}
 }
 
@@ -124,6 +137,9 @@ func (m *mount) learned(listed list) error {
 	}
 	if changed := len(next.Trusted) - len(before.Trusted); changed > 0 && !before.Since.IsZero() {
 		m.log.Warn("tools of the mounted server have changed or gone; those that it has ask anew", "tools", changed)
+	}
+	if added := len(next.New) - len(before.New); added > 0 {
+		m.log.Warn("the mounted server has new tools, which ask the first time", "tools", added)
 	}
 	if err := m.keep(m.room.life.ctx); err != nil {
 		m.log.Error("the server must list its tools again after a restart", "err", err)

@@ -55,12 +55,12 @@ func (s *Server) listed(known *listing) []ListedTool {
 	all := make([]ListedTool, 0, len(known.Tools))
 	for i := range known.Tools {
 		t := &known.Tools[i]
-		_, changed := known.Trusted[s.NameOf(t.Name)]
+		_, hasChanged := known.Trusted[s.NameOf(t.Name)]
 		all = append(all, ListedTool{
 			Name:        s.NameOf(t.Name),
 			Description: t.Description,
-			Asks:        changed || !s.Allows(t.Name, t.Annotations.ReadOnly),
-			Changed:     changed,
+			Asks:        known.asks(s, t),
+			Changed:     hasChanged,
 		})
 	}
 	return all
@@ -69,7 +69,7 @@ func (s *Server) listed(known *listing) []ListedTool {
 // Probe starts a server in a directory, with the environment of this process, has it list its tools, and ends it.
 // It needs no gateway.
 func Probe(ctx context.Context, s Server, dir string, log *slog.Logger) ([]ListedTool, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("it did not answer within %s", startTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, &lateError{startTimeout})
 	defer cancel()
 	pid := os.Getpid()
 	start, err := proc.StartTime(pid)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,6 +58,9 @@ func startProcess(s *Server, dir, mark string, says io.Writer) (*process, error)
 	if s.CWD != "" {
 		cmd.Dir = s.CWD
 	}
+	if err := checkDir(cmd.Dir); err != nil {
+		return nil, err
+	}
 	cmd.Env = append(environ(s), MarkVariable+"="+mark)
 	cmd.SysProcAttr = attributes()
 	p := &process{cmd: cmd, mark: mark, exited: make(chan struct{})}
@@ -84,7 +88,7 @@ func startProcess(s *Server, dir, mark string, says io.Writer) (*process, error)
 		for _, end := range []*os.File{input, output, said} {
 			_ = end.Close()
 		}
-		return nil, fmt.Errorf("start %s: %w", program, err)
+		return nil, fmt.Errorf("start %s: %w", program, whyNotStarted(err))
 	}
 	p.input = input
 	p.output = output
@@ -105,12 +109,41 @@ func startProcess(s *Server, dir, mark string, says io.Writer) (*process, error)
 	return p, nil
 }
 
+// checkDir returns why no server can run in a directory.
+func checkDir(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("cwd: there is no directory %q", dir)
+	case err != nil:
+		return fmt.Errorf("cwd: %w", err)
+	case !info.IsDir():
+		return fmt.Errorf("cwd: %q is not a directory", dir)
+	}
+	return nil
+}
+
+// whyNotStarted has words for errors of a program that was found.
+func whyNotStarted(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOEXEC):
+		return fmt.Errorf("%w: a script begins with #! and the path of its interpreter", err)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: the interpreter that its first line names after #! is not there", err)
+	}
+	return err
+}
+
 // lookPath returns the path of a program. The error names where it was looked for.
 func lookPath(command string) (string, error) {
 	path, err := exec.LookPath(command)
 	switch {
 	case err == nil:
 		return path, nil
+	case errors.Is(err, syscall.EISDIR):
+		return "", fmt.Errorf("%q is a directory, not a program", command)
+	case errors.Is(err, fs.ErrPermission):
+		return "", fmt.Errorf("%q cannot be run: make it executable with chmod +x, or name its interpreter before it", command)
 	case strings.ContainsRune(command, filepath.Separator):
 		return "", fmt.Errorf("there is no program %q", command)
 	}

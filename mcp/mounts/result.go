@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,12 +27,17 @@ const (
 	previewed = 2000
 	// filesKept is how long files with long results are kept.
 	filesKept = 7 * 24 * time.Hour
+	// maxKept bounds the files with long results, in bytes: the oldest ones make room.
+	maxKept = 256 << 20
 )
 
 // A resultStore makes results of what servers answer. Long ones become files.
 type resultStore struct {
 	dir string
 	log *slog.Logger
+	max int64 // bytes of all files
+
+	sweeping sync.Mutex // held while files are removed
 }
 
 // resultOf returns what a tool has answered.
@@ -108,7 +115,11 @@ func (s *resultStore) keep(tool, ext string, text []byte) (path string, err erro
 		return "", err
 	}
 	path = filepath.Join(s.dir, fileName(tool)+"-"+uuid.NewString()[:8]+ext)
-	return path, os.WriteFile(path, text, 0o600)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return "", err
+	}
+	s.sweep()
+	return path, nil
 }
 
 // fileName returns the name of a tool without characters that a path should not have.
@@ -122,14 +133,26 @@ func fileName(tool string) string {
 	}, tool)
 }
 
-// sweep removes old files.
+// sweep removes old files, and the oldest ones of those that are too many. The newest one stays.
 func (s *resultStore) sweep() {
-	files, err := os.ReadDir(s.dir)
+	s.sweeping.Lock()
+	defer s.sweeping.Unlock()
+	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return // there are none
 	}
-	for _, f := range files {
-		if info, err := f.Info(); err == nil && time.Since(info.ModTime()) > filesKept {
+	var files []os.FileInfo
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil { // else it has just gone
+			files = append(files, info)
+		}
+	}
+	slices.SortFunc(files, func(a, b os.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	size := int64(0)
+	for i, f := range files {
+		size += f.Size()
+		isTooMuch := size > s.max && i > 0
+		if isTooMuch || time.Since(f.ModTime()) > filesKept {
 			_ = os.Remove(filepath.Join(s.dir, f.Name())) // else the next sweep does
 		}
 	}

@@ -2,10 +2,13 @@ package mounts
 
 import (
 	"encoding/json"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"bareclaw/core/tools"
 	"bareclaw/internal/testkit/check"
@@ -90,5 +93,41 @@ func TestAnswersOutOfOrder(t *testing.T) {
 	}
 	if text := <-late; text != "first" {
 		t.Errorf("the first call says %q", text)
+	}
+}
+
+// TestLongResultsHaveABound: the oldest files make room for new ones, and the newest one stays whatever it takes.
+func TestLongResultsHaveABound(t *testing.T) {
+	t.Parallel()
+	store := &resultStore{
+		dir: filepath.Join(t.TempDir(), "results"),
+		log: slog.New(slog.DiscardHandler),
+		max: 250,
+	}
+	kept := func(size int, age time.Duration) string {
+		t.Helper()
+		path, err := store.keep("read", ".txt", make([]byte, size))
+		check.OK(t, err)
+		at := time.Now().Add(-age)
+		check.OK(t, os.Chtimes(path, at, at))
+		return path
+	}
+	first := kept(100, 3*time.Hour)
+	second := kept(100, 2*time.Hour)
+	third := kept(100, time.Hour)
+	want := func(stays ...string) {
+		t.Helper()
+		for _, path := range []string{first, second, third} {
+			_, err := os.Stat(path)
+			if (err == nil) != slices.Contains(stays, path) {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+	}
+	want(second, third)
+	large := kept(1000, 0)
+	want()
+	if _, err := os.Stat(large); err != nil {
+		t.Error(err)
 	}
 }

@@ -2,6 +2,7 @@ package mounts
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -87,6 +88,23 @@ func TestStderrIsLoggedWithoutSecrets(t *testing.T) {
 	wantHidden(t, "the log", logged.String())
 	if want := "debug: *** is bad"; l.reason() != want || !strings.Contains(logged.String(), want) {
 		t.Errorf("the log is %q", logged.String())
+	}
+}
+
+// TestLastWords: what a server has said follows an error in one sentence.
+func TestLastWords(t *testing.T) {
+	t.Parallel()
+	secrets := newRedactor(&Server{}, nil)
+	l := &link{
+		secrets: secrets,
+		says:    &stderrLog{log: slog.New(slog.DiscardHandler), secrets: secrets},
+		life:    t.Context(),
+	}
+	_, _ = l.says.Write([]byte("too early\n"))
+	const sentence = "call again in a moment." // of the server
+	err := l.explain(t.Context(), errors.New(sentence))
+	if want := "call again in a moment; it has said: too early"; err.Error() != want {
+		t.Errorf("it says %q", err)
 	}
 }
 

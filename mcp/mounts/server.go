@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -109,8 +108,8 @@ func (s *Server) check() error {
 		return err
 	}
 	for _, pattern := range s.Allow {
-		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			return errors.New("allow: a pattern is a name, in which * stands for any characters")
+		if err := tools.CheckPattern(pattern); err != nil {
+			return fmt.Errorf("allow: %w", err)
 		}
 	}
 	return nil
@@ -164,17 +163,18 @@ func (s *Server) CategoryOf() tools.Category {
 	return tools.Utility
 }
 
-// Allows reports whether nobody need be asked about a tool of the server, by its name there.
+// Allows reports whether nobody need be asked about a tool of the server that people know, by its name there.
 func (s *Server) Allows(tool string, readOnly bool) bool {
-	if s.Allow == nil {
-		return readOnly
+	if s.Allow == nil || slices.Contains(s.Allow, AllowReadOnly) {
+		return readOnly || s.names(tool)
 	}
+	return s.names(tool)
+}
+
+// names reports whether Allow has a pattern of a tool's name, which is the word of a person.
+func (s *Server) names(tool string) bool {
 	return slices.ContainsFunc(s.Allow, func(pattern string) bool {
-		if pattern == AllowReadOnly {
-			return readOnly
-		}
-		matches, _ := path.Match(pattern, tool) // was checked
-		return matches
+		return pattern != AllowReadOnly && tools.Matches(pattern, tool)
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"bareclaw/core"
@@ -18,9 +17,9 @@ type State string
 const (
 	StateUnusable State = "unusable" // its description is wrong
 	StateDisabled State = "disabled"
-	StateUnknown  State = "unknown" // its tools are not known yet: it is being started
-	StateFailing  State = "failing" // its last start has failed
-	StateIdle     State = "idle"    // its next call starts it
+	StateStarting State = "starting" // its tools are not known yet: it is being started, or about to be
+	StateFailing  State = "failing"  // its last start has failed
+	StateIdle     State = "idle"     // its next call starts it
 	StateRunning  State = "running"
 )
 
@@ -29,7 +28,7 @@ type Status struct {
 	Name     string
 	State    State
 	Problem  string // why it is unusable or failing; empty: it is neither
-	Target   string // the program, or the scheme and host of the address
+	Target   string // as that of a Server
 	Scope    Scope
 	Category tools.Category
 	Since    time.Time // of the first list; zero: none
@@ -57,7 +56,7 @@ type InstanceStatus struct {
 	Mark    string // of its processes
 }
 
-// Status returns how the mounted servers do, by name, and what is wrong with the file; empty: nothing.
+// Status returns how the mounted servers do, by name, and what is wrong with the file, in a sentence; empty: nothing.
 func (r *Mounts) Status() (all []Status, problem string) {
 	r.mu.Lock()
 	mounts := slices.Collect(maps.Values(r.mounts))
@@ -74,6 +73,13 @@ func (r *Mounts) Status() (all []Status, problem string) {
 	return all, problem
 }
 
+// LeftOut returns what of the file is left out, in sentences: see [File.LeftOut].
+func (r *Mounts) LeftOut() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.leftOut)
+}
+
 func (m *mount) status() Status {
 	pool := m.pool.status()
 	m.mu.Lock()
@@ -86,7 +92,7 @@ func (m *mount) status() Status {
 		Scope:     cmp.Or(m.server.Scope, Shared),
 		Category:  m.server.CategoryOf(),
 		Since:     m.known.Since,
-		Tools:     m.offered,
+		Tools:     len(m.offered),
 		LeftOut:   m.leftOut,
 		Instances: pool.instances,
 		Counts: Counts{
@@ -100,7 +106,7 @@ func (m *mount) status() Status {
 		return s
 	}
 	for _, t := range m.server.listed(&m.known) {
-		if t.Asks {
+		if t.Asks && m.offered[t.Name] {
 			s.Asks++
 		}
 		if t.Changed {
@@ -118,7 +124,7 @@ func (m *mount) state(p *poolStatus) State {
 	case p.problem != "":
 		return StateFailing
 	case !m.known.isCurrent(m.entry) || m.pending:
-		return StateUnknown
+		return StateStarting
 	case len(p.instances) > 0:
 		return StateRunning
 	}
@@ -141,20 +147,4 @@ func (i *instance) status() InstanceStatus {
 	default: // it starts
 	}
 	return s
-}
-
-// Target returns what the server is, in short: the program, or the scheme and host of the address, whose path may
-// be secret.
-func (s *Server) Target() string {
-	if s.URL == "" {
-		return s.Command
-	}
-	scheme, address, known := strings.Cut(s.URL, "://")
-	if !known { // a variable has it
-		return s.URL
-	}
-	if end := strings.IndexAny(address, "/?#"); end >= 0 {
-		address = address[:end]
-	}
-	return scheme + "://" + address[strings.LastIndex(address, "@")+1:]
 }

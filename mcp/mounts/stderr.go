@@ -3,6 +3,7 @@ package mounts
 import (
 	"bytes"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,8 +17,12 @@ const (
 	maxSaid   = 30
 	// maxSaidLine bounds a logged line, in characters.
 	maxSaidLine = 400
-	// lastKept is how many of the last lines are kept: they say why a server has ended.
-	lastKept = 3
+	// firstKept and lastKept are how many of the first and of the last lines are kept: they say why a server has ended,
+	// some in the first and some in the last one.
+	firstKept = 2
+	lastKept  = 3
+	// maxReasonLine bounds a line in the reason, in UTF-16 units.
+	maxReasonLine = 200
 )
 
 // A stderrLog logs what a server writes that is no message, as far as its bounds allow. It is safe for
@@ -31,7 +36,9 @@ type stderrLog struct {
 	began   time.Time  // of the present time of saidEvery
 	said    int        // lines in it
 	leftOut int        // likewise, beyond maxSaid
-	last    []string
+	first   []string   // of all lines
+	last    []string   // of those after first
+	between bool       // there were lines between first and last
 }
 
 // Write implements io.Writer. It never fails.
@@ -57,10 +64,7 @@ func (l *stderrLog) line(text string) {
 	if text == "" {
 		return
 	}
-	if len(l.last) == lastKept {
-		l.last = l.last[1:]
-	}
-	l.last = append(l.last, text)
+	l.keep(mdtext.Shorten(text, maxReasonLine))
 	if now := time.Now(); now.Sub(l.began) > saidEvery {
 		if l.leftOut > 0 {
 			l.log.Warn("mounted server says more than is logged", "lines", l.leftOut)
@@ -76,9 +80,26 @@ func (l *stderrLog) line(text string) {
 	l.log.Info("mounted server", "says", text)
 }
 
-// reason returns the last lines, which may say why the server has ended; empty: it has said nothing.
+// keep keeps a line for the reason; mu is held.
+func (l *stderrLog) keep(line string) {
+	if len(l.first) < firstKept {
+		l.first = append(l.first, line)
+		return
+	}
+	if len(l.last) == lastKept {
+		l.last = l.last[1:]
+		l.between = true
+	}
+	l.last = append(l.last, line)
+}
+
+// reason returns the first and the last lines, which may say why the server has ended; empty: it has said nothing.
 func (l *stderrLog) reason() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return strings.Join(l.last, " / ")
+	lines := slices.Clone(l.first)
+	if l.between {
+		lines = append(lines, "…")
+	}
+	return strings.Join(append(lines, l.last...), " / ")
 }

@@ -32,15 +32,20 @@ func TestTrust(t *testing.T) {
 		lists    [][]tools.Tool // one after the other
 		tool     string         // the words of the tool act in the end
 		distrust []string       // names in the end
+		news     []string       // likewise
 	}{
-		"as before":    {[][]tools.Tool{{described("act", harmless)}, {described("act", harmless)}}, harmless, nil},
-		"changed":      {[][]tools.Tool{{described("act", harmless)}, {described("act", harmful)}}, harmful, []string{"odd_act"}},
-		"changed back": {[][]tools.Tool{{described("act", harmless)}, {described("act", harmful)}, {described("act", harmless)}}, harmless, nil},
-		"listed twice": {[][]tools.Tool{{described("act", harmless)}, {described("act", harmful), described("act", harmless)}}, harmful, []string{"odd_act"}},
+		"as before":    {[][]tools.Tool{{described("act", harmless)}, {described("act", harmless)}}, harmless, nil, nil},
+		"changed":      {[][]tools.Tool{{described("act", harmless)}, {described("act", harmful)}}, harmful, []string{"odd_act"}, nil},
+		"changed back": {[][]tools.Tool{{described("act", harmless)}, {described("act", harmful)}, {described("act", harmless)}}, harmless, nil, nil},
+		"listed twice": {[][]tools.Tool{{described("act", harmless)}, {described("act", harmful), described("act", harmless)}}, harmful, []string{"odd_act"}, nil},
 		"by another name": {[][]tools.Tool{{described("act", harmless)}, {described("odd_act", harmful), described("act", harmless)}},
-			harmful, []string{"odd_act"}},
-		"gone and back": {[][]tools.Tool{{described("act", harmless)}, {described("x", "")}, {described("act", harmful)}}, harmful, []string{"odd_act", "odd_x"}},
-		"new":           {[][]tools.Tool{{described("x", "")}, {described("x", ""), described("act", harmless)}}, harmless, nil},
+			harmful, []string{"odd_act"}, nil},
+		"gone and back": {[][]tools.Tool{{described("act", harmless)}, {described("x", "")}, {described("act", harmful)}}, harmful, []string{"odd_act"}, nil},
+		"new":           {[][]tools.Tool{{described("x", "")}, {described("x", ""), described("act", harmless)}}, harmless, nil, []string{"odd_act"}},
+		"new and gone": {[][]tools.Tool{{described("x", "")}, {described("x", ""), described("act", harmless)}, {described("x", "")},
+			{described("x", ""), described("act", harmful)}}, harmful, nil, []string{"odd_act"}},
+		"new and changed": {[][]tools.Tool{{described("x", "")}, {described("x", ""), described("act", harmless)}, {described("x", ""), described("act", harmful)}},
+			harmful, nil, []string{"odd_act"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,6 +63,9 @@ func TestTrust(t *testing.T) {
 			if got := slices.Sorted(maps.Keys(l.Trusted)); !slices.Equal(got, c.distrust) {
 				t.Errorf("people know others by the names %q, want %q", got, c.distrust)
 			}
+			if got := slices.Sorted(maps.Keys(l.New)); !slices.Equal(got, c.news) {
+				t.Errorf("new are %q, want %q", got, c.news)
+			}
 		})
 	}
 }
@@ -74,6 +82,7 @@ func TestTrustHasBounds(t *testing.T) {
 			t.Fatal("the record has no bound")
 		}
 		l, err = l.next(server, list{tools: []tools.Tool{described("tool_"+strings.Repeat("x", n), strings.Repeat("d", 1<<20))}}, time.Now())
+		l.New = nil // somebody has allowed it
 	}
 	if l.Trusted["odd_act"].Description != harmless {
 		t.Error("what people knew is forgotten")
@@ -96,6 +105,23 @@ func TestNamesBelongToServers(t *testing.T) {
 	}
 	if m := owner(all[:2], "act"); m != nil {
 		t.Errorf("act belongs to %s", m.server.Name)
+	}
+}
+
+// TestReservedNames: a server without a prefix never has the name of a tool that the gateway may still get.
+func TestReservedNames(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.taken = []string{"act"}
+	none := ""
+	h.mount("odd", func(s *Server) { s.Prefix = &none })
+	p := h.start()
+	p.awaitTools("read")
+	if _, known := p.registry.Find("act"); known {
+		t.Error("the server has a name of the gateway")
+	}
+	if left := strings.Join(p.statusOf("odd").LeftOut, "\n"); !strings.Contains(left, `The tool "act" is left out: the gateway has a tool of that name.`) {
+		t.Errorf("left out are %q", left)
 	}
 }
 
@@ -144,7 +170,8 @@ func TestAllowedToolHasChanged(t *testing.T) {
 	check.OK(t, os.WriteFile(words, []byte(harmful), 0o600))
 	_, _, err := p.room.Test(t.Context(), "odd")
 	check.OK(t, err)
-	if _, err := allowed.Handle(t.Context(), tools.Call{Args: json.RawMessage("{}"), Allowed: true}); err == nil || !strings.Contains(err.Error(), "nothing was done") {
+	allowed.Asks().Allowed(t.Context())
+	if _, err := allowed.Handle(t.Context(), tools.Call{Args: json.RawMessage("{}")}); err == nil || !strings.Contains(err.Error(), "nothing was done") {
 		t.Errorf("the call says %v", err)
 	}
 	if s := p.statusOf("odd"); !slices.Equal(s.Changed, []string{"odd_act"}) {

@@ -133,6 +133,7 @@ type Approval struct {
 	Why        string          `json:"why,omitzero"`
 	Suggestion json.RawMessage `json:"suggestion,omitzero"`
 	Always     []string        `json:"always,omitzero"`
+	Note       string          `json:"note,omitzero"` // of a decision: why "always" has written no rule
 	Reason     string          `json:"reason,omitzero"`
 	RetryID    string          `json:"retry_id,omitzero"`
 	CreatedAt  time.Time       `json:"created_at"`

@@ -1,8 +1,11 @@
 package api
 
 import (
+	"fmt"
 	"net/url"
 	"time"
+
+	"bareclaw/internal/mdtext"
 )
 
 // MountTestPath returns the path at which a mounted server is tested.
@@ -11,18 +14,43 @@ func MountTestPath(name string) string { return PathMounts + "/" + url.PathEscap
 // Mounts is the reply to GET /mounts.
 type Mounts struct {
 	Mounts  []Mount `json:"mounts"`  // by name
-	Problem string  `json:"problem"` // of the file; empty: it could be read
+	Problem string  `json:"problem"` // of the file, in a sentence; empty: it could be read
 	// FileTime is when the file was last changed that was read; zero: there was none.
 	FileTime time.Time `json:"file_time,omitzero"`
+	LeftOut  []string  `json:"left_out,omitzero"` // what else of the file is not used, and why
+}
+
+// Problems returns what is wrong with the servers and their file, in sentences, as GET /health tells it.
+func (m *Mounts) Problems() (problems []string) {
+	if m.Problem != "" {
+		problems = append(problems, m.Problem)
+	}
+	for i := range m.Mounts {
+		problems = append(problems, m.Mounts[i].problems()...)
+	}
+	return problems
+}
+
+func (m *Mount) problems() (problems []string) {
+	switch m.State {
+	case MountUnusable:
+		problems = append(problems, mdtext.Ended("A server in the file of mounted servers cannot be used: "+m.Problem))
+	case MountFailing:
+		problems = append(problems, mdtext.Ended("The mounted server "+m.Name+" does not start, and is tried again: "+m.Problem))
+	}
+	if n := len(m.LeftOut); n > 0 {
+		problems = append(problems, mdtext.Ended(fmt.Sprintf("The mounted server %s has %d tools that are left out; the first one: %s", m.Name, n, m.LeftOut[0])))
+	}
+	return problems
 }
 
 // Values of Mount.State.
 const (
 	MountUnusable = "unusable" // its description is wrong
 	MountDisabled = "disabled"
-	MountUnknown  = "unknown" // its tools are not known yet
-	MountFailing  = "failing" // its last start has failed
-	MountIdle     = "idle"    // its next call starts it
+	MountStarting = "starting" // its tools are not known yet: it is being started, or about to be
+	MountFailing  = "failing"  // its last start has failed
+	MountIdle     = "idle"     // its next call starts it
 	MountRunning  = "running"
 )
 
@@ -31,7 +59,7 @@ type Mount struct {
 	Name        string          `json:"name"`
 	State       string          `json:"state"`
 	Problem     string          `json:"problem,omitzero"`  // why it is unusable or failing
-	Target      string          `json:"target,omitzero"`   // the program, or the scheme and host of the address
+	Target      string          `json:"target,omitzero"`   // the program and what tells it apart, or the scheme and host of the address
 	Scope       string          `json:"scope,omitzero"`    // shared or caller
 	Category    string          `json:"category,omitzero"` // of its tools
 	Since       time.Time       `json:"since,omitzero"`    // of its first list of tools

@@ -33,6 +33,7 @@ var ErrUnreachable = errors.New("the gateway cannot be reached")
 type Error struct {
 	Status int    // of HTTP
 	Code   string // of package api
+	RPC    int    // the code of JSON-RPC; 0: none
 	Text   string // for a person
 }
 

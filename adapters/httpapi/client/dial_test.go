@@ -64,7 +64,7 @@ func TestSocketRefusalIsAskedOverTCP(t *testing.T) {
 			t.Setenv(SocketVariable, path)
 		}
 		c := Local(cfg)
-		_ = c.CallTool(t.Context(), "channel_send", nil, nil) // it is only looked where it arrives
+		_ = c.CallTool(t.Context(), "channel_send", nil, nil, nil) // it is only looked where it arrives
 		if first := strings.Join(asked, "\n"); strings.HasPrefix(first, "socket ") != inSession || len(asked) != 1 {
 			t.Errorf("in a session %t: a tool was called by\n%s", inSession, first)
 		}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 )
 
 // A Document is what the index knows of a tool.
@@ -130,6 +129,17 @@ func (x *Index) remove(r row) error {
 // word that none has stands for those that begin with it. The query is anybody's text, of which the first
 // words count. Documents whose names keep refuses do not count; keep must not block; nil: all count.
 func (x *Index) Search(query string, limit int, keep func(name string) bool) ([]Hit, error) {
+	return x.search(query, limit, keep, beginning)
+}
+
+// SearchWords is Search for words alone, in their forms: one that no document has finds none.
+func (x *Index) SearchWords(query string, limit int, keep func(name string) bool) ([]Hit, error) {
+	return x.search(query, limit, keep, func(string) string { return "" })
+}
+
+// search is Search, where a word that no document has is looked for by the expression that instead returns; empty:
+// it is not.
+func (x *Index) search(query string, limit int, keep func(name string) bool, instead func(term string) string) ([]Hit, error) {
 	terms := termsOf(query)
 	if keep == nil {
 		keep = func(string) bool { return true }
@@ -139,7 +149,7 @@ func (x *Index) Search(query string, limit int, keep func(name string) bool) ([]
 	if len(terms) == 0 || x.db == nil {
 		return nil, nil
 	}
-	hits, err := x.match(terms, keep)
+	hits, err := x.match(terms, keep, instead)
 	if err != nil {
 		return nil, fmt.Errorf("search tools: %w", err)
 	}
@@ -150,18 +160,19 @@ func (x *Index) Search(query string, limit int, keep func(name string) bool) ([]
 }
 
 // match returns the documents that have any of some terms, in no order.
-func (x *Index) match(terms []string, keep func(name string) bool) (hits []Hit, err error) {
+func (x *Index) match(terms []string, keep func(name string) bool, instead func(term string) string) (hits []Hit, err error) {
 	var expressions []string
 	for _, term := range terms {
 		known, err := x.db.has(exactly(term), func(id int64) bool { return keep(x.docs[id]) })
 		if err != nil {
 			return nil, err
 		}
-		switch {
-		case known:
-			expressions = append(expressions, exactly(term))
-		case utf8.RuneCountInString(term) >= minPrefix:
-			expressions = append(expressions, beginning(term))
+		expression := exactly(term)
+		if !known {
+			expression = instead(term)
+		}
+		if expression != "" {
+			expressions = append(expressions, expression)
 		}
 	}
 	if len(expressions) == 0 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Bounds of what a search reads of a query, and the index of a document.
@@ -97,11 +98,16 @@ func termsOf(query string) (terms []string) {
 // is syntax: it has letters, marks, digits and spaces.
 func exactly(term string) string { return `"` + term + `"` }
 
-// beginning returns the expression of FTS5 that matches words that begin with a term.
-func beginning(term string) string { return exactly(term) + "*" }
+// beginning returns the expression of FTS5 that matches words that begin with a term; empty: the term is too short.
+func beginning(term string) string {
+	if utf8.RuneCountInString(term) < minPrefix {
+		return ""
+	}
+	return exactly(term) + "*"
+}
 
 // fillers are words that say nothing of a tool, with spaces around them.
-const fillers = " a all an and any are as at be by can can't could do does doesn't don't for from has have how i if in is it its me my need of on or " +
+const fillers = " a all an and any are as at be by can can't could do does doesn't don't for from has have how i if in into is it its me my need of on or " +
 	"our please should so some that the their them there these they this to up us use want was we what when where which will with would you your "
 
 // meaningful returns what stands between the spaces of a query, without fillers, unless it has nothing else.

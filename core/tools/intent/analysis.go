@@ -28,7 +28,11 @@ type Analysis struct {
 	SuggestedTools   []string         `json:"suggestedTools"` // names, in the order of the steps; all of them exist
 	Parallelizable   bool             `json:"parallelizable"`
 	EstimatedSteps   int              `json:"estimatedSteps"` // at least 1
+	Note             string           `json:"note,omitempty"` // that neither a domain nor a tool fits
 }
+
+// nothingFits is the Note of an analysis without a domain and without tools.
+const nothingFits = "No domain and no tool fits this request, as far as its words tell: nothing is suggested. " + tools.SearchName + " finds tools by other words."
 
 // Bounds of what is suggested.
 const (
@@ -155,7 +159,7 @@ func (d *draft) follow(ctx context.Context, said reading) error {
 
 // search suggests the tools that are found by the words of a clause.
 func (d *draft) search(clause words, limit int) (found bool, err error) {
-	hits, err := d.catalog.Search(clause.String(), d.view, limit+len(ownNames))
+	hits, err := d.catalog.SearchWords(clause.String(), d.view, limit+len(ownNames))
 	if err != nil {
 		return false, err
 	}
@@ -198,6 +202,9 @@ func (d *draft) result(c Complexity, said reading) Analysis {
 	}
 	if c == Swarm {
 		a.EstimatedSteps *= max(1, said.resources)
+	}
+	if len(d.weights) == 0 {
+		a.Note = nothingFits
 	}
 	present := map[tools.Category]bool{}
 	for _, t := range d.suggested {

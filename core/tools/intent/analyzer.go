@@ -16,7 +16,7 @@ import (
 type Catalog interface {
 	Version() int64
 	List(v tools.View) []tools.Tool
-	Search(query string, v tools.View, limit int) ([]tools.Tool, error)
+	SearchWords(query string, v tools.View, limit int) ([]tools.Tool, error)
 	CheckArgs(ctx context.Context, t *tools.Tool, args json.RawMessage) error
 }
 

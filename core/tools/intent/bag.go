@@ -30,7 +30,8 @@ const (
 
 // Curate returns the tools of a view for a request: those that search and call, those that the analysis
 // suggests, those of its primary domain, those that check and make data, and what a search for the request
-// finds of its secondary domains. The error is that of Analyze.
+// finds of its secondary domains. Where nothing fits the request, only those that search and call. The error is that of
+// Analyze.
 func (a *Analyzer) Curate(ctx context.Context, r Request, v tools.View) (Bag, error) {
 	r, err := r.normal()
 	if err != nil {
@@ -42,13 +43,20 @@ func (a *Analyzer) Curate(ctx context.Context, r Request, v tools.View) (Bag, er
 		return Bag{}, err
 	}
 	all := a.catalog.List(v)
+	p := packing{taken: map[string]bool{}}
+	p.fill(all, MaxBag, func(t *tools.Tool) bool { return t.Name == tools.SearchName || t.Name == tools.CallName })
+	if made.Note != "" { // nothing fits
+		return Bag{
+			Tools:    p.tools,
+			Reason:   made.Note,
+			Excluded: len(all) - len(p.tools),
+		}, nil
+	}
 	ranked, err := a.rank(c.all().all, v, all)
 	if err != nil {
 		return Bag{}, err
 	}
-	p := packing{taken: map[string]bool{}}
 	isPrimary := func(t *tools.Tool) bool { return t.Category == made.PrimaryDomain }
-	p.fill(all, MaxBag, func(t *tools.Tool) bool { return t.Name == tools.SearchName || t.Name == tools.CallName })
 	for _, name := range made.SuggestedTools {
 		p.fill(all, MaxBag, func(t *tools.Tool) bool { return t.Name == name })
 	}
@@ -84,7 +92,7 @@ type ranking struct{ found, others []tools.Tool }
 
 // rank ranks all tools of a view by the words of a request.
 func (a *Analyzer) rank(said words, v tools.View, all []tools.Tool) (ranked ranking, err error) {
-	ranked.found, err = a.catalog.Search(said.String(), v, len(all))
+	ranked.found, err = a.catalog.SearchWords(said.String(), v, len(all))
 	if err != nil {
 		return ranking{}, err
 	}

@@ -135,3 +135,24 @@ func TestLargeSchemas(t *testing.T) {
 		t.Errorf("%d tools, %s", len(names), b.Note)
 	}
 }
+
+// TestNothingFits: a request that no tool has a word of suggests none, and says so. A beginning of a word is none.
+func TestNothingFits(t *testing.T) {
+	t.Parallel()
+	r := registry(t, realBrowser, realFiles, realGitHub, realGit)
+	for _, text := range []string{"Tell Ann that dinner is at eight", "Ann", "Book a flight to Paris", "What is the weather in Oslo?"} {
+		request := `{"text":"` + text + `"}`
+		a := analyzed(t, r, request)
+		if len(a.SuggestedTools) > 0 || !strings.HasPrefix(a.Note, "No domain and no tool fits") {
+			t.Errorf("%s: %q, %v", text, a.Note, a.SuggestedTools)
+		}
+		b, names := curated(t, r, request)
+		slices.Sort(names)
+		if !slices.Equal(names, []string{tools.CallName, tools.SearchName}) || b.Reason != a.Note || b.Excluded == 0 {
+			t.Errorf("%s: the bag has %v: %s", text, names, b.Reason)
+		}
+	}
+	if a := analyzed(t, r, `{"text":"schedules"}`); len(a.SuggestedTools) == 0 || a.Note != "" { // a form of a word
+		t.Errorf("schedules suggest %v: %s", a.SuggestedTools, a.Note)
+	}
+}

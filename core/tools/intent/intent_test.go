@@ -380,10 +380,10 @@ type countingCatalog struct {
 	searches atomic.Int64
 }
 
-// Search implements intent.Catalog.
-func (c *countingCatalog) Search(query string, v tools.View, limit int) ([]tools.Tool, error) {
+// SearchWords implements intent.Catalog.
+func (c *countingCatalog) SearchWords(query string, v tools.View, limit int) ([]tools.Tool, error) {
 	c.searches.Add(1)
-	return c.Registry.Search(query, v, limit)
+	return c.Registry.SearchWords(query, v, limit)
 }
 
 // BenchmarkAnalyze measures an analysis that is kept, and one that is made, among 1,000 tools.

@@ -90,7 +90,7 @@ type unsearched struct {
 }
 
 // Search implements Catalog.
-func (u *unsearched) Search(query string, _ tools.View, _ int) ([]tools.Tool, error) {
+func (u *unsearched) SearchWords(query string, _ tools.View, _ int) ([]tools.Tool, error) {
 	u.t.Errorf("searched for %q", query)
 	return nil, nil
 }

@@ -25,19 +25,10 @@ import (
 )
 
 const (
-	// patience is how long the gateway may be away before a request fails.
-	patience = time.Minute
 	// linger is how long requests may go on after the end of the input.
 	linger = 5 * time.Second
 	// maxMessage bounds a message in either direction, in bytes.
 	maxMessage = 64 << 20
-)
-
-var (
-	// errCut means that a request was sent, and the gateway has ended without a response.
-	errCut = errors.New("the gateway has ended before it answered")
-	// errRefused means that the gateway ends and has done nothing.
-	errRefused = errors.New("the gateway is restarting or shutting down")
 )
 
 // A Bridge passes messages between one client and a gateway.
@@ -112,6 +103,7 @@ type message struct {
 	Method string          `json:"method"`
 	Params struct {
 		Name      string          `json:"name"`
+		Args      json.RawMessage `json:"arguments"`
 		URI       string          `json:"uri"`
 		RequestID json.RawMessage `json:"requestId"`
 		Meta      struct {
@@ -181,53 +173,17 @@ func (b *Bridge) cancel(id json.RawMessage) {
 // deliver passes a message on, and writes the response or why there is none.
 func (b *Bridge) deliver(ctx context.Context, m *message) {
 	err := b.persist(ctx, m)
-	if err != nil && m.ID != nil && m.Method != "" && ctx.Err() == nil {
-		b.write(encode(map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": map[string]any{"code": -32603, "message": err.Error()}}))
+	if err == nil || m.ID == nil || m.Method == "" || ctx.Err() != nil {
+		return
 	}
-}
-
-// persist passes a message on until the gateway has answered. The call of a tool is sent once, because it
-// may have an effect, unless the gateway says that it may be sent again.
-func (b *Bridge) persist(ctx context.Context, m *message) error {
-	away := time.Now()
-	pauses := client.NewBackoff()
-	for {
-		reached, err := b.pass(ctx, m)
-		if reached {
-			away = time.Now()
-			pauses.Reset()
-		}
-		switch {
-		case err == nil || ctx.Err() != nil:
-			return err
-		case errors.Is(err, client.ErrUnreachable):
-			if err := b.revive(ctx); err != nil {
-				return err
-			}
-		case errors.Is(err, errRefused):
-		case errors.Is(err, errCut) && m.Method != "tools/call":
-		case errors.Is(err, errCut):
-			return fmt.Errorf("%w. Whether %s was carried out is not known: look before calling it again", err, m.Params.Name)
-		default:
-			return err
-		}
-		if time.Since(away) > patience {
-			return err
-		}
-		if err := pauses.Sleep(ctx); err != nil {
-			return err
-		}
+	response := map[string]any{"jsonrpc": "2.0", "id": m.ID}
+	if errors.As(err, new(*unknownError)) { // a result, which models read
+		text := map[string]string{"type": "text", "text": err.Error()}
+		response["result"] = map[string]any{"content": []any{text}, "isError": true}
+	} else {
+		response["error"] = map[string]any{"code": -32603, "message": err.Error()}
 	}
-}
-
-// revive has the gateway started once, however many requests need it.
-func (b *Bridge) revive(ctx context.Context) error {
-	if b.Revive == nil {
-		return nil
-	}
-	b.reviving.Lock()
-	defer b.reviving.Unlock()
-	return b.Revive(ctx)
+	b.write(encode(response))
 }
 
 // pass sends a message once and writes what the gateway answers. It reports whether the gateway
@@ -238,7 +194,7 @@ func (b *Bridge) pass(ctx context.Context, m *message) (reached bool, err error)
 		return false, err
 	}
 	if err != nil {
-		return false, fmt.Errorf("%w: %w", errCut, err)
+		return false, fmt.Errorf("%w: %w", client.ErrCut, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	var answered, again bool
@@ -272,20 +228,7 @@ func (b *Bridge) pass(ctx context.Context, m *message) (reached bool, err error)
 	case again:
 		return true, errRefused
 	}
-	return true, errors.Join(errCut, err)
-}
-
-// mayBeSentAgain reports whether a message says that the end of the gateway has cut a call which may be
-// sent again.
-func mayBeSentAgain(data []byte) bool {
-	var said struct {
-		Error struct {
-			Data struct {
-				Again bool `json:"bareclaw/again"` // as the package mcp writes it
-			} `json:"data"`
-		} `json:"error"`
-	}
-	return json.Unmarshal(data, &said) == nil && said.Error.Data.Again
+	return true, errors.Join(client.ErrCut, err)
 }
 
 // header returns what the transport over HTTP says of a message besides the message.

@@ -130,15 +130,21 @@ func stream(data ...string) http.HandlerFunc {
 	}
 }
 
+// listed lists the tool x with a hint.
+func listed(hint string) http.HandlerFunc {
+	return answer(200, `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"x","annotations":{"`+hint+`":true}}]}}`)
+}
+
 // die ends like a killed process.
 func die(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
 const (
-	list  = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
-	call  = `{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"x"}}`
-	done  = `{"jsonrpc":"2.0","id":1,"result":{"done":true}}`
-	ended = `{"error":"The gateway is restarting.","code":"shutting_down"}`
-	again = `{"jsonrpc":"2.0","id":"c","error":{"code":-32603,"message":"cut","data":{"bareclaw/again":true}}}`
+	list   = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	call   = `{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"x"}}`
+	byName = `{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"tool_call","arguments":{"name":"x"}}}`
+	done   = `{"jsonrpc":"2.0","id":1,"result":{"done":true}}`
+	ended  = `{"error":"The gateway is restarting.","code":"shutting_down"}`
+	again  = `{"jsonrpc":"2.0","id":"c","error":{"code":-32603,"message":"cut","data":{"bareclaw/again":true}}}`
 )
 
 // TestPassing holds what a client hears of its messages.
@@ -159,10 +165,15 @@ func TestPassing(t *testing.T) {
 		"a batch":                     {"[" + list + "," + call + "]", []http.HandlerFunc{stream(done), stream(done)}, []string{done, done}},
 		"a gateway that shuts down":   {call, []http.HandlerFunc{answer(503, ended), answer(503, ended), stream(done)}, []string{done}},
 		"a list that is cut":          {list, []http.HandlerFunc{die, stream(), stream(done)}, []string{done}},
-		"a call that is cut":          {call, []http.HandlerFunc{die}, []string{`Whether x was carried out is not known`}},
+		"a call that is cut":          {call, []http.HandlerFunc{die, listed("destructiveHint")}, []string{`"id":"c","jsonrpc":"2.0","result":{"content":[{"text":"the gateway has ended before it answered. Whether x was carried out is not known: look before calling it again","type":"text"}],"isError":true}`}},
+		"a call of what only reads":   {call, []http.HandlerFunc{die, listed("readOnlyHint"), stream(done)}, []string{done}},
+		"a call by tool_call":         {byName, []http.HandlerFunc{die, die, answer(503, ended), listed("idempotentHint"), stream(done)}, []string{done}},
+		"a call that is cut twice":    {call, []http.HandlerFunc{die, listed("readOnlyHint"), die}, []string{`Whether x was carried out is not known`}},
+		"a tool that has gone":        {strings.Replace(call, `"x"`, `"y"`, 1), []http.HandlerFunc{die, listed("readOnlyHint")}, []string{`Whether y was carried out is not known`}},
+		"a list that is refused":      {call, []http.HandlerFunc{die, answer(403, `{"error":"Not you.","code":"foreign_user"}`)}, []string{`Whether x was carried out is not known`}},
 		"a call that may run again":   {call, []http.HandlerFunc{stream(again), answer(200, again), stream(done)}, []string{done}},
 		"a call that may not":         {call, []http.HandlerFunc{stream(strings.Replace(again, "true", "false", 1))}, []string{"-32603"}},
-		"a call that is cut half way": {call, []http.HandlerFunc{stream(`{"jsonrpc":"2.0","method":"notifications/progress"}`)}, []string{"progress", `"id":"c"`}},
+		"a call that is cut half way": {call, []http.HandlerFunc{stream(`{"jsonrpc":"2.0","method":"notifications/progress"}`), listed("x")}, []string{"progress", `"id":"c"`}},
 		"a subscription that is cut":  {`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}`, []http.HandlerFunc{stream(`{"method":"a"}`), stream(`{"method":"b"}`, done)}, []string{`"a"`, `"b"`, done}},
 		"a notification and a list":   {`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n\n" + list, []http.HandlerFunc{func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, stream(done)}, []string{done}},
 	} {

@@ -192,6 +192,7 @@ type look struct {
 	Options
 	cfg    config.Config
 	holder func() holder
+	mounts func() (api.Mounts, error) // likewise; how the mounted servers do
 	health func() (api.Health, error) // over the socket; the error is client.ErrUnreachable if no gateway runs
 	claude func() (path string, err error)
 	keeper func() error // why no service manager can run the gateway; nil if one answers
@@ -227,6 +228,15 @@ func newLook(o Options) *look {
 		defer cancel()
 		err = client.Local(l.cfg).Do(ctx, "GET", api.PathHealth, nil, &h)
 		return h, err
+	})
+	l.mounts = sync.OnceValues(func() (now api.Mounts, err error) {
+		if _, err := l.health(); err != nil {
+			return now, err
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), healthBound)
+		defer cancel()
+		err = client.Local(l.cfg).Do(ctx, "GET", api.PathMounts, nil, &now)
+		return now, err
 	})
 	l.keeper = sync.OnceValue(func() error {
 		if l.Services == nil {

@@ -11,69 +11,91 @@ import (
 	"strings"
 
 	"bareclaw/adapters/httpapi/api"
-	"bareclaw/adapters/httpapi/client"
 	"bareclaw/heartbeat/service"
 	"bareclaw/internal/humanize"
+	"bareclaw/internal/mdtext"
 	"bareclaw/mcp/mounts"
 )
 
-// checkMounts examines the file of mounted servers, and how these do at a gateway that runs.
-func checkMounts(ctx context.Context, r *report) {
+// checkMounts examines how the mounted servers do at a gateway that runs, and the file that describes them.
+func checkMounts(_ context.Context, r *report) {
 	path := filepath.Join(r.cfg.ConfigDir, mounts.FileName)
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) || r.cfg.ConfigDir == "" {
-		r.ok("No servers of other people are mounted.")
-		return
+	now, err := r.mounts()
+	runs := err == nil
+	if now.Problem != "" {
+		r.unreadable(path, now.Problem)
 	}
-	if err == nil && info.Mode().Perm()&0o077 != 0 {
+	for i := range now.Mounts {
+		r.judgeMount(&now.Mounts[i], path)
+	}
+	count := len(now.Mounts)
+	info, err := os.Stat(path)
+	isThere := r.cfg.ConfigDir != "" && !errors.Is(err, fs.ErrNotExist)
+	if isThere && err == nil && info.Mode().Perm()&0o077 != 0 {
 		r.problem("mounts_readable", fmt.Sprintf("%s is open to others (mode %04o).", path, info.Mode().Perm()),
 			"It may hold secrets of the mounted servers, and says which programs the gateway runs.", "chmod 600 "+quote(path)).
 			by(func(context.Context) error { return os.Chmod(path, 0o600) })
 	}
+	if isThere && !runs {
+		count = r.checkFile(path)
+	}
+	switch {
+	case len(r.found) > 0:
+	case count == 0:
+		r.ok("No servers of other people are mounted.")
+	default:
+		r.ok("%s mounted, as %s says.", humanize.Count(count, "server"), path)
+	}
+}
+
+// checkFile examines the file of mounted servers while no gateway does, and returns how many it describes.
+func (r *report) checkFile(path string) (count int) {
 	file, err := mounts.Read(path)
 	if err != nil {
-		r.problem("mounts_unreadable", "The file of mounted servers cannot be read: "+err.Error()+".",
-			"A gateway that starts mounts none of them; one that runs goes on with what the file said before.", "edit "+quote(path))
-		return
+		r.unreadable(path, err.Error())
+		return 0
 	}
-	running, runs := r.mountsOfGateway(ctx)
 	for _, name := range file.Names() {
 		server, err := file.Server(name)
 		switch {
 		case err != nil:
-			r.problem("mount_unusable", "An entry of "+path+" cannot be used: "+err.Error()+".",
-				"Its tools are not there.", "edit "+quote(path))
-		case !runs && !server.Disabled:
+			r.unusable(path, err.Error())
+		case !server.Disabled:
 			r.checkServer(&server)
 		}
 	}
-	for i := range running.Mounts {
-		r.judgeMount(&running.Mounts[i])
-	}
-	if len(r.found) == 0 {
-		r.ok("%s mounted, as %s says.", humanize.Count(len(file.Names()), "server"), path)
-	}
+	return len(file.Names())
 }
 
-// mountsOfGateway returns how the servers do at the gateway, and reports whether one runs.
-func (r *report) mountsOfGateway(ctx context.Context) (now api.Mounts, runs bool) {
-	if _, err := r.health(); err != nil {
-		return now, false
-	}
-	ctx, cancel := context.WithTimeout(ctx, healthBound)
-	defer cancel()
-	err := client.Local(r.cfg).Do(ctx, "GET", api.PathMounts, nil, &now)
-	return now, err == nil
+func (r *report) unreadable(path, problem string) {
+	r.problem("mounts_unreadable", "The file of mounted servers cannot be read: "+strings.TrimRight(problem, ".\n ")+".",
+		"A gateway that starts mounts none of them; one that runs goes on with what the file said before.", "edit "+quote(path))
 }
 
-// judgeMount reports what a person should do about a server of a gateway that runs.
-func (r *report) judgeMount(m *api.Mount) {
+func (r *report) unusable(path, problem string) {
+	r.problem("mount_unusable", "An entry of "+path+" cannot be used: "+strings.TrimRight(problem, ".\n ")+".", "Its tools are not there.", "edit "+quote(path))
+}
+
+// mountProblems returns the problems of the gateway that checkMounts tells.
+func (r *report) mountProblems() []string {
+	now, err := r.mounts()
+	if err != nil {
+		return nil
+	}
+	return now.Problems()
+}
+
+// judgeMount reports what a person should do about a server of a gateway that runs, which reads a file.
+func (r *report) judgeMount(m *api.Mount, path string) {
+	if m.State == api.MountUnusable {
+		r.unusable(path, m.Problem)
+	}
 	if m.State == api.MountFailing {
-		r.warning("mount_failing", fmt.Sprintf("The mounted server %s does not start: %s.", m.Name, strings.TrimRight(m.Problem, ".\n ")),
+		r.warning("mount_failing", fmt.Sprintf("The mounted server %s does not start: %s.", m.Name, mdtext.Stopless(m.Problem)),
 			"Its tools cannot be called. It is tried again, with growing pauses.", "`bareclaw mount test "+m.Name+"` tries at once, and `bareclaw logs` has what it has said")
 	}
 	if n := len(m.LeftOut); n > 0 {
-		r.warning("mount_left_out", fmt.Sprintf("The mounted server %s has left out %s; the first one: %s.", m.Name, humanize.Count(n, "tool"), strings.TrimRight(m.LeftOut[0], ".\n ")),
+		r.warning("mount_left_out", fmt.Sprintf("The mounted server %s has left out %s; the first one: %s.", m.Name, humanize.Count(n, "tool"), mdtext.Stopless(m.LeftOut[0])),
 			"They are not offered to anybody.", "")
 	}
 	if n := len(m.Changed); n > 0 {

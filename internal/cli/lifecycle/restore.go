@@ -64,6 +64,9 @@ func (r *Restore) Run(c *command.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := p.check(c, work, env); err != nil {
+		return err
+	}
 	if err := agree(c, work, env, r.Yes); err != nil {
 		return err
 	}
@@ -147,6 +150,62 @@ func (r *Restore) unpack(ctx context.Context, work string) (backup.About, error)
 	return a, nil
 }
 
+// check returns why the backup cannot be put in place, as far as that is known before anything is: nobody need agree to
+// it then. Where new settings are restored, these say where the rest belongs, which is not examined.
+func (p *placing) check(c *command.Context, work string, env []backup.Part) error {
+	changed, err := p.checkParts(work, env)
+	if err != nil || changed {
+		return err
+	}
+	role := c.Role
+	if _, err := os.Lstat(filepath.Join(work, backup.WorkingEnv)); err == nil {
+		role = config.AsGateway
+	}
+	cfg, err := config.Load(role)
+	if err != nil {
+		return nil // is told once the settings are in place
+	}
+	if _, err := os.Stat(cfg.StateDir()); err == nil {
+		lock, err := lockfile.AcquireState(cfg.StateDir())
+		if err != nil {
+			return err
+		}
+		defer lock.Release()
+		if err := hostsAtWork(cfg.StateDir()); err != nil {
+			return err
+		}
+	}
+	for _, path := range oldState(cfg) {
+		if _, err := p.inTheWay(path); err != nil {
+			return err
+		}
+	}
+	_, err = p.checkParts(work, append(stateParts(cfg), wholeParts(cfg)...))
+	return err
+}
+
+// checkParts returns why parts of the backup cannot be put in place, and reports whether one is not there already.
+func (p *placing) checkParts(work string, all []backup.Part) (changed bool, err error) {
+	for _, one := range all {
+		from := filepath.Join(work, one.Name)
+		if _, err := os.Lstat(from); errors.Is(err, os.ErrNotExist) || isSame(from, one.Path) {
+			continue
+		}
+		changed = true
+		if _, err := p.inTheWay(one.Path); err != nil {
+			return changed, err
+		}
+	}
+	return changed, nil
+}
+
+// isSame reports whether two files have the same contents.
+func isSame(a, b string) bool {
+	one, errOne := os.ReadFile(a)
+	other, errOther := os.ReadFile(b)
+	return errOne == nil && errOther == nil && bytes.Equal(one, other)
+}
+
 // hostsAtWork refuses to replace the records of living sessions.
 func hostsAtWork(stateDir string) error {
 	sessions, _ := sessionhost.Inspect(stateDir) // the error is about other processes
@@ -177,11 +236,10 @@ type placing struct {
 func (p *placing) putAll(work string, all []backup.Part) error {
 	for _, one := range all {
 		from := filepath.Join(work, one.Name)
-		saved, err := os.ReadFile(from)
-		if errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Lstat(from); errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		if there, errThere := os.ReadFile(one.Path); err == nil && errThere == nil && bytes.Equal(saved, there) {
+		if isSame(from, one.Path) {
 			p.same = append(p.same, one.What)
 			continue
 		}
@@ -204,16 +262,30 @@ func (p *placing) putState(work string, cfg config.Config) error {
 	if marked {
 		p.back = append(p.back, func() error { return statemark.ClearRestoring(cfg.StateDir()) })
 	}
-	database := filepath.Join(cfg.StateDir(), backup.Ledger)
-	for _, path := range []string{database + "-wal", database + "-shm", filepath.Join(cfg.StateDir(), "hosts")} { // parts of the old ledger
+	for _, path := range oldState(cfg) {
 		if err := p.clear(path); err != nil {
 			return err
 		}
 	}
-	return p.putAll(work, slices.Concat(stateParts(cfg), []backup.Part{
-		{Name: backup.Media, Path: mediaPart(cfg).Path, What: "received files"}, {Name: backup.Tools, Path: cfg.ToolsDir(), What: "tools"},
-	}, p.missingSnapshots(work, cfg), []backup.Part{{Name: backup.Ledger, Path: database, What: "the ledger"}}))
+	return p.putAll(work, slices.Concat(stateParts(cfg), p.missingSnapshots(work, cfg), wholeParts(cfg)))
 }
+
+// oldState are the parts of the old ledger beside its file.
+func oldState(cfg config.Config) []string {
+	database := databaseOf(cfg)
+	return []string{database + "-wal", database + "-shm", filepath.Join(cfg.StateDir(), "hosts")}
+}
+
+// wholeParts are the parts that are restored as a whole; the ledger is the last one.
+func wholeParts(cfg config.Config) []backup.Part {
+	return []backup.Part{
+		{Name: backup.Media, Path: mediaPart(cfg).Path, What: "received files"},
+		{Name: backup.Tools, Path: cfg.ToolsDir(), What: "tools"},
+		{Name: backup.Ledger, Path: databaseOf(cfg), What: "the ledger"},
+	}
+}
+
+func databaseOf(cfg config.Config) string { return filepath.Join(cfg.StateDir(), backup.Ledger) }
 
 // missingSnapshots are the snapshots of the backup that are not there: the others stay as they
 // are, since a snapshot never changes.

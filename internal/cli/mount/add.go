@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,17 +15,13 @@ import (
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/core/tools"
 	"bareclaw/internal/cli/command"
+	"bareclaw/internal/mdtext"
 	"bareclaw/internal/term"
-	"bareclaw/internal/wait"
 	"bareclaw/mcp/mounts"
 )
 
-const (
-	// patience is how long add waits for the gateway to learn the tools of a server.
-	patience = 90 * time.Second
-	// pollPause is the time between two looks at the gateway.
-	pollPause = 200 * time.Millisecond
-)
+// patience is how long add waits for the gateway to learn the tools of a server.
+const patience = 90 * time.Second
 
 // Add mounts a server.
 type Add struct {
@@ -71,6 +66,9 @@ func (a *Add) Run(c *command.Context) error {
 	if err := p.file.Put(*server); err != nil {
 		return command.Usagef("%w", err)
 	}
+	if err := p.refuse(server); err != nil {
+		return command.Usagef("%w", err)
+	}
 	if err := p.write(); err != nil {
 		return err
 	}
@@ -98,7 +96,7 @@ func (a *Add) Run(c *command.Context) error {
 type stopless struct{ error }
 
 // Error returns the text without a full stop.
-func (e stopless) Error() string { return strings.TrimRight(e.error.Error(), ".\n ") }
+func (e stopless) Error() string { return mdtext.Stopless(e.error.Error()) }
 
 // Unwrap returns the error.
 func (e stopless) Unwrap() error { return e.error }
@@ -127,7 +125,7 @@ func (a *Add) learn(c *command.Context, p *place, server *mounts.Server) (*api.M
 	}
 	wheel := command.StartReminder(c.Err, "Starting "+a.Name, "The server "+a.Name+" is being started, since %s.")
 	defer wheel.End()
-	learned, err := a.await(c, gateway, p.path)
+	learned, err := a.await(c, gateway, p)
 	if !errors.Is(err, client.ErrUnreachable) {
 		return learned, err
 	}
@@ -146,24 +144,13 @@ func (a *Add) learn(c *command.Context, p *place, server *mounts.Server) (*api.M
 }
 
 // await waits until the gateway has read the file, and knows the server's tools or why it does not.
-func (a *Add) await(c *command.Context, gateway *client.Client, path string) (learned *api.Mount, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	written := info.ModTime().Truncate(time.Microsecond) // as precise as the API is
+func (a *Add) await(c *command.Context, gateway *client.Client, p *place) (learned *api.Mount, err error) {
 	ctx, cancel := context.WithTimeoutCause(c.Context, patience, fmt.Errorf("the server %s has not started within %s", a.Name, patience))
 	defer cancel()
-	err = wait.Poll(ctx, pollPause, func() (bool, error) {
-		var now api.Mounts
-		if err := c.Get(gateway, api.PathMounts, &now); err != nil {
-			return false, err
-		}
-		if now.FileTime.Before(written) {
-			return false, nil
-		}
-		learned, err = learnedOf(&now, a.Name)
-		return learned != nil || err != nil, err
+	err = p.awaitRead(ctx, c, gateway, func(now *api.Mounts) (bool, error) {
+		var err error
+		learned, err = learnedOf(now, a.Name)
+		return learned != nil, err
 	})
 	return learned, err
 }
@@ -171,9 +158,6 @@ func (a *Add) await(c *command.Context, gateway *client.Client, path string) (le
 // learnedOf returns a server whose tools are known; nil for one that is being started. The error says why they will
 // not be known soon.
 func learnedOf(now *api.Mounts, name string) (*api.Mount, error) {
-	if now.Problem != "" {
-		return nil, fmt.Errorf("the gateway cannot read the file of mounted servers: %s", now.Problem)
-	}
 	i := slices.IndexFunc(now.Mounts, func(m api.Mount) bool { return m.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("the gateway does not know the server %s: it has another file, or somebody has just removed the server", name)
@@ -181,7 +165,7 @@ func learnedOf(now *api.Mounts, name string) (*api.Mount, error) {
 	switch m := &now.Mounts[i]; m.State {
 	case api.MountFailing, api.MountUnusable:
 		return nil, fmt.Errorf("the server %s does not start: %s", name, m.Problem)
-	case api.MountUnknown:
+	case api.MountStarting:
 		return nil, nil
 	case api.MountRunning:
 		if m.Since.IsZero() { // its first list is under way
@@ -204,7 +188,7 @@ func (a *Add) server(dir string) (*mounts.Server, error) {
 		Idle:     a.Idle,
 		Timeout:  a.Timeout,
 	}
-	if first := a.Server[0]; isURL(first) {
+	if first := a.Server[0]; urlForm().MatchString(first) {
 		s.URL = first
 	} else {
 		s.Command = fromDir(dir, first)
@@ -230,9 +214,8 @@ func (a *Add) server(dir string) (*mounts.Server, error) {
 	return s, err
 }
 
-func isURL(text string) bool {
-	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
-}
+// urlForm is how a URL begins, also one of a scheme that is refused.
+var urlForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`) })
 
 // fromDir returns a program that was named in a directory so that it is found from all: with its directory, unless it
 // is looked for in PATH.

@@ -44,7 +44,10 @@ func (l *List) Run(c *command.Context) error {
 		c.Tellf("The gateway does not run: this is what %s says.", mounts.FileName)
 	}
 	if now.Problem != "" {
-		c.Tellf("%s", term.WrapIndented(c.Err, "", "The file of mounted servers cannot be read, and what it said before holds: "+term.SafeLine(now.Problem)))
+		c.Tellf("%s", term.WrapIndented(c.Err, "", term.SafeLine(now.Problem)))
+	}
+	for _, why := range now.LeftOut {
+		c.Tellf("%s", term.WrapIndented(c.Err, "", "In "+mounts.FileName+": "+term.SafeLine(why)))
 	}
 	if !command.InSession() {
 		warnOfAllTwins(c)
@@ -59,16 +62,20 @@ func described(c *command.Context) (now api.Mounts, err error) {
 		return now, err
 	}
 	now.Mounts = []api.Mount{}
+	now.LeftOut = p.file.LeftOut()
 	for _, name := range p.file.Names() {
 		now.Mounts = append(now.Mounts, describedMount(p.file, name))
 	}
 	return now, nil
 }
 
+// stateUnknown is the state of a server while no gateway runs.
+const stateUnknown = "unknown"
+
 func describedMount(file *mounts.File, name string) api.Mount {
 	m := api.Mount{
 		Name:      name,
-		State:     api.MountUnknown,
+		State:     stateUnknown,
 		Instances: []api.MountInstance{},
 	}
 	server, err := file.Server(name)
@@ -92,7 +99,7 @@ func (l *List) print(c *command.Context, now *api.Mounts) error {
 		return c.PrintLines("There are no mounted servers. Mount one with `bareclaw mount add`.")
 	}
 	t := &command.Table{}
-	t.Head(term.Faint, "NAME", "STATE", "TOOLS", "CALLS", "FAILURES", "MEMORY", "PROBLEM")
+	t.Head(term.Faint, "NAME", "STATE", "TOOLS", "CALLS", "FAILURES", "MEMORY", "SERVER", "PROBLEM")
 	for i := range now.Mounts {
 		t.Add(row(&now.Mounts[i])...)
 	}
@@ -128,6 +135,7 @@ func row(m *api.Mount) []command.Cell {
 		command.Text(strconv.Itoa(m.Calls)),
 		command.Text(strconv.Itoa(m.Failures)),
 		command.Text(used),
+		command.Text(m.Target),
 		command.Text(m.Problem),
 	}
 }

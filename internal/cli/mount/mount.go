@@ -95,6 +95,21 @@ func (p *place) write() error {
 	return p.file.Write(p.path)
 }
 
+// refuse returns why a server cannot be mounted, as far as that is known before it is started.
+func (p *place) refuse(s *mounts.Server) error {
+	listens := mounts.Gateway{Host: string(p.cfg.HTTP.Host), Port: int(p.cfg.HTTP.Port)}
+	if err := listens.Refuse(s); err != nil {
+		return fmt.Errorf("server %q: %w", s.Name, err)
+	}
+	if s.CWD == "" || strings.Contains(s.CWD, "${") { // is known when it is used
+		return nil
+	}
+	if info, err := os.Stat(s.CWD); err != nil || !info.IsDir() {
+		return fmt.Errorf("--cwd: there is no directory %q", s.CWD)
+	}
+	return nil
+}
+
 // missing returns an error for a name that no server has.
 func (p *place) missing(name string) error {
 	names := p.file.Names()

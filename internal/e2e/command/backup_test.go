@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -61,6 +62,9 @@ func TestBackupAndRestore(t *testing.T) {
 	does(m, harness.ExitFailure, "`bareclaw stop --sessions`", "restore", "--yes", "--force", file)
 	does(m, harness.ExitOK, "Ended", "stop", "--sessions")
 	does(m, harness.ExitFailure, "is there already; with --force", "restore", "--yes", file)
+	if i := m.Command(harness.ExitFailure, "restore", file).Tells("is there already; with --force"); strings.Contains(i.Err.String(), "This backup decides") {
+		t.Errorf("it asks before it refuses: %s", i.Err.String())
+	}
 	m.Write("work/.env", "BARECLAW_MAX_TURNS=8\n", 0o600)
 	m.Write("state/tools/later.ts", tool, 0o600)
 	does(m, harness.ExitFailure, "work/.env is there already", "restore", "--yes", file)

@@ -59,10 +59,10 @@ func TestMountFromNothingOn(t *testing.T) {
 	}
 	m.Command(exitcode.Failed, "mount", "test", "none").Tells("there are: json, odd, other")
 	m.Command(exitcode.OK, "mount", "remove", "odd").Prints("Removed odd.\n")
-	g.Eventually("its tools are gone", func() bool {
-		out, _, _ := m.Run("tools", "list")
-		return !strings.Contains(out, "odd_act")
-	})
+	if out, _, _ := m.Run("tools", "list"); strings.Contains(out, "odd_act") {
+		t.Errorf("after its removal there is\n%s", out)
+	}
+	m.Command(exitcode.OK, "mount", "list").Shows("SERVER")
 	g.Signal(syscall.SIGTERM)
 }
 
@@ -76,6 +76,29 @@ func TestMountThatDoesNotStart(t *testing.T) {
 	m.Command(exitcode.OK, "mount", "list").Shows("exits  failing", "no token")
 	m.Command(exitcode.OK, "status").Shows("The mounted server exits does not start")
 	g.Balanced()
+}
+
+// TestMountIsNotMended: what is wrong with a file that is edited by hand is told, by the gateway and without it.
+func TestMountIsNotMended(t *testing.T) {
+	m, _ := harness.Started(t)
+	m.Write(mountsFile, `{"mcpServers": {"odd": {"comand": "x"}, "itself": {"command": "`+m.Executable()+`", "args": ["mcp"]}}, "bags": {"text": "x", "browser": ["x"]}}`, 0o600)
+	m.Eventually("the gateway has read the file", func() bool {
+		out, _, _ := m.Run("mount", "list")
+		return strings.Contains(out, "odd     unusable") && strings.Contains(out, "itself  unusable")
+	})
+	bags := []string{`The bag "text" is left out: it must be a list of patterns`, `bag "browser" is there already`}
+	m.Command(exitcode.OK, "mount", "list").Shows(`did you mean "command"?`, "it is this gateway itself").Tells(bags...)
+	m.Command(exitcode.OK, "mount", "list", "--json").Shows(`"left_out":["The server`)
+}
+
+// TestMountUnnoticed: remove says so if the gateway does not read the file.
+func TestMountUnnoticed(t *testing.T) {
+	t.Parallel()
+	m := harness.NewMachine(t, "BARECLAW_HTTP_TOKEN="+harness.Token)
+	m.Start()
+	m.Write("other/bareclaw/mcp.json", `{"mcpServers": {"odd": {"command": "odd"}}}`, 0o600)
+	m.Env = append(m.Env, "XDG_CONFIG_HOME="+m.Path("other"))
+	m.Command(exitcode.OK, "mount", "remove", "odd").Shows("Removed odd.").Tells("it has not read the file within 10s", "bareclaw mount list")
 }
 
 // TestMountThatNobodyStarts: without a gateway, add says when the server is tried again.
@@ -101,7 +124,7 @@ func TestMountInterrupted(t *testing.T) {
 	waits := m.Invoke(nil, add(t, "slow", nil, "hang=tools/list")...)
 	m.Eventually("the server is being started", func() bool {
 		out, _, _ := m.Run("mount", "list")
-		return strings.Contains(out, "slow  unknown")
+		return strings.Contains(out, "slow  starting")
 	})
 	check.OK(t, waits.Cmd.Process.Signal(syscall.SIGINT))
 	waits.Wait(exitcode.Interrupted).Tells("The server stays in "+m.Path(mountsFile), "mount remove slow")
@@ -135,7 +158,7 @@ func TestMountsAtOnce(t *testing.T) {
 // TestMountRefuses what cannot be mounted, before anything is written.
 func TestMountRefuses(t *testing.T) {
 	t.Parallel()
-	m := harness.NewMachine(t)
+	m := harness.NewMachine(t, "BARECLAW_PORT=3999")
 	for words, args := range map[string][]string{
 		"which name?":            {},
 		"which server?":          {"odd"},
@@ -151,6 +174,10 @@ func TestMountRefuses(t *testing.T) {
 		"allow: a pattern":       {"odd", "--allow", "[", "--", "npx"},
 		"category: there are":    {"odd", "--category", "toys", "--", "npx"},
 		"name a host":            {"odd", "http://"},
+		"begin with http://":     {"odd", "ftp://example.org"},
+		"there is no directory":  {"odd", "--cwd", "nowhere", "--", "npx"},
+		"it is this gateway":     {"odd", "http://127.0.0.1:3999/mcp"},
+		"whose tools every chat": {"odd", "--", m.Executable(), "mcp"},
 	} {
 		m.Command(exitcode.Usage, append([]string{"mount", "add"}, args...)...).Tells(words)
 	}

@@ -60,7 +60,7 @@ func TestDoctorOfMountedServers(t *testing.T) {
 	d = m.Quick()
 	d.Tells(doctor.Warning, "mount_failing", "exits", "no token", "bareclaw mount test exits")
 	d.Tells(doctor.Warning, "mount_left_out", "odd", "left out 11 tools")
-	d.Silent("mount_unusable", "mount_variable", "mount_program")
+	d.Silent("mount_unusable", "mount_variable", "mount_program", "gateway_unwell")
 
 	words := m.Write("words", "Do something else", 0o600)
 	mount(m, 0o600, map[string]any{"good": server(t, "describe="+words)})

@@ -28,7 +28,7 @@ func rooms() []room {
 				heartbeat/supervisor mcp mcp/mounts sessionhost sessionhost/claude sessionhost/protocol toolhost`),
 			"daemon wires the rooms; tools for tests are none of them"},
 		{"internal/cli", strings.Fields(`adapters adapters/httpapi/api adapters/httpapi/client adapters/kinds core core/config core/ledger/sqlite
-				core/progress core/schedule heartbeat heartbeat/program heartbeat/service internal/cli/bridge
+				core/progress core/schedule core/tools heartbeat heartbeat/program heartbeat/service internal/cli/bridge
 				internal/cli/chat internal/cli/command internal/cli/doctor internal/cli/lifecycle internal/cli/mount internal/cli/setup
 				sessionhost/claude toolhost/api`),
 			"the command line knows the gateway as a client, and the files it looks after; of the adapters what they say of themselves; not the wiring"},

@@ -251,7 +251,7 @@ var mutations = []Mutation{
 	},
 	{
 		Promise: "a mounted server changes a tool", File: "mcp/mounts/offer.go",
-		Old: "	case changed: // whatever the file allows", New: "	case changed && false:", Package: "./mcp/mounts", Test: "TestChangedToolAsksAnew",
+		Old: "	case hasChanged: // whatever the file allows", New: "	case hasChanged && false:", Package: "./mcp/mounts", Test: "TestChangedToolAsksAnew",
 	},
 	{
 		Promise: "the daemon is killed while mounted servers run", File: "mcp/mounts/mounts.go",

@@ -45,6 +45,8 @@ var modes = map[string]func(s *server, value string){
 	"describe": func(s *server, value string) { s.describedBy = value },
 	// tools=N: N further tools, tool_0 and so on.
 	"tools": func(s *server, value string) { s.tools = append(s.tools, manyTools(number(value))...) },
+	// later=FILE: a further tool, Later, as long as FILE exists.
+	"later": func(s *server, value string) { s.later = value },
 	// refused: further tools, each of which has something that SDKs or clients refuse.
 	"refused": func(s *server, _ string) { s.tools = append(s.tools, refusedTools...) },
 	// malformed: a further tool, whose form is not that of a tool.

@@ -277,6 +277,16 @@ func TestModes(t *testing.T) {
 				t.Errorf("%d tools", len(names))
 			}
 		},
+		"later": func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "later")
+			c := start(t, "later="+file)
+			before, _ := c.list("")
+			check.OK(t, os.WriteFile(file, nil, 0o600))
+			after, _ := c.list("")
+			if !slices.Equal(after, append(before, Later)) {
+				t.Errorf("tools are %q, and then %q", before, after)
+			}
+		},
 		"refused": func(t *testing.T) {
 			names, _ := start(t, "refused").list("")
 			if len(names) != 4+len(refusedTools) || !slices.Contains(names, "schema_of_text") {

@@ -23,6 +23,7 @@ type server struct {
 	record      string // a file
 	protocol    string // empty: what the client asks for
 	describedBy string // a file
+	later       string // see modes
 	tools       []json.RawMessage
 	pageSize    int // 0: all
 	endless     bool
@@ -124,6 +125,9 @@ func (s *server) list(params json.RawMessage) any {
 		s.must(json.Unmarshal(params, &asked))
 	}
 	all := append(ownTools(s.describe()), s.tools...)
+	if s.later != "" && exists(s.later) {
+		all = append(all, hinted(Later, "readOnlyHint"))
+	}
 	begin, _ := strconv.Atoi(asked.Cursor) // 0 for the first page
 	end := len(all)
 	if s.pageSize > 0 {

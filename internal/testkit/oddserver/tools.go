@@ -22,6 +22,7 @@ const (
 	Read    = "read"    // readOnlyHint
 	Set     = "set"     // idempotentHint
 	Destroy = "destroy" // destructiveHint
+	Later   = "later"   // readOnlyHint; see modes
 )
 
 const argsSchema = `{
@@ -43,14 +44,19 @@ func ownTools(description string) []json.RawMessage {
 		{Set, "idempotentHint"},
 		{Destroy, "destructiveHint"},
 	} {
-		tools = append(tools, encode(map[string]any{
-			"name":        t.name,
-			"description": "Do what the arguments say, with a hint",
-			"inputSchema": json.RawMessage(argsSchema),
-			"annotations": map[string]bool{t.hint: true},
-		}))
+		tools = append(tools, hinted(t.name, t.hint))
 	}
 	return tools
+}
+
+// hinted returns a tool with a hint.
+func hinted(name, hint string) json.RawMessage {
+	return encode(map[string]any{
+		"name":        name,
+		"description": "Do what the arguments say, with a hint",
+		"inputSchema": json.RawMessage(argsSchema),
+		"annotations": map[string]bool{hint: true},
+	})
 }
 
 // tool returns a tool with a schema of arguments, which need not be one.
