@@ -25,6 +25,7 @@ import (
 	"bareclaw/observe/api"
 	"bareclaw/observe/app"
 	"bareclaw/observe/capture"
+	"bareclaw/observe/capture/ingest"
 	"bareclaw/observe/capture/otlp"
 	"bareclaw/observe/capture/proxy"
 	"bareclaw/observe/discovery"
@@ -344,6 +345,7 @@ func (v *observer) newAPI() *api.Server {
 	return api.NewServer(api.Options{
 		Captured:  captured{v.store},
 		Findings:  v.findings,
+		Ingest:    ingest.NewReceiver(v.store),
 		Telemetry: otlp.NewReceiver(v.store),
 		Peer:      peercred.MayBeSameUser,
 		Log:       v.Log,
