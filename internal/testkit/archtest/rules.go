@@ -29,7 +29,7 @@ func rooms() []room {
 			"daemon wires the rooms; tools for tests are none of them"},
 		{"internal/cli", strings.Fields(`adapters adapters/httpapi/api adapters/httpapi/client adapters/kinds core core/config core/ledger/sqlite
 				core/progress core/schedule core/tools heartbeat heartbeat/program heartbeat/service internal/cli/bridge
-				internal/cli/chat internal/cli/command internal/cli/doctor internal/cli/lifecycle internal/cli/mount internal/cli/setup
+				internal/cli/chat internal/cli/command internal/cli/doctor internal/cli/lifecycle internal/cli/mount internal/cli/observe internal/cli/setup
 				sessionhost/claude toolhost/api`),
 			"the command line knows the gateway as a client, and the files it looks after; of the adapters what they say of themselves; not the wiring"},
 		{"internal/cli/backup", nil,
@@ -48,6 +48,8 @@ func rooms() []room {
 			"what starts, ends and replaces the gateway knows files, services and the doctor"},
 		{"internal/cli/mount", strings.Fields(`adapters/httpapi/api adapters/httpapi/client core/config core/tools internal/cli/command mcp/mounts sessionhost/claude`),
 			"the commands about mounted servers know their file, the gateway as a client, and what claude starts itself"},
+		{"internal/cli/observe", strings.Fields(`adapters/httpapi/api adapters/httpapi/client internal/cli/command observe observe/discovery sessionhost/protocol`),
+			"the commands about observers run one, and find the others by their records"},
 		{"internal/cli/setup", strings.Fields(`adapters adapters/httpapi/api adapters/httpapi/client adapters/kinds core/config heartbeat heartbeat/service
 				internal/cli/command internal/cli/doctor sessionhost/claude`),
 			"init knows the doctor, the services and what adapters say of themselves"},
@@ -167,6 +169,11 @@ func rooms() []room {
 			"mcp knows the registry of tools and the commands that are prompts, not what they do"},
 		{"mcp/mounts", strings.Fields(`core core/tools`),
 			"mounts are a source of tools, and know the servers of other people, not the gateway's own"},
+		{"observe", strings.Fields(`adapters/httpapi/api adapters/httpapi/client observe/analysis observe/api observe/app observe/capture observe/capture/ingest
+				observe/capture/otlp observe/capture/proxy observe/discovery observe/findings observe/rules`),
+			"the observer wires its packages, and knows the gateway as a client"},
+		{"observe/app", nil,
+			"app runs a program and finds its port, whatever passes there"},
 		{"observe/analysis", strings.Fields(`observe/capture observe/findings observe/rules`),
 			"the analyst has rules look at requests and tells findings, whoever reads them"},
 		{"observe/capture", nil,
