@@ -17,9 +17,10 @@ import (
 func TestFaultsInCalls(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.mount("odd", func(s *Server) { s.Allow = []string{"*"}; s.Timeout = Duration(5 * time.Second) })
+	h.mount("odd", func(s *Server) { s.Allow = []string{"*"} })
+	h.mount("hasty", func(s *Server) { s.Allow = []string{"*"}; s.Timeout = Duration(10 * time.Second) })
 	p := h.start()
-	p.awaitTools("odd_act")
+	p.awaitTools("odd_act", "hasty_act")
 	for _, c := range []struct {
 		args oddserver.Args
 		want string // in the result
@@ -34,7 +35,6 @@ func TestFaultsInCalls(t *testing.T) {
 		{oddserver.Args{Action: "rubbish", Text: "after all"}, "after all", true},
 		{oddserver.Args{Action: "stderr", Bytes: 4 << 20, Text: "said"}, "said", true},
 		{oddserver.Args{Action: "big", Bytes: 100 << 20}, "more than 16 MiB", false},
-		{oddserver.Args{Action: "hang"}, "did not answer within 5s", false},
 		{oddserver.Args{Action: "resource", Text: "report"}, "[file:///report.txt]\nreport", true},
 		{oddserver.Args{Action: "unknown", Text: "x"}, "", false},
 		{oddserver.Args{Action: "shapeless", Text: "x"}, "", false},
@@ -46,6 +46,12 @@ func TestFaultsInCalls(t *testing.T) {
 		if text, failed := p.call("odd_act", oddserver.Args{Text: "well"}); failed || text != "well" {
 			t.Errorf("after %s the tool says %q", c.args.Action, text)
 		}
+	}
+	if text, failed := p.call("hasty_act", oddserver.Args{Action: "hang"}); !failed || !strings.Contains(text, "did not answer within 10s") {
+		t.Errorf("hang says %q, failed: %t", text, failed)
+	}
+	if text, failed := p.call("hasty_read", oddserver.Args{Text: "well"}); failed || text != "well" {
+		t.Errorf("after hang the tool says %q", text)
 	}
 }
 

@@ -3,7 +3,6 @@ package mounts
 import (
 	"bytes"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,8 +35,8 @@ type stderrLog struct {
 	began   time.Time  // of the present time of saidEvery
 	said    int        // lines in it
 	leftOut int        // likewise, beyond maxSaid
-	first   []string   // of all lines
-	last    []string   // of those after first
+	first   []string   // of all lines, as they were written
+	last    []string   // of those after first, likewise
 	between bool       // there were lines between first and last
 }
 
@@ -58,13 +57,14 @@ func (l *stderrLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line logs a line; mu is held.
+// line logs a line, or only keeps it: a server may write more lines than can be made readable in time. The caller
+// holds mu.
 func (l *stderrLog) line(text string) {
-	text = mdtext.Brief(l.secrets.hide(text), maxSaidLine)
+	text = strings.TrimSpace(text)
 	if text == "" {
 		return
 	}
-	l.keep(mdtext.Shorten(text, maxReasonLine))
+	l.keep(text)
 	if now := time.Now(); now.Sub(l.began) > saidEvery {
 		if l.leftOut > 0 {
 			l.log.Warn("mounted server says more than is logged", "lines", l.leftOut)
@@ -77,8 +77,11 @@ func (l *stderrLog) line(text string) {
 		l.leftOut++
 		return
 	}
-	l.log.Info("mounted server", "says", text)
+	l.log.Info("mounted server", "says", l.readable(text, maxSaidLine))
 }
+
+// readable returns a line without secrets, of at most n UTF-16 units.
+func (l *stderrLog) readable(line string, n int) string { return mdtext.Brief(l.secrets.hide(line), n) }
 
 // keep keeps a line for the reason; mu is held.
 func (l *stderrLog) keep(line string) {
@@ -97,9 +100,15 @@ func (l *stderrLog) keep(line string) {
 func (l *stderrLog) reason() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lines := slices.Clone(l.first)
+	var lines []string
+	for _, line := range l.first {
+		lines = append(lines, l.readable(line, maxReasonLine))
+	}
 	if l.between {
 		lines = append(lines, "…")
 	}
-	return strings.Join(append(lines, l.last...), " / ")
+	for _, line := range l.last {
+		lines = append(lines, l.readable(line, maxReasonLine))
+	}
+	return strings.Join(lines, " / ")
 }
