@@ -5,15 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"bareclaw/internal/logfile"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/visible"
 	"bareclaw/internal/wait"
 	"bareclaw/observe/discovery"
 )
@@ -23,6 +25,8 @@ const (
 	readyTime = 30 * time.Second
 	// readyPause is the time between two looks at its record.
 	readyPause = 50 * time.Millisecond
+	// maxWords bounds the output in which the reason is looked for, in bytes.
+	maxWords = 16 << 10
 )
 
 // A Detachment describes an observer that runs in the background. All fields are required.
@@ -35,9 +39,7 @@ type Detachment struct {
 }
 
 // Log returns the path of the file with the output of the observer, which is made by Start.
-func (d *Detachment) Log() string {
-	return filepath.Join(string(d.Records), IDOf(d.Dir)+".log")
-}
+func (d *Detachment) Log() string { return d.Records.LogPath(IDOf(d.Dir)) }
 
 // Start starts the observer in a session of its own, so that it outlives this process and its terminal, and returns
 // its record. It blocks until the app can be opened, for half a minute at most; after an error no observer is left.
@@ -50,6 +52,10 @@ func (d *Detachment) Start(ctx context.Context) (discovery.Record, error) {
 		return discovery.Record{}, fmt.Errorf("open the log of the observer: %w", err)
 	}
 	defer func() { _ = log.Close() }()
+	before, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return discovery.Record{}, fmt.Errorf("open the log of the observer: %w", err)
+	}
 	cmd := exec.Command(d.Self, append([]string{"observe", "run"}, d.Arguments...)...)
 	cmd.Dir = d.Dir
 	cmd.Env = append(slices.Clone(d.Environ), "PWD="+d.Dir)
@@ -64,9 +70,25 @@ func (d *Detachment) Start(ctx context.Context) (discovery.Record, error) {
 	record, err := d.await(ctx, cmd.Process.Pid, ended)
 	if err != nil {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-		return discovery.Record{}, fmt.Errorf("%w; its output is in %s", err, d.Log())
+		return discovery.Record{}, fmt.Errorf("%w%s; its output is in %s", err, d.lastWords(before), d.Log())
 	}
 	return record, nil
+}
+
+// lastWords returns the last line of the output from a position on, as the end of an error.
+func (d *Detachment) lastWords(from int64) string {
+	f, err := os.Open(d.Log())
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.NewSectionReader(f, from, maxWords))
+	line := strings.TrimSpace(string(text))
+	line = line[strings.LastIndexByte(line, '\n')+1:]
+	if err != nil || line == "" {
+		return ""
+	}
+	return ": " + visible.Words(line)
 }
 
 // await waits until the observer with a process id can be found.

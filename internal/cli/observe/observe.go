@@ -53,6 +53,7 @@ func ask(c *command.Context) (*place, error) {
 	}
 	p.records = discovery.Records(known.Directory)
 	p.channel = known.Notify
+	p.port = known.Port
 	own, err := command.OwnChannel(c, p.gateway)
 	if err != nil {
 		return nil, fmt.Errorf("find the channel of this session: %w", err)
