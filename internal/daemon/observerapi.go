@@ -6,13 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -64,7 +62,6 @@ func (o *observersPart) list(ctx context.Context) api.Observers {
 		Directory: string(o.records),
 		Notify:    string(o.cfg.Observe.Notify),
 		Port:      o.port,
-		Notes:     twins(running),
 	}
 	if err != nil {
 		shown.Notes = append(shown.Notes, mdtext.Ended("A record of an observer cannot be read: "+err.Error()))
@@ -75,24 +72,6 @@ func (o *observersPart) list(ctx context.Context) api.Observers {
 	}
 	asked.Wait()
 	return shown
-}
-
-// twins names the directories in which several observers run. A directory may have several names.
-func twins(running []discovery.Record) (notes []string) {
-	byDir := map[string][]string{}
-	for i := range running {
-		dir := running[i].Dir
-		if followed, err := filepath.EvalSymlinks(dir); err == nil {
-			dir = followed
-		}
-		byDir[dir] = append(byDir[dir], running[i].ID)
-	}
-	for _, dir := range slices.Sorted(maps.Keys(byDir)) {
-		if ids := byDir[dir]; len(ids) > 1 {
-			notes = append(notes, fmt.Sprintf("%d observers run in %s: stop all but one of %s.", len(ids), dir, strings.Join(ids, ", ")))
-		}
-	}
-	return notes
 }
 
 // showObserver returns an observer for clients of the API, with the figures that it tells.

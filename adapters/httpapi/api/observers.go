@@ -2,8 +2,11 @@ package api
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"bareclaw/internal/mdtext"
@@ -51,9 +54,27 @@ type Observer struct {
 	Problem    string         `json:"problem,omitzero"` // why the observer does not answer
 }
 
+// Twins names in sentences the directories in which several observers run. A directory may have several names.
+func (o *Observers) Twins() (twins []string) {
+	byDir := map[string][]string{}
+	for i := range o.Observers {
+		dir := o.Observers[i].Dir
+		if followed, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = followed
+		}
+		byDir[dir] = append(byDir[dir], o.Observers[i].ID)
+	}
+	for _, dir := range slices.Sorted(maps.Keys(byDir)) {
+		if ids := byDir[dir]; len(ids) > 1 {
+			twins = append(twins, fmt.Sprintf("%d observers run in %s: stop all but one of %s.", len(ids), dir, strings.Join(ids, ", ")))
+		}
+	}
+	return twins
+}
+
 // Problems returns what is wrong with the observers, in sentences, as GET /health tells it.
 func (o *Observers) Problems() []string {
-	problems := slices.Clone(o.Notes)
+	problems := slices.Concat(o.Notes, o.Twins())
 	for i := range o.Observers {
 		r := &o.Observers[i]
 		if r.Problem != "" {

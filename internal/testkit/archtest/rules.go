@@ -42,7 +42,7 @@ func rooms() []room {
 		{"internal/cli/command", strings.Fields(`adapters/httpapi/api adapters/httpapi/client core/config sessionhost/protocol`),
 			"what all commands use knows the gateway as a client, and the configuration"},
 		{"internal/cli/doctor", strings.Fields(`adapters adapters/httpapi/api adapters/httpapi/client adapters/kinds core core/config core/ledger/sqlite
-				heartbeat heartbeat/program heartbeat/service internal/cli/command mcp/mounts sessionhost sessionhost/claude toolhost/api`),
+				heartbeat heartbeat/program heartbeat/service internal/cli/command mcp/mounts observe/discovery sessionhost sessionhost/claude toolhost/api`),
 			"the doctor knows all that it looks at, and changes nothing but what --fix names"},
 		{"internal/cli/lifecycle", strings.Fields(`adapters/httpapi/api adapters/httpapi/client core/config core/ledger/sqlite heartbeat heartbeat/program
 				heartbeat/service internal/cli/backup internal/cli/command internal/cli/doctor mcp/mounts sessionhost toolhost/api`),
