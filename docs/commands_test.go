@@ -10,6 +10,7 @@ import (
 	telegram "bareclaw/adapters/telegram/commands"
 	"bareclaw/core/commands"
 	"bareclaw/internal/testkit/check"
+	observe "bareclaw/observe/tools"
 )
 
 // TestCommandsAreDocumented holds the table of commands of docs/telegram.md to Telegram's menu, in its
@@ -17,6 +18,7 @@ import (
 func TestCommandsAreDocumented(t *testing.T) {
 	t.Parallel()
 	all := append(commands.Builtin(commands.Options{}), commands.ToolsCommand(nil), commands.MountsCommand(nil))
+	all = append(all, observe.Prompts()...)
 	everywhere, err := commands.NewTable(all...)
 	check.OK(t, err)
 	var want, ofTelegram []string
@@ -26,7 +28,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 			ofTelegram = append(ofTelegram, "/"+row.Name)
 		}
 	}
-	command := regexp.MustCompile(`/[a-z]+`)
+	command := regexp.MustCompile(`/[a-z-]+`)
 	var got []string
 	for _, row := range rows(t, "docs/telegram.md", "| command | what it does |") {
 		got = append(got, command.FindString(row[0]))

@@ -26,21 +26,25 @@ var goodBodies = map[string]string{
 	"POST /approvals/{id}": `{"behavior":"continue"}`, "POST /schedules": `{"channel":"http","text":"a","when":"@yearly"}`,
 	"POST /channels/{key}/remove": `{}`, "POST /schedules/{id}/pause": `{}`, "POST /schedules/{id}/resume": `{}`,
 	"POST /schedules/{id}/run": `{"due":"2026-01-02T03:04:05Z"}`, "POST /toolhost/call": `{"tool":"mine","args":{}}`,
+	"POST /observers": `{"dir":"/","target":"http://localhost:3000"}`,
 }
 
 // TestEveryDocumentedAnswerIsGiven provokes each answer of docs/openapi.yaml. What an answer
 // has beyond the document fails the test, and so does a documented answer that never came.
 func TestEveryDocumentedAnswerIsGiven(t *testing.T) {
 	t.Parallel()
+	watched := &observed{}
 	var fault error // of what is behind POST /send, /restart and /upgrade
 	r := newRigOn(t, func(o *lanes.Options) { o.QueueLimit = 2 }, func(o *Options) {
 		o.Push.Register("tg-", func(context.Context, core.Push) error { return fault })
 		o.Mounts[1].Handler = toolHost(func() error { return fault })
+		o.Observers = watched
 		o.Restart = func(context.Context) error { return fault }
 		o.Upgrade = func(context.Context, api.UpgradeRequest) error { return fault }
 	})
 	r.refusals()
 	r.mcp()
+	r.observers(watched)
 
 	failed := r.send("POST", "/message", `{"text":"fail api_error","channel":"failed"}`).field(t, "message_id").(string)
 	cut := r.continuable(r.send("POST", "/message", `{"text":"cut","channel":"cut"}`).field(t, "message_id").(string))
@@ -199,6 +203,23 @@ func (r *rig) mcp() {
 		op, status := documented[:len(documented)-4], documented[len(documented)-3:]
 		if code, _ := strconv.Atoi(status); strings.Contains(op, " "+api.PathMCP) {
 			r.must(code, op, "", "Test-Status", status)
+		}
+	}
+}
+
+// observers provokes the answers about observers, which pass through as they are.
+func (r *rig) observers(known *observed) {
+	r.Helper()
+	r.must(200, "GET /observers", "")
+	r.must(201, "POST /observers", goodBodies["POST /observers"])
+	r.must(200, "DELETE /observers/shop", "")
+	known.fault = errors.New("it does not")
+	r.must(502, "POST /observers", goodBodies["POST /observers"])
+	r.must(502, "DELETE /observers/shop", "")
+	for _, documented := range r.recorder.Uncovered() {
+		op, status := documented[:len(documented)-4], documented[len(documented)-3:]
+		if code, _ := strconv.Atoi(status); strings.Contains(op, " "+api.ObserverAPI) {
+			r.must(code, strings.NewReplacer("{id}", "shop", "{resource}", "metrics", "{part}", "live").Replace(op), "{}", "Test-Status", status)
 		}
 	}
 }

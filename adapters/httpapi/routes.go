@@ -48,6 +48,7 @@ func routes(s *shared) []route {
 	approvals, pushes, schedules, admin := &approvals{s}, &pushes{s}, &schedules{s}, &admin{s}
 	calls := &commandCalls{s}
 	servers := &mountedServers{s}
+	watched := &observers{s}
 	all := []route{
 		{http.MethodPost, api.PathMessage, socketLimits, messages.post},
 		{http.MethodPost, "/messages/{id}/retry", socketLimits, s.onMessage(messages.retry)},
@@ -82,6 +83,10 @@ func routes(s *shared) []route {
 
 		{http.MethodGet, api.PathMounts, socketServes, servers.list},
 		{http.MethodPost, "/mounts/{name}/test", socketRefuses, servers.test},
+
+		{http.MethodGet, api.PathObservers, socketServes, watched.list},
+		{http.MethodPost, api.PathObservers, socketServes, withBody(watched.post)},
+		{http.MethodDelete, "/observers/{id}", socketServes, watched.remove},
 
 		{http.MethodGet, api.PathHealth, socketServes, admin.health},
 		{http.MethodGet, api.PathEvents, socketServes, streams.gateway},

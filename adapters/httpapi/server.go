@@ -45,6 +45,7 @@ type Options struct {
 	Push      *core.PushRegistry
 	Mounts    []Mount        // what other rooms serve
 	Servers   MountedServers // of other people
+	Observers Observers
 	Log       *slog.Logger
 	Schedules *schedule.Scheduler
 

@@ -41,6 +41,7 @@ func mounts(tools, toolHost http.Handler) []Mount {
 	return []Mount{
 		{Routes: api.MCPRoutes(), Handler: tools, IsStream: mcp.IsStream},
 		{Routes: api.ToolHostRoutes(), Handler: toolHost, Strip: api.PathToolHost},
+		{Routes: api.ObserverRoutes(), Handler: http.HandlerFunc(answerObserver), Strip: api.PathObservers + "/", IsStream: mcp.IsStream},
 		{Routes: api.BagRoutes(), Handler: tools, Strip: api.PathBags, IsStream: mcp.IsStream},
 	}
 }
@@ -55,8 +56,8 @@ func allRoutes() []route {
 func (g *gateway) options(log io.Writer) Options {
 	o := Options{
 		Core: g.core(), Commands: g.commands(), Push: &core.PushRegistry{}, Mounts: mounts(http.HandlerFunc(answerMCP), toolHost(func() error { return nil })), BodyLimit: 64 << 10,
-		Servers: servers{},
-		Log:     slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Servers: servers{}, Observers: &observed{},
+		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Health: func() api.Health {
 			return api.Health{Ledger: &api.Ledger{}, PID: 42, Version: "v1", Ready: true, StartedAt: startedAt, Agent: api.Agent{Kind: "echo"}, Tools: &api.Tools{Host: api.ToolRunner{Status: "running", PID: 43, StartedAt: startedAt, Healthy: true, HeapUsed: 1}}}
 		},

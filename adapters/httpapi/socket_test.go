@@ -32,14 +32,18 @@ func TestTheSocketRefusesWhatIsDocumented(t *testing.T) {
 	message := r.accepted(t)[0].ID
 	approval := r.asks("Bash", `{"command":"ls"}`)
 	harmless := map[string]string{
-		"DELETE /channels/{key}/rules/{id}": "takes a permission away",
-		"POST /mcp":                         "tools look at the caller's rights",
-		"POST /send":                        "makes no agent act",
-		"DELETE /mcp":                       "ends a session of the caller",
-		"POST /mcp/bags/{bag}":              "tools look at the caller's rights",
-		"DELETE /mcp/bags/{bag}":            "ends a session of the caller",
-		"POST /toolhost/call":               "tools look at the caller's rights",
-		"POST /toolhost/reload":             "reads the files as they are",
+		"DELETE /channels/{key}/rules/{id}":          "takes a permission away",
+		"POST /mcp":                                  "tools look at the caller's rights",
+		"POST /send":                                 "makes no agent act",
+		"DELETE /mcp":                                "ends a session of the caller",
+		"POST /mcp/bags/{bag}":                       "tools look at the caller's rights",
+		"DELETE /mcp/bags/{bag}":                     "ends a session of the caller",
+		"POST /toolhost/call":                        "tools look at the caller's rights",
+		"POST /toolhost/reload":                      "reads the files as they are",
+		"POST /observers":                            "passes requests on to an app that the caller reaches itself",
+		"DELETE /observers/{id}":                     "ends a process that serves the callers' apps",
+		"POST /observers/{id}/api/{resource}":        "changes what is known of an app, and makes no agent act",
+		"POST /observers/{id}/api/{resource}/{part}": "changes what is known of an app, and makes no agent act",
 	}
 	var refused, documented []string
 	for path, item := range doc.Paths.Map() {

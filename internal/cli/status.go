@@ -179,6 +179,9 @@ func gatewayFacts(h *api.Health, pid int, address string, now time.Time) *comman
 		}
 		t.AddPainted("tools", says, redUnless(tools.Host.Healthy && tools.Host.LastError == ""))
 	}
+	if o := h.Observers; o != nil {
+		t.AddPainted("observed", humanize.Count(o.Running, "app")+openFindings(o.Open), redUnless(o.Open["critical"] == 0))
+	}
 	for _, p := range h.Parts {
 		if len(p.Facts) == 0 { // its problem is shown with the others
 			continue
@@ -213,6 +216,17 @@ func stateOf(p *api.Part, now time.Time) string {
 		state += ", " + strings.ReplaceAll(name, "_", " ") + " " + value
 	}
 	return term.SafeLine(state)
+}
+
+// openFindings returns the numbers of open findings by severity, as the end of a line.
+func openFindings(open map[string]int) string {
+	var text string
+	for _, severity := range []string{"critical", "warning", "info"} {
+		if n := open[severity]; n > 0 {
+			text += fmt.Sprintf(", %d %s", n, severity)
+		}
+	}
+	return text
 }
 
 // toolCounts returns the numbers of tools by source.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -306,11 +307,12 @@ func (d *daemon) open() error {
 		d.parts = append(d.parts, a.part())
 	}
 	scheduler := newScheduler(d.engine, people)
-	hands, err := newTools(d.engine, scheduler, table, d.restarts.requestBy)
+	watched := newObservers(d.base, d.sockets.tcp.Addr().(*net.TCPAddr).Port)
+	hands, err := newTools(d.engine, scheduler, table, watched, d.restarts.requestBy)
 	if err != nil {
 		return err
 	}
-	d.parts = append(d.parts, hands.part())
+	d.parts = append(d.parts, hands.part(), watched.part())
 	if err := table.NewList().Replace(d.parts.commands()...); err != nil {
 		return err
 	}
@@ -327,6 +329,7 @@ func (d *daemon) open() error {
 		Push:          &d.push,
 		Mounts:        known.mounts(),
 		Servers:       mountedServers{hands.mounts},
+		Observers:     observedApps{watched},
 		Schedules:     scheduler,
 		Log:           d.log,
 		Peer:          peercred.MayBeSameUser,
@@ -350,6 +353,7 @@ func (d *daemon) open() error {
 		loop(d.life, "tool host", func(ctx context.Context) { hands.run(ctx, d.served) }),
 		loop(d.life, "mounted servers", func(ctx context.Context) { hands.runMounts(ctx, d.served) }),
 		loop(d.life, "scheduler", scheduler.Run),
+		loop(d.life, "observer records", func(ctx context.Context) { watched.follow(ctx, d.served) }),
 	)
 	for _, a := range people {
 		d.parts = append(d.parts, loop(d.life, a.kind.Name+" loop", a.serve))

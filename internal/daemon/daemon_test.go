@@ -53,7 +53,7 @@ func TestSystemPrompt(t *testing.T) {
 			t.Errorf("the prompt does not name the tool %s", tool.Name)
 		}
 	}
-	if n := len(got); n > 2500 {
+	if n := len(got); n > 2750 {
 		t.Errorf("the prompt has %d bytes", n)
 	}
 }

@@ -65,6 +65,18 @@ func ToolHostRoutes() []MountedRoute {
 	}
 }
 
+// ObserverRoutes returns what the APIs of observers serve, which see neither PathObservers nor an observer's id.
+func ObserverRoutes() []MountedRoute {
+	var all []MountedRoute
+	for _, pattern := range []string{ObserverAPI + "/{resource}", ObserverAPI + "/{resource}/{part}"} {
+		all = append(all,
+			MountedRoute{Method: http.MethodGet, Pattern: pattern},
+			MountedRoute{Method: http.MethodPost, Pattern: pattern},
+		)
+	}
+	return all
+}
+
 // MessagePath returns the path of a message.
 func MessagePath(id string) string { return PathMessages + "/" + url.PathEscape(id) }
 

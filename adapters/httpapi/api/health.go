@@ -26,7 +26,9 @@ type Health struct {
 	Ledger     *Ledger        `json:"ledger,omitzero"`
 	Spending   Spending       `json:"spending"`
 	Tools      *Tools         `json:"tools,omitzero"`
-	Parts      []Part         `json:"parts"`
+	// Observers are those that run; nil: none does.
+	Observers *ObserversHealth `json:"observers,omitzero"`
+	Parts     []Part           `json:"parts"`
 
 	FailedRestart *FailedRestart `json:"failed_restart,omitzero"` // since StartedAt
 }

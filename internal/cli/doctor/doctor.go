@@ -190,12 +190,13 @@ const servicesBound = 10 * time.Second
 // A look holds the facts shared by several checks. Each fact is collected once.
 type look struct {
 	Options
-	cfg    config.Config
-	holder func() holder
-	mounts func() (api.Mounts, error) // likewise; how the mounted servers do
-	health func() (api.Health, error) // over the socket; the error is client.ErrUnreachable if no gateway runs
-	claude func() (path string, err error)
-	keeper func() error // why no service manager can run the gateway; nil if one answers
+	cfg       config.Config
+	holder    func() holder
+	mounts    func() (api.Mounts, error)    // likewise; how the mounted servers do
+	observers func() (api.Observers, error) // likewise; the observers of web apps
+	health    func() (api.Health, error)    // over the socket; the error is client.ErrUnreachable if no gateway runs
+	claude    func() (path string, err error)
+	keeper    func() error // why no service manager can run the gateway; nil if one answers
 
 	tellsPeers bool // the system tells which user is at the other end of a TCP connection
 }
@@ -236,6 +237,15 @@ func newLook(o Options) *look {
 		ctx, cancel := context.WithTimeout(context.Background(), healthBound)
 		defer cancel()
 		err = client.Local(l.cfg).Do(ctx, "GET", api.PathMounts, nil, &now)
+		return now, err
+	})
+	l.observers = sync.OnceValues(func() (now api.Observers, err error) {
+		if _, err := l.health(); err != nil {
+			return now, err
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), healthBound)
+		defer cancel()
+		err = client.Local(l.cfg).Do(ctx, "GET", api.PathObservers, nil, &now)
 		return now, err
 	})
 	l.keeper = sync.OnceValue(func() error {

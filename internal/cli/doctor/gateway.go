@@ -73,9 +73,9 @@ func checkRunning(r *report, h holder) {
 	if said.Status == api.StatusStarting || said.Status == api.StatusDraining {
 		r.note("gateway_busy", "The gateway is "+said.Status+".", "It accepts nothing until that is over.", "")
 	}
-	told := r.mountProblems()
+	told := slices.Concat(r.mountProblems(), r.observerProblems())
 	for _, p := range said.Problems {
-		if slices.Contains(told, p) { // by checkMounts
+		if slices.Contains(told, p) { // by the checks of these
 			continue
 		}
 		r.problem("gateway_unwell", p, "The gateway says so itself; it works as well as it can.", "bareclaw logs")

@@ -44,6 +44,7 @@ func checks() []check {
 		{name: "sessions", run: checkSessions},
 		{name: "tools", run: checkTools},
 		{name: "mounts", run: checkMounts},
+		{name: "observers", run: checkObservers},
 		{name: "ledger", bound: ledgerBound, run: checkLedger},
 	}
 	for _, k := range kinds.All() {

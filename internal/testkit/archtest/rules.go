@@ -25,7 +25,8 @@ func rooms() []room {
 		{"internal/daemon", strings.Fields(`adapters adapters/httpapi adapters/httpapi/api adapters/httpapi/client adapters/httpapi/metrics adapters/kinds
 				core core/commands core/config core/feed core/lanes core/ledger/sqlite core/schedule core/sessionfile
 				core/sessionpool core/settings core/tools core/tools/gateway core/tools/intent heartbeat heartbeat/program heartbeat/service
-				heartbeat/supervisor mcp mcp/mounts sessionhost sessionhost/claude sessionhost/protocol toolhost`),
+				heartbeat/supervisor mcp mcp/mounts observe observe/api observe/app observe/discovery observe/findings observe/rules observe/tools
+				sessionhost sessionhost/claude sessionhost/protocol toolhost`),
 			"daemon wires the rooms; tools for tests are none of them"},
 		{"internal/cli", strings.Fields(`adapters adapters/httpapi/api adapters/httpapi/client adapters/kinds core core/config core/ledger/sqlite
 				core/progress core/schedule core/tools heartbeat heartbeat/program heartbeat/service internal/cli/bridge
@@ -41,7 +42,7 @@ func rooms() []room {
 		{"internal/cli/command", strings.Fields(`adapters/httpapi/api adapters/httpapi/client core/config sessionhost/protocol`),
 			"what all commands use knows the gateway as a client, and the configuration"},
 		{"internal/cli/doctor", strings.Fields(`adapters adapters/httpapi/api adapters/httpapi/client adapters/kinds core core/config core/ledger/sqlite
-				heartbeat heartbeat/program heartbeat/service internal/cli/command mcp/mounts sessionhost sessionhost/claude toolhost/api`),
+				heartbeat heartbeat/program heartbeat/service internal/cli/command mcp/mounts observe/discovery sessionhost sessionhost/claude toolhost/api`),
 			"the doctor knows all that it looks at, and changes nothing but what --fix names"},
 		{"internal/cli/lifecycle", strings.Fields(`adapters/httpapi/api adapters/httpapi/client core/config core/ledger/sqlite heartbeat heartbeat/program
 				heartbeat/service internal/cli/backup internal/cli/command internal/cli/doctor mcp/mounts sessionhost toolhost/api`),

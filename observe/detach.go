@@ -1,0 +1,120 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"bareclaw/internal/logfile"
+	"bareclaw/internal/proc"
+	"bareclaw/internal/visible"
+	"bareclaw/internal/wait"
+	"bareclaw/observe/discovery"
+)
+
+const (
+	// readyTime is how long an observer in the background may take until the app can be opened.
+	readyTime = 30 * time.Second
+	// readyPause is the time between two looks at its record.
+	readyPause = 50 * time.Millisecond
+	// maxWords bounds the output in which the reason is looked for, in bytes.
+	maxWords = 16 << 10
+)
+
+// A Detachment describes an observer that runs in the background. All fields are required.
+type Detachment struct {
+	Self      string   // path of this program
+	Arguments []string // behind `bareclaw observe run`
+	Dir       string   // of the app, absolute
+	Environ   []string // without the mark of a session, with which the observer would end
+	Records   discovery.Records
+}
+
+// Log returns the path of the file with the output of the observer, which is made by Start.
+func (d *Detachment) Log() string { return d.Records.LogPath(IDOf(d.Dir)) }
+
+// Start starts the observer in a session of its own, so that it outlives this process and its terminal, and returns
+// its record. It blocks until the app can be opened, for half a minute at most; after an error no observer is left.
+func (d *Detachment) Start(ctx context.Context) (discovery.Record, error) {
+	if err := os.MkdirAll(string(d.Records), 0o700); err != nil {
+		return discovery.Record{}, fmt.Errorf("make the directory of the observers: %w", err)
+	}
+	log, err := logfile.OpenAppend(d.Log())
+	if err != nil {
+		return discovery.Record{}, fmt.Errorf("open the log of the observer: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	before, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return discovery.Record{}, fmt.Errorf("open the log of the observer: %w", err)
+	}
+	cmd := exec.Command(d.Self, append([]string{"observe", "run"}, d.Arguments...)...)
+	cmd.Dir = d.Dir
+	cmd.Env = append(slices.Clone(d.Environ), "PWD="+d.Dir)
+	cmd.Stdout = log
+	cmd.Stderr = log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return discovery.Record{}, fmt.Errorf("start the observer: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }() // ends with the observer, or with this process
+	record, err := d.await(ctx, cmd.Process.Pid, ended)
+	if err != nil {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+		return discovery.Record{}, fmt.Errorf("%w%s; its output is in %s", err, d.lastWords(before), d.Log())
+	}
+	return record, nil
+}
+
+// lastWords returns the last line of the output from a position on, as the end of an error.
+func (d *Detachment) lastWords(from int64) string {
+	f, err := os.Open(d.Log())
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.NewSectionReader(f, from, maxWords))
+	line := strings.TrimSpace(string(text))
+	line = line[strings.LastIndexByte(line, '\n')+1:]
+	if err != nil || line == "" {
+		return ""
+	}
+	return ": " + visible.Words(line)
+}
+
+// await waits until the observer with a process id can be found.
+func (d *Detachment) await(ctx context.Context, pid int, ended <-chan error) (discovery.Record, error) {
+	start, err := proc.StartTime(pid)
+	if err != nil {
+		return discovery.Record{}, fmt.Errorf("the observer has ended: %w", err)
+	}
+	for late := time.After(readyTime); ; {
+		all, _ := d.Records.All() // those that can be read
+		i := slices.IndexFunc(all, func(r discovery.Record) bool { return r.PID == pid && r.Start == start })
+		if i >= 0 {
+			return all[i], nil
+		}
+		select {
+		case err := <-ended:
+			return discovery.Record{}, fmt.Errorf("the observer has ended: %w", cmp.Or(err, errEarly))
+		case <-late:
+			return discovery.Record{}, fmt.Errorf("the app cannot be opened after %s", readyTime)
+		default:
+		}
+		if err := wait.Sleep(ctx, readyPause); err != nil {
+			return discovery.Record{}, err
+		}
+	}
+}
+
+// errEarly is how an observer has ended that gives no error.
+var errEarly = errors.New("it was stopped")
