@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +29,8 @@ const (
 	readyTime = 30 * time.Second
 	// readyPause is the time between two looks at its record.
 	readyPause = 50 * time.Millisecond
+	// answerTime is how long the app may take to answer until that is told.
+	answerTime = 10 * time.Second
 )
 
 // detach starts this command in the background, without the mark of a session, and waits until the app can be opened.
@@ -35,14 +38,14 @@ func (r *Run) detach(c *command.Context, p *place) error {
 	if err := os.MkdirAll(string(p.records), 0o700); err != nil {
 		return fmt.Errorf("make the directory of the observers: %w", err)
 	}
-	path := filepath.Join(string(p.records), logName(c.Dir))
+	path := filepath.Join(string(p.records), logName(p.dir))
 	log, err := logfile.OpenAppend(path)
 	if err != nil {
 		return fmt.Errorf("open the log of the observer: %w", err)
 	}
 	defer func() { _ = log.Close() }()
 	cmd := exec.Command(c.Self, r.arguments(cmp.Or(r.Channel, p.channel))...)
-	cmd.Dir = c.Dir
+	cmd.Dir = p.dir
 	cmd.Env = slices.DeleteFunc(slices.Clone(c.Environ), func(v string) bool {
 		return strings.HasPrefix(v, protocol.EnvMarkVariable+"=")
 	})
@@ -56,11 +59,14 @@ func (r *Run) detach(c *command.Context, p *place) error {
 	go func() { ended <- cmd.Wait() }() // ends with the observer, or with this process
 	record, err := awaitRecord(c, p.records, cmd.Process.Pid, ended)
 	if err != nil {
-		return fmt.Errorf("%w; its output is in %s", err, path)
+		return fmt.Errorf("%w; its output is in %s%s", err, path, lastLines(path))
 	}
 	o, err := r.options(c, p)
 	if err != nil {
 		return err
+	}
+	if record.App == "" {
+		c.Tellf("The app does not answer yet.")
 	}
 	if err := r.tellReady(c, &o, record); err != nil {
 		return err
@@ -88,16 +94,45 @@ func (r *Run) arguments(channel string) []string {
 	return args
 }
 
-// awaitRecord waits until the observer with a process id can be found.
+// shownLines is how many lines of output are shown of an observer that has ended.
+const shownLines = 5
+
+// lastLines returns the end of a log for people, after a colon; empty: there is nothing.
+func lastLines(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	const much = 4 << 10
+	if info, err := f.Stat(); err == nil && info.Size() > much {
+		_, _ = f.Seek(-much, io.SeekEnd)
+	}
+	text, _ := io.ReadAll(f) // what could be read counts
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	shown := ""
+	for _, line := range lines[max(0, len(lines)-shownLines):] {
+		if line = term.SafeLine(line); line != "" {
+			shown += "\n  " + line
+		}
+	}
+	if shown == "" {
+		return ""
+	}
+	return ":" + shown
+}
+
+// awaitRecord waits until the observer with a process id can be found and its app answers, if that does not take too long.
 func awaitRecord(c *command.Context, records discovery.Records, pid int, ended <-chan error) (discovery.Record, error) {
 	start, err := proc.StartTime(pid)
 	if err != nil {
 		return discovery.Record{}, fmt.Errorf("the observer has ended: %w", err)
 	}
+	slow := time.Now().Add(answerTime)
 	for late := time.After(readyTime); ; {
 		all, _ := records.All() // those that can be read
 		i := slices.IndexFunc(all, func(r discovery.Record) bool { return r.PID == pid && r.Start == start })
-		if i >= 0 {
+		if i >= 0 && (all[i].App != "" || time.Now().After(slow)) {
 			return all[i], nil
 		}
 		select {

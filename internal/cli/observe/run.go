@@ -3,13 +3,15 @@ package observe
 import (
 	"cmp"
 	"errors"
+	"io"
+	"log"
 	"log/slog"
 	"net/url"
 	"os"
-	"os/signal"
-	"syscall"
+	"runtime/debug"
 
 	"bareclaw/internal/cli/command"
+	"bareclaw/internal/mdtext"
 	"bareclaw/internal/term"
 	"bareclaw/observe"
 	"bareclaw/observe/discovery"
@@ -58,7 +60,8 @@ func (r *Run) Run(c *command.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(c.Context, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	keepSmall()
+	ctx, stop := untilEnded(c.Context)
 	defer stop()
 	err = observe.Run(ctx, o, observe.Events{
 		Ready: func(record discovery.Record) { _ = r.tellReady(c, &o, record) }, // without a reader the app goes on
@@ -69,7 +72,7 @@ func (r *Run) Run(c *command.Context) error {
 		},
 	})
 	if exit, ok := errors.AsType[*observe.ExitError](err); ok {
-		c.Tellf("The app has ended with status %d, and so does its observer.", exit.Status)
+		c.Tellf("%s So its observer has ended too.", term.SafeSentence(mdtext.Ended(exit.Error())))
 		if exit.Status == 0 {
 			return nil
 		}
@@ -78,10 +81,20 @@ func (r *Run) Run(c *command.Context) error {
 	return err
 }
 
+// memoryLimit is near how much memory an observer takes: its store is bounded, and the collector works harder near it.
+const memoryLimit = 40 << 20
+
+// keepSmall bounds the memory of this process, and has nothing that packages log by themselves reach the terminal: net/http
+// prints there what an app has sent.
+func keepSmall() {
+	debug.SetMemoryLimit(memoryLimit)
+	log.SetOutput(io.Discard)
+}
+
 // options returns what to observe.
 func (r *Run) options(c *command.Context, p *place) (observe.Options, error) {
 	o := observe.Options{
-		Dir:        c.Dir,
+		Dir:        p.dir,
 		Command:    r.Command,
 		Port:       r.Port,
 		Instrument: r.Instrument == "auto",
@@ -96,9 +109,6 @@ func (r *Run) options(c *command.Context, p *place) (observe.Options, error) {
 		Stdout:     c.Out,
 		Stderr:     c.Err,
 		Log:        slog.New(slog.NewTextHandler(c.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
-	}
-	if c.Dir == "" {
-		return o, errors.New("the present directory cannot be found, which is that of the app: enter it anew")
 	}
 	if r.Target == "" {
 		return o, nil
