@@ -12,6 +12,7 @@ import (
 
 	"bareclaw/internal/cli/command"
 	"bareclaw/internal/mdtext"
+	"bareclaw/internal/memory"
 	"bareclaw/internal/term"
 	"bareclaw/observe"
 	"bareclaw/observe/discovery"
@@ -81,12 +82,17 @@ func (r *Run) Run(c *command.Context) error {
 	return err
 }
 
-// memoryLimit is near how much memory an observer takes: its store is bounded, and the collector works harder near it.
-const memoryLimit = 40 << 20
+const (
+	// heapRoom is how much the heap may grow between two collections, in bytes. What an observer keeps is bounded.
+	heapRoom = 8 << 20
+	// memoryLimit is where the collector works harder, in bytes.
+	memoryLimit = 48 << 20
+)
 
 // keepSmall bounds the memory of this process, and has nothing that packages log by themselves reach the terminal: net/http
 // prints there what an app has sent.
 func keepSmall() {
+	memory.Pace(heapRoom)
 	debug.SetMemoryLimit(memoryLimit)
 	log.SetOutput(io.Discard)
 }
