@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"bareclaw/observe/capture"
-	"bareclaw/observe/findings"
 )
 
 const (
@@ -145,27 +144,24 @@ func (s *Server) timeline(id string) Timeline {
 // chosen returns the findings in the state and category that a request names; all without, or with one that
 // there is not, as in brakit.
 func (s *Server) chosen(r *http.Request) []Finding {
-	query := r.URL.Query()
-	state := findings.State(query.Get("state"))
-	if !slices.Contains([]findings.State{findings.Open, findings.Fixing, findings.Resolved}, state) {
-		state = ""
-	}
-	category := query.Get("category")
-	if !slices.Contains([]string{CategorySecurity, CategoryPerformance, CategoryReliability}, category) {
-		category = ""
-	}
+	choice := Choice{State: choiceOf(r).State}
+	category := categoryIn(r)
 	out := []Finding{}
 	for _, f := range s.Findings.All() {
-		if (state == "" || f.State == state) && (category == "" || categoryOf(f.Rule) == category) {
+		if choice.Has(traitsOf(&f)) && (category == "" || categoryOf(f.Rule) == category) {
 			out = append(out, findingOf(&f))
 		}
 	}
 	return out
 }
 
-func (s *Server) listFindings(r *http.Request) (any, error) {
-	list := s.chosen(r)
-	return FindingList{Total: len(list), Findings: list}, nil
+// categoryIn returns the category that a request names; empty: none that there is.
+func categoryIn(r *http.Request) string {
+	category := r.URL.Query().Get("category")
+	if slices.Contains([]string{CategorySecurity, CategoryPerformance, CategoryReliability}, category) {
+		return category
+	}
+	return ""
 }
 
 func (s *Server) insights(r *http.Request) (any, error) {

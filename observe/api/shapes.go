@@ -209,8 +209,10 @@ type Finding struct {
 
 // A FindingList is findings.
 type FindingList struct {
-	Total    int       `json:"total"`
+	Total    int       `json:"total"` // that are chosen
 	Findings []Finding `json:"findings"`
+	// Tallies count all findings, chosen or not. brakit does not have this member.
+	Tallies []Tally `json:"tallies,omitempty"`
 }
 
 // An IssueList is the same under another name.

@@ -108,7 +108,7 @@ func verify(ctx context.Context, a *app, args verifyArgs) (view, error) {
 
 // look returns the findings as they are now.
 func (v *verification) look(ctx context.Context) (found []shownFinding, err error) {
-	all, err := v.app.findings(ctx)
+	all, _, err := v.app.findings(ctx, api.Choice{ID: v.id})
 	if err != nil {
 		return nil, err
 	}
