@@ -304,11 +304,24 @@ func TestLists(t *testing.T) {
 			t.Errorf("%s: %d %s, want %s", path, status, text, want)
 		}
 	}
-	endpoints, err := h.client.Endpoints(t.Context())
-	check.OK(t, err)
+	var live LiveList
+	_, text := h.send(t, "GET", PathMetricsLive, "")
+	check.OK(t, json.Unmarshal([]byte(text), &live))
+	endpoints := live.Endpoints
 	users := endpoints[slices.IndexFunc(endpoints, func(e LiveEndpoint) bool { return e.Endpoint == "GET /users" })]
 	if b := users.BaselineP95Ms; b == nil || *b != 30 || len(users.Requests) != 3 || users.Requests[0].Timestamp > users.Requests[2].Timestamp {
 		t.Errorf("got %+v", users)
+	}
+	short, err := h.client.Endpoints(t.Context())
+	check.OK(t, err)
+	isUsers := func(e LiveEndpoint) bool { return e.Endpoint == users.Endpoint && e.BaselineP95Ms != nil && *e.BaselineP95Ms == 30 && len(e.Requests) == 0 }
+	if len(short) != len(endpoints) || !slices.ContainsFunc(short, isUsers) {
+		t.Errorf("got %+v", short)
+	}
+	totals, err := h.client.Totals(t.Context())
+	check.OK(t, err)
+	if totals.Endpoints != len(endpoints) || totals.Requests == 0 {
+		t.Errorf("got %+v", totals)
 	}
 	if _, text := h.send(t, "GET", PathFlows, ""); !strings.Contains(text, `"redundancyPct":33`) || !strings.Contains(text, `"hasErrors":true`) {
 		t.Errorf("flows: %s", text)

@@ -234,11 +234,25 @@ func (c *Client) Activity(ctx context.Context, id string) (Timeline, error) {
 	return a.Timeline, err
 }
 
-// Endpoints returns the endpoints of the app with their figures.
+// Endpoints returns the endpoints of the app with their figures. Only of brakit these have those of single requests.
 func (c *Client) Endpoints(ctx context.Context) ([]LiveEndpoint, error) {
 	var list LiveList
-	err := c.get(ctx, c.timeouts.Fetch, PathMetricsLive, nil, &list)
+	err := c.get(ctx, c.timeouts.Fetch, PathMetricsLive, url.Values{paramOnly: {onlySummary}}, &list)
 	return list.Endpoints, err
+}
+
+// Totals returns how much was seen of the app.
+func (c *Client) Totals(ctx context.Context) (Totals, error) {
+	var list LiveList
+	err := c.get(ctx, c.timeouts.Fetch, PathMetricsLive, url.Values{paramOnly: {onlyTotals}}, &list)
+	if err != nil || list.Totals != nil {
+		return *cmp.Or(list.Totals, &Totals{}), err
+	}
+	t := Totals{Endpoints: len(list.Endpoints)}
+	for i := range list.Endpoints {
+		t.Requests += list.Endpoints[i].Summary.TotalRequests
+	}
+	return t, nil
 }
 
 // Report says what became of the fix of a finding. brakit takes no status but fixed and wont_fix.

@@ -288,6 +288,14 @@ type LiveEndpoint struct {
 // A LiveList is all endpoints as they are now.
 type LiveList struct {
 	Endpoints []LiveEndpoint `json:"endpoints"`
+	// Totals are of all endpoints. brakit does not have this member.
+	Totals *Totals `json:"totals,omitempty"`
+}
+
+// Totals say how much was seen of an app.
+type Totals struct {
+	Endpoints int `json:"endpoints"`
+	Requests  int `json:"requests"`
 }
 
 // A ReplayRequest asks to send the latest GET or HEAD request of an endpoint again.

@@ -51,20 +51,18 @@ func report(ctx context.Context, a *app, _ appArgs) (view, error) {
 	if err != nil {
 		return nil, err
 	}
-	endpoints, err := a.client.Endpoints(ctx)
+	totals, err := a.client.Totals(ctx)
 	if err != nil {
 		return nil, err
 	}
 	v := &reportView{
 		App:       a.Dir,
-		Endpoints: len(endpoints),
+		Endpoints: totals.Endpoints,
+		Requests:  totals.Requests,
 		States:    map[findings.State]int{},
 		Open:      map[rules.Severity]int{},
 		Critical:  critical,
 		Resolved:  resolved,
-	}
-	for i := range endpoints {
-		v.Requests += endpoints[i].Summary.TotalRequests
 	}
 	for _, t := range tallies {
 		v.States[t.State] += t.Count
