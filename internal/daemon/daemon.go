@@ -306,11 +306,12 @@ func (d *daemon) open() error {
 		d.parts = append(d.parts, a.part())
 	}
 	scheduler := newScheduler(d.engine, people)
-	hands, err := newTools(d.engine, scheduler, table, d.restarts.requestBy)
+	watched := newObservers(d.base)
+	hands, err := newTools(d.engine, scheduler, table, watched, d.restarts.requestBy)
 	if err != nil {
 		return err
 	}
-	d.parts = append(d.parts, hands.part())
+	d.parts = append(d.parts, hands.part(), watched.part())
 	if err := table.NewList().Replace(d.parts.commands()...); err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 	"bareclaw/internal/buildinfo"
 	"bareclaw/mcp"
 	"bareclaw/mcp/mounts"
+	observetools "bareclaw/observe/tools"
 	"bareclaw/sessionhost"
 	"bareclaw/sessionhost/claude"
 	"bareclaw/toolhost"
@@ -42,7 +43,7 @@ type toolsPart struct {
 }
 
 // newTools makes the registry of all sources of tools, and its server. A source is a row here.
-func newTools(e *engine, scheduler *schedule.Scheduler, table *commands.Table, restart func(context.Context, <-chan struct{}) error) (*toolsPart, error) {
+func newTools(e *engine, scheduler *schedule.Scheduler, table *commands.Table, watched *observersPart, restart func(context.Context, <-chan struct{}) error) (*toolsPart, error) {
 	t := &toolsPart{base: e.base, hosts: e.hosts}
 	t.keeper = toolhost.New(toolhost.Options{
 		Self:          t.self,
@@ -66,6 +67,7 @@ func newTools(e *engine, scheduler *schedule.Scheduler, table *commands.Table, r
 			Restart:       restart,
 			RestartBuilds: t.restartBuilds(),
 		}),
+		observetools.Source(watched.toolOptions()),
 	}
 	sources = append(sources, t.keeper.Sources()...)
 	t.mounts = mounts.New(mounts.Options{

@@ -71,6 +71,9 @@ const (
 // Records is the directory of the records. All methods are safe for use by several processes at once.
 type Records string
 
+// RecordsOf returns the directory of the records of a gateway with its state in a directory.
+func RecordsOf(stateDir string) Records { return Records(filepath.Join(stateDir, "observe")) }
+
 // path returns the path of a record.
 func (d Records) path(id string) (string, error) {
 	strange := func(r rune) bool {

@@ -3,7 +3,6 @@ package observe
 
 import (
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -19,9 +18,6 @@ type Commands struct {
 	List List `cmd:"" help:"List the observed apps."`
 	Stop Stop `cmd:"" help:"End an observer, and the app that it has started."`
 }
-
-// recordsIn is the directory of the records below the state directory.
-const recordsIn = "observe"
 
 // A place is what commands about observers work with.
 type place struct {
@@ -41,7 +37,7 @@ func find(c *command.Context) (*place, error) {
 		return nil, err
 	}
 	return &place{
-		records: discovery.Records(filepath.Join(cfg.StateDir(), recordsIn)),
+		records: discovery.RecordsOf(cfg.StateDir()),
 		gateway: client.Local(cfg),
 		port:    int(cfg.HTTP.Port),
 		channel: string(cfg.Observe.Notify),

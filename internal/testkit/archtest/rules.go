@@ -25,7 +25,7 @@ func rooms() []room {
 		{"internal/daemon", strings.Fields(`adapters adapters/httpapi adapters/httpapi/api adapters/httpapi/client adapters/httpapi/metrics adapters/kinds
 				core core/commands core/config core/feed core/lanes core/ledger/sqlite core/schedule core/sessionfile
 				core/sessionpool core/settings core/tools core/tools/gateway core/tools/intent heartbeat heartbeat/program heartbeat/service
-				heartbeat/supervisor mcp mcp/mounts sessionhost sessionhost/claude sessionhost/protocol toolhost`),
+				heartbeat/supervisor mcp mcp/mounts observe observe/discovery observe/tools sessionhost sessionhost/claude sessionhost/protocol toolhost`),
 			"daemon wires the rooms; tools for tests are none of them"},
 		{"internal/cli", strings.Fields(`adapters adapters/httpapi/api adapters/httpapi/client adapters/kinds core core/config core/ledger/sqlite
 				core/progress core/schedule core/tools heartbeat heartbeat/program heartbeat/service internal/cli/bridge

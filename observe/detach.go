@@ -1,0 +1,98 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"bareclaw/internal/logfile"
+	"bareclaw/internal/proc"
+	"bareclaw/internal/wait"
+	"bareclaw/observe/discovery"
+)
+
+const (
+	// readyTime is how long an observer in the background may take until the app can be opened.
+	readyTime = 30 * time.Second
+	// readyPause is the time between two looks at its record.
+	readyPause = 50 * time.Millisecond
+)
+
+// A Detachment describes an observer that runs in the background. All fields are required.
+type Detachment struct {
+	Self      string   // path of this program
+	Arguments []string // behind `bareclaw observe run`
+	Dir       string   // of the app, absolute
+	Environ   []string // without the mark of a session, with which the observer would end
+	Records   discovery.Records
+}
+
+// Log returns the path of the file with the output of the observer, which is made by Start.
+func (d *Detachment) Log() string {
+	return filepath.Join(string(d.Records), IDOf(d.Dir)+".log")
+}
+
+// Start starts the observer in a session of its own, so that it outlives this process and its terminal, and returns
+// its record. It blocks until the app can be opened, for half a minute at most; after an error no observer is left.
+func (d *Detachment) Start(ctx context.Context) (discovery.Record, error) {
+	if err := os.MkdirAll(string(d.Records), 0o700); err != nil {
+		return discovery.Record{}, fmt.Errorf("make the directory of the observers: %w", err)
+	}
+	log, err := logfile.OpenAppend(d.Log())
+	if err != nil {
+		return discovery.Record{}, fmt.Errorf("open the log of the observer: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	cmd := exec.Command(d.Self, append([]string{"observe", "run"}, d.Arguments...)...)
+	cmd.Dir = d.Dir
+	cmd.Env = append(slices.Clone(d.Environ), "PWD="+d.Dir)
+	cmd.Stdout = log
+	cmd.Stderr = log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return discovery.Record{}, fmt.Errorf("start the observer: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }() // ends with the observer, or with this process
+	record, err := d.await(ctx, cmd.Process.Pid, ended)
+	if err != nil {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+		return discovery.Record{}, fmt.Errorf("%w; its output is in %s", err, d.Log())
+	}
+	return record, nil
+}
+
+// await waits until the observer with a process id can be found.
+func (d *Detachment) await(ctx context.Context, pid int, ended <-chan error) (discovery.Record, error) {
+	start, err := proc.StartTime(pid)
+	if err != nil {
+		return discovery.Record{}, fmt.Errorf("the observer has ended: %w", err)
+	}
+	for late := time.After(readyTime); ; {
+		all, _ := d.Records.All() // those that can be read
+		i := slices.IndexFunc(all, func(r discovery.Record) bool { return r.PID == pid && r.Start == start })
+		if i >= 0 {
+			return all[i], nil
+		}
+		select {
+		case err := <-ended:
+			return discovery.Record{}, fmt.Errorf("the observer has ended: %w", cmp.Or(err, errEarly))
+		case <-late:
+			return discovery.Record{}, fmt.Errorf("the app cannot be opened after %s", readyTime)
+		default:
+		}
+		if err := wait.Sleep(ctx, readyPause); err != nil {
+			return discovery.Record{}, err
+		}
+	}
+}
+
+// errEarly is how an observer has ended that gives no error.
+var errEarly = errors.New("it was stopped")
