@@ -498,6 +498,8 @@ func TestChoiceOfFindings(t *testing.T) {
 		{Choice{Severities: []rules.Severity{rules.Warning, rules.Info}, Limit: 9}, "f3 f1 f0"},
 		{Choice{ID: "f2"}, "f2"},
 		{Choice{ID: "none"}, ""},
+		{Choice{Endpoint: "/", Severities: []rules.Severity{rules.Info}}, "f0"},
+		{Choice{Endpoint: "GET /other"}, ""},
 	} {
 		list, tallies, err := h.client.Findings(t.Context(), c.choice)
 		check.OK(t, err)

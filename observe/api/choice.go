@@ -15,6 +15,7 @@ import (
 // A Choice chooses findings. The zero value chooses all.
 type Choice struct {
 	ID         string
+	Endpoint   string           // such as GET /users, or the path alone
 	Severities []rules.Severity // empty: all
 	State      findings.State   // empty: all
 	Pending    bool             // neither resolved nor reported as wont_fix
@@ -25,6 +26,7 @@ type Choice struct {
 // would leave out open findings that it calls stale.
 const (
 	paramID       = "id"
+	paramEndpoint = "endpoint"
 	paramSeverity = "severity" // several have commas between
 	paramNow      = "now"      // the state
 	paramState    = "state"
@@ -44,6 +46,7 @@ func (c *Choice) query() url.Values {
 		severities = append(severities, string(s))
 	}
 	set(paramID, c.ID)
+	set(paramEndpoint, c.Endpoint)
 	set(paramSeverity, strings.Join(severities, ","))
 	set(paramNow, string(c.State))
 	if c.Pending {
@@ -59,9 +62,10 @@ func (c *Choice) query() url.Values {
 func choiceOf(r *http.Request) Choice {
 	query := r.URL.Query()
 	c := Choice{
-		ID:      query.Get(paramID),
-		State:   findings.State(cmp.Or(query.Get(paramNow), query.Get(paramState))),
-		Pending: query.Has(paramPending),
+		ID:       query.Get(paramID),
+		Endpoint: query.Get(paramEndpoint),
+		State:    findings.State(cmp.Or(query.Get(paramNow), query.Get(paramState))),
+		Pending:  query.Has(paramPending),
 	}
 	if !slices.Contains([]findings.State{findings.Open, findings.Fixing, findings.Resolved}, c.State) {
 		c.State = ""
@@ -88,7 +92,15 @@ type Traits struct {
 	WontFix  bool           `json:"wontFix,omitempty"`
 }
 
-// Has reports whether a finding of these traits is chosen, whatever its id.
+// names reports whether a finding of an id and an endpoint is chosen, whatever its traits.
+func (c *Choice) names(id, endpoint string) bool {
+	if c.ID != "" && c.ID != id {
+		return false
+	}
+	return c.Endpoint == "" || strings.EqualFold(endpoint, c.Endpoint) || strings.HasSuffix(endpoint, " "+c.Endpoint)
+}
+
+// Has reports whether a finding of these traits is chosen, whatever its id and endpoint.
 func (c *Choice) Has(t Traits) bool {
 	switch {
 	case len(c.Severities) > 0 && !slices.Contains(c.Severities, t.Severity):
@@ -162,9 +174,8 @@ func (s *Server) listFindings(r *http.Request) (any, error) {
 	for i := range all {
 		f := &all[i]
 		traits[i] = traitsOf(f)
-		isNamed := choice.ID == "" || choice.ID == f.ID
 		isIn := category == "" || category == categoryOf(f.Rule)
-		if isNamed && isIn && choice.Has(traits[i]) {
+		if isIn && choice.names(f.ID, f.Endpoint) && choice.Has(traits[i]) {
 			chosen = append(chosen, f)
 		}
 	}

@@ -122,7 +122,7 @@ func (c *Client) Findings(ctx context.Context, choice Choice) ([]Finding, []Tall
 	for _, listed := range slices.Concat(list.Findings, list.Issues) {
 		f := listed.finding()
 		traits = append(traits, f.Traits())
-		if (choice.ID == "" || choice.ID == f.IssueID) && choice.Has(f.Traits()) {
+		if choice.names(f.IssueID, f.Issue.Endpoint) && choice.Has(f.Traits()) {
 			chosen = append(chosen, f)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"bareclaw/internal/humanize"
 	"bareclaw/observe/api"
@@ -136,10 +135,4 @@ func (f *shownFinding) write(p *page) {
 	if f.Context != nil {
 		f.Context.brief(p)
 	}
-}
-
-// isAt reports whether a finding is at an endpoint, which may be a path alone.
-func (f *shownFinding) isAt(endpoint string) bool {
-	own := f.as.Issue.Endpoint
-	return strings.EqualFold(own, endpoint) || strings.HasSuffix(own, " "+endpoint)
 }
