@@ -314,7 +314,9 @@ func TestLists(t *testing.T) {
 	}
 	short, err := h.client.Endpoints(t.Context())
 	check.OK(t, err)
-	isUsers := func(e LiveEndpoint) bool { return e.Endpoint == users.Endpoint && e.BaselineP95Ms != nil && *e.BaselineP95Ms == 30 && len(e.Requests) == 0 }
+	isUsers := func(e LiveEndpoint) bool {
+		return e.Endpoint == users.Endpoint && e.BaselineP95Ms != nil && *e.BaselineP95Ms == 30 && len(e.Requests) == 0
+	}
 	if len(short) != len(endpoints) || !slices.ContainsFunc(short, isUsers) {
 		t.Errorf("got %+v", short)
 	}
