@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
@@ -75,6 +76,7 @@ func serveBare(address, app string) error {
 				DisableCompression:  true,
 			},
 			FlushInterval: -1,
+			ErrorLog:      log.New(io.Discard, "", 0), // the app is not up at first
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.SetURL(to)
 				r.SetXForwarded()
