@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"bareclaw/internal/cli"
 	"bareclaw/internal/exitcode"
 	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/executable"
@@ -27,6 +28,12 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == mountedRole {
 		_ = serveMounted(context.Background()) // until its input ends
 		return
+	}
+	if serveRole(os.Args[1:]) {
+		os.Exit(exitcode.Failed)
+	}
+	if len(os.Args) > 1 && os.Args[1] == "observe" {
+		os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if os.Getenv(markName) == "" {
 		os.Exit(m.Run())
@@ -112,7 +119,8 @@ func serve() error {
 // tinyPlan takes every path of the measurement once.
 func tinyPlan() plan {
 	return plan{rounds: 2, starts: 2, warm: 20 * time.Millisecond, bareMessages: 20, coldChannels: 2, burst: 3, load: 20 * time.Millisecond, loads: []int{1, 3}, crowds: []int{1, 3}, idle: 20 * time.Millisecond, known: 3,
-		eventTurns: 1, sizeRounds: 1, sizes: []int{1}, syncs: 4, tools: 2, manyTools: 2, toolRequests: 2, toolRestarts: 2, patience: 20 * time.Millisecond}
+		eventTurns: 1, sizeRounds: 1, sizes: []int{1}, syncs: 4, tools: 2, manyTools: 2, toolRequests: 2, toolRestarts: 2, patience: 20 * time.Millisecond,
+		observedRequests: 3, observedRounds: 1, observedCrowd: 30}
 }
 
 // stub returns a program that serves; name says how.
@@ -145,6 +153,11 @@ func TestMeasuresEveryScenarioOfBothTargets(t *testing.T) {
 			if row := r.rows[id]; row.ours == nil || row.baseline != nil || (row.ours.value == 0) != (row.ours.unit == "") {
 				t.Errorf("%s: ours %v, baseline %v", id, row.ours, row.baseline)
 			}
+		}
+	}
+	for _, id := range []string{"observe.rate", "observe.spans", "observe.findings", "observe.get_report"} {
+		if row := r.rows[id]; row.ours == nil || row.ours.value <= 0 {
+			t.Errorf("%s: %v", id, row.ours)
 		}
 	}
 	for _, id := range want {

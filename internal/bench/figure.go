@@ -134,10 +134,22 @@ var goals = map[string]goal{
 	"toolhost.made.p50":   {"≤", 50, false},
 	"toolhost.start.p50":  {"≤", 100, false},
 	"toolhost.pss":        {"≤", 25, false},
-	"reclaim.processes":   {"≤", 0, false},
-	"known.processes":     {"≤", 0, false},
-	"sizes.in.10":         {},
-	"sizes.out.10":        {},
+	"observe.added.p50":   {"≤", 0.3, false},
+	"observe.rate":        {"≥", 0.8, false},
+	"observe.cpu":         {"≤", 1.25, false},
+	"observe.spans":       {"≥", 10_000, false},
+	"observe.rss":         {"≤", 64, false},
+
+	"observe.get_findings":       {"≤", 20, false},
+	"observe.get_endpoints":      {"≤", 20, false},
+	"observe.get_request_detail": {"≤", 20, false},
+	"observe.verify_fix":         {"≤", 20, false},
+	"observe.get_report":         {"≤", 20, false},
+
+	"reclaim.processes": {"≤", 0, false},
+	"known.processes":   {"≤", 0, false},
+	"sizes.in.10":       {},
+	"sizes.out.10":      {},
 }
 
 // text says the goal in the words of a table.

@@ -39,6 +39,9 @@ func main() {
 		_ = serveMounted(ctx) // until the gateway ends it
 		os.Exit(exitcode.OK)
 	}
+	if serveRole(os.Args[1:]) {
+		os.Exit(exitcode.Failed)
+	}
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)

@@ -44,6 +44,7 @@ func scenarios() []scenario {
 		{name: "tools", run: onlyOurs(toolRequests)},
 		{name: "bags", run: onlyOurs(bagRequests)},
 		{name: "mounts", run: onlyOurs(served(instant, mountRequests))},
+		{name: "observe", run: onlyOurs(observed)},
 		{name: "toolhost", run: onlyOurs(served(instant, toolHost))},
 		{name: "chats", run: onlyOurs(withBot(instant, chats))},
 		{name: "chatcalls", run: onlyOurs(withBot(scripted, chatCalls))},
@@ -147,6 +148,10 @@ type plan struct {
 	longTurn     time.Duration // in a chat
 	chatMessages int           // of all chats together
 	patience     time.Duration // with what a stopped daemon leaves behind
+
+	observedRequests int   // of one client to an observed app, each way
+	observedRounds   int   // of load
+	observedCrowd    int64 // requests after which an observer's size is read
 }
 
 func fullPlan() plan {
@@ -154,6 +159,7 @@ func fullPlan() plan {
 		rounds: 7, starts: 20, warm: time.Second, bareMessages: 1500, coldChannels: 60, burst: 50, load: 2 * time.Second, loads: []int{1, 10, 100},
 		crowds: []int{1, 50, 200}, idle: time.Second, known: 1000, chats: 100, longTurn: time.Minute, chatMessages: 10_000, eventTurns: 9,
 		sizeRounds: 5, sizes: []int{1, 10}, restarts: 20, syncs: 1000, tools: 150, manyTools: 1000, toolRequests: 300, toolRestarts: 20, patience: 3 * time.Second,
+		observedRequests: 5000, observedRounds: 5, observedCrowd: 1_000_000,
 	}
 }
 
@@ -161,6 +167,7 @@ func quickPlan() plan {
 	p := fullPlan()
 	p.rounds, p.starts, p.bareMessages, p.coldChannels, p.load, p.known = 1, 5, 1000, 20, 1500*time.Millisecond, 200
 	p.chats, p.longTurn, p.chatMessages, p.eventTurns, p.sizeRounds, p.restarts, p.syncs, p.toolRequests, p.toolRestarts = 20, 5*time.Second, 400, 3, 2, 4, 200, 50, 5
+	p.observedRequests, p.observedRounds, p.observedCrowd = 1000, 1, 20_000
 	return p
 }
 

@@ -304,11 +304,26 @@ func TestLists(t *testing.T) {
 			t.Errorf("%s: %d %s, want %s", path, status, text, want)
 		}
 	}
-	endpoints, err := h.client.Endpoints(t.Context())
-	check.OK(t, err)
+	var live LiveList
+	_, text := h.send(t, "GET", PathMetricsLive, "")
+	check.OK(t, json.Unmarshal([]byte(text), &live))
+	endpoints := live.Endpoints
 	users := endpoints[slices.IndexFunc(endpoints, func(e LiveEndpoint) bool { return e.Endpoint == "GET /users" })]
 	if b := users.BaselineP95Ms; b == nil || *b != 30 || len(users.Requests) != 3 || users.Requests[0].Timestamp > users.Requests[2].Timestamp {
 		t.Errorf("got %+v", users)
+	}
+	short, err := h.client.Endpoints(t.Context())
+	check.OK(t, err)
+	isUsers := func(e LiveEndpoint) bool {
+		return e.Endpoint == users.Endpoint && e.BaselineP95Ms != nil && *e.BaselineP95Ms == 30 && len(e.Requests) == 0
+	}
+	if len(short) != len(endpoints) || !slices.ContainsFunc(short, isUsers) {
+		t.Errorf("got %+v", short)
+	}
+	totals, err := h.client.Totals(t.Context())
+	check.OK(t, err)
+	if totals.Endpoints != len(endpoints) || totals.Requests == 0 {
+		t.Errorf("got %+v", totals)
 	}
 	if _, text := h.send(t, "GET", PathFlows, ""); !strings.Contains(text, `"redundancyPct":33`) || !strings.Contains(text, `"hasErrors":true`) {
 		t.Errorf("flows: %s", text)
@@ -334,7 +349,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("%.80s: %s, want %s", body, got, want)
 		}
 	}
-	list, err := h.client.Findings(t.Context())
+	list, _, err := h.client.Findings(t.Context(), Choice{})
 	check.OK(t, err)
 	if *list[0].AIStatus != "fixed" || *list[0].AINotes != "done" || list[1].AIStatus != nil {
 		t.Errorf("findings %+v", list)
@@ -346,7 +361,7 @@ func TestReport(t *testing.T) {
 		t.Errorf("GET of clear: %d", status)
 	}
 	check.OK(t, h.client.Clear(t.Context()))
-	list, err = h.client.Findings(t.Context())
+	list, _, err = h.client.Findings(t.Context(), Choice{})
 	if err != nil || len(list) > 0 || len(h.captured.Recent()) > 0 {
 		t.Errorf("after clear: %v, %v", list, err)
 	}
@@ -453,4 +468,53 @@ func TestEvents(t *testing.T) {
 	for lines.Scan() {
 	}
 	check.OK(t, lines.Err())
+}
+
+// TestChoiceOfFindings: what is chosen comes with how many there are of each kind, the worst and latest first.
+func TestChoiceOfFindings(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	var problems []findings.Finding
+	for i, severity := range []rules.Severity{rules.Info, rules.Warning, rules.Critical, rules.Warning, rules.Critical} {
+		problems = append(problems, findings.Finding{
+			ID:       fmt.Sprint("f", i),
+			Rule:     "slow",
+			Severity: severity,
+			Endpoint: "GET /",
+			State:    findings.Open,
+			LastSeen: now.Add(time.Duration(i) * time.Second),
+		})
+	}
+	problems[3].State = findings.Resolved
+	problems[4].Fix = &findings.Fix{Status: findings.WontFix}
+	h := serve(t, nil)
+	h.problems.all = problems
+	for _, c := range []struct {
+		choice Choice
+		want   string
+	}{
+		{Choice{}, "f0 f1 f2 f3 f4"},
+		{Choice{Limit: 3}, "f4 f2 f3"},
+		{Choice{Pending: true, Limit: 9}, "f2 f1 f0"},
+		{Choice{State: findings.Resolved}, "f3"},
+		{Choice{Severities: []rules.Severity{rules.Warning, rules.Info}, Limit: 9}, "f3 f1 f0"},
+		{Choice{ID: "f2"}, "f2"},
+		{Choice{ID: "none"}, ""},
+		{Choice{Endpoint: "/", Severities: []rules.Severity{rules.Info}}, "f0"},
+		{Choice{Endpoint: "GET /other"}, ""},
+	} {
+		list, tallies, err := h.client.Findings(t.Context(), c.choice)
+		check.OK(t, err)
+		var ids []string
+		for _, f := range list {
+			ids = append(ids, f.IssueID)
+		}
+		all := 0
+		for _, one := range tallies {
+			all += one.Count
+		}
+		if got := strings.Join(ids, " "); got != c.want || all != len(problems) {
+			t.Errorf("%+v: %q of %d, want %q", c.choice, got, all, c.want)
+		}
+	}
 }

@@ -102,24 +102,34 @@ func (c *Client) Alive(ctx context.Context) error {
 	return err
 }
 
-// Findings returns all findings. Older versions of brakit list them elsewhere.
-func (c *Client) Findings(ctx context.Context) ([]Finding, error) {
+// Findings returns the findings that are chosen, and counts all that there are. brakit, which knows no choice,
+// returns more than the limit, in an order of its own. Older versions of brakit list them elsewhere.
+func (c *Client) Findings(ctx context.Context, choice Choice) ([]Finding, []Tally, error) {
 	var list struct {
 		Findings []anyFinding `json:"findings"`
 		Issues   []anyFinding `json:"issues"`
+		Tallies  []Tally      `json:"tallies"`
 	}
-	err := c.get(ctx, c.timeouts.Fetch, PathFindings, nil, &list)
+	err := c.get(ctx, c.timeouts.Fetch, PathFindings, choice.query(), &list)
 	if refused, ok := errors.AsType[*StatusError](err); ok && refused.Status == http.StatusNotFound {
 		err = c.get(ctx, c.timeouts.Fetch, PathInsights, nil, &list)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all := make([]Finding, 0, len(list.Findings)+len(list.Issues))
-	for _, f := range slices.Concat(list.Findings, list.Issues) {
-		all = append(all, f.finding())
+	var chosen []Finding
+	var traits []Traits
+	for _, listed := range slices.Concat(list.Findings, list.Issues) {
+		f := listed.finding()
+		traits = append(traits, f.Traits())
+		if choice.names(f.IssueID, f.Issue.Endpoint) && choice.Has(f.Traits()) {
+			chosen = append(chosen, f)
+		}
 	}
-	return all, nil
+	if list.Tallies == nil {
+		list.Tallies = tally(traits)
+	}
+	return chosen, list.Tallies, nil
 }
 
 // anyFinding is a Finding of any version of brakit: older ones name two members otherwise.
@@ -224,11 +234,25 @@ func (c *Client) Activity(ctx context.Context, id string) (Timeline, error) {
 	return a.Timeline, err
 }
 
-// Endpoints returns the endpoints of the app with their figures.
+// Endpoints returns the endpoints of the app with their figures. Only of brakit these have those of single requests.
 func (c *Client) Endpoints(ctx context.Context) ([]LiveEndpoint, error) {
 	var list LiveList
-	err := c.get(ctx, c.timeouts.Fetch, PathMetricsLive, nil, &list)
+	err := c.get(ctx, c.timeouts.Fetch, PathMetricsLive, url.Values{paramOnly: {onlySummary}}, &list)
 	return list.Endpoints, err
+}
+
+// Totals returns how much was seen of the app.
+func (c *Client) Totals(ctx context.Context) (Totals, error) {
+	var list LiveList
+	err := c.get(ctx, c.timeouts.Fetch, PathMetricsLive, url.Values{paramOnly: {onlyTotals}}, &list)
+	if err != nil || list.Totals != nil {
+		return *cmp.Or(list.Totals, &Totals{}), err
+	}
+	t := Totals{Endpoints: len(list.Endpoints)}
+	for i := range list.Endpoints {
+		t.Requests += list.Endpoints[i].Summary.TotalRequests
+	}
+	return t, nil
 }
 
 // Report says what became of the fix of a finding. brakit takes no status but fixed and wont_fix.

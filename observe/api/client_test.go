@@ -55,7 +55,7 @@ func TestClientOfBrakit(t *testing.T) {
 	})
 	ctx := t.Context()
 	check.OK(t, c.Alive(ctx))
-	list, err := c.Findings(ctx)
+	list, _, err := c.Findings(ctx, Choice{})
 	check.OK(t, err)
 	states := ""
 	for _, f := range list {
@@ -92,7 +92,7 @@ func TestClientOfBrakit(t *testing.T) {
 	check.OK(t, c.Clear(ctx))
 
 	old := brakit(t, map[string]string{PathInsights: `{"issues":[` + issue("1", "open") + `]}`})
-	if list, err := old.Findings(ctx); err != nil || len(list) != 1 {
+	if list, _, err := old.Findings(ctx, Choice{}); err != nil || len(list) != 1 {
 		t.Errorf("of /insights: %v, %v", list, err)
 	}
 }

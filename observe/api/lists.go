@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"bareclaw/observe/capture"
-	"bareclaw/observe/findings"
 )
 
 const (
@@ -145,27 +144,24 @@ func (s *Server) timeline(id string) Timeline {
 // chosen returns the findings in the state and category that a request names; all without, or with one that
 // there is not, as in brakit.
 func (s *Server) chosen(r *http.Request) []Finding {
-	query := r.URL.Query()
-	state := findings.State(query.Get("state"))
-	if !slices.Contains([]findings.State{findings.Open, findings.Fixing, findings.Resolved}, state) {
-		state = ""
-	}
-	category := query.Get("category")
-	if !slices.Contains([]string{CategorySecurity, CategoryPerformance, CategoryReliability}, category) {
-		category = ""
-	}
+	choice := Choice{State: choiceOf(r).State}
+	category := categoryIn(r)
 	out := []Finding{}
 	for _, f := range s.Findings.All() {
-		if (state == "" || f.State == state) && (category == "" || categoryOf(f.Rule) == category) {
+		if choice.Has(traitsOf(&f)) && (category == "" || categoryOf(f.Rule) == category) {
 			out = append(out, findingOf(&f))
 		}
 	}
 	return out
 }
 
-func (s *Server) listFindings(r *http.Request) (any, error) {
-	list := s.chosen(r)
-	return FindingList{Total: len(list), Findings: list}, nil
+// categoryIn returns the category that a request names; empty: none that there is.
+func categoryIn(r *http.Request) string {
+	category := r.URL.Query().Get("category")
+	if slices.Contains([]string{CategorySecurity, CategoryPerformance, CategoryReliability}, category) {
+		return category
+	}
+	return ""
 }
 
 func (s *Server) insights(r *http.Request) (any, error) {
@@ -213,17 +209,21 @@ func (s *Server) metrics(r *http.Request) (any, error) {
 }
 
 // liveMetrics returns the figures of all endpoints, the slowest first. What a request spent in queries and
-// calls is that of the requests that are kept.
-func (s *Server) liveMetrics(*http.Request) (any, error) {
-	points := map[string][]Point{}
-	for _, request := range s.Captured.Recent() {
-		if len(points[request.Endpoint]) < maxPoints {
-			points[request.Endpoint] = append(points[request.Endpoint], pointOf(&request))
-		}
+// calls is that of the requests that are kept. The parameter only chooses less: summary leaves out the figures of
+// single requests and of earlier runs, and totals the endpoints.
+func (s *Server) liveMetrics(r *http.Request) (any, error) {
+	figures := s.Captured.Figures()
+	out := LiveList{
+		Endpoints: []LiveEndpoint{},
+		Totals:    totalsOf(figures),
 	}
+	only := r.URL.Query().Get(paramOnly)
+	if only == onlyTotals {
+		return out, nil
+	}
+	points := s.points()
 	sessions := s.sessions()
-	out := LiveList{Endpoints: []LiveEndpoint{}}
-	for _, f := range s.Captured.Figures() {
+	for _, f := range figures {
 		recent := points[f.Endpoint]
 		slices.Reverse(recent)
 		live := LiveEndpoint{
@@ -232,14 +232,44 @@ func (s *Server) liveMetrics(*http.Request) (any, error) {
 			Summary:  summaryOf(f, recent),
 			Sessions: sessions[f.Endpoint],
 		}
+		live.BaselineP95Ms = baseline(live.Sessions)
+		if only == onlySummary {
+			live.Sessions = nil
+			live.Requests = nil
+		}
 		if live.Requests == nil {
 			live.Requests = []Point{}
 		}
-		live.BaselineP95Ms = baseline(live.Sessions)
 		out.Endpoints = append(out.Endpoints, live)
 	}
 	slices.SortStableFunc(out.Endpoints, func(a, b LiveEndpoint) int { return cmp.Compare(b.Summary.P95Ms, a.Summary.P95Ms) })
 	return out, nil
+}
+
+// The parameter of liveMetrics, which brakit does not know, and its values.
+const (
+	paramOnly   = "only"
+	onlySummary = "summary"
+	onlyTotals  = "totals"
+)
+
+// points returns the figures of the latest requests to each endpoint, the newest first.
+func (s *Server) points() map[string][]Point {
+	points := map[string][]Point{}
+	for _, request := range s.Captured.Recent() {
+		if len(points[request.Endpoint]) < maxPoints {
+			points[request.Endpoint] = append(points[request.Endpoint], pointOf(&request))
+		}
+	}
+	return points
+}
+
+func totalsOf(figures []Figures) *Totals {
+	t := &Totals{Endpoints: len(figures)}
+	for i := range figures {
+		t.Requests += figures[i].Requests
+	}
+	return t
 }
 
 func summaryOf(f Figures, points []Point) Summary {

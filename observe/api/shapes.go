@@ -209,8 +209,10 @@ type Finding struct {
 
 // A FindingList is findings.
 type FindingList struct {
-	Total    int       `json:"total"`
+	Total    int       `json:"total"` // that are chosen
 	Findings []Finding `json:"findings"`
+	// Tallies count all findings, chosen or not. brakit does not have this member.
+	Tallies []Tally `json:"tallies,omitempty"`
 }
 
 // An IssueList is the same under another name.
@@ -286,6 +288,14 @@ type LiveEndpoint struct {
 // A LiveList is all endpoints as they are now.
 type LiveList struct {
 	Endpoints []LiveEndpoint `json:"endpoints"`
+	// Totals are of all endpoints. brakit does not have this member.
+	Totals *Totals `json:"totals,omitempty"`
+}
+
+// Totals say how much was seen of an app.
+type Totals struct {
+	Endpoints int `json:"endpoints"`
+	Requests  int `json:"requests"`
 }
 
 // A ReplayRequest asks to send the latest GET or HEAD request of an endpoint again.

@@ -43,7 +43,7 @@ func (f fullBackend) Request(id string) (capture.Request, bool) {
 	return *r, true
 }
 
-// newFullBackend returns 1,000 requests with 30 queries and a body of 16 kB each, and 200 findings.
+// newFullBackend returns 1,000 requests with 30 queries and a body of 16 kB each, and 1,000 findings.
 func newFullBackend(b *testing.B) fullBackend {
 	b.Helper()
 	f := fullBackend{makeBackend(), capture.NewStore(capture.Options{})}
@@ -68,7 +68,7 @@ func newFullBackend(b *testing.B) fullBackend {
 		})
 	}
 	f.problems = nil
-	for n := range 200 {
+	for n := range 1000 {
 		f.problems = append(f.problems, makeFinding(fmt.Sprint("f", n), func(p *findings.Finding) { p.Requests = []string{fmt.Sprint("r", 999-n)} }))
 	}
 	return f

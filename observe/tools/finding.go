@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"bareclaw/internal/humanize"
 	"bareclaw/observe/api"
@@ -43,7 +42,7 @@ type shownFinding struct {
 func (a *app) showFinding(f *api.Finding) shownFinding {
 	out := shownFinding{
 		ID:          oneLine(f.IssueID, maxID),
-		Severity:    severityOf(f),
+		Severity:    f.Traits().Severity,
 		State:       f.Now(),
 		Rule:        oneLine(f.Issue.Rule, maxName),
 		Title:       oneLine(f.Issue.Title, maxName),
@@ -72,25 +71,17 @@ func (a *app) showFinding(f *api.Finding) shownFinding {
 	return out
 }
 
-// severityOf returns the severity of a finding; one that is unknown is a warning.
-func severityOf(f *api.Finding) rules.Severity {
-	switch s := f.Issue.Severity; s {
-	case rules.Critical, rules.Warning, rules.Info:
-		return s
-	}
-	return rules.Warning
-}
-
 // rank orders severities, the worst first.
 func rank(s rules.Severity) int {
 	return slices.Index([]rules.Severity{rules.Critical, rules.Warning, rules.Info}, s)
 }
 
-// findings returns those of the app, the worst first, and of one severity the latest first.
-func (a *app) findings(ctx context.Context) ([]shownFinding, error) {
-	all, err := a.client.Findings(ctx)
+// findings returns the chosen ones of the app, the worst first, and of one severity the latest first, and how many
+// there are of each kind.
+func (a *app) findings(ctx context.Context, choice api.Choice) ([]shownFinding, []api.Tally, error) {
+	all, tallies, err := a.client.Findings(ctx, choice)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	shown := make([]shownFinding, len(all))
 	for i := range all {
@@ -99,7 +90,10 @@ func (a *app) findings(ctx context.Context) ([]shownFinding, error) {
 	slices.SortStableFunc(shown, func(x, y shownFinding) int {
 		return cmp.Or(cmp.Compare(rank(x.Severity), rank(y.Severity)), cmp.Compare(y.LastSeen, x.LastSeen), cmp.Compare(x.ID, y.ID))
 	})
-	return shown, nil
+	if choice.Limit > 0 && len(shown) > choice.Limit {
+		shown = shown[:choice.Limit]
+	}
+	return shown, tallies, nil
 }
 
 // words returns a text of a rule. Those of an observer are the gateway's own.
@@ -141,10 +135,4 @@ func (f *shownFinding) write(p *page) {
 	if f.Context != nil {
 		f.Context.brief(p)
 	}
-}
-
-// isAt reports whether a finding is at an endpoint, which may be a path alone.
-func (f *shownFinding) isAt(endpoint string) bool {
-	own := f.as.Issue.Endpoint
-	return strings.EqualFold(own, endpoint) || strings.HasSuffix(own, " "+endpoint)
 }

@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"bareclaw/core/tools"
@@ -35,19 +34,18 @@ type findingsArgs struct {
 	State    findings.State `json:"state"`
 }
 
-// has reports whether a finding is asked for.
-func (a *findingsArgs) has(f *shownFinding) bool {
-	severities := EnrichmentSeverityFilter()
+// choice returns what is asked for.
+func (a *findingsArgs) choice() api.Choice {
+	c := api.Choice{
+		Severities: EnrichmentSeverityFilter(),
+		State:      a.State,
+		Pending:    a.State == "",
+		Limit:      maxFindings,
+	}
 	if a.Severity != "" {
-		severities = []rules.Severity{a.Severity}
+		c.Severities = []rules.Severity{a.Severity}
 	}
-	if !slices.Contains(severities, f.Severity) {
-		return false
-	}
-	if a.State != "" {
-		return f.State == a.State
-	}
-	return f.State != findings.Resolved && f.Fix != findings.WontFix
+	return c
 }
 
 // A findingsView is the result of get_findings.
@@ -59,20 +57,17 @@ type findingsView struct {
 }
 
 func listFindings(ctx context.Context, a *app, args findingsArgs) (view, error) {
-	all, err := a.findings(ctx)
+	choice := args.choice()
+	chosen, tallies, err := a.findings(ctx, choice)
 	if err != nil {
 		return nil, err
 	}
-	v := &findingsView{App: a.Dir, Findings: []shownFinding{}}
-	for i := range all {
-		switch {
-		case !args.has(&all[i]):
-			v.Hidden++
-		case len(v.Findings) < maxFindings:
-			v.Findings = append(v.Findings, all[i])
-			v.Total++
-		default:
-			v.Total++
+	v := &findingsView{App: a.Dir, Findings: chosen}
+	for _, t := range tallies {
+		if choice.Has(t.Traits) {
+			v.Total += t.Count
+		} else {
+			v.Hidden += t.Count
 		}
 	}
 	a.enrich(ctx, v.Findings[:min(len(v.Findings), maxContexts)])

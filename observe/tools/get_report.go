@@ -6,6 +6,7 @@ import (
 
 	"bareclaw/core/tools"
 	"bareclaw/internal/humanize"
+	"bareclaw/observe/api"
 	"bareclaw/observe/findings"
 	"bareclaw/observe/rules"
 )
@@ -36,37 +37,41 @@ type reportView struct {
 }
 
 func report(ctx context.Context, a *app, _ appArgs) (view, error) {
-	all, err := a.findings(ctx)
+	worst := api.Choice{
+		Severities: []rules.Severity{rules.Critical},
+		State:      findings.Open,
+		Pending:    true,
+		Limit:      maxFindings,
+	}
+	critical, tallies, err := a.findings(ctx, worst)
 	if err != nil {
 		return nil, err
 	}
-	endpoints, err := a.client.Endpoints(ctx)
+	resolved, _, err := a.findings(ctx, api.Choice{State: findings.Resolved, Limit: MaxResolvedDisplay})
+	if err != nil {
+		return nil, err
+	}
+	totals, err := a.client.Totals(ctx)
 	if err != nil {
 		return nil, err
 	}
 	v := &reportView{
 		App:       a.Dir,
-		Endpoints: len(endpoints),
+		Endpoints: totals.Endpoints,
+		Requests:  totals.Requests,
 		States:    map[findings.State]int{},
 		Open:      map[rules.Severity]int{},
-		Critical:  []shownFinding{},
-		Resolved:  []shownFinding{},
+		Critical:  critical,
+		Resolved:  resolved,
 	}
-	for i := range endpoints {
-		v.Requests += endpoints[i].Summary.TotalRequests
-	}
-	for _, f := range all {
-		v.States[f.State]++
+	for _, t := range tallies {
+		v.States[t.State] += t.Count
 		switch {
-		case f.State == findings.Resolved && len(v.Resolved) < MaxResolvedDisplay:
-			v.Resolved = append(v.Resolved, f)
-		case f.State == findings.Open && f.Fix == findings.WontFix:
-			v.WontFix++
-		case f.State == findings.Open:
-			v.Open[f.Severity]++
-			if f.Severity == rules.Critical && len(v.Critical) < maxFindings {
-				v.Critical = append(v.Critical, f)
-			}
+		case t.State != findings.Open:
+		case t.WontFix:
+			v.WontFix += t.Count
+		default:
+			v.Open[t.Severity] += t.Count
 		}
 	}
 	return v, nil

@@ -61,7 +61,7 @@ func sayFix(ctx context.Context, a *app, args fixArgs) (view, error) {
 
 // noFinding says that there is no finding with an id, and which there are.
 func (a *app) noFinding(ctx context.Context, unknown string) error {
-	all, err := a.findings(ctx)
+	all, _, err := a.findings(ctx, api.Choice{})
 	if err != nil {
 		return err
 	}

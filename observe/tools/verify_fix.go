@@ -108,16 +108,12 @@ func verify(ctx context.Context, a *app, args verifyArgs) (view, error) {
 
 // look returns the findings as they are now.
 func (v *verification) look(ctx context.Context) (found []shownFinding, err error) {
-	all, err := v.app.findings(ctx)
-	if err != nil {
-		return nil, err
+	choice := api.Choice{ID: v.id}
+	if v.id == "" {
+		choice.Endpoint = v.endpoint
 	}
-	for i := range all {
-		if v.id != "" && all[i].as.IssueID == v.id || v.id == "" && all[i].isAt(v.endpoint) {
-			found = append(found, all[i])
-		}
-	}
-	return found, nil
+	found, _, err = v.app.findings(ctx, choice)
+	return found, err
 }
 
 // nothing returns an error if what was asked for does not exist.

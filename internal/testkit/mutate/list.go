@@ -414,6 +414,34 @@ var mutations = []Mutation{
 		Old: "	maxComputing = 4", New: "	maxComputing = 400", Package: "./toolhost/script", Test: "TestTimeOfCalls|TestWaitingCalls",
 	},
 	{
+		Promise: "an observer is killed while people are told of findings", File: "observe/findings/tell.go",
+		Old: "	if s.push != nil {", New: "	if false {", Package: "./observe/findings", Test: "TestPushSurvivesKill",
+	},
+	{
+		Promise: "a file in `.brakit` cannot be understood", File: "observe/findings/file.go",
+		Old: "	if err := os.Rename(f.path, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {", New: "	if err := os.Remove(f.path); err != nil {", Package: "./observe/findings", Test: "TestCorruptFiles",
+	},
+	{
+		Promise: "the disk of an observed app is full or read-only", File: "observe/findings/file.go",
+		Old: "	case err == nil && f.failed != nil:", New: "	case err == nil:", Package: "./observe/findings", Test: "TestDiskThatCannotBeWritten",
+	},
+	{
+		Promise: "an observed app is not up, or ends before it has answered", File: "observe/capture/proxy/proxy.go",
+		Old: "	e.outcome = capture.AppFailed", New: "	e.outcome = capture.ClientGone", Package: "./observe/capture/proxy", Test: "TestAppIsNotUp",
+	},
+	{
+		Promise: "an observer fails to capture requests, ten times", File: "observe/capture/breaker.go",
+		Old: "	if b.failures.Add(1) < maxFailures {", New: "	if b.failures.Add(1) > 0 {", Package: "./observe/capture", Test: "TestCaptureThatFailsTurnsOff",
+	},
+	{
+		Promise: "a rule panics about a request", File: "observe/analysis/analysis.go",
+		Old: "			a.notePanic(rule.ID, p)", New: "			panic(p)", Package: "./observe/analysis", Test: "TestPanickingRule",
+	},
+	{
+		Promise: "requests to an observed app come faster", File: "observe/analysis/pace.go",
+		Old: "	if p.looks < maxLooks && p.busy < maxBusy {", New: "	if true {", Package: "./observe/analysis", Test: "TestLoad",
+	},
+	{
 		Promise: "Telegram cannot be reached, or refuses the bot", File: "adapters/telegram/poller.go",
 		Old: "	if problem := pollProblem(err); p.health.failed(problem) {", New: "	if problem := pollProblem(err); p.health.failed(\"\") {", Package: "./internal/e2e/telegram", Test: "TestTelegramTroubleIsTold",
 	},

@@ -1,0 +1,48 @@
+package docs
+
+import (
+	"strings"
+	"testing"
+
+	"bareclaw/observe/capture"
+	"bareclaw/observe/rules"
+)
+
+// TestRulesAreDocumented holds the table of docs/observe.md to the rules: their order, their severity, and which source
+// can say something at all.
+func TestRulesAreDocumented(t *testing.T) {
+	t.Parallel()
+	all := rules.All()
+	table := rows(t, "docs/observe.md", "| rule | severity | proxy |")
+	if len(table) != len(all) {
+		t.Fatalf("the table has %d rules, and there are %d", len(table), len(all))
+	}
+	const columns = 6
+	for i, cells := range table {
+		rule := &all[i]
+		if len(cells) != columns || cells[0] != "`"+rule.ID+"`" || cells[1] != string(rule.Severity) {
+			t.Errorf("%s, %s: the table has %q", rule.ID, rule.Severity, cells)
+			continue
+		}
+		proxy, telemetry, sdk, output := cells[2], cells[3], cells[4], cells[5]
+		saysNothing := func(cell string) bool { return strings.HasPrefix(cell, "–") }
+		isInside := !rule.Needs.Has(capture.Response)
+		switch rule.ID {
+		case "error", "error-hotspot": // go by what there is
+			isInside = rule.ID == "error"
+		}
+		if saysNothing(proxy) != isInside {
+			t.Errorf("%s needs %b, and of the proxy the table says %q", rule.ID, rule.Needs, proxy)
+		}
+		if isInside && (saysNothing(telemetry) || saysNothing(sdk)) {
+			t.Errorf("%s needs %b, and of what the app tells the table says %q and %q", rule.ID, rule.Needs, telemetry, sdk)
+		}
+		isBody := rule.Needs.Has(capture.Body)
+		if isBody && !saysNothing(telemetry) {
+			t.Errorf("%s needs bodies, and of OpenTelemetry the table says %q", rule.ID, telemetry)
+		}
+		if rule.Needs.Has(capture.Logged) == saysNothing(output) {
+			t.Errorf("%s needs %b, and of the output the table says %q", rule.ID, rule.Needs, output)
+		}
+	}
+}
