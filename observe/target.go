@@ -18,6 +18,8 @@ import (
 const (
 	searchInterval = 100 * time.Millisecond
 	followInterval = time.Second
+	// searchTime is how long a target looks often, while there is no app.
+	searchTime = 30 * time.Second
 )
 
 // inspectorPorts are those of the debugger of Node.js, which answers HTTP too.
@@ -56,13 +58,18 @@ func (t *target) Address() (u *url.URL, problem string) {
 func (t *target) follow(ctx context.Context) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
+	seen := time.Now() // when the app was there, or the search began
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-pause.C:
 		}
-		if t.look(ctx) {
+		isThere := t.look(ctx)
+		if isThere {
+			seen = time.Now()
+		}
+		if isThere || time.Since(seen) > searchTime {
 			pause.Reset(followInterval)
 		} else {
 			pause.Reset(searchInterval)
@@ -70,8 +77,28 @@ func (t *target) follow(ctx context.Context) {
 	}
 }
 
+// isSettled reports whether the app still listens on the socket that is known, and on a port than which no other is
+// tried before. It is much cheaper than a look at all that the app's processes have open.
+func (t *target) isSettled() bool {
+	t.mu.Lock()
+	u, socket := t.address, t.socket
+	t.mu.Unlock()
+	if u == nil {
+		return false
+	}
+	port, err := portOf(u)
+	if err != nil || t.prefer != 0 && port != t.prefer {
+		return false
+	}
+	all, err := app.On(port)
+	return err == nil && slices.ContainsFunc(all, func(l app.Listener) bool { return l.Socket == socket })
+}
+
 // look looks for the app once, and reports whether it is there.
 func (t *target) look(ctx context.Context) bool {
+	if t.isSettled() {
+		return true
+	}
 	all, err := t.find.listeners()
 	if err != nil {
 		t.set(nil, "", err.Error())

@@ -100,17 +100,17 @@ func addFigures(ctx context.Context, shown *api.Observer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("it has not answered within %v", answerTime))
 	defer cancel()
 	client := observeapi.NewClient(observerURL(shown.Port).String(), observeapi.Timeouts{Fetch: 2 * answerTime})
-	found, err := client.Findings(ctx)
+	_, tallies, err := client.Findings(ctx, observeapi.Choice{Limit: 1}) // the counts alone matter
 	if err != nil {
 		return err
 	}
-	for i := range found {
-		if found[i].Now() == findings.Resolved {
-			shown.Resolved++
+	for _, t := range tallies {
+		if t.State == findings.Resolved {
+			shown.Resolved += t.Count
 			continue
 		}
-		shown.Open++
-		shown.Severities[string(found[i].Issue.Severity)]++
+		shown.Open += t.Count
+		shown.Severities[string(t.Severity)] += t.Count
 	}
 	endpoints, err := client.Endpoints(ctx)
 	for i := range endpoints {
