@@ -131,7 +131,9 @@ func TestEventsOfRequests(t *testing.T) {
 	go func() { ended <- server.Serve(listener) }() // ends by Shutdown
 	t.Cleanup(func() {
 		check.OK(t, server.Shutdown(context.WithoutCancel(t.Context())))
-		<-ended
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
 	})
 	res, err := http.Get("http://" + listener.Addr().String() + api.PathEvents)
 	check.OK(t, err)
