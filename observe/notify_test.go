@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -135,7 +134,7 @@ func newToldApp(t *testing.T, notify Notify) *toldApp {
 // start starts what an observer does about findings, from what the one before has on the disk.
 func (a *toldApp) start() {
 	a.t.Helper()
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	log := slog.New(slog.DiscardHandler)
 	store, err := findings.OpenStore(filepath.Join(a.dir, ".brakit"), log)
 	check.OK(a.t, err)
 	v := &observer{

@@ -82,6 +82,8 @@ func TestReplay(t *testing.T) {
 		t.Errorf("without a request before: %v", err)
 	}
 	p.get(t, "/users/7?page=2", "Authorization: Bearer abc", "Cookie: s=1", "Referer: http://localhost/", "Sec-Fetch-Site: same-origin", "If-None-Match: x")
+	_, err := p.store.Next(t.Context()) // the client has its answer before the store
+	check.OK(t, err)
 	mu.Lock()
 	status = http.StatusForbidden
 	mu.Unlock()
@@ -129,7 +131,9 @@ func TestEventsOfRequests(t *testing.T) {
 	go func() { ended <- server.Serve(listener) }() // ends by Shutdown
 	t.Cleanup(func() {
 		check.OK(t, server.Shutdown(context.WithoutCancel(t.Context())))
-		<-ended
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
 	})
 	res, err := http.Get("http://" + listener.Addr().String() + api.PathEvents)
 	check.OK(t, err)

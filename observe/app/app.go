@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -56,7 +57,7 @@ func Start(o Options) (*App, error) {
 	}
 	cmd := exec.Command(program, o.Command[1:]...)
 	cmd.Dir = o.Dir
-	cmd.Env = append(o.Environ, MarkVariable+"="+o.Mark)
+	cmd.Env = append(slices.Clone(o.Environ), MarkVariable+"="+o.Mark)
 	cmd.SysProcAttr = attributes(o.Foreground)
 	if o.Foreground {
 		cmd.Stdin = o.Stdin

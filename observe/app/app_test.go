@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -76,7 +77,7 @@ func TestOutput(t *testing.T) {
 	o.Stdout = &out
 	a, err := Start(o)
 	check.OK(t, err)
-	exit, ok := a.Err().(*exec.ExitError)
+	exit, ok := errors.AsType[*exec.ExitError](a.Err())
 	if !ok || exit.ExitCode() != 3 {
 		t.Errorf("ended by %v, want status 3", a.Err())
 	}

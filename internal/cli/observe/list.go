@@ -95,8 +95,8 @@ func (s *Stop) means(here string, r *discovery.Record) bool {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(here, dir)
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
+	if followed, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = followed
 	}
 	return r.ID == s.Which || r.Dir == filepath.Clean(dir)
 }

@@ -84,9 +84,9 @@ func (r *Run) Run(c *command.Context) error {
 
 const (
 	// heapRoom is how much the heap may grow between two collections, in bytes. What an observer keeps is bounded.
-	heapRoom = 8 << 20
+	heapRoom = 4 << 20
 	// memoryLimit is where the collector works harder, in bytes.
-	memoryLimit = 48 << 20
+	memoryLimit = 40 << 20
 )
 
 // keepSmall bounds the memory of this process, and has nothing that packages log by themselves reach the terminal: net/http

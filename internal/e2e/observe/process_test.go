@@ -30,13 +30,19 @@ func newMachine(t *testing.T, kind string, settings ...string) *machine {
 	t.Helper()
 	t.Parallel()
 	m := &machine{harness.NewMachine(t, append(settings, appVariable+"="+kind)...)}
-	t.Cleanup(func() {
-		for _, r := range m.records() {
-			_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL)
-		}
-		m.endApps()
-	})
+	t.Cleanup(m.end)
+	m.mark()
 	return m
+}
+
+// end ends what a test has left.
+func (m *machine) end() {
+	for _, r := range m.records() {
+		_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL)
+	}
+	for _, p := range m.apps() {
+		_ = proc.Signal(p.PID, p.Start, syscall.SIGKILL)
+	}
 }
 
 // command starts the app, below a shell that waits for it.
@@ -106,12 +112,6 @@ func (m *machine) apps() []proc.Process {
 	return found
 }
 
-func (m *machine) endApps() {
-	for _, p := range m.apps() {
-		_ = proc.Signal(p.PID, p.Start, syscall.SIGKILL)
-	}
-}
-
 // nobodyIsLeft waits until no app runs, and no observer.
 func (m *machine) nobodyIsLeft() {
 	m.T.Helper()
@@ -130,7 +130,6 @@ func (m *machine) mark() { m.Env = append(m.Env, "BC_MACHINE="+m.Dir) }
 // TestObserve: an app that a shell starts is opened, listed and stopped.
 func TestObserve(t *testing.T) {
 	m := newMachine(t, "plain")
-	m.mark()
 	o := m.observe()
 	r := m.answers(0)
 	m.isServed(r)
@@ -160,7 +159,6 @@ func TestObserve(t *testing.T) {
 // findings; of several that begin at once one is left.
 func TestObserveAgain(t *testing.T) {
 	m := newMachine(t, "plain")
-	m.mark()
 	first := m.observe()
 	r := m.answers(0)
 	m.get(r, "/secret")
@@ -205,7 +203,6 @@ func TestObserveAgain(t *testing.T) {
 // TestAppEnds: the observer says how its app has ended, and ends too.
 func TestAppEnds(t *testing.T) {
 	m := newMachine(t, "plain")
-	m.mark()
 	o := m.Invoke(nil, "observe", "--", os.Args[0], "-test.run=^TestApp$")
 	r := m.answers(0)
 	_, _ = http.Get(r.Proxy + "/exit?3")
@@ -224,7 +221,6 @@ func TestAppEnds(t *testing.T) {
 // TestObserverIsKilled: the command of a killed observer ends with it, and what that has started at the next call.
 func TestObserverIsKilled(t *testing.T) {
 	m := newMachine(t, "plain")
-	m.mark()
 	o := m.observe()
 	r := m.answers(0)
 	check.OK(t, o.Cmd.Process.Kill())
@@ -248,7 +244,6 @@ func TestObserverIsKilled(t *testing.T) {
 // TestPortClash: a port that is taken is told.
 func TestPortClash(t *testing.T) {
 	m := newMachine(t, "plain")
-	m.mark()
 	taken := harness.TakenPort(t)
 	m.Command(exitcode.Failed, "observe", "--port", taken, "--", "sleep", "1000").Tells("port "+taken+" cannot be used", "--port")
 	m.Env = append(m.Env, "PORT="+taken)
@@ -300,7 +295,6 @@ func TestTarget(t *testing.T) {
 // TestTLSApp: an app with HTTPS and any certificate is found.
 func TestTLSApp(t *testing.T) {
 	m := newMachine(t, "tls")
-	m.mark()
 	m.observe()
 	r := m.answers(0)
 	if !strings.HasPrefix(r.App, "https://") {
@@ -312,7 +306,6 @@ func TestTLSApp(t *testing.T) {
 // TestAppMoves: an app that listens on another port is followed, as one that a tool restarts.
 func TestAppMoves(t *testing.T) {
 	m := newMachine(t, "plain")
-	m.mark()
 	o := m.observe()
 	r := m.answers(0)
 	for range 3 {
@@ -327,10 +320,35 @@ func TestAppMoves(t *testing.T) {
 	}
 }
 
+// TestAppIsRestarted: an app is followed that a tool starts again and again on its port, as nodemon does.
+func TestAppIsRestarted(t *testing.T) {
+	m := newMachine(t, "plain")
+	o := m.Invoke(nil, "observe", "--", "sh", "-c", `while "$0" -test.run='^TestApp$'; [ $? -ne 9 ]; do :; done; exit 9`, os.Args[0])
+	r := m.answers(0)
+	for n := range 3 {
+		before := m.get(r, "/")
+		_, _ = http.Get(r.Proxy + "/exit?1")
+		m.Eventually("another process answers", func() bool {
+			res, err := http.Get(r.Proxy + "/")
+			check.OK(t, err)
+			defer func() { _ = res.Body.Close() }()
+			text, err := io.ReadAll(res.Body)
+			check.OK(t, err)
+			now, _, _ := strings.Cut(string(text), ",")
+			return res.StatusCode == http.StatusOK && !strings.HasPrefix(before, now+",")
+		})
+		m.Eventually("the start is told", func() bool {
+			return strings.Count(o.Err.String(), "The app has started again, and answers at "+r.App) == n+1
+		})
+	}
+	_, _ = http.Get(r.Proxy + "/exit?9")
+	o.Wait(exitcode.Failed).Tells("The app has ended with status 9.")
+	m.nobodyIsLeft()
+}
+
 // TestInterrupt: SIGINT alone ends observer and app; in a terminal the app gets it once.
 func TestInterrupt(t *testing.T) {
 	m := newMachine(t, "polite")
-	m.mark()
 	o := m.observe()
 	m.answers(0)
 	check.OK(t, o.Cmd.Process.Signal(syscall.SIGINT))
@@ -352,7 +370,6 @@ func TestInterrupt(t *testing.T) {
 // TestDetach: an observer in the background outlives the one who started it and has no mark of a session; SIGINT ends it.
 func TestDetach(t *testing.T) {
 	m := newMachine(t, "plain")
-	m.mark()
 	m.Env = append(m.Env, protocol.EnvMarkVariable+"=0123456789abcdef.1.1")
 	args := append([]string{"observe", "--detach", "--"}, command()...)
 	o := m.Command(exitcode.OK, args...)
@@ -382,7 +399,6 @@ func TestDetach(t *testing.T) {
 // TestReadOnlyDirectory: an app is observed in a directory where nothing can be written.
 func TestReadOnlyDirectory(t *testing.T) {
 	m := newMachine(t, "plain")
-	m.mark()
 	dir := m.Path("work")
 	m.SmallDisk("work", "1m")
 	check.OK(t, remountReadOnly(dir))
@@ -411,7 +427,6 @@ func remountReadOnly(dir string) error {
 // TestHostileOutput: what an app prints is passed on, and what the observer itself says cannot command a terminal.
 func TestHostileOutput(t *testing.T) {
 	m := newMachine(t, "plain")
-	m.mark()
 	dir := m.Path("work/a\x1b[31m\u202eb")
 	check.OK(t, os.Mkdir(dir, 0o700))
 	cmd := m.Prepare(append([]string{"observe", "--"}, command()...)...)
