@@ -140,6 +140,13 @@ func TestObserverOfSession(t *testing.T) {
 		return strings.Contains(g.Say("desk", "mcp - get_findings {}").Str("text"), "stack")
 	})
 	says(t, g.Say("desk", "mcp - observe_stop {}"), "has ended")
+
+	inSession := m.With("BARECLAW_SOCKET="+m.Path("run/api.sock"), "BARECLAW_STATE_DIR="+m.Path("other")) // whose settings it does not see
+	inSession.Command(harness.ExitOK, "observe", "--detach", "--target", webApp(t)).Tells("Open the app at http://127.0.0.1:")
+	if again := records(m); len(again) != 1 {
+		t.Errorf("there are %+v", again)
+	}
+	inSession.Command(harness.ExitOK, "observe", "stop").Tells("has ended")
 }
 
 // TestDeadObserverIsToldOnce: people are told of an observer that was killed, once, also if the gateway is killed or away
