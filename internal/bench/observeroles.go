@@ -111,8 +111,8 @@ func (s *site) tools(ctx context.Context) (figures []figure, err error) {
 	for _, call := range []struct{ name, args string }{
 		{"get_findings", `{}`},
 		{"get_endpoints", `{}`},
-		{"get_request_detail", `{"endpoint":"GET /flawed/aA"}`},
-		{"verify_fix", `{"endpoint":"GET /flawed/aA"}`},
+		{"get_request_detail", `{"endpoint":"GET /flawed/bA"}`},
+		{"verify_fix", `{"endpoint":"GET /flawed/bA"}`},
 		{"get_report", `{}`},
 	} {
 		var took []time.Duration

@@ -83,8 +83,12 @@ func TestObservePage(t *testing.T) {
 		t.Errorf("the list of observers is\n%s", out)
 	}
 	m.Eventually("the address is free", func() bool {
-		_, err := http.Get(address) //nolint:bodyclose // there is no answer in the end
-		return err != nil
+		answer, err := http.Get(address)
+		if err != nil {
+			return true
+		}
+		check.OK(t, answer.Body.Close())
+		return false
 	})
 }
 
@@ -115,7 +119,7 @@ func inTerminal(m *harness.Machine, lines string) *harness.LockedBuffer {
 	go func() { ended <- cmd.Wait() }()
 	m.T.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
-		<-ended
+		_ = <-ended // by the signal
 		if m.T.Failed() {
 			m.T.Logf("in the terminal:\n%s", said)
 		}
