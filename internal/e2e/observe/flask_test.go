@@ -4,15 +4,13 @@ import (
 	"testing"
 
 	"bareclaw/internal/testkit/webapps"
-	"bareclaw/observe/findings"
 )
 
 // TestFlask has the rules that need an app's own events find flaws in an app in Flask, which sends them as brakit's
 // SDK does. Its requests have passed the proxy, so that the SDK tells of what they did alone.
 func TestFlask(t *testing.T) {
 	t.Parallel()
-	app := webapps.Flask(t)
-	o := observe(t, app)
+	o := observe(t, webapps.Flask(t))
 
 	plants := []plant{
 		at("high-rows", "SELECT items reads up to 250 rows, # times lately.").twice(),
@@ -30,14 +28,6 @@ func TestFlask(t *testing.T) {
 			},
 		},
 	}
-	app.Flaws(names(plants)...)
-	showFlaws(o, plants)
-	await(o, plants, findings.Open, 0)
-	compare(o, plants)
-	app.Flaws()
-	clearFlaws(o, plants)
-	app.Flaws(names(plants)...)
-	showFlaws(o, plants)
-	await(o, plants, findings.Open, 1)
+	cycle(o, plants)
 	compare(o, plants)
 }

@@ -65,7 +65,7 @@ app.get('/cross/:part', async (req, res) => {
 });
 
 app.get('/slow', async (req, res) => {
-  if (flawed('slow')) await pause(800);
+  if (flawed('slow')) await pause(1500);
   res.json({});
 });
 
