@@ -44,6 +44,7 @@ type target struct {
 	mu      sync.Mutex
 	address *url.URL // nil: the app does not answer
 	socket  string   // of the app's listener
+	latest  string   // the last socket that was not empty: a busy machine may not show it for a moment
 	problem string   // why there is no address; empty: none is known
 }
 
@@ -125,8 +126,9 @@ func (t *target) look(ctx context.Context) bool {
 			problem = err.Error()
 			continue
 		}
-		t.set(u, l.Socket, "")
-		t.appeared(u)
+		if t.set(u, l.Socket, "") {
+			t.appeared(u)
+		}
 		return true
 	}
 	t.set(nil, "", problem)
@@ -156,12 +158,18 @@ func (t *target) ranked(all []app.Listener) []app.Listener {
 	return sorted
 }
 
-func (t *target) set(u *url.URL, socket, problem string) {
+// set notes where the app answers, and reports whether it has started since it last did.
+func (t *target) set(u *url.URL, socket, problem string) (started bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if socket != "" {
+		started = socket != t.latest
+		t.latest = socket
+	}
 	t.address = u
 	t.socket = socket
 	t.problem = problem
+	return started
 }
 
 // An ownApp finds the app that the observer has started.

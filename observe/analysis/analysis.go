@@ -156,6 +156,9 @@ func (a *Analyst) apply(rule *rules.Rule, s *rules.Subject, settled bool) {
 		Clean:    v.clean,
 		Near:     v.near,
 	}
+	if rule.OfKind {
+		j.Asked = r.Asked()
+	}
 	if len(v.matches) > 0 {
 		j.Shown = a.showing(rule, s, v.matches)
 	}

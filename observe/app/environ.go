@@ -42,6 +42,8 @@ func (e Environment) Environ(of []string) []string {
 	add("OTEL_METRICS_EXPORTER", "none")
 	add("OTEL_BSP_SCHEDULE_DELAY", "200") // milliseconds; the standard's 5,000 would be too late for a look at a request
 	add("OTEL_BLRP_SCHEDULE_DELAY", "200")
+	// Telemetry would wait until the clouds of others have answered that the app does not run there.
+	add("OTEL_NODE_RESOURCE_DETECTORS", "env,process")
 	add("OTEL_SERVICE_NAME", filepath.Base(e.Dir))
 	if register := e.register(); register != "" {
 		env = withNodeOption(env, "--require "+register)

@@ -111,6 +111,7 @@ func (r *run) learn(signal Signal) {
 	isStep := signal.Span != SpanID{} || signal.Request != ""
 	if isStep && (signal.Server || signal.Query != nil || signal.Fetch != nil) {
 		r.told = true
+		r.spans = r.spans || signal.Span != SpanID{}
 	}
 	if signal.Query != nil {
 		r.queried = true
@@ -129,7 +130,7 @@ func (s *Store) join(rec *record, signal Signal) {
 	}
 	rec.run.learn(signal)
 	rec.lastSignal = now
-	rec.served = rec.served || signal.Server
+	rec.served = rec.served || rec.isServedBy(signal)
 	isStep := signal.Span != SpanID{} || signal.Request != "" && (signal.Server || signal.Query != nil || signal.Fetch != nil)
 	if isStep && !rec.traced {
 		rec.traced = true
@@ -139,6 +140,16 @@ func (s *Store) join(rec *record, signal Signal) {
 	if rec.kept {
 		s.looks.plan(rec)
 	}
+}
+
+// isServedBy reports whether the signal is of the app's own step for the request, which ends last. The app may
+// call itself meanwhile, and tells of that step too.
+func (r *record) isServedBy(signal Signal) bool {
+	if !signal.Server {
+		return false
+	}
+	isKnown := signal.Parent != SpanID{} && r.request.Span != SpanID{}
+	return !isKnown || signal.Parent == r.request.Span
 }
 
 // add keeps what the signal carries.
@@ -156,7 +167,7 @@ func (s *Store) add(rec *record, signal Signal) {
 		addTo(rec, &r.Logs, *signal.Log)
 	}
 	if signal.Fault != nil {
-		addTo(rec, &r.Faults, *signal.Fault)
+		addFault(rec, *signal.Fault)
 	}
 	if r.Dropped == dropped {
 		s.grow(rec, int64(signal.size()))
@@ -182,6 +193,23 @@ func addTo[T timed](rec *record, all *[]T, item T) {
 		rec.unsorted = true
 	}
 	*all = append(*all, item)
+}
+
+// addFault adds an error, unless the request has it already: frameworks tell of an error at each step that it
+// passes through. The one with a stack stays.
+func addFault(rec *record, fault Fault) {
+	for i := range rec.request.Faults {
+		known := &rec.request.Faults[i]
+		if known.Name != fault.Name || known.Message != fault.Message {
+			continue
+		}
+		if known.Stack == "" && fault.Stack != "" {
+			rec.request.Faults = slices.Clone(rec.request.Faults) // copies keep theirs
+			rec.request.Faults[i] = fault
+		}
+		return
+	}
+	addTo(rec, &rec.request.Faults, fault)
 }
 
 // sorted returns a copy in the order of time.

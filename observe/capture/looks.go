@@ -8,10 +8,11 @@ import (
 )
 
 const (
-	quietFor   = 300 * time.Millisecond // without a signal, until telemetry is complete
-	settleAt   = 10 * time.Second       // after the response, whatever is missing
-	lateUntil  = 2 * time.Minute        // signals join a request
-	maxPending = 2 * maxRequests        // looks that wait, among them some that are of no use any more
+	quietFor    = 300 * time.Millisecond // without a signal, until telemetry is complete
+	quietForSDK = time.Second            // the same for SDKs, which do not tell of the end of a request
+	settleAt    = 10 * time.Second       // after the response, whatever is missing
+	lateUntil   = 2 * time.Minute        // signals join a request
+	maxPending  = 2 * maxRequests        // looks that wait, among them some that are of no use any more
 )
 
 // A Look is a request that is to be looked at.
@@ -167,12 +168,19 @@ func (r *record) dueAt() time.Time {
 	if quiet.Before(r.endedAt) {
 		quiet = r.endedAt
 	}
-	quiet = quiet.Add(quietFor)
 	latest := r.endedAt.Add(settleAt)
-	if !r.settled && (!r.served || quiet.After(latest)) {
+	due := quiet.Add(quietFor)
+	switch {
+	case r.settled, r.served:
+	case r.run.spans:
+		return latest
+	default:
+		due = quiet.Add(quietForSDK)
+	}
+	if !r.settled && due.After(latest) {
 		return latest
 	}
-	return quiet
+	return due
 }
 
 // A schedule is a heap of records, the one that is due first at its beginning.

@@ -53,13 +53,16 @@ func ends(name []byte, with string) bool {
 	return len(name) >= len(with) && string(name[len(name)-len(with):]) == with
 }
 
-// isOwnMask reports whether the app itself has put something in the place of a secret.
+// isOwnMask reports whether a value is no secret: the app itself has put it in the place of one, or there is none.
 func isOwnMask(value string) bool {
 	if value == "" {
 		return true
 	}
-	switch strings.ToUpper(strings.Trim(value, "[]<>{}()*")) {
+	switch strings.ToUpper(strings.Trim(value, "[]<>{}()*.!")) {
 	case "", "REDACTED", "FILTERED", "MASKED", "HIDDEN", "CHANGE_ME", "CHANGEME":
+		return true
+	// What programs write for no value, and say of one.
+	case "UNDEFINED", "NULL", "NONE", "NIL", "TRUE", "FALSE", "STRING", "REQUIRED", "MISSING", "INVALID", "INCORRECT", "EXPIRED":
 		return true
 	}
 	const fewest = 3 // x

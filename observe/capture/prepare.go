@@ -30,7 +30,7 @@ func prepare(signal Signal) Signal {
 	if signal.Log != nil {
 		l := *signal.Log
 		l.Level = strings.ToLower(l.Level)
-		l.Text = cutText(MaskText(l.Text))
+		l.Text = cutText(MaskText(withoutEscapes(l.Text)))
 		signal.Log = &l
 	}
 	if signal.Fault != nil {
@@ -40,6 +40,28 @@ func prepare(signal Signal) Signal {
 		signal.Fault = &f
 	}
 	return signal
+}
+
+// withoutEscapes returns a text without the sequences that give colors to a terminal.
+func withoutEscapes(text string) string {
+	const introducer = "\x1b["
+	if !strings.Contains(text, introducer) {
+		return text
+	}
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(text, introducer)
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		isFinal := func(r rune) bool { return r >= '@' && r <= '~' }
+		end := strings.IndexFunc(after, isFinal)
+		if end < 0 {
+			return b.String()
+		}
+		text = after[end+1:]
+	}
 }
 
 // cutText returns the text, at most MaxText, and correct UTF-8. It does not keep a longer text alive.

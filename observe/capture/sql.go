@@ -24,6 +24,25 @@ func Shape(text string) (shape string, literals bool) {
 	return strings.TrimSuffix(string(w.out), ";"), w.literals
 }
 
+// IsComplete reports whether the text of a query that reads has all its values, so that the same text is the same
+// query. Instrumentations leave placeholders where they do not tell values.
+func IsComplete(text string) bool {
+	scanner := sqlScanner{text: text}
+	first := scanner.next()
+	isRead := first.kind == sqlWord && (strings.EqualFold(first.text, "select") || strings.EqualFold(first.text, "with"))
+	if !isRead || len(text) >= MaxText {
+		return false
+	}
+	for {
+		switch scanner.next().kind {
+		case sqlEnd:
+			return true
+		case sqlPlaceholder:
+			return false
+		}
+	}
+}
+
 // A shapeWriter writes the tokens of a query.
 type shapeWriter struct {
 	scanner  sqlScanner

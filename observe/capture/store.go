@@ -56,6 +56,7 @@ type Store struct {
 type run struct {
 	number  int
 	told    bool // the app tells of its steps
+	spans   bool // by OpenTelemetry, which tells of the end of each request too
 	queried bool // of a query
 	logged  bool // of its logs, other than by its output
 }

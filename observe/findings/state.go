@@ -26,6 +26,8 @@ type event struct {
 	at   time.Time // when the request began; when the report was made; when the agent ended
 	hit  hit       // of seen and clean
 	fix  Fix       // of reported
+	// ofKind is as in [rules.Rule], of clean.
+	ofKind bool
 }
 
 // A hit is a request that proves that a problem is gone, or shows that it is not.
@@ -35,6 +37,7 @@ type hit struct {
 	Run      int       `json:"run"`
 	Status   int       `json:"status"`
 	At       time.Time `json:"at"` // when the request began
+	Asked    string    `json:"asked,omitempty"`
 }
 
 // A record is a finding, and what is kept of it beside.
@@ -42,6 +45,8 @@ type record struct {
 	Finding Finding `json:"finding"`
 	// Status is that of the response to the latest request that had the problem.
 	Status int `json:"status"`
+	// Asked is what that request asked for: see [Judgement].
+	Asked string `json:"asked,omitempty"`
 	// Clean are the requests that count as clean hits, in the order in which they were judged.
 	Clean []hit `json:"clean,omitempty"`
 	// Endpoints are those that show a problem of the whole app together.
@@ -107,7 +112,7 @@ func (r *record) apply(e event) (changed bool) {
 		}
 		r.countSeen(e.hit)
 	case clean:
-		if f.State == Resolved || !r.countClean(e.hit) {
+		if f.State == Resolved || !r.countClean(e) {
 			return false
 		}
 	case reported:
@@ -165,6 +170,7 @@ func (r *record) countSeen(h hit) {
 	if h.At.After(f.LastSeen) {
 		f.LastSeen = h.At
 		r.Status = h.Status
+		r.Asked = h.Asked
 	}
 	if len(f.Requests) == keptRequests {
 		f.Requests = f.Requests[1:]
@@ -175,10 +181,11 @@ func (r *record) countSeen(h hit) {
 }
 
 // countClean counts a request as a clean hit, and reports whether it is one.
-func (r *record) countClean(h hit) bool {
+func (r *record) countClean(e event) bool {
 	f := &r.Finding
+	h := e.hit
 	isKnown := func(c hit) bool { return c.Request == h.Request }
-	if !h.At.After(f.LastSeen) || !comparesWith(h.Status, r.Status) || slices.ContainsFunc(r.Clean, isKnown) {
+	if !h.At.After(f.LastSeen) || !r.comparesWith(e) || slices.ContainsFunc(r.Clean, isKnown) {
 		return false
 	}
 	if f.Endpoint == rules.Global {
@@ -218,9 +225,17 @@ func (r *record) limitClean(endpoint string) {
 	}
 }
 
-// comparesWith reports whether a response with a status can prove the contrary of what another one has
-// shown, as far as rules cannot know: a redirect, as to a login, says nothing of the page itself.
-func comparesWith(status, shown int) bool { return !isRedirect(status) || isRedirect(shown) }
+// comparesWith reports whether a response can prove the contrary of what the latest one has shown that had the
+// problem, as far as rules cannot know: a redirect, as to a login, says nothing of the page itself.
+func (r *record) comparesWith(e event) bool {
+	if isRedirect(e.hit.Status) && !isRedirect(r.Status) {
+		return false
+	}
+	isSame := r.Asked != "" && e.hit.Asked == r.Asked
+	return !e.ofKind || isSame || isError(e.hit.Status) == isError(r.Status)
+}
+
+func isError(status int) bool { return status >= http.StatusBadRequest }
 
 func isRedirect(status int) bool {
 	return status >= http.StatusMultipleChoices && status < http.StatusBadRequest && status != http.StatusNotModified

@@ -172,6 +172,35 @@ func TestStatusOfCleanHits(t *testing.T) {
 	}
 }
 
+// TestKindOfCleanHits: of a rule that looks at errors, a success proves nothing, unless it is the reply to the request
+// that had the problem; and the reverse.
+func TestKindOfCleanHits(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		shown, status int
+		asked         string
+		want          int // clean hits
+	}{
+		{500, 400, "other", 1},
+		{500, 200, "other", 0},
+		{500, 200, "", 0},
+		{500, 200, "same", 1},
+		{200, 200, "other", 1},
+		{200, 500, "other", 0},
+		{200, 500, "same", 1},
+		{500, 302, "same", 0},
+	} {
+		r := &record{}
+		first := hit{Request: "1", Status: c.shown, At: after(1), Asked: "same"}
+		second := hit{Request: "2", Status: c.status, At: after(2), Asked: c.asked}
+		r.apply(event{kind: seen, at: after(1), hit: first})
+		r.apply(event{kind: clean, at: after(2), hit: second, ofKind: true})
+		if r.Finding.CleanHits != c.want {
+			t.Errorf("%d to %q after %d: %d clean hits", c.status, c.asked, c.shown, r.Finding.CleanHits)
+		}
+	}
+}
+
 // TestRandomWalk: whatever happens, what a finding says of itself fits together, and people are told what
 // they do not know.
 func TestRandomWalk(t *testing.T) {

@@ -97,6 +97,7 @@ type Judgement struct {
 	Run      int       // of the app
 	At       time.Time // when the request began
 	Status   int       // of the response; 0: there was none
+	Asked    string    // the same for requests that asked for the same; empty: unknown
 	Matches  []rules.Match
 	// Clean says that the request is known whole, and is evidence that what is not among Matches is gone.
 	Clean bool
@@ -144,6 +145,8 @@ func (s *Store) judgeClean(j Judgement, endpoint string, except []string) {
 			kind: clean,
 			at:   j.At,
 			hit:  j.hit(),
+
+			ofKind: j.Rule.OfKind,
 		})
 		if changed || r.Finding.CleanHits != before {
 			s.note(changed)
@@ -205,6 +208,7 @@ func (j *Judgement) hit() hit {
 		Run:      j.Run,
 		Status:   j.Status,
 		At:       j.At,
+		Asked:    j.Asked,
 	}
 }
 

@@ -29,13 +29,16 @@ func comparesEndpoints(s *Subject) bool {
 }
 
 func checkCrossEndpoint(s *Subject) []Match {
-	endpoints := s.queryingEndpoints()
-	if len(endpoints) < CrossEndpointMinEndpoints {
-		return nil
-	}
 	own := make(map[string]bool)
 	for _, q := range work(s.Request) {
 		own[shapeOf(q)] = true
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	endpoints := s.queryingEndpoints()
+	if len(endpoints) < CrossEndpointMinEndpoints {
+		return nil
 	}
 	var matches []Match
 	for _, w := range widespread(s, endpoints) {

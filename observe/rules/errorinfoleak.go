@@ -15,7 +15,8 @@ var errorInfoLeak = Rule{
 	Advice:   "Return a general message, and log what the database or the configuration said.",
 	Needs:    capture.Response | capture.Body,
 	Check:    checkErrorInfoLeak,
-	clears:   repliedError,
+	OfKind:   true,
+	clears:   hasBody,
 }
 
 const (

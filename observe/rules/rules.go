@@ -44,6 +44,9 @@ type Rule struct {
 	// where a rule goes by an average, the request must be over the limit too. So a request after
 	// a fix matches nothing, whatever earlier ones did.
 	Check func(s *Subject) []Match
+	// OfKind says that a reply is evidence about replies of its own kind, errors or not. Only the reply to the same
+	// request as the one that has the problem is evidence whatever its kind: that request shows it no more.
+	OfKind bool
 	// clears reports whether a request without a match is evidence that the problem is gone; nil: each
 	// that has what the rule needs.
 	clears func(s *Subject) bool

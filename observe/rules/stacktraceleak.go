@@ -15,13 +15,12 @@ var stackTraceLeak = Rule{
 	Advice:   "Answer errors in one handler that logs the stack trace, and returns a message without it.",
 	Needs:    capture.Response | capture.Body,
 	Check:    checkStackTraceLeak,
-	clears:   repliedError,
+	OfKind:   true,
+	clears:   hasBody,
 }
 
-// repliedError reports whether the response is an error with a body, which alone shows what errors look like.
-func repliedError(s *Subject) bool {
-	return isErrorReply(s.Request) && s.Request.Method != http.MethodHead
-}
+// hasBody reports whether the response may have a body, which shows what responses of its kind look like.
+func hasBody(s *Subject) bool { return s.Request.Status > 0 && s.Request.Method != http.MethodHead }
 
 // A traceForm is how the stack traces of a language look.
 type traceForm struct {

@@ -49,8 +49,16 @@ func (m *Machine) Prepare(args ...string) *exec.Cmd {
 // Invoke starts a command on the machine.
 func (m *Machine) Invoke(stdin io.Reader, args ...string) *Invocation {
 	m.T.Helper()
-	i := &Invocation{t: m.T, Cmd: m.Prepare(args...), Done: make(chan struct{})}
-	i.Cmd.Stdin, i.Cmd.Stdout, i.Cmd.Stderr = stdin, &i.Out, &i.Err
+	cmd := m.Prepare(args...)
+	cmd.Stdin = stdin
+	return m.InvokeCmd(cmd)
+}
+
+// InvokeCmd starts a command that was prepared.
+func (m *Machine) InvokeCmd(cmd *exec.Cmd) *Invocation {
+	m.T.Helper()
+	i := &Invocation{t: m.T, Cmd: cmd, Done: make(chan struct{})}
+	i.Cmd.Stdout, i.Cmd.Stderr = &i.Out, &i.Err
 	check.OK(m.T, i.Cmd.Start())
 	go func() {
 		_ = i.Cmd.Wait()

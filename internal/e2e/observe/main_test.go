@@ -1,4 +1,4 @@
-// Package observe tests observers of web apps, as processes.
+// Package observe tests observers, as processes and on real web apps.
 package observe
 
 import (

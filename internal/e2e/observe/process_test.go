@@ -210,7 +210,7 @@ func TestAppEnds(t *testing.T) {
 	m.nobodyIsLeft()
 
 	o = m.observe()
-	r = m.answers(0)
+	m.answers(0)
 	for _, p := range m.apps() {
 		check.OK(t, proc.Signal(p.PID, p.Start, syscall.SIGKILL))
 	}

@@ -38,7 +38,7 @@ type Receiver struct {
 
 // NewReceiver returns a receiver that hands to the sink what SDKs tell.
 //
-// A signal's query has no shape, and its values are unknown. Its time is when the query began; where
+// A signal's query has no shape, and its values are known only where the text has them. Its time is when the query began; where
 // the SDK has told a time of another clock, it is now.
 func NewReceiver(sink Sink) *Receiver {
 	return &Receiver{sink: sink}

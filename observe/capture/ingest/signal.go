@@ -8,6 +8,9 @@ import (
 	"bareclaw/observe/capture"
 )
 
+// sdkSQL is how much of a query's text SDKs send, in characters.
+const sdkSQL = 2000
+
 // readQuery returns a query; nil if the data have neither its text nor what stands for it.
 func readQuery(data value, o *occurrence) *capture.Query {
 	var query struct {
@@ -32,12 +35,13 @@ func readQuery(data value, o *occurrence) *capture.Query {
 		return nil
 	}
 	return &capture.Query{
-		At:     o.began(),
-		Took:   o.took(),
-		System: system(first(query.Source, query.Driver).text()),
-		Text:   text,
-		Table:  query.Table.text(),
-		Rows:   query.RowCount.count(-1),
+		At:          o.began(),
+		Took:        o.took(),
+		System:      system(first(query.Source, query.Driver).text()),
+		Text:        text,
+		Table:       query.Table.text(),
+		ValuesKnown: len(text) < sdkSQL && capture.IsComplete(text),
+		Rows:        query.RowCount.count(-1),
 	}
 }
 

@@ -43,7 +43,7 @@ type Receiver struct {
 
 // NewReceiver returns a receiver that hands signals to the sink.
 //
-// A signal's query has no shape, and ValuesKnown only where the app has told the values themselves;
+// A signal's query has no shape, and ValuesKnown only where the app has told the values;
 // its table is there if the app has told it.
 func NewReceiver(sink Sink) *Receiver {
 	return &Receiver{

@@ -144,9 +144,10 @@ func TestQueries(t *testing.T) {
 				})
 			},
 			&capture.Query{
-				System: "postgresql",
-				Text:   "SELECT 1",
-				Rows:   -1,
+				System:      "postgresql",
+				Text:        "SELECT 1",
+				ValuesKnown: true,
+				Rows:        -1,
 			},
 		},
 		"values of the driver for PostgreSQL in Node": {

@@ -31,7 +31,7 @@ func (s *span) query(at time.Time) *capture.Query {
 		Text:        text,
 		Table:       a.get("db.collection.name", "db.sql.table", "db.mongodb.collection", "db.cassandra.table"),
 		Values:      values,
-		ValuesKnown: values != "",
+		ValuesKnown: values != "" || capture.IsComplete(text),
 		Rows:        a.count("db.response.returned_rows"),
 		Failed:      s.failed(),
 	}

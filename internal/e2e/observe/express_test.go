@@ -1,0 +1,129 @@
+package observe
+
+import (
+	"testing"
+
+	"bareclaw/internal/testkit/webapps"
+)
+
+// visit returns what requests a path.
+func visit(path string, header ...string) func(o *observer) {
+	return func(o *observer) { o.get(path, header...) }
+}
+
+// at returns a flaw that shows by one request to the path of its rule's name.
+func at(rule, shown string) plant {
+	return plant{
+		rule:     rule,
+		endpoint: "GET /" + rule,
+		shown:    shown,
+		times:    1,
+		shows:    visit("/" + rule),
+	}
+}
+
+func (p plant) likelyOnly() plant {
+	p.likely = true
+	return p
+}
+
+func (p plant) twice() plant {
+	p.times = 2
+	return p
+}
+
+func (p plant) by(shows func(o *observer)) plant {
+	p.shows = shows
+	return p
+}
+
+// at names another endpoint.
+func (p plant) at(path string) plant {
+	p.endpoint = "GET " + path
+	p.shows = visit(path)
+	return p
+}
+
+// expressPlants are the flaws of the app in Express, but for those that take several runs.
+func expressPlants() []plant {
+	return []plant{
+		at("n1", "SELECT items runs 7 times in one request, for different values.").likelyOnly(),
+		at("redundant-query", "SELECT items runs 2 times in one request, for the same values."),
+		at("query-heavy", "A request makes # queries on average.").twice(),
+		at("select-star", "SELECT * reads all columns of items, 2 times lately.").twice(),
+		{
+			rule:     "error",
+			endpoint: "GET /error",
+			shown:    "TypeError: no item 17",
+			times:    1,
+			shows:    visit("/error"),
+			clears: func(o *observer) { // so often that errors are seldom
+				o.get("/error")
+				o.get("/error")
+			},
+		},
+		at("error-hotspot", "#% of requests fail lately (# of #).").twice(),
+		at("sensitive-logs", "The log has the value of a password, in 1 line."),
+		at("exposed-secret", "#apiKey#"),
+		{
+			rule:     "token-in-url",
+			endpoint: "GET /token-in-url",
+			shown:    `The query of the URL has a value of "token".`,
+			times:    1,
+			shows:    visit("/token-in-url?token=a-token-of-somebody"),
+			clears:   visit("/token-in-url"),
+		},
+		at("stack-trace-leak", "The response shows a stack trace of JavaScript."),
+		at("stack-trace-leak", "The response shows a stack trace of JavaScript.").at("/stack-trace-leak/mended"),
+		at("stack-trace-leak", "The response shows a stack trace of JavaScript.").at("/stack-trace-leak/success"),
+		at("error-info-leak", "The error shows a part of an SQL query."),
+		at("insecure-cookie", `The cookie "seen" lacks HttpOnly and SameSite.`),
+		at("cors-credentials", "Credentials are allowed for the origin that asks, such as https://other.example.net.").
+			by(visit("/cors-credentials", "Origin", "https://other.example.net")).likelyOnly(),
+		at("response-pii-leak", "The response has personal data: a list of records with email addresses."),
+		at("large-response", "A response has # kB on average.").twice(),
+		at("response-overfetch", "A record of the response has 14 fields."),
+		{
+			rule:     "duplicate",
+			endpoint: "GET /api/duplicate",
+			shown:    "One page loads it 3 times.",
+			times:    1,
+			shows:    func(o *observer) { loadPage(o, 3) },
+			clears:   func(o *observer) { loadPage(o, 1) },
+		},
+	}
+}
+
+// loadPage loads a page, and data for it so many times.
+func loadPage(o *observer, times int) {
+	o.get("/page")
+	for range times {
+		o.get("/api/duplicate", "Referer", o.record.Proxy+"/page")
+	}
+}
+
+// TestExpress has each rule find its flaw in an app in Express on PostgreSQL that tells of itself by OpenTelemetry, and
+// nothing else; has the findings resolved by requests when the flaws are gone, and open again when they are back.
+func TestExpress(t *testing.T) {
+	t.Parallel()
+	app := webapps.Express(t)
+	o := observe(t, app)
+
+	plants := expressPlants()
+	cycle(o, plants)
+	compare(o, plants)
+	found := o.findings()
+	for i := range plants {
+		if f := found[plants[i].place()]; !f.Regressed {
+			t.Errorf("%s is open again, but not marked as such", plants[i].place())
+		}
+	}
+}
+
+// names returns the flaws by which an app knows plants.
+func names(plants []plant) (all []string) {
+	for i := range plants {
+		all = append(all, plants[i].rule)
+	}
+	return all
+}
