@@ -106,7 +106,7 @@ func (o *observer) send(method, path, body string, header ...string) (status int
 // findings returns what was found, by rule and endpoint.
 func (o *observer) findings() map[place]api.Finding {
 	o.t.Helper()
-	all, err := o.client.Findings(o.t.Context())
+	all, _, err := o.client.Findings(o.t.Context(), api.Choice{})
 	check.OK(o.t, err)
 	found := map[place]api.Finding{}
 	for _, f := range all {
