@@ -25,8 +25,12 @@ const (
 	readyTime = 30 * time.Second
 	// readyPause is the time between two looks at its record.
 	readyPause = 50 * time.Millisecond
+	// answerTime is how long the app may take to answer until the observer counts as started without it.
+	answerTime = 10 * time.Second
 	// maxWords bounds the output in which the reason is looked for, in bytes.
 	maxWords = 16 << 10
+	// shownLines is how many lines of output are shown of an observer that has ended.
+	shownLines = 5
 )
 
 // A Detachment describes an observer that runs in the background. All fields are required.
@@ -70,37 +74,43 @@ func (d *Detachment) Start(ctx context.Context) (discovery.Record, error) {
 	record, err := d.await(ctx, cmd.Process.Pid, ended)
 	if err != nil {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-		return discovery.Record{}, fmt.Errorf("%w%s; its output is in %s", err, d.lastWords(before), d.Log())
+		return discovery.Record{}, fmt.Errorf("%w; its output is in %s%s", err, d.Log(), d.lastWords(before))
 	}
 	return record, nil
 }
 
-// lastWords returns the last line of the output from a position on, as the end of an error.
+// lastWords returns the last lines of the output from a position on, as the end of an error; empty: there are none.
 func (d *Detachment) lastWords(from int64) string {
 	f, err := os.Open(d.Log())
 	if err != nil {
 		return ""
 	}
 	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.NewSectionReader(f, from, maxWords))
-	line := strings.TrimSpace(string(text))
-	line = line[strings.LastIndexByte(line, '\n')+1:]
-	if err != nil || line == "" {
-		return ""
+	if info, err := f.Stat(); err == nil {
+		from = max(from, info.Size()-maxWords)
 	}
-	return ": " + visible.Words(line)
+	text, _ := io.ReadAll(io.NewSectionReader(f, from, maxWords)) // what could be read counts
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	shown := ""
+	for _, line := range lines[max(0, len(lines)-shownLines):] {
+		if line = visible.Words(line); line != "" {
+			shown += "\n  " + line
+		}
+	}
+	return shown
 }
 
-// await waits until the observer with a process id can be found.
+// await waits until the observer with a process id can be found and its app answers, if that does not take too long.
 func (d *Detachment) await(ctx context.Context, pid int, ended <-chan error) (discovery.Record, error) {
 	start, err := proc.StartTime(pid)
 	if err != nil {
 		return discovery.Record{}, fmt.Errorf("the observer has ended: %w", err)
 	}
+	slow := time.Now().Add(answerTime)
 	for late := time.After(readyTime); ; {
 		all, _ := d.Records.All() // those that can be read
 		i := slices.IndexFunc(all, func(r discovery.Record) bool { return r.PID == pid && r.Start == start })
-		if i >= 0 {
+		if i >= 0 && (all[i].App != "" || time.Now().After(slow)) {
 			return all[i], nil
 		}
 		select {

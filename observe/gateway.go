@@ -10,13 +10,15 @@ import (
 	"bareclaw/adapters/httpapi/client"
 )
 
-// A Gateway takes what an observer has to tell. Both methods block until the gateway has answered or
+// A Gateway takes what an observer has to tell. All methods block until the gateway has answered or
 // ctx ends; the same key twice is one message. A *RefusedError says that trying again cannot help.
 type Gateway interface {
 	// Push tells the people of a channel.
 	Push(ctx context.Context, key, channel, text string) error
-	// Ask has the agent of a channel do something, which costs money.
-	Ask(ctx context.Context, key, channel, text string) error
+	// Ask has the agent of a channel do something, which costs money, and returns the id of the message.
+	Ask(ctx context.Context, key, channel, text string) (message string, err error)
+	// HasEnded reports whether the agent is done with a message. One that the gateway does not know is.
+	HasEnded(ctx context.Context, message string) (bool, error)
 }
 
 // A RefusedError is the error of what a gateway will never take.
@@ -36,22 +38,38 @@ func NewGateway(c *client.Client) Gateway { return clientGateway{c} }
 
 // Push implements [Gateway].
 func (g clientGateway) Push(ctx context.Context, key, channel, text string) error {
-	return g.post(ctx, api.PathSend, key, nil, api.SendRequest{Channel: channel, Text: text})
+	err := g.post(ctx, api.PathSend, key, nil, api.SendRequest{Channel: channel, Text: text}, nil)
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == api.IdempotencyMismatch {
+		return nil // people were told, in the words of another version or on another channel
+	}
+	return err
 }
 
 // Ask implements [Gateway].
-func (g clientGateway) Ask(ctx context.Context, key, channel, text string) error {
+func (g clientGateway) Ask(ctx context.Context, key, channel, text string) (string, error) {
 	async := http.Header{"Prefer": {"respond-async"}}
-	return g.post(ctx, api.PathMessage, key, async, api.MessageRequest{Channel: channel, Text: text})
+	var accepted api.Accepted
+	err := g.post(ctx, api.PathMessage, key, async, api.MessageRequest{Channel: channel, Text: text}, &accepted)
+	return accepted.ID, err
 }
 
-func (g clientGateway) post(ctx context.Context, path, key string, header http.Header, body any) error {
+// HasEnded implements [Gateway].
+func (g clientGateway) HasEnded(ctx context.Context, message string) (bool, error) {
+	var m api.Accepted
+	err := g.client.Do(ctx, http.MethodGet, api.MessagePath(message), nil, &m)
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusNotFound {
+		return true, nil
+	}
+	return err == nil && m.Final(), err
+}
+
+func (g clientGateway) post(ctx context.Context, path, key string, header http.Header, body, out any) error {
 	header = header.Clone()
 	if header == nil {
 		header = http.Header{}
 	}
 	header.Set(api.HeaderIdempotencyKey, key)
-	err := g.client.DoWith(ctx, http.MethodPost, path, header, body, nil)
+	err := g.client.DoWith(ctx, http.MethodPost, path, header, body, out)
 	if refused, ok := errors.AsType[*client.Error](err); ok && isFinal(refused.Status) {
 		return &RefusedError{fmt.Errorf("the gateway refuses this: %w", err)}
 	}

@@ -31,7 +31,6 @@ const (
 
 // Pushes are what people have to be told.
 type Pushes interface {
-	Changed() <-chan struct{}
 	NextPush() (findings.Push, bool)
 	Delivered(findings.Push)
 }
@@ -39,10 +38,10 @@ type Pushes interface {
 // A Notifier tells people on a channel what was found.
 type Notifier struct {
 	Pushes  Pushes
+	Changed <-chan struct{} // has a value when there may be a push
 	Gateway Gateway
 	Channel string
 	App     string // what people call the app
-	Address string // where they open it
 	Log     *slog.Logger
 }
 
@@ -58,7 +57,7 @@ func (n *Notifier) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-n.Pushes.Changed():
+		case <-n.Changed:
 			_ = wait.Sleep(ctx, gatherTime) // an error means that ctx has ended
 		}
 	}
@@ -79,7 +78,7 @@ func (n *Notifier) tell(ctx context.Context, push findings.Push) {
 			n.Log.Error("the gateway does not tell what was found", "channel", n.Channel, "err", err)
 			n.Pushes.Delivered(push)
 			return
-		case backoff.Failures() == 0:
+		case backoff.Failures() == 0 && ctx.Err() == nil:
 			n.Log.Warn("the gateway cannot tell now what was found, and is asked again", "err", err)
 		}
 		if backoff.Sleep(ctx) != nil {
@@ -88,7 +87,7 @@ func (n *Notifier) tell(ctx context.Context, push findings.Push) {
 	}
 }
 
-// text returns what people read, in Markdown. The words of the app are shown as they are.
+// text returns what people read, in Markdown, the same for the same push. The words of the app are shown as they are.
 func (n *Notifier) text(push findings.Push) string {
 	var news, resolved []findings.Change
 	for _, c := range push.Changes {
@@ -100,7 +99,7 @@ func (n *Notifier) text(push findings.Push) string {
 	}
 	var b strings.Builder
 	if len(news) > 0 {
-		fmt.Fprintf(&b, "**%s in %s** (%s)\n", mdtext.Count(len(news), "problem", "problems"), mdtext.Literal(n.App), n.Address)
+		fmt.Fprintf(&b, "**%s in %s**\n", mdtext.Count(len(news), "problem", "problems"), mdtext.Literal(n.App))
 		for _, c := range news[:min(len(news), maxShownChanges)] {
 			b.WriteString(line(c))
 		}
@@ -130,6 +129,8 @@ func line(c findings.Change) string {
 		how = " (came back)"
 	case findings.StillThere:
 		how = " (still there after the fix)"
+	case findings.GivenUp:
+		how = fmt.Sprintf(" (not fixed in %d attempts, and nobody is asked again)", findings.MaxRounds)
 	}
 	certain := ""
 	if f.Likely {

@@ -15,12 +15,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"bareclaw/internal/peercred"
-	"bareclaw/internal/procmark"
+	"bareclaw/internal/wait"
 	"bareclaw/observe/analysis"
 	"bareclaw/observe/api"
 	"bareclaw/observe/app"
@@ -75,16 +75,33 @@ type observer struct {
 	history  *findings.History
 	proxy    *proxy.Proxy
 	app      *app.App // nil: somebody else starts the app
+	api      *api.Server
+	wanted   int // the port that the app is told to listen on; 0: none
 	target   *target
+	lock     *os.File
 	proxyAt  net.Listener
 	apiAt    net.Listener
+
+	told  wait.Signal // the notifier may have something to tell
+	toFix wait.Signal // the fixer may have something to ask for
 }
 
+// ErrInterrupted is the cause of a context that ends because the terminal has told all its processes to end, the app too.
+var ErrInterrupted = errors.New("the terminal has ended the observer")
+
 // ExitError is how an app ended that an observer has started.
-type ExitError struct{ Status int }
+type ExitError struct {
+	Status int
+	Signal string // that ended the app; empty: none
+}
 
 // Error implements error.
-func (e *ExitError) Error() string { return fmt.Sprintf("the app has ended with status %d", e.Status) }
+func (e *ExitError) Error() string {
+	if e.Signal != "" {
+		return "the app was ended by the signal: " + e.Signal
+	}
+	return fmt.Sprintf("the app has ended with status %d", e.Status)
+}
 
 // Run observes an app until ctx ends, or the app: then the error is an *ExitError. Ready is called when
 // the proxy takes requests, and found when it is known where the app answers, each time it starts.
@@ -103,50 +120,75 @@ type Events struct {
 	Found func(u *url.URL, run int)     // the app answers there, for the so many-th time
 }
 
-// open opens the files, and listens.
+// open returns the observer of a directory that has none any more.
 func open(ctx context.Context, o Options) (*observer, error) {
-	v := &observer{Options: o}
-	port, err := v.replace(ctx)
-	if err != nil {
+	v := &observer{
+		Options: o,
+		told:    wait.NewSignal(),
+		toFix:   wait.NewSignal(),
+	}
+	if err := v.checkTarget(); err != nil {
 		return nil, err
 	}
-	if v.record, err = discovery.Own(IDOf(o.Dir)); err != nil {
-		return nil, fmt.Errorf("describe the observer: %w", err)
-	}
-	data := filepath.Join(o.Dir, discovery.DataDir)
-	if v.findings, err = findings.OpenStore(data, o.Log); err != nil {
+	if err := v.claim(ctx); err != nil {
 		return nil, err
 	}
-	if v.history, err = findings.OpenHistory(data, o.Log); err != nil {
+	if err := v.open(); err != nil {
+		v.close()
 		return nil, err
-	}
-	v.store = capture.NewStore(capture.Options{Log: o.Log, ReadsOutput: len(o.Command) > 0})
-	v.proxy = proxy.New(proxy.Options{Store: v.store, Log: o.Log, Refuse: v.refuseAddress})
-	if v.proxyAt, err = listen(o.Port, port); err != nil {
-		return nil, err
-	}
-	if v.apiAt, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		return nil, errors.Join(fmt.Errorf("listen for the observer's API: %w", err), v.proxyAt.Close())
 	}
 	return v, nil
 }
 
+// open opens the files, and listens.
+func (v *observer) open() (err error) {
+	if v.record, err = discovery.Own(IDOf(v.Dir)); err != nil {
+		return fmt.Errorf("describe the observer: %w", err)
+	}
+	data := filepath.Join(v.Dir, discovery.DataDir)
+	if v.findings, err = findings.OpenStore(data, v.Log); err != nil {
+		return err
+	}
+	if v.history, err = findings.OpenHistory(data, v.Log); err != nil {
+		return err
+	}
+	v.store = capture.NewStore(capture.Options{
+		Log:         v.Log,
+		ReadsOutput: len(v.Command) > 0,
+	})
+	v.proxy = proxy.New(proxy.Options{
+		Store:  v.store,
+		Log:    v.Log,
+		Refuse: v.refuseAddress,
+	})
+	if v.proxyAt, err = v.listen(discovery.ProxyPort(v.Dir)); err != nil {
+		return err
+	}
+	if v.apiAt, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return fmt.Errorf("listen for the observer's API: %w", err)
+	}
+	v.api = v.newAPI()
+	return nil
+}
+
 // listen listens on a port of the proxy: the one that is wanted, else the one it had before, else a free one.
-func listen(wanted, before int) (net.Listener, error) {
+func (v *observer) listen(before int) (net.Listener, error) {
 	at := func(port int) (net.Listener, error) {
 		return net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	}
-	if wanted != 0 {
-		l, err := at(wanted)
+	if v.Port != 0 {
+		l, err := at(v.Port)
 		if err != nil {
-			return nil, fmt.Errorf("port %d is taken: choose another one with --port, or none: %w", wanted, err)
+			return nil, fmt.Errorf("port %d cannot be used: choose another one with --port, or none: %w", v.Port, err)
 		}
 		return l, nil
 	}
 	if before != 0 {
-		if l, err := at(before); err == nil {
+		l, err := at(before)
+		if err == nil {
 			return l, nil
 		}
+		v.Log.Warn("the app gets another address: the port that it had is taken", "port", before, "err", err)
 	}
 	l, err := at(0)
 	if err != nil {
@@ -155,10 +197,15 @@ func listen(wanted, before int) (net.Listener, error) {
 	return l, nil
 }
 
-// close closes the listeners, which a server may have done already.
+// close closes what is open still. A server may have closed a listener already.
 func (v *observer) close() {
-	_ = v.proxyAt.Close()
-	_ = v.apiAt.Close()
+	if v.proxyAt != nil {
+		_ = v.proxyAt.Close()
+	}
+	if v.apiAt != nil {
+		_ = v.apiAt.Close()
+	}
+	_ = v.lock.Close() // the next observer of the directory may begin
 }
 
 // run starts the app, and serves until ctx or the app ends.
@@ -169,12 +216,13 @@ func (v *observer) run(ctx context.Context, events Events) error {
 		return err
 	}
 	if err := v.publish(); err != nil {
-		return errors.Join(err, v.stopApp(ctx))
+		v.stopApp(ctx)
+		return err
 	}
 	defer v.withdraw()
+	v.target = v.newTarget(events.Found)
 	events.Ready(v.record)
 
-	v.target = v.newTarget(events.Found)
 	var running sync.WaitGroup
 	for _, loop := range v.loops() {
 		running.Go(func() { loop(ctx) })
@@ -184,17 +232,20 @@ func (v *observer) run(ctx context.Context, events Events) error {
 		ReadHeaderTimeout: readHeaderTimeout,
 		ErrorLog:          slog.NewLogLogger(v.Log.Handler(), slog.LevelDebug),
 	}
-	apiServer := v.newAPI()
 	failed := make(chan error, 2)
 	go func() { failed <- proxyServer.Serve(v.proxyAt) }() // ends by Close
-	go func() { failed <- apiServer.Serve(v.apiAt) }()     // ends by Shutdown
+	go func() { failed <- v.api.Serve(v.apiAt) }()         // ends by Shutdown
 	err := v.await(ctx, failed)
 
 	stopping, stop := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer stop()
 	_ = proxyServer.Close()
-	err = errors.Join(err, v.stopApp(stopping))
-	_ = apiServer.Shutdown(stopping) // the app tells its last steps until here
+	if errors.Is(context.Cause(ctx), ErrInterrupted) && v.Foreground {
+		v.finishApp(stopping)
+	} else {
+		v.stopApp(stopping)
+	}
+	_ = v.api.Shutdown(stopping) // the app tells its last steps until here
 	cancel()
 	running.Wait()
 	return err
@@ -222,9 +273,18 @@ func (v *observer) await(ctx context.Context, failed <-chan error) error {
 	case err == nil:
 		return &ExitError{}
 	case errors.As(err, &exit):
-		return &ExitError{max(exit.ExitCode(), 1)} // -1: by a signal
+		return exitOf(exit)
 	}
 	return err
+}
+
+// exitOf describes how an app ended that has failed.
+func exitOf(exit *exec.ExitError) *ExitError {
+	e := &ExitError{Status: max(exit.ExitCode(), 1)} // -1: by a signal
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		e.Signal = status.Signal().String()
+	}
+	return e
 }
 
 // appEnded returns a channel that is closed when the app has ended; nil: somebody else starts it.
@@ -235,85 +295,10 @@ func (v *observer) appEnded() <-chan struct{} {
 	return v.app.Ended()
 }
 
-// start starts the app, if that is the observer's.
-func (v *observer) start() error {
-	if len(v.Command) == 0 {
-		return nil
-	}
-	port, err := freePort()
-	if err != nil {
-		return err
-	}
-	environment := app.Environment{
-		Port:       port,
-		API:        portAt(v.apiAt),
-		Dir:        v.Dir,
-		Instrument: v.Instrument,
-	}
-	v.app, err = app.Start(app.Options{
-		Command:    v.Command,
-		Dir:        v.Dir,
-		Environ:    environment.Environ(v.Environ),
-		Mark:       v.mark().String(),
-		Foreground: v.Foreground,
-		Stdin:      v.Stdin,
-		Stdout:     v.Stdout,
-		Stderr:     v.Stderr,
-		Said:       v.said,
-	})
-	return err
-}
-
-// mark returns what the app and all that it starts have in their environment.
-func (v *observer) mark() procmark.Mark {
-	return procmark.Of(string(v.Records), v.record.PID, v.record.Start)
-}
-
-// said takes a line that the app has printed.
-func (v *observer) said(stream, line string) {
-	now := time.Now()
-	v.store.Signal(capture.Signal{
-		At:  now,
-		Log: &capture.Log{At: now, Text: line, From: stream},
-	})
-}
-
-func (v *observer) stopApp(ctx context.Context) error {
-	if v.app != nil {
-		v.app.Stop(ctx)
-	}
-	return nil
-}
-
-// newTarget returns the target, which tells the proxy and the store where the app answers.
-func (v *observer) newTarget(found func(*url.URL, int)) *target {
-	t := &target{
-		refuse: func(port int) error {
-			if why := v.Refused(port); why != "" {
-				return errors.New(why)
-			}
-			return nil
-		},
-		appeared: func(u *url.URL) {
-			if err := v.proxy.SetTarget(u); err != nil {
-				v.Log.Error("the app cannot be observed", "err", err)
-				return
-			}
-			found(u, v.store.AppStarted())
-		},
-	}
-	if v.app == nil {
-		t.find = foreignApp{v.Target}
-		return t
-	}
-	t.find = ownApp{v.app}
-	return t
-}
-
 // loops return what runs beside the servers, until the context ends.
 func (v *observer) loops() []func(context.Context) {
 	analyst := analysis.New(analysis.Options{
-		Source:   v.store,
+		Source:   shownSource{v.store, v.api},
 		Findings: v.findings,
 		History:  v.history,
 		Rules:    rules.All(),
@@ -326,18 +311,66 @@ func (v *observer) loops() []func(context.Context) {
 		v.history.Run,
 		func(ctx context.Context) { _ = analyst.Run(ctx) }, // an error means that ctx has ended
 	}
-	if v.Channel != "" && v.Notify != Off {
-		notifier := &Notifier{
-			Pushes:  v.findings,
-			Gateway: v.Gateway,
-			Channel: v.Channel,
-			App:     filepath.Base(v.Dir),
-			Address: v.record.Proxy,
-			Log:     v.Log,
-		}
-		loops = append(loops, notifier.Run)
+	return append(loops, v.tellers()...)
+}
+
+// tellers return those of the loops that tell others what has become of findings.
+func (v *observer) tellers() []func(context.Context) {
+	tellers := []func(context.Context){v.spread}
+	if v.Channel == "" || v.Notify == Off {
+		return tellers
 	}
-	return loops
+	notifier := &Notifier{
+		Pushes:  v.findings,
+		Changed: v.told,
+		Gateway: v.Gateway,
+		Channel: v.Channel,
+		App:     filepath.Base(v.Dir),
+		Log:     v.Log,
+	}
+	tellers = append(tellers, notifier.Run)
+	if v.Notify != Fix {
+		return tellers
+	}
+	fixer := &Fixer{
+		Rounds:  v.findings,
+		Changed: v.toFix,
+		Gateway: v.Gateway,
+		Channel: v.Channel,
+		App:     IDOf(v.Dir),
+		Log:     v.Log,
+	}
+	return append(tellers, fixer.Run)
+}
+
+// spread tells all who want to know that findings have changed, until ctx ends.
+func (v *observer) spread(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-v.findings.Changed():
+			v.api.FindingsChanged()
+			v.told.Send()
+			v.toFix.Send()
+		}
+	}
+}
+
+// A shownSource has requests to look at, and shows each to clients of the API once it is known whole.
+type shownSource struct {
+	*capture.Store
+
+	api *api.Server
+}
+
+// Next is [capture.Store.Next].
+func (s shownSource) Next(ctx context.Context) (capture.Look, error) {
+	look, err := s.Store.Next(ctx)
+	if err == nil && look.Settled {
+		s.api.RequestCaptured(look.Request)
+	}
+	return look, err
 }
 
 // newAPI returns the server of the API, which also takes the app's telemetry.
@@ -345,6 +378,8 @@ func (v *observer) newAPI() *api.Server {
 	return api.NewServer(api.Options{
 		Captured:  captured{v.store},
 		Findings:  v.findings,
+		Earlier:   v.history.AllEarlier,
+		Replay:    newReplayer(v.store, v.address()),
 		Ingest:    ingest.NewReceiver(v.store),
 		Telemetry: otlp.NewReceiver(v.store),
 		Peer:      peercred.MayBeSameUser,
@@ -352,27 +387,4 @@ func (v *observer) newAPI() *api.Server {
 	})
 }
 
-// refuseAddress says why requests must not go to an address.
-func (v *observer) refuseAddress(address string) string {
-	_, text, err := net.SplitHostPort(address)
-	if err != nil {
-		return ""
-	}
-	port, _ := strconv.Atoi(text) // 0, which nobody has, after an error
-	return v.Refused(port)
-}
-
 func portAt(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
-
-// freePort returns a port that was free a moment ago.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port for the app: %w", err)
-	}
-	defer func() { _ = l.Close() }()
-	return portAt(l), nil
-}
-
-// command returns the command in a line, for people.
-func (v *observer) command() string { return capture.MaskText(strings.Join(v.Command, " ")) }

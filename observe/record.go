@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
 
+	"bareclaw/internal/lockfile"
 	"bareclaw/internal/proc"
+	"bareclaw/internal/wait"
 	"bareclaw/observe/app"
 	"bareclaw/observe/discovery"
 )
@@ -26,30 +29,54 @@ func IDOf(dir string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// replace ends the observer that the directory has, what others have left behind, and returns the port of
-// the proxy that the directory had; 0: none.
-func (v *observer) replace(ctx context.Context) (port int, err error) {
-	all, err := v.Records.All()
-	if err != nil {
-		v.Log.Warn("a record of an observer cannot be read", "err", err)
+// claimPause is the time between two attempts to take the lock of a directory.
+const claimPause = 50 * time.Millisecond
+
+// claim takes the lock of the directory, ends the observer that has it, and what others have left behind. Of two that begin at
+// once the one ends first that has the lock first.
+func (v *observer) claim(ctx context.Context) error {
+	limit := fmt.Errorf("another observer of %s does not end", v.Dir)
+	waiting, cancel := context.WithTimeoutCause(ctx, replaceTime, limit)
+	defer cancel()
+	take := func(f *os.File) error {
+		return wait.Poll(waiting, claimPause, func() (bool, error) {
+			err := lockfile.Try(f)
+			if !errors.Is(err, lockfile.ErrHeld) {
+				return true, err
+			}
+			return false, v.endOthers(waiting)
+		})
 	}
-	for i := range all {
-		r := &all[i]
-		if r.Dir != v.Dir {
-			continue
-		}
-		port = proxyPort(r)
-		if !r.Alive() {
-			continue
-		}
-		if err := Stop(ctx, r); err != nil {
-			return 0, err
-		}
+	path := filepath.Join(string(v.Records), IDOf(v.Dir)+".lock")
+	lock, err := lockfile.Own(path, os.Getpid(), take)
+	if err != nil {
+		return fmt.Errorf("be the only observer of the directory: %w", err)
+	}
+	v.lock = lock
+	if err := v.endOthers(waiting); err != nil { // of versions without the lock
+		return errors.Join(err, lock.Close())
 	}
 	if err := app.Sweep(ctx, string(v.Records)); err != nil {
 		v.Log.Warn("what an earlier observer has left running cannot be ended", "err", err)
 	}
-	return port, nil
+	return nil
+}
+
+// endOthers ends observers of the directory that can be found.
+func (v *observer) endOthers(ctx context.Context) error {
+	all, err := v.Records.Live()
+	if err != nil {
+		v.Log.Warn("a record of an observer cannot be read", "err", err)
+	}
+	for i := range all {
+		if all[i].Dir != v.Dir {
+			continue
+		}
+		if err := Stop(ctx, &all[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Stop ends an observer and its app, and blocks until they are gone.
@@ -66,21 +93,19 @@ func Stop(ctx context.Context, r *discovery.Record) error {
 	return nil
 }
 
-// proxyPort returns the port of the proxy of an observer; 0: it is unknown.
-func proxyPort(r *discovery.Record) int {
-	u, err := url.Parse(r.Proxy)
-	if err != nil {
-		return 0
-	}
-	port, _ := strconv.Atoi(u.Port()) // 0 after an error
-	return port
+// Sweep ends what observers have left running that were killed.
+func Sweep(ctx context.Context, records discovery.Records) error {
+	return app.Sweep(ctx, string(records))
 }
+
+// address returns the address at which people open the app.
+func (v *observer) address() string { return "http://127.0.0.1:" + strconv.Itoa(portAt(v.proxyAt)) }
 
 // publish makes the observer one that others find.
 func (v *observer) publish() error {
 	r := &v.record
 	r.Dir = v.Dir
-	r.Proxy = "http://127.0.0.1:" + strconv.Itoa(portAt(v.proxyAt))
+	r.Proxy = v.address()
 	r.Port = portAt(v.apiAt)
 	r.Channel = v.Channel
 	r.Notify = string(v.Notify)
@@ -91,10 +116,21 @@ func (v *observer) publish() error {
 	if err := discovery.WritePort(v.Dir, r.Port); err != nil {
 		v.Log.Warn("the port of the observer cannot be written; tools find it by its record", "err", err) // a disk may be full
 	}
+	if err := discovery.WriteProxyPort(v.Dir, portAt(v.proxyAt)); err != nil {
+		v.Log.Debug("the port of the app cannot be written, which may be another one next time", "err", err)
+	}
 	if err := v.Records.Write(*r); err != nil {
 		return fmt.Errorf("write the record of the observer: %w", err)
 	}
 	return nil
+}
+
+// answersAt notes in the record where the app answers.
+func (v *observer) answersAt(u *url.URL) {
+	v.record.App = u.String()
+	if err := v.Records.Write(v.record); err != nil {
+		v.Log.Warn("the record of the observer cannot be written", "err", err) // a disk may be full
+	}
 }
 
 // withdraw takes back what publish has written. What is left after an error is known to be stale by the process.

@@ -80,11 +80,15 @@ func (t *target) look(ctx context.Context) bool {
 	t.mu.Lock()
 	known := t.socket
 	t.mu.Unlock()
-	if known != "" && slices.ContainsFunc(all, func(l app.Listener) bool { return l.Socket == known }) {
+	candidates := t.ranked(all)
+	if t.isBest(candidates, known) {
 		return true
 	}
 	problem := "the app does not listen on a port yet"
-	for _, l := range t.ranked(all) {
+	for _, l := range candidates {
+		if l.Socket == known {
+			return true
+		}
 		if err := t.refuse(l.Port); err != nil {
 			problem = err.Error()
 			continue
@@ -102,19 +106,25 @@ func (t *target) look(ctx context.Context) bool {
 	return false
 }
 
+// isBest reports whether the socket is among the listeners, and none of the others is to be tried before.
+func (t *target) isBest(all []app.Listener, socket string) bool {
+	i := slices.IndexFunc(all, func(l app.Listener) bool { return l.Socket == socket })
+	return i >= 0 && (all[i].Port == t.prefer || all[0].Port != t.prefer)
+}
+
 // ranked returns listeners in the order in which they are tried: the port that the app was told to use,
-// others, and last those of debuggers.
+// and then others. Those of debuggers are left out.
 func (t *target) ranked(all []app.Listener) []app.Listener {
+	isDebugger := func(l app.Listener) bool {
+		return l.Port != t.prefer && l.Port >= inspectorPorts[0] && l.Port <= inspectorPorts[1]
+	}
 	rank := func(l app.Listener) int {
-		switch {
-		case l.Port == t.prefer:
+		if l.Port == t.prefer {
 			return 0
-		case l.Port >= inspectorPorts[0] && l.Port <= inspectorPorts[1]:
-			return 2
 		}
 		return 1
 	}
-	sorted := slices.Clone(all)
+	sorted := slices.DeleteFunc(slices.Clone(all), isDebugger)
 	slices.SortStableFunc(sorted, func(a, b app.Listener) int { return rank(a) - rank(b) })
 	return sorted
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"syscall"
 	"time"
 
@@ -44,6 +43,7 @@ type Options struct {
 type App struct {
 	cmd   *exec.Cmd
 	mark  string
+	group bool // the app has a process group of its own
 	ended chan struct{}
 	err   error // how it ended; set before ended is closed
 }
@@ -67,7 +67,12 @@ func Start(o Options) (*App, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", program, err)
 	}
-	a := &App{cmd: cmd, mark: o.Mark, ended: make(chan struct{})}
+	a := &App{
+		cmd:   cmd,
+		mark:  o.Mark,
+		group: !o.Foreground,
+		ended: make(chan struct{}),
+	}
 	go func() { // ends with the app
 		a.err = a.wait()
 		close(a.ended)
@@ -103,7 +108,26 @@ func (a *App) PID() int { return a.cmd.Process.Pid }
 // Stop ends the app and what it has started, and blocks until they are gone. The app may end by
 // itself for a while after SIGINT; the end of ctx cuts that short.
 func (a *App) Stop(ctx context.Context) {
-	_ = a.cmd.Process.Signal(syscall.SIGINT) // an error says that it has ended
+	a.interrupt()
+	a.Finish(ctx)
+}
+
+// interrupt sends SIGINT, as a terminal does where the app has a process group of its own.
+func (a *App) interrupt() {
+	select {
+	case <-a.ended: // the number may belong to another process
+		return
+	default:
+	}
+	if a.group {
+		_ = syscall.Kill(-a.PID(), syscall.SIGINT) // an error says that it has ended
+		return
+	}
+	_ = a.cmd.Process.Signal(syscall.SIGINT) // likewise
+}
+
+// Finish is Stop for an app that has got SIGINT or SIGHUP from its terminal: a second one would have it end at once.
+func (a *App) Finish(ctx context.Context) {
 	grace := time.NewTimer(endGrace)
 	defer grace.Stop()
 	select {
@@ -120,11 +144,4 @@ func (a *App) Stop(ctx context.Context) {
 // Sweep ends apps whose observers with state in a directory are gone.
 func Sweep(ctx context.Context, dir string) error {
 	return procmark.Sweep(ctx, MarkVariable, procmark.Orphans(dir))
-}
-
-// Signals returns a channel of the signals by which a terminal or a service manager ends a process.
-func Signals() (c <-chan os.Signal, stop func()) {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	return signals, func() { signal.Stop(signals) }
 }

@@ -73,6 +73,7 @@ type Replay struct {
 	Method string
 	URL    string // path and query
 	Header http.Header
+	Status int // of the response
 }
 
 // maxReplay bounds what is kept for a Replay, in bytes.
@@ -125,6 +126,7 @@ func (e *endpoint) count(raw *Raw, inRun bool) {
 			Method: r.Method,
 			URL:    r.URL,
 			Header: r.Sent.Header,
+			Status: r.Status,
 		}
 	}
 }

@@ -85,3 +85,14 @@ func (t *trace) climb(signal Signal) *record {
 	}
 	return nil
 }
+
+// Traced returns the first request of a trace that is kept; nil: none is.
+func (s *Store) Traced(id TraceID) *Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.traces[id]
+	if of == nil {
+		return nil
+	}
+	return of.records[0].copy(s.readsOutput)
+}

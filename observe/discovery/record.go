@@ -23,8 +23,9 @@ type Record struct {
 	Boot    string    `json:"boot"`  // as proc.BootID gives it
 	Dir     string    `json:"dir"`   // of the app, absolute
 	Target  string    `json:"target,omitempty"`
-	Proxy   string    `json:"proxy"` // the address to open, such as http://127.0.0.1:4400
-	Port    int       `json:"port"`  // of the API
+	App     string    `json:"app,omitempty"` // where the app answers; empty: it did not yet
+	Proxy   string    `json:"proxy"`         // the address to open, such as http://127.0.0.1:4400
+	Port    int       `json:"port"`          // of the API
 	Channel string    `json:"channel,omitempty"`
 	Notify  string    `json:"notify,omitempty"`
 	Command string    `json:"command,omitempty"` // masked

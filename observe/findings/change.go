@@ -14,6 +14,7 @@ const (
 	New          ChangeKind = "new"
 	Reopened     ChangeKind = "reopened"
 	StillThere   ChangeKind = "still there" // after a fix was reported
+	GivenUp      ChangeKind = "given up"    // an agent has tried MaxRounds times to fix it
 	ResolvedNews ChangeKind = "resolved"
 )
 
@@ -32,6 +33,8 @@ func (c Change) Key() string {
 	switch c.Kind {
 	case StillThere:
 		return fmt.Sprintf("%s-still-%d", key, c.Failures)
+	case GivenUp:
+		return key + "-given-up"
 	case ResolvedNews:
 		return key + "-resolved"
 	default: // New and Reopened
@@ -44,6 +47,7 @@ type told struct {
 	State    State `json:"state"` // Open or Resolved; empty: they do not know it
 	Reopens  int   `json:"reopens,omitempty"`
 	Failures int   `json:"failures,omitempty"`
+	GivenUp  bool  `json:"givenUp,omitempty"`
 }
 
 // news returns what people must be told of a finding, which follows from what they know: a problem that came
@@ -58,6 +62,8 @@ func (r *record) news() (ChangeKind, bool) {
 		return ResolvedNews, known.State == Open
 	case known.State == "" && f.Reopens == 0:
 		return New, true
+	case r.isGivenUp() && !known.GivenUp:
+		return GivenUp, true
 	case known.State != Open || known.Reopens < f.Reopens:
 		return Reopened, true
 	default:
@@ -85,6 +91,7 @@ func (r *record) tell(c Change) {
 		State:    Open,
 		Reopens:  c.Finding.Reopens,
 		Failures: c.Failures,
+		GivenUp:  r.Told.GivenUp || c.Kind == GivenUp,
 	}
 	if c.Kind == ResolvedNews {
 		r.Told.State = Resolved

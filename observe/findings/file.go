@@ -30,6 +30,7 @@ type document struct {
 	Version  int      `json:"version"`
 	Store    string   `json:"store"`
 	Push     *Push    `json:"push,omitempty"`
+	Round    *Round   `json:"round,omitempty"`
 	Findings []record `json:"findings"`
 }
 

@@ -100,6 +100,13 @@ func (h *History) Earlier(endpoint string) []rules.RunFigures {
 	return h.index[endpoint]
 }
 
+// AllEarlier is Earlier for all endpoints.
+func (h *History) AllEarlier() map[string][]rules.RunFigures {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.index
+}
+
 // A Measuring is what a request adds to the figures of its endpoint.
 type Measuring struct {
 	Run      int // of the app; a number that grows begins a run, a smaller one is of an earlier run and left out

@@ -74,6 +74,7 @@ func (s *Store) document() (document, bool) {
 		Version:  version,
 		Store:    s.id,
 		Push:     s.push,
+		Round:    s.round,
 		Findings: make([]record, 0, len(s.records)),
 	}
 	for _, r := range s.records {

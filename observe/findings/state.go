@@ -13,16 +13,17 @@ type eventKind int
 
 // The kinds of events.
 const (
-	seen     eventKind = iota // a request had the problem
-	clean                     // a request proves the contrary
-	reported                  // somebody has told of a fix
-	cleared                   // all findings are to be forgotten
+	seen      eventKind = iota // a request had the problem
+	clean                      // a request proves the contrary
+	reported                   // somebody has told of a fix
+	abandoned                  // an agent has ended that was to fix it
+	cleared                    // all findings are to be forgotten
 )
 
 // An event is something that happens to a finding.
 type event struct {
 	kind eventKind
-	at   time.Time // when the request began; when the report was made
+	at   time.Time // when the request began; when the report was made; when the agent ended
 	hit  hit       // of seen and clean
 	fix  Fix       // of reported
 }
@@ -48,6 +49,11 @@ type record struct {
 	// Failures counts the fixes that were reported since the problem came (back), and were none.
 	Failures int  `json:"failures,omitempty"`
 	Told     told `json:"told,omitzero"`
+	// Rounds counts how often an agent was asked to fix it. InRound says that it works on it now, RoundEnded when it
+	// has ended last.
+	Rounds     int       `json:"rounds,omitempty"`
+	InRound    bool      `json:"inRound,omitempty"`
+	RoundEnded time.Time `json:"roundEnded,omitzero"`
 }
 
 // next returns the state of a finding after an event, with the event counted already. A finding that
@@ -68,6 +74,8 @@ func (r *record) next(e event) State {
 	case e.kind == reported && f.State == Open && e.fix.Status != WontFix:
 		return Fixing
 	case e.kind == reported && f.State == Fixing && e.fix.Status == WontFix:
+		return Open
+	case e.kind == abandoned && f.State == Fixing && f.Fix.reported(FixBegun):
 		return Open
 	}
 	return f.State
@@ -105,7 +113,7 @@ func (r *record) apply(e event) (changed bool) {
 	case reported:
 		fix := e.fix
 		f.Fix = &fix
-	case cleared:
+	case abandoned, cleared:
 	}
 	before := f.State
 	f.State = r.next(e)
@@ -116,6 +124,8 @@ func (r *record) apply(e event) (changed bool) {
 		f.ResolvedAt = latest(r.Clean)
 	case e.kind == seen && before == Resolved:
 		r.reopen()
+	case e.kind == abandoned:
+		f.Fix = nil
 	case e.kind == seen && before == Fixing:
 		f.Fix = f.Fix.failed()
 		r.Failures++

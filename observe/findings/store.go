@@ -29,9 +29,10 @@ type Store struct {
 	records map[string]*record
 	byPlace map[place][]*record
 	counted occurrences
-	push    *Push // is being told; nil: none is
-	unsaved bool  // there is something to save
-	urgent  bool  // a state has changed since the latest save
+	push    *Push  // is being told; nil: none is
+	round   *Round // is under way; nil: none is
+	unsaved bool   // there is something to save
+	urgent  bool   // a state has changed since the latest save
 
 	wake    wait.Signal // Run is to save
 	changed wait.Signal // a state has changed
@@ -65,6 +66,7 @@ func OpenStore(dir string, log *slog.Logger) (*Store, error) {
 	if found {
 		s.id = d.Store
 		s.push = d.Push
+		s.round = d.Round
 		for i := range d.Findings {
 			r := &d.Findings[i]
 			r.forgetRun()
@@ -181,6 +183,9 @@ func (s *Store) see(j Judgement, m rules.Match) string {
 		at:   j.At,
 		hit:  j.hit(),
 	}))
+	if r.Rounds > 0 && r.needsFix() { // the agent may be asked again
+		s.changed.Send()
+	}
 	return id
 }
 

@@ -12,7 +12,7 @@ type Push struct {
 	Changes []Change `json:"changes"`
 }
 
-// Changed has a value when something may have to be told since it was last received. It is for one receiver.
+// Changed has a value when something may have to be told, or fixed, since it was last received. It is for one receiver.
 func (s *Store) Changed() <-chan struct{} { return s.changed }
 
 // NextPush returns what people must be told next; false: nothing. It is the same push, with the same key and changes, until

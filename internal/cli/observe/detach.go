@@ -17,7 +17,7 @@ func (r *Run) detach(c *command.Context, p *place) error {
 	d := observe.Detachment{
 		Self:      c.Self,
 		Arguments: r.arguments(cmp.Or(r.Channel, p.channel)),
-		Dir:       c.Dir,
+		Dir:       p.dir,
 		Environ: slices.DeleteFunc(slices.Clone(c.Environ), func(v string) bool {
 			return strings.HasPrefix(v, protocol.EnvMarkVariable+"=")
 		}),
@@ -30,6 +30,9 @@ func (r *Run) detach(c *command.Context, p *place) error {
 	o, err := r.options(c, p)
 	if err != nil {
 		return err
+	}
+	if record.App == "" {
+		c.Tellf("The app does not answer yet.")
 	}
 	if err := r.tellReady(c, &o, record); err != nil {
 		return err

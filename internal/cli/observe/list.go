@@ -68,7 +68,7 @@ func (s *Stop) Run(c *command.Context) error {
 	}
 	stopped := 0
 	for i := range all {
-		if !s.All && !s.means(c.Dir, &all[i]) {
+		if !s.All && !s.means(p.dir, &all[i]) {
 			continue
 		}
 		if err := observe.Stop(c.Context, &all[i]); err != nil {
@@ -76,6 +76,9 @@ func (s *Stop) Run(c *command.Context) error {
 		}
 		c.Tellf("The observer of %s has ended.", term.SafeLine(all[i].Dir))
 		stopped++
+	}
+	if err := observe.Sweep(c.Context, p.records); err != nil {
+		c.Tellf("%s", term.SafeSentence(err.Error()))
 	}
 	if stopped > 0 || s.All {
 		return nil
@@ -91,6 +94,9 @@ func (s *Stop) means(here string, r *discovery.Record) bool {
 	dir := s.Which
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(here, dir)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
 	}
 	return r.ID == s.Which || r.Dir == filepath.Clean(dir)
 }

@@ -2,7 +2,9 @@
 package observe
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -21,6 +23,7 @@ type Commands struct {
 
 // A place is what commands about observers work with.
 type place struct {
+	dir     string // this one, without symbolic links
 	records discovery.Records
 	gateway *client.Client
 	port    int    // of the gateway; 0: unknown
@@ -29,6 +32,19 @@ type place struct {
 
 // find returns the place: a session, which does not see the configuration, asks the gateway.
 func find(c *command.Context) (*place, error) {
+	dir, err := filepath.EvalSymlinks(c.Dir)
+	if err != nil || c.Dir == "" {
+		return nil, errors.New("the present directory cannot be found, which is that of the app: enter it anew")
+	}
+	p, err := findGateway(c)
+	if err != nil {
+		return nil, err
+	}
+	p.dir = dir
+	return p, nil
+}
+
+func findGateway(c *command.Context) (*place, error) {
 	if command.InSession() {
 		return ask(c)
 	}

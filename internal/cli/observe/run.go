@@ -3,13 +3,16 @@ package observe
 import (
 	"cmp"
 	"errors"
+	"io"
+	"log"
 	"log/slog"
 	"net/url"
 	"os"
-	"os/signal"
-	"syscall"
+	"runtime/debug"
 
 	"bareclaw/internal/cli/command"
+	"bareclaw/internal/mdtext"
+	"bareclaw/internal/memory"
 	"bareclaw/internal/term"
 	"bareclaw/observe"
 	"bareclaw/observe/discovery"
@@ -58,7 +61,8 @@ func (r *Run) Run(c *command.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(c.Context, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	keepSmall()
+	ctx, stop := untilEnded(c.Context)
 	defer stop()
 	err = observe.Run(ctx, o, observe.Events{
 		Ready: func(record discovery.Record) { _ = r.tellReady(c, &o, record) }, // without a reader the app goes on
@@ -69,7 +73,7 @@ func (r *Run) Run(c *command.Context) error {
 		},
 	})
 	if exit, ok := errors.AsType[*observe.ExitError](err); ok {
-		c.Tellf("The app has ended with status %d, and so does its observer.", exit.Status)
+		c.Tellf("%s So its observer has ended too.", term.SafeSentence(mdtext.Ended(exit.Error())))
 		if exit.Status == 0 {
 			return nil
 		}
@@ -78,10 +82,25 @@ func (r *Run) Run(c *command.Context) error {
 	return err
 }
 
+const (
+	// heapRoom is how much the heap may grow between two collections, in bytes. What an observer keeps is bounded.
+	heapRoom = 8 << 20
+	// memoryLimit is where the collector works harder, in bytes.
+	memoryLimit = 48 << 20
+)
+
+// keepSmall bounds the memory of this process, and has nothing that packages log by themselves reach the terminal: net/http
+// prints there what an app has sent.
+func keepSmall() {
+	memory.Pace(heapRoom)
+	debug.SetMemoryLimit(memoryLimit)
+	log.SetOutput(io.Discard)
+}
+
 // options returns what to observe.
 func (r *Run) options(c *command.Context, p *place) (observe.Options, error) {
 	o := observe.Options{
-		Dir:        c.Dir,
+		Dir:        p.dir,
 		Command:    r.Command,
 		Port:       r.Port,
 		Instrument: r.Instrument == "auto",
@@ -96,9 +115,6 @@ func (r *Run) options(c *command.Context, p *place) (observe.Options, error) {
 		Stdout:     c.Out,
 		Stderr:     c.Err,
 		Log:        slog.New(slog.NewTextHandler(c.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
-	}
-	if c.Dir == "" {
-		return o, errors.New("the present directory cannot be found, which is that of the app: enter it anew")
 	}
 	if r.Target == "" {
 		return o, nil

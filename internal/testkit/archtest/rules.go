@@ -171,7 +171,7 @@ func rooms() []room {
 		{"mcp/mounts", strings.Fields(`core core/tools`),
 			"mounts are a source of tools, and know the servers of other people, not the gateway's own"},
 		{"observe", strings.Fields(`adapters/httpapi/api adapters/httpapi/client observe/analysis observe/api observe/app observe/capture observe/capture/ingest
-				observe/capture/otlp observe/capture/proxy observe/discovery observe/findings observe/rules`),
+				observe/capture/otlp observe/capture/proxy observe/discovery observe/findings observe/rules observe/tools`),
 			"the observer wires its packages, and knows the gateway as a client"},
 		{"observe/app", nil,
 			"app runs a program and finds its port, whatever passes there"},

@@ -1,0 +1,432 @@
+package observe
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bareclaw/internal/e2e/harness"
+	"bareclaw/internal/exitcode"
+	"bareclaw/internal/proc"
+	"bareclaw/internal/testkit/check"
+	"bareclaw/observe/app"
+	"bareclaw/observe/discovery"
+	"bareclaw/sessionhost/protocol"
+)
+
+// A machine has apps that are observed.
+type machine struct{ *harness.Machine }
+
+func newMachine(t *testing.T, kind string, settings ...string) *machine {
+	t.Helper()
+	t.Parallel()
+	m := &machine{harness.NewMachine(t, append(settings, appVariable+"="+kind)...)}
+	t.Cleanup(func() {
+		for _, r := range m.records() {
+			_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL)
+		}
+		m.endApps()
+	})
+	return m
+}
+
+// command starts the app, below a shell that waits for it.
+func command() []string { return []string{"sh", "-c", `"$0" -test.run='^TestApp$' & wait`, os.Args[0]} }
+
+// observe starts an observer with the app.
+func (m *machine) observe(flags ...string) *harness.Invocation {
+	m.T.Helper()
+	args := append([]string{"observe"}, flags...)
+	return m.Invoke(nil, append(append(args, "--"), command()...)...)
+}
+
+// records returns those of observers that run.
+func (m *machine) records() []discovery.Record {
+	all, err := discovery.Records(m.Path("state/observe")).Live()
+	if err != nil {
+		m.T.Error(err)
+	}
+	return all
+}
+
+// answers waits until an observer's app answers, and returns its record. Not is the process id of another observer.
+func (m *machine) answers(not int) (r discovery.Record) {
+	m.T.Helper()
+	m.Eventually("the app answers", func() bool {
+		all := m.records()
+		if len(all) != 1 || all[0].PID == not || all[0].App == "" {
+			return false
+		}
+		r = all[0]
+		return true
+	})
+	return r
+}
+
+// get returns what the app answers, through its observer.
+func (m *machine) get(r discovery.Record, path string) string {
+	m.T.Helper()
+	res, err := http.Get(r.Proxy + path)
+	check.OK(m.T, err)
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	check.OK(m.T, err)
+	return string(text)
+}
+
+// isServed fails unless the app answers through its observer.
+func (m *machine) isServed(r discovery.Record) {
+	m.T.Helper()
+	if got := m.get(r, "/"); !strings.HasPrefix(got, "pid ") {
+		m.T.Errorf("the app answers %q", got)
+	}
+}
+
+// apps returns the processes of the apps of this machine's observers.
+func (m *machine) apps() []proc.Process {
+	all, err := proc.EnvironValues(app.MarkVariable)
+	check.OK(m.T, err)
+	state, err := proc.EnvironValues("BC_MACHINE")
+	check.OK(m.T, err)
+	var found []proc.Process
+	for p := range all {
+		if state[p] == m.Dir {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+func (m *machine) endApps() {
+	for _, p := range m.apps() {
+		_ = proc.Signal(p.PID, p.Start, syscall.SIGKILL)
+	}
+}
+
+// nobodyIsLeft waits until no app runs, and no observer.
+func (m *machine) nobodyIsLeft() {
+	m.T.Helper()
+	m.Eventually("nobody is left", func() bool { return len(m.apps()) == 0 && len(m.records()) == 0 })
+	if left := m.Glob("state/observe/*.json"); len(left) > 0 {
+		m.T.Errorf("records are left: %v", left)
+	}
+	if _, err := os.Stat(m.Path("work/.brakit/port")); err == nil {
+		m.T.Error("the port file is left")
+	}
+}
+
+// mark lets apps be found that are of this machine.
+func (m *machine) mark() { m.Env = append(m.Env, "BC_MACHINE="+m.Dir) }
+
+// TestObserve: an app that a shell starts is opened, listed and stopped.
+func TestObserve(t *testing.T) {
+	m := newMachine(t, "plain")
+	m.mark()
+	o := m.observe()
+	r := m.answers(0)
+	m.isServed(r)
+	o.Tells("Open the app at " + r.Proxy + ".")
+	m.Command(exitcode.OK, "observe", "list").Shows(r.ID, r.Proxy, m.Path("work"), "nobody")
+	var listed []discovery.Record
+	check.OK(t, json.Unmarshal([]byte(m.Command(exitcode.OK, "observe", "list", "--json").Out.String()), &listed))
+	if len(listed) != 1 || listed[0].PID != r.PID || listed[0].Port != r.Port {
+		t.Errorf("listed: %+v", listed)
+	}
+	port, err := os.ReadFile(m.Path("work/.brakit/port"))
+	if err != nil || strings.TrimSpace(string(port)) != strconv.Itoa(r.Port) {
+		t.Errorf("the port file holds %q: %v", port, err)
+	}
+	m.Command(exitcode.Failed, "observe", "stop", "elsewhere").Tells(r.ID)
+	m.Command(exitcode.OK, "observe", "stop", r.ID).Tells("has ended")
+	o.Wait(exitcode.OK)
+	m.nobodyIsLeft()
+	m.Command(exitcode.Failed, "observe", "stop").Tells("no observer runs for this directory")
+	m.Command(exitcode.OK, "observe", "stop", "--all")
+	m.Command(exitcode.OK, "observe", "list").Prints("No app is observed. `bareclaw observe -- COMMAND` starts one.\n")
+	m.Command(exitcode.Failed, "observe", "--", "no-such-program").Tells(`no program "no-such-program"`)
+	m.nobodyIsLeft()
+}
+
+// TestObserveAgain: in the same directory another observer takes the place of the one before, with the same address and the
+// findings; of several that begin at once one is left.
+func TestObserveAgain(t *testing.T) {
+	m := newMachine(t, "plain")
+	m.mark()
+	first := m.observe()
+	r := m.answers(0)
+	m.get(r, "/secret")
+	m.Eventually("something is found", func() bool { return strings.Contains(m.Contents("work/.brakit/findings.json"), `"GET /secret"`) })
+	if strings.Contains(m.Contents("work/.brakit/findings.json"), secret) {
+		t.Error("the secret is on the disk")
+	}
+
+	var all []*harness.Invocation
+	for range 3 {
+		all = append(all, m.observe())
+	}
+	first.Wait(exitcode.OK)
+	m.Eventually("one is left", func() bool {
+		running := 0
+		for _, o := range all {
+			select {
+			case <-o.Done:
+			default:
+				running++
+			}
+		}
+		return running == 1
+	})
+	again := m.answers(r.PID)
+	if again.Proxy != r.Proxy || again.ID != r.ID {
+		t.Errorf("the address is %s, was %s", again.Proxy, r.Proxy)
+	}
+	m.isServed(again)
+	if !strings.Contains(m.Contents("work/.brakit/findings.json"), `"GET /secret"`) {
+		t.Error("the findings are gone")
+	}
+	m.Command(exitcode.OK, "observe", "stop")
+	m.nobodyIsLeft()
+
+	m.observe()
+	if last := m.answers(0); last.Proxy != r.Proxy {
+		t.Errorf("after an end the address is %s, was %s", last.Proxy, r.Proxy)
+	}
+}
+
+// TestAppEnds: the observer says how its app has ended, and ends too.
+func TestAppEnds(t *testing.T) {
+	m := newMachine(t, "plain")
+	m.mark()
+	o := m.Invoke(nil, "observe", "--", os.Args[0], "-test.run=^TestApp$")
+	r := m.answers(0)
+	_, _ = http.Get(r.Proxy + "/exit?3")
+	o.Wait(exitcode.Failed).Tells("The app has ended with status 3.")
+	m.nobodyIsLeft()
+
+	o = m.observe()
+	r = m.answers(0)
+	for _, p := range m.apps() {
+		check.OK(t, proc.Signal(p.PID, p.Start, syscall.SIGKILL))
+	}
+	o.Wait(exitcode.Failed).Tells("The app was ended by the signal: killed.")
+	m.nobodyIsLeft()
+}
+
+// TestObserverIsKilled: the command of a killed observer ends with it, and what that has started at the next call.
+func TestObserverIsKilled(t *testing.T) {
+	m := newMachine(t, "plain")
+	m.mark()
+	o := m.observe()
+	r := m.answers(0)
+	check.OK(t, o.Cmd.Process.Kill())
+	<-o.Done
+	m.Eventually("the shell has ended", func() bool { return len(m.apps()) <= 1 })
+	m.observe()
+	again := m.answers(r.PID)
+	if again.Proxy != r.Proxy {
+		t.Errorf("the address is %s, was %s", again.Proxy, r.Proxy)
+	}
+	m.isServed(again)
+	if n := len(m.apps()); n != 2 {
+		t.Errorf("%d processes run, want a shell and an app", n)
+	}
+	check.OK(t, proc.Signal(again.PID, again.Start, syscall.SIGKILL))
+	m.Eventually("it is gone", func() bool { return len(m.records()) == 0 })
+	m.Command(exitcode.Failed, "observe", "stop")
+	m.Eventually("nobody is left", func() bool { return len(m.apps()) == 0 })
+}
+
+// TestPortClash: a port that is taken is told.
+func TestPortClash(t *testing.T) {
+	m := newMachine(t, "plain")
+	m.mark()
+	taken := harness.TakenPort(t)
+	m.Command(exitcode.Failed, "observe", "--port", taken, "--", "sleep", "1000").Tells("port "+taken+" cannot be used", "--port")
+	m.Env = append(m.Env, "PORT="+taken)
+	o := m.Invoke(nil, "observe", "--", os.Args[0], "-test.run=^TestApp$").Wait(exitcode.Failed)
+	o.Tells("the port that PORT names is taken by another program", "address already in use", "The app has ended with status 1.")
+	m.nobodyIsLeft()
+
+	m.Env = append(m.Env, "PORT="+harness.FreePort(t))
+	wanted := harness.FreePort(t)
+	m.observe("--port", wanted)
+	r := m.answers(0)
+	if want := "http://127.0.0.1:" + wanted; r.Proxy != want {
+		t.Errorf("the address is %s, want %s", r.Proxy, want)
+	}
+	if want := m.Env[len(m.Env)-1]; !strings.HasSuffix(r.App, strings.TrimPrefix(want, "PORT=")) {
+		t.Errorf("the app answers at %s, want %s", r.App, want)
+	}
+}
+
+// TestTarget: an app that somebody else has started is observed, with HTTPS too; observers and the gateway are not.
+func TestTarget(t *testing.T) {
+	gatewayPort := harness.FreePort(t)
+	m := newMachine(t, "plain", "BARECLAW_PORT="+gatewayPort)
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "pid 0") })
+	servers := []*httptest.Server{httptest.NewServer(handler), httptest.NewTLSServer(handler)}
+	for _, s := range servers {
+		defer s.Close()
+		o := m.Invoke(nil, "observe", "--target", s.URL)
+		r := m.answers(0)
+		m.isServed(r)
+		if r.Target != s.URL {
+			t.Errorf("the target is %s, want %s", r.Target, s.URL)
+		}
+		for _, address := range []string{r.Proxy, fmt.Sprintf("http://localhost:%d", r.Port)} {
+			other := m.Prepare("observe", "--target", address)
+			other.Dir = m.Path("home")
+			out, err := other.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "this is the observer of "+r.Dir) {
+				t.Errorf("%s is observed: %v: %s", address, err, out)
+			}
+		}
+		check.OK(t, o.Cmd.Process.Signal(syscall.SIGTERM))
+		o.Wait(exitcode.OK)
+	}
+	m.Command(exitcode.Failed, "observe", "--target", "http://localhost:"+gatewayPort).Tells("this is the gateway itself")
+	m.Command(exitcode.Usage, "observe", "--target", "http://example.com").Tells("is not this machine")
+}
+
+// TestTLSApp: an app with HTTPS and any certificate is found.
+func TestTLSApp(t *testing.T) {
+	m := newMachine(t, "tls")
+	m.mark()
+	m.observe()
+	r := m.answers(0)
+	if !strings.HasPrefix(r.App, "https://") {
+		t.Errorf("the app answers at %s", r.App)
+	}
+	m.isServed(r)
+}
+
+// TestAppMoves: an app that listens on another port is followed, as one that a tool restarts.
+func TestAppMoves(t *testing.T) {
+	m := newMachine(t, "plain")
+	m.mark()
+	o := m.observe()
+	r := m.answers(0)
+	for range 3 {
+		m.get(r, "/move")
+		before := r.App
+		m.Eventually("the app is found at another address", func() bool {
+			r = m.answers(0)
+			return r.App != before
+		})
+		m.isServed(r)
+		o.Tells("The app has started again, and answers at " + r.App)
+	}
+}
+
+// TestInterrupt: SIGINT alone ends observer and app; in a terminal the app gets it once.
+func TestInterrupt(t *testing.T) {
+	m := newMachine(t, "polite")
+	m.mark()
+	o := m.observe()
+	m.answers(0)
+	check.OK(t, o.Cmd.Process.Signal(syscall.SIGINT))
+	o.Wait(exitcode.OK)
+	m.nobodyIsLeft()
+
+	x := m.Displayed(m.Prepare("observe", "--", os.Args[0], "-test.run=^TestApp$"))
+	m.answers(0)
+	x.Types(harness.KeyCtrlC)
+	if status := x.Ends(); status != exitcode.OK {
+		t.Errorf("after Ctrl-C: status %d", status)
+	}
+	if shown := x.Shown(); !strings.Contains(shown, "ended politely") || strings.Contains(shown, "twice") {
+		t.Errorf("after Ctrl-C the app says %s", shown)
+	}
+	m.nobodyIsLeft()
+}
+
+// TestDetach: an observer in the background outlives the one who started it and has no mark of a session; SIGINT ends it.
+func TestDetach(t *testing.T) {
+	m := newMachine(t, "plain")
+	m.mark()
+	m.Env = append(m.Env, protocol.EnvMarkVariable+"=0123456789abcdef.1.1")
+	args := append([]string{"observe", "--detach", "--"}, command()...)
+	o := m.Command(exitcode.OK, args...)
+	r := m.answers(0)
+	o.Tells("Open the app at "+r.Proxy, "bareclaw observe stop")
+	m.isServed(r)
+	marked, err := proc.EnvironValues(protocol.EnvMarkVariable)
+	check.OK(t, err)
+	for p := range marked {
+		if p.PID == r.PID {
+			t.Error("the observer has the mark of the session")
+		}
+	}
+	for _, p := range m.apps() {
+		if _, has := marked[p]; has {
+			t.Error("the app has the mark of the session")
+		}
+	}
+	check.OK(t, proc.Signal(r.PID, r.Start, syscall.SIGINT))
+	m.nobodyIsLeft()
+
+	failed := m.Command(exitcode.Failed, "observe", "--detach", "--", "sh", "-c", `printf 'boom\033[31m\n' >&2; exit 3`)
+	failed.Tells("the observer has ended", "boom", filepath.Join("state", "observe"))
+	m.nobodyIsLeft()
+}
+
+// TestReadOnlyDirectory: an app is observed in a directory where nothing can be written.
+func TestReadOnlyDirectory(t *testing.T) {
+	m := newMachine(t, "plain")
+	m.mark()
+	dir := m.Path("work")
+	m.SmallDisk("work", "1m")
+	check.OK(t, remountReadOnly(dir))
+	o := m.observe()
+	r := m.answers(0)
+	m.isServed(r)
+	m.get(r, "/secret")
+	answer := fmt.Sprintf("http://127.0.0.1:%d/__brakit/api/findings", r.Port)
+	m.Eventually("something is found", func() bool {
+		res, err := http.Get(answer)
+		check.OK(t, err)
+		defer func() { _ = res.Body.Close() }()
+		text, err := io.ReadAll(res.Body)
+		check.OK(t, err)
+		return strings.Contains(string(text), "GET /secret")
+	})
+	m.Command(exitcode.OK, "observe", "stop")
+	o.Wait(exitcode.OK)
+}
+
+// remountReadOnly makes a file system read-only.
+func remountReadOnly(dir string) error {
+	return exec.Command("mount", "-o", "remount,ro", dir).Run()
+}
+
+// TestHostileOutput: what an app prints is passed on, and what the observer itself says cannot command a terminal.
+func TestHostileOutput(t *testing.T) {
+	m := newMachine(t, "plain")
+	m.mark()
+	dir := m.Path("work/a\x1b[31m\u202eb")
+	check.OK(t, os.Mkdir(dir, 0o700))
+	cmd := m.Prepare(append([]string{"observe", "--"}, command()...)...)
+	cmd.Dir = dir
+	var said harness.LockedBuffer
+	cmd.Stderr = &said
+	check.OK(t, cmd.Start())
+	r := m.answers(0)
+	m.isServed(r)
+	m.Command(exitcode.OK, "observe", "list")
+	m.Command(exitcode.Failed, "observe", "stop", "x\x1b[31m")
+	check.OK(t, cmd.Process.Signal(syscall.SIGTERM))
+	_ = cmd.Wait() // by the signal, or with a status
+	if strings.ContainsFunc(said.String(), func(r rune) bool { return r != '\t' && harness.CommandsTerminal(r) }) {
+		t.Errorf("the observer says %q", said.String())
+	}
+	m.nobodyIsLeft()
+}

@@ -1,0 +1,156 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"bareclaw/internal/procmark"
+	"bareclaw/observe/app"
+	"bareclaw/observe/capture"
+)
+
+// start starts the app, if that is the observer's.
+func (v *observer) start() error {
+	if len(v.Command) == 0 {
+		return nil
+	}
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	environment := app.Environment{
+		Port:       port,
+		API:        portAt(v.apiAt),
+		Dir:        v.Dir,
+		Instrument: v.Instrument,
+	}
+	environ := environment.Environ(v.Environ)
+	v.wanted = app.PortOf(environ)
+	v.warnOfClash()
+	v.app, err = app.Start(app.Options{
+		Command:    v.Command,
+		Dir:        v.Dir,
+		Environ:    environ,
+		Mark:       v.mark().String(),
+		Foreground: v.Foreground,
+		Stdin:      v.Stdin,
+		Stdout:     v.Stdout,
+		Stderr:     v.Stderr,
+		Said:       v.said,
+	})
+	return err
+}
+
+// warnOfClash says that another program has the port at which the app is to listen.
+func (v *observer) warnOfClash() {
+	others, _ := app.On(v.wanted) // without an answer the app will say so
+	if len(others) > 0 {
+		v.Log.Warn("the port that PORT names is taken by another program: end that, or unset PORT", "port", v.wanted)
+	}
+}
+
+// mark returns what the app and all that it starts have in their environment.
+func (v *observer) mark() procmark.Mark {
+	return procmark.Of(string(v.Records), v.record.PID, v.record.Start)
+}
+
+// said takes a line that the app has printed.
+func (v *observer) said(stream, line string) {
+	now := time.Now()
+	v.store.Signal(capture.Signal{
+		At: now,
+		Log: &capture.Log{
+			At:   now,
+			Text: line,
+			From: stream,
+		},
+	})
+}
+
+// stopApp ends the app, if that is the observer's.
+func (v *observer) stopApp(ctx context.Context) {
+	if v.app != nil {
+		v.app.Stop(ctx)
+	}
+}
+
+// finishApp is stopApp for an app that its terminal has told to end.
+func (v *observer) finishApp(ctx context.Context) {
+	if v.app != nil {
+		v.app.Finish(ctx)
+	}
+}
+
+// newTarget returns the target, which tells the proxy, the store and the record where the app answers.
+func (v *observer) newTarget(found func(*url.URL, int)) *target {
+	t := &target{
+		prefer: v.wanted,
+		refuse: func(port int) error {
+			if why := v.Refused(port); why != "" {
+				return errors.New(why)
+			}
+			return nil
+		},
+		appeared: func(u *url.URL) {
+			if err := v.proxy.SetTarget(u); err != nil {
+				v.Log.Error("the app cannot be observed", "err", err)
+				return
+			}
+			run := v.store.AppStarted()
+			v.answersAt(u)
+			found(u, run)
+		},
+	}
+	if v.app != nil {
+		t.find = ownApp{v.app}
+		return t
+	}
+	t.find = foreignApp{v.Target}
+	t.prefer, _ = portOf(v.Target)  // 0 after an error
+	_ = v.proxy.SetTarget(v.Target) // an error is the same when the app appears
+	return t
+}
+
+// checkTarget returns why the address is refused that is to be observed.
+func (v *observer) checkTarget() error {
+	if v.Target == nil {
+		return nil
+	}
+	port, err := portOf(v.Target)
+	if err != nil {
+		return err
+	}
+	if why := v.Refused(port); why != "" {
+		return fmt.Errorf("%s cannot be observed: %s", v.Target, why)
+	}
+	return nil
+}
+
+// refuseAddress says why requests must not go to an address.
+func (v *observer) refuseAddress(address string) string {
+	_, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return ""
+	}
+	port, _ := strconv.Atoi(text) // 0, which nobody has, after an error
+	return v.Refused(port)
+}
+
+// freePort returns a port that was free a moment ago.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port for the app: %w", err)
+	}
+	defer func() { _ = l.Close() }()
+	return portAt(l), nil
+}
+
+// command returns the command in a line, for people.
+func (v *observer) command() string { return capture.MaskText(strings.Join(v.Command, " ")) }
