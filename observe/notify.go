@@ -137,5 +137,5 @@ func line(c findings.Change) string {
 		certain = "likely "
 	}
 	return fmt.Sprintf("- %s%s%s: %s, on %s, `%s`\n", certain, f.Severity, how,
-		mdtext.Literal(mdtext.Brief(f.Description, maxShownText)), mdtext.Code(mdtext.Brief(f.Endpoint, maxShownText)), f.ID)
+		mdtext.Literal(mdtext.Brief(mdtext.Stopless(f.Description), maxShownText)), mdtext.Code(mdtext.Brief(f.Endpoint, maxShownText)), f.ID)
 }
