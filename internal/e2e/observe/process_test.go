@@ -30,13 +30,18 @@ func newMachine(t *testing.T, kind string, settings ...string) *machine {
 	t.Helper()
 	t.Parallel()
 	m := &machine{harness.NewMachine(t, append(settings, appVariable+"="+kind)...)}
-	t.Cleanup(func() {
+	m.endAtLast()
+	return m
+}
+
+// endAtLast ends observers and apps with the test.
+func (m *machine) endAtLast() {
+	m.T.Cleanup(func() {
 		for _, r := range m.records() {
 			_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL)
 		}
 		m.endApps()
 	})
-	return m
 }
 
 // command starts the app, below a shell that waits for it.
