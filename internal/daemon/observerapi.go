@@ -161,6 +161,12 @@ func (o *observersPart) passOn(w http.ResponseWriter, r *http.Request) {
 				p.Out.Header.Del(name)
 			}
 		},
+		ModifyResponse: func(answer *http.Response) error {
+			for _, name := range []string{"Cache-Control", "X-Content-Type-Options"} { // the gateway has set them
+				answer.Header.Del(name)
+			}
+			return nil
+		},
 		Transport: o.transport,
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			refuse(w, http.StatusBadGateway, api.ObserverFailed, mdtext.Ended("The observer does not answer: "+err.Error()))

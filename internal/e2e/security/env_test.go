@@ -131,7 +131,8 @@ var arguments = map[string][]string{
 	"schedule add": {"desk", "hello", "--in", "1h", "--precheck", "true"}, "schedule show": {"abcd"}, "schedule remove": {"abcd"}, "schedule pause": {"abcd"}, "schedule resume": {"abcd"}, "schedule run": {"abcd"},
 	"tools call": {"hello_world"}, "tools new": {"my_tool"}, "tools snapshot": {"mine"}, "tools rollback": {"--yes"},
 	"mount add": {"odd", "--", "true"}, "mount test": {"odd"}, "mount remove": {"odd"},
-	"messages": {"desk"}, "trace": {"abcd"}, "cancel": {"abcd"}, "retry": {"abcd"},
+	"observe run": {"--notify", "off", "--", "true"},
+	"messages":    {"desk"}, "trace": {"abcd"}, "cancel": {"abcd"}, "retry": {"abcd"},
 	"upgrade": {"--rollback"}, "backup": {"../backup"}, "restore": {"../nothing"}, "doctor": {"--fix"},
 }
 
