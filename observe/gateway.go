@@ -13,7 +13,7 @@ import (
 // A Gateway takes what an observer has to tell. All methods block until the gateway has answered or
 // ctx ends; the same key twice is one message. A *RefusedError says that trying again cannot help.
 type Gateway interface {
-	// Push tells the people of a channel.
+	// Push tells the people of a channel. An *UndeliveredError says that they were told nothing.
 	Push(ctx context.Context, key, channel, text string) error
 	// Ask has the agent of a channel do something, which costs money, and returns the id of the message.
 	Ask(ctx context.Context, key, channel, text string) (message string, err error)
@@ -30,6 +30,16 @@ func (e *RefusedError) Error() string { return e.cause.Error() }
 // Unwrap returns what the gateway has said.
 func (e *RefusedError) Unwrap() error { return e.cause }
 
+// An UndeliveredError is the error of what people were not told of, as when the chat cannot be reached: the gateway has given
+// up, and has the same answer for the same key from then on.
+type UndeliveredError struct{ cause error }
+
+// Error implements error.
+func (e *UndeliveredError) Error() string { return e.cause.Error() }
+
+// Unwrap returns what the gateway has said.
+func (e *UndeliveredError) Unwrap() error { return e.cause }
+
 // A clientGateway is a gateway behind its API.
 type clientGateway struct{ client *client.Client }
 
@@ -39,8 +49,14 @@ func NewGateway(c *client.Client) Gateway { return clientGateway{c} }
 // Push implements [Gateway].
 func (g clientGateway) Push(ctx context.Context, key, channel, text string) error {
 	err := g.post(ctx, api.PathSend, key, nil, api.SendRequest{Channel: channel, Text: text}, nil)
-	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code == api.IdempotencyMismatch {
+	refused, ok := errors.AsType[*client.Error](err)
+	switch {
+	case !ok:
+		return err
+	case refused.Code == api.IdempotencyMismatch:
 		return nil // people were told, in the words of another version or on another channel
+	case refused.Code == api.DeliveryFailed:
+		return &UndeliveredError{err}
 	}
 	return err
 }

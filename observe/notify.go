@@ -33,6 +33,7 @@ const (
 type Pushes interface {
 	NextPush() (findings.Push, bool)
 	Delivered(findings.Push)
+	Renew(findings.Push) (findings.Push, bool)
 }
 
 // A Notifier tells people on a channel what was found.
@@ -65,11 +66,11 @@ func (n *Notifier) Run(ctx context.Context) {
 
 // tell tells people of a push, or keeps it if ctx ends before.
 func (n *Notifier) tell(ctx context.Context, push findings.Push) {
-	text := n.text(push)
 	backoff := wait.Backoff{First: firstRetry, Most: lastRetry}
 	for {
-		err := n.Gateway.Push(ctx, push.Key, n.Channel, text)
+		err := n.Gateway.Push(ctx, push.Key, n.Channel, n.text(push))
 		refused := (*RefusedError)(nil)
+		undelivered := (*UndeliveredError)(nil)
 		switch {
 		case err == nil:
 			n.Pushes.Delivered(push)
@@ -84,6 +85,14 @@ func (n *Notifier) tell(ctx context.Context, push findings.Push) {
 		if backoff.Sleep(ctx) != nil {
 			return
 		}
+		if !errors.As(err, &undelivered) {
+			continue
+		}
+		next, ok := n.Pushes.Renew(push)
+		if !ok {
+			return
+		}
+		push = next
 	}
 }
 
@@ -137,5 +146,5 @@ func line(c findings.Change) string {
 		certain = "likely "
 	}
 	return fmt.Sprintf("- %s%s%s: %s, on %s, `%s`\n", certain, f.Severity, how,
-		mdtext.Literal(mdtext.Brief(f.Description, maxShownText)), mdtext.Code(mdtext.Brief(f.Endpoint, maxShownText)), f.ID)
+		mdtext.Literal(mdtext.Brief(mdtext.Stopless(f.Description), maxShownText)), mdtext.Code(mdtext.Brief(f.Endpoint, maxShownText)), f.ID)
 }

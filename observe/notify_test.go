@@ -30,6 +30,9 @@ type memoryGateway struct {
 	keys   map[string]string // of all that was taken, with the id of the message
 	done   map[string]bool   // messages that have ended
 	away   bool
+	// outage is how many pushes are given up, each of which is for good.
+	outage int
+	failed map[string]bool // keys of pushes that were given up
 	// step is called before and after each request is taken; an error is that of the request.
 	step func(what string) error
 	// ask is called for each new message, as the agent.
@@ -40,8 +43,10 @@ func newGateway() *memoryGateway {
 	return &memoryGateway{
 		keys: map[string]string{},
 		done: map[string]bool{},
-		step: func(string) error { return nil },
-		ask:  func(string) {},
+
+		failed: map[string]bool{},
+		step:   func(string) error { return nil },
+		ask:    func(string) {},
 	}
 }
 
@@ -66,8 +71,22 @@ func (g *memoryGateway) take(what, key string, list *[]string, text string) (id 
 }
 
 func (g *memoryGateway) Push(_ context.Context, key, _, text string) error {
+	if g.givesUp(key) {
+		return &UndeliveredError{errAway}
+	}
 	_, _, err := g.take("push", key, &g.pushed, text)
 	return err
+}
+
+// givesUp reports whether people cannot be told, or could not be under this key.
+func (g *memoryGateway) givesUp(key string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.outage > 0 {
+		g.outage--
+		g.failed[key] = true
+	}
+	return g.failed[key]
 }
 
 func (g *memoryGateway) Ask(_ context.Context, key, _, text string) (string, error) {
@@ -226,6 +245,27 @@ func TestGatewayIsAway(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		a.gateway.setAway(false)
 		time.Sleep(time.Hour)
+		pushed, _ := a.gateway.texts()
+		if all := strings.Join(pushed, "\n"); strings.Count(all, "GET /a") != 1 || strings.Count(all, "GET /b") != 1 {
+			t.Errorf("told: %q", pushed)
+		}
+	})
+}
+
+// TestChatIsAway: what the gateway has given up is told when the chat can be reached again, once, with what was found since;
+// also by another observer.
+func TestChatIsAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newToldApp(t, Tell)
+		defer func() { a.end() }()
+		a.gateway.outage = 100
+		a.sees("GET /a")
+		time.Sleep(time.Hour)
+		a.end()
+		a.start()
+		a.sees("GET /b")
+		time.Sleep(24 * time.Hour)
 		pushed, _ := a.gateway.texts()
 		if all := strings.Join(pushed, "\n"); strings.Count(all, "GET /a") != 1 || strings.Count(all, "GET /b") != 1 {
 			t.Errorf("told: %q", pushed)

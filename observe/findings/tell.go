@@ -58,6 +58,18 @@ func (s *Store) deliver(p Push) {
 	s.tell(p.Changes)
 }
 
+// Renew forgets a push of which people were told nothing, and returns what they must be told now, under another key; false:
+// nothing. That has been saved by then, if the disk can be written.
+func (s *Store) Renew(p Push) (Push, bool) {
+	s.mu.Lock()
+	if s.push != nil && s.push.Key == p.Key {
+		s.push = nil
+		s.note(true)
+	}
+	s.mu.Unlock()
+	return s.NextPush()
+}
+
 // Untold returns what people must be told, the first seen first, also what is in a push that was not delivered. It has
 // been saved by then, if the disk can be written.
 func (s *Store) Untold() []Change {

@@ -88,7 +88,11 @@ func (a *webApp) listen(address string) *http.Server {
 				a.moves <- struct{}{}
 			case "/secret":
 				w.Header().Set("Content-Type", "application/json")
-				_, _ = io.WriteString(w, `{"api_key":"`+secret+`"}`)
+				answer := `{"api_key":"` + secret + `"}`
+				if _, err := os.Stat(os.Getenv("BC_MACHINE") + "/work/fixed"); err == nil {
+					answer = `{"name":"Anna"}`
+				}
+				_, _ = io.WriteString(w, answer)
 			default:
 				_, _ = fmt.Fprintf(w, "pid %d, answer %d", os.Getpid(), served.Add(1))
 			}

@@ -30,12 +30,15 @@ func newMachine(t *testing.T, kind string, settings ...string) *machine {
 	t.Helper()
 	t.Parallel()
 	m := &machine{harness.NewMachine(t, append(settings, appVariable+"="+kind)...)}
-	t.Cleanup(m.end)
+	m.endAtLast()
 	m.mark()
 	return m
 }
 
-// end ends what a test has left.
+// endAtLast ends with the test what it has left.
+func (m *machine) endAtLast() { m.T.Cleanup(m.end) }
+
+// end ends observers and apps.
 func (m *machine) end() {
 	for _, r := range m.records() {
 		_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL)

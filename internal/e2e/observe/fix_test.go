@@ -12,13 +12,13 @@ import (
 	"bareclaw/internal/testkit/check"
 )
 
-// TestToldOnce: what is found is told in the chat once, and the agent asked to fix it three times, however often observer and
+// TestFixRounds: what is found is told in the chat once, and the agent asked to fix it three times, however often observer and
 // gateway are killed; then people are told that nobody is asked again.
-func TestToldOnce(t *testing.T) {
+func TestFixRounds(t *testing.T) {
 	t.Parallel()
 	p := harness.NewPushTest(t, appVariable+"=plain")
 	m := &machine{p.Machine}
-	t.Cleanup(m.end)
+	m.endAtLast()
 	m.mark()
 	flags := []string{"--channel", "tg-7", "--notify", "fix"}
 	o := m.observe(flags...)
