@@ -119,7 +119,7 @@ func inTerminal(m *harness.Machine, lines string) *harness.LockedBuffer {
 	go func() { ended <- cmd.Wait() }()
 	m.T.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
-		_ = <-ended // by the signal
+		<-ended // by the signal
 		if m.T.Failed() {
 			m.T.Logf("in the terminal:\n%s", said)
 		}
