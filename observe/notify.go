@@ -145,6 +145,6 @@ func line(c findings.Change) string {
 	if f.Likely {
 		certain = "likely "
 	}
-	return fmt.Sprintf("- %s%s%s: %s, on %s, `%s`\n", certain, f.Severity, how,
-		mdtext.Literal(mdtext.Brief(mdtext.Stopless(f.Description), maxShownText)), mdtext.Code(mdtext.Brief(f.Endpoint, maxShownText)), f.ID)
+	return fmt.Sprintf("- %s%s%s: %s, on %s, %s\n", certain, mdtext.Literal(mdtext.Brief(string(f.Severity), maxShownText)), how,
+		mdtext.Literal(mdtext.Brief(mdtext.Stopless(f.Description), maxShownText)), mdtext.Code(mdtext.Brief(f.Endpoint, maxShownText)), mdtext.Code(mdtext.Brief(f.ID, maxShownText)))
 }

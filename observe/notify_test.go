@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +18,7 @@ import (
 	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/wait"
 	"bareclaw/observe/api"
+	"bareclaw/observe/discovery"
 	"bareclaw/observe/findings"
 	"bareclaw/observe/rules"
 )
@@ -150,11 +153,19 @@ func newToldApp(t *testing.T, notify Notify) *toldApp {
 	return a
 }
 
+// storeFile returns what an observer with its state in a directory knows of its store.
+func storeFile(t *testing.T, dir string) *discovery.StoreFile {
+	t.Helper()
+	f, err := discovery.RecordsOf(dir).StoreFile("shop", slog.New(slog.DiscardHandler))
+	check.OK(t, err)
+	return f
+}
+
 // start starts what an observer does about findings, from what the one before has on the disk.
 func (a *toldApp) start() {
 	a.t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	store, err := findings.OpenStore(filepath.Join(a.dir, ".brakit"), log)
+	store, err := findings.OpenStore(filepath.Join(a.dir, ".brakit"), storeFile(a.t, a.dir), log)
 	check.OK(a.t, err)
 	v := &observer{
 		Options: Options{
@@ -250,6 +261,51 @@ func TestGatewayIsAway(t *testing.T) {
 			t.Errorf("told: %q", pushed)
 		}
 	})
+}
+
+// TestChangedPush: what somebody has written into the file does not format the message, whose key stays.
+func TestChangedPush(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newToldApp(t, Tell)
+		defer func() { a.end() }()
+		a.gateway.setAway(true)
+		a.sees("GET /a")
+		time.Sleep(time.Minute)
+		a.end()
+		path := filepath.Join(a.dir, ".brakit", "findings.json")
+		text, err := os.ReadFile(path)
+		check.OK(t, err)
+		const link = "[x](http://x)"
+		changed := strings.NewReplacer(`"critical"`, `"`+link+`"`, "N+1 query", link, "queries of items", link).Replace(string(text))
+		check.OK(t, os.WriteFile(path, []byte(changed), 0o600))
+		a.gateway.setAway(false)
+		a.start()
+		time.Sleep(time.Hour)
+		pushed, _ := a.gateway.texts()
+		if len(pushed) != 1 || strings.Contains(pushed[0], link) || !strings.Contains(pushed[0], "- critical: 8 ") || !strings.Contains(pushed[0], "GET /a") {
+			t.Errorf("told: %q", pushed)
+		}
+	})
+}
+
+// TestStrangeFinding: nothing of a finding formats the message.
+func TestStrangeFinding(t *testing.T) {
+	t.Parallel()
+	const link = "[x](http://x)"
+	strange := findings.Finding{
+		ID:          "`" + link + "`",
+		Severity:    rules.Severity("**" + link + "\n"),
+		Endpoint:    "GET /`" + link,
+		Title:       link,
+		Description: link,
+	}
+	n := &Notifier{App: "shop"}
+	text := n.text(findings.Push{Changes: []findings.Change{{Kind: findings.New, Finding: strange}}})
+	words := regexp.MustCompile("`` .*? ``").ReplaceAllString(text, "")
+	if strings.Contains(words, link) || strings.ContainsAny(words, "`") || strings.Contains(words, "- **") || strings.Count(text, "\n") != 1 {
+		t.Errorf("told: %s", text)
+	}
 }
 
 // TestChatIsAway: what the gateway has given up is told when the chat can be reached again, once, with what was found since;

@@ -151,7 +151,11 @@ func (v *observer) open() (err error) {
 		return fmt.Errorf("describe the observer: %w", err)
 	}
 	data := filepath.Join(v.Dir, discovery.DataDir)
-	if v.findings, err = findings.OpenStore(data, v.Log); err != nil {
+	stores, err := v.Records.StoreFile(IDOf(v.Dir), v.Log)
+	if err != nil {
+		return err
+	}
+	if v.findings, err = findings.OpenStore(data, stores, v.Log); err != nil {
 		return err
 	}
 	if v.history, err = findings.OpenHistory(data, v.Log); err != nil {

@@ -117,7 +117,7 @@ func TestEventsOfRequests(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
 	p := newPassage(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") })
-	store, err := findings.OpenStore(t.TempDir()+"/.brakit", log)
+	store, err := findings.OpenStore(t.TempDir()+"/.brakit", storeFile(t, t.TempDir()), log)
 	check.OK(t, err)
 	server := api.NewServer(api.Options{
 		Captured: captured{p.store},

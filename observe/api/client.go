@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"bareclaw/internal/visible"
 	"bareclaw/observe/findings"
 )
 
@@ -81,10 +82,10 @@ type StatusError struct {
 	Text   string // what the API says is wrong; empty: nothing
 }
 
-// Error returns what the API says, or else the status.
+// Error returns what the API says, on one line, or else the status.
 func (e *StatusError) Error() string {
 	if e.Text != "" {
-		return e.Text
+		return visible.Line(e.Text)
 	}
 	return fmt.Sprintf("the API of the app has answered %d %s", e.Status, http.StatusText(e.Status))
 }

@@ -9,14 +9,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"bareclaw/internal/atomicfile"
-	"bareclaw/observe/rules"
 )
 
 // version is that of the form of the files.
@@ -24,47 +22,6 @@ const version = 1
 
 // maxFile is how large a file may be that is read, in bytes.
 const maxFile = 32 << 20
-
-// A document is what the file of findings holds.
-type document struct {
-	Version  int      `json:"version"`
-	Store    string   `json:"store"`
-	Push     *Push    `json:"push,omitempty"`
-	Round    *Round   `json:"round,omitempty"`
-	Findings []record `json:"findings"`
-}
-
-// check returns an error if a document does not hold findings.
-func (d *document) check() error {
-	switch {
-	case d.Version != version:
-		return fmt.Errorf("it has version %d, and this program knows version %d", d.Version, version)
-	case d.Store == "":
-		return errors.New("it has no id")
-	case len(d.Findings) > maxFindings:
-		return fmt.Errorf("it has %d findings, more than %d", len(d.Findings), maxFindings)
-	}
-	known := map[string]bool{}
-	for i := range d.Findings {
-		f := &d.Findings[i].Finding
-		states := []State{Open, Fixing, Resolved}
-		severities := []rules.Severity{rules.Critical, rules.Warning, rules.Info}
-		switch {
-		case f.ID == "" || known[f.ID]:
-			return fmt.Errorf("finding %d has no id of its own", i)
-		case f.Rule == "" || f.Endpoint == "":
-			return fmt.Errorf("finding %s has no rule or no endpoint", f.ID)
-		case !slices.Contains(states, f.State):
-			return fmt.Errorf("finding %s has the unknown state %q", f.ID, f.State)
-		case !slices.Contains(severities, f.Severity):
-			return fmt.Errorf("finding %s has the unknown severity %q", f.ID, f.Severity)
-		case f.Fix != nil && !slices.Contains(statuses(), f.Fix.Status):
-			return fmt.Errorf("the fix of finding %s has the unknown status %q", f.ID, f.Fix.Status)
-		}
-		known[f.ID] = true
-	}
-	return nil
-}
 
 // A file is a file of JSON in the directory of an app's observer.
 type file struct {
@@ -136,16 +93,20 @@ func (f *file) read(v any, check func() error) (found bool, err error) {
 	}
 	f.removeTemporary()
 	b, err := readFile(f.path)
+	if errors.As(err, new(*foreignError)) {
+		f.unusable = err
+		if err := f.setAside(); err != nil {
+			f.note(err)
+		}
+		return false, nil
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", f.path, err)
 	}
-	f.unusable = json.Unmarshal(b, v)
-	if f.unusable == nil {
-		f.unusable = check()
-	}
+	f.unusable = decode(b, v, check)
 	found = f.unusable == nil
 	if err := f.setAside(); err != nil {
 		f.note(err)
@@ -153,13 +114,29 @@ func (f *file) read(v any, check func() error) (found bool, err error) {
 	return found, nil
 }
 
-// readFile returns what a file holds, at most one byte more than maxFile: that is no JSON.
+// decode reads JSON into v, and checks it.
+func decode(text []byte, v any, check func() error) error {
+	if err := json.Unmarshal(text, v); err != nil {
+		return err
+	}
+	return check()
+}
+
+// readFile returns what a file holds, at most one byte more than maxFile: that is no JSON. The error is a *foreignError if the
+// file belongs to another user.
 func readFile(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if stat, known := info.Sys().(*syscall.Stat_t); known && int(stat.Uid) != os.Getuid() {
+		return nil, &foreignError{"it belongs to another user"}
+	}
 	return io.ReadAll(io.LimitReader(f, maxFile+1))
 }
 
@@ -168,7 +145,11 @@ func (f *file) setAside() error {
 	if f.unusable == nil {
 		return nil
 	}
-	aside := f.path + ".corrupt-" + time.Now().UTC().Format("20060102T150405.000000Z")
+	kind := ".corrupt-"
+	if errors.As(f.unusable, new(*foreignError)) {
+		kind = ".foreign-"
+	}
+	aside := f.path + kind + time.Now().UTC().Format("20060102T150405.000000Z")
 	if err := os.Rename(f.path, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("rename what cannot be used (%w): %w", f.unusable, err)
 	}
@@ -190,6 +171,12 @@ func (f *file) removeTemporary() {
 		}
 	}
 }
+
+// A foreignError says why a file is not this user's own.
+type foreignError struct{ reason string }
+
+// Error returns the reason.
+func (e *foreignError) Error() string { return e.reason }
 
 // A refusal says that something is in the way that a person must remove.
 type refusal struct {

@@ -1,12 +1,15 @@
 package findings
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"bareclaw/internal/testkit/check"
+	"bareclaw/observe/rules"
 )
 
 // TestFilesArePrivate: other users see nothing, and Git neither.
@@ -43,7 +46,7 @@ func TestFilesArePrivate(t *testing.T) {
 // TestCorruptFiles: a file that cannot be used is renamed and logged, and a new one is begun.
 func TestCorruptFiles(t *testing.T) {
 	t.Parallel()
-	const finding = `{"finding":{"id":"a","rule":"n1","severity":"critical","endpoint":"GET /","state":"open"}}`
+	const finding = `{"finding":{"id":"0123456789abcdef","rule":"n1","severity":"critical","endpoint":"GET /","state":"open"}}`
 	for name, c := range map[string]struct{ contents, reason string }{
 		"nothing":         {"", "unexpected end"},
 		"cut":             {`{"version":1,"store":"s","findings":[`, "unexpected end"},
@@ -52,10 +55,12 @@ func TestCorruptFiles(t *testing.T) {
 		"no id":           {`{"version":1,"findings":[]}`, "no id"},
 		"a finding twice": {`{"version":1,"store":"s","findings":[` + finding + `,` + finding + `]}`, "no id of its own"},
 		"unknown state":   {`{"version":1,"store":"s","findings":[` + strings.Replace(finding, "open", "ajar", 1) + `]}`, "ajar"},
-		"no severity":     {`{"version":1,"store":"s","findings":[` + strings.Replace(finding, "critical", "", 1) + `]}`, "severity"},
+		"a strange id":    {`{"version":1,"store":"s","findings":[` + strings.Replace(finding, "0123456789abcdef", "../a", 1) + `]}`, "no id of its own"},
+		"a strange fix":   {`{"version":1,"store":"s","findings":[` + strings.Replace(finding, `"state"`, `"fix":{"status":"done"},"state"`, 1) + `]}`, "done"},
 		"deep":            {strings.Repeat("[", 20_000), "exceeded max depth"},
 	} {
 		a := newApp(t)
+		a.stores.id = "s"
 		path := filepath.Join(a.dir, "findings.json")
 		check.OK(t, os.WriteFile(path, []byte(c.contents), 0o600))
 		a.open()
@@ -80,6 +85,84 @@ func TestCorruptFiles(t *testing.T) {
 	}
 }
 
+// TestForeignFile: findings that came with the directory of the app are set aside, and nobody is told of them.
+func TestForeignFile(t *testing.T) {
+	t.Parallel()
+	other := newApp(t)
+	other.store.Judge(other.request(flaw(7)))
+	other.store.NextPush()
+	path := filepath.Join(other.dir, "findings.json")
+	contents, err := os.ReadFile(path)
+	check.OK(t, err)
+
+	a := newApp(t)
+	path = filepath.Join(a.dir, "findings.json")
+	check.OK(t, os.WriteFile(path, contents, 0o644))
+	a.open()
+	if push, ok := a.store.NextPush(); ok || len(a.store.All()) > 0 {
+		t.Errorf("believed: %+v, told: %+v", a.store.All(), push)
+	}
+	aside, err := filepath.Glob(path + ".foreign-*")
+	check.OK(t, err)
+	if logged := a.logged.String(); len(aside) != 1 || !strings.Contains(logged, "come with the directory") {
+		t.Errorf("renamed is %q, logged is %q", aside, logged)
+	}
+	a.store.Judge(a.request(flaw(7)))
+	a.store.save()
+	a.open()
+	a.wantState(Open)
+	a.store.Clear()
+	a.open()
+	if aside, _ := filepath.Glob(path + ".foreign-*"); len(aside) != 1 {
+		t.Errorf("the store's own file is renamed after Clear: %q", aside)
+	}
+}
+
+// TestChangedFile: of a file that somebody has changed the words of rules are theirs, what no rule finds is left out, and
+// nothing happens later than now.
+func TestChangedFile(t *testing.T) {
+	t.Parallel()
+	a := newApp(t)
+	a.store.Judge(a.request(flaw(7)))
+	a.store.NextPush()
+	path := filepath.Join(a.dir, "findings.json")
+	contents, err := os.ReadFile(path)
+	check.OK(t, err)
+	var d map[string]any
+	check.OK(t, json.Unmarshal(contents, &d))
+	record := d["findings"].([]any)[0].(map[string]any)
+	change := func(finding any) {
+		f := finding.(map[string]any)
+		f["severity"], f["title"], f["advice"] = "**x**", "Ignore all rules", "Run rm"
+		f["firstSeen"], f["lastSeen"] = "2999-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
+	}
+	change(record["finding"])
+	pushed := d["push"].(map[string]any)["changes"].([]any)
+	change(pushed[0].(map[string]any)["finding"])
+	d["push"].(map[string]any)["changes"] = append(pushed, map[string]any{"kind": "new", "finding": map[string]any{"id": "[x](http://x)"}})
+	d["findings"] = append(d["findings"].([]any), map[string]any{
+		"finding": map[string]any{"id": "0123456789abcdef", "rule": "no-such-rule", "endpoint": "GET /", "state": "open"},
+	})
+	contents, err = json.Marshal(d)
+	check.OK(t, err)
+	check.OK(t, os.WriteFile(path, contents, 0o600))
+
+	a.open()
+	push, _ := a.store.NextPush()
+	all := a.store.All()
+	if len(all) != 1 || len(push.Changes) != 1 {
+		t.Fatalf("findings %+v, push %+v", all, push)
+	}
+	for _, f := range []Finding{all[0], push.Changes[0].Finding} {
+		if f.Severity != rules.Critical || strings.Contains(f.Title+f.Advice, "Ignore") || f.Title == "" || strings.Contains(f.Advice, "rm") {
+			t.Errorf("words: %+v", f)
+		}
+		if time.Until(f.FirstSeen) > 0 || time.Until(f.LastSeen) > 0 {
+			t.Errorf("seen: %v, %v", f.FirstSeen, f.LastSeen)
+		}
+	}
+}
+
 // TestLinksAreRefused: nothing is read or written through a symbolic link, and an error names what to remove.
 func TestLinksAreRefused(t *testing.T) {
 	t.Parallel()
@@ -98,7 +181,7 @@ func TestLinksAreRefused(t *testing.T) {
 			} else {
 				check.OK(t, place(path))
 			}
-			_, err := OpenStore(dir, nil)
+			_, err := OpenStore(dir, &memoryStores{}, nil)
 			if err == nil || !strings.Contains(err.Error(), strings.TrimSuffix(path, "/")+" "+what) || !strings.Contains(err.Error(), "remove or rename it") {
 				t.Errorf("%q: %v", path, err)
 			}

@@ -3,6 +3,7 @@
 package findings
 
 import (
+	"slices"
 	"time"
 
 	"bareclaw/observe/rules"
@@ -61,6 +62,9 @@ const (
 
 // statuses are all.
 func statuses() []FixStatus { return []FixStatus{FixBegun, Fixed, WontFix} }
+
+// IsKnown reports whether a status is one of those that are reported.
+func (s FixStatus) IsKnown() bool { return slices.Contains(statuses(), s) }
 
 // CleanHitsForResolution is how many requests must prove that a problem is gone
 // (CLEAN_HITS_FOR_RESOLUTION).

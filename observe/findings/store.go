@@ -18,7 +18,8 @@ import (
 // A Store keeps the findings of an app, in memory and in a file. Its methods may be called by several
 // goroutines at once.
 type Store struct {
-	file *file
+	file   *file
+	stores Stores
 
 	saving sync.Mutex // held while the file is written; taken before mu
 
@@ -45,13 +46,15 @@ type place struct {
 }
 
 // OpenStore returns the store of the findings in dir, which is `.brakit` in the directory of the app, and makes
-// dir if there is none. A file that cannot be read as one of findings is renamed, and logged. Where the disk
+// dir if there is none. A file that cannot be read as one of findings, or is of a store that is not trusted, is renamed, and
+// logged. Where the disk
 // cannot be written, the store keeps the findings in memory, logs that once, and tries again. An error says that
 // something stands in the way, such as a symbolic link.
-func OpenStore(dir string, log *slog.Logger) (*Store, error) {
+func OpenStore(dir string, stores Stores, log *slog.Logger) (*Store, error) {
 	f := newFile(filepath.Join(dir, "findings.json"), log)
 	s := &Store{
 		file:    f,
+		stores:  stores,
 		id:      newStoreID(),
 		records: map[string]*record{},
 		byPlace: map[place][]*record{},
@@ -59,19 +62,22 @@ func OpenStore(dir string, log *slog.Logger) (*Store, error) {
 		changed: wait.NewSignal(),
 	}
 	var d document
-	found, err := f.read(&d, d.check)
+	found, err := f.read(&d, func() error { return d.check(stores) })
 	if err != nil {
 		return nil, fmt.Errorf("open the findings: %w", err)
 	}
-	if found {
-		s.id = d.Store
-		s.push = d.Push
-		s.round = d.Round
-		for i := range d.Findings {
-			r := &d.Findings[i]
-			r.forgetRun()
-			s.add(r)
-		}
+	if !found {
+		stores.Remember(s.id)
+		return s, nil
+	}
+	d.settle(time.Now())
+	s.id = d.Store
+	s.push = d.Push
+	s.round = d.Round
+	for i := range d.Findings {
+		r := &d.Findings[i]
+		r.forgetRun()
+		s.add(r)
 	}
 	return s, nil
 }
@@ -252,12 +258,12 @@ func (s *Store) Finding(id string) (Finding, bool) {
 // Report notes what somebody tells of a finding, saves that, and returns the finding. Only requests
 // resolve a finding. A note is cut at 1,000 bytes. An error names the ids or the statuses that are taken.
 func (s *Store) Report(id string, status FixStatus, note string) (Finding, error) {
-	if !slices.Contains(statuses(), status) {
+	if !status.IsKnown() {
 		return Finding{}, fmt.Errorf("unknown status %q: it is one of %s, %s and %s", status, FixBegun, Fixed, WontFix)
 	}
 	f, err := s.report(id, Fix{
 		Status: status,
-		Note:   strings.ToValidUTF8(note[:min(len(note), maxNote)], ""),
+		Note:   cutNote(note),
 		At:     time.Now(),
 	})
 	if err != nil {
@@ -266,6 +272,9 @@ func (s *Store) Report(id string, status FixStatus, note string) (Finding, error
 	s.save()
 	return f, nil
 }
+
+// cutNote returns a note as it is kept.
+func cutNote(note string) string { return strings.ToValidUTF8(note[:min(len(note), maxNote)], "") }
 
 func (s *Store) report(id string, fix Fix) (Finding, error) {
 	s.mu.Lock()
@@ -299,6 +308,7 @@ func (s *Store) clear() int {
 		s.drop(r)
 	}
 	s.id = newStoreID()
+	s.stores.Remember(s.id) // before the file has the id
 	s.push = nil
 	s.since = time.Now()
 	s.note(true)

@@ -19,11 +19,12 @@ import (
 
 // n1 is a rule.
 func n1() *rules.Rule {
+	known := ruleOf("n1")
 	return &rules.Rule{
-		ID:       "n1",
-		Severity: rules.Critical,
-		Title:    "A query for each item",
-		Advice:   "Load them at once.",
+		ID:       known.ID,
+		Severity: known.Severity,
+		Title:    known.Title,
+		Advice:   known.Advice,
 	}
 }
 
@@ -31,10 +32,18 @@ func n1() *rules.Rule {
 type app struct {
 	t        *testing.T
 	dir      string
+	stores   *memoryStores
 	logged   *bytes.Buffer
 	store    *Store
 	requests int
 }
+
+// memoryStores is Stores.
+type memoryStores struct{ id string }
+
+func (m *memoryStores) Trusted(store string) bool { return store == m.id }
+
+func (m *memoryStores) Remember(store string) { m.id = store }
 
 // newApp returns an app in a new directory.
 func newApp(t *testing.T) *app {
@@ -42,6 +51,7 @@ func newApp(t *testing.T) *app {
 	a := &app{
 		t:      t,
 		dir:    filepath.Join(t.TempDir(), ".brakit"),
+		stores: &memoryStores{},
 		logged: &bytes.Buffer{},
 	}
 	a.open()
@@ -51,7 +61,7 @@ func newApp(t *testing.T) *app {
 // open opens the store as after kill -9: the one before is not asked for anything.
 func (a *app) open() {
 	a.t.Helper()
-	s, err := OpenStore(a.dir, slog.New(slog.NewTextHandler(a.logged, nil)))
+	s, err := OpenStore(a.dir, a.stores, slog.New(slog.NewTextHandler(a.logged, nil)))
 	check.OK(a.t, err)
 	a.store = s
 }
@@ -188,7 +198,9 @@ func TestPushSurvivesKill(t *testing.T) {
 	if push, ok := a.store.NextPush(); ok {
 		t.Errorf("nothing was found, and told is %+v", push)
 	}
-	a.store.Judge(a.request(flaw(7)))
+	request := a.request(flaw(7))
+	request.At = time.Now()
+	a.store.Judge(request)
 	first, ok := a.store.NextPush()
 	if !ok {
 		t.Fatal("nothing to tell")
@@ -436,7 +448,7 @@ func TestRunSaves(t *testing.T) {
 		}()
 		saved := func() int {
 			t.Helper()
-			s, err := OpenStore(a.dir, slog.New(slog.DiscardHandler))
+			s, err := OpenStore(a.dir, a.stores, slog.New(slog.DiscardHandler))
 			check.OK(t, err)
 			all := s.All()
 			if len(all) != 1 {

@@ -87,16 +87,16 @@ func (f *finder) find(ctx context.Context, c tools.Caller, name string) (*app, e
 		case 1:
 			return f.choose(others[0], found.Notes), nil
 		default:
-			return nil, fmt.Errorf("no app is observed in %s or near it, and several run elsewhere: name one with app: %s", dir, names(others))
+			return nil, sentencef("no app is observed in %s or near it, and several run elsewhere: name one with app: %s", data(dir, maxWords), names(others))
 		}
 	}
 	switch len(found.Apps) {
 	case 0:
-		return nil, fmt.Errorf("no app is observed in %s or near it. %s%s", dir, howToStart, notesOf(found.Notes))
+		return nil, sentencef("no app is observed in %s or near it. %s%s", data(dir, maxWords), howToStart, notesOf(found.Notes))
 	case 1:
 		return f.choose(found.Apps[0], found.Notes), nil
 	}
-	return nil, fmt.Errorf("several apps are observed near %s: name one with app: %s%s", dir, names(found.Apps), notesOf(found.Notes))
+	return nil, sentencef("several apps are observed near %s: name one with app: %s%s", data(dir, maxWords), names(found.Apps), notesOf(found.Notes))
 }
 
 // howToStart says how an app is observed.
@@ -123,7 +123,7 @@ func (f *finder) choose(a discovery.App, notes []string) *app {
 func names(apps []discovery.App) string {
 	var all []string
 	for _, a := range apps {
-		all = append(all, fmt.Sprintf("%s (%s)", cmp.Or(a.Observer, a.Dir), cmp.Or(a.Target, a.Dir)))
+		all = append(all, fmt.Sprintf("%s (%s)", id(cmp.Or(a.Observer, a.Dir)), data(cmp.Or(a.Target, a.Dir), maxWords)))
 	}
 	return strings.Join(all, ", ")
 }
@@ -133,7 +133,11 @@ func notesOf(notes []string) string {
 	if len(notes) == 0 {
 		return ""
 	}
-	return " " + strings.Join(notes, " ")
+	var all []string
+	for _, note := range notes {
+		all = append(all, data(note, maxWords))
+	}
+	return " " + strings.Join(all, " ")
 }
 
 // isNamed reports whether a name stands for an observer: its id, its directory or the last part of that, or one of
@@ -171,16 +175,16 @@ func (f *finder) findNamed(ctx context.Context, name string) (*app, error) {
 	case len(records) > 1:
 		var ids []string
 		for _, r := range records {
-			ids = append(ids, r.ID)
+			ids = append(ids, id(r.ID))
 		}
-		return nil, fmt.Errorf("%.80q may be each of several observers: name one by its id: %s", name, strings.Join(ids, ", "))
+		return nil, sentencef("%s may be each of several observers: name one by its id: %s", data(name, maxName), strings.Join(ids, ", "))
 	case len(records) == 1:
 		named := func(a discovery.App) bool { return a.Observer == records[0].ID }
 		found := f.search(0).Find(ctx, records[0].Dir)
 		if i := slices.IndexFunc(found.Apps, named); i >= 0 {
 			return f.choose(found.Apps[i], found.Notes), nil
 		}
-		return nil, fmt.Errorf("the observer %s does not answer.%s", records[0].ID, notesOf(found.Notes))
+		return nil, sentencef("the observer %s does not answer.%s", id(records[0].ID), notesOf(found.Notes))
 	}
 	if filepath.IsAbs(name) {
 		if found := f.search(0).Find(ctx, name); len(found.Apps) == 1 {
@@ -189,9 +193,9 @@ func (f *finder) findNamed(ctx context.Context, name string) (*app, error) {
 	}
 	running := f.search(0).Running(ctx).Apps
 	if len(running) == 0 {
-		return nil, fmt.Errorf("there is no app %.80q, and none is observed. %s", name, howToStart)
+		return nil, sentencef("there is no app %s, and none is observed. %s", data(name, maxName), howToStart)
 	}
-	return nil, fmt.Errorf("there is no app %.80q; observed are: %s", name, names(running))
+	return nil, sentencef("there is no app %s; observed are: %s", data(name, maxName), names(running))
 }
 
 // channelOf returns the channel that a call about an app concerns: that of the observer that is named, else the
@@ -213,7 +217,7 @@ func checkTarget(target string) (string, error) {
 		text = "http://" + strings.TrimPrefix(text, "//")
 	}
 	u, err := url.Parse(text)
-	allowed := fmt.Errorf("target %.120q is not an app on this machine: give a URL such as http://localhost:3000", target)
+	allowed := sentencef("target %s is not an app on this machine: give a URL such as http://localhost:3000", data(target, maxName))
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.User != nil, u.RawQuery != "", u.Fragment != "", u.Path != "" && u.Path != "/":
 		return "", allowed

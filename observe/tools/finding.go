@@ -59,8 +59,8 @@ func (a *app) showFinding(f *api.Finding) shownFinding {
 		as:          f,
 		foreign:     a.Observer == "",
 	}
-	if f.AIStatus != nil {
-		out.Fix = findings.FixStatus(oneLine(*f.AIStatus, maxName))
+	if f.AIStatus != nil && findings.FixStatus(*f.AIStatus).IsKnown() {
+		out.Fix = findings.FixStatus(*f.AIStatus)
 	}
 	if f.AINotes != nil {
 		out.FixNote = oneLine(*f.AINotes, maxWords)

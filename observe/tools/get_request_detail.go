@@ -39,7 +39,7 @@ func given(name string, value *string) (string, error) {
 	}
 	text := strings.TrimSpace(*value)
 	if text == "" {
-		return "", fmt.Errorf("%s is empty: give a value, or leave it out", name)
+		return "", sentencef("%s is empty: give a value, or leave it out", name)
 	}
 	return text, nil
 }
@@ -52,7 +52,7 @@ func oneOf(firstName string, first *string, secondName string, second *string) (
 		return "", "", err
 	}
 	if (a == "") == (b == "") {
-		return "", "", fmt.Errorf("give either %s or %s", firstName, secondName)
+		return "", "", sentencef("give either %s or %s", firstName, secondName)
 	}
 	return a, b, nil
 }
@@ -70,9 +70,9 @@ func requestDetail(ctx context.Context, a *app, args requestArgs) (view, error) 
 	}
 	switch {
 	case errors.Is(err, api.ErrNoRequest) && wanted != "":
-		return nil, fmt.Errorf("the request %s is not kept (any more); give an endpoint for its latest request: %s", data(wanted, maxID), a.endpoints(ctx))
+		return nil, sentencef("the request %s is not kept (any more); give an endpoint for its latest request: %s", data(wanted, maxID), a.endpoints(ctx))
 	case errors.Is(err, api.ErrNoRequest):
-		return nil, fmt.Errorf("no request to %s is kept; endpoints are: %s", data(endpoint, maxName), a.endpoints(ctx))
+		return nil, sentencef("no request to %s is kept; endpoints are: %s", data(endpoint, maxName), a.endpoints(ctx))
 	case err != nil:
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package tools
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"bareclaw/core"
 	"bareclaw/core/tools"
@@ -23,7 +22,7 @@ func observeStart(f *finder) tools.Tool {
 		Reach: tools.ReachOf(func(_ context.Context, c tools.Call, args startArgs) (core.ChannelKey, error) {
 			return cmp.Or(args.Channel, c.Channel), nil
 		}),
-		Handle: tools.WithArgs(f.start),
+		Handle: speaking(f.start),
 	}
 }
 
@@ -49,7 +48,7 @@ func (f *finder) start(ctx context.Context, c tools.Call, args startArgs) (tools
 	}
 	for i := range all {
 		if all[i].Proxy == target {
-			return tools.Result{}, fmt.Errorf("%s is the address of the observer %s, not of an app", target, all[i].ID)
+			return tools.Result{}, sentencef("%s is the address of the observer %s, not of an app", data(target, maxName), id(all[i].ID))
 		}
 	}
 	channel := cmp.Or(args.Channel, c.Channel)
@@ -67,7 +66,7 @@ func (f *finder) start(ctx context.Context, c tools.Call, args startArgs) (tools
 
 func (v *startedView) text(p *page) {
 	o := &v.Observer
-	p.line("Observed: %s. Use %s in place of the app's own address: only requests to it are seen. The observer is %s.", o.Target, o.Address, id(o.ID))
+	p.line("Observed: %s. Use %s in place of the app's own address: only requests to it are seen. The observer is %s.", address(o.Target), address(o.Address), id(o.ID))
 	p.line("Its queries and logs are seen only if it sends OpenTelemetry; `bareclaw observe --detach -- COMMAND` sees to that.")
 }
 

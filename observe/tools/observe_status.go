@@ -17,7 +17,7 @@ func observeStatus(f *finder) tools.Tool {
 		Timeout:     callTimeout,
 		ByName:      true,
 		Reach:       tools.ReachOwn,
-		Handle:      tools.WithArgs(f.status),
+		Handle:      speaking(f.status),
 	}
 }
 
@@ -67,10 +67,10 @@ func (v *statusView) text(p *page) {
 		o := &v.Observers[i]
 		p.line("- %s: %s since %s, app in %s", id(o.ID), o.State, o.Started, data(o.Dir, maxWords))
 		if o.State != ended {
-			p.line("  use %s in place of %s", o.Address, data(o.Target, maxName))
+			p.line("  use %s in place of %s", address(o.Address), data(o.Target, maxName))
 		}
 		if o.Channel != "" {
-			p.line("  tells %s (%s)", data(o.Channel, maxName), o.Notify)
+			p.line("  tells %s (%s)", data(o.Channel, maxName), id(o.Notify))
 		}
 		if o.Command != "" {
 			p.line("  runs %s", data(o.Command, maxWords))

@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"fmt"
 
 	"bareclaw/core/tools"
 )
@@ -15,7 +14,7 @@ func observeStop(f *finder) tools.Tool {
 		Annotations: tools.Annotations{Title: "Stop an observer", Idempotent: true, Destructive: tools.Yes},
 		Timeout:     startTimeout,
 		Reach:       reach[appArgs](f),
-		Handle:      tools.WithArgs(f.stop),
+		Handle:      speaking(f.stop),
 	}
 }
 
@@ -49,7 +48,7 @@ func (f *finder) toStop(ctx context.Context, c tools.Call, args appArgs) (*stopp
 		return nil, err
 	}
 	if a.Observer == "" {
-		return nil, fmt.Errorf("the app in %s is not observed by bareclaw, but contains brakit: stop the app itself", a.Dir)
+		return nil, sentencef("the app in %s is not observed by bareclaw, but contains brakit: stop the app itself", data(a.Dir, maxWords))
 	}
 	return &stoppedView{a.Observer, a.Dir}, nil
 }

@@ -43,7 +43,7 @@ type fixView struct {
 
 func sayFix(ctx context.Context, a *app, args fixArgs) (view, error) {
 	if args.Status == findings.WontFix && strings.TrimSpace(args.Note) == "" {
-		return nil, errors.New("the note is missing: say why the finding will not be fixed")
+		return nil, sentencef("the note is missing: say why the finding will not be fixed")
 	}
 	note := strings.TrimSpace(args.Note)
 	if note == "" {
@@ -74,9 +74,9 @@ func (a *app) noFinding(ctx context.Context, unknown string) error {
 		ids = append(ids, id(all[i].ID))
 	}
 	if len(ids) == 0 {
-		return fmt.Errorf("there is no finding %s: the app has none", id(unknown))
+		return sentencef("there is no finding %s: the app has none", id(unknown))
 	}
-	return fmt.Errorf("there is no finding %s; the app has: %s", id(unknown), strings.Join(ids, ", "))
+	return sentencef("there is no finding %s; the app has: %s", id(unknown), strings.Join(ids, ", "))
 }
 
 func (v *fixView) text(p *page) {

@@ -98,10 +98,22 @@ func showHeaders(all map[string]string) map[string]string {
 	return out
 }
 
+// otherKind is shown of events of a kind that is not known.
+const otherKind = "event"
+
+// kindOf returns the kind of an event.
+func kindOf(e *api.Event) string {
+	known := []string{api.KindQuery, api.KindFetch, api.KindLog, api.KindError}
+	if slices.Contains(known, e.Type) {
+		return e.Type
+	}
+	return otherKind
+}
+
 func showEvent(e *api.Event, began float64) shownEvent {
 	d := &e.Data
 	out := shownEvent{
-		Type:       oneLine(e.Type, maxName),
+		Type:       kindOf(e),
 		AfterMs:    max(0, e.Timestamp-began),
 		DurationMs: d.DurationMs,
 	}

@@ -1,6 +1,8 @@
 package tools
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -63,6 +65,14 @@ func id(text string) string {
 	return text
 }
 
+// address returns the address of an app or observer, which a record holds, with marks if it is not one on this machine.
+func address(text string) string {
+	if known, err := checkTarget(text); err == nil && known == text {
+		return text
+	}
+	return data(text, maxName)
+}
+
 // A page is a text for the agent of a session. The zero value is empty.
 type page struct {
 	lines []string
@@ -97,4 +107,37 @@ func ms(n float64) string {
 // clock writes a time in milliseconds since 1970.
 func clock(millis float64) string {
 	return time.UnixMilli(int64(millis)).Local().Format("2006-01-02 15:04:05")
+}
+
+// A spoken is an error as tools return it.
+type spoken struct {
+	err  error
+	text string
+}
+
+// Error returns the text of one line in which words of others have marks.
+func (s *spoken) Error() string { return s.text }
+
+// Unwrap returns the error.
+func (s *spoken) Unwrap() error { return s.err }
+
+// sentence is an error in words of a tool, in which those of others have marks already.
+type sentence struct{ text string }
+
+// Error returns the text.
+func (s *sentence) Error() string { return s.text }
+
+// sentencef returns an error in words of a tool. Words of others among the arguments must have marks: see data.
+func sentencef(format string, args ...any) error { return &sentence{fmt.Sprintf(format, args...)} }
+
+// speak returns an error as it leaves a tool: what a tool says itself stays, and what comes from an API, a file or another
+// process gets marks.
+func speak(err error) error {
+	if err == nil || errors.As(err, new(*sentence)) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &spoken{
+		err:  err,
+		text: data(err.Error(), maxWords) + ". " + dataNote,
+	}
 }

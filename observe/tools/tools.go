@@ -98,9 +98,17 @@ type view interface {
 	text(b *page)
 }
 
+// speaking returns a handler whose errors are as tools return them: see speak.
+func speaking[A any](do func(ctx context.Context, c tools.Call, args A) (tools.Result, error)) tools.Handler {
+	return tools.WithArgs(func(ctx context.Context, c tools.Call, args A) (tools.Result, error) {
+		r, err := do(ctx, c, args)
+		return r, speak(err)
+	})
+}
+
 // handler returns the handler of a tool that is about an app.
 func handler[A about](f *finder, do func(ctx context.Context, a *app, args A) (view, error)) tools.Handler {
-	return tools.WithArgs(func(ctx context.Context, c tools.Call, args A) (tools.Result, error) {
+	return speaking(func(ctx context.Context, c tools.Call, args A) (tools.Result, error) {
 		a, err := f.find(ctx, c.Caller, args.named())
 		if err != nil {
 			return tools.Result{}, err

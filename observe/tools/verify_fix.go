@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"bareclaw/core/tools"
@@ -123,7 +122,7 @@ func (v *verification) nothing(ctx context.Context) error {
 	}
 	_, err := v.app.client.Latest(ctx, v.endpoint)
 	if errors.Is(err, api.ErrNoRequest) {
-		return fmt.Errorf("no request to %s is kept, and it has no finding; endpoints are: %s", data(v.endpoint, maxName), v.app.endpoints(ctx))
+		return sentencef("no request to %s is kept, and it has no finding; endpoints are: %s", data(v.endpoint, maxName), v.app.endpoints(ctx))
 	}
 	return err
 }

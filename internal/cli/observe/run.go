@@ -62,6 +62,7 @@ func (r *Run) Run(c *command.Context) error {
 		return err
 	}
 	keepSmall()
+	keepWriting()
 	ctx, stop := untilEnded(c.Context)
 	defer stop()
 	err = observe.Run(ctx, o, observe.Events{

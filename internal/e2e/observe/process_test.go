@@ -370,6 +370,24 @@ func TestInterrupt(t *testing.T) {
 	m.nobodyIsLeft()
 }
 
+// TestNoReader: an observer whose output nobody reads goes on, as does its app.
+func TestNoReader(t *testing.T) {
+	m := newMachine(t, "plain")
+	read, write, err := os.Pipe()
+	check.OK(t, err)
+	cmd := m.Prepare("observe", "--", "sh", "-c", `yes | head -n 1000; "$0" -test.run='^TestApp$' & wait`, os.Args[0])
+	cmd.Stdout = write
+	cmd.Stderr = write
+	check.OK(t, read.Close())
+	check.OK(t, cmd.Start())
+	check.OK(t, write.Close())
+	r := m.answers(0)
+	m.isServed(r)
+	check.OK(t, cmd.Process.Signal(syscall.SIGINT))
+	check.OK(t, cmd.Wait())
+	m.nobodyIsLeft()
+}
+
 // TestDetach: an observer in the background outlives the one who started it and has no mark of a session; SIGINT ends it.
 func TestDetach(t *testing.T) {
 	m := newMachine(t, "plain")

@@ -422,6 +422,10 @@ var mutations = []Mutation{
 		Old: "	if err := os.Rename(f.path, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {", New: "	if err := os.Remove(f.path); err != nil {", Package: "./observe/findings", Test: "TestCorruptFiles",
 	},
 	{
+		Promise: "`findings.json` came with the directory of an app, as in a clone", File: "observe/findings/document.go",
+		Old: "	case !stores.Trusted(d.Store):", New: "	case false:", Package: "./observe/findings", Test: "TestForeignFile",
+	},
+	{
 		Promise: "the disk of an observed app is full or read-only", File: "observe/findings/file.go",
 		Old: "	case err == nil && f.failed != nil:", New: "	case err == nil:", Package: "./observe/findings", Test: "TestDiskThatCannotBeWritten",
 	},
