@@ -23,7 +23,7 @@ func TestToldOnce(t *testing.T) {
 	flags := []string{"--channel", "tg-7", "--notify", "fix"}
 	o := m.observe(flags...)
 	r := m.answers(0)
-	o.Tells("its agent is asked to fix them, which costs money")
+	m.said(o, "its agent is asked to fix them, which costs money")
 	m.get(r, "/secret")
 	p.Chat.AwaitMessage("the problem", about("GET /secret"))
 	m.Begins("Fix the findings")
