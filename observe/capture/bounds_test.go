@@ -147,3 +147,18 @@ func TestMemoryIsFlat(t *testing.T) {
 		t.Errorf("the store takes %d MiB", grown>>20)
 	}
 }
+
+// TestAnAppTellsBeforeItIsFound: what an app tells and is asked before it is known where it answers is of its first run.
+func TestAnAppTellsBeforeItIsFound(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, Options{})
+		tellStep(s, request(1, "/early"), SpanID{1})
+		pass(s, 2, "/early")
+		for want := range 3 {
+			if n := s.AppStarted(); n != want+1 {
+				t.Errorf("start %d is run %d", want+1, n)
+			}
+		}
+	})
+}

@@ -55,13 +55,12 @@ type Store struct {
 // A run is the time from a start of the app to the next.
 type run struct {
 	number  int
+	found   bool // it is known where the app answers
 	told    bool // the app tells of its steps
 	spans   bool // by OpenTelemetry, which tells of the end of each request too
 	queried bool // of a query
 	logged  bool // of its logs, other than by its output
 }
-
-func (r *run) started() bool { return r.told || r.queried || r.logged }
 
 // NewStore returns an empty store, in whose first run the app is.
 func NewStore(o Options) *Store {
@@ -104,14 +103,19 @@ func (s *Store) Clear() {
 	s.reset()
 }
 
-// AppStarted begins a run and returns its number. The first call returns 1 if no request has come before.
+// AppStarted says that it is known where the app answers, which has started, and returns the number of the run. The first
+// run has begun with the store: an app tells of itself and is asked before.
 func (s *Store) AppStarted() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.run.number == 1 && len(s.endpoints) == 0 && !s.run.started() {
-		s.run.number = 0
+	if !s.run.found {
+		s.run.found = true
+		return s.run.number
 	}
-	s.run = &run{number: s.run.number + 1}
+	s.run = &run{
+		number: s.run.number + 1,
+		found:  true,
+	}
 	for _, e := range s.endpoints {
 		e.run = counts{}
 	}

@@ -18,12 +18,12 @@ func TestFixRounds(t *testing.T) {
 	t.Parallel()
 	p := harness.NewPushTest(t, appVariable+"=plain")
 	m := &machine{p.Machine}
-	m.endAtLast()
+	t.Cleanup(m.end)
 	m.mark()
 	flags := []string{"--channel", "tg-7", "--notify", "fix"}
 	o := m.observe(flags...)
 	r := m.answers(0)
-	o.Tells("its agent is asked to fix them, which costs money")
+	m.said(o, "its agent is asked to fix them, which costs money")
 	m.get(r, "/secret")
 	p.Chat.AwaitMessage("the problem", about("GET /secret"))
 	m.Begins("Fix the findings")

@@ -13,9 +13,7 @@ func TestFlask(t *testing.T) {
 	o := observe(t, webapps.Flask(t))
 
 	plants := []plant{
-		at("high-rows", "SELECT items reads up to 250 rows, # times lately.").twice(),
-		at("n1", "SELECT items runs 8 times in one request, for different values."),
-		at("sensitive-logs", "The log has the value of a token, in 1 line."),
+		// It comes first: when the others are resolved, all of its clean requests are judged, and outweigh its errors.
 		{
 			rule:     "error",
 			endpoint: "GET /error",
@@ -27,6 +25,9 @@ func TestFlask(t *testing.T) {
 				o.get("/error")
 			},
 		},
+		at("high-rows", "SELECT items reads up to 250 rows, >=2 times lately.").twice(),
+		at("n1", "SELECT items runs 8 times in one request, for different values."),
+		at("sensitive-logs", "The log has the value of a token, in 1 line."),
 	}
 	cycle(o, plants)
 	compare(o, plants)

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,117 +20,9 @@ import (
 	"bareclaw/internal/exitcode"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/testkit/check"
-	"bareclaw/observe/app"
 	"bareclaw/observe/discovery"
 	"bareclaw/sessionhost/protocol"
 )
-
-// A machine has apps that are observed.
-type machine struct{ *harness.Machine }
-
-func newMachine(t *testing.T, kind string, settings ...string) *machine {
-	t.Helper()
-	t.Parallel()
-	m := &machine{harness.NewMachine(t, append(settings, appVariable+"="+kind)...)}
-	m.endAtLast()
-	m.mark()
-	return m
-}
-
-// endAtLast ends with the test what it has left.
-func (m *machine) endAtLast() { m.T.Cleanup(m.end) }
-
-// end ends observers and apps.
-func (m *machine) end() {
-	for _, r := range m.records() {
-		_ = proc.Signal(r.PID, r.Start, syscall.SIGKILL)
-	}
-	for _, p := range m.apps() {
-		_ = proc.Signal(p.PID, p.Start, syscall.SIGKILL)
-	}
-}
-
-// command starts the app, below a shell that waits for it.
-func command() []string { return []string{"sh", "-c", `"$0" -test.run='^TestApp$' & wait`, os.Args[0]} }
-
-// observe starts an observer with the app.
-func (m *machine) observe(flags ...string) *harness.Invocation {
-	m.T.Helper()
-	args := append([]string{"observe"}, flags...)
-	return m.Invoke(nil, append(append(args, "--"), command()...)...)
-}
-
-// records returns those of observers that run.
-func (m *machine) records() []discovery.Record {
-	all, err := discovery.Records(m.Path("state/observe")).Live()
-	if err != nil {
-		m.T.Error(err)
-	}
-	return all
-}
-
-// answers waits until an observer's app answers, and returns its record. Not is the process id of another observer.
-func (m *machine) answers(not int) (r discovery.Record) {
-	m.T.Helper()
-	m.Eventually("the app answers", func() bool {
-		all := m.records()
-		if len(all) != 1 || all[0].PID == not || all[0].App == "" {
-			return false
-		}
-		r = all[0]
-		return true
-	})
-	return r
-}
-
-// get returns what the app answers, through its observer.
-func (m *machine) get(r discovery.Record, path string) string {
-	m.T.Helper()
-	res, err := http.Get(r.Proxy + path)
-	check.OK(m.T, err)
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	check.OK(m.T, err)
-	return string(text)
-}
-
-// isServed fails unless the app answers through its observer.
-func (m *machine) isServed(r discovery.Record) {
-	m.T.Helper()
-	if got := m.get(r, "/"); !strings.HasPrefix(got, "pid ") {
-		m.T.Errorf("the app answers %q", got)
-	}
-}
-
-// apps returns the processes of the apps of this machine's observers.
-func (m *machine) apps() []proc.Process {
-	all, err := proc.EnvironValues(app.MarkVariable)
-	check.OK(m.T, err)
-	state, err := proc.EnvironValues("BC_MACHINE")
-	check.OK(m.T, err)
-	var found []proc.Process
-	for p := range all {
-		if state[p] == m.Dir {
-			found = append(found, p)
-		}
-	}
-	return found
-}
-
-// nobodyIsLeft waits until no app runs, and no observer.
-func (m *machine) nobodyIsLeft() {
-	m.T.Helper()
-	m.Eventually("nobody is left", func() bool { return len(m.apps()) == 0 && len(m.records()) == 0 })
-	if left := m.Glob("state/observe/*.json"); len(left) > 0 {
-		m.T.Errorf("records are left: %v", left)
-	}
-	if _, err := os.Stat(m.Path("work/.brakit/port")); err == nil {
-		m.T.Error("the port file is left")
-	}
-}
-
-// mark lets apps be found that are of this machine.
-func (m *machine) mark() { m.Env = append(m.Env, "BC_MACHINE="+m.Dir) }
 
 // TestObserve: an app that a shell starts is opened, listed and stopped.
 func TestObserve(t *testing.T) {
@@ -136,7 +30,7 @@ func TestObserve(t *testing.T) {
 	o := m.observe()
 	r := m.answers(0)
 	m.isServed(r)
-	o.Tells("Open the app at " + r.Proxy + ".")
+	m.said(o, "Open the app at "+r.Proxy+".")
 	m.Command(exitcode.OK, "observe", "list").Shows(r.ID, r.Proxy, m.Path("work"), "nobody")
 	var listed []discovery.Record
 	check.OK(t, json.Unmarshal([]byte(m.Command(exitcode.OK, "observe", "list", "--json").Out.String()), &listed))
@@ -208,15 +102,14 @@ func TestAppEnds(t *testing.T) {
 	m := newMachine(t, "plain")
 	o := m.Invoke(nil, "observe", "--", os.Args[0], "-test.run=^TestApp$")
 	r := m.answers(0)
-	_, _ = http.Get(r.Proxy + "/exit?3")
+	m.exit(r, 3)
 	o.Wait(exitcode.Failed).Tells("The app has ended with status 3.")
 	m.nobodyIsLeft()
 
 	o = m.observe()
 	m.answers(0)
-	for _, p := range m.apps() {
-		check.OK(t, proc.Signal(p.PID, p.Start, syscall.SIGKILL))
-	}
+	shell := slices.MinFunc(m.apps(), func(a, b proc.Process) int { return cmp.Or(cmp.Compare(a.Start, b.Start), a.PID-b.PID) })
+	check.OK(t, proc.Signal(shell.PID, shell.Start, syscall.SIGKILL)) // the app alone would have it end well
 	o.Wait(exitcode.Failed).Tells("The app was ended by the signal: killed.")
 	m.nobodyIsLeft()
 }
@@ -319,7 +212,7 @@ func TestAppMoves(t *testing.T) {
 			return r.App != before
 		})
 		m.isServed(r)
-		o.Tells("The app has started again, and answers at " + r.App)
+		m.said(o, "The app has started again, and answers at "+r.App)
 	}
 }
 
@@ -330,7 +223,7 @@ func TestAppIsRestarted(t *testing.T) {
 	r := m.answers(0)
 	for n := range 3 {
 		before := m.get(r, "/")
-		_, _ = http.Get(r.Proxy + "/exit?1")
+		m.exit(r, 1)
 		m.Eventually("another process answers", func() bool {
 			res, err := http.Get(r.Proxy + "/")
 			check.OK(t, err)
@@ -344,7 +237,7 @@ func TestAppIsRestarted(t *testing.T) {
 			return strings.Count(o.Err.String(), "The app has started again, and answers at "+r.App) == n+1
 		})
 	}
-	_, _ = http.Get(r.Proxy + "/exit?9")
+	m.exit(r, 9)
 	o.Wait(exitcode.Failed).Tells("The app has ended with status 9.")
 	m.nobodyIsLeft()
 }

@@ -38,7 +38,7 @@ func newChat(t *testing.T) *chat {
 		telegram: telegram,
 		people:   people,
 	}
-	c.endAtLast()
+	t.Cleanup(c.end)
 	c.mark()
 	c.gateway = m.Start()
 	o := c.observe()
