@@ -164,6 +164,7 @@ func (s *Store) judgeClean(j Judgement, endpoint string, except []string) {
 func (s *Store) see(j Judgement, m rules.Match) string {
 	id := j.findingID(m)
 	if !s.counted.add(occurrence{j.Request, id}) {
+		s.restate(id, j.Request, m)
 		return id
 	}
 	r := s.records[id]
@@ -196,6 +197,24 @@ func (s *Store) see(j Judgement, m rules.Match) string {
 		s.changed.Send()
 	}
 	return id
+}
+
+// restate has a finding say what another look at its latest request has shown, when more of that is known. The caller
+// holds mu.
+func (s *Store) restate(id, request string, m rules.Match) {
+	r := s.records[id]
+	if r == nil {
+		return
+	}
+	f := &r.Finding
+	isLatest := len(f.Requests) > 0 && f.Requests[len(f.Requests)-1] == request
+	isSame := f.Description == m.Description.Text && f.Likely == m.Likely
+	if !isLatest || isSame {
+		return
+	}
+	f.Description = m.Description.Text
+	f.Likely = m.Likely
+	s.note(false)
 }
 
 // endpoint returns that of a match.
