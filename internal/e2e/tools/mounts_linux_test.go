@@ -34,14 +34,6 @@ func call(tool string, args oddserver.Args) string {
 	return "mcp - tool_call " + string(encoded)
 }
 
-// says holds that an answer contains a text.
-func says(t *testing.T, a harness.Answer, text string) {
-	t.Helper()
-	if got := a.Str("text"); !strings.Contains(got, text) {
-		t.Errorf("the answer is %q, want %q in it", got, text)
-	}
-}
-
 // asked returns the id of the approval that waits for a tool.
 func asked(g *harness.Gateway, tool string) (id string) {
 	g.T.Helper()

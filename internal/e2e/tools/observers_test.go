@@ -192,3 +192,11 @@ func TestDeadObserverIsToldOnce(t *testing.T) {
 		t.Errorf("%d deaths are told, after %v", died(), time.Since(began))
 	}
 }
+
+// says holds that an answer contains a text.
+func says(t *testing.T, a harness.Answer, text string) {
+	t.Helper()
+	if got := a.Str("text"); !strings.Contains(got, text) {
+		t.Errorf("the answer is %q, want %q in it", got, text)
+	}
+}
