@@ -115,11 +115,14 @@ func inTerminal(m *harness.Machine, lines string) *harness.LockedBuffer {
 	cmd.Stderr = said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	check.OK(m.T, cmd.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // by the signal
+		close(ended)
+	}()
 	m.T.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
-		<-ended // by the signal
+		<-ended
 		if m.T.Failed() {
 			m.T.Logf("in the terminal:\n%s", said)
 		}
