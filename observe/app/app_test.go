@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -175,7 +176,7 @@ func TestProbe(t *testing.T) {
 // TestEnviron: an app sees where to send telemetry, nothing of the gateway's, and keeps what is set.
 func TestEnviron(t *testing.T) {
 	dir := t.TempDir()
-	check.OK(t, os.MkdirAll(filepath.Join(dir, "node_modules", telemetryPackage), 0o700))
+	register := installRegister(t, dir)
 	e := Environment{
 		Port:       1,
 		API:        2,
@@ -191,7 +192,7 @@ func TestEnviron(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:2",
 		"OTEL_METRICS_EXPORTER=otlp",
 		"OTEL_BSP_SCHEDULE_DELAY=200",
-		"NODE_OPTIONS=--no-warnings --require " + telemetryPackage + "/register",
+		`NODE_OPTIONS=--no-warnings --require "` + register + `"`,
 	} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%s is missing in %q", want, got)
@@ -203,6 +204,61 @@ func TestEnviron(t *testing.T) {
 	e.Instrument = false
 	if got := e.Environ(nil); slices.ContainsFunc(got, func(v string) bool { return strings.HasPrefix(v, "NODE_OPTIONS=") }) {
 		t.Errorf("instrumented: %q", got)
+	}
+}
+
+// installRegister installs instrumentation that says that it was loaded, and returns the path of its module.
+func installRegister(t *testing.T, dir string) string {
+	t.Helper()
+	module := filepath.Join(dir, "node_modules", telemetryPackage)
+	register := filepath.Join(module, "dist", "register.cjs")
+	check.OK(t, os.MkdirAll(filepath.Dir(register), 0o700))
+	exports := `{"exports":{"./register":{"require":{"types":"./dist/register.d.cts","default":"./dist/register.cjs"},"default":"./dist/register.mjs"}}}` // as 0.82.0 has it
+	check.OK(t, os.WriteFile(filepath.Join(module, "package.json"), []byte(exports), 0o600))
+	check.OK(t, os.WriteFile(register, []byte(`console.log("instrumented")`), 0o600))
+	return register
+}
+
+// TestInstrumentElsewhere: a program of Node.js that the app starts in another directory starts, and is instrumented.
+func TestInstrumentElsewhere(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("needs node")
+	}
+	dir := filepath.Join(t.TempDir(), `a "quoted" \ name`)
+	check.OK(t, os.Mkdir(dir, 0o700))
+	installRegister(t, dir)
+	said := newLines()
+	o := options(t, said, "sh", "-c", `cd / && "$0" -e 'console.log("started")'`, node)
+	o.Dir = dir
+	o.Environ = Environment{
+		API:        1,
+		Dir:        dir,
+		Instrument: true,
+	}.Environ([]string{"PATH=" + os.Getenv("PATH")})
+	a, err := Start(o)
+	check.OK(t, err)
+	check.OK(t, a.Err())
+	if got, want := said.list(), []string{"stdout: instrumented", "stdout: started"}; !slices.Equal(got, want) {
+		t.Errorf("said %q, want %q", got, want)
+	}
+}
+
+// TestRequired: the file of an export is found in each form that a package may give it.
+func TestRequired(t *testing.T) {
+	for export, want := range map[string]string{
+		`"./a.js"`:                             "./a.js",
+		`{"require":"./a.cjs"}`:                "./a.cjs",
+		`{"import":"./a.mjs","default":"./a"}`: "./a",
+		`{"import":"./a.mjs"}`:                 "",
+		`{"node":{"require":{"types":"./a.d.cts","default":"./a.cjs"}}}`: "./a.cjs",
+		`["./a.js"]`: "",
+		`null`:       "",
+		``:           "",
+	} {
+		if got := required(json.RawMessage(export)); got != want {
+			t.Errorf("of %s: %q, want %q", export, got, want)
+		}
 	}
 }
 

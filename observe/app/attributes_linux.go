@@ -1,11 +1,8 @@
 package app
 
 import (
-	"errors"
 	"os/exec"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"bareclaw/internal/proc"
 )
@@ -18,10 +15,7 @@ func attributes(foreground bool) *syscall.SysProcAttr {
 
 // waitAndSweep is Wait, and calls sweep before it: what the command has left would hold its output open.
 func waitAndSweep(cmd *exec.Cmd, sweep func()) error {
-	proc.AwaitExit(cmd.Process) // occupies no thread, and returns at once where there are no pidfds
-	for errors.Is(unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
-		continue
-	}
+	proc.AwaitExit(cmd.Process)
 	sweep()
 	return cmd.Wait()
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,24 +47,69 @@ func (e Environment) Environ(of []string) []string {
 	add("OTEL_NODE_RESOURCE_DETECTORS", "env,process")
 	add("OTEL_SERVICE_NAME", filepath.Base(e.Dir))
 	if register := e.register(); register != "" {
-		env = withNodeOption(env, "--require "+register)
+		env = withNodeOption(env, "--require "+quoted(register))
 	}
 	return env
 }
 
-// register returns what Node.js is to load before the app; empty: nothing.
+// register returns the path of what Node.js is to load before the app, which programs find that the app starts in other
+// directories too; empty: nothing.
 func (e Environment) register() string {
 	if !e.Instrument {
 		return ""
 	}
 	for dir := e.Dir; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "node_modules", telemetryPackage)); err == nil {
-			return telemetryPackage + "/register"
+		if path := registerIn(filepath.Join(dir, "node_modules", telemetryPackage)); path != "" {
+			return path
 		}
 		if dir == filepath.Dir(dir) {
 			return ""
 		}
 	}
+}
+
+// registerIn returns the path of the module that instruments, in the directory of its package; empty: there is none.
+func registerIn(dir string) string {
+	var exported struct {
+		Exports map[string]json.RawMessage `json:"exports"`
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "package.json"))
+	if err != nil {
+		return ""
+	}
+	_ = json.Unmarshal(text, &exported) // else it exports nothing
+	for _, name := range []string{required(exported.Exports["./register"]), "register.js", "build/src/register.js"} {
+		path := filepath.Join(dir, name)
+		info, err := os.Stat(path)
+		if err == nil && info.Mode().IsRegular() {
+			return path
+		}
+	}
+	return ""
+}
+
+// required returns the file that Node.js takes of an export for require: the export is a name, or has one for each condition
+// (https://nodejs.org/api/packages.html#conditional-exports); empty: there is none.
+func required(export json.RawMessage) string {
+	var name string
+	if json.Unmarshal(export, &name) == nil {
+		return name
+	}
+	var conditions map[string]json.RawMessage
+	if json.Unmarshal(export, &conditions) != nil {
+		return ""
+	}
+	for _, condition := range []string{"node", "require", "default"} {
+		if name := required(conditions[condition]); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// quoted returns a path as NODE_OPTIONS takes it.
+func quoted(path string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(path) + `"`
 }
 
 // withNodeOption adds an option for Node.js, unless the app loads the same already.
