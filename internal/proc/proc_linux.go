@@ -95,12 +95,15 @@ func waitGone(ctx context.Context, pid int, start uint64) error {
 }
 
 // AwaitExit blocks until a child has exited, and leaves the exit status to os.Process.Wait.
-// Unlike Wait alone, AwaitExit occupies no thread. Without pidfds in the kernel or the
-// container AwaitExit returns at once.
+// Unlike Wait, AwaitExit occupies no thread, except without pidfds in the kernel or the
+// container.
 func AwaitExit(child *os.Process) {
 	handle, err := handleOf(child)
 	if err == nil && waitReadable(context.Background(), handle) != nil { // Wait is to block, on a pidfd with the same flags
 		_ = child.WithHandle(func(fd uintptr) { _ = unix.SetNonblock(int(fd), false) })
+	}
+	for errors.Is(unix.Waitid(unix.P_PID, child.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
+		continue
 	}
 }
 
