@@ -97,6 +97,9 @@ func (v *observer) newTarget(found func(*url.URL, int)) *target {
 			}
 			return nil
 		},
+		missing: func(problem string) {
+			v.Log.Warn("the app cannot be found yet, and is looked for", "why", problem)
+		},
 		appeared: func(u *url.URL) {
 			if err := v.proxy.SetTarget(u); err != nil {
 				v.Log.Error("the app cannot be observed", "err", err)

@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"syscall"
@@ -104,13 +103,9 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("the app has ended with status %d", e.Status)
 }
 
-// gcPercent has the heap grow by 40 % between two collections, so that an observer with full stores stays small.
-const gcPercent = 40
-
 // Run observes an app until ctx ends, or the app: then the error is an *ExitError. Ready is called when
 // the proxy takes requests, and found when it is known where the app answers, each time it starts.
 func Run(ctx context.Context, o Options, events Events) error {
-	debug.SetGCPercent(gcPercent)
 	v, err := open(ctx, o)
 	if err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"bareclaw/observe/app"
@@ -33,26 +32,18 @@ type finder interface {
 	address(ctx context.Context, port int) (*url.URL, error)
 }
 
-// A target knows where the app answers, and follows its restarts. All methods are safe for concurrent
-// use.
+// A target knows where the app answers, and follows its restarts. It belongs to the goroutine of follow.
 type target struct {
 	find     finder
 	prefer   int                  // the port that the app was told to use; 0: none
 	appeared func(u *url.URL)     // is called by follow for each start of the app
 	refuse   func(port int) error // says why a port must not be observed; nil: it may be
+	missing  func(problem string) // is called by follow where the app was not there for long
 
-	mu      sync.Mutex
 	address *url.URL // nil: the app does not answer
 	socket  string   // of the app's listener
 	latest  string   // the last socket that was not empty: a busy machine may not show it for a moment
 	problem string   // why there is no address; empty: none is known
-}
-
-// Address returns the app's address; nil: the app does not answer, for the reason in problem.
-func (t *target) Address() (u *url.URL, problem string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.address, t.problem
 }
 
 // follow looks for the app until ctx ends.
@@ -60,20 +51,26 @@ func (t *target) follow(ctx context.Context) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	seen := time.Now() // when the app was there, or the search began
+	told := false      // that it is missing
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-pause.C:
 		}
-		isThere := t.look(ctx)
-		if isThere {
+		switch {
+		case t.look(ctx):
 			seen = time.Now()
-		}
-		if isThere || time.Since(seen) > searchTime {
+			told = false
 			pause.Reset(followInterval)
-		} else {
+		case time.Since(seen) < searchTime:
 			pause.Reset(searchInterval)
+		default:
+			if !told && ctx.Err() == nil {
+				t.missing(t.problem)
+			}
+			told = true
+			pause.Reset(followInterval)
 		}
 	}
 }
@@ -81,18 +78,15 @@ func (t *target) follow(ctx context.Context) {
 // isSettled reports whether the app still listens on the socket that is known, and on a port than which no other is
 // tried before. It is much cheaper than a look at all that the app's processes have open.
 func (t *target) isSettled() bool {
-	t.mu.Lock()
-	u, socket := t.address, t.socket
-	t.mu.Unlock()
-	if u == nil {
+	if t.address == nil {
 		return false
 	}
-	port, err := portOf(u)
+	port, err := portOf(t.address)
 	if err != nil || t.prefer != 0 && port != t.prefer {
 		return false
 	}
 	all, err := app.On(port)
-	return err == nil && slices.ContainsFunc(all, func(l app.Listener) bool { return l.Socket == socket })
+	return err == nil && slices.ContainsFunc(all, func(l app.Listener) bool { return l.Socket == t.socket })
 }
 
 // look looks for the app once, and reports whether it is there.
@@ -105,9 +99,7 @@ func (t *target) look(ctx context.Context) bool {
 		t.set(nil, "", err.Error())
 		return false
 	}
-	t.mu.Lock()
 	known := t.socket
-	t.mu.Unlock()
 	candidates := t.ranked(all)
 	if t.isBest(candidates, known) {
 		return true
@@ -160,8 +152,6 @@ func (t *target) ranked(all []app.Listener) []app.Listener {
 
 // set notes where the app answers, and reports whether it has started since it last did.
 func (t *target) set(u *url.URL, socket, problem string) (started bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if socket != "" {
 		started = socket != t.latest
 		t.latest = socket

@@ -69,7 +69,7 @@ func TestTarget(t *testing.T) {
 		listed.all = s.all
 		listed.asked = nil
 		found := target.look(t.Context())
-		u, problem := target.Address()
+		u, problem := target.address, target.problem
 		host := ""
 		if u != nil {
 			host = u.Host

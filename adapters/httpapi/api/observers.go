@@ -3,7 +3,6 @@ package api
 import (
 	"fmt"
 	"maps"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,9 +13,6 @@ import (
 
 // ObserverAPI is the pattern of the path before those of an observer's own API.
 const ObserverAPI = PathObservers + "/{id}/api"
-
-// ObserverPath returns the path of an observer.
-func ObserverPath(id string) string { return PathObservers + "/" + url.PathEscape(id) }
 
 // Values of Observer.Notify and StartObserver.Notify.
 const (

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"os/signal"
 	"strconv"
 	"sync/atomic"
@@ -89,7 +90,7 @@ func (a *webApp) listen(address string) *http.Server {
 			case "/secret":
 				w.Header().Set("Content-Type", "application/json")
 				answer := `{"api_key":"` + secret + `"}`
-				if _, err := os.Stat(os.Getenv("BC_MACHINE") + "/work/fixed"); err == nil {
+				if _, err := os.Stat(filepath.Join(os.Getenv("BC_MACHINE"), "work", "fixed")); err == nil {
 					answer = `{"name":"Anna"}`
 				}
 				_, _ = io.WriteString(w, answer)
