@@ -13,9 +13,11 @@ const (
 const maxEndpoint = 200
 
 // Endpoint names what a request asks for, such as "GET /users/:id": the method, and the path, in which
-// ":id" stands for numbers, UUIDs, hashes and other tokens. The path may have a query, which is left out.
+// ":id" stands for numbers, UUIDs and hashes, and ":token" for what has a secret: see [MaskURL]. The path may have
+// a query, which is left out, as are the parameters of segments, such as ;jsessionid=….
 func Endpoint(method, path string) string {
 	path, _, _ = strings.Cut(path, "?")
+	path = MaskURL(path)
 	var b strings.Builder
 	b.Grow(len(method) + 1 + len(path))
 	b.WriteString(method)
@@ -25,7 +27,11 @@ func Endpoint(method, path string) string {
 		if !first {
 			b.WriteByte('/')
 		}
-		if isID(segment) {
+		segment, _, _ = strings.Cut(segment, ";")
+		switch {
+		case strings.Contains(segment, maskBegin):
+			segment = ":token"
+		case isID(segment):
 			segment = ":id"
 		}
 		b.WriteString(segment)

@@ -2,7 +2,7 @@ package capture
 
 import (
 	"net/http"
-	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -34,106 +34,6 @@ func maskValue(value string) string {
 	return Mask(len(value))
 }
 
-// MaskURL returns the URL, absolute or not, with masks in the place of its password and of the values of
-// secret parameters, in the query and in the fragment. It need not be a correct URL.
-func MaskURL(address string) string {
-	address = maskPassword(address)
-	begin := strings.IndexAny(address, "?#")
-	if begin < 0 {
-		return address
-	}
-	return address[:begin+1] + maskForm(address[begin+1:])
-}
-
-// maskForm masks the secrets of a query or a form.
-func maskForm(form string) string {
-	if !strings.Contains(form, "=") {
-		return form
-	}
-	var b strings.Builder
-	for form != "" {
-		end := strings.IndexAny(form, "&;#?")
-		pair := form
-		separator := ""
-		rest := ""
-		if end >= 0 {
-			pair = form[:end]
-			separator = form[end : end+1]
-			rest = form[end+1:]
-		}
-		name, value, hasValue := strings.Cut(pair, "=")
-		switch {
-		case hasValue && isSecretParameter(name):
-			b.WriteString(name)
-			b.WriteByte('=')
-			b.WriteString(maskValue(value))
-		default:
-			b.WriteString(maskEscapedURL(pair))
-		}
-		b.WriteString(separator)
-		form = rest
-	}
-	return b.String()
-}
-
-// maskEscapedURL masks a pair whose value is a URL with a password.
-func maskEscapedURL(pair string) string {
-	if !strings.Contains(pair, "%3A%2F%2F") && !strings.Contains(pair, "%3a%2f%2f") {
-		return maskPassword(pair)
-	}
-	plain, err := url.QueryUnescape(pair)
-	if err != nil || maskPassword(plain) == plain {
-		return pair
-	}
-	return maskPassword(plain)
-}
-
-// isSecretParameter knows names as user[password] too.
-func isSecretParameter(name string) bool {
-	if strings.ContainsAny(name, "%+") {
-		plain, err := url.QueryUnescape(name)
-		if err == nil {
-			name = plain
-		}
-	}
-	name = strings.TrimRight(name, "]")
-	if open := strings.LastIndexByte(name, '['); open >= 0 {
-		name = name[open+1:]
-	}
-	return isSecretName(name)
-}
-
-// maskPassword masks the passwords of all URLs in the text.
-func maskPassword(text string) string {
-	at := strings.Index(text, "://")
-	if at < 0 || !strings.Contains(text, "@") {
-		return text
-	}
-	var b strings.Builder
-	for ; at >= 0; at = strings.Index(text, "://") {
-		b.WriteString(text[:at+3])
-		text = text[at+3:]
-		authority := text
-		if end := strings.IndexAny(text, "/?# \t\r\n\"'<>`\\"); end >= 0 {
-			authority = text[:end]
-		}
-		user := strings.LastIndexByte(authority, '@')
-		if user < 0 {
-			continue
-		}
-		name, password, hasPassword := strings.Cut(authority[:user], ":")
-		if !hasPassword {
-			continue
-		}
-		b.WriteString(name)
-		b.WriteByte(':')
-		b.WriteString(maskValue(password))
-		text = text[user:]
-	}
-	b.WriteString(text)
-	return b.String()
-}
-
 // maxHeader is how much of a message's header is kept, in bytes.
 const maxHeader = 64 << 10
 
@@ -160,29 +60,49 @@ func MaskHeader(header http.Header) http.Header {
 
 func maskHeaderValue(name, value string) string {
 	switch name {
-	case "Authorization", "Proxy-Authorization":
-		return maskCredentials(value)
 	case "Cookie":
 		return maskCookies(value)
 	case "Set-Cookie":
-		pair, attributes, _ := strings.Cut(value, ";")
-		return maskCookies(pair) + value[len(pair):len(value)-len(attributes)] + attributes
-	case "Location", "Content-Location", "Referer":
-		return MaskURL(value)
+		return maskSetCookie(value)
+	case "Sec-Websocket-Protocol":
+		return maskProtocols(value)
 	}
-	if isSecretName(name) {
+	switch {
+	case isEnd(name, "Authorization"):
+		scheme := schemeLength(value)
+		return value[:scheme] + maskValue(value[scheme:])
+	case name == "X-Auth", isSecretName(name):
 		return maskValue(value)
+	case strings.HasPrefix(value, "/"), strings.Contains(value, "://"):
+		return MaskURL(value)
 	}
 	return MaskText(value)
 }
 
-// maskCredentials keeps the scheme alone.
-func maskCredentials(value string) string {
-	scheme, secret, hasScheme := strings.Cut(value, " ")
-	if !hasScheme {
-		return maskValue(value)
+// maskSetCookie masks the value of the cookie, and leaves its attributes.
+func maskSetCookie(value string) string {
+	pair, _, _ := strings.Cut(value, ";")
+	return maskCookies(pair) + value[len(pair):]
+}
+
+// protocols are those of WebSockets that are known. Browsers can send no other header with a WebSocket, so that a token
+// stands among them in some apps.
+var protocols = []string{
+	"actioncable-unsupported", "actioncable-v1-json", "access_token", "authorization", "bearer", "binary", "chat", "graphql-transport-ws", "graphql-ws",
+	"json", "mqtt", "mqttv3.1", "soap", "superchat", "token", "v10.stomp", "v11.stomp", "v12.stomp", "vite-hmr", "vite-ping", "wamp.2.json",
+}
+
+// maskProtocols masks those of a list of protocols that are not known.
+func maskProtocols(list string) string {
+	all := strings.Split(list, ",")
+	for i, one := range all {
+		name := strings.TrimSpace(one)
+		if slices.Contains(protocols, strings.ToLower(name)) {
+			continue
+		}
+		all[i] = one[:strings.Index(one, name)] + maskValue(name)
 	}
-	return scheme + " " + maskValue(strings.TrimSpace(secret))
+	return strings.Join(all, ",")
 }
 
 // maskCookies masks the values of a list of cookies.

@@ -63,7 +63,7 @@ func TestMaskURL(t *testing.T) {
 		"/a?user%5Bpassword%5D=abc":          "/a?user%5Bpassword%5D=[masked:3]",
 		"/a?api-key=abc&code=1&token=":       "/a?api-key=[masked:3]&code=1&token=",
 		"http://u:p@h/a?session_id=1":        "http://u:[masked:1]@h/a?session_id=[masked:1]",
-		"/a?next=http%3A%2F%2Fu%3Apw%40h":    "/a?next=http://u:[masked:2]@h",
+		"/a?next=http%3A%2F%2Fu%3Apw%40h":    "/a?next=http%3A%2F%2Fu%3A[masked:2]%40h",
 		"/plain":                             "/plain",
 		"/%zz?password=%zz":                  "/%zz?password=[masked:3]",
 	}
@@ -116,7 +116,7 @@ func TestMaskJSON(t *testing.T) {
 		`{"password":"[REDACTED]","secret":"********"}`: `{"password":"[REDACTED]","secret":"********"}`,
 		`{"pass\u0077ord":"x"}`:                         `{"pass\u0077ord":"[masked:1]"}`,
 		`{"error":"at postgres://a:b@c"}`:               `{"error":"at postgres://a:[masked:1]@c"}`,
-		`{"log":"{\"token\":\"a\\\"b\"} token=c\\\"d"}`: `{"log":"{\"token\":\"[masked:4]\"} token=[masked:2]\"d"}`,
+		`{"log":"{\"token\":\"a\\\"b\"} token=c\\\"d"}`: `{"log":"{\"token\":\"[masked:4]\"} token=[masked:4]"}`,
 		`{"password":"cut off he`:                       `{"password":"[masked:10]`,
 		`{"password":`:                                  `{"password":`,
 		"{\"token\":\"a\"}\n{\"token\":\"b\"}\n":        "{\"token\":\"[masked:1]\"}\n{\"token\":\"[masked:1]\"}\n",

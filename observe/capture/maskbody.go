@@ -6,24 +6,37 @@ import (
 	"strings"
 )
 
-// MaskBody returns the body with masks in the place of secrets, as fits its media type.
+// MaskBody returns the body with masks in the place of secrets, as fits its media type, and what the body looks like:
+// not all that is sent as JSON is, and forms come without a type.
 func MaskBody(media string, body []byte) []byte {
-	switch {
-	case isJSON(media) && looksLikeJSON(body):
-		return MaskJSON(body)
-	case media == "application/x-www-form-urlencoded":
-		return []byte(maskForm(string(body)))
+	if media == "application/x-www-form-urlencoded" || media == "" && looksLikeForm(body) {
+		return []byte(maskForm(string(body), "&"))
 	}
-	return []byte(MaskText(string(body)))
+	if !isJSON(media) && !isObject(body) {
+		return []byte(MaskText(string(body)))
+	}
+	m := jsonMasker{in: body}
+	masked := m.mask()
+	if m.foreign {
+		return []byte(MaskText(string(masked)))
+	}
+	return masked
 }
 
 func isJSON(media string) bool {
 	return strings.HasSuffix(media, "json") || strings.HasSuffix(media, "json-seq")
 }
 
-func looksLikeJSON(body []byte) bool {
+// isObject reports whether the body begins as an object or array of JSON does.
+func isObject(body []byte) bool {
 	body = bytes.TrimLeft(body, " \t\r\n\x1e\ufeff")
-	return len(body) > 0 && bytes.IndexByte([]byte("{[\"-0123456789tfn"), body[0]) >= 0
+	return len(body) > 0 && (body[0] == '{' || body[0] == '[')
+}
+
+// looksLikeForm reports whether the body begins with the name of a parameter and has no spaces.
+func looksLikeForm(body []byte) bool {
+	equals := bytes.IndexByte(body, '=')
+	return equals > 0 && bytes.IndexAny(body[:equals], "<>{\"':") < 0 && bytes.IndexAny(body, " \t\r\n") < 0
 }
 
 // MaskJSON returns JSON with masks in the place of the values of secret keys, and of what MaskText
@@ -31,13 +44,7 @@ func looksLikeJSON(body []byte) bool {
 // one value after another. What is no JSON stays as it is, and so does a body without secrets, which is returned itself.
 func MaskJSON(body []byte) []byte {
 	m := jsonMasker{in: body}
-	for m.at < len(m.in) {
-		m.token()
-	}
-	if m.written == 0 {
-		return body
-	}
-	return append(m.out, m.in[m.written:]...)
+	return m.mask()
 }
 
 // A frame is an object or array that a jsonMasker is in.
@@ -46,6 +53,7 @@ type frame uint8
 const (
 	frameObject frame = 1 << iota
 	frameSecret       // all values are secrets
+	frameText         // all values but numbers are
 )
 
 type jsonMasker struct {
@@ -54,8 +62,19 @@ type jsonMasker struct {
 	out     []byte
 	written int // of in
 	frames  []frame
-	isKey   bool // the next string is a key
-	secret  bool // the next value is that of a secret key
+	isKey   bool    // the next string is a key
+	secret  secrecy // of the next value, by its key
+	foreign bool    // there is something that JSON does not have
+}
+
+func (m *jsonMasker) mask() []byte {
+	for m.at < len(m.in) {
+		m.token()
+	}
+	if m.written == 0 {
+		return m.in
+	}
+	return append(m.out, m.in[m.written:]...)
 }
 
 // replace writes text in the place of what is between begin and end.
@@ -75,7 +94,16 @@ func (m *jsonMasker) top() frame {
 	return m.frames[len(m.frames)-1]
 }
 
-func (m *jsonMasker) isSecret() bool { return m.secret || m.top()&frameSecret != 0 }
+// secrecy returns that of the next value.
+func (m *jsonMasker) secrecy() secrecy {
+	switch top := m.top(); {
+	case top&frameSecret != 0:
+		return secretAll
+	case top&frameText != 0:
+		return max(m.secret, secretText)
+	}
+	return m.secret
+}
 
 // token masks the next token, or leaves it.
 func (m *jsonMasker) token() {
@@ -94,25 +122,45 @@ func (m *jsonMasker) token() {
 	case c == '}', c == ']':
 		m.frames = m.frames[:max(0, len(m.frames)-1)]
 		m.isKey = false
-		m.secret = false
+		m.secret = notSecret
 	case c == ',':
 		m.isKey = m.top()&frameObject != 0
-		m.secret = false
+		m.secret = notSecret
 	case c == '\n' && len(m.frames) == 0:
-		m.secret = false
+		m.secret = notSecret
 	case c == ':':
 		m.isKey = false
+	case !isSpace(c):
+		m.literal()
+		return
 	}
 	m.at++
 }
 
+// literal moves behind true, false and null, and notes what is none of them.
+func (m *jsonMasker) literal() {
+	for _, literal := range []string{"true", "false", "null"} {
+		isCut := len(m.in)-m.at < len(literal)
+		if bytes.HasPrefix(m.in[m.at:], []byte(literal)) || isCut && strings.HasPrefix(literal, string(m.in[m.at:])) {
+			m.at += len(literal)
+			return
+		}
+	}
+	const separators = "\x1e\ufeff"
+	m.foreign = m.foreign || strings.IndexByte(separators, m.in[m.at]) < 0
+	m.at++
+}
+
 func (m *jsonMasker) push(f frame) {
-	if m.isSecret() {
+	switch m.secrecy() {
+	case secretAll:
 		f |= frameSecret
+	case secretText:
+		f |= frameText
 	}
 	m.frames = append(m.frames, f)
 	m.isKey = f&frameObject != 0
-	m.secret = false
+	m.secret = notSecret
 }
 
 // str masks the string that begins here, or leaves it.
@@ -122,9 +170,9 @@ func (m *jsonMasker) str() {
 	var masked string
 	switch {
 	case m.isKey:
-		m.secret = isSecretKey(inner)
+		m.secret = secrecyOfKey(inner)
 		return
-	case m.isSecret():
+	case m.secrecy() != notSecret:
 		masked = maskValue(string(inner))
 	case !mayHaveSecret(inner):
 		return
@@ -136,17 +184,27 @@ func (m *jsonMasker) str() {
 	}
 }
 
-// isSecretKey reports whether the inner of a JSON string is the name of a secret.
-func isSecretKey(inner []byte) bool {
+// secrecyOfKey returns that of the inner of a JSON string.
+func secrecyOfKey(inner []byte) secrecy {
 	if bytes.IndexByte(inner, '\\') < 0 {
-		return isSecretName(inner)
+		return secrecyOf(inner)
 	}
-	return isSecretName(plainString(inner))
+	return secrecyOf(plainString(inner))
 }
 
 // mayHaveSecret rules out most texts in which MaskText finds nothing.
 func mayHaveSecret(text []byte) bool {
-	return bytes.IndexByte(text, ':') >= 0 || bytes.IndexByte(text, '=') >= 0
+	const shortest = len("bearer x")
+	if len(text) < len("pw=x") {
+		return false
+	}
+	if bytes.IndexByte(text, ':') >= 0 || bytes.IndexByte(text, '=') >= 0 || bytes.IndexByte(text, '%') >= 0 || bytes.IndexByte(text, '\\') >= 0 {
+		return true
+	}
+	if len(text) < shortest {
+		return false
+	}
+	return bytes.IndexByte(text, '<') >= 0 || bytes.Contains(text, []byte("earer")) || bytes.Contains(text, []byte("asic ")) || bytes.Contains(text, []byte("eyJ"))
 }
 
 // untilQuote moves behind the string that begins here, and returns what is between its quotes, or behind the first one.
@@ -171,7 +229,7 @@ func (m *jsonMasker) number() {
 	for m.at < len(m.in) && strings.IndexByte("+-.0123456789eE", m.in[m.at]) >= 0 {
 		m.at++
 	}
-	if m.isSecret() {
+	if m.secrecy() == secretAll {
 		m.replace(begin, m.at, `"`+Mask(m.at-begin)+`"`)
 	}
 }

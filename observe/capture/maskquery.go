@@ -9,7 +9,7 @@ func MaskQuery(text string) string {
 		return string(MaskJSON([]byte(text)))
 	}
 	m := queryMasker{
-		scanner: sqlScanner{text: maskPassword(text)},
+		scanner: sqlScanner{text: text},
 	}
 	for {
 		t := m.scanner.next()

@@ -1,135 +1,304 @@
 package capture
 
-import "strings"
+import (
+	"encoding/base64"
+	"strings"
+)
 
-// MaskText returns the text with masks in the place of secrets: the values of "name=value" and
-// "name: value", quoted or not, where the name is that of a secret, and the passwords of URLs.
-// Masking a text again changes nothing.
+// MaskText returns the text with masks in the place of secrets: the values of "name=value" and "name: value", quoted
+// or not, escaped as in URLs or not, where the name is that of a secret; elements and attributes of XML with such a
+// name, and parts of forms; credentials behind their scheme, JSON Web Tokens, and of URLs the passwords and what
+// looks like a token in the path. Masking a text again changes nothing. The work is linear in the length of the text.
 func MaskText(text string) string {
-	text = maskPassword(text)
-	var b strings.Builder
-	written := 0
-	for at := 0; at < len(text); at++ {
-		if text[at] != '=' && text[at] != ':' {
-			continue
-		}
-		if !isSecretName(nameBefore(text, at)) {
-			continue
-		}
-		begin, end := valueAfter(text, at+1)
-		value := text[begin:end]
-		masked := maskValue(value)
-		if masked != value {
-			b.WriteString(text[written:begin])
-			b.WriteString(masked)
-			written = end
-		}
-		at = max(at, end-1)
+	if strings.Contains(text, formPart) {
+		text = maskMultipart(text)
 	}
-	if written == 0 {
-		return text
+	m := textMasker{text: text}
+	for m.at < len(m.text) {
+		m.step()
 	}
-	b.WriteString(text[written:])
-	return b.String()
+	return m.result()
 }
 
-func isNameByte(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
+// A textMasker goes through a text once. What it has masked, or found masked, it does not look at again, so that it
+// takes the same steps through what it has written.
+type textMasker struct {
+	text    string
+	at      int
+	low     int // names do not begin before
+	out     strings.Builder
+	written int // of the text
 }
 
-// isBetween reports whether the byte may stand between a name, its separator and its value.
-func isBetween(c byte) bool {
-	switch c {
-	case ' ', '\t', '"', '\'', '`', '\\':
+func (m *textMasker) result() string {
+	if m.written == 0 {
+		return m.text
+	}
+	m.out.WriteString(m.text[m.written:])
+	return m.out.String()
+}
+
+// replace writes the mask of what is between begin and end, and moves behind it.
+func (m *textMasker) replace(begin, end int, masked string) {
+	if masked != m.text[begin:end] {
+		m.out.WriteString(m.text[m.written:begin])
+		m.out.WriteString(masked)
+		m.written = end
+	}
+	m.pass(end)
+}
+
+// pass moves behind what is masked already, or need not be.
+func (m *textMasker) pass(end int) {
+	m.low = end
+	m.at = end
+}
+
+// A byteSet has the bytes of a string.
+type byteSet [256]bool
+
+func newByteSet(bytes string) *byteSet {
+	var set byteSet
+	for i := range len(bytes) {
+		set[bytes[i]] = true
+	}
+	return &set
+}
+
+// index returns where the first of the bytes stands in the text, or its length.
+func (s *byteSet) index(text string) int {
+	for i := range len(text) {
+		if s[text[i]] {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// steps are the bytes at which step finds something.
+var steps = newByteSet("=:%[<eBb")
+
+// step masks the next thing that is a secret, or rules one out, and moves on.
+func (m *textMasker) step() {
+	m.at += steps.index(m.text[m.at:])
+	if m.at >= len(m.text) {
+		return
+	}
+	at := m.at
+	switch m.text[at] {
+	case '=', ':':
+		m.separator(at, at+1)
+	case '%':
+		end := separatorEscape(m.text, at)
+		switch {
+		case end > 0 && m.escapedAuthority(end):
+		case end > 0:
+			m.separator(at, end)
+		}
+	case '[':
+		if n := maskLength(m.text[at:]); n > 0 {
+			m.pass(at + n)
+		}
+	case '<':
+		m.tag()
+	case 'e':
+		if n := jwtLength(m.text[at:]); n > 0 && m.beginsWord() {
+			m.replace(at, at+n, maskValue(m.text[at:at+n]))
+		}
+	case 'B', 'b':
+		if m.beginsWord() {
+			m.scheme()
+		}
+	}
+	if m.at == at {
+		m.at++
+	}
+}
+
+// beginsWord reports whether no letter or digit stands before.
+func (m *textMasker) beginsWord() bool { return m.at == m.low || !isAlnum(m.text[m.at-1]) }
+
+// separator masks the value behind a separator that stands between begin and end, if there is a name of a secret before.
+func (m *textMasker) separator(begin, end int) {
+	if strings.HasPrefix(m.text[begin:], "://") {
+		m.at = begin + len("://")
+		m.url()
+		return
+	}
+	name := nameBefore(m.text[m.low:begin])
+	s := secrecyOf(name)
+	if s == notSecret {
+		return
+	}
+	v := m.valueAfter(end)
+	if v.begin >= len(m.text) {
+		return
+	}
+	isEscaped := end-begin > 1
+	switch {
+	case isEnd(name, "authorization") && !isEscaped:
+		m.credentials(v)
+		return
+	case isEnd(name, "cookie") && !isEscaped && m.text[v.begin] != '[':
+		m.cookies(v, isEnd(name, "set-cookie"))
+		return
+	}
+	v.begin += schemeLength(m.text[v.begin:])
+	stop := m.valueEnd(v, isEscaped)
+	value := m.text[v.begin:stop]
+	if v.quote == "" && !s.hides(value) {
+		return
+	}
+	m.replace(v.begin, stop, maskValue(value))
+}
+
+func isEnd(name, with string) bool {
+	return len(name) >= len(with) && strings.EqualFold(name[len(name)-len(with):], with)
+}
+
+// credentials masks what follows Authorization. A scheme that is known stays.
+func (m *textMasker) credentials(v textValue) {
+	end := m.lineEnd(v)
+	begin := v.begin + schemeLength(m.text[v.begin:end])
+	// One credential ends where a value does; parameters, as Digest has, with the line.
+	one := m.valueEnd(textValue{begin: begin, quote: v.quote}, false)
+	if begin > v.begin && !strings.ContainsAny(m.text[begin:one], "=,") {
+		end = one
+	}
+	m.replace(begin, end, maskValue(m.text[begin:end]))
+}
+
+// cookies masks a list of cookies, or the first pair of Set-Cookie.
+func (m *textMasker) cookies(v textValue, isSet bool) {
+	end := m.lineEnd(v)
+	list := m.text[v.begin:end]
+	if v.quote == "" && !strings.Contains(list, "=") && strings.Contains(list, " ") {
+		return // is prose
+	}
+	if isSet {
+		m.replace(v.begin, end, maskSetCookie(list))
+		return
+	}
+	m.replace(v.begin, end, maskCookies(list))
+}
+
+var lineEnds = newByteSet("\r\n\"'`")
+
+// lineEnd returns where a value ends that may have spaces: at its quote, or with the line.
+func (m *textMasker) lineEnd(v textValue) int {
+	if v.quote != "" {
+		return m.valueEnd(v, false)
+	}
+	return v.begin + lineEnds.index(m.text[v.begin:])
+}
+
+// scheme masks the credentials that stand behind a scheme in prose.
+func (m *textMasker) scheme() {
+	text := m.text[m.at:]
+	n := 0
+	isBasic := false
+	switch {
+	case len(text) > 7 && strings.EqualFold(text[:6], "bearer"):
+		n = len("bearer")
+	case len(text) > 6 && strings.EqualFold(text[:5], "basic"):
+		n = len("basic")
+		isBasic = true
+	default:
+		return
+	}
+	begin := n
+	for begin < len(text) && begin < n+maxBetween && (text[begin] == ' ' || text[begin] == '+') {
+		begin++
+	}
+	if strings.HasPrefix(text[n:], "%20") {
+		begin = n + len("%20")
+	}
+	end := begin
+	for end < len(text) && (isAlnum(text[end]) || strings.IndexByte("-._~+/=", text[end]) >= 0) {
+		end++
+	}
+	credential := strings.TrimRight(text[begin:end], ".")
+	if begin == n || credential == "" {
+		return
+	}
+	if isBasic && !isBasicCredential(credential) || !isBasic && isAfterBearer(credential) {
+		return
+	}
+	m.replace(m.at+begin, m.at+begin+len(credential), maskValue(credential))
+}
+
+// isBasicCredential reports whether the text is a name and a password in base64. Basic is a word of prose too.
+func isBasicCredential(text string) bool {
+	plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
+	return err == nil && strings.Contains(string(plain), ":")
+}
+
+// isAfterBearer knows what follows "bearer" in prose, and in challenges.
+func isAfterBearer(word string) bool {
+	word, _, _ = strings.Cut(word, "=")
+	switch strings.ToLower(word) {
+	case "token", "tokens", "auth", "authentication", "authorization", "scheme", "realm", "error", "scope", "format", "header", "headers", "credentials":
+		return true
+	case "is", "of", "or", "and", "for", "in", "to", "not", "has", "was", "with", "from", "must", "required", "missing", "invalid", "challenge", "type":
 		return true
 	}
 	return false
 }
 
-// maxBetween is how far a name and its separator, or the separator and the value, may be apart, in bytes.
-const maxBetween = 8
-
-// nameBefore returns the name that ends before the separator at the position, as far as it matters.
-func nameBefore(text string, at int) string {
-	end := at
-	for end > 0 && at-end < maxBetween && isBetween(text[end-1]) {
-		end--
-	}
-	begin := end
-	for begin > 0 && end-begin < 64 && isNameByte(text[begin-1]) {
-		begin--
-	}
-	return text[begin:end]
+// schemes are those of Authorization that stay. What is none of them may be the secret.
+var schemes = []string{
+	"Basic", "Bearer", "Token", "Digest", "ApiKey", "Api-Key", "Key", "JWT", "Negotiate", "NTLM", "OAuth", "Hawk", "DPoP", "AWS4-HMAC-SHA256", "SSWS",
+	"GenieKey", "SharedKey", "SharedAccessSignature", "Signature", "HMAC",
 }
 
-// valueAfter returns where the value begins and ends that follows a separator. Between may be another
-// separator, as in ":=", quotes, and the scheme of credentials.
-func valueAfter(text string, at int) (begin, end int) {
-	begin = at
-	if begin < len(text) && (text[begin] == '=' || text[begin] == '>') {
-		begin++
-	}
-	quote := ""
-	for begin < len(text) && begin-at < maxBetween && isBetween(text[begin]) {
-		c := text[begin]
-		begin++
-		if c == '"' || c == '\'' || c == '`' {
-			quote = text[begin-1 : begin]
-			if text[begin-2] == '\\' {
-				quote = text[begin-2 : begin]
-			}
-			break
+// schemeLength returns the length of the scheme that the text begins with, and of the space behind it.
+func schemeLength(text string) int {
+	for _, scheme := range schemes {
+		n := len(scheme)
+		if len(text) <= n || text[n] != ' ' || !strings.EqualFold(text[:n], scheme) {
+			continue
 		}
-	}
-	if quote == "" {
-		for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "basic "} {
-			if strings.HasPrefix(text[begin:], scheme) {
-				begin += len(scheme)
-			}
+		for n < len(text) && text[n] == ' ' {
+			n++
 		}
+		return n
 	}
-	return begin, begin + valueLength(text[begin:], quote)
+	return 0
 }
 
-// valueLength returns the length of the value that the text begins with. The quote is what ends it, perhaps
-// with a backslash before it, or empty.
-func valueLength(text, quote string) int {
-	if strings.HasPrefix(text, maskBegin) {
-		if end := strings.Index(text, maskEnd); end >= 0 {
-			return end + len(maskEnd)
-		}
+// maskLength returns the length of the mask that the text begins with, or 0.
+func maskLength(text string) int {
+	const longest = len(maskBegin) + 20
+	if !strings.HasPrefix(text, maskBegin) {
+		return 0
 	}
-	if quote != "" {
-		return quotedLength(text, quote)
+	end := strings.IndexByte(text[:min(len(text), longest)], ']')
+	if _, ok := MaskedLength(text[:end+1]); !ok {
+		return 0
 	}
-	for i := range len(text) {
-		c := text[i]
-		if strings.IndexByte(" \t\r\n,;&\"'`)}]<>", c) >= 0 && !isOwnMaskByte(text, i) {
-			return i
-		}
-	}
-	return len(text)
+	return end + 1
 }
 
-// quotedLength returns the length of a value up to the quote that ends it, or to the end of the line.
-func quotedLength(text, quote string) int {
-	for i := 0; i < len(text); i++ {
-		switch {
-		case strings.HasPrefix(text[i:], quote), text[i] == '\n', text[i] == '\r':
-			return i
-		case text[i] == '\\':
-			i++
-		}
+// jwtLength returns the length of the JSON Web Token that the text begins with, or 0.
+func jwtLength(text string) int {
+	if !strings.HasPrefix(text, "eyJ") {
+		return 0
 	}
-	return len(text)
+	dots := 0
+	end := 0
+	for end < len(text) && (isAlnum(text[end]) || strings.IndexByte("-_.=", text[end]) >= 0) {
+		if text[end] == '.' {
+			dots++
+		}
+		end++
+	}
+	token := strings.TrimRight(text[:end], ".")
+	if dots < 2 || strings.Count(token, ".") < 1 {
+		return 0
+	}
+	return len(token)
 }
 
-// isOwnMaskByte reports whether the byte closes a mask of the app, such as [REDACTED] or <hidden>.
-func isOwnMaskByte(text string, at int) bool {
-	switch text[0] {
-	case '[', '<', '{', '(':
-		closing := text[at] == ']' || text[at] == '>' || text[at] == '}' || text[at] == ')'
-		return at == 0 || closing && isOwnMask(text[:at+1])
-	}
-	return false
+func isAlnum(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }

@@ -1,0 +1,193 @@
+package capture
+
+import "strings"
+
+// MaskURL returns the URL, absolute or not, with masks in the place of its password, of what looks like a token in its
+// path, and of the values of secret parameters, in the path, the query and the fragment. It need not be a correct URL.
+func MaskURL(address string) string {
+	path := address
+	query := ""
+	begin := strings.IndexAny(address, "?#")
+	if begin >= 0 {
+		path = address[:begin]
+		query = address[begin:]
+	}
+	m := textMasker{text: path}
+	if scheme := strings.Index(path, "://"); scheme >= 0 {
+		m.at = scheme + len("://")
+		m.authority()
+	}
+	m.path()
+	path = MaskText(m.result())
+	if query == "" {
+		return path
+	}
+	return path + query[:1] + maskForm(query[1:], "&#")
+}
+
+// The bytes at which the parts of a URL in a text end.
+var (
+	authorityEnds = newByteSet("/?#" + urlEnds)
+	segmentEnds   = newByteSet("/?#&=;" + urlEnds)
+)
+
+const urlEnds = " \t\r\n\"'<>`\\"
+
+// url masks the password and the path of the URL behind whose scheme the text stands.
+func (m *textMasker) url() {
+	m.authority()
+	m.path()
+}
+
+// authority masks the password of a URL, and moves to its path.
+func (m *textMasker) authority() {
+	begin := m.at
+	rest := m.text[begin:]
+	authority := rest[:authorityEnds.index(rest)]
+	user := strings.LastIndexByte(authority, '@')
+	colon := strings.IndexByte(authority, ':')
+	if colon >= 0 && colon < user {
+		m.replace(begin+colon+1, begin+user, maskValue(authority[colon+1:user]))
+		m.at = begin + len(authority)
+		return
+	}
+	if user >= 0 {
+		m.pass(begin + user)
+	}
+	host := authority[max(user, 0):]
+	if end := strings.IndexByte(host, ':'); end >= 0 {
+		m.at = begin + max(user, 0) + end
+		return
+	}
+	m.at = begin + len(authority)
+}
+
+// escapedAuthority masks the password of a URL that is escaped, behind its scheme and colon, and reports whether it has one.
+func (m *textMasker) escapedAuthority(begin int) bool {
+	const slashes = "%2F%2F"
+	const longest = 1 << 10
+	rest := m.text[begin:min(len(m.text), begin+longest)]
+	if len(rest) < len(slashes) || !strings.EqualFold(rest[:len(slashes)], slashes) {
+		return false
+	}
+	begin += len(slashes)
+	rest = strings.ToUpper(rest[len(slashes):])
+	rest = rest[:authorityEnds.index(rest)]
+	rest, _, _ = strings.Cut(rest, "%2F")
+	user := strings.LastIndex(rest, "%40")
+	colon := strings.Index(rest, "%3A")
+	if colon < 0 || colon > user {
+		return false
+	}
+	colon += len("%3A")
+	m.replace(begin+colon, begin+user, maskValue(m.text[begin+colon:begin+user]))
+	return true
+}
+
+// path masks the segments of the path that begins here which look like tokens, and moves to its end.
+func (m *textMasker) path() {
+	for m.at < len(m.text) && m.text[m.at] == '/' {
+		begin := m.at + 1
+		end := begin + segmentEnds.index(m.text[begin:])
+		segment := strings.TrimRight(m.text[begin:end], ".,:)]}!*")
+		if isToken(segment) {
+			m.replace(begin, begin+len(segment), maskValue(segment))
+		}
+		m.at = end
+	}
+}
+
+// isToken reports whether a segment of a path lets somebody in: a JSON Web Token, or text that looks random and is longer
+// than ids are.
+func isToken(segment string) bool {
+	const longestID = 24
+	const longestPlainID = 26 // ULIDs, in letters of one case
+	n := len(segment)
+	if n <= longestID || isUUID(segment[:min(n, uuidLength)]) {
+		return false
+	}
+	if jwtLength(segment) == n {
+		return true
+	}
+	var lower, upper, digits, changes int
+	before := byte(0)
+	for i := range n {
+		kind := byte(0)
+		switch c := segment[i]; {
+		case '0' <= c && c <= '9':
+			kind = '0'
+			digits++
+		case 'a' <= c && c <= 'z':
+			kind = 'a'
+			lower++
+		case 'A' <= c && c <= 'Z':
+			kind = 'A'
+			upper++
+		default:
+			continue
+		}
+		isWord := before == 'A' && kind == 'a'
+		if before != 0 && kind != before && !isWord {
+			changes++
+		}
+		before = kind
+	}
+	if n <= longestPlainID && (lower == 0 || upper == 0) {
+		return false
+	}
+	// Words change rarely between small letters, capitals and digits, and have few capitals.
+	return digits >= 2 && changes*5 >= n || upper*3 >= n && lower*5 >= n
+}
+
+// maskForm masks the secrets of a query or a form. The value of a secret ends at one of the bytes of ends only, that of another
+// parameter also where some write the next one.
+func maskForm(form, ends string) string {
+	var b strings.Builder
+	for form != "" {
+		end := strings.IndexAny(form, "&;#?")
+		if end < 0 {
+			end = len(form)
+		}
+		name, value, hasValue := strings.Cut(form[:end], "=")
+		if hasValue && secrecyOf(unescape(name)).hides(value) {
+			end = strings.IndexAny(form, ends)
+			if end < 0 {
+				end = len(form)
+			}
+			b.WriteString(form[:len(name)+1])
+			b.WriteString(maskValue(form[len(name)+1 : end]))
+		} else {
+			b.WriteString(MaskText(form[:end]))
+		}
+		if end < len(form) {
+			b.WriteByte(form[end])
+			end++
+		}
+		form = form[end:]
+	}
+	return b.String()
+}
+
+// unescape returns what a part of a query means. What is no correct escape stays.
+func unescape(s string) string {
+	if !strings.ContainsAny(s, "%+") {
+		return s
+	}
+	plain := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]) {
+			c = hexValue(s[i+1])<<4 | hexValue(s[i+2])
+			i += 2
+		}
+		plain = append(plain, c)
+	}
+	return string(plain)
+}
+
+func hexValue(c byte) byte {
+	if c <= '9' {
+		return c - '0'
+	}
+	return (c | ('a' - 'A')) - 'a' + 10
+}
