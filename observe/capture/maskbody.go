@@ -166,7 +166,7 @@ func (m *jsonMasker) push(f frame) {
 // str masks the string that begins here, or leaves it.
 func (m *jsonMasker) str() {
 	begin := m.at + 1
-	inner := m.untilQuote()
+	inner, has := m.untilQuote()
 	var masked string
 	switch {
 	case m.isKey:
@@ -174,7 +174,7 @@ func (m *jsonMasker) str() {
 		return
 	case m.secrecy() != notSecret:
 		masked = maskValue(string(inner))
-	case !mayHaveSecret(inner):
+	case !mayHaveSecret(inner, has):
 		return
 	default:
 		masked = maskInString(inner)
@@ -192,36 +192,51 @@ func secrecyOfKey(inner []byte) secrecy {
 	return secrecyOf(plainString(inner))
 }
 
-// mayHaveSecret rules out most texts in which MaskText finds nothing.
-func mayHaveSecret(text []byte) bool {
-	const shortest = len("bearer x")
-	if len(text) < len("pw=x") {
-		return false
-	}
-	if bytes.IndexByte(text, ':') >= 0 || bytes.IndexByte(text, '=') >= 0 || bytes.IndexByte(text, '%') >= 0 || bytes.IndexByte(text, '\\') >= 0 {
+// mayHaveSecret rules out most texts in which MaskText finds nothing, by the bytes that they have.
+func mayHaveSecret(text []byte, has byteKind) bool {
+	switch {
+	case has&byteSign != 0:
 		return true
-	}
-	if len(text) < shortest {
+	case has&byteJ != 0 && bytes.Contains(text, []byte("eyJ")):
+		return true
+	case has&byteSpace == 0 || len(text) < len("basic x"):
 		return false
 	}
-	return bytes.IndexByte(text, '<') >= 0 || bytes.Contains(text, []byte("earer")) || bytes.Contains(text, []byte("asic ")) || bytes.Contains(text, []byte("eyJ"))
+	return bytes.Contains(text, []byte("earer")) || bytes.Contains(text, []byte("asic ")) || bytes.Contains(text, []byte("EARER")) || bytes.Contains(text, []byte("ASIC "))
 }
 
-// untilQuote moves behind the string that begins here, and returns what is between its quotes, or behind the first one.
-func (m *jsonMasker) untilQuote() (inner []byte) {
+// A byteKind says of a byte what it may be in a text.
+type byteKind uint8
+
+const (
+	byteSign byteKind = 1 << iota // stands around values
+	byteSpace
+	byteJ // begins JSON Web Tokens
+)
+
+var byteKinds = [256]byteKind{
+	':': byteSign, '=': byteSign, '%': byteSign, '\\': byteSign, '<': byteSign,
+	' ': byteSpace, '+': byteSpace, 'J': byteJ,
+}
+
+// untilQuote moves behind the string that begins here, and returns what is between its quotes, or behind the first one, and
+// which bytes it has.
+func (m *jsonMasker) untilQuote() (inner []byte, has byteKind) {
 	begin := m.at + 1
-	for m.at = begin; m.at < len(m.in); m.at++ {
-		switch m.in[m.at] {
+	at := begin
+	for ; at < len(m.in); at++ {
+		c := m.in[at]
+		has |= byteKinds[c]
+		switch c {
 		case '\\':
-			m.at++
+			at++
 		case '"':
-			inner = m.in[begin:m.at]
-			m.at++
-			return inner
+			m.at = at + 1
+			return m.in[begin:at], has
 		}
 	}
 	m.at = len(m.in)
-	return m.in[begin:]
+	return m.in[begin:], has
 }
 
 func (m *jsonMasker) number() {

@@ -76,7 +76,7 @@ func (s *byteSet) index(text string) int {
 }
 
 // steps are the bytes at which step finds something.
-var steps = newByteSet("=:%[<eBb")
+var steps = newByteSet("=:%[<JBb")
 
 // step masks the next thing that is a secret, or rules one out, and moves on.
 func (m *textMasker) step() {
@@ -101,22 +101,29 @@ func (m *textMasker) step() {
 		}
 	case '<':
 		m.tag()
-	case 'e':
-		if n := jwtLength(m.text[at:]); n > 0 && m.beginsWord() {
-			m.replace(at, at+n, maskValue(m.text[at:at+n]))
-		}
+	case 'J':
+		m.jwt()
 	case 'B', 'b':
-		if m.beginsWord() {
-			m.scheme()
-		}
+		m.scheme()
 	}
 	if m.at == at {
 		m.at++
 	}
 }
 
-// beginsWord reports whether no letter or digit stands before.
-func (m *textMasker) beginsWord() bool { return m.at == m.low || !isAlnum(m.text[m.at-1]) }
+// jwt masks the JSON Web Token in whose beginning the text stands.
+func (m *textMasker) jwt() {
+	begin := m.at - len("ey")
+	if begin < m.low || !m.isWord(begin) {
+		return
+	}
+	if n := jwtLength(m.text[begin:]); n > 0 {
+		m.replace(begin, begin+n, maskValue(m.text[begin:begin+n]))
+	}
+}
+
+// isWord reports whether no letter or digit stands before the position.
+func (m *textMasker) isWord(begin int) bool { return begin == m.low || !isAlnum(m.text[begin-1]) }
 
 // separator masks the value behind a separator that stands between begin and end, if there is a name of a secret before.
 func (m *textMasker) separator(begin, end int) {
@@ -203,7 +210,8 @@ func (m *textMasker) scheme() {
 	case len(text) > 6 && strings.EqualFold(text[:5], "basic"):
 		n = len("basic")
 		isBasic = true
-	default:
+	}
+	if n == 0 || !m.isWord(m.at) {
 		return
 	}
 	begin := n
