@@ -2,27 +2,89 @@ package capture
 
 import "strings"
 
-// MaskQuery returns the text of a query with masks in the place of secrets: literals that belong to a
-// column or an option with the name of a secret. Masking a text again changes nothing.
+// MaskQuery returns the text of a query with masks in the place of secrets. Masking a text again changes nothing.
+//
+// In a query that names a secret column or option, all strings are secrets but those that are told to be of another
+// column. What only a SELECT returns does not count: its values are in no query.
 func MaskQuery(text string) string {
+	masked, _ := maskQuery(text)
+	return masked
+}
+
+// maskQuery is MaskQuery, and reports whether parameters of the query may be secrets.
+func maskQuery(text string) (masked string, hasSecret bool) {
 	if strings.HasPrefix(text, "{") {
-		return string(MaskJSON([]byte(text)))
+		json := jsonMasker{in: []byte(text)}
+		masked := string(json.mask())
+		if !json.foreign {
+			return masked, false
+		}
+		text = masked
+	}
+	if masked, ok := maskCommand(text); ok {
+		return masked, masked != text
 	}
 	m := queryMasker{
-		scanner: sqlScanner{text: text},
+		scanner:   sqlScanner{text: text},
+		hasSecret: namesSecret(text),
 	}
 	for {
+		gap := m.scanner.at
 		t := m.scanner.next()
+		m.comments(gap, m.scanner.at-len(t.text))
 		if t.kind == sqlEnd {
 			break
 		}
 		m.add(t)
 	}
-	if m.written == 0 {
-		return m.scanner.text
+	m.out.WriteString(text[m.written:])
+	return m.out.String(), m.hasSecret
+}
+
+// namesSecret reports whether the query names a secret, other than among what it returns.
+func namesSecret(text string) bool {
+	s := sqlScanner{text: text}
+	// Of each SELECT whose list has not ended: whether it names a secret, and whether it has a parameter or a string.
+	isList := false
+	var named, valued bool
+	for {
+		t := s.next()
+		switch {
+		case t.kind == sqlEnd:
+			return named && valued
+		case t.is("select"):
+			isList = true
+		case t.is("from"), t.is("into"), t.is("values"):
+			isList = false
+		case isQueryName(t) && isSecretOfQuery(unquoted(t)):
+			if !isList || s.isCall() {
+				return true
+			}
+			named = true
+		case t.kind == sqlPlaceholder, t.kind == sqlLiteral:
+			valued = valued || isList
+		}
 	}
-	m.out.WriteString(m.scanner.text[m.written:])
-	return m.out.String()
+}
+
+// isQueryName reports whether the token may be a name.
+func isQueryName(t sqlToken) bool { return t.kind == sqlWord || t.kind == sqlQuoted }
+
+// unquoted returns a name without its quotes.
+func unquoted(t sqlToken) string { return strings.Trim(t.text, "\"`[]") }
+
+// isCall reports whether a parenthesis follows.
+func (s *sqlScanner) isCall() bool {
+	return strings.HasPrefix(strings.TrimLeft(s.text[s.at:], " \t\r\n"), "(")
+}
+
+// isSecretOfQuery knows options and functions of databases too whose values are secrets.
+func isSecretOfQuery(name string) bool {
+	switch strings.ToLower(name) {
+	case "identified", "crypt", "encrypt", "aes_encrypt", "aes_decrypt", "pgp_sym_encrypt", "pgp_sym_decrypt", "hmac", "requirepass", "masterauth":
+		return true
+	}
+	return isSecretName(name)
 }
 
 // maxColumns is how many columns of an INSERT are looked at.
@@ -39,65 +101,127 @@ const (
 	insertValues              // behind VALUES
 )
 
+// An ownerKind says to what the next literal belongs.
+type ownerKind uint8
+
+const (
+	ownerUnknown ownerKind = iota
+	ownerSecret
+	ownerPlain // a name that is not that of a secret
+)
+
 type queryMasker struct {
-	scanner sqlScanner
-	out     strings.Builder
-	written int // of the text
+	scanner   sqlScanner
+	out       strings.Builder
+	written   int  // of the text
+	hasSecret bool // the query names a secret
 
-	secret bool // what follows belongs to the name of a secret
-	isList bool // and stands in parentheses
-	isName bool // an operator has followed, so that quotes are those of a string
+	owner      ownerKind
+	ownerName  string
+	ownerDepth int  // of the parentheses in which it was named
+	isCompared bool // an operator has followed, so that quotes are those of a string
+	depth      int
 
-	insert  insertState
-	columns []bool // whether they are secret
-	column  int    // of the value that is next
-	depth   int    // of parentheses in the values
+	insert      insertState
+	columns     []secrecy
+	column      int // of the value that is next
+	valuesDepth int // of the parentheses behind VALUES
+}
+
+// comments masks what stands between two tokens.
+func (m *queryMasker) comments(begin, end int) {
+	const shortest = len("--pw=x")
+	if end-begin < shortest {
+		return
+	}
+	gap := m.scanner.text[begin:end]
+	m.replace(begin, end, MaskText(gap))
 }
 
 // add takes the next token.
 func (m *queryMasker) add(t sqlToken) {
-	isSecret := m.secret || m.isSecretColumn()
+	isString := t.kind == sqlQuoted && t.text[0] == '"' && (m.isCompared || m.inRow())
 	switch {
-	case t.kind == sqlLiteral && isSecret:
-		m.mask(t)
-	case t.kind == sqlQuoted && m.secret && m.isName:
-		m.mask(t)
-		return
+	case t.kind == sqlLiteral || isString:
+		if m.isSecret(t) {
+			m.mask(t)
+		} else {
+			m.nested(t)
+		}
+	case t.kind == sqlWord && strings.EqualFold(m.ownerName, "identified") && m.isCompared && !m.scanner.isCall() && !isBetweenNameAndValue(t.text) && !isSecretName(t.text):
+		m.mask(t) // Oracle needs no quotes
+		m.setOwner(ownerUnknown, "")
+	default:
+		m.follow(t)
 	}
-	m.follow(t)
 	m.followInsert(t)
 }
 
-// isSecretColumn reports whether the next value of an INSERT is for the column of a secret.
-func (m *queryMasker) isSecretColumn() bool {
-	return m.insert == insertValues && m.depth > 0 && m.column < len(m.columns) && m.columns[m.column]
+// inRow reports whether the next value is for a column of an INSERT that is known.
+func (m *queryMasker) inRow() bool {
+	return m.insert == insertValues && m.valuesDepth > 0 && m.column < len(m.columns)
 }
 
-// follow notes to which name the next literal belongs.
+// isSecret reports whether the literal is a secret.
+func (m *queryMasker) isSecret(t sqlToken) bool {
+	isNumber := isDigit(t.text[0]) || t.text[0] == '.'
+	switch {
+	case m.inRow() && m.owner != ownerSecret:
+		s := m.columns[m.column]
+		return s == secretAll || s == secretText && !isNumber
+	case m.owner == ownerSecret:
+		return !isNumber || secrecyOf(m.ownerName) != secretText
+	case m.owner == ownerPlain:
+		return false
+	}
+	return m.hasSecret && !isNumber
+}
+
+func (m *queryMasker) setOwner(kind ownerKind, name string) {
+	m.owner = kind
+	m.ownerName = name
+	m.ownerDepth = m.depth
+	m.isCompared = false
+}
+
+// follow notes to what the next literal belongs.
 func (m *queryMasker) follow(t sqlToken) {
 	switch {
-	case t.kind == sqlWord && m.secret && isBetweenNameAndValue(t.text):
-		m.isName = true
-	case t.kind == sqlWord, t.kind == sqlQuoted:
-		m.secret = isSecretName(strings.Trim(t.text, "\"`[]"))
-		m.isList = false
-		m.isName = false
+	case isQueryName(t) && isSecretOfQuery(unquoted(t)):
+		m.setOwner(ownerSecret, unquoted(t))
+		m.isCompared = m.scanner.isCall()
+	case t.kind == sqlWord && isBetweenNameAndValue(t.text):
+		m.isCompared = m.owner != ownerUnknown
+	case t.kind == sqlWord && m.isCompared && m.scanner.isCall():
+		// A function of the value.
+	case t.kind == sqlWord && isClause(t.text):
+		m.setOwner(ownerUnknown, "")
+	case isQueryName(t):
+		m.setOwner(ownerPlain, "")
 	case t.is("("):
-		m.isList = m.secret
-	case t.is(","):
-		m.secret = m.secret && m.isList
-	case t.kind == sqlSymbol && strings.Trim(t.text, "<>=!~:*|") == "":
-		m.isName = true
-	case t.kind == sqlSymbol:
-		m.secret = false
-	default:
-		m.secret = m.secret && m.isList
+		m.depth++
+	case t.is(")"):
+		m.depth--
+		m.ownerDepth = min(m.ownerDepth, m.depth)
+	case t.is(",") && m.depth <= m.ownerDepth, t.is(";"):
+		m.setOwner(ownerUnknown, "")
+	case t.kind == sqlSymbol && strings.Trim(t.text, "<>=!~:|") == "":
+		m.isCompared = m.owner != ownerUnknown
 	}
 }
 
 func isBetweenNameAndValue(word string) bool {
 	switch strings.ToLower(word) {
-	case "in", "like", "ilike", "is", "not", "any", "all", "by", "binary", "as":
+	case "in", "like", "ilike", "is", "not", "any", "all", "by", "binary", "as", "to", "for", "with", "using":
+		return true
+	}
+	return false
+}
+
+// isClause reports whether the word begins something else, so that no name stands before the next literal.
+func isClause(word string) bool {
+	switch strings.ToLower(word) {
+	case "and", "or", "where", "select", "from", "set", "having", "on", "when", "then", "else", "case", "values", "union", "returning", "join", "end":
 		return true
 	}
 	return false
@@ -113,11 +237,13 @@ func (m *queryMasker) followInsert(t sqlToken) {
 		m.insert = insertColumns
 	case m.insert == insertColumns && t.is(")"):
 		m.insert = insertNamed
-	case m.insert == insertColumns && (t.kind == sqlWord || t.kind == sqlQuoted) && len(m.columns) < maxColumns:
-		m.columns = append(m.columns, isSecretName(strings.Trim(t.text, "\"`[]")))
+	case m.insert == insertColumns && isQueryName(t) && len(m.columns) < maxColumns:
+		m.columns = append(m.columns, secrecyOf(unquoted(t)))
 	case m.insert == insertNamed && (t.is("values") || t.is("value")):
 		m.insert = insertValues
-		m.depth = 0
+		m.valuesDepth = 0
+	case m.insert == insertNamed && t.is("select"):
+		m.insert = insertNone
 	case m.insert == insertValues:
 		m.followValues(t)
 	}
@@ -126,16 +252,26 @@ func (m *queryMasker) followInsert(t sqlToken) {
 func (m *queryMasker) followValues(t sqlToken) {
 	switch {
 	case t.is("("):
-		m.depth++
-		if m.depth == 1 {
+		m.valuesDepth++
+		if m.valuesDepth == 1 {
 			m.column = 0
+			m.setOwner(ownerUnknown, "")
 		}
 	case t.is(")"):
-		m.depth--
-	case t.is(",") && m.depth == 1:
+		m.valuesDepth--
+	case t.is(",") && m.valuesDepth == 1:
 		m.column++
-	case t.kind == sqlWord && m.depth <= 0:
+		m.setOwner(ownerUnknown, "")
+	case t.kind == sqlWord && m.valuesDepth <= 0:
 		m.insert = insertNone
+	}
+}
+
+// nested masks secrets in a literal that is none itself, such as JSON.
+func (m *queryMasker) nested(t sqlToken) {
+	const shortest = len("'pw=x'")
+	if len(t.text) >= shortest {
+		m.replace(m.scanner.at-len(t.text), m.scanner.at, MaskText(t.text))
 	}
 }
 
@@ -155,14 +291,24 @@ func (m *queryMasker) mask(t sqlToken) {
 	}
 	text := m.scanner.text
 	begin := m.scanner.at - len(t.text)
-	m.out.WriteString(text[m.written:begin])
+	masked = quote + masked + quote
 	// Two quotes in a row would stand for one.
 	if begin > 0 && (begin == m.written || text[begin-1] == quote[0]) {
-		m.out.WriteByte(' ')
+		masked = " " + masked
 	}
-	m.out.WriteString(quote + masked + quote)
 	if m.scanner.peek(0) == quote[0] {
-		m.out.WriteByte(' ')
+		masked += " "
 	}
-	m.written = m.scanner.at
+	m.replace(begin, m.scanner.at, masked)
+}
+
+// replace writes masked text in the place of what is between begin and end.
+func (m *queryMasker) replace(begin, end int, masked string) {
+	text := m.scanner.text
+	if masked == text[begin:end] {
+		return
+	}
+	m.out.WriteString(text[m.written:begin])
+	m.out.WriteString(masked)
+	m.written = end
 }

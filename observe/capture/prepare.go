@@ -6,8 +6,8 @@ import "strings"
 func prepare(signal Signal) Signal {
 	if signal.Query != nil {
 		q := *signal.Query
-		text := MaskQuery(q.Text)
-		values := MaskText(q.Values)
+		text, hasSecret := maskQuery(q.Text)
+		values := maskParameters(q.Values, hasSecret)
 		if text != q.Text || values != q.Values {
 			// Different secrets may look the same now.
 			q.ValuesKnown = false
@@ -35,11 +35,20 @@ func prepare(signal Signal) Signal {
 	}
 	if signal.Fault != nil {
 		f := *signal.Fault
+		f.Name = cutText(MaskText(f.Name))
 		f.Message = cutText(MaskText(f.Message))
 		f.Stack = cutText(MaskText(f.Stack))
 		signal.Fault = &f
 	}
 	return signal
+}
+
+// maskParameters masks the parameters of a query. If the query names a secret, it is not known which of them it is.
+func maskParameters(values string, hasSecret bool) string {
+	if hasSecret {
+		return maskValue(values)
+	}
+	return MaskText(values)
 }
 
 // withoutEscapes returns a text without the sequences that give colors to a terminal.

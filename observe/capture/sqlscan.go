@@ -231,7 +231,8 @@ func isTag(s string) bool {
 
 // pythonParameter moves behind %(name)s.
 func (s *sqlScanner) pythonParameter() sqlKind {
-	end := strings.Index(s.text[s.at:], ")s")
+	const longest = 128
+	end := strings.Index(s.text[s.at:min(len(s.text), s.at+longest)], ")s")
 	if end < 0 {
 		s.at++
 		return sqlSymbol
