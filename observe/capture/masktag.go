@@ -13,8 +13,8 @@ const (
 func (m *textMasker) tag() {
 	text := m.text[m.at:min(len(m.text), m.at+maxTag)]
 	name := tagName(text[1:])
-	end := strings.IndexByte(text, '>')
-	if name == "" || end < 0 {
+	end := 1 + tagEnds.index(text[1:])
+	if name == "" || end == len(text) || text[end] != '>' {
 		return
 	}
 	local := name[strings.LastIndexByte(name, ':')+1:]
@@ -32,6 +32,8 @@ func (m *textMasker) tag() {
 		m.element(name, isSecret)
 	}
 }
+
+var tagEnds = newByteSet("<>")
 
 func tagName(text string) string {
 	for i := range len(text) {

@@ -165,28 +165,35 @@ func isEnd(name, with string) bool {
 
 // credentials masks what follows Authorization. A scheme that is known stays.
 func (m *textMasker) credentials(v textValue) {
-	end := m.lineEnd(v)
-	begin := v.begin + schemeLength(m.text[v.begin:end])
-	// One credential ends where a value does; parameters, as Digest has, with the line.
-	one := m.valueEnd(textValue{begin: begin, quote: v.quote}, false)
-	if begin > v.begin && !strings.ContainsAny(m.text[begin:one], "=,") {
-		end = one
+	begin := v.begin + schemeLength(m.text[v.begin:])
+	// One credential ends where a value does; parameters, as Digest has, with the line, and so does what has no known scheme.
+	end := m.valueEnd(textValue{begin: begin, quote: v.quote}, false)
+	if begin == v.begin || strings.ContainsAny(m.text[begin:end], "=,") {
+		end = m.lineEnd(v)
 	}
 	m.replace(begin, end, maskValue(m.text[begin:end]))
 }
 
 // cookies masks a list of cookies, or the first pair of Set-Cookie.
 func (m *textMasker) cookies(v textValue, isSet bool) {
+	if v.quote == "" && isProse(m.text[v.begin:]) {
+		return
+	}
 	end := m.lineEnd(v)
 	list := m.text[v.begin:end]
-	if v.quote == "" && !strings.Contains(list, "=") && strings.Contains(list, " ") {
-		return // is prose
-	}
 	if isSet {
 		m.replace(v.begin, end, maskSetCookie(list))
 		return
 	}
 	m.replace(v.begin, end, maskCookies(list))
+}
+
+// isProse reports whether the line that the text begins with has words, and nothing that is set.
+func isProse(text string) bool {
+	const enough = 512
+	text = text[:min(len(text), enough)]
+	line := text[:lineEnds.index(text)]
+	return !strings.Contains(line, "=") && strings.Contains(line, " ")
 }
 
 var lineEnds = newByteSet("\r\n\"'`")

@@ -48,16 +48,6 @@ func (m *textMasker) authority() {
 	colon := strings.IndexByte(authority, ':')
 	if colon >= 0 && colon < user {
 		m.replace(begin+colon+1, begin+user, maskValue(authority[colon+1:user]))
-		m.at = begin + len(authority)
-		return
-	}
-	if user >= 0 {
-		m.pass(begin + user)
-	}
-	host := authority[max(user, 0):]
-	if end := strings.IndexByte(host, ':'); end >= 0 {
-		m.at = begin + max(user, 0) + end
-		return
 	}
 	m.at = begin + len(authority)
 }
@@ -65,21 +55,28 @@ func (m *textMasker) authority() {
 // escapedAuthority masks the password of a URL that is escaped, behind its scheme and colon, and reports whether it has one.
 func (m *textMasker) escapedAuthority(begin int) bool {
 	const slashes = "%2F%2F"
-	const longest = 1 << 10
-	rest := m.text[begin:min(len(m.text), begin+longest)]
+	rest := m.text[begin:]
 	if len(rest) < len(slashes) || !strings.EqualFold(rest[:len(slashes)], slashes) {
 		return false
 	}
 	begin += len(slashes)
-	rest = strings.ToUpper(rest[len(slashes):])
-	rest = rest[:authorityEnds.index(rest)]
-	rest, _, _ = strings.Cut(rest, "%2F")
-	user := strings.LastIndex(rest, "%40")
-	colon := strings.Index(rest, "%3A")
-	if colon < 0 || colon > user {
+	rest = rest[len(slashes):]
+	colon := -1
+	user := -1
+	for i := 0; i+2 < len(rest) && !authorityEnds[rest[i]]; i++ {
+		escape := strings.ToUpper(rest[i : i+3])
+		switch {
+		case escape == "%2F":
+			rest = ""
+		case escape == "%3A" && colon < 0:
+			colon = i + len("%3A")
+		case escape == "%40" && colon >= 0:
+			user = i
+		}
+	}
+	if user < 0 {
 		return false
 	}
-	colon += len("%3A")
 	m.replace(begin+colon, begin+user, maskValue(m.text[begin+colon:begin+user]))
 	return true
 }
