@@ -24,26 +24,39 @@ func TestMaskedLength(t *testing.T) {
 func TestMaskText(t *testing.T) {
 	t.Parallel()
 	cases := map[string]string{
-		"":                                    "",
-		"nothing = here: at all":              "nothing = here: at all",
-		"password=hunter22":                   "password=[masked:8]",
-		"login password: hunter22, user: ann": "login password: [masked:8], user: ann",
-		`{"api_key":"abc def"}`:               `{"api_key":"[masked:7]"}`,
-		`{\"apiKey\":\"abcdef\",\"a\":1}`:     `{\"apiKey\":\"[masked:6]\",\"a\":1}`,
-		"DB_PASSWORD = 'it is long'":          "DB_PASSWORD = '[masked:10]'",
-		"clientSecret := \"abc\"":             "clientSecret := \"[masked:3]\"",
-		"secret => 'abc'":                     "secret => '[masked:3]'",
-		"Authorization: Bearer abc.def":       "Authorization: Bearer [masked:7]",
-		"token=a&page=2&access_token=bb":      "token=[masked:1]&page=2&access_token=[masked:2]",
-		"postgres://app:pa:ss@db/x failed":    "postgres://app:[masked:5]@db/x failed",
-		"a http://u:p@x/ b redis://:pw@y":     "a http://u:[masked:1]@x/ b redis://:[masked:2]@y",
-		"http://host:80/a@b":                  "http://host:80/a@b",
-		"password=[REDACTED] token=****":      "password=[REDACTED] token=****",
-		"secret=CHANGE_ME token: xxxx":        "secret=CHANGE_ME token: xxxx",
-		"password=":                           "password=",
-		"max_tokens=4096 keys: 3":             "max_tokens=4096 keys: 3",
-		"password=[masked:8]":                 "password=[masked:8]",
-		"password=a\npassword=b":              "password=[masked:1]\npassword=[masked:1]",
+		"":                                                        "",
+		"nothing = here: at all":                                  "nothing = here: at all",
+		"password=hunter22":                                       "password=[masked:8]",
+		"login password: hunter22, user: ann":                     "login password: [masked:8], user: ann",
+		`{"api_key":"abc def"}`:                                   `{"api_key":"[masked:7]"}`,
+		`{\"apiKey\":\"abcdef\",\"a\":1}`:                         `{\"apiKey\":\"[masked:6]\",\"a\":1}`,
+		"DB_PASSWORD = 'it is long'":                              "DB_PASSWORD = '[masked:10]'",
+		"clientSecret := \"abc\"":                                 "clientSecret := \"[masked:3]\"",
+		"secret => 'abc'":                                         "secret => '[masked:3]'",
+		"Authorization: Bearer abc.def":                           "Authorization: Bearer [masked:7]",
+		"token=a&page=2&access_token=bb":                          "token=[masked:1]&page=2&access_token=[masked:2]",
+		"postgres://app:pa:ss@db/x failed":                        "postgres://app:[masked:5]@db/x failed",
+		"a http://u:p@x/ b redis://:pw@y":                         "a http://u:[masked:1]@x/ b redis://:[masked:2]@y",
+		"http://host:80/a@b":                                      "http://host:80/a@b",
+		"password=[REDACTED] token=****":                          "password=[REDACTED] token=****",
+		"secret=CHANGE_ME token: xxxx":                            "secret=CHANGE_ME token: xxxx",
+		"password=":                                               "password=",
+		"max_tokens=4096 keys: 3":                                 "max_tokens=4096 keys: 3",
+		"password=[masked:8]":                                     "password=[masked:8]",
+		"password=a,b;c d":                                        "password=[masked:5] d",
+		"password=a, user=b;token=c;d=1":                          "password=[masked:1], user=b;token=[masked:1];d=1",
+		"user[password_confirmation]=abc":                         "user[password_confirmation]=[masked:3]",
+		"user%5Bpassword%5D=abc&a=1":                              "user%5Bpassword%5D=[masked:3]&a=1",
+		"Authorization: Token abc, a=1":                           "Authorization: Token [masked:3], a=1",
+		"authorization: Own abc":                                  "authorization: [masked:7]",
+		`-H 'Authorization: Digest a="b", c'`:                     `-H 'Authorization: Digest [masked:2]"b", c'`,
+		"cookie: 'a=1; b=2', host: 'x'":                           "cookie: 'a=[masked:1]; b=[masked:1]', host: 'x'",
+		"Set-Cookie: a=1; Path=/":                                 "Set-Cookie: a=[masked:1]; Path=/",
+		"sent Bearer abc1 to x":                                   "sent Bearer [masked:4] to x",
+		"sent Basic YTpi to x":                                    "sent Basic [masked:4] to x",
+		"got eyJhIjoxfQ.eyJiIjoyfQ.c2ln.":                         "got [masked:26].",
+		"https://h:80/reset/0123456789abcdef0123456789abcdef, ok": "https://h:80/reset/[masked:32], ok",
+		"password=a\npassword=b":                                  "password=[masked:1]\npassword=[masked:1]",
 	}
 	for text, want := range cases {
 		got := MaskText(text)
@@ -144,6 +157,18 @@ func TestMaskBody(t *testing.T) {
 		{"application/problem+json", ` {"token":"a"}`, ` {"token":"[masked:1]"}`},
 		{"application/json", `Error: password=abc`, `Error: password=[masked:3]`},
 		{"application/x-www-form-urlencoded", "a=1&password=b+c", "a=1&password=[masked:3]"},
+		{"application/json", `{'password': 'abc', "token": "de"}`, `{'password': '[masked:3]', "token": "[masked:2]"}`},
+		{"application/json", "{\"a\":tru", "{\"a\":tru"},
+		{"text/plain", `{"tokens":["ab",1],"max_tokens":5}`, `{"tokens":["[masked:2]",1],"max_tokens":5}`},
+		{"application/x-www-form-urlencoded", "password=a;TAIL&b=2#c", "password=[masked:6]&b=2#c"},
+		{"", "user%5Bpassword%5D=a%20b", "user%5Bpassword%5D=[masked:5]"},
+		{"application/x-www-form-urlencoded", "next=%2Freset%3Ftoken%3Dab%26a%3D1", "next=%2Freset%3Ftoken%3D[masked:2]%26a%3D1"},
+		{"application/x-www-form-urlencoded", "d=%7B%22pin%22%3A1234%2C%22a%22%3A1%7D", "d=%7B%22pin%22%3A[masked:4]%2C%22a%22%3A1%7D"},
+		{"application/xml", "<a><password>x &amp; y</password><b>c</b></a>", "<a><password>[masked:9]</password><b>c</b></a>"},
+		{"application/xml", "<secret><a>b</a></secret>", "<secret>[masked:8]</secret>"},
+		{"application/xml", `<u password="ab" id="1"/>`, `<u password="[masked:2]" id="1"/>`},
+		{"application/xml", "<a><password>cut off he", "<a><password>[masked:10]"},
+		{"text/html", `<meta name="csrf-token" content="ab">`, `<meta name="csrf-token" content="[masked:2]">`},
 		{"text/html", "<p>secret: abc</p>", "<p>secret: [masked:3]</p>"},
 	}
 	for _, c := range cases {
@@ -170,6 +195,9 @@ func FuzzMaskJSON(f *testing.F) {
 }
 
 func FuzzMaskText(f *testing.F) {
+	for _, part := range hostile {
+		f.Add("password=" + strings.Repeat(part, 5))
+	}
 	f.Add("password: 'a b' token=\\\"c\\\" x://y:z@w")
 	f.Fuzz(func(t *testing.T, text string) {
 		masked := MaskText(text)
@@ -178,4 +206,63 @@ func FuzzMaskText(f *testing.F) {
 		}
 		_ = MaskURL(text)
 	})
+}
+
+// TestHarmlessTexts: what has no secret stays as it is, to the byte.
+func TestHarmlessTexts(t *testing.T) {
+	t.Parallel()
+	texts := []string{
+		`{"model":"m","max_tokens":4096,"usage":{"prompt_tokens":12,"completion_tokens":3,"total_tokens":15}}`,
+		`{"token_type":"Bearer","expires_in":3600,"password_length":12,"csrf_token_name":"_token"}`,
+		`{"password":true,"secret":null,"tokens":[1,2,3],"keys":["a"],"primary_key":"id","author":"ann"}`,
+		`{"id":"0b5e2f1c-1111-4222-8333-444455556666","created_at":"2024-01-01T00:00:00.000Z","url":"https://cdn.example/a/b.png?w=1"}`,
+		`{'single': 'quotes'}`, `[1, 2`, `"a string"`, `<html><body class="a">text &amp; more: none</body></html>`,
+		"usage: login <user> <password> [--force]", "max_tokens=4096&tokens=17&tokens_used=5", "Bearer authentication is required",
+		"a bearer token of type: JWT", "Basic auth failed", "the basic idea: none", "password is required", "token: undefined",
+		"GET /users/42?page=7&sort=name&next=%2Fhome%3Fa%3D1 200 12 ms", "http://localhost:3000/users/42", "mail ann@example.com: sent",
+		"a=1&b=c+d&e=%20", "<user id='1'><name>ann</name></user>", "at f (/app/src/server.js:12:34)", "cookie: a small file", "key: value, keys: 3",
+		"--X\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--X--\r\n", "pass_rate=0.9, bypass: on, compass=north", "[info] a[0]: 1 (b)",
+	}
+	for _, text := range texts {
+		for _, media := range []string{"", "application/json", "text/html", "application/x-www-form-urlencoded"} {
+			if got := string(MaskBody(media, []byte(text))); got != text {
+				t.Errorf("%s\nof %q becomes %s", text, media, got)
+			}
+		}
+		if got := MaskText(text); got != text {
+			t.Errorf("%s\nbecomes %s", text, got)
+		}
+	}
+	queries := []string{
+		"SELECT id, password_hash FROM users WHERE email = 'a@b' LIMIT 10", "SELECT 'a' || name FROM t WHERE a = 'b'",
+		"UPDATE runs SET max_tokens = 4096, prompt_tokens = 12 WHERE name = 'x'", "INSERT INTO t (a, b) VALUES ('x', 2)", "GET user:1", "SET a b",
+	}
+	for _, text := range queries {
+		signal := prepare(Signal{Query: &Query{Text: text, Values: "[a, 7]", ValuesKnown: true}})
+		if signal.Query.Text != text || signal.Query.Values != "[a, 7]" || !signal.Query.ValuesKnown {
+			t.Errorf("%s\nbecomes %+v", text, signal.Query)
+		}
+	}
+}
+
+// TestMaskingIsLinear would not end if the work grew with the square of the length.
+func TestMaskingIsLinear(t *testing.T) {
+	t.Parallel()
+	const size = 512 << 10
+	for _, part := range hostile {
+		text := strings.Repeat(part, size/len(part))
+		MaskText(text)
+		MaskText("password=[" + text)
+		MaskBody("application/json", []byte(`{"a":"`+text))
+		MaskBody("application/x-www-form-urlencoded", []byte(text))
+		_, _ = maskQuery(text[:MaxSignalText])
+	}
+}
+
+// hostile are texts that cost most if they are repeated.
+var hostile = []string{
+	"]", "[", "password=[masked:", "password=[", "password='", "password:", "<password>", "<password> ", "<a b=", "<a b='", "<a name=password>", "://", "://a:",
+	"http://a@", "%3A%2F%2F", "%3A%2F%2Fa%3A", "%3D", "eyJ", "eyJ.", "bearer ", "basic YTpi", "cookie: ", "cookie: a ", "authorization: basic a ", "set-cookie: a;",
+	"tokens: [", "tokens: [1 ", "password=a,", "a,", "\\", `\"`, "%(", "$a$", "form-data; name=\"password\"\r\n\r\n", "form-data; name=", "a=b&", ";", "&quot;",
+	"password ", "/0a1B", "{'", "select password, ",
 }

@@ -45,7 +45,7 @@ func secretArgument(arguments string) int {
 		}
 		name := strings.Trim(arguments[at:at+end], `"'`)
 		at += end + 1
-		if isSecretOfQuery(name) || strings.EqualFold(name, "auth") || strings.EqualFold(name, "auth2") || strings.EqualFold(name, "setuser") {
+		if secrecyOfQuery(name) != notSecret || strings.EqualFold(name, "auth") || strings.EqualFold(name, "auth2") || strings.EqualFold(name, "setuser") {
 			return at
 		}
 	}

@@ -56,7 +56,7 @@ func namesSecret(text string) bool {
 			isList = true
 		case t.is("from"), t.is("into"), t.is("values"):
 			isList = false
-		case isQueryName(t) && isSecretOfQuery(unquoted(t)):
+		case isQueryName(t) && secrecyOfQuery(unquoted(t)) == secretAll:
 			if !isList || s.isCall() {
 				return true
 			}
@@ -78,13 +78,13 @@ func (s *sqlScanner) isCall() bool {
 	return strings.HasPrefix(strings.TrimLeft(s.text[s.at:], " \t\r\n"), "(")
 }
 
-// isSecretOfQuery knows options and functions of databases too whose values are secrets.
-func isSecretOfQuery(name string) bool {
+// secrecyOfQuery knows options and functions of databases too whose values are secrets.
+func secrecyOfQuery(name string) secrecy {
 	switch strings.ToLower(name) {
 	case "identified", "crypt", "encrypt", "aes_encrypt", "aes_decrypt", "pgp_sym_encrypt", "pgp_sym_decrypt", "hmac", "requirepass", "masterauth":
-		return true
+		return secretAll
 	}
-	return isSecretName(name)
+	return secrecyOf(name)
 }
 
 // maxColumns is how many columns of an INSERT are looked at.
@@ -187,7 +187,7 @@ func (m *queryMasker) setOwner(kind ownerKind, name string) {
 // follow notes to what the next literal belongs.
 func (m *queryMasker) follow(t sqlToken) {
 	switch {
-	case isQueryName(t) && isSecretOfQuery(unquoted(t)):
+	case isQueryName(t) && secrecyOfQuery(unquoted(t)) != notSecret:
 		m.setOwner(ownerSecret, unquoted(t))
 		m.isCompared = m.scanner.isCall()
 	case t.kind == sqlWord && isBetweenNameAndValue(t.text):

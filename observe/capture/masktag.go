@@ -5,7 +5,7 @@ import "strings"
 // Bounds of what is looked at behind the beginning of a tag and of an element, in bytes, so that the work is linear.
 const (
 	maxTag     = 1 << 10
-	maxElement = 4 << 10
+	maxElement = 2 << 10
 )
 
 // tag masks an element that has the name of a secret, or says such a name in an attribute: <password>…</password>,

@@ -46,8 +46,11 @@ func (m *textMasker) authority() {
 	authority := rest[:authorityEnds.index(rest)]
 	user := strings.LastIndexByte(authority, '@')
 	colon := strings.IndexByte(authority, ':')
-	if colon >= 0 && colon < user {
+	switch {
+	case colon >= 0 && colon < user:
 		m.replace(begin+colon+1, begin+user, maskValue(authority[colon+1:user]))
+	case user >= 0 && isToken(authority[:user]):
+		m.replace(begin, begin+user, maskValue(authority[:user]))
 	}
 	m.at = begin + len(authority)
 }
@@ -98,6 +101,7 @@ func (m *textMasker) path() {
 // than ids are.
 func isToken(segment string) bool {
 	const longestID = 24
+	const shortestHex = 32
 	const longestPlainID = 26 // ULIDs, in letters of one case
 	n := len(segment)
 	if n <= longestID || isUUID(segment[:min(n, uuidLength)]) {
@@ -106,9 +110,12 @@ func isToken(segment string) bool {
 	if jwtLength(segment) == n {
 		return true
 	}
-	var lower, upper, digits, changes int
+	var lower, upper, digits, hexes, changes int
 	before := byte(0)
 	for i := range n {
+		if isHex(segment[i]) {
+			hexes++
+		}
 		kind := byte(0)
 		switch c := segment[i]; {
 		case '0' <= c && c <= '9':
@@ -131,6 +138,9 @@ func isToken(segment string) bool {
 	}
 	if n <= longestPlainID && (lower == 0 || upper == 0) {
 		return false
+	}
+	if hexes == n && n >= shortestHex && digits < n {
+		return true
 	}
 	// Words change rarely between small letters, capitals and digits, and have few capitals.
 	return digits >= 2 && changes*5 >= n || upper*3 >= n && lower*5 >= n
