@@ -100,7 +100,7 @@ func maskProtocols(list string) string {
 		if slices.Contains(protocols, strings.ToLower(name)) {
 			continue
 		}
-		all[i] = one[:strings.Index(one, name)] + maskValue(name)
+		all[i] = strings.Replace(one, name, maskValue(name), 1)
 	}
 	return strings.Join(all, ",")
 }

@@ -36,7 +36,7 @@ func isObject(body []byte) bool {
 // looksLikeForm reports whether the body begins with the name of a parameter and has no spaces.
 func looksLikeForm(body []byte) bool {
 	equals := bytes.IndexByte(body, '=')
-	return equals > 0 && bytes.IndexAny(body[:equals], "<>{\"':") < 0 && bytes.IndexAny(body, " \t\r\n") < 0
+	return equals > 0 && !bytes.ContainsAny(body[:equals], "<>{\"':") && !bytes.ContainsAny(body, " \t\r\n")
 }
 
 // MaskJSON returns JSON with masks in the place of the values of secret keys, and of what MaskText

@@ -116,7 +116,7 @@ func isToken(segment string) bool {
 		if isHex(segment[i]) {
 			hexes++
 		}
-		kind := byte(0)
+		var kind byte
 		switch c := segment[i]; {
 		case '0' <= c && c <= '9':
 			kind = '0'

@@ -95,7 +95,7 @@ func (w *nameWords) add(before, c, after byte) {
 	w.inWord = true
 	w.letters[w.length] = lower
 	w.length++
-	w.ends[w.count-1] = uint8(w.length) //nolint:gosec // at most longestName
+	w.ends[w.count-1] = uint8(w.length)
 }
 
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }

@@ -384,3 +384,25 @@ func TestStore(t *testing.T) {
 		}
 	})
 }
+
+// TestSecretsInForms: the parts of a form that an SDK tells have no secrets in the store.
+func TestSecretsInForms(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := capture.NewStore(capture.Options{})
+		go store.Run(t.Context()) // ends with the test
+		status, answer := post(store, `{"_brakit": true, "version": 1, "events": [{"type": "request", "requestId": "`+id+`", "data": {
+			"method": "POST", "url": "/in", "statusCode": 200, "headers": {"content-type": "multipart/form-data; boundary=X"},
+			"requestBody": "--X\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\nhunter22\r\n--X--\r\n",
+			"responseBody": "user%5Bpassword%5D=hunter22"}}]}`)
+		if status != http.StatusNoContent {
+			t.Fatalf("%d %s", status, answer)
+		}
+		synctest.Wait()
+		kept, ok := store.Request(id)
+		isMasked := strings.Contains(string(kept.Sent.Body), "\r\n\r\n[masked:8]\r\n--X--") && string(kept.Received.Body) == "user%5Bpassword%5D=[masked:8]"
+		if !ok || !isMasked {
+			t.Errorf("kept are %q and %q", kept.Sent.Body, kept.Received.Body)
+		}
+	})
+}
