@@ -106,8 +106,8 @@ func TestTheStoreIsBounded(t *testing.T) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.waiting.count > maxWaiting || s.bytes > maxBytes {
-			t.Errorf("%d signals wait; %d bytes", s.waiting.count, s.bytes)
+		if s.joiner.waiting.count > maxWaiting || s.bytes > maxBytes {
+			t.Errorf("%d signals wait; %d bytes", s.joiner.waiting.count, s.bytes)
 		}
 		size := int64(0)
 		for _, rec := range s.order {

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"container/list"
 	"net/http"
 	"slices"
 	"time"
@@ -18,47 +19,30 @@ type record struct {
 	ended   bool
 	kept    bool // masked, with header and bodies
 	evicted bool
-	alone   bool // no other request was under way at the same time
 
+	// alone says that no other request may have printed at the same time, until now.
+	alone bool
+	place *list.Element // in output.open; nil: is not there
+
+	steps      []SpanID // the app's, that are known in the trace
 	traced     bool
 	served     bool // the app's own step has ended
 	unsorted   bool // signals have come out of order
+	logged     bool // the app has told of a line by telemetry
+	printed    bool // has a line of the app's output
 	lastSignal time.Time
 
 	settled    bool
 	planned    bool // is in the schedule
-	place      int  // where
+	index      int  // where
 	due        time.Time
 	isReady    bool // waits for Next
 	settledNow bool // the look that waits for Next is the settled one
 }
 
-// shortRequest is how long a request is taken for one that may print to the app's output. Streams last longer.
-const shortRequest = 10 * time.Second
-
-// maxMet bounds how many requests are looked at for whether they are under way at the same time.
-const maxMet = 4
-
-// meet notes that the record and others are under way at the same time.
-func (s *Store) meet(rec *record, now time.Time) {
-	if len(s.open) > maxMet {
-		// The others have met each other.
-		rec.alone = false
-		return
-	}
-	for other := range s.open {
-		if now.Sub(other.begun) < shortRequest {
-			other.alone = false
-			rec.alone = false
-		}
-	}
-}
-
 // insert adds the newest record, and makes room for it.
 func (s *Store) insert(rec *record) {
-	s.records[rec.request.ID] = rec
 	s.order = append(s.order, rec)
-	s.traces.insert(rec)
 	s.grow(rec, sizeOf(&rec.request))
 }
 
@@ -69,7 +53,7 @@ func (s *Store) grow(rec *record, by int64) {
 	}
 	rec.size += by
 	s.bytes += by
-	for len(s.order) > 1 && (len(s.records) > maxRequests || s.bytes > maxBytes) {
+	for len(s.order) > 1 && (len(s.order) > maxRequests || s.bytes > maxBytes) {
 		s.evict(s.order[0])
 	}
 }
@@ -81,8 +65,7 @@ func (s *Store) evict(rec *record) {
 	}
 	rec.evicted = true
 	s.bytes -= rec.size
-	delete(s.records, rec.request.ID)
-	delete(s.open, rec)
+	s.joiner.remove(rec)
 	s.looks.unplan(rec)
 	if s.order[0] == rec {
 		s.order[0] = nil
@@ -90,7 +73,13 @@ func (s *Store) evict(rec *record) {
 	} else {
 		s.order = slices.DeleteFunc(s.order, func(r *record) bool { return r == rec })
 	}
-	s.traces.remove(rec)
+	rec.forget()
+}
+
+// forget frees what was kept of the request: the record may wait for a look or for its end still.
+func (r *record) forget() {
+	r.request = Request{}
+	r.steps = nil
 }
 
 // sizeOf returns about how much memory a request takes, in bytes.
@@ -129,7 +118,8 @@ func (r *record) copy(readsOutput bool) *Request {
 			request.Evidence |= Queried
 		}
 	}
-	if r.run.logged || readsOutput && r.alone {
+	isLogged := r.logged || r.traced && r.run.logged || readsOutput && r.alone
+	if isLogged {
 		request.Evidence |= Logged
 	}
 	return &request
@@ -148,7 +138,7 @@ func (r *record) sort() {
 func (s *Store) Request(id string) (r *Request, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rec := s.records[id]
+	rec := s.joiner.requests[id]
 	if rec == nil {
 		return nil, false
 	}

@@ -40,14 +40,9 @@ type Store struct {
 
 	mu        sync.Mutex
 	run       *run
-	records   map[string]*record
-	order     []*record // the oldest first
-	open      map[*record]struct{}
-	lastEnded *record
+	order     []*record // those that are kept, the oldest first
 	bytes     int64
-	traces    traces
-	waiting   waitingSignals
-	unjoined  unjoined
+	joiner    joiner
 	endpoints endpoints
 	looks     looks
 }
@@ -69,6 +64,7 @@ func NewStore(o Options) *Store {
 		readsOutput: o.ReadsOutput,
 		build:       build,
 		queue:       make(chan Raw, maxQueue),
+		joiner:      newJoiner(),
 		looks:       newLooks(),
 	}
 	if s.log == nil {
@@ -81,14 +77,9 @@ func NewStore(o Options) *Store {
 
 // reset forgets all but the run.
 func (s *Store) reset() {
-	s.records = map[string]*record{}
 	s.order = nil
-	s.open = map[*record]struct{}{}
-	s.lastEnded = nil
 	s.bytes = 0
-	s.traces = traces{}
-	s.waiting = waitingSignals{groups: map[waitingKey]*waitingGroup{}}
-	s.unjoined = nil
+	s.joiner.clear()
 	s.endpoints = endpoints{}
 	s.looks.clear()
 }
@@ -97,8 +88,9 @@ func (s *Store) reset() {
 func (s *Store) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range s.order {
-		r.evicted = true
+	for _, rec := range s.order {
+		rec.evicted = true
+		rec.forget()
 	}
 	s.reset()
 }
@@ -154,27 +146,25 @@ func (s *Store) Begin(r Request) {
 	s.safely("noting a request", func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.records[r.ID] == nil {
-			s.begin(r)
+		if s.joiner.requests[r.ID] == nil {
+			now := time.Now()
+			rec := s.begin(r, now)
+			s.joiner.output.begin(rec, now)
 		}
 	})
 }
 
-// begin is Begin while the lock is held.
-func (s *Store) begin(r Request) *record {
-	now := time.Now()
+// begin adds a request. The caller holds the lock.
+func (s *Store) begin(r Request, now time.Time) *record {
 	rec := &record{
 		request:  r,
 		run:      s.run,
 		endpoint: s.endpoints.of(Endpoint(r.Method, r.URL)),
 		begun:    now,
-		alone:    true,
 	}
 	rec.request.Run = s.run.number
-	s.meet(rec, now)
-	s.open[rec] = struct{}{}
 	s.insert(rec)
-	s.adopt(rec)
+	s.joinAll(s.joiner.add(rec, now), now)
 	return rec
 }
 
@@ -199,7 +189,7 @@ func (s *Store) End(raw Raw) {
 		s.Release(raw.held())
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.evict(s.records[raw.Request.ID])
+		s.evict(s.joiner.requests[raw.Request.ID])
 	}
 }
 
@@ -207,26 +197,28 @@ func (s *Store) End(raw Raw) {
 func (s *Store) end(raw *Raw) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rec := s.records[raw.Request.ID]
+	now := time.Now()
+	rec := s.joiner.requests[raw.Request.ID]
 	if rec == nil {
-		rec = s.begin(raw.Request)
+		rec = s.begin(raw.Request, now)
 	}
 	fromApp := raw.Request.Span == SpanID{} && rec.request.Span != SpanID{}
 	if fromApp {
-		s.join(rec, Signal{
+		s.take(Signal{
 			Request: raw.Request.ID,
 			Server:  true,
-			At:      time.Now(),
-		})
+			At:      now,
+		}, now)
 		return false
 	}
 	if rec.ended {
 		return false
 	}
 	rec.ended = true
-	rec.endedAt = time.Now()
-	delete(s.open, rec)
-	s.lastEnded = rec
+	rec.endedAt = now
+	if raw.Request.Span != (SpanID{}) { // when others were under way the app does not say
+		s.joiner.output.end(rec, now)
+	}
 	rec.endpoint.count(raw, rec.run == s.run)
 	return true
 }
@@ -282,7 +274,7 @@ func (s *Store) keep(raw Raw) {
 	request := s.build(raw)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rec := s.records[request.ID]
+	rec := s.joiner.requests[request.ID]
 	if rec == nil || rec.kept {
 		return
 	}
@@ -295,5 +287,5 @@ func (s *Store) keep(raw Raw) {
 	rec.request = request
 	rec.kept = true
 	s.grow(rec, sizeOf(&request))
-	s.looks.first(rec)
+	s.looks.first(rec, s.readsOutput && rec.alone)
 }
