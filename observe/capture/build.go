@@ -33,7 +33,7 @@ func build(raw Raw) Request {
 
 // message masks a message, whose body is added.
 func message(m Message, raw RawBody) Message {
-	m.Media = Media(m.Header)
+	m.Media = cutName(Media(m.Header))
 	encoding := m.Header.Get("Content-Encoding")
 	m.Header = MaskHeader(m.Header)
 	if raw.Bytes == nil {

@@ -7,16 +7,17 @@ import (
 
 // Signal takes what the app told. A signal without id and trace, as what the app prints, goes to the
 // request that is under way if there is just one. Others wait for their request, for two minutes. Texts
-// are masked and cut to MaxText here, and the fields are filled in that follow from a query's text.
+// are masked and cut to MaxText here, times are bounded by now, and the fields are filled in that follow from a query's text.
 func (s *Store) Signal(signal Signal) {
 	if s.Off() {
 		return
 	}
 	s.safely("taking a signal", func() {
-		signal = prepare(signal)
+		now := time.Now()
+		signal = s.toldUntil(now).prepare(signal)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.take(signal, time.Now())
+		s.take(signal, now)
 	})
 }
 

@@ -85,9 +85,11 @@ func (r *record) forget() {
 // sizeOf returns about how much memory a request takes, in bytes.
 func sizeOf(r *Request) int64 {
 	const fixed = 1500
-	size := fixed + len(r.URL) + len(r.Sent.Body) + len(r.Received.Body)
-	return int64(size + headerSize(r.Sent.Header) + headerSize(r.Received.Header))
+	size := fixed + len(r.ID) + len(r.Client) + len(r.Method) + len(r.URL) + len(r.Endpoint)
+	return int64(size + messageSize(&r.Sent) + messageSize(&r.Received))
 }
+
+func messageSize(m *Message) int { return headerSize(m.Header) + len(m.Media) + len(m.Body) }
 
 func headerSize(header http.Header) int {
 	const entry = 64

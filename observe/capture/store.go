@@ -32,6 +32,7 @@ type Options struct {
 type Store struct {
 	log         *slog.Logger
 	readsOutput bool
+	began       time.Time
 	build       func(Raw) Request
 	queue       chan Raw
 	held        atomic.Int64
@@ -62,6 +63,7 @@ func NewStore(o Options) *Store {
 	s := &Store{
 		log:         o.Log,
 		readsOutput: o.ReadsOutput,
+		began:       time.Now(),
 		build:       build,
 		queue:       make(chan Raw, maxQueue),
 		joiner:      newJoiner(),
@@ -144,10 +146,11 @@ func (s *Store) Begin(r Request) {
 		return
 	}
 	s.safely("noting a request", func() {
+		now := time.Now()
+		s.toldUntil(now).prepareRequest(&r)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.joiner.requests[r.ID] == nil {
-			now := time.Now()
 			rec := s.begin(r, now)
 			s.joiner.output.begin(rec, now)
 		}
@@ -177,7 +180,12 @@ func (s *Store) End(raw Raw) {
 		return
 	}
 	isNew := false
-	s.safely("counting a request", func() { isNew = s.end(&raw) })
+	s.safely("counting a request", func() {
+		now := time.Now()
+		s.toldUntil(now).prepareRequest(&raw.Request)
+		s.hold(&raw)
+		isNew = s.end(&raw, now)
+	})
 	if !isNew {
 		s.Release(raw.held())
 		return
@@ -194,10 +202,9 @@ func (s *Store) End(raw Raw) {
 }
 
 // end counts the request, and reports whether it ended just now.
-func (s *Store) end(raw *Raw) bool {
+func (s *Store) end(raw *Raw, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
 	rec := s.joiner.requests[raw.Request.ID]
 	if rec == nil {
 		rec = s.begin(raw.Request, now)
@@ -234,6 +241,20 @@ func (s *Store) Hold(n int64) bool {
 	}
 	s.held.Add(-n)
 	return false
+}
+
+// hold counts the bodies of a request that an SDK has told of, and leaves out those that there is no room for.
+func (s *Store) hold(raw *Raw) {
+	for _, body := range []*RawBody{&raw.Sent, &raw.Received} {
+		n := int64(len(body.Bytes))
+		switch {
+		case body.Held > 0 || n == 0:
+		case s.Hold(n):
+			body.Held = n
+		default:
+			*body = RawBody{}
+		}
+	}
 }
 
 // Release gives bytes back that Hold has counted, and End will not have.
@@ -284,8 +305,9 @@ func (s *Store) keep(raw Raw) {
 	request.Logs = rec.request.Logs
 	request.Faults = rec.request.Faults
 	request.Dropped = rec.request.Dropped
+	before := sizeOf(&rec.request)
 	rec.request = request
 	rec.kept = true
-	s.grow(rec, sizeOf(&request))
+	s.grow(rec, sizeOf(&request)-before)
 	s.looks.first(rec, s.readsOutput && rec.alone)
 }

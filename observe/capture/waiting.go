@@ -97,18 +97,18 @@ func (w *waitingSignals) old(now time.Time) []Signal {
 
 // size returns about how much memory a signal takes, in bytes.
 func (s Signal) size() int {
-	size := 150
-	if s.Query != nil {
-		size += 200 + len(s.Query.Text) + len(s.Query.Shape) + len(s.Query.Values)
+	size := 150 + len(s.Request)
+	if q := s.Query; q != nil {
+		size += 200 + len(q.System) + len(q.Text) + len(q.Shape) + len(q.Table) + len(q.Values)
 	}
-	if s.Fetch != nil {
-		size += 100 + len(s.Fetch.URL)
+	if f := s.Fetch; f != nil {
+		size += 100 + len(f.Method) + len(f.URL)
 	}
-	if s.Log != nil {
-		size += 80 + len(s.Log.Text)
+	if l := s.Log; l != nil {
+		size += 80 + len(l.Level) + len(l.Text) + len(l.From)
 	}
-	if s.Fault != nil {
-		size += 80 + len(s.Fault.Name) + len(s.Fault.Message) + len(s.Fault.Stack)
+	if f := s.Fault; f != nil {
+		size += 80 + len(f.Name) + len(f.Message) + len(f.Stack)
 	}
 	return size
 }
