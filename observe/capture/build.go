@@ -15,7 +15,6 @@ import (
 // build makes the request that is kept: masked, with decompressed bodies.
 func build(raw Raw) Request {
 	r := raw.Request
-	r.Endpoint = Endpoint(r.Method, r.URL)
 	r.URL = cutText(MaskURL(r.URL))
 	r.Sent = message(r.Sent, raw.Sent)
 	r.Received = message(r.Received, raw.Received)

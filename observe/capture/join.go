@@ -81,7 +81,7 @@ func (s *Store) join(f *joined, now time.Time) {
 	isStep := signal.Span != SpanID{} || signal.Request != "" && (signal.Server || signal.Query != nil || signal.Fetch != nil)
 	if isStep && !rec.traced {
 		rec.traced = true
-		rec.endpoint.countTraced(rec.run == s.run)
+		s.countSteps(rec, 1, 0)
 	}
 	s.add(rec, signal)
 	if f.newStep {
@@ -107,7 +107,8 @@ func (s *Store) add(rec *record, signal Signal) {
 	r := &rec.request
 	dropped := r.Dropped
 	if signal.Query != nil {
-		rec.endpoint.countQuery(rec.run == s.run)
+		rec.queries++
+		s.countSteps(rec, 0, 1)
 		addTo(rec, &r.Queries, *signal.Query)
 	}
 	if signal.Fetch != nil {
@@ -169,16 +170,9 @@ func sorted[T timed](all []T) []T {
 	return all
 }
 
-func (e *endpoint) countTraced(inRun bool) {
-	e.total.figures.Traced++
-	if inRun {
-		e.run.figures.Traced++
-	}
-}
-
-func (e *endpoint) countQuery(inRun bool) {
-	e.total.figures.Queries++
-	if inRun {
-		e.run.figures.Queries++
+// countSteps counts what the app told of a request once it has ended: before its endpoint is not known.
+func (s *Store) countSteps(rec *record, traced, queries int) {
+	if rec.ended {
+		rec.endpoint.countSteps(traced, queries, rec.run == s.run)
 	}
 }

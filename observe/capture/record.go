@@ -11,7 +11,7 @@ import (
 type record struct {
 	request  Request // as Begin had it, until kept
 	run      *run
-	endpoint *endpoint
+	endpoint *endpoint // that counts it, once it has ended
 	size     int64
 
 	begun   time.Time
@@ -30,6 +30,7 @@ type record struct {
 	unsorted   bool // signals have come out of order
 	logged     bool // the app has told of a line by telemetry
 	printed    bool // has a line of the app's output
+	queries    int  // that the app has told of, kept or not
 	lastSignal time.Time
 
 	settled    bool
@@ -63,7 +64,6 @@ func (s *Store) evict(rec *record) {
 	if rec == nil || rec.evicted {
 		return
 	}
-	rec.evicted = true
 	s.bytes -= rec.size
 	s.joiner.remove(rec)
 	s.looks.unplan(rec)
@@ -73,13 +73,17 @@ func (s *Store) evict(rec *record) {
 	} else {
 		s.order = slices.DeleteFunc(s.order, func(r *record) bool { return r == rec })
 	}
-	rec.forget()
+	s.forget(rec)
 }
 
 // forget frees what was kept of the request: the record may wait for a look or for its end still.
-func (r *record) forget() {
-	r.request = Request{}
-	r.steps = nil
+func (s *Store) forget(rec *record) {
+	if rec.ended {
+		s.forgotten.add(rec.request.ID)
+	}
+	rec.evicted = true
+	rec.request = Request{}
+	rec.steps = nil
 }
 
 // sizeOf returns about how much memory a request takes, in bytes.
@@ -111,7 +115,6 @@ func (r *record) copy(readsOutput bool) *Request {
 	request := r.request
 	if !r.kept {
 		request.URL = cutText(MaskURL(request.URL))
-		request.Endpoint = r.endpoint.name
 		request.Sent = Message{}
 	}
 	if r.traced {
@@ -157,7 +160,7 @@ type Filter struct {
 
 func (f Filter) has(rec *record) bool {
 	switch {
-	case f.Endpoint != "" && f.Endpoint != rec.endpoint.name && f.Endpoint != rec.request.Endpoint:
+	case f.Endpoint != "" && !rec.isOf(f.Endpoint):
 		return false
 	case f.Client != "" && f.Client != rec.request.Client:
 		return false
@@ -165,6 +168,11 @@ func (f Filter) has(rec *record) bool {
 		return false
 	}
 	return true
+}
+
+// isOf reports whether a request is of an endpoint, by its own name or by that under which it counts.
+func (r *record) isOf(endpoint string) bool {
+	return r.request.Endpoint == endpoint || r.ended && r.endpoint.name == endpoint
 }
 
 // Requests returns the requests that are kept and that the filter chooses, the newest first.

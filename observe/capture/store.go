@@ -44,6 +44,7 @@ type Store struct {
 	order     []*record // those that are kept, the oldest first
 	bytes     int64
 	joiner    joiner
+	forgotten *forgotten
 	endpoints endpoints
 	looks     looks
 }
@@ -67,6 +68,7 @@ func NewStore(o Options) *Store {
 		build:       build,
 		queue:       make(chan Raw, maxQueue),
 		joiner:      newJoiner(),
+		forgotten:   newForgotten(),
 		looks:       newLooks(),
 	}
 	if s.log == nil {
@@ -91,8 +93,7 @@ func (s *Store) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, rec := range s.order {
-		rec.evicted = true
-		rec.forget()
+		s.forget(rec)
 	}
 	s.reset()
 }
@@ -160,11 +161,11 @@ func (s *Store) Begin(r Request) {
 // begin adds a request. The caller holds the lock.
 func (s *Store) begin(r Request, now time.Time) *record {
 	rec := &record{
-		request:  r,
-		run:      s.run,
-		endpoint: s.endpoints.of(Endpoint(r.Method, r.URL)),
-		begun:    now,
+		request: r,
+		run:     s.run,
+		begun:   now,
 	}
+	rec.request.Endpoint = Endpoint(r.Method, r.URL)
 	rec.request.Run = s.run.number
 	s.insert(rec)
 	s.joinAll(s.joiner.add(rec, now), now)
@@ -206,6 +207,9 @@ func (s *Store) end(raw *Raw, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rec := s.joiner.requests[raw.Request.ID]
+	if rec == nil && s.forgotten.has(raw.Request.ID) {
+		return false
+	}
 	if rec == nil {
 		rec = s.begin(raw.Request, now)
 	}
@@ -226,8 +230,21 @@ func (s *Store) end(raw *Raw, now time.Time) bool {
 	if raw.Request.Span != (SpanID{}) { // when others were under way the app does not say
 		s.joiner.output.end(rec, now)
 	}
-	rec.endpoint.count(raw, rec.run == s.run)
+	s.count(rec, raw)
 	return true
+}
+
+// count counts a request that has ended, and what the app has told of it until now.
+func (s *Store) count(rec *record, raw *Raw) {
+	inRun := rec.run == s.run
+	rec.request.Endpoint = s.endpoints.nameFor(&raw.Request, rec.request.Endpoint)
+	rec.endpoint = s.endpoints.of(rec.request.Endpoint)
+	rec.endpoint.count(raw, inRun)
+	traced := 0
+	if rec.traced {
+		traced = 1
+	}
+	rec.endpoint.countSteps(traced, rec.queries, inRun)
 }
 
 // Bodies reports whether the bodies of one more request may be kept: of at most 300 a second.
@@ -300,6 +317,7 @@ func (s *Store) keep(raw Raw) {
 		return
 	}
 	request.Run = rec.request.Run
+	request.Endpoint = rec.request.Endpoint
 	request.Queries = rec.request.Queries
 	request.Fetches = rec.request.Fetches
 	request.Logs = rec.request.Logs
