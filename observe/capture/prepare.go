@@ -56,7 +56,8 @@ func (p period) prepare(signal Signal) Signal {
 	signal.Request = cutName(signal.Request)
 	signal.At = p.bound(signal.At)
 	if signal.Query != nil {
-		q := p.prepareQuery(*signal.Query)
+		q := *signal.Query
+		p.prepareQuery(&q)
 		signal.Query = &q
 	}
 	if signal.Fetch != nil {
@@ -85,7 +86,7 @@ func (p period) prepare(signal Signal) Signal {
 	return signal
 }
 
-func (p period) prepareQuery(q Query) Query {
+func (p period) prepareQuery(q *Query) {
 	text := MaskQuery(q.Text)
 	values := MaskText(q.Values)
 	if text != q.Text || values != q.Values {
@@ -96,15 +97,14 @@ func (p period) prepareQuery(q Query) Query {
 	q.System = cutName(q.System)
 	q.Text = cutText(text)
 	q.Values = cutText(values)
+	q.Shape = cutText(q.Shape)
 	if q.Shape == "" {
 		q.Shape, _ = Shape(q.Text)
 	}
-	q.Shape = cutText(q.Shape)
 	if q.Table == "" {
 		q.Table = Table(q.Text)
 	}
 	q.Table = cutName(q.Table)
-	return q
 }
 
 // withoutEscapes returns a text without the sequences that give colors to a terminal.

@@ -2,8 +2,11 @@ package capture
 
 import "slices"
 
-// maxSteps is how many of the app's steps for one request are known.
-const maxSteps = 1000
+// How many of the app's steps for one request are known, and how many most requests have.
+const (
+	maxSteps   = 1000
+	usualSteps = 16
+)
 
 // stepSize is about how much memory a step takes, in bytes.
 const stepSize = 48
@@ -96,6 +99,9 @@ func (t traces) note(rec *record, signal Signal) bool {
 		return false
 	}
 	steps[signal.Span] = rec
+	if rec.steps == nil {
+		rec.steps = make([]SpanID, 0, usualSteps)
+	}
 	rec.steps = append(rec.steps, signal.Span)
 	return true
 }
