@@ -130,7 +130,7 @@ func (j *joiner) release(key waitingKey, rec *record, now time.Time) {
 
 // follow finds those that have waited for the steps that are found, and for their steps in turn, and returns all.
 func (j *joiner) follow(now time.Time) []joined {
-	for i := 0; i < len(j.found); i++ {
+	for i := 0; i < len(j.found); i++ { //nolint:intrange // the list grows
 		f := &j.found[i]
 		f.newStep = j.traces.note(f.record, f.signal)
 		if f.newStep {

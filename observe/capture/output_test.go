@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// print tells the store of a line that the app has printed.
-func print(s *Store, text string) {
+// tellLine tells the store of a line that the app has printed.
+func tellLine(s *Store, text string) {
 	s.Signal(Signal{
 		At: time.Now(),
 		Log: &Log{
@@ -40,9 +40,9 @@ func TestLinesBetweenTwoRequests(t *testing.T) {
 		time.Sleep(printedFor / 2)
 		b := request(2, "/b")
 		s.Begin(b)
-		print(s, "of a")
+		tellLine(s, "of a")
 		time.Sleep(time.Second)
-		print(s, "of b")
+		tellLine(s, "of b")
 		answer(s, b, http.StatusOK)
 		for _, r := range []Request{a, b} {
 			got := settled(t, s, r.ID)
@@ -71,13 +71,13 @@ func TestLinesAfterAnAnswer(t *testing.T) {
 			t.Error("the request is settled at once")
 		}
 		time.Sleep(printedFor / 2)
-		print(s, "of a, late")
+		tellLine(s, "of a, late")
 		got := settled(t, s, r.ID)
 		if took := time.Since(ended); took != printedFor || len(got.Logs) != 1 || !got.Evidence.Has(Logged) {
 			t.Errorf("after %v it is %+v", took, got)
 		}
 		nothing(t, s, time.Minute)
-		print(s, "of nobody")
+		tellLine(s, "of nobody")
 		if n := len(s.Unjoined()); n != 1 {
 			t.Errorf("%d lines are unjoined", n)
 		}
@@ -97,7 +97,7 @@ func TestLinesBesideStreams(t *testing.T) {
 		time.Sleep(shortRequest + time.Second)
 		r := request(streams, "/a")
 		s.Begin(r)
-		print(s, "of a")
+		tellLine(s, "of a")
 		answer(s, r, http.StatusOK)
 		if got := settled(t, s, r.ID); len(got.Logs) != 1 || !got.Evidence.Has(Logged) {
 			t.Errorf("beside streams it is %+v", got)
@@ -105,7 +105,7 @@ func TestLinesBesideStreams(t *testing.T) {
 		alone := request(streams+1, "/stream")
 		s.Begin(alone)
 		time.Sleep(shortRequest + time.Second)
-		print(s, "of the stream or another one")
+		tellLine(s, "of the stream or another one")
 		answer(s, alone, http.StatusOK)
 		if got := settled(t, s, alone.ID); len(got.Logs) != 0 || got.Evidence.Has(Logged) {
 			t.Errorf("the stream is %+v", got)
@@ -127,7 +127,7 @@ func TestManyAtOnce(t *testing.T) {
 				answer(s, request(n, "/a"), http.StatusOK)
 				time.Sleep(printedFor + time.Second)
 			}
-			print(s, "late")
+			tellLine(s, "late")
 			for _, r := range s.Requests(Filter{}) {
 				if r.Evidence.Has(Logged) || len(r.Logs) > 0 {
 					t.Errorf("of %d at once %s has %+v", count, r.ID, r)
