@@ -380,7 +380,7 @@ func (s shownSource) Next(ctx context.Context) (capture.Look, error) {
 // newAPI returns the server of the API, which also takes the app's telemetry.
 func (v *observer) newAPI() *api.Server {
 	return api.NewServer(api.Options{
-		Captured:  captured{v.store},
+		Captured:  v.store,
 		Findings:  v.findings,
 		Earlier:   v.history.AllEarlier,
 		Replay:    newReplayer(v.store, v.address()),

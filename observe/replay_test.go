@@ -120,7 +120,7 @@ func TestEventsOfRequests(t *testing.T) {
 	store, err := findings.OpenStore(t.TempDir()+"/.brakit", storeFile(t, t.TempDir()), log)
 	check.OK(t, err)
 	server := api.NewServer(api.Options{
-		Captured: captured{p.store},
+		Captured: p.store,
 		Findings: store,
 		Peer:     func(net.Conn) bool { return true },
 		Log:      log,

@@ -112,10 +112,8 @@ func addFigures(ctx context.Context, shown *api.Observer) error {
 		shown.Open += t.Count
 		shown.Severities[string(t.Severity)] += t.Count
 	}
-	endpoints, err := client.Endpoints(ctx)
-	for i := range endpoints {
-		shown.Requests += endpoints[i].Summary.TotalRequests
-	}
+	totals, err := client.Totals(ctx)
+	shown.Requests = totals.Requests
 	return err
 }
 

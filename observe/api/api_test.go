@@ -29,31 +29,45 @@ type captured struct {
 	all []capture.Request
 }
 
-// Recent implements Captured.
-func (c *captured) Recent() []capture.Request {
+// Requests implements Captured.
+func (c *captured) Requests(capture.Filter) []*capture.Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.all)
+	var all []*capture.Request
+	for i := range c.all {
+		all = append(all, &c.all[i])
+	}
+	return all
 }
 
 // Request implements Captured.
-func (c *captured) Request(id string) (capture.Request, bool) {
-	for _, r := range c.Recent() {
+func (c *captured) Request(id string) (*capture.Request, bool) {
+	for _, r := range c.Requests(capture.Filter{}) {
 		if r.ID == id {
 			return r, true
 		}
 	}
-	return capture.Request{}, false
+	return nil, false
 }
 
-// Figures implements Captured.
-func (c *captured) Figures() []Figures {
-	var all []Figures
-	for _, r := range c.Recent() {
-		known := func(f Figures) bool { return f.Endpoint == r.Endpoint }
-		if !slices.ContainsFunc(all, known) {
-			all = append(all, Figures{Endpoint: r.Endpoint, Requests: 40, ErrorRate: 0.25, P50: time.Millisecond, P95: r.Took, Queries: -1})
+// Endpoints implements Captured.
+func (c *captured) Endpoints() []capture.EndpointFigures {
+	var all []capture.EndpointFigures
+	for _, r := range c.Requests(capture.Filter{}) {
+		known := func(f capture.EndpointFigures) bool { return f.Endpoint == r.Endpoint }
+		if slices.ContainsFunc(all, known) {
+			continue
 		}
+		total := capture.Figures{
+			Requests: 40,
+			Failed:   10,
+			P50:      time.Millisecond,
+			P95:      r.Took,
+		}
+		all = append(all, capture.EndpointFigures{
+			Endpoint: r.Endpoint,
+			Total:    total,
+		})
 	}
 	return all
 }
@@ -312,13 +326,21 @@ func TestLists(t *testing.T) {
 	if b := users.BaselineP95Ms; b == nil || *b != 30 || len(users.Requests) != 3 || users.Requests[0].Timestamp > users.Requests[2].Timestamp {
 		t.Errorf("got %+v", users)
 	}
-	short, err := h.client.Endpoints(t.Context())
+	short, total, err := h.client.Endpoints(t.Context(), EndpointChoice{})
 	check.OK(t, err)
 	isUsers := func(e LiveEndpoint) bool {
 		return e.Endpoint == users.Endpoint && e.BaselineP95Ms != nil && *e.BaselineP95Ms == 30 && len(e.Requests) == 0
 	}
-	if len(short) != len(endpoints) || !slices.ContainsFunc(short, isUsers) {
+	if total != len(endpoints) || len(short) != total || !slices.ContainsFunc(short, isUsers) {
 		t.Errorf("got %+v", short)
+	}
+	busiest := EndpointChoice{
+		Order: ByRequests,
+		Limit: 1,
+	}
+	first, total, err := h.client.Endpoints(t.Context(), busiest)
+	if err != nil || len(first) != 1 || total != len(endpoints) {
+		t.Errorf("the first of %d is %+v, %v", total, first, err)
 	}
 	totals, err := h.client.Totals(t.Context())
 	check.OK(t, err)
@@ -362,7 +384,7 @@ func TestReport(t *testing.T) {
 	}
 	check.OK(t, h.client.Clear(t.Context()))
 	list, _, err = h.client.Findings(t.Context(), Choice{})
-	if err != nil || len(list) > 0 || len(h.captured.Recent()) > 0 {
+	if err != nil || len(list) > 0 || len(h.captured.Requests(capture.Filter{})) > 0 {
 		t.Errorf("after clear: %v, %v", list, err)
 	}
 }
@@ -449,7 +471,7 @@ func TestEvents(t *testing.T) {
 		t.Fatalf("begins with %q", lines.Text())
 	}
 	users, _ := h.captured.Request("u2")
-	h.RequestCaptured(&users)
+	h.RequestCaptured(users)
 	h.FindingsChanged()
 	var got []string
 	for len(got) < 6 && lines.Scan() {

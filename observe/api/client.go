@@ -235,11 +235,16 @@ func (c *Client) Activity(ctx context.Context, id string) (Timeline, error) {
 	return a.Timeline, err
 }
 
-// Endpoints returns the endpoints of the app with their figures. Only of brakit these have those of single requests.
-func (c *Client) Endpoints(ctx context.Context) ([]LiveEndpoint, error) {
+// Endpoints returns the chosen endpoints of the app with their figures, and how many endpoints there are. Only of brakit
+// they have those of single requests.
+func (c *Client) Endpoints(ctx context.Context, choice EndpointChoice) (chosen []LiveEndpoint, total int, err error) {
 	var list LiveList
-	err := c.get(ctx, c.timeouts.Fetch, PathMetricsLive, url.Values{paramOnly: {onlySummary}}, &list)
-	return list.Endpoints, err
+	err = c.get(ctx, c.timeouts.Fetch, PathMetricsLive, choice.query(), &list)
+	total = len(list.Endpoints)
+	if list.Totals != nil {
+		total = list.Totals.Endpoints
+	}
+	return choice.of(list.Endpoints), total, err
 }
 
 // Totals returns how much was seen of the app.

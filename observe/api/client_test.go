@@ -80,8 +80,8 @@ func TestClientOfBrakit(t *testing.T) {
 	if _, err := c.Request(ctx, "z"); !errors.Is(err, ErrNoRequest) {
 		t.Errorf("of no id: %v", err)
 	}
-	endpoints, err := c.Endpoints(ctx)
-	if err != nil || endpoints[0].Summary.TotalRequests != 4 {
+	endpoints, total, err := c.Endpoints(ctx, EndpointChoice{Limit: 1})
+	if err != nil || total == 0 || len(endpoints) != 1 || endpoints[0].Summary.TotalRequests != 4 {
 		t.Errorf("endpoints %+v, %v", endpoints, err)
 	}
 	activity, err := c.Activity(ctx, "c")

@@ -23,11 +23,10 @@ type flow struct {
 
 // listFlows returns the requests as flows of their clients. A flow ends at a pause, or where the page changes.
 func (s *Server) listFlows(*http.Request) (any, error) {
-	recent := s.Captured.Recent()
+	recent := s.Captured.Requests(capture.Filter{})
 	open := map[string]*flow{} // the latest of each client
 	var all []*flow
-	for i := range slices.Backward(recent) {
-		r := &recent[i]
+	for _, r := range slices.Backward(recent) {
 		f := open[r.Client]
 		if f == nil || f.endsBefore(r) {
 			f = &flow{}

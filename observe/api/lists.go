@@ -40,11 +40,11 @@ func (s *Server) listRequests(r *http.Request) (any, error) {
 	}
 	out := RequestList{Requests: []Request{}}
 	for _, request := range s.candidates(f.id) {
-		if !f.has(&request) {
+		if !f.has(request) {
 			continue
 		}
 		if out.Total >= offset && len(out.Requests) < limit {
-			out.Requests = append(out.Requests, requestOf(&request))
+			out.Requests = append(out.Requests, requestOf(request))
 		}
 		out.Total++
 	}
@@ -52,15 +52,15 @@ func (s *Server) listRequests(r *http.Request) (any, error) {
 }
 
 // candidates returns the request with an id, or all requests without one, the newest first.
-func (s *Server) candidates(id string) []capture.Request {
+func (s *Server) candidates(id string) []*capture.Request {
 	if id == "" {
-		return s.Captured.Recent()
+		return s.Captured.Requests(capture.Filter{})
 	}
 	request, ok := s.Captured.Request(id)
 	if !ok {
 		return nil
 	}
-	return []capture.Request{request}
+	return []*capture.Request{request}
 }
 
 // A filter chooses requests. Empty fields are not looked at.
@@ -98,7 +98,7 @@ func (s *Server) entries(kind string) func(r *http.Request) (any, error) {
 		id := r.URL.Query().Get("requestId")
 		out := EntryList{Entries: []Entry{}}
 		for _, request := range s.candidates(id) {
-			for _, e := range slices.Backward(eventsOf(&request)) {
+			for _, e := range slices.Backward(eventsOf(request)) {
 				if e.Type == kind {
 					out.Entries = append(out.Entries, e.Data)
 				}
@@ -137,8 +137,11 @@ func (s *Server) activity(r *http.Request) (any, error) {
 
 // timeline returns that of a request; it is empty if there is no such request.
 func (s *Server) timeline(id string) Timeline {
-	request, _ := s.Captured.Request(id)
-	return timelineOf(&request)
+	request, ok := s.Captured.Request(id)
+	if !ok {
+		request = &capture.Request{}
+	}
+	return timelineOf(request)
 }
 
 // chosen returns the findings in the state and category that a request names; all without, or with one that
@@ -210,9 +213,9 @@ func (s *Server) metrics(r *http.Request) (any, error) {
 
 // liveMetrics returns the figures of all endpoints, the slowest first. What a request spent in queries and
 // calls is that of the requests that are kept. The parameter only chooses less: summary leaves out the figures of
-// single requests and of earlier runs, and totals the endpoints.
+// single requests and of earlier runs, and totals the endpoints; order and limit choose some of the endpoints.
 func (s *Server) liveMetrics(r *http.Request) (any, error) {
-	figures := s.Captured.Figures()
+	figures := s.Captured.Endpoints()
 	out := LiveList{
 		Endpoints: []LiveEndpoint{},
 		Totals:    totalsOf(figures),
@@ -223,13 +226,14 @@ func (s *Server) liveMetrics(r *http.Request) (any, error) {
 	}
 	points := s.points()
 	sessions := s.sessions()
-	for _, f := range figures {
+	for i := range figures {
+		f := &figures[i]
 		recent := points[f.Endpoint]
 		slices.Reverse(recent)
 		live := LiveEndpoint{
 			Endpoint: f.Endpoint,
 			Requests: recent,
-			Summary:  summaryOf(f, recent),
+			Summary:  summaryOf(&f.Total, recent),
 			Sessions: sessions[f.Endpoint],
 		}
 		live.BaselineP95Ms = baseline(live.Sessions)
@@ -242,7 +246,7 @@ func (s *Server) liveMetrics(r *http.Request) (any, error) {
 		}
 		out.Endpoints = append(out.Endpoints, live)
 	}
-	slices.SortStableFunc(out.Endpoints, func(a, b LiveEndpoint) int { return cmp.Compare(b.Summary.P95Ms, a.Summary.P95Ms) })
+	out.Endpoints = endpointChoiceOf(r).of(out.Endpoints)
 	return out, nil
 }
 
@@ -256,30 +260,31 @@ const (
 // points returns the figures of the latest requests to each endpoint, the newest first.
 func (s *Server) points() map[string][]Point {
 	points := map[string][]Point{}
-	for _, request := range s.Captured.Recent() {
+	for _, request := range s.Captured.Requests(capture.Filter{}) {
 		if len(points[request.Endpoint]) < maxPoints {
-			points[request.Endpoint] = append(points[request.Endpoint], pointOf(&request))
+			points[request.Endpoint] = append(points[request.Endpoint], pointOf(request))
 		}
 	}
 	return points
 }
 
-func totalsOf(figures []Figures) *Totals {
+func totalsOf(figures []capture.EndpointFigures) *Totals {
 	t := &Totals{Endpoints: len(figures)}
 	for i := range figures {
-		t.Requests += figures[i].Requests
+		t.Requests += figures[i].Total.Requests
 	}
 	return t
 }
 
-func summaryOf(f Figures, points []Point) Summary {
+func summaryOf(f *capture.Figures, points []Point) Summary {
+	queries := f.QueriesPerRequest()
 	s := Summary{
 		P95Ms:          millisOf(f.P95),
 		MedianMs:       millisOf(f.P50),
-		ErrorRate:      f.ErrorRate,
-		AvgQueryCount:  max(f.Queries, 0),
+		ErrorRate:      f.ErrorRate(),
+		AvgQueryCount:  max(queries, 0),
 		TotalRequests:  f.Requests,
-		QueriesUnknown: f.Queries < 0,
+		QueriesUnknown: queries < 0,
 	}
 	if len(points) == 0 {
 		return s

@@ -19,26 +19,12 @@ import (
 	"bareclaw/observe/rules"
 )
 
-// Captured is what is known of the requests to the app. All methods are safe for concurrent use.
+// Captured is what is known of the requests to the app. The methods are those of capture.Store.
 type Captured interface {
-	// Recent returns the requests that are kept, the newest first.
-	Recent() []capture.Request
-	// Request returns a request that is kept.
-	Request(id string) (r capture.Request, ok bool)
-	// Figures returns those of all endpoints, also of requests that are not kept any more.
-	Figures() []Figures
-	// Clear forgets all requests and figures.
+	Requests(f capture.Filter) []*capture.Request
+	Request(id string) (r *capture.Request, ok bool)
+	Endpoints() []capture.EndpointFigures
 	Clear()
-}
-
-// Figures are those of an endpoint.
-type Figures struct {
-	Endpoint  string
-	Requests  int
-	ErrorRate float64 // from 0 to 1
-	P50       time.Duration
-	P95       time.Duration
-	Queries   float64 // a request, on average; -1: unknown
 }
 
 // Findings are the problems of the app. The methods are those of findings.Store.

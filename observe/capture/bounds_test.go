@@ -106,8 +106,13 @@ func TestTheStoreIsBounded(t *testing.T) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.waiting.count > maxWaiting || s.bytes > maxBytes {
-			t.Errorf("%d signals wait; %d bytes", s.waiting.count, s.bytes)
+		if s.joiner.waiting.count > maxWaiting || s.bytes > maxBytes {
+			t.Errorf("%d signals wait; %d bytes", s.joiner.waiting.count, s.bytes)
+		}
+		for _, rec := range s.looks.ready {
+			if rec.evicted && rec.request.Received.Body != nil {
+				t.Fatal("a request that was evicted has its body still")
+			}
 		}
 		size := int64(0)
 		for _, rec := range s.order {

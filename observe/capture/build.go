@@ -15,7 +15,6 @@ import (
 // build makes the request that is kept: masked, with decompressed bodies.
 func build(raw Raw) Request {
 	r := raw.Request
-	r.Endpoint = Endpoint(r.Method, r.URL)
 	r.URL = cutText(MaskURL(r.URL))
 	r.Sent = message(r.Sent, raw.Sent)
 	r.Received = message(r.Received, raw.Received)
@@ -33,7 +32,7 @@ func build(raw Raw) Request {
 
 // message masks a message, whose body is added.
 func message(m Message, raw RawBody) Message {
-	m.Media = Media(m.Header)
+	m.Media = cutName(Media(m.Header))
 	encoding := m.Header.Get("Content-Encoding")
 	m.Header = MaskHeader(m.Header)
 	if raw.Bytes == nil {

@@ -55,9 +55,6 @@ func (s *Store) Endpoints() []EndpointFigures {
 	defer s.mu.Unlock()
 	all := make([]EndpointFigures, 0, len(s.endpoints))
 	for _, e := range s.endpoints {
-		if e.total.figures.Requests == 0 {
-			continue
-		}
 		all = append(all, EndpointFigures{
 			Endpoint: e.name,
 			Run:      e.run.result(),
@@ -101,6 +98,21 @@ type endpoint struct {
 // endpoints are those that are counted, by name.
 type endpoints map[string]*endpoint
 
+// NotFound stands for the path in the name of the endpoint that requests share for which the app has no route, such as
+// "GET (not found)".
+const NotFound = "(not found)"
+
+// nameFor returns the name of the endpoint of a request that has ended, and that asked for the one of the name. A
+// request answered 404 is for no route if none to the same endpoint has been answered otherwise yet: whoever tries out
+// paths gets nothing but 404, and each path would be an endpoint, with findings of its own. Where a route has
+// answered, 404 is about what it was asked for, as a user that is not there, and the endpoint stays the route's.
+func (e endpoints) nameFor(r *Request, asked string) string {
+	if r.Status == http.StatusNotFound && e[asked] == nil {
+		return r.Method + " " + NotFound
+	}
+	return asked
+}
+
 // of returns the endpoint of the name, or the one that stands for those beyond the bound.
 func (e endpoints) of(name string) *endpoint {
 	if e[name] == nil && len(e) >= maxEndpoints {
@@ -131,6 +143,14 @@ func (e *endpoint) count(raw *Raw, inRun bool) {
 	}
 }
 
+// countSteps counts of how many requests the app told its steps, and of how many queries.
+func (e *endpoint) countSteps(traced, queries int, inRun bool) {
+	e.total.countSteps(traced, queries)
+	if inRun {
+		e.run.countSteps(traced, queries)
+	}
+}
+
 // counts are Figures, and how long requests took.
 type counts struct {
 	figures Figures
@@ -148,6 +168,11 @@ func (c *counts) count(r *Request) {
 	if isAnswer {
 		c.took[bucket(r.Took)]++
 	}
+}
+
+func (c *counts) countSteps(traced, queries int) {
+	c.figures.Traced += traced
+	c.figures.Queries += queries
 }
 
 func (c *counts) result() Figures {

@@ -5,74 +5,35 @@ import (
 	"time"
 )
 
-const (
-	maxUnjoined = 200
-
-	// printedFor is how long after the response what the app prints is taken for the request's.
-	printedFor = 200 * time.Millisecond
-)
-
 // Signal takes what the app told. A signal without id and trace, as what the app prints, goes to the
 // request that is under way if there is just one. Others wait for their request, for two minutes. Texts
-// are masked and cut to MaxText here, and the fields are filled in that follow from a query's text.
+// are masked and cut to MaxText here, times are bounded by now, and the fields are filled in that follow from a query's text.
 func (s *Store) Signal(signal Signal) {
 	if s.Off() {
 		return
 	}
 	s.safely("taking a signal", func() {
-		signal = prepare(signal)
+		now := time.Now()
+		signal = s.toldUntil(now).prepare(signal)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.take(signal, time.Now())
+		s.take(signal, now)
 	})
 }
 
 // take joins the signal with its request, or lets it wait.
 func (s *Store) take(signal Signal, now time.Time) {
-	isAlone := signal.Request == "" && signal.Trace == TraceID{}
-	if isAlone {
-		s.takeUnnamed(signal, now)
-		return
-	}
-	rec := s.find(signal)
-	if rec == nil {
+	found := s.joiner.take(signal, now)
+	if len(found) == 0 {
 		s.run.learn(signal)
-		s.dropWaiting(now)
-		s.waiting.add(signal, now)
-		return
 	}
-	s.join(rec, signal)
-	s.adoptTrace(signal.Trace)
+	s.joinAll(found, now)
 }
 
-// takeUnnamed joins a signal that does not say to which request it belongs.
-func (s *Store) takeUnnamed(signal Signal, now time.Time) {
-	s.run.learn(signal)
-	rec := s.current(now)
-	if rec == nil {
-		s.unjoined.add(signal)
-		return
+func (s *Store) joinAll(found []joined, now time.Time) {
+	for i := range found {
+		s.join(&found[i], now)
 	}
-	s.join(rec, signal)
-}
-
-// current returns the request that is under way, or has just ended, if there is just one.
-func (s *Store) current(now time.Time) *record {
-	var found *record
-	for rec := range s.open {
-		if now.Sub(rec.begun) > shortRequest {
-			continue
-		}
-		if found != nil {
-			return nil
-		}
-		found = rec
-	}
-	last := s.lastEnded
-	if found == nil && last != nil && !last.evicted && now.Sub(last.endedAt) <= printedFor {
-		return last
-	}
-	return found
 }
 
 // Unjoined returns signals that belong to no request that is kept, such as what the app prints when it
@@ -80,30 +41,9 @@ func (s *Store) current(now time.Time) *record {
 func (s *Store) Unjoined() []Signal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	signals := slices.Clone(s.unjoined)
+	signals := slices.Clone(s.joiner.unjoined)
 	slices.Reverse(signals)
 	return signals
-}
-
-// unjoined are signals without a request, the oldest first.
-type unjoined []Signal
-
-func (u *unjoined) add(signal Signal) {
-	if len(*u) >= maxUnjoined {
-		*u = slices.Delete(*u, 0, 1)
-	}
-	*u = append(*u, signal)
-}
-
-// find returns the request of the signal, or nil.
-func (s *Store) find(signal Signal) *record {
-	if rec := s.records[signal.Request]; rec != nil {
-		return rec
-	}
-	if signal.Trace == (TraceID{}) {
-		return nil
-	}
-	return s.traces.find(signal)
 }
 
 // learn notes what the app tells in this run.
@@ -116,27 +56,37 @@ func (r *run) learn(signal Signal) {
 	if signal.Query != nil {
 		r.queried = true
 	}
-	if signal.Log != nil && signal.Log.From != "stdout" && signal.Log.From != "stderr" {
+	if signal.isNamedLog() {
 		r.logged = true
 	}
 }
 
+// isNamedLog reports whether the signal is a line that says which request it belongs to.
+func (s *Signal) isNamedLog() bool {
+	return s.Log != nil && !s.Log.isPrinted() && !s.isUnnamed()
+}
+
 // join adds the signal to its request.
-func (s *Store) join(rec *record, signal Signal) {
-	now := time.Now()
-	if rec.ended && now.Sub(rec.endedAt) > lateUntil {
-		s.unjoined.add(signal)
+func (s *Store) join(f *joined, now time.Time) {
+	rec := f.record
+	if rec.evicted { // for those before it
 		return
 	}
+	signal := f.signal
 	rec.run.learn(signal)
 	rec.lastSignal = now
+	rec.logged = rec.logged || signal.isNamedLog()
+	rec.printed = rec.printed || signal.Log != nil && signal.Log.isPrinted()
 	rec.served = rec.served || rec.isServedBy(signal)
 	isStep := signal.Span != SpanID{} || signal.Request != "" && (signal.Server || signal.Query != nil || signal.Fetch != nil)
 	if isStep && !rec.traced {
 		rec.traced = true
-		rec.endpoint.countTraced(rec.run == s.run)
+		s.countSteps(rec, 1, 0)
 	}
 	s.add(rec, signal)
+	if f.newStep {
+		s.grow(rec, stepSize)
+	}
 	if rec.kept {
 		s.looks.plan(rec)
 	}
@@ -157,7 +107,8 @@ func (s *Store) add(rec *record, signal Signal) {
 	r := &rec.request
 	dropped := r.Dropped
 	if signal.Query != nil {
-		rec.endpoint.countQuery(rec.run == s.run)
+		rec.queries++
+		s.countSteps(rec, 0, 1)
 		addTo(rec, &r.Queries, *signal.Query)
 	}
 	if signal.Fetch != nil {
@@ -219,16 +170,9 @@ func sorted[T timed](all []T) []T {
 	return all
 }
 
-func (e *endpoint) countTraced(inRun bool) {
-	e.total.figures.Traced++
-	if inRun {
-		e.run.figures.Traced++
-	}
-}
-
-func (e *endpoint) countQuery(inRun bool) {
-	e.total.figures.Queries++
-	if inRun {
-		e.run.figures.Queries++
+// countSteps counts what the app told of a request once it has ended: before its endpoint is not known.
+func (s *Store) countSteps(rec *record, traced, queries int) {
+	if rec.ended {
+		rec.endpoint.countSteps(traced, queries, rec.run == s.run)
 	}
 }

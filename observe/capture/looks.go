@@ -55,6 +55,10 @@ func (s *Store) look(now time.Time) (look Look, wait time.Duration, ok bool) {
 		Request: rec.copy(s.readsOutput),
 		Settled: rec.settledNow,
 	}
+	if rec.printed && !look.Settled {
+		// The lines that it has are its own. Whether there were others only the settled look has to know.
+		look.Request.Evidence |= Logged
+	}
 	rec.settledNow = false
 	return look, 0, true
 }
@@ -113,13 +117,14 @@ func (l *looks) notify() {
 	}
 }
 
-// first makes a record ready that was just kept, and plans when it is settled.
-func (l *looks) first(rec *record) {
-	if !rec.run.told && !rec.traced {
+// first makes a record ready that was just kept, and plans when it is settled: at once, unless the app may tell more of
+// it, or print.
+func (l *looks) first(rec *record, mayPrint bool) {
+	if rec.run.told || rec.traced || mayPrint {
+		l.plan(rec)
+	} else {
 		rec.settled = true
 		rec.settledNow = true
-	} else {
-		l.plan(rec)
 	}
 	l.push(rec)
 }
@@ -131,12 +136,12 @@ func (l *looks) plan(rec *record) {
 	}
 	rec.due = rec.dueAt()
 	if rec.planned {
-		heap.Fix(&l.schedule, rec.place)
+		heap.Fix(&l.schedule, rec.index)
 	} else {
 		rec.planned = true
 		heap.Push(&l.schedule, rec)
 	}
-	if rec.place == 0 {
+	if rec.index == 0 {
 		l.notify()
 	}
 }
@@ -144,7 +149,7 @@ func (l *looks) plan(rec *record) {
 // unplan takes a record out of the schedule.
 func (l *looks) unplan(rec *record) {
 	if rec.planned {
-		heap.Remove(&l.schedule, rec.place)
+		heap.Remove(&l.schedule, rec.index)
 		rec.planned = false
 	}
 }
@@ -172,6 +177,8 @@ func (r *record) dueAt() time.Time {
 	due := quiet.Add(quietFor)
 	switch {
 	case r.settled, r.served:
+	case !r.run.told && !r.traced:
+		return r.endedAt.Add(printedFor)
 	case r.run.spans:
 		return latest
 	default:
@@ -198,14 +205,14 @@ func (s schedule) Swap(i, j int) {
 	second := s[j]
 	s[i] = second
 	s[j] = first
-	first.place = j
-	second.place = i
+	first.index = j
+	second.index = i
 }
 
 // Push adds a record at the end.
 func (s *schedule) Push(x any) {
 	rec := x.(*record)
-	rec.place = len(*s)
+	rec.index = len(*s)
 	*s = append(*s, rec)
 }
 

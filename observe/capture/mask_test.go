@@ -238,7 +238,7 @@ func TestHarmlessTexts(t *testing.T) {
 		"UPDATE runs SET max_tokens = 4096, prompt_tokens = 12 WHERE name = 'x'", "INSERT INTO t (a, b) VALUES ('x', 2)", "GET user:1", "SET a b",
 	}
 	for _, text := range queries {
-		signal := prepare(Signal{Query: &Query{Text: text, Values: "[a, 7]", ValuesKnown: true}})
+		signal := period{}.prepare(Signal{Query: &Query{Text: text, Values: "[a, 7]", ValuesKnown: true}})
 		if signal.Query.Text != text || signal.Query.Values != "[a, 7]" || !signal.Query.ValuesKnown {
 			t.Errorf("%s\nbecomes %+v", text, signal.Query)
 		}

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"container/list"
 	"net/http"
 	"slices"
 	"time"
@@ -10,7 +11,7 @@ import (
 type record struct {
 	request  Request // as Begin had it, until kept
 	run      *run
-	endpoint *endpoint
+	endpoint *endpoint // that counts it, once it has ended
 	size     int64
 
 	begun   time.Time
@@ -18,47 +19,31 @@ type record struct {
 	ended   bool
 	kept    bool // masked, with header and bodies
 	evicted bool
-	alone   bool // no other request was under way at the same time
 
+	// alone says that no other request may have printed at the same time, until now.
+	alone bool
+	place *list.Element // in output.open; nil: is not there
+
+	steps      []SpanID // the app's, that are known in the trace
 	traced     bool
 	served     bool // the app's own step has ended
 	unsorted   bool // signals have come out of order
+	logged     bool // the app has told of a line by telemetry
+	printed    bool // has a line of the app's output
+	queries    int  // that the app has told of, kept or not
 	lastSignal time.Time
 
 	settled    bool
 	planned    bool // is in the schedule
-	place      int  // where
+	index      int  // where
 	due        time.Time
 	isReady    bool // waits for Next
 	settledNow bool // the look that waits for Next is the settled one
 }
 
-// shortRequest is how long a request is taken for one that may print to the app's output. Streams last longer.
-const shortRequest = 10 * time.Second
-
-// maxMet bounds how many requests are looked at for whether they are under way at the same time.
-const maxMet = 4
-
-// meet notes that the record and others are under way at the same time.
-func (s *Store) meet(rec *record, now time.Time) {
-	if len(s.open) > maxMet {
-		// The others have met each other.
-		rec.alone = false
-		return
-	}
-	for other := range s.open {
-		if now.Sub(other.begun) < shortRequest {
-			other.alone = false
-			rec.alone = false
-		}
-	}
-}
-
 // insert adds the newest record, and makes room for it.
 func (s *Store) insert(rec *record) {
-	s.records[rec.request.ID] = rec
 	s.order = append(s.order, rec)
-	s.traces.insert(rec)
 	s.grow(rec, sizeOf(&rec.request))
 }
 
@@ -69,7 +54,7 @@ func (s *Store) grow(rec *record, by int64) {
 	}
 	rec.size += by
 	s.bytes += by
-	for len(s.order) > 1 && (len(s.records) > maxRequests || s.bytes > maxBytes) {
+	for len(s.order) > 1 && (len(s.order) > maxRequests || s.bytes > maxBytes) {
 		s.evict(s.order[0])
 	}
 }
@@ -79,10 +64,8 @@ func (s *Store) evict(rec *record) {
 	if rec == nil || rec.evicted {
 		return
 	}
-	rec.evicted = true
 	s.bytes -= rec.size
-	delete(s.records, rec.request.ID)
-	delete(s.open, rec)
+	s.joiner.remove(rec)
 	s.looks.unplan(rec)
 	if s.order[0] == rec {
 		s.order[0] = nil
@@ -90,15 +73,27 @@ func (s *Store) evict(rec *record) {
 	} else {
 		s.order = slices.DeleteFunc(s.order, func(r *record) bool { return r == rec })
 	}
-	s.traces.remove(rec)
+	s.forget(rec)
+}
+
+// forget frees what was kept of the request: the record may wait for a look or for its end still.
+func (s *Store) forget(rec *record) {
+	if rec.ended {
+		s.forgotten.add(rec.request.ID)
+	}
+	rec.evicted = true
+	rec.request = Request{}
+	rec.steps = nil
 }
 
 // sizeOf returns about how much memory a request takes, in bytes.
 func sizeOf(r *Request) int64 {
 	const fixed = 1500
-	size := fixed + len(r.URL) + len(r.Sent.Body) + len(r.Received.Body)
-	return int64(size + headerSize(r.Sent.Header) + headerSize(r.Received.Header))
+	size := fixed + len(r.ID) + len(r.Client) + len(r.Method) + len(r.URL) + len(r.Endpoint)
+	return int64(size + messageSize(&r.Sent) + messageSize(&r.Received))
 }
+
+func messageSize(m *Message) int { return headerSize(m.Header) + len(m.Media) + len(m.Body) }
 
 func headerSize(header http.Header) int {
 	const entry = 64
@@ -120,7 +115,6 @@ func (r *record) copy(readsOutput bool) *Request {
 	request := r.request
 	if !r.kept {
 		request.URL = cutText(MaskURL(request.URL))
-		request.Endpoint = r.endpoint.name
 		request.Sent = Message{}
 	}
 	if r.traced {
@@ -129,7 +123,8 @@ func (r *record) copy(readsOutput bool) *Request {
 			request.Evidence |= Queried
 		}
 	}
-	if r.run.logged || readsOutput && r.alone {
+	isLogged := r.logged || r.traced && r.run.logged || readsOutput && r.alone
+	if isLogged {
 		request.Evidence |= Logged
 	}
 	return &request
@@ -148,7 +143,7 @@ func (r *record) sort() {
 func (s *Store) Request(id string) (r *Request, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rec := s.records[id]
+	rec := s.joiner.requests[id]
 	if rec == nil {
 		return nil, false
 	}
@@ -165,7 +160,7 @@ type Filter struct {
 
 func (f Filter) has(rec *record) bool {
 	switch {
-	case f.Endpoint != "" && f.Endpoint != rec.endpoint.name && f.Endpoint != rec.request.Endpoint:
+	case f.Endpoint != "" && !rec.isOf(f.Endpoint):
 		return false
 	case f.Client != "" && f.Client != rec.request.Client:
 		return false
@@ -173,6 +168,11 @@ func (f Filter) has(rec *record) bool {
 		return false
 	}
 	return true
+}
+
+// isOf reports whether a request is of an endpoint, by its own name or by that under which it counts.
+func (r *record) isOf(endpoint string) bool {
+	return r.request.Endpoint == endpoint || r.ended && r.endpoint.name == endpoint
 }
 
 // Requests returns the requests that are kept and that the filter chooses, the newest first.

@@ -32,6 +32,7 @@ type Options struct {
 type Store struct {
 	log         *slog.Logger
 	readsOutput bool
+	began       time.Time
 	build       func(Raw) Request
 	queue       chan Raw
 	held        atomic.Int64
@@ -40,14 +41,10 @@ type Store struct {
 
 	mu        sync.Mutex
 	run       *run
-	records   map[string]*record
-	order     []*record // the oldest first
-	open      map[*record]struct{}
-	lastEnded *record
+	order     []*record // those that are kept, the oldest first
 	bytes     int64
-	traces    traces
-	waiting   waitingSignals
-	unjoined  unjoined
+	joiner    joiner
+	forgotten *forgotten
 	endpoints endpoints
 	looks     looks
 }
@@ -67,8 +64,11 @@ func NewStore(o Options) *Store {
 	s := &Store{
 		log:         o.Log,
 		readsOutput: o.ReadsOutput,
+		began:       time.Now(),
 		build:       build,
 		queue:       make(chan Raw, maxQueue),
+		joiner:      newJoiner(),
+		forgotten:   newForgotten(),
 		looks:       newLooks(),
 	}
 	if s.log == nil {
@@ -81,14 +81,9 @@ func NewStore(o Options) *Store {
 
 // reset forgets all but the run.
 func (s *Store) reset() {
-	s.records = map[string]*record{}
 	s.order = nil
-	s.open = map[*record]struct{}{}
-	s.lastEnded = nil
 	s.bytes = 0
-	s.traces = traces{}
-	s.waiting = waitingSignals{groups: map[waitingKey]*waitingGroup{}}
-	s.unjoined = nil
+	s.joiner.clear()
 	s.endpoints = endpoints{}
 	s.looks.clear()
 }
@@ -97,8 +92,8 @@ func (s *Store) reset() {
 func (s *Store) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range s.order {
-		r.evicted = true
+	for _, rec := range s.order {
+		s.forget(rec)
 	}
 	s.reset()
 }
@@ -152,29 +147,28 @@ func (s *Store) Begin(r Request) {
 		return
 	}
 	s.safely("noting a request", func() {
+		now := time.Now()
+		s.toldUntil(now).prepareRequest(&r)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.records[r.ID] == nil {
-			s.begin(r)
+		if s.joiner.requests[r.ID] == nil {
+			rec := s.begin(r, now)
+			s.joiner.output.begin(rec, now)
 		}
 	})
 }
 
-// begin is Begin while the lock is held.
-func (s *Store) begin(r Request) *record {
-	now := time.Now()
+// begin adds a request. The caller holds the lock.
+func (s *Store) begin(r Request, now time.Time) *record {
 	rec := &record{
-		request:  r,
-		run:      s.run,
-		endpoint: s.endpoints.of(Endpoint(r.Method, r.URL)),
-		begun:    now,
-		alone:    true,
+		request: r,
+		run:     s.run,
+		begun:   now,
 	}
+	rec.request.Endpoint = Endpoint(r.Method, r.URL)
 	rec.request.Run = s.run.number
-	s.meet(rec, now)
-	s.open[rec] = struct{}{}
 	s.insert(rec)
-	s.adopt(rec)
+	s.joinAll(s.joiner.add(rec, now), now)
 	return rec
 }
 
@@ -187,7 +181,12 @@ func (s *Store) End(raw Raw) {
 		return
 	}
 	isNew := false
-	s.safely("counting a request", func() { isNew = s.end(&raw) })
+	s.safely("counting a request", func() {
+		now := time.Now()
+		s.toldUntil(now).prepareRequest(&raw.Request)
+		s.hold(&raw)
+		isNew = s.end(&raw, now)
+	})
 	if !isNew {
 		s.Release(raw.held())
 		return
@@ -199,36 +198,53 @@ func (s *Store) End(raw Raw) {
 		s.Release(raw.held())
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.evict(s.records[raw.Request.ID])
+		s.evict(s.joiner.requests[raw.Request.ID])
 	}
 }
 
 // end counts the request, and reports whether it ended just now.
-func (s *Store) end(raw *Raw) bool {
+func (s *Store) end(raw *Raw, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rec := s.records[raw.Request.ID]
+	rec := s.joiner.requests[raw.Request.ID]
+	if rec == nil && s.forgotten.has(raw.Request.ID) {
+		return false
+	}
 	if rec == nil {
-		rec = s.begin(raw.Request)
+		rec = s.begin(raw.Request, now)
 	}
 	fromApp := raw.Request.Span == SpanID{} && rec.request.Span != SpanID{}
 	if fromApp {
-		s.join(rec, Signal{
+		s.take(Signal{
 			Request: raw.Request.ID,
 			Server:  true,
-			At:      time.Now(),
-		})
+			At:      now,
+		}, now)
 		return false
 	}
 	if rec.ended {
 		return false
 	}
 	rec.ended = true
-	rec.endedAt = time.Now()
-	delete(s.open, rec)
-	s.lastEnded = rec
-	rec.endpoint.count(raw, rec.run == s.run)
+	rec.endedAt = now
+	if raw.Request.Span != (SpanID{}) { // when others were under way the app does not say
+		s.joiner.output.end(rec, now)
+	}
+	s.count(rec, raw)
 	return true
+}
+
+// count counts a request that has ended, and what the app has told of it until now.
+func (s *Store) count(rec *record, raw *Raw) {
+	inRun := rec.run == s.run
+	rec.request.Endpoint = s.endpoints.nameFor(&raw.Request, rec.request.Endpoint)
+	rec.endpoint = s.endpoints.of(rec.request.Endpoint)
+	rec.endpoint.count(raw, inRun)
+	traced := 0
+	if rec.traced {
+		traced = 1
+	}
+	rec.endpoint.countSteps(traced, rec.queries, inRun)
 }
 
 // Bodies reports whether the bodies of one more request may be kept: of at most 300 a second.
@@ -242,6 +258,20 @@ func (s *Store) Hold(n int64) bool {
 	}
 	s.held.Add(-n)
 	return false
+}
+
+// hold counts the bodies of a request that an SDK has told of, and leaves out those that there is no room for.
+func (s *Store) hold(raw *Raw) {
+	for _, body := range []*RawBody{&raw.Sent, &raw.Received} {
+		n := int64(len(body.Bytes))
+		switch {
+		case body.Held > 0 || n == 0:
+		case s.Hold(n):
+			body.Held = n
+		default:
+			*body = RawBody{}
+		}
+	}
 }
 
 // Release gives bytes back that Hold has counted, and End will not have.
@@ -282,18 +312,20 @@ func (s *Store) keep(raw Raw) {
 	request := s.build(raw)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rec := s.records[request.ID]
+	rec := s.joiner.requests[request.ID]
 	if rec == nil || rec.kept {
 		return
 	}
 	request.Run = rec.request.Run
+	request.Endpoint = rec.request.Endpoint
 	request.Queries = rec.request.Queries
 	request.Fetches = rec.request.Fetches
 	request.Logs = rec.request.Logs
 	request.Faults = rec.request.Faults
 	request.Dropped = rec.request.Dropped
+	before := sizeOf(&rec.request)
 	rec.request = request
 	rec.kept = true
-	s.grow(rec, sizeOf(&request))
-	s.looks.first(rec)
+	s.grow(rec, sizeOf(&request)-before)
+	s.looks.first(rec, s.readsOutput && rec.alone)
 }

@@ -341,6 +341,78 @@ func TestAnSDKTellsOfARequestThatHasPassed(t *testing.T) {
 	})
 }
 
+// TestAnSDKTellsLate: a request that has passed counts once, also when an SDK tells of it after it was forgotten.
+func TestAnSDKTellsLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, Options{})
+		for n := range maxRequests + 500 {
+			pass(s, n, "/a")
+			synctest.Wait()
+		}
+		tell := func(n int) {
+			own := request(n, "/a")
+			own.Span = SpanID{}
+			own.Trace = TraceID{}
+			own.Status = http.StatusOK
+			own.End = Complete
+			s.End(Raw{Request: own})
+		}
+		for n := range maxRequests + 500 {
+			tell(n)
+		}
+		if n := s.Endpoints()[0].Total.Requests; n < maxRequests+500 || n > maxRequests+510 { // few share a place
+			t.Errorf("%d are counted", n)
+		}
+		s.Clear()
+		tell(maxRequests + 499)
+		if all := s.Endpoints(); len(all) != 0 {
+			t.Errorf("after all was forgotten there is %+v", all)
+		}
+	})
+}
+
+// TestSomebodyTriesOutPaths: requests for which there is no route are of one endpoint. That of a route keeps those that
+// are answered so.
+func TestSomebodyTriesOutPaths(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, Options{})
+		pass(s, 1, "/users/1")
+		for n := range 2 * maxEndpoints {
+			r := request(n+2, fmt.Sprintf("/try-%c%c%c", 'a'+n%26, 'a'+n/26%26, 'a'+n/26/26))
+			s.Begin(r)
+			s.Signal(Signal{Request: r.ID, Query: query("SELECT 1")})
+			answer(s, r, http.StatusNotFound)
+			synctest.Wait()
+		}
+		missing := request(5000, "/users/2")
+		s.Begin(missing)
+		answer(s, missing, http.StatusNotFound)
+		synctest.Wait()
+		var names []string
+		for _, e := range s.Endpoints() {
+			names = append(names, e.Endpoint)
+		}
+		if want := []string{"GET (not found)", "GET /users/:id"}; !slices.Equal(names, want) {
+			t.Fatalf("the endpoints are %q, want %q", names, want)
+		}
+		tried := s.Endpoints()[0].Total
+		if tried.Requests != 2*maxEndpoints || tried.QueriesPerRequest() != 1 {
+			t.Errorf("of them is known %+v", tried)
+		}
+		for _, r := range s.Requests(Filter{}) {
+			want := "GET (not found)"
+			if r.ID == missing.ID {
+				want = "GET /users/:id"
+			}
+			if r.Endpoint != want {
+				t.Fatalf("%s is of %q, want %q", r.URL, r.Endpoint, want)
+			}
+		}
+	})
+}
+
 func TestSignalsAreInOrder(t *testing.T) {
 	t.Parallel()
 	s := NewStore(Options{})

@@ -82,7 +82,7 @@ func TestColors(t *testing.T) {
 		"plain":                                 "plain",
 		"password=\x1b[31mcorrect-horse\x1b[0m": "password=[masked:13]",
 	} {
-		signal := prepare(Signal{Log: &Log{Text: text}})
+		signal := period{}.prepare(Signal{Log: &Log{Text: text}})
 		if signal.Log.Text != want {
 			t.Errorf("%q becomes %q", text, signal.Log.Text)
 		}

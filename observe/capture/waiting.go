@@ -12,10 +12,11 @@ const (
 	trimFrom        = 64 // groups
 )
 
-// A waitingKey is what signals say of their request.
+// A waitingKey is what signals wait for: a request by its id, any request of a trace, or a step of it.
 type waitingKey struct {
 	request string
 	trace   TraceID
+	step    SpanID
 }
 
 // A waitingGroup is the signals of one key.
@@ -34,17 +35,8 @@ type waitingSignals struct {
 	bytes  int
 }
 
-// keyOf returns what a signal waits for: its trace, or if it has none its request.
-func keyOf(signal Signal) waitingKey {
-	if signal.Trace != (TraceID{}) {
-		return waitingKey{trace: signal.Trace}
-	}
-	return waitingKey{request: signal.Request}
-}
-
 // add lets a signal wait. The oldest ones are dropped for it if there are too many.
-func (w *waitingSignals) add(signal Signal, now time.Time) {
-	key := keyOf(signal)
+func (w *waitingSignals) add(key waitingKey, signal Signal, now time.Time) {
 	g := w.groups[key]
 	if g == nil {
 		g = &waitingGroup{
@@ -105,59 +97,18 @@ func (w *waitingSignals) old(now time.Time) []Signal {
 
 // size returns about how much memory a signal takes, in bytes.
 func (s Signal) size() int {
-	size := 150
-	if s.Query != nil {
-		size += 200 + len(s.Query.Text) + len(s.Query.Shape) + len(s.Query.Values)
+	size := 150 + len(s.Request)
+	if q := s.Query; q != nil {
+		size += 200 + len(q.System) + len(q.Text) + len(q.Shape) + len(q.Table) + len(q.Values)
 	}
-	if s.Fetch != nil {
-		size += 100 + len(s.Fetch.URL)
+	if f := s.Fetch; f != nil {
+		size += 100 + len(f.Method) + len(f.URL)
 	}
-	if s.Log != nil {
-		size += 80 + len(s.Log.Text)
+	if l := s.Log; l != nil {
+		size += 80 + len(l.Level) + len(l.Text) + len(l.From)
 	}
-	if s.Fault != nil {
-		size += 80 + len(s.Fault.Name) + len(s.Fault.Message) + len(s.Fault.Stack)
+	if f := s.Fault; f != nil {
+		size += 80 + len(f.Name) + len(f.Message) + len(f.Stack)
 	}
 	return size
-}
-
-// dropWaiting gives up signals whose request has not come.
-func (s *Store) dropWaiting(now time.Time) {
-	for _, signal := range s.waiting.old(now) {
-		s.unjoined.add(signal)
-	}
-}
-
-// adopt joins signals that have waited for the request, which has just begun.
-func (s *Store) adopt(rec *record) {
-	s.adoptAll(waitingKey{request: rec.request.ID})
-	s.adoptTrace(rec.request.Trace)
-}
-
-// adoptTrace joins signals that have waited for a request or a step of the trace.
-func (s *Store) adoptTrace(id TraceID) {
-	if id != (TraceID{}) {
-		s.adoptAll(waitingKey{trace: id})
-	}
-}
-
-func (s *Store) adoptAll(key waitingKey) {
-	if s.waiting.groups[key] == nil {
-		return
-	}
-	since := s.waiting.groups[key].since
-	signals := s.waiting.take(key)
-	for _, signal := range signals {
-		if t := s.traces[signal.Trace]; t != nil {
-			t.learn(signal)
-		}
-	}
-	for _, signal := range signals {
-		rec := s.find(signal)
-		if rec == nil {
-			s.waiting.add(signal, since)
-			continue
-		}
-		s.join(rec, signal)
-	}
 }

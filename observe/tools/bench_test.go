@@ -25,25 +25,16 @@ type fullBackend struct {
 	store *capture.Store
 }
 
-// Recent implements api.Captured.
-func (f fullBackend) Recent() []capture.Request {
-	var all []capture.Request
-	for _, r := range f.store.Requests(capture.Filter{}) {
-		all = append(all, *r)
-	}
-	return all
+// Requests implements api.Captured.
+func (f fullBackend) Requests(filter capture.Filter) []*capture.Request {
+	return f.store.Requests(filter)
 }
 
 // Request implements api.Captured.
-func (f fullBackend) Request(id string) (capture.Request, bool) {
-	r, ok := f.store.Request(id)
-	if !ok {
-		return capture.Request{}, false
-	}
-	return *r, true
-}
+func (f fullBackend) Request(id string) (*capture.Request, bool) { return f.store.Request(id) }
 
-// newFullBackend returns 1,000 requests with 30 queries and a body of 16 kB each, and 1,000 findings.
+// newFullBackend returns 1,000 requests with 30 queries and a body of 16 kB each, 1,000 findings, and
+// the figures of 1,000 endpoints.
 func newFullBackend(b *testing.B) fullBackend {
 	b.Helper()
 	f := fullBackend{makeBackend(), capture.NewStore(capture.Options{})}
@@ -69,6 +60,7 @@ func newFullBackend(b *testing.B) fullBackend {
 	}
 	f.problems = nil
 	for n := range 1000 {
+		f.figures = append(f.figures, makeFigures(fmt.Sprintf("GET /flawed/%c%c", 'a'+n%26, 'A'+n/26), 10, time.Duration(n)*time.Millisecond, 1, 300))
 		f.problems = append(f.problems, makeFinding(fmt.Sprint("f", n), func(p *findings.Finding) { p.Requests = []string{fmt.Sprint("r", 999-n)} }))
 	}
 	return f

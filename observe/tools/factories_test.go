@@ -29,31 +29,35 @@ import (
 type backend struct {
 	mu       sync.Mutex
 	requests []capture.Request // the newest first
-	figures  []api.Figures
+	figures  []capture.EndpointFigures
 	problems []findings.Finding
 	// replay is what a request that is sent again does.
 	replay func(b *backend, endpoint string) (api.Replayed, error)
 }
 
-// Recent implements api.Captured.
-func (b *backend) Recent() []capture.Request {
+// Requests implements api.Captured.
+func (b *backend) Requests(capture.Filter) []*capture.Request {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(b.requests)
+	var all []*capture.Request
+	for i := range b.requests {
+		all = append(all, &b.requests[i])
+	}
+	return all
 }
 
 // Request implements api.Captured.
-func (b *backend) Request(id string) (capture.Request, bool) {
-	for _, r := range b.Recent() {
+func (b *backend) Request(id string) (*capture.Request, bool) {
+	for _, r := range b.Requests(capture.Filter{}) {
 		if r.ID == id {
 			return r, true
 		}
 	}
-	return capture.Request{}, false
+	return nil, false
 }
 
-// Figures implements api.Captured.
-func (b *backend) Figures() []api.Figures { return b.figures }
+// Endpoints implements api.Captured.
+func (b *backend) Endpoints() []capture.EndpointFigures { return b.figures }
 
 // Clear implements api.Captured.
 func (b *backend) Clear() {
@@ -157,16 +161,20 @@ func makeRequest(id, method, url, endpoint string) capture.Request {
 	}
 }
 
-// makeFigures returns the figures of an endpoint.
-func makeFigures(endpoint string, requests int, p95 time.Duration, errorRate, queries float64) api.Figures {
-	return api.Figures{
-		Endpoint:  endpoint,
-		Requests:  requests,
-		ErrorRate: errorRate,
-		P50:       p95 / 2,
-		P95:       p95,
-		Queries:   queries,
+// makeFigures returns the figures of an endpoint. Without queries nobody has told of them.
+func makeFigures(endpoint string, requests int, p95 time.Duration, failed, queries int) capture.EndpointFigures {
+	f := capture.EndpointFigures{Endpoint: endpoint}
+	f.Total = capture.Figures{
+		Requests: requests,
+		Failed:   failed,
+		P50:      p95 / 2,
+		P95:      p95,
+		Queries:  queries,
 	}
+	if queries > 0 {
+		f.Total.Traced = requests
+	}
+	return f
 }
 
 // makeBackend returns an app with a finding and some requests.
@@ -183,9 +191,9 @@ func makeBackend() *backend {
 	}
 	return &backend{
 		requests: []capture.Request{makeRequest("r2", "POST", "/orders", "/orders"), slow},
-		figures: []api.Figures{
-			makeFigures("GET /users/:id", 10, 20*time.Millisecond, 0, 30),
-			makeFigures("POST /orders", 90, 5*time.Millisecond, 0.5, -1),
+		figures: []capture.EndpointFigures{
+			makeFigures("GET /users/:id", 10, 20*time.Millisecond, 0, 300),
+			makeFigures("POST /orders", 90, 5*time.Millisecond, 45, 0),
 		},
 		problems: []findings.Finding{makeFinding("f1", nil)},
 	}

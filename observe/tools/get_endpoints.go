@@ -1,10 +1,8 @@
 package tools
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"bareclaw/core/tools"
 	"bareclaw/internal/humanize"
@@ -28,20 +26,7 @@ func getEndpoints(f *finder) tools.Tool {
 type endpointsArgs struct {
 	appArgs
 
-	SortBy string `json:"sort_by"`
-}
-
-// key returns the figure that endpoints are sorted by.
-func (a *endpointsArgs) key(s *shownEndpoint) float64 {
-	switch a.SortBy {
-	case "error_rate":
-		return s.ErrorRate
-	case "query_count":
-		return s.AvgQueryCount
-	case "requests":
-		return float64(s.TotalRequests)
-	}
-	return s.P95Ms
+	SortBy api.Order `json:"sort_by"`
 }
 
 // A shownEndpoint is an endpoint with its figures.
@@ -58,16 +43,24 @@ type endpointsView struct {
 }
 
 func listEndpoints(ctx context.Context, a *app, args endpointsArgs) (view, error) {
-	all, err := a.client.Endpoints(ctx)
+	shown, total, err := a.client.Endpoints(ctx, api.EndpointChoice{
+		Order: args.SortBy,
+		Limit: maxEndpoints,
+	})
 	if err != nil {
 		return nil, err
 	}
-	v := &endpointsView{App: a.Dir, Total: len(all), Endpoints: make([]shownEndpoint, len(all))}
-	for i := range all {
-		v.Endpoints[i] = shownEndpoint{oneLine(all[i].Endpoint, maxName), all[i].Summary}
+	v := &endpointsView{
+		App:       a.Dir,
+		Total:     total,
+		Endpoints: make([]shownEndpoint, len(shown)),
 	}
-	slices.SortStableFunc(v.Endpoints, func(x, y shownEndpoint) int { return cmp.Compare(args.key(&y), args.key(&x)) })
-	v.Endpoints = v.Endpoints[:min(len(v.Endpoints), maxEndpoints)]
+	for i := range shown {
+		v.Endpoints[i] = shownEndpoint{
+			Endpoint: oneLine(shown[i].Endpoint, maxName),
+			Summary:  shown[i].Summary,
+		}
+	}
 	return v, nil
 }
 

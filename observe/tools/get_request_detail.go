@@ -84,17 +84,16 @@ const maxListed = 20
 
 // endpoints lists the endpoints that have been seen.
 func (a *app) endpoints(ctx context.Context) string {
-	all, err := a.client.Endpoints(ctx)
-	if err != nil || len(all) == 0 {
+	listed, total, err := a.client.Endpoints(ctx, api.EndpointChoice{Limit: maxListed})
+	if err != nil || total == 0 {
 		return "none has been seen yet"
 	}
 	var names []string
-	for i := range all {
-		if i == maxListed {
-			names = append(names, fmt.Sprintf("and %d more", len(all)-i))
-			break
-		}
-		names = append(names, data(all[i].Endpoint, maxName))
+	for i := range listed {
+		names = append(names, data(listed[i].Endpoint, maxName))
+	}
+	if more := total - len(listed); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, ", ")
 }

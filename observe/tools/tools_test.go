@@ -276,7 +276,7 @@ func TestHostileWords(t *testing.T) {
 	f.Requests = []string{r.ID}
 	b.requests = []capture.Request{r}
 	b.problems = []findings.Finding{f}
-	b.figures = []api.Figures{makeFigures(r.Endpoint, 1, 1, 0, 0)}
+	b.figures = []capture.EndpointFigures{makeFigures(r.Endpoint, 1, 1, 0, 0)}
 	h := newHouse(t)
 	h.observe("shop", "shop", b)
 	endpoint, err := json.Marshal(r.Endpoint)

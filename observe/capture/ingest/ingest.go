@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 
 	"bareclaw/internal/plainjson"
 	"bareclaw/observe/capture"
@@ -33,7 +34,8 @@ type Sink interface {
 
 // A Receiver is an HTTP handler for batches. It may be used by several goroutines.
 type Receiver struct {
-	sink Sink
+	sink     Sink
+	decoding sync.Mutex // one batch at a time, which bounds the memory
 }
 
 // NewReceiver returns a receiver that hands to the sink what SDKs tell.
@@ -85,6 +87,8 @@ type batch struct {
 
 // take hands on the events of a batch.
 func (r *Receiver) take(body []byte) error {
+	r.decoding.Lock()
+	defer r.decoding.Unlock()
 	var b batch
 	err := json.Unmarshal(body, &b)
 	if err != nil {

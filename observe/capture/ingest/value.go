@@ -61,7 +61,7 @@ func (v value) yes() bool { return string(v) == "true" }
 
 // strings returns the members of an object that are strings.
 func (v value) strings() map[string]string {
-	const maxHeaders = 1 << 20
+	const maxHeaders = 64 << 10
 	if len(v) > maxHeaders {
 		return nil
 	}
