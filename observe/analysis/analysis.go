@@ -155,8 +155,9 @@ func (a *Analyst) apply(rule *rules.Rule, s *rules.Subject, settled bool) {
 		Matches:  v.matches,
 		Clean:    v.clean,
 		Near:     v.near,
+		About:    v.about,
 	}
-	if rule.OfKind {
+	if rule.Proof != rules.ByAny {
 		j.Asked = r.Asked()
 	}
 	if len(v.matches) > 0 {
@@ -168,9 +169,10 @@ func (a *Analyst) apply(rule *rules.Rule, s *rules.Subject, settled bool) {
 // A verdict is what a rule says of a request.
 type verdict struct {
 	matches []rules.Match
-	// clean and near are as in [findings.Judgement], if the rule has found something before.
+	// clean, near and about are as in [findings.Judgement], if the rule has found something before.
 	clean bool
 	near  []rules.Match
+	about []rules.Match
 }
 
 // ask asks a rule. When the rule panics, what it said until then counts, and the request is no evidence.
@@ -185,7 +187,8 @@ func (a *Analyst) ask(rule *rules.Rule, s *rules.Subject, settled bool) (v verdi
 		v.matches = rule.Check(s)
 	}
 	if settled && a.options.Findings.HasOpen(rule.ID, s.Request.Endpoint) {
-		v.near = rule.Check(repeated(s))
+		v.near = append(rule.Check(repeated(s)), rule.Hints(s)...)
+		v.about = rule.About(s)
 		v.clean = rule.Clean(s)
 	}
 	return v

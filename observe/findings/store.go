@@ -103,13 +103,15 @@ type Judgement struct {
 	Run      int       // of the app
 	At       time.Time // when the request began
 	Status   int       // of the response; 0: there was none
-	Asked    string    // the same for requests that asked for the same; empty: unknown
+	Asked    string    // the same for requests that asked for the same; empty: unknown, or the rule does not ask
 	Matches  []rules.Match
 	// Clean says that the request is known whole, and is evidence that what is not among Matches is gone.
 	Clean bool
 	// Near are the matches that the request would have if the latest ones to its endpoint had been
-	// like it. It proves nothing against these.
+	// like it, and those of which it has too little. It proves nothing against these.
 	Near []rules.Match
+	// About are the matches against which alone it proves something; nil: all.
+	About []rules.Match
 	// Shown are the endpoints that show each of the findings of the whole app that are among Matches, by the
 	// finding's id.
 	Shown map[string][]string
@@ -135,24 +137,31 @@ func (s *Store) Judge(j Judgement) {
 	for _, m := range j.Near {
 		matched = append(matched, j.findingID(m))
 	}
-	s.judgeClean(j, j.Endpoint, matched)
-	s.judgeClean(j, rules.Global, matched)
+	isGone := func(id string) bool { return !slices.Contains(matched, id) }
+	if j.About != nil {
+		var about []string
+		for _, m := range j.About {
+			about = append(about, j.findingID(m))
+		}
+		isGone = func(id string) bool { return slices.Contains(about, id) && !slices.Contains(matched, id) }
+	}
+	s.judgeClean(j, j.Endpoint, isGone)
+	s.judgeClean(j, rules.Global, isGone)
 }
 
-// judgeClean counts a request as a clean hit for what a rule has found at an endpoint, except for the
-// findings of these ids. The caller holds mu.
-func (s *Store) judgeClean(j Judgement, endpoint string, except []string) {
+// judgeClean counts a request as a clean hit for those of the findings of a rule at an endpoint that it proves gone. The
+// caller holds mu.
+func (s *Store) judgeClean(j Judgement, endpoint string, isGone func(id string) bool) {
 	for _, r := range s.byPlace[place{j.Rule.ID, endpoint}] {
-		if slices.Contains(except, r.Finding.ID) {
+		if !isGone(r.Finding.ID) {
 			continue
 		}
 		before := r.Finding.CleanHits
 		changed := r.apply(event{
-			kind: clean,
-			at:   j.At,
-			hit:  j.hit(),
-
-			ofKind: j.Rule.OfKind,
+			kind:  clean,
+			at:    j.At,
+			hit:   j.hit(),
+			proof: j.Rule.Proof,
 		})
 		if changed || r.Finding.CleanHits != before {
 			s.note(changed)

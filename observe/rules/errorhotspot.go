@@ -9,15 +9,13 @@ var errorHotspot = Rule{
 	Title:    "Requests fail often",
 	Advice:   "Look at the errors of these requests, their logs and their responses.",
 	Check:    checkErrorHotspot,
-	clears:   isAnswered,
+	Proof:    BySuccess,
+	clears:   isJudged,
 }
 
-// isAnswered reports whether the request shows whether the endpoint works.
-func isAnswered(s *Subject) bool { return answered(s.Request) }
-
-// answered leaves out the requests that no app took, because it was being started.
+// answered leaves out the requests that no app took, because it was being started, and those whose client is gone.
 func answered(r *capture.Request) bool {
-	return r.Status > 0 && (r.End == capture.Complete || r.End == capture.AppFailed) || len(r.Faults) > 0
+	return r.End == capture.Complete || r.End == capture.AppFailed && (r.Status > 0 || len(r.Faults) > 0)
 }
 
 // broke counts no replies such as 404, which are right as often as not.

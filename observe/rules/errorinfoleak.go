@@ -15,7 +15,7 @@ var errorInfoLeak = Rule{
 	Advice:   "Return a general message, and log what the database or the configuration said.",
 	Needs:    capture.Response | capture.Body,
 	Check:    checkErrorInfoLeak,
-	OfKind:   true,
+	Proof:    ByKind,
 	clears:   hasBody,
 }
 

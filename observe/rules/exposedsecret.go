@@ -14,7 +14,7 @@ var exposedSecret = Rule{
 	Advice:   "Leave secret fields out of what the endpoint returns: select the fields that the client needs.",
 	Needs:    capture.Response | capture.Body,
 	Check:    checkExposedSecret,
-	clears:   repliedJSON,
+	clears:   repliedRecords,
 }
 
 func checkExposedSecret(s *Subject) []Match {

@@ -18,10 +18,10 @@ func knowsRows(s *Subject) bool {
 	queries := work(s.Request)
 	for _, q := range queries {
 		if q.Rows >= 0 {
-			return worked(s.Request)
+			return didItsWork(s)
 		}
 	}
-	return len(queries) == 0 && worked(s.Request)
+	return len(queries) == 0 && didItsWork(s)
 }
 
 func checkHighRows(s *Subject) []Match {

@@ -10,7 +10,7 @@ var queryHeavy = Rule{
 	Advice:   "Combine queries by joins or batches, and leave out those whose result the response does not need.",
 	Needs:    capture.Queried,
 	Check:    checkQueryHeavy,
-	clears:   subjectWorked,
+	clears:   didItsWork,
 }
 
 func checkQueryHeavy(s *Subject) []Match {

@@ -22,10 +22,10 @@ func knowsValues(s *Subject) bool {
 	queries := work(s.Request)
 	for _, q := range queries {
 		if q.ValuesKnown {
-			return worked(s.Request)
+			return didItsWork(s)
 		}
 	}
-	return len(queries) == 0 && worked(s.Request)
+	return len(queries) == 0 && didItsWork(s)
 }
 
 func checkRedundantQuery(s *Subject) []Match {

@@ -21,7 +21,8 @@ var regression = Rule{
 // comparesRuns reports whether the request says as much as those of earlier runs do.
 func comparesRuns(s *Subject) bool {
 	before, known := s.usual(1, RegressionMinRequests)
-	return known && timed(s.Request) && (before.queries < 0 || queried(s.Request))
+	isWhole := before.queries < 0 || queried(s.Request) && didItsWork(s)
+	return known && isTimed(s) && isWhole
 }
 
 func checkRegression(s *Subject) []Match {

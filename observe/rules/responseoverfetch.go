@@ -15,7 +15,7 @@ var responseOverfetch = Rule{
 	Advice:   "Return the fields that the client needs, not whole rows of the database.",
 	Needs:    capture.Response | capture.Body,
 	Check:    checkResponseOverfetch,
-	clears:   repliedJSON,
+	clears:   repliedRecords,
 }
 
 func checkResponseOverfetch(s *Subject) []Match {

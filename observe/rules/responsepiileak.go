@@ -17,7 +17,7 @@ var responsePIILeak = Rule{
 	Advice:   "Return the fields that the client needs, not whole records of people.",
 	Needs:    capture.Response | capture.Body,
 	Check:    checkResponsePIILeak,
-	clears:   repliedJSON,
+	clears:   repliedRecords,
 }
 
 func checkResponsePIILeak(s *Subject) []Match {

@@ -14,7 +14,7 @@ var selectStar = Rule{
 	Advice:   "Name the columns that are needed instead of *.",
 	Needs:    capture.Queried,
 	Check:    checkSelectStar,
-	clears:   subjectWorked,
+	clears:   didItsWork,
 }
 
 var allColumns = expression{text: "(?i)^[\\s(]*select\\s+(?:distinct\\s+)?(?:[\\w\"`.]+\\.)?\\*" + "|[\\w\"`]\\.\\*\\s+from\\s"}

@@ -15,8 +15,12 @@ var sensitiveLogs = Rule{
 	Advice:   "Take secrets out of what is logged: log which user or key it was, not its value.",
 	Needs:    capture.Logged,
 	Check:    checkSensitiveLogs,
-	clears:   subjectWorked,
+	Proof:    ByKind,
+	clears:   isLogged,
 }
+
+// isLogged reports whether all that the request has logged is known.
+func isLogged(s *Subject) bool { return isAnswered(s) && s.Request.Dropped == 0 }
 
 const quotes = `[\\"'` + "`" + `]*`
 

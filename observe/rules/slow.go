@@ -20,7 +20,7 @@ var slow = Rule{
 }
 
 // isTimed reports whether the time of the request says something of the endpoint.
-func isTimed(s *Subject) bool { return timed(s.Request) }
+func isTimed(s *Subject) bool { return timed(s.Request) && !repliedNothing(s) }
 
 func timed(r *capture.Request) bool {
 	return r.Evidence.Has(capture.Response) && worked(r) && isOneReply(r)

@@ -15,7 +15,7 @@ var stackTraceLeak = Rule{
 	Advice:   "Answer errors in one handler that logs the stack trace, and returns a message without it.",
 	Needs:    capture.Response | capture.Body,
 	Check:    checkStackTraceLeak,
-	OfKind:   true,
+	Proof:    ByKind,
 	clears:   hasBody,
 }
 

@@ -16,7 +16,11 @@ var tokenInURL = Rule{
 	Advice:   "Send it in the Authorization header or the body: URLs are kept by browsers, proxies and logs.",
 	Needs:    capture.Response,
 	Check:    checkTokenInURL,
+	clears:   isLetIn,
 }
+
+// isLetIn reports whether the app took the request, which it may not where a token is missing.
+func isLetIn(s *Subject) bool { return worked(s.Request) }
 
 // checkTokenInURL leaves WebSockets alone, for which browsers cannot set a header.
 func checkTokenInURL(s *Subject) []Match {
