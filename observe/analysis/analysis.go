@@ -211,6 +211,7 @@ func alone(r *capture.Request) *rules.Subject {
 	return &rules.Subject{
 		Request: r,
 		Recent:  only,
+		Arrived: only,
 		Latest:  map[string]*capture.Request{r.Endpoint: r},
 		Flow:    only,
 	}
@@ -224,5 +225,6 @@ func repeated(s *rules.Subject) *rules.Subject {
 	like := *s
 	like.Recent = slices.Repeat([]*capture.Request{&same}, recentRequests-1)
 	like.Recent = append(like.Recent, s.Request)
+	like.Arrived = like.Recent
 	return &like
 }

@@ -393,7 +393,7 @@ func TestWindowsAreBounded(t *testing.T) {
 		o.look(i%3 > 0, r)
 	}
 	w := o.analyst.windows
-	if len(w.queue) > maxRequests || len(w.kept) != len(w.queue) || len(w.settled) > maxEndpoints || len(w.latest) != len(w.settled) || len(w.clients) > maxRequests {
+	if len(w.queue) > maxRequests || len(w.kept) != len(w.queue) || len(w.settled) > maxEndpoints || len(w.latest) != len(w.settled) || len(w.clients) > maxRequests || len(w.arrived) > maxRequests {
 		t.Errorf("%d requests, %d endpoints, %d clients", len(w.queue), len(w.settled), len(w.clients))
 	}
 	for i := range 100 {

@@ -25,7 +25,7 @@ func checkErrorHotspot(s *Subject) []Match {
 	if !answered(s.Request) || !broke(s.Request) {
 		return nil
 	}
-	recent := s.latest(answered)
+	recent := s.latestOf(s.Arrived, answered)
 	failures := 0
 	for _, r := range recent {
 		if broke(r) {

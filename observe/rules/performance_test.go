@@ -39,6 +39,7 @@ func last(requests []*capture.Request, number int) *Subject {
 	s := after(requests...)
 	s.Request = requests[number]
 	s.Recent = requests[number : number+1]
+	s.Arrived = s.Recent
 	return s
 }
 

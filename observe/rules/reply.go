@@ -82,8 +82,13 @@ func echoes(r *capture.Request, text string) bool {
 
 // latest returns those of Recent that keep has, the subject's own request among them.
 func (s *Subject) latest(keep func(r *capture.Request) bool) []*capture.Request {
+	return s.latestOf(s.Recent, keep)
+}
+
+// latestOf returns those of requests that keep has, the subject's own request among them.
+func (s *Subject) latestOf(requests []*capture.Request, keep func(r *capture.Request) bool) []*capture.Request {
 	var kept []*capture.Request
-	for _, r := range s.Recent {
+	for _, r := range requests {
 		if r != s.Request && keep(r) {
 			kept = append(kept, r)
 		}

@@ -9,6 +9,9 @@ type Subject struct {
 	// Recent are the latest requests to the endpoint in this run of the app, the oldest first, at
 	// most InsightWindowPerEndpoint. The last one is Request.
 	Recent []*capture.Request
+	// Arrived is the same as Recent, but with those requests of which the app may not have told all yet. Only their
+	// answers may be compared.
+	Arrived []*capture.Request
 	// Latest is the latest request to each endpoint in this run, Request among them.
 	Latest map[string]*capture.Request
 	// Flow are the requests of the same client that lead up to Request, the oldest first, as far as each
