@@ -49,10 +49,12 @@ type Notifier struct {
 // Run tells people until ctx ends. A push that the gateway does not take is tried again, with growing
 // pauses, and without an end: the gateway may be away for days.
 func (n *Notifier) Run(ctx context.Context) {
+	var pace messagePace
 	for ctx.Err() == nil {
 		push, ok := n.Pushes.NextPush()
 		if ok {
 			n.tell(ctx, push)
+			_ = wait.Sleep(ctx, pace.count(time.Now())) // an error means that ctx has ended
 			continue
 		}
 		select {

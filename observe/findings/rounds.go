@@ -1,12 +1,10 @@
 package findings
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"bareclaw/observe/rules"
@@ -56,7 +54,7 @@ func (s *Store) beginRound() (Round, bool) {
 	if len(chosen) == 0 {
 		return Round{}, false
 	}
-	slices.SortFunc(chosen, worseFirst)
+	slices.SortFunc(chosen, func(a, b *record) int { return worstFirst(&a.Finding, &b.Finding) })
 	chosen = chosen[:min(len(chosen), maxRoundFindings)]
 	hash := sha256.New()
 	s.round = &Round{}
@@ -125,17 +123,4 @@ func (r *record) needsFix() bool {
 // isGivenUp reports whether an agent has tried in vain to fix a finding, and is not asked any more.
 func (r *record) isGivenUp() bool {
 	return r.Rounds >= MaxRounds && !r.InRound && r.Finding.State == Open
-}
-
-// worseFirst puts critical findings before the others, and those that were seen earlier before later ones.
-func worseFirst(a, b *record) int {
-	f := &a.Finding
-	o := &b.Finding
-	if f.Severity != o.Severity && (f.Severity == rules.Critical || o.Severity == rules.Critical) {
-		if f.Severity == rules.Critical {
-			return -1
-		}
-		return 1
-	}
-	return cmp.Or(f.FirstSeen.Compare(o.FirstSeen), strings.Compare(f.ID, o.ID))
 }

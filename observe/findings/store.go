@@ -169,7 +169,7 @@ func (s *Store) judgeClean(j Judgement, endpoint string, isGone func(id string) 
 	}
 }
 
-// see counts an occurrence, and returns the id of the finding. The caller holds mu.
+// see counts an occurrence, and returns the id of the finding, which is kept if there is room. The caller holds mu.
 func (s *Store) see(j Judgement, m rules.Match) string {
 	id := j.findingID(m)
 	if !s.counted.add(occurrence{j.Request, id}) {
@@ -178,13 +178,16 @@ func (s *Store) see(j Judgement, m rules.Match) string {
 	}
 	r := s.records[id]
 	if r == nil {
-		s.prune()
 		r = &record{
 			Finding: Finding{
 				ID:       id,
 				Rule:     j.Rule.ID,
+				Severity: j.Rule.Severity,
 				Endpoint: j.endpoint(m),
 			},
+		}
+		if !s.makeRoom(&r.Finding) {
+			return id
 		}
 		s.add(r)
 	}
@@ -371,29 +374,4 @@ func (s *Store) drop(r *record) {
 	if len(s.byPlace[at]) == 0 {
 		delete(s.byPlace, at)
 	}
-}
-
-// prune makes room for one more finding: the resolved one goes that was resolved first, or if there is none, the one that
-// was not seen for the longest time. The caller holds mu.
-func (s *Store) prune() {
-	if len(s.records) < maxFindings {
-		return
-	}
-	var oldest *record
-	for _, r := range s.records {
-		if oldest == nil || r.goesBefore(oldest) {
-			oldest = r
-		}
-	}
-	s.drop(oldest)
-}
-
-// goesBefore reports whether a finding makes room rather than another one.
-func (r *record) goesBefore(other *record) bool {
-	f := &r.Finding
-	o := &other.Finding
-	if f.State != o.State && (f.State == Resolved || o.State == Resolved) {
-		return f.State == Resolved
-	}
-	return cmp.Or(f.ResolvedAt.Compare(o.ResolvedAt), f.LastSeen.Compare(o.LastSeen), strings.Compare(f.ID, o.ID)) < 0
 }

@@ -435,6 +435,69 @@ func TestFindingsAreBounded(t *testing.T) {
 	}
 }
 
+// TestWhatIsForgotten: of too many findings the resolved ones go first, then what is good to know, then warnings; a new one
+// that is less than all of them is not kept, and what nobody will fix stays, so that it is not told again.
+func TestWhatIsForgotten(t *testing.T) {
+	t.Parallel()
+	a := newApp(t)
+	see := func(rule, endpoint string) string {
+		j := a.request(flaw(7))
+		j.Rule = ruleOf(rule)
+		j.Endpoint = endpoint
+		a.store.Judge(j)
+		return rules.FindingID(rule, endpoint, flaw(7).Description)
+	}
+	info := see("large-response", "GET /info")
+	unwanted := see("slow", "GET /unwanted")
+	gone := see("slow", "GET /gone")
+	for _, id := range []string{unwanted, gone} {
+		for range CleanHitsForResolution {
+			j := a.request()
+			j.Rule = ruleOf("slow")
+			j.Endpoint = map[string]string{unwanted: "GET /unwanted", gone: "GET /gone"}[id]
+			a.store.Judge(j)
+		}
+	}
+	_, err := a.store.Report(unwanted, WontFix, "")
+	check.OK(t, err)
+	critical := see("n1", "GET /critical")
+	for i := range maxFindings - 4 {
+		see("slow", fmt.Sprintf("GET /%d", i))
+	}
+	has := func(id string) bool {
+		_, ok := a.store.Finding(id)
+		return ok
+	}
+	goesFor := func(id, rule, endpoint string) {
+		t.Helper()
+		if !has(id) {
+			t.Errorf("%s went too early", id)
+		}
+		see(rule, endpoint)
+		if has(id) || len(a.store.All()) != maxFindings {
+			t.Errorf("%s did not go; there are %d", id, len(a.store.All()))
+		}
+	}
+	goesFor(gone, "large-response", "GET /second")
+	goesFor(info, "slow", "GET /third")
+	goesFor(rules.FindingID("large-response", "GET /second", flaw(7).Description), "n1", "GET /fourth")
+	if less := see("large-response", "GET /fifth"); has(less) {
+		t.Error("a warning went for what is good to know")
+	}
+	for i := range maxFindings {
+		see("n1", fmt.Sprintf("GET /more/%d", i))
+		if i < maxFindings-3 && !has(critical) {
+			t.Fatalf("the critical one went for the new one number %d", i)
+		}
+	}
+	if less := see("slow", "GET /sixth"); has(less) {
+		t.Error("a critical one went for a warning")
+	}
+	if !has(unwanted) {
+		t.Error("what nobody will fix was forgotten")
+	}
+}
+
 // TestRunSaves: a new state is saved at once, counts after 10 s, and everything when the observer ends.
 func TestRunSaves(t *testing.T) {
 	t.Parallel()

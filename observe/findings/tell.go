@@ -1,9 +1,7 @@
 package findings
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 )
 
 // A Push is changes that people are told together.
@@ -70,7 +68,7 @@ func (s *Store) Renew(p Push) (Push, bool) {
 	return s.NextPush()
 }
 
-// Untold returns what people must be told, the first seen first, also what is in a push that was not delivered. It has
+// Untold returns what people must be told, the worst first, also what is in a push that was not delivered. It has
 // been saved by then, if the disk can be written.
 func (s *Store) Untold() []Change {
 	s.saveUrgent()
@@ -87,9 +85,7 @@ func (s *Store) untold() []Change {
 			changes = append(changes, c)
 		}
 	}
-	slices.SortFunc(changes, func(a, b Change) int {
-		return cmp.Or(a.Finding.FirstSeen.Compare(b.Finding.FirstSeen), strings.Compare(a.Finding.ID, b.Finding.ID))
-	})
+	slices.SortFunc(changes, func(a, b Change) int { return worstFirst(&a.Finding, &b.Finding) })
 	return changes
 }
 
