@@ -35,6 +35,8 @@ type Findings interface {
 type History interface {
 	Add(m findings.Measuring)
 	Earlier(endpoint string) []rules.RunFigures
+	// SetUnusual notes that an endpoint is worse in a run than in earlier ones.
+	SetUnusual(run int, endpoint string)
 }
 
 // Options are what an Analyst works with.
@@ -162,6 +164,9 @@ func (a *Analyst) apply(rule *rules.Rule, s *rules.Subject, settled bool) {
 	}
 	if len(v.matches) > 0 {
 		j.Shown = a.showing(rule, s, v.matches)
+		if rule.Earlier {
+			a.options.History.SetUnusual(r.Run, r.Endpoint)
+		}
 	}
 	a.options.Findings.Judge(j)
 }

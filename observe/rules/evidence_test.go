@@ -294,6 +294,8 @@ type history []rules.RunFigures
 
 func (h history) Add(findings.Measuring) {}
 
+func (h history) SetUnusual(int, string) {}
+
 func (h history) Earlier(string) []rules.RunFigures { return h }
 
 // trusting trusts each store.

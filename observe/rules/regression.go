@@ -14,6 +14,7 @@ var regression = Rule{
 	Title:    "Worse than before",
 	Advice:   "Look at what changed since: new queries, calls or work for each request.",
 	Needs:    capture.Response,
+	Earlier:  true,
 	Check:    checkRegression,
 	clears:   comparesRuns,
 }

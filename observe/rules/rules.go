@@ -46,6 +46,8 @@ type Rule struct {
 	Check func(s *Subject) []Match
 	// Proof says which replies are evidence that a problem of another one is gone, among those that clears takes.
 	Proof Proof
+	// Earlier says that the rule compares runs of the app: one in which it finds something is no measure for later ones.
+	Earlier bool
 	// clears reports whether a request without a match is evidence that the problem is gone; nil: each
 	// that has what the rule needs.
 	clears func(s *Subject) bool

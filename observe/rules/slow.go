@@ -15,6 +15,7 @@ var slow = Rule{
 	Title:    "Slower than usual",
 	Advice:   "Look where the time goes: queries, calls of other services, or the code of the endpoint itself.",
 	Needs:    capture.Response,
+	Earlier:  true,
 	Check:    checkSlow,
 	clears:   isTimed,
 }
@@ -86,7 +87,7 @@ func (s *Subject) usual(runs, requests int) (b baseline, known bool) {
 	var p95s []float64
 	var queries []float64
 	for _, run := range s.Earlier {
-		if run.Requests < requests {
+		if run.Requests < requests || run.Unusual {
 			continue
 		}
 		p95s = append(p95s, run.P95)

@@ -27,6 +27,7 @@ type Subject struct {
 // RunFigures are the figures of an endpoint in one run of the app.
 type RunFigures struct {
 	Requests int     `json:"requests"`
-	P95      float64 `json:"p95"`     // milliseconds
-	Queries  float64 `json:"queries"` // a request, on average; -1: unknown
+	P95      float64 `json:"p95"`               // milliseconds
+	Queries  float64 `json:"queries"`           // a request, on average; -1: unknown
+	Unusual  bool    `json:"unusual,omitempty"` // was worse than runs before it
 }
