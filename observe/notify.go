@@ -117,6 +117,9 @@ func (n *Notifier) text(push findings.Push) string {
 		if more := len(news) - maxShownChanges; more > 0 {
 			fmt.Fprintf(&b, "- and %d more\n", more)
 		}
+		if advice := news[0].Finding.Advice; len(news) == 1 && advice != "" {
+			fmt.Fprintf(&b, "%s\n", mdtext.Literal(advice))
+		}
 	}
 	if len(resolved) > 0 {
 		titles := make([]string, 0, len(resolved))

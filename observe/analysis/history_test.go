@@ -69,8 +69,8 @@ func TestSlowerThanEarlierRuns(t *testing.T) {
 	}
 	a.start()
 	a.visit(rules.RegressionMinRequests, 800*ms)
-	const slow = "A request takes 800 ms on average, and before took at most 100 ms."
-	const regression = "Nearly all requests took at most 100 ms before, and now take up to 800 ms."
+	const slow = "Requests take 800 ms on average, and before took at most 100 ms."
+	const regression = "95% of requests took at most 100 ms before, and now take up to 800 ms."
 	a.want("slow", findings.Open, slow)
 	a.want("regression", findings.Open, regression)
 	if f := a.finding("slow"); f.Occurrences != rules.RegressionMinRequests-1 { // the first one is no average
@@ -85,8 +85,8 @@ func TestSlowerThanEarlierRuns(t *testing.T) {
 	a.want("regression", findings.Resolved, regression)
 	a.start()
 	a.visit(rules.RegressionMinRequests, 1200*ms)
-	a.want("slow", findings.Open, "A request takes 1.2 s on average, and before took at most 100 ms.")
-	a.want("regression", findings.Open, "Nearly all requests took at most 100 ms before, and now take up to 1.2 s.")
+	a.want("slow", findings.Open, "Requests take 1.2 s on average, and before took at most 100 ms.")
+	a.want("regression", findings.Open, "95% of requests took at most 100 ms before, and now take up to 1.2 s.")
 	for _, rule := range []string{"slow", "regression"} {
 		if f := a.finding(rule); !f.Regressed || f.Reopens != 1 {
 			t.Errorf("%s came back: %+v", rule, f)
@@ -104,7 +104,7 @@ func TestMoreQueriesThanEarlierRuns(t *testing.T) {
 	a.visit(rules.RegressionMinRequests, time.Millisecond, few...)
 	a.start()
 	a.visit(rules.RegressionMinRequests, time.Millisecond, many...)
-	const text = "A request made 2 queries before, and now makes 4."
+	const text = "Requests made 2 queries before, and now make 4."
 	a.want("regression", findings.Open, text)
 	a.visit(findings.CleanHitsForResolution, time.Millisecond, few...)
 	a.want("regression", findings.Resolved, text)
@@ -129,8 +129,8 @@ func TestSlownessDoesNotBecomeUsual(t *testing.T) {
 		a.start()
 		a.visit(2*findings.CleanHitsForResolution, 800*ms)
 	}
-	a.want("slow", findings.Open, "A request takes 800 ms on average, and before took at most 100 ms.")
-	a.want("regression", findings.Open, "Nearly all requests took at most 100 ms before, and now take up to 800 ms.")
+	a.want("slow", findings.Open, "Requests take 800 ms on average, and before took at most 100 ms.")
+	a.want("regression", findings.Open, "95% of requests took at most 100 ms before, and now take up to 800 ms.")
 	if f := a.finding("slow"); f.Reopens > 0 || f.CleanHits > 0 {
 		t.Errorf("slow is %+v", f)
 	}

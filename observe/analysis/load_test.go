@@ -27,7 +27,7 @@ func TestErrorsUnderLoad(t *testing.T) {
 		o.look(true, o.request("GET /"), o.request("GET /"))
 	}
 	f := o.only()
-	if f.Rule != "error-hotspot" || f.Description != "50% of requests fail lately (10 of 20)." {
+	if f.Rule != "error-hotspot" || f.Description != "50% of recent requests failed (10 of 20)." {
 		t.Errorf("found is %+v", f)
 	}
 }
@@ -48,7 +48,7 @@ func TestCrashesAreFailures(t *testing.T) {
 	for _, f := range o.store.All() {
 		found = append(found, f.Rule+": "+f.Description)
 	}
-	want := []string{"error: RangeError: too deep", "error-hotspot: 100% of requests fail lately (3 of 3)."}
+	want := []string{"error: RangeError: too deep", "error-hotspot: 100% of recent requests failed (3 of 3)."}
 	if !slices.Equal(found, want) {
 		t.Errorf("found are %q", found)
 	}

@@ -14,7 +14,7 @@ var corsCredentials = Rule{
 	Category: Security,
 	Severity: Warning,
 	Title:    "Other websites may act as the user",
-	Advice:   "Allow credentials for a list of origins alone, and neither for * nor for whatever origin asks.",
+	Advice:   "Allow credentials only for a list of your own origins, not for * and not for whatever origin asks.",
 	Needs:    capture.Response,
 	Check:    checkCORSCredentials,
 	clears:   saysOrigins,
@@ -34,7 +34,7 @@ func checkCORSCredentials(s *Subject) []Match {
 		return nil
 	}
 	if r.Received.Header.Get("Access-Control-Allow-Origin") == "*" {
-		return []Match{{Description: Describe("Credentials are allowed together with the origin *, which browsers refuse.")}}
+		return []Match{{Description: Describe("The app allows credentials for every origin (*), which browsers refuse.")}}
 	}
 	if reflected(r) == "" {
 		return nil
@@ -46,7 +46,7 @@ func checkCORSCredentials(s *Subject) []Match {
 		}
 	}
 	return []Match{{
-		Description: Describe("Credentials are allowed for the origin that asks, such as %s.", message(reflected(r))),
+		Description: Describe("The app allows credentials for whatever origin asks, such as %s.", message(reflected(r))),
 		Likely:      len(origins) < MinReflectedOrigins && reflected(r) != "null",
 	}}
 }

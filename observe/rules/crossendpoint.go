@@ -12,7 +12,7 @@ var crossEndpoint = Rule{
 	Category: Performance,
 	Severity: Warning,
 	Title:    "Same query on most endpoints",
-	Advice:   "Keep its result for some time, or load it once where all requests pass.",
+	Advice:   "Cache its result, or load it once in middleware.",
 	Needs:    capture.Queried,
 	Check:    checkCrossEndpoint,
 	clears:   comparesEndpoints,

@@ -7,7 +7,7 @@ var unhandledError = Rule{
 	Category: Reliability,
 	Severity: Critical,
 	Title:    "Unhandled error",
-	Advice:   "Handle the error where it is thrown, or in one error handler, and fix what causes it.",
+	Advice:   "Fix the cause, and handle such errors where they occur or in one error handler.",
 	Check:    checkError,
 	Proof:    BySuccess,
 	clears:   tellsErrors,

@@ -7,7 +7,7 @@ var errorHotspot = Rule{
 	Category: Reliability,
 	Severity: Critical,
 	Title:    "Requests fail often",
-	Advice:   "Look at the errors of these requests, their logs and their responses.",
+	Advice:   "Look at the errors, logs and responses of these requests.",
 	Check:    checkErrorHotspot,
 	Proof:    BySuccess,
 	clears:   isJudged,
@@ -35,6 +35,6 @@ func checkErrorHotspot(s *Subject) []Match {
 	if len(recent) < MinRequestsForInsight || failures*whole < len(recent)*ErrorRateThresholdPct {
 		return nil
 	}
-	d := Describe("%s of requests fail lately (%s of %s).", percent(failures, len(recent)), Count(failures), Count(len(recent)))
+	d := Describe("%s of recent requests failed (%s of %s).", percent(failures, len(recent)), Count(failures), Count(len(recent)))
 	return []Match{{Description: d}}
 }

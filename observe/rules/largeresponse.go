@@ -43,5 +43,5 @@ func checkLargeResponse(s *Subject) []Match {
 	if len(recent) < OverfetchMinRequests || average <= LargeResponseBytes {
 		return nil
 	}
-	return []Match{{Description: Describe("A response has %s on average.", bytesOf(average))}}
+	return []Match{{Description: Describe("Responses have %s on average.", bytesOf(average))}}
 }

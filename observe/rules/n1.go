@@ -7,7 +7,7 @@ var n1 = Rule{
 	Category: Performance,
 	Severity: Critical,
 	Title:    "N+1 queries",
-	Advice:   "Load the rows at once instead of one by one in a loop: by a join, IN (…), or the eager loading of the ORM.",
+	Advice:   "Load the rows with one query instead of one by one in a loop: with a join, IN (…), or eager loading in the ORM.",
 	Needs:    capture.Queried,
 	Check:    checkN1,
 	clears:   didItsWork,
@@ -36,7 +36,7 @@ func loops(s *Subject, limit int) []Match {
 			continue
 		}
 		matches = append(matches, Match{
-			Description: Describe("%s runs %s in one request, for different values.", label(shapes.first[shape]), times(shapes.count[shape])),
+			Description: Describe("%s runs %s in one request, with different values.", label(shapes.first[shape]), times(shapes.count[shape])),
 			Likely:      !differ,
 		})
 	}

@@ -11,7 +11,7 @@ var redundantQuery = Rule{
 	Category: Performance,
 	Severity: Warning,
 	Title:    "Same query twice",
-	Advice:   "Run the query once and pass on its result, or keep it for the time of the request.",
+	Advice:   "Run the query once and pass its result on, or cache it for the request.",
 	Needs:    capture.Queried,
 	Check:    checkRedundantQuery,
 	clears:   knowsValues,
@@ -56,7 +56,7 @@ func redundant(reads *tally) []Match {
 	var matches []Match
 	for _, key := range reads.order {
 		if n := reads.count[key]; n >= RedundantQueryMinCount {
-			d := Describe("%s runs %s in one request, for the same values.", label(reads.first[key]), times(n))
+			d := Describe("%s runs %s in one request, with the same values.", label(reads.first[key]), times(n))
 			matches = append(matches, Match{Description: d})
 		}
 	}

@@ -13,7 +13,7 @@ var slow = Rule{
 	Category: Performance,
 	Severity: Warning,
 	Title:    "Slower than usual",
-	Advice:   "Look where the time goes: queries, calls of other services, or the code of the endpoint itself.",
+	Advice:   "Find where the time goes: queries, calls to other services, or the code of the endpoint.",
 	Needs:    capture.Response,
 	Earlier:  true,
 	Check:    checkSlow,
@@ -38,7 +38,7 @@ func checkSlow(s *Subject) []Match {
 	if len(recent) < MinRequestsForInsight || average < limit || s.Request.Took < limit {
 		return nil
 	}
-	d := Describe("A request takes %s on average%s, and before took at most %s.", took(average), breakdown(recent, average), took(usual.p95))
+	d := Describe("Requests take %s on average%s, and before took at most %s.", took(average), breakdown(recent, average), took(usual.p95))
 	return []Match{{Description: d}}
 }
 
