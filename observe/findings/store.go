@@ -30,10 +30,10 @@ type Store struct {
 	records map[string]*record
 	byPlace map[place][]*record
 	counted occurrences
-	push    *Push  // is being told; nil: none is
-	round   *Round // is under way; nil: none is
-	unsaved bool   // there is something to save
-	urgent  bool   // a state has changed since the latest save
+	pushes  Pushes
+	rounds  Rounds
+	unsaved bool // there is something to save
+	urgent  bool // a state has changed since the latest save
 
 	wake    wait.Signal // Run is to save
 	changed wait.Signal // a state has changed
@@ -61,6 +61,8 @@ func OpenStore(dir string, stores Stores, log *slog.Logger) (*Store, error) {
 		wake:    wait.NewSignal(),
 		changed: wait.NewSignal(),
 	}
+	s.pushes.store = s
+	s.rounds.store = s
 	var d document
 	found, err := f.read(&d, func() error { return d.check(stores) })
 	if err != nil {
@@ -72,8 +74,8 @@ func OpenStore(dir string, stores Stores, log *slog.Logger) (*Store, error) {
 	}
 	d.settle(time.Now())
 	s.id = d.Store
-	s.push = d.Push
-	s.round = d.Round
+	s.pushes.current = d.Push
+	s.rounds.current = d.Round
 	for i := range d.Findings {
 		r := &d.Findings[i]
 		r.forgetRun()
@@ -91,6 +93,15 @@ func (s *Store) ID() string {
 	defer s.mu.Unlock()
 	return s.id
 }
+
+// Pushes returns what people are told of the findings.
+func (s *Store) Pushes() *Pushes { return &s.pushes }
+
+// Rounds returns the runs of agents that fix the findings.
+func (s *Store) Rounds() *Rounds { return &s.rounds }
+
+// Changed has a value when something may have to be told, or fixed, since it was last received. It is for one receiver.
+func (s *Store) Changed() <-chan struct{} { return s.changed }
 
 // Problem returns why the findings cannot be saved at present; nil: they can.
 func (s *Store) Problem() error { return s.file.problem() }
@@ -340,7 +351,7 @@ func (s *Store) clear() int {
 	}
 	s.id = newStoreID()
 	s.stores.Remember(s.id) // before the file has the id
-	s.push = nil
+	s.pushes.current = nil
 	s.since = time.Now()
 	s.note(true)
 	return count
