@@ -1,9 +1,11 @@
 package analysis
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"bareclaw/observe/capture"
 	"bareclaw/observe/findings"
 	"bareclaw/observe/rules"
 )
@@ -133,5 +135,33 @@ func TestSlownessDoesNotBecomeUsual(t *testing.T) {
 	a.want("regression", findings.Open, "95% of requests took at most 100 ms before, and now take up to 800 ms.")
 	if f := a.finding("slow"); f.Reopens > 0 || f.CleanHits > 0 {
 		t.Errorf("slow is %+v", f)
+	}
+}
+
+// TestEarlierRuns: rules see the figures of earlier runs, of complete requests alone.
+func TestEarlierRuns(t *testing.T) {
+	t.Parallel()
+	var saw []rules.RunFigures
+	o := newObserver(t, rules.Rule{
+		ID: "spy",
+		Check: func(s *rules.Subject) []rules.Match {
+			saw = s.Earlier
+			return nil
+		},
+	})
+	failed := o.request("GET /")
+	failed.End = capture.AppFailed
+	untold := o.request("GET /")
+	untold.Evidence = capture.Response
+	o.look(true, o.request("GET /", "a", "b"), failed, untold)
+	o.look(false, o.request("GET /"))
+	if saw != nil {
+		t.Errorf("in the first run there are %v", saw)
+	}
+	r := o.request("GET /")
+	r.Run = 2
+	o.look(true, r)
+	if want := (rules.RunFigures{Requests: 2, P95: 1, Queries: 2}); !slices.Equal(saw, []rules.RunFigures{want}) {
+		t.Errorf("the figures are %+v", saw)
 	}
 }
