@@ -8,6 +8,35 @@ import (
 	"bareclaw/observe/rules"
 )
 
+// TestProofsAreDocumented holds the table of what proves a problem gone to the rules: their order, whether it takes telemetry,
+// and which replies count.
+func TestProofsAreDocumented(t *testing.T) {
+	t.Parallel()
+	all := rules.All()
+	table := rows(t, "docs/observe.md", "| rule | the request | its answer |")
+	if len(table) != len(all) {
+		t.Fatalf("the table has %d rules, and there are %d", len(table), len(all))
+	}
+	const columns = 3
+	for i, cells := range table {
+		rule := &all[i]
+		if len(cells) != columns || cells[0] != "`"+rule.ID+"`" {
+			t.Errorf("%s: the table has %q", rule.ID, cells)
+			continue
+		}
+		isTelemetry := strings.Contains(cells[1], "telemetry") || strings.Contains(cells[1], "made queries") || strings.Contains(cells[1], "lines are known")
+		needsTelemetry := rule.Needs&(capture.Queried|capture.Logged) != 0 || rule.ID == "error" || rule.ID == "regression"
+		if isTelemetry != needsTelemetry {
+			t.Errorf("%s needs %b, and of its requests the table says %q", rule.ID, rule.Needs, cells[1])
+		}
+		if strings.Contains(cells[2], "same status") != (rule.Proof == rules.ByKind) ||
+			strings.HasPrefix(cells[2], "a success") != (rule.Proof == rules.BySuccess) ||
+			strings.Contains(cells[2], "to the same request") != (rule.Proof != rules.ByAny) {
+			t.Errorf("%s goes by proof %d, and of the answer the table says %q", rule.ID, rule.Proof, cells[2])
+		}
+	}
+}
+
 // TestRulesAreDocumented holds the table of docs/observe.md to the rules: their order, their severity, and which source
 // can say something at all.
 func TestRulesAreDocumented(t *testing.T) {

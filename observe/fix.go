@@ -14,7 +14,7 @@ import (
 // outcomeInterval is the time between two questions whether the agent is done.
 const outcomeInterval = 5 * time.Second
 
-// Rounds are the runs of an agent that fixes findings, one at a time. The methods are those of findings.Store.
+// Rounds are the runs of an agent that fixes findings, one at a time. The methods are those of findings.Rounds.
 type Rounds interface {
 	NextRound() (findings.Round, bool)
 	RoundAccepted(key, message string)

@@ -49,10 +49,12 @@ type Notifier struct {
 // Run tells people until ctx ends. A push that the gateway does not take is tried again, with growing
 // pauses, and without an end: the gateway may be away for days.
 func (n *Notifier) Run(ctx context.Context) {
+	var pace messagePace
 	for ctx.Err() == nil {
 		push, ok := n.Pushes.NextPush()
 		if ok {
 			n.tell(ctx, push)
+			_ = wait.Sleep(ctx, pace.count(time.Now())) // an error means that ctx has ended
 			continue
 		}
 		select {
@@ -114,6 +116,9 @@ func (n *Notifier) text(push findings.Push) string {
 		}
 		if more := len(news) - maxShownChanges; more > 0 {
 			fmt.Fprintf(&b, "- and %d more\n", more)
+		}
+		if advice := news[0].Finding.Advice; len(news) == 1 && advice != "" {
+			fmt.Fprintf(&b, "%s\n", mdtext.Literal(advice))
 		}
 	}
 	if len(resolved) > 0 {

@@ -299,11 +299,12 @@ func TestStrangeFinding(t *testing.T) {
 		Endpoint:    "GET /`" + link,
 		Title:       link,
 		Description: link,
+		Advice:      link,
 	}
 	n := &Notifier{App: "shop"}
 	text := n.text(findings.Push{Changes: []findings.Change{{Kind: findings.New, Finding: strange}}})
 	words := regexp.MustCompile("`` .*? ``").ReplaceAllString(text, "")
-	if strings.Contains(words, link) || strings.ContainsAny(words, "`") || strings.Contains(words, "- **") || strings.Count(text, "\n") != 1 {
+	if strings.Contains(words, link) || strings.ContainsAny(words, "`") || strings.Contains(words, "- **") || strings.Count(text, "\n") != 2 {
 		t.Errorf("told: %s", text)
 	}
 }

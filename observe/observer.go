@@ -325,7 +325,7 @@ func (v *observer) tellers() []func(context.Context) {
 		return tellers
 	}
 	notifier := &Notifier{
-		Pushes:  v.findings,
+		Pushes:  v.findings.Pushes(),
 		Changed: v.told,
 		Gateway: v.Gateway,
 		Channel: v.Channel,
@@ -337,7 +337,7 @@ func (v *observer) tellers() []func(context.Context) {
 		return tellers
 	}
 	fixer := &Fixer{
-		Rounds:  v.findings,
+		Rounds:  v.findings.Rounds(),
 		Changed: v.toFix,
 		Gateway: v.Gateway,
 		Channel: v.Channel,

@@ -35,6 +35,8 @@ type Findings interface {
 type History interface {
 	Add(m findings.Measuring)
 	Earlier(endpoint string) []rules.RunFigures
+	// SetUnusual notes that an endpoint is worse in a run than in earlier ones.
+	SetUnusual(run int, endpoint string)
 }
 
 // Options are what an Analyst works with.
@@ -155,12 +157,16 @@ func (a *Analyst) apply(rule *rules.Rule, s *rules.Subject, settled bool) {
 		Matches:  v.matches,
 		Clean:    v.clean,
 		Near:     v.near,
+		About:    v.about,
 	}
-	if rule.OfKind {
+	if rule.Proof != rules.ByAny {
 		j.Asked = r.Asked()
 	}
 	if len(v.matches) > 0 {
 		j.Shown = a.showing(rule, s, v.matches)
+		if rule.Earlier {
+			a.options.History.SetUnusual(r.Run, r.Endpoint)
+		}
 	}
 	a.options.Findings.Judge(j)
 }
@@ -168,9 +174,10 @@ func (a *Analyst) apply(rule *rules.Rule, s *rules.Subject, settled bool) {
 // A verdict is what a rule says of a request.
 type verdict struct {
 	matches []rules.Match
-	// clean and near are as in [findings.Judgement], if the rule has found something before.
+	// clean, near and about are as in [findings.Judgement], if the rule has found something before.
 	clean bool
 	near  []rules.Match
+	about []rules.Match
 }
 
 // ask asks a rule. When the rule panics, what it said until then counts, and the request is no evidence.
@@ -185,7 +192,8 @@ func (a *Analyst) ask(rule *rules.Rule, s *rules.Subject, settled bool) (v verdi
 		v.matches = rule.Check(s)
 	}
 	if settled && a.options.Findings.HasOpen(rule.ID, s.Request.Endpoint) {
-		v.near = rule.Check(repeated(s))
+		v.near = append(rule.Check(repeated(s)), rule.Hints(s)...)
+		v.about = rule.About(s)
 		v.clean = rule.Clean(s)
 	}
 	return v
@@ -208,6 +216,7 @@ func alone(r *capture.Request) *rules.Subject {
 	return &rules.Subject{
 		Request: r,
 		Recent:  only,
+		Arrived: only,
 		Latest:  map[string]*capture.Request{r.Endpoint: r},
 		Flow:    only,
 	}
@@ -221,5 +230,6 @@ func repeated(s *rules.Subject) *rules.Subject {
 	like := *s
 	like.Recent = slices.Repeat([]*capture.Request{&same}, recentRequests-1)
 	like.Recent = append(like.Recent, s.Request)
+	like.Arrived = like.Recent
 	return &like
 }

@@ -393,7 +393,7 @@ func TestWindowsAreBounded(t *testing.T) {
 		o.look(i%3 > 0, r)
 	}
 	w := o.analyst.windows
-	if len(w.queue) > maxRequests || len(w.kept) != len(w.queue) || len(w.settled) > maxEndpoints || len(w.latest) != len(w.settled) || len(w.clients) > maxRequests {
+	if len(w.queue) > maxRequests || len(w.kept) != len(w.queue) || len(w.settled) > maxEndpoints || len(w.latest) != len(w.settled) || len(w.clients) > maxRequests || len(w.arrived) > maxRequests {
 		t.Errorf("%d requests, %d endpoints, %d clients", len(w.queue), len(w.settled), len(w.clients))
 	}
 	for i := range 100 {
@@ -422,101 +422,6 @@ func TestWindowsAreBounded(t *testing.T) {
 	o.look(true, r)
 	if w := o.analyst.windows; len(w.kept) != 1 || len(w.latest) != 1 {
 		t.Errorf("a new run begins with %d requests", len(w.kept))
-	}
-}
-
-// TestEarlierRuns: rules see the figures of earlier runs, of complete requests alone.
-func TestEarlierRuns(t *testing.T) {
-	t.Parallel()
-	var saw []rules.RunFigures
-	o := newObserver(t, rules.Rule{
-		ID: "spy",
-		Check: func(s *rules.Subject) []rules.Match {
-			saw = s.Earlier
-			return nil
-		},
-	})
-	failed := o.request("GET /")
-	failed.End = capture.AppFailed
-	untold := o.request("GET /")
-	untold.Evidence = capture.Response
-	o.look(true, o.request("GET /", "a", "b"), failed, untold)
-	o.look(false, o.request("GET /"))
-	if saw != nil {
-		t.Errorf("in the first run there are %v", saw)
-	}
-	r := o.request("GET /")
-	r.Run = 2
-	o.look(true, r)
-	if want := (rules.RunFigures{Requests: 2, P95: 1, Queries: 2}); !slices.Equal(saw, []rules.RunFigures{want}) {
-		t.Errorf("the figures are %+v", saw)
-	}
-}
-
-// BenchmarkLooks looks at requests to some endpoints with all rules: of an app that tells nothing, of one that tells its
-// queries and has no problems, and of one in which each request has some, also of the whole app.
-func BenchmarkLooks(b *testing.B) {
-	for name, app := range map[string]struct {
-		endpoints int
-		queries   func(endpoint int) []string
-		evidence  capture.Evidence
-	}{
-		"silent": {
-			endpoints: 1,
-			queries:   func(int) []string { return nil },
-			evidence:  capture.Response | capture.Body,
-		},
-		"told": {
-			endpoints: 50,
-			queries: func(endpoint int) []string {
-				return []string{
-					fmt.Sprintf("SELECT id, name FROM items_%d WHERE id = $1", endpoint),
-					fmt.Sprintf("UPDATE items_%d SET name = $1 WHERE id = $2", endpoint),
-				}
-			},
-			evidence: capture.Response | capture.Body | capture.Traced | capture.Queried,
-		},
-		"flawed": {
-			endpoints: 50,
-			queries:   func(int) []string { return slices.Repeat([]string{"SELECT * FROM items WHERE id = $1"}, 10) },
-			evidence:  capture.Response | capture.Body | capture.Traced | capture.Queried,
-		},
-	} {
-		b.Run(name, func(b *testing.B) {
-			o := newObserver(b, rules.All()...)
-			var requests []capture.Request
-			for i := range 1000 {
-				endpoint := i % app.endpoints
-				r := o.request(fmt.Sprint("GET /items/", endpoint), app.queries(endpoint)...)
-				r.Evidence = app.evidence
-				r.Method = "GET"
-				r.URL = r.Endpoint
-				r.Received.Media = "application/json"
-				r.Received.Body = []byte(`{"items":[{"name":"lamp","price":3},{"name":"chair","price":25}]}`)
-				r.Received.Size = int64(len(r.Received.Body))
-				requests = append(requests, r)
-			}
-			next := 0
-			look := func() {
-				r := requests[next%len(requests)]
-				next++
-				r.ID = fmt.Sprint(next)
-				r.Started = r.Started.Add(time.Duration(next) * time.Second)
-				l := capture.Look{Request: &r}
-				if r.Evidence.Has(capture.Traced) {
-					o.analyst.look(&l)
-				}
-				l.Settled = true
-				o.analyst.look(&l)
-			}
-			for range requests {
-				look()
-			}
-			for b.Loop() {
-				look()
-			}
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
-		})
 	}
 }
 

@@ -18,8 +18,8 @@ const (
 	maxBytes       = 8 << 20 // of texts, in all windows
 )
 
-// windows are the latest requests of one run of the app, without their bodies, logs and faults. Other requests see
-// one in Recent and Latest only once it is settled: until then it looks better than it is.
+// windows are the latest requests of one run of the app, without their bodies, their logs and the words of their faults. Other requests see
+// one in Recent and Latest only once it is settled: until then it looks better than it is. In Arrived they see it at once.
 type windows struct {
 	run     int
 	seen    int // counts requests
@@ -27,12 +27,14 @@ type windows struct {
 	kept    map[string]*kept // by the id of the request
 	queue   []*kept          // those of kept, the first seen first
 	settled map[string][]*kept
+	arrived map[string][]*kept          // all, by endpoint, in the order of their first look
 	latest  map[string]*capture.Request // the last of each of settled
 	clients map[string][]*kept          // in the order in which they began
 
 	// These are used again for each subject.
-	recent []*capture.Request
-	flow   []*capture.Request
+	recent  []*capture.Request
+	arrival []*capture.Request
+	flow    []*capture.Request
 }
 
 // kept is a request in windows.
@@ -50,6 +52,7 @@ func newWindows(run int) *windows {
 		run:     run,
 		kept:    map[string]*kept{},
 		settled: map[string][]*kept{},
+		arrived: map[string][]*kept{},
 		latest:  map[string]*capture.Request{},
 		clients: map[string][]*kept{},
 	}
@@ -58,20 +61,27 @@ func newWindows(run int) *windows {
 // subject returns a request beside those to compare it with, until the next call of keep.
 func (w *windows) subject(r *capture.Request) *rules.Subject {
 	k := w.kept[r.ID]
-	w.recent = w.recent[:0]
-	for _, other := range w.settled[r.Endpoint] {
-		if other != k {
-			w.recent = append(w.recent, other.request)
-		}
-	}
-	w.recent = append(w.recent, r)
+	w.recent = latestTo(w.recent, w.settled[r.Endpoint], r, k)
+	w.arrival = latestTo(w.arrival, w.arrived[r.Endpoint], r, k)
 	w.latest[r.Endpoint] = r
 	return &rules.Subject{
 		Request: r,
 		Recent:  w.recent[max(0, len(w.recent)-recentRequests):],
+		Arrived: w.arrival[max(0, len(w.arrival)-recentRequests):],
 		Latest:  w.latest,
 		Flow:    w.flowTo(r, k),
 	}
+}
+
+// latestTo returns the requests of a window and behind them a request, which is kept as k, in the memory of list.
+func latestTo(list []*capture.Request, window []*kept, r *capture.Request, k *kept) []*capture.Request {
+	list = list[:0]
+	for _, other := range window {
+		if other != k {
+			list = append(list, other.request)
+		}
+	}
+	return append(list, r)
 }
 
 // flowTo returns the flow that leads up to a request, which is kept as k; nil: it is not kept yet. Requests whose first
@@ -109,6 +119,7 @@ func (w *windows) keep(r *capture.Request, settled bool) {
 		}
 		w.kept[r.ID] = k
 		w.queue = append(w.queue, k)
+		w.arrived[k.endpoint] = withLast(w.arrived[k.endpoint], k)
 		w.addToClient(k)
 	}
 	k.request = slim(r)
@@ -117,11 +128,7 @@ func (w *windows) keep(r *capture.Request, settled bool) {
 	w.bytes += k.bytes
 	if settled && !k.settled {
 		k.settled = true
-		recent := w.settled[k.endpoint]
-		if len(recent) == recentRequests {
-			recent = slices.Delete(recent, 0, 1)
-		}
-		w.settled[k.endpoint] = append(recent, k)
+		w.settled[k.endpoint] = withLast(w.settled[k.endpoint], k)
 	}
 	w.updateLatest(k.endpoint)
 	if r.Endpoint != k.endpoint {
@@ -135,13 +142,25 @@ func (w *windows) keep(r *capture.Request, settled bool) {
 	}
 }
 
-// slim returns a copy of a request without what rules look for in the request itself alone.
+// withLast returns a window with one more request behind the others, and without the first one if it is full.
+func withLast(window []*kept, k *kept) []*kept {
+	if len(window) == recentRequests {
+		window = slices.Delete(window, 0, 1)
+	}
+	return append(window, k)
+}
+
+// slim returns a copy of a request without what rules look for in the request itself alone. Of its faults it has one
+// without words, if there are any.
 func slim(r *capture.Request) *capture.Request {
 	s := *r
 	s.Sent.Body = nil
 	s.Received.Body = nil
 	s.Logs = nil
 	s.Faults = nil
+	if len(r.Faults) > 0 {
+		s.Faults = []capture.Fault{{}}
+	}
 	return &s
 }
 
@@ -205,6 +224,11 @@ func (w *windows) dropFirst() {
 	if k.settled {
 		w.settled[k.endpoint] = without(w.settled[k.endpoint], k)
 		w.updateLatest(k.endpoint)
+	}
+	arrived := without(w.arrived[k.endpoint], k)
+	w.arrived[k.endpoint] = arrived
+	if len(arrived) == 0 {
+		delete(w.arrived, k.endpoint)
 	}
 	flow := without(w.clients[k.client], k)
 	w.clients[k.client] = flow

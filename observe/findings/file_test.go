@@ -90,7 +90,7 @@ func TestForeignFile(t *testing.T) {
 	t.Parallel()
 	other := newApp(t)
 	other.store.Judge(other.request(flaw(7)))
-	other.store.NextPush()
+	other.store.Pushes().NextPush()
 	path := filepath.Join(other.dir, "findings.json")
 	contents, err := os.ReadFile(path)
 	check.OK(t, err)
@@ -99,7 +99,7 @@ func TestForeignFile(t *testing.T) {
 	path = filepath.Join(a.dir, "findings.json")
 	check.OK(t, os.WriteFile(path, contents, 0o644))
 	a.open()
-	if push, ok := a.store.NextPush(); ok || len(a.store.All()) > 0 {
+	if push, ok := a.store.Pushes().NextPush(); ok || len(a.store.All()) > 0 {
 		t.Errorf("believed: %+v, told: %+v", a.store.All(), push)
 	}
 	aside, err := filepath.Glob(path + ".foreign-*")
@@ -124,7 +124,7 @@ func TestChangedFile(t *testing.T) {
 	t.Parallel()
 	a := newApp(t)
 	a.store.Judge(a.request(flaw(7)))
-	a.store.NextPush()
+	a.store.Pushes().NextPush()
 	path := filepath.Join(a.dir, "findings.json")
 	contents, err := os.ReadFile(path)
 	check.OK(t, err)
@@ -148,7 +148,7 @@ func TestChangedFile(t *testing.T) {
 	check.OK(t, os.WriteFile(path, contents, 0o600))
 
 	a.open()
-	push, _ := a.store.NextPush()
+	push, _ := a.store.Pushes().NextPush()
 	all := a.store.All()
 	if len(all) != 1 || len(push.Changes) != 1 {
 		t.Fatalf("findings %+v, push %+v", all, push)

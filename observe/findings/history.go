@@ -141,6 +141,18 @@ func (h *History) Add(m Measuring) {
 	h.unsaved = true
 }
 
+// SetUnusual notes that an endpoint is worse in a run than in earlier ones, so that later ones are not compared with it. It does
+// nothing if the run is not the present one.
+func (h *History) SetUnusual(run int, endpoint string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e := h.present[endpoint]
+	if run == h.number && e != nil {
+		e.unusual = true
+		h.unsaved = true
+	}
+}
+
 // begin makes the present run one of the earlier ones. The caller holds mu.
 func (h *History) begin(number int) {
 	h.number = number
@@ -220,6 +232,7 @@ type endpointMeasurings struct {
 	took     []time.Duration // the latest: a ring of maxPoints
 	queries  int             // of the requests whose queries are known
 	queried  int             // how many those are
+	unusual  bool
 }
 
 // add adds a request.
@@ -245,6 +258,7 @@ func (e *endpointMeasurings) figures() rules.RunFigures {
 		Requests: e.requests,
 		P95:      float64(sorted[rank-1]) / float64(time.Millisecond),
 		Queries:  -1,
+		Unusual:  e.unusual,
 	}
 	if e.queried > 0 {
 		f.Queries = float64(e.queries) / float64(e.queried)

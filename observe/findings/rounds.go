@@ -1,12 +1,10 @@
 package findings
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"bareclaw/observe/rules"
@@ -32,85 +30,103 @@ func (r *Round) copy() Round {
 	return c
 }
 
+// Rounds are the runs of agents that fix findings of a store, one after the other. Its methods may be called by several
+// goroutines at once.
+type Rounds struct {
+	store *Store
+	// current is under way; nil: none is. The store's mu protects it.
+	current *Round
+}
+
 // NextRound returns the round that is under way, else a new one, of findings that people know, that are open, and that an
 // agent may be asked to fix once more: MaxRounds times in all, each time after it was seen again; false: there is none. A round
 // is under way until EndRound, also after a restart. It has been saved and counted by then, if the disk can be written.
-func (s *Store) NextRound() (Round, bool) {
-	round, ok := s.beginRound()
-	s.saveUrgent()
+func (r *Rounds) NextRound() (Round, bool) {
+	round, ok := r.begin()
+	r.store.saveUrgent()
 	return round, ok
 }
 
-func (s *Store) beginRound() (Round, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.round != nil {
-		return s.round.copy(), true
+func (r *Rounds) begin() (Round, bool) {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	if r.current != nil {
+		return r.current.copy(), true
 	}
-	var chosen []*record
-	for _, r := range s.records {
-		if r.needsFix() {
-			chosen = append(chosen, r)
-		}
-	}
+	chosen := r.choose()
 	if len(chosen) == 0 {
 		return Round{}, false
 	}
-	slices.SortFunc(chosen, worseFirst)
-	chosen = chosen[:min(len(chosen), maxRoundFindings)]
 	hash := sha256.New()
-	s.round = &Round{}
-	for _, r := range chosen {
-		r.Rounds++
-		r.InRound = true
-		s.round.Findings = append(s.round.Findings, r.Finding.ID)
-		_, _ = fmt.Fprintf(hash, "%s-%d-%d\n", r.Finding.ID, r.Finding.Reopens, r.Rounds)
+	r.current = &Round{}
+	for _, rec := range chosen {
+		rec.Rounds++
+		rec.InRound = true
+		r.current.Findings = append(r.current.Findings, rec.Finding.ID)
+		_, _ = fmt.Fprintf(hash, "%s-%d-%d\n", rec.Finding.ID, rec.Finding.Reopens, rec.Rounds)
 	}
-	s.round.Key = "fix-" + s.id + "-" + hex.EncodeToString(hash.Sum(nil)[:16])
-	s.note(true)
-	return s.round.copy(), true
+	r.current.Key = "fix-" + r.store.id + "-" + hex.EncodeToString(hash.Sum(nil)[:16])
+	r.store.note(true)
+	return r.current.copy(), true
+}
+
+// choose returns the findings of the next round, the worst first. The caller holds mu.
+func (r *Rounds) choose() []*record {
+	var chosen []*record
+	for _, rec := range r.store.records {
+		if rec.needsFix() {
+			chosen = append(chosen, rec)
+		}
+	}
+	slices.SortFunc(chosen, func(a, b *record) int { return worstFirst(&a.Finding, &b.Finding) })
+	return chosen[:min(len(chosen), maxRoundFindings)]
 }
 
 // RoundAccepted notes that the agent has been sent the message of a round, and saves that.
-func (s *Store) RoundAccepted(key, message string) {
-	s.mu.Lock()
-	if s.round != nil && s.round.Key == key {
-		accepted := s.round.copy() // the one before may be being saved
-		accepted.Message = message
-		s.round = &accepted
-		s.note(true)
+func (r *Rounds) RoundAccepted(key, message string) {
+	r.accept(key, message)
+	r.store.save()
+}
+
+func (r *Rounds) accept(key, message string) {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	if r.current == nil || r.current.Key != key {
+		return
 	}
-	s.mu.Unlock()
-	s.save()
+	accepted := r.current.copy() // the one before may be being saved
+	accepted.Message = message
+	r.current = &accepted
+	r.store.note(true)
 }
 
 // EndRound notes that the agent has ended a round, or will not begin it, and saves that. Findings that it has begun to fix,
 // without a word of how that ended, are open again.
-func (s *Store) EndRound(key string) {
-	s.endRound(key, time.Now())
-	s.save()
+func (r *Rounds) EndRound(key string) {
+	r.end(key, time.Now())
+	r.store.save()
 }
 
-func (s *Store) endRound(key string, now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.round == nil || s.round.Key != key {
+func (r *Rounds) end(key string, now time.Time) {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	if r.current == nil || r.current.Key != key {
 		return
 	}
-	for _, id := range s.round.Findings {
-		r := s.records[id]
-		if r == nil { // was cleared
+	for _, id := range r.current.Findings {
+		rec := r.store.records[id]
+		if rec == nil { // was cleared
 			continue
 		}
-		r.InRound = false
-		r.RoundEnded = now
-		r.apply(event{
+		rec.InRound = false
+		rec.RoundEnded = now
+		rec.apply(event{
 			kind: abandoned,
 			at:   now,
 		})
 	}
-	s.round = nil
-	s.note(true)
+	r.current = nil
+	r.store.note(true)
 }
 
 // needsFix reports whether an agent is to be asked to fix a finding.
@@ -125,17 +141,4 @@ func (r *record) needsFix() bool {
 // isGivenUp reports whether an agent has tried in vain to fix a finding, and is not asked any more.
 func (r *record) isGivenUp() bool {
 	return r.Rounds >= MaxRounds && !r.InRound && r.Finding.State == Open
-}
-
-// worseFirst puts critical findings before the others, and those that were seen earlier before later ones.
-func worseFirst(a, b *record) int {
-	f := &a.Finding
-	o := &b.Finding
-	if f.Severity != o.Severity && (f.Severity == rules.Critical || o.Severity == rules.Critical) {
-		if f.Severity == rules.Critical {
-			return -1
-		}
-		return 1
-	}
-	return cmp.Or(f.FirstSeen.Compare(o.FirstSeen), strings.Compare(f.ID, o.ID))
 }

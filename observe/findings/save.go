@@ -73,8 +73,8 @@ func (s *Store) document() (document, bool) {
 	d := document{
 		Version:  version,
 		Store:    s.id,
-		Push:     s.push,
-		Round:    s.round,
+		Push:     s.pushes.current,
+		Round:    s.rounds.current,
 		Findings: make([]record, 0, len(s.records)),
 	}
 	for _, r := range s.records {

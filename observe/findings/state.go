@@ -26,8 +26,8 @@ type event struct {
 	at   time.Time // when the request began; when the report was made; when the agent ended
 	hit  hit       // of seen and clean
 	fix  Fix       // of reported
-	// ofKind is as in [rules.Rule], of clean.
-	ofKind bool
+	// proof is as in [rules.Rule], of clean.
+	proof rules.Proof
 }
 
 // A hit is a request that proves that a problem is gone, or shows that it is not.
@@ -231,8 +231,17 @@ func (r *record) comparesWith(e event) bool {
 	if isRedirect(e.hit.Status) && !isRedirect(r.Status) {
 		return false
 	}
-	isSame := r.Asked != "" && e.hit.Asked == r.Asked
-	return !e.ofKind || isSame || isError(e.hit.Status) == isError(r.Status)
+	if r.Asked != "" && e.hit.Asked == r.Asked {
+		return true
+	}
+	switch e.proof {
+	case rules.ByKind:
+		return e.hit.Status == r.Status || !isError(e.hit.Status) && !isError(r.Status)
+	case rules.BySuccess:
+		return !isError(e.hit.Status)
+	case rules.ByAny:
+	}
+	return true
 }
 
 func isError(status int) bool { return status >= http.StatusBadRequest }

@@ -181,7 +181,9 @@ func TestKindOfCleanHits(t *testing.T) {
 		asked         string
 		want          int // clean hits
 	}{
-		{500, 400, "other", 1},
+		{500, 500, "other", 1},
+		{500, 400, "other", 0},
+		{500, 400, "same", 1},
 		{500, 200, "other", 0},
 		{500, 200, "", 0},
 		{500, 200, "same", 1},
@@ -194,7 +196,7 @@ func TestKindOfCleanHits(t *testing.T) {
 		first := hit{Request: "1", Status: c.shown, At: after(1), Asked: "same"}
 		second := hit{Request: "2", Status: c.status, At: after(2), Asked: c.asked}
 		r.apply(event{kind: seen, at: after(1), hit: first})
-		r.apply(event{kind: clean, at: after(2), hit: second, ofKind: true})
+		r.apply(event{kind: clean, at: after(2), hit: second, proof: rules.ByKind})
 		if r.Finding.CleanHits != c.want {
 			t.Errorf("%d to %q after %d: %d clean hits", c.status, c.asked, c.shown, r.Finding.CleanHits)
 		}

@@ -30,10 +30,10 @@ type Store struct {
 	records map[string]*record
 	byPlace map[place][]*record
 	counted occurrences
-	push    *Push  // is being told; nil: none is
-	round   *Round // is under way; nil: none is
-	unsaved bool   // there is something to save
-	urgent  bool   // a state has changed since the latest save
+	pushes  Pushes
+	rounds  Rounds
+	unsaved bool // there is something to save
+	urgent  bool // a state has changed since the latest save
 
 	wake    wait.Signal // Run is to save
 	changed wait.Signal // a state has changed
@@ -61,6 +61,8 @@ func OpenStore(dir string, stores Stores, log *slog.Logger) (*Store, error) {
 		wake:    wait.NewSignal(),
 		changed: wait.NewSignal(),
 	}
+	s.pushes.store = s
+	s.rounds.store = s
 	var d document
 	found, err := f.read(&d, func() error { return d.check(stores) })
 	if err != nil {
@@ -72,8 +74,8 @@ func OpenStore(dir string, stores Stores, log *slog.Logger) (*Store, error) {
 	}
 	d.settle(time.Now())
 	s.id = d.Store
-	s.push = d.Push
-	s.round = d.Round
+	s.pushes.current = d.Push
+	s.rounds.current = d.Round
 	for i := range d.Findings {
 		r := &d.Findings[i]
 		r.forgetRun()
@@ -92,6 +94,15 @@ func (s *Store) ID() string {
 	return s.id
 }
 
+// Pushes returns what people are told of the findings.
+func (s *Store) Pushes() *Pushes { return &s.pushes }
+
+// Rounds returns the runs of agents that fix the findings.
+func (s *Store) Rounds() *Rounds { return &s.rounds }
+
+// Changed has a value when something may have to be told, or fixed, since it was last received. It is for one receiver.
+func (s *Store) Changed() <-chan struct{} { return s.changed }
+
 // Problem returns why the findings cannot be saved at present; nil: they can.
 func (s *Store) Problem() error { return s.file.problem() }
 
@@ -103,13 +114,15 @@ type Judgement struct {
 	Run      int       // of the app
 	At       time.Time // when the request began
 	Status   int       // of the response; 0: there was none
-	Asked    string    // the same for requests that asked for the same; empty: unknown
+	Asked    string    // the same for requests that asked for the same; empty: unknown, or the rule does not ask
 	Matches  []rules.Match
 	// Clean says that the request is known whole, and is evidence that what is not among Matches is gone.
 	Clean bool
 	// Near are the matches that the request would have if the latest ones to its endpoint had been
-	// like it. It proves nothing against these.
+	// like it, and those of which it has too little. It proves nothing against these.
 	Near []rules.Match
+	// About are the matches against which alone it proves something; nil: all.
+	About []rules.Match
 	// Shown are the endpoints that show each of the findings of the whole app that are among Matches, by the
 	// finding's id.
 	Shown map[string][]string
@@ -135,24 +148,31 @@ func (s *Store) Judge(j Judgement) {
 	for _, m := range j.Near {
 		matched = append(matched, j.findingID(m))
 	}
-	s.judgeClean(j, j.Endpoint, matched)
-	s.judgeClean(j, rules.Global, matched)
+	isGone := func(id string) bool { return !slices.Contains(matched, id) }
+	if j.About != nil {
+		var about []string
+		for _, m := range j.About {
+			about = append(about, j.findingID(m))
+		}
+		isGone = func(id string) bool { return slices.Contains(about, id) && !slices.Contains(matched, id) }
+	}
+	s.judgeClean(j, j.Endpoint, isGone)
+	s.judgeClean(j, rules.Global, isGone)
 }
 
-// judgeClean counts a request as a clean hit for what a rule has found at an endpoint, except for the
-// findings of these ids. The caller holds mu.
-func (s *Store) judgeClean(j Judgement, endpoint string, except []string) {
+// judgeClean counts a request as a clean hit for those of the findings of a rule at an endpoint that it proves gone. The
+// caller holds mu.
+func (s *Store) judgeClean(j Judgement, endpoint string, isGone func(id string) bool) {
 	for _, r := range s.byPlace[place{j.Rule.ID, endpoint}] {
-		if slices.Contains(except, r.Finding.ID) {
+		if !isGone(r.Finding.ID) {
 			continue
 		}
 		before := r.Finding.CleanHits
 		changed := r.apply(event{
-			kind: clean,
-			at:   j.At,
-			hit:  j.hit(),
-
-			ofKind: j.Rule.OfKind,
+			kind:  clean,
+			at:    j.At,
+			hit:   j.hit(),
+			proof: j.Rule.Proof,
 		})
 		if changed || r.Finding.CleanHits != before {
 			s.note(changed)
@@ -160,7 +180,7 @@ func (s *Store) judgeClean(j Judgement, endpoint string, except []string) {
 	}
 }
 
-// see counts an occurrence, and returns the id of the finding. The caller holds mu.
+// see counts an occurrence, and returns the id of the finding, which is kept if there is room. The caller holds mu.
 func (s *Store) see(j Judgement, m rules.Match) string {
 	id := j.findingID(m)
 	if !s.counted.add(occurrence{j.Request, id}) {
@@ -169,13 +189,16 @@ func (s *Store) see(j Judgement, m rules.Match) string {
 	}
 	r := s.records[id]
 	if r == nil {
-		s.prune()
 		r = &record{
 			Finding: Finding{
 				ID:       id,
 				Rule:     j.Rule.ID,
+				Severity: j.Rule.Severity,
 				Endpoint: j.endpoint(m),
 			},
+		}
+		if !s.makeRoom(&r.Finding) {
+			return id
 		}
 		s.add(r)
 	}
@@ -328,7 +351,7 @@ func (s *Store) clear() int {
 	}
 	s.id = newStoreID()
 	s.stores.Remember(s.id) // before the file has the id
-	s.push = nil
+	s.pushes.current = nil
 	s.since = time.Now()
 	s.note(true)
 	return count
@@ -362,29 +385,4 @@ func (s *Store) drop(r *record) {
 	if len(s.byPlace[at]) == 0 {
 		delete(s.byPlace, at)
 	}
-}
-
-// prune makes room for one more finding: the resolved one goes that was resolved first, or if there is none, the one that
-// was not seen for the longest time. The caller holds mu.
-func (s *Store) prune() {
-	if len(s.records) < maxFindings {
-		return
-	}
-	var oldest *record
-	for _, r := range s.records {
-		if oldest == nil || r.goesBefore(oldest) {
-			oldest = r
-		}
-	}
-	s.drop(oldest)
-}
-
-// goesBefore reports whether a finding makes room rather than another one.
-func (r *record) goesBefore(other *record) bool {
-	f := &r.Finding
-	o := &other.Finding
-	if f.State != o.State && (f.State == Resolved || o.State == Resolved) {
-		return f.State == Resolved
-	}
-	return cmp.Or(f.ResolvedAt.Compare(o.ResolvedAt), f.LastSeen.Compare(o.LastSeen), strings.Compare(f.ID, o.ID)) < 0
 }

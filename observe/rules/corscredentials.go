@@ -14,15 +14,18 @@ var corsCredentials = Rule{
 	Category: Security,
 	Severity: Warning,
 	Title:    "Other websites may act as the user",
-	Advice:   "Allow credentials for a list of origins alone, and neither for * nor for whatever origin asks.",
+	Advice:   "Allow credentials only for a list of your own origins, not for * and not for whatever origin asks.",
 	Needs:    capture.Response,
 	Check:    checkCORSCredentials,
 	clears:   saysOrigins,
 }
 
-// saysOrigins reports whether the response shows whom the app allows.
+// saysOrigins reports whether the response shows whom the app allows. One to a page of the app itself does not, which
+// is allowed anyway, nor does one to nobody in particular, nor an error, which may come from where there are no rules.
 func saysOrigins(s *Subject) bool {
-	return s.Request.Sent.Header.Get("Origin") != "" || s.Request.Received.Header.Get("Access-Control-Allow-Origin") != ""
+	origin := s.Request.Sent.Header.Get("Origin")
+	isWhole := worked(s.Request) && s.Request.Status != http.StatusNotModified
+	return origin != "" && isWhole && isForeign(s.Request, origin)
 }
 
 func checkCORSCredentials(s *Subject) []Match {
@@ -31,7 +34,7 @@ func checkCORSCredentials(s *Subject) []Match {
 		return nil
 	}
 	if r.Received.Header.Get("Access-Control-Allow-Origin") == "*" {
-		return []Match{{Description: Describe("Credentials are allowed together with the origin *, which browsers refuse.")}}
+		return []Match{{Description: Describe("The app allows credentials for every origin (*), which browsers refuse.")}}
 	}
 	if reflected(r) == "" {
 		return nil
@@ -43,7 +46,7 @@ func checkCORSCredentials(s *Subject) []Match {
 		}
 	}
 	return []Match{{
-		Description: Describe("Credentials are allowed for the origin that asks, such as %s.", message(reflected(r))),
+		Description: Describe("The app allows credentials for whatever origin asks, such as %s.", message(reflected(r))),
 		Likely:      len(origins) < MinReflectedOrigins && reflected(r) != "null",
 	}}
 }
@@ -59,14 +62,19 @@ func reflected(r *capture.Request) string {
 	if origin == "" || origin != r.Received.Header.Get("Access-Control-Allow-Origin") {
 		return ""
 	}
-	if origin == "null" {
-		return origin
-	}
-	address, err := url.Parse(origin)
-	if err != nil || isLocal(address.Hostname()) || isOwn(r.Sent.Header, address.Host) {
+	if !isForeign(r, origin) {
 		return ""
 	}
 	return origin
+}
+
+// isForeign reports whether an origin is of somebody else's pages.
+func isForeign(r *capture.Request, origin string) bool {
+	if origin == "null" {
+		return true
+	}
+	address, err := url.Parse(origin)
+	return err == nil && !isLocal(address.Hostname()) && !isOwn(r.Sent.Header, address.Host)
 }
 
 func isLocal(host string) bool {

@@ -12,20 +12,22 @@ var crossEndpoint = Rule{
 	Category: Performance,
 	Severity: Warning,
 	Title:    "Same query on most endpoints",
-	Advice:   "Keep its result for some time, or load it once where all requests pass.",
+	Advice:   "Cache its result, or load it once in middleware.",
 	Needs:    capture.Queried,
 	Check:    checkCrossEndpoint,
 	clears:   comparesEndpoints,
 }
 
 // comparesEndpoints reports whether the request and the rest of the traffic tell that no query is widespread.
-// Another endpoint's request proves nothing while some query is.
+// Another endpoint's request proves nothing while some query is, nor does one that failed before its queries.
 func comparesEndpoints(s *Subject) bool {
-	endpoints := s.queryingEndpoints()
-	if len(endpoints) < CrossEndpointMinEndpoints || len(work(s.Request)) == 0 {
+	if !didItsWork(s) || len(work(s.Request)) == 0 {
 		return false
 	}
-	return len(widespread(s, endpoints)) == 0
+	all := s.queryingEndpoints()
+	working := maps.Clone(all)
+	maps.DeleteFunc(working, func(_ string, r *capture.Request) bool { return !worked(r) })
+	return len(working) >= CrossEndpointMinEndpoints && len(widespread(s, working)) == 0 && len(widespread(s, all)) == 0
 }
 
 func checkCrossEndpoint(s *Subject) []Match {

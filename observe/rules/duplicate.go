@@ -13,7 +13,7 @@ var duplicate = Rule{
 	Category: Performance,
 	Severity: Warning,
 	Title:    "Same data loaded again",
-	Advice:   "Load the data once, in a parent component or through a cache that all components use.",
+	Advice:   "Load the data once, in a parent component or through a cache that all components share.",
 	Needs:    capture.Response,
 	Check:    checkDuplicate,
 	clears:   loadsData,
@@ -51,7 +51,7 @@ func checkDuplicate(s *Subject) []Match {
 	if len(same) == StrictModeLoads && mayBeStrictMode(fetches, same) {
 		return nil
 	}
-	return []Match{{Description: Describe("One page loads it %s.", times(len(same)))}}
+	return []Match{{Description: Describe("One page loads the same data %s.", times(len(same)))}}
 }
 
 // sincePage returns the requests for data since the page was loaded, or changed what may be loaded.

@@ -7,15 +7,15 @@ var unhandledError = Rule{
 	Category: Reliability,
 	Severity: Critical,
 	Title:    "Unhandled error",
-	Advice:   "Handle the error where it is thrown, or in one error handler, and fix what causes it.",
+	Advice:   "Fix the cause, and handle such errors where they occur or in one error handler.",
 	Check:    checkError,
+	Proof:    BySuccess,
 	clears:   tellsErrors,
 }
 
-// tellsErrors reports whether an error in the request would be known.
+// tellsErrors reports whether the app has done what was asked, and would have told of an error.
 func tellsErrors(s *Subject) bool {
-	r := s.Request
-	return r.Status > 0 && (r.Evidence.Has(capture.Traced) || r.Evidence.Has(capture.Logged))
+	return isJudged(s) && s.Request.Evidence.Has(capture.Traced) && s.Request.Dropped == 0
 }
 
 // checkError takes an error for handled if the app answered: frameworks tell of each one that they turn

@@ -7,17 +7,15 @@ var errorHotspot = Rule{
 	Category: Reliability,
 	Severity: Critical,
 	Title:    "Requests fail often",
-	Advice:   "Look at the errors of these requests, their logs and their responses.",
+	Advice:   "Look at the errors, logs and responses of these requests.",
 	Check:    checkErrorHotspot,
-	clears:   isAnswered,
+	Proof:    BySuccess,
+	clears:   isJudged,
 }
 
-// isAnswered reports whether the request shows whether the endpoint works.
-func isAnswered(s *Subject) bool { return answered(s.Request) }
-
-// answered leaves out the requests that no app took, because it was being started.
+// answered leaves out the requests that no app took, because it was being started, and those whose client is gone.
 func answered(r *capture.Request) bool {
-	return r.Status > 0 && (r.End == capture.Complete || r.End == capture.AppFailed) || len(r.Faults) > 0
+	return r.End == capture.Complete || r.End == capture.AppFailed && (r.Status > 0 || len(r.Faults) > 0)
 }
 
 // broke counts no replies such as 404, which are right as often as not.
@@ -27,7 +25,7 @@ func checkErrorHotspot(s *Subject) []Match {
 	if !answered(s.Request) || !broke(s.Request) {
 		return nil
 	}
-	recent := s.latest(answered)
+	recent := s.latestOf(s.Arrived, answered)
 	failures := 0
 	for _, r := range recent {
 		if broke(r) {
@@ -37,6 +35,6 @@ func checkErrorHotspot(s *Subject) []Match {
 	if len(recent) < MinRequestsForInsight || failures*whole < len(recent)*ErrorRateThresholdPct {
 		return nil
 	}
-	d := Describe("%s of requests fail lately (%s of %s).", percent(failures, len(recent)), Count(failures), Count(len(recent)))
+	d := Describe("%s of recent requests failed (%s of %s).", percent(failures, len(recent)), Count(failures), Count(len(recent)))
 	return []Match{{Description: d}}
 }

@@ -12,10 +12,10 @@ var errorInfoLeak = Rule{
 	Category: Security,
 	Severity: Critical,
 	Title:    "Internals in an error response",
-	Advice:   "Return a general message, and log what the database or the configuration said.",
+	Advice:   "Return a general message, and log the details.",
 	Needs:    capture.Response | capture.Body,
 	Check:    checkErrorInfoLeak,
-	OfKind:   true,
+	Proof:    ByKind,
 	clears:   hasBody,
 }
 
@@ -42,13 +42,13 @@ func checkErrorInfoLeak(s *Subject) []Match {
 	var matches []Match
 	body := string(s.Request.Received.Body)
 	if leaks(s.Request, body, databaseURL.pattern(), "://") {
-		matches = append(matches, Match{Description: Describe("The error shows the URL of a database.")})
+		matches = append(matches, Match{Description: Describe("The error response shows the URL of a database.")})
 	}
 	if leaks(s.Request, body, sqlFragment.pattern(), "select", "insert", "update", "delete") {
-		matches = append(matches, Match{Description: Describe("The error shows a part of an SQL query.")})
+		matches = append(matches, Match{Description: Describe("The error response shows a part of an SQL query.")})
 	}
 	if showsSecret(body) {
-		matches = append(matches, Match{Description: Describe("The error shows the value of a secret.")})
+		matches = append(matches, Match{Description: Describe("The error response shows the value of a secret.")})
 	}
 	return matches
 }

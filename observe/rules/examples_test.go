@@ -56,6 +56,7 @@ func after(requests ...*capture.Request) *Subject {
 	s := &Subject{
 		Request: requests[len(requests)-1],
 		Recent:  requests,
+		Arrived: requests,
 		Flow:    requests,
 		Latest:  make(map[string]*capture.Request),
 	}

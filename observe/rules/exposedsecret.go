@@ -11,10 +11,10 @@ var exposedSecret = Rule{
 	Category: Security,
 	Severity: Critical,
 	Title:    "Secret in a response",
-	Advice:   "Leave secret fields out of what the endpoint returns: select the fields that the client needs.",
+	Advice:   "Return only the fields that the client needs, and no secrets.",
 	Needs:    capture.Response | capture.Body,
 	Check:    checkExposedSecret,
-	clears:   repliedJSON,
+	clears:   repliedRecords,
 }
 
 func checkExposedSecret(s *Subject) []Match {
@@ -23,7 +23,7 @@ func checkExposedSecret(s *Subject) []Match {
 	}
 	var matches []Match
 	for _, key := range keys(s.receivedJSON(), isExposed) {
-		matches = append(matches, Match{Description: Describe("The response has a value of %q.", key)})
+		matches = append(matches, Match{Description: Describe("The response contains a value of %q.", key)})
 	}
 	return matches
 }

@@ -6,8 +6,8 @@ var highRows = Rule{
 	ID:       "high-rows",
 	Category: Performance,
 	Severity: Warning,
-	Title:    "Many rows are read",
-	Advice:   "Read a page at a time by LIMIT, or narrow the query by WHERE.",
+	Title:    "Too many rows read",
+	Advice:   "Read one page at a time with LIMIT, or narrow the query with WHERE.",
 	Needs:    capture.Queried,
 	Check:    checkHighRows,
 	clears:   knowsRows,
@@ -18,10 +18,10 @@ func knowsRows(s *Subject) bool {
 	queries := work(s.Request)
 	for _, q := range queries {
 		if q.Rows >= 0 {
-			return worked(s.Request)
+			return didItsWork(s)
 		}
 	}
-	return len(queries) == 0 && worked(s.Request)
+	return len(queries) == 0 && didItsWork(s)
 }
 
 func checkHighRows(s *Subject) []Match {
@@ -44,7 +44,7 @@ func checkHighRows(s *Subject) []Match {
 			}
 		}
 		if count >= OverfetchMinRequests {
-			d := Describe("%s reads up to %s rows, %s lately.", query, Count(most), times(count))
+			d := Describe("%s reads up to %s rows, %s recently.", query, Count(most), times(count))
 			matches = append(matches, Match{Description: d})
 		}
 	}

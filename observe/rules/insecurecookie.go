@@ -10,11 +10,12 @@ var insecureCookie = Rule{
 	ID:       "insecure-cookie",
 	Category: Security,
 	Severity: Warning,
-	Title:    "Cookie without protection",
-	Advice:   "Set HttpOnly and SameSite, and where the app serves HTTPS also Secure.",
+	Title:    "Unprotected cookie",
+	Advice:   "Set HttpOnly and SameSite, and Secure if the app serves HTTPS.",
 	Needs:    capture.Response,
 	Check:    checkInsecureCookie,
 	clears:   setsCookie,
+	about:    protectedCookies,
 }
 
 // setsCookie reports whether the response sets a cookie in the name of the app itself. Others say nothing of
@@ -37,7 +38,25 @@ func checkInsecureCookie(s *Subject) []Match {
 		if lacks == "" {
 			continue
 		}
-		matches = append(matches, Match{Description: Describe("The cookie %q lacks %s.", name(c.name), Figure(lacks))})
+		matches = append(matches, Match{Description: lacking(&c, lacks)})
+	}
+	return distinct(matches)
+}
+
+// lacking describes a cookie that is set without attributes.
+func lacking(c *cookie, what string) Description {
+	return Describe("The cookie %q lacks %s.", name(c.name), Figure(what))
+}
+
+// protectedCookies returns what would be found of the cookies that the response sets, if they were not protected. How
+// it removes a cookie says nothing of how that is set.
+func protectedCookies(s *Subject) []Match {
+	var matches []Match
+	for _, line := range s.Request.Received.Header.Values("Set-Cookie") {
+		c := parseCookie(line)
+		if !c.isEmpty {
+			matches = append(matches, Match{Description: lacking(&c, "nothing")})
+		}
 	}
 	return distinct(matches)
 }

@@ -15,6 +15,47 @@ func (s *Subject) receivedJSON() any { return s.received.parse(&s.Request.Receiv
 // repliedJSON reports whether the request succeeded and the response is JSON.
 func repliedJSON(s *Subject) bool { return returned(s.Request) && s.receivedJSON() != nil }
 
+// repliedRecords reports whether the response shows what records of the endpoint look like.
+func repliedRecords(s *Subject) bool {
+	return repliedJSON(s) && hasRecord(s.receivedJSON()) && !repliedNothing(s)
+}
+
+// hasRecord reports whether a value is an object, or a list with one.
+func hasRecord(value any) bool {
+	_, isObject := value.(map[string]any)
+	return isObject || record(value) != nil
+}
+
+// isEmptyList reports whether a value is a list without items, also as {"items": [], "total": 0}.
+func isEmptyList(value any) bool {
+	list, isList := value.([]any)
+	object, isObject := value.(map[string]any)
+	if isList || !isObject || len(object) > OverfetchMaxWrapperKeys {
+		return isList && len(list) == 0
+	}
+	isEmpty := false
+	for _, field := range object {
+		if size(field) > 0 {
+			return false
+		}
+		_, isList := field.([]any)
+		isEmpty = isEmpty || isList
+	}
+	return isEmpty
+}
+
+// isFailure reports whether a value says that there was an error, as replies do whose status says that all is well.
+func isFailure(value any) bool {
+	object, _ := value.(map[string]any)
+	for _, key := range []string{"error", "errors"} {
+		text, _ := object[key].(string)
+		if text != "" || size(object[key]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // walk calls visit for the fields of all objects in a value, down to MaxObjectScanDepth, and of arrays in
 // at most so many items as limit says.
 func walk(value any, limit int, visit func(key string, value any)) {

@@ -19,7 +19,7 @@ var largeResponse = Rule{
 }
 
 // isSized reports whether the size of the response says something of the endpoint.
-func isSized(s *Subject) bool { return sized(s.Request) }
+func isSized(s *Subject) bool { return sized(s.Request) && !repliedNothing(s) }
 
 // sized leaves out files, which are as large as they are.
 func sized(r *capture.Request) bool {
@@ -43,5 +43,5 @@ func checkLargeResponse(s *Subject) []Match {
 	if len(recent) < OverfetchMinRequests || average <= LargeResponseBytes {
 		return nil
 	}
-	return []Match{{Description: Describe("A response has %s on average.", bytesOf(average))}}
+	return []Match{{Description: Describe("Responses have %s on average.", bytesOf(average))}}
 }

@@ -7,13 +7,20 @@ var n1 = Rule{
 	Category: Performance,
 	Severity: Critical,
 	Title:    "N+1 queries",
-	Advice:   "Load the rows at once instead of one by one in a loop: by a join, IN (…), or the eager loading of the ORM.",
+	Advice:   "Load the rows with one query instead of one by one in a loop: with a join, IN (…), or eager loading in the ORM.",
 	Needs:    capture.Queried,
 	Check:    checkN1,
-	clears:   subjectWorked,
+	clears:   didItsWork,
+	hints:    fewN1,
 }
 
-func checkN1(s *Subject) []Match {
+func checkN1(s *Subject) []Match { return loops(s, N1QueryThreshold) }
+
+// fewN1 returns the queries that run for each of some rows still, but for too few rows to be a match.
+func fewN1(s *Subject) []Match { return loops(s, 1) }
+
+// loops returns the queries that run more often than a limit in the request.
+func loops(s *Subject, limit int) []Match {
 	shapes := newTally()
 	queries := work(s.Request)
 	for _, q := range queries {
@@ -21,7 +28,7 @@ func checkN1(s *Subject) []Match {
 	}
 	var matches []Match
 	for _, shape := range shapes.order {
-		if shapes.count[shape] <= N1QueryThreshold {
+		if shapes.count[shape] <= limit {
 			continue
 		}
 		differ, known := variety(queries, shape)
@@ -29,7 +36,7 @@ func checkN1(s *Subject) []Match {
 			continue
 		}
 		matches = append(matches, Match{
-			Description: Describe("%s runs %s in one request, for different values.", label(shapes.first[shape]), times(shapes.count[shape])),
+			Description: Describe("%s runs %s in one request, with different values.", label(shapes.first[shape]), times(shapes.count[shape])),
 			Likely:      !differ,
 		})
 	}

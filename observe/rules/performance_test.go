@@ -39,6 +39,7 @@ func last(requests []*capture.Request, number int) *Subject {
 	s := after(requests...)
 	s.Request = requests[number]
 	s.Recent = requests[number : number+1]
+	s.Arrived = s.Recent
 	return s
 }
 
@@ -48,7 +49,7 @@ func queryExamples() []example {
 			rule:  "n1",
 			bad:   after(sameQueries(7, oneUser)),
 			other: after(sameQueries(8, oneUser)),
-			text:  "SELECT users runs 7 times in one request, for different values.",
+			text:  "SELECT users runs 7 times in one request, with different values.",
 			fixed: after(sameQueries(7, oneUser), runs(statement{text: "SELECT name FROM users WHERE id IN (1, 2, 3)"})),
 			nothing: map[string]*Subject{
 				"five":        after(sameQueries(5, oneUser)),
@@ -60,7 +61,7 @@ func queryExamples() []example {
 			rule:  "redundant-query",
 			bad:   after(runs(statement{"SELECT a FROM b WHERE c = $1", "7"}, statement{"SELECT a FROM b WHERE c = $1", "7"})),
 			other: after(sameQueries(3, "SELECT a FROM b")),
-			text:  "SELECT b runs 2 times in one request, for the same values.",
+			text:  "SELECT b runs 2 times in one request, with the same values.",
 			fixed: after(sameQueries(2, "SELECT a FROM b"), sameQueries(1, "SELECT a FROM b")),
 			nothing: map[string]*Subject{
 				"other values":   after(runs(statement{"SELECT a FROM b WHERE c = $1", "7"}, statement{"SELECT a FROM b WHERE c = $1", "8"})),
@@ -75,7 +76,7 @@ func queryExamples() []example {
 			rule:  "query-heavy",
 			bad:   after(differing(6), differing(7)),
 			other: after(differing(9), differing(12)),
-			text:  "A request makes 6.5 queries on average.",
+			text:  "Requests make 6.5 queries on average.",
 			fixed: after(differing(20), differing(20), differing(20), differing(3)),
 			nothing: map[string]*Subject{
 				"the first":        after(differing(12)),
@@ -88,7 +89,7 @@ func queryExamples() []example {
 			rule:  "select-star",
 			bad:   after(runs(statement{text: "SELECT * FROM logs_2024"}), runs(statement{text: "SELECT * FROM logs_2024"})),
 			other: after(sameQueries(3, "SELECT l.* FROM logs_2024 l")),
-			text:  "SELECT * reads all columns of logs_2024, 2 times lately.",
+			text:  "SELECT * reads all columns of logs_2024, 2 times recently.",
 			fixed: after(sameQueries(3, "SELECT * FROM logs_2024"), runs(statement{text: "SELECT id FROM logs_2024"})),
 			nothing: map[string]*Subject{
 				"once":           after(runs(statement{text: "SELECT * FROM users"})),
@@ -102,7 +103,7 @@ func queryExamples() []example {
 			rule:  "high-rows",
 			bad:   after(reads(500), reads(101)),
 			other: after(reads(5000), reads(200), reads(300)),
-			text:  "SELECT logs reads up to 500 rows, 2 times lately.",
+			text:  "SELECT logs reads up to 500 rows, 2 times recently.",
 			fixed: after(reads(500), reads(500), reads(100)),
 			nothing: map[string]*Subject{
 				"once":    after(reads(500)),
@@ -173,7 +174,7 @@ func otherExamples() []example {
 			rule:  "slow",
 			bad:   earlier(after(slowly(), slowly()), usual, usual),
 			other: earlier(after(takes(400*ms), takes(500*ms)), usual, usual, slowRun),
-			text:  "A request takes 1.2 s on average, and before took at most 100 ms.",
+			text:  "Requests take 1.2 s on average, and before took at most 100 ms.",
 			fixed: earlier(then(repeat(9, slowly), quickly()), usual, usual),
 			nothing: map[string]*Subject{
 				"one run":       earlier(after(slowly(), slowly()), usual),
@@ -188,7 +189,7 @@ func otherExamples() []example {
 			rule:  "regression",
 			bad:   earlier(after(repeat(5, func() *capture.Request { return takes(300 * ms) })...), usual),
 			other: earlier(after(repeat(6, slowly)...), usual, slowRun),
-			text:  "Nearly all requests took at most 100 ms before, and now take up to 300 ms.",
+			text:  "95% of requests took at most 100 ms before, and now take up to 300 ms.",
 			fixed: earlier(then(repeat(9, slowly), quickly()), usual),
 			nothing: map[string]*Subject{
 				"no run before": after(repeat(9, slowly)...),
@@ -202,7 +203,7 @@ func otherExamples() []example {
 			rule:  "duplicate",
 			bad:   after(paced(ms, "/api/a", "/api/a", "/api/a")...),
 			other: after(paced(ms, "/api/a", "/api/a", "/api/b", "/api/a", "/api/a")...),
-			text:  "One page loads it 3 times.",
+			text:  "One page loads the same data 3 times.",
 			fixed: after(append(paced(ms, "/api/a", "/api/a", "/api/a"), paced(ms, "/api/b", "/api/a")...)...),
 			nothing: map[string]*Subject{
 				"strict mode":      after(paced(ms, "/api/a", "/api/b", "/api/a", "/api/b")...),
@@ -232,7 +233,7 @@ func otherExamples() []example {
 			rule:  "error-hotspot",
 			bad:   after(get("/items"), get("/items"), broken()),
 			other: after(repeat(4, broken)...),
-			text:  "33% of requests fail lately (1 of 3).",
+			text:  "33% of recent requests failed (1 of 3).",
 			fixed: then(repeat(9, broken), get("/items")),
 			nothing: map[string]*Subject{
 				"once":       after(broken()),
@@ -245,7 +246,7 @@ func otherExamples() []example {
 			rule:  "large-response",
 			bad:   after(ofSize(60_000), ofSize(70_000)),
 			other: after(ofSize(2_500_000), ofSize(2_500_000)),
-			text:  "A response has 65 kB on average.",
+			text:  "Responses have 65 kB on average.",
 			fixed: after(ofSize(60_000), ofSize(900_000), ofSize(2_000)),
 			nothing: map[string]*Subject{
 				"once":         after(ofSize(60_000)),
@@ -258,7 +259,7 @@ func otherExamples() []example {
 			rule:  "response-overfetch",
 			bad:   after(returnsJSON(`{"data":[{"id":1,"ownerId":2,"a":1,"b":1,"c":1,"d":1,"e":1,"f":1},1,2],"total":3,"page":1}`)),
 			other: after(returnsJSON(person(20))),
-			text:  "A record of the response has 8 fields, 2 internal ids.",
+			text:  "A record in the response has 8 fields, 2 internal ids.",
 			fixed: after(returnsJSON(person(20)), returnsJSON(person(3))),
 			nothing: map[string]*Subject{
 				"eleven fields": after(returnsJSON(person(9))),
@@ -340,7 +341,7 @@ func TestMoreQueriesThanBefore(t *testing.T) {
 	}
 	more := func() *capture.Request { return differing(4) }
 	found := checkRegression(earlier(after(repeat(5, more)...), before))
-	if len(found) != 1 || found[0].Description.Text != "A request made 2 queries before, and now makes 4." {
+	if len(found) != 1 || found[0].Description.Text != "Requests made 2 queries before, and now make 4." {
 		t.Error(found)
 	}
 	found = checkRegression(earlier(after(repeat(5, func() *capture.Request { return differing(3) })...), before))
@@ -365,7 +366,7 @@ func TestSlowSaysWhere(t *testing.T) {
 	if len(found) != 1 {
 		t.Fatal(found)
 	}
-	const want = "A request takes 1.0 s on average (queries 700 ms, calls 200 ms, the rest 100 ms), and before took at most 100 ms."
+	const want = "Requests take 1.0 s on average (queries 700 ms, calls 200 ms, the rest 100 ms), and before took at most 100 ms."
 	if found[0].Description.Text != want {
 		t.Error(found[0].Description.Text)
 	}

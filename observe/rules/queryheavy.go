@@ -6,11 +6,11 @@ var queryHeavy = Rule{
 	ID:       "query-heavy",
 	Category: Performance,
 	Severity: Warning,
-	Title:    "Many queries for a request",
-	Advice:   "Combine queries by joins or batches, and leave out those whose result the response does not need.",
+	Title:    "Many queries per request",
+	Advice:   "Combine queries with joins or batches, and drop those whose results are not needed.",
 	Needs:    capture.Queried,
 	Check:    checkQueryHeavy,
-	clears:   subjectWorked,
+	clears:   didItsWork,
 }
 
 func checkQueryHeavy(s *Subject) []Match {
@@ -22,5 +22,5 @@ func checkQueryHeavy(s *Subject) []Match {
 	if len(recent) < MinRequestsForInsight || average <= HighQueryCountPerReq {
 		return nil
 	}
-	return []Match{{Description: Describe("A request makes %s queries on average.", number(average))}}
+	return []Match{{Description: Describe("Requests make %s queries on average.", number(average))}}
 }

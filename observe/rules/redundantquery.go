@@ -11,7 +11,7 @@ var redundantQuery = Rule{
 	Category: Performance,
 	Severity: Warning,
 	Title:    "Same query twice",
-	Advice:   "Run the query once and pass on its result, or keep it for the time of the request.",
+	Advice:   "Run the query once and pass its result on, or cache it for the request.",
 	Needs:    capture.Queried,
 	Check:    checkRedundantQuery,
 	clears:   knowsValues,
@@ -22,10 +22,10 @@ func knowsValues(s *Subject) bool {
 	queries := work(s.Request)
 	for _, q := range queries {
 		if q.ValuesKnown {
-			return worked(s.Request)
+			return didItsWork(s)
 		}
 	}
-	return len(queries) == 0 && worked(s.Request)
+	return len(queries) == 0 && didItsWork(s)
 }
 
 func checkRedundantQuery(s *Subject) []Match {
@@ -56,7 +56,7 @@ func redundant(reads *tally) []Match {
 	var matches []Match
 	for _, key := range reads.order {
 		if n := reads.count[key]; n >= RedundantQueryMinCount {
-			d := Describe("%s runs %s in one request, for the same values.", label(reads.first[key]), times(n))
+			d := Describe("%s runs %s in one request, with the same values.", label(reads.first[key]), times(n))
 			matches = append(matches, Match{Description: d})
 		}
 	}

@@ -12,8 +12,9 @@ var regression = Rule{
 	Category: Performance,
 	Severity: Warning,
 	Title:    "Worse than before",
-	Advice:   "Look at what changed since: new queries, calls or work for each request.",
+	Advice:   "Look at what changed since: new queries, calls or work in each request.",
 	Needs:    capture.Response,
+	Earlier:  true,
 	Check:    checkRegression,
 	clears:   comparesRuns,
 }
@@ -21,7 +22,8 @@ var regression = Rule{
 // comparesRuns reports whether the request says as much as those of earlier runs do.
 func comparesRuns(s *Subject) bool {
 	before, known := s.usual(1, RegressionMinRequests)
-	return known && timed(s.Request) && (before.queries < 0 || queried(s.Request))
+	isWhole := before.queries < 0 || queried(s.Request) && didItsWork(s)
+	return known && isTimed(s) && isWhole
 }
 
 func checkRegression(s *Subject) []Match {
@@ -34,7 +36,7 @@ func checkRegression(s *Subject) []Match {
 	limit := max(before.p95+RegressionMinIncrease, before.p95*(whole+RegressionPctThreshold)/whole)
 	now := p95(recent)
 	if len(recent) >= RegressionMinRequests && now >= limit && s.Request.Took >= limit {
-		d := Describe("Nearly all requests took at most %s before, and now take up to %s.", took(before.p95), took(now))
+		d := Describe("95%% of requests took at most %s before, and now take up to %s.", took(before.p95), took(now))
 		matches = append(matches, Match{Description: d})
 	}
 	recent = s.latest(timedQueries)
@@ -42,7 +44,7 @@ func checkRegression(s *Subject) []Match {
 	average := averageQueries(recent)
 	isMore := queried(s.Request) && average > mostQueries && float64(len(work(s.Request))) > mostQueries
 	if len(recent) >= RegressionMinRequests && before.queries > 0 && isMore {
-		d := Describe("A request made %s queries before, and now makes %s.", number(before.queries), number(average))
+		d := Describe("Requests made %s queries before, and now make %s.", number(before.queries), number(average))
 		matches = append(matches, Match{Description: d})
 	}
 	return matches

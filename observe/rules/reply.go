@@ -18,10 +18,24 @@ func isServerError(r *capture.Request) bool { return r.Status >= http.StatusInte
 // worked reports whether the app did what the request asks for, or had done it before.
 func worked(r *capture.Request) bool { return r.Status > 0 && !isErrorReply(r) }
 
+// isAnswered reports whether the answer came whole.
+func isAnswered(s *Subject) bool { return s.Request.End == capture.Complete && s.Request.Status > 0 }
+
+// isJudged reports whether the app has looked at what the request asks for and answered that, be it by a refusal: not if
+// it did not let the client in, or could not.
+func isJudged(s *Subject) bool {
+	r := s.Request
+	switch r.Status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusTooManyRequests:
+		return false
+	}
+	return isAnswered(s) && !isServerError(r)
+}
+
 // returned reports whether the app did what the request asks for, and the response has a body.
 func returned(r *capture.Request) bool {
 	switch r.Status {
-	case http.StatusNoContent, http.StatusResetContent:
+	case http.StatusNoContent, http.StatusResetContent, http.StatusPartialContent:
 		return false
 	}
 	return r.Method != http.MethodHead && r.Status >= http.StatusOK && r.Status < http.StatusMultipleChoices
@@ -31,8 +45,20 @@ func isRedirect(r *capture.Request) bool {
 	return r.Status >= http.StatusMultipleChoices && r.Status < http.StatusBadRequest && r.Status != http.StatusNotModified
 }
 
-// subjectWorked is worked as evidence.
-func subjectWorked(s *Subject) bool { return worked(s.Request) }
+// didItsWork reports whether the app did all the work for what the request asks for. Where nothing had to be returned,
+// there may have been none: a page that has not changed, or an empty list.
+func didItsWork(s *Subject) bool {
+	r := s.Request
+	isShort := r.Status == http.StatusNotModified && len(r.Queries) == 0
+	isWhole := r.End == capture.Complete && r.Dropped == 0
+	return worked(r) && isWhole && !isShort && !repliedNothing(s)
+}
+
+// repliedNothing reports whether the response is known to have no data.
+func repliedNothing(s *Subject) bool {
+	reply := s.receivedJSON()
+	return isEmptyList(reply) || isFailure(reply)
+}
 
 // isOneReply reports whether the response is one answer, whose time and size say something.
 func isOneReply(r *capture.Request) bool {
@@ -56,8 +82,13 @@ func echoes(r *capture.Request, text string) bool {
 
 // latest returns those of Recent that keep has, the subject's own request among them.
 func (s *Subject) latest(keep func(r *capture.Request) bool) []*capture.Request {
+	return s.latestOf(s.Recent, keep)
+}
+
+// latestOf returns those of requests that keep has, the subject's own request among them.
+func (s *Subject) latestOf(requests []*capture.Request, keep func(r *capture.Request) bool) []*capture.Request {
 	var kept []*capture.Request
-	for _, r := range s.Recent {
+	for _, r := range requests {
 		if r != s.Request && keep(r) {
 			kept = append(kept, r)
 		}

@@ -12,10 +12,10 @@ var responseOverfetch = Rule{
 	Category: Performance,
 	Severity: Info,
 	Title:    "More fields than needed",
-	Advice:   "Return the fields that the client needs, not whole rows of the database.",
+	Advice:   "Return only the fields that the client needs, not whole rows of the database.",
 	Needs:    capture.Response | capture.Body,
 	Check:    checkResponseOverfetch,
-	clears:   repliedJSON,
+	clears:   repliedRecords,
 }
 
 func checkResponseOverfetch(s *Subject) []Match {
@@ -44,5 +44,5 @@ func checkResponseOverfetch(s *Subject) []Match {
 		return nil
 	}
 	reasons = append([]string{fmt.Sprintf("%d fields", fields)}, reasons...)
-	return []Match{{Description: Describe("A record of the response has %s.", Figure(strings.Join(reasons, ", ")))}}
+	return []Match{{Description: Describe("A record in the response has %s.", Figure(strings.Join(reasons, ", ")))}}
 }

@@ -14,10 +14,10 @@ var responsePIILeak = Rule{
 	Category: Security,
 	Severity: Warning,
 	Title:    "Personal data in a response",
-	Advice:   "Return the fields that the client needs, not whole records of people.",
+	Advice:   "Return only the fields that the client needs, not whole records of people.",
 	Needs:    capture.Response | capture.Body,
 	Check:    checkResponsePIILeak,
-	clears:   repliedJSON,
+	clears:   repliedRecords,
 }
 
 func checkResponsePIILeak(s *Subject) []Match {
@@ -28,7 +28,7 @@ func checkResponsePIILeak(s *Subject) []Match {
 	if what == "" {
 		return nil
 	}
-	return []Match{{Description: Describe("The response has personal data: %s.", what)}}
+	return []Match{{Description: Describe("The response contains personal data: %s.", what)}}
 }
 
 // isSelfService reports whether the path is for a user's own data, which the user may see.

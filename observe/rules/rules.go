@@ -44,13 +44,30 @@ type Rule struct {
 	// where a rule goes by an average, the request must be over the limit too. So a request after
 	// a fix matches nothing, whatever earlier ones did.
 	Check func(s *Subject) []Match
-	// OfKind says that a reply is evidence about replies of its own kind, errors or not. Only the reply to the same
-	// request as the one that has the problem is evidence whatever its kind: that request shows it no more.
-	OfKind bool
+	// Proof says which replies are evidence that a problem of another one is gone, among those that clears takes.
+	Proof Proof
+	// Earlier says that the rule compares runs of the app: one in which it finds something is no measure for later ones.
+	Earlier bool
 	// clears reports whether a request without a match is evidence that the problem is gone; nil: each
 	// that has what the rule needs.
 	clears func(s *Subject) bool
+	// about returns the problems about which such a request is evidence; nil: all of the rule.
+	about func(s *Subject) []Match
+	// hints returns the problems of which the request has too little to match, and too much to prove them gone;
+	// nil: none.
+	hints func(s *Subject) []Match
 }
+
+// A Proof says which replies are evidence about another one.
+type Proof int
+
+// The proofs. With all but ByAny, the reply to the same request is evidence whatever it is: that request shows the
+// problem no more.
+const (
+	ByAny     Proof = iota
+	ByKind          // errors by errors of the same status, others by others
+	BySuccess       // those that are no errors
+)
 
 // Clean reports whether the request, in which Check has found nothing, is evidence that the problem is
 // gone: a reply with an error says nothing of what the endpoint returns otherwise.
@@ -59,6 +76,22 @@ func (r *Rule) Clean(s *Subject) bool {
 		return false
 	}
 	return r.clears == nil || r.clears(s)
+}
+
+// About returns the problems about which a clean request is evidence; nil: all of the rule.
+func (r *Rule) About(s *Subject) []Match {
+	if r.about == nil {
+		return nil
+	}
+	return append([]Match{}, r.about(s)...)
+}
+
+// Hints returns the problems that a clean request does not prove gone, as it has something of them.
+func (r *Rule) Hints(s *Subject) []Match {
+	if r.hints == nil {
+		return nil
+	}
+	return r.hints(s)
 }
 
 // All returns the rules, in the order of their ids. SecurityID is none of them.

@@ -39,7 +39,7 @@ func securityExamples() []example {
 			rule:  "exposed-secret",
 			bad:   after(returnsJSON(`{"users":[{"name":"ann","password":"[masked:12]"}]}`)),
 			other: after(returnsJSON(`{"password":"[masked: 60 characters]"}`)),
-			text:  `The response has a value of "password".`,
+			text:  `The response contains a value of "password".`,
 			fixed: after(returnsJSON(`{"password":"[masked:12]"}`), returnsJSON(`{"name":"ann"}`)),
 			nothing: map[string]*Subject{
 				"short":        after(returnsJSON(`{"password":"[masked:7]"}`)),
@@ -60,7 +60,7 @@ func securityExamples() []example {
 			rule:  "token-in-url",
 			bad:   after(get("/items?page=1&access_token=[masked:20]")),
 			other: after(get("/items?access_token=%5Bmasked%3A30%5D")),
-			text:  `The query of the URL has a value of "access_token".`,
+			text:  `The URL contains a value of "access_token".`,
 			fixed: after(get("/items?access_token=[masked:20]"), get("/items?page=1")),
 			nothing: map[string]*Subject{
 				"no value":      after(get("/items?token=")),
@@ -76,7 +76,7 @@ func securityExamples() []example {
 			rule:  "stack-trace-leak",
 			bad:   after(fails("<pre>Error: no<br> &nbsp; &nbsp;at /srv/app/index.js:5:9<br> &nbsp; &nbsp;at Layer.handle (/srv/app/layer.js:1:2)</pre>")),
 			other: after(replies(400, "application/json", `{"stack":"Error: no\n    at Object.<anonymous> (/srv/app/other.js:50:90)"}`)),
-			text:  "The response shows a stack trace of JavaScript.",
+			text:  "The response shows a JavaScript stack trace.",
 			fixed: after(fails("Error: no\n    at f (/srv/index.js:5:9)"), fails("Something went wrong")),
 			nothing: map[string]*Subject{
 				"prose with times":  after(fails("We meet at noon (10:30:15) at the office (1:2:3)")),
@@ -89,7 +89,7 @@ func securityExamples() []example {
 			rule:  "error-info-leak",
 			bad:   after(fails("cannot connect to postgres://app:[masked:8]@db:5432/shop")),
 			other: after(replies(404, "application/json", `{"error":"mongodb+srv://cluster0 is down"}`)),
-			text:  "The error shows the URL of a database.",
+			text:  "The error response shows the URL of a database.",
 			fixed: after(fails("mysql://root@db is down"), fails("try again later")),
 			nothing: map[string]*Subject{
 				"no error":    after(replies(200, "text/plain", "use postgres://user@host")),
@@ -121,7 +121,7 @@ func securityExamples() []example {
 			rule:  "cors-credentials",
 			bad:   after(asks("https://evil.example", "https://evil.example", "true"), asks("https://other.example", "https://other.example", "true")),
 			other: after(asks("null", "null", "true")),
-			text:  "Credentials are allowed for the origin that asks, such as https://other.example.",
+			text:  "The app allows credentials for whatever origin asks, such as https://other.example.",
 			fixed: after(asks("https://evil.example", "https://evil.example", "true"), asks("https://evil.example", "https://app.example", "true")),
 			nothing: map[string]*Subject{
 				"no credentials": after(asks("https://evil.example", "*", "")),
@@ -133,7 +133,7 @@ func securityExamples() []example {
 			rule:  "response-pii-leak",
 			bad:   after(returnsJSON("[" + person(0) + "," + person(0) + "]")),
 			other: after(returnsJSON(person(6))),
-			text:  "The response has personal data: a list of records with email addresses.",
+			text:  "The response contains personal data: a list of records with email addresses.",
 			fixed: after(returnsJSON(person(6)), returnsJSON(`{"id":1,"name":"ann"}`)),
 			nothing: map[string]*Subject{
 				"own data":       after(to("/api/me", returnsJSON(person(9)))),
@@ -150,7 +150,7 @@ func securityExamples() []example {
 			rule:  "sensitive-logs",
 			bad:   after(logs(`login {"user":"ann","password":"[masked:12]"}`)),
 			other: after(logs("Password: [masked: 9 characters]", "DB_PASSWORD='[masked:20]'")),
-			text:  "The log has the value of a password, in 1 line.",
+			text:  "The log shows the value of a password, in 1 line.",
 			fixed: after(logs("password=[masked:12]"), logs("login of ann")),
 			nothing: map[string]*Subject{
 				"short":     after(logs("password=[masked:5]")),
@@ -185,7 +185,7 @@ func TestStackTraces(t *testing.T) {
 	} {
 		for _, r := range []*capture.Request{fails(body), replies(200, "text/plain", body)} {
 			found := checkStackTraceLeak(after(r))
-			if len(found) != 1 || found[0].Description.Text != "The response shows a stack trace of "+name+"." {
+			if len(found) != 1 || found[0].Description.Text != "The response shows a "+name+" stack trace." {
 				t.Errorf("%s with %d: %v", name, r.Status, found)
 			}
 		}
@@ -207,7 +207,7 @@ func TestErrorsShowMore(t *testing.T) {
 		`client_secret: [masked:32]`:                                             "the value of a secret",
 	} {
 		found := checkErrorInfoLeak(after(fails(body)))
-		if len(found) != 1 || found[0].Description.Text != "The error shows "+want+"." {
+		if len(found) != 1 || found[0].Description.Text != "The error response shows "+want+"." {
 			t.Errorf("%s: %v", body, found)
 		}
 	}
@@ -244,7 +244,7 @@ func TestPersonalData(t *testing.T) {
 		"the field dateOfBirth":                              returnsJSON(`{"userId":1,"dateOfBirth":"2000-01-01"}`),
 	} {
 		found := checkResponsePIILeak(after(r))
-		if len(found) != 1 || found[0].Description.Text != "The response has personal data: "+name+"." {
+		if len(found) != 1 || found[0].Description.Text != "The response contains personal data: "+name+"." {
 			t.Errorf("%s: %v", name, found)
 		}
 	}

@@ -10,11 +10,11 @@ var selectStar = Rule{
 	ID:       "select-star",
 	Category: Performance,
 	Severity: Warning,
-	Title:    "All columns are read",
-	Advice:   "Name the columns that are needed instead of *.",
+	Title:    "SELECT * reads all columns",
+	Advice:   "Name the columns that you need instead of *.",
 	Needs:    capture.Queried,
 	Check:    checkSelectStar,
-	clears:   subjectWorked,
+	clears:   didItsWork,
 }
 
 var allColumns = expression{text: "(?i)^[\\s(]*select\\s+(?:distinct\\s+)?(?:[\\w\"`.]+\\.)?\\*" + "|[\\w\"`]\\.\\*\\s+from\\s"}
@@ -34,7 +34,7 @@ func checkSelectStar(s *Subject) []Match {
 	}
 	for _, table := range own.order {
 		if total[table] >= OverfetchMinRequests {
-			d := Describe("SELECT * reads all columns of %s, %s lately.", name(table), times(total[table]))
+			d := Describe("SELECT * reads all columns of %s, %s recently.", name(table), times(total[table]))
 			matches = append(matches, Match{Description: d})
 		}
 	}

@@ -12,11 +12,17 @@ var sensitiveLogs = Rule{
 	Category: Security,
 	Severity: Warning,
 	Title:    "Secret in the log",
-	Advice:   "Take secrets out of what is logged: log which user or key it was, not its value.",
+	Advice:   "Log which user or key it was, never the secret itself.",
 	Needs:    capture.Logged,
 	Check:    checkSensitiveLogs,
-	clears:   subjectWorked,
+	Proof:    ByKind,
+	clears:   isLogged,
 }
+
+// isLogged reports whether all that the request has logged is known.
+func isLogged(s *Subject) bool { return isAnswered(s) && s.Request.Dropped == 0 }
+
+const apiKey = "api key"
 
 const quotes = `[\\"'` + "`" + `]*`
 
@@ -37,16 +43,24 @@ func checkSensitiveLogs(s *Subject) []Match {
 	var matches []Match
 	for _, key := range names {
 		count := Figure(humanize.Count(lines[key], "line"))
-		matches = append(matches, Match{Description: Describe("The log has the value of a %s, in %s.", key, count)})
+		matches = append(matches, Match{Description: Describe("The log shows the value of %s, in %s.", withArticle(key), count)})
 	}
 	return matches
+}
+
+// withArticle returns what a person calls a secret of a kind.
+func withArticle(kind string) string {
+	if kind == apiKey {
+		return "an API key"
+	}
+	return "a " + kind
 }
 
 // loggedSecrets returns the kinds of secrets whose values a line has, each once.
 func loggedSecrets(line string) []string {
 	lower := strings.ToLower(line)
 	var kinds []string
-	for _, kind := range []string{"password", "secret", "token", "api key"} {
+	for _, kind := range []string{"password", "secret", "token", apiKey} {
 		if !mentions(lower, kind) {
 			continue
 		}
@@ -61,7 +75,7 @@ func loggedSecrets(line string) []string {
 }
 
 func mentions(text, kind string) bool {
-	if kind == "api key" {
+	if kind == apiKey {
 		return strings.Contains(text, "apikey") || strings.Contains(text, "api_key")
 	}
 	return strings.Contains(text, kind)

@@ -13,14 +13,15 @@ var slow = Rule{
 	Category: Performance,
 	Severity: Warning,
 	Title:    "Slower than usual",
-	Advice:   "Look where the time goes: queries, calls of other services, or the code of the endpoint itself.",
+	Advice:   "Find where the time goes: queries, calls to other services, or the code of the endpoint.",
 	Needs:    capture.Response,
+	Earlier:  true,
 	Check:    checkSlow,
 	clears:   isTimed,
 }
 
 // isTimed reports whether the time of the request says something of the endpoint.
-func isTimed(s *Subject) bool { return timed(s.Request) }
+func isTimed(s *Subject) bool { return timed(s.Request) && !repliedNothing(s) }
 
 func timed(r *capture.Request) bool {
 	return r.Evidence.Has(capture.Response) && worked(r) && isOneReply(r)
@@ -37,7 +38,7 @@ func checkSlow(s *Subject) []Match {
 	if len(recent) < MinRequestsForInsight || average < limit || s.Request.Took < limit {
 		return nil
 	}
-	d := Describe("A request takes %s on average%s, and before took at most %s.", took(average), breakdown(recent, average), took(usual.p95))
+	d := Describe("Requests take %s on average%s, and before took at most %s.", took(average), breakdown(recent, average), took(usual.p95))
 	return []Match{{Description: d}}
 }
 
@@ -86,7 +87,7 @@ func (s *Subject) usual(runs, requests int) (b baseline, known bool) {
 	var p95s []float64
 	var queries []float64
 	for _, run := range s.Earlier {
-		if run.Requests < requests {
+		if run.Requests < requests || run.Unusual {
 			continue
 		}
 		p95s = append(p95s, run.P95)

@@ -12,10 +12,10 @@ var stackTraceLeak = Rule{
 	Category: Security,
 	Severity: Critical,
 	Title:    "Stack trace in a response",
-	Advice:   "Answer errors in one handler that logs the stack trace, and returns a message without it.",
+	Advice:   "Handle errors in one place that logs the stack trace and returns a message without it.",
 	Needs:    capture.Response | capture.Body,
 	Check:    checkStackTraceLeak,
-	OfKind:   true,
+	Proof:    ByKind,
 	clears:   hasBody,
 }
 
@@ -62,7 +62,7 @@ func checkStackTraceLeak(s *Subject) []Match {
 	body := traceText(s)
 	for _, form := range traceForms() {
 		if form.isIn(body) {
-			matches = append(matches, Match{Description: Describe("The response shows a stack trace of %s.", form.language)})
+			matches = append(matches, Match{Description: Describe("The response shows a %s stack trace.", form.language)})
 		}
 	}
 	return distinct(matches)

@@ -9,6 +9,9 @@ type Subject struct {
 	// Recent are the latest requests to the endpoint in this run of the app, the oldest first, at
 	// most InsightWindowPerEndpoint. The last one is Request.
 	Recent []*capture.Request
+	// Arrived is the same as Recent, but with those requests of which the app may not have told all yet. Only their
+	// answers may be compared.
+	Arrived []*capture.Request
 	// Latest is the latest request to each endpoint in this run, Request among them.
 	Latest map[string]*capture.Request
 	// Flow are the requests of the same client that lead up to Request, the oldest first, as far as each
@@ -24,6 +27,7 @@ type Subject struct {
 // RunFigures are the figures of an endpoint in one run of the app.
 type RunFigures struct {
 	Requests int     `json:"requests"`
-	P95      float64 `json:"p95"`     // milliseconds
-	Queries  float64 `json:"queries"` // a request, on average; -1: unknown
+	P95      float64 `json:"p95"`               // milliseconds
+	Queries  float64 `json:"queries"`           // a request, on average; -1: unknown
+	Unusual  bool    `json:"unusual,omitempty"` // was worse than runs before it
 }

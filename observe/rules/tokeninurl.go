@@ -13,10 +13,14 @@ var tokenInURL = Rule{
 	Category: Security,
 	Severity: Critical,
 	Title:    "Secret in a URL",
-	Advice:   "Send it in the Authorization header or the body: URLs are kept by browsers, proxies and logs.",
+	Advice:   "Send it in the Authorization header or the body: browsers, proxies and logs keep URLs.",
 	Needs:    capture.Response,
 	Check:    checkTokenInURL,
+	clears:   isLetIn,
 }
+
+// isLetIn reports whether the app took the request, which it may not where a token is missing.
+func isLetIn(s *Subject) bool { return worked(s.Request) }
 
 // checkTokenInURL leaves WebSockets alone, for which browsers cannot set a header.
 func checkTokenInURL(s *Subject) []Match {
@@ -35,7 +39,7 @@ func checkTokenInURL(s *Subject) []Match {
 	slices.Sort(names)
 	var matches []Match
 	for _, key := range slices.Compact(names) {
-		matches = append(matches, Match{Description: Describe("The query of the URL has a value of %q.", key)})
+		matches = append(matches, Match{Description: Describe("The URL contains a value of %q.", key)})
 	}
 	return matches
 }

@@ -93,7 +93,7 @@ func (v *reportView) text(p *page) {
 	}
 	if len(v.Resolved) > 0 {
 		p.line("")
-		p.line("Resolved lately:")
+		p.line("Resolved recently:")
 	}
 	for i := range v.Resolved {
 		p.line("- %s", v.Resolved[i].head())

@@ -61,7 +61,7 @@ func TestObservePage(t *testing.T) {
 		found = m.AsPrinted(list)
 		return strings.Contains(found, "exposed-secret")
 	})
-	for _, want := range []string{"critical", "GET /users/:id", `The response has a value of \"password\".`} {
+	for _, want := range []string{"critical", "GET /users/:id", `The response contains a value of \"password\".`} {
 		if !strings.Contains(found, want) {
 			t.Errorf("there is no %q in\n%s", want, found)
 		}

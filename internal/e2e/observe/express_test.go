@@ -47,10 +47,10 @@ func (p plant) at(path string) plant {
 // expressPlants are the flaws of the app in Express, but for those that take several runs.
 func expressPlants() []plant {
 	return []plant{
-		at("n1", "SELECT items runs 7 times in one request, for different values.").likelyOnly(),
-		at("redundant-query", "SELECT items runs 2 times in one request, for the same values."),
-		at("query-heavy", "A request makes # queries on average.").twice(),
-		at("select-star", "SELECT * reads all columns of items, >=2 times lately.").twice(),
+		at("n1", "SELECT items runs 7 times in one request, with different values.").likelyOnly(),
+		at("redundant-query", "SELECT items runs 2 times in one request, with the same values."),
+		at("query-heavy", "Requests make # queries on average.").twice(),
+		at("select-star", "SELECT * reads all columns of items, >=2 times recently.").twice(),
 		{
 			rule:     "error",
 			endpoint: "GET /error",
@@ -62,31 +62,31 @@ func expressPlants() []plant {
 				o.get("/error")
 			},
 		},
-		at("error-hotspot", "#% of requests fail lately (# of #).").twice(),
-		at("sensitive-logs", "The log has the value of a password, in 1 line."),
+		at("error-hotspot", "#% of recent requests failed (# of #).").twice(),
+		at("sensitive-logs", "The log shows the value of a password, in 1 line."),
 		at("exposed-secret", "#apiKey#"),
 		{
 			rule:     "token-in-url",
 			endpoint: "GET /token-in-url",
-			shown:    `The query of the URL has a value of "token".`,
+			shown:    `The URL contains a value of "token".`,
 			times:    1,
 			shows:    visit("/token-in-url?token=a-token-of-somebody"),
 			clears:   visit("/token-in-url"),
 		},
-		at("stack-trace-leak", "The response shows a stack trace of JavaScript."),
-		at("stack-trace-leak", "The response shows a stack trace of JavaScript.").at("/stack-trace-leak/mended"),
-		at("stack-trace-leak", "The response shows a stack trace of JavaScript.").at("/stack-trace-leak/success"),
-		at("error-info-leak", "The error shows a part of an SQL query."),
+		at("stack-trace-leak", "The response shows a JavaScript stack trace."),
+		at("stack-trace-leak", "The response shows a JavaScript stack trace.").at("/stack-trace-leak/mended"),
+		at("stack-trace-leak", "The response shows a JavaScript stack trace.").at("/stack-trace-leak/success"),
+		at("error-info-leak", "The error response shows a part of an SQL query."),
 		at("insecure-cookie", `The cookie "seen" lacks HttpOnly and SameSite.`),
-		at("cors-credentials", "Credentials are allowed for the origin that asks, such as https://other.example.net.").
+		at("cors-credentials", "The app allows credentials for whatever origin asks, such as https://other.example.net.").
 			by(visit("/cors-credentials", "Origin", "https://other.example.net")).likelyOnly(),
-		at("response-pii-leak", "The response has personal data: a list of records with email addresses."),
-		at("large-response", "A response has # kB on average.").twice(),
-		at("response-overfetch", "A record of the response has 14 fields."),
+		at("response-pii-leak", "The response contains personal data: a list of records with email addresses."),
+		at("large-response", "Responses have # kB on average.").twice(),
+		at("response-overfetch", "A record in the response has 14 fields."),
 		{
 			rule:     "duplicate",
 			endpoint: "GET /api/duplicate",
-			shown:    "One page loads it 3 times.",
+			shown:    "One page loads the same data 3 times.",
 			times:    1,
 			shows:    func(o *observer) { loadPage(o, 3) },
 			clears:   func(o *observer) { loadPage(o, 1) },

@@ -25,9 +25,9 @@ func TestFlask(t *testing.T) {
 				o.get("/error")
 			},
 		},
-		at("high-rows", "SELECT items reads up to 250 rows, >=2 times lately.").twice(),
-		at("n1", "SELECT items runs 8 times in one request, for different values."),
-		at("sensitive-logs", "The log has the value of a token, in 1 line."),
+		at("high-rows", "SELECT items reads up to 250 rows, >=2 times recently.").twice(),
+		at("n1", "SELECT items runs 8 times in one request, with different values."),
+		at("sensitive-logs", "The log shows the value of a token, in 1 line."),
 	}
 	cycle(o, plants)
 	compare(o, plants)

@@ -133,7 +133,7 @@ func TestRealFix(t *testing.T) {
 	if !strings.Contains(p.opens(address+"/account"), apiKey) {
 		t.Fatal("the app has no problem")
 	}
-	told := p.chat.AwaitText("1 problem in work", `critical: The response has a value of "api_key", on GET /account`).Text
+	told := p.chat.AwaitText("1 problem in work", `critical: The response contains a value of "api_key", on GET /account`).Text
 	id := regexp.MustCompile(`\b[0-9a-f]{16}\b`).FindString(told)
 
 	source := p.m.Path("work/server.mjs")
