@@ -16,7 +16,7 @@ func (a *app) routeQueries(mux *http.ServeMux) {
 	mux.HandleFunc("GET /query-heavy", a.queryHeavy)
 	mux.HandleFunc("GET /select-star", a.selectStar)
 	mux.HandleFunc("GET /regression", a.regression)
-	mux.HandleFunc("GET /regression/time", pause("regression", 600*time.Millisecond))
+	mux.HandleFunc("GET /regression/time", pause("regression", time.Second))
 	mux.HandleFunc("GET /slow", pause("slow", 1500*time.Millisecond))
 	mux.HandleFunc("GET /cross/{part}", a.cross)
 }

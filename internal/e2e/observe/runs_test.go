@@ -1,0 +1,97 @@
+package observe
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"bareclaw/internal/testkit/webapps"
+	"bareclaw/observe/findings"
+)
+
+// TestRuns has the rules that compare runs of an app find their flaws in the app in Go, which is started again twice.
+func TestRuns(t *testing.T) {
+	t.Parallel()
+	o := observe(t, webapps.Go(t))
+	usual := []plant{
+		at("regression", "A request made 1 queries before, and now makes 3."),
+		at("regression", "Nearly all requests took at most # ms before, and now take up to #.").at("/regression/time"),
+	}
+	for i := range usual {
+		usual[i].times = 5 // so many make an average
+	}
+	slow := at("slow", "A request takes >=1.# s on average, and before took at most # ms.")
+	slow.times = 3
+
+	showFlaws(o, append(usual, slow))
+	awaitJudged(o)
+	restart(o)
+	showFlaws(o, []plant{slow})
+	cycleShown(o, usual)
+	restart(o)
+	cycleShown(o, []plant{slow})
+
+	for at, f := range o.findings() {
+		isOurs := at == slow.place() || at == usual[0].place() || at == usual[1].place() || at == barrier().place()
+		if !isOurs {
+			t.Errorf("%s is found too: %q", at, f.Issue.Desc)
+		}
+	}
+}
+
+// restart has the app end and start again, and waits until the observer knows.
+func restart(o *observer) {
+	o.t.Helper()
+	const again = "The app has started again"
+	before := strings.Count(o.run.Err.String(), again)
+	o.app.Flaws("end")
+	o.get("/healthz")
+	o.app.Flaws()
+	o.eventually("the app has started again", func() bool {
+		return strings.Count(o.run.Err.String(), again) > before
+	})
+	o.eventually("the app answers again", func() bool { return o.get("/healthz") == http.StatusOK })
+}
+
+// barrier is a flaw of the client itself.
+func barrier() *plant {
+	return &plant{
+		rule:     "token-in-url",
+		endpoint: "GET /token-in-url",
+		times:    1,
+		shows:    visit("/token-in-url?token=a-token-of-somebody"),
+		clears:   visit("/token-in-url"),
+	}
+}
+
+// awaitJudged waits until all that the requests before have told is known: requests are judged in turn, and it has some
+// prove that a flaw is gone.
+func awaitJudged(o *observer) {
+	o.t.Helper()
+	last := []plant{*barrier()}
+	showFlaws(o, last)
+	await(o, last, findings.Open, 0)
+	clearFlaws(o, last)
+}
+
+// cycleShown has flaws found with what they should say, resolved and found again.
+func cycleShown(o *observer, plants []plant) {
+	o.t.Helper()
+	o.app.Flaws(names(plants)...)
+	showFlaws(o, plants)
+	await(o, plants, findings.Open, 0)
+	awaitShown(o, plants)
+	found := o.findings()
+	for i := range plants {
+		p := &plants[i]
+		if f := found[p.place()]; !p.isShown(f) {
+			o.t.Errorf("%s: %q, want %q", p.place(), f.Issue.Desc, p.shown)
+		}
+	}
+	o.app.Flaws()
+	clearFlaws(o, plants)
+	o.app.Flaws(names(plants)...)
+	showFlaws(o, plants)
+	await(o, plants, findings.Open, 1)
+	o.app.Flaws()
+}
