@@ -2,11 +2,16 @@ package observe
 
 import (
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"bareclaw/internal/testkit/check"
 	"bareclaw/internal/testkit/webapps"
+	"bareclaw/observe/api"
 	"bareclaw/observe/findings"
+	"bareclaw/observe/rules"
 )
 
 // TestRuns has the rules that compare runs of an app find their flaws in the app in Go, which is started again twice.
@@ -14,15 +19,13 @@ func TestRuns(t *testing.T) {
 	t.Parallel()
 	o := observe(t, webapps.Go(t))
 	usual := []plant{
-		at("regression", "A request made 1 queries before, and now makes 3."),
-		at("regression", "Nearly all requests took at most # ms before, and now take up to #.").at("/regression/time"),
+		at("regression", "A request made 1 queries before, and now makes 3.").together(rules.RegressionMinRequests),
+		at("regression", "Nearly all requests took at most # ms before, and now take up to #.").at("/regression/time").
+			together(rules.RegressionMinRequests),
 	}
-	for i := range usual {
-		usual[i].times = 5 // so many make an average
-	}
-	slow := at("slow", "A request takes >=1.# s on average, and before took at most # ms.")
-	slow.times = 3
+	slow := at("slow", "A request takes >=1.# s on average, and before took at most # ms.").together(rules.BaselineMinRequestsPerSession)
 
+	awaitTelling(o)
 	showFlaws(o, append(usual, slow))
 	awaitJudged(o)
 	restart(o)
@@ -37,6 +40,32 @@ func TestRuns(t *testing.T) {
 			t.Errorf("%s is found too: %q", at, f.Issue.Desc)
 		}
 	}
+}
+
+// together has so many requests at once show the flaw, and single ones that it is gone.
+func (p plant) together(n int) plant {
+	single := p.shows
+	p.clears = single
+	p.shows = func(o *observer) {
+		var requests sync.WaitGroup
+		for range n {
+			requests.Go(func() { single(o) })
+		}
+		requests.Wait()
+	}
+	return p
+}
+
+// awaitTelling waits until the app has told of a query. Before, a request is not waited for its telemetry, and its queries
+// are unknown.
+func awaitTelling(o *observer) {
+	o.t.Helper()
+	o.get("/n1")
+	o.eventually("the app tells of queries", func() bool {
+		all, err := o.client.Endpoints(o.t.Context())
+		check.OK(o.t, err)
+		return slices.ContainsFunc(all, func(e api.LiveEndpoint) bool { return e.Summary.AvgQueryCount > 0 })
+	})
 }
 
 // restart has the app end and start again, and waits until the observer knows.
