@@ -49,6 +49,7 @@ func panicIf(flaw string) http.HandlerFunc {
 }
 
 func hotspot(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
 	if flawed("error-hotspot") {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}

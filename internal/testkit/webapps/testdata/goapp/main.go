@@ -4,7 +4,9 @@ package main
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
+	"fmt"
 	"log"
 	"net"
 	"net/http"
@@ -16,6 +18,7 @@ import (
 	_ "github.com/lib/pq"
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/trace"
@@ -72,7 +75,11 @@ func trackRequests(ctx context.Context) (flush func(context.Context) error, err 
 // openDatabase returns a database with some items.
 func openDatabase(ctx context.Context) (*sql.DB, error) {
 	const source = "user=postgres dbname=postgres sslmode=disable" // PGHOST says where
-	db, err := otelsql.Open("postgres", source, otelsql.WithAttributes(semconv.DBSystemNamePostgreSQL))
+	tracked := []otelsql.Option{otelsql.WithAttributes(semconv.DBSystemNamePostgreSQL)}
+	if os.Getenv("VALUES") == "told" {
+		tracked = append(tracked, otelsql.WithAttributesGetter(values))
+	}
+	db, err := otelsql.Open("postgres", source, tracked...)
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +88,16 @@ func openDatabase(ctx context.Context) (*sql.DB, error) {
 		CREATE TABLE IF NOT EXISTS settings (theme text);
 		INSERT INTO items (name, price) SELECT 'item ' || n, n FROM generate_series(1, 7) n`)
 	return db, err
+}
+
+// values tells what stands in the place of a query's placeholders.
+func values(_ context.Context, _ otelsql.Method, _ string, args []driver.NamedValue) []attribute.KeyValue {
+	var all []attribute.KeyValue
+	for _, arg := range args {
+		name := fmt.Sprintf("db.query.parameter.%d", arg.Ordinal)
+		all = append(all, attribute.String(name, fmt.Sprint(arg.Value)))
+	}
+	return all
 }
 
 // An app answers requests.

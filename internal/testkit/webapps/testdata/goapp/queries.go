@@ -16,7 +16,7 @@ func (a *app) routeQueries(mux *http.ServeMux) {
 	mux.HandleFunc("GET /query-heavy", a.queryHeavy)
 	mux.HandleFunc("GET /select-star", a.selectStar)
 	mux.HandleFunc("GET /regression", a.regression)
-	mux.HandleFunc("GET /regression/time", pause("regression", time.Second))
+	mux.HandleFunc("GET /regression/time", pause("regression", 1500*time.Millisecond))
 	mux.HandleFunc("GET /slow", pause("slow", 1500*time.Millisecond))
 	mux.HandleFunc("GET /cross/{part}", a.cross)
 }
@@ -82,6 +82,9 @@ func (a *app) selectStar(w http.ResponseWriter, r *http.Request) {
 
 func (a *app) regression(w http.ResponseWriter, r *http.Request) {
 	a.count(r.Context(), "SELECT count(name) FROM items")
+	if flawed("usually-slow") {
+		time.Sleep(time.Second)
+	}
 	if flawed("regression") {
 		a.count(r.Context(), "SELECT count(price) FROM items")
 		a.count(r.Context(), "SELECT sum(id) FROM items")
