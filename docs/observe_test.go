@@ -1,9 +1,11 @@
 package docs
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"bareclaw/internal/testkit/check"
 	"bareclaw/observe/capture"
 	"bareclaw/observe/rules"
 )
@@ -73,5 +75,39 @@ func TestRulesAreDocumented(t *testing.T) {
 		if rule.Needs.Has(capture.Logged) == saysNothing(output) {
 			t.Errorf("%s needs %b, and of the output the table says %q", rule.ID, rule.Needs, output)
 		}
+	}
+}
+
+// TestGoAppIsAsShown holds the Go app of docs/observe.md to the one that tests observe: it has each line.
+func TestGoAppIsAsShown(t *testing.T) {
+	t.Parallel()
+	_, section, found := strings.Cut(read(t, filepath.Join(root, "docs/observe.md")), "\n### A Go app\n")
+	if !found {
+		t.Fatal("docs/observe.md does not show a Go app")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	files, err := filepath.Glob(filepath.Join(root, "internal/testkit/webapps/testdata/goapp/*.go"))
+	check.OK(t, err)
+	has := map[string]bool{}
+	for _, file := range files {
+		for line := range strings.Lines(read(t, file)) {
+			has[strings.TrimSpace(line)] = true
+		}
+	}
+	shown := 0
+	for _, block := range fence.FindAllString(section, -1) {
+		for line := range strings.Lines(block) {
+			line = strings.TrimSpace(line)
+			if line == "" || strings.HasPrefix(line, "```") {
+				continue
+			}
+			shown++
+			if !has[line] {
+				t.Errorf("the app does not have the line %q", line)
+			}
+		}
+	}
+	if shown == 0 {
+		t.Error("no line is shown")
 	}
 }

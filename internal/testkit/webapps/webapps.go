@@ -45,18 +45,26 @@ func (a *App) Flaws(names ...string) {
 	check.OK(a.T, os.Rename(path+".new", path))
 }
 
-// newApp returns an app without flaws, whose files are those of a directory below testdata.
+// newApp returns an app without flaws, in an empty directory.
 func newApp(t testing.TB, name string) *App {
 	t.Helper()
 	a := &App{
 		T:   t,
 		Dir: filepath.Join(t.TempDir(), name),
 	}
+	check.OK(t, os.Mkdir(a.Dir, 0o755))
+	a.Flaws()
+	a.Env = append(a.Env, "FLAWS="+filepath.Join(a.Dir, "flaws"))
+	return a
+}
+
+// newScript returns an app without flaws, whose files are those of a directory below testdata.
+func newScript(t testing.TB, name string) *App {
+	t.Helper()
+	a := newApp(t, name)
 	from, err := fs.Sub(files, "testdata/"+name)
 	check.OK(t, err)
 	check.OK(t, os.CopyFS(a.Dir, from))
-	a.Flaws()
-	a.Env = append(a.Env, "FLAWS="+filepath.Join(a.Dir, "flaws"))
 	return a
 }
 
@@ -65,10 +73,10 @@ func newApp(t testing.TB, name string) *App {
 func Express(t testing.TB) *App {
 	t.Helper()
 	modules := Modules(t)
-	a := newApp(t, "express")
+	a := newScript(t, "express")
 	check.OK(t, os.Symlink(modules, filepath.Join(a.Dir, "node_modules")))
 	a.Env = append(a.Env, "PGHOST="+postgres(t))
-	a.Command = []string{"sh", "-c", `trap 'kill -9 "$!"; exit' INT TERM; while "$0" app.js & wait "$!"; do :; done`, npm.Node(modules)}
+	a.Command = untilFailure(npm.Node(modules), "app.js")
 	return a
 }
 
@@ -81,7 +89,7 @@ func Flask(t testing.TB) *App {
 	if out, err := exec.Command(python, "-c", "import flask").CombinedOutput(); err != nil {
 		unavailable(t, "Flask: install the package python3-flask: %s", out)
 	}
-	a := newApp(t, "flask")
+	a := newScript(t, "flask")
 	a.Command = []string{python, "app.py"}
 	return a
 }

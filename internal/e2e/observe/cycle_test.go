@@ -1,11 +1,6 @@
 package observe
 
-import (
-	"testing"
-
-	"bareclaw/internal/testkit/webapps"
-	"bareclaw/observe/findings"
-)
+import "bareclaw/observe/findings"
 
 // cycle has flaws found, resolved and found again.
 func cycle(o *observer, plants []plant) {
@@ -28,19 +23,12 @@ func visitParts(o *observer) {
 	}
 }
 
-// TestAcross has the rule that compares endpoints find its flaw in the app in Express, which here sends its telemetry
-// as JSON.
-func TestAcross(t *testing.T) {
-	t.Parallel()
-	app := webapps.Express(t)
-	app.Env = append(app.Env, "OTEL_EXPORTER_OTLP_PROTOCOL=http/json")
-	o := observe(t, app)
-	plants := []plant{{
+// acrossEndpoints is the flaw that shows by a comparison of endpoints.
+func acrossEndpoints() plant {
+	return plant{
 		rule:  "cross-endpoint",
 		shown: "SELECT settings runs on 3 of # endpoints.",
 		times: 3, // of the other endpoints the latest request counts alone
 		shows: visitParts,
-	}}
-	cycle(o, plants)
-	compare(o, plants)
+	}
 }
