@@ -28,15 +28,16 @@ func TestAppResets(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, http.NotFoundHandler())
 	got := make(chan struct{})
-	r.raw(func(c net.Conn, in *bufio.Reader) {
-		request, _ := in.Peek(1) // the body
-		if string(request) == "b" {
+	first := true
+	r.raw(func(c net.Conn, _ *bufio.Reader) {
+		if !first {
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\npart")
 			<-got
 		}
+		first = false
 		reset(c)
 	})
-	response, text := r.do(r.request(http.MethodPost, "/a", strings.NewReader("a")))
+	response, text := r.do(r.request(http.MethodPost, "/a", http.NoBody))
 	if response.StatusCode != http.StatusBadGateway || !strings.Contains(text, "closed the connection before it answered") {
 		t.Errorf("got %s: %s", response.Status, text)
 	}
@@ -45,7 +46,7 @@ func TestAppResets(t *testing.T) {
 	}
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	response, err := transport.RoundTrip(r.request(http.MethodPost, "/b", strings.NewReader("b")))
+	response, err := transport.RoundTrip(r.request(http.MethodPost, "/b", http.NoBody))
 	if err != nil {
 		t.Fatal(err)
 	}
