@@ -242,7 +242,7 @@ func TestDiskOfStateIsFull(t *testing.T) {
 	defer free()
 	for range 2 {
 		before := f.pidOf(r)
-		_, _ = http.Post(r.Proxy+"/die", "text/plain", nil) //nolint:bodyclose,errcheck // the app is killed
+		_, _ = http.Post(r.Proxy+"/die", "text/plain", nil) // the app is killed
 		f.Eventually("the app has started again", func() bool {
 			now := f.pidOf(r)
 			return now != 0 && now != before

@@ -94,7 +94,7 @@ func TestAppIsStopped(t *testing.T) {
 	go func() {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.Proxy+"/leaves", nil)
 		if err == nil {
-			_, err = http.DefaultClient.Do(request) //nolint:bodyclose // there is no response
+			_, err = http.DefaultClient.Do(request)
 		}
 		left <- err
 	}()
