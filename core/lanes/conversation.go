@@ -225,7 +225,7 @@ func (cv *conversation) slotWait() string {
 	if !cv.slot.Waiting() {
 		return ""
 	}
-	return fmt.Sprintf("All %d sessions%s are busy; messages wait until one is free.", cv.manager.pool.Limit(), parenthesized(cv.manager.o.Advice.MaxSessions))
+	return fmt.Sprintf("All %d sessions%s are busy; messages wait until one is free.", cv.manager.pool.Limits().Sessions, parenthesized(cv.manager.o.Advice.MaxSessions))
 }
 
 // withUndo appends, to the outcome of a turn failed by a channel setting, how to remove the

@@ -101,7 +101,7 @@ func (d *Directory) Channel(ctx context.Context, key core.ChannelKey) (core.Chan
 // Overview returns the state of the active channels. Unlike Channels, Overview does not read
 // the ledger.
 func (d *Directory) Overview(ctx context.Context) (core.Overview, error) {
-	o := core.Overview{Limit: d.m.pool.Limit(), Active: []core.ChannelStatus{}}
+	o := core.Overview{Limit: d.m.pool.Limits().Sessions, Active: []core.ChannelStatus{}}
 	idle := d.m.o.Sessions.All()
 	active, err := d.active(ctx)
 	if err != nil {

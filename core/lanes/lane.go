@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bareclaw/core"
+	"bareclaw/core/sessionpool"
 )
 
 // A lane owns one channel's queue, turns in flight and agent session. A single goroutine
@@ -38,7 +39,7 @@ func newLane(m *Manager, key core.ChannelKey) *lane {
 	c := newChannel(m, key)
 	l := &lane{channel: c}
 	l.queue = &queue{channel: c, delay: func() string { return cmp.Or(l.conv.session.blocked(), l.conv.waitsFor(), l.conv.slotWait()) }}
-	l.conv = &conversation{channel: c, queue: l.queue, slot: m.pool.Slot(c.post, l.evict)}
+	l.conv = &conversation{channel: c, queue: l.queue, slot: m.pool.Slot(sessionpool.People, c.post, l.evict)}
 	l.conv.id, _ = m.o.Sessions.Get(key)
 	l.desk = &approvalDesk{channel: c, conv: l.conv, pending: map[string]*pendingApproval{}, ended: map[string]core.Approval{}}
 	l.calls = &toolRequests{channel: c, conv: l.conv, running: map[string]*toolRequest{}}

@@ -165,7 +165,7 @@ func New(o Options) *Manager {
 		ctx:      ctx,
 		stop:     stop,
 		tickets:  &ticketIndex{open: map[core.MessageID]*core.Ticket{}},
-		pool:     sessionpool.New(o.MaxSessions),
+		pool:     sessionpool.New(sessionpool.Limits{Sessions: o.MaxSessions}),
 		budget:   &spending.Budget{Limit: o.DailyBudget},
 	}
 	m.lanes = newRegistry(m.startLane, o.LanesChanged)

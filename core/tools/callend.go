@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -14,18 +15,39 @@ type Outcome string
 // The outcomes.
 const (
 	Succeeded Outcome = "ok"
-	Failed    Outcome = "failed"    // the result is an error, of the tool or of the arguments
+	Failed    Outcome = "failed"    // the tool has failed
+	Unbegun   Outcome = "not_begun" // the call was refused, or could not begin: nothing has been done
+	Unknown   Outcome = "unknown"   // an earlier process had begun the call: it may have taken effect in part or in full
 	Cancelled Outcome = "cancelled" // nobody waited for the result any more
 )
 
-func outcomeOf(r Result, err error) Outcome {
+// outcomeOf returns the outcome of a call by what it has returned.
+func outcomeOf(r *Result, err error) Outcome {
 	switch {
 	case err != nil:
 		return Cancelled
+	case r.Outcome != "":
+		return r.Outcome
 	case r.IsError:
 		return Failed
 	}
 	return Succeeded
+}
+
+// failed returns the result of a call that has failed.
+func failed(format string, args ...any) Result {
+	return Result{
+		Text:    fmt.Sprintf(format, args...),
+		IsError: true,
+		Outcome: Failed,
+	}
+}
+
+// unbegun returns the result of a call that has not begun, and never will.
+func unbegun(format string, args ...any) Result {
+	r := failed(format, args...)
+	r.Outcome = Unbegun
+	return r
 }
 
 // A CallEnd describes a call that has ended.

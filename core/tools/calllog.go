@@ -79,7 +79,7 @@ func (l *callLog) once(ctx context.Context, t *Tool, c Call, run func(Call) (Res
 	switch {
 	case errors.Is(err, core.ErrNotFound):
 		if late := time.Since(c.At); !c.At.IsZero() && late > beginWithin {
-			return failed("%s was not carried out, and nothing has been done: the gateway did not run for %s after the call. Call it again if it is still wanted.",
+			return unbegun("%s was not carried out, and nothing has been done: the gateway did not run for %s after the call. Call it again if it is still wanted.",
 				t.Name, late.Round(time.Second)), nil
 		}
 		known = callRecord{Tool: t.Name, Turn: c.Turn, BegunAt: time.Now()}
@@ -93,8 +93,7 @@ func (l *callLog) once(ctx context.Context, t *Tool, c Call, run func(Call) (Res
 	case known.Result != nil:
 		return *known.Result, nil
 	case !t.Annotations.Idempotent && !t.Keyed:
-		return failed("outcome unknown: %s had begun when the gateway ended, and may have taken effect in part or in full. "+
-			"Look at what has taken effect before you call it again.", t.Name), nil
+		return outcomeUnknown(t), nil
 	default:
 		c.Repeated = true
 		if known.Args != nil {
@@ -107,7 +106,7 @@ func (l *callLog) once(ctx context.Context, t *Tool, c Call, run func(Call) (Res
 	case ctx.Err() != nil:
 		return Result{}, context.Cause(ctx)
 	case err != nil:
-		return failed("%s was not carried out, and nothing has been done, because the call cannot be recorded: %s. Call it again when that is mended.", t.Name, err), nil
+		return unbegun("%s was not carried out, and nothing has been done, because the call cannot be recorded: %s. Call it again when that is mended.", t.Name, err), nil
 	}
 	result, err := run(c)
 	if err != nil && !errors.Is(err, ErrNotBegun) {
@@ -127,6 +126,14 @@ func (l *callLog) once(ctx context.Context, t *Tool, c Call, run func(Call) (Res
 	return result, nil
 }
 
+// outcomeUnknown returns the result of a call that a process of before has begun.
+func outcomeUnknown(t *Tool) Result {
+	r := failed("outcome unknown: %s had begun when the gateway ended, and may have taken effect in part or in full. "+
+		"Look at what has taken effect before you call it again.", t.Name)
+	r.Outcome = Unknown
+	return r
+}
+
 // hasBegun reports whether the call is on record: an earlier process has begun it.
 func (l *callLog) hasBegun(ctx context.Context, c *Call) bool {
 	key := c.Key()
@@ -135,10 +142,6 @@ func (l *callLog) hasBegun(ctx context.Context, c *Call) bool {
 	}
 	known, err := l.read(ctx, key)
 	return err == nil && !known.Waits
-}
-
-func failed(format string, args ...any) Result {
-	return Result{Text: fmt.Sprintf(format, args...), IsError: true}
 }
 
 func (l *callLog) read(ctx context.Context, key string) (r callRecord, err error) {

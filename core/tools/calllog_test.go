@@ -74,8 +74,17 @@ func (rt *recordedTool) cut(c Call) {
 func (rt *recordedTool) want(name string, c Call, text string, isError bool, effects int) {
 	rt.t.Helper()
 	got, err := rt.r.Call(rt.t.Context(), name, c)
-	if err != nil || !strings.Contains(got.Text, text) || got.IsError != isError || rt.effects != effects {
-		rt.t.Errorf("%+v, %v after %d effects; want %q and %d", got, err, rt.effects, text, effects)
+	outcome := Succeeded
+	switch {
+	case strings.Contains(text, "outcome unknown"):
+		outcome = Unknown
+	case isError && effects == 0:
+		outcome = Unbegun
+	case isError:
+		outcome = Failed
+	}
+	if err != nil || !strings.Contains(got.Text, text) || got.IsError != isError || got.Outcome != outcome || rt.effects != effects {
+		rt.t.Errorf("%+v, %v after %d effects; want %q, %s and %d", got, err, rt.effects, text, outcome, effects)
 	}
 }
 

@@ -279,7 +279,7 @@ func (r *Registry) Find(name string) (Tool, bool) {
 }
 
 // Call carries out a call and logs the call. A call of a session that is on record is not
-// carried out again. A fault of the tool is a result with IsError. The error is ErrUnknown, the
+// carried out again. A fault of the tool is a result with IsError, and each result has an Outcome. The error is ErrUnknown, the
 // cause of ctx, or core.ErrClosed.
 func (r *Registry) Call(ctx context.Context, name string, c Call) (result Result, err error) {
 	t, ok, err := r.find(ctx, name, c.View)
@@ -289,18 +289,21 @@ func (r *Registry) Call(ctx context.Context, name string, c Call) (result Result
 	case ctx.Err() != nil && !ok:
 		return Result{}, context.Cause(ctx)
 	case err != nil:
-		return failed("%.120s is not known yet: %s", name, err), nil
+		return unbegun("%.120s is not known yet: %s", name, err), nil
 	case !ok:
 		return Result{}, r.Unknown(name, c.View)
 	}
 	began := time.Now()
 	defer func() { err = cutOf(&t, err) }()
-	defer func() { r.end(&t, c.Channel, time.Since(began), outcomeOf(result, err)) }()
+	defer func() {
+		result.Outcome = outcomeOf(&result, err)
+		r.end(&t, c.Channel, time.Since(began), result.Outcome)
+	}()
 	if err := r.checkArgs(ctx, &t, &c); err != nil {
 		if ctx.Err() != nil {
 			return Result{}, context.Cause(ctx)
 		}
-		return failed("%s", err), nil
+		return unbegun("%s", err), nil
 	}
 	err = r.gate.admit(ctx, &t, &c)
 	if err == nil && c.amended {
@@ -316,7 +319,7 @@ func (r *Registry) Call(ctx context.Context, name string, c Call) (result Result
 		case ctx.Err() != nil:
 			return Result{}, context.Cause(ctx)
 		}
-		return failed("%s", err), nil
+		return unbegun("%s", err), nil
 	}
 	if c.Answered == nil { // else set by the call of tool_call
 		c.Answered = ctx.Done()

@@ -194,4 +194,6 @@ type Result struct {
 	// Blocks is what follows the text, such as images and links to resources: content blocks of MCP.
 	Blocks  []json.RawMessage `json:",omitempty"`
 	IsError bool
+	// Outcome is what became of the call. [Registry.Call] sets it; what a handler says of it stays.
+	Outcome Outcome `json:",omitempty"`
 }

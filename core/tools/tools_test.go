@@ -157,7 +157,7 @@ func TestEndsOfCalls(t *testing.T) {
 	}{{t.Context(), "good", "{}"}, {t.Context(), "good", "["}, {t.Context(), "failing", "{}"}, {cancelled, "failing", "{}"}, {t.Context(), "unknown", "{}"}} {
 		_, _ = r.Call(c.ctx, c.tool, Call{Caller: Caller{Channel: "desk"}, Args: json.RawMessage(c.args)})
 	}
-	if got := strings.Join(ends, ", "); got != "builtin ok, builtin failed, builtin failed, builtin cancelled" {
+	if got := strings.Join(ends, ", "); got != "builtin ok, builtin not_begun, builtin failed, builtin cancelled" {
 		t.Errorf("the calls ended with %s", got)
 	}
 	if n := strings.Count(log.String(), "channel=desk"); n != len(ends) || !strings.Contains(log.String(), "tool=failing source=builtin channel=desk took=") {
