@@ -186,7 +186,7 @@ func (a *toldApp) start() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	for _, loop := range v.tellers() {
+	for _, loop := range append(v.tellers(), v.spread) {
 		running.Go(func() { loop(ctx) })
 	}
 	synctest.Wait() // each waits for something to tell

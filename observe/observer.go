@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
@@ -74,7 +73,8 @@ type observer struct {
 	findings *findings.Store
 	history  *findings.History
 	proxy    *proxy.Proxy
-	app      *app.App // nil: somebody else starts the app
+	notifier *Notifier // nil: nobody is told
+	app      *app.App  // nil: somebody else starts the app
 	api      *api.Server
 	wanted   int // the port that the app is told to listen on; 0: none
 	target   *target
@@ -91,7 +91,7 @@ var ErrInterrupted = errors.New("the terminal has ended the observer")
 
 // ExitError is how an app ended that an observer has started.
 type ExitError struct {
-	Status int
+	Status int    // for a signal 128 and its number, as shells have it
 	Signal string // that ended the app; empty: none
 }
 
@@ -103,8 +103,8 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("the app has ended with status %d", e.Status)
 }
 
-// Run observes an app until ctx ends, or the app: then the error is an *ExitError. Ready is called when
-// the proxy takes requests, and found when it is known where the app answers, each time it starts.
+// Run observes an app until ctx ends, or the app: then the error is an *ExitError. What was found until then is told, which may
+// take some seconds.
 func Run(ctx context.Context, o Options, events Events) error {
 	v, err := open(ctx, o)
 	if err != nil {
@@ -114,10 +114,12 @@ func Run(ctx context.Context, o Options, events Events) error {
 	return v.run(ctx, events)
 }
 
-// Events tell whoever runs an observer how far it is. Both functions must not block.
+// Events tell whoever runs an observer how far it is. The functions are required, and must not block.
 type Events struct {
 	Ready func(record discovery.Record) // the proxy takes requests
 	Found func(u *url.URL, run int)     // the app answers there, for the so many-th time
+	Ended func(exit *ExitError)         // the app has ended
+	Told  func()                        // people were told what was found last
 }
 
 // open returns the observer of a directory that has none any more.
@@ -212,10 +214,8 @@ func (v *observer) close() {
 	_ = v.lock.Close() // the next observer of the directory may begin
 }
 
-// run starts the app, and serves until ctx or the app ends.
+// run starts the app, and serves until ctx or the app ends. Who takes what another one makes ends after that.
 func (v *observer) run(ctx context.Context, events Events) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	if err := v.start(); err != nil {
 		return err
 	}
@@ -227,10 +227,10 @@ func (v *observer) run(ctx context.Context, events Events) error {
 	v.target = v.newTarget(events.Found)
 	events.Ready(v.record)
 
-	var running sync.WaitGroup
-	for _, loop := range v.loops() {
-		running.Go(func() { loop(ctx) })
-	}
+	keeping := startLoops(ctx, v.findings.Run, v.history.Run, v.spread)
+	looking := startLoops(ctx, v.look)
+	capturing := startLoops(ctx, v.store.Run)
+	telling := startLoops(ctx, append(v.tellers(), v.target.follow)...)
 	proxyServer := &http.Server{
 		Handler:           v.proxy,
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -243,6 +243,12 @@ func (v *observer) run(ctx context.Context, events Events) error {
 
 	stopping, stop := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer stop()
+	if exit, ok := errors.AsType[*ExitError](err); ok {
+		events.Ended(exit)
+		passing, enough := context.WithTimeout(stopping, passTime)
+		defer enough()
+		_ = proxyServer.Shutdown(passing) // the last responses pass
+	}
 	_ = proxyServer.Close()
 	if errors.Is(context.Cause(ctx), ErrInterrupted) && v.Foreground {
 		v.finishApp(stopping)
@@ -250,16 +256,45 @@ func (v *observer) run(ctx context.Context, events Events) error {
 		v.stopApp(stopping)
 	}
 	_ = v.api.Shutdown(stopping) // the app tells its last steps until here
-	cancel()
-	running.Wait()
+
+	telling.stop()
+	capturing.stop()
+	v.store.Finish()
+	rest, enough := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
+	defer enough()
+	looking.finish(rest)
+	v.tellRest(ctx, events)
+	keeping.stop() // saves
 	return err
+}
+
+// tellRest tells what is to be told still.
+func (v *observer) tellRest(ctx context.Context, events Events) {
+	if v.notifier == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTime)
+	defer cancel()
+	told, err := v.notifier.Finish(ctx)
+	switch {
+	case err != nil:
+		v.Log.Warn("what was found last cannot be told now, and is told when the app is observed again", "err", err)
+	case told:
+		events.Told()
+	}
 }
 
 const (
 	// readHeaderTimeout bounds how long a client of the proxy may take for the header of a request.
 	readHeaderTimeout = 30 * time.Second
-	// endTime bounds how long the end of an observer may take.
-	endTime = 10 * time.Second
+	// endTime bounds how long the app may take to end.
+	endTime = 8 * time.Second
+	// passTime bounds how long responses may pass of an app that has ended.
+	passTime = time.Second
+	// lookTime bounds how long is looked at what is left when the app has ended.
+	lookTime = time.Second
+	// tellTime bounds how long people are told then. All of this takes less than replaceTime.
+	tellTime = 5 * time.Second
 )
 
 // await blocks until ctx, the app or a server ends.
@@ -284,11 +319,15 @@ func (v *observer) await(ctx context.Context, failed <-chan error) error {
 
 // exitOf describes how an app ended that has failed.
 func exitOf(exit *exec.ExitError) *ExitError {
-	e := &ExitError{Status: max(exit.ExitCode(), 1)} // -1: by a signal
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		e.Signal = status.Signal().String()
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() {
+		return &ExitError{Status: exit.ExitCode()}
 	}
-	return e
+	const bySignal = 128
+	return &ExitError{
+		Status: bySignal + int(status.Signal()),
+		Signal: status.Signal().String(),
+	}
 }
 
 // appEnded returns a channel that is closed when the app has ended; nil: somebody else starts it.
@@ -299,8 +338,8 @@ func (v *observer) appEnded() <-chan struct{} {
 	return v.app.Ended()
 }
 
-// loops return what runs beside the servers, until the context ends.
-func (v *observer) loops() []func(context.Context) {
+// look has the rules look at requests, until ctx ends or none is left.
+func (v *observer) look(ctx context.Context) {
 	analyst := analysis.New(analysis.Options{
 		Source:   shownSource{v.store, v.api},
 		Findings: v.findings,
@@ -308,23 +347,15 @@ func (v *observer) loops() []func(context.Context) {
 		Rules:    rules.All(),
 		Log:      v.Log,
 	})
-	loops := []func(context.Context){
-		v.target.follow,
-		v.store.Run,
-		v.findings.Run,
-		v.history.Run,
-		func(ctx context.Context) { _ = analyst.Run(ctx) }, // an error means that ctx has ended
-	}
-	return append(loops, v.tellers()...)
+	_ = analyst.Run(ctx) // the error says which
 }
 
-// tellers return those of the loops that tell others what has become of findings.
+// tellers return loops that tell people and the agent of findings.
 func (v *observer) tellers() []func(context.Context) {
-	tellers := []func(context.Context){v.spread}
 	if v.Channel == "" || v.Notify == Off {
-		return tellers
+		return nil
 	}
-	notifier := &Notifier{
+	v.notifier = &Notifier{
 		Pushes:  v.findings,
 		Changed: v.told,
 		Gateway: v.Gateway,
@@ -332,9 +363,8 @@ func (v *observer) tellers() []func(context.Context) {
 		App:     filepath.Base(v.Dir),
 		Log:     v.Log,
 	}
-	tellers = append(tellers, notifier.Run)
 	if v.Notify != Fix {
-		return tellers
+		return []func(context.Context){v.notifier.Run}
 	}
 	fixer := &Fixer{
 		Rounds:  v.findings,
@@ -344,7 +374,7 @@ func (v *observer) tellers() []func(context.Context) {
 		App:     IDOf(v.Dir),
 		Log:     v.Log,
 	}
-	return append(tellers, fixer.Run)
+	return []func(context.Context){v.notifier.Run, fixer.Run}
 }
 
 // spread tells all who want to know that findings have changed, until ctx ends.

@@ -72,15 +72,19 @@ func (r *Run) Run(c *command.Context) error {
 				c.Tellf("The app has started again, and answers at %s.", u)
 			}
 		},
+		Ended: func(exit *observe.ExitError) {
+			c.Tellf("%s So its observer ends too.", term.SafeSentence(mdtext.Ended(exit.Error())))
+		},
+		Told: func() { c.Tellf("What was found last is told on the channel %s.", term.SafeLine(o.Channel)) },
 	})
-	if exit, ok := errors.AsType[*observe.ExitError](err); ok {
-		c.Tellf("%s So its observer has ended too.", term.SafeSentence(mdtext.Ended(exit.Error())))
-		if exit.Status == 0 {
-			return nil
-		}
-		return command.ErrFailed
+	exit, ok := errors.AsType[*observe.ExitError](err)
+	switch {
+	case !ok:
+		return err
+	case exit.Status == 0:
+		return nil
 	}
-	return err
+	return command.ExitWith(exit.Status)
 }
 
 const (

@@ -97,20 +97,20 @@ func TestObserveAgain(t *testing.T) {
 	}
 }
 
-// TestAppEnds: the observer says how its app has ended, and ends too.
+// TestAppEnds: the observer says how its app has ended, and ends too, with its status.
 func TestAppEnds(t *testing.T) {
 	m := newMachine(t, "plain")
 	o := m.Invoke(nil, "observe", "--", os.Args[0], "-test.run=^TestApp$")
 	r := m.answers(0)
-	m.exit(r, 3)
-	o.Wait(exitcode.Failed).Tells("The app has ended with status 3.")
+	m.exit(r, 7)
+	o.Wait(7).Tells("The app has ended with status 7.")
 	m.nobodyIsLeft()
 
 	o = m.observe()
 	m.answers(0)
 	shell := slices.MinFunc(m.apps(), func(a, b proc.Process) int { return cmp.Or(cmp.Compare(a.Start, b.Start), a.PID-b.PID) })
 	check.OK(t, proc.Signal(shell.PID, shell.Start, syscall.SIGKILL)) // the app alone would have it end well
-	o.Wait(exitcode.Failed).Tells("The app was ended by the signal: killed.")
+	o.Wait(128 + int(syscall.SIGKILL)).Tells("The app was ended by the signal: killed.")
 	m.nobodyIsLeft()
 }
 
@@ -238,7 +238,7 @@ func TestAppIsRestarted(t *testing.T) {
 		})
 	}
 	m.exit(r, 9)
-	o.Wait(exitcode.Failed).Tells("The app has ended with status 9.")
+	o.Wait(9).Tells("The app has ended with status 9.")
 	m.nobodyIsLeft()
 }
 
