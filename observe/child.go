@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +35,12 @@ func (v *observer) start() error {
 	environ := environment.Environ(v.Environ)
 	v.wanted = app.PortOf(environ)
 	v.warnOfClash()
+	stdout := v.Stdout
+	stderr := v.Stderr
+	if v.Output != nil { // takes lines instead: see said
+		stdout = io.Discard
+		stderr = io.Discard
+	}
 	v.app, err = app.Start(app.Options{
 		Command:    v.Command,
 		Dir:        v.Dir,
@@ -40,8 +48,8 @@ func (v *observer) start() error {
 		Mark:       v.mark().String(),
 		Foreground: v.Foreground,
 		Stdin:      v.Stdin,
-		Stdout:     v.Stdout,
-		Stderr:     v.Stderr,
+		Stdout:     stdout,
+		Stderr:     stderr,
 		Said:       v.said,
 	})
 	return err
@@ -62,6 +70,9 @@ func (v *observer) mark() procmark.Mark {
 
 // said takes a line that the app has printed.
 func (v *observer) said(stream, line string) {
+	if v.Output != nil {
+		_, _ = io.WriteString(v.Output, capture.MaskText(line)+"\n") // the app goes on without
+	}
 	now := time.Now()
 	v.store.Signal(capture.Signal{
 		At: now,
@@ -155,5 +166,25 @@ func freePort() (int, error) {
 	return portAt(l), nil
 }
 
-// command returns the command in a line, for people.
-func (v *observer) command() string { return capture.MaskText(strings.Join(v.Command, " ")) }
+// command returns the command in a line, for people, with its secrets masked.
+func (v *observer) command() string {
+	shown := slices.Clone(v.Command)
+	for i := 1; i < len(shown); i++ {
+		if name, isFlag := strings.CutPrefix(v.Command[i-1], "--"); isFlag {
+			shown[i] = maskedValue(name, shown[i])
+		}
+	}
+	return capture.MaskText(strings.Join(shown, " "))
+}
+
+// maskedValue returns the argument that follows a flag, masked if the flag's name is that of a secret: that is what becomes of a
+// value of the same length that has no end within.
+func maskedValue(name, value string) string {
+	const letter = "v"
+	set := name + "=" + strings.Repeat(letter, len(value))
+	masked := capture.MaskText(set)
+	if masked == set || strings.HasPrefix(value, "--") {
+		return value
+	}
+	return strings.TrimPrefix(masked, name+"=")
+}

@@ -61,7 +61,9 @@ type Options struct {
 	Foreground     bool     // the app shares the terminal
 	Stdin          *os.File
 	Stdout, Stderr io.Writer // of the app; what the observer itself says goes to Stderr
-	Log            *slog.Logger
+	// Output takes what the app prints, line by line with its secrets masked; nil: Stdout and Stderr take it as it is.
+	Output io.Writer
+	Log    *slog.Logger
 }
 
 // An observer is what Run is about.

@@ -73,7 +73,7 @@ func options(t *testing.T, said *lines, command ...string) Options {
 // TestOutput: output is passed on as it is, and read in lines of bounded length.
 func TestOutput(t *testing.T) {
 	said := newLines()
-	o := options(t, said, "sh", "-c", `printf 'one\ntwo\r\nthree'; printf 'bad\n' >&2; head -c 20000 /dev/zero | tr '\0' x; echo; exit 3`)
+	o := options(t, said, "sh", "-c", `printf 'one\ntwo\r\nthree'; printf 'bad\nlast' >&2; head -c 20000 /dev/zero | tr '\0' x; echo; exit 3`)
 	var out bytes.Buffer
 	o.Stdout = &out
 	a, err := Start(o)
@@ -86,7 +86,7 @@ func TestOutput(t *testing.T) {
 		t.Errorf("%d bytes of output passed on, want %d", out.Len(), want)
 	}
 	got := said.list()
-	for _, want := range []string{"stdout: one", "stdout: two", "stderr: bad"} {
+	for _, want := range []string{"stdout: one", "stdout: two", "stderr: bad", "stderr: last"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("not read: %q, but %.80q", want, got)
 		}

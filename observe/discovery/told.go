@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bareclaw/internal/atomicfile"
+	"bareclaw/internal/logfile"
 )
 
 // toldExt ends the name of a file that says of which observer people know that it has died. It is a file of its own,
@@ -53,13 +54,11 @@ func (d Records) Forget(id string) error {
 	if err := d.Remove(id); err != nil {
 		return err
 	}
-	for _, ext := range []string{toldExt, logExt} {
-		err := os.Remove(filepath.Join(string(d), id+ext))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	err := os.Remove(filepath.Join(string(d), id+toldExt))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return nil
+	return logfile.Remove(d.LogPath(id))
 }
 
 // logExt ends the name of the file with the output of an observer in the background.

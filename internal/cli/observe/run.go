@@ -3,6 +3,7 @@ package observe
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"log/slog"
@@ -57,9 +58,21 @@ func (r *Run) Run(c *command.Context) error {
 	if r.Detach {
 		return r.detach(c, p)
 	}
+	log, err := observe.DetachedLog(p.records, p.dir)
+	if err != nil {
+		return fmt.Errorf("open the log of the observer: %w", err)
+	}
+	if log != nil {
+		defer func() { _ = log.Close() }()
+		c.Out = log
+		c.Err = log
+	}
 	o, err := r.options(c, p)
 	if err != nil {
 		return err
+	}
+	if log != nil {
+		o.Output = log
 	}
 	keepSmall()
 	keepWriting()

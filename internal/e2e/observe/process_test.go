@@ -310,6 +310,31 @@ func TestDetach(t *testing.T) {
 	m.nobodyIsLeft()
 }
 
+// TestDetachedLog: the log of an observer in the background has what the app prints without its secrets, and is bounded; nor does
+// the record have the secrets of the command.
+func TestDetachedLog(t *testing.T) {
+	m := newMachine(t, "plain")
+	script := `printf 'db_password=%s\n' "$2"; yes 'many words that the app prints' | head -c 6000000; echo "api_key: $2" >&2; exec "$0" -test.run='^TestApp$'`
+	m.Command(exitcode.OK, "observe", "--detach", "--", "sh", "-c", script, os.Args[0], "--token", secret)
+	r := m.answers(0)
+	if want := fmt.Sprintf("--token [masked:%d]", len(secret)); !strings.Contains(r.Command, want) {
+		t.Errorf("the record has the command %q, want %s", r.Command, want)
+	}
+	m.Command(exitcode.OK, "observe", "stop")
+	size := 0
+	said := ""
+	for _, path := range m.Glob("state/observe/*.log*") {
+		text, err := os.ReadFile(path)
+		check.OK(t, err)
+		size += len(text)
+		said += string(text)
+	}
+	if size > 5<<20 || strings.Contains(said, secret) || !strings.Contains(said, fmt.Sprintf("api_key: [masked:%d]", len(secret))) {
+		t.Errorf("the log has %d bytes, the secret: %v; it ends with %q", size, strings.Contains(said, secret), said[max(0, len(said)-300):])
+	}
+	m.nobodyIsLeft()
+}
+
 // remountReadOnly makes a file system read-only.
 func remountReadOnly(dir string) error {
 	return exec.Command("mount", "-o", "remount,ro", dir).Run()
