@@ -157,7 +157,7 @@ func (v *observer) open() (err error) {
 	if v.findings, err = findings.OpenStore(data, stores, v.Log); err != nil {
 		return err
 	}
-	if v.history, err = findings.OpenHistory(data, v.Log); err != nil {
+	if v.history, err = findings.OpenHistory(data, v.findings, v.Log); err != nil {
 		return err
 	}
 	v.store = capture.NewStore(capture.Options{
@@ -169,7 +169,7 @@ func (v *observer) open() (err error) {
 		Log:    v.Log,
 		Refuse: v.refuseAddress,
 	})
-	if v.proxyAt, err = v.listen(discovery.ProxyPort(v.Dir)); err != nil {
+	if v.proxyAt, err = v.listen(v.Records.ProxyPort(v.record.ID)); err != nil {
 		return err
 	}
 	if v.apiAt, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {

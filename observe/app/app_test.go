@@ -189,6 +189,7 @@ func TestEnviron(t *testing.T) {
 	}
 	for _, want := range []string{
 		"BRAKIT_PORT=2",
+		"PYTHONUNBUFFERED=1",
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:2",
 		"OTEL_METRICS_EXPORTER=otlp",
 		"OTEL_BSP_SCHEDULE_DELAY=200",

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -156,6 +157,34 @@ func TestPortClash(t *testing.T) {
 	}
 	if want := m.Env[len(m.Env)-1]; !strings.HasSuffix(r.App, strings.TrimPrefix(want, "PORT=")) {
 		t.Errorf("the app answers at %s, want %s", r.App, want)
+	}
+}
+
+// TestAddressIsTaken: the app gets another address when the one that it had is taken, and that is told. What comes with the directory
+// of the app is not believed to be its address.
+func TestAddressIsTaken(t *testing.T) {
+	m := newMachine(t, "plain")
+	m.observe()
+	r := m.answers(0)
+	m.Command(exitcode.OK, "observe", "stop")
+	l, err := net.Listen("tcp", strings.TrimPrefix(r.Proxy, "http://"))
+	check.OK(t, err)
+	defer func() { _ = l.Close() }()
+	o := m.observe()
+	again := m.answers(0)
+	if again.Proxy == r.Proxy {
+		t.Errorf("the address is %s, which another program has", again.Proxy)
+	}
+	m.said(o, "the app gets another address: the port that it had is taken")
+	m.isServed(again)
+	m.Command(exitcode.OK, "observe", "stop")
+
+	check.OK(t, os.RemoveAll(m.Path("state/observe")))
+	foreign := harness.FreePort(t)
+	check.OK(t, os.WriteFile(m.Path("work/.brakit/proxy-port"), []byte(foreign), 0o600))
+	m.observe()
+	if last := m.answers(0); strings.HasSuffix(last.Proxy, ":"+foreign) {
+		t.Errorf("the address is %s, which came with the directory", last.Proxy)
 	}
 }
 
