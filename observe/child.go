@@ -103,7 +103,7 @@ func (v *observer) newTarget(found func(*url.URL, int)) *target {
 	t := &target{
 		prefer: v.wanted,
 		refuse: func(port int) error {
-			if why := v.Refused(port); why != "" {
+			if why := v.refused(port); why != "" {
 				return errors.New(why)
 			}
 			return nil
@@ -131,6 +131,16 @@ func (v *observer) newTarget(found func(*url.URL, int)) *target {
 	return t
 }
 
+// refused says why a port must not be observed; empty: it may be.
+func (v *observer) refused(port int) string {
+	isOwn := func(l net.Listener) bool { return l != nil && portAt(l) == port }
+	isWanted := port != 0 && port == v.Port
+	if isWanted || isOwn(v.proxyAt) || isOwn(v.apiAt) {
+		return "this is the address of the observer itself: give another one with --port"
+	}
+	return v.Refused(port)
+}
+
 // checkTarget returns why the address is refused that is to be observed.
 func (v *observer) checkTarget() error {
 	if v.Target == nil {
@@ -140,7 +150,7 @@ func (v *observer) checkTarget() error {
 	if err != nil {
 		return err
 	}
-	if why := v.Refused(port); why != "" {
+	if why := v.refused(port); why != "" {
 		return fmt.Errorf("%s cannot be observed: %s", v.Target, why)
 	}
 	return nil
@@ -153,7 +163,7 @@ func (v *observer) refuseAddress(address string) string {
 		return ""
 	}
 	port, _ := strconv.Atoi(text) // 0, which nobody has, after an error
-	return v.Refused(port)
+	return v.refused(port)
 }
 
 // freePort returns a port that was free a moment ago.

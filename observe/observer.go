@@ -176,7 +176,7 @@ func (v *observer) open() (err error) {
 		return fmt.Errorf("listen for the observer's API: %w", err)
 	}
 	v.api = v.newAPI()
-	return nil
+	return v.checkTarget() // now its own addresses are known
 }
 
 // listen listens on a port of the proxy: the one that is wanted, else the one it had before, else a free one.

@@ -193,11 +193,13 @@ func TestTarget(t *testing.T) {
 	gatewayPort := harness.FreePort(t)
 	m := newMachine(t, "plain", "BARECLAW_PORT="+gatewayPort)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "pid 0") })
+	before := "" // the address of the observer before
 	servers := []*httptest.Server{httptest.NewServer(handler), httptest.NewTLSServer(handler)}
 	for _, s := range servers {
 		defer s.Close()
 		o := m.Invoke(nil, "observe", "--target", s.URL)
 		r := m.answers(0)
+		before = r.Proxy
 		m.isServed(r)
 		if r.Target != s.URL {
 			t.Errorf("the target is %s, want %s", r.Target, s.URL)
@@ -213,6 +215,10 @@ func TestTarget(t *testing.T) {
 		check.OK(t, o.Cmd.Process.Signal(syscall.SIGTERM))
 		o.Wait(exitcode.OK)
 	}
+	free := harness.FreePort(t)
+	m.Command(exitcode.Failed, "observe", "--port", free, "--target", "http://localhost:"+free).Tells("the observer itself", "--port")
+	m.Command(exitcode.Failed, "observe", "--target", before).Tells("the observer itself", "--port") // which it would have again
+	m.nobodyIsLeft()
 	m.Command(exitcode.Failed, "observe", "--target", "http://localhost:"+gatewayPort).Tells("this is the gateway itself")
 	m.Command(exitcode.Usage, "observe", "--target", "http://example.com").Tells("is not this machine")
 }
