@@ -7,9 +7,11 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"bareclaw/internal/procmark"
@@ -84,18 +86,70 @@ func (v *observer) said(stream, line string) {
 	})
 }
 
-// stopApp ends the app, if that is the observer's.
-func (v *observer) stopApp(ctx context.Context) {
-	if v.app != nil {
+// endApp ends the app, if that is the observer's. The cause is that of the observer's end: its terminal may have told the app too.
+func (v *observer) endApp(ctx context.Context, cause error) {
+	switch {
+	case v.app == nil:
+	case v.Foreground && errors.Is(cause, ErrInterrupted):
+		v.app.Finish(ctx)
+	default:
 		v.app.Stop(ctx)
 	}
 }
 
-// finishApp is stopApp for an app that its terminal has told to end.
-func (v *observer) finishApp(ctx context.Context) {
-	if v.app != nil {
-		v.app.Finish(ctx)
+// ExitError is how an app ended that an observer has started.
+type ExitError struct {
+	Status int    // for a signal 128 and its number, as shells have it
+	Signal string // that ended the app; empty: none
+}
+
+// Error implements error.
+func (e *ExitError) Error() string {
+	if e.Signal != "" {
+		return "the app was ended by the signal: " + e.Signal
 	}
+	return fmt.Sprintf("the app has ended with status %d", e.Status)
+}
+
+// await blocks until ctx, the app or a server ends.
+func (v *observer) await(ctx context.Context, failed <-chan error) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-failed:
+		return fmt.Errorf("serve requests: %w", err)
+	case <-v.appEnded():
+	}
+	err := v.app.Err()
+	exit := (*exec.ExitError)(nil)
+	switch {
+	case err == nil:
+		return &ExitError{}
+	case errors.As(err, &exit):
+		return exitOf(exit)
+	}
+	return err
+}
+
+// exitOf describes how an app ended that has failed.
+func exitOf(exit *exec.ExitError) *ExitError {
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() {
+		return &ExitError{Status: exit.ExitCode()}
+	}
+	const bySignal = 128
+	return &ExitError{
+		Status: bySignal + int(status.Signal()),
+		Signal: status.Signal().String(),
+	}
+}
+
+// appEnded returns a channel that is closed when the app has ended; nil: somebody else starts it.
+func (v *observer) appEnded() <-chan struct{} {
+	if v.app == nil {
+		return nil
+	}
+	return v.app.Ended()
 }
 
 // newTarget returns the target, which tells the proxy, the store and the record where the app answers.

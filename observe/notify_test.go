@@ -184,6 +184,7 @@ func (a *toldApp) start() {
 			Log:      log,
 		}),
 	}
+	v.notifier = v.newNotifier()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	for _, loop := range append(v.tellers(), v.spread) {

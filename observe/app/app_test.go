@@ -245,6 +245,22 @@ func TestInstrumentElsewhere(t *testing.T) {
 	}
 }
 
+// TestPythonOutput: a line that an app in Python prints comes while the app runs.
+func TestPythonOutput(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("needs python3")
+	}
+	said := newLines()
+	a, err := Start(options(t, said, "python3", "-c", `import time; print("served"); time.sleep(1000)`))
+	check.OK(t, err)
+	defer a.Stop(t.Context())
+	select {
+	case <-said.got:
+	case <-time.After(time.Minute):
+		t.Errorf("said only %q", said.list())
+	}
+}
+
 // TestRequired: the file of an export is found in each form that a package may give it.
 func TestRequired(t *testing.T) {
 	for export, want := range map[string]string{
