@@ -43,7 +43,7 @@ func newChat(t *testing.T) *chat {
 	c.gateway = m.Start()
 	o := c.observe()
 	c.now = c.answers(0)
-	o.Tells("Problems are told on the channel tg-7.")
+	c.said(o, "Problems are told on the channel tg-7.") // its words come by a pipe
 	return c
 }
 
