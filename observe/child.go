@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
+	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"bareclaw/internal/procmark"
@@ -33,6 +37,12 @@ func (v *observer) start() error {
 	environ := environment.Environ(v.Environ)
 	v.wanted = app.PortOf(environ)
 	v.warnOfClash()
+	stdout := v.Stdout
+	stderr := v.Stderr
+	if v.Output != nil { // takes lines instead: see said
+		stdout = io.Discard
+		stderr = io.Discard
+	}
 	v.app, err = app.Start(app.Options{
 		Command:    v.Command,
 		Dir:        v.Dir,
@@ -40,8 +50,8 @@ func (v *observer) start() error {
 		Mark:       v.mark().String(),
 		Foreground: v.Foreground,
 		Stdin:      v.Stdin,
-		Stdout:     v.Stdout,
-		Stderr:     v.Stderr,
+		Stdout:     stdout,
+		Stderr:     stderr,
 		Said:       v.said,
 	})
 	return err
@@ -62,6 +72,9 @@ func (v *observer) mark() procmark.Mark {
 
 // said takes a line that the app has printed.
 func (v *observer) said(stream, line string) {
+	if v.Output != nil {
+		_, _ = io.WriteString(v.Output, capture.MaskText(line)+"\n") // the app goes on without
+	}
 	now := time.Now()
 	v.store.Signal(capture.Signal{
 		At: now,
@@ -73,18 +86,70 @@ func (v *observer) said(stream, line string) {
 	})
 }
 
-// stopApp ends the app, if that is the observer's.
-func (v *observer) stopApp(ctx context.Context) {
-	if v.app != nil {
+// endApp ends the app, if that is the observer's. The cause is that of the observer's end: its terminal may have told the app too.
+func (v *observer) endApp(ctx context.Context, cause error) {
+	switch {
+	case v.app == nil:
+	case v.Foreground && errors.Is(cause, ErrInterrupted):
+		v.app.Finish(ctx)
+	default:
 		v.app.Stop(ctx)
 	}
 }
 
-// finishApp is stopApp for an app that its terminal has told to end.
-func (v *observer) finishApp(ctx context.Context) {
-	if v.app != nil {
-		v.app.Finish(ctx)
+// ExitError is how an app ended that an observer has started.
+type ExitError struct {
+	Status int    // for a signal 128 and its number, as shells have it
+	Signal string // that ended the app; empty: none
+}
+
+// Error implements error.
+func (e *ExitError) Error() string {
+	if e.Signal != "" {
+		return "the app was ended by the signal: " + e.Signal
 	}
+	return fmt.Sprintf("the app has ended with status %d", e.Status)
+}
+
+// await blocks until ctx, the app or a server ends.
+func (v *observer) await(ctx context.Context, failed <-chan error) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-failed:
+		return fmt.Errorf("serve requests: %w", err)
+	case <-v.appEnded():
+	}
+	err := v.app.Err()
+	exit := (*exec.ExitError)(nil)
+	switch {
+	case err == nil:
+		return &ExitError{}
+	case errors.As(err, &exit):
+		return exitOf(exit)
+	}
+	return err
+}
+
+// exitOf describes how an app ended that has failed.
+func exitOf(exit *exec.ExitError) *ExitError {
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() {
+		return &ExitError{Status: exit.ExitCode()}
+	}
+	const bySignal = 128
+	return &ExitError{
+		Status: bySignal + int(status.Signal()),
+		Signal: status.Signal().String(),
+	}
+}
+
+// appEnded returns a channel that is closed when the app has ended; nil: somebody else starts it.
+func (v *observer) appEnded() <-chan struct{} {
+	if v.app == nil {
+		return nil
+	}
+	return v.app.Ended()
 }
 
 // newTarget returns the target, which tells the proxy, the store and the record where the app answers.
@@ -92,7 +157,7 @@ func (v *observer) newTarget(found func(*url.URL, int)) *target {
 	t := &target{
 		prefer: v.wanted,
 		refuse: func(port int) error {
-			if why := v.Refused(port); why != "" {
+			if why := v.refused(port); why != "" {
 				return errors.New(why)
 			}
 			return nil
@@ -120,6 +185,16 @@ func (v *observer) newTarget(found func(*url.URL, int)) *target {
 	return t
 }
 
+// refused says why a port must not be observed; empty: it may be.
+func (v *observer) refused(port int) string {
+	isOwn := func(l net.Listener) bool { return l != nil && portAt(l) == port }
+	isWanted := port != 0 && port == v.Port
+	if isWanted || isOwn(v.proxyAt) || isOwn(v.apiAt) {
+		return "this is the address of the observer itself: give another one with --port"
+	}
+	return v.Refused(port)
+}
+
 // checkTarget returns why the address is refused that is to be observed.
 func (v *observer) checkTarget() error {
 	if v.Target == nil {
@@ -129,7 +204,7 @@ func (v *observer) checkTarget() error {
 	if err != nil {
 		return err
 	}
-	if why := v.Refused(port); why != "" {
+	if why := v.refused(port); why != "" {
 		return fmt.Errorf("%s cannot be observed: %s", v.Target, why)
 	}
 	return nil
@@ -142,7 +217,7 @@ func (v *observer) refuseAddress(address string) string {
 		return ""
 	}
 	port, _ := strconv.Atoi(text) // 0, which nobody has, after an error
-	return v.Refused(port)
+	return v.refused(port)
 }
 
 // freePort returns a port that was free a moment ago.
@@ -155,5 +230,25 @@ func freePort() (int, error) {
 	return portAt(l), nil
 }
 
-// command returns the command in a line, for people.
-func (v *observer) command() string { return capture.MaskText(strings.Join(v.Command, " ")) }
+// command returns the command in a line, for people, with its secrets masked.
+func (v *observer) command() string {
+	shown := slices.Clone(v.Command)
+	for i := 1; i < len(shown); i++ {
+		if name, isFlag := strings.CutPrefix(v.Command[i-1], "--"); isFlag {
+			shown[i] = maskedValue(name, shown[i])
+		}
+	}
+	return capture.MaskText(strings.Join(shown, " "))
+}
+
+// maskedValue returns the argument that follows a flag, masked if the flag's name is that of a secret: that is what becomes of a
+// value of the same length that has no end within.
+func maskedValue(name, value string) string {
+	const letter = "v"
+	set := name + "=" + strings.Repeat(letter, len(value))
+	masked := capture.MaskText(set)
+	if masked == set || strings.HasPrefix(value, "--") {
+		return value
+	}
+	return strings.TrimPrefix(masked, name+"=")
+}

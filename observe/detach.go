@@ -29,8 +29,8 @@ const (
 	answerTime = 10 * time.Second
 	// shownLines is how many lines of output are shown of an observer that has ended.
 	shownLines = 5
-	// maxWords bounds the output in which the reason is looked for, in bytes.
-	maxWords = 4 << 10
+	// maxLog is the size in bytes of a full log, which becomes an old log.
+	maxLog = 1 << 20
 )
 
 // A Detachment describes an observer that runs in the background. All fields are required.
@@ -44,6 +44,21 @@ type Detachment struct {
 
 // Log returns the path of the file with the output of the observer, which is made by Start.
 func (d *Detachment) Log() string { return d.Records.LogPath(IDOf(d.Dir)) }
+
+// DetachedLog returns the log of the observer of a directory if this process is that observer, started by a [Detachment]; nil:
+// it is not. The log is bounded, and takes the process's stderr too.
+func DetachedLog(records discovery.Records, dir string) (*logfile.File, error) {
+	path := records.LogPath(IDOf(dir))
+	if !logfile.IsLog(os.Stderr, path) {
+		return nil, nil //nolint:nilnil // in the foreground there is none
+	}
+	log, err := logfile.Open(path, maxLog)
+	if err != nil {
+		return nil, err
+	}
+	log.Adopt(os.Stderr)
+	return log, nil
+}
 
 // Start starts the observer in a session of its own, so that it outlives this process and its terminal, and returns
 // its record. It blocks until the app answers, for ten seconds, or until it can be opened, for half a minute at most;
@@ -82,16 +97,7 @@ func (d *Detachment) Start(ctx context.Context) (discovery.Record, error) {
 
 // lastWords returns the last lines of the output from a position on, as the end of an error.
 func (d *Detachment) lastWords(from int64) string {
-	f, err := os.Open(d.Log())
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = f.Close() }()
-	if info, err := f.Stat(); err == nil {
-		from = max(from, info.Size()-maxWords)
-	}
-	text, _ := io.ReadAll(io.NewSectionReader(f, from, maxWords)) // what could be read counts
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	lines := strings.Split(logfile.Since(d.Log(), from), "\n")
 	shown := ""
 	for _, line := range lines[max(0, len(lines)-shownLines):] {
 		if line = visible.Words(line); line != "" {

@@ -35,7 +35,7 @@ func TestEarlyAndLateSpans(t *testing.T) {
 			log := slog.New(slog.DiscardHandler)
 			found, err := findings.OpenStore(filepath.Join(dir, ".brakit"), storeFile(t, dir), log)
 			check.OK(t, err)
-			history, err := findings.OpenHistory(filepath.Join(dir, ".brakit"), log)
+			history, err := findings.OpenHistory(filepath.Join(dir, ".brakit"), found, log)
 			check.OK(t, err)
 			store := capture.NewStore(capture.Options{})
 			analyst := analysis.New(analysis.Options{

@@ -66,20 +66,42 @@ func (n *Notifier) Run(ctx context.Context) {
 	}
 }
 
+// Finish tells people what they are to be told still, without a pause before, and reports whether there was anything. What the
+// gateway does not take at once is kept for the next observer: then there is an error. Run must have returned before.
+func (n *Notifier) Finish(ctx context.Context) (told bool, err error) {
+	for {
+		push, ok := n.Pushes.NextPush()
+		if !ok {
+			return told, nil
+		}
+		if err := n.send(ctx, push); err != nil {
+			return told, err
+		}
+		told = true
+	}
+}
+
+// send sends a push once. One that the gateway will never take is forgotten.
+func (n *Notifier) send(ctx context.Context, push findings.Push) error {
+	err := n.Gateway.Push(ctx, push.Key, n.Channel, n.text(push))
+	if err == nil || errors.As(err, new(*RefusedError)) {
+		n.Pushes.Delivered(push)
+	}
+	return err
+}
+
 // tell tells people of a push, or keeps it if ctx ends before.
 func (n *Notifier) tell(ctx context.Context, push findings.Push) {
 	backoff := wait.Backoff{First: firstRetry, Most: lastRetry}
 	for {
-		err := n.Gateway.Push(ctx, push.Key, n.Channel, n.text(push))
+		err := n.send(ctx, push)
 		refused := (*RefusedError)(nil)
 		undelivered := (*UndeliveredError)(nil)
 		switch {
 		case err == nil:
-			n.Pushes.Delivered(push)
 			return
 		case errors.As(err, &refused):
 			n.Log.Error("the gateway does not tell what was found", "channel", n.Channel, "err", err)
-			n.Pushes.Delivered(push)
 			return
 		case backoff.Failures() == 0 && ctx.Err() == nil:
 			n.Log.Warn("the gateway cannot tell now what was found, and is asked again", "err", err)

@@ -184,9 +184,10 @@ func (a *toldApp) start() {
 			Log:      log,
 		}),
 	}
+	v.notifier = v.newNotifier()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	for _, loop := range v.tellers() {
+	for _, loop := range append(v.tellers(), v.spread) {
 		running.Go(func() { loop(ctx) })
 	}
 	synctest.Wait() // each waits for something to tell

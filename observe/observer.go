@@ -9,19 +9,13 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"sync"
-	"syscall"
-	"time"
 
 	"bareclaw/internal/peercred"
 	"bareclaw/internal/wait"
-	"bareclaw/observe/analysis"
 	"bareclaw/observe/api"
 	"bareclaw/observe/app"
 	"bareclaw/observe/capture"
@@ -30,7 +24,6 @@ import (
 	"bareclaw/observe/capture/proxy"
 	"bareclaw/observe/discovery"
 	"bareclaw/observe/findings"
-	"bareclaw/observe/rules"
 )
 
 // Notify says what becomes of what is found.
@@ -62,7 +55,9 @@ type Options struct {
 	Foreground     bool     // the app shares the terminal
 	Stdin          *os.File
 	Stdout, Stderr io.Writer // of the app; what the observer itself says goes to Stderr
-	Log            *slog.Logger
+	// Output takes what the app prints, line by line with its secrets masked; nil: Stdout and Stderr take it as it is.
+	Output io.Writer
+	Log    *slog.Logger
 }
 
 // An observer is what Run is about.
@@ -74,7 +69,8 @@ type observer struct {
 	findings *findings.Store
 	history  *findings.History
 	proxy    *proxy.Proxy
-	app      *app.App // nil: somebody else starts the app
+	notifier *Notifier // nil: nobody is told
+	app      *app.App  // nil: somebody else starts the app
 	api      *api.Server
 	wanted   int // the port that the app is told to listen on; 0: none
 	target   *target
@@ -89,22 +85,8 @@ type observer struct {
 // ErrInterrupted is the cause of a context that ends because the terminal has told all its processes to end, the app too.
 var ErrInterrupted = errors.New("the terminal has ended the observer")
 
-// ExitError is how an app ended that an observer has started.
-type ExitError struct {
-	Status int
-	Signal string // that ended the app; empty: none
-}
-
-// Error implements error.
-func (e *ExitError) Error() string {
-	if e.Signal != "" {
-		return "the app was ended by the signal: " + e.Signal
-	}
-	return fmt.Sprintf("the app has ended with status %d", e.Status)
-}
-
-// Run observes an app until ctx ends, or the app: then the error is an *ExitError. Ready is called when
-// the proxy takes requests, and found when it is known where the app answers, each time it starts.
+// Run observes an app until ctx ends, or the app: then the error is an *ExitError. What was found until then is told, which may
+// take some seconds.
 func Run(ctx context.Context, o Options, events Events) error {
 	v, err := open(ctx, o)
 	if err != nil {
@@ -114,10 +96,12 @@ func Run(ctx context.Context, o Options, events Events) error {
 	return v.run(ctx, events)
 }
 
-// Events tell whoever runs an observer how far it is. Both functions must not block.
+// Events tell whoever runs an observer how far it is. The functions are required, and must not block.
 type Events struct {
 	Ready func(record discovery.Record) // the proxy takes requests
 	Found func(u *url.URL, run int)     // the app answers there, for the so many-th time
+	Ended func(exit *ExitError)         // the app has ended
+	Told  func()                        // people were told what was found last
 }
 
 // open returns the observer of a directory that has none any more.
@@ -153,26 +137,27 @@ func (v *observer) open() (err error) {
 	if v.findings, err = findings.OpenStore(data, stores, v.Log); err != nil {
 		return err
 	}
-	if v.history, err = findings.OpenHistory(data, v.Log); err != nil {
+	if v.history, err = findings.OpenHistory(data, v.findings, v.Log); err != nil {
 		return err
 	}
 	v.store = capture.NewStore(capture.Options{
 		Log:         v.Log,
 		ReadsOutput: len(v.Command) > 0,
 	})
+	v.notifier = v.newNotifier()
 	v.proxy = proxy.New(proxy.Options{
 		Store:  v.store,
 		Log:    v.Log,
 		Refuse: v.refuseAddress,
 	})
-	if v.proxyAt, err = v.listen(discovery.ProxyPort(v.Dir)); err != nil {
+	if v.proxyAt, err = v.listen(v.Records.ProxyPort(v.record.ID)); err != nil {
 		return err
 	}
 	if v.apiAt, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return fmt.Errorf("listen for the observer's API: %w", err)
 	}
 	v.api = v.newAPI()
-	return nil
+	return v.checkTarget() // now its own addresses are known
 }
 
 // listen listens on a port of the proxy: the one that is wanted, else the one it had before, else a free one.
@@ -210,171 +195,6 @@ func (v *observer) close() {
 		_ = v.apiAt.Close()
 	}
 	_ = v.lock.Close() // the next observer of the directory may begin
-}
-
-// run starts the app, and serves until ctx or the app ends.
-func (v *observer) run(ctx context.Context, events Events) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if err := v.start(); err != nil {
-		return err
-	}
-	if err := v.publish(); err != nil {
-		v.stopApp(ctx)
-		return err
-	}
-	defer v.withdraw()
-	v.target = v.newTarget(events.Found)
-	events.Ready(v.record)
-
-	var running sync.WaitGroup
-	for _, loop := range v.loops() {
-		running.Go(func() { loop(ctx) })
-	}
-	proxyServer := &http.Server{
-		Handler:           v.proxy,
-		ReadHeaderTimeout: readHeaderTimeout,
-		ErrorLog:          slog.NewLogLogger(v.Log.Handler(), slog.LevelDebug),
-	}
-	failed := make(chan error, 2)
-	go func() { failed <- proxyServer.Serve(v.proxyAt) }() // ends by Close
-	go func() { failed <- v.api.Serve(v.apiAt) }()         // ends by Shutdown
-	err := v.await(ctx, failed)
-
-	stopping, stop := context.WithTimeout(context.WithoutCancel(ctx), endTime)
-	defer stop()
-	_ = proxyServer.Close()
-	if errors.Is(context.Cause(ctx), ErrInterrupted) && v.Foreground {
-		v.finishApp(stopping)
-	} else {
-		v.stopApp(stopping)
-	}
-	_ = v.api.Shutdown(stopping) // the app tells its last steps until here
-	cancel()
-	running.Wait()
-	return err
-}
-
-const (
-	// readHeaderTimeout bounds how long a client of the proxy may take for the header of a request.
-	readHeaderTimeout = 30 * time.Second
-	// endTime bounds how long the end of an observer may take.
-	endTime = 10 * time.Second
-)
-
-// await blocks until ctx, the app or a server ends.
-func (v *observer) await(ctx context.Context, failed <-chan error) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-failed:
-		return fmt.Errorf("serve requests: %w", err)
-	case <-v.appEnded():
-	}
-	err := v.app.Err()
-	exit := (*exec.ExitError)(nil)
-	switch {
-	case err == nil:
-		return &ExitError{}
-	case errors.As(err, &exit):
-		return exitOf(exit)
-	}
-	return err
-}
-
-// exitOf describes how an app ended that has failed.
-func exitOf(exit *exec.ExitError) *ExitError {
-	e := &ExitError{Status: max(exit.ExitCode(), 1)} // -1: by a signal
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		e.Signal = status.Signal().String()
-	}
-	return e
-}
-
-// appEnded returns a channel that is closed when the app has ended; nil: somebody else starts it.
-func (v *observer) appEnded() <-chan struct{} {
-	if v.app == nil {
-		return nil
-	}
-	return v.app.Ended()
-}
-
-// loops return what runs beside the servers, until the context ends.
-func (v *observer) loops() []func(context.Context) {
-	analyst := analysis.New(analysis.Options{
-		Source:   shownSource{v.store, v.api},
-		Findings: v.findings,
-		History:  v.history,
-		Rules:    rules.All(),
-		Log:      v.Log,
-	})
-	loops := []func(context.Context){
-		v.target.follow,
-		v.store.Run,
-		v.findings.Run,
-		v.history.Run,
-		func(ctx context.Context) { _ = analyst.Run(ctx) }, // an error means that ctx has ended
-	}
-	return append(loops, v.tellers()...)
-}
-
-// tellers return those of the loops that tell others what has become of findings.
-func (v *observer) tellers() []func(context.Context) {
-	tellers := []func(context.Context){v.spread}
-	if v.Channel == "" || v.Notify == Off {
-		return tellers
-	}
-	notifier := &Notifier{
-		Pushes:  v.findings.Pushes(),
-		Changed: v.told,
-		Gateway: v.Gateway,
-		Channel: v.Channel,
-		App:     filepath.Base(v.Dir),
-		Log:     v.Log,
-	}
-	tellers = append(tellers, notifier.Run)
-	if v.Notify != Fix {
-		return tellers
-	}
-	fixer := &Fixer{
-		Rounds:  v.findings.Rounds(),
-		Changed: v.toFix,
-		Gateway: v.Gateway,
-		Channel: v.Channel,
-		App:     IDOf(v.Dir),
-		Log:     v.Log,
-	}
-	return append(tellers, fixer.Run)
-}
-
-// spread tells all who want to know that findings have changed, until ctx ends.
-func (v *observer) spread(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-v.findings.Changed():
-			v.api.FindingsChanged()
-			v.told.Send()
-			v.toFix.Send()
-		}
-	}
-}
-
-// A shownSource has requests to look at, and shows each to clients of the API once it is known whole.
-type shownSource struct {
-	*capture.Store
-
-	api *api.Server
-}
-
-// Next is [capture.Store.Next].
-func (s shownSource) Next(ctx context.Context) (capture.Look, error) {
-	look, err := s.Store.Next(ctx)
-	if err == nil && look.Settled {
-		s.api.RequestCaptured(look.Request)
-	}
-	return look, err
 }
 
 // newAPI returns the server of the API, which also takes the app's telemetry.

@@ -116,7 +116,7 @@ func (v *observer) publish() error {
 	if err := discovery.WritePort(v.Dir, r.Port); err != nil {
 		v.Log.Warn("the port of the observer cannot be written; tools find it by its record", "err", err) // a disk may be full
 	}
-	if err := discovery.WriteProxyPort(v.Dir, portAt(v.proxyAt)); err != nil {
+	if err := v.Records.WriteProxyPort(r.ID, portAt(v.proxyAt)); err != nil {
 		v.Log.Debug("the port of the app cannot be written, which may be another one next time", "err", err)
 	}
 	if err := v.Records.Write(*r); err != nil {

@@ -82,3 +82,18 @@ func TestTarget(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandIsMasked: the arguments of secret flags are masked, and nothing else.
+func TestCommandIsMasked(t *testing.T) {
+	t.Parallel()
+	for want, command := range map[string][]string{
+		"npm start -- --token [masked:6] --port 3000":    {"npm", "start", "--", "--token", "a b,c]", "--port", "3000"},
+		"serve --db-password [masked:2] --token --watch": {"serve", "--db-password", "-x", "--token", "--watch"},
+		"serve --api-key=[masked:3] --password":          {"serve", "--api-key=abc", "--password"},
+	} {
+		v := &observer{Options: Options{Command: command}}
+		if got := v.command(); got != want {
+			t.Errorf("shown as %q, want %q", got, want)
+		}
+	}
+}

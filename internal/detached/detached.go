@@ -4,10 +4,7 @@
 package detached
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -75,19 +72,8 @@ func (g Gateway) Start() (*Process, error) {
 // LastLine returns the last line written to the log since the start, empty if none was
 // written.
 func (p *Process) LastLine() string {
-	f, err := os.Open(p.log)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = f.Close() }()
-	const enough = 64 << 10
-	from := p.began
-	if st, err := f.Stat(); err == nil {
-		from = max(from, st.Size()-enough)
-	}
-	said, _ := io.ReadAll(io.NewSectionReader(f, from, enough)) // after an error, use the part read
-	said = bytes.TrimSpace(said)
-	return string(said[bytes.LastIndexByte(said, '\n')+1:])
+	said := logfile.Since(p.log, p.began)
+	return said[strings.LastIndexByte(said, '\n')+1:]
 }
 
 // environ removes the variables by which a service manager addresses the starting

@@ -8,8 +8,10 @@
 package logfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -162,6 +164,40 @@ func (l *File) rotate() {
 func shift(path string) error {
 	for n := Kept - 1; n >= 0; n-- {
 		if err := os.Rename(Path(path, n), Path(path, n+1)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxTail bounds what Since returns, in bytes.
+const maxTail = 64 << 10
+
+// Since returns the end of what was written to the present file of a log from a position on, without space around it, and the
+// whole of the file if that has been rotated. After an error the part counts that was read.
+func Since(path string, from int64) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	if info.Size() < from {
+		from = 0
+	}
+	from = max(from, info.Size()-maxTail)
+	text, _ := io.ReadAll(io.NewSectionReader(f, from, maxTail))
+	return string(bytes.TrimSpace(text))
+}
+
+// Remove removes a log with its old files. It is no error that there is none.
+func Remove(path string) error {
+	for n := range Kept + 1 {
+		err := os.Remove(Path(path, n))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

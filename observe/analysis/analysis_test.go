@@ -40,7 +40,7 @@ func newObserver(t testing.TB, list ...rules.Rule) *observer {
 	var err error
 	o.store, err = findings.OpenStore(dir, anyStore{}, log)
 	check.OK(t, err)
-	o.history, err = findings.OpenHistory(dir, log)
+	o.history, err = findings.OpenHistory(dir, o.store, log)
 	check.OK(t, err)
 	o.analyst = New(Options{
 		Findings: o.store,

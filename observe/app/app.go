@@ -62,8 +62,10 @@ func Start(o Options) (*App, error) {
 	if o.Foreground {
 		cmd.Stdin = o.Stdin
 	}
-	cmd.Stdout = &splitter{out: o.Stdout, line: func(line string) { o.Said("stdout", line) }}
-	cmd.Stderr = &splitter{out: o.Stderr, line: func(line string) { o.Said("stderr", line) }}
+	stdout := &splitter{out: o.Stdout, line: func(line string) { o.Said("stdout", line) }}
+	stderr := &splitter{out: o.Stderr, line: func(line string) { o.Said("stderr", line) }}
+	cmd.Stdout = stdout
+	cmd.Stderr = stderr
 	cmd.WaitDelay = endGrace // a grandchild may hold the pipes
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", program, err)
@@ -76,6 +78,8 @@ func Start(o Options) (*App, error) {
 	}
 	go func() { // ends with the app
 		a.err = a.wait()
+		stdout.end()
+		stderr.end()
 		close(a.ended)
 	}()
 	return a, nil

@@ -73,7 +73,7 @@ func options(t *testing.T, said *lines, command ...string) Options {
 // TestOutput: output is passed on as it is, and read in lines of bounded length.
 func TestOutput(t *testing.T) {
 	said := newLines()
-	o := options(t, said, "sh", "-c", `printf 'one\ntwo\r\nthree'; printf 'bad\n' >&2; head -c 20000 /dev/zero | tr '\0' x; echo; exit 3`)
+	o := options(t, said, "sh", "-c", `printf 'one\ntwo\r\nthree'; printf 'bad\nlast' >&2; head -c 20000 /dev/zero | tr '\0' x; echo; exit 3`)
 	var out bytes.Buffer
 	o.Stdout = &out
 	a, err := Start(o)
@@ -86,7 +86,7 @@ func TestOutput(t *testing.T) {
 		t.Errorf("%d bytes of output passed on, want %d", out.Len(), want)
 	}
 	got := said.list()
-	for _, want := range []string{"stdout: one", "stdout: two", "stderr: bad"} {
+	for _, want := range []string{"stdout: one", "stdout: two", "stderr: bad", "stderr: last"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("not read: %q, but %.80q", want, got)
 		}
@@ -189,6 +189,7 @@ func TestEnviron(t *testing.T) {
 	}
 	for _, want := range []string{
 		"BRAKIT_PORT=2",
+		"PYTHONUNBUFFERED=1",
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:2",
 		"OTEL_METRICS_EXPORTER=otlp",
 		"OTEL_BSP_SCHEDULE_DELAY=200",
@@ -241,6 +242,22 @@ func TestInstrumentElsewhere(t *testing.T) {
 	check.OK(t, a.Err())
 	if got, want := said.list(), []string{"stdout: instrumented", "stdout: started"}; !slices.Equal(got, want) {
 		t.Errorf("said %q, want %q", got, want)
+	}
+}
+
+// TestPythonOutput: a line that an app in Python prints comes while the app runs.
+func TestPythonOutput(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("needs python3")
+	}
+	said := newLines()
+	a, err := Start(options(t, said, "python3", "-c", `import time; print("served"); time.sleep(1000)`))
+	check.OK(t, err)
+	defer a.Stop(t.Context())
+	select {
+	case <-said.got:
+	case <-time.After(time.Minute):
+		t.Errorf("said only %q", said.list())
 	}
 }
 

@@ -35,6 +35,7 @@ func (e Environment) Environ(of []string) []string {
 	if e.Port > 0 {
 		add("PORT", strconv.Itoa(e.Port))
 	}
+	add("PYTHONUNBUFFERED", "1") // else a line comes late, when another request is under way
 	add("BRAKIT_PORT", strconv.Itoa(e.API))
 	add("OTEL_EXPORTER_OTLP_ENDPOINT", api)
 	add("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")

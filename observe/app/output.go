@@ -16,6 +16,14 @@ type splitter struct {
 	rest []byte // of a line without an end, at most maxLine
 }
 
+// end ends the last line, which may have no end of its own. Nothing is written any more.
+func (s *splitter) end() {
+	if len(s.rest) > 0 {
+		s.line(string(s.rest))
+	}
+	s.rest = nil
+}
+
 // Write implements [io.Writer]. It never fails: an app must not end because nobody reads its output.
 func (s *splitter) Write(p []byte) (int, error) {
 	_, _ = s.out.Write(p)

@@ -24,12 +24,15 @@ type Look struct {
 }
 
 // Next returns the next request to look at. It blocks until there is one, and fails when the context
-// ends. It must not be called while another call waits. A request that the store had to forget is not returned.
+// ends, or with ErrFinished. It must not be called while another call waits. A request that the store had to forget is not returned.
 func (s *Store) Next(ctx context.Context) (Look, error) {
 	for {
 		look, wait, ok := s.look(time.Now())
 		if ok {
 			return look, nil
+		}
+		if s.isFinished() {
+			return Look{}, ErrFinished
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -68,6 +71,7 @@ type looks struct {
 	wake     chan struct{} // holds a value if there may be something new
 	ready    []*record
 	schedule schedule
+	finished bool // nothing comes any more
 }
 
 func newLooks() looks { return looks{wake: make(chan struct{}, 1)} }

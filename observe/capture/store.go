@@ -284,10 +284,15 @@ func (s *Store) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case raw := <-s.queue:
-			s.safely("keeping a request", func() { s.keep(raw) })
-			s.Release(raw.held())
+			s.keepNext(raw)
 		}
 	}
+}
+
+// keepNext keeps what was in the queue.
+func (s *Store) keepNext(raw Raw) {
+	s.safely("keeping a request", func() { s.keep(raw) })
+	s.Release(raw.held())
 }
 
 // safely calls f. A panic is logged and counts as a failure of the store.

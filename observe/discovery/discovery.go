@@ -156,6 +156,12 @@ func (s *Search) add(ctx context.Context, a App, result *Result) {
 	if slices.ContainsFunc(result.Apps, known) { // a link leads to the same directory
 		return
 	}
+	if a.Observer == "" { // else its record, which is this user's own, names a process that runs
+		if err := checkOwner(ctx, a.Port); err != nil {
+			result.note(fmt.Sprintf("%s is not believed: %v.", portPath(a.Dir), err))
+			return
+		}
+	}
 	err := s.Alive(ctx, a)
 	switch {
 	case err == nil:

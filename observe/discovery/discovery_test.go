@@ -198,6 +198,19 @@ func TestPortFile(t *testing.T) {
 	if err := WritePort(other, 4000); err == nil {
 		t.Error("a port file is written through a link")
 	}
+	if _, err := readPort(other); err == nil || !strings.Contains(err.Error(), "is a symbolic link") {
+		t.Errorf("through a link: %v", err)
+	}
+	check.OK(t, WritePort(elsewhere, 4000))
+	check.OK(t, os.Symlink(portPath(elsewhere), portPath(dir)))
+	if _, err := readPort(dir); err == nil || !strings.Contains(err.Error(), "is a symbolic link") {
+		t.Errorf("of a link: %v", err)
+	}
+	check.OK(t, WritePort(dir, 4002))
+	if port, err := readPort(elsewhere); err != nil || port != 4000 {
+		t.Errorf("a port is written through a link: %d, %v", port, err)
+	}
+	check.OK(t, RemovePort(dir, 4002))
 	check.OK(t, syscall.Mkfifo(portPath(dir), 0o600))
 	if _, err := readPort(dir); err == nil || !strings.Contains(err.Error(), "is not a file") {
 		t.Errorf("of a FIFO: %v", err)

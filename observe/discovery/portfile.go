@@ -19,8 +19,6 @@ const (
 	DataDir = ".brakit"
 	// portName is the file in DataDir that holds the port of the API.
 	portName = "port"
-	// proxyName is the file in DataDir that holds the port at which people open the app.
-	proxyName = "proxy-port"
 	// maxPortFile bounds what is read of such a file, in bytes.
 	maxPortFile = 64
 )
@@ -31,20 +29,6 @@ func portPath(dir string) string { return filepath.Join(dir, DataDir, portName) 
 // WritePort writes the port of an observer's API into the port file of a directory, in place of the one
 // there, and makes DataDir. The file is for this user alone, and for no repository.
 func WritePort(dir string, port int) error {
-	return writePort(dir, portName, port)
-}
-
-// WriteProxyPort writes the port at which people open the app of a directory, as [WritePort] does that of the API. It stays
-// when the observer ends, so that the next one has the same address.
-func WriteProxyPort(dir string, port int) error { return writePort(dir, proxyName, port) }
-
-// ProxyPort returns the port at which people opened the app of a directory; 0: it is unknown.
-func ProxyPort(dir string) int {
-	port, _ := readPortFile(filepath.Join(dir, DataDir, proxyName)) // 0 after an error
-	return port
-}
-
-func writePort(dir, name string, port int) error {
 	data := filepath.Join(dir, DataDir)
 	err := os.Mkdir(data, 0o700)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -63,7 +47,11 @@ func writePort(dir, name string, port int) error {
 			return err
 		}
 	}
-	return atomicfile.WriteSoon(filepath.Join(data, name), []byte(strconv.Itoa(port)+"\n"), 0o600)
+	return writePortFile(portPath(dir), port)
+}
+
+func writePortFile(path string, port int) error {
+	return atomicfile.WriteSoon(path, []byte(strconv.Itoa(port)+"\n"), 0o600)
 }
 
 // RemovePort removes the port file of a directory, if it still holds the port.
@@ -88,13 +76,26 @@ type portError struct {
 func (e *portError) Error() string { return e.path + " " + e.problem }
 
 // readPort returns the port in the port file of a directory. The error is a *portError if there is a file
-// that holds no port. A file of another user holds none: whoever may write in a directory above could else
-// have an app of theirs found.
-func readPort(dir string) (int, error) { return readPortFile(portPath(dir)) }
+// that holds no port. A link, which a clone may bring, and a file of another user hold none: whoever may write in a
+// directory above could else have an app of theirs found.
+func readPort(dir string) (int, error) {
+	data := filepath.Join(dir, DataDir)
+	info, err := os.Lstat(data)
+	if err != nil {
+		return 0, err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return 0, &portError{data, "is a symbolic link: remove it"}
+	}
+	return readPortFile(portPath(dir))
+}
 
 // readPortFile is readPort for the path of the file.
 func readPortFile(path string) (int, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO must not block
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) // a FIFO must not block
+	if errors.Is(err, syscall.ELOOP) {
+		return 0, &portError{path, "is a symbolic link: remove it"}
+	}
 	if err != nil {
 		return 0, err
 	}

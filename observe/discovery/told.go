@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bareclaw/internal/atomicfile"
+	"bareclaw/internal/logfile"
 )
 
 // toldExt ends the name of a file that says of which observer people know that it has died. It is a file of its own,
@@ -53,13 +54,28 @@ func (d Records) Forget(id string) error {
 	if err := d.Remove(id); err != nil {
 		return err
 	}
-	for _, ext := range []string{toldExt, logExt} {
+	for _, ext := range []string{toldExt, proxyExt} {
 		err := os.Remove(filepath.Join(string(d), id+ext))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	return nil
+	return logfile.Remove(d.LogPath(id))
+}
+
+// proxyExt ends the name of the file that holds the port at which people open the app.
+const proxyExt = ".proxy"
+
+// WriteProxyPort notes the port at which people open the app of an observer. It stays when the observer ends, so that the next one
+// has the same address, and is not in the directory of the app, with which others could bring one.
+func (d Records) WriteProxyPort(id string, port int) error {
+	return writePortFile(filepath.Join(string(d), id+proxyExt), port)
+}
+
+// ProxyPort returns the port at which people opened the app of an observer; 0: it is unknown.
+func (d Records) ProxyPort(id string) int {
+	port, _ := readPortFile(filepath.Join(string(d), id+proxyExt)) // 0 after an error
+	return port
 }
 
 // logExt ends the name of the file with the output of an observer in the background.

@@ -17,6 +17,8 @@ import (
 // compare a run with earlier ones. Its methods may be called by several goroutines at once.
 type History struct {
 	file *file
+	// owner is the store of the same app's findings, whose id the file has: that tells whose the file is, as it does there.
+	owner *Store
 
 	saving sync.Mutex // held while the file is written; taken before mu
 
@@ -28,6 +30,7 @@ type History struct {
 	started time.Time                      // zero: no request of the present run has come
 	present map[string]*endpointMeasurings // by endpoint
 	unsaved bool
+	store   string // the id that the file has
 }
 
 // A run is what is kept of a run of the app.
@@ -38,8 +41,9 @@ type run struct {
 
 // A metricsDocument is what the file of figures holds.
 type metricsDocument struct {
-	Version int   `json:"version"`
-	Runs    []run `json:"runs"`
+	Version int    `json:"version"`
+	Store   string `json:"store"` // the id of that of the findings
+	Runs    []run  `json:"runs"`
 }
 
 // Bounds of a history.
@@ -52,14 +56,16 @@ const (
 // metricsInterval is how long figures may be unsaved.
 const metricsInterval = 30 * time.Second
 
-// OpenHistory returns the history in dir, as [OpenStore] does the findings.
-func OpenHistory(dir string, log *slog.Logger) (*History, error) {
+// OpenHistory returns the history in dir, as [OpenStore] does the findings, whose store owns it.
+func OpenHistory(dir string, owner *Store, log *slog.Logger) (*History, error) {
 	h := &History{
 		file:    newFile(filepath.Join(dir, "metrics.json"), log),
+		owner:   owner,
+		store:   owner.ID(),
 		present: map[string]*endpointMeasurings{},
 	}
 	var d metricsDocument
-	found, err := h.file.read(&d, d.check)
+	found, err := h.file.read(&d, func() error { return d.check(h.store) })
 	if err != nil {
 		return nil, fmt.Errorf("open the figures of earlier runs: %w", err)
 	}
@@ -70,10 +76,13 @@ func OpenHistory(dir string, log *slog.Logger) (*History, error) {
 	return h, nil
 }
 
-// check returns an error if a document does not hold figures.
-func (d *metricsDocument) check() error {
+// check returns an error if a document does not hold figures, or those of another store than the one with an id.
+func (d *metricsDocument) check(store string) error {
 	if d.Version != version {
 		return fmt.Errorf("it has version %d, and this program knows version %d", d.Version, version)
+	}
+	if d.Store != store {
+		return &foreignError{"it is not of these findings: it may have come with the directory"}
 	}
 	isEmpty := func(r run) bool { return len(r.Endpoints) == 0 }
 	if slices.ContainsFunc(d.Runs, isEmpty) {
@@ -210,18 +219,21 @@ func (h *History) save() {
 
 // document returns what is to be saved; false: nothing is. Of 51 runs the first one is left out.
 func (h *History) document() (metricsDocument, bool) {
+	store := h.owner.ID()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.unsaved {
+	if !h.unsaved && store == h.store {
 		return metricsDocument{}, false
 	}
 	h.unsaved = false
+	h.store = store
 	runs := slices.Clone(h.earlier)
 	if !h.started.IsZero() {
 		runs = append(runs, h.presentRun())
 	}
 	return metricsDocument{
 		Version: version,
+		Store:   store,
 		Runs:    runs[max(0, len(runs)-maxRuns):],
 	}, true
 }

@@ -18,7 +18,13 @@ import (
 
 func openHistory(t *testing.T, dir string) *History {
 	t.Helper()
-	h, err := OpenHistory(dir, slog.New(slog.DiscardHandler))
+	return openHistoryOf(t, dir, "a")
+}
+
+// openHistoryOf opens the history of a store of findings.
+func openHistoryOf(t *testing.T, dir, store string) *History {
+	t.Helper()
+	h, err := OpenHistory(dir, &Store{id: store}, slog.New(slog.DiscardHandler))
 	check.OK(t, err)
 	return h
 }
@@ -120,7 +126,7 @@ func TestHistoryFile(t *testing.T) {
 			t.Errorf("saved at the end are %+v", earlier)
 		}
 	})
-	for _, contents := range []string{"{", `{"version":9}`, `{"version":1,"runs":[{}]}`} {
+	for _, contents := range []string{"{", `{"version":9}`, `{"version":1,"store":"a","runs":[{}]}`} {
 		check.OK(t, os.WriteFile(filepath.Join(dir, "metrics.json"), []byte(contents), 0o600))
 		openHistory(t, dir)
 	}
@@ -134,5 +140,30 @@ func TestHistoryFile(t *testing.T) {
 	}
 	if corrupt != 3 {
 		t.Errorf("%d files were renamed: %v", corrupt, entries)
+	}
+}
+
+// TestForeignHistory: figures that came with the directory are set aside, and those that are the store's own are kept when its
+// findings are cleared.
+func TestForeignHistory(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), ".brakit")
+	h := openHistoryOf(t, dir, "another")
+	h.Add(Measuring{Run: 1, Endpoint: "GET /", At: after(1)})
+	h.save()
+	h = openHistoryOf(t, dir, "a")
+	if earlier := h.Earlier("GET /"); len(earlier) > 0 {
+		t.Errorf("figures of another store are believed: %+v", earlier)
+	}
+	aside, err := filepath.Glob(filepath.Join(dir, "metrics.json.foreign-*"))
+	if err != nil || len(aside) != 1 {
+		t.Errorf("set aside are %v, %v", aside, err)
+	}
+	h.Add(Measuring{Run: 1, Endpoint: "GET /", At: after(1)})
+	h.save()
+	h.owner.id = "cleared"
+	h.save()
+	if earlier := openHistoryOf(t, dir, "cleared").Earlier("GET /"); len(earlier) != 1 {
+		t.Errorf("after the findings were cleared: %+v", earlier)
 	}
 }

@@ -32,7 +32,7 @@ func TestWithStores(t *testing.T) {
 	data := filepath.Join(h.dir("shop"), discovery.DataDir)
 	store, err := findings.OpenStore(data, anyStore{}, log)
 	check.OK(t, err)
-	history, err := findings.OpenHistory(data, log)
+	history, err := findings.OpenHistory(data, store, log)
 	check.OK(t, err)
 	requests := capture.NewStore(capture.Options{Log: log})
 	requests.AppStarted()

@@ -13,8 +13,18 @@ import (
 	"bareclaw/internal/term"
 )
 
+// An exitError ends a command with a status, after the command has printed why.
+type exitError int
+
+// Error implements error.
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
 // ErrFailed ends a command with [exitcode.Failed] after the command has printed why.
-var ErrFailed = errors.New("failed")
+var ErrFailed error = exitError(exitcode.Failed)
+
+// ExitWith returns an error that ends a command with a status that is not 0, as that of a program that it has run, after the
+// command has printed why.
+func ExitWith(status int) error { return exitError(status) }
 
 // ErrNotRunning means that a command needs a running gateway.
 var ErrNotRunning = errors.New("no gateway runs here")
@@ -30,9 +40,12 @@ func ExitStatus(err error) int {
 	_, misconfigured := errors.AsType[*config.Problem](err)
 	_, misused := errors.AsType[usageError](err)
 	refused, _ := errors.AsType[*client.Error](err)
+	exit, exits := errors.AsType[exitError](err)
 	switch {
 	case err == nil:
 		return exitcode.OK
+	case exits:
+		return int(exit)
 	case misconfigured, misused, refused != nil && refused.Status == http.StatusBadRequest:
 		return exitcode.Usage
 	case errors.Is(err, client.ErrUnreachable), errors.Is(err, ErrNotRunning):
@@ -55,7 +68,8 @@ var inCommands = strings.NewReplacer(
 // Silent reports whether an error needs no message: the command has printed why, or the
 // user ended the command.
 func Silent(err error) bool {
-	return err == nil || errors.Is(err, ErrFailed) || ExitStatus(err) == exitcode.Interrupted
+	_, exits := errors.AsType[exitError](err)
+	return err == nil || exits || ExitStatus(err) == exitcode.Interrupted
 }
 
 // ErrorText returns the text of an error for a terminal.

@@ -3,6 +3,7 @@ package observe
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"log/slog"
@@ -57,9 +58,21 @@ func (r *Run) Run(c *command.Context) error {
 	if r.Detach {
 		return r.detach(c, p)
 	}
+	log, err := observe.DetachedLog(p.records, p.dir)
+	if err != nil {
+		return fmt.Errorf("open the log of the observer: %w", err)
+	}
+	if log != nil {
+		defer func() { _ = log.Close() }()
+		c.Out = log
+		c.Err = log
+	}
 	o, err := r.options(c, p)
 	if err != nil {
 		return err
+	}
+	if log != nil {
+		o.Output = log
 	}
 	keepSmall()
 	keepWriting()
@@ -72,15 +85,19 @@ func (r *Run) Run(c *command.Context) error {
 				c.Tellf("The app has started again, and answers at %s.", u)
 			}
 		},
+		Ended: func(exit *observe.ExitError) {
+			c.Tellf("%s So its observer ends too.", term.SafeSentence(mdtext.Ended(exit.Error())))
+		},
+		Told: func() { c.Tellf("What was found last is told on the channel %s.", term.SafeLine(o.Channel)) },
 	})
-	if exit, ok := errors.AsType[*observe.ExitError](err); ok {
-		c.Tellf("%s So its observer has ended too.", term.SafeSentence(mdtext.Ended(exit.Error())))
-		if exit.Status == 0 {
-			return nil
-		}
-		return command.ErrFailed
+	exit, ok := errors.AsType[*observe.ExitError](err)
+	switch {
+	case !ok:
+		return err
+	case exit.Status == 0:
+		return nil
 	}
-	return err
+	return command.ExitWith(exit.Status)
 }
 
 const (

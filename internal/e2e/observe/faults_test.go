@@ -16,6 +16,7 @@ import (
 	"bareclaw/internal/exitcode"
 	"bareclaw/internal/proc"
 	"bareclaw/internal/testkit/check"
+	"bareclaw/observe/api"
 	"bareclaw/observe/findings"
 )
 
@@ -209,7 +210,7 @@ func TestRestartsUnderLoad(t *testing.T) {
 	l.end()
 	want := int(l.served.Load() + l.failed.Load())
 	f.Eventually("all are counted", func() bool {
-		all, err := client(r).Endpoints(t.Context())
+		all, _, err := client(r).Endpoints(t.Context(), api.EndpointChoice{})
 		check.OK(t, err)
 		for i := range all {
 			if all[i].Endpoint == "GET /loaded" {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -97,20 +98,20 @@ func TestObserveAgain(t *testing.T) {
 	}
 }
 
-// TestAppEnds: the observer says how its app has ended, and ends too.
+// TestAppEnds: the observer says how its app has ended, and ends too, with its status.
 func TestAppEnds(t *testing.T) {
 	m := newMachine(t, "plain")
 	o := m.Invoke(nil, "observe", "--", os.Args[0], "-test.run=^TestApp$")
 	r := m.answers(0)
-	m.exit(r, 3)
-	o.Wait(exitcode.Failed).Tells("The app has ended with status 3.")
+	m.exit(r, 7)
+	o.Wait(7).Tells("The app has ended with status 7.")
 	m.nobodyIsLeft()
 
 	o = m.observe()
 	m.answers(0)
 	shell := slices.MinFunc(m.apps(), func(a, b proc.Process) int { return cmp.Or(cmp.Compare(a.Start, b.Start), a.PID-b.PID) })
 	check.OK(t, proc.Signal(shell.PID, shell.Start, syscall.SIGKILL)) // the app alone would have it end well
-	o.Wait(exitcode.Failed).Tells("The app was ended by the signal: killed.")
+	o.Wait(128 + int(syscall.SIGKILL)).Tells("The app was ended by the signal: killed.")
 	m.nobodyIsLeft()
 }
 
@@ -159,16 +160,46 @@ func TestPortClash(t *testing.T) {
 	}
 }
 
+// TestAddressIsTaken: the app gets another address when the one that it had is taken, and that is told. What comes with the directory
+// of the app is not believed to be its address.
+func TestAddressIsTaken(t *testing.T) {
+	m := newMachine(t, "plain")
+	m.observe()
+	r := m.answers(0)
+	m.Command(exitcode.OK, "observe", "stop")
+	l, err := net.Listen("tcp", strings.TrimPrefix(r.Proxy, "http://"))
+	check.OK(t, err)
+	defer func() { _ = l.Close() }()
+	o := m.observe()
+	again := m.answers(0)
+	if again.Proxy == r.Proxy {
+		t.Errorf("the address is %s, which another program has", again.Proxy)
+	}
+	m.said(o, "the app gets another address: the port that it had is taken")
+	m.isServed(again)
+	m.Command(exitcode.OK, "observe", "stop")
+
+	check.OK(t, os.RemoveAll(m.Path("state/observe")))
+	foreign := harness.FreePort(t)
+	check.OK(t, os.WriteFile(m.Path("work/.brakit/proxy-port"), []byte(foreign), 0o600))
+	m.observe()
+	if last := m.answers(0); strings.HasSuffix(last.Proxy, ":"+foreign) {
+		t.Errorf("the address is %s, which came with the directory", last.Proxy)
+	}
+}
+
 // TestTarget: an app that somebody else has started is observed, with HTTPS too; observers and the gateway are not.
 func TestTarget(t *testing.T) {
 	gatewayPort := harness.FreePort(t)
 	m := newMachine(t, "plain", "BARECLAW_PORT="+gatewayPort)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "pid 0") })
+	before := "" // the address of the observer before
 	servers := []*httptest.Server{httptest.NewServer(handler), httptest.NewTLSServer(handler)}
 	for _, s := range servers {
 		defer s.Close()
 		o := m.Invoke(nil, "observe", "--target", s.URL)
 		r := m.answers(0)
+		before = r.Proxy
 		m.isServed(r)
 		if r.Target != s.URL {
 			t.Errorf("the target is %s, want %s", r.Target, s.URL)
@@ -184,6 +215,10 @@ func TestTarget(t *testing.T) {
 		check.OK(t, o.Cmd.Process.Signal(syscall.SIGTERM))
 		o.Wait(exitcode.OK)
 	}
+	free := harness.FreePort(t)
+	m.Command(exitcode.Failed, "observe", "--port", free, "--target", "http://localhost:"+free).Tells("the observer itself", "--port")
+	m.Command(exitcode.Failed, "observe", "--target", before).Tells("the observer itself", "--port") // which it would have again
+	m.nobodyIsLeft()
 	m.Command(exitcode.Failed, "observe", "--target", "http://localhost:"+gatewayPort).Tells("this is the gateway itself")
 	m.Command(exitcode.Usage, "observe", "--target", "http://example.com").Tells("is not this machine")
 }
@@ -238,7 +273,7 @@ func TestAppIsRestarted(t *testing.T) {
 		})
 	}
 	m.exit(r, 9)
-	o.Wait(exitcode.Failed).Tells("The app has ended with status 9.")
+	o.Wait(9).Tells("The app has ended with status 9.")
 	m.nobodyIsLeft()
 }
 
@@ -307,6 +342,31 @@ func TestDetach(t *testing.T) {
 
 	failed := m.Command(exitcode.Failed, "observe", "--detach", "--", "sh", "-c", `printf 'boom\033[31m\n' >&2; exit 3`)
 	failed.Tells("the observer has ended", "boom", filepath.Join("state", "observe"))
+	m.nobodyIsLeft()
+}
+
+// TestDetachedLog: the log of an observer in the background has what the app prints without its secrets, and is bounded; nor does
+// the record have the secrets of the command.
+func TestDetachedLog(t *testing.T) {
+	m := newMachine(t, "plain")
+	script := `printf 'db_password=%s\n' "$2"; yes 'many words that the app prints' | head -c 6000000; echo "api_key: $2" >&2; exec "$0" -test.run='^TestApp$'`
+	m.Command(exitcode.OK, "observe", "--detach", "--", "sh", "-c", script, os.Args[0], "--token", secret)
+	r := m.answers(0)
+	if want := fmt.Sprintf("--token [masked:%d]", len(secret)); !strings.Contains(r.Command, want) {
+		t.Errorf("the record has the command %q, want %s", r.Command, want)
+	}
+	m.Command(exitcode.OK, "observe", "stop")
+	size := 0
+	said := ""
+	for _, path := range m.Glob("state/observe/*.log*") {
+		text, err := os.ReadFile(path)
+		check.OK(t, err)
+		size += len(text)
+		said += string(text)
+	}
+	if size > 5<<20 || strings.Contains(said, secret) || !strings.Contains(said, fmt.Sprintf("api_key: [masked:%d]", len(secret))) {
+		t.Errorf("the log has %d bytes, the secret: %v; it ends with %q", size, strings.Contains(said, secret), said[max(0, len(said)-300):])
+	}
 	m.nobodyIsLeft()
 }
 

@@ -43,7 +43,7 @@ func newChat(t *testing.T) *chat {
 	c.gateway = m.Start()
 	o := c.observe()
 	c.now = c.answers(0)
-	o.Tells("Problems are told on the channel tg-7.")
+	c.said(o, "Problems are told on the channel tg-7.") // its words come by a pipe
 	return c
 }
 
@@ -187,6 +187,51 @@ func TestToldOnce(t *testing.T) {
 			c.ends()
 		})
 	}
+}
+
+// crashes has the app show its problem and end, and returns its observer.
+func (c *chat) crashes() *harness.Invocation {
+	c.T.Helper()
+	o := c.Invoke(nil, "observe", "--", os.Args[0], "-test.run=^TestApp$")
+	c.now = c.answers(c.now.PID)
+	c.get(c.now, "/secret")
+	c.exit(c.now, 7)
+	return o
+}
+
+// TestCrashIsTold: what is found of an app that ends at once is told, on the channel and in the terminal.
+func TestCrashIsTold(t *testing.T) {
+	c := newChat(t)
+	o := c.crashes().Wait(7)
+	o.Tells("The app has ended with status 7.", "What was found last is told on the channel tg-7.")
+	c.told()
+	c.nobodyIsLeft()
+	c.gateway.Balanced()
+}
+
+// TestCrashWithoutGateway: what is found of an app that ends while the gateway is away is told by the next observer, once.
+func TestCrashWithoutGateway(t *testing.T) {
+	c := newChat(t)
+	c.gateway.Kill()
+	c.crashes().Wait(7).Tells("is told when the app is observed again")
+	if !c.hasPush() {
+		t.Error("nothing is kept")
+	}
+	c.gateway = c.Machine.Start()
+	c.observe()
+	c.now = c.answers(0)
+	c.told()
+	c.ends()
+}
+
+// TestStopIsTold: what is found right before a person ends the observer is told too.
+func TestStopIsTold(t *testing.T) {
+	c := newChat(t)
+	c.get(c.now, "/secret")
+	c.Command(exitcode.OK, "observe", "stop")
+	c.told()
+	c.nobodyIsLeft()
+	c.gateway.Balanced()
 }
 
 // TestResolvedIsTold: a gateway is killed while people are to be told that a problem is gone: they are told once.

@@ -134,7 +134,7 @@ func newTransport(host string) *http.Transport {
 		IdleConnTimeout:       idleFor,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
-		// What the client accepts is what the app is asked for.
+		// The app is asked for what the client accepts, as far as it is read: see askReadable.
 		DisableCompression: true,
 	}
 	if isLoopback(host) {
@@ -190,6 +190,9 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	r.Out.Host = r.In.Host
 	forward(r)
 	header := r.Out.Header
+	if !e.ignored {
+		askReadable(header)
+	}
 	header[requestIDHeader] = []string{e.request.ID}
 	header[traceparentHeader] = []string{formatTraceparent(e.request.Trace, e.request.Span)}
 	if !e.keepsTrace {
@@ -227,12 +230,13 @@ func (p *Proxy) received(res *http.Response) error {
 	return nil
 }
 
-// failed answers for an app that did not.
+// failed answers for an app that did not. A client that has broken off gets no answer: it may still read, and an answer would
+// look complete.
 func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	e := exchangeOf(r.Context())
 	if r.Context().Err() != nil || e.sent.failed() {
 		e.outcome = capture.ClientGone
-		return
+		panic(http.ErrAbortHandler)
 	}
 	e.outcome = capture.AppFailed
 	writeUnavailable(w, r, describe(e.target.url, err))
