@@ -65,6 +65,7 @@ type Inbox interface {
 type Deliveries interface {
 	Consume(ctx context.Context, adapter string, take func(core.Delivery)) error
 	Deliver(ctx context.Context, d *core.Delivery, rs ...*core.Record) error
+	Redeliver(ctx context.Context, d *core.Delivery) error
 	Delivered(ctx context.Context, d core.Delivery) error
 	Delivery(ctx context.Context, id string) (core.Delivery, error)
 }

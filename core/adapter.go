@@ -53,7 +53,7 @@ type DeliveryState string
 const (
 	DeliveryPending DeliveryState = "pending"
 	DeliverySent    DeliveryState = "sent"
-	DeliveryFailed  DeliveryState = "failed" // final: not retried
+	DeliveryFailed  DeliveryState = "failed" // final, unless asked for anew and nothing was sent
 )
 
 // ReplyDelivery returns the id of the delivery of a message's outcome.
@@ -110,7 +110,9 @@ func (e *PushError) Unwrap() error { return e.Kind }
 
 // A Push is a message sent without being a reply.
 type Push struct {
-	ID      string // the adapter sends only the first of several pushes with the same id; empty: always sent
+	// ID keeps a repeated push from being sent twice: the adapter sends only the first of several pushes with the
+	// same ID. If that failed with nothing sent, the ID is free again. A push without an ID is always sent.
+	ID      string
 	Channel ChannelKey
 	Text    string
 	Media   *Media

@@ -174,6 +174,7 @@ type Change struct {
 	Approvals  []*Approval      // new or changed
 	Background []*Background    // new; CostUSD is spent on the day of CreatedAt
 	Deliver    []*Delivery      // new; deliveries with a known id are ignored
+	Redeliver  []*Delivery      // new, or failed without Progress, which become pending with this content; others are ignored
 	Delivered  []*Delivery      // pending deliveries: State, Progress, Attempts, Error and EndedAt are replaced
 	Inbound    []*Inbound       // new; inbounds with a known id are ignored
 	Handled    []string         // ids of inbounds

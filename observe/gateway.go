@@ -13,7 +13,8 @@ import (
 // A Gateway takes what an observer has to tell. All methods block until the gateway has answered or
 // ctx ends; the same key twice is one message. A *RefusedError says that trying again cannot help.
 type Gateway interface {
-	// Push tells the people of a channel. An *UndeliveredError says that they were told nothing.
+	// Push tells the people of a channel. An *UndeliveredError says that they were told nothing. There is no error
+	// if they may have been told a part: that is not told again.
 	Push(ctx context.Context, key, channel, text string) error
 	// Ask has the agent of a channel do something, which costs money, and returns the id of the message.
 	Ask(ctx context.Context, key, channel, text string) (message string, err error)
@@ -31,7 +32,7 @@ func (e *RefusedError) Error() string { return e.cause.Error() }
 func (e *RefusedError) Unwrap() error { return e.cause }
 
 // An UndeliveredError is the error of what people were not told of, as when the chat cannot be reached: the gateway has given
-// up, and has the same answer for the same key from then on.
+// up, and the key is free again.
 type UndeliveredError struct{ cause error }
 
 // Error implements error.
@@ -55,6 +56,8 @@ func (g clientGateway) Push(ctx context.Context, key, channel, text string) erro
 		return err
 	case refused.Code == api.IdempotencyMismatch:
 		return nil // people were told, in the words of another version or on another channel
+	case refused.Code == api.DeliveryUnconfirmed:
+		return nil // people were told, or a part of it, and the gateway sends the rest if it can
 	case refused.Code == api.DeliveryFailed:
 		return &UndeliveredError{err}
 	}

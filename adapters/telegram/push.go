@@ -96,21 +96,27 @@ func (p *pusher) check(ctx context.Context, push core.Push) (pushBody, error) {
 
 // record records a push, unless already recorded: the same push may have been requested
 // before, also of an earlier process. A different push under the same id is
-// ErrKeyReused.
+// ErrKeyReused. A push of which nothing was sent leaves its id free.
 func (p *pusher) record(ctx context.Context, id string, key core.ChannelKey, b pushBody) error {
 	if p.closed.Err() != nil {
 		return fmt.Errorf("push to %s: %w", key, core.ErrClosed)
 	}
 	ctx = context.WithoutCancel(ctx) // the caller must learn the fate of the record
 	known, err := p.deliveries.Delivery(ctx, id)
-	if err == nil {
-		return samePush(known, key, b)
+	if errors.Is(err, core.ErrNotFound) || err == nil && isUnsent(known) {
+		if err := p.out.Redeliver(ctx, core.Delivery{ID: id, Kind: outbox.KindPush, Channel: key}, b); err != nil {
+			return err
+		}
+		known, err = p.deliveries.Delivery(ctx, id) // another caller may have been first
 	}
-	if !errors.Is(err, core.ErrNotFound) {
+	if err != nil {
 		return err
 	}
-	return p.out.Deliver(ctx, core.Delivery{ID: id, Kind: outbox.KindPush, Channel: key}, b)
+	return samePush(known, key, b)
 }
+
+// isUnsent reports whether a push has failed with nothing sent.
+func isUnsent(d core.Delivery) bool { return d.State == core.DeliveryFailed && d.Progress == nil }
 
 // samePush fails if the recorded push differs. Paths are not compared: a process with a
 // different working directory makes different absolute paths.
@@ -172,10 +178,13 @@ func pushOutcome(d core.Delivery) error {
 	if d.State == core.DeliverySent {
 		return nil
 	}
-	if sent, err := outbox.SentBy(d); err == nil && len(sent) > 0 {
-		return &core.PushError{Kind: core.ErrUnconfirmed, Text: "Only a part of the push was sent: " + d.Error}
+	if isUnsent(d) {
+		return &core.PushError{Text: "The push was not sent: " + d.Error}
 	}
-	return &core.PushError{Text: "The push was not sent: " + d.Error}
+	if sent, err := outbox.SentBy(d); err == nil && len(sent) == 0 {
+		return &core.PushError{Kind: core.ErrUnconfirmed, Text: "It is not known whether the push was sent: " + d.Error}
+	}
+	return &core.PushError{Kind: core.ErrUnconfirmed, Text: "Only a part of the push was sent: " + d.Error}
 }
 
 // compose returns the parts of a recorded push, if the channel still accepts messages.

@@ -107,11 +107,21 @@ func (s *Store) pass(c *consumer, d core.Delivery) {
 // Deliver returns once all are durable. A delivery with a known id is not recorded again, but
 // is handed over again while still pending.
 func (s *Store) Deliver(ctx context.Context, d *core.Delivery, rs ...*core.Record) error {
+	return s.deliver(ctx, d, core.Change{Deliver: []*core.Delivery{d}, Records: rs})
+}
+
+// Redeliver is Deliver for a delivery that may have failed before: if nothing of it was sent, as
+// its Progress tells, it is recorded anew.
+func (s *Store) Redeliver(ctx context.Context, d *core.Delivery) error {
+	return s.deliver(ctx, d, core.Change{Redeliver: []*core.Delivery{d}})
+}
+
+func (s *Store) deliver(ctx context.Context, d *core.Delivery, c core.Change) error {
 	d.State = core.DeliveryPending
 	if d.CreatedAt.IsZero() {
 		d.CreatedAt = s.now()
 	}
-	if err := s.write(ctx, "record a delivery", core.Change{Deliver: []*core.Delivery{d}, Records: rs}); err != nil {
+	if err := s.write(ctx, "record a delivery", c); err != nil {
 		return err
 	}
 	known, err := s.Delivery(ctx, d.ID)

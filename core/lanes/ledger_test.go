@@ -316,6 +316,7 @@ func cloneChange(c core.Change) core.Change {
 	c.Accept, c.Amend = cloneAll(c.Accept), cloneAll(c.Amend)
 	c.Begin, c.Update, c.End = cloneAll(c.Begin), cloneAll(c.Update), cloneAll(c.End)
 	c.Approvals, c.Background, c.Deliver = cloneAll(c.Approvals), cloneAll(c.Background), cloneAll(c.Deliver)
+	c.Redeliver = cloneAll(c.Redeliver)
 	c.Settle, c.Requeue = slices.Clone(c.Settle), slices.Clone(c.Requeue)
 	return c
 }

@@ -28,9 +28,16 @@ const (
 	figuresInterval = 15 * time.Second
 	// tellTime bounds how long one attempt to tell of a dead observer may take.
 	tellTime = 30 * time.Second
-	// tellPause is the time between two attempts.
-	tellPause = time.Minute
+	// firstTellPause and lastTellPause bound the pause between two attempts, which grows.
+	firstTellPause = lookInterval
+	lastTellPause  = time.Minute
 )
+
+// tellings are the attempts to tell of a dead observer.
+type tellings struct {
+	pauses wait.Backoff
+	next   time.Time // not before
+}
 
 // follow looks at the records of the observers until ctx ends, once the gateway serves.
 func (o *observersPart) follow(ctx context.Context, serves <-chan struct{}) {
@@ -73,10 +80,15 @@ func (o *observersPart) bury(ctx context.Context, r *discovery.Record) {
 		o.forget(r)
 		return
 	}
-	if time.Since(o.tried[r.Process()]) < tellPause {
+	tried := o.tried[r.Process()]
+	if tried == nil {
+		tried = &tellings{pauses: wait.Backoff{First: firstTellPause, Most: lastTellPause}}
+		o.tried[r.Process()] = tried
+	}
+	if time.Now().Before(tried.next) {
 		return
 	}
-	o.tried[r.Process()] = time.Now()
+	defer func() { tried.next = time.Now().Add(tried.pauses.Next()) }()
 	if err := app.Sweep(ctx, string(o.records)); err != nil {
 		o.log.Error("what a dead observer has left running cannot be ended", "directory", r.Dir, "err", err)
 	}
@@ -95,8 +107,9 @@ func (o *observersPart) bury(ctx context.Context, r *discovery.Record) {
 	delete(o.tried, r.Process())
 }
 
-// tellDeath tells the people of an observer's channel that it has died. Under its id a push that was sent
-// before is not sent again. There is no error if nobody can be told, ever.
+// tellDeath tells the people of an observer's channel that it has died. Under its id a push of which anything
+// may have been sent before is not sent again. There is no error if nobody can be told, ever, or if it is the adapter's
+// to send the rest.
 func (o *observersPart) tellDeath(ctx context.Context, r *discovery.Record) error {
 	if r.Channel == "" || r.Notify == string(observe.Off) {
 		return nil
@@ -108,8 +121,12 @@ func (o *observersPart) tellDeath(ctx context.Context, r *discovery.Record) erro
 		Channel: core.ChannelKey(r.Channel),
 		Text:    obituary(r),
 	})
-	never := func(kind error) bool { return errors.Is(err, kind) }
-	if slices.ContainsFunc([]error{core.ErrNoPusher, core.ErrNotAllowed, core.ErrBadContent, core.ErrKeyReused}, never) {
+	isKind := func(kind error) bool { return errors.Is(err, kind) }
+	switch {
+	case errors.Is(err, core.ErrUnconfirmed):
+		o.log.Warn("perhaps not all is told of an observer that has died", "channel", r.Channel, "err", err)
+		return nil
+	case slices.ContainsFunc([]error{core.ErrNoPusher, core.ErrNotAllowed, core.ErrBadContent, core.ErrKeyReused}, isKind):
 		o.log.Warn("nobody can be told that an observer has died", "channel", r.Channel, "err", err)
 		return nil
 	}

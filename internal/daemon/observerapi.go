@@ -3,7 +3,6 @@ package daemon
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -20,6 +19,7 @@ import (
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/core"
 	"bareclaw/internal/mdtext"
+	"bareclaw/internal/plainjson"
 	"bareclaw/observe"
 	observeapi "bareclaw/observe/api"
 	"bareclaw/observe/discovery"
@@ -177,7 +177,7 @@ func (o *observersPart) passOn(w http.ResponseWriter, r *http.Request) {
 func refuse(w http.ResponseWriter, status int, code, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(api.Error{Error: text, Code: code}) // the client may have disconnected
+	_ = plainjson.NewEncoder(w).Encode(api.Error{Error: text, Code: code}) // the client may have disconnected
 }
 
 // targetError makes an error of a target one that clients of the API can tell.

@@ -36,7 +36,7 @@ type observersPart struct {
 	running  []string             // the processes of latest
 	readable bool                 // all records were
 	asked    time.Time            // when latest was renewed
-	tried    map[string]time.Time // when it was last tried to tell of a death, by process
+	tried    map[string]*tellings // by process, of the dead that people do not know of
 }
 
 // newObservers returns the part of a gateway that listens on a port.
@@ -46,7 +46,7 @@ func newObservers(b *base, port int) *observersPart {
 		port:      port,
 		records:   discovery.RecordsOf(b.cfg.StateDir()),
 		transport: &http.Transport{IdleConnTimeout: time.Second},
-		tried:     map[string]time.Time{},
+		tried:     map[string]*tellings{},
 	}
 	o.latest.Store(&api.Observers{})
 	return o

@@ -24,6 +24,7 @@ import (
 // Deliveries are what the core has the adapter bring to chats.
 type Deliveries interface {
 	Deliver(ctx context.Context, d *core.Delivery, rs ...*core.Record) error
+	Redeliver(ctx context.Context, d *core.Delivery) error
 	Delivered(ctx context.Context, d core.Delivery) error
 	Delivery(ctx context.Context, id string) (core.Delivery, error)
 }
@@ -88,11 +89,21 @@ func (o *Outbox) Start() {
 	}
 }
 
-// Add queues a delivery without blocking, unless the delivery is queued already.
+// Add queues a delivery without blocking, unless the delivery is queued already. What is added while its
+// delivery ends is queued afterwards: it may have been recorded anew.
 func (o *Outbox) Add(d core.Delivery) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.env.Work.Ended() || o.known[d.ID] != nil {
+	o.add(d)
+}
+
+// add is Add for a caller who holds mu.
+func (o *Outbox) add(d core.Delivery) {
+	if o.env.Work.Ended() {
+		return
+	}
+	if t := o.known[d.ID]; t != nil {
+		t.again = &d
 		return
 	}
 	t := &transfer{Delivery: d, o: o, uncertain: d.Progress != nil || d.Attempts > 0}
@@ -120,8 +131,11 @@ func (o *Outbox) sendLoop(key core.ChannelKey) {
 	o.env.Work.Go(func(ctx context.Context) {
 		for t := o.next(ctx, key); t != nil; t = o.next(ctx, key) {
 			err := guard.Do(o.env.Log, "sending a delivery", func() error { return t.run(ctx) })
-			if Interrupted(err) {
+			switch {
+			case Interrupted(err):
 				return // a part may have been sent: the delivery can no longer be withdrawn
+			case !o.isKnown(t):
+				continue // it was withdrawn, and may have been recorded anew since
 			}
 			if err != nil {
 				err = o.giveUp(ctx, t.Delivery, err)
@@ -134,12 +148,22 @@ func (o *Outbox) sendLoop(key core.ChannelKey) {
 	})
 }
 
-// next removes the first delivery from a queue. next returns nil when the queue is empty
-// or ctx has ended, and thereby ends the queue's goroutine.
+// isKnown reports whether a transfer is in the outbox; one that was withdrawn is not.
+func (o *Outbox) isKnown(t *transfer) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.known[t.ID] == t
+}
+
+// next removes the first delivery from a queue, and those before it that were withdrawn. next
+// returns nil when the queue is empty or ctx has ended, and thereby ends the queue's goroutine.
 func (o *Outbox) next(ctx context.Context, key core.ChannelKey) *transfer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	waiting := o.waiting[key]
+	for len(waiting) > 0 && o.known[waiting[0].ID] != waiting[0] {
+		waiting = waiting[1:]
+	}
 	if len(waiting) == 0 || ctx.Err() != nil {
 		delete(o.waiting, key)
 		return nil
@@ -152,9 +176,13 @@ func (o *Outbox) next(ctx context.Context, key core.ChannelKey) *transfer {
 func (o *Outbox) done(id string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	t := o.known[id]
 	delete(o.known, id)
 	close(o.ended)
 	o.ended = make(chan struct{})
+	if t != nil && t.again != nil {
+		o.add(*t.again)
+	}
 }
 
 func (o *Outbox) giveUp(ctx context.Context, d core.Delivery, why error) error {

@@ -214,6 +214,16 @@ func (o *Outbox) Deliver(ctx context.Context, d core.Delivery, body any, also ..
 	return o.deliveries.Deliver(ctx, &d, rs...)
 }
 
+// Redeliver is Deliver for a delivery that may have failed before: if nothing of it was sent, it is
+// sent now.
+func (o *Outbox) Redeliver(ctx context.Context, d core.Delivery, body any) (err error) {
+	d.Adapter = chats.Name
+	if d.Body, err = json.Marshal(body); err != nil {
+		return fmt.Errorf("encode delivery %s: %w", d.ID, err)
+	}
+	return o.deliveries.Redeliver(ctx, &d)
+}
+
 // Say delivers a note, once for each id. Say blocks while the note cannot be recorded.
 func (o *Outbox) Say(ctx context.Context, id string, key core.ChannelKey, n view.Note) {
 	err := records.UntilRecorded(ctx, func() error { return o.Deliver(ctx, core.Delivery{ID: id, Kind: KindNote, Channel: key}, n) }, nil)

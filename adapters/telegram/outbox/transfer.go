@@ -35,8 +35,9 @@ type transfer struct {
 	done sendState
 
 	// Outbox.mu guards the fields below.
-	uncertain bool // a part has arrived or may have, or is in flight
-	withdrawn bool // must not be sent
+	uncertain bool           // a part has arrived or may have, or is in flight
+	withdrawn bool           // must not be sent
+	again     *core.Delivery // added meanwhile; nil: nothing was
 }
 
 // run sends the unsent parts. An error that is not Interrupted means that the delivery has
@@ -123,8 +124,11 @@ func (t *transfer) sendPart(ctx context.Context, part Part) (id int, err error) 
 			id, err = t.attempt(ctx, part)
 			return err
 		})
-		if err == nil || Interrupted(err) {
+		if err == nil || Interrupted(err) || errors.Is(err, errWithdrawn) {
 			return id, err
+		}
+		if err := t.doubt(err); err != nil {
+			return 0, err
 		}
 		t.Attempts, t.Error = t.Attempts+1, err.Error()
 		if err := t.o.deliveries.Delivered(ctx, t.Delivery); err != nil {
@@ -195,6 +199,8 @@ func timeLimit(p Part) time.Duration {
 type sendState struct {
 	Sent  []int `json:"sent,omitempty"`  // messages of the sent parts
 	Parts int   `json:"parts,omitempty"` // number of all parts; 0 if an earlier version began to send
+	// InDoubt is whether an attempt was not answered, so that a part may have arrived that is not in Sent.
+	InDoubt bool `json:"in_doubt,omitempty"`
 }
 
 func progressOf(d core.Delivery) (done sendState, err error) {
@@ -205,6 +211,16 @@ func progressOf(d core.Delivery) (done sendState, err error) {
 		return done, fmt.Errorf("read the progress of delivery %s: %w", d.ID, err)
 	}
 	return done, nil
+}
+
+// doubt notes, to be recorded with the attempt, that a part may have arrived in spite of an error.
+func (t *transfer) doubt(failure error) (err error) {
+	if !mayHaveArrived(failure) {
+		return nil
+	}
+	t.done.InDoubt = true
+	t.Progress, err = json.Marshal(t.done)
+	return err
 }
 
 // progress records how far the delivery is. If the progress cannot be recorded, the next

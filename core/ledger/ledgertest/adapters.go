@@ -45,12 +45,58 @@ func testDeliveries(t *testing.T, s Subject) {
 	if pending, err = l.PendingDeliveries(t.Context(), "a"); err != nil || len(pending) != 1 || pending[0].ID != "2" {
 		t.Errorf("pending: %+v, %v", pending, err)
 	}
+	testRedeliver(t, l, d("2", "a", ""))
 	if of, err := l.MessageDeliveries(t.Context(), "m"); err != nil || len(of) != 2 || of[0].ID != "1" || of[1].ID != "3" {
 		t.Errorf("of a message: %+v, %v", of, err)
 	}
 	if _, err := l.Delivery(t.Context(), "none"); !errors.Is(err, core.ErrNotFound) {
 		t.Errorf("unknown delivery: %v", err)
 	}
+}
+
+// testRedeliver has deliveries recorded anew, of which one is pending.
+func testRedeliver(t *testing.T, l Ledger, pending *core.Delivery) {
+	t.Helper()
+	redeliver := func(d core.Delivery) {
+		d.State = core.DeliveryPending
+		d.Channel = "c2"
+		d.Body = json.RawMessage(`{"a":2}`)
+		d.CreatedAt = Day.Add(2 * time.Hour)
+		d.Attempts = 0
+		d.Error = ""
+		MustWrite(t, l, core.Change{Redeliver: []*core.Delivery{&d}})
+	}
+	failed := *pending
+	failed.State = core.DeliveryFailed
+	failed.Attempts = 3
+	failed.Error = "blocked"
+	failed.EndedAt = Day.Add(time.Hour)
+	begun := failed
+	begun.ID = "begun"
+	begun.State = core.DeliveryPending
+	MustWrite(t, l, deliver(&begun))
+	begun.State = core.DeliveryFailed
+	begun.Progress = json.RawMessage(`[7]`)
+	MustWrite(t, l, delivered(&begun))
+	unknown := *pending
+	unknown.ID = "new"
+	redeliver(begun)
+	redeliver(unknown)
+	redeliver(*pending)
+	for id, want := range map[string]core.ChannelKey{"new": "c2", pending.ID: "c", "begun": "c"} {
+		if got, err := l.Delivery(t.Context(), id); err != nil || got.Channel != want {
+			t.Errorf("%s delivered anew: %+v, %v", id, got, err)
+		}
+	}
+	MustWrite(t, l, delivered(&failed))
+	redeliver(failed)
+	want := *pending
+	want.State = core.DeliveryPending
+	want.Channel = "c2"
+	want.Body = json.RawMessage(`{"a":2}`)
+	want.CreatedAt = Day.Add(2 * time.Hour)
+	got, err := l.Delivery(t.Context(), pending.ID)
+	wantRead(t, "failed delivery, delivered anew", got, err, want)
 }
 
 // What was received is there after the process has ended, until it is handled; and

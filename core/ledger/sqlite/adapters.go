@@ -12,6 +12,11 @@ var (
 	stmtDeliver = newStatement("record delivery",
 		`INSERT INTO deliveries(id, adapter, channel, message, state, created_at, ended_at, doc, body, progress)
 		VALUES(?,?,?,?,'pending',?,0,?,?,?) ON CONFLICT(id) DO NOTHING`)
+	stmtRedeliver = newStatement("record delivery",
+		`INSERT INTO deliveries(id, adapter, channel, message, state, created_at, ended_at, doc, body)
+		VALUES(?,?,?,?,'pending',?,0,?,?) ON CONFLICT(id) DO UPDATE SET adapter=excluded.adapter, channel=excluded.channel,
+		message=excluded.message, state=excluded.state, created_at=excluded.created_at, ended_at=0, doc=excluded.doc, body=excluded.body
+		WHERE state='failed' AND progress IS NULL`)
 	stmtDelivered     = newStatement("record delivery", `UPDATE deliveries SET state=?, ended_at=?, doc=?, progress=? WHERE id=? AND state='pending'`)
 	stmtInbound       = newStatement("record inbound", `INSERT INTO inbox(id, adapter, received_at, handled, body) VALUES(?,?,?,0,?) ON CONFLICT(id) DO NOTHING`)
 	stmtHandled       = newStatement("record inbound", `UPDATE inbox SET handled=1, body=NULL WHERE id=?`)
@@ -30,6 +35,10 @@ func putDeliveries(k *compiler, c *core.Change) {
 	for _, d := range c.Deliver {
 		message := nullable(string(d.Message))
 		k.add(stmtDeliver, d.ID, d.ID, d.Adapter, string(d.Channel), message, nanos(d.CreatedAt), doc(d), raw(d.Body), raw(d.Progress))
+	}
+	for _, d := range c.Redeliver {
+		message := nullable(string(d.Message))
+		k.add(stmtRedeliver, d.ID, d.ID, d.Adapter, string(d.Channel), message, nanos(d.CreatedAt), doc(d), raw(d.Body))
 	}
 	for _, d := range c.Delivered {
 		k.add(stmtDelivered, d.ID, string(d.State), nanos(d.EndedAt), doc(d), raw(d.Progress), d.ID)
