@@ -361,7 +361,7 @@ func TestAnSDKTellsLate(t *testing.T) {
 		for n := range maxRequests + 500 {
 			tell(n)
 		}
-		if n := s.Endpoints()[0].Total.Requests; n < maxRequests+500 || n > maxRequests+510 { // few share a place
+		if n := s.Endpoints()[0].Total.Requests; n < maxRequests+500 || n > maxRequests+560 { // few share a place: 8 are expected
 			t.Errorf("%d are counted", n)
 		}
 		s.Clear()

@@ -160,6 +160,13 @@ func (b *body) failed() bool {
 	return b.err != nil
 }
 
+// hasEnded reports whether all was read.
+func (b *body) hasEnded() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.isEnd
+}
+
 func (b *body) keepIn(store *capture.Store, keep bool) {
 	b.store = store
 	b.keep = keep
@@ -167,6 +174,9 @@ func (b *body) keepIn(store *capture.Store, keep bool) {
 
 // Read reads on, and keeps what there is room for.
 func (b *body) Read(p []byte) (int, error) {
+	if b.hasEnded() {
+		return 0, io.EOF // the server may have closed the body meanwhile
+	}
 	n, err := b.in.Read(p)
 	b.mu.Lock()
 	defer b.mu.Unlock()
