@@ -58,6 +58,9 @@ func (p *replayer) Replay(ctx context.Context, endpoint string) (api.Replayed, e
 		return api.Replayed{}, fmt.Errorf("send the request again: %w", err)
 	}
 	request, err := p.await(ctx, trace)
+	if err == nil {
+		err = wait.Sleep(ctx, capture.PrintedFor) // the next one would hide which of them prints what
+	}
 	if err != nil {
 		return api.Replayed{}, err
 	}

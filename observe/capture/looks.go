@@ -182,7 +182,7 @@ func (r *record) dueAt() time.Time {
 	switch {
 	case r.settled, r.served:
 	case !r.run.told && !r.traced:
-		return r.endedAt.Add(printedFor)
+		return r.endedAt.Add(PrintedFor)
 	case r.run.spans:
 		return latest
 	default:

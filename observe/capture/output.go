@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-const (
-	// shortRequest is how long a request may print before it has an answer. Streams last longer.
-	shortRequest = 10 * time.Second
-	// printedFor is how long after its answer a request may print.
-	printedFor = 200 * time.Millisecond
-)
+// PrintedFor is how long after its answer a request may print. Of requests that are closer together it is not known
+// which one has printed what.
+const PrintedFor = 200 * time.Millisecond
 
-// An output knows which requests may print: each from its beginning on for shortRequest, and for printedFor
+// shortRequest is how long a request may print before it has an answer. Streams last longer.
+const shortRequest = 10 * time.Second
+
+// An output knows which requests may print: each from its beginning on for shortRequest, and for PrintedFor
 // after its end. What the app prints belongs to the only one. Where there are two, nobody knows.
 //
 // Among two or more that may print none is alone, because each one that comes to others marks them: so it
@@ -76,7 +76,7 @@ func (o *output) printing(now time.Time) (rec *record, count int) {
 		count++
 	}
 	for _, ended := range o.ended {
-		if ended != nil && now.Sub(ended.endedAt) <= printedFor {
+		if ended != nil && now.Sub(ended.endedAt) <= PrintedFor {
 			rec = ended
 			count++
 		}

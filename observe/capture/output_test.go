@@ -37,7 +37,7 @@ func TestLinesBetweenTwoRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, Options{ReadsOutput: true})
 		a := pass(s, 1, "/a")
-		time.Sleep(printedFor / 2)
+		time.Sleep(PrintedFor / 2)
 		b := request(2, "/b")
 		s.Begin(b)
 		tellLine(s, "of a")
@@ -70,10 +70,10 @@ func TestLinesAfterAnAnswer(t *testing.T) {
 		if look := next(t, s); look.Settled {
 			t.Error("the request is settled at once")
 		}
-		time.Sleep(printedFor / 2)
+		time.Sleep(PrintedFor / 2)
 		tellLine(s, "of a, late")
 		got := settled(t, s, r.ID)
-		if took := time.Since(ended); took != printedFor || len(got.Logs) != 1 || !got.Evidence.Has(Logged) {
+		if took := time.Since(ended); took != PrintedFor || len(got.Logs) != 1 || !got.Evidence.Has(Logged) {
 			t.Errorf("after %v it is %+v", took, got)
 		}
 		nothing(t, s, time.Minute)
@@ -125,7 +125,7 @@ func TestManyAtOnce(t *testing.T) {
 			}
 			for n := range count {
 				answer(s, request(n, "/a"), http.StatusOK)
-				time.Sleep(printedFor + time.Second)
+				time.Sleep(PrintedFor + time.Second)
 			}
 			tellLine(s, "late")
 			for _, r := range s.Requests(Filter{}) {
