@@ -20,7 +20,7 @@ func TestRuns(t *testing.T) {
 	app := webapps.Go(t)
 	o := observe(t, app)
 	more := at("regression", "Requests made 1 queries before, and now make 3.")
-	later := at("regression", "Nearly all requests took at most # ms before, and now take up to #.").at("/regression/time").
+	later := at("regression", "95% of requests took at most # ms before, and now take up to #.").at("/regression/time").
 		together(rules.RegressionMinRequests)
 	slow := at("slow", "Requests take >=1.# s on average, and before took at most # ms.").
 		together(rules.BaselineMinRequestsPerSession)
