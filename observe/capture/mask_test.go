@@ -24,10 +24,11 @@ func TestMaskedLength(t *testing.T) {
 func TestMaskText(t *testing.T) {
 	t.Parallel()
 	cases := map[string]string{
-		"":                                                        "",
-		"nothing = here: at all":                                  "nothing = here: at all",
-		"password=hunter22":                                       "password=[masked:8]",
-		"login password: hunter22, user: ann":                     "login password: [masked:8], user: ann",
+		"":                                    "",
+		"nothing = here: at all":              "nothing = here: at all",
+		"password=hunter22":                   "password=[masked:8]",
+		"login password: hunter22, user: ann": "login password: [masked:8], user: ann",
+		`{"token":["abc","d"],"pin":1234,"pass\u0077ord":"x"}`:    `{"token":["[masked:3]","[masked:1]"],"pin":"[masked:4]","pass\u0077ord":"[masked:1]"}`,
 		`{"api_key":"abc def"}`:                                   `{"api_key":"[masked:7]"}`,
 		`{\"apiKey\":\"abcdef\",\"a\":1}`:                         `{\"apiKey\":\"[masked:6]\",\"a\":1}`,
 		"DB_PASSWORD = 'it is long'":                              "DB_PASSWORD = '[masked:10]'",
@@ -161,6 +162,10 @@ func TestMaskBody(t *testing.T) {
 		{"application/json", "{\"a\":tru", "{\"a\":tru"},
 		{"text/plain", `{"tokens":["ab",1],"max_tokens":5}`, `{"tokens":["[masked:2]",1],"max_tokens":5}`},
 		{"application/x-www-form-urlencoded", "password=a;TAIL&b=2#c", "password=[masked:6]&b=2#c"},
+		{"text/html", `{"token":["a","b"],"password":{"value":"c"}}`, `{"token":["[masked:1]","[masked:1]"],"password":{"value":"[masked:1]"}}`},
+		{"", `{"pass\u0077ord":"a","pin":1234}`, `{"pass\u0077ord":"[masked:1]","pin":"[masked:4]"}`},
+		{"application/x-www-form-urlencoded", `{"token":["a"],"pin":1234}`, `{"token":["[masked:1]"],"pin":"[masked:4]"}`},
+		{"application/jsonl", "{\"token\":[\"a\"]}\n", "{\"token\":[\"[masked:1]\"]}\n"},
 		{"", "user%5Bpassword%5D=a%20b", "user%5Bpassword%5D=[masked:5]"},
 		{"application/x-www-form-urlencoded", "next=%2Freset%3Ftoken%3Dab%26a%3D1", "next=%2Freset%3Ftoken%3D[masked:2]%26a%3D1"},
 		{"application/x-www-form-urlencoded", "d=%7B%22pin%22%3A1234%2C%22a%22%3A1%7D", "d=%7B%22pin%22%3A[masked:4]%2C%22a%22%3A1%7D"},

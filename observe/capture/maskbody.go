@@ -7,30 +7,32 @@ import (
 )
 
 // MaskBody returns the body with masks in the place of secrets, as fits its media type, and what the body looks like:
-// not all that is sent as JSON is, and forms come without a type.
+// not all that is sent as JSON is, clients send JSON as a form, and forms come without a type.
 func MaskBody(media string, body []byte) []byte {
+	if MayBeJSON(media, body) {
+		m := jsonMasker{in: body}
+		masked := m.mask()
+		if !m.foreign {
+			return masked
+		}
+		body = masked
+	}
 	if media == "application/x-www-form-urlencoded" || media == "" && looksLikeForm(body) {
 		return []byte(maskForm(string(body), "&"))
 	}
-	if !isJSON(media) && !isObject(body) {
-		return []byte(MaskText(string(body)))
-	}
-	m := jsonMasker{in: body}
-	masked := m.mask()
-	if m.foreign {
-		return []byte(MaskText(string(masked)))
-	}
-	return masked
+	return []byte(MaskText(string(body)))
 }
 
-func isJSON(media string) bool {
-	return strings.HasSuffix(media, "json") || strings.HasSuffix(media, "json-seq")
+// MayBeJSON reports whether a body is to be read as JSON: its media type says so, or it is text that begins as an object or array
+// does, since apps send JSON as text, without a type, and as a form. Whether it is correct JSON, it does not say.
+func MayBeJSON(media string, body []byte) bool {
+	return strings.HasSuffix(media, "json") || strings.HasSuffix(media, "json-seq") || media == "application/jsonl" || IsText(media) && isObject(body)
 }
 
-// isObject reports whether the body begins as an object or array of JSON does.
-func isObject(body []byte) bool {
-	body = bytes.TrimLeft(body, " \t\r\n\x1e\ufeff")
-	return len(body) > 0 && (body[0] == '{' || body[0] == '[')
+// isObject reports whether the text begins as an object or array of JSON does.
+func isObject(text []byte) bool {
+	text = bytes.TrimLeft(text, " \t\r\n\x1e\ufeff")
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
 }
 
 // looksLikeForm reports whether the body begins with the name of a parameter and has no spaces.

@@ -2,14 +2,19 @@ package capture
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"strings"
 )
 
 // MaskText returns the text with masks in the place of secrets: the values of "name=value" and "name: value", quoted
 // or not, escaped as in URLs or not, where the name is that of a secret; elements and attributes of XML with such a
 // name, and parts of forms; credentials behind their scheme, JSON Web Tokens, and of URLs the passwords and what
-// looks like a token in the path. Masking a text again changes nothing. The work is linear in the length of the text.
+// looks like a token in the path. What is JSON as a whole is masked as MaskJSON does. Masking a text again changes nothing.
+// The work is linear in the length of the text.
 func MaskText(text string) string {
+	if masked, ok := maskWhole(text); ok {
+		return masked
+	}
 	if strings.Contains(text, formPart) {
 		text = maskMultipart(text)
 	}
@@ -18,6 +23,14 @@ func MaskText(text string) string {
 		m.step()
 	}
 	return m.result()
+}
+
+// maskWhole masks a text that is JSON, as many apps print their logs.
+func maskWhole(text string) (masked string, ok bool) {
+	if text == "" || text[0] != '{' && text[0] != '[' || !json.Valid([]byte(text)) {
+		return text, false
+	}
+	return string(MaskJSON([]byte(text))), true
 }
 
 // A textMasker goes through a text once. What it has masked, or found masked, it does not look at again, so that it
