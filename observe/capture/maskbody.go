@@ -201,6 +201,10 @@ func mayHaveSecret(text []byte, has byteKind) bool {
 		return true
 	case has&byteJ != 0 && bytes.Contains(text, []byte("eyJ")):
 		return true
+	case bytes.Contains(text, []byte(pemBegin)), bytes.Contains(text, []byte("--")), bytes.Contains(text, []byte("-u ")):
+		return true
+	case hasInsert(text):
+		return true
 	case has&byteSpace == 0 || len(text) < len("basic x"):
 		return false
 	}
