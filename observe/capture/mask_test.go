@@ -139,20 +139,29 @@ func TestMaskHeader(t *testing.T) {
 func TestMaskJSON(t *testing.T) {
 	t.Parallel()
 	cases := map[string]string{
-		`{"password":"hunter22","user":"ann"}`:          `{"password":"[masked:8]","user":"ann"}`,
-		`[{"apiKey": "a"}, {"api_secret" : "bb"}]`:      `[{"apiKey": "[masked:1]"}, {"api_secret" : "[masked:2]"}]`,
-		`{"token":12345678,"secret":null,"pwd":true}`:   `{"token":"[masked:8]","secret":null,"pwd":true}`,
-		`{"secret":{"a":"b","c":["d",1]},"e":"f"}`:      `{"secret":{"a":"[masked:1]","c":["[masked:1]","[masked:1]"]},"e":"f"}`,
-		`{"password":"[REDACTED]","secret":"********"}`: `{"password":"[REDACTED]","secret":"********"}`,
-		`{"pass\u0077ord":"x"}`:                         `{"pass\u0077ord":"[masked:1]"}`,
-		`{"error":"at postgres://a:b@c"}`:               `{"error":"at postgres://a:[masked:1]@c"}`,
-		`{"log":"{\"token\":\"a\\\"b\"} token=c\\\"d"}`: `{"log":"{\"token\":\"[masked:4]\"} token=[masked:4]"}`,
-		`{"password":"cut off he`:                       `{"password":"[masked:10]`,
-		`{"password":`:                                  `{"password":`,
-		"{\"token\":\"a\"}\n{\"token\":\"b\"}\n":        "{\"token\":\"[masked:1]\"}\n{\"token\":\"[masked:1]\"}\n",
-		`{"a":"password","b":"x"}`:                      `{"a":"password","b":"x"}`,
-		`]]}}{"secret":"a"}`:                            `]]}}{"secret":"[masked:1]"}`,
-		`{"n":-1.5e3}`:                                  `{"n":-1.5e3}`,
+		`{"password":"hunter22","user":"ann"}`:                         `{"password":"[masked:8]","user":"ann"}`,
+		`[{"apiKey": "a"}, {"api_secret" : "bb"}]`:                     `[{"apiKey": "[masked:1]"}, {"api_secret" : "[masked:2]"}]`,
+		`{"token":12345678,"secret":null,"pwd":true}`:                  `{"token":"[masked:8]","secret":null,"pwd":true}`,
+		`{"secret":{"a":"b","c":["d",1]},"e":"f"}`:                     `{"secret":{"a":"[masked:1]","c":["[masked:1]","[masked:1]"]},"e":"f"}`,
+		`{"password":"[REDACTED]","secret":"********"}`:                `{"password":"[REDACTED]","secret":"********"}`,
+		`{"pass\u0077ord":"x"}`:                                        `{"pass\u0077ord":"[masked:1]"}`,
+		`{"error":"at postgres://a:b@c"}`:                              `{"error":"at postgres://a:[masked:1]@c"}`,
+		`{"log":"{\"token\":\"a\\\"b\"} token=c\\\"d"}`:                `{"log":"{\"token\":\"[masked:4]\"} token=[masked:4]"}`,
+		`{"password":"cut off he`:                                      `{"password":"[masked:10]`,
+		`{"password":`:                                                 `{"password":`,
+		"{\"token\":\"a\"}\n{\"token\":\"b\"}\n":                       "{\"token\":\"[masked:1]\"}\n{\"token\":\"[masked:1]\"}\n",
+		`{"a":"password","b":"x"}`:                                     `{"a":"password","b":"x"}`,
+		`]]}}{"secret":"a"}`:                                           `]]}}{"secret":"[masked:1]"}`,
+		`[{"name":"password","value":"abc"},{"name":"a","value":"b"}]`: `[{"name":"password","value":"[masked:3]"},{"name":"a","value":"b"}]`,
+		`{"type":"field","value":"abc","msg":"bad","path":"password"}`: `{"type":"field","value":"[masked:3]","msg":"bad","path":"password"}`,
+		`{"loc":["body","password"],"input":["a",{"b":1}]}`:            `{"loc":["body","password"],"input":["[masked:1]",{"b":"[masked:1]"}]}`,
+		`{"value": {"a":"token=b","c":1} ,"key":"api_key","x":[1]}`:    `{"value": "[masked:21]" ,"key":"api_key","x":[1]}`,
+		`{"label":"New password","value":1234}`:                        `{"label":"New password","value":"[masked:4]"}`,
+		`{"value":1234,"name":"pin"}`:                                  `{"value":"[masked:4]","name":"pin"}`,
+		`{"name":"Secret Santa","value":"24"}`:                         `{"name":"Secret Santa","value":"24"}`,
+		`{"name":"max_tokens","value":4096}`:                           `{"name":"max_tokens","value":4096}`,
+		`{"a":{"value":"b"},"name":"token"}`:                           `{"a":{"value":"b"},"name":"token"}`,
+		`{"n":-1.5e3}`:                                                 `{"n":-1.5e3}`,
 	}
 	for text, want := range cases {
 		if got := string(MaskJSON([]byte(text))); got != want {
@@ -203,6 +212,8 @@ func FuzzMaskJSON(f *testing.F) {
 	f.Add([]byte(`{"password":"a\"b","x":["token=c\\",-1.5e+3,{"secret":1}]}`))
 	f.Add([]byte(`{"secret":{"a":[tru`))
 	f.Add([]byte("\"\\"))
+	f.Add([]byte(`{"value":{"a":["token=b"]},"x":1,"name":"password"}`))
+	f.Add([]byte(`{"loc":["body","password"],"input":[1,tr`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		masked := MaskJSON(body)
 		if json.Valid(body) && !json.Valid(masked) {

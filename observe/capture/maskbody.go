@@ -56,14 +56,16 @@ const (
 	frameObject frame = 1 << iota
 	frameSecret       // all values are secrets
 	frameText         // all values but numbers are
+	frameNames        // an array of names, of whose secrecy the object around it is
 )
 
 type jsonMasker struct {
 	in      []byte
 	at      int
-	out     []byte
-	written int // of in
 	frames  []frame
+	pairs   []pair // of the frames
+	edits   []edit
+	role    role    // of the next value
 	isKey   bool    // the next string is a key
 	secret  secrecy // of the next value, by its key
 	foreign bool    // there is something that JSON does not have
@@ -73,20 +75,7 @@ func (m *jsonMasker) mask() []byte {
 	for m.at < len(m.in) {
 		m.token()
 	}
-	if m.written == 0 {
-		return m.in
-	}
-	return append(m.out, m.in[m.written:]...)
-}
-
-// replace writes text in the place of what is between begin and end.
-func (m *jsonMasker) replace(begin, end int, text string) {
-	if m.out == nil {
-		m.out = make([]byte, 0, len(m.in)+64)
-	}
-	m.out = append(m.out, m.in[m.written:begin]...)
-	m.out = append(m.out, text...)
-	m.written = end
+	return m.result()
 }
 
 func (m *jsonMasker) top() frame {
@@ -110,6 +99,9 @@ func (m *jsonMasker) secrecy() secrecy {
 // token masks the next token, or leaves it.
 func (m *jsonMasker) token() {
 	c := m.in[m.at]
+	if m.role == roleValue && !isSpace(c) && c != ':' {
+		m.beginValue()
+	}
 	switch {
 	case c == '"':
 		m.str()
@@ -122,10 +114,9 @@ func (m *jsonMasker) token() {
 	case c == '[':
 		m.push(0)
 	case c == '}', c == ']':
-		m.frames = m.frames[:max(0, len(m.frames)-1)]
-		m.isKey = false
-		m.secret = notSecret
+		m.pop()
 	case c == ',':
+		m.endValue()
 		m.isKey = m.top()&frameObject != 0
 		m.secret = notSecret
 	case c == '\n' && len(m.frames) == 0:
@@ -160,7 +151,12 @@ func (m *jsonMasker) push(f frame) {
 	case secretText:
 		f |= frameText
 	}
+	if m.role == roleName && f&frameObject == 0 {
+		f |= frameNames
+	}
+	m.role = roleNone
 	m.frames = append(m.frames, f)
+	m.pairs = append(m.pairs, pair{open: -1, last: -1})
 	m.isKey = f&frameObject != 0
 	m.secret = notSecret
 }
@@ -172,7 +168,9 @@ func (m *jsonMasker) str() {
 	var masked string
 	switch {
 	case m.isKey:
-		m.secret = secrecyOfKey(inner)
+		m.key(inner)
+		return
+	case m.isNameNext() && m.name(inner):
 		return
 	case m.secrecy() != notSecret:
 		masked = maskValue(string(inner))
