@@ -199,12 +199,13 @@ func mayHaveSecret(text []byte, has byteKind) bool {
 		return true
 	case has&byteJ != 0 && bytes.Contains(text, []byte("eyJ")):
 		return true
-	case bytes.Contains(text, []byte(pemBegin)), bytes.Contains(text, []byte("--")), bytes.Contains(text, []byte("-u ")):
-		return true
-	case hasInsert(text):
+	case has&byteDash != 0 && (bytes.Contains(text, []byte("--")) || bytes.Contains(text, []byte("-u "))):
 		return true
 	case has&byteSpace == 0 || len(text) < len("basic x"):
 		return false
+	}
+	if hasInsert(text) {
+		return true
 	}
 	return bytes.Contains(text, []byte("earer")) || bytes.Contains(text, []byte("asic ")) || bytes.Contains(text, []byte("EARER")) || bytes.Contains(text, []byte("ASIC "))
 }
@@ -216,11 +217,12 @@ const (
 	byteSign byteKind = 1 << iota // stands around values
 	byteSpace
 	byteJ // begins JSON Web Tokens
+	byteDash
 )
 
 var byteKinds = [256]byteKind{
 	':': byteSign, '=': byteSign, '%': byteSign, '\\': byteSign, '<': byteSign,
-	' ': byteSpace, '+': byteSpace, 'J': byteJ,
+	' ': byteSpace, '+': byteSpace, 'J': byteJ, '-': byteDash,
 }
 
 // untilQuote moves behind the string that begins here, and returns what is between its quotes, or behind the first one, and

@@ -9,6 +9,10 @@ import (
 var inserts = []string{"INSERT INTO ", "insert into ", "Insert Into ", "REPLACE INTO ", "replace into "}
 
 func hasInsert(text []byte) bool {
+	const shortest = len("insert into a(pw)values(1)")
+	if len(text) < shortest {
+		return false
+	}
 	for _, insert := range inserts {
 		if bytes.Contains(text, []byte(insert)) {
 			return true

@@ -13,10 +13,18 @@ const (
 
 // roleOf returns the role of the values of a key.
 func roleOf(key []byte) role {
-	if len(key) > len("rejectedvalue") {
+	const longest = len("rejectedvalue")
+	if len(key) > longest {
 		return roleNone
 	}
-	switch string(bytes.ToLower(key)) {
+	var lower [longest]byte
+	for i, c := range key {
+		if isUpper(c) {
+			c |= 'a' - 'A'
+		}
+		lower[i] = c
+	}
+	switch string(lower[:len(key)]) {
 	case "name", "key", "field", "path", "param", "loc", "property", "id", "label", "type", "variable", "header":
 		return roleName
 	case "value", "input", "rejectedvalue", "val":
