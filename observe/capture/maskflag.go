@@ -13,10 +13,7 @@ func (m *textMasker) dash() {
 	if !isFlag {
 		return
 	}
-	name := text[1:]
-	if strings.HasPrefix(name, "-") {
-		name = name[1:]
-	}
+	name := strings.TrimPrefix(text[1:], "-")
 	n := 0
 	for n < len(name) && isNameByte(name[n]) && n < longestName {
 		n++
