@@ -31,6 +31,8 @@ func TestEndpoint(t *testing.T) {
 		"/users/01ARZ3NDEKTSV4RRFFQ69G5FAV":         "GET /users/:id",
 		"/posts/things-to-do-in-bern-in-spring":     "GET /posts/things-to-do-in-bern-in-spring",
 		"/api/getUserByCompanyNameAndDepartment":    "GET /api/getUserByCompanyNameAndDepartment",
+		"/users/user_2NNEqL2nrIRdJ194ndJqAHwEfxC":   "GET /users/:token",
+		"/rpc/ExportAllUSDAndEURInvoicesAsPDF":      "GET /rpc/ExportAllUSDAndEURInvoicesAsPDF",
 		"//42//":                                    "GET //:id//",
 		"*":                                         "GET *",
 		"":                                          "GET ",

@@ -7,30 +7,32 @@ import (
 )
 
 // MaskBody returns the body with masks in the place of secrets, as fits its media type, and what the body looks like:
-// not all that is sent as JSON is, and forms come without a type.
+// not all that is sent as JSON is, clients send JSON as a form, and forms come without a type.
 func MaskBody(media string, body []byte) []byte {
+	if MayBeJSON(media, body) {
+		m := jsonMasker{in: body}
+		masked := m.mask()
+		if !m.foreign {
+			return masked
+		}
+		body = masked
+	}
 	if media == "application/x-www-form-urlencoded" || media == "" && looksLikeForm(body) {
 		return []byte(maskForm(string(body), "&"))
 	}
-	if !isJSON(media) && !isObject(body) {
-		return []byte(MaskText(string(body)))
-	}
-	m := jsonMasker{in: body}
-	masked := m.mask()
-	if m.foreign {
-		return []byte(MaskText(string(masked)))
-	}
-	return masked
+	return []byte(MaskText(string(body)))
 }
 
-func isJSON(media string) bool {
-	return strings.HasSuffix(media, "json") || strings.HasSuffix(media, "json-seq")
+// MayBeJSON reports whether a body is to be read as JSON: its media type says so, or it is text that begins as an object or array
+// does, since apps send JSON as text, without a type, and as a form. Whether it is correct JSON, it does not say.
+func MayBeJSON(media string, body []byte) bool {
+	return strings.HasSuffix(media, "json") || strings.HasSuffix(media, "json-seq") || media == "application/jsonl" || IsText(media) && isObject(body)
 }
 
-// isObject reports whether the body begins as an object or array of JSON does.
-func isObject(body []byte) bool {
-	body = bytes.TrimLeft(body, " \t\r\n\x1e\ufeff")
-	return len(body) > 0 && (body[0] == '{' || body[0] == '[')
+// isObject reports whether the text begins as an object or array of JSON does.
+func isObject(text []byte) bool {
+	text = bytes.TrimLeft(text, " \t\r\n\x1e\ufeff")
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
 }
 
 // looksLikeForm reports whether the body begins with the name of a parameter and has no spaces.
@@ -54,14 +56,16 @@ const (
 	frameObject frame = 1 << iota
 	frameSecret       // all values are secrets
 	frameText         // all values but numbers are
+	frameNames        // an array of names, of whose secrecy the object around it is
 )
 
 type jsonMasker struct {
 	in      []byte
 	at      int
-	out     []byte
-	written int // of in
 	frames  []frame
+	pairs   []pair // of the frames
+	edits   []edit
+	role    role    // of the next value
 	isKey   bool    // the next string is a key
 	secret  secrecy // of the next value, by its key
 	foreign bool    // there is something that JSON does not have
@@ -71,20 +75,7 @@ func (m *jsonMasker) mask() []byte {
 	for m.at < len(m.in) {
 		m.token()
 	}
-	if m.written == 0 {
-		return m.in
-	}
-	return append(m.out, m.in[m.written:]...)
-}
-
-// replace writes text in the place of what is between begin and end.
-func (m *jsonMasker) replace(begin, end int, text string) {
-	if m.out == nil {
-		m.out = make([]byte, 0, len(m.in)+64)
-	}
-	m.out = append(m.out, m.in[m.written:begin]...)
-	m.out = append(m.out, text...)
-	m.written = end
+	return m.result()
 }
 
 func (m *jsonMasker) top() frame {
@@ -108,6 +99,9 @@ func (m *jsonMasker) secrecy() secrecy {
 // token masks the next token, or leaves it.
 func (m *jsonMasker) token() {
 	c := m.in[m.at]
+	if m.role == roleValue && !isSpace(c) && c != ':' {
+		m.beginValue()
+	}
 	switch {
 	case c == '"':
 		m.str()
@@ -120,10 +114,9 @@ func (m *jsonMasker) token() {
 	case c == '[':
 		m.push(0)
 	case c == '}', c == ']':
-		m.frames = m.frames[:max(0, len(m.frames)-1)]
-		m.isKey = false
-		m.secret = notSecret
+		m.pop()
 	case c == ',':
+		m.endValue()
 		m.isKey = m.top()&frameObject != 0
 		m.secret = notSecret
 	case c == '\n' && len(m.frames) == 0:
@@ -158,7 +151,12 @@ func (m *jsonMasker) push(f frame) {
 	case secretText:
 		f |= frameText
 	}
+	if m.role == roleName && f&frameObject == 0 {
+		f |= frameNames
+	}
+	m.role = roleNone
 	m.frames = append(m.frames, f)
+	m.pairs = append(m.pairs, pair{open: -1, last: -1})
 	m.isKey = f&frameObject != 0
 	m.secret = notSecret
 }
@@ -170,7 +168,9 @@ func (m *jsonMasker) str() {
 	var masked string
 	switch {
 	case m.isKey:
-		m.secret = secrecyOfKey(inner)
+		m.key(inner)
+		return
+	case m.isNameNext() && m.name(inner):
 		return
 	case m.secrecy() != notSecret:
 		masked = maskValue(string(inner))
@@ -199,8 +199,13 @@ func mayHaveSecret(text []byte, has byteKind) bool {
 		return true
 	case has&byteJ != 0 && bytes.Contains(text, []byte("eyJ")):
 		return true
+	case has&byteDash != 0 && (bytes.Contains(text, []byte("--")) || bytes.Contains(text, []byte("-u "))):
+		return true
 	case has&byteSpace == 0 || len(text) < len("basic x"):
 		return false
+	}
+	if hasInsert(text) {
+		return true
 	}
 	return bytes.Contains(text, []byte("earer")) || bytes.Contains(text, []byte("asic ")) || bytes.Contains(text, []byte("EARER")) || bytes.Contains(text, []byte("ASIC "))
 }
@@ -212,11 +217,12 @@ const (
 	byteSign byteKind = 1 << iota // stands around values
 	byteSpace
 	byteJ // begins JSON Web Tokens
+	byteDash
 )
 
 var byteKinds = [256]byteKind{
 	':': byteSign, '=': byteSign, '%': byteSign, '\\': byteSign, '<': byteSign,
-	' ': byteSpace, '+': byteSpace, 'J': byteJ,
+	' ': byteSpace, '+': byteSpace, 'J': byteJ, '-': byteDash,
 }
 
 // untilQuote moves behind the string that begins here, and returns what is between its quotes, or behind the first one, and

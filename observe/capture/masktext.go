@@ -2,22 +2,36 @@ package capture
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"strings"
 )
 
 // MaskText returns the text with masks in the place of secrets: the values of "name=value" and "name: value", quoted
 // or not, escaped as in URLs or not, where the name is that of a secret; elements and attributes of XML with such a
 // name, and parts of forms; credentials behind their scheme, JSON Web Tokens, and of URLs the passwords and what
-// looks like a token in the path. Masking a text again changes nothing. The work is linear in the length of the text.
+// looks like a token in the path. What is JSON as a whole is masked as MaskJSON does. Masking a text again changes nothing.
+// The work is linear in the length of the text.
 func MaskText(text string) string {
+	if masked, ok := maskWhole(text); ok {
+		return masked
+	}
 	if strings.Contains(text, formPart) {
 		text = maskMultipart(text)
 	}
+	text = maskInserts(text)
 	m := textMasker{text: text}
 	for m.at < len(m.text) {
 		m.step()
 	}
 	return m.result()
+}
+
+// maskWhole masks a text that is JSON, as many apps print their logs.
+func maskWhole(text string) (masked string, ok bool) {
+	if text == "" || text[0] != '{' && text[0] != '[' || !json.Valid([]byte(text)) {
+		return text, false
+	}
+	return string(MaskJSON([]byte(text))), true
 }
 
 // A textMasker goes through a text once. What it has masked, or found masked, it does not look at again, so that it
@@ -76,7 +90,7 @@ func (s *byteSet) index(text string) int {
 }
 
 // steps are the bytes at which step finds something.
-var steps = newByteSet("=:%[<JBb")
+var steps = newByteSet("=:%[<JBb-")
 
 // step masks the next thing that is a secret, or rules one out, and moves on.
 func (m *textMasker) step() {
@@ -94,6 +108,8 @@ func (m *textMasker) step() {
 		case end > 0 && m.escapedAuthority(end):
 		case end > 0:
 			m.separator(at, end)
+		default:
+			m.escapedSegment()
 		}
 	case '[':
 		if n := maskLength(m.text[at:]); n > 0 {
@@ -105,6 +121,8 @@ func (m *textMasker) step() {
 		m.jwt()
 	case 'B', 'b':
 		m.scheme()
+	case '-':
+		m.dash()
 	}
 	if m.at == at {
 		m.at++
@@ -143,6 +161,8 @@ func (m *textMasker) separator(begin, end int) {
 	}
 	isEscaped := end-begin > 1
 	switch {
+	case v.quote == "" && m.text[begin] == ':' && m.isTestResult(name, v.begin):
+		return
 	case isEnd(name, "authorization") && !isEscaped:
 		m.credentials(v)
 		return
@@ -157,6 +177,23 @@ func (m *textMasker) separator(begin, end int) {
 		return
 	}
 	m.replace(v.begin, stop, maskValue(value))
+}
+
+// isTestResult reports whether a bare "pass" counts or names tests that passed, and no password follows: "PASS: TestA", and
+// "pass: 12 fail: 3". A password with neither around it is one.
+func (m *textMasker) isTestResult(name string, begin int) bool {
+	if !strings.EqualFold(name, "pass") {
+		return false
+	}
+	const enough = 128
+	value := m.text[begin:min(len(m.text), begin+enough)]
+	value = value[:lineEnds.index(value)]
+	if name == "PASS" {
+		return strings.HasPrefix(value, "Test") || strings.HasPrefix(value, "test_") || strings.HasPrefix(value, "test-") || strings.HasPrefix(value, "test/") || strings.HasPrefix(value, "tests/")
+	}
+	rest := strings.TrimLeft(value, "0123456789")
+	next := strings.ToLower(strings.TrimLeft(rest, " \t,;|/"))
+	return rest != value && rest != next && (strings.HasPrefix(next, "fail") || strings.HasPrefix(next, "skip") || strings.HasPrefix(next, "total"))
 }
 
 func isEnd(name, with string) bool {

@@ -84,6 +84,25 @@ func (m *textMasker) escapedAuthority(begin int) bool {
 	return true
 }
 
+// escapedSegment masks the segment behind an escaped slash, if it looks like a token, as in ?redirect=%2Freset%2F….
+func (m *textMasker) escapedSegment() {
+	for _, slash := range []string{"%2F", "%2f", "%252F", "%252f"} {
+		if !strings.HasPrefix(m.text[m.at:], slash) {
+			continue
+		}
+		begin := m.at + len(slash)
+		end := begin
+		for end < len(m.text) && m.text[end] != '%' && !segmentEnds[m.text[end]] {
+			end++
+		}
+		segment := strings.TrimRight(m.text[begin:end], ".,:)]}!*")
+		if isToken(segment) {
+			m.replace(begin, begin+len(segment), maskValue(segment))
+		}
+		return
+	}
+}
+
 // path masks the segments of the path that begins here which look like tokens, and moves to its end.
 func (m *textMasker) path() {
 	for m.at < len(m.text) && m.text[m.at] == '/' {
@@ -110,7 +129,7 @@ func isToken(segment string) bool {
 	if jwtLength(segment) == n {
 		return true
 	}
-	var lower, upper, digits, hexes, changes int
+	var lower, upper, digits, hexes, changes, dashes, singles int
 	before := byte(0)
 	for i := range n {
 		if isHex(segment[i]) {
@@ -128,7 +147,11 @@ func isToken(segment string) bool {
 			kind = 'A'
 			upper++
 		default:
+			dashes++
 			continue
+		}
+		if kind == 'a' && i > 0 && i+1 < n && isUpper(segment[i-1]) && isUpper(segment[i+1]) {
+			singles++
 		}
 		isWord := before == 'A' && kind == 'a'
 		if before != 0 && kind != before && !isWord {
@@ -142,9 +165,15 @@ func isToken(segment string) bool {
 	if hexes == n && n >= shortestHex && digits < n {
 		return true
 	}
-	// Words change rarely between small letters, capitals and digits, and have few capitals.
-	return digits >= 2 && changes*5 >= n || upper*3 >= n && lower*5 >= n
+	const slugDash = 8 // slugs have a dash in as many bytes at least
+	if isSlug := (upper == 0 || lower == 0) && dashes*slugDash > n; isSlug {
+		return false
+	}
+	// Words change rarely between small letters, capitals and digits, have few capitals, and no small letter alone between them.
+	return digits >= 2 && changes*5 >= n || upper*3 >= n && lower*5 >= n && singles >= 2
 }
+
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 
 // maskForm masks the secrets of a query or a form. The value of a secret ends at one of the bytes of ends only, that of another
 // parameter also where some write the next one.

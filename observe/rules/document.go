@@ -27,7 +27,7 @@ func (d *document) parse(m *capture.Message) any {
 		return d.value
 	}
 	d.read = true
-	if m.Cut || len(m.Body) > capture.MaxBody || !mayBeJSON(m) {
+	if m.Cut || len(m.Body) > capture.MaxBody || !capture.MayBeJSON(m.Media, m.Body) {
 		return nil
 	}
 	p := jsonParser{text: m.Body}
@@ -37,18 +37,6 @@ func (d *document) parse(m *capture.Message) any {
 		d.value = value
 	}
 	return d.value
-}
-
-// mayBeJSON knows apps that send JSON as text.
-func mayBeJSON(m *capture.Message) bool {
-	if isJSON(m.Media) {
-		return true
-	}
-	if m.Media != "" && !strings.HasPrefix(m.Media, "text/") {
-		return false
-	}
-	body := bytes.TrimLeft(m.Body, " \t\r\n")
-	return bytes.HasPrefix(body, []byte("{")) || bytes.HasPrefix(body, []byte("["))
 }
 
 func isJSON(media string) bool {
