@@ -232,8 +232,5 @@ func makeDir(dir string) error {
 	if err := refuseLink(ignore); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(ignore); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return atomicfile.Write(ignore, []byte("*\n"), 0o600)
+	return atomicfile.Ensure(ignore, []byte("*\n"), 0o600)
 }
