@@ -33,7 +33,6 @@ const (
 type Pushes interface {
 	NextPush() (findings.Push, bool)
 	Delivered(findings.Push)
-	Renew(findings.Push) (findings.Push, bool)
 }
 
 // A Notifier tells people on a channel what was found.
@@ -47,7 +46,7 @@ type Notifier struct {
 }
 
 // Run tells people until ctx ends. A push that the gateway does not take is tried again, with growing
-// pauses, and without an end: the gateway may be away for days.
+// pauses, and without an end: the gateway or the chat may be away for days. What was found meanwhile is the next push.
 func (n *Notifier) Run(ctx context.Context) {
 	var pace messagePace
 	for ctx.Err() == nil {
@@ -96,7 +95,6 @@ func (n *Notifier) tell(ctx context.Context, push findings.Push) {
 	for {
 		err := n.send(ctx, push)
 		refused := (*RefusedError)(nil)
-		undelivered := (*UndeliveredError)(nil)
 		switch {
 		case err == nil:
 			return
@@ -109,14 +107,6 @@ func (n *Notifier) tell(ctx context.Context, push findings.Push) {
 		if backoff.Sleep(ctx) != nil {
 			return
 		}
-		if !errors.As(err, &undelivered) {
-			continue
-		}
-		next, ok := n.Pushes.Renew(push)
-		if !ok {
-			return
-		}
-		push = next
 	}
 }
 

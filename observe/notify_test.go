@@ -33,9 +33,7 @@ type memoryGateway struct {
 	keys   map[string]string // of all that was taken, with the id of the message
 	done   map[string]bool   // messages that have ended
 	away   bool
-	// outage is how many pushes are given up, each of which is for good.
-	outage int
-	failed map[string]bool // keys of pushes that were given up
+	outage int // how many pushes are given up, with nothing sent
 	// step is called before and after each request is taken; an error is that of the request.
 	step func(what string) error
 	// ask is called for each new message, as the agent.
@@ -46,10 +44,8 @@ func newGateway() *memoryGateway {
 	return &memoryGateway{
 		keys: map[string]string{},
 		done: map[string]bool{},
-
-		failed: map[string]bool{},
-		step:   func(string) error { return nil },
-		ask:    func(string) {},
+		step: func(string) error { return nil },
+		ask:  func(string) {},
 	}
 }
 
@@ -74,22 +70,22 @@ func (g *memoryGateway) take(what, key string, list *[]string, text string) (id 
 }
 
 func (g *memoryGateway) Push(_ context.Context, key, _, text string) error {
-	if g.givesUp(key) {
-		return &UndeliveredError{errAway}
+	if g.givesUp() {
+		return errAway
 	}
 	_, _, err := g.take("push", key, &g.pushed, text)
 	return err
 }
 
-// givesUp reports whether people cannot be told, or could not be under this key.
-func (g *memoryGateway) givesUp(key string) bool {
+// givesUp reports whether people cannot be told.
+func (g *memoryGateway) givesUp() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.outage > 0 {
-		g.outage--
-		g.failed[key] = true
+	if g.outage == 0 {
+		return false
 	}
-	return g.failed[key]
+	g.outage--
+	return true
 }
 
 func (g *memoryGateway) Ask(_ context.Context, key, _, text string) (string, error) {
