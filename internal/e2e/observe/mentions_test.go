@@ -49,3 +49,16 @@ func TestWordsThatChatsActOn(t *testing.T) {
 		}
 	}
 }
+
+// TestChannelOfNobody: who observes an app learns at once that nobody is behind the channel, and which channels there are. The
+// app is observed all the same.
+func TestChannelOfNobody(t *testing.T) {
+	t.Parallel()
+	p := harness.NewPushTest(t, appVariable+"=plain", faultyVariable+"="+os.DevNull)
+	f := &faulty{&machine{p.Machine}}
+	t.Cleanup(f.end)
+	f.mark()
+	o := f.Invoke(nil, append([]string{"observe", "--channel", "desk", "--", "sh", "-c", loop}, faultyCommand()...)...)
+	f.isServed(f.answers(0))
+	f.said(o, "Nobody is behind the channel desk, and so nobody is told what is found. Name a channel that begins with tg-, with --channel")
+}
