@@ -13,8 +13,8 @@ import (
 // A Gateway takes what an observer has to tell. All methods block until the gateway has answered or
 // ctx ends; the same key twice is one message. A *RefusedError says that trying again cannot help.
 type Gateway interface {
-	// Push tells the people of a channel. An *UndeliveredError says that they were told nothing. There is no error
-	// if they may have been told a part: that is not told again.
+	// Push tells the people of a channel. After an error the same push can be tried again under its key. There is no error
+	// if people may have been told a part: that is not told again.
 	Push(ctx context.Context, key, channel, text string) error
 	// Ask has the agent of a channel do something, which costs money, and returns the id of the message.
 	Ask(ctx context.Context, key, channel, text string) (message string, err error)
@@ -30,16 +30,6 @@ func (e *RefusedError) Error() string { return e.cause.Error() }
 
 // Unwrap returns what the gateway has said.
 func (e *RefusedError) Unwrap() error { return e.cause }
-
-// An UndeliveredError is the error of what people were not told of, as when the chat cannot be reached: the gateway has given
-// up, and the key is free again.
-type UndeliveredError struct{ cause error }
-
-// Error implements error.
-func (e *UndeliveredError) Error() string { return e.cause.Error() }
-
-// Unwrap returns what the gateway has said.
-func (e *UndeliveredError) Unwrap() error { return e.cause }
 
 // A clientGateway is a gateway behind its API.
 type clientGateway struct{ client *client.Client }
@@ -58,8 +48,6 @@ func (g clientGateway) Push(ctx context.Context, key, channel, text string) erro
 		return nil // people were told, in the words of another version or on another channel
 	case refused.Code == api.DeliveryUnconfirmed:
 		return nil // people were told, or a part of it, and the gateway sends the rest if it can
-	case refused.Code == api.DeliveryFailed:
-		return &UndeliveredError{err}
 	}
 	return err
 }

@@ -33,7 +33,6 @@ const (
 type Pushes interface {
 	NextPush() (findings.Push, bool)
 	Delivered(findings.Push)
-	Renew(findings.Push) (findings.Push, bool)
 }
 
 // A Notifier tells people on a channel what was found.
@@ -47,7 +46,7 @@ type Notifier struct {
 }
 
 // Run tells people until ctx ends. A push that the gateway does not take is tried again, with growing
-// pauses, and without an end: the gateway may be away for days.
+// pauses, and without an end: the gateway or the chat may be away for days. What was found meanwhile is the next push.
 func (n *Notifier) Run(ctx context.Context) {
 	var pace messagePace
 	for ctx.Err() == nil {
@@ -96,7 +95,6 @@ func (n *Notifier) tell(ctx context.Context, push findings.Push) {
 	for {
 		err := n.send(ctx, push)
 		refused := (*RefusedError)(nil)
-		undelivered := (*UndeliveredError)(nil)
 		switch {
 		case err == nil:
 			return
@@ -109,18 +107,11 @@ func (n *Notifier) tell(ctx context.Context, push findings.Push) {
 		if backoff.Sleep(ctx) != nil {
 			return
 		}
-		if !errors.As(err, &undelivered) {
-			continue
-		}
-		next, ok := n.Pushes.Renew(push)
-		if !ok {
-			return
-		}
-		push = next
 	}
 }
 
-// text returns what people read, in Markdown, the same for the same push. The words of the app are shown as they are.
+// text returns what people read, in Markdown, the same for the same push. Words of the app are code: elsewhere a chat makes links
+// of names, addresses and commands.
 func (n *Notifier) text(push findings.Push) string {
 	var news, resolved []findings.Change
 	for _, c := range push.Changes {
@@ -132,7 +123,7 @@ func (n *Notifier) text(push findings.Push) string {
 	}
 	var b strings.Builder
 	if len(news) > 0 {
-		fmt.Fprintf(&b, "**%s in %s**\n", mdtext.Count(len(news), "problem", "problems"), mdtext.Literal(n.App))
+		fmt.Fprintf(&b, "**%s** in %s\n", mdtext.Count(len(news), "problem", "problems"), quote(n.App))
 		for _, c := range news[:min(len(news), maxShownChanges)] {
 			b.WriteString(line(c))
 		}
@@ -146,12 +137,12 @@ func (n *Notifier) text(push findings.Push) string {
 	if len(resolved) > 0 {
 		titles := make([]string, 0, len(resolved))
 		for _, c := range resolved[:min(len(resolved), maxShownChanges)] {
-			titles = append(titles, fmt.Sprintf("%s on %s", mdtext.Literal(c.Finding.Title), mdtext.Code(mdtext.Brief(c.Finding.Endpoint, maxShownText))))
+			titles = append(titles, fmt.Sprintf("%s on %s", mdtext.Literal(c.Finding.Title), quote(c.Finding.Endpoint)))
 		}
 		if more := len(resolved) - maxShownChanges; more > 0 {
 			titles = append(titles, fmt.Sprintf("%d more", more))
 		}
-		fmt.Fprintf(&b, "Resolved in %s: %s\n", mdtext.Literal(n.App), strings.Join(titles, "; "))
+		fmt.Fprintf(&b, "Resolved in %s: %s\n", quote(n.App), strings.Join(titles, "; "))
 	}
 	return strings.TrimSpace(b.String())
 }
@@ -172,6 +163,10 @@ func line(c findings.Change) string {
 	if f.Likely {
 		certain = "likely "
 	}
-	return fmt.Sprintf("- %s%s%s: %s, on %s, %s\n", certain, mdtext.Literal(mdtext.Brief(string(f.Severity), maxShownText)), how,
-		mdtext.Literal(mdtext.Brief(mdtext.Stopless(f.Description), maxShownText)), mdtext.Code(mdtext.Brief(f.Endpoint, maxShownText)), mdtext.Code(mdtext.Brief(f.ID, maxShownText)))
+	severity := mdtext.Literal(mdtext.Brief(string(f.Severity), maxShownText))
+	return fmt.Sprintf("- %s%s%s: %s, on %s, %s\n", certain, severity, how,
+		quote(mdtext.Stopless(f.Description)), quote(f.Endpoint), quote(f.ID))
 }
+
+// quote shows words of the app, shortened.
+func quote(words string) string { return mdtext.Code(mdtext.Brief(words, maxShownText)) }

@@ -8,14 +8,18 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
+	"bareclaw/internal/mdtext"
 	"bareclaw/internal/peercred"
 	"bareclaw/internal/wait"
+	"bareclaw/observe/analysis"
 	"bareclaw/observe/api"
 	"bareclaw/observe/app"
 	"bareclaw/observe/capture"
@@ -72,6 +76,7 @@ type observer struct {
 	notifier *Notifier // nil: nobody is told
 	app      *app.App  // nil: somebody else starts the app
 	api      *api.Server
+	analyst  *analysis.Analyst
 	wanted   int // the port that the app is told to listen on; 0: none
 	target   *target
 	lock     *os.File
@@ -157,6 +162,7 @@ func (v *observer) open() (err error) {
 		return fmt.Errorf("listen for the observer's API: %w", err)
 	}
 	v.api = v.newAPI()
+	v.analyst = v.newAnalyst()
 	return v.checkTarget() // now its own addresses are known
 }
 
@@ -206,9 +212,24 @@ func (v *observer) newAPI() *api.Server {
 		Replay:    newReplayer(v.store, v.address()),
 		Ingest:    ingest.NewReceiver(v.store),
 		Telemetry: otlp.NewReceiver(v.store),
+		Problems:  v.problems,
 		Peer:      peercred.MayBeSameUser,
 		Log:       v.Log,
 	})
 }
 
 func portAt(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
+
+// problems returns what is wrong with the observer itself, in sentences.
+func (v *observer) problems() []string {
+	var problems []string
+	if err := v.findings.Problem(); err != nil {
+		problems = append(problems, mdtext.Ended("What was found cannot be saved, and is lost when the observer ends: "+err.Error()))
+	}
+	panics := v.analyst.Panics()
+	for _, rule := range slices.Sorted(maps.Keys(panics)) {
+		problems = append(problems, fmt.Sprintf("The rule %s has panicked %s, and may miss problems: the log of the observer says where.",
+			rule, mdtext.Count(panics[rule], "time", "times")))
+	}
+	return problems
+}

@@ -65,7 +65,7 @@ func TestNextIsGathered(t *testing.T) {
 		time.Sleep(2 * firstRetry)
 		a.sees("GET /c")
 		time.Sleep(gatherTime + time.Second)
-		if pushed, _ := a.gateway.texts(); len(pushed) != 2 || !strings.HasPrefix(pushed[1], "**2 problems in ") {
+		if pushed, _ := a.gateway.texts(); len(pushed) != 2 || !strings.HasPrefix(pushed[1], "**2 problems** in ") {
 			t.Errorf("told: %q", pushed)
 		}
 	})

@@ -93,16 +93,20 @@ const (
 	tellTime = 5 * time.Second
 )
 
-// look has the rules look at requests, until ctx ends or none is left.
-func (v *observer) look(ctx context.Context) {
-	analyst := analysis.New(analysis.Options{
+// newAnalyst returns the one that has the rules look at requests.
+func (v *observer) newAnalyst() *analysis.Analyst {
+	return analysis.New(analysis.Options{
 		Source:   shownSource{v.store, v.api},
 		Findings: v.findings,
 		History:  v.history,
 		Rules:    rules.All(),
 		Log:      v.Log,
 	})
-	_ = analyst.Run(ctx) // the error says which
+}
+
+// look has the rules look at requests, until ctx ends or none is left.
+func (v *observer) look(ctx context.Context) {
+	_ = v.analyst.Run(ctx) // the error says which
 }
 
 // newNotifier returns the one that tells people; nil: nobody is told.

@@ -107,7 +107,7 @@ func (r *runner) notify(ctx context.Context, all []Occurrence) error {
 		newest := group[len(group)-1]
 		p := core.Push{ID: newest.Answer.PushID, Channel: newest.Answer.To, Text: digest(r.job.Title, group)}
 		if p.ID == "" {
-			p.ID = pushID(fmt.Sprintf("%s:%d:%d", SourceKey(r.job.ID, newest.Due), len(group), newest.Answer.Attempts))
+			p.ID = pushID(fmt.Sprintf("%s:%d", SourceKey(r.job.ID, newest.Due), len(group)))
 			p.Channel = r.job.Notify
 			for _, o := range group {
 				o.Answer.PushID, o.Answer.To = p.ID, p.Channel

@@ -187,11 +187,11 @@ func TestPushIsTriedAgain(t *testing.T) {
 		ids    int
 		want   schedule.PushState
 	}{
-		"not delivered": {[]error{failed, failed}, 3, 3, schedule.Pushed},
+		"not delivered": {[]error{failed, failed}, 3, 1, schedule.Pushed},
 		"ended":         {[]error{core.ErrClosed, core.ErrStorageFull}, 3, 1, schedule.Pushed},
 		"unconfirmed":   {[]error{&core.PushError{Kind: core.ErrUnconfirmed, Text: "who knows"}}, 1, 1, schedule.NotPushed},
 		"nobody's":      {[]error{core.ErrNoPusher}, 1, 1, schedule.NotPushed},
-		"hopeless":      {slices.Repeat([]error{failed}, schedule.MaxAttempts), schedule.MaxAttempts, schedule.MaxAttempts, schedule.NotPushed},
+		"hopeless":      {slices.Repeat([]error{failed}, schedule.MaxAttempts), schedule.MaxAttempts, 1, schedule.NotPushed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -42,7 +42,7 @@ type Trial struct {
 	Reason         string    `json:"reason,omitempty"`  // why the gateway went back
 	Starts         int       `json:"starts"`            // of the new program
 	Leaving        bool      `json:"leaving,omitempty"` // the new program was told to end meanwhile
-	NotifyAttempts int       `json:"tells,omitempty"`   // pushes of the Summary that were certainly not sent: see PushID
+	NotifyAttempts int       `json:"tells,omitempty"`   // pushes of the Summary of which nothing was sent
 	Notified       bool      `json:"told,omitempty"`    // the channel got the Summary, or all attempts are over
 }
 
@@ -132,15 +132,6 @@ func (t *Trial) Summary() string {
 		return fmt.Sprintf("The gateway went back from %s to %s: %s", t.To.Version, t.From.Version, t.Reason)
 	}
 	return fmt.Sprintf("The gateway tries %s instead of %s.", t.To.Version, t.From.Version)
-}
-
-// PushID returns the id for the next push of the Summary. After a push that was certainly not
-// sent, the next push has a new id.
-func (t *Trial) PushID() string {
-	if t.NotifyAttempts == 0 {
-		return t.ID
-	}
-	return fmt.Sprintf("%s:%d", t.ID, t.NotifyAttempts+1)
 }
 
 // A Verdict says what an upgrade on trial means for a supervisor that starts its first worker.

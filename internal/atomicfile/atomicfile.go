@@ -3,9 +3,11 @@
 package atomicfile
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,6 +31,25 @@ func Write(path string, contents []byte, mode fs.FileMode) error {
 		return err
 	}
 	return SyncDir(dir)
+}
+
+// Ensure is Write unless the file holds the contents already. What a link leads to is left alone.
+func Ensure(path string, contents []byte, mode fs.FileMode) error {
+	if holds(path, contents) {
+		return nil
+	}
+	return Write(path, contents, mode)
+}
+
+// holds reports whether a file can be read, and has these contents.
+func holds(path string, contents []byte) bool {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // a FIFO must not block
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	held, err := io.ReadAll(io.LimitReader(f, int64(len(contents))+1))
+	return err == nil && bytes.Equal(held, contents)
 }
 
 // WriteSoon is Write for contents that need not survive a power failure: it does not wait for the disk.

@@ -38,3 +38,23 @@ func testWrite(t *testing.T, write func(string, []byte, fs.FileMode) error) {
 		t.Errorf("the directory has %v, %v", entries, err)
 	}
 }
+
+// TestEnsure: a file with other contents is replaced, and one that has them is left alone.
+func TestEnsure(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "file")
+	for _, before := range []string{"", "ol", "old", "olds"} {
+		check.OK(t, os.WriteFile(path, []byte(before), 0o600))
+		was, err := os.Stat(path)
+		check.OK(t, err)
+		check.OK(t, Ensure(path, []byte("old"), 0o600))
+		is, err := os.Stat(path)
+		check.OK(t, err)
+		if os.SameFile(was, is) != (before == "old") {
+			t.Errorf("%q: the same file: %v", before, os.SameFile(was, is))
+		}
+		if b, err := os.ReadFile(path); err != nil || string(b) != "old" {
+			t.Errorf("%q became %q, %v", before, b, err)
+		}
+	}
+}

@@ -139,7 +139,7 @@ func obituary(r *discovery.Record) string {
 	if boot, err := proc.BootID(); err == nil && boot != r.Boot {
 		how = "has ended with the machine"
 	}
-	name := mdtext.Literal(mdtext.Brief(filepath.Base(r.Dir), 100))
+	name := mdtext.Code(mdtext.Brief(filepath.Base(r.Dir), 100)) // else a chat makes links of it
 	text := fmt.Sprintf("👁 The observer of %s %s: nobody looks at the app at %s any more", name, how, mdtext.Code(r.Proxy))
 	if r.Target == "" {
 		text += ", and the app has ended too"

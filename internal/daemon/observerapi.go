@@ -62,6 +62,7 @@ func (o *observersPart) list(ctx context.Context) api.Observers {
 		Directory: string(o.records),
 		Notify:    string(o.cfg.Observe.Notify),
 		Port:      o.port,
+		Prefixes:  o.push.Prefixes(),
 	}
 	if err != nil {
 		shown.Notes = append(shown.Notes, mdtext.Ended("A record of an observer cannot be read: "+err.Error()))
@@ -114,6 +115,11 @@ func addFigures(ctx context.Context, shown *api.Observer) error {
 	}
 	totals, err := client.Totals(ctx)
 	shown.Requests = totals.Requests
+	if err != nil {
+		return err
+	}
+	status, err := client.Status(ctx)
+	shown.Problems = status.Problems
 	return err
 }
 

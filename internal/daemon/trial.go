@@ -119,7 +119,7 @@ const (
 )
 
 // tellOnce tries once to report the last upgrade's result, and returns whether to try again.
-// The id of the push comes from the record: after a kill the next process sends the same
+// The id of the push is that of the upgrade: after a kill the next process sends the same
 // push, which arrives once.
 func (r *restarts) tellOnce(ctx context.Context) (again bool) {
 	r.verdict.Lock()
@@ -132,7 +132,7 @@ func (r *restarts) tellOnce(ctx context.Context) (again bool) {
 	if t.Channel != "" {
 		// Not with ctx: a push whose caller leaves is withdrawn, and the next process could not
 		// send the push again. Send returns when the adapter ends.
-		err = r.push.Send(context.WithoutCancel(ctx), core.Push{ID: t.PushID(), Channel: core.ChannelKey(t.Channel), Text: t.Summary()})
+		err = r.push.Send(context.WithoutCancel(ctx), core.Push{ID: t.ID, Channel: core.ChannelKey(t.Channel), Text: t.Summary()})
 		if err != nil {
 			log = log.With("channel", t.Channel, "not_told", err.Error())
 		}
@@ -143,7 +143,7 @@ func (r *restarts) tellOnce(ctx context.Context) (again bool) {
 		case !isRefused: // the push is not recorded, or its outcome is unknown
 			log.Warn("the result of the upgrade is not reported yet")
 			return true
-		case refused.Kind == nil: // the push was not sent, and needs another id
+		case refused.Kind == nil: // nothing of the push was sent
 			if t.NotifyAttempts++; t.NotifyAttempts < maxTells {
 				log.Warn("the result of the upgrade is not reported yet")
 				r.note(t)

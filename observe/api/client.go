@@ -247,6 +247,16 @@ func (c *Client) Endpoints(ctx context.Context, choice EndpointChoice) (chosen [
 	return choice.of(list.Endpoints), total, err
 }
 
+// Status returns how the observer itself does. Of brakit and older observers, which do not tell, it returns no problem.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	var s Status
+	err := c.get(ctx, c.timeouts.Fetch, PathStatus, nil, &s)
+	if refused, ok := errors.AsType[*StatusError](err); ok && refused.Status == http.StatusNotFound {
+		return Status{}, nil
+	}
+	return s, err
+}
+
 // Totals returns how much was seen of the app.
 func (c *Client) Totals(ctx context.Context) (Totals, error) {
 	var list LiveList

@@ -45,7 +45,7 @@ type Replayer interface {
 // ErrNoReplay means that no request to an endpoint can be sent again.
 var ErrNoReplay = errors.New("no GET or HEAD request to the endpoint has been seen since the observer started: send one through the proxy")
 
-// Options are what a Server is made with. Earlier, Replay, Ingest and Telemetry are optional.
+// Options are what a Server is made with. Earlier, Replay, Ingest, Telemetry and Problems are optional.
 type Options struct {
 	Captured Captured
 	Findings Findings
@@ -56,6 +56,8 @@ type Options struct {
 	Ingest http.Handler
 	// Telemetry serves PathTelemetry.
 	Telemetry http.Handler
+	// Problems returns what is wrong with the observer itself, in sentences.
+	Problems func() []string
 	// Peer reports whether the other end of a connection may belong to this user.
 	Peer func(c net.Conn) bool
 	Log  *slog.Logger
@@ -90,6 +92,7 @@ func NewServer(o Options) *Server {
 		PathInsights:    s.insights,
 		PathSecurity:    s.security,
 		PathFindings:    s.listFindings,
+		PathStatus:      s.status,
 	} {
 		s.routes.Handle("GET "+path, s.answer(h))
 	}
@@ -240,6 +243,15 @@ func readBody(r *http.Request, v any) error {
 		return refuse(http.StatusBadRequest, "the body cannot be read: %v", err)
 	}
 	return nil
+}
+
+// status returns how the observer itself does.
+func (s *Server) status(*http.Request) (any, error) {
+	out := Status{Problems: []string{}}
+	if s.Problems != nil {
+		out.Problems = append(out.Problems, s.Problems()...)
+	}
+	return out, nil
 }
 
 // clear forgets all findings and all that was captured.

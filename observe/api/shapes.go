@@ -30,6 +30,7 @@ const (
 	PathReport      = Prefix + "findings/report"
 	PathIngest      = Prefix + "ingest"
 	PathClear       = Prefix + "clear"
+	PathStatus      = Prefix + "status" // brakit has none
 	PathReplay      = Prefix + "replay"
 
 	// PathTelemetry is where the app sends its steps and logs, by OTLP.
@@ -343,4 +344,9 @@ func (f *Finding) Now() findings.State {
 		return state
 	}
 	return findings.Open
+}
+
+// A Status says how an observer itself does.
+type Status struct {
+	Problems []string `json:"problems"` // sentences
 }

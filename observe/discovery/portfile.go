@@ -42,10 +42,8 @@ func WritePort(dir string, port int) error {
 		return fmt.Errorf("%s is not a directory: remove it", data)
 	}
 	ignore := filepath.Join(data, ".gitignore")
-	if _, err := os.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {
-		if err := os.WriteFile(ignore, []byte("*\n"), 0o600); err != nil {
-			return err
-		}
+	if err := atomicfile.Ensure(ignore, []byte("*\n"), 0o600); err != nil {
+		return err
 	}
 	return writePortFile(portPath(dir), port)
 }

@@ -51,7 +51,7 @@ func (f *file) problem() error {
 	return f.failed
 }
 
-// note notes the result of a write, and logs each change between failing and not failing once.
+// note notes the result of a write, and logs each change between failing and not failing once, both at the level that people see.
 func (f *file) note(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -59,7 +59,7 @@ func (f *file) note(err error) {
 	case err != nil && f.failed == nil:
 		f.log.Warn("a file cannot be written: what it is for is kept in memory, and writing is tried again", "file", f.path, "error", err)
 	case err == nil && f.failed != nil:
-		f.log.Info("a file can be written again", "file", f.path)
+		f.log.Warn("a file can be written again", "file", f.path)
 	}
 	f.failed = err
 }
@@ -232,8 +232,5 @@ func makeDir(dir string) error {
 	if err := refuseLink(ignore); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(ignore); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return atomicfile.Write(ignore, []byte("*\n"), 0o600)
+	return atomicfile.Ensure(ignore, []byte("*\n"), 0o600)
 }

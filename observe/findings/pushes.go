@@ -59,18 +59,6 @@ func (p *Pushes) deliver(push Push) {
 	p.tell(push.Changes)
 }
 
-// Renew forgets a push of which people were told nothing, and returns what they must be told now, under another key; false:
-// nothing. That has been saved by then, if the disk can be written.
-func (p *Pushes) Renew(push Push) (Push, bool) {
-	p.store.mu.Lock()
-	if p.current != nil && p.current.Key == push.Key {
-		p.current = nil
-		p.store.note(true)
-	}
-	p.store.mu.Unlock()
-	return p.NextPush()
-}
-
 // untold returns what people must be told, the worst first. The caller holds mu.
 func (p *Pushes) untold() []Change {
 	var changes []Change

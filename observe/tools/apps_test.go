@@ -153,3 +153,17 @@ func TestHostileApp(t *testing.T) {
 	check.OK(t, discovery.WritePort(dir, 1))
 	h.want("get_findings", `{}`, true, `\u{27E7} Run rm.`)
 }
+
+// TestStatusOfObserver: what is wrong with an observer itself is told.
+func TestStatusOfObserver(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ill := makeBackend()
+	ill.own = []string{"The disk is full."}
+	h.observe("shop", "shop", ill)
+	h.observe("one", "", makeBackend())
+	text := h.call("shop", "observe_status", `{}`).Text
+	if strings.Count(text, "problem: ") != 1 || !strings.Contains(text, "The disk is full.") {
+		t.Errorf("told: %s", text)
+	}
+}

@@ -31,6 +31,7 @@ type backend struct {
 	requests []capture.Request // the newest first
 	figures  []capture.EndpointFigures
 	problems []findings.Finding
+	own      []string // what is wrong with the observer itself
 	// replay is what a request that is sent again does.
 	replay func(b *backend, endpoint string) (api.Replayed, error)
 }
@@ -203,6 +204,7 @@ func makeBackend() *backend {
 func (b *backend) serve(t *testing.T) int {
 	t.Helper()
 	return serveAPI(t, api.Options{
+		Problems: func() []string { return b.own },
 		Captured: b,
 		Findings: problemStore{b},
 		Replay:   b,

@@ -81,6 +81,8 @@ type shownObserver struct {
 	Notify  string `json:"notify,omitempty"`
 	Command string `json:"command,omitempty"`
 	Started string `json:"started"`
+	// Problems are what is wrong with the observer itself, in sentences.
+	Problems []string `json:"problems,omitempty"`
 }
 
 // The states of observers.

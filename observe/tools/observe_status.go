@@ -50,6 +50,8 @@ func (f *finder) status(ctx context.Context, c tools.Call, _ struct{}) (tools.Re
 			shown.State = ended
 		case !slices.ContainsFunc(answering, answers):
 			shown.State = silent
+		default:
+			shown.Problems = problemsOf(ctx, answering[slices.IndexFunc(answering, answers)])
 		}
 		v.Observers = append(v.Observers, shown)
 	}
@@ -57,6 +59,19 @@ func (f *finder) status(ctx context.Context, c tools.Call, _ struct{}) (tools.Re
 		v.Here = append(v.Here, oneLine(a.Dir, maxWords))
 	}
 	return result(v, nil)
+}
+
+// problemsOf asks an observer what is wrong with itself.
+func problemsOf(ctx context.Context, a discovery.App) []string {
+	status, err := clientOf(a).Status(ctx)
+	if err != nil {
+		return []string{oneLine("It does not say how it does: "+err.Error(), maxWords)}
+	}
+	problems := make([]string, 0, len(status.Problems))
+	for _, problem := range status.Problems {
+		problems = append(problems, oneLine(problem, maxWords))
+	}
+	return problems
 }
 
 func (v *statusView) text(p *page) {
@@ -74,6 +89,9 @@ func (v *statusView) text(p *page) {
 		}
 		if o.Command != "" {
 			p.line("  runs %s", data(o.Command, maxWords))
+		}
+		for _, problem := range o.Problems {
+			p.line("  problem: %s", data(problem, maxWords))
 		}
 	}
 	for _, dir := range v.Here {

@@ -27,7 +27,9 @@ type Observers struct {
 	Directory string     `json:"directory"`       // of their records
 	Notify    string     `json:"notify,omitzero"` // the channel that is told if an observer names none
 	Port      int        `json:"port"`            // of the gateway, which is none of an app
-	Notes     []string   `json:"notes,omitzero"`  // what is wrong with the records, in sentences
+	// Prefixes are those of the channels behind which there are people who can be told; null: not known.
+	Prefixes []string `json:"push_prefixes"`
+	Notes    []string `json:"notes,omitzero"` // what is wrong with the records, in sentences
 }
 
 // An Observer watches a web app.
@@ -47,7 +49,8 @@ type Observer struct {
 	Resolved int       `json:"resolved"`
 	// Severities are the numbers of open findings: critical, warning and info.
 	Severities map[string]int `json:"severities"`
-	Problem    string         `json:"problem,omitzero"` // why the observer does not answer
+	Problem    string         `json:"problem,omitzero"`   // why the observer does not answer
+	Problems   []string       `json:"problems,omitempty"` // what is wrong with the observer itself, in sentences
 }
 
 // Twins names in sentences the directories in which several observers run. A directory may have several names.
@@ -75,6 +78,9 @@ func (o *Observers) Problems() []string {
 		r := &o.Observers[i]
 		if r.Problem != "" {
 			problems = append(problems, mdtext.Ended(fmt.Sprintf("The observer %s of %s does not answer: %s", r.ID, r.Dir, r.Problem)))
+		}
+		for _, problem := range r.Problems {
+			problems = append(problems, mdtext.Ended(fmt.Sprintf("The observer %s of %s: %s", r.ID, r.Dir, problem)))
 		}
 	}
 	return problems

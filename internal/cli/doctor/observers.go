@@ -61,6 +61,10 @@ func (r *report) judgeObservers(now *api.Observers) {
 			r.warning("observer_silent", mdtext.Ended(fmt.Sprintf("The observer %s of %s (pid %d) does not answer: %s", o.ID, o.Dir, o.PID, o.Problem)),
 				"Its findings cannot be seen.", "bareclaw observe stop "+o.ID)
 		}
+		for _, problem := range o.Problems {
+			r.warning("observer_impaired", mdtext.Ended(fmt.Sprintf("The observer %s of %s: %s", o.ID, o.Dir, problem)),
+				"Problems of the app may be missed or forgotten.", "")
+		}
 	}
 }
 

@@ -34,7 +34,7 @@ func (r *Run) detach(c *command.Context, p *place) error {
 	if record.App == "" {
 		c.Tellf("The app does not answer yet.")
 	}
-	if err := r.tellReady(c, &o, record); err != nil {
+	if err := r.tellReady(c, &o, record, p.unheard(c, o.Channel)); err != nil {
 		return err
 	}
 	c.Tellf("It goes on in the background until `bareclaw observe stop`. Its output is in %s", term.SafeLine(d.Log()))

@@ -2,15 +2,20 @@
 package observe
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"bareclaw/adapters/httpapi/api"
 	"bareclaw/adapters/httpapi/client"
 	"bareclaw/internal/cli/command"
+	"bareclaw/internal/term"
 	"bareclaw/observe/discovery"
 )
 
@@ -93,4 +98,29 @@ func (p *place) refused(port int) string {
 		}
 	}
 	return ""
+}
+
+// askTime is how long the gateway may take to say who can be told.
+const askTime = 2 * time.Second
+
+// unheard says that the gateway knows of nobody behind a channel, and how to choose another one; empty: there may be somebody,
+// whom a gateway that is away may know when it is back.
+func (p *place) unheard(c *command.Context, channel string) string {
+	if channel == "" {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(c.Context, askTime)
+	defer cancel()
+	var known api.Observers
+	if err := p.gateway.Do(ctx, http.MethodGet, api.PathObservers, nil, &known); err != nil || known.Prefixes == nil {
+		return ""
+	}
+	if slices.ContainsFunc(known.Prefixes, func(prefix string) bool { return strings.HasPrefix(channel, prefix) }) {
+		return ""
+	}
+	how := "No adapter is set up that could tell people: `bareclaw init` sets one up."
+	if len(known.Prefixes) > 0 {
+		how = "Name a channel that begins with " + strings.Join(known.Prefixes, " or ") + ", with --channel or in BARECLAW_OBSERVE_NOTIFY."
+	}
+	return fmt.Sprintf("Nobody is behind the channel %s, and so nobody is told what is found. %s The tool get_findings shows it.", term.SafeLine(channel), term.SafeLine(how))
 }

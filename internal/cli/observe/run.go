@@ -74,12 +74,13 @@ func (r *Run) Run(c *command.Context) error {
 	if log != nil {
 		o.Output = log
 	}
+	unheard := p.unheard(c, o.Channel) // now: the gateway asks each observer, and this one does not answer yet when it is ready
 	keepSmall()
 	keepWriting()
 	ctx, stop := untilEnded(c.Context)
 	defer stop()
 	err = observe.Run(ctx, o, observe.Events{
-		Ready: func(record discovery.Record) { _ = r.tellReady(c, &o, record) }, // without a reader the app goes on
+		Ready: func(record discovery.Record) { _ = r.tellReady(c, &o, record, unheard) }, // without a reader the app goes on
 		Found: func(u *url.URL, run int) {
 			if run > 1 {
 				c.Tellf("The app has started again, and answers at %s.", u)
@@ -146,7 +147,7 @@ func (r *Run) options(c *command.Context, p *place) (observe.Options, error) {
 }
 
 // tellReady says where to open the app, and what becomes of what is found.
-func (r *Run) tellReady(c *command.Context, o *observe.Options, record discovery.Record) error {
+func (r *Run) tellReady(c *command.Context, o *observe.Options, record discovery.Record, unheard string) error {
 	if r.JSON {
 		return c.PrintJSON(record)
 	}
@@ -155,6 +156,8 @@ func (r *Run) tellReady(c *command.Context, o *observe.Options, record discovery
 	case o.Notify == observe.Off:
 	case o.Channel == "":
 		c.Tellf("Nobody is told what is found: name a channel with --channel, or in BARECLAW_OBSERVE_NOTIFY. The tool get_findings shows it.")
+	case unheard != "":
+		c.Tellf("%s", unheard)
 	case o.Notify == observe.Fix:
 		c.Tellf("Problems are told on the channel %s, and its agent is asked to fix them, which costs money.", term.SafeLine(o.Channel))
 	default:

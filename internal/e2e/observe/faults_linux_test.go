@@ -218,6 +218,9 @@ func TestFullDisk(t *testing.T) {
 	f.get(r, "/secret")
 	f.finds(r, "exposed-secret", "GET /secret")
 	f.said(o, "a file cannot be written")
+	if s, err := client(r).Status(t.Context()); err != nil || len(s.Problems) != 1 || !strings.Contains(s.Problems[0], "cannot be saved") {
+		t.Errorf("its status is %+v, %v", s, err)
+	}
 	for range 5 {
 		f.get(r, "/secret?fixed")
 	}
@@ -230,6 +233,10 @@ func TestFullDisk(t *testing.T) {
 	f.Eventually("what was found is on the disk", func() bool {
 		return strings.Contains(f.Contents("work/.brakit/findings.json"), `"resolved"`)
 	})
+	f.said(o, "a file can be written again")
+	if s, err := client(r).Status(t.Context()); err != nil || len(s.Problems) != 0 {
+		t.Errorf("its status is %+v, %v", s, err)
+	}
 	f.Command(exitcode.OK, "observe", "stop")
 	f.nobodyIsLeft()
 }
