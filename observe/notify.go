@@ -89,7 +89,7 @@ func (n *Notifier) send(ctx context.Context, push findings.Push) error {
 	return err
 }
 
-// tell tells people of a push, or keeps it if ctx ends before.
+// tell tells people of a push, unless the findings are cleared before, or keeps it if ctx ends before.
 func (n *Notifier) tell(ctx context.Context, push findings.Push) {
 	backoff := wait.Backoff{First: firstRetry, Most: lastRetry}
 	for {
@@ -105,6 +105,10 @@ func (n *Notifier) tell(ctx context.Context, push findings.Push) {
 			n.Log.Warn("the gateway cannot tell now what was found, and is asked again", "err", err)
 		}
 		if backoff.Sleep(ctx) != nil {
+			return
+		}
+		next, ok := n.Pushes.NextPush()
+		if !ok || next.Key != push.Key {
 			return
 		}
 	}

@@ -3,7 +3,6 @@
 package sessionpool
 
 import (
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -239,10 +238,13 @@ func (p *Pool) assignIn(d time.Duration) {
 	})
 }
 
+// anyNumber is more places than there can be sessions.
+const anyNumber = 1 << 20
+
 // placesLocked returns how many more sessions may be alive. It is negative after Adopt.
 func (p *Pool) placesLocked() int {
 	if p.limits.Sessions == 0 {
-		return math.MaxInt32
+		return anyNumber
 	}
 	return p.limits.Sessions - p.takenLocked(People) - p.takenLocked(Workers)
 }

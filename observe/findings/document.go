@@ -15,7 +15,8 @@ import (
 // Stores are the ids of the stores that this user's observers have begun for an app, kept outside of the directory of the
 // app.
 type Stores interface {
-	// Trusted reports whether an id is that of the store that was begun last.
+	// Trusted reports whether an id is that of the store that was begun last, or of the one before: an observer may be
+	// killed before all its files have the new id.
 	Trusted(store string) bool
 	// Remember notes the id of a store that is begun.
 	Remember(store string)

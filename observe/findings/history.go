@@ -65,23 +65,24 @@ func OpenHistory(dir string, owner *Store, log *slog.Logger) (*History, error) {
 		present: map[string]*endpointMeasurings{},
 	}
 	var d metricsDocument
-	found, err := h.file.read(&d, func() error { return d.check(h.store) })
+	found, err := h.file.read(&d, func() error { return d.check(owner.stores) })
 	if err != nil {
 		return nil, fmt.Errorf("open the figures of earlier runs: %w", err)
 	}
 	if found {
+		h.store = d.Store
 		h.earlier = d.Runs[max(0, len(d.Runs)-maxRuns):]
 	}
 	h.index = indexRuns(h.earlier)
 	return h, nil
 }
 
-// check returns an error if a document does not hold figures, or those of another store than the one with an id.
-func (d *metricsDocument) check(store string) error {
+// check returns an error if a document does not hold figures, or those of a store that is not trusted.
+func (d *metricsDocument) check(stores Stores) error {
 	if d.Version != version {
 		return fmt.Errorf("it has version %d, and this program knows version %d", d.Version, version)
 	}
-	if d.Store != store {
+	if !stores.Trusted(d.Store) {
 		return &foreignError{"it is not of these findings: it may have come with the directory"}
 	}
 	isEmpty := func(r run) bool { return len(r.Endpoints) == 0 }

@@ -24,7 +24,11 @@ func openHistory(t *testing.T, dir string) *History {
 // openHistoryOf opens the history of a store of findings.
 func openHistoryOf(t *testing.T, dir, store string) *History {
 	t.Helper()
-	h, err := OpenHistory(dir, &Store{id: store}, slog.New(slog.DiscardHandler))
+	owner := &Store{
+		id:     store,
+		stores: &memoryStores{id: store},
+	}
+	h, err := OpenHistory(dir, owner, slog.New(slog.DiscardHandler))
 	check.OK(t, err)
 	return h
 }

@@ -69,7 +69,7 @@ func OpenStore(dir string, stores Stores, log *slog.Logger) (*Store, error) {
 		return nil, fmt.Errorf("open the findings: %w", err)
 	}
 	if !found {
-		stores.Remember(s.id)
+		s.begin()
 		return s, nil
 	}
 	d.settle(time.Now())
@@ -82,6 +82,15 @@ func OpenStore(dir string, stores Stores, log *slog.Logger) (*Store, error) {
 		s.add(r)
 	}
 	return s, nil
+}
+
+// begin notes the id of a new store, and saves that: what else is kept of the app has the id too.
+func (s *Store) begin() {
+	s.stores.Remember(s.id) // before the file has the id
+	s.mu.Lock()
+	s.note(true)
+	s.mu.Unlock()
+	s.save()
 }
 
 // newStoreID returns an id that no other store has.

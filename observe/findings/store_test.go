@@ -36,11 +36,14 @@ type app struct {
 }
 
 // memoryStores is Stores.
-type memoryStores struct{ id string }
+type memoryStores struct{ id, before string }
 
-func (m *memoryStores) Trusted(store string) bool { return store == m.id }
+func (m *memoryStores) Trusted(store string) bool { return store == m.id || store == m.before }
 
-func (m *memoryStores) Remember(store string) { m.id = store }
+func (m *memoryStores) Remember(store string) {
+	m.before = m.id
+	m.id = store
+}
 
 // newApp returns an app in a new directory.
 func newApp(t *testing.T) *app {

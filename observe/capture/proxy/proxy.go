@@ -164,6 +164,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e := p.begin(r, t)
+	// Otherwise the server takes the rest of the request's body from the app once the app begins to answer. An error means that
+	// the protocol has no such limit.
+	_ = http.NewResponseController(w).EnableFullDuplex()
 	ctx := context.WithValue(r.Context(), exchangeKey{}, e)
 	// ReverseProxy panics where the response cannot be completed.
 	defer e.end(p.store)
@@ -184,7 +187,8 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	e := exchangeOf(r.In.Context())
 	r.Out.URL.Scheme = e.target.url.Scheme
 	r.Out.URL.Host = e.target.url.Host
-	// What is no correct query passes too.
+	// What is no correct path or query passes too.
+	r.Out.URL.Opaque = incorrectPath(r.In)
 	r.Out.URL.RawQuery = r.In.URL.RawQuery
 	// The app compares Host with Origin, and makes addresses of it.
 	r.Out.Host = r.In.Host
@@ -206,6 +210,16 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 		e.sent.in = r.Out.Body
 		r.Out.Body = &e.sent
 	}
+}
+
+// incorrectPath returns the path of a request as the client has sent it, if Go would send another one: of a path with
+// a character that must be escaped it escapes all anew, and takes %2F for a slash. Otherwise it returns nothing.
+func incorrectPath(r *http.Request) string {
+	path, _, _ := strings.Cut(r.RequestURI, "?")
+	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || path == r.URL.EscapedPath() {
+		return ""
+	}
+	return path
 }
 
 // forward says who has asked. What a tunnel in front of the proxy said stays.
