@@ -260,6 +260,26 @@ func TestGatewayIsAway(t *testing.T) {
 	})
 }
 
+// TestClearedWhileGatewayIsAway: nobody is told of what was cleared before the gateway came back.
+func TestClearedWhileGatewayIsAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newToldApp(t, Tell)
+		defer func() { a.end() }()
+		a.gateway.setAway(true)
+		a.sees("GET /a")
+		time.Sleep(time.Hour)
+		a.store.Clear()
+		a.sees("GET /b")
+		a.gateway.setAway(false)
+		time.Sleep(time.Hour)
+		pushed, _ := a.gateway.texts()
+		if len(pushed) != 1 || !strings.Contains(pushed[0], "GET /b") || strings.Contains(pushed[0], "GET /a") {
+			t.Errorf("told: %q", pushed)
+		}
+	})
+}
+
 // withoutCode returns Markdown without its code, in which nothing acts.
 func withoutCode(text string) string {
 	return regexp.MustCompile("`` .*? ``|`[^`]+`").ReplaceAllString(text, "")

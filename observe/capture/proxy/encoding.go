@@ -13,7 +13,7 @@ const acceptEncodingHeader = "Accept-Encoding"
 var readable = [...]string{"gzip", "deflate"}
 
 // askReadable has a request ask for a response whose body is read, as far as the client takes that: browsers ask for brotli
-// too. Where the client takes nothing else than what is not read, it stays asked for.
+// too, and a client that takes nothing that is read gets the body as it is. Where it takes that neither, nothing is changed.
 func askReadable(header http.Header) {
 	values := header[acceptEncodingHeader]
 	if len(values) == 0 {
