@@ -21,7 +21,7 @@ func TestAnswerBeforeTheBodyEnds(t *testing.T) {
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)
 		check.OK(t, rc.EnableFullDuplex())
-		w.WriteHeader(200)
+		w.WriteHeader(http.StatusOK)
 		check.OK(t, rc.Flush())
 		n, err := io.Copy(io.Discard, r.Body)
 		_, _ = fmt.Fprint(w, n, " ", err)
