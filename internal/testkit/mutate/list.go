@@ -414,8 +414,8 @@ var mutations = []Mutation{
 		Old: "	maxComputing = 4", New: "	maxComputing = 400", Package: "./toolhost/script", Test: "TestTimeOfCalls|TestWaitingCalls",
 	},
 	{
-		Promise: "an observer is killed while people are told of findings", File: "observe/findings/tell.go",
-		Old: "	if s.push != nil {", New: "	if false {", Package: "./observe/findings", Test: "TestPushSurvivesKill",
+		Promise: "an observer is killed while people are told of findings", File: "observe/findings/pushes.go",
+		Old: "	if p.current != nil {", New: "	if false {", Package: "./observe/findings", Test: "TestPushSurvivesKill",
 	},
 	{
 		Promise: "a file in `.brakit` cannot be understood", File: "observe/findings/file.go",
