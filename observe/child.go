@@ -234,21 +234,10 @@ func freePort() (int, error) {
 func (v *observer) command() string {
 	shown := slices.Clone(v.Command)
 	for i := 1; i < len(shown); i++ {
-		if name, isFlag := strings.CutPrefix(v.Command[i-1], "--"); isFlag {
-			shown[i] = maskedValue(name, shown[i])
+		name, isFlag := strings.CutPrefix(v.Command[i-1], "--")
+		if isFlag && !strings.HasPrefix(shown[i], "--") {
+			shown[i] = capture.MaskValue(name, shown[i])
 		}
 	}
 	return capture.MaskText(strings.Join(shown, " "))
-}
-
-// maskedValue returns the argument that follows a flag, masked if the flag's name is that of a secret: that is what becomes of a
-// value of the same length that has no end within.
-func maskedValue(name, value string) string {
-	const letter = "v"
-	set := name + "=" + strings.Repeat(letter, len(value))
-	masked := capture.MaskText(set)
-	if masked == set || strings.HasPrefix(value, "--") {
-		return value
-	}
-	return strings.TrimPrefix(masked, name+"=")
 }

@@ -26,6 +26,14 @@ func MaskedLength(s string) (n int, ok bool) {
 	return n, err == nil && n >= 0
 }
 
+// MaskValue returns the value, or its mask if values of the name are secrets: of a parameter, a flag, a header or a variable.
+func MaskValue(name, value string) string {
+	if !secrecyOf(name).hides(value) {
+		return value
+	}
+	return maskValue(value)
+}
+
 // maskValue returns the mask of a secret. What is masked already stays.
 func maskValue(value string) string {
 	if _, masked := MaskedLength(value); masked || isOwnMask(value) {
